@@ -1,0 +1,169 @@
+#!/usr/bin/env python3
+"""Sets the course up and opens it.
+
+    python3 course.py            opens notebook 00 in JupyterLab
+    python3 course.py test       runs the tests
+    python3 course.py doctor     says what this machine has; the other commands of gemm-course work as well
+
+The packages go into .venv beside this file and nowhere else. With an NVIDIA driver, those for the GPU are
+added; --cpu leaves them out.
+"""
+
+import hashlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent
+LOCK = ROOT / "uv.lock"
+VENV = ROOT / ".venv"
+PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+STAMP = VENV / "course-is-set-up"  # says what was installed; written last
+OLDEST_UV = (0, 9)
+
+REASONS = {
+    r"No space left|not enough space|Disk quota|os error (28|112)\b": "The disk is full: free 2 GB",
+    r"ensurepip|No module named venv": "This Python lacks venv: get it (Debian: apt install python3-venv)",
+    r"Permission denied|Read-only|os error 13\b": "The course's folder cannot be written: move it",
+    r"Failed to (fetch|download)|versions: none|onnect|timed out": "pypi.org cannot be reached: go online",
+}
+
+
+def main(arguments):
+    if not (3, 11) <= sys.version_info < (3, 15):
+        sys.exit(
+            "The course needs Python 3.11 to 3.14, and this is %d.%d: start another." % sys.version_info[:2]
+        )
+    if {"-h", "--help"} & set(arguments[:1]):
+        print(__doc__)
+        return
+    command = [word for word in arguments if word != "--cpu"] or ["lab"]
+    extra = None if "--cpu" in arguments else gpu_extra()
+    try:
+        set_up({"--extra=" + extra} if extra else set(), {"--dev"} if command[0] == "test" else set())
+    except OSError as error:
+        sys.exit(sentence(str(error)))
+    except KeyboardInterrupt:
+        sys.exit("Interrupted: start again whenever you like.")
+    hand_over([str(PYTHON), "-P", "-m", "gemm_course.cli", *command])
+
+
+def gpu_extra():
+    """Return the extra that suits the NVIDIA driver and the oldest GPU, or None where there is neither."""
+    query = ["nvidia-smi", "--query-gpu=driver_version,compute_cap", "--format=csv,noheader"]
+    try:
+        answer = subprocess.run(query, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=5).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    gpus = re.findall(r"^(\d+)[\d.]*, (\d+)\.(\d+)", answer.decode(), re.MULTILINE)
+    driver, *capability = min((tuple(map(int, gpu)) for gpu in gpus), default=(0, 0, 0))
+    if driver >= 580 and capability >= [7, 5]:  # what CUDA 13 asks for
+        return "gpu-cu13"
+    return "gpu-cu12" if driver >= 525 else None
+
+
+def set_up(gpu, dev):
+    """Bring .venv to the state that uv.lock describes, unless the stamp says that it is there already."""
+    recipe = LOCK.read_bytes() + (ROOT / "pyproject.toml").read_bytes() + bytes(ROOT)
+    wanted = {hashlib.sha256(recipe).hexdigest()} | gpu | dev
+    if PYTHON.exists() and STAMP.exists() and wanted <= set(STAMP.read_text().split()):
+        return
+    print("Setting the course up in .venv, which takes some minutes the first time ...", flush=True)
+    is_new = not (PYTHON.exists() and (VENV / "pyvenv.cfg").exists())
+    try:
+        if is_new:  # a .venv without these is in ruins, and its Python is the system's
+            remove(VENV)
+        if STAMP.exists():
+            STAMP.unlink()
+        uv, groups = find_uv()
+        python = PYTHON if PYTHON.exists() else sys.executable
+        step([*uv, "sync", "--frozen", "--python", str(python), *groups, *(dev or ["--no-dev"]), *gpu])
+        step([str(PYTHON), "-P", "-c", "import gemm_course"])
+        STAMP.write_text("\n".join(wanted))
+    except BaseException:
+        if is_new:  # nothing half-made stays behind
+            remove(VENV)
+        raise
+
+
+def remove(folder):
+    """Remove a folder under another name, so that no part of it is ever taken for the whole."""
+    if folder.exists():
+        gone = folder.with_name(folder.name + "-removed-%d" % os.getpid())
+        folder.rename(gone)
+        shutil.rmtree(str(gone), ignore_errors=True)
+
+
+def find_uv():
+    """Return the command for uv and what to install besides: uv itself, where the machine has none."""
+    found = shutil.which("uv")
+    if found:
+        version = subprocess.run(
+            [found, "--version"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        ).stdout
+        numbers = re.match(r"uv (\d+)\.(\d+)", version.decode())
+        if numbers and tuple(map(int, numbers.groups())) >= OLDEST_UV:
+            return [found], []
+    if not PYTHON.exists():
+        step([sys.executable, "-m", "venv", str(VENV)])
+    locked = re.search(r'name = "uv"\nversion = "(.+)"', LOCK.read_text(encoding="utf-8")).group(1)
+    step([str(PYTHON), "-m", "ensurepip"])
+    step([str(PYTHON), "-m", "pip", "install", "--quiet", "--retries=1", "uv==" + locked])
+    return [str(PYTHON.with_name("uv"))], ["--group=setup"]
+
+
+def step(command):
+    """Run one command of the set-up and show how far it is; if it fails, leave with one sentence."""
+    environment = dict(
+        os.environ, UV_PROJECT_ENVIRONMENT=str(VENV), UV_PYTHON_DOWNLOADS="never", UV_COMPILE_BYTECODE="1"
+    )
+    process = subprocess.Popen(
+        command,
+        cwd=str(ROOT),
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,  # one group, to be stopped as one
+    )
+    output = []
+    try:
+        for line in process.stdout:
+            output.append(line.decode(errors="replace").strip())
+            if output[-1].startswith(("Downloading", "Installed")):
+                print("  " + output[-1], flush=True)
+        failed = process.wait()
+    except KeyboardInterrupt:
+        process.kill() if os.name == "nt" else os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()  # returns when the last of the group has let go of the output
+        raise
+    if failed:
+        sys.exit(sentence("\n".join(output)))
+
+
+def sentence(text):
+    """Say in one sentence what stopped the set-up, from what a tool or the system wrote about it."""
+    for sign, reason in REASONS.items():
+        if re.search(sign, text):
+            return reason + ", then start again."
+    errors = [line for line in text.splitlines() if "error" in line.lower()]
+    return "The set-up stopped, and this is all that is known: %s." % (errors or [text])[-1].strip(" .\n")
+
+
+def hand_over(command):
+    """Let the course's own command line take this process's place, Ctrl-C included."""
+    if os.name != "nt":
+        os.execv(command[0], command)
+    process = subprocess.Popen(command)
+    while True:
+        try:
+            sys.exit(process.wait())
+        except KeyboardInterrupt:  # the command has it too, and ends by itself
+            pass
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,117 @@
+"""The command line: ``gemm-course lab``, ``test``, ``doctor``, ``update``, ``reset 03`` and others."""
+
+import sys
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+# Commands that floors below bring, loaded when they are asked for: each module holds a typer.Typer named app.
+ELSEWHERE = {
+    "progress": "gemm_course.checks.cli",
+    "bench": "gemm_course.bench.cli",
+    "sweep": "gemm_course.bench.cli",
+    "counters": "gemm_course.bench.cli",
+}
+
+
+class _Commands(TyperGroup):
+    """The commands below and those of ELSEWHERE, so far as this course has them."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return [*super().list_commands(ctx), *(name for name in ELSEWHERE if self.get_command(ctx, name))]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in ELSEWHERE:
+            return super().get_command(ctx, cmd_name)
+        if not _exists(ELSEWHERE[cmd_name]):
+            return None
+        group = typer.main.get_group(import_module(ELSEWHERE[cmd_name]).app)
+        return group.get_command(ctx, cmd_name)
+
+
+app = typer.Typer(cls=_Commands, no_args_is_help=True, add_completion=False, help="The course's commands.")
+PASS_ON = {"allow_extra_args": True, "ignore_unknown_options": True}
+
+
+@app.command(context_settings=PASS_ON)
+def lab(context: typer.Context) -> None:
+    """Open the course in JupyterLab; options go to JupyterLab, such as --no-browser."""
+    from gemm_course.house.lab import serve
+
+    serve(context.args)
+
+
+@app.command(context_settings=PASS_ON)
+def test(context: typer.Context) -> None:
+    """Run the course's tests; options go to pytest."""
+    from gemm_course.house.suite import run_tests
+
+    raise typer.Exit(run_tests(context.args))
+
+
+@app.command()
+def doctor() -> None:
+    """Say what this machine has, what will run where, and what to do about what is missing."""
+    from gemm_course.house.doctor import examine, show
+
+    show(examine())
+
+
+@app.command()
+def update() -> None:
+    """Bring a newer course, and keep your edited notebooks as dated copies."""
+    from gemm_course.house.update import update
+
+    done = update()
+    for copy in done.kept:
+        print(f"Your notebook is kept as {_in_course(copy)}")
+    print(f"The course is up to date ({done.commits} new changes)." if done.commits else "Nothing new.")
+    if done.packages:
+        print("Start it with `python3 course.py`, which brings the packages up to date as well.")
+
+
+@app.command()
+def reset(number: Annotated[str, typer.Argument(help="the notebook's number, such as 03")]) -> None:
+    """Give you a fresh notebook, and keep yours as a dated copy."""
+    from gemm_course.house.reset import reset
+
+    path, copy = reset(number)
+    if copy is None:
+        print(f"{_in_course(path)} is fresh already.")
+    else:
+        print(f"{_in_course(path)} is fresh again; yours is kept as {_in_course(copy)}")
+
+
+def command_names() -> list[str]:
+    """Return the names of all commands that this course has."""
+    return typer.main.get_group(app).list_commands(None)
+
+
+def main() -> None:
+    """Run one command; what a learner can put right is one sentence and exit code 1."""
+    from gemm_course.house.errors import HouseError
+
+    try:
+        app(prog_name="gemm-course")
+    except HouseError as error:
+        sys.exit(str(error))
+
+
+def _in_course(path: Any) -> str:
+    from gemm_course.house.places import ROOT
+
+    return path.relative_to(ROOT).as_posix()
+
+
+def _exists(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+if __name__ == "__main__":
+    main()

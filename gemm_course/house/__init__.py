@@ -1,0 +1,1 @@
+"""What is around the lessons: opening the course, its state here, newer and fresh notebooks."""

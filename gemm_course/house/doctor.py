@@ -1,0 +1,138 @@
+"""Examines the machine: what it has, what will run where, what to do about what is missing."""
+
+import platform
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, requires, version
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
+
+from gemm_course.device import gpu_facts, why_no_gpu
+from gemm_course.device.facts import ask_nvidia_smi
+from gemm_course.house.errors import HouseError
+from gemm_course.house.git import Clone
+from gemm_course.house.places import ROOT
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing examined. ``advice`` is what to do about it, None where all is well."""
+
+    subject: str
+    found: str
+    advice: str | None = None
+
+
+def examine() -> list[Finding]:
+    """Look at everything the course depends on."""
+    return [_course(), _python(), *_packages(), _numba_cuda(), *_gpu(), _tests()]
+
+
+def show(findings: list[Finding]) -> None:
+    """Print the findings as a table, with the advice below the thing it is about."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    for finding in findings:
+        table.add_row("!" if finding.advice else "✓", finding.subject, finding.found)
+        if finding.advice:
+            table.add_row("", "", f"→ {finding.advice}", style="yellow")
+    Console(highlight=False).print(table)
+
+
+def _course() -> Finding:
+    try:
+        Clone(ROOT)
+    except HouseError:
+        return Finding(
+            "course", f"{version('gemm-course')} in {ROOT}", "`update` and `reset` need a git clone."
+        )
+    return Finding("course", f"{version('gemm-course')}, a git clone in {ROOT}")
+
+
+def _python() -> Finding:
+    return Finding(
+        "Python", f"{platform.python_version()} on {platform.system()} {platform.machine()}: {sys.executable}"
+    )
+
+
+def _packages() -> Iterator[Finding]:
+    """Every package that the course asks for on this machine, against the version it asks for."""
+    from packaging.requirements import Requirement
+
+    for line in requires("gemm-course") or []:
+        wanted = Requirement(line)
+        if wanted.marker and not wanted.marker.evaluate({"extra": ""}):
+            continue
+        yield _package(wanted.name, wanted.specifier)
+
+
+def _package(name: str, wanted: object) -> Finding:
+    again = "start the course with `python3 course.py`, which installs what is missing."
+    try:
+        found = version(name)
+    except PackageNotFoundError:
+        return Finding(name, "missing", f"The course needs {wanted}: {again}")
+    fits = found in wanted
+    return Finding(name, found, None if fits else f"The course needs {wanted}: {again}")
+
+
+def _numba_cuda() -> Finding:
+    from numba import cuda
+
+    ours = "numba_cuda" in (cuda.__file__ or "")
+    return Finding("numba.cuda", "from numba-cuda" if ours else "built into Numba: enough for the emulator")
+
+
+def _gpu() -> Iterator[Finding]:
+    reason = why_no_gpu()
+    if reason is None:
+        facts = gpu_facts()
+        capability = ".".join(map(str, facts.compute_capability))
+        yield Finding("GPU", f"{facts.name}, compute capability {capability}, driver {facts.driver}")
+        yield Finding("kernels run", "on the GPU, and on the emulator where accesses are counted")
+        yield _cupy()
+        yield _counters()
+    else:
+        yield Finding("GPU", ask_nvidia_smi("name") or "none", _advice_for_gpu(reason))
+        yield Finding("kernels run", "on the emulator: every lesson and exercise works")
+
+
+def _advice_for_gpu(reason: str) -> str | None:
+    """Say what would bring the GPU into use; None on a machine without one, where nothing is amiss."""
+    if ask_nvidia_smi("name") is None:
+        return None
+    extra = _course_script().gpu_extra()
+    if extra is None:
+        return f"{reason} The course's GPU packages need driver 525 or newer."
+    return f"{reason} `python3 course.py` installs what belongs to it (the extra {extra})."
+
+
+def _course_script():
+    spec = spec_from_file_location("course", ROOT / "course.py")
+    script = module_from_spec(spec)
+    spec.loader.exec_module(script)
+    return script
+
+
+def _cupy() -> Finding:
+    if find_spec("cupy"):
+        return Finding("cuBLAS", "through CuPy")
+    return Finding("cuBLAS", "no CuPy", "`python3 course.py` installs it.")
+
+
+def _counters() -> Finding:
+    found = shutil.which("ncu")
+    advice = (
+        "Install Nsight Compute to read the hardware's counters yourself; recorded ones are shown without."
+    )
+    return Finding("Nsight Compute", found or "missing", None if found else advice)
+
+
+def _tests() -> Finding:
+    here = find_spec("pytest") is not None
+    return Finding(
+        "tests", "can run" if here else "not installed; `python3 course.py test` installs and runs them"
+    )

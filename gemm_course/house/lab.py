@@ -1,0 +1,55 @@
+"""Opens the course in JupyterLab."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from gemm_course.house.fresh import remember_fresh
+from gemm_course.house.places import ROOT, notebook
+
+SETTINGS = Path(__file__).parent / "jupyter"  # defaults below the learner's own: no news prompt
+
+
+def serve(arguments: Sequence[str] = ()) -> None:
+    """Serve the course's folder and open notebook 00, until Ctrl-C.
+
+    ``arguments`` go to JupyterLab as they are (``--no-browser``, ``--ip=0.0.0.0``, ...). When its port 8888
+    is taken, JupyterLab takes another.
+    """
+    remember_fresh()
+    _prepare_environment()
+    from jupyterlab.labapp import LabApp
+
+    LabApp.launch_instance([*options(arguments), *arguments])
+
+
+def options(given: Sequence[str] = ()) -> list[str]:
+    """Return the options that make JupyterLab the course's: its folder, its first page, a quiet end.
+
+    Those that the learner gives as well are left out: JupyterLab takes an option once.
+    """
+    names = {option.split("=")[0] for option in given}
+    return [option for option in _options() if option.split("=")[0] not in names]
+
+
+def _options() -> list[str]:
+    first = notebook("00").relative_to(ROOT).as_posix()
+    return [
+        f"--ServerApp.root_dir={ROOT}",
+        f"--LabApp.default_url=/lab/tree/{first}",
+        f"--LabApp.workspaces_dir={ROOT / '.course' / 'workspaces'}",
+        "--ServerApp.answer_yes=True",  # Ctrl-C stops it without asking
+        "--ServerApp.log_level=WARN",
+        "--LabApp.log_level=WARN",
+        *(["--allow-root"] if _is_root() else []),
+    ]
+
+
+def _prepare_environment() -> None:
+    folders = [os.environ.get("JUPYTER_CONFIG_PATH"), str(SETTINGS)]
+    os.environ["JUPYTER_CONFIG_PATH"] = os.pathsep.join(filter(None, folders))
+    os.environ["JUPYTER_PREFER_ENV_PATH"] = "1"  # the kernel of this Python, before others of the learner's
+
+
+def _is_root() -> bool:
+    return hasattr(os, "geteuid") and os.geteuid() == 0

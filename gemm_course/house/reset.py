@@ -1,0 +1,21 @@
+"""Gives a learner a notebook as it was at the start."""
+
+from pathlib import Path
+
+from gemm_course.house.fresh import fresh
+from gemm_course.house.keep import keep
+from gemm_course.house.places import KEPT, ROOT, notebook
+
+
+def reset(number: str, root: Path = ROOT) -> tuple[Path, Path | None]:
+    """Put the fresh notebook in place; return its path and the kept copy's, None if it was fresh already.
+
+    Raises HouseError where there is no such notebook, or nothing here knows its fresh state.
+    """
+    path = notebook(number, root / "notebooks")
+    content = fresh(path, root)
+    if path.read_bytes() == content:
+        return path, None
+    copy = keep(path, root / KEPT.relative_to(ROOT))
+    path.write_bytes(content)
+    return path, copy

@@ -1,0 +1,69 @@
+"""The command line: what it offers, and how it says that something is amiss."""
+
+import subprocess
+import sys
+
+import pytest
+
+from gemm_course import cli
+from gemm_course.house import suite
+from gemm_course.house.errors import HouseError
+
+
+def gemm_course(*arguments: str) -> subprocess.CompletedProcess:
+    command = [sys.executable, "-m", "gemm_course.cli", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+
+
+def test_help_lists_every_command():
+    told = gemm_course("--help").stdout
+    assert {"lab", "test", "doctor", "update", "reset"} <= set(cli.command_names())
+    assert all(f" {name} " in told for name in cli.command_names())
+
+
+@pytest.mark.parametrize("name", sorted(cli.ELSEWHERE))
+def test_a_command_of_a_lower_floor_is_offered_exactly_where_its_module_exists(name, tmp_path):
+    exists = (suite.ROOT / (cli.ELSEWHERE[name].replace(".", "/") + ".py")).exists()
+    assert (name in cli.command_names()) == exists
+    assert (gemm_course(name, "--help").returncode == 0) == exists
+
+
+def test_help_loads_no_numba():
+    code = "import sys; sys.argv = ['x', 'reset', '--help']\nfrom gemm_course import cli\n"
+    code += "try: cli.main()\nexcept SystemExit: pass\nprint('numba' in sys.modules)"
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert told.splitlines()[-1] == "False"
+
+
+def test_what_a_learner_can_put_right_is_one_sentence():
+    done = gemm_course("reset", "77")
+    assert done.returncode == 1
+    assert done.stderr.startswith("There is no notebook 77") and len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("codes", "expected"), [((0, 0), 0), ((0, 5), 0), ((1, 0), 1), ((0, 1), 1), ((5, 2), 2), ((1, 2), 1)]
+)
+def test_the_suite_fails_when_either_half_fails(monkeypatch, codes, expected):
+    given = iter(codes)
+    monkeypatch.setattr(subprocess, "call", lambda *_, **__: next(given))
+    assert suite.run_tests() == expected
+
+
+def test_the_two_halves_of_the_suite_are_the_whole(monkeypatch):
+    called = []
+    monkeypatch.setattr(subprocess, "call", lambda command, **_: called.append(command) or 0)
+    suite.run_tests()
+    assert [command[command.index("-m", 3) + 1] for command in called] == [
+        f"not ({suite.ALONE})",
+        suite.ALONE,
+    ]
+    called.clear()
+    suite.run_tests(["-k", "tiles"])
+    assert [command[3:] for command in called] == [["-k", "tiles"]]
+
+
+def test_tests_without_pytest_say_how_to_get_it(monkeypatch):
+    monkeypatch.setattr(suite, "find_spec", lambda _: None)
+    with pytest.raises(HouseError, match=r"course\.py test"):
+        suite.run_tests()

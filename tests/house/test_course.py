@@ -1,0 +1,305 @@
+"""course.py: what it installs, that a second start does nothing, and how it fails.
+
+A stand-in for uv notes how it is called, so that most tests install nothing; the last ones use the real uv.
+"""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.skipif(
+    os.name == "nt", reason="the stand-ins for uv and nvidia-smi are shell scripts"
+)
+
+WORKING_UV = """
+mkdir -p .venv/bin
+touch .venv/pyvenv.cfg
+printf '#!/bin/sh\\necho runs "$@"\\n' > .venv/bin/python
+chmod +x .venv/bin/python
+"""
+FULL = "error: Failed to install: numpy\n  cause: failed to copy file: No space left on device (os error 28)"
+AWAY = "error: Failed to download `attrs==26.1.0`\n  cause: Request failed after 3 retries in 3.8s"
+
+
+class Machine:
+    """A folder with course.py in it and a PATH that holds only what a test puts there."""
+
+    def __init__(self, folder: Path):
+        self.course = folder / "the course"  # a space, as people's folders have
+        self.bin = folder / "bin"
+        self.course.mkdir()
+        self.bin.mkdir()
+        for name in ("course.py", "pyproject.toml", "uv.lock"):
+            shutil.copy(ROOT / name, self.course)
+        self.environment = {"PATH": f"{self.bin}:/usr/bin:/bin", "HOME": str(folder)}
+
+    def provide(self, name: str, script: str) -> None:
+        program = self.bin / name
+        program.write_text(f"#!/bin/sh\n{script}\n")
+        program.chmod(0o755)
+
+    def provide_uv(self, sync: str = WORKING_UV, version: str = "0.13.8") -> None:
+        self.provide(
+            "uv",
+            f'if [ "$1" = --version ]; then echo "uv {version} (x86_64)"; exit; fi\n'
+            f'echo "$@" >> "{self.bin}/called"\n{sync}',
+        )
+
+    def provide_gpu(self, driver: str, capability: str) -> None:
+        self.provide("nvidia-smi", f'echo "{driver}, {capability}"')
+
+    def fail_uv(self, message: str) -> None:
+        self.provide_uv(f"mkdir .venv; echo half > .venv/half\ncat >&2 <<'END'\n{message}\nEND\nexit 2")
+
+    def calls(self) -> list[str]:
+        called = self.bin / "called"
+        return called.read_text().splitlines() if called.exists() else []
+
+    def start(self, *arguments: str, prelude: str = "") -> subprocess.CompletedProcess:
+        code = f"import sys, runpy; sys.argv = ['course.py', *sys.argv[1:]]\n{prelude}\n"
+        code += f"runpy.run_path({str(self.course / 'course.py')!r}, run_name='__main__')"
+        command = [sys.executable, "-c", code, *arguments]
+        return subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=300)
+
+    @property
+    def venv(self) -> Path:
+        return self.course / ".venv"
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path)
+
+
+def is_one_sentence(done: subprocess.CompletedProcess) -> bool:
+    said = done.stderr.strip()
+    return done.returncode == 1 and "\n" not in said and said.endswith(".") and "Traceback" not in said
+
+
+def test_without_an_argument_the_lab_is_opened(machine):
+    machine.provide_uv()
+    done = machine.start()
+    assert done.returncode == 0
+    assert done.stdout.splitlines()[-1] == "runs -P -m gemm_course.cli lab"
+    assert "Setting the course up" in done.stdout
+
+
+def test_commands_and_their_options_are_passed_on(machine):
+    machine.provide_uv()
+    assert (
+        machine.start("--cpu", "reset", "03").stdout.splitlines()[-1] == "runs -P -m gemm_course.cli reset 03"
+    )
+
+
+def test_the_exit_code_is_the_commands(machine):
+    machine.provide_uv(WORKING_UV.replace('echo runs "$@"', '[ "$2" = -c ] || exit 7'))
+    assert machine.start("test").returncode == 7
+
+
+def test_help_sets_nothing_up(machine):
+    done = machine.start("--help")
+    assert done.returncode == 0 and "python3 course.py test" in done.stdout
+    assert not machine.venv.exists()
+
+
+def test_a_second_start_installs_nothing(machine):
+    machine.provide_uv()
+    machine.start()
+    again = machine.start()
+    assert len(machine.calls()) == 1
+    assert again.stdout.splitlines() == ["runs -P -m gemm_course.cli lab"]
+
+
+def test_the_lock_file_is_followed_and_the_running_python_used(machine):
+    machine.provide_uv()
+    machine.start()
+    assert machine.calls() == [f"sync --frozen --python {sys.executable} --no-dev"]
+
+
+@pytest.mark.parametrize("name", ["uv.lock", "pyproject.toml"])
+def test_a_newer_course_is_installed(machine, name):
+    machine.provide_uv()
+    machine.start()
+    with (machine.course / name).open("a") as file:
+        file.write("# newer\n")
+    machine.start()
+    assert len(machine.calls()) == 2
+
+
+def test_a_moved_course_is_set_up_again(machine):
+    machine.provide_uv()
+    machine.start()
+    machine.course = machine.course.rename(machine.course.with_name("moved"))
+    machine.start()
+    assert len(machine.calls()) == 2
+
+
+def test_testing_adds_what_tests_need_and_opening_keeps_it(machine):
+    machine.provide_uv()
+    for command in ("lab", "test", "lab", "test"):
+        machine.start(command)
+    assert [call.split()[-1] for call in machine.calls()] == ["--no-dev", "--dev"]
+
+
+@pytest.mark.parametrize(
+    ("driver", "capability", "extra"),
+    [
+        ("580.65.06", "9.0", "--extra=gpu-cu13"),
+        ("591.12", "7.5", "--extra=gpu-cu13"),
+        ("580.65.06", "7.0", "--extra=gpu-cu12"),
+        ("580.65.06", "12.0\n580.65.06, 6.1", "--extra=gpu-cu12"),
+        ("570.172", "9.0", "--extra=gpu-cu12"),
+        ("525.60", "8.6", "--extra=gpu-cu12"),
+        ("470.256", "8.6", None),
+        ("NVIDIA-SMI has failed", "no driver", None),
+    ],
+)
+def test_the_driver_and_the_oldest_gpu_choose_the_extra(machine, driver, capability, extra):
+    machine.provide_uv()
+    machine.provide_gpu(driver, capability)
+    machine.start()
+    assert [word for word in machine.calls()[0].split() if "extra" in word] == ([extra] if extra else [])
+
+
+def test_cpu_refuses_the_gpu_packages_until_they_are_wanted(machine):
+    machine.provide_uv()
+    machine.provide_gpu("580.65.06", "9.0")
+    machine.start("lab", "--cpu")
+    machine.start("lab")
+    machine.start("lab", "--cpu")
+    assert ["gpu" in call for call in machine.calls()] == [False, True]
+
+
+@pytest.mark.parametrize("version", ["(3, 10, 13)", "(3, 15, 0)"])
+def test_a_python_too_old_or_too_new_is_told(machine, version):
+    done = machine.start(prelude=f"sys.version_info = {version}")
+    assert is_one_sentence(done) and "Python 3.11 to 3.14" in done.stderr
+
+
+@pytest.mark.parametrize(("message", "word"), [(FULL, "disk is full"), (AWAY, "go online")])
+def test_a_failure_is_one_sentence_and_a_second_try_works(machine, message, word):
+    machine.fail_uv(message)
+    done = machine.start()
+    assert is_one_sentence(done) and word in done.stderr
+    assert not machine.venv.exists()
+    machine.provide_uv()
+    assert machine.start().returncode == 0
+
+
+def test_an_unforeseen_failure_tells_what_is_known(machine):
+    machine.fail_uv("something\nerror: the moon is in the way.")
+    done = machine.start()
+    assert is_one_sentence(done) and "the moon is in the way" in done.stderr
+
+
+def test_a_failing_update_leaves_the_environment_and_repairs_it_later(machine):
+    machine.provide_uv()
+    machine.start()
+    (machine.course / "uv.lock").open("a").write("# newer\n")
+    machine.provide_uv(f"echo '{AWAY}' >&2; exit 2")
+    assert is_one_sentence(machine.start())
+    assert machine.venv.exists()
+    machine.provide_uv()
+    assert machine.start().returncode == 0
+
+
+def test_a_set_up_that_does_not_work_is_not_taken_for_done(machine):
+    machine.provide_uv(WORKING_UV.replace('echo runs "$@"', "echo No module named gemm_course; exit 1"))
+    assert is_one_sentence(machine.start()) and not machine.venv.exists()
+
+
+@pytest.mark.parametrize("missing", ["pyvenv.cfg", "bin/python"])
+def test_a_ruined_environment_is_made_anew(machine, missing):
+    """Without pyvenv.cfg, the environment's Python is the system's, and packages would go there."""
+    machine.provide_uv()
+    machine.start()
+    (machine.venv / missing).unlink()
+    (machine.venv / "ruin").touch()
+    (machine.venv / "course-is-set-up").unlink()
+    machine.start()
+    assert machine.calls()[1] == machine.calls()[0]
+    assert not (machine.venv / "ruin").exists()
+    assert [path.name for path in machine.course.glob(".venv*")] == [".venv"]
+
+
+def test_an_interruption_is_one_sentence_and_leaves_nothing(machine):
+    writing_on = "(while sleep 0.01; do mkdir -p .venv/more; done) & wait"  # uv has helpers of its own
+    machine.provide_uv(f"mkdir .venv; touch .venv/begun; {writing_on}")
+    command = [sys.executable, str(machine.course / "course.py")]
+    running = subprocess.Popen(command, env=machine.environment, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 20
+    while not (machine.venv / "begun").exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    running.send_signal(signal.SIGINT)
+    _, said = running.communicate(timeout=20)
+    assert running.returncode == 1
+    assert said.strip() == "Interrupted: start again whenever you like."
+    assert not list(machine.course.glob(".venv*"))
+
+
+def test_a_python_without_venv_is_told(machine, tmp_path):
+    (tmp_path / "venv.py").write_text("raise ModuleNotFoundError('No module named venv')")
+    machine.environment["PYTHONPATH"] = str(tmp_path)
+    done = machine.start()
+    assert is_one_sentence(done) and "venv" in done.stderr
+
+
+def test_an_old_uv_is_passed_over(machine, tmp_path):
+    (tmp_path / "venv.py").write_text("raise ModuleNotFoundError('No module named venv')")
+    machine.environment["PYTHONPATH"] = str(tmp_path)
+    machine.provide_uv(version="0.4.1")
+    machine.start()
+    assert machine.calls() == []
+
+
+@pytest.fixture
+def without_network(machine) -> Machine:
+    nowhere = "http://127.0.0.1:9"
+    machine.environment |= {
+        "HTTPS_PROXY": nowhere,
+        "HTTP_PROXY": nowhere,
+        "ALL_PROXY": nowhere,
+        "PIP_NO_INDEX": "",
+    }
+    machine.environment["UV_CACHE_DIR"] = str(machine.bin / "cache")
+    return machine
+
+
+def test_no_network_is_told_where_the_machine_has_uv(without_network):
+    uv = shutil.which("uv") or shutil.which("uv", path=str(ROOT / ".venv" / "bin"))
+    without_network.provide("uv", f'exec "{uv}" "$@"')
+    done = without_network.start()
+    assert is_one_sentence(done) and "go online" in done.stderr
+    assert not without_network.venv.exists()
+
+
+def test_no_network_is_told_where_the_machine_has_no_uv(without_network):
+    done = without_network.start()
+    assert is_one_sentence(done) and "go online" in done.stderr
+    assert not without_network.venv.exists()
+
+
+def test_a_real_set_up_without_uv_on_the_machine(machine):
+    """The whole of it: venv, pip, uv, the packages; then the course's own command answers, also offline."""
+    shutil.copytree(
+        ROOT / "gemm_course", machine.course / "gemm_course", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    for name in ("README.md", "LICENSE"):
+        shutil.copy(ROOT / name, machine.course)
+    machine.environment = {**os.environ, "PATH": "/usr/bin:/bin"}
+    if shutil.which("uv", path=machine.environment["PATH"]):
+        pytest.skip("uv stands beside the system's own programs")
+    done = machine.start("--cpu", "doctor")
+    if "go online" in done.stderr and "CI" not in os.environ:
+        pytest.skip("needs the network")
+    assert done.returncode == 0, done.stderr
+    assert "emulator" in done.stdout
+    machine.environment["HTTPS_PROXY"] = "http://127.0.0.1:9"
+    assert machine.start("--cpu", "doctor").returncode == 0

@@ -1,0 +1,61 @@
+"""The package: cheap to import, complete in what it offers, able to do without numba-cuda."""
+
+import os
+import pkgutil
+import subprocess
+import sys
+from importlib import import_module
+from importlib.util import find_spec
+
+import pytest
+
+import gemm_course
+
+ROOT = gemm_course.__path__[0] + "/.."
+MODULES = sorted(
+    module.name
+    for module in pkgutil.walk_packages(gemm_course.__path__, "gemm_course.")
+    if not module.name.endswith("__main__")
+)
+HEAVY = ("numba", "numpy", "pandas", "matplotlib", "ipywidgets", "typer", "jupyterlab")
+
+
+def python(code: str) -> str:
+    environment = {**os.environ, "PYTHONPATH": ROOT}
+    return subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    ).stdout
+
+
+def test_importing_the_package_loads_nothing_heavy():
+    loaded = python("import sys, gemm_course; print(*sys.modules)").split()
+    assert "gemm_course" in loaded
+    assert not set(HEAVY) & set(loaded)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_every_module_can_be_imported(name):
+    import_module(name)
+
+
+@pytest.mark.parametrize("name", gemm_course.__all__)
+def test_every_name_offered_can_be_imported_and_is_listed(name):
+    assert name in dir(gemm_course)
+    assert getattr(gemm_course, name) is not None
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="nonsense"):
+        gemm_course.nonsense  # noqa: B018
+
+
+@pytest.mark.parametrize("first", ["import gemm_course.run", "from gemm_course import run", "pass"])
+def test_run_is_the_function_whatever_was_imported_first(first):
+    told = python(f"{first}\nfrom gemm_course import run\nprint(type(run).__name__, run.__module__)")
+    assert told.split() == ["function", "gemm_course.run"]
+
+
+def test_numba_cuda_is_used_where_it_is_installed():
+    from numba import cuda
+
+    assert ("numba_cuda" in cuda.__file__) == (find_spec("numba_cuda") is not None)
