@@ -1,0 +1,39 @@
+"""A lock-step SIMT machine: it runs ``numba.cuda`` kernels without a GPU and counts every access.
+
+It knows kernels in general and nothing of matrix multiplication. Start reading at :mod:`.launch`; then
+:mod:`.translate` (a kernel's source rewritten), :mod:`.lanes` (integers that differ from lane to lane),
+:mod:`.counting` (what an access costs) and :mod:`.shadow` (races).
+"""
+
+from .counting import wavefronts
+from .errors import (
+    DataDependent,
+    EmulatorError,
+    KernelStopped,
+    KernelTypeError,
+    LaunchError,
+    UnsupportedKernel,
+)
+from .findings import ADVICE, ERRORS, Finding
+from .launch import emulate
+from .registry import as_index, emulates
+from .report import Report
+from .trace import Watch
+
+__all__ = [
+    "ADVICE",
+    "ERRORS",
+    "DataDependent",
+    "EmulatorError",
+    "Finding",
+    "KernelStopped",
+    "KernelTypeError",
+    "LaunchError",
+    "Report",
+    "UnsupportedKernel",
+    "Watch",
+    "as_index",
+    "emulate",
+    "emulates",
+    "wavefronts",
+]

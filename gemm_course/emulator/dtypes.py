@@ -1,0 +1,75 @@
+"""Numba's arithmetic types, which are not NumPy's.
+
+Numba types every operation before it runs: a Python int in a kernel is int64 and a Python float is float64,
+so ``float32 * 2`` and ``float32 + 0.5`` are float64; two narrow integers give a 64-bit one, unsigned if both
+are. (Numba's enhancement proposal 1 explains the integer rules; a test asks Numba itself about every pair.)
+"""
+
+from functools import cache
+
+import numpy as np
+
+INT64, UINT64 = np.dtype(np.int64), np.dtype(np.uint64)
+FLOAT16, FLOAT32, FLOAT64 = np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64)
+BOOL = np.dtype(np.bool_)
+
+_PYTHON = {bool: BOOL, int: INT64, float: FLOAT64}
+
+
+def dtype_of(value) -> np.dtype | None:
+    """The Numba type of a number in a kernel, or None where ``value`` is no number."""
+    dtype = _PYTHON.get(type(value))
+    if dtype is not None or hasattr(value, "storage"):  # an array's dtype is that of its elements
+        return dtype
+    return getattr(value, "dtype", None)
+
+
+@cache
+def promote(a: np.dtype, b: np.dtype) -> np.dtype:
+    """The type of ``a + b`` (also of -, *, //, %, &, |, ^) for operands of these types."""
+    if a.kind in "biu" and b.kind in "biu":
+        return UINT64 if a.kind == b.kind == "u" else INT64
+    return _with_float(a, b)
+
+
+def _with_float(a: np.dtype, b: np.dtype) -> np.dtype:
+    if {a, b} == {np.dtype(np.uint8), FLOAT16}:
+        return FLOAT32  # here alone Numba is more careful than NumPy
+    return np.result_type(a, b)
+
+
+@cache
+def promote_shift(a: np.dtype, b: np.dtype) -> np.dtype:
+    """The type of ``a << b``: the sign of the left operand decides."""
+    return UINT64 if a.kind == "u" else INT64
+
+
+@cache
+def promote_division(a: np.dtype, b: np.dtype) -> np.dtype:
+    """The type of ``a / b``: integers divide in float64."""
+    result = promote(a, b)
+    return FLOAT64 if result.kind in "biu" else result
+
+
+@cache
+def promote_remainder(a: np.dtype, b: np.dtype) -> np.dtype:
+    """The type of ``a // b`` and ``a % b``: float16 has neither."""
+    result = promote(a, b)
+    return FLOAT32 if result == FLOAT16 else result
+
+
+@cache
+def promote_power(a: np.dtype, b: np.dtype) -> np.dtype:
+    """The type of ``a ** b``: a float to a whole power keeps its type."""
+    result = a if a.kind == "f" and b.kind in "biu" else promote(a, b)
+    return FLOAT32 if result == FLOAT16 else result
+
+
+@cache
+def unify(a: np.dtype, b: np.dtype) -> np.dtype:
+    """The type of a variable that is ``a`` on one path and ``b`` on another, and of ``min(a, b)``."""
+    return a if a == b else _with_float(a, b)
+
+
+def is_integer(dtype: np.dtype) -> bool:
+    return dtype.kind in "biu"

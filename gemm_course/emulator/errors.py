@@ -1,0 +1,32 @@
+"""What the emulator says when it cannot run a kernel."""
+
+
+class EmulatorError(Exception):
+    """Base of all errors of the emulator: bad launches, unsupported code, kernels that do not end."""
+
+
+class LaunchError(EmulatorError, ValueError):
+    """The launch itself is wrong: geometry, number or kind of arguments, shared memory."""
+
+
+class UnsupportedKernel(EmulatorError):
+    """The kernel uses something the emulator does not know; raised before anything runs.
+
+    ``filename`` and ``line`` say where.
+    """
+
+    def __init__(self, sentence: str, filename: str, line: int):
+        self.sentence, self.filename, self.line = sentence, filename, line
+        super().__init__(f"{filename}, line {line}: {sentence}")
+
+
+class KernelTypeError(EmulatorError, TypeError):
+    """An operation that Numba would not compile: a float as an index, an operand that is no number."""
+
+
+class KernelStopped(EmulatorError):
+    """A loop ran past the step limit, so the kernel was stopped; the arrays are as they were."""
+
+
+class DataDependent(EmulatorError):
+    """Counting without running needs control flow and indices that do not depend on loaded data."""

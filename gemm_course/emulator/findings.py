@@ -1,0 +1,78 @@
+"""What is wrong, or slow, in a kernel: one sentence each, with the place."""
+
+from dataclasses import dataclass, field
+
+ERRORS = (
+    "out_of_bounds",
+    "shared_race",
+    "global_race",
+    "uninitialised_read",
+    "barrier_divergence",
+    "misaligned_access",
+    "async_read_too_early",
+)
+ADVICE = ("float64_arithmetic", "dynamic_local_index", "negative_index")
+
+
+@dataclass
+class Finding:
+    """One thing found, at its first occurrence.
+
+    ``kind`` is one of ERRORS or ADVICE; ``line`` the source line of the (later) access and ``other_line``
+    that of the earlier one in a race; ``element`` the index in ``array``; ``block`` and ``threads`` are
+    (x, y, z); ``count`` says how many lanes met it in all (for races, how many elements).
+    """
+
+    kind: str
+    line: int
+    message: str
+    array: str | None = None
+    element: tuple | None = None
+    block: tuple | None = None
+    threads: list = field(default_factory=list)
+    function: str | None = None
+    site: int | None = None
+    other_line: int | None = None
+    count: int = 1
+
+    @property
+    def severity(self) -> str:
+        return "error" if self.kind in ERRORS else "advice"
+
+    def __str__(self):
+        return f"line {self.line}: {self.message}"
+
+
+class Findings:
+    """Collects findings, one a kind, place and array; later ones are only counted."""
+
+    def __init__(self):
+        self._found = {}
+
+    def add(self, key, count, make):
+        """Report ``make()`` unless ``key`` was reported before; either way it happened ``count`` times."""
+        known = self._found.get(key)
+        if known is None:
+            known = self._found[key] = make()
+            known.count = count
+        else:
+            known.count += count
+
+    def listed(self) -> list[Finding]:
+        """Errors first, each group in the order of the source."""
+        return sorted(self._found.values(), key=lambda f: (f.severity != "error", f.line, f.kind))
+
+
+def place(array: str, element: tuple) -> str:
+    """``As[0, 3]``"""
+    return f"{array}[{', '.join(map(str, element))}]"
+
+
+def thread_name(thread: tuple, block: tuple | None = None) -> str:
+    """``thread (1, 0)`` in the dimensions a reader wrote; a block of one row is one-dimensional."""
+    name = f"thread {_short(thread)}"
+    return name if block is None else f"{name} of block {_short(block)}"
+
+
+def _short(coordinates: tuple) -> str:
+    return "(" + ", ".join(map(str, coordinates)) + ")"

@@ -1,0 +1,160 @@
+"""Counting without running everything: turns of a loop that repeat themselves are counted once.
+
+While the emulator only counts, everything it tallies goes through a log. When three stretches of turns in a
+row have logged the same things, and every number in them moved by the same step from stretch to stretch, the
+loop has settled: each further stretch logs the same again until a comparison changes its outcome. How far off
+that is follows from the comparisons themselves, since their two sides move in steady steps. So the emulator
+jumps there, adding the stretch as often as it was skipped, and goes on turn by turn.
+
+What a log entry holds is what decides a cost: the place, the pattern of addresses, the offset modulo 128
+bytes, the mask; for comparisons the outcome, for // and % the remainder. Blocks are treated like turns.
+"""
+
+from .lanes import Lanes, comparison
+
+LONGEST_STRETCH = 136  # 128 one-byte steps to come round in a cache line, and a little
+
+
+class Log:
+    """What one run of turns tallied: keys that must repeat, and numbers that must move in steady steps."""
+
+    __slots__ = ("keys", "weights", "numbers")
+
+    def __init__(self):
+        self.keys, self.weights, self.numbers = [], [], []
+
+
+class Fold:
+    """Watches the turns of one loop."""
+
+    def __init__(self, machine):
+        self.machine = machine
+        self.marks = [self._mark()]
+        self.states = []
+        self.pause = 0
+
+    def _mark(self):
+        log = self.machine.log
+        return len(log.keys), len(log.numbers)
+
+    def end_of_turn(self, state: tuple, room: int | None = None):
+        """Note a finished turn; returns (turns to skip, at most ``room``; the state after them)."""
+        self.marks.append(self._mark())
+        self.states.append(state)
+        turns = len(self.states)
+        if turns < self.pause or turns < 3:
+            return 0, state
+        for length in range(1, min(turns // 3, LONGEST_STRETCH) + 1):
+            if self._repeats(length):
+                skipped = self._jump(length, None if room is None else room // length)
+                if skipped:
+                    return skipped * length, self._restart(state, length, skipped)
+                self.pause = turns + 4 * length  # it is about to end: do not try every turn
+                return 0, state
+        return 0, state
+
+    def _stretch(self, length, back):
+        """Slices of keys and numbers of the stretch that ended ``back`` stretches ago."""
+        last = len(self.marks) - 1 - back * length
+        (k0, n0), (k1, n1) = self.marks[last - length], self.marks[last]
+        return slice(k0, k1), slice(n0, n1)
+
+    def _repeats(self, length) -> bool:
+        log = self.machine.log
+        (k0, n0), (k1, n1), (k2, n2) = (self._stretch(length, back) for back in (0, 1, 2))
+        if k0.stop - k0.start != k1.stop - k1.start or k1.stop - k1.start != k2.stop - k2.start:
+            return False
+        if any(kept[k0] != kept[k1] or kept[k1] != kept[k2] for kept in (log.keys, log.weights)):
+            return False
+        if not all(
+            a - b == b - c for (a, _, _), (b, _, _), (c, _, _) in zip(*(log.numbers[n] for n in (n0, n1, n2)))
+        ):
+            return False
+        s0, s1, s2 = (self.states[-1 - back * length] for back in (0, 1, 2))
+        return all(_steady(a, b, c) for a, b, c in zip(s0, s1, s2))
+
+    def _jump(self, length, room) -> int:
+        """How many stretches may be skipped before a comparison changes its outcome; count them."""
+        log = self.machine.log
+        (keys, new), (_, old) = self._stretch(length, 0), self._stretch(length, 1)
+        for (value, low, high), (before, _, _) in zip(log.numbers[new], log.numbers[old]):
+            step = value - before
+            limit = _steps_until(value, step, low, high)
+            if limit is not None:
+                room = limit if room is None else min(room, limit)
+        if not room or room < 1:
+            return 0
+        for key, weight in zip(log.keys[keys], log.weights[keys]):
+            if weight:
+                self.machine.tally_again(key, weight * room)
+        return room
+
+    def _restart(self, state, length, skipped):
+        before = self.states[-1 - length]
+        shifted = tuple(_shift(a, b, skipped) for a, b in zip(state, before))
+        self.states, self.marks = [], [self._mark()]
+        self.pause = 0
+        return shifted
+
+
+def _steady(a, b, c) -> bool:
+    """Do three values of a variable, a stretch apart, move in one step?"""
+    if type(a) is not type(b) or type(b) is not type(c):
+        return False
+    if isinstance(a, tuple):
+        return len(a) == len(b) == len(c) and all(_steady(x, y, z) for x, y, z in zip(a, b, c))
+    if type(a) is int:
+        return a - b == b - c
+    if type(a) is Lanes:
+        return a.pattern is b.pattern is c.pattern and a.offset - b.offset == b.offset - c.offset
+    return a is b or _is_data(a) or _same(a, b)
+
+
+def _is_data(value) -> bool:
+    return getattr(getattr(value, "dtype", None), "kind", "") in "fc" and hasattr(value, "dtype")
+
+
+def _same(a, b) -> bool:
+    try:
+        return bool(a == b)
+    except (TypeError, ValueError):
+        return False
+
+
+def _shift(a, b, times):
+    """The value after ``times`` more steps from b to a."""
+    if isinstance(a, tuple):
+        return tuple(_shift(x, y, times) for x, y in zip(a, b))
+    if type(a) is int:
+        return a + (a - b) * times
+    if type(a) is Lanes:
+        return Lanes(a.pattern, a.offset + (a.offset - b.offset) * times, a.dtype)
+    return a
+
+
+def _steps_until(value, step, low, high):
+    """How often ``step`` may be added before ``value`` leaves low..high (None: no bound that way)."""
+    if step > 0 and high is not None:
+        return (high - value) // step
+    if step < 0 and low is not None:
+        return (value - low) // -step
+    return None
+
+
+def margins(op, a, b, outcome) -> tuple:
+    """(difference of the offsets, lowest, highest value it may take for the outcome to stay)."""
+    pattern, threshold = comparison(a, b)
+    difference, low, high = -threshold, pattern.low, pattern.high
+    if type(outcome) is not bool:
+        return difference, difference, difference
+    if op in (">", "<="):
+        first, last = (None, -high) if outcome == (op == "<=") else (1 - low, None)
+    elif op in ("<", ">="):
+        first, last = (None, -1 - high) if outcome == (op == "<") else (-low, None)
+    elif (op == "==") == outcome:
+        first = last = difference  # equal: any move may change it
+    elif difference + low > 0:
+        first, last = 1 - low, None
+    else:
+        first, last = None, -1 - high
+    return difference, first, last

@@ -1,0 +1,73 @@
+"""The blocks that run together, and who is where in them."""
+
+from itertools import product
+
+import numpy as np
+
+from .lanes import Lanes, Mask, Pattern
+
+WARP = 32
+INT32 = np.dtype(np.int32)
+
+
+class Geometry:
+    """``rows`` x ``columns`` blocks of ``block`` (x, y, z) threads, run in lock-step.
+
+    Threads are numbered with x fastest; the thread axis is filled up to whole warps with lanes that do not
+    exist and are never active.
+    """
+
+    def __init__(self, block: tuple, rows: int, columns: int):
+        self.block, self.rows, self.columns = block, rows, columns
+        self.threads = block[0] * block[1] * block[2]
+        self.width = -(-self.threads // WARP) * WARP
+        self.shape = (rows, columns, self.width)
+        self.lanes = rows * columns * self.width
+        self.nobody = Mask(self, np.zeros((1, 1, 1), bool))
+        exists = (np.arange(self.width) < self.threads).reshape(1, 1, -1)
+        self.everybody = Mask(self, None if exists.all() else exists)
+        self.linear = np.arange(self.width).reshape(1, 1, -1)
+        self.thread = Coordinates(*(Lanes(Pattern(axis), 0, INT32) for axis in self._thread_axes()))
+        self.row = Pattern(np.arange(rows).reshape(-1, 1, 1))
+        self.column = Pattern(np.arange(columns).reshape(1, -1, 1))
+        self.lane = Lanes(Pattern(self.linear % WARP), 0, INT32)
+        self._batches = {}
+
+    def _thread_axes(self):
+        x, y, _ = self.block
+        return self.linear % x, self.linear // x % y, self.linear // (x * y)
+
+    def mask(self, array: np.ndarray) -> Mask:
+        """A mask of these booleans; those for nobody and for everybody are always the same objects."""
+        if not array.any():
+            return self.nobody
+        if array.all() and self.everybody.array is None:
+            return self.everybody
+        return Mask(self, array)
+
+    def batch(self, length: int, level: int) -> Pattern:
+        """0..length-1 along the axis of the batched loop at nesting ``level`` (0 is the outermost)."""
+        found = self._batches.get((length, level))
+        if found is None:
+            axis = np.arange(length).reshape((length,) + (1,) * (3 + level))
+            found = self._batches[length, level] = Pattern(axis)
+        return found
+
+    def thread_coordinates(self, linear: int) -> tuple[int, int, int]:
+        x, y, _ = self.block
+        return int(linear % x), int(linear // x % y), int(linear // (x * y))
+
+
+class Coordinates:
+    """``threadIdx`` and ``blockIdx``: an object with x, y and z."""
+
+    __slots__ = ("x", "y", "z")
+
+    def __init__(self, x, y, z):
+        self.x, self.y, self.z = x, y, z
+
+
+def chunks(grid: tuple, rows: int, columns: int):
+    """Cut a grid into rectangles of at most ``rows`` x ``columns`` blocks: (z, y, x, rows, columns) each."""
+    for z, y, x in product(range(grid[2]), range(0, grid[1], rows), range(0, grid[0], columns)):
+        yield z, y, x, min(rows, grid[1] - y), min(columns, grid[0] - x)

@@ -1,0 +1,337 @@
+"""The machine that a translated kernel runs on: one object with the state of all lanes that run together."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from . import lanes
+from .access import MemoryAccess
+from .arithmetic import Arithmetic
+from .async_copies import AsyncCopies
+from .control import Control
+from .dtypes import BOOL, FLOAT64, INT64, dtype_of, is_integer, unify
+from .errors import KernelTypeError, LaunchError
+from .findings import Finding, thread_name
+from .fold import Fold, Log, margins
+from .geometry import Coordinates, Geometry
+from .lanes import Lanes
+from .memory import DeviceArray, LocalStorage, SharedStorage, Unknown, unknown
+from .shadow import Access, GlobalRaces, Initialised, InitialisedLocal, SharedRaces
+from .tally import Tally
+
+STATIC_SHARED_LIMIT = 48 * 1024
+SHARED_LIMIT = 227 * 1024  # of one block on an H100 or H200; older GPUs have less
+
+
+class Site(NamedTuple):
+    """A place in a kernel's source where something happens."""
+
+    function: str
+    line: int
+    op: str
+    static: bool = True  # the index of a local array is known at compile time
+
+
+class Unbound:
+    """The value of a variable before its first assignment."""
+
+
+class Machine(Arithmetic, Control, MemoryAccess):
+    """Runs translated kernels; the mix-ins hold arithmetic, control flow and memory access."""
+
+    unbound = Unbound()
+    literal_types = (BOOL, INT64, FLOAT64)
+
+    def __init__(self, grid, block, shared_bytes, *, counts_only, step_limit, findings):
+        self.grid, self.block, self.dynamic_shared = grid, block, shared_bytes
+        self.counts_only, self.step_limit = counts_only, step_limit
+        self.findings, self.sites = findings, []
+        self.log = Log() if counts_only else None
+        self.folding = counts_only
+        self.tracing, self.watcher, self.last_watcher = False, None, None
+        self.report_float64 = True
+        self.tallies = Tally(keep=counts_only)
+        self.tally = self._tally_logged if counts_only else self.tallies.add
+        self.global_races: dict[int, GlobalRaces] = {}
+        self._geometries, self._memos = {}, {}
+        self.batch, self.batched, self.batch_key = [], {}, ()
+        self.block_dim, self.grid_dim = Coordinates(*block), Coordinates(*grid)
+        self.site = None
+        self.epoch = self.phase = 0
+
+    # ---- chunks of blocks ----
+
+    def start(self, z, y, x, rows, columns):
+        """Make ready for the blocks (x.., y.., z) of a chunk: fresh shared memory, nobody anywhere yet."""
+        geometry = self._geometries.get((rows, columns))
+        if geometry is None:
+            geometry = self._geometries[rows, columns] = Geometry(self.block, rows, columns)
+            self._memos[rows, columns] = {}
+        self.geometry, self.mask = geometry, geometry.everybody
+        self.blocks = rows * columns
+        self.origin = (z, y, x)
+        int32 = np.dtype(np.int32)
+        self.thread_index = geometry.thread
+        self.block_index = Coordinates(Lanes(geometry.column, x, int32), Lanes(geometry.row, y, int32), z)
+        self.shared_arrays: dict = {}
+        self._initialised: dict = {}
+        self.phase = 0
+        self._thread_ids = None
+        self.shared_races = SharedRaces(self)
+        self.async_copies = AsyncCopies(self)
+
+    def end(self):
+        """The blocks of the chunk are done."""
+        if self.log is None:
+            self.shared_races.barrier(self.geometry.everybody)
+        self.tallies.settle()
+
+    def memo(self, name) -> set:
+        """A set that lives as long as chunks of this shape recur."""
+        return self._memos[self.geometry.rows, self.geometry.columns].setdefault(name, set())
+
+    def thread_ids(self) -> np.ndarray:
+        """A number from 1 on for every thread of the grid that is in this chunk."""
+        if self._thread_ids is None:
+            z, y, x = self.origin
+            gx, gy, _ = self.grid
+            blocks = (z * gy + y + self.geometry.row.array) * gx + x + self.geometry.column.array
+            self._thread_ids = (blocks * self.geometry.threads + self.geometry.linear + 1).astype(np.uint32)
+        return self._thread_ids
+
+    def thread_of(self, identity: int):
+        """(thread, block) coordinates of a number made by :meth:`thread_ids`."""
+        block, linear = divmod(identity - 1, self.geometry.threads)
+        gx, gy, _ = self.grid
+        return self.geometry.thread_coordinates(linear), (block % gx, block // gx % gy, block // (gx * gy))
+
+    def block_coordinates(self, row, column) -> tuple:
+        z, y, x = self.origin
+        return x + int(column), y + int(row), z
+
+    # ---- tallies ----
+
+    def _tally_logged(self, key, payload):
+        self.tallies.add(key, payload)
+        self.log.keys.append(key)
+        self.log.weights.append(1)
+
+    def tally_again(self, key, weight):
+        """Count ``weight`` more of something already tallied."""
+        self.tallies.add_again(key, weight)
+        self.log.keys.append(key)
+        self.log.weights.append(weight)
+
+    def _log_only(self, key, number):
+        self.log.keys.append(key)
+        self.log.weights.append(0)
+        self.log.numbers.append(number)
+
+    def note_comparison(self, op, a, b, outcome):
+        if outcome is None:
+            outcome = lanes.compare(op, a, b)
+        key = (op, outcome if type(outcome) is bool else outcome.pattern.serial)
+        self._log_only(key, margins(op, a, b, outcome))
+
+    def note_divisor(self, op, a, b):
+        (_, offset), (q, divisor) = lanes.split(a), lanes.split(b)
+        uniform = q is lanes.ZERO and divisor > 0
+        self._log_only((op, divisor, offset % divisor if uniform else offset), (offset, None, None))
+
+    def note_exact(self, op, a, b):
+        self._log_only((op, lanes.split(a)[1], lanes.split(b)[1]), (0, None, None))
+
+    def fold(self, loop, state):
+        """At the end of a turn: the variables after it, moved on where turns were counted without running."""
+        if loop.fold is None:
+            loop.fold = Fold(self)
+            return state
+        loop.skip, state = loop.fold.end_of_turn(state, loop.room)
+        return state
+
+    def call(self, site, function, *arguments, **keywords):
+        """A call in the kernel's source; the function may ask where it was called: ``machine.site``."""
+        self.site = site
+        return function(self, *arguments, **keywords)
+
+    # ---- variables ----
+
+    def assign(self, new, old, region):
+        """A variable's value after ``x = new`` in the active lanes; ``region``: all lanes that use it."""
+        return new if self.mask is region else self.merge(new, old)
+
+    def merge(self, new, old):
+        """``new`` in the active lanes, ``old`` in the others."""
+        mask = self.mask
+        if mask.array is None or old is self.unbound or new is old:
+            return new
+        if isinstance(new, tuple):
+            return tuple(self.merge(n, o) for n, o in zip(new, old)) if isinstance(old, tuple) else new
+        if isinstance(new, DeviceArray) or dtype_of(old) is None:
+            return new
+        dtype = unify(self._dtype(new), self._dtype(old))
+        if isinstance(new, Unknown) or isinstance(old, Unknown):
+            return unknown(dtype)
+        if is_integer(dtype):
+            if not mask.any:
+                return old
+            if "pattern" not in mask.memo:
+                mask.memo["pattern"] = lanes.Pattern(mask.array)
+            return self._choose_integers(mask.memo["pattern"], new, old, dtype)
+        return np.where(mask.array, self._typed(new, dtype), self._typed(old, dtype))
+
+    def unpack(self, values, count):
+        """``a, b = values``."""
+        if not isinstance(values, tuple) or len(values) != count:
+            raise KernelTypeError(f"{count} values are expected on the right side")
+        return values
+
+    # ---- memory ----
+
+    def shared_array(self, site, shape, dtype, alignment=None):
+        """``cuda.shared.array``: one for the block; a shape of 0 takes the dynamic shared memory."""
+        shape = _shape(shape)
+        if shape == (0,):
+            return self._dynamic_array(site, dtype)
+        array = self.shared_arrays.get(site)
+        if array is None:
+            array = self._declare(SharedStorage, site, shape, dtype)
+            self.shared_arrays[site] = array
+            self._check_static_limit()
+        return array
+
+    def _check_static_limit(self):
+        taken = self.static_shared_bytes()
+        if taken > STATIC_SHARED_LIMIT:
+            raise LaunchError(
+                f"the kernel's shared arrays of fixed shape take {taken:,} bytes; "
+                f"the limit is {STATIC_SHARED_LIMIT:,}"
+            )
+
+    def _dynamic_array(self, site, dtype):
+        array = self.shared_arrays.get("dynamic")
+        if array is None:
+            length = self.dynamic_shared // dtype.itemsize
+            array = self.shared_arrays["dynamic"] = self._declare(SharedStorage, site, (length,), dtype)
+        if array.dtype != dtype:
+            raise KernelTypeError("the emulator keeps dynamic shared memory in one dtype; two are asked for")
+        return array
+
+    def static_shared_bytes(self) -> int:
+        """Bytes of the block's shared arrays of fixed shape, each starting at a multiple of 16."""
+        fixed = [array for site, array in self.shared_arrays.items() if site != "dynamic"]
+        return sum(-(-a.storage.size * a.dtype.itemsize // 16) * 16 for a in fixed)
+
+    def local_array(self, site, shape, dtype, alignment=None):
+        """``cuda.local.array``: one for each thread."""
+        return self._declare(LocalStorage, site, _shape(shape), dtype)
+
+    def _declare(self, kind, site, shape, dtype):
+        storage = kind(dtype, shape, self.counts_only)
+        storage.slot = site
+        return DeviceArray(self.sites[site].op, storage, dtype, shape)
+
+    def array_element(self, storage, flat) -> tuple:
+        return DeviceArray("", storage, storage.dtype, storage.shape).element(flat)
+
+    def initialised(self, storage):
+        state = self._initialised.get(storage.serial)
+        if state is None:
+            kind = Initialised if storage.space == "shared" else InitialisedLocal
+            state = self._initialised[storage.serial] = kind(storage)
+        return state
+
+    def start_copy(self, site, destination, where, source, source_where, width, valid_bytes):
+        """cp.async: read ``valid_bytes`` (the rest is zero) now, write them when the copy is waited for."""
+        values = self._copied_values(site, source, source_where, width, valid_bytes)
+        pattern, offset, mask = self._locate(site, destination, where, width, "writes")
+        access = self._account(site, destination, "store", pattern, offset, mask, width)
+        if self.log is None and mask.any:
+            self.shared_races.note(access)
+            self.async_copies.start(access, values)
+
+    def _copied_values(self, site, source, where, width, valid_bytes):
+        """What arrives: elements that are read, then zeros. Lanes that read equally many read together."""
+        saved, zero = self.mask, source.dtype.type(0)
+        valid = self.floordiv(None, valid_bytes, source.dtype.itemsize)
+        low, high = (valid.low, valid.high) if type(valid) is Lanes else (int(valid), int(valid))
+        arriving = (zero,) * width
+        for count in range(max(low, 1), min(high, width) + 1):
+            these = self.compare("==", valid, count)
+            if these is False:
+                continue
+            self.mask = saved if these is True else saved.where(these)
+            if self.mask.any:
+                values = self.read(site, source, where, count, boundary=width)
+                values = (values if count > 1 else (values,)) + (zero,) * (width - count)
+                arriving = tuple(self.merge(new, old) for new, old in zip(values, arriving))
+        self.mask = saved
+        return arriving
+
+    def land(self, access: Access, values):
+        """An asynchronous copy arrives."""
+        for step, value in enumerate(values):
+            access.storage.scatter(access.pattern, access.offset + step, self.plain(value), access.mask)
+        self.shared_races.note(access._replace(phase=self.phase))
+        self.initialised(access.storage).store(access)
+
+    # ---- synchronisation ----
+
+    def barrier(self, site):
+        """``cuda.syncthreads()``."""
+        blocks = self._blocks_at_barrier(site)
+        self.tally(("barrier", site, blocks.serial, self.batch_key), blocks)
+        self.epoch += 1
+        if self.tracing:
+            self.watcher.record_barrier(self, site)
+        if self.log is None:
+            self.shared_races.barrier(blocks)
+            self.phase = 0
+
+    def _blocks_at_barrier(self, site):
+        """Every lane of the blocks with a thread at the barrier; reports blocks that did not come whole."""
+        mask, everybody = self.mask, self.geometry.everybody
+        if mask is everybody:
+            return everybody
+        exists = True if everybody.array is None else everybody.array
+        here = np.broadcast_to(mask.array, self.geometry.shape)
+        some = here.any(axis=2, keepdims=True)
+        absent = some & exists & ~here
+        if absent.any():
+            self._report_divergence(site, here, absent)
+        if some.all():
+            return everybody
+        return self.geometry.mask(np.broadcast_to(some & exists, self.geometry.shape))
+
+    def _report_divergence(self, site, here, absent):
+        at = self.sites[site]
+
+        def make():
+            row, column, linear = (int(i[0]) for i in absent.nonzero())
+            present = int(here[row, column].sum())
+            block, who = self.block_coordinates(row, column), self.geometry.thread_coordinates(linear)
+            message = (
+                f"Only {present} of the {self.geometry.threads} threads of a block reach this barrier; "
+                f"{thread_name(who, block)} does not. A barrier is for all threads of the block: "
+                "the others would wait for ever."
+            )
+            return Finding(
+                "barrier_divergence", at.line, message, None, None, block, [who], at.function, site
+            )
+
+        self.findings.add(("barrier_divergence", site), int(absent.any(axis=2).sum()), make)
+
+    def warp_barrier(self, site):
+        """``cuda.syncwarp()``: orders the lanes of a warp among themselves."""
+        self.phase += 1
+
+
+def _shape(shape) -> tuple:
+    shape = shape if isinstance(shape, tuple) else (shape,)
+    for extent in shape:
+        if type(extent) is not int and not isinstance(extent, np.integer):
+            raise KernelTypeError(
+                "the shape of a shared or local array must be known when the kernel is compiled: "
+                "a number, or a constant of the module or of the function around the kernel"
+            )
+    return tuple(int(extent) for extent in shape)

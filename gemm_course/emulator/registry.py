@@ -1,0 +1,51 @@
+"""What a kernel may call that is not plain arithmetic: each with its emulation.
+
+An intrinsic registers its emulation beside its device code::
+
+    @emulates(load4)
+    def _load4(machine, array, index):
+        return machine.read(machine.site, array, as_index(index), width=4)
+
+``machine`` is the running :class:`~gemm_course.emulator.machine.Machine`. ``reads`` and ``writes`` name the
+positions of array arguments the call loads from and stores to; the emulator needs them to know which arrays
+may change before a kernel runs.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+_emulations: dict = {}
+
+
+@dataclass(frozen=True)
+class Emulation:
+    """A function of (machine, *arguments), and which of the arguments are arrays it touches."""
+
+    function: Callable
+    reads: tuple = ()
+    writes: tuple = ()
+    elementwise: bool = True  # may run for all iterations of a loop at once
+    kind: str = "intrinsic"
+
+    def __call__(self, machine, *args, **kwargs):
+        return self.function(machine, *args, **kwargs)
+
+
+def emulates(device_object, *, reads: tuple = (), writes: tuple = (), elementwise: bool = True):
+    """Decorator: the function runs in place of ``device_object`` when the emulator meets it in a kernel."""
+
+    def register(function):
+        _emulations[id(device_object)] = (device_object, Emulation(function, reads, writes, elementwise))
+        return function
+
+    return register
+
+
+def emulation_of(device_object) -> Emulation | None:
+    known = _emulations.get(id(device_object))
+    return known[1] if known is not None else None
+
+
+def as_index(index) -> tuple:
+    """An index as a tuple, as the machine wants it."""
+    return index if isinstance(index, tuple) else (index,)

@@ -1,0 +1,181 @@
+"""What an emulated launch tells: counts by source line, findings, and a table beside the source."""
+
+import html
+import inspect
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from .findings import Finding
+
+_ACCESS_COLUMNS = (
+    *("function", "line", "site", "space", "op", "array", "bits"),
+    *("requests", "lanes", "bytes", "sectors", "lines", "wavefronts", "ideal_wavefronts"),
+)
+_LINE_COLUMNS = ("requests", "sectors", "wavefronts", "operations")
+
+
+class Report:
+    """The result of :func:`emulate`.
+
+    ``accesses``: a frame with a row for every place, array and width; ``arithmetic``: a frame of
+    floating-point operations by line; ``findings``: errors first, then advice; ``barriers``: barriers
+    executed, summed over blocks; ``shared_bytes``: shared memory of one block; ``trace``: a frame, where a
+    Watch was given.
+    """
+
+    def __init__(self, machine, findings, function, watch):
+        self.findings: list[Finding] = findings.listed()
+        self.grid, self.block = machine.grid, machine.block
+        self.shared_bytes = machine.static_shared_bytes() + machine.dynamic_shared
+        self._sites = machine.sites
+        self._tallies = machine.tallies
+        self._function = function
+        self._watcher = machine.last_watcher
+        self.trace_complete = self._watcher is None or not self._watcher.full
+        self.watch = watch
+
+    # ---- counts ----
+
+    @cached_property
+    def accesses(self) -> pd.DataFrame:
+        rows = []
+        for (site, array, space, op, bits), counts in self._tallies.accesses.items():
+            at = self._sites[site]
+            rows.append((at.function, at.line, site, space, op, array, bits, *(int(c) for c in counts)))
+        frame = pd.DataFrame(rows, columns=_ACCESS_COLUMNS)
+        return frame.sort_values(["function", "line", "site", "op"], ignore_index=True)
+
+    @cached_property
+    def arithmetic(self) -> pd.DataFrame:
+        rows = [
+            (self._sites[site].function, self._sites[site].line, op, np.dtype(dtype).name, lanes)
+            for (site, op, dtype), lanes in self._tallies.arithmetic.items()
+        ]
+        frame = pd.DataFrame(rows, columns=("function", "line", "op", "dtype", "lanes"))
+        return frame.groupby(["function", "line", "op", "dtype"], as_index=False)["lanes"].sum()
+
+    @cached_property
+    def barriers(self) -> int:
+        return sum(self._tallies.barriers.values())
+
+    @cached_property
+    def barriers_by_line(self) -> pd.DataFrame:
+        rows = [
+            (self._sites[site].function, self._sites[site].line, count)
+            for site, count in self._tallies.barriers.items()
+        ]
+        frame = pd.DataFrame(rows, columns=("function", "line", "barriers"))
+        return frame.sort_values("line", ignore_index=True)
+
+    @cached_property
+    def trace(self) -> pd.DataFrame:
+        if self._watcher is None:
+            raise AttributeError("nothing was watched: pass watch=Watch(block=..., warp=...) to emulate()")
+        return self._watcher.frame()
+
+    def total(self, column: str, **where) -> int:
+        """Sum of a column of ``accesses``, such as ``report.total("sectors", space="global", array="A")``."""
+        frame = self.accesses
+        for name, value in where.items():
+            frame = frame[frame[name] == value]
+        return int(frame[column].sum())
+
+    # ---- derived ----
+
+    @property
+    def ok(self) -> bool:
+        """No errors; advice is allowed."""
+        return not self.errors
+
+    @property
+    def errors(self) -> list[Finding]:
+        return [f for f in self.findings if f.severity == "error"]
+
+    @property
+    def advice(self) -> list[Finding]:
+        return [f for f in self.findings if f.severity == "advice"]
+
+    @property
+    def flops(self) -> int:
+        """Floating-point operations; a fused multiply-add is two."""
+        frame = self.arithmetic
+        return int(frame["lanes"].sum() + frame.loc[frame["op"] == "fma", "lanes"].sum())
+
+    @property
+    def global_bytes(self) -> int:
+        """Bytes that global requests move: 32 a sector, before any cache."""
+        return 32 * self.total("sectors", space="global")
+
+    @property
+    def intensity(self) -> float:
+        """Arithmetic intensity: FLOP per byte of global traffic as requested, before any cache."""
+        return self.flops / self.global_bytes if self.global_bytes else float("inf")
+
+    def sectors_per_request(self, **where) -> float:
+        requests = self.total("requests", space="global", **where)
+        return self.total("sectors", space="global", **where) / requests if requests else 0.0
+
+    @property
+    def bank_conflicts(self) -> int:
+        """Wavefronts beyond those that the width of the accesses needs."""
+        return self.total("wavefronts", space="shared") - self.total("ideal_wavefronts", space="shared")
+
+    # ---- to be read ----
+
+    @cached_property
+    def by_line(self) -> pd.DataFrame:
+        """Source lines of the kernel with the sum of what happens in each."""
+        lines, start = inspect.getsourcelines(self._function)
+        numbers = range(start, start + len(lines))
+        frame = pd.DataFrame({"line": numbers, "source": [text.rstrip("\n") for text in lines]})
+        moved, computed = (
+            rows[rows["function"] == self._function.__name__] for rows in (self.accesses, self.arithmetic)
+        )
+        costs = moved[moved["space"] != "local"].groupby("line")[["requests", "sectors", "wavefronts"]].sum()
+        operations = computed.groupby("line")["lanes"].sum().rename("operations")
+        frame = frame.join(costs, on="line").join(operations, on="line")
+        return frame.astype(dict.fromkeys(_LINE_COLUMNS, "Int64"))
+
+    def __str__(self):
+        frame = self.by_line
+        width = max(len(text) for text in frame["source"]) + 2
+        head = f"{'':>5} {'':<{width}}{'requests':>12}{'sectors':>12}{'wavefronts':>12}{'operations':>14}"
+        body = [
+            f"{line:>5} {source:<{width}}"
+            + "".join(f"{_cell(value):>{w}}" for value, w in zip(costs, (12, 12, 12, 14)))
+            for line, source, *costs in frame.itertuples(index=False)
+        ]
+        notes = [f"{f.severity}: {f}" for f in self.findings] or ["nothing found wrong"]
+        return "\n".join([head, *body, "", self._summary(), *notes])
+
+    def _summary(self) -> str:
+        return (
+            f"{self.total('sectors', space='global'):,} sectors of global memory, "
+            f"{self.total('wavefronts', space='shared'):,} wavefronts of shared memory "
+            f"({self.bank_conflicts:,} of them bank conflicts), "
+            f"{self.flops:,} FLOP, {self.barriers:,} barriers"
+        )
+
+    def _repr_html_(self):
+        head = "".join(f"<th scope='col'>{name}</th>" for name in ("line", "source", *_LINE_COLUMNS))
+        body = "".join(_html_row(*row) for row in self.by_line.itertuples(index=False))
+        notes = "".join(
+            f"<li><b>{f.kind.replace('_', ' ')}</b>, line {f.line}: {html.escape(f.message)}</li>"
+            for f in self.findings
+        )
+        return (
+            f"<table><caption>{html.escape(self._summary())}</caption>"
+            f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+            f"<ul>{notes or '<li>nothing found wrong</li>'}</ul>"
+        )
+
+
+def _cell(value) -> str:
+    return "" if value is pd.NA or value != value else f"{int(value):,}"
+
+
+def _html_row(line, source, *costs) -> str:
+    code = f"<td style='text-align:left'><pre style='margin:0'>{html.escape(source)}</pre></td>"
+    return f"<tr><td>{line}</td>{code}" + "".join(f"<td>{_cell(cost)}</td>" for cost in costs) + "</tr>"

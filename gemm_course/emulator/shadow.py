@@ -1,0 +1,352 @@
+"""What lock-step execution hides: races, reads of memory nobody wrote, copies that have not landed.
+
+In lock-step a missing barrier can still give the right numbers, so a right result proves nothing. Beside the
+values the emulator therefore keeps who touched what since the last barrier. Kernels repeat themselves: what
+was examined once, and found clean, is recognised by its patterns and not examined again.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .findings import Finding, place, thread_name
+from .lanes import Mask, Pattern
+
+
+class Access(NamedTuple):
+    """One instruction's access to shared memory, by all lanes of ``mask``."""
+
+    storage: object
+    name: str
+    op: str  # "load", "store", "atomic"
+    pattern: Pattern
+    offset: int
+    mask: Mask
+    width: int  # elements a lane
+    site: int
+    phase: int  # syncwarps since the barrier
+
+    @property
+    def key(self):
+        where = self.pattern.serial, self.offset, self.mask.serial, self.width
+        return self.storage.slot, self.op, *where, self.site, self.phase
+
+    def shape(self) -> tuple:
+        """Broadcast shape of index and mask; the block axes are 1 where all blocks do the same."""
+        return np.broadcast_shapes(
+            self.pattern.array.shape, np.shape(self.mask.array), (1, 1, self.mask.geometry.width)
+        )
+
+    def touched(self, rows: int, columns: int):
+        """Cell and thread of every active lane; cells are numbered through ``rows`` x ``columns`` blocks."""
+        shape = np.broadcast_shapes(self.shape(), (rows, columns, 1))
+        size = self.storage.size
+        block = np.arange(rows).reshape(-1, 1, 1) * columns + np.arange(columns).reshape(1, -1, 1)
+        index = np.clip(self.pattern.array + self.offset, 0, max(size - self.width, 0))
+        cells = np.broadcast_to(index + block * size, shape)
+        threads = np.broadcast_to(self.mask.geometry.linear, shape)
+        if self.mask.array is not None:
+            active = np.broadcast_to(self.mask.array, shape)
+            cells, threads = cells[active], threads[active]
+        cells, threads = cells.reshape(-1), threads.reshape(-1)
+        if self.width > 1:
+            cells = (cells[:, None] + np.arange(self.width)).reshape(-1)
+            threads = np.repeat(threads, self.width)
+        return cells, threads
+
+
+# ---- shared memory: races between barriers ----
+
+
+class SharedRaces:
+    """The accesses to shared memory since the last barrier."""
+
+    def __init__(self, machine):
+        self.machine = machine
+        self.epoch: list[Access] = []
+        self._clean = machine.memo("races")
+
+    def note(self, access: Access):
+        self.epoch.append(access)
+
+    def barrier(self, blocks: Mask):
+        """``blocks``: every lane of the blocks that passed the barrier."""
+        if self.epoch:
+            self._examine()
+        if blocks is blocks.geometry.everybody:
+            self.epoch = []
+            return
+        rest = (access._replace(mask=access.mask.minus(blocks)) for access in self.epoch)
+        self.epoch = [access for access in rest if access.mask.any]
+
+    def _examine(self):
+        if all(access.op == "load" for access in self.epoch):
+            return
+        key = tuple(access.key for access in self.epoch)
+        if key in self._clean:
+            return
+        written = {access.storage.slot for access in self.epoch if access.op != "load"}
+        found = False
+        for slot in written:
+            found |= self._examine_array([a for a in self.epoch if a.storage.slot == slot])
+        if not found:
+            self._clean.add(key)
+
+    def _examine_array(self, accesses: list[Access]) -> bool:
+        rows, columns = np.broadcast_shapes(*(a.shape()[-3:-1] for a in accesses))
+        touched = [a.touched(rows, columns) for a in accesses]
+        cells = _racing_cells(accesses, touched, rows * columns * accesses[0].storage.size)
+        if len(cells):
+            self._report(accesses, touched, cells, columns, self.machine.blocks // (rows * columns))
+        return len(cells) > 0
+
+    def _report(self, accesses, touched, cells, columns, alike):
+        pairs: dict = {}
+        for cell in cells[:64]:
+            pair = _first_conflict(accesses, touched, cell)
+            pairs.setdefault((pair[0].site, pair[2].site), (cell, *pair))
+        for (_, site), (cell, *pair) in pairs.items():
+            self.machine.findings.add(
+                ("shared_race", site, accesses[0].name),
+                len(cells) * alike,
+                lambda cell=cell, pair=pair: self._race(cell, pair, columns),
+            )
+
+    def _race(self, cell, pair, columns) -> Finding:
+        earlier, first, later, second = pair
+        storage, machine = later.storage, self.machine
+        block, flat = divmod(int(cell), storage.size)
+        element = machine.array_element(storage, flat)
+        who, other = (machine.geometry.thread_coordinates(t) for t in (first, second))
+        at = [machine.sites[a.site] for a in (earlier, later)]
+        verb = {"load": "reads", "store": "writes", "atomic": "updates"}
+        what = f"{thread_name(who)} {verb[earlier.op]} {place(later.name, element)} in line {at[0].line}"
+        then = "in the same line" if at[0].line == at[1].line else f"in line {at[1].line}"
+        lack = "no barrier between them"
+        if first // 32 == second // 32:
+            lack = "nothing between them that orders the two lanes"
+        message = (
+            f"{what} and {thread_name(other)} {verb[later.op]} it {then}, with {lack}: either may come first."
+        )
+        return Finding(
+            kind="shared_race",
+            line=at[1].line,
+            message=message[0].upper() + message[1:],
+            array=later.name,
+            element=element,
+            block=machine.block_coordinates(*divmod(block, columns)),
+            threads=[who, other],
+            function=at[1].function,
+            site=later.site,
+            other_line=at[0].line,
+        )
+
+
+def _racing_cells(accesses, touched, cells: int) -> np.ndarray:
+    """Cells that two threads touch, one of them writing, with nothing to order them."""
+    if len({a.phase for a in accesses}) == 1:
+        return _contested(accesses, touched, cells)
+    across = [(c, t // 32) for c, t in touched]  # syncwarp orders the lanes of one warp only
+    racing = [_contested(accesses, across, cells)]
+    for phase in {a.phase for a in accesses}:
+        members = [i for i, a in enumerate(accesses) if a.phase == phase]
+        racing.append(_contested([accesses[i] for i in members], [touched[i] for i in members], cells))
+    return np.unique(np.concatenate(racing))
+
+
+def _contested(accesses, touched, cells: int) -> np.ndarray:
+    owner = np.full(cells, -1, np.int64)
+    several, written, plain = (np.zeros(cells, bool) for _ in range(3))
+    for access, (cell, thread) in zip(accesses, touched):
+        before = owner[cell]
+        several[cell[(before >= 0) & (before != thread)]] = True
+        owner[cell] = thread
+        several[cell[owner[cell] != thread]] = True
+        (plain if access.op != "atomic" else written)[cell] = True
+        if access.op == "store":
+            written[cell] = True
+    return np.flatnonzero(several & written & plain)
+
+
+def _first_conflict(accesses, touched, cell):
+    """(earlier access, its thread, later access, its thread) of the first pair that races on ``cell``."""
+    met = [
+        (a, int(t))
+        for a, (cells, threads) in zip(accesses, touched)
+        for t in np.unique(threads[cells == cell])
+    ]
+    for position, (later, second) in enumerate(met):
+        for earlier, first in met[:position]:
+            writes = earlier.op != "load" or later.op != "load"
+            atomic = earlier.op == later.op == "atomic"
+            ordered = earlier.phase != later.phase and first // 32 == second // 32
+            if first != second and writes and not atomic and not ordered:
+                return earlier, first, later, second
+    raise AssertionError("a racing cell has a racing pair")
+
+
+# ---- shared and local memory: reads of what nobody wrote ----
+
+
+class Initialised:
+    """Which elements of one shared array have been written, in each block of the chunk."""
+
+    def __init__(self, storage):
+        self.written = np.zeros((1, 1, max(storage.size, 1)), bool)
+        self.complete = storage.size == 0
+        self._stored, self._sound = set(), set()
+
+    def store(self, access: Access):
+        key = access.key[2:6]
+        if self.complete or key in self._stored:
+            return
+        self._stored.add(key)
+        rows, columns = np.broadcast_shapes(access.shape()[-3:-1], self.written.shape[:2])
+        if (rows, columns) != self.written.shape[:2]:
+            self.written = np.broadcast_to(self.written, (rows, columns, self.written.shape[2])).copy()
+        self.written.reshape(-1)[access.touched(rows, columns)[0]] = True
+        self.complete = bool(self.written.all())
+
+    def missing(self, access: Access):
+        """Where lanes read what is not written yet: (cells, threads, rows, columns of blocks), or None."""
+        key = access.key[2:6]
+        if self.complete or key in self._sound:
+            return None
+        rows, columns = np.broadcast_shapes(access.shape()[-3:-1], self.written.shape[:2])
+        written = np.broadcast_to(self.written, (rows, columns, self.written.shape[2])).reshape(-1)
+        cells, threads = access.touched(rows, columns)
+        bad = ~written[cells]
+        if not bad.any():
+            self._sound.add(key)
+            return None
+        return cells[bad], threads[bad], rows, columns
+
+
+class InitialisedLocal:
+    """Which elements of a local array have been written, in each lane."""
+
+    def __init__(self, storage):
+        self.written = np.zeros((max(storage.size, 1), 1, 1, 1), bool)
+        self.complete = storage.size == 0
+        self._stored, self._sound = set(), set()
+
+    def _grow(self, access: Access):
+        lanes = np.broadcast_shapes(self.written.shape[1:], access.shape()[-3:])
+        if lanes != self.written.shape[1:]:
+            self.written = np.broadcast_to(self.written, self.written.shape[:1] + lanes).copy()
+
+    def _uniform(self, access: Access) -> bool:
+        return access.mask.array is None and access.pattern.array.shape[-3:] == (1, 1, 1)
+
+    def store(self, access: Access):
+        key = access.key[2:6]
+        if self.complete or key in self._stored:
+            return
+        self._stored.add(key)
+        for step in range(access.width):
+            index = access.pattern.array + access.offset + step
+            if self._uniform(access):
+                self.written[index.reshape(-1)] = True
+            else:
+                self._grow(access)
+                self._mark_lanes(access, index)
+        self.complete = bool(self.written.all())
+
+    def _mark_lanes(self, access, index):
+        shape = np.broadcast_shapes(access.shape(), self.written.shape[1:])
+        active = np.broadcast_to(True if access.mask.array is None else access.mask.array, shape)
+        self.written[(np.broadcast_to(index, shape)[active], *active.nonzero()[-3:])] = True
+
+    def missing(self, access: Access):
+        """Booleans over the lanes that read what is not written yet; None where all is well."""
+        key = access.key[2:6]
+        if self.complete or key in self._sound:
+            return None
+        bad = self._bad(access)
+        if bad is None:
+            self._sound.add(key)
+        return bad
+
+    def _bad(self, access):
+        shape = np.broadcast_shapes(access.shape(), self.written.shape[1:])
+        axes = zip(self.written.shape[1:], ((-1, 1, 1), (1, -1, 1), (1, 1, -1)))
+        lanes = tuple(np.arange(length).reshape(axis) if length > 1 else 0 for length, axis in axes)
+        bad = np.zeros(shape, bool)
+        for step in range(access.width):
+            index = np.clip(access.pattern.array + access.offset + step, 0, len(self.written) - 1)
+            bad |= ~self.written[(index, *lanes)]
+        if access.mask.array is not None:
+            bad &= access.mask.array
+        return bad if bad.any() else None
+
+
+# ---- global memory: races between threads of the whole grid ----
+
+
+class GlobalRaces:
+    """Who wrote, and who read, each element of a global array that the kernel writes."""
+
+    _NOBODY = 0
+
+    def __init__(self, storage):
+        self.storage = storage
+        self.writer = np.zeros(storage.size, np.uint32)
+        self.reader = np.zeros(storage.size, np.uint32)
+        self.many = np.zeros(storage.size, np.uint8)  # 1: several readers of a block, 2: of several blocks
+        self.atomic = np.zeros(storage.size, bool)
+        self.site = np.zeros(storage.size, np.int32)
+        self.epoch = np.zeros(storage.size, np.int32)
+        self.read_epoch = np.zeros(storage.size, np.int32)
+
+    def _ordered(self, ids, others, epochs, now, per_block):
+        """Barriers order accesses of one block."""
+        return ((ids - 1) // per_block == (others - 1) // per_block) & (epochs != now)
+
+    def store(self, cells, ids, site, now, per_block, atomic=False):
+        """Booleans: which of the lanes race."""
+        bad = self._against_writers(cells, ids, now, per_block, atomic)
+        bad |= self._against_readers(cells, ids, now, per_block)
+        self.writer[cells] = ids
+        self.epoch[cells], self.site[cells], self.atomic[cells] = now, site, atomic
+        if not atomic:
+            bad |= self.writer[cells] != ids
+        return bad
+
+    def _against_writers(self, cells, ids, now, per_block, atomic=False):
+        writer = self.writer[cells]
+        bad = (writer != self._NOBODY) & (writer != ids)
+        if atomic:
+            bad &= ~self.atomic[cells]
+        if bad.any():
+            bad &= ~self._ordered(ids, writer, self.epoch[cells], now, per_block)
+        return bad
+
+    def _against_readers(self, cells, ids, now, per_block):
+        reader, many = self.reader[cells], self.many[cells]
+        bad = (reader != self._NOBODY) & ((reader != ids) | (many > 0))
+        if bad.any():
+            ordered = self._ordered(ids, reader, self.read_epoch[cells], now, per_block)
+            bad &= (many == 2) | ~ordered
+        return bad
+
+    def load(self, cells, ids, now, per_block):
+        bad = self._against_writers(cells, ids, now, per_block)
+        stale = (self.many[cells] == 1) & (self.read_epoch[cells] != now)  # a barrier lies between
+        self.many[cells[stale]] = 0
+        reader = self.reader[cells]
+        other = (reader != self._NOBODY) & (reader != ids)
+        if other.any():
+            abroad = other & ((reader - 1) // per_block != (ids - 1) // per_block)
+            fellow = other & ~abroad & (self.read_epoch[cells] == now)
+            self.many[cells[fellow]] = np.maximum(self.many[cells[fellow]], 1)
+            self.many[cells[abroad]] = 2
+        self.reader[cells] = ids
+        several = self.reader[cells] != ids  # two lanes of this very instruction
+        if several.any():
+            self._several_at_once(cells[several], ids[several], per_block)
+        self.read_epoch[cells] = now
+        return bad
+
+    def _several_at_once(self, cells, ids, per_block):
+        same = (self.reader[cells] - 1) // per_block == (ids - 1) // per_block
+        self.many[cells] = np.maximum(self.many[cells], np.where(same, 1, 2).astype(np.uint8))

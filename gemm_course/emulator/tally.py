@@ -1,0 +1,123 @@
+"""Adding up: what happened how often, and what that costs in requests, sectors and wavefronts."""
+
+import numpy as np
+
+from .counting import WARP, WORD, global_cost, shared_cost
+
+_SETTLE_AT = 2048  # different entries after which costs are worked out, so that old patterns can go
+
+
+class Tally:
+    """Counts accesses and arithmetic by what decides their cost, and works each cost out once.
+
+    ``keep``: entries stay, because folded turns may still be added to them.
+    ``accesses``: (site, array name, space, op, bits) -> the numbers that :func:`access_cost` gives, summed;
+    ``arithmetic``: (site, op, dtype) -> lanes; ``barriers``: site -> barriers executed, summed over blocks.
+    """
+
+    def __init__(self, keep=False):
+        self._keep = keep
+        self._pending: dict = {}
+        self._costs: dict = {}
+        self.accesses: dict = {}
+        self.arithmetic: dict = {}
+        self.barriers: dict = {}
+
+    def add(self, key, payload):
+        entry = self._pending.get(key)
+        if entry is not None:
+            entry[0] += 1
+            return
+        if len(self._pending) > _SETTLE_AT and not self._keep:
+            self.settle()
+        self._pending[key] = [1, payload]
+
+    def add_again(self, key, weight):
+        self._pending[key][0] += weight
+
+    def settle(self):
+        """Work out the cost of everything tallied; folded entries may still be added to."""
+        for key, entry in self._pending.items():
+            times, payload = entry
+            if not times:
+                continue
+            entry[0] = 0
+            if key[0] == "arithmetic":
+                self._settle_arithmetic(key, times, payload)
+            elif key[0] == "barrier":
+                self._settle_barrier(key, times, payload)
+            else:
+                self._settle_access(key, times, payload)
+        if len(self._pending) > _SETTLE_AT and not self._keep:
+            self._pending.clear()
+            self._costs.clear()
+
+    def _settle_arithmetic(self, key, times, mask):
+        _, site, name, dtype, _, batch = key
+        slot = (site, name, dtype)
+        self.arithmetic[slot] = self.arithmetic.get(slot, 0) + times * mask.active(batch)
+
+    def _settle_barrier(self, key, times, mask):
+        _, site, _, batch = key
+        blocks = _blocks(mask) if mask.array is None else mask.active(batch) // mask.geometry.threads
+        self.barriers[site] = self.barriers.get(site, 0) + times * blocks
+
+    def _settle_access(self, key, times, payload):
+        cost = self._costs.get(key)
+        if cost is None:
+            cost = self._costs[key] = access_cost(key, *payload)
+        space, op, site, _, _, _, _, width, _ = key
+        array = payload[0]
+        slot = (site, array.name, space, op, width * array.dtype.itemsize * 8)
+        row = self.accesses.get(slot)
+        if row is None:
+            row = self.accesses[slot] = np.zeros(7, np.int64)
+        row += np.multiply(cost, times)
+
+
+def _blocks(mask) -> int:
+    return mask.geometry.rows * mask.geometry.columns
+
+
+def access_cost(key, array, pattern, residue, mask) -> tuple:
+    """What one access by all blocks that run together costs.
+
+    Returns (requests, lanes, bytes, sectors, lines, wavefronts, ideal wavefronts).
+    """
+    space, op, width, batch = key[0], key[1], key[7], key[8]
+    size = array.dtype.itemsize * width
+    if space == "local":
+        lanes = mask.active(batch)
+        return _requests(mask, batch), lanes, lanes * size, 0, 0, 0, 0
+    units, active, repeats = _rows(array, pattern, residue, mask, batch)
+    if space == "global":
+        cost = global_cost(units, active, size, aligned=width == 1)
+        totals = (cost.requests, cost.lanes, cost.lanes * size, cost.sectors, cost.lines, 0, 0)
+    else:
+        cost = shared_cost(units // WORD, active, size * 8, op)
+        totals = (cost.requests, cost.lanes, cost.lanes * size, 0, 0, cost.wavefronts, cost.ideal)
+    return tuple(total * repeats for total in totals)
+
+
+def _rows(array, pattern, residue, mask, batch):
+    """Byte addresses by warp (warps, 32), which lanes are active, and how often this set of warps recurs."""
+    geometry = mask.geometry
+    addresses = pattern.array * array.dtype.itemsize + residue
+    shape = np.broadcast_shapes(addresses.shape, np.shape(mask.array), (1, 1, geometry.width))
+    whole = geometry.lanes * int(np.prod(batch, dtype=np.int64))
+    repeats, rest = divmod(whole, int(np.prod(shape, dtype=np.int64)))
+    if rest or not repeats:
+        raise AssertionError("an access has more lanes than the turns and blocks that run together")
+    addresses = np.broadcast_to(addresses, shape).reshape(-1, WARP)
+    active = None if mask.array is None else np.broadcast_to(mask.array, shape).reshape(-1, WARP)
+    return addresses, active, repeats
+
+
+def _requests(mask, batch) -> int:
+    geometry = mask.geometry
+    whole = geometry.lanes // WARP * int(np.prod(batch, dtype=np.int64))
+    if mask.array is None:
+        return whole
+    shape = np.broadcast_shapes(mask.array.shape, (1, 1, geometry.width))
+    warps = np.broadcast_to(mask.array, shape).reshape(-1, WARP)
+    return int(warps.any(axis=1).sum()) * whole // len(warps)

@@ -1,0 +1,111 @@
+"""One block or warp, access by access, for pictures of who touches what and when."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from .geometry import WARP
+
+
+class Row(NamedTuple):
+    """What one lane did in one instruction; ``address`` counts bytes from the start of the array."""
+
+    step: int
+    line: int
+    site: int
+    space: str
+    op: str
+    array: str
+    element: tuple
+    thread: int
+    lane: int
+    warp: int
+    address: int
+    bits: int
+    value: object
+
+
+@dataclass(frozen=True)
+class Watch:
+    """What to record: the block (x, y, z), one of its warps or all (None), and how many rows at most."""
+
+    block: tuple = (0, 0, 0)
+    warp: int | None = None
+    limit: int = 50_000
+
+    def __post_init__(self):
+        block = self.block if isinstance(self.block, tuple) else (self.block,)
+        object.__setattr__(self, "block", tuple(block) + (0,) * (3 - len(block)))
+
+    def inside(self, z, y, x, rows, columns) -> bool:
+        bx, by, bz = self.block
+        return bz == z and y <= by < y + rows and x <= bx < x + columns
+
+
+class Watcher:
+    """Collects the rows; ``full`` once the limit is reached."""
+
+    def __init__(self, watch: Watch):
+        self.watch, self.rows, self.steps, self.full = watch, [], 0, False
+
+    def record(self, machine, access, values):
+        """Every active lane's access of one instruction."""
+        lanes = self._active(machine, access.mask)
+        if len(lanes) == 0:
+            return
+        step = self._next()
+        line = machine.sites[access.site].line
+        array = access.storage
+        size, bits = array.dtype.itemsize, array.dtype.itemsize * 8 * access.width
+        flat = self._in_block(machine, access.pattern.array) + access.offset
+        numbers = [self._in_block(machine, np.asarray(machine.plain(v))) for v in values]
+        for linear in lanes:
+            position = int(flat[linear])
+            element = machine.array_element(array, position)
+            value = tuple(n[linear].item() for n in numbers)
+            value = value[0] if len(value) == 1 else value
+            what = (step, line, access.site, array.space, access.op, access.name, element)
+            self._add(Row(*what, *_who(linear), position * size, bits, value))
+
+    def record_barrier(self, machine, site):
+        lanes = self._active(machine, machine.mask)
+        if len(lanes) == 0:
+            return
+        what = (self._next(), machine.sites[site].line, site, "", "barrier", "", ())
+        for linear in lanes:
+            self._add(Row(*what, *_who(linear), address=-1, bits=0, value=None))
+
+    def _next(self) -> int:
+        self.steps += 1
+        return self.steps - 1
+
+    def _add(self, row):
+        if len(self.rows) < self.watch.limit:
+            self.rows.append(row)
+        else:
+            self.full = True
+
+    def _active(self, machine, mask) -> np.ndarray:
+        threads = np.arange(machine.geometry.threads)
+        if self.watch.warp is not None:
+            threads = threads[threads // WARP == self.watch.warp]
+        if mask.array is None:
+            return threads
+        return threads[self._in_block(machine, mask.array)[threads]]
+
+    def _in_block(self, machine, array) -> np.ndarray:
+        """The watched block's part of a value, one entry a thread."""
+        _, y, x = machine.origin
+        bx, by, _ = self.watch.block
+        return np.broadcast_to(array, machine.geometry.shape)[by - y, bx - x]
+
+    def frame(self):
+        import pandas as pd
+
+        return pd.DataFrame(self.rows, columns=Row._fields)
+
+
+def _who(linear) -> tuple[int, int, int]:
+    """(thread, lane, warp) of a thread's number in its block."""
+    return int(linear), int(linear % WARP), int(linear // WARP)

@@ -1,0 +1,1 @@
+"""Kernels of the corpus that are broken, one module a theme."""

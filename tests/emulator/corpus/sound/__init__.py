@@ -1,0 +1,1 @@
+"""Kernels of the corpus that are sound, one module a theme."""

@@ -1,0 +1,161 @@
+"""What NVIDIA's compute-sanitizer says of every kernel of the corpus, beside what the emulator must say.
+
+    python -m tests.emulator.sanitize --output data/h200/sanitizer.csv
+
+Needs a GPU and compute-sanitizer. Every kernel runs under every tool in a process of its own, for a bad
+access ends the process's CUDA context and a diverging barrier may never end: such a run is stopped and
+called a hang. A sound kernel must also bring back the right numbers.
+"""
+
+import argparse
+import csv
+import datetime
+import inspect
+import os
+import re
+import shutil
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from tests.emulator import corpus
+
+TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
+COLUMNS = ("kernel", "kind", "tool", "verdict", "message", "gpu", "driver", "date", "command")
+ROOT = Path(__file__).parents[2]
+SUMMARY = re.compile(r"(?:ERROR SUMMARY: (\d+) error|RACECHECK SUMMARY: (\d+) hazard)")
+PLACE = re.compile(r"at tests::\S.*?\+0x\w+ in \w+\.py:(\d+)")
+RAN = "the kernel ran"
+
+
+def all_cases():
+    """The whole corpus by name."""
+    return corpus.cases("broken") | corpus.cases("sound")
+
+
+def launch(case):
+    """Compile the case with line information and run it on the GPU; returns its arguments after that."""
+    from numba import cuda
+
+    arguments = [cuda.to_device(a) if hasattr(a, "shape") and a.shape else a for a in case.make_args()]
+    kernel = cuda.jit(lineinfo=True)(case.kernel.py_func)
+    kernel[case.grid, case.block, 0, case.shared_bytes](*arguments)
+    cuda.synchronize()
+    return [a.copy_to_host() if hasattr(a, "copy_to_host") else a for a in arguments]
+
+
+def first_message(log, case):
+    """The sanitizer's first complaint; lines are counted from the kernel's own first line."""
+    said = [line.removeprefix("=========").strip() for line in log.splitlines() if line.startswith("====")]
+    said = [line for line in said if line and "COMPUTE-SANITIZER" not in line and "SUMMARY" not in line]
+    if not said:
+        return ""
+    where = said[1] if len(said) > 1 and said[1].startswith("at ") and " at " not in said[0] else ""
+    first = inspect.getsourcelines(case.kernel.py_func)[1]
+    return PLACE.sub(lambda found: f"at line {int(found[1]) - first + 1}", f"{said[0]} {where}".strip())
+
+
+def read_log(log, ended, case):
+    """(verdict, message) of one run from what the sanitizer printed."""
+    found = [int(n) for match in SUMMARY.finditer(log) for n in match.groups() if n]
+    message = first_message(log, case)
+    if found and sum(found):
+        return "error", message
+    if not ended:
+        return "hang", message
+    if found and RAN in log:
+        return "clean", ""
+    own = [line for line in log.splitlines() if line.strip("\0 ") and not line.startswith("=====")]
+    return "failed", own[-1] if own else message
+
+
+def check(name, tool, seconds):
+    """(verdict, message, command) of one kernel under one tool."""
+    sanitizer = ["compute-sanitizer", "--tool", tool, "--print-limit", "5"]
+    program = ["-m", "tests.emulator.sanitize", "--run", name]
+    try:
+        done = subprocess.run(
+            [*sanitizer, sys.executable, *program],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            timeout=seconds,
+        )
+        log, ended = done.stdout, True
+    except subprocess.TimeoutExpired as late:
+        log, ended = (late.stdout or b"").decode(errors="replace"), False
+    return *read_log(log, ended, all_cases()[name]), " ".join([*sanitizer, "python", *program])
+
+
+def describe_gpu():
+    """(name, driver version) of the first GPU."""
+    query = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
+    answer = subprocess.run(query, capture_output=True, text=True, check=True).stdout
+    return tuple(part.strip() for part in answer.splitlines()[0].split(","))
+
+
+def check_all(names, tools, workers, seconds):
+    """One row (a dict of COLUMNS) for every kernel and tool."""
+    gpu, driver = describe_gpu()
+    today = datetime.date.today().isoformat()
+    known = all_cases()
+    pairs = [(name, tool) for tool in tools for name in names]
+    with ThreadPoolExecutor(workers) as pool:
+        results = list(pool.map(lambda pair: check(*pair, seconds), pairs))
+    return [
+        dict(
+            zip(
+                COLUMNS,
+                (name, known[name].kind or "sound", tool, *said, gpu, driver, today, command),
+                strict=True,
+            )
+        )
+        for (name, tool), (*said, command) in zip(pairs, results, strict=True)
+    ]
+
+
+def write(rows, path):
+    """Write the rows as CSV, by kernel and tool; other kernels' rows in the file stay as they are."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.exists():
+        with path.open(newline="", encoding="utf-8") as file:
+            new = {(row["kernel"], row["tool"]) for row in rows}
+            rows = rows + [row for row in csv.DictReader(file) if (row["kernel"], row["tool"]) not in new]
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(sorted(rows, key=lambda row: (row["kernel"], row["tool"])))
+
+
+def main():
+    """Run one kernel (what the sanitizer starts), or the whole corpus under every tool."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--run", metavar="KERNEL", help="only launch this kernel, without a sanitizer")
+    parser.add_argument(
+        "--only", nargs="*", metavar="KERNEL", help="check these kernels and keep the file's other rows"
+    )
+    parser.add_argument("--tools", nargs="*", choices=TOOLS, default=TOOLS)
+    parser.add_argument("--workers", type=int, default=os.cpu_count())
+    parser.add_argument("--seconds", type=float, default=60, help="a run that takes longer is called a hang")
+    parser.add_argument("--output", type=Path, default=ROOT / "data" / "h200" / "sanitizer.csv")
+    options = parser.parse_args()
+    if options.run:
+        case = all_cases()[options.run]
+        after = launch(case)
+        if case.expected:
+            corpus.compare(case, after)
+        print(RAN)
+        return
+    if not shutil.which("compute-sanitizer"):
+        parser.error("compute-sanitizer is not on the PATH; it comes with the CUDA toolkit")
+    rows = check_all(options.only or sorted(all_cases()), options.tools, options.workers, options.seconds)
+    write(rows, options.output)
+    for row in rows:
+        print(f"{row['kind']:22}{row['kernel']:55}{row['tool']:11}{row['verdict']:8}{row['message'][:80]}")
+
+
+if __name__ == "__main__":
+    main()

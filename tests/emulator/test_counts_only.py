@@ -1,0 +1,214 @@
+"""Counting without running: exact, whatever the strides, guards, grids and steps are."""
+
+import importlib.util
+import itertools
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from gemm_course.emulator import EmulatorError, emulate
+from gemm_course.kernels import LADDER
+
+ROUNDS = itertools.count()
+SIZE = 1 << 16
+COLUMNS = ["line", "space", "op", "array", "bits", "site", "requests", "lanes", "bytes"]
+COLUMNS += ["sectors", "lines", "wavefronts", "ideal_wavefronts"]
+
+TEMPLATE = """\
+from numba import cuda, float32
+from gemm_course.intrinsics import u32
+
+
+@cuda.jit
+def kernel(x, a, out, m, n, k):
+    tile = cuda.shared.array(4096, float32)
+    tx, ty, tz = {thread}
+    row = {block_row} * {height} + ty
+    col = {block_col} * {width} + tx
+    deep = cuda.blockIdx.z * {depth} + tz
+    acc = float32(0)
+    {loop}
+        if {guard}:
+            acc += x[{index}]
+        tile[{slot}] = acc if {other_guard} else float32(1)
+        acc += a[{matrix_row}, {matrix_col}] if {matrix_guard} else float32(0)
+        cuda.syncthreads()
+        acc += tile[{read}]
+        cuda.syncthreads()
+{step}
+    if row < m and col < n:
+        out[deep, row, col] = acc
+"""
+
+
+@dataclass(frozen=True)
+class AffineKernel:
+    """A kernel whose every address is an affine function of indices, and one launch of it."""
+
+    source: str
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    size: tuple[int, int, int]
+    leading: int
+
+    def load(self, folder):
+        """The kernel, from a file of its own."""
+        path = folder / f"kernel_{next(ROUNDS)}.py"
+        path.write_text(self.source, encoding="utf-8")
+        spec = importlib.util.spec_from_file_location(path.stem, path)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module.kernel
+
+    def args(self, like):
+        """Arguments; `like` makes an array of a shape."""
+        m, n, k = self.size
+        rows, columns = self.grid[1] * self.block[1], self.grid[0] * self.block[0]
+        deep = self.grid[2] * self.block[2]
+        return like((SIZE,)), like((k + 40, self.leading)), like((deep, rows, columns)), m, n, k
+
+
+@st.composite
+def affine_kernels(draw):
+    """An AffineKernel with random strides, offsets, guards and loop."""
+    number = lambda low, high: draw(st.integers(low, high))  # noqa: E731
+    block = draw(
+        st.sampled_from([(32, 1, 1), (16, 4, 1), (8, 8, 1), (5, 7, 1), (33, 2, 1), (4, 3, 5), (64, 2, 1)])
+    )
+    grid = (number(1, 6), number(1, 5), number(1, 2) if block[2] > 1 else 1)
+    size = (number(1, block[1] * grid[1]), number(1, block[0] * grid[0]), number(1, 40))
+    advance = draw(st.sampled_from([1, 2, 4, 7, 8, 16]))
+    unsigned = draw(st.booleans())
+    axis = (lambda name: f"u32(cuda.{name})") if unsigned else (lambda name: f"cuda.{name}")
+    guards = [
+        "row < m",
+        "col < n",
+        "p + tx < k",
+        "ty % 2 == 0",
+        "cuda.blockIdx.x == 1",
+        "tx < 3",
+        "row + col < n",
+    ]
+    guards += ["p < k and col < n", "row < m and p + ty < k", f"p + ty * {number(1, 3)} < k", "True"]
+    pick = lambda: draw(st.sampled_from(guards))  # noqa: E731
+    if draw(st.booleans()):
+        loop, step = f"for p in range({number(0, 2)}, k, {advance}):", ""
+    else:
+        loop, step = "p = 0\n    while p < k:", f"        p += {advance}"
+    strides = [draw(st.sampled_from([0, 1, 2, 3, 8, 31, 32, 33, 217])) for _ in range(3)]
+    source = TEMPLATE.format(
+        thread=", ".join(axis(f"threadIdx.{name}") for name in "xyz"),
+        block_row=axis("blockIdx.y"),
+        block_col=axis("blockIdx.x"),
+        height=block[1],
+        width=block[0],
+        depth=block[2],
+        loop=loop,
+        step=step,
+        guard=pick(),
+        other_guard=pick(),
+        matrix_guard=pick(),
+        index=f"row * {strides[0]} + col * {strides[1]} + p * {strides[2]} + deep + {number(0, 9)}",
+        slot=f"(tz * {block[1]} + ty) * {number(1, 3) * block[0]} + tx * {number(1, 2)} + {number(0, 5)}",
+        read=f"tx * {number(0, 5)} + ty * {number(0, 33)}"
+        + draw(st.sampled_from(["", " + p * 4", f" + (p // {advance}) % 2 * 32"])),
+        matrix_row="p + ty % 8",
+        matrix_col=draw(st.sampled_from(["col", "row", "tx", "col % 8 + tx"])),
+    )
+    return AffineKernel(source, grid, block, size, number(400, 430))
+
+
+def table(report):
+    """What two reports of one launch must agree on."""
+    frame = report.accesses[COLUMNS].fillna(0).astype({"array": str})
+    return frame.sort_values(COLUMNS[:6]).reset_index(drop=True)
+
+
+def arithmetic(report):
+    columns = ["line", "op", "dtype", "lanes"]
+    return report.arithmetic[columns].sort_values(columns).reset_index(drop=True)
+
+
+def check(kernel, grid, block, args, views, shared_bytes=0, source=""):
+    full = emulate(kernel, grid, block, *args, shared_bytes=shared_bytes)
+    counted = emulate(kernel, grid, block, *views, shared_bytes=shared_bytes, counts_only=True)
+    ran, without = table(full), table(counted)
+    assert ran.equals(without), f"{source}\nrun:\n{ran.to_string()}\ncounted:\n{without.to_string()}"
+    assert arithmetic(full).equals(arithmetic(counted)), source
+    assert full.barriers == counted.barriers, source
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@given(affine_kernels())
+def test_affine_kernels(tmp_path_factory, affine):
+    check(
+        affine.load(tmp_path_factory.getbasetemp()),
+        affine.grid,
+        affine.block,
+        affine.args(lambda shape: np.zeros(shape, np.float32)),
+        affine.args(lambda shape: np.broadcast_to(np.float32(0), shape)),
+        source=f"{affine}\n{affine.source}",
+    )
+
+
+def matrices(stage, m, n, k, like):
+    """(m, n, k, alpha, A, B, beta, C) for a stage, with rows as long as its alignment asks."""
+    floats = stage.alignment // 4
+    widths = [-(-width // floats) * floats for width in (k, n, n)]
+    A, B, C = (like((rows, width)) for rows, width in zip((m, k, m), widths, strict=True))
+    return m, n, k, np.float32(1), A, B, np.float32(0.5), C
+
+
+@pytest.mark.parametrize("shape", [(70, 45, 37), (129, 100, 9)], ids=str)
+@pytest.mark.parametrize("stage", LADDER, ids=lambda stage: stage.name)
+def test_stages_of_the_ladder_at_odd_sizes(stage, shape):
+    choices = stage.legal_choices()
+    for tiles in (None, choices[len(choices) // 2]):
+        m, n, _ = shape
+        check(
+            stage.kernel(tiles),
+            stage.grid(m, n, tiles),
+            stage.block(tiles),
+            matrices(stage, *shape, lambda size: np.zeros(size, np.float32)),
+            matrices(stage, *shape, lambda size: np.broadcast_to(np.float32(0), size)),
+            stage.shared_bytes(tiles),
+            source=f"{stage.name} {tiles} {shape}",
+        )
+
+
+def test_kernel5_with_two_rows_of_blocks():
+    stage, tiles, shape = LADDER["kernel5"], {"BM": 64, "BN": 64, "BK": 8, "TM": 4, "TN": 8}, (65, 200, 8)
+    check(
+        stage.kernel(tiles),
+        stage.grid(*shape[:2], tiles),
+        stage.block(tiles),
+        matrices(stage, *shape, lambda size: np.zeros(size, np.float32)),
+        matrices(stage, *shape, lambda size: np.broadcast_to(np.float32(0), size)),
+    )
+
+
+def test_what_depends_on_data_is_refused_with_a_sentence():
+    from tests.emulator.corpus import cases
+
+    case = cases("sound")["collatz_loops_as_long_as_the_data_say"]
+    with pytest.raises(EmulatorError, match="data"):
+        emulate(case.kernel, case.grid, case.block, *case.make_args(), counts_only=True)
+
+
+def test_counts_of_a_huge_product_are_those_of_pen_and_paper():
+    edge, stage = 16384, LADDER["block_tiled"]
+    tiles = {"BM": 32, "BN": 32, "BK": 32}
+    views = matrices(stage, edge, edge, edge, lambda size: np.broadcast_to(np.float32(0), size))
+    report = emulate(
+        stage.kernel(tiles), stage.grid(edge, edge, tiles), stage.block(tiles), *views, counts_only=True
+    )
+    accesses = report.accesses[report.accesses["space"] == "global"]
+    loads = accesses[(accesses["op"] == "load") & accesses["array"].isin(["A", "B"])]
+    assert int(loads["lanes"].sum()) == 2 * edge**3 // 32
+    assert int(loads["requests"].sum()) == 2 * edge**3 // 32 // 32
+    assert int(accesses[accesses["op"] == "store"]["lanes"].sum()) == edge**2
+    fused = report.arithmetic[report.arithmetic["op"] == "fma"]["lanes"].sum()
+    assert edge**3 <= int(fused) <= edge**3 + edge**2

@@ -1,0 +1,123 @@
+"""Single findings, word by word: the element, the block and the threads they name."""
+
+import numpy as np
+from numba import cuda, float32
+
+from gemm_course.emulator import emulate
+from tests.emulator.corpus import ramp, zeros
+
+
+def only(report, kind):
+    """The one finding of this kind."""
+    found = [finding for finding in report.findings if finding.kind == kind]
+    assert len(found) == 1, [(finding.kind, finding.line, finding.message) for finding in report.findings]
+    return found[0]
+
+
+@cuda.jit
+def copy_all(x, out):
+    i = cuda.grid(1)
+    out[i] = x[i]
+
+
+def test_out_of_bounds_names_element_block_thread_and_how_often():
+    finding = only(emulate(copy_all, 3, 32, ramp(70), zeros(96)), "out_of_bounds")
+    assert finding.array == "x"
+    assert finding.block == (2, 0, 0)
+    assert finding.element == (70,)
+    assert finding.threads[0] == (6, 0, 0)
+    assert finding.count == 26
+    assert "x" in finding.message and "70" in finding.message
+
+
+@cuda.jit
+def copy_columns(a, out):
+    col, row = cuda.grid(2)
+    out[row, col] = a[row, col]
+
+
+def test_out_of_bounds_in_one_dimension_names_both_indices():
+    finding = only(emulate(copy_columns, 1, (8, 4), ramp(4, 6), zeros(4, 8)), "out_of_bounds")
+    assert finding.element in [(row, col) for row in range(4) for col in (6, 7)]
+    assert finding.threads[0][0] == finding.element[1]
+    assert finding.count == 8
+
+
+def test_an_access_outside_writes_nothing_anywhere_else():
+    out = zeros(70)
+    before = ramp(70)
+    emulate(copy_all, 3, 32, before, out)
+    assert (before == ramp(70)).all()
+    guarded = np.full(80, -1, np.float32)
+    emulate(copy_all, 3, 32, ramp(96), guarded[:70])
+    assert (guarded[70:] == -1).all() and (guarded[:70] == ramp(70)).all()
+
+
+@cuda.jit
+def swap_neighbours(x, out):
+    tile = cuda.shared.array(64, float32)
+    t = cuda.threadIdx.x
+    tile[t] = x[t]
+    out[t] = tile[t ^ 32]
+
+
+def test_race_names_the_element_and_both_threads():
+    finding = only(emulate(swap_neighbours, 1, 64, ramp(64), zeros(64)), "shared_race")
+    (element,) = finding.element
+    assert {thread[0] for thread in finding.threads} == {element, element ^ 32}
+    assert finding.count == 64
+
+
+@cuda.jit
+def one_result(x, out):
+    if cuda.threadIdx.x == 3:
+        out[5] = x[cuda.blockIdx.x]
+
+
+def test_race_across_blocks_names_the_element():
+    finding = only(emulate(one_result, 4, 32, ramp(4), zeros(8)), "global_race")
+    assert finding.element == (5,)
+    assert (3, 0, 0) in finding.threads
+
+
+@cuda.jit
+def read_back(x, out):
+    tile = cuda.shared.array((4, 8), float32)
+    t = cuda.threadIdx.x
+    if t != 13:
+        tile[t // 8, t % 8] = x[t]
+    cuda.syncthreads()
+    out[t] = tile[t // 8, t % 8]
+
+
+def test_uninitialised_read_names_the_one_element():
+    finding = only(emulate(read_back, 1, 32, ramp(32), zeros(32)), "uninitialised_read")
+    assert finding.element == (1, 5)
+    assert finding.threads == [(13, 0, 0)]
+    assert finding.count == 1
+
+
+@cuda.jit
+def wait_for_some(x, out):
+    t = cuda.threadIdx.x + cuda.threadIdx.y * 8
+    if t != 9:
+        cuda.syncthreads()
+    out[t] = x[t]
+
+
+def test_barrier_divergence_names_a_thread_that_is_missing():
+    finding = only(emulate(wait_for_some, 1, (8, 4), ramp(32), zeros(32)), "barrier_divergence")
+    assert (1, 1, 0) in finding.threads
+
+
+def test_a_race_met_in_many_blocks_is_told_once():
+    report = emulate(swap_in_every_block, 50, 64, ramp(3200), zeros(3200))
+    assert only(report, "shared_race").count == 50 * 64
+
+
+@cuda.jit
+def swap_in_every_block(x, out):
+    tile = cuda.shared.array(64, float32)
+    t = cuda.threadIdx.x
+    tile[t] = x[cuda.grid(1)]
+    out[cuda.grid(1)] = tile[t ^ 32]

@@ -1,0 +1,302 @@
+"""Numba's typing rules, not NumPy's: what type each operation of a kernel computes in.
+
+Numba itself is asked: its type inference for CUDA is plain Python and needs no GPU.
+"""
+
+import itertools
+import operator
+
+import numpy as np
+import pytest
+from numba import cuda, float32
+
+from gemm_course.emulator import emulate
+from tests.emulator import corpus, scalar
+from tests.emulator.corpus import noise, ramp, zeros
+
+numba_types = pytest.importorskip(
+    "tests.emulator.numba_types",
+    reason="asks numba-cuda's type inference, which the built-in numba.cuda lacks",
+    exc_type=ImportError,
+)
+
+INTEGERS = ["int8", "int32", "int64", "uint8", "uint32", "uint64"]
+FLOATS = ["float16", "float32", "float64"]
+
+
+@cuda.jit
+def added(x, y, out):
+    i = cuda.grid(1)
+    out[i] = x[i] + y[i]
+
+
+@cuda.jit
+def subtracted(x, y, out):
+    i = cuda.grid(1)
+    out[i] = x[i] - y[i]
+
+
+@cuda.jit
+def multiplied(x, y, out):
+    i = cuda.grid(1)
+    out[i] = x[i] * y[i]
+
+
+@cuda.jit
+def divided(x, y, out):
+    i = cuda.grid(1)
+    out[i] = x[i] / y[i]
+
+
+@cuda.jit
+def floor_divided(x, y, out):
+    i = cuda.grid(1)
+    out[i] = x[i] // y[i]
+
+
+@cuda.jit
+def remainder(x, y, out):
+    i = cuda.grid(1)
+    out[i] = x[i] % y[i]
+
+
+@cuda.jit
+def common_bits(x, y, out):
+    i = cuda.grid(1)
+    out[i] = x[i] & y[i]
+
+
+@cuda.jit
+def shifted_left(x, y, out):
+    i = cuda.grid(1)
+    out[i] = x[i] << y[i]
+
+
+@cuda.jit
+def shifted_right(x, y, out):
+    i = cuda.grid(1)
+    out[i] = x[i] >> y[i]
+
+
+@cuda.jit
+def less_than(x, y, out):
+    i = cuda.grid(1)
+    out[i] = x[i] < y[i]
+
+
+ARITHMETIC = {
+    operator.add: added,
+    operator.sub: subtracted,
+    operator.mul: multiplied,
+    operator.truediv: divided,
+    operator.floordiv: floor_divided,
+    operator.mod: remainder,
+    operator.lt: less_than,
+}
+BITWISE = {operator.and_: common_bits, operator.lshift: shifted_left, operator.rshift: shifted_right}
+
+
+def values(name):
+    """Numbers that tell types apart: they overflow the narrow ones and are rounded by the short ones."""
+    if name.startswith("float"):
+        return np.array([0.1, -3.3, 1000.25, 7.0, 0.7, -2.5], name)
+    top = np.iinfo(name).max
+    return np.array([1, 3, top, top - 5, top // 3, 2 if name[0] == "u" else -7 % 256 - 256], dtype=name)
+
+
+def small(name):
+    return np.array([1, 2, 3, 1, 4, 2], dtype=name)
+
+
+def expected(operation, x, y):
+    return [scalar.apply(operation, a, b) for a, b in zip(x, y, strict=True)]
+
+
+def check(operation, kernel, x, y):
+    try:
+        wanted = expected(operation, x, y)
+    except scalar.NotCovered:
+        return 0  # Numba would not compile it
+    out = np.zeros(len(x), "float64" if isinstance(wanted[0], np.floating) else wanted[0].dtype)
+    emulate(kernel, 1, len(x), x.copy(), y.copy(), out)
+    np.testing.assert_array_equal(
+        out, np.array(wanted, out.dtype), err_msg=f"{operation.__name__} of {x.dtype} and {y.dtype}"
+    )
+    return 1
+
+
+@pytest.mark.parametrize("operation", ARITHMETIC)
+def test_arithmetic_of_any_two_types(operation):
+    with np.errstate(all="ignore"):
+        done = sum(
+            check(operation, ARITHMETIC[operation], values(left), values(right))
+            for left, right in itertools.product(INTEGERS + FLOATS, repeat=2)
+        )
+    assert done >= 60
+
+
+@pytest.mark.parametrize("operation", BITWISE)
+def test_bitwise_operations_of_any_two_integers(operation):
+    done = sum(
+        check(operation, BITWISE[operation], values(left), small(right))
+        for left, right in itertools.product(INTEGERS, repeat=2)
+    )
+    assert done >= 25
+
+
+# --- where types come together --------------------------------------------------------------------------
+
+
+@cuda.jit
+def grows_from_an_int(x, out):
+    i = cuda.grid(1)
+    acc = 0
+    for j in range(3):
+        acc += x[i]
+        acc = acc * x[j]
+    out[i] = acc
+
+
+@cuda.jit
+def widened_in_one_branch(x, out):
+    i = cuda.grid(1)
+    value = x[i]
+    if i > 2:
+        value = 0.5
+    out[i] = value * x[i]
+
+
+@cuda.jit
+def widened_by_a_loop_that_may_not_run(x, out):
+    i = cuda.grid(1)
+    value = x[i]
+    for _ in range(i - 2):
+        value = value + 1.0
+    out[i] = value * x[0]
+
+
+@cuda.jit
+def never_widened(x, out):
+    i = cuda.grid(1)
+    acc = float32(0)
+    for j in range(3):
+        acc += x[j] * x[i]
+    out[i] = acc - x[i] if i > 1 else -acc
+
+
+@cuda.jit
+def widened_in_a_tuple(x, out):
+    i = cuda.grid(1)
+    a, b = x[i], 1.0
+    a, b = b, a
+    out[i] = a * x[i] + b * x[i]
+
+
+@cuda.jit
+def int_loop_counter_times_float(x, out):
+    i = cuda.grid(1)
+    for j in range(3):
+        out[i] = j * x[i]
+        out[i] = float32(j) * x[i]
+
+
+@cuda.jit
+def divided_by_its_length(x, out):
+    i = cuda.grid(1)
+    out[i] = x[i] / x.shape[0]
+    out[i] = x[i] / float32(x.shape[0])
+
+
+@cuda.jit
+def literal_inside_a_ternary(x, out):
+    i = cuda.grid(1)
+    value = 1 if i > 2 else x[i]
+    out[i] = value * x[i]
+
+
+def wide(x):
+    return x.astype(np.float64)
+
+
+def products_of_sums(x):
+    acc = np.zeros(8)
+    for j in range(3):
+        acc = (acc + x) * wide(x)[j]
+    return acc
+
+
+NUMBERS = np.arange(8)
+IN_FLOAT64 = {
+    grows_from_an_int: products_of_sums,
+    widened_in_one_branch: lambda x: np.where(NUMBERS > 2, 0.5, wide(x)) * x,
+    widened_by_a_loop_that_may_not_run: lambda x: (np.maximum(NUMBERS - 2, 0) + wide(x)) * x[0],
+    widened_in_a_tuple: lambda x: x + wide(x * x),
+    int_loop_counter_times_float: lambda x: wide(2 * x),
+    literal_inside_a_ternary: lambda x: np.where(NUMBERS > 2, 1.0, wide(x)) * x,
+}
+UNIFIED = [*IN_FLOAT64, never_widened, divided_by_its_length]
+
+
+def float_types_by_line(report):
+    """{(line, type)} of the float arithmetic a report counted."""
+    frame = report.arithmetic
+    frame = frame[frame["dtype"].astype(str).str.startswith("float") & (frame["lanes"] > 0)]
+    return set(zip(frame["line"], frame["dtype"].astype(str), strict=True))
+
+
+def compare_with_numba(kernel, grid, block, args, shared_bytes=0):
+    counted = ("add", "sub", "mul", "truediv", "iadd", "isub", "imul", "itruediv")
+    typed = {
+        (found.line, found.dtype)
+        for found in numba_types.binary_operations(kernel.py_func, *args)
+        if found.op in counted
+    }
+    lines = {line for line, _ in typed}
+    report = emulate(kernel, grid, block, *args, shared_bytes=shared_bytes)
+    emulated = {(line, dtype) for line, dtype in float_types_by_line(report) if line in lines}
+    assert emulated == typed
+    return typed
+
+
+@pytest.mark.parametrize("kernel", UNIFIED, ids=lambda kernel: kernel.py_func.__name__)
+def test_where_types_come_together(kernel):
+    assert compare_with_numba(kernel, 1, 8, (ramp(8), zeros(8)))
+
+
+@pytest.mark.parametrize("kernel", IN_FLOAT64, ids=lambda kernel: kernel.py_func.__name__)
+def test_values_where_types_come_together(kernel):
+    """Numbers that float32 would round: only a kernel that computes in Numba's types gets them right."""
+    x = noise(8) + np.float32(1 / 3)
+    out = zeros(8, dtype=np.float64)
+    emulate(kernel, 1, 8, x, out)
+    np.testing.assert_allclose(out, IN_FLOAT64[kernel](x), rtol=1e-14)
+
+
+CORPUS = {
+    name: case
+    for package in ("broken", "sound")
+    for name, case in corpus.cases(package).items()
+    if not case.helpers and (package == "sound" or case.kind in corpus.ADVICE)
+}
+
+
+@pytest.mark.parametrize("name", CORPUS)
+def test_float_types_of_the_corpus_line_by_line(name):
+    case = CORPUS[name]
+    compare_with_numba(case.kernel, case.grid, case.block, case.make_args(), case.shared_bytes)
+
+
+@pytest.mark.parametrize("name", CORPUS)
+def test_float64_advice_where_numba_computes_in_float64(name):
+    case = CORPUS[name]
+    arguments = case.make_args()
+    if any(getattr(argument, "dtype", None) == np.float64 for argument in arguments if np.ndim(argument)):
+        pytest.skip("an array of float64 asks for float64 arithmetic")
+    typed = {
+        found.line
+        for found in numba_types.binary_operations(case.kernel.py_func, *arguments)
+        if found.dtype == "float64"
+    }
+    report = emulate(case.kernel, case.grid, case.block, *arguments, shared_bytes=case.shared_bytes)
+    advised = {finding.line for finding in report.findings if finding.kind == "float64_arithmetic"}
+    assert typed <= advised

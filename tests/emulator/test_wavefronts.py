@@ -1,0 +1,139 @@
+"""Wavefronts of one shared-memory instruction: those an H200 measured, and what must hold for any of them."""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gemm_course.emulator import wavefronts
+from tests.emulator.scalar import plain_wavefronts
+
+MEASURED = Path(__file__).parents[2] / "data" / "h200" / "shared_memory_wavefronts.csv"
+WARP = 32
+OPS = st.sampled_from(["load", "store"])
+WIDTHS = st.sampled_from([32, 64, 128])
+
+
+def measured():
+    with MEASURED.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def lane_words(bits, highest=256):
+    """Word indices an instruction of this width may have: multiples of its width, -1 for an idle lane."""
+    step = bits // 32
+    word = st.integers(0, highest // step - 1).map(lambda unit: unit * step)
+    few = st.sampled_from([0, step, 2 * step, 32, 64])
+    return st.one_of(
+        st.lists(word, min_size=WARP, max_size=WARP),
+        st.lists(few, min_size=WARP, max_size=WARP),
+        st.lists(st.one_of(word, st.just(-1)), min_size=WARP, max_size=WARP),
+    )
+
+
+INSTRUCTIONS = WIDTHS.flatmap(lambda bits: st.tuples(lane_words(bits), st.just(bits), OPS))
+
+
+def test_every_measured_instruction():
+    rows = measured()
+    assert len(rows) >= 54, f"{MEASURED.name} has lost rows: {len(rows)}"
+    wrong = []
+    for row in rows:
+        lanes = [int(word) for word in row["lane_word_index"].split()]
+        got = wavefronts(lanes, int(row["bits"]), row["op"])
+        counted = int(row["data_stage_wavefronts"])
+        if got != counted:
+            wrong.append(f"{row['pattern']}, {row['op']} of {row['bits']}: {got}, measured {counted}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_the_measurements_cover_every_width_both_ops_and_idle_lanes():
+    rows = measured()
+    assert {(row["op"], row["bits"]) for row in rows} >= {
+        (op, bits) for op in ("load", "store") for bits in ("32", "64", "128")
+    }
+    assert sum("-1" in row["lane_word_index"].split() for row in rows) >= 20
+
+
+def test_the_rule_in_plain_loops_explains_every_measurement():
+    for row in measured():
+        lanes = [int(word) for word in row["lane_word_index"].split()]
+        assert plain_wavefronts(lanes, int(row["bits"]), row["op"]) == int(row["data_stage_wavefronts"]), row
+
+
+@given(INSTRUCTIONS)
+def test_agrees_with_the_rule_in_plain_loops(instruction):
+    assert wavefronts(*instruction) == plain_wavefronts(*instruction)
+
+
+@given(INSTRUCTIONS)
+def test_between_ideal_and_one_a_lane(instruction):
+    lanes, bits, op = instruction
+    active = sum(lane >= 0 for lane in lanes)
+    distinct = len({lane + part for lane in lanes if lane >= 0 for part in range(bits // 32)})
+    got = wavefronts(lanes, bits, op)
+    assert got >= -(-distinct // 32), "every wavefront serves at most 32 words"
+    assert (got == 0) == (active == 0)
+    assert got <= active
+
+
+@given(INSTRUCTIONS, st.integers(0, 40))
+def test_shifting_all_lanes_by_whole_rows_of_banks_changes_nothing(instruction, rows):
+    lanes, bits, op = instruction
+    shifted = [lane + 32 * rows if lane >= 0 else -1 for lane in lanes]
+    assert wavefronts(shifted, bits, op) == wavefronts(lanes, bits, op)
+
+
+@given(INSTRUCTIONS, st.integers(0, 31))
+def test_shifting_all_lanes_by_one_access_changes_nothing(instruction, units):
+    lanes, bits, op = instruction
+    shifted = [lane + units * (bits // 32) if lane >= 0 else -1 for lane in lanes]
+    assert wavefronts(shifted, bits, op) == wavefronts(lanes, bits, op)
+
+
+@given(lane_words(32), OPS, st.permutations(range(WARP)))
+def test_order_of_lanes_does_not_matter_at_32_bits(lanes, op, order):
+    assert wavefronts([lanes[lane] for lane in order], 32, op) == wavefronts(lanes, 32, op)
+
+
+@given(lane_words(32), OPS, st.permutations(range(32)))
+def test_names_of_banks_do_not_matter_at_32_bits(lanes, op, order):
+    renamed = [lane // 32 * 32 + order[lane % 32] if lane >= 0 else -1 for lane in lanes]
+    assert wavefronts(renamed, 32, op) == wavefronts(lanes, 32, op)
+
+
+@given(lane_words(32))
+def test_loads_and_stores_cost_the_same_at_32_bits(lanes):
+    assert wavefronts(lanes, 32, "load") == wavefronts(lanes, 32, "store")
+
+
+@given(INSTRUCTIONS, st.integers(0, WARP - 1))
+def test_switching_a_lane_off_never_costs_at_32_bits(instruction, lane):
+    lanes, _, op = instruction
+    fewer = [*lanes[:lane], -1, *lanes[lane + 1 :]]
+    assert wavefronts(fewer, 32, op) <= wavefronts(lanes, 32, op)
+
+
+@given(st.sampled_from([8, 16]), lane_words(32), OPS)
+def test_narrow_accesses_count_like_32_bits(bits, lanes, op):
+    assert wavefronts(lanes, bits, op) == wavefronts(lanes, 32, op)
+
+
+def test_an_idle_warp_costs_nothing():
+    for bits in (32, 64, 128):
+        assert wavefronts([-1] * WARP, bits, "load") == wavefronts([-1] * WARP, bits, "store") == 0
+
+
+def test_numpy_arrays_and_ranges_are_taken():
+    assert wavefronts(range(WARP)) == wavefronts(np.arange(WARP), bits=32, op="load") == 1
+
+
+@pytest.mark.parametrize(
+    "lanes, bits, op", [(range(31), 32, "load"), (range(32), 48, "load"), (range(32), 32, "add")]
+)
+def test_nonsense_is_refused(lanes, bits, op):
+    with pytest.raises(ValueError):
+        wavefronts(lanes, bits, op)

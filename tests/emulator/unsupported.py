@@ -1,0 +1,222 @@
+# ruff: noqa
+"""Kernels that the emulator must refuse before it runs anything. `# <- refused` marks the line to be named.
+
+Each stores to `out` first, so that a refusal that comes too late shows in the array.
+"""
+
+import numpy as np
+from numba import cuda, float32
+
+counter = 0
+
+
+@cuda.jit
+def with_try(x, out):
+    i = cuda.grid(1)
+    out[i] = x[i]
+    try:  # <- refused
+        out[i] = x[i + 1]
+    except IndexError:
+        out[i] = 0
+
+
+@cuda.jit
+def with_with(x, out):
+    i = cuda.grid(1)
+    out[i] = x[i]
+    with open("file") as f:  # <- refused
+        out[i] = 1
+
+
+@cuda.jit
+def with_yield(x, out):
+    i = cuda.grid(1)
+    out[i] = x[i]
+    yield x[i]  # <- refused
+
+
+@cuda.jit
+def with_list(x, out):
+    i = cuda.grid(1)
+    out[i] = x[i]
+    pair = [x[i], x[i]]  # <- refused
+    out[i] = pair[0]
+
+
+@cuda.jit
+def with_dict(x, out):
+    i = cuda.grid(1)
+    out[i] = x[i]
+    table = {1: x[i]}  # <- refused
+    out[i] = table[1]
+
+
+@cuda.jit
+def with_set(x, out):
+    i = cuda.grid(1)
+    out[i] = x[i]
+    some = {1, 2}  # <- refused
+
+
+@cuda.jit
+def with_list_comprehension(x, out):
+    i = cuda.grid(1)
+    out[i] = x[i]
+    squares = [j * j for j in range(4)]  # <- refused
+    out[i] = squares[1]
+
+
+@cuda.jit
+def with_sum_over_a_generator(x, out):
+    i = cuda.grid(1)
+    out[i] = x[i]
+    out[i] = sum(x[j] for j in range(4))  # <- refused
+
+
+@cuda.jit
+def with_global(x, out):
+    i = cuda.grid(1)
+    out[i] = x[i]
+    global counter  # <- refused
+    counter = 1
+
+
+@cuda.jit
+def with_lambda(x, out):
+    i = cuda.grid(1)
+    out[i] = x[i]
+    double = lambda value: value + value  # <- refused
+    out[i] = double(x[i])
+
+
+@cuda.jit
+def with_an_inner_function(x, out):
+    i = cuda.grid(1)
+    out[i] = x[i]
+
+    def double(value):  # <- refused
+        return value + value
+
+    out[i] = double(x[i])
+
+
+@cuda.jit
+def with_a_class(x, out):
+    i = cuda.grid(1)
+    out[i] = x[i]
+
+    class Pair:  # <- refused
+        pass
+
+
+@cuda.jit
+def with_an_import(x, out):
+    i = cuda.grid(1)
+    out[i] = x[i]
+    import math  # <- refused
+
+    out[i] = math.sqrt(x[i])
+
+
+@cuda.jit
+def with_del(x, out):
+    i = cuda.grid(1)
+    out[i] = x[i]
+    del i  # <- refused
+
+
+@cuda.jit
+def with_match(x, out):
+    i = cuda.grid(1)
+    out[i] = x[i]
+    match i:  # <- refused
+        case 0:
+            out[i] = 1
+
+
+@cuda.jit
+def with_an_f_string(x, out):
+    i = cuda.grid(1)
+    out[i] = x[i]
+    name = f"thread {i}"  # <- refused
+
+
+@cuda.jit
+def with_a_loop_over_an_array(x, out):
+    i = cuda.grid(1)
+    out[i] = x[i]
+    for value in x:  # <- refused
+        out[i] = value
+
+
+@cuda.jit
+def with_a_starred_target(x, out):
+    i = cuda.grid(1)
+    out[i] = x[i]
+    first, *rest = (1, 2, 3)  # <- refused
+    out[i] = first
+
+
+@cuda.jit
+def with_a_numpy_function(x, out):
+    i = cuda.grid(1)
+    out[i] = x[i]
+    out[i] = np.linalg.norm(x)  # <- refused
+
+
+@cuda.jit
+def with_a_python_function(x, out):
+    i = cuda.grid(1)
+    out[i] = x[i]
+    out[i] = len(open("file").read())  # <- refused
+
+
+@cuda.jit
+def with_an_unknown_name_of_cuda(x, out):
+    i = cuda.grid(1)
+    out[i] = x[i]
+    cuda.synchronise_threads()  # <- refused
+
+
+@cuda.jit
+def with_an_unknown_name(x, out):
+    i = cuda.grid(1)
+    out[i] = x[i]
+    out[i] = scale * x[i]  # <- refused
+
+
+@cuda.jit(device=True)
+def factorial(n):
+    return 1 if n < 2 else n * factorial(n - 1)  # <- refused
+
+
+@cuda.jit
+def with_recursion(x, out):
+    i = cuda.grid(1)
+    out[i] = x[i]
+    out[i] = factorial(i)
+
+
+@cuda.jit(device=True)
+def first_of(values):
+    found = [values[0]]  # <- refused
+    return found[0]
+
+
+@cuda.jit
+def with_a_list_in_a_device_function(x, out):
+    i = cuda.grid(1)
+    out[i] = x[i]
+    out[i] = first_of(x)
+
+
+@cuda.jit
+def with_a_shared_array_of_run_time_size(x, out):
+    i = cuda.grid(1)
+    out[i] = x[i]
+    tile = cuda.shared.array(x.shape[0], float32)  # <- refused
+    tile[0] = x[0]
+
+
+KERNELS = {name: value for name, value in list(globals().items()) if name.startswith("with_")}
+HELPERS = {"with_recursion": factorial, "with_a_list_in_a_device_function": first_of}
