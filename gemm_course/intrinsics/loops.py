@@ -1,0 +1,68 @@
+"""`unroll`: the `#pragma unroll` that Numba does not have.
+
+Registers have no addresses. An accumulator array stays in registers only if every index into it is a constant
+when the machine code is written, so each loop over it must be written out in full. The compiler does that by
+itself for short loops only; longer ones put the array into local memory, which is device memory.
+"""
+
+import re
+
+from gemm_course.emulator import emulates
+from gemm_course.intrinsics._codegen import intrinsic, ir
+
+__all__ = ["unroll"]
+
+
+class _FullUnroll:
+    """Watches one function being generated and marks the loops that `unroll` announced.
+
+    LLVM keeps its loop hints on the jump that closes the loop, which Numba emits long after it evaluated
+    the iterable. So the first jump to a Python basic block after the announcement names the loop's head,
+    and a jump to that head from further down closes the loop.
+    """
+
+    def __init__(self, builder):
+        self.builder = builder
+        self.heads = set()
+        self.announced = False
+        self.branch = builder.branch
+        builder.branch = self
+
+    def __call__(self, target):
+        jump = self.branch(target)
+        if target in self.heads and target.instructions:
+            jump.set_metadata("llvm.loop", self.hint())
+        elif self.announced and re.fullmatch(
+            r"B\d+", target.name
+        ):  # Numba's own blocks; others are "B8.endif"
+            self.heads.add(target)
+            self.announced = False
+        return jump
+
+    def hint(self):
+        module = self.builder.module
+        full = module.add_metadata([ir.MetaDataString(module, "llvm.loop.unroll.full")])
+        loop = ir.MDValue(module, [full], name=str(len(module.metadata)))
+        loop.operands = (loop, full)  # its first operand is itself, which keeps it distinct from other loops'
+        return loop
+
+
+@intrinsic
+def unroll(typing_context, iterable):
+    """`for i in unroll(range(4)):` writes the loop's body out four times.
+
+    iterable: a `range` whose bounds are compile-time constants. Returns it unchanged. LLVM's loop hint
+    `llvm.loop.unroll.full`; every compute capability.
+    """
+
+    def generate(context, builder, signature, arguments):
+        watch = builder.branch if isinstance(builder.branch, _FullUnroll) else _FullUnroll(builder)
+        watch.announced = True
+        return arguments[0]
+
+    return iterable(iterable), generate
+
+
+@emulates(unroll)
+def _emulate_unroll(machine, iterable):
+    return iterable  # every loop is unrolled where no code is emitted

@@ -1,0 +1,91 @@
+"""16 bytes in one instruction.
+
+A thread that moves four neighbouring floats with one 128-bit instruction instead of four 32-bit ones
+issues a quarter of the instructions; a warp's request then covers 512 bytes. The address must be a
+multiple of 16 bytes. For A[row, column] that means: the array starts at one, its leading dimension is a
+multiple of four floats, and so is the column. A misaligned access stops the kernel with an error.
+"""
+
+from gemm_course.emulator import as_index, emulates
+from gemm_course.intrinsics._codegen import element_pointer, intrinsic, ir, pack, types, unpack, vector4
+
+__all__ = ["copy16", "load4", "store4"]
+
+_ALIGNMENT = 16
+
+
+@intrinsic
+def load4(typing_context, array, index):
+    """Four neighbouring 4-byte elements from array[index] on, as a tuple, in one 128-bit load.
+
+    array: global, shared or local, C-contiguous, of a 4-byte type. index: an integer or a tuple of
+    integers, none of them negative; the address must be a multiple of 16 bytes. PTX `ld.global.v4.f32`,
+    `ld.shared.v4.f32`; every compute capability.
+    """
+
+    def generate(context, builder, signature, arguments):
+        pointer = element_pointer(context, builder, array, arguments[0], index, arguments[1])
+        wide = builder.bitcast(pointer, vector4(pointer.type.pointee).as_pointer())
+        values = builder.load(wide, align=_ALIGNMENT)
+        return pack(builder, [builder.extract_element(values, ir.IntType(32)(i)) for i in range(4)])
+
+    return types.UniTuple(array.dtype, 4)(array, index), generate
+
+
+@intrinsic
+def store4(typing_context, array, index, values):
+    """array[index] and its three right neighbours = values, a tuple of four, in one 128-bit store.
+
+    array: global, shared or local, C-contiguous, of a 4-byte type. index: an integer or a tuple of
+    integers, none of them negative; the address must be a multiple of 16 bytes. PTX `st.global.v4.f32`,
+    `st.shared.v4.f32`; every compute capability.
+    """
+
+    def generate(context, builder, signature, arguments):
+        pointer = element_pointer(context, builder, array, arguments[0], index, arguments[1])
+        wide = ir.Constant(vector4(pointer.type.pointee), ir.Undefined)
+        for i, (value, kind) in enumerate(zip(unpack(builder, arguments[2], 4), values, strict=True)):
+            element = context.cast(builder, value, kind, array.dtype)
+            wide = builder.insert_element(wide, element, ir.IntType(32)(i))
+        builder.store(wide, builder.bitcast(pointer, wide.type.as_pointer()), align=_ALIGNMENT)
+        return context.get_dummy_value()
+
+    return types.void(array, index, values), generate
+
+
+@intrinsic
+def copy16(typing_context, destination, destination_index, source, source_index):
+    """Copy 16 bytes from source[source_index] on to destination[destination_index] on.
+
+    Both arrays hold the same type, of 1 to 16 bytes, in any memory; both addresses must be multiples of 16
+    bytes. One 128-bit load and one 128-bit store (local memory that lives in registers needs neither); every
+    compute capability.
+    """
+
+    def generate(context, builder, signature, arguments):
+        into = element_pointer(context, builder, destination, arguments[0], destination_index, arguments[1])
+        out_of = element_pointer(context, builder, source, arguments[2], source_index, arguments[3])
+        element = into.type.pointee
+        wide = ir.VectorType(element, _ALIGNMENT // context.get_abi_sizeof(element)).as_pointer()
+        values = builder.load(builder.bitcast(out_of, wide), align=_ALIGNMENT)
+        builder.store(values, builder.bitcast(into, wide), align=_ALIGNMENT)
+        return context.get_dummy_value()
+
+    return types.void(destination, destination_index, source, source_index), generate
+
+
+@emulates(load4, reads=(0,))
+def _emulate_load4(machine, array, index):
+    return machine.read(machine.site, array, as_index(index), width=4)
+
+
+@emulates(store4, writes=(0,))
+def _emulate_store4(machine, array, index, values):
+    machine.write(machine.site, array, as_index(index), values, width=4)
+
+
+@emulates(copy16, reads=(2,), writes=(0,))
+def _emulate_copy16(machine, destination, destination_index, source, source_index):
+    width = 16 // source.dtype.itemsize
+    values = machine.own(machine.read(machine.site, source, as_index(source_index), width))
+    machine.write(machine.site, destination, as_index(destination_index), values, width)

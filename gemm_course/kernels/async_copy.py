@@ -1,0 +1,189 @@
+"""Tiles arrive by themselves: cp.async copies into a ring of STAGES tiles while the block multiplies.
+
+Beyond the documents. cp.async moves global to shared memory without passing through registers and
+without waiting, so a thread has room for twice as many results and for the operands of the next step,
+which it reads while it still multiplies the current ones. Copies of 4 bytes transpose A on the way.
+Zeros beyond k come for free, by the size to read; rows and columns outside C are read from the nearest
+one inside, for results that are never stored.
+
+Blocks are dealt out in groups of GROUP rows of tiles instead of row by row, so that those that run at
+the same time need few different tiles of B, and find them in the L2 cache.
+"""
+
+from numba import cuda, float32
+
+from gemm_course.intrinsics import (
+    cp_async4,
+    cp_async16,
+    cp_async_commit,
+    cp_async_wait,
+    load4,
+    store4,
+    u32,
+    unroll,
+)
+from gemm_course.kernels.base import (
+    Stage,
+    fits_block,
+    fits_registers,
+    moves_by_fours,
+    registers_for,
+    shares_evenly,
+    tiles_over,
+    warp_covers_its_tile,
+)
+
+
+def build(BM, BN, BK, WM, WN, TM, TN, STAGES, GROUP, PAD):
+    """The kernel for blocks of BM by BN elements, WM by WN a warp, TM by TN a thread."""
+    THREADS = BM // WM * (BN // WN) * 32
+    LANE_ROWS, LANE_COLS = WM // TM, WN // TN  # the warp's threads as a grid
+    A_WIDTH = BM + PAD
+    IN_FLIGHT = STAGES - 2  # tiles still on their way when the next one is needed
+    A_ROWS, B_ROWS = THREADS // BK, THREADS // (BN // 4)  # rows the block fetches at a time
+
+    @cuda.jit(device=True)
+    def fetch(As, Bs, stage, A, B, row0, col0, k0, m, n, k, tid):
+        """Start the copies of the tiles at k0 into one place of the ring."""
+        c = tid % BK
+        for i in unroll(range(0, BM, A_ROWS)):
+            r = i + tid // BK
+            cp_async4(As, (stage, c, r), A, (min(row0 + r, m - 1), k0 + c), 4 if k0 + c < k else 0)
+        c = tid % (BN // 4) * 4
+        for i in unroll(range(0, BK, B_ROWS)):
+            r = i + tid // (BN // 4)
+            cp_async16(
+                Bs, (stage, r, c), B, (k0 + r, min(col0 + c, (n - 1) // 4 * 4)), 16 if k0 + r < k else 0
+            )
+        cp_async_commit()
+
+    def async_copy(m, n, k, alpha, A, B, beta, C):
+        As = cuda.shared.array((STAGES, BK, A_WIDTH), float32, 16)
+        Bs = cuda.shared.array((STAGES, BK, BN), float32, 16)
+        a = cuda.local.array((2, TM), float32)
+        b = cuda.local.array((2, TN), float32)
+        acc = cuda.local.array((TM, TN), float32)
+        for i in unroll(range(TM)):
+            for j in unroll(range(TN)):
+                acc[i, j] = 0
+        zeros = (float32(0), float32(0), float32(0), float32(0))
+        tid = u32(cuda.threadIdx.x)
+        warp, lane = tid // 32, tid % 32
+        tile_rows, tile_cols = (m + BM - 1) // BM, (n + BN - 1) // BN
+        group = u32(cuda.blockIdx.x) // (GROUP * tile_cols)
+        rest = u32(cuda.blockIdx.x) % (GROUP * tile_cols)
+        height = min(GROUP, tile_rows - group * GROUP)  # the last group may have fewer rows of tiles
+        row0, col0 = u32(group * GROUP + rest % height) * BM, u32(rest // height) * BN
+        lane_row = lane // LANE_COLS
+        lane_col = lane % LANE_COLS
+        y0 = warp // (BN // WN) * WM + lane_row * 4  # this thread's first element within the tile
+        x0 = warp % (BN // WN) * WN + lane_col * 4
+
+        for s in unroll(range(STAGES - 1)):
+            fetch(As, Bs, s, A, B, row0, col0, s * BK, m, n, k, tid)
+        cp_async_wait(IN_FLIGHT)
+        cuda.syncthreads()
+        for i in unroll(range(0, TM, 4)):
+            a[0, i], a[0, i + 1], a[0, i + 2], a[0, i + 3] = load4(As, (0, 0, y0 + i * LANE_ROWS))
+        for j in unroll(range(0, TN, 4)):
+            b[0, j], b[0, j + 1], b[0, j + 2], b[0, j + 3] = load4(Bs, (0, 0, x0 + j * LANE_COLS))
+        k0, stage = 0, u32(0)
+        while k0 < k:
+            for p in unroll(range(BK)):
+                now, then = p % 2, (p + 1) % 2
+                if p == 0:  # the tile multiplied last has been read by everybody: its place is free
+                    free = u32(stage ^ 1) if STAGES == 2 else u32((stage + STAGES - 1) % STAGES)
+                    fetch(As, Bs, free, A, B, row0, col0, k0 + (STAGES - 1) * BK, m, n, k, tid)
+                if p == BK - 1:  # the next operands lie in the next tile
+                    cp_async_wait(IN_FLIGHT)
+                    cuda.syncthreads()
+                    stage = u32(stage ^ 1) if STAGES == 2 else u32((stage + 1) % STAGES)
+                q = (p + 1) % BK
+                for i in unroll(range(0, TM, 4)):
+                    v = load4(As, (stage, q, y0 + i * LANE_ROWS))
+                    a[then, i], a[then, i + 1], a[then, i + 2], a[then, i + 3] = v
+                for j in unroll(range(0, TN, 4)):
+                    v = load4(Bs, (stage, q, x0 + j * LANE_COLS))
+                    b[then, j], b[then, j + 1], b[then, j + 2], b[then, j + 3] = v
+                for i in unroll(range(TM)):
+                    for s in unroll(range(TN)):
+                        j = s if i % 2 == 0 else TN - 1 - s  # there and back: neighbours share an operand
+                        acc[i, j] += a[now, i] * b[now, j]
+            k0 += BK
+        cp_async_wait(0)
+        for i in unroll(range(TM)):
+            row = row0 + y0 + i // 4 * (4 * LANE_ROWS) + i % 4
+            for j in unroll(range(0, TN, 4)):
+                col = col0 + x0 + j * LANE_COLS
+                if row < m and col < n:
+                    # the row's padding may be read with it, but is never written
+                    old = load4(C, (row, col)) if beta != 0 else zeros
+                    c0 = alpha * acc[i, j] + beta * old[0]
+                    c1 = alpha * acc[i, j + 1] + beta * old[1]
+                    c2 = alpha * acc[i, j + 2] + beta * old[2]
+                    c3 = alpha * acc[i, j + 3] + beta * old[3]
+                    if col + 3 < n:
+                        store4(C, (row, col), (c0, c1, c2, c3))
+                    else:
+                        C[row, col] = c0
+                        if col + 1 < n:
+                            C[row, col + 1] = c1
+                        if col + 2 < n:
+                            C[row, col + 2] = c2
+
+    return async_copy
+
+
+def requirements(t):
+    """Thread tiles cover the warp's, warp tiles the block's, and a ring of at least two tiles."""
+    threads = 32 * (t.BM * t.BN // (t.WM * t.WN))
+    yield (
+        t.STAGES >= 2,
+        f"the ring needs a tile to read and one to fill: STAGES must be at least 2, not {t.STAGES}",
+    )
+    yield t.BK % 2 == 0, f"operands alternate between two sets of registers: BK ({t.BK}) must be even"
+    yield from warp_covers_its_tile(t)
+    yield from moves_by_fours(BM=t.BM, BN=t.BN, TM=t.TM, TN=t.TN, PAD=t.PAD)
+    yield from fits_block(threads, 4 * t.STAGES * t.BK * (t.BM + t.PAD + t.BN))
+    yield from fits_registers(t.TM, t.TN)
+    yield from shares_evenly("A", threads, rows=("BM", t.BM), width=("BK", t.BK))
+    yield from shares_evenly("B", threads, rows=("BK", t.BK), width=("BN", t.BN), at_once=4)
+
+
+STAGE = Stage(
+    name="async_copy",
+    title="Copies that run by themselves",
+    document="beyond the documents",
+    tiles={
+        "BM": 128,
+        "BN": 256,
+        "BK": 8,
+        "WM": 64,
+        "WN": 64,
+        "TM": 16,
+        "TN": 8,
+        "STAGES": 2,
+        "GROUP": 8,
+        "PAD": 4,
+    },
+    options={
+        "BM": (64, 128, 256),
+        "BN": (64, 128, 256),
+        "BK": (8, 16),
+        "WM": (32, 64, 128),
+        "WN": (32, 64, 128),
+        "TM": (8, 16),
+        "TN": (8, 16),
+        "STAGES": (2, 3),
+        "GROUP": (1, 8),
+        "PAD": (0, 4),
+    },
+    may_be_zero=frozenset({"PAD"}),
+    requirements=requirements,
+    build=build,
+    threads=lambda t: (32 * (t.BM * t.BN // (t.WM * t.WN)),),
+    blocks=lambda m, n, t: (tiles_over(m, t.BM) * tiles_over(n, t.BN),),
+    registers=lambda t: registers_for(t.TM + 2, t.TN + 2),
+    alignment=16,
+    compute_capability=(8, 0),
+)

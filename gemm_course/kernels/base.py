@@ -1,0 +1,288 @@
+"""What every stage of the ladder has in common: its tiles, the rules that make them legal, its launch."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from numbers import Integral
+from types import SimpleNamespace
+
+MAX_THREADS = 1024  # a block
+MAX_REGISTERS = 255  # a thread
+REGISTERS_AN_SM = 65536
+MAX_BLOCKS_AN_SM = 32
+MAX_SHARED_BYTES = 227 * 1024  # a block, on the largest GPUs; more than 48 KB must be dynamic
+MAX_STATIC_SHARED_BYTES = 48 * 1024
+MAX_GRID = (2**31 - 1, 65535, 65535)
+
+
+class IllegalTiles(ValueError):
+    """Tiles that a stage cannot run: the broken rules, what was given, the nearest legal choice."""
+
+    def __init__(self, stage: Stage, tiles: Mapping[str, int], broken: list[str]):
+        self.stage, self.tiles, self.broken = stage, dict(tiles), broken
+        self.nearest = stage.nearest_legal(tiles)
+        super().__init__(
+            f"{stage.name} cannot run with {describe(tiles)}: {'; '.join(broken)}. "
+            f"The nearest legal choice is {describe(self.nearest)}."
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """One step of the ladder: a family of kernels for C = alpha * A @ B + beta * C, one for each choice
+    of tiles.
+
+    A kernel takes (m, n, k, alpha, A, B, beta, C): A (at least m rows of at least k float32), B (k by
+    n), C (m by n), each two-dimensional and C-contiguous; a row may be longer than the matrix is wide,
+    and what the surplus holds never matters. alpha and beta are np.float32. Where beta == 0, C is not
+    read.
+    """
+
+    name: str
+    title: str
+    document: str  # which of the course's documents it comes from, and that document's name for it
+    tiles: Mapping[str, int]  # the default
+    options: Mapping[str, tuple[int, ...]]  # what the sliders offer
+    requirements: Callable[[SimpleNamespace], Iterable[tuple[bool, str]]]  # (does it hold, the rule in words)
+    build: Callable[..., Callable]  # tiles -> the kernel as plain Python
+    threads: Callable[[SimpleNamespace], tuple[int, ...]]  # (x,) or (x, y)
+    blocks: Callable[[int, int, SimpleNamespace], tuple[int, ...]]
+    registers: Callable[[SimpleNamespace], int] = lambda t: MAX_REGISTERS  # a thread's share at most
+    dynamic_shared_bytes: Callable[[SimpleNamespace], int] = lambda t: 0
+    may_be_zero: frozenset[str] = frozenset()
+    alignment: int = 4  # bytes that every array's start and every leading dimension must be a multiple of
+    compute_capability: tuple[int, int] = (5, 0)
+    # What the kernel is launched with, made of (m, n, k, alpha, A, B, beta, C). A stage whose kernel takes
+    # other things, such as descriptors of A and B, says so here; C stays the last array.
+    arguments: Callable[..., tuple] = lambda *standard: standard
+
+    def __repr__(self) -> str:
+        return f"<stage {self.name}>"
+
+    def complete(self, tiles: Mapping[str, int] | None = None) -> dict[str, int]:
+        """The default tiles with the given ones put in. Raises ValueError for an unknown name."""
+        unknown = sorted(set(tiles or {}) - set(self.tiles))
+        if unknown:
+            known = ", ".join(self.tiles)
+            raise ValueError(f"{self.name} has no tile size called {', '.join(unknown)}; it has {known}")
+        given = {name: int(value) if _is_whole(value) else value for name, value in (tiles or {}).items()}
+        return {**self.tiles, **given}
+
+    def rules(self, tiles: Mapping[str, int] | None = None) -> list[str]:
+        """The rules these tiles break, in words; an empty list means that they are legal."""
+        tiles = self.complete(tiles)
+        unfit = [
+            f"{name} must be a whole number and at least {self._least(name)}, not {value!r}"
+            for name, value in tiles.items()
+            if not (_is_whole(value) and value >= self._least(name))
+        ]
+        return unfit or [words for holds, words in self.requirements(SimpleNamespace(**tiles)) if not holds]
+
+    def nearest_legal(self, tiles: Mapping[str, int] | None = None) -> dict[str, int]:
+        """The legal choice nearest to these tiles: the tiles themselves, or else one of the sliders'.
+
+        Near means few sizes changed and each by few doublings.
+        """
+        wanted = self.complete(tiles)
+        if not self.rules(wanted):
+            return wanted
+        return dict(min(self.legal_choices(), key=lambda choice: _distance(wanted, choice)))
+
+    def legal_choices(self) -> tuple[dict[str, int], ...]:
+        """Every legal combination of what the sliders offer, in the sliders' order."""
+        return _legal_choices(self)
+
+    def kernel(self, tiles: Mapping[str, int] | None = None):
+        """The `cuda.jit` dispatcher for these tiles, one for each choice. Raises IllegalTiles."""
+        tiles = self._checked(tiles)
+        return _kernel(self, tuple(sorted(tiles.items())))
+
+    def grid(self, m: int, n: int, tiles: Mapping[str, int] | None = None) -> tuple[int, ...]:
+        """The blocks of a launch, (x,) or (x, y); a zero among them means that C has no elements.
+
+        Raises ValueError if C has more tiles in one direction than a grid can have blocks.
+        """
+        grid = self.blocks(m, n, SimpleNamespace(**self._checked(tiles)))
+        for axis, blocks, most in zip("xyz", grid, MAX_GRID, strict=False):
+            if blocks > most:
+                raise ValueError(
+                    f"{self.name} needs {blocks} blocks along {axis} for C of {m} by {n}; "
+                    f"a grid has at most {most}"
+                )
+        return grid
+
+    def block(self, tiles: Mapping[str, int] | None = None) -> tuple[int, ...]:
+        """The threads of a block, (x,) or (x, y)."""
+        return self.threads(SimpleNamespace(**self._checked(tiles)))
+
+    def shared_bytes(self, tiles: Mapping[str, int] | None = None) -> int:
+        """Dynamic shared memory to ask for at the launch, in bytes; 0 where the kernel declares its own."""
+        return self.dynamic_shared_bytes(SimpleNamespace(**self._checked(tiles)))
+
+    def launch_bounds(self, tiles: Mapping[str, int] | None = None) -> tuple[int, int]:
+        """What the compiler is told: the threads of a block, and how many blocks an SM must be able to hold.
+
+        The second caps the registers of a thread. Left alone, the compiler reads far ahead into registers
+        it finds free, and the SM then has too few warps to cover the wait.
+        """
+        t = SimpleNamespace(**self._checked(tiles))
+        threads = math.prod(self.threads(t))
+        resident = REGISTERS_AN_SM // (-(-threads // 32) * 32 * self.registers(t))
+        return threads, max(1, min(resident, MAX_BLOCKS_AN_SM))
+
+    def leading_dimension_rules(self, **leading_dimensions: int) -> list[str]:
+        """The rules that row lengths, counted in float32, break: rows must start at multiples of
+        `alignment` bytes.
+
+        Called as stage.leading_dimension_rules(A=A.shape[1], B=B.shape[1], C=C.shape[1]).
+        """
+        return [
+            f"the rows of {matrix} are {length} floats long; {self.name} reads {self.alignment} bytes "
+            f"at a time and needs a multiple of {self.alignment // 4}"
+            for matrix, length in leading_dimensions.items()
+            if length * 4 % self.alignment
+        ]
+
+    def _least(self, name: str) -> int:
+        return 0 if name in self.may_be_zero else 1
+
+    def _checked(self, tiles: Mapping[str, int] | None) -> dict[str, int]:
+        tiles = self.complete(tiles)
+        broken = self.rules(tiles)
+        if broken:
+            raise IllegalTiles(self, tiles, broken)
+        return tiles
+
+
+class Ladder:
+    """The stages in teaching order: iterate over them, or look one up by name or position."""
+
+    def __init__(self, stages: Iterable[Stage]):
+        self._stages = {stage.name: stage for stage in stages}
+
+    def __iter__(self) -> Iterator[Stage]:
+        return iter(self._stages.values())
+
+    def __len__(self) -> int:
+        return len(self._stages)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._stages
+
+    def __getitem__(self, key: str | int) -> Stage:
+        if isinstance(key, int):
+            return list(self._stages.values())[key]
+        if key not in self._stages:
+            raise KeyError(f"no stage is called {key!r}; the ladder is {', '.join(self._stages)}")
+        return self._stages[key]
+
+
+def describe(tiles: Mapping[str, int]) -> str:
+    """Tiles as one line, "BM=128 BN=128 BK=16"."""
+    return " ".join(f"{name}={value}" for name, value in tiles.items())
+
+
+def tiles_over(length: int, tile: int) -> int:
+    """How many tiles cover a length."""
+    return -(-length // tile)
+
+
+def columns_by_rows(m: int, n: int, t: SimpleNamespace) -> tuple[int, int]:
+    """The usual grid: x counts tiles of columns, y tiles of rows."""
+    return tiles_over(n, t.BN), tiles_over(m, t.BM)
+
+
+def fits_block(threads: int, shared_bytes: int) -> Iterator[tuple[bool, str]]:
+    """The rules every block must keep: at least a thread, at most 1024, and static shared memory only."""
+    yield threads >= 1, "the thread tile is larger than the block's: no thread would be left"
+    yield threads <= MAX_THREADS, f"these tiles make blocks of {threads} threads; {MAX_THREADS} is the most"
+    yield (
+        shared_bytes <= MAX_STATIC_SHARED_BYTES,
+        f"As and Bs take {shared_bytes} bytes of shared memory; {MAX_STATIC_SHARED_BYTES} is the most",
+    )
+
+
+def fits_registers(rows: int, columns: int) -> Iterator[tuple[bool, str]]:
+    """A thread's results and the operands of one step must fit into its registers with some to spare."""
+    needed = rows * columns + rows + columns
+    yield (
+        needed <= MAX_REGISTERS - 32,
+        f"{rows} by {columns} results and their operands need {needed} registers; "
+        f"{MAX_REGISTERS - 32} are free",
+    )
+
+
+def registers_for(rows: int, columns: int) -> int:
+    """What a thread with rows by columns results may use: twice the results, for operands and addresses."""
+    return min(MAX_REGISTERS, max(64, 2 * rows * columns))
+
+
+def shares_evenly(
+    matrix: str, threads: int, rows: tuple, width: tuple, at_once: int = 1
+) -> Iterator[tuple[bool, str]]:
+    """A block fetches a tile in rounds of whole rows, every thread `at_once` elements a round, no thread
+    idle.
+
+    rows, width: (name, size) of the tile's two sides.
+    """
+    a_round = threads * at_once
+    yield (
+        a_round % width[1] == 0,
+        f"the {a_round} elements of {matrix} fetched at a time must be whole rows: "
+        f"a multiple of {width[0]} ({width[1]})",
+    )
+    at_a_time = max(1, a_round // width[1])
+    yield (
+        rows[1] % at_a_time == 0,
+        f"{rows[0]} ({rows[1]}) must be a multiple of the {at_a_time} rows of {matrix} fetched at a time",
+    )
+
+
+def moves_by_fours(**sizes: int) -> Iterator[tuple[bool, str]]:
+    """128-bit accesses need every row to start at a multiple of 16 bytes and to be cut into fours."""
+    for name, size in sizes.items():
+        yield size % 4 == 0, f"{name} ({size}) must be a multiple of 4: four floats move at a time"
+
+
+def warp_covers_its_tile(t: SimpleNamespace) -> Iterator[tuple[bool, str]]:
+    """Warp tiles cover the block's tile, and 32 thread tiles the warp's."""
+    yield t.BM % t.WM == 0, f"BM ({t.BM}) must be a multiple of WM ({t.WM}): whole warp tiles"
+    yield t.BN % t.WN == 0, f"BN ({t.BN}) must be a multiple of WN ({t.WN}): whole warp tiles"
+    yield t.WM % t.TM == 0, f"WM ({t.WM}) must be a multiple of TM ({t.TM}): whole thread tiles"
+    yield t.WN % t.TN == 0, f"WN ({t.WN}) must be a multiple of TN ({t.TN}): whole thread tiles"
+    yield (
+        t.WM * t.WN == 32 * t.TM * t.TN,
+        f"a warp has 32 threads: WM * WN ({t.WM * t.WN}) must be 32 * TM * TN ({32 * t.TM * t.TN})",
+    )
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def _distance(wanted: Mapping[str, int], choice: Mapping[str, int]) -> float:
+    steps = [abs(math.log2(_positive(wanted[name]) / _positive(choice[name]))) for name in choice]
+    return sum(step + (step > 0) / 2 for step in steps)
+
+
+def _positive(value: object) -> float:
+    return max(value, 0.5) if isinstance(value, (int, float)) and not isinstance(value, bool) else 0.5
+
+
+@functools.cache
+def _legal_choices(stage: Stage) -> tuple[dict[str, int], ...]:
+    names = list(stage.tiles)
+    offered = [stage.options.get(name, (stage.tiles[name],)) for name in names]
+    choices = (dict(zip(names, values, strict=True)) for values in itertools.product(*offered))
+    return tuple(choice for choice in choices if not stage.rules(choice))
+
+
+@functools.cache
+def _kernel(stage: Stage, tiles: tuple[tuple[str, int], ...]):
+    from numba import cuda
+
+    return cuda.jit(launch_bounds=stage.launch_bounds(dict(tiles)))(stage.build(**dict(tiles)))

@@ -1,0 +1,178 @@
+"""The intrinsics: importable anywhere, their effect on the emulator, their instruction on a GPU."""
+
+import os
+import re
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+from numba import cuda, float32
+
+import gemm_course.intrinsics as intrinsics
+from gemm_course.emulator import emulate
+from gemm_course.intrinsics import (
+    copy16,
+    cp_async4,
+    cp_async16,
+    cp_async_commit,
+    cp_async_wait,
+    load4,
+    store4,
+    u32,
+)
+from gemm_course.kernels import LADDER
+
+
+def test_every_intrinsic_is_one_documented_object():
+    functions = [getattr(intrinsics, name) for name in intrinsics.__all__ if name != "u32"]
+    assert len(set(functions)) == len(functions)
+    for function in functions:
+        assert "compute capability" in " ".join(function.__doc__.split()).lower(), function
+
+
+def test_kernels_decorate_and_emulate_where_numba_cuda_is_missing():
+    """As on macOS: Numba's built-in numba.cuda has to do."""
+    script = """
+        import sys
+        sys.meta_path[:] = [finder for finder in sys.meta_path if type(finder).__name__ != "NumbaCudaFinder"]
+        import numba.cuda
+        assert "numba_cuda" not in numba.cuda.__file__, numba.cuda.__file__
+        import numpy as np
+        from gemm_course.emulator import emulate
+        from gemm_course.kernels import LADDER
+        a = np.ones((16, 16), np.float32)
+        for stage in LADDER:
+            c = np.zeros((16, 16), np.float32)
+            one, zero = np.float32(1), np.float32(0)
+            emulate(stage.kernel(), stage.grid(16, 16), stage.block(), 16, 16, 16, one, a, a, zero, c)
+            assert (c == 16).all(), stage.name
+    """
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)], env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_wide_loads_and_stores_move_four_neighbours():
+    @cuda.jit
+    def move(source, target):
+        i = u32(cuda.threadIdx.x) * 4
+        a, b, c, d = load4(source, (1, i))
+        store4(target, (0, i), (d, c, b, a))
+
+    source, target = np.arange(64, dtype=np.float32).reshape(2, 32), np.zeros((1, 32), np.float32)
+    report = emulate(move, 1, 8, source, target)
+    assert (target[0].reshape(8, 4)[:, ::-1] == source[1].reshape(8, 4)).all()
+    assert list(report.accesses["bits"]) == [128, 128]
+    assert list(report.accesses["requests"]) == [1, 1]
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16, np.int8])
+def test_copy16_moves_16_bytes_of_any_type(dtype):
+    @cuda.jit
+    def move(source, target):
+        copy16(target, 0, source, 16)
+
+    source = np.arange(32).astype(dtype)
+    target = np.zeros(16, dtype)
+    emulate(move, 1, 1, source, target)
+    width = 16 // source.itemsize
+    assert (target[:width] == source[16 : 16 + width]).all()
+    assert (target[width:] == 0).all()
+
+
+def test_a_misaligned_access_is_found():
+    @cuda.jit
+    def move(source, target):
+        store4(target, 0, load4(source, 1))
+
+    report = emulate(move, 1, 1, np.zeros(8, np.float32), np.zeros(8, np.float32))
+    assert [finding.kind for finding in report.findings] == ["misaligned_access"]
+
+
+@pytest.mark.parametrize("valid", [0, 4, 8, 12, 16])
+def test_an_asynchronous_copy_fills_up_with_zeros(valid):
+    @cuda.jit
+    def fetch(source, target, valid):
+        tile = cuda.shared.array(4, float32, 16)
+        cp_async16(tile, 0, source, 0, valid)
+        cp_async_commit()
+        cp_async_wait(0)
+        store4(target, 0, load4(tile, 0))
+
+    source = np.arange(1, 5, dtype=np.float32)
+    source[valid // 4 :] = np.nan  # where the copy has to stop
+    target = np.full(4, np.nan, np.float32)
+    report = emulate(fetch, 1, 1, source, target, valid)
+    assert report.findings == []
+    assert target.tolist() == source[: valid // 4].tolist() + [0] * (4 - valid // 4)
+
+
+def test_a_copy_of_nothing_does_not_touch_its_source():
+    @cuda.jit
+    def fetch(source, target):
+        tile = cuda.shared.array(4, float32, 16)
+        cp_async16(tile, 0, source, 400, 0)
+        cp_async_commit()
+        cp_async_wait(0)
+        store4(target, 0, load4(tile, 0))
+
+    target = np.full(4, np.nan, np.float32)
+    assert emulate(fetch, 1, 1, np.zeros(4, np.float32), target).findings == []
+    assert (target == 0).all()
+
+
+def test_a_copy_is_there_only_after_the_wait():
+    @cuda.jit
+    def fetch(source, target, patient):
+        tile = cuda.shared.array(32, float32)
+        i = u32(cuda.threadIdx.x)
+        cp_async4(tile, i, source, i, 4)
+        cp_async_commit()
+        if patient:
+            cp_async_wait(0)
+        else:
+            cp_async_wait(1)
+        target[i] = tile[i]
+
+    source, target = np.arange(32, dtype=np.float32), np.zeros(32, np.float32)
+    assert emulate(fetch, 1, 32, source, target, True).findings == []
+    assert (target == source).all()
+    early = emulate(fetch, 1, 32, source, target, False).findings
+    assert {finding.kind for finding in early} == {"async_read_too_early"}
+
+
+def machine_code_of(stage) -> tuple[str, str]:
+    """PTX and SASS of a stage's kernel for this GPU, at the default tiles."""
+    kernel, matrix = stage.kernel(), np.ones((64, 64), np.float32)
+    one = np.float32(1)
+    kernel[stage.grid(64, 64), stage.block()](64, 64, 64, one, matrix, matrix, one, matrix.copy())
+    (ptx,) = kernel.inspect_asm().values()
+    (sass,) = kernel.inspect_sass().values()
+    return ptx, sass
+
+
+@pytest.mark.gpu
+def test_the_compiler_emits_what_the_intrinsics_promise():
+    ptx, sass = machine_code_of(LADDER["async_copy"])
+    for instruction in ("cp.async.ca.shared.global", "cp.async.cg.shared.global", "cp.async.commit_group"):
+        assert instruction in ptx
+    assert "cp.async.wait_group 0" in ptx
+    assert re.search(r"ld\.shared\.v4\.f32", ptx)
+    assert re.search(r"st\.global\.v4\.f32", ptx)
+    assert "LDGSTS" in sass
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(
+    "name", ["thread_tiled_2d", "vectorized", "warp_tiled", "double_buffered", "async_copy"]
+)
+def test_unrolled_loops_leave_the_accumulators_in_registers(name):
+    ptx, _ = machine_code_of(LADDER[name])
+    assert ".local" not in ptx
+    tiles = LADDER[name].tiles
+    multiplications = len(re.findall(r"\bfma\.rn(?:\.ftz)?\.f32", ptx))
+    assert multiplications >= tiles["BK"] * tiles["TM"] * tiles["TN"]

@@ -1,0 +1,128 @@
+"""The ladder as a registry: its order, its tiles, its rules, its launches."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gemm_course.kernels import LADDER, IllegalTiles
+from gemm_course.kernels.base import MAX_STATIC_SHARED_BYTES, MAX_THREADS
+
+ORDER = """
+    naive_uncoalesced naive_coalesced penny_xu_tile block_tiled thread_tiled_1d thread_tiled_2d kernel5
+    vectorized warp_tiled_tm1 warp_tiled double_buffered async_copy
+""".split()
+TILED = [LADDER[name] for name in ORDER[3:]]
+VECTORS = ("vectorized", "warp_tiled_tm1", "warp_tiled", "double_buffered", "async_copy")
+ANY_STAGE = pytest.mark.parametrize("stage", LADDER, ids=lambda stage: stage.name)
+
+
+def test_the_stages_stand_in_teaching_order():
+    assert [stage.name for stage in LADDER] == ORDER
+    assert LADDER["block_tiled"] is LADDER[3]
+    assert "kernel5_draft" not in LADDER
+
+
+def test_an_unknown_stage_is_named_with_those_that_exist():
+    with pytest.raises(KeyError, match=r"'block_tilde'.*block_tiled"):
+        LADDER["block_tilde"]
+
+
+@ANY_STAGE
+def test_the_default_tiles_are_legal_and_on_offer(stage):
+    assert stage.rules() == []
+    assert dict(stage.tiles) in stage.legal_choices()
+
+
+@ANY_STAGE
+def test_the_kernel_is_named_like_its_stage_and_takes_the_common_parameters(stage):
+    function = stage.kernel().py_func
+    assert function.__name__ == stage.name
+    assert function.__code__.co_varnames[:8] == ("m", "n", "k", "alpha", "A", "B", "beta", "C")
+
+
+@pytest.mark.parametrize("stage", TILED, ids=lambda stage: stage.name)
+def test_a_tiled_stage_offers_many_legal_choices(stage):
+    assert len(stage.legal_choices()) >= 150
+
+
+@ANY_STAGE
+def test_every_legal_choice_can_be_launched(stage):
+    for tiles in stage.legal_choices():
+        threads = int(np.prod(stage.block(tiles)))
+        bounds, resident = stage.launch_bounds(tiles)
+        assert 1 <= threads == bounds <= MAX_THREADS
+        assert threads * resident <= 2048 or resident == 1
+        assert stage.shared_bytes(tiles) <= MAX_STATIC_SHARED_BYTES
+
+
+def test_kernels_are_kept_by_their_tiles():
+    stage = LADDER["block_tiled"]
+    assert stage.kernel() is stage.kernel(dict(stage.tiles))
+    assert stage.kernel({"BM": 8}) is not stage.kernel()
+
+
+def test_an_illegal_choice_names_the_rule_the_values_and_a_way_out():
+    stage = LADDER["thread_tiled_1d"]
+    with pytest.raises(IllegalTiles) as error:
+        stage.kernel({"BM": 64, "BN": 64, "TM": 24})
+    message = str(error.value)
+    assert "BM (64) must be a multiple of TM (24)" in message
+    assert "BM=64 BN=64 BK=8 TM=24" in message
+    assert stage.rules(error.value.nearest) == []
+    assert "TM=32" in message or "TM=16" in message
+
+
+@pytest.mark.parametrize("value", [0, -8, 2.0, "8", True, None])
+def test_a_tile_size_is_a_positive_whole_number(value):
+    (rule,) = LADDER["thread_tiled_2d"].rules({"BK": value})
+    assert "BK must be a whole number and at least 1" in rule
+    assert LADDER["thread_tiled_2d"].rules(LADDER["thread_tiled_2d"].nearest_legal({"BK": value})) == []
+
+
+def test_whole_numbers_may_come_from_numpy():
+    stage = LADDER["thread_tiled_2d"]
+    assert stage.rules({"BK": np.int64(8)}) == []
+    assert stage.kernel({"BK": np.int64(8)}) is stage.kernel({"BK": 8})
+
+
+def test_padding_may_be_zero():
+    assert LADDER["vectorized"].rules({"PAD": 0}) == []
+    assert LADDER["vectorized"].rules({"PAD": 2}) != []
+
+
+def test_an_unknown_tile_is_refused():
+    with pytest.raises(ValueError, match="no tile size called TN; it has BM, BN, BK"):
+        LADDER["block_tiled"].rules({"TN": 4})
+
+
+@given(data=st.data())
+def test_the_nearest_legal_choice_is_legal_and_legal_choices_stay(data):
+    stage = data.draw(st.sampled_from(list(LADDER)))
+    tiles = {name: data.draw(st.integers(1, 300)) for name in stage.tiles}
+    nearest = stage.nearest_legal(tiles)
+    assert stage.rules(nearest) == []
+    assert stage.nearest_legal(nearest) == nearest
+
+
+@given(m=st.integers(0, 3000), n=st.integers(0, 3000), data=st.data())
+def test_a_grid_covers_c_without_an_idle_row_of_blocks(m, n, data):
+    stage = data.draw(st.sampled_from(list(LADDER)))
+    tiles = data.draw(st.sampled_from(stage.legal_choices()))
+    rows, columns = -(-m // tiles["BM"]), -(-n // tiles["BN"])
+    assert int(np.prod(stage.grid(m, n, tiles))) == rows * columns
+
+
+def test_a_grid_too_tall_is_refused_in_words():
+    with pytest.raises(ValueError, match=r"needs 65536 blocks along y.*at most 65535"):
+        LADDER["block_tiled"].grid(65536 * 16, 1)
+
+
+@ANY_STAGE
+def test_rows_must_be_aligned_where_four_floats_move_at_once(stage):
+    broken = stage.leading_dimension_rules(A=16, B=33, C=34)
+    if stage.name in VECTORS:
+        assert len(broken) == 2
+        assert broken[0].startswith("the rows of B are 33 floats long")
+    else:
+        assert broken == []

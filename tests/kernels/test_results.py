@@ -1,0 +1,103 @@
+"""Every stage against NumPy, on the emulator: any shape, padding of NaN, alpha and beta, no findings."""
+
+import numpy as np
+import pytest
+
+from gemm_course.kernels import LADDER
+
+ANY_STAGE = pytest.mark.parametrize("stage", LADDER, ids=lambda stage: stage.name)
+SMALL = {  # tiles small enough that a few hundred elements make several blocks and several steps along k
+    "naive_uncoalesced": {"BM": 8, "BN": 4},
+    "naive_coalesced": {"BM": 2, "BN": 32},
+    "penny_xu_tile": {"BM": 7, "BN": 7, "BK": 7},
+    "block_tiled": {"BM": 8, "BN": 16, "BK": 16},
+    "thread_tiled_1d": {"BM": 32, "BN": 16, "BK": 8, "TM": 4},
+    "thread_tiled_2d": {"BM": 32, "BN": 64, "BK": 8, "TM": 4, "TN": 8},
+    "kernel5": {"BM": 32, "BN": 64, "BK": 16, "TM": 4, "TN": 8},
+    "vectorized": {"BM": 32, "BN": 64, "BK": 8, "TM": 4, "TN": 8},
+    "warp_tiled_tm1": {"BM": 64, "BN": 64, "BK": 8, "WM": 32, "WN": 32, "TN": 4, "WNITER": 2},
+    "warp_tiled": {"BM": 64, "BN": 64, "BK": 8, "WM": 32, "WN": 32, "TM": 8, "TN": 4},
+    "double_buffered": {"BM": 64, "BN": 64, "BK": 8, "WM": 32, "WN": 32, "TM": 4, "TN": 8},
+    "async_copy": {
+        "BM": 64,
+        "BN": 64,
+        "BK": 8,
+        "WM": 32,
+        "WN": 32,
+        "TM": 4,
+        "TN": 8,
+        "STAGES": 3,
+        "GROUP": 2,
+    },
+}
+SHAPES = [(1, 1, 1), (3, 5, 0), (1, 70, 1), (67, 1, 3), (129, 131, 17), (63, 65, 9), (64, 64, 16), (5, 7, 31)]
+
+
+@ANY_STAGE
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: "x".join(map(str, shape)))
+def test_small_tiles_at_odd_shapes(stage, shape, emulated):
+    for alpha, beta in ((1.0, 0.0), (1.25, -0.5)):
+        run = emulated(stage, *shape, tiles=SMALL[stage.name], alpha=alpha, beta=beta)
+        assert run.error < 1e-6
+        assert run.padding_untouched
+        assert run.report.findings == []
+
+
+@ANY_STAGE
+def test_default_tiles_at_an_odd_shape(stage, emulated):
+    run = emulated(stage, 141, 267, 23, alpha=0.5, beta=2.0)
+    assert run.error < 1e-6
+    assert run.padding_untouched
+    assert run.report.findings == []
+
+
+@ANY_STAGE
+def test_rows_as_short_as_the_alignment_allows(stage, emulated):
+    run = emulated(stage, 9, 30, 11, tiles=SMALL[stage.name], alignment=stage.alignment)
+    assert run.error < 1e-6
+    assert run.report.ok
+
+
+@ANY_STAGE
+def test_c_is_not_read_where_beta_is_zero(stage, emulated):
+    assert emulated(stage, 33, 37, 5, tiles=SMALL[stage.name]).loads("C") == 0
+
+
+@ANY_STAGE
+def test_the_arithmetic_is_one_fma_an_element_and_step(stage, emulated):
+    """On a shape the tiles divide, nothing is computed twice and nothing in float64."""
+    tiles = stage.complete(SMALL[stage.name])
+    m, n, k = 2 * tiles["BM"], tiles["BN"], 2 * tiles.get("BK", 4)
+    arithmetic = emulated(stage, m, n, k, tiles=tiles).report.arithmetic
+    fmas = arithmetic[(arithmetic["op"] == "fma") & (arithmetic["dtype"] == "float32")]
+    assert m * n * k <= fmas["lanes"].sum() <= m * n * (k + 1)
+    assert "float64" not in set(arithmetic["dtype"])
+
+
+def test_every_rung_reads_shared_memory_less_an_fma(emulated):
+    """The reason the ladder exists: block tile, thread column, thread tile."""
+    m = n = k = 64
+    reads = []
+    for name in ("block_tiled", "thread_tiled_1d", "thread_tiled_2d"):
+        accesses = emulated(LADDER[name], m, n, k, tiles=SMALL[name]).report.accesses
+        shared = accesses[(accesses["space"] == "shared") & (accesses["op"] == "load")]
+        reads.append(shared["lanes"].sum() / (m * n * k))
+    assert reads == [2, (4 + 1) / 4, (4 + 8) / (4 * 8)]
+
+
+def test_a_warp_reads_its_operands_without_bank_conflicts(emulated):
+    """Runs of four, side by side: the eight lanes along a row read 32 neighbouring floats of Bs."""
+    accesses = emulated(LADDER["async_copy"], 128, 256, 16).report.accesses
+    reads = accesses[(accesses["space"] == "shared") & (accesses["op"] == "load")]
+    assert set(reads["bits"]) == {128}
+    assert (reads["wavefronts"] == reads["ideal_wavefronts"]).all()
+
+
+def test_the_order_of_blocks_covers_every_tile_once(emulated):
+    """GROUP rows of tiles at a time, the last group shorter than the others."""
+    run = emulated(LADDER["async_copy"], 64 * 5, 64 * 3, 8, tiles=SMALL["async_copy"])
+    stores = run.report.accesses[
+        (run.report.accesses["array"] == "C") & (run.report.accesses["op"] == "store")
+    ]
+    assert stores["lanes"].sum() * 4 == 64 * 5 * 64 * 3
+    assert np.isfinite(run.C[:, : 64 * 3]).all()
