@@ -1,0 +1,1 @@
+"""Measures the ladder on a GPU, beside cuBLAS, and writes `data/`: bench, sweep, counters."""

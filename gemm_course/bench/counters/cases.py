@@ -1,0 +1,127 @@
+"""Cases: kernels with all that one launch needs, and the sources that they come from."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Case:
+    """One launch. `make_args()` returns NumPy arrays and scalars; shared_bytes is dynamic shared memory."""
+
+    name: str
+    kernel: Any
+    grid: Any
+    block: Any
+    make_args: Callable[[], Sequence[Any]]
+    shared_bytes: int = 0
+    setting: dict[str, Any] = field(default_factory=dict)  # m, n, k and tiles, where the case is a GEMM
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where cases come from, in words that can be handed to another process.
+
+    kind "stages": stages of the ladder by name (empty: all) at `shapes`, with default tiles; "module": a
+    Python file that exposes CASES, objects with .name .kernel .grid .block .make_args() .shared_bytes;
+    "wavefronts": one shared-memory instruction a case, those of the records `module` among them.
+    """
+
+    kind: str
+    stages: tuple[str, ...] = ()
+    shapes: tuple[tuple[int, int, int], ...] = ()
+    module: str = ""
+    seed: int = 1
+
+    def as_text(self) -> str:
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_text(cls, text: str) -> Source:
+        fields = json.loads(text)
+        fields["stages"] = tuple(fields["stages"])
+        fields["shapes"] = tuple(tuple(shape) for shape in fields["shapes"])
+        return cls(**fields)
+
+    def cases(self) -> list[Case]:
+        """The cases, in an order that is the same in every process."""
+        if self.kind == "stages":
+            return stage_cases(self.stages, self.shapes)
+        if self.kind == "module":
+            return module_cases(Path(self.module))
+        if self.kind == "wavefronts":
+            from gemm_course.bench.counters.patterns import wavefront_cases
+
+            return wavefront_cases(self.seed, Path(self.module) if self.module else None)
+        raise ValueError(f"no kind of source is called {self.kind!r}")
+
+
+def stage_cases(names: Sequence[str], shapes: Sequence[tuple[int, int, int]]) -> list[Case]:
+    """The ladder's stages at these shapes, default tiles; shapes that are no cube also with beta = 0.5."""
+    from gemm_course.kernels import LADDER
+
+    stages = [LADDER[name] for name in names] if names else list(LADDER)
+    return [
+        _stage_case(stage, shape, beta)
+        for stage in stages
+        for shape in shapes
+        for beta in ((0.0,) if len(set(shape)) == 1 else (0.0, 0.5))
+    ]
+
+
+def _stage_case(stage, shape: tuple[int, int, int], beta: float) -> Case:
+    m, n, k = shape
+    return Case(
+        name=f"{stage.name} {m}x{n}x{k}" + (f" beta={beta:g}" if beta else ""),
+        kernel=stage.kernel(),
+        grid=stage.grid(m, n),
+        block=stage.block(),
+        make_args=lambda: stage.arguments(*gemm_args(shape, stage.alignment, beta)),
+        shared_bytes=stage.shared_bytes(),
+        setting={"m": m, "n": n, "k": k, "tiles": _tiles_text(stage)},
+    )
+
+
+def gemm_args(shape: tuple[int, int, int], alignment: int, beta: float) -> tuple:
+    """(m, n, k, alpha, A, B, beta, C) with random matrices; NaN in the padding, and in C where beta is 0."""
+    from gemm_course.device.buffers import leading_dimension, padded
+
+    m, n, k = shape
+    random = np.random.default_rng(m + n + k)
+    A, B, C = (random.standard_normal(size, dtype=np.float32) for size in ((m, k), (k, n), (m, n)))
+    if beta == 0:
+        C[:] = np.nan
+    A, B, C = (padded(matrix, leading_dimension(matrix.shape[1], alignment)) for matrix in (A, B, C))
+    return m, n, k, np.float32(1), A, B, np.float32(beta), C
+
+
+def module_cases(path: Path) -> list[Case]:
+    """CASES of a Python file. Raises ValueError if the file does not exist or has none."""
+    if not path.is_file():
+        raise ValueError(f"there is no file {path}")
+    sys.path.insert(0, str(Path.cwd()))
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    found = list(getattr(module, "CASES", ()))
+    if not found:
+        raise ValueError(f"{path} has no CASES")
+    return [
+        Case(case.name, case.kernel, case.grid, case.block, case.make_args, getattr(case, "shared_bytes", 0))
+        for case in found
+    ]
+
+
+def _tiles_text(stage) -> str:
+    from gemm_course.records import tiles_text
+
+    return tiles_text(stage.tiles)

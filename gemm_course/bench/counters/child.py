@@ -1,0 +1,56 @@
+"""The process that Nsight Compute watches: launches each case once, and reports what became of it.
+
+    python -m gemm_course.bench.counters.child SOURCE REPORT
+
+SOURCE is `Source.as_text()`. REPORT gets a line of JSON a case: what was launched, or the error.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from gemm_course.bench.counters.cases import Case, Source
+from gemm_course.device import compile_for, launch
+
+
+def main(source: str, report: str) -> None:
+    from numba import cuda
+
+    with Path(report).open("w", encoding="utf-8") as file:
+        for case in Source.from_text(source).cases():
+            print(json.dumps(_launch_once(cuda, case)), file=file, flush=True)
+
+
+def _launch_once(cuda, case: Case) -> dict:
+    about = {
+        "case": case.name,
+        "kernel": getattr(case.kernel, "py_func", case.kernel).__name__,
+        "grid": _three(case.grid),
+        "block": _three(case.block),
+        "dynamic_shared_bytes": case.shared_bytes,
+        **case.setting,
+    }
+    try:
+        args = [cuda.to_device(arg) if isinstance(arg, np.ndarray) else arg for arg in case.make_args()]
+        found = compile_for(case.kernel, args)
+        launch(case.kernel, case.grid, case.block, args, case.shared_bytes)
+        cuda.synchronize()
+    except Exception as error:  # any kernel's fault is that case's answer; the others go on
+        return {**about, "error": f"{type(error).__name__}: {error}"}
+    return {
+        **about,
+        "registers": found.registers,
+        "local_bytes": found.local_bytes,
+        "static_shared_bytes": found.static_shared_bytes,
+    }
+
+
+def _three(size) -> str:
+    sizes = (size,) if np.isscalar(size) else tuple(size)
+    return "x".join(str(int(part)) for part in (*sizes, 1, 1)[:3])
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

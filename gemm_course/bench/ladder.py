@@ -1,0 +1,110 @@
+"""`gemm-course bench`: stages by sizes beside cuBLAS, each checked before it is timed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from gemm_course.bench.measure import Candidate, row_of
+from gemm_course.bench.problem import Problem, WrongResult
+from gemm_course.bench.triton_peer import triton_launcher
+from gemm_course.kernels import Stage
+from gemm_course.records import origin, tiles_text
+from gemm_course.records.columns import CORRECTNESS, LADDER
+
+BUDGET_MS = 400
+ODD_SHAPES = (
+    (1, 1, 1),
+    (1023, 517, 769),
+    (1, 4096, 1),
+    (4096, 1, 1),
+    (1, 1, 4096),
+    (1, 4096, 4096),
+    (4096, 1, 333),
+    (64, 64, 1),
+    (100, 200, 3),
+    (257, 129, 5),
+    (7, 11, 13),
+    (131, 137, 139),
+    (509, 1021, 251),
+    (127, 127, 127),
+    (129, 129, 129),
+    (255, 257, 31),
+    (31, 33, 17),
+    (33, 31, 15),
+    (63, 65, 9),
+    (513, 127, 1025),
+    (2048, 96, 48),
+    (300, 77, 1030),
+)
+
+
+def measure_ladder(
+    stages: Sequence[Stage],
+    shapes: Sequence[tuple[int, int, int]],
+    tiles: Sequence[Mapping[str, int]],
+    path: Path,
+    command: str,
+    triton: bool = False,
+    say: Callable[[str], None] = print,
+    progress: Callable[[Mapping[str, Any]], None] = lambda row: None,
+) -> list[dict[str, Any]]:
+    """Measure every stage with every choice of tiles at every shape; each row is written once it is there.
+
+    tiles: what to change from a stage's default; an empty mapping is the default itself. A kernel that is
+    wrong or cannot run is named through `say` and not timed. -> the rows.
+    """
+    rows = []
+    for shape in shapes:
+        problem = Problem(*shape)
+        peer = triton_launcher(problem) if triton else None
+        for stage in stages:
+            for change in tiles:
+                try:
+                    candidate = Candidate(stage, change, problem)
+                    error = candidate.check()
+                except (WrongResult, ValueError, RuntimeError) as problem_found:
+                    say(f"{stage.name} {tiles_text(change)} is not timed: {problem_found}")
+                    continue
+                row = row_of(stage, change, shape, command)
+                row |= candidate.resource_columns() | candidate.measure(error, BUDGET_MS, triton=peer)
+                LADDER.append(path, [row])
+                rows.append(row)
+                progress(row)
+    return rows
+
+
+def check_odd_shapes(
+    stages: Sequence[Stage],
+    tiles: Sequence[Mapping[str, int]],
+    path: Path,
+    command: str,
+    say: Callable[[str], None] = print,
+) -> int:
+    """Check every stage at shapes that no tile divides, with alpha = 1.25, beta = -0.5 and with beta = 0.
+
+    C and the padding are poisoned with NaN. Writes a row a check, beside cuBLAS's own error. -> how many were
+    wrong.
+    """
+    from gemm_course.device import gpu_facts
+
+    gpu = gpu_facts()
+    wrong = 0
+    for shape in ODD_SHAPES:
+        problem = Problem(*shape, spare=1)
+        beside = {"cublas_error": problem.cublas_error(), **origin(gpu.name, gpu.driver, gpu.cuda, command)}
+        for stage in stages:
+            for change in tiles:
+                setting = dict(zip("mnk", shape, strict=True)) | {
+                    "stage": stage.name,
+                    "tiles": tiles_text(stage.complete(change)),
+                }
+                try:
+                    error, verdict = Candidate(stage, change, problem).check(), "right"
+                except (WrongResult, ValueError, RuntimeError) as found:
+                    error, verdict = None, str(found)
+                    wrong += 1
+                    say(f"{stage.name} is wrong at {shape}: {found}")
+                CORRECTNESS.append(path, [{**setting, "relative_error": error, "verdict": verdict, **beside}])
+    return wrong

@@ -1,0 +1,94 @@
+"""Measures one stage with one choice of tiles: first is it right, then how fast beside cuBLAS."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from gemm_course.bench.problem import Problem, cublas_version
+from gemm_course.device import compile_for, gpu_facts, launch, time_alternating
+from gemm_course.device.launch import SHARED_WITHOUT_ASKING, Resources, allow_shared_memory
+from gemm_course.kernels import Stage
+from gemm_course.records import origin, tiles_text
+from gemm_course.records.columns import LADDER
+
+SCALINGS = ((1.0, 0.0), (1.25, -0.5))  # alpha, beta
+
+
+class Candidate:
+    """A stage with tiles, compiled for a problem's arguments."""
+
+    def __init__(self, stage: Stage, tiles: Mapping[str, int], problem: Problem):
+        """Compile. Raises IllegalTiles, ValueError if it asks for more shared memory than there is."""
+        self.stage, self.tiles, self.problem = stage, stage.complete(tiles), problem
+        m, n, _ = problem.shape
+        self.kernel = stage.kernel(tiles)
+        self.geometry = (stage.grid(m, n, tiles), stage.block(tiles))
+        self.shared_bytes = stage.shared_bytes(tiles)
+        self.resources: Resources = compile_for(self.kernel, self.arguments())
+        if self.shared_bytes > SHARED_WITHOUT_ASKING:
+            allow_shared_memory(self.kernel, self.shared_bytes)
+
+    def arguments(self, alpha: float = 1.0, beta: float = 0.0) -> list:
+        """What the stage's kernel takes for this problem."""
+        return list(self.stage.arguments(*self.problem.arguments(alpha, beta)))
+
+    def launch(self, alpha: float = 1.0, beta: float = 0.0) -> None:
+        launch(self.kernel, *self.geometry, self.arguments(alpha, beta), self.shared_bytes)
+
+    def check(self, scalings=SCALINGS) -> float:
+        """The largest relative error against float64. Raises WrongResult."""
+        return max(self.problem.error_of(self.launch, alpha, beta) for alpha, beta in scalings)
+
+    def measure(
+        self, error: float, budget_ms: float, least: int = 3, triton: Callable[[], None] | None = None
+    ) -> dict[str, Any]:
+        """Time it beside cuBLAS, and Triton if given, in turn -> the columns that a measurement fills."""
+        arguments = self.arguments()
+
+        def go():
+            launch(self.kernel, *self.geometry, arguments, self.shared_bytes)
+
+        launchers = [go, self.problem.cublas, *([triton] if triton else [])]
+        own, cublas, *others = time_alternating(launchers, budget_ms, least=least)
+        m, n, k = self.problem.shape
+        return {
+            "milliseconds": own.median_ms,
+            "tflops": _tflops(m, n, k, own.median_ms),
+            "cublas_tflops": _tflops(m, n, k, cublas.median_ms),
+            "ratio_to_cublas": cublas.median_ms / own.median_ms,
+            "triton_tflops": _tflops(m, n, k, others[0].median_ms) if others else None,
+            "relative_error": error,
+            "sm_clock_mhz": own.sm_clock_mhz,
+        }
+
+    def resource_columns(self) -> dict[str, int]:
+        return {
+            "registers": self.resources.registers,
+            "shared_bytes": self.resources.static_shared_bytes + self.shared_bytes,
+            "local_bytes": self.resources.local_bytes,
+        }
+
+
+def row_of(
+    stage: Stage, tiles: Mapping[str, int], shape: tuple[int, int, int], command: str
+) -> dict[str, Any]:
+    """A ladder row with all that is known before measuring."""
+    m, n, k = shape
+    gpu = gpu_facts()
+    return {
+        **dict.fromkeys(LADDER.columns),
+        "stage": stage.name,
+        "dtype": "fp32",
+        "accumulate": "fp32",
+        "m": m,
+        "n": n,
+        "k": k,
+        "tiles": tiles_text(stage.complete(tiles)),
+        **origin(gpu.name, gpu.driver, gpu.cuda, command),
+        "cublas": cublas_version(),
+    }
+
+
+def _tflops(m: int, n: int, k: int, milliseconds: float) -> float:
+    return 2e-9 * m * n * k / milliseconds

@@ -1,0 +1,118 @@
+"""How fast each memory really delivers: the slanted roofs of the roofline, measured by reading.
+
+DRAM: an array far larger than the L2 cache, read once. L2: one that fits in it with room to spare, read again
+and again by all multiprocessors. Shared: each block reads its own shared memory, all lanes 16 bytes side by
+side.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from gemm_course.device import gpu_facts, time_launch
+from gemm_course.records import origin
+from gemm_course.records.columns import ROOFS
+
+THREADS = 512
+BLOCKS_A_MULTIPROCESSOR = 4
+SHARED_FLOATS = 8192
+SHARED_ROUNDS = 500
+
+
+def measure_roofs(path: Path, command: str) -> dict[str, float]:
+    """Measure and write a row a memory -> TB/s by memory, "DRAM", "L2" and "shared"."""
+    gpu = gpu_facts()
+    beside = origin(gpu.name, gpu.driver, gpu.cuda, command)
+    found = {}
+    path.unlink(missing_ok=True)
+    for memory, working_set, go, moved in (
+        ("DRAM", *_reader(min(4 * 2**30, gpu.memory_bytes // 4), rounds=1)),
+        ("L2", *_reader(gpu.l2_bytes // 4, rounds=100)),
+        ("shared", *_shared_reader()),
+    ):
+        found[memory] = moved / time_launch(go, budget_ms=200).best_ms * 1e-9
+        ROOFS.append(path, [{"memory": memory, "bytes": working_set, "tb_s": found[memory], **beside}])
+    return found
+
+
+def _reader(size: int, rounds: int) -> tuple[int, Callable[[], None], int]:
+    """-> (bytes in the array, what reads it, bytes it reads)."""
+    from numba import cuda
+
+    array = cuda.to_device(np.zeros(size // 2048 * 512, np.float32))
+    out = cuda.to_device(np.zeros(1, np.float32))
+    blocks = gpu_facts().multiprocessors * BLOCKS_A_MULTIPROCESSOR
+    return array.nbytes, lambda: _read_global()[blocks, THREADS](array, out, rounds), array.nbytes * rounds
+
+
+def _shared_reader() -> tuple[int, Callable[[], None], int]:
+    from numba import cuda
+
+    out = cuda.to_device(np.zeros(1, np.float32))
+    blocks = gpu_facts().multiprocessors * BLOCKS_A_MULTIPROCESSOR
+    read = 4 * SHARED_FLOATS * SHARED_ROUNDS * blocks
+    return 4 * SHARED_FLOATS, lambda: _read_shared()[blocks, THREADS](out, SHARED_ROUNDS), read
+
+
+@functools.cache
+def _read_global():
+    from numba import cuda, float32
+
+    from gemm_course.intrinsics import load4, u32
+
+    @cuda.jit
+    def read_global(array, out, rounds):
+        acc = float32(0)
+        step = cuda.gridsize(1) * 4
+        for r in range(rounds):
+            # each round another part of the array for each block, or L1 would answer instead of L2
+            block = (cuda.blockIdx.x + r * 101) % cuda.gridDim.x
+            i = (block * cuda.blockDim.x + cuda.threadIdx.x) * 4
+            while i + 3 * step < array.size:  # four loads at a time in flight
+                a, b, c, d = (
+                    load4(array, i),
+                    load4(array, i + step),
+                    load4(array, i + 2 * step),
+                    load4(array, i + 3 * step),
+                )
+                acc += a[0] + a[1] + a[2] + a[3] + b[0] + b[1] + b[2] + b[3]
+                acc += c[0] + c[1] + c[2] + c[3] + d[0] + d[1] + d[2] + d[3]
+                i += 4 * step
+            while i < array.size:
+                a = load4(array, i)
+                acc += a[0] + a[1] + a[2] + a[3]
+                i += step
+        if acc != 0:  # never, but the compiler cannot know, so it must read
+            out[u32(0)] = acc
+
+    return read_global
+
+
+@functools.cache
+def _read_shared():
+    from numba import cuda, float32
+
+    from gemm_course.intrinsics import load4, unroll
+
+    @cuda.jit
+    def read_shared(out, rounds):
+        shared = cuda.shared.array(SHARED_FLOATS, float32, 16)
+        for i in range(cuda.threadIdx.x, SHARED_FLOATS, THREADS):
+            shared[i] = out[0]
+        cuda.syncthreads()
+        acc = float32(0)
+        for r in range(rounds):
+            first = (
+                (cuda.threadIdx.x + r) % THREADS * 4
+            )  # another place each round, or it would be read only once
+            for i in unroll(range(SHARED_FLOATS // (4 * THREADS))):
+                a = load4(shared, first + i * 4 * THREADS)
+                acc += a[0] + a[1] + a[2] + a[3]
+        if acc != 0:
+            out[0] = acc
+
+    return read_shared

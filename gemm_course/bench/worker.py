@@ -1,0 +1,96 @@
+"""A process of the sweep: compiles a kernel at any time, measures it when told that the GPU is its own.
+
+It answers two kinds of request: ("compile", stage name, tiles) and ("measure",). Each answer is (columns,
+reason): what is known now, and why it cannot be measured, "" if it can.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+BUDGET_MS = 40
+
+
+def serve(connection, gpu: str, shape: tuple[int, int, int], command: str) -> None:
+    """Answer requests until the other end closes. gpu: its number or uuid, the only one this process sees."""
+    os.environ["CUDA_VISIBLE_DEVICES"] = gpu
+    bench = Workbench(shape, command)
+    connection.send("ready")
+    while True:
+        try:
+            request, *rest = connection.recv()
+        except EOFError:
+            return
+        answer = bench.compile(*rest) if request == "compile" else bench.measure()
+        connection.send(answer)
+        if answer[1].startswith(CRASH):
+            connection.close()
+            os._exit(1)  # the CUDA context is gone and takes every later launch with it
+
+
+CRASH = "crashed"
+
+
+class Workbench:
+    """One problem, and the candidate compiled last."""
+
+    def __init__(self, shape: tuple[int, int, int], command: str):
+        from gemm_course.bench.problem import Problem
+
+        self.command = command
+        self.problem = Problem(*shape)
+        self.problem.product  # noqa: B018  made now, while nobody is measuring
+        self.candidate = None
+
+    def compile(self, stage_name: str, tiles: Mapping[str, int]) -> tuple[dict[str, Any], str]:
+        """Compile a stage with these tiles, in place of the candidate before."""
+        from gemm_course.bench.measure import Candidate, row_of
+        from gemm_course.kernels import LADDER, IllegalTiles
+
+        self.candidate = None
+        gc.collect()
+        stage = LADDER[stage_name]
+        row = row_of(stage, tiles, self.problem.shape, self.command)
+        try:
+            self.candidate = Candidate(stage, tiles, self.problem)
+        except IllegalTiles as error:
+            return row, "illegal: " + "; ".join(error.broken)
+        except Exception as error:  # whatever the compiler or the driver says is the reason
+            return row, _reason(error)
+        return row | self.candidate.resource_columns(), ""
+
+    def measure(self) -> tuple[dict[str, Any], str]:
+        """Check and time the candidate."""
+        from gemm_course.bench.problem import WrongResult
+
+        try:
+            error = self.candidate.check(scalings=((1.0, 0.0),))
+            return self.candidate.measure(error, BUDGET_MS, least=1), ""
+        except WrongResult as found:
+            return {}, f"wrong: {found}"
+        except Exception as error:
+            return {}, _reason(error)
+
+
+def _reason(error: Exception) -> str:
+    """One line that begins with the kind of obstacle."""
+    text = " ".join(str(error).split())[:200]
+    for kind, words in REASONS.items():
+        if any(word in text for word in words):
+            return f"{kind}: {text}"
+    return f"failed: {type(error).__name__}: {text}"
+
+
+REASONS = {
+    "registers": ("LAUNCH_OUT_OF_RESOURCES", "too many resources", "OUT_OF_REGISTERS"),
+    "shared memory": ("shared memory", "shared data", "smem"),
+    CRASH: ("ILLEGAL_ADDRESS", "LAUNCH_FAILED", "MISALIGNED", "illegal memory access", "ILLEGAL_INSTRUCTION"),
+}
+
+
+if __name__ == "__main__":
+    sys.exit("this module is started by gemm_course.bench.sweep")

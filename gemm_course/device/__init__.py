@@ -1,0 +1,27 @@
+"""The real GPU: is there one, what is it, launch a kernel on it, time it.
+
+Everything here works without a GPU as well, down to a sentence that says why there is none.
+"""
+
+from gemm_course.device.facts import GpuFacts, gpu_facts, sm_clock_mhz
+from gemm_course.device.launch import Resources, allow_shared_memory, compile_for, launch, resources
+from gemm_course.device.presence import NoGpu, gpu_available, require_gpu, why_no_gpu
+from gemm_course.device.timing import Timing, time_alternating, time_launch
+
+__all__ = [
+    "GpuFacts",
+    "NoGpu",
+    "Resources",
+    "Timing",
+    "allow_shared_memory",
+    "compile_for",
+    "gpu_available",
+    "gpu_facts",
+    "launch",
+    "require_gpu",
+    "resources",
+    "sm_clock_mhz",
+    "time_alternating",
+    "time_launch",
+    "why_no_gpu",
+]

@@ -1,0 +1,104 @@
+"""What the GPU is: its name, driver, clocks and limits."""
+
+import contextlib
+import functools
+import subprocess
+from dataclasses import dataclass
+
+from gemm_course.device.presence import require_gpu
+from gemm_course.model.gpus import LIMITS
+
+
+@dataclass(frozen=True)
+class GpuFacts:
+    """The GPU that kernels are launched on. Sizes in bytes, clocks in MHz."""
+
+    name: str
+    compute_capability: tuple[int, int]
+    multiprocessors: int
+    max_sm_clock_mhz: int
+    memory_bytes: int
+    l2_bytes: int
+    shared_bytes_per_block: int  # the most a kernel can opt in to
+    shared_bytes_per_multiprocessor: int
+    registers_per_multiprocessor: int
+    threads_per_multiprocessor: int
+    driver: str  # "580.159.04"
+    cuda: str  # the toolkit's runtime that Numba compiles with, "13.0"
+    uuid: str  # "GPU-..."
+
+    @property
+    def slug(self) -> str:
+        """The folder its records go to: "NVIDIA H200" -> "h200", "NVIDIA GeForce RTX 3090" -> "rtx_3090"."""
+        words = [word for word in self.name.split() if word not in ("NVIDIA", "GeForce", "Tesla")]
+        return "_".join(words).lower().replace("-", "_")
+
+    @property
+    def peak_fp32_tflops(self) -> float:
+        """FP32 fused multiply-adds, two operations each, on every lane at the highest clock."""
+        newest = max(LIMITS)
+        lanes = LIMITS.get(self.compute_capability, LIMITS[newest]).fp32_lanes
+        return 2e-6 * lanes * self.multiprocessors * self.max_sm_clock_mhz
+
+
+@functools.cache
+def gpu_facts() -> GpuFacts:
+    """The facts of the GPU that kernels are launched on. Raises NoGpu where there is none."""
+    require_gpu()
+    from numba import cuda
+
+    device = cuda.get_current_device()
+    name = device.name.decode() if isinstance(device.name, bytes) else device.name
+    return GpuFacts(
+        name=name,
+        compute_capability=tuple(device.compute_capability),
+        multiprocessors=device.MULTIPROCESSOR_COUNT,
+        max_sm_clock_mhz=device.CLOCK_RATE // 1000,
+        memory_bytes=cuda.current_context().get_memory_info().total,
+        l2_bytes=device.L2_CACHE_SIZE,
+        shared_bytes_per_block=device.MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
+        shared_bytes_per_multiprocessor=device.MAX_SHARED_MEMORY_PER_MULTIPROCESSOR,
+        registers_per_multiprocessor=device.MAX_REGISTERS_PER_MULTIPROCESSOR,
+        threads_per_multiprocessor=device.MAX_THREADS_PER_MULTIPROCESSOR,
+        driver=ask_nvidia_smi("driver_version", device.uuid) or "unknown",
+        cuda=".".join(str(part) for part in cuda.runtime.get_version()),
+        uuid=device.uuid,
+    )
+
+
+def sm_clock_mhz() -> int | None:
+    """The multiprocessors' clock at this moment, asked while a kernel runs. None if it is not told."""
+    with contextlib.suppress(ImportError, AttributeError):
+        return _clock_from_nvml()
+    answer = ask_nvidia_smi("clocks.sm", gpu_facts().uuid)
+    return int(answer) if answer and answer.isdigit() else None
+
+
+def _clock_from_nvml() -> int | None:
+    from cuda.bindings import nvml
+
+    try:
+        return int(nvml.device_get_clock_info(_nvml_handle(gpu_facts().uuid), nvml.ClockType.SM))
+    except nvml.NvmlError:
+        return None
+
+
+@functools.cache
+def _nvml_handle(uuid: str) -> int:
+    from cuda.bindings import nvml
+
+    nvml.init_v2()
+    return nvml.device_get_handle_by_uuid(uuid)
+
+
+def ask_nvidia_smi(field: str, gpu: str = "") -> str | None:
+    """One field of `nvidia-smi --query-gpu` for a GPU (its uuid or number), or None if there is no answer."""
+    command = ["nvidia-smi", f"--query-gpu={field}", "--format=csv,noheader,nounits"]
+    if gpu:
+        command.append(f"--id={gpu}")
+    try:
+        answer = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    lines = answer.stdout.strip().splitlines()
+    return lines[0].strip() if lines else None

@@ -1,0 +1,80 @@
+"""Compile a kernel for its arguments, see what it takes, launch it with any amount of shared memory."""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gemm_course.device.facts import gpu_facts
+
+# Numba warns of small grids when a kernel is configured; a course starts with small grids.
+warnings.filterwarnings("ignore", message=".*Grid size .* low occupancy")
+
+SHARED_WITHOUT_ASKING = 48 * 1024  # bytes; more must be opted in to, kernel by kernel
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What one compiled kernel takes: registers and local bytes a thread, static shared bytes a block."""
+
+    registers: int
+    local_bytes: int
+    static_shared_bytes: int
+    max_threads: int
+
+
+def launch(kernel, grid, block, args: Sequence, shared_bytes: int = 0) -> None:
+    """Launch a `cuda.jit` kernel on device arrays and scalars; returns before it has run.
+
+    Raises ValueError if the GPU cannot give a block that much shared memory.
+    """
+    if shared_bytes > SHARED_WITHOUT_ASKING:
+        compile_for(kernel, args)
+        allow_shared_memory(kernel, shared_bytes)
+    kernel[grid, block, 0, shared_bytes](*args)
+
+
+def compile_for(kernel, args: Sequence) -> Resources:
+    """Compile a kernel for the types of these arguments, unless that has been done; returns what it takes."""
+    types = tuple(kernel.typeof_pyval(arg) for arg in args)
+    if types not in kernel.overloads:
+        kernel.compile(types)
+    return resources(kernel)
+
+
+def resources(kernel) -> Resources:
+    """What a kernel takes, as the driver says. Raises ValueError if it has not been compiled yet."""
+    if not kernel.overloads:
+        raise ValueError("the kernel has not been compiled yet: launch it, or call compile_for")
+    compiled = list(kernel.overloads.values())[-1]
+    return Resources(
+        registers=compiled.regs_per_thread,
+        local_bytes=compiled.local_mem_per_thread,
+        static_shared_bytes=compiled.shared_mem_per_block,
+        max_threads=compiled.max_threads_per_block,
+    )
+
+
+def allow_shared_memory(kernel, dynamic_bytes: int) -> None:
+    """Let a compiled kernel use more than 48 KB of dynamic shared memory a block.
+
+    numba-cuda has no call for this, so it goes through the private handle of each compiled version: this is
+    the one place that does. Raises ValueError if the GPU has less, RuntimeError if the driver declines.
+    """
+    most = gpu_facts().shared_bytes_per_block
+    if dynamic_bytes > most:
+        raise ValueError(
+            f"{dynamic_bytes} bytes of shared memory were asked for a block; this GPU has {most} to give"
+        )
+    from cuda.bindings import driver
+    from numba import cuda
+
+    attribute = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+    device = cuda.get_current_device().id
+    for compiled in kernel.overloads.values():
+        handle = compiled._codelibrary.get_cufunc().handle
+        if isinstance(handle, driver.CUkernel):
+            (status,) = driver.cuKernelSetAttribute(attribute, dynamic_bytes, handle, device)
+        else:
+            (status,) = driver.cuFuncSetAttribute(handle, attribute, dynamic_bytes)
+        if status != driver.CUresult.CUDA_SUCCESS:
+            raise RuntimeError(f"the driver declined {dynamic_bytes} bytes of shared memory: {status.name}")

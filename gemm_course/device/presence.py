@@ -1,0 +1,49 @@
+"""Is there a GPU that Numba can compile for and launch on?"""
+
+import functools
+
+
+class NoGpu(RuntimeError):
+    """There is no GPU to run on; the message is one sentence that says why."""
+
+
+@functools.cache
+def why_no_gpu() -> str | None:
+    """Why kernels cannot run on a GPU here, as a sentence, or None if they can. Asked once a process."""
+    from numba import config, cuda
+
+    if config.ENABLE_CUDASIM:
+        return "NUMBA_ENABLE_CUDASIM is set, so Numba simulates CUDA instead of using a GPU."
+    problem = cuda.cuda_error()
+    if problem is not None:
+        return _about_the_driver(str(problem))
+    try:
+        devices = len(cuda.gpus)
+    except Exception as error:  # whatever a broken driver raises, the answer is the same
+        return _about_the_driver(str(error))
+    if not devices:
+        return "The NVIDIA driver is installed, but it sees no GPU."
+    if not cuda.is_available():
+        return (
+            "There is a GPU, but CUDA's compiler (NVVM) is missing: install the course's gpu extra "
+            "(`gemm-course doctor` says which)."
+        )
+    return None
+
+
+def gpu_available() -> bool:
+    """Whether kernels can be compiled for and launched on a GPU here."""
+    return why_no_gpu() is None
+
+
+def require_gpu() -> None:
+    """Raise NoGpu, with the reason, if there is no GPU to run on."""
+    reason = why_no_gpu()
+    if reason is not None:
+        raise NoGpu(reason)
+
+
+def _about_the_driver(message: str) -> str:
+    if "cannot be found" in message or "not found" in message:
+        return "There is no NVIDIA GPU here: no NVIDIA driver is installed."
+    return "The NVIDIA driver did not start: " + " ".join(message.split()).rstrip(".:") + "."

@@ -1,0 +1,395 @@
+"""One call that runs a stage of the ladder, or a learner's own kernel, here: on the GPU or on the emulator.
+
+    run("block_tiled", A, B).C
+    run(LADDER["thread_tiled_1d"], A, B, tiles={"BK": 16})
+    run(my_kernel[grid, block], A, B, C, alpha=2.0, beta=0.5, report=True).report
+    launch(vector_add[grid, block], x, y, out).arrays["out"]
+
+Inputs are copied, so they stay as they are whatever the kernel does, and whenever it is interrupted.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from gemm_course.device import NoGpu, gpu_available, require_gpu
+from gemm_course.device.buffers import leading_dimension, padded
+from gemm_course.kernels import LADDER, IllegalTiles, Stage
+
+BACKENDS = ("auto", "gpu", "emulator")
+OWN_KERNEL_ALIGNMENT = 64  # bytes; rows of a learner's kernel start as document 004 pads them
+GEMM_PARAMETERS = 8
+EMULATED_FMAS_A_SECOND = 4e8  # on two cores, for the slower of the ladder's kernels
+LONG_SECONDS = 5
+QUICK_MS = 100  # a launch shorter than this is timed again, several times
+
+
+@dataclass(frozen=True)
+class Launch:
+    """What a kernel left behind: the arrays by parameter name; on a GPU the time of one launch."""
+
+    arrays: Mapping[str, np.ndarray] = field(repr=False)
+    backend: str
+    milliseconds: float | None
+    report: Any = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
+class Result:
+    """What `run` returns: C, (m, n) float32, and how it came about.
+
+    leading_dimensions: elements from row to row of A, B and C as the kernel saw them. milliseconds: one
+    launch by CUDA events, on a GPU, else None. report: the emulator's, if it ran.
+    """
+
+    C: np.ndarray = field(repr=False)
+    backend: str
+    m: int
+    n: int
+    k: int
+    grid: tuple[int, ...]
+    block: tuple[int, ...]
+    leading_dimensions: Mapping[str, int]
+    milliseconds: float | None = None
+    report: Any = field(default=None, repr=False)
+
+    @property
+    def tflops(self) -> float | None:
+        """2 m n k operations in the measured time, on a GPU, else None."""
+        return 2e-9 * self.m * self.n * self.k / self.milliseconds if self.milliseconds else None
+
+
+@dataclass(frozen=True)
+class _Configured:
+    """A kernel with all its launch needs, wherever it came from."""
+
+    kernel: Any
+    grid: tuple[int, ...]
+    block: tuple[int, ...]
+    shared_bytes: int = 0
+
+
+def run(
+    stage_or_kernel: Stage | str | Any,
+    A: np.ndarray,
+    B: np.ndarray,
+    C: np.ndarray | None = None,
+    *,
+    alpha: float = 1.0,
+    beta: float = 0.0,
+    tiles: Mapping[str, int] | None = None,
+    backend: str = "auto",
+    report: bool = False,
+) -> Result:
+    """Compute alpha * A @ B + beta * C with a kernel, and return the result beside how it was run.
+
+    stage_or_kernel: a stage, its name, or a kernel that takes (m, n, k, alpha, A, B, beta, C), configured as
+    `my_kernel[grid, block]`. A: (m, k), B: (k, n), C: (m, n), float32, any strides. tiles: sizes to change
+    from the stage's defaults. backend: "gpu", "emulator", or "auto" for the GPU where there is one. report:
+    emulate as well if it runs on a GPU; large problems are then only counted, not checked.
+
+    The kernel gets copies whose rows are as long as the stage needs (multiples of 64 bytes for a configured
+    kernel), with NaN in what is beyond the matrix, and in C if none is given.
+
+    Raises ValueError with all that is wrong (IllegalTiles if only tiles are), NoGpu if there is none to use.
+    """
+    stage = _stage_of(stage_or_kernel)
+    problems = _input_problems(A, B, C, alpha, beta, backend)
+    if stage is None:
+        problems += _kernel_problems(stage_or_kernel, tiles)
+        alignment = OWN_KERNEL_ALIGNMENT
+    else:
+        problems += _tile_problems(stage, tiles, alone=not problems)
+        alignment = stage.alignment
+    if problems:
+        raise ValueError("\n".join(problems))
+
+    m, k, n = *A.shape, B.shape[1]
+    configured = _configure(stage, stage_or_kernel, tiles, m, n)
+    leading = {"A": leading_dimension(k, alignment), "B": leading_dimension(n, alignment)}
+    leading["C"] = leading["B"]
+    old = np.full((m, n), np.nan, np.float32) if C is None else C
+
+    def arguments() -> list:
+        a, b, c = (padded(matrix, leading[name]) for name, matrix in zip("ABC", (A, B, old), strict=True))
+        standard = (m, n, k, np.float32(alpha), a, b, np.float32(beta), c)
+        return list(standard if stage is None else stage.arguments(*standard))
+
+    chosen = _choose(backend, stage)
+    about = (chosen, m, n, k, configured.grid, configured.block, leading)
+    if 0 in configured.grid:
+        return Result(np.empty((m, n), np.float32), *about)
+    done = _launch(configured, arguments, chosen, report, work=m * n * k)
+    return Result(np.ascontiguousarray(done.arrays[-1][:, :n]), *about, done.milliseconds, done.report)
+
+
+def launch(configured, *args: Any, backend: str = "auto", report: bool = False) -> Launch:
+    """Launch any configured kernel, `vector_add[grid, block]`, on NumPy arrays and numbers.
+
+    The arrays are copied; `.arrays` holds the copies by the names of the kernel's parameters, after it ran.
+    Raises ValueError for a kernel that is not configured or takes other arguments, and for an unknown
+    backend; NoGpu.
+    """
+    problems = _backend_problems(backend) + _configuration_problems(configured)
+    if not problems:
+        names = _parameters(configured.dispatcher)
+        if len(names) != len(args):
+            problems.append(
+                f"the kernel takes {len(names)} arguments ({', '.join(names)}); {len(args)} were given"
+            )
+    if problems:
+        raise ValueError("\n".join(problems))
+    made = _from_numba(configured)
+    chosen = _choose(backend, None)
+    work = int(np.prod(made.grid) * np.prod(made.block))
+    done = _launch(made, lambda: [_copied(arg) for arg in args], chosen, report, work)
+    arrays = {name: array for name, array in zip(names, done.arrays, strict=True) if array is not None}
+    return Launch(arrays, chosen, done.milliseconds, done.report)
+
+
+# --- what is wrong with the question ------------------------------------------------------------------------
+
+
+def _input_problems(A, B, C, alpha, beta, backend) -> list[str]:
+    problems = _backend_problems(backend)
+    given = {"A": A, "B": B} if C is None else {"A": A, "B": B, "C": C}
+    for name, matrix in given.items():
+        problems += _matrix_problems(name, matrix)
+    for name, factor in (("alpha", alpha), ("beta", beta)):
+        if isinstance(factor, (bool, str)) or not np.isscalar(factor) or isinstance(factor, complex):
+            problems.append(f"{name} must be a number, not {factor!r}")
+    if not problems:
+        problems += _shape_problems(A, B, C)
+        if C is None and beta != 0:
+            problems.append(
+                f"beta is {beta:g}, so C is read: give one of {A.shape[0]} by {B.shape[1]}, or beta=0"
+            )
+    return problems
+
+
+def _backend_problems(backend) -> list[str]:
+    return [] if backend in BACKENDS else [f'backend must be "auto", "gpu" or "emulator", not {backend!r}']
+
+
+def _matrix_problems(name: str, matrix) -> list[str]:
+    if not isinstance(matrix, np.ndarray):
+        return [f"{name} must be a NumPy array, not {type(matrix).__name__}: np.asarray({name}, np.float32)"]
+    problems = []
+    if matrix.ndim != 2:
+        problems.append(f"{name} must have two dimensions; it has {matrix.ndim}, its shape is {matrix.shape}")
+    if matrix.dtype != np.float32:
+        problems.append(f"{name} must be float32, not {matrix.dtype}: {name}.astype(np.float32)")
+    return problems
+
+
+def _shape_problems(A, B, C) -> list[str]:
+    problems = []
+    if A.shape[1] != B.shape[0]:
+        hint = ""
+        if A.shape[1] == B.shape[1]:
+            hint = "; B.T would fit"
+        elif A.shape[0] == B.shape[0]:
+            hint = "; A.T would fit"
+        problems.append(f"B must have as many rows as A has columns: A is {_by(A)}, B is {_by(B)}{hint}")
+    if C is not None and C.shape != (A.shape[0], B.shape[1]):
+        problems.append(
+            f"C must be {A.shape[0]} by {B.shape[1]}, as A is {_by(A)} and B {_by(B)}; it is {_by(C)}"
+        )
+    return problems
+
+
+def _by(matrix: np.ndarray) -> str:
+    return " by ".join(str(size) for size in matrix.shape)
+
+
+def _tile_problems(stage: Stage, tiles, alone: bool) -> list[str]:
+    broken = stage.rules(tiles)
+    if broken and alone:
+        raise IllegalTiles(stage, stage.complete(tiles), broken)
+    return [f"{stage.name}: {rule}" for rule in broken]
+
+
+def _kernel_problems(configured, tiles) -> list[str]:
+    problems = _configuration_problems(configured)
+    if not problems:
+        names = _parameters(configured.dispatcher)
+        if len(names) != GEMM_PARAMETERS:
+            problems.append(
+                f"the kernel must take (m, n, k, alpha, A, B, beta, C); it takes ({', '.join(names)}). "
+                "Use launch() for kernels that are no matrix multiplication"
+            )
+    if tiles is not None:
+        problems.append("tiles belong to a stage of the ladder; your own kernel has its sizes built in")
+    return problems
+
+
+def _configuration_problems(configured) -> list[str]:
+    if all(hasattr(configured, name) for name in ("dispatcher", "griddim", "blockdim", "sharedmem")):
+        return []
+    if hasattr(configured, "py_func"):
+        return ["say how many blocks and threads to launch: my_kernel[grid, block]"]
+    return [
+        f"a stage of the ladder or a configured kernel, my_kernel[grid, block], is needed, not {configured!r}"
+    ]
+
+
+# --- what to launch -----------------------------------------------------------------------------------------
+
+
+def _stage_of(stage_or_kernel) -> Stage | None:
+    if isinstance(stage_or_kernel, str):
+        if stage_or_kernel not in LADDER:
+            known = ", ".join(stage.name for stage in LADDER)
+            raise ValueError(f"no stage is called {stage_or_kernel!r}; the ladder is {known}")
+        return LADDER[stage_or_kernel]
+    return stage_or_kernel if isinstance(stage_or_kernel, Stage) else None
+
+
+def _configure(stage: Stage | None, kernel, tiles, m: int, n: int) -> _Configured:
+    if stage is None:
+        return _from_numba(kernel)
+    return _Configured(
+        stage.kernel(tiles), stage.grid(m, n, tiles), stage.block(tiles), stage.shared_bytes(tiles)
+    )
+
+
+def _from_numba(configured) -> _Configured:
+    return _Configured(
+        configured.dispatcher,
+        tuple(int(size) for size in configured.griddim),
+        tuple(int(size) for size in configured.blockdim),
+        int(configured.sharedmem),
+    )
+
+
+def _parameters(dispatcher) -> list[str]:
+    return list(inspect.signature(dispatcher.py_func).parameters)
+
+
+def _copied(arg):
+    return arg.copy() if isinstance(arg, np.ndarray) else arg
+
+
+def _choose(backend: str, stage: Stage | None) -> str:
+    """ "gpu" or "emulator". Raises NoGpu if the GPU was asked for and cannot run this."""
+    if backend == "emulator":
+        return "emulator"
+    if backend == "gpu":
+        require_gpu()
+        if not _gpu_is_able(stage):
+            raise NoGpu(
+                f"{stage.name} needs compute capability {_dotted(stage.compute_capability)} or newer."
+            )
+        return "gpu"
+    return "gpu" if gpu_available() and _gpu_is_able(stage) else "emulator"
+
+
+def _gpu_is_able(stage: Stage | None) -> bool:
+    from gemm_course.device import gpu_facts
+
+    return stage is None or gpu_facts().compute_capability >= stage.compute_capability
+
+
+def _dotted(version: tuple[int, int]) -> str:
+    return ".".join(str(part) for part in version)
+
+
+# --- launching it -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Done:
+    arrays: Sequence[np.ndarray | None]  # a place for every argument; None for numbers
+    milliseconds: float | None
+    report: Any
+
+
+def _launch(
+    configured: _Configured, arguments: Callable[[], list], backend: str, report: bool, work: int
+) -> _Done:
+    if backend == "emulator":
+        args = arguments()
+        found = _emulated(configured, args, work)
+        return _Done(_arrays_of(args), None, found)
+    args = arguments()
+    milliseconds = _on_gpu(configured, args)
+    found = _emulated(configured, arguments(), work, brief=True) if report else None
+    return _Done(_arrays_of(args), milliseconds, found)
+
+
+def _arrays_of(args: Sequence) -> list[np.ndarray | None]:
+    return [arg if isinstance(arg, np.ndarray) else None for arg in args]
+
+
+def _on_gpu(configured: _Configured, args: list) -> float:
+    """Launch on device copies of the arguments, copy arrays back into them -> milliseconds of one launch."""
+    from numba import cuda
+
+    from gemm_course.device import compile_for, time_launch
+    from gemm_course.device import launch as launch_on_gpu
+
+    device_args = [cuda.to_device(arg) if isinstance(arg, np.ndarray) else arg for arg in args]
+    compile_for(configured.kernel, device_args)
+
+    def go():
+        launch_on_gpu(
+            configured.kernel, configured.grid, configured.block, device_args, configured.shared_bytes
+        )
+
+    before, after = cuda.event(), cuda.event()
+    before.record()
+    go()
+    after.record()
+    after.synchronize()
+    for arg, on_device in zip(args, device_args, strict=True):
+        if isinstance(arg, np.ndarray):
+            on_device.copy_to_host(arg)
+    first = before.elapsed_time(after)
+    return first if first > QUICK_MS else time_launch(go, budget_ms=50, most=10).median_ms
+
+
+def _emulated(configured: _Configured, args: list, work: int, brief: bool = False):
+    """Emulate, writing into the arrays; if `brief`, what would take long is only counted."""
+    from gemm_course.emulator import emulate
+
+    seconds = work / EMULATED_FMAS_A_SECOND
+    launched = (configured.kernel, configured.grid, configured.block)
+    if seconds <= LONG_SECONDS:
+        return emulate(*launched, *args, shared_bytes=configured.shared_bytes)
+    if brief:
+        return emulate(*launched, *args, shared_bytes=configured.shared_bytes, counts_only=True)
+    print(
+        f"The emulator will need about {_duration(seconds)} for this; a smaller problem shows the same. "
+        "Interrupt it as you like: nothing of yours is changed.",
+        flush=True,
+    )
+    with _progress_bar() as progress:
+        return emulate(*launched, *args, shared_bytes=configured.shared_bytes, progress=progress)
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} seconds"
+    return f"{seconds / 60:.0f} minutes" if seconds < 5400 else f"{seconds / 3600:.0f} hours"
+
+
+class _progress_bar:
+    """A bar that follows emulate's progress(done, total)."""
+
+    def __enter__(self) -> Callable[[int, int], None]:
+        from tqdm import tqdm
+
+        self.bar = tqdm(unit="block", desc="emulating")
+        return self._follow
+
+    def _follow(self, done: int, total: int) -> None:
+        self.bar.total = total
+        self.bar.update(done - self.bar.n)
+
+    def __exit__(self, *_) -> None:
+        self.bar.close()

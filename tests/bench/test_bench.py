@@ -1,0 +1,156 @@
+"""`gemm-course bench`, `sweep`, `counters`: options, sentences, and on a GPU their measurements."""
+
+import pytest
+from typer.testing import CliRunner
+
+from gemm_course.bench.cli import app, parse_shapes
+from gemm_course.bench.ladder import ODD_SHAPES
+from gemm_course.bench.problem import tolerance
+from gemm_course.device import presence
+from gemm_course.kernels import LADDER
+from gemm_course.records.columns import CORRECTNESS, SWEEP
+from gemm_course.records.columns import LADDER as LADDER_TABLE
+
+runner = CliRunner()
+
+
+@pytest.fixture
+def no_gpu(monkeypatch):
+    from gemm_course.device import facts
+
+    facts.gpu_facts.cache_clear()
+    monkeypatch.setattr(presence, "why_no_gpu", lambda: "There is no GPU here.")
+    yield
+    facts.gpu_facts.cache_clear()
+
+
+@pytest.mark.parametrize("command", [["bench"], ["sweep"], ["counters"], ["counters", "--wavefronts"]])
+def test_without_a_gpu_each_command_says_so_in_a_sentence(no_gpu, command):
+    done = runner.invoke(app, command)
+    assert done.exit_code == 1
+    assert done.output.strip() == "There is no GPU here. This command measures on one."
+
+
+def test_sizes_are_read():
+    assert parse_shapes("4096, 1023x517x769") == [(4096, 4096, 4096), (1023, 517, 769)]
+    for wrong in ("", "4096x4096", "big", "4096;1"):
+        with pytest.raises(ValueError, match="sizes are written"):
+            parse_shapes(wrong)
+
+
+def test_the_odd_shapes_are_odd():
+    assert len(set(ODD_SHAPES)) == len(ODD_SHAPES) >= 20
+    assert {(1, 1, 1), (1023, 517, 769), (1, 4096, 1)} <= set(ODD_SHAPES)
+    least_bk = min(stage.tiles.get("BK", 1) for stage in LADDER if "BK" in stage.tiles)
+    assert any(k < least_bk for _, _, k in ODD_SHAPES)
+    assert any(all(_is_prime(size) for size in shape) for shape in ODD_SHAPES)
+    for edge in (127, 129):  # one below and one above the usual tile
+        assert (edge, edge, edge) in ODD_SHAPES
+
+
+def _is_prime(number):
+    return number > 1 and all(number % divisor for divisor in range(2, int(number**0.5) + 1))
+
+
+def test_the_tolerance_admits_fp32_and_nothing_coarser():
+    import numpy as np
+
+    random = np.random.default_rng(0)
+    A, B = (random.standard_normal((256, 256), dtype=np.float32) for _ in range(2))
+    right = A.astype(float) @ B.astype(float)
+
+    def error(product):
+        return np.linalg.norm(product - right) / np.linalg.norm(right)
+
+    one_by_one = np.zeros((256, 256), np.float32)
+    for p in range(256):
+        one_by_one += np.outer(A[:, p], B[p])
+    assert error(one_by_one) < tolerance(256) / 1.5
+    without_the_last = one_by_one - np.outer(A[:, 255], B[255])
+    half = A.astype(np.float16).astype(np.float32) @ B.astype(np.float16).astype(np.float32)
+    assert error(half) > 20 * tolerance(256)
+    assert error(without_the_last) > 1000 * tolerance(256)
+
+
+def test_without_triton_there_is_a_sentence(monkeypatch):
+    import sys
+
+    from gemm_course.bench.triton_peer import NoTriton, triton_launcher
+
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(NoTriton, match="needs PyTorch as well"):
+        triton_launcher(None)
+
+
+def test_without_cupy_there_is_a_sentence(monkeypatch):
+    import sys
+
+    from gemm_course.bench import problem
+
+    problem.cupy.cache_clear()
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    with pytest.raises(problem.NoCublas, match="install the course's gpu extra"):
+        problem.cupy()
+
+
+@pytest.mark.gpu
+class TestOnAGpu:
+    @pytest.fixture(autouse=True)
+    def needs_cupy(self):
+        pytest.importorskip("cupy", reason="cuBLAS comes with CuPy")
+
+    def test_a_stage_is_measured_beside_cublas(self, tmp_path):
+        done = runner.invoke(app, ["bench", "thread_tiled_2d", "--sizes", "1024", "--folder", str(tmp_path)])
+        assert done.exit_code == 0, done.output
+        (row,) = LADDER_TABLE.read(tmp_path / "ladder.csv").itertuples()
+        assert 0.05 < row.ratio_to_cublas < 1.5
+        assert row.relative_error < tolerance(1024)
+        assert "thread_tiled_2d" in done.output
+
+    def test_odd_shapes_are_checked(self, tmp_path):
+        done = runner.invoke(app, ["bench", "block_tiled", "--odd", "--folder", str(tmp_path)])
+        assert done.exit_code == 0, done.output
+        assert len(CORRECTNESS.read(tmp_path / "correctness.csv")) == len(ODD_SHAPES)
+
+    def test_a_wrong_kernel_is_not_timed(self):
+        from numba import cuda
+
+        from gemm_course.bench.problem import Problem, WrongResult
+        from gemm_course.device import launch
+
+        @cuda.jit
+        def forgets_the_last(m, n, k, alpha, A, B, beta, C):
+            col, row = cuda.grid(2)
+            if row < m and col < n:
+                acc = A[row, 0] * B[0, col]
+                for p in range(1, k - 1):
+                    acc += A[row, p] * B[p, col]
+                C[row, col] = acc
+
+        @cuda.jit
+        def writes_the_padding(m, n, k, alpha, A, B, beta, C):
+            row = cuda.grid(1)
+            if row < m:
+                C[row, n] = 0
+
+        problem = Problem(100, 90, 80)
+
+        def by(kernel, grid, block):
+            return lambda alpha, beta: launch(kernel, grid, block, problem.arguments(alpha, beta))
+
+        with pytest.raises(WrongResult, match="relative error"):
+            problem.error_of(by(forgets_the_last, (6, 7), (16, 16)))
+        with pytest.raises(WrongResult, match="beyond the columns"):
+            problem.error_of(by(writes_the_padding, 2, 64))
+        with pytest.raises(WrongResult, match="nan"):
+            problem.error_of(by(forgets_the_last, (1, 1), (16, 16)))
+
+    def test_a_sweep_is_measured_and_resumed(self, tmp_path):
+        command = ["sweep", "block_tiled", "--size", "512", "--workers", "2", "--folder", str(tmp_path)]
+        assert runner.invoke(app, [*command, "--most", "3"]).exit_code == 0
+        first = SWEEP.read(tmp_path / "sweep.csv")
+        assert runner.invoke(app, [*command, "--most", "5"]).exit_code == 0
+        rows = SWEEP.read(tmp_path / "sweep.csv")
+        assert (len(first), len(rows)) == (3, 5)
+        assert rows["tflops"].notna().all()
+        assert not rows.duplicated("tiles").any()

@@ -1,0 +1,149 @@
+"""Counters: the columns, the cases, and reading what Nsight Compute prints."""
+
+import numpy as np
+import pytest
+
+from gemm_course.bench.counters import Source
+from gemm_course.bench.counters.cases import gemm_args, module_cases, stage_cases
+from gemm_course.bench.counters.metrics import METRICS
+from gemm_course.bench.counters.patterns import INACTIVE, SHARED_BYTES, instructions, wavefront_cases
+from gemm_course.bench.counters.record import NoProfiler, find_ncu, pair, parse
+from gemm_course.kernels import LADDER
+from gemm_course.records.columns import COUNTED
+
+# As ncu 2025.3.1 prints it with --csv --page raw, shortened to a few columns.
+PRINTED = """\
+==PROF== Connected to process 595 (/usr/bin/python3.12)
+"ID","Kernel Name","Block Size","Grid Size","l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum","other"
+"","","","","",""
+"0","k[v1](Array<float, 1, C>)","(256, 1, 1)","(4, 1, 1)","1,096","3.5"
+"1","k[v1](Array<float, 1, C>)","(16, 4, 1)","(2, 3, 1)","12","n/a"
+==PROF== Disconnected from process 595
+""".splitlines()
+
+
+LOADS = {"global_load_requests": METRICS["global_load_requests"]}
+
+
+def test_every_column_has_its_metric():
+    assert tuple(METRICS) == COUNTED
+    assert len(set(METRICS.values())) == len(METRICS)
+
+
+def test_the_printed_counts_are_read():
+    rows = parse(PRINTED, LOADS)
+    assert rows == [
+        {"grid": "4x1x1", "block": "256x1x1", "global_load_requests": 1096},
+        {"grid": "2x3x1", "block": "16x4x1", "global_load_requests": 12},
+    ]
+    assert parse(["==PROF== nothing was launched"], LOADS) == []
+
+
+def test_a_missing_metric_is_named():
+    with pytest.raises(NoProfiler, match=r"smsp__inst_executed\.sum"):
+        parse(PRINTED, {"a": METRICS["warp_instructions"]})
+
+
+def test_counts_belong_to_their_launches():
+    counted = parse(PRINTED, LOADS)
+    launched = [
+        {"case": "a", "grid": "4x1x1", "block": "256x1x1"},
+        {"case": "b", "grid": "2x3x1", "block": "16x4x1"},
+    ]
+    assert pair(launched, counted) == [{"global_load_requests": 1096}, {"global_load_requests": 12}]
+    with pytest.raises(RuntimeError, match="after a belong to another launch"):
+        pair(launched[::-1][1:] + launched[:1], counted[::-1])
+    with pytest.raises(RuntimeError, match="1 kernels were launched, 2 were counted"):
+        pair(launched[:1], counted)
+
+
+def test_without_ncu_there_is_a_sentence(monkeypatch):
+    monkeypatch.setattr("gemm_course.bench.counters.record.shutil.which", lambda *_, **__: None)
+    with pytest.raises(NoProfiler, match="is not installed here"):
+        find_ncu()
+
+
+def test_a_source_survives_being_sent_to_another_process():
+    source = Source("stages", ("block_tiled",), ((64, 64, 64), (33, 17, 29)), seed=3)
+    assert Source.from_text(source.as_text()) == source
+    with pytest.raises(ValueError, match="no kind of source"):
+        Source("magic").cases()
+
+
+def test_stages_become_cases():
+    cases = stage_cases((), ((64, 64, 64), (33, 17, 29)))
+    assert len(cases) == 3 * len(LADDER)
+    case = next(case for case in cases if case.name == "block_tiled 33x17x29 beta=0.5")
+    m, n, k, alpha, A, _, beta, C = case.make_args()
+    assert (m, n, k, alpha, beta) == (33, 17, 29, 1, 0.5)
+    assert A.shape == (33, 29)
+    assert np.isfinite(C).all()
+    assert case.grid == LADDER["block_tiled"].grid(33, 17)
+
+
+def test_arguments_have_poisoned_padding():
+    *_, A, B, _, C = gemm_args((5, 7, 6), 16, 0.0)
+    assert A.shape == (5, 8)
+    assert np.isnan(A[:, 6:]).all()
+    assert np.isnan(B[:, 7:]).all()
+    assert np.isnan(C).all()
+
+
+def test_a_module_lends_its_cases(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(
+        "from types import SimpleNamespace\n"
+        "CASES = [SimpleNamespace(name='one', kernel=None, grid=1, block=32, make_args=lambda: ())]\n"
+    )
+    (case,) = module_cases(path)
+    assert (case.name, case.grid, case.shared_bytes) == ("one", 1, 0)
+    (tmp_path / "empty.py").write_text("")
+    with pytest.raises(ValueError, match="has no CASES"):
+        module_cases(tmp_path / "empty.py")
+    with pytest.raises(ValueError, match="there is no file"):
+        module_cases(tmp_path / "none.py")
+
+
+def test_the_emulators_cases_can_be_counted():
+    cases = Source("module", module="tests/emulator/counter_cases.py").cases()
+    assert len(cases) >= 10
+    assert len({case.name for case in cases}) == len(cases)
+
+
+def test_wavefront_instructions_are_legal_and_distinct():
+    found = instructions(seed=1)
+    assert found == instructions(seed=1)
+    assert len({one.name for one in found}) == len(found) > 1000
+    for one in found:
+        active = [word for word in one.word_index if word != INACTIVE]
+        assert len(one.word_index) == 32
+        assert all(word * 32 % one.bits == 0 for word in active)
+        assert all(0 <= 4 * word <= SHARED_BYTES - one.bits // 8 for word in active)
+
+
+def test_wavefront_cases_touch_the_words_they_say():
+    from gemm_course.emulator import emulate
+
+    for one, case in list(zip(instructions(1), wavefront_cases(1)))[::37]:
+        report = emulate(
+            case.kernel, case.grid, case.block, *case.make_args(), shared_bytes=case.shared_bytes
+        )
+        rows = report.accesses[report.accesses["space"] == "shared"]
+        assert rows["op"].tolist() == [one.op]
+        assert rows["bits"].tolist() == [one.bits]
+        assert rows["lanes"].tolist() == [sum(word != INACTIVE for word in one.word_index)]
+
+
+@pytest.mark.gpu
+def test_counters_of_a_stage_are_recorded(tmp_path):
+    from gemm_course.bench.counters import record_counters
+    from gemm_course.records.columns import COUNTERS
+
+    path = tmp_path / "counters.csv"
+    try:
+        rows, failed = record_counters(Source("stages", ("naive_coalesced",), ((64, 64, 64),)), path, "test")
+    except NoProfiler as reason:
+        pytest.skip(str(reason))
+    assert (rows, failed) == (1, [])
+    (row,) = COUNTERS.read(path).itertuples()
+    assert row.float32_fma == 64**3
