@@ -1,0 +1,25 @@
+"""Pen and paper: what a kernel's tiles imply before anything runs.
+
+accesses(stage, m, n, k, tiles)             how often it touches global and shared memory, by formula
+occupancy(threads, registers, shared, gpu)  how many blocks a multiprocessor holds, and what limits them
+waves(blocks, per_multiprocessor, gpu)      how evenly a grid fills the GPU
+Roofline(gpu).attainable(...)               the TFLOPS that memory allows
+"""
+
+from gemm_course.model.accesses import Accesses, accesses
+from gemm_course.model.gpus import GPUS, Gpu
+from gemm_course.model.occupancy import Occupancy, Waves, occupancy, waves
+from gemm_course.model.roofline import Roofline, shared_memory_ceiling
+
+__all__ = [
+    "GPUS",
+    "Accesses",
+    "Gpu",
+    "Occupancy",
+    "Roofline",
+    "Waves",
+    "accesses",
+    "occupancy",
+    "shared_memory_ceiling",
+    "waves",
+]

@@ -1,0 +1,100 @@
+"""How often a stage touches each kind of memory, by formula, from its tiles alone.
+
+The formulas are those a learner derives with pen and paper. Counted are elements as the source names them:
+one a thread and access, whatever the compiler or the hardware joins together. Without a tile of k every
+thread fetches its own row of A and column of B. With one, a block fetches its tiles of A and B once for all
+its threads, and a thread that computes `rows` by `columns` results reads rows + columns elements of shared
+memory for each step along k.
+
+They are exact for stages that fetch tile by tile, also where tiles overhang the matrices. Stages that fetch
+ahead (`double_buffered`, `async_copy`) read the same elements at sizes their tiles divide; what they write to
+shared memory and read beyond the edge in addition is left to the emulator.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gemm_course.kernels import Stage
+
+
+@dataclass(frozen=True)
+class Accesses:
+    """Element accesses of one launch, all threads together; barriers are summed over blocks."""
+
+    m: int
+    n: int
+    k: int
+    fma: int
+    global_loads: Mapping[str, int]  # by array: "A", "B", "C"
+    global_stores: int
+    shared_loads: int
+    shared_stores: int
+    barriers: int
+
+    @property
+    def flops(self) -> int:
+        """What the result needs: 2mnk. Threads beyond the edge do more."""
+        return 2 * self.m * self.n * self.k
+
+    @property
+    def global_bytes(self) -> int:
+        """Bytes that threads ask of global memory, each element 4."""
+        return 4 * (sum(self.global_loads.values()) + self.global_stores)
+
+    @property
+    def intensity(self) -> float:
+        """Operations a byte asked of global memory."""
+        return self.flops / self.global_bytes
+
+    @property
+    def least_bytes(self) -> int:
+        """Bytes if A and B were read once and C written once."""
+        return 4 * (self.m * self.k + self.k * self.n + self.m * self.n)
+
+    @property
+    def shared_loads_per_fma(self) -> float:
+        return self.shared_loads / self.fma
+
+
+def accesses(
+    stage: Stage, m: int, n: int, k: int, tiles: Mapping[str, int] | None = None, beta: float = 0.0
+) -> Accesses:
+    """The accesses of a stage for C = alpha AB + beta C, (m, n, k), all at least 1. Raises IllegalTiles."""
+    t = stage.complete(tiles)
+    threads, blocks = math.prod(stage.block(tiles)), math.prod(stage.grid(m, n, tiles))
+    if "BK" not in t:
+        return _untiled(m, n, k, beta)
+    steps, results = _over(k, t["BK"]), t["BM"] * t["BN"] // threads
+    columns = t.get("TN", 1) * t.get("WNITER", 1)
+    operands = results // columns + columns
+    tile_elements = t["BK"] * (t["BM"] + t["BN"])
+    wide = max(1, stage.alignment // 4)
+    return Accesses(
+        m,
+        n,
+        k,
+        fma=blocks * steps * t["BM"] * t["BN"] * t["BK"],
+        global_loads={
+            "A": _over(n, t["BN"]) * m * _up(k, wide),
+            "B": _over(m, t["BM"]) * k * _up(n, wide),
+            "C": m * _up(n, wide) if beta else 0,
+        },
+        global_stores=m * n,
+        shared_loads=blocks * steps * threads * t["BK"] * operands,
+        shared_stores=blocks * steps * tile_elements,
+        barriers=2 * blocks * steps,
+    )
+
+
+def _untiled(m: int, n: int, k: int, beta: float) -> Accesses:
+    loads = {"A": m * n * k, "B": m * n * k, "C": m * n if beta else 0}
+    return Accesses(m, n, k, m * n * k, loads, m * n, 0, 0, 0)
+
+
+def _over(length: int, tile: int) -> int:
+    return -(-length // tile)
+
+
+def _up(length: int, unit: int) -> int:
+    return _over(length, unit) * unit

@@ -1,0 +1,52 @@
+"""The roofline, with a roof for each memory: no kernel computes faster than its operands arrive.
+
+A kernel's intensity differs from memory to memory. Against DRAM it is operations over bytes that DRAM really
+moved; against L1 and shared memory, operations over bytes that its requests moved there. A point above the
+DRAM roof is no contradiction if its intensity was counted in requests: caches answered them.
+"""
+
+from dataclasses import dataclass, field
+
+from gemm_course.model.gpus import GPUS, Gpu
+
+
+@dataclass(frozen=True)
+class Roofline:
+    """The roofs of one GPU. bandwidths: TB/s by memory; measured ones may replace those of the data sheet."""
+
+    gpu: Gpu = GPUS["H200"]
+    measured: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def peak_tflops(self) -> float:
+        return self.gpu.peak_fp32_tflops
+
+    @property
+    def bandwidths(self) -> dict[str, float]:
+        """ "DRAM" and "L1" by data sheet, "L2" only where it was measured: NVIDIA does not publish it."""
+        return {"DRAM": self.gpu.dram_tb_s, "L1": self.gpu.l1_tb_s, **self.measured}
+
+    def attainable(self, intensity: float, memory: str = "DRAM") -> float:
+        """TFLOPS that `intensity` operations a byte of that memory allow, at most the peak."""
+        return min(self.peak_tflops, intensity * self._bandwidth(memory))
+
+    def ridge(self, memory: str = "DRAM") -> float:
+        """The intensity from which the peak, not this memory, is the limit."""
+        return self.peak_tflops / self._bandwidth(memory)
+
+    def _bandwidth(self, memory: str) -> float:
+        if memory not in self.bandwidths:
+            raise KeyError(f"no bandwidth of {memory} is known; {', '.join(self.bandwidths)} are")
+        return self.bandwidths[memory]
+
+
+def shared_memory_ceiling(wavefronts: int, fma: int, gpu: Gpu = GPUS["H200"]) -> float:
+    """TFLOPS that shared memory allows a kernel of so many wavefronts and FP32 fused multiply-adds (lanes).
+
+    A multiprocessor serves one wavefront a clock; in the same clock it could do a fused multiply-add on each
+    of its FP32 lanes.
+    """
+    if wavefronts <= 0:
+        return gpu.peak_fp32_tflops
+    lanes_a_wavefront = fma / wavefronts
+    return gpu.peak_fp32_tflops * min(1.0, lanes_a_wavefront / gpu.limits.fp32_lanes)

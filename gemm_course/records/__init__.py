@@ -1,0 +1,45 @@
+"""What was measured and what others published: reads and writes `data/`, with where each figure comes from.
+
+    records.ladder("h200")            the stages beside cuBLAS
+    records.sweep("h200")             every tile choice, measured
+    records.counters("ladder")        Nsight Compute's counters, "ladder" or another group
+    records.peers(), records.published()
+    records.provenance(frame)         "NVIDIA H200, driver 580, CUDA 13.0, ..., 2026-11-21"
+
+`data/README.md` says how each file was made and what its columns mean.
+"""
+
+from gemm_course.records.files import (
+    DATA,
+    best_tiles,
+    correctness,
+    counters,
+    gpus,
+    ladder,
+    peers,
+    published,
+    roofs,
+    shared_memory_wavefronts,
+    sweep,
+)
+from gemm_course.records.provenance import origin, provenance
+from gemm_course.records.tables import Table, parse_tiles, tiles_text
+
+__all__ = [
+    "DATA",
+    "Table",
+    "best_tiles",
+    "correctness",
+    "counters",
+    "gpus",
+    "ladder",
+    "origin",
+    "parse_tiles",
+    "peers",
+    "provenance",
+    "published",
+    "roofs",
+    "shared_memory_wavefronts",
+    "sweep",
+    "tiles_text",
+]

@@ -1,0 +1,160 @@
+"""The columns of each kind of record."""
+
+from gemm_course.records.tables import Table
+
+ORIGIN = {
+    "gpu": "text",
+    "driver": "text",
+    "cuda": "text",
+    "numba_cuda": "text",
+    "date": "text",
+    "command": "text",
+}
+
+_SETTING = {
+    "stage": "text",
+    "dtype": "text",
+    "accumulate": "text",
+    "m": "whole",
+    "n": "whole",
+    "k": "whole",
+    "tiles": "text",
+}
+_RESULT = {
+    "milliseconds": "real",
+    "tflops": "real",
+    "cublas_tflops": "real",
+    "ratio_to_cublas": "real",
+    "triton_tflops": "real",
+    "relative_error": "real",
+    "registers": "whole",
+    "shared_bytes": "whole",
+    "local_bytes": "whole",
+    "sm_clock_mhz": "whole",
+    "gpu": "text",
+    "driver": "text",
+    "cuda": "text",
+    "cublas": "text",
+    "numba_cuda": "text",
+    "date": "text",
+    "command": "text",
+}
+
+LADDER = Table({**_SETTING, **_RESULT})
+SWEEP = Table({**_SETTING, "reason": "text", **_RESULT})
+
+CORRECTNESS = Table(
+    {
+        "stage": "text",
+        "tiles": "text",
+        "m": "whole",
+        "n": "whole",
+        "k": "whole",
+        "relative_error": "real",
+        "cublas_error": "real",
+        "verdict": "text",
+        **ORIGIN,
+    }
+)
+
+COUNTED = (
+    "global_load_requests",
+    "global_load_sectors",
+    "global_store_requests",
+    "global_store_sectors",
+    "global_reduction_requests",
+    "global_reduction_sectors",
+    "global_atomic_requests",
+    "global_atomic_sectors",
+    "shared_load_requests",
+    "shared_load_wavefronts",
+    "shared_store_requests",
+    "shared_store_wavefronts",
+    "shared_atomic_requests",
+    "shared_wavefronts",
+    "shared_ideal_wavefronts",
+    "async_copy_requests",
+    "async_copy_sectors",
+    "async_copy_wavefronts",
+    "local_load_requests",
+    "local_store_requests",
+    "float32_fma",
+    "float32_add",
+    "float32_mul",
+    "float64_fma",
+    "float64_add",
+    "float64_mul",
+    "warp_instructions",
+    "l2_read_sectors",
+    "l2_write_sectors",
+    "dram_read_bytes",
+    "dram_write_bytes",
+    "nanoseconds",
+)
+
+COUNTERS = Table(
+    {
+        "case": "text",
+        "kernel": "text",
+        "grid": "text",
+        "block": "text",
+        "m": "whole",
+        "n": "whole",
+        "k": "whole",
+        "tiles": "text",
+        "dynamic_shared_bytes": "whole",
+        "static_shared_bytes": "whole",
+        "registers": "whole",
+        "local_bytes": "whole",
+        **dict.fromkeys(COUNTED, "whole"),
+        **ORIGIN,
+        "ncu": "text",
+    }
+)
+
+PEERS = Table(
+    {
+        "peer": "text",
+        "kernel": "text",
+        "stage": "text",
+        "dtype": "text",
+        "m": "whole",
+        "n": "whole",
+        "k": "whole",
+        "milliseconds": "real",
+        "tflops": "real",
+        "ratio_to_cublas": "real",
+        "relative_error": "real",
+        "note": "text",
+        "gpu": "text",
+        "driver": "text",
+        "cuda": "text",
+        "date": "text",
+    }
+)
+
+ROOFS = Table({"memory": "text", "bytes": "whole", "tb_s": "real", **ORIGIN})
+
+PUBLISHED = Table(
+    {
+        "source": "text",
+        "kernel": "text",
+        "stage": "text",
+        "dtype": "text",
+        "gpu": "text",
+        "tflops": "real",
+        "note": "text",
+    }
+)
+
+WAVEFRONTS = Table(
+    {
+        "pattern": "text",
+        "op": "text",
+        "bits": "whole",
+        "lane_word_index": "text",
+        "wavefronts": "whole",
+        "data_stage_wavefronts": "whole",
+        "source": "text",
+    }
+)

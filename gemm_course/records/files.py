@@ -1,0 +1,68 @@
+"""Where the records lie, and how to read each of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gemm_course.records import columns
+from gemm_course.records.tables import parse_tiles
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+DATA = Path(__file__).resolve().parents[2] / "data"
+
+
+def gpus(data: Path = DATA) -> list[str]:
+    """The folders of GPUs that something was measured on, such as ["h200"]."""
+    return sorted(folder.name for folder in data.glob("*") if folder.is_dir())
+
+
+def ladder(gpu: str = "h200", data: Path = DATA) -> pd.DataFrame:
+    """The ladder's stages beside cuBLAS, a row a measurement; no rows if there is no record for this GPU."""
+    return columns.LADDER.read(data / gpu / "ladder.csv")
+
+
+def correctness(gpu: str = "h200", data: Path = DATA) -> pd.DataFrame:
+    """Checks against float64 at odd shapes, a row a stage and shape; `verdict` is "right" or the fault."""
+    return columns.CORRECTNESS.read(data / gpu / "correctness.csv")
+
+
+def sweep(gpu: str = "h200", data: Path = DATA) -> pd.DataFrame:
+    """The tile sweep, a row a tile choice; `reason` is empty where it was measured."""
+    return columns.SWEEP.read(data / gpu / "sweep.csv")
+
+
+def counters(group: str = "ladder", gpu: str = "h200", data: Path = DATA) -> pd.DataFrame:
+    """Nsight Compute's counters of one group of kernels, a row a launch."""
+    return columns.COUNTERS.read(data / gpu / "counters" / f"{group}.csv")
+
+
+def roofs(gpu: str = "h200", data: Path = DATA) -> pd.DataFrame:
+    """Measured bandwidths in TB/s by memory: "DRAM", "L2", "shared"."""
+    return columns.ROOFS.read(data / gpu / "roofs.csv")
+
+
+def peers(gpu: str = "h200", data: Path = DATA) -> pd.DataFrame:
+    """Other people's kernels, measured on this GPU."""
+    return columns.PEERS.read(data / gpu / "peers.csv")
+
+
+def published(data: Path = DATA) -> pd.DataFrame:
+    """What documents and repositories report, on their authors' GPUs."""
+    return columns.PUBLISHED.read(data / "published.csv")
+
+
+def shared_memory_wavefronts(gpu: str = "h200", data: Path = DATA) -> pd.DataFrame:
+    """A row a warp instruction on shared memory: each lane's word index (-1: inactive), the wavefronts."""
+    return columns.WAVEFRONTS.read(data / gpu / "shared_memory_wavefronts.csv")
+
+
+def best_tiles(stage: str, gpu: str = "h200", data: Path = DATA) -> dict[str, int] | None:
+    """The fastest tiles the sweep measured for a stage, or None if it measured none."""
+    rows = sweep(gpu, data)
+    rows = rows[(rows["stage"] == stage) & rows["tflops"].notna()]
+    if rows.empty:
+        return None
+    return parse_tiles(rows.loc[rows["tflops"].idxmax(), "tiles"])

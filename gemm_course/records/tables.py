@@ -1,0 +1,112 @@
+"""A table of records is a CSV file with fixed, typed columns that rows are appended to one by one."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PANDAS_TYPES = {"text": "object", "whole": "Int64", "real": "float64"}
+
+
+@dataclass(frozen=True)
+class Table:
+    """The columns of one kind of record, each "text", "whole" or "real"; a missing one is an empty field."""
+
+    columns: Mapping[str, str]
+
+    def read(self, path: Path) -> pd.DataFrame:
+        """All rows of a file, with this table's types; no rows if there is no such file.
+
+        Raises ValueError, naming file and columns, if the file's columns are not this table's.
+        """
+        import pandas as pd
+
+        if not path.exists():
+            return self._typed(pd.DataFrame(columns=list(self.columns)))
+        texts = [name for name, kind in self.columns.items() if kind == "text"]
+        frame = pd.read_csv(path, dtype=dict.fromkeys(texts, "object"), na_values=[""], keep_default_na=False)
+        self._compare(path, list(frame.columns))
+        frame[texts] = frame[texts].fillna("")
+        return self._typed(frame)
+
+    def rows(self, path: Path) -> list[dict[str, Any]]:
+        """All rows as `append` takes them."""
+        frame = self.read(path)
+        return frame.astype(object).where(frame.notna(), None).to_dict("records")
+
+    def append(self, path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Add rows at the end of a file, which is begun if need be. They are on the disk when this returns.
+
+        Raises ValueError for a row that has other keys than this table has columns.
+        """
+        lines = [self._line(row) for row in rows]
+        begin = not path.exists() or path.stat().st_size == 0
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not begin:
+            self._compare(path, _header(path))
+        with path.open("a", newline="", encoding="utf-8") as file:
+            if begin:
+                file.write(_csv_line(self.columns))
+            file.writelines(lines)
+
+    def mend(self, path: Path) -> None:
+        """Cut off a last line that an interruption left half-written."""
+        if path.exists():
+            content = path.read_bytes()
+            if not content.endswith(b"\n"):
+                path.write_bytes(content[: content.rfind(b"\n") + 1])
+
+    def _line(self, row: Mapping[str, Any]) -> str:
+        if set(row) != set(self.columns):
+            missing, extra = set(self.columns) - set(row), set(row) - set(self.columns)
+            raise ValueError(f"a row lacks {sorted(missing)} and has {sorted(extra)} too many")
+        return _csv_line(_field(row[name], kind) for name, kind in self.columns.items())
+
+    def _compare(self, path: Path, found: list[str]) -> None:
+        if found != list(self.columns):
+            raise ValueError(f"{path} has the columns {found}, expected {list(self.columns)}")
+
+    def _typed(self, frame: pd.DataFrame) -> pd.DataFrame:
+        return frame.astype({name: PANDAS_TYPES[kind] for name, kind in self.columns.items()})
+
+
+def parse_tiles(text: str) -> dict[str, int]:
+    """ "BM=128 BN=128" -> {"BM": 128, "BN": 128}. Raises ValueError for anything else."""
+    try:
+        return {
+            name: int(value) for name, value in (part.split("=") for part in text.replace(",", " ").split())
+        }
+    except ValueError:
+        raise ValueError(f"tiles are written BM=128 BN=128 BK=16, not {text!r}") from None
+
+
+def tiles_text(tiles: Mapping[str, int]) -> str:
+    """Tiles as records write them, the inverse of `parse_tiles`."""
+    return " ".join(f"{name}={value}" for name, value in tiles.items())
+
+
+def _field(value: Any, kind: str) -> str:
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    if kind == "whole":
+        return str(int(value))
+    return f"{float(value):.6g}" if kind == "real" else str(value)
+
+
+def _csv_line(fields: Iterable[str]) -> str:
+    buffer = io.StringIO()
+    csv.writer(buffer, lineterminator="\n").writerow(list(fields))
+    return buffer.getvalue()
+
+
+def _header(path: Path) -> list[str]:
+    with path.open(newline="", encoding="utf-8") as file:
+        return next(csv.reader(file))

@@ -1,0 +1,162 @@
+"""The files in data/ hold together: their figures follow from one another and from the kernels they name."""
+
+import time
+
+import pytest
+
+from gemm_course import records
+from gemm_course.bench.problem import tolerance
+from gemm_course.kernels import LADDER
+from gemm_course.model import GPUS
+
+MEASURED = {"ladder": records.ladder, "sweep": records.sweep, "correctness": records.correctness}
+
+
+def measured(name):
+    """A table's rows that were measured; the sweep also lists choices that could not be."""
+    frame = MEASURED[name]()
+    return frame[frame["tflops"].notna()] if "tflops" in frame else frame
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_there_are_records_and_all_say_where_they_come_from(name):
+    frame = measured(name)
+    assert len(frame) > 0
+    for column in ("gpu", "driver", "cuda", "numba_cuda", "date", "command"):
+        assert (frame[column] != "").all(), column
+    assert frame["command"].str.startswith("gemm-course ").all()
+
+
+@pytest.mark.parametrize("name", ["ladder", "sweep"])
+def test_speeds_follow_from_times(name):
+    frame = measured(name)
+    flops = 2e-9 * frame["m"].astype(float) * frame["n"].astype(float) * frame["k"].astype(float)
+    assert (frame["tflops"] / (flops / frame["milliseconds"]) - 1).abs().max() < 1e-4
+    assert (frame["ratio_to_cublas"] * frame["cublas_tflops"] / frame["tflops"] - 1).abs().max() < 1e-4
+    assert (frame["tflops"] < 67).all()
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_what_was_timed_was_right(name):
+    frame = measured(name)
+    allowed = frame["k"].astype(int).map(tolerance)
+    assert (frame["relative_error"] <= allowed).all()
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_stages_and_tiles_are_those_of_the_ladder(name):
+    frame = measured(name)
+    assert set(frame["stage"]) <= {stage.name for stage in LADDER}
+    for stage, tiles in set(zip(frame["stage"], frame["tiles"])):
+        given = records.parse_tiles(tiles)
+        assert set(given) == set(LADDER[stage].tiles), f"{stage} {tiles}"
+        assert not LADDER[stage].rules(given), f"{stage} {tiles}"
+
+
+def test_the_sweep_holds_at_least_150_choices_of_every_tiled_stage():
+    counts = measured("sweep").groupby("stage").size()
+    for stage in LADDER:
+        if "BK" in stage.tiles:
+            legal = len(stage.legal_choices())  # penny_xu_tile has one a width
+            assert counts[stage.name] >= min(150, legal), stage.name
+    assert counts.sum() >= 1500
+
+
+def test_no_choice_is_in_the_sweep_twice():
+    frame = records.sweep()
+    assert not frame.duplicated(["stage", "tiles", "m", "n", "k"]).any()
+    failed = frame[frame["tflops"].isna()]
+    assert (failed["reason"] != "").all()
+    assert (measured("sweep")["reason"] == "").all()
+
+
+def test_every_stage_was_checked_at_twenty_odd_shapes():
+    frame = records.correctness()
+    shapes = frame.groupby("stage")[["m", "n", "k"]].apply(lambda rows: len(rows.drop_duplicates()))
+    assert set(shapes.index) == {stage.name for stage in LADDER}
+    assert (shapes >= 20).all()
+    assert (frame["verdict"] == "right").all()
+
+
+@pytest.mark.timed
+def test_the_sweep_loads_in_a_tenth_of_a_second():
+    records.sweep()  # pandas is imported once
+    start = time.perf_counter()
+    records.sweep()
+    assert time.perf_counter() - start < 0.1
+
+
+def test_best_tiles_are_the_fastest_of_the_sweep():
+    frame = measured("sweep")
+    stage = frame.iloc[0]["stage"]
+    best = records.best_tiles(stage)
+    rows = frame[frame["stage"] == stage]
+    assert rows.set_index("tiles")["tflops"].idxmax() == records.tiles_text(best)
+    assert records.best_tiles("no such stage") is None
+
+
+def test_counters_are_of_kernels_as_launched():
+    frame = records.counters("ladder")
+    assert set(frame["case"].str.split().str[0]) == {stage.name for stage in LADDER}
+    for row in frame.itertuples():
+        stage = LADDER[row.case.split()[0]]
+        tiles = records.parse_tiles(row.tiles)
+        grid = (*stage.grid(row.m, row.n, tiles), 1, 1)[:3]
+        assert row.grid == "x".join(str(size) for size in grid)
+        assert row.shared_wavefronts >= row.shared_ideal_wavefronts
+        assert row.float32_fma >= row.m * row.n * (row.k - 1)
+        assert row.ncu
+
+
+def test_published_figures_are_the_documents():
+    frame = records.published().set_index(["source", "stage"])["tflops"]
+    assert frame["document 004 (Lei Mao)", "naive_uncoalesced"] == 0.27
+    assert frame["siboehm/SGEMM_CUDA README", "warp_tiled"] == 21.779
+
+
+def test_peers_are_of_the_same_gpu():
+    frame = records.peers()
+    assert records.provenance(frame) == "NVIDIA H200, driver 580.159, CUDA 13.0, 2026-11-21"
+    assert frame[frame["kernel"] == "2_coalesce"]["tflops"].tolist() == [6.26]
+
+
+def test_roofs_are_below_what_the_hardware_could_do():
+    roofs = records.roofs().set_index("memory")["tb_s"]
+    assert 0.8 * GPUS["H200"].dram_tb_s < roofs["DRAM"] < GPUS["H200"].dram_tb_s
+    assert 0.8 * GPUS["H200"].l1_tb_s < roofs["shared"] < GPUS["H200"].l1_tb_s
+    assert roofs["DRAM"] < roofs["L2"] < roofs["shared"]
+
+
+def test_wavefront_rows_are_instructions_of_one_warp():
+    frame = records.shared_memory_wavefronts()
+    lanes = frame["lane_word_index"].str.split().map(lambda words: [int(word) for word in words])
+    assert (lanes.map(len) == 32).all()
+    assert set(frame["bits"]) == {32, 64, 128}
+    assert (lanes.map(min) == -1).sum() > 500  # with inactive lanes
+    assert frame["wavefronts"].between(1, 32).all()
+
+
+def rule_of_the_readme(lanes, bits, op):
+    """The wavefronts of one instruction as data/README.md says they are counted."""
+    count = bits // 32
+    groups = [range(start, start + 32 // count) for start in range(0, 32, 32 // count)]
+    active = [lane for lane in range(32) if lanes[lane] >= 0]
+    partners = [all(lanes[lane ^ step] in (lanes[lane], -1) for lane in active) for step in (1, 2)]
+    if op == "load" and count > 1 and any(partners):
+        groups = [[*first, *second] for first, second in zip(groups[::2], groups[1::2])]
+    return sum(
+        _most_in_a_bank({lanes[lane] + i for lane in group if lanes[lane] >= 0 for i in range(count)})
+        for group in groups
+    )
+
+
+def _most_in_a_bank(words):
+    return max((sum(word % 32 == bank for word in words) for bank in range(32)), default=0)
+
+
+def test_the_data_stage_follows_the_rules_of_the_readme():
+    frame = records.shared_memory_wavefronts()
+    for row in frame.itertuples():
+        lanes = [int(word) for word in row.lane_word_index.split()]
+        assert rule_of_the_readme(lanes, row.bits, row.op) == row.data_stage_wavefronts, row
+    assert (frame["wavefronts"] == frame["data_stage_wavefronts"]).mean() > 0.9

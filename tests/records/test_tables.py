@@ -1,0 +1,95 @@
+"""Tables: what is written is read again, with its types; what is wrong is refused."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gemm_course.records import origin, parse_tiles, provenance, tiles_text
+from gemm_course.records.tables import Table
+
+TABLE = Table({"name": "text", "count": "whole", "size": "real"})
+ROWS = [
+    {"name": 'a, "b"', "count": 3, "size": 0.5},
+    {"name": "", "count": None, "size": None},
+    {"name": "NA", "count": 0, "size": float("nan")},
+]
+
+
+def test_rows_come_back_with_their_types(tmp_path):
+    path = tmp_path / "deep" / "file.csv"
+    TABLE.append(path, ROWS[:1])
+    TABLE.append(path, ROWS[1:])
+    frame = TABLE.read(path)
+    assert list(frame["name"]) == ['a, "b"', "", "NA"]
+    assert frame["count"].tolist()[0] == 3
+    assert frame["count"].isna().tolist() == [False, True, False]
+    assert frame["size"].isna().tolist() == [False, True, True]
+    assert path.read_text().count("name,count,size") == 1
+
+
+@given(
+    st.lists(
+        st.tuples(st.text(st.characters(codec="ascii", exclude_characters="\r\n\0")), st.integers(0, 9**9))
+    )
+)
+def test_any_text_and_number_comes_back(tmp_path_factory, values):
+    path = tmp_path_factory.mktemp("rows") / "file.csv"
+    TABLE.append(path, [{"name": name, "count": count, "size": None} for name, count in values])
+    frame = TABLE.read(path)
+    assert list(zip(frame["name"], frame["count"])) == values
+
+
+def test_rows_can_be_written_again(tmp_path):
+    first, second = tmp_path / "first.csv", tmp_path / "second.csv"
+    TABLE.append(first, ROWS)
+    TABLE.append(second, TABLE.rows(first))
+    assert first.read_bytes() == second.read_bytes()
+
+
+def test_a_file_that_is_not_there_has_no_rows(tmp_path):
+    frame = TABLE.read(tmp_path / "none.csv")
+    assert list(frame.columns) == list(TABLE.columns)
+    assert len(frame) == 0
+
+
+def test_other_columns_are_refused(tmp_path):
+    path = tmp_path / "file.csv"
+    path.write_text("name,size\nx,1\n")
+    with pytest.raises(ValueError, match=r"file.csv has the columns \['name', 'size'\]"):
+        TABLE.read(path)
+    with pytest.raises(ValueError, match="expected"):
+        TABLE.append(path, ROWS)
+    with pytest.raises(ValueError, match=r"lacks \['count'\] and has \['colour'\]"):
+        TABLE.append(tmp_path / "new.csv", [{"name": "x", "size": 1, "colour": "red"}])
+    assert not (tmp_path / "new.csv").exists()
+
+
+def test_a_half_written_line_is_cut_off(tmp_path):
+    path = tmp_path / "file.csv"
+    TABLE.append(path, ROWS[:1])
+    whole = path.read_bytes()
+    path.write_bytes(whole + b"half,1")
+    TABLE.mend(path)
+    assert path.read_bytes() == whole
+    TABLE.mend(tmp_path / "none.csv")
+
+
+@given(st.dictionaries(st.sampled_from(["BM", "BN", "BK", "TM", "STAGES"]), st.integers(0, 512)))
+def test_tiles_are_written_and_read(tiles):
+    assert parse_tiles(tiles_text(tiles)) == tiles
+
+
+@pytest.mark.parametrize("text", ["BM", "BM=x", "128", "BM=1=2"])
+def test_what_is_no_tiles_is_refused(text):
+    with pytest.raises(ValueError, match="tiles are written"):
+        parse_tiles(text)
+
+
+def test_provenance_names_everything_once():
+    import pandas as pd
+
+    row = origin("NVIDIA H200", "580", "13.0", "gemm-course bench")
+    frame = pd.DataFrame([row | {"date": "2026-11-20"}, row | {"date": "2026-11-21"}])
+    assert provenance(frame).startswith("NVIDIA H200, driver 580, CUDA 13.0")
+    assert provenance(frame).endswith("2026-11-20 to 2026-11-21")
+    assert provenance(pd.DataFrame({"tflops": [1.0]})) == ""
