@@ -1,0 +1,31 @@
+"""The course's colours: one meaning each, the same in every picture.
+
+They are the Okabe-Ito colours, which stay apart for colour-blind readers. A picture never relies on colour
+alone: outline, hatch, number or label says the same thing.
+"""
+
+A = "#0072B2"  # matrix A and its shared tile
+B = "#D55E00"  # matrix B and its shared tile
+C = "#009E73"  # matrix C and the accumulators
+MOVED = "#F0E442"  # a sector that is moved
+NOW = "#56B4E9"  # what is touched now
+IDLE = "#F3F4F6"  # paper grey: nothing happens here
+EDGE = "#C9CED6"  # hairlines between idle cells
+INK = "#1F2328"  # text and outlines
+QUIET = "#57606A"  # secondary text
+PAPER = "#FFFFFF"  # set explicitly, so that a dark theme shows the picture as meant
+WARN = "#B3261E"  # a rule is broken, a race is found
+
+PALE = {A: "#CCE3F0", B: "#F7DFCC", C: "#CCECE3"}  # the same hue, not touched now
+
+
+def of_array(name: str) -> str:
+    """Return the hue of the array called ``name``; a shared tile (``As``) keeps the hue of its matrix."""
+    return {"A": A, "B": B, "C": C, "a": A, "b": B, "o": C}.get(name[:1], QUIET)
+
+
+def text_on(fill: str) -> str:
+    """Return black or white, whichever is easier to read on ``fill`` (a ``#rrggbb`` colour)."""
+    red, green, blue = (int(fill[i : i + 2], 16) / 255 for i in (1, 3, 5))
+    luminance = 0.2126 * red**2.2 + 0.7152 * green**2.2 + 0.0722 * blue**2.2
+    return INK if luminance > 0.25 else PAPER

@@ -1,0 +1,92 @@
+"""A matrix as it lies in memory: rows one after another, cut into sectors and lines."""
+
+from __future__ import annotations
+
+from gemm_course.figures import colours
+from gemm_course.figures.picture import Picture
+from gemm_course.figures.requests import LINE, SECTOR
+from gemm_course.figures.svg import Drawing
+
+_FLOAT = 4  # bytes
+_STRIP = 24  # elements shown in a row of the strip: three sectors
+
+
+def row_major(shape: tuple[int, int], leading_dimension: int, element: tuple[int, int]) -> Picture:
+    """Draw a float32 matrix with its padding, and the stretch of memory around ``element`` = (row, column).
+
+    ``shape`` is (rows, columns), ``leading_dimension`` the elements from the start of one row to the start
+    of the next.
+    """
+    row, column = element
+    index = row * leading_dimension + column
+    address = index * _FLOAT
+    drawing = Drawing(
+        f"A[{row}, {column}] starts at byte {address}: sector {address // SECTOR}, line {address // LINE}"
+    )
+    bottom = _matrix(drawing, shape, leading_dimension, element)
+    bottom = _memory(drawing, shape, leading_dimension, index, bottom + 44)
+    sums = (
+        f"element {row} * {leading_dimension} + {column} = {index}",
+        f"byte    {index} * 4 = {address}",
+        f"sector  {address} // 32 = {address // SECTOR}      line  {address} // 128 = {address // LINE}",
+    )
+    for place, words in enumerate(sums):
+        drawing.text(8, bottom + 28 + 20 * place, words, mono=True)
+    return drawing.picture(
+        f"A matrix of {shape[0]} rows and {shape[1]} columns, leading dimension {leading_dimension},"
+        f" float32. " + "; ".join(" ".join(words.split()) for words in sums)
+    )
+
+
+def _matrix(drawing: Drawing, shape, leading_dimension: int, element) -> float:
+    cell = min(26.0, 460 / leading_dimension)
+    left, top = 70.0, drawing.top + 20
+    drawing.text(left, top - 6, f"{shape[1]} columns", fill=colours.A, bold=True)
+    if leading_dimension > shape[1]:
+        drawing.text(left + leading_dimension * cell, top - 6, "padding", fill=colours.QUIET, anchor="end")
+    for row in range(shape[0]):
+        y = top + row * 20
+        drawing.text(left - 8, y + 14, f"row {row}", anchor="end", bold=row == element[0])
+        for column in range(leading_dimension):
+            x = left + column * cell
+            inside = column < shape[1]
+            fill = colours.PALE[colours.A] if inside else colours.PAPER
+            drawing.rect(x, y, cell - 1, 18, colours.A if (row, column) == element else fill)
+            if not inside:
+                drawing.hatch(x, y, cell - 1, 18)
+    _mark(drawing, left + element[1] * cell, top + element[0] * 20, cell - 1)
+    return top + shape[0] * 20
+
+
+def _mark(drawing: Drawing, x: float, y: float, width: float) -> None:
+    drawing.rect(x - 1.5, y - 1.5, width + 3, 21, "none", stroke=colours.INK, line=2.5)
+
+
+def _memory(drawing: Drawing, shape, leading_dimension: int, index: int, top: float) -> float:
+    """Draw three sectors of memory in a row: the one before, that of ``index``, and the one after."""
+    per_sector = SECTOR // _FLOAT
+    first = max(0, index // per_sector - 1) * per_sector
+    left, cell = 70.0, 460 / _STRIP
+    drawing.text(8, top - 8, "memory, one byte address after another", fill=colours.QUIET)
+    for place in range(_STRIP):
+        at = first + place
+        row, column = divmod(at, leading_dimension)
+        if row >= shape[0]:
+            continue
+        x = left + place * cell
+        mine = at // per_sector == index // per_sector
+        inside = column < shape[1]
+        fill = colours.MOVED if mine else _STRIPE[row % 2]
+        drawing.rect(x, top + 14, cell - 1, 22, colours.A if at == index else fill)
+        if not inside:
+            drawing.hatch(x, top + 14, cell - 1, 22)
+        if at % per_sector == 0:
+            drawing.line(x - 0.5, top + 2, x - 0.5, top + 44, stroke=colours.INK, width=2)
+            drawing.text(x + 4, top + 10, f"sector {at // per_sector}", size=12, fill=colours.QUIET)
+        if column == 0:
+            drawing.text(x + 1, top + 52, f"row {row} →", size=12, fill=colours.A, bold=True)
+    _mark(drawing, left + (index - first) * cell, top + 15.5, cell - 1)
+    return top + 54
+
+
+_STRIPE = (colours.PALE[colours.A], "#E3EEF5")  # rows of the matrix, in turns

@@ -1,0 +1,150 @@
+"""A drawing surface for cells: a few shapes, written straight to SVG.
+
+Everything is drawn in units of a page ``PAGE`` units wide. A picture is shown 1.2 times as large where
+there is room and shrinks with a narrow window; the smallest letters are ``SMALL`` units, so that they keep
+9 points in a window of 600 pixels.
+"""
+
+from __future__ import annotations
+
+from html import escape
+
+from gemm_course.figures import colours
+from gemm_course.figures.picture import Picture
+
+PAGE = 560
+SCALE = 1.2
+SMALL, NORMAL, LARGE = 14, 15, 18
+SANS = "'DejaVu Sans', 'Segoe UI', Arial, sans-serif"
+MONO = "'DejaVu Sans Mono', Consolas, Menlo, monospace"
+
+
+def _number(value: float) -> str:
+    return f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+class Drawing:
+    """Collects shapes from the back to the front; ``picture`` makes a :class:`Picture` of them.
+
+    ``title`` is the answer that the picture gives; it is written on top, and ``top`` is where the space
+    below it starts. ``title_lines`` keeps room for so many lines, so that a story's pictures do not jump.
+    """
+
+    def __init__(self, title: str, width: float = PAGE, *, title_lines: int = 1):
+        self.title, self.width = title, width
+        self._shapes: list[str] = []
+        self._bottom = 0.0
+        self.top = 8.0
+        lines = wrap(title, LARGE, width - 16, bold=True)
+        for place, line in enumerate(lines):
+            self.text(8, self.top + (LARGE + 4) * (place + 1) - 4, line, size=LARGE, bold=True)
+        self.top += (LARGE + 4) * max(title_lines, len(lines)) + 8
+
+    def rect(
+        self,
+        x,
+        y,
+        width,
+        height,
+        fill,
+        *,
+        stroke="none",
+        line=1.0,
+        dash="",
+        opacity=1.0,
+        round_=0.0,
+        title="",
+    ):
+        """Draw a rectangle. ``title`` is the tooltip where the SVG stands by itself."""
+        self._bottom = max(self._bottom, y + height)
+        extra = f' stroke="{stroke}" stroke-width="{_number(line)}"' if stroke != "none" else ""
+        extra += f' stroke-dasharray="{dash}"' if dash else ""
+        extra += f' opacity="{_number(opacity)}"' if opacity < 1 else ""
+        extra += f' rx="{_number(round_)}"' if round_ else ""
+        inside = f"<title>{escape(title)}</title></rect>" if title else ""
+        self._shapes.append(
+            f'<rect x="{_number(x)}" y="{_number(y)}" width="{_number(width)}" height="{_number(height)}"'
+            f' fill="{fill}"{extra}' + (f">{inside}" if inside else "/>")
+        )
+
+    def text(self, x, y, words, *, size=SMALL, fill=colours.INK, anchor="start", bold=False, mono=False):
+        """Write ``words`` with their baseline at ``y``; ``anchor`` is start, middle or end."""
+        self._bottom = max(self._bottom, y + 4)
+        weight = ' font-weight="bold"' if bold else ""
+        family = f' font-family="{MONO}"' if mono else ""
+        self._shapes.append(
+            f'<text x="{_number(x)}" y="{_number(y)}" font-size="{size}" fill="{fill}"'
+            f' text-anchor="{anchor}"{weight}{family}'
+            f' xml:space="preserve">{escape(str(words))}</text>'
+        )
+
+    def line(self, x1, y1, x2, y2, *, stroke=colours.INK, width=1.0, dash="", arrow=False):
+        """Draw a straight line, with an arrow head at its end if ``arrow``."""
+        extra = f' stroke-dasharray="{dash}"' if dash else ""
+        extra += f' marker-end="url(#head-{stroke[1:]})"' if arrow else ""
+        if arrow:
+            self._arrow_head(stroke)
+        self._shapes.append(
+            f'<line x1="{_number(x1)}" y1="{_number(y1)}" x2="{_number(x2)}" y2="{_number(y2)}"'
+            f' stroke="{stroke}"'
+            f' stroke-width="{_number(width)}"{extra}/>'
+        )
+
+    def curve(self, x1, y1, x2, y2, bend, *, stroke=colours.INK, width=2.0):
+        """Draw an arrow from the first point to the second; its middle is pushed ``bend`` units down."""
+        self._arrow_head(stroke)
+        middle = f"{_number((x1 + x2) / 2)} {_number((y1 + y2) / 2 + 2 * bend)}"
+        self._shapes.append(
+            f'<path d="M{_number(x1)} {_number(y1)} Q{middle} {_number(x2)} {_number(y2)}" fill="none"'
+            f' stroke="{stroke}"'
+            f' stroke-width="{_number(width)}" marker-end="url(#head-{stroke[1:]})"/>'
+        )
+
+    def hatch(self, x, y, width, height, colour=colours.QUIET):
+        """Hatch an area: the mark of something that lies idle."""
+        name = f"hatch-{colour[1:]}"
+        definition = (
+            f'<defs><pattern id="{name}" width="6" height="6" patternUnits="userSpaceOnUse"'
+            f' patternTransform="rotate(45)">'
+            f'<line x1="0" y1="0" x2="0" y2="6" stroke="{colour}" stroke-width="1.4"/></pattern></defs>'
+        )
+        if definition not in self._shapes:
+            self._shapes.insert(0, definition)
+        self.rect(x, y, width, height, f"url(#{name})")
+
+    def _arrow_head(self, colour: str) -> None:
+        definition = (
+            f'<defs><marker id="head-{colour[1:]}" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="6"'
+            f' markerHeight="6"'
+            f' orient="auto"><path d="M0 0L8 4L0 8z" fill="{colour}"/></marker></defs>'
+        )
+        if definition not in self._shapes:
+            self._shapes.insert(0, definition)
+
+    def picture(self, description: str) -> Picture:
+        """Finish the drawing; ``description`` says in words what the title leaves out."""
+        width, height = _number(self.width), _number(self._bottom + 8)
+        svg = (
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}"'
+            f' width="{_number(self.width * SCALE)}"'
+            f' height="{_number((self._bottom + 8) * SCALE)}" role="img" font-family="{SANS}">'
+            f"<title>{escape(self.title)}</title><desc>{escape(description)}</desc>"
+            f'<rect width="{width}" height="{height}" fill="{colours.PAPER}"/>{"".join(self._shapes)}</svg>'
+        )
+        return Picture(svg, f"{self.title}. {description}", round(self.width * SCALE))
+
+
+def text_width(words: str, size: float = SMALL, *, mono: bool = False, bold: bool = False) -> float:
+    """Return about how wide ``words`` is, from above: fonts differ between machines."""
+    return len(words) * size * (0.605 if mono else 0.585 if bold else 0.58)
+
+
+def wrap(words: str, size: float, width: float, *, bold: bool = False) -> list[str]:
+    """Break ``words`` into lines that fit into ``width`` units."""
+    lines: list[str] = []
+    for word in words.split(" "):  # a no-break space holds together
+        if lines and text_width(f"{lines[-1]} {word}", size, bold=bold) <= width:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(word)
+    return lines

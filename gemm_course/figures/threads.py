@@ -1,0 +1,203 @@
+"""Who is who: threads in a block, blocks in a grid, and the ribbon of linear ids that is cut into warps."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+from numba import cuda
+
+from gemm_course.emulator import emulate
+from gemm_course.figures import colours
+from gemm_course.figures.picture import Picture
+from gemm_course.figures.svg import SMALL, Drawing
+
+WARP = 32
+_SAME_WARP = "#CFE8F7"  # NOW, paler: threads that run together with the one pointed at
+_STRIPES = (colours.IDLE, "#DDE2E9")  # neighbouring warps, or blocks
+
+
+@cuda.jit
+def who_am_i(ids):
+    """Every thread writes its own coordinates to ``ids[block y, block x, thread y, thread x]``."""
+    mine = ids[cuda.blockIdx.y, cuda.blockIdx.x, cuda.threadIdx.y, cuda.threadIdx.x]
+    linear = cuda.threadIdx.y * cuda.blockDim.x + cuda.threadIdx.x
+    column, row = cuda.grid(2)
+    mine[0] = row
+    mine[1] = column
+    mine[2] = linear
+    mine[3] = linear // 32
+    mine[4] = linear % 32
+
+
+@cache
+def coordinates(grid: tuple[int, int], block: tuple[int, int]) -> np.ndarray:
+    """Run :func:`who_am_i` and return what the threads wrote.
+
+    ``grid`` and ``block`` are (x, y). The result has the shape (grid y, grid x, block y, block x, 5); the
+    last axis holds row, column, linear id in the block, warp, lane.
+    """
+    ids = np.zeros((grid[1], grid[0], block[1], block[0], 5), np.int32)
+    emulate(who_am_i, grid, block, ids)
+    return ids
+
+
+def ribbon(block: tuple[int, int], thread: tuple[int, int]) -> Picture:
+    """Draw a block of ``block`` = (x, y) threads, its linear ids cut into warps, and where ``thread`` = (x,
+    y) is.
+    """
+    ids = coordinates((1, 1), block)[0, 0]
+    linear, warp, lane = (int(v) for v in ids[thread[1], thread[0], 2:])
+    threads = block[0] * block[1]
+    warps = -(-threads // WARP)
+    idle = warps * WARP - threads
+    drawing = Drawing(f"Thread ({thread[0]}, {thread[1]}) has linear id {linear}: warp {warp}, lane {lane}")
+    y = _block(drawing, ids, block, thread, warp)
+    y = _warps(drawing, threads, linear, y + 34)
+    waste = f"{idle} lanes of the last one idle" if idle else "every lane has a thread"
+    drawing.text(
+        8, y + 22, f"{threads} threads = {warps} warp{'s' * (warps > 1)} of 32; {waste}", fill=colours.QUIET
+    )
+    return drawing.picture(
+        f"A block of {block[0]} by {block[1]} threads. Linear id = y times {block[0]} plus x = {thread[1]}"
+        f" times {block[0]}"
+        f" plus {thread[0]}. {threads} threads make {warps} warps; {waste}."
+    )
+
+
+def _block(drawing: Drawing, ids, block, thread, warp) -> float:
+    across, down = min(26, 440 / block[0]), min(22, 176 / block[1])
+    left, top = 92, drawing.top + 18
+    drawing.text(left, top - 6, "threadIdx.x →", fill=colours.QUIET)
+    drawing.text(8, top + 14, "threadIdx.y ↓", fill=colours.QUIET, size=12)
+    for y in range(block[1]):
+        for x in range(block[0]):
+            other = int(ids[y, x, 3])
+            fill = _SAME_WARP if other == warp else _STRIPES[other % 2]
+            drawing.rect(
+                left + x * across,
+                top + y * down,
+                max(across - 1, across * 0.8),
+                max(down - 1, down * 0.8),
+                fill,
+            )
+            if across >= 26 and down >= 18:
+                drawing.text(
+                    left + (x + 0.5) * across - 0.5,
+                    top + y * down + 15,
+                    ids[y, x, 2],
+                    size=12,
+                    anchor="middle",
+                )
+    _outline(drawing, left + thread[0] * across, top + thread[1] * down, across, down)
+    return top + block[1] * down
+
+
+def _outline(drawing: Drawing, x, y, width, height, fill="none") -> None:
+    """Outline one cell, at least 8 units large, so that it is seen among a thousand."""
+    wide, high = max(width, 8), max(height, 8)
+    drawing.rect(
+        x - (wide - width) / 2 - 0.5,
+        y - (high - height) / 2 - 0.5,
+        wide,
+        high,
+        fill,
+        stroke=colours.INK,
+        line=2,
+    )
+
+
+def _warps(drawing: Drawing, threads: int, linear: int, top: float) -> float:
+    """Draw the ribbon, a warp a row: all of them, or the six around the one that holds ``linear``."""
+    warps, mine = -(-threads // WARP), linear // WARP
+    first = max(0, min(mine - 2, warps - 6))
+    shown = range(first, min(first + 6, warps))
+    left, cell = 92, 13.75
+    for lane in (0, 8, 16, 24, 31):
+        drawing.text(left + (lane + 0.5) * cell, top - 5, lane, size=12, anchor="middle", fill=colours.QUIET)
+    drawing.text(8, top - 5, "lane", size=SMALL, fill=colours.QUIET)
+    for place, warp in enumerate(shown):
+        y = top + place * 22
+        drawing.text(8, y + 14, f"warp {warp}", bold=warp == mine)
+        filled = min(WARP, threads - warp * WARP)
+        for lane in range(filled):
+            fill = _SAME_WARP if warp == mine else _STRIPES[warp % 2]
+            drawing.rect(left + lane * cell, y, cell - 1, 18, fill)
+        if filled < WARP:
+            drawing.hatch(left + filled * cell, y, (WARP - filled) * cell - 1, 18)
+        if warp == mine:
+            _outline(drawing, left + (linear % WARP) * cell, y, cell - 1, 18, colours.NOW)
+    bottom = top + len(shown) * 22
+    hidden = warps - len(shown)
+    if hidden:
+        drawing.text(left, bottom + 12, f"… and {hidden} more warps", fill=colours.QUIET)
+    return bottom + 14 * bool(hidden)
+
+
+def grid_of_blocks(
+    shape: tuple[int, int], block: tuple[int, int], chosen: tuple[int, int], thread: tuple[int, int]
+) -> Picture:
+    """Draw how blocks of ``block`` = (x, y) threads cover a matrix of ``shape`` = (rows, columns).
+
+    ``chosen`` is a block and ``thread`` a thread in it, both (x, y).
+    """
+    rows, columns = shape
+    grid = (-(-columns // block[0]), -(-rows // block[1]))
+    ids = coordinates(grid, block)
+    row, column, linear, warp, lane = (int(v) for v in ids[chosen[1], chosen[0], thread[1], thread[0]])
+    inside = row < rows and column < columns
+    fate = (
+        f"computes C[{row}, {column}]"
+        if inside
+        else f"falls outside C at [{row}, {column}]: the guard lets it rest"
+    )
+    drawing = Drawing(f"Thread ({thread[0]}, {thread[1]}) of block ({chosen[0]}, {chosen[1]}) {fate}")
+    y = _covered_matrix(drawing, ids, shape, chosen, thread)
+    sums = (
+        f"column = blockIdx.x * blockDim.x + threadIdx.x = {chosen[0]} * {block[0]} + {thread[0]} = {column}",
+        f"row    = blockIdx.y * blockDim.y + threadIdx.y = {chosen[1]} * {block[1]} + {thread[1]} = {row}",
+        f"linear = {thread[1]} * {block[0]} + {thread[0]} = {linear}  ->  warp {warp}, lane {lane}",
+    )
+    for place, words in enumerate(sums):
+        drawing.text(8, y + 24 + 20 * place, words, size=13, mono=True)
+    outside = grid[0] * block[0] * grid[1] * block[1] - rows * columns
+    drawing.text(
+        8,
+        y + 90,
+        f"{grid[0]} × {grid[1]} blocks; hatched: {outside} threads without an element",
+        fill=colours.QUIET,
+    )
+    return drawing.picture(
+        f"{grid[0]} by {grid[1]} blocks of {block[0]} by {block[1]} threads cover a matrix of {rows} rows"
+        f" and {columns}"
+        f" columns; {outside} threads have no element. {sums[0]}; {sums[1]}; {sums[2]}."
+    )
+
+
+def _covered_matrix(drawing: Drawing, ids: np.ndarray, shape, chosen, thread) -> float:
+    down, across = ids.shape[0] * ids.shape[2], ids.shape[1] * ids.shape[3]
+    cell = min(26, 500 / across, 260 / down)
+    left, top = 30, drawing.top + 18
+    drawing.text(left, top - 6, "column →", fill=colours.QUIET)
+    drawing.text(6, top + 14, "row", size=12, fill=colours.QUIET)
+    for y, x in np.ndindex(ids.shape[:2]):
+        mine = (x, y) == tuple(chosen)
+        for v, u in np.ndindex(ids.shape[2:4]):
+            row, column = int(ids[y, x, v, u, 0]), int(ids[y, x, v, u, 1])
+            at = left + column * cell, top + row * cell
+            inside = row < shape[0] and column < shape[1]
+            shade = _SAME_WARP if mine else _STRIPES[(x + y) % 2]
+            drawing.rect(*at, cell - 1, cell - 1, shade if inside else colours.PAPER)
+            if not inside:
+                drawing.hatch(*at, cell - 1, cell - 1)
+    wide, high = ids.shape[3] * cell, ids.shape[2] * cell
+    for y, x in np.ndindex(ids.shape[:2]):
+        drawing.rect(
+            left + x * wide - 0.5, top + y * high - 0.5, wide, high, "none", stroke=colours.QUIET, line=0.8
+        )
+    corner = left + chosen[0] * wide, top + chosen[1] * high
+    drawing.rect(corner[0] - 0.5, corner[1] - 0.5, wide, high, "none", stroke=colours.INK, line=2)
+    _outline(
+        drawing, corner[0] + thread[0] * cell, corner[1] + thread[1] * cell, cell - 1, cell - 1, colours.C
+    )
+    return top + down * cell

@@ -1,0 +1,276 @@
+"""A walk through a tiled kernel, step by step, from the emulator's trace of one block."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from gemm_course.figures import colours
+from gemm_course.figures.picture import Picture
+from gemm_course.figures.svg import Drawing, text_width, wrap
+
+Element = tuple[int, ...]
+_COMMA = ",\u00a0"  # an element is not broken over two lines
+
+
+@dataclass
+class Scene:
+    """What the threads of a block do between two glances: one line of the kernel, once.
+
+    ``touched`` maps an array's name to {thread: elements}, ``shared`` an array's name to {element: what
+    lies there now}, such as "A[0, 3]". ``loads`` and ``reads`` count each thread's global loads and shared
+    reads so far.
+    """
+
+    line: int
+    barrier: bool = False
+    touched: dict[str, dict[int, list[Element]]] = field(default_factory=dict)
+    did: dict[int, list[str]] = field(default_factory=dict)
+    shared: dict[str, dict[Element, str]] = field(default_factory=dict)
+    loads: dict[int, int] = field(default_factory=dict)
+    reads: dict[int, int] = field(default_factory=dict)
+
+
+def name_of(array: str, element: Sequence[int]) -> str:
+    """Return an element as the kernel writes it, "A[0, 3]"."""
+    return f"{array}[{_COMMA.join(map(str, element))}]"
+
+
+def scenes(trace) -> list[Scene]:
+    """Cut ``report.trace`` of one block into scenes: a new one whenever the line changes or an access comes
+    again.
+    """
+    story: list[Scene] = []
+    seen: set[tuple[str, str]] = set()
+    loads: dict[int, int] = {}
+    reads: dict[int, int] = {}
+    held: dict[int, str] = {}  # what each thread fetched last, and so what it stores next
+    shared: dict[str, dict[Element, str]] = {}
+    for _, rows in trace.groupby("step", sort=True):
+        first = rows.iloc[0]
+        access = (first["op"], first["array"])
+        barrier = first["op"] == "barrier"
+        if not story or barrier or story[-1].barrier or first["line"] != story[-1].line or access in seen:
+            story.append(Scene(int(first["line"]), barrier))
+            seen, held = set(), {}
+        seen.add(access)
+        scene = story[-1]
+        for thread, element in zip(rows["thread"], rows["element"], strict=True):
+            if not barrier:
+                _record(scene, first, int(thread), tuple(element), loads, reads, held, shared)
+        scene.loads, scene.reads = dict(loads), dict(reads)
+        scene.shared = {array: dict(cells) for array, cells in shared.items()}
+    return story
+
+
+def _record(scene: Scene, access, thread: int, element: Element, loads, reads, held, shared) -> None:
+    array, op, space = access["array"], access["op"], access["space"]
+    name = name_of(array, element)
+    scene.touched.setdefault(array, {}).setdefault(thread, []).append(element)
+    did = scene.did.setdefault(thread, [])
+    if space == "global" and op == "load":
+        loads[thread] = loads.get(thread, 0) + 1
+        held[thread] = name
+    elif space == "shared" and op == "store":
+        shared.setdefault(array, {})[element] = held.get(thread, "0")
+        did.append(f"{name} = {held.get(thread, '0')}")
+    elif space == "shared":
+        reads[thread] = reads.get(thread, 0) + 1
+        did.append(name)
+    elif op == "store":
+        did.append(f"{name} = acc")
+
+
+def sentence(scene: Scene, thread: int) -> str:
+    """Return what ``thread`` does in ``scene``, with its own numbers put in."""
+    if scene.barrier:
+        return "waits at the barrier until the whole block is here"
+    did = scene.did.get(thread)
+    if not did:
+        return "does nothing here"
+    if "=" in did[0]:
+        return did[0]
+    return "acc += " + " × ".join(did)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What is on stage: the matrices' shapes, the tile's width, the block shown, the kernel's lines, and what
+    was found.
+
+    ``race`` is the emulator's finding (or None), ``lines`` maps a line number to its source text.
+    """
+
+    shapes: dict[str, tuple[int, int]]
+    tile: int
+    block: tuple[int, int]
+    lines: dict[int, str]
+    race: object = None
+    naive_loads: int = 8
+    tiled_loads: int = 4
+
+
+def draw(story: list[Scene], number: int, thread: int, stage: Stage) -> Picture:
+    """Draw scene ``number`` (from 0) as ``thread`` (its linear id in the block) sees it."""
+    scene, tile = story[number], stage.tile
+    who = f"thread ({thread % tile}, {thread // tile})"
+    drawing = Drawing(f"Step {number + 1} of {len(story)}, {who}: {sentence(scene, thread)}", title_lines=2)
+    top = drawing.top + 20
+    cell = 30.0
+    lefts = {"A": 34.0, "B": 226.0, "C": 418.0}
+    for array, left in lefts.items():
+        _matrix(drawing, scene, array, thread, left, top, cell, stage)
+    below = top + stage.shapes["A"][0] * cell + 34
+    for array, matrix in (("As", "A"), ("Bs", "B")):
+        _shared_tile(drawing, scene, array, thread, lefts[matrix] + cell, below, cell, stage)
+        _copy_arrow(drawing, scene, matrix, array, thread, lefts[matrix], top, below, cell)
+    _sum(drawing, story[: number + 1], thread, lefts["C"], below, cell)
+    bottom = below + tile * cell
+    if scene.barrier:
+        drawing.rect(20, below - 10, 372, tile * cell + 18, "none", stroke=colours.INK, line=2, dash="7 4")
+        drawing.text(206, bottom + 24, "barrier: the whole block waits here", anchor="middle", bold=True)
+    bottom = _code(drawing, scene, stage, bottom + 36)
+    bottom = _counters(drawing, scene, thread, stage, bottom)
+    _race(drawing, scene, stage, bottom)
+    return drawing.picture(_description(scene, thread, stage))
+
+
+def _matrix(drawing: Drawing, scene: Scene, array: str, thread: int, left, top, cell, stage: Stage) -> None:
+    hue = colours.of_array(array)
+    rows, columns = stage.shapes[array]
+    drawing.text(left, top - 6, f"{array} (global)", bold=True, fill=hue)
+    now = {e for elements in scene.touched.get(array, {}).values() for e in elements}
+    mine = set(scene.touched.get(array, {}).get(thread, []))
+    for row in range(rows):
+        for column in range(columns):
+            fill = hue if (row, column) in now else colours.IDLE
+            if array == "C" and fill == colours.IDLE and _in_tile(row, column, stage):
+                fill = colours.PALE[colours.C]
+            _cell(
+                drawing,
+                left + column * cell,
+                top + row * cell,
+                cell,
+                fill,
+                f"{row},{column}",
+                (row, column) in mine,
+            )
+
+
+def _in_tile(row: int, column: int, stage: Stage) -> bool:
+    return row // stage.tile == stage.block[1] and column // stage.tile == stage.block[0]
+
+
+def _cell(drawing: Drawing, x, y, cell, fill, words, outlined) -> None:
+    drawing.rect(x, y, cell - 2, cell - 2, fill)
+    ink = colours.QUIET if fill == colours.IDLE else colours.text_on(fill)
+    drawing.text(x + cell / 2 - 1, y + cell / 2 + 4, words, size=13, anchor="middle", fill=ink)
+    if outlined:
+        drawing.rect(x - 1, y - 1, cell, cell, "none", stroke=colours.INK, line=3)
+
+
+def _shared_tile(
+    drawing: Drawing, scene: Scene, array: str, thread: int, left, top, cell, stage: Stage
+) -> None:
+    hue = colours.of_array(array)
+    drawing.text(left + stage.tile * cell + 6, top + 18, array, bold=True, fill=hue)
+    drawing.text(left + stage.tile * cell + 6, top + 36, "(shared)", bold=True, fill=hue)
+    held = scene.shared.get(array, {})
+    now = {e for elements in scene.touched.get(array, {}).values() for e in elements}
+    mine = set(scene.touched.get(array, {}).get(thread, []))
+    for row in range(stage.tile):
+        for column in range(stage.tile):
+            content = held.get((row, column))
+            fill = hue if (row, column) in now else colours.PALE[hue] if content else colours.IDLE
+            words = "?" if content is None else _tidy(content[2:-1]) if "[" in content else content
+            x, y = left + column * cell, top + row * cell
+            _cell(drawing, x, y, cell, fill, words, (row, column) in mine)
+            race = stage.race
+            if race is not None and race.array == array and tuple(race.element) == (row, column):
+                drawing.rect(
+                    x - 2, y - 2, cell + 2, cell + 2, "none", stroke=colours.WARN, line=3, dash="4 3"
+                )
+
+
+def _copy_arrow(
+    drawing: Drawing, scene: Scene, matrix: str, array: str, thread: int, left, top, below, cell
+) -> None:
+    source = scene.touched.get(matrix, {}).get(thread)
+    target = scene.touched.get(array, {}).get(thread)
+    if not source or not target:
+        return
+    (row, column), (to_row, to_column) = source[-1], target[-1]
+    x1, y1 = left + (column + 0.5) * cell - 1, top + (row + 1) * cell - 2
+    x2, y2 = left + cell + (to_column + 0.5) * cell - 1, below + to_row * cell - 2
+    drawing.line(x1, y1, x2, y2, stroke=colours.INK, width=2, arrow=True)
+
+
+def _sum(drawing: Drawing, past: list[Scene], thread: int, left, top, cell) -> None:
+    """Write the thread's accumulator as the products it has gathered, by the elements of A and B they came
+    from.
+    """
+    drawing.text(left, top - 6, "acc (register)", bold=True, fill=colours.C)
+    terms = []
+    for scene in past:
+        reads = [
+            (a, scene.touched[a][thread][-1]) for a in ("As", "Bs") if thread in scene.touched.get(a, {})
+        ]
+        if len(reads) == 2 and "=" not in scene.did[thread][0]:
+            terms.append("·".join(_tidy(scene.shared[a].get(e, "?")) for a, e in reads))
+    words = terms or ["0"]
+    for place, term in enumerate(words):
+        drawing.text(left, top + 16 + 18 * place, ("+ " if place else "") + term, size=14, mono=True)
+
+
+def _tidy(name: str) -> str:
+    return name.replace(_COMMA, ",")
+
+
+def _code(drawing: Drawing, scene: Scene, stage: Stage, top: float) -> float:
+    code = stage.lines.get(scene.line, "").split("  #")[0].strip()
+    if text_width(code, 14, mono=True) > 470:
+        code = code[:53].rstrip() + " …"
+    drawing.rect(8, top, 544, 26, "#F6F8FA", stroke=colours.EDGE)
+    drawing.text(16, top + 18, scene.line, size=14, mono=True, fill=colours.QUIET)
+    drawing.text(52, top + 18, code, size=14, mono=True)
+    return top + 26
+
+
+def _counters(drawing: Drawing, scene: Scene, thread: int, stage: Stage, top: float) -> float:
+    loads, reads = scene.loads.get(thread, 0), scene.reads.get(thread, 0)
+    rows = (
+        ("with tiles", loads, stage.tiled_loads, colours.NOW),
+        ("without", min(reads, stage.naive_loads), stage.naive_loads, colours.QUIET),
+    )
+    drawing.text(8, top + 22, "global loads of this thread so far", fill=colours.QUIET)
+    for place, (label, count, total, fill) in enumerate(rows):
+        y = top + 32 + 22 * place
+        drawing.text(8, y + 13, label)
+        for i in range(total):
+            drawing.rect(96 + i * 24, y, 20, 16, fill if i < count else colours.PAPER, stroke=colours.QUIET)
+        drawing.text(96 + total * 24 + 8, y + 13, f"{count} of {total}")
+    return top + 32 + 44
+
+
+def _race(drawing: Drawing, scene: Scene, stage: Stage, top: float) -> None:
+    race = stage.race
+    if race is None:
+        return
+    words = wrap(f"Race: {race.message}", 14, 536, bold=True)
+    drawing.rect(4, top + 4, 552, 18 * len(words) + 12, "#FBE9E7", stroke=colours.WARN, line=1.5, dash="4 3")
+    for place, line in enumerate(words):
+        drawing.text(12, top + 22 + 18 * place, line, fill=colours.WARN, bold=place == 0)
+
+
+def _description(scene: Scene, thread: int, stage: Stage) -> str:
+    tiles = "; ".join(
+        f"{array} holds " + ", ".join(f"{cells[e]} at {list(e)}" for e in sorted(cells))
+        for array, cells in scene.shared.items()
+    )
+    loads, reads = scene.loads.get(thread, 0), scene.reads.get(thread, 0)
+    words = (
+        f"Block ({stage.block[0]}, {stage.block[1]}). {tiles or 'The shared tiles are still empty'}."
+        f" Global loads of this thread so far: {loads} of {stage.tiled_loads};"
+        f" without tiles {min(reads, stage.naive_loads)} of {stage.naive_loads}."
+    )
+    return words + (f" Race: {stage.race.message}" if stage.race is not None else "")

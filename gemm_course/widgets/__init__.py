@@ -1,0 +1,37 @@
+"""What a notebook shows: explorers, charts, sources and quizzes. ``from gemm_course import widgets as see``.
+
+Each name is loaded when it is first asked for.
+"""
+
+from importlib import import_module
+from typing import Any
+
+_HOMES = {
+    "addresses": "threads",
+    "block": "threads",
+    "grid": "threads",
+    "latency": "threads",
+    "banks": "banks",
+    "change": "code",
+    "source": "code",
+    "counts": "charts",
+    "roofline": "charts",
+    "tflops": "charts",
+    "lanes": "lanes",
+    "predict": "quiz",
+    "quiz": "quiz",
+    "tiles": "tiles",
+    "walk": "walk",
+}
+__all__ = sorted(_HOMES)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = import_module(f"{__name__}._{_HOMES[name]}")
+    return getattr(module, name)
+
+
+def __dir__() -> list[str]:
+    return __all__

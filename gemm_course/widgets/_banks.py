@@ -1,0 +1,85 @@
+"""Thirty-two banks: how a warp's shared reads fall on them, for the accesses of a tiled kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+
+import numpy as np
+from numba import cuda, float32
+
+from gemm_course.emulator import Watch, emulate
+from gemm_course.figures import banks as figure
+from gemm_course.figures.picture import Picture
+from gemm_course.figures.requests import requests
+from gemm_course.widgets._explorer import Explorer
+
+ACCESSES = ("As[ty, p]", "Bs[p, tx]", "As[tx, p]")
+BLOCKS = ((32, 32), (16, 16), (8, 8), (8, 32))
+DEPTH = 32  # columns of As, rows of Bs
+
+
+def banks(*, padding: bool = False) -> None:
+    """Show in which banks the words lie that one warp reads; with ``padding`` rows of the tile can be made
+    longer.
+    """
+    controls = {
+        "access": ("access", ACCESSES, ACCESSES[0]),
+        "block": ("block (x × y)", [(f"{x} × {y}", (x, y)) for x, y in BLOCKS], (32, 32)),
+        "p": ("p", range(0, DEPTH, 5), 0),
+    }
+    if padding:
+        controls["pad"] = ("padding, in words", (0, 1, 2, 4, 8), 0)
+    Explorer(draw, controls).show()
+
+
+def draw(access: str, block: tuple[int, int], p: int, pad: int = 0) -> Picture:
+    """Draw one shared read of warp 0: ``access`` is one of ACCESSES, ``block`` (x, y)."""
+    report = _read_once(access, block, p, pad)
+    loads = report.accesses
+    loads = loads[(loads["space"] == "shared") & (loads["op"] == "load")]
+    request = requests(report.trace, space="shared", op="load")[0]
+    warps = -(-block[0] * block[1] // 32)
+    return figure.thirty_two_banks(request, int(loads["wavefronts"].sum()) // warps, access)
+
+
+@lru_cache(256)
+def _read_once(access: str, block: tuple[int, int], p: int, pad: int):
+    return emulate(_kernel(access, block, p, pad), 1, block, np.zeros(block, np.float32), watch=Watch(warp=0))
+
+
+def _kernel(access: str, block: tuple[int, int], p: int, pad: int) -> Callable:
+    """Return a kernel that fills a tile and reads it once, as ``access`` says."""
+    X, Y = block
+    rows = {"As[ty, p]": Y, "As[tx, p]": X, "Bs[p, tx]": DEPTH}[access]
+    WIDTH = (X if access == "Bs[p, tx]" else DEPTH) + pad
+    SIZE, THREADS = rows * WIDTH, X * Y
+
+    @cuda.jit
+    def by_row(out):
+        As = cuda.shared.array((rows, WIDTH), float32)
+        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+        for i in range(ty * X + tx, SIZE, THREADS):
+            As[i // WIDTH, i % WIDTH] = float32(i)
+        cuda.syncthreads()
+        out[tx, ty] = As[ty, p]
+
+    @cuda.jit
+    def by_column(out):
+        As = cuda.shared.array((rows, WIDTH), float32)
+        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+        for i in range(ty * X + tx, SIZE, THREADS):
+            As[i // WIDTH, i % WIDTH] = float32(i)
+        cuda.syncthreads()
+        out[tx, ty] = As[tx, p]
+
+    @cuda.jit
+    def along(out):
+        Bs = cuda.shared.array((rows, WIDTH), float32)
+        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+        for i in range(ty * X + tx, SIZE, THREADS):
+            Bs[i // WIDTH, i % WIDTH] = float32(i)
+        cuda.syncthreads()
+        out[tx, ty] = Bs[p, tx]
+
+    return {"As[ty, p]": by_row, "As[tx, p]": by_column, "Bs[p, tx]": along}[access]

@@ -1,0 +1,34 @@
+"""The place in a cell's output where something stands and is replaced."""
+
+from __future__ import annotations
+
+from IPython.display import display
+
+
+class Canvas:
+    """A display handle that shows one thing at a time, a picture or words.
+
+    It is no widget: what it shows is saved with the notebook and stands when that is opened again without a
+    kernel.
+    """
+
+    def __init__(self):
+        self._handle = None
+
+    def show(self, content) -> None:
+        """Show ``content`` (anything with ``_repr_mimebundle_``) in place of what was there."""
+        bundle = content._repr_mimebundle_()
+        if self._handle is None:
+            self._handle = display(bundle, raw=True, display_id=True)
+        else:
+            self._handle.update(bundle, raw=True)
+
+
+class Text:
+    """Words that can stand on a canvas: Markdown."""
+
+    def __init__(self, words: str):
+        self.words = words
+
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        return {"text/markdown": self.words, "text/plain": self.words}

@@ -1,0 +1,192 @@
+"""TFLOPS, rooflines and counts, from the records and the emulator; every figure names where it comes from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from gemm_course import records
+from gemm_course.emulator import emulate
+from gemm_course.figures import charts
+from gemm_course.figures.counts import side_by_side
+from gemm_course.figures.picture import Picture
+from gemm_course.kernels import LADDER
+from gemm_course.model import Roofline, shared_memory_ceiling
+from gemm_course.widgets._explorer import Explorer
+
+SIZE = 4096  # of the matrices that TFLOPS are measured on
+COUNTED = 1024  # of those that accesses are counted on
+
+
+def tflops(*stages: str, on: str = "NVIDIA H200", highlight: str | None = None) -> Picture:
+    """Draw the TFLOPS of some stages.
+
+    ``on`` is "NVIDIA H200" for what was measured there (the course's kernels, or, where they are not
+    recorded yet, the C++ kernels they are compared with) or the GPU of a published figure, such as "RTX
+    3090".
+    """
+    rows, marks, note = _measured() if on == "NVIDIA H200" else _published(on)
+    best = {name: rows[rows["stage"] == name]["tflops"].max() for name in stages}
+    known = {name: value for name, value in best.items() if value == value}
+    if not known:
+        raise ValueError(f"nothing is recorded on {on} for {', '.join(stages)}")
+    bars = [charts.Bar(name, value, name == (highlight or stages[-1])) for name, value in known.items()]
+    return charts.tflops(bars, _answer(known), note, lines=marks)
+
+
+def _answer(known: Mapping[str, float]) -> str:
+    names, values = list(known), list(known.values())
+    if len(names) == 1:
+        return f"{names[0]}: {values[0]:.3g} TFLOPS"
+    return f"{names[-1]} is {values[-1] / values[0]:.3g} times as fast as {names[0]}"
+
+
+def _measured():
+    ladder = records.ladder()
+    ladder = ladder[
+        (ladder["m"] == SIZE) & (ladder["n"] == SIZE) & (ladder["k"] == SIZE) & (ladder["dtype"] == "fp32")
+    ]
+    if len(ladder):
+        marks = [("cuBLAS", float(ladder["cublas_tflops"].max()))]
+        return ladder, marks, f"{SIZE}³, FP32; {records.provenance(ladder)}"
+    peers = records.peers()
+    peers = peers[(peers["m"] == SIZE) & (peers["dtype"] == "fp32")]
+    fastest = peers.loc[peers["ratio_to_cublas"].idxmax()]
+    marks = [("cuBLAS", float(fastest["tflops"] / fastest["ratio_to_cublas"]))]
+    return peers, marks, f"{SIZE}³, FP32, CUDA C++ kernels; {records.provenance(peers)}"
+
+
+def _published(gpu: str):
+    rows = records.published()
+    rows = rows[(rows["gpu"] == gpu) & (rows["dtype"] == "fp32")]
+    named = {"cublas": "cuBLAS", "peak": "peak"}
+    marks = [
+        (label, float(rows[rows["stage"] == name]["tflops"].max()))
+        for name, label in named.items()
+        if (rows["stage"] == name).any()
+    ]
+    return rows, marks, f"{gpu}, FP32, as published: {', '.join(sorted(set(rows['source'])))}"
+
+
+def roofline(*stages: str, shared: str | None = None) -> Picture | None:
+    """Draw stages on the H200's roofline, by the bytes that their warps ask of L1 and the TFLOPS measured.
+
+    ``shared`` names a stage whose ceiling by shared memory is drawn, by the source and by the hardware's
+    counter. Without a stage, show sliders: the size of a matrix product whose every element moves only
+    once.
+    """
+    if not stages:
+        sizes = [64 * 2**step for step in range(9)]
+        Explorer(_ideal, {"n": ("n × n matrices, n", sizes, 256)}).show()
+        return None
+    rows, _, note = _measured()
+    shape = (COUNTED,) * 3
+    points = []
+    for name in stages:
+        moved = _counted(name, shape).total("sectors", space="global")
+        speed = float(rows[rows["stage"] == name]["tflops"].max())
+        points.append(charts.Point(name, 2 * COUNTED**3 / (32 * moved), speed, name == stages[-1]))
+    ceilings = _shared_ceilings(shared, shape) if shared else []
+    title = f"{stages[-1]}: {points[-1].intensity:.2g} FLOP for every byte its warps ask for"
+    return charts.roofline(*roofs(), points, title, note, ceilings=ceilings)
+
+
+@lru_cache
+def model_of_the_h200() -> Roofline:
+    """Return the H200's roofline: DRAM and L1 by data sheet, L2 as measured, where it was."""
+    measured = records.roofs()
+    measured = measured[measured["memory"] == "L2"]
+    return Roofline(measured=dict(zip(measured["memory"], measured["tb_s"], strict=True)))
+
+
+def roofs() -> tuple[list[charts.Roof], float]:
+    """Return the H200's roofs and its peak, ready to be drawn."""
+    model = model_of_the_h200()
+    return [charts.Roof(memory, speed) for memory, speed in model.bandwidths.items()], model.peak_tflops
+
+
+def _shared_ceilings(stage: str, shape: tuple[int, int, int]) -> list[tuple[str, float]]:
+    """Return shared memory's ceilings for a stage: as the source has it, and as the hardware counted it."""
+    written = _counted(stage, shape).total("wavefronts", space="shared", op="load")
+    compiled = _recorded(stage, shape).get("shared_load_wavefronts")
+    named = {"shared memory, as written": written, "shared memory, as compiled": compiled}
+    return [
+        (label, shared_memory_ceiling(count, math.prod(shape))) for label, count in named.items() if count
+    ]
+
+
+def _ideal(n: int) -> Picture:
+    """Draw an n × n product that moves each element of A, B and C once, under the roof of DRAM."""
+    model = model_of_the_h200()
+    intensity = 2 * n**3 / (3 * 4 * n**2)
+    reached = model.attainable(intensity)
+    limit = "memory" if intensity < model.ridge() else "arithmetic"
+    title = f"n = {n}: at most {reached:.3g} TFLOPS, {limit} is the limit"
+    point = charts.Point(f"n = {n}: at most", intensity, reached, True)
+    roof = charts.Roof("DRAM", model.bandwidths["DRAM"])
+    note = f"{model.gpu.name} by its data sheet, FP32, every element moved once"
+    return charts.roofline([roof], model.peak_tflops, [point], title, note, axis="FLOP per byte moved")
+
+
+def counts(stage: str, shape: tuple[int, int, int], **formula: Callable | int | None) -> Picture:
+    """Draw counts three ways: your formula, the emulator, the hardware's counter where it is recorded.
+
+    ``shape`` is (m, n, k), with the stage's default tiles and beta = 0; each keyword names what is counted,
+    such as global_load_sectors, and gives what your formula says: a number, a function of m, n, k, or None
+    as long as you have none.
+    """
+    report, hardware = _counted(stage, shape), _recorded(stage, shape)
+    rows = []
+    for name, said in formula.items():
+        value = said(*shape) if callable(said) else said
+        ways = {
+            "formula": "your turn" if value is None else value,
+            "emulator": report.total(**_SITES[name]),
+            "hardware": hardware.get(name, "not recorded"),
+        }
+        rows.append((name.replace("_", " "), ways))
+    title = f"{_agreement([ways for _, ways in rows])} ({stage}, {' × '.join(map(str, shape))})"
+    return side_by_side(rows, title, hardware.get("from", ""))
+
+
+def _agreement(counted: Sequence[Mapping[str, int | str]]) -> str:
+    if any(isinstance(ways["formula"], str) for ways in counted):
+        return "What does your formula say?"
+    if any(ways["formula"] != ways["emulator"] for ways in counted):
+        return "Formula and emulator differ"
+    if any(ways["hardware"] not in ("not recorded", ways["emulator"]) for ways in counted):
+        return "The hardware counts less: the compiler merged accesses"
+    return "All ways of counting agree"
+
+
+_SITES = {
+    f"{space}_{op}_{column}": {"space": space, "op": op, "column": column}
+    for space, columns in (("global", ("requests", "sectors")), ("shared", ("requests", "wavefronts")))
+    for op in ("load", "store")
+    for column in columns
+}
+
+
+@lru_cache(64)
+def _counted(stage_name: str, shape: tuple[int, int, int], tiles: tuple | None = None):
+    """Count a stage's accesses for any size, without computing anything."""
+    stage, (m, n, k) = LADDER[stage_name], shape
+    chosen = dict(tiles) if tiles else None
+    A, B, C = (np.broadcast_to(np.float32(0), size) for size in ((m, k), (k, n), (m, n)))
+    problem = (m, n, k, np.float32(1), A, B, np.float32(0), C)
+    launch = (stage.kernel(chosen), stage.grid(m, n, chosen), stage.block(chosen))
+    return emulate(*launch, *problem, shared_bytes=stage.shared_bytes(chosen), counts_only=True)
+
+
+def _recorded(stage: str, shape: tuple[int, int, int]) -> dict:
+    """Return the recorded counters of a stage with its default tiles by name, empty where there are none."""
+    rows = records.counters("ladder")
+    tiles = records.tiles_text(LADDER[stage].tiles)
+    rows = rows[(rows["case"] == f"{stage} {shape[0]}x{shape[1]}x{shape[2]}") & (rows["tiles"] == tiles)]
+    if rows.empty:
+        return {}
+    known = rows.iloc[0]
+    return {name: int(known[name]) for name in _SITES} | {"from": f"Hardware: {records.provenance(rows)}"}

@@ -1,0 +1,24 @@
+"""A stage's source, and what changed since the one before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from gemm_course.figures import listing
+from gemm_course.kernels import LADDER, Stage
+
+
+def kernel_of(subject: str | Stage | Callable) -> Callable:
+    """Return the kernel of a stage (or of its name) with its default tiles; a kernel is returned as it is."""
+    stage = LADDER[subject] if isinstance(subject, str) else subject
+    return stage.kernel() if isinstance(stage, Stage) else stage
+
+
+def source(subject: str | Stage | Callable) -> listing.Listing:
+    """Show the source of a stage's kernel, or of your own."""
+    return listing.listing(kernel_of(subject))
+
+
+def change(before: str | Stage | Callable, after: str | Stage | Callable) -> listing.Listing:
+    """Show what changed from one kernel to the next."""
+    return listing.difference(kernel_of(before), kernel_of(after))

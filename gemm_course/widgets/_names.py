@@ -1,0 +1,42 @@
+"""Accessible names for sliders.
+
+ipywidgets gives the handle of a slider the role and the keys of a slider, but no name and, for a
+SelectionSlider, the position in the list instead of the value. A screen reader then says "slider, 3".
+These few lines of JavaScript hand over the label and the text of the read-out, now and after every move.
+They do nothing where nothing listens.
+"""
+
+from __future__ import annotations
+
+from IPython.display import Javascript, display
+
+_SCRIPT = """
+(() => {
+  const name = slider => {
+    const words = {
+      'aria-label': slider.querySelector('.widget-label')?.textContent,
+      'aria-valuetext': slider.querySelector('.widget-readout')?.textContent,
+    };
+    for (const handle of slider.querySelectorAll('.noUi-handle')) {
+      for (const [key, value] of Object.entries(words))
+        if (value && handle.getAttribute(key) !== value) handle.setAttribute(key, value);
+    }
+  };
+  let tries = 0;
+  const timer = setInterval(() => {
+    for (const slider of document.querySelectorAll('.gemm-controls .widget-slider:not([data-named])')) {
+      if (!slider.querySelector('.noUi-handle')) continue;
+      slider.dataset.named = 'yes';
+      new MutationObserver(() => name(slider)).observe(
+        slider, {subtree: true, childList: true, characterData: true, attributeFilter: ['aria-valuetext']});
+      name(slider);
+    }
+    if (++tries > 40) clearInterval(timer);
+  }, 100);
+})();
+"""
+
+
+def name_the_handles() -> None:
+    """Give every slider of the course on this page the name that is written beside it."""
+    display(Javascript(_SCRIPT))

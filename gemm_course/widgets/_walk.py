@@ -1,0 +1,79 @@
+"""The 4 x 4 walk of document 002: two by two tiles, step by step, thread by thread, with and without its
+barriers.
+"""
+
+from __future__ import annotations
+
+import inspect
+from functools import lru_cache
+
+import numpy as np
+
+from gemm_course.emulator import Watch, emulate
+from gemm_course.figures import walk as figure
+from gemm_course.figures.picture import Picture
+from gemm_course.kernels import LADDER
+from gemm_course.widgets._explorer import StepThrough
+from gemm_course.widgets._surgery import without_barriers
+
+SIZE, TILE = 4, 2
+_TILES = {"BM": TILE, "BN": TILE, "BK": TILE}
+BARRIERS = (("both", ()), ("first removed", (0,)), ("second removed", (1,)), ("both removed", (0, 1)))
+_PAIRS = [(f"({x}, {y})", (x, y)) for y in range(TILE) for x in range(TILE)]
+
+
+def walk() -> None:
+    """Walk through ``penny_xu_tile`` on 4 x 4 matrices with 2 x 2 tiles."""
+    StepThrough(
+        draw,
+        lambda block, thread, removed: len(_story(block, removed)[0]),
+        {
+            "block": ("block (x, y)", _PAIRS, (0, 0)),
+            "thread": ("I am thread (x, y)", _PAIRS, (1, 0)),
+            "removed": ("barriers", BARRIERS, ()),
+        },
+    ).show()
+
+
+def draw(
+    step: int, block: tuple[int, int], thread: tuple[int, int], removed: tuple[int, ...] = ()
+) -> Picture:
+    """Draw scene ``step`` (from 0) of ``block`` as ``thread`` sees it, both (x, y), without the ``removed``
+    barriers.
+    """
+    story, stage = _story(block, removed)
+    return figure.draw(story, step, thread[1] * TILE + thread[0], stage)
+
+
+@lru_cache(64)
+def _story(block: tuple[int, int], removed: tuple[int, ...]) -> tuple[list[figure.Scene], figure.Stage]:
+    kernel = LADDER["penny_xu_tile"].kernel(_TILES)
+    report = _watched(without_barriers(kernel, set(removed)) if removed else kernel, block)
+    naive = _watched(LADDER["naive_coalesced"].kernel({"BM": TILE, "BN": TILE}), block)
+    lines, first = inspect.getsourcelines(kernel.py_func)
+    races = [f for f in report.findings if f.kind == "shared_race" and tuple(f.block)[:2] == block]
+    stage = figure.Stage(
+        shapes=dict.fromkeys("ABC", (SIZE, SIZE)),
+        tile=TILE,
+        block=block,
+        lines={first + place: line for place, line in enumerate(lines)},
+        race=next(iter(races or [f for f in report.findings if f.kind == "shared_race"]), None),
+        naive_loads=_loads_of_a_thread(naive.trace),
+        tiled_loads=_loads_of_a_thread(report.trace),
+    )
+    return figure.scenes(report.trace), stage
+
+
+def _watched(kernel, block: tuple[int, int]):
+    A, B = (np.arange(SIZE * SIZE, dtype=np.float32).reshape(SIZE, SIZE) for _ in range(2))
+    C = np.zeros((SIZE, SIZE), np.float32)
+    grid = (SIZE // TILE, SIZE // TILE)
+    sizes = (SIZE, SIZE, SIZE)
+    return emulate(
+        kernel, grid, (TILE, TILE), *sizes, np.float32(1), A, B, np.float32(0), C, watch=Watch((*block, 0))
+    )
+
+
+def _loads_of_a_thread(trace) -> int:
+    mine = trace[(trace["thread"] == 0) & (trace["space"] == "global") & (trace["op"] == "load")]
+    return len(mine)

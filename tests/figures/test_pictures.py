@@ -1,0 +1,188 @@
+"""Pictures say in words what they show, are well-formed, quick to make, and follow the data they are"
+" given."""
+
+import time
+import xml.etree.ElementTree as ElementTree
+from functools import partial
+
+import pytest
+
+from gemm_course.figures import banks, charts, colours, counts, latency, memory, sectors
+from gemm_course.figures.picture import Picture
+from gemm_course.figures.requests import Request
+from gemm_course.figures.svg import SMALL, Drawing, wrap
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def request(array, op, place, leading_dimension, space="global", bits=32):
+    """Make the request of a warp whose lane i touches place(i) = (row, column)."""
+    lanes = [(lane, place(lane)) for lane in range(32)]
+    size = bits // 8
+    return Request(
+        array,
+        op,
+        space,
+        1,
+        bits,
+        tuple((lane, (r, c), (r * leading_dimension + c) * size) for lane, (r, c) in lanes),
+    )
+
+
+DOWN = request("A", "load", lambda lane: (lane, 5), 1024)
+ALONG = request("B", "load", lambda lane: (7, lane), 1024)
+SAME = request("B", "load", lambda lane: (7, 3), 1024)
+SHIFTED = request("B", "load", lambda lane: (1, lane), 333)
+
+CELLS = {
+    "one request down": partial(sectors.one_request, DOWN, 1024),
+    "one request along": partial(sectors.one_request, ALONG, 1024),
+    "one request shifted": partial(sectors.one_request, SHIFTED, 333),
+    "a k step": partial(sectors.warp_requests, [DOWN, SAME, DOWN], [1024] * 3, "33 sectors"),
+    "row major": partial(memory.row_major, (5, 13), 16, (2, 5)),
+    "last element": partial(memory.row_major, (5, 13), 13, (4, 12)),
+    "latency": partial(latency.timeline, 16, 4, 28),
+    "banks conflict": partial(
+        banks.thirty_two_banks, request("As", "load", lambda i: (i, 3), 32, "shared"), 32, "As[tx, p]"
+    ),
+    "banks row": partial(
+        banks.thirty_two_banks, request("Bs", "load", lambda i: (3, i), 32, "shared"), 1, "Bs[p, tx]"
+    ),
+    "counts": partial(
+        counts.side_by_side, [("loads", {"formula": 8, "emulator": 8, "hardware": "not recorded"})], "Counted"
+    ),
+}
+
+
+def sizes_of_letters(picture: Picture) -> list[float]:
+    return [float(text.get("font-size")) for text in ElementTree.fromstring(picture.data).iter(f"{SVG}text")]
+
+
+@pytest.mark.parametrize("name", CELLS)
+def test_cell_pictures_are_well_formed_and_say_what_they_show(name):
+    picture = CELLS[name]()
+    root = ElementTree.fromstring(picture.data)
+    title, description = root.find(f"{SVG}title").text, root.find(f"{SVG}desc").text
+    assert title and description and len(description) > 20
+    assert picture.alt.startswith(title)
+    assert root.find(f"{SVG}rect").get("fill") == colours.PAPER
+    assert min(sizes_of_letters(picture)) >= 12
+
+
+@pytest.mark.parametrize("name", CELLS)
+def test_cell_pictures_stay_on_the_page(name):
+    root = ElementTree.fromstring(CELLS[name]().data)
+    _, _, width, height = (float(v) for v in root.get("viewBox").split())
+    for rect in root.iter(f"{SVG}rect"):
+        if rect.get("x") is None:
+            continue
+        x, y, w, h = (float(rect.get(key)) for key in ("x", "y", "width", "height"))
+        assert -2 <= x and x + w <= width + 2 and -2 <= y and y + h <= height + 2
+
+
+@pytest.mark.timed
+@pytest.mark.parametrize("name", CELLS)
+def test_cell_pictures_are_made_in_10_ms(name):
+    CELLS[name]()
+    took = []
+    for _ in range(7):
+        started = time.perf_counter()
+        CELLS[name]()
+        took.append(time.perf_counter() - started)
+    assert sorted(took)[len(took) // 2] < 0.010
+
+
+def test_requests_count_sectors_and_bytes():
+    assert (len(DOWN.sectors), DOWN.moved_bytes, DOWN.useful_bytes) == (32, 1024, 128)
+    assert (len(ALONG.sectors), ALONG.percent_used) == (4, 100)
+    assert (len(SAME.sectors), SAME.useful_bytes) == (1, 4)
+    assert len(SHIFTED.sectors) == 5
+    assert len(request("A", "load", lambda lane: (0, lane), 64, bits=64).sectors) == 8
+
+
+def test_the_answer_stands_in_the_title():
+    assert "32 sectors, 1024 bytes moved, 128 used (12.5 %)" in sectors.one_request(DOWN, 1024).alt
+
+
+@pytest.mark.parametrize("case", [DOWN, ALONG, SAME, SHIFTED])
+def test_yellow_is_what_moves(case):
+    root = ElementTree.fromstring(sectors.one_request(case, 333 if case is SHIFTED else 1024).data)
+    yellow = [r for r in root.iter(f"{SVG}rect") if r.get("fill") == colours.MOVED]
+    assert len(yellow) == len(case.sectors) + 1  # and one in the legend
+
+
+def test_touched_cells_carry_the_colour_of_their_matrix():
+    root = ElementTree.fromstring(sectors.one_request(DOWN, 1024).data)
+    touched = [
+        r for r in root.iter(f"{SVG}rect") if r.get("fill") == colours.A and r.find(f"{SVG}title") is not None
+    ]
+    assert len(touched) == 32
+
+
+def test_an_address_is_computed_from_the_leading_dimension():
+    picture = memory.row_major((5, 13), 16, (2, 5))
+    assert "byte 148: sector 4, line 1" in picture.alt
+
+
+@pytest.mark.parametrize(("warps", "busy"), [(1, 8 / 64), (8, 1.0), (16, 1.0)])
+def test_the_schedule_keeps_its_books(warps, busy):
+    story = latency.schedule(warps, 4, 28)
+    for clock in range(latency.CLOCKS):
+        assert sum(row[clock] == "work" for row in story) <= 1
+    issued = sum(any(row[clock] == "work" for row in story) for clock in range(latency.CLOCKS))
+    assert issued / latency.CLOCKS == pytest.approx(busy, abs=0.02)
+
+
+def test_a_warp_waits_as_long_as_memory_takes():
+    row = latency.schedule(1, 4, 28)[0]
+    assert row[:32] == ["work"] * 4 + ["wait"] * 28
+
+
+def test_tflops_start_at_zero_and_name_what_they_show():
+    bars = [charts.Bar("v00", 0.5), charts.Bar("v01", 2.87, True)]
+    picture = charts.tflops(bars, "5.7 times", "NVIDIA H200", lines=[("cuBLAS", 51.4)])
+    assert picture.mime == "image/png"
+    for part in ("v00 0.5", "v01 2.87", "cuBLAS 51.4", "NVIDIA H200"):
+        assert part in picture.alt
+
+
+def test_a_roofline_names_its_roofs_and_points():
+    roofs = [charts.Roof("DRAM", 4.8), charts.Roof("L1", 33)]
+    points = [charts.Point("v00", 0.06, 0.5), charts.Point("yours", 8, None, True)]
+    picture = charts.roofline(roofs, 67, points, "Where it stands", "NVIDIA H200")
+    for part in (
+        "DRAM 4.8 TB/s",
+        "v00: 0.06 FLOP per byte, 0.5 TFLOPS",
+        "yours: 8 FLOP per byte, not measured",
+    ):
+        assert part in picture.alt
+
+
+def test_counts_say_whether_they_agree():
+    equal = counts.side_by_side([("loads", {"formula": 8, "emulator": 8})], "t").data
+    other = counts.side_by_side([("loads", {"formula": 8, "emulator": 9})], "t").data
+    assert "equal" in equal and "they differ" in other
+
+
+def test_html_keeps_words_and_needs_no_script():
+    html = Picture("<svg/>", 'a "quoted" <alt>').html()
+    assert 'alt="a &quot;quoted&quot; &lt;alt&gt;"' in html and "data:image/svg+xml;base64," in html
+
+
+def test_text_is_wrapped_to_the_page():
+    lines = wrap("one two three four five six seven eight nine ten", SMALL, 120)
+    assert (
+        len(lines) > 1
+        and " ".join(lines).split() == "one two three four five six seven eight nine ten".split()
+    )
+
+
+def test_a_drawing_grows_with_what_is_drawn():
+    drawing = Drawing("title")
+    drawing.rect(0, 500, 10, 10, "#000000")
+    assert float(ElementTree.fromstring(drawing.picture("d").data).get("viewBox").split()[3]) > 500
+
+
+@pytest.mark.parametrize("fill", [colours.A, colours.B, colours.C, colours.IDLE, colours.NOW, colours.MOVED])
+def test_letters_can_be_read_on_every_colour(fill):
+    assert colours.text_on(fill) in (colours.INK, colours.PAPER)

@@ -1,0 +1,250 @@
+"""Explorers: controls that depend on each other, pictures that follow, and what they say."""
+
+import numpy as np
+import pytest
+from numba import cuda, float32
+
+from gemm_course import widgets as see
+from gemm_course.figures.picture import Picture
+from gemm_course.kernels import LADDER
+from gemm_course.widgets import _banks, _charts, _explorer, _lanes, _tiles, _walk
+from gemm_course.widgets._explorer import Controls, Explorer, StepThrough
+
+
+class Seen:
+    """What was displayed, in order; stands in for IPython's display."""
+
+    def __init__(self):
+        self.shown, self.updates = [], []
+
+    def __call__(self, *things, **_):
+        self.shown.extend(things)
+        return self
+
+    def update(self, bundle, raw):
+        self.updates.append(bundle)
+
+
+@pytest.fixture
+def seen(monkeypatch):
+    screen = Seen()
+    for module in ("_explorer", "_canvas", "_names", "_quiz", "_tiles"):
+        monkeypatch.setattr(f"gemm_course.widgets.{module}.display", screen)
+    return screen
+
+
+def test_every_name_the_notebooks_use_can_be_loaded():
+    for name in see.__all__:
+        assert callable(getattr(see, name))
+    with pytest.raises(AttributeError):
+        see.nothing_of_this_name  # noqa: B018
+
+
+def test_choices_follow_the_sliders_they_depend_on():
+    changes = []
+    described = {
+        "wide": ("wide", [2, 8], 8),
+        "x": ("x", lambda chosen: range(chosen["wide"]), 6),
+    }
+    controls = Controls(described, lambda: changes.append(controls.values()))
+    controls.sliders["wide"].value = 2
+    assert changes == [{"wide": 2, "x": 1}]
+    controls.sliders["wide"].value = 8
+    assert list(controls.sliders["x"].options) == list(range(8))
+    assert controls.values() == {"wide": 8, "x": 1}
+
+
+def test_moving_a_slider_replaces_the_picture_and_its_words(seen):
+    explorer = Explorer(lambda n: Picture("<svg/>", f"n is {n}"), {"n": ("n", [1, 2], 1)})
+    explorer.show()
+    explorer.controls.sliders["n"].value = 2
+    assert [bundle["text/plain"] for bundle in seen.updates] == ["n is 2"]
+    assert 'alt="n is 2"' in seen.updates[0]["text/html"]
+
+
+def test_a_picture_is_drawn_once(seen):
+    drawn = []
+    explorer = Explorer(lambda n: drawn.append(n) or Picture("<svg/>", "x"), {"n": ("n", [1, 2], 1)})
+    explorer.show()
+    for value in (2, 1, 2):
+        explorer.controls.sliders["n"].value = value
+    assert drawn == [1, 2]
+
+
+def test_a_story_goes_on_back_and_no_further_than_its_ends(seen):
+    story = StepThrough(
+        lambda step, length: Picture("<svg/>", f"step {step}"),
+        lambda length: length,
+        {"length": ("length", [3, 2], 3)},
+    )
+    story.show()
+    for _ in range(5):
+        story.next.click()
+    assert story.step.value == 2
+    story.controls.sliders["length"].value = 2
+    assert story.step.value == 1 and seen.updates[-1]["text/plain"] == "step 1"
+    for _ in range(5):
+        story.previous.click()
+    assert story.step.value == 0
+
+
+@pytest.mark.parametrize(
+    ("stage", "block", "moved"),
+    [
+        ("naive_uncoalesced", (32, 32), "33 sectors, the store 32"),
+        ("naive_coalesced", (32, 32), "5 sectors, the store 4"),
+        ("naive_coalesced", (16, 16), "4 sectors, the store 4"),
+        ("naive_coalesced", (8, 32), "5 sectors"),
+        ("naive_coalesced", (4, 64), "9 sectors"),
+    ],
+)
+def test_lanes_of_any_block_shape(stage, block, moved):
+    assert moved in _lanes.draw(LADDER[stage], block, 0, 0).alt
+
+
+def test_padding_mends_unaligned_rows():
+    stage = LADDER["naive_coalesced"]
+    loose = _lanes.draw(stage, (32, 32), 0, 1, (333, 333)).alt
+    padded = _lanes.draw(stage, (32, 32), 0, 1, (333, 336)).alt
+    assert "6 sectors" in loose and "5 sectors" in padded
+
+
+def test_lanes_of_a_learners_own_kernel():
+    @cuda.jit
+    def mine(m, n, k, alpha, A, B, beta, C):
+        col, row = cuda.grid(2)
+        if row < m and col < n:
+            acc = float32(0)
+            for p in range(k):
+                acc += A[row, p] * B[p, col]
+            C[row, col] = alpha * acc
+
+    assert "5 sectors" in _lanes.draw(mine, (32, 8), 0, 0).alt
+
+
+@pytest.mark.parametrize(
+    ("access", "block", "wavefronts"),
+    [
+        ("As[ty, p]", (32, 32), 1),
+        ("Bs[p, tx]", (32, 32), 1),
+        ("As[tx, p]", (32, 32), 32),
+        ("As[tx, p]", (8, 8), 8),
+    ],
+)
+def test_banks_show_the_wavefronts(access, block, wavefronts):
+    assert f"{access}: {wavefronts} wavefront" in _banks.draw(access, block, 0).alt
+
+
+def test_a_word_of_padding_ends_the_conflict():
+    assert "1 wavefront;" in _banks.draw("As[tx, p]", (32, 32), 0, 1).alt
+
+
+@pytest.mark.parametrize("removed", [(0,), (1,), (0, 1)])
+def test_without_a_barrier_the_walk_names_reader_and_writer(removed):
+    alt = _walk.draw(3, (0, 0), (1, 0), removed).alt
+    assert "Race:" in alt and "reads" in alt and "writes" in alt
+
+
+def test_with_both_barriers_there_is_no_race():
+    assert "Race" not in _walk.draw(3, (0, 0), (1, 0)).alt
+
+
+@pytest.mark.parametrize("block", [(0, 0), (1, 0), (0, 1), (1, 1)])
+def test_every_thread_of_every_block_can_be_followed_to_its_end(block):
+    story, stage = _walk._story(block, ())
+    for thread in ((0, 0), (1, 0), (0, 1), (1, 1)):
+        row, column = 2 * block[1] + thread[1], 2 * block[0] + thread[0]
+        alt = _walk.draw(len(story) - 1, block, thread).alt.replace("\u00a0", " ")
+        assert f"C[{row}, {column}] = acc" in alt
+        assert "4 of 4" in alt and "8 of 8" in alt
+    assert (stage.tiled_loads, stage.naive_loads) == (4, 8)
+
+
+def test_legal_tiles_say_what_they_take_and_save():
+    alt = _tiles.draw(LADDER["block_tiled"], {"BM": 32, "BN": 32, "BK": 32}).alt
+    for part in ("can run", "1024 = 32 warps", "8192 bytes", "0.0625 (naive: 2)", "warp-wide FMA 2"):
+        assert part in alt
+
+
+def test_illegal_tiles_name_every_rule_and_the_nearest_choice():
+    stage, chosen = LADDER["block_tiled"], {"BM": 128, "BN": 64, "BK": 8}
+    alt = _tiles.draw(stage, chosen).alt
+    assert "cannot run" in alt and "nearest" in alt
+    for rule in stage.rules(chosen):
+        assert rule in alt
+
+
+def test_measured_tflops_are_those_of_the_very_tile(monkeypatch):
+    stage, chosen = LADDER["block_tiled"], {"BM": 32, "BN": 32, "BK": 32}
+    row = {"tflops": 8.7, "registers": 32}
+    monkeypatch.setattr(_tiles, "_sweep", lambda: {("block_tiled", "BM=32 BN=32 BK=32"): row})
+    monkeypatch.setattr(_tiles, "_best", lambda name: chosen)
+    assert "8.7 TFLOPS" in _tiles.draw(stage, chosen).alt
+    assert "8.7 TFLOPS measured" in _tiles.on_roofline(stage, chosen).alt
+    other = {"BM": 16, "BN": 16, "BK": 16}
+    assert "not measured" in _tiles.draw(stage, other).alt
+    assert "best measured" in _tiles.on_roofline(stage, other).alt
+
+
+def test_a_gpu_gets_a_button_that_measures(monkeypatch, seen):
+    asked = {}
+
+    def run(stage, A, B, *, tiles, backend):
+        asked.update(tiles=tiles, backend=backend, shape=A.shape)
+        return type("Result", (), {"tflops": 12.5})
+
+    monkeypatch.setattr(_tiles, "gpu_available", lambda: True)
+    monkeypatch.setattr(_tiles, "run", run)
+    monkeypatch.setattr(_tiles, "SIZE", 64)
+    see.tiles("block_tiled")
+    buttons = [thing for thing in seen.shown if getattr(thing, "description", "") == "Measure here"]
+    buttons[0].click()
+    assert asked == {"tiles": dict(LADDER["block_tiled"].tiles), "backend": "gpu", "shape": (64, 64)}
+    assert "12.5 TFLOPS on this machine" in seen.updates[-1]["text/plain"]
+
+
+@pytest.mark.parametrize("stage", ["naive_uncoalesced", "naive_coalesced"])
+def test_counts_agree_with_the_formula_and_the_hardware(stage):
+    m = n = k = 1024
+    sectors = {"naive_uncoalesced": 33, "naive_coalesced": 5}[stage] * m * n * k // 32
+    picture = see.counts(
+        stage, (m, n, k), global_load_requests=2 * m * n * k // 32, global_load_sectors=sectors
+    )
+    assert "All ways of counting agree" in picture.alt
+
+
+def test_counts_say_when_the_compiler_merged():
+    picture = see.counts("penny_xu_tile", (1024,) * 3, shared_load_requests=2 * 1024**3 // 32)
+    assert "the compiler merged accesses" in picture.alt and "41,943,040" in picture.alt
+
+
+def test_a_wrong_formula_is_told():
+    assert (
+        "Formula and emulator differ" in see.counts("naive_coalesced", (64,) * 3, global_load_requests=1).alt
+    )
+
+
+def test_tflops_name_machine_and_source():
+    assert "NVIDIA H200" in see.tflops("naive_uncoalesced", "naive_coalesced").alt
+    assert "RTX 3090" in see.tflops("naive_uncoalesced", "naive_coalesced", on="RTX 3090").alt
+    with pytest.raises(ValueError, match="nothing is recorded"):
+        see.tflops("no_such_stage")
+
+
+def test_the_roofline_of_an_ideal_product_grows_with_n():
+    assert "memory is the limit" in _charts._ideal(64).alt
+    assert "arithmetic is the limit" in _charts._ideal(1024).alt
+
+
+def test_the_roofline_has_the_intensity_of_the_sectors():
+    alt = see.roofline("naive_uncoalesced", "naive_coalesced").alt
+    per_step = 2 * 32 / (33 * 32), 2 * 32 / (5 * 32)
+    stores = np.array([32, 4]) / 1024
+    expected = [64 / (64 / i + 32 * s) for i, s in zip(per_step, stores, strict=True)]
+    for value in expected:
+        assert f"{value:.3g} FLOP per byte" in alt
+
+
+def test_sliders_know_their_names():
+    slider = _explorer._slider("block (x × y)", [1, 2], 1)
+    assert slider.description == slider.tooltip == "block (x × y)"
