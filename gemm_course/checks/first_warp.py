@@ -1,0 +1,49 @@
+"""What the lanes of a launch's first warp touch: which way they lie side by side, and how each walks along "
+"k."""
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from gemm_course.emulator import Watch
+
+WATCH = Watch(block=(0, 0, 0), warp=0)
+
+SAME, ALONG_A_ROW, DOWN_A_COLUMN, SCATTERED = "the same element", "along a row", "down a column", "scattered"
+
+
+@dataclass(frozen=True)
+class FirstWarp:
+    """The trace of an emulation with ``watch=WATCH``; arrays go by the learner's names."""
+
+    trace: pd.DataFrame
+
+    def stored(self, array: str) -> list[tuple]:
+        """The element that each lane stores last."""
+        stores = self._global(array, "store")
+        return list(stores.groupby("lane")["element"].last())
+
+    def loaded_first(self, array: str) -> list[tuple]:
+        """The elements of the warp's first load, lane by lane."""
+        loads = self._global(array, "load")
+        return list(loads[loads["step"] == loads["step"].min()]["element"])
+
+    def walk(self, array: str, lane: int = 1) -> list[tuple]:
+        """What one lane loads, in order."""
+        loads = self._global(array, "load")
+        return list(loads[loads["lane"] == lane]["element"])
+
+    def _global(self, array: str, op: str) -> pd.DataFrame:
+        trace = self.trace
+        return trace[(trace["space"] == "global") & (trace["array"] == array) & (trace["op"] == op)]
+
+
+def direction(elements: list[tuple]) -> str:
+    """How elements, one after the other, lie in their matrix."""
+    if len(elements) < 2:
+        return SCATTERED
+    (row, col), count = elements[0], len(elements)
+    for name, down, right in ((SAME, 0, 0), (ALONG_A_ROW, 0, 1), (DOWN_A_COLUMN, 1, 0)):
+        if elements == [(row + i * down, col + i * right) for i in range(count)]:
+            return name
+    return SCATTERED

@@ -1,0 +1,59 @@
+"""What can be read off a learner's source: whether there is an answer yet, and what things are called."""
+
+import ast
+import inspect
+import textwrap
+from typing import Any
+
+from gemm_course.emulator import Report
+
+from .exercise import Refused, nothing_yet
+from .learner import parameter_names
+
+
+def check_begun(kernel: Any, *reports: Report) -> None:
+    """Tell a stub, which has nothing to run, from a kernel whose guard keeps every thread out."""
+    if any(len(report.accesses) or report.barriers for report in reports):
+        return
+    arguments = parameter_names(kernel)
+    if any(_is_element_of(node, arguments) for node in ast.walk(tree_of(kernel))):
+        raise Refused(
+            "The kernel runs, but not one thread reads or writes anything. Does the guard let the wrong ones "
+            "through, or does a loop never begin?"
+        )
+    raise nothing_yet()
+
+
+def _is_element_of(node: ast.AST, arrays: tuple[str, ...]) -> bool:
+    return isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id in arrays
+
+
+def name_of_x(kernel: Any) -> str:
+    """The variable that holds a thread's index along x, as the learner called it; "" where none is found."""
+    for node in ast.walk(tree_of(kernel)):
+        if isinstance(node, ast.Assign):
+            name = _first_name(node.targets[0], node.value)
+            if name:
+                return name
+    return ""
+
+
+def tree_of(function: Any) -> ast.AST:
+    """The syntax tree of a kernel or function, as far as its source can be had."""
+    try:
+        return ast.parse(textwrap.dedent(inspect.getsource(getattr(function, "py_func", function))))
+    except (OSError, SyntaxError):
+        return ast.Module([], [])
+
+
+def _first_name(target: ast.expr, value: ast.expr) -> str:
+    """`col, row = cuda.grid(2)` or `col = ... cuda.threadIdx.x`."""
+    text = ast.unparse(value)
+    if isinstance(target, ast.Name):
+        return target.id if "blockIdx.x" in text and "threadIdx.x" in text else ""
+    if not isinstance(target, ast.Tuple) or not all(isinstance(part, ast.Name) for part in target.elts):
+        return ""
+    if text.endswith("grid(2)"):
+        return target.elts[0].id
+    parts = value.elts if isinstance(value, ast.Tuple) else ()
+    return next(filter(None, map(_first_name, target.elts, parts)), "")

@@ -1,0 +1,93 @@
+"""What a checker answers: passed or not yet, the first thing that is wrong, hints that open one by one."""
+
+import html
+import re
+from dataclasses import dataclass
+
+GREEN, AMBER = ("#D9F0E4", "#00614A"), ("#FFF1D6", "#7A4B00")  # a pale ground and its dark edge
+INK, PAPER = "#1F2328", "#FFFFFF"  # set explicitly, so that a dark theme shows them as meant
+NOT_YET = "Not yet"
+
+
+@dataclass(frozen=True, repr=False)
+class Verdict:
+    """The answer to one attempt at an exercise.
+
+    message: what was proved, or the first thing that is wrong, in words; `code` in backquotes. where: the
+    place of it (element, block, thread, line), or "". hints: two to four, from a nudge to nearly the answer.
+    """
+
+    number: str
+    name: str
+    passed: bool
+    message: str
+    hints: tuple[str, ...] = ()
+    where: str = ""
+
+    @property
+    def heading(self) -> str:
+        return f"{'Passed' if self.passed else NOT_YET} · Exercise {self.number}"
+
+    @property
+    def _words(self) -> str:
+        """The message without the "Not yet" that the heading says already."""
+        said = re.match(rf"{NOT_YET}[:.] ?", self.message)
+        if said is None:
+            return self.message
+        rest = self.message[said.end() :]
+        return rest[:1].upper() + rest[1:]
+
+    def __bool__(self) -> bool:
+        return self.passed
+
+    def __str__(self) -> str:
+        parts = [self.heading, self._words, self.where]
+        if self.hints and not self.passed:
+            parts.append(
+                f"{len(self.hints)} hints, one at a time: check.{self.name}(...).hints[0], then hints[1]"
+                if len(self.hints) > 1
+                else f"One hint: check.{self.name}(...).hints[0]"
+            )
+        return "\n".join(filter(None, parts))
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        ground, edge = GREEN if self.passed else AMBER
+        return (
+            f'<div style="border-left:6px solid {edge};background:{ground};color:{INK};padding:8px 12px;'
+            f'font-size:14px;line-height:1.45;max-width:52em">'
+            f'<div style="color:{edge};font-weight:700">{_symbol(self.passed)} {html.escape(self.heading)}'
+            "</div>"
+            f"<div>{_marked(self._words)}</div>{self._where_html()}{self._hints_html()}</div>"
+        )
+
+    def _where_html(self) -> str:
+        if not self.where:
+            return ""
+        return f'<div style="margin-top:6px;font-size:13px;color:{INK}">{_marked(self.where)}</div>'
+
+    def _hints_html(self) -> str:
+        if self.passed:
+            return ""
+        return "".join(
+            f'<details style="margin-top:6px;background:{PAPER};color:{INK};padding:4px 8px">'
+            f'<summary style="cursor:pointer;color:{INK}">Hint {number}</summary>{_marked(hint)}</details>'
+            for number, hint in enumerate(self.hints, 1)
+        )
+
+
+def _symbol(passed: bool) -> str:
+    return "✓" if passed else "○"
+
+
+def _marked(text: str) -> str:
+    """Text as HTML: `code` in backquotes, *words* between asterisks stressed, new lines kept."""
+    style = f"background:{PAPER};color:{INK};padding:0 3px;white-space:pre-wrap"
+    parts = html.escape(text).split("`")
+    for number, part in enumerate(parts):
+        if number % 2:
+            parts[number] = f'<code style="{style}">{part}</code>'
+        else:
+            parts[number] = re.sub(r"\*(\S[^*]*)\*", r"<em>\1</em>", part).replace("\n", "<br>")
+    return "".join(parts)

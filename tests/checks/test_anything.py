@@ -1,0 +1,94 @@
+"""Whatever a learner hands over, the answer is a verdict and never an exception."""
+
+import numpy as np
+import pytest
+from numba import cuda, float32
+
+from gemm_course import check
+from gemm_course.checks import Verdict
+
+
+@cuda.jit
+def touches_nothing(a):
+    pass
+
+
+@cuda.jit
+def gemm_that_stumbles(m, n, k, alpha, A, B, beta, C):
+    row, col = cuda.grid(2)
+    if row < missing:  # noqa: F821
+        C[row, col] = float32(0)
+
+
+@cuda.jit
+def gemm_without_end(m, n, k, alpha, A, B, beta, C):
+    p = 0
+    while p < k:
+        C[0, 0] = float32(0)
+
+
+class Odd:
+    def __call__(self, *args):
+        raise RuntimeError("odd")
+
+    def __repr__(self):
+        return "odd\n" * 100
+
+
+def raises(*args):
+    raise KeyError("nothing there")
+
+
+def odd_result(*args):
+    return Odd()
+
+
+def never_the_same(*args):
+    return np.random.default_rng().normal(size=4)
+
+
+ANYTHING = {
+    "none": None,
+    "dots": ...,
+    "number": 3,
+    "not a number": float("nan"),
+    "infinity": float("inf"),
+    "text": "32",
+    "list": [],
+    "tuple": (1, 2),
+    "nested": [("A", 1), 5, None],
+    "dict in a list": [{}],
+    "array": np.ones((2, 2)),
+    "class": Odd,
+    "object": Odd(),
+    "lambda": lambda *args: 1,
+    "builtin": max,
+    "raises": raises,
+    "odd result": odd_result,
+    "changing result": never_the_same,
+    "kernel": touches_nothing,
+    "configured kernel": touches_nothing[1024, 128],
+    "kernel with an unknown name": gemm_that_stumbles,
+    "kernel without end": gemm_without_end,
+}
+
+
+@pytest.mark.parametrize("what", ANYTHING)
+@pytest.mark.parametrize("exercise", check.exercises())
+def test_anything_gets_a_verdict(exercise, what):
+    checker = getattr(check, exercise)
+    keywords = {"naive_sectors": "ABC", "smallest_failing_shape": "abcd"}.get(exercise)
+    answer = ANYTHING[what]
+    verdict = checker(**dict.fromkeys(keywords, answer)) if keywords else checker(answer)
+    assert isinstance(verdict, Verdict) and not verdict.passed
+    assert verdict.message and "Traceback" not in verdict._repr_html_() + str(verdict)
+
+
+@pytest.mark.parametrize("exercise", check.exercises())
+def test_calling_a_checker_without_an_answer_is_not_yet(exercise):
+    assert getattr(check, exercise)().message.startswith("Not yet")
+
+
+def test_a_checker_called_with_other_arguments_says_how_it_is_called():
+    for verdict in (check.idle_lanes(28, 4), check.naive_sectors(32, 1, D=32), check.idle_lanes(lanes=28)):
+        assert not verdict.passed and "The call is `check." in verdict.message

@@ -1,0 +1,201 @@
+"""Notebook 03's checkers on other right answers, on half-written ones and on odd ones."""
+
+import importlib.util
+from itertools import product
+
+import numpy as np
+import pytest
+from numba import cuda, float32
+
+from gemm_course import check
+from gemm_course.checks.barrier_counts import CASES, barriers_of_a_block
+from gemm_course.checks.failing_shapes import fails, smallest_product
+
+RIGHT_SHAPES = {"a": (1, 1, 1), "b": (1, 1, 5), "c": (2, 1, 1), "d": (1, 1, 5)}
+FIRST_LOADS = [("A", 0, 1), ("B", 0, 3), ("A", 0, 3), ("B", 2, 3)]
+
+TILED = """
+from numba import cuda, float32
+
+def make_tiled(T):
+    @cuda.jit
+    def tiled(m, n, k, alpha, A, B, beta, C):
+        As = cuda.shared.array((T, T), float32)
+        Bs = cuda.shared.array((T, T), float32)
+        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+        col, row = cuda.grid(2)
+        acc = float32(0)
+        for k0 in range(0, k, T):
+            As[ty, tx] = A[row, k0 + tx] if row < m and k0 + tx < k else float32(0)
+            Bs[ty, tx] = B[k0 + ty, col] if k0 + ty < k and col < n else float32(0)
+            cuda.syncthreads()
+            for p in range(T):
+                acc += As[ty, p] * Bs[p, tx]
+            cuda.syncthreads()
+        if row < m and col < n:
+            C[row, col] = alpha * acc + beta * C[row, col] if beta != 0 else alpha * acc
+
+    return tiled
+"""
+STATEMENTS = [line.strip() for line in TILED.split("\n") if line.startswith(" " * 8) and line[-1] != ":"]
+
+
+@pytest.fixture
+def make_from(tmp_path):
+    """A function that makes the factory of a changed source, in a file as a notebook's cell has one."""
+
+    def make(source):
+        path = tmp_path / "cell.py"
+        path.write_text(source)
+        module = importlib.util.module_from_spec(spec := importlib.util.spec_from_file_location("cell", path))
+        spec.loader.exec_module(module)
+        return module.make_tiled
+
+    return make
+
+
+def mirrored_when_stored(T):
+    @cuda.jit
+    def reverse(a, out):
+        tile = cuda.shared.array((T,), dtype=float32)
+        t, i = cuda.threadIdx.x, cuda.grid(1)
+        tile[T - 1 - t] = a[i]
+        cuda.syncthreads()
+        out[i] = tile[t]
+
+    return reverse
+
+
+def padded_tiles_and_else(T):
+    @cuda.jit
+    def tiled(m, n, k, alpha, A, B, beta, C):
+        left = cuda.shared.array((T, T + 1), float32)
+        top = cuda.shared.array((T, T), float32)
+        x, y = cuda.threadIdx.x, cuda.threadIdx.y
+        i, j = cuda.blockIdx.y * T + y, cuda.blockIdx.x * T + x
+        total = float32(0)
+        for tile in range((k + T - 1) // T):
+            if i < m and tile * T + x < k:
+                left[y, x] = A[i, tile * T + x]
+            else:
+                left[y, x] = 0
+            if tile * T + y < k and j < n:
+                top[y, x] = B[tile * T + y, j]
+            else:
+                top[y, x] = 0
+            cuda.syncthreads()
+            for p in range(T):
+                total += left[y, p] * top[p, x]
+            cuda.syncthreads()
+        if i < m and j < n:
+            if beta == 0:
+                C[i, j] = alpha * total
+            else:
+                C[i, j] = alpha * total + beta * C[i, j]
+
+    return tiled
+
+
+def test_other_right_kernels_pass():
+    assert check.reverse(mirrored_when_stored).passed
+    verdict = check.tile_kernel(padded_tiles_and_else)
+    assert verdict.passed, str(verdict)
+    assert "6 barriers a block for its 3 tiles" in verdict.message
+
+
+@pytest.mark.parametrize("statement", sorted(set(STATEMENTS)))
+def test_no_line_of_the_tile_kernel_can_be_left_out(statement, make_from):
+    verdict = check.tile_kernel(make_from(TILED.replace(statement, "pass", 1)))
+    assert not verdict.passed
+    assert not verdict.message.startswith("Not yet")
+    assert verdict.where
+
+
+@pytest.mark.parametrize(
+    "right, wrong",
+    [
+        ("row < m and k0", "ty < m and k0"),
+        ("k0 + tx < k ", "tx < k "),
+        ("k0 + ty < k and", "k0 + ty <= k and"),
+        ("range(0, k, T)", "range(0, k - 1, T)"),
+        ("range(0, k, T)", "range(0, k + T, T)"),
+        ("range(T)", "range(T - 1)"),
+        ("As[ty, p] * Bs[p, tx]", "As[ty, p] * As[p, tx]"),
+        ("if row < m and col < n:", "if row < m and col <= n:"),
+        ("B[k0 + ty, col]", "B[k0 + ty, tx]"),
+    ],
+)
+def test_a_slip_in_the_tile_kernel_is_refused(right, wrong, make_from):
+    verdict = check.tile_kernel(make_from(TILED.replace(right, wrong, 1)))
+    assert not verdict.passed and not verdict.message.startswith("Not yet")
+
+
+@pytest.mark.parametrize("exercise", [check.reverse, check.tile_kernel])
+def test_factories_that_are_not_written_yet(exercise):
+    for answer in (None, ..., lambda T: None, lambda T: ...):
+        assert exercise(answer).message.startswith("Not yet")
+
+
+def test_a_factory_that_only_declares_its_tiles_is_not_written_yet():
+    def declares(T):
+        @cuda.jit
+        def tiled(m, n, k, alpha, A, B, beta, C):
+            As = cuda.shared.array((T, T), float32)  # noqa: F841
+            tx, ty = cuda.threadIdx.x, cuda.threadIdx.y  # noqa: F841
+
+        return tiled
+
+    assert check.tile_kernel(declares).message.startswith("Not yet")
+
+
+def test_a_kernel_in_place_of_its_factory_is_named():
+    verdict = check.tile_kernel(padded_tiles_and_else(4))
+    assert not verdict.passed and "takes T and returns" in verdict.message
+
+
+def test_a_loop_without_end_is_stopped(make_from):
+    endless = TILED.replace("for p in range(T):", "while acc == acc:")
+    verdict = check.tile_kernel(
+        make_from(endless.replace("Bs[p, tx]", "Bs[ty, tx]").replace("[ty, p]", "[ty, tx]"))
+    )
+    assert not verdict.passed and "come to an end" in verdict.message
+
+
+def test_the_loads_may_be_written_in_other_ways():
+    assert check.first_loads(
+        tuple([name.lower(), np.int64(row), col] for name, row, col in FIRST_LOADS)
+    ).passed
+    assert check.first_loads([]).message.startswith("Not yet")
+    assert not check.first_loads([*FIRST_LOADS, ("A", 0, 0)]).passed
+
+
+@pytest.mark.parametrize("n, T", CASES)
+def test_the_emulator_counts_the_barriers_of_the_formula(n, T):
+    assert barriers_of_a_block(n, T) == (n // T * (T + 1), 2 * (n // T))
+
+
+def test_barriers_may_be_floats_of_the_same_value():
+    assert check.barriers(lambda n, T: (n / T * (T + 1), 2 * n / T)).passed
+    assert check.barriers(lambda n, T: (None, None)).message.startswith("Not yet")
+
+
+@pytest.mark.parametrize("letter", RIGHT_SHAPES)
+def test_no_shape_smaller_than_the_answer_shows_a_fault(letter):
+    least = int(np.prod(RIGHT_SHAPES[letter]))
+    assert smallest_product(letter) == least
+    assert fails(letter, *RIGHT_SHAPES[letter])
+    smaller = (shape for shape in product(range(1, least), repeat=3) if np.prod(shape) < least)
+    assert not any(fails(letter, *shape) for shape in smaller)
+
+
+def test_every_smallest_shape_passes_and_missing_ones_are_asked_for():
+    assert check.smallest_failing_shape(**RIGHT_SHAPES).passed
+    assert check.smallest_failing_shape(**RIGHT_SHAPES | {"c": [1, 2, 1]}).passed
+    verdict = check.smallest_failing_shape(**RIGHT_SHAPES | {"d": None})
+    assert verdict.message.startswith("Not yet") and "suspect d" in verdict.message
+
+
+@pytest.mark.parametrize("shape", [(10**4, 10**4, 10**4), (1.0, 1, 1), (1, 1), "(1, 1, 1)", (True, 1, 1)])
+def test_impossible_shapes_are_refused_in_words(shape):
+    verdict = check.smallest_failing_shape(**RIGHT_SHAPES | {"a": shape})
+    assert not verdict.passed and not verdict.message.startswith("Not yet")

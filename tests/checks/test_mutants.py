@@ -1,0 +1,76 @@
+"""The solutions with one small slip each, made by machine: no checker lets one of them pass."""
+
+import ast
+import copy
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.checks.cells import checked_cells, verdict_of
+
+SOLUTIONS = {
+    name: source for name, source in checked_cells("solution").items() if "def " in source
+}  # the others are numbers
+
+COMPARED = {ast.Lt: (ast.LtE, ast.Gt), ast.Eq: (ast.NotEq,), ast.NotEq: (ast.Eq,)}
+COMPUTED = {
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.Add,
+    ast.FloorDiv: ast.Mod,
+    ast.Mod: ast.FloorDiv,
+}
+
+# Slips that change nothing: what stands beside a zero in a product does not matter.
+HARMLESS = {
+    "tile_kernel": {
+        "As[ty, tx] = A[row, k0 + tx] if row < m and k0 + tx < k else float32(1)",
+        "As[ty, tx] = A[row, k0 + tx] if row < m and k0 + tx < k else float32(-1)",
+        "Bs[ty, tx] = B[k0 + ty, col] if k0 + ty < k and col < n else float32(1)",
+        "Bs[ty, tx] = B[k0 + ty, col] if k0 + ty < k and col < n else float32(-1)",
+    }
+}
+
+
+def _slips(node: ast.AST) -> Iterator[Callable[[ast.AST], object]]:
+    """What can be changed in a node, as functions that change it in place."""
+    match node:
+        case ast.Compare(ops=[operator]):
+            for other in COMPARED.get(type(operator), ()):
+                yield lambda n, other=other: n.ops.__setitem__(0, other())
+        case ast.BinOp(op=operator) | ast.AugAssign(op=operator) if type(operator) in COMPUTED:
+            yield lambda n: setattr(n, "op", COMPUTED[type(n.op)]())
+        case ast.BoolOp():
+            yield lambda n: setattr(n, "op", ast.Or())
+            for position in range(len(node.values)):
+                yield lambda n, position=position: n.values.pop(position)
+        case ast.Subscript(slice=ast.Tuple()):
+            yield lambda n: n.slice.elts.reverse()
+        case ast.Constant(value=int()):
+            yield lambda n: setattr(n, "value", n.value + 1)
+            yield lambda n: setattr(n, "value", n.value - 1)
+        case ast.FunctionDef() | ast.For() | ast.If() | ast.While():
+            for position in range(len(node.body)):
+                yield lambda n, position=position: n.body.__setitem__(position, ast.Pass())
+
+
+def _mutants(source: str) -> Iterator[str]:
+    tree = ast.parse(source)
+    places = [at for at, node in enumerate(ast.walk(tree)) for _ in _slips(node)]
+    for at in dict.fromkeys(places):
+        for slip in _slips(list(ast.walk(tree))[at]):
+            changed = copy.deepcopy(tree)
+            slip(list(ast.walk(changed))[at])
+            yield ast.unparse(ast.fix_missing_locations(changed))
+
+
+@pytest.mark.parametrize("name", SOLUTIONS)
+def test_no_slip_passes(name, tmp_path):
+    mutants, passed = list(_mutants(SOLUTIONS[name])), []
+    assert len(mutants) >= 5
+    for number, mutant in enumerate(mutants):
+        if any(line in mutant for line in HARMLESS.get(name, ())):
+            continue
+        if verdict_of(mutant, tmp_path / f"mutant_{number}.py").passed:
+            passed.append(mutant)
+    assert not passed, "\n\n".join(passed)

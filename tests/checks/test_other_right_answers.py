@@ -1,0 +1,180 @@
+"""A checker holds to what is asked, not to how the course writes it: other right answers pass as well."""
+
+import math
+
+import numpy as np
+import pytest
+from numba import cuda, float32, int32
+
+from gemm_course import check
+
+
+def where_by_divmod(block, thread, block_dim):
+    linear = thread[0] + thread[1] * block_dim[0]
+    column, row = (b * d + t for b, t, d in zip(block, thread, block_dim))
+    return [row, column, *divmod(linear, 32)]
+
+
+def where_as_an_array(block, thread, block_dim):
+    block, thread, dim = map(np.array, (block, thread, block_dim))
+    place, linear = block * dim + thread, thread @ [1, dim[0]]
+    return np.array([place[1], place[0], linear // 32, linear % 32])
+
+
+def blocks_by_ceil(n, threads):
+    return math.ceil(n / threads)
+
+
+def blocks_as_numpy_integer(n, threads):
+    return np.int64(-(-n // threads))
+
+
+def sector_by_addresses(i, j, A):
+    first = A.__array_interface__["data"][0]
+    address = A[i:, j:].__array_interface__["data"][0] - first
+    return np.int64(address // 32), np.int64(address // 128)
+
+
+def loads_as_a_sum(m, n, k):
+    of_a, of_b = m * n * k, n * m * k
+    return of_a + of_b
+
+
+@cuda.jit
+def add_with_other_names(x, y, z):
+    index = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
+    if index >= len(z):
+        return
+    z[index] = y[index] + x[index]
+
+
+@cuda.jit
+def add_with_a_stride(a, b, out):
+    for i in range(cuda.grid(1), out.size, cuda.gridsize(1)):
+        out[i] = a[i] + b[i]
+
+
+@cuda.jit
+def add_in_two_dimensions_unneeded(a, b, out):
+    i, _ = cuda.grid(2)
+    if i < a.shape[0]:
+        out[i] = a[i] + b[i]
+
+
+@cuda.jit
+def broadcast_with_early_returns(column, row, out):
+    j = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
+    i = cuda.blockIdx.y * cuda.blockDim.y + cuda.threadIdx.y
+    if i >= column.size:
+        return
+    if j >= row.size:
+        return
+    out[i, j] = column[i] + row[j]
+
+
+@cuda.jit
+def broadcast_over_strides(column, row, out):
+    x, y = cuda.grid(2)
+    for i in range(y, out.shape[0], cuda.gridsize(2)[1]):
+        for j in range(x, out.shape[1], cuda.gridsize(2)[0]):
+            out[i, j] = column[i] + row[j]
+
+
+@cuda.jit
+def gemm_with_other_names(rows, columns, depth, a, X, Y, b, Z):
+    i = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
+    j = cuda.blockIdx.y * cuda.blockDim.y + cuda.threadIdx.y
+    if i >= rows or j >= columns:
+        return
+    total = float32(0)
+    step = 0
+    while step < depth:
+        total += X[i, step] * Y[step, j]
+        step += 1
+    if b != 0:
+        Z[i, j] = a * total + b * Z[i, j]
+    else:
+        Z[i, j] = a * total
+
+
+@cuda.jit(device=True)
+def product(row, col, k, A, B):
+    acc = float32(0)
+    for p in range(k):
+        acc = acc + A[row, p] * B[p, col]
+    return acc
+
+
+@cuda.jit
+def gemm_with_a_device_function(m, n, k, alpha, A, B, beta, C):
+    row, col = cuda.grid(2)
+    if row < m and col < n:
+        result = alpha * product(row, col, k, A, B)
+        if beta:
+            result += beta * C[row, col]
+        C[row, col] = result
+
+
+@cuda.jit
+def gemm_backwards_with_alpha_in_the_loop(m, n, k, alpha, A, B, beta, C):
+    row, col = cuda.grid(2)
+    if row < m:
+        if col < n:
+            acc = beta * C[row, col] if beta != 0 else float32(0)
+            for p in range(k - 1, -1, -1):
+                acc += alpha * A[row, p] * B[p, col]
+            C[row, col] = acc
+
+
+@cuda.jit
+def gemm_with_typed_indices(m, n, k, alpha, A, B, beta, C):
+    row, col = cuda.grid(2)
+    row, col = int32(row), int32(col)
+    if col < n and row < m:
+        acc = np.float32(0.0)
+        for p in range(int32(k)):
+            acc = cuda.fma(A[row, p], B[p, col], acc)
+        acc *= alpha
+        if beta != 0:
+            acc += beta * C[row, col]
+        C[row, col] = acc
+
+
+GEMMS = (
+    gemm_with_other_names,
+    gemm_with_a_device_function,
+    gemm_backwards_with_alpha_in_the_loop,
+    gemm_with_typed_indices,
+)
+RIGHT = {
+    "where": (where_by_divmod, where_as_an_array),
+    "blocks_for": (blocks_by_ceil, blocks_as_numpy_integer),
+    "idle_lanes": (28, 28.0, np.int64(28)),
+    "sector_and_line": (sector_by_addresses,),
+    "vector_add": (add_with_other_names, add_with_a_stride, add_in_two_dimensions_unneeded),
+    "broadcast_add": (broadcast_with_early_returns, broadcast_over_strides),
+    "naive": GEMMS,
+    "naive_loads": (loads_as_a_sum,),
+    "no_float64": GEMMS,
+}
+CASES = [(exercise, answer) for exercise, answers in RIGHT.items() for answer in answers]
+
+
+@pytest.mark.parametrize("exercise, answer", CASES)
+def test_another_right_answer_passes(exercise, answer):
+    verdict = getattr(check, exercise)(answer)
+    assert verdict.passed, str(verdict)
+
+
+def test_a_float64_sum_is_no_matter_where_it_is_not_the_lesson():
+    @cuda.jit
+    def wide(m, n, k, alpha, A, B, beta, C):
+        row, col = cuda.grid(2)
+        if row < m and col < n:
+            acc = 0.0
+            for p in range(k):
+                acc += A[row, p] * B[p, col]
+            C[row, col] = alpha * acc + beta * C[row, col] if beta != 0 else alpha * acc
+
+    assert check.naive(wide).passed
+    assert not check.no_float64(wide).passed

@@ -1,0 +1,28 @@
+"""What the notebooks ship: each stub is answered with "Not yet", each solution passes."""
+
+import pytest
+
+from gemm_course import check
+from tests.checks.cells import checked_cells, verdict_of
+
+STUBS, SOLUTIONS = checked_cells("stub"), checked_cells("solution")
+
+
+def test_every_exercise_is_in_a_notebook():
+    assert set(check.exercises()) == set(STUBS) == set(SOLUTIONS)
+
+
+@pytest.mark.parametrize("name", STUBS)
+def test_the_stub_is_answered_with_not_yet(name, tmp_path):
+    verdict = verdict_of(STUBS[name], tmp_path / "cell.py")
+    assert not verdict.passed
+    assert verdict.message.startswith("Not yet")
+    assert len(verdict.message) > 40, "it should say where to start"
+    assert "Not yet" in str(verdict) and "Not yet" in verdict._repr_html_()
+
+
+@pytest.mark.parametrize("name", SOLUTIONS)
+def test_the_solution_passes(name, tmp_path):
+    verdict = verdict_of(SOLUTIONS[name], tmp_path / "cell.py")
+    assert verdict.passed, str(verdict)
+    assert "Passed" in str(verdict) and "Passed" in verdict._repr_html_()
