@@ -1,0 +1,394 @@
+# %% [markdown]
+# # 03 · Shared-memory tiles
+#
+# In v01 the 32 threads of a warp read 32 neighbours of B, and the next warp reads the very same 32 again.
+# Threads of a block could fetch each element **once** and share it. This is the idea that everything after
+# it is built on.
+#
+# **After this notebook you can**
+# - walk through a tiled kernel, step by step, as any of its threads;
+# - place the two barriers, and say what breaks without each;
+# - write the kernel for any tile, count what it saves, and find bank conflicts.
+#
+# *Time: about 45 minutes to read, 60 for the exercises. Comes from document 002 (after Penny Xu) and
+# document 004, kernel v02.*
+
+# %%
+import numpy as np
+from numba import cuda, float32
+
+from gemm_course import check, run
+from gemm_course import widgets as see
+
+# %% [markdown]
+# ## What limits it now?
+#
+# Requests to L1: two loads for every multiply-add. Of 16 elements of A and 16 of B in a 4 × 4 problem, v01
+# reads $2 \cdot 4^3 = 128$: each element four times over.
+#
+# ## A memory that the block shares
+#
+# A GPU is made of multiprocessors (**SM**s; an H200 has 132). Each has up to 228 KB of **shared memory**
+# right beside its arithmetic. A block lives on one SM, and its threads can all read and write the same
+# shared arrays. Shared memory is as short-lived as the block: nobody clears it before, and nothing is left
+# of it afterwards.
+#
+# The plan, for every block:
+#
+# 1. cut the block's strip of A and its strip of B into **tiles**;
+# 2. fetch one tile of each into shared memory, every thread one element of either;
+# 3. wait until all are done (a **barrier**);
+# 4. let every thread add up what it can from these two tiles;
+# 5. wait again, and take the next tiles.
+#
+# ## The walk
+#
+# Document 002 shows it on 4 × 4 matrices with tiles of 2 × 2. There are 16 elements of C, 16 threads, 4
+# blocks of 2 × 2 threads. Below is the whole run of one block, taken from the emulator's trace. Click once
+# into the slider *Step* and use the arrow keys. Change who you are in the middle of it.
+
+# %%
+see.walk()
+
+# %% [markdown]
+# Look at the two counters at the bottom: **4 global loads a thread, instead of 8**. Each element that a
+# block fetches is used by two threads. With tiles of T × T it is used by T threads, and the loads shrink to
+# $2mnk / T$.
+#
+# ### Take a barrier away
+#
+# Now set *barriers* to "first removed". The emulator names a reader and a writer: a thread reads `As`
+# before the one who fetches that element has stored it. Then try "second removed".
+
+# %%
+see.predict("03.second")
+
+# %% [markdown]
+# A barrier, `cuda.syncthreads()`, is for the threads of one block. It has two jobs here:
+#
+# - the **first** says "the tiles are complete";
+# - the **second** says "nobody needs the tiles any more".
+#
+# And it must be reached by *all* threads of the block. So guard the loads and the store, never the barrier.
+# That is why the kernel below puts a zero into the tile where the matrix has ended: the thread outside goes
+# on, and its zeros do no harm.
+
+# %%
+see.source("penny_xu_tile")
+
+# %% [markdown]
+# Three things to notice:
+#
+# - **T is a closure constant.** How much shared memory a block needs is fixed when the kernel is compiled,
+#   so the shape cannot be an argument. A function that takes T and returns the kernel is the way out.
+# - `As[ty, tx] = A[row, k0 + tx]`: neighbours in x read neighbours of A. The tile loads are coalesced.
+# - Document 002 waits for the second time *inside* the inner loop, T times a tile. Once after it is enough.
+#   You will count that.
+#
+# ## Thirty-two banks
+#
+# Shared memory is cut into 32 **banks**, word by word: word 0 in bank 0, word 1 in bank 1, ..., word 32 in
+# bank 0 again. Each bank hands out one word a clock. If the lanes of a warp want 32 words in 32 banks, or
+# all the same word, that is one **wavefront**. If they want two different words of one bank, it takes two:
+# a **bank conflict**.
+
+# %%
+see.banks()
+
+# %% [markdown]
+# `As[ty, p]` is a broadcast in a 32 × 32 block, `Bs[p, tx]` a row: one wavefront each. `As[tx, p]` would
+# walk down a column of the tile, and all 32 words lie in one bank: 32 wavefronts. One wrong index, and
+# shared memory is 32 times slower, with the right result.
+#
+# ## Any shape of tile: v02
+#
+# Tiles need not be square. A block of BM × BN threads takes a BM × BK tile of A and a BK × BN tile of B.
+# Then a thread's share of the fetching is no longer "the element at my place", so threads are numbered
+# through and each takes its portion:
+
+# %%
+see.source("block_tiled")
+
+# %%
+rng = np.random.default_rng(0)
+A, B = rng.standard_normal((70, 50), np.float32), rng.standard_normal((50, 60), np.float32)
+np.abs(run("block_tiled", A, B).C - A @ B).max()
+
+# %% [markdown]
+# ## Count it three ways
+#
+# The square tile kernel with tiles of 32 × 32. How many requests do all warps make for loads from global
+# memory, and how many for loads from shared memory? Write the formulas:
+
+
+# %% tags=["stub"] id="formula"
+def global_requests(m, n, k):
+    return None
+
+
+def shared_requests(m, n, k):
+    return None
+
+
+# %% tags=["solution"] id="formula-solution"
+def global_requests(m, n, k):
+    return 2 * m * n * k // 32 // 32
+
+
+def shared_requests(m, n, k):
+    return 2 * m * n * k // 32
+
+
+# %%
+size = (1024, 1024, 1024)
+see.counts("penny_xu_tile", size, global_load_requests=global_requests, shared_load_requests=shared_requests)
+
+# %%
+see.counts("penny_xu_tile", size, shared_load_wavefronts=shared_requests)
+
+# %% [markdown]
+# Here, for the first time, the hardware counts something else, and both are right. Take the difference
+# apart:
+#
+# - The source reads `As[ty, p]` and `Bs[p, tx]` for every multiply-add: $mnk/32$ requests each, 33.6
+#   million.
+# - The loop is unrolled. The compiler sees that `As[ty, p]` to `As[ty, p + 3]` lie side by side, and makes
+#   **one 128-bit load** of the four: 8.4 million requests are left for A. B's neighbours lie in other rows,
+#   so nothing is merged there: 33.6 million. Together 41.9 million, which is what the counter says.
+# - A 128-bit broadcast takes two wavefronts, not one: $2 \cdot 8.4 + 33.6 = 50.3$ million.
+#
+# The emulator counts **the source you wrote**, the counter **the program that came out**. Whenever they
+# differ, the compiler did something, and it is worth knowing what.
+#
+# ## What is the ceiling?
+
+# %%
+see.predict("03.ceiling")
+
+# %%
+see.tflops("naive_uncoalesced", "naive_coalesced", "block_tiled")
+
+# %%
+see.roofline("naive_uncoalesced", "naive_coalesced", "block_tiled", shared="block_tiled")
+
+# %% [markdown]
+# The two orange lines are shared memory's ceilings: 8.4 TFLOPS for two wavefronts a multiply-add, as the
+# source has it, and 11.2 for the one and a half that the compiler left. The kernel stands between them.
+#
+# The answer to *what limits it now?*: **shared memory.** We traded two global loads per multiply-add for
+# two shared reads. These are faster, but an SM could do four warp-wide multiply-adds in the time of one
+# such read.
+#
+# ## Tune it
+#
+# Move the tile sizes. Is the choice legal, and if not, why? How much shared memory does it take, how many
+# blocks fit on an SM, how many accesses are left?
+
+# %%
+see.tiles("block_tiled")
+
+# %% [markdown]
+# ---
+# ## Exercises
+#
+# ### Exercise 03.1 · Four loads
+# *core · easy · 6 minutes*
+#
+# Document 002's example again: 4 × 4 matrices, tiles of 2 × 2. Thread (x = 1, y = 0) of block (x = 1, y =
+# 0) loads four elements from global memory. Which, in which order? Think first, and use the walk to check
+# yourself. Write `("A", row, column)` or `("B", row, column)` four times.
+
+# %% tags=["stub"] id="ex-03-1"
+loads = []
+
+check.first_loads(loads)
+
+# %% tags=["solution"] id="ex-03-1-solution"
+loads = [("A", 0, 1), ("B", 0, 3), ("A", 0, 3), ("B", 2, 3)]
+
+check.first_loads(loads)
+
+# %% [markdown] tags=["stub"]
+# *[Solution](solutions/03_shared_memory_tiles.ipynb#Exercise-03.1-·-Four-loads)*
+
+# %% [markdown]
+# ### Exercise 03.2 · Backwards through shared memory
+# *core · medium · 10 minutes*
+#
+# A small kernel to begin with. Every block takes its T elements of `a` and writes them to `out` in reverse
+# order: `out[b*T + i] = a[b*T + T-1 - i]` for block `b`. Do it through shared memory: store, wait, read. It
+# is launched with T threads a block; the length of `a` is a multiple of T.
+#
+# This attempt is refused by Numba, because the shape of a shared array has to be known before anything
+# runs:
+#
+# ```python
+# @cuda.jit
+# def reverse(a, out, T):
+#     tile = cuda.shared.array(T, float32)   # T is an argument: refused
+# ```
+#
+# Write it as a factory: a function that takes T and returns the kernel `(a, out)`.
+
+
+# %% tags=["stub"] id="ex-03-2"
+def make_reverse(T):
+    @cuda.jit
+    def reverse(a, out):
+        pass  # your code
+
+    return reverse
+
+
+check.reverse(make_reverse)
+
+
+# %% tags=["solution"] id="ex-03-2-solution"
+def make_reverse(T):
+    @cuda.jit
+    def reverse(a, out):
+        tile = cuda.shared.array(T, float32)
+        t, first = cuda.threadIdx.x, cuda.blockIdx.x * T
+        tile[t] = a[first + t]
+        cuda.syncthreads()
+        out[first + t] = tile[T - 1 - t]
+
+    return reverse
+
+
+check.reverse(make_reverse)
+
+# %% [markdown] tags=["stub"]
+# *[Solution](solutions/03_shared_memory_tiles.ipynb#Exercise-03.2-·-Backwards-through-shared-memory)*
+
+# %% [markdown]
+# ### Exercise 03.3 · The tile kernel
+# *core · hard · the heart of this notebook · 20 minutes*
+#
+# Write `make_tiled(T)`, which returns the kernel `(m, n, k, alpha, A, B, beta, C)`. Blocks of T × T
+# threads, x along the columns: `ceil(n / T)` × `ceil(m / T)` blocks. Any m, n, k; any T from 2 to 32.
+#
+# The checker looks at more than numbers: $2mnk/T$ loads from A and B, two barriers a tile, no race, no bank
+# conflict.
+
+
+# %% tags=["stub"] id="ex-03-3"
+def make_tiled(T):
+    @cuda.jit
+    def tiled(m, n, k, alpha, A, B, beta, C):
+        pass  # your code
+
+    return tiled
+
+
+check.tile_kernel(make_tiled)
+
+
+# %% tags=["solution"] id="ex-03-3-solution"
+def make_tiled(T):
+    @cuda.jit
+    def tiled(m, n, k, alpha, A, B, beta, C):
+        As = cuda.shared.array((T, T), float32)
+        Bs = cuda.shared.array((T, T), float32)
+        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+        col, row = cuda.grid(2)
+        acc = float32(0)
+        for k0 in range(0, k, T):
+            As[ty, tx] = A[row, k0 + tx] if row < m and k0 + tx < k else float32(0)
+            Bs[ty, tx] = B[k0 + ty, col] if k0 + ty < k and col < n else float32(0)
+            cuda.syncthreads()
+            for p in range(T):
+                acc += As[ty, p] * Bs[p, tx]
+            cuda.syncthreads()
+        if row < m and col < n:
+            C[row, col] = alpha * acc + beta * C[row, col] if beta != 0 else alpha * acc
+
+    return tiled
+
+
+check.tile_kernel(make_tiled)
+
+# %% [markdown] tags=["stub"]
+# *[Solution](solutions/03_shared_memory_tiles.ipynb#Exercise-03.3-·-The-tile-kernel)*
+
+# %% [markdown]
+# ### Exercise 03.4 · Too many barriers
+# *core · easy · 6 minutes*
+#
+# Here is document 002's kernel, written for any T:
+
+# %%
+from gemm_course.checks.suspects import SUSPECTS, document_002
+
+see.source(document_002(2))
+
+# %% [markdown]
+# n × n matrices, n a multiple of T. How many barriers does **one block** execute in this kernel, and how
+# many are enough? Return both.
+
+
+# %% tags=["stub"] id="ex-03-4"
+def barriers(n, T):
+    return None  # (document, enough)
+
+
+check.barriers(barriers)
+
+
+# %% tags=["solution"] id="ex-03-4-solution"
+def barriers(n, T):
+    return (n // T) * (T + 1), 2 * (n // T)
+
+
+check.barriers(barriers)
+
+# %% [markdown] tags=["stub"]
+# *[Solution](solutions/03_shared_memory_tiles.ipynb#Exercise-03.4-·-Too-many-barriers)*
+
+# %% [markdown]
+# ### Exercise 03.5 · Four suspects
+# *stretch · hard · 15 minutes*
+#
+# Each of these kernels gives the right result for many sizes, and each has one fault. Find, for every one
+# of them, a shape `(m, n, k)` that shows it, with $m \cdot n \cdot k$ as small as possible. T is 4. A test
+# that only tries multiples of the tile, or only square matrices, finds none of them.
+
+# %%
+see.source(SUSPECTS["a"](4))
+
+# %%
+see.change(SUSPECTS["a"](4), SUSPECTS["b"](4))
+
+# %%
+see.change(SUSPECTS["b"](4), SUSPECTS["c"](4))
+
+# %%
+see.change(SUSPECTS["c"](4), SUSPECTS["d"](4))
+
+# %% tags=["stub"] id="ex-03-5"
+check.smallest_failing_shape(a=None, b=None, c=None, d=None)
+
+# %% tags=["solution"] id="ex-03-5-solution"
+check.smallest_failing_shape(a=(1, 1, 1), b=(1, 1, 5), c=(2, 1, 1), d=(1, 1, 5))
+
+# %% [markdown] tags=["stub"]
+# *[Solution](solutions/03_shared_memory_tiles.ipynb#Exercise-03.5-·-Four-suspects)*
+
+# %% [markdown]
+# ---
+# ## Quiz
+
+# %%
+see.quiz("03")
+
+# %% [markdown]
+# ## Recap
+#
+# - A block fetches a tile of A and of B **once** and uses every element T times: $2mnk/T$ global loads.
+# - Two barriers a tile: *complete*, and *no longer needed*. A missing one is a race, whatever the numbers
+#   say.
+# - 32 banks: a row or one word is one wavefront, a column of a 32-wide tile is 32.
+# - Now every multiply-add costs two shared reads, and they set a ceiling of about 8.4 TFLOPS.
+#
+# **Next:** each thread computes *several* elements of C, and what it reads from shared memory is used
+# several times.

@@ -1,0 +1,33 @@
+"""What the browser tests type into a cell of each notebook: a wrong solution and a right one."""
+
+_COALESCED = """@cuda.jit
+def coalesced(m, n, k, alpha, A, B, beta, C):
+    {order} = cuda.grid(2)
+    if row < m and col < n:
+        acc = float32(0)
+        for p in range(k):
+            acc += A[row, p] * B[p, col]
+        C[row, col] = alpha * acc if beta == 0 else alpha * acc + beta * C[row, col]
+
+
+check.coalesced(coalesced)"""
+
+_ADD = """@cuda.jit
+def vector_add(a, b, out):
+    i = cuda.grid(1)
+    {guard}
+        out[i] = a[i] + b[i]
+
+
+check.vector_add(vector_add)"""
+
+TYPED = {
+    "00_welcome": ("ex-00-5", _ADD.format(guard="if i <= out.size:"), _ADD.format(guard="if i < out.size:")),
+    "01_naive": ("ex-01-3", "check.naive_sectors(A=32, B=32, C=32)", "check.naive_sectors(A=32, B=1, C=32)"),
+    "02_coalesced": ("ex-02-1", _COALESCED.format(order="row, col"), _COALESCED.format(order="col, row")),
+    "03_shared_memory_tiles": (
+        "ex-03-4",
+        "check.barriers(lambda n, T: ((n // T) * (T + 2), 2 * n // T))",
+        "check.barriers(lambda n, T: ((n // T) * (T + 1), 2 * n // T))",
+    ),
+}

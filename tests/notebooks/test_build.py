@@ -1,0 +1,102 @@
+"""The built notebooks are what their sources say, and the builder does what it promises."""
+
+import importlib.util
+import io
+import subprocess
+import tarfile
+from pathlib import Path
+
+import nbformat
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def _builder(path: Path):
+    spec = importlib.util.spec_from_file_location("build_notebooks", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+builder = _builder(ROOT / "tools" / "build_notebooks.py")
+
+SOURCE = """# %% [markdown]
+# # A title
+
+# %%
+x = 1
+
+# %% tags=["stub"] id="ex-1"
+y = None
+
+# %% tags=["solution"] id="ex-1-solution"
+y = 2
+
+# %%
+x = 1
+"""
+
+
+@pytest.fixture(scope="module")
+def committed(tmp_path_factory):
+    """The notebooks as they were committed: a learner's edits in the working tree do not matter."""
+    if subprocess.run(["git", "-C", ROOT, "rev-parse", "HEAD"], capture_output=True).returncode:
+        pytest.skip("this is no git checkout, so there are no committed notebooks to compare with")
+    folder = tmp_path_factory.mktemp("committed")
+    archive = subprocess.run(
+        ["git", "-C", ROOT, "archive", "HEAD", "notebooks", "tools"], capture_output=True, check=True
+    )
+    with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as tar:
+        tar.extractall(folder, filter="data")
+    return folder
+
+
+def test_a_rebuild_gives_the_committed_notebooks(committed, tmp_path):
+    then = _builder(committed / "tools" / "build_notebooks.py")
+    assert then.names(), "no sources found"
+    for name in then.names():
+        rebuilt = then.build(name, tmp_path, execute=False)
+        for path, kind in zip(rebuilt, then.KINDS, strict=True):
+            kept = nbformat.read(then.target(name, kind), 4)
+            assert then.shape_of(nbformat.read(path, 4)) == then.shape_of(kept), (
+                f"{name} ({kind}): build again"
+            )
+
+
+def test_no_notebook_is_left_without_a_source(committed):
+    folder = committed / "notebooks"
+    sources = {path.stem for path in (folder / "source").glob("*.py")}
+    assert {path.stem for path in folder.glob("*.ipynb")} == sources
+    assert {path.stem for path in (folder / "solutions").glob("*.ipynb")} == sources
+
+
+def test_stubs_go_to_learners_and_solutions_to_solutions():
+    learner, solutions = (builder.assemble(SOURCE, kind) for kind in ("learner", "solutions"))
+    assert [cell.id for cell in learner.cells if cell.id.startswith("ex")] == ["ex-1"]
+    assert [cell.id for cell in solutions.cells if cell.id.startswith("ex")] == ["ex-1-solution"]
+
+
+def test_ids_stay_when_other_cells_come_and_go():
+    before = builder.assemble(SOURCE, "learner")
+    after = builder.assemble(SOURCE.replace("# %% tags", "# %%\nz = 3\n\n# %% tags", 1), "learner")
+    assert {cell.id for cell in before.cells} < {cell.id for cell in after.cells}
+
+
+def test_equal_cells_have_different_ids():
+    cells = builder.assemble(SOURCE, "learner").cells
+    assert len({cell.id for cell in cells}) == len(cells)
+
+
+def test_a_failing_cell_fails_the_build(tmp_path):
+    from nbclient.exceptions import CellExecutionError
+
+    with pytest.raises(CellExecutionError):
+        builder.run(builder.assemble("# %%\n1 / 0\n", "learner"), tmp_path)
+
+
+def test_outputs_that_need_a_kernel_are_left_out(tmp_path):
+    source = "# %%\nimport ipywidgets\ndisplay(ipywidgets.IntSlider())\nprint('stays')\n"
+    notebook = builder.assemble(source, "learner")
+    builder.run(notebook, tmp_path)
+    assert [output.output_type for output in notebook.cells[0].outputs] == ["stream"]

@@ -1,0 +1,154 @@
+"""Build the learner's and the solution notebooks from notebooks/source/*.py (for developers).
+
+    python tools/build_notebooks.py            build all, running each once on this machine without a GPU
+    python tools/build_notebooks.py 02 03      build those whose name starts so
+    python tools/build_notebooks.py --check    say whether the built notebooks fit their sources
+
+A source is a py:percent script. A cell tagged ``solution`` goes to the solution notebook only, one tagged
+``stub`` to the learner's only, every other to both. A cell's id is the one given in its header (``# %%
+id="ex-where"``), else it is made from what the cell says, so that it stays while other cells come and go.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import sys
+from collections import Counter
+from pathlib import Path
+
+import jupytext
+import nbformat
+
+NOTEBOOKS = Path(__file__).resolve().parent.parent / "notebooks"
+KINDS = {
+    "learner": ("", "solution"),
+    "solutions": ("solutions", "stub"),
+}  # folder below the target, tag left out
+NEEDS_A_KERNEL = ("application/vnd.jupyter.widget-view+json", "application/javascript")
+
+
+def names(folder: Path = NOTEBOOKS) -> list[str]:
+    """Return the names of all notebooks, from their sources."""
+    return sorted(path.stem for path in (folder / "source").glob("*.py"))
+
+
+def assemble(source: str, kind: str) -> nbformat.NotebookNode:
+    """Return the notebook that ``source`` (py:percent text) describes, without outputs; ``kind`` is a key of
+    KINDS.
+    """
+    left_out = KINDS[kind][1]
+    read = jupytext.reads(source, fmt="py:percent")
+    notebook = nbformat.v4.new_notebook()
+    notebook.metadata = {
+        "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
+        "language_info": {"name": "python"},
+    }
+    used: Counter[str] = Counter()
+    for cell in read.cells:
+        tags = cell.metadata.get("tags", [])
+        if left_out not in tags:
+            notebook.cells.append(_cell(cell, tags, used))
+    return notebook
+
+
+def _cell(cell, tags: list[str], used: Counter) -> nbformat.NotebookNode:
+    name = cell.metadata.get("id") or hashlib.sha1(cell.source.encode()).hexdigest()[:12]
+    used[name] += 1
+    identity = name if used[name] == 1 else f"{name}-{used[name]}"
+    make = nbformat.v4.new_markdown_cell if cell.cell_type == "markdown" else nbformat.v4.new_code_cell
+    return make(cell.source, id=identity, metadata={"tags": list(tags)} if tags else {})
+
+
+def run(notebook: nbformat.NotebookNode, folder: Path) -> None:
+    """Run ``notebook`` in a kernel that sees no GPU, in ``folder``, and keep what a reader without a kernel
+    can see.
+
+    Raises nbclient.exceptions.CellExecutionError at the first cell that fails.
+    """
+    from nbclient import NotebookClient
+
+    here = os.pathsep.join(filter(None, [str(NOTEBOOKS.parent), os.environ.get("PYTHONPATH")]))
+    hidden = dict(os.environ, CUDA_VISIBLE_DEVICES="", PYTHONPATH=here, PYDEVD_DISABLE_FILE_VALIDATION="1")
+    client = NotebookClient(
+        notebook,
+        timeout=120,
+        kernel_name="python3",
+        store_widget_state=False,
+        record_timing=False,
+        resources={"metadata": {"path": str(folder)}},
+    )
+    with client.setup_kernel(env=hidden):
+        for index, cell in enumerate(notebook.cells):
+            client.execute_cell(cell, index)
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.outputs = [output for output in cell.outputs if _stands_alone(output)]
+            cell.metadata.pop("execution", None)
+
+
+def _stands_alone(output) -> bool:
+    return not any(mime in output.get("data", {}) for mime in NEEDS_A_KERNEL)
+
+
+def shape_of(notebook: nbformat.NotebookNode) -> list[tuple[str, str, str, tuple[str, ...]]]:
+    """Return what a build decides about a notebook: each cell's id, type, source and tags. Outputs are left
+    out.
+    """
+    return [(c.id, c.cell_type, c.source, tuple(c.metadata.get("tags", []))) for c in notebook.cells]
+
+
+def target(name: str, kind: str, folder: Path = NOTEBOOKS) -> Path:
+    """Return where a built notebook lies."""
+    return folder / KINDS[kind][0] / f"{name}.ipynb"
+
+
+def build(name: str, folder: Path = NOTEBOOKS, *, execute: bool = True) -> list[Path]:
+    """Build both notebooks called ``name`` into ``folder`` and return their paths."""
+    source = (NOTEBOOKS / "source" / f"{name}.py").read_text(encoding="utf-8")
+    made = []
+    for kind in KINDS:
+        notebook = assemble(source, kind)
+        if execute:
+            run(notebook, target(name, kind).parent)
+        path = target(name, kind, folder)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        nbformat.validate(notebook)
+        path.write_text(nbformat.writes(notebook) + "\n", encoding="utf-8")
+        made.append(path)
+    return made
+
+
+def stale(name: str) -> list[str]:
+    """Return which built notebooks called ``name`` do not fit their source any more."""
+    source = (NOTEBOOKS / "source" / f"{name}.py").read_text(encoding="utf-8")
+    found = []
+    for kind in KINDS:
+        path = target(name, kind)
+        if not path.exists() or shape_of(nbformat.read(path, 4)) != shape_of(assemble(source, kind)):
+            found.append(str(path.relative_to(NOTEBOOKS.parent)))
+    return found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("names", nargs="*", help="first letters of the notebooks to build; all if left out")
+    parser.add_argument("--check", action="store_true", help="compare only")
+    given = parser.parse_args()
+    chosen = [name for name in names() if not given.names or name.startswith(tuple(given.names))]
+    if given.check:
+        behind = [path for name in chosen for path in stale(name)]
+        print(
+            "\n".join(f"{path} does not fit its source" for path in behind)
+            or "all notebooks fit their sources"
+        )
+        return 1 if behind else 0
+    for name in chosen:
+        for path in build(name):
+            print(path.relative_to(NOTEBOOKS.parent))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
