@@ -41,7 +41,7 @@ class Launch:
 
 @dataclass(frozen=True)
 class Result:
-    """What `run` returns: C, (m, n) float32, and how it came about.
+    """What `run` returns: C, (m, n), of A's dtype, and how it came about.
 
     leading_dimensions: elements from row to row of A, B and C as the kernel saw them. milliseconds: one
     launch by CUDA events, on a GPU, else None. report: the emulator's, if it ran.
@@ -89,9 +89,11 @@ def run(
     """Compute alpha * A @ B + beta * C with a kernel, and return the result beside how it was run.
 
     stage_or_kernel: a stage, its name, or a kernel that takes (m, n, k, alpha, A, B, beta, C), configured as
-    `my_kernel[grid, block]`. A: (m, k), B: (k, n), C: (m, n), float32, any strides. tiles: sizes to change
-    from the stage's defaults. backend: "gpu", "emulator", or "auto" for the GPU where there is one. report:
-    emulate as well if it runs on a GPU; large problems are then only counted, not checked.
+    `my_kernel[grid, block]`. A: (m, k), B: (k, n), C: (m, n), any strides, all of the stage's dtype; a
+    kernel of one's own may take float32 or float16. tiles: sizes to change from the stage's defaults.
+    backend: "gpu", "emulator", or "auto" for the GPU where there is one that can run it; if the one there is
+    too old, that is said. report: emulate as well if it runs on a GPU; large problems are then only counted,
+    not checked.
 
     The kernel gets copies whose rows are as long as the stage needs (multiples of 64 bytes for a configured
     kernel), with NaN in what is beyond the matrix, and in C if none is given.
@@ -99,7 +101,8 @@ def run(
     Raises ValueError with all that is wrong (IllegalTiles if only tiles are), NoGpu if there is none to use.
     """
     stage = _stage_of(stage_or_kernel)
-    problems = _input_problems(A, B, C, alpha, beta, backend)
+    dtype = _dtype_of(stage, A)
+    problems = _input_problems(A, B, C, dtype, alpha, beta, backend)
     if stage is None:
         problems += _kernel_problems(stage_or_kernel, tiles)
         alignment = OWN_KERNEL_ALIGNMENT
@@ -111,9 +114,9 @@ def run(
 
     m, k, n = *A.shape, B.shape[1]
     configured = _configure(stage, stage_or_kernel, tiles, m, n)
-    leading = {"A": leading_dimension(k, alignment), "B": leading_dimension(n, alignment)}
-    leading["C"] = leading["B"]
-    old = np.full((m, n), np.nan, np.float32) if C is None else C
+    of_k, of_n = (leading_dimension(columns, alignment, dtype.itemsize) for columns in (k, n))
+    leading = {"A": of_k, "B": of_n, "C": of_n}
+    old = np.full((m, n), np.nan, dtype) if C is None else C
 
     def arguments() -> list:
         a, b, c = (padded(matrix, leading[name]) for name, matrix in zip("ABC", (A, B, old), strict=True))
@@ -123,7 +126,7 @@ def run(
     chosen = _choose(backend, stage)
     about = (chosen, m, n, k, configured.grid, configured.block, leading)
     if 0 in configured.grid:
-        return Result(np.empty((m, n), np.float32), *about)
+        return Result(np.empty((m, n), dtype), *about)
     done = _launch(configured, arguments, chosen, report, work=m * n * k)
     return Result(np.ascontiguousarray(done.arrays[-1][:, :n]), *about, done.milliseconds, done.report)
 
@@ -155,11 +158,19 @@ def launch(configured, *args: Any, backend: str = "auto", report: bool = False) 
 # --- what is wrong with the question ------------------------------------------------------------------------
 
 
-def _input_problems(A, B, C, alpha, beta, backend) -> list[str]:
+def _dtype_of(stage: Stage | None, A) -> np.dtype:
+    """What A, B and C must hold: what the stage is made for, or, for a learner's kernel, what A holds."""
+    if stage is not None:
+        return np.dtype(stage.dtype)
+    given = getattr(A, "dtype", None)
+    return np.dtype(np.float16 if given == np.float16 else np.float32)
+
+
+def _input_problems(A, B, C, dtype, alpha, beta, backend) -> list[str]:
     problems = _backend_problems(backend)
     given = {"A": A, "B": B} if C is None else {"A": A, "B": B, "C": C}
     for name, matrix in given.items():
-        problems += _matrix_problems(name, matrix)
+        problems += _matrix_problems(name, matrix, dtype)
     for name, factor in (("alpha", alpha), ("beta", beta)):
         if isinstance(factor, (bool, str)) or not np.isscalar(factor) or isinstance(factor, complex):
             problems.append(f"{name} must be a number, not {factor!r}")
@@ -176,14 +187,14 @@ def _backend_problems(backend) -> list[str]:
     return [] if backend in BACKENDS else [f'backend must be "auto", "gpu" or "emulator", not {backend!r}']
 
 
-def _matrix_problems(name: str, matrix) -> list[str]:
+def _matrix_problems(name: str, matrix, dtype: np.dtype) -> list[str]:
     if not isinstance(matrix, np.ndarray):
-        return [f"{name} must be a NumPy array, not {type(matrix).__name__}: np.asarray({name}, np.float32)"]
+        return [f"{name} must be a NumPy array, not {type(matrix).__name__}: np.asarray({name}, np.{dtype})"]
     problems = []
     if matrix.ndim != 2:
         problems.append(f"{name} must have two dimensions; it has {matrix.ndim}, its shape is {matrix.shape}")
-    if matrix.dtype != np.float32:
-        problems.append(f"{name} must be float32, not {matrix.dtype}: {name}.astype(np.float32)")
+    if matrix.dtype != dtype:
+        problems.append(f"{name} must be {dtype}, not {matrix.dtype}: {name}.astype(np.{dtype})")
     return problems
 
 
@@ -281,18 +292,28 @@ def _choose(backend: str, stage: Stage | None) -> str:
         return "emulator"
     if backend == "gpu":
         require_gpu()
-        if not _gpu_is_able(stage):
-            raise NoGpu(
-                f"{stage.name} needs compute capability {_dotted(stage.compute_capability)} or newer."
-            )
+        reason = _why_not_here(stage)
+        if reason:
+            raise NoGpu(f"{reason}.")
         return "gpu"
-    return "gpu" if gpu_available() and _gpu_is_able(stage) else "emulator"
+    if not gpu_available():
+        return "emulator"
+    reason = _why_not_here(stage)
+    if reason:
+        print(f"{reason}: this runs on the emulator.", flush=True)
+    return "emulator" if reason else "gpu"
 
 
-def _gpu_is_able(stage: Stage | None) -> bool:
+def _why_not_here(stage: Stage | None) -> str | None:
+    """Why this GPU cannot run the stage, or None if it can."""
     from gemm_course.device import gpu_facts
 
-    return stage is None or gpu_facts().compute_capability >= stage.compute_capability
+    if stage is None or gpu_facts().compute_capability >= stage.compute_capability:
+        return None
+    return (
+        f"{stage.name} needs compute capability {_dotted(stage.compute_capability)} or newer, "
+        f"and this GPU, {gpu_facts().name}, has {_dotted(gpu_facts().compute_capability)}"
+    )
 
 
 def _dotted(version: tuple[int, int]) -> str:

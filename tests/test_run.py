@@ -201,6 +201,51 @@ def _no_gpu():
     raise NoGpu("none here")
 
 
+class TooOld:
+    """The facts of a GPU on which Tensor Cores' newer instructions do not exist."""
+
+    name, compute_capability = "NVIDIA GeForce GTX 1080", (6, 1)
+
+
+def test_on_a_gpu_too_old_it_runs_on_the_emulator_and_says_why(monkeypatch, capsys):
+    monkeypatch.setattr(RUN, "gpu_available", lambda: True)
+    monkeypatch.setattr(RUN, "require_gpu", lambda: None)
+    monkeypatch.setattr("gemm_course.device.gpu_facts", lambda: TooOld)
+    A, B, _ = matrices(4, 5, 6)
+    result = run("async_copy", A, B)
+    assert result.backend == "emulator"
+    assert near(result.C, A @ B)
+    assert capsys.readouterr().out == (
+        "async_copy needs compute capability 8.0 or newer, and this GPU, NVIDIA GeForce GTX 1080, has 6.1: "
+        "this runs on the emulator.\n"
+    )
+    with pytest.raises(NoGpu, match=r"and this GPU, NVIDIA GeForce GTX 1080, has 6\.1\."):
+        run("async_copy", A, B, backend="gpu")
+
+
+def test_a_stage_takes_the_dtype_it_is_made_for():
+    stage = dataclasses.replace(LADDER["naive_coalesced"], name="halves", dtype="float16")
+    A, B, C = (matrix.astype(np.float16) for matrix in matrices(5, 6, 7))
+    result = run(stage, A, B, C, beta=1.0, backend="emulator")
+    assert result.C.dtype == np.float16
+    assert np.linalg.norm(result.C - (A @ B + C)) < 1e-2 * np.linalg.norm(A @ B + C)
+    assert run(stage, A[:0], B, backend="emulator").C.dtype == np.float16
+    with pytest.raises(ValueError, match=r"B must be float16, not float32: B\.astype\(np\.float16\)"):
+        run(stage, A, B.astype(np.float32))
+
+
+def test_rows_are_padded_in_bytes_whatever_the_dtype():
+    @cuda.jit
+    def copies(m, n, k, alpha, A, B, beta, C):
+        C[0, 0] = A[0, 0]
+
+    A, B, C = (matrix.astype(np.float16) for matrix in matrices(5, 6, 7))
+    result = run(copies[1, 1], A, B, C, backend="emulator")
+    assert result.leading_dimensions == {"A": 32, "B": 32, "C": 32}
+    with pytest.raises(ValueError, match="B must be float16, not float32"):
+        run(copies[1, 1], A, B.astype(np.float32))
+
+
 def test_any_kernel_can_be_launched():
     x, y = np.arange(100.0), np.ones(100)
     out = np.zeros(100)

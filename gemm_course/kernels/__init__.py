@@ -19,19 +19,18 @@ from gemm_course.kernels.base import IllegalTiles, Ladder, Stage, describe
 __all__ = ["LADDER", "IllegalTiles", "Ladder", "Stage", "describe"]
 
 LADDER = Ladder(
-    module.STAGE
-    for module in (
-        naive_uncoalesced,
-        naive_coalesced,
-        penny_xu_tile,
-        block_tiled,
-        thread_tiled_1d,
-        thread_tiled_2d,
-        kernel5,
-        vectorized,
-        warp_tiled_tm1,
-        warp_tiled,
-        double_buffered,
-        async_copy,
+    (
+        naive_uncoalesced.STAGE,
+        naive_coalesced.STAGE,
+        penny_xu_tile.STAGE,
+        block_tiled.STAGE,
+        thread_tiled_1d.STAGE,
+        thread_tiled_2d.STAGE,
+        kernel5.STAGE,
+        vectorized.STAGE,
+        warp_tiled_tm1.STAGE,
+        warp_tiled.STAGE,
+        double_buffered.STAGE,
+        async_copy.STAGE,
     )
 )

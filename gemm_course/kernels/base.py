@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from numbers import Integral
 from types import SimpleNamespace
 
+import numpy as np
+
 MAX_THREADS = 1024  # a block
 MAX_REGISTERS = 255  # a thread
 REGISTERS_AN_SM = 65536
@@ -36,10 +38,10 @@ class Stage:
     """One step of the ladder: a family of kernels for C = alpha * A @ B + beta * C, one for each choice
     of tiles.
 
-    A kernel takes (m, n, k, alpha, A, B, beta, C): A (at least m rows of at least k float32), B (k by
-    n), C (m by n), each two-dimensional and C-contiguous; a row may be longer than the matrix is wide,
-    and what the surplus holds never matters. alpha and beta are np.float32. Where beta == 0, C is not
-    read.
+    A kernel takes (m, n, k, alpha, A, B, beta, C): A (at least m rows of at least k elements), B (k by
+    n), C (m by n), all of `dtype`, two-dimensional and C-contiguous; a row may be longer than the matrix
+    is wide, and what the surplus holds never matters. alpha and beta are np.float32. Where beta == 0, C
+    is not read.
     """
 
     name: str
@@ -56,12 +58,19 @@ class Stage:
     may_be_zero: frozenset[str] = frozenset()
     alignment: int = 4  # bytes that every array's start and every leading dimension must be a multiple of
     compute_capability: tuple[int, int] = (5, 0)
+    dtype: str = "float32"  # of A, B and C: "float32" or "float16"
+    accumulate: str = "float32"  # in which the products are summed up
     # What the kernel is launched with, made of (m, n, k, alpha, A, B, beta, C). A stage whose kernel takes
     # other things, such as descriptors of A and B, says so here; C stays the last array.
     arguments: Callable[..., tuple] = lambda *standard: standard
 
     def __repr__(self) -> str:
         return f"<stage {self.name}>"
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of an element of A, B and C."""
+        return np.dtype(self.dtype).itemsize
 
     def complete(self, tiles: Mapping[str, int] | None = None) -> dict[str, int]:
         """The default tiles with the given ones put in. Raises ValueError for an unknown name."""
@@ -135,16 +144,17 @@ class Stage:
         return threads, max(1, min(resident, MAX_BLOCKS_AN_SM))
 
     def leading_dimension_rules(self, **leading_dimensions: int) -> list[str]:
-        """The rules that row lengths, counted in float32, break: rows must start at multiples of
+        """The rules that row lengths, counted in elements, break: rows must start at multiples of
         `alignment` bytes.
 
         Called as stage.leading_dimension_rules(A=A.shape[1], B=B.shape[1], C=C.shape[1]).
         """
+        elements = {"float32": "floats", "float16": "halves"}[self.dtype]
         return [
-            f"the rows of {matrix} are {length} floats long; {self.name} reads {self.alignment} bytes "
-            f"at a time and needs a multiple of {self.alignment // 4}"
+            f"the rows of {matrix} are {length} {elements} long; {self.name} reads {self.alignment} bytes "
+            f"at a time and needs a multiple of {self.alignment // self.itemsize}"
             for matrix, length in leading_dimensions.items()
-            if length * 4 % self.alignment
+            if length * self.itemsize % self.alignment
         ]
 
     def _least(self, name: str) -> int:

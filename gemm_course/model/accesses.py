@@ -31,6 +31,7 @@ class Accesses:
     shared_loads: int
     shared_stores: int
     barriers: int
+    itemsize: int = 4
 
     @property
     def flops(self) -> int:
@@ -39,8 +40,8 @@ class Accesses:
 
     @property
     def global_bytes(self) -> int:
-        """Bytes that threads ask of global memory, each element 4."""
-        return 4 * (sum(self.global_loads.values()) + self.global_stores)
+        """Bytes that threads ask of global memory."""
+        return self.itemsize * (sum(self.global_loads.values()) + self.global_stores)
 
     @property
     def intensity(self) -> float:
@@ -50,7 +51,7 @@ class Accesses:
     @property
     def least_bytes(self) -> int:
         """Bytes if A and B were read once and C written once."""
-        return 4 * (self.m * self.k + self.k * self.n + self.m * self.n)
+        return self.itemsize * (self.m * self.k + self.k * self.n + self.m * self.n)
 
     @property
     def shared_loads_per_fma(self) -> float:
@@ -69,7 +70,7 @@ def accesses(
     columns = t.get("TN", 1) * t.get("WNITER", 1)
     operands = results // columns + columns
     tile_elements = t["BK"] * (t["BM"] + t["BN"])
-    wide = max(1, stage.alignment // 4)
+    wide = max(1, stage.alignment // stage.itemsize)
     return Accesses(
         m,
         n,
@@ -84,6 +85,7 @@ def accesses(
         shared_loads=blocks * steps * threads * t["BK"] * operands,
         shared_stores=blocks * steps * tile_elements,
         barriers=2 * blocks * steps,
+        itemsize=stage.itemsize,
     )
 
 

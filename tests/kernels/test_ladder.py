@@ -1,5 +1,7 @@
 """The ladder as a registry: its order, its tiles, its rules, its launches."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -126,3 +128,11 @@ def test_rows_must_be_aligned_where_four_floats_move_at_once(stage):
         assert broken[0].startswith("the rows of B are 33 floats long")
     else:
         assert broken == []
+
+
+def test_rows_of_halves_are_counted_in_bytes():
+    stage = dataclasses.replace(LADDER["vectorized"], dtype="float16")
+    (broken,) = stage.leading_dimension_rules(A=16, B=20, C=24)
+    assert broken == (
+        "the rows of B are 20 halves long; vectorized reads 16 bytes at a time and needs a multiple of 8"
+    )

@@ -84,22 +84,25 @@ def _stage_case(stage, shape: tuple[int, int, int], beta: float) -> Case:
         kernel=stage.kernel(),
         grid=stage.grid(m, n),
         block=stage.block(),
-        make_args=lambda: stage.arguments(*gemm_args(shape, stage.alignment, beta)),
+        make_args=lambda: stage.arguments(*gemm_args(shape, stage.alignment, beta, stage.dtype)),
         shared_bytes=stage.shared_bytes(),
         setting={"m": m, "n": n, "k": k, "tiles": _tiles_text(stage)},
     )
 
 
-def gemm_args(shape: tuple[int, int, int], alignment: int, beta: float) -> tuple:
+def gemm_args(shape: tuple[int, int, int], alignment: int, beta: float, dtype: str = "float32") -> tuple:
     """(m, n, k, alpha, A, B, beta, C) with random matrices; NaN in the padding, and in C where beta is 0."""
     from gemm_course.device.buffers import leading_dimension, padded
 
     m, n, k = shape
     random = np.random.default_rng(m + n + k)
-    A, B, C = (random.standard_normal(size, dtype=np.float32) for size in ((m, k), (k, n), (m, n)))
+    made = (random.standard_normal(size, dtype=np.float32) for size in ((m, k), (k, n), (m, n)))
+    A, B, C = (matrix.astype(dtype) for matrix in made)
     if beta == 0:
         C[:] = np.nan
-    A, B, C = (padded(matrix, leading_dimension(matrix.shape[1], alignment)) for matrix in (A, B, C))
+    A, B, C = (
+        padded(matrix, leading_dimension(matrix.shape[1], alignment, matrix.itemsize)) for matrix in (A, B, C)
+    )
     return m, n, k, np.float32(1), A, B, np.float32(beta), C
 
 
