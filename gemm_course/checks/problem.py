@@ -12,29 +12,35 @@ EPSILON = float(np.finfo(np.float32).eps)
 
 @dataclass(frozen=True)
 class Geometry:
-    """A thread an element: blocks of ``block`` = (x, y) threads, x over the "rows" or the "columns" of C."""
+    """Blocks of ``block`` = (x, y) threads, x over the "rows" or the "columns" of C.
+
+    each: rows and columns of C that lie side by side and belong to one thread.
+    """
 
     block: tuple[int, int]
     x_over: str
+    each: tuple[int, int] = (1, 1)
 
     @property
     def rows_and_columns(self) -> tuple[int, int]:
         """Rows and columns of C that one block covers."""
-        x, y = self.block
-        return (x, y) if self.x_over == "rows" else (y, x)
+        (x, y), (rows, columns) = self.block, self.each
+        return (x * rows, y * columns) if self.x_over == "rows" else (y * rows, x * columns)
 
     def grid(self, m: int, n: int) -> tuple[int, int]:
         """Blocks (x, y) that cover m rows and n columns; at least one."""
-        along_x, along_y = (m, n) if self.x_over == "rows" else (n, m)
-        return max(1, -(-along_x // self.block[0])), max(1, -(-along_y // self.block[1]))
+        rows, columns = self.rows_and_columns
+        down, right = max(1, -(-m // rows)), max(1, -(-n // columns))
+        return (down, right) if self.x_over == "rows" else (right, down)
 
     def launched(self, m: int, n: int) -> tuple[int, int]:
         """Rows and columns that the launch covers, surplus threads included."""
-        (grid_x, grid_y), (x, y) = self.grid(m, n), self.block
-        return (grid_x * x, grid_y * y) if self.x_over == "rows" else (grid_y * y, grid_x * x)
+        rows, columns = self.rows_and_columns
+        return max(1, -(-m // rows)) * rows, max(1, -(-n // columns)) * columns
 
     def owner(self, row: int, col: int) -> str:
         """The thread that is to compute C[row, col], in words."""
+        row, col = row // self.each[0], col // self.each[1]
         along_x, along_y = (row, col) if self.x_over == "rows" else (col, row)
         (x, y) = self.block
         thread, block = (along_x % x, along_y % y), (along_x // x, along_y // y)
