@@ -1,0 +1,59 @@
+"""A thread's results in registers: sliders for its tile, its place in the block and the step along k."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+import numpy as np
+
+from gemm_course.emulator import Watch, emulate
+from gemm_course.figures import registers as figure
+from gemm_course.figures.picture import Picture
+from gemm_course.kernels import LADDER
+from gemm_course.widgets._explorer import Explorer
+
+# Tiles small enough to be drawn; the thread's own sizes are the sliders'.
+PLANS = {
+    "thread_tiled_1d": {"BM": 16, "BN": 32, "BK": 16},
+    "thread_tiled_2d": {"BM": 32, "BN": 32, "BK": 8},
+}
+_SIZES = (1, 2, 4, 8, 16)
+
+
+def registers(name: str = "thread_tiled_1d") -> None:
+    """Show what a thread of ``name`` (a key of PLANS) keeps in registers and reads in one step along k."""
+    sizes = [size for size in ("TM", "TN") if size in LADDER[name].tiles]
+    legal = _legal(name, tuple(sizes))
+    controls = {"TM": ("TM", sorted({choice[0] for choice in legal}), legal[-1][0])}
+    if "TN" in sizes:
+        controls["TN"] = ("TN", lambda chosen: [n for m, n in legal if m == chosen["TM"]], legal[-1][1])
+    controls["thread"] = ("I am thread", lambda chosen: range(_threads(name, chosen)), 5)
+    controls["p"] = ("step along k, p", range(PLANS[name]["BK"]), 3)
+    Explorer(lambda thread, p, **tile: draw(name, tile, thread, p), controls).show()
+
+
+def draw(name: str, tile: Mapping[str, int], thread: int, p: int) -> Picture:
+    """Draw step ``p`` of ``thread`` of ``name``; ``tile`` has TM, and TN where the stage has one."""
+    return figure.one_step(_work(name, tuple(tile.items()), thread // 32), thread, p, PLANS[name])
+
+
+def _legal(name: str, sizes: tuple[str, ...]) -> list[tuple[int, ...]]:
+    """The thread tiles that the plan's block can be cut into, as tuples in the order of ``sizes``."""
+    tried = [(m,) for m in _SIZES] if len(sizes) == 1 else [(m, n) for m in _SIZES for n in _SIZES]
+    return [t for t in tried if not LADDER[name].rules({**PLANS[name], **dict(zip(sizes, t))})]
+
+
+def _threads(name: str, chosen: Mapping[str, int]) -> int:
+    plan = PLANS[name]
+    return plan["BM"] * plan["BN"] // (chosen["TM"] * chosen.get("TN", 1))
+
+
+@lru_cache(128)
+def _work(name: str, tile: tuple[tuple[str, int], ...], warp: int) -> dict[int, figure.Work]:
+    stage, tiles = LADDER[name], {**PLANS[name], **dict(tile)}
+    m, n, k = tiles["BM"], tiles["BN"], tiles["BK"]
+    A, B, C = (np.zeros(shape, np.float32) for shape in ((m, k), (k, n), (m, n)))
+    launch = (stage.kernel(tiles), stage.grid(m, n, tiles), stage.block(tiles))
+    problem = (m, n, k, np.float32(1), A, B, np.float32(0), C)
+    return figure.work_of_threads(emulate(*launch, *problem, watch=Watch(warp=warp)).trace)
