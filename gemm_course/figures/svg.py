@@ -67,6 +67,14 @@ class Drawing:
             f' fill="{fill}"{extra}' + (f">{inside}" if inside else "/>")
         )
 
+    def area(self, rectangles, fill):
+        """Fill many rectangles (x, y, width, height) with one colour, as a single shape."""
+        outline = ""
+        for x, y, width, height in rectangles:
+            self._bottom = max(self._bottom, y + height)
+            outline += f"M{x:g} {y:g}h{width:g}v{height:g}h{-width:g}z"
+        self._shapes.append(f'<path d="{outline}" fill="{fill}"/>')
+
     def text(self, x, y, words, *, size=SMALL, fill=colours.INK, anchor="start", bold=False, mono=False):
         """Write ``words`` with their baseline at ``y``; ``anchor`` is start, middle or end."""
         self._bottom = max(self._bottom, y + 4)

@@ -18,6 +18,7 @@ _HOMES = {
     "roofline": "charts",
     "tflops": "charts",
     "lanes": "lanes",
+    "owners": "owners",
     "predict": "quiz",
     "quiz": "quiz",
     "tiles": "tiles",
