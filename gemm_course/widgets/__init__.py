@@ -14,15 +14,23 @@ _HOMES = {
     "banks": "banks",
     "change": "code",
     "source": "code",
+    "coverage": "coverage",
+    "filling": "coverage",
     "counts": "charts",
     "roofline": "charts",
     "tflops": "charts",
+    "heatmap": "heatmap",
     "lanes": "lanes",
     "owners": "owners",
     "predict": "quiz",
     "quiz": "quiz",
+    "vectorized_peers": "peers",
+    "scatter": "scatter",
+    "wavefronts": "wavefronts",
+    "registers": "registers",
     "tiles": "tiles",
     "walk": "walk",
+    "warp_reads": "warp_reads",
 }
 __all__ = sorted(_HOMES)
 

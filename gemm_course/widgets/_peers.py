@@ -1,0 +1,30 @@
+"""Somebody else's kernels, as they were measured on the H200: the same ones with and without fours."""
+
+from __future__ import annotations
+
+from gemm_course import records
+from gemm_course.figures import charts
+from gemm_course.figures.picture import Picture
+
+SIZE = 4096
+PEER = "leimao/CUDA-GEMM-Optimization"
+WIDE = "_vectorized"
+
+
+def vectorized_peers(*kernels: str) -> Picture:
+    """Draw the TFLOPS of document 004's author's CUDA C++ kernels, FP32, 4096³, each plain and vectorized.
+
+    kernels: such as "v02". Raises ValueError for one that is not recorded in both forms.
+    """
+    rows = records.peers()
+    rows = rows[(rows["peer"] == PEER) & (rows["m"] == SIZE) & (rows["dtype"] == "fp32")]
+    measured = dict(zip(rows["kernel"], map(float, rows["tflops"]), strict=True))
+    recorded = [name for name in measured if name + WIDE in measured]
+    unknown = [name for name in kernels if name not in recorded]
+    if not kernels or unknown:
+        raise ValueError(f"recorded in both forms are {', '.join(recorded)}, not {', '.join(unknown)}")
+    names = [name for kernel in kernels for name in (kernel, kernel + WIDE)]
+    bars = [charts.Bar(name, measured[name], name.endswith(WIDE)) for name in names]
+    gains = [f"{kernel} × {measured[kernel + WIDE] / measured[kernel]:.2f}" for kernel in kernels]
+    note = f"{PEER}, CUDA C++, {SIZE}³, FP32; {records.provenance(rows)}"
+    return charts.tflops(bars, f"What fours did: {', '.join(gains)}", note)

@@ -1,0 +1,77 @@
+"""A's tile on its way into transposed As, request by request, thread by thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+
+import numpy as np
+
+from gemm_course.emulator import Watch, emulate
+from gemm_course.figures import scatter as figure
+from gemm_course.figures.picture import Picture
+from gemm_course.figures.requests import requests
+from gemm_course.kernels import LADDER
+from gemm_course.widgets._explorer import StepThrough
+
+BM, BN, THREADS = 16, 32, 32  # one warp, so that all of it can be seen at once
+_FIRST_TILE = Watch(limit=2048)  # lanes' accesses; those to A's tile come first, 320 of them
+Factory = Callable[[int, int, int, int], Callable]
+
+
+def scatter(make: Factory | None = None) -> None:
+    """Walk through the fetching of A's tile by ``vectorized``, or by a kernel of your own.
+
+    ``make`` takes BM, BK, PAD and the number of threads and returns a kernel (A, out) whose block brings
+    A's tile, BM by BK, into shared memory, transposed.
+    """
+    StepThrough(
+        lambda step, thread, depth, pad: draw(step, thread, depth, pad, make),
+        lambda thread, depth, pad: len(_story(depth, pad, make)),
+        {
+            "thread": ("I am thread", range(THREADS), 5),
+            "depth": ("BK", (8, 16), 16),
+            "pad": ("padding of As, floats", (0, 4), 4),
+        },
+    ).show()
+
+
+def draw(step: int, thread: int, depth: int, pad: int, make: Factory | None = None) -> Picture:
+    """Draw request ``step`` (from 0) as ``thread`` sees it; ``depth`` is BK, ``pad`` the padding of As."""
+    tile = figure.Tile(BM, depth, pad, THREADS)
+    return figure.draw(_story(depth, pad, make), step, thread, tile)
+
+
+@lru_cache(32)
+def _story(depth: int, pad: int, make: Factory | None) -> list[figure.Step]:
+    tile = figure.Tile(BM, depth, pad, THREADS)
+    trace = _trace_of_the_stage(tile) if make is None else _trace_of(make, tile)
+    barriers = trace[trace["op"] == "barrier"]["step"]
+    first_tile = trace[trace["step"] < barriers.min()] if len(barriers) else trace
+    of_a = (first_tile["space"] == "global") & (first_tile["op"] == "load") & (first_tile["array"] == "A")
+    into_as = (first_tile["space"] == "shared") & (first_tile["op"] == "store")
+    into_as &= first_tile["array"] == first_tile[into_as]["array"].min()  # As comes before Bs
+    chosen = first_tile[of_a | into_as]
+    values = [
+        dict(zip(rows["lane"], rows["value"], strict=True)) for _, rows in chosen.groupby("step", sort=True)
+    ]
+    return figure.steps(requests(chosen), values, tile)
+
+
+def _trace_of_the_stage(tile: figure.Tile):
+    stage = LADDER["vectorized"]
+    tiles = {"BM": BM, "BN": BN, "BK": tile.BK, "TM": 4, "TN": 4, "PAD": tile.pad}
+    A, B, C = _numbered(tile), np.zeros((tile.BK, BN), np.float32), np.zeros((BM, BN), np.float32)
+    one, zero = np.float32(1), np.float32(0)
+    launch = stage.kernel(tiles), 1, stage.block(tiles)
+    return emulate(*launch, BM, BN, tile.BK, one, A, B, zero, C, watch=_FIRST_TILE).trace
+
+
+def _trace_of(make: Factory, tile: figure.Tile):
+    kernel = make(tile.BM, tile.BK, tile.pad, tile.threads)
+    out = np.zeros((tile.BK, tile.BM), np.float32)
+    return emulate(kernel, 1, THREADS, _numbered(tile), out, watch=_FIRST_TILE).trace
+
+
+def _numbered(tile: figure.Tile) -> np.ndarray:
+    return np.arange(tile.BM * tile.BK, dtype=np.float32).reshape(tile.BM, tile.BK)
