@@ -9,40 +9,46 @@ from .problem import Problem
 def mistakes(T: int) -> tuple[Mistake, ...]:
     """Mistakes in tiles T wide, the result of each computed for comparison."""
 
+    def mixed_up(indices):
+        return lambda q: result(q, _from_tiles(q, T, indices))
+
+    return (*along_k(T, "T"), *(Mistake(message, mixed_up(indices)) for message, indices in MIX_UPS))
+
+
+def along_k(width: int, name: str) -> tuple[Mistake, ...]:
+    """Mistakes in the way along k, in tiles that are `width` deep; `name` is what the kernel calls that."""
+
     def first_of_k(length):
         """A·B with only the first `length(q)` steps along k; None where these are all."""
-        return lambda q: None if length(q) >= q.k else _result(q, q.A[:, : length(q)] @ q.B[: length(q)])
+        return lambda q: None if length(q) >= q.k else result(q, q.A[:, : length(q)] @ q.B[: length(q)])
 
     def last_tile(q):
-        first = (q.k - 1) // T * T
-        return None if first <= 0 else _result(q, q.A[:, first:] @ q.B[first:])
+        first = (q.k - 1) // width * width
+        return None if first <= 0 else result(q, q.A[:, first:] @ q.B[first:])
 
     def stale(q):
         """The part of the last tile that is past k holds what the tile before it held there."""
-        left = q.k // T * T
-        if left == q.k or q.k < T:
+        left = q.k // width * width
+        if left == q.k or q.k < width:
             return None
-        old = slice(q.k - T, left)
-        return _result(q, q.AB + q.A[:, old] @ q.B[old])
-
-    def mixed_up(indices):
-        return lambda q: _result(q, _from_tiles(q, T, indices))
+        old = slice(q.k - width, left)
+        return result(q, q.AB + q.A[:, old] @ q.B[old])
 
     return (
         Mistake(
-            "Only whole tiles are used: `k // T` drops the rest of k. Round up, and fill the last tile with "
-            "zeros.",
-            first_of_k(lambda q: q.k // T * T),
+            f"Only whole tiles are used: `k // {name}` drops the rest of k. Round up, and fill the last tile "
+            "with zeros.",
+            first_of_k(lambda q: q.k // width * width),
         ),
         Mistake(
-            "Only the first tile along k counts. Does the loop go along k in steps of T, `range(0, k, T)`, "
-            "and not along something else?",
-            first_of_k(lambda q: T),
+            f"Only the first tile along k counts. Does the loop go along k in steps of {name}, "
+            f"`range(0, k, {name})`, and not along something else?",
+            first_of_k(lambda q: width),
         ),
         Mistake(
             "There are as many tiles as fit along n, and that is what `gridDim.x` counts. Tiles lie along k: "
-            "`range(0, k, T)`.",
-            first_of_k(lambda q: -(-q.n // T) * T),
+            f"`range(0, k, {name})`.",
+            first_of_k(lambda q: -(-q.n // width) * width),
         ),
         Mistake(
             "Only the last tile along k counts: the sum starts anew in every tile. Set it to zero before the "
@@ -54,7 +60,6 @@ def mistakes(T: int) -> tuple[Mistake, ...]:
             "zero there in every turn, with `else`.",
             stale,
         ),
-        *(Mistake(message, mixed_up(indices)) for message, indices in MIX_UPS),
     )
 
 
@@ -88,7 +93,8 @@ MIX_UPS = (
 )  # i, j: blocks of C; t: tile along k; y, x: the thread; the first operand is As[y, x], the second Bs[y, x]
 
 
-def _result(q: Problem, AB: np.ndarray) -> np.ndarray:
+def result(q: Problem, AB: np.ndarray) -> np.ndarray:
+    """C, as it is where the sums came out as `AB`."""
     return q.alpha * AB + (q.beta * q.C if q.beta else 0)
 
 
