@@ -71,14 +71,14 @@ def prove_reversal(make_reverse) -> str:
     )
 
 
-def factory_of(given):
-    """A function that takes T and returns a kernel; a kernel itself is refused."""
+def factory_of(given, sizes: tuple[str, ...] = ("T",)):
+    """A function that takes these sizes and returns a kernel; a kernel itself is refused."""
     if hasattr(given, "py_func"):
         raise Refused(
             f"`{given.py_func.__name__}` is the kernel itself. Hand over the function around it, which takes "
-            "T and returns it."
+            f"{', '.join(sizes)} and returns it."
         )
-    return function_of(given, ("T",))
+    return function_of(given, sizes)
 
 
 def _kernel(given):
