@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from gemm_course.device import NoGpu, gpu_available, require_gpu
+from gemm_course.device import NoGpu, gpu_available, require_gpu, why_too_old
 from gemm_course.device.buffers import leading_dimension, padded
 from gemm_course.kernels import LADDER, IllegalTiles, Stage
 
@@ -306,18 +306,7 @@ def _choose(backend: str, stage: Stage | None) -> str:
 
 def _why_not_here(stage: Stage | None) -> str | None:
     """Why this GPU cannot run the stage, or None if it can."""
-    from gemm_course.device import gpu_facts
-
-    if stage is None or gpu_facts().compute_capability >= stage.compute_capability:
-        return None
-    return (
-        f"{stage.name} needs compute capability {_dotted(stage.compute_capability)} or newer, "
-        f"and this GPU, {gpu_facts().name}, has {_dotted(gpu_facts().compute_capability)}"
-    )
-
-
-def _dotted(version: tuple[int, int]) -> str:
-    return ".".join(str(part) for part in version)
+    return why_too_old(stage.name, stage.compute_capability) if stage is not None else None
 
 
 # --- launching it -------------------------------------------------------------------------------------------

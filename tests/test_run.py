@@ -210,7 +210,7 @@ class TooOld:
 def test_on_a_gpu_too_old_it_runs_on_the_emulator_and_says_why(monkeypatch, capsys):
     monkeypatch.setattr(RUN, "gpu_available", lambda: True)
     monkeypatch.setattr(RUN, "require_gpu", lambda: None)
-    monkeypatch.setattr("gemm_course.device.gpu_facts", lambda: TooOld)
+    monkeypatch.setattr("gemm_course.device.facts.gpu_facts", lambda: TooOld)
     A, B, _ = matrices(4, 5, 6)
     result = run("async_copy", A, B)
     assert result.backend == "emulator"

@@ -1,7 +1,9 @@
 """The measuring commands: `gemm-course bench`, `sweep` and `counters`."""
 
+import math
 import re
 import sys
+import time
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
@@ -80,7 +82,24 @@ def sweep(
     ] = "4096",
     most: Annotated[
         int | None,
-        typer.Option(help="Tile choices a stage; all legal ones if not given.", show_default=False),
+        typer.Option(
+            help="Rows a stage, those of the file included; all legal choices if not given.",
+            show_default=False,
+        ),
+    ] = None,
+    minutes: Annotated[
+        float | None,
+        typer.Option(help="Stop after so long; the same command goes on from there.", show_default=False),
+    ] = None,
+    promising: Annotated[
+        bool, typer.Option("--promising", help="Choices near the fastest ones first, instead of at random.")
+    ] = False,
+    again: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A stage whose kernel has changed: drop its rows, to measure them anew; may be repeated.",
+            show_default=False,
+        ),
     ] = None,
     workers: Annotated[
         int | None, typer.Option(help="Processes that compile; a core each if not given.", show_default=False)
@@ -88,27 +107,57 @@ def sweep(
     illegal: Annotated[
         bool, typer.Option("--illegal", help="Also list the choices that break a rule, with the rule.")
     ] = False,
+    best: Annotated[
+        bool, typer.Option("--best", help="Only show each stage's default beside the fastest measured.")
+    ] = False,
     folder: Folder = None,
 ) -> None:
     """Measure every tile choice that the sliders offer. Goes on where it was interrupted."""
-    from gemm_course.bench.sweep import choices, illegal_rows, remaining, visible_gpus, workers_that_fit
-    from gemm_course.bench.sweep import sweep as run_sweep
-    from gemm_course.device import gpu_facts
-    from gemm_course.records.columns import SWEEP
-
-    path = _folder(folder) / "sweep.csv"
+    until = math.inf if minutes is None else time.monotonic() + 60 * minutes
     with _sentences():
         chosen, (shape,) = _stages(stages), parse_shapes(size)
-        gpus = visible_gpus()
-        fitting = workers_that_fit(gpu_facts().memory_bytes, len(gpus), shape)
-        todo = len(remaining(choices(chosen, most), shape, path))
-        with _progress(todo, "measuring") as (advance, _):
-            written = run_sweep(
-                chosen, shape, path, _command(), most, gpus, min(workers or fitting, fitting), advance
-            )
+        if best:
+            _show_best(chosen, shape, _recorded(folder) / "sweep.csv")
+            return
+        path = _folder(folder) / "sweep.csv"
+        chosen = _able(chosen)
+        _measure_choices(chosen, shape, path, most, promising, again, workers, until)
         if illegal:
+            from gemm_course.bench.choices import illegal_rows
+            from gemm_course.records.columns import SWEEP
+
             SWEEP.append(path, list(illegal_rows(chosen, shape, path)))
-    typer.echo(f"{written} rows added to {path}")
+
+
+def _measure_choices(chosen, shape, path, most, promising, again, workers, until) -> None:
+    from gemm_course.bench.choices import forget, rows_at, standings
+    from gemm_course.bench.sweep import queue_of, visible_gpus, workers_that_fit
+    from gemm_course.bench.sweep import sweep as run_sweep
+    from gemm_course.device import gpu_facts
+
+    if again:
+        typer.echo(f"{forget(_known(again), shape, path)} rows dropped, to be measured again")
+    gpus = visible_gpus()
+    dtypes = len({stage.dtype for stage in chosen})
+    fitting = workers_that_fit(gpu_facts().memory_bytes, len(gpus), shape, dtypes)
+    todo = len(queue_of(chosen, shape, path, most, promising))
+    with _progress(todo, "measuring") as (advance, _):
+        done = run_sweep(
+            chosen,
+            shape,
+            path,
+            _command(),
+            most,
+            gpus,
+            min(workers or fitting, fitting),
+            advance,
+            promising,
+            until,
+        )
+    _show_standings(standings(chosen, rows_at(shape, path)))
+    for gpu, rows in sorted(done.measured_on.items()):
+        typer.echo(f"{rows} choices timed on {gpu}")
+    typer.echo(f"{done.rows} rows added to {path}")
 
 
 @app.command()
@@ -183,6 +232,24 @@ def _stages(names: list[str] | None) -> list:
     return [LADDER[name] for name in _known(names)] or list(LADDER)
 
 
+def _able(stages: list) -> list:
+    """The stages that this GPU can run; the others are named, with what they need."""
+    from gemm_course.device import why_too_old
+
+    reasons = {stage.name: why_too_old(stage.name, stage.compute_capability) for stage in stages}
+    for reason in filter(None, reasons.values()):
+        typer.echo(f"left out: {reason}", err=True)
+    return [stage for stage in stages if not reasons[stage.name]]
+
+
+def _recorded(folder: Path | None) -> Path:
+    """The folder to read records from: this GPU's, or the first there is where there is no GPU."""
+    from gemm_course.device import gpu_available, gpu_facts
+    from gemm_course.records import DATA, gpus
+
+    return folder or DATA / (gpu_facts().slug if gpu_available() else gpus()[0])
+
+
 def _folder(folder: Path | None) -> Path:
     """The folder for this GPU's records; ends with a sentence where there is no GPU."""
     from gemm_course.device import NoGpu, gpu_facts
@@ -203,7 +270,7 @@ def _command() -> str:
 def _sentences():
     """What the user can mend ends the command with a sentence, not with a traceback."""
     from gemm_course.bench.counters.record import NoProfiler
-    from gemm_course.bench.problem import NoCublas
+    from gemm_course.bench.cublas import NoCublas
     from gemm_course.bench.triton_peer import NoTriton
 
     try:
@@ -250,6 +317,44 @@ def _show(rows: list[dict]) -> None:
             str(row["registers"]),
         )
     Console(width=170).print(table)
+
+
+def _show_standings(found: list) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table("stage", "measured", "failed", "left", "best tiles", "TFLOPS")
+    for one in found:
+        speed = f"{one.best_tflops:.2f}" if one.best_tflops else ""
+        table.add_row(one.stage, str(one.measured), str(one.failed), str(one.left), one.best_tiles, speed)
+    Console(width=170).print(table)
+
+
+def _show_best(stages: list, shape: tuple[int, int, int], path: Path) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from gemm_course.bench.best import best_choices, compile_seconds
+    from gemm_course.bench.choices import rows_at
+    from gemm_course.device import gpu_available
+
+    table = Table("stage", "default", "share", "fastest", "share", "default/fastest", "compiles in s")
+    seconds_of = compile_seconds if gpu_available() else None
+    for one in best_choices(stages, rows_at(shape, path), seconds_of):
+        table.add_row(
+            one.stage,
+            one.default,
+            _percent(one.default_share),
+            one.best if one.best != one.default else "the default",
+            _percent(one.best_share),
+            f"{one.ratio:.3f}" if one.ratio else "",
+            f"{one.compile_seconds:.1f}" if one.compile_seconds else "not timed",
+        )
+    Console(width=190).print(table)
+
+
+def _percent(share: float | None) -> str:
+    return f"{share:.1%}" if share else "not measured"
 
 
 def _stop(sentence: str) -> None:

@@ -5,21 +5,33 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from gemm_course.bench.problem import Problem, cublas_version
-from gemm_course.device import compile_for, gpu_facts, launch, time_alternating
+from gemm_course.bench.cublas import cublas_version
+from gemm_course.bench.problem import Problem
+from gemm_course.device import compile_for, gpu_facts, launch, time_alternating, why_too_old
 from gemm_course.device.launch import SHARED_WITHOUT_ASKING, Resources, allow_shared_memory
 from gemm_course.kernels import Stage
 from gemm_course.records import origin, tiles_text
-from gemm_course.records.columns import LADDER
+from gemm_course.records.columns import LADDER, SHORT_DTYPES
 
 SCALINGS = ((1.0, 0.0), (1.25, -0.5))  # alpha, beta
+MOST_ROUNDS = 60
+
+
+class TooOld(RuntimeError):
+    """The GPU lacks what a stage is made of; the message says what it needs."""
 
 
 class Candidate:
     """A stage with tiles, compiled for a problem's arguments."""
 
     def __init__(self, stage: Stage, tiles: Mapping[str, int], problem: Problem):
-        """Compile. Raises IllegalTiles, ValueError if it asks for more shared memory than there is."""
+        """Compile. problem: of the stage's dtype.
+
+        Raises TooOld; IllegalTiles; ValueError if it asks for more shared memory than there is.
+        """
+        reason = why_too_old(stage.name, stage.compute_capability)
+        if reason:
+            raise TooOld(reason)
         self.stage, self.tiles, self.problem = stage, stage.complete(tiles), problem
         m, n, _ = problem.shape
         self.kernel = stage.kernel(tiles)
@@ -34,23 +46,34 @@ class Candidate:
         return list(self.stage.arguments(*self.problem.arguments(alpha, beta)))
 
     def launch(self, alpha: float = 1.0, beta: float = 0.0) -> None:
-        launch(self.kernel, *self.geometry, self.arguments(alpha, beta), self.shared_bytes)
+        """Queue one launch; what it was given stays alive until the next."""
+        self._given = self.arguments(alpha, beta)
+        launch(self.kernel, *self.geometry, self._given, self.shared_bytes)
 
     def check(self, scalings=SCALINGS) -> float:
         """The largest relative error against float64. Raises WrongResult."""
-        return max(self.problem.error_of(self.launch, alpha, beta) for alpha, beta in scalings)
+        sums = self.stage.accumulate
+        return max(self.problem.error_of(self.launch, alpha, beta, sums) for alpha, beta in scalings)
 
     def measure(
-        self, error: float, budget_ms: float, least: int = 3, triton: Callable[[], None] | None = None
+        self,
+        error: float,
+        budget_ms: float,
+        least: int = 3,
+        most: int = MOST_ROUNDS,
+        triton: Callable[[], None] | None = None,
     ) -> dict[str, Any]:
-        """Time it beside cuBLAS, and Triton if given, in turn -> the columns that a measurement fills."""
+        """Time it beside cuBLAS, and Triton if given, in turn -> the columns that a measurement fills.
+
+        cuBLAS keeps its sums in what the stage keeps them in.
+        """
         arguments = self.arguments()
 
         def go():
             launch(self.kernel, *self.geometry, arguments, self.shared_bytes)
 
-        launchers = [go, self.problem.cublas, *([triton] if triton else [])]
-        own, cublas, *others = time_alternating(launchers, budget_ms, least=least)
+        launchers = [go, self.problem.cublas(self.stage.accumulate), *([triton] if triton else [])]
+        own, cublas, *others = time_alternating(launchers, budget_ms, most, least)
         m, n, k = self.problem.shape
         return {
             "milliseconds": own.median_ms,
@@ -79,8 +102,8 @@ def row_of(
     return {
         **dict.fromkeys(LADDER.columns),
         "stage": stage.name,
-        "dtype": "fp32",
-        "accumulate": "fp32",
+        "dtype": SHORT_DTYPES[stage.dtype],
+        "accumulate": SHORT_DTYPES[stage.accumulate],
         "m": m,
         "n": n,
         "k": k,

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import functools
 import math
-import os
 from collections.abc import Callable
 
 import numpy as np
 
+from gemm_course.bench.cublas import cupy, multiplication
 from gemm_course.device.buffers import leading_dimension, padded
 
-ROW_BYTES = 64  # rows start at multiples of this, as in document 004; a multiple of what any stage needs
-
-
-class NoCublas(RuntimeError):
-    """CuPy, which brings cuBLAS, is missing; the message is one sentence."""
+# Rows start at multiples of this many bytes, as in document 004; a multiple of what any stage needs.
+ROW_BYTES = {"float32": 64, "float16": 32}
+HALF_A_UNIT = {"float32": 2**-24, "float16": 2**-11}  # of the last place: what rounding once may cost
 
 
 class WrongResult(ArithmeticError):
@@ -23,26 +21,29 @@ class WrongResult(ArithmeticError):
 
 
 class Problem:
-    """C = alpha * A @ B + beta * C of one size with random numbers, on the GPU.
+    """C = alpha * A @ B + beta * C of one size and dtype with random numbers, on the GPU.
 
-    Rows are padded to 64 bytes, and by `spare` such steps more; the padding holds NaN.
+    dtype: "float32" or "float16", of A, B and C. Rows are padded to 64 bytes (32 for float16), and by `spare`
+    such steps more; the padding holds NaN.
     """
 
-    def __init__(self, m: int, n: int, k: int, seed: int = 0, spare: int = 0):
+    def __init__(self, m: int, n: int, k: int, seed: int = 0, spare: int = 0, dtype: str = "float32"):
         cp = cupy()
-        self.shape = (m, n, k)
+        self.shape, self.dtype = (m, n, k), dtype
         random = np.random.default_rng(seed)
-        made = (random.standard_normal(size, dtype=np.float32) for size in ((m, k), (k, n), (m, n)))
+        made = (
+            random.standard_normal(size, dtype=np.float32).astype(dtype) for size in ((m, k), (k, n), (m, n))
+        )
         self.A, self.B, self._old = (
-            cp.asarray(padded(matrix, _row_length(matrix.shape[1], spare))) for matrix in made
+            cp.asarray(padded(matrix, _row_length(matrix, spare))) for matrix in made
         )
         self.C = cp.empty_like(self._old)
         self._plain = tuple(cp.ascontiguousarray(part) for part in (self.A[:, :k], self.B[:, :n]))
-        self._cublas_c = cp.empty((m, n), cp.float32)
+        self._cublas_c = cp.empty((m, n), dtype)
 
     @functools.cached_property
     def product(self):
-        """A @ B in float64, (m, n), by cuBLAS."""
+        """A @ B in float64, (m, n), of the matrices as they are, rounded to `dtype`."""
         cp = cupy()
         a, b = (part.astype(cp.float64) for part in self._plain)
         return a @ b
@@ -55,22 +56,27 @@ class Problem:
         a, b, c = (cuda.as_cuda_array(matrix) for matrix in (self.A, self.B, self.C))
         return [m, n, k, np.float32(alpha), a, b, np.float32(beta), c]
 
-    def cublas(self) -> None:
-        """Queue the same multiplication in cuBLAS: FP32 with TF32 off."""
-        cupy().matmul(*self._plain, out=self._cublas_c)
+    @functools.cache  # noqa: B019  a problem lives as long as what is measured with it
+    def cublas(self, accumulate: str = "float32") -> Callable[[], None]:
+        """What queues the same multiplication in cuBLAS, TF32 off, with sums of this dtype."""
+        return multiplication(*self._plain, self._cublas_c, accumulate)
 
-    def cublas_error(self) -> float:
+    def cublas_error(self, accumulate: str = "float32") -> float:
         """cuBLAS's own relative Frobenius error against float64."""
-        self.cublas()
+        self.cublas(accumulate)()
         return self._error(self._cublas_c, self.product, 1.0, 0.0)
 
     def error_of(
-        self, launch: Callable[[float, float], None], alpha: float = 1.0, beta: float = 0.0
+        self,
+        launch: Callable[[float, float], None],
+        alpha: float = 1.0,
+        beta: float = 0.0,
+        accumulate: str = "float32",
     ) -> float:
         """Launch a kernel on a poisoned C and return its relative Frobenius error against float64.
 
         launch(alpha, beta) queues the kernel on `arguments(alpha, beta)`. Raises WrongResult if an element
-        was not written, if C's padding was, or if the error is above what FP32 accumulation explains.
+        was not written, if C's padding was, or if the error is above what sums in `accumulate` explain.
         """
         cp = cupy()
         _, n, k = self.shape
@@ -82,8 +88,12 @@ class Problem:
         if not bool(cp.isnan(self.C[:, n:]).all()):
             raise WrongResult("it wrote beyond the columns of C")
         error = self._error(self.C[:, :n], self.product, alpha, beta)
-        if not error <= tolerance(k):
-            raise WrongResult(f"its relative error is {error:.2g}; FP32 explains {tolerance(k):.2g}")
+        allowed = tolerance(k, self.dtype, accumulate)
+        if not error <= allowed:
+            raise WrongResult(
+                f"its relative error is {error:.2g}; sums in {accumulate} and results in {self.dtype} "
+                f"explain {allowed:.2g}"
+            )
         return error
 
     def _error(self, found, product, alpha: float, beta: float) -> float:
@@ -94,37 +104,26 @@ class Problem:
         if beta != 0:
             old = beta * self._old[:, : self.shape[1]].astype(cp.float64)
             right = right + old
-            scale = scale + cp.linalg.norm(old) ** 2
+            scale = cp.maximum(scale + cp.linalg.norm(old) ** 2, cp.linalg.norm(right) ** 2)
         return float(cp.linalg.norm(found - right) / cp.sqrt(scale))
 
 
-def tolerance(k: int) -> float:
-    """The relative error that k FP32 additions may have; a random walk comes to about a third of it."""
-    return 6e-8 * math.sqrt(k + 16)
+def tolerance(k: int, dtype: str = "float32", accumulate: str = "float32") -> float:
+    """The relative error that sums of k products may have; cuBLAS's own comes to about a third or half of it.
+
+    dtype: of A, B and C. accumulate: what the sums are kept in. FP32 sums drift as a random walk. Rounding a
+    result to FP16 costs at most half a unit in the last place. Sums in FP16 are rounded each time that a
+    Tensor Core has added up 8 products, and three times more with alpha and beta.
+    """
+    drift = 6e-8 * math.sqrt(k + 16)
+    if dtype == "float32":
+        return drift
+    rounded = HALF_A_UNIT[dtype]
+    return drift + rounded * (1 if accumulate == "float32" else math.sqrt(k / 8 + 9))
 
 
-def _row_length(columns: int, spare: int) -> int:
-    return leading_dimension(columns, ROW_BYTES) + spare * ROW_BYTES // 4
-
-
-@functools.cache
-def cupy():
-    """CuPy with TF32 off. Raises NoCublas where it is not installed."""
-    os.environ["CUPY_TF32"] = "0"
-    try:
-        import cupy
-    except ImportError:
-        raise NoCublas(
-            "CuPy is missing, which brings cuBLAS to compare with: install the course's gpu extra."
-        ) from None
-    return cupy
-
-
-def cublas_version() -> str:
-    """cuBLAS's version, "13.1.1"."""
-    cupy()
-    from cupy.cuda import device
-    from cupy_backends.cuda.libs import cublas
-
-    number = cublas.getVersion(device.get_cublas_handle())
-    return f"{number // 10000}.{number // 100 % 100}.{number % 100}"
+def _row_length(matrix: np.ndarray, spare: int) -> int:
+    row_bytes = ROW_BYTES[str(matrix.dtype)]
+    return (
+        leading_dimension(matrix.shape[1], row_bytes, matrix.itemsize) + spare * row_bytes // matrix.itemsize
+    )

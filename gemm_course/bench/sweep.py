@@ -7,82 +7,35 @@ as soon as it is measured, so that an interrupted sweep goes on where it stopped
 from __future__ import annotations
 
 import itertools
+import math
 import multiprocessing
 import os
-import random
 import time
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
+from gemm_course.bench.choices import Queue, Task, choices, place_of, remaining, rows_at
 from gemm_course.bench.worker import CRASH, serve
-from gemm_course.kernels import Stage
+from gemm_course.kernels import LADDER, Stage
 from gemm_course.records import tiles_text
 from gemm_course.records.columns import SWEEP
 
 START_SECONDS, COMPILE_SECONDS, MEASURE_SECONDS = 120, 90, 60
 CONTEXT_BYTES = 600 * 2**20  # a CUDA context with cuBLAS in it
-Task = tuple[str, dict[str, int]]  # a stage's name and tiles
+LAST_MEASUREMENT_SECONDS = 15  # how much longer than asked for a sweep may take to end one measurement
 
 
-def choices(stages: Sequence[Stage], most: int | None, seed: int = 0) -> list[Task]:
-    """What to measure: a stage's default tiles first, then its legal choices in random order; stages in turn.
+def workers_that_fit(gpu_bytes: int, gpus: int, shape: tuple[int, int, int], dtypes: int = 1) -> int:
+    """As many as there are cores, as long as their matrices fit the GPUs' memory.
 
-    most: choices a stage, all of them if None. The order is the same every time, so a part of it is a fair
-    sample.
+    dtypes: of how many dtypes each worker holds the matrices.
     """
-    columns = []
-    for stage in stages:
-        legal = [choice for choice in stage.legal_choices() if choice != stage.complete()]
-        random.Random(f"{seed} {stage.name}").shuffle(legal)
-        columns.append([(stage.name, tiles) for tiles in [stage.complete(), *legal][:most]])
-    rows = itertools.zip_longest(*columns)
-    return [task for row in rows for task in row if task is not None]
-
-
-def remaining(tasks: Iterable[Task], shape: tuple[int, int, int], path: Path) -> list[Task]:
-    """The tasks that the file has no row of yet, at this shape."""
-    SWEEP.mend(path)
-    listed = _listed(shape, path)
-    return [(stage, tiles) for stage, tiles in tasks if (stage, tiles_text(tiles)) not in listed]
-
-
-def _listed(shape: tuple[int, int, int], path: Path) -> set[tuple[str, str]]:
-    """Stage and tiles of every row that the file has at this shape."""
-    rows = SWEEP.read(path)
-    same = rows[(rows["m"] == shape[0]) & (rows["n"] == shape[1]) & (rows["k"] == shape[2])]
-    return set(zip(same["stage"], same["tiles"], strict=True))
-
-
-def illegal_rows(
-    stages: Sequence[Stage], shape: tuple[int, int, int], path: Path
-) -> Iterator[dict[str, Any]]:
-    """A row for every choice on offer that breaks a rule, with the rules it breaks, if the file has none."""
-    listed = _listed(shape, path)
-    for stage in stages:
-        names = list(stage.tiles)
-        for values in itertools.product(*(stage.options.get(name, (stage.tiles[name],)) for name in names)):
-            tiles = dict(zip(names, values, strict=True))
-            broken = stage.rules(tiles)
-            if broken and (stage.name, tiles_text(tiles)) not in listed:
-                yield {
-                    **dict.fromkeys(SWEEP.columns),
-                    **dict(zip("mnk", shape, strict=True)),
-                    "stage": stage.name,
-                    "dtype": "fp32",
-                    "accumulate": "fp32",
-                    "tiles": tiles_text(tiles),
-                    "reason": "illegal: " + "; ".join(broken),
-                }
-
-
-def workers_that_fit(gpu_bytes: int, gpus: int, shape: tuple[int, int, int]) -> int:
-    """As many as there are cores, as long as their matrices fit the GPUs' memory."""
     m, n, k = shape
-    each = CONTEXT_BYTES + 8 * (m * k + k * n) + 8 * m * n + 3 * 8 * m * n
+    each = CONTEXT_BYTES + dtypes * (8 * (m * k + k * n) + 8 * m * n + 3 * 8 * m * n)
     return max(1, min(os.cpu_count() or 1, int(0.9 * gpu_bytes) // each * gpus))
 
 
@@ -93,6 +46,7 @@ class Worker:
     gpu: str
     process: Any
     connection: Connection
+    first: bool = True  # it was there from the start, not in another's place
     state: str = "starting"  # starting, idle, compiling, waiting for the GPU, measuring
     since: float = field(default_factory=time.monotonic)
     task: Task | None = None
@@ -108,39 +62,52 @@ class Worker:
 
 
 class Sweep:
-    """Runs tasks on workers; `write` gets every finished row."""
+    """Runs tasks on workers; `write` gets every finished row. `measured_on` counts rows by GPU."""
 
     def __init__(
         self,
-        tasks: Sequence[Task],
+        tasks: Queue,
         gpus: Sequence[str],
         workers: int,
         start: Callable[[str], tuple[Any, Connection]],
         write: Callable[[dict[str, Any]], None],
     ):
         """start(gpu) begins a worker process -> (process, connection to it)."""
-        self.tasks, self.start, self.write = deque(tasks), start, write
+        self.tasks, self.start, self.write = tasks, start, write
+        self.measured_on: Counter[str] = Counter()
         self.workers = [Worker(gpu, *start(gpu)) for gpu, _ in zip(itertools.cycle(gpus), range(workers))]
         self.failed_starts = 0
 
-    def run(self) -> None:
-        """Until every task has its row. Raises RuntimeError if workers cannot be started."""
+    def run(self, until: float = math.inf) -> None:
+        """Until every task has its row, or until a time.monotonic(); what is being measured then ends first.
+
+        Raises RuntimeError if workers cannot be started.
+        """
         try:
-            while self.tasks or any(worker.task for worker in self.workers):
-                self._step()
+            while self._goes_on(until):
+                self._step(late=time.monotonic() >= until)
         finally:
             for worker in self.workers:
                 worker.connection.close()
                 worker.process.terminate()
 
-    def _step(self) -> None:
+    def _goes_on(self, until: float) -> bool:
+        now = time.monotonic()
+        if now >= until:
+            measuring = any(worker.state == "measuring" for worker in self.workers)
+            return measuring and now < until + LAST_MEASUREMENT_SECONDS
+        return bool(self.tasks) or any(worker.task for worker in self.workers)
+
+    def _step(self, late: bool) -> None:
+        """late: begin nothing new."""
         for worker in self.workers:
-            if worker.state == "idle" and self.tasks:
-                worker.task = self.tasks.popleft()
+            if worker.state == "idle" and self.tasks and not late:
+                worker.task = self.tasks.take()
                 self._ask(worker, "compiling", ("compile", *worker.task))
         for gpu in {worker.gpu for worker in self.workers}:
-            self._lend(gpu)
-        ready = wait([worker.connection for worker in self.workers], timeout=1)
+            if not late:
+                self._lend(gpu)
+        ready = wait([worker.connection for worker in self.workers], timeout=0.5)
         for worker in list(self.workers):
             if worker.connection in ready:
                 self._answer(worker)
@@ -148,10 +115,14 @@ class Sweep:
                 self._replace(worker, f"hung while {worker.state}")
 
     def _lend(self, gpu: str) -> None:
-        """Let one worker measure, if none does and one has been waiting."""
+        """Let one worker measure, if none does and one has been waiting.
+
+        Nobody does while the first workers still make their matrices on the GPU.
+        """
         here = [worker for worker in self.workers if worker.gpu == gpu]
         waiting = [worker for worker in here if worker.state == "waiting"]
-        if waiting and not any(worker.state == "measuring" for worker in here):
+        starting = any(worker.state == "starting" and worker.first for worker in here)
+        if waiting and not starting and not any(worker.state == "measuring" for worker in here):
             self._ask(min(waiting, key=lambda worker: worker.since), "measuring", ("measure",))
 
     def _ask(self, worker: Worker, state: str, request: tuple) -> None:
@@ -160,7 +131,7 @@ class Sweep:
             worker.connection.send(request)
         except OSError:  # it died before it had this task; another may do it
             if state == "compiling":
-                self.tasks.appendleft(worker.task)
+                self.tasks.put_back(worker.task)
                 worker.task = None
             self._replace(worker, f"{CRASH} before {state}")
 
@@ -186,7 +157,10 @@ class Sweep:
     def _finish(self, worker: Worker, reason: str) -> None:
         stage, tiles = worker.task
         known = {**dict.fromkeys(SWEEP.columns), "stage": stage, "tiles": tiles_text(tiles)}
-        self.write({**known, **worker.row, "reason": reason})
+        row = {**known, **worker.row, "reason": reason}
+        self.measured_on[worker.gpu] += worker.state == "measuring"
+        self.tasks.learn(row)
+        self.write(row)
         worker.task, worker.row = None, {}
 
     def _replace(self, worker: Worker, reason: str) -> None:
@@ -199,7 +173,7 @@ class Sweep:
             self._finish(worker, reason)
         worker.connection.close()
         worker.process.kill()
-        self.workers[self.workers.index(worker)] = Worker(worker.gpu, *self.start(worker.gpu))
+        self.workers[self.workers.index(worker)] = Worker(worker.gpu, *self.start(worker.gpu), first=False)
 
 
 def visible_gpus() -> list[str]:
@@ -209,14 +183,24 @@ def visible_gpus() -> list[str]:
     return [gpu.uuid for gpu in cuda.gpus]
 
 
-def start_process(shape: tuple[int, int, int], command: str, gpu: str) -> tuple[Any, Connection]:
+def start_process(
+    shape: tuple[int, int, int], dtypes: Sequence[str], command: str, gpu: str
+) -> tuple[Any, Connection]:
     """Begin a worker in a process of its own, with a fresh interpreter."""
     context = multiprocessing.get_context("spawn")
     here, there = context.Pipe()
-    process = context.Process(target=serve, args=(there, gpu, shape, command), daemon=True)
+    process = context.Process(target=serve, args=(there, gpu, shape, dtypes, command), daemon=True)
     process.start()
     there.close()
     return process, here
+
+
+@dataclass(frozen=True)
+class Done:
+    """What one run of a sweep did: rows written, and how many of them each GPU measured."""
+
+    rows: int
+    measured_on: Mapping[str, int]
 
 
 def sweep(
@@ -228,23 +212,42 @@ def sweep(
     gpus: Sequence[str] = ("0",),
     workers: int = 1,
     progress: Callable[[Mapping[str, Any]], None] = lambda row: None,
-) -> int:
-    """Measure what the file lacks of the stages' tile choices -> how many rows were written.
+    promising: bool = False,
+    until: float = math.inf,
+) -> Done:
+    """Measure what the file lacks of the stages' tile choices.
 
-    most: choices a stage. gpus: as CUDA_VISIBLE_DEVICES names them. progress is called with every row.
+    most: rows a stage, those of the file included. gpus: as CUDA_VISIBLE_DEVICES names them. progress is
+    called with every row. promising: choices near the fastest ones first. until: a time.monotonic().
     """
-    tasks = remaining(choices(stages, most), shape, path)
+    queue = queue_of(stages, shape, path, most, promising)
     written = 0
-    place = dict(zip("mnk", shape, strict=True)) | {"dtype": "fp32", "accumulate": "fp32", "command": command}
 
     def write(row: dict[str, Any]) -> None:
         nonlocal written
+        place = place_of(LADDER[row["stage"]], shape) | {"command": command}
         SWEEP.append(path, [row | {name: value for name, value in place.items() if row[name] is None}])
         written += 1
         progress(row)
 
-    if tasks:
-        Sweep(
-            tasks, gpus, min(workers, len(tasks)), lambda gpu: start_process(shape, command, gpu), write
-        ).run()
-    return written
+    if not queue:
+        return Done(0, {})
+    dtypes = sorted({stage.dtype for stage in stages})
+    run = Sweep(
+        queue,
+        gpus,
+        min(workers, len(queue)),
+        lambda gpu: start_process(shape, dtypes, command, gpu),
+        write,
+    )
+    run.run(until)
+    return Done(written, dict(run.measured_on))
+
+
+def queue_of(
+    stages: Sequence[Stage], shape: tuple[int, int, int], path: Path, most: int | None, promising: bool
+) -> Queue:
+    """What the file lacks of the stages' tile choices at this shape."""
+    names = {stage.name for stage in stages}
+    rows = [row for row in rows_at(shape, path) if row["stage"] in names]
+    return Queue(remaining(choices(stages), rows), rows, most, promising)

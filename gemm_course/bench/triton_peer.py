@@ -1,8 +1,8 @@
 """The same multiplication in Triton, as a further peer: `gemm-course bench --triton`.
 
-One program a tile of C, tiles dealt out in groups of rows for L2 reuse, FP32 operands multiplied as FP32
-(`input_precision="ieee"`), sizes chosen by Triton's own autotuner. After the pattern of Triton's matrix
-multiplication tutorial, triton-lang.org.
+One program a tile of C, tiles dealt out in groups of rows for L2 reuse, sizes chosen by Triton's own
+autotuner. FP32 operands are multiplied as FP32 (`input_precision="ieee"`), FP16 ones by Tensor Cores. After
+the pattern of Triton's matrix multiplication tutorial, triton-lang.org.
 """
 
 import functools
@@ -10,19 +10,29 @@ from collections.abc import Callable
 
 from gemm_course.bench.problem import Problem
 
-CHOICES = [
-    (BM, BN, BK, warps, stages)
-    for BM, BN, warps in ((128, 128, 8), (128, 64, 4), (64, 128, 4), (128, 256, 8), (64, 64, 4))
-    for BK, stages in ((16, 3), (32, 3), (32, 2))
-]
+CHOICES = {  # (BM, BN, BK, warps, stages) by the matrices' dtype
+    "float32": [
+        (BM, BN, BK, warps, stages)
+        for BM, BN, warps in ((128, 128, 8), (128, 64, 4), (64, 128, 4), (128, 256, 8), (64, 64, 4))
+        for BK, stages in ((16, 3), (32, 3), (32, 2))
+    ],
+    "float16": [
+        (BM, BN, BK, warps, stages)
+        for BM, BN, warps in ((128, 256, 8), (256, 128, 8), (128, 128, 8), (128, 128, 4), (64, 256, 4))
+        for BK, stages in ((64, 3), (64, 4), (32, 4))
+    ],
+}
 
 
 class NoTriton(RuntimeError):
     """Triton or PyTorch is missing; the message is one sentence."""
 
 
-def triton_launcher(problem: Problem) -> Callable[[], None]:
-    """Compile and tune for a problem -> what queues one launch. Raises NoTriton."""
+def triton_launcher(problem: Problem, accumulate: str = "float32") -> Callable[[], None]:
+    """Compile and tune for a problem -> what queues one launch. Raises NoTriton.
+
+    accumulate: "float32" or "float16", what the products are added up in.
+    """
     try:
         import torch
         import triton
@@ -30,31 +40,37 @@ def triton_launcher(problem: Problem) -> Callable[[], None]:
         raise NoTriton(f"--triton compares with Triton, which needs PyTorch as well: {error}.") from None
     m, n, k = problem.shape
     a, b = (torch.from_dlpack(matrix) for matrix in (problem.A[:, :k], problem.B[:, :n]))
-    c = torch.empty((m, n), dtype=torch.float32, device="cuda")
-    kernel = _kernel()
+    c = torch.empty((m, n), dtype=a.dtype, device="cuda")
+    strides = a.stride(0), b.stride(0), c.stride(0)
+    kernel = _tuned(problem.dtype)
 
     def grid(meta):
         return (triton.cdiv(m, meta["BM"]) * triton.cdiv(n, meta["BN"]),)
 
     def go():
-        kernel[grid](a, b, c, m, n, k, a.stride(0), b.stride(0), c.stride(0), GROUP=8)
+        kernel[grid](a, b, c, m, n, k, *strides, GROUP=8, HALF_SUMS=accumulate == "float16")
 
     with torch.cuda.stream(torch.cuda.default_stream()):
         go()
     return go
 
 
-@functools.cache
-def _kernel():
+def _tuned(dtype: str):
     import triton
-    import triton.language as tl
 
     configurations = [
         triton.Config({"BM": BM, "BN": BN, "BK": BK}, num_warps=warps, num_stages=stages)
-        for BM, BN, BK, warps, stages in CHOICES
+        for BM, BN, BK, warps, stages in CHOICES[dtype]
     ]
+    return triton.autotune(configs=configurations, key=["m", "n", "k"])(matmul_kernel())
 
-    @triton.autotune(configs=configurations, key=["m", "n", "k"])
+
+@functools.cache
+def matmul_kernel():
+    """The kernel, not yet tuned. It reads rows and columns beyond C from its first ones, and stores none."""
+    import triton
+    import triton.language as tl
+
     @triton.jit
     def matmul(
         a,
@@ -70,6 +86,7 @@ def _kernel():
         BN: tl.constexpr,
         BK: tl.constexpr,
         GROUP: tl.constexpr,
+        HALF_SUMS: tl.constexpr,
     ):
         tile_rows, tile_cols = tl.cdiv(m, BM), tl.cdiv(n, BN)
         group = tl.program_id(0) // (GROUP * tile_cols)
@@ -78,15 +95,17 @@ def _kernel():
         rows = (group * GROUP + within % height) * BM + tl.arange(0, BM)
         cols = within // height * BN + tl.arange(0, BN)
         steps = tl.arange(0, BK)
-        a_at = a + rows[:, None] * lda + steps[None, :]
-        b_at = b + steps[:, None] * ldb + cols[None, :]
-        acc = tl.zeros((BM, BN), tl.float32)
+        a_at = a + (rows % m)[:, None] * lda + steps[None, :]
+        b_at = b + steps[:, None] * ldb + (cols % n)[None, :]
+        sums: tl.constexpr = tl.float16 if HALF_SUMS else tl.float32
+        acc = tl.zeros((BM, BN), sums)
         for k0 in range(0, k, BK):
-            left = tl.load(a_at, (rows[:, None] < m) & (steps[None, :] < k - k0), 0.0)
-            right = tl.load(b_at, (steps[:, None] < k - k0) & (cols[None, :] < n), 0.0)
-            acc = tl.dot(left, right, acc, input_precision="ieee")
+            left = tl.load(a_at, steps[None, :] < k - k0, 0.0)
+            right = tl.load(b_at, steps[:, None] < k - k0, 0.0)
+            acc = tl.dot(left, right, acc, input_precision="ieee", out_dtype=sums)
             a_at += BK
             b_at += BK * ldb
-        tl.store(c + rows[:, None] * ldc + cols[None, :], acc, (rows[:, None] < m) & (cols[None, :] < n))
+        inside = (rows[:, None] < m) & (cols[None, :] < n)
+        tl.store(c + rows[:, None] * ldc + cols[None, :], acc.to(c.dtype.element_ty), inside)
 
     return matmul

@@ -9,16 +9,19 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 BUDGET_MS = 40
 
 
-def serve(connection, gpu: str, shape: tuple[int, int, int], command: str) -> None:
-    """Answer requests until the other end closes. gpu: its number or uuid, the only one this process sees."""
+def serve(connection, gpu: str, shape: tuple[int, int, int], dtypes: Sequence[str], command: str) -> None:
+    """Answer requests until the other end closes. gpu: its number or uuid, the only one this process sees.
+
+    dtypes: of the stages that may be asked for; their matrices are made before the first request.
+    """
     os.environ["CUDA_VISIBLE_DEVICES"] = gpu
-    bench = Workbench(shape, command)
+    bench = Workbench(shape, dtypes, command)
     connection.send("ready")
     while True:
         try:
@@ -36,14 +39,17 @@ CRASH = "crashed"
 
 
 class Workbench:
-    """One problem, and the candidate compiled last."""
+    """One problem of each dtype, and the candidate compiled last."""
 
-    def __init__(self, shape: tuple[int, int, int], command: str):
+    def __init__(self, shape: tuple[int, int, int], dtypes: Sequence[str], command: str):
         from gemm_course.bench.problem import Problem
+        from gemm_course.device import time_launch
 
-        self.command = command
-        self.problem = Problem(*shape)
-        self.problem.product  # noqa: B018  made now, while nobody is measuring
+        self.command, self.shape = command, shape
+        self.problems = {dtype: Problem(*shape, dtype=dtype) for dtype in dtypes}
+        for problem in self.problems.values():
+            problem.product  # noqa: B018  made now, while nobody is measuring
+        time_launch(lambda: None, most=1)  # compiles what every timing needs
         self.candidate = None
 
     def compile(self, stage_name: str, tiles: Mapping[str, int]) -> tuple[dict[str, Any], str]:
@@ -54,9 +60,9 @@ class Workbench:
         self.candidate = None
         gc.collect()
         stage = LADDER[stage_name]
-        row = row_of(stage, tiles, self.problem.shape, self.command)
+        row = row_of(stage, tiles, self.shape, self.command)
         try:
-            self.candidate = Candidate(stage, tiles, self.problem)
+            self.candidate = Candidate(stage, tiles, self.problems[stage.dtype])
         except IllegalTiles as error:
             return row, "illegal: " + "; ".join(error.broken)
         except Exception as error:  # whatever the compiler or the driver says is the reason

@@ -3,7 +3,7 @@
 Everything here works without a GPU as well, down to a sentence that says why there is none.
 """
 
-from gemm_course.device.facts import GpuFacts, gpu_facts, sm_clock_mhz
+from gemm_course.device.facts import GpuFacts, gpu_facts, sm_clock_mhz, why_too_old
 from gemm_course.device.launch import Resources, allow_shared_memory, compile_for, launch, resources
 from gemm_course.device.presence import NoGpu, gpu_available, require_gpu, why_no_gpu
 from gemm_course.device.timing import Timing, time_alternating, time_launch
@@ -24,4 +24,5 @@ __all__ = [
     "time_alternating",
     "time_launch",
     "why_no_gpu",
+    "why_too_old",
 ]

@@ -66,6 +66,24 @@ def gpu_facts() -> GpuFacts:
     )
 
 
+def why_too_old(what: str, needed: tuple[int, int]) -> str | None:
+    """Why this GPU cannot run something that needs a compute capability, as a sentence, or None if it can.
+
+    Raises NoGpu where there is none.
+    """
+    facts = gpu_facts()
+    if facts.compute_capability >= needed:
+        return None
+    return (
+        f"{what} needs compute capability {_dotted(needed)} or newer, "
+        f"and this GPU, {facts.name}, has {_dotted(facts.compute_capability)}"
+    )
+
+
+def _dotted(version: tuple[int, int]) -> str:
+    return ".".join(str(part) for part in version)
+
+
 def sm_clock_mhz() -> int | None:
     """The multiprocessors' clock at this moment, asked while a kernel runs. None if it is not told."""
     with contextlib.suppress(ImportError, AttributeError):

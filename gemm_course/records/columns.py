@@ -2,6 +2,10 @@
 
 from gemm_course.records.tables import Table
 
+# How records write the dtype of matrices and of sums.
+SHORT_DTYPES = {"float32": "fp32", "float16": "fp16"}
+LONG_DTYPES = {short: long for long, short in SHORT_DTYPES.items()}
+
 ORIGIN = {
     "gpu": "text",
     "driver": "text",

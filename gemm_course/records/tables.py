@@ -57,6 +57,13 @@ class Table:
                 file.write(_csv_line(self.columns))
             file.writelines(lines)
 
+    def write(self, path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Make a file of these rows, in place of what it held; an interruption leaves the old one whole."""
+        new = path.with_name(f"{path.name}.new")
+        new.unlink(missing_ok=True)
+        self.append(new, rows)
+        new.replace(path)
+
     def mend(self, path: Path) -> None:
         """Cut off a last line that an interruption left half-written."""
         if path.exists():

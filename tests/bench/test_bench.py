@@ -85,12 +85,12 @@ def test_without_triton_there_is_a_sentence(monkeypatch):
 def test_without_cupy_there_is_a_sentence(monkeypatch):
     import sys
 
-    from gemm_course.bench import problem
+    from gemm_course.bench import cublas
 
-    problem.cupy.cache_clear()
+    cublas.cupy.cache_clear()
     monkeypatch.setitem(sys.modules, "cupy", None)
-    with pytest.raises(problem.NoCublas, match="install the course's gpu extra"):
-        problem.cupy()
+    with pytest.raises(cublas.NoCublas, match="install the course's gpu extra"):
+        cublas.cupy()
 
 
 @pytest.mark.gpu

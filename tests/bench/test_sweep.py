@@ -8,7 +8,17 @@ from multiprocessing import Pipe
 import pytest
 
 from gemm_course.bench import sweep as module
-from gemm_course.bench.sweep import Sweep, choices, illegal_rows, remaining, workers_that_fit
+from gemm_course.bench.choices import (
+    Queue,
+    choices,
+    forget,
+    illegal_rows,
+    remaining,
+    rows_at,
+    standings,
+    steps_between,
+)
+from gemm_course.bench.sweep import Sweep, queue_of, workers_that_fit
 from gemm_course.kernels import LADDER
 from gemm_course.records import tiles_text
 from gemm_course.records.columns import SWEEP
@@ -77,7 +87,7 @@ class Log:
             self.now[gpu] -= 1
 
 
-def run_sweep(tasks, behave=lambda task: "well", gpus=("0",), workers=3):
+def run_sweep(tasks, behave=lambda task: "well", gpus=("0",), workers=3, seconds=60):
     log, rows = Log(), []
 
     def start(gpu):
@@ -85,7 +95,9 @@ def run_sweep(tasks, behave=lambda task: "well", gpus=("0",), workers=3):
         log.started.append(gpu)
         return pretender, pretender.here
 
-    Sweep(tasks, gpus, workers, start, rows.append).run()
+    sweep = Sweep(Queue(tasks), gpus, workers, start, rows.append)
+    sweep.run(time.monotonic() + seconds)
+    log.measured_on = sweep.measured_on
     return rows, log
 
 
@@ -148,30 +160,160 @@ def test_workers_that_never_start_end_the_sweep(monkeypatch):
         return Stillborn(), here
 
     with pytest.raises(RuntimeError, match="do not start"):
-        Sweep(tasks_named("a"), ("0",), 1, start, lambda row: None).run()
+        Sweep(Queue(tasks_named("a")), ("0",), 1, start, lambda row: None).run()
+
+
+def test_a_sweep_stops_in_time_and_what_was_measured_is_kept():
+    slow = lambda task: time.sleep(0.05) or "well"  # noqa: E731
+    begun = time.monotonic()
+    rows, _ = run_sweep(tasks_named(*["x"] * 200), slow, workers=2, seconds=0.5)
+    assert time.monotonic() - begun < 5
+    assert 1 <= len(rows) < 50
+    assert all(row["tflops"] == 1.5 for row in rows)
+
+
+def test_a_sweep_does_not_wait_for_ever_for_its_last_measurement(monkeypatch):
+    monkeypatch.setattr(module, "LAST_MEASUREMENT_SECONDS", 0.3)
+    begun = time.monotonic()
+    rows, _ = run_sweep(tasks_named("a"), lambda task: "hangs", workers=1, seconds=0.3)
+    assert time.monotonic() - begun < 5
+    assert rows == []
+
+
+def test_all_gpus_are_used_and_their_rows_counted():
+    rows, log = run_sweep(tasks_named(*["x"] * 60), gpus=("0", "1", "2"), workers=6)
+    assert set(log.measured_on) == {"0", "1", "2"}
+    assert sum(log.measured_on.values()) == len(rows) == 60
+    assert log.most == {"0": 1, "1": 1, "2": 1}
+
+
+def test_nobody_measures_while_the_first_workers_start():
+    """They make their matrices on the GPU. One started later, in another's place, holds nobody up."""
+    late = threading.Event()
+
+    class Late(Pretender):
+        def _serve(self):
+            late.wait(1)
+            assert self.log.most == {}
+            super()._serve()
+
+    log, rows = Log(), []
+    kinds = iter([Pretender, Late])
+
+    def start(gpu):
+        pretender = next(kinds)(gpu, lambda task: "well", log)
+        return pretender, pretender.here
+
+    sweep = Sweep(Queue(tasks_named(*"abcd")), ("0",), 2, start, rows.append)
+    threading.Timer(0.7, late.set).start()
+    sweep.run()
+    assert len(rows) == 4
 
 
 def test_the_default_comes_first_and_the_order_is_always_the_same():
-    found = choices(STAGES, None)
+    found = choices(STAGES)
     assert found[0] == ("block_tiled", STAGES[0].complete())
     assert found[1] == ("thread_tiled_1d", STAGES[1].complete())
-    assert found == choices(STAGES, None)
-    assert choices(STAGES, 5) == [task for task in found if task in choices(STAGES, 5)]
+    assert found == choices(STAGES)
     for stage in STAGES:
         tiles = [tiles_text(t) for name, t in found if name == stage.name]
         assert sorted(tiles) == sorted(tiles_text(t) for t in stage.legal_choices())
-    assert [name for name, _ in choices(STAGES, 3)] == ["block_tiled", "thread_tiled_1d"] * 3
+
+
+def drained(queue):
+    return [queue.take() for _ in range(len(queue))]
+
+
+def test_stages_take_turns_and_have_at_most_so_many_rows():
+    tasks = choices(STAGES)
+    taken = drained(Queue(tasks, most=3))
+    assert [name for name, _ in taken] == ["block_tiled", "thread_tiled_1d"] * 3
+    assert taken == tasks[:6]
+    recorded = [row_for(*task) for task in tasks[:4]]
+    assert drained(Queue(remaining(tasks, recorded), recorded, most=3)) == tasks[4:6]
+    assert drained(Queue(remaining(tasks, recorded), recorded, most=1)) == []
+    with pytest.raises(IndexError, match="no tile choice is left"):
+        Queue([]).take()
+
+
+def test_a_task_put_back_comes_first_again():
+    queue = Queue(choices(STAGES[:1]), most=2)
+    task = queue.take()
+    queue.put_back(task)
+    assert len(queue) == 2
+    assert drained(queue)[0] == task
+
+
+def test_promising_choices_are_near_the_fastest_one():
+    stage = LADDER["warp_tiled"]
+    tasks = choices([stage])
+    fastest, slow = dict(tasks[200][1]), dict(tasks[5][1])
+    rows = [row_for("warp_tiled", fastest, tflops=40.0), row_for("warp_tiled", slow, tflops=1.0)]
+    queue = Queue(remaining(tasks, rows), rows, promising=True)
+    first = [queue.take()[1] for _ in range(30)]
+    near = [steps_between(tiles, fastest) for place, tiles in enumerate(first, 1) if place % 3]
+    spread = [tiles for place, tiles in enumerate(first, 1) if place % 3 == 0]
+    assert near == sorted(near)
+    assert max(near) < min(20, sum(steps_between(t, fastest) for _, t in tasks) / len(tasks))
+    assert spread[0] == tasks[0][1]  # every third keeps to the order given
+    queue.learn(row_for("warp_tiled", slow, tflops=80.0))
+    assert steps_between(queue.take()[1], slow) < steps_between(queue.take()[1], fastest)
+
+
+def test_while_nothing_is_known_promising_is_the_order_given():
+    tasks = choices(STAGES)
+    assert [Queue(tasks, promising=True).take()] == tasks[:1]
+    failed = [row_for(*tasks[0], tflops=None) | {"reason": "registers: too many"}]
+    assert drained(Queue(tasks[1:9], failed, promising=True)) == sorted(
+        tasks[1:9], key=lambda task: [tasks.index(task) // 2, task[0] == "thread_tiled_1d"]
+    )
+
+
+def test_steps_count_doublings_and_sizes_that_differ():
+    assert steps_between({"BM": 64, "PAD": 0}, {"BM": 64, "PAD": 0}) == 0
+    assert steps_between({"BM": 64, "BN": 8}, {"BM": 128, "BN": 8}) == 1.5
+    assert steps_between({"BM": 64, "PAD": 0}, {"BM": 16, "PAD": 4}) == 2.5 + 3.5
+
+
+def row_for(stage, tiles, tflops=1.0):
+    place = {"m": 64, "n": 64, "k": 64, "reason": "", "stage": stage, "tiles": tiles_text(tiles)}
+    return dict.fromkeys(SWEEP.columns) | place | {"tflops": tflops}
 
 
 def test_a_sweep_goes_on_where_it_stopped(tmp_path):
     path = tmp_path / "sweep.csv"
-    tasks = choices(STAGES, 4)
-    row = dict.fromkeys(SWEEP.columns) | {"m": 64, "n": 64, "k": 64, "reason": ""}
-    SWEEP.append(path, [row | {"stage": name, "tiles": tiles_text(tiles)} for name, tiles in tasks[:3]])
+    tasks = choices(STAGES)
+    SWEEP.append(path, [row_for(*task) for task in tasks[:3]])
     path.write_bytes(path.read_bytes() + b"block_tiled,fp32,fp")  # interrupted while writing
-    assert remaining(tasks, SHAPE, path) == tasks[3:]
-    assert remaining(tasks, (128, 64, 64), path) == tasks
+    assert remaining(tasks, rows_at(SHAPE, path)) == tasks[3:]
+    assert rows_at((128, 64, 64), path) == []
     assert len(SWEEP.read(path)) == 3
+    queue = queue_of(STAGES, SHAPE, path, most=4, promising=False)
+    assert sorted(map(str, drained(queue))) == sorted(map(str, tasks[3:8]))
+
+
+def test_stages_that_changed_are_forgotten_and_nothing_else(tmp_path):
+    path = tmp_path / "sweep.csv"
+    tasks = choices(STAGES)[:6]
+    elsewhere = row_for(*tasks[0]) | {"m": 128}
+    SWEEP.append(path, [*(row_for(*task) for task in tasks), elsewhere])
+    assert forget(["block_tiled"], SHAPE, path) == 3
+    left = [(row["stage"], row["m"]) for row in SWEEP.rows(path)]
+    assert left == [("thread_tiled_1d", 64)] * 3 + [("block_tiled", 128)]
+    before = path.read_bytes()
+    assert forget(["block_tiled"], SHAPE, path) == 0
+    assert path.read_bytes() == before
+
+
+def test_standings_say_what_is_measured_failed_and_left():
+    tasks = [task for task in choices(STAGES) if task[0] == "block_tiled"]
+    rows = [row_for(*tasks[0], tflops=2.0), row_for(*tasks[1], tflops=3.0), row_for(*tasks[2], tflops=None)]
+    rows[2]["reason"] = "shared memory: too much"
+    rows.append(row_for("block_tiled", {"BM": 1}, tflops=None) | {"reason": "illegal: BK"})
+    one, other = standings(STAGES, rows)
+    assert (one.measured, one.failed, one.left) == (2, 1, len(tasks) - 3)
+    assert (one.best_tiles, one.best_tflops) == (tiles_text(tasks[1][1]), 3.0)
+    assert (other.stage, other.measured, other.best_tflops) == ("thread_tiled_1d", 0, None)
 
 
 def test_illegal_choices_are_listed_once_with_their_rules(tmp_path):

@@ -1,0 +1,75 @@
+"""Each stage's default tiles beside the fastest that the sweep has measured: where defaults come from."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gemm_course.kernels import Stage
+from gemm_course.records import parse_tiles, tiles_text
+
+LONGEST_COMPILATION = 2.0  # seconds that somebody who moves a slider waits for
+TRIED = 8  # of the fastest choices, for one that compiles in time
+
+
+@dataclass(frozen=True)
+class Best:
+    """A stage's default and the fastest choice that compiles in time; speeds as shares of cuBLAS.
+
+    default_share is None if the default was not measured, compile_seconds if nobody timed it.
+    """
+
+    stage: str
+    default: str
+    default_share: float | None
+    best: str
+    best_share: float
+    compile_seconds: float | None
+
+    @property
+    def ratio(self) -> float | None:
+        """How fast the default is beside the best: 1 if it is the best."""
+        return self.default_share / self.best_share if self.default_share else None
+
+
+def best_choices(
+    stages: Sequence[Stage],
+    rows: Sequence[Mapping[str, Any]],
+    seconds_of: Callable[[Stage, Mapping[str, int]], float] | None = None,
+) -> list[Best]:
+    """For each stage that has measured rows (one shape's, as the sweep writes them).
+
+    seconds_of: how long a choice takes to compile; without it, all are taken to compile in time.
+    """
+    return [found for stage in stages if (found := _best(stage, rows, seconds_of)) is not None]
+
+
+def _best(stage: Stage, rows, seconds_of) -> Best | None:
+    mine = sorted(
+        (row for row in rows if row["stage"] == stage.name and row["tflops"]),
+        key=lambda row: -row["tflops"],
+    )
+    default = tiles_text(stage.complete())
+    share = next((row["ratio_to_cublas"] for row in mine if row["tiles"] == default), None)
+    for row in mine[:TRIED] if seconds_of else mine[:1]:
+        seconds = seconds_of(stage, parse_tiles(row["tiles"])) if seconds_of else None
+        if seconds is None or seconds <= LONGEST_COMPILATION:
+            return Best(stage.name, default, share, row["tiles"], row["ratio_to_cublas"], seconds)
+    return None
+
+
+def compile_seconds(stage: Stage, tiles: Mapping[str, int]) -> float:
+    """What this machine takes to compile a choice for its GPU, afresh. Raises NoGpu."""
+    from numba import cuda
+
+    from gemm_course.bench.problem import Problem
+    from gemm_course.device import compile_for, require_gpu
+
+    require_gpu()
+    arguments = stage.arguments(*Problem(64, 64, 64, dtype=stage.dtype).arguments())
+    kernel = cuda.jit(launch_bounds=stage.launch_bounds(tiles))(stage.build(**stage.complete(tiles)))
+    start = time.perf_counter()
+    compile_for(kernel, arguments)
+    return time.perf_counter() - start

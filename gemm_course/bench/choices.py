@@ -1,0 +1,202 @@
+"""Which tile choices a sweep measures, which it has measured already, and which comes next."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gemm_course.kernels import Stage
+from gemm_course.records import parse_tiles, tiles_text
+from gemm_course.records.columns import SHORT_DTYPES, SWEEP
+
+Task = tuple[str, dict[str, int]]  # a stage's name and tiles
+FASTEST = 5  # measured choices of a stage that promise something of their neighbours
+LOST_A_STEP = 0.85  # of the speed, by guess, for each doubling or halving of one size
+EXPLORE = 3  # every third choice is taken from the spread order whatever it promises
+
+
+def choices(stages: Sequence[Stage], seed: int = 0) -> list[Task]:
+    """What to measure: a stage's default tiles first, then its legal choices in random order; stages in turn.
+
+    The order is the same every time, so a part of it is a fair sample.
+    """
+    columns = []
+    for stage in stages:
+        legal = [choice for choice in stage.legal_choices() if choice != stage.complete()]
+        random.Random(f"{seed} {stage.name}").shuffle(legal)
+        columns.append([(stage.name, tiles) for tiles in [stage.complete(), *legal]])
+    rows = itertools.zip_longest(*columns)
+    return [task for row in rows for task in row if task is not None]
+
+
+def rows_at(shape: tuple[int, int, int], path: Path) -> list[dict[str, Any]]:
+    """The rows that the file has at this shape; a line that an interruption cut short is removed first."""
+    SWEEP.mend(path)
+    return [row for row in SWEEP.rows(path) if (row["m"], row["n"], row["k"]) == tuple(shape)]
+
+
+def remaining(tasks: Iterable[Task], rows: Iterable[Mapping[str, Any]]) -> list[Task]:
+    """The tasks that have no row yet."""
+    listed = {(row["stage"], row["tiles"]) for row in rows}
+    return [(stage, tiles) for stage, tiles in tasks if (stage, tiles_text(tiles)) not in listed]
+
+
+def forget(stages: Iterable[str], shape: tuple[int, int, int], path: Path) -> int:
+    """Drop the rows of stages whose kernels have changed since, at this shape -> how many were dropped."""
+    SWEEP.mend(path)
+    rows, names = SWEEP.rows(path), set(stages)
+    kept = [
+        row for row in rows if row["stage"] not in names or (row["m"], row["n"], row["k"]) != tuple(shape)
+    ]
+    if len(kept) < len(rows):
+        SWEEP.write(path, kept)
+    return len(rows) - len(kept)
+
+
+class Queue:
+    """Tasks in the order in which they are measured: as given, or the most promising first.
+
+    Promising is a choice near to fast ones: each of a stage's fastest choices so far promises its neighbours
+    its own speed, less for each size by which they differ. Every third choice of a stage is the next in the
+    order given nevertheless, and so are all while nothing of the stage has been measured.
+    """
+
+    def __init__(
+        self,
+        tasks: Iterable[Task],
+        rows: Iterable[Mapping[str, Any]] = (),
+        most: int | None = None,
+        promising: bool = False,
+    ):
+        """rows: what has been measured already. most: rows a stage, those included."""
+        self.promising = promising
+        self.waiting: dict[str, list[dict[str, int]]] = {}
+        self.fastest: dict[str, list[tuple[float, dict[str, int]]]] = {}
+        self.taken: dict[str, int] = {}
+        rows = list(rows)
+        listed = [row["stage"] for row in rows]
+        for stage, tiles in tasks:
+            self.waiting.setdefault(stage, []).append(tiles)
+        self.quota = {
+            stage: len(tiles) if most is None else min(len(tiles), max(0, most - listed.count(stage)))
+            for stage, tiles in self.waiting.items()
+        }
+        for row in rows:
+            self.learn(row)
+
+    def __len__(self) -> int:
+        return sum(self.quota.values())
+
+    def take(self) -> Task:
+        """The next task: stages in turn. Raises IndexError if there is none."""
+        stage = min(
+            (stage for stage, left in self.quota.items() if left),
+            key=lambda stage: self.taken.get(stage, 0),
+            default=None,
+        )
+        if stage is None:
+            raise IndexError("no tile choice is left")
+        self.taken[stage] = number = self.taken.get(stage, 0) + 1
+        self.quota[stage] -= 1
+        return stage, self.waiting[stage].pop(self._place(stage, number))
+
+    def put_back(self, task: Task) -> None:
+        """A task that nobody did; it comes first again."""
+        stage, tiles = task
+        self.waiting[stage].insert(0, tiles)
+        self.quota[stage] += 1
+        self.taken[stage] -= 1
+
+    def learn(self, row: Mapping[str, Any]) -> None:
+        """What was measured says which of the others are promising."""
+        if self.promising and row["tflops"]:
+            speeds = self.fastest.setdefault(row["stage"], [])
+            speeds.append((row["tflops"], parse_tiles(row["tiles"])))
+            speeds.sort(key=lambda speed: -speed[0])
+            del speeds[FASTEST:]
+
+    def _place(self, stage: str, number: int) -> int:
+        fastest = self.fastest.get(stage)
+        if not fastest or number % EXPLORE == 0:
+            return 0
+        waiting = self.waiting[stage]
+        return max(range(len(waiting)), key=lambda place: _promise(waiting[place], fastest))
+
+
+def _promise(tiles: Mapping[str, int], fastest: Sequence[tuple[float, Mapping[str, int]]]) -> float:
+    """TFLOPS, by guess."""
+    return max(speed * LOST_A_STEP ** steps_between(tiles, known) for speed, known in fastest)
+
+
+def steps_between(one: Mapping[str, int], other: Mapping[str, int]) -> float:
+    """How far two choices are apart: doublings, and half a step more for each size that differs."""
+    doublings = [abs(math.log2(max(one[name], 0.5) / max(other[name], 0.5))) for name in one]
+    return sum(steps + (steps > 0) / 2 for steps in doublings)
+
+
+def illegal_rows(
+    stages: Sequence[Stage], shape: tuple[int, int, int], path: Path
+) -> Iterator[dict[str, Any]]:
+    """A row for every choice on offer that breaks a rule, with the rules it breaks, if the file has none."""
+    listed = {(row["stage"], row["tiles"]) for row in rows_at(shape, path)}
+    for stage in stages:
+        names = list(stage.tiles)
+        for values in itertools.product(*(stage.options.get(name, (stage.tiles[name],)) for name in names)):
+            tiles = dict(zip(names, values, strict=True))
+            broken = stage.rules(tiles)
+            if broken and (stage.name, tiles_text(tiles)) not in listed:
+                yield {
+                    **dict.fromkeys(SWEEP.columns),
+                    **place_of(stage, shape),
+                    "tiles": tiles_text(tiles),
+                    "reason": "illegal: " + "; ".join(broken),
+                }
+
+
+def place_of(stage: Stage, shape: tuple[int, int, int]) -> dict[str, Any]:
+    """The columns that every row of a stage at a shape has in common."""
+    return {
+        "stage": stage.name,
+        "dtype": SHORT_DTYPES[stage.dtype],
+        "accumulate": SHORT_DTYPES[stage.accumulate],
+        **dict(zip("mnk", shape, strict=True)),
+    }
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How far the sweep of one stage has come; speeds in TFLOPS."""
+
+    stage: str
+    measured: int
+    failed: int
+    left: int
+    best_tiles: str
+    best_tflops: float | None
+
+
+def standings(stages: Sequence[Stage], rows: Sequence[Mapping[str, Any]]) -> list[Standing]:
+    """A stage's rows, counted; choices that break a rule count neither as failed nor as left."""
+    found = []
+    for stage in stages:
+        mine = [row for row in rows if row["stage"] == stage.name]
+        measured = [row for row in mine if row["tflops"]]
+        failed = [row for row in mine if not row["tflops"] and not row["reason"].startswith("illegal")]
+        left = len(remaining(choices([stage]), mine))
+        best = max(measured, key=lambda row: row["tflops"], default=None)
+        found.append(
+            Standing(
+                stage.name,
+                len(measured),
+                len(failed),
+                left,
+                best["tiles"] if best else "",
+                best["tflops"] if best else None,
+            )
+        )
+    return found
