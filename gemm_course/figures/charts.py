@@ -134,6 +134,7 @@ def roofline(
     *,
     axis: str = "FLOP per byte that warps ask of L1",
     ceilings: Sequence[tuple[str, float]] = (),
+    under_title: str = "",
 ) -> Picture:
     """Draw TFLOPS over arithmetic intensity, with a roof for every memory and a trail of kernels in order.
 
@@ -142,11 +143,12 @@ def roofline(
     """
     right = 300 if all(point.intensity < 250 for point in points) else 6000
     sheet = _sheet(tuple(roofs), peak, axis, tuple(ceilings), right)
-    png = sheet.with_(_moving(sheet, points, title, note))
+    png = sheet.with_(_moving(sheet, points, title, note, under_title))
     spoken = "; ".join(_spoken(point) for point in points)
     names = ", ".join(f"{roof.label} {roof.terabytes_per_second:.3g} TB/s" for roof in roofs)
     limits = "".join(f" {label}: {value:.3g} TFLOPS." for label, value in ceilings)
-    alt = f"{title}. Roofs: {names}, peak {peak:.3g} TFLOPS.{limits} Points: {spoken}. {note}"
+    told = f"{title}. {under_title}." if under_title else f"{title}."
+    alt = f"{told} Roofs: {names}, peak {peak:.3g} TFLOPS.{limits} Points: {spoken}. {note}"
     return Picture(png, alt, round(_WIDTH * 100))
 
 
@@ -162,7 +164,7 @@ class _Sheet:
         self.figure = Figure(figsize=(_WIDTH, 4.4), dpi=_DPI, facecolor=colours.PAPER)
         self.canvas = FigureCanvasAgg(self.figure)
         self.axes = self.figure.add_subplot()
-        self.figure.subplots_adjust(left=0.11, bottom=0.21, right=0.98, top=0.91)
+        self.figure.subplots_adjust(left=0.11, bottom=0.21, right=0.98, top=0.88)
         self._scales(axis, right)
         self._lines(roofs, peak, ceilings, right)
         self.axes.legend(fontsize=10, loc="lower right", framealpha=1)
@@ -212,13 +214,14 @@ class _Sheet:
 _sheet = lru_cache(16)(_Sheet)
 
 
-def _moving(sheet: _Sheet, points: Sequence[Point], title: str, note: str) -> list:
+def _moving(sheet: _Sheet, points: Sequence[Point], title: str, note: str, under_title: str) -> list:
     """Make the artists of one picture: its title and note, the trail, and a marker and a label for every
     point.
     """
     axes, wrapped = sheet.axes, textwrap.fill(note, _NOTE)
     artists = [
-        sheet.figure.text(0.02, 0.945, title, fontsize=13, fontweight="bold", color=colours.INK),
+        sheet.figure.text(0.02, 0.95, title, fontsize=13, fontweight="bold", color=colours.INK),
+        sheet.figure.text(0.02, 0.9, under_title, fontsize=10.5, color=colours.QUIET),
         sheet.figure.text(0.5, 0.02, wrapped, fontsize=10, color=colours.QUIET, ha="center"),
     ]
     measured = [point for point in points if point.tflops]

@@ -57,7 +57,10 @@ def _plan(drawing: Drawing, tiles: Mapping[str, int], illegal: bool) -> float:
         drawing.rect(x, y, width, height, colours.PALE[hue], stroke=hue, line=2)
         if illegal:
             drawing.hatch(x, y, width, height, colours.WARN)
+        if name == "C":
+            _warps(drawing, tiles, corner, unit)
         if width > 24 and height > 18:
+            drawing.rect(x + width / 2 - 12, y + height / 2 - 10, 24, 20, colours.PALE[hue])
             drawing.text(
                 x + width / 2, y + height / 2 + 5, name, anchor="middle", bold=True, fill=colours.INK
             )
@@ -67,3 +70,18 @@ def _plan(drawing: Drawing, tiles: Mapping[str, int], illegal: bool) -> float:
     drawing.text(left + BK * unit / 2, bottom + 18, f"BK = {BK}", anchor="middle", fill=colours.QUIET)
     drawing.text(left - 32, corner[1] + BM * unit / 2 - 12, "BM", fill=colours.QUIET)
     return max(right + 28, 270.0)
+
+
+def _warps(drawing: Drawing, tiles: Mapping[str, int], corner: tuple[float, float], unit: float) -> None:
+    """Cut the block's part of C into the parts of its warps, where the stage has such."""
+    BM, BN = tiles["BM"], tiles["BN"]
+    WM, WN = tiles.get("WM", BM), tiles.get("WN", BN)
+    x, y = corner
+    for row in range(WM, BM, WM):
+        drawing.line(
+            x, y + row * unit, x + BN * unit, y + row * unit, stroke=colours.C, width=1.5, dash="4 3"
+        )
+    for column in range(WN, BN, WN):
+        drawing.line(
+            x + column * unit, y, x + column * unit, y + BM * unit, stroke=colours.C, width=1.5, dash="4 3"
+        )

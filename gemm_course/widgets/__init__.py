@@ -28,6 +28,7 @@ _HOMES = {
     "scatter": "scatter",
     "wavefronts": "wavefronts",
     "registers": "registers",
+    "tile_banks": "tile_banks",
     "tiles": "tiles",
     "walk": "walk",
     "warp_reads": "warp_reads",

@@ -1,41 +1,50 @@
-"""The tile explorer: is the choice legal, what does it take, what does it save, and what was measured for"
-" it."""
+"""The tile explorer: is the choice legal, what does it take, what does it save, and what was measured for it
+and for its neighbours."""
 
 from __future__ import annotations
 
 import math
-from functools import lru_cache
+from collections.abc import Iterator, Mapping
 
 import ipywidgets as widgets
 import numpy as np
 from IPython.display import display
 
-from gemm_course import records
 from gemm_course.device import gpu_available
-from gemm_course.emulator import emulate
 from gemm_course.figures import charts
 from gemm_course.figures import tiles as figure
+from gemm_course.figures.neighbours import Neighbour, neighbours
 from gemm_course.figures.picture import Picture
 from gemm_course.kernels import LADDER, Stage, describe
 from gemm_course.model import occupancy
 from gemm_course.run import run
+from gemm_course.widgets import _measured as sweep
 from gemm_course.widgets._canvas import Canvas, Text
 from gemm_course.widgets._charts import roofs
+from gemm_course.widgets._costs import cost
 from gemm_course.widgets._explorer import Explorer
+from gemm_course.widgets._measured import SIZE
 
-WIDE = 1024  # columns of the matrices that one block's accesses are counted on
-SIZE = 4096  # the matrices that the sweep measured
+_FURTHER = 3  # measured choices shown that are more than one step away
 
 
 def tiles(name: str) -> None:
-    """Show sliders for the tile sizes of a stage, what they imply, and where they stand on the roofline."""
+    """Show sliders for the tile sizes of a stage: what they imply, what was measured for them and around
+    them, and where they stand on the roofline.
+    """
     stage = LADDER[name]
-    controls = {size: (size, options, stage.tiles[size]) for size, options in stage.options.items()}
-    pictures = [lambda **chosen: draw(stage, chosen), lambda **chosen: on_roofline(stage, chosen)]
-    explorer = Explorer(pictures, controls)
+    stage.legal_choices()  # takes a moment the first time, and should not be a slider's
+    pictures = [lambda draw=draw, **chosen: draw(stage, chosen) for draw in (choice, around, on_roofline)]
+    explorer = Explorer(pictures, sliders(stage))
     explorer.show()
     if gpu_available():
         _offer_to_measure(stage, explorer)
+
+
+def sliders(stage: Stage) -> dict:
+    """Return, as Explorer takes it, a slider for each tile size of a stage that has more than one value."""
+    movable = {size: options for size, options in stage.options.items() if len(options) > 1}
+    return {size: (size, options, stage.tiles[size]) for size, options in movable.items()}
 
 
 def _offer_to_measure(stage: Stage, explorer: Explorer) -> None:
@@ -47,67 +56,44 @@ def _offer_to_measure(stage: Stage, explorer: Explorer) -> None:
     button.on_click(lambda _: canvas.show(Text(measured_here(stage, explorer.controls.values()))))
 
 
-def measured_here(stage: Stage, chosen: dict[str, int]) -> str:
+def measured_here(stage: Stage, chosen: Mapping[str, int]) -> str:
     """Run a choice of tiles on this machine's GPU, SIZE³, and say how fast it was, or why it cannot run."""
     if stage.rules(chosen):
         return f"{describe(chosen)} cannot run."
-    A, B = (np.random.default_rng(seed).random((SIZE, SIZE), np.float32) for seed in (1, 2))
+    A, B = (
+        np.random.default_rng(seed).random((SIZE, SIZE), np.float32).astype(stage.dtype) for seed in (1, 2)
+    )
     result = run(stage, A, B, tiles=chosen, backend="gpu")
-    return f"{describe(chosen)}: {result.tflops:.3g} TFLOPS on this machine ({SIZE}³, FP32)."
+    return f"{describe(chosen)}: {result.tflops:.3g} TFLOPS on this machine ({SIZE}³, {stage.dtype})."
 
 
-def draw(stage: Stage, chosen: dict[str, int]) -> Picture:
+def choice(stage: Stage, chosen: Mapping[str, int]) -> Picture:
     """Draw one choice of tiles to scale beside what it takes and saves; broken rules in words."""
+    chosen = stage.complete(chosen)
     broken = stage.rules(chosen)
     if broken:
-        nearest = describe(stage.nearest_legal(chosen))
-        facts = [("the nearest choice that can", nearest)]
+        facts = [("the nearest choice that can", describe(stage.nearest_legal(chosen)))]
         return figure.choice(chosen, f"{describe(chosen)} cannot run", facts, broken)
     return figure.choice(chosen, f"{describe(chosen)} can run", _facts(stage, chosen), [])
 
 
-def on_roofline(stage: Stage, chosen: dict[str, int]) -> Picture:
-    """Draw where a choice of tiles stands on the H200's roofline, with measured TFLOPS if there are any."""
-    legal = not stage.rules(chosen)
-    cost = _cost(stage.name, tuple(chosen.items())) if legal else None
-    best = _best(stage.name)
-    points = []
-    if best and best != chosen:
-        points.append(_point("best measured", stage, best, False))
-    if cost:
-        points.append(_point("this tile", stage, chosen, True))
-    measured = [point for point in points if point.now and point.tflops]
-    title = (
-        f"{stage.name}: {measured[0].tflops:.3g} TFLOPS measured with these tiles"
-        if measured
-        else f"{stage.name}: not measured with these tiles"
-        if legal
-        else f"{stage.name}: these tiles cannot run"
-    )
-    return charts.roofline(*roofs(), points, title, _source())
-
-
-def _point(label: str, stage: Stage, chosen: dict[str, int], now: bool) -> charts.Point:
-    row = _measured(stage.name, tuple(chosen.items()))
-    return charts.Point(label, _cost(stage.name, tuple(chosen.items())).intensity, row.get("tflops"), now)
-
-
-def _facts(stage: Stage, chosen: dict[str, int]) -> list[tuple[str, str]]:
-    threads = math.prod(stage.block(chosen))
-    cost = _cost(stage.name, tuple(chosen.items()))
-    row = _measured(stage.name, tuple(chosen.items()))
-    held = occupancy(threads, row.get("registers", 0), cost.shared_bytes)
-    registers = f"{row['registers']} a thread" if "registers" in row else "not known without compiling"
-    return [
+def _facts(stage: Stage, chosen: Mapping[str, int]) -> list[tuple[str, str]]:
+    threads, known, costs = math.prod(stage.block(chosen)), sweep.recorded(stage, chosen), cost(stage, chosen)
+    registers = known.registers if known else None
+    held = occupancy(threads, registers or 0, costs.shared_bytes)
+    facts = [
         ("threads a block", f"{threads} = {-(-threads // 32)} warps"),
-        ("shared memory a block", f"{cost.shared_bytes} bytes"),
-        ("registers", registers),
-        ("an SM holds" if "registers" in row else "an SM holds at most", _held(held)),
-        ("global loads a multiply-add", f"{cost.loads:.4g} (naive: 2)"),
-        ("sectors a load request", f"{cost.sectors:.3g}"),
-        ("shared wavefronts a warp-wide FMA", f"{cost.wavefronts:.3g}"),
-        (f"measured on an H200, {SIZE}³", _speed(stage, row)),
+        ("shared memory a block", f"{costs.shared_bytes} bytes"),
+        ("registers", f"{registers} a thread" if registers else "not known without compiling"),
+        ("an SM holds" if registers else "an SM holds at most", _held(held)),
+        ("global loads a multiply-add", f"{costs.loads:.4g} (naive: 2)"),
+        ("sectors a load request", f"{costs.sectors:.3g}"),
+        ("FLOP per byte loaded", f"{costs.intensity:.3g}"),
     ]
+    if costs.wavefronts:
+        facts.append(("shared loads a multiply-add", f"{costs.shared_loads:.3g}"))
+        facts.append(("shared wavefronts a warp-wide FMA", f"{costs.wavefronts:.3g}"))
+    return [*facts, (f"measured on an H200, {SIZE}³", _speed(stage, chosen))]
 
 
 def _held(held) -> str:
@@ -117,61 +103,112 @@ def _held(held) -> str:
     return f"{blocks} = {held.warps} of {held.most_warps} warps, limited by {' and '.join(held.limited_by)}"
 
 
-def _speed(stage: Stage, row: dict) -> str:
-    best = _best(stage.name)
-    if "tflops" not in row:
-        return row.get("reason") or "not measured"
-    if not best:
-        return f"{row['tflops']:.3g} TFLOPS"
-    top = _measured(stage.name, tuple(best.items()))["tflops"]
-    return f"{row['tflops']:.3g} TFLOPS; best: {top:.3g} with {describe(best)}"
+def _speed(stage: Stage, chosen: Mapping[str, int]) -> str:
+    known, best = sweep.recorded(stage, chosen), sweep.best(stage)
+    if known is None:
+        return "not measured" if best else "not measured yet"
+    if known.tflops is None:
+        return known.reason or "not measured"
+    if known.tflops == best.tflops:
+        return f"{known.tflops:.3g} TFLOPS, the best of all measured"
+    return f"{known.tflops:.3g} TFLOPS; best: {best.tflops:.3g} with {describe(best.tiles)}"
 
 
-class Cost:
-    """What one block does for one step of its tiles along k, from the emulator, for each multiply-add."""
-
-    def __init__(self, report, fma: int):
-        self.shared_bytes = report.shared_bytes
-        requests = report.total("requests", space="global", op="load")
-        moved = report.total("sectors", space="global", op="load")
-        self.loads = report.total("lanes", space="global", op="load") / fma
-        self.sectors = moved / requests
-        self.wavefronts = 32 * report.total("wavefronts", space="shared", op="load") / fma
-        self.intensity = 2 * fma / (32 * moved)
-
-
-@lru_cache(1024)
-def _cost(name: str, chosen: tuple[tuple[str, int], ...]) -> Cost:
-    stage, sizes = LADDER[name], dict(chosen)
-    m, n, k = sizes["BM"], sizes["BN"], sizes.get("BK", 8)
-    A, B, C = (np.broadcast_to(np.float32(0), (WIDE, WIDE)) for _ in range(3))
-    launch = (stage.kernel(sizes), stage.grid(m, n, sizes), stage.block(sizes))
-    problem = (m, n, k, np.float32(1), A, B, np.float32(0), C)
-    report = emulate(*launch, *problem, shared_bytes=stage.shared_bytes(sizes), counts_only=True)
-    return Cost(report, m * n * k)
+def around(stage: Stage, chosen: Mapping[str, int]) -> Picture:
+    """Draw what was measured for a choice of tiles, for those one slider step away, and for the best."""
+    chosen = stage.complete(chosen)
+    beside = list(one_step_away(stage, chosen))
+    can = [(label, tiles) for label, tiles in beside if not stage.rules(tiles)]
+    cannot = [label for label, tiles in beside if stage.rules(tiles)]
+    groups = [
+        ("the sliders' choice", [_neighbour(stage, "these tiles", chosen, now=True)]),
+        ("one step along one slider", [_neighbour(stage, label, tiles) for label, tiles in can]),
+        ("the nearest others that were measured", _further(stage, chosen, [tiles for _, tiles in can])),
+        ("the best that was measured", _best(stage, chosen)),
+    ]
+    return neighbours(
+        [(heading, bars) for heading, bars in groups if bars],
+        _answer(stage, chosen, can),
+        cublas=sweep.cublas(stage),
+        cannot=f"One step that cannot run: {', '.join(cannot)}." if cannot else "",
+        note=f"These tiles: {describe(chosen)}. {_source(stage)}",
+    )
 
 
-@lru_cache
-def _source() -> str:
-    """Return where the measured figures come from, in one line."""
-    return f"FP32, {SIZE}³; {records.provenance(records.sweep())}"
+def one_step_away(stage: Stage, chosen: Mapping[str, int]) -> Iterator[tuple[str, dict[str, int]]]:
+    """Yield (what changes, tiles) for one step down and one up along each slider; many cannot run."""
+    for size, options in stage.options.items():
+        place = options.index(chosen[size]) if chosen[size] in options else None
+        for other in (place - 1, place + 1) if place is not None else ():
+            if 0 <= other < len(options):
+                yield f"{size} {options[other]}", {**chosen, size: options[other]}
 
 
-@lru_cache
-def _best(name: str) -> dict[str, int] | None:
-    return records.best_tiles(name)
+def _neighbour(stage: Stage, label: str, chosen: Mapping[str, int], *, now: bool = False) -> Neighbour:
+    best = sweep.best(stage)
+    return Neighbour(label, sweep.speed(stage, chosen), now, bool(best) and dict(best.tiles) == dict(chosen))
 
 
-@lru_cache
-def _sweep():
-    """Return the recorded sweep by (stage, tiles)."""
-    rows = records.sweep()
-    rows = rows[(rows["m"] == SIZE) & (rows["n"] == SIZE) & (rows["k"] == SIZE)]
-    return {(row["stage"], row["tiles"]): row for row in rows.to_dict("records")}
+def _further(stage: Stage, chosen: Mapping[str, int], shown: list) -> list[Neighbour]:
+    """Return measured choices that differ in more than one step, the nearest first."""
+    near = sweep.nearest(stage, chosen, _FURTHER + len(shown))
+    near = [each.tiles for each in near if dict(each.tiles) not in shown][:_FURTHER]
+    return [_neighbour(stage, difference(chosen, tiles), tiles) for tiles in near]
 
 
-def _measured(name: str, chosen: tuple[tuple[str, int], ...]) -> dict:
-    """Return what was recorded for these very tiles, without the fields that are missing."""
-    row = _sweep().get((name, records.tiles_text(dict(chosen))), {})
-    kept = {key: row[key] for key in ("tflops", "registers", "reason") if key in row}
-    return {key: value for key, value in kept.items() if value not in ("", None) and value == value}
+def _best(stage: Stage, chosen: Mapping[str, int]) -> list[Neighbour]:
+    best = sweep.best(stage)
+    if best is None or dict(best.tiles) == dict(chosen):
+        return []
+    return [_neighbour(stage, difference(chosen, best.tiles), best.tiles)]
+
+
+def difference(here: Mapping[str, int], there: Mapping[str, int]) -> str:
+    """Return the sizes in which ``there`` differs, such as "TM 8, TN 4"."""
+    return ", ".join(f"{size} {value}" for size, value in there.items() if here[size] != value)
+
+
+def _answer(stage: Stage, chosen: Mapping[str, int], can: list[tuple[str, dict]]) -> str:
+    own = sweep.speed(stage, chosen)
+    if stage.rules(chosen):
+        return "These tiles cannot run; these near them were measured"
+    if own is None:
+        return "These tiles were not measured" + (
+            "; these near them were" if sweep.measured(stage) else " yet, nor were others of this stage"
+        )
+    known = {label: value for label, tiles in can if (value := sweep.speed(stage, tiles)) is not None}
+    faster = max(known, key=known.get, default=None)
+    if faster is None:
+        return f"{own:.3g} TFLOPS measured; of its neighbours none was"
+    if known[faster] <= own:
+        return f"{own:.3g} TFLOPS: no neighbour that was measured is faster"
+    return f"{own:.3g} TFLOPS; one step, {faster}, brings {known[faster]:.3g}"
+
+
+def on_roofline(stage: Stage, chosen: Mapping[str, int]) -> Picture:
+    """Draw where a choice of tiles stands on the H200's roofline, with measured TFLOPS if there are any."""
+    chosen, best = stage.complete(chosen), sweep.best(stage)
+    legal = not stage.rules(chosen)
+    points = []
+    if best and dict(best.tiles) != chosen and not stage.rules(best.tiles):
+        points.append(_point("best measured", stage, best.tiles, False))
+    if legal:
+        points.append(_point("these tiles", stage, chosen, True))
+    reached = sweep.speed(stage, chosen)
+    title = (
+        f"{stage.name}: {reached:.3g} TFLOPS measured with these tiles"
+        if legal and reached is not None
+        else f"{stage.name}: not measured with these tiles"
+        if legal
+        else f"{stage.name}: these tiles cannot run"
+    )
+    return charts.roofline(*roofs(), points, title, _source(stage), under_title=describe(chosen))
+
+
+def _point(label: str, stage: Stage, chosen: Mapping[str, int], now: bool) -> charts.Point:
+    return charts.Point(label, cost(stage, chosen).intensity, sweep.speed(stage, chosen), now)
+
+
+def _source(stage: Stage) -> str:
+    """Return in one line where the measured figures come from."""
+    return sweep.source(stage) or f"{stage.name} has not been measured yet."

@@ -160,32 +160,6 @@ def test_every_thread_of_every_block_can_be_followed_to_its_end(block):
     assert (stage.tiled_loads, stage.naive_loads) == (4, 8)
 
 
-def test_legal_tiles_say_what_they_take_and_save():
-    alt = _tiles.draw(LADDER["block_tiled"], {"BM": 32, "BN": 32, "BK": 32}).alt
-    for part in ("can run", "1024 = 32 warps", "8192 bytes", "0.0625 (naive: 2)", "warp-wide FMA 2"):
-        assert part in alt
-
-
-def test_illegal_tiles_name_every_rule_and_the_nearest_choice():
-    stage, chosen = LADDER["block_tiled"], {"BM": 128, "BN": 64, "BK": 8}
-    alt = _tiles.draw(stage, chosen).alt
-    assert "cannot run" in alt and "nearest" in alt
-    for rule in stage.rules(chosen):
-        assert rule in alt
-
-
-def test_measured_tflops_are_those_of_the_very_tile(monkeypatch):
-    stage, chosen = LADDER["block_tiled"], {"BM": 32, "BN": 32, "BK": 32}
-    row = {"tflops": 8.7, "registers": 32}
-    monkeypatch.setattr(_tiles, "_sweep", lambda: {("block_tiled", "BM=32 BN=32 BK=32"): row})
-    monkeypatch.setattr(_tiles, "_best", lambda name: chosen)
-    assert "8.7 TFLOPS" in _tiles.draw(stage, chosen).alt
-    assert "8.7 TFLOPS measured" in _tiles.on_roofline(stage, chosen).alt
-    other = {"BM": 16, "BN": 16, "BK": 16}
-    assert "not measured" in _tiles.draw(stage, other).alt
-    assert "best measured" in _tiles.on_roofline(stage, other).alt
-
-
 def test_a_gpu_gets_a_button_that_measures(monkeypatch, seen):
     asked = {}
 

@@ -1,0 +1,53 @@
+"""What a choice of tiles costs: one block's step along k, counted by the emulator and remembered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+import numpy as np
+
+from gemm_course.emulator import Report, emulate
+from gemm_course.kernels import LADDER, Stage
+
+WIDE = 1024  # columns of the matrices that one block's accesses are counted on
+_KEPT = 4096  # choices remembered
+
+
+class Cost:
+    """What one block does for one step of its tiles along k.
+
+    ``loads`` and ``shared_loads`` are elements a multiply-add, whatever width they are read in; ``sectors``
+    sectors a load request; ``wavefronts`` shared-memory wavefronts for 32 multiply-adds, one of each lane of
+    a warp; ``intensity`` FLOP for each byte that loads move out of L1.
+    """
+
+    def __init__(self, report: Report, fma: int, itemsize: int):
+        self.shared_bytes = report.shared_bytes
+        rows = report.accesses
+        sums = (
+            rows[rows["op"] == "load"].groupby("space")[["requests", "bytes", "sectors", "wavefronts"]].sum()
+        )
+        requests, moved, sectors, _ = sums.loc["global"]
+        self.loads = moved / itemsize / fma
+        self.sectors = sectors / requests
+        self.intensity = 2 * fma / (32 * sectors)
+        _, read, _, wavefronts = sums.loc["shared"] if "shared" in sums.index else (0, 0, 0, 0)
+        self.shared_loads = read / itemsize / fma
+        self.wavefronts = 32 * wavefronts / fma
+
+
+def cost(stage: Stage, tiles: Mapping[str, int]) -> Cost:
+    """Return what legal tiles cost. Raises IllegalTiles for others."""
+    return _cost(stage.name, tuple(tiles.items()))
+
+
+@lru_cache(_KEPT)
+def _cost(name: str, chosen: tuple[tuple[str, int], ...]) -> Cost:
+    stage, sizes = LADDER[name], dict(chosen)
+    m, n, k = sizes["BM"], sizes["BN"], sizes.get("BK", 8)
+    A, B, C = (np.broadcast_to(np.dtype(stage.dtype).type(0), (WIDE, WIDE)) for _ in range(3))
+    launch = (stage.kernel(sizes), stage.grid(m, n, sizes), stage.block(sizes))
+    problem = stage.arguments(m, n, k, np.float32(1), A, B, np.float32(0), C)
+    report = emulate(*launch, *problem, shared_bytes=stage.shared_bytes(sizes), counts_only=True)
+    return Cost(report, m * n * k, stage.itemsize)

@@ -1,0 +1,131 @@
+"""The heat map: measured TFLOPS over two tile sizes of a stage, the others held or each at its best."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from gemm_course.figures import heatmap as figure
+from gemm_course.figures.heatmap import Axis, Cell
+from gemm_course.figures.picture import Picture
+from gemm_course.kernels import LADDER, Stage, describe
+from gemm_course.widgets import _measured as sweep
+from gemm_course.widgets._explorer import Explorer
+from gemm_course.widgets._tiles import sliders
+
+_MOST = 9  # values of one size that fit beside each other with their numbers
+OTHERS = ("held", "best")
+
+
+def heatmap(stage: str, down: str, across: str, *, others: str = "held") -> Picture | None:
+    """Show the measured TFLOPS of a stage over two of its tile sizes, such as "TM" and "TN".
+
+    With ``others="held"`` there is a slider for every size: two of them move the chosen cell, the rest are
+    held where they stand. With ``others="best"`` a cell shows the fastest of all choices with its two sizes,
+    and the picture is returned. Raises ValueError for a size that the stage has not, or has one value of.
+    """
+    chosen = LADDER[stage]
+    _check(chosen, down, across, others)
+    if others == "best":
+        return best_of_others(chosen, down, across)
+    chosen.legal_choices()  # takes a moment the first time, and should not be a slider's
+    Explorer(lambda **sizes: held(chosen, down, across, sizes), sliders(chosen)).show()
+    return None
+
+
+def _check(stage: Stage, down: str, across: str, others: str) -> None:
+    movable = sliders(stage)
+    for size in (down, across):
+        if size not in movable:
+            raise ValueError(f"{stage.name} has no choice of {size}; it has {', '.join(movable)}")
+    if down == across:
+        raise ValueError(f"a map has two sizes; {down} was given twice")
+    if others not in OTHERS:
+        raise ValueError(f"others are {' or '.join(map(repr, OTHERS))}, not {others!r}")
+
+
+def held(stage: Stage, down: str, across: str, chosen: Mapping[str, int]) -> Picture:
+    """Draw the map around a choice of tiles, every other size as chosen."""
+    chosen = stage.complete(chosen)
+
+    def cell(d: int, a: int) -> Cell:
+        tiles = {**chosen, down: d, across: a}
+        return Cell(sweep.speed(stage, tiles), not stage.rules(tiles))
+
+    rest = {size: value for size, value in chosen.items() if size not in (down, across)}
+    broken = stage.rules(chosen)
+    return figure.heatmap(
+        _axis(stage, down, chosen[down]),
+        _axis(stage, across, chosen[across]),
+        cell,
+        _answer(stage, down, across, chosen, rest),
+        chosen=(chosen[down], chosen[across]),
+        notes=[
+            *(f"These tiles cannot run: {rule}." for rule in broken),
+            f"Held: {describe(rest)}." if rest else "",
+            _of_the_best(stage),
+            _source(stage),
+        ],
+    )
+
+
+def best_of_others(stage: Stage, down: str, across: str) -> Picture:
+    """Draw the map of the fastest measured choice for each pair of sizes, whatever the other sizes are."""
+    fastest: dict[tuple[int, int], float] = {}
+    for choice in sweep.measured(stage):
+        pair = choice.tiles[down], choice.tiles[across]
+        fastest[pair] = max(choice.tflops, fastest.get(pair, 0))
+    legal = {(choice[down], choice[across]) for choice in stage.legal_choices()}
+    best = max(fastest, key=fastest.get, default=None)
+    title = (
+        f"{stage.name} is fastest with {down}={best[0]} {across}={best[1]}: {fastest[best]:.3g} TFLOPS"
+        if best
+        else f"{stage.name} has not been measured yet"
+    )
+    middle = best or (stage.tiles[down], stage.tiles[across])
+    return figure.heatmap(
+        _axis(stage, down, middle[0]),
+        _axis(stage, across, middle[1]),
+        lambda d, a: Cell(fastest.get((d, a)), (d, a) in legal),
+        title,
+        notes=[
+            "A cell is the fastest that was measured with its two sizes, whatever the others.",
+            _source(stage),
+        ],
+    )
+
+
+def _axis(stage: Stage, size: str, around: int) -> Axis:
+    """Return the values of a size, where there are too many only those around one of them."""
+    values: Sequence[int] = stage.options[size]
+    place = values.index(around) if around in values else 0
+    first = max(0, min(place - _MOST // 2, len(values) - _MOST))
+    return Axis(size, values[first : first + _MOST])
+
+
+def _answer(stage: Stage, down: str, across: str, chosen: Mapping[str, int], rest: Mapping[str, int]) -> str:
+    here = f"{down}={chosen[down]} {across}={chosen[across]}"
+    own = sweep.speed(stage, chosen)
+    if stage.rules(chosen):
+        return f"{here} cannot run with the other sizes as they are"
+    if own is None:
+        return f"{here}: not measured with the other sizes as they are"
+    beside = [c.tflops for c in sweep.measured(stage) if rest.items() <= c.tiles.items()]
+    if len(beside) == 1:
+        return f"{here}: {own:.3g} TFLOPS, the only choice here that was measured"
+    place = "the best" if own == max(beside) else f"where the best has {max(beside):.3g}"
+    return f"{here}: {own:.3g} TFLOPS, {place} of {len(beside)} measured here"
+
+
+def _of_the_best(stage: Stage) -> str:
+    best = sweep.best(stage)
+    return (
+        f"The best of all that was measured: {best.tflops:.3g} with {describe(best.tiles)}." if best else ""
+    )
+
+
+def _source(stage: Stage) -> str:
+    return (
+        f"TFLOPS. {sweep.source(stage)}"
+        if sweep.source(stage)
+        else f"{stage.name} has not been measured yet."
+    )

@@ -1,0 +1,114 @@
+"""The recorded sweep, looked up by stage and tiles. What was not measured is not guessed from neighbours."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from gemm_course import records
+from gemm_course.kernels import LADDER, Stage
+
+SIZE = 4096  # of the square matrices that the sweep measured
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One choice of tiles and what the sweep recorded for it; None where it could not be measured."""
+
+    tiles: Mapping[str, int]
+    tflops: float | None
+    registers: int | None
+    reason: str  # why it could not be measured, in words; "" where it was
+
+
+def recorded(stage: Stage, tiles: Mapping[str, int]) -> Choice | None:
+    """Return what was recorded for these very tiles, None where nothing was."""
+    return _choices(stage.name).get(_key(stage, tiles))
+
+
+def speed(stage: Stage, tiles: Mapping[str, int]) -> float | None:
+    """Return the TFLOPS measured for these very tiles, None where there are none."""
+    choice = recorded(stage, tiles)
+    return choice.tflops if choice else None
+
+
+def measured(stage: Stage) -> list[Choice]:
+    """Return every choice of a stage that has TFLOPS."""
+    return [choice for choice in _choices(stage.name).values() if choice.tflops is not None]
+
+
+def best(stage: Stage) -> Choice | None:
+    """Return the fastest choice that was measured, None where none was."""
+    return max(measured(stage), key=lambda choice: choice.tflops, default=None)
+
+
+def nearest(stage: Stage, tiles: Mapping[str, int], count: int) -> list[Choice]:
+    """Return the ``count`` measured choices the fewest slider steps away, the tiles themselves left out."""
+    away = [(steps(stage, tiles, choice.tiles), choice) for choice in measured(stage)]
+    away = sorted(((far, -choice.tflops, choice) for far, choice in away if far), key=lambda each: each[:2])
+    return [choice for _, _, choice in away[:count]]
+
+
+def steps(stage: Stage, here: Mapping[str, int], there: Mapping[str, int]) -> int:
+    """Return how many slider steps lie between two choices, all sliders together."""
+    return sum(abs(_place(stage, name, here[name]) - _place(stage, name, there[name])) for name in there)
+
+
+@lru_cache
+def cublas(stage: Stage) -> float | None:
+    """Return the median TFLOPS of cuBLAS in the sweep of a stage, None where it was not swept."""
+    ran = _rows(stage.name)["cublas_tflops"].dropna()
+    return float(ran.median()) if len(ran) else None
+
+
+@lru_cache
+def source(stage: Stage) -> str:
+    """Return in one line what was measured where, "" where the stage was not swept."""
+    rows = _rows(stage.name)
+    if rows.empty:
+        return ""
+    return f"{'/'.join(sorted(set(rows['dtype']))).upper()}, {SIZE}³; {records.provenance(rows)}"
+
+
+def _place(stage: Stage, name: str, value: int) -> int:
+    return bisect_left(stage.options.get(name, ()), value)
+
+
+def _key(stage: Stage, tiles: Mapping[str, int]) -> tuple[int, ...]:
+    return tuple(stage.complete(tiles).values())
+
+
+@lru_cache
+def _sweep():
+    """Return the rows of the recorded sweep for SIZE."""
+    rows = records.sweep()
+    return rows[(rows["m"] == SIZE) & (rows["n"] == SIZE) & (rows["k"] == SIZE)]
+
+
+def _rows(name: str):
+    rows = _sweep()
+    return rows[rows["stage"] == name]
+
+
+@lru_cache
+def _choices(name: str) -> dict[tuple[int, ...], Choice]:
+    """Return a stage's recorded choices by their sizes, in the order of the stage's tiles.
+
+    A row from before a stage had some size, or of a size it has no more, is left out.
+    """
+    stage, found = LADDER[name], {}
+    rows = _rows(name)
+    columns = (rows["tiles"], rows["tflops"], rows["registers"], rows["reason"])
+    for text, tflops, registers, reason in zip(*columns, strict=True):
+        tiles = records.parse_tiles(text)
+        if set(tiles) == set(stage.tiles):
+            known = Choice(
+                {size: tiles[size] for size in stage.tiles},
+                tflops if tflops == tflops else None,
+                int(registers) if registers == registers and registers is not None else None,
+                reason,
+            )
+            found[_key(stage, tiles)] = known
+    return found
