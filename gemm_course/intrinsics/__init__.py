@@ -7,7 +7,7 @@ the names from here and nothing else; a move to another compiler touches this fo
 from gemm_course.intrinsics.async_copy import cp_async4, cp_async16, cp_async_commit, cp_async_wait
 from gemm_course.intrinsics.indexing import u32
 from gemm_course.intrinsics.loops import unroll
-from gemm_course.intrinsics.vector import copy16, load4, store4
+from gemm_course.intrinsics.vector import copy16, load4, store2, store4
 
 __all__ = [
     "copy16",
@@ -16,6 +16,7 @@ __all__ = [
     "cp_async_commit",
     "cp_async_wait",
     "load4",
+    "store2",
     "store4",
     "u32",
     "unroll",

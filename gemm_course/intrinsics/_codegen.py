@@ -9,24 +9,31 @@ from numba.cuda.extending import intrinsic
 
 try:
     from numba.cuda import cgutils, types
+    from numba.cuda.core.errors import TypingError
 except ImportError:
     from numba.core import cgutils, types
+    from numba.core.errors import TypingError
 
 __all__ = [
+    "TypingError",
+    "check_fragment",
     "element_pointer",
     "global_address",
     "inline_ptx",
     "intrinsic",
     "ir",
     "pack",
+    "ptx_results",
+    "read_registers",
     "shared_address",
     "types",
     "unpack",
-    "vector4",
+    "vector_of",
+    "write_registers",
 ]
 
 
-_BYTE, _WORD = ir.IntType(8), ir.IntType(64)
+_BYTE, _WORD, _REGISTER = ir.IntType(8), ir.IntType(64), ir.IntType(32)
 _SHARED, _GLOBAL = 3, 1  # NVVM's address spaces
 
 unpack = cgutils.unpack_tuple
@@ -58,9 +65,9 @@ def element_pointer(context, builder, array_type, array, index_type, index):
     return builder.bitcast(builder.gep(start, [offset]), struct.data.type)
 
 
-def vector4(element):
-    """LLVM's type of four neighbouring elements, which NVVM moves in one instruction."""
-    return ir.VectorType(element, 4)
+def vector_of(count, element):
+    """LLVM's type of a few neighbouring elements, which NVVM moves in one instruction."""
+    return ir.VectorType(element, count)
 
 
 def _address(builder, pointer, space, bits):
@@ -84,3 +91,43 @@ def inline_ptx(builder, text, constraints, operands):
     builder.call(
         ir.InlineAsm(signature, text, f"{constraints},~{{memory}}".lstrip(","), side_effect=True), operands
     )
+
+
+def ptx_results(builder, text, constraints, operands, results, memory=True):
+    """Emit PTX that returns `results` values of one LLVM type, its placeholders $0 and on; -> these values.
+
+    results: (LLVM type, how many). memory: it reads or writes memory, so it must stay where it is.
+    """
+    kind, count = results
+    signature = ir.FunctionType(ir.LiteralStructType([kind] * count), [operand.type for operand in operands])
+    constraints = f"{constraints},~{{memory}}" if memory else constraints
+    values = builder.call(ir.InlineAsm(signature, text, constraints, side_effect=memory), operands)
+    return [builder.extract_value(values, i) for i in range(count)]
+
+
+def check_fragment(instruction, array, *dtypes):
+    """Raise TypingError unless an operand is a one-dimensional array of one of these types."""
+    if not isinstance(array, types.Array) or array.ndim != 1 or array.dtype not in dtypes:
+        wanted = " or ".join(str(dtype) for dtype in dtypes)
+        raise TypingError(f"{instruction} takes a thread's own array of {wanted} as a fragment, not {array}")
+
+
+def _register_pointers(context, builder, array_type, array, count, kind):
+    struct = context.make_array(array_type)(context, builder, value=array)
+    first = builder.bitcast(struct.data, kind.as_pointer())
+    return [builder.gep(first, [_REGISTER(i)]) for i in range(count)]
+
+
+def read_registers(context, builder, array_type, array, count, kind=_REGISTER):
+    """The first `count` 32-bit registers of a thread's array, two halves in each, as values of an LLVM type."""
+    align = array_type.dtype.bitwidth // 8
+    pointers = _register_pointers(context, builder, array_type, array, count, kind)
+    return [builder.load(pointer, align=align) for pointer in pointers]
+
+
+def write_registers(context, builder, array_type, array, values):
+    """Put 32-bit values into a thread's array, from its start on."""
+    align = array_type.dtype.bitwidth // 8
+    pointers = _register_pointers(context, builder, array_type, array, len(values), values[0].type)
+    for pointer, value in zip(pointers, values, strict=True):
+        builder.store(value, pointer, align=align)

@@ -1,4 +1,4 @@
-"""16 bytes in one instruction.
+"""16 bytes in one instruction, or two neighbouring elements.
 
 A thread that moves four neighbouring floats with one 128-bit instruction instead of four 32-bit ones
 issues a quarter of the instructions; a warp's request then covers 512 bytes. The address must be a
@@ -7,11 +7,29 @@ multiple of four floats, and so is the column. A misaligned access stops the ker
 """
 
 from gemm_course.emulator import as_index, emulates
-from gemm_course.intrinsics._codegen import element_pointer, intrinsic, ir, pack, types, unpack, vector4
+from gemm_course.intrinsics._codegen import element_pointer, intrinsic, ir, pack, types, unpack, vector_of
 
-__all__ = ["copy16", "load4", "store4"]
+__all__ = ["copy16", "load4", "store2", "store4"]
 
 _ALIGNMENT = 16
+
+
+def _wide_store(count):
+    """Code generation for storing a tuple of `count` values, each cast to the array's type."""
+
+    def generate(context, builder, signature, arguments):
+        array, index, values = signature.args
+        pointer = element_pointer(context, builder, array, arguments[0], index, arguments[1])
+        element = pointer.type.pointee
+        wide = ir.Constant(vector_of(count, element), ir.Undefined)
+        for i, (value, kind) in enumerate(zip(unpack(builder, arguments[2], count), values, strict=True)):
+            value = context.cast(builder, value, kind, array.dtype)
+            wide = builder.insert_element(wide, value, ir.IntType(32)(i))
+        alignment = count * context.get_abi_sizeof(element)
+        builder.store(wide, builder.bitcast(pointer, wide.type.as_pointer()), align=alignment)
+        return context.get_dummy_value()
+
+    return generate
 
 
 @intrinsic
@@ -25,7 +43,7 @@ def load4(typing_context, array, index):
 
     def generate(context, builder, signature, arguments):
         pointer = element_pointer(context, builder, array, arguments[0], index, arguments[1])
-        wide = builder.bitcast(pointer, vector4(pointer.type.pointee).as_pointer())
+        wide = builder.bitcast(pointer, vector_of(4, pointer.type.pointee).as_pointer())
         values = builder.load(wide, align=_ALIGNMENT)
         return pack(builder, [builder.extract_element(values, ir.IntType(32)(i)) for i in range(4)])
 
@@ -40,17 +58,18 @@ def store4(typing_context, array, index, values):
     integers, none of them negative; the address must be a multiple of 16 bytes. PTX `st.global.v4.f32`,
     `st.shared.v4.f32`; every compute capability.
     """
+    return types.void(array, index, values), _wide_store(4)
 
-    def generate(context, builder, signature, arguments):
-        pointer = element_pointer(context, builder, array, arguments[0], index, arguments[1])
-        wide = ir.Constant(vector4(pointer.type.pointee), ir.Undefined)
-        for i, (value, kind) in enumerate(zip(unpack(builder, arguments[2], 4), values, strict=True)):
-            element = context.cast(builder, value, kind, array.dtype)
-            wide = builder.insert_element(wide, element, ir.IntType(32)(i))
-        builder.store(wide, builder.bitcast(pointer, wide.type.as_pointer()), align=_ALIGNMENT)
-        return context.get_dummy_value()
 
-    return types.void(array, index, values), generate
+@intrinsic
+def store2(typing_context, array, index, values):
+    """array[index] and its right neighbour = values, a tuple of two, in one store of twice an element's size.
+
+    array: global, shared or local, C-contiguous, of a type of 2 or 4 bytes. index: an integer or a tuple of
+    integers, none of them negative; the address must be a multiple of two elements. PTX `st.v2`; every
+    compute capability.
+    """
+    return types.void(array, index, values), _wide_store(2)
 
 
 @intrinsic
@@ -82,6 +101,11 @@ def _emulate_load4(machine, array, index):
 @emulates(store4, writes=(0,))
 def _emulate_store4(machine, array, index, values):
     machine.write(machine.site, array, as_index(index), values, width=4)
+
+
+@emulates(store2, writes=(0,))
+def _emulate_store2(machine, array, index, values):
+    machine.write(machine.site, array, as_index(index), values, width=2)
 
 
 @emulates(copy16, reads=(2,), writes=(0,))

@@ -19,6 +19,7 @@ from gemm_course.intrinsics import (
     cp_async_commit,
     cp_async_wait,
     load4,
+    store2,
     store4,
     u32,
 )
@@ -68,6 +69,20 @@ def test_wide_loads_and_stores_move_four_neighbours():
     assert (target[0].reshape(8, 4)[:, ::-1] == source[1].reshape(8, 4)).all()
     assert list(report.accesses["bits"]) == [128, 128]
     assert list(report.accesses["requests"]) == [1, 1]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_two_neighbours_are_stored_in_one_access(dtype):
+    @cuda.jit
+    def fill(target, value):
+        i = u32(cuda.threadIdx.x) * 2
+        store2(target, i, (value, -value))
+
+    target = np.zeros(64, dtype)
+    report = emulate(fill, 1, 32, target, np.float32(3))
+    assert (target.reshape(32, 2) == (3, -3)).all()
+    assert list(report.accesses["bits"]) == [2 * 8 * target.itemsize]
+    assert list(report.accesses["requests"]) == [1]
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16, np.int8])
