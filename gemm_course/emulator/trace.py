@@ -55,6 +55,9 @@ class Watcher:
         if len(lanes) == 0:
             return
         step = self._next()
+        if len(self.rows) >= self.watch.limit:
+            self.full = True
+            return
         line = machine.sites[access.site].line
         array = access.storage
         size, bits = array.dtype.itemsize, array.dtype.itemsize * 8 * access.width

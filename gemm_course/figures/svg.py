@@ -120,6 +120,15 @@ class Drawing:
             self._shapes.insert(0, definition)
         self.rect(x, y, width, height, f"url(#{name})")
 
+    def code(self, top: float, number: int, words: str) -> float:
+        """Draw a line of a kernel in a box, cut off where it is too long; return the box's lower edge."""
+        if text_width(words, 14, mono=True) > self.width - 90:
+            words = words[: int((self.width - 90) / text_width("m", 14, mono=True)) - 2].rstrip() + " …"
+        self.rect(8, top, self.width - 16, 26, "#F6F8FA", stroke=colours.EDGE)
+        self.text(16, top + 18, number, size=14, mono=True, fill=colours.QUIET)
+        self.text(52, top + 18, words, size=14, mono=True)
+        return top + 26
+
     def _arrow_head(self, colour: str) -> None:
         definition = (
             f'<defs><marker id="head-{colour[1:]}" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="6"'
@@ -144,7 +153,10 @@ class Drawing:
 
 def text_width(words: str, size: float = SMALL, *, mono: bool = False, bold: bool = False) -> float:
     """Return about how wide ``words`` is, from above: fonts differ between machines."""
-    return len(words) * size * (0.605 if mono else 0.585 if bold else 0.58)
+    if mono:
+        return len(words) * size * 0.605
+    wider = sum(0.2 if each.isupper() or each == "=" else 0.1 if each.isdigit() else 0 for each in words)
+    return size * (len(words) * (0.585 if bold else 0.58) + wider)
 
 
 def wrap(words: str, size: float, width: float, *, bold: bool = False) -> list[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from gemm_course.figures import colours
 from gemm_course.figures.picture import Picture
-from gemm_course.figures.svg import Drawing, text_width, wrap
+from gemm_course.figures.svg import Drawing, wrap
 
 Element = tuple[int, ...]
 _COMMA = ",\u00a0"  # an element is not broken over two lines
@@ -227,13 +227,7 @@ def _tidy(name: str) -> str:
 
 
 def _code(drawing: Drawing, scene: Scene, stage: Stage, top: float) -> float:
-    code = stage.lines.get(scene.line, "").split("  #")[0].strip()
-    if text_width(code, 14, mono=True) > 470:
-        code = code[:53].rstrip() + " …"
-    drawing.rect(8, top, 544, 26, "#F6F8FA", stroke=colours.EDGE)
-    drawing.text(16, top + 18, scene.line, size=14, mono=True, fill=colours.QUIET)
-    drawing.text(52, top + 18, code, size=14, mono=True)
-    return top + 26
+    return drawing.code(top, scene.line, stage.lines.get(scene.line, "").split("  #")[0].strip())
 
 
 def _counters(drawing: Drawing, scene: Scene, thread: int, stage: Stage, top: float) -> float:

@@ -1,0 +1,94 @@
+"""Kernel 5 without bank conflicts: rows of As a word longer, and each thread's columns spread over the tile.
+
+It is not part of the ladder: `kernel5` with two changes that can be made one by one. PAD words behind
+every row of a tile move rows that lie TM apart into different banks. With SPREAD = 1 thread tx owns the
+columns tx, tx + BN / TN, tx + 2 BN / TN, ..., so that neighbouring threads touch neighbouring elements of
+Bs, and of B and C as well.
+"""
+
+from numba import cuda, float32
+
+from gemm_course.intrinsics import u32, unroll
+from gemm_course.kernels.base import Stage, columns_by_rows, fits_block, fits_registers, registers_for
+
+
+def build(BM, BN, BK, TM, TN, PAD, SPREAD):
+    """The kernel for blocks of BM by BN elements, TM by TN a thread, that step along k by BK."""
+    A_WIDTH, B_WIDTH = BK + PAD, BN + PAD  # a sum inside the kernel would be no constant
+    OF_THREAD, OF_RESULT = (1, BN // TN) if SPREAD else (TN, 1)  # columns from one to the next
+
+    def kernel5_spread(m, n, k, alpha, A, B, beta, C):
+        As = cuda.shared.array((BM, A_WIDTH), float32, 16)
+        Bs = cuda.shared.array((BK, B_WIDTH), float32, 16)
+        a = cuda.local.array(TM, float32)
+        b = cuda.local.array(TN, float32)
+        acc = cuda.local.array((TM, TN), float32)
+        for i in unroll(range(TM)):
+            for j in unroll(range(TN)):
+                acc[i, j] = 0
+        tx, ty = u32(cuda.threadIdx.x), u32(cuda.threadIdx.y)
+        row0, col0 = u32(cuda.blockIdx.y) * BM + ty * TM, u32(cuda.blockIdx.x) * BN
+        x0 = tx * OF_THREAD  # this thread's first column within the tile
+        k0 = 0
+        while k0 < k:
+            c = tx
+            while c < BK:
+                for i in unroll(range(TM)):
+                    As[ty * TM + i, c] = A[row0 + i, k0 + c] if row0 + i < m and k0 + c < k else float32(0)
+                c += BN // TN
+            r = ty
+            while r < BK:
+                for j in unroll(range(TN)):
+                    x = x0 + j * OF_RESULT
+                    Bs[r, x] = B[k0 + r, col0 + x] if k0 + r < k and col0 + x < n else float32(0)
+                r += BM // TM
+            cuda.syncthreads()
+            for p in unroll(range(BK)):
+                for i in unroll(range(TM)):
+                    a[i] = As[ty * TM + i, p]
+                for j in unroll(range(TN)):
+                    b[j] = Bs[p, x0 + j * OF_RESULT]
+                for i in unroll(range(TM)):
+                    for j in unroll(range(TN)):
+                        acc[i, j] += a[i] * b[j]
+            cuda.syncthreads()
+            k0 += BK
+        for i in unroll(range(TM)):
+            for j in unroll(range(TN)):
+                row, col = row0 + i, col0 + x0 + j * OF_RESULT
+                if row < m and col < n:
+                    C[row, col] = alpha * acc[i, j] + beta * C[row, col] if beta != 0 else alpha * acc[i, j]
+
+    return kernel5_spread
+
+
+def requirements(t):
+    """Whole thread tiles, as in `kernel5`."""
+    yield t.BM % t.TM == 0, f"BM ({t.BM}) must be a multiple of TM ({t.TM}): a thread owns TM whole rows"
+    yield t.BN % t.TN == 0, f"BN ({t.BN}) must be a multiple of TN ({t.TN}): a thread owns TN whole columns"
+    yield t.SPREAD in (0, 1), f"SPREAD ({t.SPREAD}) is 0 for columns side by side and 1 for columns apart"
+    yield from fits_block(t.BM * t.BN // (t.TM * t.TN), 4 * (t.BM * (t.BK + t.PAD) + t.BK * (t.BN + t.PAD)))
+    yield from fits_registers(t.TM, t.TN)
+
+
+STAGE = Stage(
+    name="kernel5_spread",
+    title="Kernel 5 without bank conflicts",
+    document="000: Kernel 5, with its shared memory mended",
+    tiles={"BM": 128, "BN": 128, "BK": 16, "TM": 8, "TN": 8, "PAD": 1, "SPREAD": 1},
+    options={
+        "BM": (32, 64, 128, 256),
+        "BN": (32, 64, 128, 256),
+        "BK": (8, 16, 32),
+        "TM": (4, 8, 16),
+        "TN": (4, 8, 16),
+        "PAD": (0, 1, 2, 4),
+        "SPREAD": (0, 1),
+    },
+    requirements=requirements,
+    build=build,
+    threads=lambda t: (t.BN // t.TN, t.BM // t.TM),
+    blocks=columns_by_rows,
+    registers=lambda t: registers_for(t.TM, t.TN),
+    may_be_zero=frozenset({"PAD", "SPREAD"}),
+)

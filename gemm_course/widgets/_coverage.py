@@ -1,0 +1,99 @@
+"""How a block fetches its tiles in slices: store by store, and what is covered in the end."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import lru_cache
+
+import numpy as np
+
+from gemm_course.emulator import Watch, emulate
+from gemm_course.figures import coverage as figure
+from gemm_course.figures.picture import Picture
+from gemm_course.kernels import LADDER, Stage
+from gemm_course.kernels.fetch_only import fetch_only
+from gemm_course.widgets._explorer import Explorer, StepThrough
+
+THREAD_TILE = {"TM": 4, "TN": 4}
+BLOCKS = ((16, 16), (16, 32), (32, 16))  # BM, BN
+DEPTHS = (2, 4, 8, 16)  # BK
+
+
+def coverage(subject: str | Stage | Callable = "kernel5") -> None:
+    """Show what each thread of a block has brought into the tiles, and hatch what nobody did.
+
+    ``subject`` is a stage that fetches in slices, its name, or a factory (BM, BN, BK, TM, TN) of device
+    functions fetch(m, n, k, k0, A, B, As, Bs).
+    """
+    Explorer(lambda **chosen: draw(_stage(subject), **chosen), _controls(8)).show()
+
+
+def filling(subject: str | Stage | Callable = "kernel5") -> None:
+    """Go through the stores of a block into its tiles, one after another; ``subject`` as in `coverage`."""
+    stage = _stage(subject)
+    StepThrough(
+        lambda step, block, depth, thread: draw_step(stage, step, block, depth, thread),
+        lambda block, depth, thread: len(_filled(stage, block, depth)[0]) + 1,
+        _controls(8),
+    ).show()
+
+
+def draw(subject: Stage | Callable, block, depth: int, thread) -> Picture:
+    """Draw what a block leaves in its tiles; ``block`` is (BM, BN), ``depth`` BK, ``thread`` (x, y)."""
+    story, plan = _filled(subject, block, depth)
+    return figure.covered(story, thread, plan)
+
+
+def draw_step(subject: Stage | Callable, step: int, block, depth: int, thread) -> Picture:
+    """Draw store ``step`` (from 0) into the tiles; behind the last comes the result."""
+    story, plan = _filled(subject, block, depth)
+    return figure.filling(story, step, thread, plan)
+
+
+def _controls(depth: int) -> dict:
+    def threads(chosen):
+        x, y = _threads(chosen["block"])
+        return [(f"({i}, {j})", (i, j)) for j in range(y) for i in range(x)]
+
+    return {
+        "block": ("BM × BN", [(f"{m} × {n}", (m, n)) for m, n in BLOCKS], BLOCKS[0]),
+        "depth": ("BK", DEPTHS, depth),
+        "thread": ("I am thread (x, y)", threads, (1, 2)),
+    }
+
+
+def _threads(block: tuple[int, int]) -> tuple[int, int]:
+    return block[1] // THREAD_TILE["TN"], block[0] // THREAD_TILE["TM"]
+
+
+def _stage(subject: str | Stage | Callable) -> Stage | Callable:
+    return LADDER[subject] if isinstance(subject, str) else subject
+
+
+@lru_cache(128)
+def _filled(subject: Stage | Callable, block, depth: int) -> tuple[list[figure.Moment], figure.Plan]:
+    """Emulate one block on one tile and return its stores into the tiles, and what they fill."""
+    m, n = block
+    tiles = {"BM": m, "BN": n, "BK": depth} | THREAD_TILE
+    A, B, C = (np.ones(shape, np.float32) for shape in ((m, depth), (depth, n), block))
+    if isinstance(subject, Stage):
+        kernel = subject.kernel(tiles)
+        written_in, arguments = kernel, (m, n, depth, np.float32(1), A, B, np.float32(0), C)
+    else:
+        written_in = subject(**tiles)
+        kernel, arguments = fetch_only(written_in, m, n, depth), (m, n, depth, 0, A, B)
+    threads = _threads(block)
+    report = emulate(kernel, 1, threads, *arguments, watch=Watch(limit=_rows(tiles, threads)))
+    lines, first = inspect.getsourcelines(written_in.py_func)
+    beside = [f.message for f in report.findings if f.kind == "out_of_bounds" and f.array in ("As", "Bs")]
+    plan = figure.Plan(tiles, threads, dict(enumerate(lines, first)), beside)
+    return figure.moments(report.trace), plan
+
+
+def _rows(tiles: dict[str, int], threads: tuple[int, int]) -> int:
+    """Rows of the trace until the tiles are filled: accumulators set to zero, then a load and a store for
+    each element; with room for elements that are stored twice.
+    """
+    results = threads[0] * threads[1] * tiles["TM"] * tiles["TN"]
+    return results + 4 * tiles["BK"] * (tiles["BM"] + tiles["BN"]) + 2048

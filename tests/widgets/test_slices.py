@@ -1,0 +1,81 @@
+"""Pictures of Kernel 5's fetching and of its banks: they say what the emulator saw."""
+
+import pytest
+from numba import cuda, float32
+
+from gemm_course.figures import coverage as figure
+from gemm_course.kernels import LADDER
+from gemm_course.kernels.kernel5_draft import STAGE as DRAFT
+from gemm_course.widgets import _coverage, _tile_banks
+
+KERNEL5 = LADDER["kernel5"]
+
+
+@pytest.mark.parametrize("block", _coverage.BLOCKS)
+@pytest.mark.parametrize("depth", _coverage.DEPTHS)
+def test_kernel5_covers_its_tiles_whatever_bk_is(block, depth):
+    story, plan = _coverage._filled(KERNEL5, block, depth)
+    assert figure.holes(story, plan) == {"As": 0, "Bs": 0} and not plan.beside
+    stored = [(moment.array, element) for moment in story for element in moment.stores.values()]
+    assert len(stored) == len(set(stored)) == depth * sum(block)
+    assert "both tiles are complete" in _coverage.draw(KERNEL5, block, depth, (0, 0)).alt
+
+
+@pytest.mark.parametrize(
+    ("block", "depth", "words"),
+    [
+        ((16, 16), 4, "both tiles are complete"),
+        ((16, 16), 8, "nobody writes 64 of 128 elements of As and 64 of 128 elements of Bs"),
+        ((16, 16), 16, "nobody writes 192 of 256 elements of As"),
+        ((16, 16), 2, "threads write beside the tiles"),
+        ((16, 32), 8, "nobody writes 128 of 256 elements of Bs"),
+        ((32, 16), 8, "nobody writes 128 of 256 elements of As"),
+    ],
+)
+def test_the_drafts_holes_are_seen(block, depth, words):
+    assert words in _coverage.draw(DRAFT, block, depth, (0, 0)).alt
+
+
+def test_holes_are_hatched_and_only_there():
+    whole, torn = (_coverage.draw(stage, (16, 16), 8, (1, 2)).data for stage in (KERNEL5, DRAFT))
+    in_legend = 1
+    assert whole.count("url(#hatch") == in_legend
+    assert torn.count("url(#hatch") == 128 + in_legend
+
+
+def test_a_step_names_what_the_thread_stores_and_the_line():
+    picture = _coverage.draw_step(KERNEL5, 0, (16, 16), 8, (1, 2))
+    assert "Store 1 of 16, thread (1, 2): stores As[8, 1]" in picture.alt
+    assert "As[ty * TM + i, c]" in picture.data
+    last = _coverage.draw_step(KERNEL5, 16, (16, 16), 8, (1, 2))
+    assert "both tiles are complete" in last.alt
+
+
+def test_ones_own_fetch_is_drawn_as_well():
+    def make_fetch(BM, BN, BK, TM, TN):
+        @cuda.jit(device=True)
+        def fetch(m, n, k, k0, A, B, As, Bs):
+            for r in range(cuda.threadIdx.y, BM, BM // TM):
+                As[r, cuda.threadIdx.x] = A[r, k0 + cuda.threadIdx.x]
+            if cuda.threadIdx.x == 0 and cuda.threadIdx.y == 0:
+                Bs[0, 0] = float32(0)
+                Bs[0, 0] = float32(1)
+
+        return fetch
+
+    alt = _coverage.draw(make_fetch, (16, 16), 8, (0, 0)).alt
+    assert "nobody writes 64 of 128 elements of As and 127 of 128 elements of Bs" in alt
+
+
+@pytest.mark.parametrize(
+    ("pad", "columns", "words"),
+    [
+        (0, "tx * TN + j", "a read of As takes 2, of Bs 4"),
+        (1, "tx * TN + j", "a read of As takes 1, of Bs 4"),
+        (4, "tx * TN + j", "a read of As takes 2, of Bs 4"),
+        (0, "tx + j * BN // TN", "a read of As takes 2, of Bs 1"),
+        (1, "tx + j * BN // TN", "a read of As takes 1, of Bs 1"),
+    ],
+)
+def test_padding_serves_one_tile_and_the_order_of_columns_the_other(pad, columns, words):
+    assert words in _tile_banks.draw(pad, columns).alt
