@@ -87,12 +87,12 @@ def _panel(drawing: Drawing, array: str, words, top: float) -> float:
 
 
 def _in_words(request: Request) -> str:
-    words = _words(request)
+    words, array = _words(request), request.array
     (first, start, low), (last, end, high) = request.lanes[0], request.lanes[-1]
+    different, banks = _some(len(words), "different word"), _some(len(_by_bank(words)), "bank")
     return (
-        f"{len(request.lanes)} lanes ask for {_some(len(words), 'different word')}"
-        f" in {_some(len(_by_bank(words)), 'bank')}: lane {first} for {request.array}{list(start)} in bank {bank_of(low)}, lane {last} for"
-        f" {request.array}{list(end)} in bank {bank_of(high)}."
+        f"{len(request.lanes)} lanes ask for {different} in {banks}: lane {first} for {array}{list(start)}"
+        f" in bank {bank_of(low)}, lane {last} for {array}{list(end)} in bank {bank_of(high)}."
     )
 
 
