@@ -62,7 +62,8 @@ class Problem:
     """One product C = alpha * A @ B + beta * C, with inputs that are the same each time it is asked for.
 
     padding: columns beyond the matrix in every array, A one more than B and C two more, if not 0; they hold
-    NaN. spare_rows: rows beyond the matrix, likewise. old_c: "random", or "nan" for one not to be read.
+    NaN. spare_rows: rows beyond the matrix, likewise. row_multiple: elements that every row's length is a
+    multiple of, filled up likewise. old_c: "random", or "nan" for one not to be read.
     """
 
     m: int
@@ -72,6 +73,7 @@ class Problem:
     beta: float = 0.0
     padding: int = 0
     spare_rows: int = 0
+    row_multiple: int = 1
     old_c: str = "random"
     seed: int = 1
 
@@ -132,7 +134,8 @@ class Problem:
 
     def _padded(self, matrix: np.ndarray, more: int, fill: np.float32) -> np.ndarray:
         rows, columns = matrix.shape
-        wide = np.full((rows + self.spare_rows, columns + more), fill, np.float32)
+        length = -(-(columns + more) // self.row_multiple) * self.row_multiple
+        wide = np.full((rows + self.spare_rows, length), fill, np.float32)
         wide[:rows, :columns] = matrix
         return wide
 
