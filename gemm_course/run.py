@@ -24,6 +24,7 @@ from gemm_course.kernels import LADDER, IllegalTiles, Stage
 BACKENDS = ("auto", "gpu", "emulator")
 OWN_KERNEL_ALIGNMENT = 64  # bytes; rows of a learner's kernel start as document 004 pads them
 GEMM_PARAMETERS = 8
+PLACE_OF_C = 7
 EMULATED_FMAS_A_SECOND = 4e8  # on two cores, for the slower of the ladder's kernels
 LONG_SECONDS = 5
 QUICK_MS = 100  # a launch shorter than this is timed again, several times
@@ -121,14 +122,16 @@ def run(
     def arguments() -> list:
         a, b, c = (padded(matrix, leading[name]) for name, matrix in zip("ABC", (A, B, old), strict=True))
         standard = (m, n, k, np.float32(alpha), a, b, np.float32(beta), c)
-        return list(standard if stage is None else stage.arguments(*standard))
+        return list(standard if stage is None else stage.arguments(*standard, tiles=tiles))
 
     chosen = _choose(backend, stage)
     about = (chosen, m, n, k, configured.grid, configured.block, leading)
     if 0 in configured.grid:
         return Result(np.empty((m, n), dtype), *about)
     done = _launch(configured, arguments, chosen, report, work=m * n * k)
-    return Result(np.ascontiguousarray(done.arrays[-1][:, :n]), *about, done.milliseconds, done.report)
+    return Result(
+        np.ascontiguousarray(done.arrays[PLACE_OF_C][:, :n]), *about, done.milliseconds, done.report
+    )
 
 
 def launch(configured, *args: Any, backend: str = "auto", report: bool = False) -> Launch:
@@ -340,10 +343,10 @@ def _on_gpu(configured: _Configured, args: list) -> float:
     """Launch on device copies of the arguments, copy arrays back into them -> milliseconds of one launch."""
     from numba import cuda
 
-    from gemm_course.device import compile_for, time_launch
+    from gemm_course.device import compile_for, on_device, time_launch
     from gemm_course.device import launch as launch_on_gpu
 
-    device_args = [cuda.to_device(arg) if isinstance(arg, np.ndarray) else arg for arg in args]
+    device_args = on_device(args)
     compile_for(configured.kernel, device_args)
 
     def go():
@@ -356,9 +359,9 @@ def _on_gpu(configured: _Configured, args: list) -> float:
     go()
     after.record()
     after.synchronize()
-    for arg, on_device in zip(args, device_args, strict=True):
+    for arg, copy in zip(args, device_args, strict=True):
         if isinstance(arg, np.ndarray):
-            on_device.copy_to_host(arg)
+            copy.copy_to_host(arg)
     first = before.elapsed_time(after)
     return first if first > QUICK_MS else time_launch(go, budget_ms=50, most=10).median_ms
 

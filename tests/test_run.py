@@ -57,10 +57,10 @@ def test_every_stage_computes(stage):
 
 
 def test_a_stage_may_launch_its_kernel_with_other_arguments():
-    def doubled(m, n, k, alpha, A, B, beta, C):
+    def doubled(t, m, n, k, alpha, A, B, beta, C):
         return m, n, k, np.float32(2 * alpha), A, B, beta, C
 
-    stage = dataclasses.replace(LADDER["naive_coalesced"], arguments=doubled)
+    stage = dataclasses.replace(LADDER["naive_coalesced"], takes=doubled)
     A, B = np.ones((3, 4), np.float32), np.ones((4, 5), np.float32)
     assert (run(stage, A, B, backend="emulator").C == 8).all()
 

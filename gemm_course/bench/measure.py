@@ -43,7 +43,7 @@ class Candidate:
 
     def arguments(self, alpha: float = 1.0, beta: float = 0.0) -> list:
         """What the stage's kernel takes for this problem."""
-        return list(self.stage.arguments(*self.problem.arguments(alpha, beta)))
+        return list(self.stage.arguments(*self.problem.arguments(alpha, beta), tiles=self.tiles))
 
     def launch(self, alpha: float = 1.0, beta: float = 0.0) -> None:
         """Queue one launch; what it was given stays alive until the next."""

@@ -3,6 +3,7 @@
 Everything here works without a GPU as well, down to a sentence that says why there is none.
 """
 
+from gemm_course.device.buffers import on_device
 from gemm_course.device.facts import GpuFacts, gpu_facts, sm_clock_mhz, why_too_old
 from gemm_course.device.launch import Resources, allow_shared_memory, compile_for, launch, resources
 from gemm_course.device.presence import NoGpu, gpu_available, require_gpu, why_no_gpu
@@ -18,6 +19,7 @@ __all__ = [
     "gpu_available",
     "gpu_facts",
     "launch",
+    "on_device",
     "require_gpu",
     "resources",
     "sm_clock_mhz",

@@ -19,23 +19,32 @@ _emulations: dict = {}
 
 @dataclass(frozen=True)
 class Emulation:
-    """A function of (machine, *arguments), and which of the arguments are arrays it touches."""
+    """A function of (machine, *arguments), and which of the arguments are arrays it touches.
+
+    An array in ``reads`` or ``writes`` is followed by its index, unless it is in ``fragments``: then it is a
+    thread's own array, touched whole.
+    """
 
     function: Callable
     reads: tuple = ()
     writes: tuple = ()
     elementwise: bool = True  # may run for all iterations of a loop at once
     kind: str = "intrinsic"
+    fragments: tuple = ()
+    apart: bool = False  # warps that use it may wait for each other, so they must run one by one
 
     def __call__(self, machine, *args, **kwargs):
         return self.function(machine, *args, **kwargs)
 
 
-def emulates(device_object, *, reads: tuple = (), writes: tuple = (), elementwise: bool = True):
-    """Decorator: the function runs in place of ``device_object`` when the emulator meets it in a kernel."""
+def emulates(device_object, **properties):
+    """Decorator: the function runs in place of ``device_object`` when the emulator meets it in a kernel.
+
+    ``properties``: those of :class:`Emulation` that differ from its defaults.
+    """
 
     def register(function):
-        _emulations[id(device_object)] = (device_object, Emulation(function, reads, writes, elementwise))
+        _emulations[id(device_object)] = (device_object, Emulation(function, **properties))
         return function
 
     return register

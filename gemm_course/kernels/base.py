@@ -60,9 +60,9 @@ class Stage:
     compute_capability: tuple[int, int] = (5, 0)
     dtype: str = "float32"  # of A, B and C: "float32" or "float16"
     accumulate: str = "float32"  # in which the products are summed up
-    # What the kernel is launched with, made of (m, n, k, alpha, A, B, beta, C). A stage whose kernel takes
-    # other things, such as descriptors of A and B, says so here; C stays the last array.
-    arguments: Callable[..., tuple] = lambda *standard: standard
+    # (tiles, m, n, k, alpha, A, B, beta, C) -> what the kernel takes. A stage whose kernel takes other
+    # things, such as tensor maps of A and B, says so here; C keeps its place.
+    takes: Callable[..., tuple] = lambda t, *standard: standard
 
     def __repr__(self) -> str:
         return f"<stage {self.name}>"
@@ -131,6 +131,14 @@ class Stage:
     def shared_bytes(self, tiles: Mapping[str, int] | None = None) -> int:
         """Dynamic shared memory to ask for at the launch, in bytes; 0 where the kernel declares its own."""
         return self.dynamic_shared_bytes(SimpleNamespace(**self._checked(tiles)))
+
+    def arguments(self, *standard, tiles: Mapping[str, int] | None = None) -> tuple:
+        """What to launch the kernel with, made of (m, n, k, alpha, A, B, beta, C).
+
+        A, B and C are NumPy arrays, or arrays on the GPU. What comes of NumPy arrays can be emulated, and
+        `device.on_device` brings it to a GPU.
+        """
+        return tuple(self.takes(SimpleNamespace(**self._checked(tiles)), *standard))
 
     def launch_bounds(self, tiles: Mapping[str, int] | None = None) -> tuple[int, int]:
         """What the compiler is told: the threads of a block, and how many blocks an SM must be able to hold.

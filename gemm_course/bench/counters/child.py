@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from gemm_course.bench.counters.cases import Case, Source
-from gemm_course.device import compile_for, launch
+from gemm_course.device import compile_for, launch, on_device
 
 
 def main(source: str, report: str) -> None:
@@ -33,7 +33,7 @@ def _launch_once(cuda, case: Case) -> dict:
         **case.setting,
     }
     try:
-        args = [cuda.to_device(arg) if isinstance(arg, np.ndarray) else arg for arg in case.make_args()]
+        args = on_device(case.make_args())
         found = compile_for(case.kernel, args)
         launch(case.kernel, case.grid, case.block, args, case.shared_bytes)
         cuda.synchronize()

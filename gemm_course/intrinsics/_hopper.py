@@ -1,0 +1,48 @@
+"""What the intrinsics for Hopper share: a refusal on older GPUs, and PTX that works on a barrier or a
+tile."""
+
+from gemm_course.intrinsics._codegen import element_pointer, inline_ptx, shared_address, types
+
+try:
+    from numba.cuda.core.errors import UnsupportedError
+    from numba.cuda.core.targetconfig import ConfigStack
+except ImportError:
+    from numba.core.errors import UnsupportedError
+    from numba.core.targetconfig import ConfigStack
+
+__all__ = ["literal", "nothing", "require_hopper", "shared_operand"]
+
+HOPPER = (9, 0)
+
+
+def require_hopper(name: str) -> None:
+    """Refuse to generate code for a GPU before Hopper, or after it where the instruction is Hopper's
+    alone."""
+    target = ConfigStack().top().compute_capability
+    if target is not None and tuple(target[:2]) < HOPPER:
+        raise UnsupportedError(
+            f"{name} needs compute capability 9.0 (Hopper), and this kernel is compiled for "
+            f"{target[0]}.{target[1]}: run it on the emulator"
+        )
+
+
+def shared_operand(context, builder, array_type, array, index_type, index):
+    """The address of array[index] in shared memory, as a 32-bit operand of PTX."""
+    pointer = element_pointer(context, builder, array_type, array, index_type, index)
+    return shared_address(builder, pointer)
+
+
+def literal(argument) -> int | None:
+    """The number that an argument's type carries if it is a compile-time constant, else None."""
+    return argument.literal_value if isinstance(argument, types.IntegerLiteral) else None
+
+
+def nothing(instruction: str, name: str):
+    """Code generation for an intrinsic that is one PTX instruction without operands."""
+
+    def generate(context, builder, signature, arguments):
+        require_hopper(name)
+        inline_ptx(builder, instruction, "", [])
+        return context.get_dummy_value()
+
+    return generate

@@ -1,0 +1,49 @@
+"""Arrays cut out of dynamic shared memory.
+
+A block may have up to 227 KB of shared memory on Hopper, but arrays of fixed shape only 48 KB. More has to be
+asked for at the launch and arrives in the kernel as one long array, `cuda.shared.array(0, float16, 1024)`.
+"""
+
+from gemm_course.emulator import emulates
+from gemm_course.intrinsics._codegen import intrinsic, pack, types, unpack
+
+__all__ = ["carve"]
+
+
+@intrinsic
+def carve(typing_context, buffer, start, shape):
+    """A C-contiguous array of this shape inside the one-dimensional `buffer`, from element `start` on.
+
+    start: an integer; shape: a tuple of integers, known when the kernel is compiled. Costs nothing: an array
+    is its address. Every compute capability.
+    """
+    if not (isinstance(buffer, types.Array) and buffer.ndim == 1 and isinstance(shape, types.BaseTuple)):
+        return None
+    array_type = types.Array(buffer.dtype, len(shape), "C")
+
+    def generate(context, builder, signature, arguments):
+        source = context.make_array(buffer)(context, builder, value=arguments[0])
+        first = builder.gep(source.data, [context.cast(builder, arguments[1], start, types.intp)])
+        parts = zip(unpack(builder, arguments[2], len(shape)), shape, strict=True)
+        extents = [context.cast(builder, value, kind, types.intp) for value, kind in parts]
+        size = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(buffer.dtype)))
+        strides = [size]
+        for extent in reversed(extents[1:]):
+            strides.insert(0, builder.mul(strides[0], extent))
+        view = context.make_array(array_type)(context, builder)
+        context.populate_array(
+            view,
+            data=first,
+            shape=pack(builder, extents),
+            strides=pack(builder, strides),
+            itemsize=size,
+            meminfo=None,
+        )
+        return view._getvalue()
+
+    return array_type(buffer, start, shape), generate
+
+
+@emulates(carve, elementwise=False, kind="view")
+def _carve(machine, buffer, start, shape):
+    return machine.carve(machine.site, buffer, start, shape)
