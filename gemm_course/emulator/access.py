@@ -87,10 +87,12 @@ class MemoryAccess:
         values = [self._as_numbers(value) for value in values]
         return values[0] if width == 1 else tuple(values)
 
-    def write(self, site, array: DeviceArray, index: tuple, value, width: int = 1):
-        """Store one element a lane, or ``width`` neighbouring ones at once from a tuple."""
+    def write(
+        self, site, array: DeviceArray, index: tuple, value, width: int = 1, boundary: int | None = None
+    ):
+        """Store one element a lane, or ``width`` neighbouring ones at once from a tuple; see :meth:`read`."""
         pattern, offset, mask = self._locate(site, array, index, width, "writes")
-        access = self._account(site, array, "store", pattern, offset, mask, width)
+        access = self._account(site, array, "store", pattern, offset, mask, width, boundary)
         self._check_write(array, access)
         values = [self.plain(v) for v in (value if width > 1 else (value,))]
         for step, numbers in enumerate(values):

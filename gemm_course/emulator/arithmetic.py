@@ -405,8 +405,10 @@ class Arithmetic:
     def settle_cast(result: Lanes, value):
         return result if type(value) is Lanes else uniform(result)
 
-    def count_arithmetic(self, site, name, dtype):
-        self.tally(("arithmetic", site, name, dtype.char, self.mask.serial, self.batch_key), self.mask)
+    def count_arithmetic(self, site, name, dtype, each=1):
+        """Count an operation of every active lane; ``each``: how many a lane one instruction does."""
+        key = ("arithmetic", site, name, dtype.char, self.mask.serial, self.batch_key, each)
+        self.tally(key, self.mask)
         if dtype == FLOAT64 and self.report_float64:
             self._advise_float64(site)
 

@@ -20,7 +20,8 @@ class Report:
     """The result of :func:`emulate`.
 
     ``accesses``: a frame with a row for every place, array and width; ``arithmetic``: a frame of
-    floating-point operations by line; ``findings``: errors first, then advice; ``barriers``: barriers
+    floating-point operations by line, those of Tensor Cores ("mma") as multiply-adds, an equal share a lane,
+    under the dtype they are added up in; ``findings``: errors first, then advice; ``barriers``: barriers
     executed, summed over blocks; ``shared_bytes``: shared memory of one block; ``trace``: a frame, where a
     Watch was given.
     """
@@ -99,9 +100,9 @@ class Report:
 
     @property
     def flops(self) -> int:
-        """Floating-point operations; a fused multiply-add is two."""
+        """Floating-point operations; a multiply-add, fused or a Tensor Core's, is two."""
         frame = self.arithmetic
-        return int(frame["lanes"].sum() + frame.loc[frame["op"] == "fma", "lanes"].sum())
+        return int(frame["lanes"].sum() + frame.loc[frame["op"].isin(("fma", "mma")), "lanes"].sum())
 
     @property
     def global_bytes(self) -> int:

@@ -12,7 +12,8 @@ class Tally:
 
     ``keep``: entries stay, because folded turns may still be added to them.
     ``accesses``: (site, array name, space, op, bits) -> the numbers that :func:`access_cost` gives, summed;
-    ``arithmetic``: (site, op, dtype) -> lanes; ``barriers``: site -> barriers executed, summed over blocks.
+    ``arithmetic``: (site, op, dtype) -> operations, summed over lanes; ``barriers``: site -> barriers
+    executed, summed over blocks.
     """
 
     def __init__(self, keep=False):
@@ -53,9 +54,9 @@ class Tally:
             self._costs.clear()
 
     def _settle_arithmetic(self, key, times, mask):
-        _, site, name, dtype, _, batch = key
+        _, site, name, dtype, _, batch, each = key
         slot = (site, name, dtype)
-        self.arithmetic[slot] = self.arithmetic.get(slot, 0) + times * mask.active(batch)
+        self.arithmetic[slot] = self.arithmetic.get(slot, 0) + times * each * mask.active(batch)
 
     def _settle_barrier(self, key, times, mask):
         _, site, _, batch = key

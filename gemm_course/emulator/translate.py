@@ -807,6 +807,10 @@ class Translator:
             return self.homes.declared.get(id(node), kind.replace("_", " ")), "call"
         writes = getattr(callee, "writes", ())
         op = "store" if writes and not getattr(callee, "reads", ()) else "atomic" if writes else "load"
+        fragments = getattr(callee, "fragments", ())
+        if fragments:
+            views = [a for i, a in enumerate(node.args) if i in fragments and isinstance(a, ast.Subscript)]
+            return op, "call", all(self._static_index(view) for view in views)
         index = [a for i, a in enumerate(node.args) if i - 1 in (*getattr(callee, "reads", ()), *writes)]
         return op, "call", all(is_static(i, self.static) for i in index)
 

@@ -6,18 +6,32 @@ the names from here and nothing else; a move to another compiler touches this fo
 
 from gemm_course.intrinsics.async_copy import cp_async4, cp_async16, cp_async_commit, cp_async_wait
 from gemm_course.intrinsics.indexing import u32
+from gemm_course.intrinsics.ldmatrix import ldmatrix_x2, ldmatrix_x2_trans, ldmatrix_x4, ldmatrix_x4_trans
 from gemm_course.intrinsics.loops import unroll
+from gemm_course.intrinsics.mma_sync import mma_m16n8k16
 from gemm_course.intrinsics.vector import copy16, load4, store2, store4
+from gemm_course.intrinsics.wmma import COL_MAJOR, ROW_MAJOR, wmma_load_a, wmma_load_b, wmma_mma, wmma_store
 
 __all__ = [
+    "COL_MAJOR",
+    "ROW_MAJOR",
     "copy16",
     "cp_async4",
     "cp_async16",
     "cp_async_commit",
     "cp_async_wait",
+    "ldmatrix_x2",
+    "ldmatrix_x2_trans",
+    "ldmatrix_x4",
+    "ldmatrix_x4_trans",
     "load4",
+    "mma_m16n8k16",
     "store2",
     "store4",
     "u32",
     "unroll",
+    "wmma_load_a",
+    "wmma_load_b",
+    "wmma_mma",
+    "wmma_store",
 ]

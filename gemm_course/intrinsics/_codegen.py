@@ -25,6 +25,7 @@ __all__ = [
     "pack",
     "ptx_results",
     "read_registers",
+    "row_length",
     "shared_address",
     "types",
     "unpack",
@@ -80,6 +81,14 @@ def shared_address(builder, pointer):
     return _address(builder, pointer, _SHARED, 32)
 
 
+def row_length(context, builder, array_type, array):
+    """Elements from one row of an array to the next, its second-last stride, as 32 bits."""
+    struct = context.make_array(array_type)(context, builder, value=array)
+    stride = unpack(builder, struct.strides, array_type.ndim)[-2]
+    size = context.get_abi_sizeof(struct.data.type.pointee)
+    return builder.trunc(builder.udiv(stride, stride.type(size)), _REGISTER)
+
+
 def global_address(builder, pointer):
     """The 64-bit address that PTX's `.global` operands take."""
     return _address(builder, pointer, _GLOBAL, 64)
@@ -119,7 +128,7 @@ def _register_pointers(context, builder, array_type, array, count, kind):
 
 
 def read_registers(context, builder, array_type, array, count, kind=_REGISTER):
-    """The first `count` 32-bit registers of a thread's array, two halves in each, as values of an LLVM type."""
+    """The first `count` 32-bit registers of a thread's array, as values of an LLVM type of that size."""
     align = array_type.dtype.bitwidth // 8
     pointers = _register_pointers(context, builder, array_type, array, count, kind)
     return [builder.load(pointer, align=align) for pointer in pointers]

@@ -1,0 +1,216 @@
+"""Instructions that a whole warp executes together, such as those of the Tensor Cores.
+
+Such an instruction is one for all 32 lanes: each gives part of the operands and gets part of the result in
+registers of its own, a *fragment*. So all lanes of a warp must reach it, and what must be the same for all of
+them must be the same. The functions here take the running machine; intrinsics are made of them.
+"""
+
+import numpy as np
+
+from .dtypes import BOOL, FLOAT32
+from .errors import KernelTypeError
+from .findings import Finding, thread_name
+from .geometry import WARP
+from .lanes import Lanes
+from .memory import DeviceArray
+
+
+class Layout:
+    """Which elements of a matrix of ``shape`` each lane of a warp holds.
+
+    rows, columns: (32, elements a lane); every element of the matrix is held by somebody.
+    """
+
+    def __init__(self, rows: np.ndarray, columns: np.ndarray, shape: tuple[int, int]):
+        self.rows, self.columns, self.shape = rows, columns, shape
+        self.each = rows.shape[1]
+        self._element = rows * shape[1] + columns
+        _, self._place = np.unique(self._element, return_index=True)
+
+    def matrices(self, fragments: np.ndarray) -> np.ndarray:
+        """(..., lanes, each) -> (..., warps, rows, columns)."""
+        warps = fragments.reshape(*fragments.shape[:-2], -1, WARP * self.each)
+        return warps[..., self._place].reshape(*warps.shape[:-1], *self.shape)
+
+    def fragments(self, matrices: np.ndarray) -> np.ndarray:
+        """(..., warps, rows, columns) -> (..., lanes, each)."""
+        held = matrices.reshape(*matrices.shape[:-2], -1)[..., self._element]
+        return held.reshape(*held.shape[:-3], -1, self.each)
+
+
+# ---- what must hold ----
+
+
+def meet(machine, instruction: str):
+    """Report warps of which only some lanes reach the instruction."""
+    mask = machine.mask
+    if mask.array is None or not mask.any:
+        return
+    if "torn" not in mask.memo:
+        mask.memo["torn"] = _torn(mask.array, machine.geometry)
+    if mask.memo["torn"] is not None:
+        _report(
+            machine,
+            mask.memo["torn"],
+            lambda who, present: (
+                f"Only {present} of the 32 lanes of a warp reach this {instruction}, {who} among them. It is "
+                "one instruction of the whole warp; without the others its result is undefined."
+            ),
+        )
+
+
+def _torn(active: np.ndarray, geometry) -> np.ndarray | None:
+    """The active lanes of warps in which others are idle, as booleans; None if there are none."""
+    shape = np.broadcast_shapes(active.shape, geometry.shape)
+    warps = np.broadcast_to(active, shape).reshape(*shape[:-1], -1, WARP)
+    torn = (warps & ~warps.all(axis=-1, keepdims=True)).reshape(shape)
+    return torn if torn.any() else None
+
+
+def agree(machine, instruction: str, what: str, *values):
+    """Report warps whose lanes give different ``values`` where the instruction takes one for all."""
+    for value in values:
+        if type(value) is Lanes and (torn := _at_odds(value, machine.mask, machine.geometry)) is not None:
+            _report(
+                machine,
+                torn,
+                lambda who, present: (
+                    f"The lanes of a warp, {who} among them, give this {instruction} different {what}; it "
+                    "takes one for the whole warp."
+                ),
+            )
+            return
+
+
+def _at_odds(value: Lanes, mask, geometry) -> np.ndarray | None:
+    """The active lanes of warps that do not all hold the same number, as booleans; None if there are none."""
+    shape = np.broadcast_shapes(value.shape, geometry.shape)
+    active = np.broadcast_to(True if mask.array is None else mask.array, shape).reshape(-1, WARP)
+    numbers = np.broadcast_to(value.pattern.array, shape).reshape(-1, WARP)
+    first = np.take_along_axis(numbers, active.argmax(axis=1)[:, None], axis=1)
+    torn = active & (active & (numbers != first)).any(axis=1, keepdims=True)
+    return torn.reshape(shape) if torn.any() else None
+
+
+def _report(machine, lanes: np.ndarray, sentence):
+    """Report the warps to which these lanes, given as booleans, belong."""
+    at = machine.sites[machine.site]
+
+    def make():
+        *batch, row, column, linear = (int(i) for i in np.argwhere(lanes)[0])
+        warp = slice(linear // WARP * WARP, (linear // WARP + 1) * WARP)
+        present = int(lanes[(*batch, row, column, warp)].sum())
+        block, who = machine.block_coordinates(row, column), machine.geometry.thread_coordinates(linear)
+        return Finding(
+            kind="warp_divergence",
+            line=at.line,
+            message=sentence(thread_name(who, block), present),
+            block=block,
+            threads=[who],
+            function=at.function,
+            site=machine.site,
+        )
+
+    machine.findings.add(("warp_divergence", machine.site), int(lanes.sum()), make)
+
+
+# ---- registers ----
+
+
+def take(machine, instruction: str, fragment, layout: Layout, *dtypes) -> np.ndarray | None:
+    """The matrices, (..., warps, rows, columns), of which each lane holds a fragment; None when counting."""
+    _check_fragment(instruction, fragment, layout.each, dtypes)
+    values = machine.read(machine.site, fragment, (0,), layout.each, boundary=1)
+    if machine.log is not None:
+        return None
+    width = machine.geometry.width
+    lanes = np.stack([np.broadcast_to(v, (*v.shape[:-1], width)) for v in values], axis=-1)
+    return layout.matrices(lanes)
+
+
+def give(machine, instruction: str, fragment, layout: Layout, matrices: np.ndarray | None, *dtypes):
+    """Put each lane's part of the matrices into its fragment; None, when counting, is not looked at."""
+    _check_fragment(instruction, fragment, layout.each, dtypes)
+    if matrices is None:
+        values = (fragment.dtype.type(0),) * layout.each
+    else:
+        held = layout.fragments(matrices)
+        values = tuple(held[..., e] for e in range(layout.each))
+    machine.write(machine.site, fragment, (0,), values, layout.each, boundary=1)
+
+
+def _check_fragment(instruction, fragment, each, dtypes):
+    wanted = f"{instruction} takes a thread's own array of {each} {' or '.join(dtypes)}"
+    if not isinstance(fragment, DeviceArray):
+        raise KernelTypeError(f"{wanted}, cuda.local.array, as a fragment, not {type(fragment).__name__}")
+    if fragment.space != "local":
+        raise KernelTypeError(f"{wanted}, cuda.local.array; {fragment.name} is in {fragment.space} memory")
+    if fragment.dtype.name not in dtypes or fragment.shape != (each,):
+        shape = " by ".join(map(str, fragment.shape))
+        raise KernelTypeError(f"{wanted}; {fragment.name} has {shape} {fragment.dtype}")
+
+
+def shared(instruction: str, array, *dtypes):
+    """Refuse an array that is not in shared memory or holds something else."""
+    if not isinstance(array, DeviceArray) or array.space != "shared" or array.dtype.name not in dtypes:
+        got = type(array).__name__
+        if isinstance(array, DeviceArray):
+            got = f"{array.name} holds {array.dtype} in {array.space} memory"
+        raise KernelTypeError(f"{instruction} needs a shared array of {' or '.join(dtypes)}; {got}")
+
+
+# ---- arithmetic ----
+
+
+def multiply_add(machine, a, b, c, dtype: np.dtype):
+    """a @ b + c, matrices of halves: exact products, added up in float32 and rounded once to ``dtype``.
+
+    Counted as multiply-adds, as many a lane as there are for each of the 32. -> None when counting.
+    """
+    if machine.log is not None:
+        return None
+    product = np.matmul(a.astype(FLOAT32), b.astype(FLOAT32))
+    return (c.astype(FLOAT32) + product).astype(dtype)
+
+
+# ---- rows of shared memory ----
+
+ROW = 8  # elements of two bytes that make up the 16 bytes a lane's address stands for
+
+
+def rows_of_lanes(machine, array: DeviceArray, index: tuple, rows: int) -> np.ndarray | None:
+    """The rows of 8 halves at the addresses of each warp's first ``rows`` lanes: (..., warps, rows, 8).
+
+    Counted as 128-bit loads, 8 lanes a wavefront where no two rows share banks. -> None when counting.
+    """
+    saved = machine.mask
+    if rows < WARP:
+        machine.mask = saved.where(_first_lanes(machine.geometry, rows))
+    values = machine.read(machine.site, array, index, ROW)
+    machine.mask = saved
+    if machine.log is not None:
+        return None
+    width = machine.geometry.width
+    lanes = np.stack([np.broadcast_to(v, (*v.shape[:-1], width)) for v in values], axis=-1)
+    return lanes.reshape(*lanes.shape[:-2], -1, WARP, ROW)[..., :rows, :]
+
+
+def _first_lanes(geometry, count: int) -> Lanes:
+    """Which lanes are among the first ``count`` of their warp."""
+    lane = geometry.lane.pattern
+    return Lanes(lane.derive(("<", count), lambda: lane.array < count), 0, BOOL)
+
+
+def by_lane(machine, numbers: np.ndarray) -> Lanes:
+    """An integer for each lane of a warp, the same in every warp."""
+    key = ("by lane", numbers.tobytes())
+    lane = machine.geometry.lane.pattern
+    return Lanes(lane.derive(key, lambda: numbers[lane.array]))
+
+
+def elements(machine, array: DeviceArray, matrices: np.ndarray | None, rows, columns):
+    """What each lane holds if lane i has [rows[i], columns[i]] of its warp's matrix; a zero when counting."""
+    if matrices is None:
+        return array.dtype.type(0)
+    held = matrices[..., rows, columns]
+    return held.reshape(*held.shape[:-2], -1)

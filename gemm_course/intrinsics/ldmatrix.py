@@ -1,0 +1,136 @@
+"""ldmatrix: a warp reads 8 by 8 matrices of halves from shared memory, straight into fragments.
+
+Tensor Cores want each lane to hold certain pairs of a matrix. Read lane by lane, that is four 32-bit loads,
+and each picks its elements from eight rows. ldmatrix does it in one instruction: the lanes give the
+addresses of rows, 16 bytes each, and the hardware hands the halves out.
+
+    matrix i      its rows are at the addresses of lanes 8 i to 8 i + 7
+    lane l        gets row l // 4, columns p and p + 1 of every matrix, p = 2 (l % 4)
+                  and keeps them in fragment[2 i] and fragment[2 i + 1]
+    transposed    gets column l // 4, rows p and p + 1
+
+Each matrix is a wavefront of its own, 8 rows of 16 bytes for the 32 banks, or more where rows share banks.
+With rows of A at lanes 0 to 15 and the same rows 8 columns further at lanes 16 to 31, the four matrices of
+`ldmatrix_x4` are the fragment of A of `mma_m16n8k16`. B, in rows along n, needs the transposed form.
+
+Compute capability 7.5 and newer.
+"""
+
+import numpy as np
+
+from gemm_course.emulator import as_index, emulates, warps
+from gemm_course.intrinsics._codegen import (
+    check_fragment,
+    element_pointer,
+    intrinsic,
+    ir,
+    ptx_results,
+    shared_address,
+    types,
+    write_registers,
+)
+
+__all__ = ["ldmatrix_x2", "ldmatrix_x2_trans", "ldmatrix_x4", "ldmatrix_x4_trans"]
+
+
+def _load(context, builder, signature, arguments, count, transposed=""):
+    """Emit one ldmatrix of `count` matrices for (fragment, array, index)."""
+    fragment, array, index = signature.args
+    row = shared_address(builder, element_pointer(context, builder, array, arguments[1], index, arguments[2]))
+    registers = ", ".join(f"${i}" for i in range(count))
+    text = f"ldmatrix.sync.aligned.m8n8.x{count}{transposed}.shared.b16 {{{registers}}}, [${count}];"
+    values = ptx_results(builder, text, "=r," * count + "r", [row], (ir.IntType(32), count))
+    write_registers(context, builder, fragment, arguments[0], values)
+    return context.get_dummy_value()
+
+
+@intrinsic
+def ldmatrix_x2(typing_context, fragment, array, index):
+    """Two 8 by 8 matrices into fragment[0:4]; lanes 0 to 15 give their rows, array[index] being a row's
+    start.
+
+    fragment: a local array of 4 float16. array: shared, float16; rows must start at multiples of 16 bytes.
+    Every lane of the warp must take part; lanes 16 to 31 give an index that is not looked at. PTX
+    `ldmatrix.sync.aligned.m8n8.x2.shared.b16`; compute capability 7.5.
+    """
+    check_fragment("ldmatrix_x2", fragment, types.float16)
+
+    def generate(context, builder, signature, arguments):
+        return _load(context, builder, signature, arguments, 2)
+
+    return types.void(fragment, array, index), generate
+
+
+@intrinsic
+def ldmatrix_x2_trans(typing_context, fragment, array, index):
+    """Like `ldmatrix_x2`, each of the two matrices transposed on its way.
+
+    PTX `ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16`; compute capability 7.5.
+    """
+    check_fragment("ldmatrix_x2_trans", fragment, types.float16)
+
+    def generate(context, builder, signature, arguments):
+        return _load(context, builder, signature, arguments, 2, ".trans")
+
+    return types.void(fragment, array, index), generate
+
+
+@intrinsic
+def ldmatrix_x4(typing_context, fragment, array, index):
+    """Four 8 by 8 matrices into fragment[0:8]; every lane gives the start of a row, array[index].
+
+    fragment: a local array of 8 float16. array: shared, float16; rows must start at multiples of 16 bytes.
+    Every lane of the warp must take part. PTX `ldmatrix.sync.aligned.m8n8.x4.shared.b16`; compute capability
+    7.5.
+    """
+    check_fragment("ldmatrix_x4", fragment, types.float16)
+
+    def generate(context, builder, signature, arguments):
+        return _load(context, builder, signature, arguments, 4)
+
+    return types.void(fragment, array, index), generate
+
+
+@intrinsic
+def ldmatrix_x4_trans(typing_context, fragment, array, index):
+    """Like `ldmatrix_x4`, each of the four matrices transposed on its way.
+
+    PTX `ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16`; compute capability 7.5.
+    """
+    check_fragment("ldmatrix_x4_trans", fragment, types.float16)
+
+    def generate(context, builder, signature, arguments):
+        return _load(context, builder, signature, arguments, 4, ".trans")
+
+    return types.void(fragment, array, index), generate
+
+
+def _layout(count, transposed):
+    """The matrices one above the other: (8 * count, 8)."""
+    lane, element = np.arange(32)[:, None], np.arange(2 * count)[None, :]
+    line, pair = lane // 4 + 0 * element, lane % 4 * 2 + element % 2
+    row, column = (pair, line) if transposed else (line, pair)
+    return warps.Layout(row + element // 2 * 8, column, (8 * count, 8))
+
+
+def _emulate(name, count, transposed):
+    layout = _layout(count, transposed)
+
+    def load(machine, fragment, array, index):
+        warps.meet(machine, name)
+        warps.shared(name, array, "float16")
+        rows = warps.rows_of_lanes(machine, array, as_index(index), 8 * count)
+        warps.give(machine, name, fragment, layout, rows, "float16")
+
+    return load
+
+
+for _function, _name, _count, _transposed in (
+    (ldmatrix_x2, "ldmatrix_x2", 2, False),
+    (ldmatrix_x2_trans, "ldmatrix_x2_trans", 2, True),
+    (ldmatrix_x4, "ldmatrix_x4", 4, False),
+    (ldmatrix_x4_trans, "ldmatrix_x4_trans", 4, True),
+):
+    emulates(_function, reads=(1,), writes=(0,), elementwise=False, fragments=(0,))(
+        _emulate(_name, _count, _transposed)
+    )
