@@ -28,11 +28,15 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True)
 class Watch:
-    """What to record: the block (x, y, z), one of its warps or all (None), and how many rows at most."""
+    """What to record: the block (x, y, z), one of its warps or all (None), and how many rows at most.
+
+    local: whether the threads' own arrays are recorded as well; they make most of the rows.
+    """
 
     block: tuple = (0, 0, 0)
     warp: int | None = None
     limit: int = 50_000
+    local: bool = True
 
     def __post_init__(self):
         block = self.block if isinstance(self.block, tuple) else (self.block,)
@@ -51,6 +55,8 @@ class Watcher:
 
     def record(self, machine, access, values):
         """Every active lane's access of one instruction."""
+        if access.storage.space == "local" and not self.watch.local:
+            return
         lanes = self._active(machine, access.mask)
         if len(lanes) == 0:
             return

@@ -1,0 +1,34 @@
+"""The list of formulas: functions, each with the document it is from and where it stands there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Formula:
+    """A function of FORMULAS. name: "003.regM". place: heading, kernel or variable in the document."""
+
+    name: str
+    place: str
+    function: Callable
+
+    @property
+    def document(self) -> str:
+        return self.name.partition(".")[0]
+
+
+FORMULAS: dict[str, Formula] = {}
+
+
+def formula(name: str, place: str) -> Callable[[Callable], Callable]:
+    """File a function in FORMULAS under its name, and leave it as it is."""
+
+    def keep(function: Callable) -> Callable:
+        if name in FORMULAS:
+            raise ValueError(f"there are two formulas called {name}")
+        FORMULAS[name] = Formula(name, place, function)
+        return function
+
+    return keep
