@@ -14,6 +14,8 @@ ELSEWHERE = {
     "bench": "gemm_course.bench.cli",
     "sweep": "gemm_course.bench.cli",
     "counters": "gemm_course.bench.cli",
+    "sanitize": "gemm_course.bench.cli",
+    "merge": "gemm_course.bench.cli",
 }
 
 

@@ -1,6 +1,7 @@
 """The measuring commands: `gemm-course bench`, `sweep` and `counters`."""
 
 import math
+import os
 import re
 import sys
 import time
@@ -18,6 +19,10 @@ Shapes = Annotated[
 Folder = Annotated[
     Path | None, typer.Option(help="The folder to write to; data/GPU if not given.", show_default=False)
 ]
+Tiles = Annotated[
+    list[str] | None,
+    typer.Option(help="Tiles to change, as in 'BM=64 BN=64'; may be repeated.", show_default=False),
+]
 Stages = Annotated[
     list[str] | None,
     typer.Argument(help="Stages of the ladder by name; all of them if none is given.", show_default=False),
@@ -33,10 +38,7 @@ def measure() -> None:
 def bench(
     stages: Stages = None,
     sizes: Shapes = "4096",
-    tiles: Annotated[
-        list[str] | None,
-        typer.Option(help="Tiles to change, as in 'BM=64 BN=64'; may be repeated.", show_default=False),
-    ] = None,
+    tiles: Tiles = None,
     odd: Annotated[
         bool, typer.Option("--odd", help="Check at odd shapes, with poisoned padding, instead of timing.")
     ] = False,
@@ -191,6 +193,78 @@ def counters(
         raise typer.Exit(1)
 
 
+@app.command()
+def sanitize(
+    stages: Stages = None,
+    shapes: Annotated[
+        str | None,
+        typer.Option(help="Matrix sizes, as in 1x1x1,129x131x17; six odd ones if not given."),
+    ] = None,
+    tiles: Tiles = None,
+    tools: Annotated[
+        str | None, typer.Option(help="Some of memcheck,racecheck,initcheck,synccheck.", show_default=False)
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(help="Processes at a time; a core each if not given.", show_default=False)
+    ] = None,
+    folder: Folder = None,
+) -> None:
+    """Run NVIDIA's compute-sanitizer on stages: accesses, races, reads of nothing, barriers."""
+    from gemm_course.bench.sanitizer import SHAPES, TOOLS, sanitize_stages
+    from gemm_course.records import parse_tiles
+
+    path = _folder(folder) / "stage_sanitizer.csv"
+    with _sentences():
+        chosen = _able(_stages(stages))
+        rows = sanitize_stages(
+            chosen,
+            [parse_tiles(text) for text in tiles or [""]],
+            path,
+            _tools(tools, TOOLS),
+            parse_shapes(shapes) if shapes else SHAPES,
+            workers or os.cpu_count() or 1,
+            typer.echo,
+        )
+    wrong = [row for row in rows if row["verdict"] != "clean"]
+    for row in wrong:
+        where = f"{row['stage']} {row['tiles']} at {row['m']}x{row['n']}x{row['k']}"
+        typer.echo(f"{where}, {row['tool']}: {row['verdict']}. {row['message']}", err=True)
+    typer.echo(f"{len(rows)} rows written to {path}, {len(wrong)} not clean")
+    if wrong:
+        raise typer.Exit(1)
+
+
+@app.command()
+def merge(
+    source: Annotated[Path, typer.Argument(help="The folder that was written to.")],
+    again: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A stage whose kernel has changed: its old rows of the sweep go; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    folder: Annotated[
+        Path | None, typer.Option(help="The folder of records; data/GPU if not given.", show_default=False)
+    ] = None,
+) -> None:
+    """Put rows that were measured into a folder of their own among the recorded ones. Needs no GPU."""
+    from gemm_course.bench.merge import merge as put_together
+
+    with _sentences():
+        target = _recorded(folder)
+        for one in put_together(source, target, _known(again)):
+            typer.echo(f"{one.file}: {one.added} rows added, {one.replaced} replaced")
+
+
+def _tools(text: str | None, known: tuple[str, ...]) -> list[str]:
+    tools = [part.strip() for part in text.split(",")] if text else list(known)
+    unknown = [tool for tool in tools if tool not in known]
+    if unknown:
+        raise ValueError(f"compute-sanitizer has no tool {' or '.join(unknown)}; it has {', '.join(known)}")
+    return tools
+
+
 def _measure_roofs(path: Path) -> None:
     from gemm_course.bench.roofs import measure_roofs
 
@@ -271,11 +345,12 @@ def _sentences():
     """What the user can mend ends the command with a sentence, not with a traceback."""
     from gemm_course.bench.counters.record import NoProfiler
     from gemm_course.bench.cublas import NoCublas
+    from gemm_course.bench.sanitizer import NoSanitizer
     from gemm_course.bench.triton_peer import NoTriton
 
     try:
         yield
-    except (NoProfiler, NoCublas, NoTriton, ValueError) as problem:
+    except (NoProfiler, NoCublas, NoSanitizer, NoTriton, ValueError) as problem:
         _stop(str(problem))
     except KeyboardInterrupt:
         _stop("Interrupted; what was measured is kept, and the same command goes on from there.")

@@ -20,6 +20,7 @@ from gemm_course.records.files import (
     published,
     roofs,
     shared_memory_wavefronts,
+    stage_sanitizer,
     sweep,
 )
 from gemm_course.records.provenance import origin, provenance
@@ -40,6 +41,7 @@ __all__ = [
     "published",
     "roofs",
     "shared_memory_wavefronts",
+    "stage_sanitizer",
     "sweep",
     "tiles_text",
 ]

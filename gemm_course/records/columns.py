@@ -61,6 +61,22 @@ CORRECTNESS = Table(
     }
 )
 
+SANITIZER = Table(
+    {
+        "stage": "text",
+        "tiles": "text",
+        "m": "whole",
+        "n": "whole",
+        "k": "whole",
+        "tool": "text",
+        "verdict": "text",
+        "errors": "whole",
+        "message": "text",
+        "compute_sanitizer": "text",
+        **ORIGIN,
+    }
+)
+
 COUNTED = (
     "global_load_requests",
     "global_load_sectors",

@@ -29,6 +29,11 @@ def correctness(gpu: str = "h200", data: Path = DATA) -> pd.DataFrame:
     return columns.CORRECTNESS.read(data / gpu / "correctness.csv")
 
 
+def stage_sanitizer(gpu: str = "h200", data: Path = DATA) -> pd.DataFrame:
+    """compute-sanitizer on the ladder, a row a stage, tool and shape; `verdict` is "clean" or what it was."""
+    return columns.SANITIZER.read(data / gpu / "stage_sanitizer.csv")
+
+
 def sweep(gpu: str = "h200", data: Path = DATA) -> pd.DataFrame:
     """The tile sweep, a row a tile choice; `reason` is empty where it was measured."""
     return columns.SWEEP.read(data / gpu / "sweep.csv")

@@ -24,7 +24,9 @@ def no_gpu(monkeypatch):
     facts.gpu_facts.cache_clear()
 
 
-@pytest.mark.parametrize("command", [["bench"], ["sweep"], ["counters"], ["counters", "--wavefronts"]])
+@pytest.mark.parametrize(
+    "command", [["bench"], ["sweep"], ["sanitize"], ["counters"], ["counters", "--wavefronts"]]
+)
 def test_without_a_gpu_each_command_says_so_in_a_sentence(no_gpu, command):
     done = runner.invoke(app, command)
     assert done.exit_code == 1

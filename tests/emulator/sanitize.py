@@ -13,20 +13,16 @@ import datetime
 import inspect
 import os
 import re
-import shutil
 import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from gemm_course.bench.sanitizer.tool import RAN, TOOLS, NoSanitizer, find_sanitizer, run_under
 from tests.emulator import corpus
 
-TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 COLUMNS = ("kernel", "kind", "tool", "verdict", "message", "gpu", "driver", "date", "command")
 ROOT = Path(__file__).parents[2]
-SUMMARY = re.compile(r"(?:ERROR SUMMARY: (\d+) error|RACECHECK SUMMARY: (\d+) hazard)")
 PLACE = re.compile(r"at tests::\S.*?\+0x\w+ in \w+\.py:(\d+)")
-RAN = "the kernel ran"
 
 
 def all_cases():
@@ -45,49 +41,16 @@ def launch(case):
     return [a.copy_to_host() if hasattr(a, "copy_to_host") else a for a in arguments]
 
 
-def first_message(log, case):
-    """The sanitizer's first complaint; lines are counted from the kernel's own first line."""
-    said = [line.removeprefix("=========").strip() for line in log.splitlines() if line.startswith("====")]
-    said = [line for line in said if line and "COMPUTE-SANITIZER" not in line and "SUMMARY" not in line]
-    if not said:
-        return ""
-    where = said[1] if len(said) > 1 and said[1].startswith("at ") and " at " not in said[0] else ""
+def lines_of_the_kernel(message, case):
+    """The message with lines counted from the kernel's own first line."""
     first = inspect.getsourcelines(case.kernel.py_func)[1]
-    return PLACE.sub(lambda found: f"at line {int(found[1]) - first + 1}", f"{said[0]} {where}".strip())
-
-
-def read_log(log, ended, case):
-    """(verdict, message) of one run from what the sanitizer printed."""
-    found = [int(n) for match in SUMMARY.finditer(log) for n in match.groups() if n]
-    message = first_message(log, case)
-    if found and sum(found):
-        return "error", message
-    if not ended:
-        return "hang", message
-    if found and RAN in log:
-        return "clean", ""
-    own = [line for line in log.splitlines() if line.strip("\0 ") and not line.startswith("=====")]
-    return "failed", own[-1] if own else message
+    return PLACE.sub(lambda found: f"at line {int(found[1]) - first + 1}", message)
 
 
 def check(name, tool, seconds):
     """(verdict, message, command) of one kernel under one tool."""
-    sanitizer = ["compute-sanitizer", "--tool", tool, "--print-limit", "5"]
-    program = ["-m", "tests.emulator.sanitize", "--run", name]
-    try:
-        done = subprocess.run(
-            [*sanitizer, sys.executable, *program],
-            cwd=ROOT,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            timeout=seconds,
-        )
-        log, ended = done.stdout, True
-    except subprocess.TimeoutExpired as late:
-        log, ended = (late.stdout or b"").decode(errors="replace"), False
-    return *read_log(log, ended, all_cases()[name]), " ".join([*sanitizer, "python", *program])
+    said, command = run_under(tool, ["-m", "tests.emulator.sanitize", "--run", name], seconds, ROOT)
+    return said.verdict, lines_of_the_kernel(said.message, all_cases()[name]), command
 
 
 def describe_gpu():
@@ -149,8 +112,10 @@ def main():
             corpus.compare(case, after)
         print(RAN)
         return
-    if not shutil.which("compute-sanitizer"):
-        parser.error("compute-sanitizer is not on the PATH; it comes with the CUDA toolkit")
+    try:
+        find_sanitizer()
+    except NoSanitizer as reason:
+        parser.error(str(reason))
     rows = check_all(options.only or sorted(all_cases()), options.tools, options.workers, options.seconds)
     write(rows, options.output)
     for row in rows:

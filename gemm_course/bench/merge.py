@@ -1,0 +1,66 @@
+"""`gemm-course merge`: rows measured into a folder of their own take the place of the recorded ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from gemm_course.records import Table
+from gemm_course.records.columns import CORRECTNESS, COUNTERS, LADDER, ROOFS, SANITIZER, SWEEP
+
+# What a new row replaces: every recorded row that agrees with it in these columns.
+KEYS = {
+    "ladder.csv": (LADDER, ("stage", "m", "n", "k")),
+    "correctness.csv": (CORRECTNESS, ("stage", "m", "n", "k")),
+    "sweep.csv": (SWEEP, ("stage", "tiles", "m", "n", "k")),
+    "stage_sanitizer.csv": (SANITIZER, ("stage", "tool")),
+    "roofs.csv": (ROOFS, ("memory",)),
+    "counters/*.csv": (COUNTERS, ("case",)),
+}
+
+
+@dataclass(frozen=True)
+class Merged:
+    """What became of one file: rows that were added, and how many recorded ones they replaced."""
+
+    file: str
+    added: int
+    replaced: int
+
+
+def merge(source: Path, target: Path, again: Sequence[str] = ()) -> list[Merged]:
+    """Put the rows of every known file in `source` into its namesake in `target`.
+
+    again: stages whose kernels have changed; the sweep's old rows of theirs go altogether. Raises ValueError
+    if there is no record in `source`, or if it was measured on another GPU than the target's rows.
+    """
+    found = [(path, *KEYS[pattern]) for pattern in KEYS for path in sorted(source.glob(pattern))]
+    if not found:
+        raise ValueError(f"there are no records in {source}: {', '.join(KEYS)} are looked for")
+    return [
+        _merged(path, target / path.relative_to(source), table, key, again if table is SWEEP else ())
+        for path, table, key in found
+    ]
+
+
+def _merged(new: Path, old: Path, table: Table, key: Sequence[str], again: Sequence[str]) -> Merged:
+    table.mend(new)
+    rows, recorded = table.rows(new), table.rows(old)
+    _same_gpu(new, rows, old, recorded)
+    measured = {tuple(row[name] for name in key) for row in rows}
+    kept = [
+        row
+        for row in recorded
+        if tuple(row[name] for name in key) not in measured and row.get("stage") not in again
+    ]
+    table.write(old, kept + rows)
+    return Merged(old.name, len(rows), len(recorded) - len(kept))
+
+
+def _same_gpu(new: Path, rows: list[dict], old: Path, recorded: list[dict]) -> None:
+    gpus, expected = ({row["gpu"] for row in some if row["gpu"]} for some in (rows, recorded))
+    if gpus and expected and gpus != expected:
+        raise ValueError(
+            f"{new} was measured on {' and '.join(sorted(gpus))}, {old} on {' and '.join(sorted(expected))}"
+        )

@@ -1,0 +1,10 @@
+"""NVIDIA's compute-sanitizer on every stage: accesses outside the arrays, races, reads of nothing, barriers.
+
+`tool` runs any program under it and reads what it prints; `stages` does so for stages of the ladder, which
+`child` launches.
+"""
+
+from gemm_course.bench.sanitizer.stages import SHAPES, sanitize_stages
+from gemm_course.bench.sanitizer.tool import TOOLS, NoSanitizer
+
+__all__ = ["SHAPES", "TOOLS", "NoSanitizer", "sanitize_stages"]

@@ -1,0 +1,77 @@
+"""`gemm-course sanitize`: every stage under every tool of compute-sanitizer, at odd shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from gemm_course.bench.sanitizer.tool import TOOLS, Said, run_under, sanitizer_version
+from gemm_course.device import gpu_facts
+from gemm_course.kernels import Stage
+from gemm_course.records import origin, tiles_text
+from gemm_course.records.columns import SANITIZER
+
+# One element, one product more than a tile is deep, no products at all, edges on every side, and whole tiles.
+SHAPES = ((1, 1, 1), (129, 131, 17), (67, 130, 0), (63, 65, 9), (300, 77, 103), (256, 512, 128))
+SECONDS = 240  # a program that takes longer is called a hang
+Task = tuple[Stage, Mapping[str, int], str]  # stage, tiles to change, tool
+
+
+def sanitize_stages(
+    stages: Sequence[Stage],
+    tiles: Sequence[Mapping[str, int]],
+    path: Path,
+    tools: Sequence[str] = TOOLS,
+    shapes: Sequence[tuple[int, int, int]] = SHAPES,
+    workers: int = 1,
+    progress: Callable[[str], None] = lambda line: None,
+) -> list[dict[str, Any]]:
+    """A row for each stage, choice of tiles, tool and shape; earlier rows of the same stage and tool go.
+
+    tiles: what to change from a stage's default; an empty mapping is the default itself. All shapes run in
+    one process; if it is not clean, each runs again by itself, to tell which is to blame. progress is called
+    with a line for each process that ended. Raises NoSanitizer, IllegalTiles. -> the rows.
+    """
+    sanitizer_version()  # before any process is started
+    tasks = [(stage, stage.complete(change), tool) for stage in stages for change in tiles for tool in tools]
+    for stage, change, _ in tasks:
+        stage.block(change)  # raises IllegalTiles
+    with ThreadPoolExecutor(workers) as pool:
+        found = pool.map(lambda task: _rows(task, shapes, progress), tasks)
+        rows = [row for rows in found for row in rows]
+    measured = {(row["stage"], row["tool"]) for row in rows}
+    others = [row for row in SANITIZER.rows(path) if (row["stage"], row["tool"]) not in measured]
+    SANITIZER.write(path, others + rows)
+    return rows
+
+
+def _rows(task: Task, shapes, progress) -> list[dict[str, Any]]:
+    said, command = _run(task, shapes)
+    progress(f"{task[0].name} {task[2]}: {said.verdict}")
+    if said.verdict == "clean":
+        return [_row(task, shape, said, command) for shape in shapes]
+    return [_row(task, shape, *_run(task, [shape])) for shape in shapes]
+
+
+def _run(task: Task, shapes) -> tuple[Said, str]:
+    stage, tiles, tool = task
+    program = ["-m", "gemm_course.bench.sanitizer.child", stage.name, tiles_text(tiles)]
+    return run_under(tool, [*program, *("x".join(map(str, shape)) for shape in shapes)], SECONDS)
+
+
+def _row(task: Task, shape, said: Said, command: str) -> dict[str, Any]:
+    stage, tiles, tool = task
+    gpu = gpu_facts()
+    return {
+        "stage": stage.name,
+        "tiles": tiles_text(tiles),
+        **dict(zip("mnk", shape, strict=True)),
+        "tool": tool,
+        "verdict": said.verdict,
+        "errors": said.errors,
+        "message": said.message,
+        "compute_sanitizer": sanitizer_version(),
+        **origin(gpu.name, gpu.driver, gpu.cuda, command),
+    }

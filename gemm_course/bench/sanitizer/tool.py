@@ -1,0 +1,99 @@
+"""Runs a program under compute-sanitizer and reads its verdict."""
+
+from __future__ import annotations
+
+import functools
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
+RAN = "the kernel ran"  # what the program prints last if it got through
+PRINT_LIMIT = 5  # complaints
+SUMMARY = re.compile(r"(?:ERROR SUMMARY: (\d+) error|RACECHECK SUMMARY: (\d+) hazard)")
+MARK = "========="
+
+
+class NoSanitizer(RuntimeError):
+    """compute-sanitizer is missing; the message is one sentence."""
+
+
+@dataclass(frozen=True)
+class Said:
+    """What came of one program under one tool.
+
+    verdict: "clean", "error" (the tool complained), "hang" (it was stopped) or "failed" (the program did not
+    get through, for a reason of its own). errors: how many complaints, None if the tool did not say. message:
+    the first complaint, or the program's last words.
+    """
+
+    verdict: str
+    errors: int | None
+    message: str
+
+
+def run_under(
+    tool: str, program: Sequence[str], seconds: float, folder: Path | None = None
+) -> tuple[Said, str]:
+    """Run `python PROGRAM` under a tool, at most so long -> (what came of it, the command)."""
+    sanitizer = ["--tool", tool, "--print-limit", str(PRINT_LIMIT)]
+    try:
+        done = subprocess.run(
+            [find_sanitizer(), *sanitizer, sys.executable, *program],
+            cwd=folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            timeout=seconds,
+        )
+        log, ended = done.stdout, True
+    except subprocess.TimeoutExpired as late:
+        log, ended = (late.stdout or b"").decode(errors="replace"), False
+    return read_log(log, ended), shlex.join(["compute-sanitizer", *sanitizer, "python", *program])
+
+
+def read_log(log: str, ended: bool = True) -> Said:
+    """The verdict in what program and sanitizer printed; ended: the program was not stopped."""
+    counts = [int(number) for found in SUMMARY.finditer(log) for number in found.groups() if number]
+    errors, message = (sum(counts) if counts else None), first_complaint(log)
+    if errors:
+        return Said("error", errors, message)
+    if not ended:
+        return Said("hang", errors, message)
+    if errors == 0 and RAN in log:
+        return Said("clean", 0, "")
+    own = [line.strip() for line in log.splitlines() if line.strip("\0 ") and not line.startswith("=====")]
+    return Said("failed", errors, own[-1] if own else message)
+
+
+def first_complaint(log: str) -> str:
+    """The sanitizer's first complaint in one line, with the place if that stands in the next."""
+    said = [line.removeprefix(MARK).strip() for line in log.splitlines() if line.startswith(MARK)]
+    said = [line for line in said if line and "COMPUTE-SANITIZER" not in line and "SUMMARY" not in line]
+    if not said:
+        return ""
+    where = said[1] if len(said) > 1 and said[1].startswith("at ") and " at " not in said[0] else ""
+    return f"{said[0]} {where}".strip()
+
+
+def find_sanitizer() -> str:
+    """The path of compute-sanitizer. Raises NoSanitizer."""
+    name = "compute-sanitizer"
+    found = shutil.which(name) or shutil.which(name, path="/usr/local/cuda/bin")
+    if found is None:
+        raise NoSanitizer("compute-sanitizer is not installed here; it comes with the CUDA toolkit.")
+    return found
+
+
+@functools.cache
+def sanitizer_version() -> str:
+    """ "2025.3.1.0", or "" if it does not say."""
+    answer = subprocess.run([find_sanitizer(), "--version"], capture_output=True, text=True).stdout
+    found = re.search(r"[Vv]ersion ([\d.]+)", answer)
+    return found.group(1) if found else ""

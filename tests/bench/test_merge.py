@@ -1,0 +1,93 @@
+"""`gemm-course merge`: new rows take the place of those they measure again; nothing else changes."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from gemm_course.bench.cli import app
+from gemm_course.bench.merge import KEYS, merge
+from gemm_course.records import DATA
+from gemm_course.records.columns import COUNTERS, LADDER, SWEEP
+
+runner = CliRunner()
+
+
+@pytest.fixture
+def recorded(tmp_path):
+    """A copy of the H200's records."""
+    folder = tmp_path / "h200"
+    shutil.copytree(DATA / "h200", folder)
+    return folder
+
+
+def rows_of(table, path, stage):
+    return [row for row in table.rows(path) if row["stage"] == stage]
+
+
+def test_a_stage_measured_again_replaces_its_rows_at_that_size_only(recorded, tmp_path):
+    old = rows_of(LADDER, recorded / "ladder.csv", "vectorized")
+    new = old[0] | {"tiles": "BM=64 BN=64 BK=16 TM=8 TN=8 PAD=4", "milliseconds": 1.5}
+    LADDER.append(tmp_path / "new" / "ladder.csv", [new])
+    before = len(LADDER.rows(recorded / "ladder.csv"))
+    (done,) = merge(tmp_path / "new", recorded)
+    assert (done.file, done.added, done.replaced) == ("ladder.csv", 1, 1)
+    after = rows_of(LADDER, recorded / "ladder.csv", "vectorized")
+    assert sorted((row["m"], row["milliseconds"]) for row in after) == sorted(
+        [(4096, 1.5), *((row["m"], row["milliseconds"]) for row in old if row["m"] != 4096)]
+    )
+    assert len(LADDER.rows(recorded / "ladder.csv")) == before
+
+
+def test_the_sweep_keeps_other_tiles_unless_the_kernel_changed(recorded, tmp_path):
+    path = recorded / "sweep.csv"
+    old = rows_of(SWEEP, path, "async_copy")
+    SWEEP.append(tmp_path / "new" / "sweep.csv", [old[3] | {"tflops": 1.0}])
+    merge(tmp_path / "new", recorded)
+    assert len(rows_of(SWEEP, path, "async_copy")) == len(old)
+    others = len(SWEEP.rows(path)) - len(old)
+    (done,) = merge(tmp_path / "new", recorded, again=["async_copy"])
+    assert (done.added, done.replaced) == (1, len(old))
+    assert [row["tflops"] for row in rows_of(SWEEP, path, "async_copy")] == [1.0]
+    assert len(SWEEP.rows(path)) == others + 1
+
+
+def test_counters_are_merged_by_case_in_their_folder(recorded, tmp_path):
+    rows = COUNTERS.rows(recorded / "counters" / "ladder.csv")
+    COUNTERS.append(tmp_path / "new" / "counters" / "ladder.csv", [rows[0] | {"registers": 99}])
+    merge(tmp_path / "new", recorded)
+    after = COUNTERS.rows(recorded / "counters" / "ladder.csv")
+    assert {row["case"]: row["registers"] for row in after} == {
+        row["case"]: row["registers"] for row in rows
+    } | {rows[0]["case"]: 99}
+
+
+def test_a_new_file_is_begun_and_the_same_merge_twice_changes_nothing(recorded, tmp_path):
+    empty = tmp_path / "empty"
+    assert len(merge(recorded, empty)) >= 5
+    first = {path.relative_to(empty): path.read_bytes() for path in empty.rglob("*.csv")}
+    merge(recorded, empty)
+    assert first == {path.relative_to(empty): path.read_bytes() for path in empty.rglob("*.csv")}
+    assert first[Path("ladder.csv")] == (recorded / "ladder.csv").read_bytes()
+
+
+def test_another_gpus_rows_are_refused(recorded, tmp_path):
+    row = LADDER.rows(recorded / "ladder.csv")[0]
+    LADDER.append(tmp_path / "new" / "ladder.csv", [row | {"gpu": "Tesla T4"}])
+    with pytest.raises(ValueError, match="was measured on Tesla T4"):
+        merge(tmp_path / "new", recorded)
+
+
+def test_the_command_says_what_it_did(recorded, tmp_path):
+    LADDER.append(tmp_path / "new" / "ladder.csv", LADDER.rows(recorded / "ladder.csv")[:2])
+    done = runner.invoke(app, ["merge", str(tmp_path / "new"), "--folder", str(recorded)])
+    assert done.output == "ladder.csv: 2 rows added, 2 replaced\n"
+    nothing = runner.invoke(app, ["merge", str(tmp_path / "bin"), "--folder", str(recorded)])
+    assert nothing.exit_code == 1
+    assert "there are no records in" in nothing.output
+
+
+def test_every_kind_of_record_that_a_command_writes_can_be_merged():
+    written = {"ladder.csv", "correctness.csv", "sweep.csv", "stage_sanitizer.csv", "roofs.csv"}
+    assert written <= set(KEYS)
