@@ -45,6 +45,7 @@ class Gpu:
     clock_mhz: int
     dram_tb_s: float
     l2_bytes: int
+    fp16_tensor_tflops: float | None = None  # FP16 with FP32 accumulation, dense, where the course needs it
 
     @property
     def limits(self) -> Limits:
@@ -64,7 +65,7 @@ class Gpu:
 _MIB = 2**20
 
 GPUS = {
-    "H200": Gpu("NVIDIA H200", (9, 0), 132, 1980, 4.8, 60 * _MIB),
+    "H200": Gpu("NVIDIA H200", (9, 0), 132, 1980, 4.8, 60 * _MIB, 989.5),
     "H100": Gpu("NVIDIA H100 SXM", (9, 0), 132, 1980, 3.35, 50 * _MIB),
     "A100": Gpu("NVIDIA A100 SXM 80 GB", (8, 0), 108, 1410, 2.039, 40 * _MIB),
     "RTX 4090": Gpu("NVIDIA GeForce RTX 4090", (8, 9), 128, 2520, 1.008, 72 * _MIB),

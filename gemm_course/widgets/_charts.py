@@ -11,10 +11,12 @@ import numpy as np
 from gemm_course import records
 from gemm_course.emulator import emulate
 from gemm_course.figures import charts
+from gemm_course.figures import roofline as drawn
 from gemm_course.figures.counts import side_by_side
 from gemm_course.figures.picture import Picture
-from gemm_course.kernels import LADDER
+from gemm_course.kernels import LADDER, Stage
 from gemm_course.model import Roofline, shared_memory_ceiling
+from gemm_course.widgets import _ladder as ladder
 from gemm_course.widgets._explorer import Explorer
 
 SIZE = 4096  # of the matrices that TFLOPS are measured on
@@ -24,74 +26,101 @@ COUNTED = 1024  # of those that accesses are counted on
 def tflops(*stages: str, on: str = "NVIDIA H200", highlight: str | None = None) -> Picture:
     """Draw the TFLOPS of some stages.
 
-    ``on`` is "NVIDIA H200" for what was measured there (the course's kernels, or, where they are not
-    recorded yet, the C++ kernels they are compared with) or the GPU of a published figure, such as "RTX
-    3090".
+    ``on`` is "NVIDIA H200" for what was measured there, or the GPU of a published figure, such as "RTX
+    3090"; a stage that nobody published for it is left out. Raises ValueError where nothing is recorded.
     """
-    rows, marks, note = _measured() if on == "NVIDIA H200" else _published(on)
+    dtypes = sorted({ladder.precision(LADDER[name]) for name in stages if name in LADDER}, reverse=True)
+    rows, marks, note = _measured(dtypes) if on == "NVIDIA H200" else _published(on, dtypes)
     best = {name: rows[rows["stage"] == name]["tflops"].max() for name in stages}
-    known = {name: value for name, value in best.items() if value == value}
-    if not known:
+    known = {name: float(value) if value == value else None for name, value in best.items()}
+    if on != "NVIDIA H200":
+        known = {name: value for name, value in known.items() if value is not None}
+    if not known or any(name not in LADDER for name in known):
         raise ValueError(f"nothing is recorded on {on} for {', '.join(stages)}")
     bars = [charts.Bar(name, value, name == (highlight or stages[-1])) for name, value in known.items()]
     return charts.tflops(bars, _answer(known), note, lines=marks)
 
 
-def _answer(known: Mapping[str, float]) -> str:
+def _answer(best: Mapping[str, float | None]) -> str:
+    known = {name: value for name, value in best.items() if value is not None}
+    if not known:
+        return f"{', '.join(best)}: not measured yet"
     names, values = list(known), list(known.values())
     if len(names) == 1:
         return f"{names[0]}: {values[0]:.3g} TFLOPS"
     return f"{names[-1]} is {values[-1] / values[0]:.3g} times as fast as {names[0]}"
 
 
-def _measured():
-    ladder = records.ladder()
-    ladder = ladder[
-        (ladder["m"] == SIZE) & (ladder["n"] == SIZE) & (ladder["k"] == SIZE) & (ladder["dtype"] == "fp32")
-    ]
-    if len(ladder):
-        marks = [("cuBLAS", float(ladder["cublas_tflops"].max()))]
-        return ladder, marks, f"{SIZE}³, FP32; {records.provenance(ladder)}"
-    peers = records.peers()
-    peers = peers[(peers["m"] == SIZE) & (peers["dtype"] == "fp32")]
-    fastest = peers.loc[peers["ratio_to_cublas"].idxmax()]
-    marks = [("cuBLAS", float(fastest["tflops"] / fastest["ratio_to_cublas"]))]
-    return peers, marks, f"{SIZE}³, FP32, CUDA C++ kernels; {records.provenance(peers)}"
+def _measured(dtypes: Sequence[str]):
+    rows = records.ladder()
+    same = (rows["m"] == SIZE) & (rows["n"] == SIZE) & (rows["k"] == SIZE)
+    rows = rows[same & rows["dtype"].isin(dtypes)]
+    cublas = rows.groupby("dtype")["cublas_tflops"].max().dropna()
+    marks = [(_of("cuBLAS", dtype, dtypes), float(cublas[dtype])) for dtype in dtypes if dtype in cublas]
+    return rows, marks, f"{SIZE}³, {_in_capitals(dtypes)}; {records.provenance(rows) or 'not measured yet'}"
 
 
-def _published(gpu: str):
+def _published(gpu: str, dtypes: Sequence[str]):
     rows = records.published()
-    rows = rows[(rows["gpu"] == gpu) & (rows["dtype"] == "fp32")]
-    named = {"cublas": "cuBLAS", "peak": "peak"}
+    rows = rows[(rows["gpu"] == gpu) & rows["dtype"].isin(dtypes)]
     marks = [
-        (label, float(rows[rows["stage"] == name]["tflops"].max()))
-        for name, label in named.items()
-        if (rows["stage"] == name).any()
+        (_of(label, dtype, dtypes), float(tflops))
+        for name, label in (("cublas", "cuBLAS"), ("peak", "peak"))
+        for dtype, tflops in rows[rows["stage"] == name].groupby("dtype")["tflops"].max().items()
     ]
-    return rows, marks, f"{gpu}, FP32, as published: {', '.join(sorted(set(rows['source'])))}"
+    sources = ", ".join(sorted(set(rows["source"])))
+    return rows, marks, f"{gpu}, {_in_capitals(dtypes)}, as published: {sources}"
 
 
-def roofline(*stages: str, shared: str | None = None) -> Picture | None:
+def _of(label: str, dtype: str, dtypes: Sequence[str]) -> str:
+    """Name a mark, with its dtype where there are several."""
+    return label if len(dtypes) == 1 else f"{label} {dtype.upper()}"
+
+
+def _in_capitals(dtypes: Sequence[str]) -> str:
+    return " and ".join(dtypes).upper().replace("AND", "and")
+
+
+def roofline(*stages: str, shared: str | None = None, until: str | None = None) -> Picture | None:
     """Draw stages on the H200's roofline, by the bytes that their warps ask of L1 and the TFLOPS measured.
 
     ``shared`` names a stage whose ceiling by shared memory is drawn, by the source and by the hardware's
-    counter. Without a stage, show sliders: the size of a matrix product whose every element moves only
-    once.
+    counter. ``until`` names the last of all the stages up to it, to be drawn on one roofline.
+    Without a stage, show sliders: the size of a matrix product whose every element moves only once.
     """
+    if until:
+        return _all_on_one(ladder.up_to(until))
     if not stages:
         sizes = [64 * 2**step for step in range(9)]
         Explorer(_ideal, {"n": ("n × n matrices, n", sizes, 256)}).show()
         return None
-    rows, _, note = _measured()
     shape = (COUNTED,) * 3
-    points = []
-    for name in stages:
-        moved = _counted(name, shape).total("sectors", space="global")
-        speed = float(rows[rows["stage"] == name]["tflops"].max())
-        points.append(charts.Point(name, 2 * COUNTED**3 / (32 * moved), speed, name == stages[-1]))
+    chosen = [LADDER[name] for name in stages]
+    points = [_point(stage, stage is chosen[-1]) for stage in chosen]
     ceilings = _shared_ceilings(shared, shape) if shared else []
     title = f"{stages[-1]}: {points[-1].intensity:.2g} FLOP for every byte its warps ask for"
-    return charts.roofline(*roofs(), points, title, note, ceilings=ceilings)
+    note = _source(chosen)
+    return drawn.roofline(*roofs(), points, title, note, ceilings=ceilings, tensor_peak=tensor_peak(chosen))
+
+
+def _all_on_one(stages: Sequence[Stage]) -> Picture:
+    """Draw stages on one roofline, the last of them marked."""
+    points = [_point(stage, stage is stages[-1]) for stage in stages]
+    known = [point for point in points if point.tflops]
+    climbed = f": {known[-1].tflops / known[0].tflops:.3g} times as fast" if len(known) > 1 else ""
+    title = f"From {points[0].label} to {known[-1].label if known else points[-1].label}{climbed}"
+    return drawn.all_on_one(*roofs(), points, title, _source(stages), tensor_peak=tensor_peak(stages))
+
+
+def _point(stage: Stage, now: bool) -> drawn.Point:
+    """Return where a stage with its default tiles stands: what its warps ask of L1, and what was measured."""
+    moved = _counted(stage.name, (COUNTED,) * 3).total("sectors", space="global")
+    return drawn.Point(stage.name, 2 * COUNTED**3 / (32 * moved), ladder.speed_on_the_h200(stage), now)
+
+
+def _source(stages: Sequence[Stage]) -> str:
+    used = sorted({ladder.precision(stage) for stage in stages}, reverse=True)
+    return f"{SIZE}³, {_in_capitals(used)}; {ladder.provenance(stages)}"
 
 
 @lru_cache
@@ -105,7 +134,12 @@ def model_of_the_h200() -> Roofline:
 def roofs() -> tuple[list[charts.Roof], float]:
     """Return the H200's roofs and its peak, ready to be drawn."""
     model = model_of_the_h200()
-    return [charts.Roof(memory, speed) for memory, speed in model.bandwidths.items()], model.peak_tflops
+    return [drawn.Roof(memory, speed) for memory, speed in model.bandwidths.items()], model.peak_tflops
+
+
+def tensor_peak(stages: Sequence[Stage]) -> float | None:
+    """Return the H200's FP16 peak on Tensor Cores if one of the stages is FP16, else None."""
+    return model_of_the_h200().gpu.fp16_tensor_tflops if any(s.dtype == "float16" for s in stages) else None
 
 
 def _shared_ceilings(stage: str, shape: tuple[int, int, int]) -> list[tuple[str, float]]:
@@ -125,10 +159,10 @@ def _ideal(n: int) -> Picture:
     reached = model.attainable(intensity)
     limit = "memory" if intensity < model.ridge() else "arithmetic"
     title = f"n = {n}: at most {reached:.3g} TFLOPS, {limit} is the limit"
-    point = charts.Point(f"n = {n}: at most", intensity, reached, True)
-    roof = charts.Roof("DRAM", model.bandwidths["DRAM"])
+    point = drawn.Point(f"n = {n}: at most", intensity, reached, True)
+    roof = drawn.Roof("DRAM", model.bandwidths["DRAM"])
     note = f"{model.gpu.name} by its data sheet, FP32, every element moved once"
-    return charts.roofline([roof], model.peak_tflops, [point], title, note, axis="FLOP per byte moved")
+    return drawn.roofline([roof], model.peak_tflops, [point], title, note, axis="FLOP per byte moved")
 
 
 def counts(stage: str, shape: tuple[int, int, int], **formula: Callable | int | None) -> Picture:

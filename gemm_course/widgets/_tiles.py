@@ -11,7 +11,7 @@ import numpy as np
 from IPython.display import display
 
 from gemm_course.device import gpu_available
-from gemm_course.figures import charts
+from gemm_course.figures import roofline
 from gemm_course.figures import tiles as figure
 from gemm_course.figures.neighbours import Neighbour, neighbours
 from gemm_course.figures.picture import Picture
@@ -20,7 +20,7 @@ from gemm_course.model import occupancy
 from gemm_course.run import run
 from gemm_course.widgets import _measured as sweep
 from gemm_course.widgets._canvas import Canvas, Text
-from gemm_course.widgets._charts import roofs
+from gemm_course.widgets._charts import roofs, tensor_peak
 from gemm_course.widgets._costs import cost
 from gemm_course.widgets._explorer import Explorer
 from gemm_course.widgets._measured import SIZE
@@ -202,11 +202,14 @@ def on_roofline(stage: Stage, chosen: Mapping[str, int]) -> Picture:
         if legal
         else f"{stage.name}: these tiles cannot run"
     )
-    return charts.roofline(*roofs(), points, title, _source(stage), under_title=describe(chosen))
+    peak = tensor_peak([stage])
+    return roofline.roofline(
+        *roofs(), points, title, _source(stage), under_title=describe(chosen), tensor_peak=peak
+    )
 
 
-def _point(label: str, stage: Stage, chosen: Mapping[str, int], now: bool) -> charts.Point:
-    return charts.Point(label, cost(stage, chosen).intensity, sweep.speed(stage, chosen), now)
+def _point(label: str, stage: Stage, chosen: Mapping[str, int], now: bool) -> roofline.Point:
+    return roofline.Point(label, cost(stage, chosen).intensity, sweep.speed(stage, chosen), now)
 
 
 def _source(stage: Stage) -> str:

@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from gemm_course.figures import banks, charts, colours, counts, latency, memory, sectors
+from gemm_course.figures import banks, charts, colours, counts, latency, memory, roofline, sectors
 from gemm_course.figures.picture import Picture
 from gemm_course.figures.requests import Request
 from gemm_course.figures.svg import SMALL, Drawing, wrap
@@ -147,9 +147,9 @@ def test_tflops_start_at_zero_and_name_what_they_show():
 
 
 def test_a_roofline_names_its_roofs_and_points():
-    roofs = [charts.Roof("DRAM", 4.8), charts.Roof("L1", 33)]
-    points = [charts.Point("v00", 0.06, 0.5), charts.Point("yours", 8, None, True)]
-    picture = charts.roofline(roofs, 67, points, "Where it stands", "NVIDIA H200")
+    roofs = [roofline.Roof("DRAM", 4.8), roofline.Roof("L1", 33)]
+    points = [roofline.Point("v00", 0.06, 0.5), roofline.Point("yours", 8, None, True)]
+    picture = roofline.roofline(roofs, 67, points, "Where it stands", "NVIDIA H200")
     for part in (
         "DRAM 4.8 TB/s",
         "v00: 0.06 FLOP per byte, 0.5 TFLOPS",

@@ -1,0 +1,150 @@
+"""The whole ladder: how near each stage comes to cuBLAS on several GPUs, beside what it asks of memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from gemm_course.figures import colours
+from gemm_course.figures.picture import Picture
+from gemm_course.figures.svg import Drawing, text_width, wrap
+
+_LEFT, _RIGHT, _MOST = 222.0, 402.0, 1.1  # where the scale begins and ends, and the share at its end
+_GLOBAL, _SHARED = 478.0, 552.0  # right edges of the two columns of accesses
+_ROW = 42.0
+_MARKS = (("●", colours.NOW), ("▲", colours.QUIET), ("■", colours.QUIET), ("◆", colours.INK))
+
+
+@dataclass(frozen=True)
+class Speed:
+    """What one GPU reached: TFLOPS, and as a share of cuBLAS (0 to 1, or more) where that is known."""
+
+    tflops: float
+    share: float | None
+
+
+@dataclass(frozen=True)
+class Rung:
+    """One stage: its speeds by GPU, where there are any, and its loads for every multiply-add."""
+
+    name: str
+    group: str  # the heading it stands under, such as "FP32"
+    speeds: Mapping[str, Speed]
+    global_loads: float
+    shared_loads: float
+
+
+def ladder(
+    rungs: Sequence[Rung],
+    gpus: Mapping[str, str],
+    cublas: Mapping[tuple[str, str], float],
+    title: str,
+    note: str,
+) -> Picture:
+    """Draw the rungs in order, at most four GPUs.
+
+    ``gpus`` says for each GPU how its figures came about ("measured", "published"); ``cublas`` has its TFLOPS
+    by (group, GPU).
+    """
+    drawing = Drawing(title)
+    marks = dict(zip(gpus, _MARKS, strict=False))
+    y = _legend(drawing, gpus, marks)
+    y = _head(drawing, y)
+    group = None
+    for rung in rungs:
+        if rung.group != group:
+            group = rung.group
+            y = _heading(drawing, group, [(gpu, cublas.get((group, gpu))) for gpu in gpus], marks, y)
+        _rung(drawing, rung, marks, y)
+        y += _ROW
+    for line in wrap(note, 14, 544):
+        drawing.text(8, y + 16, line, fill=colours.QUIET)
+        y += 18
+    return drawing.picture(_in_words(rungs, gpus, cublas, note))
+
+
+def _legend(drawing: Drawing, gpus: Mapping[str, str], marks: Mapping) -> float:
+    x, y = 8.0, drawing.top + 14
+    for place, (gpu, how) in enumerate(gpus.items()):
+        if place == 3:
+            x, y = 8.0, y + 20
+        words = f"{gpu}, {how}"
+        _mark(drawing, x + 6, y, *marks[gpu])
+        drawing.text(x + 18, y, words, fill=colours.QUIET)
+        x += text_width(words) + 28
+    return y + 12
+
+
+def _head(drawing: Drawing, y: float) -> float:
+    drawing.text(8, y + 32, "TFLOPS", fill=colours.QUIET)
+    drawing.text((_LEFT + _RIGHT) / 2, y + 14, "share of cuBLAS", anchor="middle", bold=True)
+    for share in (0, 0.5, 1):
+        drawing.text(_x(share), y + 32, f"{100 * share:.0f} %", anchor="middle", fill=colours.QUIET)
+    drawing.text(_SHARED, y + 14, "loads a multiply-add", anchor="end", bold=True)
+    drawing.text(_GLOBAL, y + 32, "global", anchor="end", fill=colours.QUIET)
+    drawing.text(_SHARED, y + 32, "shared", anchor="end", fill=colours.QUIET)
+    return y + 38
+
+
+def _heading(drawing: Drawing, group: str, cublas: Sequence, marks: Mapping, y: float) -> float:
+    drawing.rect(8, y + 2, 544, 22, "#EEF1F4")
+    drawing.text(14, y + 18, f"{group}; cuBLAS:", bold=True)
+    x = 150.0
+    for gpu, tflops in cublas:
+        if tflops is not None:
+            mark, hue = marks[gpu]
+            _mark(drawing, x, y + 18, mark, hue)
+            drawing.text(x + 12, y + 18, f"{tflops:.3g}")
+            x += 80
+    return y + 26
+
+
+def _rung(drawing: Drawing, rung: Rung, marks: Mapping, y: float) -> None:
+    drawing.text(8, y + 16, rung.name, bold=True)
+    known = [(gpu, rung.speeds[gpu]) for gpu in marks if gpu in rung.speeds]
+    if not known:
+        drawing.text(14, y + 34, "not measured yet", fill=colours.QUIET)
+    for place, (gpu, speed) in enumerate(known):
+        mark, hue = marks[gpu]
+        _mark(drawing, 14 + 66 * place, y + 34, mark, hue)
+        drawing.text(24 + 66 * place, y + 34, f"{speed.tflops:.3g}")
+    drawing.line(_LEFT, y + 20, _RIGHT, y + 20, stroke=colours.EDGE)
+    for share in (0, 0.5, 1):
+        drawing.line(
+            _x(share), y + 4, _x(share), y + _ROW - 4, stroke=colours.EDGE, dash="2 3" if share else ""
+        )
+    for gpu, speed in reversed(known):
+        if speed.share is not None:
+            _mark(drawing, _x(speed.share), y + 26, *marks[gpu], size=17)
+    drawing.text(_GLOBAL, y + 26, _ratio(rung.global_loads), anchor="end")
+    drawing.text(_SHARED, y + 26, _ratio(rung.shared_loads), anchor="end")
+
+
+def _mark(drawing: Drawing, x: float, y: float, mark: str, hue: str, size: float = 14) -> None:
+    """Write a GPU's mark with a thin dark edge, so that marks stay apart where they overlap."""
+    drawing.text(x, y, mark, anchor="middle", size=size + 3, fill=colours.INK)
+    drawing.text(x, y - 0.8, mark, anchor="middle", size=size, fill=hue)
+
+
+def _x(share: float) -> float:
+    return _LEFT + (_RIGHT - _LEFT) * min(share, _MOST) / _MOST
+
+
+def _ratio(loads: float) -> str:
+    return f"{loads:.3g}" if loads else "none"
+
+
+def _in_words(rungs: Sequence[Rung], gpus: Mapping[str, str], cublas: Mapping, note: str) -> str:
+    told = [f"{group} cuBLAS on {gpu}: {tflops:.3g} TFLOPS." for (group, gpu), tflops in cublas.items()]
+    for rung in rungs:
+        known = [f"{gpu} {_said(rung.speeds[gpu])}" for gpu in gpus if gpu in rung.speeds]
+        told.append(
+            f"{rung.name} ({rung.group}): {', '.join(known) or 'not measured yet'}; loads a multiply-add:"
+            f" global {_ratio(rung.global_loads)}, shared {_ratio(rung.shared_loads)}."
+        )
+    return " ".join([*told, note])
+
+
+def _said(speed: Speed) -> str:
+    share = "" if speed.share is None else f" ({100 * speed.share:.0f} % of cuBLAS)"
+    return f"{speed.tflops:.3g} TFLOPS{share}"

@@ -1,0 +1,132 @@
+"""The whole ladder so far: every stage, published and measured, beside what it asks of memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+
+import pandas as pd
+
+from gemm_course import records
+from gemm_course.device import gpu_available, gpu_facts
+from gemm_course.figures import ladder as figure
+from gemm_course.figures.ladder import Rung, Speed
+from gemm_course.figures.picture import Picture
+from gemm_course.kernels import LADDER, Stage
+from gemm_course.model import accesses
+
+SIZE = 4096  # of the matrices that TFLOPS were measured on, and loads are counted for
+MEASURED_ON = {"h200": "H200"}  # what ships with the course, and its name in the figure
+PUBLISHED_ON = ("RTX 3090", "RTX A6000")
+HERE = "this machine"
+
+
+def ladder(until: str | None = None) -> Picture:
+    """Draw the stages up to ``until``, all if it is left out: TFLOPS and share of cuBLAS on every GPU that is
+    known, and global and shared loads for each multiply-add. Raises KeyError for a stage that is not there.
+    """
+    stages = up_to(until)
+    gpus = _gpus()
+    rungs = [_rung(stage, gpus) for stage in stages]
+    groups = dict.fromkeys(rung.group for rung in rungs)
+    cublas = {(group, gpu): value for group in groups for gpu in gpus if (value := _cublas(group, gpu))}
+    return figure.ladder(rungs, gpus, cublas, _answer(rungs), _note())
+
+
+def up_to(until: str | None) -> list[Stage]:
+    """Return the stages of the ladder in order, up to and with the one named."""
+    stages = list(LADDER)
+    return stages if until is None else stages[: stages.index(LADDER[until]) + 1]
+
+
+def precision(stage: Stage) -> str:
+    """Return the stage's dtype as the records write it, "fp32" or "fp16"."""
+    return {"float32": "fp32", "float16": "fp16"}[stage.dtype]
+
+
+def speed_on_the_h200(stage: Stage) -> float | None:
+    """Return the TFLOPS measured for a stage with its default tiles, None where nothing was yet."""
+    speed = _speed(stage, MEASURED_ON["h200"])
+    return speed.tflops if speed else None
+
+
+def provenance(stages: Iterable[Stage]) -> str:
+    """Return where the H200's figures of some stages come from, in one line."""
+    rows = pd.concat([_recorded("h200", dtype) for dtype in sorted({precision(stage) for stage in stages})])
+    return records.provenance(rows)
+
+
+def _gpus() -> dict[str, str]:
+    """Return, for each GPU of the figure, how its figures came about."""
+    known = dict.fromkeys(MEASURED_ON.values(), "measured") | dict.fromkeys(PUBLISHED_ON, "published")
+    return known | ({HERE: "measured"} if _folder(HERE) else {})
+
+
+@lru_cache
+def _folder(gpu: str) -> str | None:
+    """Return the folder of records that holds a GPU's figures, None where nothing was measured on it."""
+    if gpu != HERE:
+        return next((folder for folder, name in MEASURED_ON.items() if name == gpu), None)
+    here = gpu_facts().slug if gpu_available() else None
+    return here if here in records.gpus() and here not in MEASURED_ON else None
+
+
+def _rung(stage: Stage, gpus) -> Rung:
+    speeds = {gpu: speed for gpu in gpus if (speed := _speed(stage, gpu))}
+    counted = accesses(stage, SIZE, SIZE, SIZE)
+    loads = sum(counted.global_loads.values()) / counted.fma
+    return Rung(stage.name, precision(stage).upper(), speeds, loads, counted.shared_loads_per_fma)
+
+
+def _speed(stage: Stage, gpu: str) -> Speed | None:
+    if _folder(gpu):
+        rows = _recorded(_folder(gpu), precision(stage))
+        rows = rows[rows["stage"] == stage.name]
+        share = rows["ratio_to_cublas"].iloc[-1] if len(rows) else None
+        return Speed(float(rows["tflops"].iloc[-1]), float(share)) if len(rows) else None
+    rows = _published(gpu, precision(stage))
+    rows = rows[rows["stage"] == stage.name]
+    if rows.empty:
+        return None
+    reached, cublas = float(rows["tflops"].max()), _cublas(precision(stage).upper(), gpu)
+    return Speed(reached, reached / cublas if cublas else None)
+
+
+def _cublas(group: str, gpu: str) -> float | None:
+    if _folder(gpu):
+        known = _recorded(_folder(gpu), group.lower())["cublas_tflops"].dropna()
+        return float(known.median()) if len(known) else None
+    rows = _published(gpu, group.lower())
+    rows = rows[rows["stage"] == "cublas"]
+    return float(rows["tflops"].max()) if len(rows) else None
+
+
+@lru_cache
+def _recorded(folder: str, dtype: str):
+    rows = records.ladder(folder)
+    same = (rows["m"] == SIZE) & (rows["n"] == SIZE) & (rows["k"] == SIZE)
+    return rows[same & (rows["dtype"] == dtype) & rows["tflops"].notna()]
+
+
+@lru_cache
+def _published(gpu: str, dtype: str):
+    rows = records.published()
+    return rows[(rows["gpu"] == gpu) & (rows["dtype"] == dtype)]
+
+
+def _answer(rungs: list[Rung]) -> str:
+    on = MEASURED_ON["h200"]
+    known = [rung for rung in rungs if on in rung.speeds]
+    if not known:
+        return "None of these stages has been measured yet"
+    last = known[-1]
+    return f"{last.name}: {100 * last.speeds[on].share:.0f} % of cuBLAS on an {on}"
+
+
+def _note() -> str:
+    measured = provenance(LADDER)
+    sources = sorted({source for gpu in PUBLISHED_ON for source in _published(gpu, "fp32")["source"]})
+    return (
+        f"Measured: {SIZE}³; {measured}. Published: {'; '.join(sources)}, by their authors. "
+        "Loads: elements that threads ask for, by formula."
+    )

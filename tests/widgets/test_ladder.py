@@ -1,0 +1,129 @@
+"""The whole ladder in one figure: measured, published, not measured yet, and on one roofline."""
+
+import re
+from types import SimpleNamespace
+
+import pytest
+
+from gemm_course import records
+from gemm_course import widgets as see
+from gemm_course.figures import ladder as figure
+from gemm_course.figures import roofline
+from gemm_course.figures.ladder import Rung, Speed
+from gemm_course.kernels import LADDER
+from gemm_course.widgets import _charts, _ladder
+
+
+@pytest.fixture
+def clean():
+    """Nothing remembered about the records before and after."""
+    remembered = (_ladder._folder, _ladder._recorded, _ladder._published)
+    for each in remembered:
+        each.cache_clear()
+    yield
+    for each in remembered:
+        each.cache_clear()
+
+
+def test_the_ladder_holds_every_stage_with_its_recorded_figures():
+    said = see.ladder().alt
+    rows = records.ladder()
+    rows = rows[(rows["m"] == 4096) & rows["tflops"].notna()]
+    assert [stage.name for stage in LADDER] == re.findall(r"(\w+) \(FP(?:32|16)\):", said)
+    for _, row in rows.iterrows():
+        share = f"{100 * row['ratio_to_cublas']:.0f} % of cuBLAS"
+        assert f"H200 {row['tflops']:.3g} TFLOPS ({share})" in said, row["stage"]
+
+
+def test_published_figures_stand_beside_their_own_cublas():
+    said = see.ladder().alt
+    warp = re.search(r"warp_tiled \(FP32\): .*?\. ", said).group()
+    assert "RTX 3090 20.2 TFLOPS (82 % of cuBLAS)" in warp
+    assert "RTX A6000 21.8 TFLOPS (94 % of cuBLAS)" in warp
+    assert "document 004" in said and "SGEMM_CUDA" in said
+
+
+def test_loads_are_those_of_the_formula():
+    said = see.ladder().alt
+    for stage in ("naive_coalesced", "penny_xu_tile"):
+        counted = _charts._counted(stage, (256,) * 3)
+        accesses = counted.accesses[counted.accesses["op"] == "load"]
+        loads = accesses.groupby("space")["bytes"].sum() / 4 / 256**3
+        row = re.search(rf"{stage} .*?: global ([\d.]+), shared (none|[\d.]+)\.", said)
+        assert float(row[1]) == pytest.approx(loads["global"], rel=1e-2)
+        assert row[2] == "none" if "shared" not in loads else float(row[2]) == pytest.approx(loads["shared"])
+
+
+def test_the_ladder_so_far_ends_where_it_is_told():
+    said = see.ladder(until="thread_tiled_1d").alt
+    assert "thread_tiled_1d (FP32)" in said and "thread_tiled_2d" not in said
+    with pytest.raises(KeyError, match="no stage is called"):
+        see.ladder(until="no_such_stage")
+
+
+def test_a_stage_that_nobody_measured_says_so(monkeypatch, clean):
+    nothing, unpublished = records.ladder().head(0), records.published().head(0)
+    monkeypatch.setattr(records, "ladder", lambda *_: nothing)
+    monkeypatch.setattr(records, "published", lambda: unpublished)
+    picture = see.ladder(until="block_tiled")
+    assert picture.alt.startswith("None of these stages has been measured yet")
+    assert picture.alt.count("): not measured yet") == 4
+
+
+def test_this_machine_joins_where_its_gpu_was_measured(monkeypatch, clean):
+    rows = records.ladder().head(24)
+    monkeypatch.setattr(_ladder, "gpu_available", lambda: True)
+    monkeypatch.setattr(_ladder, "gpu_facts", lambda: SimpleNamespace(slug="rtx_4090"))
+    monkeypatch.setattr(records, "gpus", lambda: ["h200", "rtx_4090"])
+    monkeypatch.setattr(records, "ladder", lambda gpu="h200": rows)
+    picture = see.ladder()
+    assert "this machine 43.1 TFLOPS" in picture.alt and "this machine, measured" in picture.data
+
+
+def test_fp16_stages_have_a_group_and_a_cublas_of_their_own():
+    rungs = [
+        Rung("warp_tiled", "FP32", {"H200": Speed(43.1, 0.84)}, 0.0156, 0.25),
+        Rung("wmma", "FP16", {}, 0.0156, 0.1),
+    ]
+    cublas = {("FP32", "H200"): 51.3, ("FP16", "H200"): 757.0}
+    picture = figure.ladder(rungs, {"H200": "measured"}, cublas, "title", "note")
+    assert "FP32; cuBLAS:" in picture.data and "FP16; cuBLAS:" in picture.data
+    assert "wmma (FP16): not measured yet" in picture.alt and ">not measured yet<" in picture.data
+
+
+def test_all_stages_stand_on_one_roofline():
+    said = see.roofline(until="kernel5").alt
+    names = [stage.name for stage in _ladder.up_to("kernel5")]
+    assert [name for _, name in re.findall(r"(\d+) (\w+): [\d.]+ FLOP per byte", said)] == names
+
+
+def test_numbers_on_one_roofline_stand_clear_of_each_other():
+    points = [roofline.Point(f"stage {i}", 30 + i / 10, 30 + i) for i in range(10)]
+    points.append(roofline.Point("new", 30, None, True))
+    sheet = roofline._Sheet([roofline.Roof("DRAM", 4.8)], 67, "axis", (), 300, None)
+    scale = 72 / roofline.DPI
+    spots = []
+    for point, aside in zip(points[:-1], roofline._spread(sheet, points[:-1]), strict=True):
+        x, y = sheet.axes.transData.transform((point.intensity, point.tflops)) * scale
+        spots.append((x + aside[0], y + aside[1]))
+    pairs = [(a, b) for place, a in enumerate(spots) for b in spots[:place]]
+    assert all((a[0] - b[0]) ** 2 + (a[1] - b[1]) ** 2 > 12**2 for a, b in pairs)
+    picture = roofline.all_on_one([roofline.Roof("DRAM", 4.8)], 67, points, "t", "n", tensor_peak=989.5)
+    assert (
+        "11 new: 30 FLOP per byte, not measured" in picture.alt and "Tensor Cores 990 TFLOPS" in picture.alt
+    )
+
+
+def test_tflops_of_a_stage_that_was_not_measured_yet(monkeypatch):
+    rows = records.ladder()
+    monkeypatch.setattr(records, "ladder", lambda: rows[rows["stage"] != "warp_tiled"])
+    assert "warp_tiled not measured yet" in see.tflops("vectorized", "warp_tiled").alt
+    monkeypatch.setattr(records, "ladder", lambda: rows.head(0))
+    assert see.tflops("warp_tiled").alt.startswith("warp_tiled: not measured yet")
+
+
+def test_published_tflops_leave_out_what_nobody_published():
+    assert (
+        "penny_xu_tile"
+        not in see.tflops("block_tiled", "penny_xu_tile", on="RTX 3090").alt.split("TFLOPS:")[1]
+    )
