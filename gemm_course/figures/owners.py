@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
 
+from gemm_course.emulator import Watch, emulate
 from gemm_course.figures import colours
 from gemm_course.figures.picture import Picture
 from gemm_course.figures.svg import SMALL, Drawing, wrap
+from gemm_course.kernels import LADDER
 
 WARP = 32
 LEVELS = ("block", "warp", "sub-tile", "thread")
@@ -59,6 +62,30 @@ def stored_elements(trace, shape: tuple[int, int]) -> tuple[np.ndarray, np.ndarr
             owner[row, c] = thread if owner[row, c] == NOBODY else SEVERAL
             place[row, c] = count[thread] = count.get(thread, -1) + 1
     return owner, place
+
+
+@cache
+def traced(name: str, tiles: tuple[tuple[str, int], ...]) -> OwnerMap:
+    """The owner map of a warp-tiled stage with these tiles.
+
+    With k = 0 nothing is fetched and nothing added up: what the block does to global memory is its stores.
+    """
+    stage, sizes = LADDER[name], dict(tiles)
+    m, n = sizes["BM"], sizes["BN"]
+    A, B, C = np.zeros((m, 4), np.float32), np.zeros((4, n), np.float32), np.zeros((m, n), np.float32)
+    launch = (stage.kernel(sizes), stage.grid(m, n, sizes), stage.block(sizes))
+    report = emulate(*launch, m, n, 0, np.float32(1), A, B, np.float32(0), C, watch=Watch(local=False))
+    return OwnerMap(
+        *stored_elements(report.trace, (m, n)), (sizes["WM"], sizes["WN"]), _sub_tile(name, sizes)
+    )
+
+
+def _sub_tile(name: str, t: dict[str, int]) -> tuple[int, int]:
+    """Rows and columns that a warp's lanes cover at a time."""
+    if name == "warp_tiled":  # runs of four: 4 × 4 a lane and step
+        return t["WM"] // t["TM"] * 4, t["WN"] // t["TN"] * 4
+    wmiter = t["WM"] * t["WN"] // (32 * t["TM"] * t["TN"] * t["WNITER"])
+    return t["WM"] // wmiter, t["WN"] // t["WNITER"]
 
 
 def draw(owners: OwnerMap, level: str, colour: str, warp: int, lane: int) -> Picture:

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from functools import cache
-
-import numpy as np
-
-from gemm_course.emulator import Watch, emulate
 from gemm_course.figures import owners as figure
 from gemm_course.figures.owners import OwnerMap
 from gemm_course.figures.picture import Picture
-from gemm_course.kernels import LADDER
 from gemm_course.widgets._explorer import Explorer
 
 BLOCK = 64  # rows and columns of the block's tile that is drawn: four warps of 32 by 32
@@ -45,32 +39,7 @@ def draw(kernel: str, level: str, colour: str, warp: int, lane: int) -> Picture:
     return figure.draw(owner_map(kernel), level, colour, warp, lane)
 
 
-@cache
 def owner_map(kernel: str) -> OwnerMap:
     """The owner map of one of KERNELS, from the emulator's trace of its stores."""
     name, tiles = KERNELS[kernel]
-    return traced(name, tuple(tiles.items()))
-
-
-@cache
-def traced(name: str, tiles: tuple[tuple[str, int], ...]) -> OwnerMap:
-    """The owner map of a warp-tiled stage with these tiles.
-
-    With k = 0 nothing is fetched and nothing added up: what the block does to global memory is its stores.
-    """
-    stage, sizes = LADDER[name], dict(tiles)
-    m, n = sizes["BM"], sizes["BN"]
-    A, B, C = np.zeros((m, 4), np.float32), np.zeros((4, n), np.float32), np.zeros((m, n), np.float32)
-    launch = (stage.kernel(sizes), stage.grid(m, n, sizes), stage.block(sizes))
-    report = emulate(*launch, m, n, 0, np.float32(1), A, B, np.float32(0), C, watch=Watch(local=False))
-    return OwnerMap(
-        *figure.stored_elements(report.trace, (m, n)), (sizes["WM"], sizes["WN"]), _sub_tile(name, sizes)
-    )
-
-
-def _sub_tile(name: str, t: dict[str, int]) -> tuple[int, int]:
-    """Rows and columns that a warp's lanes cover at a time."""
-    if name == "warp_tiled":  # runs of four: 4 × 4 a lane and step
-        return t["WM"] // t["TM"] * 4, t["WN"] // t["TN"] * 4
-    wmiter = t["WM"] * t["WN"] // (32 * t["TM"] * t["TN"] * t["WNITER"])
-    return t["WM"] // wmiter, t["WN"] // t["WNITER"]
+    return figure.traced(name, tuple(tiles.items()))

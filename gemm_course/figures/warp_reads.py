@@ -1,0 +1,63 @@
+"""One warp's reads of As and Bs in a step along k, for any layout of its lanes, from the emulator's trace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+
+import numpy as np
+from numba import cuda, float32
+
+from gemm_course.emulator import Watch, emulate
+from gemm_course.figures.requests import Request, requests
+from gemm_course.intrinsics import load4
+
+WARP = 32
+RESULTS = 8  # rows and columns of C that a lane owns
+
+
+def request(rows: int, columns: int, run: int, bits: int, array: str) -> Request:
+    """The first read of As or Bs by a warp of rows × columns lanes, from the emulator's trace.
+
+    run: how many of a lane's rows, and columns, lie side by side. bits: 32 or 128 a lane.
+    """
+    return requests(_trace(rows, columns, run, bits), array=array, op="load", space="shared")[0]
+
+
+@lru_cache(64)
+def _trace(rows: int, columns: int, run: int, bits: int):
+    out = np.zeros((WARP, 2), np.float32)
+    return emulate(_kernel(rows, columns, run, bits), 1, WARP, out, watch=Watch()).trace
+
+
+def _kernel(rows: int, columns: int, run: int, bits: int) -> Callable:
+    """Return a kernel whose warp reads one row of As and of Bs as a warp-tiled kernel does."""
+    HIGH, WIDE = rows * RESULTS, columns * RESULTS
+
+    @cuda.jit
+    def by_ones(out):
+        As = cuda.shared.array((1, HIGH), float32, 16)
+        Bs = cuda.shared.array((1, WIDE), float32, 16)
+        lane = cuda.threadIdx.x
+        for i in range(lane, HIGH, WARP):
+            As[0, i] = 0
+        for i in range(lane, WIDE, WARP):
+            Bs[0, i] = 0
+        cuda.syncthreads()
+        out[lane, 0] = As[0, lane // columns * run]
+        out[lane, 1] = Bs[0, lane % columns * run]
+
+    @cuda.jit
+    def by_fours(out):
+        As = cuda.shared.array((1, HIGH), float32, 16)
+        Bs = cuda.shared.array((1, WIDE), float32, 16)
+        lane = cuda.threadIdx.x
+        for i in range(lane, HIGH, WARP):
+            As[0, i] = 0
+        for i in range(lane, WIDE, WARP):
+            Bs[0, i] = 0
+        cuda.syncthreads()
+        out[lane, 0] = load4(As, (0, lane // columns * run))[0]
+        out[lane, 1] = load4(Bs, (0, lane % columns * run))[0]
+
+    return by_ones if bits == 32 else by_fours
