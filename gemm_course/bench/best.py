@@ -68,7 +68,7 @@ def compile_seconds(stage: Stage, tiles: Mapping[str, int]) -> float:
     from gemm_course.device import compile_for, require_gpu
 
     require_gpu()
-    arguments = stage.arguments(*Problem(64, 64, 64, dtype=stage.dtype).arguments())
+    arguments = stage.arguments(*Problem(64, 64, 64, dtype=stage.dtype).arguments(), tiles=tiles)
     kernel = cuda.jit(launch_bounds=stage.launch_bounds(tiles))(stage.build(**stage.complete(tiles)))
     start = time.perf_counter()
     compile_for(kernel, arguments)

@@ -38,7 +38,7 @@ def launch_stage(stage, tiles, shape, beta: float) -> None:
         return
     a, b = cuda.to_device(A), cuda.to_device(B)
     c = cuda.to_device(C) if beta else cuda.device_array(C.shape, C.dtype)
-    arguments = stage.arguments(m, n, k, alpha, a, b, beta, c)
+    arguments = stage.arguments(m, n, k, alpha, a, b, beta, c, tiles=tiles)
     launch(stage.kernel(tiles), grid, stage.block(tiles), arguments, stage.shared_bytes(tiles))
     cuda.synchronize()
 
