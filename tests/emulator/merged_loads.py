@@ -1,8 +1,8 @@
 """What the compiler makes of a stage's shared loads, from the addresses that the emulator sees.
 
-Between two barriers nothing changes in shared memory that a warp reads, so the compiler may put
-loads together: four neighbouring 32-bit words, from a multiple of 16 bytes on in each lane, become one of 128 bits.
-This holds whatever the tiles are, so what the hardware counts follows from them.
+Between two barriers nothing changes in shared memory that a warp reads, so the compiler may put loads
+together: four neighbouring 32-bit words, from a multiple of 16 bytes on in each lane, become one load of
+128 bits. This holds whatever the tiles are, so what the hardware counts follows from them.
 """
 
 from collections import defaultdict
