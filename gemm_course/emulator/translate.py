@@ -497,10 +497,20 @@ class Translator:
             _TOUCHED=self._arrays(touched),
         )
         private = None if touched is None else self._private(node.body)
+        static, self.static = self.static, self._static_inside(node)
         new.append(self._for(loop, turns, node.target.id, node.body, node, private))
+        self.static = static
         self.loops.pop()
         new += self._code(f"_M.finish({loop})", node)
         return new if private is None else new + self._forget({*private, node.target.id}, node)
+
+    def _static_inside(self, node) -> set:
+        """Names known at compile time in a loop's body: the variable of a loop of known length is, there."""
+        bounds = self._range_bounds(node.iter)
+        if bounds is None or node.target.id in assigned_names(node.body):
+            return self.static
+        known = all(is_static(bound, self.static) for bound in bounds)
+        return self.static | {node.target.id} if known else self.static
 
     def _private(self, body) -> set:
         """The variables of a body whose turns may run at once: they mean nothing beyond a turn."""

@@ -121,3 +121,29 @@ def swap_in_every_block(x, out):
     t = cuda.threadIdx.x
     tile[t] = x[cuda.grid(1)]
     out[cuda.grid(1)] = tile[t ^ 32]
+
+
+def test_a_name_that_means_something_else_elsewhere_is_known_inside_a_loop_of_known_length():
+    @cuda.jit
+    def sums(a, out):
+        acc = cuda.local.array(4, float32)
+        i = cuda.grid(1)
+        first = a[i]
+        for i in range(4):
+            acc[i] = first
+        for i in range(4):
+            out[cuda.grid(1)] += acc[i]
+
+    assert not emulate(sums, 1, 32, ramp(32), zeros(32)).findings
+
+
+def test_a_loop_variable_changed_in_the_loop_is_not_known():
+    @cuda.jit
+    def sums(a, out):
+        acc = cuda.local.array(4, float32)
+        for i in range(4):
+            i = cuda.threadIdx.x % 4
+            acc[i] = a[i]
+        out[cuda.threadIdx.x] = acc[0]
+
+    assert "dynamic_local_index" in {f.kind for f in emulate(sums, 1, 4, ramp(4), zeros(4)).findings}
