@@ -70,10 +70,13 @@ def _starts(tree: ast.AST) -> list[tuple[str, ast.expr]]:
 
 
 def _is_wide(value: ast.expr) -> bool:
-    """A bare number, or a call of something named float64 or float."""
+    """A bare number, a call of something named float64 or float, or an array of these."""
     if isinstance(value, ast.Constant):
         return isinstance(value.value, (int, float)) and not isinstance(value.value, bool)
-    return isinstance(value, ast.Call) and ast.unparse(value.func).split(".")[-1] in ("float64", "float")
+    if not isinstance(value, ast.Call):
+        return False
+    named = (value.func, *value.args[1:], *(keyword.value for keyword in value.keywords))
+    return any(ast.unparse(part).split(".")[-1] in ("float64", "float") for part in named)
 
 
 def _is_cast_later(tree: ast.AST, name: str) -> bool:

@@ -30,4 +30,9 @@ TYPED = {
         "check.barriers(lambda n, T: ((n // T) * (T + 2), 2 * n // T))",
         "check.barriers(lambda n, T: ((n // T) * (T + 1), 2 * n // T))",
     ),
+    "04_thread_tiles_1d": (
+        "ex-04-1",
+        "check.reads_per_result(lambda BK, TM: (BK + BK * TM) / BK)",
+        "check.reads_per_result(lambda BK, TM: (BK + BK * TM) / TM)",
+    ),
 }

@@ -1,4 +1,4 @@
-"""The four notebooks in a real JupyterLab, as a learner uses them."""
+"""The notebooks in a real JupyterLab, as a learner uses them."""
 
 import json
 import statistics
@@ -12,7 +12,7 @@ from tests.browser.lab import Notebook, Slider, copy_of_notebooks, jupyterlab
 
 pytestmark = pytest.mark.browser
 
-NAMES = ["00_welcome", "01_naive", "02_coalesced", "03_shared_memory_tiles"]
+NAMES = ["00_welcome", "01_naive", "02_coalesced", "03_shared_memory_tiles", "04_thread_tiles_1d"]
 ARTEFACTS = Path(__file__).parent / "artefacts"
 CELLS_MS, CHARTS_MS = 100, 250
 

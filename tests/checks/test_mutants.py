@@ -21,14 +21,26 @@ COMPUTED = {
     ast.Mod: ast.FloorDiv,
 }
 
-# Slips that change nothing: what stands beside a zero in a product does not matter.
+# Slips that change nothing, such as what stands beside a zero in a product.
 HARMLESS = {
+    "thread_columns": {
+        "As[r, c] = A[row0 + r, k0 + c] if row0 + r < m and k0 + c < k else float32(1)",
+        "As[r, c] = A[row0 + r, k0 + c] if row0 + r < m and k0 + c < k else float32(-1)",
+        "Bs[r, c] = B[k0 + r, col0 + c] if k0 + r < k and col0 + c < n else float32(1)",
+        "Bs[r, c] = B[k0 + r, col0 + c] if k0 + r < k and col0 + c < n else float32(-1)",
+    },
+    "ragged_fours": {  # zeros past k and below m stand beside zeros of Bs, or in rows that C does not have
+        "float32(1)",
+        "float32(-1)",
+        "device=2",
+    },
+    "tile_sectors": {"32 // BK * max(1, BK // 7)"},  # for BK up to 32, a power of two
     "tile_kernel": {
         "As[ty, tx] = A[row, k0 + tx] if row < m and k0 + tx < k else float32(1)",
         "As[ty, tx] = A[row, k0 + tx] if row < m and k0 + tx < k else float32(-1)",
         "Bs[ty, tx] = B[k0 + ty, col] if k0 + ty < k and col < n else float32(1)",
         "Bs[ty, tx] = B[k0 + ty, col] if k0 + ty < k and col < n else float32(-1)",
-    }
+    },
 }
 
 

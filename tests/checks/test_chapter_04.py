@@ -1,0 +1,104 @@
+"""Notebook 04's checkers on other right answers, on half-written ones and on odd ones."""
+
+import pytest
+from numba import cuda, float32
+
+from gemm_course import check
+from gemm_course.checks.shared_reads import CASES, reads_of_a_result
+from gemm_course.checks.spilling import make_strip
+from gemm_course.checks.tile_sectors import sectors_of_a_request
+
+
+def rows_apart(BM, BN, BK, TM):
+    """A thread's rows lie BM / TM apart, its products are taken there and back, and names are others."""
+    THREADS = BM * BN // TM
+    DOWN = BM // TM
+
+    @cuda.jit
+    def column(rows, columns, depth, a, X, Y, b, Z):
+        left = cuda.shared.array((BM, BK + 1), float32)
+        top = cuda.shared.array((BK, BN), float32)
+        sums = cuda.local.array((TM,), dtype=float32)
+        x, y = cuda.threadIdx.x, cuda.threadIdx.y
+        me = y * BN + x
+        for i in range(TM):
+            sums[i] = float32(0)
+        done = 0
+        while done < depth:
+            for e in range(me, BM * BK, THREADS):
+                i, p = cuda.blockIdx.y * BM + e // BK, done + e % BK
+                left[e // BK, e % BK] = X[i, p] if i < rows and p < depth else float32(0)
+            for e in range(me, BK * BN, THREADS):
+                p, j = done + e // BN, cuda.blockIdx.x * BN + e % BN
+                top[e // BN, e % BN] = Y[p, j] if p < depth and j < columns else float32(0)
+            cuda.syncthreads()
+            for p in range(BK - 1, -1, -1):
+                once = top[p, x]
+                for i in range(TM):
+                    sums[i] = sums[i] + left[y + i * DOWN, p] * once
+            cuda.syncthreads()
+            done += BK
+        j = cuda.blockIdx.x * BN + x
+        if j < columns:
+            for i in range(TM):
+                row = cuda.blockIdx.y * BM + y + i * DOWN
+                if row < rows:
+                    Z[row, j] = a * sums[i] if b == 0 else a * sums[i] + b * Z[row, j]
+
+    return column
+
+
+def other_words(R):
+    @cuda.jit
+    def strip(n, k, x, A, y):
+        sums = cuda.local.array(R, float32)
+        for i in range(R):
+            sums[i] = 0
+        lane, start = cuda.threadIdx.x, cuda.blockIdx.x * (32 * R)
+        for p in range(k):
+            factor = x[p]
+            for i in range(R):
+                j = start + i * 32 + lane
+                sums[i] += factor * A[p, j] if j < n else float32(0)
+        for i in range(R):
+            j = start + i * 32 + lane
+            if j < n:
+                y[j] = sums[i]
+
+    return strip
+
+
+def test_other_right_kernels_pass():
+    for verdict in (check.thread_columns(rows_apart), check.in_registers(other_words)):
+        assert verdict.passed, str(verdict)
+    assert "1.125" in check.thread_columns(rows_apart).message
+
+
+@pytest.mark.parametrize("exercise", [check.thread_columns, check.in_registers])
+def test_factories_that_are_not_written_yet(exercise):
+    blank = {check.thread_columns: lambda BM, BN, BK, TM: None, check.in_registers: lambda R: None}
+    for answer in (None, ..., blank[exercise]):
+        assert exercise(answer).message.startswith("Not yet")
+
+
+def test_the_kernel_as_handed_out_is_not_mended():
+    assert check.in_registers(make_strip).message.startswith("Not yet")
+
+
+def test_a_kernel_in_place_of_its_factory_is_named():
+    assert "BM, BN, BK and TM" in check.thread_columns(rows_apart(8, 8, 8, 8)).message
+    assert "takes R" in check.in_registers(other_words(4)).message
+
+
+@pytest.mark.parametrize(("BK", "TM"), CASES)
+def test_the_emulator_counts_the_reads_of_the_formula(BK, TM):
+    assert reads_of_a_result(BK, TM) == BK + BK / TM
+
+
+@pytest.mark.parametrize(("BK", "sectors"), [(1, 32), (2, 16), (4, 8), (8, 4), (16, 4), (32, 4)])
+def test_the_emulator_counts_the_sectors_of_a_tile(BK, sectors):
+    assert sectors_of_a_request(BK) == sectors
+
+
+def test_numbers_may_be_numpys_or_whole_floats():
+    assert check.reads_per_result(lambda BK, TM: float32(BK) * (TM + 1) / TM).passed
