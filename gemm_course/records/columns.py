@@ -111,6 +111,14 @@ COUNTED = (
     "dram_write_bytes",
     "nanoseconds",
 )
+COUNTED_OF_TENSOR_CORES = (  # files made before there were Tensor Core stages lack them
+    "matrix_load_requests",
+    "matrix_load_wavefronts",
+    "mma_instructions",
+    "wgmma_instructions",
+    "tensor_operations_fp32_sums",
+    "tensor_operations_fp16_sums",
+)
 
 COUNTERS = Table(
     {
@@ -127,9 +135,11 @@ COUNTERS = Table(
         "registers": "whole",
         "local_bytes": "whole",
         **dict.fromkeys(COUNTED, "whole"),
+        **dict.fromkeys(COUNTED_OF_TENSOR_CORES, "whole"),
         **ORIGIN,
         "ncu": "text",
-    }
+    },
+    later=COUNTED_OF_TENSOR_CORES,
 )
 
 PEERS = Table(

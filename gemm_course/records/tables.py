@@ -18,9 +18,13 @@ PANDAS_TYPES = {"text": "object", "whole": "Int64", "real": "float64"}
 
 @dataclass(frozen=True)
 class Table:
-    """The columns of one kind of record, each "text", "whole" or "real"; a missing one is an empty field."""
+    """The columns of one kind of record, each "text", "whole" or "real"; a missing one is an empty field.
+
+    later: columns that older files lack; they are read as empty, and added when the file is written to.
+    """
 
     columns: Mapping[str, str]
+    later: tuple[str, ...] = ()
 
     def read(self, path: Path) -> pd.DataFrame:
         """All rows of a file, with this table's types; no rows if there is no such file.
@@ -34,6 +38,7 @@ class Table:
         texts = [name for name, kind in self.columns.items() if kind == "text"]
         frame = pd.read_csv(path, dtype=dict.fromkeys(texts, "object"), na_values=[""], keep_default_na=False)
         self._compare(path, list(frame.columns))
+        frame = frame.reindex(columns=list(self.columns))
         frame[texts] = frame[texts].fillna("")
         return self._typed(frame)
 
@@ -52,6 +57,8 @@ class Table:
         path.parent.mkdir(parents=True, exist_ok=True)
         if not begin:
             self._compare(path, _header(path))
+            if _header(path) != list(self.columns):
+                self.write(path, self.rows(path))
         with path.open("a", newline="", encoding="utf-8") as file:
             if begin:
                 file.write(_csv_line(self.columns))
@@ -78,7 +85,8 @@ class Table:
         return _csv_line(_field(row[name], kind) for name, kind in self.columns.items())
 
     def _compare(self, path: Path, found: list[str]) -> None:
-        if found != list(self.columns):
+        older = [name for name in self.columns if name not in self.later]
+        if found not in (list(self.columns), older):
             raise ValueError(f"{path} has the columns {found}, expected {list(self.columns)}")
 
     def _typed(self, frame: pd.DataFrame) -> pd.DataFrame:

@@ -1,15 +1,18 @@
 """Counters: the columns, the cases, and reading what Nsight Compute prints."""
 
+import sys
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
-from gemm_course.bench.counters import Source
+from gemm_course.bench.counters import Source, record
 from gemm_course.bench.counters.cases import gemm_args, module_cases, stage_cases
-from gemm_course.bench.counters.metrics import METRICS
+from gemm_course.bench.counters.metrics import METRICS, TENSOR_METRICS
 from gemm_course.bench.counters.patterns import INACTIVE, SHARED_BYTES, instructions, wavefront_cases
 from gemm_course.bench.counters.record import NoProfiler, find_ncu, pair, parse
 from gemm_course.kernels import LADDER
-from gemm_course.records.columns import COUNTED
+from gemm_course.records.columns import COUNTED, COUNTED_OF_TENSOR_CORES, COUNTERS
 
 # As ncu 2025.3.1 prints it with --csv --page raw, shortened to a few columns.
 PRINTED = """\
@@ -27,7 +30,8 @@ LOADS = {"global_load_requests": METRICS["global_load_requests"]}
 
 def test_every_column_has_its_metric():
     assert tuple(METRICS) == COUNTED
-    assert len(set(METRICS.values())) == len(METRICS)
+    assert tuple(TENSOR_METRICS) == COUNTED_OF_TENSOR_CORES
+    assert len({*METRICS.values(), *TENSOR_METRICS.values()}) == len(METRICS) + len(TENSOR_METRICS)
 
 
 def test_the_printed_counts_are_read():
@@ -42,6 +46,50 @@ def test_the_printed_counts_are_read():
 def test_a_missing_metric_is_named():
     with pytest.raises(NoProfiler, match=r"smsp__inst_executed\.sum"):
         parse(PRINTED, {"a": METRICS["warp_instructions"]})
+
+
+def test_an_optional_metric_may_be_missing():
+    optional = {"mma_instructions": TENSOR_METRICS["mma_instructions"], "other": "other"}
+    rows = parse(PRINTED, LOADS, optional)
+    assert [row["mma_instructions"] for row in rows] == [None, None]
+    assert [row["other"] for row in rows] == [4, None]
+
+
+# Refuses metrics of Tensor Cores, as an ncu might that does not know them; prints one launch otherwise.
+PRETENDED = f"""\
+#!{sys.executable}
+import csv, json, pathlib, sys
+asked = sys.argv[sys.argv.index("--metrics") + 1].split(",") if "--metrics" in sys.argv else []
+with open({{asked!r}}, "a") as file:
+    print(len(asked), file=file)
+if "--version" in sys.argv:
+    print("Version 2025.3.1.0")
+elif {{knows}} or not any("tensor" in metric for metric in asked):
+    launched = dict(case="one", kernel="k", grid="4x1x1", block="256x1x1", dynamic_shared_bytes=0)
+    pathlib.Path(sys.argv[-1]).write_text(json.dumps(launched))
+    names = ["ID", "Block Size", "Grid Size", *asked]
+    row = ["0", "(256, 1, 1)", "(4, 1, 1)", *["12"] * len(asked)]
+    log = sys.argv[sys.argv.index("--log-file") + 1]
+    with open(log, "w") as file:
+        csv.writer(file, quoting=csv.QUOTE_ALL).writerows([names, [""] * len(row), row])
+else:
+    sys.exit("==ERROR== Failed to find metric")
+"""
+
+
+@pytest.mark.parametrize("knows", [True, False])
+def test_counts_are_recorded_also_where_tensor_metrics_are_unknown(tmp_path, monkeypatch, knows):
+    program, asked, path = tmp_path / "ncu", tmp_path / "asked", tmp_path / "counters.csv"
+    program.write_text(PRETENDED.format(asked=str(asked), knows=knows))
+    program.chmod(0o755)
+    monkeypatch.setattr(record, "find_ncu", lambda: str(program))
+    monkeypatch.setattr(record, "require_gpu", lambda: None)
+    monkeypatch.setattr(record, "gpu_facts", lambda: SimpleNamespace(name="T4", driver="580", cuda="13.0"))
+    assert record.record_counters(Source("stages"), path, "gemm-course counters") == (1, [])
+    (row,) = COUNTERS.rows(path)
+    assert (row["warp_instructions"], row["mma_instructions"]) == (12, 12 if knows else None)
+    everything = len(METRICS) + len(TENSOR_METRICS)
+    assert asked.read_text().split() == [str(everything), *([] if knows else [str(len(METRICS))]), "0"]
 
 
 def test_counts_belong_to_their_launches():

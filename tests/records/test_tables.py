@@ -64,6 +64,30 @@ def test_other_columns_are_refused(tmp_path):
     assert not (tmp_path / "new.csv").exists()
 
 
+def test_older_files_may_lack_columns_that_came_later(tmp_path):
+    old, path = Table({"name": "text", "size": "real"}), tmp_path / "file.csv"
+    new = Table({"name": "text", "count": "whole", "size": "real"}, later=("count",))
+    old.append(path, [{"name": "x", "size": 1.5}])
+    assert new.rows(path) == [{"name": "x", "count": None, "size": 1.5}]
+    new.append(path, [{"name": "y", "count": 2, "size": None}])
+    assert path.read_text() == "name,count,size\nx,,1.5\ny,2,\n"
+    with pytest.raises(ValueError, match="expected"):
+        old.read(path)
+
+
+def test_a_file_is_written_anew_or_stays_as_it_was(tmp_path):
+    path = tmp_path / "file.csv"
+    TABLE.append(path, ROWS)
+    TABLE.write(path, ROWS[:1])
+    assert len(TABLE.read(path)) == 1
+    whole = path.read_bytes()
+    with pytest.raises(ValueError, match="lacks"):
+        TABLE.write(path, [{"name": "x"}])
+    assert path.read_bytes() == whole
+    TABLE.write(path, [])
+    assert len(TABLE.read(path)) == 0
+
+
 def test_a_half_written_line_is_cut_off(tmp_path):
     path = tmp_path / "file.csv"
     TABLE.append(path, ROWS[:1])

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from gemm_course.bench.counters.cases import Source
-from gemm_course.bench.counters.metrics import DATA_STAGE, METRICS
+from gemm_course.bench.counters.metrics import DATA_STAGE, METRICS, TENSOR_METRICS
 from gemm_course.bench.counters.patterns import instructions
 from gemm_course.device import gpu_facts, require_gpu
 from gemm_course.records import origin
@@ -28,7 +28,7 @@ def record_counters(source: Source, path: Path, command: str) -> tuple[int, list
 
     -> (rows counted, what failed, a line a case)
     """
-    launched, failed, counted = profile(source, METRICS)
+    launched, failed, counted = profile(source, METRICS, TENSOR_METRICS)
     gpu = gpu_facts()
     beside = {**origin(gpu.name, gpu.driver, gpu.cuda, command), "ncu": ncu_version()}
     rows = [
@@ -37,8 +37,7 @@ def record_counters(source: Source, path: Path, command: str) -> tuple[int, list
     ]
     counted_now = {row["case"] for row in rows}
     others = [row for row in COUNTERS.rows(path) if row["case"] not in counted_now]
-    path.unlink(missing_ok=True)
-    COUNTERS.append(path, others + rows)
+    COUNTERS.write(path, others + rows)
     return len(rows), failed
 
 
@@ -71,18 +70,36 @@ def record_wavefronts(path: Path, seed: int = 1) -> tuple[int, list[str]]:
         for one in measured
         if one.name in by_address
     ]
-    path.unlink(missing_ok=True)
-    WAVEFRONTS.append(path, rows)
+    WAVEFRONTS.write(path, rows)
     return len(rows), failed
 
 
-def profile(source: Source, metrics: Mapping[str, str]) -> tuple[list[dict], list[str], list[dict]]:
+def profile(
+    source: Source, metrics: Mapping[str, str], optional: Mapping[str, str] | None = None
+) -> tuple[list[dict], list[str], list[dict]]:
     """Count metrics, by the names they shall have -> (what was launched, what failed, counts of each launch).
 
-    Raises NoGpu or NoProfiler, or RuntimeError where launches and counts do not pair up.
+    optional: metrics that not every GPU and version has; without them their counts are None. Raises NoGpu or
+    NoProfiler, or RuntimeError where launches and counts do not pair up.
     """
     require_gpu()
     ncu = find_ncu()
+    done, tried, text = _watched(ncu, source, {**metrics, **(optional or {})})
+    if optional and (done.returncode or not parse(text.splitlines(), {})):  # it may refuse them all for one
+        done, tried, text = _watched(ncu, source, metrics)
+    if "ERR_NVGPUCTRPERM" in text + done.stdout + done.stderr:
+        raise NoProfiler("Nsight Compute may not read the counters here: the driver allows it to root only.")
+    if done.returncode or tried is None:
+        raise RuntimeError(f"the profiled process failed: {(done.stderr + done.stdout + text)[-2000:]}")
+    launched = [about for about in tried if "error" not in about]
+    failed = [f"{about['case']}: {about['error']}" for about in tried if "error" in about]
+    return launched, failed, pair(launched, parse(text.splitlines(), metrics, optional))
+
+
+def _watched(
+    ncu: str, source: Source, metrics: Mapping[str, str]
+) -> tuple[subprocess.CompletedProcess, list[dict] | None, str]:
+    """Run the cases under Nsight Compute -> (the process, what it launched, if it says, what was printed)."""
     with tempfile.TemporaryDirectory() as folder:
         log, report = Path(folder) / "counters.csv", Path(folder) / "cases.jsonl"
         watch = [ncu, "--clock-control", "none", "--csv", "--page", "raw", "--print-units", "base"]
@@ -90,16 +107,8 @@ def profile(source: Source, metrics: Mapping[str, str]) -> tuple[list[dict], lis
         child = [sys.executable, "-m", "gemm_course.bench.counters.child", source.as_text(), str(report)]
         done = subprocess.run([*watch, *child], capture_output=True, text=True)
         text = log.read_text(encoding="utf-8") if log.exists() else ""
-        if "ERR_NVGPUCTRPERM" in text + done.stdout + done.stderr:
-            raise NoProfiler(
-                "Nsight Compute may not read the counters here: the driver allows it to root only."
-            )
-        if done.returncode or not report.exists():
-            raise RuntimeError(f"the profiled process failed: {(done.stderr + done.stdout + text)[-2000:]}")
-        tried = [json.loads(line) for line in report.read_text(encoding="utf-8").splitlines()]
-    launched = [about for about in tried if "error" not in about]
-    failed = [f"{about['case']}: {about['error']}" for about in tried if "error" in about]
-    return launched, failed, pair(launched, parse(text.splitlines(), metrics))
+        lines = report.read_text(encoding="utf-8").splitlines() if report.exists() else None
+    return done, None if lines is None else [json.loads(line) for line in lines], text
 
 
 def pair(launched: Sequence[dict], counted: Sequence[dict]) -> list[dict]:
@@ -114,8 +123,13 @@ def pair(launched: Sequence[dict], counted: Sequence[dict]) -> list[dict]:
     ]
 
 
-def parse(lines: Iterable[str], metrics: Mapping[str, str]) -> list[dict]:
-    """Rows of Nsight Compute's raw CSV page: grid and block as "1x2x3", and each metric by its name."""
+def parse(
+    lines: Iterable[str], metrics: Mapping[str, str], optional: Mapping[str, str] | None = None
+) -> list[dict]:
+    """Rows of Nsight Compute's raw CSV page: grid and block as "1x2x3", and each metric by its name.
+
+    Raises NoProfiler if a metric is missing; an optional one is then None.
+    """
     rows = list(csv.reader(line for line in lines if line.startswith('"')))
     if not rows:
         return []
@@ -128,7 +142,10 @@ def parse(lines: Iterable[str], metrics: Mapping[str, str]) -> list[dict]:
         {
             "grid": _size(row[place["Grid Size"]]),
             "block": _size(row[place["Block Size"]]),
-            **{name: _whole(row[place[metric]]) for name, metric in metrics.items()},
+            **{
+                name: _whole(row[place[metric]]) if metric in place else None
+                for name, metric in {**metrics, **(optional or {})}.items()
+            },
         }
         for row in launches
     ]
