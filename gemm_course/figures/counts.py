@@ -8,7 +8,7 @@ from gemm_course.figures import colours
 from gemm_course.figures.picture import Picture
 from gemm_course.figures.svg import Drawing, wrap
 
-_FILLS = {"formula": colours.NOW, "emulator": colours.C, "hardware": "#6E7781"}
+_FILLS = {"formula": colours.NOW, "emulator": colours.C, "hardware": "#6E7781", "after": colours.NOW}
 
 
 def side_by_side(rows: Sequence[tuple[str, Mapping[str, int | str]]], title: str, note: str = "") -> Picture:

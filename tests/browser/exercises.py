@@ -35,4 +35,9 @@ TYPED = {
         "check.reads_per_result(lambda BK, TM: (BK + BK * TM) / BK)",
         "check.reads_per_result(lambda BK, TM: (BK + BK * TM) / TM)",
     ),
+    "06_vectorized_access": (
+        "ex-06-3",
+        "check.scatter_padding(wavefronts=[4, 1, 2], take=2)",
+        "check.scatter_padding(wavefronts=[4, 1, 2], take=4)",
+    ),
 }

@@ -12,7 +12,14 @@ from tests.browser.lab import Notebook, Slider, copy_of_notebooks, jupyterlab
 
 pytestmark = pytest.mark.browser
 
-NAMES = ["00_welcome", "01_naive", "02_coalesced", "03_shared_memory_tiles", "04_thread_tiles_1d"]
+NAMES = [
+    "00_welcome",
+    "01_naive",
+    "02_coalesced",
+    "03_shared_memory_tiles",
+    "04_thread_tiles_1d",
+    "06_vectorized_access",
+]
 ARTEFACTS = Path(__file__).parent / "artefacts"
 CELLS_MS, CHARTS_MS = 100, 250
 

@@ -72,12 +72,19 @@ ANYTHING = {
     "kernel without end": gemm_without_end,
 }
 
+KEYWORDS = {
+    "naive_sectors": "ABC",
+    "smallest_failing_shape": "abcd",
+    "scatter_padding": ("wavefronts", "take"),
+    "stray_read": ("access", "shape"),
+}
+
 
 @pytest.mark.parametrize("what", ANYTHING)
 @pytest.mark.parametrize("exercise", check.exercises())
 def test_anything_gets_a_verdict(exercise, what):
     checker = getattr(check, exercise)
-    keywords = {"naive_sectors": "ABC", "smallest_failing_shape": "abcd"}.get(exercise)
+    keywords = KEYWORDS.get(exercise)
     answer = ANYTHING[what]
     verdict = checker(**dict.fromkeys(keywords, answer)) if keywords else checker(answer)
     assert isinstance(verdict, Verdict) and not verdict.passed
