@@ -8,7 +8,11 @@ They are found here by themselves. How a verdict looks is in :mod:`.verdict`, ho
 from importlib import import_module
 from pkgutil import iter_modules
 
+from gemm_course.progress import passed
+
 from .exercise import Exercise
+from .summary import Progress
+from .summary import summary as _summary
 from .verdict import Verdict
 
 _CHAPTERS = sorted(module.name for module in iter_modules(__path__) if module.name.startswith("chapter_"))
@@ -20,7 +24,7 @@ _EXERCISES = {
 }
 globals().update(_EXERCISES)
 
-__all__ = ["Exercise", "Verdict", "exercises", *_EXERCISES]
+__all__ = ["Exercise", "Verdict", "exercises", "progress", *_EXERCISES]
 
 
 def exercises() -> list[str]:
@@ -29,3 +33,8 @@ def exercises() -> list[str]:
     Each of them has a ``.number`` such as ``"00.1"``.
     """
     return sorted(_EXERCISES, key=lambda name: _EXERCISES[name].number)
+
+
+def progress() -> Progress:
+    """Which exercises have passed, notebook by notebook, and what comes next."""
+    return _summary({_EXERCISES[name].number: name for name in exercises()}, passed())

@@ -4,6 +4,8 @@ import functools
 import inspect
 from collections.abc import Callable
 
+from gemm_course.progress import note_pass
+
 from .verdict import NOT_YET, Verdict
 
 
@@ -39,12 +41,15 @@ class Exercise:
             if all(_is_blank(value) for value in (*answer, *named.values())):
                 raise NothingYet(self.start)
             self._check_call(answer, named)
-            return self._verdict(True, self._prove(*answer, **named))
+            verdict = self._verdict(True, self._prove(*answer, **named))
         except NothingYet as refused:
             message = refused.message if refused.message != f"{NOT_YET}: " else f"{NOT_YET}: {self.start}"
             return self._verdict(False, message)
         except Refused as refused:
             return self._verdict(False, refused.message, refused.where)
+        if amiss := note_pass(self.number):
+            print(amiss)
+        return verdict
 
     def _check_call(self, answer: tuple, named: dict) -> None:
         wanted = inspect.signature(self._prove)
