@@ -107,7 +107,8 @@ def _body(tree: ast.Module):
 
 
 def _explained(fetch: Fetch, trial: Trial) -> Refused:
-    finding = next(iter(trial.report.errors), None)
+    errors = sorted(trial.report.errors, key=lambda f: f.kind != "misaligned_access")
+    finding = next(iter(errors), None)
     if finding is not None:
         own = FINDINGS.get(finding.kind, lambda *_: None)(fetch, trial, finding)
         return Refused(own or finding.message, _place(fetch, trial, finding))

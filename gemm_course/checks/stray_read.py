@@ -79,10 +79,7 @@ def prove_stray_read(access, shape) -> str:
     m, n = _shape(shape)
     found = strays(m, n)
     if found is None:
-        raise Refused(
-            f"For m = {m} and n = {n} nothing lies outside: both are multiples of the block's tile of "
-            f"{TILE} × {TILE}, every thread has its elements of C. So no test with such sizes finds it."
-        )
+        raise Refused(f"For m = {m} and n = {n} nothing lies outside: {_why_none(m, n)}")
     if (m, n) != smallest():
         raise Refused(
             f"`({m}, {n})` does show it, but m · n = {m * n} is not the least: the read is not guarded at "
@@ -92,6 +89,18 @@ def prove_stray_read(access, shape) -> str:
     return (
         f"Even C of 1 × 1 shows it: {found.count} times a thread reads outside C, and throws away what it "
         "got. No result is ever wrong. It goes well until the memory behind C belongs to nobody."
+    )
+
+
+def _why_none(m: int, n: int) -> str:
+    if n % TILE:
+        return (
+            "the reads to the right of C stay in the padding behind its rows, which are "
+            f"{_length(n)} floats long, multiples of 64 bytes. And below C there is nothing to read."
+        )
+    return (
+        f"both are multiples of the block's tile of {TILE} × {TILE}, every thread has its elements of C. So "
+        "no test with such sizes finds it."
     )
 
 
@@ -158,11 +167,16 @@ def _about(m: int, n: int) -> str:
     return "Go on shrinking: which m and n would *not* show it?"
 
 
+def _length(columns: int) -> int:
+    """Floats in a row of so many columns, as document 004 pads it."""
+    return -(-columns // LEADING) * LEADING
+
+
 @cache
 def strays(m: int, n: int) -> Finding | None:
     """The first access outside C for this shape, or None."""
     rows = {"A": (m, DEPTH), "B": (DEPTH, n), "C": (m, n)}
-    A, B, C = (np.zeros((r, -(-c // LEADING) * LEADING), np.float32) for r, c in rows.values())
+    A, B, C = (np.zeros((r, _length(c)), np.float32) for r, c in rows.values())
     grid, threads = (-(-n // TILE), -(-m // TILE)), TILE * TILE // EACH**2
     one, zero = np.float32(1), np.float32(0)
     report = emulate(document_v05(), grid, threads, m, n, DEPTH, one, A, B, zero, C)

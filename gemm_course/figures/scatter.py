@@ -112,9 +112,7 @@ def _draw_a(drawing: Drawing, story: Sequence[Step], number: int, thread: int, t
     for row in range(tile.BM):
         if row % 4 == 0:
             drawing.text(2, top + row * _HIGH + 13, row, size=12, fill=colours.QUIET)
-        for column in range(tile.BK):
-            x, y = _of_a((row, column), top)
-            drawing.rect(x, y, _CELL - 1, _HIGH - 1, colours.IDLE)
+    drawing.rect(*_of_a((0, 0), top), tile.BK * _CELL - 1, tile.BM * _HIGH - 1, colours.IDLE)
     for place, step in enumerate(story):
         for owner, element in step.sources.items() if step.op == "load" else ():
             fill = hue if place == number else colours.PALE[hue] if place < number else colours.IDLE

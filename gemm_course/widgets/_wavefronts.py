@@ -44,6 +44,7 @@ def draw(access: str, depth: int, pad: int) -> Picture:
     return figure.draw(request(access, depth, pad), access)
 
 
+@lru_cache(256)
 def request(access: str, depth: int, pad: int) -> Request:
     """Return the request of warp 0 for ``access``, from the emulator's trace."""
     array, op = ACCESSES[access]

@@ -7,7 +7,18 @@ from functools import partial
 
 import pytest
 
-from gemm_course.figures import banks, charts, colours, counts, latency, memory, roofline, sectors
+from gemm_course.figures import (
+    banks,
+    charts,
+    colours,
+    counts,
+    latency,
+    memory,
+    roofline,
+    scatter,
+    sectors,
+    wavefronts,
+)
 from gemm_course.figures.picture import Picture
 from gemm_course.figures.requests import Request
 from gemm_course.figures.svg import SMALL, Drawing, wrap
@@ -34,7 +45,23 @@ ALONG = request("B", "load", lambda lane: (7, lane), 1024)
 SAME = request("B", "load", lambda lane: (7, 3), 1024)
 SHIFTED = request("B", "load", lambda lane: (1, lane), 333)
 
+FOURS = request("A", "load", lambda lane: (lane // 4, lane % 4), 4, bits=128)
+SIDEWAYS = request("As", "store", lambda lane: (lane % 4 * 4, lane // 4), 20, "shared")
+TILE = scatter.Tile(16, 16, 4, 32)
+SCATTER = scatter.steps(
+    [FOURS, SIDEWAYS], [{}, {lane: lane // 4 * 16 + lane % 4 * 4 for lane in range(32)}], TILE
+)
+
 CELLS = {
+    "wavefronts of a wide load": partial(
+        wavefronts.draw, request("Bs", "load", lambda i: (0, 2 * i), 32, "shared", 128), "load4(Bs, ...)"
+    ),
+    "wavefronts, misaligned": partial(
+        wavefronts.draw, Request("As", "load", "shared", 1, 128, ((0, (1, 0), 520),)), "load4(As, ...)"
+    ),
+    "wavefronts of a scatter": partial(wavefronts.draw, SIDEWAYS, "As[c + e, r]"),
+    "scatter, the load": partial(scatter.draw, SCATTER, 0, 5, TILE),
+    "scatter, a store": partial(scatter.draw, SCATTER, 1, 31, TILE),
     "one request down": partial(sectors.one_request, DOWN, 1024),
     "one request along": partial(sectors.one_request, ALONG, 1024),
     "one request shifted": partial(sectors.one_request, SHIFTED, 333),

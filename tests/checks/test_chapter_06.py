@@ -1,0 +1,167 @@
+"""Notebook 06's checkers on other right answers, on half-written ones and on odd ones."""
+
+import numpy as np
+import pytest
+from numba import cuda, float32
+
+from gemm_course import check
+from gemm_course.checks.scatter_padding import wavefronts_of
+from gemm_course.checks.stray_read import TILE, smallest, strays
+from gemm_course.emulator import wavefronts
+from gemm_course.intrinsics import copy16, load4, store4
+from gemm_course.kernels import LADDER
+
+
+def copy_in_one_loop(BM, BK, THREADS):
+    @cuda.jit
+    def copy(A, out):
+        for four in range(cuda.grid(1), BM * BK // 4, cuda.blockDim.x):
+            row, col = four // (BK // 4), four % (BK // 4)
+            store4(out, (row, 4 * col), load4(A, (row, 4 * col)))
+
+    return copy
+
+
+def copy_by_copy16(BM, BK, THREADS):
+    @cuda.jit
+    def copy(A, out):
+        four = cuda.threadIdx.x
+        while four < BM * BK // 4:
+            place = (four // (BK // 4), four % (BK // 4) * 4)
+            copy16(out, place, A, place)
+            four += THREADS
+
+    return copy
+
+
+def transpose_with_a_flat_tile(BM, BK, PAD, THREADS):
+    """Document 003's own form: a flat As, four lines for the four components."""
+    WIDTH = BM + PAD
+
+    @cuda.jit
+    def transpose(A, out):
+        As = cuda.shared.array(BK * WIDTH, dtype=float32, alignment=16)
+        inner_row, inner_col = cuda.threadIdx.x // (BK // 4), cuda.threadIdx.x % (BK // 4)
+        for offset in range(0, BM, THREADS // (BK // 4)):
+            x, y, z, w = load4(A, (inner_row + offset, inner_col * 4))
+            As[(inner_col * 4 + 0) * WIDTH + inner_row + offset] = x
+            As[(inner_col * 4 + 1) * WIDTH + inner_row + offset] = y
+            As[(inner_col * 4 + 2) * WIDTH + inner_row + offset] = z
+            As[(inner_col * 4 + 3) * WIDTH + inner_row + offset] = w
+        cuda.syncthreads()
+        for four in range(cuda.threadIdx.x, BK * BM // 4, THREADS):
+            p, i = four // (BM // 4), four % (BM // 4) * 4
+            store4(out, (p, i), load4(As, p * WIDTH + i))
+
+    return transpose
+
+
+def fetch_with_clamped_rows(BM, BK, THREADS):
+    """Rows below m are those of the last one: they feed only rows of C that nobody stores."""
+
+    @cuda.jit(device=True)
+    def fetch(m, k, A, row0, k0, As, tid):
+        for four in range(tid, BM * BK // 4, THREADS):
+            r, c = four // (BK // 4), four % (BK // 4) * 4
+            row = min(row0 + r, m - 1)
+            if k0 + c < k:
+                v = load4(A, (row, k0 + c))
+                for e in range(4):
+                    As[c + e, r] = v[e] if k0 + c + e < k else float32(0)
+            else:
+                for e in range(4):
+                    As[c + e, r] = float32(0)
+
+    return fetch
+
+
+RIGHT = [
+    ("four_at_once", copy_in_one_loop),
+    ("four_at_once", copy_by_copy16),
+    ("transposing_scatter", transpose_with_a_flat_tile),
+    ("ragged_fours", fetch_with_clamped_rows),
+]
+
+
+@pytest.mark.parametrize("exercise, answer", RIGHT)
+def test_another_right_answer_passes(exercise, answer):
+    verdict = getattr(check, exercise)(answer)
+    assert verdict.passed, str(verdict)
+
+
+def test_answers_in_other_forms_pass():
+    assert check.scatter_padding((4, 1, np.int64(2)), 4).passed
+    assert check.stray_read(["C", "read"], [1, 1]).passed
+
+
+@pytest.mark.parametrize(
+    "answer, words",
+    [
+        ({"wavefronts": [4, 1, 2]}, "which padding do you"),
+        ({"wavefronts": [4, 1, None], "take": 4}, "padding 4 is still missing"),
+        ({"wavefronts": [4, 1], "take": 4}, "your list has 2"),
+        ({"wavefronts": "4, 1, 2", "take": 4}, "Three numbers"),
+        ({"wavefronts": [4, 1, 2.5], "take": 4}, "whole number"),
+        ({"wavefronts": [7, 1, 2], "take": 4}, "want the same bank"),
+    ],
+)
+def test_a_half_written_padding_is_told_what_is_missing(answer, words):
+    verdict = check.scatter_padding(**answer)
+    assert not verdict.passed and words in verdict.message
+
+
+@pytest.mark.parametrize(
+    "answer, words",
+    [
+        ({"access": ("C", "load")}, "smallest `shape"),
+        ({"access": "C", "shape": (1, 1)}, "Which access"),
+        ({"access": ("C", "reads it"), "shape": (1, 1)}, 'a `"load"` or a'),
+        ({"access": ("acc", "load"), "shape": (1, 1)}, "no array `acc`"),
+        ({"access": ("As", "load"), "shape": (1, 1)}, "shared memory"),
+        ({"access": ("C", "load"), "shape": (True, 1)}, "two whole numbers"),
+    ],
+)
+def test_a_half_found_stray_read_is_told_what_is_missing(answer, words):
+    verdict = check.stray_read(**answer)
+    assert not verdict.passed and words in verdict.message
+
+
+@pytest.mark.parametrize("pad", [0, 2, 4])
+def test_the_padding_exercise_counts_as_the_stage_does(pad):
+    """Of the three paddings the stage allows 0 and 4; its own stores take as many wavefronts."""
+    stage = LADDER["vectorized"]
+    tiles = {"BM": 128, "BN": 128, "BK": 16, "TM": 8, "TN": 8, "PAD": pad}
+    assert bool(stage.rules(tiles)) == (pad == 2)
+    lanes = range(32)
+    words = [4 * (lane % 4) * (128 + pad) + lane // 4 for lane in lanes]
+    assert wavefronts_of(pad) == wavefronts(words, 32, "store") == {0: 4, 2: 1, 4: 2}[pad]
+
+
+def test_only_whole_blocks_hide_the_stray_read():
+    assert smallest() == (1, 1)
+    for m, n in ((TILE, TILE), (2 * TILE, TILE)):
+        assert strays(m, n) is None
+    for m, n in ((TILE, TILE // 2), (TILE + 1, TILE), (TILE - 1, TILE), (TILE, 2 * TILE + 4)):
+        assert strays(m, n) is not None, (m, n)
+
+
+def test_padding_of_the_rows_may_hide_it_too():
+    verdict = check.stray_read(("C", "load"), (TILE, TILE - 15))
+    assert strays(TILE, TILE - 15) is None and "stay in the padding" in verdict.message
+
+
+def test_a_fetch_that_is_told_its_line():
+    """A finding in the learner's device function names a line of it, not of the kernel around."""
+
+    def make_fetch(BM, BK, THREADS):
+        @cuda.jit(device=True)
+        def fetch(m, k, A, row0, k0, As, tid):
+            r, c = tid // (BK // 4), tid % (BK // 4) * 4
+            v = load4(A, (row0 + r, k0 + c + 1))
+            As[c, r] = v[0]
+
+        return fetch
+
+    verdict = check.ragged_fours(make_fetch)
+    assert "must begin at a multiple of four" in verdict.message
+    assert "v = load4(A, (row0 + r, k0 + c + 1))" in verdict.where
