@@ -19,6 +19,8 @@ _HOMES = {
     "counts": "charts",
     "roofline": "charts",
     "tflops": "charts",
+    "fragment": "fragments",
+    "skew": "fragments",
     "heatmap": "heatmap",
     "ladder": "ladder",
     "lanes": "lanes",

@@ -1,0 +1,129 @@
+"""Fragments of the Tensor Cores: who holds what, asked of the emulator, and how skew sets rows apart."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+from numba import cuda, float32
+from numba.types import float16
+
+from gemm_course.emulator import Watch, emulate
+from gemm_course.figures import fragments as figure
+from gemm_course.figures.picture import Picture
+from gemm_course.figures.requests import requests
+from gemm_course.intrinsics import ROW_MAJOR, unroll, wmma_load_a, wmma_load_b, wmma_store
+from gemm_course.widgets._explorer import Explorer
+
+SIDE = figure.SIDE
+MATRICES = (("A (halves)", "A"), ("B (halves)", "B"), ("C (float32 sums)", "C"))
+SKEWS = (0, 8, 16, 24, 32, 40, 48, 56, 64)
+WIDTHS = (16, 32, 64, 128)
+
+
+def fragment(by: str = "element") -> None:
+    """Show which lane of a warp holds which element of a 16 by 16 matrix.
+
+    by: "element", to choose an element and see its lane, or "lane", to choose a lane and see its elements.
+    Raises ValueError for anything else.
+    """
+    matrix = {"matrix": ("matrix", list(MATRICES), "A")}
+    if by == "element":
+        chosen = {"row": ("row", range(SIDE), 3), "column": ("column", range(SIDE), 5)}
+        Explorer(draw, {**matrix, **chosen}).show()
+    elif by == "lane":
+        chosen = {"lane": ("lane", range(32), 14), "place": ("element of its fragment", range(8), 0)}
+        Explorer(draw_lane, {**matrix, **chosen}).show()
+    else:
+        raise ValueError(f'by is "element" or "lane", not {by!r}')
+
+
+def draw(matrix: str, row: int, column: int) -> Picture:
+    """Draw one element of "A", "B" or "C" and all that its lane holds."""
+    return figure.one_element(held(matrix), (row, column))
+
+
+def draw_lane(matrix: str, lane: int, place: int) -> Picture:
+    """Draw element ``place`` of a lane's fragment, and all that the lane holds."""
+    fragment = held(matrix)
+    return figure.one_element(fragment, fragment.held[lane][place])
+
+
+@lru_cache(3)
+def held(matrix: str) -> figure.Fragment:
+    """How a warp holds a matrix, as a kernel finds out: each lane says which numbers of 0 to 255 it got."""
+    numbers = np.arange(SIDE * SIDE, dtype=np.float32).reshape(SIDE, SIDE)
+    if matrix == "C":
+        out = np.zeros((SIDE, SIDE), np.float32)
+        emulate(_gives_its_numbers, 1, 32, out)
+        owner = out.astype(int)  # 8 * lane + place
+        elements = [
+            [tuple(map(int, np.argwhere(owner == 8 * i + e)[0])) for e in range(8)] for i in range(32)
+        ]
+        return figure.Fragment("C", dict(enumerate(elements)), 1)
+    out = np.zeros((32, SIDE), np.float32)
+    emulate(_tells_its_numbers(matrix), 1, 32, numbers.astype(np.float16), out)
+    elements = [[divmod(int(number), SIDE) for number in lane] for lane in out]
+    return figure.Fragment(matrix, dict(enumerate(elements)), 2)
+
+
+def _tells_its_numbers(matrix: str):
+    load = {"A": wmma_load_a, "B": wmma_load_b}[matrix]
+
+    @cuda.jit
+    def kernel(numbers, out):
+        tile = cuda.shared.array((SIDE, SIDE), float16, 32)
+        fragment = cuda.local.array(16, float16)
+        lane = cuda.threadIdx.x
+        for e in unroll(range(8)):
+            tile[lane // 2, lane % 2 * 8 + e] = numbers[lane // 2, lane % 2 * 8 + e]
+        cuda.syncwarp()
+        load(fragment, tile, (0, 0), ROW_MAJOR)
+        for e in unroll(range(16)):
+            out[lane, e] = fragment[e]
+
+    return kernel
+
+
+@cuda.jit
+def _gives_its_numbers(out):
+    sums = cuda.shared.array((SIDE, SIDE), float32, 32)
+    fragment = cuda.local.array(8, float32)
+    lane = cuda.threadIdx.x
+    for e in unroll(range(8)):
+        fragment[e] = 8 * lane + e
+    wmma_store(sums, (0, 0), fragment, ROW_MAJOR)
+    cuda.syncwarp()
+    for e in unroll(range(8)):
+        out[lane // 2, lane % 2 * 8 + e] = sums[lane // 2, lane % 2 * 8 + e]
+
+
+def skew() -> None:
+    """Show how the rows of a fragment fall on the banks, for rows of any width and skew, in halves."""
+    controls = {"width": ("halves in a row", WIDTHS, 128), "skew": ("skew, in halves", SKEWS, 0)}
+    Explorer(draw_rows, controls).show()
+
+
+def draw_rows(width: int, skew: int) -> Picture:
+    """Draw the first 8 rows that a load of a fragment asks for, from rows of ``width + skew`` halves."""
+    report = _one_load(width + skew)
+    load = report.accesses.query("space == 'shared' and op == 'load'").iloc[0]
+    return figure.eight_rows(
+        requests(report.trace, space="shared", op="load")[0], int(load["wavefronts"]) // 4, 2 * (width + skew)
+    )
+
+
+@lru_cache(64)
+def _one_load(length: int):
+    @cuda.jit
+    def kernel(out):
+        As = cuda.shared.array((SIDE, length), float16, 32)
+        fragment = cuda.local.array(16, float16)
+        lane = cuda.threadIdx.x
+        for e in unroll(range(8)):
+            As[lane // 2, lane % 2 * 8 + e] = float16(0)
+        cuda.syncwarp()
+        wmma_load_a(fragment, As, (0, 0), ROW_MAJOR)
+        out[lane] = fragment[0]
+
+    return emulate(kernel, 1, 32, np.zeros(32, np.float16), watch=Watch())
