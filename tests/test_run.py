@@ -33,27 +33,34 @@ def vector_add(x, y, out, n):
         out[i] = x[i] + y[i]
 
 
-def matrices(m, n, k):
+def matrices(m, n, k, dtype=np.float32):
     random = np.random.default_rng(m + 7 * n + 31 * k)
-    return [random.standard_normal(shape, dtype=np.float32) for shape in ((m, k), (k, n), (m, n))]
+    made = (random.standard_normal(shape, dtype=np.float32) for shape in ((m, k), (k, n), (m, n)))
+    return [matrix.astype(dtype) for matrix in made]
 
 
-def near(found, right):
-    return np.linalg.norm(found - right) <= 1e-5 * max(np.linalg.norm(right), 1e-30)
+def near(found, right, dtype="float32"):
+    allowed = {"float32": 1e-5, "float16": 3e-3}[dtype]
+    return np.linalg.norm(found - right) <= allowed * max(np.linalg.norm(right), 1e-30)
+
+
+def product(A, B, C, alpha, beta):
+    A, B, C = (matrix.astype(np.float32) for matrix in (A, B, C))
+    return alpha * A @ B + beta * C
 
 
 @pytest.mark.parametrize("stage", LADDER, ids=lambda stage: stage.name)
 def test_every_stage_computes(stage):
-    A, B, C = matrices(35, 41, 29)
+    A, B, C = matrices(35, 41, 29, stage.dtype)
     copies = [matrix.copy() for matrix in (A, B, C)]
     result = run(stage, A, B, C, alpha=1.5, beta=-0.5, backend="emulator")
-    assert near(result.C, 1.5 * A @ B - 0.5 * C)
+    assert near(result.C, product(A, B, C, 1.5, -0.5), stage.dtype)
     assert result.C.shape == (35, 41)
     assert (result.backend, result.milliseconds, result.tflops) == ("emulator", None, None)
     assert result.report.ok
     for matrix, copy in zip((A, B, C), copies):
         np.testing.assert_array_equal(matrix, copy)
-    assert result.leading_dimensions["A"] * 4 % stage.alignment == 0
+    assert result.leading_dimensions["A"] * stage.itemsize % stage.alignment == 0
 
 
 def test_a_stage_may_launch_its_kernel_with_other_arguments():
@@ -311,10 +318,10 @@ def test_numba_does_not_complain_of_small_grids():
 class TestOnAGpu:
     @pytest.mark.parametrize("stage", LADDER, ids=lambda stage: stage.name)
     def test_every_stage_computes(self, stage):
-        A, B, C = matrices(301, 257, 193)
+        A, B, C = matrices(301, 257, 193, stage.dtype)
         result = run(stage, A, B, C, alpha=1.5, beta=-0.5, report=stage.name == "block_tiled")
         assert result.backend == "gpu"
-        assert near(result.C, 1.5 * A @ B - 0.5 * C)
+        assert near(result.C, product(A, B, C, 1.5, -0.5), stage.dtype)
         assert result.milliseconds > 0
         assert result.tflops > 0
         assert (result.report is not None) == (stage.name == "block_tiled")

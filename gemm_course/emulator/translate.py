@@ -138,6 +138,7 @@ class Translator:
         self.parameters = [argument.arg for argument in definition.args.args]
         self.locals = set(self.parameters) | assigned_names(definition.body)
         self._check_names()
+        self.shared = self._shared_arrays()
         self.static = static_names(definition, self._constants(), self._range_bounds)
         self.liveness = Liveness(definition)
         self.batch_test = BatchTest(self.liveness, self._resolve)
@@ -154,6 +155,16 @@ class Translator:
                     self.definition,
                     f"the emulator keeps names with a leading underscore for itself; rename {name}",
                 )
+
+    def _shared_arrays(self) -> set:
+        """The variables that are declared as shared arrays, and as nothing else."""
+        kinds: dict = {}
+        for node in ast.walk(self.definition):
+            if isinstance(node, ast.Assign):
+                callee = self._resolve(node.value.func) if isinstance(node.value, ast.Call) else None
+                for name in assigned_names([node]):
+                    kinds.setdefault(name, set()).add(getattr(callee, "kind", None))
+        return {name for name, assigned in kinds.items() if assigned == {"shared_array"}}
 
     def _constants(self) -> set:
         """Names whose value is known when the kernel is compiled."""
@@ -813,7 +824,7 @@ class Translator:
     def _call_site(self, node, callee):
         """What a call's place is named after: the variable an array is declared for, or load or store."""
         kind = getattr(callee, "kind", "")
-        if kind in ("shared_array", "local_array"):
+        if kind in ("shared_array", "local_array", "view"):
             return self.homes.declared.get(id(node), kind.replace("_", " ")), "call"
         writes = getattr(callee, "writes", ())
         op = "store" if writes and not getattr(callee, "reads", ()) else "atomic" if writes else "load"
@@ -821,8 +832,16 @@ class Translator:
         if fragments:
             views = [a for i, a in enumerate(node.args) if i in fragments and isinstance(a, ast.Subscript)]
             return op, "call", all(self._static_index(view) for view in views)
-        index = [a for i, a in enumerate(node.args) if i - 1 in (*getattr(callee, "reads", ()), *writes)]
+        arrays = [
+            i for i in (*getattr(callee, "reads", ()), *writes) if self._may_be_local(node.args[i : i + 1])
+        ]
+        index = [node.args[i + 1] for i in arrays if i + 1 < len(node.args)]
         return op, "call", all(is_static(i, self.static) for i in index)
+
+    def _may_be_local(self, given) -> bool:
+        """May an argument, if it is given, be a thread's own array? A kernel's parameters are not."""
+        names = set().union(*map(_base_names, given)) if given else set()
+        return self.device or not names <= {*self.parameters, *self.shared}
 
 
 def _place(node, at):

@@ -13,6 +13,7 @@ from gemm_course.kernels import (
     vectorized,
     warp_tiled,
     warp_tiled_tm1,
+    wmma,
 )
 from gemm_course.kernels.base import IllegalTiles, Ladder, Stage, describe
 
@@ -32,5 +33,7 @@ LADDER = Ladder(
         warp_tiled.STAGE,
         double_buffered.STAGE,
         async_copy.STAGE,
+        wmma.STAGE,
+        wmma.HALF_SUMS,
     )
 )

@@ -266,6 +266,27 @@ def moves_by_fours(**sizes: int) -> Iterator[tuple[bool, str]]:
         yield size % 4 == 0, f"{name} ({size}) must be a multiple of 4: four floats move at a time"
 
 
+def moves_by_eights(**sizes: int) -> Iterator[tuple[bool, str]]:
+    """128-bit accesses to halves: rows start at multiples of 16 bytes and are cut into eights."""
+    for name, size in sizes.items():
+        yield size % 8 == 0, f"{name} ({size}) must be a multiple of 8: eight halves move at a time"
+
+
+def fragments_cover_the_tiles(t: SimpleNamespace, rows: int, columns: int) -> Iterator[tuple[bool, str]]:
+    """Warp tiles cover the block's tile, fragments of rows by columns sums the warp's."""
+    yield t.BM % t.WM == 0, f"BM ({t.BM}) must be a multiple of WM ({t.WM}): whole warp tiles"
+    yield t.BN % t.WN == 0, f"BN ({t.BN}) must be a multiple of WN ({t.WN}): whole warp tiles"
+    yield t.WM % rows == 0, f"WM ({t.WM}) must be a multiple of {rows}: whole fragments"
+    yield t.WN % columns == 0, f"WN ({t.WN}) must be a multiple of {columns}: whole fragments"
+    yield t.BK % 16 == 0, f"BK ({t.BK}) must be a multiple of 16: whole fragments"
+
+
+def sums_fit_registers(sums: int) -> Iterator[tuple[bool, str]]:
+    """The sums of a warp's tile, spread over its lanes, may take half of a thread's registers."""
+    most = MAX_REGISTERS // 2 + 1
+    yield sums <= most, f"the warp's sums take {sums} registers of every lane; {most} is the most"
+
+
 def warp_covers_its_tile(t: SimpleNamespace) -> Iterator[tuple[bool, str]]:
     """Warp tiles cover the block's tile, and 32 thread tiles the warp's."""
     yield t.BM % t.WM == 0, f"BM ({t.BM}) must be a multiple of WM ({t.WM}): whole warp tiles"

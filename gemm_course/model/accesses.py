@@ -8,7 +8,9 @@ memory for each step along k.
 
 They are exact for stages that fetch tile by tile, also where tiles overhang the matrices. Stages that fetch
 ahead (`double_buffered`, `async_copy`) read the same elements at sizes their tiles divide; what they write to
-shared memory and read beyond the edge in addition is left to the emulator.
+shared memory and read beyond the edge in addition is left to the emulator. So it is with Tensor Cores: their
+fragments belong to a warp, which loads its rows of As and its columns of Bs for each step, and sums that pass
+through shared memory on their way to C are left out.
 """
 
 import math
@@ -66,9 +68,7 @@ def accesses(
     threads, blocks = math.prod(stage.block(tiles)), math.prod(stage.grid(m, n, tiles))
     if "BK" not in t:
         return _untiled(m, n, k, beta)
-    steps, results = _over(k, t["BK"]), t["BM"] * t["BN"] // threads
-    columns = t.get("TN", 1) * t.get("WNITER", 1)
-    operands = results // columns + columns
+    steps = _over(k, t["BK"])
     tile_elements = t["BK"] * (t["BM"] + t["BN"])
     wide = max(1, stage.alignment // stage.itemsize)
     return Accesses(
@@ -82,11 +82,19 @@ def accesses(
             "C": m * _up(n, wide) if beta else 0,
         },
         global_stores=m * n,
-        shared_loads=blocks * steps * threads * t["BK"] * operands,
+        shared_loads=blocks * steps * t["BK"] * _operands(stage, t, threads),
         shared_stores=blocks * steps * tile_elements,
         barriers=2 * blocks * steps,
         itemsize=stage.itemsize,
     )
+
+
+def _operands(stage: Stage, t: Mapping[str, int], threads: int) -> int:
+    """Elements of As and Bs that all threads of a block read for one step along k."""
+    if stage.dtype == "float16":
+        return threads // 32 * (t["WM"] + t["WN"])
+    results, columns = t["BM"] * t["BN"] // threads, t.get("TN", 1) * t.get("WNITER", 1)
+    return threads * (results // columns + columns)
 
 
 def _untiled(m: int, n: int, k: int, beta: float) -> Accesses:

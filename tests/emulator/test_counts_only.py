@@ -156,8 +156,8 @@ def test_affine_kernels(tmp_path_factory, affine):
 
 def matrices(stage, m, n, k, like):
     """(m, n, k, alpha, A, B, beta, C) for a stage, with rows as long as its alignment asks."""
-    floats = stage.alignment // 4
-    widths = [-(-width // floats) * floats for width in (k, n, n)]
+    elements = stage.alignment // stage.itemsize
+    widths = [-(-width // elements) * elements for width in (k, n, n)]
     A, B, C = (like((rows, width)) for rows, width in zip((m, k, m), widths, strict=True))
     return m, n, k, np.float32(1), A, B, np.float32(0.5), C
 
@@ -172,8 +172,8 @@ def test_stages_of_the_ladder_at_odd_sizes(stage, shape):
             stage.kernel(tiles),
             stage.grid(m, n, tiles),
             stage.block(tiles),
-            matrices(stage, *shape, lambda size: np.zeros(size, np.float32)),
-            matrices(stage, *shape, lambda size: np.broadcast_to(np.float32(0), size)),
+            matrices(stage, *shape, lambda size: np.zeros(size, stage.dtype)),
+            matrices(stage, *shape, lambda size: np.broadcast_to(np.zeros((), stage.dtype), size)),
             stage.shared_bytes(tiles),
             source=f"{stage.name} {tiles} {shape}",
         )

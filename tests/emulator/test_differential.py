@@ -106,10 +106,10 @@ def smallest(stage):
 
 def product(stage, m, n, k):
     """(m, n, k, alpha, A, B, beta, C) of small whole numbers, rows as long as the stage asks."""
-    floats = stage.alignment // 4
+    elements = stage.alignment // stage.itemsize
     random = np.random.default_rng(m)
-    shapes = ((m, -(-k // floats) * floats), (k, -(-n // floats) * floats), (m, -(-n // floats) * floats))
-    A, B, C = (random.integers(-4, 5, shape).astype(np.float32) for shape in shapes)
+    widths = (-(-width // elements) * elements for width in (k, n, n))
+    A, B, C = (random.integers(-4, 5, shape).astype(stage.dtype) for shape in zip((m, k, m), widths))
     return m, n, k, np.float32(2), A, B, np.float32(0.5), C
 
 

@@ -44,11 +44,12 @@ def test_kernels_decorate_and_emulate_where_numba_cuda_is_missing():
         import numpy as np
         from gemm_course.emulator import emulate
         from gemm_course.kernels import LADDER
-        a = np.ones((16, 16), np.float32)
         for stage in LADDER:
-            c = np.zeros((16, 16), np.float32)
+            a, c = np.ones((16, 16), stage.dtype), np.zeros((16, 16), stage.dtype)
             one, zero = np.float32(1), np.float32(0)
-            emulate(stage.kernel(), stage.grid(16, 16), stage.block(), 16, 16, 16, one, a, a, zero, c)
+            arguments = stage.arguments(16, 16, 16, one, a, a, zero, c)
+            shared = stage.shared_bytes()
+            emulate(stage.kernel(), stage.grid(16, 16), stage.block(), *arguments, shared_bytes=shared)
             assert (c == 16).all(), stage.name
     """
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}

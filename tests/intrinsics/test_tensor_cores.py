@@ -265,7 +265,8 @@ def test_a_fragment_has_the_size_and_type_of_the_instruction():
 
     @cuda.jit
     def of_floats(out):
-        a, b = cuda.local.array(8, float32), cuda.local.array(4, float16)
+        a = cuda.local.array(8, float32)
+        b = cuda.local.array(4, float16)
         acc = cuda.local.array(4, float32)
         mma_m16n8k16(acc, a, b)
 

@@ -9,8 +9,8 @@ from gemm_course.emulator import emulate
 def padded(values: np.ndarray, alignment: int = 64) -> np.ndarray:
     """The matrix in rows that are a multiple of `alignment` bytes long, NaN behind each."""
     rows, columns = values.shape
-    floats = alignment // 4
-    buffer = np.full((rows, -(-columns // floats) * floats), np.nan, np.float32)
+    elements = alignment // values.itemsize
+    buffer = np.full((rows, -(-columns // elements) * elements), np.nan, values.dtype)
     buffer[:, :columns] = values
     return buffer
 
@@ -20,10 +20,11 @@ class Emulated:
 
     def __init__(self, stage, m, n, k, tiles=None, alpha=1.0, beta=0.0, kernel=None, alignment=64):
         random = np.random.default_rng([m, n, k])
-        a, b, c = (random.standard_normal(shape, dtype=np.float32) for shape in ((m, k), (k, n), (m, n)))
+        dtype = np.dtype(stage.dtype)
+        a, b, c = (random.standard_normal(shape).astype(dtype) for shape in ((m, k), (k, n), (m, n)))
         self.n = n
         self.expected = alpha * a.astype(np.float64) @ b.astype(np.float64) + beta * c.astype(np.float64)
-        self.C = padded(c if beta else np.full((m, n), np.nan, np.float32), alignment)
+        self.C = padded(c if beta else np.full((m, n), np.nan, dtype), alignment)
         self.report = emulate(
             kernel or stage.kernel(tiles),
             stage.grid(m, n, tiles),
@@ -46,7 +47,18 @@ class Emulated:
     def loads(self, array: str) -> int:
         """Elements read from one array."""
         accesses = self.report.accesses
-        return int(accesses[(accesses["op"] == "load") & (accesses["array"] == array)]["bytes"].sum()) // 4
+        loads = accesses[(accesses["op"] == "load") & (accesses["array"] == array)]
+        return int(loads["bytes"].sum()) // self.C.itemsize
+
+
+def allowed(stage) -> float:
+    """The relative error of a result that is right: that of rounding it to the stage's dtype, and some more.
+
+    Sums of halves are rounded over and over, sums in float32 once, at the end.
+    """
+    return {("float32", "float32"): 1e-6, ("float16", "float32"): 5e-4, ("float16", "float16"): 3e-3}[
+        stage.dtype, stage.accumulate
+    ]
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from gemm_course.kernels import LADDER
+from tests.kernels.conftest import allowed
 
 ANY_STAGE = pytest.mark.parametrize("stage", LADDER, ids=lambda stage: stage.name)
 SMALL = {  # tiles small enough that a few hundred elements make several blocks and several steps along k
@@ -29,6 +30,8 @@ SMALL = {  # tiles small enough that a few hundred elements make several blocks 
         "STAGES": 3,
         "GROUP": 2,
     },
+    "wmma": {"BM": 64, "BN": 64, "BK": 16, "WM": 32, "WN": 32},
+    "wmma_half_sums": {"BM": 64, "BN": 64, "BK": 16, "WM": 32, "WN": 32, "SKEW": 16},
 }
 SHAPES = [(1, 1, 1), (3, 5, 0), (1, 70, 1), (67, 1, 3), (129, 131, 17), (63, 65, 9), (64, 64, 16), (5, 7, 31)]
 
@@ -38,7 +41,7 @@ SHAPES = [(1, 1, 1), (3, 5, 0), (1, 70, 1), (67, 1, 3), (129, 131, 17), (63, 65,
 def test_small_tiles_at_odd_shapes(stage, shape, emulated):
     for alpha, beta in ((1.0, 0.0), (1.25, -0.5)):
         run = emulated(stage, *shape, tiles=SMALL[stage.name], alpha=alpha, beta=beta)
-        assert run.error < 1e-6
+        assert run.error < allowed(stage)
         assert run.padding_untouched
         assert run.report.findings == []
 
@@ -46,7 +49,7 @@ def test_small_tiles_at_odd_shapes(stage, shape, emulated):
 @ANY_STAGE
 def test_default_tiles_at_an_odd_shape(stage, emulated):
     run = emulated(stage, 141, 267, 23, alpha=0.5, beta=2.0)
-    assert run.error < 1e-6
+    assert run.error < allowed(stage)
     assert run.padding_untouched
     assert run.report.findings == []
 
@@ -54,7 +57,7 @@ def test_default_tiles_at_an_odd_shape(stage, emulated):
 @ANY_STAGE
 def test_rows_as_short_as_the_alignment_allows(stage, emulated):
     run = emulated(stage, 9, 30, 11, tiles=SMALL[stage.name], alignment=stage.alignment)
-    assert run.error < 1e-6
+    assert run.error < allowed(stage)
     assert run.report.ok
 
 
@@ -65,11 +68,15 @@ def test_c_is_not_read_where_beta_is_zero(stage, emulated):
 
 @ANY_STAGE
 def test_the_arithmetic_is_one_fma_an_element_and_step(stage, emulated):
-    """On a shape the tiles divide, nothing is computed twice and nothing in float64."""
+    """On a shape the tiles divide, nothing is computed twice and nothing in float64.
+
+    The Tensor Cores' multiply-adds count as such, whatever the sums are kept in.
+    """
     tiles = stage.complete(SMALL[stage.name])
     m, n, k = 2 * tiles["BM"], tiles["BN"], 2 * tiles.get("BK", 4)
     arithmetic = emulated(stage, m, n, k, tiles=tiles).report.arithmetic
-    fmas = arithmetic[(arithmetic["op"] == "fma") & (arithmetic["dtype"] == "float32")]
+    op = "fma" if stage.dtype == "float32" else "mma"
+    fmas = arithmetic[(arithmetic["op"] == op) & (arithmetic["dtype"] == stage.accumulate)]
     assert m * n * k <= fmas["lanes"].sum() <= m * n * (k + 1)
     assert "float64" not in set(arithmetic["dtype"])
 
@@ -83,6 +90,15 @@ def test_every_rung_reads_shared_memory_less_an_fma(emulated):
         shared = accesses[(accesses["space"] == "shared") & (accesses["op"] == "load")]
         reads.append(shared["lanes"].sum() / (m * n * k))
     assert reads == [2, (4 + 1) / 4, (4 + 8) / (4 * 8)]
+
+
+@pytest.mark.parametrize("skew", [0, 8, 16])
+def test_skew_sets_the_rows_of_fragments_apart(skew, emulated):
+    """Without it the 8 rows of As that are read at once start 128 bytes apart: in the same banks."""
+    report = emulated(LADDER["wmma"], 128, 128, 64, tiles={"SKEW": skew}).report
+    reads = report.accesses.query("op == 'load' and array in ('As', 'Bs')").set_index("array")
+    conflicts = reads["wavefronts"] / reads["ideal_wavefronts"]
+    assert conflicts.to_dict() == {0: {"As": 8, "Bs": 8}, 8: {"As": 1, "Bs": 1}, 16: {"As": 2, "Bs": 2}}[skew]
 
 
 def test_a_warp_reads_its_operands_without_bank_conflicts(emulated):

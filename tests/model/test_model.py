@@ -11,41 +11,42 @@ from gemm_course.run import run
 
 H200, RTX_3090 = GPUS["H200"], GPUS["RTX 3090"]
 FETCH_AHEAD = ("double_buffered", "async_copy")
+TENSOR_CORES = tuple(stage.name for stage in LADDER if stage.dtype == "float16")
 
 
 def emulated(stage, m, n, k, beta):
     random = np.random.default_rng(m * n + k)
-    A, B, C = (random.standard_normal(shape, dtype=np.float32) for shape in ((m, k), (k, n), (m, n)))
+    A, B, C = (random.standard_normal(shape).astype(stage.dtype) for shape in ((m, k), (k, n), (m, n)))
     return run(stage, A, B, C, beta=beta, backend="emulator").report
 
 
-def elements(report, space, op, array=None):
+def elements(report, space, op, arrays=None, size=4):
     rows = report.accesses
     rows = rows[(rows["space"] == space) & (rows["op"] == op)]
-    if array is not None:
-        rows = rows[rows["array"] == array]
-    return int(rows["bytes"].sum()) // 4
+    if arrays is not None:
+        rows = rows[rows["array"].isin(arrays)]
+    return int(rows["bytes"].sum()) // size
 
 
 CASES = [
     (stage, shape)
     for stage in LADDER
     for shape in ((128, 256, 64), (100, 77, 53))
-    if shape[0] == 128 or stage.name not in FETCH_AHEAD  # those read beyond the edge in advance
+    if shape[0] == 128 or stage.name not in FETCH_AHEAD + TENSOR_CORES  # those read beyond the edge
 ]
 
 
 @pytest.mark.parametrize(("stage", "shape"), CASES, ids=lambda value: getattr(value, "name", str(value)))
 @pytest.mark.parametrize("beta", [0.0, 0.5])
 def test_the_formulas_are_the_emulators_counts(stage, shape, beta):
-    ahead = stage.name in FETCH_AHEAD
     report, formula = emulated(stage, *shape, beta), accesses(stage, *shape, beta=beta)
     for array, loads in formula.global_loads.items():
-        assert elements(report, "global", "load", array) == loads, array
-    assert elements(report, "global", "store") == formula.global_stores
-    if not ahead:
-        assert elements(report, "shared", "load") == formula.shared_loads
-        assert elements(report, "shared", "store") == formula.shared_stores
+        assert elements(report, "global", "load", [array], stage.itemsize) == loads, array
+    assert elements(report, "global", "store", None, stage.itemsize) == formula.global_stores
+    if stage.name not in FETCH_AHEAD:
+        tiles = ["As", "Bs"] if stage.name in TENSOR_CORES else None
+        assert elements(report, "shared", "load", tiles, stage.itemsize) == formula.shared_loads
+        assert elements(report, "shared", "store", tiles, stage.itemsize) == formula.shared_stores
         assert report.barriers == formula.barriers
 
 
@@ -55,7 +56,7 @@ def test_other_tiles_change_the_formula_as_the_count():
     A, B = (random.standard_normal(shape, dtype=np.float32) for shape in ((96, 40), (40, 64)))
     report = run(stage, A, B, tiles=tiles, backend="emulator").report
     formula = accesses(stage, 96, 64, 40, tiles)
-    assert elements(report, "global", "load", "A") == formula.global_loads["A"] == 2 * 96 * 40
+    assert elements(report, "global", "load", ["A"]) == formula.global_loads["A"] == 2 * 96 * 40
     assert elements(report, "shared", "load") == formula.shared_loads
 
 
