@@ -5,10 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from gemm_course.kernels import Stage
-from gemm_course.records import parse_tiles, tiles_text
+from gemm_course.device import compile_for, gpu_facts, require_gpu
+from gemm_course.kernels import LADDER, Stage
+from gemm_course.records import origin, parse_tiles, tiles_text
+from gemm_course.records.columns import COMPILED
 
 LONGEST_COMPILATION = 2.0  # seconds that somebody who moves a slider waits for
 TRIED = 8  # of the fastest choices, for one that compiles in time
@@ -37,11 +40,11 @@ class Best:
 def best_choices(
     stages: Sequence[Stage],
     rows: Sequence[Mapping[str, Any]],
-    seconds_of: Callable[[Stage, Mapping[str, int]], float] | None = None,
+    seconds_of: Callable[[Stage, str], float | None] = lambda stage, tiles: None,
 ) -> list[Best]:
     """For each stage that has measured rows (one shape's, as the sweep writes them).
 
-    seconds_of: how long a choice takes to compile; without it, all are taken to compile in time.
+    seconds_of: how long a choice takes to compile, None if nobody knows; what is unknown may be the best.
     """
     return [found for stage in stages if (found := _best(stage, rows, seconds_of)) is not None]
 
@@ -53,11 +56,30 @@ def _best(stage: Stage, rows, seconds_of) -> Best | None:
     )
     default = tiles_text(stage.complete())
     share = next((row["ratio_to_cublas"] for row in mine if row["tiles"] == default), None)
-    for row in mine[:TRIED] if seconds_of else mine[:1]:
-        seconds = seconds_of(stage, parse_tiles(row["tiles"])) if seconds_of else None
+    for row in mine[:TRIED]:
+        seconds = seconds_of(stage, row["tiles"])
         if seconds is None or seconds <= LONGEST_COMPILATION:
             return Best(stage.name, default, share, row["tiles"], row["ratio_to_cublas"], seconds)
     return None
+
+
+class CompileTimes:
+    """How long choices take to compile, from the record; with a GPU, measured and recorded where missing."""
+
+    def __init__(self, path: Path, command: str, measure: bool):
+        self.path, self.command, self.measure = path, command, measure
+        self.known = {(row["stage"], row["tiles"]): row["seconds"] for row in COMPILED.rows(path)}
+        if measure:
+            compile_seconds(LADDER[0], {})  # the first one in a process takes longer
+
+    def __call__(self, stage: Stage, tiles: str) -> float | None:
+        place = stage.name, tiles
+        if place not in self.known and self.measure:
+            gpu = gpu_facts()
+            self.known[place] = seconds = compile_seconds(stage, parse_tiles(tiles))
+            row = {"stage": stage.name, "tiles": tiles, "seconds": seconds}
+            COMPILED.append(self.path, [row | origin(gpu.name, gpu.driver, gpu.cuda, self.command)])
+        return self.known.get(place)
 
 
 def compile_seconds(stage: Stage, tiles: Mapping[str, int]) -> float:
@@ -65,7 +87,6 @@ def compile_seconds(stage: Stage, tiles: Mapping[str, int]) -> float:
     from numba import cuda
 
     from gemm_course.bench.problem import Problem
-    from gemm_course.device import compile_for, require_gpu
 
     require_gpu()
     arguments = stage.arguments(*Problem(64, 64, 64, dtype=stage.dtype).arguments(), tiles=tiles)

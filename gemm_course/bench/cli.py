@@ -119,7 +119,7 @@ def sweep(
     with _sentences():
         chosen, (shape,) = _stages(stages), parse_shapes(size)
         if best:
-            _show_best(chosen, shape, _recorded(folder) / "sweep.csv")
+            _show_best(chosen, shape, _recorded(folder))
             return
         path = _folder(folder) / "sweep.csv"
         chosen = _able(chosen)
@@ -405,17 +405,20 @@ def _show_standings(found: list) -> None:
     Console(width=170).print(table)
 
 
-def _show_best(stages: list, shape: tuple[int, int, int], path: Path) -> None:
+def _show_best(stages: list, shape: tuple[int, int, int], folder: Path) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from gemm_course.bench.best import best_choices, compile_seconds
+    from gemm_course.bench.best import CompileTimes, best_choices
     from gemm_course.bench.choices import rows_at
     from gemm_course.device import gpu_available
+    from gemm_course.records import tiles_text
 
     table = Table("stage", "default", "share", "fastest", "share", "default/fastest", "compiles in s")
-    seconds_of = compile_seconds if gpu_available() else None
-    for one in best_choices(stages, rows_at(shape, path), seconds_of):
+    times = CompileTimes(folder / "compile_times.csv", _command(), measure=gpu_available())
+    for stage in stages:
+        times(stage, tiles_text(stage.complete()))
+    for one in best_choices(stages, rows_at(shape, folder / "sweep.csv"), times):
         table.add_row(
             one.stage,
             one.default,

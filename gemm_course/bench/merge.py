@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gemm_course.records import Table
-from gemm_course.records.columns import CORRECTNESS, COUNTERS, LADDER, ROOFS, SANITIZER, SWEEP
+from gemm_course.records.columns import COMPILED, CORRECTNESS, COUNTERS, LADDER, ROOFS, SANITIZER, SWEEP
 
 # What a new row replaces: every recorded row that agrees with it in these columns.
 KEYS = {
@@ -15,6 +15,7 @@ KEYS = {
     "correctness.csv": (CORRECTNESS, ("stage", "m", "n", "k")),
     "sweep.csv": (SWEEP, ("stage", "tiles", "m", "n", "k")),
     "stage_sanitizer.csv": (SANITIZER, ("stage", "tool")),
+    "compile_times.csv": (COMPILED, ("stage", "tiles")),
     "roofs.csv": (ROOFS, ("memory",)),
     "counters/*.csv": (COUNTERS, ("case",)),
 }

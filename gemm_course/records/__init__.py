@@ -12,6 +12,7 @@
 from gemm_course.records.files import (
     DATA,
     best_tiles,
+    compile_times,
     correctness,
     counters,
     gpus,
@@ -30,6 +31,7 @@ __all__ = [
     "DATA",
     "Table",
     "best_tiles",
+    "compile_times",
     "correctness",
     "counters",
     "gpus",

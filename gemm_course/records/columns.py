@@ -61,6 +61,8 @@ CORRECTNESS = Table(
     }
 )
 
+COMPILED = Table({"stage": "text", "tiles": "text", "seconds": "real", **ORIGIN})
+
 SANITIZER = Table(
     {
         "stage": "text",

@@ -29,6 +29,11 @@ def correctness(gpu: str = "h200", data: Path = DATA) -> pd.DataFrame:
     return columns.CORRECTNESS.read(data / gpu / "correctness.csv")
 
 
+def compile_times(gpu: str = "h200", data: Path = DATA) -> pd.DataFrame:
+    """How long defaults and the fastest tile choices took to compile, in seconds, a row a choice."""
+    return columns.COMPILED.read(data / gpu / "compile_times.csv")
+
+
 def stage_sanitizer(gpu: str = "h200", data: Path = DATA) -> pd.DataFrame:
     """compute-sanitizer on the ladder, a row a stage, tool and shape; `verdict` is "clean" or what it was."""
     return columns.SANITIZER.read(data / gpu / "stage_sanitizer.csv")

@@ -1,8 +1,11 @@
 """Defaults beside the fastest measured choice: which is taken, and that it must compile in time."""
 
+from types import SimpleNamespace
+
 import pytest
 from typer.testing import CliRunner
 
+from gemm_course.bench import best
 from gemm_course.bench.best import LONGEST_COMPILATION, best_choices
 from gemm_course.bench.cli import app
 from gemm_course.kernels import LADDER
@@ -39,7 +42,7 @@ def test_the_fastest_measured_choice_is_found():
 
 def test_it_must_compile_in_time():
     seconds = {FASTEST: LONGEST_COMPILATION + 1, FAST: 1.5, DEFAULT: 1.0}
-    (found,) = best_choices([STAGE], ROWS, lambda stage, tiles: seconds[tiles_text(tiles)])
+    (found,) = best_choices([STAGE], ROWS, lambda stage, tiles: seconds[tiles])
     assert (found.best, found.compile_seconds) == (FAST, 1.5)
     assert best_choices([STAGE], ROWS, lambda stage, tiles: 10.0) == []
 
@@ -47,6 +50,17 @@ def test_it_must_compile_in_time():
 def test_a_default_nobody_measured_has_no_ratio_and_a_stage_without_rows_none_at_all():
     (found,) = best_choices([STAGE, LADDER["kernel5"]], ROWS[1:])
     assert (found.stage, found.ratio, found.default_share) == (STAGE.name, None, None)
+
+
+def test_compile_times_are_recorded_once(tmp_path, monkeypatch):
+    path, compiled = tmp_path / "compile_times.csv", []
+    monkeypatch.setattr(best, "compile_seconds", lambda stage, tiles: compiled.append(tiles) or 1.25)
+    monkeypatch.setattr(best, "gpu_facts", lambda: SimpleNamespace(name="T4", driver="580", cuda="13.0"))
+    times = best.CompileTimes(path, "gemm-course sweep --best", measure=True)
+    assert (times(STAGE, FAST), times(STAGE, FAST)) == (1.25, 1.25)
+    assert compiled == [{}, {"BM": 32, "BN": 16, "BK": 64}]
+    assert best.CompileTimes(path, "", measure=False)(STAGE, FAST) == 1.25
+    assert best.CompileTimes(path, "", measure=False)(STAGE, FASTEST) is None
 
 
 def test_the_command_shows_the_recorded_sweep_without_a_gpu():

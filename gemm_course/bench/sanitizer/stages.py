@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
@@ -38,12 +38,14 @@ def sanitize_stages(
     tasks = [(stage, stage.complete(change), tool) for stage in stages for change in tiles for tool in tools]
     for stage, change, _ in tasks:
         stage.block(change)  # raises IllegalTiles
+    rows, earlier = [], SANITIZER.rows(path)
     with ThreadPoolExecutor(workers) as pool:
-        found = pool.map(lambda task: _rows(task, shapes, progress), tasks)
-        rows = [row for rows in found for row in rows]
-    measured = {(row["stage"], row["tool"]) for row in rows}
-    others = [row for row in SANITIZER.rows(path) if (row["stage"], row["tool"]) not in measured]
-    SANITIZER.write(path, others + rows)
+        running = [pool.submit(_rows, task, shapes, progress) for task in tasks]
+        for ended in as_completed(running):
+            rows += ended.result()
+            done = {(row["stage"], row["tool"]) for row in rows}
+            kept = [row for row in earlier if (row["stage"], row["tool"]) not in done]
+            SANITIZER.write(path, kept + rows)
     return rows
 
 
