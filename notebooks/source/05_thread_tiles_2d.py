@@ -1,0 +1,672 @@
+# %% [markdown]
+# # 05 · A tile of results in every thread
+#
+# A column of results shares what is read from Bs. What is read from As is still used only once. So the
+# column becomes a rectangle: TM × TN results a thread. It is an old friend from linear
+# algebra: the outer product.
+#
+# **After this notebook you can**
+# - write a kernel that reads 16 elements for 64 multiply-adds, and say why the square is the best rectangle;
+# - fetch tiles with strided loops, and see in a picture which elements nobody fetched;
+# - find bank conflicts in a real kernel, and mend each of them with what helps.
+#
+# *Time: about 50 minutes to read, 70 for the exercises. Comes from document 004, kernel v04, and from
+# documents 000 and 001, "Kernel 5".*
+
+# %%
+import numpy as np
+from numba import cuda, float32
+
+from gemm_course import LADDER, check, run
+from gemm_course import widgets as see
+from gemm_course.model import occupancy
+
+# %% [markdown]
+# ## What limits it now?
+#
+# Shared memory, still. However tall the column, every multiply-add reads an element of As:
+
+# %%
+see.tflops("naive_coalesced", "block_tiled", "thread_tiled_1d")
+
+# %% [markdown]
+# ## The outer product, in NumPy first
+#
+# Everybody learns the product of two matrices as rows times columns: an element of C is a sum over k. Turn
+# the loops around, and let k be the outermost:
+
+# %%
+rng = np.random.default_rng(0)
+A, B = rng.standard_normal((8, 50), np.float32), rng.standard_normal((50, 8), np.float32)
+
+# %%
+C = np.zeros((8, 8), np.float32)
+for p in range(50):
+    C += np.outer(A[:, p], B[p])
+np.abs(C - A @ B).max()
+
+# %% [markdown]
+# In every step a **column of A** and a **row of B** come in, 16 numbers. Each of the 8 meets each of the
+# other 8, and 64 sums grow by a product. The sums stay where they are; only 16 numbers have to be fetched.
+#
+# That is what a thread does now, with 64 registers for the sums.
+
+# %%
+see.predict("05.reads")
+
+# %% [markdown]
+# Below is one block of v04 with small tiles, from the emulator's trace. Make the tile of a thread square,
+# then flat, with the same number of results. What happens to the reads? Then go from thread to thread: which
+# of them read the same?
+
+# %%
+see.registers("thread_tiled_2d")
+
+# %% [markdown]
+# ### On paper
+#
+# A thread reads TM + TN elements a step, for TM · TN multiply-adds. Over the BK steps of a pair of tiles,
+# shared out among its results:
+#
+# $$BK/TM + BK/TN \text{ reads a result, or } 1/TM + 1/TN \text{ a multiply-add.}$$
+#
+# Both terms shrink now. With 8 × 8 it is 1/4, with v02 it was 2.
+#
+# ### Counted
+#
+# Five rectangles of 64 results, and one of 16:
+
+# %%
+A, B = rng.standard_normal((64, 64), np.float32), rng.standard_normal((64, 64), np.float32)
+
+
+def reads(TM, TN):
+    tiles = {"BM": 64, "BN": 64, "BK": 8, "TM": TM, "TN": TN}
+    report = run("kernel5", A, B, tiles=tiles, backend="emulator").report
+    return report.total("lanes", space="shared", op="load") / 64**3
+
+
+{shape: reads(*shape) for shape in ((4, 4), (8, 8), (4, 16), (16, 4), (2, 32), (32, 2))}
+
+# %% [markdown]
+# The square has the smallest sum of its sides. And why not 16 × 16? 256 sums need 256 registers, and a
+# thread may have 255.
+#
+# ## The kernel
+#
+# What changed since v03:
+
+# %%
+see.change("thread_tiled_1d", "thread_tiled_2d")
+
+# %% [markdown]
+# - `a` and `b` are small arrays of the thread's own: first all reads, then all products. The heart is an
+#   outer product, two loops over `acc[i, j] += a[i] * b[j]`.
+# - A thread is numbered through and finds its place with `//` and `%`: `tid // (BN // TN)` counts thread
+#   tiles down, `tid % (BN // TN)` across.
+# - All loops turn a constant number of times, so that all 64 + 16 values have a register of their own.
+#
+# ## Few warps, and fast?
+#
+# 64 results need registers. With tiles of 128 × 128 × 16 and 128 registers a thread, an SM holds
+
+# %%
+held = occupancy(256, 128, 16384)
+held.blocks, held.warps, held.most_warps
+
+# %%
+see.predict("05.occupancy")
+
+# %% [markdown]
+# A multiply-add takes about four clocks from start to result. A thread with **one** sum has to wait for it
+# every time: the next product is added to the same sum. The SM fills the gap with other warps.
+#
+# A thread with **64** sums adds to another one each time. The next instruction does not need the last one's
+# result, so it can start at once. That is **instruction-level parallelism**: one warp keeps its scheduler
+# busy by itself. Memory is the same story: a thread that has asked for 16 elements waits once for all of
+# them.
+#
+# So do not tune for occupancy. It is one of two ways to have enough under way.
+#
+# ## Run it
+
+# %%
+C = run("thread_tiled_2d", A, B).C
+np.abs(C - A @ B).max()
+
+# %% [markdown]
+# ## Kernel 5: fetching in slices
+#
+# Document 000 describes the same idea with a fetching of its own. Threads stand in a grid of BM/TM rows and
+# BN/TN columns. Thread (x, y) has TM rows and TN columns of C to compute. From As it fetches a **slice** of
+# these TM rows, in column x; from Bs a slice of its TN columns, in row y.
+#
+# Step through it. It is the emulator's trace of one block, store by store; the line of code is below. First
+# as it stands, with BK = 8, then with BK = 4: what is different?
+
+# %%
+see.filling("kernel5")
+
+# %% [markdown]
+# With BK = 4 the four threads of a row bring the four columns of As, and that is all. With BK = 8 there are
+# eight columns and still four threads. So every thread comes back for another slice, as many columns
+# further on as there are threads: a **strided loop**.
+#
+# ```python
+# c = tx
+# while c < BK:      # columns tx, tx + BN // TN, ...
+#     ...
+#     c += BN // TN  # the threads of a row
+# ```
+#
+# For Bs it is the same downwards, with the BM // TM threads of a column.
+#
+# ### The draft
+#
+# Document 001 is the first draft of the same kernel. Here is what its block leaves in the tiles. Try all BK.
+
+# %%
+from gemm_course.kernels.kernel5_draft import STAGE as draft
+
+see.coverage(draft)
+
+# %%
+see.predict("05.draft")
+
+# %% [markdown]
+# You have seen *what* is wrong. Now read *why*: this is what the finished Kernel 5 has and the draft has not.
+
+# %%
+see.change(draft, "kernel5")
+
+# %% [markdown]
+# The author knew. A note below the draft's code says that the threads of a column are BM/TM and the rows of
+# Bs BK, "so you'll only load the first BM/TM rows of the BK rows unless BM/TM == BK".
+#
+# Two more slips stand in the draft, and are mended in the version above:
+#
+# ```cpp
+# for (int c = 0; c < TM; ++r) {      // c is compared, r is counted
+# ...
+# acc[r][c] += aFrag[r] * bFrag[c];   // the arrays are called aReg and bReg
+# ```
+#
+# A compiler refuses the second at once, and the first as well, because there is no `r`. (Had there been
+# one, the loop would never end.) The third fault it cannot see: the code is perfectly good C++ and even
+# right for one BK. For which one, you will say in exercise 05.1. A test with just that BK would have found
+# nothing.
+#
+# ## What the slices cost
+#
+# The tiles are complete. But how are they fetched? Sectors a request, for Kernel 5 and for v04, whose threads
+# are numbered through and take neighbouring elements:
+
+# %%
+document = {"BM": 128, "BN": 128, "BK": 16, "TM": 8, "TN": 8}
+A, B = rng.standard_normal((128, 64), np.float32), rng.standard_normal((64, 128), np.float32)
+
+
+def sectors(stage):
+    report = run(stage, A, B, tiles=document, backend="emulator").report
+    return {name: report.sectors_per_request(array=name, op="load") for name in "AB"}
+
+
+sectors("kernel5"), sectors("thread_tiled_2d")
+
+# %% [markdown]
+# A is all right: neighbours in x fetch neighbouring columns. Of B, neighbours in x fetch elements TN = 8
+# floats apart, each in a sector of its own: **32 sectors a request**, and 4 bytes used of each. It is v00's
+# mistake in new clothes. The caches save most of it, since the other seven elements of the sector are
+# fetched right afterwards; but every request keeps the memory unit busy for eight times as long. You will
+# mend it in exercise 05.3.
+#
+# ## Banks again
+#
+# Now the reads, in the inner loop. There are 16 a step, and if each took one wavefront, shared memory would
+# no longer be the limit. Here is what one warp (16 × 2 threads) reads of As and of Bs with the document's
+# tiles:
+
+# %%
+see.tile_banks()
+
+# %% [markdown]
+# - **As**: the warp has two rows of threads, 8 rows of As apart. A row is 16 words, so that is 128 words:
+#   the same bank. Two words of one bank, **2 wavefronts**. A word of **padding** behind every row makes it
+#   8 · 17 = 136 words, bank 8. With 4 words it is 160, bank 0 again: look.
+# - **Bs**: all lanes read the same row, and 16 of them are 8 words apart. Every fourth wants the same bank,
+#   **4 wavefronts**. Padding does nothing at all. Here the **order of the columns** has to change: give
+#   thread x not the columns 8x to 8x + 7, but x, x + 16, x + 32, ... Neighbours then read neighbours, **1
+#   wavefront**.
+#
+# The second change mends the load of B as well, and the store of C: in all three, neighbours in x now touch
+# neighbouring words. Count it:
+
+# %%
+from gemm_course.kernels.kernel5_spread import STAGE as spread
+
+sectors(spread)
+
+# %%
+see.change("kernel5", spread)
+
+# %% [markdown]
+# ## What is the ceiling?
+
+# %%
+see.predict("05.ceiling")
+
+# %% [markdown]
+# ## Count it three ways
+#
+# v04 with the stage's own tiles:
+
+# %%
+t = LADDER["thread_tiled_2d"].tiles
+t
+
+# %% [markdown]
+# Requests of all warps together: loads from global memory, and reads of shared memory.
+
+
+# %% tags=["stub"] id="formula"
+def global_requests(m, n, k):
+    return None
+
+
+def shared_requests(m, n, k):
+    return None
+
+
+# %% tags=["solution"] id="formula-solution"
+def global_requests(m, n, k):
+    return (m * n * k // t["BN"] + m * n * k // t["BM"]) // 32
+
+
+def shared_requests(m, n, k):
+    return (m * n * k // t["TM"] + m * n * k // t["TN"]) // 32
+
+
+# %%
+size = (1024, 1024, 1024)
+counted = {"global_load_requests": global_requests, "shared_load_requests": shared_requests}
+see.counts("thread_tiled_2d", size, **counted)
+
+# %% [markdown]
+# ### What the compiler makes of it
+#
+# With 8 × 8 results and BK = 16 the source reads 256 elements of shared memory for a pair of tiles. In the
+# program for an H200 there are **64 loads of 128 bits** instead. Of Bs, eight neighbours in a row become
+# two such loads; of As, the elements of four steps, which are neighbours as well.
+#
+# Does that cure the conflicts? Wavefronts a step, counted for such wide loads:
+#
+# | | as written | compiled |
+# |---|---|---|
+# | As | 8 reads · 2 = 16 | 2 loads · 2 = 4 |
+# | Bs | 8 reads · 4 = 32 | 2 loads · 8 = 16 |
+# | together | 48 | 20 |
+#
+# A 128-bit load takes 2 wavefronts even without a conflict, and those of As take no more: the compiler has
+# mended them, and padding has nothing left to do. Those of Bs would take 4 and take 8. With the columns
+# spread out, their neighbours are 16 words apart and are not merged: 8 reads of 1 wavefront each, half as
+# many wavefronts, but four times as many instructions. Which is better, only a clock can tell. Notebook 07
+# gets both, wide loads and fewer conflicts.
+#
+# ## What is it worth?
+
+# %%
+see.tflops("block_tiled", "thread_tiled_1d", "thread_tiled_2d", "kernel5", highlight="thread_tiled_2d")
+
+# %%
+see.tflops("block_tiled", "thread_tiled_1d", "thread_tiled_2d", on="RTX 3090")
+
+# %%
+see.roofline("block_tiled", "thread_tiled_1d", "thread_tiled_2d", shared="thread_tiled_2d")
+
+# %% [markdown]
+# Kernel 5 and v04 do the same arithmetic, the same way. The difference between them is the fetching.
+#
+# *What limits it now?* Less and less a single thing. With 20 wavefronts a step shared memory's ceiling is
+# 67 / (4 · 20/64) = 54 TFLOPS, not far below the peak. What else stands in the way are instructions that do
+# not compute: 16 single loads a tile from global memory and as many stores, and the sums for their
+# addresses. That is for the next notebook.
+#
+# ## Tune it
+#
+# Four or five sizes at once. Begin with the explorer: what happens to occupancy and to the wavefronts with
+# TM and TN?
+
+# %%
+see.tiles("thread_tiled_2d")
+
+# %% [markdown]
+# A **heat map** shows two sizes at a time, the others held. Only what was measured has a colour.
+
+# %%
+see.heatmap("thread_tiled_2d", "TM", "TN")
+
+# %% [markdown]
+# ### A box: waves, and what L2 is good for
+#
+# A launch has more blocks than places. As many as fit run at once, the others follow as places become free: a
+# **wave** after the other, roughly. The last wave is seldom full.
+
+# %%
+see.predict("05.waves")
+
+
+# %%
+def taken(n, tile=128, places=264):
+    blocks = (-(-n // tile)) ** 2
+    return blocks / (-(-blocks // places) * places)
+
+
+{n: f"{taken(n):.0%}" for n in (2048, 2176, 4096, 8192)}
+
+# %% [markdown]
+# Large matrices have many waves, and it matters little. For small ones it can matter more than anything in
+# this notebook; smaller tiles then win, though they read more.
+#
+# The blocks of a wave also share something: blocks in one row of the grid need the same rows of A, those in
+# one column the same columns of B. What one of them has fetched is in the **L2 cache** (50 MB on an H200)
+# for the others. 256 blocks in a square of 16 × 16 need 16 strips of A and 16 of B. In one long row of 256
+# they would need 1 and 256. Which blocks run together follows from their numbers, and a kernel may number
+# its blocks as it likes.
+#
+# ---
+# ## Exercises
+#
+# ### Exercise 05.1 · When is the draft right?
+# *core · easy · 8 minutes*
+#
+# `see.coverage(draft)` further up has tiles where nothing is hatched and nobody writes beside them. For
+# which BK is the draft right? Write a function of all five tile sizes that returns True or False. (BM and
+# BN are multiples of TM and TN.) The checker asks the emulator.
+
+
+# %% tags=["stub"] id="ex-05-1"
+def right(BM, BN, BK, TM, TN):
+    return None
+
+
+check.draft_is_right(right)
+
+
+# %% tags=["solution"] id="ex-05-1-solution"
+def right(BM, BN, BK, TM, TN):
+    return BK == BN // TN and BK == BM // TM
+
+
+check.draft_is_right(right)
+
+# %% [markdown] tags=["stub"]
+# *[Solution](solutions/05_thread_tiles_2d.ipynb#Exercise-05.1-·-When-is-the-draft-right?)*
+
+# %% [markdown]
+# ### Exercise 05.2 · Slices for any tile
+# *core · medium · 15 minutes*
+#
+# Fill both tiles as Kernel 5 does, for any BK. Not a kernel this time, but a **device function**: a
+# function that kernels call. `cuda.jit(device=True)` makes one; it can return something, and cannot be
+# launched.
+#
+# The block has BN/TN threads along x and BM/TM along y. `As` is (BM, BK), `Bs` is (BK, BN); they begin at
+# column and row `k0` of A and B. Every element is to be stored **exactly once**, and where a matrix has
+# ended it is to be zero. The kernel that calls your function does the waiting.
+
+
+# %% tags=["stub"] id="ex-05-2"
+def make_fetch(BM, BN, BK, TM, TN):
+    @cuda.jit(device=True)
+    def fetch(m, n, k, k0, A, B, As, Bs):
+        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+        row0, col0 = cuda.blockIdx.y * BM, cuda.blockIdx.x * BN
+        pass  # your code
+
+    return fetch
+
+
+check.slices(make_fetch)
+
+
+# %% tags=["solution"] id="ex-05-2-solution"
+def make_fetch(BM, BN, BK, TM, TN):
+    @cuda.jit(device=True)
+    def fetch(m, n, k, k0, A, B, As, Bs):
+        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+        row0, col0 = cuda.blockIdx.y * BM, cuda.blockIdx.x * BN
+        for c in range(tx, BK, BN // TN):
+            for i in range(TM):
+                r = ty * TM + i
+                As[r, c] = A[row0 + r, k0 + c] if row0 + r < m and k0 + c < k else float32(0)
+        for r in range(ty, BK, BM // TM):
+            for j in range(TN):
+                c = tx * TN + j
+                Bs[r, c] = B[k0 + r, col0 + c] if k0 + r < k and col0 + c < n else float32(0)
+
+    return fetch
+
+
+check.slices(make_fetch)
+
+# %% [markdown]
+# The picture of yours:
+
+# %%
+see.coverage(make_fetch)
+
+# %% [markdown] tags=["stub"]
+# *[Solution](solutions/05_thread_tiles_2d.ipynb#Exercise-05.2-·-Slices-for-any-tile)*
+
+# %% [markdown]
+# ### Exercise 05.3 · From 32 sectors to 4
+# *core · medium · 10 minutes*
+#
+# Fill `Bs` again, only `Bs`, so that the load of B is coalesced: 4 sectors a request with the document's
+# tiles. Everything else stays: the same parameters, every element exactly once, zeros where B has ended.
+# There is more than one way.
+
+
+# %% tags=["stub"] id="ex-05-3"
+def make_fetch_b(BM, BN, BK, TM, TN):
+    @cuda.jit(device=True)
+    def fetch_b(m, n, k, k0, A, B, As, Bs):
+        pass  # your code
+
+    return fetch_b
+
+
+check.coalesced_b(make_fetch_b)
+
+
+# %% tags=["solution"] id="ex-05-3-solution"
+def make_fetch_b(BM, BN, BK, TM, TN):
+    @cuda.jit(device=True)
+    def fetch_b(m, n, k, k0, A, B, As, Bs):
+        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+        col0 = cuda.blockIdx.x * BN
+        for r in range(ty, BK, BM // TM):
+            for j in range(TN):
+                c = tx + j * (BN // TN)
+                Bs[r, c] = B[k0 + r, col0 + c] if k0 + r < k and col0 + c < n else float32(0)
+
+    return fetch_b
+
+
+check.coalesced_b(make_fetch_b)
+
+# %% [markdown] tags=["stub"]
+# *[Solution](solutions/05_thread_tiles_2d.ipynb#Exercise-05.3-·-From-32-sectors-to-4)*
+
+# %% [markdown]
+# ### Exercise 05.4 · The outer product
+# *core · hard · the heart of this notebook · 20 minutes*
+#
+# The tiles are fetched for you, by threads that are numbered through. Three pieces are missing: TM × TN
+# results, their outer products, their store. Blocks of (BN/TN) × (BM/TM) threads, x along the columns;
+# `ceil(n / BN)` × `ceil(m / BM)` blocks.
+#
+# The checker wants TM + TN reads of shared memory for TM · TN multiply-adds, and the results in registers.
+
+
+# %% tags=["stub"] id="ex-05-4"
+def make_outer(BM, BN, BK, TM, TN):
+    THREADS = BM * BN // (TM * TN)
+
+    @cuda.jit
+    def outer(m, n, k, alpha, A, B, beta, C):
+        As = cuda.shared.array((BM, BK), float32)
+        Bs = cuda.shared.array((BK, BN), float32)
+        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+        row0, col0 = cuda.blockIdx.y * BM, cuda.blockIdx.x * BN
+        # your code: TM by TN results, all zero
+        for k0 in range(0, k, BK):
+            for e in range(ty * (BN // TN) + tx, BM * BK, THREADS):
+                r, c = e // BK, e % BK
+                As[r, c] = A[row0 + r, k0 + c] if row0 + r < m and k0 + c < k else float32(0)
+            for e in range(ty * (BN // TN) + tx, BK * BN, THREADS):
+                r, c = e // BN, e % BN
+                Bs[r, c] = B[k0 + r, col0 + c] if k0 + r < k and col0 + c < n else float32(0)
+            cuda.syncthreads()
+            # your code: an outer product for each step along k
+            cuda.syncthreads()
+        # your code: store the results
+
+    return outer
+
+
+check.outer_product(make_outer)
+
+
+# %% tags=["solution"] id="ex-05-4-solution"
+def make_outer(BM, BN, BK, TM, TN):
+    THREADS = BM * BN // (TM * TN)
+
+    @cuda.jit
+    def outer(m, n, k, alpha, A, B, beta, C):
+        As = cuda.shared.array((BM, BK), float32)
+        Bs = cuda.shared.array((BK, BN), float32)
+        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+        row0, col0 = cuda.blockIdx.y * BM, cuda.blockIdx.x * BN
+        acc = cuda.local.array((TM, TN), float32)
+        a = cuda.local.array(TM, float32)
+        b = cuda.local.array(TN, float32)
+        for i in range(TM):
+            for j in range(TN):
+                acc[i, j] = 0
+        for k0 in range(0, k, BK):
+            for e in range(ty * (BN // TN) + tx, BM * BK, THREADS):
+                r, c = e // BK, e % BK
+                As[r, c] = A[row0 + r, k0 + c] if row0 + r < m and k0 + c < k else float32(0)
+            for e in range(ty * (BN // TN) + tx, BK * BN, THREADS):
+                r, c = e // BN, e % BN
+                Bs[r, c] = B[k0 + r, col0 + c] if k0 + r < k and col0 + c < n else float32(0)
+            cuda.syncthreads()
+            for p in range(BK):
+                for i in range(TM):
+                    a[i] = As[ty * TM + i, p]
+                for j in range(TN):
+                    b[j] = Bs[p, tx * TN + j]
+                for i in range(TM):
+                    for j in range(TN):
+                        acc[i, j] += a[i] * b[j]
+            cuda.syncthreads()
+        for i in range(TM):
+            for j in range(TN):
+                row, col = row0 + ty * TM + i, col0 + tx * TN + j
+                if row < m and col < n:
+                    C[row, col] = alpha * acc[i, j] + beta * C[row, col] if beta != 0 else alpha * acc[i, j]
+
+    return outer
+
+
+check.outer_product(make_outer)
+
+# %% [markdown] tags=["stub"]
+# *[Solution](solutions/05_thread_tiles_2d.ipynb#Exercise-05.4-·-The-outer-product)*
+
+# %% [markdown]
+# ### Exercise 05.5 · Free of conflicts
+# *stretch · hard · 17 minutes*
+#
+# Copy your kernel from exercise 05.4 into the cell below, and mend both conflicts. With tiles of 128 × 128
+# × 16 and 8 × 8 results, every **read** of As and of Bs is to take one wavefront. (Stores into the tiles
+# may take two: every element is stored once and read 16 times.)
+#
+# A hint for real life: the shape of a shared array has to be a constant for the compiler. A name from the
+# function around the kernel is one; a sum inside the kernel is none.
+
+# %% tags=["stub"] id="ex-05-5"
+make_mended = None  # your code: begin with a copy of make_outer
+
+check.no_conflicts(make_mended)
+
+
+# %% tags=["solution"] id="ex-05-5-solution"
+def make_mended(BM, BN, BK, TM, TN):
+    THREADS, WIDTH, APART = BM * BN // (TM * TN), BK + 1, BN // TN
+
+    @cuda.jit
+    def mended(m, n, k, alpha, A, B, beta, C):
+        As = cuda.shared.array((BM, WIDTH), float32)
+        Bs = cuda.shared.array((BK, BN), float32)
+        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+        row0, col0 = cuda.blockIdx.y * BM, cuda.blockIdx.x * BN
+        acc = cuda.local.array((TM, TN), float32)
+        a = cuda.local.array(TM, float32)
+        b = cuda.local.array(TN, float32)
+        for i in range(TM):
+            for j in range(TN):
+                acc[i, j] = 0
+        for k0 in range(0, k, BK):
+            for e in range(ty * APART + tx, BM * BK, THREADS):
+                r, c = e // BK, e % BK
+                As[r, c] = A[row0 + r, k0 + c] if row0 + r < m and k0 + c < k else float32(0)
+            for e in range(ty * APART + tx, BK * BN, THREADS):
+                r, c = e // BN, e % BN
+                Bs[r, c] = B[k0 + r, col0 + c] if k0 + r < k and col0 + c < n else float32(0)
+            cuda.syncthreads()
+            for p in range(BK):
+                for i in range(TM):
+                    a[i] = As[ty * TM + i, p]
+                for j in range(TN):
+                    b[j] = Bs[p, tx + j * APART]
+                for i in range(TM):
+                    for j in range(TN):
+                        acc[i, j] += a[i] * b[j]
+            cuda.syncthreads()
+        for i in range(TM):
+            for j in range(TN):
+                row, col = row0 + ty * TM + i, col0 + tx + j * APART
+                if row < m and col < n:
+                    C[row, col] = alpha * acc[i, j] + beta * C[row, col] if beta != 0 else alpha * acc[i, j]
+
+    return mended
+
+
+check.no_conflicts(make_mended)
+
+# %% [markdown] tags=["stub"]
+# *[Solution](solutions/05_thread_tiles_2d.ipynb#Exercise-05.5-·-Free-of-conflicts)*
+
+# %% [markdown]
+# ---
+# ## Quiz
+
+# %%
+see.quiz("05")
+
+# %% [markdown]
+# ## Recap
+#
+# - An outer product a step: TM + TN reads feed TM · TN multiply-adds. $BK/TM + BK/TN$ reads a result.
+# - Independent sums are parallelism too: 16 warps with 64 sums each can keep an SM busier than 64 warps
+#   with one.
+# - Slices with strided loops cover a tile of any depth. Without the loops there are holes, and only a
+#   picture or the emulator shows them: right for one BK, wrong for all others.
+# - Padding moves rows, and helps where lanes read different rows. Where they read one row, their columns
+#   have to move together. Neighbours next to neighbours: that mends banks and sectors alike.
+# - The compiler merges reads behind your back. Count what it made before you mend what it has mended already.
+#
+# **Next:** four elements in one access, from global memory and from shared memory, by design instead of by
+# luck.
