@@ -23,6 +23,7 @@ ERRORS = {
     "global_race",
     "uninitialised_read",
     "barrier_divergence",
+    "warp_divergence",
     "misaligned_access",
     "async_read_too_early",
 }
