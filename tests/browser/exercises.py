@@ -35,6 +35,11 @@ TYPED = {
         "check.reads_per_result(lambda BK, TM: (BK + BK * TM) / BK)",
         "check.reads_per_result(lambda BK, TM: (BK + BK * TM) / TM)",
     ),
+    "05_thread_tiles_2d": (
+        "ex-05-1",
+        "check.draft_is_right(lambda BM, BN, BK, TM, TN: BK <= BN // TN and BK <= BM // TM)",
+        "check.draft_is_right(lambda BM, BN, BK, TM, TN: BK == BN // TN == BM // TM)",
+    ),
     "06_vectorized_access": (
         "ex-06-3",
         "check.scatter_padding(wavefronts=[4, 1, 2], take=2)",

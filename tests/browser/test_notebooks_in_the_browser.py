@@ -18,6 +18,7 @@ NAMES = [
     "02_coalesced",
     "03_shared_memory_tiles",
     "04_thread_tiles_1d",
+    "05_thread_tiles_2d",
     "06_vectorized_access",
 ]
 ARTEFACTS = Path(__file__).parent / "artefacts"
