@@ -74,6 +74,7 @@ def tflops(bars: Sequence[Bar], title: str, note: str, *, lines: Sequence[tuple[
             (4, 0),
             textcoords="offset points",
             va="center",
+            zorder=5,
             bbox=CLEAR,
             **STYLE,
         )

@@ -88,8 +88,9 @@ def _head(drawing: Drawing, y: float) -> float:
 
 def _heading(drawing: Drawing, group: str, cublas: Sequence, marks: Mapping, y: float) -> float:
     drawing.rect(8, y + 2, 544, 22, "#EEF1F4")
-    drawing.text(14, y + 18, f"{group}; cuBLAS:", bold=True)
-    x = 150.0
+    words = f"{group}; cuBLAS:"
+    drawing.text(14, y + 18, words, bold=True)
+    x = 34 + text_width(words, bold=True)
     for gpu, tflops in cublas:
         if tflops is not None:
             mark, hue = marks[gpu]

@@ -42,12 +42,32 @@ def cost(stage: Stage, tiles: Mapping[str, int]) -> Cost:
     return _cost(stage.name, tuple(tiles.items()))
 
 
+def intensity(stage: Stage) -> float:
+    """Return the FLOP for every byte that warps ask of L1, default tiles, square matrices of WIDE by WIDE.
+
+    Where the tiles divide WIDE every block does the same, and one stands for all.
+    """
+    return _intensity(stage.name, tuple(stage.tiles.items()))
+
+
+@lru_cache
+def _intensity(name: str, chosen: tuple[tuple[str, int], ...]) -> float:
+    stage, sizes = LADDER[name], dict(chosen)
+    whole = all(WIDE % sizes[side] == 0 for side in ("BM", "BN"))
+    m, n = (sizes["BM"], sizes["BN"]) if whole else (WIDE, WIDE)
+    return 2 * m * n * WIDE / (32 * _count(stage, sizes, m, n, WIDE).total("sectors", space="global"))
+
+
 @lru_cache(_KEPT)
 def _cost(name: str, chosen: tuple[tuple[str, int], ...]) -> Cost:
     stage, sizes = LADDER[name], dict(chosen)
     m, n, k = sizes["BM"], sizes["BN"], sizes.get("BK", 8)
+    return Cost(_count(stage, sizes, m, n, k), m * n * k, stage.itemsize)
+
+
+def _count(stage: Stage, sizes: dict[str, int], m: int, n: int, k: int) -> Report:
+    """Count the accesses of C (m by n) in matrices whose rows are WIDE elements long."""
     A, B, C = (np.broadcast_to(np.dtype(stage.dtype).type(0), (WIDE, WIDE)) for _ in range(3))
     launch = (stage.kernel(sizes), stage.grid(m, n, sizes), stage.block(sizes))
     problem = stage.arguments(m, n, k, np.float32(1), A, B, np.float32(0), C)
-    report = emulate(*launch, *problem, shared_bytes=stage.shared_bytes(sizes), counts_only=True)
-    return Cost(report, m * n * k, stage.itemsize)
+    return emulate(*launch, *problem, shared_bytes=stage.shared_bytes(sizes), counts_only=True)

@@ -19,6 +19,7 @@ SIZE = 4096  # of the matrices that TFLOPS were measured on, and loads are count
 MEASURED_ON = {"h200": "H200"}  # what ships with the course, and its name in the figure
 PUBLISHED_ON = ("RTX 3090", "RTX A6000")
 HERE = "this machine"
+_SHORT = {"float32": "fp32", "float16": "fp16"}
 
 
 def ladder(until: str | None = None) -> Picture:
@@ -28,8 +29,10 @@ def ladder(until: str | None = None) -> Picture:
     stages = up_to(until)
     gpus = _gpus()
     rungs = [_rung(stage, gpus) for stage in stages]
-    groups = dict.fromkeys(rung.group for rung in rungs)
-    cublas = {(group, gpu): value for group in groups for gpu in gpus if (value := _cublas(group, gpu))}
+    kinds = {_group(stage): _kind(stage) for stage in stages}
+    cublas = {
+        (group, gpu): value for group, kind in kinds.items() for gpu in gpus if (value := _cublas(kind, gpu))
+    }
     return figure.ladder(rungs, gpus, cublas, _answer(rungs), _note())
 
 
@@ -41,7 +44,17 @@ def up_to(until: str | None) -> list[Stage]:
 
 def precision(stage: Stage) -> str:
     """Return the stage's dtype as the records write it, "fp32" or "fp16"."""
-    return {"float32": "fp32", "float16": "fp16"}[stage.dtype]
+    return _SHORT[stage.dtype]
+
+
+def _kind(stage: Stage) -> tuple[str, str]:
+    """Return dtype and dtype of the sums, as the records write them: what one cuBLAS stands beside."""
+    return _SHORT[stage.dtype], _SHORT[stage.accumulate]
+
+
+def _group(stage: Stage) -> str:
+    dtype, sums = _kind(stage)
+    return f"{dtype}, {sums} sums".upper().replace("SUMS", "sums") if sums != "fp32" else dtype.upper()
 
 
 def speed_on_the_h200(stage: Stage) -> float | None:
@@ -52,7 +65,7 @@ def speed_on_the_h200(stage: Stage) -> float | None:
 
 def provenance(stages: Iterable[Stage]) -> str:
     """Return where the H200's figures of some stages come from, in one line."""
-    rows = pd.concat([_recorded("h200", dtype) for dtype in sorted({precision(stage) for stage in stages})])
+    rows = pd.concat([_recorded("h200", *kind) for kind in sorted({_kind(stage) for stage in stages})])
     return records.provenance(rows)
 
 
@@ -75,12 +88,12 @@ def _rung(stage: Stage, gpus) -> Rung:
     speeds = {gpu: speed for gpu in gpus if (speed := _speed(stage, gpu))}
     counted = accesses(stage, SIZE, SIZE, SIZE)
     loads = sum(counted.global_loads.values()) / counted.fma
-    return Rung(stage.name, precision(stage).upper(), speeds, loads, counted.shared_loads_per_fma)
+    return Rung(stage.name, _group(stage), speeds, loads, counted.shared_loads_per_fma)
 
 
 def _speed(stage: Stage, gpu: str) -> Speed | None:
     if _folder(gpu):
-        rows = _recorded(_folder(gpu), precision(stage))
+        rows = _recorded(_folder(gpu), *_kind(stage))
         rows = rows[rows["stage"] == stage.name]
         share = rows["ratio_to_cublas"].iloc[-1] if len(rows) else None
         return Speed(float(rows["tflops"].iloc[-1]), float(share)) if len(rows) else None
@@ -88,24 +101,26 @@ def _speed(stage: Stage, gpu: str) -> Speed | None:
     rows = rows[rows["stage"] == stage.name]
     if rows.empty:
         return None
-    reached, cublas = float(rows["tflops"].max()), _cublas(precision(stage).upper(), gpu)
+    reached, cublas = float(rows["tflops"].max()), _cublas(_kind(stage), gpu)
     return Speed(reached, reached / cublas if cublas else None)
 
 
-def _cublas(group: str, gpu: str) -> float | None:
+def _cublas(kind: tuple[str, str], gpu: str) -> float | None:
     if _folder(gpu):
-        known = _recorded(_folder(gpu), group.lower())["cublas_tflops"].dropna()
+        known = _recorded(_folder(gpu), *kind)["cublas_tflops"].dropna()
         return float(known.median()) if len(known) else None
-    rows = _published(gpu, group.lower())
+    if kind[1] != "fp32":  # nobody says what the published FP16 figures were summed in: they stand once
+        return None
+    rows = _published(gpu, kind[0])
     rows = rows[rows["stage"] == "cublas"]
     return float(rows["tflops"].max()) if len(rows) else None
 
 
 @lru_cache
-def _recorded(folder: str, dtype: str):
+def _recorded(folder: str, dtype: str, sums: str):
     rows = records.ladder(folder)
     same = (rows["m"] == SIZE) & (rows["n"] == SIZE) & (rows["k"] == SIZE)
-    return rows[same & (rows["dtype"] == dtype) & rows["tflops"].notna()]
+    return rows[same & (rows["dtype"] == dtype) & (rows["accumulate"] == sums) & rows["tflops"].notna()]
 
 
 @lru_cache

@@ -11,7 +11,7 @@ from gemm_course.figures import ladder as figure
 from gemm_course.figures import roofline
 from gemm_course.figures.ladder import Rung, Speed
 from gemm_course.kernels import LADDER
-from gemm_course.widgets import _charts, _ladder
+from gemm_course.widgets import _charts, _costs, _ladder
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def test_the_ladder_holds_every_stage_with_its_recorded_figures():
     said = see.ladder().alt
     rows = records.ladder()
     rows = rows[(rows["m"] == 4096) & rows["tflops"].notna()]
-    assert [stage.name for stage in LADDER] == re.findall(r"(\w+) \(FP(?:32|16)\):", said)
+    assert [stage.name for stage in LADDER] == re.findall(r"(\w+) \(FP[^)]*\):", said)
     for _, row in rows.iterrows():
         share = f"{100 * row['ratio_to_cublas']:.0f} % of cuBLAS"
         assert f"H200 {row['tflops']:.3g} TFLOPS ({share})" in said, row["stage"]
@@ -89,6 +89,17 @@ def test_fp16_stages_have_a_group_and_a_cublas_of_their_own():
     picture = figure.ladder(rungs, {"H200": "measured"}, cublas, "title", "note")
     assert "FP32; cuBLAS:" in picture.data and "FP16; cuBLAS:" in picture.data
     assert "wmma (FP16): not measured yet" in picture.alt and ">not measured yet<" in picture.data
+
+
+@pytest.mark.parametrize("name", ["naive_uncoalesced", "naive_coalesced", "block_tiled", "vectorized"])
+def test_one_block_stands_for_all(name):
+    moved = _charts._counted(name, (1024,) * 3).total("sectors", space="global")
+    assert _costs.intensity(LADDER[name]) == 2 * 1024**3 / (32 * moved)
+
+
+def test_published_half_precision_stands_beside_one_cublas_only():
+    said = see.ladder().alt
+    assert said.count("FP16 cuBLAS on RTX 3090") == 1 and "FP16 sums cuBLAS on RTX 3090" not in said
 
 
 def test_all_stages_stand_on_one_roofline():
