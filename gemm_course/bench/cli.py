@@ -337,7 +337,14 @@ def _folder(folder: Path | None) -> Path:
 
 
 def _command() -> str:
-    return " ".join(["gemm-course", *sys.argv[1:]])
+    """What was called, as records name it: where they were written to is nobody's concern."""
+    words, folder = sys.argv[1:], re.compile("--folder(=.*)?")
+    kept = [
+        word
+        for before, word in zip(["", *words], words)
+        if not folder.fullmatch(word) and before != "--folder"
+    ]
+    return " ".join(["gemm-course", *kept])
 
 
 @contextmanager

@@ -3,15 +3,17 @@
 import pytest
 from typer.testing import CliRunner
 
-from gemm_course.bench.cli import app, parse_shapes
+from gemm_course.bench.cli import _able, _command, app, parse_shapes
 from gemm_course.bench.ladder import ODD_SHAPES
+from gemm_course.bench.measure import Candidate, TooOld
 from gemm_course.bench.problem import tolerance
-from gemm_course.device import presence
+from gemm_course.device import GpuFacts, presence
 from gemm_course.kernels import LADDER
 from gemm_course.records.columns import CORRECTNESS, SWEEP
 from gemm_course.records.columns import LADDER as LADDER_TABLE
 
 runner = CliRunner()
+OLD = GpuFacts("Tesla T4", (7, 5), 40, 1590, 0, 0, 0, 0, 0, 0, "580", "13.0", "GPU-1")
 
 
 @pytest.fixture
@@ -38,6 +40,22 @@ def test_sizes_are_read():
     for wrong in ("", "4096x4096", "big", "4096;1"):
         with pytest.raises(ValueError, match="sizes are written"):
             parse_shapes(wrong)
+
+
+@pytest.mark.parametrize("folder", [["--folder", "/tmp/new"], ["--folder=/tmp/new"], []])
+def test_records_name_the_command_without_the_folder(monkeypatch, folder):
+    monkeypatch.setattr("sys.argv", ["gemm-course", "sweep", *folder, "wmma", "--minutes", "8"])
+    assert _command() == "gemm-course sweep wmma --minutes 8"
+
+
+def test_a_stage_this_gpu_is_too_old_for_is_named_and_left_out(monkeypatch, capsys):
+    monkeypatch.setattr("gemm_course.device.facts.gpu_facts", lambda: OLD)
+    stages = [LADDER["vectorized"], LADDER["async_copy"], LADDER["wmma"]]
+    assert _able(stages) == stages[:1]
+    said = capsys.readouterr().err
+    assert "left out: wmma needs compute capability 8.0 or newer, and this GPU, Tesla T4, has 7.5" in said
+    with pytest.raises(TooOld, match=r"async_copy needs compute capability 8\.0"):
+        Candidate(LADDER["async_copy"], {}, None)
 
 
 def test_the_odd_shapes_are_odd():
@@ -108,6 +126,35 @@ class TestOnAGpu:
         assert 0.05 < row.ratio_to_cublas < 1.5
         assert row.relative_error < tolerance(1024)
         assert "thread_tiled_2d" in done.output
+
+    def test_a_stage_of_halves_is_measured_beside_cublas_of_halves(self, tmp_path):
+        done = runner.invoke(app, ["bench", "wmma", "--sizes", "1024", "--folder", str(tmp_path)])
+        assert done.exit_code == 0, done.output
+        (row,) = LADDER_TABLE.read(tmp_path / "ladder.csv").itertuples()
+        assert (row.dtype, row.accumulate) == ("fp16", "fp32")
+        assert row.cublas_tflops > 100  # FP32 could not
+        assert 0.02 < row.ratio_to_cublas < 1.5
+
+    @pytest.mark.parametrize("sums", ["float32", "float16"])
+    def test_cublas_of_halves_is_as_right_as_its_sums_allow(self, sums):
+        from gemm_course.bench.problem import Problem
+
+        problem = Problem(255, 257, 1024, dtype="float16")
+        error = problem.cublas_error(sums)
+        assert tolerance(1024, "float16", sums) / 10 < error < tolerance(1024, "float16", sums)
+
+    def test_several_gpus_all_measure_one_kernel_at_a_time_each(self, tmp_path):
+        from gemm_course.bench.sweep import sweep, visible_gpus
+
+        gpus = visible_gpus()
+        if len(gpus) < 2:
+            pytest.skip("there is one GPU here")
+        stage = LADDER["block_tiled"]
+        done = sweep([stage], (512, 512, 512), tmp_path / "s.csv", "test", 24, gpus, 3 * len(gpus))
+        assert done.rows == 24
+        assert set(done.measured_on) == set(gpus)
+        assert min(done.measured_on.values()) >= 24 // len(gpus) // 3
+        assert SWEEP.read(tmp_path / "s.csv")["tflops"].notna().all()
 
     def test_odd_shapes_are_checked(self, tmp_path):
         done = runner.invoke(app, ["bench", "block_tiled", "--odd", "--folder", str(tmp_path)])
