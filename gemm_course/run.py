@@ -11,8 +11,10 @@ Inputs are copied, so they stay as they are whatever the kernel does, and whenev
 from __future__ import annotations
 
 import inspect
+import itertools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,11 +22,13 @@ import numpy as np
 from gemm_course.device import NoGpu, gpu_available, require_gpu, why_too_old
 from gemm_course.device.buffers import leading_dimension, padded
 from gemm_course.kernels import LADDER, IllegalTiles, Stage
+from gemm_course.kernels.base import MAX_GRID
 
 BACKENDS = ("auto", "gpu", "emulator")
 OWN_KERNEL_ALIGNMENT = 64  # bytes; rows of a learner's kernel start as document 004 pads them
 GEMM_PARAMETERS = 8
 PLACE_OF_C = 7
+MOST_BLOCKS_ALONG_Y = MAX_GRID[1]
 EMULATED_FMAS_A_SECOND = 4e8  # on two cores, for the slower of the ladder's kernels
 LONG_SECONDS = 5
 QUICK_MS = 100  # a launch shorter than this is timed again, several times
@@ -45,7 +49,9 @@ class Result:
     """What `run` returns: C, (m, n), of A's dtype, and how it came about.
 
     leading_dimensions: elements from row to row of A, B and C as the kernel saw them. milliseconds: one
-    launch by CUDA events, on a GPU, else None. report: the emulator's, if it ran.
+    launch by CUDA events, on a GPU, else None. report: the emulator's, if it ran. If C has more tiles in one
+    direction than a grid can have blocks, it takes several launches: milliseconds are then all
+    together, grid, leading dimensions and report the first's.
     """
 
     C: np.ndarray = field(repr=False)
@@ -114,6 +120,11 @@ def run(
         raise ValueError("\n".join(problems))
 
     m, k, n = *A.shape, B.shape[1]
+    most = _reach(stage, tiles, m, n)
+    if most != (m, n):
+        return _in_parts(
+            most, stage, A, B, C, alpha=alpha, beta=beta, tiles=tiles, backend=backend, report=report
+        )
     configured = _configure(stage, stage_or_kernel, tiles, m, n)
     of_k, of_n = (leading_dimension(columns, alignment, dtype.itemsize) for columns in (k, n))
     leading = {"A": of_k, "B": of_n, "C": of_n}
@@ -270,6 +281,34 @@ def _configure(stage: Stage | None, kernel, tiles, m: int, n: int) -> _Configure
     return _Configured(
         stage.kernel(tiles), stage.grid(m, n, tiles), stage.block(tiles), stage.shared_bytes(tiles)
     )
+
+
+def _reach(stage: Stage | None, tiles, m: int, n: int) -> tuple[int, int]:
+    """How many rows and columns of C one launch of a stage can cover: all, unless the grid is too tall."""
+    if stage is None:
+        return m, n
+    t = SimpleNamespace(**stage.complete(tiles))
+    if _blocks_along_y(stage, m, n, t) <= MOST_BLOCKS_ALONG_Y:
+        return m, n
+    if _blocks_along_y(stage, 1, n, t) == 1:
+        return MOST_BLOCKS_ALONG_Y * t.BM, n
+    return m, MOST_BLOCKS_ALONG_Y * t.BN
+
+
+def _blocks_along_y(stage: Stage, m: int, n: int, t: SimpleNamespace) -> int:
+    return (*stage.blocks(m, n, t), 1)[1]
+
+
+def _in_parts(most: tuple[int, int], stage: Stage, A, B, C, **options) -> Result:
+    """Run a stage on parts of C of at most so many rows and columns, one after the other."""
+    m, n = A.shape[0], B.shape[1]
+    rows, columns = ([slice(i, i + step) for i in range(0, size, step)] for size, step in zip((m, n), most))
+    whole, done = np.empty((m, n), A.dtype), []
+    for i, j in itertools.product(rows, columns):
+        done.append(run(stage, A[i], B[:, j], None if C is None else C[i, j], **options))
+        whole[i, j] = done[-1].C
+    times = [part.milliseconds for part in done]
+    return replace(done[0], C=whole, m=m, n=n, milliseconds=None if None in times else sum(times))
 
 
 def _from_numba(configured) -> _Configured:

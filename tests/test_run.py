@@ -333,3 +333,35 @@ class TestOnAGpu:
         done = launch(vector_add[4, 256], x, x, np.zeros(1000), 1000)
         np.testing.assert_array_equal(done.arrays["out"], 2 * x)
         assert done.backend == "gpu"
+
+
+# naive_coalesced counts columns along y, the others rows; async_copy has one axis only and no such limit.
+@pytest.mark.parametrize(
+    ("stage", "tiles"),
+    [
+        ("block_tiled", {"BM": 8, "BN": 16, "BK": 16}),
+        ("naive_coalesced", {"BM": 2, "BN": 32}),
+        ("naive_uncoalesced", {"BM": 8, "BN": 4}),
+        ("async_copy", {}),
+    ],
+)
+def test_a_grid_too_tall_is_launched_in_parts(monkeypatch, stage, tiles):
+    monkeypatch.setattr(RUN, "MOST_BLOCKS_ALONG_Y", 2)
+    A, B, C = matrices(45, 131, 6)
+    whole = run(stage, A, B, C, alpha=2.0, beta=0.5, tiles=tiles, backend="emulator")
+    assert near(whole.C, 2 * A @ B + 0.5 * C)
+    assert (whole.m, whole.n, whole.k) == (45, 131, 6)
+    if stage != "async_copy":
+        assert whole.grid[1] == 2
+    without = run(stage, A, B, tiles=tiles, backend="emulator")
+    assert near(without.C, A @ B)
+    assert without.report.ok
+
+
+@pytest.mark.gpu
+def test_a_million_rows_are_multiplied_on_the_gpu():
+    m = 65535 * LADDER["block_tiled"].tiles["BM"] + 3
+    A, B = np.ones((m, 2), np.float32), np.full((2, 1), 3, np.float32)
+    result = run("block_tiled", A, B, backend="gpu")
+    assert (result.C == 6).all()
+    assert result.milliseconds > 0
