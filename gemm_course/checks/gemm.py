@@ -257,7 +257,13 @@ def refusal_of_finding(trial: Trial, finding: Finding, on_finding=None) -> Refus
     if not message:
         before = STEP_TOO_FAR if _is_step_too_far(trial, finding) else FINDING_WORDS.get(finding.kind, "")
         message = before + finding.message
-    return Refused(message, f"{line_at(trial.kernel, finding.line)}. In the problem {trial.problem}.")
+    return Refused(message, f"{_line_of(trial, finding)}. In the problem {trial.problem}.")
+
+
+def _line_of(trial: Trial, finding: Finding) -> str:
+    """The learner's line, or the name of the function that the kernel calls there."""
+    own = finding.function in (None, trial.kernel.py_func.__name__)
+    return line_at(trial.kernel, finding.line) if own else f"In `{finding.function}`"
 
 
 def _is_step_too_far(trial: Trial, finding: Finding) -> bool:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
 from gemm_course.figures import owners as figure
-from gemm_course.figures.owners import OwnerMap
+from gemm_course.figures.owners import WARP, OwnerMap
 from gemm_course.figures.picture import Picture
 from gemm_course.widgets._explorer import Explorer
 
@@ -19,19 +24,24 @@ KERNELS = {
 }
 
 
-def owners() -> None:
-    """Show who stores which element of a block's tile: block, warp, one step of it, one thread."""
-    first = next(iter(KERNELS))
-    for name in KERNELS:
-        owner_map(name)  # so that the slider finds them
+def owners(elements: Callable | None = None) -> None:
+    """Show who stores which element of a block's tile: block, warp, one step of it, one thread.
+
+    ``elements``: a function of yours, (tid, BN, WM, WN, TN, WNITER) -> [(row, column), ...]. Its map is shown
+    then, for the tiles of document 003's kernel.
+    """
+    maps = {name: owner_map(name) for name in KERNELS}  # made now, so that the sliders find them
+    if elements is not None:
+        maps = {name: own_map(name, elements) for name in KERNELS if KERNELS[name][0] == "warp_tiled_tm1"}
+    first = next(iter(maps))
     controls = {
-        "kernel": ("kernel", list(KERNELS), first),
+        "kernel": ("kernel", list(maps), first),
         "level": ("look at a", figure.LEVELS, "block"),
         "colour": ("colour by", figure.COLOURS, "warp"),
         "warp": ("warp", range(4), 0),
         "lane": ("lane", range(32), 5),
     }
-    Explorer(draw, controls).show()
+    Explorer(lambda kernel, **view: figure.draw(maps[kernel], **view), controls).show()
 
 
 def draw(kernel: str, level: str, colour: str, warp: int, lane: int) -> Picture:
@@ -43,3 +53,17 @@ def owner_map(kernel: str) -> OwnerMap:
     """The owner map of one of KERNELS, from the emulator's trace of its stores."""
     name, tiles = KERNELS[kernel]
     return figure.traced(name, tuple(tiles.items()))
+
+
+def own_map(kernel: str, elements: Callable) -> OwnerMap:
+    """The owner map that a learner's function describes, for the tiles of one of KERNELS."""
+    true = owner_map(kernel)
+    t = KERNELS[kernel][1]
+    owner, place = np.full(true.owner.shape, figure.NOBODY), np.zeros(true.owner.shape, int)
+    for tid in range(WARP * true.warps):
+        found = elements(tid, *(t[name] for name in ("BN", "WM", "WN", "TN", "WNITER"))) or ()
+        for number, (row, column) in enumerate(found):
+            if 0 <= row < BLOCK and 0 <= column < BLOCK:
+                owner[row, column] = tid if owner[row, column] == figure.NOBODY else figure.SEVERAL
+                place[row, column] = number
+    return replace(true, owner=owner, place=place)

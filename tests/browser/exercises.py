@@ -21,6 +21,13 @@ def vector_add(a, b, out):
 
 check.vector_add(vector_add)"""
 
+_STEPS = """def steps(WM, WN, TM, TN, WNITER):
+    WMITER = WM * WN // (32 * TM * TN{steps_across})
+    return WMITER, WM // WMITER, WN // WNITER
+
+
+check.warp_steps(steps)"""
+
 TYPED = {
     "00_welcome": ("ex-00-5", _ADD.format(guard="if i <= out.size:"), _ADD.format(guard="if i < out.size:")),
     "01_naive": ("ex-01-3", "check.naive_sectors(A=32, B=32, C=32)", "check.naive_sectors(A=32, B=1, C=32)"),
@@ -44,5 +51,10 @@ TYPED = {
         "ex-06-3",
         "check.scatter_padding(wavefronts=[4, 1, 2], take=2)",
         "check.scatter_padding(wavefronts=[4, 1, 2], take=4)",
+    ),
+    "07_warp_tiles": (
+        "ex-07-1",
+        _STEPS.format(steps_across=""),
+        _STEPS.format(steps_across=" * WNITER"),
     ),
 }

@@ -20,6 +20,7 @@ NAMES = [
     "04_thread_tiles_1d",
     "05_thread_tiles_2d",
     "06_vectorized_access",
+    "07_warp_tiles",
 ]
 ARTEFACTS = Path(__file__).parent / "artefacts"
 CELLS_MS, CHARTS_MS = 100, 250

@@ -8,6 +8,7 @@ import jupytext
 SOURCES = sorted((Path(__file__).parents[2] / "notebooks" / "source").glob("[0-9]*.py"))
 IMPORTS = "import numpy as np\nfrom numba import cuda, float32\nfrom gemm_course import check\n"
 IMPORTS += "from gemm_course.intrinsics import load4, store4\n"
+IMPORTS += "from gemm_course.checks.warp_parts import parts\n"
 
 
 def checked_cells(tag: str) -> dict[str, str]:

@@ -1,0 +1,58 @@
+"""What notebook 06 taught, ready to be used: fetching both tiles by fours, A transposed, and storing results.
+
+They are device functions, made for one choice of tiles. Rows of A, B and C start at multiples of 16 bytes.
+"""
+
+from types import SimpleNamespace
+
+from numba import cuda, float32
+
+from gemm_course.intrinsics import load4, store4, u32, unroll
+
+
+def parts(BM, BN, BK, WM, WN, TN, WNITER):
+    """The device functions around the heart of a warp-tiled kernel with TM = 1, as .fetch, .clear and .store.
+
+    fetch(m, n, k, A, B, k0, As, Bs): the block's tiles from column k0 of A and row k0 of B on, into As, (BK,
+    BM), and Bs, (BK, BN); zeros where the matrices have ended.
+    clear(acc): zeros into acc, (WMITER, WNITER, TN).
+    store(m, n, alpha, acc, beta, C, y0, x0): acc[i, j, e] to row y0 + i * WSUBM and column x0 + j * WSUBN + e
+    of the block's tile of C, where C has them.
+    """
+    THREADS = BM // WM * (BN // WN) * 32
+    WMITER = WM * WN // (32 * TN * WNITER)
+    WSUBM, WSUBN = WM // WMITER, WN // WNITER
+
+    @cuda.jit(device=True)
+    def fetch(m, n, k, A, B, k0, As, Bs):
+        tid = u32(cuda.threadIdx.x)
+        row0, col0 = u32(cuda.blockIdx.y) * BM, u32(cuda.blockIdx.x) * BN
+        zeros = (float32(0), float32(0), float32(0), float32(0))
+        for i in range(tid, BM * BK // 4, THREADS):
+            r, c = i // (BK // 4), i % (BK // 4) * 4
+            v = load4(A, (row0 + r, k0 + c)) if row0 + r < m and k0 + c < k else zeros
+            for e in unroll(range(4)):
+                As[c + e, r] = v[e] if k0 + c + e < k else float32(0)
+        for i in range(tid, BK * BN // 4, THREADS):
+            r, c = i // (BN // 4), i % (BN // 4) * 4
+            store4(Bs, (r, c), load4(B, (k0 + r, col0 + c)) if k0 + r < k and col0 + c < n else zeros)
+
+    @cuda.jit(device=True)
+    def clear(acc):
+        for i in unroll(range(WMITER)):
+            for j in unroll(range(WNITER)):
+                for e in unroll(range(TN)):
+                    acc[i, j, e] = 0
+
+    @cuda.jit(device=True)
+    def store(m, n, alpha, acc, beta, C, y0, x0):
+        row0, col0 = u32(cuda.blockIdx.y) * BM, u32(cuda.blockIdx.x) * BN
+        for i in unroll(range(WMITER)):
+            for j in unroll(range(WNITER)):
+                for e in unroll(range(TN)):
+                    row, col = row0 + y0 + i * WSUBM, col0 + x0 + j * WSUBN + e
+                    if row < m and col < n:
+                        new = alpha * acc[i, j, e]
+                        C[row, col] = new + beta * C[row, col] if beta != 0 else new
+
+    return SimpleNamespace(fetch=fetch, clear=clear, store=store)

@@ -1,0 +1,490 @@
+# %% [markdown]
+# # 07 · Warp tiles
+#
+# A block has its tile of C, a thread has its results. Between the two stands the warp: 32 threads that read
+# shared memory *together*. So far nobody chose which 32 results of C are computed side by side; they came
+# out of the numbering of the threads. Now you choose.
+#
+# **After this notebook you can**
+# - say for every element of a block's tile which warp, which lane and which register computes it;
+# - work out WMITER, WSUBM and WSUBN, and tell tiles that work from tiles that do not;
+# - count the wavefronts of a warp's reads for any layout of its lanes, and write the kernel's heart.
+#
+# *Time: about 50 minutes to read, 70 for the exercises. Comes from document 003 and document 004, kernel
+# v06.*
+
+# %%
+import numpy as np
+from numba import cuda, float32
+
+from gemm_course import check, run
+from gemm_course import widgets as see
+from gemm_course.kernels import LADDER
+
+# %% [markdown]
+# ## What limits it now?
+#
+# Notebook 06 ended with a count: with 8 × 8 results a thread, a warp takes **20 wavefronts** in a step along
+# k to read As and Bs, and they serve 64 warp-wide multiply-adds, which take 16 clocks. Shared memory is the
+# limit, by a little.
+#
+# Look at what such a warp covers. The block's tile is 128 × 128, a thread owns 8 × 8 of it, so 16 threads
+# fill a row of the tile and a warp is **two rows of 16 threads**: 16 rows of C, 128 columns.
+
+# %%
+see.predict("07.words")
+
+# %% [markdown]
+# ## From the block down to one thread
+#
+# Document 003 cuts the tile of a block three times:
+#
+# 1. the block's BM × BN into **warp tiles** of WM × WN, one for each warp;
+# 2. a warp tile into WMITER × WNITER **steps** of WSUBM × WSUBN (the document's sub-tiles). The 32 lanes
+#    cover one step at a time, and then come back for the next;
+# 3. a step into 32 **thread tiles** of TM × TN, side by side first, one for each lane.
+#
+# Here is a small block, 64 × 64, with four warps. The picture is drawn from what the emulator saw the threads
+# store. Click once into a slider and use the arrow keys.
+
+# %%
+see.owners()
+
+# %% [markdown]
+# Try, one after the other:
+#
+# 1. *look at a* warp, *colour by* lane. Where does lane 5 own elements? How far apart are its rows?
+# 2. *look at a* sub-tile: one step. How many lanes lie side by side, how many below each other?
+# 3. *look at a* thread: these are its registers, numbered as the kernel stores them.
+# 4. kernel "003: TN 8, WNITER 2", again as a warp. What became narrower, what higher?
+# 5. *colour by* owner, and walk through the lanes. Then change the warp.
+#
+# ### The same in formulas
+#
+# Document 003 has TM = 1: a thread tile is one row. `tid` is `threadIdx.x`, and all divisions are of whole
+# numbers.
+#
+# | | formula |
+# |---|---|
+# | steps down | `WMITER = WM * WN // (32 * TM * TN * WNITER)` |
+# | the size of a step | `WSUBM = WM // WMITER`, `WSUBN = WN // WNITER` |
+# | which warp tile | `warp = tid // 32`, row `warp // (BN // WN)`, column `warp % (BN // WN)` |
+# | which lane | `lane = tid % 32`, row `lane // (WSUBN // TN)`, column `lane % (WSUBN // TN)` |
+# | row of the tile, step i | `warp_row * WM + i * WSUBM + lane_row * TM` |
+# | column of the tile, step j, place e | `warp_col * WN + j * WSUBN + lane_col * TN + e` |
+# | which result | number `i * (WNITER * TN) + j * TN + e` of threadResults, if TM = 1 |
+#
+# Do not learn them by heart. Each answers a question that you have just asked of the picture, and in the
+# exercises you will write every one of them.
+#
+# ## The kernel
+
+# %%
+see.change("vectorized", "warp_tiled_tm1")
+
+# %% [markdown]
+# Fetching is as in notebook 06. New are:
+#
+# - `warp` and `lane`, and with them `y0` and `x0`: the thread's first row and column;
+# - `a[i] = As[p, y0 + i * WSUBM]`: WMITER rows, WSUBM apart;
+# - `b[j, e] = Bs[p, x0 + j * WSUBN + e]`: WNITER runs of TN columns, WSUBN apart;
+# - the store of C, which goes to the same rows and columns.
+#
+# No barrier was added. The lanes of a warp own different elements and never exchange anything.
+
+# %%
+rng = np.random.default_rng(0)
+A, B = rng.standard_normal((150, 70), np.float32), rng.standard_normal((70, 140), np.float32)
+np.abs(run("warp_tiled_tm1", A, B).C - A @ B).max()
+
+# %% [markdown]
+# ## Count it three ways
+#
+# How many requests do all warps make to read As and Bs? In one step along k a thread reads WMITER elements of
+# As and WNITER · TN of Bs, and does WMITER · WNITER · TN multiply-adds. Write it with the tiles in `t`.
+
+# %%
+t = LADDER["warp_tiled_tm1"].tiles
+
+
+# %% tags=["stub"] id="formula"
+def shared_reads(m, n, k):
+    return None
+
+
+# %% tags=["solution"] id="formula-solution"
+def shared_reads(m, n, k):
+    WMITER = t["WM"] * t["WN"] // (32 * t["TN"] * t["WNITER"])
+    columns = t["WNITER"] * t["TN"]
+    return m * n * k * (WMITER + columns) // (WMITER * columns) // 32
+
+
+# %%
+size = (1024, 1024, 1024)
+see.counts("warp_tiled_tm1", size, shared_load_requests=shared_reads, shared_load_wavefronts=shared_reads)
+
+# %% [markdown]
+# By the source, every read is one wavefront: no conflict is left. The compiler makes fewer requests of
+# them: the TN columns of Bs are neighbours and are read by fours. But the rows of As are **WSUBM apart**,
+# so each is a request of its own. That is the price of TM = 1.
+#
+# ## Which words do 32 lanes want?
+#
+# Whether a read has conflicts depends on two things you can choose: how the lanes lie, and how a lane's
+# rows and columns lie. Take 8 × 8 results a lane. Document 004's v06 has 8 rows of 4 lanes, and a lane's 8
+# rows (and its 8 columns) side by side. Or 4 rows of 8 lanes. Or a lane has *two times four* rows, with
+# those of the other lanes between.
+#
+# The formulas of v06 know all of this: $m_t \times n_t = 32$ lanes, thread tiles of $d_{tm} \times d_{tn}$,
+# and each lane computes $(d_{wm}/m_t)/d_{tm}$ of them down and $(d_{wn}/n_t)/d_{tn}$ across. Thread tile
+# $(t_m, t_n)$ of the warp belongs to lane $(t_m \bmod m_t, \; t_n \bmod n_t)$. (Counted from 0.)
+
+# %%
+see.warp_reads()
+
+# %% [markdown]
+# 1. As, one float, 8 × 4 lanes. 8 rows of lanes, so 8 different words; 4 lanes share each of them, and
+#    sharing costs nothing. But the words are 8 apart, and word 32 is in bank 0 again.
+# 2. The same with "4 and 4, apart". Now the words are 4 apart.
+# 3. Bs with 4 × 8 lanes, four floats. Where do 8 wavefronts come from, and what brings them down to 4?
+
+# %%
+see.predict("07.fours")
+
+# %% [markdown]
+# The course's v06 takes thread tiles of 4 × 4 and lets the lanes repeat them. Whatever the layout, a warp
+# then reads one stretch without gaps.
+
+# %%
+see.change("warp_tiled_tm1", "warp_tiled")
+
+# %% [markdown]
+# Beside the kernel of notebook 06, with document 004's tiles (its warp tile is 64 × 32, with 8 × 4 lanes), as
+# the sources have it:
+
+# %%
+tiles = {"BM": 128, "BN": 128, "BK": 16, "WM": 64, "WN": 32, "TM": 8, "TN": 8, "PAD": 0}
+see.compare("vectorized", "warp_tiled", tiles, "shared_load_requests", "shared_load_wavefronts")
+
+# %% [markdown]
+# The same requests: a thread still reads 8 + 8 elements for 64 multiply-adds. What became less are the
+# **wavefronts**: two fifths. Read by fours, as the compiler does it, it is 12 wavefronts a step instead of
+# 20.
+#
+# ## How much is it worth?
+
+# %%
+see.predict("07.gain")
+
+# %%
+see.tflops("vectorized", "warp_tiled", on="RTX 3090")
+
+# %%
+see.tflops("thread_tiled_2d", "vectorized", "warp_tiled_tm1", "warp_tiled")
+
+# %% [markdown]
+# Document 003's kernel and document 004's cut C in the same way, and differ in what a lane reads: single rows
+# of As, or four at a time.
+
+# %%
+see.roofline("vectorized", "warp_tiled_tm1", "warp_tiled", shared="warp_tiled")
+
+# %% [markdown]
+# The answer to *what limits it now?* is no longer shared memory: its ceilings have risen to the peak. The
+# kernel waits. At each barrier all warps stop, the next tile is asked for only then, and it takes hundreds of
+# clocks to come. Hiding that is a later matter. Before, we look at arithmetic that is much faster.
+#
+# ## Tune it
+#
+# Which tiles are legal? With warp tiles many are not, and the explorer says why. You will write these rules
+# yourself in an exercise.
+
+# %%
+see.tiles("warp_tiled_tm1")
+
+# %%
+see.tiles("warp_tiled")
+
+# %% [markdown]
+# Warp tiles of the same size may be square or long. Every cell was measured; empty ones were not.
+
+# %%
+see.heatmap("warp_tiled", "WM", "WN", others="best")
+
+# %% [markdown]
+# ---
+# ## Exercises
+#
+# ### Exercise 07.1 · The size of a step
+# *core · easy · 5 minutes*
+#
+# Return `(WMITER, WSUBM, WSUBN)` for a warp tile of WM × WN, thread tiles of TM × TN, and WNITER steps side
+# by side. All divisions come out even here.
+
+
+# %% tags=["stub"] id="ex-07-1"
+def steps(WM, WN, TM, TN, WNITER):
+    return None  # (WMITER, WSUBM, WSUBN)
+
+
+check.warp_steps(steps)
+
+
+# %% tags=["solution"] id="ex-07-1-solution"
+def steps(WM, WN, TM, TN, WNITER):
+    WMITER = WM * WN // (32 * TM * TN * WNITER)
+    return WMITER, WM // WMITER, WN // WNITER
+
+
+check.warp_steps(steps)
+
+# %% [markdown] tags=["stub"]
+# *[Solution](solutions/07_warp_tiles.ipynb#Exercise-07.1-·-The-size-of-a-step)*
+
+# %% [markdown]
+# ### Exercise 07.2 · The owner map
+# *core · medium · important · 15 minutes*
+#
+# Which elements of the block's tile does thread `tid` own? Return them as a list of `(row, column)`, in the
+# order in which the kernel keeps them: step by step down, in each of these step by step across, in each of
+# these TN columns. TM is 1. The picture at the top lets you check a thread by hand.
+
+
+# %% tags=["stub"] id="ex-07-2"
+def elements(tid, BN, WM, WN, TN, WNITER):
+    return None  # [(row, column), ...]
+
+
+check.owner_map(elements)
+
+
+# %% tags=["solution"] id="ex-07-2-solution"
+def elements(tid, BN, WM, WN, TN, WNITER):
+    WMITER = WM * WN // (32 * TN * WNITER)
+    WSUBM, WSUBN = WM // WMITER, WN // WNITER
+    warp, lane = tid // 32, tid % 32
+    row = warp // (BN // WN) * WM + lane // (WSUBN // TN)
+    col = warp % (BN // WN) * WN + lane % (WSUBN // TN) * TN
+    steps = [(i, j) for i in range(WMITER) for j in range(WNITER)]
+    return [(row + i * WSUBM, col + j * WSUBN + e) for i, j in steps for e in range(TN)]
+
+
+check.owner_map(elements)
+
+# %% [markdown] tags=["stub"]
+# *[Solution](solutions/07_warp_tiles.ipynb#Exercise-07.2-·-The-owner-map)*
+#
+# Right or wrong, you can look at your own map: `see.owners(elements)`. What nobody owns, or several do, is
+# hatched.
+
+# %% tags=["solution"] id="own-map"
+see.owners(elements)
+
+# %% [markdown]
+# ### Exercise 07.3 · Legal, or not?
+# *core · medium · 12 minutes*
+#
+# Return the number of threads of a block, or 0 where these tiles cannot work: where the 32 lanes of a warp
+# do not reach each element of its tile exactly once, where warp tiles do not fill the block's, or where a
+# block would have more than 1,024 threads. TM may be larger than 1 here. (That everything moves by fours
+# asks for more; leave it out.)
+#
+# The checker tries 3,888 combinations. One of the rules is easily forgotten: a public repository has an issue
+# about it.
+
+
+# %% tags=["stub"] id="ex-07-3"
+def legal(BM, BN, WM, WN, TM, TN, WNITER):
+    return None  # threads of a block, or 0
+
+
+check.legal_tiles(legal)
+
+
+# %% tags=["solution"] id="ex-07-3-solution"
+def legal(BM, BN, WM, WN, TM, TN, WNITER):
+    step = 32 * TM * TN * WNITER
+    if BM % WM or BN % WN or WM * WN % step or WN % (WNITER * TN):
+        return 0
+    WMITER = WM * WN // step
+    if WM % WMITER or WM // WMITER % TM:
+        return 0
+    threads = BM * BN // (WM * WN) * 32
+    return threads if threads <= 1024 else 0
+
+
+check.legal_tiles(legal)
+
+# %% [markdown] tags=["stub"]
+# *[Solution](solutions/07_warp_tiles.ipynb#Exercise-07.3-·-Legal,-or-not?)*
+
+# %% [markdown]
+# ### Exercise 07.4 · Wavefronts
+# *core · medium · 8 minutes*
+#
+# A warp reads one row of As and one of Bs, 8 × 8 results a lane. How many wavefronts does each take? Fill
+# in `(A, B)` for one float a lane, then `(A, B)` for four. "In fours": a lane's 8 rows are four and four,
+# and those of the other lanes lie between; its columns likewise. Do it on paper first.
+
+# %% tags=["stub"] id="ex-07-4"
+wavefronts = {
+    "8 × 4": ((None, None), (None, None)),
+    "4 × 8": ((None, None), (None, None)),
+    "8 × 4, in fours": ((None, None), (None, None)),
+    "4 × 8, in fours": ((None, None), (None, None)),
+}
+
+check.warp_wavefronts(wavefronts)
+
+# %% tags=["solution"] id="ex-07-4-solution"
+wavefronts = {
+    "8 × 4": ((2, 1), (2, 4)),
+    "4 × 8": ((1, 2), (2, 8)),
+    "8 × 4, in fours": ((1, 1), (2, 4)),
+    "4 × 8, in fours": ((1, 1), (2, 4)),
+}
+
+check.warp_wavefronts(wavefronts)
+
+# %% [markdown] tags=["stub"]
+# *[Solution](solutions/07_warp_tiles.ipynb#Exercise-07.4-·-Wavefronts)*
+
+# %% [markdown]
+# ### Exercise 07.5 · What goes into the registers
+# *core · medium · 10 minutes*
+#
+# In document 003 the shared tiles are flat: element (p, row) of transposed As is `As[p * BM + row]`,
+# element (p, column) of Bs is `Bs[p * BN + column]`. Which elements does thread `tid` read in step p along
+# k? Return two lists of indices, those into As (regM) and those into Bs (regN), in order. TM is 1.
+
+
+# %% tags=["stub"] id="ex-07-5"
+def loads(tid, p, BM, BN, WM, WN, TN, WNITER):
+    a, b = None, None  # lists of indices
+    return None  # (a, b)
+
+
+check.register_loads(loads)
+
+
+# %% tags=["solution"] id="ex-07-5-solution"
+def loads(tid, p, BM, BN, WM, WN, TN, WNITER):
+    WMITER = WM * WN // (32 * TN * WNITER)
+    WSUBM, WSUBN = WM // WMITER, WN // WNITER
+    warp, lane = tid // 32, tid % 32
+    row = warp // (BN // WN) * WM + lane // (WSUBN // TN)
+    col = warp % (BN // WN) * WN + lane % (WSUBN // TN) * TN
+    a = [p * BM + row + i * WSUBM for i in range(WMITER)]
+    b = [p * BN + col + j * WSUBN + e for j in range(WNITER) for e in range(TN)]
+    return a, b
+
+
+check.register_loads(loads)
+
+# %% [markdown] tags=["stub"]
+# *[Solution](solutions/07_warp_tiles.ipynb#Exercise-07.5-·-What-goes-into-the-registers)*
+
+# %% [markdown]
+# ### Exercise 07.6 · The heart
+# *core · hard · the heart of this notebook · 20 minutes*
+#
+# Now the kernel. Fetching the tiles and storing the results you know from notebook 06; they are given as
+# functions to call. Yours are `y0` and `x0`, the thread's first row and column of the tile, and all that
+# happens between the two barriers.
+
+# %%
+from gemm_course.checks.warp_parts import parts
+
+help(parts)
+
+
+# %% tags=["stub"] id="ex-07-6"
+def make_warp_tiled(BM, BN, BK, WM, WN, TN, WNITER):
+    WMITER = WM * WN // (32 * TN * WNITER)
+    WSUBM, WSUBN = WM // WMITER, WN // WNITER
+    part = parts(BM, BN, BK, WM, WN, TN, WNITER)
+    fetch, clear, store = part.fetch, part.clear, part.store
+
+    @cuda.jit
+    def warp_tiled(m, n, k, alpha, A, B, beta, C):
+        As = cuda.shared.array((BK, BM), float32, 16)
+        Bs = cuda.shared.array((BK, BN), float32, 16)
+        a = cuda.local.array(WMITER, float32)
+        b = cuda.local.array((WNITER, TN), float32)
+        acc = cuda.local.array((WMITER, WNITER, TN), float32)
+        clear(acc)
+        y0, x0 = 0, 0  # your code: this thread's first row and column
+        for k0 in range(0, k, BK):
+            fetch(m, n, k, A, B, k0, As, Bs)
+            cuda.syncthreads()
+            pass  # your code: fill a and b for each p, and add their products to acc
+            cuda.syncthreads()
+        store(m, n, alpha, acc, beta, C, y0, x0)
+
+    return warp_tiled
+
+
+check.warp_kernel(make_warp_tiled)
+
+
+# %% tags=["solution"] id="ex-07-6-solution"
+def make_warp_tiled(BM, BN, BK, WM, WN, TN, WNITER):
+    WMITER = WM * WN // (32 * TN * WNITER)
+    WSUBM, WSUBN = WM // WMITER, WN // WNITER
+    part = parts(BM, BN, BK, WM, WN, TN, WNITER)
+    fetch, clear, store = part.fetch, part.clear, part.store
+
+    @cuda.jit
+    def warp_tiled(m, n, k, alpha, A, B, beta, C):
+        As = cuda.shared.array((BK, BM), float32, 16)
+        Bs = cuda.shared.array((BK, BN), float32, 16)
+        a = cuda.local.array(WMITER, float32)
+        b = cuda.local.array((WNITER, TN), float32)
+        acc = cuda.local.array((WMITER, WNITER, TN), float32)
+        clear(acc)
+        warp, lane = cuda.threadIdx.x // 32, cuda.threadIdx.x % 32
+        y0 = warp // (BN // WN) * WM + lane // (WSUBN // TN)
+        x0 = warp % (BN // WN) * WN + lane % (WSUBN // TN) * TN
+        for k0 in range(0, k, BK):
+            fetch(m, n, k, A, B, k0, As, Bs)
+            cuda.syncthreads()
+            for p in range(BK):
+                for i in range(WMITER):
+                    a[i] = As[p, y0 + i * WSUBM]
+                for j in range(WNITER):
+                    for e in range(TN):
+                        b[j, e] = Bs[p, x0 + j * WSUBN + e]
+                for i in range(WMITER):
+                    for j in range(WNITER):
+                        for e in range(TN):
+                            acc[i, j, e] += a[i] * b[j, e]
+            cuda.syncthreads()
+        store(m, n, alpha, acc, beta, C, y0, x0)
+
+    return warp_tiled
+
+
+check.warp_kernel(make_warp_tiled)
+
+# %% [markdown] tags=["stub"]
+# *[Solution](solutions/07_warp_tiles.ipynb#Exercise-07.6-·-The-heart)*
+
+# %% [markdown]
+# ---
+# ## Quiz
+
+# %%
+see.quiz("07")
+
+# %% [markdown]
+# ## Recap
+#
+# - Block tile, warp tile, step, thread tile: each level is cut by `//` and `%`, columns first.
+# - WMITER · WNITER · 32 · TM · TN = WM · WN, and every division must come out even. Else elements are owned
+#   twice, or by nobody.
+# - Lanes that want the same word share it; lanes that want different words of one bank wait. A warp tile that
+#   is nearly square wants the fewest words, and runs of four leave no gaps between them.
+# - With one float a lane and with four, the count is another: ask for the width before you say "conflict".
+#
+# **Next:** a warp is also what NVIDIA's Tensor Cores speak to. In notebook 08 it multiplies 16 × 16 tiles
+# in a single call.
