@@ -49,6 +49,13 @@ see.tflops("naive_uncoalesced", "naive_coalesced", "block_tiled", "thread_tiled_
 # %% [markdown]
 # One TFLOPS is $10^{12}$ additions or multiplications of real numbers a second.
 #
+# Every notebook goes one step further, and its exercises check themselves. The course remembers which have
+# passed. Come back here and run this cell to see how far you are (in a terminal: `gemm-course progress`):
+
+# %% id="progress"
+check.progress()
+
+# %% [markdown]
 # ---
 # ## Station 1 · Threads: who am I?
 #
