@@ -21,14 +21,20 @@ COMPUTED = {
     ast.Mod: ast.FloorDiv,
 }
 
+FETCHED = {
+    "As[r, c] = A[row0 + r, k0 + c] if row0 + r < m and k0 + c < k else float32(1)",
+    "As[r, c] = A[row0 + r, k0 + c] if row0 + r < m and k0 + c < k else float32(-1)",
+    "Bs[r, c] = B[k0 + r, col0 + c] if k0 + r < k and col0 + c < n else float32(1)",
+    "Bs[r, c] = B[k0 + r, col0 + c] if k0 + r < k and col0 + c < n else float32(-1)",
+}
+
 # Slips that change nothing, such as what stands beside a zero in a product.
 HARMLESS = {
-    "thread_columns": {
-        "As[r, c] = A[row0 + r, k0 + c] if row0 + r < m and k0 + c < k else float32(1)",
-        "As[r, c] = A[row0 + r, k0 + c] if row0 + r < m and k0 + c < k else float32(-1)",
-        "Bs[r, c] = B[k0 + r, col0 + c] if k0 + r < k and col0 + c < n else float32(1)",
-        "Bs[r, c] = B[k0 + r, col0 + c] if k0 + r < k and col0 + c < n else float32(-1)",
-    },
+    "thread_columns": FETCHED,
+    "slices": {"device=0", "device=2"},
+    "coalesced_b": {"device=0", "device=2"},
+    "outer_product": FETCHED,
+    "no_conflicts": FETCHED | {"BK + 2"},  # two words of padding do as well
     "ragged_fours": {  # zeros past k and below m stand beside zeros of Bs, or in rows that C does not have
         "float32(1)",
         "float32(-1)",
