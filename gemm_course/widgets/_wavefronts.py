@@ -41,7 +41,8 @@ def draw(access: str, depth: int, pad: int) -> Picture:
     """Draw one access of warp 0, one of ACCESSES; ``depth`` is BK, ``pad`` floats lie behind each row of
     As.
     """
-    return figure.draw(request(access, depth, pad), access)
+    row = BM + pad if ACCESSES[access][0] == "As" else BN
+    return figure.draw(request(access, depth, pad), f"{access}, rows of {row} words")
 
 
 @lru_cache(256)
