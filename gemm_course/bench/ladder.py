@@ -15,6 +15,7 @@ from gemm_course.records import origin, tiles_text
 from gemm_course.records.columns import CORRECTNESS, LADDER
 
 BUDGET_MS = 400
+LONGEST_REASON = 300  # characters
 ODD_SHAPES = (
     (1, 1, 1),
     (1023, 517, 769),
@@ -61,12 +62,13 @@ def measure_ladder(
         problem_of = _problems(*shape)
         peer_of = _peers(problem_of) if triton else lambda stage: None
         for stage in stages:
+            problem = problem_of(stage.dtype)
             for change in tiles:
                 try:
-                    candidate = Candidate(stage, change, problem_of(stage.dtype))
+                    candidate = Candidate(stage, change, problem)
                     error = candidate.check()
-                except (WrongResult, ValueError, RuntimeError) as problem_found:
-                    say(f"{stage.name} {tiles_text(change)} is not timed: {problem_found}")
+                except Exception as problem_found:  # the others go on, whatever compiler or driver say
+                    say(f"{stage.name} {tiles_text(change)} is not timed: {_one_line(problem_found)}")
                     continue
                 row = row_of(stage, change, shape, command) | candidate.resource_columns()
                 row |= candidate.measure(error, BUDGET_MS, triton=peer_of(stage))
@@ -74,6 +76,12 @@ def measure_ladder(
                 rows.append(row)
                 progress(row)
     return rows
+
+
+def _one_line(error: Exception) -> str:
+    text = " ".join(str(error).split())
+    kind = "" if isinstance(error, (WrongResult, ValueError)) else f"{type(error).__name__}: "
+    return f"{kind}{text[:LONGEST_REASON]}"
 
 
 def _problems(m: int, n: int, k: int, spare: int = 0) -> Callable[[str], Problem]:
@@ -113,10 +121,10 @@ def check_odd_shapes(
                 except TooOld as reason:
                     too_old.add(str(reason))
                     continue
-                except (WrongResult, ValueError, RuntimeError) as found:
-                    error, verdict = None, str(found)
+                except Exception as found:
+                    error, verdict = None, _one_line(found)
                     wrong += 1
-                    say(f"{stage.name} is wrong at {shape}: {found}")
+                    say(f"{stage.name} is wrong at {shape}: {verdict}")
                 row = dict(zip("mnk", shape, strict=True)) | {
                     "stage": stage.name,
                     "tiles": tiles_text(stage.complete(change)),

@@ -47,7 +47,7 @@ def merge(source: Path, target: Path, again: Sequence[str] = ()) -> list[Merged]
 
 def _merged(new: Path, old: Path, table: Table, key: Sequence[str], again: Sequence[str]) -> Merged:
     table.mend(new)
-    rows, recorded = table.rows(new), table.rows(old)
+    rows, recorded = _last_ones(table.rows(new), key), table.rows(old)
     _same_gpu(new, rows, old, recorded)
     measured = {tuple(row[name] for name in key) for row in rows}
     kept = [
@@ -57,6 +57,13 @@ def _merged(new: Path, old: Path, table: Table, key: Sequence[str], again: Seque
     ]
     table.write(old, kept + rows)
     return Merged(old.name, len(rows), len(recorded) - len(kept))
+
+
+def _last_ones(rows: list[dict], key: Sequence[str]) -> list[dict]:
+    """Without those that were measured once more later, with the same tiles."""
+    tiles = [name for name in ("tiles", "tool", "m", "n", "k") if rows and name in rows[0]]
+    last = {tuple(row[name] for name in (*key, *tiles)): row for row in rows}
+    return [row for row in rows if last[tuple(row[name] for name in (*key, *tiles))] is row]
 
 
 def _same_gpu(new: Path, rows: list[dict], old: Path, recorded: list[dict]) -> None:

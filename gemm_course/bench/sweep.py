@@ -24,7 +24,7 @@ from gemm_course.kernels import LADDER, Stage
 from gemm_course.records import tiles_text
 from gemm_course.records.columns import SWEEP
 
-START_SECONDS, COMPILE_SECONDS, MEASURE_SECONDS = 120, 90, 60
+START_SECONDS, COMPILE_SECONDS, MEASURE_SECONDS = 120, 90, 20
 CONTEXT_BYTES = 600 * 2**20  # a CUDA context with cuBLAS in it
 LAST_MEASUREMENT_SECONDS = 15  # how much longer than asked for a sweep may take to end one measurement
 

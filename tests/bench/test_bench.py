@@ -3,6 +3,7 @@
 import pytest
 from typer.testing import CliRunner
 
+from gemm_course.bench import ladder
 from gemm_course.bench.cli import _able, _command, app, parse_shapes
 from gemm_course.bench.ladder import ODD_SHAPES
 from gemm_course.bench.measure import Candidate, TooOld
@@ -56,6 +57,37 @@ def test_a_stage_this_gpu_is_too_old_for_is_named_and_left_out(monkeypatch, caps
     assert "left out: wmma needs compute capability 8.0 or newer, and this GPU, Tesla T4, has 7.5" in said
     with pytest.raises(TooOld, match=r"async_copy needs compute capability 8\.0"):
         Candidate(LADDER["async_copy"], {}, None)
+
+
+def test_a_stage_that_does_not_compile_does_not_stop_the_others(monkeypatch, tmp_path):
+    class Broken(Exception):
+        """As Numba's errors are, no RuntimeError."""
+
+    class Pretended:
+        def __init__(self, stage, tiles, problem):
+            if stage.name == "vectorized":
+                raise Broken("Failed in nopython mode\npipeline")
+
+        def check(self):
+            return 1e-7
+
+        def resource_columns(self):
+            return {"registers": 32, "shared_bytes": 0, "local_bytes": 0}
+
+        def measure(self, error, budget, triton=None):
+            return {"milliseconds": 1.0, "tflops": 1.0, "cublas_tflops": 2.0, "ratio_to_cublas": 0.5}
+
+    for name, value in {
+        "Candidate": Pretended,
+        "Problem": lambda *shape, **how: None,
+        "row_of": lambda stage, *_: dict.fromkeys(LADDER_TABLE.columns) | {"stage": stage.name},
+    }.items():
+        monkeypatch.setattr(ladder, name, value)
+    said = []
+    stages = [LADDER["vectorized"], LADDER["wmma"]]
+    rows = ladder.measure_ladder(stages, [(8, 8, 8)], [{}], tmp_path / "ladder.csv", "", say=said.append)
+    assert [row["stage"] for row in rows] == ["wmma"]
+    assert said == ["vectorized  is not timed: Broken: Failed in nopython mode pipeline"]
 
 
 def test_the_odd_shapes_are_odd():

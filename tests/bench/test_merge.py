@@ -72,6 +72,16 @@ def test_a_new_file_is_begun_and_the_same_merge_twice_changes_nothing(recorded, 
     assert first[Path("ladder.csv")] == (recorded / "ladder.csv").read_bytes()
 
 
+def test_of_rows_measured_twice_the_last_counts(recorded, tmp_path):
+    row = rows_of(LADDER, recorded / "ladder.csv", "vectorized")[0]
+    other = row | {"tiles": "BM=64 BN=64 BK=16 TM=8 TN=8 PAD=4"}
+    LADDER.append(tmp_path / "new" / "ladder.csv", [row | {"milliseconds": 9.0}, other, row])
+    (done,) = merge(tmp_path / "new", recorded)
+    assert (done.added, done.replaced) == (2, 1)
+    after = [one for one in rows_of(LADDER, recorded / "ladder.csv", "vectorized") if one["m"] == row["m"]]
+    assert [one["milliseconds"] for one in after] == [row["milliseconds"]] * 2
+
+
 def test_another_gpus_rows_are_refused(recorded, tmp_path):
     row = LADDER.rows(recorded / "ladder.csv")[0]
     LADDER.append(tmp_path / "new" / "ladder.csv", [row | {"gpu": "Tesla T4"}])
