@@ -8,6 +8,7 @@ It knows kernels in general and nothing of matrix multiplication. Start reading 
 from .counting import wavefronts
 from .errors import (
     DataDependent,
+    Deadlock,
     EmulatorError,
     KernelStopped,
     KernelTypeError,
@@ -18,17 +19,20 @@ from .findings import ADVICE, ERRORS, Finding
 from .launch import emulate
 from .registry import as_index, emulates
 from .report import Report
+from .tensor_copies import MatrixMap
 from .trace import Watch
 
 __all__ = [
     "ADVICE",
     "ERRORS",
     "DataDependent",
+    "Deadlock",
     "EmulatorError",
     "Finding",
     "KernelStopped",
     "KernelTypeError",
     "LaunchError",
+    "MatrixMap",
     "Report",
     "UnsupportedKernel",
     "Watch",

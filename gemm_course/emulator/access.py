@@ -339,6 +339,7 @@ class MemoryAccess:
             self._report_cells("uninitialised_read", site, array, *missing, _uninitialised(array))
 
     def _check_local_read(self, site, array, access):
+        self._check_products(site, array, "reads")
         state = self.initialised(array.storage)
         bad = None if state.complete else state.missing(access)
         if bad is not None:
@@ -353,7 +354,15 @@ class MemoryAccess:
             return
         if array.space == "shared" and access.op == "store":
             self.shared_races.note(access)
+        if array.space == "local" and self.apart is not None:
+            self._check_products(access.site, array, "writes")
+            self.products.touched.add(array.storage.serial)
         self.initialised(array.storage).store(access)
+
+    def _check_products(self, site, array, verb):
+        """A thread's sums are not its own while products are added to them."""
+        if self.apart is not None and self.products.busy(array.storage):
+            self.products.report_busy(site, array, verb)
 
     def _check_global_race(self, array, access: Access):
         races = self.global_races.get(array.storage.serial)

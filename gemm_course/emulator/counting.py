@@ -124,6 +124,12 @@ def _bank_depth(words: np.ndarray, active: np.ndarray) -> np.ndarray:
     return depth * busy
 
 
+def matrix_wavefronts(addresses: np.ndarray) -> int:
+    """Wavefronts of reading matrices of 8 rows, 16 bytes each from ``addresses`` (matrices, 8) on."""
+    words = (addresses[:, :, None] // WORD + np.arange(16 // WORD)).reshape(len(addresses), BANKS)
+    return int(_bank_depth(words, np.ones(words.shape, bool)).sum())
+
+
 def wavefronts(word_indices, bits: int = 32, op: str = "load") -> int:
     """Wavefronts of one shared-memory instruction of one warp.
 

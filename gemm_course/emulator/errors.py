@@ -28,5 +28,9 @@ class KernelStopped(EmulatorError):
     """A loop ran past the step limit, so the kernel was stopped; the arrays are as they were."""
 
 
+class Deadlock(KernelStopped):
+    """Every warp of a block waits for something that none of them will do: the kernel would never end."""
+
+
 class DataDependent(EmulatorError):
     """Counting without running needs control flow and indices that do not depend on loaded data."""

@@ -11,6 +11,8 @@ ERRORS = (
     "warp_divergence",
     "misaligned_access",
     "async_read_too_early",
+    "missing_fence",
+    "missing_wait",
 )
 ADVICE = ("float64_arithmetic", "dynamic_local_index", "negative_index")
 

@@ -46,7 +46,8 @@ def emulate(
     ----------
     kernel : a function decorated with ``cuda.jit``, or the plain function.
     grid, block : number of blocks, threads a block: an int or up to three (x, y, z).
-    args : NumPy arrays (C-contiguous; written in place when the kernel has finished) and scalars.
+    args : NumPy arrays (C-contiguous; written in place when the kernel has finished), scalars, and objects
+        with an ``array`` and a method ``in_kernel``, which says what the kernel gets for it: tensor maps.
     shared_bytes : dynamic shared memory of a block, in bytes.
     counts_only : count exactly without running everything; no results, no checks. Arrays may then be
         broadcast views such as ``np.broadcast_to(np.float32(0), (16384, 16384))``.
@@ -76,6 +77,7 @@ class BoundFunction:
     code: types.FunctionType
     stored: set
     local_elements: int  # of the thread's own arrays, as far as their shapes are plain
+    apart: bool  # whether its warps may wait for each other
 
     kind = "device"
 
@@ -90,7 +92,7 @@ def bind(function, device=False, under=(), call=None) -> BoundFunction:
     translation = translate(function, device)
     environment = names.environment(function)
     space = {"__builtins__": {"slice": slice}}
-    callees = {}
+    callees, apart = {}, False
     for name, root, path, line in translation.bindings:
         value = environment[root]
         for part in path:
@@ -99,6 +101,7 @@ def bind(function, device=False, under=(), call=None) -> BoundFunction:
             here = (function.__code__.co_filename, line)
             value = callees[root, path] = bind(value.function, True, (*under, function), here)
         space[name] = value
+        apart |= getattr(value, "apart", False)
     exec(translation.code, space)
     stored = set(translation.stored)
     for root, path, given, parameter in translation.passed:
@@ -106,7 +109,7 @@ def bind(function, device=False, under=(), call=None) -> BoundFunction:
             stored.add(parameter)
     shapes = [eval(shape, space) for shape in translation.local_shapes]
     elements = sum(int(np.prod(shape)) for shape in shapes) + sum(c.local_elements for c in callees.values())
-    return BoundFunction(space[function.__code__.co_name], stored, elements)
+    return BoundFunction(space[function.__code__.co_name], stored, elements, apart)
 
 
 class Launch:
@@ -127,6 +130,7 @@ class Launch:
             counts_only=counts_only,
             step_limit=step_limit,
             findings=self.findings,
+            run_apart=self.bound.apart,
         )
         self.machine.sites = SITES
         self.results = []
@@ -147,24 +151,24 @@ class Launch:
 
     def _parameters(self) -> list:
         wanted = names_of(self.function)
-        shared_buffers, parameters = {}, []
+        shared_buffers, parameters, first_names = {}, [], {}
         if not self.counts_only:
             self._check_memory()
         self.machine.report_float64 = not any(
             isinstance(a, np.ndarray) and a.dtype == np.float64 for a in self.args
         )
         for position, (name, value) in enumerate(zip(wanted, self.args)):
-            if isinstance(value, np.ndarray):
-                value = self._device_array(name, value, position in self.bound.stored, shared_buffers)
+            array = _array_of(value)
+            if array is not None:
+                seen = self._device_array(name, array, position in self.bound.stored, shared_buffers)
+                seen.name = first_names.setdefault(seen.storage.serial, name)  # one array may come twice
+                value = seen if array is value else value.in_kernel(seen)
             parameters.append(value)
         return parameters
 
     def _check_memory(self):
-        taken = sum(
-            a.nbytes + a.size * 26
-            for i, a in enumerate(self.args)
-            if isinstance(a, np.ndarray) and i in self.bound.stored
-        )
+        arrays = (_array_of(a) for i, a in enumerate(self.args) if i in self.bound.stored)
+        taken = sum(a.nbytes + a.size * 26 for a in arrays if a is not None)
         if taken > MEMORY_LIMIT:
             raise LaunchError(
                 "the arrays this kernel writes are too large to emulate "
@@ -195,7 +199,10 @@ class Launch:
         watched = self.watch is not None and self.watch.inside(z, y, x, rows, columns)
         machine.tracing = watched
         machine.watcher = self.watcher if watched else None
-        self._call()
+        if machine.run_apart and not self.counts_only:
+            machine.run_warps(self._call)
+        else:
+            self._call()
         machine.end()
 
     def _call(self):
@@ -208,7 +215,9 @@ class Launch:
 
     def _run_all(self):
         self.watcher = self.machine.last_watcher = Watcher(self.watch) if self.watch is not None else None
-        rows, columns = _chunk_shape(self.grid, self.machine, self.bound.local_elements)
+        rows, columns = 1, 1
+        if not self.bound.apart:
+            rows, columns = _chunk_shape(self.grid, self.machine, self.bound.local_elements)
         total = self.grid[0] * self.grid[1] * self.grid[2]
         done = 0
         for z, y, x, r, c in chunks(self.grid, rows, columns):
@@ -319,7 +328,15 @@ def _check_argument(name, value):
         return names.as_number(value)
     if isinstance(value, tuple):
         return tuple(_check_argument(name, part) for part in value)
+    if hasattr(value, "in_kernel"):
+        _check_argument(name, value.array)
+        return value
     raise LaunchError(f"{name} must be a NumPy array or a number, not {type(value).__name__}")
+
+
+def _array_of(value) -> np.ndarray | None:
+    """An argument's array: itself, or the one it describes for the kernel, as a tensor map does."""
+    return value if isinstance(value, np.ndarray) else getattr(value, "array", None)
 
 
 def _chunk_shape(grid, machine, local_elements) -> tuple:

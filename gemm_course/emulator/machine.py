@@ -9,6 +9,7 @@ from .access import MemoryAccess
 from .arithmetic import Arithmetic
 from .async_copies import AsyncCopies
 from .control import Control
+from .cooperation import Cooperation
 from .dtypes import BOOL, FLOAT64, INT64, dtype_of, is_integer, unify
 from .errors import KernelTypeError, LaunchError
 from .findings import Finding, thread_name
@@ -36,13 +37,13 @@ class Unbound:
     """The value of a variable before its first assignment."""
 
 
-class Machine(Arithmetic, Control, MemoryAccess):
-    """Runs translated kernels; the mix-ins hold arithmetic, control flow and memory access."""
+class Machine(Arithmetic, Control, Cooperation, MemoryAccess):
+    """Runs translated kernels; the mix-ins hold arithmetic, control flow, memory access, warps that wait."""
 
     unbound = Unbound()
     literal_types = (BOOL, INT64, FLOAT64)
 
-    def __init__(self, grid, block, shared_bytes, *, counts_only, step_limit, findings):
+    def __init__(self, grid, block, shared_bytes, *, counts_only, step_limit, findings, run_apart=False):
         self.grid, self.block, self.dynamic_shared = grid, block, shared_bytes
         self.counts_only, self.step_limit = counts_only, step_limit
         self.findings, self.sites = findings, []
@@ -57,6 +58,7 @@ class Machine(Arithmetic, Control, MemoryAccess):
         self.batch, self.batched, self.batch_key = [], {}, ()
         self.block_dim, self.grid_dim = Coordinates(*block), Coordinates(*grid)
         self.site = None
+        self.run_apart, self.apart = run_apart, None
         self.epoch = self.phase = 0
 
     # ---- chunks of blocks ----
@@ -74,11 +76,14 @@ class Machine(Arithmetic, Control, MemoryAccess):
         self.thread_index = geometry.thread
         self.block_index = Coordinates(Lanes(geometry.column, x, int32), Lanes(geometry.row, y, int32), z)
         self.shared_arrays: dict = {}
+        self.carved: dict = {}
         self._initialised: dict = {}
         self.phase = 0
         self._thread_ids = None
         self.shared_races = SharedRaces(self)
         self.async_copies = AsyncCopies(self)
+        if self.run_apart:
+            self.prepare_to_cooperate()
 
     def end(self):
         """The blocks of the chunk are done."""
@@ -192,10 +197,11 @@ class Machine(Arithmetic, Control, MemoryAccess):
         """``cuda.shared.array``: one for the block; a shape of 0 takes the dynamic shared memory."""
         shape = _shape(shape)
         if shape == (0,):
-            return self._dynamic_array(site, dtype)
+            return self._dynamic_array(site, dtype, alignment)
         array = self.shared_arrays.get(site)
         if array is None:
             array = self._declare(SharedStorage, site, shape, dtype)
+            array.storage.alignment = alignment or dtype.itemsize
             self.shared_arrays[site] = array
             self._check_static_limit()
         return array
@@ -208,11 +214,12 @@ class Machine(Arithmetic, Control, MemoryAccess):
                 f"the limit is {STATIC_SHARED_LIMIT:,}"
             )
 
-    def _dynamic_array(self, site, dtype):
+    def _dynamic_array(self, site, dtype, alignment):
         array = self.shared_arrays.get("dynamic")
         if array is None:
             length = self.dynamic_shared // dtype.itemsize
             array = self.shared_arrays["dynamic"] = self._declare(SharedStorage, site, (length,), dtype)
+            array.storage.alignment = alignment or dtype.itemsize
         if array.dtype != dtype:
             raise KernelTypeError("the emulator keeps dynamic shared memory in one dtype; two are asked for")
         return array
@@ -237,8 +244,11 @@ class Machine(Arithmetic, Control, MemoryAccess):
     def initialised(self, storage):
         state = self._initialised.get(storage.serial)
         if state is None:
-            kind = Initialised if storage.space == "shared" else InitialisedLocal
-            state = self._initialised[storage.serial] = kind(storage)
+            if storage.space == "shared":
+                state = Initialised(storage)
+            else:
+                state = InitialisedLocal(storage, self.apart and self.apart.current.mask.array)
+            self._initialised[storage.serial] = state
         return state
 
     def start_copy(self, site, destination, where, source, source_where, width, valid_bytes):
@@ -279,6 +289,9 @@ class Machine(Arithmetic, Control, MemoryAccess):
 
     def barrier(self, site):
         """``cuda.syncthreads()``."""
+        if self.apart is not None:
+            self.apart.barrier(site)
+            return
         blocks = self._blocks_at_barrier(site)
         self.tally(("barrier", site, blocks.serial, self.batch_key), blocks)
         self.epoch += 1

@@ -99,6 +99,7 @@ class Storage:
         self.strides = row_major(self.shape)
         self.size = int(np.prod(self.shape, dtype=np.int64))
         self.slot = self.serial  # the same for an array that is declared anew for other blocks
+        self.alignment = self.dtype.itemsize  # bytes that its start is a multiple of
 
 
 class GlobalStorage(Storage):

@@ -207,6 +207,10 @@ class Initialised:
         self.written.reshape(-1)[access.touched(rows, columns)[0]] = True
         self.complete = bool(self.written.all())
 
+    def mark(self, cells: np.ndarray):
+        """These elements are written, in the one block that runs."""
+        self.written[0, 0, cells.reshape(-1)] = True
+
     def missing(self, access: Access):
         """Where lanes read what is not written yet: (cells, threads, rows, columns of blocks), or None."""
         key = access.key[2:6]
@@ -223,12 +227,21 @@ class Initialised:
 
 
 class InitialisedLocal:
-    """Which elements of a local array have been written, in each lane."""
+    """Which elements of a local array have been written, in each lane.
 
-    def __init__(self, storage):
+    lanes: those that use the array, as booleans; None for all.
+    """
+
+    def __init__(self, storage, lanes=None):
+        self.lanes = lanes
         self.written = np.zeros((max(storage.size, 1), 1, 1, 1), bool)
         self.complete = storage.size == 0
         self._stored, self._sound = set(), set()
+
+    def _all_written(self) -> bool:
+        if self.lanes is None:
+            return bool(self.written.all())
+        return bool((self.written | ~self.lanes).all())
 
     def _grow(self, access: Access):
         lanes = np.broadcast_shapes(self.written.shape[1:], access.shape()[-3:])
@@ -250,7 +263,7 @@ class InitialisedLocal:
             else:
                 self._grow(access)
                 self._mark_lanes(access, index)
-        self.complete = bool(self.written.all())
+        self.complete = self._all_written()
 
     def _mark_lanes(self, access, index):
         shape = np.broadcast_shapes(access.shape(), self.written.shape[1:])

@@ -43,7 +43,9 @@ class Tally:
             if not times:
                 continue
             entry[0] = 0
-            if key[0] == "arithmetic":
+            if key[0] == "moved":
+                self._settle_moved(key, times)
+            elif key[0] == "arithmetic":
                 self._settle_arithmetic(key, times, payload)
             elif key[0] == "barrier":
                 self._settle_barrier(key, times, payload)
@@ -52,6 +54,12 @@ class Tally:
         if len(self._pending) > _SETTLE_AT and not self._keep:
             self._pending.clear()
             self._costs.clear()
+
+    def _settle_moved(self, key, times):
+        """What a unit moves by itself, ("moved", site, array, space, op, bits, costs): known at once."""
+        *slot, costs = key[1:]
+        row = self.accesses.setdefault(tuple(slot), np.zeros(7, np.int64))
+        row += np.multiply(costs, times)
 
     def _settle_arithmetic(self, key, times, mask):
         _, site, name, dtype, _, batch, each = key

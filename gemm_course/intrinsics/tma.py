@@ -26,7 +26,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gemm_course.emulator import emulates
+from gemm_course.emulator import MatrixMap, emulates
 from gemm_course.intrinsics._codegen import global_address, inline_ptx, intrinsic, types
 from gemm_course.intrinsics._hopper import literal, nothing, require_hopper, shared_operand
 
@@ -65,27 +65,13 @@ class TensorMap:
     shape: tuple[int, int]
     box: tuple[int, int]
 
-    @property
-    def bytes(self) -> int:
-        """What one copy brings, zeros included."""
-        return self.box[0] * self.box[1] * self.array.itemsize
-
     def of(self, matrix):
         """The same map of a copy of the matrix on the GPU, as 16 uint64 there."""
         return tensor_map(matrix, self.shape, self.box)
 
-    def in_kernel(self, array) -> "EmulatedMap":
-        """What a kernel gets for it: `array` is the matrix as the machine keeps it."""
-        return EmulatedMap(array, self.shape, self.box)
-
-
-@dataclass(frozen=True)
-class EmulatedMap:
-    """A tensor map inside an emulated kernel."""
-
-    array: object
-    shape: tuple[int, int]
-    box: tuple[int, int]
+    def in_kernel(self, array) -> MatrixMap:
+        """What an emulated kernel gets for it: `array` is the matrix as the machine keeps it."""
+        return MatrixMap(array, self.shape, self.box)
 
 
 def tensor_map(matrix, shape: tuple[int, int], box: tuple[int, int]):

@@ -1,0 +1,200 @@
+"""The machine's part in kernels whose warps wait for each other and let other units work."""
+
+import numpy as np
+
+from .apart import WarpsApart
+from .errors import KernelTypeError
+from .findings import Finding
+from .lanes import ZERO
+from .mbarriers import MBarriers
+from .memory import DeviceArray, SharedStorage
+from .order import Order
+from .products import WARPGROUP, Products
+from .shadow import Access
+from .tensor_copies import TensorCopies
+
+
+class Cooperation:
+    """``self.apart`` is what runs the warps, None while all lanes run together."""
+
+    def prepare_to_cooperate(self):
+        """Fresh mbarriers, copies and clocks for a block."""
+        self.mbarriers, self.tensor_copies, self.order = MBarriers(self), TensorCopies(self), Order(self)
+
+    def run_warps(self, call):
+        """Run the one block of the chunk warp by warp, ``call()`` each."""
+        self.shared_races = self.order
+        self.apart = WarpsApart(self, call)
+        for warp in self.apart.warps:
+            warp.products = Products(self)
+        try:
+            self.apart.run()
+            self._check_warpgroups()
+        finally:
+            self.apart = None
+
+    @property
+    def products(self) -> Products:
+        """The queue of the warp that runs."""
+        return self.apart.current.products
+
+    # ---- what happens to all warps ----
+
+    def whole_block_meets(self, site, masks):
+        """A barrier of the block, at which these lanes are."""
+        everybody = self.geometry.everybody
+        here = np.zeros(self.geometry.shape, bool)
+        for mask in masks:
+            here |= True if mask.array is None else mask.array
+        absent = ~here if everybody.array is None else ~here & everybody.array
+        if absent.any():
+            self._report_divergence(site, here, absent)
+        self.tally(("barrier", site, everybody.serial, self.batch_key), everybody)
+        self.epoch += 1
+        self.order.everybody_meets()
+
+    def warp_ends(self, warp):
+        """A warp has run to its end."""
+        self.tensor_copies.end(range(warp.first_thread, warp.first_thread + 32))
+        warp.products.end()
+
+    def _check_warpgroups(self):
+        """wgmma is one instruction of four warps."""
+        warps = self.apart.warps
+        for start in range(0, len(warps), WARPGROUP):
+            group = warps[start : start + WARPGROUP]
+            if len({warp.products.queued for warp in group}) > 1 or (
+                len(group) < WARPGROUP and group[0].products.queued
+            ):
+                self._report_torn_group(group)
+
+    def _report_torn_group(self, group):
+        least, most = (pick(group, key=lambda warp: warp.products.queued) for pick in (min, max))
+        message = (
+            f"Warp {most.number} executes {most.products.queued} wgmma and warp {least.number} "
+            f"{least.products.queued}; all four warps of a warpgroup (0 to 3, 4 to 7, ...) must execute each."
+        )
+        self.found("warp_divergence", most.products.last_site, message, thread=most.first_thread)
+
+    def found(self, kind, site, message, array=None, element=None, *, thread=None, count=1, began=None):
+        """Report what a thread (the running warp's first, if not told) did in the block that runs.
+
+        ``element``: an index of ``array``, or a position in its storage. ``began``: the earlier place of two.
+        """
+        at = self.sites[site]
+        thread = self.apart.current.first_thread if thread is None else thread
+
+        def make():
+            where = self.array_element(array.storage, element) if isinstance(element, int) else element
+            return Finding(
+                kind=kind,
+                line=at.line,
+                message=message,
+                array=array and array.name,
+                element=where,
+                block=self.block_coordinates(0, 0),
+                threads=[self.geometry.thread_coordinates(thread)],
+                function=at.function,
+                site=site,
+                other_line=None if began is None else self.sites[began].line,
+            )
+
+        self.findings.add((kind, site, array and array.name), count, make)
+
+    def of_active_lanes(self, value) -> np.ndarray:
+        """An integer's values in all active lanes of all blocks that run."""
+        mask, shape = self.mask, self.geometry.shape
+        numbers = np.broadcast_to(np.asarray(self.plain(value), np.int64), shape)
+        return numbers.reshape(-1) if mask.array is None else numbers[np.broadcast_to(mask.array, shape)]
+
+    # ---- memory ----
+
+    def carve(self, site, buffer, start, shape) -> DeviceArray:
+        """A piece of dynamic shared memory, as an array of its own."""
+        array = self.carved.get(site)
+        if array is None:
+            array = self.carved[site] = self._carve(site, buffer, start, shape)
+        return array
+
+    def _carve(self, site, buffer, start, shape) -> DeviceArray:
+        shape = shape if isinstance(shape, tuple) else (shape,)
+        if getattr(buffer, "space", "") != "shared" or not all(type(part) is int for part in (start, *shape)):
+            raise KernelTypeError(
+                "carve takes a shared array, and a start and a shape known when it is compiled"
+            )
+        storage = SharedStorage(buffer.dtype, shape, self.counts_only)
+        if start < 0 or start + storage.size > buffer.size:
+            raise KernelTypeError(
+                f"elements {start:,} to {start + storage.size - 1:,} are wanted of shared memory that has "
+                f"{buffer.size:,}: ask for more at the launch"
+            )
+        for other in self.carved.values():
+            if (
+                start < other.storage.start + other.storage.size
+                and other.storage.start < start + storage.size
+            ):
+                raise KernelTypeError(f"{self.sites[site].op} and {other.name} overlap in shared memory")
+        storage.slot, storage.start = site, start
+        storage.alignment = int(np.gcd(buffer.storage.alignment, start * buffer.dtype.itemsize))
+        return DeviceArray(self.sites[site].op, storage, buffer.dtype, shape)
+
+    def require_sums(self, site, sums):
+        """Report sums that a product is added to before the thread gave them a value."""
+        whole = Access(
+            sums.storage, sums.name, "load", ZERO, sums.offset, self.mask, sums.size, site, self.phase
+        )
+        bad = self.initialised(sums.storage).missing(whole)
+        if bad is not None:
+            self._find_cells(
+                "uninitialised_read", site, sums, self.geometry.mask(bad), ZERO, sums.offset, _bare(sums)
+            )
+
+    def add_to_sums(self, sums, warp, values):
+        """Add (elements, 32) values to a local array of the warp's lanes."""
+        storage = sums.storage
+        storage.spread(self.geometry.shape)
+        lanes = slice(warp.first_thread, warp.first_thread + 32)
+        storage.data[sums.offset : sums.offset + sums.size, 0, 0, lanes] += values
+
+    def check_written(self, site, array, cells):
+        """Report elements of a shared array that a unit takes before anybody wrote them."""
+        bare = ~self.initialised(array.storage).written.reshape(-1)[cells]
+        if bare.any():
+            thread = self.order.me * 32
+            self._report_cells(
+                "uninitialised_read",
+                site,
+                array,
+                cells[bare],
+                np.full(int(bare.sum()), thread),
+                1,
+                1,
+                _bare(array),
+            )
+
+    def note_global_stores(self, array, cells, thread, site):
+        """A unit has stored these elements for a thread."""
+        races = self.global_races.get(array.storage.serial)
+        if races is None or not len(cells):
+            return
+        me = int(self.thread_ids().reshape(-1)[thread])
+        ids = np.full(len(cells), me, np.uint32)
+        races.reader[cells[self._in_my_warp(races.reader[cells], me)]] = 0  # a warp knows what it has read
+        bad = races.store(cells, ids, site, self.epoch, self.geometry.threads)
+        if bad.any():
+            everybody = self.geometry.everybody
+            access = Access(array.storage, array.name, "store", ZERO, 0, everybody, 1, site, self.phase)
+            self._report_global_race(array, access, cells[bad], ids[bad], races)
+
+    def _in_my_warp(self, ids, me) -> np.ndarray:
+        """Which thread numbers, from 1 on and 0 for nobody, are of the same warp as mine."""
+        first = me - 1 - (me - 1) % self.geometry.threads % 32
+        return (ids > first) & (ids <= first + 32)
+
+
+def _bare(array):
+    def sentence(element, who):
+        index = ", ".join(map(str, element))
+        return f"{array.name}[{index}] is used, for {who}, before anything was written there."
+
+    return sentence

@@ -1,0 +1,274 @@
+"""What comes before what, where warps run apart: races in shared memory, and fences that are missing.
+
+Between barriers of the whole block nothing orders two warps but what they do at mbarriers, and copies and
+multiplications run on when the warp that asked for them has gone on. Every warp therefore has a clock, and
+knows how far it has heard of the others' (vector clocks): arriving at a barrier passes on what a warp
+knows, waiting takes it over. An access is sound if whoever made the earlier one to the same element has
+been heard of since. Copies to shared memory are heard of at the mbarrier that they report to.
+
+The lanes of one warp are taken as one: what they do to each other is not examined here.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .findings import place
+from .memory import DeviceArray
+from .shadow import Access
+
+MOST_BARRIERS = 256
+
+
+class UnderWay(NamedTuple):
+    """Elements of a shared array that a unit reads or writes by itself, and where a warp asked for it."""
+
+    cells: np.ndarray
+    site: int
+    warp: int
+
+
+class Units:
+    """What units read, or write, at present in one shared array."""
+
+    def __init__(self, size):
+        self.users = np.zeros(size, np.int16)  # of each element
+        self.entries: list[UnderWay] = []
+
+    def begin(self, entry):
+        self.entries.append(entry)
+        self.users[entry.cells] += 1
+
+    def end(self, entry):
+        self.entries = [other for other in self.entries if other is not entry]
+        self.users[entry.cells] -= 1
+
+    def met_by(self, cells):
+        """(the first that uses one of these elements, these elements), or None."""
+        if not self.entries or not self.users[cells].any():
+            return None
+        for entry in self.entries:
+            met = np.intersect1d(cells, entry.cells)
+            if len(met):
+                return entry, met
+
+
+class Shadow:
+    """Who last wrote and read the elements of one shared array."""
+
+    def __init__(self, storage, warps: int):
+        size = max(storage.size, 1)
+        self.writer = np.zeros(size, np.int16)
+        self.written = np.zeros(size, np.int32)  # by the writer's clock; 0: never
+        self.write_site = np.zeros(size, np.int32)
+        self.read = np.zeros((warps, size), np.int32)  # by each reader's clock
+        self.read_site = np.zeros((warps, size), np.int32)
+        self.unfenced = np.zeros(size, bool)  # stored by a thread, and no fence since
+        self.reading, self.writing = Units(size), Units(size)
+
+
+class Order:
+    """The clocks of a block's warps and of what reports to its mbarriers."""
+
+    def __init__(self, machine):
+        self.machine = machine
+        self.warps = machine.geometry.width // 32
+        self.agents = self.warps
+        self.clocks = np.zeros((self.warps, self.warps + MOST_BARRIERS), np.int32)
+        self.clocks[range(self.warps), range(self.warps)] = 1
+        self.shadows: dict[int, Shadow] = {}
+        self._cells: dict[tuple, np.ndarray] = {}
+
+    # ---- clocks ----
+
+    @property
+    def me(self) -> int:
+        return self.machine.apart.current.number
+
+    def pass_on(self) -> np.ndarray:
+        """What the running warp knows; what it does from now on is not part of it."""
+        known = self.clocks[self.me].copy()
+        self.clocks[self.me, self.me] += 1
+        return known
+
+    def hear(self, known: np.ndarray):
+        np.maximum(self.clocks[self.me], known, out=self.clocks[self.me])
+
+    def everybody_meets(self):
+        self.clocks[:] = self.clocks.max(axis=0)
+        self.clocks[range(self.warps), range(self.warps)] += 1
+
+    def new_agent(self) -> int:
+        self.agents += 1
+        return self.agents - 1
+
+    def nothing_known(self) -> np.ndarray:
+        return np.zeros(self.clocks.shape[1], np.int32)
+
+    # ---- accesses of threads: the interface of SharedRaces ----
+
+    def note(self, access: Access):
+        if access.op == "atomic" or not access.mask.any:
+            return
+        cells = self._cells_of(access)
+        shadow = self.shadow(access.storage)
+        if access.op == "load":
+            self._check_earlier_writes(access.storage, access.name, shadow, cells, access.site, "reads")
+            self._note_read(shadow, cells, access.site)
+        else:
+            self._check_all_earlier(access.storage, access.name, shadow, cells, access.site, "writes")
+            self._note_write(shadow, cells, access.site, self.me, self.clocks[self.me, self.me])
+            shadow.unfenced[cells] = True
+
+    def _cells_of(self, access) -> np.ndarray:
+        """The elements that the active lanes touch; lanes that touch the same one repeat it."""
+        key = access.pattern.serial, access.mask.serial, access.width
+        if key not in self._cells:
+            lanes = (1, 1, self.machine.geometry.width)
+            cells = np.broadcast_to(access.pattern.array, lanes)
+            cells = cells.reshape(-1) if access.mask.array is None else cells[access.mask.array]
+            self._cells[key] = (cells[:, None] + np.arange(access.width)).reshape(-1)
+        return self._cells[key] + access.offset
+
+    def barrier(self, blocks):
+        """Nothing is left to examine at the end of a block."""
+
+    def shadow(self, storage) -> Shadow:
+        found = self.shadows.get(storage.serial)
+        if found is None:
+            found = self.shadows[storage.serial] = Shadow(storage, self.warps)
+        return found
+
+    def _note_read(self, shadow, cells, site):
+        shadow.read[self.me, cells] = self.clocks[self.me, self.me]
+        shadow.read_site[self.me, cells] = site
+
+    @staticmethod
+    def _note_write(shadow, cells, site, agent, time):
+        shadow.writer[cells], shadow.written[cells], shadow.write_site[cells] = agent, time, site
+
+    def fence(self):
+        """The running warp's stores become visible to what copies and multiplies by itself."""
+        if self.machine.log is not None:
+            return
+        for shadow in self.shadows.values():
+            shadow.unfenced[(shadow.writer == self.me) & shadow.unfenced] = False
+        self.machine.mbarriers.fence(self.me)
+
+    # ---- accesses of units that work by themselves ----
+
+    def begin_reading(self, array, cells, site, what) -> tuple:
+        """``what``, such as wgmma, will read the cells until :meth:`finish_reading`."""
+        shadow = self.shadow(array.storage)
+        self._check_earlier_writes(array.storage, array.name, shadow, cells, site, f"lets {what} read")
+        bare = shadow.unfenced[cells]
+        if bare.any():
+            self._report_fence(array, cells[bare][0], int(bare.sum()), shadow, site, what)
+        entry = UnderWay(cells, site, self.me)
+        shadow.reading.begin(entry)
+        return shadow, entry
+
+    def finish_reading(self, token):
+        """The running warp has waited for it: to the others it is as if the warp had read just now."""
+        shadow, entry = token
+        shadow.reading.end(entry)
+        self._note_read(shadow, entry.cells, entry.site)
+
+    def begin_writing(self, array, cells, site) -> tuple:
+        shadow = self.shadow(array.storage)
+        self._check_all_earlier(array.storage, array.name, shadow, cells, site, "lets TMA overwrite")
+        entry = UnderWay(cells, site, self.me)
+        shadow.writing.begin(entry)
+        return shadow, entry
+
+    def finish_writing(self, token, agent: int, time: int):
+        shadow, entry = token
+        shadow.writing.end(entry)
+        self._note_write(shadow, entry.cells, entry.site, agent, time)
+        shadow.unfenced[entry.cells] = False
+
+    # ---- what is wrong with it ----
+
+    def _check_earlier_writes(self, storage, name, shadow, cells, site, verb):
+        under_way = shadow.writing.met_by(cells)
+        if under_way is not None:
+            entry, met = under_way
+            self._report_early(storage, name, met, site, verb, entry.site)
+            return
+        unheard = shadow.written[cells] > self.clocks[self.me, shadow.writer[cells]]
+        if not unheard.any():
+            return
+        met = cells[unheard]
+        other = int(shadow.writer[met[0]])
+        if other >= self.warps:
+            self._report_early(storage, name, met, site, verb, int(shadow.write_site[met[0]]))
+        else:
+            self._report_race(storage, name, met, site, verb, other, "writes", int(shadow.write_site[met[0]]))
+
+    def _check_all_earlier(self, storage, name, shadow, cells, site, verb):
+        self._check_earlier_writes(storage, name, shadow, cells, site, verb)
+        under_way = shadow.reading.met_by(cells)
+        if under_way is not None:
+            entry, met = under_way
+            self._report_race(storage, name, met, site, verb, entry.warp, "still lets read", entry.site)
+            return
+        unheard = shadow.read[:, cells] > self.clocks[self.me, : self.warps, None]
+        unheard[self.me] = False
+        if unheard.any():
+            warp = int(unheard.any(axis=1).argmax())
+            met = cells[unheard[warp]]
+            where = int(shadow.read_site[warp, met[0]])
+            self._report_race(storage, name, met, site, verb, warp, "reads", where)
+
+    def _report_early(self, storage, name, cells, site, verb, began):
+        self._report(
+            "async_read_too_early",
+            storage,
+            name,
+            cells,
+            site,
+            f"Warp {self.me} {verb} {{place}}, to which a copy was started in line {self._line(began)}, "
+            "without "
+            "having waited since at the mbarrier that the copy reports to.",
+            began,
+        )
+
+    def _report_race(self, storage, name, cells, site, verb, other, other_verb, began):
+        self._report(
+            "shared_race",
+            storage,
+            name,
+            cells,
+            site,
+            f"Warp {self.me} {verb} {{place}}, which warp {other} {other_verb} in line "
+            f"{self._line(began)}, with "
+            "nothing that orders the two: neither a barrier nor an mbarrier at which one arrives and the "
+            "other "
+            "waits.",
+            began,
+        )
+
+    def _report_fence(self, array, cell, count, shadow, site, what):
+        began = int(shadow.write_site[cell])
+        self._report(
+            "missing_fence",
+            array.storage,
+            array.name,
+            np.array([cell]),
+            site,
+            f"{what} reads {{place}}, which warp {int(shadow.writer[cell])} stored in line "
+            f"{self._line(began)}, "
+            "with no fence_async() after the store: it may find what was there before.",
+            began,
+            count,
+        )
+
+    def _report(self, kind, storage, name, cells, site, sentence, began, count=None):
+        element = self.machine.array_element(storage, int(cells[0]))
+        message = sentence.format(place=place(name, element))
+        array = DeviceArray(name, storage, storage.dtype, storage.shape)
+        count = len(cells) if count is None else count
+        self.machine.found(kind, site, message, array, element, count=count, began=began)
+
+    def _line(self, site) -> int:
+        return self.machine.sites[site].line

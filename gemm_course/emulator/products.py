@@ -1,0 +1,78 @@
+"""Multiplications that run by themselves on tiles in shared memory, and are waited for: wgmma's queue.
+
+A product is computed when it is waited for, no sooner: a kernel that overwrites a tile too early, or reads
+its sums too early, gets the wrong numbers here as well.
+"""
+
+from collections.abc import Callable
+
+WARPGROUP = 4  # warps
+
+
+class Products:
+    """The queue of one warp, and what it may not touch meanwhile."""
+
+    def __init__(self, machine):
+        self.machine = machine
+        self.open: list[Callable[[], None]] = []
+        self.groups: list[list] = []
+        self.sums: dict[int, int] = {}  # storage of sums under way: how many products
+        self.touched: set[int] = set()  # storages the thread itself has written since the last fence
+        self.fenced = False
+        self.queued, self.last_site = 0, None
+
+    def queue(self, site, sums, finish: Callable[[], None]):
+        """``finish()`` computes the product and adds it to ``sums``, a local array."""
+        serial = sums.storage.serial
+        if not self.fenced or serial in self.touched:
+            self._report_fence(site, sums)
+        self.sums[serial] = self.sums.get(serial, 0) + 1
+        self.queued, self.last_site = self.queued + 1, site
+
+        def over():
+            finish()
+            self.sums[serial] -= 1
+
+        self.open.append(over)
+
+    def fence(self):
+        self.fenced = True
+        self.touched.clear()
+
+    def commit(self):
+        self.groups.append(self.open)
+        self.open = []
+
+    def wait(self, pending: int):
+        over = self.groups[: max(len(self.groups) - pending, 0)]
+        self.groups = self.groups[len(over) :]
+        for product in (product for group in over for product in group):
+            product()
+
+    def end(self):
+        """The warp ends; what nobody waited for is dropped with its registers."""
+        self.commit()
+        self.wait(0)
+
+    def busy(self, storage) -> bool:
+        return self.sums.get(storage.serial, 0) > 0
+
+    def _report_fence(self, site, sums):
+        why = "before the first product" if not self.fenced else "since the kernel itself wrote to it"
+        self.machine.found(
+            "missing_fence",
+            site,
+            f"wgmma adds to {sums.name} with no wgmma_fence() {why}: it may find other registers than the "
+            "thread "
+            "left there.",
+            sums,
+        )
+
+    def report_busy(self, site, sums, verb):
+        self.machine.found(
+            "async_read_too_early",
+            site,
+            f"The thread {verb} {sums.name} while products are still added to it: wgmma_wait(0) must come "
+            "first.",
+            sums,
+        )

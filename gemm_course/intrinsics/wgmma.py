@@ -1,0 +1,321 @@
+"""wgmma: a warpgroup, four warps, multiplies tiles straight from shared memory, while it goes on.
+
+One instruction computes D += A B for D of 64 by N, A of 64 by 16, B of 16 by N. A and B stay in shared
+memory, in float16; only D, in float32, lies in registers, N / 2 of them in each of the 128 threads. The
+instruction is asynchronous: the warps queue products, close them into groups (commit), and wait for groups
+later. Until then neither the sums nor the tiles may be touched.
+
+D, as it lies in `sums`, a local array of N / 2 float32; lane and warp count within the warpgroup:
+
+| | |
+|---|---|
+| row | warp * 16 + lane // 4 + e // 2 % 2 * 8 |
+| column | e // 4 * 8 + lane % 4 * 2 + e % 2 |
+
+so that a thread has pairs of neighbours in two rows of every 8 by 8 corner. The tiles are what `tma_load`
+leaves:
+
+| tile | array in shared memory | one row |
+|---|---|---|
+| A | (..., rows, 16, 32 or 64): rows along m, elements along k | 32, 64 or 128 bytes, swizzled |
+| B | (..., panels, k, 16, 32 or 64): rows along k, elements along n; panels side by side along n | the same |
+
+The hardware is told by *descriptors* of 64 bits: address, distances between the tile's 8-row pieces and
+between its panels, and the swizzle. They are made here from the arrays' shapes.
+
+Compute capability 9.0a: Hopper only, not the generations after it.
+"""
+
+import numpy as np
+
+from gemm_course.emulator import KernelTypeError, emulates, warps
+from gemm_course.emulator.counting import matrix_wavefronts
+from gemm_course.emulator.tensor_copies import swizzled
+from gemm_course.intrinsics._codegen import (
+    TypingError,
+    intrinsic,
+    ir,
+    ptx_results,
+    read_registers,
+    types,
+    write_registers,
+)
+from gemm_course.intrinsics._hopper import literal, nothing, require_hopper, shared_operand
+
+__all__ = [
+    "registers_down",
+    "registers_up",
+    "wgmma",
+    "wgmma_commit",
+    "wgmma_fence",
+    "wgmma_wait",
+]
+
+ROWS, DEPTH, LARGEST = 64, 16, 256  # m and k of one instruction, the most n
+UNIT = 16  # bytes, in which descriptors count
+WARP, WARPGROUP = 32, 128  # threads
+REGISTER_STEPS = range(24, 257, 8)  # what setmaxnreg takes
+
+_FLOAT, _LONG = ir.FloatType(), ir.IntType(64)
+
+
+def _descriptor(context, builder, kind, tile, index_type, index, panels):
+    """Where an operand lies, in units of 16 bytes: address, distance of panels and of 8 rows, swizzle.
+
+    panels: whether its rows are too short for the operand, so that it continues in the next panel.
+    """
+    address = shared_operand(context, builder, kind, tile, index_type, index)
+    strides = context.make_array(kind)(context, builder, value=tile).strides
+    row = builder.extract_value(strides, kind.ndim - 2)
+    panel = builder.extract_value(strides, kind.ndim - 3) if panels else _LONG(UNIT)
+    # The swizzle's number is 1, 2, 3 for rows of 128, 64, 32 bytes.
+    by_128, by_64 = (builder.icmp_signed("==", row, _LONG(size)) for size in (128, 64))
+    swizzle = builder.select(by_128, _LONG(1), builder.select(by_64, _LONG(2), _LONG(3)))
+    fields = ((builder.zext(address, _LONG), 0), (panel, 16), (builder.mul(row, _LONG(8)), 32))
+    word = builder.shl(swizzle, _LONG(62))
+    for length, position in fields:
+        units = builder.and_(builder.udiv(length, _LONG(UNIT)), _LONG(0x3FFF))
+        word = builder.or_(word, builder.shl(units, _LONG(position)))
+    return word
+
+
+def _is_tile(kind) -> bool:
+    return isinstance(kind, types.Array) and kind.dtype == types.float16 and kind.ndim >= 3
+
+
+def _instruction(n: int) -> str:
+    """The sums are operands 0 to n/2 - 1, n/2 more are those going in, then come the two descriptors."""
+    sums = ",".join(f"${i}" for i in range(n // 2))
+    a_as_stored, b_across = 0, 1  # B's rows run along n: it is transposed on the way
+    return (
+        f"wgmma.mma_async.sync.aligned.m64n{n}k16.f32.f16.f16 "
+        f"{{{sums}}}, ${n}, ${n + 1}, 1, 1, 1, {a_as_stored}, {b_across};"
+    )
+
+
+@intrinsic
+def wgmma(typing_context, n, sums, a, a_index, b, b_index):
+    """Queue sums += A B, A the 64 by 16 elements of `a` from a_index on, B the 16 by n of `b` from b_index
+    on.
+
+    n: a compile-time constant, a multiple of 8 up to 256. sums: local, n / 2 float32, see the table above.
+    a, b: tiles in shared memory, float16, three dimensions at least, the rows 16, 32 or 64 elements long.
+    a_index: the element at A's corner, its row a multiple of 8; b_index: the one at B's, in the first of
+    its panels. All 128 threads of a warpgroup take part, none of them elsewhere. PTX `wgmma.mma_async`;
+    compute capability 9.0a.
+    """
+    count = literal(n)
+    if count is None or not (_is_tile(a) and _is_tile(b)) or sums.dtype != types.float32:
+        return None
+    if count % 8 or not 8 <= count <= LARGEST:
+        raise TypingError(f"wgmma computes 8 to {LARGEST} columns, a multiple of 8, not {count}")
+
+    def generate(context, builder, signature, arguments):
+        require_hopper("wgmma")
+        kinds = signature.args
+        registers = (context, builder, kinds[1], arguments[1])
+        descriptors = [
+            _descriptor(context, builder, kinds[i], arguments[i], kinds[i + 1], arguments[i + 1], panels)
+            for i, panels in ((2, False), (4, True))
+        ]
+        operands = read_registers(*registers, count // 2, _FLOAT) + descriptors
+        tied = [str(i) for i in range(count // 2)]
+        constraints = ",".join(["=f"] * len(tied) + tied + ["l", "l"])
+        write_registers(
+            *registers,
+            ptx_results(builder, _instruction(count), constraints, operands, (_FLOAT, count // 2)),
+        )
+        return context.get_dummy_value()
+
+    return types.void(n, sums, a, a_index, b, b_index), generate
+
+
+@intrinsic
+def wgmma_fence(typing_context):
+    """Order this warp's own work on the sums before the products queued next.
+
+    Needed before the first `wgmma`, and again whenever the kernel itself has touched the sums. PTX
+    `wgmma.fence.sync.aligned`; compute capability 9.0a.
+    """
+    return types.void(), nothing("wgmma.fence.sync.aligned;", "wgmma_fence")
+
+
+@intrinsic
+def wgmma_commit(typing_context):
+    """Close the products queued since the last commit into one group.
+
+    PTX `wgmma.commit_group.sync.aligned`; compute capability 9.0a.
+    """
+    return types.void(), nothing("wgmma.commit_group.sync.aligned;", "wgmma_commit")
+
+
+@intrinsic
+def wgmma_wait(typing_context, pending):
+    """Wait until at most `pending` of the newest groups are unfinished; 0 waits for all.
+
+    pending: a compile-time constant. The tiles of the groups that are over may be filled anew; the sums may
+    be used after a wait for 0. PTX `wgmma.wait_group.sync.aligned`; compute capability 9.0a.
+    """
+    if literal(pending) is None:
+        return None
+    return types.void(pending), nothing(f"wgmma.wait_group.sync.aligned {literal(pending)};", "wgmma_wait")
+
+
+def _set_registers(name, instruction):
+    def typing(typing_context, count):
+        number = literal(count)
+        if number is None:
+            return None
+        if number not in REGISTER_STEPS:
+            raise TypingError(f"a warp can have 24, 32, ... 256 registers a thread, not {number}")
+        return types.void(count), nothing(f"{instruction}.sync.aligned.u32 {number};", name)
+
+    return typing
+
+
+@intrinsic
+def registers_down(typing_context, count):
+    """Give back registers until each thread of this warpgroup has `count`, for others to take.
+
+    count: a compile-time constant, a multiple of 8 from 24 on. All four warps do it. PTX `setmaxnreg.dec`;
+    compute capability 9.0a.
+    """
+    return _set_registers("registers_down", "setmaxnreg.dec")(typing_context, count)
+
+
+@intrinsic
+def registers_up(typing_context, count):
+    """Take registers, once they are free, until each thread of this warpgroup has `count`.
+
+    count: a compile-time constant, a multiple of 8 up to 240. All four warps do it. PTX `setmaxnreg.inc`;
+    compute capability 9.0a.
+    """
+    return _set_registers("registers_up", "setmaxnreg.inc")(typing_context, count)
+
+
+# ---- on the emulator ----
+
+
+class _Tile:
+    """The part of a shared array that one operand of one instruction is, in the warp or block that runs.
+
+    rows: of the array; places: for each column of the operand, its distance from the first, in elements.
+    """
+
+    def __init__(self, machine, array, index, rows: int, width: int):
+        warps.shared("wgmma", array, "float16")
+        self.array, self.site = array, machine.site
+        self.index = tuple(int(machine.of_active_lanes(part)[0]) for part in index)
+        self.rows, self.row_bytes = rows, array.shape[-1] * 2
+        column = self.index[-1] + np.arange(width)
+        self.places = column // array.shape[-1] * array.strides[-3] + column % array.shape[-1]
+        self.first = array.offset + sum(
+            i * step for i, step in zip(self.index[:-1], array.strides[:-1], strict=True)
+        )
+
+    def problem(self) -> tuple[str, str] | None:
+        """The kind of finding and the sentence if the operand cannot be there."""
+        *_, row, column = self.index
+        panels, length = self.array.shape[-3:-2] and self.array.shape[-3], self.array.shape[-1]
+        name = f"{self.array.name}[{', '.join(map(str, self.index))}]"
+        if self.row_bytes not in (32, 64, 128):
+            return (
+                "misaligned_access",
+                f"wgmma reads rows of 32, 64 or 128 bytes; those at {name} are others.",
+            )
+        last = (self.index[-3] + (column + len(self.places) - 1) // length, row + self.rows - 1)
+        if min(self.index) < 0 or last[0] >= panels or last[1] >= self.array.shape[-2]:
+            return (
+                "out_of_bounds",
+                f"wgmma reads {self.rows} by {len(self.places)} elements from {name} on: not all exist.",
+            )
+        eight = 8 * self.row_bytes
+        if self.first * 2 % eight or self.array.storage.alignment % eight:
+            return (
+                "misaligned_access",
+                f"The eight rows from {name} on must start at a multiple of {eight} bytes, for the swizzle.",
+            )
+        return None
+
+    def cells(self, first_row: int = 0, rows: int | None = None) -> np.ndarray:
+        """Positions in the array's storage, (rows, columns), as swizzled."""
+        line = np.arange(first_row, first_row + (rows or self.rows)) * self.array.strides[-2]
+        return swizzled((self.first + line[:, None] + self.places) * 2, self.row_bytes) // 2
+
+    def count(self, machine, requests: int, rows: int):
+        """Reads of `rows` rows in matrices of 8 by 8, a wavefront each where no two rows share a bank."""
+        columns = self.cells(0, rows)[:, ::8] * 2
+        wavefronts = matrix_wavefronts(columns.T.reshape(-1, 8))
+        matrices = columns.size // 8
+        costs = (1, WARP, matrices * 128, 0, 0, wavefronts, matrices)
+        key = ("moved", self.site, self.array.name, "shared", "load", 128)
+        machine.tally((*key, tuple(requests * cost for cost in costs)), None)
+
+
+def _lanes_of(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Row within a warp's 16 and column of sums[e] of each lane, (n / 2, 32)."""
+    e, lane = np.arange(n // 2)[:, None], np.arange(WARP)
+    return lane // 4 + e // 2 % 2 * 8, e // 4 * 8 + lane % 4 * 2 + e % 2
+
+
+@emulates(wgmma, reads=(1,), writes=(1,), fragments=(1,), elementwise=False, apart=True)
+def _multiply(machine, n, sums, a, a_index, b, b_index):
+    warps.meet(machine, "wgmma")
+    if getattr(sums, "space", "") != "local" or sums.shape != (n // 2,) or sums.pattern is not None:
+        raise KernelTypeError(f"wgmma adds up in a local array of {n // 2} float32, or in such a row of one")
+    left, right = _Tile(machine, a, a_index, ROWS, DEPTH), _Tile(machine, b, b_index, DEPTH, n)
+    linear = machine.of_active_lanes(machine.geometry.linear)
+    machine.count_arithmetic(machine.site, "mma", sums.dtype, ROWS * DEPTH * n // WARPGROUP)
+    left.count(machine, len(linear) // WARP, ROWS // 4)
+    right.count(machine, int((linear % WARPGROUP == 0).sum()), DEPTH)  # once for the four warps
+    if machine.log is not None:
+        return
+    for tile in (left, right):
+        if tile.problem():
+            kind, sentence = tile.problem()
+            machine.found(kind, machine.site, sentence, tile.array, tile.index)
+            return
+    _queue(machine, n, sums, left, right)
+
+
+def _queue(machine, n, sums, left, right):
+    """Note what is read meanwhile; compute when it is waited for."""
+    site, warp = machine.site, machine.apart.current
+    machine.require_sums(site, sums)
+    own_rows = left.cells(warp.number % 4 * (ROWS // 4), ROWS // 4)
+    reads = [(left.array, own_rows), (right.array, right.cells())]
+    tokens = []
+    for array, cells in reads:
+        machine.check_written(site, array, cells.reshape(-1))
+        tokens.append(machine.order.begin_reading(array, cells.reshape(-1), site, "wgmma"))
+    rows, columns = _lanes_of(n)
+
+    def finish():
+        a, b = (array.storage.data[0, 0, cells].astype(np.float32) for array, cells in reads)
+        machine.add_to_sums(sums, warp, np.matmul(a, b)[rows, columns])
+        for token in tokens:
+            machine.order.finish_reading(token)
+
+    machine.products.queue(site, sums, finish)
+
+
+@emulates(wgmma_fence, elementwise=False, apart=True)
+def _fence(machine):
+    if machine.log is None:
+        machine.products.fence()
+
+
+@emulates(wgmma_commit, elementwise=False, apart=True)
+def _commit(machine):
+    if machine.log is None:
+        machine.products.commit()
+
+
+@emulates(wgmma_wait, elementwise=False, apart=True)
+def _wait(machine, pending):
+    if machine.log is None:
+        machine.products.wait(pending)
+
+
+for _change in (registers_down, registers_up):
+    emulates(_change, elementwise=False, apart=True)(lambda machine, count: None)

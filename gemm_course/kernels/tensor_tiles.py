@@ -1,0 +1,102 @@
+"""What the kernels on Hopper share: the order of tiles, a pair of results on its way to C, the rules of
+tiles."""
+
+from numba import cuda, float32
+from numba.types import float16
+
+from gemm_course.intrinsics import store2, tensor_map, u32
+
+PANEL = 64  # columns of B that one swizzled row of 128 bytes holds
+SHARED_BYTES = 226 * 1024  # a block on Hopper, less the 1 KB that barriers and the tiles' alignment take
+PRODUCER_REGISTERS = 24
+CONSUMER_REGISTERS = {2: 240, 3: 160}  # by the number of consumers: what 64 K less the producer's leave
+
+
+# ---- device functions ----
+
+
+@cuda.jit(device=True)
+def grouped(tile, tile_rows, tile_cols, group_rows):
+    """(row, column) of the tile-th tile, in groups of `group_rows` rows of tiles, down the columns of each.
+
+    Tiles with neighbouring numbers are computed at the same time; down the columns they need few different
+    tiles of A and of B, and find them in the L2 cache.
+    """
+    whole = u32(group_rows * tile_cols)
+    first, rest = u32(tile // whole * group_rows), u32(tile % whole)
+    height = u32(min(group_rows, tile_rows - first))  # the last group may have fewer rows
+    return u32(first + rest % height), u32(rest // height)
+
+
+@cuda.jit(device=True)
+def old(C, row, col, m, n):
+    """C[row, col] in float32, or 0 outside."""
+    if row < m and col < n:
+        return float32(C[row, col])
+    return float32(0)
+
+
+@cuda.jit(device=True)
+def store_pair(C, row, col, m, n, alpha, beta, first, second):
+    """alpha times two neighbouring sums, plus beta C, to C[row, col] and its right neighbour, if inside."""
+    if row < m and col < n:
+        first, second = alpha * first, alpha * second
+        if beta != 0:
+            first += beta * old(C, row, col, m, n)
+            second += beta * old(C, row, col + 1, m, n)
+        if col + 1 < n:
+            store2(C, (row, col), (first, second))
+        else:
+            C[row, col] = float16(first)
+
+
+# ---- tiles and launch ----
+
+
+def fits_wgmma(t):
+    """Tiles that TMA can fetch and wgmma can multiply, and a ring of them."""
+    yield t.BM % 64 == 0 and t.BM <= 256, f"BM ({t.BM}) must be a multiple of 64 up to 256, a box of TMA"
+    yield t.BN % PANEL == 0 and t.BN <= 256, f"BN ({t.BN}) must be a multiple of {PANEL} up to 256, for wgmma"
+    yield t.BK in (16, 32, 64), f"a row of A's tile has 16, 32 or 64 halves: BK is not {t.BK}"
+    yield t.WM in (64, 128), f"a warpgroup multiplies 64 rows at a time, once or twice: WM is not {t.WM}"
+    yield t.BM % t.WM == 0, f"BM ({t.BM}) must be a multiple of WM ({t.WM}): whole warpgroups"
+    yield t.STAGES >= 2, f"one stage is read while another is filled: STAGES is at least 2, not {t.STAGES}"
+
+
+def fits_sums(t, most: int):
+    """The rule that a thread's sums, and what it needs beside them, fit into `most` registers."""
+    needed = -(-t.WM // 64) * t.BN // 2 + 24
+    yield (
+        needed <= most,
+        f"{t.WM} by {t.BN} sums a warpgroup and what is needed beside them take {needed} registers a thread; "
+        f"there are {most}",
+    )
+
+
+def fits_consumers(t):
+    """Two or three consumers, and registers for their sums."""
+    consumers = t.BM // t.WM
+    yield (
+        consumers in CONSUMER_REGISTERS,
+        f"two or three warpgroups multiply: BM / WM ({t.BM} / {t.WM}) must be 2 or 3",
+    )
+    yield from fits_sums(t, CONSUMER_REGISTERS.get(consumers, 240))
+
+
+def fits_shared(needed: int):
+    """The rule that the block's tiles fit."""
+    yield (
+        needed <= SHARED_BYTES,
+        f"the tiles take {needed} bytes of shared memory; {SHARED_BYTES} is the most",
+    )
+
+
+def ring_bytes(t) -> int:
+    """Shared memory of STAGES tiles of A and B."""
+    return t.STAGES * (t.BM * t.BK + t.BK * t.BN) * 2
+
+
+def maps(t, m, n, k, alpha, A, B, beta, C) -> tuple:
+    """The launch's arguments: A and B as tensor maps, whose boxes are a tile of A and a panel of B."""
+    a, b = tensor_map(A, (m, k), (t.BM, t.BK)), tensor_map(B, (k, n), (t.BK, PANEL))
+    return m, n, k, alpha, a, b, beta, C

@@ -1,0 +1,158 @@
+"""One warpgroup fetches, the others multiply: no barrier for the whole block any more.
+
+Beyond the documents; Hopper. In wgmma_tma the whole block stops at a barrier in every step, so that one
+thread knows which stage may be filled again. Here a thread of a warpgroup of its own, the producer, fetches
+ahead as far as the ring allows, and the consumers multiply as far as there are tiles. Two mbarriers a stage
+keep them apart: full[stage], which the copies complete, and empty[stage], at which every consumer warp
+arrives.
+
+The producer needs hardly any registers, the consumers many: registers change hands (setmaxnreg).
+"""
+
+from numba import cuda, float32, uint64
+from numba.types import float16
+
+from gemm_course.intrinsics import (
+    carve,
+    fence_async,
+    mbarrier_arrive,
+    mbarrier_expect,
+    mbarrier_init,
+    mbarrier_wait,
+    registers_down,
+    registers_up,
+    tma_acquire,
+    tma_load,
+    u32,
+    unroll,
+    wgmma,
+    wgmma_commit,
+    wgmma_fence,
+    wgmma_wait,
+)
+from gemm_course.kernels.base import Stage, tiles_over
+from gemm_course.kernels.tensor_tiles import (
+    CONSUMER_REGISTERS,
+    PANEL,
+    PRODUCER_REGISTERS,
+    fits_consumers,
+    fits_shared,
+    fits_wgmma,
+    grouped,
+    maps,
+    ring_bytes,
+    store_pair,
+)
+
+
+def build(BM, BN, BK, WM, STAGES, GROUP):
+    """The kernel for blocks of BM by BN elements, WM by BN a consumer."""
+    TILE_BYTES = (BM * BK + BK * BN) * 2
+    HEIGHT, SUMS, PANELS = WM // 64, BN // 2, BN // PANEL
+    CONSUMERS = BM // WM
+    MANY, FEW = CONSUMER_REGISTERS[CONSUMERS], PRODUCER_REGISTERS
+
+    @cuda.jit(device=True)
+    def produce(As, Bs, full, empty, A, B, row0, col0, steps):
+        """Fetch tile after tile, each as soon as its stage is empty."""
+        step, stage, parity = 0, u32(0), u32(0)
+        while step < steps:
+            mbarrier_wait(empty, stage, parity ^ 1)  # the first time round they are: parity 1 is over
+            mbarrier_expect(full, stage, TILE_BYTES)
+            tma_load(As, (stage, 0, 0), A, (row0, step * BK), full, stage)
+            for j in unroll(range(PANELS)):
+                tma_load(Bs, (stage, j, 0, 0), B, (step * BK, col0 + j * PANEL), full, stage)
+            step += 1
+            stage = u32(stage + 1)
+            if stage == STAGES:
+                stage, parity = u32(0), u32(parity ^ 1)
+
+    def warp_specialised(m, n, k, alpha, A, B, beta, C):
+        full = cuda.shared.array(STAGES, uint64)
+        empty = cuda.shared.array(STAGES, uint64)
+        tiles = cuda.shared.array(0, float16, 1024)
+        As = carve(tiles, 0, (STAGES, BM, BK))
+        Bs = carve(tiles, STAGES * BM * BK, (STAGES, PANELS, BK, PANEL))
+        sums = cuda.local.array((HEIGHT, SUMS), float32)
+        tid = u32(cuda.threadIdx.x)
+        tile_row, tile_col = grouped(u32(cuda.blockIdx.x), (m + BM - 1) // BM, (n + BN - 1) // BN, GROUP)
+        row0, col0 = u32(tile_row * BM), u32(tile_col * BN)
+        steps = (k + BK - 1) // BK
+        if tid == 0:
+            tma_acquire(A)
+            tma_acquire(B)
+            for s in unroll(range(STAGES)):
+                mbarrier_init(full, s, 1)
+                mbarrier_init(empty, s, 4 * CONSUMERS)  # one arrival a warp
+            fence_async()
+        cuda.syncthreads()
+
+        if tid < 128:
+            registers_down(FEW)
+            if tid == 0:
+                produce(As, Bs, full, empty, A, B, row0, col0, steps)
+        else:
+            registers_up(MANY)
+            y0 = (tid // 128 - 1) * WM  # this consumer's first row within the tile
+            warp, lane = tid % 128 // 32, tid % 32
+            for i in unroll(range(HEIGHT)):
+                for e in unroll(range(SUMS)):
+                    sums[i, e] = 0
+            step, stage, parity, before = 0, u32(0), u32(0), u32(0)
+            while step < steps:
+                mbarrier_wait(full, stage, parity)
+                wgmma_fence()
+                for p in unroll(range(0, BK, 16)):
+                    for i in unroll(range(HEIGHT)):
+                        wgmma(BN, sums[i], As, (stage, y0 + i * 64, p), Bs, (stage, 0, p, 0))
+                wgmma_commit()
+                wgmma_wait(1)
+                if step > 0 and lane == 0:
+                    mbarrier_arrive(empty, before)  # the step before this one has read its stage
+                step, before = step + 1, stage
+                stage = u32(stage + 1)
+                if stage == STAGES:
+                    stage, parity = u32(0), u32(parity ^ 1)
+            wgmma_wait(0)
+
+            for i in unroll(range(HEIGHT)):
+                row = row0 + y0 + i * 64 + warp * 16 + lane // 4
+                for j in unroll(range(BN // 8)):
+                    col = col0 + j * 8 + lane % 4 * 2
+                    for h in unroll(range(2)):
+                        e = j * 4 + h * 2
+                        store_pair(C, row + h * 8, col, m, n, alpha, beta, sums[i, e], sums[i, e + 1])
+
+    return warp_specialised
+
+
+def requirements(t):
+    """What wgmma_tma asks for, and two or three consumers with the registers for their sums."""
+    yield from fits_wgmma(t)
+    yield from fits_consumers(t)
+    yield from fits_shared(ring_bytes(t))
+
+
+STAGE = Stage(
+    name="warp_specialised",
+    title="A producer and its consumers",
+    document="beyond the documents",
+    tiles={"BM": 128, "BN": 256, "BK": 64, "WM": 64, "STAGES": 4, "GROUP": 8},
+    options={
+        "BM": (128, 192, 256),
+        "BN": (64, 128, 192, 256),
+        "BK": (32, 64),
+        "WM": (64, 128),
+        "STAGES": (2, 3, 4, 6),
+        "GROUP": (1, 8, 16),
+    },
+    requirements=requirements,
+    build=build,
+    threads=lambda t: (128 * (t.BM // t.WM + 1),),
+    blocks=lambda m, n, t: (tiles_over(m, t.BM) * tiles_over(n, t.BN),),
+    dynamic_shared_bytes=ring_bytes,
+    alignment=16,
+    compute_capability=(9, 0),
+    dtype="float16",
+    takes=maps,
+)

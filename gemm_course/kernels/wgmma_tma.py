@@ -1,0 +1,147 @@
+"""Tiles come by TMA, and wgmma multiplies them where they lie.
+
+Beyond the documents; Hopper. One thread asks for whole tiles, and an mbarrier tells the block when they have
+come: no thread copies, computes an address of an element, or looks after an edge. wgmma reads both operands
+from shared memory, so registers hold sums and nothing else. It is queued, not waited for: while one stage
+of the ring is multiplied, the next has arrived and its products stand behind.
+
+The tiles of B are panels of 64 columns side by side, since a row of 128 bytes is the most a swizzle takes.
+Blocks are dealt out in groups of GROUP rows of tiles, as in async_copy.
+"""
+
+from numba import cuda, float32, uint64
+from numba.types import float16
+
+from gemm_course.intrinsics import (
+    carve,
+    fence_async,
+    mbarrier_expect,
+    mbarrier_init,
+    mbarrier_wait,
+    tma_acquire,
+    tma_load,
+    u32,
+    unroll,
+    wgmma,
+    wgmma_commit,
+    wgmma_fence,
+    wgmma_wait,
+)
+from gemm_course.kernels.base import MAX_REGISTERS, REGISTERS_AN_SM, Stage, tiles_over
+from gemm_course.kernels.tensor_tiles import (
+    PANEL,
+    fits_shared,
+    fits_sums,
+    fits_wgmma,
+    grouped,
+    maps,
+    ring_bytes,
+    store_pair,
+)
+
+
+def build(BM, BN, BK, WM, STAGES, GROUP):
+    """The kernel for blocks of BM by BN elements, WM by BN a warpgroup."""
+    TILE_BYTES = (BM * BK + BK * BN) * 2
+    HEIGHT, SUMS, PANELS = (
+        WM // 64,
+        BN // 2,
+        BN // PANEL,
+    )  # products stacked, sums a thread in each, panels of B
+
+    @cuda.jit(device=True)
+    def fetch(As, Bs, stage, A, B, row0, col0, k0, full):
+        """Ask for the tiles at k0; what is outside A and B comes as zeros, and counts."""
+        mbarrier_expect(full, stage, TILE_BYTES)
+        tma_load(As, (stage, 0, 0), A, (row0, k0), full, stage)
+        for j in unroll(range(PANELS)):
+            tma_load(Bs, (stage, j, 0, 0), B, (k0, col0 + j * PANEL), full, stage)
+
+    def wgmma_tma(m, n, k, alpha, A, B, beta, C):
+        full = cuda.shared.array(STAGES, uint64)  # full[stage]: its tiles have come
+        tiles = cuda.shared.array(0, float16, 1024)
+        As = carve(tiles, 0, (STAGES, BM, BK))
+        Bs = carve(tiles, STAGES * BM * BK, (STAGES, PANELS, BK, PANEL))
+        sums = cuda.local.array((HEIGHT, SUMS), float32)
+        for i in unroll(range(HEIGHT)):
+            for e in unroll(range(SUMS)):
+                sums[i, e] = 0
+        tid = u32(cuda.threadIdx.x)
+        tile_row, tile_col = grouped(u32(cuda.blockIdx.x), (m + BM - 1) // BM, (n + BN - 1) // BN, GROUP)
+        row0, col0 = u32(tile_row * BM), u32(tile_col * BN)
+        steps = (k + BK - 1) // BK
+        if tid == 0:
+            tma_acquire(A)
+            tma_acquire(B)
+            for s in unroll(range(STAGES)):
+                mbarrier_init(full, s, 1)
+            fence_async()
+            for s in unroll(range(STAGES)):
+                if s < steps:
+                    fetch(As, Bs, s, A, B, row0, col0, s * BK, full)
+        cuda.syncthreads()
+
+        y0 = tid // 128 * WM  # this warpgroup's first row within the tile
+        step, stage, parity = 0, u32(0), u32(0)
+        while step < steps:
+            mbarrier_wait(full, stage, parity)
+            wgmma_fence()
+            for p in unroll(range(0, BK, 16)):
+                for i in unroll(range(HEIGHT)):
+                    wgmma(BN, sums[i], As, (stage, y0 + i * 64, p), Bs, (stage, 0, p, 0))
+            wgmma_commit()
+            wgmma_wait(1)  # the products before these are over, and nobody ...
+            cuda.syncthreads()  # ... reads their stage any more: it can be filled again
+            ahead = step - 1 + STAGES
+            if tid == 0 and step > 0 and ahead < steps:
+                free = STAGES - 1 if stage == 0 else stage - 1
+                fetch(As, Bs, free, A, B, row0, col0, ahead * BK, full)
+            step += 1
+            stage = u32(stage + 1)
+            if stage == STAGES:
+                stage, parity = u32(0), u32(parity ^ 1)
+        wgmma_wait(0)
+
+        warp, lane = tid % 128 // 32, tid % 32
+        for i in unroll(range(HEIGHT)):
+            row = row0 + y0 + i * 64 + warp * 16 + lane // 4
+            for j in unroll(range(BN // 8)):
+                col = col0 + j * 8 + lane % 4 * 2
+                for h in unroll(range(2)):
+                    e = j * 4 + h * 2
+                    store_pair(C, row + h * 8, col, m, n, alpha, beta, sums[i, e], sums[i, e + 1])
+
+    return wgmma_tma
+
+
+def requirements(t):
+    """Whole instructions, rows that a swizzle takes, a ring that fits, sums that fit into registers."""
+    yield from fits_wgmma(t)
+    yield from fits_shared(ring_bytes(t))
+    threads = 128 * max(1, t.BM // t.WM)
+    yield from fits_sums(t, min(MAX_REGISTERS, REGISTERS_AN_SM // threads))
+
+
+STAGE = Stage(
+    name="wgmma_tma",
+    title="Tiles by TMA, products by wgmma",
+    document="beyond the documents",
+    tiles={"BM": 128, "BN": 256, "BK": 64, "WM": 64, "STAGES": 4, "GROUP": 8},
+    options={
+        "BM": (64, 128, 192, 256),
+        "BN": (64, 128, 192, 256),
+        "BK": (32, 64),
+        "WM": (64, 128),
+        "STAGES": (2, 3, 4, 6),
+        "GROUP": (1, 8, 16),
+    },
+    requirements=requirements,
+    build=build,
+    threads=lambda t: (128 * (t.BM // t.WM),),
+    blocks=lambda m, n, t: (tiles_over(m, t.BM) * tiles_over(n, t.BN),),
+    dynamic_shared_bytes=ring_bytes,
+    alignment=16,
+    compute_capability=(9, 0),
+    dtype="float16",
+    takes=maps,
+)
