@@ -1,0 +1,165 @@
+"""Notebook 05: what its checkers take for right, what they measure by, and the formulas it teaches."""
+
+import numpy as np
+import pytest
+from numba import cuda, float32
+
+from gemm_course import LADDER, check
+from gemm_course.checks.draft_depths import CASES, draft_is_right
+from gemm_course.emulator import emulate
+from tests.wrong_solutions import chapter_05 as wrong
+from tests.wrong_solutions.altering import altered
+
+GRID = [(TM, TN) for TM in (2, 4, 8, 16) for TN in (2, 4, 8, 16)]
+
+
+@pytest.mark.parametrize("stage", ["thread_tiled_2d", "kernel5"])
+@pytest.mark.parametrize("BK", [4, 8])
+def test_a_result_takes_bk_over_tm_and_bk_over_tn_reads(stage, BK):
+    tried = 0
+    for TM, TN in GRID:
+        tiles = {"BM": 32, "BN": 64, "BK": BK, "TM": TM, "TN": TN}
+        if LADDER[stage].rules(tiles):
+            continue
+        A, B, C = (np.zeros(shape, np.float32) for shape in ((32, BK), (BK, 64), (32, 64)))
+        launch = (LADDER[stage].kernel(tiles), 1, LADDER[stage].block(tiles))
+        problem = (32, 64, BK, np.float32(1), A, B, np.float32(0), C)
+        report = emulate(*launch, *problem, counts_only=True)
+        reads = report.total("lanes", space="shared", op="load") / (32 * 64)
+        assert reads == BK / TN + BK / TM
+        tried += 1
+    assert tried >= 6
+
+
+def test_the_draft_is_right_where_bk_is_both_sides_of_the_block():
+    for BM, BN, BK, TM, TN in CASES:
+        assert draft_is_right(BM, BN, BK, TM, TN) == (BK == BN // TN == BM // TM)
+    assert {draft_is_right(*case) for case in CASES} == {True, False}
+
+
+# ---- other right answers -----------------------------------------------------------------------------------
+
+
+def fetch_with_while(BM, BN, BK, TM, TN):
+    @cuda.jit(device=True)
+    def fetch(rows, columns, depth, first, X, Y, tile_x, tile_y):
+        x, y = cuda.threadIdx.x, cuda.threadIdx.y
+        c = x
+        while c < BK:
+            for i in range(TM):
+                r = cuda.blockIdx.y * BM + y * TM + i
+                tile_x[y * TM + i, c] = X[r, first + c] if r < rows and first + c < depth else 0
+            c += BN // TN
+        r = y
+        while r < BK:
+            for j in range(TN):
+                c = cuda.blockIdx.x * BN + x * TN + j
+                tile_y[r, x * TN + j] = Y[first + r, c] if first + r < depth and c < columns else 0
+            r += BM // TM
+
+    return fetch
+
+
+def test_slices_with_other_names_and_loops_pass():
+    verdict = check.slices(fetch_with_while)
+    assert verdict.passed, str(verdict)
+
+
+def test_an_element_that_is_cleared_first_is_stored_twice():
+    make = altered(
+        fetch_with_while,
+        ("                tile_x[", "                tile_x[y * TM + i, c] = 0\n                tile_x["),
+    )
+    verdict = check.slices(make)
+    assert not verdict.passed and "more than once" in verdict.message
+
+
+def test_linear_fetching_fills_both_tiles_as_well():
+    def both(BM, BN, BK, TM, TN):
+        @cuda.jit(device=True)
+        def fetch(m, n, k, k0, A, B, As, Bs):
+            first = cuda.threadIdx.y * (BN // TN) + cuda.threadIdx.x
+            row0, col0 = cuda.blockIdx.y * BM, cuda.blockIdx.x * BN
+            for e in range(first, BM * BK, BM * BN // (TM * TN)):
+                r, c = e // BK, e % BK
+                As[r, c] = A[row0 + r, k0 + c] if row0 + r < m and k0 + c < k else float32(0)
+            for e in range(first, BK * BN, BM * BN // (TM * TN)):
+                r, c = e // BN, e % BN
+                Bs[r, c] = B[k0 + r, col0 + c] if k0 + r < k and col0 + c < n else float32(0)
+
+        return fetch
+
+    assert check.slices(both).passed
+    assert check.coalesced_b(both).passed
+
+
+@pytest.mark.parametrize("make", [wrong.make_fetch_b, wrong.make_linear])
+def test_there_is_more_than_one_way_to_coalesce_b(make):
+    verdict = check.coalesced_b(make)
+    assert verdict.passed, str(verdict)
+    assert "moves 4 sectors" in verdict.message
+
+
+OUTER = {
+    "as_it_stands": wrong.make_outer,
+    "columns_spread_out": altered(
+        wrong.make_outer,
+        ("Bs[p, tx * TN + j]", "Bs[p, tx + j * (BN // TN)]"),
+        ("col0 + tx * TN + j", "col0 + tx + j * (BN // TN)"),
+    ),
+    "one_operand_in_a_scalar": altered(
+        wrong.make_outer,
+        (f"for i in range(TM):\n                    {wrong.READ_A}\n", "pass\n"),
+        (
+            wrong.INNER,
+            wrong.INNER.replace("range(TM):", "range(TM):\n                    x = As[ty * TM + i, p]"),
+        ),
+        ("+= a[i]", "+= x"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OUTER)
+def test_another_outer_product_passes(name):
+    verdict = check.outer_product(OUTER[name])
+    assert verdict.passed, str(verdict)
+    assert "16 elements of shared memory for 64 multiply-adds" in verdict.message
+
+
+MENDED = {
+    "as_it_stands": wrong.make_mended,
+    "two_words_of_padding": altered(wrong.make_mended, ("BK + 1", "BK + 2")),
+    "rows_spread_out_instead_of_padding": altered(
+        wrong.make_mended,
+        ("BK + 1, BN // TN", "BK, BN // TN"),
+        ("As[ty * TM + i, p]", "As[ty + i * (BM // TM), p]"),
+        ("row0 + ty * TM + i", "row0 + ty + i * (BM // TM)"),
+    ),
+    "both_padded": altered(
+        wrong.make_mended,
+        ("THREADS, WIDTH, APART =", "THREADS, WIDTH_B, WIDTH, APART ="),
+        ("(TM * TN), BK + 1", "(TM * TN), BN + 1, BK + 1"),
+        ("(BK, BN), float32", "(BK, WIDTH_B), float32"),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MENDED)
+def test_another_way_to_mend_the_conflicts_passes(name):
+    verdict = check.no_conflicts(MENDED[name])
+    assert verdict.passed, str(verdict)
+
+
+def test_conflict_free_but_wrong_with_the_documents_tiles_is_refused():
+    make = altered(
+        wrong.make_mended,
+        ("    THREADS, WIDTH", "    FACTOR = float32(2 if BM > 64 else 1)\n    THREADS, WIDTH"),
+        ("+= a[i]", "+= FACTOR * a[i]"),
+    )
+    verdict = check.no_conflicts(make)
+    assert not verdict.passed
+
+
+def test_altering_wants_a_text_that_is_there():
+    with pytest.raises(ValueError, match="has no"):
+        altered(wrong.make_outer, ("no such line", ""))
