@@ -1,17 +1,17 @@
 # %% [markdown]
 # # 06 · Transposed A, vectorized access
 #
-# One instruction can move four floats instead of one. Nothing else in this course sounds so simple, and
-# has so many small print conditions: where the four may begin, what happens at the edge of a matrix, which
-# way round a tile has to lie, and why it makes some kernels *slower*.
+# One instruction can move four floats instead of one. Nothing else in this course sounds so simple and
+# comes with so much small print: where the four may begin, what happens at the edge of a matrix, which way
+# round a tile has to lie, and why it makes some kernels *slower*.
 #
 # **After this notebook you can**
 # - move a tile with 128-bit requests, and say at which addresses they may begin;
 # - carry A's tile into shared memory transposed, and choose the padding behind its rows;
 # - treat sizes that are no multiple of four, and say when vectorizing helps and when it hurts.
 #
-# *Time: about 45 minutes to read, 70 for the exercises. Comes from document 003 (how the tiles are loaded) and
-# document 004, kernel v05.*
+# *Time: about 45 minutes to read, 70 for the exercises. Comes from document 003 (how the tiles are loaded)
+# and document 004, kernel v05.*
 
 # %%
 import numpy as np
@@ -27,8 +27,8 @@ from gemm_course.kernels import LADDER
 #
 # With 8 × 8 results a thread, the kernel of notebook 05 does 64 multiply-adds in a k step and reads 16
 # floats of shared memory for them. Each of the reads is an instruction, and so is each of the loads and
-# stores that fill the tiles. A scheduler issues **one instruction a clock**: as long as it issues a load, no
-# multiply-add begins. Of 80 instructions 64 do the work.
+# stores that fill the tiles. A scheduler issues **one instruction a clock**: while it issues a load, no
+# multiply-add begins. As the source has it, 64 of 80 instructions do the work.
 #
 # If four neighbouring floats came with one instruction, it would be 64 of 68.
 #
@@ -87,10 +87,10 @@ np.abs(result.C - A @ B).max(), result.leading_dimensions
 #
 # | what ends | what is read beyond | what to do |
 # |---|---|---|
-# | k, in a row of A | up to three floats of padding, in the sum of **every** C in that row | put a zero for each of them |
+# | k, in a row of A | up to three floats of padding, in **every** sum of that row | a zero for each of them |
 # | m | rows of A that do not exist | do not load at all, take four zeros |
 # | n, in a row of B | up to three floats of padding | nothing: they end up in columns that C does not have |
-# | n, in a row of C | up to three floats of padding | they are not ours to write: store the last ones singly |
+# | n, in a row of C | up to three floats of padding | not ours to write: store the last ones singly |
 #
 # "Bs is zero for these k, so the product is zero" is what everyone thinks first. But **0 · NaN is NaN**.
 #
@@ -99,7 +99,7 @@ np.abs(result.C - A @ B).max(), result.leading_dimensions
 # Filling the tiles is one half. The other is reading them. In a k step p a thread needs
 #
 # - `Bs[p, x0]` to `Bs[p, x0 + 7]`: neighbours, two requests of 128 bits;
-# - `As[y0, p]` to `As[y0 + 7, p]`: one below the other, BK floats apart. These cannot be read by fours.
+# - `As[y0, p]` to `As[y0 + 7, p]`: one below the other, BK floats apart. No two of these are neighbours.
 #
 # So A's tile is **transposed** on its way into shared memory: `As[p, y0]` to `As[p, y0 + 7]` are neighbours.
 # This is the price: the four floats of one load lie along k, and now they must go into four different
@@ -120,8 +120,8 @@ np.abs(result.C - A @ B).max(), result.leading_dimensions
 see.scatter()
 
 # %% [markdown]
-# In every step the 32 lanes store 32 floats into a few rows of As. Look at the last line of the picture while
-# you move *padding of As* from 4 to 0: the stores take four wavefronts then, instead of two.
+# In every store the 32 lanes put 32 floats into a few rows of As. Look at the last line of the picture while
+# you move *padding of As* from 4 to 0. Which banks are these?
 #
 # ## Thirty-two banks again
 #
@@ -134,22 +134,21 @@ see.scatter()
 #
 # **Padding may not break alignment.** Choose, one after the other:
 #
-# 1. `As[c + e, r] = v[e]`, BK = 16, padding 0, then 1, 2, 4 and 8. Which is best?
-# 2. `load4(As, (p, y0))` with the best of them. What happens?
+# 1. `As[c + e, r] = v[e]` without padding, BK = 8, 16 and 32. Why do the wavefronts double?
+# 2. `load4(As, (p, y0))` with padding 0, 1, 2 and 4. What happens?
 # 3. `load4(Bs, (p, x0))`. A thread has 8 neighbouring columns, so lanes are 8 words apart.
 
 # %%
 see.wavefronts()
 
 # %% [markdown]
-# 1. Four lanes share a row of A, and their floats go to rows 0, 4, 8 and 12 of As. Without padding all four
-#    lie in one bank: **4** wavefronts. With 2 words of padding a row they are 8 banks apart: **1**. With 4
-#    words it is 16 banks: **2**.
-# 2. But with 2 words, the rows of As no longer begin at multiples of 16 bytes, and no row can be read by
-#    fours. So the course pads with **4**: the best that is allowed, at BK = 16. (Some published kernels pad
-#    differently; ask of each whether its reads are still aligned.)
-# 3. Half of each group's banks stand idle while the other half gives two words: **8** wavefronts, where 4
-#    would do. Keep that in mind.
+# 1. BK // 4 lanes share a row of A, and their floats go down a column of As, four rows apart. Rows that are
+#    128 words long all begin in the same bank, so these lanes meet in one: 2, 4, 8 wavefronts. Padding moves
+#    each row on by a few banks. What that is worth, you will work out in exercise 06.3.
+# 2. With 1 or 2 words of padding, the rows of As no longer begin at multiples of 16 bytes, and cannot be read
+#    by fours. (Some published kernels pad by other amounts; ask of each whether its reads are still aligned.)
+# 3. Half of the banks stand idle while the other half gives two words for every group: **8** wavefronts,
+#    where 4 would do. Keep that in mind.
 #
 # ## The kernel
 
@@ -159,13 +158,13 @@ see.change("thread_tiled_2d", "vectorized")
 # %% [markdown]
 # Notice:
 #
-# - `A_ROWS` and `B_ROWS` are document 003's rowStrideA and rowStrideB; `tid // (BK // 4)` is innerRowA. Threads
-#   are numbered straight through, `tid`, and each tile is shared out anew. (`u32` and `unroll` are for the
-#   compiler: unsigned indices, and loops written out in full.)
+# - `A_ROWS` and `B_ROWS` are document 003's rowStrideA and rowStrideB; `tid // (BK // 4)` is innerRowA.
+#   Threads are numbered straight through, `tid`, and each tile is shared out anew. (`u32` and `unroll` are
+#   for the compiler: unsigned indices, and loops written out in full.)
 # - `load4` is only called where the four *begin* inside the matrix. When they are stored, each is asked again
 #   whether it lies before k.
-# - Nobody wrote `load4(As, ...)`. The loops that fill `a` and `b` read neighbours, the arrays are aligned to 16
-#   bytes, and the compiler sees it.
+# - Nobody wrote `load4(As, ...)`. The loops that fill `a` and `b` read neighbours, the arrays are aligned to
+#   16 bytes, and the compiler sees it.
 # - In the last lines the row of C is stored as four, or, at its end, singly.
 #
 # ## Count it three ways
@@ -225,11 +224,11 @@ see.counts("thread_tiled_2d", size, shared_load_requests=shared_reads)
 
 # %% [markdown]
 # A surprise: with tiles of 128 × 128 × 16 the counter shows a quarter *there too*. The loop over p is written
-# out in full, so the compiler sees `As[y0 + i, p]` to `As[y0 + i, p + 3]`, neighbours along k, and reads those by
-# four. It then has to keep four k steps of As in registers, where the transposed tile needs one. The document's
-# argument is right for the source, and the compiler found a way round it. What is left as the gain of this
-# stage are the loads and stores of global memory, and the registers. A count keeps us from telling a tidier
-# story than the true one.
+# out in full, so the compiler sees `As[y0 + i, p]` to `As[y0 + i, p + 3]`, neighbours along k, and reads
+# those by four. It then has to keep four k steps of As in registers, where the transposed tile needs one. The
+# document's argument is right for the source, and the compiler found a way round it. What is left as the gain
+# of this stage are the loads and stores of global memory, and the registers. A count keeps us from telling a
+# tidier story than the true one.
 #
 # ## Which vectorizing helps, and which hurts
 #
@@ -250,11 +249,13 @@ for name, threads, floats in (("v02", 32 * 32, 32 * 32), ("v03", 512, 64 * 8), (
     print(name, floats / 4 / threads, "fours a thread")
 
 # %% [markdown]
-# - **v02, v03: slower.** A quarter of a four a thread means that one thread in four fetches, and three wait at
-#   the barrier. Fewer warps have loads on the way, and nothing else has become less.
-# - **v04: hardly any gain.** Every thread has two fours, none is idle, but reading the tiles costs what it did.
-# - **v05 without fours is slower than v04** (20.7 against 25.5): transposing alone only adds bank conflicts to
-#   the stores. **With fours it is the fastest** (33.3). Each half of the idea is of little use by itself.
+# - **v02, v03: slower.** A quarter of a four a thread means that one thread in four fetches, and three wait
+#   at the barrier. Fewer warps have loads on the way, and nothing else has become less.
+# - **v04: hardly any gain.** Every thread has two fours, none is idle, but reading the tiles costs what it
+#   did.
+# - **v05 without fours is slower than v04** (20.7 against 25.5). There, 16 lanes hold one row of A, and
+#   without padding their 16 stores meet in one bank. **With fours it is the fastest** (33.3). Each half of
+#   the idea is of little use by itself.
 #
 # So: fours help where every thread still has something to do, and where the tile lies the way it is read.
 #
@@ -281,7 +282,10 @@ see.roofline("block_tiled", "thread_tiled_1d", "thread_tiled_2d", "vectorized", 
 see.tiles("vectorized")
 
 # %% [markdown]
-# Which thread tile was fastest? Every cell was measured; empty ones were not.
+# Move PAD and see what was measured: is the padding worth it? A tile is stored once and read many times, so a
+# conflict in the stores costs far less than one in the reads.
+#
+# And which thread tile was fastest?
 
 # %%
 see.heatmap("vectorized", "TM", "TN", others="best")
@@ -394,8 +398,8 @@ see.scatter(make_transpose)
 # ### Exercise 06.3 · Padding
 # *core · medium · 8 minutes*
 #
-# As for BM = 128 and BK = 16. How many wavefronts does a warp's store `As[c + e, r] = v[e]` take when 0, 2 or 4
-# floats lie behind each row? And which of the three do you take, if As is to be read by fours? Work it out
+# As for BM = 128 and BK = 16. How many wavefronts does a warp's store `As[c + e, r] = v[e]` take when 0, 2 or
+# 4 floats lie behind each row? And which of the three do you take, if As is to be read by fours? Work it out
 # on paper; the picture above will tell you if you must.
 
 # %% tags=["stub"] id="ex-06-3"
@@ -420,7 +424,8 @@ see.source(around(None, 32, 32, 16, 4, 4))
 
 # %% [markdown]
 # Write `make_fetch(BM, BK, THREADS)`. It returns a *device function*, one that the threads of a kernel call,
-# under `@cuda.jit(device=True)`. It brings the tile of A that begins at `A[row0, k0]` into As, transposed, for
+# under `@cuda.jit(device=True)`. It brings the tile of A that begins at `A[row0, k0]` into As, transposed,
+# for
 # **any** m and k. A's rows are multiples of four floats long; behind column k there is NaN.
 
 
@@ -493,7 +498,8 @@ see.quiz("06")
 # ## Recap
 #
 # - A 128-bit request moves four floats with one instruction: a quarter of the requests, the same sectors.
-# - It must begin at a multiple of 16 bytes: start, leading dimension, column, and the padding in shared memory.
+# - It must begin at a multiple of 16 bytes: start, leading dimension, column, and the padding in shared
+#   memory.
 # - A transposed tile lets a thread read its column by fours. The price is a scatter with bank conflicts:
 #   padding 4 leaves two wavefronts, padding 2 would leave one and break the alignment.
 # - Past k, zeros one by one: 0 · NaN is NaN.
