@@ -1,17 +1,22 @@
 """Exercise 04.2: a GEMM kernel whose threads compute TM results each, one below the other."""
 
-import ast
-
 import numpy as np
 
 from gemm_course.emulator import Finding
 
-from .exercise import Refused, nothing_yet
-from .float64 import why_float64
+from .exercise import Refused
 from .gemm import GEMM, GuardMistake, Mistake, Trial, hold_to_numbers, try_on
-from .learner import call, function_of, kernel_of, line_at
+from .learner import call, function_of, kernel_of
 from .problem import Geometry, Problem
-from .source import tree_of
+from .thread_results import (
+    check_barriers,
+    check_begun,
+    check_float64,
+    check_loads,
+    check_registers,
+    reads_a_product,
+    uninitialised,
+)
 from .tile_findings import FINDINGS
 from .tile_mistakes import along_k, result
 
@@ -25,17 +30,16 @@ def prove_thread_columns(make_column) -> str:
     make = _factory_of(make_column)
     kernels = {tiles: kernel_of(call(make, *tiles), GEMM) for tiles in TILES}
     whole = {tiles: try_on(kernel, geometry(tiles), whole_tiles(tiles)) for tiles, kernel in kernels.items()}
-    _check_begun(whole[TILES[0]])
+    check_begun(whole[TILES[0]])
     problems = 0
     for tiles, kernel in kernels.items():
         only = None if tiles == TILES[0] else [whole_tiles(tiles), _ragged(tiles)]
         problems += len(_hold_to_numbers(kernel, tiles, only))
     for tiles, trial in whole.items():
-        for check in (_check_float64, _check_registers, _check_loads, _check_reads, _check_barriers):
-            check(tiles, trial)
+        _check_lesson(tiles, trial)
     return (
         f"Right on {problems} problems. With document 004's tiles (64 × 64 × 8, TM = 8) the threads read "
-        f"{_reads_a_product(whole[DOCUMENT]):.4g} elements of shared memory for each multiply-add instead of "
+        f"{reads_a_product(whole[DOCUMENT]):.4g} elements of shared memory for each multiply-add instead of "
         "2, the results stay in registers, and there is no race."
     )
 
@@ -70,22 +74,6 @@ def _factory_of(given):
     return function_of(given, NAMES)
 
 
-def _check_begun(trial: Trial) -> None:
-    """The tiles are filled for the learner; nothing has begun as long as nobody uses them."""
-    report = trial.report
-    uses = report.total("lanes", space="shared", op="load") + trial.lanes("store", "C")
-    if not uses and not _names_c(trial):
-        raise nothing_yet()
-
-
-def _names_c(trial: Trial) -> bool:
-    """An element of C is named in the source, even if no thread gets there."""
-    return any(
-        isinstance(node, ast.Subscript) and ast.unparse(node.value) == trial.array("C")
-        for node in ast.walk(tree_of(trial.kernel))
-    )
-
-
 # ---- the numbers -------------------------------------------------------------------------------------------
 
 
@@ -96,7 +84,7 @@ def _hold_to_numbers(kernel, tiles: tuple[int, ...], problems) -> list[Trial]:
         depth=tiles[2],
         mistakes=(*_mistakes(tiles), *along_k(tiles[2], "BK")),
         guard_mistakes=_guard_mistakes(tiles),
-        on_finding={**FINDINGS, "global_race": _overlap, "uninitialised_read": _uninitialised},
+        on_finding={**FINDINGS, "global_race": _overlap, "uninitialised_read": uninitialised},
         problems=problems,
     )
 
@@ -197,78 +185,20 @@ def _overlap(finding: Finding, trial: Trial) -> str:
     )
 
 
-def _uninitialised(finding: Finding, trial: Trial) -> str | None:
-    local = trial.report.accesses.query("space == 'local' and array == @finding.array")
-    if len(local):
-        return (
-            f"`{finding.array}` is added to before anything was put into it. A local array begins with "
-            "whatever the registers hold: set its TM elements to zero before the loop along k. "
-            f"{finding.message}"
-        )
-    return FINDINGS["uninitialised_read"](finding, trial)
-
-
 # ---- the lesson: counts on whole tiles ---------------------------------------------------------------------
 
 
-def _check_float64(tiles, trial: Trial):
-    doubles = trial.report.arithmetic.query("dtype == 'float64'")
-    if len(doubles):
-        lines = sorted(doubles["line"].unique())
-        raise Refused(
-            f"The result is right, but {doubles['lanes'].sum():,} operations are in float64. "
-            + why_float64(trial.kernel, lines),
-            line_at(trial.kernel, int(lines[0])),
-        )
-
-
-def _check_registers(tiles, trial: Trial):
-    for finding in trial.report.advice:
-        if finding.kind == "dynamic_local_index":
-            raise Refused(
-                f"The result is right, but `{finding.array}` cannot stay in registers: {finding.message} Let "
-                "the loops over it run from 0 to TM, and index it with the loop's variable alone.",
-                line_at(trial.kernel, finding.line),
-            )
-    BM, BN, BK, _ = tiles
-    tiles_alone = 4 * BK * (BM + BN)
-    if trial.report.shared_bytes >= tiles_alone + 4 * BM * BN:
-        raise Refused(
-            f"The block takes {trial.report.shared_bytes:,} bytes of shared memory, where the two tiles need "
-            f"{tiles_alone:,}. Results belong into registers: `cuda.local.array(TM, float32)`.",
-            _named(tiles),
-        )
-
-
-def _check_loads(tiles, trial: Trial):
-    q, (BM, BN, _, TM) = trial.problem, tiles
-    if trial.lanes("load", "C") or trial.lanes("store", "C") > q.m * q.n:
-        raise Refused(
-            "The result is right, but the sums are kept in C itself, and global memory is written again and "
-            "again. Keep them in registers, and store each once.",
-            f"{_named(tiles)}, in the problem {q}.",
-        )
-    loads, needed = trial.lanes("load", "A", "B"), q.m * q.n * q.k // BM + q.m * q.n * q.k // BN
-    if loads >= TM * needed:
-        raise Refused(
-            f"{loads:,} loads from A and B where {needed:,} are enough: the whole way along k is gone again "
-            "for every result. Go along k once, with all TM results at hand.",
-            f"{_named(tiles)}, in the problem {q}.",
-        )
-    if loads > needed:
-        raise Refused(
-            f"More is loaded than tiles need: {loads:,} elements of A and B where {needed:,} are enough.",
-            f"{_named(tiles)}, in the problem {q}.",
-        )
-
-
-def _reads_a_product(trial: Trial) -> float:
-    q = trial.problem
-    return trial.report.total("lanes", space="shared", op="load") / (q.m * q.n * q.k)
+def _check_lesson(tiles, trial: Trial):
+    (BM, BN, BK, _), where = tiles, _named(tiles)
+    check_float64(trial)
+    check_registers(trial, 4 * BK * (BM + BN), where)
+    check_loads(trial, BM, BN, where)
+    _check_reads(tiles, trial)
+    check_barriers(trial, BK, where)
 
 
 def _check_reads(tiles, trial: Trial):
-    TM, reads = tiles[-1], _reads_a_product(trial)
+    TM, reads = tiles[-1], reads_a_product(trial)
     least = (TM + 1) / TM
     if reads <= least:
         return
@@ -285,15 +215,3 @@ def _check_reads(tiles, trial: Trial):
         "As serve TM multiply-adds.",
         where,
     )
-
-
-def _check_barriers(tiles, trial: Trial):
-    q = trial.problem
-    (x, y), steps = trial.geometry.grid(q.m, q.n), -(-q.k // tiles[2])
-    executed = trial.report.barriers // (x * y)
-    if executed > 2 * steps:
-        raise Refused(
-            "More than two barriers a tile. Each of them keeps all threads waiting; the results are a "
-            "thread's own and need none.",
-            f"{_named(tiles)}: {executed} barriers a block for {steps} tiles; {2 * steps} are enough.",
-        )
