@@ -46,7 +46,7 @@ def bench(
         bool, typer.Option("--triton", help="Measure Triton as well, where it and PyTorch are installed.")
     ] = False,
     roofs: Annotated[
-        bool, typer.Option("--roofs", help="Measure the bandwidth of DRAM, L2 and shared memory instead.")
+        bool, typer.Option("--roofs", help="Measure what memories and arithmetic units can do instead.")
     ] = False,
     folder: Folder = None,
 ) -> None:
@@ -56,7 +56,7 @@ def bench(
 
     target = _folder(folder)
     if roofs:
-        _measure_roofs(target / "roofs.csv")
+        _measure_roofs(target)
         return
     with _sentences():
         chosen = _stages(stages)
@@ -265,11 +265,14 @@ def _tools(text: str | None, known: tuple[str, ...]) -> list[str]:
     return tools
 
 
-def _measure_roofs(path: Path) -> None:
+def _measure_roofs(folder: Path) -> None:
+    from gemm_course.bench.arithmetic import measure_arithmetic
     from gemm_course.bench.roofs import measure_roofs
 
-    for memory, bandwidth in measure_roofs(path, _command()).items():
+    for memory, bandwidth in measure_roofs(folder / "roofs.csv", _command()).items():
         typer.echo(f"{memory}: {bandwidth:.2f} TB/s")
+    for unit, speed in measure_arithmetic(folder / "compute_roofs.csv", _command()).items():
+        typer.echo(f"{unit}: {speed:.1f} TFLOPS")
 
 
 def _counter_source(stages, shapes, module, Source):

@@ -7,7 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gemm_course.records import Table
-from gemm_course.records.columns import COMPILED, CORRECTNESS, COUNTERS, LADDER, ROOFS, SANITIZER, SWEEP
+from gemm_course.records.columns import (
+    COMPILED,
+    COMPUTE_ROOFS,
+    CORRECTNESS,
+    COUNTERS,
+    LADDER,
+    ROOFS,
+    SANITIZER,
+    SWEEP,
+)
 
 # What a new row replaces: every recorded row that agrees with it in these columns.
 KEYS = {
@@ -17,6 +26,7 @@ KEYS = {
     "stage_sanitizer.csv": (SANITIZER, ("stage", "tool")),
     "compile_times.csv": (COMPILED, ("stage", "tiles")),
     "roofs.csv": (ROOFS, ("memory",)),
+    "compute_roofs.csv": (COMPUTE_ROOFS, ("unit",)),
     "counters/*.csv": (COUNTERS, ("case",)),
 }
 

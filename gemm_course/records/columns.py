@@ -165,6 +165,8 @@ PEERS = Table(
     }
 )
 
+COMPUTE_ROOFS = Table({"unit": "text", "tflops": "real", "sm_clock_mhz": "whole", **ORIGIN})
+
 ROOFS = Table({"memory": "text", "bytes": "whole", "tb_s": "real", **ORIGIN})
 
 PUBLISHED = Table(

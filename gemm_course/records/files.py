@@ -54,6 +54,11 @@ def roofs(gpu: str = "h200", data: Path = DATA) -> pd.DataFrame:
     return columns.ROOFS.read(data / gpu / "roofs.csv")
 
 
+def compute_roofs(gpu: str = "h200", data: Path = DATA) -> pd.DataFrame:
+    """Measured TFLOPS by unit: "FP32", "mma FP16", "wgmma FP16"."""
+    return columns.COMPUTE_ROOFS.read(data / gpu / "compute_roofs.csv")
+
+
 def peers(gpu: str = "h200", data: Path = DATA) -> pd.DataFrame:
     """Other people's kernels, measured on this GPU."""
     return columns.PEERS.read(data / gpu / "peers.csv")

@@ -1,0 +1,27 @@
+"""The flat roofs: each kernel does as many operations as its speed is computed from."""
+
+import numpy as np
+import pytest
+
+from gemm_course.bench import arithmetic
+from gemm_course.bench.arithmetic import THREADS, UNITS
+from gemm_course.emulator import emulate
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_operations_are_as_many_as_are_counted(unit):
+    """Two runs of different length differ by their loops alone."""
+    build, _, dtype, _, flops = UNITS[unit]
+    numbers = np.random.default_rng(0).standard_normal(4096).astype(dtype) / 64
+    done = [emulate(build(), 1, THREADS, numbers, np.zeros(1, np.float32), rounds).flops for rounds in (1, 3)]
+    assert done[1] - done[0] == 2 * flops
+
+
+@pytest.mark.gpu
+def test_no_unit_is_faster_than_its_data_sheet(tmp_path):
+    from gemm_course.device import gpu_facts
+
+    found = arithmetic.measure_arithmetic(tmp_path / "roofs.csv", "test")
+    assert 0.8 < found["FP32"] / gpu_facts().peak_fp32_tflops < 1.02
+    if "wgmma FP16" in found:
+        assert found["FP32"] < found["mma FP16"] < found["wgmma FP16"]
