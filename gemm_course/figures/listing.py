@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import inspect
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from html import escape
 
@@ -57,11 +57,23 @@ def _numbered(line: int) -> str:
 
 
 def difference(before: Callable, after: Callable) -> Listing:
-    """Show what changed from one kernel to the next: removed lines with a minus, new ones with a plus."""
-    old, new = source_of(before).splitlines(), source_of(after).splitlines()
-    lines = [line for line in difflib.ndiff(old, new) if not line.startswith("?")]
+    """Show what changed from one kernel to the next: removed lines with a minus, new ones with a plus.
+
+    A line that only moved in or out, because a loop came or went around it, counts as unchanged.
+    """
+    lines = list(_compared(source_of(before).splitlines(), source_of(after).splitlines()))
     markup = "".join(_marked(line) for line in lines)
     return Listing("\n".join(lines), f'<pre style="{_BOX}">{markup}</pre>')
+
+
+def _compared(old: list[str], new: list[str]) -> Iterator[str]:
+    words = [[line.strip() for line in text] for text in (old, new)]
+    for kind, a, b, c, d in difflib.SequenceMatcher(None, *words, autojunk=False).get_opcodes():
+        if kind == "equal":
+            yield from (f"  {line}" for line in new[c:d])
+        else:
+            yield from (f"- {line}" for line in old[a:b])
+            yield from (f"+ {line}" for line in new[c:d])
 
 
 def _marked(line: str) -> str:

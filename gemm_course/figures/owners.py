@@ -189,11 +189,12 @@ def _region(drawing: Drawing, owners: OwnerMap, level: str, colour: str, thread:
             drawing.hatch(*frame.box(row, column, down, across), colours.WARN)
     for fill, rectangles in fills.items():
         drawing.area(rectangles, fill)
-    _mine(drawing, owner == thread, frame)
     _lines(drawing, owners, frame)
     if level == "block":
         _warp_labels(drawing, owners, frame)
+        _mine(drawing, owner == thread, frame)
     else:
+        _mine(drawing, owner == thread, frame)
         _lane_labels(drawing, owners, owner, colour, thread, frame)
     _rulers(drawing, frame)
     return frame.top + owner.shape[0] * frame.high

@@ -8,7 +8,7 @@ from gemm_course.figures.warp_reads import request
 from gemm_course.widgets._explorer import Explorer
 
 LAYOUTS = {"8 × 4": (8, 4), "4 × 8": (4, 8)}  # rows and columns of lanes
-RUNS = {"8 side by side": 8, "4 and 4, apart": 4}
+RUNS = {"side by side": 8, "4 and 4, apart": 4}  # a lane's rows, and its columns
 WIDTHS = {"one float": 32, "four floats": 128}
 
 
@@ -16,7 +16,7 @@ def warp_reads() -> None:
     """Show which words the lanes of a warp read of As or Bs, and in how many wavefronts."""
     controls = {
         "layout": ("lanes, rows × columns", list(LAYOUTS), "8 × 4"),
-        "run": ("a lane's 8 rows, 8 columns", list(RUNS), "8 side by side"),
+        "run": ("a lane's 8 lie", list(RUNS), "side by side"),
         "array": ("tile", ("As", "Bs"), "As"),
         "width": ("a lane reads", list(WIDTHS), "one float"),
     }

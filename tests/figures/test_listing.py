@@ -28,3 +28,16 @@ def test_a_difference_marks_what_went_and_what_came():
 
 def test_markup_is_escaped():
     assert "row &lt; m" in listing.difference(V00, V01).markup
+
+
+def test_a_line_that_only_moved_in_is_not_marked():
+    def before(a, n):
+        a[n] = 0
+
+    def after(a, n):
+        for _ in range(3):
+            a[n] = 0
+
+    lines = listing.difference(before, after).text.splitlines()
+    assert "+     for _ in range(3):" in lines
+    assert "          a[n] = 0" in lines
