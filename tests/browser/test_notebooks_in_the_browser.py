@@ -105,6 +105,7 @@ def _stands_without_a_kernel(browser, folder: Path, name: str) -> None:
     with jupyterlab(folder, kernels=False) as base:
         page = browser.new_page(viewport={"width": 1280, "height": 1000})
         reopened = Notebook(page, base, f"{name}.ipynb", kernel=False)
+        page.wait_for_selector("img.gemm-picture", state="attached")  # a busy machine takes its time
         page.wait_for_timeout(1000)
         pictures = reopened.pictures()
         page.close()
