@@ -17,7 +17,6 @@ from .thread_results import check_begun
 SMALL = TILES[:2]
 DOCUMENT = Tiles(128, 128, 16, 8, 8)  # 16 × 16 threads: a warp has two rows of them
 MOST_WAVEFRONTS = 1  # a read
-SPARE_BYTES = 4 * 4 * (128 + 16)  # up to four words behind every row of both tiles
 
 
 @dataclass(frozen=True)
@@ -38,7 +37,7 @@ def prove_no_conflicts(make_mended) -> str:
     trials = _right(kernels[SMALL[0]], SMALL[0], None)
     trials += _right(kernels[SMALL[1]], SMALL[1], [whole_tiles(SMALL[1]), ragged(SMALL[1])])
     (trial,) = _right(kernels[DOCUMENT], DOCUMENT, [Problem(DOCUMENT.BM, DOCUMENT.BN, DOCUMENT.BK)])
-    hold_to_lesson(trial, DOCUMENT, SPARE_BYTES)
+    hold_to_lesson(trial, DOCUMENT)
     a, b = _wavefronts(trial)
     if max(a, b) > MOST_WAVEFRONTS:
         raise Refused(*_why(trial, _paddings(kernels[SMALL[0]], _names(trial)), a, b))

@@ -228,11 +228,11 @@ def _overlap(finding: Finding, trial: Trial) -> str:
 # ---- the lesson: counts on whole tiles ---------------------------------------------------------------------
 
 
-def hold_to_lesson(trial: Trial, tiles: Tiles, padding: int = 0) -> None:
-    """Registers, loads, reads and barriers of a right kernel; ``padding``: bytes allowed beside the tiles."""
+def hold_to_lesson(trial: Trial, tiles: Tiles) -> None:
+    """Registers, loads, reads and barriers of a right kernel, on whole tiles."""
     where = f"With {tiles}"
     check_float64(trial)
-    check_registers(trial, 4 * tiles.BK * (tiles.BM + tiles.BN) + padding, where)
+    check_registers(trial, tiles.BM, tiles.BN, tiles.BK, where)
     check_loads(trial, tiles.BM, tiles.BN, where)
     _check_reads(trial, tiles)
     check_barriers(trial, tiles.BK, where)

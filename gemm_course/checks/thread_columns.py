@@ -191,7 +191,7 @@ def _overlap(finding: Finding, trial: Trial) -> str:
 def _check_lesson(tiles, trial: Trial):
     (BM, BN, BK, _), where = tiles, _named(tiles)
     check_float64(trial)
-    check_registers(trial, 4 * BK * (BM + BN), where)
+    check_registers(trial, BM, BN, BK, where)
     check_loads(trial, BM, BN, where)
     _check_reads(tiles, trial)
     check_barriers(trial, BK, where)
