@@ -129,6 +129,8 @@ def is_static(node, static: set[str]) -> bool:
         return is_static(node.left, static) and is_static(node.right, static)
     if isinstance(node, ast.UnaryOp):
         return is_static(node.operand, static)
+    if isinstance(node, ast.Slice):
+        return all(part is None or is_static(part, static) for part in (node.lower, node.upper, node.step))
     if isinstance(node, ast.Tuple):
         return all(is_static(part, static) for part in node.elts)
     if isinstance(node, ast.IfExp):

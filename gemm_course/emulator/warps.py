@@ -123,9 +123,7 @@ def take(machine, instruction: str, fragment, layout: Layout, *dtypes) -> np.nda
     values = machine.read(machine.site, fragment, (0,), layout.each, boundary=1)
     if machine.log is not None:
         return None
-    width = machine.geometry.width
-    lanes = np.stack([np.broadcast_to(v, (*v.shape[:-1], width)) for v in values], axis=-1)
-    return layout.matrices(lanes)
+    return layout.matrices(_side_by_side(values, machine.geometry.width))
 
 
 def give(machine, instruction: str, fragment, layout: Layout, matrices: np.ndarray | None, *dtypes):
@@ -190,9 +188,16 @@ def rows_of_lanes(machine, array: DeviceArray, index: tuple, rows: int) -> np.nd
     machine.mask = saved
     if machine.log is not None:
         return None
-    width = machine.geometry.width
-    lanes = np.stack([np.broadcast_to(v, (*v.shape[:-1], width)) for v in values], axis=-1)
+    lanes = _side_by_side(values, machine.geometry.width)
     return lanes.reshape(*lanes.shape[:-2], -1, WARP, ROW)[..., :rows, :]
+
+
+def _side_by_side(values: tuple, width: int) -> np.ndarray:
+    """What all lanes of a block hold, (..., lanes, elements), from one array of lanes an element."""
+    held = np.empty((*values[0].shape[:-1], width, len(values)), values[0].dtype)
+    for element, value in enumerate(values):
+        held[..., element] = value
+    return held
 
 
 def _first_lanes(geometry, count: int) -> Lanes:

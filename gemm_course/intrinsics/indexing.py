@@ -8,9 +8,9 @@ gone, neighbouring accesses merge into wider ones and registers are saved.
 Combine a u32 with Python's integer constants: that is int64. u32 * u32 is uint64, and where a variable is
 uint64 on one path and a signed integer on another, Numba makes it float64.
 
-An offset that a loop adds constants to is better `kept`. Of lane % 16 * 64 the compiler knows which bits are
-zero, so it writes that plus 1024 as a bitwise or. Memory instructions add a constant to an address for nothing,
-but cannot do an or: every such sum then costs an instruction or a register of its own.
+An offset that a loop adds constants to is better `kept`. Of lane % 16 * 64 the compiler knows which bits
+are zero, so it writes that plus 1024 as a bitwise or. Memory instructions add a constant to an address for
+nothing, but cannot do an or: every such sum then costs an instruction or a register of its own.
 """
 
 import numpy as np
@@ -24,9 +24,9 @@ __all__ = ["kept", "u32"]
 
 @intrinsic
 def kept(typing_context, number):
-    """The same number, an integer from 0 to 2**32 - 1, of which the compiler knows nothing any more. -> uint32.
+    """The same number, as a uint32 of which the compiler knows nothing any more.
 
-    PTX `mov.u32`; every compute capability.
+    number: an integer from 0 to 2**32 - 1. PTX `mov.u32`; every compute capability.
     """
 
     def generate(context, builder, signature, arguments):
