@@ -17,7 +17,7 @@ from gemm_course.figures.picture import Picture
 from gemm_course.kernels import LADDER, Stage
 from gemm_course.model import Roofline, shared_memory_ceiling
 from gemm_course.widgets import _ladder as ladder
-from gemm_course.widgets._costs import intensity
+from gemm_course.widgets._costs import cost_of_squares
 from gemm_course.widgets._explorer import Explorer
 
 SIZE = 4096  # of the matrices that TFLOPS are measured on
@@ -115,7 +115,8 @@ def _all_on_one(stages: Sequence[Stage]) -> Picture:
 
 def _point(stage: Stage, now: bool) -> drawn.Point:
     """Return where a stage with its default tiles stands: what its warps ask of L1, and what was measured."""
-    return drawn.Point(stage.name, intensity(stage), ladder.speed_on_the_h200(stage), now)
+    intensity = cost_of_squares(stage).intensity_with_stores
+    return drawn.Point(stage.name, intensity, ladder.speed_on_the_h200(stage), now)
 
 
 def _source(stages: Sequence[Stage]) -> str:
@@ -211,7 +212,7 @@ def _counted(stage_name: str, shape: tuple[int, int, int], tiles: tuple | None =
     chosen = dict(tiles) if tiles else None
     zero = np.dtype(stage.dtype).type(0)
     A, B, C = (np.broadcast_to(zero, size) for size in ((m, k), (k, n), (m, n)))
-    problem = stage.arguments(m, n, k, np.float32(1), A, B, np.float32(0), C)
+    problem = stage.arguments(m, n, k, np.float32(1), A, B, np.float32(0), C, tiles=chosen)
     launch = (stage.kernel(chosen), stage.grid(m, n, chosen), stage.block(chosen))
     return emulate(*launch, *problem, shared_bytes=stage.shared_bytes(chosen), counts_only=True)
 

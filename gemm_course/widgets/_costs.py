@@ -1,4 +1,4 @@
-"""What a choice of tiles costs: one block's step along k, counted by the emulator and remembered."""
+"""What a choice of tiles costs, counted by the emulator for one block and remembered."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ _KEPT = 4096  # choices remembered
 
 
 class Cost:
-    """What one block does for one step of its tiles along k.
+    """What a launch does for ``fma`` multiply-adds.
 
     ``loads`` and ``shared_loads`` are elements a multiply-add, whatever width they are read in; ``sectors``
     sectors a load request; ``wavefronts`` shared-memory wavefronts for 32 multiply-adds, one of each lane of
-    a warp; ``intensity`` FLOP for each byte that loads move out of L1.
+    a warp; ``intensity`` FLOP for each byte that loads move out of L1, ``intensity_with_stores`` for each
+    byte that C's stores move in addition.
     """
 
     def __init__(self, report: Report, fma: int, itemsize: int):
@@ -32,30 +33,31 @@ class Cost:
         self.loads = moved / itemsize / fma
         self.sectors = sectors / requests
         self.intensity = 2 * fma / (32 * sectors)
+        self.intensity_with_stores = 2 * fma / (32 * report.total("sectors", space="global"))
         _, read, _, wavefronts = sums.loc["shared"] if "shared" in sums.index else (0, 0, 0, 0)
         self.shared_loads = read / itemsize / fma
         self.wavefronts = 32 * wavefronts / fma
 
 
 def cost(stage: Stage, tiles: Mapping[str, int]) -> Cost:
-    """Return what legal tiles cost. Raises IllegalTiles for others."""
+    """Return what legal tiles cost: one block, one step along k. Raises IllegalTiles for others."""
     return _cost(stage.name, tuple(tiles.items()))
 
 
-def intensity(stage: Stage) -> float:
-    """Return the FLOP for every byte that warps ask of L1, default tiles, square matrices of WIDE by WIDE.
+def cost_of_squares(stage: Stage) -> Cost:
+    """Return what default tiles cost for square matrices of WIDE by WIDE.
 
     Where the tiles divide WIDE every block does the same, and one stands for all.
     """
-    return _intensity(stage.name, tuple(stage.tiles.items()))
+    return _cost_of_squares(stage.name, tuple(stage.tiles.items()))
 
 
 @lru_cache
-def _intensity(name: str, chosen: tuple[tuple[str, int], ...]) -> float:
+def _cost_of_squares(name: str, chosen: tuple[tuple[str, int], ...]) -> Cost:
     stage, sizes = LADDER[name], dict(chosen)
     whole = all(WIDE % sizes[side] == 0 for side in ("BM", "BN"))
     m, n = (sizes["BM"], sizes["BN"]) if whole else (WIDE, WIDE)
-    return 2 * m * n * WIDE / (32 * _count(stage, sizes, m, n, WIDE).total("sectors", space="global"))
+    return Cost(_count(stage, sizes, m, n, WIDE), m * n * WIDE, stage.itemsize)
 
 
 @lru_cache(_KEPT)
@@ -67,7 +69,12 @@ def _cost(name: str, chosen: tuple[tuple[str, int], ...]) -> Cost:
 
 def _count(stage: Stage, sizes: dict[str, int], m: int, n: int, k: int) -> Report:
     """Count the accesses of C (m by n) in matrices whose rows are WIDE elements long."""
-    A, B, C = (np.broadcast_to(np.dtype(stage.dtype).type(0), (WIDE, WIDE)) for _ in range(3))
+    A = B = C = _zeros(stage.dtype)
     launch = (stage.kernel(sizes), stage.grid(m, n, sizes), stage.block(sizes))
-    problem = stage.arguments(m, n, k, np.float32(1), A, B, np.float32(0), C)
+    problem = stage.arguments(m, n, k, np.float32(1), A, B, np.float32(0), C, tiles=sizes)
     return emulate(*launch, *problem, shared_bytes=stage.shared_bytes(sizes), counts_only=True)
+
+
+@lru_cache
+def _zeros(dtype: str) -> np.ndarray:
+    return np.zeros((WIDE, WIDE), dtype)

@@ -13,9 +13,9 @@ from gemm_course.figures import ladder as figure
 from gemm_course.figures.ladder import Rung, Speed
 from gemm_course.figures.picture import Picture
 from gemm_course.kernels import LADDER, Stage
-from gemm_course.model import accesses
+from gemm_course.widgets._costs import WIDE, cost_of_squares
 
-SIZE = 4096  # of the matrices that TFLOPS were measured on, and loads are counted for
+SIZE = 4096  # of the matrices that TFLOPS were measured on
 MEASURED_ON = {"h200": "H200"}  # what ships with the course, and its name in the figure
 PUBLISHED_ON = ("RTX 3090", "RTX A6000")
 HERE = "this machine"
@@ -86,9 +86,8 @@ def _folder(gpu: str) -> str | None:
 
 def _rung(stage: Stage, gpus) -> Rung:
     speeds = {gpu: speed for gpu in gpus if (speed := _speed(stage, gpu))}
-    counted = accesses(stage, SIZE, SIZE, SIZE)
-    loads = sum(counted.global_loads.values()) / counted.fma
-    return Rung(stage.name, _group(stage), speeds, loads, counted.shared_loads_per_fma)
+    cost = cost_of_squares(stage)
+    return Rung(stage.name, _group(stage), speeds, cost.loads, cost.shared_loads)
 
 
 def _speed(stage: Stage, gpu: str) -> Speed | None:
@@ -143,5 +142,5 @@ def _note() -> str:
     sources = sorted({source for gpu in PUBLISHED_ON for source in _published(gpu, "fp32")["source"]})
     return (
         f"Measured: {SIZE}³; {measured}. Published: {'; '.join(sources)}, by their authors. "
-        "Loads: elements that threads ask for, by formula."
+        f"Loads: elements that the kernel asks for, {WIDE}³, counted by the emulator."
     )
