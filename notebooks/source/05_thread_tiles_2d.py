@@ -298,7 +298,7 @@ see.counts("thread_tiled_2d", size, **counted)
 # program for an H200 there are **64 loads of 128 bits** instead. Of Bs, eight neighbours in a row become
 # two such loads; of As, the elements of four steps, which are neighbours as well.
 #
-# Does that cure the conflicts? Wavefronts a step, counted for such wide loads:
+# Does that cure the conflicts? Wavefronts of a warp in one step, the wide loads counted by the emulator:
 #
 # | | as written | compiled |
 # |---|---|---|
@@ -306,16 +306,18 @@ see.counts("thread_tiled_2d", size, **counted)
 # | Bs | 8 reads · 4 = 32 | 2 loads · 8 = 16 |
 # | together | 48 | 20 |
 #
-# A 128-bit load takes 2 wavefronts even without a conflict, and those of As take no more: the compiler has
-# mended them, and padding has nothing left to do. Those of Bs would take 4 and take 8. With the columns
-# spread out, their neighbours are 16 words apart and are not merged: 8 reads of 1 wavefront each, half as
-# many wavefronts, but four times as many instructions. Which is better, only a clock can tell. Notebook 07
-# gets both, wide loads and fewer conflicts.
+# - **As**: all lanes of a row of threads want the same 16 bytes. Such a load takes 2 wavefronts, in one
+#   bank or in two: there is no conflict left, and padding has nothing to mend.
+# - **Bs**: side by side the 16 pieces of 16 bytes would take 4 wavefronts. They lie 32 bytes apart and take
+#   8.
+# - With the columns spread out, a thread's neighbours are 16 words apart and cannot be merged: 8 reads of 1
+#   wavefront each. Half as many wavefronts, and four times as many instructions. Which is better, only a
+#   clock can tell. Notebook 07 gets both, wide loads and fewer conflicts.
 #
 # ## What is it worth?
 
 # %%
-see.tflops("block_tiled", "thread_tiled_1d", "thread_tiled_2d", "kernel5", highlight="thread_tiled_2d")
+see.tflops("block_tiled", "thread_tiled_1d", "thread_tiled_2d")
 
 # %%
 see.tflops("block_tiled", "thread_tiled_1d", "thread_tiled_2d", on="RTX 3090")
@@ -324,8 +326,12 @@ see.tflops("block_tiled", "thread_tiled_1d", "thread_tiled_2d", on="RTX 3090")
 see.roofline("block_tiled", "thread_tiled_1d", "thread_tiled_2d", shared="thread_tiled_2d")
 
 # %% [markdown]
-# Kernel 5 and v04 do the same arithmetic, the same way. The difference between them is the fetching.
-#
+# Kernel 5 and v04 do the same arithmetic, the same way. They differ in the fetching alone:
+
+# %%
+see.tflops("thread_tiled_2d", "kernel5")
+
+# %% [markdown]
 # *What limits it now?* Less and less a single thing. With 20 wavefronts a step shared memory's ceiling is
 # 67 / (4 · 20/64) = 54 TFLOPS, not far below the peak. What else stands in the way are instructions that do
 # not compute: 16 single loads a tile from global memory and as many stores, and the sums for their
