@@ -107,11 +107,11 @@ np.abs(result.C - A @ B).max(), result.leading_dimensions
 #
 # Document 003 gives three formulas for it. `BK // 4` threads share a row of the tile:
 #
-# ```
-# innerRowA  = tid // (BK // 4)          which row of the tile is mine
-# innerColA  = tid %  (BK // 4)          which four of this row, so column 4 * innerColA
-# rowStrideA = THREADS // (BK // 4)      how many rows the block covers in one round
-# ```
+# | | | |
+# |---|---|---|
+# | innerRowA | `tid // (BK // 4)` | which row of the tile is mine |
+# | innerColA | `tid % (BK // 4)` | which four of this row: column `4 * innerColA` |
+# | rowStrideA | `THREADS // (BK // 4)` | how many rows the block covers in a round |
 #
 # Below is one warp with a small tile. Be another thread, and step on. Then choose BK = 8: now two threads
 # share a row.
@@ -466,13 +466,15 @@ check.ragged_fours(make_fetch)
 # ### Exercise 06.5 · A read that nobody notices
 # *stretch · medium · 12 minutes*
 #
-# This is document 004's v05, with small tiles: 32 × 32 × 8, and 4 × 4 results a thread. Its results are right
-# for all m, n and k. Yet one of its accesses to global memory leaves its array.
+# This is document 004's v05, with small tiles: 32 × 32 × 8, and 4 × 4 results a thread. For any m, n and k
+# its results are those of NumPy. (It stores whole fours, into the padding too, and takes in the old C even if
+# beta is 0. The document allows the one and does not speak of the other.) Yet one of its accesses to global
+# memory leaves its array.
 
 # %%
 from gemm_course.checks.stray_read import document_v05
 
-see.change("vectorized", document_v05())
+see.source(document_v05())
 
 # %% [markdown]
 # Which access is it, and what is the smallest C, by m · n, for which it happens? Answer with the array and
