@@ -1,11 +1,12 @@
-"""Fragments that a warp fills itself, and mma.sync: no instruction waits for the one before it.
+"""Fragments that a warp fills itself, and mma.sync: loads and products side by side.
 
 Beyond the documents. What WMMA hides is in the open here: ldmatrix fills fragments whose layout is known.
-So sums go from registers to C without a detour. So the fragments of the next step along k are loaded while
-the Tensor Cores multiply those of this one, as the operands in async_copy are. And so rows of a tile need
-no skew: the 16-byte pieces of a row are stored in an order that differs from row to row, a *swizzle*, so
-that 8 rows of one column of pieces lie in all 32 banks. Nothing is wasted, and a ring of larger tiles fits
-into shared memory.
+So sums go from registers to C without a detour. So rows of a tile need no skew: the 16-byte pieces of a row
+are stored in an order that differs from row to row, a *swizzle*, and 8 rows of one column of pieces lie in
+all 32 banks. Nothing is wasted, and a ring of large tiles fits into dynamic shared memory.
+
+Each step along k loads its fragments while the Tensor Cores multiply those of the step before, also across
+the barrier: the last products of a tile stand behind it, beside the first loads of the next.
 """
 
 from numba import cuda, float32, uint32
@@ -45,7 +46,7 @@ def build(BM, BN, BK, WM, WN, STAGES, GROUP):
     A_ROWS, B_ROWS = THREADS // A_PIECES, THREADS // B_PIECES  # rows the block fetches at a time
     A_COPIES, B_COPIES = BM // A_ROWS, BK // B_ROWS  # of a thread
     A_TILE, B_TILE = BM * BK, BK * BN
-    A_TURN, A_SPAN = max(1, 8 // A_PIECES), min(8, A_PIECES)
+    A_TURN, A_SPAN = max(1, 8 // A_PIECES), min(8, A_PIECES)  # short rows of A change order every second time
 
     @cuda.jit(device=True)
     def fetch(As, Bs, stage, to_a, to_b, A, B, row, col, k0, m, n, k, tid, part):
@@ -113,15 +114,13 @@ def build(BM, BN, BK, WM, WN, STAGES, GROUP):
         cuda.syncthreads()
         k0, stage = 0, u32(0)
         while k0 < k:
+            free = u32((stage + STAGES - 1) % STAGES)  # everybody has read the tile before: its place is free
             for p in unroll(range(STEPS)):
                 now, before = p % 2, (p + 1) % 2
                 for i in unroll(range(ROWS)):
                     ldmatrix_x4(a[now, i], As, (stage, a_at[p] + i * 16 * BK))
                 for j in unroll(range(COLUMNS)):
                     ldmatrix_x4_trans(b[now, j], Bs, (stage, b_at[j] + p * 16 * BN))
-                free = u32(
-                    (stage + STAGES - 1) % STAGES
-                )  # everybody has read the tile before: its place is free
                 fetch(As, Bs, free, to_a, to_b, A, B, row, col, k0 + (STAGES - 1) * BK, m, n, k, tid, p)
                 multiply(acc, a[before], b[before])
             cp_async_wait(IN_FLIGHT)
@@ -163,6 +162,12 @@ def requirements(t):
         ring_bytes(t) <= MAX_SHARED_BYTES,
         f"the ring takes {ring_bytes(t)} bytes of shared memory; {MAX_SHARED_BYTES} is the most",
     )
+    for matrix, width in (("A", t.BK), ("B", t.BN)):
+        rows = threads * 8 // width
+        yield (
+            rows % 8 == 0,
+            f"the swizzle repeats after 8 rows, and {rows} rows of {matrix} are fetched at a time",
+        )
     yield from shares_evenly("A", threads, rows=("BM", t.BM), width=("BK", t.BK), at_once=8)
     yield from shares_evenly("B", threads, rows=("BK", t.BK), width=("BN", t.BN), at_once=8)
 
