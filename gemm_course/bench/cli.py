@@ -236,7 +236,7 @@ def sanitize(
 
 @app.command()
 def merge(
-    source: Annotated[Path, typer.Argument(help="The folder that was written to.")],
+    sources: Annotated[list[Path], typer.Argument(help="The folders that were written to.")],
     again: Annotated[
         list[str] | None,
         typer.Option(
@@ -253,8 +253,9 @@ def merge(
 
     with _sentences():
         target = _recorded(folder)
-        for one in put_together(source, target, _known(again)):
-            typer.echo(f"{one.file}: {one.added} rows added, {one.replaced} replaced")
+        for source in sources:
+            for one in put_together(source, target, _known(again)):
+                typer.echo(f"{one.file}: {one.added} rows added, {one.replaced} replaced")
 
 
 def _tools(text: str | None, known: tuple[str, ...]) -> list[str]:

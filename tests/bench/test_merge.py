@@ -93,6 +93,8 @@ def test_the_command_says_what_it_did(recorded, tmp_path):
     LADDER.append(tmp_path / "new" / "ladder.csv", LADDER.rows(recorded / "ladder.csv")[:2])
     done = runner.invoke(app, ["merge", str(tmp_path / "new"), "--folder", str(recorded)])
     assert done.output == "ladder.csv: 2 rows added, 2 replaced\n"
+    both = runner.invoke(app, ["merge", *[str(tmp_path / "new")] * 2, "--folder", str(recorded)])
+    assert both.output.count("2 rows added, 2 replaced") == 2
     nothing = runner.invoke(app, ["merge", str(tmp_path / "bin"), "--folder", str(recorded)])
     assert nothing.exit_code == 1
     assert "there are no records in" in nothing.output
