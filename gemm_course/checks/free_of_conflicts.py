@@ -115,14 +115,17 @@ def _of(loads) -> float:
 
 
 def _names(trial: Trial) -> list[str]:
-    """The learner's names of the tiles of A and of B: each is filled in the line that loads the matrix."""
+    """The learner's names of the tiles of A and of B: each is filled in the line that loads the matrix.
+
+    Both are the same where one array holds the two tiles.
+    """
     shared = trial.report.accesses.query("space == 'shared' and op == 'store'")
     names = list(dict.fromkeys(shared["array"]))
     loads = trial.report.accesses.query("space == 'global' and op == 'load'")
     of_a = shared[shared["line"].isin(loads[loads["array"] == trial.array("A")]["line"])]["array"]
     if len(of_a) and of_a.iloc[0] != names[0]:
         names.reverse()
-    return names[:2]
+    return (names * 2)[:2]
 
 
 def _sectors_of_c(trial: Trial) -> float:
@@ -194,7 +197,7 @@ def _paddings(kernel, names: list[str]) -> tuple[int, int]:
 def _width(trial: Trial, name: str) -> int:
     """Words from one row of a shared tile to the next, from the addresses of its elements."""
     stores = trial.report.trace.query("array == @name and op == 'store'")
-    for (row, column, *_), address in zip(stores["element"], stores["address"]):
-        if row:
-            return (address // 4 - column) // row
+    for element, address in zip(stores["element"], stores["address"]):
+        if len(element) == 2 and element[0]:
+            return (address // 4 - element[1]) // element[0]
     return 0

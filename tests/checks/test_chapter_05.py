@@ -160,6 +160,24 @@ def test_conflict_free_but_wrong_with_the_documents_tiles_is_refused():
     assert not verdict.passed
 
 
+def test_one_array_for_both_tiles_is_judged_as_well():
+    make = altered(
+        wrong.make_mended,
+        (
+            "APART = BM * BN // (TM * TN), BK + 1, BN // TN",
+            "APART, SIZE = BM * BN // (TM * TN), BK + 4, BN // TN, 0",
+        ),
+        ("    @cuda.jit", "    SIZE = BM * WIDTH + BK * BN\n\n    @cuda.jit"),
+        ("As = cuda.shared.array((BM, WIDTH), float32)", "S = cuda.shared.array(SIZE, float32)"),
+        ("        Bs = cuda.shared.array((BK, BN), float32)\n", ""),
+        ("As[r, c]", "S[r * WIDTH + c]"),
+        ("Bs[r, c]", "S[BM * WIDTH + r * BN + c]"),
+        ("As[ty * TM + i, p]", "S[(ty * TM + i) * WIDTH + p]"),
+        ("Bs[p, tx + j * APART]", "S[BM * WIDTH + p * BN + tx + j * APART]"),
+    )
+    assert not check.no_conflicts(make).passed
+
+
 def test_altering_wants_a_text_that_is_there():
     with pytest.raises(ValueError, match="has no"):
         altered(wrong.make_outer, ("no such line", ""))
