@@ -51,6 +51,7 @@ CASES = (
     Tiles(BM=64, BN=64, WM=32, WN=32, TN=8, WNITER=1),
     Tiles(BM=64, BN=128, WM=32, WN=64, TN=8, WNITER=2),
     Tiles(BM=128, BN=64, WM=64, WN=32, TN=4, WNITER=1),
+    Tiles(BM=64, BN=128, WM=64, WN=64, TN=4, WNITER=1),
 )
 STEPS = (0, 1, 5)  # p
 

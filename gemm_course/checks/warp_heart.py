@@ -393,7 +393,7 @@ def _uninitialised(finding: Finding, trial: Trial) -> str | None:
 def _hold_to_lesson(t: Tiles, trial: Trial) -> None:
     q, where = trial.problem, f"With {t}"
     check_float64(trial)
-    check_registers(trial, 4 * t.BK * (t.BM + t.BN), where)
+    check_registers(trial, t.BM, t.BN, t.BK, where)
     needed = q.m * q.n * q.k // t.BM + q.m * q.n * q.k // t.BN
     if _loaded(trial) > needed:
         raise Refused(

@@ -139,6 +139,8 @@ def _lane_grid(owners: OwnerMap, warp: int) -> tuple[int, int]:
 
 def _stretches(numbers: np.ndarray) -> str:
     """Whole numbers in words: "4, 8" or "0 to 3, 16 to 19"."""
+    if not len(numbers):
+        return "none"
     ordered = np.unique(numbers)
     runs = np.split(ordered, np.flatnonzero(np.diff(ordered) != 1) + 1)
     return ", ".join(f"{run[0]}" if len(run) == 1 else f"{run[0]} to {run[-1]}" for run in runs)
@@ -321,8 +323,11 @@ def _legend(drawing: Drawing, colour: str, warp: int, thread: int, y: float) -> 
 
 def _own_elements(drawing: Drawing, owners: OwnerMap, thread: int, mine: np.ndarray) -> float:
     """Draw the rows and columns in which the thread has elements, with gaps where others' lie between."""
-    rows, columns = (np.unique(mine[:, axis]) for axis in (0, 1))
     left, top = 92.0, drawing.top + 44
+    if not len(mine):
+        drawing.text(left, top, "This thread owns nothing.", fill=colours.WARN)
+        return top
+    rows, columns = (np.unique(mine[:, axis]) for axis in (0, 1))
     wide = min(44.0, (544 - left - 10 * _gaps(columns)) / len(columns))
     high = min(30.0, 330 / len(rows))
     xs, ys = _places(columns, wide, left), _places(rows, high, top)

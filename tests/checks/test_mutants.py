@@ -30,6 +30,7 @@ FETCHED = {
 
 # Slips that change nothing, such as what stands beside a zero in a product.
 HARMLESS = {
+    "legal_tiles": {"threads <= 1025"},  # threads come by 32
     "thread_columns": FETCHED,
     "slices": {"device=0", "device=2"},
     "coalesced_b": {"device=0", "device=2"},
@@ -59,7 +60,7 @@ def _slips(node: ast.AST) -> Iterator[Callable[[ast.AST], object]]:
         case ast.BinOp(op=operator) | ast.AugAssign(op=operator) if type(operator) in COMPUTED:
             yield lambda n: setattr(n, "op", COMPUTED[type(n.op)]())
         case ast.BoolOp():
-            yield lambda n: setattr(n, "op", ast.Or())
+            yield lambda n: setattr(n, "op", ast.And() if isinstance(n.op, ast.Or) else ast.Or())
             for position in range(len(node.values)):
                 yield lambda n, position=position: n.values.pop(position)
         case ast.Subscript(slice=ast.Tuple()):

@@ -1,0 +1,197 @@
+"""Notebook 07's checkers on other right answers, on half-written ones, and the truths that they hold to."""
+
+import numpy as np
+import pytest
+from numba import cuda, float32
+
+from gemm_course import check
+from gemm_course.checks import warp_legality
+from gemm_course.checks.owner_map import CASES, stored
+from gemm_course.checks.warp_heart import TILES, WarpGeometry
+from gemm_course.checks.warp_parts import parts
+from gemm_course.intrinsics import load4, unroll
+from gemm_course.kernels import LADDER
+from gemm_course.kernels.base import describe
+from gemm_course.model.formulas import document_003 as document
+
+
+def elements_with_divmod(tid, BN, WM, WN, TN, WNITER):
+    WMITER = WM * WN // (32 * TN * WNITER)
+    WSUBM, WSUBN = WM // WMITER, WN // WNITER
+    (warp, lane), across = divmod(tid, 32), WSUBN // TN
+    top, left = (warp // (BN // WN)) * WM, (warp % (BN // WN)) * WN
+    row, col = divmod(lane, across)
+    found = []
+    for i in range(WMITER):
+        for j in range(WNITER * TN):
+            found.append([top + i * WSUBM + row, left + j // TN * WSUBN + col * TN + j % TN])
+    return found
+
+
+def elements_as_an_array(*sizes):
+    return np.array(elements_with_divmod(*sizes))
+
+
+@pytest.mark.parametrize("answer", [elements_with_divmod, elements_as_an_array])
+def test_owner_maps_in_other_words_pass(answer):
+    verdict = check.owner_map(answer)
+    assert verdict.passed, str(verdict)
+
+
+def test_the_owner_maps_asked_for_cover_their_tiles():
+    for tiles in CASES:
+        owned = [place for tid in range(tiles.threads) for place in stored(tiles, tid)]
+        assert len(owned) == len(set(owned)) == tiles.BM * tiles.BN
+
+
+def test_legal_may_answer_false():
+    def legal(BM, BN, WM, WN, TM, TN, WNITER):
+        return warp_legality.threads(BM, BN, WM, WN, TM, TN, WNITER) or False
+
+    assert check.legal_tiles(legal).passed
+
+
+def test_what_cannot_cover_a_warp_is_what_the_stage_refuses():
+    """With TM = 1, the truth of exercise 07.3 and the rules of the course's stage agree, fours aside."""
+    stage = LADDER["warp_tiled_tm1"]
+    about_fours = ("must be a multiple of 4", "fetched at a time", "registers", "bytes of shared memory")
+    for BM, BN, WM, WN, TM, TN, WNITER in warp_legality.CASES:
+        if TM != 1:
+            continue
+        tiles = {"BM": BM, "BN": BN, "BK": 8, "WM": WM, "WN": WN, "TM": 1, "TN": TN, "WNITER": WNITER}
+        broken = [rule for rule in stage.rules(tiles) if not any(words in rule for words in about_fours)]
+        legal = warp_legality.threads(BM, BN, WM, WN, TM, TN, WNITER)
+        if legal:
+            assert not broken, describe(tiles)
+        else:
+            assert stage.rules(tiles), describe(tiles)
+
+
+def test_threads_of_legal_tiles_are_those_of_the_launch():
+    tiles = {"BM": 64, "BN": 128, "BK": 8, "WM": 32, "WN": 64, "TM": 1, "TN": 8, "WNITER": 2}
+    assert LADDER["warp_tiled_tm1"].block(tiles) == (warp_legality.threads(64, 128, 32, 64, 1, 8, 2),)
+
+
+def test_the_table_may_hold_lists_and_floats():
+    table = {
+        "8 × 4": [[2.0, 1], (2, np.int64(4))],
+        "4 × 8": ((1, 2), (2, 8)),
+        "8 × 4, in fours": ((1, 1), (2, 4)),
+        "4 × 8, in fours": ((1, 1), (2, 4)),
+    }
+    assert check.warp_wavefronts(table).passed
+    table["4 × 8"] = ((1, None), (2, 8))
+    assert check.warp_wavefronts(table).message.startswith("Not yet")
+
+
+def test_register_loads_may_come_as_arrays():
+    def loads(tid, p, BM, BN, WM, WN, TN, WNITER):
+        places = np.array(elements_with_divmod(tid, BN, WM, WN, TN, WNITER))
+        rows, columns = list(dict.fromkeys(places[:, 0])), list(dict.fromkeys(places[:, 1]))
+        return p * BM + np.array(rows), tuple(p * BN + column for column in columns)
+
+    verdict = check.register_loads(loads)
+    assert verdict.passed, str(verdict)
+
+
+def in_other_words(BM, BN, BK, WM, WN, TN, WNITER):
+    """unroll, while, wide reads of Bs where they fit, acc in another order."""
+    part = parts(BM, BN, BK, WM, WN, TN, WNITER)
+    down = WM * WN // (32 * TN * WNITER)
+    high, wide = WM // down, WN // WNITER
+
+    @cuda.jit
+    def kernel(rows, columns, depth, alpha, left, right, beta, out):
+        a_tile = cuda.shared.array((BK, BM), float32, 16)
+        b_tile = cuda.shared.array((BK, BN), float32, 16)
+        acc = cuda.local.array((down, WNITER, TN), float32)
+        part_clear(acc)
+        tid = cuda.threadIdx.x
+        y = tid // 32 // (BN // WN) * WM + tid % 32 // (wide // TN)
+        x = tid // 32 % (BN // WN) * WN + tid % 32 % (wide // TN) * TN
+        start = 0
+        while start < depth:
+            part_fetch(rows, columns, depth, left, right, start, a_tile, b_tile)
+            cuda.syncthreads()
+            for p in unroll(range(BK)):
+                for j in unroll(range(WNITER)):
+                    for e in unroll(range(0, TN, 4)):
+                        b = load4(b_tile, (p, x + j * wide + e))
+                        for i in unroll(range(down)):
+                            a = a_tile[p, y + i * high]
+                            for q in unroll(range(4)):
+                                acc[i, j, e + q] += a * b[q]
+            cuda.syncthreads()
+            start += BK
+        part_store(rows, columns, alpha, acc, beta, out, y, x)
+
+    part_clear, part_fetch, part_store = part.clear, part.fetch, part.store
+    return kernel
+
+
+def lanes_down_first(BM, BN, BK, WM, WN, TN, WNITER):
+    """The lanes of a step numbered down its columns: each element has one owner as well."""
+    part = parts(BM, BN, BK, WM, WN, TN, WNITER)
+    fetch, clear, store = part.fetch, part.clear, part.store
+    down = WM * WN // (32 * TN * WNITER)
+    high, wide = WM // down, WN // WNITER
+
+    @cuda.jit
+    def kernel(m, n, k, alpha, A, B, beta, C):
+        As = cuda.shared.array((BK, BM), float32, 16)
+        Bs = cuda.shared.array((BK, BN), float32, 16)
+        a = cuda.local.array(down, float32)
+        b = cuda.local.array((WNITER, TN), float32)
+        acc = cuda.local.array((down, WNITER, TN), float32)
+        clear(acc)
+        warp, lane = cuda.threadIdx.x // 32, cuda.threadIdx.x % 32
+        y0 = warp // (BN // WN) * WM + lane % high
+        x0 = warp % (BN // WN) * WN + lane // high * TN
+        for k0 in range(0, k, BK):
+            fetch(m, n, k, A, B, k0, As, Bs)
+            cuda.syncthreads()
+            for p in range(BK):
+                for i in range(down):
+                    a[i] = As[p, y0 + i * high]
+                for j in range(WNITER):
+                    for e in range(TN):
+                        b[j, e] = Bs[p, x0 + j * wide + e]
+                for i in range(down):
+                    for j in range(WNITER):
+                        for e in range(TN):
+                            acc[i, j, e] += a[i] * b[j, e]
+            cuda.syncthreads()
+        store(m, n, alpha, acc, beta, C, y0, x0)
+
+    return kernel
+
+
+def test_another_numbering_of_the_lanes_is_right_as_well():
+    verdict = check.warp_kernel(lanes_down_first)
+    assert verdict.passed, str(verdict)
+
+
+def test_a_kernel_in_other_words_with_wide_reads_passes():
+    verdict = check.warp_kernel(in_other_words)
+    assert verdict.passed, str(verdict)
+
+
+def test_a_factory_that_is_not_written_yet():
+    for answer in (None, ..., lambda *sizes: None):
+        assert check.warp_kernel(answer).message.startswith("Not yet")
+
+
+def test_a_kernel_in_place_of_its_factory_is_named():
+    kernel = lanes_down_first(*TILES[0].values)
+    verdict = check.warp_kernel(kernel)
+    assert not verdict.passed and "BM, BN, BK, WM, WN, TN, WNITER" in verdict.message
+
+
+@pytest.mark.parametrize("tiles", TILES)
+def test_the_owner_in_words_is_that_of_the_formulas(tiles):
+    geometry = WarpGeometry(tiles)
+    sizes = tiles.BN, tiles.WM, tiles.WN, tiles.TN, tiles.WNITER
+    for tid in range(tiles.threads):
+        row, col = document.element(tid, 1, tiles.WNITER - 1, 2, *sizes)
+        assert geometry.owner(row, tiles.BN + col).startswith(f"thread {tid} (")
+        assert geometry.owner(row, tiles.BN + col).endswith("of block (1, 0)")
