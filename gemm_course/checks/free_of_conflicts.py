@@ -136,8 +136,9 @@ def _why(trial: Trial, paddings: tuple[int, int], a: float, b: float) -> tuple[s
     """Which tile still has a conflict, what was tried against it, and where."""
     names, widths = _names(trial), (DOCUMENT.BK + paddings[0], DOCUMENT.BN + paddings[1])
     loads = trial.report.accesses.query("space == 'shared' and op == 'load' and wavefronts > requests")
-    where = f"With {DOCUMENT}: {a:g} wavefronts a read of {names[0]}, {b:g} of {names[1]}. " + line_at(
-        trial.kernel, int(loads["line"].iloc[0])
+    where = (
+        f"With {DOCUMENT}: wavefronts a read are {a:g} for {names[0]} and {b:g} for {names[1]}. "
+        + line_at(trial.kernel, int(loads["line"].iloc[0]))
     )
     said = _both if min(a, b) > 1 else _only_b if b > 1 else _only_a
     return said(*names, *widths), where
@@ -176,8 +177,8 @@ def _only_a(name_a: str, name_b: str, wide_a: int, wide_b: int) -> str:
 def _only_b(name_a: str, name_b: str, wide_a: int, wide_b: int) -> str:
     if wide_b > DOCUMENT.BN:
         return (
-            f"{name_a} is mended. But {wide_b - DOCUMENT.BN} words of padding do nothing for {name_b}: all "
-            "lanes read the same row, and padding moves a whole row. Its lanes are TN words apart; let "
+            f"{name_a} is mended. But padding does nothing for {name_b}: all lanes read the same row, and a "
+            "row moves as a whole. Its lanes are TN words apart; let "
             "neighbours take neighbouring columns."
         )
     return (

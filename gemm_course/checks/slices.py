@@ -270,8 +270,11 @@ def _check_findings(done: Fetched, array: str | None) -> None:
 
 
 def _in_words(finding: Finding) -> str:
+    tile = finding.array in ("As", "Bs")
     before = {
-        "out_of_bounds": "A thread leaves the array. ",
+        "out_of_bounds": "A thread writes beside a tile: As is (BM, BK), Bs is (BK, BN). "
+        if tile
+        else "A thread leaves its matrix. ",
         "shared_race": "Two threads are at the same element of a tile. ",
     }
     return before.get(finding.kind, "") + finding.message

@@ -63,7 +63,8 @@ def _first_of_each(t: Tiles) -> dict:
 SLIPS = (
     Slip(
         "This is the draft: each thread brings one slice, of column `tx` and of row `ty`, and no more. Where "
-        "BK is larger than the threads are many, it must come back for the next ones: `range(tx, BK, ...)`.",
+        "there are fewer threads than BK in that direction, it must come back for the next slice: `range(tx, "
+        "BK, ...)`.",
         _slices(lambda tx, t: [tx], lambda ty, t: [ty]),
     ),
     Slip(

@@ -124,7 +124,7 @@ WRONG["slices"] = {
         ),
         "x and y are exchanged",
     ),
-    "indices_of_the_tile_exchanged": (altered(make_fetch, ("As[r, c] =", "As[c, r] =")), "leaves the array"),
+    "indices_of_the_tile_exchanged": (altered(make_fetch, ("As[r, c] =", "As[c, r] =")), "As is (BM, BK)"),
     "only_a": (altered(make_fetch, (LOOP_B, "for r in range(0):")), "Nothing is stored into `Bs`"),
     "no_factory": (make_fetch(16, 16, 8, 4, 4), "what the factory is to return"),
 }
@@ -423,7 +423,7 @@ WRONG["no_conflicts"] = {
     ),
     "pads_both": (
         altered(make_mended, SIDE_BY_SIDE, PADDED_B[0], PADDED_B[1], ("BN // TN\n", "BN // TN, BN + 1\n")),
-        "do nothing for Bs",
+        "padding does nothing for Bs",
     ),
     "pads_both_by_four": (
         altered(
