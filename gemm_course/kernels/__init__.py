@@ -5,6 +5,7 @@ from gemm_course.kernels import (
     block_tiled,
     double_buffered,
     kernel5,
+    mma_sync,
     naive_coalesced,
     naive_uncoalesced,
     penny_xu_tile,
@@ -35,5 +36,6 @@ LADDER = Ladder(
         async_copy.STAGE,
         wmma.STAGE,
         wmma.HALF_SUMS,
+        mma_sync.STAGE,
     )
 )

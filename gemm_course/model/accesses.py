@@ -7,10 +7,10 @@ its threads, and a thread that computes `rows` by `columns` results reads rows +
 memory for each step along k.
 
 They are exact for stages that fetch tile by tile, also where tiles overhang the matrices. Stages that fetch
-ahead (`double_buffered`, `async_copy`) read the same elements at sizes their tiles divide; what they write to
-shared memory and read beyond the edge in addition is left to the emulator. So it is with Tensor Cores: their
-fragments belong to a warp, which loads its rows of As and its columns of Bs for each step, and sums that pass
-through shared memory on their way to C are left out.
+ahead (`double_buffered`, `async_copy`, `mma_sync`) read the same elements at sizes their tiles divide; what
+they write to shared memory and read beyond the edge in addition is left to the emulator. So it is with Tensor
+Cores: their fragments belong to a warp, which loads its rows of As and its columns of Bs for each step, and
+sums that pass through shared memory on their way to C are left out.
 """
 
 import math

@@ -32,6 +32,7 @@ SMALL = {  # tiles small enough that a few hundred elements make several blocks 
     },
     "wmma": {"BM": 64, "BN": 64, "BK": 16, "WM": 32, "WN": 32},
     "wmma_half_sums": {"BM": 64, "BN": 64, "BK": 16, "WM": 32, "WN": 32, "SKEW": 16},
+    "mma_sync": {"BM": 64, "BN": 64, "BK": 32, "WM": 32, "WN": 32, "STAGES": 3, "GROUP": 2},
 }
 SHAPES = [(1, 1, 1), (3, 5, 0), (1, 70, 1), (67, 1, 3), (129, 131, 17), (63, 65, 9), (64, 64, 16), (5, 7, 31)]
 
@@ -70,14 +71,15 @@ def test_c_is_not_read_where_beta_is_zero(stage, emulated):
 def test_the_arithmetic_is_one_fma_an_element_and_step(stage, emulated):
     """On a shape the tiles divide, nothing is computed twice and nothing in float64.
 
-    The Tensor Cores' multiply-adds count as such, whatever the sums are kept in.
+    The Tensor Cores' multiply-adds count as such, whatever the sums are kept in; mma_sync multiplies zeros in
+    its first step.
     """
     tiles = stage.complete(SMALL[stage.name])
     m, n, k = 2 * tiles["BM"], tiles["BN"], 2 * tiles.get("BK", 4)
     arithmetic = emulated(stage, m, n, k, tiles=tiles).report.arithmetic
-    op = "fma" if stage.dtype == "float32" else "mma"
+    op, more = ("fma", 1) if stage.dtype == "float32" else ("mma", 16)
     fmas = arithmetic[(arithmetic["op"] == op) & (arithmetic["dtype"] == stage.accumulate)]
-    assert m * n * k <= fmas["lanes"].sum() <= m * n * (k + 1)
+    assert m * n * k <= fmas["lanes"].sum() <= m * n * (k + more)
     assert "float64" not in set(arithmetic["dtype"])
 
 
@@ -99,6 +101,17 @@ def test_skew_sets_the_rows_of_fragments_apart(skew, emulated):
     reads = report.accesses.query("op == 'load' and array in ('As', 'Bs')").set_index("array")
     conflicts = reads["wavefronts"] / reads["ideal_wavefronts"]
     assert conflicts.to_dict() == {0: {"As": 8, "Bs": 8}, 8: {"As": 1, "Bs": 1}, 16: {"As": 2, "Bs": 2}}[skew]
+
+
+@pytest.mark.parametrize("bk", [32, 64])
+@pytest.mark.parametrize("wn", [32, 64])
+def test_swizzled_rows_never_collide(bk, wn, emulated):
+    tiles = {"BM": 64, "BN": 128, "BK": bk, "WM": 32, "WN": wn}
+    accesses = emulated(LADDER["mma_sync"], 64, 128, 128, tiles=tiles).report.accesses
+    shared = accesses[accesses["space"] == "shared"]
+    assert set(shared["array"]) == {"As", "Bs"}
+    assert set(shared["op"]) == {"load", "store"}
+    assert (shared["wavefronts"] == shared["ideal_wavefronts"]).all()
 
 
 def test_a_warp_reads_its_operands_without_bank_conflicts(emulated):

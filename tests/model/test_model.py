@@ -10,7 +10,7 @@ from gemm_course.model import GPUS, Roofline, accesses, occupancy, shared_memory
 from gemm_course.run import run
 
 H200, RTX_3090 = GPUS["H200"], GPUS["RTX 3090"]
-FETCH_AHEAD = ("double_buffered", "async_copy")
+FETCH_AHEAD = ("double_buffered", "async_copy", "mma_sync")
 TENSOR_CORES = tuple(stage.name for stage in LADDER if stage.dtype == "float16")
 
 
