@@ -14,6 +14,8 @@ from nbclient import NotebookClient
 
 from gemm_course import check, progress
 from gemm_course.checks.summary import summary
+from gemm_course.house.reset import reset
+from gemm_course.house.update import update
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -186,6 +188,37 @@ def test_the_default_file_is_ignored_by_git_and_beside_the_course():
     assert progress.FILE == ROOT / ".course" / "progress.txt"
     if shutil.which("git") and (ROOT / ".git").exists():
         assert subprocess.run(["git", "-C", ROOT, "check-ignore", "-q", progress.FILE]).returncode == 0
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
+def test_an_update_and_a_reset_leave_it_alone(tmp_path):
+    origin, learner = tmp_path / "origin", tmp_path / "learner"
+    (origin / "notebooks").mkdir(parents=True)
+    shutil.copy2(ROOT / ".gitignore", origin)
+    git(origin, "init", "--initial-branch=main")
+    commit(origin, "as it was")
+    git(tmp_path, "clone", str(origin), str(learner))
+    file = learner / ".course" / "progress.txt"
+    progress.record("00.1", file)
+    before = file.read_bytes()
+    commit(origin, "newer")
+    (learner / "notebooks" / "00_a.ipynb").write_text("a learner's work")
+    assert update(learner).commits == 1
+    assert file.read_bytes() == before
+    (learner / "notebooks" / "00_a.ipynb").write_text("more of it")
+    assert reset("00", learner)[1] is not None
+    assert file.read_bytes() == before
+
+
+def git(folder: Path, *arguments: str) -> None:
+    identity = ["-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"]
+    subprocess.run(["git", *identity, *arguments], cwd=folder, check=True, capture_output=True)
+
+
+def commit(root: Path, content: str) -> None:
+    (root / "notebooks" / "00_a.ipynb").write_text(content)
+    git(root, "add", "--all")
+    git(root, "commit", "-m", content)
 
 
 # ---- how it is shown ----
