@@ -292,6 +292,49 @@ def test_a_sweep_goes_on_where_it_stopped(tmp_path):
     assert sorted(map(str, drained(queue))) == sorted(map(str, tasks[3:8]))
 
 
+@pytest.fixture
+def pretenders(monkeypatch):
+    """Workers that measure everything in no time, and note what they were asked."""
+    asked, log = [], Log()
+
+    def start(shape, dtypes, command, gpu):
+        pretender = Pretender(gpu, lambda task: asked.append(task) or "well", log)
+        return pretender, pretender.here
+
+    monkeypatch.setattr(module, "start_process", start)
+    return asked
+
+
+@pytest.mark.parametrize("promising", [False, True])
+def test_an_interrupted_sweep_loses_nothing_and_measures_nothing_twice(tmp_path, pretenders, promising):
+    path, stages = tmp_path / "sweep.csv", STAGES
+    options = {"gpus": ("0", "1"), "workers": 4, "promising": promising}
+
+    class Interrupted(Exception):
+        pass
+
+    def interrupt(row):
+        if len(SWEEP.rows(path)) % 7 == 0:
+            raise Interrupted
+
+    for _ in range(5):
+        with pytest.raises(Interrupted):
+            module.sweep(stages, SHAPE, path, "gemm-course sweep", most=40, progress=interrupt, **options)
+    path.write_bytes(path.read_bytes() + b"block_tiled,fp32,fp")
+    before = SWEEP.mend(path) or SWEEP.rows(path)
+    done = module.sweep(stages, SHAPE, path, "gemm-course sweep", most=40, **options)
+    rows = SWEEP.rows(path)
+    assert rows[: len(before)] == before
+    assert len(rows) == len(before) + done.rows == 80
+    assert len({(row["stage"], row["tiles"]) for row in rows}) == 80
+    assert {row["stage"] for row in rows[-10:]} == {stage.name for stage in stages}
+    assert set(done.measured_on) == {"0", "1"}
+    assert {(row["dtype"], row["command"]) for row in rows} == {("fp32", "gemm-course sweep")}
+    pretenders.clear()
+    assert module.sweep(stages, SHAPE, path, "gemm-course sweep", most=40, **options).rows == 0
+    assert pretenders == []
+
+
 def test_stages_that_changed_are_forgotten_and_nothing_else(tmp_path):
     path = tmp_path / "sweep.csv"
     tasks = choices(STAGES)[:6]
