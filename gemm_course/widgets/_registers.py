@@ -18,6 +18,7 @@ PLANS = {
     "thread_tiled_1d": {"BM": 16, "BN": 32, "BK": 16},
     "thread_tiled_2d": {"BM": 32, "BN": 32, "BK": 8},
 }
+_FIRST = {"thread_tiled_1d": (8,), "thread_tiled_2d": (4, 4)}  # the thread tile that is shown at first
 _SIZES = (1, 2, 4, 8, 16)
 
 
@@ -25,9 +26,10 @@ def registers(name: str = "thread_tiled_1d") -> None:
     """Show what a thread of ``name`` (a key of PLANS) keeps in registers and reads in one step along k."""
     sizes = [size for size in ("TM", "TN") if size in LADDER[name].tiles]
     legal = _legal(name, tuple(sizes))
-    controls = {"TM": ("TM", sorted({choice[0] for choice in legal}), legal[-1][0])}
+    first = _FIRST[name]
+    controls = {"TM": ("TM", sorted({choice[0] for choice in legal}), first[0])}
     if "TN" in sizes:
-        controls["TN"] = ("TN", lambda chosen: [n for m, n in legal if m == chosen["TM"]], legal[-1][1])
+        controls["TN"] = ("TN", lambda chosen: [n for m, n in legal if m == chosen["TM"]], first[1])
     controls["thread"] = ("I am thread", lambda chosen: range(_threads(name, chosen)), 5)
     controls["p"] = ("step along k, p", range(PLANS[name]["BK"]), 3)
     Explorer(lambda thread, p, **tile: draw(name, tile, thread, p), controls).show()

@@ -49,8 +49,8 @@ see.registers("thread_tiled_1d")
 
 # %% [markdown]
 # All 32 lanes of the warp have the same rows of C, so they read the same elements of As: a broadcast, one
-# wavefront for all. Of Bs they read 32 neighbours: one wavefront again. A **wavefront** it is in either
-# case; what counts from here on is how many a multiply-add costs.
+# **wavefront** for all. Of Bs they read 32 neighbours: one wavefront as well. What counts from here on is
+# how many of them a multiply-add costs.
 #
 # ### On paper
 #
@@ -118,10 +118,10 @@ from gemm_course.checks.spilling import make_strip
 see.source(make_strip(16))
 
 # %%
-x, row, y = (rng.random(shape, np.float32) for shape in (8, (8, 500), 500))
 from gemm_course.run import launch
 
-print(launch(make_strip(16)[1, 32], 500, 8, x, row, y, backend="emulator", report=True).report.advice[0])
+given = 500, 8, np.ones(8, np.float32), np.ones((8, 500), np.float32), np.zeros(500, np.float32)
+print(launch(make_strip(16)[1, 32], *given, backend="emulator").report.advice[0])
 
 # %% [markdown]
 # Compiled for an H200, this kernel has 12 loads from and 11 stores to local memory in it. You will mend
@@ -238,9 +238,9 @@ round(bytes_a_clock * 600)
 # estimate from above: much is answered by the L2 cache, and sooner.)
 #
 # But more is not better at any price. With TM = 16 and BK = 16 the cap of 32 registers makes the compiler
-# put 272 bytes a thread aside, and of 34 % of cuBLAS 8 % are left. And there is another way to have bytes
-# under way: several loads a thread. With larger thread tiles a few warps are enough; you will see that in
-# notebook 05.
+# put 272 bytes a thread aside, and the kernel falls to 8 % of cuBLAS. And there is another way to have
+# bytes under way: several loads a thread. With larger thread tiles a few warps are enough; you will see
+# that in notebook 05.
 #
 # ## What is it worth?
 
@@ -254,7 +254,7 @@ see.tflops("naive_coalesced", "block_tiled", "thread_tiled_1d")
 see.tflops("naive_coalesced", "block_tiled", "thread_tiled_1d", on="RTX 3090")
 
 # %%
-see.roofline("naive_coalesced", "block_tiled", "thread_tiled_1d", shared="thread_tiled_1d")
+see.roofline("block_tiled", "thread_tiled_1d", shared="thread_tiled_1d")
 
 # %% [markdown]
 # The answer to *what limits it now?* is **still shared memory**, only later. Between a half (as compiled)
