@@ -90,8 +90,15 @@ def _dtype(kind) -> np.dtype:
     raise KernelTypeError("an array's dtype must be a number type such as float32")
 
 
+_POINTER = 8  # bytes: Numba takes no alignment below that
+
+
 def _array(allocate):
     def declare(machine, site, shape, dtype, alignment=None):
+        if alignment is not None and (alignment < _POINTER or alignment & (alignment - 1)):
+            raise KernelTypeError(
+                f"the alignment of an array is a power of two and at least {_POINTER}, not {alignment}"
+            )
         return getattr(machine, allocate)(site, shape, _dtype(dtype), alignment)
 
     return _of_site(declare, elementwise=False, kind=allocate)
