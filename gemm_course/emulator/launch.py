@@ -151,7 +151,8 @@ class Launch:
 
     def _parameters(self) -> list:
         wanted = names_of(self.function)
-        shared_buffers, parameters, first_names = {}, [], {}
+        shared_buffers, parameters = {}, []
+        itself = {id(value): name for name, value in zip(wanted, self.args) if isinstance(value, np.ndarray)}
         if not self.counts_only:
             self._check_memory()
         self.machine.report_float64 = not any(
@@ -160,8 +161,8 @@ class Launch:
         for position, (name, value) in enumerate(zip(wanted, self.args)):
             array = _array_of(value)
             if array is not None:
-                seen = self._device_array(name, array, position in self.bound.stored, shared_buffers)
-                seen.name = first_names.setdefault(seen.storage.serial, name)  # one array may come twice
+                shown = name if array is value else itself.get(id(array), name)
+                seen = self._device_array(shown, array, position in self.bound.stored, shared_buffers)
                 value = seen if array is value else value.in_kernel(seen)
             parameters.append(value)
         return parameters

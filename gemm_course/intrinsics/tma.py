@@ -83,7 +83,8 @@ def tensor_map(matrix, shape: tuple[int, int], box: tuple[int, int]):
     256 rows, of 32, 64 or 128 bytes.
 
     Returns a TensorMap for a NumPy array, 16 uint64 on the GPU for an array there, to be passed to the
-    kernel. Raises ValueError with all that is wrong, NoTensorMap without a driver and a GPU that have TMA.
+    kernel. Raises ValueError with all that is wrong; NoTensorMap where the driver or the GPU, of compute
+    capability 9.0 or newer, is missing.
     """
     problems = _problems(matrix, shape, box)
     if problems:
@@ -98,11 +99,12 @@ def _problems(matrix, shape, box) -> list[str]:
     itemsize = matrix.dtype.itemsize
     row, column_step = matrix.strides
     problems = []
-    if row % ALIGNMENT or column_step != itemsize:
+    repeated = row == column_step == 0  # a broadcast view, for counting without running
+    if matrix.size and not repeated and (row % ALIGNMENT or column_step != itemsize):
         problems.append(
             f"its rows are {row} bytes apart; TMA needs rows side by side and a multiple of {ALIGNMENT} bytes"
         )
-    if _address(matrix) % ALIGNMENT and not isinstance(matrix, np.ndarray):
+    if matrix.size and not isinstance(matrix, np.ndarray) and _address(matrix) % ALIGNMENT:
         problems.append(f"it must start at a multiple of {ALIGNMENT} bytes")
     if not (0 <= shape[0] <= matrix.shape[0] and 0 <= shape[1] <= matrix.shape[1]):
         problems.append(f"{shape[0]} by {shape[1]} elements do not fit into a buffer of shape {matrix.shape}")
@@ -116,16 +118,15 @@ def _problems(matrix, shape, box) -> list[str]:
 
 
 def _address(matrix) -> int:
-    if isinstance(matrix, np.ndarray):
-        return matrix.__array_interface__["data"][0]
     return matrix.__cuda_array_interface__["data"][0]
 
 
 def _encoded(matrix, shape, box):
-    """The driver's 128 bytes, copied to the GPU."""
+    """The driver's 128 bytes, copied to the GPU; zeros where there is nothing to copy a box of."""
     from numba import cuda
 
-    return cuda.to_device(np.array(_driver_map(_address(matrix), matrix.strides[0], shape, box), np.uint64))
+    words = _driver_map(_address(matrix), matrix.strides[0], shape, box) if matrix.size else [0] * 16
+    return cuda.to_device(np.array(words, np.uint64))
 
 
 def _driver_map(address: int, row_bytes: int, shape, box) -> list[int]:

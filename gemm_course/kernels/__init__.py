@@ -9,11 +9,14 @@ from gemm_course.kernels import (
     naive_coalesced,
     naive_uncoalesced,
     penny_xu_tile,
+    persistent,
     thread_tiled_1d,
     thread_tiled_2d,
     vectorized,
+    warp_specialised,
     warp_tiled,
     warp_tiled_tm1,
+    wgmma_tma,
     wmma,
 )
 from gemm_course.kernels.base import IllegalTiles, Ladder, Stage, describe
@@ -37,5 +40,8 @@ LADDER = Ladder(
         wmma.STAGE,
         wmma.HALF_SUMS,
         mma_sync.STAGE,
+        wgmma_tma.STAGE,
+        warp_specialised.STAGE,
+        persistent.STAGE,
     )
 )

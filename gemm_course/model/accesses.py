@@ -7,10 +7,11 @@ its threads, and a thread that computes `rows` by `columns` results reads rows +
 memory for each step along k.
 
 They are exact for stages that fetch tile by tile, also where tiles overhang the matrices. Stages that fetch
-ahead (`double_buffered`, `async_copy`, `mma_sync`) read the same elements at sizes their tiles divide; what
-they write to shared memory and read beyond the edge in addition is left to the emulator. So it is with Tensor
-Cores: their fragments belong to a warp, which loads its rows of As and its columns of Bs for each step, and
-sums that pass through shared memory on their way to C are left out.
+ahead (`double_buffered`, `async_copy`) read the same elements at sizes their tiles divide; what they write to
+shared memory and read beyond the edge in addition is left to the emulator. So it is with Tensor Cores: their
+fragments belong to a warp, which loads its rows of As and its columns of Bs for each step, and sums that pass
+through shared memory on their way to C are left out. A warpgroup (wgmma) reads 64 rows of As and all columns
+of Bs for each of its instructions; how often the blocks of these stages meet at a barrier is left out too.
 """
 
 import math
@@ -65,9 +66,9 @@ def accesses(
 ) -> Accesses:
     """The accesses of a stage for C = alpha AB + beta C, (m, n, k), all at least 1. Raises IllegalTiles."""
     t = stage.complete(tiles)
-    threads, blocks = math.prod(stage.block(tiles)), math.prod(stage.grid(m, n, tiles))
     if "BK" not in t:
         return _untiled(m, n, k, beta)
+    threads, blocks = math.prod(stage.block(tiles)), _over(m, t["BM"]) * _over(n, t["BN"])
     steps = _over(k, t["BK"])
     tile_elements = t["BK"] * (t["BM"] + t["BN"])
     wide = max(1, stage.alignment // stage.itemsize)
@@ -91,8 +92,10 @@ def accesses(
 
 def _operands(stage: Stage, t: Mapping[str, int], threads: int) -> int:
     """Elements of As and Bs that all threads of a block read for one step along k."""
-    if stage.dtype == "float16":
+    if stage.dtype == "float16" and "WN" in t:
         return threads // 32 * (t["WM"] + t["WN"])
+    if stage.dtype == "float16":
+        return t["BM"] + t["BM"] // 64 * t["BN"]
     results, columns = t["BM"] * t["BN"] // threads, t.get("TN", 1) * t.get("WNITER", 1)
     return threads * (results // columns + columns)
 

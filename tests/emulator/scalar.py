@@ -219,6 +219,8 @@ class Launch:
         self.accesses = {}
         self.touches = []
         self.barriers = 0
+        if any(hasattr(value, "in_kernel") for value in args):
+            raise NotCovered("a tensor map")
         names = inspect.signature(self.function).parameters
         self.args = {
             name: Memory(name, "global", value)

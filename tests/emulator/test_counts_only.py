@@ -154,12 +154,12 @@ def test_affine_kernels(tmp_path_factory, affine):
     )
 
 
-def matrices(stage, m, n, k, like):
-    """(m, n, k, alpha, A, B, beta, C) for a stage, with rows as long as its alignment asks."""
+def matrices(stage, m, n, k, like, tiles=None):
+    """The arguments of a stage's kernel, with rows as long as its alignment asks."""
     elements = stage.alignment // stage.itemsize
     widths = [-(-width // elements) * elements for width in (k, n, n)]
     A, B, C = (like((rows, width)) for rows, width in zip((m, k, m), widths, strict=True))
-    return m, n, k, np.float32(1), A, B, np.float32(0.5), C
+    return stage.arguments(m, n, k, np.float32(1), A, B, np.float32(0.5), C, tiles=tiles)
 
 
 @pytest.mark.parametrize("shape", [(70, 45, 37), (129, 100, 9)], ids=str)
@@ -172,8 +172,8 @@ def test_stages_of_the_ladder_at_odd_sizes(stage, shape):
             stage.kernel(tiles),
             stage.grid(m, n, tiles),
             stage.block(tiles),
-            matrices(stage, *shape, lambda size: np.zeros(size, stage.dtype)),
-            matrices(stage, *shape, lambda size: np.broadcast_to(np.zeros((), stage.dtype), size)),
+            matrices(stage, *shape, lambda size: np.zeros(size, stage.dtype), tiles),
+            matrices(stage, *shape, lambda size: np.broadcast_to(np.zeros((), stage.dtype), size), tiles),
             stage.shared_bytes(tiles),
             source=f"{stage.name} {tiles} {shape}",
         )

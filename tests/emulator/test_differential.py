@@ -104,13 +104,13 @@ def smallest(stage):
     return min(stage.legal_choices(), key=lambda tiles: np.prod([max(size, 1) for size in tiles.values()]))
 
 
-def product(stage, m, n, k):
-    """(m, n, k, alpha, A, B, beta, C) of small whole numbers, rows as long as the stage asks."""
+def product(stage, m, n, k, tiles):
+    """The arguments of a stage's kernel, of small whole numbers, rows as long as the stage asks."""
     elements = stage.alignment // stage.itemsize
     random = np.random.default_rng(m)
     widths = (-(-width // elements) * elements for width in (k, n, n))
     A, B, C = (random.integers(-4, 5, shape).astype(stage.dtype) for shape in zip((m, k, m), widths))
-    return m, n, k, np.float32(2), A, B, np.float32(0.5), C
+    return stage.arguments(m, n, k, np.float32(2), A, B, np.float32(0.5), C, tiles=tiles)
 
 
 @pytest.mark.parametrize("stage", LADDER, ids=lambda stage: stage.name)
@@ -119,13 +119,13 @@ def test_stages_of_the_ladder(stage):
     geometry = stage.kernel(tiles), stage.grid(*size[:2], tiles), stage.block(tiles)
     try:
         launch, plain, report, emulated = run_both(
-            *geometry, lambda: product(stage, *size), stage.shared_bytes(tiles)
+            *geometry, lambda: product(stage, *size, tiles), stage.shared_bytes(tiles)
         )
     except NotCovered as missing:
         pytest.skip(f"not covered by the scalar reading: {missing}")
     assert report.ok, [str(finding) for finding in report.findings]
     np.testing.assert_array_equal(emulated[-1], plain[-1])
-    m, n, k, alpha, A, B, beta, C = product(stage, *size)
+    m, n, k, alpha, A, B, beta, C = product(stage, *size, tiles)
     np.testing.assert_array_equal(emulated[-1][:m, :n], (alpha * (A[:, :k] @ B) + beta * C)[:m, :n])
     compare_tables(launch.table(), emulated_table(report))
     assert report.barriers == launch.barriers

@@ -25,13 +25,15 @@ class Emulated:
         self.n = n
         self.expected = alpha * a.astype(np.float64) @ b.astype(np.float64) + beta * c.astype(np.float64)
         self.C = padded(c if beta else np.full((m, n), np.nan, dtype), alignment)
+        a, b = padded(a, alignment), padded(b, alignment)
+        arguments = stage.arguments(m, n, k, np.float32(alpha), a, b, np.float32(beta), self.C, tiles=tiles)
         self.report = emulate(
             kernel or stage.kernel(tiles),
             stage.grid(m, n, tiles),
             stage.block(tiles),
-            m, n, k, np.float32(alpha), padded(a, alignment), padded(b, alignment), np.float32(beta), self.C,
+            *arguments,
             shared_bytes=stage.shared_bytes(tiles),
-        )  # fmt: skip
+        )
 
     @property
     def error(self) -> float:
