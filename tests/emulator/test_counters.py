@@ -178,13 +178,14 @@ def test_loads_are_merged_where_four_words_lie_side_by_side():
         assert list(found.values()) == [Fraction(requests), Fraction(wavefronts)], (name, tiles)
 
 
-def views(stage, row):
-    """(m, n, k, alpha, A, B, beta, C) of a recorded launch, without memory behind it."""
+def views(stage, row, tiles):
+    """What a recorded launch was given, without memory behind A, B and C."""
     m, n, k = (int(row[name]) for name in "mnk")
-    floats = stage.alignment // 4
-    shapes = [(rows, -(-width // floats) * floats) for rows, width in ((m, k), (k, n), (m, n))]
-    A, B, C = (np.broadcast_to(np.float32(0), shape) for shape in shapes)
-    return m, n, k, np.float32(1), A, B, np.float32(0.5 if "beta" in row["case"] else 0), C
+    step = stage.alignment // stage.itemsize
+    shapes = [(rows, -(-width // step) * step) for rows, width in ((m, k), (k, n), (m, n))]
+    A, B, C = (np.broadcast_to(np.zeros((), stage.dtype), shape) for shape in shapes)
+    beta = np.float32(0.5 if "beta" in row["case"] else 0)
+    return stage.arguments(m, n, k, np.float32(1), A, B, beta, C, tiles=tiles)
 
 
 def move_asynchronous(counts, report, arrays):
@@ -212,7 +213,7 @@ def test_stages_of_the_ladder(case):
     report = emulate(
         stage.kernel(tiles),
         *geometry,
-        *views(stage, row),
+        *views(stage, row, tiles),
         shared_bytes=stage.shared_bytes(tiles),
         counts_only=True,
     )
