@@ -64,10 +64,6 @@ WRONG["slices"] = {
         ),
         "strides are exchanged",
     ),
-    "block_dim_of_the_other_axis": (
-        altered(make_fetch, (LOOP_A, "for c in range(tx, BK, cuda.blockDim.y):")),
-        "strides are exchanged",
-    ),
     "begins_at_zero": (
         altered(
             make_fetch,
