@@ -1,10 +1,13 @@
 """ldmatrix, mma.sync and WMMA: the same kernels on the emulator and, where there is one, on a GPU."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from numba import cuda, float32
 from numba.types import float16
 
+from gemm_course.device import launch as launch_on_gpu
 from gemm_course.emulator.errors import KernelTypeError
 from gemm_course.intrinsics import (
     COL_MAJOR,
@@ -22,6 +25,7 @@ from gemm_course.intrinsics import (
     wmma_mma,
     wmma_store,
 )
+from gemm_course.kernels import LADDER
 from gemm_course.run import launch
 
 BOTH = pytest.mark.parametrize("backend", ["emulator", pytest.param("gpu", marks=pytest.mark.gpu)])
@@ -371,6 +375,30 @@ def test_a_fragment_that_nobody_filled_is_found():
         out[cuda.threadIdx.x] = acc[0]
 
     assert found(kernel, np.zeros(32, np.float32))["uninitialised_read"].array == "acc"
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(
+    ("name", "multiplication"),
+    [
+        ("wmma", "HMMA.16816.F32"),
+        ("wmma_half_sums", "HMMA.16816.F16"),
+        ("mma_sync", "HMMA.16816.F32"),
+    ],
+)
+def test_the_compiler_emits_what_the_intrinsics_promise(name, multiplication):
+    stage = LADDER[name]
+    kernel, matrices = stage.kernel(), [cuda.to_device(halves(64, 64)) for _ in range(3)]
+    one = np.float32(1)
+    arguments = stage.arguments(64, 64, 64, one, *matrices[:2], one, matrices[2])
+    launch_on_gpu(kernel, stage.grid(64, 64), stage.block(), arguments, stage.shared_bytes())
+    (ptx,) = kernel.inspect_asm().values()
+    (sass,) = kernel.inspect_sass().values()
+    t = SimpleNamespace(**stage.tiles)
+    assert ".local" not in ptx  # fragments and sums are registers
+    assert sass.count(multiplication) >= t.WM // 16 * t.WN // 8 * t.BK // 16
+    assert sass.count("LDSM.16.M88.4") >= t.WM // 16 * t.BK // 16  # rows of A, in both
+    assert sass.count("LDSM.16.MT88.4") >= t.WN // 16 * t.BK // 16
 
 
 @pytest.mark.gpu
