@@ -270,9 +270,9 @@ def _is_step_too_far(trial: Trial, finding: Finding) -> bool:
     """The very first thread reads A or B just behind the end along k."""
     if finding.kind != "out_of_bounds" or any(finding.threads[0]) or any(finding.block):
         return False
-    k, (row, col) = trial.problem.k, finding.element
-    ends = {trial.array("A"): (row, col) == (0, k), trial.array("B"): (row, col) == (k, 0)}
-    return ends.get(finding.array, False)
+    k = trial.problem.k
+    ends = {trial.array("A"): (0, k), trial.array("B"): (k, 0)}
+    return finding.element == ends.get(finding.array)
 
 
 STEP_TOO_FAR = "The loop goes one step too far: the last p is k - 1. "

@@ -62,7 +62,7 @@ class Tiles:
 
 TILES = (
     Tiles(32, 64, 8, 16, 32, 4, 1),  # tried on every kind of problem
-    Tiles(64, 16, 4, 32, 16, 4, 2),
+    Tiles(64, 24, 4, 32, 24, 4, 3),
     Tiles(32, 32, 8, 32, 32, 8, 1),
 )
 
