@@ -50,7 +50,8 @@ see.tflops("naive_uncoalesced", "naive_coalesced", "block_tiled", "thread_tiled_
 # One TFLOPS is $10^{12}$ additions or multiplications of real numbers a second.
 #
 # Every notebook goes one step further, and its exercises check themselves. The course remembers which have
-# passed. Come back here and run this cell to see how far you are (in a terminal: `gemm-course progress`):
+# passed. Come back here and run this cell to see how far you are, or ask `python3 course.py progress` in a
+# terminal:
 
 # %% id="progress"
 check.progress()
