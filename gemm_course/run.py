@@ -21,6 +21,7 @@ import numpy as np
 
 from gemm_course.device import NoGpu, gpu_available, require_gpu, why_too_old
 from gemm_course.device.buffers import leading_dimension, padded
+from gemm_course.intrinsics.tma import TensorMap
 from gemm_course.kernels import LADDER, IllegalTiles, Stage
 from gemm_course.kernels.base import MAX_GRID
 
@@ -164,7 +165,7 @@ def launch(configured, *args: Any, backend: str = "auto", report: bool = False) 
     made = _from_numba(configured)
     chosen = _choose(backend, None)
     work = int(np.prod(made.grid) * np.prod(made.block))
-    done = _launch(made, lambda: [_copied(arg) for arg in args], chosen, report, work)
+    done = _launch(made, lambda: _copied(args), chosen, report, work)
     arrays = {name: array for name, array in zip(names, done.arrays, strict=True) if array is not None}
     return Launch(arrays, chosen, done.milliseconds, done.report)
 
@@ -324,8 +325,16 @@ def _parameters(dispatcher) -> list[str]:
     return list(inspect.signature(dispatcher.py_func).parameters)
 
 
-def _copied(arg):
-    return arg.copy() if isinstance(arg, np.ndarray) else arg
+def _copied(args: Sequence) -> list:
+    """Copies of the arrays, and each tensor map with the copy of its matrix."""
+    copies = {id(arg): arg.copy() for arg in args if isinstance(arg, np.ndarray)}
+
+    def copied(arg):
+        if isinstance(arg, TensorMap):
+            return replace(arg, array=copies.setdefault(id(arg.array), arg.array.copy()))
+        return copies.get(id(arg), arg)
+
+    return [copied(arg) for arg in args]
 
 
 def _choose(backend: str, stage: Stage | None) -> str:
