@@ -58,6 +58,11 @@ GRID = {
         {"BM": 64, "BN": 32, "BK": 8, "WM": 32, "WN": 32, "TM": 8, "TN": 4, "PAD": 4},
         {"BM": 64, "BN": 64, "BK": 8, "WM": 64, "WN": 32, "TM": 8, "TN": 8, "PAD": 0},
     ],
+    "wmma": [
+        {"BM": 64, "BN": 64, "BK": 32, "WM": 32, "WN": 32, "SKEW": 8},
+        {"BM": 64, "BN": 64, "BK": 16, "WM": 32, "WN": 32, "SKEW": 0},
+        {"BM": 32, "BN": 128, "BK": 32, "WM": 16, "WN": 64, "SKEW": 16},
+    ],
 }
 
 
@@ -83,7 +88,8 @@ class Run:
 
     @cached_property
     def report(self):
-        A, B, C = (np.ones(s, np.float32) for s in ((self.m, self.k), (self.k, self.n), (self.m, self.n)))
+        shapes = (self.m, self.k), (self.k, self.n), (self.m, self.n)
+        A, B, C = (np.ones(shape, self.stage.dtype) for shape in shapes)
         numbers = self.m, self.n, self.k, np.float32(1), A, B, np.float32(0), C
         watch = Watch((*BLOCK, 0), limit=10**6, local=False)
         return emulate(self.kernel(), self.grid, self.block, *numbers, watch=watch)
@@ -515,6 +521,42 @@ def v06_reads_and_owners(run):
             within = row - BLOCK[1] * d.BM - warp_row * d.WM, col - BLOCK[0] * d.BN - warp_col * d.WN
             assert 0 <= within[0] < d.WM and 0 <= within[1] < d.WN
             assert d4.v06_owner(within[0] // 4, within[1] // 4, d.X, d.Y) == d4.v06_lane(tid, d.X)
+
+
+# ---- document 004: v07 -----------------------------------------------------------------------------------
+
+
+@holds("wmma", "004.v07_threads", "004.v07_tiles", "004.v07_mma", "004.tiles_along_k", "004.blocks")
+def v07_sizes(run):
+    t = run.t
+    assert run.threads == d4.v07_threads(t.BM, t.BN, t.WM, t.WN)
+    steps = d4.tiles_along_k(run.k, t.BK) * d4.blocks(run.m, run.n, t.BM, t.BN)
+    products = steps * run.threads // 32 * d4.v07_products(t.WM, t.WN, t.BK)
+    assert 2 * products == d4.flops(run.m, run.n, run.k)
+    assert int(run.report.arithmetic.query("op == 'mma'")["lanes"].sum()) == products
+
+
+@holds("wmma", "004.v07_A_fragment", "004.v07_B_fragment", "004.v07_C", "004.v07_tiles")
+def v07_fragments(run):
+    t = run.t
+    down, across, deep = d4.v07_fragments(t.WM, t.WN, t.BK)
+    for warp in range(run.threads // 32):
+        place = d4.v06_warp(32 * warp, t.BN, t.WN)
+        steps = [step for _ in range(DEEP) for step in range(deep)]
+        of_a = [d4.v07_place_in_as(place[0], i, step, t.WM) for step in steps for i in range(down)]
+        of_b = [d4.v07_place_in_bs(place[1], j, step, t.WN) for step in steps for j in range(across)]
+        assert _corners(run, "As", "load", warp) == of_a
+        assert _corners(run, "Bs", "load", warp) == of_b
+        fragments = [(i, j) for i in range(down) for j in range(across)]
+        of_c = [d4.v07_element(BLOCK, place, i, j, t.BM, t.BN, t.WM, t.WN) for i, j in fragments]
+        assert _corners(run, "C", "store", warp) == of_c
+
+
+def _corners(run, array, op, warp) -> list:
+    """The first element of each request of a warp, in order."""
+    trace = run.report.trace
+    rows = trace[(trace["array"] == array) & (trace["op"] == op) & (trace["warp"] == warp)]
+    return [min(group) for _, group in rows.groupby("step")["element"]]
 
 
 # ---- all of them -----------------------------------------------------------------------------------------

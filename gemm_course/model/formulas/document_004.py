@@ -1,4 +1,4 @@
-"""Document 004 (Lei Mao): the kernels v00 to v06, from one element a thread to warp tiles.
+"""Document 004 (Lei Mao): the kernels v00 to v07, from one element a thread to warp tiles and fragments.
 
 The document's d_bm, d_bn, d_bk are BM, BN, BK here, d_tm and d_tn are TM and TN, d_wm and d_wn WM and WN;
 m_t by n_t lanes of a warp are LANES_Y by LANES_X. tid is the document's thread_linear_idx, `turn` its
@@ -272,3 +272,46 @@ def v06_reads(WM: int, WN: int, TM: int, TN: int, LANES_X: int, LANES_Y: int) ->
     """Elements of shared memory that a thread reads in one step along k."""
     down, across = v06_thread_tiles(WM, WN, TM, TN, LANES_X, LANES_Y)
     return down * TM + across * TN
+
+
+# ---- v07: Tensor Cores -----------------------------------------------------------------------------------
+
+WMMA = 16  # rows, columns and depth of a fragment: d_tm, d_tn and d_tk
+
+
+@formula("004.v07_threads", "v07: NUM_THREADS_PER_BLOCK")
+def v07_threads(BM: int, BN: int, WM: int, WN: int) -> int:
+    warps_x, warps_y = v06_warps(BM, BN, WM, WN)
+    return warps_x * warps_y * 32
+
+
+@formula("004.v07_tiles", "v07: NUM_WMMA_TILES_Y, _X, _K")
+def v07_fragments(WM: int, WN: int, BK: int) -> tuple[int, int, int]:
+    """Fragments down and across a warp's tile, and along k in a tile of the block."""
+    return WM // WMMA, WN // WMMA, BK // WMMA
+
+
+@formula("004.v07_mma", "v07: mma_sync in its three loops")
+def v07_products(WM: int, WN: int, BK: int) -> int:
+    """Multiply-adds of one warp for one tile along k: 16 · 16 · 16 a call."""
+    down, across, deep = v07_fragments(WM, WN, BK)
+    return down * across * deep * WMMA**3
+
+
+@formula("004.v07_A_fragment", "v07: the address in load_matrix_sync of a_frags")
+def v07_place_in_as(warp_row: int, i: int, step: int, WM: int) -> Place:
+    """Row of A's tile and column along k at which a warp's i-th fragment begins; As holds it transposed."""
+    return warp_row * WM + i * WMMA, step * WMMA
+
+
+@formula("004.v07_B_fragment", "v07: the address in load_matrix_sync of b_frags")
+def v07_place_in_bs(warp_col: int, j: int, step: int, WN: int) -> Place:
+    """Row and column of B's tile at which a warp's j-th fragment across begins."""
+    return step * WMMA, warp_col * WN + j * WMMA
+
+
+@formula("004.v07_C", "v07: the address in store_matrix_sync, in rows and columns")
+def v07_element(block: Block, warp: Place, i: int, j: int, BM: int, BN: int, WM: int, WN: int) -> Place:
+    """Row and column of C at which a warp's fragment (i, j) begins."""
+    row = block[1] * BM + warp[0] * WM + i * WMMA
+    return row, block[0] * BN + warp[1] * WN + j * WMMA
