@@ -1,0 +1,81 @@
+"""What lock-step would hide in the Tensor Cores' kernels the emulator finds: each slip, by its kind.
+
+compute-sanitizer's racecheck has blind spots where copies are asynchronous; this is what vouches there.
+"""
+
+import importlib.util
+import inspect
+
+import pytest
+
+from gemm_course.kernels import mma_sync, wmma
+
+LOOP_END = """            cp_async_wait(IN_FLIGHT)
+            cuda.syncthreads()
+            stage"""
+SLIPS = {
+    "the wait lets one copy too many be under way": (
+        mma_sync,
+        (LOOP_END, LOOP_END.replace("(IN_FLIGHT)", "(IN_FLIGHT + 1)")),
+        "async_read_too_early",
+    ),
+    "nobody waits for the others before the next tile": (
+        mma_sync,
+        (LOOP_END, LOOP_END.replace("cuda.syncthreads()", "cuda.syncwarp()")),
+        "shared_race",
+    ),
+    "the ring is filled where it is being read": (
+        mma_sync,
+        ("(stage + STAGES - 1) % STAGES", "(stage + STAGES) % STAGES"),
+        "shared_race",
+    ),
+    "the copies are not waited for": (wmma, ("cp_async_wait(0)", "cp_async_wait(1)"), "async_read_too_early"),
+    "the tiles are multiplied before everybody has fetched": (
+        wmma,
+        ("cp_async_wait(0)\n            cuda.syncthreads()", "cp_async_wait(0)\n            cuda.syncwarp()"),
+        "shared_race",
+    ),
+    "the tiles are fetched while others multiply": (
+        wmma,
+        ("            cuda.syncthreads()\n            k0 += BK", "            k0 += BK"),
+        "shared_race",
+    ),
+    "sums are read by lanes that did not wait for the warp": (
+        wmma,
+        (
+            "wmma_store(Cs, (warp, 0, 0), acc[i, j], ROW_MAJOR)\n                cuda.syncwarp()",
+            "wmma_store(Cs, (warp, 0, 0), acc[i, j], ROW_MAJOR)",
+        ),
+        "shared_race",
+    ),
+    "all warps pass their sums through one place": (
+        wmma,
+        ("wmma_store(Cs, (warp, 0, 0)", "wmma_store(Cs, (0, 0, 0)"),
+        "shared_race",
+    ),
+}
+TILES = {
+    mma_sync: {"BM": 64, "BN": 64, "BK": 32, "WM": 32, "WN": 32, "STAGES": 3, "GROUP": 1},
+    wmma: {"BM": 64, "BN": 64, "BK": 16, "WM": 32, "WN": 32},
+}
+
+
+def altered(module, change, folder):
+    """The module with one change in its source, loaded from a file of its own."""
+    before, after = change
+    source = inspect.getsource(module)
+    assert source.count(before) == 1, before
+    path = folder / "altered.py"
+    path.write_text(source.replace(before, after))
+    spec = importlib.util.spec_from_file_location("altered", path)
+    loaded = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(loaded)
+    return loaded
+
+
+@pytest.mark.parametrize("slip", SLIPS)
+def test_the_slip_is_found(slip, emulated, tmp_path):
+    module, change, kind = SLIPS[slip]
+    stage = altered(module, change, tmp_path).STAGE
+    report = emulated(stage, 64, 64, 192, tiles=TILES[module]).report
+    assert kind in {finding.kind for finding in report.errors}, [str(finding) for finding in report.findings]
