@@ -16,6 +16,7 @@ from playwright.sync_api import TimeoutError
 
 ROOT = Path(__file__).resolve().parents[2]
 TOKEN = "test-token"
+PART = 12_000  # pixels of a notebook in one screenshot
 _OVERRIDES = {
     "@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False},
     # All cells are drawn, also those out of sight, so that a test can look at any of them.
@@ -185,15 +186,22 @@ class Notebook:
         )
 
     def screenshot(self, path: Path, width: int) -> None:
-        """Take a picture of the whole notebook in a window ``width`` pixels wide."""
+        """Take pictures of the whole notebook, ``width`` pixels wide: ``path`` with -1, -2, ... to its name.
+
+        Several, because Chromium draws nothing below its 16,384th line.
+        """
         self.page.set_viewport_size({"width": width, "height": 1000})
         self.page.wait_for_timeout(400)
         height = self.page.evaluate("() => document.querySelector('.jp-WindowedPanel-outer').scrollHeight")
-        self.page.set_viewport_size({"width": width, "height": min(height + 200, 16_000)})
-        self.page.evaluate("() => document.querySelector('.jp-WindowedPanel-outer').scrollTo(0, 0)")
-        self.page.wait_for_timeout(600)
+        parts = -(-height // PART)
+        self.page.set_viewport_size({"width": width, "height": min(height, PART) + 200})
         path.parent.mkdir(exist_ok=True)
-        self.page.screenshot(path=path)
+        for part in range(parts):
+            self.page.evaluate(
+                "top => document.querySelector('.jp-WindowedPanel-outer').scrollTo(0, top)", part * PART
+            )
+            self.page.wait_for_timeout(600)
+            self.page.screenshot(path=path.with_stem(f"{path.stem}-{part + 1}"))
         self.page.set_viewport_size({"width": 1280, "height": 1000})
 
 
