@@ -153,14 +153,16 @@ see.predict("07.fours")
 
 # %% [markdown]
 # The course's v06 takes thread tiles of 4 × 4 and lets the lanes repeat them. Whatever the layout, a warp
-# then reads one stretch without gaps.
+# then reads one stretch without gaps. Beside the kernel of notebook 06 there is not much to change:
 
 # %%
-see.change("warp_tiled_tm1", "warp_tiled")
+see.change("vectorized", "warp_tiled")
 
 # %% [markdown]
-# Beside the kernel of notebook 06, with document 004's tiles (its warp tile is 64 × 32, with 8 × 4 lanes), as
-# the sources have it:
+# `LANE_ROWS` × `LANE_COLS` is how the lanes lie, the document's $m_t \times n_t$. Runs of four are `4 *
+# LANE_ROWS` rows apart, or `4 * LANE_COLS` columns.
+#
+# Now count, with document 004's tiles: its warp tile is 64 × 32, with 8 × 4 lanes.
 
 # %%
 tiles = {"BM": 128, "BN": 128, "BK": 16, "WM": 64, "WN": 32, "TM": 8, "TN": 8, "PAD": 0}
@@ -187,7 +189,7 @@ see.tflops("thread_tiled_2d", "vectorized", "warp_tiled_tm1", "warp_tiled")
 # of As, or four at a time.
 
 # %%
-see.roofline("vectorized", "warp_tiled_tm1", "warp_tiled", shared="warp_tiled")
+see.roofline("block_tiled", "vectorized", "warp_tiled", shared="warp_tiled")
 
 # %% [markdown]
 # The answer to *what limits it now?* is no longer shared memory: its ceilings have risen to the peak. The
