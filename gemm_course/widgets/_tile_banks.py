@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
+from numba import cuda, float32
 
 from gemm_course.emulator import Watch, emulate
 from gemm_course.figures import banks as figure
 from gemm_course.figures.picture import Picture
 from gemm_course.figures.requests import Request, requests
-from gemm_course.kernels.kernel5_spread import STAGE
 from gemm_course.widgets._explorer import Explorer
 
-ONE_WARP = {"BM": 16, "BN": 128, "BK": 16, "TM": 8, "TN": 8}  # 16 × 2 threads, as warp 0 of a 128 × 128 tile
-# Rows of the trace up to the first reads: accumulators, loads and stores, then the reads of a few steps.
-_ROWS = 16 * 128 + 2 * 16 * (16 + 128) + 1024
+BN, BK, TM, TN = 128, 16, 8, 8
 COLUMNS = {"tx * TN + j": 0, "tx + j * BN // TN": 1}
 PADDING = (0, 1, 2, 3, 4, 8)
 
@@ -41,14 +40,33 @@ def draw(pad: int, columns: str) -> Picture:
 
 @lru_cache(64)
 def _reads(pad: int, spread: int) -> list[tuple[Request, int]]:
-    """The first read of As and of Bs, each with the wavefronts that the emulator counts for such a read."""
-    tiles = ONE_WARP | {"PAD": pad, "SPREAD": spread}
-    m, n, k = tiles["BM"], tiles["BN"], tiles["BK"]
-    A, B, C = (np.zeros(shape, np.float32) for shape in ((m, k), (k, n), (m, n)))
-    problem = (m, n, k, np.float32(1), A, B, np.float32(0), C)
-    launch = (STAGE.kernel(tiles), STAGE.grid(m, n, tiles), STAGE.block(tiles))
-    report = emulate(*launch, *problem, watch=Watch(limit=_ROWS))
+    """One read of As and one of Bs by a warp, each with the wavefronts that the emulator counts for it."""
+    out = np.zeros((2, 16), np.float32)
+    report = emulate(_one_step(pad, spread), 1, (16, 2), out, watch=Watch())
     return [(_first(report, array), _wavefronts(report, array)) for array in ("As", "Bs")]
+
+
+def _one_step(pad: int, spread: int) -> Callable:
+    """Return a kernel that fills the tiles and reads as Kernel 5 does with i = j = p = 0.
+
+    128 × 128 × 16 tiles and 8 × 8 results make 16 threads a row; the first warp has two rows of them and
+    sees 16 rows of As.
+    """
+    A_WIDTH, B_WIDTH, OF_THREAD = BK + pad, BN + pad, 1 if spread else TN
+
+    @cuda.jit
+    def one_step(out):
+        As = cuda.shared.array((2 * TM, A_WIDTH), float32)
+        Bs = cuda.shared.array((1, B_WIDTH), float32)
+        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+        for i in range(ty * 16 + tx, 2 * TM * A_WIDTH, 32):
+            As[i // A_WIDTH, i % A_WIDTH] = float32(i)
+        for i in range(ty * 16 + tx, B_WIDTH, 32):
+            Bs[0, i] = float32(i)
+        cuda.syncthreads()
+        out[ty, tx] = As[ty * TM, 0] * Bs[0, tx * OF_THREAD]
+
+    return one_step
 
 
 def _first(report, array: str) -> Request:
@@ -56,7 +74,4 @@ def _first(report, array: str) -> Request:
 
 
 def _wavefronts(report, array: str) -> int:
-    total, reads = (
-        report.total(column, space="shared", op="load", array=array) for column in ("wavefronts", "requests")
-    )
-    return total // reads
+    return report.total("wavefronts", space="shared", op="load", array=array)

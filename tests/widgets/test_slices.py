@@ -1,13 +1,19 @@
 """Pictures of Kernel 5's fetching and of its banks: they say what the emulator saw."""
 
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
 import pytest
 from numba import cuda, float32
 
+from gemm_course.emulator import emulate
 from gemm_course.figures import coverage as figure
 from gemm_course.kernels import LADDER
 from gemm_course.kernels.kernel5_draft import STAGE as DRAFT
+from gemm_course.kernels.kernel5_spread import STAGE as SPREAD
 from gemm_course.widgets import _coverage, _tile_banks
 
+SVG = "{http://www.w3.org/2000/svg}"
 KERNEL5 = LADDER["kernel5"]
 
 
@@ -79,3 +85,37 @@ def test_ones_own_fetch_is_drawn_as_well():
 )
 def test_padding_serves_one_tile_and_the_order_of_columns_the_other(pad, columns, words):
     assert words in _tile_banks.draw(pad, columns).alt
+
+
+@pytest.mark.parametrize("spread", [0, 1])
+@pytest.mark.parametrize("pad", _tile_banks.PADDING)
+def test_the_banks_shown_are_those_of_the_kernel(pad, spread):
+    tiles = {"BM": 128, "BN": 128, "BK": 16, "TM": 8, "TN": 8, "PAD": pad, "SPREAD": spread}
+    A, B, C = (np.zeros(shape, np.float32) for shape in ((128, 16), (16, 128), (128, 128)))
+    problem = (128, 128, 16, np.float32(1), A, B, np.float32(0), C)
+    report = emulate(SPREAD.kernel(tiles), 1, SPREAD.block(tiles), *problem, counts_only=True)
+    for array, (_, wavefronts) in zip(("As", "Bs"), _tile_banks._reads(pad, spread)):
+        counted = [
+            report.total(c, space="shared", op="load", array=array) for c in ("wavefronts", "requests")
+        ]
+        assert counted[0] == wavefronts * counted[1]
+
+
+PICTURES = {
+    "a step": lambda: _coverage.draw_step(KERNEL5, 5, (16, 32), 16, (3, 1)),
+    "complete": lambda: _coverage.draw(KERNEL5, (32, 16), 16, (1, 2)),
+    "with holes": lambda: _coverage.draw(DRAFT, (16, 32), 16, (7, 3)),
+    "beside the tiles": lambda: _coverage.draw(DRAFT, (16, 32), 2, (7, 3)),
+    "banks": lambda: _tile_banks.draw(8, "tx + j * BN // TN"),
+}
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_pictures_stay_on_the_page_and_can_be_read(name):
+    root = ElementTree.fromstring(PICTURES[name]().data)
+    _, _, width, height = (float(value) for value in root.get("viewBox").split())
+    for rect in (rect for rect in root.iter(f"{SVG}rect") if rect.get("x") is not None):
+        x, y, w, h = (float(rect.get(key)) for key in ("x", "y", "width", "height"))
+        assert -2 <= x and x + w <= width + 2 and -2 <= y and y + h <= height + 2
+    assert min(float(text.get("font-size")) for text in root.iter(f"{SVG}text")) >= 12
+    assert root.find(f"{SVG}title").text and len(root.find(f"{SVG}desc").text) > 20
