@@ -57,4 +57,9 @@ TYPED = {
         _STEPS.format(steps_across=""),
         _STEPS.format(steps_across=" * WNITER"),
     ),
+    "08_tensor_cores": (
+        "ex-08-2",
+        "check.skew_wavefronts((8, 2, 1))",
+        "check.skew_wavefronts((8, 1, 2))",
+    ),
 }

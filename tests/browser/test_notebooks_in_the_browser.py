@@ -21,6 +21,7 @@ NAMES = [
     "05_thread_tiles_2d",
     "06_vectorized_access",
     "07_warp_tiles",
+    "08_tensor_cores",
 ]
 ARTEFACTS = Path(__file__).parent / "artefacts"
 CELLS_MS, CHARTS_MS = 100, 250

@@ -7,7 +7,9 @@ import jupytext
 
 SOURCES = sorted((Path(__file__).parents[2] / "notebooks" / "source").glob("[0-9]*.py"))
 IMPORTS = "import numpy as np\nfrom numba import cuda, float32\nfrom gemm_course import check\n"
-IMPORTS += "from gemm_course.intrinsics import load4, store4\n"
+IMPORTS += "from numba.types import float16\nfrom gemm_course.intrinsics import load4, store4\n"
+IMPORTS += "from gemm_course.intrinsics import COL_MAJOR, ROW_MAJOR, wmma_load_a, wmma_load_b, wmma_mma\n"
+IMPORTS += "from gemm_course.intrinsics import wmma_store\n"
 IMPORTS += "from gemm_course.checks.warp_parts import parts\n"
 
 

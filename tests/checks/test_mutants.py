@@ -44,6 +44,13 @@ HARMLESS = {
         "device=2",
     },
     "tile_sectors": {"32 // BK * max(1, BK // 7)"},  # for BK up to 32, a power of two
+    "padded_c": {"if beta != 0 else float32(1)", "if beta != 0 else float32(-1)"},
+    "ragged_product": {
+        "k else float16(1)",
+        "k else float16(-1)",
+        "n else float16(1)",
+        "n else float16(-1)",
+    },
     "tile_kernel": {
         "As[ty, tx] = A[row, k0 + tx] if row < m and k0 + tx < k else float32(1)",
         "As[ty, tx] = A[row, k0 + tx] if row < m and k0 + tx < k else float32(-1)",

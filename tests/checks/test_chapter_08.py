@@ -1,0 +1,137 @@
+"""Notebook 08's checkers on other right answers, on half-written ones and on odd ones."""
+
+import numpy as np
+import pytest
+from numba import cuda, float32
+from numba.types import float16
+
+from gemm_course import check
+from gemm_course.checks.padded_c import v07_ends
+from gemm_course.checks.skewed_rows import SKEWS, wavefronts_of_eight_rows
+from gemm_course.intrinsics import COL_MAJOR, ROW_MAJOR, wmma_load_a, wmma_load_b, wmma_mma, wmma_store
+
+
+def not_transposed(SKEW):
+    """A's tile as it is, B's transposed, sums scaled in the fragment, a barrier for a syncwarp."""
+    WIDTH = 16 + SKEW
+
+    @cuda.jit
+    def product(depth, X, Y, Z):
+        left = cuda.shared.array((16, WIDTH), float16, 32)
+        top = cuda.shared.array((16, WIDTH), float16, 32)
+        sums = cuda.shared.array((16, 24), float32, 32)
+        x, y = cuda.local.array(16, float16), cuda.local.array(16, float16)
+        total = cuda.local.array(8, float32)
+        me = cuda.threadIdx.x
+        i, j = cuda.blockIdx.y * 16, cuda.blockIdx.x * 16
+        for e in range(8):
+            total[e] = float32(0)
+        done = 0
+        while done < depth:
+            for row in range(16):
+                if me < 16:
+                    left[row, me] = X[i + row, done + me]
+                else:
+                    top[row, me - 16] = Y[done + me - 16, j + row]
+            cuda.syncthreads()
+            wmma_load_a(x, left, (0, 0), ROW_MAJOR)
+            wmma_load_b(y, top, (0, 0), COL_MAJOR)
+            wmma_mma(total, x, y, ROW_MAJOR, COL_MAJOR)
+            cuda.syncthreads()
+            done += 16
+        wmma_store(sums, (0, 0), total, COL_MAJOR)
+        cuda.syncwarp()
+        for row in range(16):
+            if me < 16:
+                Z[i + row, j + me] = sums[me, row]
+
+    return product
+
+
+@cuda.jit
+def edge_row_by_row(m, n, k, A, B, C):
+    As = cuda.shared.array((16, 24), float16, 32)
+    Bs = cuda.shared.array((16, 24), float16, 32)
+    Cs = cuda.shared.array((16, 16), float32, 32)
+    a, b = cuda.local.array(16, float16), cuda.local.array(16, float16)
+    acc = cuda.local.array(8, float32)
+    lane = cuda.threadIdx.x
+    x, half = lane % 16, lane // 16
+    row0, col0 = cuda.blockIdx.y * 16, cuda.blockIdx.x * 16
+    for e in range(8):
+        acc[e] = 0
+    for k0 in range(0, k, 16):
+        for r in range(half, 16, 2):
+            As[r, x] = A[row0 + r, k0 + x] if row0 + r < m and k0 + x < k else float16(0)
+            Bs[r, x] = B[k0 + r, col0 + x] if k0 + r < k and col0 + x < n else float16(0)
+        cuda.syncwarp()
+        wmma_load_a(a, As, (0, 0), ROW_MAJOR)
+        wmma_load_b(b, Bs, (0, 0), ROW_MAJOR)
+        wmma_mma(acc, a, b, ROW_MAJOR, ROW_MAJOR)
+        cuda.syncwarp()
+    wmma_store(Cs, (0, 0), acc, ROW_MAJOR)
+    cuda.syncwarp()
+    if col0 + x < n:
+        for r in range(half, min(16, m - row0), 2):
+            C[row0 + r, col0 + x] = Cs[r, x]
+
+
+@cuda.jit
+def ends_with_names(rows, columns, apart, a, sums, b, C):
+    j = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
+    i = cuda.blockIdx.y * cuda.blockDim.y + cuda.threadIdx.y
+    if i >= rows or j >= columns:
+        return
+    at = j + apart * i
+    result = a * sums[i, j]
+    if b != 0:
+        result += b * float32(C[at])
+    C[at] = float16(result)
+
+
+def test_other_right_answers_pass():
+    for verdict in (
+        check.warp_product(not_transposed),
+        check.ragged_product(edge_row_by_row),
+        check.padded_c(ends_with_names),
+        check.skew_wavefronts([np.int64(8), 1.0, 2]),
+    ):
+        assert verdict.passed, str(verdict)
+
+
+@pytest.mark.parametrize(("skew", "wavefronts"), list(zip(SKEWS, (8, 1, 2), strict=True)))
+def test_the_emulator_counts_what_the_rows_distance_says(skew, wavefronts):
+    assert wavefronts_of_eight_rows(skew) == wavefronts
+
+
+def test_what_is_not_written_yet_is_not_yet():
+    for exercise, answers in (
+        (check.warp_product, (None, ..., lambda SKEW: None)),
+        (check.padded_c, (None, v07_ends)),
+        (check.skew_wavefronts, (None, (None, None, None), (8, None, None))),
+        (check.ragged_product, (None, ...)),
+    ):
+        for answer in answers:
+            assert exercise(answer).message.startswith("Not yet")
+
+
+def test_a_kernel_in_place_of_its_factory_is_named():
+    assert "takes SKEW" in check.warp_product(not_transposed(8)).message
+
+
+def test_the_right_numbers_by_the_wrong_layout_are_refused_with_the_line():
+    verdict = check.warp_product(_told_another_order)
+    assert not verdict.passed and "wmma_mma(acc, a, b, ROW_MAJOR, ROW_MAJOR)" in verdict.where
+
+
+def _told_another_order(SKEW):
+    @cuda.jit
+    def product(k, A, B, C):
+        As = cuda.shared.array((16, 24), float16, 32)
+        a, b = cuda.local.array(16, float16), cuda.local.array(16, float16)
+        acc = cuda.local.array(8, float32)
+        wmma_load_a(a, As, (0, 0), COL_MAJOR)
+        wmma_load_b(b, As, (0, 0), ROW_MAJOR)
+        wmma_mma(acc, a, b, ROW_MAJOR, ROW_MAJOR)
+
+    return product
