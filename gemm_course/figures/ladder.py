@@ -88,7 +88,8 @@ def _head(drawing: Drawing, y: float) -> float:
 
 def _heading(drawing: Drawing, group: str, cublas: Sequence, marks: Mapping, y: float) -> float:
     drawing.rect(8, y + 2, 544, 22, "#EEF1F4")
-    words = f"{group}; cuBLAS:"
+    known = any(tflops is not None for _, tflops in cublas)
+    words = f"{group}; cuBLAS:" if known else group
     drawing.text(14, y + 18, words, bold=True)
     x = 34 + text_width(words, bold=True)
     for gpu, tflops in cublas:

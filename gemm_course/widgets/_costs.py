@@ -7,11 +7,12 @@ from functools import lru_cache
 
 import numpy as np
 
-from gemm_course.emulator import Report, emulate
+from gemm_course.emulator import DataDependent, Report, emulate
 from gemm_course.kernels import LADDER, Stage
 
 WIDE = 1024  # columns of the matrices that one block's accesses are counted on
 _KEPT = 4096  # choices remembered
+_SUMMED = ("requests", "bytes", "sectors", "wavefronts")
 
 
 class Cost:
@@ -25,18 +26,22 @@ class Cost:
 
     def __init__(self, report: Report, fma: int, itemsize: int):
         self.shared_bytes = report.shared_bytes
-        rows = report.accesses
-        sums = (
-            rows[rows["op"] == "load"].groupby("space")[["requests", "bytes", "sectors", "wavefronts"]].sum()
-        )
-        requests, moved, sectors, _ = sums.loc["global"]
-        self.loads = moved / itemsize / fma
-        self.sectors = sectors / requests
-        self.intensity = 2 * fma / (32 * sectors)
-        self.intensity_with_stores = 2 * fma / (32 * report.total("sectors", space="global"))
-        _, read, _, wavefronts = sums.loc["shared"] if "shared" in sums.index else (0, 0, 0, 0)
-        self.shared_loads = read / itemsize / fma
-        self.wavefronts = 32 * wavefronts / fma
+        loads = _sums(report, "global", "load")
+        self.loads = loads["bytes"] / itemsize / fma
+        self.sectors = loads["sectors"] / loads["requests"]
+        self.intensity = 2 * fma / (32 * loads["sectors"])
+        stored = _sums(report, "global", "store")["sectors"]
+        self.intensity_with_stores = 2 * fma / (32 * (loads["sectors"] + stored))
+        read = _sums(report, "shared", "load")
+        self.shared_loads = read["bytes"] / itemsize / fma
+        self.wavefronts = 32 * read["wavefronts"] / fma
+
+
+def _sums(report: Report, space: str, op: str) -> dict[str, int]:
+    """Add up the accesses of one kind; by arrays, as a slider waits for it."""
+    rows = report.accesses
+    chosen = (rows["space"].to_numpy() == space) & (rows["op"].to_numpy() == op)
+    return {name: int(rows[name].to_numpy()[chosen].sum()) for name in _SUMMED}
 
 
 def cost(stage: Stage, tiles: Mapping[str, int]) -> Cost:
@@ -69,12 +74,16 @@ def _cost(name: str, chosen: tuple[tuple[str, int], ...]) -> Cost:
 
 def _count(stage: Stage, sizes: dict[str, int], m: int, n: int, k: int) -> Report:
     """Count the accesses of C (m by n) in matrices whose rows are WIDE elements long."""
-    A = B = C = _zeros(stage.dtype)
+    A, B, C = (_zeros(stage.dtype, name) for name in "ABC")
     launch = (stage.kernel(sizes), stage.grid(m, n, sizes), stage.block(sizes))
     problem = stage.arguments(m, n, k, np.float32(1), A, B, np.float32(0), C, tiles=sizes)
-    return emulate(*launch, *problem, shared_bytes=stage.shared_bytes(sizes), counts_only=True)
+    shared = stage.shared_bytes(sizes)
+    try:
+        return emulate(*launch, *problem, shared_bytes=shared, counts_only=True)
+    except DataDependent:  # an index that was kept in an array: only a full run knows it
+        return emulate(*launch, *problem, shared_bytes=shared)
 
 
 @lru_cache
-def _zeros(dtype: str) -> np.ndarray:
+def _zeros(dtype: str, name: str) -> np.ndarray:
     return np.zeros((WIDE, WIDE), dtype)

@@ -92,7 +92,8 @@ def _facts(stage: Stage, chosen: Mapping[str, int]) -> list[tuple[str, str]]:
     ]
     if costs.wavefronts:
         facts.append(("shared loads a multiply-add", f"{costs.shared_loads:.3g}"))
-        facts.append(("shared wavefronts a warp-wide FMA", f"{costs.wavefronts:.3g}"))
+        unit = "a warp-wide FMA" if stage.dtype == "float32" else "for 32 multiply-adds"
+        facts.append((f"shared wavefronts {unit}", f"{costs.wavefronts:.3g}"))
     return [*facts, (f"measured on an H200, {SIZE}³", _speed(stage, chosen))]
 
 
