@@ -279,7 +279,8 @@ def _measure_roofs(folder: Path) -> None:
 def _counter_source(stages, shapes, module, Source):
     if module is not None:
         return Source("module", module=str(module)), module.stem
-    return Source("stages", tuple(_known(stages)), tuple(parse_shapes(shapes))), "ladder"
+    names = tuple(stage.name for stage in _able(_stages(stages)))
+    return Source("stages", names, tuple(parse_shapes(shapes))), "ladder"
 
 
 def parse_shapes(text: str) -> list[tuple[int, int, int]]:
