@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from . import names
-from .errors import LaunchError, UnsupportedKernel
+from .errors import KernelStopped, LaunchError, UnsupportedKernel
 from .findings import Findings
 from .fold import Fold
 from .geometry import chunks
@@ -139,10 +139,13 @@ class Launch:
 
     def run(self) -> Report:
         self.parameters = self._parameters()
-        if self.counts_only:
-            self._count()
-        else:
-            self._run_all()
+        try:
+            self._count() if self.counts_only else self._run_all()
+        except KernelStopped as stopped:
+            errors = [finding for finding in self.findings.listed() if finding.severity == "error"]
+            if errors:
+                raise type(stopped)(f"{stopped} Found before that: {errors[0]}") from stopped
+            raise
         for original, copy in self.results:
             np.copyto(original, copy)
         return Report(self.machine, self.findings, self.function, self.watch)

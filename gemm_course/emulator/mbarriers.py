@@ -80,6 +80,7 @@ class MBarriers:
         order = self.machine.order
         for cell, threads in self._named(site, array, index):
             barrier = self._known(site, array, cell)
+            barrier.settle()  # an arrival after the last one is meant for the next phase
             if threads > barrier.pending:
                 raise KernelStopped(
                     f"In line {self._line(site)} {threads} threads arrive at {barrier.name}, which was "

@@ -189,11 +189,11 @@ class Order:
 
     # ---- what is wrong with it ----
 
-    def _check_earlier_writes(self, storage, name, shadow, cells, site, verb):
+    def _check_earlier_writes(self, storage, name, shadow, cells, site, verb, kind="async_read_too_early"):
         under_way = shadow.writing.met_by(cells)
         if under_way is not None:
             entry, met = under_way
-            self._report_early(storage, name, met, site, verb, entry.site)
+            self._report_early(kind, storage, name, met, site, verb, entry.site)
             return
         unheard = shadow.written[cells] > self.clocks[self.me, shadow.writer[cells]]
         if not unheard.any():
@@ -201,12 +201,12 @@ class Order:
         met = cells[unheard]
         other = int(shadow.writer[met[0]])
         if other >= self.warps:
-            self._report_early(storage, name, met, site, verb, int(shadow.write_site[met[0]]))
+            self._report_early(kind, storage, name, met, site, verb, int(shadow.write_site[met[0]]))
         else:
             self._report_race(storage, name, met, site, verb, other, "writes", int(shadow.write_site[met[0]]))
 
     def _check_all_earlier(self, storage, name, shadow, cells, site, verb):
-        self._check_earlier_writes(storage, name, shadow, cells, site, verb)
+        self._check_earlier_writes(storage, name, shadow, cells, site, verb, "shared_race")
         under_way = shadow.reading.met_by(cells)
         if under_way is not None:
             entry, met = under_way
@@ -220,9 +220,9 @@ class Order:
             where = int(shadow.read_site[warp, met[0]])
             self._report_race(storage, name, met, site, verb, warp, "reads", where)
 
-    def _report_early(self, storage, name, cells, site, verb, began):
+    def _report_early(self, kind, storage, name, cells, site, verb, began):
         self._report(
-            "async_read_too_early",
+            kind,
             storage,
             name,
             cells,

@@ -1,0 +1,323 @@
+"""Warps that wait for each other: what is sound runs, each mistake is named, and a standstill ends."""
+
+import threading
+
+import numpy as np
+import pytest
+from numba import cuda, float32, uint64
+from numba.types import float16
+
+from gemm_course.emulator import Deadlock, emulate
+from gemm_course.emulator.errors import KernelTypeError
+from gemm_course.intrinsics import (
+    fence_async,
+    mbarrier_arrive,
+    mbarrier_expect,
+    mbarrier_init,
+    mbarrier_wait,
+    tensor_map,
+    tma_commit,
+    tma_load,
+    tma_store,
+    tma_wait_read,
+    u32,
+    unroll,
+    wgmma,
+    wgmma_commit,
+    wgmma_fence,
+    wgmma_wait,
+)
+from tests.intrinsics.test_hopper import halves
+
+STEPS = 5
+
+
+def pipeline(
+    stages=2,
+    wait_full=True,
+    wait_empty=True,
+    release_early=False,
+    release=True,
+    fence_products=True,
+    wait_products=True,
+    fence_barriers=True,
+    barrier=True,
+    expected=4096,
+):
+    """A warpgroup that multiplies what a warp of its own fetches into a ring: right unless told otherwise."""
+
+    @cuda.jit
+    def kernel(A, B, C):
+        full = cuda.shared.array(stages, uint64)
+        empty = cuda.shared.array(stages, uint64)
+        As = cuda.shared.array((stages, 64, 16), float16, 1024)
+        Bs = cuda.shared.array((stages, 1, 16, 64), float16, 1024)
+        sums = cuda.local.array(32, float32)
+        tid = u32(cuda.threadIdx.x)
+        if tid == 0:
+            for s in range(stages):
+                mbarrier_init(full, s, 1)
+                mbarrier_init(empty, s, 4)
+            if fence_barriers:
+                fence_async()
+        if barrier:
+            cuda.syncthreads()
+        if tid >= 128:
+            if tid == 128:
+                for step in range(STEPS):
+                    s = step % stages
+                    if wait_empty:
+                        mbarrier_wait(empty, s, step // stages % 2 ^ 1)
+                    mbarrier_expect(full, s, expected)
+                    tma_load(As, (s, 0, 0), A, (0, step * 16), full, s)
+                    tma_load(Bs, (s, 0, 0, 0), B, (step * 16, 0), full, s)
+        else:
+            lane = tid % 32
+            for e in unroll(range(32)):
+                sums[e] = 0
+            for step in range(STEPS):
+                s = step % stages
+                if wait_full:
+                    mbarrier_wait(full, s, step // stages % 2)
+                if fence_products:
+                    wgmma_fence()
+                wgmma(64, sums, As, (s, 0, 0), Bs, (s, 0, 0, 0))
+                wgmma_commit()
+                if release_early and lane == 0:
+                    mbarrier_arrive(empty, s)
+                if wait_products:
+                    wgmma_wait(0)
+                if release and not release_early and lane == 0:
+                    mbarrier_arrive(empty, s)
+            for e in unroll(range(32)):
+                row = tid // 32 * 16 + lane // 4 + e // 2 % 2 * 8
+                C[row, e // 4 * 8 + lane % 4 * 2 + e % 2] = sums[e]
+
+    return kernel
+
+
+def run(**mistakes):
+    """(report, the result, what it should be)."""
+    A, B, C = halves(64, 16 * STEPS), halves(16 * STEPS, 64, seed=1), np.zeros((64, 64), np.float32)
+    maps = tensor_map(A, A.shape, (64, 16)), tensor_map(B, B.shape, (16, 64))
+    report = emulate(pipeline(**mistakes), 1, 160, *maps, C)
+    return report, C, A.astype(np.float64) @ B.astype(np.float64)
+
+
+def kinds(report):
+    return {(finding.kind, finding.array) for finding in report.findings}
+
+
+@pytest.mark.parametrize("stages", [1, 2, 3, 8])
+def test_producer_and_consumers_that_wait_for_each_other(stages):
+    report, C, expected = run(stages=stages)
+    assert report.findings == []
+    np.testing.assert_allclose(C, expected, atol=1e-5)
+    assert report.barriers == 1
+
+
+def test_a_tile_that_is_not_waited_for_is_read_too_early():
+    report, C, expected = run(wait_full=False, stages=8)
+    assert ("async_read_too_early", "As") in kinds(report)
+    assert not np.allclose(C, expected, atol=1e-3)  # nothing had landed
+    (finding,) = [f for f in report.findings if f.array == "Bs" and f.kind == "async_read_too_early"]
+    assert "without having waited since at the mbarrier" in finding.message
+    assert finding.other_line < finding.line
+
+
+def test_a_stage_that_is_not_waited_for_is_overwritten_while_in_use():
+    """The consumers then miss a phase and stand still; what led to it is told with that."""
+    with pytest.raises(Deadlock, match=r"Found before that: line \d+: Warp 4 lets TMA overwrite As\["):
+        run(wait_empty=False)
+
+
+def test_arriving_before_the_products_are_over_gives_the_stage_away_too_early():
+    report, _, _ = run(release_early=True)
+    (finding,) = [f for f in report.findings if f.array == "As"]
+    assert finding.kind == "shared_race" and "Warp 4 lets TMA overwrite As[" in finding.message
+
+
+def test_a_producer_that_nobody_releases_stands_still():
+    with pytest.raises(Deadlock) as error:
+        run(release=False)
+    message = str(error.value)
+    assert message.startswith("No warp of the block can go on, so on a GPU this would hang: ")
+    assert "warps 0 to 3 wait in line" in message and "of full[0], which lacks 1 arrival" in message
+    assert "warp 4 waits in line" in message and "of empty[0], which lacks 4 arrivals" in message
+
+
+def test_bytes_that_no_copy_brings_stand_still():
+    with pytest.raises(Deadlock, match="expects 16 more bytes than the copies bring"):
+        run(expected=4096 + 16)
+    with pytest.raises(Deadlock, match="expects 16 bytes fewer than the copies bring"):
+        run(expected=4096 - 16)
+
+
+@pytest.mark.parametrize(
+    ("mistake", "kind", "array", "words"),
+    [
+        ({"fence_products": False}, "missing_fence", "sums", "no wgmma_fence() before the first product"),
+        ({"fence_barriers": False}, "missing_fence", "full", "no fence_async() since"),
+        ({"wait_products": False}, "async_read_too_early", "sums", "wgmma_wait(0) must come first"),
+    ],
+)
+def test_what_is_missing_is_named(mistake, kind, array, words):
+    report, _, _ = run(**mistake, stages=8)
+    finding, *_ = [f for f in report.findings if (f.kind, f.array) == (kind, array)]
+    assert words in finding.message
+
+
+def test_barriers_must_be_made_before_others_use_them():
+    report, _, _ = run(barrier=False)
+    assert ("shared_race", "full") in kinds(report) and ("shared_race", "empty") in kinds(report)
+
+
+def test_sums_that_the_thread_changes_need_a_fence_again():
+    @cuda.jit
+    def kernel(fenced):
+        As = cuda.shared.array((1, 64, 16), float16, 1024)
+        Bs = cuda.shared.array((1, 16, 64), float16, 1024)
+        sums = cuda.local.array(32, float32)
+        tid = u32(cuda.threadIdx.x)
+        for i in range(tid, 1024, 128):
+            As[0, i // 16, i % 16] = 1
+            Bs[0, i // 64, i % 64] = 1
+        for e in unroll(range(32)):
+            sums[e] = 0
+        fence_async()
+        cuda.syncthreads()
+        for turn in range(2):
+            if turn == 0 or fenced:
+                wgmma_fence()
+            wgmma(64, sums, As, (0, 0, 0), Bs, (0, 0, 0))
+            wgmma_commit()
+            wgmma_wait(0)
+            for e in unroll(range(32)):
+                sums[e] = -sums[e]
+
+    assert emulate(kernel, 1, 128, True).findings == []
+    (finding,) = emulate(kernel, 1, 128, False).findings
+    assert finding.kind == "missing_fence" and "since the kernel itself wrote to it" in finding.message
+
+
+def storing(fence=True, sync=True, wait_last=True, reuse=True):
+    """Two warps fill a tile each twice and let TMA store it."""
+
+    @cuda.jit
+    def kernel(target, C):
+        tiles = cuda.shared.array((2, 16, 64), float16, 1024)
+        tid = u32(cuda.threadIdx.x)
+        warp, lane = tid // 32, tid % 32
+        for turn in range(2):
+            if reuse and lane == 0:
+                tma_wait_read(0)
+            cuda.syncwarp()
+            for i in range(lane, 1024, 32):
+                r, c = i // 64, i % 64
+                tiles[warp, r, (c // 8 ^ r % 8) * 8 + c % 8] = float16(warp * 2 + turn)
+            if fence:
+                fence_async()
+            if sync:
+                cuda.syncwarp()
+            if lane == 0:
+                tma_store(target, (turn * 16, warp * 64), tiles, (warp, 0, 0))
+                tma_commit()
+        if wait_last and lane == 0:
+            tma_wait_read(0)
+
+    return kernel
+
+
+def store(**mistakes):
+    C = np.full((32, 128), np.nan, np.float16)
+    report = emulate(storing(**mistakes), 1, 64, tensor_map(C, C.shape, (16, 64)), C)
+    return {finding.kind for finding in report.findings}, C
+
+
+def test_tiles_are_stored_and_reused():
+    found, C = store()
+    assert found == set()
+    np.testing.assert_array_equal(C[::16, ::64], [[0, 2], [1, 3]])
+    assert not np.isnan(C).any()
+
+
+def test_mistakes_of_storing_are_named():
+    assert store(fence=False)[0] == {"missing_fence"}
+    assert store(wait_last=False)[0] == {"missing_wait"}
+    found, C = store(reuse=False)
+    assert found == {"shared_race"}
+    assert C[0, 0] == 1  # the first copy took what the second turn had put there
+
+
+def test_two_blocks_that_store_one_element_race():
+    C = np.zeros((32, 128), np.float16)
+    report = emulate(storing(), 2, 64, tensor_map(C, C.shape, (16, 64)), C)
+    assert {(f.kind, f.array) for f in report.findings} == {("global_race", "C")}
+
+
+def test_ordinary_barriers_and_memory_work_between_warps_that_run_apart():
+    @cuda.jit
+    def kernel(out, careful):
+        box = cuda.shared.array(96, float32)
+        bars = cuda.shared.array(1, uint64)
+        tid = u32(cuda.threadIdx.x)
+        if tid == 0:
+            mbarrier_init(bars, 0, 96)
+        for turn in range(3):
+            box[tid] = tid + turn
+            cuda.syncthreads()
+            out[turn, tid] = box[95 - tid]
+            if careful:
+                cuda.syncthreads()
+        mbarrier_arrive(bars, 0)
+
+    out = np.zeros((3, 96), np.float32)
+    report = emulate(kernel, 1, 96, out, True)
+    assert report.findings == [] and report.barriers == 6
+    np.testing.assert_array_equal(out, 95 - np.arange(96) + np.arange(3)[:, None])
+    assert kinds(emulate(kernel, 1, 96, out, False)) == {("shared_race", "box")}
+
+
+def test_a_barrier_that_part_of_a_block_misses_is_found():
+    @cuda.jit
+    def kernel():
+        bars = cuda.shared.array(1, uint64)
+        if cuda.threadIdx.x == 0:
+            mbarrier_init(bars, 0, 1)
+        if cuda.threadIdx.x < 48:
+            cuda.syncthreads()
+
+    (finding,) = emulate(kernel, 1, 64).findings
+    assert finding.kind == "barrier_divergence" and "Only 48 of the 64 threads" in finding.message
+
+
+def test_an_error_in_one_warp_ends_all_of_them():
+    @cuda.jit
+    def kernel(A):
+        tile = cuda.shared.array((16, 64), float16, 1024)
+        bars = cuda.shared.array(1, uint64)
+        tid = u32(cuda.threadIdx.x)
+        if tid == 0:
+            mbarrier_init(bars, 0, 1)
+            fence_async()
+        cuda.syncthreads()
+        if tid >= 32:
+            mbarrier_wait(bars, 0, 0)
+        else:
+            tma_load(tile, (0, 0), A, (0, 0), bars, 0)
+
+    before = threading.active_count()
+    with pytest.raises(KernelTypeError, match="needs a tensor map"):
+        emulate(kernel, 1, 128, halves(16, 64))
+    assert threading.active_count() == before
+
+
+def test_counting_without_running_needs_nobody_to_wait():
+    A = np.broadcast_to(np.float16(0), (64, 16 * STEPS))
+    B = np.broadcast_to(np.float16(0), (16 * STEPS, 64))
+    maps = tensor_map(A, A.shape, (64, 16)), tensor_map(B, B.shape, (16, 64))
+    counted = emulate(pipeline(), 1, 160, *maps, np.zeros((64, 64), np.float32), counts_only=True)
+    ran, _, _ = run()
+    columns = ["line", "space", "op", "array", "requests", "bytes", "sectors", "wavefronts"]
+    assert counted.accesses[columns].equals(ran.accesses[columns])
+    assert counted.flops == ran.flops == 2 * 64 * 64 * 16 * STEPS
