@@ -312,13 +312,16 @@ def _stages(names: list[str] | None) -> list:
 
 
 def _able(stages: list) -> list:
-    """The stages that this GPU can run; the others are named, with what they need."""
+    """The stages that this GPU can run; the others are named, with what they need. Raises ValueError."""
     from gemm_course.device import why_too_old
 
     reasons = {stage.name: why_too_old(stage.name, stage.compute_capability) for stage in stages}
     for reason in filter(None, reasons.values()):
         typer.echo(f"left out: {reason}", err=True)
-    return [stage for stage in stages if not reasons[stage.name]]
+    able = [stage for stage in stages if not reasons[stage.name]]
+    if not able:
+        raise ValueError("This GPU can run none of these stages.")
+    return able
 
 
 def _recorded(folder: Path | None) -> Path:

@@ -55,6 +55,8 @@ def test_a_stage_this_gpu_is_too_old_for_is_named_and_left_out(monkeypatch, caps
     assert _able(stages) == stages[:1]
     said = capsys.readouterr().err
     assert "left out: wmma needs compute capability 8.0 or newer, and this GPU, Tesla T4, has 7.5" in said
+    with pytest.raises(ValueError, match="can run none of these stages"):
+        _able(stages[1:])
     with pytest.raises(TooOld, match=r"async_copy needs compute capability 8\.0"):
         Candidate(LADDER["async_copy"], {}, None)
 
