@@ -66,6 +66,7 @@ see.owners()
 #
 # | | formula |
 # |---|---|
+# | where the block's tile of C begins | row `blockIdx.y * BM`, column `blockIdx.x * BN` |
 # | steps down | `WMITER = WM * WN // (32 * TM * TN * WNITER)` |
 # | the size of a step | `WSUBM = WM // WMITER`, `WSUBN = WN // WNITER` |
 # | which warp tile | `warp = tid // 32`, row `warp // (BN // WN)`, column `warp % (BN // WN)` |
