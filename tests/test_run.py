@@ -230,6 +230,21 @@ def test_on_a_gpu_too_old_it_runs_on_the_emulator_and_says_why(monkeypatch, caps
         run("async_copy", A, B, backend="gpu")
 
 
+@pytest.mark.parametrize("name", ["wgmma_tma", "warp_specialised", "persistent"])
+def test_a_gpu_that_is_not_hopper_leaves_hoppers_stages_to_the_emulator(name, monkeypatch, capsys):
+    class Newer:
+        name, compute_capability = "NVIDIA B200", (10, 0)
+
+    monkeypatch.setattr(RUN, "gpu_available", lambda: True)
+    monkeypatch.setattr("gemm_course.device.facts.gpu_facts", lambda: Newer)
+    A, B, _ = (matrix.astype(np.float16) for matrix in matrices(4, 5, 6))
+    assert run(name, A, B).backend == "emulator"
+    assert capsys.readouterr().out == (
+        f"{name} needs compute capability 9.0, Hopper, and this GPU, NVIDIA B200, has 10.0: "
+        "this runs on the emulator.\n"
+    )
+
+
 def test_a_stage_takes_the_dtype_it_is_made_for():
     stage = dataclasses.replace(LADDER["naive_coalesced"], name="halves", dtype="float16")
     A, B, C = (matrix.astype(np.float16) for matrix in matrices(5, 6, 7))

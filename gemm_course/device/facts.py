@@ -9,6 +9,9 @@ from gemm_course.device.presence import require_gpu
 from gemm_course.model.gpus import LIMITS
 
 
+HOPPER = 9  # the generation whose wgmma and setmaxnreg are its own
+
+
 @dataclass(frozen=True)
 class GpuFacts:
     """The GPU that kernels are launched on. Sizes in bytes, clocks in MHz."""
@@ -69,13 +72,15 @@ def gpu_facts() -> GpuFacts:
 def why_too_old(what: str, needed: tuple[int, int]) -> str | None:
     """Why this GPU cannot run something that needs a compute capability, as a sentence, or None if it can.
 
-    Raises NoGpu where there is none.
+    What needs Hopper's 9.0 uses instructions that later GPUs do not have either. Raises NoGpu where there is
+    no GPU.
     """
     facts = gpu_facts()
-    if facts.compute_capability >= needed:
+    its_own = needed[0] == HOPPER
+    if facts.compute_capability[0] == HOPPER if its_own else facts.compute_capability >= needed:
         return None
     return (
-        f"{what} needs compute capability {_dotted(needed)} or newer, "
+        f"{what} needs compute capability {_dotted(needed)}{', Hopper,' if its_own else ' or newer,'} "
         f"and this GPU, {facts.name}, has {_dotted(facts.compute_capability)}"
     )
 

@@ -1,11 +1,13 @@
 """mbarriers, TMA and wgmma: the same kernels on the emulator and, where there is one, on a Hopper GPU."""
 
+import re
+
 import numpy as np
 import pytest
 from numba import cuda, float32, uint64
 from numba.types import float16
 
-from gemm_course.device import gpu_facts, why_no_gpu
+from gemm_course.device import compile_for, gpu_facts, on_device, why_no_gpu
 from gemm_course.device import launch as launch_on_gpu
 from gemm_course.emulator import Deadlock, KernelStopped, emulate
 from gemm_course.emulator.errors import KernelTypeError
@@ -31,6 +33,7 @@ from gemm_course.intrinsics import (
     wgmma_fence,
     wgmma_wait,
 )
+from gemm_course.kernels import LADDER
 from gemm_course.run import launch
 
 BOTH = pytest.mark.parametrize("backend", ["emulator", pytest.param("gpu", marks=pytest.mark.gpu)])
@@ -421,6 +424,37 @@ def test_pieces_of_shared_memory_must_exist_and_not_overlap():
         emulate(kernel(0, 24), 1, 1, out, shared_bytes=128)
     with pytest.raises(KernelTypeError, match="ask for more at the launch"):
         emulate(kernel(0, 33), 1, 1, out, shared_bytes=128)
+
+
+@pytest.mark.gpu
+def test_an_older_gpu_is_refused_when_the_kernel_is_compiled():
+    @cuda.jit
+    def fence():
+        wgmma_fence()
+
+    with pytest.raises(
+        Exception, match="wgmma_fence needs compute capability 9.0 .Hopper., and this kernel is"
+    ):
+        cuda.compile(fence.py_func, (), cc=(8, 0), device=False)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", ["wgmma_tma", "warp_specialised", "persistent"])
+def test_the_compiler_keeps_sums_in_registers_and_products_in_flight(name):
+    """HGMMA without local memory; a wait after every product would mean that they were serialised."""
+    if gpu_facts().compute_capability[0] != 9:
+        pytest.skip(f"needs a Hopper GPU, and this is a {gpu_facts().name}")
+    stage = LADDER[name]
+    A = B = C = np.zeros((64, 64), np.float16)
+    arguments = on_device(stage.arguments(64, 64, 64, np.float32(1), A, B, np.float32(0), C))
+    found = compile_for(stage.kernel(), arguments)
+    assert found.local_bytes == 0
+    (sass,) = stage.kernel().inspect_sass().values()
+    products, waits = (len(re.findall(rf"\b{text}", sass)) for text in ("HGMMA", r"WARPGROUP\.DEPBAR"))
+    assert products >= 4 and waits <= products // 4 + 1
+    assert "UTMALDG" in sass and "SYNCS" in sass
+    assert ("USETMAXREG" in sass) == (name != "wgmma_tma")
+    assert ("UTMASTG" in sass) == (name == "persistent")
 
 
 @pytest.mark.gpu
