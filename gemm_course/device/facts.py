@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from gemm_course.device.presence import require_gpu
 from gemm_course.model.gpus import LIMITS
 
-
 HOPPER = 9  # the generation whose wgmma and setmaxnreg are its own
 
 

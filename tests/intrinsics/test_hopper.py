@@ -432,10 +432,8 @@ def test_an_older_gpu_is_refused_when_the_kernel_is_compiled():
     def fence():
         wgmma_fence()
 
-    with pytest.raises(
-        Exception, match="wgmma_fence needs compute capability 9.0 .Hopper., and this kernel is"
-    ):
-        cuda.compile(fence.py_func, (), cc=(8, 0), device=False)
+    with pytest.raises(Exception, match="wgmma_fence needs compute capability"):
+        cuda.compile(fence.py_func, (), cc=(8, 0), device=False, abi="numba")
 
 
 @pytest.mark.gpu
