@@ -29,8 +29,8 @@ def four_at_once(make_copy):
     "06.2",
     start="fetch as in 06.1 into a tuple `v`, then store `v[0]` to `v[3]` into a shared array.",
     hints=(
-        "`As` has BK rows of BM + PAD floats: `cuda.shared.array((BK, BM + PAD), float32, 16)`. The 16 "
-        "aligns its start, in bytes.",
+        "`As` has BK rows of WIDTH floats: `cuda.shared.array((BK, WIDTH), float32, 16)`, with `WIDTH = BM + "
+        "PAD` beside the kernel, as the shape must be plain. The 16 aligns its start, in bytes.",
         "`v = load4(A, (r, c))` holds row r, columns c to c + 3. Element `e` goes to `As[c + e, r]`.",
         "After a barrier, out: a row of it is `BM // 4` fours, so thread `tid` has row `tid // (BM // 4)` "
         "and column `tid % (BM // 4) * 4`, and the block covers `THREADS // (BM // 4)` rows at a time.",

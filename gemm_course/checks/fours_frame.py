@@ -16,10 +16,11 @@ def around(fetch: Callable, BM: int, BN: int, BK: int, TM: int, TN: int):
     """
     THREADS = BM * BN // (TM * TN)
     B_ROWS = THREADS // (BN // 4)
+    A_WIDTH = BM + PAD
 
     @cuda.jit
     def gemm(m, n, k, alpha, A, B, beta, C):
-        As = cuda.shared.array((BK, BM + PAD), float32, 16)
+        As = cuda.shared.array((BK, A_WIDTH), float32, 16)
         Bs = cuda.shared.array((BK, BN), float32, 16)
         acc = cuda.local.array((TM, TN), float32)
         for i in range(TM):

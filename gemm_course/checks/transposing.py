@@ -33,7 +33,7 @@ def prove_transposing(make_transpose) -> str:
             )
         check_errors(run, FINDINGS)
         _check_numbers(run)
-    _check_alignment(runs[0].kernel)
+    _check_declaration(runs[0].kernel)
     for run in runs:
         check_width(run, "load", 0, "A is read")
         check_once(run, "load", 0, "loaded")
@@ -138,23 +138,35 @@ FINDINGS = {
 # ---- the lesson --------------------------------------------------------------------------------------------
 
 
-def _check_alignment(kernel) -> None:
-    """The shared array is told where to begin; the emulator's always begin at a multiple of 16 bytes."""
+def _check_declaration(kernel) -> None:
+    """What Numba asks of a shared array and the emulator does not: a plain shape; and where it begins."""
+    inside = set(kernel.py_func.__code__.co_varnames)
     for node in ast.walk(source_tree(kernel.py_func)):
         if not (isinstance(node, ast.Call) and ast.unparse(node.func).endswith("shared.array")):
             continue
-        given = node.args[2:3] or [word.value for word in node.keywords if word.arg == "alignment"]
-        if not given:
+        named = {word.arg: word.value for word in node.keywords}
+        shape, alignment = node.args[0] if node.args else named.get("shape"), named.get("alignment")
+        parts = shape.elts if isinstance(shape, ast.Tuple) else [shape]
+        for part in parts:
+            if isinstance(part, ast.BinOp) or (isinstance(part, ast.Name) and part.id in inside):
+                raise Refused(
+                    f"The numbers are right, but `{ast.unparse(part)}` is computed inside the kernel, and on "
+                    "a GPU Numba refuses such a shape: it takes numbers, and names from around the kernel. "
+                    "Compute it beside the kernel, `WIDTH = BM + PAD`, and use the name.",
+                    line_at(kernel, node.lineno),
+                )
+        if len(node.args) < 3 and alignment is None:
             raise Refused(
                 "The numbers are right, but nobody says that the shared array begins at a multiple of 16 "
                 "bytes, as 128-bit accesses need it. On a GPU it may begin at any multiple of 4. Say it in "
                 "the third argument: `cuda.shared.array(shape, float32, 16)`.",
                 line_at(kernel, node.lineno),
             )
-        said = given[0].value if isinstance(given[0], ast.Constant) else 16
-        if said not in POWERS:
+        said = node.args[2] if len(node.args) > 2 else alignment
+        if isinstance(said, ast.Constant) and said.value not in POWERS:
             raise Refused(
-                f"An alignment is a power of two, in bytes, and 128-bit accesses need 16; this is `{said}`.",
+                f"An alignment is a power of two, in bytes, and 128-bit accesses need 16; this is "
+                f"`{said.value}`.",
                 line_at(kernel, node.lineno),
             )
 

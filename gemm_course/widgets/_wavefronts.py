@@ -62,10 +62,11 @@ def _trace(depth: int, pad: int):
 def _kernel(BK: int, PAD: int) -> Callable:
     """Return a kernel that fetches one tile of A and of B as `vectorized` does and reads each once."""
     A_ROWS, B_ROWS = THREADS // (BK // 4), THREADS // (BN // 4)
+    A_WIDTH = BM + PAD
 
     @cuda.jit
     def fetch_and_read(A, B, out):
-        As = cuda.shared.array((BK, BM + PAD), float32, 16)
+        As = cuda.shared.array((BK, A_WIDTH), float32, 16)
         Bs = cuda.shared.array((BK, BN), float32, 16)
         tid = cuda.threadIdx.x
         for i in range(0, BM, A_ROWS):

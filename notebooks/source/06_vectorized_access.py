@@ -366,10 +366,11 @@ check.transposing_scatter(make_transpose)
 # %% tags=["solution"] id="ex-06-2-solution"
 def make_transpose(BM, BK, PAD, THREADS):
     A_ROWS, OUT_ROWS = THREADS // (BK // 4), THREADS // (BM // 4)
+    WIDTH = BM + PAD
 
     @cuda.jit
     def transpose(A, out):
-        As = cuda.shared.array((BK, BM + PAD), float32, 16)
+        As = cuda.shared.array((BK, WIDTH), float32, 16)
         tid = cuda.threadIdx.x
         for i in range(0, BM, A_ROWS):
             r, c = i + tid // (BK // 4), tid % (BK // 4) * 4

@@ -37,10 +37,11 @@ def copy_by_copy16(BM, BK, THREADS):
 def transpose_with_a_flat_tile(BM, BK, PAD, THREADS):
     """Document 003's own form: a flat As, four lines for the four components."""
     WIDTH = BM + PAD
+    SIZE = BK * WIDTH
 
     @cuda.jit
     def transpose(A, out):
-        As = cuda.shared.array(BK * WIDTH, dtype=float32, alignment=16)
+        As = cuda.shared.array(SIZE, dtype=float32, alignment=16)
         inner_row, inner_col = cuda.threadIdx.x // (BK // 4), cuda.threadIdx.x % (BK // 4)
         for offset in range(0, BM, THREADS // (BK // 4)):
             x, y, z, w = load4(A, (inner_row + offset, inner_col * 4))

@@ -99,10 +99,11 @@ def test_the_stores_name_their_wavefronts(pad, wavefronts):
 
 def _flat(BM, BK, PAD, THREADS):
     WIDTH, ROWS = BM + PAD, THREADS // (BK // 4)
+    SIZE = BK * WIDTH
 
     @cuda.jit
     def flat(A, out):
-        tile = cuda.shared.array(BK * (BM + PAD), float32, 16)
+        tile = cuda.shared.array(SIZE, float32, 16)
         tid = cuda.threadIdx.x
         for i in range(0, BM, ROWS):
             r, c = i + tid // (BK // 4), tid % (BK // 4) * 4

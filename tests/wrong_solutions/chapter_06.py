@@ -128,9 +128,11 @@ def one_round_too_many(BM, BK, THREADS):
 
 @wrong("transposing_scatter", "Nothing is transposed")
 def untransposed(BM, BK, PAD, THREADS):
+    SIZE = BM * BK
+
     @cuda.jit
     def transpose(A, out):
-        As = cuda.shared.array(BM * BK, float32, 16)
+        As = cuda.shared.array(SIZE, float32, 16)
         tid = cuda.threadIdx.x
         for i in range(0, BM, THREADS // (BK // 4)):
             r, c = i + tid // (BK // 4), tid % (BK // 4) * 4
@@ -147,9 +149,11 @@ def untransposed(BM, BK, PAD, THREADS):
 
 @wrong("transposing_scatter", "BK is the length of A's rows")
 def bk_as_the_row_length(BM, BK, PAD, THREADS):
+    SIZE = BK * (BM + PAD)
+
     @cuda.jit
     def transpose(A, out):
-        As = cuda.shared.array(BK * (BM + PAD), float32, 16)
+        As = cuda.shared.array(SIZE, float32, 16)
         tid = cuda.threadIdx.x
         for i in range(0, BM, THREADS // (BK // 4)):
             r, c = i + tid // (BK // 4), tid % (BK // 4) * 4
@@ -166,9 +170,11 @@ def bk_as_the_row_length(BM, BK, PAD, THREADS):
 
 @wrong("transposing_scatter", "both where you store and where you read")
 def padding_on_the_store_only(BM, BK, PAD, THREADS):
+    SIZE = BK * (BM + PAD)
+
     @cuda.jit
     def transpose(A, out):
-        As = cuda.shared.array(BK * (BM + PAD), float32, 16)
+        As = cuda.shared.array(SIZE, float32, 16)
         tid = cuda.threadIdx.x
         for i in range(0, BM, THREADS // (BK // 4)):
             r, c = i + tid // (BK // 4), tid % (BK // 4) * 4
@@ -185,9 +191,11 @@ def padding_on_the_store_only(BM, BK, PAD, THREADS):
 
 @wrong("transposing_scatter", "are its first, `v[0]`")
 def component_0_four_times(BM, BK, PAD, THREADS):
+    WIDTH = BM + PAD
+
     @cuda.jit
     def transpose(A, out):
-        As = cuda.shared.array((BK, BM + PAD), float32, 16)
+        As = cuda.shared.array((BK, WIDTH), float32, 16)
         tid = cuda.threadIdx.x
         for i in range(0, BM, THREADS // (BK // 4)):
             r, c = i + tid // (BK // 4), tid % (BK // 4) * 4
@@ -204,9 +212,11 @@ def component_0_four_times(BM, BK, PAD, THREADS):
 
 @wrong("transposing_scatter", "reverse order")
 def components_backwards(BM, BK, PAD, THREADS):
+    WIDTH = BM + PAD
+
     @cuda.jit
     def transpose(A, out):
-        As = cuda.shared.array((BK, BM + PAD), float32, 16)
+        As = cuda.shared.array((BK, WIDTH), float32, 16)
         tid = cuda.threadIdx.x
         for i in range(0, BM, THREADS // (BK // 4)):
             r, c = i + tid // (BK // 4), tid % (BK // 4) * 4
@@ -242,9 +252,11 @@ def no_padding(BM, BK, PAD, THREADS):
 
 @wrong("transposing_scatter", "barrier between filling As and reading it is missing")
 def no_barrier(BM, BK, PAD, THREADS):
+    WIDTH = BM + PAD
+
     @cuda.jit
     def transpose(A, out):
-        As = cuda.shared.array((BK, BM + PAD), float32, 16)
+        As = cuda.shared.array((BK, WIDTH), float32, 16)
         tid = cuda.threadIdx.x
         for i in range(0, BM, THREADS // (BK // 4)):
             r, c = i + tid // (BK // 4), tid % (BK // 4) * 4
@@ -260,9 +272,11 @@ def no_barrier(BM, BK, PAD, THREADS):
 
 @wrong("transposing_scatter", "A is read one float at a time")
 def scalars_from_a(BM, BK, PAD, THREADS):
+    WIDTH = BM + PAD
+
     @cuda.jit
     def transpose(A, out):
-        As = cuda.shared.array((BK, BM + PAD), float32, 16)
+        As = cuda.shared.array((BK, WIDTH), float32, 16)
         tid = cuda.threadIdx.x
         for i in range(0, BM, THREADS // (BK // 4)):
             r, c = i + tid // (BK // 4), tid % (BK // 4) * 4
@@ -297,9 +311,11 @@ def gathered_instead_of_scattered(BM, BK, PAD, THREADS):
 
 @wrong("transposing_scatter", "out is written one float at a time")
 def scalars_into_out(BM, BK, PAD, THREADS):
+    WIDTH = BM + PAD
+
     @cuda.jit
     def transpose(A, out):
-        As = cuda.shared.array((BK, BM + PAD), float32, 16)
+        As = cuda.shared.array((BK, WIDTH), float32, 16)
         tid = cuda.threadIdx.x
         for i in range(0, BM, THREADS // (BK // 4)):
             r, c = i + tid // (BK // 4), tid % (BK // 4) * 4
@@ -318,9 +334,30 @@ def scalars_into_out(BM, BK, PAD, THREADS):
 
 @wrong("transposing_scatter", "third argument")
 def alignment_not_said(BM, BK, PAD, THREADS):
+    WIDTH = BM + PAD
+
     @cuda.jit
     def transpose(A, out):
-        As = cuda.shared.array((BK, BM + PAD), float32)
+        As = cuda.shared.array((BK, WIDTH), float32)
+        tid = cuda.threadIdx.x
+        for i in range(0, BM, THREADS // (BK // 4)):
+            r, c = i + tid // (BK // 4), tid % (BK // 4) * 4
+            v = load4(A, (r, c))
+            for e in range(4):
+                As[c + e, r] = v[e]
+        cuda.syncthreads()
+        for i in range(0, BK, THREADS // (BM // 4)):
+            p, j = i + tid // (BM // 4), tid % (BM // 4) * 4
+            store4(out, (p, j), load4(As, (p, j)))
+
+    return transpose
+
+
+@wrong("transposing_scatter", "computed inside the kernel")
+def width_computed_in_the_kernel(BM, BK, PAD, THREADS):
+    @cuda.jit
+    def transpose(A, out):
+        As = cuda.shared.array((BK, BM + PAD), float32, 16)
         tid = cuda.threadIdx.x
         for i in range(0, BM, THREADS // (BK // 4)):
             r, c = i + tid // (BK // 4), tid % (BK // 4) * 4
