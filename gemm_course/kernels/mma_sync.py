@@ -1,15 +1,12 @@
-"""Fragments that a warp fills itself, and mma.sync: loads and products side by side.
+"""A ring of tiles, and loads of fragments beside products: the Tensor Cores seldom stand still.
 
-Beyond the documents. What WMMA hides is in the open here: ldmatrix fills fragments whose layout is known.
-So sums go from registers to C without a detour. So rows of a tile need no skew: the 16-byte pieces of a row
-are stored in an order that differs from row to row, a *swizzle*, and 8 rows of one column of pieces lie in
-all 32 banks. Nothing is wasted, and a ring of large tiles fits into dynamic shared memory.
-
-Each step along k loads its fragments while the Tensor Cores multiply those of the step before, also across
-the barrier: the last products of a tile stand behind it, beside the first loads of the next.
+Beyond the documents. Tiles and fragments are those of mma_swizzled. As in async_copy, copies of the tiles
+to come are under way while one is multiplied; dynamic shared memory has room for a ring of large ones. Each
+step along k loads its fragments while the Tensor Cores multiply those of the step before, also across the
+barrier: the last products of a tile stand behind it, beside the first loads of the next.
 """
 
-from numba import cuda, float32, uint32
+from numba import cuda, float32
 from numba.types import float16
 
 from gemm_course.intrinsics import (
@@ -64,6 +61,12 @@ def build(BM, BN, BK, WM, WN, STAGES, GROUP):
             cp_async_commit()
 
     @cuda.jit(device=True)
+    def every_second_piece(row, piece):
+        """Where in a tile a row's first, third, fifth and seventh piece are; the first is at `piece`."""
+        third, fifth, seventh = piece ^ 2, piece ^ 4, piece ^ 6
+        return kept(row + piece * 8), kept(row + third * 8), kept(row + fifth * 8), kept(row + seventh * 8)
+
+    @cuda.jit(device=True)
     def multiply(acc, a, b):
         """acc += a @ b for all fragments of one step along k."""
         for i in unroll(range(ROWS)):
@@ -75,8 +78,6 @@ def build(BM, BN, BK, WM, WN, STAGES, GROUP):
         tiles = cuda.shared.array(0, float16, 128)
         As = carve(tiles, 0, (STAGES, A_TILE))
         Bs = carve(tiles, STAGES * A_TILE, (STAGES, B_TILE))
-        a_at = cuda.local.array(STEPS, uint32)
-        b_at = cuda.local.array(COLUMNS, uint32)
         a = cuda.local.array((2, ROWS, 8), float16)
         b = cuda.local.array((2, COLUMNS, 8), float16)
         acc = cuda.local.array((ROWS, PRODUCTS, 4), float32)
@@ -102,10 +103,8 @@ def build(BM, BN, BK, WM, WN, STAGES, GROUP):
         col, to_b = min(col0 + piece * 8, (n - 1) // 8 * 8), kept(r * BN + (piece ^ (r % 8)) * 8)
         # where this lane's row is: at each step that of A's first fragment, at the first that of each of B's
         line, half = lane % 16, lane // 16
-        for p in unroll(range(STEPS)):
-            a_at[p] = kept((y0 + line) * BK + ((p * 2 + half) ^ (line // A_TURN % A_SPAN)) * 8)
-        for j in unroll(range(COLUMNS)):
-            b_at[j] = kept(line * BN + ((x0 // 8 + j * 2 + half) ^ (line % 8)) * 8)
+        a_at = every_second_piece((y0 + line) * BK, half ^ (line // A_TURN % A_SPAN))
+        b_at = every_second_piece(line * BN, (x0 // 8 + half) ^ (line % 8))
 
         for s in unroll(range(STAGES - 1)):
             for part in unroll(range(STEPS)):
@@ -174,7 +173,7 @@ def requirements(t):
 
 STAGE = Stage(
     name="mma_sync",
-    title="Fragments in the open",
+    title="A ring of tiles for Tensor Cores",
     document="beyond the documents",
     tiles={"BM": 128, "BN": 256, "BK": 64, "WM": 64, "WN": 64, "STAGES": 3, "GROUP": 8},
     options={

@@ -383,6 +383,7 @@ def test_a_fragment_that_nobody_filled_is_found():
     [
         ("wmma", "HMMA.16816.F32"),
         ("wmma_half_sums", "HMMA.16816.F16"),
+        ("mma_swizzled", "HMMA.16816.F32"),
         ("mma_sync", "HMMA.16816.F32"),
     ],
 )

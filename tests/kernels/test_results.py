@@ -32,6 +32,7 @@ SMALL = {  # tiles small enough that a few hundred elements make several blocks 
     },
     "wmma": {"BM": 64, "BN": 64, "BK": 16, "WM": 32, "WN": 32},
     "wmma_half_sums": {"BM": 64, "BN": 64, "BK": 16, "WM": 32, "WN": 32, "SKEW": 16},
+    "mma_swizzled": {"BM": 64, "BN": 64, "BK": 16, "WM": 32, "WN": 32},
     "mma_sync": {"BM": 64, "BN": 64, "BK": 32, "WM": 32, "WN": 32, "STAGES": 3, "GROUP": 2},
     "wgmma_tma": {"BM": 64, "BN": 64, "BK": 32, "STAGES": 2, "GROUP": 2},
     "warp_specialised": {"BM": 128, "BN": 64, "BK": 16, "STAGES": 2, "GROUP": 2},
@@ -108,9 +109,10 @@ def test_skew_sets_the_rows_of_fragments_apart(skew, emulated):
 
 @pytest.mark.parametrize("bk", [32, 64])
 @pytest.mark.parametrize("wn", [32, 64])
-def test_swizzled_rows_never_collide(bk, wn, emulated):
+@pytest.mark.parametrize("name", ["mma_swizzled", "mma_sync"])
+def test_swizzled_rows_never_collide(name, bk, wn, emulated):
     tiles = {"BM": 64, "BN": 128, "BK": bk, "WM": 32, "WN": wn}
-    accesses = emulated(LADDER["mma_sync"], 64, 128, 128, tiles=tiles).report.accesses
+    accesses = emulated(LADDER[name], 64, 128, 128, tiles=tiles).report.accesses
     shared = accesses[accesses["space"] == "shared"]
     assert set(shared["array"]) == {"As", "Bs"}
     assert set(shared["op"]) == {"load", "store"}
