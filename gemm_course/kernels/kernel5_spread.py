@@ -15,7 +15,7 @@ from gemm_course.kernels.base import Stage, columns_by_rows, fits_block, fits_re
 def build(BM, BN, BK, TM, TN, PAD, SPREAD):
     """The kernel for blocks of BM by BN elements, TM by TN a thread, that step along k by BK."""
     A_WIDTH, B_WIDTH = BK + PAD, BN + PAD  # a sum inside the kernel would be no constant
-    OF_THREAD, OF_RESULT = (1, BN // TN) if SPREAD else (TN, 1)  # columns from one to the next
+    BY_X, BY_J = (1, BN // TN) if SPREAD else (TN, 1)  # columns from thread to thread, result to result
 
     def kernel5_spread(m, n, k, alpha, A, B, beta, C):
         As = cuda.shared.array((BM, A_WIDTH), float32, 16)
@@ -27,27 +27,27 @@ def build(BM, BN, BK, TM, TN, PAD, SPREAD):
             for j in unroll(range(TN)):
                 acc[i, j] = 0
         tx, ty = u32(cuda.threadIdx.x), u32(cuda.threadIdx.y)
-        row0, col0 = u32(cuda.blockIdx.y) * BM + ty * TM, u32(cuda.blockIdx.x) * BN
-        x0 = tx * OF_THREAD  # this thread's first column within the tile
+        row0 = u32(cuda.blockIdx.y) * BM + ty * TM  # this thread's first row and column of C
+        col0 = u32(cuda.blockIdx.x) * BN + tx * BY_X
         k0 = 0
         while k0 < k:
             c = tx
-            while c < BK:
+            while c < BK:  # columns tx, tx + BN / TN, ... of A's tile
                 for i in unroll(range(TM)):
                     As[ty * TM + i, c] = A[row0 + i, k0 + c] if row0 + i < m and k0 + c < k else float32(0)
                 c += BN // TN
             r = ty
-            while r < BK:
+            while r < BK:  # rows ty, ty + BM / TM, ... of B's tile
                 for j in unroll(range(TN)):
-                    x = x0 + j * OF_RESULT
-                    Bs[r, x] = B[k0 + r, col0 + x] if k0 + r < k and col0 + x < n else float32(0)
+                    x = j * BY_J
+                    Bs[r, tx * BY_X + x] = B[k0 + r, col0 + x] if k0 + r < k and col0 + x < n else float32(0)
                 r += BM // TM
             cuda.syncthreads()
             for p in unroll(range(BK)):
                 for i in unroll(range(TM)):
                     a[i] = As[ty * TM + i, p]
                 for j in unroll(range(TN)):
-                    b[j] = Bs[p, x0 + j * OF_RESULT]
+                    b[j] = Bs[p, tx * BY_X + j * BY_J]
                 for i in unroll(range(TM)):
                     for j in unroll(range(TN)):
                         acc[i, j] += a[i] * b[j]
@@ -55,7 +55,7 @@ def build(BM, BN, BK, TM, TN, PAD, SPREAD):
             k0 += BK
         for i in unroll(range(TM)):
             for j in unroll(range(TN)):
-                row, col = row0 + i, col0 + x0 + j * OF_RESULT
+                row, col = row0 + i, col0 + j * BY_J
                 if row < m and col < n:
                     C[row, col] = alpha * acc[i, j] + beta * C[row, col] if beta != 0 else alpha * acc[i, j]
 

@@ -308,8 +308,8 @@ see.counts("thread_tiled_2d", size, **counted)
 #
 # - **As**: all lanes of a row of threads want the same 16 bytes. Such a load takes 2 wavefronts, in one
 #   bank or in two: there is no conflict left, and padding has nothing to mend.
-# - **Bs**: side by side the 16 pieces of 16 bytes would take 4 wavefronts. They lie 32 bytes apart and take
-#   8.
+# - **Bs**: side by side the 16 pieces of 16 bytes would take 4 wavefronts. They lie 32 bytes apart, and it
+#   takes twice as many.
 # - With the columns spread out, a thread's neighbours are 16 words apart and cannot be merged: 8 reads of 1
 #   wavefront each. Half as many wavefronts, and four times as many instructions. Which is better, only a
 #   clock can tell. Notebook 07 gets both, wide loads and fewer conflicts.
@@ -339,7 +339,7 @@ see.tflops("thread_tiled_2d", "kernel5")
 #
 # ## Tune it
 #
-# Four or five sizes at once. Begin with the explorer: what happens to occupancy and to the wavefronts with
+# Five sizes at once. Begin with the explorer: what happens to occupancy and to the wavefronts with
 # TM and TN?
 
 # %%
