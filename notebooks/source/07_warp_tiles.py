@@ -84,7 +84,15 @@ see.owners()
 see.change("vectorized", "warp_tiled_tm1")
 
 # %% [markdown]
-# Fetching is as in notebook 06. New are:
+# Fetching is as in notebook 06. Document 003 writes it with flat indices, and with innerRowB and innerColB
+# for B's tile, which has `BN // 4` fours in a row:
+#
+# | | from, counted from the tile's first element | to |
+# |---|---|---|
+# | A | `(innerRowA + offset) * K + innerColA * 4` | `As[(innerColA * 4 + e) * BM + innerRowA + offset]` |
+# | B | `(innerRowB + offset) * N + innerColB * 4` | `Bs[(innerRowB + offset) * BN + innerColB * 4]` |
+#
+# New are:
 #
 # - `warp` and `lane`, and with them `y0` and `x0`: the thread's first row and column;
 # - `a[i] = As[p, y0 + i * WSUBM]`: WMITER rows, WSUBM apart;
