@@ -32,7 +32,7 @@ def fragment(by: str = "element") -> None:
         chosen = {"row": ("row", range(SIDE), 3), "column": ("column", range(SIDE), 5)}
         Explorer(draw, {**matrix, **chosen}).show()
     elif by == "lane":
-        chosen = {"lane": ("lane", range(32), 14), "place": ("element of its fragment", range(8), 0)}
+        chosen = {"lane": ("lane", range(32), 14), "place": ("its element", range(8), 0)}
         Explorer(draw_lane, {**matrix, **chosen}).show()
     else:
         raise ValueError(f'by is "element" or "lane", not {by!r}')

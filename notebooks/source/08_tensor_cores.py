@@ -50,7 +50,7 @@ float(np.float16(0.1)), float(np.float16(2049)), float(np.finfo(np.float16).max)
 see.predict("08.ones")
 
 # %%
-np.add.accumulate(np.ones(4096, np.float16), dtype=np.float16)[-1]
+int(np.add.accumulate(np.ones(4096, np.float16), dtype=np.float16)[-1])
 
 # %% [markdown]
 # Not one addition of these was inexact before 2,048, and not one had an effect after it. A sum of many
@@ -65,7 +65,7 @@ np.add.accumulate(np.ones(4096, np.float16), dtype=np.float16)[-1]
 # helps: 4,096 ones come out right. It only takes more of them:
 
 # %%
-np.add.accumulate(np.full(4096, 16, np.float16), dtype=np.float16)[-1]
+int(np.add.accumulate(np.full(4096, 16, np.float16), dtype=np.float16)[-1])
 
 # %% [markdown]
 # 65,536 ones, 16 at a time, and the sum stops at 32,768. Both kinds of kernel are stages of the ladder:
@@ -76,7 +76,7 @@ np.add.accumulate(np.full(4096, 16, np.float16), dtype=np.float16)[-1]
 rng = np.random.default_rng(0)
 A, B = (rng.random(shape).astype(np.float16) for shape in ((64, 256), (256, 64)))
 exact = A.astype(float) @ B.astype(float)
-{stage: abs(run(stage, A, B).C / exact - 1).max() for stage in ("wmma", "wmma_half_sums")}
+{stage: f"{abs(run(stage, A, B).C / exact - 1).max():.5f}" for stage in ("wmma", "wmma_half_sums")}
 
 # %% [markdown]
 # C is a half in both, and rounding to one costs up to 0.0005. What is beyond that comes from the sums.
@@ -189,8 +189,32 @@ see.counts("wmma", (1024, 1024, 1024), **counted)
 # they could come in **one** wavefront, if they lie in 32 different banks. But rows of 128 halves are 256
 # bytes long, twice around all banks. So every row begins in the same bank.
 #
-# The remedy is to make rows longer. By how much? Make up your mind before you move the slider: what will
-# 8 halves do, and what 16?
+# The remedy is to make rows longer. By how much? That is an exercise, and it comes before the picture
+# that has the answer.
+
+# %% [markdown]
+# ### Exercise 08.2 · How much skew?
+# *core · easy · 6 minutes*
+#
+# Rows of 128 halves, as in document 004, with a skew of 0, 8 and 16 halves. How many **wavefronts** does
+# it take each time to fetch 8 rows of 16 bytes, one below the other? Work it out from the banks in which
+# the rows begin, then ask.
+
+# %% tags=["stub"] id="ex-08-2"
+wavefronts = (None, None, None)  # skew 0, 8, 16
+
+check.skew_wavefronts(wavefronts)
+
+# %% tags=["solution"] id="ex-08-2-solution"
+wavefronts = (8, 1, 2)  # skew 0, 8, 16
+
+check.skew_wavefronts(wavefronts)
+
+# %% [markdown] tags=["stub"]
+# *[Solution](solutions/08_tensor_cores.ipynb#Exercise-08.2-·-How-much-skew?)*
+
+# %% [markdown]
+# Now the picture. Rows may have other widths as well:
 
 # %%
 see.skew()
@@ -274,6 +298,8 @@ see.tiles("wmma")
 # ---
 # ## Exercises
 #
+# *(Exercise 08.2 is above, where skew is explained.)*
+#
 # ### Exercise 08.1 · A warp's product
 # *core · hard · the heart of this notebook · 20 minutes*
 #
@@ -351,27 +377,6 @@ check.warp_product(make_product)
 
 # %% [markdown] tags=["stub"]
 # *[Solution](solutions/08_tensor_cores.ipynb#Exercise-08.1-·-A-warp's-product)*
-
-# %% [markdown]
-# ### Exercise 08.2 · How much skew?
-# *core · easy · 6 minutes*
-#
-# Rows of 128 halves, as in document 004, with a skew of 0, 8 and 16 halves. How many **wavefronts** does
-# it take each time to fetch 8 rows of 16 bytes, one below the other? Work it out from the banks in which
-# the rows begin, then ask.
-
-# %% tags=["stub"] id="ex-08-2"
-wavefronts = (None, None, None)  # skew 0, 8, 16
-
-check.skew_wavefronts(wavefronts)
-
-# %% tags=["solution"] id="ex-08-2-solution"
-wavefronts = (8, 1, 2)  # skew 0, 8, 16
-
-check.skew_wavefronts(wavefronts)
-
-# %% [markdown] tags=["stub"]
-# *[Solution](solutions/08_tensor_cores.ipynb#Exercise-08.2-·-How-much-skew?)*
 
 # %% [markdown]
 # ### Exercise 08.3 · n is not the leading dimension
