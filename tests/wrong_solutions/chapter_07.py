@@ -481,7 +481,7 @@ def sizes_of(WM, WN, TN, WNITER):
 
 
 def kernel_with(first, heart, BM, BN, BK, WM, WN, TN, WNITER):
-    """The kernel with first(tid) for its y0 and x0 and heart(As, Bs, a, b, acc, y0, x0) between the barriers."""
+    """The kernel with first(tid) for y0 and x0, and heart(As, Bs, a, b, acc, y0, x0) between the barriers."""
     part = parts(BM, BN, BK, WM, WN, TN, WNITER)
     fetch, clear, store = part.fetch, part.clear, part.store
     WMITER = steps_of(WM, WN, TN, WNITER)[0]
