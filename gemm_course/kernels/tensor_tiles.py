@@ -5,6 +5,7 @@ from numba import cuda, float32
 from numba.types import float16
 
 from gemm_course.intrinsics import store2, tensor_map, u32
+from gemm_course.kernels.base import REGISTERS_AN_SM
 
 PANEL = 64  # columns of B that one swizzled row of 128 bytes holds
 SHARED_BYTES = 226 * 1024  # a block on Hopper, less the 1 KB that barriers and the tiles' alignment take
@@ -80,7 +81,8 @@ def fits_consumers(t):
         consumers in CONSUMER_REGISTERS,
         f"two or three warpgroups multiply: BM / WM ({t.BM} / {t.WM}) must be 2 or 3",
     )
-    yield from fits_sums(t, CONSUMER_REGISTERS.get(consumers, 240))
+    # With three, the compiler wants room for the sums in what a thread has before registers change hands.
+    yield from fits_sums(t, REGISTERS_AN_SM // 512 if consumers == 3 else CONSUMER_REGISTERS[2])
 
 
 def fits_shared(needed: int):
