@@ -30,7 +30,11 @@ BEYOND = 4  # columns of A and elements of y that are there, and not the kernel'
 
 
 def make_strip(R):
-    """The kernel y = x A, R columns a thread, as the exercise hands it out: right, but not in registers."""
+    """The kernel y = x A, R columns a thread, as the exercise hands it out: right, but not in registers.
+
+    numba-cuda 0.30.4 compiles it for an H200, R = 16, with 12 loads from local memory and 11 stores to it; up
+    to R = 8 it finds a way round. Repaired, the kernel has none, and takes 102 registers instead of 38.
+    """
 
     @cuda.jit
     def strip(n, k, x, A, y):

@@ -1,5 +1,6 @@
 """Notebook 04's checkers on other right answers, on half-written ones and on odd ones."""
 
+import numpy as np
 import pytest
 from numba import cuda, float32
 
@@ -102,3 +103,12 @@ def test_the_emulator_counts_the_sectors_of_a_tile(BK, sectors):
 
 def test_numbers_may_be_numpys_or_whole_floats():
     assert check.reads_per_result(lambda BK, TM: float32(BK) * (TM + 1) / TM).passed
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(("make", "spills"), [(make_strip, True), (other_words, False)])
+def test_the_compiler_agrees_about_local_memory(make, spills):
+    kernel = make(16)
+    x, A, y = (np.ones(shape, np.float32) for shape in (8, (8, 500), 500))
+    kernel[1, 32](500, 8, x, A, y)
+    assert any(kernel.get_local_mem_per_thread().values()) == spills
