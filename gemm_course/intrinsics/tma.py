@@ -130,13 +130,22 @@ def _encoded(matrix, shape, box):
 
 
 def _driver_map(address: int, row_bytes: int, shape, box) -> list[int]:
-    """cuTensorMapEncodeTiled: innermost dimension first; a dimension of the matrix may not be 0."""
+    """What the driver makes of it, 16 words. Raises NoTensorMap."""
     try:
         from cuda.bindings import driver
-    except ImportError:
-        raise NoTensorMap("TMA needs the CUDA driver's Python bindings: install the gpu extra.") from None
+
+        status, encoded = _encode(driver, address, row_bytes, shape, box)
+    except (ImportError, RuntimeError) as missing:
+        raise NoTensorMap(f"TMA needs the NVIDIA driver, which is not here: {missing}") from None
+    if status != driver.CUresult.CUDA_SUCCESS:
+        raise NoTensorMap(f"the driver made no tensor map, which needs a Hopper GPU: {status.name}.")
+    return [int(word) for word in encoded.opaque]
+
+
+def _encode(driver, address: int, row_bytes: int, shape, box):
+    """cuTensorMapEncodeTiled: innermost dimension first; a dimension of the matrix may not be 0."""
     swizzle = getattr(driver.CUtensorMapSwizzle, f"CU_TENSOR_MAP_SWIZZLE_{box[1] * 2}B")
-    status, encoded = driver.cuTensorMapEncodeTiled(
+    return driver.cuTensorMapEncodeTiled(
         driver.CUtensorMapDataType.CU_TENSOR_MAP_DATA_TYPE_FLOAT16,
         2,
         address,
@@ -149,9 +158,6 @@ def _driver_map(address: int, row_bytes: int, shape, box) -> list[int]:
         driver.CUtensorMapL2promotion.CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
         driver.CUtensorMapFloatOOBfill.CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,
     )
-    if status != driver.CUresult.CUDA_SUCCESS:
-        raise NoTensorMap(f"the driver made no tensor map, which needs a Hopper GPU: {status.name}.")
-    return [int(word) for word in encoded.opaque]
 
 
 # ---- in the kernel ----

@@ -1,6 +1,7 @@
 """mbarriers, TMA and wgmma: the same kernels on the emulator and, where there is one, on a Hopper GPU."""
 
 import re
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -33,6 +34,7 @@ from gemm_course.intrinsics import (
     wgmma_fence,
     wgmma_wait,
 )
+from gemm_course.intrinsics.tma import NoTensorMap
 from gemm_course.kernels import LADDER
 from gemm_course.run import launch
 
@@ -250,6 +252,16 @@ def test_a_box_is_stored_without_what_lies_outside(backend):
 def test_what_tma_cannot_copy_is_refused_in_words(matrix, shape, box, words):
     with pytest.raises(ValueError, match=words):
         tensor_map(matrix, shape, box)
+
+
+@pytest.mark.skipif(why_no_gpu() is None, reason="there is a GPU, so there is a driver")
+def test_without_a_driver_a_tensor_map_for_the_gpu_is_refused_in_words():
+    class OnTheGpu:
+        shape, dtype, strides, size = (8, 64), np.dtype(np.float16), (128, 2), 512
+        __cuda_array_interface__: ClassVar = {"data": (1 << 20, False)}
+
+    with pytest.raises(NoTensorMap, match="needs the NVIDIA driver, which is not here"):
+        tensor_map(OnTheGpu, (8, 64), (8, 64))
 
 
 def test_tiles_that_do_not_fit_the_box_are_found():
