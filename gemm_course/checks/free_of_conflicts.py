@@ -1,6 +1,5 @@
 """Exercise 05.5: the kernel of exercise 05.4 without bank conflicts in its reads."""
 
-import ast
 from dataclasses import dataclass
 
 from gemm_course.emulator import Watch
@@ -11,7 +10,6 @@ from .learner import call, kernel_of, line_at
 from .outer_product import TILES, hold_numbers_of, hold_to_lesson, ragged, taken_from, whole_tiles
 from .problem import Geometry, Problem
 from .slices import Tiles, factory_of
-from .source import tree_of
 from .thread_results import check_begun
 
 SMALL = TILES[:2]
@@ -33,7 +31,6 @@ def prove_no_conflicts(make_mended) -> str:
     make = factory_of(make_mended)
     kernels = {tiles: kernel_of(call(make, *tiles), GEMM) for tiles in (*SMALL, DOCUMENT)}
     check_begun(try_on(kernels[SMALL[0]], _launched(SMALL[0]), whole_tiles(SMALL[0])))
-    _check_shapes(kernels[DOCUMENT])
     trials = _right(kernels[SMALL[0]], SMALL[0], None)
     trials += _right(kernels[SMALL[1]], SMALL[1], [whole_tiles(SMALL[1]), ragged(SMALL[1])])
     (trial,) = _right(kernels[DOCUMENT], DOCUMENT, [Problem(DOCUMENT.BM, DOCUMENT.BN, DOCUMENT.BK)])
@@ -54,26 +51,6 @@ def _right(kernel, tiles: Tiles, problems) -> list[Trial]:
 
 def _launched(tiles: Tiles) -> Geometry:
     return AnyColumns(tiles.threads, "columns", (tiles.TM, tiles.TN))
-
-
-# ---- shapes that a compiler can know -----------------------------------------------------------------------
-
-
-def _check_shapes(kernel) -> None:
-    """Numba wants constants; a sum of two constants is none, as long as it stands inside the kernel."""
-    for node in ast.walk(tree_of(kernel)):
-        if not (isinstance(node, ast.Call) and ast.unparse(node.func).endswith("shared.array") and node.args):
-            continue
-        sizes = node.args[0].elts if isinstance(node.args[0], ast.Tuple) else [node.args[0]]
-        for size in sizes:
-            if isinstance(size, ast.BinOp) or (
-                isinstance(size, ast.Name) and size.id in kernel.py_func.__code__.co_varnames
-            ):
-                raise Refused(
-                    f"`{ast.unparse(size)}` is computed inside the kernel, and Numba refuses such a shape: "
-                    "for the compiler it is no constant. Compute it outside, beside `def`, and use its name.",
-                    f"`{ast.unparse(node)}`",
-                )
 
 
 # ---- numbers -----------------------------------------------------------------------------------------------

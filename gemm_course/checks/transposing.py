@@ -139,22 +139,11 @@ FINDINGS = {
 
 
 def _check_declaration(kernel) -> None:
-    """What Numba asks of a shared array and the emulator does not: a plain shape; and where it begins."""
-    inside = set(kernel.py_func.__code__.co_varnames)
+    """Where the shared array begins: nothing but its declaration can promise that."""
     for node in ast.walk(source_tree(kernel.py_func)):
         if not (isinstance(node, ast.Call) and ast.unparse(node.func).endswith("shared.array")):
             continue
-        named = {word.arg: word.value for word in node.keywords}
-        shape, alignment = node.args[0] if node.args else named.get("shape"), named.get("alignment")
-        parts = shape.elts if isinstance(shape, ast.Tuple) else [shape]
-        for part in parts:
-            if isinstance(part, ast.BinOp) or (isinstance(part, ast.Name) and part.id in inside):
-                raise Refused(
-                    f"The numbers are right, but `{ast.unparse(part)}` is computed inside the kernel, and on "
-                    "a GPU Numba refuses such a shape: it takes numbers, and names from around the kernel. "
-                    "Compute it beside the kernel, `WIDTH = BM + PAD`, and use the name.",
-                    line_at(kernel, node.lineno),
-                )
+        alignment = next((word.value for word in node.keywords if word.arg == "alignment"), None)
         if len(node.args) < 3 and alignment is None:
             raise Refused(
                 "The numbers are right, but nobody says that the shared array begins at a multiple of 16 "

@@ -140,6 +140,34 @@ def is_static(node, static: set[str]) -> bool:
     return False
 
 
+def computed_size(shape: ast.expr, function: ast.FunctionDef) -> ast.expr | None:
+    """The part of an array's shape that a kernel computes, or None: Numba takes numbers and names only.
+
+    A sum of two constants is none for it, nor is a variable that holds one.
+    """
+    return _computed(shape, _assigned_values(function), set())
+
+
+def _computed(node, assigned: dict, seen: set) -> ast.expr | None:
+    if isinstance(node, ast.Tuple):
+        parts = node.elts
+    elif isinstance(node, ast.Name):
+        parts = assigned.get(node.id, []) if node.id not in seen else []
+        seen = seen | {node.id}
+    else:
+        return node if names_in(node) and not isinstance(node, (ast.Attribute, ast.Subscript)) else None
+    return next(filter(None, (_computed(part, assigned, seen) for part in parts)), None)
+
+
+def _assigned_values(function: ast.FunctionDef) -> dict[str, list]:
+    values: dict[str, list] = {}
+    for node in ast.walk(function):
+        for target, value in _pairs(node) if isinstance(node, ast.Assign) else ():
+            if isinstance(target, ast.Name):
+                values.setdefault(target.id, []).append(value)
+    return values
+
+
 # ---- loops whose turns may run at once ----
 
 

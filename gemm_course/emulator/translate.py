@@ -12,6 +12,7 @@ from .analysis import (
     BatchTest,
     Liveness,
     assigned_names,
+    computed_size,
     contains_jump,
     is_static,
     jumps_out,
@@ -809,6 +810,13 @@ class Translator:
                 "the shape of a shared or local array must be known when the kernel is compiled: a number, "
                 "or a constant of the module or of the function around the kernel, "
                 "not something that is only known when it runs",
+            )
+        computed = computed_size(shape, self.definition) if shape is not None else None
+        if computed is not None:
+            self._refuse(
+                node,
+                f"`{ast.unparse(computed)}` is computed inside the kernel, and Numba takes no such size for "
+                "a shared or local array: compute it beside the kernel, and use its name",
             )
         if kind == "local_array" and shape is not None and not names_in(shape) & self.locals:
             expression = ast.Expression(_plain_arithmetic(shape, self._outside))

@@ -52,14 +52,14 @@ def _one_step(pad: int, spread: int) -> Callable:
     128 × 128 × 16 tiles and 8 × 8 results make 16 threads a row; the first warp has two rows of them and
     sees 16 rows of As.
     """
-    A_WIDTH, B_WIDTH, OF_THREAD = BK + pad, BN + pad, 1 if spread else TN
+    ROWS, A_WIDTH, B_WIDTH, OF_THREAD = 2 * TM, BK + pad, BN + pad, 1 if spread else TN
 
     @cuda.jit
     def one_step(out):
-        As = cuda.shared.array((2 * TM, A_WIDTH), float32)
+        As = cuda.shared.array((ROWS, A_WIDTH), float32)
         Bs = cuda.shared.array((1, B_WIDTH), float32)
         tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
-        for i in range(ty * 16 + tx, 2 * TM * A_WIDTH, 32):
+        for i in range(ty * 16 + tx, ROWS * A_WIDTH, 32):
             As[i // A_WIDTH, i % A_WIDTH] = float32(i)
         for i in range(ty * 16 + tx, B_WIDTH, 32):
             Bs[0, i] = float32(i)

@@ -67,9 +67,11 @@ def mirrored_when_stored(T):
 
 
 def padded_tiles_and_else(T):
+    WIDTH = T + 1
+
     @cuda.jit
     def tiled(m, n, k, alpha, A, B, beta, C):
-        left = cuda.shared.array((T, T + 1), float32)
+        left = cuda.shared.array((T, WIDTH), float32)
         top = cuda.shared.array((T, T), float32)
         x, y = cuda.threadIdx.x, cuda.threadIdx.y
         i, j = cuda.blockIdx.y * T + y, cuda.blockIdx.x * T + x

@@ -14,10 +14,11 @@ def rows_apart(BM, BN, BK, TM):
     """A thread's rows lie BM / TM apart, its products are taken there and back, and names are others."""
     THREADS = BM * BN // TM
     DOWN = BM // TM
+    WIDTH = BK + 1
 
     @cuda.jit
     def column(rows, columns, depth, a, X, Y, b, Z):
-        left = cuda.shared.array((BM, BK + 1), float32)
+        left = cuda.shared.array((BM, WIDTH), float32)
         top = cuda.shared.array((BK, BN), float32)
         sums = cuda.local.array((TM,), dtype=float32)
         x, y = cuda.threadIdx.x, cuda.threadIdx.y

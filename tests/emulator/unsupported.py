@@ -218,5 +218,25 @@ def with_a_shared_array_of_run_time_size(x, out):
     tile[0] = x[0]
 
 
+SIZE = 32
+
+
+@cuda.jit
+def with_a_shape_computed_in_the_kernel(x, out):
+    i = cuda.grid(1)
+    out[i] = x[i]
+    tile = cuda.shared.array((2, SIZE + 1), float32)  # <- refused
+    tile[0, 0] = x[0]
+
+
+@cuda.jit
+def with_a_shape_computed_before(x, out):
+    i = cuda.grid(1)
+    width = SIZE + 1
+    out[i] = x[i]
+    tile = cuda.local.array((2, width), float32)  # <- refused
+    tile[0, 0] = x[0]
+
+
 KERNELS = {name: value for name, value in list(globals().items()) if name.startswith("with_")}
 HELPERS = {"with_recursion": factorial, "with_a_list_in_a_device_function": first_of}

@@ -442,7 +442,7 @@ WRONG["no_conflicts"] = {
     ),
     "width_computed_inside": (
         altered(make_mended, ("(BM, WIDTH), float32", "(BM, BK + 1), float32")),
-        "Numba refuses such a shape",
+        "computed inside the kernel",
     ),
     "reads_in_both_loops": (
         altered(
