@@ -172,6 +172,11 @@ def requirements(t):
     """What warp_specialised asks for, and room for the results on their way."""
     yield from fits_wgmma(t)
     yield from fits_consumers(t)
+    pieces = t.WM // 64 * (t.BN // PANEL)
+    yield (
+        pieces % t.SLOTS == 0,
+        f"the pieces in which a warp stores a tile, {pieces}, must be a multiple of SLOTS ({t.SLOTS})",
+    )
     yield from fits_shared(shared_bytes(t))
 
 

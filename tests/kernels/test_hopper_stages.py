@@ -1,0 +1,83 @@
+"""The stages for Hopper: what they fetch, what they leave alone, how long they are."""
+
+import dataclasses
+import inspect
+
+import numpy as np
+import pytest
+
+from gemm_course.emulator import emulate
+from gemm_course.kernels import LADDER
+from tests.kernels.conftest import padded
+
+NAMES = ("wgmma_tma", "warp_specialised", "persistent")
+SMALL = {"BM": 128, "BN": 128, "BK": 32, "STAGES": 3, "GROUP": 2}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_tiles_are_fetched_once_a_block_and_edges_not_at_all(name, emulated):
+    m, n, k = 130, 150, 40
+    report = emulated(LADDER[name], m, n, k, tiles=SMALL).report
+    loads = report.accesses.query("space == 'global' and op == 'load'").set_index("array")["bytes"]
+    assert loads.to_dict() == {"A": 2 * m * k * 2, "B": 2 * k * n * 2}  # two tiles of C across, two down
+
+
+def test_results_leave_through_shared_memory_without_conflicts(emulated):
+    report = emulated(LADDER["persistent"], 130, 150, 40, tiles=SMALL).report
+    stores = report.accesses.query("array == 'C' and op == 'store'")
+    assert stores["bytes"].sum() == 130 * 150 * 2
+    assert set(stores["bits"]) == {16 * 64 * 16}  # boxes
+    staged = report.accesses.query("array == 'Cs' and op == 'store'")
+    assert (staged["wavefronts"] == staged["ideal_wavefronts"]).all()
+
+
+@pytest.mark.parametrize("blocks", [1, 3, 4, 7])
+def test_blocks_that_stay_share_all_tiles_out(blocks, emulated):
+    tiles = SMALL | {"BLOCKS": blocks, "SLOTS": 2}
+    run = emulated(LADDER["persistent"], 300, 300, 40, tiles=tiles, alpha=0.5, beta=1.5)
+    assert run.report.grid[0] == blocks
+    assert run.error < 5e-4 and run.padding_untouched and run.report.findings == []
+
+
+def test_a_slot_is_not_filled_while_its_last_piece_still_leaves(emulated):
+    """One piece a tile and two slots: the same slot would be used twice running."""
+    stage, tiles = LADDER["persistent"], SMALL | {"BN": 64, "SLOTS": 2, "BLOCKS": 1}
+    assert stage.rules(tiles) == [
+        "the pieces in which a warp stores a tile, 1, must be a multiple of SLOTS (2)"
+    ]
+    bold = dataclasses.replace(stage, requirements=lambda t: ())
+    run = emulated(bold, 300, 130, 40, tiles=tiles)
+    assert {(finding.kind, finding.array) for finding in run.report.findings} == {("shared_race", "Cs")}
+    assert run.error > 0.1
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_only_wgmma_tma_stops_the_whole_block_in_every_step(name, emulated):
+    report = emulated(LADDER[name], 128, 128, 5 * 32, tiles=SMALL).report
+    assert report.barriers == (1 + 5 if name == "wgmma_tma" else 1)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_counts_of_a_large_problem_come_at_once(name):
+    """Counted without running: every product once, all tiles fetched by every block that needs them."""
+    stage, edge = LADDER[name], 2048
+    matrix = np.broadcast_to(np.float16(0), (edge, edge))
+    arguments = stage.arguments(edge, edge, edge, np.float32(1), matrix, matrix, np.float32(0), matrix)
+    geometry = stage.kernel(), stage.grid(edge, edge), stage.block()
+    report = emulate(*geometry, *arguments, shared_bytes=stage.shared_bytes(), counts_only=True)
+    products = report.arithmetic.query("op == 'mma'")["lanes"].sum()
+    assert products == edge**3
+    assert report.total("bytes", space="global", op="load") == 2 * edge**3 // 256 + 2 * edge**3 // 128
+
+
+def test_rows_that_tma_cannot_take_are_refused_before_the_launch():
+    stage, odd = LADDER["wgmma_tma"], padded(np.zeros((8, 12), np.float16), 8)
+    with pytest.raises(ValueError, match="24 bytes apart"):
+        stage.arguments(8, 12, 12, np.float32(1), odd, odd, np.float32(0), odd)
+    assert stage.leading_dimension_rules(A=12, B=16)[0].startswith("the rows of A are 12 halves long")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_kernel_with_everything_on_is_read_in_one_go(name):
+    lines = inspect.getsource(LADDER[name].build).splitlines()
+    assert len(lines) <= 150
