@@ -108,7 +108,7 @@ def _cublas(kind: tuple[str, str], gpu: str) -> float | None:
     if _folder(gpu):
         known = _recorded(_folder(gpu), *kind)["cublas_tflops"].dropna()
         return float(known.median()) if len(known) else None
-    if kind[1] != "fp32":  # nobody says what the published FP16 figures were summed in: they stand once
+    if kind[0] != kind[1]:  # what was published adds up in the dtype of its matrices
         return None
     rows = _published(gpu, kind[0])
     rows = rows[rows["stage"] == "cublas"]

@@ -228,7 +228,7 @@ see.skew()
 # 46.78 TFLOPS, 33.7 % of cuBLAS, was all that v07 got on its author's RTX 3090:
 
 # %%
-see.tflops("wmma", on="RTX 3090")
+see.tflops("wmma_half_sums", on="RTX 3090")
 
 # %%
 see.predict("08.limit")
