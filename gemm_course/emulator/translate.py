@@ -110,9 +110,12 @@ def translate(function, device: bool = False) -> Translation:
 
 
 def _signature(value):
+    """What the new code depends on: of numbers the type, of a device function its text, not its constants."""
+    if isinstance(value, Callee):
+        return value.function.__code__
     if isinstance(value, (bool, int, float)) or not hasattr(value, "__dict__"):
         return type(value).__name__
-    return getattr(value, "function", value) if isinstance(value, Callee) else id(value)
+    return id(value)
 
 
 class Translator:
