@@ -203,13 +203,24 @@ def bitwise(op: str, a, b):
 
 
 def minimum(a, b):
-    dtype = unify(_dtype(a), _dtype(b))
-    return _plain("min", np.minimum, *_operands(a, b, dtype), dtype)
+    return _extreme("min", np.minimum, a, b)
 
 
 def maximum(a, b):
+    return _extreme("max", np.maximum, a, b)
+
+
+def _extreme(key, ufunc, a, b) -> Lanes:
+    """The smaller or larger of two: one of them as it is, where all lanes agree which."""
     dtype = unify(_dtype(a), _dtype(b))
-    return _plain("max", np.maximum, *_operands(a, b, dtype), dtype)
+    p, o, q, r = _operands(a, b, dtype)
+    if dtype == BOOL or p.array.dtype == np.uint64 or q.array.dtype == np.uint64:
+        return _plain(key, ufunc, p, o, q, r, dtype)
+    difference = _difference(p, q)
+    less = _uniform_outcome("<", difference.low + o - r, difference.high + o - r)
+    if less is not None:
+        return Lanes(p, o, dtype) if less == (key == "min") else Lanes(q, r, dtype)
+    return Lanes(p.derive((key, q.serial, o - r), lambda: ufunc(p.array + (o - r), q.array)), r, dtype)
 
 
 def _plain(key, ufunc, p, o, q, r, dtype) -> Lanes:
