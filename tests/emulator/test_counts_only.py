@@ -13,7 +13,7 @@ from gemm_course.emulator import EmulatorError, emulate
 from gemm_course.kernels import LADDER
 
 ROUNDS = itertools.count()
-SIZE = 1 << 16
+SIZE = 2**17  # more than the farthest element that any of these kernels reads: 217 * (6 * 64 + 5 * 8 + 56)
 COLUMNS = ["line", "space", "op", "array", "bits", "site", "requests", "lanes", "bytes"]
 COLUMNS += ["sectors", "lines", "wavefronts", "ideal_wavefronts"]
 
