@@ -237,12 +237,13 @@ class Slider:
             """area => {
                  const sources = () => [...area.querySelectorAll('img.gemm-picture')].map(image => image.src);
                  const before = sources();
-                 window.moved = {}; window.pressed = null;
+                 window.moved = {}; window.changed = new Set(); window.pressed = null;
                  document.addEventListener('keydown', () => { window.pressed = performance.now(); },
                                            {capture: true, once: true});
                  window.watch?.disconnect();
                  window.watch = new MutationObserver(() => sources().forEach((source, place) => {
                    if (source === before[place]) return;
+                   window.changed.add(place);
                    const format = source.startsWith('data:image/svg') ? 'svg' : 'png';
                    window.moved[format] ??= performance.now() - window.pressed;
                  }));
@@ -252,7 +253,7 @@ class Slider:
         self.handle.press(key)
         with contextlib.suppress(TimeoutError):
             self.page.wait_for_function(
-                "count => Object.keys(window.moved).length >= count", arg=count, timeout=1_500
+                "count => window.changed.size >= count", arg=count, timeout=1_500
             )
         return self.page.evaluate("() => window.moved")
 
