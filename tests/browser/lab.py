@@ -252,9 +252,7 @@ class Slider:
         count = len(self.seen())
         self.handle.press(key)
         with contextlib.suppress(TimeoutError):
-            self.page.wait_for_function(
-                "count => window.changed.size >= count", arg=count, timeout=1_500
-            )
+            self.page.wait_for_function("count => window.changed.size >= count", arg=count, timeout=1_500)
         return self.page.evaluate("() => window.moved")
 
     def drag(self, to: float) -> bool:
