@@ -71,7 +71,7 @@ STAGE = Stage(
     name="kernel5",
     title="2D thread tiles, fetched in slices",
     document="000: Kernel 5",
-    tiles={"BM": 128, "BN": 128, "BK": 16, "TM": 8, "TN": 8},
+    tiles={"BM": 256, "BN": 128, "BK": 32, "TM": 16, "TN": 4},
     options={
         "BM": (32, 64, 128, 256),
         "BN": (32, 64, 128, 256),

@@ -77,7 +77,7 @@ STAGE = Stage(
     name="thread_tiled_2d",
     title="A tile of results in registers",
     document="004: v04",
-    tiles={"BM": 128, "BN": 128, "BK": 16, "TM": 8, "TN": 8},
+    tiles={"BM": 128, "BN": 128, "BK": 32, "TM": 16, "TN": 4},
     options={
         "BM": (32, 64, 128, 256),
         "BN": (32, 64, 128, 256),

@@ -99,7 +99,7 @@ STAGE = Stage(
     name="vectorized",
     title="Four floats at a time",
     document="004: v05",
-    tiles={"BM": 128, "BN": 128, "BK": 16, "TM": 8, "TN": 8, "PAD": 4},
+    tiles={"BM": 128, "BN": 128, "BK": 32, "TM": 16, "TN": 4, "PAD": 4},
     options={
         "BM": (32, 64, 128, 256),
         "BN": (32, 64, 128, 256),
