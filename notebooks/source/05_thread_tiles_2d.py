@@ -6,7 +6,7 @@
 # algebra: the outer product.
 #
 # **After this notebook you can**
-# - write a kernel that reads 16 elements for 64 multiply-adds, and say why the square is the best rectangle;
+# - write a kernel that reads 16 elements for 64 multiply-adds, and say why the square reads least;
 # - fetch tiles with strided loops, and see in a picture which elements nobody fetched;
 # - find bank conflicts in a real kernel, and mend each of them with what helps.
 #
@@ -89,8 +89,8 @@ def reads(TM, TN):
 {shape: reads(*shape) for shape in ((4, 4), (8, 8), (4, 16), (16, 4), (2, 32), (32, 2))}
 
 # %% [markdown]
-# The square has the smallest sum of its sides. And why not 16 × 16? 256 sums need 256 registers, and a
-# thread may have 255.
+# The square has the smallest sum of its sides. (The fewest reads are not yet the fewest wavefronts; you will
+# come back to that.) And why not 16 × 16? 256 sums need 256 registers, and a thread may have 255.
 #
 # ## The kernel
 #
@@ -104,7 +104,8 @@ see.change("thread_tiled_1d", "thread_tiled_2d")
 #   outer product, two loops over `acc[i, j] += a[i] * b[j]`.
 # - A thread is numbered through and finds its place with `//` and `%`: `tid // (BN // TN)` counts thread
 #   tiles down, `tid % (BN // TN)` across.
-# - All loops turn a constant number of times, so that all 64 + 16 values have a register of their own.
+# - All loops turn a constant number of times, so that every sum, and every element of `a` and `b`, has a
+#   register of its own.
 #
 # ## Few warps, and fast?
 #
@@ -123,8 +124,8 @@ see.predict("05.occupancy")
 #
 # A thread with **64** sums adds to another one each time. The next instruction does not need the last one's
 # result, so it can start at once. That is **instruction-level parallelism**: one warp keeps its scheduler
-# busy by itself. Memory is the same story: a thread that has asked for 16 elements waits once for all of
-# them.
+# busy by itself. Memory is the same story: a thread that has asked for all its elements of a tile waits once
+# for all of them.
 #
 # So do not tune for occupancy. It is one of two ways to have enough under way.
 #
@@ -258,7 +259,7 @@ see.predict("05.ceiling")
 # %% [markdown]
 # ## Count it three ways
 #
-# v04 with the stage's own tiles:
+# v04 with the tiles that the stage has by default:
 
 # %%
 t = LADDER["thread_tiled_2d"].tiles
@@ -294,9 +295,10 @@ see.counts("thread_tiled_2d", size, **counted)
 # %% [markdown]
 # ### What the compiler makes of it
 #
-# With 8 × 8 results and BK = 16 the source reads 256 elements of shared memory for a pair of tiles. In the
-# program for an H200 there are **64 loads of 128 bits** instead. Of Bs, eight neighbours in a row become
-# two such loads; of As, the elements of four steps, which are neighbours as well.
+# The hardware counts less: a quarter of the reads. Take the document's tiles, 8 × 8 results and BK = 16. The
+# source reads 256 elements of shared memory for a pair of tiles. In the program for an H200 there are **64
+# loads of 128 bits** instead. Of Bs, eight neighbours in a row become two such loads; of As, the elements of
+# four steps, which are neighbours as well.
 #
 # Does that cure the conflicts? Wavefronts of a warp in one step, the wide loads counted by the emulator:
 #
@@ -314,6 +316,25 @@ see.counts("thread_tiled_2d", size, **counted)
 #   wavefront each. Half as many wavefronts, and four times as many instructions. Which is better, only a
 #   clock can tell. Notebook 07 gets both, wide loads and fewer conflicts.
 #
+# ### Tall instead of square?
+#
+# 16 × 4 results are 64 as well. The 128 columns of a block's tile are then the work of 32 threads, so that a
+# warp is a single row of threads.
+
+# %%
+see.predict("05.tall")
+
+# %% [markdown]
+# | 16 × 4 | as written | compiled |
+# |---|---|---|
+# | As | 16 reads · 1 = 16 | 4 loads · 2 = 8 |
+# | Bs | 4 reads · 4 = 16 | 1 load · 4 = 4 |
+# | together | 32 | 12 |
+#
+# The square reads fewer elements, the tall rectangle takes fewer wavefronts: of As, lanes share what they
+# read, and of Bs, pieces of four columns leave no gaps. Each saves something that the other pays for. Paper
+# does not say which is faster. A clock does, further down.
+#
 # ## What is it worth?
 
 # %%
@@ -326,16 +347,17 @@ see.tflops("block_tiled", "thread_tiled_1d", "thread_tiled_2d", on="RTX 3090")
 see.roofline("block_tiled", "thread_tiled_1d", "thread_tiled_2d", shared="thread_tiled_2d")
 
 # %% [markdown]
-# Kernel 5 and v04 do the same arithmetic, the same way. They differ in the fetching alone:
+# Kernel 5 and v04 do the same arithmetic, the same way. They differ in the fetching. (And here in the tiles:
+# each has its default, the fastest or nearly the fastest that was measured for it.)
 
 # %%
 see.tflops("thread_tiled_2d", "kernel5")
 
 # %% [markdown]
-# *What limits it now?* Less and less a single thing. With 20 wavefronts a step shared memory's ceiling is
-# 67 / (4 · 20/64) = 54 TFLOPS, not far below the peak. What else stands in the way are instructions that do
-# not compute: 16 single loads a tile from global memory and as many stores, and the sums for their
-# addresses. That is for the next notebook.
+# *What limits it now?* Less and less a single thing. As compiled, shared memory's ceiling with 8 × 8 results
+# is 67 / (4 · 20/64) = 54 TFLOPS, not far below the peak; with 16 × 4 it is the peak. What else stands in the
+# way are instructions that do not compute: every element of a tile is a load from global memory and a store
+# of its own, with the sums for their addresses. That is for the next notebook.
 #
 # ## Tune it
 #
@@ -346,7 +368,8 @@ see.tflops("thread_tiled_2d", "kernel5")
 see.tiles("thread_tiled_2d")
 
 # %% [markdown]
-# A **heat map** shows two sizes at a time, the others held. Only what was measured has a colour.
+# A **heat map** shows two sizes at a time, the others held. Only what was measured has a colour. Compare
+# 8 × 4 with 4 × 8, which read the same number of elements; and, with BK = 16, the square with 16 × 4.
 
 # %%
 see.heatmap("thread_tiled_2d", "TM", "TN")

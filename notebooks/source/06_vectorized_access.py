@@ -96,7 +96,7 @@ np.abs(result.C - A @ B).max(), result.leading_dimensions
 #
 # ## A on its side
 #
-# Filling the tiles is one half. The other is reading them. In a k step p a thread needs
+# Filling the tiles is one half. The other is reading them. In a k step p a thread with 8 × 8 results needs
 #
 # - `Bs[p, x0]` to `Bs[p, x0 + 7]`: neighbours, two requests of 128 bits;
 # - `As[y0, p]` to `As[y0 + 7, p]`: one below the other, BK floats apart. No two of these are neighbours.
@@ -136,7 +136,7 @@ see.scatter()
 #
 # 1. `As[c + e, r] = v[e]` without padding, BK = 8, 16 and 32. Why do the wavefronts double?
 # 2. `load4(As, (p, y0))` with padding 0, 1, 2 and 4. What happens?
-# 3. `load4(Bs, (p, x0))`. A thread has 8 neighbouring columns, so lanes are 8 words apart.
+# 3. `load4(Bs, (p, x0))`. A thread has 8 × 8 results here, so lanes are 8 words apart.
 
 # %%
 see.wavefronts()
@@ -207,11 +207,12 @@ see.counts("vectorized", size, global_load_requests=global_requests, global_load
 
 
 # %%
-def shared_reads(m, n, k):
+def shared_reads(stage):
+    (m, n, k), t = size, LADDER[stage].tiles
     return m * n * k * (t["TM"] + t["TN"]) // (t["TM"] * t["TN"]) // 32
 
 
-see.counts("vectorized", size, shared_load_requests=shared_reads)
+see.counts("vectorized", size, shared_load_requests=shared_reads("vectorized"))
 
 # %% [markdown]
 # The counter says a quarter: the compiler made one 128-bit read of every four. That is what the transposing
@@ -220,15 +221,15 @@ see.counts("vectorized", size, shared_load_requests=shared_reads)
 # Was it necessary? Ask the same of the stage before:
 
 # %%
-see.counts("thread_tiled_2d", size, shared_load_requests=shared_reads)
+see.counts("thread_tiled_2d", size, shared_load_requests=shared_reads("thread_tiled_2d"))
 
 # %% [markdown]
-# A surprise: with tiles of 128 × 128 × 16 the counter shows a quarter *there too*. The loop over p is written
-# out in full, so the compiler sees `As[y0 + i, p]` to `As[y0 + i, p + 3]`, neighbours along k, and reads
-# those by four. It then has to keep four k steps of As in registers, where the transposed tile needs one. The
-# document's argument is right for the source, and the compiler found a way round it. What is left as the gain
-# of this stage are the loads and stores of global memory, and the registers. A count keeps us from telling a
-# tidier story than the true one.
+# A surprise: the counter shows a quarter *there too*. The loop over p is written out in full, so the compiler
+# sees `As[y0 + i, p]` to `As[y0 + i, p + 3]`, neighbours along k, and reads those by four. It then has to
+# keep four k steps of As in registers, where the transposed tile needs one. The document's argument is right
+# for the source, and the compiler found a way round it. What is left as the gain of this stage are the loads
+# and stores of global memory, and the registers. A count keeps us from telling a tidier story than the true
+# one.
 #
 # ## Which vectorizing helps, and which hurts
 #
@@ -272,9 +273,13 @@ see.roofline("block_tiled", "thread_tiled_1d", "thread_tiled_2d", "vectorized", 
 
 # %% [markdown]
 # The answer to *what limits it now?*: of the peak's four warp-FMAs a clock, issuing everything else takes a
-# part, and the **conflict in the reads of Bs** another: with 8 × 8 results a thread, 20 wavefronts a k step
-# where 12 would do. The lanes of a warp lie in a row, and each has 8 columns. If they lay in a rectangle, and
-# each had its columns in two places... but that is the next notebook.
+# part. With 8 × 8 results a thread the **conflict in the reads of Bs** takes another: 20 wavefronts a k step
+# where 12 would do. There are two ways out.
+#
+# - **Another thread tile.** You know 16 × 4 from notebook 05. With four columns a thread, the lanes' pieces
+#   of Bs lie side by side, and 12 wavefronts it is. The price: five 128-bit reads a k step instead of four.
+# - **Another place for the lanes.** They lie in a row now. If they lay in a rectangle, and each had its
+#   columns in two places, the square could keep its four reads... but that is the next notebook.
 #
 # ## Tune it
 
@@ -282,8 +287,9 @@ see.roofline("block_tiled", "thread_tiled_1d", "thread_tiled_2d", "vectorized", 
 see.tiles("vectorized")
 
 # %% [markdown]
-# Move PAD and see what was measured: is the padding worth it? A tile is stored once and read many times, so a
-# conflict in the stores costs far less than one in the reads.
+# Is the padding worth it? Move PAD and see what was measured, first with BK = 32, then with 8 × 8 results and
+# BK = 16. Without padding a store of As takes BK / 4 wavefronts. A tile is stored once and read many times,
+# so a conflict in the stores costs less than one in the reads; but with a deep tile it costs something.
 #
 # And which thread tile was fastest?
 
@@ -291,6 +297,10 @@ see.tiles("vectorized")
 see.heatmap("vectorized", "TM", "TN", others="best")
 
 # %% [markdown]
+# Tall tiles do well, wide ones badly: compare 16 × 4 with 4 × 16, the same 20 elements a k step. Tall ones
+# read more of As, where the lanes of a row share every word. Wide ones read more of Bs, where the lanes'
+# pieces lie TN floats apart and meet in the same banks.
+#
 # ---
 # ## Exercises
 #
@@ -503,9 +513,10 @@ see.quiz("06")
 # - A 128-bit request moves four floats with one instruction: a quarter of the requests, the same sectors.
 # - It must begin at a multiple of 16 bytes: start, leading dimension, column, and the padding in shared
 #   memory.
-# - A transposed tile lets a thread read its column by fours. The price is a scatter with bank conflicts:
-#   padding 4 leaves two wavefronts, padding 2 would leave one and break the alignment.
+# - A transposed tile lets a thread read its column by fours. The price is a scatter with bank conflicts: with
+#   BK = 16, padding 4 leaves two wavefronts, padding 2 would leave one and break the alignment.
 # - Past k, zeros one by one: 0 · NaN is NaN.
 # - Vectorizing by itself made v02 and v03 slower. Count how many fours a thread has.
 #
-# **Next:** the 32 lanes of a warp get a tile of their own, and the conflict in Bs goes.
+# **Next:** the 32 lanes of a warp get a tile of their own, and a square of results reads Bs without a
+# conflict.

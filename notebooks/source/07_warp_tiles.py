@@ -26,10 +26,12 @@ from gemm_course.kernels import LADDER
 #
 # Notebook 06 ended with a count: with 8 × 8 results a thread, a warp takes **20 wavefronts** in a step along
 # k to read As and Bs, and they serve 64 warp-wide multiply-adds, which take 16 clocks. Shared memory is the
-# limit, by a little.
+# limit, by a little. With 16 × 4 results it is 12 wavefronts, for five wide reads a step instead of four. Can
+# you have both, few wavefronts and few reads?
 #
 # Look at what such a warp covers. The block's tile is 128 × 128, a thread owns 8 × 8 of it, so 16 threads
-# fill a row of the tile and a warp is **two rows of 16 threads**: 16 rows of C, 128 columns.
+# fill a row of the tile and a warp is **two rows of 16 threads**: 16 rows of C, 128 columns. (With 16 × 4 it
+# is one row of 32 threads, and covers the same.)
 
 # %%
 see.predict("07.words")
@@ -180,7 +182,7 @@ see.compare("vectorized", "warp_tiled", tiles, "shared_load_requests", "shared_l
 # %% [markdown]
 # The same requests: a thread still reads 8 + 8 elements for 64 multiply-adds. What became less are the
 # **wavefronts**: two fifths. Read by fours, as the compiler does it, it is 12 wavefronts a step instead of
-# 20.
+# 20, in four reads.
 #
 # ## How much is it worth?
 
@@ -194,16 +196,19 @@ see.tflops("vectorized", "warp_tiled", on="RTX 3090")
 see.tflops("thread_tiled_2d", "vectorized", "warp_tiled_tm1", "warp_tiled")
 
 # %% [markdown]
-# Document 003's kernel and document 004's cut C in the same way, and differ in what a lane reads: single rows
-# of As, or four at a time.
+# Every stage stands here with its default tiles, those that were fastest for it, or nearly. Document 003's
+# kernel and document 004's cut C in the same way, and differ in what a lane reads: single rows of As, or four
+# at a time. Where do single rows stand beside the kernel of notebook 06, which has no warp tiles but reads As
+# by fours?
 
 # %%
 see.roofline("block_tiled", "vectorized", "warp_tiled", shared="warp_tiled")
 
 # %% [markdown]
-# The answer to *what limits it now?* is no longer shared memory: its ceilings have risen to the peak. The
-# kernel waits. At each barrier all warps stop, the next tile is asked for only then, and it takes hundreds of
-# clocks to come. Hiding that is a later matter. Before, we look at arithmetic that is much faster.
+# The answer to *what limits it now?* is no longer shared memory: as written and as compiled, its ceiling is
+# the peak. The kernel waits. At each barrier all warps stop, the next tile is asked for only then, and it
+# takes hundreds of clocks to come. Hiding that is a later matter. Before, we look at arithmetic that is much
+# faster.
 #
 # ## Tune it
 #

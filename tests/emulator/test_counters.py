@@ -171,6 +171,7 @@ def test_loads_are_merged_where_four_words_lie_side_by_side():
         ("block_tiled", "BM=32 BN=16 BK=64"): ("5/8", "1/2"),  # two rows of As a warp, in one bank
         ("thread_tiled_1d", "BM=128 BN=128 BK=8 TM=32"): ("3/11", "17/33"),
         ("thread_tiled_2d", "BM=128 BN=128 BK=16 TM=8 TN=8"): ("1/4", "5/12"),
+        ("thread_tiled_2d", "BM=128 BN=128 BK=32 TM=16 TN=4"): ("1/4", "3/8"),  # 32 wavefronts a step to 12
         ("warp_tiled_tm1", "BM=128 BN=128 BK=16 WM=64 WN=32 TM=1 TN=8 WNITER=1"): ("5/8", "1"),
     }
     for (name, tiles), (requests, wavefronts) in pinned.items():
