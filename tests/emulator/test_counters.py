@@ -19,7 +19,7 @@ from gemm_course.kernels import LADDER
 from gemm_course.records import parse_tiles
 from tests.emulator.counter_cases import CASES
 from tests.emulator.merged_loads import merged_ratios
-from tests.records.recorded_stages import MEASURED_STAGES
+from tests.records.recorded_stages import stages_of
 
 RECORDED = Path(__file__).parents[2] / "data" / "h200" / "counters"
 COUNTERS = (
@@ -203,7 +203,7 @@ def move_asynchronous(counts, report, arrays):
 
 
 def test_every_stage_was_recorded():
-    assert {row["case"].split()[0] for row in recorded("ladder").values()} == MEASURED_STAGES
+    assert {row["case"].split()[0] for row in recorded("ladder").values()} == stages_of("counters")
 
 
 @pytest.mark.parametrize("case", recorded("ladder"))

@@ -1,15 +1,28 @@
-"""The stages that data/ must hold records of: all but those whose dtype has not been measured yet."""
+"""The stages that the files in data/ must hold records of: all but those not measured on a GPU yet."""
 
 from gemm_course import records
 from gemm_course.kernels import LADDER
 
-NOT_MEASURED_YET = {"float16"}
-MEASURED_STAGES = {stage.name for stage in LADDER if stage.dtype not in NOT_MEASURED_YET}
+NO_WMMA = {stage.name for stage in LADDER if stage.dtype == "float16"} - {"wmma", "wmma_half_sums"}
+NOT_MEASURED_YET = {
+    "ladder": NO_WMMA,
+    "correctness": NO_WMMA,
+    "sweep": NO_WMMA | {"wmma_half_sums"},
+    "counters": NO_WMMA | {"wmma", "wmma_half_sums"},
+    "sanitizer": NO_WMMA | {"wmma", "wmma_half_sums"},
+}
 
 
-def measured_meanwhile() -> set[str]:
-    """The stages that data/ holds records of although NOT_MEASURED_YET leaves them out."""
-    named = {row.split()[0] for row in records.counters("ladder")["case"]}
-    for read in (records.ladder, records.sweep, records.correctness):
-        named |= set(read()["stage"])
-    return named & {stage.name for stage in LADDER} - MEASURED_STAGES
+def stages_of(file: str) -> set[str]:
+    """The stages that a file of data/ must know; file: a key of NOT_MEASURED_YET."""
+    return {stage.name for stage in LADDER} - NOT_MEASURED_YET[file]
+
+
+def measured_meanwhile(file: str) -> set[str]:
+    """The stages that a file holds records of although NOT_MEASURED_YET leaves them out."""
+    if file == "counters":
+        named = {row.split()[0] for row in records.counters("ladder")["case"]}
+    else:
+        read = records.stage_sanitizer if file == "sanitizer" else getattr(records, file)
+        named = set(read()["stage"])
+    return named & NOT_MEASURED_YET[file]
