@@ -126,7 +126,9 @@ def _encoded(matrix, shape, box):
     from numba import cuda
 
     words = _driver_map(_address(matrix), matrix.strides[0], shape, box) if matrix.size else [0] * 16
-    return cuda.to_device(np.array(words, np.uint64))
+    encoded = cuda.to_device(np.array(words, np.uint64))
+    encoded.matrix = matrix  # the map holds its address only: it must not be freed before the map
+    return encoded
 
 
 def _driver_map(address: int, row_bytes: int, shape, box) -> list[int]:
