@@ -16,6 +16,7 @@ from gemm_course.intrinsics.mbarrier import (
     mbarrier_wait,
 )
 from gemm_course.intrinsics.mma_sync import mma_m16n8k16
+from gemm_course.intrinsics.stmatrix import stmatrix_x4
 from gemm_course.intrinsics.tma import (
     tensor_map,
     tma_acquire,
@@ -25,7 +26,7 @@ from gemm_course.intrinsics.tma import (
     tma_wait_read,
 )
 from gemm_course.intrinsics.vector import copy16, load4, store2, store4
-from gemm_course.intrinsics.views import carve
+from gemm_course.intrinsics.views import carve, rest
 from gemm_course.intrinsics.wgmma import (
     registers_down,
     registers_up,
@@ -59,6 +60,8 @@ __all__ = [
     "mma_m16n8k16",
     "registers_down",
     "registers_up",
+    "rest",
+    "stmatrix_x4",
     "store2",
     "store4",
     "tensor_map",

@@ -1,13 +1,17 @@
-"""Arrays cut out of dynamic shared memory.
+"""Arrays within arrays: parts of dynamic shared memory, the rest of a matrix from some row on.
 
 A block may have up to 227 KB of shared memory on Hopper, but arrays of fixed shape only 48 KB. More has to be
 asked for at the launch and arrives in the kernel as one long array, `cuda.shared.array(0, float16, 1024)`.
+
+A loop that goes down a matrix had better move its start than its index. With `part = rest(B, k0)` the address
+of part[i, j] is one sum, as long as i and j stay the same; that of B[k0 + i, j] is a product as well, each
+time. Numba's own B[k0:] first makes sure that there is a row k0, which is a dozen instructions.
 """
 
 from gemm_course.emulator import emulates
-from gemm_course.intrinsics._codegen import intrinsic, pack, types, unpack
+from gemm_course.intrinsics._codegen import intrinsic, ir, pack, types, unpack
 
-__all__ = ["carve"]
+__all__ = ["carve", "rest"]
 
 
 @intrinsic
@@ -47,3 +51,30 @@ def carve(typing_context, buffer, start, shape):
 @emulates(carve, elementwise=False, kind="view")
 def _carve(machine, buffer, start, shape):
     return machine.carve(machine.site, buffer, start, shape)
+
+
+@intrinsic
+def rest(typing_context, array, start):
+    """The array from its row `start` on, array[start:]; of a one-dimensional array, from that element on.
+
+    array: C-contiguous, in any memory; start: an integer, not negative, the same for all threads. Nothing is
+    checked: what lies behind the array's end must not be read. Every compute capability.
+    """
+    if not (isinstance(array, types.Array) and isinstance(start, types.Integer)):
+        return None
+
+    def generate(context, builder, signature, arguments):
+        view = context.make_array(array)(context, builder, value=arguments[0])
+        before = context.cast(builder, arguments[1], start, types.intp)
+        extents, stride = unpack(builder, view.shape), unpack(builder, view.strides)[0]
+        data = builder.bitcast(view.data, ir.IntType(8).as_pointer())
+        view.data = builder.bitcast(builder.gep(data, [builder.mul(before, stride)]), view.data.type)
+        view.shape = pack(builder, [builder.sub(extents[0], before), *extents[1:]])
+        return view._getvalue()
+
+    return array(array, start), generate
+
+
+@emulates(rest, elementwise=False, kind="view")
+def _rest(machine, array, start):
+    return machine.subscript(machine.site, array, slice(start, None))

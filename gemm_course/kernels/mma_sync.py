@@ -4,6 +4,10 @@ Beyond the documents. Tiles and fragments are those of mma_swizzled. As in async
 to come are under way while one is multiplied; dynamic shared memory has room for a ring of large ones. Each
 step along k loads its fragments while the Tensor Cores multiply those of the step before, also across the
 barrier: the last products of a tile stand behind it, beside the first loads of the next.
+
+A multiprocessor has registers for two such warps a scheduler, and every instruction beside the products
+delays them. So a copy in the loop takes three: two for its address, and the copy. Nothing is cut off there,
+for the tiles that k cuts off come first. Results leave by way of shared memory, 16 bytes a lane.
 """
 
 from numba import cuda, float32
@@ -11,6 +15,7 @@ from numba.types import float16
 
 from gemm_course.intrinsics import (
     carve,
+    copy16,
     cp_async16,
     cp_async_commit,
     cp_async_wait,
@@ -18,6 +23,8 @@ from gemm_course.intrinsics import (
     ldmatrix_x4,
     ldmatrix_x4_trans,
     mma_m16n8k16,
+    rest,
+    store2,
     u32,
     unroll,
 )
@@ -30,7 +37,7 @@ from gemm_course.kernels.base import (
     sums_fit_registers,
     tiles_over,
 )
-from gemm_course.kernels.tensor_tiles import grouped, store_pair
+from gemm_course.kernels.tensor_tiles import grouped
 
 
 def build(BM, BN, BK, WM, WN, STAGES, GROUP):
@@ -39,24 +46,40 @@ def build(BM, BN, BK, WM, WN, STAGES, GROUP):
     ROWS, COLUMNS, PRODUCTS = WM // 16, WN // 16, WN // 8  # a fragment of B serves two products side by side
     STEPS = BK // 16
     IN_FLIGHT = STAGES - 2  # tiles still on their way when the next one is needed
-    A_PIECES, B_PIECES = BK // 8, BN // 8  # of 16 bytes in a row of a tile
+    A_PIECES, B_PIECES, C_PIECES = (
+        BK // 8,
+        BN // 8,
+        WN // 8,
+    )  # of 16 bytes in a row of a tile, and of a warp's results
     A_ROWS, B_ROWS = THREADS // A_PIECES, THREADS // B_PIECES  # rows the block fetches at a time
+    C_ROWS = 32 // C_PIECES  # rows a warp stores at a time
     A_COPIES, B_COPIES = BM // A_ROWS, BK // B_ROWS  # of a thread
     A_TILE, B_TILE = BM * BK, BK * BN
-    A_TURN, A_SPAN = max(1, 8 // A_PIECES), min(8, A_PIECES)  # short rows of A change order every second time
+    A_TURN, A_SPAN = max(1, 8 // A_PIECES), min(8, A_PIECES)  # short rows change order every second time
+    C_TURN = 8 // C_PIECES  # or every fourth
 
     @cuda.jit(device=True)
-    def fetch(As, Bs, stage, to_a, to_b, A, B, row, col, k0, m, n, k, tid, part):
-        """Start one of the STEPS parts of the copies of the tiles at k0 into one place of the ring."""
-        c = k0 + tid % A_PIECES * 8
+    def fetch_what_is_there(As, Bs, to_a, to_b, A, B, row, col, k0, own, m, k):
+        """Start the copies of the tiles at k0, of which k may cut off a part, into the ring's first place."""
+        c = k0 + own[0]
         valid = max(0, min(k - c, 8)) * 2  # bytes; what lies behind k may be NaN
         for i in unroll(range(A_COPIES)):
+            cp_async16(As, to_a + i * A_ROWS * BK, A, (min(row + i * A_ROWS, m - 1), c), valid)
+        for i in unroll(range(B_COPIES)):
+            r = k0 + own[1] + i * B_ROWS
+            cp_async16(Bs, to_b + i * B_ROWS * BN, B, (r, col), 16 if r < k else 0)
+        cp_async_commit()
+
+    @cuda.jit(device=True)
+    def fetch(As, Bs, into_a, into_b, A, B, row, col, k0, own, m, size, part):
+        """Start one of the STEPS parts of the copies of whole tiles at k0; size: 16, or 0 behind the last."""
+        for i in unroll(range(A_COPIES)):
             if i % STEPS == part:
-                cp_async16(As, (stage, to_a + i * A_ROWS * BK), A, (min(row + i * A_ROWS, m - 1), c), valid)
+                from_a = (min(row + i * A_ROWS, m - 1), k0 + own[0])
+                cp_async16(As, into_a + i * A_ROWS * BK, A, from_a, size)
         for i in unroll(range(B_COPIES)):
             if i % STEPS == part:
-                r = u32(k0 + tid // B_PIECES + i * B_ROWS)
-                cp_async16(Bs, (stage, to_b + i * B_ROWS * BN), B, (r, col), 16 if r < k else 0)
+                cp_async16(Bs, into_b + i * B_ROWS * BN, rest(B, k0 + i * B_ROWS), (own[1], col), size)
         if part == STEPS - 1:
             cp_async_commit()
 
@@ -74,10 +97,57 @@ def build(BM, BN, BK, WM, WN, STAGES, GROUP):
                 mma_m16n8k16(acc[i, 2 * j], a[i], b[j][0:4])
                 mma_m16n8k16(acc[i, 2 * j + 1], a[i], b[j][4:8])
 
+    @cuda.jit(device=True)
+    def store(acc, alpha, beta, Cs, warp, lane, C, row, col, m, n):
+        """The warp's tile of C, from C[row, col] on, becomes alpha acc + beta C, 16 rows at a time.
+
+        Between C and Cs a lane moves pieces of 16 bytes; in Cs it finds and leaves the pairs of its own sums.
+        """
+        piece = lane % C_PIECES
+        c = col + piece * 8
+        g, pair = lane // 4, lane % 4 * 2
+        for i in unroll(range(ROWS)):
+            for j in unroll(range(PRODUCTS)):
+                for e in unroll(range(4)):
+                    acc[i, j, e] *= alpha
+            if beta != 0:
+                for h in unroll(range(0, 16, C_ROWS)):
+                    y = h + lane // C_PIECES
+                    r, x = row + i * 16 + y, (piece ^ (y // C_TURN % C_PIECES)) * 8
+                    if (
+                        r < m and c < n
+                    ):  # rows of C end at a multiple of 16 bytes: what is behind n is not used
+                        copy16(Cs, (warp, y, x), C, (r, c))
+                    else:
+                        for e in range(8):
+                            Cs[warp, y, x + e] = 0
+                cuda.syncwarp()
+                for j in unroll(range(PRODUCTS)):
+                    x = (u32(j) ^ (g // C_TURN % C_PIECES)) * 8 + pair
+                    for h in unroll(range(2)):
+                        acc[i, j, h * 2] += beta * float32(Cs[warp, g + h * 8, x])
+                        acc[i, j, h * 2 + 1] += beta * float32(Cs[warp, g + h * 8, x + 1])
+            for j in unroll(range(PRODUCTS)):
+                x = (u32(j) ^ (g // C_TURN % C_PIECES)) * 8 + pair
+                for h in unroll(range(2)):
+                    store2(Cs, (warp, g + h * 8, x), (acc[i, j, h * 2], acc[i, j, h * 2 + 1]))
+            cuda.syncwarp()
+            for h in unroll(range(0, 16, C_ROWS)):
+                y = h + lane // C_PIECES
+                r, x = row + i * 16 + y, (piece ^ (y // C_TURN % C_PIECES)) * 8
+                if r < m and c + 8 <= n:
+                    copy16(C, (r, c), Cs, (warp, y, x))
+                elif r < m:
+                    for e in range(8):
+                        if c + e < n:
+                            C[r, c + e] = Cs[warp, y, x + e]
+            cuda.syncwarp()
+
     def mma_sync(m, n, k, alpha, A, B, beta, C):
         tiles = cuda.shared.array(0, float16, 128)
-        As = carve(tiles, 0, (STAGES, A_TILE))
-        Bs = carve(tiles, STAGES * A_TILE, (STAGES, B_TILE))
+        As = carve(tiles, 0, (STAGES * A_TILE,))
+        Bs = carve(tiles, STAGES * A_TILE, (STAGES * B_TILE,))
+        Cs = carve(tiles, STAGES * (A_TILE + B_TILE), (THREADS // 32, 16, WN))
         a = cuda.local.array((2, ROWS, 8), float16)
         b = cuda.local.array((2, COLUMNS, 8), float16)
         acc = cuda.local.array((ROWS, PRODUCTS, 4), float32)
@@ -97,6 +167,10 @@ def build(BM, BN, BK, WM, WN, STAGES, GROUP):
         y0, x0 = warp // (BN // WN) * WM, warp % (BN // WN) * WN  # the warp's tile within the block's
 
         # where this thread's first piece of each tile comes from, and where its place is
+        own = (
+            kept(tid % A_PIECES * 8),
+            kept(tid // B_PIECES),
+        )  # its column in a tile of A, its row in one of B
         r, piece = tid // A_PIECES, tid % A_PIECES
         row, to_a = row0 + r, kept(r * BK + (piece ^ (r // A_TURN % A_SPAN)) * 8)
         r, piece = tid // B_PIECES, tid % B_PIECES
@@ -106,42 +180,48 @@ def build(BM, BN, BK, WM, WN, STAGES, GROUP):
         a_at = every_second_piece((y0 + line) * BK, half ^ (line // A_TURN % A_SPAN))
         b_at = every_second_piece(line * BN, (x0 // 8 + half) ^ (line % 8))
 
-        for s in unroll(range(STAGES - 1)):
+        # tiles that k cuts off, if there are any, come first: those after them are whole
+        whole = u32(k // BK * BK)
+        ragged = whole < k
+        fetch_what_is_there(As, Bs, to_a, to_b, A, B, row, col, whole if ragged else u32(0), own, m, k)
+        ahead = u32(0) if ragged else u32(BK)  # where the next tiles to be fetched begin
+        for s in unroll(range(1, STAGES - 1)):
+            into_a, into_b, size = to_a + s * A_TILE, to_b + s * B_TILE, 16 if ahead < whole else 0
             for part in unroll(range(STEPS)):
-                fetch(As, Bs, s, to_a, to_b, A, B, row, col, s * BK, m, n, k, tid, part)
+                fetch(As, Bs, into_a, into_b, A, B, row, col, ahead, own, m, size, part)
+            ahead = u32(ahead + BK)
         cp_async_wait(IN_FLIGHT)
         cuda.syncthreads()
-        k0, stage = 0, u32(0)
-        while k0 < k:
-            free = u32((stage + STAGES - 1) % STAGES)  # everybody has read the tile before: its place is free
+        stage, free = u32(0), u32(STAGES - 1)  # the places in the ring to read and to fill
+        while ahead < whole + (STAGES - 1) * BK:
+            A_now, B_now = rest(As, stage * A_TILE), rest(Bs, stage * B_TILE)
+            into_a, into_b = kept(free * A_TILE + to_a), kept(free * B_TILE + to_b)
+            size = 16 if ahead < whole else 0
             for p in unroll(range(STEPS)):
                 now, before = p % 2, (p + 1) % 2
                 for i in unroll(range(ROWS)):
-                    ldmatrix_x4(a[now, i], As, (stage, a_at[p] + i * 16 * BK))
+                    ldmatrix_x4(a[now, i], A_now, a_at[p] + i * 16 * BK)
                 for j in unroll(range(COLUMNS)):
-                    ldmatrix_x4_trans(b[now, j], Bs, (stage, b_at[j] + p * 16 * BN))
-                fetch(As, Bs, free, to_a, to_b, A, B, row, col, k0 + (STAGES - 1) * BK, m, n, k, tid, p)
+                    ldmatrix_x4_trans(b[now, j], B_now, b_at[j] + p * 16 * BN)
+                fetch(As, Bs, into_a, into_b, A, B, row, col, ahead, own, m, size, p)
                 multiply(acc, a[before], b[before])
             cp_async_wait(IN_FLIGHT)
             cuda.syncthreads()
-            stage = u32((stage + 1) % STAGES)
-            k0 += BK
+            after = u32(stage + 1)
+            free, stage = stage, u32(0) if after == STAGES else after  # everybody has read what becomes free
+            ahead = u32(ahead + BK)
         multiply(acc, a[(STEPS - 1) % 2], b[(STEPS - 1) % 2])
         cp_async_wait(0)
 
-        row, col = row0 + y0 + lane // 4, col0 + x0 + lane % 4 * 2
-        for i in unroll(range(ROWS)):
-            for j in unroll(range(PRODUCTS)):
-                for h in unroll(range(2)):
-                    first, second = acc[i, j, h * 2], acc[i, j, h * 2 + 1]
-                    store_pair(C, row + i * 16 + h * 8, col + j * 8, m, n, alpha, beta, first, second)
+        row, col = u32(row0 + y0), u32(col0 + x0)
+        store(acc, alpha, beta, Cs, warp, lane, C, row, col, m, n)
 
     return mma_sync
 
 
-def ring_bytes(t) -> int:
-    """Shared memory of STAGES tiles of A and B."""
-    return t.STAGES * (t.BM * t.BK + t.BK * t.BN) * 2
+def shared_bytes(t) -> int:
+    """Shared memory of STAGES tiles of A and B, and of 16 rows of each warp's results."""
+    return 2 * (t.STAGES * (t.BM + t.BN) * t.BK + t.BM // t.WM * t.BN * 16)
 
 
 def requirements(t):
@@ -152,14 +232,18 @@ def requirements(t):
         f"the ring needs a tile to read and one to fill: STAGES must be at least 2, not {t.STAGES}",
     )
     yield from fragments_cover_the_tiles(t, 16, 16)
-    yield t.BK % 32 == 0, f"two sets of fragments take turns: BK ({t.BK}) must be a multiple of 32"
+    yield t.BK in (32, 64), f"two sets of fragments take turns, twice at most: BK ({t.BK}) must be 32 or 64"
+    yield (
+        t.WN in (16, 32, 64),
+        f"a row of a warp's results is 2, 4 or 8 pieces: WN ({t.WN}) must be 16, 32 or 64",
+    )
     yield t.BN % 64 == 0, f"a swizzle is over 8 pieces of 8 halves: BN ({t.BN}) must be a multiple of 64"
     yield from sums_fit_registers(t.WM * t.WN // 32)
     yield threads >= 1, "the warp's tile is larger than the block's: no warp would be left"
     yield threads <= MAX_THREADS, f"these tiles make blocks of {threads} threads; {MAX_THREADS} is the most"
     yield (
-        ring_bytes(t) <= MAX_SHARED_BYTES,
-        f"the ring takes {ring_bytes(t)} bytes of shared memory; {MAX_SHARED_BYTES} is the most",
+        shared_bytes(t) <= MAX_SHARED_BYTES,
+        f"ring and results take {shared_bytes(t)} bytes of shared memory; {MAX_SHARED_BYTES} is the most",
     )
     for matrix, width in (("A", t.BK), ("B", t.BN)):
         rows = threads * 8 // width
@@ -190,7 +274,7 @@ STAGE = Stage(
     threads=lambda t: (32 * (t.BM // t.WM) * (t.BN // t.WN),),
     blocks=lambda m, n, t: (tiles_over(m, t.BM) * tiles_over(n, t.BN),),
     registers=lambda t: t.WM * t.WN // 32 + (t.WM + t.WN) // 2 + 60,
-    dynamic_shared_bytes=ring_bytes,
+    dynamic_shared_bytes=shared_bytes,
     alignment=16,
     compute_capability=(8, 0),
     dtype="float16",

@@ -19,6 +19,7 @@ from gemm_course.intrinsics import (
     cp_async_commit,
     cp_async_wait,
     load4,
+    rest,
     store2,
     store4,
     u32,
@@ -108,6 +109,46 @@ def test_a_misaligned_access_is_found():
 
     report = emulate(move, 1, 1, np.zeros(8, np.float32), np.zeros(8, np.float32))
     assert [finding.kind for finding in report.findings] == ["misaligned_access"]
+
+
+@cuda.jit
+def copy_from(source, target, first, row):
+    """target = (row-th of source's rows from `first` on, and of these the element `row` + threadIdx.x)."""
+    part = rest(source, first)
+    i = u32(cuda.threadIdx.x)
+    target[0, i] = part[row, i]
+    target[1, i] = rest(part[row], row)[i]
+
+
+def rows_and_elements(launch):
+    source, target = np.arange(5 * 40, dtype=np.float32).reshape(5, 40), np.zeros((2, 32), np.float32)
+    target = launch(source, target)
+    assert (target[0] == source[3, :32]).all()
+    assert (target[1] == source[3, 1:33]).all()
+
+
+def test_the_rest_of_an_array_begins_at_a_row_or_an_element():
+    def launch(source, target):
+        report = emulate(copy_from, 1, 32, source, target, 2, 1)
+        assert report.findings == []
+        return target
+
+    rows_and_elements(launch)
+
+
+def test_behind_the_rest_of_an_array_nothing_may_be_read():
+    found = emulate(copy_from, 1, 32, np.zeros((5, 40), np.float32), np.zeros((2, 32), np.float32), 4, 1)
+    assert {finding.kind for finding in found.errors} == {"out_of_bounds"}
+
+
+@pytest.mark.gpu
+def test_the_gpu_finds_the_rest_of_an_array_where_the_emulator_does():
+    def launch(source, target):
+        target = cuda.to_device(target)
+        copy_from[1, 32](cuda.to_device(source), target, 2, 1)
+        return target.copy_to_host()
+
+    rows_and_elements(launch)
 
 
 @pytest.mark.parametrize("valid", [0, 4, 8, 12, 16])

@@ -112,11 +112,19 @@ def test_skew_sets_the_rows_of_fragments_apart(skew, emulated):
 @pytest.mark.parametrize("name", ["mma_swizzled", "mma_sync"])
 def test_swizzled_rows_never_collide(name, bk, wn, emulated):
     tiles = {"BM": 64, "BN": 128, "BK": bk, "WM": 32, "WN": wn}
-    accesses = emulated(LADDER[name], 64, 128, 128, tiles=tiles).report.accesses
+    accesses = emulated(LADDER[name], 64, 128, 128, tiles=tiles, beta=1.0).report.accesses
     shared = accesses[accesses["space"] == "shared"]
-    assert set(shared["array"]) == {"As", "Bs"}
+    assert set(shared["array"]) == {"mma_swizzled": {"As", "Bs"}, "mma_sync": {"As", "Bs", "Cs"}}[name]
     assert set(shared["op"]) == {"load", "store"}
     assert (shared["wavefronts"] == shared["ideal_wavefronts"]).all()
+
+
+def test_mma_sync_writes_whole_sectors(emulated):
+    """Pairs of halves straight from the registers of a warp would fill half of each."""
+    accesses = emulated(LADDER["mma_sync"], 128, 256, 64).report.accesses
+    stores = accesses[(accesses["array"] == "C") & (accesses["op"] == "store")]
+    assert set(stores["bits"]) == {128}
+    assert (stores["sectors"] * 32 == stores["bytes"]).all()
 
 
 def test_a_warp_reads_its_operands_without_bank_conflicts(emulated):

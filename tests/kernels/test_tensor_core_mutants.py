@@ -12,7 +12,7 @@ from gemm_course.kernels import mma_sync, wmma
 
 LOOP_END = """            cp_async_wait(IN_FLIGHT)
             cuda.syncthreads()
-            stage"""
+            after"""
 SLIPS = {
     "the wait lets one copy too many be under way": (
         mma_sync,
@@ -26,7 +26,20 @@ SLIPS = {
     ),
     "the ring is filled where it is being read": (
         mma_sync,
-        ("(stage + STAGES - 1) % STAGES", "(stage + STAGES) % STAGES"),
+        ("stage, free = u32(0), u32(STAGES - 1)", "stage, free = u32(0), u32(0)"),
+        "shared_race",
+    ),
+    "results are stored by lanes that did not wait for the warp": (
+        mma_sync,
+        (
+            "(acc[i, j, h * 2], acc[i, j, h * 2 + 1]))\n            cuda.syncwarp()",
+            "(acc[i, j, h * 2], acc[i, j, h * 2 + 1]))",
+        ),
+        "shared_race",
+    ),
+    "all warps pass their results through one place": (
+        mma_sync,
+        ("store2(Cs, (warp, g", "store2(Cs, (0, g"),
         "shared_race",
     ),
     "the copies are not waited for": (wmma, ("cp_async_wait(0)", "cp_async_wait(1)"), "async_read_too_early"),
