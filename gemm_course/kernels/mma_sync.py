@@ -46,11 +46,8 @@ def build(BM, BN, BK, WM, WN, STAGES, GROUP):
     ROWS, COLUMNS, PRODUCTS = WM // 16, WN // 16, WN // 8  # a fragment of B serves two products side by side
     STEPS = BK // 16
     IN_FLIGHT = STAGES - 2  # tiles still on their way when the next one is needed
-    A_PIECES, B_PIECES, C_PIECES = (
-        BK // 8,
-        BN // 8,
-        WN // 8,
-    )  # of 16 bytes in a row of a tile, and of a warp's results
+    A_PIECES, B_PIECES = BK // 8, BN // 8  # of 16 bytes in a row of a tile
+    C_PIECES = WN // 8  # and of a warp's results
     A_ROWS, B_ROWS = THREADS // A_PIECES, THREADS // B_PIECES  # rows the block fetches at a time
     C_ROWS = 32 // C_PIECES  # rows a warp stores at a time
     A_COPIES, B_COPIES = BM // A_ROWS, BK // B_ROWS  # of a thread
