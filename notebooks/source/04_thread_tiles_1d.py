@@ -188,17 +188,19 @@ see.counts("thread_tiled_1d", size, shared_load_wavefronts=shared_requests)
 # %% [markdown]
 # The hardware counts far fewer reads than the source has. The loop over `p` is unrolled as well, and then
 # `As[y, p]` to `As[y, p + 3]` stand side by side: the compiler makes **one 128-bit load** of the four. A
-# broadcast of 128 bits takes two wavefronts. So four steps cost 2 TM + 4 wavefronts instead of 4 TM + 4:
+# broadcast of 128 bits takes two wavefronts (why two, notebook 06 will say). So four steps cost 2 TM + 4
+# wavefronts instead of 4 TM + 4:
 #
-# $$1/2 + 1/TM \text{ wavefronts a multiply-add, where the source has } 1 + 1/TM.$$
+# $$1/2 + 1/TM \text{ wavefronts a multiply-add,}$$
 #
-# You wrote a kernel with fewer reads, and the compiler took half of what was left. It can do so because
-# the reads are neighbours in k; notebook 06 takes that up and does it by design.
+# where the source has $1 + 1/TM$. You wrote a kernel with fewer reads, and the compiler took half of what
+# was left. It can do so because the reads are neighbours in k; notebook 06 takes that up and does it by
+# design.
 #
 # ## How many warps, and what for?
 #
 # Threads with more results need more registers, and then fewer of them fit on an SM. How many stay? That
-# is **occupancy**, and it is a sum: whichever runs out first, threads, registers or shared memory.
+# is **occupancy**, and it can be worked out: blocks fit until threads, registers or shared memory run out.
 #
 # Document 004's v03 has tiles of 64 × 64 × 8 and TM = 8: blocks of 512 threads with 4,096 bytes of shared
 # memory. With 64 registers a thread an SM holds
@@ -234,7 +236,7 @@ round(bytes_a_clock * 600)
 # %% [markdown]
 # A warp that fetches one float a lane has 128 bytes under way. In v03 with the document's tiles each
 # thread fetches one element of A and one of B before it waits: 256 bytes a warp. So 16 warps have 4 KB
-# under way, 32 have 8 KB, and all 64 together 16 KB. Only the last is more than 11 KB. (That is an
+# under way, 32 have 8 KB, 48 have 12 KB, and all 64 have 16 KB. It takes 48 to have the 11 KB. (That is an
 # estimate from above: much is answered by the L2 cache, and sooner.)
 #
 # But more is not better at any price. With TM = 16 and BK = 16 the cap of 32 registers makes the compiler
@@ -263,8 +265,10 @@ see.roofline("block_tiled", "thread_tiled_1d", shared="thread_tiled_1d")
 #
 # ## Tune it
 #
-# Move TM with the block's tile held. When do the threads become too few to fetch the tiles evenly? Then
-# look for the tile with the most TFLOPS: what do its occupancy and its wavefronts look like?
+# Move TM with the block's tile held. When do the threads become too few to fetch the tiles evenly? Then go
+# to the tiles with the most TFLOPS, which the picture names: what do their occupancy and their wavefronts
+# look like? And if a neighbour is several times slower, you know what to suspect: values put aside in local
+# memory.
 
 # %%
 see.tiles("thread_tiled_1d")

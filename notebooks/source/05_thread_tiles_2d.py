@@ -55,9 +55,9 @@ np.abs(C - A @ B).max()
 see.predict("05.reads")
 
 # %% [markdown]
-# Below is one block of v04 with small tiles, from the emulator's trace. Make the tile of a thread square,
-# then flat, with the same number of results. What happens to the reads? Then go from thread to thread: which
-# of them read the same?
+# Below is one block of v04 with small tiles, from the emulator's trace. A thread's tile is square at first,
+# 4 × 4. Make it flat, 2 × 8, the same number of results. What happens to the reads? Then go from thread to
+# thread: which of them read the same?
 
 # %%
 see.registers("thread_tiled_2d")
@@ -68,13 +68,15 @@ see.registers("thread_tiled_2d")
 # A thread reads TM + TN elements a step, for TM · TN multiply-adds. Over the BK steps of a pair of tiles,
 # shared out among its results:
 #
-# $$BK/TM + BK/TN \text{ reads a result, or } 1/TM + 1/TN \text{ a multiply-add.}$$
+# $$BK/TM + BK/TN \text{ reads a result,}$$
+#
+# $$1/TM + 1/TN \text{ reads a multiply-add.}$$
 #
 # Both terms shrink now. With 8 × 8 it is 1/4, with v02 it was 2.
 #
 # ### Counted
 #
-# Five rectangles of 64 results, and one of 16:
+# A square of 16 results, and five rectangles of 64:
 
 # %%
 A, B = rng.standard_normal((64, 64), np.float32), rng.standard_normal((64, 64), np.float32)
@@ -300,7 +302,10 @@ see.counts("thread_tiled_2d", size, **counted)
 # loads of 128 bits** instead. Of Bs, eight neighbours in a row become two such loads; of As, the elements of
 # four steps, which are neighbours as well.
 #
-# Does that cure the conflicts? Wavefronts of a warp in one step, the wide loads counted by the emulator:
+# Does that cure the conflicts? A load of 128 bits is served for eight lanes at a time, a quarter of the
+# warp. So it takes **4** wavefronts, if all goes well; **2**, if every lane wants the same as its
+# neighbour; and more, if eight lanes want different words of one bank. (Notebook 06 has pictures of that.)
+# Wavefronts of a warp in one step:
 #
 # | | as written | compiled |
 # |---|---|---|
@@ -308,10 +313,11 @@ see.counts("thread_tiled_2d", size, **counted)
 # | Bs | 8 reads · 4 = 32 | 2 loads · 8 = 16 |
 # | together | 48 | 20 |
 #
-# - **As**: all lanes of a row of threads want the same 16 bytes. Such a load takes 2 wavefronts, in one
-#   bank or in two: there is no conflict left, and padding has nothing to mend.
-# - **Bs**: side by side the 16 pieces of 16 bytes would take 4 wavefronts. They lie 32 bytes apart, and it
-#   takes twice as many.
+# - **As**: all lanes of a row of threads want the same 16 bytes, and eight lanes are never of two rows. So it
+#   is 2, there is no conflict left, and padding has nothing to mend.
+# - **Bs**: eight lanes want 16 bytes each. Side by side they would fill all 32 banks once. But they lie 32
+#   bytes apart: half of the banks are asked for two words, the others for none, and it takes 8 instead of
+#   4.
 # - With the columns spread out, a thread's neighbours are 16 words apart and cannot be merged: 8 reads of 1
 #   wavefront each. Half as many wavefronts, and four times as many instructions. Which is better, only a
 #   clock can tell. Notebook 07 gets both, wide loads and fewer conflicts.
@@ -325,15 +331,12 @@ see.counts("thread_tiled_2d", size, **counted)
 see.predict("05.tall")
 
 # %% [markdown]
-# | 16 × 4 | as written | compiled |
-# |---|---|---|
-# | As | 16 reads · 1 = 16 | 4 loads · 2 = 8 |
-# | Bs | 4 reads · 4 = 16 | 1 load · 4 = 4 |
-# | together | 32 | 12 |
+# (As written, without the compiler's merging, it would be 16 reads of As with one wavefront each and 4
+# reads of Bs with four: 32 where the square takes 48.)
 #
 # The square reads fewer elements, the tall rectangle takes fewer wavefronts: of As, lanes share what they
 # read, and of Bs, pieces of four columns leave no gaps. Each saves something that the other pays for. Paper
-# does not say which is faster. A clock does, further down.
+# does not say which is faster. A clock does, in the heat map further down.
 #
 # ## What is it worth?
 
@@ -347,6 +350,11 @@ see.tflops("block_tiled", "thread_tiled_1d", "thread_tiled_2d", on="RTX 3090")
 see.roofline("block_tiled", "thread_tiled_1d", "thread_tiled_2d", shared="thread_tiled_2d")
 
 # %% [markdown]
+# Thread tiles lift the point; they do not move it to the right. They save reads of *shared* memory, and the
+# bytes along the axis are those of *global* memory, where the block's tile decides. They even cost a little:
+# in a store of C the lanes' elements lie TN apart, so whole sectors move for parts of them. Notebook 06 mends
+# that.
+#
 # Kernel 5 and v04 do the same arithmetic, the same way. They differ in the fetching. (And here in the tiles:
 # each has its default, the fastest or nearly the fastest that was measured for it.)
 
@@ -354,22 +362,24 @@ see.roofline("block_tiled", "thread_tiled_1d", "thread_tiled_2d", shared="thread
 see.tflops("thread_tiled_2d", "kernel5")
 
 # %% [markdown]
-# *What limits it now?* Less and less a single thing. As compiled, shared memory's ceiling with 8 × 8 results
-# is 67 / (4 · 20/64) = 54 TFLOPS, not far below the peak; with 16 × 4 it is the peak. What else stands in the
-# way are instructions that do not compute: every element of a tile is a load from global memory and a store
-# of its own, with the sums for their addresses. That is for the next notebook.
+# *What limits it now?* Less and less a single thing. An SM does a warp's 64 multiply-adds of a step in 16
+# clocks. As compiled, its shared memory takes 20 clocks for what they read with 8 × 8 results, and 12 with
+# 16 × 4. What else stands in the way are instructions that do not compute: every element of a tile is a
+# load from global memory and a store of its own, with the sums for their addresses. That is for the next
+# notebook.
 #
 # ## Tune it
 #
-# Five sizes at once. Begin with the explorer: what happens to occupancy and to the wavefronts with
-# TM and TN?
+# Five sizes at once. Begin with the explorer: what happens to occupancy and to the wavefronts with TM and
+# TN? (It counts the source, as written.)
 
 # %%
 see.tiles("thread_tiled_2d")
 
 # %% [markdown]
 # A **heat map** shows two sizes at a time, the others held. Only what was measured has a colour. Compare
-# 8 × 4 with 4 × 8, which read the same number of elements; and, with BK = 16, the square with 16 × 4.
+# 8 × 4 with 4 × 8, which read the same number of elements: why is one faster? (Pieces of how many columns?)
+# Then move BK to 16, and compare the square with 16 × 4.
 
 # %%
 see.heatmap("thread_tiled_2d", "TM", "TN")

@@ -30,7 +30,9 @@ from gemm_course.kernels import LADDER
 # stores that fill the tiles. A scheduler issues **one instruction a clock**: while it issues a load, no
 # multiply-add begins. As the source has it, 64 of 80 instructions do the work.
 #
-# If four neighbouring floats came with one instruction, it would be 64 of 68.
+# If four neighbouring floats came with one instruction, it would be 64 of 68. You have seen the compiler
+# merge reads of shared memory by itself. What it leaves as it is are the loads and stores that fill the
+# tiles.
 #
 # ## One request, four floats
 #
@@ -218,18 +220,18 @@ see.counts("vectorized", size, shared_load_requests=shared_reads("vectorized"))
 # The counter says a quarter: the compiler made one 128-bit read of every four. That is what the transposing
 # was for.
 #
-# Was it necessary? Ask the same of the stage before:
+# Was it necessary? You know the answer from notebook 05. Here it is again:
 
 # %%
 see.counts("thread_tiled_2d", size, shared_load_requests=shared_reads("thread_tiled_2d"))
 
 # %% [markdown]
-# A surprise: the counter shows a quarter *there too*. The loop over p is written out in full, so the compiler
-# sees `As[y0 + i, p]` to `As[y0 + i, p + 3]`, neighbours along k, and reads those by four. It then has to
-# keep four k steps of As in registers, where the transposed tile needs one. The document's argument is right
-# for the source, and the compiler found a way round it. What is left as the gain of this stage are the loads
-# and stores of global memory, and the registers. A count keeps us from telling a tidier story than the true
-# one.
+# The stage before has its quarter *too*, without transposing anything. The loop over p is written out in
+# full, so the compiler sees `As[y0 + i, p]` to `As[y0 + i, p + 3]`, neighbours along k, and reads those by
+# four. It then has to keep four k steps of As in registers, where the transposed tile needs one. The
+# document's argument is right for the source, and the compiler found a way round it. What is left as the
+# gain of this stage are the loads and stores of global memory, and the registers. A count keeps us from
+# telling a tidier story than the true one.
 #
 # ## Which vectorizing helps, and which hurts
 #
@@ -272,6 +274,8 @@ see.tflops("block_tiled", "thread_tiled_1d", "thread_tiled_2d", "vectorized")
 see.roofline("block_tiled", "thread_tiled_1d", "thread_tiled_2d", "vectorized", shared="vectorized")
 
 # %% [markdown]
+# (The question was about 8 × 8 results, the chart is about the stage's default tiles.)
+#
 # The answer to *what limits it now?*: of the peak's four warp-FMAs a clock, issuing everything else takes a
 # part. With 8 × 8 results a thread the **conflict in the reads of Bs** takes another: 20 wavefronts a k step
 # where 12 would do. There are two ways out.
@@ -287,9 +291,10 @@ see.roofline("block_tiled", "thread_tiled_1d", "thread_tiled_2d", "vectorized", 
 see.tiles("vectorized")
 
 # %% [markdown]
-# Is the padding worth it? Move PAD and see what was measured, first with BK = 32, then with 8 × 8 results and
-# BK = 16. Without padding a store of As takes BK / 4 wavefronts. A tile is stored once and read many times,
-# so a conflict in the stores costs less than one in the reads; but with a deep tile it costs something.
+# Is the padding worth it? Move PAD and see what was measured, first with BK = 32, then with 8 × 8 results
+# and BK = 16. Without padding a store of As takes BK / 4 wavefronts. A tile is stored once and read many
+# times, so a conflict in the stores costs less than one in the reads; but with a deep tile it costs
+# something. (Where it says *not measured*, nobody knows: the sweep took a part of all tiles.)
 #
 # And which thread tile was fastest?
 
