@@ -374,11 +374,10 @@ class MemoryAccess:
         ids = np.broadcast_to(self.thread_ids(), shape)[active].reshape(-1)
         if access.width > 1:
             cells, ids = (cells[:, None] + np.arange(access.width)).reshape(-1), np.repeat(ids, access.width)
-        now, per_block = self.epoch, self.geometry.threads
         if access.op == "load":
-            bad = races.load(cells, ids, now, per_block)
+            bad = races.load(cells, ids, self.now())
         else:
-            bad = races.store(cells, ids, access.site, now, per_block, atomic=access.op == "atomic")
+            bad = races.store(cells, ids, access.site, self.now(), atomic=access.op == "atomic")
         if bad.any():
             self._report_global_race(array, access, cells[bad], ids[bad], races)
 

@@ -10,7 +10,7 @@ from .mbarriers import MBarriers
 from .memory import DeviceArray, SharedStorage
 from .order import Order
 from .products import WARPGROUP, Products
-from .shadow import Access
+from .shadow import Access, Now
 from .tensor_copies import TensorCopies
 
 
@@ -179,17 +179,25 @@ class Cooperation:
             return
         me = int(self.thread_ids().reshape(-1)[thread])
         ids = np.full(len(cells), me, np.uint32)
-        races.reader[cells[self._in_my_warp(races.reader[cells], me)]] = 0  # a warp knows what it has read
-        bad = races.store(cells, ids, site, self.epoch, self.geometry.threads)
+        bad = races.store(cells, ids, site, self.now(of_unit=True))
         if bad.any():
             everybody = self.geometry.everybody
             access = Access(array.storage, array.name, "store", ZERO, 0, everybody, 1, site, self.phase)
             self._report_global_race(array, access, cells[bad], ids[bad], races)
 
-    def _in_my_warp(self, ids, me) -> np.ndarray:
-        """Which thread numbers, from 1 on and 0 for nobody, are of the same warp as mine."""
-        first = me - 1 - (me - 1) % self.geometry.threads % 32
-        return (ids > first) & (ids <= first + 32)
+    def now(self, of_unit: bool = False) -> Now:
+        """The moment, for what comes of it in global memory; of_unit: a unit acts for a thread, in its turn.
+
+        Lanes of one warp do not know what the others have just done; a unit is asked once they have.
+        """
+        if self.apart is None:
+            return Now(self.epoch, self.geometry.threads)
+        me = self.order.me
+        known = self.order.clocks[me, : self.order.warps].copy()
+        clock = known[me]
+        if not of_unit:
+            known[me] -= 1
+        return Now(self.epoch, self.geometry.threads, known, clock)
 
 
 def _bare(array):

@@ -124,9 +124,12 @@ class Order:
         """The elements that the active lanes touch; lanes that touch the same one repeat it."""
         key = access.pattern.serial, access.mask.serial, access.width
         if key not in self._cells:
+            active = True if access.mask.array is None else access.mask.array
             lanes = (1, 1, self.machine.geometry.width)
-            cells = np.broadcast_to(access.pattern.array, lanes)
-            cells = cells.reshape(-1) if access.mask.array is None else cells[access.mask.array]
+            shape = np.broadcast_shapes(
+                access.pattern.array.shape, np.shape(active), lanes
+            )  # rounds of a loop
+            cells = np.broadcast_to(access.pattern.array, shape)[np.broadcast_to(active, shape)]
             self._cells[key] = (cells[:, None] + np.arange(access.width)).reshape(-1)
         return self._cells[key] + access.offset
 

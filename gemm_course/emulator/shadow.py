@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .findings import Finding, place, thread_name
+from .geometry import WARP
 from .lanes import Mask, Pattern
 
 
@@ -296,6 +297,17 @@ class InitialisedLocal:
 # ---- global memory: races between threads of the whole grid ----
 
 
+class Now(NamedTuple):
+    """When an access is made: after how many barriers, by a block of how many threads. Where warps run apart,
+    also up to which of its clocks the running warp has heard of each of them, and its own clock.
+    """
+
+    epoch: int
+    per_block: int
+    known: np.ndarray | None = None
+    clock: int = 0
+
+
 class GlobalRaces:
     """Who wrote, and who read, each element of a global array that the kernel writes."""
 
@@ -310,54 +322,62 @@ class GlobalRaces:
         self.site = np.zeros(storage.size, np.int32)
         self.epoch = np.zeros(storage.size, np.int32)
         self.read_epoch = np.zeros(storage.size, np.int32)
+        self.clock = np.zeros(storage.size, np.int32)  # of the writer's warp
+        self.read_clock = np.zeros(storage.size, np.int32)
 
-    def _ordered(self, ids, others, epochs, now, per_block):
-        """Barriers order accesses of one block."""
-        return ((ids - 1) // per_block == (others - 1) // per_block) & (epochs != now)
+    def _ordered(self, ids, others, epochs, clocks, now: Now):
+        """Barriers order accesses of one block, mbarriers those that the running warp has heard of."""
+        ordered = epochs != now.epoch
+        if now.known is not None:
+            ordered |= clocks <= now.known[(others.astype(np.int64) - 1) % now.per_block // WARP]
+        return ((ids - 1) // now.per_block == (others - 1) // now.per_block) & ordered
 
-    def store(self, cells, ids, site, now, per_block, atomic=False):
+    def store(self, cells, ids, site, now: Now, atomic=False):
         """Booleans: which of the lanes race."""
-        bad = self._against_writers(cells, ids, now, per_block, atomic)
-        bad |= self._against_readers(cells, ids, now, per_block)
+        bad = self._against_writers(cells, ids, now, atomic)
+        bad |= self._against_readers(cells, ids, now)
         self.writer[cells] = ids
-        self.epoch[cells], self.site[cells], self.atomic[cells] = now, site, atomic
+        self.epoch[cells], self.site[cells], self.atomic[cells] = now.epoch, site, atomic
+        self.clock[cells] = now.clock
         if not atomic:
             bad |= self.writer[cells] != ids
         return bad
 
-    def _against_writers(self, cells, ids, now, per_block, atomic=False):
+    def _against_writers(self, cells, ids, now: Now, atomic=False):
         writer = self.writer[cells]
         bad = (writer != self._NOBODY) & (writer != ids)
         if atomic:
             bad &= ~self.atomic[cells]
         if bad.any():
-            bad &= ~self._ordered(ids, writer, self.epoch[cells], now, per_block)
+            bad &= ~self._ordered(ids, writer, self.epoch[cells], self.clock[cells], now)
         return bad
 
-    def _against_readers(self, cells, ids, now, per_block):
+    def _against_readers(self, cells, ids, now: Now):
         reader, many = self.reader[cells], self.many[cells]
         bad = (reader != self._NOBODY) & ((reader != ids) | (many > 0))
         if bad.any():
-            ordered = self._ordered(ids, reader, self.read_epoch[cells], now, per_block)
+            ordered = self._ordered(ids, reader, self.read_epoch[cells], self.read_clock[cells], now)
             bad &= (many == 2) | ~ordered
         return bad
 
-    def load(self, cells, ids, now, per_block):
-        bad = self._against_writers(cells, ids, now, per_block)
-        stale = (self.many[cells] == 1) & (self.read_epoch[cells] != now)  # a barrier lies between
+    def load(self, cells, ids, now: Now):
+        per_block = now.per_block
+        bad = self._against_writers(cells, ids, now)
+        stale = (self.many[cells] == 1) & (self.read_epoch[cells] != now.epoch)  # a barrier lies between
         self.many[cells[stale]] = 0
         reader = self.reader[cells]
         other = (reader != self._NOBODY) & (reader != ids)
         if other.any():
             abroad = other & ((reader - 1) // per_block != (ids - 1) // per_block)
-            fellow = other & ~abroad & (self.read_epoch[cells] == now)
+            before = self._ordered(ids, reader, self.read_epoch[cells], self.read_clock[cells], now)
+            fellow = other & ~abroad & ~before
             self.many[cells[fellow]] = np.maximum(self.many[cells[fellow]], 1)
             self.many[cells[abroad]] = 2
         self.reader[cells] = ids
         several = self.reader[cells] != ids  # two lanes of this very instruction
         if several.any():
             self._several_at_once(cells[several], ids[several], per_block)
-        self.read_epoch[cells] = now
+        self.read_epoch[cells], self.read_clock[cells] = now.epoch, now.clock
         return bad
 
     def _several_at_once(self, cells, ids, per_block):

@@ -25,6 +25,12 @@ class MatrixMap:
     box: tuple[int, int]
 
     @property
+    def stored_columns(self) -> int:
+        """Where a store ends: it writes 16 bytes or nothing."""
+        chunk = CHUNK // self.array.dtype.itemsize
+        return -(-self.shape[1] // chunk) * chunk
+
+    @property
     def bytes(self) -> int:
         return self.box[0] * self.box[1] * self.array.dtype.itemsize
 
@@ -62,7 +68,7 @@ class BoxStore:
 
     def finish(self):
         """Take the tile, as it is by now, to global memory."""
-        rows, columns, inside = _inside(self.matrix, self.corner)
+        rows, columns, inside = _inside(self.matrix, self.corner, self.matrix.stored_columns)
         storage, row_length = self.matrix.array.storage, self.matrix.array.strides[0]
         cells = (rows[:, None] * row_length + columns)[inside]
         storage.data[cells] = self.tile.storage.data[0, 0, self.cells][inside]
@@ -182,8 +188,9 @@ class TensorCopies:
     def _count(self, site, tile, matrix, corner, op):
         """A request a thread: what is inside on the matrix's side, the whole box on the tile's."""
         machine = self.machine
+        extents = (matrix.shape[0], matrix.stored_columns if op == "store" else matrix.shape[1])
         if machine.log is not None:
-            for position, extent, box in zip(corner, matrix.shape, matrix.box):
+            for position, extent, box in zip(corner, extents, matrix.box):
                 machine.compare("<=", machine.add(None, position, box), extent)
         rows, columns = (machine.of_active_lanes(part) for part in corner)
         if not len(rows):
@@ -191,7 +198,7 @@ class TensorCopies:
         size, row_length = matrix.array.dtype.itemsize, matrix.array.strides[0]
         height, width = (
             np.clip(np.minimum(at + box, extent) - np.maximum(at, 0), 0, None)
-            for at, box, extent in zip((rows, columns), matrix.box, matrix.shape)
+            for at, box, extent in zip((rows, columns), matrix.box, extents)
         )
         sectors = lines = 0
         for row, column, high, wide in zip(np.maximum(rows, 0), np.maximum(columns, 0), height, width):
@@ -257,17 +264,18 @@ def _check(matrix, tile):
         )
 
 
-def _inside(matrix, corner) -> tuple:
-    """Rows and columns of the box, clipped, and which elements of the box exist."""
+def _inside(matrix, corner, width: int) -> tuple:
+    """Rows and columns of the box, clipped, and which elements of the box exist, in rows of `width`."""
+    extents = (matrix.shape[0], width)
     rows, columns = (at + np.arange(box) for at, box in zip(corner, matrix.box))
-    row_is, column_is = ((n >= 0) & (n < extent) for n, extent in zip((rows, columns), matrix.shape))
-    clipped = (np.clip(n, 0, max(extent - 1, 0)) for n, extent in zip((rows, columns), matrix.shape))
+    row_is, column_is = ((n >= 0) & (n < extent) for n, extent in zip((rows, columns), extents))
+    clipped = (np.clip(n, 0, max(extent - 1, 0)) for n, extent in zip((rows, columns), extents))
     return *clipped, row_is[:, None] & column_is
 
 
 def _box_of(matrix, corner) -> np.ndarray:
     """The box's numbers, zeros outside."""
-    rows, columns, inside = _inside(matrix, corner)
+    rows, columns, inside = _inside(matrix, corner, matrix.shape[1])
     values = np.zeros(matrix.box, matrix.array.dtype)
     cells = rows[:, None] * matrix.array.strides[0] + columns
     values[inside] = matrix.array.storage.data[cells[inside]]

@@ -161,14 +161,29 @@ class Translator:
                 )
 
     def _shared_arrays(self) -> set:
-        """The variables that are declared as shared arrays, and as nothing else."""
-        kinds: dict = {}
+        """The variables that are declared as shared arrays, or views of these, and as nothing else."""
+        sources: dict = {}
         for node in ast.walk(self.definition):
             if isinstance(node, ast.Assign):
-                callee = self._resolve(node.value.func) if isinstance(node.value, ast.Call) else None
                 for name in assigned_names([node]):
-                    kinds.setdefault(name, set()).add(getattr(callee, "kind", None))
-        return {name for name, assigned in kinds.items() if assigned == {"shared_array"}}
+                    sources.setdefault(name, []).append(node.value)
+        shared = {name for name, values in sources.items() if all(map(self._declares_shared, values))}
+        views = {
+            name
+            for name, values in sources.items()
+            if all(
+                self._kind(v) == "view" and set().union(*map(_base_names, v.args[:1])) <= shared
+                for v in values
+            )
+        }
+        return shared | views
+
+    def _declares_shared(self, node) -> bool:
+        return self._kind(node) == "shared_array"
+
+    def _kind(self, node):
+        """What a call of the CUDA API or an intrinsic is, None of anything else."""
+        return getattr(self._resolve(node.func), "kind", None) if isinstance(node, ast.Call) else None
 
     def _constants(self) -> set:
         """Names whose value is known when the kernel is compiled."""

@@ -192,6 +192,19 @@ def rows_of_lanes(machine, array: DeviceArray, index: tuple, rows: int) -> np.nd
     return lanes.reshape(*lanes.shape[:-2], -1, WARP, ROW)[..., :rows, :]
 
 
+def lay_rows(machine, array: DeviceArray, index: tuple, layout: Layout, fragments: tuple):
+    """Put the rows of 8 of matrices that a warp's lanes hold in fragments to the addresses of its lanes.
+
+    Rounded to the array's type. Counted as 128-bit stores, 8 lanes a wavefront where no two rows share banks.
+    """
+    values = (array.dtype.type(0),) * ROW
+    if machine.log is None:
+        rows = layout.matrices(_side_by_side(fragments, machine.geometry.width)).astype(array.dtype)
+        lanes = rows.reshape(*rows.shape[:-3], -1, ROW)
+        values = tuple(lanes[..., element] for element in range(ROW))
+    machine.write(machine.site, array, index, values, ROW)
+
+
 def _side_by_side(values: tuple, width: int) -> np.ndarray:
     """What all lanes of a block hold, (..., lanes, elements), from one array of lanes an element."""
     held = np.empty((*values[0].shape[:-1], width, len(values)), values[0].dtype)

@@ -113,6 +113,9 @@ def _layout(count, transposed):
     return warps.Layout(row + element // 2 * 8, column, (8 * count, 8))
 
 
+EIGHTS = _layout(4, transposed=False)  # of stmatrix, too
+
+
 def _emulate(name, count, transposed):
     layout = _layout(count, transposed)
 

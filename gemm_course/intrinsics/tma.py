@@ -6,8 +6,9 @@ from the matrix's address, its extent, its row length and the size of a tile, th
     tma_load(As, (stage, 0, 0), A, (row0, k0), full, stage)
 
 copies the box whose first element is A[row0, k0] to As[stage, 0, 0] and reports its bytes to the mbarrier
-full[stage]. What lies outside the matrix arrives as zeros and is not stored: nothing has to be clipped, and
-the padding behind a row is never touched.
+full[stage]. What lies outside the matrix arrives as zeros and is not stored: nothing has to be clipped. Only
+a store is not that exact: it writes 16 bytes or nothing, so up to seven halves behind a row's end if the
+row's length is no multiple of eight.
 
 A tile read by columns of 16 bytes would meet the same banks again and again, so the unit can *swizzle*:
 within each 128 bytes by eight rows it exchanges the 16-byte chunks. The rows of a box are 32, 64 or 128
@@ -187,7 +188,7 @@ def _coordinates(context, builder, kind, pair):
 def tma_acquire(typing_context, tensor_map):
     """Let this thread use a tensor map that the host put into global memory; once, before the first copy.
 
-    PTX `fence.proxy.tensormap::generic.acquire`; compute capability 9.0.
+    PTX `fence.proxy.tensormap::generic.acquire.sys`; compute capability 9.0.
     """
     if not _is_map(tensor_map):
         return None
@@ -195,7 +196,7 @@ def tma_acquire(typing_context, tensor_map):
     def generate(context, builder, signature, arguments):
         require_hopper("tma_acquire")
         operand = _map_operand(context, builder, tensor_map, arguments[0])
-        inline_ptx(builder, "fence.proxy.tensormap::generic.acquire.gpu [$0], 128;", "l", [operand])
+        inline_ptx(builder, "fence.proxy.tensormap::generic.acquire.sys [$0], 128;", "l", [operand])
         return context.get_dummy_value()
 
     return types.void(tensor_map), generate
@@ -238,8 +239,9 @@ def tma_store(typing_context, tensor_map, corner, tile, tile_index):
     """Start copying tile[tile_index] on (shared) to the box at `corner` = (row, column) of a matrix (global).
 
     One thread calls it, after `fence_async` by those that filled the tile and a barrier among them. What lies
-    outside the matrix is left out. Layout and alignment as for `tma_load`. PTX
-    `cp.async.bulk.tensor.2d.global.shared::cta`; compute capability 9.0.
+    outside the matrix is left out, by 16 bytes: those in which a row of the matrix ends are stored whole.
+    Layout and alignment as for `tma_load`. PTX `cp.async.bulk.tensor.2d.global.shared::cta`; compute
+    capability 9.0.
     """
     if not (_is_map(tensor_map) and _is_pair(corner)):
         return None

@@ -2,9 +2,8 @@
 
 Beyond the documents; Hopper. A block that ends after one tile leaves its multiprocessor idle twice: before
 its first tiles have come, and while it stores. Here a block stays and takes every BLOCKS-th tile. The
-producer knows nothing of an end: while the consumers still store, it fills the ring for the next tile. A
-warp lays its results into shared memory, 16 rows by 64 columns at a time, and TMA carries them off while it
-goes on.
+producer knows nothing of an end: while the consumers still store, it fills the ring for the next tile. The
+consumers lay their results into shared memory and go on; another warp has TMA carry them off.
 """
 
 from numba import cuda, float32, uint64
@@ -19,7 +18,7 @@ from gemm_course.intrinsics import (
     mbarrier_wait,
     registers_down,
     registers_up,
-    store2,
+    stmatrix_x4,
     tensor_map,
     tma_acquire,
     tma_commit,
@@ -48,12 +47,11 @@ from gemm_course.kernels.tensor_tiles import (
 )
 
 
-def build(BM, BN, BK, WM, STAGES, GROUP, SLOTS, BLOCKS):
+def build(BM, BN, BK, WM, STAGES, GROUP, BLOCKS):
     """The kernel for tiles of BM by BN elements, WM by BN a consumer; BLOCKS is the launch's affair."""
     TILE_BYTES = (BM * BK + BK * BN) * 2
     HEIGHT, SUMS, PANELS = WM // 64, BN // 2, BN // PANEL
     CONSUMERS = BM // WM
-    WARPS, OTHERS = 4 * CONSUMERS, SLOTS - 1
     MANY, FEW = CONSUMER_REGISTERS[CONSUMERS], PRODUCER_REGISTERS
 
     @cuda.jit(device=True)
@@ -63,7 +61,7 @@ def build(BM, BN, BK, WM, STAGES, GROUP, SLOTS, BLOCKS):
         return (u32(0), u32(parity ^ 1)) if last else (u32(stage + 1), parity)
 
     @cuda.jit(device=True)
-    def produce(As, Bs, full, empty, A, B, m, n, steps):
+    def fetch(As, Bs, full, empty, A, B, m, n, steps):
         """Fetch the operands of all the block's tiles, step after step, as soon as a stage is empty."""
         tile_rows, tile_cols = (m + BM - 1) // BM, (n + BN - 1) // BN
         tile, stage, parity = u32(cuda.blockIdx.x), u32(0), u32(0)
@@ -81,35 +79,67 @@ def build(BM, BN, BK, WM, STAGES, GROUP, SLOTS, BLOCKS):
             tile = u32(tile + cuda.gridDim.x)
 
     @cuda.jit(device=True)
-    def put(Cs, place, slot, sums, panel, alpha, beta, C, row, col, m, n):
-        """Lay 16 rows of a panel of results into Cs[place, slot], swizzled as TMA takes them."""
-        lane = u32(cuda.threadIdx.x) % 32
-        for j in unroll(range(PANEL // 8)):
-            x = (j ^ lane // 4) * 8 + lane % 4 * 2
-            for h in unroll(range(2)):
-                e = panel * (PANEL // 2) + j * 4 + h * 2
-                first, second = alpha * sums[e], alpha * sums[e + 1]
-                if beta != 0:
-                    y, z = row + lane // 4 + h * 8, col + j * 8 + lane % 4 * 2
-                    first += beta * old(C, y, z, m, n)
-                    second += beta * old(C, y, z + 1, m, n)
-                store2(Cs, (place, slot, lane // 4 + h * 8, x), (first, second))
+    def carry_off(Cs, laid, gone, results, C, m, n):
+        """Store what each consumer has laid into Cs, tile after tile, 64 by 64 results at a time."""
+        lane, whole = u32(cuda.threadIdx.x) % 32, n // 8 * 8  # TMA stores 16 bytes or nothing
+        tile_rows, tile_cols = (m + BM - 1) // BM, (n + BN - 1) // BN
+        tile, parity = u32(cuda.blockIdx.x), u32(0)
+        while tile < tile_rows * tile_cols:
+            tile_row, tile_col = grouped(tile, tile_rows, tile_cols, GROUP)
+            for w in range(CONSUMERS):
+                mbarrier_wait(laid, w, parity)
+                for piece in range(HEIGHT * PANELS):
+                    i, j = piece // PANELS, piece % PANELS
+                    row, col = u32(tile_row * BM + w * WM + i * 64), u32(tile_col * BN + j * PANEL)
+                    if lane == 0 and col < whole:
+                        tma_store(results, (row, col), Cs, (w, i, j, 0, 0))
+                    if whole < n and col <= whole and whole < col + PANEL:
+                        y, chunk = lane, u32((whole - col) // 8)
+                        while y < 64 and row + y < m:
+                            for z in range(n - whole):
+                                x = u32((chunk ^ y % 8) * 8 + z)
+                                C[u32(row + y), u32(whole + z)] = Cs[w, i, j, y, x]
+                            y = u32(y + 32)
+                if lane == 0:
+                    tma_commit()
+                    tma_wait_read(0)
+                cuda.syncwarp()
+                if lane == 0:
+                    mbarrier_arrive(gone, w)
+            tile, parity = u32(tile + cuda.gridDim.x), u32(parity ^ 1)
+
+    @cuda.jit(device=True)
+    def scale(sums, alpha, beta, C, row, col, m, n):
+        """Turn 64 rows of sums into results; this lane's begin at C[row, col]."""
+        if beta != 0:
+            for e in unroll(range(SUMS)):
+                y, z = row + e // 2 % 2 * 8, col + e // 4 * 8 + e % 2
+                sums[e] = alpha * sums[e] + beta * old(C, y, z, m, n)
+        else:
+            for e in unroll(range(SUMS)):
+                sums[e] *= alpha
 
     def persistent(m, n, k, alpha, A, B, beta, C, results):
         full = cuda.shared.array(STAGES, uint64)
         empty = cuda.shared.array(STAGES, uint64)
+        laid = cuda.shared.array(CONSUMERS, uint64)
+        gone = cuda.shared.array(CONSUMERS, uint64)
         tiles = cuda.shared.array(0, float16, 1024)
         As = carve(tiles, 0, (STAGES, BM, BK))
         Bs = carve(tiles, STAGES * BM * BK, (STAGES, PANELS, BK, PANEL))
-        Cs = carve(tiles, STAGES * (BM + BN) * BK, (WARPS, SLOTS, 16, PANEL))
+        Cs = carve(tiles, STAGES * (BM + BN) * BK, (CONSUMERS, HEIGHT, PANELS, 64, PANEL))
         sums = cuda.local.array((HEIGHT, SUMS), float32)
         tid = u32(cuda.threadIdx.x)
+        warp, lane = tid // 32, tid % 32
         tile_rows, tile_cols = (m + BM - 1) // BM, (n + BN - 1) // BN
         steps = (k + BK - 1) // BK
         if tid == 0:
             for s in unroll(range(STAGES)):
                 mbarrier_init(full, s, 1)
-                mbarrier_init(empty, s, WARPS)
+                mbarrier_init(empty, s, 4 * CONSUMERS)
+            for w in unroll(range(CONSUMERS)):
+                mbarrier_init(laid, w, 4)
+                mbarrier_init(gone, w, 1)
             fence_async()
         cuda.syncthreads()
 
@@ -118,14 +148,15 @@ def build(BM, BN, BK, WM, STAGES, GROUP, SLOTS, BLOCKS):
             if tid == 0:
                 tma_acquire(A)
                 tma_acquire(B)
-                produce(As, Bs, full, empty, A, B, m, n, steps)
+                fetch(As, Bs, full, empty, A, B, m, n, steps)
+            elif warp == 1:
+                if lane == 0:
+                    tma_acquire(results)
+                carry_off(Cs, laid, gone, results, C, u32(m), u32(n))
         else:
             registers_up(MANY)
-            place, lane = tid // 32 - 4, tid % 32  # this warp among the consumers'
-            y0 = place // 4 * WM  # its warpgroup's first row within the tile
-            if lane == 0:
-                tma_acquire(results)
-            tile, stage, parity, before = u32(cuda.blockIdx.x), u32(0), u32(0), u32(0)
+            w, y0 = warp // 4 - 1, warp % 4 * 16  # the consumer, and this warp's rows in each 64
+            tile, stage, parity, before, turn = u32(cuda.blockIdx.x), u32(0), u32(0), u32(0), u32(0)
             while tile < tile_rows * tile_cols:
                 for i in unroll(range(HEIGHT)):
                     for e in unroll(range(SUMS)):
@@ -136,7 +167,7 @@ def build(BM, BN, BK, WM, STAGES, GROUP, SLOTS, BLOCKS):
                     wgmma_fence()
                     for p in unroll(range(0, BK, 16)):
                         for i in unroll(range(HEIGHT)):
-                            wgmma(BN, sums[i], As, (stage, y0 + i * 64, p), Bs, (stage, 0, p, 0))
+                            wgmma(BN, sums[i], As, (stage, w * WM + i * 64, p), Bs, (stage, 0, p, 0))
                     wgmma_commit()
                     wgmma_wait(1)
                     if step > 0 and lane == 0:
@@ -148,22 +179,18 @@ def build(BM, BN, BK, WM, STAGES, GROUP, SLOTS, BLOCKS):
                     mbarrier_arrive(empty, before)  # the producer may go on with the next tile
 
                 tile_row, tile_col = grouped(tile, tile_rows, tile_cols, GROUP)
+                row, col = tile_row * BM + w * WM + y0 + lane // 4, tile_col * BN + lane % 4 * 2
+                mbarrier_wait(gone, w, turn ^ 1)  # the results before these
                 for i in unroll(range(HEIGHT)):
-                    row = u32(tile_row * BM + y0 + i * 64 + place % 4 * 16)
-                    for j in unroll(range(PANELS)):
-                        slot, col = (i * PANELS + j) % SLOTS, u32(tile_col * BN + j * PANEL)
-                        if lane == 0:
-                            tma_wait_read(OTHERS)  # what was in the slot has left
-                        cuda.syncwarp()
-                        put(Cs, place, slot, sums[i], j, alpha, beta, C, row, col, m, n)
-                        fence_async()
-                        cuda.syncwarp()
-                        if lane == 0:
-                            tma_store(results, (row, col), Cs, (place, slot, 0, 0))
-                            tma_commit()
-                tile = u32(tile + cuda.gridDim.x)
-            if lane == 0:
-                tma_wait_read(0)  # shared memory must outlive its last reader
+                    scale(sums[i], alpha, beta, C, u32(row + i * 64), u32(col), m, n)
+                    for j in unroll(range(BN // 16)):
+                        z = (j % 4 * 2 + lane // 16 ^ lane % 8) * 8  # swizzled as TMA takes them
+                        stmatrix_x4(Cs, (w, i, j // 4, y0 + lane % 16, z), sums[i], j * 8)
+                fence_async()
+                cuda.syncwarp()
+                if lane == 0:
+                    mbarrier_arrive(laid, w)
+                tile, turn = u32(tile + cuda.gridDim.x), u32(turn ^ 1)
 
     return persistent
 
@@ -172,38 +199,24 @@ def requirements(t):
     """What warp_specialised asks for, and room for the results on their way."""
     yield from fits_wgmma(t)
     yield from fits_consumers(t)
-    pieces = t.WM // 64 * (t.BN // PANEL)
-    yield (
-        pieces % t.SLOTS == 0,
-        f"the pieces in which a warp stores a tile, {pieces}, must be a multiple of SLOTS ({t.SLOTS})",
-    )
     yield from fits_shared(shared_bytes(t))
 
 
 def shared_bytes(t) -> int:
-    """The ring, and SLOTS pieces of 16 by 64 results for each of the consumers' warps."""
-    return ring_bytes(t) + 4 * (t.BM // t.WM) * t.SLOTS * 16 * PANEL * 2
+    """The ring, and a tile of results on its way."""
+    return ring_bytes(t) + t.BM * t.BN * 2
 
 
 def with_results(t, m, n, k, alpha, A, B, beta, C) -> tuple:
-    """The launch's arguments: A and B as tensor maps, C, which is read, and its map, for storing."""
-    return *maps(t, m, n, k, alpha, A, B, beta, C), tensor_map(C, (m, n), (16, PANEL))
+    """The launch's arguments: A and B as tensor maps, C, and the map of its columns that TMA can store."""
+    return *maps(t, m, n, k, alpha, A, B, beta, C), tensor_map(C, (m, n // 8 * 8), (64, PANEL))
 
 
 STAGE = Stage(
     name="persistent",
     title="Blocks that stay",
     document="beyond the documents",
-    tiles={
-        "BM": 128,
-        "BN": 256,
-        "BK": 64,
-        "WM": 64,
-        "STAGES": 4,
-        "GROUP": 16,
-        "SLOTS": 2,
-        "BLOCKS": 132,
-    },
+    tiles={"BM": 128, "BN": 256, "BK": 64, "WM": 64, "STAGES": 3, "GROUP": 16, "BLOCKS": 132},
     options={
         "BM": (128, 192, 256),
         "BN": (64, 128, 192, 256),
@@ -211,7 +224,6 @@ STAGE = Stage(
         "WM": (64, 128),
         "STAGES": (3, 4, 5, 6),
         "GROUP": (8, 16),
-        "SLOTS": (1, 2, 4),
         "BLOCKS": (132,),
     },
     requirements=requirements,

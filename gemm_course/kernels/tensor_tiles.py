@@ -9,8 +9,8 @@ from gemm_course.kernels.base import REGISTERS_AN_SM
 
 PANEL = 64  # columns of B that one swizzled row of 128 bytes holds
 SHARED_BYTES = 226 * 1024  # a block on Hopper, less the 1 KB that barriers and the tiles' alignment take
-PRODUCER_REGISTERS = 24
-CONSUMER_REGISTERS = {2: 240, 3: 160}  # by the number of consumers: what 64 K less the producer's leave
+PRODUCER_REGISTERS = 64
+CONSUMER_REGISTERS = {2: 216, 3: 144}  # by the number of consumers: what 64 K less the producer's leave
 
 
 # ---- device functions ----

@@ -321,3 +321,60 @@ def test_counting_without_running_needs_nobody_to_wait():
     columns = ["line", "space", "op", "array", "requests", "bytes", "sectors", "wavefronts"]
     assert counted.accesses[columns].equals(ran.accesses[columns])
     assert counted.flops == ran.flops == 2 * 64 * 64 * 16 * STEPS
+
+
+def test_an_mbarrier_orders_what_warps_do_to_global_memory():
+    @cuda.jit
+    def hand_over(out, wait):
+        ready = cuda.shared.array(1, uint64)
+        tid = u32(cuda.threadIdx.x)
+        if tid == 0:
+            mbarrier_init(ready, 0, 32)
+        cuda.syncthreads()
+        if tid < 32:
+            old = out[tid]
+            out[tid] = old + float32(1)
+            mbarrier_arrive(ready, 0)
+        elif wait:
+            mbarrier_wait(ready, 0, 0)
+            out[tid - 32] = float32(2) * out[tid - 32]
+        else:
+            out[tid - 32] = 5
+
+    out = np.ones(32, np.float32)
+    assert emulate(hand_over, 1, 64, out, True).findings == []
+    assert (out == 4).all()
+    assert kinds(emulate(hand_over, 1, 64, out, False)) == {("global_race", "out")}
+
+
+def test_what_is_read_after_the_arrival_is_not_ordered():
+    @cuda.jit
+    def too_late(out, found):
+        ready = cuda.shared.array(1, uint64)
+        tid = u32(cuda.threadIdx.x)
+        if tid == 0:
+            mbarrier_init(ready, 0, 32)
+        cuda.syncthreads()
+        if tid < 32:
+            mbarrier_arrive(ready, 0)
+            found[tid] = out[tid]
+        else:
+            mbarrier_wait(ready, 0, 0)
+            out[tid - 32] = 5
+
+    report = emulate(too_late, 1, 64, np.ones(32, np.float32), np.zeros(32, np.float32))
+    assert kinds(report) == {("global_race", "out")}
+
+
+def test_lanes_of_one_warp_do_not_order_each_other():
+    @cuda.jit
+    def neighbours(out):
+        ready = cuda.shared.array(1, uint64)
+        tid = u32(cuda.threadIdx.x)
+        if tid == 0:
+            mbarrier_init(ready, 0, 32)
+        out[tid] = 1
+        out[(tid + 1) % 32] = 2
+        mbarrier_arrive(ready, 0)
+
+    assert kinds(emulate(neighbours, 1, 32, np.zeros(32, np.float32))) == {("global_race", "out")}

@@ -21,6 +21,7 @@ from gemm_course.intrinsics import (
     mbarrier_wait,
     registers_down,
     registers_up,
+    stmatrix_x4,
     tensor_map,
     tma_acquire,
     tma_commit,
@@ -215,7 +216,44 @@ def test_a_load_counts_what_exists_and_fills_the_whole_box():
 
 
 @BOTH
-def test_a_box_is_stored_without_what_lies_outside(backend):
+@pytest.mark.parametrize("length", [8, 16, 24])
+def test_stmatrix_lays_the_lanes_sums_into_rows(length, backend):
+    """Lane l's row of the four matrices goes where it says, here to row l; the table is in the docstring."""
+
+    @cuda.jit
+    def lay(sums, out):
+        tile = cuda.shared.array((32, length), float16, 16)
+        own = cuda.local.array(12, float32)
+        lane = u32(cuda.threadIdx.x)
+        for e in unroll(range(12)):
+            own[e] = sums[lane, e]
+        stmatrix_x4(tile, (lane, 0), own, 4)
+        cuda.syncwarp()
+        for x in range(8):
+            out[lane, x] = tile[lane, x]
+
+    sums = np.random.default_rng(0).standard_normal((32, 12)).astype(np.float32)
+    done = launch(lay[1, 32], sums, np.zeros((32, 8), np.float16), backend=backend)
+    expected = np.empty((4, 8, 8), np.float16)
+    for lane in range(32):
+        for e in range(8):
+            expected[e // 2, lane // 4, lane % 4 * 2 + e % 2] = sums[lane, 4 + e]
+    np.testing.assert_array_equal(sound(done).arrays["out"], expected.reshape(32, 8))
+    if done.report:
+        stores = done.report.accesses.query("array == 'tile' and op == 'store'")
+        wavefronts = {8: 4, 16: 8, 24: 4}[length]  # rows 32 bytes apart: eight of them share four
+        assert stores[["bits", "requests", "wavefronts"]].to_numpy().tolist() == [[128, 1, wavefronts]]
+
+
+@pytest.mark.gpu
+def test_a_tensor_map_keeps_its_matrix():
+    encoded = tensor_map(cuda.to_device(halves(64, 64)), (64, 64), (64, 64))
+    assert encoded.matrix.copy_to_host().shape == (64, 64)
+
+
+@BOTH
+@pytest.mark.parametrize(("columns", "stored"), [(67, 72), (72, 72), (65, 72), (64, 64)])
+def test_a_box_is_stored_without_what_lies_outside_by_16_bytes(columns, stored, backend):
     @cuda.jit
     def store(target, C, row, column):
         tile = cuda.shared.array((16, 64), float16, 1024)
@@ -231,10 +269,10 @@ def test_a_box_is_stored_without_what_lies_outside(backend):
             tma_commit()
             tma_wait_read(0)
 
-    C = np.full((20, 72), np.nan, np.float16)
-    done = sound(launch(store[1, 32], tensor_map(C, (18, 67), (16, 64)), C, 8, 8, backend=backend))
-    expected = np.full((20, 72), np.nan, np.float16)
-    expected[8:18, 8:67] = np.arange(16 * 64).reshape(16, 64)[:10, :59]
+    C = np.full((20, 80), np.nan, np.float16)
+    done = sound(launch(store[1, 32], tensor_map(C, (18, columns), (16, 64)), C, 8, 8, backend=backend))
+    expected = np.full((20, 80), np.nan, np.float16)
+    expected[8:18, 8:stored] = np.arange(16 * 64).reshape(16, 64)[:10, : stored - 8]
     np.testing.assert_array_equal(done.arrays["C"], expected)
 
 
