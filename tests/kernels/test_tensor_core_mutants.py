@@ -8,7 +8,7 @@ import inspect
 
 import pytest
 
-from gemm_course.kernels import mma_sync, wmma
+from gemm_course.kernels import mma_sync, persistent, warp_specialised, wgmma_tma, wmma
 
 LOOP_END = """            cp_async_wait(IN_FLIGHT)
             cuda.syncthreads()
@@ -66,11 +66,47 @@ SLIPS = {
         ("wmma_store(Cs, (warp, 0, 0)", "wmma_store(Cs, (0, 0, 0)"),
         "shared_race",
     ),
+    "a stage is refilled while products still read it": (
+        wgmma_tma,
+        ("wgmma_wait(1)", "wgmma_wait(2)"),
+        "shared_race",
+    ),
+    "a stage is given back while products still read it": (
+        warp_specialised,
+        ("wgmma_wait(1)", "wgmma_wait(2)"),
+        "shared_race",
+    ),
+    "products do not wait for the sums that were set": (
+        warp_specialised,
+        ("wgmma_fence()", "pass"),
+        "missing_fence",
+    ),
+    "results are laid over those that still leave": (
+        persistent,
+        ("mbarrier_wait(gone, w, turn ^ 1)", "pass"),
+        "shared_race",
+    ),
+    "results are carried off that TMA has not been shown": (
+        persistent,
+        ("fence_async()\n                cuda.syncwarp()", "cuda.syncwarp()"),
+        "missing_fence",
+    ),
+    "results count as gone while they still leave": (
+        persistent,
+        ("tma_wait_read(0)", "pass"),
+        "missing_wait",
+    ),
 }
+RING = {"BM": 128, "BN": 128, "BK": 32, "WM": 64, "STAGES": 3, "GROUP": 2}
 TILES = {
+    wgmma_tma: RING,
+    warp_specialised: RING,
+    persistent: RING | {"BLOCKS": 1},
     mma_sync: {"BM": 64, "BN": 64, "BK": 32, "WM": 32, "WN": 32, "STAGES": 3, "GROUP": 1},
     wmma: {"BM": 64, "BN": 64, "BK": 16, "WM": 32, "WN": 32},
 }
+
+SHAPES = {persistent: (300, 130, 96)}
 
 
 def altered(module, change, folder):
@@ -90,5 +126,5 @@ def altered(module, change, folder):
 def test_the_slip_is_found(slip, emulated, tmp_path):
     module, change, kind = SLIPS[slip]
     stage = altered(module, change, tmp_path).STAGE
-    report = emulated(stage, 64, 64, 192, tiles=TILES[module]).report
+    report = emulated(stage, *SHAPES.get(module, (64, 64, 192)), tiles=TILES[module]).report
     assert kind in {finding.kind for finding in report.errors}, [str(finding) for finding in report.findings]
