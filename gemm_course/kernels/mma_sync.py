@@ -113,7 +113,7 @@ def build(BM, BN, BK, WM, WN, STAGES, GROUP):
                     r, x = row + i * 16 + y, (piece ^ (y // C_TURN % C_PIECES)) * 8
                     if (
                         r < m and c < n
-                    ):  # rows of C end at a multiple of 16 bytes: what is behind n is not used
+                    ):  # a row of C ends at a multiple of 16 bytes; what is behind n is not used
                         copy16(Cs, (warp, y, x), C, (r, c))
                     else:
                         for e in range(8):
@@ -164,10 +164,7 @@ def build(BM, BN, BK, WM, WN, STAGES, GROUP):
         y0, x0 = warp // (BN // WN) * WM, warp % (BN // WN) * WN  # the warp's tile within the block's
 
         # where this thread's first piece of each tile comes from, and where its place is
-        own = (
-            kept(tid % A_PIECES * 8),
-            kept(tid // B_PIECES),
-        )  # its column in a tile of A, its row in one of B
+        own = kept(tid % A_PIECES * 8), kept(tid // B_PIECES)  # a column in a tile of A, a row in one of B
         r, piece = tid // A_PIECES, tid % A_PIECES
         row, to_a = row0 + r, kept(r * BK + (piece ^ (r // A_TURN % A_SPAN)) * 8)
         r, piece = tid // B_PIECES, tid % B_PIECES
