@@ -34,7 +34,7 @@ def draw(pad: int, columns: str) -> Picture:
     """Draw a read of As and one of Bs by a warp; ``columns`` is a key of COLUMNS."""
     (a, of_a), (b, of_b) = _reads(pad, COLUMNS[columns])
     codes = "As[ty * TM + i, p]", f"Bs[p, {columns}]"
-    title = f"Padding {pad}: a read of As takes {of_a}, of Bs {of_b} wavefronts"
+    title = f"Padding {pad}, in wavefronts: a read of As takes {of_a}, of Bs {of_b}"
     return figure.reads_of_a_step([(a, of_a, codes[0]), (b, of_b, codes[1])], title)
 
 

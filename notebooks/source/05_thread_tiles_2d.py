@@ -316,8 +316,7 @@ see.counts("thread_tiled_2d", size, **counted)
 # - **As**: all lanes of a row of threads want the same 16 bytes, and eight lanes are never of two rows. So it
 #   is 2, there is no conflict left, and padding has nothing to mend.
 # - **Bs**: eight lanes want 16 bytes each. Side by side they would fill all 32 banks once. But they lie 32
-#   bytes apart: half of the banks are asked for two words, the others for none, and it takes 8 instead of
-#   4.
+#   bytes apart: half of the banks are asked for two words, the others for none. 4 wavefronts become 8.
 # - With the columns spread out, a thread's neighbours are 16 words apart and cannot be merged: 8 reads of 1
 #   wavefront each. Half as many wavefronts, and four times as many instructions. Which is better, only a
 #   clock can tell. Notebook 07 gets both, wide loads and fewer conflicts.
