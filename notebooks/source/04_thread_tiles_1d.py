@@ -265,10 +265,9 @@ see.roofline("block_tiled", "thread_tiled_1d", shared="thread_tiled_1d")
 #
 # ## Tune it
 #
-# Move TM with the block's tile held. When do the threads become too few to fetch the tiles evenly? Then go
-# to the tiles with the most TFLOPS, which the picture names: what do their occupancy and their wavefronts
-# look like? And if a neighbour is several times slower, you know what to suspect: values put aside in local
-# memory.
+# Move TM with the block's tile held. With which TM can it not run, and why? Then go to the tiles with the
+# most TFLOPS, which the picture names: what do their occupancy and their wavefronts look like? And if a
+# neighbour is several times slower, you know what to suspect: values put aside in local memory.
 
 # %%
 see.tiles("thread_tiled_1d")
