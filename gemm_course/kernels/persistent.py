@@ -47,11 +47,12 @@ from gemm_course.kernels.tensor_tiles import (
 )
 
 
-def build(BM, BN, BK, WM, STAGES, GROUP, BLOCKS):
+def build(BM, BN, BK, WM, STAGES, GROUP, PARTS, BLOCKS):
     """The kernel for tiles of BM by BN elements, WM by BN a consumer; BLOCKS is the launch's affair."""
     TILE_BYTES = (BM * BK + BK * BN) * 2
     HEIGHT, SUMS, PANELS = WM // 64, BN // 2, BN // PANEL
     CONSUMERS = BM // WM
+    PIECES = HEIGHT * PANELS // PARTS  # of 64 by 64 results that a consumer lays at a time
     MANY, FEW = CONSUMER_REGISTERS[CONSUMERS], PRODUCER_REGISTERS
 
     @cuda.jit(device=True)
@@ -67,46 +68,45 @@ def build(BM, BN, BK, WM, STAGES, GROUP, BLOCKS):
         tile, stage, parity = u32(cuda.blockIdx.x), u32(0), u32(0)
         while tile < tile_rows * tile_cols:
             tile_row, tile_col = grouped(tile, tile_rows, tile_cols, GROUP)
-            step = 0
-            while step < steps:
+            for step in range(steps):
                 mbarrier_wait(empty, stage, parity ^ 1)
                 mbarrier_expect(full, stage, TILE_BYTES)
                 tma_load(As, (stage, 0, 0), A, (tile_row * BM, step * BK), full, stage)
                 for j in unroll(range(PANELS)):
                     tma_load(Bs, (stage, j, 0, 0), B, (step * BK, tile_col * BN + j * PANEL), full, stage)
                 stage, parity = next_stage(stage, parity)
-                step += 1
             tile = u32(tile + cuda.gridDim.x)
 
     @cuda.jit(device=True)
     def carry_off(Cs, laid, gone, results, C, m, n):
-        """Store what each consumer has laid into Cs, tile after tile, 64 by 64 results at a time."""
+        """Store what the consumers have laid into Cs, part after part of each tile, 64 by 64 at a time."""
         lane, whole = u32(cuda.threadIdx.x) % 32, n // 8 * 8  # TMA stores 16 bytes or nothing
         tile_rows, tile_cols = (m + BM - 1) // BM, (n + BN - 1) // BN
         tile, parity = u32(cuda.blockIdx.x), u32(0)
         while tile < tile_rows * tile_cols:
             tile_row, tile_col = grouped(tile, tile_rows, tile_cols, GROUP)
-            for w in range(CONSUMERS):
-                mbarrier_wait(laid, w, parity)
-                for piece in range(HEIGHT * PANELS):
-                    i, j = piece // PANELS, piece % PANELS
-                    row, col = u32(tile_row * BM + w * WM + i * 64), u32(tile_col * BN + j * PANEL)
-                    if lane == 0 and col < whole:
-                        tma_store(results, (row, col), Cs, (w, i, j, 0, 0))
-                    if whole < n and col <= whole and whole < col + PANEL:
-                        y, chunk = lane, u32((whole - col) // 8)
-                        while y < 64 and row + y < m:
-                            for z in range(n - whole):
-                                x = u32((chunk ^ y % 8) * 8 + z)
-                                C[u32(row + y), u32(whole + z)] = Cs[w, i, j, y, x]
-                            y = u32(y + 32)
-                if lane == 0:
-                    tma_commit()
-                    tma_wait_read(0)
-                cuda.syncwarp()
-                if lane == 0:
-                    mbarrier_arrive(gone, w)
-            tile, parity = u32(tile + cuda.gridDim.x), u32(parity ^ 1)
+            for part in range(PARTS):
+                for w in range(CONSUMERS):
+                    mbarrier_wait(laid, w, parity)
+                    for q in range(PIECES):
+                        i, j = (part * PIECES + q) // PANELS, (part * PIECES + q) % PANELS
+                        row, col = u32(tile_row * BM + w * WM + i * 64), u32(tile_col * BN + j * PANEL)
+                        if lane == 0 and col < whole:
+                            tma_store(results, (row, col), Cs, (w, q, 0, 0))
+                        if whole < n and col <= whole and whole < col + PANEL:
+                            y, chunk = lane, u32((whole - col) // 8)
+                            while y < 64 and row + y < m:
+                                for z in range(n - whole):
+                                    x = u32((chunk ^ y % 8) * 8 + z)
+                                    C[u32(row + y), u32(whole + z)] = Cs[w, q, y, x]
+                                y = u32(y + 32)
+                    cuda.syncwarp()
+                    if lane == 0:
+                        tma_commit()
+                        tma_wait_read(0)
+                        mbarrier_arrive(gone, w)
+                parity = u32(parity ^ 1)
+            tile = u32(tile + cuda.gridDim.x)
 
     @cuda.jit(device=True)
     def scale(sums, alpha, beta, C, row, col, m, n):
@@ -127,7 +127,7 @@ def build(BM, BN, BK, WM, STAGES, GROUP, BLOCKS):
         tiles = cuda.shared.array(0, float16, 1024)
         As = carve(tiles, 0, (STAGES, BM, BK))
         Bs = carve(tiles, STAGES * BM * BK, (STAGES, PANELS, BK, PANEL))
-        Cs = carve(tiles, STAGES * (BM + BN) * BK, (CONSUMERS, HEIGHT, PANELS, 64, PANEL))
+        Cs = carve(tiles, STAGES * (BM + BN) * BK, (CONSUMERS, PIECES, 64, PANEL))
         sums = cuda.local.array((HEIGHT, SUMS), float32)
         tid = u32(cuda.threadIdx.x)
         warp, lane = tid // 32, tid % 32
@@ -161,8 +161,7 @@ def build(BM, BN, BK, WM, STAGES, GROUP, BLOCKS):
                 for i in unroll(range(HEIGHT)):
                     for e in unroll(range(SUMS)):
                         sums[i, e] = 0
-                step = 0
-                while step < steps:
+                for step in range(steps):
                     mbarrier_wait(full, stage, parity)
                     wgmma_fence()
                     for p in unroll(range(0, BK, 16)):
@@ -172,7 +171,7 @@ def build(BM, BN, BK, WM, STAGES, GROUP, BLOCKS):
                     wgmma_wait(1)
                     if step > 0 and lane == 0:
                         mbarrier_arrive(empty, before)
-                    step, before = step + 1, stage
+                    before = stage
                     stage, parity = next_stage(stage, parity)
                 wgmma_wait(0)
                 if steps > 0 and lane == 0:
@@ -180,17 +179,21 @@ def build(BM, BN, BK, WM, STAGES, GROUP, BLOCKS):
 
                 tile_row, tile_col = grouped(tile, tile_rows, tile_cols, GROUP)
                 row, col = tile_row * BM + w * WM + y0 + lane // 4, tile_col * BN + lane % 4 * 2
-                mbarrier_wait(gone, w, turn ^ 1)  # the results before these
                 for i in unroll(range(HEIGHT)):
                     scale(sums[i], alpha, beta, C, u32(row + i * 64), u32(col), m, n)
-                    for j in unroll(range(BN // 16)):
-                        z = (j % 4 * 2 + lane // 16 ^ lane % 8) * 8  # swizzled as TMA takes them
-                        stmatrix_x4(Cs, (w, i, j // 4, y0 + lane % 16, z), sums[i], j * 8)
-                fence_async()
-                cuda.syncwarp()
-                if lane == 0:
-                    mbarrier_arrive(laid, w)
-                tile, turn = u32(tile + cuda.gridDim.x), u32(turn ^ 1)
+                for part in unroll(range(PARTS)):
+                    mbarrier_wait(gone, w, turn ^ 1)  # the results laid before these
+                    for q in unroll(range(PIECES)):
+                        i, j = (part * PIECES + q) // PANELS, (part * PIECES + q) % PANELS
+                        for x in unroll(range(0, 8, 2)):
+                            z = (x + lane // 16 ^ lane % 8) * 8  # swizzled as TMA takes them
+                            stmatrix_x4(Cs, (w, q, y0 + lane % 16, z), sums[i], j * 32 + x * 4)
+                    fence_async()
+                    cuda.syncwarp()
+                    if lane == 0:
+                        mbarrier_arrive(laid, w)
+                    turn = u32(turn ^ 1)
+                tile = u32(tile + cuda.gridDim.x)
 
     return persistent
 
@@ -199,12 +202,17 @@ def requirements(t):
     """What warp_specialised asks for, and room for the results on their way."""
     yield from fits_wgmma(t)
     yield from fits_consumers(t)
+    pieces = t.WM // 64 * (t.BN // PANEL)
+    yield (
+        pieces % t.PARTS == 0,
+        f"a consumer lays {pieces} pieces of 64 by 64 results, which PARTS ({t.PARTS}) must divide",
+    )
     yield from fits_shared(shared_bytes(t))
 
 
 def shared_bytes(t) -> int:
-    """The ring, and a tile of results on its way."""
-    return ring_bytes(t) + t.BM * t.BN * 2
+    """The ring, and a part of a tile of results on its way."""
+    return ring_bytes(t) + t.BM * t.BN // t.PARTS * 2
 
 
 def with_results(t, m, n, k, alpha, A, B, beta, C) -> tuple:
@@ -216,7 +224,7 @@ STAGE = Stage(
     name="persistent",
     title="Blocks that stay",
     document="beyond the documents",
-    tiles={"BM": 128, "BN": 256, "BK": 64, "WM": 64, "STAGES": 3, "GROUP": 16, "BLOCKS": 132},
+    tiles={"BM": 128, "BN": 256, "BK": 64, "WM": 64, "STAGES": 3, "GROUP": 16, "PARTS": 1, "BLOCKS": 132},
     options={
         "BM": (128, 192, 256),
         "BN": (64, 128, 192, 256),
@@ -224,6 +232,7 @@ STAGE = Stage(
         "WM": (64, 128),
         "STAGES": (3, 4, 5, 6),
         "GROUP": (8, 16),
+        "PARTS": (1, 2),
         "BLOCKS": (132,),
     },
     requirements=requirements,
