@@ -36,7 +36,7 @@ SMALL = {  # tiles small enough that a few hundred elements make several blocks 
     "mma_sync": {"BM": 64, "BN": 64, "BK": 32, "WM": 32, "WN": 32, "STAGES": 3, "GROUP": 2},
     "wgmma_tma": {"BM": 64, "BN": 64, "BK": 32, "STAGES": 2, "GROUP": 2},
     "warp_specialised": {"BM": 128, "BN": 64, "BK": 16, "STAGES": 2, "GROUP": 2},
-    "persistent": {"BM": 128, "BN": 64, "BK": 32, "STAGES": 3, "GROUP": 2, "PARTS": 2, "BLOCKS": 2},
+    "persistent": {"BM": 128, "BN": 128, "BK": 32, "STAGES": 3, "GROUP": 2, "PARTS": 2, "BLOCKS": 2},
 }
 SHAPES = [(1, 1, 1), (3, 5, 0), (1, 70, 1), (67, 1, 3), (129, 131, 17), (63, 65, 9), (64, 64, 16), (5, 7, 31)]
 
