@@ -88,7 +88,7 @@ SLIPS = {
     ),
     "results are carried off that TMA has not been shown": (
         persistent,
-        ("fence_async()\n                cuda.syncwarp()", "cuda.syncwarp()"),
+        ("fence_async()\n                    cuda.syncwarp()", "cuda.syncwarp()"),
         "missing_fence",
     ),
     "results count as gone while they still leave": (
