@@ -56,7 +56,8 @@ def tflops(bars: Sequence[Bar], title: str, note: str, *, lines: Sequence[tuple[
     """Draw TFLOPS as bars from zero. ``note`` names GPU, size, dtype and source; ``lines`` are marks such as
     cuBLAS.
     """
-    figure = _figure(1.5 + 0.42 * max(len(bars), 3))
+    passed = [value for _, value in lines if any((bar.tflops or 0) > value for bar in bars)]
+    figure = _figure(1.5 + 0.42 * max(len(bars), 3) + (0.35 if passed else 0))
     axes = figure.add_subplot()
     fills = [colours.NOW if bar.highlight else "#AEB6C1" for bar in bars]
     drawn = axes.barh(
@@ -81,22 +82,24 @@ def tflops(bars: Sequence[Bar], title: str, note: str, *, lines: Sequence[tuple[
     highest = max([bar.tflops or 0 for bar in bars] + [value for _, value in lines]) or 1
     for label, value in lines:
         axes.axvline(value, color=colours.INK, linestyle="--", linewidth=1)
+        above = value in passed  # where bars run under a mark, its label has no room beside it
         axes.annotate(
             f"{label} {value:.3g}",
             (value, 1),
-            (4, -2),
+            (0, 2) if above else (4, -2),
             xycoords=("data", "axes fraction"),
-            rotation=90,
+            rotation=0 if above else 90,
             textcoords="offset points",
-            ha="left",
-            va="top",
+            ha="left" if value < highest / 2 else "right" if above else "left",
+            va="bottom" if above else "top",
             **STYLE,
         )
     axes.set_xlim(0, highest * 1.2)
     axes.invert_yaxis()
     axes.tick_params(labelsize=11)
     axes.set_xlabel("TFLOPS", **STYLE)
-    axes.set_title(title, loc="left", fontsize=13, fontweight="bold", color=colours.INK, wrap=True)
+    room = 22 if passed else None  # points above the axes
+    axes.set_title(title, loc="left", fontsize=13, fontweight="bold", color=colours.INK, wrap=True, pad=room)
     figure.supxlabel(textwrap.fill(note, NOTE), fontsize=10, color=colours.QUIET)
     axes.spines[["top", "right"]].set_visible(False)
     spoken = ", ".join(f"{bar.label} {_reached(bar)}" for bar in bars)

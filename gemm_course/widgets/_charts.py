@@ -108,8 +108,11 @@ def _all_on_one(stages: Sequence[Stage]) -> Picture:
     """Draw stages on one roofline, the last of them marked."""
     points = [_point(stage, stage is stages[-1]) for stage in stages]
     known = [point for point in points if point.tflops]
-    climbed = f": {known[-1].tflops / known[0].tflops:.3g} times as fast" if len(known) > 1 else ""
-    title = f"From {points[0].label} to {known[-1].label if known else points[-1].label}{climbed}"
+    title = (
+        f"The last is {known[-1].tflops / known[0].tflops:.3g} times as fast as {known[0].label}"
+        if len(known) > 1
+        else f"From {points[0].label} to {points[-1].label}"
+    )
     return drawn.all_on_one(*roofs(), points, title, _source(stages), tensor_peak=tensor_peak(stages))
 
 
@@ -184,7 +187,7 @@ def counts(stage: str, shape: tuple[int, int, int], **formula: Callable | int | 
         }
         rows.append((name.replace("_", " "), ways))
     title = f"{_agreement([ways for _, ways in rows])} ({stage}, {' × '.join(map(str, shape))})"
-    return side_by_side(rows, title, hardware.get("from", ""))
+    return side_by_side(rows, title, hardware.get("from", _NO_COUNTERS))
 
 
 def _agreement(counted: Sequence[Mapping[str, int | str]]) -> str:
@@ -192,11 +195,16 @@ def _agreement(counted: Sequence[Mapping[str, int | str]]) -> str:
         return "What does your formula say?"
     if any(ways["formula"] != ways["emulator"] for ways in counted):
         return "Formula and emulator differ"
-    if any(ways["hardware"] not in ("not recorded", ways["emulator"]) for ways in counted):
+    if any(isinstance(ways["hardware"], str) for ways in counted):
+        return "Formula and emulator agree"
+    if any(ways["hardware"] != ways["emulator"] for ways in counted):
         return "The hardware counts less: the compiler merged accesses"
     return "All ways of counting agree"
 
 
+_NO_COUNTERS = (
+    "The hardware's counters have not been recorded for this stage with its default tiles at this size."
+)
 _SITES = {
     f"{space}_{op}_{column}": {"space": space, "op": op, "column": column}
     for space, columns in (("global", ("requests", "sectors")), ("shared", ("requests", "wavefronts")))

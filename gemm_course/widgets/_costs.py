@@ -9,14 +9,18 @@ import numpy as np
 
 from gemm_course.emulator import DataDependent, Report, emulate
 from gemm_course.kernels import LADDER, Stage
+from gemm_course.widgets._measured import SIZE
 
 WIDE = 1024  # columns of the matrices that one block's accesses are counted on
 _KEPT = 4096  # choices remembered
 _SUMMED = ("requests", "bytes", "sectors", "wavefronts")
+_KINDS = (("global", "load"), ("global", "store"), ("shared", "load"))
+
+Counts = Mapping[tuple[str, str], Mapping[str, float]]  # of each of _KINDS, the sum of each of _SUMMED
 
 
 class Cost:
-    """What a launch does for ``fma`` multiply-adds.
+    """What ``fma`` multiply-adds of one or more blocks take.
 
     ``loads`` and ``shared_loads`` are elements a multiply-add, whatever width they are read in; ``sectors``
     sectors a load request; ``wavefronts`` shared-memory wavefronts for 32 multiply-adds, one of each lane of
@@ -24,28 +28,44 @@ class Cost:
     byte that C's stores move in addition.
     """
 
-    def __init__(self, report: Report, fma: int, itemsize: int):
-        self.shared_bytes = report.shared_bytes
-        loads = _sums(report, "global", "load")
+    def __init__(self, counts: Counts, shared_bytes: int, fma: float, itemsize: int):
+        self.shared_bytes = shared_bytes
+        loads, stores, read = (counts[kind] for kind in _KINDS)
         self.loads = loads["bytes"] / itemsize / fma
         self.sectors = loads["sectors"] / loads["requests"]
         self.intensity = 2 * fma / (32 * loads["sectors"])
-        stored = _sums(report, "global", "store")["sectors"]
-        self.intensity_with_stores = 2 * fma / (32 * (loads["sectors"] + stored))
-        read = _sums(report, "shared", "load")
+        self.intensity_with_stores = 2 * fma / (32 * (loads["sectors"] + stores["sectors"]))
         self.shared_loads = read["bytes"] / itemsize / fma
         self.wavefronts = 32 * read["wavefronts"] / fma
 
 
-def _sums(report: Report, space: str, op: str) -> dict[str, int]:
-    """Add up the accesses of one kind; by arrays, as a slider waits for it."""
+def _counts(report: Report) -> Counts:
+    """Add up the accesses of each kind; by arrays, as a slider waits for it."""
     rows = report.accesses
-    chosen = (rows["space"].to_numpy() == space) & (rows["op"].to_numpy() == op)
-    return {name: int(rows[name].to_numpy()[chosen].sum()) for name in _SUMMED}
+    space, op = rows["space"].to_numpy(), rows["op"].to_numpy()
+    columns = {name: rows[name].to_numpy() for name in _SUMMED}
+    return {
+        kind: {
+            name: int(column[(space == kind[0]) & (op == kind[1])].sum()) for name, column in columns.items()
+        }
+        for kind in _KINDS
+    }
+
+
+def _after(steps: float, one: Counts, two: Counts) -> Counts:
+    """Return what a block has done after ``steps`` steps along k, from what it has done after one and two.
+
+    All steps but the first do the same, and what is done before and behind them is done once: C's way
+    through shared memory, or what is read ahead.
+    """
+    return {
+        kind: {name: first + (steps - 1) * (two[kind][name] - first) for name, first in one[kind].items()}
+        for kind in _KINDS
+    }
 
 
 def cost(stage: Stage, tiles: Mapping[str, int]) -> Cost:
-    """Return what legal tiles cost: one block, one step along k. Raises IllegalTiles for others."""
+    """Return what a block with these tiles costs where k is SIZE. Raises IllegalTiles for illegal ones."""
     return _cost(stage.name, tuple(tiles.items()))
 
 
@@ -62,17 +82,47 @@ def _cost_of_squares(name: str, chosen: tuple[tuple[str, int], ...]) -> Cost:
     stage, sizes = LADDER[name], dict(chosen)
     whole = all(WIDE % sizes[side] == 0 for side in ("BM", "BN"))
     m, n = (sizes["BM"], sizes["BN"]) if whole else (WIDE, WIDE)
-    return Cost(_count(stage, sizes, m, n, WIDE), m * n * WIDE, stage.itemsize)
+    report = _count(stage, sizes, m, n, WIDE)
+    return Cost(_counts(report), report.shared_bytes, m * n * WIDE, stage.itemsize)
 
 
 @lru_cache(_KEPT)
 def _cost(name: str, chosen: tuple[tuple[str, int], ...]) -> Cost:
     stage, sizes = LADDER[name], dict(chosen)
-    m, n, k = sizes["BM"], sizes["BN"], sizes.get("BK", 8)
-    return Cost(_count(stage, sizes, m, n, k), m * n * k, stage.itemsize)
+    report, one = _steps(stage, sizes, 1)
+    two = _twice(one) if _reads_in_steps_only(name) else _steps(stage, sizes, 2)[1]
+    counts = _after(SIZE / _depth(sizes), one, two)
+    return Cost(counts, report.shared_bytes, sizes["BM"] * sizes["BN"] * SIZE, stage.itemsize)
 
 
-def _count(stage: Stage, sizes: dict[str, int], m: int, n: int, k: int) -> Report:
+def _depth(sizes: Mapping[str, int]) -> int:
+    return sizes.get("BK", 8)
+
+
+def _steps(stage: Stage, sizes: Mapping[str, int], steps: int) -> tuple[Report, Counts]:
+    """Count what one block does in a product that is so many steps deep."""
+    report = _count(stage, sizes, sizes["BM"], sizes["BN"], steps * _depth(sizes))
+    return report, _counts(report)
+
+
+def _twice(one: Counts) -> Counts:
+    """Return the counts of two steps where all is read in steps: stores are C's, and happen once."""
+    factor = {"load": 2, "store": 1}
+    return {kind: {name: factor[kind[1]] * n for name, n in counts.items()} for kind, counts in one.items()}
+
+
+@lru_cache
+def _reads_in_steps_only(name: str) -> bool:
+    """Return whether a stage reads nothing before its first step and behind its last.
+
+    It is the same for all its tiles, and known, it saves a slider the half of its counting.
+    """
+    stage = LADDER[name]
+    (_, one), (_, two) = (_steps(stage, stage.tiles, steps) for steps in (1, 2))
+    return two == _twice(one)
+
+
+def _count(stage: Stage, sizes: Mapping[str, int], m: int, n: int, k: int) -> Report:
     """Count the accesses of C (m by n) in matrices whose rows are WIDE elements long."""
     A, B, C = (_zeros(stage.dtype, name) for name in "ABC")
     launch = (stage.kernel(sizes), stage.grid(m, n, sizes), stage.block(sizes))

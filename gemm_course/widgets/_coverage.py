@@ -14,28 +14,34 @@ from gemm_course.figures.picture import Picture
 from gemm_course.kernels import LADDER, Stage
 from gemm_course.kernels.fetch_only import fetch_only
 from gemm_course.widgets._explorer import Explorer, StepThrough
+from gemm_course.widgets._fitting import shown
 
 THREAD_TILE = {"TM": 4, "TN": 4}
 BLOCKS = ((16, 16), (16, 32), (32, 16))  # BM, BN
 DEPTHS = (2, 4, 8, 16)  # BK
+_WHY = "it is drawn for small blocks that are cut into thread tiles of 4 by 4"
 
 
 def coverage(subject: str | Stage | Callable = "kernel5") -> None:
     """Show what each thread of a block has brought into the tiles, and hatch what nobody did.
 
     ``subject`` is a stage that fetches in slices, its name, or a factory (BM, BN, BK, TM, TN) of device
-    functions fetch(m, n, k, k0, A, B, As, Bs).
+    functions fetch(m, n, k, k0, A, B, As, Bs). A stage that has no thread tiles of this size gets a sentence.
     """
-    Explorer(lambda **chosen: draw(_stage(subject), **chosen), _controls(8)).show()
+    stage = _stage(subject)
+    if shown("coverage", stage, _has_these_thread_tiles, _WHY):
+        Explorer(lambda **chosen: draw(stage, **chosen), _controls(stage, 8)).show()
 
 
 def filling(subject: str | Stage | Callable = "kernel5") -> None:
     """Go through the stores of a block into its tiles, one after another; ``subject`` as in `coverage`."""
     stage = _stage(subject)
+    if not shown("filling", stage, _has_these_thread_tiles, _WHY):
+        return
     StepThrough(
         lambda step, block, depth, thread: draw_step(stage, step, block, depth, thread),
         lambda block, depth, thread: len(_filled(stage, block, depth)[0]) + 1,
-        _controls(8),
+        _controls(stage, 8),
     ).show()
 
 
@@ -51,16 +57,29 @@ def draw_step(subject: Stage | Callable, step: int, block, depth: int, thread) -
     return figure.filling(story, step, thread, plan)
 
 
-def _controls(depth: int) -> dict:
+def _controls(subject: Stage | Callable, depth: int) -> dict:
     def threads(chosen):
         x, y = _threads(chosen["block"])
         return [(f"({i}, {j})", (i, j)) for j in range(y) for i in range(x)]
 
+    def depths(chosen):
+        return _depths(subject, chosen["block"]) if isinstance(subject, Stage) else DEPTHS
+
     return {
         "block": ("BM × BN", [(f"{m} × {n}", (m, n)) for m, n in BLOCKS], BLOCKS[0]),
-        "depth": ("BK", DEPTHS, depth),
+        "depth": ("BK", depths, depth),
         "thread": ("I am thread (x, y)", threads, (1, 2)),
     }
+
+
+def _has_these_thread_tiles(stage: Stage) -> bool:
+    return THREAD_TILE.keys() <= stage.tiles.keys() and all(_depths(stage, block) for block in BLOCKS)
+
+
+def _depths(stage: Stage, block: tuple[int, int]) -> list[int]:
+    """Return the depths with which a stage can cut this block into these thread tiles."""
+    cut = {"BM": block[0], "BN": block[1], **THREAD_TILE}
+    return [depth for depth in DEPTHS if not stage.rules(stage.complete({**cut, "BK": depth}))]
 
 
 def _threads(block: tuple[int, int]) -> tuple[int, int]:

@@ -14,6 +14,7 @@ from gemm_course.figures.picture import Picture
 from gemm_course.figures.requests import Request, requests
 from gemm_course.kernels import LADDER, Stage
 from gemm_course.widgets._explorer import Explorer
+from gemm_course.widgets._fitting import shown
 
 BLOCKS = ((32, 32), (256, 1), (64, 4), (32, 8), (16, 16), (8, 32), (4, 64))
 WIDTHS = (("256", (256, 256)), ("333", (333, 333)), ("333, padded to 336", (333, 336)))
@@ -24,9 +25,12 @@ def lanes(subject: str | Stage | Callable = "naive_uncoalesced", *, widths: bool
     """Show which sectors one warp moves when it loads A and B once and stores C.
 
     ``subject`` is a stage, its name, or a kernel (m, n, k, alpha, A, B, beta, C) of your own. With
-    ``widths`` the matrices' width can be chosen too.
+    ``widths`` the matrices' width can be chosen too. A stage whose blocks cannot have all these shapes gets a
+    sentence.
     """
     stage = LADDER[subject] if isinstance(subject, str) else subject
+    if not shown("lanes", stage, _takes_any_block, "its tiles decide how its threads lie"):
+        return
     controls = {
         "block": ("block (x × y)", [(f"{x} × {y}", (x, y)) for x, y in BLOCKS], (32, 32)),
         "warp": ("warp", lambda chosen: range(-(-chosen["block"][0] * chosen["block"][1] // 32)), 0),
@@ -62,11 +66,22 @@ def kernel_for(stage: Stage | Callable, block: tuple[int, int]) -> Callable:
     """
     if not isinstance(stage, Stage):
         return stage
+    tiles = _tiles_for(stage, block)
+    if tiles is None:
+        raise ValueError(f"{stage.name} has no blocks of {block[0]} by {block[1]} threads")
+    return stage.kernel(tiles)
+
+
+def _tiles_for(stage: Stage, block: tuple[int, int]) -> dict[str, int] | None:
     for rows, columns in (block, block[::-1]):
         tiles = {"BM": rows, "BN": columns}
-        if stage.block(tiles) == block:
-            return stage.kernel(tiles)
-    raise ValueError(f"{stage.name} has no blocks of {block[0]} by {block[1]} threads")
+        if not stage.rules(stage.complete(tiles)) and stage.block(tiles) == block:
+            return tiles
+    return None
+
+
+def _takes_any_block(stage: Stage) -> bool:
+    return all(_tiles_for(stage, block) for block in BLOCKS)
 
 
 @lru_cache(128)

@@ -12,6 +12,7 @@ from gemm_course.figures import registers as figure
 from gemm_course.figures.picture import Picture
 from gemm_course.kernels import LADDER
 from gemm_course.widgets._explorer import Explorer
+from gemm_course.widgets._fitting import shown
 
 # Tiles small enough to be drawn; the thread's own sizes are the sliders'.
 PLANS = {
@@ -23,7 +24,13 @@ _SIZES = (1, 2, 4, 8, 16)
 
 
 def registers(name: str = "thread_tiled_1d") -> None:
-    """Show what a thread of ``name`` (a key of PLANS) keeps in registers and reads in one step along k."""
+    """Show what a thread of ``name`` keeps in registers and reads in one step along k.
+
+    There is a picture for each of PLANS; another stage gets a sentence.
+    """
+    why = "it is drawn for threads whose results are one column or one square"
+    if not shown("registers", LADDER[name], lambda stage: stage.name in PLANS, why):
+        return
     sizes = [size for size in ("TM", "TN") if size in LADDER[name].tiles]
     legal = _legal(name, tuple(sizes))
     first = _FIRST[name]

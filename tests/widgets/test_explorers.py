@@ -7,7 +7,7 @@ from numba import cuda, float32
 from gemm_course import widgets as see
 from gemm_course.figures.picture import Picture
 from gemm_course.kernels import LADDER
-from gemm_course.widgets import _banks, _charts, _explorer, _lanes, _tiles, _walk
+from gemm_course.widgets import _banks, _charts, _coverage, _explorer, _lanes, _tiles, _walk
 from gemm_course.widgets._explorer import Controls, Explorer, StepThrough
 
 
@@ -102,6 +102,33 @@ def test_lanes_of_any_block_shape(stage, block, moved):
     assert moved in _lanes.draw(LADDER[stage], block, 0, 0).alt
 
 
+@pytest.mark.parametrize("stage", [stage.name for stage in LADDER])
+@pytest.mark.parametrize("name", ["lanes", "coverage", "filling", "registers"])
+def test_a_picture_of_some_stages_has_a_sentence_for_the_others(name, stage, seen):
+    getattr(see, name)(stage)
+    (shown,) = [thing for thing in seen.shown if isinstance(thing, dict)]
+    if "text/html" not in shown:
+        assert f"`see.{name}` has no picture of `{stage}`" in shown["text/plain"]
+        assert f'`see.tiles("{stage}")`' in shown["text/plain"]
+    assert ("text/html" in shown) == (stage in _SHOWN[name])
+
+
+_SHOWN = {
+    "lanes": {"naive_uncoalesced", "naive_coalesced"},
+    "coverage": {"thread_tiled_2d", "kernel5", "vectorized"},
+    "filling": {"thread_tiled_2d", "kernel5", "vectorized"},
+    "registers": {"thread_tiled_1d", "thread_tiled_2d"},
+}
+
+
+def test_coverage_offers_only_depths_that_a_stage_can_fetch():
+    depths = _coverage._controls(LADDER["vectorized"], 8)["depth"][1]
+    for block in _coverage.BLOCKS:
+        for depth in depths({"block": block}):
+            assert "stored" in _coverage.draw(LADDER["vectorized"], block, depth, (0, 0)).alt
+    assert 2 in _coverage._controls(LADDER["kernel5"], 8)["depth"][1]({"block": (16, 16)})
+
+
 def test_padding_mends_unaligned_rows():
     stage = LADDER["naive_coalesced"]
     loose = _lanes.draw(stage, (32, 32), 0, 1, (333, 333)).alt
@@ -190,6 +217,12 @@ def test_counts_agree_with_the_formula_and_the_hardware(stage):
 def test_counts_say_when_the_compiler_merged():
     picture = see.counts("penny_xu_tile", (1024,) * 3, shared_load_requests=2 * 1024**3 // 32)
     assert "the compiler merged accesses" in picture.alt and "41,943,040" in picture.alt
+
+
+def test_counts_without_the_hardwares_say_so():
+    picture = see.counts("naive_coalesced", (64,) * 3, global_load_requests=2 * 64**3 // 32)
+    assert picture.alt.startswith("Formula and emulator agree")
+    assert "hardware not recorded" in picture.alt and "counters have not been recorded" in picture.alt
 
 
 def test_a_wrong_formula_is_told():

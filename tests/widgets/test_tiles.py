@@ -10,7 +10,7 @@ from gemm_course import records
 from gemm_course import widgets as see
 from gemm_course.figures.heatmap import Axis, Cell, heatmap
 from gemm_course.kernels import LADDER
-from gemm_course.widgets import _heatmap, _measured, _tiles
+from gemm_course.widgets import _costs, _heatmap, _measured, _tiles
 from gemm_course.widgets._measured import Choice
 
 STAGES = [stage.name for stage in LADDER]
@@ -45,6 +45,25 @@ def test_loads_are_elements_whatever_the_width_they_are_read_in():
     said = words(_tiles.choice(LADDER["vectorized"], tiles))
     assert f"global loads a multiply-add {2 / 128:.4g}" in said
     assert f"shared loads a multiply-add {2 / 8:.3g}" in said
+
+
+@pytest.mark.parametrize("name", ["wmma", "async_copy"])
+def test_what_happens_once_is_spread_over_all_of_k(name):
+    """C's way through shared memory, or what is read ahead, is not counted as if every step did it."""
+    stage = LADDER[name]
+    m, n, k = stage.tiles["BM"], stage.tiles["BN"], 512
+    told = _costs._counts(_costs._count(stage, stage.tiles, m, n, k))
+    step = stage.tiles["BK"]
+    one, two = (_costs._counts(_costs._count(stage, stage.tiles, m, n, depth)) for depth in (step, 2 * step))
+    assert _costs._after(k / step, one, two) == told
+
+
+def test_a_larger_bk_takes_no_fewer_wavefronts_of_a_tensor_core_kernel():
+    tiles = {"BM": 128, "BN": 128, "BK": 16, "WM": 64, "WN": 32, "SKEW": 8}
+    shallow, deep = (_costs.cost(LADDER["wmma"], tiles | {"BK": BK}).wavefronts for BK in (16, 64))
+    assert deep == pytest.approx(shallow, rel=0.01)
+    skewed = _costs.cost(LADDER["wmma"], tiles | {"SKEW": 16}).wavefronts
+    assert skewed > 2 * shallow
 
 
 def test_illegal_tiles_name_every_rule_and_the_nearest_choice():
