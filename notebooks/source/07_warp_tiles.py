@@ -17,7 +17,7 @@
 import numpy as np
 from numba import cuda, float32
 
-from gemm_course import check, run
+from gemm_course import check, records, run
 from gemm_course import widgets as see
 from gemm_course.kernels import LADDER
 
@@ -197,18 +197,35 @@ see.tflops("thread_tiled_2d", "vectorized", "warp_tiled_tm1", "warp_tiled")
 
 # %% [markdown]
 # Every stage stands here with its default tiles, those that were fastest for it, or nearly. Document 003's
-# kernel and document 004's cut C in the same way, and differ in what a lane reads: single rows of As, or four
-# at a time. Where do single rows stand beside the kernel of notebook 06, which has no warp tiles but reads As
-# by fours?
+# kernel and document 004's cut C in the same way, but one of them is slower than the kernel of notebook 06,
+# which has no warp tiles at all. Why? The hardware's counters know what the compiled kernels ask of shared
+# memory. Each of the four has 64 results a thread, so here it is for one warp in one step along k:
+
+# %%
+stages = ["thread_tiled_2d", "vectorized", "warp_tiled_tm1", "warp_tiled"]
+counted = records.counters("ladder").set_index("case").loc[[f"{stage} 1024x1024x1024" for stage in stages]]
+counted[["shared_load_requests", "shared_load_wavefronts"]] / (1024**3 / (32 * 64))
+
+# %% [markdown]
+# A lane of `warp_tiled_tm1` reads single rows of As, WSUBM apart. No two of its lanes are in each other's
+# way, and still it makes the most requests, and they take the most wavefronts. In notebook 06 a thread
+# has its rows side by side and reads them by fours. Document 004's way has both, and is ahead of all. So
+# it is not the warp tile as such that pays: it pays because it lets you choose **what 32 lanes read
+# together**.
+#
+# (`thread_tiled_2d` reads the same from shared memory as `vectorized`. What it lacks is the way there: it
+# fetches its tiles float by float.)
 
 # %%
 see.roofline("block_tiled", "vectorized", "warp_tiled", shared="warp_tiled")
 
 # %% [markdown]
-# The answer to *what limits it now?* is no longer shared memory: as written and as compiled, its ceiling is
-# the peak. The kernel waits. At each barrier all warps stop, the next tile is asked for only then, and it
-# takes hundreds of clocks to come. Hiding that is a later matter. Before, we look at arithmetic that is much
-# faster.
+# (The mark of `vectorized` hides behind the other: it asks for the same bytes and is nearly as fast.)
+#
+# The answer to *what limits it now?* is no longer shared memory: as written and as compiled, its ceiling lies
+# on the peak, and bytes are no limit either. The kernel waits. At each barrier all warps stop, the next tile
+# is asked for only then, and it takes hundreds of clocks to come. Hiding that is a later matter. Before, we
+# look at arithmetic that is much faster.
 #
 # ## Tune it
 #
@@ -222,7 +239,9 @@ see.tiles("warp_tiled_tm1")
 see.tiles("warp_tiled")
 
 # %% [markdown]
-# Warp tiles of the same size may be square or long. Every cell was measured; empty ones were not.
+# Warp tiles of the same size may be square or long: 32 × 128, 64 × 64 and 128 × 32 lie on one diagonal of
+# this map, 32 × 64 and 64 × 32 on another. How much does the shape matter once the block's tile is in its
+# best place?
 
 # %%
 see.heatmap("warp_tiled", "WM", "WN", others="best")

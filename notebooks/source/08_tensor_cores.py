@@ -1,9 +1,9 @@
 # %% [markdown]
 # # 08 · Tensor Cores
 #
-# Everything up to here was about feeding the FP32 units, and the last kernels keep them nearly busy. To
-# be much faster one needs another unit. GPUs since 2017 have one, and it does nothing but multiply small
-# matrices.
+# Everything up to here was about feeding the FP32 units, and the last kernels keep them busy most of the
+# time. To be much faster one needs another unit. GPUs since 2017 have one, and it does nothing but multiply
+# small matrices.
 #
 # **After this notebook you can**
 # - say what FP16 keeps of a number, and why sums are kept in FP32;
@@ -18,15 +18,16 @@ import numpy as np
 from numba import cuda, float32
 from numba.types import float16
 
-from gemm_course import LADDER, check, run
+from gemm_course import LADDER, check, records, run
 from gemm_course import widgets as see
 from gemm_course.intrinsics import COL_MAJOR, ROW_MAJOR, wmma_load_a, wmma_load_b, wmma_mma, wmma_store
 
 # %% [markdown]
 # ## What limits it now?
 #
-# Arithmetic. v06 reads little and waits little; what is left is that an SM has 128 FP32 units, and each
-# does one multiply-add a clock.
+# Waiting, said notebook 07, and notebook 09 will hide it. But that can bring v06 no further than the FP32
+# peak: an SM has 128 FP32 units, and each does one multiply-add a clock. v06 has come more than half the way.
+# So what limits everything that we have written is the **arithmetic**.
 #
 # A **Tensor Core** takes two small matrices from the registers of a warp and adds their product to a
 # third: 16 × 16 × 16 = 4,096 multiply-adds for one call that all 32 lanes make together, where an
@@ -244,17 +245,21 @@ loads = 4 + 4 * 2  # of A once each, of B again for each row of fragments
 {"clocks of the Tensor Cores": products, "wavefronts": loads * 4 * 2}
 
 # %% [markdown]
-# 64 clocks of arithmetic ask for 96 clocks of shared memory: as it is written, it cannot do better than
-# two thirds. (4 times 8 rows a load, 2 wavefronts for each 8 because of the skew of 16. A compiler may
-# save some of the repeated loads.) Then all warps of the block wait at two barriers while the next tiles
-# come from global memory, and nobody computes.
+# 64 clocks of arithmetic ask for 96 clocks of shared memory: as it is written, the Tensor Cores cannot be
+# busy for more than two thirds of the time. (4 times 8 rows a load, 2 wavefronts for each 8 because of
+# the skew of 16. A compiler may save some of the repeated loads.) Then all warps of the block wait at two
+# barriers while the next tiles come from global memory, and nobody computes. With BK = 16 they do so
+# after every step. That is how one comes to a third.
 #
-# Three things change that sum:
+# Three things change the first sum:
 #
 # - **Load each fragment once**: 4 + 2 loads instead of 12.
 # - **A skew of 8**: 1 wavefront for 8 rows instead of 2. Together 24 wavefronts for the same 64 clocks.
 # - **Larger warp tiles**: loads go with rows + columns, products with rows × columns. 64 × 64 takes 8
 #   loads for 16 products.
+#
+# One changes the second: **a larger BK**. With BK = 64 a block waits once for four steps. What each of these
+# is worth was measured on an H200, and you will see it under *Tune it*.
 #
 # On an H200 the sum is harder still. Its Tensor Cores do four times as many multiply-adds a clock, and
 # shared memory serves one wavefront as ever:
@@ -281,18 +286,62 @@ see.tflops("warp_tiled", "wmma_half_sums", "wmma")
 see.roofline("warp_tiled", "wmma")
 
 # %% [markdown]
-# The FP16 peak is so high that bytes count again. Go straight up from the kernel's place: which line do
-# you meet before the peak? (`cp_async16` fetches past L1, from L2.) Where nothing has been measured yet,
-# the picture says so.
+# The FP16 peak is so high that bytes count again. Do not be misled by DRAM's line, on which the kernel seems
+# to lie: the axis counts the bytes that warps ask for, and DRAM has to deliver only a part of them. Blocks
+# side by side want the same rows of A, blocks below each other the same columns of B, and all but the first
+# find them in L2. (L1 does not count either: `cp_async16` fetches past it.) So go straight up from the
+# kernel's place, to L2's line. That is the roof over these bytes, and it is well below the peak.
+#
+# There is a second roof, which the picture does not have. Without any memory, on registers alone, an H200
+# was measured to do so many TFLOPS:
+
+# %%
+alone = records.compute_roofs()
+dict(zip(alone["unit"], alone["tflops"].round().astype(int)))
+
+# %% [markdown]
+# "mma FP16" is the instruction behind `wmma_mma`. On Hopper it does not get the Tensor Cores to their peak;
+# that takes "wgmma", which is what cuBLAS has and notebook 11 is about. So cuBLAS is out of reach here, and
+# our kernel gets about half of what its own instruction can do. Most of the rest is waiting.
+#
+# Why are sums of halves faster? The products take as long. But half the sums are half the registers, and then
+# an SM has room for one more block, which computes while others wait. You have seen what it costs: the error.
 #
 # ## Tune it
 #
-# Where a choice of tiles was measured, its TFLOPS stand beside it; where none was, it says so. Try the
-# document's tiles: 128 × 128 × 16, warps of 64 × 32, skew 16. Then change one thing at a time, as above:
-# the skew first, then the warp's tile, then BK. What do the wavefronts say, and does the time follow?
+# Every legal choice of tiles was measured on an H200. First the two sizes that say how often a block
+# waits and where its rows begin.
+
+# %%
+see.predict("08.depth")
+
+# %%
+see.heatmap("wmma", "BK", "SKEW", others="best")
+
+# %% [markdown]
+# Read down the columns. A larger BK means to wait less often, and with a skew of 8 or 16 every step of it
+# pays. Without one it makes the kernel *slower*. Rows of A's tile are BK halves long here: 8 rows of 32
+# bytes begin in banks 0, 8, 16, 24, 0, ... and take 2 wavefronts, rows of 64 bytes take 4, rows of 128
+# bytes 8. What waiting less often brings, the banks take away, and more.
+#
+# Now the warp's tile. 32 × 32 takes 4 loads for 4 products, 64 × 64 takes 8 for 16:
+
+# %%
+see.heatmap("wmma", "WM", "WN", others="best")
+
+# %% [markdown]
+# And all of them. Begin with the document's tiles: 128 × 128 × 16, warps of 64 × 32, skew 16. Then change
+# one thing at a time: skew 8, BK 32, BK 64, and at last WN 64. Which step brings the most? Which do the
+# wavefronts announce, and which not? (As keeps its rows here, of BK + SKEW halves; v07 transposes it.)
 
 # %%
 see.tiles("wmma")
+
+# %% [markdown]
+# Wavefronts announce what the skew brings, and say nothing of BK, which brings more: waiting is no wavefront.
+# And there is something that neither explains. Blocks of 64 × 64 with BK = 64 and warps of 32 × 64 are faster
+# with a skew of 16 than with 8, although they take twice as many wavefronts. A count explains what it
+# counts. For the rest there is measuring.
 
 # %% [markdown]
 # ---
@@ -525,6 +574,7 @@ see.roofline(until="wmma_half_sums")
 # - A load fetches 8 rows of 16 bytes at a time. A skew of 8 halves puts them into 32 different banks; 16
 #   is worse.
 # - Tensor Cores are so fast that shared memory limits them again: large warp tiles, each fragment loaded
-#   once.
+#   once. And they are so fast that waiting for tiles takes much of the time: a large BK, so as to wait
+#   less often.
 #
 # **Next:** the tiles still come while nobody computes. Notebook 09 lets them come meanwhile.
