@@ -253,6 +253,10 @@ sectors(spread)
 see.change("kernel5", spread)
 
 # %% [markdown]
+# `BY_X` is how far a thread's columns lie from its neighbour's, `BY_J` how far they lie from each other: 1
+# and `BN // TN` here, where Kernel 5 has TN and 1. `A_WIDTH` and `B_WIDTH` are the lengths of the tiles' rows
+# with their padding.
+#
 # ## What is the ceiling?
 
 # %%

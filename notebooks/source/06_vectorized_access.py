@@ -105,7 +105,8 @@ np.abs(result.C - A @ B).max(), result.leading_dimensions
 #
 # So A's tile is **transposed** on its way into shared memory: `As[p, y0]` to `As[p, y0 + 7]` are neighbours.
 # This is the price: the four floats of one load lie along k, and now they must go into four different
-# *rows* of As. Four loads became one; the four stores remain.
+# *rows* of As. After `v = load4(A, (r, c))` it takes `As[c + e, r] = v[e]` for e from 0 to 3. (r and c count
+# from the corner of the tile.) Four loads became one; the four stores remain.
 #
 # Document 003 gives three formulas for it. `BK // 4` threads share a row of the tile:
 #
@@ -441,8 +442,7 @@ see.source(around(None, 32, 32, 16, 4, 4))
 # %% [markdown]
 # Write `make_fetch(BM, BK, THREADS)`. It returns a *device function*, one that the threads of a kernel call,
 # under `@cuda.jit(device=True)`. It brings the tile of A that begins at `A[row0, k0]` into As, transposed,
-# for
-# **any** m and k. A's rows are multiples of four floats long; behind column k there is NaN.
+# for **any** m and k. A's rows are multiples of four floats long; behind column k there is NaN.
 
 
 # %% tags=["stub"] id="ex-06-4"
