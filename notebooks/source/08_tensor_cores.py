@@ -301,8 +301,10 @@ dict(zip(alone["unit"], alone["tflops"].round().astype(int)))
 
 # %% [markdown]
 # "mma FP16" is the instruction behind `wmma_mma`. On Hopper it does not get the Tensor Cores to their peak;
-# that takes "wgmma", which is what cuBLAS has and notebook 11 is about. So cuBLAS is out of reach here, and
-# our kernel gets about half of what its own instruction can do. Most of the rest is waiting.
+# that takes "wgmma", which is what cuBLAS has and notebook 11 is about. So cuBLAS is out of reach here. Put
+# it into the sum above: at this rate the products of a 64 × 64 tile take half as many clocks again, and its
+# 32 wavefronts fit beside them. Yet our kernel gets about half of what its own instruction can do. Most of
+# the rest is waiting.
 #
 # Why are sums of halves faster? The products take as long. But half the sums are half the registers, and then
 # an SM has room for one more block, which computes while others wait. You have seen what it costs: the error.
