@@ -127,7 +127,8 @@ class _Sheet:
         self.canvas = FigureCanvasAgg(self.figure)
         self.axes = self.figure.add_subplot()
         bottom, top = (0.92 + below) / self.height, 1 - 0.53 / self.height
-        self.figure.subplots_adjust(left=0.11, bottom=bottom, right=0.98, top=top)
+        left = 0.13 if tensor_peak else 0.11  # 1000 is a wide number
+        self.figure.subplots_adjust(left=left, bottom=bottom, right=0.98, top=top)
         self._scales(axis, right, _HIGH_WITH_TENSOR_CORES if tensor_peak else _HIGH)
         self._lines(roofs, peak, ceilings, right, tensor_peak)
         self.axes.legend(fontsize=10, loc="lower right", framealpha=1)
