@@ -188,7 +188,7 @@ see.counts("thread_tiled_1d", size, shared_load_wavefronts=shared_requests)
 # %% [markdown]
 # The hardware counts far fewer reads than the source has. The loop over `p` is unrolled as well, and then
 # `As[y, p]` to `As[y, p + 3]` stand side by side: the compiler makes **one 128-bit load** of the four. A
-# broadcast of 128 bits takes two wavefronts (why two, notebook 06 will say). So four steps cost 2 TM + 4
+# broadcast of 128 bits takes two wavefronts (why two, notebook 05 will say). So four steps cost 2 TM + 4
 # wavefronts instead of 4 TM + 4:
 #
 # $$1/2 + 1/TM \text{ wavefronts a multiply-add,}$$
