@@ -203,9 +203,14 @@ def on_roofline(stage: Stage, chosen: Mapping[str, int]) -> Picture:
         if legal
         else f"{stage.name}: these tiles cannot run"
     )
-    peak = tensor_peak([stage])
     return roofline.roofline(
-        *roofs(), points, title, _source(stage), under_title=describe(chosen), tensor_peak=peak
+        *roofs(),
+        points,
+        title,
+        _source(stage),
+        axis="FLOP per byte loaded (C's stores left out)",
+        under_title=describe(chosen),
+        tensor_peak=tensor_peak([stage]),
     )
 
 
