@@ -195,11 +195,11 @@ def rows_of_lanes(machine, array: DeviceArray, index: tuple, rows: int) -> np.nd
 def lay_rows(machine, array: DeviceArray, index: tuple, layout: Layout, fragments: tuple):
     """Put the rows of 8 of matrices that a warp's lanes hold in fragments to the addresses of its lanes.
 
-    Rounded to the array's type. Counted as 128-bit stores, 8 lanes a wavefront where no two rows share banks.
+    Counted as 128-bit stores, 8 lanes a wavefront where no two rows share banks.
     """
     values = (array.dtype.type(0),) * ROW
     if machine.log is None:
-        rows = layout.matrices(_side_by_side(fragments, machine.geometry.width)).astype(array.dtype)
+        rows = layout.matrices(_side_by_side(fragments, machine.geometry.width))
         lanes = rows.reshape(*rows.shape[:-3], -1, ROW)
         values = tuple(lanes[..., element] for element in range(ROW))
     machine.write(machine.site, array, index, values, ROW)

@@ -1,11 +1,12 @@
 """stmatrix: a warp lays a fragment into shared memory, as rows of 8 by 8 matrices.
 
-The way back from `ldmatrix`. The sums of Tensor Cores lie in pairs, a lane's from two rows and every eighth
-column; stored lane by lane they would be many small pieces. stmatrix takes four 8 by 8 matrices at once:
+The way back from `ldmatrix`. The results of Tensor Cores lie in pairs, a lane's from two rows and every
+eighth column; stored lane by lane they would be many small pieces. stmatrix takes four 8 by 8 matrices at
+once:
 
     matrix i      its rows go to the addresses of lanes 8 i to 8 i + 7, 16 bytes each
     lane l        gives row l // 4, columns p and p + 1 of every matrix, p = 2 (l % 4),
-                  which are sums[first + 2 i] and sums[first + 2 i + 1]
+                  which are fragment[first + 2 i] and fragment[first + 2 i + 1]
 
 Each matrix is a wavefront of its own, 8 rows of 16 bytes for the 32 banks, or more where rows share banks.
 
@@ -14,7 +15,7 @@ Compute capability 9.0.
 
 from gemm_course.emulator import as_index, emulates, warps
 from gemm_course.intrinsics._codegen import (
-    TypingError,
+    check_fragment,
     element_pointer,
     inline_ptx,
     intrinsic,
@@ -26,44 +27,37 @@ from gemm_course.intrinsics.ldmatrix import EIGHTS
 
 __all__ = ["stmatrix_x4"]
 
-_FLOAT, _PAIR = ir.FloatType(), ir.IntType(32)
-HELD = 8  # numbers of a lane
+_PAIR = ir.IntType(32)
+HELD = 8  # halves of a lane
 
 
 @intrinsic
-def stmatrix_x4(typing_context, array, index, sums, first):
-    """Four 8 by 8 matrices, of sums[first] to sums[first + 7] of all lanes, rounded to halves, into rows.
+def stmatrix_x4(typing_context, array, index, fragment, first):
+    """Four 8 by 8 matrices, of fragment[first] to fragment[first + 7] of all lanes, into rows of `array`.
 
-    array: shared, float16; array[index] is where the lane's row of 8 goes, at a multiple of 16 bytes. sums: a
-    local array of float32. Every lane of the warp must take part. PTX
-    `stmatrix.sync.aligned.m8n8.x4.shared.b16`, after `cvt.rn.f16x2.f32`; compute capability 9.0.
+    array: shared, float16; array[index] is where the lane's row of 8 goes, at a multiple of 16 bytes.
+    fragment: a local array of float16; first: an even number. Every lane of the warp must take part. PTX
+    `stmatrix.sync.aligned.m8n8.x4.shared.b16`; compute capability 9.0.
     """
-    if not (isinstance(sums, types.Array) and sums.dtype == types.float32 and sums.ndim == 1):
-        raise TypingError(f"stmatrix_x4 takes sums from a thread's own array of float32, not from {sums}")
+    check_fragment("stmatrix_x4", fragment, types.float16)
 
     def generate(context, builder, signature, arguments):
         require_hopper("stmatrix_x4")
         kinds = signature.args
         row = shared_operand(context, builder, kinds[0], arguments[0], kinds[1], arguments[1])
         start = element_pointer(context, builder, kinds[2], arguments[2], kinds[3], arguments[3])
-        held = [builder.load(builder.gep(start, [_PAIR(i)])) for i in range(HELD)]
-        pairs = [_rounded(builder, *held[i : i + 2]) for i in range(0, HELD, 2)]
+        pairs = builder.bitcast(start, _PAIR.as_pointer())
+        held = [builder.load(builder.gep(pairs, [_PAIR(i)]), align=2) for i in range(HELD // 2)]
         text = "stmatrix.sync.aligned.m8n8.x4.shared.b16 [$0], {$1, $2, $3, $4};"
-        inline_ptx(builder, text, "r,r,r,r,r", [row, *pairs])
+        inline_ptx(builder, text, "r,r,r,r,r", [row, *held])
         return context.get_dummy_value()
 
-    return types.void(array, index, sums, first), generate
-
-
-def _rounded(builder, low, high):
-    """Two floats as two halves in one register, the first one low."""
-    convert = ir.InlineAsm(ir.FunctionType(_PAIR, [_FLOAT] * 2), "cvt.rn.f16x2.f32 $0, $2, $1;", "=r,f,f")
-    return builder.call(convert, [low, high])
+    return types.void(array, index, fragment, first), generate
 
 
 @emulates(stmatrix_x4, reads=(2,), writes=(0,), elementwise=False)
-def _store(machine, array, index, sums, first):
+def _store(machine, array, index, fragment, first):
     warps.meet(machine, "stmatrix_x4")
     warps.shared("stmatrix_x4", array, "float16")
-    values = machine.read(machine.site, sums, as_index(first), HELD, boundary=1)
+    values = machine.read(machine.site, fragment, as_index(first), HELD, boundary=1)
     warps.lay_rows(machine, array, as_index(index), EIGHTS, values)

@@ -1,9 +1,10 @@
-"""As many blocks as multiprocessors, each with many tiles: fetching never stops, and results leave by TMA.
+"""As many blocks as multiprocessors, each with many tiles: nothing stops at the end of a tile.
 
 Beyond the documents; Hopper. A block that ends after one tile leaves its multiprocessor idle twice: before
 its first tiles have come, and while it stores. Here a block stays and takes every BLOCKS-th tile. The
-producer knows nothing of an end: while the consumers still store, it fills the ring for the next tile. The
-consumers lay their results into shared memory and go on; another warp has TMA carry them off.
+producer knows nothing of an end: it fills the ring for the next tile while the consumers finish this one.
+They round their results to halves, queue the first products of the next tile, and lay the results into
+shared memory while these are computed; another warp has TMA carry them off.
 """
 
 from numba import cuda, float32, uint64
@@ -19,6 +20,7 @@ from gemm_course.intrinsics import (
     registers_down,
     registers_up,
     stmatrix_x4,
+    store2,
     tensor_map,
     tma_acquire,
     tma_commit,
@@ -42,8 +44,10 @@ from gemm_course.kernels.tensor_tiles import (
     fits_wgmma,
     grouped,
     maps,
+    next_stage,
     old,
     ring_bytes,
+    store_rim,
 )
 
 
@@ -56,17 +60,11 @@ def build(BM, BN, BK, WM, STAGES, GROUP, PARTS, BLOCKS):
     MANY, FEW = CONSUMER_REGISTERS[CONSUMERS], PRODUCER_REGISTERS
 
     @cuda.jit(device=True)
-    def next_stage(stage, parity):
-        """The next place in the ring; after the last, the first again, with the other parity."""
-        last = stage == STAGES - 1
-        return (u32(0), u32(parity ^ 1)) if last else (u32(stage + 1), parity)
-
-    @cuda.jit(device=True)
     def fetch(As, Bs, full, empty, A, B, m, n, steps):
         """Fetch the operands of all the block's tiles, step after step, as soon as a stage is empty."""
-        tile_rows, tile_cols = (m + BM - 1) // BM, (n + BN - 1) // BN
+        tile_rows, tile_cols = u32((m + BM - 1) // BM), u32((n + BN - 1) // BN)
         tile, stage, parity = u32(cuda.blockIdx.x), u32(0), u32(0)
-        while tile < tile_rows * tile_cols:
+        while tile < u32(tile_rows * tile_cols):
             tile_row, tile_col = grouped(tile, tile_rows, tile_cols, GROUP)
             for step in range(steps):
                 mbarrier_wait(empty, stage, parity ^ 1)
@@ -74,16 +72,16 @@ def build(BM, BN, BK, WM, STAGES, GROUP, PARTS, BLOCKS):
                 tma_load(As, (stage, 0, 0), A, (tile_row * BM, step * BK), full, stage)
                 for j in unroll(range(PANELS)):
                     tma_load(Bs, (stage, j, 0, 0), B, (step * BK, tile_col * BN + j * PANEL), full, stage)
-                stage, parity = next_stage(stage, parity)
+                stage, parity = next_stage(stage, parity, STAGES)
             tile = u32(tile + cuda.gridDim.x)
 
     @cuda.jit(device=True)
     def carry_off(Cs, laid, gone, results, C, m, n):
         """Store what the consumers have laid into Cs, part after part of each tile, 64 by 64 at a time."""
         lane, whole = u32(cuda.threadIdx.x) % 32, n // 8 * 8  # TMA stores 16 bytes or nothing
-        tile_rows, tile_cols = (m + BM - 1) // BM, (n + BN - 1) // BN
+        tile_rows, tile_cols = u32((m + BM - 1) // BM), u32((n + BN - 1) // BN)
         tile, parity = u32(cuda.blockIdx.x), u32(0)
-        while tile < tile_rows * tile_cols:
+        while tile < u32(tile_rows * tile_cols):
             tile_row, tile_col = grouped(tile, tile_rows, tile_cols, GROUP)
             for part in range(PARTS):
                 for w in range(CONSUMERS):
@@ -94,12 +92,7 @@ def build(BM, BN, BK, WM, STAGES, GROUP, PARTS, BLOCKS):
                         if lane == 0 and col < whole:
                             tma_store(results, (row, col), Cs, (w, q, 0, 0))
                         if whole < n and col <= whole and whole < col + PANEL:
-                            y, chunk = lane, u32((whole - col) // 8)
-                            while y < 64 and row + y < m:
-                                for z in range(n - whole):
-                                    x = u32((chunk ^ y % 8) * 8 + z)
-                                    C[u32(row + y), u32(whole + z)] = Cs[w, q, y, x]
-                                y = u32(y + 32)
+                            store_rim(C, row, m, n, Cs, w, q, u32((whole - col) // 8), lane)
                     cuda.syncwarp()
                     if lane == 0:
                         tma_commit()
@@ -109,15 +102,30 @@ def build(BM, BN, BK, WM, STAGES, GROUP, PARTS, BLOCKS):
             tile = u32(tile + cuda.gridDim.x)
 
     @cuda.jit(device=True)
-    def scale(sums, alpha, beta, C, row, col, m, n):
-        """Turn 64 rows of sums into results; this lane's begin at C[row, col]."""
+    def finish(halves, sums, alpha, beta, C, row, col, m, n):
+        """Turn 64 rows of sums into results, rounded; this lane's begin at C[row, col]."""
+        for e in unroll(range(SUMS)):
+            sums[e] *= alpha
         if beta != 0:
             for e in unroll(range(SUMS)):
-                y, z = row + e // 2 % 2 * 8, col + e // 4 * 8 + e % 2
-                sums[e] = alpha * sums[e] + beta * old(C, y, z, m, n)
-        else:
-            for e in unroll(range(SUMS)):
-                sums[e] *= alpha
+                sums[e] += beta * old(C, row + e // 2 % 2 * 8, col + e // 4 * 8 + e % 2, m, n)
+        for e in unroll(range(0, SUMS, 2)):
+            store2(halves, e, (sums[e], sums[e + 1]))
+
+    @cuda.jit(device=True)
+    def lay(Cs, laid, gone, w, y0, lane, halves, part, turn):
+        """Lay a part of a consumer's results into Cs, swizzled as TMA takes them, once Cs is free."""
+        mbarrier_wait(gone, w, turn ^ 1)
+        for q in unroll(range(PIECES)):
+            i, j = (part * PIECES + q) // PANELS, (part * PIECES + q) % PANELS
+            for x in unroll(range(0, 8, 2)):
+                z = (x + lane // 16 ^ lane % 8) * 8
+                stmatrix_x4(Cs, (w, q, y0 + lane % 16, z), halves[i], j * 32 + x * 4)
+        fence_async()
+        cuda.syncwarp()
+        if lane == 0:
+            mbarrier_arrive(laid, w)
+        return u32(turn ^ 1)
 
     def persistent(m, n, k, alpha, A, B, beta, C, results):
         full = cuda.shared.array(STAGES, uint64)
@@ -129,10 +137,11 @@ def build(BM, BN, BK, WM, STAGES, GROUP, PARTS, BLOCKS):
         Bs = carve(tiles, STAGES * BM * BK, (STAGES, PANELS, BK, PANEL))
         Cs = carve(tiles, STAGES * (BM + BN) * BK, (CONSUMERS, PIECES, 64, PANEL))
         sums = cuda.local.array((HEIGHT, SUMS), float32)
+        halves = cuda.local.array((HEIGHT, SUMS), float16)
         tid = u32(cuda.threadIdx.x)
         warp, lane = tid // 32, tid % 32
-        tile_rows, tile_cols = (m + BM - 1) // BM, (n + BN - 1) // BN
-        steps = (k + BK - 1) // BK
+        tile_rows, tile_cols = u32((m + BM - 1) // BM), u32((n + BN - 1) // BN)
+        steps = max((k + BK - 1) // BK, PARTS)  # those behind k bring zeros
         if tid == 0:
             for s in unroll(range(STAGES)):
                 mbarrier_init(full, s, 1)
@@ -157,7 +166,7 @@ def build(BM, BN, BK, WM, STAGES, GROUP, PARTS, BLOCKS):
             registers_up(MANY)
             w, y0 = warp // 4 - 1, warp % 4 * 16  # the consumer, and this warp's rows in each 64
             tile, stage, parity, before, turn = u32(cuda.blockIdx.x), u32(0), u32(0), u32(0), u32(0)
-            while tile < tile_rows * tile_cols:
+            while tile < u32(tile_rows * tile_cols):
                 for i in unroll(range(HEIGHT)):
                     for e in unroll(range(SUMS)):
                         sums[i, e] = 0
@@ -168,32 +177,25 @@ def build(BM, BN, BK, WM, STAGES, GROUP, PARTS, BLOCKS):
                         for i in unroll(range(HEIGHT)):
                             wgmma(BN, sums[i], As, (stage, w * WM + i * 64, p), Bs, (stage, 0, p, 0))
                     wgmma_commit()
+                    for part in unroll(range(PARTS)):
+                        if step == part and tile >= cuda.gridDim.x:  # while the Tensor Cores are busy
+                            turn = lay(Cs, laid, gone, w, y0, lane, halves, part, turn)
                     wgmma_wait(1)
                     if step > 0 and lane == 0:
                         mbarrier_arrive(empty, before)
                     before = stage
-                    stage, parity = next_stage(stage, parity)
+                    stage, parity = next_stage(stage, parity, STAGES)
                 wgmma_wait(0)
-                if steps > 0 and lane == 0:
+                if lane == 0:
                     mbarrier_arrive(empty, before)  # the producer may go on with the next tile
 
                 tile_row, tile_col = grouped(tile, tile_rows, tile_cols, GROUP)
                 row, col = tile_row * BM + w * WM + y0 + lane // 4, tile_col * BN + lane % 4 * 2
                 for i in unroll(range(HEIGHT)):
-                    scale(sums[i], alpha, beta, C, u32(row + i * 64), u32(col), m, n)
-                for part in unroll(range(PARTS)):
-                    mbarrier_wait(gone, w, turn ^ 1)  # the results laid before these
-                    for q in unroll(range(PIECES)):
-                        i, j = (part * PIECES + q) // PANELS, (part * PIECES + q) % PANELS
-                        for x in unroll(range(0, 8, 2)):
-                            z = (x + lane // 16 ^ lane % 8) * 8  # swizzled as TMA takes them
-                            stmatrix_x4(Cs, (w, q, y0 + lane % 16, z), sums[i], j * 32 + x * 4)
-                    fence_async()
-                    cuda.syncwarp()
-                    if lane == 0:
-                        mbarrier_arrive(laid, w)
-                    turn = u32(turn ^ 1)
+                    finish(halves[i], sums[i], alpha, beta, C, u32(row + i * 64), u32(col), m, n)
                 tile = u32(tile + cuda.gridDim.x)
+            for part in unroll(range(PARTS)):
+                turn = lay(Cs, laid, gone, w, y0, lane, halves, part, turn)
 
     return persistent
 
@@ -201,7 +203,7 @@ def build(BM, BN, BK, WM, STAGES, GROUP, PARTS, BLOCKS):
 def requirements(t):
     """What warp_specialised asks for, and room for the results on their way."""
     yield from fits_wgmma(t)
-    yield from fits_consumers(t)
+    yield from fits_consumers(t, halves=True)
     pieces = t.WM // 64 * (t.BN // PANEL)
     yield (
         pieces % t.PARTS == 0,
@@ -224,15 +226,15 @@ STAGE = Stage(
     name="persistent",
     title="Blocks that stay",
     document="beyond the documents",
-    tiles={"BM": 128, "BN": 256, "BK": 64, "WM": 64, "STAGES": 3, "GROUP": 16, "PARTS": 1, "BLOCKS": 132},
+    tiles={"BM": 128, "BN": 256, "BK": 64, "WM": 64, "STAGES": 4, "GROUP": 16, "PARTS": 2, "BLOCKS": 132},
     options={
         "BM": (128, 192, 256),
         "BN": (64, 128, 192, 256),
         "BK": (32, 64),
         "WM": (64, 128),
-        "STAGES": (3, 4, 5, 6),
+        "STAGES": (3, 4, 6, 8),
         "GROUP": (8, 16),
-        "PARTS": (1, 2),
+        "PARTS": (1, 2, 4),
         "BLOCKS": (132,),
     },
     requirements=requirements,

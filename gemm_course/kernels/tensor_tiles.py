@@ -9,8 +9,8 @@ from gemm_course.kernels.base import REGISTERS_AN_SM
 
 PANEL = 64  # columns of B that one swizzled row of 128 bytes holds
 SHARED_BYTES = 226 * 1024  # a block on Hopper, less the 1 KB that barriers and the tiles' alignment take
-PRODUCER_REGISTERS = 64
-CONSUMER_REGISTERS = {2: 216, 3: 144}  # by the number of consumers: what 64 K less the producer's leave
+PRODUCER_REGISTERS = 56
+CONSUMER_REGISTERS = {2: 224, 3: 152}  # by the number of consumers; no more than the producers give back
 
 
 # ---- device functions ----
@@ -27,6 +27,13 @@ def grouped(tile, tile_rows, tile_cols, group_rows):
     first, rest = u32(tile // whole * group_rows), u32(tile % whole)
     height = u32(min(group_rows, tile_rows - first))  # the last group may have fewer rows
     return u32(first + rest % height), u32(rest // height)
+
+
+@cuda.jit(device=True)
+def next_stage(stage, parity, stages):
+    """The next place in a ring of stages; after the last, the first again, with the other parity."""
+    last = stage == stages - 1
+    return (u32(0), u32(parity ^ 1)) if last else (u32(stage + 1), parity)
 
 
 @cuda.jit(device=True)
@@ -51,6 +58,21 @@ def store_pair(C, row, col, m, n, alpha, beta, first, second):
             C[row, col] = float16(first)
 
 
+@cuda.jit(device=True)
+def store_rim(C, row, m, n, Cs, w, piece, chunk, lane):
+    """The columns of C behind the last multiple of 8, from a swizzled piece of 64 rows that begins at `row`.
+
+    TMA stores 16 bytes or nothing. Cs[w, piece] is the piece; chunk: which 16 bytes of its rows they are.
+    """
+    y = lane
+    while y < 64 and row + y < m:
+        z = u32(n // 8 * 8)
+        while z < n:
+            C[u32(row + y), z] = Cs[w, piece, y, u32((chunk ^ y % 8) * 8 + z % 8)]
+            z = u32(z + 1)
+        y = u32(y + 32)
+
+
 # ---- tiles and launch ----
 
 
@@ -64,9 +86,13 @@ def fits_wgmma(t):
     yield t.STAGES >= 2, f"one stage is read while another is filled: STAGES is at least 2, not {t.STAGES}"
 
 
-def fits_sums(t, most: int):
-    """The rule that a thread's sums, and what it needs beside them, fit into `most` registers."""
-    needed = -(-t.WM // 64) * t.BN // 2 + 24
+def fits_sums(t, most: int, halves: bool = False):
+    """The rule that a thread's sums, and what it needs beside them, fit into `most` registers.
+
+    halves: it holds them a second time, as pairs of halves.
+    """
+    sums = -(-t.WM // 64) * t.BN // 2
+    needed = sums + (sums // 2 if halves else 0) + 24
     yield (
         needed <= most,
         f"{t.WM} by {t.BN} sums a warpgroup and what is needed beside them take {needed} registers a thread; "
@@ -74,15 +100,16 @@ def fits_sums(t, most: int):
     )
 
 
-def fits_consumers(t):
-    """Two or three consumers, and registers for their sums."""
+def fits_consumers(t, halves: bool = False):
+    """Two or three consumers, and registers for their sums; halves: as for `fits_sums`."""
     consumers = t.BM // t.WM
     yield (
         consumers in CONSUMER_REGISTERS,
         f"two or three warpgroups multiply: BM / WM ({t.BM} / {t.WM}) must be 2 or 3",
     )
     # With three, the compiler wants room for the sums in what a thread has before registers change hands.
-    yield from fits_sums(t, REGISTERS_AN_SM // 512 if consumers == 3 else CONSUMER_REGISTERS[2])
+    most = REGISTERS_AN_SM // 512 if consumers == 3 else CONSUMER_REGISTERS[2]
+    yield from fits_sums(t, most, halves)
 
 
 def fits_shared(needed: int):

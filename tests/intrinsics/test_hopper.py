@@ -217,27 +217,27 @@ def test_a_load_counts_what_exists_and_fills_the_whole_box():
 
 @BOTH
 @pytest.mark.parametrize("length", [8, 16, 24])
-def test_stmatrix_lays_the_lanes_sums_into_rows(length, backend):
+def test_stmatrix_lays_the_lanes_fragments_into_rows(length, backend):
     """Lane l's row of the four matrices goes where it says, here to row l; the table is in the docstring."""
 
     @cuda.jit
-    def lay(sums, out):
+    def lay(held, out):
         tile = cuda.shared.array((32, length), float16, 16)
-        own = cuda.local.array(12, float32)
+        own = cuda.local.array(12, float16)
         lane = u32(cuda.threadIdx.x)
         for e in unroll(range(12)):
-            own[e] = sums[lane, e]
+            own[e] = held[lane, e]
         stmatrix_x4(tile, (lane, 0), own, 4)
         cuda.syncwarp()
         for x in range(8):
             out[lane, x] = tile[lane, x]
 
-    sums = np.random.default_rng(0).standard_normal((32, 12)).astype(np.float32)
-    done = launch(lay[1, 32], sums, np.zeros((32, 8), np.float16), backend=backend)
+    held = halves(32, 12)
+    done = launch(lay[1, 32], held, np.zeros((32, 8), np.float16), backend=backend)
     expected = np.empty((4, 8, 8), np.float16)
     for lane in range(32):
         for e in range(8):
-            expected[e // 2, lane // 4, lane % 4 * 2 + e % 2] = sums[lane, 4 + e]
+            expected[e // 2, lane // 4, lane % 4 * 2 + e % 2] = held[lane, 4 + e]
     np.testing.assert_array_equal(sound(done).arrays["out"], expected.reshape(32, 8))
     if done.report:
         stores = done.report.accesses.query("array == 'tile' and op == 'store'")

@@ -7,6 +7,8 @@ import pytest
 
 from gemm_course.emulator import emulate
 from gemm_course.kernels import LADDER
+from gemm_course.kernels.base import REGISTERS_AN_SM
+from gemm_course.kernels.tensor_tiles import CONSUMER_REGISTERS, PRODUCER_REGISTERS
 from tests.kernels.conftest import padded
 
 NAMES = ("wgmma_tma", "warp_specialised", "persistent")
@@ -69,3 +71,12 @@ def test_rows_that_tma_cannot_take_are_refused_before_the_launch():
 def test_a_kernel_with_everything_on_is_read_in_one_go(name):
     lines = inspect.getsource(LADDER[name].build).splitlines()
     assert len(lines) <= 150
+
+
+@pytest.mark.parametrize("consumers", CONSUMER_REGISTERS)
+def test_consumers_take_no_more_registers_than_there_are(consumers):
+    """`registers_up` waits until they are free: one too many, and the kernel would hang."""
+    threads = 128 * (consumers + 1)
+    at_the_start = REGISTERS_AN_SM // threads // 8 * 8
+    given = 128 * (at_the_start - PRODUCER_REGISTERS)
+    assert 128 * consumers * (CONSUMER_REGISTERS[consumers] - at_the_start) <= given

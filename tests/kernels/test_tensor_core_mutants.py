@@ -83,12 +83,15 @@ SLIPS = {
     ),
     "results are laid over those that still leave": (
         persistent,
-        ("mbarrier_wait(gone, w, turn ^ 1)", "pass"),
+        (
+            "tma_wait_read(0)\n                        mbarrier_arrive(gone, w)",
+            "mbarrier_arrive(gone, w)\n                        tma_wait_read(0)",
+        ),
         "shared_race",
     ),
     "results are carried off that TMA has not been shown": (
         persistent,
-        ("fence_async()\n                    cuda.syncwarp()", "cuda.syncwarp()"),
+        ("fence_async()\n        cuda.syncwarp()", "cuda.syncwarp()"),
         "missing_fence",
     ),
     "results count as gone while they still leave": (
