@@ -126,9 +126,8 @@ class Order:
         if key not in self._cells:
             active = True if access.mask.array is None else access.mask.array
             lanes = (1, 1, self.machine.geometry.width)
-            shape = np.broadcast_shapes(
-                access.pattern.array.shape, np.shape(active), lanes
-            )  # rounds of a loop
+            # in front of the lanes there may be the rounds of a loop
+            shape = np.broadcast_shapes(access.pattern.array.shape, np.shape(active), lanes)
             cells = np.broadcast_to(access.pattern.array, shape)[np.broadcast_to(active, shape)]
             self._cells[key] = (cells[:, None] + np.arange(access.width)).reshape(-1)
         return self._cells[key] + access.offset

@@ -111,9 +111,8 @@ def build(BM, BN, BK, WM, WN, STAGES, GROUP):
                 for h in unroll(range(0, 16, C_ROWS)):
                     y = h + lane // C_PIECES
                     r, x = row + i * 16 + y, (piece ^ (y // C_TURN % C_PIECES)) * 8
-                    if (
-                        r < m and c < n
-                    ):  # a row of C ends at a multiple of 16 bytes; what is behind n is not used
+                    # a row of C ends at a multiple of 16 bytes; what is behind n is not used
+                    if r < m and c < n:
                         copy16(Cs, (warp, y, x), C, (r, c))
                     else:
                         for e in range(8):
