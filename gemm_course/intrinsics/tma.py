@@ -123,10 +123,12 @@ def _address(matrix) -> int:
 
 
 def _encoded(matrix, shape, box):
-    """The driver's 128 bytes, copied to the GPU; zeros where there is nothing to copy a box of."""
+    """The driver's 128 bytes, copied to the GPU. A map must be of something: of nothing, it is one zero's."""
     from numba import cuda
 
-    words = _driver_map(_address(matrix), matrix.strides[0], shape, box) if matrix.size else [0] * 16
+    if 0 in shape:
+        matrix, shape = cuda.to_device(np.zeros((1, ALIGNMENT // 2), np.float16)), (1, 1)
+    words = _driver_map(_address(matrix), matrix.strides[0], shape, box)
     encoded = cuda.to_device(np.array(words, np.uint64))
     encoded.matrix = matrix  # the map holds its address only: it must not be freed before the map
     return encoded

@@ -85,6 +85,8 @@ def copy16(typing_context, destination, destination_index, source, source_index)
         into = element_pointer(context, builder, destination, arguments[0], destination_index, arguments[1])
         out_of = element_pointer(context, builder, source, arguments[2], source_index, arguments[3])
         element = into.type.pointee
+        if context.get_abi_sizeof(element) < 4:  # vectors of smaller elements would be moved in halves
+            element = ir.IntType(32)
         wide = ir.VectorType(element, _ALIGNMENT // context.get_abi_sizeof(element)).as_pointer()
         values = builder.load(builder.bitcast(out_of, wide), align=_ALIGNMENT)
         builder.store(values, builder.bitcast(into, wide), align=_ALIGNMENT)

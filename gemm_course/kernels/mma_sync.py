@@ -95,48 +95,53 @@ def build(BM, BN, BK, WM, WN, STAGES, GROUP):
                 mma_m16n8k16(acc[i, 2 * j + 1], a[i], b[j][4:8])
 
     @cuda.jit(device=True)
-    def store(acc, alpha, beta, Cs, warp, lane, C, row, col, m, n):
-        """The warp's tile of C, from C[row, col] on, becomes alpha acc + beta C, 16 rows at a time.
+    def place(y, piece):
+        """Where in Cs a piece of row y of a warp's results is: rows that meet the same banks change order."""
+        return (piece ^ (y // C_TURN % C_PIECES)) * 8
 
-        Between C and Cs a lane moves pieces of 16 bytes; in Cs it finds and leaves the pairs of its own sums.
-        """
-        piece = lane % C_PIECES
-        c = col + piece * 8
-        g, pair = lane // 4, lane % 4 * 2
+    @cuda.jit(device=True)
+    def add_old(acc, beta, Cs, warp, lane, C, row, col, m, n):
+        """acc += beta C, 16 rows at a time: 16 bytes a lane into Cs, from there to the owners of the sums."""
+        piece, c = lane % C_PIECES, col + lane % C_PIECES * 8
+        for i in unroll(range(ROWS)):
+            y = lane // C_PIECES
+            while y < 16:
+                r, x = row + i * 16 + y, place(y, piece)
+                if r < m and c < n:  # a row of C ends at a multiple of 16 bytes; what is behind n is not used
+                    copy16(Cs, (warp, y, x), C, (r, c))
+                else:
+                    for e in range(8):
+                        Cs[warp, y, x + e] = 0
+                y = u32(y + C_ROWS)
+            cuda.syncwarp()
+            for j in unroll(range(PRODUCTS)):
+                for h in unroll(range(2)):
+                    y = lane // 4 + h * 8
+                    x = place(y, u32(j)) + lane % 4 * 2
+                    acc[i, j, h * 2] += beta * float32(Cs[warp, y, x])
+                    acc[i, j, h * 2 + 1] += beta * float32(Cs[warp, y, x + 1])
+            cuda.syncwarp()
+
+    @cuda.jit(device=True)
+    def store(acc, Cs, warp, lane, C, row, col, m, n):
+        """The warp's tile of C, from C[row, col] on, becomes acc: pairs into Cs, then 16 bytes a lane out."""
+        piece, c = lane % C_PIECES, col + lane % C_PIECES * 8
         for i in unroll(range(ROWS)):
             for j in unroll(range(PRODUCTS)):
-                for e in unroll(range(4)):
-                    acc[i, j, e] *= alpha
-            if beta != 0:
-                for h in unroll(range(0, 16, C_ROWS)):
-                    y = h + lane // C_PIECES
-                    r, x = row + i * 16 + y, (piece ^ (y // C_TURN % C_PIECES)) * 8
-                    # a row of C ends at a multiple of 16 bytes; what is behind n is not used
-                    if r < m and c < n:
-                        copy16(Cs, (warp, y, x), C, (r, c))
-                    else:
-                        for e in range(8):
-                            Cs[warp, y, x + e] = 0
-                cuda.syncwarp()
-                for j in unroll(range(PRODUCTS)):
-                    x = (u32(j) ^ (g // C_TURN % C_PIECES)) * 8 + pair
-                    for h in unroll(range(2)):
-                        acc[i, j, h * 2] += beta * float32(Cs[warp, g + h * 8, x])
-                        acc[i, j, h * 2 + 1] += beta * float32(Cs[warp, g + h * 8, x + 1])
-            for j in unroll(range(PRODUCTS)):
-                x = (u32(j) ^ (g // C_TURN % C_PIECES)) * 8 + pair
                 for h in unroll(range(2)):
-                    store2(Cs, (warp, g + h * 8, x), (acc[i, j, h * 2], acc[i, j, h * 2 + 1]))
+                    y = lane // 4 + h * 8
+                    x = place(y, u32(j)) + lane % 4 * 2
+                    store2(Cs, (warp, y, x), (acc[i, j, h * 2], acc[i, j, h * 2 + 1]))
             cuda.syncwarp()
-            for h in unroll(range(0, 16, C_ROWS)):
-                y = h + lane // C_PIECES
-                r, x = row + i * 16 + y, (piece ^ (y // C_TURN % C_PIECES)) * 8
+            y = lane // C_PIECES
+            while y < 16:
+                r, x = row + i * 16 + y, place(y, piece)
                 if r < m and c + 8 <= n:
                     copy16(C, (r, c), Cs, (warp, y, x))
                 elif r < m:
-                    for e in range(8):
-                        if c + e < n:
-                            C[r, c + e] = Cs[warp, y, x + e]
+                    for e in range(n - c):
+                        C[r, c + e] = Cs[warp, y, x + e]
+                y = u32(y + C_ROWS)
             cuda.syncwarp()
 
     def mma_sync(m, n, k, alpha, A, B, beta, C):
@@ -147,18 +152,10 @@ def build(BM, BN, BK, WM, WN, STAGES, GROUP):
         a = cuda.local.array((2, ROWS, 8), float16)
         b = cuda.local.array((2, COLUMNS, 8), float16)
         acc = cuda.local.array((ROWS, PRODUCTS, 4), float32)
-        for i in unroll(range(ROWS)):
-            for j in unroll(range(PRODUCTS)):
-                for e in unroll(range(4)):
-                    acc[i, j, e] = 0
-        for e in unroll(range(8)):  # before the first step there is nothing to multiply
-            for i in unroll(range(ROWS)):
-                a[1, i, e] = 0
-            for j in unroll(range(COLUMNS)):
-                b[1, j, e] = 0
         tid = u32(cuda.threadIdx.x)
         warp, lane = tid // 32, tid % 32
-        tile_row, tile_col = grouped(u32(cuda.blockIdx.x), (m + BM - 1) // BM, (n + BN - 1) // BN, GROUP)
+        tile_rows, tile_cols = u32(u32(m + BM - 1) // BM), u32(u32(n + BN - 1) // BN)
+        tile_row, tile_col = grouped(u32(cuda.blockIdx.x), tile_rows, tile_cols, GROUP)
         row0, col0 = u32(tile_row * BM), u32(tile_col * BN)
         y0, x0 = warp // (BN // WN) * WM, warp % (BN // WN) * WN  # the warp's tile within the block's
 
@@ -183,6 +180,15 @@ def build(BM, BN, BK, WM, WN, STAGES, GROUP):
             for part in unroll(range(STEPS)):
                 fetch(As, Bs, into_a, into_b, A, B, row, col, ahead, own, m, size, part)
             ahead = u32(ahead + BK)
+        for i in unroll(range(ROWS)):
+            for j in unroll(range(PRODUCTS)):
+                for e in unroll(range(4)):
+                    acc[i, j, e] = 0
+        for e in unroll(range(8)):  # before the first step there is nothing to multiply
+            for i in unroll(range(ROWS)):
+                a[1, i, e] = 0
+            for j in unroll(range(COLUMNS)):
+                b[1, j, e] = 0
         cp_async_wait(IN_FLIGHT)
         cuda.syncthreads()
         stage, free = u32(0), u32(STAGES - 1)  # the places in the ring to read and to fill
@@ -207,7 +213,13 @@ def build(BM, BN, BK, WM, WN, STAGES, GROUP):
         cp_async_wait(0)
 
         row, col = u32(row0 + y0), u32(col0 + x0)
-        store(acc, alpha, beta, Cs, warp, lane, C, row, col, m, n)
+        for i in unroll(range(ROWS)):
+            for j in unroll(range(PRODUCTS)):
+                for e in unroll(range(4)):
+                    acc[i, j, e] *= alpha
+        if beta != 0:
+            add_old(acc, beta, Cs, warp, lane, C, row, col, m, n)
+        store(acc, Cs, warp, lane, C, row, col, m, n)
 
     return mma_sync
 

@@ -4,7 +4,7 @@ Beyond the documents; Hopper. A block that ends after one tile leaves its multip
 its first tiles have come, and while it stores. Here a block stays and takes every BLOCKS-th tile. The
 producer knows nothing of an end: it fills the ring for the next tile while the consumers finish this one.
 They round their results to halves, queue the first products of the next tile, and lay the results into
-shared memory while these are computed; another warp has TMA carry them off.
+shared memory while these are computed, a part in every second step; other warps have TMA carry them off.
 """
 
 from numba import cuda, float32, uint64
@@ -76,41 +76,46 @@ def build(BM, BN, BK, WM, STAGES, GROUP, PARTS, BLOCKS):
             tile = u32(tile + cuda.gridDim.x)
 
     @cuda.jit(device=True)
-    def carry_off(Cs, laid, gone, results, C, m, n):
-        """Store what the consumers have laid into Cs, part after part of each tile, 64 by 64 at a time."""
+    def carry_off(Cs, laid, gone, w, results, C, m, n):
+        """Store what consumer w has laid into Cs, part after part of each tile, 64 by 64 at a time."""
         lane, whole = u32(cuda.threadIdx.x) % 32, n // 8 * 8  # TMA stores 16 bytes or nothing
         tile_rows, tile_cols = u32((m + BM - 1) // BM), u32((n + BN - 1) // BN)
         tile, parity = u32(cuda.blockIdx.x), u32(0)
         while tile < u32(tile_rows * tile_cols):
             tile_row, tile_col = grouped(tile, tile_rows, tile_cols, GROUP)
             for part in range(PARTS):
-                for w in range(CONSUMERS):
-                    mbarrier_wait(laid, w, parity)
-                    for q in range(PIECES):
-                        i, j = (part * PIECES + q) // PANELS, (part * PIECES + q) % PANELS
-                        row, col = u32(tile_row * BM + w * WM + i * 64), u32(tile_col * BN + j * PANEL)
-                        if lane == 0 and col < whole:
-                            tma_store(results, (row, col), Cs, (w, q, 0, 0))
-                        if whole < n and col <= whole and whole < col + PANEL:
-                            store_rim(C, row, m, n, Cs, w, q, u32((whole - col) // 8), lane)
-                    cuda.syncwarp()
-                    if lane == 0:
-                        tma_commit()
-                        tma_wait_read(0)
-                        mbarrier_arrive(gone, w)
+                mbarrier_wait(laid, w, parity)
+                for q in range(PIECES):
+                    i, j = (part * PIECES + q) // PANELS, (part * PIECES + q) % PANELS
+                    row, col = u32(tile_row * BM + w * WM + i * 64), u32(tile_col * BN + j * PANEL)
+                    if lane == 0 and col < whole:
+                        tma_store(results, (row, col), Cs, (w, q, 0, 0))
+                    if whole < n and col <= whole and whole < col + PANEL:
+                        store_rim(C, row, m, n, Cs, w, q, u32((whole - col) // 8), lane)
+                cuda.syncwarp()
+                if lane == 0:
+                    tma_commit()
+                    tma_wait_read(0)
+                    mbarrier_arrive(gone, w)
                 parity = u32(parity ^ 1)
             tile = u32(tile + cuda.gridDim.x)
 
     @cuda.jit(device=True)
-    def finish(halves, sums, alpha, beta, C, row, col, m, n):
-        """Turn 64 rows of sums into results, rounded; this lane's begin at C[row, col]."""
-        for e in unroll(range(SUMS)):
-            sums[e] *= alpha
+    def finish(halves, sums, alpha, beta, C, tile, y, x, m, n):
+        """Turn a consumer's sums into results, rounded; this lane's begin at row y, column x of the tile."""
+        if alpha != 1:
+            for i in unroll(range(HEIGHT)):
+                for e in unroll(range(SUMS)):
+                    sums[i, e] *= alpha
         if beta != 0:
-            for e in unroll(range(SUMS)):
-                sums[e] += beta * old(C, row + e // 2 % 2 * 8, col + e // 4 * 8 + e % 2, m, n)
-        for e in unroll(range(0, SUMS, 2)):
-            store2(halves, e, (sums[e], sums[e + 1]))
+            tile_row, tile_col = grouped(tile, u32((m + BM - 1) // BM), u32((n + BN - 1) // BN), GROUP)
+            for i in unroll(range(HEIGHT)):
+                row, col = u32(tile_row * BM + y + i * 64), u32(tile_col * BN + x)
+                for e in unroll(range(SUMS)):
+                    sums[i, e] += beta * old(C, row + e // 2 % 2 * 8, col + e // 4 * 8 + e % 2, m, n)
+        for i in unroll(range(HEIGHT)):
+            for e in unroll(range(0, SUMS, 2)):
+                store2(halves[i], e, (sums[i, e], sums[i, e + 1]))
 
     @cuda.jit(device=True)
     def lay(Cs, laid, gone, w, y0, lane, halves, part, turn):
@@ -141,7 +146,7 @@ def build(BM, BN, BK, WM, STAGES, GROUP, PARTS, BLOCKS):
         tid = u32(cuda.threadIdx.x)
         warp, lane = tid // 32, tid % 32
         tile_rows, tile_cols = u32((m + BM - 1) // BM), u32((n + BN - 1) // BN)
-        steps = max((k + BK - 1) // BK, PARTS)  # those behind k bring zeros
+        steps = max((k + BK - 1) // BK, 2 * PARTS - 1)  # those behind k bring zeros
         if tid == 0:
             for s in unroll(range(STAGES)):
                 mbarrier_init(full, s, 1)
@@ -158,10 +163,10 @@ def build(BM, BN, BK, WM, STAGES, GROUP, PARTS, BLOCKS):
                 tma_acquire(A)
                 tma_acquire(B)
                 fetch(As, Bs, full, empty, A, B, m, n, steps)
-            elif warp == 1:
+            elif warp > 0 and warp <= CONSUMERS:
                 if lane == 0:
                     tma_acquire(results)
-                carry_off(Cs, laid, gone, results, C, u32(m), u32(n))
+                carry_off(Cs, laid, gone, warp - 1, results, C, u32(m), u32(n))
         else:
             registers_up(MANY)
             w, y0 = warp // 4 - 1, warp % 4 * 16  # the consumer, and this warp's rows in each 64
@@ -178,7 +183,7 @@ def build(BM, BN, BK, WM, STAGES, GROUP, PARTS, BLOCKS):
                             wgmma(BN, sums[i], As, (stage, w * WM + i * 64, p), Bs, (stage, 0, p, 0))
                     wgmma_commit()
                     for part in unroll(range(PARTS)):
-                        if step == part and tile >= cuda.gridDim.x:  # while the Tensor Cores are busy
+                        if step == 2 * part and tile >= cuda.gridDim.x:  # while the Tensor Cores are busy
                             turn = lay(Cs, laid, gone, w, y0, lane, halves, part, turn)
                     wgmma_wait(1)
                     if step > 0 and lane == 0:
@@ -188,11 +193,7 @@ def build(BM, BN, BK, WM, STAGES, GROUP, PARTS, BLOCKS):
                 wgmma_wait(0)
                 if lane == 0:
                     mbarrier_arrive(empty, before)  # the producer may go on with the next tile
-
-                tile_row, tile_col = grouped(tile, tile_rows, tile_cols, GROUP)
-                row, col = tile_row * BM + w * WM + y0 + lane // 4, tile_col * BN + lane % 4 * 2
-                for i in unroll(range(HEIGHT)):
-                    finish(halves[i], sums[i], alpha, beta, C, u32(row + i * 64), u32(col), m, n)
+                finish(halves, sums, alpha, beta, C, tile, w * WM + y0 + lane // 4, lane % 4 * 2, m, n)
                 tile = u32(tile + cuda.gridDim.x)
             for part in unroll(range(PARTS)):
                 turn = lay(Cs, laid, gone, w, y0, lane, halves, part, turn)
@@ -226,7 +227,7 @@ STAGE = Stage(
     name="persistent",
     title="Blocks that stay",
     document="beyond the documents",
-    tiles={"BM": 128, "BN": 256, "BK": 64, "WM": 64, "STAGES": 4, "GROUP": 16, "PARTS": 2, "BLOCKS": 132},
+    tiles={"BM": 128, "BN": 256, "BK": 64, "WM": 64, "STAGES": 4, "GROUP": 16, "PARTS": 4, "BLOCKS": 132},
     options={
         "BM": (128, 192, 256),
         "BN": (64, 128, 192, 256),

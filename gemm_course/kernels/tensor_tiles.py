@@ -25,7 +25,7 @@ def grouped(tile, tile_rows, tile_cols, group_rows):
     """
     whole = u32(group_rows * tile_cols)
     first, rest = u32(tile // whole * group_rows), u32(tile % whole)
-    height = u32(min(group_rows, tile_rows - first))  # the last group may have fewer rows
+    height = min(u32(group_rows), u32(tile_rows - first))  # the last group may have fewer rows
     return u32(first + rest % height), u32(rest // height)
 
 

@@ -40,6 +40,7 @@ from gemm_course.kernels.tensor_tiles import (
     fits_wgmma,
     grouped,
     maps,
+    next_stage,
     ring_bytes,
     store_pair,
 )
@@ -55,17 +56,14 @@ def build(BM, BN, BK, WM, STAGES, GROUP):
     @cuda.jit(device=True)
     def produce(As, Bs, full, empty, A, B, row0, col0, steps):
         """Fetch tile after tile, each as soon as its stage is empty."""
-        step, stage, parity = 0, u32(0), u32(0)
-        while step < steps:
+        stage, parity = u32(0), u32(0)
+        for step in range(steps):
             mbarrier_wait(empty, stage, parity ^ 1)  # the first time round they are: parity 1 is over
             mbarrier_expect(full, stage, TILE_BYTES)
             tma_load(As, (stage, 0, 0), A, (row0, step * BK), full, stage)
             for j in unroll(range(PANELS)):
                 tma_load(Bs, (stage, j, 0, 0), B, (step * BK, col0 + j * PANEL), full, stage)
-            step += 1
-            stage = u32(stage + 1)
-            if stage == STAGES:
-                stage, parity = u32(0), u32(parity ^ 1)
+            stage, parity = next_stage(stage, parity, STAGES)
 
     def warp_specialised(m, n, k, alpha, A, B, beta, C):
         full = cuda.shared.array(STAGES, uint64)
@@ -98,8 +96,8 @@ def build(BM, BN, BK, WM, STAGES, GROUP):
             for i in unroll(range(HEIGHT)):
                 for e in unroll(range(SUMS)):
                     sums[i, e] = 0
-            step, stage, parity, before = 0, u32(0), u32(0), u32(0)
-            while step < steps:
+            stage, parity, before = u32(0), u32(0), u32(0)
+            for step in range(steps):
                 mbarrier_wait(full, stage, parity)
                 wgmma_fence()
                 for p in unroll(range(0, BK, 16)):
@@ -109,10 +107,8 @@ def build(BM, BN, BK, WM, STAGES, GROUP):
                 wgmma_wait(1)
                 if step > 0 and lane == 0:
                     mbarrier_arrive(empty, before)  # the step before this one has read its stage
-                step, before = step + 1, stage
-                stage = u32(stage + 1)
-                if stage == STAGES:
-                    stage, parity = u32(0), u32(parity ^ 1)
+                before = stage
+                stage, parity = next_stage(stage, parity, STAGES)
             wgmma_wait(0)
 
             for i in unroll(range(HEIGHT)):

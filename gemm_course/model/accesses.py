@@ -69,7 +69,8 @@ def accesses(
     if "BK" not in t:
         return _untiled(m, n, k, beta)
     threads, blocks = math.prod(stage.block(tiles)), _over(m, t["BM"]) * _over(n, t["BN"])
-    steps = max(_over(k, t["BK"]), t.get("PARTS", 0))  # in each of the first ones a part of C is laid down
+    # persistent lays down a part of C in every second of its first steps, and makes as many as that takes
+    steps = max(_over(k, t["BK"]), 2 * t.get("PARTS", 0) - 1)
     tile_elements = t["BK"] * (t["BM"] + t["BN"])
     wide = max(1, stage.alignment // stage.itemsize)
     return Accesses(

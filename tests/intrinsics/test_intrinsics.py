@@ -225,6 +225,20 @@ def test_the_compiler_emits_what_the_intrinsics_promise():
 
 
 @pytest.mark.gpu
+def test_sixteen_bytes_of_halves_are_moved_at_once():
+    @cuda.jit
+    def move(target, source):
+        i = cuda.threadIdx.x * 8
+        copy16(target, i, source, i)
+
+    source, target = np.arange(256, dtype=np.float16), np.zeros(256, np.float16)
+    move[1, 32](target, source)
+    assert (target == source).all()
+    (sass,) = move.inspect_sass().values()
+    assert len(re.findall(r"\b(?:LDG|STG)\.E\.128\b", sass)) == 2
+
+
+@pytest.mark.gpu
 @pytest.mark.parametrize(
     "name", ["thread_tiled_2d", "vectorized", "warp_tiled", "double_buffered", "async_copy"]
 )

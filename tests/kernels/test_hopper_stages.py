@@ -13,18 +13,23 @@ from tests.kernels.conftest import padded
 
 NAMES = ("wgmma_tma", "warp_specialised", "persistent")
 SMALL = {"BM": 128, "BN": 128, "BK": 32, "STAGES": 3, "GROUP": 2}
+SMALL_PERSISTENT = SMALL | {"PARTS": 2}
+
+
+def small(name: str) -> dict[str, int]:
+    return SMALL_PERSISTENT if name == "persistent" else SMALL
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_tiles_are_fetched_once_a_block_and_edges_not_at_all(name, emulated):
     m, n, k = 130, 150, 40
-    report = emulated(LADDER[name], m, n, k, tiles=SMALL).report
+    report = emulated(LADDER[name], m, n, k, tiles=small(name)).report
     loads = report.accesses.query("space == 'global' and op == 'load'").set_index("array")["bytes"]
     assert loads.to_dict() == {"A": 2 * m * k * 2, "B": 2 * k * n * 2}  # two tiles of C across, two down
 
 
 def test_results_leave_through_shared_memory_without_conflicts(emulated):
-    report = emulated(LADDER["persistent"], 130, 150, 40, tiles=SMALL).report
+    report = emulated(LADDER["persistent"], 130, 150, 40, tiles=SMALL_PERSISTENT).report
     stores = report.accesses.query("array == 'C' and op == 'store'")
     boxes = stores["bits"] == 64 * 64 * 16
     assert stores[boxes]["bytes"].sum() == 130 * 144 * 2
@@ -35,7 +40,7 @@ def test_results_leave_through_shared_memory_without_conflicts(emulated):
 
 @pytest.mark.parametrize("blocks", [1, 3, 4, 7])
 def test_blocks_that_stay_share_all_tiles_out(blocks, emulated):
-    tiles = SMALL | {"BLOCKS": blocks}
+    tiles = SMALL_PERSISTENT | {"BLOCKS": blocks}
     run = emulated(LADDER["persistent"], 300, 300, 40, tiles=tiles, alpha=0.5, beta=1.5)
     assert run.report.grid[0] == blocks
     assert run.error < 5e-4 and run.padding_untouched and run.report.findings == []
@@ -43,7 +48,7 @@ def test_blocks_that_stay_share_all_tiles_out(blocks, emulated):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_only_wgmma_tma_stops_the_whole_block_in_every_step(name, emulated):
-    report = emulated(LADDER[name], 128, 128, 5 * 32, tiles=SMALL).report
+    report = emulated(LADDER[name], 128, 128, 5 * 32, tiles=small(name)).report
     assert report.barriers == (1 + 5 if name == "wgmma_tma" else 1)
 
 

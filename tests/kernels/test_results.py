@@ -79,7 +79,7 @@ def test_the_arithmetic_is_one_fma_an_element_and_step(stage, emulated):
     its first step.
     """
     tiles = stage.complete(SMALL[stage.name])
-    m, n, k = 2 * tiles["BM"], tiles["BN"], 2 * tiles.get("BK", 4)
+    m, n, k = 2 * tiles["BM"], tiles["BN"], 4 * tiles.get("BK", 4)
     arithmetic = emulated(stage, m, n, k, tiles=tiles).report.arithmetic
     op, more = ("fma", 1) if stage.dtype == "float32" else ("mma", 16)
     fmas = arithmetic[(arithmetic["op"] == op) & (arithmetic["dtype"] == stage.accumulate)]

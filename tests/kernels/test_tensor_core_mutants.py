@@ -39,7 +39,7 @@ SLIPS = {
     ),
     "all warps pass their results through one place": (
         mma_sync,
-        ("store2(Cs, (warp, g", "store2(Cs, (0, g"),
+        ("store2(Cs, (warp, y, x)", "store2(Cs, (0, y, x)"),
         "shared_race",
     ),
     "the copies are not waited for": (wmma, ("cp_async_wait(0)", "cp_async_wait(1)"), "async_read_too_early"),
@@ -84,8 +84,8 @@ SLIPS = {
     "results are laid over those that still leave": (
         persistent,
         (
-            "tma_wait_read(0)\n                        mbarrier_arrive(gone, w)",
-            "mbarrier_arrive(gone, w)\n                        tma_wait_read(0)",
+            "tma_wait_read(0)\n                    mbarrier_arrive(gone, w)",
+            "mbarrier_arrive(gone, w)\n                    tma_wait_read(0)",
         ),
         "shared_race",
     ),
@@ -104,7 +104,7 @@ RING = {"BM": 128, "BN": 128, "BK": 32, "WM": 64, "STAGES": 3, "GROUP": 2}
 TILES = {
     wgmma_tma: RING,
     warp_specialised: RING,
-    persistent: RING | {"BLOCKS": 1},
+    persistent: RING | {"PARTS": 2, "BLOCKS": 1},
     mma_sync: {"BM": 64, "BN": 64, "BK": 32, "WM": 32, "WN": 32, "STAGES": 3, "GROUP": 1},
     wmma: {"BM": 64, "BN": 64, "BK": 16, "WM": 32, "WN": 32},
 }
