@@ -8,7 +8,7 @@ from typing import Any
 from gemm_course.bench.cublas import cublas_version
 from gemm_course.bench.problem import Problem
 from gemm_course.device import compile_for, gpu_facts, launch, time_alternating, why_too_old
-from gemm_course.device.launch import SHARED_WITHOUT_ASKING, Resources, allow_shared_memory
+from gemm_course.device.launch import Resources, allow_shared_memory, must_ask_for
 from gemm_course.kernels import Stage
 from gemm_course.records import origin, tiles_text
 from gemm_course.records.columns import LADDER, SHORT_DTYPES
@@ -38,7 +38,7 @@ class Candidate:
         self.geometry = (stage.grid(m, n, tiles), stage.block(tiles))
         self.shared_bytes = stage.shared_bytes(tiles)
         self.resources: Resources = compile_for(self.kernel, self.arguments())
-        if self.shared_bytes > SHARED_WITHOUT_ASKING:
+        if must_ask_for(self.shared_bytes, self.resources):
             allow_shared_memory(self.kernel, self.shared_bytes)
 
     def arguments(self, alpha: float = 1.0, beta: float = 0.0) -> list:

@@ -27,10 +27,14 @@ def launch(kernel, grid, block, args: Sequence, shared_bytes: int = 0) -> None:
 
     Raises ValueError if the GPU cannot give a block that much shared memory.
     """
-    if shared_bytes > SHARED_WITHOUT_ASKING:
-        compile_for(kernel, args)
+    if shared_bytes and must_ask_for(shared_bytes, compile_for(kernel, args)):
         allow_shared_memory(kernel, shared_bytes)
     kernel[grid, block, 0, shared_bytes](*args)
+
+
+def must_ask_for(dynamic_bytes: int, compiled: Resources) -> bool:
+    """Whether a block's shared memory, arrays of fixed shape included, is more than it gets unasked."""
+    return dynamic_bytes + compiled.static_shared_bytes > SHARED_WITHOUT_ASKING
 
 
 def compile_for(kernel, args: Sequence) -> Resources:

@@ -72,6 +72,18 @@ def store2(typing_context, array, index, values):
     return types.void(array, index, values), _wide_store(2)
 
 
+def _copy_words(context, builder, into, out_of):
+    """16 bytes of small elements as four words, which the compiler joins: a vector of eight halves it would
+    move in two pieces, and a vector of words would put a local array of halves into local memory."""
+    word = ir.IntType(32)
+    from_words, to_words = (builder.bitcast(pointer, word.as_pointer()) for pointer in (out_of, into))
+    places = [(word(i), _ALIGNMENT >> (0, 2, 1, 2)[i]) for i in range(4)]
+    words = [builder.load(builder.gep(from_words, [i]), align=aligned) for i, aligned in places]
+    for (i, aligned), value in zip(places, words, strict=True):
+        builder.store(value, builder.gep(to_words, [i]), align=aligned)
+    return context.get_dummy_value()
+
+
 @intrinsic
 def copy16(typing_context, destination, destination_index, source, source_index):
     """Copy 16 bytes from source[source_index] on to destination[destination_index] on.
@@ -85,8 +97,8 @@ def copy16(typing_context, destination, destination_index, source, source_index)
         into = element_pointer(context, builder, destination, arguments[0], destination_index, arguments[1])
         out_of = element_pointer(context, builder, source, arguments[2], source_index, arguments[3])
         element = into.type.pointee
-        if context.get_abi_sizeof(element) < 4:  # vectors of smaller elements would be moved in halves
-            element = ir.IntType(32)
+        if context.get_abi_sizeof(element) < 4:
+            return _copy_words(context, builder, into, out_of)
         wide = ir.VectorType(element, _ALIGNMENT // context.get_abi_sizeof(element)).as_pointer()
         values = builder.load(builder.bitcast(out_of, wide), align=_ALIGNMENT)
         builder.store(values, builder.bitcast(into, wide), align=_ALIGNMENT)

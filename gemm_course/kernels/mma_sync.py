@@ -134,14 +134,18 @@ def build(BM, BN, BK, WM, WN, STAGES, GROUP):
                     store2(Cs, (warp, y, x), (acc[i, j, h * 2], acc[i, j, h * 2 + 1]))
             cuda.syncwarp()
             y = lane // C_PIECES
-            while y < 16:
-                r, x = row + i * 16 + y, place(y, piece)
-                if r < m and c + 8 <= n:
-                    copy16(C, (r, c), Cs, (warp, y, x))
-                elif r < m:
-                    for e in range(n - c):
-                        C[r, c + e] = Cs[warp, y, x + e]
-                y = u32(y + C_ROWS)
+            if row + i * 16 + 16 <= m and col + WN <= n:  # these 16 rows exist: no lane has to look
+                for h in unroll(range(0, 16, C_ROWS)):
+                    copy16(C, (row + i * 16 + y + h, c), Cs, (warp, y + h, place(y + h, piece)))
+            else:
+                while y < 16:
+                    r, x = row + i * 16 + y, place(y, piece)
+                    if r < m and c + 8 <= n:
+                        copy16(C, (r, c), Cs, (warp, y, x))
+                    elif r < m:
+                        for e in range(n - c):
+                            C[r, c + e] = Cs[warp, y, x + e]
+                    y = u32(y + C_ROWS)
             cuda.syncwarp()
 
     def mma_sync(m, n, k, alpha, A, B, beta, C):
@@ -213,10 +217,11 @@ def build(BM, BN, BK, WM, WN, STAGES, GROUP):
         cp_async_wait(0)
 
         row, col = u32(row0 + y0), u32(col0 + x0)
-        for i in unroll(range(ROWS)):
-            for j in unroll(range(PRODUCTS)):
-                for e in unroll(range(4)):
-                    acc[i, j, e] *= alpha
+        if alpha != 1:
+            for i in unroll(range(ROWS)):
+                for j in unroll(range(PRODUCTS)):
+                    for e in unroll(range(4)):
+                        acc[i, j, e] *= alpha
         if beta != 0:
             add_old(acc, beta, Cs, warp, lane, C, row, col, m, n)
         store(acc, Cs, warp, lane, C, row, col, m, n)

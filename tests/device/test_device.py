@@ -146,6 +146,17 @@ class TestWithGpu:
         device.launch(neighbours, 1, 128, [out], 64 * 1024)
         np.testing.assert_array_equal(out.copy_to_host(), np.arange(128) ^ 1)
 
+    def test_arrays_of_fixed_shape_count_towards_the_48_kb(self):
+        @cuda.jit
+        def both(out):
+            fixed, shared = cuda.shared.array(8, float32), cuda.shared.array(0, float32)
+            fixed[cuda.threadIdx.x] = shared[cuda.threadIdx.x] = 1
+            out[cuda.threadIdx.x] = fixed[cuda.threadIdx.x] + shared[cuda.threadIdx.x]
+
+        out = cuda.to_device(np.zeros(8, np.float32))
+        device.launch(both, 1, 8, [out], 48 * 1024)
+        np.testing.assert_array_equal(out.copy_to_host(), 2)
+
     def test_more_shared_memory_than_there_is_is_refused(self):
         @cuda.jit
         def nothing(out):
