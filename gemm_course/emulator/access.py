@@ -72,14 +72,23 @@ class MemoryAccess:
         pattern, offset = self._linear(base, index)
         return DeviceArray(base.name, base.storage, base.dtype, shape, strides, pattern, offset)
 
-    def read(self, site, array: DeviceArray, index: tuple, width: int = 1, boundary: int | None = None):
+    def read(
+        self,
+        site,
+        array: DeviceArray,
+        index: tuple,
+        width: int = 1,
+        boundary: int | None = None,
+        counted_as: str = "load",
+    ):
         """Load one element a lane, or ``width`` neighbouring ones at once as a tuple.
 
         ``boundary``: the multiple of elements an access must start at, where that is not ``width``.
+        ``counted_as``: MATRIX_LOAD where lanes are not served as those of an ordinary load are.
         """
         pattern, offset, mask = self._locate(site, array, index, width, "reads")
         storage = array.storage
-        access = self._account(site, array, "load", pattern, offset, mask, width, boundary)
+        access = self._account(site, array, "load", pattern, offset, mask, width, boundary, counted_as)
         self._check_read(site, array, access)
         values = [storage.gather(pattern, offset + step) for step in range(width)]
         if self.tracing:
@@ -271,7 +280,9 @@ class MemoryAccess:
 
     # ---- what it costs ----
 
-    def _account(self, site, array, op, pattern, offset, mask, width, boundary=None) -> Access:
+    def _account(
+        self, site, array, op, pattern, offset, mask, width, boundary=None, counted_as=None
+    ) -> Access:
         """Count an access and hand it on to the checks."""
         pattern = ZERO if pattern is None else pattern
         space, slot = array.storage.space, array.storage.slot
@@ -279,7 +290,7 @@ class MemoryAccess:
         serial = 0 if space == "local" else pattern.serial
         if space == "local":
             self._advise_registers(site, array)
-        key = (space, op, site, slot, serial, residue, mask.serial, width, self.batch_key)
+        key = (space, counted_as or op, site, slot, serial, residue, mask.serial, width, self.batch_key)
         if mask.any:
             self.tally(key, (array, pattern, residue, mask))
             if self.log is not None:

@@ -80,6 +80,9 @@ def _fill_idle(units: np.ndarray, active: np.ndarray) -> np.ndarray:
     return np.where(active, units, first)
 
 
+MATRIX_LOAD = "matrix load"  # ldmatrix: a load whose matrices are served one by one, alike or not
+
+
 def shared_cost(words: np.ndarray, active: np.ndarray | None, bits: int, op: str) -> SharedCost:
     """Cost of warps whose lanes access ``bits`` bits from the 32-bit words ``words`` (warps, 32) on."""
     words, active = _drop_idle(words, active)

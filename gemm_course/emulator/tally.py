@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .counting import WARP, WORD, global_cost, shared_cost
+from .counting import MATRIX_LOAD, WARP, WORD, global_cost, shared_cost
 
 _SETTLE_AT = 2048  # different entries after which costs are worked out, so that old patterns can go
 
@@ -77,7 +77,8 @@ class Tally:
             cost = self._costs[key] = access_cost(key, *payload)
         space, op, site, _, _, _, _, width, _ = key
         array = payload[0]
-        slot = (site, array.name, space, op, width * array.dtype.itemsize * 8)
+        kind = "load" if op == MATRIX_LOAD else op
+        slot = (site, array.name, space, kind, width * array.dtype.itemsize * 8)
         row = self.accesses.get(slot)
         if row is None:
             row = self.accesses[slot] = np.zeros(7, np.int64)

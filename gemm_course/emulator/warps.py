@@ -7,6 +7,7 @@ them must be the same. The functions here take the running machine; intrinsics a
 
 import numpy as np
 
+from .counting import MATRIX_LOAD
 from .dtypes import BOOL, FLOAT32
 from .errors import KernelTypeError
 from .findings import Finding, thread_name
@@ -179,12 +180,13 @@ ROW = 8  # elements of two bytes that make up the 16 bytes a lane's address stan
 def rows_of_lanes(machine, array: DeviceArray, index: tuple, rows: int) -> np.ndarray | None:
     """The rows of 8 halves at the addresses of each warp's first ``rows`` lanes: (..., warps, rows, 8).
 
-    Counted as 128-bit loads, 8 lanes a wavefront where no two rows share banks. -> None when counting.
+    Counted as 128-bit loads, matrix by matrix: a wavefront where no two rows share banks. -> None when
+    counting.
     """
     saved = machine.mask
     if rows < WARP:
         machine.mask = saved.where(_first_lanes(machine.geometry, rows))
-    values = machine.read(machine.site, array, index, ROW)
+    values = machine.read(machine.site, array, index, ROW, counted_as=MATRIX_LOAD)
     machine.mask = saved
     if machine.log is not None:
         return None
