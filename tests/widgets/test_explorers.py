@@ -219,6 +219,27 @@ def test_counts_say_when_the_compiler_merged():
     assert "the compiler merged accesses" in picture.alt and "41,943,040" in picture.alt
 
 
+def test_fragments_that_ldmatrix_loads_are_shared_loads():
+    fragments, sums = 1024**3 // 16**3 * 2 // 4, 8 * 1024**2 // 16**2
+    picture = see.counts("wmma", (1024,) * 3, shared_load_requests=fragments + sums)
+    assert "the compiler merged accesses" in picture.alt
+    assert f"hardware {fragments + sums // 4:,}" in picture.alt  # eight sums in a row, in two loads
+
+
+def test_copies_that_wait_for_nobody_are_loads_and_stores():
+    counts = {
+        "global_load_sectors": 1024**3 * 2 // 128 // 16,
+        "shared_store_requests": 2 * 1024**3 // 128 // 256,
+    }
+    picture = see.counts("mma_swizzled", (1024,) * 3, **counts)
+    assert "All ways of counting agree" in picture.alt
+
+
+def test_what_no_counter_sees_is_not_nothing():
+    picture = see.counts("wgmma_tma", (1024,) * 3, shared_load_requests=None)
+    assert "hardware has no counter for these" in picture.alt
+
+
 def test_counts_without_the_hardwares_say_so():
     picture = see.counts("naive_coalesced", (64,) * 3, global_load_requests=2 * 64**3 // 32)
     assert picture.alt.startswith("Formula and emulator agree")
