@@ -220,8 +220,8 @@ _SITES = {
     for op in ("load", "store")
     for column in columns
 }
-# ldmatrix and cp.async have counters of their own; to the emulator they are loads and stores like others. (Among
-# the hardware's requests for global memory are those of cp.async.)
+# ldmatrix and cp.async have counters of their own; to the emulator they are loads and stores like others.
+# (Among the hardware's requests for global memory are those of cp.async.)
 _APART = {
     "global_load_sectors": "async_copy_sectors",
     "shared_load_requests": "matrix_load_requests",
