@@ -316,6 +316,8 @@ class Arithmetic:
     def _extreme(self, site, name, on_integers, on_floats, a, b):
         if not self._integers(a, b):
             return self._float(site, name, on_floats, a, b)
+        if not is_integer(unify(self._dtype(a), self._dtype(b))):
+            self.count_arithmetic(site, name, FLOAT64)  # Numba's answer to int64 beside uint64
         if self.log is not None:
             self.note_comparison("<", a, b, None)
         return self.settle(on_integers(a, b), a, b)

@@ -11,6 +11,7 @@ import pytest
 from numba import cuda, float32
 
 from gemm_course.emulator import emulate
+from gemm_course.intrinsics import u32
 from tests.emulator import corpus, scalar
 from tests.emulator.corpus import noise, ramp, zeros
 
@@ -300,3 +301,19 @@ def test_float64_advice_where_numba_computes_in_float64(name):
     report = emulate(case.kernel, case.grid, case.block, *arguments, shared_bytes=case.shared_bytes)
     advised = {finding.line for finding in report.findings if finding.kind == "float64_arithmetic"}
     assert typed <= advised
+
+
+def test_the_smaller_of_a_signed_and_an_unsigned_number_is_a_float64():
+    """So types Numba int64 beside uint64, and a difference of two uint32 is a uint64."""
+
+    @cuda.jit
+    def rest_of(out, n, signed):
+        i = u32(cuda.threadIdx.x)
+        left = u32(n) - i
+        out[i] = min(16, left) if signed else min(u32(16), u32(left))
+
+    for signed in (True, False):
+        out = np.zeros(32, np.int32)
+        report = emulate(rest_of, 1, 32, out, 40, signed)
+        assert out.tolist() == [min(16, 40 - i) for i in range(32)]
+        assert ("float64_arithmetic" in {finding.kind for finding in report.findings}) == signed
