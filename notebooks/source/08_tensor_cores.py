@@ -184,6 +184,10 @@ counted = {"global_load_requests": global_requests, "shared_load_requests": shar
 see.counts("wmma", (1024, 1024, 1024), **counted)
 
 # %% [markdown]
+# For shared memory the hardware's counter has a little less. Eight sums of a lane lie side by side in Cs, and
+# the compiler reads them in two loads of 16 bytes instead of eight. The fragments, where it matters, it loads
+# as often as they are written.
+#
 # ## Skew
 #
 # A load of a fragment fetches 8 rows of 16 bytes at a time, four times. 8 rows of 16 bytes are 128 bytes:
@@ -332,9 +336,17 @@ see.heatmap("wmma", "BK", "SKEW", others="best")
 see.heatmap("wmma", "WM", "WN", others="best")
 
 # %% [markdown]
-# And all of them. Begin with the document's tiles: 128 × 128 × 16, warps of 64 × 32, skew 16. Then change
-# one thing at a time: skew 8, BK 32, BK 64, and at last WN 64. Which step brings the most? Which do the
-# wavefronts announce, and which not? (As keeps its rows here, of BK + SKEW halves; v07 transposes it.)
+# `wmma_half_sums` has the same tiles as `wmma`, so that the two stages differ in nothing but their sums. The
+# fastest ones that were measured for it are others. How many sums has a lane with them, and how many
+# registers would they take as float32?
+
+# %%
+records.best_tiles("wmma_half_sums")
+
+# %% [markdown]
+# And all choices of `wmma`. Begin with the document's tiles: 128 × 128 × 16, warps of 64 × 32, skew 16. Then
+# change one thing at a time: skew 8, BK 32, BK 64, and at last WN 64. Which step brings the most? Which do
+# the wavefronts announce, and which not? (As keeps its rows here, of BK + SKEW halves; v07 transposes it.)
 
 # %%
 see.tiles("wmma")
@@ -549,14 +561,17 @@ check.ragged_product(product)
 see.quiz("08")
 
 # %% [markdown]
-# ## The whole ladder so far
+# ## The whole ladder
 #
-# Every kernel of the documents, from the first to this one: what it was published to do, what it does on
-# an H200, and beside it what it asks of memory for each multiply-add. (Two stages in it,
-# `double_buffered` and `async_copy`, belong to notebook 09; they are FP32 still.)
+# Every kernel of the documents, from the first to this one, and behind them some that no document has: what
+# each was published to do, what it does on an H200, and beside it what it asks of memory for each
+# multiply-add. (`double_buffered` and `async_copy` belong to notebook 09; they are FP32 still.)
 
 # %%
-see.ladder(until="wmma_half_sums")
+see.ladder()
+
+# %% [markdown]
+# And those up to this notebook's on one roofline:
 
 # %%
 see.roofline(until="wmma_half_sums")
@@ -566,6 +581,38 @@ see.roofline(until="wmma_half_sums")
 # shared memory what shared memory had taken over from global memory, first along one side, then along
 # both. Wide accesses made instructions fewer, warp tiles made the banks agree. And then the arithmetic
 # itself was exchanged. Each step began with the same question: what limits it now?
+#
+# ### Beyond the documents
+#
+# The last five go on asking it:
+#
+# - `mma_swizzled` loads fragments whose layout is known. Its rows change places instead of being skewed, and
+#   sums go straight to C.
+# - `mma_sync` has the next tiles come while it multiplies, and the next fragments as well.
+# - `wgmma_tma` has Hopper's instruction for four warps together, which reads its operands from shared memory
+#   by itself, and TMA, a unit that brings whole tiles there.
+# - `warp_specialised` has warps that only fetch, and others that only multiply. By itself that gains nothing
+#   here; the last stage is built on it.
+# - `persistent` has as many blocks as there are SMs. Each takes one tile of C after the other, and does not
+#   stop between two.
+#
+# How far does that lead? In per cent of cuBLAS, which was measured in turn with each of them, for two sizes:
+
+# %%
+halves = records.ladder().query("dtype == 'fp16'")
+share = 100 * halves.pivot(index="stage", columns="m", values="ratio_to_cublas")
+share.loc[halves["stage"].unique()].round(1)
+
+# %% [markdown]
+# In the same runs as the last of them, Triton, a compiler that is made for such kernels:
+
+# %%
+last = halves[halves["stage"] == "persistent"].set_index("m")
+(100 * last["triton_tflops"] / last["cublas_tflops"]).round(1).to_dict()
+
+# %% [markdown]
+# So a kernel written in Python can do what the library does that NVIDIA ships. Each of these stages is one
+# file in `gemm_course/kernels`, and `see.source` shows it.
 #
 # ## Recap
 #
