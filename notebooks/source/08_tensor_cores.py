@@ -608,7 +608,7 @@ share.loc[halves["stage"].unique()].round(1)
 
 # %%
 last = halves[halves["stage"] == "persistent"].set_index("m")
-(100 * last["triton_tflops"] / last["cublas_tflops"]).round(1).to_dict()
+(100 * last["triton_tflops"] / last["cublas_tflops"]).round(1).to_frame("Triton")
 
 # %% [markdown]
 # So a kernel written in Python can do what the library does that NVIDIA ships. Each of these stages is one
