@@ -355,7 +355,9 @@ see.tiles("wmma")
 # Wavefronts announce what the skew brings, and say nothing of BK, which brings more: waiting is no wavefront.
 # And there is something that neither explains. Blocks of 64 × 64 with BK = 64 and warps of 32 × 64 are faster
 # with a skew of 16 than with 8, although they take twice as many wavefronts. A count explains what it
-# counts. For the rest there is measuring.
+# counts. For the rest there is measuring. (A guess with a reason: rows of 64 + 16 halves begin at whole
+# sectors of 32 bytes, those of 64 + 8 do not, and the GPU's counters say that `cp.async` asks for half as
+# many sectors again to fill the latter. Small blocks copy most.)
 
 # %% [markdown]
 # ---
@@ -626,4 +628,5 @@ last = halves[halves["stage"] == "persistent"].set_index("m")
 #   once. And they are so fast that waiting for tiles takes much of the time: a large BK, so as to wait
 #   less often.
 #
-# **Next:** the tiles still come while nobody computes. Notebook 09 lets them come meanwhile.
+# **Next:** the tiles still come while nobody computes. Notebook 09, which is yet to come, lets them come meanwhile;
+# until then `see.source("async_copy")` shows how.
