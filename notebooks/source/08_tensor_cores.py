@@ -628,5 +628,5 @@ last = halves[halves["stage"] == "persistent"].set_index("m")
 #   once. And they are so fast that waiting for tiles takes much of the time: a large BK, so as to wait
 #   less often.
 #
-# **Next:** the tiles still come while nobody computes. Notebook 09, which is yet to come, lets them come meanwhile;
-# until then `see.source("async_copy")` shows how.
+# **Next:** the tiles still come while nobody computes. Notebook 09, which is yet to come, lets them come
+# meanwhile; until then `see.source("async_copy")` shows how.
