@@ -21,6 +21,7 @@ import numpy as np
 from .geometry import WARP
 
 BANKS, WORD = 32, 4
+MATRIX_LOAD = "matrix load"  # ldmatrix: a load whose matrices are served one by one, alike or not
 _NEIGHBOURS = [np.arange(WARP) ^ 1, np.arange(WARP) ^ 2]
 
 
@@ -78,9 +79,6 @@ def _fill_idle(units: np.ndarray, active: np.ndarray) -> np.ndarray:
     """Idle lanes copy an active lane of their warp, so that they add nothing."""
     first = np.take_along_axis(units, active.argmax(axis=1)[:, None], axis=1)
     return np.where(active, units, first)
-
-
-MATRIX_LOAD = "matrix load"  # ldmatrix: a load whose matrices are served one by one, alike or not
 
 
 def shared_cost(words: np.ndarray, active: np.ndarray | None, bits: int, op: str) -> SharedCost:
