@@ -5,7 +5,7 @@ import numpy as np
 from .apart import WarpsApart
 from .errors import KernelTypeError
 from .findings import Finding
-from .lanes import ZERO
+from .lanes import ZERO, Lanes
 from .mbarriers import MBarriers
 from .memory import DeviceArray, SharedStorage
 from .order import Order
@@ -106,6 +106,17 @@ class Cooperation:
         mask, shape = self.mask, self.geometry.shape
         numbers = np.broadcast_to(np.asarray(self.plain(value), np.int64), shape)
         return numbers.reshape(-1) if mask.array is None else numbers[np.broadcast_to(mask.array, shape)]
+
+    def same_for_all(self, number):
+        """A number as one: where lanes have left, those that are still active have to agree on it."""
+        if type(number) is not Lanes:
+            return number
+        values = np.unique(self.of_active_lanes(number))
+        if len(values) > 1:
+            raise KernelTypeError(
+                f"this must be the same for all threads, and is {values[0]} and {values[-1]}"
+            )
+        return int(values[0]) if len(values) else 0
 
     # ---- memory ----
 

@@ -257,7 +257,7 @@ def _check(matrix, tile):
         raise KernelTypeError("TMA needs a tensor map of the matrix, made by tensor_map() before the launch")
     if getattr(tile, "space", "") != "shared" or tile.dtype != matrix.array.dtype:
         raise KernelTypeError(f"TMA copies to and from a shared array of {matrix.array.dtype}")
-    if tile.ndim < 2 or tile.shape[-1] != matrix.box[1]:
+    if tile.ndim > 1 and tile.shape[-1] != matrix.box[1]:
         raise KernelTypeError(
             f"a row of {tile.name} has {tile.shape[-1]} elements, a row of the box {matrix.box[1]}: they "
             "must agree"

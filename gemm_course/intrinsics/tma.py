@@ -210,9 +210,10 @@ def tma_load(typing_context, tile, tile_index, tensor_map, corner, barriers, bar
 
     One thread calls it, and goes on at once; barriers[barrier] hears of the box's bytes when they have
     landed, and must be told to expect them (`mbarrier_expect`). corner may lie outside, also below zero;
-    what is outside arrives as zeros. The tile's rows are the box's, back to back, swizzled; it must start
-    at a multiple of 1024 bytes for boxes with rows of 128 bytes, of 512 for 64, of 256 for 32. PTX
-    `cp.async.bulk.tensor.2d.shared::cluster.global`; compute capability 9.0.
+    what is outside arrives as zeros. The tile's rows are the box's, back to back, swizzled; its array has
+    rows of that length or one dimension. It must start at a multiple of 1024 bytes for boxes with rows of 128
+    bytes, of 512 for 64, of 256 for 32. PTX `cp.async.bulk.tensor.2d.shared::cluster.global`; compute
+    capability 9.0.
     """
     if not (_is_map(tensor_map) and _is_pair(corner)):
         return None

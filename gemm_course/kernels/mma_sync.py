@@ -15,16 +15,13 @@ from numba.types import float16
 
 from gemm_course.intrinsics import (
     carve,
-    copy16,
     cp_async16,
     cp_async_commit,
     cp_async_wait,
     kept,
     ldmatrix_x4,
     ldmatrix_x4_trans,
-    mma_m16n8k16,
     rest,
-    store2,
     u32,
     unroll,
 )
@@ -37,23 +34,22 @@ from gemm_course.kernels.base import (
     sums_fit_registers,
     tiles_over,
 )
+from gemm_course.kernels.mma_tiles import every_second_piece, products, results, rows_of_results
 from gemm_course.kernels.tensor_tiles import grouped
 
 
 def build(BM, BN, BK, WM, WN, STAGES, GROUP):
     """The kernel for blocks of BM by BN elements, WM by WN a warp, a ring of STAGES tiles."""
     THREADS = BM // WM * (BN // WN) * 32
-    ROWS, COLUMNS, PRODUCTS = WM // 16, WN // 16, WN // 8  # a fragment of B serves two products side by side
+    ROWS, COLUMNS, PRODUCTS = WM // 16, WN // 16, WN // 8  # fragments of A, of B, and products side by side
     STEPS = BK // 16
     IN_FLIGHT = STAGES - 2  # tiles still on their way when the next one is needed
     A_PIECES, B_PIECES = BK // 8, BN // 8  # of 16 bytes in a row of a tile
-    C_PIECES = WN // 8  # and of a warp's results
     A_ROWS, B_ROWS = THREADS // A_PIECES, THREADS // B_PIECES  # rows the block fetches at a time
-    C_ROWS = 32 // C_PIECES  # rows a warp stores at a time
     A_COPIES, B_COPIES = BM // A_ROWS, BK // B_ROWS  # of a thread
     A_TILE, B_TILE = BM * BK, BK * BN
     A_TURN, A_SPAN = max(1, 8 // A_PIECES), min(8, A_PIECES)  # short rows change order every second time
-    C_TURN = 8 // C_PIECES  # or every fourth
+    (clear, multiply), finish = products(WM, WN), results(WM, WN)
 
     @cuda.jit(device=True)
     def fetch_what_is_there(As, Bs, to_a, to_b, A, B, row, col, k0, own, m, k):
@@ -79,74 +75,6 @@ def build(BM, BN, BK, WM, WN, STAGES, GROUP):
                 cp_async16(Bs, into_b + i * B_ROWS * BN, rest(B, k0 + i * B_ROWS), (own[1], col), size)
         if part == STEPS - 1:
             cp_async_commit()
-
-    @cuda.jit(device=True)
-    def every_second_piece(row, piece):
-        """Where in a tile a row's first, third, fifth and seventh piece are; the first is at `piece`."""
-        third, fifth, seventh = piece ^ 2, piece ^ 4, piece ^ 6
-        return kept(row + piece * 8), kept(row + third * 8), kept(row + fifth * 8), kept(row + seventh * 8)
-
-    @cuda.jit(device=True)
-    def multiply(acc, a, b):
-        """acc += a @ b for all fragments of one step along k."""
-        for i in unroll(range(ROWS)):
-            for j in unroll(range(COLUMNS)):
-                mma_m16n8k16(acc[i, 2 * j], a[i], b[j][0:4])
-                mma_m16n8k16(acc[i, 2 * j + 1], a[i], b[j][4:8])
-
-    @cuda.jit(device=True)
-    def place(y, piece):
-        """Where in Cs a piece of row y of a warp's results is: rows that meet the same banks change order."""
-        return (piece ^ (y // C_TURN % C_PIECES)) * 8
-
-    @cuda.jit(device=True)
-    def add_old(acc, beta, Cs, warp, lane, C, row, col, m, n):
-        """acc += beta C, 16 rows at a time: 16 bytes a lane into Cs, from there to the owners of the sums."""
-        piece, c = lane % C_PIECES, col + lane % C_PIECES * 8
-        for i in unroll(range(ROWS)):
-            y = lane // C_PIECES
-            while y < 16:
-                r, x = row + i * 16 + y, place(y, piece)
-                if r < m and c < n:  # a row of C ends at a multiple of 16 bytes; what is behind n is not used
-                    copy16(Cs, (warp, y, x), C, (r, c))
-                else:
-                    for e in range(8):
-                        Cs[warp, y, x + e] = 0
-                y = u32(y + C_ROWS)
-            cuda.syncwarp()
-            for j in unroll(range(PRODUCTS)):
-                for h in unroll(range(2)):
-                    y = lane // 4 + h * 8
-                    x = place(y, u32(j)) + lane % 4 * 2
-                    acc[i, j, h * 2] += beta * float32(Cs[warp, y, x])
-                    acc[i, j, h * 2 + 1] += beta * float32(Cs[warp, y, x + 1])
-            cuda.syncwarp()
-
-    @cuda.jit(device=True)
-    def store(acc, Cs, warp, lane, C, row, col, m, n):
-        """The warp's tile of C, from C[row, col] on, becomes acc: pairs into Cs, then 16 bytes a lane out."""
-        piece, c = lane % C_PIECES, col + lane % C_PIECES * 8
-        for i in unroll(range(ROWS)):
-            for j in unroll(range(PRODUCTS)):
-                for h in unroll(range(2)):
-                    y = lane // 4 + h * 8
-                    x = place(y, u32(j)) + lane % 4 * 2
-                    store2(Cs, (warp, y, x), (acc[i, j, h * 2], acc[i, j, h * 2 + 1]))
-            cuda.syncwarp()
-            y = lane // C_PIECES
-            if row + i * 16 + 16 <= m and col + WN <= n:  # these 16 rows exist: no lane has to look
-                for h in unroll(range(0, 16, C_ROWS)):
-                    copy16(C, (row + i * 16 + y + h, c), Cs, (warp, y + h, place(y + h, piece)))
-            else:
-                while y < 16:
-                    r, x = row + i * 16 + y, place(y, piece)
-                    if r < m and c + 8 <= n:
-                        copy16(C, (r, c), Cs, (warp, y, x))
-                    elif r < m:
-                        for e in range(n - c):
-                            C[r, c + e] = Cs[warp, y, x + e]
-                    y = u32(y + C_ROWS)
-            cuda.syncwarp()
 
     def mma_sync(m, n, k, alpha, A, B, beta, C):
         tiles = cuda.shared.array(0, float16, 128)
@@ -184,15 +112,7 @@ def build(BM, BN, BK, WM, WN, STAGES, GROUP):
             for part in unroll(range(STEPS)):
                 fetch(As, Bs, into_a, into_b, A, B, row, col, ahead, own, m, size, part)
             ahead = u32(ahead + BK)
-        for i in unroll(range(ROWS)):
-            for j in unroll(range(PRODUCTS)):
-                for e in unroll(range(4)):
-                    acc[i, j, e] = 0
-        for e in unroll(range(8)):  # before the first step there is nothing to multiply
-            for i in unroll(range(ROWS)):
-                a[1, i, e] = 0
-            for j in unroll(range(COLUMNS)):
-                b[1, j, e] = 0
+        clear(acc, a[1], b[1])  # before the first step there is nothing to multiply
         cp_async_wait(IN_FLIGHT)
         cuda.syncthreads()
         stage, free = u32(0), u32(STAGES - 1)  # the places in the ring to read and to fill
@@ -216,15 +136,7 @@ def build(BM, BN, BK, WM, WN, STAGES, GROUP):
         multiply(acc, a[(STEPS - 1) % 2], b[(STEPS - 1) % 2])
         cp_async_wait(0)
 
-        row, col = u32(row0 + y0), u32(col0 + x0)
-        if alpha != 1:
-            for i in unroll(range(ROWS)):
-                for j in unroll(range(PRODUCTS)):
-                    for e in unroll(range(4)):
-                        acc[i, j, e] *= alpha
-        if beta != 0:
-            add_old(acc, beta, Cs, warp, lane, C, row, col, m, n)
-        store(acc, Cs, warp, lane, C, row, col, m, n)
+        finish(acc, alpha, beta, Cs, warp, lane, C, u32(row0 + y0), u32(col0 + x0), m, n)
 
     return mma_sync
 
@@ -243,10 +155,7 @@ def requirements(t):
     )
     yield from fragments_cover_the_tiles(t, 16, 16)
     yield t.BK in (32, 64), f"two sets of fragments take turns, twice at most: BK ({t.BK}) must be 32 or 64"
-    yield (
-        t.WN in (16, 32, 64),
-        f"a row of a warp's results is 2, 4 or 8 pieces: WN ({t.WN}) must be 16, 32 or 64",
-    )
+    yield from rows_of_results(t)
     yield t.BN % 64 == 0, f"a swizzle is over 8 pieces of 8 halves: BN ({t.BN}) must be a multiple of 64"
     yield from sums_fit_registers(t.WM * t.WN // 32)
     yield threads >= 1, "the warp's tile is larger than the block's: no warp would be left"

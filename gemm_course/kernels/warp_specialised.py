@@ -1,10 +1,10 @@
 """One warpgroup fetches, the others multiply: no barrier for the whole block any more.
 
 Beyond the documents; Hopper. In wgmma_tma the whole block stops at a barrier in every step, so that one
-thread knows which stage may be filled again. Here a thread of a warpgroup of its own, the producer, fetches
-ahead as far as the ring allows, and the consumers multiply as far as there are tiles. Two mbarriers a stage
-keep them apart: full[stage], which the copies complete, and empty[stage], at which every consumer warp
-arrives.
+thread knows which stage may be filled again. Here, as in mma_tma, a thread of a warpgroup of its own, the
+producer, fetches ahead as far as the ring allows, and the consumers multiply as far as there are tiles. Two
+mbarriers a stage keep them apart: full[stage], which the copies complete, and empty[stage], at which every
+consumer warp arrives.
 
 The producer needs hardly any registers, the consumers many: registers change hands (setmaxnreg).
 """

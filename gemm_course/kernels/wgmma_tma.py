@@ -1,9 +1,10 @@
 """Tiles come by TMA, and wgmma multiplies them where they lie.
 
-Beyond the documents; Hopper. One thread asks for whole tiles, and an mbarrier tells the block when they have
-come: no thread copies, computes an address of an element, or looks after an edge. wgmma reads both operands
-from shared memory, so registers hold sums and nothing else. It is queued, not waited for: while one stage
-of the ring is multiplied, the next has arrived and its products stand behind.
+Beyond the documents; Hopper. As in mma_tma one thread asks for whole tiles, but it multiplies as well. An
+mbarrier tells the block when they have come: no thread copies, computes an address of an element, or looks
+after an edge. wgmma reads both operands from shared memory, so registers hold sums and nothing else. It is
+queued, not waited for: while one stage of the ring is multiplied, the next has arrived and its products
+stand behind.
 
 The tiles of B are panels of 64 columns side by side, since a row of 128 bytes is the most a swizzle takes.
 Blocks are dealt out in groups of GROUP rows of tiles, as in async_copy.

@@ -94,7 +94,7 @@ def accesses(
 def _operands(stage: Stage, t: Mapping[str, int], threads: int) -> int:
     """Elements of As and Bs that all threads of a block read for one step along k."""
     if stage.dtype == "float16" and "WN" in t:
-        return threads // 32 * (t["WM"] + t["WN"])
+        return t["BM"] // t["WM"] * (t["BN"] // t["WN"]) * (t["WM"] + t["WN"])  # by the warps that multiply
     if stage.dtype == "float16":
         return t["BM"] + t["BM"] // 64 * t["BN"]
     results, columns = t["BM"] * t["BN"] // threads, t.get("TN", 1) * t.get("WNITER", 1)

@@ -586,15 +586,17 @@ see.roofline(until="wmma_half_sums")
 #
 # ### Beyond the documents
 #
-# The last five go on asking it:
+# The last six go on asking it:
 #
 # - `mma_swizzled` loads fragments whose layout is known. Its rows change places instead of being skewed, and
 #   sums go straight to C.
 # - `mma_sync` has the next tiles come while it multiplies, and the next fragments as well.
+# - `mma_tma` has the tiles brought by TMA, a unit of Hopper's that copies on its own. A warpgroup asks for
+#   them, and the warps that multiply copy nothing any more.
 # - `wgmma_tma` has Hopper's instruction for four warps together, which reads its operands from shared memory
-#   by itself, and TMA, a unit that brings whole tiles there.
-# - `warp_specialised` has warps that only fetch, and others that only multiply. By itself that gains nothing
-#   here; the last stage is built on it.
+#   by itself.
+# - `warp_specialised` lets a warpgroup fetch again, as in `mma_tma`, for products by that instruction. By
+#   itself that gains nothing here; the last stage is built on it.
 # - `persistent` has as many blocks as there are SMs. Each takes one tile of C after the other, and does not
 #   stop between two.
 #

@@ -44,7 +44,11 @@ def test_it_must_compile_in_time():
     seconds = {FASTEST: LONGEST_COMPILATION + 1, FAST: 1.5, DEFAULT: 1.0}
     (found,) = best_choices([STAGE], ROWS, lambda stage, tiles: seconds[tiles])
     assert (found.best, found.compile_seconds) == (FAST, 1.5)
-    assert best_choices([STAGE], ROWS, lambda stage, tiles: 10.0) == []
+
+
+def test_if_none_compiles_in_time_it_is_the_fastest():
+    (found,) = best_choices([STAGE], ROWS, lambda stage, tiles: 10.0)
+    assert (found.best, found.compile_seconds) == (FASTEST, 10.0)
 
 
 def test_a_default_nobody_measured_has_no_ratio_and_a_stage_without_rows_none_at_all():

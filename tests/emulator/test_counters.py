@@ -138,8 +138,8 @@ def test_kernels_written_for_counting(case):
 
 MERGED = "the compiler merges four neighbouring 32-bit shared loads of a thread into one of 128 bits"
 IN_PARTS = (
-    "some warps issue a load in parts: 2.4 % more instructions, not equally many in every run, but exactly "
-    "as many wavefronts; why they split is not known"
+    "some warps issue a load or a store in parts: up to 2.4 % more instructions, not equally many in every "
+    "run, but exactly as many wavefronts; why they split is not known"
 )
 WHOLE_COPY = (
     "Nsight Compute counts the sectors of a copy's addresses, also where it reads fewer bytes or none"
@@ -172,6 +172,7 @@ EXPLAINED_STAGES = {
         "shared_load_requests": Explained(IN_PARTS, or_more=True),
         "shared_store_requests": Explained(IN_PARTS, or_more=True),
     },
+    "mma_tma": {"shared_store_requests": Explained(IN_PARTS, or_more=True)},
 }
 STORES_PAIRS = ("mma_swizzled", "wgmma_tma", "warp_specialised")
 
@@ -240,8 +241,14 @@ def move_matrices(counts, report):
     counts["mma_instructions"] = tensor_operations(report) // (16 * 8 * 16)
 
 
+def move_boxes(counts, report):
+    """What TMA copies is counted nowhere."""
+    accesses = report.accesses.fillna(0)
+    _take_away(counts, accesses[accesses["bits"] > 128])
+
+
 def move_units(counts, report, tiles):
-    """What TMA copies is counted nowhere; what wgmma reads and stmatrix stores, among all wavefronts only.
+    """What wgmma reads and stmatrix stores is counted among all wavefronts only, as is what TMA copies.
 
     A warp's part of a wgmma is 16 by BN by 16 multiply-adds.
     """
@@ -250,12 +257,16 @@ def move_units(counts, report, tiles):
     read = (accesses["op"] == "load") & accesses["array"].isin(("As", "Bs"))
     laid = (accesses["op"] == "store") & (accesses["array"] == "Cs")
     units = accesses[boxes | (accesses["space"] == "shared") & (read | laid)]
-    for row in units.to_dict("records"):
+    _take_away(counts, units)
+    counts["unit_wavefronts"] = int(units["wavefronts"].sum())
+    counts["mma_instructions"] = tensor_operations(report) // (16 * tiles["BN"] * 16)
+
+
+def _take_away(counts, accesses):
+    for row in accesses.to_dict("records"):
         for unit in ("requests", "sectors", "wavefronts"):
             if (name := f"{row['space']}_{row['op']}_{unit}") in counts:
                 counts[name] -= int(row[unit])
-    counts["unit_wavefronts"] = int(units["wavefronts"].sum())
-    counts["mma_instructions"] = tensor_operations(report) // (16 * tiles["BN"] * 16)
 
 
 def tensor_operations(report) -> int:
@@ -265,13 +276,15 @@ def tensor_operations(report) -> int:
 # What the compiler joins of C's way through shared memory: function, op and bits of the accesses, and what
 # is left of their requests and wavefronts.
 QUARTER, HALF = Fraction(1, 4), Fraction(1, 2)
+OLD_C = [
+    ("add_old", "load", 16, HALF, HALF),  # the pair of C that two sums of a lane need
+    ("add_old", "store", 16, QUARTER, QUARTER),  # eight zeros, in two stores
+]
 JOINED = {
     "wmma": [("wmma", "load", 32, QUARTER, QUARTER)],  # eight sums in a row, in two loads
     "wmma_half_sums": [("wmma", "load", 16, QUARTER, QUARTER)],
-    "mma_sync": [
-        ("add_old", "load", 16, HALF, HALF),  # the pair of C that two sums of a lane need
-        ("add_old", "store", 16, QUARTER, QUARTER),  # eight zeros, in two stores
-    ],
+    "mma_sync": OLD_C,
+    "mma_tma": OLD_C,
 }
 
 
@@ -309,6 +322,9 @@ def test_stages_of_the_ladder(case):
         move_asynchronous(counts, report)
     if stage.dtype == "float32":  # the counter is of a pipe that other instructions take as well
         del counts["mma_instructions"], measured["mma_instructions"]
+    elif stage.name == "mma_tma":
+        move_boxes(counts, report)
+        move_matrices(counts, report)
     elif stage.name in ASYNCHRONOUS:
         move_matrices(counts, report)
     else:

@@ -11,7 +11,7 @@ import pytest
 from numba import cuda, float32
 
 import gemm_course.intrinsics as intrinsics
-from gemm_course.emulator import emulate
+from gemm_course.emulator import KernelTypeError, emulate
 from gemm_course.intrinsics import (
     copy16,
     cp_async4,
@@ -139,6 +139,26 @@ def test_the_rest_of_an_array_begins_at_a_row_or_an_element():
 def test_behind_the_rest_of_an_array_nothing_may_be_read():
     found = emulate(copy_from, 1, 32, np.zeros((5, 40), np.float32), np.zeros((2, 32), np.float32), 4, 1)
     assert {finding.kind for finding in found.errors} == {"out_of_bounds"}
+
+
+@cuda.jit
+def copy_where_some_have_left(source, target, first):
+    x, start = cuda.threadIdx.x, 0
+    if x >= 16:
+        return
+    while start < first:
+        start += 1 + x % 16 // 16
+    if first < 0:
+        start = x
+    target[x] = rest(source, start)[x]
+
+
+def test_the_rest_is_the_same_for_all_who_have_not_left():
+    source, target = np.arange(64, dtype=np.float32), np.zeros(16, np.float32)
+    assert emulate(copy_where_some_have_left, 1, 32, source, target, 3).findings == []
+    assert target.tolist() == list(range(3, 19))
+    with pytest.raises(KernelTypeError, match="must be the same for all threads, and is 0 and 15"):
+        emulate(copy_where_some_have_left, 1, 32, source, target, -1)
 
 
 @pytest.mark.gpu

@@ -385,6 +385,7 @@ def test_a_fragment_that_nobody_filled_is_found():
         ("wmma_half_sums", "HMMA.16816.F16"),
         ("mma_swizzled", "HMMA.16816.F32"),
         ("mma_sync", "HMMA.16816.F32"),
+        ("mma_tma", "HMMA.16816.F32"),
     ],
 )
 def test_the_compiler_emits_what_the_intrinsics_promise(name, multiplication):

@@ -13,7 +13,7 @@ from gemm_course.kernels.base import MAX_SHARED_BYTES, MAX_THREADS
 ORDER = """
     naive_uncoalesced naive_coalesced penny_xu_tile block_tiled thread_tiled_1d thread_tiled_2d kernel5
     vectorized warp_tiled_tm1 warp_tiled double_buffered async_copy wmma wmma_half_sums
-    mma_swizzled mma_sync wgmma_tma warp_specialised persistent
+    mma_swizzled mma_sync mma_tma wgmma_tma warp_specialised persistent
 """.split()
 TILED = [LADDER[name] for name in ORDER[3:]]
 VECTORS = ORDER[ORDER.index("vectorized") :]

@@ -34,6 +34,7 @@ SMALL = {  # tiles small enough that a few hundred elements make several blocks 
     "wmma_half_sums": {"BM": 64, "BN": 64, "BK": 16, "WM": 32, "WN": 32, "SKEW": 16},
     "mma_swizzled": {"BM": 64, "BN": 64, "BK": 16, "WM": 32, "WN": 32},
     "mma_sync": {"BM": 64, "BN": 64, "BK": 32, "WM": 32, "WN": 32, "STAGES": 3, "GROUP": 2},
+    "mma_tma": {"BM": 128, "BN": 64, "BK": 32, "WM": 32, "WN": 32, "STAGES": 3, "GROUP": 2},
     "wgmma_tma": {"BM": 64, "BN": 64, "BK": 32, "STAGES": 2, "GROUP": 2},
     "warp_specialised": {"BM": 128, "BN": 64, "BK": 16, "STAGES": 2, "GROUP": 2},
     "persistent": {"BM": 128, "BN": 128, "BK": 32, "STAGES": 3, "GROUP": 2, "PARTS": 2, "BLOCKS": 2},
@@ -75,8 +76,8 @@ def test_c_is_not_read_where_beta_is_zero(stage, emulated):
 def test_the_arithmetic_is_one_fma_an_element_and_step(stage, emulated):
     """On a shape the tiles divide, nothing is computed twice and nothing in float64.
 
-    The Tensor Cores' multiply-adds count as such, whatever the sums are kept in; mma_sync multiplies zeros in
-    its first step.
+    The Tensor Cores' multiply-adds count as such, whatever the sums are kept in; mma_sync and mma_tma
+    multiply zeros in their first step.
     """
     tiles = stage.complete(SMALL[stage.name])
     m, n, k = 2 * tiles["BM"], tiles["BN"], 4 * tiles.get("BK", 4)
@@ -109,19 +110,22 @@ def test_skew_sets_the_rows_of_fragments_apart(skew, emulated):
 
 @pytest.mark.parametrize("bk", [32, 64])
 @pytest.mark.parametrize("wn", [32, 64])
-@pytest.mark.parametrize("name", ["mma_swizzled", "mma_sync"])
-def test_swizzled_rows_never_collide(name, bk, wn, emulated):
-    tiles = {"BM": 64, "BN": 128, "BK": bk, "WM": 32, "WN": wn}
-    accesses = emulated(LADDER[name], 64, 128, 128, tiles=tiles, beta=1.0).report.accesses
+@pytest.mark.parametrize(
+    ("name", "arrays"), [("mma_swizzled", "AB"), ("mma_sync", "ABC"), ("mma_tma", "ABC")]
+)
+def test_swizzled_rows_never_collide(name, arrays, bk, wn, emulated):
+    tiles = {"BM": 64 if wn == 32 else 128, "BN": 128, "BK": bk, "WM": 32, "WN": wn}
+    accesses = emulated(LADDER[name], 128, 128, 128, tiles=tiles, beta=1.0).report.accesses
     shared = accesses[accesses["space"] == "shared"]
-    assert set(shared["array"]) == {"mma_swizzled": {"As", "Bs"}, "mma_sync": {"As", "Bs", "Cs"}}[name]
+    assert set(shared["array"]) == {f"{matrix}s" for matrix in arrays}
     assert set(shared["op"]) == {"load", "store"}
     assert (shared["wavefronts"] == shared["ideal_wavefronts"]).all()
 
 
-def test_mma_sync_writes_whole_sectors(emulated):
+@pytest.mark.parametrize("name", ["mma_sync", "mma_tma"])
+def test_results_leave_in_whole_sectors(name, emulated):
     """Pairs of halves straight from the registers of a warp would fill half of each."""
-    accesses = emulated(LADDER["mma_sync"], 128, 256, 64).report.accesses
+    accesses = emulated(LADDER[name], 128, 256, 64).report.accesses
     stores = accesses[(accesses["array"] == "C") & (accesses["op"] == "store")]
     assert set(stores["bits"]) == {128}
     assert (stores["sectors"] * 32 == stores["bytes"]).all()

@@ -3,12 +3,14 @@
 compute-sanitizer's racecheck has blind spots where copies are asynchronous; this is what vouches there.
 """
 
+import dataclasses
 import importlib.util
 import inspect
+from types import SimpleNamespace
 
 import pytest
 
-from gemm_course.kernels import mma_sync, persistent, warp_specialised, wgmma_tma, wmma
+from gemm_course.kernels import mma_sync, mma_tiles, mma_tma, persistent, warp_specialised, wgmma_tma, wmma
 
 LOOP_END = """            cp_async_wait(IN_FLIGHT)
             cuda.syncthreads()
@@ -30,7 +32,7 @@ SLIPS = {
         "shared_race",
     ),
     "results are stored by lanes that did not wait for the warp": (
-        mma_sync,
+        mma_tiles,
         (
             "(acc[i, j, h * 2], acc[i, j, h * 2 + 1]))\n            cuda.syncwarp()",
             "(acc[i, j, h * 2], acc[i, j, h * 2 + 1]))",
@@ -38,7 +40,7 @@ SLIPS = {
         "shared_race",
     ),
     "all warps pass their results through one place": (
-        mma_sync,
+        mma_tiles,
         ("store2(Cs, (warp, y, x)", "store2(Cs, (0, y, x)"),
         "shared_race",
     ),
@@ -64,6 +66,19 @@ SLIPS = {
     "all warps pass their sums through one place": (
         wmma,
         ("wmma_store(Cs, (warp, 0, 0)", "wmma_store(Cs, (0, 0, 0)"),
+        "shared_race",
+    ),
+    "a stage is given back before its last fragments are loaded": (
+        mma_tma,
+        (
+            "if p == 0 and step > 0 and lane == 0:\n                    mbarrier_arrive(empty, before)",
+            "if p == 0 and lane == 0:\n                    mbarrier_arrive(empty, stage)",
+        ),
+        "shared_race",
+    ),
+    "fragments are loaded from a stage that was given back": (
+        mma_tma,
+        ("rest(Bs, stage * B_TILE)", "rest(Bs, before * B_TILE)"),
         "shared_race",
     ),
     "a stage is refilled while products still read it": (
@@ -105,6 +120,7 @@ TILES = {
     wgmma_tma: RING,
     warp_specialised: RING,
     persistent: RING | {"PARTS": 2, "BLOCKS": 1},
+    mma_tma: {"BM": 128, "BN": 64, "BK": 32, "WM": 32, "WN": 32, "STAGES": 3, "GROUP": 1},
     mma_sync: {"BM": 64, "BN": 64, "BK": 32, "WM": 32, "WN": 32, "STAGES": 3, "GROUP": 1},
     wmma: {"BM": 64, "BN": 64, "BK": 16, "WM": 32, "WN": 32},
 }
@@ -126,8 +142,12 @@ def altered(module, change, folder):
 
 
 @pytest.mark.parametrize("slip", SLIPS)
-def test_the_slip_is_found(slip, emulated, tmp_path):
+def test_the_slip_is_found(slip, emulated, tmp_path, monkeypatch):
     module, change, kind = SLIPS[slip]
-    stage = altered(module, change, tmp_path).STAGE
+    loaded = altered(module, change, tmp_path)
+    if module is mma_tiles:  # what two stages share, in one of them
+        monkeypatch.setattr(mma_sync, "results", loaded.results)
+        module, loaded = mma_sync, SimpleNamespace(STAGE=dataclasses.replace(mma_sync.STAGE))
+    stage = loaded.STAGE
     report = emulated(stage, *SHAPES.get(module, (64, 64, 192)), tiles=TILES[module]).report
     assert kind in {finding.kind for finding in report.errors}, [str(finding) for finding in report.findings]

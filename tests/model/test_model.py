@@ -11,7 +11,7 @@ from gemm_course.run import run
 
 H200, RTX_3090 = GPUS["H200"], GPUS["RTX 3090"]
 FETCH_AHEAD = ("double_buffered", "async_copy", "mma_sync")
-WARPGROUPS = ("wgmma_tma", "warp_specialised", "persistent")
+WARPGROUPS = ("mma_tma", "wgmma_tma", "warp_specialised", "persistent")
 TENSOR_CORES = tuple(stage.name for stage in LADDER if stage.dtype == "float16")
 
 

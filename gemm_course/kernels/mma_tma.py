@@ -1,0 +1,176 @@
+"""The same products, and nobody who multiplies copies: a producer has the tiles brought by TMA.
+
+Beyond the documents; Hopper. In mma_sync every fifth instruction of the loop belongs to a copy, and together
+they cost a tenth of the Tensor Cores' time. Here a thread of a warpgroup of its own, the
+*producer*, asks TMA for whole tiles, as far ahead as the ring allows. The warps that multiply, the
+*consumers*, load fragments and do nothing else.
+
+No barrier holds up the whole block any more. Two mbarriers a stage keep producer and consumers apart:
+full[stage], which the copies complete, and empty[stage], at which every consuming warp arrives when it has
+read the stage. The producer needs hardly any registers, the consumers many: registers change hands.
+
+A swizzle takes rows of 128 bytes at most: the tiles of B are panels of 64 columns side by side.
+"""
+
+from numba import cuda, float32, uint64
+from numba.types import float16
+
+from gemm_course.intrinsics import (
+    carve,
+    fence_async,
+    ldmatrix_x4,
+    ldmatrix_x4_trans,
+    mbarrier_arrive,
+    mbarrier_expect,
+    mbarrier_init,
+    mbarrier_wait,
+    registers_down,
+    registers_up,
+    rest,
+    tma_acquire,
+    tma_load,
+    u32,
+    unroll,
+)
+from gemm_course.kernels.base import REGISTERS_AN_SM, Stage, fragments_cover_the_tiles, tiles_over
+from gemm_course.kernels.mma_tiles import every_second_piece, products, results, rows_of_results
+from gemm_course.kernels.tensor_tiles import (
+    CONSUMER_REGISTERS,
+    PANEL,
+    PRODUCER_REGISTERS,
+    fits_shared,
+    grouped,
+    maps,
+    next_stage,
+    ring_bytes,
+)
+
+
+def build(BM, BN, BK, WM, WN, STAGES, GROUP):
+    """The kernel for blocks of BM by BN elements, WM by WN a consuming warp, a ring of STAGES tiles."""
+    WARPS = BM // WM * (BN // WN)  # that multiply
+    ROWS, COLUMNS, PRODUCTS = WM // 16, WN // 16, WN // 8  # fragments of A, of B, and products side by side
+    STEPS, PANELS = BK // 16, BN // PANEL
+    A_TILE, B_TILE = BM * BK, BK * BN
+    A_TURN, A_SPAN = 64 // BK, BK // 8  # short rows change order every second time
+    MANY, FEW = CONSUMER_REGISTERS[WARPS // 4], PRODUCER_REGISTERS
+    (clear, multiply), finish = products(WM, WN), results(WM, WN)
+
+    @cuda.jit(device=True)
+    def produce(As, Bs, full, empty, A, B, row0, col0, steps):
+        """Fetch tile after tile, each as soon as its stage is empty."""
+        stage, parity = u32(0), u32(0)
+        for step in range(steps):
+            mbarrier_wait(empty, stage, parity ^ 1)  # the first time round they are: parity 1 is over
+            mbarrier_expect(full, stage, (A_TILE + B_TILE) * 2)
+            tma_load(As, stage * A_TILE, A, (row0, step * BK), full, stage)
+            for j in unroll(range(PANELS)):
+                tma_load(Bs, stage * B_TILE + j * BK * PANEL, B, (step * BK, col0 + j * PANEL), full, stage)
+            stage, parity = next_stage(stage, parity, STAGES)
+
+    def mma_tma(m, n, k, alpha, A, B, beta, C):
+        full = cuda.shared.array(STAGES, uint64)
+        empty = cuda.shared.array(STAGES, uint64)
+        tiles = cuda.shared.array(0, float16, 1024)
+        As = carve(tiles, 0, (STAGES * A_TILE,))
+        Bs = carve(tiles, STAGES * A_TILE, (STAGES * B_TILE,))
+        Cs = carve(tiles, STAGES * (A_TILE + B_TILE), (WARPS, 16, WN))
+        a = cuda.local.array((2, ROWS, 8), float16)
+        b = cuda.local.array((2, COLUMNS, 8), float16)
+        acc = cuda.local.array((ROWS, PRODUCTS, 4), float32)
+        tid = u32(cuda.threadIdx.x)
+        warp, lane = tid // 32, tid % 32
+        tile_row, tile_col = grouped(u32(cuda.blockIdx.x), (m + BM - 1) // BM, (n + BN - 1) // BN, GROUP)
+        row0, col0 = u32(tile_row * BM), u32(tile_col * BN)
+        steps = u32((k + BK - 1) // BK)
+        if tid == 0:
+            tma_acquire(A)
+            tma_acquire(B)
+            for s in unroll(range(STAGES)):
+                mbarrier_init(full, s, 1)
+                mbarrier_init(empty, s, WARPS)
+            fence_async()
+        cuda.syncthreads()
+
+        if warp >= WARPS:
+            registers_down(FEW)
+            if tid == WARPS * 32:
+                produce(As, Bs, full, empty, A, B, row0, col0, steps)
+            return
+        registers_up(MANY)
+        clear(acc, a[1], b[1])  # before the first step there is nothing to multiply
+        y0, x0 = warp // (BN // WN) * WM, warp % (BN // WN) * WN  # the warp's tile within the block's
+        # where this lane's row is: at each step that of A's first fragment, at the first that of each of B's
+        line, half = lane % 16, lane // 16
+        a_at = every_second_piece((y0 + line) * BK, half ^ (line // A_TURN % A_SPAN))
+        in_panel = (x0 % PANEL // 8 + half) ^ (line % 8)
+        b_at = every_second_piece((x0 // PANEL * BK + line) * PANEL, in_panel)
+        stage, parity, before, step = u32(0), u32(0), u32(0), u32(0)
+        while step < steps:
+            mbarrier_wait(full, stage, parity)
+            A_now, B_now = rest(As, stage * A_TILE), rest(Bs, stage * B_TILE)
+            for p in unroll(range(STEPS)):
+                now, last = p % 2, (p + 1) % 2
+                for i in unroll(range(ROWS)):
+                    ldmatrix_x4(a[now, i], A_now, a_at[p] + i * 16 * BK)
+                for j in unroll(range(COLUMNS)):
+                    ldmatrix_x4_trans(b[now, j], B_now, b_at[j] + p * 16 * PANEL)
+                multiply(acc, a[last], b[last])
+                if p == 0 and step > 0 and lane == 0:
+                    mbarrier_arrive(empty, before)  # all fragments of the step before have been multiplied
+            before, step = stage, u32(step + 1)
+            stage, parity = next_stage(stage, parity, STAGES)
+        multiply(acc, a[(STEPS - 1) % 2], b[(STEPS - 1) % 2])
+        finish(acc, alpha, beta, Cs, warp, lane, C, u32(row0 + y0), u32(col0 + x0), m, n)
+
+    return mma_tma
+
+
+def shared_bytes(t) -> int:
+    """Shared memory of STAGES tiles of A and B, and of 16 rows of each warp's results."""
+    return ring_bytes(t) + 2 * (t.BM // t.WM * t.BN * 16)
+
+
+def requirements(t):
+    """Fragments cover the tiles, TMA can fetch them, and two or three warpgroups multiply."""
+    yield from fragments_cover_the_tiles(t, 16, 16)
+    yield t.BM <= 256 and t.BN <= 256, f"a box of TMA has at most 256 rows: BM ({t.BM}) and BN ({t.BN}) too"
+    yield t.BK in (32, 64), f"two sets of fragments take turns, twice at most: BK ({t.BK}) must be 32 or 64"
+    yield t.BN % PANEL == 0, f"panels of B have {PANEL} columns: BN ({t.BN}) must be a multiple of them"
+    yield from rows_of_results(t)
+    yield t.STAGES >= 2, f"one stage is read while another is filled: STAGES is at least 2, not {t.STAGES}"
+    warps = t.BM // t.WM * (t.BN // t.WN)
+    yield (
+        warps in (8, 12),
+        f"registers change hands by warpgroups, and two or three multiply: 8 or 12 warps, not {warps}",
+    )
+    most = CONSUMER_REGISTERS[2] if warps == 8 else REGISTERS_AN_SM // 512
+    needed = t.WM * t.WN // 32 + (t.WM + t.WN) // 2 + 32
+    yield needed <= most, f"sums and fragments take {needed} registers of every lane; {most} is the most"
+    yield from fits_shared(shared_bytes(t))
+
+
+STAGE = Stage(
+    name="mma_tma",
+    title="A producer for Tensor Cores",
+    document="beyond the documents",
+    tiles={"BM": 128, "BN": 256, "BK": 64, "WM": 64, "WN": 64, "STAGES": 3, "GROUP": 8},
+    options={
+        "BM": (64, 128, 192, 256),
+        "BN": (64, 128, 192, 256),
+        "BK": (32, 64),
+        "WM": (32, 64),
+        "WN": (32, 64),
+        "STAGES": (2, 3, 4),
+        "GROUP": (1, 8, 16),
+    },
+    requirements=requirements,
+    build=build,
+    threads=lambda t: (32 * (t.BM // t.WM) * (t.BN // t.WN) + 128,),
+    blocks=lambda m, n, t: (tiles_over(m, t.BM) * tiles_over(n, t.BN),),
+    dynamic_shared_bytes=shared_bytes,
+    alignment=16,
+    compute_capability=(9, 0),
+    dtype="float16",
+    takes=maps,
+)
