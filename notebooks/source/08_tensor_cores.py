@@ -605,7 +605,7 @@ see.roofline(until="wmma_half_sums")
 # %%
 halves = records.ladder().query("dtype == 'fp16'")
 share = 100 * halves.pivot(index="stage", columns="m", values="ratio_to_cublas")
-share.loc[halves["stage"].unique()].round(1)
+share.loc[[stage.name for stage in LADDER if stage.dtype == "float16"]].round(1)
 
 # %% [markdown]
 # In the same runs as the last of them, Triton, a compiler that is made for such kernels:

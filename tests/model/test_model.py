@@ -155,6 +155,7 @@ def test_occupancy_is_the_drivers_own():
     from numba import cuda, float32
 
     from gemm_course.device import compile_for, gpu_facts
+    from gemm_course.device.launch import SHARED_WITHOUT_ASKING
 
     gpu = GPUS.get(gpu_facts().name.split()[-1])
     if gpu is None:
@@ -166,6 +167,8 @@ def test_occupancy_is_the_drivers_own():
         function = next(iter(kernel.overloads.values()))._codelibrary.get_cufunc()
         for threads in range(32, found.max_threads + 1, 32):
             for shared in (0, 1000, 10_000, 30_000):
+                if found.static_shared_bytes + shared > SHARED_WITHOUT_ASKING:
+                    continue  # the driver allows no block of it before it has been asked
                 driver = context.get_active_blocks_per_multiprocessor(function, threads, shared)
                 ours = occupancy(threads, found.registers, found.static_shared_bytes + shared, gpu)
                 assert ours.blocks == driver, (threads, shared, found)
