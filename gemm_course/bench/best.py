@@ -21,6 +21,8 @@ TRIED = 8  # of the fastest choices, for one that compiles in time
 class Best:
     """A stage's default and the fastest choice that compiles in time; speeds as shares of cuBLAS.
 
+    If none of the first few does, it is the fastest all the same.
+
     default_share is None if the default was not measured, compile_seconds if nobody timed it.
     """
 
@@ -58,10 +60,14 @@ def _best(stage: Stage, rows, seconds_of) -> Best | None:
     share = next((row["ratio_to_cublas"] for row in mine if row["tiles"] == default), None)
     if not mine:
         return None
-    timed = [(row, seconds_of(stage, row["tiles"])) for row in mine[:TRIED]]
-    in_time = (one for one in timed if one[1] is None or one[1] <= LONGEST_COMPILATION)
-    row, seconds = next(in_time, timed[0])  # if none compiles in time, the fastest it is
-    return Best(stage.name, default, share, row["tiles"], row["ratio_to_cublas"], seconds)
+    fastest = next((row for row in mine[:TRIED] if in_time(seconds_of(stage, row["tiles"]))), mine[0])
+    seconds = seconds_of(stage, fastest["tiles"])
+    return Best(stage.name, default, share, fastest["tiles"], fastest["ratio_to_cublas"], seconds)
+
+
+def in_time(seconds: float | None) -> bool:
+    """Whether a choice that takes so long to compile may be a default; what nobody timed may."""
+    return seconds is None or seconds <= LONGEST_COMPILATION
 
 
 class CompileTimes:

@@ -1,9 +1,9 @@
 """The same products, and nobody who multiplies copies: a producer has the tiles brought by TMA.
 
-Beyond the documents; Hopper. In mma_sync every fifth instruction of the loop belongs to a copy, and together
-they cost a tenth of the Tensor Cores' time. Here a thread of a warpgroup of its own, the
-*producer*, asks TMA for whole tiles, as far ahead as the ring allows. The warps that multiply, the
-*consumers*, load fragments and do nothing else.
+Beyond the documents; Hopper. In mma_sync every fourth instruction of the loop belongs to a copy, and together
+they cost a tenth of the Tensor Cores' time. Here a thread of a warpgroup of its own, the *producer*, asks TMA
+for whole tiles, as far ahead as the ring allows. The warps that multiply, the *consumers*, load fragments and
+do nothing else.
 
 No barrier holds up the whole block any more. Two mbarriers a stage keep producer and consumers apart:
 full[stage], which the copies complete, and empty[stage], at which every consuming warp arrives when it has
@@ -32,7 +32,7 @@ from gemm_course.intrinsics import (
     u32,
     unroll,
 )
-from gemm_course.kernels.base import REGISTERS_AN_SM, Stage, fragments_cover_the_tiles, tiles_over
+from gemm_course.kernels.base import Stage, fragments_cover_the_tiles, tiles_over
 from gemm_course.kernels.mma_tiles import every_second_piece, products, results, rows_of_results
 from gemm_course.kernels.tensor_tiles import (
     CONSUMER_REGISTERS,
@@ -42,6 +42,7 @@ from gemm_course.kernels.tensor_tiles import (
     grouped,
     maps,
     next_stage,
+    registers_of_consumers,
     ring_bytes,
 )
 
@@ -134,7 +135,7 @@ def shared_bytes(t) -> int:
 def requirements(t):
     """Fragments cover the tiles, TMA can fetch them, and two or three warpgroups multiply."""
     yield from fragments_cover_the_tiles(t, 16, 16)
-    yield t.BM <= 256 and t.BN <= 256, f"a box of TMA has at most 256 rows: BM ({t.BM}) and BN ({t.BN}) too"
+    yield t.BM <= 256, f"a box of TMA has at most 256 rows, which BM ({t.BM}) are"
     yield t.BK in (32, 64), f"two sets of fragments take turns, twice at most: BK ({t.BK}) must be 32 or 64"
     yield t.BN % PANEL == 0, f"panels of B have {PANEL} columns: BN ({t.BN}) must be a multiple of them"
     yield from rows_of_results(t)
@@ -144,7 +145,7 @@ def requirements(t):
         warps in (8, 12),
         f"registers change hands by warpgroups, and two or three multiply: 8 or 12 warps, not {warps}",
     )
-    most = CONSUMER_REGISTERS[2] if warps == 8 else REGISTERS_AN_SM // 512
+    most = registers_of_consumers(warps // 4)
     needed = t.WM * t.WN // 32 + (t.WM + t.WN) // 2 + 32
     yield needed <= most, f"sums and fragments take {needed} registers of every lane; {most} is the most"
     yield from fits_shared(shared_bytes(t))

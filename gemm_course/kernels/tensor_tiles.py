@@ -107,9 +107,15 @@ def fits_consumers(t, halves: bool = False):
         consumers in CONSUMER_REGISTERS,
         f"two or three warpgroups multiply: BM / WM ({t.BM} / {t.WM}) must be 2 or 3",
     )
-    # With three, the compiler wants room for the sums in what a thread has before registers change hands.
-    most = REGISTERS_AN_SM // 512 if consumers == 3 else CONSUMER_REGISTERS[2]
-    yield from fits_sums(t, most, halves)
+    yield from fits_sums(t, registers_of_consumers(consumers), halves)
+
+
+def registers_of_consumers(consumers: int) -> int:
+    """How many registers a thread of two or three consuming warpgroups can be given work for.
+
+    With three, the compiler wants room for the sums in what a thread has before registers change hands.
+    """
+    return REGISTERS_AN_SM // 512 if consumers == 3 else CONSUMER_REGISTERS[2]
 
 
 def fits_shared(needed: int):

@@ -174,6 +174,7 @@ EXPLAINED_STAGES = {
     },
     "mma_tma": {"shared_store_requests": Explained(IN_PARTS, or_more=True)},
 }
+WARPGROUPS = ("wgmma_tma", "warp_specialised", "persistent")  # whose products are wgmma's
 STORES_PAIRS = ("mma_swizzled", "wgmma_tma", "warp_specialised")
 
 
@@ -248,15 +249,14 @@ def move_boxes(counts, report):
 
 
 def move_units(counts, report, tiles):
-    """What wgmma reads and stmatrix stores is counted among all wavefronts only, as is what TMA copies.
+    """What wgmma reads and stmatrix stores is counted among all wavefronts only.
 
     A warp's part of a wgmma is 16 by BN by 16 multiply-adds.
     """
-    accesses = report.accesses.fillna(0)
-    boxes = accesses["bits"] > 128
+    accesses = report.accesses.fillna(0).query("space == 'shared' and bits <= 128")
     read = (accesses["op"] == "load") & accesses["array"].isin(("As", "Bs"))
     laid = (accesses["op"] == "store") & (accesses["array"] == "Cs")
-    units = accesses[boxes | (accesses["space"] == "shared") & (read | laid)]
+    units = accesses[read | laid]
     _take_away(counts, units)
     counts["unit_wavefronts"] = int(units["wavefronts"].sum())
     counts["mma_instructions"] = tensor_operations(report) // (16 * tiles["BN"] * 16)
@@ -320,12 +320,10 @@ def test_stages_of_the_ladder(case):
         del counts[name], measured[name]
     if stage.name in ASYNCHRONOUS:
         move_asynchronous(counts, report)
+    move_boxes(counts, report)
     if stage.dtype == "float32":  # the counter is of a pipe that other instructions take as well
         del counts["mma_instructions"], measured["mma_instructions"]
-    elif stage.name == "mma_tma":
-        move_boxes(counts, report)
-        move_matrices(counts, report)
-    elif stage.name in ASYNCHRONOUS:
+    elif stage.name not in WARPGROUPS:
         move_matrices(counts, report)
     else:
         move_units(counts, report, tiles)

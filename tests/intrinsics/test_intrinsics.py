@@ -147,7 +147,7 @@ def copy_where_some_have_left(source, target, first):
     if x >= 16:
         return
     while start < first:
-        start += 1 + x % 16 // 16
+        start += 1 + x % 16 // 16  # 1, which the emulator keeps a lane at a time
     if first < 0:
         start = x
     target[x] = rest(source, start)[x]

@@ -13,12 +13,14 @@ from tests.kernels.conftest import padded
 
 NAMES = ("mma_tma", "wgmma_tma", "warp_specialised", "persistent")
 SMALL = {"BM": 128, "BN": 128, "BK": 32, "STAGES": 3, "GROUP": 2}
-SMALL_PERSISTENT = SMALL | {"PARTS": 2}
 
 
 def small(name: str) -> dict[str, int]:
     more = {"persistent": {"PARTS": 2}, "mma_tma": {"WM": 32, "WN": 64}}
     return SMALL | more.get(name, {})
+
+
+SMALL_PERSISTENT = small("persistent")
 
 
 @pytest.mark.parametrize("name", NAMES)
