@@ -615,7 +615,7 @@ last = halves[halves["stage"] == "persistent"].set_index("m")
 (100 * last["triton_tflops"] / last["cublas_tflops"]).round(1).to_frame("Triton")
 
 # %% [markdown]
-# So a kernel written in Python can do what the library does that NVIDIA ships. Each of these stages is one
+# So a kernel written in Python can do what the library does that NVIDIA ships. Each of the last six has its
 # file in `gemm_course/kernels`, and `see.source` shows it.
 #
 # ## Recap
