@@ -1,17 +1,20 @@
 """How a GPU multiplies matrices: kernels, an emulator that counts their accesses, figures and exercises.
 
-``from gemm_course import run, emulate, check, LADDER``. Each name is loaded when it is first asked for, so
-that ``import gemm_course`` alone costs next to nothing.
+``from gemm_course import run, launch, emulate, check, LADDER``. Each name is loaded when it is first asked
+for, so that ``import gemm_course`` alone costs next to nothing.
 """
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import Any
 
-__all__ = ["LADDER", "check", "emulate", "run"]
+__all__ = ["LADDER", "check", "emulate", "launch", "run"]
 
-_HOMES = {"LADDER": "gemm_course.kernels", "emulate": "gemm_course.emulator"}
+_HOMES = {
+    "LADDER": "gemm_course.kernels",
+    "emulate": "gemm_course.emulator",
+    "launch": "gemm_course.launching",
+    "run": "gemm_course.launching",
+}
 
 
 def __getattr__(name: str) -> Any:
@@ -26,21 +29,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
-
-
-class _Package(ModuleType):
-    """Keeps ``gemm_course.run`` the function, though a module of the same name stands beside it.
-
-    Importing ``gemm_course.run`` makes Python bind the module to that name; the setter declines.
-    """
-
-    @property
-    def run(self) -> Any:
-        return import_module("gemm_course.run").run
-
-    @run.setter
-    def run(self, module: ModuleType) -> None:
-        pass
-
-
-sys.modules[__name__].__class__ = _Package

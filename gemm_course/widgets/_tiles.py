@@ -16,8 +16,8 @@ from gemm_course.figures import tiles as figure
 from gemm_course.figures.neighbours import Neighbour, neighbours
 from gemm_course.figures.picture import Picture
 from gemm_course.kernels import LADDER, Stage, describe
+from gemm_course.launching import run
 from gemm_course.model import occupancy
-from gemm_course.run import run
 from gemm_course.widgets import _measured as sweep
 from gemm_course.widgets._canvas import Canvas, Text
 from gemm_course.widgets._charts import roofs, tensor_peak

@@ -118,7 +118,7 @@ from gemm_course.checks.spilling import make_strip
 see.source(make_strip(16))
 
 # %%
-from gemm_course.run import launch
+from gemm_course import launch
 
 given = 500, 8, np.ones(8, np.float32), np.ones((8, 500), np.float32), np.zeros(500, np.float32)
 print(launch(make_strip(16)[1, 32], *given, backend="emulator").report.advice[0])

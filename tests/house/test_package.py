@@ -49,10 +49,8 @@ def test_an_unknown_name_is_an_attribute_error():
         gemm_course.nonsense  # noqa: B018
 
 
-@pytest.mark.parametrize("first", ["import gemm_course.run", "from gemm_course import run", "pass"])
-def test_run_is_the_function_whatever_was_imported_first(first):
-    told = python(f"{first}\nfrom gemm_course import run\nprint(type(run).__name__, run.__module__)")
-    assert told.split() == ["function", "gemm_course.run"]
+def test_no_module_takes_the_place_of_a_name_offered():
+    assert not {f"gemm_course.{name}" for name in gemm_course.__all__} & set(MODULES)
 
 
 def test_numba_cuda_is_used_where_it_is_installed():

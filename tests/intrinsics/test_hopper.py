@@ -8,6 +8,7 @@ import pytest
 from numba import cuda, float32, uint64
 from numba.types import float16
 
+from gemm_course import launch
 from gemm_course.device import compile_for, gpu_facts, on_device, why_no_gpu
 from gemm_course.device import launch as launch_on_gpu
 from gemm_course.emulator import Deadlock, KernelStopped, emulate
@@ -37,7 +38,6 @@ from gemm_course.intrinsics import (
 )
 from gemm_course.intrinsics.tma import NoTensorMap
 from gemm_course.kernels import LADDER
-from gemm_course.run import launch
 
 BOTH = pytest.mark.parametrize("backend", ["emulator", pytest.param("gpu", marks=pytest.mark.gpu)])
 

@@ -7,6 +7,7 @@ import pytest
 from numba import cuda, float32
 from numba.types import float16
 
+from gemm_course import launch
 from gemm_course.device import launch as launch_on_gpu
 from gemm_course.emulator.errors import KernelTypeError
 from gemm_course.intrinsics import (
@@ -26,7 +27,6 @@ from gemm_course.intrinsics import (
     wmma_store,
 )
 from gemm_course.kernels import LADDER
-from gemm_course.run import launch
 
 BOTH = pytest.mark.parametrize("backend", ["emulator", pytest.param("gpu", marks=pytest.mark.gpu)])
 SUMS = pytest.mark.parametrize("sums", [float32, float16], ids=str)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from gemm_course import run
 from gemm_course.kernels import LADDER
-from gemm_course.run import run
 from tests.kernels.conftest import allowed
 
 pytestmark = pytest.mark.gpu

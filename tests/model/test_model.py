@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gemm_course import run
 from gemm_course.kernels import LADDER, IllegalTiles
 from gemm_course.model import GPUS, Roofline, accesses, occupancy, shared_memory_ceiling, waves
-from gemm_course.run import run
 
 H200, RTX_3090 = GPUS["H200"], GPUS["RTX 3090"]
 FETCH_AHEAD = ("double_buffered", "async_copy", "mma_sync")

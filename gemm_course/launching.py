@@ -1,4 +1,4 @@
-"""One call that runs a stage of the ladder, or a learner's own kernel, here: on the GPU or on the emulator.
+"""`run` and `launch`: a stage of the ladder, or a learner's own kernel, run here: on the GPU or the emulator.
 
     run("block_tiled", A, B).C
     run(LADDER["thread_tiled_1d"], A, B, tiles={"BK": 16})

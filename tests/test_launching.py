@@ -9,11 +9,9 @@ import pytest
 from numba import cuda
 
 import gemm_course.emulator
+from gemm_course import launch, launching, run
 from gemm_course.device import NoGpu
 from gemm_course.kernels import LADDER, IllegalTiles, describe
-from gemm_course.run import launch, run
-
-RUN = sys.modules["gemm_course.run"]  # the attribute of the package is the function
 
 
 @cuda.jit
@@ -196,7 +194,7 @@ def test_own_kernels_have_no_tiles():
 
 
 def test_a_gpu_that_is_not_there_is_asked_for(monkeypatch):
-    monkeypatch.setattr(RUN, "require_gpu", _no_gpu)
+    monkeypatch.setattr(launching, "require_gpu", _no_gpu)
     A, B, _ = matrices(4, 5, 6)
     with pytest.raises(NoGpu, match="none here"):
         run("block_tiled", A, B, backend="gpu")
@@ -215,8 +213,8 @@ class TooOld:
 
 
 def test_on_a_gpu_too_old_it_runs_on_the_emulator_and_says_why(monkeypatch, capsys):
-    monkeypatch.setattr(RUN, "gpu_available", lambda: True)
-    monkeypatch.setattr(RUN, "require_gpu", lambda: None)
+    monkeypatch.setattr(launching, "gpu_available", lambda: True)
+    monkeypatch.setattr(launching, "require_gpu", lambda: None)
     monkeypatch.setattr("gemm_course.device.facts.gpu_facts", lambda: TooOld)
     A, B, _ = matrices(4, 5, 6)
     result = run("async_copy", A, B)
@@ -235,7 +233,7 @@ def test_a_gpu_that_is_not_hopper_leaves_hoppers_stages_to_the_emulator(name, mo
     class Newer:
         name, compute_capability = "NVIDIA B200", (10, 0)
 
-    monkeypatch.setattr(RUN, "gpu_available", lambda: True)
+    monkeypatch.setattr(launching, "gpu_available", lambda: True)
     monkeypatch.setattr("gemm_course.device.facts.gpu_facts", lambda: Newer)
     A, B, _ = (matrix.astype(np.float16) for matrix in matrices(4, 5, 6))
     assert run(name, A, B).backend == "emulator"
@@ -303,7 +301,7 @@ def test_an_interrupted_emulation_changes_nothing(monkeypatch):
 
 
 def test_a_long_emulation_says_how_long_and_shows_progress(monkeypatch, capsys):
-    monkeypatch.setattr(RUN, "EMULATED_FMAS_A_SECOND", 100)
+    monkeypatch.setattr(launching, "EMULATED_FMAS_A_SECOND", 100)
     A, B, _ = matrices(64, 64, 4)
     result = run("block_tiled", A, B, backend="emulator")
     said = capsys.readouterr()
@@ -361,7 +359,7 @@ class TestOnAGpu:
     ],
 )
 def test_a_grid_too_tall_is_launched_in_parts(monkeypatch, stage, tiles):
-    monkeypatch.setattr(RUN, "MOST_BLOCKS_ALONG_Y", 2)
+    monkeypatch.setattr(launching, "MOST_BLOCKS_ALONG_Y", 2)
     A, B, C = matrices(45, 131, 6)
     whole = run(stage, A, B, C, alpha=2.0, beta=0.5, tiles=tiles, backend="emulator")
     assert near(whole.C, 2 * A @ B + 0.5 * C)
