@@ -1,19 +1,58 @@
-"""What every test may rely on: the gpu and browser markers, and repeatable random cases."""
+"""What every test may rely on: the markers gpu, browser, many and full, and repeatable random cases.
+
+Without ``--all``, a fixed sample of what is many runs, and nothing marked full; tests/sampling.py draws it.
+"""
 
 import os
 import shutil
+from collections.abc import Callable
 
 import pytest
 from hypothesis import settings
 
-from gemm_course.device import why_no_gpu
+from tests import sampling
 
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 
+LEFT_OUT = pytest.StashKey[int]()
+
 os.environ["GEMM_COURSE_PROGRESS"] = "off"  # what passes in tests is no learner's progress
 
-settings.register_profile("course", deadline=None, derandomize="CI" in os.environ)
-settings.load_profile("course")
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--all", action="store_true", help="run everything: all of many cases, and the slow tests"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """A quick run is repeatable; one with --all looks at other random cases each time, except in CI."""
+    sampling.everything = config.getoption("--all")
+    repeatable = not sampling.everything or "CI" in os.environ
+    settings.register_profile("course", deadline=None, derandomize=repeatable)
+    settings.load_profile("course")
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if hasattr(session.config, "workeroutput"):  # this process is one of several that run tests
+        session.config.workeroutput["left_out"] = session.config.stash.get(LEFT_OUT, 0)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node) -> None:
+    """Every worker collects the same tests; what one left out, all did."""
+    node.config.stash[LEFT_OUT] = getattr(node, "workeroutput", {}).get("left_out", 0)
+
+
+def pytest_terminal_summary(terminalreporter, config: pytest.Config) -> None:
+    if left_out := config.stash.get(LEFT_OUT, 0):
+        terminalreporter.write_line(f"A quick run: a fixed sample. --all runs {left_out} tests more.")
+
+
+@pytest.fixture
+def sample(request: pytest.FixtureRequest) -> Callable[..., list]:
+    """``sample(cases, one_in=8)``: the cases of a test that loops over many; all of them with --all."""
+    return lambda cases, one_in: sampling.sample(cases, one_in, seed=request.node.nodeid)
 
 
 def find_chromium() -> str | None:
@@ -31,14 +70,38 @@ def chromium() -> str:
     return path
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(trylast=True)  # -k and -m come first: of what they select, at least one case stays
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getoption("--all"):
+        _keep_the_sample(config, items)
+    _skip_what_cannot_run(items)
+
+
+def _keep_the_sample(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Deselect what only --all runs, unless it is named on the command line or failed last time (--lf)."""
+    kept = sampling.select(items) | _wanted(config, items)
+    left_out = [item for item in items if item not in kept]
+    config.stash[LEFT_OUT] = len(left_out)
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item in kept]
+
+
+def _wanted(config: pytest.Config, items: list[pytest.Item]) -> set[pytest.Item]:
+    named = tuple(argument for argument in config.args if "::" in argument)
+    failed = {}
+    if config.getoption("lf", False) or config.getoption("failedfirst", False):
+        failed = config.cache.get("cache/lastfailed", {})
+    return {item for item in items if item.nodeid in failed or item.nodeid.startswith(named)}
+
+
+def _skip_what_cannot_run(items: list[pytest.Item]) -> None:
     """Skip what needs a GPU or a browser where there is none, and say so.
 
     GEMM_COURSE_REQUIRE_BROWSER=1 forbids the skip: then a missing browser is a failure.
     """
     needs_gpu = [item for item in items if item.get_closest_marker("gpu")]
     needs_browser = [item for item in items if item.get_closest_marker("browser")]
-    if needs_gpu and (reason := why_no_gpu()):
+    if needs_gpu and (reason := _why_no_gpu()):
         _skip(needs_gpu, f"needs a GPU. {reason}")
     if needs_browser and find_chromium() is None:
         if os.environ.get("GEMM_COURSE_REQUIRE_BROWSER") == "1":
@@ -49,3 +112,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def _skip(items: list[pytest.Item], reason: str) -> None:
     for item in items:
         item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def _why_no_gpu() -> str | None:
+    from gemm_course.device import why_no_gpu  # loads Numba, which a run of a few light tests can do without
+
+    return why_no_gpu()

@@ -1,0 +1,109 @@
+"""The quick run's sample: fixed, evenly spread, never empty; --all, --lf and a name on the command line."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests import sampling
+
+ROOT = Path(__file__).parents[1]
+SUITE = """
+import pytest
+from tests import sampling
+
+@pytest.mark.many(one_in=5)
+@pytest.mark.parametrize("case", range(23))
+def test_many(case):
+    assert case != WRONG
+
+@pytest.mark.full(reason="slow")
+def test_full():
+    pass
+
+def test_looping(sample):
+    assert len(sample(range(40), one_in=8)) == (40 if sampling.everything else 5)
+"""
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    monkeypatch.setattr(sampling, "everything", False)
+
+
+def test_one_of_each_group_is_taken(quick):
+    taken = sampling.sample(range(23), 5, seed="x")
+    assert [case // 5 for case in taken] == [0, 1, 2, 3, 4]
+    assert taken == sampling.sample(range(23), 5, seed="x") != sampling.sample(range(23), 5, seed="y")
+
+
+def test_a_regular_pattern_is_seen_whole(quick):
+    taken = sampling.sample(range(400), 4, seed="x")
+    assert {case % 4 for case in taken} == {0, 1, 2, 3}
+
+
+def test_all_takes_all(monkeypatch):
+    monkeypatch.setattr(sampling, "everything", True)
+    assert sampling.sample(range(23), 5, seed="x") == list(range(23))
+    assert sampling.examples(80, one_in=4) == 80
+
+
+def test_random_cases_are_fewer(quick):
+    assert (sampling.examples(80, one_in=4), sampling.examples(3, one_in=4)) == (20, 1)
+
+
+class Suite:
+    """A small suite in a folder of its own, run by another pytest with this one's conftest."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        (folder / "pytest.ini").write_text("[pytest]\nmarkers =\n  many\n  full\n")
+        self.write()
+
+    def write(self, wrong: int = -1) -> None:
+        (self.folder / "test_it.py").write_text(SUITE.replace("WRONG", str(wrong)))
+
+    def run(self, *arguments: str) -> dict[str, int]:
+        """Return how many tests passed, failed and so on, and how many the sample left out ("more")."""
+        command = [sys.executable, "-m", "pytest", "-p", "tests.conftest", *arguments]
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        said = subprocess.run(
+            command, cwd=self.folder, env=environment, capture_output=True, text=True
+        ).stdout
+        found = re.findall(r"(\d+) (?:tests )?(\w+)", "\n".join(said.splitlines()[-3:]))
+        return {kind: int(number) for number, kind in found}
+
+
+@pytest.fixture
+def suite(tmp_path) -> Suite:
+    return Suite(tmp_path)
+
+
+@pytest.mark.parametrize("parallel", [(), ("-n", "2")], ids=["in a row", "in parallel"])
+def test_a_quick_run_says_how_much_it_left_out(suite, parallel):
+    quick = suite.run(*parallel)
+    assert quick["passed"] == 5 + 1
+    assert quick["more"] == 18 + 1
+    assert suite.run("--all", *parallel)["passed"] == 23 + 1 + 1
+
+
+@pytest.mark.parametrize(
+    ("name", "passed"), [("test_full", 1), ("test_many", 23), ("test_many[7]", 1), ("test_many[8]", 1)]
+)
+def test_what_is_named_runs(suite, name, passed):
+    assert suite.run(f"test_it.py::{name}")["passed"] == passed
+
+
+def test_a_narrow_selection_is_not_left_empty(suite):
+    assert all(suite.run("-k", f"test_many[{case}]")["passed"] == 1 for case in (0, 1, 2))
+
+
+def test_what_failed_under_all_is_run_again_by_lf(suite):
+    suite.write(wrong=3)
+    assert suite.run("--all")["failed"] == 1
+    assert suite.run("--lf")["failed"] == 1
+    suite.write()
+    assert suite.run("--lf")["passed"] == 1
