@@ -48,7 +48,7 @@ def triton_launcher(problem: Problem, accumulate: str = "float32") -> Callable[[
         return (triton.cdiv(m, meta["BM"]) * triton.cdiv(n, meta["BN"]),)
 
     def go():
-        kernel[grid](a, b, c, m, n, k, *strides, GROUP=8, HALF_SUMS=accumulate == "float16")
+        kernel[grid](a, b, c, m, n, k, *strides, GROUP=8, FP16_ACC=accumulate == "float16")
 
     with torch.cuda.stream(torch.cuda.default_stream()):
         go()
@@ -86,7 +86,7 @@ def matmul_kernel():
         BN: tl.constexpr,
         BK: tl.constexpr,
         GROUP: tl.constexpr,
-        HALF_SUMS: tl.constexpr,
+        FP16_ACC: tl.constexpr,
     ):
         tile_rows, tile_cols = tl.cdiv(m, BM), tl.cdiv(n, BN)
         group = tl.program_id(0) // (GROUP * tile_cols)
@@ -97,7 +97,7 @@ def matmul_kernel():
         steps = tl.arange(0, BK)
         a_at = a + (rows % m)[:, None] * lda + steps[None, :]
         b_at = b + steps[:, None] * ldb + (cols % n)[None, :]
-        sums: tl.constexpr = tl.float16 if HALF_SUMS else tl.float32
+        sums: tl.constexpr = tl.float16 if FP16_ACC else tl.float32
         acc = tl.zeros((BM, BN), sums)
         for k0 in range(0, k, BK):
             left = tl.load(a_at, steps[None, :] < k - k0, 0.0)

@@ -3,7 +3,7 @@
 from .exercise import exercise
 from .padded_c import prove_padded_c
 from .ragged_products import prove_edge
-from .skewed_rows import prove_skew
+from .skewed_rows import prove_padding_wavefronts
 from .warp_products import prove_product
 
 
@@ -21,7 +21,7 @@ from .warp_products import prove_product
     ),
 )
 def warp_product(make_product):
-    """A factory (SKEW) of kernels (k, A, B, C): a warp multiplies a row of tiles by a column of tiles."""
+    """A factory (PAD) of kernels (k, A, B, C): a warp multiplies a row of tiles by a column of tiles."""
     return prove_product(make_product)
 
 
@@ -29,16 +29,16 @@ def warp_product(make_product):
     "08.2",
     start="in which bank does each of the 8 rows begin? Write down three numbers of wavefronts.",
     hints=(
-        "A half is 2 bytes, a bank gives 4. Rows of 128 + SKEW halves begin (128 + SKEW) / 2 words apart.",
+        "A half is 2 bytes, a bank gives 4. Rows of 128 + PAD halves begin (128 + PAD) / 2 words apart.",
         "64 words are twice around the 32 banks: without skew all rows begin in bank 0. With 8 halves they "
         "are 68 words apart: each row begins 4 banks further on.",
         "A row of 16 bytes takes 4 banks. So rows that begin 4 banks apart never meet; rows that begin 8 "
         "banks apart meet after four of them.",
     ),
 )
-def skew_wavefronts(wavefronts):
+def padding_wavefronts(wavefronts):
     """(…, …, …): wavefronts for 8 rows of 16 bytes, with a skew of 0, 8 and 16 halves a row of 128."""
-    return prove_skew(wavefronts)
+    return prove_padding_wavefronts(wavefronts)
 
 
 @exercise(

@@ -12,23 +12,23 @@ from gemm_course.intrinsics import ROW_MAJOR, wmma_load_a
 from .exercise import Refused, nothing_yet
 
 WIDTH = 128  # halves in a row of document 004's tiles
-SKEWS = (0, 8, 16)
+PADS = (0, 8, 16)
 
 
-def prove_skew(wavefronts) -> str:
+def prove_padding_wavefronts(wavefronts) -> str:
     """What was proved of the learner's three numbers; raises Refused with the first thing wrong."""
     given = _three_numbers(wavefronts)
-    right = tuple(wavefronts_of_eight_rows(skew) for skew in SKEWS)
+    right = tuple(wavefronts_of_eight_rows(pad) for pad in PADS)
     if given != right:
         place = next(i for i, (mine, truth) in enumerate(zip(given, right)) if mine != truth)
-        length = 2 * (WIDTH + SKEWS[place])
+        length = 2 * (WIDTH + PADS[place])
         raise Refused(
             SLIPS.get(given, "Not all three are right. In which bank does each of the 8 rows begin?"),
-            f"With a skew of {SKEWS[place]} halves rows are {length} bytes = {length // 4} words apart, so "
+            f"With a skew of {PADS[place]} halves rows are {length} bytes = {length // 4} words apart, so "
             f"row 1 begins in bank {length // 4 % 32} and row 4 in bank {length // 4 * 4 % 32}. You say "
             f"{given[place]}.",
         )
-    shown = ", ".join(f"{skew} halves: {count}" for skew, count in zip(SKEWS, right))
+    shown = ", ".join(f"{pad} halves: {count}" for pad, count in zip(PADS, right))
     return (
         f"The emulator counts the same. Wavefronts for 8 rows with a skew of {shown}. 16 halves are what "
         "document 004 takes; 8 are better."
@@ -46,9 +46,9 @@ def _three_numbers(given) -> tuple:
 
 
 @cache
-def wavefronts_of_eight_rows(skew: int) -> int:
+def wavefronts_of_eight_rows(pad: int) -> int:
     """Counted by the emulator for a fragment of 16 by 16 halves, four times 8 rows of 16 bytes."""
-    length = WIDTH + skew
+    length = WIDTH + pad
 
     @cuda.jit
     def load(out):

@@ -15,7 +15,7 @@ from .source import tree_of
 
 SIDE = 16
 ARGUMENTS = ("k", "A", "B", "C")
-SKEWS = (8, 0, 16)
+PADS = (8, 0, 16)
 SIZES = ((16, 16, 16), (16, 32, 48), (32, 16, 16))  # m, n, k
 UNTOUCHED = np.array(0x7FC0C0DE, np.uint32).view(np.float32)  # a NaN with bits of its own
 
@@ -50,16 +50,16 @@ class Product:
 def prove_product(make_product) -> str:
     """What was proved of the learner's factory; raises Refused with the first thing wrong."""
     make = factory_of(make_product)
-    kernels = {skew: kernel_of(call(make, skew), ARGUMENTS) for skew in SKEWS}
-    check_begun(kernels[SKEWS[0]])
-    for skew, kernel in kernels.items():
+    kernels = {pad: kernel_of(call(make, pad), ARGUMENTS) for pad in PADS}
+    check_begun(kernels[PADS[0]])
+    for pad, kernel in kernels.items():
         check_layouts(kernel)
         for shape in SIZES:
-            run = _run(kernel, *shape, f"SKEW = {skew}, m, n, k = {', '.join(map(str, shape))}")
+            run = _run(kernel, *shape, f"PAD = {pad}, m, n, k = {', '.join(map(str, shape))}")
             check_findings(run)
             _check_numbers(run)
             check_tensor_cores(run)
-            check_shared(run, 2 * 2 * SIDE * (SIDE + skew) + 4 * SIDE * (SIDE + 8))
+            check_shared(run, 2 * 2 * SIDE * (SIDE + pad) + 4 * SIDE * (SIDE + 8))
     return (
         f"Right for {len(SIZES)} sizes with a skew of 8, 0 and 16 halves: every multiply-add is the Tensor "
         "Cores', the sums are float32, and all 32 lanes make each call together."
@@ -70,9 +70,9 @@ def factory_of(given):
     if hasattr(given, "py_func"):
         raise Refused(
             f"`{given.py_func.__name__}` is the kernel itself. Hand over the function around it, which takes "
-            "SKEW and returns it."
+            "PAD and returns it."
         )
-    return function_of(given, ("SKEW",))
+    return function_of(given, ("PAD",))
 
 
 def halves(m: int, n: int, k: int) -> tuple[np.ndarray, np.ndarray]:

@@ -3,10 +3,10 @@
 The unit has to be told once what the matrix looks like. That is a *tensor map*, 128 bytes that the host makes
 from the matrix's address, its extent, its row length and the size of a tile, the *box*. Then
 
-    tma_load(As, (stage, 0, 0), A, (row0, k0), full, stage)
+    tma_load(As, (slot, 0, 0), A, (row0, k0), full, slot)
 
-copies the box whose first element is A[row0, k0] to As[stage, 0, 0] and reports its bytes to the mbarrier
-full[stage]. What lies outside the matrix arrives as zeros and is not stored: nothing has to be clipped. Only
+copies the box whose first element is A[row0, k0] to As[slot, 0, 0] and reports its bytes to the mbarrier
+full[slot]. What lies outside the matrix arrives as zeros and is not stored: nothing has to be clipped. Only
 a store is not that exact: it writes 16 bytes or nothing, so up to seven halves behind a row's end if the
 row's length is no multiple of eight.
 

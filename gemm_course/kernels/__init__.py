@@ -40,7 +40,7 @@ LADDER = Ladder(
         double_buffered.STAGE,
         async_copy.STAGE,
         wmma.STAGE,
-        wmma.HALF_SUMS,
+        wmma.FP16_ACC,
         mma_swizzled.STAGE,
         mma_sync.STAGE,
         mma_tma.STAGE,

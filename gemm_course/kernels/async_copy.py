@@ -1,4 +1,4 @@
-"""Tiles arrive by themselves: cp.async copies into a ring of STAGES tiles while the block multiplies.
+"""Tiles arrive by themselves: cp.async copies into a ring of SLOTS tiles while the block multiplies.
 
 Beyond the documents. cp.async moves global to shared memory without passing through registers and
 without waiting, so a thread has room for twice as many results and for the operands of the next step,
@@ -34,32 +34,32 @@ from gemm_course.kernels.base import (
 )
 
 
-def build(BM, BN, BK, WM, WN, TM, TN, STAGES, GROUP, PAD):
+def build(BM, BN, BK, WM, WN, TM, TN, SLOTS, GROUP, PAD):
     """The kernel for blocks of BM by BN elements, WM by WN a warp, TM by TN a thread."""
     THREADS = BM // WM * (BN // WN) * 32
     LANE_ROWS, LANE_COLS = WM // TM, WN // TN  # the warp's threads as a grid
     A_WIDTH = BM + PAD
-    IN_FLIGHT = STAGES - 2  # tiles still on their way when the next one is needed
+    IN_FLIGHT = SLOTS - 2  # tiles still on their way when the next one is needed
     A_ROWS, B_ROWS = THREADS // BK, THREADS // (BN // 4)  # rows the block fetches at a time
 
     @cuda.jit(device=True)
-    def fetch(As, Bs, stage, A, B, row0, col0, k0, m, n, k, tid):
+    def fetch(As, Bs, slot, A, B, row0, col0, k0, m, n, k, tid):
         """Start the copies of the tiles at k0 into one place of the ring."""
         c = tid % BK
         for i in unroll(range(0, BM, A_ROWS)):
             r = i + tid // BK
-            cp_async4(As, (stage, c, r), A, (min(row0 + r, m - 1), k0 + c), 4 if k0 + c < k else 0)
+            cp_async4(As, (slot, c, r), A, (min(row0 + r, m - 1), k0 + c), 4 if k0 + c < k else 0)
         c = tid % (BN // 4) * 4
         for i in unroll(range(0, BK, B_ROWS)):
             r = i + tid // (BN // 4)
             cp_async16(
-                Bs, (stage, r, c), B, (k0 + r, min(col0 + c, (n - 1) // 4 * 4)), 16 if k0 + r < k else 0
+                Bs, (slot, r, c), B, (k0 + r, min(col0 + c, (n - 1) // 4 * 4)), 16 if k0 + r < k else 0
             )
         cp_async_commit()
 
     def async_copy(m, n, k, alpha, A, B, beta, C):
-        As = cuda.shared.array((STAGES, BK, A_WIDTH), float32, 16)
-        Bs = cuda.shared.array((STAGES, BK, BN), float32, 16)
+        As = cuda.shared.array((SLOTS, BK, A_WIDTH), float32, 16)
+        Bs = cuda.shared.array((SLOTS, BK, BN), float32, 16)
         a = cuda.local.array((2, TM), float32)
         b = cuda.local.array((2, TN), float32)
         acc = cuda.local.array((TM, TN), float32)
@@ -79,7 +79,7 @@ def build(BM, BN, BK, WM, WN, TM, TN, STAGES, GROUP, PAD):
         y0 = warp // (BN // WN) * WM + lane_row * 4  # this thread's first element within the tile
         x0 = warp % (BN // WN) * WN + lane_col * 4
 
-        for s in unroll(range(STAGES - 1)):
+        for s in unroll(range(SLOTS - 1)):
             fetch(As, Bs, s, A, B, row0, col0, s * BK, m, n, k, tid)
         cp_async_wait(IN_FLIGHT)
         cuda.syncthreads()
@@ -87,23 +87,23 @@ def build(BM, BN, BK, WM, WN, TM, TN, STAGES, GROUP, PAD):
             a[0, i], a[0, i + 1], a[0, i + 2], a[0, i + 3] = load4(As, (0, 0, y0 + i * LANE_ROWS))
         for j in unroll(range(0, TN, 4)):
             b[0, j], b[0, j + 1], b[0, j + 2], b[0, j + 3] = load4(Bs, (0, 0, x0 + j * LANE_COLS))
-        k0, stage = 0, u32(0)
+        k0, slot = 0, u32(0)
         while k0 < k:
             for p in unroll(range(BK)):
                 now, then = p % 2, (p + 1) % 2
                 if p == 0:  # the tile multiplied last has been read by everybody: its place is free
-                    free = u32(stage ^ 1) if STAGES == 2 else u32((stage + STAGES - 1) % STAGES)
-                    fetch(As, Bs, free, A, B, row0, col0, k0 + (STAGES - 1) * BK, m, n, k, tid)
+                    free = u32(slot ^ 1) if SLOTS == 2 else u32((slot + SLOTS - 1) % SLOTS)
+                    fetch(As, Bs, free, A, B, row0, col0, k0 + (SLOTS - 1) * BK, m, n, k, tid)
                 if p == BK - 1:  # the next operands lie in the next tile
                     cp_async_wait(IN_FLIGHT)
                     cuda.syncthreads()
-                    stage = u32(stage ^ 1) if STAGES == 2 else u32((stage + 1) % STAGES)
+                    slot = u32(slot ^ 1) if SLOTS == 2 else u32((slot + 1) % SLOTS)
                 q = (p + 1) % BK
                 for i in unroll(range(0, TM, 4)):
-                    v = load4(As, (stage, q, y0 + i * LANE_ROWS))
+                    v = load4(As, (slot, q, y0 + i * LANE_ROWS))
                     a[then, i], a[then, i + 1], a[then, i + 2], a[then, i + 3] = v
                 for j in unroll(range(0, TN, 4)):
-                    v = load4(Bs, (stage, q, x0 + j * LANE_COLS))
+                    v = load4(Bs, (slot, q, x0 + j * LANE_COLS))
                     b[then, j], b[then, j + 1], b[then, j + 2], b[then, j + 3] = v
                 for i in unroll(range(TM)):
                     for s in unroll(range(TN)):
@@ -138,13 +138,13 @@ def requirements(t):
     """Thread tiles cover the warp's, warp tiles the block's, and a ring of at least two tiles."""
     threads = 32 * (t.BM * t.BN // (t.WM * t.WN))
     yield (
-        t.STAGES >= 2,
-        f"the ring needs a tile to read and one to fill: STAGES must be at least 2, not {t.STAGES}",
+        t.SLOTS >= 2,
+        f"the ring needs a tile to read and one to fill: SLOTS must be at least 2, not {t.SLOTS}",
     )
     yield t.BK % 2 == 0, f"operands alternate between two sets of registers: BK ({t.BK}) must be even"
     yield from warp_covers_its_tile(t)
     yield from moves_by_fours(BM=t.BM, BN=t.BN, TM=t.TM, TN=t.TN, PAD=t.PAD)
-    yield from fits_block(threads, 4 * t.STAGES * t.BK * (t.BM + t.PAD + t.BN))
+    yield from fits_block(threads, 4 * t.SLOTS * t.BK * (t.BM + t.PAD + t.BN))
     yield from fits_registers(t.TM, t.TN)
     yield from shares_evenly("A", threads, rows=("BM", t.BM), width=("BK", t.BK))
     yield from shares_evenly("B", threads, rows=("BK", t.BK), width=("BN", t.BN), at_once=4)
@@ -162,7 +162,7 @@ STAGE = Stage(
         "WN": 64,
         "TM": 16,
         "TN": 8,
-        "STAGES": 2,
+        "SLOTS": 2,
         "GROUP": 8,
         "PAD": 4,
     },
@@ -174,7 +174,7 @@ STAGE = Stage(
         "WN": (32, 64, 128),
         "TM": (8, 16),
         "TN": (8, 16),
-        "STAGES": (2, 3),
+        "SLOTS": (2, 3),
         "GROUP": (1, 8),
         "PAD": (0, 4),
     },

@@ -1,4 +1,4 @@
-"""Fragments in the open: ldmatrix and mma.sync, and rows that are swizzled instead of skewed.
+"""Fragments in the open: ldmatrix and mma.sync, and rows that are swizzled instead of padded.
 
 Beyond the documents. WMMA hides who holds which element, and so the way of every sum to C leads through
 shared memory. `ldmatrix` fills fragments whose layout is known: a thread stores its own sums, two
@@ -6,7 +6,7 @@ neighbours at a time.
 
 With ldmatrix each lane names the row of 8 halves it brings, wherever that is. So a row of a tile need not be
 stored in order: its 16-byte pieces change places from row to row, piece ^ row % 8, a *swizzle*. The 8 pieces
-of one column, which are read at a time, then lie in all 32 banks, without SKEW's waste.
+of one column, which are read at a time, then lie in all 32 banks, without PAD's waste.
 """
 
 from numba import cuda, float32

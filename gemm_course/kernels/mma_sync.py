@@ -38,12 +38,12 @@ from gemm_course.kernels.mma_tiles import every_second_piece, products, results,
 from gemm_course.kernels.tensor_tiles import grouped
 
 
-def build(BM, BN, BK, WM, WN, STAGES, GROUP):
-    """The kernel for blocks of BM by BN elements, WM by WN a warp, a ring of STAGES tiles."""
+def build(BM, BN, BK, WM, WN, SLOTS, GROUP):
+    """The kernel for blocks of BM by BN elements, WM by WN a warp, a ring of SLOTS tiles."""
     THREADS = BM // WM * (BN // WN) * 32
     ROWS, COLUMNS, PRODUCTS = WM // 16, WN // 16, WN // 8  # fragments of A, of B, and products side by side
     STEPS = BK // 16
-    IN_FLIGHT = STAGES - 2  # tiles still on their way when the next one is needed
+    IN_FLIGHT = SLOTS - 2  # tiles still on their way when the next one is needed
     A_PIECES, B_PIECES = BK // 8, BN // 8  # of 16 bytes in a row of a tile
     A_ROWS, B_ROWS = THREADS // A_PIECES, THREADS // B_PIECES  # rows the block fetches at a time
     A_COPIES, B_COPIES = BM // A_ROWS, BK // B_ROWS  # of a thread
@@ -78,9 +78,9 @@ def build(BM, BN, BK, WM, WN, STAGES, GROUP):
 
     def mma_sync(m, n, k, alpha, A, B, beta, C):
         tiles = cuda.shared.array(0, float16, 128)
-        As = carve(tiles, 0, (STAGES * A_TILE,))
-        Bs = carve(tiles, STAGES * A_TILE, (STAGES * B_TILE,))
-        Cs = carve(tiles, STAGES * (A_TILE + B_TILE), (THREADS // 32, 16, WN))
+        As = carve(tiles, 0, (SLOTS * A_TILE,))
+        Bs = carve(tiles, SLOTS * A_TILE, (SLOTS * B_TILE,))
+        Cs = carve(tiles, SLOTS * (A_TILE + B_TILE), (THREADS // 32, 16, WN))
         a = cuda.local.array((2, ROWS, 8), float16)
         b = cuda.local.array((2, COLUMNS, 8), float16)
         acc = cuda.local.array((ROWS, PRODUCTS, 4), float32)
@@ -107,7 +107,7 @@ def build(BM, BN, BK, WM, WN, STAGES, GROUP):
         ragged = whole < k
         fetch_what_is_there(As, Bs, to_a, to_b, A, B, row, col, whole if ragged else u32(0), own, m, k)
         ahead = u32(0) if ragged else u32(BK)  # where the next tiles to be fetched begin
-        for s in unroll(range(1, STAGES - 1)):
+        for s in unroll(range(1, SLOTS - 1)):
             into_a, into_b, size = to_a + s * A_TILE, to_b + s * B_TILE, 16 if ahead < whole else 0
             for part in unroll(range(STEPS)):
                 fetch(As, Bs, into_a, into_b, A, B, row, col, ahead, own, m, size, part)
@@ -115,9 +115,9 @@ def build(BM, BN, BK, WM, WN, STAGES, GROUP):
         clear(acc, a[1], b[1])  # before the first step there is nothing to multiply
         cp_async_wait(IN_FLIGHT)
         cuda.syncthreads()
-        stage, free = u32(0), u32(STAGES - 1)  # the places in the ring to read and to fill
-        while ahead < whole + (STAGES - 1) * BK:
-            A_now, B_now = rest(As, stage * A_TILE), rest(Bs, stage * B_TILE)
+        slot, free = u32(0), u32(SLOTS - 1)  # the places in the ring to read and to fill
+        while ahead < whole + (SLOTS - 1) * BK:
+            A_now, B_now = rest(As, slot * A_TILE), rest(Bs, slot * B_TILE)
             into_a, into_b = kept(free * A_TILE + to_a), kept(free * B_TILE + to_b)
             size = 16 if ahead < whole else 0
             for p in unroll(range(STEPS)):
@@ -130,8 +130,8 @@ def build(BM, BN, BK, WM, WN, STAGES, GROUP):
                 multiply(acc, a[before], b[before])
             cp_async_wait(IN_FLIGHT)
             cuda.syncthreads()
-            after = u32(stage + 1)
-            free, stage = stage, u32(0) if after == STAGES else after  # everybody has read what becomes free
+            after = u32(slot + 1)
+            free, slot = slot, u32(0) if after == SLOTS else after  # everybody has read what becomes free
             ahead = u32(ahead + BK)
         multiply(acc, a[(STEPS - 1) % 2], b[(STEPS - 1) % 2])
         cp_async_wait(0)
@@ -142,16 +142,16 @@ def build(BM, BN, BK, WM, WN, STAGES, GROUP):
 
 
 def shared_bytes(t) -> int:
-    """Shared memory of STAGES tiles of A and B, and of 16 rows of each warp's results."""
-    return 2 * (t.STAGES * (t.BM + t.BN) * t.BK + t.BM // t.WM * t.BN * 16)
+    """Shared memory of SLOTS tiles of A and B, and of 16 rows of each warp's results."""
+    return 2 * (t.SLOTS * (t.BM + t.BN) * t.BK + t.BM // t.WM * t.BN * 16)
 
 
 def requirements(t):
     """Fragments cover the tiles, two sets of them take turns, and a ring of at least two tiles fits."""
     threads = 32 * (t.BM // t.WM) * (t.BN // t.WN)
     yield (
-        t.STAGES >= 2,
-        f"the ring needs a tile to read and one to fill: STAGES must be at least 2, not {t.STAGES}",
+        t.SLOTS >= 2,
+        f"the ring needs a tile to read and one to fill: SLOTS must be at least 2, not {t.SLOTS}",
     )
     yield from fragments_cover_the_tiles(t, 16, 16)
     yield t.BK in (32, 64), f"two sets of fragments take turns, twice at most: BK ({t.BK}) must be 32 or 64"
@@ -178,14 +178,14 @@ STAGE = Stage(
     name="mma_sync",
     title="A ring of tiles for Tensor Cores",
     document="beyond the documents",
-    tiles={"BM": 128, "BN": 256, "BK": 64, "WM": 64, "WN": 64, "STAGES": 3, "GROUP": 8},
+    tiles={"BM": 128, "BN": 256, "BK": 64, "WM": 64, "WN": 64, "SLOTS": 3, "GROUP": 8},
     options={
         "BM": (64, 128, 256),
         "BN": (64, 128, 256),
         "BK": (32, 64),
         "WM": (32, 64),
         "WN": (32, 64),
-        "STAGES": (2, 3, 4),
+        "SLOTS": (2, 3, 4),
         "GROUP": (1, 8),
     },
     requirements=requirements,

@@ -5,9 +5,9 @@ they cost a tenth of the Tensor Cores' time. Here a thread of a warpgroup of its
 for whole tiles, as far ahead as the ring allows. The warps that multiply, the *consumers*, load fragments and
 do nothing else.
 
-No barrier holds up the whole block any more. Two mbarriers a stage keep producer and consumers apart:
-full[stage], which the copies complete, and empty[stage], at which every consuming warp arrives when it has
-read the stage. The producer needs hardly any registers, the consumers many: registers change hands.
+No barrier holds up the whole block any more. Two mbarriers a slot keep producer and consumers apart:
+full[slot], which the copies complete, and empty[slot], at which every consuming warp arrives when it has
+read the slot. The producer needs hardly any registers, the consumers many: registers change hands.
 
 A swizzle takes rows of 128 bytes at most: the tiles of B are panels of 64 columns side by side.
 """
@@ -41,14 +41,14 @@ from gemm_course.kernels.tensor_tiles import (
     fits_shared,
     grouped,
     maps,
-    next_stage,
+    next_slot,
     registers_of_consumers,
     ring_bytes,
 )
 
 
-def build(BM, BN, BK, WM, WN, STAGES, GROUP):
-    """The kernel for blocks of BM by BN elements, WM by WN a consuming warp, a ring of STAGES tiles."""
+def build(BM, BN, BK, WM, WN, SLOTS, GROUP):
+    """The kernel for blocks of BM by BN elements, WM by WN a consuming warp, a ring of SLOTS tiles."""
     WARPS = BM // WM * (BN // WN)  # that multiply
     ROWS, COLUMNS, PRODUCTS = WM // 16, WN // 16, WN // 8  # fragments of A, of B, and products side by side
     STEPS, PANELS = BK // 16, BN // PANEL
@@ -59,23 +59,23 @@ def build(BM, BN, BK, WM, WN, STAGES, GROUP):
 
     @cuda.jit(device=True)
     def produce(As, Bs, full, empty, A, B, row0, col0, steps):
-        """Fetch tile after tile, each as soon as its stage is empty."""
-        stage, parity = u32(0), u32(0)
+        """Fetch tile after tile, each as soon as its slot is empty."""
+        slot, parity = u32(0), u32(0)
         for step in range(steps):
-            mbarrier_wait(empty, stage, parity ^ 1)  # the first time round they are: parity 1 is over
-            mbarrier_expect(full, stage, (A_TILE + B_TILE) * 2)
-            tma_load(As, stage * A_TILE, A, (row0, step * BK), full, stage)
+            mbarrier_wait(empty, slot, parity ^ 1)  # the first time round they are: parity 1 is over
+            mbarrier_expect(full, slot, (A_TILE + B_TILE) * 2)
+            tma_load(As, slot * A_TILE, A, (row0, step * BK), full, slot)
             for j in unroll(range(PANELS)):
-                tma_load(Bs, stage * B_TILE + j * BK * PANEL, B, (step * BK, col0 + j * PANEL), full, stage)
-            stage, parity = next_stage(stage, parity, STAGES)
+                tma_load(Bs, slot * B_TILE + j * BK * PANEL, B, (step * BK, col0 + j * PANEL), full, slot)
+            slot, parity = next_slot(slot, parity, SLOTS)
 
     def mma_tma(m, n, k, alpha, A, B, beta, C):
-        full = cuda.shared.array(STAGES, uint64)
-        empty = cuda.shared.array(STAGES, uint64)
+        full = cuda.shared.array(SLOTS, uint64)
+        empty = cuda.shared.array(SLOTS, uint64)
         tiles = cuda.shared.array(0, float16, 1024)
-        As = carve(tiles, 0, (STAGES * A_TILE,))
-        Bs = carve(tiles, STAGES * A_TILE, (STAGES * B_TILE,))
-        Cs = carve(tiles, STAGES * (A_TILE + B_TILE), (WARPS, 16, WN))
+        As = carve(tiles, 0, (SLOTS * A_TILE,))
+        Bs = carve(tiles, SLOTS * A_TILE, (SLOTS * B_TILE,))
+        Cs = carve(tiles, SLOTS * (A_TILE + B_TILE), (WARPS, 16, WN))
         a = cuda.local.array((2, ROWS, 8), float16)
         b = cuda.local.array((2, COLUMNS, 8), float16)
         acc = cuda.local.array((ROWS, PRODUCTS, 4), float32)
@@ -87,7 +87,7 @@ def build(BM, BN, BK, WM, WN, STAGES, GROUP):
         if tid == 0:
             tma_acquire(A)
             tma_acquire(B)
-            for s in unroll(range(STAGES)):
+            for s in unroll(range(SLOTS)):
                 mbarrier_init(full, s, 1)
                 mbarrier_init(empty, s, WARPS)
             fence_async()
@@ -106,10 +106,10 @@ def build(BM, BN, BK, WM, WN, STAGES, GROUP):
         a_at = every_second_piece((y0 + line) * BK, half ^ (line // A_TURN % A_SPAN))
         in_panel = (x0 % PANEL // 8 + half) ^ (line % 8)
         b_at = every_second_piece((x0 // PANEL * BK + line) * PANEL, in_panel)
-        stage, parity, before, step = u32(0), u32(0), u32(0), u32(0)
+        slot, parity, before, step = u32(0), u32(0), u32(0), u32(0)
         while step < steps:
-            mbarrier_wait(full, stage, parity)
-            A_now, B_now = rest(As, stage * A_TILE), rest(Bs, stage * B_TILE)
+            mbarrier_wait(full, slot, parity)
+            A_now, B_now = rest(As, slot * A_TILE), rest(Bs, slot * B_TILE)
             for p in unroll(range(STEPS)):
                 now, last = p % 2, (p + 1) % 2
                 for i in unroll(range(ROWS)):
@@ -119,8 +119,8 @@ def build(BM, BN, BK, WM, WN, STAGES, GROUP):
                 multiply(acc, a[last], b[last])
                 if p == 0 and step > 0 and lane == 0:
                     mbarrier_arrive(empty, before)  # all fragments of the step before have been multiplied
-            before, step = stage, u32(step + 1)
-            stage, parity = next_stage(stage, parity, STAGES)
+            before, step = slot, u32(step + 1)
+            slot, parity = next_slot(slot, parity, SLOTS)
         multiply(acc, a[(STEPS - 1) % 2], b[(STEPS - 1) % 2])
         finish(acc, alpha, beta, Cs, warp, lane, C, u32(row0 + y0), u32(col0 + x0), m, n)
 
@@ -128,7 +128,7 @@ def build(BM, BN, BK, WM, WN, STAGES, GROUP):
 
 
 def shared_bytes(t) -> int:
-    """Shared memory of STAGES tiles of A and B, and of 16 rows of each warp's results."""
+    """Shared memory of SLOTS tiles of A and B, and of 16 rows of each warp's results."""
     return ring_bytes(t) + 2 * (t.BM // t.WM * t.BN * 16)
 
 
@@ -139,7 +139,7 @@ def requirements(t):
     yield t.BK in (32, 64), f"two sets of fragments take turns, twice at most: BK ({t.BK}) must be 32 or 64"
     yield t.BN % PANEL == 0, f"panels of B have {PANEL} columns: BN ({t.BN}) must be a multiple of them"
     yield from rows_of_results(t)
-    yield t.STAGES >= 2, f"one stage is read while another is filled: STAGES is at least 2, not {t.STAGES}"
+    yield t.SLOTS >= 2, f"one slot is read while another is filled: SLOTS is at least 2, not {t.SLOTS}"
     warps = t.BM // t.WM * (t.BN // t.WN)
     yield (
         warps in (8, 12),
@@ -155,14 +155,14 @@ STAGE = Stage(
     name="mma_tma",
     title="A producer for Tensor Cores",
     document="beyond the documents",
-    tiles={"BM": 128, "BN": 256, "BK": 64, "WM": 64, "WN": 64, "STAGES": 3, "GROUP": 8},
+    tiles={"BM": 128, "BN": 256, "BK": 64, "WM": 64, "WN": 64, "SLOTS": 3, "GROUP": 8},
     options={
         "BM": (64, 128, 192, 256),
         "BN": (64, 128, 192, 256),
         "BK": (32, 64),
         "WM": (32, 64),
         "WN": (32, 64),
-        "STAGES": (2, 3, 4),
+        "SLOTS": (2, 3, 4),
         "GROUP": (1, 8, 16),
     },
     requirements=requirements,

@@ -44,14 +44,14 @@ from gemm_course.kernels.tensor_tiles import (
     fits_wgmma,
     grouped,
     maps,
-    next_stage,
+    next_slot,
     old,
     ring_bytes,
     store_rim,
 )
 
 
-def build(BM, BN, BK, WM, STAGES, GROUP, PARTS, BLOCKS):
+def build(BM, BN, BK, WM, SLOTS, GROUP, PARTS, BLOCKS):
     """The kernel for tiles of BM by BN elements, WM by BN a consumer; BLOCKS is the launch's affair."""
     TILE_BYTES = (BM * BK + BK * BN) * 2
     HEIGHT, SUMS, PANELS = WM // 64, BN // 2, BN // PANEL
@@ -61,18 +61,18 @@ def build(BM, BN, BK, WM, STAGES, GROUP, PARTS, BLOCKS):
 
     @cuda.jit(device=True)
     def fetch(As, Bs, full, empty, A, B, m, n, steps):
-        """Fetch the operands of all the block's tiles, step after step, as soon as a stage is empty."""
+        """Fetch the operands of all the block's tiles, step after step, as soon as a slot is empty."""
         tile_rows, tile_cols = u32((m + BM - 1) // BM), u32((n + BN - 1) // BN)
-        tile, stage, parity = u32(cuda.blockIdx.x), u32(0), u32(0)
+        tile, slot, parity = u32(cuda.blockIdx.x), u32(0), u32(0)
         while tile < u32(tile_rows * tile_cols):
             tile_row, tile_col = grouped(tile, tile_rows, tile_cols, GROUP)
             for step in range(steps):
-                mbarrier_wait(empty, stage, parity ^ 1)
-                mbarrier_expect(full, stage, TILE_BYTES)
-                tma_load(As, (stage, 0, 0), A, (tile_row * BM, step * BK), full, stage)
+                mbarrier_wait(empty, slot, parity ^ 1)
+                mbarrier_expect(full, slot, TILE_BYTES)
+                tma_load(As, (slot, 0, 0), A, (tile_row * BM, step * BK), full, slot)
                 for j in unroll(range(PANELS)):
-                    tma_load(Bs, (stage, j, 0, 0), B, (step * BK, tile_col * BN + j * PANEL), full, stage)
-                stage, parity = next_stage(stage, parity, STAGES)
+                    tma_load(Bs, (slot, j, 0, 0), B, (step * BK, tile_col * BN + j * PANEL), full, slot)
+                slot, parity = next_slot(slot, parity, SLOTS)
             tile = u32(tile + cuda.gridDim.x)
 
     @cuda.jit(device=True)
@@ -133,14 +133,14 @@ def build(BM, BN, BK, WM, STAGES, GROUP, PARTS, BLOCKS):
         return u32(turn ^ 1)
 
     def persistent(m, n, k, alpha, A, B, beta, C, results):
-        full = cuda.shared.array(STAGES, uint64)
-        empty = cuda.shared.array(STAGES, uint64)
+        full = cuda.shared.array(SLOTS, uint64)
+        empty = cuda.shared.array(SLOTS, uint64)
         laid = cuda.shared.array(CONSUMERS, uint64)
         gone = cuda.shared.array(CONSUMERS, uint64)
         tiles = cuda.shared.array(0, float16, 1024)
-        As = carve(tiles, 0, (STAGES, BM, BK))
-        Bs = carve(tiles, STAGES * BM * BK, (STAGES, PANELS, BK, PANEL))
-        Cs = carve(tiles, STAGES * (BM + BN) * BK, (CONSUMERS, PIECES, 64, PANEL))
+        As = carve(tiles, 0, (SLOTS, BM, BK))
+        Bs = carve(tiles, SLOTS * BM * BK, (SLOTS, PANELS, BK, PANEL))
+        Cs = carve(tiles, SLOTS * (BM + BN) * BK, (CONSUMERS, PIECES, 64, PANEL))
         sums = cuda.local.array((HEIGHT, SUMS), float32)
         halves = cuda.local.array((HEIGHT, SUMS), float16)
         tid = u32(cuda.threadIdx.x)
@@ -148,7 +148,7 @@ def build(BM, BN, BK, WM, STAGES, GROUP, PARTS, BLOCKS):
         tile_rows, tile_cols = u32((m + BM - 1) // BM), u32((n + BN - 1) // BN)
         steps = max((k + BK - 1) // BK, 2 * PARTS - 1)  # those behind k bring zeros
         if tid == 0:
-            for s in unroll(range(STAGES)):
+            for s in unroll(range(SLOTS)):
                 mbarrier_init(full, s, 1)
                 mbarrier_init(empty, s, 4 * CONSUMERS)
             for w in unroll(range(CONSUMERS)):
@@ -170,17 +170,17 @@ def build(BM, BN, BK, WM, STAGES, GROUP, PARTS, BLOCKS):
         else:
             registers_up(MANY)
             w, y0 = warp // 4 - 1, warp % 4 * 16  # the consumer, and this warp's rows in each 64
-            tile, stage, parity, before, turn = u32(cuda.blockIdx.x), u32(0), u32(0), u32(0), u32(0)
+            tile, slot, parity, before, turn = u32(cuda.blockIdx.x), u32(0), u32(0), u32(0), u32(0)
             while tile < u32(tile_rows * tile_cols):
                 for i in unroll(range(HEIGHT)):
                     for e in unroll(range(SUMS)):
                         sums[i, e] = 0
                 for step in range(steps):
-                    mbarrier_wait(full, stage, parity)
+                    mbarrier_wait(full, slot, parity)
                     wgmma_fence()
                     for p in unroll(range(0, BK, 16)):
                         for i in unroll(range(HEIGHT)):
-                            wgmma(BN, sums[i], As, (stage, w * WM + i * 64, p), Bs, (stage, 0, p, 0))
+                            wgmma(BN, sums[i], As, (slot, w * WM + i * 64, p), Bs, (slot, 0, p, 0))
                     wgmma_commit()
                     for part in unroll(range(PARTS)):
                         if step == 2 * part and tile >= cuda.gridDim.x:  # while the Tensor Cores are busy
@@ -188,8 +188,8 @@ def build(BM, BN, BK, WM, STAGES, GROUP, PARTS, BLOCKS):
                     wgmma_wait(1)
                     if step > 0 and lane == 0:
                         mbarrier_arrive(empty, before)
-                    before = stage
-                    stage, parity = next_stage(stage, parity, STAGES)
+                    before = slot
+                    slot, parity = next_slot(slot, parity, SLOTS)
                 wgmma_wait(0)
                 if lane == 0:
                     mbarrier_arrive(empty, before)  # the producer may go on with the next tile
@@ -227,13 +227,13 @@ STAGE = Stage(
     name="persistent",
     title="Blocks that stay",
     document="beyond the documents",
-    tiles={"BM": 128, "BN": 256, "BK": 64, "WM": 64, "STAGES": 4, "GROUP": 16, "PARTS": 4, "BLOCKS": 132},
+    tiles={"BM": 128, "BN": 256, "BK": 64, "WM": 64, "SLOTS": 4, "GROUP": 16, "PARTS": 4, "BLOCKS": 132},
     options={
         "BM": (128, 192, 256),
         "BN": (64, 128, 192, 256),
         "BK": (32, 64),
         "WM": (64, 128),
-        "STAGES": (3, 4, 6, 8),
+        "SLOTS": (3, 4, 6, 8),
         "GROUP": (8, 16),
         "PARTS": (1, 2, 4),
         "BLOCKS": (132,),

@@ -30,10 +30,10 @@ def grouped(tile, tile_rows, tile_cols, group_rows):
 
 
 @cuda.jit(device=True)
-def next_stage(stage, parity, stages):
-    """The next place in a ring of stages; after the last, the first again, with the other parity."""
-    last = stage == stages - 1
-    return (u32(0), u32(parity ^ 1)) if last else (u32(stage + 1), parity)
+def next_slot(slot, parity, slots):
+    """The next slot of a ring; after the last, the first again, with the other parity."""
+    last = slot == slots - 1
+    return (u32(0), u32(parity ^ 1)) if last else (u32(slot + 1), parity)
 
 
 @cuda.jit(device=True)
@@ -83,7 +83,7 @@ def fits_wgmma(t):
     yield t.BK in (16, 32, 64), f"a row of A's tile has 16, 32 or 64 halves: BK is not {t.BK}"
     yield t.WM in (64, 128), f"a warpgroup multiplies 64 rows at a time, once or twice: WM is not {t.WM}"
     yield t.BM % t.WM == 0, f"BM ({t.BM}) must be a multiple of WM ({t.WM}): whole warpgroups"
-    yield t.STAGES >= 2, f"one stage is read while another is filled: STAGES is at least 2, not {t.STAGES}"
+    yield t.SLOTS >= 2, f"one slot is read while another is filled: SLOTS is at least 2, not {t.SLOTS}"
 
 
 def fits_sums(t, most: int, halves: bool = False):
@@ -127,8 +127,8 @@ def fits_shared(needed: int):
 
 
 def ring_bytes(t) -> int:
-    """Shared memory of STAGES tiles of A and B."""
-    return t.STAGES * (t.BM * t.BK + t.BK * t.BN) * 2
+    """Shared memory of SLOTS tiles of A and B."""
+    return t.SLOTS * (t.BM * t.BK + t.BK * t.BN) * 2
 
 
 def maps(t, m, n, k, alpha, A, B, beta, C) -> tuple:

@@ -1,9 +1,9 @@
 """One warpgroup fetches, the others multiply: no barrier for the whole block any more.
 
 Beyond the documents; Hopper. In wgmma_tma the whole block stops at a barrier in every step, so that one
-thread knows which stage may be filled again. Here, as in mma_tma, a thread of a warpgroup of its own, the
+thread knows which slot may be filled again. Here, as in mma_tma, a thread of a warpgroup of its own, the
 producer, fetches ahead as far as the ring allows, and the consumers multiply as far as there are tiles. Two
-mbarriers a stage keep them apart: full[stage], which the copies complete, and empty[stage], at which every
+mbarriers a slot keep them apart: full[slot], which the copies complete, and empty[slot], at which every
 consumer warp arrives.
 
 The producer needs hardly any registers, the consumers many: registers change hands (setmaxnreg).
@@ -40,13 +40,13 @@ from gemm_course.kernels.tensor_tiles import (
     fits_wgmma,
     grouped,
     maps,
-    next_stage,
+    next_slot,
     ring_bytes,
     store_pair,
 )
 
 
-def build(BM, BN, BK, WM, STAGES, GROUP):
+def build(BM, BN, BK, WM, SLOTS, GROUP):
     """The kernel for blocks of BM by BN elements, WM by BN a consumer."""
     TILE_BYTES = (BM * BK + BK * BN) * 2
     HEIGHT, SUMS, PANELS = WM // 64, BN // 2, BN // PANEL
@@ -55,22 +55,22 @@ def build(BM, BN, BK, WM, STAGES, GROUP):
 
     @cuda.jit(device=True)
     def produce(As, Bs, full, empty, A, B, row0, col0, steps):
-        """Fetch tile after tile, each as soon as its stage is empty."""
-        stage, parity = u32(0), u32(0)
+        """Fetch tile after tile, each as soon as its slot is empty."""
+        slot, parity = u32(0), u32(0)
         for step in range(steps):
-            mbarrier_wait(empty, stage, parity ^ 1)  # the first time round they are: parity 1 is over
-            mbarrier_expect(full, stage, TILE_BYTES)
-            tma_load(As, (stage, 0, 0), A, (row0, step * BK), full, stage)
+            mbarrier_wait(empty, slot, parity ^ 1)  # the first time round they are: parity 1 is over
+            mbarrier_expect(full, slot, TILE_BYTES)
+            tma_load(As, (slot, 0, 0), A, (row0, step * BK), full, slot)
             for j in unroll(range(PANELS)):
-                tma_load(Bs, (stage, j, 0, 0), B, (step * BK, col0 + j * PANEL), full, stage)
-            stage, parity = next_stage(stage, parity, STAGES)
+                tma_load(Bs, (slot, j, 0, 0), B, (step * BK, col0 + j * PANEL), full, slot)
+            slot, parity = next_slot(slot, parity, SLOTS)
 
     def warp_specialised(m, n, k, alpha, A, B, beta, C):
-        full = cuda.shared.array(STAGES, uint64)
-        empty = cuda.shared.array(STAGES, uint64)
+        full = cuda.shared.array(SLOTS, uint64)
+        empty = cuda.shared.array(SLOTS, uint64)
         tiles = cuda.shared.array(0, float16, 1024)
-        As = carve(tiles, 0, (STAGES, BM, BK))
-        Bs = carve(tiles, STAGES * BM * BK, (STAGES, PANELS, BK, PANEL))
+        As = carve(tiles, 0, (SLOTS, BM, BK))
+        Bs = carve(tiles, SLOTS * BM * BK, (SLOTS, PANELS, BK, PANEL))
         sums = cuda.local.array((HEIGHT, SUMS), float32)
         tid = u32(cuda.threadIdx.x)
         tile_row, tile_col = grouped(u32(cuda.blockIdx.x), (m + BM - 1) // BM, (n + BN - 1) // BN, GROUP)
@@ -79,7 +79,7 @@ def build(BM, BN, BK, WM, STAGES, GROUP):
         if tid == 0:
             tma_acquire(A)
             tma_acquire(B)
-            for s in unroll(range(STAGES)):
+            for s in unroll(range(SLOTS)):
                 mbarrier_init(full, s, 1)
                 mbarrier_init(empty, s, 4 * CONSUMERS)  # one arrival a warp
             fence_async()
@@ -96,19 +96,19 @@ def build(BM, BN, BK, WM, STAGES, GROUP):
             for i in unroll(range(HEIGHT)):
                 for e in unroll(range(SUMS)):
                     sums[i, e] = 0
-            stage, parity, before = u32(0), u32(0), u32(0)
+            slot, parity, before = u32(0), u32(0), u32(0)
             for step in range(steps):
-                mbarrier_wait(full, stage, parity)
+                mbarrier_wait(full, slot, parity)
                 wgmma_fence()
                 for p in unroll(range(0, BK, 16)):
                     for i in unroll(range(HEIGHT)):
-                        wgmma(BN, sums[i], As, (stage, y0 + i * 64, p), Bs, (stage, 0, p, 0))
+                        wgmma(BN, sums[i], As, (slot, y0 + i * 64, p), Bs, (slot, 0, p, 0))
                 wgmma_commit()
                 wgmma_wait(1)
                 if step > 0 and lane == 0:
-                    mbarrier_arrive(empty, before)  # the step before this one has read its stage
-                before = stage
-                stage, parity = next_stage(stage, parity, STAGES)
+                    mbarrier_arrive(empty, before)  # the step before this one has read its slot
+                before = slot
+                slot, parity = next_slot(slot, parity, SLOTS)
             wgmma_wait(0)
 
             for i in unroll(range(HEIGHT)):
@@ -133,13 +133,13 @@ STAGE = Stage(
     name="warp_specialised",
     title="A producer and its consumers",
     document="beyond the documents",
-    tiles={"BM": 128, "BN": 256, "BK": 64, "WM": 64, "STAGES": 4, "GROUP": 8},
+    tiles={"BM": 128, "BN": 256, "BK": 64, "WM": 64, "SLOTS": 4, "GROUP": 8},
     options={
         "BM": (128, 192, 256),
         "BN": (64, 128, 192, 256),
         "BK": (32, 64),
         "WM": (64, 128),
-        "STAGES": (2, 3, 4, 6),
+        "SLOTS": (2, 3, 4, 6),
         "GROUP": (1, 8, 16),
     },
     requirements=requirements,

@@ -3,7 +3,7 @@
 Beyond the documents; Hopper. As in mma_tma one thread asks for whole tiles, but it multiplies as well. An
 mbarrier tells the block when they have come: no thread copies, computes an address of an element, or looks
 after an edge. wgmma reads both operands from shared memory, so registers hold sums and nothing else. It is
-queued, not waited for: while one stage of the ring is multiplied, the next has arrived and its products
+queued, not waited for: while one slot of the ring is multiplied, the next has arrived and its products
 stand behind.
 
 The tiles of B are panels of 64 columns side by side, since a row of 128 bytes is the most a swizzle takes.
@@ -41,7 +41,7 @@ from gemm_course.kernels.tensor_tiles import (
 )
 
 
-def build(BM, BN, BK, WM, STAGES, GROUP):
+def build(BM, BN, BK, WM, SLOTS, GROUP):
     """The kernel for blocks of BM by BN elements, WM by BN a warpgroup."""
     TILE_BYTES = (BM * BK + BK * BN) * 2
     HEIGHT, SUMS, PANELS = (
@@ -51,18 +51,18 @@ def build(BM, BN, BK, WM, STAGES, GROUP):
     )  # products stacked, sums a thread in each, panels of B
 
     @cuda.jit(device=True)
-    def fetch(As, Bs, stage, A, B, row0, col0, k0, full):
+    def fetch(As, Bs, slot, A, B, row0, col0, k0, full):
         """Ask for the tiles at k0; what is outside A and B comes as zeros, and counts."""
-        mbarrier_expect(full, stage, TILE_BYTES)
-        tma_load(As, (stage, 0, 0), A, (row0, k0), full, stage)
+        mbarrier_expect(full, slot, TILE_BYTES)
+        tma_load(As, (slot, 0, 0), A, (row0, k0), full, slot)
         for j in unroll(range(PANELS)):
-            tma_load(Bs, (stage, j, 0, 0), B, (k0, col0 + j * PANEL), full, stage)
+            tma_load(Bs, (slot, j, 0, 0), B, (k0, col0 + j * PANEL), full, slot)
 
     def wgmma_tma(m, n, k, alpha, A, B, beta, C):
-        full = cuda.shared.array(STAGES, uint64)  # full[stage]: its tiles have come
+        full = cuda.shared.array(SLOTS, uint64)  # full[slot]: its tiles have come
         tiles = cuda.shared.array(0, float16, 1024)
-        As = carve(tiles, 0, (STAGES, BM, BK))
-        Bs = carve(tiles, STAGES * BM * BK, (STAGES, PANELS, BK, PANEL))
+        As = carve(tiles, 0, (SLOTS, BM, BK))
+        Bs = carve(tiles, SLOTS * BM * BK, (SLOTS, PANELS, BK, PANEL))
         sums = cuda.local.array((HEIGHT, SUMS), float32)
         for i in unroll(range(HEIGHT)):
             for e in unroll(range(SUMS)):
@@ -74,33 +74,33 @@ def build(BM, BN, BK, WM, STAGES, GROUP):
         if tid == 0:
             tma_acquire(A)
             tma_acquire(B)
-            for s in unroll(range(STAGES)):
+            for s in unroll(range(SLOTS)):
                 mbarrier_init(full, s, 1)
             fence_async()
-            for s in unroll(range(STAGES)):
+            for s in unroll(range(SLOTS)):
                 if s < steps:
                     fetch(As, Bs, s, A, B, row0, col0, s * BK, full)
         cuda.syncthreads()
 
         y0 = tid // 128 * WM  # this warpgroup's first row within the tile
-        step, stage, parity = 0, u32(0), u32(0)
+        step, slot, parity = 0, u32(0), u32(0)
         while step < steps:
-            mbarrier_wait(full, stage, parity)
+            mbarrier_wait(full, slot, parity)
             wgmma_fence()
             for p in unroll(range(0, BK, 16)):
                 for i in unroll(range(HEIGHT)):
-                    wgmma(BN, sums[i], As, (stage, y0 + i * 64, p), Bs, (stage, 0, p, 0))
+                    wgmma(BN, sums[i], As, (slot, y0 + i * 64, p), Bs, (slot, 0, p, 0))
             wgmma_commit()
             wgmma_wait(1)  # the products before these are over, and nobody ...
-            cuda.syncthreads()  # ... reads their stage any more: it can be filled again
-            ahead = step - 1 + STAGES
+            cuda.syncthreads()  # ... reads their slot any more: it can be filled again
+            ahead = step - 1 + SLOTS
             if tid == 0 and step > 0 and ahead < steps:
-                free = STAGES - 1 if stage == 0 else stage - 1
+                free = SLOTS - 1 if slot == 0 else slot - 1
                 fetch(As, Bs, free, A, B, row0, col0, ahead * BK, full)
             step += 1
-            stage = u32(stage + 1)
-            if stage == STAGES:
-                stage, parity = u32(0), u32(parity ^ 1)
+            slot = u32(slot + 1)
+            if slot == SLOTS:
+                slot, parity = u32(0), u32(parity ^ 1)
         wgmma_wait(0)
 
         warp, lane = tid % 128 // 32, tid % 32
@@ -127,13 +127,13 @@ STAGE = Stage(
     name="wgmma_tma",
     title="Tiles by TMA, products by wgmma",
     document="beyond the documents",
-    tiles={"BM": 128, "BN": 256, "BK": 64, "WM": 64, "STAGES": 4, "GROUP": 8},
+    tiles={"BM": 128, "BN": 256, "BK": 64, "WM": 64, "SLOTS": 4, "GROUP": 8},
     options={
         "BM": (64, 128, 192, 256),
         "BN": (64, 128, 192, 256),
         "BK": (32, 64),
         "WM": (64, 128),
-        "STAGES": (2, 3, 4, 6),
+        "SLOTS": (2, 3, 4, 6),
         "GROUP": (1, 8, 16),
     },
     requirements=requirements,

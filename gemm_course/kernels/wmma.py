@@ -2,11 +2,11 @@
 
 A and B are float16 now, and a warp no longer cuts its tile into thread tiles. It loads 16 by 16 pieces of
 As and Bs into fragments, which its 32 lanes hold together, and one instruction multiplies two of them: 4096
-multiply-adds where a warp's FFMA is 32. The sums are float32, or float16 in `wmma_half_sums`. Copies bring
+multiply-adds where a warp's FFMA is 32. The sums are float32, or float16 in `wmma_fp16_acc`. Copies bring
 8 halves at a time.
 
 Rows of a tile that are 32, 64 or 128 bytes apart start in the same few banks, and a fragment's 8 rows would
-wait for each other: SKEW more halves a row set them apart. Who holds which element of a fragment is not
+wait for each other: PAD more halves a row set them apart. Who holds which element of a fragment is not
 told, so sums go through shared memory to get alpha, beta and their place in C.
 """
 
@@ -42,11 +42,11 @@ SIDE = 16  # of a fragment's matrix, in all three directions
 SUMS_WIDTH = SIDE + 8  # of the rows in which sums pass through shared memory, apart in the banks as well
 
 
-def build(BM, BN, BK, WM, WN, SKEW, sums=float32):
+def build(BM, BN, BK, WM, WN, PAD, sums=float32):
     """The kernel for blocks of BM by BN elements, WM by WN a warp, adding up in the type `sums`."""
     WARPS = BM // WM * (BN // WN)
     ROWS, COLUMNS = WM // SIDE, WN // SIDE  # fragments of a warp's tile
-    A_WIDTH, B_WIDTH = BK + SKEW, BN + SKEW
+    A_WIDTH, B_WIDTH = BK + PAD, BN + PAD
     A_ROWS, B_ROWS = 32 * WARPS // (BK // 8), 32 * WARPS // (BN // 8)  # rows the block fetches at a time
 
     def wmma(m, n, k, alpha, A, B, beta, C):
@@ -125,9 +125,9 @@ def variation(name, title, sums):
     def requirements(t):
         """Fragments cover the warp's tile, warp tiles the block's, and everything moves by eights."""
         warps = t.BM // t.WM * (t.BN // t.WN)
-        tiles = 2 * (t.BM * (t.BK + t.SKEW) + t.BK * (t.BN + t.SKEW))
+        tiles = 2 * (t.BM * (t.BK + t.PAD) + t.BK * (t.BN + t.PAD))
         yield from fragments_cover_the_tiles(t, SIDE, SIDE)
-        yield from moves_by_eights(SKEW=t.SKEW)
+        yield from moves_by_eights(PAD=t.PAD)
         yield from sums_fit_registers(sums_of_a_lane(t))
         yield from fits_block(32 * warps, tiles + warps * SIDE * SUMS_WIDTH * bytes_of_a_sum)
         yield from shares_evenly("A", 32 * warps, rows=("BM", t.BM), width=("BK", t.BK), at_once=8)
@@ -137,16 +137,16 @@ def variation(name, title, sums):
         name=name,
         title=title,
         document="004: v07",
-        tiles={"BM": 128, "BN": 128, "BK": 64, "WM": 64, "WN": 64, "SKEW": 8},
+        tiles={"BM": 128, "BN": 128, "BK": 64, "WM": 64, "WN": 64, "PAD": 8},
         options={
             "BM": (64, 128, 256),
             "BN": (64, 128, 256),
             "BK": (16, 32, 64),
             "WM": (32, 64, 128),
             "WN": (32, 64, 128),
-            "SKEW": (0, 8, 16),
+            "PAD": (0, 8, 16),
         },
-        may_be_zero=frozenset({"SKEW"}),
+        may_be_zero=frozenset({"PAD"}),
         requirements=requirements,
         build=functools.partial(build, sums=sums),
         threads=lambda t: (32 * (t.BM // t.WM) * (t.BN // t.WN),),
@@ -160,4 +160,4 @@ def variation(name, title, sums):
 
 
 STAGE = variation("wmma", "Tensor Cores", float32)
-HALF_SUMS = variation("wmma_half_sums", "Tensor Cores, sums of halves", float16)
+FP16_ACC = variation("wmma_fp16_acc", "Tensor Cores, FP16 accumulation", float16)

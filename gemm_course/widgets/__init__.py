@@ -20,7 +20,7 @@ _HOMES = {
     "roofline": "charts",
     "tflops": "charts",
     "fragment": "fragments",
-    "skew": "fragments",
+    "padding": "fragments",
     "heatmap": "heatmap",
     "ladder": "ladder",
     "lanes": "lanes",

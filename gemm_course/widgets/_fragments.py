@@ -1,4 +1,4 @@
-"""Fragments of the Tensor Cores: who holds what, asked of the emulator, and how skew sets rows apart."""
+"""Fragments of the Tensor Cores: who holds what, asked of the emulator, and how padding sets rows apart."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gemm_course.widgets._explorer import Explorer
 
 SIDE = figure.SIDE
 MATRICES = (("A (halves)", "A"), ("B (halves)", "B"), ("C (float32 sums)", "C"))
-SKEWS = (0, 8, 16, 24, 32, 40, 48, 56, 64)
+PADS = (0, 8, 16, 24, 32, 40, 48, 56, 64)
 WIDTHS = (16, 32, 64, 128)
 
 
@@ -98,18 +98,20 @@ def _gives_its_numbers(out):
         out[lane // 2, lane % 2 * 8 + e] = sums[lane // 2, lane % 2 * 8 + e]
 
 
-def skew() -> None:
-    """Show how the rows of a fragment fall on the banks, for rows of any width and skew, in halves."""
-    controls = {"width": ("halves in a row", WIDTHS, 128), "skew": ("skew, in halves", SKEWS, 0)}
+def padding() -> None:
+    """Show how the rows of a fragment fall on the banks, for rows of any width and padding, in halves."""
+    controls = {"width": ("halves in a row", WIDTHS, 128), "padding": ("padding, in halves", PADS, 0)}
     Explorer(draw_rows, controls).show()
 
 
-def draw_rows(width: int, skew: int) -> Picture:
-    """Draw the first 8 rows that a load of a fragment asks for, from rows of ``width + skew`` halves."""
-    report = _one_load(width + skew)
+def draw_rows(width: int, padding: int) -> Picture:
+    """Draw the first 8 rows that a load of a fragment asks for, from rows of ``width + padding`` halves."""
+    report = _one_load(width + padding)
     load = report.accesses.query("space == 'shared' and op == 'load'").iloc[0]
     return figure.eight_rows(
-        requests(report.trace, space="shared", op="load")[0], int(load["wavefronts"]) // 4, 2 * (width + skew)
+        requests(report.trace, space="shared", op="load")[0],
+        int(load["wavefronts"]) // 4,
+        2 * (width + padding),
     )
 
 

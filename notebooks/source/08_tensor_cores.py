@@ -70,14 +70,14 @@ int(np.add.accumulate(np.full(4096, 16, np.float16), dtype=np.float16)[-1])
 
 # %% [markdown]
 # 65,536 ones, 16 at a time, and the sum stops at 32,768. Both kinds of kernel are stages of the ladder:
-# `wmma` adds up in float32, `wmma_half_sums` in float16. The largest relative error of a product of
+# `wmma` adds up in float32, `wmma_fp16_acc` in float16. The largest relative error of a product of
 # positive numbers:
 
 # %%
 rng = np.random.default_rng(0)
 A, B = (rng.random(shape).astype(np.float16) for shape in ((64, 256), (256, 64)))
 exact = A.astype(float) @ B.astype(float)
-{stage: f"{abs(run(stage, A, B).C / exact - 1).max():.5f}" for stage in ("wmma", "wmma_half_sums")}
+{stage: f"{abs(run(stage, A, B).C / exact - 1).max():.5f}" for stage in ("wmma", "wmma_fp16_acc")}
 
 # %% [markdown]
 # C is a half in both, and rounding to one costs up to 0.0005. What is beyond that comes from the sums.
@@ -138,7 +138,7 @@ see.source("wmma")
 # - the three loops over `i` and `j`: every fragment is loaded **once** for each step of 16 along k, and
 #   used for a whole row or column of products. It is the outer product of notebook 05, with matrices for
 #   numbers;
-# - `SKEW`: rows of the tiles are a little longer than they need be;
+# - `PAD`: rows of the tiles are a little longer than they need be;
 # - the end: sums go through shared memory, since nobody knows which lane holds which. There they have a
 #   row and a column again, and get their alpha, beta and guard;
 # - `cp_async16` instead of a load and a store: it brings 16 bytes into shared memory without a register
@@ -206,14 +206,14 @@ see.counts("wmma", (1024, 1024, 1024), **counted)
 # the rows begin, then ask.
 
 # %% tags=["stub"] id="ex-08-2"
-wavefronts = (None, None, None)  # skew 0, 8, 16
+wavefronts = (None, None, None)  # PAD 0, 8, 16
 
-check.skew_wavefronts(wavefronts)
+check.padding_wavefronts(wavefronts)
 
 # %% tags=["solution"] id="ex-08-2-solution"
-wavefronts = (8, 1, 2)  # skew 0, 8, 16
+wavefronts = (8, 1, 2)  # PAD 0, 8, 16
 
-check.skew_wavefronts(wavefronts)
+check.padding_wavefronts(wavefronts)
 
 # %% [markdown] tags=["stub"]
 # *[Solution](solutions/08_tensor_cores.ipynb#Exercise-08.2-·-How-much-skew?)*
@@ -222,7 +222,7 @@ check.skew_wavefronts(wavefronts)
 # Now the picture. Rows may have other widths as well:
 
 # %%
-see.skew()
+see.padding()
 
 # %% [markdown]
 # More is not better. What counts is where the eight rows begin: 4 banks apart they fill the 32 banks once
@@ -233,7 +233,7 @@ see.skew()
 # 46.78 TFLOPS, 33.7 % of cuBLAS, was all that v07 got on its author's RTX 3090:
 
 # %%
-see.tflops("wmma_half_sums", on="RTX 3090")
+see.tflops("wmma_fp16_acc", on="RTX 3090")
 
 # %%
 see.predict("08.limit")
@@ -284,7 +284,7 @@ loads = 4 + 4 * 2  # of A once each, of B again for each row of fragments
 # ## What is it worth?
 
 # %%
-see.tflops("warp_tiled", "wmma_half_sums", "wmma")
+see.tflops("warp_tiled", "wmma_fp16_acc", "wmma")
 
 # %%
 see.roofline("warp_tiled", "wmma")
@@ -322,7 +322,7 @@ dict(zip(alone["unit"], alone["tflops"].round().astype(int)))
 see.predict("08.depth")
 
 # %%
-see.heatmap("wmma", "BK", "SKEW", others="best")
+see.heatmap("wmma", "BK", "PAD", others="best")
 
 # %% [markdown]
 # Read down the columns. A larger BK means to wait less often, and with a skew of 8 or 16 every step of it
@@ -336,17 +336,17 @@ see.heatmap("wmma", "BK", "SKEW", others="best")
 see.heatmap("wmma", "WM", "WN", others="best")
 
 # %% [markdown]
-# `wmma_half_sums` has the same tiles as `wmma`, so that the two stages differ in nothing but their sums. The
+# `wmma_fp16_acc` has the same tiles as `wmma`, so that the two stages differ in nothing but their sums. The
 # fastest ones that were measured for it are others. How many sums has a lane with them, and how many
 # registers would they take as float32?
 
 # %%
-records.best_tiles("wmma_half_sums")
+records.best_tiles("wmma_fp16_acc")
 
 # %% [markdown]
 # And all choices of `wmma`. Begin with the document's tiles: 128 × 128 × 16, warps of 64 × 32, skew 16. Then
 # change one thing at a time: skew 8, BK 32, BK 64, and at last WN 64. Which step brings the most? Which do
-# the wavefronts announce, and which not? (As keeps its rows here, of BK + SKEW halves; v07 transposes it.)
+# the wavefronts announce, and which not? (As keeps its rows here, of BK + PAD halves; v07 transposes it.)
 
 # %%
 see.tiles("wmma")
@@ -374,8 +374,8 @@ see.tiles("wmma")
 
 
 # %% tags=["stub"] id="ex-08-1"
-def make_product(SKEW):
-    WIDTH = 16 + SKEW
+def make_product(PAD):
+    WIDTH = 16 + PAD
 
     @cuda.jit
     def product(k, A, B, C):
@@ -405,8 +405,8 @@ check.warp_product(make_product)
 
 
 # %% tags=["solution"] id="ex-08-1-solution"
-def make_product(SKEW):
-    WIDTH = 16 + SKEW
+def make_product(PAD):
+    WIDTH = 16 + PAD
 
     @cuda.jit
     def product(k, A, B, C):
@@ -576,7 +576,7 @@ see.ladder()
 # And those up to this notebook's on one roofline:
 
 # %%
-see.roofline(until="wmma_half_sums")
+see.roofline(until="wmma_fp16_acc")
 
 # %% [markdown]
 # Read it from the top. Coalescing made requests cheaper. Tiles made them fewer. Registers took over from

@@ -47,7 +47,7 @@ def pretended(monkeypatch):
     return asked
 
 
-@pytest.mark.parametrize(("name", "sums"), [("wmma", "float32"), ("wmma_half_sums", "float16")])
+@pytest.mark.parametrize(("name", "sums"), [("wmma", "float32"), ("wmma_fp16_acc", "float16")])
 def test_cublas_beside_a_stage_keeps_the_same_sums(pretended, name, sums):
     columns = Candidate(LADDER[name], {}, pretended.problem).measure(1e-4, 40)
     assert pretended.cublas == [sums]

@@ -59,7 +59,7 @@ TYPED = {
     ),
     "08_tensor_cores": (
         "ex-08-2",
-        "check.skew_wavefronts((8, 2, 1))",
-        "check.skew_wavefronts((8, 1, 2))",
+        "check.padding_wavefronts((8, 2, 1))",
+        "check.padding_wavefronts((8, 1, 2))",
     ),
 }

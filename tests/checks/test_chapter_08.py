@@ -7,13 +7,13 @@ from numba.types import float16
 
 from gemm_course import check
 from gemm_course.checks.padded_c import v07_ends
-from gemm_course.checks.skewed_rows import SKEWS, wavefronts_of_eight_rows
+from gemm_course.checks.skewed_rows import PADS, wavefronts_of_eight_rows
 from gemm_course.intrinsics import COL_MAJOR, ROW_MAJOR, wmma_load_a, wmma_load_b, wmma_mma, wmma_store
 
 
-def not_transposed(SKEW):
+def not_transposed(PAD):
     """A's tile as it is, B's transposed, sums scaled in the fragment, a barrier for a syncwarp."""
-    WIDTH = 16 + SKEW
+    WIDTH = 16 + PAD
 
     @cuda.jit
     def product(depth, X, Y, Z):
@@ -94,21 +94,21 @@ def test_other_right_answers_pass():
         check.warp_product(not_transposed),
         check.ragged_product(edge_row_by_row),
         check.padded_c(ends_with_names),
-        check.skew_wavefronts([np.int64(8), 1.0, 2]),
+        check.padding_wavefronts([np.int64(8), 1.0, 2]),
     ):
         assert verdict.passed, str(verdict)
 
 
-@pytest.mark.parametrize(("skew", "wavefronts"), list(zip(SKEWS, (8, 1, 2), strict=True)))
-def test_the_emulator_counts_what_the_rows_distance_says(skew, wavefronts):
-    assert wavefronts_of_eight_rows(skew) == wavefronts
+@pytest.mark.parametrize(("pad", "wavefronts"), list(zip(PADS, (8, 1, 2), strict=True)))
+def test_the_emulator_counts_what_the_rows_distance_says(pad, wavefronts):
+    assert wavefronts_of_eight_rows(pad) == wavefronts
 
 
 def test_what_is_not_written_yet_is_not_yet():
     for exercise, answers in (
-        (check.warp_product, (None, ..., lambda SKEW: None)),
+        (check.warp_product, (None, ..., lambda PAD: None)),
         (check.padded_c, (None, v07_ends)),
-        (check.skew_wavefronts, (None, (None, None, None), (8, None, None))),
+        (check.padding_wavefronts, (None, (None, None, None), (8, None, None))),
         (check.ragged_product, (None, ...)),
     ):
         for answer in answers:
@@ -116,7 +116,7 @@ def test_what_is_not_written_yet_is_not_yet():
 
 
 def test_a_kernel_in_place_of_its_factory_is_named():
-    assert "takes SKEW" in check.warp_product(not_transposed(8)).message
+    assert "takes PAD" in check.warp_product(not_transposed(8)).message
 
 
 def test_the_right_numbers_by_the_wrong_layout_are_refused_with_the_line():
@@ -124,7 +124,7 @@ def test_the_right_numbers_by_the_wrong_layout_are_refused_with_the_line():
     assert not verdict.passed and "wmma_mma(acc, a, b, ROW_MAJOR, ROW_MAJOR)" in verdict.where
 
 
-def _told_another_order(SKEW):
+def _told_another_order(PAD):
     @cuda.jit
     def product(k, A, B, C):
         As = cuda.shared.array((16, 24), float16, 32)

@@ -144,11 +144,11 @@ IN_PARTS = (
 WHOLE_COPY = (
     "Nsight Compute counts the sectors of a copy's addresses, also where it reads fewer bytes or none"
 )
-SKEWED_COPY = (
-    "as of any copy; and copies to skewed rows, of which every second begins within a sector of 32 bytes, "
+PADDED_COPY = (
+    "as of any copy; and copies to padded rows, of which every second begins within a sector of 32 bytes, "
     "count 1.5 times as many sectors where all is whole"
 )
-ASYNCHRONOUS = ("async_copy", "wmma", "wmma_half_sums", "mma_swizzled", "mma_sync")
+ASYNCHRONOUS = ("async_copy", "wmma", "wmma_fp16_acc", "mma_swizzled", "mma_sync")
 SKIPPED_PRODUCT = (
     "of two neighbouring sums the second is multiplied by alpha only where it is stored: not behind the last "
     "column, if n is odd and C is not read"
@@ -164,8 +164,8 @@ EXPLAINED_STAGES = {
         "shared_load_requests": Explained(IN_PARTS, or_more=True),
         "async_copy_sectors": Explained(WHOLE_COPY, or_more=True),
     },
-    "wmma": {"async_copy_sectors": Explained(SKEWED_COPY, or_more=True)},
-    "wmma_half_sums": {"async_copy_sectors": Explained(SKEWED_COPY, or_more=True)},
+    "wmma": {"async_copy_sectors": Explained(PADDED_COPY, or_more=True)},
+    "wmma_fp16_acc": {"async_copy_sectors": Explained(PADDED_COPY, or_more=True)},
     "mma_swizzled": {"async_copy_sectors": Explained(WHOLE_COPY, or_more=True)},
     "mma_sync": {
         "async_copy_sectors": Explained(WHOLE_COPY, or_more=True),
@@ -282,7 +282,7 @@ OLD_C = [
 ]
 JOINED = {
     "wmma": [("wmma", "load", 32, QUARTER, QUARTER)],  # eight sums in a row, in two loads
-    "wmma_half_sums": [("wmma", "load", 16, QUARTER, QUARTER)],
+    "wmma_fp16_acc": [("wmma", "load", 16, QUARTER, QUARTER)],
     "mma_sync": OLD_C,
     "mma_tma": OLD_C,
 }

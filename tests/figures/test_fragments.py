@@ -34,11 +34,11 @@ def test_an_element_names_its_lane_and_the_lane_its_elements():
 
 
 @pytest.mark.parametrize("width", _fragments.WIDTHS)
-@pytest.mark.parametrize("skew", _fragments.SKEWS)
-def test_rows_take_turns_as_their_distance_says(width, skew):
-    ways = gcd((width + skew) // 8, 8)
+@pytest.mark.parametrize("padding", _fragments.PADS)
+def test_rows_take_turns_as_their_distance_says(width, padding):
+    ways = gcd((width + padding) // 8, 8)
     plural = "wavefront" if ways == 1 else "wavefronts"
-    assert f"eight take {ways} {plural}" in _fragments.draw_rows(width, skew).alt
+    assert f"eight take {ways} {plural}" in _fragments.draw_rows(width, padding).alt
 
 
 def test_a_fragment_is_asked_for_by_element_or_by_lane():

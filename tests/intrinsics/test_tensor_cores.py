@@ -382,7 +382,7 @@ def test_a_fragment_that_nobody_filled_is_found():
     ("name", "multiplication"),
     [
         ("wmma", "HMMA.16816.F32"),
-        ("wmma_half_sums", "HMMA.16816.F16"),
+        ("wmma_fp16_acc", "HMMA.16816.F16"),
         ("mma_swizzled", "HMMA.16816.F32"),
         ("mma_sync", "HMMA.16816.F32"),
         ("mma_tma", "HMMA.16816.F32"),

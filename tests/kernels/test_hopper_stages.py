@@ -12,7 +12,7 @@ from gemm_course.kernels.tensor_tiles import CONSUMER_REGISTERS, PRODUCER_REGIST
 from tests.kernels.conftest import padded
 
 NAMES = ("mma_tma", "wgmma_tma", "warp_specialised", "persistent")
-SMALL = {"BM": 128, "BN": 128, "BK": 32, "STAGES": 3, "GROUP": 2}
+SMALL = {"BM": 128, "BN": 128, "BK": 32, "SLOTS": 3, "GROUP": 2}
 
 
 def small(name: str) -> dict[str, int]:

@@ -12,7 +12,7 @@ from gemm_course.kernels.base import MAX_SHARED_BYTES, MAX_THREADS
 
 ORDER = """
     naive_uncoalesced naive_coalesced penny_xu_tile block_tiled thread_tiled_1d thread_tiled_2d kernel5
-    vectorized warp_tiled_tm1 warp_tiled double_buffered async_copy wmma wmma_half_sums
+    vectorized warp_tiled_tm1 warp_tiled double_buffered async_copy wmma wmma_fp16_acc
     mma_swizzled mma_sync mma_tma wgmma_tma warp_specialised persistent
 """.split()
 TILED = [LADDER[name] for name in ORDER[3:]]
@@ -40,7 +40,7 @@ def test_the_default_tiles_are_legal_and_on_offer(stage):
 @ANY_STAGE
 def test_the_kernel_is_named_like_its_stage_and_takes_the_common_parameters(stage):
     function = stage.kernel().py_func
-    assert function.__name__ == stage.name.removesuffix("_half_sums")  # a variation of the same kernel
+    assert function.__name__ == stage.name.removesuffix("_fp16_acc")  # a variation of the same kernel
     assert function.__code__.co_varnames[:8] == ("m", "n", "k", "alpha", "A", "B", "beta", "C")
 
 

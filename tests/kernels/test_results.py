@@ -27,17 +27,17 @@ SMALL = {  # tiles small enough that a few hundred elements make several blocks 
         "WN": 32,
         "TM": 4,
         "TN": 8,
-        "STAGES": 3,
+        "SLOTS": 3,
         "GROUP": 2,
     },
     "wmma": {"BM": 64, "BN": 64, "BK": 16, "WM": 32, "WN": 32},
-    "wmma_half_sums": {"BM": 64, "BN": 64, "BK": 16, "WM": 32, "WN": 32, "SKEW": 16},
+    "wmma_fp16_acc": {"BM": 64, "BN": 64, "BK": 16, "WM": 32, "WN": 32, "PAD": 16},
     "mma_swizzled": {"BM": 64, "BN": 64, "BK": 16, "WM": 32, "WN": 32},
-    "mma_sync": {"BM": 64, "BN": 64, "BK": 32, "WM": 32, "WN": 32, "STAGES": 3, "GROUP": 2},
-    "mma_tma": {"BM": 128, "BN": 64, "BK": 32, "WM": 32, "WN": 32, "STAGES": 3, "GROUP": 2},
-    "wgmma_tma": {"BM": 64, "BN": 64, "BK": 32, "STAGES": 2, "GROUP": 2},
-    "warp_specialised": {"BM": 128, "BN": 64, "BK": 16, "STAGES": 2, "GROUP": 2},
-    "persistent": {"BM": 128, "BN": 128, "BK": 32, "STAGES": 3, "GROUP": 2, "PARTS": 2, "BLOCKS": 2},
+    "mma_sync": {"BM": 64, "BN": 64, "BK": 32, "WM": 32, "WN": 32, "SLOTS": 3, "GROUP": 2},
+    "mma_tma": {"BM": 128, "BN": 64, "BK": 32, "WM": 32, "WN": 32, "SLOTS": 3, "GROUP": 2},
+    "wgmma_tma": {"BM": 64, "BN": 64, "BK": 32, "SLOTS": 2, "GROUP": 2},
+    "warp_specialised": {"BM": 128, "BN": 64, "BK": 16, "SLOTS": 2, "GROUP": 2},
+    "persistent": {"BM": 128, "BN": 128, "BK": 32, "SLOTS": 3, "GROUP": 2, "PARTS": 2, "BLOCKS": 2},
 }
 SHAPES = [(1, 1, 1), (3, 5, 0), (1, 70, 1), (67, 1, 3), (129, 131, 17), (63, 65, 9), (64, 64, 16), (5, 7, 31)]
 
@@ -99,13 +99,13 @@ def test_every_rung_reads_shared_memory_less_an_fma(emulated):
     assert reads == [2, (4 + 1) / 4, (4 + 8) / (4 * 8)]
 
 
-@pytest.mark.parametrize("skew", [0, 8, 16])
-def test_skew_sets_the_rows_of_fragments_apart(skew, emulated):
+@pytest.mark.parametrize("pad", [0, 8, 16])
+def test_padding_sets_the_rows_of_fragments_apart(pad, emulated):
     """Without it the 8 rows of As that are read at once start 128 bytes apart: in the same banks."""
-    report = emulated(LADDER["wmma"], 128, 128, 64, tiles={"SKEW": skew}).report
+    report = emulated(LADDER["wmma"], 128, 128, 64, tiles={"PAD": pad}).report
     reads = report.accesses.query("op == 'load' and array in ('As', 'Bs')").set_index("array")
     conflicts = reads["wavefronts"] / reads["ideal_wavefronts"]
-    assert conflicts.to_dict() == {0: {"As": 8, "Bs": 8}, 8: {"As": 1, "Bs": 1}, 16: {"As": 2, "Bs": 2}}[skew]
+    assert conflicts.to_dict() == {0: {"As": 8, "Bs": 8}, 8: {"As": 1, "Bs": 1}, 16: {"As": 2, "Bs": 2}}[pad]
 
 
 @pytest.mark.parametrize("bk", [32, 64])

@@ -27,7 +27,7 @@ SLIPS = {
     ),
     "the ring is filled where it is being read": (
         mma_sync,
-        ("stage, free = u32(0), u32(STAGES - 1)", "stage, free = u32(0), u32(0)"),
+        ("slot, free = u32(0), u32(SLOTS - 1)", "slot, free = u32(0), u32(0)"),
         "shared_race",
     ),
     "results are stored by lanes that did not wait for the warp": (
@@ -67,25 +67,25 @@ SLIPS = {
         ("wmma_store(Cs, (warp, 0, 0)", "wmma_store(Cs, (0, 0, 0)"),
         "shared_race",
     ),
-    "a stage is given back before its last fragments are loaded": (
+    "a slot is given back before its last fragments are loaded": (
         mma_tma,
         (
             "if p == 0 and step > 0 and lane == 0:\n                    mbarrier_arrive(empty, before)",
-            "if p == 0 and lane == 0:\n                    mbarrier_arrive(empty, stage)",
+            "if p == 0 and lane == 0:\n                    mbarrier_arrive(empty, slot)",
         ),
         "shared_race",
     ),
-    "fragments are loaded from a stage that was given back": (
+    "fragments are loaded from a slot that was given back": (
         mma_tma,
-        ("rest(Bs, stage * B_TILE)", "rest(Bs, before * B_TILE)"),
+        ("rest(Bs, slot * B_TILE)", "rest(Bs, before * B_TILE)"),
         "shared_race",
     ),
-    "a stage is refilled while products still read it": (
+    "a slot is refilled while products still read it": (
         wgmma_tma,
         ("wgmma_wait(1)", "wgmma_wait(2)"),
         "shared_race",
     ),
-    "a stage is given back while products still read it": (
+    "a slot is given back while products still read it": (
         warp_specialised,
         ("wgmma_wait(1)", "wgmma_wait(2)"),
         "shared_race",
@@ -114,13 +114,13 @@ SLIPS = {
         "missing_wait",
     ),
 }
-RING = {"BM": 128, "BN": 128, "BK": 32, "WM": 64, "STAGES": 3, "GROUP": 2}
+RING = {"BM": 128, "BN": 128, "BK": 32, "WM": 64, "SLOTS": 3, "GROUP": 2}
 TILES = {
     wgmma_tma: RING,
     warp_specialised: RING,
     persistent: RING | {"PARTS": 2, "BLOCKS": 1},
-    mma_tma: {"BM": 128, "BN": 64, "BK": 32, "WM": 32, "WN": 32, "STAGES": 3, "GROUP": 1},
-    mma_sync: {"BM": 64, "BN": 64, "BK": 32, "WM": 32, "WN": 32, "STAGES": 3, "GROUP": 1},
+    mma_tma: {"BM": 128, "BN": 64, "BK": 32, "WM": 32, "WN": 32, "SLOTS": 3, "GROUP": 1},
+    mma_sync: {"BM": 64, "BN": 64, "BK": 32, "WM": 32, "WN": 32, "SLOTS": 3, "GROUP": 1},
     wmma: {"BM": 64, "BN": 64, "BK": 16, "WM": 32, "WN": 32},
 }
 

@@ -59,9 +59,9 @@ GRID = {
         {"BM": 64, "BN": 64, "BK": 8, "WM": 64, "WN": 32, "TM": 8, "TN": 8, "PAD": 0},
     ],
     "wmma": [
-        {"BM": 64, "BN": 64, "BK": 32, "WM": 32, "WN": 32, "SKEW": 8},
-        {"BM": 64, "BN": 64, "BK": 16, "WM": 32, "WN": 32, "SKEW": 0},
-        {"BM": 32, "BN": 128, "BK": 32, "WM": 16, "WN": 64, "SKEW": 16},
+        {"BM": 64, "BN": 64, "BK": 32, "WM": 32, "WN": 32, "PAD": 8},
+        {"BM": 64, "BN": 64, "BK": 16, "WM": 32, "WN": 32, "PAD": 0},
+        {"BM": 32, "BN": 128, "BK": 32, "WM": 16, "WN": 64, "PAD": 16},
     ],
 }
 
@@ -468,8 +468,8 @@ def _fetches_by_fours(run):
 
 @holds("vectorized", "004.alignment")
 def padded_rows_are_aligned(run):
-    for skew in range(6):
-        width = run.t.BM + skew
+    for pad in range(6):
+        width = run.t.BM + pad
 
         @cuda.jit
         def second_row(out):
@@ -481,7 +481,7 @@ def padded_rows_are_aligned(run):
 
         findings = emulate(second_row, 1, 32, np.zeros(1, np.float32)).findings
         misaligned = any(finding.kind == "misaligned_access" for finding in findings)
-        assert d4.rows_are_aligned(run.t.BM, skew) is not misaligned
+        assert d4.rows_are_aligned(run.t.BM, pad) is not misaligned
 
 
 def _as_in_the_document(run):

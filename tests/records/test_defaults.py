@@ -10,7 +10,7 @@ from gemm_course.records.columns import SWEEP
 NEAR_ENOUGH = 0.97
 PINNED = {
     "naive_uncoalesced": "its square blocks are what makes it slow: a row of 256 threads is the next stage",
-    "wmma_half_sums": "it keeps wmma's tiles, so that only what the sums are kept in differs",
+    "wmma_fp16_acc": "it keeps wmma's tiles, so that only what the sums are kept in differs",
 }
 
 

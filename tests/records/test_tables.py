@@ -98,7 +98,7 @@ def test_a_half_written_line_is_cut_off(tmp_path):
     TABLE.mend(tmp_path / "none.csv")
 
 
-@given(st.dictionaries(st.sampled_from(["BM", "BN", "BK", "TM", "STAGES"]), st.integers(0, 512)))
+@given(st.dictionaries(st.sampled_from(["BM", "BN", "BK", "TM", "SLOTS"]), st.integers(0, 512)))
 def test_tiles_are_written_and_read(tiles):
     assert parse_tiles(tiles_text(tiles)) == tiles
 

@@ -98,7 +98,7 @@ def test_one_block_stands_for_all(name):
 
 def test_document_004s_v07_stands_with_the_sums_of_halves_that_it_has():
     said = see.ladder().alt
-    v07 = re.search(r"wmma_half_sums \(.*?\. ", said).group()
+    v07 = re.search(r"wmma_fp16_acc \(.*?\. ", said).group()
     assert "RTX 3090 46.8 TFLOPS (34 % of cuBLAS)" in v07
     assert said.count("FP16 sums cuBLAS on RTX 3090") == 1 and "FP16 cuBLAS on RTX 3090" not in said
 

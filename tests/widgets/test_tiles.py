@@ -59,11 +59,11 @@ def test_what_happens_once_is_spread_over_all_of_k(name):
 
 
 def test_a_larger_bk_takes_no_fewer_wavefronts_of_a_tensor_core_kernel():
-    tiles = {"BM": 128, "BN": 128, "BK": 16, "WM": 64, "WN": 32, "SKEW": 8}
+    tiles = {"BM": 128, "BN": 128, "BK": 16, "WM": 64, "WN": 32, "PAD": 8}
     shallow, deep = (_costs.cost(LADDER["wmma"], tiles | {"BK": BK}).wavefronts for BK in (16, 64))
     assert deep == pytest.approx(shallow, rel=0.01)
-    skewed = _costs.cost(LADDER["wmma"], tiles | {"SKEW": 16}).wavefronts
-    assert skewed > 2 * shallow
+    more_padding = _costs.cost(LADDER["wmma"], tiles | {"PAD": 16}).wavefronts
+    assert more_padding > 2 * shallow
 
 
 def test_illegal_tiles_name_every_rule_and_the_nearest_choice():

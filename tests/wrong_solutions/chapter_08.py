@@ -6,12 +6,12 @@ from numba.types import float16
 from gemm_course.intrinsics import COL_MAJOR, ROW_MAJOR, wmma_load_a, wmma_load_b, wmma_mma, wmma_store
 from tests.wrong_solutions.collect import collector
 
-WRONG, wrong = collector("warp_product", "skew_wavefronts", "padded_c", "ragged_product")
+WRONG, wrong = collector("warp_product", "padding_wavefronts", "padded_c", "ragged_product")
 
 
 # ---- 08.2 ------------------------------------------------------------------------------------------------
 
-WRONG["skew_wavefronts"] = {
+WRONG["padding_wavefronts"] = {
     "more_is_better": ((8, 2, 1), "More skew is not better"),
     "halves_each_time": ((8, 4, 2), "does not halve"),
     "bytes_for_halves": ((8, 8, 4), "bytes for halves"),
@@ -29,8 +29,8 @@ WRONG["skew_wavefronts"] = {
 
 
 @wrong("warp_product", "is loaded as if it did not")
-def as_row_major(SKEW):
-    WIDTH = 16 + SKEW
+def as_row_major(PAD):
+    WIDTH = 16 + PAD
 
     @cuda.jit
     def product(k, A, B, C):
@@ -63,8 +63,8 @@ def as_row_major(SKEW):
 
 
 @wrong("warp_product", "loaded as `COL_MAJOR`, but")
-def bs_col_major(SKEW):
-    WIDTH = 16 + SKEW
+def bs_col_major(PAD):
+    WIDTH = 16 + PAD
 
     @cuda.jit
     def product(k, A, B, C):
@@ -97,8 +97,8 @@ def bs_col_major(SKEW):
 
 
 @wrong("warp_product", "wrong way round")
-def orders_exchanged(SKEW):
-    WIDTH = 16 + SKEW
+def orders_exchanged(PAD):
+    WIDTH = 16 + PAD
 
     @cuda.jit
     def product(k, A, B, C):
@@ -131,8 +131,8 @@ def orders_exchanged(SKEW):
 
 
 @wrong("warp_product", "every tile of C arrives transposed")
-def stores_col_major(SKEW):
-    WIDTH = 16 + SKEW
+def stores_col_major(PAD):
+    WIDTH = 16 + PAD
 
     @cuda.jit
     def product(k, A, B, C):
@@ -165,8 +165,8 @@ def stores_col_major(SKEW):
 
 
 @wrong("warp_product", "takes the orders with which")
-def mma_told_row_major(SKEW):
-    WIDTH = 16 + SKEW
+def mma_told_row_major(PAD):
+    WIDTH = 16 + PAD
 
     @cuda.jit
     def product(k, A, B, C):
@@ -199,8 +199,8 @@ def mma_told_row_major(SKEW):
 
 
 @wrong("warp_product", "made by lanes apart")
-def a_place_for_each_lane(SKEW):
-    WIDTH = 16 + SKEW
+def a_place_for_each_lane(PAD):
+    WIDTH = 16 + PAD
 
     @cuda.jit
     def product(k, A, B, C):
@@ -233,8 +233,8 @@ def a_place_for_each_lane(SKEW):
 
 
 @wrong("warp_product", "undefined")
-def call_in_a_branch(SKEW):
-    WIDTH = 16 + SKEW
+def call_in_a_branch(PAD):
+    WIDTH = 16 + PAD
 
     @cuda.jit
     def product(k, A, B, C):
@@ -268,8 +268,8 @@ def call_in_a_branch(SKEW):
 
 
 @wrong("warp_product", "the sums start anew")
-def starts_anew(SKEW):
-    WIDTH = 16 + SKEW
+def starts_anew(PAD):
+    WIDTH = 16 + PAD
 
     @cuda.jit
     def product(k, A, B, C):
@@ -302,8 +302,8 @@ def starts_anew(SKEW):
 
 
 @wrong("warp_product", "`acc` is used before")
-def not_set_to_zero(SKEW):
-    WIDTH = 16 + SKEW
+def not_set_to_zero(PAD):
+    WIDTH = 16 + PAD
 
     @cuda.jit
     def product(k, A, B, C):
@@ -334,8 +334,8 @@ def not_set_to_zero(SKEW):
 
 
 @wrong("warp_product", "kept in halves")
-def sums_in_halves(SKEW):
-    WIDTH = 16 + SKEW
+def sums_in_halves(PAD):
+    WIDTH = 16 + PAD
 
     @cuda.jit
     def product(k, A, B, C):
@@ -368,8 +368,8 @@ def sums_in_halves(SKEW):
 
 
 @wrong("warp_product", "16 float16")
-def fragment_too_small(SKEW):
-    WIDTH = 16 + SKEW
+def fragment_too_small(PAD):
+    WIDTH = 16 + PAD
 
     @cuda.jit
     def product(k, A, B, C):
@@ -402,8 +402,8 @@ def fragment_too_small(SKEW):
 
 
 @wrong("warp_product", "no Tensor Core was asked")
-def without_tensor_cores(SKEW):
-    WIDTH = 16 + SKEW
+def without_tensor_cores(PAD):
+    WIDTH = 16 + PAD
 
     @cuda.jit
     def product(k, A, B, C):
@@ -435,8 +435,8 @@ def without_tensor_cores(SKEW):
 
 
 @wrong("warp_product", "before `wmma_store` put them there")
-def not_stored(SKEW):
-    WIDTH = 16 + SKEW
+def not_stored(PAD):
+    WIDTH = 16 + PAD
 
     @cuda.jit
     def product(k, A, B, C):
@@ -468,8 +468,8 @@ def not_stored(SKEW):
 
 
 @wrong("warp_product", "does not stand between")
-def no_wait_before_the_loads(SKEW):
-    WIDTH = 16 + SKEW
+def no_wait_before_the_loads(PAD):
+    WIDTH = 16 + PAD
 
     @cuda.jit
     def product(k, A, B, C):
@@ -501,8 +501,8 @@ def no_wait_before_the_loads(SKEW):
 
 
 @wrong("warp_product", "A and B are exchanged")
-def operands_exchanged(SKEW):
-    WIDTH = 16 + SKEW
+def operands_exchanged(PAD):
+    WIDTH = 16 + PAD
 
     @cuda.jit
     def product(k, A, B, C):
@@ -535,8 +535,8 @@ def operands_exchanged(SKEW):
 
 
 @wrong("warp_product", "multiply-adds where")
-def multiplies_twice(SKEW):
-    WIDTH = 16 + SKEW
+def multiplies_twice(PAD):
+    WIDTH = 16 + PAD
 
     @cuda.jit
     def product(k, A, B, C):

@@ -203,9 +203,9 @@ def v05_place_in_b_tile(tid: int, turn: int, threads: int, BN: int) -> Place:
 
 
 @formula("004.alignment", "load_data_..._transposed_vectorized: (BLOCK_TILE_SIZE_Y + SKEW) * sizeof(T) % 16")
-def rows_are_aligned(width: int, skew: int) -> bool:
+def rows_are_aligned(width: int, pad: int) -> bool:
     """Whether every row of a shared tile of float32 starts at a multiple of 16 bytes."""
-    return (width + skew) * 4 % 16 == 0
+    return (width + pad) * 4 % 16 == 0
 
 
 # ---- v06: warp tiles -------------------------------------------------------------------------------------
