@@ -93,10 +93,10 @@ def _mutants(source: str) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("name", SOLUTIONS)
-def test_no_slip_passes(name, tmp_path):
+def test_no_slip_passes(name, tmp_path, sample):
     mutants, passed = list(_mutants(SOLUTIONS[name])), []
     assert len(mutants) >= 5
-    for number, mutant in enumerate(mutants):
+    for number, mutant in sample(enumerate(mutants), one_in=6):
         if any(line in mutant for line in HARMLESS.get(name, ())):
             continue
         if verdict_of(mutant, tmp_path / f"mutant_{number}.py").passed:

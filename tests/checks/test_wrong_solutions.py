@@ -39,6 +39,7 @@ def test_there_are_enough_wrong_solutions(exercise):
     assert len(WRONG[exercise]) >= (FOR_A_KERNEL if _asks_for_a_kernel(exercise) else FOR_OTHERS)
 
 
+@pytest.mark.many(one_in=3)
 @pytest.mark.parametrize("exercise, name", CASES, ids=map(": ".join, CASES))
 def test_a_wrong_solution_is_refused_and_its_mistake_named(exercise, name):
     answer, words = WRONG[exercise][name]
@@ -48,6 +49,7 @@ def test_a_wrong_solution_is_refused_and_its_mistake_named(exercise, name):
     assert not verdict.message.startswith("Not yet"), "this is no stub: the message should name the mistake"
 
 
+@pytest.mark.full(reason="checks every wrong solution")
 @pytest.mark.parametrize("exercise", WRONG)
 def test_no_two_messages_are_alike(exercise):
     messages = [_without_numbers(_check(exercise, answer).message) for answer, _ in WRONG[exercise].values()]
