@@ -3,7 +3,7 @@
 It knows kernels in general and nothing of matrix multiplication. Start reading at :mod:`.launch`; then
 :mod:`.translate` (a kernel's source rewritten), :mod:`.lanes` (integers that differ from lane to lane),
 :mod:`.counting` (what an access costs) and :mod:`.shadow` (races). Kernels whose warps wait for each
-other leave lock-step: :mod:`.apart`, and :mod:`.order` for their races.
+other leave lock-step: :mod:`.scheduler`, and :mod:`.order` for their races.
 """
 
 from .counting import wavefronts

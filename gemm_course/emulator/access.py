@@ -152,12 +152,12 @@ class MemoryAccess:
         access = self._account(site, array, "atomic", pattern, offset, mask, 1)
         self._check_read(site, array, access)
         self._check_write(array, access)
-        old = self._take_turns(name, array, access, value, compare)
+        old = self._serialise(name, array, access, value, compare)
         if self.tracing:
             self.watcher.record(self, access, [old])
         return self._as_numbers(old)
 
-    def _take_turns(self, name, array, access, value, compare):
+    def _serialise(self, name, array, access, value, compare):
         storage = array.storage
         if storage.data is None:
             return storage.gather(access.pattern, access.offset)
@@ -365,14 +365,14 @@ class MemoryAccess:
             return
         if array.space == "shared" and access.op == "store":
             self.shared_races.note(access)
-        if array.space == "local" and self.apart is not None:
+        if array.space == "local" and self.scheduler is not None:
             self._check_products(access.site, array, "writes")
             self.products.touched.add(array.storage.serial)
         self.initialised(array.storage).store(access)
 
     def _check_products(self, site, array, verb):
         """A thread's sums are not its own while products are added to them."""
-        if self.apart is not None and self.products.busy(array.storage):
+        if self.scheduler is not None and self.products.busy(array.storage):
             self.products.report_busy(site, array, verb)
 
     def _check_global_race(self, array, access: Access):

@@ -198,7 +198,7 @@ class BatchTest:
     def __init__(self, liveness: Liveness, resolve):
         self.liveness, self.resolve = liveness, resolve
         self.verdicts: dict[int, Touched | None] = {}
-        self.sums: dict[int, list[int]] = {}  # id of an AugAssign -> ids of the loops it adds up over
+        self.reductions: dict[int, list[int]] = {}  # id of an AugAssign -> ids of the loops it adds up over
 
     def examine(self, loop, variable: str, body) -> Touched | None:
         """The arrays touched if the turns may run at once, else None."""
@@ -207,8 +207,8 @@ class BatchTest:
         return self.verdicts[id(loop)]
 
     def _examine(self, loop, variable, body):
-        sums = self._sums(body)
-        if sums is None or not self._variables_are_private(loop, variable, body, sums):
+        reductions = self._reductions(body)
+        if reductions is None or not self._variables_are_private(loop, variable, body, reductions):
             return None
         touched = Touched()
         if not all(self._statement(s, touched) for s in body):
@@ -217,12 +217,12 @@ class BatchTest:
             return None
         if not self._arrays_are_apart(touched, variable, body):
             return None
-        for statement in sums.values():
-            self.sums.setdefault(id(statement), []).append(id(loop))
+        for statement in reductions.values():
+            self.reductions.setdefault(id(statement), []).append(id(loop))
         return touched
 
     @staticmethod
-    def _sums(body):
+    def _reductions(body):
         """The ``name += ...`` statements by name; None if one is conditional or its name occurs elsewhere."""
         found = {}
         for statement in _unconditional(body):
@@ -234,10 +234,10 @@ class BatchTest:
         uses = Counter(name for name in names if name in found)
         return None if any(count > 1 for count in uses.values()) else found
 
-    def _variables_are_private(self, loop, variable, body, sums) -> bool:
+    def _variables_are_private(self, loop, variable, body, reductions) -> bool:
         carried = self.liveness.carried[id(loop)]
         after = self.liveness.after[id(loop)]
-        for name in assigned_names(body) - set(sums):
+        for name in assigned_names(body) - set(reductions):
             if name == variable or name in after or name in carried:
                 return False
         return variable not in after or isinstance(loop, ast.While)

@@ -140,13 +140,13 @@ class Arithmetic:
             return self.assign(new, total, region)
         factors = [v for v in (x, y) if v is not None]
         if not self._integers(total, *factors):
-            self._count_sum(site, total, factors)
-        for turn in np.ndindex(*(self.batch[level] for level in levels)):
-            parts = [self._turn(v, levels, turn) for v in factors]
-            total = self._add_turn(site, total, parts, region, fresh=any(turn))
+            self._count_accumulation(site, total, factors)
+        for iteration in np.ndindex(*(self.batch[level] for level in levels)):
+            parts = [self._of_iteration(v, levels, iteration) for v in factors]
+            total = self._accumulate_iteration(site, total, parts, region, fresh=any(iteration))
         return total
 
-    def _add_turn(self, site, total, factors, region, fresh):
+    def _accumulate_iteration(self, site, total, factors, region, fresh):
         """``fresh``: total is an array that nobody else holds."""
         if self._integers(total, *factors):
             term = factors[0] if len(factors) == 1 else self.mul(site, *factors)
@@ -169,7 +169,7 @@ class Arithmetic:
         shape = np.shape(term)
         return total.shape == shape or np.broadcast_shapes(total.shape, shape) == total.shape
 
-    def _count_sum(self, site, total, factors):
+    def _count_accumulation(self, site, total, factors):
         factor = self._factor_type(factors)
         result = promote(factor, self._dtype(total))
         if len(factors) == 1:
@@ -180,16 +180,16 @@ class Arithmetic:
             self.count_arithmetic(site, "mul", factor)
             self.count_arithmetic(site, "add", result)
 
-    def _turn(self, value, levels, turn):
+    def _of_iteration(self, value, levels, iteration):
         """One turn's slice of a value that has the axes of batched loops."""
         array = value.pattern.array if type(value) is Lanes else value
         index = [slice(None)] * np.ndim(array)
-        for level, position in zip(levels, turn):
+        for level, position in zip(levels, iteration):
             axis = -4 - level
             if np.ndim(array) >= -axis:
                 index[axis] = slice(position, position + 1) if array.shape[axis] > 1 else slice(None)
         if type(value) is Lanes:
-            key = ("turn", *((s.start, s.stop) for s in index))
+            key = ("iteration", *((s.start, s.stop) for s in index))
             pattern = value.pattern.derive(key, lambda: _without_ones(array[tuple(index)]))
             return Lanes(pattern, value.offset, value.dtype)
         return _without_ones(array[tuple(index)]) if index else array
@@ -407,9 +407,9 @@ class Arithmetic:
     def settle_cast(result: Lanes, value):
         return result if type(value) is Lanes else uniform(result)
 
-    def count_arithmetic(self, site, name, dtype, each=1):
-        """Count an operation of every active lane; ``each``: how many a lane one instruction does."""
-        key = ("arithmetic", site, name, dtype.char, self.mask.serial, self.batch_key, each)
+    def count_arithmetic(self, site, name, dtype, per_lane=1):
+        """Count an operation of every active lane, or ``per_lane`` of them where one instruction does several."""
+        key = ("arithmetic", site, name, dtype.char, self.mask.serial, self.batch_key, per_lane)
         self.tally(key, self.mask)
         if dtype == FLOAT64 and self.report_float64:
             self._advise_float64(site)

@@ -21,12 +21,23 @@ class Frame:
 class Loop:
     """One execution of a loop statement."""
 
-    __slots__ = ("line", "frame", "entry", "live", "broken", "continued", "turns", "fold", "skip", "room")
+    __slots__ = (
+        "line",
+        "frame",
+        "entry",
+        "live",
+        "broken",
+        "continued",
+        "iterations",
+        "fold",
+        "skip",
+        "room",
+    )
 
     def __init__(self, line, frame, mask):
         self.line, self.frame, self.entry, self.live = line, frame, mask, mask
         self.broken = self.continued = self.fold = None
-        self.turns = self.skip = 0
+        self.iterations = self.skip = 0
         self.room = None
 
 
@@ -66,14 +77,14 @@ class Control:
     def frame() -> Frame:
         return Frame()
 
-    def give_back(self, frame, value):
+    def return_(self, frame, value):
         """``return value`` for the active lanes."""
         if frame.returned is None:
             frame.returned, frame.value = self.mask, value
         else:
             frame.returned = frame.returned.plus(self.mask)
             frame.value = self.merge(value, frame.value)
-        self.mask = self.geometry.nobody
+        self.mask = self.geometry.no_threads
 
     # ---- loops ----
 
@@ -91,7 +102,7 @@ class Control:
         self.mask = loop.live = mask
         return mask.any
 
-    def turn(self, loop, condition) -> bool:
+    def test(self, loop, condition) -> bool:
         """The test of a ``while``: lanes in which it fails leave the loop."""
         condition = self.truth(condition)
         if condition is False:
@@ -100,12 +111,12 @@ class Control:
             self.mask = loop.live = self.mask.where(condition)
             if not self.mask.any:
                 return False
-        self._count_turn(loop)
+        self._count_iteration(loop)
         return True
 
-    def _count_turn(self, loop):
-        loop.turns += 1
-        if loop.turns > self.step_limit:
+    def _count_iteration(self, loop):
+        loop.iterations += 1
+        if loop.iterations > self.step_limit:
             raise KernelStopped(
                 f"the loop in line {loop.line} has taken {self.step_limit:,} turns and goes on; "
                 "is its counter advanced, and does its condition ever fail?"
@@ -113,11 +124,11 @@ class Control:
 
     def break_(self, loop):
         loop.broken = self.mask if loop.broken is None else loop.broken.plus(self.mask)
-        self.mask = self.geometry.nobody
+        self.mask = self.geometry.no_threads
 
     def continue_(self, loop):
         loop.continued = self.mask if loop.continued is None else loop.continued.plus(self.mask)
-        self.mask = self.geometry.nobody
+        self.mask = self.geometry.no_threads
 
     def finish(self, loop):
         """After a loop all lanes that entered it go on, less those that returned from the function."""
@@ -128,28 +139,28 @@ class Control:
     def iterate(self, loop, name, values, touched=None):
         """The turns of a ``for``. ``touched``: the arrays of a body that may run for all turns at once."""
         if isinstance(values, LaneRange):
-            yield from self._lane_turns(loop, values)
+            yield from self._lane_iterations(loop, values)
         elif touched is not None and self.may_batch(values, touched):
-            yield from self._batched_turns(loop, name, values)
+            yield from self._batched_iterations(loop, name, values)
         else:
-            yield from self._turns(loop, values)
+            yield from self._iterations(loop, values)
 
-    def _turns(self, loop, values):
+    def _iterations(self, loop, values):
         position, length = 0, len(values)
         while position < length and self.again(loop):
-            self._count_turn(loop)
+            self._count_iteration(loop)
             loop.room = length - 1 - position
             yield values[position]
             position += 1 + loop.skip
             loop.skip = 0
 
-    def _lane_turns(self, loop, values):
+    def _lane_iterations(self, loop, values):
         """Bounds that differ from lane to lane."""
         value = values.start
         forward = values.step > 0
         while self.again(loop):
             inside = self.compare("<" if forward else ">", value, values.stop)
-            if not self.turn(loop, inside):
+            if not self.test(loop, inside):
                 return
             yield value
             value = self.add(None, value, values.step)
@@ -168,20 +179,20 @@ class Control:
             length *= other
         return length * self.geometry.lanes <= BATCH_ELEMENTS
 
-    def _batched_turns(self, loop, name, values):
+    def _batched_iterations(self, loop, name, values):
         level = len(self.batch)
         for start in range(0, len(values), BATCH_LENGTH):
             if not self.again(loop):
                 return
             part = values[start : start + BATCH_LENGTH]
-            self._count_turn(loop)
+            self._count_iteration(loop)
             if len(part) == 1:
                 yield part[0]
                 continue
             self._open_batch(name, level, len(part))
             try:
-                turns = lanes.scaled(self.geometry.batch(len(part), level), part.step)
-                yield Lanes(turns, part.start, INT64)
+                numbers = lanes.scaled(self.geometry.batch(len(part), level), part.step)
+                yield Lanes(numbers, part.start, INT64)
             finally:
                 self._close_batch(name)
 

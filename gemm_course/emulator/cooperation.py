@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from .apart import WarpsApart
 from .errors import KernelTypeError
 from .findings import Finding
 from .lanes import ZERO, Lanes
@@ -10,48 +9,49 @@ from .mbarriers import MBarriers
 from .memory import DeviceArray, SharedStorage
 from .order import Order
 from .products import WARPGROUP, Products
+from .scheduler import WarpScheduler
 from .shadow import Access, Now
 from .tensor_copies import TensorCopies
 
 
 class Cooperation:
-    """``self.apart`` is what runs the warps, None while all lanes run together."""
+    """``self.scheduler`` is what runs the warps, None while all lanes run together."""
 
-    def prepare_to_cooperate(self):
+    def prepare_warps(self):
         """Fresh mbarriers, copies and clocks for a block."""
         self.mbarriers, self.tensor_copies, self.order = MBarriers(self), TensorCopies(self), Order(self)
 
     def run_warps(self, call):
         """Run the one block of the chunk warp by warp, ``call()`` each."""
         self.shared_races = self.order
-        self.apart = WarpsApart(self, call)
-        for warp in self.apart.warps:
+        self.scheduler = WarpScheduler(self, call)
+        for warp in self.scheduler.warps:
             warp.products = Products(self)
         try:
-            self.apart.run()
+            self.scheduler.run()
             self._check_warpgroups()
         finally:
-            self.apart = None
+            self.scheduler = None
 
     @property
     def products(self) -> Products:
         """The queue of the warp that runs."""
-        return self.apart.current.products
+        return self.scheduler.current.products
 
     # ---- what happens to all warps ----
 
-    def whole_block_meets(self, site, masks):
+    def all_warps_arrived(self, site, masks):
         """A barrier of the block, at which these lanes are."""
-        everybody = self.geometry.everybody
+        all_threads = self.geometry.all_threads
         here = np.zeros(self.geometry.shape, bool)
         for mask in masks:
             here |= True if mask.array is None else mask.array
-        absent = ~here if everybody.array is None else ~here & everybody.array
+        absent = ~here if all_threads.array is None else ~here & all_threads.array
         if absent.any():
             self._report_divergence(site, here, absent)
-        self.tally(("barrier", site, everybody.serial, self.batch_key), everybody)
+        self.tally(("barrier", site, all_threads.serial, self.batch_key), all_threads)
         self.epoch += 1
-        self.order.everybody_meets()
+        self.order.block_barrier()
 
     def warp_ends(self, warp):
         """A warp has run to its end."""
@@ -60,29 +60,31 @@ class Cooperation:
 
     def _check_warpgroups(self):
         """wgmma is one instruction of four warps."""
-        warps = self.apart.warps
+        warps = self.scheduler.warps
         for start in range(0, len(warps), WARPGROUP):
             group = warps[start : start + WARPGROUP]
             if len({warp.products.queued for warp in group}) > 1 or (
                 len(group) < WARPGROUP and group[0].products.queued
             ):
-                self._report_torn_group(group)
+                self._report_partial_warpgroup(group)
 
-    def _report_torn_group(self, group):
+    def _report_partial_warpgroup(self, group):
         least, most = (pick(group, key=lambda warp: warp.products.queued) for pick in (min, max))
         message = (
             f"Warp {most.number} executes {most.products.queued} wgmma and warp {least.number} "
             f"{least.products.queued}; all four warps of a warpgroup (0 to 3, 4 to 7, ...) must execute each."
         )
-        self.found("warp_divergence", most.products.last_site, message, thread=most.first_thread)
+        self.report_finding("warp_divergence", most.products.last_site, message, thread=most.first_thread)
 
-    def found(self, kind, site, message, array=None, element=None, *, thread=None, count=1, began=None):
+    def report_finding(
+        self, kind, site, message, array=None, element=None, *, thread=None, count=1, began=None
+    ):
         """Report what a thread (the running warp's first, if not told) did in the block that runs.
 
         ``element``: an index of ``array``, or a position in its storage. ``began``: the earlier place of two.
         """
         at = self.sites[site]
-        thread = self.apart.current.first_thread if thread is None else thread
+        thread = self.scheduler.current.first_thread if thread is None else thread
 
         def make():
             where = self.array_element(array.storage, element) if isinstance(element, int) else element
@@ -101,17 +103,17 @@ class Cooperation:
 
         self.findings.add((kind, site, array and array.name), count, make)
 
-    def of_active_lanes(self, value) -> np.ndarray:
+    def active_values(self, value) -> np.ndarray:
         """An integer's values in all active lanes of all blocks that run."""
         mask, shape = self.mask, self.geometry.shape
         numbers = np.broadcast_to(np.asarray(self.plain(value), np.int64), shape)
         return numbers.reshape(-1) if mask.array is None else numbers[np.broadcast_to(mask.array, shape)]
 
-    def same_for_all(self, number):
+    def uniform_value(self, number):
         """A number as one: where lanes have left, those that are still active have to agree on it."""
         if type(number) is not Lanes:
             return number
-        values = np.unique(self.of_active_lanes(number))
+        values = np.unique(self.active_values(number))
         if len(values) > 1:
             raise KernelTypeError(
                 f"this must be the same for all threads, and is {values[0]} and {values[-1]}"
@@ -149,23 +151,21 @@ class Cooperation:
         storage.alignment = int(np.gcd(buffer.storage.alignment, start * buffer.dtype.itemsize))
         return DeviceArray(self.sites[site].op, storage, buffer.dtype, shape)
 
-    def require_sums(self, site, sums):
+    def require_accumulator(self, site, acc):
         """Report sums that a product is added to before the thread gave them a value."""
-        whole = Access(
-            sums.storage, sums.name, "load", ZERO, sums.offset, self.mask, sums.size, site, self.phase
-        )
-        bad = self.initialised(sums.storage).missing(whole)
+        whole = Access(acc.storage, acc.name, "load", ZERO, acc.offset, self.mask, acc.size, site, self.phase)
+        bad = self.initialised(acc.storage).missing(whole)
         if bad is not None:
             self._find_cells(
-                "uninitialised_read", site, sums, self.geometry.mask(bad), ZERO, sums.offset, _bare(sums)
+                "uninitialised_read", site, acc, self.geometry.mask(bad), ZERO, acc.offset, _bare(acc)
             )
 
-    def add_to_sums(self, sums, warp, values):
+    def add_to_accumulator(self, acc, warp, values):
         """Add (elements, 32) values to a local array of the warp's lanes."""
-        storage = sums.storage
+        storage = acc.storage
         storage.spread(self.geometry.shape)
         lanes = slice(warp.first_thread, warp.first_thread + 32)
-        storage.data[sums.offset : sums.offset + sums.size, 0, 0, lanes] += values
+        storage.data[acc.offset : acc.offset + acc.size, 0, 0, lanes] += values
 
     def check_written(self, site, array, cells):
         """Report elements of a shared array that a unit takes before anybody wrote them."""
@@ -192,8 +192,8 @@ class Cooperation:
         ids = np.full(len(cells), me, np.uint32)
         bad = races.store(cells, ids, site, self.now(of_unit=True))
         if bad.any():
-            everybody = self.geometry.everybody
-            access = Access(array.storage, array.name, "store", ZERO, 0, everybody, 1, site, self.phase)
+            all_threads = self.geometry.all_threads
+            access = Access(array.storage, array.name, "store", ZERO, 0, all_threads, 1, site, self.phase)
             self._report_global_race(array, access, cells[bad], ids[bad], races)
 
     def now(self, of_unit: bool = False) -> Now:
@@ -201,7 +201,7 @@ class Cooperation:
 
         Lanes of one warp do not know what the others have just done; a unit is asked once they have.
         """
-        if self.apart is None:
+        if self.scheduler is None:
             return Now(self.epoch, self.geometry.threads)
         me = self.order.me
         known = self.order.clocks[me, : self.order.warps].copy()

@@ -12,7 +12,7 @@ bytes, the mask; for comparisons the outcome, for // and % the remainder. Blocks
 
 from .lanes import Lanes, comparison
 
-LONGEST_STRETCH = 136  # 128 one-byte steps to come round in a cache line, and a little
+LONGEST_PERIOD = 136  # 128 one-byte steps to come round in a cache line, and a little
 
 
 class Log:
@@ -37,23 +37,23 @@ class Fold:
         log = self.machine.log
         return len(log.keys), len(log.numbers)
 
-    def end_of_turn(self, state: tuple, room: int | None = None):
+    def end_of_iteration(self, state: tuple, room: int | None = None):
         """Note a finished turn; returns (turns to skip, at most ``room``; the state after them)."""
         self.marks.append(self._mark())
         self.states.append(state)
-        turns = len(self.states)
-        if turns < self.pause or turns < 3:
+        iterations = len(self.states)
+        if iterations < self.pause or iterations < 3:
             return 0, state
-        for length in range(1, min(turns // 3, LONGEST_STRETCH) + 1):
+        for length in range(1, min(iterations // 3, LONGEST_PERIOD) + 1):
             if self._repeats(length):
                 skipped = self._jump(length, None if room is None else room // length)
                 if skipped:
                     return skipped * length, self._restart(state, length, skipped)
-                self.pause = turns + 4 * length  # it is about to end: do not try every turn
+                self.pause = iterations + 4 * length  # it is about to end: do not try every turn
                 return 0, state
         return 0, state
 
-    def _stretch(self, length, back):
+    def _period(self, length, back):
         """Slices of keys and numbers of the stretch that ended ``back`` stretches ago."""
         last = len(self.marks) - 1 - back * length
         (k0, n0), (k1, n1) = self.marks[last - length], self.marks[last]
@@ -61,7 +61,7 @@ class Fold:
 
     def _repeats(self, length) -> bool:
         log = self.machine.log
-        (k0, n0), (k1, n1), (k2, n2) = (self._stretch(length, back) for back in (0, 1, 2))
+        (k0, n0), (k1, n1), (k2, n2) = (self._period(length, back) for back in (0, 1, 2))
         if k0.stop - k0.start != k1.stop - k1.start or k1.stop - k1.start != k2.stop - k2.start:
             return False
         if any(kept[k0] != kept[k1] or kept[k1] != kept[k2] for kept in (log.keys, log.weights)):
@@ -76,7 +76,7 @@ class Fold:
     def _jump(self, length, room) -> int:
         """How many stretches may be skipped before a comparison changes its outcome; count them."""
         log = self.machine.log
-        (keys, new), (_, old) = self._stretch(length, 0), self._stretch(length, 1)
+        (keys, new), (_, old) = self._period(length, 0), self._period(length, 1)
         for (value, low, high), (before, _, _) in zip(log.numbers[new], log.numbers[old]):
             step = value - before
             limit = _steps_until(value, step, low, high)

@@ -23,9 +23,9 @@ class Geometry:
         self.width = -(-self.threads // WARP) * WARP
         self.shape = (rows, columns, self.width)
         self.lanes = rows * columns * self.width
-        self.nobody = Mask(self, np.zeros((1, 1, 1), bool))
+        self.no_threads = Mask(self, np.zeros((1, 1, 1), bool))
         exists = (np.arange(self.width) < self.threads).reshape(1, 1, -1)
-        self.everybody = Mask(self, None if exists.all() else exists)
+        self.all_threads = Mask(self, None if exists.all() else exists)
         self.linear = np.arange(self.width).reshape(1, 1, -1)
         self.thread = Coordinates(*(Lanes(Pattern(axis), 0, INT32) for axis in self._thread_axes()))
         self.row = Pattern(np.arange(rows).reshape(-1, 1, 1))
@@ -40,9 +40,9 @@ class Geometry:
     def mask(self, array: np.ndarray) -> Mask:
         """A mask of these booleans; those for nobody and for everybody are always the same objects."""
         if not array.any():
-            return self.nobody
-        if array.all() and self.everybody.array is None:
-            return self.everybody
+            return self.no_threads
+        if array.all() and self.all_threads.array is None:
+            return self.all_threads
         return Mask(self, array)
 
     def batch(self, length: int, level: int) -> Pattern:

@@ -356,12 +356,12 @@ class Mask:
 
     def minus(self, other: "Mask") -> "Mask":
         if other.array is None:
-            return self.geometry.nobody
+            return self.geometry.no_threads
         return self._remember(("-", other.serial), lambda: self._made(~other.array))
 
     def plus(self, other: "Mask") -> "Mask":
         if self.array is None or other.array is None:
-            return self.geometry.everybody
+            return self.geometry.all_threads
         return self._remember(("+", other.serial), lambda: self.geometry.mask(self.array | other.array))
 
     def _made(self, condition: np.ndarray) -> "Mask":

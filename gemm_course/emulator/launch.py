@@ -77,7 +77,7 @@ class BoundFunction:
     code: types.FunctionType
     stored: set
     local_elements: int  # of the thread's own arrays, as far as their shapes are plain
-    apart: bool  # whether its warps may wait for each other
+    warp_by_warp: bool  # whether its warps may wait for each other
 
     kind = "device"
 
@@ -92,7 +92,7 @@ def bind(function, device=False, under=(), call=None) -> BoundFunction:
     translation = translate(function, device)
     environment = names.environment(function)
     space = {"__builtins__": {"slice": slice}}
-    callees, apart = {}, False
+    callees, warp_by_warp = {}, False
     for name, root, path, line in translation.bindings:
         value = environment[root]
         for part in path:
@@ -101,7 +101,7 @@ def bind(function, device=False, under=(), call=None) -> BoundFunction:
             here = (function.__code__.co_filename, line)
             value = callees[root, path] = bind(value.function, True, (*under, function), here)
         space[name] = value
-        apart |= getattr(value, "apart", False)
+        warp_by_warp |= getattr(value, "warp_by_warp", False)
     exec(translation.code, space)
     stored = set(translation.stored)
     for root, path, given, parameter in translation.passed:
@@ -109,7 +109,7 @@ def bind(function, device=False, under=(), call=None) -> BoundFunction:
             stored.add(parameter)
     shapes = [eval(shape, space) for shape in translation.local_shapes]
     elements = sum(int(np.prod(shape)) for shape in shapes) + sum(c.local_elements for c in callees.values())
-    return BoundFunction(space[function.__code__.co_name], stored, elements, apart)
+    return BoundFunction(space[function.__code__.co_name], stored, elements, warp_by_warp)
 
 
 class Launch:
@@ -130,7 +130,7 @@ class Launch:
             counts_only=counts_only,
             step_limit=step_limit,
             findings=self.findings,
-            run_apart=self.bound.apart,
+            warp_by_warp=self.bound.warp_by_warp,
         )
         self.machine.sites = SITES
         self.results = []
@@ -153,7 +153,7 @@ class Launch:
     # ---- arguments ----
 
     def _parameters(self) -> list:
-        wanted = names_of(self.function)
+        wanted = parameter_names(self.function)
         shared_buffers, parameters = {}, []
         itself = {id(value): name for name, value in zip(wanted, self.args) if isinstance(value, np.ndarray)}
         if not self.counts_only:
@@ -203,7 +203,7 @@ class Launch:
         watched = self.watch is not None and self.watch.inside(z, y, x, rows, columns)
         machine.tracing = watched
         machine.watcher = self.watcher if watched else None
-        if machine.run_apart and not self.counts_only:
+        if machine.warp_by_warp and not self.counts_only:
             machine.run_warps(self._call)
         else:
             self._call()
@@ -220,7 +220,7 @@ class Launch:
     def _run_all(self):
         self.watcher = self.machine.last_watcher = Watcher(self.watch) if self.watch is not None else None
         rows, columns = 1, 1
-        if not self.bound.apart:
+        if not self.bound.warp_by_warp:
             rows, columns = _chunk_shape(self.grid, self.machine, self.bound.local_elements)
         total = self.grid[0] * self.grid[1] * self.grid[2]
         done = 0
@@ -254,7 +254,7 @@ class Launch:
         fold, position, tried = Fold(self.machine), 0, 0
         while position < length and (patience is None or tried < patience):
             run(position)
-            skip, _ = fold.end_of_turn((position,), room=length - 1 - position)
+            skip, _ = fold.end_of_iteration((position,), room=length - 1 - position)
             position += 1 + skip
             tried = 0 if skip else tried + 1
         return position
@@ -273,7 +273,7 @@ def _until_kernel(traceback, filename):
     return trimmed or frames[0]
 
 
-def names_of(function) -> tuple:
+def parameter_names(function) -> tuple:
     code = function.__code__
     return code.co_varnames[: code.co_argcount]
 
@@ -310,7 +310,7 @@ def _check_limits(grid, block, shared_bytes) -> int:
 
 
 def _check_arguments(function, args) -> list:
-    wanted = names_of(function)
+    wanted = parameter_names(function)
     if len(args) != len(wanted):
         raise LaunchError(
             f"{function.__name__} takes {len(wanted)} arguments ({', '.join(wanted)}), "

@@ -43,7 +43,7 @@ class Machine(Arithmetic, Control, Cooperation, MemoryAccess):
     unbound = Unbound()
     literal_types = (BOOL, INT64, FLOAT64)
 
-    def __init__(self, grid, block, shared_bytes, *, counts_only, step_limit, findings, run_apart=False):
+    def __init__(self, grid, block, shared_bytes, *, counts_only, step_limit, findings, warp_by_warp=False):
         self.grid, self.block, self.dynamic_shared = grid, block, shared_bytes
         self.counts_only, self.step_limit = counts_only, step_limit
         self.findings, self.sites = findings, []
@@ -58,7 +58,7 @@ class Machine(Arithmetic, Control, Cooperation, MemoryAccess):
         self.batch, self.batched, self.batch_key = [], {}, ()
         self.block_dim, self.grid_dim = Coordinates(*block), Coordinates(*grid)
         self.site = None
-        self.run_apart, self.apart = run_apart, None
+        self.warp_by_warp, self.scheduler = warp_by_warp, None
         self.epoch = self.phase = 0
 
     # ---- chunks of blocks ----
@@ -69,7 +69,7 @@ class Machine(Arithmetic, Control, Cooperation, MemoryAccess):
         if geometry is None:
             geometry = self._geometries[rows, columns] = Geometry(self.block, rows, columns)
             self._memos[rows, columns] = {}
-        self.geometry, self.mask = geometry, geometry.everybody
+        self.geometry, self.mask = geometry, geometry.all_threads
         self.blocks = rows * columns
         self.origin = (z, y, x)
         int32 = np.dtype(np.int32)
@@ -82,13 +82,13 @@ class Machine(Arithmetic, Control, Cooperation, MemoryAccess):
         self._thread_ids = None
         self.shared_races = SharedRaces(self)
         self.async_copies = AsyncCopies(self)
-        if self.run_apart:
-            self.prepare_to_cooperate()
+        if self.warp_by_warp:
+            self.prepare_warps()
 
     def end(self):
         """The blocks of the chunk are done."""
         if self.log is None:
-            self.shared_races.barrier(self.geometry.everybody)
+            self.shared_races.barrier(self.geometry.all_threads)
         self.tallies.settle()
 
     def memo(self, name) -> set:
@@ -151,7 +151,7 @@ class Machine(Arithmetic, Control, Cooperation, MemoryAccess):
         if loop.fold is None:
             loop.fold = Fold(self)
             return state
-        loop.skip, state = loop.fold.end_of_turn(state, loop.room)
+        loop.skip, state = loop.fold.end_of_iteration(state, loop.room)
         return state
 
     def call(self, site, function, *arguments, **keywords):
@@ -247,7 +247,7 @@ class Machine(Arithmetic, Control, Cooperation, MemoryAccess):
             if storage.space == "shared":
                 state = Initialised(storage)
             else:
-                state = InitialisedLocal(storage, self.apart and self.apart.current.mask.array)
+                state = InitialisedLocal(storage, self.scheduler and self.scheduler.current.mask.array)
             self._initialised[storage.serial] = state
         return state
 
@@ -289,8 +289,8 @@ class Machine(Arithmetic, Control, Cooperation, MemoryAccess):
 
     def barrier(self, site):
         """``cuda.syncthreads()``."""
-        if self.apart is not None:
-            self.apart.barrier(site)
+        if self.scheduler is not None:
+            self.scheduler.barrier(site)
             return
         blocks = self._blocks_at_barrier(site)
         self.tally(("barrier", site, blocks.serial, self.batch_key), blocks)
@@ -303,17 +303,17 @@ class Machine(Arithmetic, Control, Cooperation, MemoryAccess):
 
     def _blocks_at_barrier(self, site):
         """Every lane of the blocks with a thread at the barrier; reports blocks that did not come whole."""
-        mask, everybody = self.mask, self.geometry.everybody
-        if mask is everybody:
-            return everybody
-        exists = True if everybody.array is None else everybody.array
+        mask, all_threads = self.mask, self.geometry.all_threads
+        if mask is all_threads:
+            return all_threads
+        exists = True if all_threads.array is None else all_threads.array
         here = np.broadcast_to(mask.array, self.geometry.shape)
         some = here.any(axis=2, keepdims=True)
         absent = some & exists & ~here
         if absent.any():
             self._report_divergence(site, here, absent)
         if some.all():
-            return everybody
+            return all_threads
         return self.geometry.mask(np.broadcast_to(some & exists, self.geometry.shape))
 
     def _report_divergence(self, site, here, absent):

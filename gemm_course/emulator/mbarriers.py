@@ -13,7 +13,7 @@ class MBarrier:
     def __init__(self, name, arrivals, order, site):
         self.name, self.arrivals = name, arrivals
         self.pending, self.bytes, self.phase = arrivals, 0, 0
-        self.gathered, self.known = order.nothing_known(), order.nothing_known()
+        self.gathered, self.known = order.zero_clock(), order.zero_clock()
         self.agent, self.time = order.new_agent(), 0
         self.made_by, self.made_at, self.site = order.me, int(order.clocks[order.me, order.me]), site
         self.fenced = False
@@ -89,7 +89,7 @@ class MBarriers:
                     "is not "
                     "defined."
                 )
-            np.maximum(barrier.gathered, order.pass_on(), out=barrier.gathered)
+            np.maximum(barrier.gathered, order.release(), out=barrier.gathered)
             barrier.pending -= threads
             barrier.bytes += threads * self._number("the bytes an mbarrier expects", size)
             barrier.advance()
@@ -110,12 +110,12 @@ class MBarriers:
             def what(barrier=barrier):
                 return f"phase {barrier.phase} of {barrier.name}, which {barrier.lacking()}"
 
-            self.machine.apart.wait(site, over, what)
-            self.machine.order.hear(barrier.known)
+            self.machine.scheduler.wait(site, over, what)
+            self.machine.order.acquire(barrier.known)
 
     # ---- what copies and fences do ----
 
-    def under_way(self, site, array, index, copy):
+    def add_copy(self, site, array, index, copy):
         """A copy that reports to array[index]."""
         ((cell, _),) = self._named(site, array, index) or [(None, 0)]
         barrier = self._known(site, array, cell)
@@ -169,7 +169,7 @@ class MBarriers:
         return int(numbers.flat[0])
 
     def _report_unfenced(self, site, array, cell, barrier):
-        self.machine.found(
+        self.machine.report_finding(
             "missing_fence",
             site,
             f"A copy reports to {barrier.name}, which mbarrier_init made in line "
@@ -180,7 +180,7 @@ class MBarriers:
         )
 
     def _report_unordered(self, site, array, cell, barrier):
-        self.machine.found(
+        self.machine.report_finding(
             "shared_race",
             site,
             f"Warp {self.machine.order.me} uses {barrier.name}, which warp {barrier.made_by} makes in line "

@@ -222,8 +222,8 @@ class SharedStorage(Storage):
         """All blocks write the same elements; where batched turns meet in one, the last stays."""
         batch = max(index.ndim, np.ndim(value)) - 3
         flat = index.reshape((1,) * (batch + 3 - index.ndim) + index.shape[:-3] + index.shape[-1:])
-        turns = np.broadcast_shapes(flat.shape[:batch], np.shape(value)[:-3])
-        flat = np.broadcast_to(flat, turns + flat.shape[-1:])
+        iterations = np.broadcast_shapes(flat.shape[:batch], np.shape(value)[:-3])
+        flat = np.broadcast_to(flat, iterations + flat.shape[-1:])
         value = np.broadcast_to(value, flat.shape[:-1] + self.data.shape[:2] + flat.shape[-1:])
         self.data[:, :, flat] = np.moveaxis(value, range(batch), range(2, 2 + batch))
 

@@ -20,7 +20,7 @@ from .shadow import Access
 MOST_BARRIERS = 256
 
 
-class UnderWay(NamedTuple):
+class InFlight(NamedTuple):
     """Elements of a shared array that a unit reads or writes by itself, and where a warp asked for it."""
 
     cells: np.ndarray
@@ -28,12 +28,12 @@ class UnderWay(NamedTuple):
     warp: int
 
 
-class Units:
+class AsyncAccesses:
     """What units read, or write, at present in one shared array."""
 
     def __init__(self, size):
         self.users = np.zeros(size, np.int16)  # of each element
-        self.entries: list[UnderWay] = []
+        self.entries: list[InFlight] = []
 
     def begin(self, entry):
         self.entries.append(entry)
@@ -43,7 +43,7 @@ class Units:
         self.entries = [other for other in self.entries if other is not entry]
         self.users[entry.cells] -= 1
 
-    def met_by(self, cells):
+    def overlap(self, cells):
         """(the first that uses one of these elements, these elements), or None."""
         if not self.entries or not self.users[cells].any():
             return None
@@ -64,7 +64,7 @@ class Shadow:
         self.read = np.zeros((warps, size), np.int32)  # by each reader's clock
         self.read_site = np.zeros((warps, size), np.int32)
         self.unfenced = np.zeros(size, bool)  # stored by a thread, and no fence since
-        self.reading, self.writing = Units(size), Units(size)
+        self.reading, self.writing = AsyncAccesses(size), AsyncAccesses(size)
 
 
 class Order:
@@ -83,18 +83,18 @@ class Order:
 
     @property
     def me(self) -> int:
-        return self.machine.apart.current.number
+        return self.machine.scheduler.current.number
 
-    def pass_on(self) -> np.ndarray:
+    def release(self) -> np.ndarray:
         """What the running warp knows; what it does from now on is not part of it."""
         known = self.clocks[self.me].copy()
         self.clocks[self.me, self.me] += 1
         return known
 
-    def hear(self, known: np.ndarray):
+    def acquire(self, known: np.ndarray):
         np.maximum(self.clocks[self.me], known, out=self.clocks[self.me])
 
-    def everybody_meets(self):
+    def block_barrier(self):
         self.clocks[:] = self.clocks.max(axis=0)
         self.clocks[range(self.warps), range(self.warps)] += 1
 
@@ -102,7 +102,7 @@ class Order:
         self.agents += 1
         return self.agents - 1
 
-    def nothing_known(self) -> np.ndarray:
+    def zero_clock(self) -> np.ndarray:
         return np.zeros(self.clocks.shape[1], np.int32)
 
     # ---- accesses of threads: the interface of SharedRaces ----
@@ -163,10 +163,10 @@ class Order:
         """``what``, such as wgmma, will read the cells until :meth:`finish_reading`."""
         shadow = self.shadow(array.storage)
         self._check_earlier_writes(array.storage, array.name, shadow, cells, site, f"lets {what} read")
-        bare = shadow.unfenced[cells]
-        if bare.any():
-            self._report_fence(array, cells[bare][0], int(bare.sum()), shadow, site, what)
-        entry = UnderWay(cells, site, self.me)
+        unfenced = shadow.unfenced[cells]
+        if unfenced.any():
+            self._report_fence(array, cells[unfenced][0], int(unfenced.sum()), shadow, site, what)
+        entry = InFlight(cells, site, self.me)
         shadow.reading.begin(entry)
         return shadow, entry
 
@@ -179,7 +179,7 @@ class Order:
     def begin_writing(self, array, cells, site) -> tuple:
         shadow = self.shadow(array.storage)
         self._check_all_earlier(array.storage, array.name, shadow, cells, site, "lets TMA overwrite")
-        entry = UnderWay(cells, site, self.me)
+        entry = InFlight(cells, site, self.me)
         shadow.writing.begin(entry)
         return shadow, entry
 
@@ -192,15 +192,15 @@ class Order:
     # ---- what is wrong with it ----
 
     def _check_earlier_writes(self, storage, name, shadow, cells, site, verb, kind="async_read_too_early"):
-        under_way = shadow.writing.met_by(cells)
-        if under_way is not None:
-            entry, met = under_way
+        in_flight = shadow.writing.overlap(cells)
+        if in_flight is not None:
+            entry, met = in_flight
             self._report_early(kind, storage, name, met, site, verb, entry.site)
             return
-        unheard = shadow.written[cells] > self.clocks[self.me, shadow.writer[cells]]
-        if not unheard.any():
+        unordered = shadow.written[cells] > self.clocks[self.me, shadow.writer[cells]]
+        if not unordered.any():
             return
-        met = cells[unheard]
+        met = cells[unordered]
         other = int(shadow.writer[met[0]])
         if other >= self.warps:
             self._report_early(kind, storage, name, met, site, verb, int(shadow.write_site[met[0]]))
@@ -209,16 +209,16 @@ class Order:
 
     def _check_all_earlier(self, storage, name, shadow, cells, site, verb):
         self._check_earlier_writes(storage, name, shadow, cells, site, verb, "shared_race")
-        under_way = shadow.reading.met_by(cells)
-        if under_way is not None:
-            entry, met = under_way
+        in_flight = shadow.reading.overlap(cells)
+        if in_flight is not None:
+            entry, met = in_flight
             self._report_race(storage, name, met, site, verb, entry.warp, "still lets read", entry.site)
             return
-        unheard = shadow.read[:, cells] > self.clocks[self.me, : self.warps, None]
-        unheard[self.me] = False
-        if unheard.any():
-            warp = int(unheard.any(axis=1).argmax())
-            met = cells[unheard[warp]]
+        unordered = shadow.read[:, cells] > self.clocks[self.me, : self.warps, None]
+        unordered[self.me] = False
+        if unordered.any():
+            warp = int(unordered.any(axis=1).argmax())
+            met = cells[unordered[warp]]
             where = int(shadow.read_site[warp, met[0]])
             self._report_race(storage, name, met, site, verb, warp, "reads", where)
 
@@ -270,7 +270,7 @@ class Order:
         message = sentence.format(place=place(name, element))
         array = DeviceArray(name, storage, storage.dtype, storage.shape)
         count = len(cells) if count is None else count
-        self.machine.found(kind, site, message, array, element, count=count, began=began)
+        self.machine.report_finding(kind, site, message, array, element, count=count, began=began)
 
     def _line(self, site) -> int:
         return self.machine.sites[site].line

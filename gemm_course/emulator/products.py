@@ -16,22 +16,22 @@ class Products:
         self.machine = machine
         self.open: list[Callable[[], None]] = []
         self.groups: list[list] = []
-        self.sums: dict[int, int] = {}  # storage of sums under way: how many products
+        self.pending: dict[int, int] = {}  # storage of sums under way: how many products
         self.touched: set[int] = set()  # storages the thread itself has written since the last fence
         self.fenced = False
         self.queued, self.last_site = 0, None
 
-    def queue(self, site, sums, finish: Callable[[], None]):
+    def queue(self, site, acc, finish: Callable[[], None]):
         """``finish()`` computes the product and adds it to ``sums``, a local array."""
-        serial = sums.storage.serial
+        serial = acc.storage.serial
         if not self.fenced or serial in self.touched:
-            self._report_fence(site, sums)
-        self.sums[serial] = self.sums.get(serial, 0) + 1
+            self._report_fence(site, acc)
+        self.pending[serial] = self.pending.get(serial, 0) + 1
         self.queued, self.last_site = self.queued + 1, site
 
         def over():
             finish()
-            self.sums[serial] -= 1
+            self.pending[serial] -= 1
 
         self.open.append(over)
 
@@ -55,24 +55,24 @@ class Products:
         self.wait(0)
 
     def busy(self, storage) -> bool:
-        return self.sums.get(storage.serial, 0) > 0
+        return self.pending.get(storage.serial, 0) > 0
 
-    def _report_fence(self, site, sums):
+    def _report_fence(self, site, acc):
         why = "before the first product" if not self.fenced else "since the kernel itself wrote to it"
-        self.machine.found(
+        self.machine.report_finding(
             "missing_fence",
             site,
-            f"wgmma adds to {sums.name} with no wgmma_fence() {why}: it may find other registers than the "
+            f"wgmma adds to {acc.name} with no wgmma_fence() {why}: it may find other registers than the "
             "thread "
             "left there.",
-            sums,
+            acc,
         )
 
-    def report_busy(self, site, sums, verb):
-        self.machine.found(
+    def report_busy(self, site, acc, verb):
+        self.machine.report_finding(
             "async_read_too_early",
             site,
-            f"The thread {verb} {sums.name} while products are still added to it: wgmma_wait(0) must come "
+            f"The thread {verb} {acc.name} while products are still added to it: wgmma_wait(0) must come "
             "first.",
-            sums,
+            acc,
         )

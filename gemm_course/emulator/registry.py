@@ -31,7 +31,7 @@ class Emulation:
     elementwise: bool = True  # may run for all iterations of a loop at once
     kind: str = "intrinsic"
     fragments: tuple = ()
-    apart: bool = False  # warps that use it may wait for each other, so they must run one by one
+    warp_by_warp: bool = False  # warps that use it may wait for each other, so they must run one by one
 
     def __call__(self, machine, *args, **kwargs):
         return self.function(machine, *args, **kwargs)

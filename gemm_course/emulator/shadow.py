@@ -74,7 +74,7 @@ class SharedRaces:
         """``blocks``: every lane of the blocks that passed the barrier."""
         if self.epoch:
             self._examine()
-        if blocks is blocks.geometry.everybody:
+        if blocks is blocks.geometry.all_threads:
             self.epoch = []
             return
         rest = (access._replace(mask=access.mask.minus(blocks)) for access in self.epoch)

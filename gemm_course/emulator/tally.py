@@ -62,9 +62,9 @@ class Tally:
         row += np.multiply(costs, times)
 
     def _settle_arithmetic(self, key, times, mask):
-        _, site, name, dtype, _, batch, each = key
+        _, site, name, dtype, _, batch, per_lane = key
         slot = (site, name, dtype)
-        self.arithmetic[slot] = self.arithmetic.get(slot, 0) + times * each * mask.active(batch)
+        self.arithmetic[slot] = self.arithmetic.get(slot, 0) + times * per_lane * mask.active(batch)
 
     def _settle_barrier(self, key, times, mask):
         _, site, _, batch = key

@@ -98,7 +98,7 @@ class TensorCopies:
             values = _box_of(matrix, self._at(corner, thread))
             token = self.machine.order.begin_writing(tile, cells.reshape(-1), site)
             copy = BoxLoad(self.machine, values, cells, tile, token)
-            self.machine.mbarriers.under_way(site, barriers, barrier, copy)
+            self.machine.mbarriers.add_copy(site, barriers, barrier, copy)
 
     def store(self, site, matrix, corner, tile, tile_index):
         _check(matrix, tile)
@@ -192,7 +192,7 @@ class TensorCopies:
         if machine.log is not None:
             for position, extent, box in zip(corner, extents, matrix.box):
                 machine.compare("<=", machine.add(None, position, box), extent)
-        rows, columns = (machine.of_active_lanes(part) for part in corner)
+        rows, columns = (machine.active_values(part) for part in corner)
         if not len(rows):
             return
         size, row_length = matrix.array.dtype.itemsize, matrix.array.strides[0]
@@ -219,7 +219,7 @@ class TensorCopies:
 
     def _report_outside(self, site, tile, index, matrix, thread):
         rows, columns = matrix.box
-        self.machine.found(
+        self.machine.report_finding(
             "out_of_bounds",
             site,
             f"A box of {rows} by {columns} elements does not fit into {tile.name} from "
@@ -230,7 +230,7 @@ class TensorCopies:
         )
 
     def _report_misaligned(self, site, tile, index, boundary, thread):
-        self.machine.found(
+        self.machine.report_finding(
             "misaligned_access",
             site,
             f"A tile with rows of {boundary // 8} bytes must start at a multiple of {boundary} bytes, which "
@@ -241,7 +241,7 @@ class TensorCopies:
         )
 
     def _report_unfinished(self, copy):
-        self.machine.found(
+        self.machine.report_finding(
             "missing_wait",
             copy.site,
             f"The thread that stores {copy.tile.name} by TMA ends without tma_wait_read(0): the block's "

@@ -147,7 +147,7 @@ class Translator:
         self.liveness = Liveness(definition)
         self.batch_test = BatchTest(self.liveness, self._resolve)
         self.stored = self._stored()
-        self.homes = _Homes(definition)
+        self.scopes = _Scopes(definition)
         self.returns_early = _returns_early(definition.body)
         body = self._prologue() + self._block(definition.body) + self._epilogue()
         return self._finished(body)
@@ -361,7 +361,9 @@ class Translator:
 
     def _inside(self, statements, at) -> tuple:
         """A nested block as (its first line, its statements), in a region of its own."""
-        region = (*self.regions[-1], self.homes.number[id(statements[0])]) if statements else self.regions[-1]
+        region = (
+            (*self.regions[-1], self.scopes.number[id(statements[0])]) if statements else self.regions[-1]
+        )
         self.regions.append(region)
         new = self._code(f"{_region(region)} = _M.mask", at) + self._block(statements)
         self.regions.pop()
@@ -426,10 +428,10 @@ class Translator:
         return new
 
     def _assign_name(self, name, value, at):
-        home = self.homes.home(name)
-        if home == self.regions[-1] and not self.homes.jumps(home):
+        scope = self.scopes.scope(name)
+        if scope == self.regions[-1] and not self.scopes.jumps(scope):
             return self._fill(f"{name} = _VALUE", at, _VALUE=value)
-        return self._fill(f"{name} = _M.assign(_VALUE, {name}, {_region(home)})", at, _VALUE=value)
+        return self._fill(f"{name} = _M.assign(_VALUE, {name}, {_region(scope)})", at, _VALUE=value)
 
     def _do_AugAssign(self, node):
         if isinstance(node.target, ast.Subscript):
@@ -437,11 +439,11 @@ class Translator:
         if not isinstance(node.target, ast.Name):
             self._refuse(node, "attributes cannot be assigned to in a kernel")
         name = node.target.id
-        sums = self.batch_test.sums.get(id(node))
-        if sums and isinstance(node.op, ast.Add):
+        reductions = self.batch_test.reductions.get(id(node))
+        if reductions and isinstance(node.op, ast.Add):
             x, y = self._factors(node.value)
-            site, region = self._site(node, "add"), _region(self.homes.home(name))
-            loops = tuple(self.homes.loop_name[loop] for loop in sums)
+            site, region = self._site(node, "add"), _region(self.scopes.scope(name))
+            loops = tuple(self.scopes.loop_name[loop] for loop in reductions)
             line = f"{name} = _M.accumulate({site}, {name}, _X, _Y, {loops!r}, {region})"
             return self._fill(line, node, _X=x, _Y=y)
         return self._assign_name(name, self._value(self._spelled_out(node, name)), node)
@@ -502,7 +504,7 @@ class Translator:
         value = ast.Constant(None) if nothing else self._owned(node.value)
         if not self.returns_early:
             return [ast.Return(value)]
-        return self._fill("_M.give_back(_f, _VALUE)", node, _VALUE=value)
+        return self._fill("_M.return_(_f, _VALUE)", node, _VALUE=value)
 
     def _do_Break(self, node):
         return self._code(f"_M.break_({self.loops[-1]})", node)
@@ -520,7 +522,7 @@ class Translator:
         touched = self.batch_test.examine(node, node.target.id, node.body)
         loop = self._open_loop(node)
         new = self._code(f"{loop} = _M.loop({node.lineno}, {self._frame()})", node)
-        turns = self._expression(
+        iterations = self._expression(
             f"_M.iterate({loop}, {loop!r}, _VALUES, _TOUCHED)",
             node,
             _VALUES=self._iterable(node.iter),
@@ -528,7 +530,7 @@ class Translator:
         )
         private = None if touched is None else self._private(node.body)
         static, self.static = self.static, self._static_inside(node)
-        new.append(self._for(loop, turns, node.target.id, node.body, node, private))
+        new.append(self._for(loop, iterations, node.target.id, node.body, node, private))
         self.static = static
         self.loops.pop()
         new += self._code(f"_M.finish({loop})", node)
@@ -544,8 +546,10 @@ class Translator:
 
     def _private(self, body) -> set:
         """The variables of a body whose turns may run at once: they mean nothing beyond a turn."""
-        sums = {s.target.id for top in body for s in ast.walk(top) if id(s) in self.batch_test.sums}
-        return assigned_names(body) - sums
+        reductions = {
+            s.target.id for top in body for s in ast.walk(top) if id(s) in self.batch_test.reductions
+        }
+        return assigned_names(body) - reductions
 
     def _forget(self, variables, at) -> list:
         """Leave no value behind that a later assignment under a narrower mask might be merged with."""
@@ -569,23 +573,23 @@ class Translator:
         )
 
     def _open_loop(self, node) -> str:
-        loop = self.homes.loop_name.setdefault(id(node), f"_l{self._number()}")
+        loop = self.scopes.loop_name.setdefault(id(node), f"_l{self._number()}")
         self.loops.append(loop)
         return loop
 
-    def _for(self, loop, turns, variable, body, at, private):
+    def _for(self, loop, iterations, variable, body, at, private):
         """``private``: the body's own variables, where its turns may run at once; else None."""
-        region = (*self.regions[-1], self.homes.number[id(body[0])])
+        region = (*self.regions[-1], self.scopes.number[id(body[0])])
         self.regions.append(region)
-        turn = f"_v{self._number()}"
+        iteration = f"_v{self._number()}"
         new = self._code(f"{_region(region)} = _M.mask", at)
         if private is None:
-            new += self._assign_name(variable, self._expression(turn, at), at)
+            new += self._assign_name(variable, self._expression(iteration, at), at)
         else:
-            new += self._code(f"{variable} = {turn}", at) + self._forget(private - {variable}, at)
+            new += self._code(f"{variable} = {iteration}", at) + self._forget(private - {variable}, at)
         new += self._block(body) + self._folded(loop, body, at)
         self.regions.pop()
-        return ast.copy_location(ast.For(ast.Name(turn, ast.Store()), turns, new, []), at)
+        return ast.copy_location(ast.For(ast.Name(iteration, ast.Store()), iterations, new, []), at)
 
     def _folded(self, loop, body, at):
         """Let the machine skip turns while it only counts."""
@@ -601,18 +605,18 @@ class Translator:
         counted = self._counted(node)
         loop = self._open_loop(node)
         new = self._code(f"{loop} = _M.loop({node.lineno}, {self._frame()})", node)
-        turn_by_turn = self._while(loop, node)
+        one_by_one = self._while(loop, node)
         if counted is None:
-            new.append(turn_by_turn)
+            new.append(one_by_one)
         else:
-            new += self._all_at_once(loop, node, *counted, turn_by_turn)
+            new += self._all_at_once(loop, node, *counted, one_by_one)
         self.loops.pop()
         return new + self._code(f"_M.finish({loop})", node)
 
     def _while(self, loop, node):
-        region = (*self.regions[-1], self.homes.number[id(node.body[0])])
+        region = (*self.regions[-1], self.scopes.number[id(node.body[0])])
         test = self._expression(
-            f"_M.again({loop}) and _M.turn({loop}, _TEST)", node, _TEST=self._value(node.test)
+            f"_M.again({loop}) and _M.test({loop}, _TEST)", node, _TEST=self._value(node.test)
         )
         self.regions.append(region)
         body = (
@@ -623,7 +627,7 @@ class Translator:
         self.regions.pop()
         return ast.copy_location(ast.While(test, body, []), node)
 
-    def _all_at_once(self, loop, node, counter, stop, step, touched, turn_by_turn):
+    def _all_at_once(self, loop, node, counter, stop, step, touched, one_by_one):
         count = f"_c{self._number()}"
         new = self._fill(
             f"{count} = _M.counted({counter}, _STOP, _STEP)",
@@ -631,19 +635,19 @@ class Translator:
             _STOP=self._value(stop),
             _STEP=self._value(step),
         )
-        turns = self._expression(
+        iterations = self._expression(
             f"_M.iterate({loop}, {loop!r}, {count}, _TOUCHED)", node, _TOUCHED=self._arrays(touched)
         )
         private = self._private(node.body[:-1])
         batched = [
-            self._for(loop, turns, counter, node.body[:-1], node, private),
+            self._for(loop, iterations, counter, node.body[:-1], node, private),
             *self._forget(private, node),
         ]
         batched += self._code(f"{counter} = {count}[-1] + {count}.step", node)
         test = self._expression(
             f"{count} is not None and _M.may_batch({count}, _TOUCHED)", node, _TOUCHED=self._arrays(touched)
         )
-        return [*new, ast.copy_location(ast.If(test, batched, [turn_by_turn]), node)]
+        return [*new, ast.copy_location(ast.If(test, batched, [one_by_one]), node)]
 
     def _counted(self, node):
         """(counter, stop, step, arrays) of a ``while counter < stop`` whose turns may run at once.
@@ -851,7 +855,7 @@ class Translator:
         """What a call's place is named after: the variable an array is declared for, or load or store."""
         kind = getattr(callee, "kind", "")
         if kind in ("shared_array", "local_array", "view"):
-            return self.homes.declared.get(id(node), kind.replace("_", " ")), "call"
+            return self.scopes.declared.get(id(node), kind.replace("_", " ")), "call"
         writes = getattr(callee, "writes", ())
         op = "store" if writes and not getattr(callee, "reads", ()) else "atomic" if writes else "load"
         fragments = getattr(callee, "fragments", ())
@@ -900,7 +904,7 @@ class _Filler(ast.NodeTransformer):
         return node
 
 
-class _Homes:
+class _Scopes:
     """Where variables live: in the innermost block that holds every use. Also names for loops and arrays."""
 
     def __init__(self, definition):
@@ -942,7 +946,7 @@ class _Homes:
         if isinstance(node.targets[0], ast.Name):
             self.declared[id(node.value)] = node.targets[0].id
 
-    def home(self, name) -> tuple:
+    def scope(self, name) -> tuple:
         paths = self.paths.get(name, [()])
         shortest = min(paths, key=len)
         for length in range(len(shortest), -1, -1):

@@ -24,35 +24,35 @@ class Layout:
 
     def __init__(self, rows: np.ndarray, columns: np.ndarray, shape: tuple[int, int]):
         self.rows, self.columns, self.shape = rows, columns, shape
-        self.each = rows.shape[1]
+        self.per_lane = rows.shape[1]
         self._element = rows * shape[1] + columns
         _, self._place = np.unique(self._element, return_index=True)
 
     def matrices(self, fragments: np.ndarray) -> np.ndarray:
-        """(..., lanes, each) -> (..., warps, rows, columns)."""
-        warps = fragments.reshape(*fragments.shape[:-2], -1, WARP * self.each)
+        """(..., lanes, per_lane) -> (..., warps, rows, columns)."""
+        warps = fragments.reshape(*fragments.shape[:-2], -1, WARP * self.per_lane)
         return warps[..., self._place].reshape(*warps.shape[:-1], *self.shape)
 
     def fragments(self, matrices: np.ndarray) -> np.ndarray:
-        """(..., warps, rows, columns) -> (..., lanes, each)."""
+        """(..., warps, rows, columns) -> (..., lanes, per_lane)."""
         held = matrices.reshape(*matrices.shape[:-2], -1)[..., self._element]
-        return held.reshape(*held.shape[:-3], -1, self.each)
+        return held.reshape(*held.shape[:-3], -1, self.per_lane)
 
 
 # ---- what must hold ----
 
 
-def meet(machine, instruction: str):
+def require_whole_warps(machine, instruction: str):
     """Report warps of which only some lanes reach the instruction."""
     mask = machine.mask
     if mask.array is None or not mask.any:
         return
-    if "torn" not in mask.memo:
-        mask.memo["torn"] = _torn(mask.array, machine.geometry)
-    if mask.memo["torn"] is not None:
+    if "partial warps" not in mask.memo:
+        mask.memo["partial warps"] = _partial_warps(mask.array, machine.geometry)
+    if mask.memo["partial warps"] is not None:
         _report(
             machine,
-            mask.memo["torn"],
+            mask.memo["partial warps"],
             lambda who, present: (
                 f"Only {present} of the 32 lanes of a warp reach this {instruction}, {who} among them. It is "
                 "one instruction of the whole warp; without the others its result is undefined."
@@ -60,21 +60,24 @@ def meet(machine, instruction: str):
         )
 
 
-def _torn(active: np.ndarray, geometry) -> np.ndarray | None:
+def _partial_warps(active: np.ndarray, geometry) -> np.ndarray | None:
     """The active lanes of warps in which others are idle, as booleans; None if there are none."""
     shape = np.broadcast_shapes(active.shape, geometry.shape)
     warps = np.broadcast_to(active, shape).reshape(*shape[:-1], -1, WARP)
-    torn = (warps & ~warps.all(axis=-1, keepdims=True)).reshape(shape)
-    return torn if torn.any() else None
+    partial = (warps & ~warps.all(axis=-1, keepdims=True)).reshape(shape)
+    return partial if partial.any() else None
 
 
-def agree(machine, instruction: str, what: str, *values):
+def require_uniform(machine, instruction: str, what: str, *values):
     """Report warps whose lanes give different ``values`` where the instruction takes one for all."""
     for value in values:
-        if type(value) is Lanes and (torn := _at_odds(value, machine.mask, machine.geometry)) is not None:
+        if (
+            type(value) is Lanes
+            and (partial := _differing_lanes(value, machine.mask, machine.geometry)) is not None
+        ):
             _report(
                 machine,
-                torn,
+                partial,
                 lambda who, present: (
                     f"The lanes of a warp, {who} among them, give this {instruction} different {what}; it "
                     "takes one for the whole warp."
@@ -83,14 +86,14 @@ def agree(machine, instruction: str, what: str, *values):
             return
 
 
-def _at_odds(value: Lanes, mask, geometry) -> np.ndarray | None:
+def _differing_lanes(value: Lanes, mask, geometry) -> np.ndarray | None:
     """The active lanes of warps that do not all hold the same number, as booleans; None if there are none."""
     shape = np.broadcast_shapes(value.shape, geometry.shape)
     active = np.broadcast_to(True if mask.array is None else mask.array, shape).reshape(-1, WARP)
     numbers = np.broadcast_to(value.pattern.array, shape).reshape(-1, WARP)
     first = np.take_along_axis(numbers, active.argmax(axis=1)[:, None], axis=1)
-    torn = active & (active & (numbers != first)).any(axis=1, keepdims=True)
-    return torn.reshape(shape) if torn.any() else None
+    partial = active & (active & (numbers != first)).any(axis=1, keepdims=True)
+    return partial.reshape(shape) if partial.any() else None
 
 
 def _report(machine, lanes: np.ndarray, sentence):
@@ -118,38 +121,38 @@ def _report(machine, lanes: np.ndarray, sentence):
 # ---- registers ----
 
 
-def take(machine, instruction: str, fragment, layout: Layout, *dtypes) -> np.ndarray | None:
+def read_fragment(machine, instruction: str, fragment, layout: Layout, *dtypes) -> np.ndarray | None:
     """The matrices, (..., warps, rows, columns), of which each lane holds a fragment; None when counting."""
-    _check_fragment(instruction, fragment, layout.each, dtypes)
-    values = machine.read(machine.site, fragment, (0,), layout.each, boundary=1)
+    _check_fragment(instruction, fragment, layout.per_lane, dtypes)
+    values = machine.read(machine.site, fragment, (0,), layout.per_lane, boundary=1)
     if machine.log is not None:
         return None
     return layout.matrices(_side_by_side(values, machine.geometry.width))
 
 
-def give(machine, instruction: str, fragment, layout: Layout, matrices: np.ndarray | None, *dtypes):
+def write_fragment(machine, instruction: str, fragment, layout: Layout, matrices: np.ndarray | None, *dtypes):
     """Put each lane's part of the matrices into its fragment; None, when counting, is not looked at."""
-    _check_fragment(instruction, fragment, layout.each, dtypes)
+    _check_fragment(instruction, fragment, layout.per_lane, dtypes)
     if matrices is None:
-        values = (fragment.dtype.type(0),) * layout.each
+        values = (fragment.dtype.type(0),) * layout.per_lane
     else:
         held = layout.fragments(matrices)
-        values = tuple(held[..., e] for e in range(layout.each))
-    machine.write(machine.site, fragment, (0,), values, layout.each, boundary=1)
+        values = tuple(held[..., e] for e in range(layout.per_lane))
+    machine.write(machine.site, fragment, (0,), values, layout.per_lane, boundary=1)
 
 
-def _check_fragment(instruction, fragment, each, dtypes):
-    wanted = f"{instruction} takes a thread's own array of {each} {' or '.join(dtypes)}"
+def _check_fragment(instruction, fragment, per_lane, dtypes):
+    wanted = f"{instruction} takes a thread's own array of {per_lane} {' or '.join(dtypes)}"
     if not isinstance(fragment, DeviceArray):
         raise KernelTypeError(f"{wanted}, cuda.local.array, as a fragment, not {type(fragment).__name__}")
     if fragment.space != "local":
         raise KernelTypeError(f"{wanted}, cuda.local.array; {fragment.name} is in {fragment.space} memory")
-    if fragment.dtype.name not in dtypes or fragment.shape != (each,):
+    if fragment.dtype.name not in dtypes or fragment.shape != (per_lane,):
         shape = " by ".join(map(str, fragment.shape))
         raise KernelTypeError(f"{wanted}; {fragment.name} has {shape} {fragment.dtype}")
 
 
-def shared(instruction: str, array, *dtypes):
+def require_shared(instruction: str, array, *dtypes):
     """Refuse an array that is not in shared memory or holds something else."""
     if not isinstance(array, DeviceArray) or array.space != "shared" or array.dtype.name not in dtypes:
         got = type(array).__name__
@@ -177,7 +180,7 @@ def multiply_add(machine, a, b, c, dtype: np.dtype):
 ROW = 8  # elements of two bytes that make up the 16 bytes a lane's address stands for
 
 
-def rows_of_lanes(machine, array: DeviceArray, index: tuple, rows: int) -> np.ndarray | None:
+def load_rows(machine, array: DeviceArray, index: tuple, rows: int) -> np.ndarray | None:
     """The rows of 8 halves at the addresses of each warp's first ``rows`` lanes: (..., warps, rows, 8).
 
     Counted as 128-bit loads, matrix by matrix: a wavefront where no two rows share banks. -> None when
@@ -194,7 +197,7 @@ def rows_of_lanes(machine, array: DeviceArray, index: tuple, rows: int) -> np.nd
     return lanes.reshape(*lanes.shape[:-2], -1, WARP, ROW)[..., :rows, :]
 
 
-def lay_rows(machine, array: DeviceArray, index: tuple, layout: Layout, fragments: tuple):
+def store_rows(machine, array: DeviceArray, index: tuple, layout: Layout, fragments: tuple):
     """Put the rows of 8 of matrices that a warp's lanes hold in fragments to the addresses of its lanes.
 
     Counted as 128-bit stores, 8 lanes a wavefront where no two rows share banks.

@@ -12,8 +12,8 @@ _LANE = np.arange(32)[:, None]
 _ROW, _PAIR = _LANE // 4, _LANE % 4 * 2
 
 
-def _layout(each, rows, columns, shape):
-    element = np.arange(each)[None, :]
+def _layout(per_lane, rows, columns, shape):
+    element = np.arange(per_lane)[None, :]
     return Layout(*np.broadcast_arrays(rows(element), columns(element)), shape)
 
 

@@ -10,7 +10,7 @@ except ImportError:
     from numba.core.errors import UnsupportedError
     from numba.core.targetconfig import ConfigStack
 
-__all__ = ["literal", "nothing", "require_hopper", "shared_operand"]
+__all__ = ["literal", "no_operands", "require_hopper", "shared_operand"]
 
 HOPPER = (9, 0)
 
@@ -37,7 +37,7 @@ def literal(argument) -> int | None:
     return argument.literal_value if isinstance(argument, types.IntegerLiteral) else None
 
 
-def nothing(instruction: str, name: str):
+def no_operands(instruction: str, name: str):
     """Code generation for an intrinsic that is one PTX instruction without operands."""
 
     def generate(context, builder, signature, arguments):

@@ -113,17 +113,17 @@ def _layout(count, transposed):
     return warps.Layout(row + element // 2 * 8, column, (8 * count, 8))
 
 
-EIGHTS = _layout(4, transposed=False)  # of stmatrix, too
+FOUR_MATRICES = _layout(4, transposed=False)  # of stmatrix, too
 
 
 def _emulate(name, count, transposed):
     layout = _layout(count, transposed)
 
     def load(machine, fragment, array, index):
-        warps.meet(machine, name)
-        warps.shared(name, array, "float16")
-        rows = warps.rows_of_lanes(machine, array, as_index(index), 8 * count)
-        warps.give(machine, name, fragment, layout, rows, "float16")
+        warps.require_whole_warps(machine, name)
+        warps.require_shared(name, array, "float16")
+        rows = warps.load_rows(machine, array, as_index(index), 8 * count)
+        warps.write_fragment(machine, name, fragment, layout, rows, "float16")
 
     return load
 

@@ -20,7 +20,7 @@ Compute capability 9.0 (what counts bytes and waits with parity; simpler mbarrie
 
 from gemm_course.emulator import emulates
 from gemm_course.intrinsics._codegen import inline_ptx, intrinsic, types
-from gemm_course.intrinsics._hopper import nothing, require_hopper, shared_operand
+from gemm_course.intrinsics._hopper import no_operands, require_hopper, shared_operand
 
 __all__ = ["fence_async", "mbarrier_arrive", "mbarrier_expect", "mbarrier_init", "mbarrier_wait"]
 
@@ -112,29 +112,29 @@ def fence_async(typing_context):
     and need this fence between the two: after `mbarrier_init`, and after filling a tile that TMA is to store.
     PTX `fence.proxy.async.shared::cta`; compute capability 9.0.
     """
-    return types.void(), nothing("fence.proxy.async.shared::cta;", "fence_async")
+    return types.void(), no_operands("fence.proxy.async.shared::cta;", "fence_async")
 
 
-@emulates(mbarrier_init, elementwise=False, apart=True)
+@emulates(mbarrier_init, elementwise=False, warp_by_warp=True)
 def _init(machine, barriers, index, arrivals):
     machine.mbarriers.init(machine.site, barriers, index, arrivals)
 
 
-@emulates(mbarrier_arrive, elementwise=False, apart=True)
+@emulates(mbarrier_arrive, elementwise=False, warp_by_warp=True)
 def _arrive(machine, barriers, index):
     machine.mbarriers.arrive(machine.site, barriers, index)
 
 
-@emulates(mbarrier_expect, elementwise=False, apart=True)
+@emulates(mbarrier_expect, elementwise=False, warp_by_warp=True)
 def _expect(machine, barriers, index, size):
     machine.mbarriers.arrive(machine.site, barriers, index, size)
 
 
-@emulates(mbarrier_wait, elementwise=False, apart=True)
+@emulates(mbarrier_wait, elementwise=False, warp_by_warp=True)
 def _wait(machine, barriers, index, parity):
     machine.mbarriers.wait(machine.site, barriers, index, parity)
 
 
-@emulates(fence_async, elementwise=False, apart=True)
+@emulates(fence_async, elementwise=False, warp_by_warp=True)
 def _fence(machine):
     machine.order.fence()

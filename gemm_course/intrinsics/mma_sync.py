@@ -34,7 +34,7 @@ from gemm_course.intrinsics._codegen import (
 __all__ = ["mma_m16n8k16"]
 
 _FLOAT, _PAIR = (ir.FloatType(), "f", "f32"), (ir.IntType(32), "r", "f16")
-_EACH = 16 * 8 * 16 // 32  # multiply-adds a lane
+_PER_LANE = 16 * 8 * 16 // 32  # multiply-adds a lane
 
 
 @intrinsic
@@ -71,10 +71,10 @@ def mma_m16n8k16(typing_context, acc, a, b):
 @emulates(mma_m16n8k16, reads=(0, 1, 2), writes=(0,), elementwise=False, fragments=(0, 1, 2))
 def _emulate(machine, acc, a, b):
     name = "mma_m16n8k16"
-    warps.meet(machine, name)
-    sums = warps.take(machine, name, acc, _fragments.C, "float32", "float16")
-    left = warps.take(machine, name, a, _fragments.A, "float16")
-    right = warps.take(machine, name, b, _fragments.B, "float16")
-    machine.count_arithmetic(machine.site, "mma", acc.dtype, _EACH)
+    warps.require_whole_warps(machine, name)
+    sums = warps.read_fragment(machine, name, acc, _fragments.C, "float32", "float16")
+    left = warps.read_fragment(machine, name, a, _fragments.A, "float16")
+    right = warps.read_fragment(machine, name, b, _fragments.B, "float16")
+    machine.count_arithmetic(machine.site, "mma", acc.dtype, _PER_LANE)
     sums = warps.multiply_add(machine, left, right, sums, np.dtype(acc.dtype))
-    warps.give(machine, name, acc, _fragments.C, sums, "float32", "float16")
+    warps.write_fragment(machine, name, acc, _fragments.C, sums, "float32", "float16")

@@ -23,12 +23,12 @@ from gemm_course.intrinsics._codegen import (
     types,
 )
 from gemm_course.intrinsics._hopper import require_hopper, shared_operand
-from gemm_course.intrinsics.ldmatrix import EIGHTS
+from gemm_course.intrinsics.ldmatrix import FOUR_MATRICES
 
 __all__ = ["stmatrix_x4"]
 
 _PAIR = ir.IntType(32)
-HELD = 8  # halves of a lane
+PER_LANE = 8  # halves of a lane
 
 
 @intrinsic
@@ -47,7 +47,7 @@ def stmatrix_x4(typing_context, array, index, fragment, first):
         row = shared_operand(context, builder, kinds[0], arguments[0], kinds[1], arguments[1])
         start = element_pointer(context, builder, kinds[2], arguments[2], kinds[3], arguments[3])
         pairs = builder.bitcast(start, _PAIR.as_pointer())
-        held = [builder.load(builder.gep(pairs, [_PAIR(i)]), align=2) for i in range(HELD // 2)]
+        held = [builder.load(builder.gep(pairs, [_PAIR(i)]), align=2) for i in range(PER_LANE // 2)]
         text = "stmatrix.sync.aligned.m8n8.x4.shared.b16 [$0], {$1, $2, $3, $4};"
         inline_ptx(builder, text, "r,r,r,r,r", [row, *held])
         return context.get_dummy_value()
@@ -57,7 +57,7 @@ def stmatrix_x4(typing_context, array, index, fragment, first):
 
 @emulates(stmatrix_x4, reads=(2,), writes=(0,), elementwise=False)
 def _store(machine, array, index, fragment, first):
-    warps.meet(machine, "stmatrix_x4")
-    warps.shared("stmatrix_x4", array, "float16")
-    values = machine.read(machine.site, fragment, as_index(first), HELD, boundary=1)
-    warps.lay_rows(machine, array, as_index(index), EIGHTS, values)
+    warps.require_whole_warps(machine, "stmatrix_x4")
+    warps.require_shared("stmatrix_x4", array, "float16")
+    values = machine.read(machine.site, fragment, as_index(first), PER_LANE, boundary=1)
+    warps.store_rows(machine, array, as_index(index), FOUR_MATRICES, values)

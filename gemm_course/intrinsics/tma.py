@@ -29,7 +29,7 @@ import numpy as np
 
 from gemm_course.emulator import MatrixMap, emulates
 from gemm_course.intrinsics._codegen import global_address, inline_ptx, intrinsic, types
-from gemm_course.intrinsics._hopper import literal, nothing, require_hopper, shared_operand
+from gemm_course.intrinsics._hopper import literal, no_operands, require_hopper, shared_operand
 
 __all__ = [
     "NoTensorMap",
@@ -270,7 +270,7 @@ def tma_commit(typing_context):
 
     PTX `cp.async.bulk.commit_group`; compute capability 9.0.
     """
-    return types.void(), nothing("cp.async.bulk.commit_group;", "tma_commit")
+    return types.void(), no_operands("cp.async.bulk.commit_group;", "tma_commit")
 
 
 @intrinsic
@@ -283,32 +283,32 @@ def tma_wait_read(typing_context, pending):
     if literal(pending) is None:
         return None
     text = f"cp.async.bulk.wait_group.read {literal(pending)};"
-    return types.void(pending), nothing(text, "tma_wait_read")
+    return types.void(pending), no_operands(text, "tma_wait_read")
 
 
 # ---- on the emulator ----
 
 
-@emulates(tma_acquire, elementwise=False, apart=True)
+@emulates(tma_acquire, elementwise=False, warp_by_warp=True)
 def _acquire(machine, tensor_map):
     return None  # what the host wrote is there from the start
 
 
-@emulates(tma_load, reads=(2,), writes=(0,), elementwise=False, apart=True)
+@emulates(tma_load, reads=(2,), writes=(0,), elementwise=False, warp_by_warp=True)
 def _load(machine, tile, tile_index, tensor_map, corner, barriers, barrier):
     machine.tensor_copies.load(machine.site, tile, tile_index, tensor_map, corner, barriers, barrier)
 
 
-@emulates(tma_store, reads=(2,), writes=(0,), elementwise=False, apart=True)
+@emulates(tma_store, reads=(2,), writes=(0,), elementwise=False, warp_by_warp=True)
 def _store(machine, tensor_map, corner, tile, tile_index):
     machine.tensor_copies.store(machine.site, tensor_map, corner, tile, tile_index)
 
 
-@emulates(tma_commit, elementwise=False, apart=True)
+@emulates(tma_commit, elementwise=False, warp_by_warp=True)
 def _commit(machine):
     machine.tensor_copies.commit()
 
 
-@emulates(tma_wait_read, elementwise=False, apart=True)
+@emulates(tma_wait_read, elementwise=False, warp_by_warp=True)
 def _wait_read(machine, pending):
     machine.tensor_copies.wait(pending)

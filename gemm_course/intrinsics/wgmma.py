@@ -3,9 +3,9 @@
 One instruction computes D += A B for D of 64 by N, A of 64 by 16, B of 16 by N. A and B stay in shared
 memory, in float16; only D, in float32, lies in registers, N / 2 of them in each of the 128 threads. The
 instruction is asynchronous: the warps queue products, close them into groups (commit), and wait for groups
-later. Until then neither the sums nor the tiles may be touched.
+later. Until then neither the acc nor the tiles may be touched.
 
-D, as it lies in `sums`, a local array of N / 2 float32; lane and warp count within the warpgroup:
+D, as it lies in `acc`, a local array of N / 2 float32; lane and warp count within the warpgroup:
 
 | | |
 |---|---|
@@ -40,7 +40,7 @@ from gemm_course.intrinsics._codegen import (
     types,
     write_registers,
 )
-from gemm_course.intrinsics._hopper import literal, nothing, require_hopper, shared_operand
+from gemm_course.intrinsics._hopper import literal, no_operands, require_hopper, shared_operand
 
 __all__ = [
     "registers_down",
@@ -84,28 +84,28 @@ def _is_tile(kind) -> bool:
 
 
 def _instruction(n: int) -> str:
-    """The sums are operands 0 to n/2 - 1, n/2 more are those going in, then come the two descriptors."""
-    sums = ",".join(f"${i}" for i in range(n // 2))
+    """The acc are operands 0 to n/2 - 1, n/2 more are those going in, then come the two descriptors."""
+    acc = ",".join(f"${i}" for i in range(n // 2))
     a_as_stored, b_across = 0, 1  # B's rows run along n: it is transposed on the way
     return (
         f"wgmma.mma_async.sync.aligned.m64n{n}k16.f32.f16.f16 "
-        f"{{{sums}}}, ${n}, ${n + 1}, 1, 1, 1, {a_as_stored}, {b_across};"
+        f"{{{acc}}}, ${n}, ${n + 1}, 1, 1, 1, {a_as_stored}, {b_across};"
     )
 
 
 @intrinsic
-def wgmma(typing_context, n, sums, a, a_index, b, b_index):
-    """Queue sums += A B, A the 64 by 16 elements of `a` from a_index on, B the 16 by n of `b` from b_index
+def wgmma(typing_context, n, acc, a, a_index, b, b_index):
+    """Queue acc += A B, A the 64 by 16 elements of `a` from a_index on, B the 16 by n of `b` from b_index
     on.
 
-    n: a compile-time constant, a multiple of 8 up to 256. sums: local, n / 2 float32, see the table above.
+    n: a compile-time constant, a multiple of 8 up to 256. acc: local, n / 2 float32, see the table above.
     a, b: tiles in shared memory, float16, three dimensions at least, the rows 16, 32 or 64 elements long.
     a_index: the element at A's corner, its row a multiple of 8; b_index: the one at B's, in the first of
     its panels. All 128 threads of a warpgroup take part, none of them elsewhere. PTX `wgmma.mma_async`;
     compute capability 9.0a.
     """
     count = literal(n)
-    if count is None or not (_is_tile(a) and _is_tile(b)) or sums.dtype != types.float32:
+    if count is None or not (_is_tile(a) and _is_tile(b)) or acc.dtype != types.float32:
         return None
     if count % 8 or not 8 <= count <= LARGEST:
         raise TypingError(f"wgmma computes 8 to {LARGEST} columns, a multiple of 8, not {count}")
@@ -127,17 +127,17 @@ def wgmma(typing_context, n, sums, a, a_index, b, b_index):
         )
         return context.get_dummy_value()
 
-    return types.void(n, sums, a, a_index, b, b_index), generate
+    return types.void(n, acc, a, a_index, b, b_index), generate
 
 
 @intrinsic
 def wgmma_fence(typing_context):
-    """Order this warp's own work on the sums before the products queued next.
+    """Order this warp's own work on the acc before the products queued next.
 
-    Needed before the first `wgmma`, and again whenever the kernel itself has touched the sums. PTX
+    Needed before the first `wgmma`, and again whenever the kernel itself has touched the acc. PTX
     `wgmma.fence.sync.aligned`; compute capability 9.0a.
     """
-    return types.void(), nothing("wgmma.fence.sync.aligned;", "wgmma_fence")
+    return types.void(), no_operands("wgmma.fence.sync.aligned;", "wgmma_fence")
 
 
 @intrinsic
@@ -146,19 +146,21 @@ def wgmma_commit(typing_context):
 
     PTX `wgmma.commit_group.sync.aligned`; compute capability 9.0a.
     """
-    return types.void(), nothing("wgmma.commit_group.sync.aligned;", "wgmma_commit")
+    return types.void(), no_operands("wgmma.commit_group.sync.aligned;", "wgmma_commit")
 
 
 @intrinsic
 def wgmma_wait(typing_context, pending):
     """Wait until at most `pending` of the newest groups are unfinished; 0 waits for all.
 
-    pending: a compile-time constant. The tiles of the groups that are over may be filled anew; the sums may
+    pending: a compile-time constant. The tiles of the groups that are over may be filled anew; the acc may
     be used after a wait for 0. PTX `wgmma.wait_group.sync.aligned`; compute capability 9.0a.
     """
     if literal(pending) is None:
         return None
-    return types.void(pending), nothing(f"wgmma.wait_group.sync.aligned {literal(pending)};", "wgmma_wait")
+    return types.void(pending), no_operands(
+        f"wgmma.wait_group.sync.aligned {literal(pending)};", "wgmma_wait"
+    )
 
 
 def _set_registers(name, instruction):
@@ -168,7 +170,7 @@ def _set_registers(name, instruction):
             return None
         if number not in REGISTER_STEPS:
             raise TypingError(f"a warp can have 24, 32, ... 256 registers a thread, not {number}")
-        return types.void(count), nothing(f"{instruction}.sync.aligned.u32 {number};", name)
+        return types.void(count), no_operands(f"{instruction}.sync.aligned.u32 {number};", name)
 
     return typing
 
@@ -203,9 +205,9 @@ class _Tile:
     """
 
     def __init__(self, machine, array, index, rows: int, width: int):
-        warps.shared("wgmma", array, "float16")
+        warps.require_shared("wgmma", array, "float16")
         self.array, self.site = array, machine.site
-        self.index = tuple(int(machine.of_active_lanes(part)[0]) for part in index)
+        self.index = tuple(int(machine.active_values(part)[0]) for part in index)
         self.rows, self.row_bytes = rows, array.shape[-1] * 2
         column = self.index[-1] + np.arange(width)
         self.places = column // array.shape[-1] * array.strides[-3] + column % array.shape[-1]
@@ -253,19 +255,19 @@ class _Tile:
 
 
 def _lanes_of(n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Row within a warp's 16 and column of sums[e] of each lane, (n / 2, 32)."""
+    """Row within a warp's 16 and column of acc[e] of each lane, (n / 2, 32)."""
     e, lane = np.arange(n // 2)[:, None], np.arange(WARP)
     return lane // 4 + e // 2 % 2 * 8, e // 4 * 8 + lane % 4 * 2 + e % 2
 
 
-@emulates(wgmma, reads=(1,), writes=(1,), fragments=(1,), elementwise=False, apart=True)
-def _multiply(machine, n, sums, a, a_index, b, b_index):
-    warps.meet(machine, "wgmma")
-    if getattr(sums, "space", "") != "local" or sums.shape != (n // 2,) or sums.pattern is not None:
+@emulates(wgmma, reads=(1,), writes=(1,), fragments=(1,), elementwise=False, warp_by_warp=True)
+def _multiply(machine, n, acc, a, a_index, b, b_index):
+    warps.require_whole_warps(machine, "wgmma")
+    if getattr(acc, "space", "") != "local" or acc.shape != (n // 2,) or acc.pattern is not None:
         raise KernelTypeError(f"wgmma adds up in a local array of {n // 2} float32, or in such a row of one")
     left, right = _Tile(machine, a, a_index, ROWS, DEPTH), _Tile(machine, b, b_index, DEPTH, n)
-    linear = machine.of_active_lanes(machine.geometry.linear)
-    machine.count_arithmetic(machine.site, "mma", sums.dtype, ROWS * DEPTH * n // WARPGROUP)
+    linear = machine.active_values(machine.geometry.linear)
+    machine.count_arithmetic(machine.site, "mma", acc.dtype, ROWS * DEPTH * n // WARPGROUP)
     left.count(machine, len(linear) // WARP, ROWS // 4)
     right.count(machine, int((linear % WARPGROUP == 0).sum()), DEPTH)  # once for the four warps
     if machine.log is not None:
@@ -273,15 +275,15 @@ def _multiply(machine, n, sums, a, a_index, b, b_index):
     for tile in (left, right):
         if tile.problem():
             kind, sentence = tile.problem()
-            machine.found(kind, machine.site, sentence, tile.array, tile.index)
+            machine.report_finding(kind, machine.site, sentence, tile.array, tile.index)
             return
-    _queue(machine, n, sums, left, right)
+    _queue(machine, n, acc, left, right)
 
 
-def _queue(machine, n, sums, left, right):
+def _queue(machine, n, acc, left, right):
     """Note what is read meanwhile; compute when it is waited for."""
-    site, warp = machine.site, machine.apart.current
-    machine.require_sums(site, sums)
+    site, warp = machine.site, machine.scheduler.current
+    machine.require_accumulator(site, acc)
     own_rows = left.cells(warp.number % 4 * (ROWS // 4), ROWS // 4)
     reads = [(left.array, own_rows), (right.array, right.cells())]
     tokens = []
@@ -292,30 +294,30 @@ def _queue(machine, n, sums, left, right):
 
     def finish():
         a, b = (array.storage.data[0, 0, cells].astype(np.float32) for array, cells in reads)
-        machine.add_to_sums(sums, warp, np.matmul(a, b)[rows, columns])
+        machine.add_to_accumulator(acc, warp, np.matmul(a, b)[rows, columns])
         for token in tokens:
             machine.order.finish_reading(token)
 
-    machine.products.queue(site, sums, finish)
+    machine.products.queue(site, acc, finish)
 
 
-@emulates(wgmma_fence, elementwise=False, apart=True)
+@emulates(wgmma_fence, elementwise=False, warp_by_warp=True)
 def _fence(machine):
     if machine.log is None:
         machine.products.fence()
 
 
-@emulates(wgmma_commit, elementwise=False, apart=True)
+@emulates(wgmma_commit, elementwise=False, warp_by_warp=True)
 def _commit(machine):
     if machine.log is None:
         machine.products.commit()
 
 
-@emulates(wgmma_wait, elementwise=False, apart=True)
+@emulates(wgmma_wait, elementwise=False, warp_by_warp=True)
 def _wait(machine, pending):
     if machine.log is None:
         machine.products.wait(pending)
 
 
 for _change in (registers_down, registers_up):
-    emulates(_change, elementwise=False, apart=True)(lambda machine, count: None)
+    emulates(_change, elementwise=False, warp_by_warp=True)(lambda machine, count: None)

@@ -50,7 +50,7 @@ __all__ = ["COL_MAJOR", "ROW_MAJOR", "wmma_load_a", "wmma_load_b", "wmma_mma", "
 ROW_MAJOR, COL_MAJOR = 0, 1
 
 _ORDERS = ("row", "col")
-_EACH = 16 * 16 * 16 // 32  # multiply-adds a lane
+_PER_LANE = 16 * 16 * 16 // 32  # multiply-adds a lane
 _WORD = ir.IntType(32)
 
 
@@ -185,22 +185,22 @@ _ONE_BY_ONE = [(_PAIR + e + 8 * j, _LINE + 8 * i) for j in range(2) for i in ran
 def _emulate_load(name, layout_of_fragment):
     def load(machine, fragment, array, index, layout):
         index = _checked_place(machine, name, array, index, "float16")
-        lines = warps.rows_of_lanes(machine, array, _offset(machine, index, _ROWS, _COLUMNS), 32)
+        lines = warps.load_rows(machine, array, _offset(machine, index, _ROWS, _COLUMNS), 32)
         tile = None
         if lines is not None:
             left, right = lines[..., :16, :], lines[..., 16:, :]
             tile = np.concatenate([left, right], axis=-1)
             tile = np.swapaxes(tile, -1, -2) if layout == COL_MAJOR else tile
-        warps.give(machine, name, fragment, layout_of_fragment, tile, "float16")
+        warps.write_fragment(machine, name, fragment, layout_of_fragment, tile, "float16")
 
     return load
 
 
 def _checked_place(machine, name, array, index, *dtypes) -> tuple:
     index = as_index(index)
-    warps.meet(machine, name)
-    warps.shared(name, array, *dtypes)
-    warps.agree(machine, name, "places", *index)
+    warps.require_whole_warps(machine, name)
+    warps.require_shared(name, array, *dtypes)
+    warps.require_uniform(machine, name, "places", *index)
     return index
 
 
@@ -225,19 +225,19 @@ for _function, _name, _held in (
 
 @emulates(wmma_mma, reads=(0, 1, 2), writes=(0,), elementwise=False, fragments=(0, 1, 2))
 def _emulate_mma(machine, acc, a, b, a_layout, b_layout):
-    warps.meet(machine, "wmma_mma")
-    sums = warps.take(machine, "wmma_mma", acc, _fragments.WMMA_ACC, "float32", "float16")
-    left = warps.take(machine, "wmma_mma", a, _fragments.WMMA_A, "float16")
-    right = warps.take(machine, "wmma_mma", b, _fragments.WMMA_B, "float16")
-    machine.count_arithmetic(machine.site, "mma", acc.dtype, _EACH)
+    warps.require_whole_warps(machine, "wmma_mma")
+    sums = warps.read_fragment(machine, "wmma_mma", acc, _fragments.WMMA_ACC, "float32", "float16")
+    left = warps.read_fragment(machine, "wmma_mma", a, _fragments.WMMA_A, "float16")
+    right = warps.read_fragment(machine, "wmma_mma", b, _fragments.WMMA_B, "float16")
+    machine.count_arithmetic(machine.site, "mma", acc.dtype, _PER_LANE)
     sums = warps.multiply_add(machine, left, right, sums, acc.dtype)
-    warps.give(machine, "wmma_mma", acc, _fragments.WMMA_ACC, sums, "float32", "float16")
+    warps.write_fragment(machine, "wmma_mma", acc, _fragments.WMMA_ACC, sums, "float32", "float16")
 
 
 @emulates(wmma_store, reads=(2,), writes=(0,), elementwise=False, fragments=(2,))
 def _emulate_store(machine, array, index, acc, layout):
     index = _checked_place(machine, "wmma_store", array, index, "float32", "float16")
-    tile = warps.take(machine, "wmma_store", acc, _fragments.WMMA_ACC, array.dtype.name)
+    tile = warps.read_fragment(machine, "wmma_store", acc, _fragments.WMMA_ACC, array.dtype.name)
     alone = layout == COL_MAJOR and array.dtype == np.float32
     if tile is not None and layout == COL_MAJOR:
         tile = np.swapaxes(tile, -1, -2)

@@ -41,7 +41,7 @@ class _Abandoned(BaseException):
     """Ends a warp's thread when the launch is over."""
 
 
-class WarpsApart:
+class WarpScheduler:
     """Runs the warps of one block, ``call()`` each, and lets them wait."""
 
     def __init__(self, machine, call):
@@ -50,7 +50,7 @@ class WarpsApart:
         self.current: Warp = self.warps[0]
         self.at_barrier: dict[int, object] = {}  # warp: its lanes there
         self.passed = 0  # barriers of the whole block
-        self._home = threading.Semaphore(0)
+        self._all_done = threading.Semaphore(0)
         self._over = False
         self._error: BaseException | None = None
 
@@ -64,7 +64,7 @@ class WarpsApart:
             thread.start()
         try:
             self._hand_to(self.warps[0])
-            self._home.acquire()
+            self._all_done.acquire()
         finally:
             self._over = True
             for warp in self.warps:
@@ -90,7 +90,7 @@ class WarpsApart:
         except BaseException as error:
             self._error, successor = error, None
         if successor is None:
-            self._home.release()
+            self._all_done.release()
         else:
             self._hand_to(successor)
 
@@ -152,7 +152,7 @@ class WarpsApart:
         """Let everybody pass if all are there who will ever come."""
         if any(not warp.done and warp.number not in self.at_barrier for warp in self.warps):
             return False
-        self.machine.whole_block_meets(site, list(self.at_barrier.values()))
+        self.machine.all_warps_arrived(site, list(self.at_barrier.values()))
         self.at_barrier = {}
         self.passed += 1
         return True
@@ -166,7 +166,7 @@ class WarpsApart:
 
 def _masks(geometry):
     exists = np.broadcast_to(
-        True if geometry.everybody.array is None else geometry.everybody.array, (1, 1, geometry.width)
+        True if geometry.all_threads.array is None else geometry.all_threads.array, (1, 1, geometry.width)
     )
     warp = geometry.linear // WARP
     return [geometry.mask(exists & (warp == number)) for number in range(geometry.width // WARP)]
