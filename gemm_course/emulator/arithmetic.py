@@ -408,7 +408,7 @@ class Arithmetic:
         return result if type(value) is Lanes else uniform(result)
 
     def count_arithmetic(self, site, name, dtype, per_lane=1):
-        """Count an operation of every active lane, or ``per_lane`` of them where one instruction does several."""
+        """Count an operation of every active lane; ``per_lane``: how many of them one instruction does."""
         key = ("arithmetic", site, name, dtype.char, self.mask.serial, self.batch_key, per_lane)
         self.tally(key, self.mask)
         if dtype == FLOAT64 and self.report_float64:
