@@ -41,7 +41,7 @@ PASS_ON = {"allow_extra_args": True, "ignore_unknown_options": True}
 @app.command(context_settings=PASS_ON)
 def lab(context: typer.Context) -> None:
     """Open the course in JupyterLab; options go to JupyterLab, such as --no-browser."""
-    from gemm_course.house.lab import serve
+    from gemm_course.commands.lab import serve
 
     serve(context.args)
 
@@ -49,7 +49,7 @@ def lab(context: typer.Context) -> None:
 @app.command(context_settings=PASS_ON)
 def test(context: typer.Context) -> None:
     """Run the course's tests; options go to pytest."""
-    from gemm_course.house.suite import run_tests
+    from gemm_course.commands.suite import run_tests
 
     raise typer.Exit(run_tests(context.args))
 
@@ -57,7 +57,7 @@ def test(context: typer.Context) -> None:
 @app.command()
 def doctor() -> None:
     """Say what this machine has, what will run where, and what to do about what is missing."""
-    from gemm_course.house.doctor import examine, show
+    from gemm_course.commands.doctor import examine, show
 
     show(examine())
 
@@ -65,7 +65,7 @@ def doctor() -> None:
 @app.command()
 def update() -> None:
     """Bring a newer course, and keep your edited notebooks as dated copies."""
-    from gemm_course.house.update import update
+    from gemm_course.commands.update import update
 
     done = update()
     for copy in done.kept:
@@ -78,7 +78,7 @@ def update() -> None:
 @app.command()
 def reset(number: Annotated[str, typer.Argument(help="the notebook's number, such as 03")]) -> None:
     """Give you a fresh notebook, and keep yours as a dated copy."""
-    from gemm_course.house.reset import reset
+    from gemm_course.commands.reset import reset
 
     path, copy = reset(number)
     if copy is None:
@@ -94,16 +94,16 @@ def command_names() -> list[str]:
 
 def main() -> None:
     """Run one command; what a learner can put right is one sentence and exit code 1."""
-    from gemm_course.house.errors import HouseError
+    from gemm_course.commands.errors import CourseError
 
     try:
         app(prog_name="gemm-course")
-    except HouseError as error:
+    except CourseError as error:
         sys.exit(str(error))
 
 
 def _in_course(path: Any) -> str:
-    from gemm_course.house.places import ROOT
+    from gemm_course.commands.places import ROOT
 
     return path.relative_to(ROOT).as_posix()
 

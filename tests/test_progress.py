@@ -14,8 +14,8 @@ from nbclient import NotebookClient
 
 from gemm_course import check, progress
 from gemm_course.checks.summary import summary
-from gemm_course.house.reset import reset
-from gemm_course.house.update import update
+from gemm_course.commands.reset import reset
+from gemm_course.commands.update import update
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from gemm_course.house import lab
-from gemm_course.house.places import ROOT
+from gemm_course.commands import lab
+from gemm_course.commands.places import ROOT
 
 READY_WITHIN = 5  # seconds, on a second start
 OURS = 2  # times what JupyterLab alone takes, where this machine is too slow for that

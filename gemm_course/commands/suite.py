@@ -5,8 +5,8 @@ import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
 
-from gemm_course.house.errors import HouseError
-from gemm_course.house.places import ROOT
+from gemm_course.commands.errors import CourseError
+from gemm_course.commands.places import ROOT
 
 ALONE = "timed or browser or gpu"
 NO_TESTS = 5  # pytest's exit code when it selected none
@@ -17,10 +17,10 @@ def run_tests(arguments: Sequence[str] = ()) -> int:
 
     Tests that hold something to a time run one by one, after the others; so do those on a GPU or in a
     browser.
-    Raises HouseError where pytest is not installed.
+    Raises CourseError where pytest is not installed.
     """
     if find_spec("pytest") is None or find_spec("xdist") is None:
-        raise HouseError(
+        raise CourseError(
             "The tests need pytest: start them with `python3 course.py test`, which installs it."
         )
     if arguments:

@@ -6,8 +6,8 @@ import sys
 import pytest
 
 from gemm_course import cli
-from gemm_course.house import suite
-from gemm_course.house.errors import HouseError
+from gemm_course.commands import suite
+from gemm_course.commands.errors import CourseError
 
 
 def gemm_course(*arguments: str) -> subprocess.CompletedProcess:
@@ -65,5 +65,5 @@ def test_the_two_halves_of_the_suite_are_the_whole(monkeypatch):
 
 def test_tests_without_pytest_say_how_to_get_it(monkeypatch):
     monkeypatch.setattr(suite, "find_spec", lambda _: None)
-    with pytest.raises(HouseError, match=r"course\.py test"):
+    with pytest.raises(CourseError, match=r"course\.py test"):
         suite.run_tests()

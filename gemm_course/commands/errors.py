@@ -1,5 +1,5 @@
 """The one error that the command line shows as a sentence."""
 
 
-class HouseError(Exception):
+class CourseError(Exception):
     """Something the learner can put right; its text is one sentence that says how."""

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from gemm_course.house.errors import HouseError
-from gemm_course.house.git import Clone
-from gemm_course.house.keep import keep
-from gemm_course.house.places import KEPT, ROOT
+from gemm_course.commands.errors import CourseError
+from gemm_course.commands.git import Clone
+from gemm_course.commands.keep import keep
+from gemm_course.commands.places import KEPT, ROOT
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Update:
 def update(root: Path = ROOT) -> Update:
     """Fast-forward to the newest course; edited notebooks that change are kept as dated copies first.
 
-    Raises HouseError, with everything as it was, where the folder is no clone, the network is away, the
+    Raises CourseError, with everything as it was, where the folder is no clone, the network is away, the
     learner has commits of their own, or edited other files that the update changes.
     """
     clone = Clone(root)
@@ -35,7 +35,7 @@ def update(root: Path = ROOT) -> Update:
     notebooks = sorted(path for path in edited if path.endswith(".ipynb"))
     others = sorted(edited - set(notebooks))
     if others:
-        raise HouseError(
+        raise CourseError(
             f"You changed {', '.join(others)}, which the update changes too: commit or undo that first."
         )
     commits = int(clone("rev-list", "--count", f"HEAD..{newer}"))
@@ -48,10 +48,10 @@ def _newer(clone: Clone) -> str | None:
     try:
         clone("fetch", "--quiet")
         newer = clone("rev-parse", "@{upstream}").strip()
-    except HouseError as error:
-        raise HouseError(f"No newer course can be fetched ({error}).") from error
+    except CourseError as error:
+        raise CourseError(f"No newer course can be fetched ({error}).") from error
     if clone("merge-base", "HEAD", newer).strip() != clone("rev-parse", "HEAD").strip():
-        raise HouseError("You have commits of your own: bring the newer course in with `git pull --rebase`.")
+        raise CourseError("You have commits of your own: bring the newer course in with `git pull --rebase`.")
     return newer if clone("rev-parse", "HEAD").strip() != newer else None
 
 

@@ -3,29 +3,29 @@
 import subprocess
 from pathlib import Path
 
-from gemm_course.house.errors import HouseError
+from gemm_course.commands.errors import CourseError
 
 
 class Clone:
     """The course's folder as git knows it.
 
-    Raises HouseError where the folder is no clone, or the machine has no git.
+    Raises CourseError where the folder is no clone, or the machine has no git.
     """
 
     def __init__(self, root: Path):
         self.root = root
         try:
             top = self("rev-parse", "--show-toplevel").strip()
-        except (HouseError, FileNotFoundError):
+        except (CourseError, FileNotFoundError):
             top = ""
         if not top or Path(top).resolve() != root.resolve():
-            raise HouseError(
+            raise CourseError(
                 "This needs git and a course that came by `git clone`: "
                 "download a fresh copy beside this one and carry your notebooks over."
             )
 
     def __call__(self, *arguments: str) -> str:
-        """Return what git prints; raises HouseError with git's last line where it fails."""
+        """Return what git prints; raises CourseError with git's last line where it fails."""
         return self.bytes(*arguments).decode()
 
     def bytes(self, *arguments: str) -> bytes:
@@ -33,7 +33,7 @@ class Clone:
         done = subprocess.run(["git", *arguments], cwd=self.root, capture_output=True)
         if done.returncode:
             last = (done.stderr.decode(errors="replace").strip().splitlines() or ["no reason given"])[-1]
-            raise HouseError(f"git {arguments[0]} did not work: {last}")
+            raise CourseError(f"git {arguments[0]} did not work: {last}")
         return done.stdout
 
     def paths(self, *arguments: str) -> set[str]:

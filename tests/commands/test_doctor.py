@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from gemm_course.house import doctor
+from gemm_course.commands import doctor
 
 NO_DRIVER = "There is no NVIDIA GPU here: no NVIDIA driver is installed."
 FACTS = SimpleNamespace(name="NVIDIA Test", compute_capability=(9, 0), driver="580.1")

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from gemm_course.house.errors import HouseError
+from gemm_course.commands.errors import CourseError
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = ROOT / "notebooks"
@@ -12,10 +12,10 @@ KEPT = NOTEBOOKS / "kept"
 def notebook(number: str, folder: Path = NOTEBOOKS) -> Path:
     """Return the notebook of that number, such as "03" or "3".
 
-    Raises HouseError where there is none.
+    Raises CourseError where there is none.
     """
     found = sorted(folder.glob(f"{number:0>2}_*.ipynb")) if number.isdigit() else []
     if not found:
         numbers = ", ".join(path.name[:2] for path in sorted(folder.glob("[0-9][0-9]_*.ipynb"))) or "none"
-        raise HouseError(f"There is no notebook {number}; there are: {numbers}.")
+        raise CourseError(f"There is no notebook {number}; there are: {numbers}.")
     return found[0]

@@ -8,9 +8,9 @@ import shutil
 from importlib.metadata import version
 from pathlib import Path
 
-from gemm_course.house.errors import HouseError
-from gemm_course.house.git import Clone
-from gemm_course.house.places import ROOT
+from gemm_course.commands.errors import CourseError
+from gemm_course.commands.git import Clone
+from gemm_course.commands.places import ROOT
 
 
 def remember_fresh(root: Path = ROOT) -> None:
@@ -24,21 +24,21 @@ def remember_fresh(root: Path = ROOT) -> None:
 def fresh(notebook: Path, root: Path = ROOT) -> bytes:
     """Return the notebook's content as the course brought it.
 
-    Raises HouseError where nothing here knows it.
+    Raises CourseError where nothing here knows it.
     """
     clone = _clone(root)
     if clone is not None:
         return clone.bytes("show", f"HEAD:{notebook.relative_to(root).as_posix()}")
     copy = _aside(root) / notebook.name
     if not copy.exists():
-        raise HouseError("The fresh notebook is not known here: take it from a new download of the course.")
+        raise CourseError("The fresh notebook is not known here: take it from a new download of the course.")
     return copy.read_bytes()
 
 
 def _clone(root: Path) -> Clone | None:
     try:
         return Clone(root)
-    except HouseError:
+    except CourseError:
         return None
 
 

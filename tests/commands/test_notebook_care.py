@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from gemm_course.house.errors import HouseError
-from gemm_course.house.fresh import remember_fresh
-from gemm_course.house.reset import reset
-from gemm_course.house.update import update
+from gemm_course.commands.errors import CourseError
+from gemm_course.commands.fresh import remember_fresh
+from gemm_course.commands.reset import reset
+from gemm_course.commands.update import update
 
 IDENTITY = ["-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"]
 ONE, TWO, THREE = (f"notebooks/0{number}_{name}.ipynb" for number, name in enumerate(("a", "b", "c"), 1))
@@ -78,7 +78,7 @@ def test_two_resets_in_a_row_keep_both_states(learner):
 
 @pytest.mark.parametrize("number", ["07", "x", "../01"])
 def test_reset_of_no_notebook_names_those_there_are(learner, number):
-    with pytest.raises(HouseError, match="there are: 01, 02"):
+    with pytest.raises(CourseError, match="there are: 01, 02"):
         reset(number, learner)
 
 
@@ -94,7 +94,7 @@ def test_reset_works_for_a_course_that_came_as_an_archive(learner):
 def test_reset_without_anything_to_go_by_touches_nothing(learner):
     shutil.rmtree(learner / ".git")
     write(learner, one="my work")
-    with pytest.raises(HouseError, match="new download"):
+    with pytest.raises(CourseError, match="new download"):
         reset("01", learner)
     assert (learner / ONE).read_text() == "my work"
 
@@ -154,7 +154,7 @@ def test_update_stops_before_other_edited_files_and_changes_nothing(origin, lear
     write(learner, script="mine", one="my one")
     commit(origin, script="newer", one="newer one")
     before = state(learner)
-    with pytest.raises(HouseError, match="script"):
+    with pytest.raises(CourseError, match="script"):
         update(learner)
     assert state(learner) == before
 
@@ -163,26 +163,26 @@ def test_update_leaves_commits_of_ones_own_alone(origin, learner):
     commit(learner, one="my one")
     commit(origin, one="newer one")
     before = state(learner)
-    with pytest.raises(HouseError, match="commits of your own"):
+    with pytest.raises(CourseError, match="commits of your own"):
         update(learner)
     assert state(learner) == before
 
 
 def test_update_without_the_network_is_one_sentence(origin, learner):
     origin.rename(origin.with_name("gone"))
-    with pytest.raises(HouseError, match="No newer course can be fetched"):
+    with pytest.raises(CourseError, match="No newer course can be fetched"):
         update(learner)
 
 
 def test_update_needs_a_clone(tmp_path):
-    with pytest.raises(HouseError, match="git clone"):
+    with pytest.raises(CourseError, match="git clone"):
         update(tmp_path)
 
 
 def test_a_course_inside_another_repository_is_no_clone(learner):
     inner = learner / "inner"
     inner.mkdir()
-    with pytest.raises(HouseError, match="git clone"):
+    with pytest.raises(CourseError, match="git clone"):
         update(inner)
 
 
@@ -190,6 +190,6 @@ def test_an_update_that_fails_halfway_leaves_the_notebooks_as_they_were(origin, 
     write(learner, one="my one", three="my own three")
     commit(origin, one="newer one", three="three")
     (learner / ".git" / "index.lock").touch()  # another git at work: nothing can be checked out
-    with pytest.raises(HouseError, match="git checkout did not work"):
+    with pytest.raises(CourseError, match="git checkout did not work"):
         update(learner)
     assert (learner / ONE).read_text() == "my one" and (learner / THREE).read_text() == "my own three"

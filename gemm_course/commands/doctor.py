@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, requires, version
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 
+from gemm_course.commands.errors import CourseError
+from gemm_course.commands.git import Clone
+from gemm_course.commands.places import ROOT
 from gemm_course.device import gpu_facts, why_no_gpu
 from gemm_course.device.facts import ask_nvidia_smi
-from gemm_course.house.errors import HouseError
-from gemm_course.house.git import Clone
-from gemm_course.house.places import ROOT
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def show(findings: list[Finding]) -> None:
 def _course() -> Finding:
     try:
         Clone(ROOT)
-    except HouseError:
+    except CourseError:
         return Finding(
             "course", f"{version('gemm-course')} in {ROOT}", "`update` and `reset` need a git clone."
         )

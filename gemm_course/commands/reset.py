@@ -2,15 +2,15 @@
 
 from pathlib import Path
 
-from gemm_course.house.fresh import fresh
-from gemm_course.house.keep import keep
-from gemm_course.house.places import KEPT, ROOT, notebook
+from gemm_course.commands.fresh import fresh
+from gemm_course.commands.keep import keep
+from gemm_course.commands.places import KEPT, ROOT, notebook
 
 
 def reset(number: str, root: Path = ROOT) -> tuple[Path, Path | None]:
     """Put the fresh notebook in place; return its path and the kept copy's, None if it was fresh already.
 
-    Raises HouseError where there is no such notebook, or nothing here knows its fresh state.
+    Raises CourseError where there is no such notebook, or nothing here knows its fresh state.
     """
     path = notebook(number, root / "notebooks")
     content = fresh(path, root)

@@ -4,8 +4,8 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from gemm_course.house.fresh import remember_fresh
-from gemm_course.house.places import ROOT, notebook
+from gemm_course.commands.fresh import remember_fresh
+from gemm_course.commands.places import ROOT, notebook
 
 SETTINGS = Path(__file__).parent / "jupyter"  # defaults below the learner's own: no news prompt
 
