@@ -13,7 +13,7 @@ import pytest
 from nbclient import NotebookClient
 
 from gemm_course import check, progress
-from gemm_course.checks.summary import summary
+from gemm_course.checks.core.summary import summary
 from gemm_course.commands.reset import reset
 from gemm_course.commands.update import update
 

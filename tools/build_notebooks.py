@@ -7,6 +7,19 @@
 A source is a py:percent script. A cell tagged ``solution`` goes to the solution notebook only, one tagged
 ``stub`` to the learner's only, every other to both. A cell's id is the one given in its header (``# %%
 id="ex-where"``), else it is made from what the cell says, so that it stays while other cells come and go.
+
+An exercise is one cell, the solution, with marks around what the learner writes:
+
+    def blocks_for(n, threads):
+        ### BEGIN SOLUTION
+        return (n + threads - 1) // threads
+        ### STUB
+        # return None  # your code
+        ### END SOLUTION
+
+The solution notebook has all but the marks and the stub, and ``-solution`` behind the cell's id. The
+learner's has the lines of the stub in place of the solution, without their ``# ``; where the mark ``### STUB``
+is left out, that is ``pass  # your code``.
 """
 
 from __future__ import annotations
@@ -26,6 +39,9 @@ KINDS = {
     "learner": ("", "solution"),
     "solutions": ("solutions", "stub"),
 }  # folder below the target, tag left out
+OWN_TAG = {"learner": "stub", "solutions": "solution"}
+BEGIN, STUB, END = "### BEGIN SOLUTION", "### STUB", "### END SOLUTION"
+NO_STUB = "pass  # your code"
 NEEDS_A_KERNEL = ("application/vnd.jupyter.widget-view+json", "application/javascript")
 
 
@@ -48,9 +64,51 @@ def assemble(source: str, kind: str) -> nbformat.NotebookNode:
     used: Counter[str] = Counter()
     for cell in read.cells:
         tags = cell.metadata.get("tags", [])
+        if BEGIN in cell.source:
+            cell.source, tags = written(cell.source, kind), [OWN_TAG[kind]]
+            if kind == "solutions" and "id" in cell.metadata:
+                cell.metadata["id"] += "-solution"
         if left_out not in tags:
             notebook.cells.append(_cell(cell, tags, used))
     return notebook
+
+
+def written(source: str, kind: str) -> str:
+    """Return an exercise's cell as the ``kind`` of notebook has it. Raises ValueError for marks out of order."""
+    lines: list[str] = []
+    solution: list[str] = []
+    stub: list[str] | None = None
+    part = lines
+    for line in source.split("\n"):
+        mark = line.strip()
+        if mark == BEGIN and part is lines:
+            solution, stub = [], None
+            part = solution
+        elif mark == STUB and part is solution:
+            part = stub = []
+        elif mark == END and part is not lines:
+            lines += solution if kind == "solutions" else _told(stub, line.removesuffix(END))
+            part = lines
+        elif mark in (BEGIN, STUB, END):
+            raise ValueError(f"{mark!r} is out of order in\n{source}")
+        else:
+            part.append(line)
+    if part is not lines:
+        raise ValueError(f"{END!r} is missing in\n{source}")
+    return "\n".join(lines)
+
+
+def _told(stub: list[str] | None, indent: str) -> list[str]:
+    """The lines that a learner finds in place of the solution."""
+    return [indent + NO_STUB] if stub is None else [_uncommented(line, indent) for line in stub]
+
+
+def _uncommented(line: str, indent: str) -> str:
+    """A line of a stub without the ``# `` in front; an empty one stays empty."""
+    text = line.removeprefix(indent)
+    if not text.startswith("#"):
+        raise ValueError(f"a line of a stub must be a comment: {line!r}")
+    return (indent + text[1:].removeprefix(" ")).rstrip()
 
 
 def _cell(cell, tags: list[str], used: Counter) -> nbformat.NotebookNode:

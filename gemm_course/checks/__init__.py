@@ -8,12 +8,11 @@ They are found here by themselves. How a verdict looks is in :mod:`.verdict`, ho
 from importlib import import_module
 from pkgutil import iter_modules
 
+from gemm_course.checks.core.exercise import Exercise
+from gemm_course.checks.core.summary import Progress
+from gemm_course.checks.core.summary import summary as _summary
+from gemm_course.checks.core.verdict import Verdict
 from gemm_course.progress import passed
-
-from .exercise import Exercise
-from .summary import Progress
-from .summary import summary as _summary
-from .verdict import Verdict
 
 _CHAPTERS = sorted(module.name for module in iter_modules(__path__) if module.name.startswith("chapter_"))
 _EXERCISES = {

@@ -108,20 +108,15 @@ see.block()
 # lane within the block.
 
 
-# %% tags=["stub"] id="ex-00-1"
+# %% id="ex-00-1"
 def where(block, thread, block_dim):
     (bx, by), (tx, ty), (dx, dy) = block, thread, block_dim
-    return None  # (row, col, warp, lane)
-
-
-check.where(where)
-
-
-# %% tags=["solution"] id="ex-00-1-solution"
-def where(block, thread, block_dim):
-    (bx, by), (tx, ty), (dx, dy) = block, thread, block_dim
+    ### BEGIN SOLUTION
     linear = ty * dx + tx
     return by * dy + ty, bx * dx + tx, linear // 32, linear % 32
+    ### STUB
+    # return None  # (row, col, warp, lane)
+    ### END SOLUTION
 
 
 check.where(where)
@@ -138,17 +133,13 @@ check.where(where)
 # smallest number of blocks that covers all of them.
 
 
-# %% tags=["stub"] id="ex-00-2"
+# %% id="ex-00-2"
 def blocks_for(n, threads):
-    return None
-
-
-check.blocks_for(blocks_for)
-
-
-# %% tags=["solution"] id="ex-00-2-solution"
-def blocks_for(n, threads):
+    ### BEGIN SOLUTION
     return (n + threads - 1) // threads
+    ### STUB
+    # return None
+    ### END SOLUTION
 
 
 check.blocks_for(blocks_for)
@@ -162,11 +153,12 @@ check.blocks_for(blocks_for)
 #
 # You launch a kernel with blocks of 4 threads. How many lanes of each warp have nothing to do?
 
-# %% tags=["stub"] id="ex-00-3"
-check.idle_lanes(None)
-
-# %% tags=["solution"] id="ex-00-3-solution"
+# %% id="ex-00-3"
+### BEGIN SOLUTION
 check.idle_lanes(28)
+### STUB
+# check.idle_lanes(None)
+### END SOLUTION
 
 # %% [markdown] tags=["stub"]
 # *[Solution](solutions/00_welcome.ipynb#Exercise-00.3-·-Idle-lanes)*
@@ -208,18 +200,14 @@ see.addresses()
 # need.
 
 
-# %% tags=["stub"] id="ex-00-4"
+# %% id="ex-00-4"
 def sector_and_line(i, j, A):
-    return None  # (sector, line)
-
-
-check.sector_and_line(sector_and_line)
-
-
-# %% tags=["solution"] id="ex-00-4-solution"
-def sector_and_line(i, j, A):
+    ### BEGIN SOLUTION
     address = i * A.strides[0] + j * A.strides[1]
     return address // 32, address // 128
+    ### STUB
+    # return None  # (sector, line)
+    ### END SOLUTION
 
 
 check.sector_and_line(sector_and_line)
@@ -319,21 +307,14 @@ for finding in emulate(careless, 4, 32, a, out).findings:
 # is to be written exactly once, and nothing outside the arrays touched.
 
 
-# %% tags=["stub"] id="ex-00-5"
+# %% id="ex-00-5"
 @cuda.jit
 def vector_add(a, b, out):
-    pass  # your code
-
-
-check.vector_add(vector_add)
-
-
-# %% tags=["solution"] id="ex-00-5-solution"
-@cuda.jit
-def vector_add(a, b, out):
+    ### BEGIN SOLUTION
     i = cuda.grid(1)
     if i < out.size:
         out[i] = a[i] + b[i]
+    ### END SOLUTION
 
 
 check.vector_add(vector_add)
@@ -352,21 +333,14 @@ check.vector_add(vector_add)
 # It is launched with blocks of (16, 8) threads, 16 along x, and `x` runs over the **columns** of `out`.
 
 
-# %% tags=["stub"] id="ex-00-6"
+# %% id="ex-00-6"
 @cuda.jit
 def broadcast_add(column, row, out):
-    pass  # your code
-
-
-check.broadcast_add(broadcast_add)
-
-
-# %% tags=["solution"] id="ex-00-6-solution"
-@cuda.jit
-def broadcast_add(column, row, out):
+    ### BEGIN SOLUTION
     x, y = cuda.grid(2)
     if x < out.shape[1] and y < out.shape[0]:
         out[y, x] = column[y] + row[x]
+    ### END SOLUTION
 
 
 check.broadcast_add(broadcast_add)

@@ -107,20 +107,11 @@ see.tflops("naive_uncoalesced", on="RTX 3090")
 # The checker tries sizes that do not fit, and a `C` full of NaN with `beta = 0`.
 
 
-# %% tags=["stub"] id="ex-01-1"
+# %% id="ex-01-1"
 @cuda.jit
 def naive(m, n, k, alpha, A, B, beta, C):
     row, col = cuda.grid(2)
-    pass  # your code
-
-
-check.naive(naive)
-
-
-# %% tags=["solution"] id="ex-01-1-solution"
-@cuda.jit
-def naive(m, n, k, alpha, A, B, beta, C):
-    row, col = cuda.grid(2)
+    ### BEGIN SOLUTION
     if row < m and col < n:
         acc = float32(0)
         for p in range(k):
@@ -129,6 +120,7 @@ def naive(m, n, k, alpha, A, B, beta, C):
             C[row, col] = alpha * acc
         else:
             C[row, col] = alpha * acc + beta * C[row, col]
+    ### END SOLUTION
 
 
 check.naive(naive)
@@ -139,11 +131,12 @@ check.naive(naive)
 # %% [markdown]
 # Now look at your own kernel's lanes, the same picture drawn from *your* code: take the `#` away.
 
-# %% tags=["stub"] id="own-lanes"
-# see.lanes(naive)
-
-# %% tags=["solution"] id="own-lanes-solution"
+# %% id="own-lanes"
+### BEGIN SOLUTION
 see.lanes(naive)
+### STUB
+# # see.lanes(naive)
+### END SOLUTION
 
 # %% [markdown]
 # ### Exercise 01.2 · How many loads?
@@ -153,17 +146,13 @@ see.lanes(naive)
 # counts twice.
 
 
-# %% tags=["stub"] id="ex-01-2"
+# %% id="ex-01-2"
 def loads(m, n, k):
-    return None
-
-
-check.naive_loads(loads)
-
-
-# %% tags=["solution"] id="ex-01-2-solution"
-def loads(m, n, k):
+    ### BEGIN SOLUTION
     return 2 * m * n * k
+    ### STUB
+    # return None
+    ### END SOLUTION
 
 
 check.naive_loads(loads)
@@ -178,11 +167,12 @@ check.naive_loads(loads)
 # `naive_uncoalesced`, blocks of 32 × 32, rows that start at a sector. How many sectors does **one request**
 # of a warp touch: a load of A, a load of B, the store of C?
 
-# %% tags=["stub"] id="ex-01-3"
-check.naive_sectors(A=None, B=None, C=None)
-
-# %% tags=["solution"] id="ex-01-3-solution"
+# %% id="ex-01-3"
+### BEGIN SOLUTION
 check.naive_sectors(A=32, B=1, C=32)
+### STUB
+# check.naive_sectors(A=None, B=None, C=None)
+### END SOLUTION
 
 # %% [markdown] tags=["stub"]
 # *[Solution](solutions/01_naive.ipynb#Exercise-01.3-·-How-many-sectors?)*
@@ -200,22 +190,21 @@ check.naive_sectors(A=32, B=1, C=32)
 #   `data/`.
 
 
-# %% tags=["stub"] id="formula"
+# %% id="formula"
 def load_requests(m, n, k):
-    return None
-
-
-def load_sectors(m, n, k):
-    return None
-
-
-# %% tags=["solution"] id="formula-solution"
-def load_requests(m, n, k):
+    ### BEGIN SOLUTION
     return 2 * m * n * k // 32
+    ### STUB
+    # return None
+    ### END SOLUTION
 
 
 def load_sectors(m, n, k):
+    ### BEGIN SOLUTION
     return (32 + 1) * m * n * k // 32
+    ### STUB
+    # return None
+    ### END SOLUTION
 
 
 # %%
@@ -257,24 +246,19 @@ report.arithmetic
 # float64. (Launched as in 01.1.)
 
 
-# %% tags=["stub"] id="ex-01-4"
+# %% id="ex-01-4"
 @cuda.jit
 def lean(m, n, k, alpha, A, B, beta, C):
-    pass  # copy the kernel above and mend it
-
-
-check.no_float64(lean)
-
-
-# %% tags=["solution"] id="ex-01-4-solution"
-@cuda.jit
-def lean(m, n, k, alpha, A, B, beta, C):
+    ### BEGIN SOLUTION
     row, col = cuda.grid(2)
     if row < m and col < n:
         acc = float32(0)
         for p in range(k):
             acc += A[row, p] * B[p, col]
         C[row, col] = alpha * acc + beta * C[row, col] if beta != 0 else alpha * acc
+    ### STUB
+    # pass  # copy the kernel above and mend it
+    ### END SOLUTION
 
 
 check.no_float64(lean)

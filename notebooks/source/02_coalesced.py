@@ -65,22 +65,21 @@ see.tflops("naive_uncoalesced", "naive_coalesced", on="RTX 3090")
 # all stores of C? Write the formulas:
 
 
-# %% tags=["stub"] id="formula"
+# %% id="formula"
 def load_sectors(m, n, k):
-    return None
-
-
-def store_sectors(m, n, k):
-    return None
-
-
-# %% tags=["solution"] id="formula-solution"
-def load_sectors(m, n, k):
+    ### BEGIN SOLUTION
     return (1 + 4) * m * n * k // 32
+    ### STUB
+    # return None
+    ### END SOLUTION
 
 
 def store_sectors(m, n, k):
+    ### BEGIN SOLUTION
     return 4 * m * n // 32
+    ### STUB
+    # return None
+    ### END SOLUTION
 
 
 # %%
@@ -141,18 +140,10 @@ see.roofline("naive_uncoalesced", "naive_coalesced")
 # right result is not enough.
 
 
-# %% tags=["stub"] id="ex-02-1"
+# %% id="ex-02-1"
 @cuda.jit
 def coalesced(m, n, k, alpha, A, B, beta, C):
-    pass  # your code
-
-
-check.coalesced(coalesced)
-
-
-# %% tags=["solution"] id="ex-02-1-solution"
-@cuda.jit
-def coalesced(m, n, k, alpha, A, B, beta, C):
+    ### BEGIN SOLUTION
     col, row = cuda.grid(2)
     if row < m and col < n:
         acc = float32(0)
@@ -162,6 +153,7 @@ def coalesced(m, n, k, alpha, A, B, beta, C):
             C[row, col] = alpha * acc
         else:
             C[row, col] = alpha * acc + beta * C[row, col]
+    ### END SOLUTION
 
 
 check.coalesced(coalesced)
@@ -192,24 +184,17 @@ def matmul(A, B, C):
 # blocks of (32, 4) threads and x along the columns of C.
 
 
-# %% tags=["stub"] id="ex-02-2"
+# %% id="ex-02-2"
 @cuda.jit
 def matmul(A, B, C):
-    pass  # your code
-
-
-check.documentation_matmul(matmul)
-
-
-# %% tags=["solution"] id="ex-02-2-solution"
-@cuda.jit
-def matmul(A, B, C):
+    ### BEGIN SOLUTION
     j, i = cuda.grid(2)
     if i < C.shape[0] and j < C.shape[1]:
         tmp = float32(0)
         for p in range(A.shape[1]):
             tmp += A[i, p] * B[p, j]
         C[i, j] = tmp
+    ### END SOLUTION
 
 
 check.documentation_matmul(matmul)
@@ -224,11 +209,12 @@ check.documentation_matmul(matmul)
 # `naive_coalesced` with 256 threads a block. Which shape `(x, y)` moves the fewest sectors of A and B
 # together in a warp's k step? Find it with the sliders or, better, by thinking.
 
-# %% tags=["stub"] id="ex-02-3"
-check.best_block(None)
-
-# %% tags=["solution"] id="ex-02-3-solution"
+# %% id="ex-02-3"
+### BEGIN SOLUTION
 check.best_block((16, 16))
+### STUB
+# check.best_block(None)
+### END SOLUTION
 
 # %% [markdown] tags=["stub"]
 # *[Solution](solutions/02_coalesced.ipynb#Exercise-02.3-·-The-best-block)*
@@ -242,20 +228,16 @@ check.best_block((16, 16))
 # than necessary. With it, `naive_coalesced` on 333 columns is back at 4 sectors a request.
 
 
-# %% tags=["stub"] id="ex-02-4"
+# %% id="ex-02-4"
 def padded(B):
-    return None
-
-
-check.leading_dimension(padded)
-
-
-# %% tags=["solution"] id="ex-02-4-solution"
-def padded(B):
+    ### BEGIN SOLUTION
     rows, columns = B.shape
     wide = np.zeros((rows, -(-columns // 8) * 8), np.float32)
     wide[:, :columns] = B
     return wide
+    ### STUB
+    # return None
+    ### END SOLUTION
 
 
 check.leading_dimension(padded)

@@ -121,22 +121,21 @@ np.abs(run("block_tiled", A, B).C - A @ B).max()
 # memory, and how many for loads from shared memory? Write the formulas:
 
 
-# %% tags=["stub"] id="formula"
+# %% id="formula"
 def global_requests(m, n, k):
-    return None
-
-
-def shared_requests(m, n, k):
-    return None
-
-
-# %% tags=["solution"] id="formula-solution"
-def global_requests(m, n, k):
+    ### BEGIN SOLUTION
     return 2 * m * n * k // 32 // 32
+    ### STUB
+    # return None
+    ### END SOLUTION
 
 
 def shared_requests(m, n, k):
+    ### BEGIN SOLUTION
     return 2 * m * n * k // 32
+    ### STUB
+    # return None
+    ### END SOLUTION
 
 
 # %%
@@ -198,13 +197,12 @@ see.tiles("block_tiled")
 # 0) loads four elements from global memory. Which, in which order? Think first, and use the walk to check
 # yourself. Write `("A", row, column)` or `("B", row, column)` four times.
 
-# %% tags=["stub"] id="ex-03-1"
-loads = []
-
-check.first_loads(loads)
-
-# %% tags=["solution"] id="ex-03-1-solution"
+# %% id="ex-03-1"
+### BEGIN SOLUTION
 loads = [("A", 0, 1), ("B", 0, 3), ("A", 0, 3), ("B", 2, 3)]
+### STUB
+# loads = []
+### END SOLUTION
 
 check.first_loads(loads)
 
@@ -231,27 +229,17 @@ check.first_loads(loads)
 # Write it as a factory: a function that takes T and returns the kernel `(a, out)`.
 
 
-# %% tags=["stub"] id="ex-03-2"
+# %% id="ex-03-2"
 def make_reverse(T):
     @cuda.jit
     def reverse(a, out):
-        pass  # your code
-
-    return reverse
-
-
-check.reverse(make_reverse)
-
-
-# %% tags=["solution"] id="ex-03-2-solution"
-def make_reverse(T):
-    @cuda.jit
-    def reverse(a, out):
+        ### BEGIN SOLUTION
         tile = cuda.shared.array(T, float32)
         t, first = cuda.threadIdx.x, cuda.blockIdx.x * T
         tile[t] = a[first + t]
         cuda.syncthreads()
         out[first + t] = tile[T - 1 - t]
+        ### END SOLUTION
 
     return reverse
 
@@ -272,22 +260,11 @@ check.reverse(make_reverse)
 # conflict.
 
 
-# %% tags=["stub"] id="ex-03-3"
+# %% id="ex-03-3"
 def make_tiled(T):
     @cuda.jit
     def tiled(m, n, k, alpha, A, B, beta, C):
-        pass  # your code
-
-    return tiled
-
-
-check.tile_kernel(make_tiled)
-
-
-# %% tags=["solution"] id="ex-03-3-solution"
-def make_tiled(T):
-    @cuda.jit
-    def tiled(m, n, k, alpha, A, B, beta, C):
+        ### BEGIN SOLUTION
         As = cuda.shared.array((T, T), float32)
         Bs = cuda.shared.array((T, T), float32)
         tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
@@ -302,6 +279,7 @@ def make_tiled(T):
             cuda.syncthreads()
         if row < m and col < n:
             C[row, col] = alpha * acc + beta * C[row, col] if beta != 0 else alpha * acc
+        ### END SOLUTION
 
     return tiled
 
@@ -318,7 +296,7 @@ check.tile_kernel(make_tiled)
 # Here is document 002's kernel, written for any T:
 
 # %%
-from gemm_course.checks.suspects import SUSPECTS, document_002
+from gemm_course.checks.kits import SUSPECTS, document_002
 
 see.source(document_002(2))
 
@@ -327,17 +305,13 @@ see.source(document_002(2))
 # many are enough? Return both.
 
 
-# %% tags=["stub"] id="ex-03-4"
+# %% id="ex-03-4"
 def barriers(n, T):
-    return None  # (document, enough)
-
-
-check.barriers(barriers)
-
-
-# %% tags=["solution"] id="ex-03-4-solution"
-def barriers(n, T):
+    ### BEGIN SOLUTION
     return (n // T) * (T + 1), 2 * (n // T)
+    ### STUB
+    # return None  # (document, enough)
+    ### END SOLUTION
 
 
 check.barriers(barriers)
@@ -365,11 +339,12 @@ see.change(SUSPECTS["b"](4), SUSPECTS["c"](4))
 # %%
 see.change(SUSPECTS["c"](4), SUSPECTS["d"](4))
 
-# %% tags=["stub"] id="ex-03-5"
-check.smallest_failing_shape(a=None, b=None, c=None, d=None)
-
-# %% tags=["solution"] id="ex-03-5-solution"
+# %% id="ex-03-5"
+### BEGIN SOLUTION
 check.smallest_failing_shape(a=(1, 1, 1), b=(1, 1, 5), c=(2, 1, 1), d=(1, 1, 5))
+### STUB
+# check.smallest_failing_shape(a=None, b=None, c=None, d=None)
+### END SOLUTION
 
 # %% [markdown] tags=["stub"]
 # *[Solution](solutions/03_shared_memory_tiles.ipynb#Exercise-03.5-·-Four-suspects)*

@@ -113,7 +113,7 @@ see.change("block_tiled", "thread_tiled_1d")
 # lies in device memory, behind the caches, hundreds of clocks away. The emulator tells you:
 
 # %%
-from gemm_course.checks.spilling import make_strip
+from gemm_course.checks.kits import make_strip
 
 see.source(make_strip(16))
 
@@ -159,22 +159,21 @@ t
 # memory. Use `t["BM"]`, `t["BN"]` and `t["TM"]`.
 
 
-# %% tags=["stub"] id="formula"
+# %% id="formula"
 def global_requests(m, n, k):
-    return None
-
-
-def shared_requests(m, n, k):
-    return None
-
-
-# %% tags=["solution"] id="formula-solution"
-def global_requests(m, n, k):
+    ### BEGIN SOLUTION
     return (m * n * k // t["BN"] + m * n * k // t["BM"]) // 32
+    ### STUB
+    # return None
+    ### END SOLUTION
 
 
 def shared_requests(m, n, k):
+    ### BEGIN SOLUTION
     return (m * n * k + m * n * k // t["TM"]) // 32
+    ### STUB
+    # return None
+    ### END SOLUTION
 
 
 # %%
@@ -283,19 +282,15 @@ see.tiles("thread_tiled_1d")
 # results? Return the number for any BK and TM. The checker asks the emulator.
 
 
-# %% tags=["stub"] id="ex-04-1"
+# %% id="ex-04-1"
 def reads_a_result(BK, TM):
-    return None
-
-
-check.reads_per_result(reads_a_result)
-
-
-# %% tags=["solution"] id="ex-04-1-solution"
-def reads_a_result(BK, TM):
+    ### BEGIN SOLUTION
     of_as = BK * TM
     of_bs = BK
     return (of_as + of_bs) / TM
+    ### STUB
+    # return None
+    ### END SOLUTION
 
 
 check.reads_per_result(reads_a_result)
@@ -314,7 +309,7 @@ check.reads_per_result(reads_a_result)
 # The checker wants 1 + 1/TM reads of shared memory a multiply-add, and the results in registers.
 
 
-# %% tags=["stub"] id="ex-04-2"
+# %% id="ex-04-2"
 def make_column(BM, BN, BK, TM):
     THREADS = BM * BN // TM
 
@@ -324,38 +319,13 @@ def make_column(BM, BN, BK, TM):
         Bs = cuda.shared.array((BK, BN), float32)
         tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
         row0, col0 = cuda.blockIdx.y * BM, cuda.blockIdx.x * BN
-        # your code: TM results, all zero
-        for k0 in range(0, k, BK):
-            for e in range(ty * BN + tx, BM * BK, THREADS):
-                r, c = e // BK, e % BK
-                As[r, c] = A[row0 + r, k0 + c] if row0 + r < m and k0 + c < k else float32(0)
-            for e in range(ty * BN + tx, BK * BN, THREADS):
-                r, c = e // BN, e % BN
-                Bs[r, c] = B[k0 + r, col0 + c] if k0 + r < k and col0 + c < n else float32(0)
-            cuda.syncthreads()
-            # your code: the products of these tiles
-            cuda.syncthreads()
-        # your code: store the results
-
-    return column
-
-
-check.thread_columns(make_column)
-
-
-# %% tags=["solution"] id="ex-04-2-solution"
-def make_column(BM, BN, BK, TM):
-    THREADS = BM * BN // TM
-
-    @cuda.jit
-    def column(m, n, k, alpha, A, B, beta, C):
-        As = cuda.shared.array((BM, BK), float32)
-        Bs = cuda.shared.array((BK, BN), float32)
-        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
-        row0, col0 = cuda.blockIdx.y * BM, cuda.blockIdx.x * BN
+        ### BEGIN SOLUTION
         acc = cuda.local.array(TM, float32)
         for i in range(TM):
             acc[i] = 0
+        ### STUB
+        # # your code: TM results, all zero
+        ### END SOLUTION
         for k0 in range(0, k, BK):
             for e in range(ty * BN + tx, BM * BK, THREADS):
                 r, c = e // BK, e % BK
@@ -364,15 +334,23 @@ def make_column(BM, BN, BK, TM):
                 r, c = e // BN, e % BN
                 Bs[r, c] = B[k0 + r, col0 + c] if k0 + r < k and col0 + c < n else float32(0)
             cuda.syncthreads()
+            ### BEGIN SOLUTION
             for p in range(BK):
                 b = Bs[p, tx]
                 for i in range(TM):
                     acc[i] += As[ty * TM + i, p] * b
+            ### STUB
+            # # your code: the products of these tiles
+            ### END SOLUTION
             cuda.syncthreads()
+        ### BEGIN SOLUTION
         for i in range(TM):
             row, col = row0 + ty * TM + i, col0 + tx
             if row < m and col < n:
                 C[row, col] = alpha * acc[i] + beta * C[row, col] if beta != 0 else alpha * acc[i]
+        ### STUB
+        # # your code: store the results
+        ### END SOLUTION
 
     return column
 
@@ -391,17 +369,13 @@ check.thread_columns(make_column)
 # to 32; the rows of A begin at sectors, and so do the tiles' rows where BK is at least 8.
 
 
-# %% tags=["stub"] id="ex-04-3"
+# %% id="ex-04-3"
 def sectors(BK):
-    return None
-
-
-check.tile_sectors(sectors)
-
-
-# %% tags=["solution"] id="ex-04-3-solution"
-def sectors(BK):
+    ### BEGIN SOLUTION
     return 32 // BK * max(1, BK // 8)
+    ### STUB
+    # return None
+    ### END SOLUTION
 
 
 check.tile_sectors(sectors)
@@ -419,36 +393,19 @@ check.tile_sectors(sectors)
 # registers.
 
 
-# %% tags=["stub"] id="ex-04-4"
+# %% id="ex-04-4"
 def make_strip(R):
     @cuda.jit
     def strip(n, k, x, A, y):
         acc = cuda.local.array(R, float32)
         first = cuda.blockIdx.x * 32 * R + cuda.threadIdx.x
-        count = min(R, (n - first + 31) // 32)  # this thread's columns: first, first + 32, ... below n
+        ### BEGIN SOLUTION
+        ### STUB
+        # count = min(R, (n - first + 31) // 32)  # this thread's columns: first, first + 32, ... below n
+        ### END SOLUTION
         for i in range(R):
             acc[i] = 0
-        for p in range(k):
-            xp = x[p]
-            for i in range(count):
-                acc[i] += xp * A[p, first + 32 * i]
-        for i in range(count):
-            y[first + 32 * i] = acc[i]
-
-    return strip
-
-
-check.in_registers(make_strip)
-
-
-# %% tags=["solution"] id="ex-04-4-solution"
-def make_strip(R):
-    @cuda.jit
-    def strip(n, k, x, A, y):
-        acc = cuda.local.array(R, float32)
-        first = cuda.blockIdx.x * 32 * R + cuda.threadIdx.x
-        for i in range(R):
-            acc[i] = 0
+        ### BEGIN SOLUTION
         for p in range(k):
             xp = x[p]
             for i in range(R):
@@ -457,6 +414,14 @@ def make_strip(R):
         for i in range(R):
             if first + 32 * i < n:
                 y[first + 32 * i] = acc[i]
+        ### STUB
+        # for p in range(k):
+        #     xp = x[p]
+        #     for i in range(count):
+        #         acc[i] += xp * A[p, first + 32 * i]
+        # for i in range(count):
+        #     y[first + 32 * i] = acc[i]
+        ### END SOLUTION
 
     return strip
 

@@ -275,22 +275,21 @@ t
 # Requests of all warps together: loads from global memory, and reads of shared memory.
 
 
-# %% tags=["stub"] id="formula"
+# %% id="formula"
 def global_requests(m, n, k):
-    return None
-
-
-def shared_requests(m, n, k):
-    return None
-
-
-# %% tags=["solution"] id="formula-solution"
-def global_requests(m, n, k):
+    ### BEGIN SOLUTION
     return (m * n * k // t["BN"] + m * n * k // t["BM"]) // 32
+    ### STUB
+    # return None
+    ### END SOLUTION
 
 
 def shared_requests(m, n, k):
+    ### BEGIN SOLUTION
     return (m * n * k // t["TM"] + m * n * k // t["TN"]) // 32
+    ### STUB
+    # return None
+    ### END SOLUTION
 
 
 # %%
@@ -426,17 +425,13 @@ def taken(n, tile=128, places=264):
 # BN are multiples of TM and TN.) The checker asks the emulator.
 
 
-# %% tags=["stub"] id="ex-05-1"
+# %% id="ex-05-1"
 def right(BM, BN, BK, TM, TN):
-    return None
-
-
-check.draft_is_right(right)
-
-
-# %% tags=["solution"] id="ex-05-1-solution"
-def right(BM, BN, BK, TM, TN):
+    ### BEGIN SOLUTION
     return BK == BN // TN and BK == BM // TM
+    ### STUB
+    # return None
+    ### END SOLUTION
 
 
 check.draft_is_right(right)
@@ -457,26 +452,13 @@ check.draft_is_right(right)
 # ended it is to be zero. The kernel that calls your function does the waiting.
 
 
-# %% tags=["stub"] id="ex-05-2"
+# %% id="ex-05-2"
 def make_fetch(BM, BN, BK, TM, TN):
     @cuda.jit(device=True)
     def fetch(m, n, k, k0, A, B, As, Bs):
         tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
         row0, col0 = cuda.blockIdx.y * BM, cuda.blockIdx.x * BN
-        pass  # your code
-
-    return fetch
-
-
-check.slices(make_fetch)
-
-
-# %% tags=["solution"] id="ex-05-2-solution"
-def make_fetch(BM, BN, BK, TM, TN):
-    @cuda.jit(device=True)
-    def fetch(m, n, k, k0, A, B, As, Bs):
-        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
-        row0, col0 = cuda.blockIdx.y * BM, cuda.blockIdx.x * BN
+        ### BEGIN SOLUTION
         for c in range(tx, BK, BN // TN):
             for i in range(TM):
                 r = ty * TM + i
@@ -485,6 +467,7 @@ def make_fetch(BM, BN, BK, TM, TN):
             for j in range(TN):
                 c = tx * TN + j
                 Bs[r, c] = B[k0 + r, col0 + c] if k0 + r < k and col0 + c < n else float32(0)
+        ### END SOLUTION
 
     return fetch
 
@@ -509,28 +492,18 @@ see.coverage(make_fetch)
 # There is more than one way.
 
 
-# %% tags=["stub"] id="ex-05-3"
+# %% id="ex-05-3"
 def make_fetch_b(BM, BN, BK, TM, TN):
     @cuda.jit(device=True)
     def fetch_b(m, n, k, k0, A, B, As, Bs):
-        pass  # your code
-
-    return fetch_b
-
-
-check.coalesced_b(make_fetch_b)
-
-
-# %% tags=["solution"] id="ex-05-3-solution"
-def make_fetch_b(BM, BN, BK, TM, TN):
-    @cuda.jit(device=True)
-    def fetch_b(m, n, k, k0, A, B, As, Bs):
+        ### BEGIN SOLUTION
         tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
         col0 = cuda.blockIdx.x * BN
         for r in range(ty, BK, BM // TM):
             for j in range(TN):
                 c = tx + j * (BN // TN)
                 Bs[r, c] = B[k0 + r, col0 + c] if k0 + r < k and col0 + c < n else float32(0)
+        ### END SOLUTION
 
     return fetch_b
 
@@ -551,7 +524,7 @@ check.coalesced_b(make_fetch_b)
 # The checker wants TM + TN reads of shared memory for TM · TN multiply-adds, and the results in registers.
 
 
-# %% tags=["stub"] id="ex-05-4"
+# %% id="ex-05-4"
 def make_outer(BM, BN, BK, TM, TN):
     THREADS = BM * BN // (TM * TN)
 
@@ -561,41 +534,16 @@ def make_outer(BM, BN, BK, TM, TN):
         Bs = cuda.shared.array((BK, BN), float32)
         tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
         row0, col0 = cuda.blockIdx.y * BM, cuda.blockIdx.x * BN
-        # your code: TM by TN results, all zero
-        for k0 in range(0, k, BK):
-            for e in range(ty * (BN // TN) + tx, BM * BK, THREADS):
-                r, c = e // BK, e % BK
-                As[r, c] = A[row0 + r, k0 + c] if row0 + r < m and k0 + c < k else float32(0)
-            for e in range(ty * (BN // TN) + tx, BK * BN, THREADS):
-                r, c = e // BN, e % BN
-                Bs[r, c] = B[k0 + r, col0 + c] if k0 + r < k and col0 + c < n else float32(0)
-            cuda.syncthreads()
-            # your code: an outer product for each step along k
-            cuda.syncthreads()
-        # your code: store the results
-
-    return outer
-
-
-check.outer_product(make_outer)
-
-
-# %% tags=["solution"] id="ex-05-4-solution"
-def make_outer(BM, BN, BK, TM, TN):
-    THREADS = BM * BN // (TM * TN)
-
-    @cuda.jit
-    def outer(m, n, k, alpha, A, B, beta, C):
-        As = cuda.shared.array((BM, BK), float32)
-        Bs = cuda.shared.array((BK, BN), float32)
-        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
-        row0, col0 = cuda.blockIdx.y * BM, cuda.blockIdx.x * BN
+        ### BEGIN SOLUTION
         acc = cuda.local.array((TM, TN), float32)
         a = cuda.local.array(TM, float32)
         b = cuda.local.array(TN, float32)
         for i in range(TM):
             for j in range(TN):
                 acc[i, j] = 0
+        ### STUB
+        # # your code: TM by TN results, all zero
+        ### END SOLUTION
         for k0 in range(0, k, BK):
             for e in range(ty * (BN // TN) + tx, BM * BK, THREADS):
                 r, c = e // BK, e % BK
@@ -604,6 +552,7 @@ def make_outer(BM, BN, BK, TM, TN):
                 r, c = e // BN, e % BN
                 Bs[r, c] = B[k0 + r, col0 + c] if k0 + r < k and col0 + c < n else float32(0)
             cuda.syncthreads()
+            ### BEGIN SOLUTION
             for p in range(BK):
                 for i in range(TM):
                     a[i] = As[ty * TM + i, p]
@@ -612,12 +561,19 @@ def make_outer(BM, BN, BK, TM, TN):
                 for i in range(TM):
                     for j in range(TN):
                         acc[i, j] += a[i] * b[j]
+            ### STUB
+            # # your code: an outer product for each step along k
+            ### END SOLUTION
             cuda.syncthreads()
+        ### BEGIN SOLUTION
         for i in range(TM):
             for j in range(TN):
                 row, col = row0 + ty * TM + i, col0 + tx * TN + j
                 if row < m and col < n:
                     C[row, col] = alpha * acc[i, j] + beta * C[row, col] if beta != 0 else alpha * acc[i, j]
+        ### STUB
+        # # your code: store the results
+        ### END SOLUTION
 
     return outer
 
@@ -638,13 +594,9 @@ check.outer_product(make_outer)
 # A hint for real life: the shape of a shared array has to be a constant for the compiler. A name from the
 # function around the kernel is one; a sum inside the kernel is none.
 
-# %% tags=["stub"] id="ex-05-5"
-make_mended = None  # your code: begin with a copy of make_outer
 
-check.no_conflicts(make_mended)
-
-
-# %% tags=["solution"] id="ex-05-5-solution"
+# %% id="ex-05-5"
+### BEGIN SOLUTION
 def make_mended(BM, BN, BK, TM, TN):
     THREADS, WIDTH, APART = BM * BN // (TM * TN), BK + 1, BN // TN
 
@@ -685,6 +637,10 @@ def make_mended(BM, BN, BK, TM, TN):
 
     return mended
 
+
+### STUB
+# make_mended = None  # your code: begin with a copy of make_outer
+### END SOLUTION
 
 check.no_conflicts(make_mended)
 

@@ -180,24 +180,23 @@ see.change("thread_tiled_2d", "vectorized")
 t = LADDER["vectorized"].tiles
 
 
-# %% tags=["stub"] id="formula"
+# %% id="formula"
 def global_requests(m, n, k):
-    return None
-
-
-def global_sectors(m, n, k):
-    return None
-
-
-# %% tags=["solution"] id="formula-solution"
-def global_requests(m, n, k):
+    ### BEGIN SOLUTION
     floats = m * k * (n // t["BN"]) + k * n * (m // t["BM"])
     return floats // 4 // 32
+    ### STUB
+    # return None
+    ### END SOLUTION
 
 
 def global_sectors(m, n, k):
+    ### BEGIN SOLUTION
     floats = m * k * (n // t["BN"]) + k * n * (m // t["BM"])
     return floats // 8
+    ### STUB
+    # return None
+    ### END SOLUTION
 
 
 # %%
@@ -321,28 +320,21 @@ see.heatmap("vectorized", "TM", "TN", others="best")
 # The checker wants a quarter of the requests, and every byte of every sector used.
 
 
-# %% tags=["stub"] id="ex-06-1"
+# %% id="ex-06-1"
 def make_copy(BM, BK, THREADS):
-    @cuda.jit
-    def copy(A, out):
-        pass  # your code
-
-    return copy
-
-
-check.four_at_once(make_copy)
-
-
-# %% tags=["solution"] id="ex-06-1-solution"
-def make_copy(BM, BK, THREADS):
+    ### BEGIN SOLUTION
     ROWS = THREADS // (BK // 4)
 
+    ### STUB
+    ### END SOLUTION
     @cuda.jit
     def copy(A, out):
+        ### BEGIN SOLUTION
         tid = cuda.threadIdx.x
         for i in range(0, BM, ROWS):
             r, c = i + tid // (BK // 4), tid % (BK // 4) * 4
             store4(out, (r, c), load4(A, (r, c)))
+        ### END SOLUTION
 
     return copy
 
@@ -367,25 +359,17 @@ check.four_at_once(make_copy)
 # THREADS is a multiple of BK // 4 and of BM // 4 here.
 
 
-# %% tags=["stub"] id="ex-06-2"
+# %% id="ex-06-2"
 def make_transpose(BM, BK, PAD, THREADS):
-    @cuda.jit
-    def transpose(A, out):
-        pass  # your code
-
-    return transpose
-
-
-check.transposing_scatter(make_transpose)
-
-
-# %% tags=["solution"] id="ex-06-2-solution"
-def make_transpose(BM, BK, PAD, THREADS):
+    ### BEGIN SOLUTION
     A_ROWS, OUT_ROWS = THREADS // (BK // 4), THREADS // (BM // 4)
     WIDTH = BM + PAD
 
+    ### STUB
+    ### END SOLUTION
     @cuda.jit
     def transpose(A, out):
+        ### BEGIN SOLUTION
         As = cuda.shared.array((BK, WIDTH), float32, 16)
         tid = cuda.threadIdx.x
         for i in range(0, BM, A_ROWS):
@@ -397,6 +381,7 @@ def make_transpose(BM, BK, PAD, THREADS):
         for i in range(0, BK, OUT_ROWS):
             p, j = i + tid // (BM // 4), tid % (BM // 4) * 4
             store4(out, (p, j), load4(As, (p, j)))
+        ### END SOLUTION
 
     return transpose
 
@@ -419,11 +404,12 @@ see.scatter(make_transpose)
 # 4 floats lie behind each row? And which of the three do you take, if As is to be read by fours? Work it out
 # on paper; the picture above will tell you if you must.
 
-# %% tags=["stub"] id="ex-06-3"
-check.scatter_padding(wavefronts=[None, None, None], take=None)
-
-# %% tags=["solution"] id="ex-06-3-solution"
+# %% id="ex-06-3"
+### BEGIN SOLUTION
 check.scatter_padding(wavefronts=[4, 1, 2], take=4)
+### STUB
+# check.scatter_padding(wavefronts=[None, None, None], take=None)
+### END SOLUTION
 
 # %% [markdown] tags=["stub"]
 # *[Solution](solutions/06_vectorized_access.ipynb#Exercise-06.3-·-Padding)*
@@ -435,7 +421,7 @@ check.scatter_padding(wavefronts=[4, 1, 2], take=4)
 # Here is a whole GEMM kernel with one gap: it calls `fetch`, and `fetch` is yours.
 
 # %%
-from gemm_course.checks.fours_frame import around
+from gemm_course.checks.kits import around
 
 see.source(around(None, 32, 32, 16, 4, 4))
 
@@ -445,30 +431,23 @@ see.source(around(None, 32, 32, 16, 4, 4))
 # for **any** m and k. A's rows are multiples of four floats long; behind column k there is NaN.
 
 
-# %% tags=["stub"] id="ex-06-4"
+# %% id="ex-06-4"
 def make_fetch(BM, BK, THREADS):
-    @cuda.jit(device=True)
-    def fetch(m, k, A, row0, k0, As, tid):
-        pass  # your code
-
-    return fetch
-
-
-check.ragged_fours(make_fetch)
-
-
-# %% tags=["solution"] id="ex-06-4-solution"
-def make_fetch(BM, BK, THREADS):
+    ### BEGIN SOLUTION
     ROWS = THREADS // (BK // 4)
 
+    ### STUB
+    ### END SOLUTION
     @cuda.jit(device=True)
     def fetch(m, k, A, row0, k0, As, tid):
+        ### BEGIN SOLUTION
         zeros = (float32(0), float32(0), float32(0), float32(0))
         for i in range(0, BM, ROWS):
             r, c = i + tid // (BK // 4), tid % (BK // 4) * 4
             v = load4(A, (row0 + r, k0 + c)) if row0 + r < m and k0 + c < k else zeros
             for e in range(4):
                 As[c + e, r] = v[e] if k0 + c + e < k else float32(0)
+        ### END SOLUTION
 
     return fetch
 
@@ -488,7 +467,7 @@ check.ragged_fours(make_fetch)
 # memory leaves its array.
 
 # %%
-from gemm_course.checks.stray_read import document_v05
+from gemm_course.checks.kits import document_v05
 
 see.source(document_v05())
 
@@ -496,11 +475,12 @@ see.source(document_v05())
 # Which access is it, and what is the smallest C, by m · n, for which it happens? Answer with the array and
 # what is done to it, such as `("A", "load")`, and with `(m, n)`.
 
-# %% tags=["stub"] id="ex-06-5"
-check.stray_read(access=(None, None), shape=(None, None))
-
-# %% tags=["solution"] id="ex-06-5-solution"
+# %% id="ex-06-5"
+### BEGIN SOLUTION
 check.stray_read(access=("C", "load"), shape=(1, 1))
+### STUB
+# check.stray_read(access=(None, None), shape=(None, None))
+### END SOLUTION
 
 # %% [markdown] tags=["stub"]
 # *[Solution](solutions/06_vectorized_access.ipynb#Exercise-06.5-·-A-read-that-nobody-notices)*

@@ -118,16 +118,15 @@ np.abs(run("warp_tiled_tm1", A, B).C - A @ B).max()
 t = LADDER["warp_tiled_tm1"].tiles
 
 
-# %% tags=["stub"] id="formula"
+# %% id="formula"
 def shared_reads(m, n, k):
-    return None
-
-
-# %% tags=["solution"] id="formula-solution"
-def shared_reads(m, n, k):
+    ### BEGIN SOLUTION
     WMITER = t["WM"] * t["WN"] // (32 * t["TN"] * t["WNITER"])
     columns = t["WNITER"] * t["TN"]
     return m * n * k * (WMITER + columns) // (WMITER * columns) // 32
+    ### STUB
+    # return None
+    ### END SOLUTION
 
 
 # %%
@@ -257,18 +256,14 @@ see.heatmap("warp_tiled", "WM", "WN", others="best")
 # by side. All divisions come out even here.
 
 
-# %% tags=["stub"] id="ex-07-1"
+# %% id="ex-07-1"
 def steps(WM, WN, TM, TN, WNITER):
-    return None  # (WMITER, WSUBM, WSUBN)
-
-
-check.warp_steps(steps)
-
-
-# %% tags=["solution"] id="ex-07-1-solution"
-def steps(WM, WN, TM, TN, WNITER):
+    ### BEGIN SOLUTION
     WMITER = WM * WN // (32 * TM * TN * WNITER)
     return WMITER, WM // WMITER, WN // WNITER
+    ### STUB
+    # return None  # (WMITER, WSUBM, WSUBN)
+    ### END SOLUTION
 
 
 check.warp_steps(steps)
@@ -285,16 +280,9 @@ check.warp_steps(steps)
 # these TN columns. TM is 1. The picture at the top lets you check a thread by hand.
 
 
-# %% tags=["stub"] id="ex-07-2"
+# %% id="ex-07-2"
 def elements(tid, BN, WM, WN, TN, WNITER):
-    return None  # [(row, column), ...]
-
-
-check.owner_map(elements)
-
-
-# %% tags=["solution"] id="ex-07-2-solution"
-def elements(tid, BN, WM, WN, TN, WNITER):
+    ### BEGIN SOLUTION
     WMITER = WM * WN // (32 * TN * WNITER)
     WSUBM, WSUBN = WM // WMITER, WN // WNITER
     warp, lane = tid // 32, tid % 32
@@ -302,6 +290,9 @@ def elements(tid, BN, WM, WN, TN, WNITER):
     col = warp % (BN // WN) * WN + lane % (WSUBN // TN) * TN
     steps = [(i, j) for i in range(WMITER) for j in range(WNITER)]
     return [(row + i * WSUBM, col + j * WSUBN + e) for i, j in steps for e in range(TN)]
+    ### STUB
+    # return None  # [(row, column), ...]
+    ### END SOLUTION
 
 
 check.owner_map(elements)
@@ -328,16 +319,9 @@ see.owners(elements)
 # about it.
 
 
-# %% tags=["stub"] id="ex-07-3"
+# %% id="ex-07-3"
 def legal(BM, BN, WM, WN, TM, TN, WNITER):
-    return None  # threads of a block, or 0
-
-
-check.legal_tiles(legal)
-
-
-# %% tags=["solution"] id="ex-07-3-solution"
-def legal(BM, BN, WM, WN, TM, TN, WNITER):
+    ### BEGIN SOLUTION
     step = 32 * TM * TN * WNITER
     if BM % WM or BN % WN or WM * WN % step or WN % (WNITER * TN):
         return 0
@@ -346,6 +330,9 @@ def legal(BM, BN, WM, WN, TM, TN, WNITER):
         return 0
     threads = BM * BN // (WM * WN) * 32
     return threads if threads <= 1024 else 0
+    ### STUB
+    # return None  # threads of a block, or 0
+    ### END SOLUTION
 
 
 check.legal_tiles(legal)
@@ -361,22 +348,19 @@ check.legal_tiles(legal)
 # in `(A, B)` for one float a lane, then `(A, B)` for four. "In fours": a lane's 8 rows are four and four,
 # and those of the other lanes lie between; its columns likewise. Do it on paper first.
 
-# %% tags=["stub"] id="ex-07-4"
+# %% id="ex-07-4"
 wavefronts = {
-    "8 × 4": ((None, None), (None, None)),
-    "4 × 8": ((None, None), (None, None)),
-    "8 × 4, in fours": ((None, None), (None, None)),
-    "4 × 8, in fours": ((None, None), (None, None)),
-}
-
-check.warp_wavefronts(wavefronts)
-
-# %% tags=["solution"] id="ex-07-4-solution"
-wavefronts = {
+    ### BEGIN SOLUTION
     "8 × 4": ((2, 1), (2, 4)),
     "4 × 8": ((1, 2), (2, 8)),
     "8 × 4, in fours": ((1, 1), (2, 4)),
     "4 × 8, in fours": ((1, 1), (2, 4)),
+    ### STUB
+    # "8 × 4": ((None, None), (None, None)),
+    # "4 × 8": ((None, None), (None, None)),
+    # "8 × 4, in fours": ((None, None), (None, None)),
+    # "4 × 8, in fours": ((None, None), (None, None)),
+    ### END SOLUTION
 }
 
 check.warp_wavefronts(wavefronts)
@@ -393,17 +377,9 @@ check.warp_wavefronts(wavefronts)
 # k? Return two lists of indices, those into As (regM) and those into Bs (regN), in order. TM is 1.
 
 
-# %% tags=["stub"] id="ex-07-5"
+# %% id="ex-07-5"
 def loads(tid, p, BM, BN, WM, WN, TN, WNITER):
-    a, b = None, None  # lists of indices
-    return None  # (a, b)
-
-
-check.register_loads(loads)
-
-
-# %% tags=["solution"] id="ex-07-5-solution"
-def loads(tid, p, BM, BN, WM, WN, TN, WNITER):
+    ### BEGIN SOLUTION
     WMITER = WM * WN // (32 * TN * WNITER)
     WSUBM, WSUBN = WM // WMITER, WN // WNITER
     warp, lane = tid // 32, tid % 32
@@ -412,6 +388,10 @@ def loads(tid, p, BM, BN, WM, WN, TN, WNITER):
     a = [p * BM + row + i * WSUBM for i in range(WMITER)]
     b = [p * BN + col + j * WSUBN + e for j in range(WNITER) for e in range(TN)]
     return a, b
+    ### STUB
+    # a, b = None, None  # lists of indices
+    # return None  # (a, b)
+    ### END SOLUTION
 
 
 check.register_loads(loads)
@@ -428,12 +408,12 @@ check.register_loads(loads)
 # happens between the two barriers.
 
 # %%
-from gemm_course.checks.warp_parts import parts
+from gemm_course.checks.kits import parts
 
 help(parts)
 
 
-# %% tags=["stub"] id="ex-07-6"
+# %% id="ex-07-6"
 def make_warp_tiled(BM, BN, BK, WM, WN, TN, WNITER):
     WMITER = WM * WN // (32 * TN * WNITER)
     WSUBM, WSUBN = WM // WMITER, WN // WNITER
@@ -448,41 +428,17 @@ def make_warp_tiled(BM, BN, BK, WM, WN, TN, WNITER):
         b = cuda.local.array((WNITER, TN), float32)
         acc = cuda.local.array((WMITER, WNITER, TN), float32)
         clear(acc)
-        y0, x0 = 0, 0  # your code: this thread's first row and column
-        for k0 in range(0, k, BK):
-            fetch(m, n, k, A, B, k0, As, Bs)
-            cuda.syncthreads()
-            pass  # your code: fill a and b for each p, and add their products to acc
-            cuda.syncthreads()
-        store(m, n, alpha, acc, beta, C, y0, x0)
-
-    return warp_tiled
-
-
-check.warp_kernel(make_warp_tiled)
-
-
-# %% tags=["solution"] id="ex-07-6-solution"
-def make_warp_tiled(BM, BN, BK, WM, WN, TN, WNITER):
-    WMITER = WM * WN // (32 * TN * WNITER)
-    WSUBM, WSUBN = WM // WMITER, WN // WNITER
-    part = parts(BM, BN, BK, WM, WN, TN, WNITER)
-    fetch, clear, store = part.fetch, part.clear, part.store
-
-    @cuda.jit
-    def warp_tiled(m, n, k, alpha, A, B, beta, C):
-        As = cuda.shared.array((BK, BM), float32, 16)
-        Bs = cuda.shared.array((BK, BN), float32, 16)
-        a = cuda.local.array(WMITER, float32)
-        b = cuda.local.array((WNITER, TN), float32)
-        acc = cuda.local.array((WMITER, WNITER, TN), float32)
-        clear(acc)
+        ### BEGIN SOLUTION
         warp, lane = cuda.threadIdx.x // 32, cuda.threadIdx.x % 32
         y0 = warp // (BN // WN) * WM + lane // (WSUBN // TN)
         x0 = warp % (BN // WN) * WN + lane % (WSUBN // TN) * TN
+        ### STUB
+        # y0, x0 = 0, 0  # your code: this thread's first row and column
+        ### END SOLUTION
         for k0 in range(0, k, BK):
             fetch(m, n, k, A, B, k0, As, Bs)
             cuda.syncthreads()
+            ### BEGIN SOLUTION
             for p in range(BK):
                 for i in range(WMITER):
                     a[i] = As[p, y0 + i * WSUBM]
@@ -493,6 +449,9 @@ def make_warp_tiled(BM, BN, BK, WM, WN, TN, WNITER):
                     for j in range(WNITER):
                         for e in range(TN):
                             acc[i, j, e] += a[i] * b[j, e]
+            ### STUB
+            # pass  # your code: fill a and b for each p, and add their products to acc
+            ### END SOLUTION
             cuda.syncthreads()
         store(m, n, alpha, acc, beta, C, y0, x0)
 

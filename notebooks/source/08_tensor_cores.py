@@ -160,23 +160,22 @@ t
 # shared memory in 8 requests.
 
 
-# %% tags=["stub"] id="formula"
+# %% id="formula"
 def global_requests(m, n, k):
-    return None
-
-
-def shared_requests(m, n, k):
-    return None
-
-
-# %% tags=["solution"] id="formula-solution"
-def global_requests(m, n, k):
+    ### BEGIN SOLUTION
     return (m * n * k // t["BN"] + m * n * k // t["BM"]) // (8 * 32)
+    ### STUB
+    # return None
+    ### END SOLUTION
 
 
 def shared_requests(m, n, k):
+    ### BEGIN SOLUTION
     a_product = m * n * k // 16**3
     return a_product * 16 // t["WN"] + a_product * 16 // t["WM"] + 8 * m * n // 16**2
+    ### STUB
+    # return None
+    ### END SOLUTION
 
 
 # %%
@@ -205,13 +204,12 @@ see.counts("wmma", (1024, 1024, 1024), **counted)
 # it take each time to fetch 8 rows of 16 bytes, one below the other? Work it out from the banks in which
 # the rows begin, then ask.
 
-# %% tags=["stub"] id="ex-08-2"
-wavefronts = (None, None, None)  # PAD 0, 8, 16
-
-check.padding_wavefronts(wavefronts)
-
-# %% tags=["solution"] id="ex-08-2-solution"
+# %% id="ex-08-2"
+### BEGIN SOLUTION
 wavefronts = (8, 1, 2)  # PAD 0, 8, 16
+### STUB
+# wavefronts = (None, None, None)  # PAD 0, 8, 16
+### END SOLUTION
 
 check.padding_wavefronts(wavefronts)
 
@@ -373,7 +371,7 @@ see.tiles("wmma")
 # loads, the product and the store of the sums into `Cs`. m, n and k are multiples of 16.
 
 
-# %% tags=["stub"] id="ex-08-1"
+# %% id="ex-08-1"
 def make_product(PAD):
     WIDTH = 16 + PAD
 
@@ -385,52 +383,33 @@ def make_product(PAD):
         lane = cuda.threadIdx.x
         row0, col0 = cuda.blockIdx.y * 16, cuda.blockIdx.x * 16
         r, c = lane // 2, lane % 2 * 8
-        # your code: the fragments, and eight sums a lane, all zero
-        for k0 in range(0, k, 16):
-            for e in range(8):
-                As[c + e, r] = A[row0 + r, k0 + c + e]
-                Bs[r, c + e] = B[k0 + r, col0 + c + e]
-            cuda.syncwarp()
-            # your code: load the fragments, multiply
-            cuda.syncwarp()
-        # your code: store the sums into Cs
-        cuda.syncwarp()
-        for e in range(8):
-            C[row0 + r, col0 + c + e] = Cs[r, c + e]
-
-    return product
-
-
-check.warp_product(make_product)
-
-
-# %% tags=["solution"] id="ex-08-1-solution"
-def make_product(PAD):
-    WIDTH = 16 + PAD
-
-    @cuda.jit
-    def product(k, A, B, C):
-        As = cuda.shared.array((16, WIDTH), float16, 32)
-        Bs = cuda.shared.array((16, WIDTH), float16, 32)
-        Cs = cuda.shared.array((16, 24), float32, 32)
-        lane = cuda.threadIdx.x
-        row0, col0 = cuda.blockIdx.y * 16, cuda.blockIdx.x * 16
-        r, c = lane // 2, lane % 2 * 8
+        ### BEGIN SOLUTION
         a = cuda.local.array(16, float16)
         b = cuda.local.array(16, float16)
         acc = cuda.local.array(8, float32)
         for e in range(8):
             acc[e] = 0
+        ### STUB
+        # # your code: the fragments, and eight sums a lane, all zero
+        ### END SOLUTION
         for k0 in range(0, k, 16):
             for e in range(8):
                 As[c + e, r] = A[row0 + r, k0 + c + e]
                 Bs[r, c + e] = B[k0 + r, col0 + c + e]
             cuda.syncwarp()
+            ### BEGIN SOLUTION
             wmma_load_a(a, As, (0, 0), COL_MAJOR)
             wmma_load_b(b, Bs, (0, 0), ROW_MAJOR)
             wmma_mma(acc, a, b, COL_MAJOR, ROW_MAJOR)
+            ### STUB
+            # # your code: load the fragments, multiply
+            ### END SOLUTION
             cuda.syncwarp()
+        ### BEGIN SOLUTION
         wmma_store(Cs, (0, 0), acc, ROW_MAJOR)
+        ### STUB
+        # # your code: store the sums into Cs
+        ### END SOLUTION
         cuda.syncwarp()
         for e in range(8):
             C[row0 + r, col0 + c + e] = Cs[r, c + e]
@@ -453,25 +432,18 @@ check.warp_product(make_product)
 # padded. Mend it.
 
 
-# %% tags=["stub"] id="ex-08-3"
+# %% id="ex-08-3"
 @cuda.jit
 def v07_ends(m, n, ldc, alpha, sums, beta, C):
     col, row = cuda.grid(2)
     if row < m and col < n:
-        old = float32(C[row * n + col]) if beta != 0 else float32(0)
-        C[row * n + col] = float16(alpha * sums[row, col] + beta * old)
-
-
-check.padded_c(v07_ends)
-
-
-# %% tags=["solution"] id="ex-08-3-solution"
-@cuda.jit
-def v07_ends(m, n, ldc, alpha, sums, beta, C):
-    col, row = cuda.grid(2)
-    if row < m and col < n:
+        ### BEGIN SOLUTION
         old = float32(C[row * ldc + col]) if beta != 0 else float32(0)
         C[row * ldc + col] = float16(alpha * sums[row, col] + beta * old)
+        ### STUB
+        # old = float32(C[row * n + col]) if beta != 0 else float32(0)
+        # C[row * n + col] = float16(alpha * sums[row, col] + beta * old)
+        ### END SOLUTION
 
 
 check.padded_c(v07_ends)
@@ -489,7 +461,7 @@ check.padded_c(v07_ends)
 # else.
 
 
-# %% tags=["stub"] id="ex-08-4"
+# %% id="ex-08-4"
 @cuda.jit
 def product(m, n, k, A, B, C):
     As = cuda.shared.array((16, 24), float16, 32)
@@ -513,41 +485,15 @@ def product(m, n, k, A, B, C):
         wmma_load_b(b, Bs, (0, 0), ROW_MAJOR)
         wmma_mma(acc, a, b, ROW_MAJOR, ROW_MAJOR)
         cuda.syncwarp()
-    # your code: from acc to C
-
-
-check.ragged_product(product)
-
-
-# %% tags=["solution"] id="ex-08-4-solution"
-@cuda.jit
-def product(m, n, k, A, B, C):
-    As = cuda.shared.array((16, 24), float16, 32)
-    Bs = cuda.shared.array((16, 24), float16, 32)
-    Cs = cuda.shared.array((16, 24), float32, 32)
-    a = cuda.local.array(16, float16)
-    b = cuda.local.array(16, float16)
-    acc = cuda.local.array(8, float32)
-    lane = cuda.threadIdx.x
-    row0, col0 = cuda.blockIdx.y * 16, cuda.blockIdx.x * 16
-    r, c = lane // 2, lane % 2 * 8
-    for e in range(8):
-        acc[e] = 0
-    for k0 in range(0, k, 16):
-        for e in range(8):
-            p, col = k0 + c + e, col0 + c + e
-            As[r, c + e] = A[row0 + r, p] if row0 + r < m and p < k else float16(0)
-            Bs[r, c + e] = B[k0 + r, col] if k0 + r < k and col < n else float16(0)
-        cuda.syncwarp()
-        wmma_load_a(a, As, (0, 0), ROW_MAJOR)
-        wmma_load_b(b, Bs, (0, 0), ROW_MAJOR)
-        wmma_mma(acc, a, b, ROW_MAJOR, ROW_MAJOR)
-        cuda.syncwarp()
+    ### BEGIN SOLUTION
     wmma_store(Cs, (0, 0), acc, ROW_MAJOR)
     cuda.syncwarp()
     for e in range(8):
         if row0 + r < m and col0 + c + e < n:
             C[row0 + r, col0 + c + e] = Cs[r, c + e]
+    ### STUB
+    # # your code: from acc to C
+    ### END SOLUTION
 
 
 check.ragged_product(product)

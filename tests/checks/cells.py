@@ -1,26 +1,35 @@
-"""The exercises' cells in the sources of the notebooks: stubs and solutions, run as a notebook runs them."""
+"""The exercises' cells as the notebooks have them, stub or solution, and what their checker says of them."""
 
 import ast
-from pathlib import Path
+import functools
+import linecache
+from itertools import count
 
-import jupytext
+from gemm_course.checks import Verdict
+from tests.notebooks.builder import builder
 
-SOURCES = sorted((Path(__file__).parents[2] / "notebooks" / "source").glob("[0-9]*.py"))
-IMPORTS = "import numpy as np\nfrom numba import cuda, float32\nfrom gemm_course import check\n"
-IMPORTS += "from numba.types import float16\nfrom gemm_course.intrinsics import load4, store4\n"
-IMPORTS += "from gemm_course.intrinsics import COL_MAJOR, ROW_MAJOR, wmma_load_a, wmma_load_b, wmma_mma\n"
-IMPORTS += "from gemm_course.intrinsics import wmma_store\n"
-IMPORTS += "from gemm_course.checks.warp_parts import parts\n"
+KINDS = {"stub": "learner", "solution": "solutions"}
+IMPORTS = """import numpy as np
+from numba import cuda, float32, float64
+from numba.types import float16
+from gemm_course import check
+from gemm_course.intrinsics import load4, store4
+from gemm_course.intrinsics import COL_MAJOR, ROW_MAJOR, wmma_load_a, wmma_load_b, wmma_mma, wmma_store
+from gemm_course.checks.kits import *
+"""
+_NUMBER = count()
 
 
+@functools.cache
 def checked_cells(tag: str) -> dict[str, str]:
-    """The code cells with this tag that call a checker, by the exercise's name."""
+    """The code cells with this tag ("stub", "solution") that call a checker, by the exercise's name."""
     cells = {}
-    for source in SOURCES:
-        for cell in jupytext.read(source).cells:
-            name = _checked_in(cell.source) if cell.cell_type == "code" else None
-            if name and tag in cell.metadata.get("tags", []):
-                cells[name] = cell.source
+    for name in builder.names():
+        source = (builder.NOTEBOOKS / "source" / f"{name}.py").read_text("utf-8")
+        for cell in builder.assemble(source, KINDS[tag]).cells:
+            checked = _checked_in(cell.source) if cell.cell_type == "code" else None
+            if checked and tag in cell.metadata.get("tags", []):
+                cells[checked] = cell.source
     return cells
 
 
@@ -35,11 +44,14 @@ def _checked_in(source: str) -> str | None:
     return called[-1] if called else None
 
 
-def verdict_of(source: str, path: Path):
-    """Run a cell from a file at ``path``, as kernels need a source; its last expression is the answer."""
-    path.write_text(IMPORTS + source, encoding="utf-8")
-    tree = ast.parse(IMPORTS + source)
-    *body, last = tree.body
+def verdict_of(source: str) -> Verdict:
+    """Run a cell as a notebook does, so that its kernels have a source; its last expression is the answer."""
+    text, filename = IMPORTS + source, f"<cell {next(_NUMBER)}>"
+    linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
+    *body, last = ast.parse(text).body
     space = {"__name__": "cell"}
-    exec(compile(ast.Module(body, []), str(path), "exec"), space)
-    return eval(compile(ast.Expression(last.value), str(path), "eval"), space)
+    try:
+        exec(compile(ast.Module(body, []), filename, "exec"), space)
+        return eval(compile(ast.Expression(last.value), filename, "eval"), space)
+    finally:
+        del linecache.cache[filename]

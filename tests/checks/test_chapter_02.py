@@ -5,7 +5,7 @@ import pytest
 from numba import cuda, float32
 
 from gemm_course import check
-from gemm_course.checks.block_shapes import BLOCK_THREADS, sectors_of_a_block
+from gemm_course.checks.ch02.best_block import BLOCK_THREADS, sectors_of_a_block
 
 
 @cuda.jit

@@ -8,8 +8,8 @@ import pytest
 from numba import cuda, float32
 
 from gemm_course import check
-from gemm_course.checks.barrier_counts import CASES, barriers_of_a_block
-from gemm_course.checks.failing_shapes import fails, smallest_product
+from gemm_course.checks.ch03.barriers import CASES, barriers_of_a_block
+from gemm_course.checks.ch03.smallest_failing_shape import fails, smallest_product
 
 RIGHT_SHAPES = {"a": (1, 1, 1), "b": (1, 1, 5), "c": (2, 1, 1), "d": (1, 1, 5)}
 FIRST_LOADS = [("A", 0, 1), ("B", 0, 3), ("A", 0, 3), ("B", 2, 3)]

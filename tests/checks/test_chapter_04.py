@@ -5,9 +5,9 @@ import pytest
 from numba import cuda, float32
 
 from gemm_course import check
-from gemm_course.checks.shared_reads import CASES, reads_of_a_result
-from gemm_course.checks.spilling import make_strip
-from gemm_course.checks.tile_sectors import sectors_of_a_request
+from gemm_course.checks.ch04.in_registers import make_strip
+from gemm_course.checks.ch04.reads_per_result import CASES, reads_of_a_result
+from gemm_course.checks.ch04.tile_sectors import sectors_of_a_request
 
 
 def rows_apart(BM, BN, BK, TM):

@@ -5,7 +5,7 @@ import pytest
 from numba import cuda, float32
 
 from gemm_course import LADDER, check
-from gemm_course.checks.draft_depths import CASES, draft_is_right
+from gemm_course.checks.ch05.draft_is_right import CASES, draft_is_right
 from gemm_course.emulator import emulate
 from tests.wrong_solutions import chapter_05 as wrong
 from tests.wrong_solutions.altering import altered

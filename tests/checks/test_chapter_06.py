@@ -5,8 +5,8 @@ import pytest
 from numba import cuda, float32
 
 from gemm_course import check
-from gemm_course.checks.scatter_padding import wavefronts_of
-from gemm_course.checks.stray_read import TILE, smallest, strays
+from gemm_course.checks.ch06.scatter_padding import wavefronts_of
+from gemm_course.checks.ch06.stray_read import TILE, smallest, strays
 from gemm_course.emulator import wavefronts
 from gemm_course.intrinsics import copy16, load4, store4
 from gemm_course.kernels import LADDER

@@ -6,9 +6,9 @@ from numba import cuda, float32
 
 from gemm_course import check
 from gemm_course.checks import warp_legality
-from gemm_course.checks.owner_map import CASES, stored
-from gemm_course.checks.warp_heart import TILES, WarpGeometry
-from gemm_course.checks.warp_parts import parts
+from gemm_course.checks.ch07.owner_map import CASES, stored
+from gemm_course.checks.ch07.warp_kernel import TILES, WarpGeometry
+from gemm_course.checks.kits import parts
 from gemm_course.intrinsics import load4, unroll
 from gemm_course.kernels import LADDER
 from gemm_course.kernels.base import describe

@@ -93,12 +93,12 @@ def _mutants(source: str) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("name", SOLUTIONS)
-def test_no_slip_passes(name, tmp_path, sample):
+def test_no_slip_passes(name, sample):
     mutants, passed = list(_mutants(SOLUTIONS[name])), []
     assert len(mutants) >= 5
-    for number, mutant in sample(enumerate(mutants), one_in=6):
+    for mutant in sample(mutants, one_in=6):
         if any(line in mutant for line in HARMLESS.get(name, ())):
             continue
-        if verdict_of(mutant, tmp_path / f"mutant_{number}.py").passed:
+        if verdict_of(mutant).passed:
             passed.append(mutant)
     assert not passed, "\n\n".join(passed)

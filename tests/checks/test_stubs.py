@@ -13,8 +13,8 @@ def test_every_exercise_is_in_a_notebook():
 
 
 @pytest.mark.parametrize("name", STUBS)
-def test_the_stub_is_answered_with_not_yet(name, tmp_path):
-    verdict = verdict_of(STUBS[name], tmp_path / "cell.py")
+def test_the_stub_is_answered_with_not_yet(name):
+    verdict = verdict_of(STUBS[name])
     assert not verdict.passed
     assert verdict.message.startswith("Not yet")
     assert len(verdict.message) > 40, "it should say where to start"
@@ -22,7 +22,7 @@ def test_the_stub_is_answered_with_not_yet(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", SOLUTIONS)
-def test_the_solution_passes(name, tmp_path):
-    verdict = verdict_of(SOLUTIONS[name], tmp_path / "cell.py")
+def test_the_solution_passes(name):
+    verdict = verdict_of(SOLUTIONS[name])
     assert verdict.passed, str(verdict)
     assert "Passed" in str(verdict) and "Passed" in verdict._repr_html_()

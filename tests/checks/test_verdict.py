@@ -5,7 +5,7 @@ import re
 import pytest
 
 from gemm_course import check
-from gemm_course.checks.verdict import Verdict
+from gemm_course.checks.core.verdict import Verdict
 
 WRONG = Verdict(
     "00.9", "thing", False, "`a < b` is *not* so.", ("nudge", "two <b>", "answer"), "Line 3: `x & y`"

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numba import cuda, float32
 
-from gemm_course.checks.suspects import document_002
+from gemm_course.checks.kits import document_002
 from gemm_course.emulator import Watch, emulate
 from gemm_course.intrinsics import load4
 from gemm_course.kernels import LADDER

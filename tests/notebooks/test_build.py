@@ -1,25 +1,13 @@
 """The built notebooks are what their sources say, and the builder does what it promises."""
 
-import importlib.util
 import io
 import subprocess
 import tarfile
-from pathlib import Path
 
 import nbformat
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-
-
-def _builder(path: Path):
-    spec = importlib.util.spec_from_file_location("build_notebooks", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-builder = _builder(ROOT / "tools" / "build_notebooks.py")
+from tests.notebooks.builder import ROOT, builder, load_builder
 
 SOURCE = """# %% [markdown]
 # # A title
@@ -53,7 +41,7 @@ def committed(tmp_path_factory):
 
 
 def test_a_rebuild_gives_the_committed_notebooks(committed, tmp_path):
-    then = _builder(committed / "tools" / "build_notebooks.py")
+    then = load_builder(committed / "tools" / "build_notebooks.py")
     assert then.names(), "no sources found"
     for name in then.names():
         rebuilt = then.build(name, tmp_path, execute=False)

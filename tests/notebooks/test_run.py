@@ -7,7 +7,7 @@ import time
 import nbformat
 import pytest
 
-from tests.notebooks.test_build import ROOT, builder
+from tests.notebooks.builder import ROOT, builder
 
 NOTEBOOKS = sorted(path.stem for path in (ROOT / "notebooks" / "source").glob("*.py"))
 SECONDS = 30

@@ -3,7 +3,6 @@
 import math
 
 from numba import cuda
-
 from tests.wrong_solutions.collect import collector
 
 WRONG, wrong = collector(

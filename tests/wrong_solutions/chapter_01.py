@@ -2,7 +2,6 @@
 
 import numpy as np
 from numba import cuda, float32, float64
-
 from tests.wrong_solutions.collect import collector
 
 WRONG, wrong = collector("naive", "naive_loads", "naive_sectors", "no_float64")

@@ -2,7 +2,6 @@
 
 import numpy as np
 from numba import cuda, float32
-
 from tests.wrong_solutions.collect import collector
 
 WRONG, wrong = collector("coalesced", "documentation_matmul", "best_block", "leading_dimension")

@@ -1,7 +1,6 @@
 """Answers to the exercises of notebook 03 that people really give, and that must be refused."""
 
 from numba import cuda, float32, float64, int32
-
 from tests.wrong_solutions.collect import collector
 
 WRONG, wrong = collector("first_loads", "reverse", "tile_kernel", "barriers", "smallest_failing_shape")

@@ -1,7 +1,6 @@
 """Answers to the exercises of notebook 04 that people really give, and that must be refused."""
 
 from numba import cuda, float32, float64
-
 from tests.wrong_solutions.collect import collector
 
 WRONG, wrong = collector("reads_per_result", "thread_columns", "tile_sectors", "in_registers")

@@ -1,9 +1,9 @@
 """Answers to the exercises of notebook 05 that people really give, and that must be refused."""
 
 from numba import cuda, float32
+from tests.wrong_solutions.collect import collector
 
 from tests.wrong_solutions.altering import altered
-from tests.wrong_solutions.collect import collector
 
 WRONG, wrong = collector("draft_is_right", "slices", "coalesced_b", "outer_product", "no_conflicts")
 

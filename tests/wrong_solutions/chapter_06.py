@@ -1,9 +1,9 @@
 """Answers to the exercises of notebook 06 that people really give, and that must be refused."""
 
 from numba import cuda, float32
+from tests.wrong_solutions.collect import collector
 
 from gemm_course.intrinsics import load4, store4
-from tests.wrong_solutions.collect import collector
 
 WRONG, wrong = collector(
     "four_at_once", "transposing_scatter", "scatter_padding", "ragged_fours", "stray_read"

@@ -1,9 +1,9 @@
 """Answers to the exercises of notebook 07 that people really give, and that must be refused."""
 
 from numba import cuda, float32
-
-from gemm_course.checks.warp_parts import parts
 from tests.wrong_solutions.collect import collector
+
+from gemm_course.checks.kits import parts
 
 WRONG, wrong = collector(
     "warp_steps", "owner_map", "legal_tiles", "warp_wavefronts", "register_loads", "warp_kernel"

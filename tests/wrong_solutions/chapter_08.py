@@ -2,9 +2,9 @@
 
 from numba import cuda, float32
 from numba.types import float16
+from tests.wrong_solutions.collect import collector
 
 from gemm_course.intrinsics import COL_MAJOR, ROW_MAJOR, wmma_load_a, wmma_load_b, wmma_mma, wmma_store
-from tests.wrong_solutions.collect import collector
 
 WRONG, wrong = collector("warp_product", "padding_wavefronts", "padded_c", "ragged_product")
 

@@ -1,0 +1,68 @@
+"""Exercise 02.3: the block of 256 threads whose warps fetch the least."""
+
+from functools import cache
+
+import numpy as np
+
+from gemm_course.checks.core import Refused, nothing_yet
+from gemm_course.emulator import emulate
+from gemm_course.kernels import LADDER
+
+BLOCK_THREADS = 256
+
+
+def prove_block(shape) -> str:
+    """What was proved of the learner's (x, y); raises Refused with what it moves."""
+    x, y = _two_sizes(shape)
+    if x * y != BLOCK_THREADS:
+        more = "more" if x * y > BLOCK_THREADS else "fewer"
+        raise Refused(
+            f"({x}, {y}) are {x * y:,} threads, {more} than the {BLOCK_THREADS} that were asked for."
+        )
+    a, b = sectors_of_a_block(x, y)
+    least = min(sum(sectors_of_a_block(2**i, BLOCK_THREADS >> i)) for i in range(9))
+    counted = f"A {a:g} + B {b:g} = {a + b:g} sectors a warp's k step"
+    if a + b > least:
+        raise Refused(f"{_patch(x, y)}: {counted}. There is a shape with fewer.")
+    return f"{_patch(x, y)}: {counted}, and no shape with 256 threads has fewer."
+
+
+def _two_sizes(shape) -> tuple[int, int]:
+    sizes = tuple(shape) if isinstance(shape, (tuple, list)) else ()
+    if len(sizes) == 3 and sizes[2] == 1:
+        sizes = sizes[:2]
+    if len(sizes) != 2:
+        raise Refused(f"A shape is two numbers, `(x, y)`, threads along x and along y; this is `{shape!r}`.")
+    if any(size is None or size is Ellipsis for size in sizes):
+        raise nothing_yet()
+    if not all(isinstance(size, (int, np.integer)) and size > 0 for size in sizes):
+        raise Refused(f"There are only whole threads, at least 1 along x and y; this is `{shape!r}`.")
+    return int(sizes[0]), int(sizes[1])
+
+
+@cache
+def sectors_of_a_block(x: int, y: int) -> tuple[float, float]:
+    """Sectors of A and of B in a warp's k step, counted by the emulator."""
+    stage, tiles, size, k = LADDER["naive_coalesced"], {"BM": y, "BN": x}, 256, 8
+    A, B, C = (np.broadcast_to(np.float32(0), shape) for shape in ((size, k), (k, size), (size, size)))
+    one, zero = np.float32(1), np.float32(0)
+    geometry = stage.grid(size, size, tiles), stage.block(tiles)
+    report = emulate(stage.kernel(tiles), *geometry, size, size, k, one, A, B, zero, C, counts_only=True)
+    steps = size * size * k // 32
+    return tuple(report.total("sectors", array=name, op="load") / steps for name in "AB")
+
+
+def _patch(x: int, y: int) -> str:
+    if x > 32:
+        return f"({x}, {y}) puts several warps side by side, but each is still one row of 32"
+    return f"In ({x}, {y}) a warp is {PATCHES[x]}"
+
+
+PATCHES = {
+    32: "one whole row of 32",
+    16: "2 rows of 16",
+    8: "4 rows of 8, and a row of 8 is one sector of B",
+    4: "8 rows of 4, half a sector of B wide",
+    2: "16 rows of 2, a quarter of a sector of B wide",
+    1: "one column of 32, every lane in another row of A",
+}

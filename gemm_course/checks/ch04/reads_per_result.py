@@ -1,0 +1,74 @@
+"""Exercise 04.1: how often a thread reads shared memory for one of its results."""
+
+from functools import cache
+
+import numpy as np
+
+from gemm_course.checks.core import Refused, function_of
+from gemm_course.checks.engines.tables import Slip, hold_to_table
+from gemm_course.emulator import emulate
+from gemm_course.kernels import LADDER
+
+CASES = ((8, 8), (8, 4), (16, 8), (16, 2), (4, 16), (16, 16))  # BK and TM
+WIDE = 32  # BM and BN
+
+
+def prove_reads(given) -> str:
+    """What was proved of the learner's function; raises Refused with the first thing wrong."""
+    function = function_of(given, ("BK", "TM"))
+    hold_to_table(function, CASES, reads_of_a_result, SLIPS, read=_number)
+    shown = "; ".join(f"BK = {k}, TM = {t}: {reads_of_a_result(k, t):g} instead of {2 * k}" for k, t in CASES)
+    return f"The emulator counts the same in v03: {shown}."
+
+
+def _number(answer) -> float:
+    if isinstance(answer, (bool, np.bool_)) or not isinstance(answer, (int, float, np.number)):
+        raise Refused(f"A number is wanted, not `{answer!r}`.")
+    return float(answer)
+
+
+@cache
+def reads_of_a_result(BK: int, TM: int) -> float:
+    """Shared reads of one pair of tiles over the results of the block, counted in `thread_tiled_1d`."""
+    stage, tiles = LADDER["thread_tiled_1d"], {"BM": WIDE, "BN": WIDE, "BK": BK, "TM": TM}
+    A, B, C = (np.zeros(shape, np.float32) for shape in ((WIDE, BK), (BK, WIDE), (WIDE, WIDE)))
+    problem = (WIDE, WIDE, BK, np.float32(1), A, B, np.float32(0), C)
+    report = emulate(stage.kernel(tiles), (1, 1), stage.block(tiles), *problem, counts_only=True)
+    return report.total("lanes", space="shared", op="load") / WIDE**2
+
+
+SLIPS = (
+    Slip(
+        "That is per multiply-add. One result takes BK multiply-adds from a pair of tiles.",
+        lambda BK, TM: (TM + 1) / TM,
+    ),
+    Slip(
+        "That is what a thread with one result reads: BK elements of As and BK of Bs. With TM results the "
+        "reads of Bs are shared among them.",
+        lambda BK, TM: 2 * BK,
+    ),
+    Slip(
+        "That is what the whole thread reads from a pair of tiles. It has TM results: divide among them.",
+        lambda BK, TM: BK * (TM + 1),
+    ),
+    Slip(
+        "That divides all reads by TM. Only the element of Bs serves all TM results; each of them still "
+        "needs its own element of As.",
+        lambda BK, TM: 2 * BK / TM,
+    ),
+    Slip("The reads of Bs are missing: BK of them, shared among TM results.", lambda BK, TM: BK),
+    Slip("The reads of As are missing: each result needs its own, BK of them.", lambda BK, TM: BK / TM),
+    Slip(
+        "Loads from global memory are counted in as well: they fill the tiles, and are not reads of shared "
+        "memory.",
+        lambda BK, TM: BK + BK / TM + 2 * BK / WIDE,
+    ),
+    Slip(
+        "That is for one step along k of the whole thread: one element of Bs and TM of As.",
+        lambda BK, TM: TM + 1,
+    ),
+    Slip(
+        "The other way round: BK elements of Bs are read for all TM results, and BK of As for each.",
+        lambda BK, TM: BK * TM + BK / TM,
+    ),
+)

@@ -1,0 +1,72 @@
+"""Exercise 04.3: the sectors of a warp's request for a tile of A."""
+
+from functools import cache
+
+import numpy as np
+
+from gemm_course.checks.core import function_of, whole_number
+from gemm_course.checks.engines.tables import Slip, hold_to_table
+from gemm_course.emulator import emulate
+from gemm_course.kernels import LADDER
+
+DEPTHS = ((8,), (4,), (16,), (32,), (2,), (1,))
+ROW, WIDE = 1024, 64  # floats in a row of A, rows and columns of a block
+
+
+def prove_tile_sectors(given) -> str:
+    """What was proved of the learner's function; raises Refused with the first thing wrong."""
+    function = function_of(given, ("BK",))
+    hold_to_table(
+        function,
+        DEPTHS,
+        sectors_of_a_request,
+        SLIPS,
+        read=lambda answer: whole_number(answer, "the number of sectors"),
+    )
+    shown = ", ".join(f"BK = {BK}: {sectors_of_a_request(BK)}" for (BK,) in sorted(DEPTHS))
+    return f"The emulator counts the same when v03 fetches its tile of A: {shown}."
+
+
+@cache
+def sectors_of_a_request(BK: int) -> int:
+    """Of the requests with which `thread_tiled_1d` fetches its tile of A."""
+    stage, tiles = LADDER["thread_tiled_1d"], {"BM": WIDE, "BN": WIDE, "BK": BK, "TM": max(8, WIDE // BK)}
+    A, B, C = (np.zeros(shape, np.float32) for shape in ((WIDE, ROW), (BK, ROW), (WIDE, ROW)))
+    problem = (WIDE, WIDE, BK, np.float32(1), A, B, np.float32(0), C)
+    report = emulate(stage.kernel(tiles), (1, 1), stage.block(tiles), *problem, counts_only=True)
+    return report.total("sectors", array="A", op="load") // report.total("requests", array="A", op="load")
+
+
+SLIPS = (
+    Slip(
+        "Only the rows are counted. A row of the tile may reach over several sectors: one holds 8 floats.",
+        lambda BK: 32 // BK,
+    ),
+    Slip(
+        "That takes every row of the tile for a sector of its own, but a request has only 32 lanes: how many "
+        "rows do they cover?",
+        lambda BK: WIDE,
+    ),
+    Slip(
+        "32 sectors would be one for each lane. Lanes that are neighbours fetch neighbours of a row.",
+        lambda BK: 32,
+    ),
+    Slip(
+        "4 sectors hold 32 floats, but only if rows fill their sectors. A row of fewer than 8 floats moves a "
+        "whole sector all the same.",
+        lambda BK: 4,
+    ),
+    Slip(
+        "One request is asked for. That is the number of sectors in one row of the tile; how many rows do 32 "
+        "lanes cover?",
+        lambda BK: -(-BK // 8),
+    ),
+    Slip(
+        "A deeper tile does not move more for the same 32 floats. The lanes cover 32 / BK rows, not BK.",
+        lambda BK: BK,
+    ),
+    Slip(
+        "That is bytes of a row over the bytes of a line. What moves are sectors, 32 bytes each.",
+        lambda BK: max(1, 4 * BK // 128),
+    ),
+)

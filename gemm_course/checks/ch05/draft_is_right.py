@@ -1,0 +1,102 @@
+"""Exercise 05.1: for which tiles the draft of Kernel 5 is right."""
+
+from functools import cache
+
+import numpy as np
+
+from gemm_course.checks.core import Refused, function_of
+from gemm_course.checks.engines.tables import Slip, hold_to_table
+from gemm_course.emulator import emulate
+from gemm_course.kernels.kernel5_draft import STAGE
+
+NAMES = ("BM", "BN", "BK", "TM", "TN")
+CASES = (
+    (128, 128, 16, 8, 8), (128, 128, 8, 8, 8), (128, 128, 32, 8, 8), (16, 16, 4, 4, 4), (16, 16, 8, 4, 4),
+    (16, 16, 2, 4, 4), (16, 16, 6, 4, 4), (16, 32, 4, 4, 4), (16, 32, 8, 4, 4), (16, 32, 16, 4, 4),
+    (32, 16, 4, 4, 4),
+    (32, 16, 8, 4, 4), (16, 32, 4, 4, 8), (32, 16, 8, 4, 2), (16, 16, 4, 2, 4), (16, 16, 16, 4, 4),
+    (32, 32, 4, 4, 4), (8, 8, 8, 1, 1), (16, 24, 12, 4, 2),
+)  # fmt: skip
+
+
+def prove_draft(given) -> str:
+    """What was proved of the learner's function; raises Refused with the first thing wrong."""
+    hold_to_table(function_of(given, NAMES), CASES, draft_is_right, SLIPS, read=_truth, show=_named)
+    right = sum(draft_is_right(*case) for case in CASES)
+    return (
+        f"The emulator ran the draft with {len(CASES)} choices of tiles. In {right} of them it found nothing "
+        "wrong, and they are yours."
+    )
+
+
+def _truth(answer) -> bool:
+    if not isinstance(answer, (bool, np.bool_)):
+        raise Refused(f"True or False is wanted, not `{answer!r}`.")
+    return bool(answer)
+
+
+def _named(case: tuple) -> str:
+    return ", ".join(f"{name}={size}" for name, size in zip(NAMES, case))
+
+
+@cache
+def draft_is_right(BM: int, BN: int, BK: int, TM: int, TN: int) -> bool:
+    """Whether the emulator finds the draft right on one block: complete tiles, stores inside, the numbers."""
+    tiles = dict(zip(NAMES, (BM, BN, BK, TM, TN)))
+    rng = np.random.default_rng((BM, BN, BK))
+    A, B = rng.standard_normal((BM, BK), np.float32), rng.standard_normal((BK, BN), np.float32)
+    C = np.zeros((BM, BN), np.float32)
+    problem = (BM, BN, BK, np.float32(1), A, B, np.float32(0), C)
+    report = emulate(STAGE.kernel(tiles), 1, STAGE.block(tiles), *problem)
+    return report.ok and np.allclose(C, A @ B, rtol=1e-4, atol=1e-4)
+
+
+SLIPS = (
+    Slip(
+        "Never, you say. But there is a BK for which one slice a thread is just enough, in both tiles.",
+        lambda BM, BN, BK, TM, TN: False,
+    ),
+    Slip("Always, you say. The picture shows tiles with holes.", lambda BM, BN, BK, TM, TN: True),
+    Slip(
+        "A smaller BK does cover the tiles. But then there are more threads in a row than columns of As, and "
+        "the surplus ones write beside the tile, into the next row.",
+        lambda BM, BN, BK, TM, TN: BK <= BN // TN and BK <= BM // TM,
+    ),
+    Slip(
+        "A larger BK leaves holes: each thread brings one column of As and one row of Bs, and there are more "
+        "of them than threads.",
+        lambda BM, BN, BK, TM, TN: BK >= BN // TN and BK >= BM // TM,
+    ),
+    Slip(
+        "A multiple of the threads is covered only by a loop that comes back for the rest, and the draft "
+        "has none.",
+        lambda BM, BN, BK, TM, TN: BK % (BN // TN) == 0 and BK % (BM // TM) == 0,
+    ),
+    Slip(
+        "That looks at A's tile only: its columns are fetched by the BN / TN threads along x. The rows of "
+        "B's tile are fetched by those along y.",
+        lambda BM, BN, BK, TM, TN: BK == BN // TN,
+    ),
+    Slip(
+        "That looks at B's tile only: its rows are fetched by the BM / TM threads along y. The columns of "
+        "A's tile are fetched by those along x.",
+        lambda BM, BN, BK, TM, TN: BK == BM // TM,
+    ),
+    Slip(
+        "One of the two is not enough: the columns of As and the rows of Bs both have to be covered.",
+        lambda BM, BN, BK, TM, TN: BK == BM // TM or BK == BN // TN,
+    ),
+    Slip(
+        "It is right for 16 with tiles of 128 and thread tiles of 8, but 16 is not a number of its own: it "
+        "comes from these sizes.",
+        lambda BM, BN, BK, TM, TN: BK == 16,
+    ),
+    Slip(
+        "A square block of threads is needed, but that alone is not enough: BK has to fit as well.",
+        lambda BM, BN, BK, TM, TN: BM // TM == BN // TN,
+    ),
+    Slip(
+        "BK is held to the width of a thread's tile. It is the number of threads along x and y that counts.",
+        lambda BM, BN, BK, TM, TN: BK == TM == TN,
+    ),
+)

@@ -1,0 +1,171 @@
+"""Exercise 07.3: which tiles a block can be made of."""
+
+from functools import cache
+from itertools import product
+
+import numpy as np
+
+from gemm_course.checks.core import Refused, call, function_of
+from gemm_course.checks.engines.tables import Slip
+
+PARAMETERS = ("BM", "BN", "WM", "WN", "TM", "TN", "WNITER")
+MOST_THREADS = 1024
+CASES = tuple(
+    product(
+        (64, 96, 256), (128, 160, 256), (16, 48, 64), (32, 64, 128), (1, 3, 4, 8), (2, 4, 8), (1, 2, 3, 4)
+    )
+)
+
+
+def prove_legal(given) -> str:
+    """What was proved of the learner's function; raises Refused with the first thing wrong."""
+    function = function_of(given, PARAMETERS)
+    answers = [_number(call(function, *case), case) for case in CASES]
+    wrong = next((i for i, case in enumerate(CASES) if answers[i] != threads(*case)), None)
+    if wrong is None:
+        count = sum(answer > 0 for answer in answers)
+        return f"Right for all {len(CASES):,} combinations; {count} of them can run."
+    where = _where(CASES[wrong], answers[wrong])
+    for slip in SLIPS:
+        if all(slip.answer(*case) == answer for case, answer in zip(CASES, answers)):
+            raise Refused(slip.message, where)
+    raise Refused(_what_is_wrong(CASES[wrong], answers[wrong]), where)
+
+
+def _number(answer, case) -> int:
+    if isinstance(answer, (bool, np.bool_)) and not answer:
+        return 0
+    if isinstance(answer, (bool, np.bool_)) or not isinstance(answer, (int, float, np.number)):
+        raise Refused(
+            "Return the number of threads of a block, or 0 where the tiles cannot work; this is "
+            f"`{answer!r}`.",
+            _shown(case),
+        )
+    return answer
+
+
+def _shown(case) -> str:
+    return f"`legal({', '.join(map(str, case))})`"
+
+
+def _where(case, answer) -> str:
+    named = ", ".join(f"{name} = {value}" for name, value in zip(PARAMETERS, case))
+    return f"First wrong case: {_shown(case)} gives {answer}, right is {threads(*case)}. {named}."
+
+
+def _what_is_wrong(case, answer) -> str:
+    if threads(*case) and not answer:
+        return "These tiles can work and are refused: the 32 threads of each warp cover its tile exactly."
+    if threads(*case):
+        return (
+            "The tiles are legal, but the number of threads is another: 32 for each warp tile of the block."
+        )
+    return f"These tiles cannot work and are let through: {broken(*case)}"
+
+
+@cache
+def threads(BM, BN, WM, WN, TM, TN, WNITER) -> int:
+    """Threads of a block, or 0: by trying which elements the index formulas of document 003 reach."""
+    if BM % WM or BN % WN or not covers(WM, WN, TM, TN, WNITER):
+        return 0
+    count = BM * BN // (WM * WN) * 32
+    return count if count <= MOST_THREADS else 0
+
+
+@cache
+def covers(WM, WN, TM, TN, WNITER) -> bool:
+    """Whether 32 lanes reach each element of a warp's tile exactly once, with C++'s divisions."""
+    WMITER = WM * WN // (32 * TM * TN * WNITER)
+    if not WMITER or not WN // WNITER // TN:
+        return False
+    WSUBM, WSUBN = WM // WMITER, WN // WNITER
+    lane, i, r, j, c = np.ogrid[:32, :WMITER, :TM, :WNITER, :TN]
+    rows = i * WSUBM + lane // (WSUBN // TN) * TM + r
+    columns = j * WSUBN + lane % (WSUBN // TN) * TN + c
+    rows, columns = (axis.ravel() for axis in np.broadcast_arrays(rows, columns))
+    if rows.max() >= WM or columns.max() >= WN:
+        return False
+    return bool((np.bincount(rows * WN + columns, minlength=WM * WN) == 1).all())
+
+
+def broken(BM, BN, WM, WN, TM, TN, WNITER) -> str:
+    """The first rule that illegal tiles break, in words."""
+    step = 32 * TM * TN * WNITER
+    WMITER = WM * WN // step
+    rules = (
+        (BM % WM == 0, f"BM = {BM} is not a whole number of warp tiles, WM = {WM}."),
+        (BN % WN == 0, f"BN = {BN} is not a whole number of warp tiles, WN = {WN}."),
+        (WM * WN % step == 0, f"WMITER = {WM} · {WN} / {step} is no whole number."),
+        (WN % (WNITER * TN) == 0, f"WN = {WN} is not WNITER = {WNITER} steps of whole TN = {TN}."),
+        (WMITER and WM % WMITER == 0, f"WM = {WM} is not WMITER = {WMITER} equal steps."),
+        (
+            WMITER and WM // WMITER % TM == 0,
+            f"a step of WSUBM = {WM // max(WMITER, 1)} rows is not whole TM = {TM}.",
+        ),
+    )
+    return next((words for holds, words in rules if not holds), f"a block may have {MOST_THREADS} threads.")
+
+
+# ---- slips -------------------------------------------------------------------------------------------------
+
+
+def _by_rules(*left_out: str, count=lambda BM, BN, WM, WN, TM, TN: BM * BN // (WM * WN) * 32):
+    """The answer of someone who knows all rules but these."""
+
+    def answer(BM, BN, WM, WN, TM, TN, WNITER):
+        step = 32 * TM * TN * WNITER
+        WMITER = max(1, WM * WN // step)
+        number = count(BM, BN, WM, WN, TM, TN)
+        kept = {
+            "BM": BM % WM == 0,
+            "BN": BN % WN == 0,
+            "WMITER": WM * WN % step == 0,
+            "WSUBN": WN % (WNITER * TN) == 0,
+            "WM": WM % WMITER == 0,
+            "WSUBM": WM // WMITER % TM == 0,
+            "threads": number <= MOST_THREADS,
+        }
+        return number if all(holds for name, holds in kept.items() if name not in left_out) else 0
+
+    return answer
+
+
+SLIPS = (
+    Slip(
+        "`WSUBM % TM` is missing: a step must be whole thread tiles high. Where the lanes of a row would "
+        "be more than 32, they do not even fill one row, and WSUBM comes out too small.",
+        _by_rules("WSUBM"),
+    ),
+    Slip(
+        "WMITER may be a fraction here: `//` rounds it down, and a part of the warp's tile is never "
+        "computed. WM·WN must be a multiple of 32·TM·TN·WNITER.",
+        _by_rules("WMITER"),
+    ),
+    Slip(
+        "The number of threads is taken for BM·BN / (TM·TN), as in notebook 05. Here a thread computes "
+        "WMITER·WNITER thread tiles; count warps, and 32 threads for each.",
+        _by_rules(count=lambda BM, BN, WM, WN, TM, TN: BM * BN // (TM * TN)),
+    ),
+    Slip(
+        "The most that a block may have, 1,024 threads, is not checked.",
+        _by_rules("threads"),
+    ),
+    Slip("Rows of warp tiles: BM must be a multiple of WM.", _by_rules("BM")),
+    Slip("Columns of warp tiles: BN must be a multiple of WN.", _by_rules("BN")),
+    Slip(
+        "Along the columns: WN must be WNITER steps, each of whole TN, a multiple of WNITER·TN.",
+        _by_rules("WSUBN"),
+    ),
+    Slip(
+        "Down the rows: WM must be WMITER equal steps.",
+        _by_rules("WM"),
+    ),
+    Slip(
+        "That is the number of warps. A block is launched with threads, 32 for each warp.",
+        _by_rules(count=lambda BM, BN, WM, WN, TM, TN: BM * BN // (WM * WN)),
+    ),
+    Slip(
+        "Everything is let through. When does a warp reach each element of its tile exactly once?",
+        _by_rules("BM", "BN", "WMITER", "WSUBN", "WM", "WSUBM", "threads"),
+    ),
+)

@@ -1,0 +1,185 @@
+"""Exercise 07.4: the wavefronts of a warp's reads of As and Bs, for several layouts of its lanes."""
+
+from collections import defaultdict
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+
+from gemm_course.checks.core import Refused, nothing_yet
+from gemm_course.figures.warp_reads import request
+from gemm_course.figures.wavefronts import wavefronts_of
+
+LAYOUTS = {
+    "8 × 4": (8, 4, 8),
+    "4 × 8": (4, 8, 8),
+    "8 × 4, in fours": (8, 4, 4),
+    "4 × 8, in fours": (4, 8, 4),
+}  # rows and columns of lanes; how many of a lane's 8 rows, and columns, lie side by side
+READS = (32, 128)  # bits a lane
+BANKS = 32
+Pairs = tuple[tuple[int, int], tuple[int, int]]
+
+
+def prove_wavefronts(table) -> str:
+    """What was proved of the learner's table; raises Refused with the first thing wrong."""
+    given = {layout: _pairs(table, layout) for layout in _layouts_of(table)}
+    wrong = next(
+        (place for place in _places() if _at(given, place) != _at({place[0]: counted(place[0])}, place)), None
+    )
+    if wrong is None:
+        one, four = counted("8 × 4"), counted("4 × 8")
+        return (
+            f"The emulator counts the same: (A, B) takes {one[0]} wavefronts with 8 × 4 lanes, {four[0]} "
+            f"with 4 × 8, and (1, 1) in fours; read four at a time {one[1]} and {four[1]}."
+        )
+    where = _where(given, wrong)
+    for message, slip in SLIPS:
+        if given == {layout: slip(layout) for layout in LAYOUTS}:
+            raise Refused(message, where)
+    raise Refused(_why(*wrong), where)
+
+
+@cache
+def counted(layout: str) -> Pairs:
+    """((A, B) for one float a lane, (A, B) for four), as the emulator counts them."""
+    return _of_requests(layout, wavefronts_of)
+
+
+def _of_requests(layout: str, count: Callable) -> Pairs:
+    return tuple(
+        tuple(count(request(*LAYOUTS[layout], bits, array)) for array in ("As", "Bs")) for bits in READS
+    )
+
+
+# ---- the table ---------------------------------------------------------------------------------------------
+
+
+def _layouts_of(table) -> tuple[str, ...]:
+    if not isinstance(table, dict):
+        raise Refused("Hand over the whole table, the dict with its four rows.")
+    missing = [layout for layout in LAYOUTS if layout not in table]
+    if missing:
+        raise Refused(f"The table has no row called `{missing[0]}`.")
+    return tuple(LAYOUTS)
+
+
+def _pairs(table: dict, layout: str) -> Pairs:
+    row = table[layout]
+    flat = [number for pair in row for number in pair] if _is_pair(row) and all(map(_is_pair, row)) else None
+    if flat is None:
+        raise Refused(f"A row is two pairs, `((A, B), (A, B))`; `{layout}` is `{row!r}`.")
+    if any(number is None or number is Ellipsis for number in flat):
+        raise nothing_yet()
+    if not all(isinstance(number, (int, float, np.number)) for number in flat):
+        raise Refused(f"Wavefronts are numbers; `{layout}` is `{row!r}`.")
+    return (flat[0], flat[1]), (flat[2], flat[3])
+
+
+def _is_pair(value) -> bool:
+    return isinstance(value, (tuple, list)) and len(value) == 2
+
+
+def _places():
+    """(layout, which read, which array) of all numbers, in reading order."""
+    return [(layout, read, array) for layout in LAYOUTS for read in (0, 1) for array in (0, 1)]
+
+
+def _at(table: dict, place) -> int:
+    layout, read, array = place
+    return table[layout][read][array]
+
+
+def _where(given: dict, place) -> str:
+    layout, read, array = place
+    width = ("one float", "four floats")[read]
+    return f"First wrong: `{layout}`, {'AB'[array]}, {width} a lane; your number is {_at(given, place)}."
+
+
+def _why(layout: str, read: int, array: int) -> str:
+    """What the lanes want there, in words, without the answer."""
+    rows, columns, run = LAYOUTS[layout]
+    different = rows if array == 0 else columns
+    words = (
+        f"{different} different {'rows' if array == 0 else 'columns'} are wanted, {run} words apart; the "
+        "other lanes want one of the same. "
+    )
+    if read == 0:
+        return (
+            words + "Which banks are these words in, and which bank is asked for the most *different* words?"
+        )
+    return words + (
+        "With four floats a lane a warp is served in groups of 8 neighbouring lanes, or of 16, if each lane "
+        "wants what its neighbour wants. Count each group by itself, and add up."
+    )
+
+
+# ---- slips -------------------------------------------------------------------------------------------------
+
+
+def _words(asked, lanes=range(32)):
+    """Bank -> the words asked for there, once for every lane that asks."""
+    found = defaultdict(list)
+    for lane, _, address in asked.lanes:
+        for word in range(address // 4, address // 4 + asked.bits // 32):
+            if lane in lanes:
+                found[word % BANKS].append(word)
+    return found
+
+
+def _lanes_a_bank(asked) -> int:
+    """Broadcasts forgotten: every lane that asks a bank counts."""
+    return max(len(words) for words in _words(asked).values())
+
+
+def _never_merged(asked) -> int:
+    """Groups of 8 lanes even where neighbours want the same."""
+    size = 32 * 32 // asked.bits
+    groups = (_words(asked, range(first, first + size)) for first in range(0, 32, size))
+    return sum(max(len(set(words)) for words in group.values()) for group in groups)
+
+
+def _different_words(asked) -> int:
+    return len({word for words in _words(asked).values() for word in words})
+
+
+def _layouts_alike(layout: str) -> Pairs:
+    return counted("8 × 4") if LAYOUTS[layout][2] == 8 else counted(layout)
+
+
+SLIPS = (
+    (
+        "That counts every lane that asks a bank. Lanes that want the *same* word get it together, a "
+        "broadcast: only different words of one bank wait for each other.",
+        lambda layout: _of_requests(layout, _lanes_a_bank),
+    ),
+    (
+        "That counts different words. Words in different banks come together in one wavefront.",
+        lambda layout: _of_requests(layout, _different_words),
+    ),
+    (
+        "The two layouts are not alike: with 4 × 8 lanes it is B whose 8 columns are wanted, 8 words "
+        "apart, and A has only 4 rows.",
+        _layouts_alike,
+    ),
+    (
+        "Read four at a time, the warp is not served at once: 32 lanes may want 128 words, and a "
+        "wavefront has 32. It is served in groups of 8 lanes, or of 16 where each lane wants what its "
+        "neighbour wants, and each group takes wavefronts of its own.",
+        lambda layout: (counted(layout)[0], counted(layout)[0]),
+    ),
+    (
+        "Four floats a lane: the groups of 8 lanes are served in pairs where every lane wants what its "
+        "neighbour, lane ^ 1 or lane ^ 2, wants. That is so for A here: neighbours are in the same row.",
+        lambda layout: _of_requests(layout, _never_merged),
+    ),
+    (
+        "A and B are exchanged: A's rows go with the rows of lanes, B's columns with the columns.",
+        lambda layout: tuple(pair[::-1] for pair in counted(layout)),
+    ),
+    (
+        "In fours nothing changes in this table. But then the words wanted are 4 apart and not 8, in other "
+        "banks.",
+        lambda layout: counted(layout.removesuffix(", in fours")),
+    ),
+)

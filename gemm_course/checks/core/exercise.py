@@ -1,0 +1,84 @@
+"""How a checker is made: a function that proves something, or raises Refused with the first thing wrong."""
+
+import functools
+import inspect
+from collections.abc import Callable
+
+from gemm_course.progress import note_pass
+
+from .verdict import NOT_YET, Verdict
+
+
+class Refused(Exception):
+    """The answer is not right: what is wrong, in one or two sentences, and where."""
+
+    def __init__(self, message: str, where: str = ""):
+        super().__init__(message)
+        self.message, self.where = message, where
+
+
+class NothingYet(Refused):
+    """There is no answer yet, as in the stub: where to start."""
+
+    def __init__(self, start: str):
+        super().__init__(f"{NOT_YET}: {start}")
+
+
+class Exercise:
+    """A checker: called with the learner's answer it returns a :class:`Verdict`, whatever the answer does."""
+
+    def __init__(self, number: str, start: str, hints: tuple[str, ...], prove: Callable[..., str]):
+        self.number, self.name, self.start, self.hints = number, prove.__name__, start, hints
+        self.right: Callable | None = None  # the right answer, where it is a function
+        self._prove = prove
+        functools.update_wrapper(self, prove)
+
+    def __repr__(self) -> str:
+        return f"<check.{self.name}, exercise {self.number}>"
+
+    def __call__(self, *answer, **named) -> Verdict:
+        __tracebackhide__ = True
+        try:
+            if all(_is_blank(value) for value in (*answer, *named.values())):
+                raise NothingYet(self.start)
+            self._check_call(answer, named)
+            verdict = self._verdict(True, self._prove(*answer, **named))
+        except NothingYet as refused:
+            message = refused.message if refused.message != f"{NOT_YET}: " else f"{NOT_YET}: {self.start}"
+            return self._verdict(False, message)
+        except Refused as refused:
+            return self._verdict(False, refused.message, refused.where)
+        if problem := note_pass(self.number):
+            print(problem)
+        return verdict
+
+    def _check_call(self, answer: tuple, named: dict) -> None:
+        wanted = inspect.signature(self._prove)
+        try:
+            wanted.bind(*answer, **named)
+        except TypeError as error:
+            call = f"check.{self.name}({', '.join(wanted.parameters)})"
+            raise Refused(f"The call is `{call}`; {error}.") from None
+
+    def _verdict(self, passed: bool, message: str, where: str = "") -> Verdict:
+        return Verdict(self.number, self.name, passed, message, self.hints, where)
+
+
+def exercise(number: str, *, start: str, hints: tuple[str, ...]):
+    """Make a checker of a function that returns what it proved, in one sentence, or raises :class:`Refused`.
+
+    number: "00.1", chapter and place. start: where to begin, said to a learner who has not written anything.
+    hints: two to four, from a nudge to nearly the answer.
+    """
+    if not 2 <= len(hints) <= 4:
+        raise ValueError(f"exercise {number} has {len(hints)} hints; two to four are needed")
+    return functools.partial(Exercise, number, start, hints)
+
+
+def nothing_yet() -> NothingYet:
+    """To raise where the learner has not begun: the exercise's own ``start`` is said."""
+    return NothingYet("")
+
+
+def _is_blank(value) -> bool:
+    return value is None or value is Ellipsis

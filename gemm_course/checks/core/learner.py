@@ -1,0 +1,180 @@
+"""Calling what a learner wrote: every way in which it can fail becomes a sentence with the line."""
+
+import inspect
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gemm_course.emulator import EmulatorError, KernelStopped, LaunchError, Report, UnsupportedKernel, emulate
+
+from .exercise import Refused, nothing_yet
+from .source import is_stub, source_line
+
+MOST_ITERATIONS = 3_000  # of a loop: the problems here are small, so more means that it does not end
+
+
+# ---- functions -------------------------------------------------------------------------------------------
+
+
+def function_of(given: Any, parameters: tuple[str, ...]) -> Callable:
+    """The learner's plain function, once it is one that takes as many arguments as ``parameters``."""
+    if hasattr(given, "py_func") or _is_configured(given):
+        raise Refused("This must be an ordinary Python function: leave out `@cuda.jit`. Nothing is launched.")
+    if not callable(given):
+        raise Refused(f"Pass the function itself, without calling it; this is {_shown(given)}.")
+    _check_parameters(given, parameters)
+    return given
+
+
+def factory_of(given: Any, sizes: tuple[str, ...]) -> Callable:
+    """A function that takes these sizes and returns a kernel (or device function); that itself is refused."""
+    if hasattr(given, "py_func"):
+        named = " and ".join(filter(None, (", ".join(sizes[:-1]), sizes[-1])))
+        raise Refused(
+            f"`{given.py_func.__name__}` is the kernel itself. Pass the function around it, which takes "
+            f"{named} and returns it."
+        )
+    return function_of(given, sizes)
+
+
+def call(function: Callable, *args) -> Any:
+    """What the learner's function answers; ``None`` and ``...`` mean that it has not been written yet."""
+    try:
+        answer = function(*args)
+    except Exception as error:
+        name = name_of(function)
+        asked = f"{name}({', '.join(map(repr, args))})" if _are_short(args) else name
+        raise Refused(
+            f"`{asked}` stopped with {type(error).__name__}: {error}.", _line_of(error, function)
+        ) from None
+    if answer is None or answer is Ellipsis:
+        raise nothing_yet()
+    return answer
+
+
+def name_of(function: Callable) -> str:
+    """The function's name, or its type's where it has none."""
+    return getattr(function, "__name__", type(function).__name__)
+
+
+def whole_number(value: Any, what: str) -> int:
+    """``value`` as an int; anything else is refused, with what to do about it."""
+    begin = what[:1].upper() + what[1:]
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer, float, np.floating)):
+        raise Refused(f"{begin} must be a whole number; this is {_shown(value)}.")
+    if isinstance(value, (float, np.floating)):
+        raise Refused(
+            f"{begin} is {value!r}, a float. It must be a whole number: Python's `/` always gives a float, "
+            "`//` divides whole numbers."
+        )
+    return int(value)
+
+
+# ---- kernels ---------------------------------------------------------------------------------------------
+
+
+def nothing_happens(kernel: Any) -> Refused:
+    """What to raise when a kernel has touched no array: it is the stub, or its guard keeps everybody out."""
+    if is_stub(kernel):
+        return nothing_yet()
+    return Refused(
+        "The kernel runs, but no thread loads or stores a single element. Does any thread pass the guard?"
+    )
+
+
+def kernel_of(given: Any, parameters: tuple[str, ...]) -> Any:
+    """The learner's kernel, once it is a ``cuda.jit`` one that takes as many arguments as ``parameters``."""
+    if given is None or given is Ellipsis:
+        raise nothing_yet()
+    if _is_configured(given):
+        raise Refused("Pass the kernel without `[blocks, threads]`: the checker launches it itself.")
+    if not hasattr(given, "py_func"):
+        if inspect.isfunction(given):
+            raise Refused(f"`{given.__name__}` is a plain Python function. Put `@cuda.jit` above it.")
+        raise Refused(f"A kernel is needed, a function under `@cuda.jit`; this is {_shown(given)}.")
+    _check_parameters(given.py_func, parameters)
+    return given
+
+
+def device_function_of(given: Any, parameters: tuple[str, ...]) -> Any:
+    """The learner's function under ``cuda.jit(device=True)``; a kernel is refused."""
+    function = kernel_of(given, parameters)
+    if not getattr(function, "targetoptions", {}).get("device"):
+        raise Refused(
+            f"`{function.py_func.__name__}` is called by the threads of a kernel, not launched: write "
+            "`@cuda.jit(device=True)` above it."
+        )
+    return function
+
+
+def emulate_kernel(kernel: Any, grid: tuple, block: tuple, *args, **options) -> Report:
+    """Emulate the learner's kernel; what the emulator refuses, or a loop without end, is said as Refused."""
+    options.setdefault("step_limit", MOST_ITERATIONS)
+    try:
+        return emulate(kernel, grid, block, *args, **options)
+    except LaunchError as error:
+        raise Refused(f"The kernel cannot be launched: {error}.") from None
+    except UnsupportedKernel as error:
+        raise Refused(_sentence(error.sentence), source_line(error.filename, error.line)) from None
+    except KernelStopped as error:
+        raise Refused(
+            f"The kernel does not come to an end: {error}", _line_of(error, kernel.py_func)
+        ) from None
+    except EmulatorError as error:
+        raise Refused(_sentence(str(error)), _line_of(error, kernel.py_func)) from None
+    except Exception as error:
+        raise Refused(
+            f"The kernel stopped with {type(error).__name__}: {_in_the_learners_words(str(error))}",
+            _line_of(error, kernel.py_func),
+        ) from None
+
+
+def _is_configured(given: Any) -> bool:
+    return hasattr(given, "griddim") and hasattr(given, "dispatcher")
+
+
+def _check_parameters(function: Callable, parameters: tuple[str, ...]) -> None:
+    try:
+        inspect.signature(function).bind(*parameters)
+    except TypeError:
+        given = ", ".join(inspect.signature(function).parameters)
+        wanted = ", ".join(parameters)
+        raise Refused(f"`{name_of(function)}` must take ({wanted}); yours takes ({given}).") from None
+    except ValueError:  # a builtin without a signature
+        pass
+
+
+def _line_of(error: Exception, function: Callable) -> str:
+    """The innermost line of the learner's own file that the error came from."""
+    filename = getattr(getattr(function, "__code__", None), "co_filename", None)
+    own = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == filename]
+    return source_line(filename, own[-1].lineno) if own else ""
+
+
+STAND_FOR = {"'DeviceArray'": "an array", "'Lanes'": "an integer", "'Unbound'": "a variable without a value"}
+
+
+def _in_the_learners_words(text: str) -> str:
+    for internal, word in STAND_FOR.items():
+        text = text.replace(internal, word)
+    return _sentence(text)
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith((".", "?", "!")) else f"{text}."
+
+
+def number_shown(value: float) -> str:
+    """A number in a message: five digits, or NaN."""
+    return "NaN" if np.isnan(value) else f"{value:.5g}"
+
+
+def _are_short(args: tuple) -> bool:
+    return all(isinstance(arg, (int, float, str, tuple)) for arg in args)
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return f"`{text}`" if len(text) <= 60 and "\n" not in text else f"a value of type {type(value).__name__}"

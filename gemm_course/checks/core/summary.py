@@ -1,0 +1,99 @@
+"""What is done and what comes next, notebook by notebook, as text and as a table."""
+
+import html
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+NOTEBOOKS = Path(__file__).resolve().parents[3] / "notebooks"
+INK, LINE, PAPER = "#1F2328", "#C9CED6", "#FFFFFF"  # set explicitly, so that a dark theme shows them as meant
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """One notebook's exercises by number, in order."""
+
+    number: str  # "03"
+    title: str  # "shared memory tiles"
+    passed: Sequence[str]
+    open: Sequence[str]
+
+    @property
+    def score(self) -> str:
+        return f"{len(self.passed)} of {len(self.passed) + len(self.open)}"
+
+
+@dataclass(frozen=True, repr=False)
+class Progress:
+    """A learner's way so far, as text and as HTML. ``following``: what to do next, in a sentence."""
+
+    chapters: Sequence[Chapter]
+    following: str
+
+    @property
+    def heading(self) -> str:
+        passed = sum(len(chapter.passed) for chapter in self.chapters)
+        return f"{passed} of {passed + sum(len(chapter.open) for chapter in self.chapters)} exercises passed"
+
+    def __str__(self) -> str:
+        names = [f"{chapter.number} {chapter.title}" for chapter in self.chapters]
+        wide = max(map(len, names), default=0)
+        rows = [
+            f"{name:<{wide}}  {chapter.score:>8}  {_listed('open:', chapter.open)}".rstrip()
+            for name, chapter in zip(names, self.chapters, strict=True)
+        ]
+        return "\n".join([self.heading, *rows, self.following])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        cell = f'style="text-align:left;vertical-align:top;padding:3px 10px;border-bottom:1px solid {LINE}"'
+        head = "".join(
+            f'<th scope="col" {cell}>{words}</th>' for words in ("Notebook", "", "Passed", "Still open")
+        )
+        rows = "".join(
+            f'<tr><th scope="row" {cell}>{html.escape(f"{chapter.number} {chapter.title}")}</th>'
+            f"<td {cell}>{chapter.score}</td><td {cell}>{_listed('', chapter.passed) or 'none yet'}</td>"
+            f"<td {cell}>{_listed('', chapter.open) or 'nothing'}</td></tr>"
+            for chapter in self.chapters
+        )
+        return (
+            f'<div style="background:{PAPER};color:{INK};padding:8px 12px;font-size:14px;max-width:56em">'
+            f'<table style="border-collapse:collapse;color:{INK};background:{PAPER}">'
+            f'<caption style="text-align:left;font-weight:700;color:{INK}">{self.heading}</caption>'
+            f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+            f'<p style="margin:8px 0 0">{html.escape(self.following)}</p></div>'
+        )
+
+
+def summary(names: Mapping[str, str], done: Mapping[str, str]) -> Progress:
+    """Make the table: ``names`` of all checkers by number, in order, and the exercises ``done``."""
+    chapters = []
+    for chapter in dict.fromkeys(number[:2] for number in names):
+        numbers = [number for number in names if number.startswith(f"{chapter}.")]
+        parts = (
+            [number for number in numbers if number in done],
+            [each for each in numbers if each not in done],
+        )
+        chapters.append(Chapter(chapter, _title(chapter), *parts))
+    following = next((number for number in names if number not in done), None)
+    return Progress(chapters, _next(following, names) if following else "All exercises are passed.")
+
+
+def _next(number: str, names: Mapping[str, str]) -> str:
+    file = _notebook(number[:2])
+    where = f" in notebooks/{file.name}" if file else ""
+    return f"Next: exercise {number}, check.{names[number]}{where}."
+
+
+def _title(chapter: str) -> str:
+    file = _notebook(chapter)
+    return file.stem[3:].replace("_", " ") if file else ""
+
+
+def _notebook(chapter: str) -> Path | None:
+    return next(iter(sorted(NOTEBOOKS.glob(f"{chapter}_*.ipynb"))), None)
+
+
+def _listed(before: str, numbers: Sequence[str]) -> str:
+    return " ".join([before, ", ".join(numbers)]).strip() if numbers else ""

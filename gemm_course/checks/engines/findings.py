@@ -1,0 +1,113 @@
+"""What the emulator's findings mean in a tiled kernel: which barrier is missing, what was not guarded."""
+
+import ast
+
+from gemm_course.checks.core import source_tree
+from gemm_course.emulator import Finding
+
+from .gemm import GemmTrial
+
+
+def _race(finding: Finding, trial: GemmTrial) -> str:
+    if not trial.report.barriers:
+        return (
+            'There is no barrier at all. One has to say "the tiles are complete", and one "nobody needs them '
+            'any more". ' + _told(finding)
+        )
+    later = _op(finding, trial)
+    if later == "load":
+        return (
+            "The first barrier is missing, the one between filling the tiles and using them. "
+            f"{_told(finding)}"
+        )
+    if _reads(finding, trial):
+        return (
+            "The second barrier is missing, the one after the inner loop. The numbers may come out right, by "
+            "luck: a fast thread already fills the next tile while another still uses this one. "
+            f"{_told(finding)}"
+        )
+    return (
+        f"Two threads fill the same element of `{finding.array}`. Every thread has a place of its own in the "
+        f"tile, `[ty, tx]`. {_told(finding)}"
+    )
+
+
+def _told(finding: Finding) -> str:
+    """The emulator's words about two threads, and whose they are."""
+    x, y, _ = finding.block
+    return f"In block ({x}, {y}): {finding.message}"
+
+
+def _op(finding: Finding, trial: GemmTrial) -> str:
+    """What the later of the two racing accesses does."""
+    return str(trial.report.accesses.query("site == @finding.site and array == @finding.array")["op"].iloc[0])
+
+
+def _reads(finding: Finding, trial: GemmTrial) -> bool:
+    """Whether the earlier of the two is a read."""
+    at = trial.report.accesses.query("line == @finding.other_line and array == @finding.array")
+    return "load" in set(at["op"])
+
+
+def _divergence(finding: Finding, trial: GemmTrial) -> str:
+    returns = [
+        node
+        for node in ast.walk(source_tree(trial.kernel))
+        if isinstance(node, ast.Return) and node.value is None
+    ]
+    if returns:
+        return (
+            "The threads outside C `return` and never come to the barrier, where the others wait for them. "
+            f"Let them go on, and guard only the loads and the store. {finding.message}"
+        )
+    return (
+        "The barrier is inside an `if` that not all threads of the block take. Only loads and stores may be "
+        f"guarded, never a barrier. {finding.message}"
+    )
+
+
+def _uninitialised(finding: Finding, trial: GemmTrial) -> str | None:
+    if finding.array is None:
+        return None
+    stores = trial.report.accesses.query("array == @finding.array and op == 'store'")
+    if stores.empty:
+        return f"Nothing is ever stored into `{finding.array}`. {finding.message}"
+    return (
+        f"A part of `{finding.array}` is never filled: where the matrix has ended nothing is stored, and "
+        f"then there is anything in it. Store a zero. {finding.message}"
+    )
+
+
+def _out_of_bounds(finding: Finding, trial: GemmTrial) -> str | None:
+    q, (a, b) = trial.problem, (trial.own_name("A"), trial.own_name("B"))
+    if finding.array not in (a, b):
+        return None
+    row, col = finding.element
+    along_k, other = (col, row) if finding.array == a else (row, col)
+    outside = q.m if finding.array == a else q.n
+    if along_k >= q.k:
+        return (
+            f"The last tile of {finding.array} reaches past the end of k, and its load is not guarded there. "
+            f"Put a zero into the tile instead. {finding.message}"
+        )
+    if other >= outside and not _is_inside(finding, trial):
+        return (
+            f"Threads outside C load from {finding.array} where it has ended. They must store a zero "
+            f"instead. {finding.message}"
+        )
+    return None
+
+
+def _is_inside(finding: Finding, trial: GemmTrial) -> bool:
+    """Whether the thread has an element of C to compute."""
+    (bx, by, _), (tx, ty, _) = finding.block, finding.threads[0]
+    x, y = trial.geometry.block
+    return by * y + ty < trial.problem.m and bx * x + tx < trial.problem.n
+
+
+FINDINGS = {
+    "shared_race": _race,
+    "barrier_divergence": _divergence,
+    "uninitialised_read": _uninitialised,
+    "out_of_bounds": _out_of_bounds,
+}

@@ -1,0 +1,91 @@
+"""Why a line of a kernel computes in float64, found in its source so that the message can name the literal."""
+
+import ast
+
+from gemm_course.checks.core import source_tree
+
+
+def why_float64(kernel, lines: list[int]) -> str:
+    """One or two sentences on where the float64 of these lines comes from; ``lines`` in the file's order."""
+    tree = source_tree(kernel.py_func)
+    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and node.lineno in lines}
+    starts = [start for start in _starts(tree) if start[0] in names]
+    wide = next((start for start in starts if _is_wide(start[1])), None)
+    if wide and _is_cast_later(tree, wide[0]):
+        return (
+            f"`{wide[0]}` is turned into float32 only at the end. The sum before that, k steps of it, is "
+            f"still float64, since it starts as `{ast.unparse(wide[1])}`."
+        )
+    if wide:
+        return _wide_start(*wide)
+    return _literal_in(tree, lines[0]) or "This line still computes in float64."
+
+
+def _wide_start(name: str, value: ast.expr) -> str:
+    shown = f"`{name} = {ast.unparse(value)}`"
+    if isinstance(value, ast.Constant) and isinstance(value.value, float):
+        return (
+            f"{shown} makes a float64, since Numba gives a literal with a point that type. All that is added "
+            "to it becomes float64 too."
+        )
+    if isinstance(value, ast.Constant):
+        return (
+            f"{shown} makes an integer. Integer and float32 together are float64 in Numba, so the sum is "
+            "float64 as well: the zero itself needs the type."
+        )
+    return f"{shown} asks for float64 by name."
+
+
+def _literal_in(tree: ast.AST, line: int) -> str | None:
+    """A number that takes part in the line's arithmetic, outside of calls and indices."""
+    for operation in ast.walk(tree):
+        if not isinstance(operation, ast.BinOp) or operation.lineno != line:
+            continue
+        for side in (operation.left, operation.right):
+            if isinstance(side, ast.Constant) and isinstance(side.value, float):
+                return f"The literal `{side.value}` is float64, and so is every product and sum with it."
+            if (
+                isinstance(side, ast.Constant)
+                and isinstance(side.value, int)
+                and not _is_index(tree, operation)
+            ):
+                return (
+                    f"The whole number `{side.value}` in this line makes it float64: Numba turns integer "
+                    "times float32 into float64. Leave it out, or give it a type: `float32(...)`."
+                )
+    return None
+
+
+def _starts(tree: ast.AST) -> list[tuple[str, ast.expr]]:
+    """(name, value) of every plain assignment to a name."""
+    return [
+        (target.id, node.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    ]
+
+
+def _is_wide(value: ast.expr) -> bool:
+    """A bare number, a call of something named float64 or float, or an array of these."""
+    if isinstance(value, ast.Constant):
+        return isinstance(value.value, (int, float)) and not isinstance(value.value, bool)
+    if not isinstance(value, ast.Call):
+        return False
+    named = (value.func, *value.args[1:], *(keyword.value for keyword in value.keywords))
+    return any(ast.unparse(part).split(".")[-1] in ("float64", "float") for part in named)
+
+
+def _is_cast_later(tree: ast.AST, name: str) -> bool:
+    return any(
+        isinstance(node, ast.Call)
+        and ast.unparse(node.func).split(".")[-1] == "float32"
+        and any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(node))
+        for node in ast.walk(tree)
+    )
+
+
+def _is_index(tree: ast.AST, operation: ast.BinOp) -> bool:
+    subscripts = (node.slice for node in ast.walk(tree) if isinstance(node, ast.Subscript))
+    return any(operation in ast.walk(index) for index in subscripts)

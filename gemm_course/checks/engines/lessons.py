@@ -1,0 +1,137 @@
+"""What a right kernel is also held to: no float64, results in registers, loads, reads and barriers.
+
+A lesson takes a trial on whole tiles and raises Refused with what is too much. An exercise lists its own, such
+as ``lessons=(no_float64, in_registers, tiles_loaded_once, barriers(2))``.
+"""
+
+import ast
+from collections.abc import Callable
+from math import prod
+
+from gemm_course.checks.core import Refused, nothing_yet, source_tree
+from gemm_course.emulator import Finding
+
+from .findings import FINDINGS
+from .float64 import why_float64
+from .gemm import GemmTrial
+from .tiles import Tiles
+from .trial import Trial
+
+Lesson = Callable[[GemmTrial], None]
+
+
+def check_tiles_used(*trials: GemmTrial) -> None:
+    """In a stub that fills the tiles nothing has begun as long as nobody reads them or names C."""
+    trial = trials[0]
+    if not trial.shared_reads and not trial.lanes("store", "C") and not _names_c(trial):
+        raise nothing_yet()
+
+
+def _names_c(trial: GemmTrial) -> bool:
+    """An element of C is named in the source, even if no thread gets there."""
+    return any(
+        isinstance(node, ast.Subscript) and ast.unparse(node.value) == trial.own_name("C")
+        for node in ast.walk(source_tree(trial.kernel))
+    )
+
+
+def uninitialised(finding: Finding, trial: GemmTrial) -> str | None:
+    """What an uninitialised read means: a local array that was never set to zero, or a tile with holes."""
+    local = trial.report.accesses.query("space == 'local' and array == @finding.array")
+    if len(local):
+        return (
+            f"`{finding.array}` is added to before anything was stored in it. A local array begins with "
+            "whatever the registers hold: set its elements to zero before the loop over k. "
+            f"{finding.message}"
+        )
+    return FINDINGS["uninitialised_read"](finding, trial)
+
+
+# ---- lessons -----------------------------------------------------------------------------------------------
+
+
+def no_float64(trial: Trial) -> None:
+    """No operation is in float64; else the message names the line and the literal."""
+    if len(trial.float64):
+        lines = sorted(trial.float64["line"].unique())
+        raise Refused(
+            f"The result is right, but {trial.float64['lanes'].sum():,} operations are in float64. "
+            + why_float64(trial.kernel, lines),
+            trial.line(lines[0]),
+        )
+
+
+def in_registers(trial: GemmTrial) -> None:
+    """Accumulators in local arrays whose every index is a constant when compiled; padded tiles are fine."""
+    for finding in trial.report.advice:
+        if finding.kind == "dynamic_local_index":
+            raise Refused(
+                f"The result is right, but `{finding.array}` cannot stay in registers: {finding.message} "
+                "Let the loops over it run a constant number of times, and index it with their variables "
+                "alone.",
+                trial.line(finding),
+            )
+    BM, BN, BK = trial.tiles.block_tile
+    tiles_alone = 4 * BK * (BM + BN)
+    if trial.report.shared_bytes >= tiles_alone + 4 * BM * BN:
+        raise Refused(
+            f"The block takes {trial.report.shared_bytes:,} bytes of shared memory, where the two tiles need "
+            f"{tiles_alone:,}. Accumulators belong in registers: `cuda.local.array`.",
+            trial.about,
+        )
+
+
+def tiles_loaded_once(trial: GemmTrial) -> None:
+    """A block loads its tiles once; the accumulators are not kept in C."""
+    q, (BM, BN, _) = trial.problem, trial.tiles.block_tile
+    where = f"{trial.about}, in the problem {q}."
+    if trial.lanes("load", "C") or trial.lanes("store", "C") > q.m * q.n:
+        raise Refused(
+            "The result is right, but the accumulators are kept in C itself, and global memory is written "
+            "again and again. Keep them in registers, and store each once.",
+            where,
+        )
+    loads, needed = trial.lanes("load", "A", "B"), q.m * q.n * q.k // BM + q.m * q.n * q.k // BN
+    if loads >= prod(trial.geometry.each) * needed:
+        raise Refused(
+            f"{loads:,} loads from A and B where {needed:,} are enough: the whole loop over k runs again for "
+            "every result. Run it once, for all results together.",
+            where,
+        )
+    if loads > needed:
+        raise Refused(
+            f"More is loaded than tiles need: {loads:,} elements of A and B where {needed:,} are enough.",
+            where,
+        )
+
+
+def reads(least: Callable[[Tiles], float], explain: Callable[[GemmTrial], Refused]) -> Lesson:
+    """At most ``least(tiles)`` reads of shared memory per multiply-add; ``explain`` makes the refusal."""
+
+    def lesson(trial: GemmTrial) -> None:
+        if trial.reads_per_multiply_add > least(trial.tiles):
+            raise explain(trial)
+
+    return lesson
+
+
+def barriers(per_tile: int, explain: Callable[[GemmTrial, int, int], str | None] | None = None) -> Lesson:
+    """At most so many barriers per tile along k.
+
+    explain: (trial, barriers executed per block, tiles) -> what a special number of them means, or None.
+    """
+
+    def lesson(trial: GemmTrial) -> None:
+        tiles = -(-trial.problem.k // trial.tiles.block_tile[2])
+        executed = trial.barriers_per_block
+        if executed <= per_tile * tiles:
+            return
+        said = explain(trial, executed, tiles) if explain else None
+        raise Refused(
+            said
+            or f"More than {per_tile} barriers per tile. Each of them keeps all threads waiting; the "
+            "accumulators are a thread's own and need none.",
+            f"{trial.about}: {executed} barriers per block for {tiles} tiles; {per_tile * tiles} are enough.",
+        )
+
+    return lesson

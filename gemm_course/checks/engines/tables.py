@@ -1,0 +1,176 @@
+"""Answers that are numbers or small functions: compared case by case, the likely slip named."""
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gemm_course.checks.core import (
+    Exercise,
+    Refused,
+    call,
+    exercise,
+    function_of,
+    name_of,
+    nothing_yet,
+    whole_number,
+)
+
+
+@dataclass(frozen=True)
+class Slip:
+    """A likely mistake: ``message`` names it where ``answer`` always gives what the learner's does."""
+
+    message: str
+    answer: Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some of an answer's numbers, judged by themselves: what they are called, where they are, their slips."""
+
+    name: str
+    where: int | slice
+    slips: Sequence[Slip] = ()
+
+
+# ---- readers: an answer -> what is compared; Refused where it is of the wrong kind -------------------------
+
+
+def a_whole_number(what: str) -> Callable[[Any], int]:
+    """A reader of one whole number; ``what`` it is, in words."""
+    return lambda answer: whole_number(answer, what)
+
+
+def a_number(answer: Any) -> float:
+    """Read any number as a float."""
+    if isinstance(answer, (bool, np.bool_)) or not isinstance(answer, (int, float, np.number)):
+        raise Refused(f"The answer must be a number; this is `{answer!r}`.")
+    return float(answer)
+
+
+COUNT_WORDS = {2: "Two", 3: "Three", 4: "Four"}
+
+
+def whole_numbers(*names: str) -> Callable[[Any], tuple[int, ...]]:
+    """A reader of several whole numbers in this order, such as ``whole_numbers("row", "column")``."""
+
+    def read(answer: Any) -> tuple[int, ...]:
+        if not isinstance(answer, (tuple, list, np.ndarray)) or len(answer) != len(names):
+            raise Refused(
+                f"The answer must be {COUNT_WORDS[len(names)].lower()} numbers, `({', '.join(names)})`; this "
+                f"is `{answer!r}`."
+            )
+        if all(part is None or part is Ellipsis for part in answer):
+            raise nothing_yet()
+        return tuple(whole_number(part, name) for part, name in zip(answer, names))
+
+    return read
+
+
+# ---- the exercise ------------------------------------------------------------------------------------------
+
+
+def table_exercise(
+    number: str,
+    *,
+    start: str,
+    hints: tuple[str, ...],
+    cases: Sequence[tuple],
+    passed: str | Callable[[Callable], str],
+    slips: Sequence[Slip] = (),
+    parts: Sequence[Part] = (),
+    read: Callable[[Any], Any] = lambda answer: answer,
+    show: Callable[[tuple], str] | None = None,
+) -> Callable[[Callable], Exercise]:
+    """Make an exercise of the right answer, a function; the learner's has to give the same for each case.
+
+    number, start, hints: as in :func:`exercise`. passed: what is said then, or (right answer) -> that. slips:
+    likely mistakes; where an answer has several parts, each has its own. read: one of the readers above.
+    show: a case in words. The right function's docstring is the checker's; the checker's ``right`` is it.
+    """
+
+    def make(right: Callable) -> Exercise:
+        parameters = tuple(inspect.signature(right).parameters)
+
+        def prove(function):
+            function_of(function, parameters)
+            for part in parts or (Part("", slice(None), slips),):
+                hold_to_part(function, cases, right, part, read=read, show=show)
+            return passed if isinstance(passed, str) else passed(right)
+
+        prove.__name__, prove.__doc__ = right.__name__, right.__doc__
+        checker = exercise(number, start=start, hints=hints)(prove)
+        checker.right = right
+        return checker
+
+    return make
+
+
+def hold_to_part(
+    function: Callable, cases: Sequence[tuple], right: Callable, part: Part, *, read, show
+) -> None:
+    """As :func:`hold_to_table`, for one part of the answer."""
+    if not part.name:
+        return hold_to_table(function, cases, right, part.slips, read=read, show=show)
+    return hold_to_table(
+        function,
+        cases,
+        lambda *case: right(*case)[part.where],
+        part.slips,
+        read=lambda answer: read(answer)[part.where],
+        show=show,
+        part=part.name,
+    )
+
+
+def hold_to_table(
+    function: Callable,
+    cases: Sequence[tuple],
+    right: Callable[..., Any],
+    slips: Sequence[Slip] = (),
+    *,
+    read: Callable[[Any], Any] = lambda answer: answer,
+    show: Callable[[tuple], str] | None = None,
+    part: str = "",
+) -> None:
+    """Call ``function`` with each case; raise Refused unless it always answers as ``right`` does.
+
+    read: turns an answer into what is compared, or raises Refused where it is of the wrong kind. show: a case
+    in words. part: the names of what is compared, where it is not all of the answer.
+    """
+    show = show or (lambda case: f"{name_of(function)}({', '.join(map(repr, case))})")
+    answers = []
+    for case in cases:
+        try:
+            answers.append(read(call(function, *case)))
+        except Refused:
+            if _first_wrong(cases, answers, right) is None:
+                raise
+            break  # an earlier answer was wrong already, and says more than this failure
+    first = _first_wrong(cases, answers, right)
+    if first is None:
+        return
+    case = cases[first]
+    named = f"{part} = " if part else ""
+    where = f"First wrong case: `{show(case)}` gives {named}{answers[first]}, right is {right(*case)}."
+    for slip in slips:
+        if all(slip.answer(*case) == answer for case, answer in zip(cases, answers)):
+            raise Refused(slip.message, where)
+    raise Refused("Not all answers are right.", where)
+
+
+def _first_wrong(cases, answers, right) -> int | None:
+    pairs = enumerate(zip(cases, answers))
+    return next((number for number, (case, answer) in pairs if answer != right(*case)), None)
+
+
+def hold_to_number(answer: Any, right: int, known: dict[int, str], otherwise: str) -> None:
+    """Raise Refused unless ``answer`` is ``right``; ``known``: wrong numbers and what they stand for."""
+    if isinstance(answer, bool) or not isinstance(answer, (int, float, np.integer, np.floating)):
+        raise Refused(f"The answer must be a number; this is `{answer!r}`.")
+    if answer == right:
+        return
+    raise Refused(known.get(answer, otherwise), f"Your number: {answer}.")

@@ -1,0 +1,148 @@
+"""One launch of a learner's kernel: what went in, what came out, what the emulator counted and found."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from gemm_course.checks.core import Refused, emulate_kernel, line_at, number_shown, parameter_names
+from gemm_course.emulator import Finding, Report
+
+BITS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+
+
+@dataclass(kw_only=True)
+class Trial:
+    """One launch; ``names`` are the course's names of the arguments, the learner may have others.
+
+    before, after: the arguments by the course's names; arrays are copies. about: the launch in words, for
+    messages, such as "With T = 4".
+    """
+
+    kernel: Any
+    names: tuple[str, ...]
+    grid: tuple
+    block: tuple
+    before: dict[str, Any] = field(repr=False)
+    after: dict[str, Any] = field(repr=False)
+    report: Report = field(repr=False)
+    about: str = ""
+
+    # ---- names and lines ----------------------------------------------------------------------------------
+
+    def own_name(self, name: str) -> str:
+        """The learner's name of the argument that the course calls ``name``."""
+        return parameter_names(self.kernel)[self.names.index(name)]
+
+    def line(self, at: Finding | int) -> str:
+        """The learner's line of a finding, or of this number, in words."""
+        return line_at(self.kernel, at if isinstance(at, (int, np.integer)) else at.line)
+
+    # ---- what was counted ---------------------------------------------------------------------------------
+
+    def total(self, what: str, op: str, *names: str) -> int:
+        """ "lanes", "requests" or "sectors" of all loads ("load") or stores ("store") of these arguments."""
+        own = map(self.own_name, names)
+        return sum(self.report.total(what, space="global", op=op, array=name) for name in own)
+
+    def lanes(self, op: str, *names: str) -> int:
+        """Elements loaded from ("load") or stored to ("store") these arguments by the whole launch."""
+        return self.total("lanes", op, *names)
+
+    def sectors(self, op: str, *names: str) -> int:
+        """Sectors that these loads or stores move."""
+        return self.total("sectors", op, *names)
+
+    def accesses(self, op: str, name: str | None = None) -> pd.DataFrame:
+        """The rows of the report for an argument, or for shared memory (None), a line and array each."""
+        rows = self.report.accesses
+        rows = rows[rows["op"] == op]
+        if name is None:
+            return rows[rows["space"] == "shared"]
+        return rows[(rows["space"] == "global") & (rows["array"] == self.own_name(name))]
+
+    @property
+    def shared_reads(self) -> int:
+        """Elements read from shared memory by the whole launch."""
+        return self.report.total("lanes", space="shared", op="load")
+
+    @property
+    def float64(self) -> pd.DataFrame:
+        """The rows of the report's arithmetic that are in float64."""
+        return self.report.arithmetic.query("dtype == 'float64'")
+
+    @property
+    def barriers_per_block(self) -> int:
+        return self.report.barriers // int(np.prod(self.grid))
+
+    # ---- what was found -----------------------------------------------------------------------------------
+
+    def error(self, kind: str) -> Finding | None:
+        """The first error of this kind."""
+        return next((finding for finding in self.report.errors if finding.kind == kind), None)
+
+    def strays(self, name: str) -> int:
+        """The most lanes that one line sends outside this array."""
+        own = self.own_name(name)
+        found = [f.count for f in self.report.errors if f.kind == "out_of_bounds" and f.array == own]
+        return max(found, default=0)
+
+    def refuse_errors(self, where: str = "") -> None:
+        """Raise Refused with the emulator's first error, if there is one."""
+        if self.report.errors:
+            finding = self.report.errors[0]
+            raise Refused(finding.message, f"{self.line(finding)}. {where or self.about}")
+
+    # ---- what came out ------------------------------------------------------------------------------------
+
+    def touched(self, name: str) -> np.ndarray:
+        """Which elements have other bits than before the launch."""
+        before, after = self.before[name], self.after[name]
+        bits = BITS[before.itemsize]
+        return before.view(bits) != after.view(bits)
+
+    def first_wrong(self, name: str, wrong: np.ndarray, expected: np.ndarray, owner: str = "") -> str:
+        """The first wrong element of an argument in words. owner: whose it is, a sentence, or ""."""
+        place = tuple(map(int, np.argwhere(wrong)[0]))
+        got = number_shown(float(self.after[name][place]))
+        return " ".join(
+            filter(
+                None,
+                (
+                    f"First wrong element: `{name}[{', '.join(map(str, place))}]` is {got}, NumPy has "
+                    f"{float(expected[place]):.5g}.",
+                    owner,
+                    self.about and f"{self.about}.",
+                ),
+            )
+        )
+
+
+def try_kernel(
+    kernel: Any,
+    names: tuple[str, ...],
+    grid: int | tuple,
+    block: int | tuple,
+    *arguments,
+    about="",
+    **options,
+) -> Trial:
+    """Launch ``kernel`` on copies of the arguments. Raises Refused where it cannot be run.
+
+    about: as in :class:`Trial`. options: emulate's.
+    """
+    after = [given.copy() if isinstance(given, np.ndarray) else given for given in arguments]
+    grid, block = (size if isinstance(size, tuple) else (size,) for size in (grid, block))
+    report = emulate_kernel(kernel, grid, block, *after, **options)
+    before, after = dict(zip(names, arguments)), dict(zip(names, after))
+    return Trial(
+        kernel=kernel,
+        names=names,
+        grid=grid,
+        block=block,
+        before=before,
+        after=after,
+        report=report,
+        about=about,
+    )
