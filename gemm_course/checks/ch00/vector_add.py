@@ -1,9 +1,9 @@
 """The first kernels, in notebook 00: adding two vectors, and broadcasting."""
 
 import numpy as np
-from gemm_course.checks.engines.arrays import ArrayTrial, refuse_errors, try_arrays
 
 from gemm_course.checks.core import Refused, exercise, kernel_of, nothing_happens, number_shown
+from gemm_course.checks.engines.trial import Trial, try_kernel
 
 # ---- 00.5 ------------------------------------------------------------------------------------------------
 
@@ -35,12 +35,12 @@ def vector_add(vector_add):
     )
 
 
-def _vector_trial(kernel, n: int) -> ArrayTrial:
+def _vector_trial(kernel, n: int) -> Trial:
     rng = np.random.default_rng(n)
     a, b = rng.uniform(1, 2, n).astype(np.float32), rng.uniform(4, 8, n).astype(np.float32)
     out = np.full(n, np.nan, np.float32)
     try:
-        return try_arrays(kernel, VECTORS, (-(-n // VECTOR_BLOCK),), (VECTOR_BLOCK,), a, b, out)
+        return try_kernel(kernel, VECTORS, (-(-n // VECTOR_BLOCK),), (VECTOR_BLOCK,), a, b, out)
     except Refused as refused:
         if "indices are given" not in refused.message:
             raise
@@ -51,7 +51,7 @@ def _vector_trial(kernel, n: int) -> ArrayTrial:
         ) from None
 
 
-def _hold_vector(trial: ArrayTrial) -> None:
+def _hold_vector(trial: Trial) -> None:
     out = trial.after["out"]
     n, launched = out.size, trial.grid[0] * VECTOR_BLOCK
     blocks = "1 block" if trial.grid[0] == 1 else f"{trial.grid[0]} blocks"
@@ -77,12 +77,12 @@ def _hold_vector(trial: ArrayTrial) -> None:
     _refuse_stray_vector_threads(trial, launched - n, about)
     if len(wrong):
         raise _wrong_vector(trial, wrong, expected, about)
-    refuse_errors(trial, about)
+    trial.refuse_errors(about)
     if stores != n:
         raise Refused(f"Right, but {stores:,} stores for {n:,} elements: each is to be stored once.", about)
 
 
-def _refuse_stray_vector_threads(trial: ArrayTrial, surplus: int, about: str) -> None:
+def _refuse_stray_vector_threads(trial: Trial, surplus: int, about: str) -> None:
     finding, strays = trial.error("out_of_bounds"), max(trial.strays(name) for name in VECTORS)
     if finding is None:
         return
@@ -102,7 +102,7 @@ def _refuse_stray_vector_threads(trial: ArrayTrial, surplus: int, about: str) ->
     raise Refused("The kernel works outside the vectors.", where)
 
 
-def _wrong_vector(trial: ArrayTrial, wrong: np.ndarray, expected: np.ndarray, about: str) -> Refused:
+def _wrong_vector(trial: Trial, wrong: np.ndarray, expected: np.ndarray, about: str) -> Refused:
     a, b, out = (trial.before[name] for name in VECTORS)
     got, first = trial.after["out"], int(wrong[0])
     written = trial.touched("out")
@@ -169,15 +169,15 @@ def broadcast_add(broadcast_add):
     return f"{shapes}: each sum right, each stored exactly once, nothing outside touched."
 
 
-def _broadcast_trial(kernel, m: int, n: int) -> ArrayTrial:
+def _broadcast_trial(kernel, m: int, n: int) -> Trial:
     rng = np.random.default_rng((m, n))
     column, row = rng.uniform(1, 2, m).astype(np.float32), rng.uniform(4, 8, n).astype(np.float32)
     x, y = BROADCAST_BLOCK
     out = np.full((m, n), np.nan, np.float32)
-    return try_arrays(kernel, BROADCAST, (-(-n // x), -(-m // y)), BROADCAST_BLOCK, column, row, out)
+    return try_kernel(kernel, BROADCAST, (-(-n // x), -(-m // y)), BROADCAST_BLOCK, column, row, out)
 
 
-def _hold_broadcast(trial: ArrayTrial) -> None:
+def _hold_broadcast(trial: Trial) -> None:
     out = trial.after["out"]
     m, n = out.shape
     about = f"`out` has {m} rows and {n} columns."
@@ -209,21 +209,21 @@ def _hold_broadcast(trial: ArrayTrial) -> None:
         )
 
 
-def _wrong_broadcast(trial: ArrayTrial, numbers_wrong: bool, where: str) -> Refused:
+def _wrong_broadcast(trial: Trial, numbers_wrong: bool, where: str) -> Refused:
     refused = _by_strays(trial, where) or (_by_stored(trial, where) if numbers_wrong else None)
     if refused is None and numbers_wrong:
         refused = _by_values(trial, where)
     if refused is None:
-        refuse_errors(trial, where)
+        trial.refuse_errors(where)
     return refused or Refused("The sums are wrong.", where)
 
 
-def _launched(trial: ArrayTrial) -> tuple[int, int]:
+def _launched(trial: Trial) -> tuple[int, int]:
     """Threads along x and y, in the whole launch."""
     return trial.grid[0] * trial.block[0], trial.grid[1] * trial.block[1]
 
 
-def _by_strays(trial: ArrayTrial, where: str) -> Refused | None:
+def _by_strays(trial: Trial, where: str) -> Refused | None:
     """How many threads store outside tells which guard let them through."""
     (m, n), (x, y) = trial.after["out"].shape, _launched(trial)
     strays, inside = trial.strays("out"), m * n
@@ -248,7 +248,7 @@ def _by_strays(trial: ArrayTrial, where: str) -> Refused | None:
     return Refused(known[strays], f"{trial.line(finding)}. {finding.message} {where}")
 
 
-def _by_stored(trial: ArrayTrial, where: str) -> Refused | None:
+def _by_stored(trial: Trial, where: str) -> Refused | None:
     """Which elements were stored at all tells which index or guard was used."""
     written, (x, y) = trial.touched("out"), _launched(trial)
     if written.all():
@@ -278,7 +278,7 @@ def _by_stored(trial: ArrayTrial, where: str) -> Refused | None:
     return Refused("Some elements are never stored.", where)
 
 
-def _by_values(trial: ArrayTrial, where: str) -> Refused | None:
+def _by_values(trial: Trial, where: str) -> Refused | None:
     """On a square matrix exchanged indices stay inside, so that they can be told from the values."""
     square = _broadcast_trial(trial.kernel, 16, 16)
     column, row, got = square.before["column"], square.before["row"], square.after["out"]

@@ -2,10 +2,8 @@
 
 from functools import cache
 
-from gemm_course.checks.engines.tile_mistakes import mistakes
-
-from gemm_course.checks.ch03.reverse import factory_of
-from gemm_course.checks.core import Refused, call, check_begun, kernel_of, line_at
+from gemm_course.checks.ch03.tile_mix_ups import mix_ups
+from gemm_course.checks.core import Refused, call, check_begun, factory_of, kernel_of, line_at
 from gemm_course.checks.engines.findings import FINDINGS
 from gemm_course.checks.engines.float64 import why_float64
 from gemm_course.checks.engines.gemm import GEMM, GemmTrial, hold_to_numbers, try_on
@@ -27,7 +25,7 @@ def prove_tiled(make_tiled) -> str:
         only = None if T == WIDTHS[0] else [whole_tiles(T), _ragged(T)]
         problems += len(
             hold_to_numbers(
-                kernel, geometry(T), depth=T, mistakes=mistakes(T), on_finding=FINDINGS, problems=only
+                kernel, geometry(T), depth=T, mistakes=mix_ups(T), on_finding=FINDINGS, problems=only
             )
         )
     for T, trial in whole.items():

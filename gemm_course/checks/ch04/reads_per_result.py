@@ -4,38 +4,12 @@ from functools import cache
 
 import numpy as np
 
-from gemm_course.checks.core import Refused, function_of
-from gemm_course.checks.engines.tables import Slip, hold_to_table
+from gemm_course.checks.engines.tables import Slip, a_number, table_exercise
 from gemm_course.emulator import emulate
 from gemm_course.kernels import LADDER
 
 CASES = ((8, 8), (8, 4), (16, 8), (16, 2), (4, 16), (16, 16))  # BK and TM
 WIDE = 32  # BM and BN
-
-
-def prove_reads(given) -> str:
-    """What was proved of the learner's function; raises Refused with the first thing wrong."""
-    function = function_of(given, ("BK", "TM"))
-    hold_to_table(function, CASES, reads_of_a_result, SLIPS, read=_number)
-    shown = "; ".join(f"BK = {k}, TM = {t}: {reads_of_a_result(k, t):g} instead of {2 * k}" for k, t in CASES)
-    return f"The emulator counts the same in v03: {shown}."
-
-
-def _number(answer) -> float:
-    if isinstance(answer, (bool, np.bool_)) or not isinstance(answer, (int, float, np.number)):
-        raise Refused(f"A number is wanted, not `{answer!r}`.")
-    return float(answer)
-
-
-@cache
-def reads_of_a_result(BK: int, TM: int) -> float:
-    """Shared reads of one pair of tiles over the results of the block, counted in `thread_tiled_1d`."""
-    stage, tiles = LADDER["thread_tiled_1d"], {"BM": WIDE, "BN": WIDE, "BK": BK, "TM": TM}
-    A, B, C = (np.zeros(shape, np.float32) for shape in ((WIDE, BK), (BK, WIDE), (WIDE, WIDE)))
-    problem = (WIDE, WIDE, BK, np.float32(1), A, B, np.float32(0), C)
-    report = emulate(stage.kernel(tiles), (1, 1), stage.block(tiles), *problem, counts_only=True)
-    return report.total("lanes", space="shared", op="load") / WIDE**2
-
 
 SLIPS = (
     Slip(
@@ -72,3 +46,31 @@ SLIPS = (
         lambda BK, TM: BK * TM + BK / TM,
     ),
 )
+
+
+def _passed(right) -> str:
+    shown = "; ".join(f"BK = {k}, TM = {t}: {right(k, t):g} instead of {2 * k}" for k, t in CASES)
+    return f"The emulator counts the same in v03: {shown}."
+
+
+@table_exercise(
+    "04.1",
+    start="count for one pair of tiles first: how many elements of Bs does a thread read, how many of As?",
+    hints=(
+        "In one step along k a thread reads one element of Bs and TM of As. A pair of tiles has BK steps.",
+        "That makes `BK * (1 + TM)` reads, for TM results.",
+        "Divide by TM: each result costs its own BK elements of As, and its share of BK elements of Bs.",
+    ),
+    cases=CASES,
+    slips=SLIPS,
+    read=a_number,
+    passed=_passed,
+)
+@cache
+def reads_per_result(BK, TM):
+    """reads(BK, TM) -> elements of shared memory that a thread reads from a pair of tiles for one result."""
+    stage, tiles = LADDER["thread_tiled_1d"], {"BM": WIDE, "BN": WIDE, "BK": BK, "TM": TM}
+    A, B, C = (np.zeros(shape, np.float32) for shape in ((WIDE, BK), (BK, WIDE), (WIDE, WIDE)))
+    problem = (WIDE, WIDE, BK, np.float32(1), A, B, np.float32(0), C)
+    report = emulate(stage.kernel(tiles), (1, 1), stage.block(tiles), *problem, counts_only=True)
+    return report.total("lanes", space="shared", op="load") / WIDE**2

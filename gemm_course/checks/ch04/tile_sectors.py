@@ -4,38 +4,12 @@ from functools import cache
 
 import numpy as np
 
-from gemm_course.checks.core import function_of, whole_number
-from gemm_course.checks.engines.tables import Slip, hold_to_table
+from gemm_course.checks.engines.tables import Slip, a_whole_number, table_exercise
 from gemm_course.emulator import emulate
 from gemm_course.kernels import LADDER
 
 DEPTHS = ((8,), (4,), (16,), (32,), (2,), (1,))
 ROW, WIDE = 1024, 64  # floats in a row of A, rows and columns of a block
-
-
-def prove_tile_sectors(given) -> str:
-    """What was proved of the learner's function; raises Refused with the first thing wrong."""
-    function = function_of(given, ("BK",))
-    hold_to_table(
-        function,
-        DEPTHS,
-        sectors_of_a_request,
-        SLIPS,
-        read=lambda answer: whole_number(answer, "the number of sectors"),
-    )
-    shown = ", ".join(f"BK = {BK}: {sectors_of_a_request(BK)}" for (BK,) in sorted(DEPTHS))
-    return f"The emulator counts the same when v03 fetches its tile of A: {shown}."
-
-
-@cache
-def sectors_of_a_request(BK: int) -> int:
-    """Of the requests with which `thread_tiled_1d` fetches its tile of A."""
-    stage, tiles = LADDER["thread_tiled_1d"], {"BM": WIDE, "BN": WIDE, "BK": BK, "TM": max(8, WIDE // BK)}
-    A, B, C = (np.zeros(shape, np.float32) for shape in ((WIDE, ROW), (BK, ROW), (WIDE, ROW)))
-    problem = (WIDE, WIDE, BK, np.float32(1), A, B, np.float32(0), C)
-    report = emulate(stage.kernel(tiles), (1, 1), stage.block(tiles), *problem, counts_only=True)
-    return report.total("sectors", array="A", op="load") // report.total("requests", array="A", op="load")
-
 
 SLIPS = (
     Slip(
@@ -70,3 +44,32 @@ SLIPS = (
         lambda BK: max(1, 4 * BK // 128),
     ),
 )
+
+
+def _passed(right) -> str:
+    shown = ", ".join(f"BK = {BK}: {right(BK)}" for (BK,) in sorted(DEPTHS))
+    return f"The emulator counts the same when v03 loads its tile of A: {shown}."
+
+
+@table_exercise(
+    "04.3",
+    start="draw the 32 lanes of a warp over the rows of a tile that is BK floats wide.",
+    hints=(
+        "Lane t fetches row `t // BK`, column `t % BK` of the tile. So a warp covers `32 / BK` rows.",
+        "In A these rows lie far apart, so no sector serves two of them. How many sectors does a row of BK "
+        "floats need, with 8 floats in each?",
+        "`32 // BK` rows, times `BK / 8` sectors, but at least one, for each.",
+    ),
+    cases=DEPTHS,
+    slips=SLIPS,
+    read=a_whole_number("the number of sectors"),
+    passed=_passed,
+)
+@cache
+def tile_sectors(BK):
+    """sectors(BK) -> the sectors that one warp's request for v03's tile of A moves; A starts at a sector."""
+    stage, tiles = LADDER["thread_tiled_1d"], {"BM": WIDE, "BN": WIDE, "BK": BK, "TM": max(8, WIDE // BK)}
+    A, B, C = (np.zeros(shape, np.float32) for shape in ((WIDE, ROW), (BK, ROW), (WIDE, ROW)))
+    problem = (WIDE, WIDE, BK, np.float32(1), A, B, np.float32(0), C)
+    report = emulate(stage.kernel(tiles), (1, 1), stage.block(tiles), *problem, counts_only=True)
+    return report.total("sectors", array="A", op="load") // report.total("requests", array="A", op="load")

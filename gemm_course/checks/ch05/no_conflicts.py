@@ -14,7 +14,7 @@ from gemm_course.checks.core import Refused, call, kernel_of, line_at
 from gemm_course.checks.engines.common_mistakes import Mistake
 from gemm_course.checks.engines.coverage import Tiles, factory_of
 from gemm_course.checks.engines.gemm import GEMM, GemmTrial, try_on
-from gemm_course.checks.engines.lessons import check_begun
+from gemm_course.checks.engines.lessons import check_tiles_used as check_begun
 from gemm_course.checks.engines.problem import Geometry, Problem
 from gemm_course.emulator import Watch
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from gemm_course.checks.engines.tile_mistakes import along_k, result
 
 from gemm_course.checks.core import Refused, call, kernel_of
 from gemm_course.checks.engines.common_mistakes import GuardMistake, Mistake
@@ -11,14 +10,16 @@ from gemm_course.checks.engines.coverage import Tiles, factory_of
 from gemm_course.checks.engines.findings import FINDINGS
 from gemm_course.checks.engines.gemm import GEMM, GemmTrial, hold_to_numbers, try_on
 from gemm_course.checks.engines.lessons import (
-    check_barriers,
-    check_begun,
-    check_float64,
-    check_loads,
-    check_registers,
-    reads_a_product,
+    barriers,
+    in_registers,
+    no_float64,
+    tiles_loaded_once,
     uninitialised,
 )
+from gemm_course.checks.engines.lessons import (
+    check_tiles_used as check_begun,
+)
+from gemm_course.checks.engines.mistakes import along_k, result
 from gemm_course.checks.engines.problem import Geometry, Problem
 from gemm_course.emulator import Finding
 
@@ -39,7 +40,7 @@ def prove_outer(make_outer) -> str:
         hold_to_lesson(trial, tiles)
     return (
         f"Right on {problems} problems. With 8 × 8 results a thread reads 16 elements of shared memory for "
-        f"64 multiply-adds, {reads_a_product(whole[DOCUMENT]):.4g} each instead of 2, the results stay in "
+        f"64 multiply-adds, {reads_per_multiply_add(whole[DOCUMENT]):.4g} each instead of 2, the results stay in "
         "registers, and there is no race."
     )
 
@@ -230,17 +231,17 @@ def _overlap(finding: Finding, trial: GemmTrial) -> str:
 def hold_to_lesson(trial: GemmTrial, tiles: Tiles) -> None:
     """Registers, loads, reads and barriers of a right kernel, on whole tiles."""
     where = f"With {tiles}"
-    check_float64(trial)
-    check_registers(trial, tiles.BM, tiles.BN, tiles.BK, where)
-    check_loads(trial, tiles.BM, tiles.BN, where)
+    no_float64(trial)
+    in_registers(trial, tiles.BM, tiles.BN, tiles.BK, where)
+    tiles_loaded_once(trial, tiles.BM, tiles.BN, where)
     _check_reads(trial, tiles)
-    check_barriers(trial, tiles.BK, where)
+    barriers(trial, tiles.BK, where)
 
 
 def _check_reads(trial: GemmTrial, tiles: Tiles) -> None:
     """TM + TN reads for TM · TN multiply-adds."""
     TM, TN = tiles.TM, tiles.TN
-    a_step = reads_a_product(trial) * TM * TN
+    a_step = reads_per_multiply_add(trial) * TM * TN
     if a_step <= TM + TN:
         return
     where = (

@@ -1,7 +1,6 @@
 """Exercise 06.1: a block copies a tile, every thread four neighbouring floats in one request."""
 
-from gemm_course.checks.ch03.reverse import factory_of
-from gemm_course.checks.core import Refused, call, check_begun
+from gemm_course.checks.core import Refused, call, check_begun, factory_of
 from gemm_course.checks.engines.float4 import (
     Move,
     Sizes,

@@ -6,8 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from gemm_course.checks.ch03.reverse import factory_of
-from gemm_course.checks.core import Refused, call, kernel_of, line_at, nothing_yet, number_shown, source_tree
+from gemm_course.checks.core import (
+    Refused,
+    call,
+    factory_of,
+    kernel_of,
+    line_at,
+    nothing_yet,
+    number_shown,
+    source_tree,
+)
 from gemm_course.checks.engines.gemm import GemmTrial, try_on
 from gemm_course.checks.engines.problem import Geometry, Problem
 from gemm_course.checks.kits import around

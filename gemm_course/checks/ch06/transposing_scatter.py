@@ -4,8 +4,7 @@ import ast
 
 import numpy as np
 
-from gemm_course.checks.ch03.reverse import factory_of
-from gemm_course.checks.core import Refused, call, check_begun, line_at, source_tree
+from gemm_course.checks.core import Refused, call, check_begun, factory_of, line_at, source_tree
 from gemm_course.checks.engines.float4 import (
     Move,
     Sizes,

@@ -5,14 +5,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from gemm_course.checks.engines.tile_mistakes import along_k, result
 
-from gemm_course.checks.ch03.reverse import factory_of
-from gemm_course.checks.core import Refused, call, kernel_of, line_at, nothing_yet
+from gemm_course.checks.core import Refused, call, factory_of, kernel_of, line_at, nothing_yet
 from gemm_course.checks.engines.common_mistakes import Mistake
 from gemm_course.checks.engines.findings import FINDINGS
 from gemm_course.checks.engines.gemm import GEMM, GemmTrial, hold_to_numbers, try_on
-from gemm_course.checks.engines.lessons import check_barriers, check_float64, check_registers, reads_a_product
+from gemm_course.checks.engines.lessons import barriers, in_registers, no_float64
+from gemm_course.checks.engines.mistakes import along_k, result
 from gemm_course.checks.engines.problem import Geometry, Problem, adversarial
 from gemm_course.emulator import Finding, Watch
 from gemm_course.figures.owners import NOBODY, SEVERAL, stored_elements
@@ -391,8 +390,8 @@ def _uninitialised(finding: Finding, trial: GemmTrial) -> str | None:
 
 def _hold_to_lesson(t: Tiles, trial: GemmTrial) -> None:
     q, where = trial.problem, f"With {t}"
-    check_float64(trial)
-    check_registers(trial, t.BM, t.BN, t.BK, where)
+    no_float64(trial)
+    in_registers(trial, t.BM, t.BN, t.BK, where)
     needed = q.m * q.n * q.k // t.BM + q.m * q.n * q.k // t.BN
     if _loaded(trial) > needed:
         raise Refused(
@@ -401,14 +400,14 @@ def _hold_to_lesson(t: Tiles, trial: GemmTrial) -> None:
             f"{where}, in the problem {q}.",
         )
     _check_reads(t, trial)
-    check_barriers(trial, t.BK, where)
+    barriers(trial, t.BK, where)
     _check_banks(t, trial)
 
 
 def _check_reads(t: Tiles, trial: GemmTrial) -> None:
     """WMITER + WNITER · TN reads for WMITER · WNITER · TN multiply-adds."""
     products, enough = t.down * t.WNITER * t.TN, t.down + t.WNITER * t.TN
-    a_step = reads_a_product(trial) * products
+    a_step = reads_per_multiply_add(trial) * products
     if a_step <= enough:
         return
     where = (

@@ -36,8 +36,8 @@ class GuardMistake:
 
 COMMON_MISTAKES = (
     Mistake(
-        "The old `C` is added although `beta` is 0. Does something add into `C` (`C[...] += ...`)? Add up in a "
-        "variable of the thread's own, and store once.",
+        "The old `C` is added although `beta` is 0. Does something add into `C` (`C[...] += ...`)? Add up in "
+        "a variable of the thread's own, and store once.",
         lambda q: q.alpha * q.AB + q.C if q.beta == 0 else None,
     ),
     Mistake("`alpha` is missing: this is A·B + beta·C.", lambda q: q.AB + q.beta * q.C),

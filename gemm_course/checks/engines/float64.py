@@ -1,4 +1,4 @@
-"""Why a line of a kernel computes in float64, found in its source so that the message can name the literal."""
+"""Why a line of a kernel computes in float64, found in its source, so that the message names the literal."""
 
 import ast
 

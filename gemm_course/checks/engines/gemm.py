@@ -101,7 +101,7 @@ class Likely:
 def hold_to_numbers(
     kernel: Any,
     geometry: Geometry,
-    likely: Likely = Likely(),  # noqa: B008 -- it is frozen
+    likely: Likely = Likely(),
     *,
     depth: int = 6,
     problems: Sequence[Problem] | None = None,
@@ -203,7 +203,7 @@ def _sizes(trial: GemmTrial) -> str:
 
 
 def _by_removing_difficulties(trial: GemmTrial) -> Refused | None:
-    """Take the difficulties of the problem away one at a time: the one without which it is right is the cause."""
+    """Take the problem's difficulties away one at a time: the one without which it is right is the cause."""
     problem = trial.problem
     if problem.old_c == "nan" and _is_right(trial, problem.but(old_c="random")):
         return Refused(

@@ -1,7 +1,7 @@
 """What a right kernel is also held to: no float64, results in registers, loads, reads and barriers.
 
-A lesson takes a trial on whole tiles and raises Refused with what is too much. An exercise lists its own, such
-as ``lessons=(no_float64, in_registers, tiles_loaded_once, barriers(2))``.
+A lesson takes a trial on whole tiles and raises Refused with what is too much. An exercise lists its own,
+such as ``lessons=(no_float64, in_registers, tiles_loaded_once, barriers(2))``.
 """
 
 import ast

@@ -1,22 +1,94 @@
 """Likely mistakes in a tiled kernel, each known by the result it computes."""
 
+from collections.abc import Callable, Sequence
+
 import numpy as np
 
 from .common_mistakes import Mistake
 from .problem import Problem
 
+Prediction = Callable[[Problem], np.ndarray | None]
 
-def mistakes(T: int) -> tuple[Mistake, ...]:
-    """Mistakes in tiles T wide, the result of each computed for comparison."""
 
-    def mixed_up(indices):
-        return lambda q: result(q, _from_tiles(q, T, indices))
+def result(q: Problem, AB: np.ndarray) -> np.ndarray:
+    """C, as it is where the product came out as `AB`."""
+    return q.alpha * AB + (q.beta * q.C if q.beta else 0)
 
-    return (*along_k(T, "T"), *(Mistake(message, mixed_up(indices)) for message, indices in MIX_UPS))
+
+# ---- results that land in the wrong place ------------------------------------------------------------------
+
+
+def taken_from(
+    block: tuple[int, int],
+    row: Callable[[int], int] | None = None,
+    column: Callable[[int], int] | None = None,
+) -> Prediction:
+    """C where row r of each block was computed from row(r) of its tile of A, column c from column(c) of B's.
+
+    block: BM and BN. The prediction is None where a place lies outside the tile.
+    """
+    rows, columns = (
+        [source(i) for i in range(size)] if source else None for size, source in zip(block, (row, column))
+    )
+    if any(max(taken) >= size for taken, size in zip((rows, columns), block) if taken):
+        return lambda q: None
+    return mixed(
+        block,
+        None if rows is None else np.eye(block[0])[rows],
+        None if columns is None else np.eye(block[1])[:, columns],
+    )
+
+
+def added_up(block: tuple[int, int], each: tuple[int, int]) -> Prediction:
+    """C where every result of a thread, ``each`` = (TM, TN) of them, holds the sum of all of them."""
+    (BM, BN), (TM, TN) = block, each
+    down, right = (np.kron(np.eye(size // t), np.ones((t, t))) for size, t in ((BM, TM), (BN, TN)))
+    return mixed(block, down, right)
+
+
+def mixed(block: tuple[int, int], down: np.ndarray | None, right: np.ndarray | None) -> Prediction:
+    """C whose every tile of ``block`` = (BM, BN) elements is down @ (that tile of A @ B) @ right."""
+
+    def predict(q: Problem) -> np.ndarray:
+        (BM, BN), blocks = block, (-(-q.m // block[0]), -(-q.n // block[1]))
+        full = np.zeros((blocks[0] * BM, blocks[1] * BN))
+        full[: q.m, : q.n] = q.AB
+        tiles = full.reshape(blocks[0], BM, blocks[1], BN)
+        if down is not None:
+            tiles = np.einsum("xr,ardc->axdc", down, tiles, optimize=True)
+        if right is not None:
+            tiles = np.einsum("ardc,cy->ardy", tiles, right, optimize=True)
+        return result(q, tiles.reshape(full.shape)[: q.m, : q.n])
+
+    return predict
+
+
+Test = Callable[[np.ndarray], np.ndarray]
+
+
+def only_stored(block: tuple[int, int], row: Test | None = None, column: Test | None = None) -> Callable:
+    """For a GuardMistake: only rows and columns of each block are stored of which these are true."""
+    BM, BN = block
+
+    def written(r, c, q: Problem, geometry) -> np.ndarray:
+        stored = (r < q.m) & (c < q.n)
+        if row:
+            stored = stored & row(r % BM)
+        return stored & column(c % BN) if column else stored
+
+    return written
+
+
+def among(places: Sequence[int]) -> Test:
+    """For :func:`only_stored`: the places that are in ``places``."""
+    return lambda place: np.isin(place, list(places))
+
+
+# ---- the loop over k ---------------------------------------------------------------------------------------
 
 
 def along_k(width: int, name: str) -> tuple[Mistake, ...]:
-    """Mistakes in the way along k, in tiles that are `width` deep; `name` is what the kernel calls that."""
+    """Mistakes in the loop over k, in tiles `width` deep; `name` is what the kernel calls that."""
 
     def first_of_k(length):
         """A·B with only the first `length(q)` steps along k; None where these are all."""
@@ -51,65 +123,13 @@ def along_k(width: int, name: str) -> tuple[Mistake, ...]:
             first_of_k(lambda q: -(-q.n // width) * width),
         ),
         Mistake(
-            "Only the last tile along k counts: the sum starts anew in every tile. Set it to zero before the "
-            "loop.",
+            "Only the last tile along k counts: the accumulator starts anew in every tile. Set it to zero "
+            "before the loop.",
             last_tile,
         ),
         Mistake(
             "The last tile is not full, and what is past k still holds elements of the tile before. Store a "
-            "zero there in every turn, with `else`.",
+            "zero there in every iteration, with `else`.",
             stale,
         ),
     )
-
-
-MIX_UPS = (
-    (
-        "`As[tx, p]` takes a row of the tile that is another thread's: the row of C goes with y, so it is "
-        "`As[ty, p]`.",
-        "itxp,tjpx,y,x->iyjx",
-    ),
-    (
-        "`Bs[p, ty]` takes a column of the tile that is another thread's: the column of C goes with x, so it "
-        "is `Bs[p, tx]`.",
-        "ityp,tjpy,y,x->iyjx",
-    ),
-    (
-        "`As[tx, p]` and `Bs[p, ty]`: x and y are exchanged in both. Rows go with y, columns with x.",
-        "itxp,tjpy,y,x->iyjx",
-    ),
-    ("`As` is read transposed, `As[p, ty]`, but was filled as `As[ty, tx]`.", "itpy,tjpx,y,x->iyjx"),
-    ("`Bs` is read transposed, `Bs[tx, p]`, but was filled as `Bs[ty, tx]`.", "ityp,tjxp,y,x->iyjx"),
-    (
-        "The tile of A is filled from `A[row, k0 + ty]`: all threads of a row fetch the same element. Along "
-        "k it goes with x, `A[row, k0 + tx]`.",
-        "ityy,tjpx,y,x->iyjx",
-    ),
-    (
-        "The tile of B is filled from `B[k0 + tx, col]`: all threads of a column fetch the same element. "
-        "Along k it goes with y, `B[k0 + ty, col]`.",
-        "ityp,tjxx,y,x->iyjx",
-    ),
-)  # i, j: blocks of C; t: tile along k; y, x: the thread; the first operand is As[y, x], the second Bs[y, x]
-
-
-def result(q: Problem, AB: np.ndarray) -> np.ndarray:
-    """C, as it is where the sums came out as `AB`."""
-    return q.alpha * AB + (q.beta * q.C if q.beta else 0)
-
-
-def _from_tiles(q: Problem, T: int, indices: str) -> np.ndarray:
-    """A·B as summed up over zero-filled tiles whose elements are picked by these einsum indices."""
-    a = _cut(q.A, T)
-    b = _cut(q.B, T)
-    c = np.einsum(indices, a, b, np.ones(T), np.ones(T))
-    rows, columns = c.shape[0] * T, c.shape[2] * T
-    return c.reshape(rows, columns)[: q.m, : q.n]
-
-
-def _cut(matrix: np.ndarray, T: int) -> np.ndarray:
-    """(rows of tiles, columns of tiles, T, T), zeros where the matrix has ended."""
-    down, right = (-(-size // T) for size in matrix.shape)
-    full = np.zeros((down * T, right * T))
-    full[: matrix.shape[0], : matrix.shape[1]] = matrix
-    return full.reshape(down, T, right, T).swapaxes(1, 2)

@@ -29,7 +29,7 @@ class Slip:
 
 @dataclass(frozen=True)
 class Part:
-    """Some of an answer's numbers, judged by themselves: what they are called, where they are, their slips."""
+    """Some of an answer's numbers, judged by themselves: their name, their place, their slips."""
 
     name: str
     where: int | slice

@@ -1,0 +1,1 @@
+"""Notebook 00: who am I, and where does it lie in memory; the first kernels."""

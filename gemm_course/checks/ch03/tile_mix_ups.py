@@ -1,0 +1,63 @@
+"""Mistakes with the two indices of a tile, each known by the result it computes."""
+
+import numpy as np
+
+from gemm_course.checks.engines.common_mistakes import Mistake
+from gemm_course.checks.engines.mistakes import result
+from gemm_course.checks.engines.problem import Problem
+
+
+def mix_ups(T: int) -> tuple[Mistake, ...]:
+    """Mistakes in tiles T wide, the result of each computed for comparison."""
+
+    def mixed_up(indices):
+        return lambda q: result(q, _from_tiles(q, T, indices))
+
+    return tuple(Mistake(message, mixed_up(indices)) for message, indices in MIX_UPS)
+
+
+MIX_UPS = (
+    (
+        "`As[tx, p]` takes a row of the tile that is another thread's: the row of C goes with y, so it is "
+        "`As[ty, p]`.",
+        "itxp,tjpx,y,x->iyjx",
+    ),
+    (
+        "`Bs[p, ty]` takes a column of the tile that is another thread's: the column of C goes with x, so it "
+        "is `Bs[p, tx]`.",
+        "ityp,tjpy,y,x->iyjx",
+    ),
+    (
+        "`As[tx, p]` and `Bs[p, ty]`: x and y are swapped in both. Rows go with y, columns with x.",
+        "itxp,tjpy,y,x->iyjx",
+    ),
+    ("`As` is read transposed, `As[p, ty]`, but was filled as `As[ty, tx]`.", "itpy,tjpx,y,x->iyjx"),
+    ("`Bs` is read transposed, `Bs[tx, p]`, but was filled as `Bs[ty, tx]`.", "ityp,tjxp,y,x->iyjx"),
+    (
+        "The tile of A is filled from `A[row, k0 + ty]`: all threads of a row fetch the same element. Along "
+        "k it goes with x, `A[row, k0 + tx]`.",
+        "ityy,tjpx,y,x->iyjx",
+    ),
+    (
+        "The tile of B is filled from `B[k0 + tx, col]`: all threads of a column fetch the same element. "
+        "Along k it goes with y, `B[k0 + ty, col]`.",
+        "ityp,tjxx,y,x->iyjx",
+    ),
+)  # i, j: blocks of C; t: tile along k; y, x: the thread; the first operand is As[y, x], the second Bs[y, x]
+
+
+def _from_tiles(q: Problem, T: int, indices: str) -> np.ndarray:
+    """A·B as summed up over zero-filled tiles whose elements are picked by these einsum indices."""
+    a = _cut(q.A, T)
+    b = _cut(q.B, T)
+    c = np.einsum(indices, a, b, np.ones(T), np.ones(T))
+    rows, columns = c.shape[0] * T, c.shape[2] * T
+    return c.reshape(rows, columns)[: q.m, : q.n]
+
+
+def _cut(matrix: np.ndarray, T: int) -> np.ndarray:
+    """(rows of tiles, columns of tiles, T, T), zeros where the matrix has ended."""
+    down, right = (-(-size // T) for size in matrix.shape)
+    full = np.zeros((down * T, right * T))
+    full[: matrix.shape[0], : matrix.shape[1]] = matrix
+    return full.reshape(down, T, right, T).swapaxes(1, 2)

@@ -1,0 +1,1 @@
+"""Notebook 04: a column of results per thread."""

@@ -1,0 +1,1 @@
+"""Notebook 06: four floats at a time."""

@@ -1,0 +1,1 @@
+"""Notebook 07: warp tiles."""

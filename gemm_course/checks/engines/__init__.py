@@ -1,0 +1,1 @@
+"""How each kind of answer is tried: launches, GEMM kernels, factories, tables, coverage, and what they are held to."""
