@@ -32,8 +32,15 @@ class Part:
     """Some of an answer's numbers, judged by themselves: their name, their place, their slips."""
 
     name: str
-    where: int | slice
+    where: int | slice | None
     slips: Sequence[Slip] = ()
+
+    def of(self, answer: Any) -> Any:
+        """This part of an answer; all of it where ``where`` is None."""
+        return answer if self.where is None else answer[self.where]
+
+
+WHOLE = Part("", None)
 
 
 # ---- readers: an answer -> what is compared; Refused where it is of the wrong kind -------------------------
@@ -82,14 +89,14 @@ def table_exercise(
     passed: str | Callable[[Callable], str],
     slips: Sequence[Slip] = (),
     parts: Sequence[Part] = (),
-    read: Callable[[Any], Any] = lambda answer: answer,
-    show: Callable[[tuple], str] | None = None,
+    **compared: Any,
 ) -> Callable[[Callable], Exercise]:
     """Make an exercise of the right answer, a function; the learner's has to give the same for each case.
 
     number, start, hints: as in :func:`exercise`. passed: what is said then, or (right answer) -> that. slips:
-    likely mistakes; where an answer has several parts, each has its own. read: one of the readers above.
-    show: a case in words. The right function's docstring is the checker's; the checker's ``right`` is it.
+    likely mistakes; where an answer has several parts, each has its own. compared: read, show, difference
+    and otherwise of :func:`hold_to_table`. The right function's docstring is the checker's; the checker's
+    ``right`` is it.
     """
 
     def make(right: Callable) -> Exercise:
@@ -97,8 +104,8 @@ def table_exercise(
 
         def prove(function):
             function_of(function, parameters)
-            for part in parts or (Part("", slice(None), slips),):
-                hold_to_part(function, cases, right, part, read=read, show=show)
+            for part in parts or (Part("", None, slips),):
+                hold_to_table(function, cases, right, part.slips, part=part, **compared)
             return passed if isinstance(passed, str) else passed(right)
 
         prove.__name__, prove.__doc__ = right.__name__, right.__doc__
@@ -109,23 +116,6 @@ def table_exercise(
     return make
 
 
-def hold_to_part(
-    function: Callable, cases: Sequence[tuple], right: Callable, part: Part, *, read, show
-) -> None:
-    """As :func:`hold_to_table`, for one part of the answer."""
-    if not part.name:
-        return hold_to_table(function, cases, right, part.slips, read=read, show=show)
-    return hold_to_table(
-        function,
-        cases,
-        lambda *case: right(*case)[part.where],
-        part.slips,
-        read=lambda answer: read(answer)[part.where],
-        show=show,
-        part=part.name,
-    )
-
-
 def hold_to_table(
     function: Callable,
     cases: Sequence[tuple],
@@ -134,37 +124,44 @@ def hold_to_table(
     *,
     read: Callable[[Any], Any] = lambda answer: answer,
     show: Callable[[tuple], str] | None = None,
-    part: str = "",
+    difference: Callable[[tuple, Any, Any], str] | None = None,
+    otherwise: Callable[[Sequence[tuple], Sequence], str] = lambda cases, answers: (
+        "Not all answers are right."
+    ),
+    part: Part = WHOLE,
 ) -> None:
     """Call ``function`` with each case; raise Refused unless it always answers as ``right`` does.
 
     read: turns an answer into what is compared, or raises Refused where it is of the wrong kind. show: a case
-    in words. part: the names of what is compared, where it is not all of the answer.
+    in words. difference: (case, answer, right answer) -> where they differ first, a sentence. otherwise:
+    (cases, answers) -> what is wrong where no slip fits. part: compare this part of the answer alone.
     """
     show = show or (lambda case: f"{name_of(function)}({', '.join(map(repr, case))})")
-    answers = []
+    truths, answers = [part.of(right(*case)) for case in cases], []
     for case in cases:
         try:
-            answers.append(read(call(function, *case)))
-        except Refused:
-            if _first_wrong(cases, answers, right) is None:
+            answers.append(part.of(read(call(function, *case))))
+        except Refused as refused:
+            if _first_wrong(answers, truths) is None:
+                refused.where = refused.where or f"In `{show(case)}`."
                 raise
             break  # an earlier answer was wrong already, and says more than this failure
-    first = _first_wrong(cases, answers, right)
+    first = _first_wrong(answers, truths)
     if first is None:
         return
-    case = cases[first]
-    named = f"{part} = " if part else ""
-    where = f"First wrong case: `{show(case)}` gives {named}{answers[first]}, right is {right(*case)}."
+    case, answer, truth = cases[first], answers[first], truths[first]
+    named = f"{part.name} = " if part.name else ""
+    where = f"First wrong case: `{show(case)}` gives {named}{answer}, right is {truth}."
+    if difference:
+        where = difference(case, answer, truth)
     for slip in slips:
         if all(slip.answer(*case) == answer for case, answer in zip(cases, answers)):
             raise Refused(slip.message, where)
-    raise Refused("Not all answers are right.", where)
+    raise Refused(otherwise(cases, answers), where)
 
 
-def _first_wrong(cases, answers, right) -> int | None:
-    pairs = enumerate(zip(cases, answers))
-    return next((number for number, (case, answer) in pairs if answer != right(*case)), None)
+def _first_wrong(answers: Sequence, truths: Sequence) -> int | None:
+    return next((i for i, (answer, truth) in enumerate(zip(answers, truths)) if answer != truth), None)
 
 
 def hold_to_number(answer: Any, right: int, known: dict[int, str], otherwise: str) -> None:
