@@ -1,4 +1,4 @@
-"""Whatever a learner hands over, the answer is a verdict and never an exception."""
+"""Whatever a learner passes, the answer is a verdict and never an exception."""
 
 import numpy as np
 import pytest

@@ -58,7 +58,7 @@ def a_number(answer: Any) -> float:
     return float(answer)
 
 
-COUNT_WORDS = {2: "Two", 3: "Three", 4: "Four"}
+COUNT_WORDS = {2: "two", 3: "three", 4: "four"}
 
 
 def whole_numbers(*names: str) -> Callable[[Any], tuple[int, ...]]:
@@ -67,7 +67,7 @@ def whole_numbers(*names: str) -> Callable[[Any], tuple[int, ...]]:
     def read(answer: Any) -> tuple[int, ...]:
         if not isinstance(answer, (tuple, list, np.ndarray)) or len(answer) != len(names):
             raise Refused(
-                f"The answer must be {COUNT_WORDS[len(names)].lower()} numbers, `({', '.join(names)})`; this "
+                f"The answer must be {COUNT_WORDS[len(names)]} numbers, `({', '.join(names)})`; this "
                 f"is `{answer!r}`."
             )
         if all(part is None or part is Ellipsis for part in answer):

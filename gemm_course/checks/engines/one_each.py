@@ -1,0 +1,113 @@
+"""Kernels whose threads compute one element of `out` each: all right, stored once, nothing beside them."""
+
+import ast
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from gemm_course.checks.core import Refused, nothing_happens, source_tree
+
+from .trial import Trial, try_kernel
+
+Explain = Callable[[Trial, str], Refused | None]
+ONE_INDEX = {
+    1: "`cuda.grid(2)` returns two numbers, and a vector takes one index: in one dimension it is "
+    "`i = cuda.grid(1)`.",
+    2: "`cuda.grid(2)` returns two numbers, x and y: `x, y = cuda.grid(2)`.",
+}
+
+
+def try_one_each(kernel: Any, names: tuple[str, ...], block: tuple, *inputs, out: np.ndarray, about: str):
+    """Launch whole blocks that cover ``out``, x over its last axis.
+
+    names: of the inputs and, last, of out. Raises Refused where the kernel cannot be run.
+    """
+    grid = tuple(-(-size // threads) for size, threads in zip(out.shape[::-1], block))
+    try:
+        return try_kernel(kernel, names, grid, block, *inputs, out, about=about)
+    except Refused as refused:
+        raise Refused(_written_for_numpy(kernel, refused, out.ndim), refused.where) from None
+
+
+def _written_for_numpy(kernel: Any, refused: Refused, dimensions: int) -> str:
+    """What stops a kernel that treats many elements, or both indices, as one thing."""
+    nodes = list(ast.walk(source_tree(kernel)))
+    if any(words in refused.message for words in ("indices are given", "not tuple")):
+        for node in nodes:
+            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+                if ast.unparse(node.value) == "cuda.grid(2)":
+                    return ONE_INDEX[dimensions]
+    for node in nodes:
+        if isinstance(node, ast.Subscript) and any(isinstance(at, ast.Slice) for at in ast.walk(node.slice)):
+            return (
+                f"`{ast.unparse(node)}` is a slice, NumPy's way to compute with many elements at once. In a "
+                f"kernel each thread computes one element: it asks `cuda.grid({dimensions})` which, and uses "
+                "plain indices."
+            )
+    return refused.message
+
+
+def hold_to_one_each(trials: Sequence[Trial], expected: Callable[[Trial], Any], explain: Explain) -> None:
+    """Refuse launches that do not store each element of `out` once, with the value that ``expected`` has.
+
+    explain: (trial, where) -> what wrong elements or strays mean in this exercise, or None.
+    """
+    if all(trial.report.accesses.empty and not trial.report.errors for trial in trials):
+        raise nothing_happens(trials[0].kernel)
+    for trial in trials:
+        _hold(trial, expected(trial), explain)
+
+
+def _hold(trial: Trial, expected: np.ndarray, explain: Explain) -> None:
+    out, stores, where = trial.after["out"], trial.lanes("store", "out"), f"{trial.about}."
+    for name in trial.names[:-1]:
+        if trial.touched(name).any():
+            raise Refused(
+                f"The kernel writes into `{trial.own_name(name)}`, which is input. The results belong in "
+                "`out`.",
+                where,
+            )
+    if not stores and not trial.report.errors:
+        raise Refused("The kernel runs, but nothing is ever stored into `out`.", where)
+    wrong = ~(abs(out - expected) <= 1e-5)
+    if wrong.any():
+        where = trial.first_wrong("out", wrong, expected, _owner(trial, np.argwhere(wrong)[0].tolist()))
+    if out.size > 1 and stores >= out.size * min(out.size, prod(trial.grid) * prod(trial.block)):
+        raise Refused(
+            f"Every thread goes through all of `out`: {stores:,} stores for {out.size:,} elements. There is "
+            "no loop; the threads *are* the loop, each does one element.",
+            where,
+        )
+    if wrong.any() or trial.report.errors:
+        raise _explained(trial, where, explain)
+    if stores != out.size:
+        raise Refused(
+            f"Right, but {stores:,} stores for {out.size:,} elements: each must be stored once.", where
+        )
+
+
+def _explained(trial: Trial, where: str, explain: Explain) -> Refused:
+    out = trial.after["out"]
+    if trial.lanes("load", "out") and np.isnan(out).all():
+        return Refused(
+            "The sum is added to what was in `out` before, and there may be anything in it. Store with `=`.",
+            where,
+        )
+    refused = explain(trial, where)
+    if refused:
+        return refused
+    trial.refuse_errors(where.removesuffix("."))
+    if not trial.touched("out").all():
+        return Refused("Some elements are never stored.", where)
+    return Refused("The sums are wrong.", where)
+
+
+def _owner(trial: Trial, place: list[int]) -> str:
+    """Whose element this is, in a sentence."""
+    sizes = list(zip(place[::-1], trial.block))
+    thread, block = tuple(at % size for at, size in sizes), tuple(at // size for at, size in sizes)
+    if len(place) == 1:
+        return f"It belongs to thread {thread[0]} of block {block[0]}."
+    return f"It belongs to thread {thread} of block {block}."
