@@ -1,6 +1,5 @@
 """Notebook 03's checkers on other right answers, on half-written ones and on odd ones."""
 
-import importlib.util
 from itertools import product
 
 import numpy as np
@@ -8,50 +7,16 @@ import pytest
 from numba import cuda, float32
 
 from gemm_course import check
-from gemm_course.checks.ch03.barriers import CASES, barriers_of_a_block
+from gemm_course.checks.ch03.barriers import CASES
 from gemm_course.checks.ch03.smallest_failing_shape import fails, smallest_product
+from tests.checks.cells import verdict_of
+from tests.wrong_solutions.altering import changed, solution
 
 RIGHT_SHAPES = {"a": (1, 1, 1), "b": (1, 1, 5), "c": (2, 1, 1), "d": (1, 1, 5)}
 FIRST_LOADS = [("A", 0, 1), ("B", 0, 3), ("A", 0, 3), ("B", 2, 3)]
 
-TILED = """
-from numba import cuda, float32
-
-def make_tiled(T):
-    @cuda.jit
-    def tiled(m, n, k, alpha, A, B, beta, C):
-        As = cuda.shared.array((T, T), float32)
-        Bs = cuda.shared.array((T, T), float32)
-        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
-        col, row = cuda.grid(2)
-        acc = float32(0)
-        for k0 in range(0, k, T):
-            As[ty, tx] = A[row, k0 + tx] if row < m and k0 + tx < k else float32(0)
-            Bs[ty, tx] = B[k0 + ty, col] if k0 + ty < k and col < n else float32(0)
-            cuda.syncthreads()
-            for p in range(T):
-                acc += As[ty, p] * Bs[p, tx]
-            cuda.syncthreads()
-        if row < m and col < n:
-            C[row, col] = alpha * acc + beta * C[row, col] if beta != 0 else alpha * acc
-
-    return tiled
-"""
+TILED = solution("tile_kernel")
 STATEMENTS = [line.strip() for line in TILED.split("\n") if line.startswith(" " * 8) and line[-1] != ":"]
-
-
-@pytest.fixture
-def make_from(tmp_path):
-    """A function that makes the factory of a changed source, in a file as a notebook's cell has one."""
-
-    def make(source):
-        path = tmp_path / "cell.py"
-        path.write_text(source)
-        module = importlib.util.module_from_spec(spec := importlib.util.spec_from_file_location("cell", path))
-        spec.loader.exec_module(module)
-        return module.make_tiled
-
-    return make
 
 
 def mirrored_when_stored(T):
@@ -102,12 +67,12 @@ def test_other_right_kernels_pass():
     assert check.reverse(mirrored_when_stored).passed
     verdict = check.tile_kernel(padded_tiles_and_else)
     assert verdict.passed, str(verdict)
-    assert "6 barriers a block for its 3 tiles" in verdict.message
+    assert "6 barriers per block for its 3 tiles" in verdict.message
 
 
 @pytest.mark.parametrize("statement", sorted(set(STATEMENTS)))
-def test_no_line_of_the_tile_kernel_can_be_left_out(statement, make_from):
-    verdict = check.tile_kernel(make_from(TILED.replace(statement, "pass", 1)))
+def test_no_line_of_the_tile_kernel_can_be_left_out(statement):
+    verdict = verdict_of(TILED.replace(statement, "pass", 1))
     assert not verdict.passed
     assert not verdict.message.startswith("Not yet")
     assert verdict.where
@@ -127,8 +92,9 @@ def test_no_line_of_the_tile_kernel_can_be_left_out(statement, make_from):
         ("B[k0 + ty, col]", "B[k0 + ty, tx]"),
     ],
 )
-def test_a_slip_in_the_tile_kernel_is_refused(right, wrong, make_from):
-    verdict = check.tile_kernel(make_from(TILED.replace(right, wrong, 1)))
+def test_a_slip_in_the_tile_kernel_is_refused(right, wrong):
+    assert right in TILED
+    verdict = verdict_of(TILED.replace(right, wrong, 1))
     assert not verdict.passed and not verdict.message.startswith("Not yet")
 
 
@@ -155,11 +121,13 @@ def test_a_kernel_in_place_of_its_factory_is_named():
     assert not verdict.passed and "takes T and returns" in verdict.message
 
 
-def test_a_loop_without_end_is_stopped(make_from):
-    endless = TILED.replace("for p in range(T):", "while acc == acc:")
-    verdict = check.tile_kernel(
-        make_from(endless.replace("Bs[p, tx]", "Bs[ty, tx]").replace("[ty, p]", "[ty, tx]"))
+def test_a_loop_without_end_is_stopped():
+    endless = (
+        ("for p in range(T):", "while acc == acc:"),
+        ("Bs[p, tx]", "Bs[ty, tx]"),
+        ("[ty, p]", "[ty, tx]"),
     )
+    verdict = verdict_of(changed(TILED, *endless))
     assert not verdict.passed and "come to an end" in verdict.message
 
 
@@ -173,7 +141,7 @@ def test_the_loads_may_be_written_in_other_ways():
 
 @pytest.mark.parametrize("n, T", CASES)
 def test_the_emulator_counts_the_barriers_of_the_formula(n, T):
-    assert barriers_of_a_block(n, T) == (n // T * (T + 1), 2 * (n // T))
+    assert check.barriers.right(n, T) == (n // T * (T + 1), 2 * (n // T))
 
 
 def test_barriers_may_be_floats_of_the_same_value():

@@ -1,918 +1,269 @@
 """Answers to the exercises of notebook 03 that people really give, and that must be refused."""
 
-from numba import cuda, float32, float64, int32
-from tests.wrong_solutions.collect import collector
+from tests.wrong_solutions.altering import altered, passing, returning
 
-WRONG, wrong = collector("first_loads", "reverse", "tile_kernel", "barriers", "smallest_failing_shape")
+WRONG = {}
 
 
 # ---- 03.1 ------------------------------------------------------------------------------------------------
 
-WRONG["first_loads"] = {
-    "x_and_y_exchanged": (
-        [("A", 3, 0), ("B", 1, 0), ("A", 3, 2), ("B", 3, 0)],
-        "thread (0, 1) of block (0, 1)",
-    ),
-    "thread_exchanged": (
-        [("A", 1, 0), ("B", 1, 2), ("A", 1, 2), ("B", 3, 2)],
-        "thread (0, 1) of block (1, 0)",
-    ),
-    "block_exchanged": (
-        [("A", 2, 1), ("B", 0, 1), ("A", 2, 3), ("B", 2, 1)],
-        "thread (1, 0) of block (0, 1)",
-    ),
-    "block_forgotten": (
-        [("A", 0, 1), ("B", 0, 1), ("A", 0, 3), ("B", 2, 1)],
-        "thread (1, 0) of block (0, 0)",
-    ),
-    "same_tile_twice": (
-        [("A", 0, 1), ("B", 0, 3), ("A", 0, 1), ("B", 0, 3)],
-        "same tiles twice",
-    ),
-    "offset_on_the_wrong_axis": (
-        [("A", 0, 1), ("B", 0, 3), ("A", 2, 1), ("B", 0, 5)],
-        "wrong axis",
-    ),
-    "eight_naive_loads": (
-        [
-            ("A", 0, 0),
-            ("B", 0, 3),
-            ("A", 0, 1),
-            ("B", 1, 3),
-            ("A", 0, 2),
-            ("B", 2, 3),
-            ("A", 0, 3),
-            ("B", 3, 3),
-        ],
-        "without tiles",
-    ),
-    "first_a_then_b": (
-        [("A", 0, 1), ("A", 0, 3), ("B", 0, 3), ("B", 2, 3)],
-        "other order",
-    ),
-    "column_before_row": (
-        [("A", 1, 0), ("B", 3, 0), ("A", 3, 0), ("B", 3, 2)],
-        "row comes first",
-    ),
-    "only_the_first_tile": (
-        [("A", 0, 1), ("B", 0, 3)],
-        "two more",
-    ),
-    "no_tuples": (["A[0, 1]", "B[0, 3]", "A[0, 3]", "B[2, 3]"], '("A", row, column)'),
-}
+
+def _loads(text: str) -> str:
+    """ "A01 B03" as the list of loads that a learner writes."""
+    return f"[{', '.join(f'({name!r}, {row}, {column})' for name, row, column in text.split())}]"
+
+
+WRONG["first_loads"] = passing(
+    "first_loads",
+    {
+        "x_and_y_exchanged": ("thread (0, 1) of block (0, 1)", _loads("A30 B10 A32 B30")),
+        "thread_exchanged": ("thread (0, 1) of block (1, 0)", _loads("A10 B12 A12 B32")),
+        "block_exchanged": ("thread (1, 0) of block (0, 1)", _loads("A21 B01 A23 B21")),
+        "block_forgotten": ("thread (1, 0) of block (0, 0)", _loads("A01 B01 A03 B21")),
+        "same_tile_twice": ("same tiles twice", _loads("A01 B03 A01 B03")),
+        "offset_on_the_wrong_axis": ("wrong axis", _loads("A01 B03 A21 B05")),
+        "eight_naive_loads": ("without tiles", _loads("A00 B03 A01 B13 A02 B23 A03 B33")),
+        "first_a_then_b": ("another order", _loads("A01 A03 B03 B23")),
+        "column_before_row": ("row comes first", _loads("A10 B30 A30 B32")),
+        "only_the_first_tile": ("two more", _loads("A01 B03")),
+        "no_tuples": ('("A", row, column)', '["A[0, 1]", "B[0, 3]", "A[0, 3]", "B[2, 3]"]'),
+    },
+)
 
 
 # ---- 03.2 ------------------------------------------------------------------------------------------------
 
+TILE = "cuda.shared.array(T, float32)"
+STORE, WAIT, READ = "tile[t] = a[first + t]", "cuda.syncthreads()", "out[first + t] = tile[T - 1 - t]"
 
-@wrong("reverse", "an argument")
-def length_as_an_argument(T):
-    @cuda.jit
-    def reverse(a, out, T):
-        tile = cuda.shared.array(T, float32)
-        t, first = cuda.threadIdx.x, cuda.blockIdx.x * T
-        tile[t] = a[first + t]
-        cuda.syncthreads()
-        out[first + t] = tile[T - 1 - t]
-
-    return reverse
-
-
-@wrong("reverse", "blockDim")
-def length_from_the_block(T):
-    @cuda.jit
-    def reverse(a, out):
-        tile = cuda.shared.array(cuda.blockDim.x, float32)
-        t, first = cuda.threadIdx.x, cuda.blockIdx.x * cuda.blockDim.x
-        tile[t] = a[first + t]
-        cuda.syncthreads()
-        out[first + t] = tile[cuda.blockDim.x - 1 - t]
-
-    return reverse
-
-
-@wrong("reverse", "shape of a")
-def length_of_the_array(T):
-    @cuda.jit
-    def reverse(a, out):
-        tile = cuda.shared.array(a.shape[0], float32)
-        t, first = cuda.threadIdx.x, cuda.blockIdx.x * T
-        tile[t] = a[first + t]
-        cuda.syncthreads()
-        out[first + t] = tile[T - 1 - t]
-
-    return reverse
-
-
-@wrong("reverse", "cast does not make it a constant")
-def length_cast(T):
-    @cuda.jit
-    def reverse(a, out):
-        tile = cuda.shared.array(int32(cuda.blockDim.x), float32)
-        t, first = cuda.threadIdx.x, cuda.blockIdx.x * T
-        tile[t] = a[first + t]
-        cuda.syncthreads()
-        out[first + t] = tile[T - 1 - t]
-
-    return reverse
-
-
-@wrong("reverse", "32 is written out")
-def thirty_two_written_out(T):
-    @cuda.jit
-    def reverse(a, out):
-        tile = cuda.shared.array(32, float32)
-        t, first = cuda.threadIdx.x, cuda.blockIdx.x * 32
-        tile[t] = a[first + t]
-        cuda.syncthreads()
-        out[first + t] = tile[31 - t]
-
-    return reverse
-
-
-@wrong("reverse", "larger than")
-def always_the_largest(T):
-    @cuda.jit
-    def reverse(a, out):
-        tile = cuda.shared.array(1024, float32)
-        t, first = cuda.threadIdx.x, cuda.blockIdx.x * T
-        tile[t] = a[first + t]
-        cuda.syncthreads()
-        out[first + t] = tile[T - 1 - t]
-
-    return reverse
-
-
-@wrong("reverse", "no barrier")
-def no_barrier(T):
-    @cuda.jit
-    def reverse(a, out):
-        tile = cuda.shared.array(T, float32)
-        t, first = cuda.threadIdx.x, cuda.blockIdx.x * T
-        tile[t] = a[first + t]
-        out[first + t] = tile[T - 1 - t]
-
-    return reverse
-
-
-@wrong("reverse", "before the store")
-def barrier_too_early(T):
-    @cuda.jit
-    def reverse(a, out):
-        tile = cuda.shared.array(T, float32)
-        t, first = cuda.threadIdx.x, cuda.blockIdx.x * T
-        cuda.syncthreads()
-        tile[t] = a[first + t]
-        out[first + t] = tile[T - 1 - t]
-
-    return reverse
-
-
-@wrong("reverse", "whole array")
-def reverses_the_whole_array(T):
-    @cuda.jit
-    def reverse(a, out):
-        tile = cuda.shared.array(T, float32)
-        t = cuda.threadIdx.x
-        tile[t] = a[a.shape[0] - 1 - (cuda.blockIdx.x * T + t)]
-        cuda.syncthreads()
-        out[cuda.blockIdx.x * T + t] = tile[t]
-
-    return reverse
-
-
-@wrong("reverse", "no shared memory")
-def without_shared_memory(T):
-    @cuda.jit
-    def reverse(a, out):
-        t, first = cuda.threadIdx.x, cuda.blockIdx.x * T
-        out[first + t] = a[first + T - 1 - t]
-
-    return reverse
-
-
-@wrong("reverse", "its own element")
-def every_thread_for_itself(T):
-    @cuda.jit
-    def reverse(a, out):
-        tile = cuda.shared.array(T, float32)
-        t, first = cuda.threadIdx.x, cuda.blockIdx.x * T
-        tile[t] = a[first + T - 1 - t]
-        cuda.syncthreads()
-        out[first + t] = tile[t]
-
-    return reverse
-
-
-@wrong("reverse", "T - 1 - t")
-def one_too_far(T):
-    @cuda.jit
-    def reverse(a, out):
-        tile = cuda.shared.array(T, float32)
-        t, first = cuda.threadIdx.x, cuda.blockIdx.x * T
-        tile[t] = a[first + t]
-        cuda.syncthreads()
-        out[first + t] = tile[T - t]
-
-    return reverse
-
-
-@wrong("reverse", "block index")
-def first_block_only(T):
-    @cuda.jit
-    def reverse(a, out):
-        tile = cuda.shared.array(T, float32)
-        t = cuda.threadIdx.x
-        tile[t] = a[t]
-        cuda.syncthreads()
-        out[t] = tile[T - 1 - t]
-
-    return reverse
-
-
-@wrong("reverse", "twice")
-def reversed_twice(T):
-    @cuda.jit
-    def reverse(a, out):
-        tile = cuda.shared.array(T, float32)
-        t, first = cuda.threadIdx.x, cuda.blockIdx.x * T
-        tile[T - 1 - t] = a[first + t]
-        cuda.syncthreads()
-        out[first + t] = tile[T - 1 - t]
-
-    return reverse
-
-
-@wrong("reverse", "every thread fetches the whole tile")
-def every_thread_fetches_all(T):
-    @cuda.jit
-    def reverse(a, out):
-        tile = cuda.shared.array(T, float32)
-        t, first = cuda.threadIdx.x, cuda.blockIdx.x * T
-        for i in range(T):
-            tile[i] = a[first + i]
-        cuda.syncthreads()
-        out[first + t] = tile[T - 1 - t]
-
-    return reverse
-
-
-@wrong("reverse", "@cuda.jit")
-def not_compiled(T):
-    def reverse(a, out):
-        tile = cuda.shared.array(T, float32)
-        t, first = cuda.threadIdx.x, cuda.blockIdx.x * T
-        tile[t] = a[first + t]
-        cuda.syncthreads()
-        out[first + t] = tile[T - 1 - t]
-
-    return reverse
+WRONG["reverse"] = altered(
+    "reverse",
+    {
+        "length_as_an_argument": ("an argument", ("reverse(a, out):", "reverse(a, out, T):")),
+        "length_from_the_block": (
+            "blockDim",
+            (TILE, "cuda.shared.array(cuda.blockDim.x, float32)"),
+            ("cuda.blockIdx.x * T", "cuda.blockIdx.x * cuda.blockDim.x"),
+            ("T - 1 - t", "cuda.blockDim.x - 1 - t"),
+        ),
+        "length_of_the_array": ("shape of a", (TILE, "cuda.shared.array(a.shape[0], float32)")),
+        "length_cast": (
+            "cast does not make it a constant",
+            (TILE, "cuda.shared.array(int32(cuda.blockDim.x), float32)"),
+        ),
+        "thirty_two_written_out": (
+            "32 is written out",
+            (TILE, "cuda.shared.array(32, float32)"),
+            ("cuda.blockIdx.x * T", "cuda.blockIdx.x * 32"),
+            ("T - 1 - t", "31 - t"),
+        ),
+        "always_the_largest": ("larger than", (TILE, "cuda.shared.array(1024, float32)")),
+        "no_barrier": ("no barrier", (WAIT, "pass")),
+        "barrier_too_early": ("before the store", (WAIT, "pass"), (STORE, f"{WAIT}\n        {STORE}")),
+        "reverses_the_whole_array": (
+            "whole array",
+            ("a[first + t]", "a[a.shape[0] - 1 - (first + t)]"),
+            ("tile[T - 1 - t]", "tile[t]"),
+        ),
+        "without_shared_memory": (
+            "no shared memory",
+            (f"tile = {TILE}", "pass"),
+            (STORE, "pass"),
+            ("tile[T - 1 - t]", "a[first + T - 1 - t]"),
+        ),
+        "every_thread_for_itself": (
+            "its own element",
+            ("a[first + t]", "a[first + T - 1 - t]"),
+            ("tile[T - 1 - t]", "tile[t]"),
+        ),
+        "one_too_far": ("T - 1 - t", ("tile[T - 1 - t]", "tile[T - t]")),
+        "first_block_only": ("block index", ("first + t", "t")),
+        "reversed_twice": ("twice", ("tile[t] =", "tile[T - 1 - t] =")),
+        "every_thread_fetches_all": (
+            "every thread fetches the whole tile",
+            (STORE, "for i in range(T):\n            tile[i] = a[first + i]"),
+        ),
+        "not_compiled": ("@cuda.jit", ("@cuda.jit", "")),
+        "tile_indexed_by_the_grid": (
+            "as if it held all of `a`",
+            ("tile[t]", "tile[first + t]"),
+            ("T - 1 - t", "first + T - 1 - t"),
+        ),
+        "return_forgotten": ("returns nothing", ("return reverse", "")),
+    },
+)
 
 
 # ---- 03.3 ------------------------------------------------------------------------------------------------
 
-
-@wrong("tile_kernel", "second barrier")
-def second_barrier_missing(T):
-    @cuda.jit
-    def tiled(m, n, k, alpha, A, B, beta, C):
-        As = cuda.shared.array((T, T), float32)
-        Bs = cuda.shared.array((T, T), float32)
-        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
-        col, row = cuda.grid(2)
-        acc = float32(0)
-        for k0 in range(0, k, T):
-            As[ty, tx] = A[row, k0 + tx] if row < m and k0 + tx < k else float32(0)
-            Bs[ty, tx] = B[k0 + ty, col] if k0 + ty < k and col < n else float32(0)
-            cuda.syncthreads()
-            for p in range(T):
+STORE_AS = "As[ty, tx] = A[row, k0 + tx] if row < m and k0 + tx < k else float32(0)"
+STORE_BS = "Bs[ty, tx] = B[k0 + ty, col] if k0 + ty < k and col < n else float32(0)"
+LOOP = "for k0 in range(0, k, T):"
+PRODUCTS = """for p in range(T):
                 acc += As[ty, p] * Bs[p, tx]
-        if row < m and col < n:
-            C[row, col] = alpha * acc + beta * C[row, col] if beta != 0 else alpha * acc
-
-    return tiled
-
-
-@wrong("tile_kernel", "first barrier")
-def first_barrier_missing(T):
-    @cuda.jit
-    def tiled(m, n, k, alpha, A, B, beta, C):
-        As = cuda.shared.array((T, T), float32)
-        Bs = cuda.shared.array((T, T), float32)
-        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
-        col, row = cuda.grid(2)
-        acc = float32(0)
-        for k0 in range(0, k, T):
-            As[ty, tx] = A[row, k0 + tx] if row < m and k0 + tx < k else float32(0)
-            Bs[ty, tx] = B[k0 + ty, col] if k0 + ty < k and col < n else float32(0)
-            for p in range(T):
-                acc += As[ty, p] * Bs[p, tx]
-            cuda.syncthreads()
-        if row < m and col < n:
-            C[row, col] = alpha * acc + beta * C[row, col] if beta != 0 else alpha * acc
-
-    return tiled
-
-
-@wrong("tile_kernel", "no barrier at all")
-def no_barriers(T):
-    @cuda.jit
-    def tiled(m, n, k, alpha, A, B, beta, C):
-        As = cuda.shared.array((T, T), float32)
-        Bs = cuda.shared.array((T, T), float32)
-        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
-        col, row = cuda.grid(2)
-        acc = float32(0)
-        for k0 in range(0, k, T):
-            As[ty, tx] = A[row, k0 + tx] if row < m and k0 + tx < k else float32(0)
-            Bs[ty, tx] = B[k0 + ty, col] if k0 + ty < k and col < n else float32(0)
-            for p in range(T):
-                acc += As[ty, p] * Bs[p, tx]
-        if row < m and col < n:
-            C[row, col] = alpha * acc + beta * C[row, col] if beta != 0 else alpha * acc
-
-    return tiled
-
-
-@wrong("tile_kernel", "return")
-def returns_early(T):
-    @cuda.jit
-    def tiled(m, n, k, alpha, A, B, beta, C):
-        As = cuda.shared.array((T, T), float32)
-        Bs = cuda.shared.array((T, T), float32)
-        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
-        col, row = cuda.grid(2)
-        if row >= m or col >= n:
-            return
-        acc = float32(0)
-        for k0 in range(0, k, T):
-            As[ty, tx] = A[row, k0 + tx] if k0 + tx < k else float32(0)
-            Bs[ty, tx] = B[k0 + ty, col] if k0 + ty < k else float32(0)
-            cuda.syncthreads()
-            for p in range(T):
-                acc += As[ty, p] * Bs[p, tx]
-            cuda.syncthreads()
-        C[row, col] = alpha * acc + beta * C[row, col] if beta != 0 else alpha * acc
-
-    return tiled
-
-
-@wrong("tile_kernel", "inside an `if`")
-def barriers_in_a_branch(T):
-    @cuda.jit
-    def tiled(m, n, k, alpha, A, B, beta, C):
-        As = cuda.shared.array((T, T), float32)
-        Bs = cuda.shared.array((T, T), float32)
-        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
-        col, row = cuda.grid(2)
-        acc = float32(0)
-        for k0 in range(0, k, T):
-            if row < m and col < n:
-                As[ty, tx] = A[row, k0 + tx] if k0 + tx < k else float32(0)
-                Bs[ty, tx] = B[k0 + ty, col] if k0 + ty < k else float32(0)
+"""
+FILLED, USED = f"cuda.syncthreads()\n            {PRODUCTS}", f"{PRODUCTS}            cuda.syncthreads()"
+GUARD = "if row < m and col < n:"
+OLD_C = "alpha * acc + beta * C[row, col] if beta != 0 else alpha * acc"
+STORE_INSIDE = (
+    (STORE_AS, "if row < m and k0 + tx < k:\n                As[ty, tx] = A[row, k0 + tx]"),
+    (STORE_BS, "if k0 + ty < k and col < n:\n                Bs[ty, tx] = B[k0 + ty, col]"),
+)
+IN_A_BRANCH = f"""if row < m and col < n:
+                {STORE_AS}
+                {STORE_BS}
                 cuda.syncthreads()
                 for p in range(T):
                     acc += As[ty, p] * Bs[p, tx]
                 cuda.syncthreads()
-        if row < m and col < n:
-            C[row, col] = alpha * acc + beta * C[row, col] if beta != 0 else alpha * acc
-
-    return tiled
-
-
-@wrong("tile_kernel", "past the end of k")
-def no_zeros_past_k(T):
-    @cuda.jit
-    def tiled(m, n, k, alpha, A, B, beta, C):
-        As = cuda.shared.array((T, T), float32)
-        Bs = cuda.shared.array((T, T), float32)
-        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
-        col, row = cuda.grid(2)
-        acc = float32(0)
-        for k0 in range(0, k, T):
-            As[ty, tx] = A[row, k0 + tx] if row < m else float32(0)
-            Bs[ty, tx] = B[k0 + ty, col] if col < n else float32(0)
-            cuda.syncthreads()
-            for p in range(T):
-                acc += As[ty, p] * Bs[p, tx]
-            cuda.syncthreads()
-        if row < m and col < n:
-            C[row, col] = alpha * acc + beta * C[row, col] if beta != 0 else alpha * acc
-
-    return tiled
-
-
-@wrong("tile_kernel", "never filled")
-def nothing_stored_outside(T):
-    @cuda.jit
-    def tiled(m, n, k, alpha, A, B, beta, C):
-        As = cuda.shared.array((T, T), float32)
-        Bs = cuda.shared.array((T, T), float32)
-        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
-        col, row = cuda.grid(2)
-        acc = float32(0)
-        for k0 in range(0, k, T):
-            if row < m and k0 + tx < k:
-                As[ty, tx] = A[row, k0 + tx]
-            if k0 + ty < k and col < n:
-                Bs[ty, tx] = B[k0 + ty, col]
-            cuda.syncthreads()
-            for p in range(T):
-                acc += As[ty, p] * Bs[p, tx]
-            cuda.syncthreads()
-        if row < m and col < n:
-            C[row, col] = alpha * acc + beta * C[row, col] if beta != 0 else alpha * acc
-
-    return tiled
-
-
-@wrong("tile_kernel", "tile before")
-def cleared_only_once(T):
-    @cuda.jit
-    def tiled(m, n, k, alpha, A, B, beta, C):
-        As = cuda.shared.array((T, T), float32)
-        Bs = cuda.shared.array((T, T), float32)
-        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
-        col, row = cuda.grid(2)
-        As[ty, tx] = float32(0)
-        Bs[ty, tx] = float32(0)
-        acc = float32(0)
-        for k0 in range(0, k, T):
-            if row < m and k0 + tx < k:
-                As[ty, tx] = A[row, k0 + tx]
-            if k0 + ty < k and col < n:
-                Bs[ty, tx] = B[k0 + ty, col]
-            cuda.syncthreads()
-            for p in range(T):
-                acc += As[ty, p] * Bs[p, tx]
-            cuda.syncthreads()
-        if row < m and col < n:
-            C[row, col] = alpha * acc + beta * C[row, col] if beta != 0 else alpha * acc
-
-    return tiled
-
-
-@wrong("tile_kernel", "gridDim.x")
-def as_many_tiles_as_blocks(T):
-    @cuda.jit
-    def tiled(m, n, k, alpha, A, B, beta, C):
-        As = cuda.shared.array((T, T), float32)
-        Bs = cuda.shared.array((T, T), float32)
-        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
-        col, row = cuda.grid(2)
-        acc = float32(0)
-        for i in range(cuda.gridDim.x):
-            k0 = i * T
-            As[ty, tx] = A[row, k0 + tx] if row < m and k0 + tx < k else float32(0)
-            Bs[ty, tx] = B[k0 + ty, col] if k0 + ty < k and col < n else float32(0)
-            cuda.syncthreads()
-            for p in range(T):
-                acc += As[ty, p] * Bs[p, tx]
-            cuda.syncthreads()
-        if row < m and col < n:
-            C[row, col] = alpha * acc + beta * C[row, col] if beta != 0 else alpha * acc
-
-    return tiled
-
-
-@wrong("tile_kernel", "k // T")
-def whole_tiles_only(T):
-    @cuda.jit
-    def tiled(m, n, k, alpha, A, B, beta, C):
-        As = cuda.shared.array((T, T), float32)
-        Bs = cuda.shared.array((T, T), float32)
-        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
-        col, row = cuda.grid(2)
-        acc = float32(0)
-        for i in range(k // T):
-            As[ty, tx] = A[row, i * T + tx] if row < m else float32(0)
-            Bs[ty, tx] = B[i * T + ty, col] if col < n else float32(0)
-            cuda.syncthreads()
-            for p in range(T):
-                acc += As[ty, p] * Bs[p, tx]
-            cuda.syncthreads()
-        if row < m and col < n:
-            C[row, col] = alpha * acc + beta * C[row, col] if beta != 0 else alpha * acc
-
-    return tiled
-
-
-@wrong("tile_kernel", "As[tx, p]")
-def wrong_row_of_the_tile(T):
-    @cuda.jit
-    def tiled(m, n, k, alpha, A, B, beta, C):
-        As = cuda.shared.array((T, T), float32)
-        Bs = cuda.shared.array((T, T), float32)
-        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
-        col, row = cuda.grid(2)
-        acc = float32(0)
-        for k0 in range(0, k, T):
-            As[ty, tx] = A[row, k0 + tx] if row < m and k0 + tx < k else float32(0)
-            Bs[ty, tx] = B[k0 + ty, col] if k0 + ty < k and col < n else float32(0)
-            cuda.syncthreads()
-            for p in range(T):
-                acc += As[tx, p] * Bs[p, tx]
-            cuda.syncthreads()
-        if row < m and col < n:
-            C[row, col] = alpha * acc + beta * C[row, col] if beta != 0 else alpha * acc
-
-    return tiled
-
-
-@wrong("tile_kernel", "bank conflict")
-def tile_of_b_transposed(T):
-    @cuda.jit
-    def tiled(m, n, k, alpha, A, B, beta, C):
-        As = cuda.shared.array((T, T), float32)
-        Bs = cuda.shared.array((T, T), float32)
-        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
-        col, row = cuda.grid(2)
-        acc = float32(0)
-        for k0 in range(0, k, T):
-            As[ty, tx] = A[row, k0 + tx] if row < m and k0 + tx < k else float32(0)
-            Bs[tx, ty] = B[k0 + ty, col] if k0 + ty < k and col < n else float32(0)
-            cuda.syncthreads()
-            for p in range(T):
-                acc += As[ty, p] * Bs[tx, p]
-            cuda.syncthreads()
-        if row < m and col < n:
-            C[row, col] = alpha * acc + beta * C[row, col] if beta != 0 else alpha * acc
-
-    return tiled
-
-
-@wrong("tile_kernel", "when it is stored")
-def tile_of_a_transposed(T):
-    @cuda.jit
-    def tiled(m, n, k, alpha, A, B, beta, C):
-        As = cuda.shared.array((T, T), float32)
-        Bs = cuda.shared.array((T, T), float32)
-        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
-        col, row = cuda.grid(2)
-        acc = float32(0)
-        for k0 in range(0, k, T):
-            As[tx, ty] = A[row, k0 + tx] if row < m and k0 + tx < k else float32(0)
-            Bs[ty, tx] = B[k0 + ty, col] if k0 + ty < k and col < n else float32(0)
-            cuda.syncthreads()
-            for p in range(T):
-                acc += As[p, ty] * Bs[p, tx]
-            cuda.syncthreads()
-        if row < m and col < n:
-            C[row, col] = alpha * acc + beta * C[row, col] if beta != 0 else alpha * acc
-
-    return tiled
-
-
-@wrong("tile_kernel", "not fetched coalesced")
-def fetches_down_the_columns(T):
-    @cuda.jit
-    def tiled(m, n, k, alpha, A, B, beta, C):
-        As = cuda.shared.array((T, T), float32)
-        Bs = cuda.shared.array((T, T), float32)
-        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
-        col, row = cuda.grid(2)
-        a_row = cuda.blockIdx.y * T + tx
-        acc = float32(0)
-        for k0 in range(0, k, T):
-            As[tx, ty] = A[a_row, k0 + ty] if a_row < m and k0 + ty < k else float32(0)
-            Bs[ty, tx] = B[k0 + ty, col] if k0 + ty < k and col < n else float32(0)
-            cuda.syncthreads()
-            for p in range(T):
-                acc += As[ty, p] * Bs[p, tx]
-            cuda.syncthreads()
-        if row < m and col < n:
-            C[row, col] = alpha * acc + beta * C[row, col] if beta != 0 else alpha * acc
-
-    return tiled
-
-
-@wrong("tile_kernel", "no shared memory")
-def still_naive(T):
-    @cuda.jit
-    def tiled(m, n, k, alpha, A, B, beta, C):
-        col, row = cuda.grid(2)
-        if row < m and col < n:
-            acc = float32(0)
+"""
+IN_A_ROW = f"""{STORE_AS}
+            {STORE_BS}
+            {FILLED}            cuda.syncthreads()
+"""
+NAIVE = """if row < m and col < n:
             for p in range(k):
                 acc += A[row, p] * B[p, col]
-            C[row, col] = alpha * acc + beta * C[row, col] if beta != 0 else alpha * acc
+"""
 
-    return tiled
-
-
-@wrong("tile_kernel", "past the tiles")
-def tiles_filled_but_not_used(T):
-    @cuda.jit
-    def tiled(m, n, k, alpha, A, B, beta, C):
-        As = cuda.shared.array((T, T), float32)
-        Bs = cuda.shared.array((T, T), float32)
-        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
-        col, row = cuda.grid(2)
-        acc = float32(0)
-        for k0 in range(0, k, T):
-            As[ty, tx] = A[row, k0 + tx] if row < m and k0 + tx < k else float32(0)
-            Bs[ty, tx] = B[k0 + ty, col] if k0 + ty < k and col < n else float32(0)
-            cuda.syncthreads()
-            if row < m and col < n:
-                for p in range(min(T, k - k0)):
-                    acc += A[row, k0 + p] * B[k0 + p, col]
-            cuda.syncthreads()
-        if row < m and col < n:
-            C[row, col] = alpha * acc + beta * C[row, col] if beta != 0 else alpha * acc
-
-    return tiled
-
-
-@wrong("tile_kernel", "only A")
-def only_a_in_a_tile(T):
-    @cuda.jit
-    def tiled(m, n, k, alpha, A, B, beta, C):
-        As = cuda.shared.array((T, T), float32)
-        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
-        col, row = cuda.grid(2)
-        acc = float32(0)
-        for k0 in range(0, k, T):
-            As[ty, tx] = A[row, k0 + tx] if row < m and k0 + tx < k else float32(0)
-            cuda.syncthreads()
-            if col < n:
-                for p in range(min(T, k - k0)):
-                    acc += As[ty, p] * B[k0 + p, col]
-            cuda.syncthreads()
-        if row < m and col < n:
-            C[row, col] = alpha * acc + beta * C[row, col] if beta != 0 else alpha * acc
-
-    return tiled
-
-
-@wrong("tile_kernel", "written out")
-def sixteen_written_out(T):
-    @cuda.jit
-    def tiled(m, n, k, alpha, A, B, beta, C):
-        As = cuda.shared.array((16, 16), float32)
-        Bs = cuda.shared.array((16, 16), float32)
-        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
-        col, row = cuda.grid(2)
-        acc = float32(0)
-        for k0 in range(0, k, 16):
-            As[ty, tx] = A[row, k0 + tx] if row < m and k0 + tx < k else float32(0)
-            Bs[ty, tx] = B[k0 + ty, col] if k0 + ty < k and col < n else float32(0)
-            cuda.syncthreads()
-            for p in range(16):
-                acc += As[ty, p] * Bs[p, tx]
-            cuda.syncthreads()
-        if row < m and col < n:
-            C[row, col] = alpha * acc + beta * C[row, col] if beta != 0 else alpha * acc
-
-    return tiled
-
-
-@wrong("tile_kernel", "float64")
-def double_accumulator(T):
-    @cuda.jit
-    def tiled(m, n, k, alpha, A, B, beta, C):
-        As = cuda.shared.array((T, T), float32)
-        Bs = cuda.shared.array((T, T), float32)
-        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
-        col, row = cuda.grid(2)
-        acc = 0.0
-        for k0 in range(0, k, T):
-            As[ty, tx] = A[row, k0 + tx] if row < m and k0 + tx < k else float32(0)
-            Bs[ty, tx] = B[k0 + ty, col] if k0 + ty < k and col < n else float32(0)
-            cuda.syncthreads()
-            for p in range(T):
-                acc += As[ty, p] * Bs[p, tx]
-            cuda.syncthreads()
-        if row < m and col < n:
-            C[row, col] = alpha * acc + beta * C[row, col] if beta != 0 else alpha * acc
-
-    return tiled
-
-
-@wrong("tile_kernel", "8 bytes an element")
-def tiles_of_float64(T):
-    @cuda.jit
-    def tiled(m, n, k, alpha, A, B, beta, C):
-        As = cuda.shared.array((T, T), float64)
-        Bs = cuda.shared.array((T, T), float64)
-        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
-        col, row = cuda.grid(2)
-        acc = float32(0)
-        for k0 in range(0, k, T):
-            As[ty, tx] = A[row, k0 + tx] if row < m and k0 + tx < k else float32(0)
-            Bs[ty, tx] = B[k0 + ty, col] if k0 + ty < k and col < n else float32(0)
-            cuda.syncthreads()
-            for p in range(T):
-                acc += float32(As[ty, p]) * float32(Bs[p, tx])
-            cuda.syncthreads()
-        if row < m and col < n:
-            C[row, col] = alpha * acc + beta * C[row, col] if beta != 0 else alpha * acc
-
-    return tiled
-
-
-@wrong("tile_kernel", "T + 1 barriers a tile")
-def as_in_document_002(T):
-    @cuda.jit
-    def tiled(m, n, k, alpha, A, B, beta, C):
-        As = cuda.shared.array((T, T), float32)
-        Bs = cuda.shared.array((T, T), float32)
-        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
-        col, row = cuda.grid(2)
-        acc = float32(0)
-        for k0 in range(0, k, T):
-            As[ty, tx] = A[row, k0 + tx] if row < m and k0 + tx < k else float32(0)
-            Bs[ty, tx] = B[k0 + ty, col] if k0 + ty < k and col < n else float32(0)
-            cuda.syncthreads()
-            for p in range(T):
-                acc += As[ty, p] * Bs[p, tx]
-                cuda.syncthreads()
-        if row < m and col < n:
-            C[row, col] = alpha * acc + beta * C[row, col] if beta != 0 else alpha * acc
-
-    return tiled
-
-
-@wrong("tile_kernel", "one barrier more")
-def a_third_barrier(T):
-    @cuda.jit
-    def tiled(m, n, k, alpha, A, B, beta, C):
-        As = cuda.shared.array((T, T), float32)
-        Bs = cuda.shared.array((T, T), float32)
-        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
-        col, row = cuda.grid(2)
-        acc = float32(0)
-        for k0 in range(0, k, T):
-            As[ty, tx] = A[row, k0 + tx] if row < m and k0 + tx < k else float32(0)
-            cuda.syncthreads()
-            Bs[ty, tx] = B[k0 + ty, col] if k0 + ty < k and col < n else float32(0)
-            cuda.syncthreads()
-            for p in range(T):
-                acc += As[ty, p] * Bs[p, tx]
-            cuda.syncthreads()
-        if row < m and col < n:
-            C[row, col] = alpha * acc + beta * C[row, col] if beta != 0 else alpha * acc
-
-    return tiled
-
-
-@wrong("tile_kernel", "guard has its sizes exchanged")
-def last_guard_exchanged(T):
-    @cuda.jit
-    def tiled(m, n, k, alpha, A, B, beta, C):
-        As = cuda.shared.array((T, T), float32)
-        Bs = cuda.shared.array((T, T), float32)
-        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
-        col, row = cuda.grid(2)
-        acc = float32(0)
-        for k0 in range(0, k, T):
-            As[ty, tx] = A[row, k0 + tx] if row < m and k0 + tx < k else float32(0)
-            Bs[ty, tx] = B[k0 + ty, col] if k0 + ty < k and col < n else float32(0)
-            cuda.syncthreads()
-            for p in range(T):
-                acc += As[ty, p] * Bs[p, tx]
-            cuda.syncthreads()
-        if row < n and col < m:
-            C[row, col] = alpha * acc + beta * C[row, col] if beta != 0 else alpha * acc
-
-    return tiled
-
-
-@wrong("tile_kernel", "A[row, k0 + ty]")
-def tile_of_a_from_a_column(T):
-    @cuda.jit
-    def tiled(m, n, k, alpha, A, B, beta, C):
-        As = cuda.shared.array((T, T), float32)
-        Bs = cuda.shared.array((T, T), float32)
-        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
-        col, row = cuda.grid(2)
-        acc = float32(0)
-        for k0 in range(0, k, T):
-            As[ty, tx] = A[row, k0 + ty] if row < m and k0 + ty < k else float32(0)
-            Bs[ty, tx] = B[k0 + ty, col] if k0 + ty < k and col < n else float32(0)
-            cuda.syncthreads()
-            for p in range(T):
-                acc += As[ty, p] * Bs[p, tx]
-            cuda.syncthreads()
-        if row < m and col < n:
-            C[row, col] = alpha * acc + beta * C[row, col] if beta != 0 else alpha * acc
-
-    return tiled
-
-
-@wrong("tile_kernel", "Only the last tile along k counts")
-def accumulator_reset(T):
-    @cuda.jit
-    def tiled(m, n, k, alpha, A, B, beta, C):
-        As = cuda.shared.array((T, T), float32)
-        Bs = cuda.shared.array((T, T), float32)
-        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
-        col, row = cuda.grid(2)
-        acc = float32(0)
-        for k0 in range(0, k, T):
-            acc = float32(0)
-            As[ty, tx] = A[row, k0 + tx] if row < m and k0 + tx < k else float32(0)
-            Bs[ty, tx] = B[k0 + ty, col] if k0 + ty < k and col < n else float32(0)
-            cuda.syncthreads()
-            for p in range(T):
-                acc += As[ty, p] * Bs[p, tx]
-            cuda.syncthreads()
-        if row < m and col < n:
-            C[row, col] = alpha * acc + beta * C[row, col] if beta != 0 else alpha * acc
-
-    return tiled
-
-
-@wrong("tile_kernel", "0 times NaN")
-def reads_c_always(T):
-    @cuda.jit
-    def tiled(m, n, k, alpha, A, B, beta, C):
-        As = cuda.shared.array((T, T), float32)
-        Bs = cuda.shared.array((T, T), float32)
-        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
-        col, row = cuda.grid(2)
-        acc = float32(0)
-        for k0 in range(0, k, T):
-            As[ty, tx] = A[row, k0 + tx] if row < m and k0 + tx < k else float32(0)
-            Bs[ty, tx] = B[k0 + ty, col] if k0 + ty < k and col < n else float32(0)
-            cuda.syncthreads()
-            for p in range(T):
-                acc += As[ty, p] * Bs[p, tx]
-            cuda.syncthreads()
-        if row < m and col < n:
-            C[row, col] = alpha * acc + beta * C[row, col]
-
-    return tiled
+WRONG["tile_kernel"] = altered(
+    "tile_kernel",
+    {
+        "second_barrier_missing": ("second barrier", (USED, PRODUCTS)),
+        "first_barrier_missing": ("first barrier", (FILLED, PRODUCTS)),
+        "no_barriers": ("no barrier at all", ("cuda.syncthreads()", "pass")),
+        "returns_early": ("return", (LOOP, f"if row >= m or col >= n:\n            return\n        {LOOP}")),
+        "barriers_in_a_branch": ("inside an `if`", (IN_A_ROW, IN_A_BRANCH)),
+        "no_zeros_past_k": ("past the end of k", (" and k0 + tx < k", ""), ("k0 + ty < k and ", "")),
+        "nothing_stored_outside": ("never filled", *STORE_INSIDE),
+        "cleared_only_once": (
+            "tile before",
+            (LOOP, f"As[ty, tx] = float32(0)\n        Bs[ty, tx] = float32(0)\n        {LOOP}"),
+            *STORE_INSIDE,
+        ),
+        "as_many_tiles_as_blocks": (
+            "gridDim.x",
+            (LOOP, "for i in range(cuda.gridDim.x):\n            k0 = i * T"),
+        ),
+        "whole_tiles_only": ("k // T", (LOOP, "for k0 in range(0, k // T * T, T):")),
+        "wrong_row_of_the_tile": ("As[tx, p]", ("As[ty, p]", "As[tx, p]")),
+        "tile_of_b_transposed": ("bank conflict", ("Bs[ty, tx]", "Bs[tx, ty]"), ("Bs[p, tx]", "Bs[tx, p]")),
+        "tile_of_a_transposed": (
+            "when it is stored",
+            ("As[ty, tx]", "As[tx, ty]"),
+            ("As[ty, p]", "As[p, ty]"),
+        ),
+        "fetches_down_the_columns": (
+            "not fetched coalesced",
+            ("acc = float32(0)\n", "acc, a_row = float32(0), cuda.blockIdx.y * T + tx\n"),
+            (STORE_AS, "As[tx, ty] = A[a_row, k0 + ty] if a_row < m and k0 + ty < k else float32(0)"),
+        ),
+        "still_naive": (
+            "no shared memory",
+            ("As = cuda.shared.array((T, T), float32)", "pass"),
+            ("Bs = cuda.shared.array((T, T), float32)", "pass"),
+            (f"{LOOP}\n            {IN_A_ROW}", NAIVE),
+        ),
+        "tiles_filled_but_not_used": (
+            "past the tiles",
+            ("range(T)", "range(min(T, k - k0) if row < m and col < n else 0)"),
+            ("As[ty, p] * Bs[p, tx]", "A[row, k0 + p] * B[k0 + p, col]"),
+        ),
+        "only_a_in_a_tile": (
+            "only A",
+            ("Bs = cuda.shared.array((T, T), float32)", "pass"),
+            (STORE_BS, "pass"),
+            ("range(T)", "range(min(T, k - k0) if col < n else 0)"),
+            ("Bs[p, tx]", "B[k0 + p, col]"),
+        ),
+        "sixteen_written_out": (
+            "written out",
+            ("(T, T)", "(16, 16)"),
+            (LOOP, "for k0 in range(0, k, 16):"),
+            ("range(T)", "range(16)"),
+        ),
+        "double_accumulator": ("float64", ("acc = float32(0)", "acc = 0.0")),
+        "tiles_of_float64": (
+            "8 bytes per element",
+            ("(T, T), float32", "(T, T), float64"),
+            ("As[ty, p] * Bs[p, tx]", "float32(As[ty, p]) * float32(Bs[p, tx])"),
+        ),
+        "as_in_document_002": (
+            "T + 1 barriers per tile",
+            (USED, f"{PRODUCTS}                cuda.syncthreads()"),
+        ),
+        "a_third_barrier": ("one barrier more", (STORE_BS, f"cuda.syncthreads()\n            {STORE_BS}")),
+        "last_guard_exchanged": ("guard has its sizes swapped", (GUARD, "if row < n and col < m:")),
+        "tile_of_a_from_a_column": ("A[row, k0 + ty]", ("k0 + tx", "k0 + ty")),
+        "accumulator_reset": (
+            "Only the last tile along k counts",
+            (LOOP, f"{LOOP}\n            acc = float32(0)"),
+        ),
+        "reads_c_always": ("0 times NaN", (OLD_C, "alpha * acc + beta * C[row, col]")),
+        "always_the_first_tile_of_b": (
+            "`k0` is missing, `B[k0 + ty, col]`",
+            ("B[k0 + ty, col]", "B[ty, col]"),
+        ),
+        "always_the_first_tile_of_a": (
+            "`k0` is missing, `A[row, k0 + tx]`",
+            ("A[row, k0 + tx]", "A[row, tx]"),
+        ),
+        "always_the_first_tiles": ("of A and of B", ("A[row, k0 + tx]", "A[row, tx]"), ("B[k0 + ty", "B[ty")),
+        "times_t_once_too_often": (
+            "once too often",
+            (LOOP, "for t in range(0, k, T):\n            k0 = t * T"),
+        ),
+        "return_forgotten": ("returns nothing", ("return tiled", "")),
+    },
+)
 
 
 # ---- 03.4 ------------------------------------------------------------------------------------------------
 
-
-@wrong("barriers", "two outside")
-def two_and_t_a_tile(n, T):
-    return (n // T) * (T + 2), 2 * (n // T)
-
-
-@wrong("barriers", "all threads of the block")
-def once_for_every_thread(n, T):
-    return T * T * (n // T) * (T + 1), T * T * 2 * (n // T)
-
-
-@wrong("barriers", "before the inner loop")
-def inner_loop_only(n, T):
-    return (n // T) * T, 2 * (n // T)
-
-
-@wrong("barriers", "one a tile")
-def one_is_enough(n, T):
-    return (n // T) * (T + 1), n // T
-
-
-@wrong("barriers", "none at all")
-def none_is_enough(n, T):
-    return (n // T) * (T + 1), 0
-
-
-@wrong("barriers", "other way round")
-def enough_comes_first(n, T):
-    return 2 * (n // T), (n // T) * (T + 1)
-
-
-@wrong("barriers", "all blocks")
-def summed_over_blocks(n, T):
-    return (n // T) ** 3 * (T + 1), 2 * (n // T) ** 3
-
-
-@wrong("barriers", "one tile")
-def one_tile_only(n, T):
-    return T + 1, 2
-
-
-@wrong("barriers", "as they stand in the source")
-def lines_of_source(n, T):
-    return 2 * (n // T), 2 * (n // T)
-
-
-@wrong("barriers", "two numbers")
-def a_single_number(n, T):
-    return (n // T) * (T + 1)
+WRONG["barriers"] = returning(
+    "barriers",
+    {
+        "two_and_t_a_tile": ("two outside", "(n // T) * (T + 2), 2 * (n // T)"),
+        "once_for_every_thread": (
+            "all threads of the block",
+            "T * T * (n // T) * (T + 1), T * T * 2 * (n // T)",
+        ),
+        "inner_loop_only": ("before the inner loop", "(n // T) * T, 2 * (n // T)"),
+        "one_is_enough": ("one per tile", "(n // T) * (T + 1), n // T"),
+        "none_is_enough": ("none at all", "(n // T) * (T + 1), 0"),
+        "enough_comes_first": ("swapped", "2 * (n // T), (n // T) * (T + 1)"),
+        "summed_over_blocks": ("all blocks", "(n // T) ** 3 * (T + 1), 2 * (n // T) ** 3"),
+        "one_tile_only": ("one tile", "T + 1, 2"),
+        "lines_of_source": ("as they stand in the source", "2 * (n // T), 2 * (n // T)"),
+        "a_single_number": ("two numbers", "(n // T) * (T + 1)"),
+    },
+)
 
 
 # ---- 03.5 ------------------------------------------------------------------------------------------------
 
-RIGHT_SHAPES = {"a": (1, 1, 1), "b": (1, 1, 5), "c": (2, 1, 1), "d": (1, 1, 5)}
 
-WRONG["smallest_failing_shape"] = {
-    "a_multiple_of_the_tile": (RIGHT_SHAPES | {"a": (4, 4, 4)}, "multiple of T"),
-    "a_not_the_smallest": (RIGHT_SHAPES | {"a": (4, 4, 5)}, "smaller"),
-    "a_nothing_to_add_up": (RIGHT_SHAPES | {"a": (1, 1, 0)}, "at least 1"),
-    "b_fits_one_tile": (RIGHT_SHAPES | {"b": (1, 1, 1)}, "only one tile"),
-    "b_square": (RIGHT_SHAPES | {"b": (8, 8, 8)}, "as many"),
-    "b_not_the_smallest": (RIGHT_SHAPES | {"b": (4, 4, 8)}, "suspect b"),
-    "c_square": (RIGHT_SHAPES | {"c": (3, 3, 1)}, "m and n are equal"),
-    "c_not_the_smallest": (RIGHT_SHAPES | {"c": (5, 4, 1)}, "suspect c"),
-    "d_one_tile": (RIGHT_SHAPES | {"d": (1, 1, 3)}, "first tile"),
-    "d_whole_tiles": (RIGHT_SHAPES | {"d": (1, 1, 8)}, "whole"),
-    "d_not_the_smallest": (RIGHT_SHAPES | {"d": (4, 4, 6)}, "suspect d"),
-    "c_and_d_exchanged": (RIGHT_SHAPES | {"c": (1, 1, 5), "d": (2, 1, 1)}, "exchanged"),
-    "no_shape": (RIGHT_SHAPES | {"a": 1}, "three whole numbers"),
-}
+def _shapes(**changed: object) -> str:
+    """The right shapes with some of them changed, as the checker is called."""
+    shapes = {"a": (1, 1, 1), "b": (1, 1, 5), "c": (2, 1, 1), "d": (1, 1, 5)} | changed
+    return ", ".join(f"{letter}={shape}" for letter, shape in shapes.items())
+
+
+WRONG["smallest_failing_shape"] = passing(
+    "smallest_failing_shape",
+    {
+        "a_multiple_of_the_tile": ("multiple of T", _shapes(a=(4, 4, 4))),
+        "a_not_the_smallest": ("smaller", _shapes(a=(4, 4, 5))),
+        "a_nothing_to_add_up": ("at least 1", _shapes(a=(1, 1, 0))),
+        "b_fits_one_tile": ("only one tile", _shapes(b=(1, 1, 1))),
+        "b_square": ("as many", _shapes(b=(8, 8, 8))),
+        "b_not_the_smallest": ("suspect b", _shapes(b=(4, 4, 8))),
+        "c_square": ("m and n are equal", _shapes(c=(3, 3, 1))),
+        "c_not_the_smallest": ("suspect c", _shapes(c=(5, 4, 1))),
+        "d_one_tile": ("first tile", _shapes(d=(1, 1, 3))),
+        "d_whole_tiles": ("whole", _shapes(d=(1, 1, 8))),
+        "d_not_the_smallest": ("suspect d", _shapes(d=(4, 4, 6))),
+        "c_and_d_exchanged": ("swapped", _shapes(c=(1, 1, 5), d=(2, 1, 1))),
+        "no_shape": ("three whole numbers", _shapes(a=1)),
+    },
+)

@@ -5,28 +5,43 @@ from itertools import product
 
 import numpy as np
 
-from gemm_course.checks.core import Refused, nothing_yet
+from gemm_course.checks.core import Refused, exercise, nothing_yet
 from gemm_course.emulator import Watch, emulate
 from gemm_course.kernels import LADDER
 
 WALKER = ((1, 0), (1, 0))  # thread and block, (x, y)
 
+Load = tuple[str, int, int]  # "A" or "B", row, column
 
-def prove_first_loads(loads) -> str:
-    """What was proved of the learner's list; raises Refused with the first thing wrong."""
+
+@exercise(
+    "03.1",
+    start='write down the first load as `("A", row, column)`. Which element of C does this thread compute?',
+    hints=(
+        "x counts columns, y counts rows. The thread's element of C is in row `2 * 0 + 0` and column `2 * 1 "
+        "+ 1`.",
+        "Of every tile of A it loads the element at its own place: its row of C, column `2 * tile + 1`. Of "
+        "every tile of B: row `2 * tile + 0`, its column of C.",
+        "There are two tiles along k, and of each it loads first from A, then from B.",
+        'It starts with `("A", 0, 1)` and `("B", 0, 3)`. For the second tile the column in A and the row in '
+        "B grow by 2.",
+    ),
+)
+def first_loads(loads):
+    """Four loads ("A" or "B", row, column) of thread (1, 0) in block (1, 0): 4 x 4 matrices, 2 x 2 tiles."""
     given, walks = _as_loads(loads), _loads_of_all_threads()
-    truth = walks[WALKER]
-    if given == truth:
+    right = walks[WALKER]
+    if given == right:
         return (
-            "The emulator's trace of this thread shows the same four loads. One element of A and one of B a "
-            "tile, 4 loads instead of 8."
+            "The emulator's trace of this thread shows the same four loads. One element of A and one of B "
+            "per tile, 4 loads instead of 8."
         )
-    for diagnosis in (_loads_of_another, _loads_in_another_form, _loads_astray):
-        diagnosis(given, truth, walks)
-    raise AssertionError("an answer that differs from the truth differs in its first wrong load")
+    _check_walker(given, walks)
+    _check_form(given, right)
+    raise Refused(_astray(given, right), _first_difference(given, right))
 
 
-def _as_loads(loads) -> list:
+def _as_loads(loads) -> list[Load]:
     if not isinstance(loads, (list, tuple)):
         raise Refused('Write a list: `[("A", row, column), ...]`.')
     if not loads or all(load is None or load is Ellipsis for load in loads):
@@ -41,18 +56,17 @@ def _as_loads(loads) -> list:
 
 
 @cache
-def _loads_of_all_threads() -> dict:
+def _loads_of_all_threads() -> dict[tuple, list[Load]]:
     """The global loads of each (thread, block), traced by the emulator."""
-    stage, tiles = LADDER["penny_xu_tile"], {"BM": 2, "BN": 2, "BK": 2}
-    one = np.float32(1)
-    walks = {}
+    stage, tiles, walks = LADDER["penny_xu_tile"], {"BM": 2, "BN": 2, "BK": 2}, {}
     for block in product((0, 1), (0, 1)):
         A, B, C = (np.ones((4, 4), np.float32) for _ in range(3))
-        geometry = stage.grid(4, 4, tiles), stage.block(tiles)
+        problem = (4, 4, 4, np.float32(1), A, B, np.float32(0), C)
+        watch = Watch(block=block)
         trace = emulate(
-            stage.kernel(tiles), *geometry, 4, 4, 4, one, A, B, np.float32(0), C, watch=Watch(block=block)
-        ).trace
-        loads = trace[(trace["space"] == "global") & (trace["op"] == "load")]
+            stage.kernel(tiles), stage.grid(4, 4, tiles), stage.block(tiles), *problem, watch=watch
+        )
+        loads = trace.trace.query("space == 'global' and op == 'load'")
         for thread, rows in loads.groupby("thread"):
             walks[(thread % 2, thread // 2), block] = [
                 (array, *element) for array, element in zip(rows["array"], rows["element"])
@@ -60,76 +74,68 @@ def _loads_of_all_threads() -> dict:
     return walks
 
 
-def _loads_of_another(given, truth, walks):
-    """The right walk of the wrong thread or block."""
-    for (thread, block), loads in walks.items():
+# ---- what goes wrong ---------------------------------------------------------------------------------------
+
+OTHERS = {
+    ((0, 1), (0, 1)): "x and y are swapped, for the thread and for the block: x counts columns.",
+    ((0, 1), (1, 0)): "x and y of the thread are swapped: x counts columns.",
+    ((1, 0), (0, 1)): "x and y of the block are swapped: x counts columns of blocks.",
+    ((1, 0), (0, 0)): "The block is forgotten: block (1, 0) begins in column 2 of C.",
+}
+
+
+def _check_walker(given: list[Load], walks: dict[tuple, list[Load]]) -> None:
+    """The right loads of the wrong thread or block."""
+    for walker, loads in walks.items():
         if loads == given:
-            why = {
-                (
-                    (0, 1),
-                    (0, 1),
-                ): "x and y are exchanged, for the thread and for the block: x counts columns.",
-                ((0, 1), (1, 0)): "x and y of the thread are exchanged: x counts columns.",
-                ((1, 0), (0, 1)): "x and y of the block are exchanged: x counts columns of blocks.",
-                ((1, 0), (0, 0)): "The block is forgotten: block (1, 0) begins in column 2 of C.",
-            }.get((thread, block), "Look again who is asked for.")
-            raise Refused(f"These are the loads of thread {thread} of block {block}. {why}")
+            why = OTHERS.get(walker, "Look again at which thread is asked for.")
+            raise Refused(f"These are the loads of thread {walker[0]} of block {walker[1]}. {why}")
 
 
-def _loads_in_another_form(given, truth, walks):
+def _check_form(given: list[Load], right: list[Load]) -> None:
     """The right elements in the wrong order, number or notation."""
-    if [(array, column, row) for array, row, column in given] == truth:
+    if [(array, column, row) for array, row, column in given] == right:
         raise Refused(
-            "Right elements, but the row comes first, then the column.", _first_difference(given, truth)
+            "The right elements, but the row comes first, then the column.", _first_difference(given, right)
         )
-    if sorted(given) == sorted(truth):
+    if sorted(given) == sorted(right):
         raise Refused(
             "The right four elements, in another order. The thread takes a tile at a time: its element of A, "
             "its element of B, then the barrier; only then the next tile.",
-            _first_difference(given, truth),
+            _first_difference(given, right),
         )
-    row, column = truth[0][1], truth[1][2]
+    row, column = right[0][1], right[1][2]
     naive = {(array, *at) for p in range(4) for array, at in (("A", (row, p)), ("B", (p, column)))}
     if len(given) == 8 and set(given) == naive:
         raise Refused(
             "These eight are the loads of a kernel without tiles: a whole row of A and a whole column of B. "
             "With tiles a thread fetches only its share; its neighbours in the block fetch the rest."
         )
-    if given == truth[: len(given)]:
+    if given == right[: len(given)]:
         missing = {1: "three", 2: "two", 3: "one"}[len(given)]
         raise Refused(f"Right so far, and {missing} more to come: there are two tiles along k.")
 
 
-def _loads_astray(given, truth, walks):
-    """The second tile is not where it should be, or something else: the first difference."""
-    if given == truth[:2] * 2:
-        raise Refused(
-            "The same tiles twice. The second tile lies 2 further along k: a column in A, a row in B.",
-            _first_difference(given, truth),
-        )
-    if (
-        len(given) == 4
-        and given[:2] == truth[:2]
-        and (given[2][1] != truth[2][1] or given[3][2] != truth[3][2])
-    ):
-        raise Refused(
+def _astray(given: list[Load], right: list[Load]) -> str:
+    """The second tile is not where it should be, or something else."""
+    if given == right[:2] * 2:
+        return "The same tiles twice. The second tile lies 2 further along k: a column in A, a row in B."
+    moved_across = len(given) == 4 and (given[2][1] != right[2][1] or given[3][2] != right[3][2])
+    if moved_across and given[:2] == right[:2]:
+        return (
             "The first tile is right. The second was looked for along the wrong axis: along k a tile moves "
-            "to the right in A and down in B.",
-            _first_difference(given, truth),
+            "to the right in A and down in B."
         )
-    if len(given) > len(truth) and given[:4] == truth:
-        raise Refused("The first four are right, and there are no more.")
-    raise Refused(
-        "This thread loads something else. Its row of C is its row of A, its column of C its column of B.",
-        _first_difference(given, truth),
-    )
+    if given[:4] == right:
+        return "The first four are right, and there are no more."
+    return "This thread loads something else. Its row of C is its row of A, its column of C its column of B."
 
 
-def _first_difference(given, truth) -> str:
-    for position, (mine, right) in enumerate(zip(given, truth), 1):
-        if mine != right:
+def _first_difference(given: list[Load], right: list[Load]) -> str:
+    for position, (mine, wanted) in enumerate(zip(given, right), 1):
+        if mine != wanted:
             return (
-                f"Load {position}: `{mine[0]}[{mine[1]}, {mine[2]}]` is the first that this thread does not "
-                "do then."
+                f"Load {position}: `{mine[0]}[{mine[1]}, {mine[2]}]` is the first load that does not belong "
+                "there."
             )
     return ""

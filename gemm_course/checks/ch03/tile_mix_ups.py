@@ -1,4 +1,4 @@
-"""Mistakes with the two indices of a tile, each known by the result it computes."""
+"""Mistakes with the indices of a tile, each known by the result it computes."""
 
 import numpy as np
 
@@ -6,16 +6,7 @@ from gemm_course.checks.engines.common_mistakes import Mistake
 from gemm_course.checks.engines.mistakes import result
 from gemm_course.checks.engines.problem import Problem
 
-
-def mix_ups(T: int) -> tuple[Mistake, ...]:
-    """Mistakes in tiles T wide, the result of each computed for comparison."""
-
-    def mixed_up(indices):
-        return lambda q: result(q, _from_tiles(q, T, indices))
-
-    return tuple(Mistake(message, mixed_up(indices)) for message, indices in MIX_UPS)
-
-
+RIGHT = "ityp,tjpx,y,x->iyjx"
 MIX_UPS = (
     (
         "`As[tx, p]` takes a row of the tile that is another thread's: the row of C goes with y, so it is "
@@ -44,12 +35,32 @@ MIX_UPS = (
         "ityp,tjxx,y,x->iyjx",
     ),
 )  # i, j: blocks of C; t: tile along k; y, x: the thread; the first operand is As[y, x], the second Bs[y, x]
+STUCK = (
+    ("The tile of A is the first one every time: `k0` is missing, `A[row, k0 + tx]`.", True, False),
+    ("The tile of B is the first one every time: `k0` is missing, `B[k0 + ty, col]`.", False, True),
+    ("The tiles are the first ones every time: `k0` is missing in the loads of A and of B.", True, True),
+)  # words, whether A and whether B does not move along k
 
 
-def _from_tiles(q: Problem, T: int, indices: str) -> np.ndarray:
+def mix_ups(T: int) -> tuple[Mistake, ...]:
+    """Mistakes in tiles T wide, the result of each computed for comparison."""
+
+    def computed(indices=RIGHT, stuck=(False, False)):
+        return lambda q: result(q, _from_tiles(q, T, indices, stuck))
+
+    return (
+        *(Mistake(message, computed(indices)) for message, indices in MIX_UPS),
+        *(Mistake(message, computed(stuck=stuck)) for message, *stuck in STUCK),
+    )
+
+
+def _from_tiles(q: Problem, T: int, indices: str, stuck: tuple[bool, bool]) -> np.ndarray:
     """A·B as summed up over zero-filled tiles whose elements are picked by these einsum indices."""
-    a = _cut(q.A, T)
-    b = _cut(q.B, T)
+    a, b = _cut(q.A, T), _cut(q.B, T)
+    if stuck[0]:
+        a = np.broadcast_to(a[:, :1], a.shape)
+    if stuck[1]:
+        b = np.broadcast_to(b[:1], b.shape)
     c = np.einsum(indices, a, b, np.ones(T), np.ones(T))
     rows, columns = c.shape[0] * T, c.shape[2] * T
     return c.reshape(rows, columns)[: q.m, : q.n]

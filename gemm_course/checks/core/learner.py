@@ -10,7 +10,7 @@ import numpy as np
 from gemm_course.emulator import EmulatorError, KernelStopped, LaunchError, Report, UnsupportedKernel, emulate
 
 from .exercise import Refused, nothing_yet
-from .source import is_stub, source_line
+from .source import defined_but_not_returned, is_stub, source_line
 
 MOST_ITERATIONS = 3_000  # of a loop: the problems here are small, so more means that it does not end
 
@@ -49,6 +49,11 @@ def call(function: Callable, *args) -> Any:
         raise Refused(
             f"`{asked}` stopped with {type(error).__name__}: {error}.", _line_of(error, function)
         ) from None
+    if answer is None and (inner := defined_but_not_returned(function)):
+        raise Refused(
+            f"`{name_of(function)}` defines `{inner}` and returns nothing. End it with `return {inner}`, "
+            "indented as its first line is."
+        )
     if answer is None or answer is Ellipsis:
         raise nothing_yet()
     return answer

@@ -60,6 +60,14 @@ def _is_element_of(node: ast.AST, arrays: tuple[str, ...]) -> bool:
     return isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id in arrays
 
 
+def defined_but_not_returned(factory: Any) -> str:
+    """The function that a factory defines without any ``return`` of its own; "" for all other functions."""
+    outer = next((node for node in source_tree(factory).body if isinstance(node, ast.FunctionDef)), None)
+    if outer is None or any(isinstance(node, ast.Return) for node in outer.body):
+        return ""
+    return next((node.name for node in outer.body if isinstance(node, ast.FunctionDef)), "")
+
+
 def same_statements(kernel: Any, other: Any) -> bool:
     """Whether two kernels do the same word for word, whatever their docstrings and comments say."""
     return _statements(kernel) == _statements(other)

@@ -57,7 +57,7 @@ def _divergence(finding: Finding, trial: GemmTrial) -> str:
     ]
     if returns:
         return (
-            "The threads outside C `return` and never come to the barrier, where the others wait for them. "
+            "The threads outside C `return` and never reach the barrier, where the others wait for them. "
             f"Let them go on, and guard only the loads and the store. {finding.message}"
         )
     return (
@@ -73,8 +73,8 @@ def _uninitialised(finding: Finding, trial: GemmTrial) -> str | None:
     if stores.empty:
         return f"Nothing is ever stored into `{finding.array}`. {finding.message}"
     return (
-        f"A part of `{finding.array}` is never filled: where the matrix has ended nothing is stored, and "
-        f"then there is anything in it. Store a zero. {finding.message}"
+        f"A part of `{finding.array}` is never filled: where the matrix has ended nothing is stored, so "
+        f"anything may be in it. Store a zero there. {finding.message}"
     )
 
 

@@ -113,8 +113,9 @@ def along_k(width: int, name: str) -> tuple[Mistake, ...]:
             first_of_k(lambda q: q.k // width * width),
         ),
         Mistake(
-            f"Only the first tile along k counts. Does the loop go along k in steps of {name}, "
-            f"`range(0, k, {name})`, and not along something else?",
+            f"Only the first tile along k counts. Either the loop does not go along k in steps of {name}, "
+            f"or its variable is multiplied by {name} once too often: in `range(0, k, {name})` it already "
+            "counts elements.",
             first_of_k(lambda q: width),
         ),
         Mistake(

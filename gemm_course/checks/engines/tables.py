@@ -63,8 +63,20 @@ COUNT_WORDS = {2: "two", 3: "three", 4: "four"}
 
 def whole_numbers(*names: str) -> Callable[[Any], tuple[int, ...]]:
     """A reader of several whole numbers in this order, such as ``whole_numbers("row", "column")``."""
+    return _several(names, whole_number)
 
-    def read(answer: Any) -> tuple[int, ...]:
+
+def numbers(*names: str) -> Callable[[Any], tuple[float, ...]]:
+    """The same of any numbers; whole ones are read as integers."""
+    return _several(names, lambda part, name: _whole_if_it_is(a_number(part)))
+
+
+def _whole_if_it_is(value: float) -> int | float:
+    return int(value) if value.is_integer() else value
+
+
+def _several(names: Sequence[str], read_part: Callable[[Any, str], Any]) -> Callable[[Any], tuple]:
+    def read(answer: Any) -> tuple:
         if not isinstance(answer, (tuple, list, np.ndarray)) or len(answer) != len(names):
             raise Refused(
                 f"The answer must be {COUNT_WORDS[len(names)]} numbers, `({', '.join(names)})`; this "
@@ -72,7 +84,7 @@ def whole_numbers(*names: str) -> Callable[[Any], tuple[int, ...]]:
             )
         if all(part is None or part is Ellipsis for part in answer):
             raise nothing_yet()
-        return tuple(whole_number(part, name) for part, name in zip(answer, names))
+        return tuple(read_part(part, name) for part, name in zip(answer, names))
 
     return read
 
@@ -94,9 +106,9 @@ def table_exercise(
     """Make an exercise of the right answer, a function; the learner's has to give the same for each case.
 
     number, start, hints: as in :func:`exercise`. passed: what is said then, or (right answer) -> that. slips:
-    likely mistakes; where an answer has several parts, each has its own. compared: read, show, difference
-    and otherwise of :func:`hold_to_table`. The right function's docstring is the checker's; the checker's
-    ``right`` is it.
+    likely mistakes in the whole answer; where it has several parts, each has its own besides. compared:
+    read, show, difference and otherwise of :func:`hold_to_table`. The right function's docstring is the
+    checker's; the checker's ``right`` is it.
     """
 
     def make(right: Callable) -> Exercise:
@@ -104,6 +116,9 @@ def table_exercise(
 
         def prove(function):
             function_of(function, parameters)
+            if parts and slips:
+                slips_alone = {**compared, "otherwise": lambda cases, answers: None}
+                hold_to_table(function, cases, right, slips, **slips_alone)
             for part in parts or (Part("", None, slips),):
                 hold_to_table(function, cases, right, part.slips, part=part, **compared)
             return passed if isinstance(passed, str) else passed(right)
@@ -125,7 +140,7 @@ def hold_to_table(
     read: Callable[[Any], Any] = lambda answer: answer,
     show: Callable[[tuple], str] | None = None,
     difference: Callable[[tuple, Any, Any], str] | None = None,
-    otherwise: Callable[[Sequence[tuple], Sequence], str] = lambda cases, answers: (
+    otherwise: Callable[[Sequence[tuple], Sequence], str | None] = lambda cases, answers: (
         "Not all answers are right."
     ),
     part: Part = WHOLE,
@@ -134,7 +149,8 @@ def hold_to_table(
 
     read: turns an answer into what is compared, or raises Refused where it is of the wrong kind. show: a case
     in words. difference: (case, answer, right answer) -> where they differ first, a sentence. otherwise:
-    (cases, answers) -> what is wrong where no slip fits. part: compare this part of the answer alone.
+    (cases, answers) -> what is wrong where no slip fits, or None to accept it. part: compare this part of the
+    answer alone.
     """
     show = show or (lambda case: f"{name_of(function)}({', '.join(map(repr, case))})")
     truths, answers = [part.of(right(*case)) for case in cases], []
@@ -157,7 +173,8 @@ def hold_to_table(
     for slip in slips:
         if all(slip.answer(*case) == answer for case, answer in zip(cases, answers)):
             raise Refused(slip.message, where)
-    raise Refused(otherwise(cases, answers), where)
+    if message := otherwise(cases, answers):
+        raise Refused(message, where)
 
 
 def _first_wrong(answers: Sequence, truths: Sequence) -> int | None:

@@ -77,7 +77,7 @@ def suspect_b(T):
 
 
 def suspect_c(T):
-    """The last guard has its sizes exchanged."""
+    """The last guard has its sizes swapped."""
 
     @cuda.jit
     def suspect_c(m, n, k, alpha, A, B, beta, C):
