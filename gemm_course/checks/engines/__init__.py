@@ -1,1 +1,1 @@
-"""How each kind of answer is tried: launches, kernels, factories, tables, coverage, and what they are held to."""
+"""How each kind of answer is tried: launches, kernels, factories, tables, coverage; and what it must do."""

@@ -50,6 +50,7 @@ COMMON_MISTAKES = (
         lambda q: q.alpha * (q.AB + q.beta * q.C),
     ),
     Mistake("`beta * C` is missing: this is alpha·A·B.", lambda q: q.alpha * q.AB),
+    Mistake("`alpha` and `beta * C` are both missing: this is A·B alone.", lambda q: q.AB),
     Mistake("The old `C` is added as it is, without `beta`.", lambda q: q.alpha * q.AB + q.C),
     Mistake(
         "Both the old `C` and `beta * C` have been added: this is alpha·A·B + (1 + beta)·C.",

@@ -1,5 +1,4 @@
-"""What the lanes of a launch's first warp touch: which way they lie side by side, and how each walks along "
-"k."""
+"""What the lanes of a launch's first warp touch: how they lie side by side, and how each walks along k."""
 
 from dataclasses import dataclass
 

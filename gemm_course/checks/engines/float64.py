@@ -13,8 +13,8 @@ def why_float64(kernel, lines: list[int]) -> str:
     wide = next((start for start in starts if _is_wide(start[1])), None)
     if wide and _is_cast_later(tree, wide[0]):
         return (
-            f"`{wide[0]}` is turned into float32 only at the end. The sum before that, k steps of it, is "
-            f"still float64, since it starts as `{ast.unparse(wide[1])}`."
+            f"`{wide[0]}` becomes float32 only at the end. Until then, for all k steps, it is float64, since "
+            f"it starts as `{ast.unparse(wide[1])}`."
         )
     if wide:
         return _wide_start(*wide)
@@ -30,7 +30,7 @@ def _wide_start(name: str, value: ast.expr) -> str:
         )
     if isinstance(value, ast.Constant):
         return (
-            f"{shown} makes an integer. Integer and float32 together are float64 in Numba, so the sum is "
+            f"{shown} makes an integer. Integer and float32 together are float64 in Numba, so `{name}` becomes "
             "float64 as well: the zero itself needs the type."
         )
     return f"{shown} asks for float64 by name."

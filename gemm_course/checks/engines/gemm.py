@@ -76,7 +76,7 @@ def try_on(
     q, (A, B, C) = problem, problem.buffers()
     alpha, beta = np.float32(q.alpha), np.float32(q.beta)
     arguments = (q.m, q.n, q.k, alpha, A, B, beta, C)
-    about = f"With {tiles}" if tiles else ""
+    about = f"With {tiles}" if tiles else f"In the problem {q}"
     done = try_kernel(
         kernel, GEMM, geometry.grid(q.m, q.n), geometry.block, *arguments, about=about, **options
     )
@@ -230,7 +230,7 @@ def _by_finding(trial: GemmTrial, likely: Likely) -> Refused | None:
     own_words = likely.findings.get(finding.kind)
     message = own_words and own_words(finding, trial)
     if not message:
-        before = STEP_TOO_FAR if _is_step_too_far(trial, finding) else FINDING_WORDS.get(finding.kind, "")
+        before = _past_k(trial, finding) or FINDING_WORDS.get(finding.kind, "")
         message = before + finding.message
     return Refused(message, f"{_line_of(trial, finding)}. In the problem {trial.problem}.")
 
@@ -241,16 +241,22 @@ def _line_of(trial: GemmTrial, finding: Finding) -> str:
     return trial.line(finding) if own else f"In `{finding.function}`"
 
 
-def _is_step_too_far(trial: GemmTrial, finding: Finding) -> bool:
-    """The very first thread reads A or B just behind the end along k."""
+def _past_k(trial: GemmTrial, finding: Finding) -> str:
+    """Why the very first thread reads A or B just behind the end along k, or ""."""
     if finding.kind != "out_of_bounds" or any(finding.threads[0]) or any(finding.block):
-        return False
+        return ""
     k = trial.problem.k
     ends = {trial.own_name("A"): (0, k), trial.own_name("B"): (k, 0)}
-    return finding.element == ends.get(finding.array)
+    if finding.element != ends.get(finding.array):
+        return ""
+    return STEP_TOO_FAR if k else NO_FIRST_PRODUCT
 
 
 STEP_TOO_FAR = "The loop goes one step too far: the last p is k - 1. "
+NO_FIRST_PRODUCT = (
+    "With k = 0 there are no products, not even a first one: start at `float32(0)` and let the loop add them "
+    "all. "
+)
 SIZES_FROM_SHAPE = (
     "Take the sizes from `m, n, k`, not from `.shape`: the rows of the arrays may be longer than the matrix "
     "is wide, and the rest is not yours."

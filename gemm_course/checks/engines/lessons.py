@@ -57,7 +57,7 @@ def no_float64(trial: Trial) -> None:
         raise Refused(
             f"The result is right, but {trial.float64['lanes'].sum():,} operations are in float64. "
             + why_float64(trial.kernel, lines),
-            trial.line(lines[0]),
+            ". ".join(filter(None, (trial.line(lines[0]), trial.about))),
         )
 
 
