@@ -1,79 +1,51 @@
 """Exercise 07.3: which tiles a block can be made of."""
 
+from collections.abc import Sequence
 from functools import cache
 from itertools import product
 
 import numpy as np
 
-from gemm_course.checks.core import Refused, call, function_of
-from gemm_course.checks.engines.tables import Slip
+from gemm_course.checks.core import Refused
+from gemm_course.checks.engines.tables import Slip, table_exercise
 
-PARAMETERS = ("BM", "BN", "WM", "WN", "TM", "TN", "WNITER")
+NAMES = ("BM", "BN", "WM", "WN", "TM", "TN", "WNITER")
 MOST_THREADS = 1024
-CASES = tuple(
-    product(
-        (64, 96, 256), (128, 160, 256), (16, 48, 64), (32, 64, 128), (1, 3, 4, 8), (2, 4, 8), (1, 2, 3, 4)
-    )
-)
+SIZES = (64, 96, 256), (128, 160, 256), (16, 48, 64), (32, 64, 128), (1, 3, 4, 8), (2, 4, 8), (1, 2, 3, 4)
+CASES = tuple(product(*SIZES))
 
 
-def prove_legal(given) -> str:
-    """What was proved of the learner's function; raises Refused with the first thing wrong."""
-    function = function_of(given, PARAMETERS)
-    answers = [_number(call(function, *case), case) for case in CASES]
-    wrong = next((i for i, case in enumerate(CASES) if answers[i] != threads(*case)), None)
-    if wrong is None:
-        count = sum(answer > 0 for answer in answers)
-        return f"Right for all {len(CASES):,} combinations; {count} of them can run."
-    where = _where(CASES[wrong], answers[wrong])
-    for slip in SLIPS:
-        if all(slip.answer(*case) == answer for case, answer in zip(CASES, answers)):
-            raise Refused(slip.message, where)
-    raise Refused(_what_is_wrong(CASES[wrong], answers[wrong]), where)
-
-
-def _number(answer, case) -> int:
+def _read(answer) -> float:
     if isinstance(answer, (bool, np.bool_)) and not answer:
         return 0
     if isinstance(answer, (bool, np.bool_)) or not isinstance(answer, (int, float, np.number)):
         raise Refused(
             "Return the number of threads of a block, or 0 where the tiles cannot work; this is "
-            f"`{answer!r}`.",
-            _shown(case),
+            f"`{answer!r}`."
         )
     return answer
 
 
-def _shown(case) -> str:
-    return f"`legal({', '.join(map(str, case))})`"
+def _difference(case: tuple, answer, right) -> str:
+    named = ", ".join(f"{name} = {value}" for name, value in zip(NAMES, case))
+    return (
+        f"First wrong case: `legal({', '.join(map(str, case))})` gives {answer}, right is {right}. {named}."
+    )
 
 
-def _where(case, answer) -> str:
-    named = ", ".join(f"{name} = {value}" for name, value in zip(PARAMETERS, case))
-    return f"First wrong case: {_shown(case)} gives {answer}, right is {threads(*case)}. {named}."
-
-
-def _what_is_wrong(case, answer) -> str:
-    if threads(*case) and not answer:
+def _what_is_wrong(cases: Sequence[tuple], answers: Sequence) -> str:
+    case, answer = next(
+        (case, answer) for case, answer in zip(cases, answers) if answer != legal_tiles.right(*case)
+    )
+    if not legal_tiles.right(*case):
+        return f"These tiles cannot work and are let through: {_broken(*case)}"
+    if not answer:
         return "These tiles can work and are refused: the 32 threads of each warp cover its tile exactly."
-    if threads(*case):
-        return (
-            "The tiles are legal, but the number of threads is another: 32 for each warp tile of the block."
-        )
-    return f"These tiles cannot work and are let through: {broken(*case)}"
+    return "The tiles are legal, but the number of threads is another: 32 for each warp tile of the block."
 
 
 @cache
-def threads(BM, BN, WM, WN, TM, TN, WNITER) -> int:
-    """Threads of a block, or 0: by trying which elements the index formulas of document 003 reach."""
-    if BM % WM or BN % WN or not covers(WM, WN, TM, TN, WNITER):
-        return 0
-    count = BM * BN // (WM * WN) * 32
-    return count if count <= MOST_THREADS else 0
-
-
-@cache
-def covers(WM, WN, TM, TN, WNITER) -> bool:
+def _covers(WM, WN, TM, TN, WNITER) -> bool:
     """Whether 32 lanes reach each element of a warp's tile exactly once, with C++'s divisions."""
     WMITER = WM * WN // (32 * TM * TN * WNITER)
     if not WMITER or not WN // WNITER // TN:
@@ -88,7 +60,7 @@ def covers(WM, WN, TM, TN, WNITER) -> bool:
     return bool((np.bincount(rows * WN + columns, minlength=WM * WN) == 1).all())
 
 
-def broken(BM, BN, WM, WN, TM, TN, WNITER) -> str:
+def _broken(BM, BN, WM, WN, TM, TN, WNITER) -> str:
     """The first rule that illegal tiles break, in words."""
     step = 32 * TM * TN * WNITER
     WMITER = WM * WN // step
@@ -169,3 +141,34 @@ SLIPS = (
         _by_rules("BM", "BN", "WMITER", "WSUBN", "WM", "WSUBM", "threads"),
     ),
 )
+
+
+def _passed(right) -> str:
+    legal = sum(right(*case) > 0 for case in CASES)
+    return f"Right for all {len(CASES):,} combinations; {legal} of them can run."
+
+
+@table_exercise(
+    "07.3",
+    start="ask of each division in the index formulas whether it comes out even. Begin with BM and WM.",
+    hints=(
+        "Three levels: warp tiles must fill the block's, steps must fill the warp's, and 32 thread tiles "
+        "must fill a step.",
+        "WMITER must be a whole number, WM a multiple of WMITER, WN a multiple of WNITER · TN. And WSUBM?",
+        "A step is WSUBM rows high, in whole thread tiles of TM rows: WSUBM must be a multiple of TM.",
+        "The number of threads is 32 for each of the BM · BN / (WM · WN) warps, and at most 1,024.",
+    ),
+    cases=CASES,
+    slips=SLIPS,
+    read=_read,
+    difference=_difference,
+    otherwise=_what_is_wrong,
+    passed=_passed,
+)
+@cache
+def legal_tiles(BM, BN, WM, WN, TM, TN, WNITER):
+    """legal(BM, BN, WM, WN, TM, TN, WNITER) -> threads of a block, or 0 where the tiles cannot work."""
+    if BM % WM or BN % WN or not _covers(WM, WN, TM, TN, WNITER):  # tries which elements the formulas reach
+        return 0
+    count = BM * BN // (WM * WN) * 32
+    return count if count <= MOST_THREADS else 0

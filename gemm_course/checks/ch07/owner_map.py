@@ -1,114 +1,58 @@
 """Exercise 07.2: the elements of C that a thread owns, in the order of its results."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from functools import cache, partial
 
 import numpy as np
 
-from gemm_course.checks.core import Refused, call, function_of
+from gemm_course.checks.core import Refused
+from gemm_course.checks.engines.tables import Slip, table_exercise
+from gemm_course.checks.engines.tiles import Tiles, tile_choices
 from gemm_course.figures.owners import traced
-from gemm_course.model.formulas import document_003 as document
 
-PARAMETERS = ("tid", "BN", "WM", "WN", "TN", "WNITER")
-Elements = list[tuple[int, int]]
+from .warp_layout import Place, lane, step, steps_down, thread_named, threads, warp
 
-
-@dataclass(frozen=True)
-class Tiles:
-    """One choice of tiles, with TM = 1."""
-
-    BM: int
-    BN: int
-    WM: int
-    WN: int
-    TN: int
-    WNITER: int
-
-    @property
-    def asked(self) -> tuple[int, ...]:
-        """What the learner's function is called with behind tid."""
-        return self.BN, self.WM, self.WN, self.TN, self.WNITER
-
-    @property
-    def threads(self) -> int:
-        return self.BM * self.BN // (self.WM * self.WN) * 32
-
-    def __str__(self) -> str:
-        return ", ".join(f"{name} = {value}" for name, value in vars(self).items())
-
-
-CASES = (
-    Tiles(BM=64, BN=64, WM=32, WN=32, TN=8, WNITER=1),
-    Tiles(BM=64, BN=128, WM=32, WN=64, TN=8, WNITER=2),
-    Tiles(BM=128, BN=64, WM=64, WN=32, TN=4, WNITER=2),
-    Tiles(BM=64, BN=32, WM=32, WN=16, TN=4, WNITER=1),
-    Tiles(BM=64, BN=128, WM=64, WN=64, TN=4, WNITER=1),
+TILES = tile_choices(
+    "BM BN WM WN TN WNITER",
+    (64, 64, 32, 32, 8, 1),
+    (64, 128, 32, 64, 8, 2),
+    (128, 64, 64, 32, 4, 2),
+    (64, 32, 32, 16, 4, 1),
+    (64, 128, 64, 64, 4, 1),
 )
+CASES = [(tid, *tiles.values[1:]) for tiles in TILES for tid in range(threads(tiles))]
+CHOICE = {tiles.values[1:]: tiles for tiles in TILES}  # what the function is called with, behind tid
 
 
-def prove_owner_map(given) -> str:
-    """What was proved of the learner's function; raises Refused with the first thing wrong."""
-    function = function_of(given, PARAMETERS)
-    answers = {}
-    for tiles in CASES:
-        for tid in range(tiles.threads):
-            answers[tiles, tid] = _elements(call(function, tid, *tiles.asked), tiles, tid)
-    wrong = next((who for who, answer in answers.items() if answer != stored(*who)), None)
-    if wrong is None:
-        return (
-            f"Right for all threads of {len(CASES)} choices of tiles: the emulator's stores are the same, "
-            f"in the same order, and each of the {CASES[0].BM} × {CASES[0].BN} elements of the first is "
-            "owned once."
-        )
-    where = _where(*wrong, answers[wrong])
-    for message, slip in SLIPS:
-        if all(answer == slip(tid, tiles) for (tiles, tid), answer in answers.items()):
-            raise Refused(message, where)
-    raise Refused(_coverage(answers) or "These are not this thread's elements.", where)
-
-
-def stored(tiles: Tiles, tid: int) -> Elements:
-    """(row, column) of the elements that the course's kernel stores, in its order, from the trace."""
-    sizes = {**vars(tiles), "BK": 16, "TM": 1}
-    return [tuple(place) for place in traced("warp_tiled_tm1", tuple(sizes.items())).elements(tid).tolist()]
-
-
-def _elements(answer, tiles: Tiles, tid: int) -> Elements:
-    where = f"`elements({', '.join(map(str, (tid, *tiles.asked)))})`"
+def _read(answer) -> list[Place]:
     if isinstance(answer, (str, bytes, dict)) or not hasattr(answer, "__iter__"):
-        raise Refused(f"Return a list of pairs, `[(row, column), ...]`, not `{answer!r}`.", where)
+        raise Refused(f"Return a list of pairs, `[(row, column), ...]`, not `{answer!r}`.")
     try:
         pairs = [(row, column) for row, column in answer]
     except (TypeError, ValueError):
         raise Refused(
-            f"Return a list of pairs, `[(row, column), ...]`; this is `{str(answer)[:60]}`.", where
+            f"Return a list of pairs, `[(row, column), ...]`; this is `{str(answer)[:60]}`."
         ) from None
     for pair in pairs:
         if not all(isinstance(number, (int, np.integer)) and not isinstance(number, bool) for number in pair):
-            raise Refused(
-                f"Rows and columns are whole numbers; here `{pair}` is among them. Divide by `//`.", where
-            )
+            raise Refused(f"Rows and columns are whole numbers; here `{pair}` is among them. Use `//`.")
     return [(int(row), int(column)) for row, column in pairs]
 
 
-# ---- what is wrong -----------------------------------------------------------------------------------------
-
-
-def _where(tiles: Tiles, tid: int, answer: Elements) -> str:
-    right = stored(tiles, tid)
-    who = f"thread {tid} (warp {tid // 32}, lane {tid % 32})"
+def _difference(case: tuple, answer: list[Place], right: list[Place]) -> str:
     place = next((i for i, (a, b) in enumerate(zip(answer, right)) if a != b), min(len(answer), len(right)))
     got = f"is {answer[place]}" if place < len(answer) else "is missing"
     truth = f"the kernel stores C{list(right[place])}" if place < len(right) else "the kernel has no more"
-    return f"First difference: result {place} of {who} {got}; {truth}. {tiles}."
+    return f"First difference: result {place} of {thread_named(case[0])} {got}; {truth}. {CHOICE[case[1:]]}."
 
 
-def _coverage(answers: dict) -> str:
-    """The first element of C that is outside the tile, owned twice or by nobody."""
-    for tiles in CASES:
-        owner: dict[tuple[int, int], int] = {}
-        for tid in range(tiles.threads):
-            for place in answers[tiles, tid]:
+def _coverage(cases: Sequence[tuple], answers: Sequence[list[Place]]) -> str:
+    """The first element of C that is outside the tile, owned twice or by no thread."""
+    given = dict(zip(cases, answers))
+    for tiles in TILES:
+        owner: dict[Place, int] = {}
+        for tid in range(threads(tiles)):
+            for place in given.get((tid, *tiles.values[1:]), ()):
                 if not (0 <= place[0] < tiles.BM and 0 <= place[1] < tiles.BN):
                     return f"C{list(place)} of thread {tid} lies outside a tile of {tiles.BM} × {tiles.BN}."
                 if place in owner and owner[place] != tid:
@@ -116,8 +60,8 @@ def _coverage(answers: dict) -> str:
                 owner[place] = tid
         for place in np.ndindex(tiles.BM, tiles.BN):
             if place not in owner:
-                return f"C{list(place)} is owned by nobody; each element of the tile needs one thread."
-    if all(sorted(answer) == sorted(stored(*who)) for who, answer in answers.items()):
+                return f"C{list(place)} is owned by no thread; each element of the tile needs one."
+    if all(sorted(answer) == sorted(owner_map.right(*case)) for case, answer in given.items()):
         return (
             "Each thread has the right elements, in another order. Result i is that of row step `i // "
             "(WNITER·TN)`; within a row, step by step, TN columns each."
@@ -125,126 +69,139 @@ def _coverage(answers: dict) -> str:
     return "Each element has one owner, but not the one that document 003 gives it."
 
 
-def _places(rows: Callable, columns: Callable) -> Callable[[int, Tiles], Elements]:
-    """Elements from wrong rows and columns: functions of (tid, tiles, step, column in the step)."""
-
-    def answer(tid: int, tiles: Tiles) -> Elements:
-        return [(rows(tid, tiles, i), columns(tid, tiles, j, e)) for i, j, e in _results(tiles)]
-
-    return answer
+# ---- likely mistakes, as functions of (tiles, thread) ------------------------------------------------------
 
 
-def _results(tiles: Tiles) -> Iterator[tuple[int, int, int]]:
-    for i in range(_down(tiles)):
-        for j in range(tiles.WNITER):
-            for e in range(tiles.TN):
-                yield i, j, e
+def _row(t: Tiles, tid: int, i: int, warp=warp, lane=lane) -> int:
+    return warp(t, tid)[0] * t.WM + i * step(t)[0] + lane(t, tid)[0]
 
 
-def _down(t: Tiles) -> int:
-    return document.wmiter(t.WM, t.WN, 1, t.TN, t.WNITER)
+def _column(t: Tiles, tid: int, j: int, e: int, warp=warp, lane=lane) -> int:
+    return warp(t, tid)[1] * t.WN + j * step(t)[1] + lane(t, tid)[1] * t.TN + e
 
 
-def _sub(t: Tiles) -> tuple[int, int]:
-    return document.wsub(t.WM, t.WN, 1, t.TN, t.WNITER)
+def _elements(t: Tiles, tid: int, rows: Callable = _row, columns: Callable = _column) -> list[Place]:
+    return [
+        (rows(t, tid, i), columns(t, tid, j, e))
+        for i in range(steps_down(t))
+        for j in range(t.WNITER)
+        for e in range(t.TN)
+    ]
 
 
-def _warp(tid: int, t: Tiles) -> tuple[int, int]:
-    return document.warp(tid, t.BN, t.WN)
+def _places(rows: Callable, columns: Callable) -> Callable:
+    """Elements from wrong rows, (tiles, tid, step), and columns, (tiles, tid, step, column in the step)."""
+    return partial(_elements, rows=rows, columns=columns)
 
 
-def _lane(tid: int, t: Tiles) -> tuple[int, int]:
-    return document.lane(tid, t.TN, _sub(t)[1])
-
-
-def _row(tid, t, i, warp=_warp, lane=_lane):
-    return warp(tid, t)[0] * t.WM + i * _sub(t)[0] + lane(tid, t)[0]
-
-
-def _column(tid, t, j, e, warp=_warp, lane=_lane):
-    return warp(tid, t)[1] * t.WN + j * _sub(t)[1] + lane(tid, t)[1] * t.TN + e
-
-
-def _both(warp=_warp, lane=_lane) -> Callable[[int, Tiles], Elements]:
+def _placed(**place: Callable) -> Callable:
     """Elements from a wrong place of the warp, or of the lane."""
-    return _places(
-        lambda tid, t, i: _row(tid, t, i, warp, lane), lambda tid, t, j, e: _column(tid, t, j, e, warp, lane)
-    )
+    return _places(partial(_row, **place), partial(_column, **place))
 
 
-def _lane_of_the_block(tid: int, t: Tiles) -> tuple[int, int]:
-    across = _sub(t)[1] // t.TN
-    return tid // across, tid % across
+def _lane_of_the_block(t: Tiles, tid: int) -> Place:
+    return divmod(tid, step(t)[1] // t.TN)
 
 
-def _warps_by_rows(tid: int, t: Tiles) -> tuple[int, int]:
-    down = max(1, t.BN // t.WM)
-    return tid // 32 // down, tid // 32 % down
+def _warps_by_rows(t: Tiles, tid: int) -> Place:
+    return divmod(tid // 32, max(1, t.BN // t.WM))
 
 
-SLIPS = (
+MISTAKES = (
     (
-        "`//` and `%` are exchanged for the lane: neighbouring lanes lie side by side, so the remainder "
+        "`//` and `%` are swapped for the lane: neighbouring lanes lie side by side, so the remainder "
         "of the division by WSUBN // TN is the column, the quotient the row.",
-        _both(lane=lambda tid, t: _lane(tid, t)[::-1]),
+        _placed(lane=lambda t, tid: lane(t, tid)[::-1]),
     ),
     (
-        "`//` and `%` are exchanged for the warp: warps lie side by side first, so the remainder of the "
+        "`//` and `%` are swapped for the warp: warps lie side by side first, so the remainder of the "
         "division by BN // WN is the column, the quotient the row.",
-        _both(warp=lambda tid, t: _warp(tid, t)[::-1]),
+        _placed(warp=lambda t, tid: warp(t, tid)[::-1]),
     ),
     (
         "The thread's number in the block stands where its lane is meant: within a warp there are only 32, "
         "`tid % 32`.",
-        _both(lane=_lane_of_the_block),
+        _placed(lane=_lane_of_the_block),
     ),
     (
         "The warp is left out: all warps own the same elements. Its tile begins at row `warp_row * WM`, "
         "column `warp_col * WN`.",
-        _both(warp=lambda tid, t: (0, 0)),
+        _placed(warp=lambda t, tid: (0, 0)),
     ),
     (
         "These steps are contiguous: a thread's rows lie one below the other. In document 003 the "
         "*warp's* rows of a step lie together, and the thread's next row comes WSUBM further down.",
-        _places(lambda tid, t, i: _warp(tid, t)[0] * t.WM + _lane(tid, t)[0] * _down(t) + i, _column),
+        _places(lambda t, tid, i: warp(t, tid)[0] * t.WM + lane(t, tid)[0] * steps_down(t) + i, _column),
     ),
     (
         "The thread's columns of all steps lie side by side here. Its next TN columns come WSUBN further "
         "right.",
         _places(
             _row,
-            lambda tid, t, j, e: _warp(tid, t)[1] * t.WN + (_lane(tid, t)[1] * t.WNITER + j) * t.TN + e,
+            lambda t, tid, j, e: warp(t, tid)[1] * t.WN + (lane(t, tid)[1] * t.WNITER + j) * t.TN + e,
         ),
     ),
     (
         "From step to step the row grows by 1 only: the stride WSUBM is missing, `i * WSUBM`.",
-        _places(lambda tid, t, i: _warp(tid, t)[0] * t.WM + i + _lane(tid, t)[0], _column),
+        _places(lambda t, tid, i: warp(t, tid)[0] * t.WM + i + lane(t, tid)[0], _column),
     ),
     (
         "From step to step the column grows by TN only: the stride WSUBN is missing, `j * WSUBN`.",
         _places(
             _row,
-            lambda tid, t, j, e: _warp(tid, t)[1] * t.WN + j * t.TN + _lane(tid, t)[1] * t.TN + e,
+            lambda t, tid, j, e: warp(t, tid)[1] * t.WN + j * t.TN + lane(t, tid)[1] * t.TN + e,
         ),
     ),
     (
-        "The lane's column counts threads, not elements: it has to be multiplied by TN.",
+        "The lane's column counts threads, not elements: it must be multiplied by TN.",
         _places(
             _row,
-            lambda tid, t, j, e: _warp(tid, t)[1] * t.WN + j * _sub(t)[1] + _lane(tid, t)[1] + e,
+            lambda t, tid, j, e: warp(t, tid)[1] * t.WN + j * step(t)[1] + lane(t, tid)[1] + e,
         ),
     ),
     (
-        "Rows and columns are exchanged in the pairs: `(row, column)`.",
-        lambda tid, t: [place[::-1] for place in _both()(tid, t)],
+        "Rows and columns are swapped in the pairs: `(row, column)`.",
+        lambda t, tid: [place[::-1] for place in _elements(t, tid)],
     ),
     (
         "The warps of a block are counted along its columns: there are BN // WN side by side, not BN // WM.",
-        _both(warp=_warps_by_rows),
+        _placed(warp=_warps_by_rows),
     ),
     (
         "Only the first step is there. The thread comes back WMITER times down and WNITER times across the "
         "warp's tile.",
-        lambda tid, t: _both()(tid, t)[: t.TN],
+        lambda t, tid: _elements(t, tid)[: t.TN],
     ),
 )
+SLIPS = [
+    Slip(message, lambda tid, *sizes, wrong=wrong: wrong(CHOICE[sizes], tid)) for message, wrong in MISTAKES
+]
+
+
+@table_exercise(
+    "07.2",
+    start="work out the warp, `tid // 32`, and the lane, `tid % 32`; then the row and column of each.",
+    hints=(
+        "Four questions, one after the other: which warp tile of the block, which lane of the warp, which "
+        "step, which of the TN columns? Each adds something to the row, to the column, or to both.",
+        "BN // WN warps lie side by side, so the warp's row is `warp // (BN // WN)` and its column the "
+        "remainder. In the same way WSUBN // TN lanes lie side by side.",
+        "The row is `warp_row * WM + i * WSUBM + lane_row`, the column `warp_col * WN + j * WSUBN + "
+        "lane_col * TN + e`.",
+        "Order: `for i in range(WMITER) for j in range(WNITER) for e in range(TN)`; with TM = 1 that is "
+        "the order in which the document numbers threadResults.",
+    ),
+    cases=CASES,
+    slips=SLIPS,
+    read=_read,
+    difference=_difference,
+    otherwise=_coverage,
+    passed=f"Right for all threads of {len(TILES)} choices of tiles: the emulator's stores are the same, in "
+    f"the same order, and each of the {TILES[0].BM} × {TILES[0].BN} elements of the first is owned once.",
+)
+@cache
+def owner_map(tid, BN, WM, WN, TN, WNITER):
+    """elements(tid, BN, WM, WN, TN, WNITER) -> [(row, column), ...] of a thread's results; TM = 1."""
+    tiles = CHOICE[BN, WM, WN, TN, WNITER]
+    sizes = {**dict(zip(tiles.names, tiles.values)), "BK": 16, "TM": 1}
+    return [tuple(place) for place in traced("warp_tiled_tm1", tuple(sizes.items())).elements(tid).tolist()]

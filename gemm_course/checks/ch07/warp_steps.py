@@ -1,10 +1,8 @@
 """Exercise 07.1: WMITER, WSUBM and WSUBN."""
 
-from gemm_course.checks.core import Refused, function_of, whole_number
-from gemm_course.checks.engines.tables import Slip, hold_to_table
+from gemm_course.checks.engines.tables import Slip, table_exercise, whole_numbers
 from gemm_course.model.formulas.document_003 import wmiter, wsub
 
-PARAMETERS = ("WM", "WN", "TM", "TN", "WNITER")
 NAMES = ("WMITER", "WSUBM", "WSUBN")
 CASES = (
     (64, 32, 1, 8, 1),
@@ -18,28 +16,6 @@ CASES = (
 )
 
 
-def prove_steps(given) -> str:
-    """What was proved of the learner's function; raises Refused with the first thing wrong."""
-    function = function_of(given, PARAMETERS)
-    hold_to_table(function, CASES, sizes, SLIPS, read=_three)
-    shown = ", ".join(f"{name} = {value}" for name, value in zip(NAMES, sizes(*CASES[1])))
-    return (
-        f"Right for {len(CASES)} choices, also with TM = 4. With WM = 64, WN = 32, TN = 8, WNITER = 2: "
-        f"{shown}."
-    )
-
-
-def sizes(WM: int, WN: int, TM: int, TN: int, WNITER: int) -> tuple[int, int, int]:
-    """(WMITER, WSUBM, WSUBN)."""
-    return wmiter(WM, WN, TM, TN, WNITER), *wsub(WM, WN, TM, TN, WNITER)
-
-
-def _three(answer) -> tuple:
-    if not isinstance(answer, (tuple, list)) or len(answer) != 3:
-        raise Refused(f"Return three numbers, `(WMITER, WSUBM, WSUBN)`, not `{answer!r}`.")
-    return tuple(whole_number(value, name) for name, value in zip(NAMES, answer))
-
-
 def _with(steps):
     """The three numbers that follow from a wrong WMITER."""
 
@@ -50,7 +26,7 @@ def _with(steps):
     return answer
 
 
-def _exchanged(WM, WN, TM, TN, WNITER):
+def _swapped(WM, WN, TM, TN, WNITER):
     down = wmiter(WM, WN, TM, TN, WNITER)
     return down, WM // WNITER, WN // down
 
@@ -67,9 +43,9 @@ SLIPS = (
         _with(lambda WM, WN, TM, TN, WNITER: WM * WN // (TM * TN * WNITER)),
     ),
     Slip(
-        "WSUBM and WSUBN have their divisors exchanged: the WMITER steps lie one below the other, so WM is "
+        "WSUBM and WSUBN have their divisors swapped: the WMITER steps lie one below the other, so WM is "
         "divided by WMITER and WN by WNITER.",
-        _exchanged,
+        _swapped,
     ),
     Slip(
         "WSUBM and WSUBN are what a *warp* covers in a step, not what a thread does: WM / WMITER and WN / "
@@ -78,7 +54,7 @@ SLIPS = (
     ),
     Slip(
         "WSUBM and WSUBN stand the other way round: the order is WMITER, WSUBM, WSUBN.",
-        lambda *case: (sizes(*case)[0], sizes(*case)[2], sizes(*case)[1]),
+        lambda *case: (_sizes(*case)[0], _sizes(*case)[2], _sizes(*case)[1]),
     ),
     Slip(
         "That takes WMITER to be WM / TM / WNITER: the rows of one thread below another. But 32 threads lie "
@@ -86,3 +62,35 @@ SLIPS = (
         _with(lambda WM, WN, TM, TN, WNITER: WM // TM // WNITER),
     ),
 )
+
+
+def _sizes(WM: int, WN: int, TM: int, TN: int, WNITER: int) -> tuple[int, int, int]:
+    return wmiter(WM, WN, TM, TN, WNITER), *wsub(WM, WN, TM, TN, WNITER)
+
+
+def _passed(right) -> str:
+    shown = ", ".join(f"{name} = {value}" for name, value in zip(NAMES, right(*CASES[1])))
+    return (
+        f"Right for {len(CASES)} choices, also with TM = 4. With WM = 64, WN = 32, TN = 8, WNITER = 2: "
+        f"{shown}."
+    )
+
+
+@table_exercise(
+    "07.1",
+    start="how many elements do 32 threads compute in one step, TM by TN each? How often is that WM by WN?",
+    hints=(
+        "In one step a warp computes 32 · TM · TN elements. WNITER steps lie side by side; WMITER such "
+        "rows of steps lie one below the other.",
+        "All steps together are the warp's tile: WMITER · WNITER · 32 · TM · TN = WM · WN.",
+        "`WMITER = WM * WN // (32 * TM * TN * WNITER)`; a step is `WM // WMITER` rows high and `WN // "
+        "WNITER` columns wide.",
+    ),
+    cases=CASES,
+    slips=SLIPS,
+    read=whole_numbers(*NAMES),
+    passed=_passed,
+)
+def warp_steps(WM, WN, TM, TN, WNITER):
+    """steps(WM, WN, TM, TN, WNITER) -> (WMITER, WSUBM, WSUBN)."""
+    return _sizes(WM, WN, TM, TN, WNITER)

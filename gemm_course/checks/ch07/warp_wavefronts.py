@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 
-from gemm_course.checks.core import Refused, nothing_yet
+from gemm_course.checks.core import Refused, exercise, nothing_yet
 from gemm_course.figures.warp_reads import request
 from gemm_course.figures.wavefronts import wavefronts_of
 
@@ -21,8 +21,22 @@ BANKS = 32
 Pairs = tuple[tuple[int, int], tuple[int, int]]
 
 
-def prove_wavefronts(table) -> str:
-    """What was proved of the learner's table; raises Refused with the first thing wrong."""
+@exercise(
+    "07.4",
+    start="take `8 × 4`, one float a lane. Which 8 words of As do the lanes want? In which banks are they?",
+    hints=(
+        "The bank of a word is its number modulo 32. Lanes that want the same word share it. Count, in "
+        "the fullest bank, the different words.",
+        "8 × 4 lanes, 8 rows each, side by side: the words 0, 8, ..., 56 of As. 0 and 32 are in the same "
+        "bank.",
+        "Four floats a lane: groups of 8 lanes, 0 to 7 first. They join in pairs where each lane wants "
+        "what lane ^ 1 wants, or each what lane ^ 2 wants; for A that is so here, for B it is not.",
+        "So A takes 2 with four floats in every layout. B takes one or two wavefronts for each of its 4 "
+        "groups; `see.warp_reads()` shows which.",
+    ),
+)
+def warp_wavefronts(table):
+    """A table of wavefronts: layout -> ((A, B) for one float a lane, (A, B) for four)."""
     given = {layout: _pairs(table, layout) for layout in _layouts_of(table)}
     wrong = next(
         (place for place in _places() if _at(given, place) != _at({place[0]: counted(place[0])}, place)), None
@@ -57,7 +71,7 @@ def _of_requests(layout: str, count: Callable) -> Pairs:
 
 def _layouts_of(table) -> tuple[str, ...]:
     if not isinstance(table, dict):
-        raise Refused("Hand over the whole table, the dict with its four rows.")
+        raise Refused("Pass the whole table, the dict with its four rows.")
     missing = [layout for layout in LAYOUTS if layout not in table]
     if missing:
         raise Refused(f"The table has no row called `{missing[0]}`.")

@@ -1,5 +1,6 @@
 """Matrix products made to go wrong: odd sizes, padding full of NaN, an old C that must not be read."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -14,16 +15,22 @@ EPSILON = float(np.finfo(np.float32).eps)
 class Geometry:
     """Blocks of ``block`` = (x, y) threads, x over the "rows" or the "columns" of C.
 
-    each: rows and columns of C that lie side by side and belong to one thread.
+    each: rows and columns of C that lie side by side and belong to one thread. covers: rows and columns of C
+    that a block covers, where that does not follow. owner_of: (row, col) -> the thread that computes it, in
+    words, likewise.
     """
 
     block: tuple[int, int]
     x_over: str
     each: tuple[int, int] = (1, 1)
+    covers: tuple[int, int] | None = None
+    owner_of: Callable[[int, int], str] | None = None
 
     @property
     def rows_and_columns(self) -> tuple[int, int]:
         """Rows and columns of C that one block covers."""
+        if self.covers:
+            return self.covers
         (x, y), (rows, columns) = self.block, self.each
         return (x * rows, y * columns) if self.x_over == "rows" else (y * rows, x * columns)
 
@@ -39,7 +46,9 @@ class Geometry:
         return max(1, -(-m // rows)) * rows, max(1, -(-n // columns)) * columns
 
     def owner(self, row: int, col: int) -> str:
-        """The thread that is to compute C[row, col], in words."""
+        """The thread that computes C[row, col], in words."""
+        if self.owner_of:
+            return self.owner_of(row, col)
         row, col = row // self.each[0], col // self.each[1]
         along_x, along_y = (row, col) if self.x_over == "rows" else (col, row)
         (x, y) = self.block
