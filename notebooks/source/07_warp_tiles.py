@@ -464,6 +464,79 @@ check.warp_kernel(make_warp_tiled)
 # *[Solution](solutions/07_warp_tiles.ipynb#Exercise-07.6-·-The-heart)*
 
 # %% [markdown]
+# ### Exercise 07.7 · Runs of four
+# *core · hard · 20 minutes*
+#
+# In 07.4 the layouts "in fours" had one wavefront per read, for A and for B. Now build the kernel that has
+# such a layout, with TM by TN results per thread (both multiples of 4). The 32 lanes form a grid of `WM // TM`
+# rows and `WN // TN` columns. A lane's first four rows begin right below those of the lane above it; its next
+# four rows come after the first four of **all** lanes of that column. Columns likewise.
+#
+# Loading is given, and `put` stores one result. Yours are `y0` and `x0`, the reads, and the place of each
+# result.
+
+# %%
+from gemm_course.checks.kits import thread_tile_parts
+
+help(thread_tile_parts)
+
+
+# %% id="ex-07-7"
+def make_runs_of_four(BM, BN, BK, WM, WN, TM, TN):
+    LANE_ROWS, LANE_COLS = WM // TM, WN // TN
+    part = thread_tile_parts(BM, BN, BK, WM, WN, TM, TN)
+    fetch, clear, put = part.fetch, part.clear, part.put
+
+    @cuda.jit
+    def runs_of_four(m, n, k, alpha, A, B, beta, C):
+        As = cuda.shared.array((BK, BM), float32, 16)
+        Bs = cuda.shared.array((BK, BN), float32, 16)
+        a = cuda.local.array(TM, float32)
+        b = cuda.local.array(TN, float32)
+        acc = cuda.local.array((TM, TN), float32)
+        clear(acc)
+        ### BEGIN SOLUTION
+        warp, lane = cuda.threadIdx.x // 32, cuda.threadIdx.x % 32
+        y0 = warp // (BN // WN) * WM + lane // LANE_COLS * 4
+        x0 = warp % (BN // WN) * WN + lane % LANE_COLS * 4
+        ### STUB
+        # y0, x0 = 0, 0  # your code: this thread's first row and column in the block's tile
+        ### END SOLUTION
+        for k0 in range(0, k, BK):
+            fetch(m, n, k, A, B, k0, As, Bs)
+            cuda.syncthreads()
+            for p in range(BK):
+                ### BEGIN SOLUTION
+                for i in range(TM):
+                    a[i] = As[p, y0 + i // 4 * (4 * LANE_ROWS) + i % 4]
+                for j in range(TN):
+                    b[j] = Bs[p, x0 + j // 4 * (4 * LANE_COLS) + j % 4]
+                ### STUB
+                # pass  # your code: fill a and b
+                ### END SOLUTION
+                for i in range(TM):
+                    for j in range(TN):
+                        acc[i, j] += a[i] * b[j]
+            cuda.syncthreads()
+        ### BEGIN SOLUTION
+        for i in range(TM):
+            for j in range(TN):
+                row = y0 + i // 4 * (4 * LANE_ROWS) + i % 4
+                col = x0 + j // 4 * (4 * LANE_COLS) + j % 4
+                put(m, n, alpha, acc[i, j], beta, C, row, col)
+        ### STUB
+        # # your code: put each result to its row and column of the tile
+        ### END SOLUTION
+
+    return runs_of_four
+
+
+check.runs_of_four(make_runs_of_four)
+
+# %% [markdown] tags=["stub"]
+# *[Solution](solutions/07_warp_tiles.ipynb#Exercise-07.7-·-Runs-of-four)*
+
+# %% [markdown]
 # ---
 # ## Quiz
 

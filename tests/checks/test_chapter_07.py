@@ -5,9 +5,9 @@ import pytest
 from numba import cuda, float32
 
 from gemm_course import check
-from gemm_course.checks import warp_legality
-from gemm_course.checks.ch07.owner_map import CASES, stored
-from gemm_course.checks.ch07.warp_kernel import TILES, WarpGeometry
+from gemm_course.checks.ch07 import legal_tiles, owner_map
+from gemm_course.checks.ch07.warp_kernel import FACTORY, TILES
+from gemm_course.checks.ch07.warp_layout import threads
 from gemm_course.checks.kits import parts
 from gemm_course.intrinsics import load4, unroll
 from gemm_course.kernels import LADDER
@@ -39,14 +39,15 @@ def test_owner_maps_in_other_words_pass(answer):
 
 
 def test_the_owner_maps_asked_for_cover_their_tiles():
-    for tiles in CASES:
-        owned = [place for tid in range(tiles.threads) for place in stored(tiles, tid)]
+    for tiles in owner_map.TILES:
+        stored = (check.owner_map.right(tid, *tiles.values[1:]) for tid in range(threads(tiles)))
+        owned = [place for places in stored for place in places]
         assert len(owned) == len(set(owned)) == tiles.BM * tiles.BN
 
 
 def test_legal_may_answer_false():
     def legal(BM, BN, WM, WN, TM, TN, WNITER):
-        return warp_legality.threads(BM, BN, WM, WN, TM, TN, WNITER) or False
+        return check.legal_tiles.right(BM, BN, WM, WN, TM, TN, WNITER) or False
 
     assert check.legal_tiles(legal).passed
 
@@ -55,12 +56,12 @@ def test_what_cannot_cover_a_warp_is_what_the_stage_refuses():
     """With TM = 1, the truth of exercise 07.3 and the rules of the course's stage agree, fours aside."""
     stage = LADDER["warp_tiled_tm1"]
     about_fours = ("must be a multiple of 4", "fetched at a time", "registers", "bytes of shared memory")
-    for BM, BN, WM, WN, TM, TN, WNITER in warp_legality.CASES:
+    for BM, BN, WM, WN, TM, TN, WNITER in legal_tiles.CASES:
         if TM != 1:
             continue
         tiles = {"BM": BM, "BN": BN, "BK": 8, "WM": WM, "WN": WN, "TM": 1, "TN": TN, "WNITER": WNITER}
         broken = [rule for rule in stage.rules(tiles) if not any(words in rule for words in about_fours)]
-        legal = warp_legality.threads(BM, BN, WM, WN, TM, TN, WNITER)
+        legal = check.legal_tiles.right(BM, BN, WM, WN, TM, TN, WNITER)
         if legal:
             assert not broken, describe(tiles)
         else:
@@ -69,7 +70,7 @@ def test_what_cannot_cover_a_warp_is_what_the_stage_refuses():
 
 def test_threads_of_legal_tiles_are_those_of_the_launch():
     tiles = {"BM": 64, "BN": 128, "BK": 8, "WM": 32, "WN": 64, "TM": 1, "TN": 8, "WNITER": 2}
-    assert LADDER["warp_tiled_tm1"].block(tiles) == (warp_legality.threads(64, 128, 32, 64, 1, 8, 2),)
+    assert LADDER["warp_tiled_tm1"].block(tiles) == (check.legal_tiles.right(64, 128, 32, 64, 1, 8, 2),)
 
 
 def test_the_table_may_hold_lists_and_floats():
@@ -184,14 +185,14 @@ def test_a_factory_that_is_not_written_yet():
 def test_a_kernel_in_place_of_its_factory_is_named():
     kernel = lanes_down_first(*TILES[0].values)
     verdict = check.warp_kernel(kernel)
-    assert not verdict.passed and "BM, BN, BK, WM, WN, TN, WNITER" in verdict.message
+    assert not verdict.passed and "BM, BN, BK, WM, WN, TN and WNITER" in verdict.message
 
 
 @pytest.mark.parametrize("tiles", TILES)
 def test_the_owner_in_words_is_that_of_the_formulas(tiles):
-    geometry = WarpGeometry(tiles)
+    geometry = FACTORY.geometry(tiles)
     sizes = tiles.BN, tiles.WM, tiles.WN, tiles.TN, tiles.WNITER
-    for tid in range(tiles.threads):
+    for tid in range(threads(tiles)):
         row, col = document.element(tid, 1, tiles.WNITER - 1, 2, *sizes)
         assert geometry.owner(row, tiles.BN + col).startswith(f"thread {tid} (")
         assert geometry.owner(row, tiles.BN + col).endswith("of block (1, 0)")

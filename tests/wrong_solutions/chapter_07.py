@@ -1,311 +1,106 @@
 """Answers to the exercises of notebook 07 that people really give, and that must be refused."""
 
-from numba import cuda, float32
-from tests.wrong_solutions.collect import collector
+from tests.wrong_solutions.altering import altered, passing, returning
 
-from gemm_course.checks.kits import parts
+# ---- 07.1 to 07.3 ----------------------------------------------------------------------------------------
 
-WRONG, wrong = collector(
-    "warp_steps", "owner_map", "legal_tiles", "warp_wavefronts", "register_loads", "warp_kernel"
+WMITER = "WM * WN // (32 * TM * TN * WNITER)"
+STEPS = altered(
+    "warp_steps",
+    {
+        "without_wniter": ("WNITER is missing", (WMITER, "WM * WN // (32 * TM * TN)")),
+        "one_thread_a_warp": ("A warp has 32 threads", (WMITER, "WM * WN // (TM * TN * WNITER)")),
+        "lanes_below_each_other": ("count elements", (WMITER, "WM // TM // WNITER")),
+        "divided_by_a_single_slash": ("always gives a float", ("//", "/")),
+    },
+) | returning(
+    "warp_steps",
+    {
+        "divisors_exchanged": ("divisors swapped", "WMITER, WM // WNITER, WN // WMITER"),
+        "a_thread_tile_for_a_step": ("not what a thread does", "WMITER, TM, TN"),
+        "columns_before_rows": ("the other way round", "WMITER, WN // WNITER, WM // WMITER"),
+        "only_wmiter": ("three numbers", "WMITER"),
+    },
 )
 
-
-# ---- 07.1 ------------------------------------------------------------------------------------------------
-
-
-@wrong("warp_steps", "WNITER is missing")
-def without_wniter(WM, WN, TM, TN, WNITER):
-    WMITER = WM * WN // (32 * TM * TN)
-    return WMITER, WM // WMITER, WN // WNITER
-
-
-@wrong("warp_steps", "A warp has 32 threads")
-def one_thread_a_warp(WM, WN, TM, TN, WNITER):
-    WMITER = WM * WN // (TM * TN * WNITER)
-    return WMITER, WM // WMITER, WN // WNITER
-
-
-@wrong("warp_steps", "divisors exchanged")
-def divisors_exchanged(WM, WN, TM, TN, WNITER):
-    WMITER = WM * WN // (32 * TM * TN * WNITER)
-    return WMITER, WM // WNITER, WN // WMITER
-
-
-@wrong("warp_steps", "not what a thread does")
-def a_thread_tile_for_a_step(WM, WN, TM, TN, WNITER):
-    return WM * WN // (32 * TM * TN * WNITER), TM, TN
-
-
-@wrong("warp_steps", "the other way round")
-def columns_before_rows(WM, WN, TM, TN, WNITER):
-    WMITER = WM * WN // (32 * TM * TN * WNITER)
-    return WMITER, WN // WNITER, WM // WMITER
-
-
-@wrong("warp_steps", "count elements")
-def lanes_below_each_other(WM, WN, TM, TN, WNITER):
-    WMITER = WM // TM // WNITER
-    return WMITER, WM // WMITER, WN // WNITER
-
-
-@wrong("warp_steps", "always gives a float")
-def divided_by_a_single_slash(WM, WN, TM, TN, WNITER):
-    WMITER = WM * WN / (32 * TM * TN * WNITER)
-    return WMITER, WM / WMITER, WN / WNITER
-
-
-@wrong("warp_steps", "three numbers")
-def only_wmiter(WM, WN, TM, TN, WNITER):
-    return WM * WN // (32 * TM * TN * WNITER)
-
-
-# ---- 07.2 ------------------------------------------------------------------------------------------------
-
-
-def steps_of(WM, WN, TN, WNITER):
-    """WMITER, WSUBM, WSUBN with TM = 1."""
-    WMITER = WM * WN // (32 * TN * WNITER)
-    return WMITER, WM // WMITER, WN // WNITER
-
-
-@wrong("owner_map", "exchanged for the lane")
-def lane_exchanged(tid, BN, WM, WN, TN, WNITER):
-    WMITER, WSUBM, WSUBN = steps_of(WM, WN, TN, WNITER)
-    warp, lane = tid // 32, tid % 32
-    row = warp // (BN // WN) * WM + lane % (WSUBN // TN)
-    col = warp % (BN // WN) * WN + lane // (WSUBN // TN) * TN
-    steps = [(i, j) for i in range(WMITER) for j in range(WNITER)]
-    return [(row + i * WSUBM, col + j * WSUBN + e) for i, j in steps for e in range(TN)]
-
-
-@wrong("owner_map", "exchanged for the warp")
-def warp_exchanged(tid, BN, WM, WN, TN, WNITER):
-    WMITER, WSUBM, WSUBN = steps_of(WM, WN, TN, WNITER)
-    warp, lane = tid // 32, tid % 32
-    row = warp % (BN // WN) * WM + lane // (WSUBN // TN)
-    col = warp // (BN // WN) * WN + lane % (WSUBN // TN) * TN
-    steps = [(i, j) for i in range(WMITER) for j in range(WNITER)]
-    return [(row + i * WSUBM, col + j * WSUBN + e) for i, j in steps for e in range(TN)]
-
-
-@wrong("owner_map", "where its lane is meant")
-def thread_for_lane(tid, BN, WM, WN, TN, WNITER):
-    WMITER, WSUBM, WSUBN = steps_of(WM, WN, TN, WNITER)
-    warp, lane = tid // 32, tid
-    row = warp // (BN // WN) * WM + lane // (WSUBN // TN)
-    col = warp % (BN // WN) * WN + lane % (WSUBN // TN) * TN
-    steps = [(i, j) for i in range(WMITER) for j in range(WNITER)]
-    return [(row + i * WSUBM, col + j * WSUBN + e) for i, j in steps for e in range(TN)]
-
-
-@wrong("owner_map", "The warp is left out")
-def no_warp(tid, BN, WM, WN, TN, WNITER):
-    WMITER, WSUBM, WSUBN = steps_of(WM, WN, TN, WNITER)
-    lane = tid % 32
-    row, col = lane // (WSUBN // TN), lane % (WSUBN // TN) * TN
-    steps = [(i, j) for i in range(WMITER) for j in range(WNITER)]
-    return [(row + i * WSUBM, col + j * WSUBN + e) for i, j in steps for e in range(TN)]
-
-
-@wrong("owner_map", "contiguous")
-def contiguous_rows(tid, BN, WM, WN, TN, WNITER):
-    WMITER, _, WSUBN = steps_of(WM, WN, TN, WNITER)
-    warp, lane = tid // 32, tid % 32
-    row = warp // (BN // WN) * WM + lane // (WSUBN // TN) * WMITER
-    col = warp % (BN // WN) * WN + lane % (WSUBN // TN) * TN
-    steps = [(i, j) for i in range(WMITER) for j in range(WNITER)]
-    return [(row + i, col + j * WSUBN + e) for i, j in steps for e in range(TN)]
-
-
-@wrong("owner_map", "all steps lie side by side")
-def contiguous_columns(tid, BN, WM, WN, TN, WNITER):
-    WMITER, WSUBM, WSUBN = steps_of(WM, WN, TN, WNITER)
-    warp, lane = tid // 32, tid % 32
-    row = warp // (BN // WN) * WM + lane // (WSUBN // TN)
-    col = warp % (BN // WN) * WN + lane % (WSUBN // TN) * TN * WNITER
-    return [(row + i * WSUBM, col + e) for i in range(WMITER) for e in range(WNITER * TN)]
-
-
-@wrong("owner_map", "stride WSUBM is missing")
-def no_stride_down(tid, BN, WM, WN, TN, WNITER):
-    WMITER, _, WSUBN = steps_of(WM, WN, TN, WNITER)
-    warp, lane = tid // 32, tid % 32
-    row = warp // (BN // WN) * WM + lane // (WSUBN // TN)
-    col = warp % (BN // WN) * WN + lane % (WSUBN // TN) * TN
-    steps = [(i, j) for i in range(WMITER) for j in range(WNITER)]
-    return [(row + i, col + j * WSUBN + e) for i, j in steps for e in range(TN)]
-
-
-@wrong("owner_map", "stride WSUBN is missing")
-def no_stride_across(tid, BN, WM, WN, TN, WNITER):
-    WMITER, WSUBM, WSUBN = steps_of(WM, WN, TN, WNITER)
-    warp, lane = tid // 32, tid % 32
-    row = warp // (BN // WN) * WM + lane // (WSUBN // TN)
-    col = warp % (BN // WN) * WN + lane % (WSUBN // TN) * TN
-    steps = [(i, j) for i in range(WMITER) for j in range(WNITER)]
-    return [(row + i * WSUBM, col + j * TN + e) for i, j in steps for e in range(TN)]
-
-
-@wrong("owner_map", "multiplied by TN")
-def lanes_a_column_apart(tid, BN, WM, WN, TN, WNITER):
-    WMITER, WSUBM, WSUBN = steps_of(WM, WN, TN, WNITER)
-    warp, lane = tid // 32, tid % 32
-    row = warp // (BN // WN) * WM + lane // (WSUBN // TN)
-    col = warp % (BN // WN) * WN + lane % (WSUBN // TN)
-    steps = [(i, j) for i in range(WMITER) for j in range(WNITER)]
-    return [(row + i * WSUBM, col + j * WSUBN + e) for i, j in steps for e in range(TN)]
-
-
-@wrong("owner_map", "Rows and columns are exchanged")
-def column_before_row(tid, BN, WM, WN, TN, WNITER):
-    WMITER, WSUBM, WSUBN = steps_of(WM, WN, TN, WNITER)
-    warp, lane = tid // 32, tid % 32
-    row = warp // (BN // WN) * WM + lane // (WSUBN // TN)
-    col = warp % (BN // WN) * WN + lane % (WSUBN // TN) * TN
-    steps = [(i, j) for i in range(WMITER) for j in range(WNITER)]
-    return [(col + j * WSUBN + e, row + i * WSUBM) for i, j in steps for e in range(TN)]
-
-
-@wrong("owner_map", "not BN // WM")
-def warps_counted_by_rows(tid, BN, WM, WN, TN, WNITER):
-    WMITER, WSUBM, WSUBN = steps_of(WM, WN, TN, WNITER)
-    warp, lane = tid // 32, tid % 32
-    row = warp // (BN // WM) * WM + lane // (WSUBN // TN)
-    col = warp % (BN // WM) * WN + lane % (WSUBN // TN) * TN
-    steps = [(i, j) for i in range(WMITER) for j in range(WNITER)]
-    return [(row + i * WSUBM, col + j * WSUBN + e) for i, j in steps for e in range(TN)]
-
-
-@wrong("owner_map", "Only the first step")
-def one_step(tid, BN, WM, WN, TN, WNITER):
-    _, _, WSUBN = steps_of(WM, WN, TN, WNITER)
-    warp, lane = tid // 32, tid % 32
-    row = warp // (BN // WN) * WM + lane // (WSUBN // TN)
-    col = warp % (BN // WN) * WN + lane % (WSUBN // TN) * TN
-    return [(row, col + e) for e in range(TN)]
-
-
-@wrong("owner_map", "in another order")
-def across_before_down(tid, BN, WM, WN, TN, WNITER):
-    WMITER, WSUBM, WSUBN = steps_of(WM, WN, TN, WNITER)
-    warp, lane = tid // 32, tid % 32
-    row = warp // (BN // WN) * WM + lane // (WSUBN // TN)
-    col = warp % (BN // WN) * WN + lane % (WSUBN // TN) * TN
-    steps = [(i, j) for j in range(WNITER) for i in range(WMITER)]
-    return [(row + i * WSUBM, col + j * WSUBN + e) for i, j in steps for e in range(TN)]
-
-
-@wrong("owner_map", "outside a tile")
-def steps_as_far_as_the_warp(tid, BN, WM, WN, TN, WNITER):
-    WMITER, _, WSUBN = steps_of(WM, WN, TN, WNITER)
-    warp, lane = tid // 32, tid % 32
-    row = warp // (BN // WN) * WM + lane // (WSUBN // TN)
-    col = warp % (BN // WN) * WN + lane % (WSUBN // TN) * TN
-    steps = [(i, j) for i in range(WMITER) for j in range(WNITER)]
-    return [(row + i * WM, col + j * WSUBN + e) for i, j in steps for e in range(TN)]
-
-
-@wrong("owner_map", "whole numbers")
-def rows_as_floats(tid, BN, WM, WN, TN, WNITER):
-    WMITER, WSUBM, WSUBN = steps_of(WM, WN, TN, WNITER)
-    warp, lane = tid // 32, tid % 32
-    row = warp // (BN // WN) * WM + lane / (WSUBN / TN)
-    col = warp % (BN // WN) * WN + lane % (WSUBN // TN) * TN
-    steps = [(i, j) for i in range(WMITER) for j in range(WNITER)]
-    return [(row + i * WSUBM, col + j * WSUBN + e) for i, j in steps for e in range(TN)]
-
-
-# ---- 07.3 ------------------------------------------------------------------------------------------------
-
-
-@wrong("legal_tiles", "`WSUBM % TM` is missing")
-def without_wsubm(BM, BN, WM, WN, TM, TN, WNITER):
-    step = 32 * TM * TN * WNITER
-    if BM % WM or BN % WN or WM * WN % step or WN % (WNITER * TN) or WM % (WM * WN // step):
-        return 0
-    threads = BM * BN // (WM * WN) * 32
-    return threads if threads <= 1024 else 0
-
-
-@wrong("legal_tiles", "WMITER may be a fraction")
-def fractional_wmiter(BM, BN, WM, WN, TM, TN, WNITER):
-    WMITER = max(1, WM * WN // (32 * TM * TN * WNITER))
-    if BM % WM or BN % WN or WN % (WNITER * TN) or WM % WMITER or WM // WMITER % TM:
-        return 0
-    threads = BM * BN // (WM * WN) * 32
-    return threads if threads <= 1024 else 0
-
-
-@wrong("legal_tiles", "as in notebook 05")
-def a_thread_for_each_thread_tile(BM, BN, WM, WN, TM, TN, WNITER):
-    step = 32 * TM * TN * WNITER
-    if BM % WM or BN % WN or WM * WN % step or WN % (WNITER * TN):
-        return 0
-    WMITER = WM * WN // step
-    if WM % WMITER or WM // WMITER % TM:
-        return 0
-    threads = BM * BN // (TM * TN)
-    return threads if threads <= 1024 else 0
-
-
-@wrong("legal_tiles", "1,024")
-def any_number_of_threads(BM, BN, WM, WN, TM, TN, WNITER):
-    step = 32 * TM * TN * WNITER
-    if BM % WM or BN % WN or WM * WN % step or WN % (WNITER * TN):
-        return 0
-    WMITER = WM * WN // step
-    return 0 if WM % WMITER or WM // WMITER % TM else BM * BN // (WM * WN) * 32
-
-
-@wrong("legal_tiles", "BM must be a multiple of WM")
-def without_rows_of_warps(BM, BN, WM, WN, TM, TN, WNITER):
-    step = 32 * TM * TN * WNITER
-    if BN % WN or WM * WN % step or WN % (WNITER * TN):
-        return 0
-    WMITER = WM * WN // step
-    threads = BM * BN // (WM * WN) * 32
-    return threads if WM % WMITER == 0 and WM // WMITER % TM == 0 and threads <= 1024 else 0
-
-
-@wrong("legal_tiles", "multiple of WNITER·TN")
-def without_whole_runs(BM, BN, WM, WN, TM, TN, WNITER):
-    step = 32 * TM * TN * WNITER
-    if BM % WM or BN % WN or WM * WN % step:
-        return 0
-    WMITER = WM * WN // step
-    threads = BM * BN // (WM * WN) * 32
-    return threads if WM % WMITER == 0 and WM // WMITER % TM == 0 and threads <= 1024 else 0
-
-
-@wrong("legal_tiles", "number of warps")
-def warps_for_threads(BM, BN, WM, WN, TM, TN, WNITER):
-    step = 32 * TM * TN * WNITER
-    if BM % WM or BN % WN or WM * WN % step or WN % (WNITER * TN):
-        return 0
-    WMITER = WM * WN // step
-    return 0 if WM % WMITER or WM // WMITER % TM else BM * BN // (WM * WN)
-
-
-@wrong("legal_tiles", "Everything is let through")
-def everything(BM, BN, WM, WN, TM, TN, WNITER):
-    return BM * BN // (WM * WN) * 32
-
-
-@wrong("legal_tiles", "and are refused")
-def powers_of_two_only(BM, BN, WM, WN, TM, TN, WNITER):
-    step = 32 * TM * TN * WNITER
-    if any(size & (size - 1) for size in (BM, BN, WM, WN, TM, TN, WNITER)):
-        return 0
-    if BM % WM or BN % WN or WM * WN % step or WN % (WNITER * TN):
-        return 0
-    WMITER = WM * WN // step
-    threads = BM * BN // (WM * WN) * 32
-    return threads if WM % WMITER == 0 and WM // WMITER % TM == 0 and threads <= 1024 else 0
-
-
-@wrong("legal_tiles", "or 0 where")
-def yes_or_no(BM, BN, WM, WN, TM, TN, WNITER):
-    return BM % WM == 0 and BN % WN == 0
+ROW, COL = (
+    "warp // (BN // WN) * WM + lane // (WSUBN // TN)",
+    "warp % (BN // WN) * WN + lane % (WSUBN // TN) * TN",
+)
+LANE_ROW, LANE_COL = "lane // (WSUBN // TN)", "lane % (WSUBN // TN) * TN"
+OWNERS = altered(
+    "owner_map",
+    {
+        "lane_exchanged": (
+            "swapped for the lane",
+            (ROW, "warp // (BN // WN) * WM + lane % (WSUBN // TN)"),
+            (COL, "warp % (BN // WN) * WN + lane // (WSUBN // TN) * TN"),
+        ),
+        "warp_exchanged": (
+            "swapped for the warp",
+            (ROW, "warp % (BN // WN) * WM + lane // (WSUBN // TN)"),
+            (COL, "warp // (BN // WN) * WN + lane % (WSUBN // TN) * TN"),
+        ),
+        "thread_for_lane": ("where its lane is meant", ("tid // 32, tid % 32", "tid // 32, tid")),
+        "no_warp": ("The warp is left out", (ROW, LANE_ROW), (COL, LANE_COL)),
+        "contiguous_rows": ("contiguous", (LANE_ROW, LANE_ROW + " * WMITER"), ("i * WSUBM", "i")),
+        "contiguous_columns": (
+            "all steps lie side by side",
+            (LANE_COL, LANE_COL + " * WNITER"),
+            ("j * WSUBN", "j * TN"),
+        ),
+        "no_stride_down": ("stride WSUBM is missing", ("i * WSUBM", "i")),
+        "no_stride_across": ("stride WSUBN is missing", ("j * WSUBN", "j * TN")),
+        "lanes_a_column_apart": ("multiplied by TN", (LANE_COL, "lane % (WSUBN // TN)")),
+        "column_before_row": (
+            "Rows and columns are swapped",
+            ("(row + i * WSUBM, col + j * WSUBN + e)", "(col + j * WSUBN + e, row + i * WSUBM)"),
+        ),
+        "warps_counted_by_rows": ("not BN // WM", ("(BN // WN)", "(BN // WM)")),
+        "one_step": ("Only the first step", ("range(WMITER)", "range(1)"), ("range(WNITER)", "range(1)")),
+        "across_before_down": (
+            "in another order",
+            (
+                "for i in range(WMITER) for j in range(WNITER)",
+                "for j in range(WNITER) for i in range(WMITER)",
+            ),
+        ),
+        "steps_as_far_as_the_warp": ("outside a tile", ("i * WSUBM", "i * WM")),
+        "rows_as_floats": ("whole numbers", (LANE_ROW, "lane / (WSUBN / TN)")),
+    },
+)
+
+RULES = "BM % WM or BN % WN or WM * WN % step or WN % (WNITER * TN)"
+MORE_RULES = "WM % WMITER or WM // WMITER % TM"
+COUNT = "BM * BN // (WM * WN) * 32"
+NO_LIMIT = ("threads if threads <= 1024 else 0", "threads")
+LEGAL = altered(
+    "legal_tiles",
+    {
+        "without_wsubm": ("`WSUBM % TM` is missing", (MORE_RULES, "WM % WMITER")),
+        "fractional_wmiter": (
+            "WMITER may be a fraction",
+            (RULES, "BM % WM or BN % WN or WN % (WNITER * TN)"),
+            ("WM * WN // step", "max(1, WM * WN // step)"),
+        ),
+        "a_thread_for_each_thread_tile": ("as in notebook 05", (COUNT, "BM * BN // (TM * TN)")),
+        "any_number_of_threads": ("1,024", NO_LIMIT),
+        "without_rows_of_warps": ("BM must be a multiple of WM", (RULES, RULES.removeprefix("BM % WM or "))),
+        "without_whole_runs": ("multiple of WNITER·TN", (" or WN % (WNITER * TN)", "")),
+        "warps_for_threads": ("number of warps", (COUNT, "BM * BN // (WM * WN)"), NO_LIMIT),
+        "everything": (
+            "Everything is let through",
+            (RULES, "False"),
+            (MORE_RULES, "False"),
+            NO_LIMIT,
+            ("WM * WN // step", "1"),
+        ),
+        "powers_of_two_only": (
+            "and are refused",
+            (RULES, f"any(size & (size - 1) for size in (BM, BN, WM, WN, TM, TN, WNITER)) or {RULES}"),
+        ),
+    },
+) | returning("legal_tiles", {"yes_or_no": ("or 0 where", "BM % WM == 0 and BN % WN == 0")})
 
 
 # ---- 07.4 ------------------------------------------------------------------------------------------------
@@ -313,630 +108,234 @@ def yes_or_no(BM, BN, WM, WN, TM, TN, WNITER):
 LAYOUTS = ("8 × 4", "4 × 8", "8 × 4, in fours", "4 × 8, in fours")
 
 
-def table(*rows):
-    return dict(zip(LAYOUTS, rows, strict=True))
+def table(*rows) -> str:
+    return repr(dict(zip(LAYOUTS, rows)))
 
 
-WRONG["warp_wavefronts"] = {
-    "broadcast_counted": (
-        {"table": table(((8, 8), (8, 8)), ((8, 8), (8, 8)), ((4, 8), (4, 8)), ((8, 4), (8, 4)))},
-        "get it together",
-    ),
-    "words_counted": (
-        {"table": table(((8, 4), (32, 16)), ((4, 8), (16, 32)), ((8, 4), (32, 16)), ((4, 8), (16, 32)))},
-        "different banks",
-    ),
-    "layouts_alike": (
-        {"table": table(((2, 1), (2, 4)), ((2, 1), (2, 4)), ((1, 1), (2, 4)), ((1, 1), (2, 4)))},
-        "are not alike",
-    ),
-    "four_floats_as_one": (
-        {"table": table(((2, 1), (2, 1)), ((1, 2), (1, 2)), ((1, 1), (1, 1)), ((1, 1), (1, 1)))},
-        "not served at once",
-    ),
-    "never_merged": (
-        {"table": table(((2, 1), (4, 4)), ((1, 2), (4, 8)), ((1, 1), (4, 4)), ((1, 1), (4, 4)))},
-        "served in pairs",
-    ),
-    "a_and_b_exchanged": (
-        {"table": table(((1, 2), (4, 2)), ((2, 1), (8, 2)), ((1, 1), (4, 2)), ((1, 1), (4, 2)))},
-        "A and B are exchanged",
-    ),
-    "fours_change_nothing": (
-        {"table": table(((2, 1), (2, 4)), ((1, 2), (2, 8)), ((2, 1), (2, 4)), ((1, 2), (2, 8)))},
-        "In fours nothing changes",
-    ),
-    "one_slip": (
-        {"table": table(((2, 1), (2, 4)), ((1, 2), (2, 4)), ((1, 1), (2, 4)), ((1, 1), (2, 4)))},
-        "Count each group by itself",
-    ),
-    "three_rows": ({"table": dict.fromkeys(LAYOUTS[:3], ((1, 1), (2, 4)))}, "no row called"),
-}
+WAVEFRONTS = passing(
+    "warp_wavefronts",
+    {
+        "broadcast_counted": (
+            "get it together",
+            table(((8, 8), (8, 8)), ((8, 8), (8, 8)), ((4, 8), (4, 8)), ((8, 4), (8, 4))),
+        ),
+        "words_counted": (
+            "different banks",
+            table(((8, 4), (32, 16)), ((4, 8), (16, 32)), ((8, 4), (32, 16)), ((4, 8), (16, 32))),
+        ),
+        "layouts_alike": (
+            "are not alike",
+            table(((2, 1), (2, 4)), ((2, 1), (2, 4)), ((1, 1), (2, 4)), ((1, 1), (2, 4))),
+        ),
+        "four_floats_as_one": (
+            "not served at once",
+            table(((2, 1), (2, 1)), ((1, 2), (1, 2)), ((1, 1), (1, 1)), ((1, 1), (1, 1))),
+        ),
+        "never_merged": (
+            "served in pairs",
+            table(((2, 1), (4, 4)), ((1, 2), (4, 8)), ((1, 1), (4, 4)), ((1, 1), (4, 4))),
+        ),
+        "a_and_b_exchanged": (
+            "A and B are swapped",
+            table(((1, 2), (4, 2)), ((2, 1), (8, 2)), ((1, 1), (4, 2)), ((1, 1), (4, 2))),
+        ),
+        "fours_change_nothing": (
+            "In fours nothing changes",
+            table(((2, 1), (2, 4)), ((1, 2), (2, 8)), ((2, 1), (2, 4)), ((1, 2), (2, 8))),
+        ),
+        "one_slip": (
+            "Count each group by itself",
+            table(((2, 1), (2, 4)), ((1, 2), (2, 4)), ((1, 1), (2, 4)), ((1, 1), (2, 4))),
+        ),
+        "three_rows": ("no row called", repr(dict.fromkeys(LAYOUTS[:3], ((1, 1), (2, 4))))),
+    },
+)
 
 
 # ---- 07.5 ------------------------------------------------------------------------------------------------
 
-
-def first_place(tid, BN, WM, WN, TN, WNITER):
-    """WMITER, WSUBM, WSUBN, and a thread's first row and column."""
-    WMITER, WSUBM, WSUBN = steps_of(WM, WN, TN, WNITER)
-    warp, lane = tid // 32, tid % 32
-    row = warp // (BN // WN) * WM + lane // (WSUBN // TN)
-    col = warp % (BN // WN) * WN + lane % (WSUBN // TN) * TN
-    return WMITER, WSUBM, WSUBN, row, col
-
-
-def right_b(tid, p, BN, WM, WN, TN, WNITER):
-    _, _, WSUBN, _, col = first_place(tid, BN, WM, WN, TN, WNITER)
-    return [p * BN + col + j * WSUBN + e for j in range(WNITER) for e in range(TN)]
-
-
-def right_a(tid, p, BM, BN, WM, WN, TN, WNITER):
-    WMITER, WSUBM, _, row, _ = first_place(tid, BN, WM, WN, TN, WNITER)
-    return [p * BM + row + i * WSUBM for i in range(WMITER)]
-
-
-@wrong("register_loads", "As: the stride WSUBM is missing")
-def a_without_stride(tid, p, BM, BN, WM, WN, TN, WNITER):
-    WMITER, _, _, row, _ = first_place(tid, BN, WM, WN, TN, WNITER)
-    return [p * BM + row + i for i in range(WMITER)], right_b(tid, p, BN, WM, WN, TN, WNITER)
-
-
-@wrong("register_loads", "As: BK is taken for the row length")
-def a_in_rows_of_bk(tid, p, BM, BN, WM, WN, TN, WNITER):
-    WMITER, WSUBM, _, row, _ = first_place(tid, BN, WM, WN, TN, WNITER)
-    a = [p * 8 + row + i * WSUBM for i in range(WMITER)]
-    return a, right_b(tid, p, BN, WM, WN, TN, WNITER)
-
-
-@wrong("register_loads", "untransposed")
-def a_untransposed(tid, p, BM, BN, WM, WN, TN, WNITER):
-    WMITER, WSUBM, _, row, _ = first_place(tid, BN, WM, WN, TN, WNITER)
-    a = [(row + i * WSUBM) * 8 + p for i in range(WMITER)]
-    return a, right_b(tid, p, BN, WM, WN, TN, WNITER)
-
-
-@wrong("register_loads", "WNITER stands where WMITER")
-def wniter_for_wmiter(tid, p, BM, BN, WM, WN, TN, WNITER):
-    _, WSUBM, _, row, _ = first_place(tid, BN, WM, WN, TN, WNITER)
-    a = [p * BM + row + i * WSUBM for i in range(WNITER)]
-    return a, right_b(tid, p, BN, WM, WN, TN, WNITER)
-
-
-@wrong("register_loads", "for every product")
-def a_for_every_product(tid, p, BM, BN, WM, WN, TN, WNITER):
-    a = right_a(tid, p, BM, BN, WM, WN, TN, WNITER)
-    b = right_b(tid, p, BN, WM, WN, TN, WNITER)
-    return [index for index in a for _ in b], b
-
-
-@wrong("register_loads", "Rows go with TM")
-def a_row_times_tn(tid, p, BM, BN, WM, WN, TN, WNITER):
-    WMITER, WSUBM, WSUBN, _, _ = first_place(tid, BN, WM, WN, TN, WNITER)
-    row = tid // 32 // (BN // WN) * WM + tid % 32 // (WSUBN // TN) * TN
-    a = [p * BM + row + i * WSUBM for i in range(WMITER)]
-    return a, right_b(tid, p, BN, WM, WN, TN, WNITER)
-
-
-@wrong("register_loads", "As: the warp is left out")
-def a_without_warp(tid, p, BM, BN, WM, WN, TN, WNITER):
-    WMITER, WSUBM, WSUBN, _, _ = first_place(tid, BN, WM, WN, TN, WNITER)
-    row = tid % 32 // (WSUBN // TN)
-    a = [p * BM + row + i * WSUBM for i in range(WMITER)]
-    return a, right_b(tid, p, BN, WM, WN, TN, WNITER)
-
-
-@wrong("register_loads", "As: the step p is left out")
-def a_without_p(tid, p, BM, BN, WM, WN, TN, WNITER):
-    return right_a(tid, 0, BM, BN, WM, WN, TN, WNITER), right_b(tid, p, BN, WM, WN, TN, WNITER)
-
-
-@wrong("register_loads", "Bs: the stride WSUBN is missing")
-def b_without_stride(tid, p, BM, BN, WM, WN, TN, WNITER):
-    _, _, _, _, col = first_place(tid, BN, WM, WN, TN, WNITER)
-    b = [p * BN + col + j * TN + e for j in range(WNITER) for e in range(TN)]
-    return right_a(tid, p, BM, BN, WM, WN, TN, WNITER), b
-
-
-@wrong("register_loads", "Bs: BM is taken for the row length")
-def b_in_rows_of_bm(tid, p, BM, BN, WM, WN, TN, WNITER):
-    _, _, WSUBN, _, col = first_place(tid, BN, WM, WN, TN, WNITER)
-    b = [p * BM + col + j * WSUBN + e for j in range(WNITER) for e in range(TN)]
-    return right_a(tid, p, BM, BN, WM, WN, TN, WNITER), b
-
-
-@wrong("register_loads", "each has TN columns")
-def b_lanes_a_column_apart(tid, p, BM, BN, WM, WN, TN, WNITER):
-    _, _, WSUBN, _, _ = first_place(tid, BN, WM, WN, TN, WNITER)
-    col = tid // 32 % (BN // WN) * WN + tid % 32 % (WSUBN // TN)
-    b = [p * BN + col + j * WSUBN + e for j in range(WNITER) for e in range(TN)]
-    return right_a(tid, p, BM, BN, WM, WN, TN, WNITER), b
-
-
-@wrong("register_loads", "only the first of each run")
-def b_one_a_run(tid, p, BM, BN, WM, WN, TN, WNITER):
-    b = right_b(tid, p, BN, WM, WN, TN, WNITER)
-    return right_a(tid, p, BM, BN, WM, WN, TN, WNITER), b[::TN]
-
-
-@wrong("register_loads", "two lists")
-def values_in_one_list(tid, p, BM, BN, WM, WN, TN, WNITER):
-    a = right_a(tid, p, BM, BN, WM, WN, TN, WNITER)
-    return a + right_b(tid, p, BN, WM, WN, TN, WNITER)
-
-
-@wrong("register_loads", "lie flat")
-def pairs_for_indices(tid, p, BM, BN, WM, WN, TN, WNITER):
-    a = [(p, index - p * BM) for index in right_a(tid, p, BM, BN, WM, WN, TN, WNITER)]
-    return a, right_b(tid, p, BN, WM, WN, TN, WNITER)
+A, B = "[p * BM + row + i * WSUBM for i in range(WMITER)]", "[p * BN + col + j * WSUBN + e"
+LOADS = altered(
+    "register_loads",
+    {
+        "a_without_stride": ("As: the stride WSUBM is missing", ("i * WSUBM", "i")),
+        "a_in_rows_of_bk": ("As: BK is taken for the row length", ("p * BM", "p * 8")),
+        "a_untransposed": ("untransposed", (A, "[(row + i * WSUBM) * 8 + p for i in range(WMITER)]")),
+        "wniter_for_wmiter": ("WNITER stands where WMITER", ("range(WMITER)", "range(WNITER)")),
+        "a_for_every_product": (
+            "for every product",
+            (A, A.replace("]", " for _ in range(WNITER * TN)]")),
+        ),
+        "a_row_times_tn": ("Rows go with TM", (LANE_ROW, LANE_ROW + " * TN")),
+        "a_without_warp": ("As: the warp is left out", (ROW, LANE_ROW)),
+        "a_without_p": ("As: the step p is left out", ("p * BM + ", "")),
+        "b_without_stride": ("Bs: the stride WSUBN is missing", ("j * WSUBN", "j * TN")),
+        "b_in_rows_of_bm": ("Bs: BM is taken for the row length", ("p * BN", "p * BM")),
+        "b_lanes_a_column_apart": ("each has TN columns", (LANE_COL, "lane % (WSUBN // TN)")),
+        "b_one_a_run": (
+            "only the first of each run",
+            (B, B.replace(" + e", "")),
+            (" for e in range(TN)", ""),
+        ),
+        "values_in_one_list": ("two lists", ("return a, b", "return a + b")),
+        "pairs_for_indices": ("lie flat", ("[p * BM + row + i * WSUBM", "[(p, row + i * WSUBM)")),
+    },
+)
 
 
 # ---- 07.6 ------------------------------------------------------------------------------------------------
 
-
-def sizes_of(WM, WN, TN, WNITER):
-    """Constants of the kernels below: WMITER, WSUBM, WSUBN and the lanes that lie side by side."""
-    WMITER, WSUBM, WSUBN = steps_of(WM, WN, TN, WNITER)
-    return WMITER, WSUBM, WSUBN, WSUBN // TN
-
-
-def kernel_with(first, heart, BM, BN, BK, WM, WN, TN, WNITER):
-    """The kernel with first(tid) for y0 and x0, and heart(As, Bs, a, b, acc, y0, x0) between the barriers."""
-    part = parts(BM, BN, BK, WM, WN, TN, WNITER)
-    fetch, clear, store = part.fetch, part.clear, part.store
-    WMITER = steps_of(WM, WN, TN, WNITER)[0]
-
-    @cuda.jit
-    def warp_tiled(m, n, k, alpha, A, B, beta, C):
-        As = cuda.shared.array((BK, BM), float32, 16)
-        Bs = cuda.shared.array((BK, BN), float32, 16)
-        a = cuda.local.array(WMITER, float32)
-        b = cuda.local.array((WNITER, TN), float32)
-        acc = cuda.local.array((WMITER, WNITER, TN), float32)
-        clear(acc)
-        y0, x0 = first(cuda.threadIdx.x)
-        for k0 in range(0, k, BK):
-            fetch(m, n, k, A, B, k0, As, Bs)
-            cuda.syncthreads()
-            heart(As, Bs, a, b, acc, y0, x0)
-            cuda.syncthreads()
-        store(m, n, alpha, acc, beta, C, y0, x0)
-
-    return warp_tiled
-
-
-def right_first(BM, BN, BK, WM, WN, TN, WNITER):
-    LANES = sizes_of(WM, WN, TN, WNITER)[3]
-
-    @cuda.jit(device=True)
-    def first(tid):
-        warp, lane = tid // 32, tid % 32
-        return warp // (BN // WN) * WM + lane // LANES, warp % (BN // WN) * WN + lane % LANES * TN
-
-    return first
-
-
-def right_heart(BM, BN, BK, WM, WN, TN, WNITER):
-    WMITER, WSUBM, WSUBN, _ = sizes_of(WM, WN, TN, WNITER)
-
-    @cuda.jit(device=True)
-    def heart(As, Bs, a, b, acc, y0, x0):
-        for p in range(BK):
-            for i in range(WMITER):
-                a[i] = As[p, y0 + i * WSUBM]
-            for j in range(WNITER):
-                for e in range(TN):
-                    b[j, e] = Bs[p, x0 + j * WSUBN + e]
-            for i in range(WMITER):
+FILL_A, FILL_B = "a[i] = As[p, y0 + i * WSUBM]", "b[j, e] = Bs[p, x0 + j * WSUBN + e]"
+MULTIPLY = "acc[i, j, e] += a[i] * b[j, e]"
+BOTH_FILLED = f"""                for i in range(WMITER):
+                    {FILL_A}
                 for j in range(WNITER):
                     for e in range(TN):
-                        acc[i, j, e] += a[i] * b[j, e]
-
-    return heart
-
-
-def with_first(make_first):
-    """A factory whose kernels have these y0 and x0 and the right heart."""
-    return lambda *sizes: kernel_with(make_first(*sizes), right_heart(*sizes), *sizes)
-
-
-def with_heart(make_heart):
-    """A factory whose kernels have the right y0 and x0 and this heart."""
-    return lambda *sizes: kernel_with(right_first(*sizes), make_heart(*sizes), *sizes)
-
-
-def filed(made_by, words):
-    """File a factory of device functions, put into a kernel by made_by, as a wrong solution."""
-
-    def keep(make):
-        WRONG["warp_kernel"][make.__name__] = (made_by(make), words)
-        return make
-
-    return keep
-
-
-@filed(with_first, "exchanged for the lane")
-def lane_row_and_column_exchanged(BM, BN, BK, WM, WN, TN, WNITER):
-    LANES = sizes_of(WM, WN, TN, WNITER)[3]
-
-    @cuda.jit(device=True)
-    def first(tid):
-        warp, lane = tid // 32, tid % 32
-        return warp // (BN // WN) * WM + lane % LANES, warp % (BN // WN) * WN + lane // LANES * TN
-
-    return first
-
-
-@filed(with_first, "exchanged for the warp")
-def warp_row_and_column_exchanged(BM, BN, BK, WM, WN, TN, WNITER):
-    LANES = sizes_of(WM, WN, TN, WNITER)[3]
-
-    @cuda.jit(device=True)
-    def first(tid):
-        warp, lane = tid // 32, tid % 32
-        return warp % (BN // WN) * WM + lane // LANES, warp // (BN // WN) * WN + lane % LANES * TN
-
-    return first
-
-
-@filed(with_first, "where its lane is meant")
-def number_in_the_block_for_the_lane(BM, BN, BK, WM, WN, TN, WNITER):
-    LANES = sizes_of(WM, WN, TN, WNITER)[3]
-
-    @cuda.jit(device=True)
-    def first(tid):
-        warp = tid // 32
-        return warp // (BN // WN) * WM + tid // LANES, warp % (BN // WN) * WN + tid % LANES * TN
-
-    return first
-
-
-@filed(with_first, "The warp is left out")
-def all_warps_alike(BM, BN, BK, WM, WN, TN, WNITER):
-    LANES = sizes_of(WM, WN, TN, WNITER)[3]
-
-    @cuda.jit(device=True)
-    def first(tid):
-        return tid % 32 // LANES, tid % 32 % LANES * TN
-
-    return first
-
-
-@filed(with_first, "multiplied by TN")
-def threads_for_columns(BM, BN, BK, WM, WN, TN, WNITER):
-    LANES = sizes_of(WM, WN, TN, WNITER)[3]
-
-    @cuda.jit(device=True)
-    def first(tid):
-        warp, lane = tid // 32, tid % 32
-        return warp // (BN // WN) * WM + lane // LANES, warp % (BN // WN) * WN + lane % LANES
-
-    return first
-
-
-@filed(with_first, "begin at row 0")
-def everybody_at_the_corner(BM, BN, BK, WM, WN, TN, WNITER):
-    @cuda.jit(device=True)
-    def first(tid):
-        return 0, 0
-
-    return first
-
-
-@filed(with_first, "`y0` and `x0` are exchanged")
-def row_and_column_exchanged(BM, BN, BK, WM, WN, TN, WNITER):
-    LANES = sizes_of(WM, WN, TN, WNITER)[3]
-
-    @cuda.jit(device=True)
-    def first(tid):
-        warp, lane = tid // 32, tid % 32
-        return warp % (BN // WN) * WN + lane % LANES * TN, warp // (BN // WN) * WM + lane // LANES
-
-    return first
-
-
-@filed(with_first, "is not this thread's first row or column")
-def rows_counted_twice(BM, BN, BK, WM, WN, TN, WNITER):
-    LANES = sizes_of(WM, WN, TN, WNITER)[3]
-
-    @cuda.jit(device=True)
-    def first(tid):
-        warp, lane = tid // 32, tid % 32
-        return warp // (BN // WN) * WM + lane // LANES * 2, warp % (BN // WN) * WN + lane % LANES * TN
-
-    return first
-
-
-@filed(with_heart, "As is read at `y0 + i`")
-def as_without_stride(BM, BN, BK, WM, WN, TN, WNITER):
-    WMITER, _, WSUBN, _ = sizes_of(WM, WN, TN, WNITER)
-
-    @cuda.jit(device=True)
-    def heart(As, Bs, a, b, acc, y0, x0):
-        for p in range(BK):
-            for i in range(WMITER):
-                a[i] = As[p, y0 + i]
-            for j in range(WNITER):
-                for e in range(TN):
-                    b[j, e] = Bs[p, x0 + j * WSUBN + e]
-            for i in range(WMITER):
-                for j in range(WNITER):
-                    for e in range(TN):
-                        acc[i, j, e] += a[i] * b[j, e]
-
-    return heart
-
-
-@filed(with_heart, "Bs is read at `x0 + j * TN + e`")
-def bs_without_stride(BM, BN, BK, WM, WN, TN, WNITER):
-    WMITER, WSUBM, _, _ = sizes_of(WM, WN, TN, WNITER)
-
-    @cuda.jit(device=True)
-    def heart(As, Bs, a, b, acc, y0, x0):
-        for p in range(BK):
-            for i in range(WMITER):
-                a[i] = As[p, y0 + i * WSUBM]
-            for j in range(WNITER):
-                for e in range(TN):
-                    b[j, e] = Bs[p, x0 + j * TN + e]
-            for i in range(WMITER):
-                for j in range(WNITER):
-                    for e in range(TN):
-                        acc[i, j, e] += a[i] * b[j, e]
-
-    return heart
-
-
-@filed(with_heart, "the same element of As")
-def one_row_for_all(BM, BN, BK, WM, WN, TN, WNITER):
-    WMITER, _, WSUBN, _ = sizes_of(WM, WN, TN, WNITER)
-
-    @cuda.jit(device=True)
-    def heart(As, Bs, a, b, acc, y0, x0):
-        for p in range(BK):
-            for i in range(WMITER):
-                a[i] = As[p, y0]
-            for j in range(WNITER):
-                for e in range(TN):
-                    b[j, e] = Bs[p, x0 + j * WSUBN + e]
-            for i in range(WMITER):
-                for j in range(WNITER):
-                    for e in range(TN):
-                        acc[i, j, e] += a[i] * b[j, e]
-
-    return heart
-
-
-@filed(with_heart, "read outside its bounds")
-def as_untransposed(BM, BN, BK, WM, WN, TN, WNITER):
-    WMITER, WSUBM, WSUBN, _ = sizes_of(WM, WN, TN, WNITER)
-
-    @cuda.jit(device=True)
-    def heart(As, Bs, a, b, acc, y0, x0):
-        for p in range(BK):
-            for i in range(WMITER):
-                a[i] = As[y0 + i * WSUBM, p]
-            for j in range(WNITER):
-                for e in range(TN):
-                    b[j, e] = Bs[p, x0 + j * WSUBN + e]
-            for i in range(WMITER):
-                for j in range(WNITER):
-                    for e in range(TN):
-                        acc[i, j, e] += a[i] * b[j, e]
-
-    return heart
-
-
-@filed(with_heart, "read inside all loops")
-def reads_inside_all_loops(BM, BN, BK, WM, WN, TN, WNITER):
-    WMITER, WSUBM, WSUBN, _ = sizes_of(WM, WN, TN, WNITER)
-
-    @cuda.jit(device=True)
-    def heart(As, Bs, a, b, acc, y0, x0):
-        for p in range(BK):
-            for i in range(WMITER):
-                for j in range(WNITER):
-                    for e in range(TN):
-                        acc[i, j, e] += As[p, y0 + i * WSUBM] * Bs[p, x0 + j * WSUBN + e]
-
-    return heart
-
-
-@filed(with_heart, "Bs is read again for every product")
-def b_for_every_product(BM, BN, BK, WM, WN, TN, WNITER):
-    WMITER, WSUBM, WSUBN, _ = sizes_of(WM, WN, TN, WNITER)
-
-    @cuda.jit(device=True)
-    def heart(As, Bs, a, b, acc, y0, x0):
-        for p in range(BK):
-            for i in range(WMITER):
-                a[i] = As[p, y0 + i * WSUBM]
-                for j in range(WNITER):
-                    for e in range(TN):
-                        acc[i, j, e] += a[i] * Bs[p, x0 + j * WSUBN + e]
-
-    return heart
-
-
-@filed(with_heart, "after the loop over p")
-def products_after_the_loop(BM, BN, BK, WM, WN, TN, WNITER):
-    WMITER, WSUBM, WSUBN, _ = sizes_of(WM, WN, TN, WNITER)
-
-    @cuda.jit(device=True)
-    def heart(As, Bs, a, b, acc, y0, x0):
-        for p in range(BK):
-            for i in range(WMITER):
-                a[i] = As[p, y0 + i * WSUBM]
-            for j in range(WNITER):
-                for e in range(TN):
-                    b[j, e] = Bs[p, x0 + j * WSUBN + e]
-        for i in range(WMITER):
-            for j in range(WNITER):
-                for e in range(TN):
-                    acc[i, j, e] += a[i] * b[j, e]
-
-    return heart
-
-
-@filed(with_heart, "The last step of each tile")
-def one_step_short(BM, BN, BK, WM, WN, TN, WNITER):
-    return right_heart(BM, BN, BK - 1, WM, WN, TN, WNITER)
-
-
-@filed(with_heart, "`acc` has no `i`")
-def first_results_only(BM, BN, BK, WM, WN, TN, WNITER):
-    WMITER, WSUBM, WSUBN, _ = sizes_of(WM, WN, TN, WNITER)
-
-    @cuda.jit(device=True)
-    def heart(As, Bs, a, b, acc, y0, x0):
-        for p in range(BK):
-            for i in range(WMITER):
-                a[i] = As[p, y0 + i * WSUBM]
-            for j in range(WNITER):
-                for e in range(TN):
-                    b[j, e] = Bs[p, x0 + j * WSUBN + e]
-            for i in range(WMITER):
-                for j in range(WNITER):
-                    for e in range(TN):
-                        acc[0, j, e] += a[i] * b[j, e]
-
-    return heart
-
-
-@wrong("warp_kernel", "The first barrier is missing")
-def without_the_first_barrier(BM, BN, BK, WM, WN, TN, WNITER):
-    WMITER = steps_of(WM, WN, TN, WNITER)[0]
-    part = parts(BM, BN, BK, WM, WN, TN, WNITER)
-    fetch, clear, store = part.fetch, part.clear, part.store
-    sizes = BM, BN, BK, WM, WN, TN, WNITER
-    first, heart = right_first(*sizes), right_heart(*sizes)
-
-    @cuda.jit
-    def warp_tiled(m, n, k, alpha, A, B, beta, C):
-        As = cuda.shared.array((BK, BM), float32, 16)
-        Bs = cuda.shared.array((BK, BN), float32, 16)
-        a = cuda.local.array(WMITER, float32)
-        b = cuda.local.array((WNITER, TN), float32)
-        acc = cuda.local.array((WMITER, WNITER, TN), float32)
-        clear(acc)
-        y0, x0 = first(cuda.threadIdx.x)
-        for k0 in range(0, k, BK):
-            fetch(m, n, k, A, B, k0, As, Bs)
-            heart(As, Bs, a, b, acc, y0, x0)
-            cuda.syncthreads()
-        store(m, n, alpha, acc, beta, C, y0, x0)
-
-    return warp_tiled
-
-
-@wrong("warp_kernel", "The second barrier is missing")
-def without_the_second_barrier(BM, BN, BK, WM, WN, TN, WNITER):
-    WMITER = steps_of(WM, WN, TN, WNITER)[0]
-    part = parts(BM, BN, BK, WM, WN, TN, WNITER)
-    fetch, clear, store = part.fetch, part.clear, part.store
-    sizes = BM, BN, BK, WM, WN, TN, WNITER
-    first, heart = right_first(*sizes), right_heart(*sizes)
-
-    @cuda.jit
-    def warp_tiled(m, n, k, alpha, A, B, beta, C):
-        As = cuda.shared.array((BK, BM), float32, 16)
-        Bs = cuda.shared.array((BK, BN), float32, 16)
-        a = cuda.local.array(WMITER, float32)
-        b = cuda.local.array((WNITER, TN), float32)
-        acc = cuda.local.array((WMITER, WNITER, TN), float32)
-        clear(acc)
-        y0, x0 = first(cuda.threadIdx.x)
-        for k0 in range(0, k, BK):
-            fetch(m, n, k, A, B, k0, As, Bs)
-            cuda.syncthreads()
-            heart(As, Bs, a, b, acc, y0, x0)
-        store(m, n, alpha, acc, beta, C, y0, x0)
-
-    return warp_tiled
-
-
-@wrong("warp_kernel", "fetched and then not used")
-def past_the_tiles(BM, BN, BK, WM, WN, TN, WNITER):
-    WMITER, WSUBM, WSUBN, _ = sizes_of(WM, WN, TN, WNITER)
-    part = parts(BM, BN, BK, WM, WN, TN, WNITER)
-    fetch, clear, store = part.fetch, part.clear, part.store
-    first = right_first(BM, BN, BK, WM, WN, TN, WNITER)
-
-    @cuda.jit
-    def warp_tiled(m, n, k, alpha, A, B, beta, C):
-        As = cuda.shared.array((BK, BM), float32, 16)
-        Bs = cuda.shared.array((BK, BN), float32, 16)
-        acc = cuda.local.array((WMITER, WNITER, TN), float32)
-        clear(acc)
-        y0, x0 = first(cuda.threadIdx.x)
-        for k0 in range(0, k, BK):
-            fetch(m, n, k, A, B, k0, As, Bs)
-            cuda.syncthreads()
-            for p in range(BK):
-                for i in range(WMITER):
+                        {FILL_B}
+"""
+PRODUCTS = f"""                for i in range(WMITER):
                     for j in range(WNITER):
                         for e in range(TN):
-                            row = cuda.blockIdx.y * BM + y0 + i * WSUBM
+                            {MULTIPLY}
+"""
+SYNC, FETCH = "            cuda.syncthreads()\n", "            fetch(m, n, k, A, B, k0, As, Bs)\n"
+DIRECT = """row = cuda.blockIdx.y * BM + y0 + i * WSUBM
                             col = cuda.blockIdx.x * BN + x0 + j * WSUBN + e
                             if row < m and col < n and k0 + p < k:
-                                acc[i, j, e] += A[row, k0 + p] * B[k0 + p, col]
-            cuda.syncthreads()
-        store(m, n, alpha, acc, beta, C, y0, x0)
+                                acc[i, j, e] += A[row, k0 + p] * B[k0 + p, col]"""
+HEART = altered(
+    "warp_kernel",
+    {
+        "lane_row_and_column_exchanged": (
+            "swapped for the lane",
+            (ROW, "warp // (BN // WN) * WM + lane % (WSUBN // TN)"),
+            (COL, "warp % (BN // WN) * WN + lane // (WSUBN // TN) * TN"),
+        ),
+        "warp_row_and_column_exchanged": (
+            "swapped for the warp",
+            (ROW, "warp % (BN // WN) * WM + lane // (WSUBN // TN)"),
+            (COL, "warp // (BN // WN) * WN + lane % (WSUBN // TN) * TN"),
+        ),
+        "number_in_the_block_for_the_lane": ("where its lane is meant", ("threadIdx.x % 32", "threadIdx.x")),
+        "all_warps_alike": ("The warp is left out", (ROW, LANE_ROW), (COL, LANE_COL)),
+        "threads_for_columns": ("multiplied by TN", (LANE_COL, "lane % (WSUBN // TN)")),
+        "everybody_at_the_corner": ("begin at row 0", (ROW, "0"), (COL, "0")),
+        "row_and_column_exchanged": (
+            "`y0` and `x0` are swapped",
+            ("y0 = ", "first_x = "),
+            ("x0 = ", "y0 = "),
+            ("for k0 in range(0, k, BK):\n", "x0 = first_x\n        for k0 in range(0, k, BK):\n"),
+        ),
+        "rows_counted_twice": ("is not this thread's first row or column", (LANE_ROW, LANE_ROW + " * 2")),
+        "as_without_stride": ("As is read at `y0 + i`", ("y0 + i * WSUBM", "y0 + i")),
+        "bs_without_stride": ("Bs is read at `x0 + j * TN + e`", ("j * WSUBN", "j * TN")),
+        "one_row_for_all": ("the same element of As", ("y0 + i * WSUBM", "y0")),
+        "as_untransposed": ("read outside its bounds", ("As[p, y0 + i * WSUBM]", "As[y0 + i * WSUBM, p]")),
+        "reads_inside_all_loops": (
+            "read inside all loops",
+            (BOTH_FILLED, ""),
+            ("a[i] * b[j, e]", "As[p, y0 + i * WSUBM] * Bs[p, x0 + j * WSUBN + e]"),
+        ),
+        "b_for_every_product": (
+            "Bs is read again for every product",
+            (BOTH_FILLED, BOTH_FILLED[: BOTH_FILLED.index("                for j")]),
+            ("a[i] * b[j, e]", "a[i] * Bs[p, x0 + j * WSUBN + e]"),
+        ),
+        "products_after_the_loop": (
+            "after the loop over p",
+            (
+                PRODUCTS,
+                PRODUCTS.replace("                for i", "            for i", 1).replace("\n    ", "\n"),
+            ),
+        ),
+        "one_step_short": ("The last step of each tile", ("range(BK)", "range(BK - 1)")),
+        "first_results_only": ("`acc` has no `i`", (MULTIPLY, MULTIPLY.replace("acc[i", "acc[0"))),
+        "without_the_first_barrier": ("The first barrier is missing", (FETCH + SYNC, FETCH)),
+        "without_the_second_barrier": ("The second barrier is missing", (PRODUCTS + SYNC, PRODUCTS)),
+        "past_the_tiles": ("loaded and then not used", (BOTH_FILLED, ""), (MULTIPLY, DIRECT)),
+        "cleared_in_every_tile": (
+            "Only the last tile along k",
+            (FETCH + SYNC, FETCH + SYNC + "            clear(acc)\n"),
+        ),
+        "fetched_in_every_step": ("a tile is loaded once", (FETCH, FETCH + FETCH)),
+    },
+)
 
-    return warp_tiled
+# ---- 07.7 ------------------------------------------------------------------------------------------------
 
+Y0, X0 = "lane // LANE_COLS * 4", "lane % LANE_COLS * 4"
+RUN_ROW, RUN_COL = "i // 4 * (4 * LANE_ROWS) + i % 4", "j // 4 * (4 * LANE_COLS) + j % 4"
+READ_A, READ_B = f"As[p, y0 + {RUN_ROW}]", f"Bs[p, x0 + {RUN_COL}]"
+CONTIGUOUS = ((Y0, "lane // LANE_COLS * TM"), (X0, "lane % LANE_COLS * TN"), (RUN_ROW, "i"), (RUN_COL, "j"))
+RUNS = altered(
+    "runs_of_four",
+    {
+        "lanes_for_rows": ("multiplied by 4", (Y0, "lane // LANE_COLS"), (X0, "lane % LANE_COLS")),
+        "all_warps_alike": (
+            "The warp is left out",
+            ("warp // (BN // WN) * WM + ", ""),
+            ("warp % (BN // WN) * WN + ", ""),
+        ),
+        "next_run_too_early": (
+            "too early",
+            ("(4 * LANE_ROWS)", "LANE_ROWS"),
+            ("(4 * LANE_COLS)", "LANE_COLS"),
+        ),
+        "strides_swapped": (
+            "LANE_ROWS and LANE_COLS are swapped",
+            ("(4 * LANE_ROWS)", "(4 * LANES)"),
+            ("(4 * LANE_COLS)", "(4 * LANE_ROWS)"),
+            ("LANES)", "LANE_COLS)"),
+        ),
+        "four_rows_apart_but_contiguous": ("neighbour's rows as well", (RUN_ROW, "i"), (RUN_COL, "j")),
+        "contiguous": ("bank conflict", *CONTIGUOUS),
+        "single_rows": (
+            "are apart",
+            (Y0, "lane // LANE_COLS"),
+            (X0, "lane % LANE_COLS"),
+            (RUN_ROW, "i * LANE_ROWS"),
+            (RUN_COL, "j * LANE_COLS"),
+        ),
+        "a_read_contiguously": ("As is read at `y0 + i`. The same row", (READ_A, "As[p, y0 + i]")),
+        "b_read_contiguously": ("Bs is read at `x0 + j`. The same column", (READ_B, "Bs[p, x0 + j]")),
+        "both_read_contiguously": (
+            "The same places for both",
+            (READ_A, "As[p, y0 + i]"),
+            (READ_B, "Bs[p, x0 + j]"),
+        ),
+        "rows_only_in_runs": ("or leave gaps", (RUN_COL, "j")),
+        "read_for_every_product": (
+            "only then multiply",
+            ("acc[i, j] += a[i] * b[j]", f"acc[i, j] += {READ_A} * {READ_B}"),
+        ),
+        "without_the_second_barrier": (
+            "The second barrier is missing",
+            ("acc[i, j] += a[i] * b[j]\n            cuda.syncthreads()", "acc[i, j] += a[i] * b[j]"),
+        ),
+        "a_third_barrier": (
+            "More than 2 barriers per tile",
+            (FETCH + SYNC, FETCH + SYNC + SYNC),
+        ),
+        "past_the_tiles": (
+            "loaded and then not used",
+            (
+                READ_A,
+                f"A[cuda.blockIdx.y * BM + y0 + {RUN_ROW}, k0 + p] if cuda.blockIdx.y * BM + y0 + {RUN_ROW} < m and k0 + p < k else float32(0)",
+            ),
+            (
+                READ_B,
+                f"B[k0 + p, cuda.blockIdx.x * BN + x0 + {RUN_COL}] if k0 + p < k and cuda.blockIdx.x * BN + x0 + {RUN_COL} < n else float32(0)",
+            ),
+        ),
+    },
+)
 
-@wrong("warp_kernel", "Only the last tile along k")
-def cleared_in_every_tile(BM, BN, BK, WM, WN, TN, WNITER):
-    WMITER = steps_of(WM, WN, TN, WNITER)[0]
-    part = parts(BM, BN, BK, WM, WN, TN, WNITER)
-    fetch, clear, store = part.fetch, part.clear, part.store
-    sizes = BM, BN, BK, WM, WN, TN, WNITER
-    first, heart = right_first(*sizes), right_heart(*sizes)
-
-    @cuda.jit
-    def warp_tiled(m, n, k, alpha, A, B, beta, C):
-        As = cuda.shared.array((BK, BM), float32, 16)
-        Bs = cuda.shared.array((BK, BN), float32, 16)
-        a = cuda.local.array(WMITER, float32)
-        b = cuda.local.array((WNITER, TN), float32)
-        acc = cuda.local.array((WMITER, WNITER, TN), float32)
-        clear(acc)
-        y0, x0 = first(cuda.threadIdx.x)
-        for k0 in range(0, k, BK):
-            fetch(m, n, k, A, B, k0, As, Bs)
-            cuda.syncthreads()
-            clear(acc)
-            heart(As, Bs, a, b, acc, y0, x0)
-            cuda.syncthreads()
-        store(m, n, alpha, acc, beta, C, y0, x0)
-
-    return warp_tiled
-
-
-@wrong("warp_kernel", "a tile is fetched once")
-def fetched_in_every_step(BM, BN, BK, WM, WN, TN, WNITER):
-    WMITER = steps_of(WM, WN, TN, WNITER)[0]
-    part = parts(BM, BN, BK, WM, WN, TN, WNITER)
-    fetch, clear, store = part.fetch, part.clear, part.store
-    sizes = BM, BN, BK, WM, WN, TN, WNITER
-    first, heart = right_first(*sizes), right_heart(*sizes)
-
-    @cuda.jit
-    def warp_tiled(m, n, k, alpha, A, B, beta, C):
-        As = cuda.shared.array((BK, BM), float32, 16)
-        Bs = cuda.shared.array((BK, BN), float32, 16)
-        a = cuda.local.array(WMITER, float32)
-        b = cuda.local.array((WNITER, TN), float32)
-        acc = cuda.local.array((WMITER, WNITER, TN), float32)
-        clear(acc)
-        y0, x0 = first(cuda.threadIdx.x)
-        for k0 in range(0, k, BK):
-            fetch(m, n, k, A, B, k0, As, Bs)
-            fetch(m, n, k, A, B, k0, As, Bs)
-            cuda.syncthreads()
-            heart(As, Bs, a, b, acc, y0, x0)
-            cuda.syncthreads()
-        store(m, n, alpha, acc, beta, C, y0, x0)
-
-    return warp_tiled
+WRONG = {
+    "warp_steps": STEPS,
+    "owner_map": OWNERS,
+    "legal_tiles": LEGAL,
+    "warp_wavefronts": WAVEFRONTS,
+    "register_loads": LOADS,
+    "warp_kernel": HEART,
+    "runs_of_four": RUNS,
+}

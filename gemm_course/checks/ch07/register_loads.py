@@ -180,7 +180,7 @@ def _passed(right: Callable) -> str:
         "TN.",
     ),
     cases=CASES,
-    parts=(Part("a", 0, _slips(MISTAKES_IN_A)), Part("b", 1, _slips(MISTAKES_IN_B))),
+    parts=(Part("As", 0, _slips(MISTAKES_IN_A)), Part("Bs", 1, _slips(MISTAKES_IN_B))),
     read=_read,
     difference=_difference,
     otherwise=lambda cases, answers: "These are not the elements that this thread needs.",

@@ -8,16 +8,15 @@ import numpy as np
 from gemm_course.checks.core import Refused, exercise
 from gemm_course.checks.engines.common_mistakes import Mistake
 from gemm_course.checks.engines.findings import FINDINGS
-from gemm_course.checks.engines.gemm import GemmTrial, Likely, try_on
+from gemm_course.checks.engines.gemm import GemmTrial, Likely
 from gemm_course.checks.engines.gemm_factory import GemmFactory
 from gemm_course.checks.engines.lessons import barriers, in_registers, no_float64, reads
 from gemm_course.checks.engines.mistakes import mixed, result, taken_from
 from gemm_course.checks.engines.problem import Geometry, Problem
 from gemm_course.checks.engines.tiles import Tiles, tile_choices
-from gemm_course.emulator import Finding, Watch
-from gemm_course.figures.owners import NOBODY, SEVERAL, stored_elements
+from gemm_course.emulator import Finding
 
-from .heart import check_begun, loaded_once, one_wavefront
+from .heart import check_begun, loaded_once, one_wavefront, refuse_misplaced
 from .warp_layout import lane, step, steps_down, threads, warp
 
 TILES = tile_choices(
@@ -70,51 +69,19 @@ def _owner(t: Tiles, row: int, col: int) -> str:
 # ---- who stores what ---------------------------------------------------------------------------------------
 
 
-def _check_owners(trials: Sequence[GemmTrial]) -> None:
+def _check_places(trials: Sequence[GemmTrial]) -> None:
     """Each element of a whole tile is stored by one thread; which, follows from y0 and x0."""
+    starts = [(message, partial(_places, first)) for message, first in WRONG_STARTS]
     for trial in trials:
-        if not trial.right:
-            _check_owners_of(trial)
+        refuse_misplaced(trial, starts, "`y0` or `x0` is not this thread's first row or column.")
 
 
-def _check_owners_of(trial: GemmTrial) -> None:
-    t, q = trial.tiles, trial.problem
-    trace = try_on(trial.kernel, trial.geometry, q, tiles=t, watch=Watch(local=False)).report.trace
-    owner, _ = stored_elements(trace, (q.m, q.n))
-    if (owner[:, : t.BN] >= 0).all() and (owner[:, t.BN :] == NOBODY).all():
-        return
-    found = _stores(trace, t)
-    for message, first in WRONG_STARTS:
-        if all(found[tid] == _places(t, *first(t, tid), q) for tid in range(threads(t))):
-            raise Refused(message, f"{trial.about}.")
-    raise Refused(
-        f"`y0` or `x0` is not this thread's first row or column. {_astray(owner, t)}", f"{trial.about}."
-    )
-
-
-def _stores(trace, tiles: Tiles) -> dict[int, list]:
-    stores = trace[(trace["space"] == "global") & (trace["op"] == "store")]
-    found: dict[int, list] = {tid: [] for tid in range(threads(tiles))}
-    for tid, element in zip(stores["thread"], stores["element"]):
-        found[tid].append(tuple(element))
-    return found
-
-
-def _places(t: Tiles, y0: int, x0: int, q: Problem) -> list[tuple[int, int]]:
-    """Where a thread that begins at y0, x0 stores, as far as C has it."""
+def _places(first: Callable, t: Tiles, tid: int) -> list[tuple[int, int]]:
+    """Where a thread that begins at first(t, tid) stores."""
+    y0, x0 = first(t, tid)
     rows = [y0 + i * step(t)[0] for i in range(steps_down(t))]
     columns = [x0 + j * step(t)[1] + e for j in range(t.WNITER) for e in range(t.TN)]
-    return [(row, col) for row in rows for col in columns if row < q.m and col < q.n]
-
-
-def _astray(owner: np.ndarray, tiles: Tiles) -> str:
-    inside = owner[:, : tiles.BN]
-    for what, words in ((SEVERAL, "is stored by several threads"), (NOBODY, "is stored by no thread")):
-        if (inside == what).any():
-            row, col = map(int, np.argwhere(inside == what)[0])
-            return f"First: `C[{row}, {col}]` of the block's tile {words}."
-    row, col = map(int, np.argwhere(owner[:, tiles.BN :] != NOBODY)[0])
-    return f"Block (0, 0) stores `C[{row}, {col + tiles.BN}]`, which belongs to the next block."
+    return [(row, col) for row in rows for col in columns]
 
 
 def _first(t: Tiles, warp: tuple[int, int], lane: tuple[int, int]) -> tuple[int, int]:
@@ -136,6 +103,10 @@ WRONG_STARTS: tuple[tuple[str, Callable], ...] = (
     (
         "The thread's number in the block stands where its lane is meant, `threadIdx.x % 32`.",
         lambda t, tid: _first(t, warp(t, tid), divmod(tid, step(t)[1] // t.TN)),
+    ),
+    (
+        "The warps are counted by rows: `BN // WN` of them lie side by side, not `BM // WM`.",
+        lambda t, tid: _first(t, divmod(tid // 32, t.BM // t.WM), lane(t, tid)),
     ),
     (
         "The warp is left out: all warps store the same part of the tile. A warp's tile begins at row "
@@ -262,6 +233,12 @@ def _out_of_bounds(finding: Finding, trial: GemmTrial) -> str | None:
     accesses = trial.report.accesses.query("array == @finding.array")
     if not len(accesses) or set(accesses["space"]) != {"shared"}:
         return None
+    if finding.element[0] < trial.tiles.BK:
+        return (
+            f"`{finding.array}` is read beyond the end of its rows. `y0` and `x0` are places within the "
+            "block's tile: neither the block nor `cuda.grid` belongs in them, only `cuda.threadIdx.x`. "
+            f"{finding.message}"
+        )
     return (
         f"`{finding.array}` is read outside its bounds. Both tiles are BK rows high: As is transposed, "
         f"`As[p, row]`, and Bs is `Bs[p, column]`. {finding.message}"
@@ -315,7 +292,7 @@ FACTORY = GemmFactory(
     geometry=_geometry,
     likely=_likely,
     begun=check_begun,
-    before_numbers=_check_owners,
+    before_numbers=_check_places,
     row_multiple=4,
     lessons=(
         no_float64,

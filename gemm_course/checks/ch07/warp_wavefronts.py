@@ -16,27 +16,27 @@ LAYOUTS = {
     "8 × 4, in fours": (8, 4, 4),
     "4 × 8, in fours": (4, 8, 4),
 }  # rows and columns of lanes; how many of a lane's 8 rows, and columns, lie side by side
-READS = (32, 128)  # bits a lane
+READS = (32, 128)  # bits per lane
 BANKS = 32
 Pairs = tuple[tuple[int, int], tuple[int, int]]
 
 
 @exercise(
     "07.4",
-    start="take `8 × 4`, one float a lane. Which 8 words of As do the lanes want? In which banks are they?",
+    start="take `8 × 4`, one float per lane. Which 8 words of As do the lanes read? In which banks are they?",
     hints=(
-        "The bank of a word is its number modulo 32. Lanes that want the same word share it. Count, in "
+        "The bank of a word is its number modulo 32. Lanes that read the same word share it. Count, in "
         "the fullest bank, the different words.",
         "8 × 4 lanes, 8 rows each, side by side: the words 0, 8, ..., 56 of As. 0 and 32 are in the same "
         "bank.",
-        "Four floats a lane: groups of 8 lanes, 0 to 7 first. They join in pairs where each lane wants "
-        "what lane ^ 1 wants, or each what lane ^ 2 wants; for A that is so here, for B it is not.",
+        "Four floats a lane: groups of 8 lanes, 0 to 7 first. They join in pairs where each lane reads "
+        "what lane ^ 1 reads, or each what lane ^ 2 reads; for A that is so here, for B it is not.",
         "So A takes 2 with four floats in every layout. B takes one or two wavefronts for each of its 4 "
         "groups; `see.warp_reads()` shows which.",
     ),
 )
 def warp_wavefronts(table):
-    """A table of wavefronts: layout -> ((A, B) for one float a lane, (A, B) for four)."""
+    """A table of wavefronts: layout -> ((A, B) for one float per lane, (A, B) for four)."""
     given = {layout: _pairs(table, layout) for layout in _layouts_of(table)}
     wrong = next(
         (place for place in _places() if _at(given, place) != _at({place[0]: counted(place[0])}, place)), None
@@ -56,7 +56,7 @@ def warp_wavefronts(table):
 
 @cache
 def counted(layout: str) -> Pairs:
-    """((A, B) for one float a lane, (A, B) for four), as the emulator counts them."""
+    """((A, B) for one float per lane, (A, B) for four), as the emulator counts them."""
     return _of_requests(layout, wavefronts_of)
 
 
@@ -107,24 +107,24 @@ def _at(table: dict, place) -> int:
 def _where(given: dict, place) -> str:
     layout, read, array = place
     width = ("one float", "four floats")[read]
-    return f"First wrong: `{layout}`, {'AB'[array]}, {width} a lane; your number is {_at(given, place)}."
+    return f"First wrong: `{layout}`, {'AB'[array]}, {width} per lane; your number is {_at(given, place)}."
 
 
 def _why(layout: str, read: int, array: int) -> str:
-    """What the lanes want there, in words, without the answer."""
+    """What the lanes read there, in words, without the answer."""
     rows, columns, run = LAYOUTS[layout]
     different = rows if array == 0 else columns
     words = (
-        f"{different} different {'rows' if array == 0 else 'columns'} are wanted, {run} words apart; the "
-        "other lanes want one of the same. "
+        f"{different} different {'rows' if array == 0 else 'columns'} are read, {run} words apart; the "
+        "other lanes read one of the same. "
     )
     if read == 0:
         return (
             words + "Which banks are these words in, and which bank is asked for the most *different* words?"
         )
     return words + (
-        "With four floats a lane a warp is served in groups of 8 neighbouring lanes, or of 16, if each lane "
-        "wants what its neighbour wants. Count each group by itself, and add up."
+        "With four floats per lane a warp is served in groups of 8 neighbouring lanes, or of 16, if each "
+        "lane reads what its neighbour reads. Count each group by itself, and add up."
     )
 
 
@@ -141,13 +141,13 @@ def _words(asked, lanes=range(32)):
     return found
 
 
-def _lanes_a_bank(asked) -> int:
+def _lanes_per_bank(asked) -> int:
     """Broadcasts forgotten: every lane that asks a bank counts."""
     return max(len(words) for words in _words(asked).values())
 
 
 def _never_merged(asked) -> int:
-    """Groups of 8 lanes even where neighbours want the same."""
+    """Groups of 8 lanes even where neighbours read the same."""
     size = 32 * 32 // asked.bits
     groups = (_words(asked, range(first, first + size)) for first in range(0, 32, size))
     return sum(max(len(set(words)) for words in group.values()) for group in groups)
@@ -163,36 +163,36 @@ def _layouts_alike(layout: str) -> Pairs:
 
 SLIPS = (
     (
-        "That counts every lane that asks a bank. Lanes that want the *same* word get it together, a "
+        "That counts every lane that asks a bank. Lanes that read the *same* word get it together, a "
         "broadcast: only different words of one bank wait for each other.",
-        lambda layout: _of_requests(layout, _lanes_a_bank),
+        lambda layout: _of_requests(layout, _lanes_per_bank),
     ),
     (
         "That counts different words. Words in different banks come together in one wavefront.",
         lambda layout: _of_requests(layout, _different_words),
     ),
     (
-        "The two layouts are not alike: with 4 × 8 lanes it is B whose 8 columns are wanted, 8 words "
+        "The two layouts are not alike: with 4 × 8 lanes it is B whose 8 columns are read, 8 words "
         "apart, and A has only 4 rows.",
         _layouts_alike,
     ),
     (
-        "Read four at a time, the warp is not served at once: 32 lanes may want 128 words, and a "
-        "wavefront has 32. It is served in groups of 8 lanes, or of 16 where each lane wants what its "
-        "neighbour wants, and each group takes wavefronts of its own.",
+        "Read four at a time, the warp is not served at once: 32 lanes may read 128 words, and a "
+        "wavefront has 32. It is served in groups of 8 lanes, or of 16 where each lane reads what its "
+        "neighbour reads, and each group takes wavefronts of its own.",
         lambda layout: (counted(layout)[0], counted(layout)[0]),
     ),
     (
-        "Four floats a lane: the groups of 8 lanes are served in pairs where every lane wants what its "
-        "neighbour, lane ^ 1 or lane ^ 2, wants. That is so for A here: neighbours are in the same row.",
+        "Four floats per lane: the groups of 8 lanes are served in pairs where every lane reads what its "
+        "neighbour, lane ^ 1 or lane ^ 2, reads. That is so for A here: neighbours are in the same row.",
         lambda layout: _of_requests(layout, _never_merged),
     ),
     (
-        "A and B are exchanged: A's rows go with the rows of lanes, B's columns with the columns.",
+        "A and B are swapped: A's rows go with the rows of lanes, B's columns with the columns.",
         lambda layout: tuple(pair[::-1] for pair in counted(layout)),
     ),
     (
-        "In fours nothing changes in this table. But then the words wanted are 4 apart and not 8, in other "
+        "In fours nothing changes in this table. But then the words read are 4 apart and not 8, in other "
         "banks.",
         lambda layout: counted(layout.removesuffix(", in fours")),
     ),

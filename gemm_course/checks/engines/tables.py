@@ -170,6 +170,7 @@ def hold_to_table(
     where = f"First wrong case: `{show(case)}` gives {named}{answer}, right is {truth}."
     if difference:
         where = difference(case, answer, truth)
+        where = f"{part.name}: {where}" if part.name else where
     for slip in slips:
         if all(slip.answer(*case) == answer for case, answer in zip(cases, answers)):
             raise Refused(slip.message, where)

@@ -1,4 +1,4 @@
-"""What notebook 06 taught, ready to be used: fetching both tiles by fours, A transposed, and storing results.
+"""What notebook 06 taught, ready to be used: loading both tiles by float4, A transposed, and storing results.
 
 They are device functions, made for one choice of tiles. Rows of A, B and C start at multiples of 16 bytes.
 """
@@ -19,9 +19,48 @@ def parts(BM, BN, BK, WM, WN, TN, WNITER):
     store(m, n, alpha, acc, beta, C, y0, x0): acc[i, j, e] to row y0 + i * WSUBM and column x0 + j * WSUBN + e
     of the block's tile of C, where C has them.
     """
-    THREADS = BM // WM * (BN // WN) * 32
     WMITER = WM * WN // (32 * TN * WNITER)
     WSUBM, WSUBN = WM // WMITER, WN // WNITER
+    put = _putting(BM, BN)
+
+    @cuda.jit(device=True)
+    def clear(acc):
+        for i in unroll(range(WMITER)):
+            for j in unroll(range(WNITER)):
+                for e in unroll(range(TN)):
+                    acc[i, j, e] = 0
+
+    @cuda.jit(device=True)
+    def store(m, n, alpha, acc, beta, C, y0, x0):
+        for i in unroll(range(WMITER)):
+            for j in unroll(range(WNITER)):
+                for e in unroll(range(TN)):
+                    put(m, n, alpha, acc[i, j, e], beta, C, y0 + i * WSUBM, x0 + j * WSUBN + e)
+
+    return SimpleNamespace(fetch=_fetching(BM, BN, BK, WM, WN), clear=clear, store=store)
+
+
+def thread_tile_parts(BM, BN, BK, WM, WN, TM, TN):
+    """The device functions around the heart of a warp-tiled kernel with TM by TN results per thread.
+
+    fetch(m, n, k, A, B, k0, As, Bs): the block's tiles from column k0 of A and row k0 of B on, into As, (BK,
+    BM), and Bs, (BK, BN); zeros where the matrices have ended.
+    clear(acc): zeros into acc, (TM, TN).
+    put(m, n, alpha, value, beta, C, row, col): alpha * value + beta * C to this row and column of the block's
+    tile of C, where C has it.
+    """
+
+    @cuda.jit(device=True)
+    def clear(acc):
+        for i in unroll(range(TM)):
+            for j in unroll(range(TN)):
+                acc[i, j] = 0
+
+    return SimpleNamespace(fetch=_fetching(BM, BN, BK, WM, WN), clear=clear, put=_putting(BM, BN))
+
+
+def _fetching(BM, BN, BK, WM, WN):
+    THREADS = BM // WM * (BN // WN) * 32
 
     @cuda.jit(device=True)
     def fetch(m, n, k, A, B, k0, As, Bs):
@@ -37,22 +76,15 @@ def parts(BM, BN, BK, WM, WN, TN, WNITER):
             r, c = i // (BN // 4), i % (BN // 4) * 4
             store4(Bs, (r, c), load4(B, (k0 + r, col0 + c)) if k0 + r < k and col0 + c < n else zeros)
 
-    @cuda.jit(device=True)
-    def clear(acc):
-        for i in unroll(range(WMITER)):
-            for j in unroll(range(WNITER)):
-                for e in unroll(range(TN)):
-                    acc[i, j, e] = 0
+    return fetch
 
-    @cuda.jit(device=True)
-    def store(m, n, alpha, acc, beta, C, y0, x0):
-        row0, col0 = u32(cuda.blockIdx.y) * BM, u32(cuda.blockIdx.x) * BN
-        for i in unroll(range(WMITER)):
-            for j in unroll(range(WNITER)):
-                for e in unroll(range(TN)):
-                    row, col = row0 + y0 + i * WSUBM, col0 + x0 + j * WSUBN + e
-                    if row < m and col < n:
-                        new = alpha * acc[i, j, e]
-                        C[row, col] = new + beta * C[row, col] if beta != 0 else new
 
-    return SimpleNamespace(fetch=fetch, clear=clear, store=store)
+def _putting(BM, BN):
+    @cuda.jit(device=True)
+    def put(m, n, alpha, value, beta, C, row, col):
+        row, col = u32(cuda.blockIdx.y) * BM + row, u32(cuda.blockIdx.x) * BN + col
+        if row < m and col < n:
+            new = alpha * value
+            C[row, col] = new + beta * C[row, col] if beta != 0 else new
+
+    return put
