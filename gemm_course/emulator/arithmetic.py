@@ -20,7 +20,7 @@ from .dtypes import (
 from .errors import DataDependent, KernelTypeError
 from .findings import Finding
 from .lanes import Lanes
-from .memory import Unknown, unknown
+from .memory import Unbound, Unknown, unknown
 
 
 class Arithmetic:
@@ -444,8 +444,6 @@ def _without_ones(array):
 
 
 def _no_number(value) -> str:
-    from .machine import Unbound
-
     if isinstance(value, Unbound):
         return "a variable is used before anything was assigned to it"
     if value is None:

@@ -16,7 +16,7 @@ from .findings import Finding, thread_name
 from .fold import Fold, Log, margins
 from .geometry import Coordinates, Geometry
 from .lanes import Lanes
-from .memory import DeviceArray, LocalStorage, SharedStorage, Unknown, unknown
+from .memory import DeviceArray, LocalStorage, SharedStorage, Unbound, Unknown, unknown
 from .shadow import Access, GlobalRaces, Initialised, InitialisedLocal, SharedRaces
 from .tally import Tally
 
@@ -31,10 +31,6 @@ class Site(NamedTuple):
     line: int
     op: str
     static: bool = True  # the index of a local array is known at compile time
-
-
-class Unbound:
-    """The value of a variable before its first assignment."""
 
 
 class Machine(Arithmetic, Control, Cooperation, MemoryAccess):

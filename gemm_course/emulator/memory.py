@@ -59,6 +59,10 @@ class Unknown(np.ndarray):
     """Data that was never loaded: counting without running knows types, not numbers."""
 
 
+class Unbound:
+    """The value of a variable before its first assignment."""
+
+
 def unknown(dtype) -> Unknown:
     return np.zeros((), dtype).view(Unknown)
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from gemm_course.bench.counters import Source, record
-from gemm_course.bench.counters.cases import gemm_args, module_cases, stage_cases
 from gemm_course.bench.counters.metrics import METRICS, TENSOR_METRICS
 from gemm_course.bench.counters.patterns import INACTIVE, SHARED_BYTES, instructions, wavefront_cases
 from gemm_course.bench.counters.record import NoProfiler, find_ncu, pair, parse
+from gemm_course.bench.counters.sources import gemm_args, module_cases, stage_cases
 from gemm_course.kernels import LADDER
 from gemm_course.records.columns import COUNTED, COUNTED_OF_TENSOR_CORES, COUNTERS
 

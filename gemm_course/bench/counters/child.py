@@ -11,7 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from gemm_course.bench.counters.cases import Case, Source
+from gemm_course.bench.counters.case import Case
+from gemm_course.bench.counters.sources import Source
 from gemm_course.device import compile_for, launch, on_device
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gemm_course.bench.counters.cases import Case
+from gemm_course.bench.counters.case import Case
 from gemm_course.records.columns import WAVEFRONTS
 
 LANES = np.arange(32)

@@ -11,9 +11,9 @@ import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from gemm_course.bench.counters.cases import Source
 from gemm_course.bench.counters.metrics import DATA_STAGE, METRICS, TENSOR_METRICS
 from gemm_course.bench.counters.patterns import instructions
+from gemm_course.bench.counters.sources import Source
 from gemm_course.device import gpu_facts, require_gpu
 from gemm_course.records import origin
 from gemm_course.records.columns import COUNTERS, WAVEFRONTS

@@ -8,7 +8,7 @@ stage's alignment allows, so that what lies behind an array is not the array's o
 
 import sys
 
-from gemm_course.bench.counters.cases import gemm_args
+from gemm_course.bench.counters.sources import gemm_args
 from gemm_course.bench.sanitizer.tool import RAN
 from gemm_course.device import launch
 from gemm_course.kernels import LADDER
