@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from gemm_course.device import compile_for, gpu_facts, require_gpu
-from gemm_course.kernels import LADDER, Stage
-from gemm_course.records import origin, parse_tiles, tiles_text
+from gemm_course.kernels import LADDER, Stage, tiles_text
+from gemm_course.records import origin, parse_tiles
 from gemm_course.records.columns import COMPILED
 
 LONGEST_COMPILATION = 2.0  # seconds that somebody who moves a slider waits for

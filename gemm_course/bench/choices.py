@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gemm_course.kernels import Stage
-from gemm_course.records import parse_tiles, tiles_text
+from gemm_course.kernels import Stage, tiles_text
+from gemm_course.records import parse_tiles
 from gemm_course.records.columns import SHORT_DTYPES, SWEEP
 
 Task = tuple[str, dict[str, int]]  # a stage's name and tiles

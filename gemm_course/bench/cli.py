@@ -427,7 +427,7 @@ def _show_best(stages: list, shape: tuple[int, int, int], folder: Path) -> None:
     from gemm_course.bench.best import CompileTimes, best_choices
     from gemm_course.bench.choices import rows_at
     from gemm_course.device import gpu_available
-    from gemm_course.records import tiles_text
+    from gemm_course.kernels import tiles_text
 
     table = Table("stage", "default", "share", "fastest", "share", "default/fastest", "compiles in s")
     times = CompileTimes(folder / "compile_times.csv", _command(), measure=gpu_available())

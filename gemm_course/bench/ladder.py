@@ -10,8 +10,8 @@ from typing import Any
 from gemm_course.bench.measure import Candidate, TooOld, row_of
 from gemm_course.bench.problem import Problem, WrongResult
 from gemm_course.bench.triton_peer import triton_launcher
-from gemm_course.kernels import Stage
-from gemm_course.records import origin, tiles_text
+from gemm_course.kernels import Stage, tiles_text
+from gemm_course.records import origin
 from gemm_course.records.columns import CORRECTNESS, LADDER
 
 BUDGET_MS = 400

@@ -9,8 +9,8 @@ from gemm_course.bench.cublas import cublas_version
 from gemm_course.bench.problem import Problem
 from gemm_course.device import compile_for, gpu_facts, launch, time_alternating, why_too_old
 from gemm_course.device.launch import Resources, allow_shared_memory, must_ask_for
-from gemm_course.kernels import Stage
-from gemm_course.records import origin, tiles_text
+from gemm_course.kernels import Stage, tiles_text
+from gemm_course.records import origin
 from gemm_course.records.columns import LADDER, SHORT_DTYPES
 
 SCALINGS = ((1.0, 0.0), (1.25, -0.5))  # alpha, beta

@@ -20,8 +20,7 @@ from typing import Any
 
 from gemm_course.bench.choices import Queue, Task, choices, place_of, remaining, rows_at
 from gemm_course.bench.worker import CRASH, serve
-from gemm_course.kernels import LADDER, Stage
-from gemm_course.records import tiles_text
+from gemm_course.kernels import LADDER, Stage, tiles_text
 from gemm_course.records.columns import SWEEP
 
 START_SECONDS, COMPILE_SECONDS, MEASURE_SECONDS = 120, 90, 20

@@ -28,8 +28,8 @@ class IllegalTiles(ValueError):
         self.stage, self.tiles, self.broken = stage, dict(tiles), broken
         self.nearest = stage.nearest_legal(tiles)
         super().__init__(
-            f"{stage.name} cannot run with {describe(tiles)}: {'; '.join(broken)}. "
-            f"The nearest legal choice is {describe(self.nearest)}."
+            f"{stage.name} cannot run with {tiles_text(tiles)}: {'; '.join(broken)}. "
+            f"The nearest legal choice is {tiles_text(self.nearest)}."
         )
 
 
@@ -199,8 +199,8 @@ class Ladder:
         return self._stages[key]
 
 
-def describe(tiles: Mapping[str, int]) -> str:
-    """Tiles as one line, "BM=128 BN=128 BK=16"."""
+def tiles_text(tiles: Mapping[str, int]) -> str:
+    """Tiles in one line, as messages and records write them: "BM=128 BN=128 BK=16"."""
     return " ".join(f"{name}={value}" for name, value in tiles.items())
 
 

@@ -14,7 +14,7 @@ from gemm_course.figures import charts
 from gemm_course.figures import roofline as drawn
 from gemm_course.figures.counts import side_by_side
 from gemm_course.figures.picture import Picture
-from gemm_course.kernels import LADDER, Stage
+from gemm_course.kernels import LADDER, Stage, tiles_text
 from gemm_course.model import Roofline, shared_memory_ceiling
 from gemm_course.widgets import _ladder as ladder
 from gemm_course.widgets._costs import cost_of_squares
@@ -246,7 +246,7 @@ def _counted(stage_name: str, shape: tuple[int, int, int], tiles: tuple | None =
 def _recorded(stage: str, shape: tuple[int, int, int]) -> dict:
     """Return the recorded counters of a stage with its default tiles by name, empty where there are none."""
     rows = records.counters("ladder")
-    tiles = records.tiles_text(LADDER[stage].tiles)
+    tiles = tiles_text(LADDER[stage].tiles)
     rows = rows[(rows["case"] == f"{stage} {shape[0]}x{shape[1]}x{shape[2]}") & (rows["tiles"] == tiles)]
     if rows.empty:
         return {}

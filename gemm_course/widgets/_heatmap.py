@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from gemm_course.figures import heatmap as figure
 from gemm_course.figures.heatmap import Axis, Cell
 from gemm_course.figures.picture import Picture
-from gemm_course.kernels import LADDER, Stage, describe
+from gemm_course.kernels import LADDER, Stage, tiles_text
 from gemm_course.widgets import _measured as sweep
 from gemm_course.widgets._explorer import Explorer
 from gemm_course.widgets._tiles import sliders
@@ -61,7 +61,7 @@ def held(stage: Stage, down: str, across: str, chosen: Mapping[str, int]) -> Pic
         chosen=(chosen[down], chosen[across]),
         notes=[
             *(f"These tiles cannot run: {rule}." for rule in broken),
-            f"Held: {describe(rest)}." if rest else "",
+            f"Held: {tiles_text(rest)}." if rest else "",
             _of_the_best(stage),
             _source(stage),
         ],
@@ -119,7 +119,7 @@ def _answer(stage: Stage, down: str, across: str, chosen: Mapping[str, int], res
 def _of_the_best(stage: Stage) -> str:
     best = sweep.best(stage)
     return (
-        f"The best of all that was measured: {best.tflops:.3g} with {describe(best.tiles)}." if best else ""
+        f"The best of all that was measured: {best.tflops:.3g} with {tiles_text(best.tiles)}." if best else ""
     )
 
 

@@ -15,7 +15,7 @@ from gemm_course.figures import roofline
 from gemm_course.figures import tiles as figure
 from gemm_course.figures.neighbours import Neighbour, neighbours
 from gemm_course.figures.picture import Picture
-from gemm_course.kernels import LADDER, Stage, describe
+from gemm_course.kernels import LADDER, Stage, tiles_text
 from gemm_course.launching import run
 from gemm_course.model import occupancy
 from gemm_course.widgets import _measured as sweep
@@ -59,12 +59,12 @@ def _offer_to_measure(stage: Stage, explorer: Explorer) -> None:
 def measured_here(stage: Stage, chosen: Mapping[str, int]) -> str:
     """Run a choice of tiles on this machine's GPU, SIZE³, and say how fast it was, or why it cannot run."""
     if stage.rules(chosen):
-        return f"{describe(chosen)} cannot run."
+        return f"{tiles_text(chosen)} cannot run."
     A, B = (
         np.random.default_rng(seed).random((SIZE, SIZE), np.float32).astype(stage.dtype) for seed in (1, 2)
     )
     result = run(stage, A, B, tiles=chosen, backend="gpu")
-    return f"{describe(chosen)}: {result.tflops:.3g} TFLOPS on this machine ({SIZE}³, {stage.dtype})."
+    return f"{tiles_text(chosen)}: {result.tflops:.3g} TFLOPS on this machine ({SIZE}³, {stage.dtype})."
 
 
 def choice(stage: Stage, chosen: Mapping[str, int]) -> Picture:
@@ -72,9 +72,9 @@ def choice(stage: Stage, chosen: Mapping[str, int]) -> Picture:
     chosen = stage.complete(chosen)
     broken = stage.rules(chosen)
     if broken:
-        facts = [("the nearest choice that can", describe(stage.nearest_legal(chosen)))]
-        return figure.choice(chosen, f"{describe(chosen)} cannot run", facts, broken)
-    return figure.choice(chosen, f"{describe(chosen)} can run", _facts(stage, chosen), [])
+        facts = [("the nearest choice that can", tiles_text(stage.nearest_legal(chosen)))]
+        return figure.choice(chosen, f"{tiles_text(chosen)} cannot run", facts, broken)
+    return figure.choice(chosen, f"{tiles_text(chosen)} can run", _facts(stage, chosen), [])
 
 
 def _facts(stage: Stage, chosen: Mapping[str, int]) -> list[tuple[str, str]]:
@@ -112,7 +112,7 @@ def _speed(stage: Stage, chosen: Mapping[str, int]) -> str:
         return known.reason or "not measured"
     if known.tflops == best.tflops:
         return f"{known.tflops:.3g} TFLOPS, the best of all measured"
-    return f"{known.tflops:.3g} TFLOPS; best: {best.tflops:.3g} with {describe(best.tiles)}"
+    return f"{known.tflops:.3g} TFLOPS; best: {best.tflops:.3g} with {tiles_text(best.tiles)}"
 
 
 def around(stage: Stage, chosen: Mapping[str, int]) -> Picture:
@@ -132,7 +132,7 @@ def around(stage: Stage, chosen: Mapping[str, int]) -> Picture:
         _answer(stage, chosen, can),
         cublas=sweep.cublas(stage),
         cannot=f"One step that cannot run: {', '.join(cannot)}." if cannot else "",
-        note=f"These tiles: {describe(chosen)}. {_source(stage)}",
+        note=f"These tiles: {tiles_text(chosen)}. {_source(stage)}",
     )
 
 
@@ -209,7 +209,7 @@ def on_roofline(stage: Stage, chosen: Mapping[str, int]) -> Picture:
         title,
         _source(stage),
         axis="FLOP per byte loaded (C's stores left out)",
-        under_title=describe(chosen),
+        under_title=tiles_text(chosen),
         tensor_peak=tensor_peak([stage]),
     )
 

@@ -8,8 +8,7 @@ from typer.testing import CliRunner
 from gemm_course.bench import best
 from gemm_course.bench.best import LONGEST_COMPILATION, best_choices
 from gemm_course.bench.cli import app
-from gemm_course.kernels import LADDER
-from gemm_course.records import tiles_text
+from gemm_course.kernels import LADDER, tiles_text
 from gemm_course.records.columns import SWEEP
 
 STAGE = LADDER["block_tiled"]

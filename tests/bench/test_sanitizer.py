@@ -13,8 +13,7 @@ from gemm_course import device
 from gemm_course.bench.cli import app
 from gemm_course.bench.sanitizer import SHAPES, TOOLS, NoSanitizer, child, sanitize_stages, stages
 from gemm_course.bench.sanitizer.tool import RAN, Said, find_sanitizer, read_log, run_under, sanitizer_version
-from gemm_course.kernels import LADDER, IllegalTiles
-from gemm_course.records import tiles_text
+from gemm_course.kernels import LADDER, IllegalTiles, tiles_text
 from gemm_course.records.columns import SANITIZER
 
 runner = CliRunner()

@@ -19,8 +19,7 @@ from gemm_course.bench.choices import (
     steps_between,
 )
 from gemm_course.bench.sweep import Sweep, queue_of, workers_that_fit
-from gemm_course.kernels import LADDER
-from gemm_course.records import tiles_text
+from gemm_course.kernels import LADDER, tiles_text
 from gemm_course.records.columns import SWEEP
 
 STAGES = [LADDER["block_tiled"], LADDER["thread_tiled_1d"]]

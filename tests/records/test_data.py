@@ -8,7 +8,7 @@ from gemm_course import records
 from gemm_course.bench.best import LONGEST_COMPILATION
 from gemm_course.bench.problem import tolerance
 from gemm_course.bench.sanitizer import TOOLS
-from gemm_course.kernels import LADDER
+from gemm_course.kernels import LADDER, tiles_text
 from gemm_course.model import GPUS
 from gemm_course.records.columns import SHORT_DTYPES
 
@@ -106,7 +106,7 @@ def test_best_tiles_are_the_fastest_of_the_sweep():
     stage = frame.iloc[0]["stage"]
     best = records.best_tiles(stage)
     rows = frame[frame["stage"] == stage]
-    assert rows.set_index("tiles")["tflops"].idxmax() == records.tiles_text(best)
+    assert rows.set_index("tiles")["tflops"].idxmax() == tiles_text(best)
     assert records.best_tiles("no such stage") is None
 
 
@@ -176,7 +176,7 @@ def test_defaults_compile_while_somebody_waits():
     assert set(frame["stage"]) == {stage.name for stage in LADDER}
     for stage in LADDER:
         longest = LONGEST_COMPILATION * (2 if stage.name in SLOWER_TO_COMPILE else 1)
-        assert seconds[stage.name, records.tiles_text(stage.tiles)] <= longest, stage
+        assert seconds[stage.name, tiles_text(stage.tiles)] <= longest, stage
 
 
 def test_wavefront_rows_are_instructions_of_one_warp():

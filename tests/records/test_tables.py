@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gemm_course.records import origin, parse_tiles, provenance, tiles_text
+from gemm_course.kernels import tiles_text
+from gemm_course.records import origin, parse_tiles, provenance
 from gemm_course.records.tables import Table
 
 TABLE = Table({"name": "text", "count": "whole", "size": "real"})

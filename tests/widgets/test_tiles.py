@@ -9,7 +9,7 @@ import pytest
 from gemm_course import records
 from gemm_course import widgets as see
 from gemm_course.figures.heatmap import Axis, Cell, heatmap
-from gemm_course.kernels import LADDER
+from gemm_course.kernels import LADDER, tiles_text
 from gemm_course.widgets import _costs, _heatmap, _measured, _tiles
 from gemm_course.widgets._measured import Choice
 
@@ -177,7 +177,7 @@ def test_no_number_is_shown_that_was_not_recorded(name):
     texts = set(known["tiles"])
     for chosen in stage.legal_choices()[:: max(1, len(stage.legal_choices()) // 40)]:
         shown = _measured.speed(stage, chosen)
-        assert (shown is not None) == (records.tiles_text(chosen) in texts)
+        assert (shown is not None) == (tiles_text(chosen) in texts)
     best = _measured.best(stage)
     assert best is None if known.empty else best.tflops == known["tflops"].max()
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from gemm_course.bench.sanitizer.tool import TOOLS, Said, run_under, sanitizer_version
 from gemm_course.device import gpu_facts
-from gemm_course.kernels import Stage
-from gemm_course.records import origin, tiles_text
+from gemm_course.kernels import Stage, tiles_text
+from gemm_course.records import origin
 from gemm_course.records.columns import SANITIZER
 
 # One element, one product more than a tile is deep, no products at all, edges on every side, and whole tiles.
