@@ -1,4 +1,4 @@
-"""The glossary holds together: its links lead somewhere, its index is complete, it knows the ladder's words."""
+"""The glossary holds together: links lead somewhere, the index is complete, the ladder's words are in it."""
 
 import importlib
 import re
