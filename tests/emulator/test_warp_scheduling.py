@@ -141,7 +141,7 @@ def test_a_producer_that_nobody_releases_stands_still():
     with pytest.raises(Deadlock) as error:
         run(release=False)
     message = str(error.value)
-    assert message.startswith("No warp of the block can go on, so on a GPU this would hang: ")
+    assert message.startswith("No warp of the block can continue, so a GPU would hang: ")
     assert "warps 0 to 3 wait in line" in message and "of full[0], which lacks 1 arrival" in message
     assert "warp 4 waits in line" in message and "of empty[0], which lacks 4 arrivals" in message
 
