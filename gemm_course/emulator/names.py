@@ -39,7 +39,7 @@ def python_function(kernel):
     kernel = getattr(kernel, "dispatcher", kernel)
     function = getattr(kernel, "py_func", kernel)
     if not hasattr(function, "__code__"):
-        raise LaunchError(f"a kernel is a function, decorated with @cuda.jit or plain; {kernel!r} is none")
+        raise LaunchError(f"a kernel is a Python function, plain or decorated with @cuda.jit, not {kernel!r}")
     return function
 
 

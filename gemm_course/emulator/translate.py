@@ -189,9 +189,7 @@ class Translator:
         """Names whose value is known when the kernel is compiled."""
         known = {name for name, value in self.environment.items() if isinstance(value, (bool, int))}
         known -= self.locals
-        return (
-            known | set(self.parameters) if self.device else known
-        )  # whatever it is called with may be known
+        return known | set(self.parameters) if self.device else known  # what a call passes may be known
 
     def _check_signature(self, args):
         if args.vararg or args.kwarg or args.kwonlyargs:
@@ -685,7 +683,7 @@ class Translator:
 
     def _of_Constant(self, node):
         if not isinstance(node.value, (bool, int, float, type(None))):
-            self._refuse(node, f"a kernel computes with numbers; {node.value!r} is none")
+            self._refuse(node, f"a kernel computes with numbers; {node.value!r} is not a number")
         return ast.Constant(node.value)
 
     def _of_Name(self, node):
