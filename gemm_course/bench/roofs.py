@@ -106,9 +106,7 @@ def _read_shared():
         cuda.syncthreads()
         acc = float32(0)
         for r in range(rounds):
-            first = (
-                (cuda.threadIdx.x + r) % THREADS * 4
-            )  # another place each round, or it would be read only once
+            first = (cuda.threadIdx.x + r) % THREADS * 4  # moves on, or each place would be read only once
             for i in unroll(range(SHARED_FLOATS // (4 * THREADS))):
                 a = load4(shared, first + i * 4 * THREADS)
                 acc += a[0] + a[1] + a[2] + a[3]

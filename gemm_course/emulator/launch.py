@@ -23,9 +23,7 @@ STEP_LIMIT = 1_000_000
 CHUNK_LANES = 1 << 15  # lanes that run together: enough to be worth it, few enough for the caches
 CHUNK_ELEMENTS = 1 << 20  # elements of all lanes' own arrays in a chunk, for the same reason
 PATIENCE = 110  # blocks in a row that may differ before they are counted many at a time: 3 times 32, and some
-SHORT_PATIENCE = (
-    12  # where all blocks are in one row, kernels often deal the tiles out in an order of their own
-)
+SHORT_PATIENCE = 12  # where all blocks are in one row: kernels often deal tiles out in their own order
 MEMORY_LIMIT = 4 << 30  # bytes of copies and shadows the emulator may take beside the learner's arrays
 
 

@@ -16,12 +16,8 @@ DPI = 150  # twice what is shown, so that letters stay crisp on a fine screen
 WIDTH = 6.4  # inches; shown WIDTH * 100 pixels wide
 NOTE = 84  # letters of a note that fit in a line
 STYLE = {"fontsize": 11, "color": colours.INK}
-CLEAR = {
-    "facecolor": colours.PAPER,
-    "edgecolor": "none",
-    "alpha": 0.8,
-    "pad": 1,
-}  # behind a label that crosses a line
+# Behind a label that crosses a line.
+CLEAR = {"facecolor": colours.PAPER, "edgecolor": "none", "alpha": 0.8, "pad": 1}
 
 
 @dataclass(frozen=True)

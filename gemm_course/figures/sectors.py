@@ -10,10 +10,8 @@ from gemm_course.figures.picture import Picture
 from gemm_course.figures.requests import SECTOR, Request
 from gemm_course.figures.svg import Drawing
 
-ROWS, COLUMNS = (
-    32,
-    40,
-)  # a warp that walks down touches 32 rows; one that walks along, unaligned, five sectors
+# A warp that walks down touches 32 rows; one that walks along, unaligned, five sectors.
+ROWS, COLUMNS = 32, 40
 _HEIGHT = 9.0
 
 
@@ -94,8 +92,7 @@ def _panel(
     cell: float,
     height: float,
 ):
-    """Draw a window of ROWS x COLUMNS elements: moved sectors yellow, touched elements in the matrix's"
-    " hue."""
+    """Draw ROWS x COLUMNS elements: moved sectors yellow, touched elements in the matrix's hue."""
     touched = defaultdict(list)
     for lane, element, address in request.lanes:
         touched[element].append((lane, address))

@@ -12,6 +12,8 @@ from gemm_course.intrinsics._codegen import intrinsic, ir
 
 __all__ = ["unroll"]
 
+NUMBAS_BLOCK = re.compile(r"B\d+")  # as Numba names its own; others are "B8.endif"
+
 
 class _FullUnroll:
     """Watches one function being generated and marks the loops that `unroll` announced.
@@ -32,9 +34,7 @@ class _FullUnroll:
         jump = self.branch(target)
         if target in self.heads and target.instructions:
             jump.set_metadata("llvm.loop", self.hint())
-        elif self.announced and re.fullmatch(
-            r"B\d+", target.name
-        ):  # Numba's own blocks; others are "B8.endif"
+        elif self.announced and NUMBAS_BLOCK.fullmatch(target.name):
             self.heads.add(target)
             self.announced = False
         return jump

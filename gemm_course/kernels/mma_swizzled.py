@@ -65,10 +65,7 @@ def build(BM, BN, BK, WM, WN):
         warp, lane = tid // 32, tid % 32
         row0, col0 = u32(cuda.blockIdx.y) * BM, u32(cuda.blockIdx.x) * BN
         y0, x0 = warp // (BN // WN) * WM, warp % (BN // WN) * WN  # the warp's tile within the block's
-        line, half = (
-            lane % 16,
-            lane // 16,
-        )  # of a fragment's 16 rows of two pieces, those that this lane names
+        line, half = lane % 16, lane // 16  # of a fragment's 16 rows of two pieces, the one this lane names
         k0 = 0
         while k0 < k:
             piece = tid % A_PIECES

@@ -44,11 +44,8 @@ from gemm_course.kernels.tensor_tiles import (
 def build(BM, BN, BK, WM, SLOTS, GROUP):
     """The kernel for blocks of BM by BN elements, WM by BN a warpgroup."""
     TILE_BYTES = (BM * BK + BK * BN) * 2
-    HEIGHT, SUMS, PANELS = (
-        WM // 64,
-        BN // 2,
-        BN // PANEL,
-    )  # products stacked, sums a thread in each, panels of B
+    HEIGHT, SUMS = WM // 64, BN // 2  # products stacked, accumulators per thread in each
+    PANELS = BN // PANEL  # of B
 
     @cuda.jit(device=True)
     def fetch(As, Bs, slot, A, B, row0, col0, k0, full):

@@ -14,9 +14,7 @@ class Occupancy:
     blocks: int
     warps: int
     most_warps: int
-    limits: dict[
-        str, int
-    ]  # blocks that each resource would allow: "threads", "registers", "shared memory", "blocks"
+    limits: dict[str, int]  # blocks allowed by each of "threads", "registers", "shared memory", "blocks"
 
     @property
     def share(self) -> float:

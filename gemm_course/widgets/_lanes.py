@@ -1,5 +1,4 @@
-"""What one warp asks of global memory in one k step, for any block shape, of a stage or of your own"
-" kernel."""
+"""What one warp asks of global memory in one k step, for any block shape: a stage's or your own kernel's."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Pictures say in words what they show, are well-formed, quick to make, and follow the data they are"
-" given."""
+"""Pictures say in words what they show, are well-formed, quick to make, and follow their data."""
 
 import time
 import xml.etree.ElementTree as ElementTree

@@ -144,9 +144,7 @@ def altered(module, change, folder):
 def test_the_slip_is_found(slip, emulated, tmp_path, monkeypatch):
     module, change, kind = SLIPS[slip]
     loaded = altered(module, change, tmp_path)
-    if (
-        module is mma_tiles
-    ):  # what two stages share, in one of them; a copy of it, for which nothing is built yet
+    if module is mma_tiles:  # two stages share it: here one of them, in a copy for which nothing is built yet
         monkeypatch.setattr(mma_sync, "results", loaded.results)
         module, stage = mma_sync, dataclasses.replace(mma_sync.STAGE)
     else:
