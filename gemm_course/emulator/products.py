@@ -1,7 +1,7 @@
-"""Multiplications that run by themselves on tiles in shared memory, and are waited for: wgmma's queue.
+"""wgmma's queue: matrix products that run asynchronously on tiles in shared memory.
 
 A product is computed when it is waited for, no sooner: a kernel that overwrites a tile too early, or reads
-its sums too early, gets the wrong numbers here as well.
+its accumulators too early, gets wrong results here as well.
 """
 
 from collections.abc import Callable
@@ -10,14 +10,14 @@ WARPGROUP = 4  # warps
 
 
 class Products:
-    """The queue of one warp, and what it may not touch meanwhile."""
+    """The queue of one warp, and the accumulators it must not touch meanwhile."""
 
     def __init__(self, machine):
         self.machine = machine
         self.open: list[Callable[[], None]] = []
         self.groups: list[list] = []
-        self.pending: dict[int, int] = {}  # storage of sums under way: how many products
-        self.touched: set[int] = set()  # storages the thread itself has written since the last fence
+        self.pending: dict[int, int] = {}  # storage of accumulators -> products in flight
+        self.touched: set[int] = set()  # storages that the threads have written since the last fence
         self.fenced = False
         self.queued, self.last_site = 0, None
 
@@ -50,7 +50,7 @@ class Products:
             product()
 
     def end(self):
-        """The warp ends; what nobody waited for is dropped with its registers."""
+        """The warp ends: finish the products that nobody waited for."""
         self.commit()
         self.wait(0)
 
@@ -62,9 +62,8 @@ class Products:
         self.machine.report_finding(
             "missing_fence",
             site,
-            f"wgmma adds to {acc.name} with no wgmma_fence() {why}: it may find other registers than the "
-            "thread "
-            "left there.",
+            f"wgmma adds to {acc.name} with no wgmma_fence() {why}: it may not see what the thread wrote "
+            "there.",
             acc,
         )
 
@@ -72,7 +71,7 @@ class Products:
         self.machine.report_finding(
             "async_read_too_early",
             site,
-            f"The thread {verb} {acc.name} while products are still added to it: wgmma_wait(0) must come "
+            f"A thread {verb} {acc.name} while products are still being added to it: wgmma_wait(0) must come "
             "first.",
             acc,
         )

@@ -149,10 +149,10 @@ def waiting(init, arrive, announce):
 def test_a_wait_that_nobody_ends_is_told_and_not_waited_for():
     out = np.zeros(1, np.float32)
     with pytest.raises(
-        Deadlock, match=r"warp 1 waits in line \d+ for phase 0 of bars\[0\].* lacks 1 arrival\."
+        Deadlock, match=r"warp 1 waits in line \d+ for phase 0 of bars\[0\].* still needs 1 arrival\."
     ):
         emulate(waiting(True, 0, 0), 1, 64, out)
-    with pytest.raises(Deadlock, match="expects 128 more bytes than the copies bring"):
+    with pytest.raises(Deadlock, match="expects 128 bytes more than the copies deliver"):
         emulate(waiting(True, 1, 128), 1, 64, out)
     assert out[0] == 0
     assert emulate(waiting(True, 1, 0), 1, 64, out).findings == []
@@ -162,7 +162,7 @@ def test_a_wait_that_nobody_ends_is_told_and_not_waited_for():
 def test_a_barrier_must_be_made_first_and_not_be_overrun():
     with pytest.raises(KernelStopped, match="before mbarrier_init made it one"):
         emulate(waiting(False, 0, 0), 1, 64, np.zeros(1, np.float32))
-    with pytest.raises(KernelStopped, match=r"3 threads arrive at bars\[0\], which was made for 2"):
+    with pytest.raises(KernelStopped, match=r"3 threads arrive at bars\[0\], which was initialised for 2"):
         emulate(waiting(True, 3, 0), 1, 64, np.zeros(1, np.float32))
 
 
