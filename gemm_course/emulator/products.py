@@ -22,18 +22,18 @@ class Products:
         self.queued, self.last_site = 0, None
 
     def queue(self, site, acc, finish: Callable[[], None]):
-        """``finish()`` computes the product and adds it to ``sums``, a local array."""
+        """Queue a product; ``finish()`` computes it and adds it to ``acc``, a local array."""
         serial = acc.storage.serial
         if not self.fenced or serial in self.touched:
             self._report_fence(site, acc)
         self.pending[serial] = self.pending.get(serial, 0) + 1
         self.queued, self.last_site = self.queued + 1, site
 
-        def over():
+        def complete():
             finish()
             self.pending[serial] -= 1
 
-        self.open.append(over)
+        self.open.append(complete)
 
     def fence(self):
         self.fenced = True
@@ -44,9 +44,9 @@ class Products:
         self.open = []
 
     def wait(self, pending: int):
-        over = self.groups[: max(len(self.groups) - pending, 0)]
-        self.groups = self.groups[len(over) :]
-        for product in (product for group in over for product in group):
+        finished = self.groups[: max(len(self.groups) - pending, 0)]
+        self.groups = self.groups[len(finished) :]
+        for product in (product for group in finished for product in group):
             product()
 
     def end(self):
