@@ -105,8 +105,8 @@ def _filled(subject: Stage | Callable, block, depth: int) -> tuple[list[figure.M
     threads = _threads(block)
     report = emulate(kernel, 1, threads, *arguments, watch=Watch(limit=_rows(tiles, threads)))
     lines, first = inspect.getsourcelines(written_in.py_func)
-    beside = [f.message for f in report.findings if f.kind == "out_of_bounds" and f.array in ("As", "Bs")]
-    plan = figure.Plan(tiles, threads, dict(enumerate(lines, first)), beside)
+    outside = [f.message for f in report.findings if f.kind == "out_of_bounds" and f.array in ("As", "Bs")]
+    plan = figure.Plan(tiles, threads, dict(enumerate(lines, first)), outside)
     return figure.moments(report.trace), plan
 
 

@@ -21,7 +21,7 @@ KERNEL5 = LADDER["kernel5"]
 @pytest.mark.parametrize("depth", _coverage.DEPTHS)
 def test_kernel5_covers_its_tiles_whatever_bk_is(block, depth):
     story, plan = _coverage._filled(KERNEL5, block, depth)
-    assert figure.holes(story, plan) == {"As": 0, "Bs": 0} and not plan.beside
+    assert figure.holes(story, plan) == {"As": 0, "Bs": 0} and not plan.outside
     stored = [(moment.array, element) for moment in story for element in moment.stores.values()]
     assert len(stored) == len(set(stored)) == depth * sum(block)
     assert "both tiles are complete" in _coverage.draw(KERNEL5, block, depth, (0, 0)).alt
@@ -31,11 +31,11 @@ def test_kernel5_covers_its_tiles_whatever_bk_is(block, depth):
     ("block", "depth", "words"),
     [
         ((16, 16), 4, "both tiles are complete"),
-        ((16, 16), 8, "nobody writes 64 of 128 elements of As and 64 of 128 elements of Bs"),
-        ((16, 16), 16, "nobody writes 192 of 256 elements of As"),
-        ((16, 16), 2, "threads write beside the tiles"),
-        ((16, 32), 8, "nobody writes 128 of 256 elements of Bs"),
-        ((32, 16), 8, "nobody writes 128 of 256 elements of As"),
+        ((16, 16), 8, "no thread writes 64 of 128 elements of As and 64 of 128 elements of Bs"),
+        ((16, 16), 16, "no thread writes 192 of 256 elements of As"),
+        ((16, 16), 2, "threads write outside the tiles"),
+        ((16, 32), 8, "no thread writes 128 of 256 elements of Bs"),
+        ((32, 16), 8, "no thread writes 128 of 256 elements of As"),
     ],
 )
 def test_the_drafts_holes_are_seen(block, depth, words):
@@ -70,7 +70,7 @@ def test_ones_own_fetch_is_drawn_as_well():
         return fetch
 
     alt = _coverage.draw(make_fetch, (16, 16), 8, (0, 0)).alt
-    assert "nobody writes 64 of 128 elements of As and 127 of 128 elements of Bs" in alt
+    assert "no thread writes 64 of 128 elements of As and 127 of 128 elements of Bs" in alt
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ PICTURES = {
     "a step": lambda: _coverage.draw_step(KERNEL5, 5, (16, 32), 16, (3, 1)),
     "complete": lambda: _coverage.draw(KERNEL5, (32, 16), 16, (1, 2)),
     "with holes": lambda: _coverage.draw(DRAFT, (16, 32), 16, (7, 3)),
-    "beside the tiles": lambda: _coverage.draw(DRAFT, (16, 32), 2, (7, 3)),
+    "outside the tiles": lambda: _coverage.draw(DRAFT, (16, 32), 2, (7, 3)),
     "banks": lambda: _tile_banks.draw(8, "tx + j * BN // TN"),
 }
 
