@@ -357,13 +357,13 @@ check.barriers(barriers)
 see.source(SUSPECTS["a"](4))
 
 # %%
-see.change(SUSPECTS["a"](4), SUSPECTS["b"](4))
+see.diff(SUSPECTS["a"](4), SUSPECTS["b"](4))
 
 # %%
-see.change(SUSPECTS["b"](4), SUSPECTS["c"](4))
+see.diff(SUSPECTS["b"](4), SUSPECTS["c"](4))
 
 # %%
-see.change(SUSPECTS["c"](4), SUSPECTS["d"](4))
+see.diff(SUSPECTS["c"](4), SUSPECTS["d"](4))
 
 # %% tags=["stub"] id="ex-03-5"
 check.smallest_failing_shape(a=None, b=None, c=None, d=None)

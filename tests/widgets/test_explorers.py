@@ -129,7 +129,7 @@ def test_coverage_offers_only_depths_that_a_stage_can_fetch():
     assert 2 in _coverage._controls(LADDER["kernel5"], 8)["depth"][1]({"block": (16, 16)})
 
 
-def test_padding_mends_unaligned_rows():
+def test_padding_fixes_unaligned_rows():
     stage = LADDER["naive_coalesced"]
     loose = _lanes.draw(stage, (32, 32), 0, 1, (333, 333)).alt
     padded = _lanes.draw(stage, (32, 32), 0, 1, (333, 336)).alt
@@ -211,7 +211,7 @@ def test_counts_agree_with_the_formula_and_the_hardware(stage):
     picture = see.counts(
         stage, (m, n, k), global_load_requests=2 * m * n * k // 32, global_load_sectors=sectors
     )
-    assert "All ways of counting agree" in picture.alt
+    assert "All three counts agree" in picture.alt
 
 
 def test_counts_say_when_the_compiler_merged():
@@ -232,12 +232,12 @@ def test_copies_that_wait_for_nobody_are_loads_and_stores():
         "shared_store_requests": 2 * 1024**3 // 128 // 256,
     }
     picture = see.counts("mma_swizzled", (1024,) * 3, **counts)
-    assert "All ways of counting agree" in picture.alt
+    assert "All three counts agree" in picture.alt
 
 
 def test_what_no_counter_sees_is_not_nothing():
     picture = see.counts("wgmma_tma", (1024,) * 3, shared_load_requests=None)
-    assert "hardware has no counter for these" in picture.alt
+    assert "hardware has no counter for this" in picture.alt
 
 
 def test_counts_without_the_hardwares_say_so():

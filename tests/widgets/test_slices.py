@@ -76,11 +76,11 @@ def test_ones_own_fetch_is_drawn_as_well():
 @pytest.mark.parametrize(
     ("pad", "columns", "words"),
     [
-        (0, "tx * TN + j", "a read of As takes 2, of Bs 4"),
-        (1, "tx * TN + j", "a read of As takes 1, of Bs 4"),
-        (4, "tx * TN + j", "a read of As takes 2, of Bs 4"),
-        (0, "tx + j * BN // TN", "a read of As takes 2, of Bs 1"),
-        (1, "tx + j * BN // TN", "a read of As takes 1, of Bs 1"),
+        (0, "tx * TN + j", "read of As 2, of Bs 4"),
+        (1, "tx * TN + j", "read of As 1, of Bs 4"),
+        (4, "tx * TN + j", "read of As 2, of Bs 4"),
+        (0, "tx + j * BN // TN", "read of As 2, of Bs 1"),
+        (1, "tx + j * BN // TN", "read of As 1, of Bs 1"),
     ],
 )
 def test_padding_serves_one_tile_and_the_order_of_columns_the_other(pad, columns, words):

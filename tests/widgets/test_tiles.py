@@ -43,8 +43,8 @@ def test_legal_tiles_say_what_they_take_and_save():
 def test_loads_are_elements_whatever_the_width_they_are_read_in():
     tiles = {"BM": 128, "BN": 128, "BK": 16, "TM": 8, "TN": 8, "PAD": 4}
     said = words(_tiles.choice(LADDER["vectorized"], tiles))
-    assert f"global loads a multiply-add {2 / 128:.4g}" in said
-    assert f"shared loads a multiply-add {2 / 8:.3g}" in said
+    assert f"global loads per multiply-add {2 / 128:.4g}" in said
+    assert f"shared loads per multiply-add {2 / 8:.3g}" in said
 
 
 @pytest.mark.parametrize("name", ["wmma", "async_copy"])
@@ -101,7 +101,7 @@ def test_neighbours_are_one_step_away_and_the_faster_one_is_named(swept):
 def test_the_answer_names_a_faster_neighbour(swept):
     stage = swept
     can = [("BK 64", {**BLOCK, "BK": 64}), ("BM 16", {**BLOCK, "BM": 16})]
-    assert _tiles._answer(stage, BLOCK, can) == "8.7 TFLOPS; one step, BK 64, brings 9.1"
+    assert _tiles._answer(stage, BLOCK, can) == "8.7 TFLOPS; one step, BK 64, reaches 9.1"
     assert _tiles._answer(stage, {**BLOCK, "BK": 64}, [("BK 32", BLOCK)]).endswith("measured is faster")
 
 
@@ -114,10 +114,10 @@ def test_every_neighbour_is_one_slider_step_from_the_choice():
 
 
 def test_the_heat_map_shows_what_was_measured_and_says_what_was_not(swept):
-    said = words(_heatmap.held(swept, "BM", "BK", BLOCK))
+    said = words(_heatmap.with_fixed_sizes(swept, "BM", "BK", BLOCK))
     assert said.startswith("BM=32 BK=32: 8.7 TFLOPS, where the best has 9.1 of 2 measured here")
     assert "24: cannot run, 32: 8.7, 48: cannot run, 64: 9.1, 96: not measured" in said
-    assert "Held: BN=32" in said and "The best here is BM 32, BK 64" in said
+    assert "Fixed: BN=32" in said and "The best here is BM 32, BK 64" in said
     row = next(part for part in said.split(". ") if part.startswith("BM 128"))
     assert row.count("cannot run") == len(swept.options["BK"])
 
@@ -143,7 +143,7 @@ def test_cells_carry_their_mark_and_not_colour_alone():
 def test_a_heat_map_refuses_sizes_that_make_none(sizes, words):
     with pytest.raises(ValueError, match=words):
         see.heatmap("warp_tiled", *sizes)
-    with pytest.raises(ValueError, match="held"):
+    with pytest.raises(ValueError, match="fixed"):
         see.heatmap("warp_tiled", "TM", "TN", others="average")
 
 
@@ -156,7 +156,7 @@ def test_every_stage_is_drawn_legal_illegal_measured_or_not(name):
     for chosen in (stage.tiles, low, high, stage.legal_choices()[-1]):
         for draw in (_tiles.choice, _tiles.around, _tiles.on_roofline):
             assert len(draw(stage, chosen).alt) > 40
-        assert len(_heatmap.held(stage, down, across, chosen).alt) > 40
+        assert len(_heatmap.with_fixed_sizes(stage, down, across, chosen).alt) > 40
     assert len(see.heatmap(name, down, across, others="best").alt) > 40
 
 
