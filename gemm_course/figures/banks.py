@@ -117,4 +117,4 @@ def _footnote(words) -> str:
     most = _most_words(words)
     if most == 1:
         return "A bank gives one word per clock; no bank is asked for more here."
-    return f"A bank gives one word per clock, so the busiest one (outlined) takes {most} clocks."
+    return f"A bank gives one word per clock; the busiest (outlined) takes {most} clocks."

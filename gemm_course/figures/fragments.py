@@ -95,7 +95,7 @@ def _registers(drawing: Drawing, fragment: Fragment, lane: int, chosen: Element)
     y = top + 26 + -(-len(held) // each) * 28 + 14
     notes = ["A register has 32 bits:", "two FP16 values" if each == 2 else "one FP32 value"]
     if len(fragment.held[lane]) > len(held):
-        notes += ["", "The fragment holds these", "twice: elements 8 to 15", "repeat 0 to 7."]
+        notes += ["", "It holds these twice:", "elements 8 to 15", "repeat 0 to 7."]
     for line, words in enumerate(notes):
         drawing.text(left, y + 18 * line, words, fill=colours.QUIET)
 
@@ -136,4 +136,4 @@ def eight_rows(request: Request, wavefronts: int, row_bytes: int) -> Picture:
 def _said(most: int) -> str:
     if most == 1:
         return "The eight rows fill all 32 banks once: one wavefront."
-    return f"{most} rows lie in the same banks (outlined) and are read one by one: {most} wavefronts."
+    return f"{most} rows share the same banks (outlined), so it takes {most} wavefronts."

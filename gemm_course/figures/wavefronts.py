@@ -116,13 +116,13 @@ def _footnotes(request: Request, groups, misaligned: list[int]) -> list[str]:
             "A 128-bit access must start at a multiple of 16 bytes;",
             "the GPU stops with 'misaligned address' (outlined lanes).",
         ]
-    notes = ["Each line is one wavefront: one word from each bank, for the lane shown."]
+    notes = ["A line is one wavefront: one word per bank, for the lane shown."]
     starts = {lane: address for lane, _, address in request.lanes}
     needed = [[starts[lane] for lane in lanes if lane in starts] for lanes, _ in groups]
     if any(len(set(words)) < len(words) for words in needed):
         notes.append("Lanes of a group that need the same words get them together.")
     elif len(set().union(*needed)) < len(request.lanes):
-        notes.append("Several groups need the same words; each group is served separately.")
+        notes.append("Several groups need the same words; each is served by itself.")
     return notes
 
 
