@@ -18,11 +18,11 @@ from gemm_course.kernels import LADDER, tiles_text
 
 @dataclass(frozen=True)
 class Source:
-    """Where cases come from, in words that can be handed to another process.
+    """Where cases come from, as text that can be passed to another process.
 
     kind "stages": stages of the ladder by name (empty: all) at `shapes`, with default tiles; "module": a
     Python file that exposes CASES, objects with .name .kernel .grid .block .make_args() .shared_bytes;
-    "wavefronts": one shared-memory instruction a case, those of the records `module` among them.
+    "wavefronts": one shared-memory instruction per case, including those of the records in `module`.
     """
 
     kind: str
@@ -53,7 +53,7 @@ class Source:
 
 
 def stage_cases(names: Sequence[str], shapes: Sequence[tuple[int, int, int]]) -> list[Case]:
-    """The ladder's stages at these shapes, default tiles; shapes that are no cube also with beta = 0.5."""
+    """The ladder's stages at these shapes, default tiles; shapes other than cubes also with beta = 0.5."""
     stages = [LADDER[name] for name in names] if names else list(LADDER)
     return [
         _stage_case(stage, shape, beta)
