@@ -117,7 +117,7 @@ def _all_on_one(stages: Sequence[Stage]) -> Picture:
 
 
 def _point(stage: Stage, now: bool) -> drawn.Point:
-    """Return where a stage with its default tiles stands: what its warps ask of L1, and what was measured."""
+    """Return a stage's point for its default tiles: what its warps ask of L1, and what was measured."""
     intensity = cost_of_squares(stage).intensity_with_stores
     return drawn.Point(stage.name, intensity, ladder.speed_on_the_h200(stage), now)
 

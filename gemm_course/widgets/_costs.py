@@ -16,7 +16,7 @@ _KEPT = 4096  # choices cached
 _SUMMED = ("requests", "bytes", "sectors", "wavefronts")
 _KINDS = (("global", "load"), ("global", "store"), ("shared", "load"))
 
-Counts = Mapping[tuple[str, str], Mapping[str, float]]  # of each of _KINDS, the sum of each of _SUMMED
+Counts = Mapping[tuple[str, str], Mapping[str, float]]  # for each of _KINDS, the total of each of _SUMMED
 
 
 class Cost:

@@ -109,11 +109,12 @@ def _answer(stage: Stage, down: str, across: str, chosen: Mapping[str, int], res
         return f"{here} cannot run with the other sizes as they are"
     if own is None:
         return f"{here}: not measured with the other sizes as they are"
-    beside = [c.tflops for c in sweep.measured(stage) if rest.items() <= c.tiles.items()]
-    if len(beside) == 1:
+    others = [c.tflops for c in sweep.measured(stage) if rest.items() <= c.tiles.items()]
+    if len(others) == 1:
         return f"{here}: {own:.3g} TFLOPS, the only choice measured here"
-    place = "the best" if own == max(beside) else f"where the best has {max(beside):.3g}"
-    return f"{here}: {own:.3g} TFLOPS, {place} of {len(beside)} measured here"
+    if own == max(others):
+        return f"{here}: {own:.3g} TFLOPS, the best of {len(others)} measured here"
+    return f"{here}: {own:.3g} TFLOPS; the best of {len(others)} measured here has {max(others):.3g}"
 
 
 def _of_the_best(stage: Stage) -> str:

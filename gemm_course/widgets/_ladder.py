@@ -54,8 +54,8 @@ def _kind(stage: Stage) -> tuple[str, str]:
 
 
 def _group(stage: Stage) -> str:
-    dtype, sums = _kind(stage)
-    return f"{dtype}, {sums} sums".upper().replace("SUMS", "sums") if sums != "fp32" else dtype.upper()
+    dtype, acc = (name.upper() for name in _kind(stage))
+    return dtype if acc == "FP32" else f"{dtype}, {acc} accumulation"
 
 
 def speed_on_the_h200(stage: Stage) -> float | None:
@@ -117,10 +117,10 @@ def _cublas(kind: tuple[str, str], gpu: str) -> float | None:
 
 
 @lru_cache
-def _recorded(folder: str, dtype: str, sums: str):
+def _recorded(folder: str, dtype: str, acc: str):
     rows = records.ladder(folder)
     same = (rows["m"] == SIZE) & (rows["n"] == SIZE) & (rows["k"] == SIZE)
-    return rows[same & (rows["dtype"] == dtype) & (rows["accumulate"] == sums) & rows["tflops"].notna()]
+    return rows[same & (rows["dtype"] == dtype) & (rows["accumulate"] == acc) & rows["tflops"].notna()]
 
 
 @lru_cache

@@ -115,9 +115,9 @@ def _speed(stage: Stage, chosen: Mapping[str, int]) -> str:
 def around(stage: Stage, chosen: Mapping[str, int]) -> Picture:
     """Draw what was measured for a choice of tiles, for those one slider step away, and for the best."""
     chosen = stage.complete(chosen)
-    beside = list(one_step_away(stage, chosen))
-    can = [(label, tiles) for label, tiles in beside if not stage.rules(tiles)]
-    cannot = [label for label, tiles in beside if stage.rules(tiles)]
+    near = list(one_step_away(stage, chosen))
+    can = [(label, tiles) for label, tiles in near if not stage.rules(tiles)]
+    cannot = [label for label, tiles in near if stage.rules(tiles)]
     groups = [
         ("these sliders", [_neighbour(stage, "these tiles", chosen, now=True)]),
         ("one step along one slider", [_neighbour(stage, label, tiles) for label, tiles in can]),

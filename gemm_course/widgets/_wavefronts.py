@@ -15,7 +15,7 @@ from gemm_course.figures.requests import Request, requests
 from gemm_course.intrinsics import load4, store4
 from gemm_course.widgets._explorer import Explorer
 
-BM = BN = 128  # with 8 by 8 results a thread: 256 threads
+BM = BN = 128  # with 8 by 8 results per thread: 256 threads
 THREADS, EACH = 256, 8
 ROW = 1  # the row of the tiles that is read; row 0 is aligned with any padding
 ACCESSES = {

@@ -20,7 +20,7 @@ def watched(stage, tiles, size, block=(0, 0), warp=None):
 
 
 @pytest.mark.parametrize(("grid", "block"), [((1, 1), (5, 7)), ((3, 2), (8, 4)), ((2, 3), (4, 16))])
-def test_the_emulator_says_who_is_who(grid, block):
+def test_threads_know_their_coordinates(grid, block):
     ids = threads.coordinates(grid, block)
     for by, bx, y, x in np.ndindex(ids.shape[:4]):
         linear = y * block[0] + x
@@ -41,7 +41,7 @@ def test_the_ribbon_names_warp_and_lane(block, thread, words):
     assert words in threads.ribbon(block, thread).alt
 
 
-def test_the_grid_says_what_a_thread_is_responsible_for():
+def test_the_grid_says_which_element_a_thread_computes():
     inside = threads.grid_of_blocks((10, 18), (8, 4), (1, 2), (3, 1)).alt
     outside = threads.grid_of_blocks((10, 18), (16, 2), (1, 0), (3, 1)).alt
     assert "computes C[9, 11]" in inside and "108 threads have no element" in inside

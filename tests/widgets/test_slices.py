@@ -57,7 +57,7 @@ def test_a_step_names_what_the_thread_stores_and_the_line():
     assert "both tiles are complete" in last.alt
 
 
-def test_ones_own_fetch_is_drawn_as_well():
+def test_a_learners_fetch_is_drawn_as_well():
     def make_fetch(BM, BN, BK, TM, TN):
         @cuda.jit(device=True)
         def fetch(m, n, k, k0, A, B, As, Bs):
@@ -83,13 +83,13 @@ def test_ones_own_fetch_is_drawn_as_well():
         (1, "tx + j * BN // TN", "read of As 1, of Bs 1"),
     ],
 )
-def test_padding_serves_one_tile_and_the_order_of_columns_the_other(pad, columns, words):
+def test_padding_helps_one_tile_and_the_order_of_columns_the_other(pad, columns, words):
     assert words in _tile_banks.draw(pad, columns).alt
 
 
 @pytest.mark.parametrize("spread", [0, 1])
 @pytest.mark.parametrize("pad", _tile_banks.PADDING)
-def test_the_banks_shown_are_those_of_the_kernel(pad, spread):
+def test_the_banks_shown_agree_with_the_kernel(pad, spread):
     tiles = {"BM": 128, "BN": 128, "BK": 16, "TM": 8, "TN": 8, "PAD": pad, "SPREAD": spread}
     A, B, C = (np.zeros(shape, np.float32) for shape in ((128, 16), (16, 128), (128, 128)))
     problem = (128, 128, 16, np.float32(1), A, B, np.float32(0), C)
