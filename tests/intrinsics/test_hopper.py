@@ -281,10 +281,10 @@ def test_a_box_is_stored_without_what_lies_outside_by_16_bytes(columns, stored, 
     [
         (np.zeros((8, 64), np.float32), (8, 64), (8, 64), "must be float16"),
         (np.zeros((8, 60), np.float16), (8, 60), (8, 64), "120 bytes apart.*multiple of 16"),
-        (np.zeros((8, 64), np.float16).T, (8, 8), (8, 64), "side by side"),
+        (np.zeros((8, 64), np.float16).T, (8, 8), (8, 64), "row-major order"),
         (np.zeros((8, 64), np.float16), (9, 64), (8, 64), "9 by 64 elements do not fit"),
         (np.zeros((8, 64), np.float16), (8, 64), (257, 64), "1 to 256 rows, not 257"),
-        (np.zeros((8, 64), np.float16), (8, 64), (8, 128), "32, 64 or 128 bytes .*not 128 halves"),
+        (np.zeros((8, 64), np.float16), (8, 64), (8, 128), "32, 64 or 128 bytes .*not 128 float16"),
     ],
 )
 def test_what_tma_cannot_copy_is_refused_in_words(matrix, shape, box, words):
@@ -516,5 +516,5 @@ def test_numbers_that_the_hardware_does_not_know_are_refused_when_compiled(intri
     def wrong():
         intrinsic(number)
 
-    with pytest.raises(Exception, match="256 registers a thread"):
+    with pytest.raises(Exception, match="256 registers per thread"):
         launch_on_gpu(wrong, 1, 128, [])
