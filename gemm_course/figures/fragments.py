@@ -95,7 +95,7 @@ def _registers(drawing: Drawing, fragment: Fragment, lane: int, chosen: Element)
     y = top + 26 + -(-len(held) // each) * 28 + 14
     notes = ["A register has 32 bits:", "two FP16 values" if each == 2 else "one FP32 value"]
     if len(fragment.held[lane]) > len(held):
-        notes += ["", "It holds these twice:", "elements 8 to 15", "repeat 0 to 7."]
+        notes += ["", "This lane holds each", "element twice: places", "8 to 15 repeat 0 to 7."]
     for line, words in enumerate(notes):
         drawing.text(left, y + 18 * line, words, fill=colours.QUIET)
 
