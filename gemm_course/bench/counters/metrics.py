@@ -56,6 +56,6 @@ TENSOR_METRICS = {
     "matrix_load_wavefronts": "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ldsm.sum",
     "mma_instructions": "sm__inst_executed_pipe_tensor_op_hmma.sum",
     "wgmma_instructions": "sm__inst_executed_pipe_tensor_op_gmma.sum",
-    "tensor_operations_fp32_sums": "sm__ops_path_tensor_src_fp16_dst_fp32.sum",
-    "tensor_operations_fp16_sums": "sm__ops_path_tensor_src_fp16_dst_fp16.sum",
+    "tensor_operations_fp32_acc": "sm__ops_path_tensor_src_fp16_dst_fp32.sum",
+    "tensor_operations_fp16_acc": "sm__ops_path_tensor_src_fp16_dst_fp16.sum",
 }
