@@ -11,7 +11,7 @@ from numba import cuda
 import gemm_course.emulator
 from gemm_course import launch, launching, run
 from gemm_course.device import NoGpu
-from gemm_course.kernels import LADDER, IllegalTiles, describe
+from gemm_course.kernels import LADDER, IllegalTiles, tiles_text
 
 
 @cuda.jit
@@ -144,7 +144,7 @@ def test_everything_wrong_is_named_at_once():
 
 def test_illegal_tiles_come_with_the_nearest_legal_ones():
     A, B, _ = matrices(4, 5, 6)
-    nearest = describe(LADDER["block_tiled"].nearest_legal({"BM": 3, "BK": 32}))
+    nearest = tiles_text(LADDER["block_tiled"].nearest_legal({"BM": 3, "BK": 32}))
     with pytest.raises(IllegalTiles, match=rf"BM=3 .*BK \(32\).* The nearest legal choice is {nearest}"):
         run("block_tiled", A, B, tiles={"BM": 3, "BK": 32}, backend="emulator")
     with pytest.raises(ValueError, match="no tile size called XX"):

@@ -1,8 +1,8 @@
 """How fast the arithmetic units really are: the flat roofs of the roofline, measured without any memory.
 
 FP32: fused multiply-adds on registers. mma: Tensor Cores fed from registers, warp by warp. wgmma: Tensor
-Cores fed from shared memory, warpgroup by warpgroup, as only Hopper has it. All on random numbers, for zeros
-cost less power, and less power is a higher clock.
+Cores fed from shared memory, warpgroup by warpgroup; only Hopper has it. All use random numbers, because
+zeros take less power, and less power allows a higher clock.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from gemm_course.records import origin
 from gemm_course.records.columns import COMPUTE_ROOFS
 
 THREADS = 256
-SUMS = 8  # of a thread or warp at the same time, so that none waits for the one before
-REPEATS = 32  # of the fused multiply-adds in the loop, so that the loop itself costs little
-ROUNDS = 4000
+ACCUMULATORS = 8  # independent ones per thread or warp, so that none waits for the one before
+REPEATS = 32  # of the multiply-adds in one iteration, so that the loop itself costs little
+ITERATIONS = 4000
 COLUMNS = 256  # that one wgmma computes
-A_THREADS_SUMS = COLUMNS // 2  # of each 64 rows
+PER_THREAD = COLUMNS // 2  # accumulators, for 64 rows
 
 
 def measure_arithmetic(path: Path, command: str) -> dict[str, float]:
-    """Measure and write a row a unit -> TFLOPS by unit, "FP32", "mma FP16" and "wgmma FP16".
+    """Measure and write a row per unit -> TFLOPS by unit, "FP32", "mma FP16" and "wgmma FP16".
 
-    Units that this GPU has not are left out.
+    Units that this GPU lacks are left out.
     """
     from numba import cuda
 
@@ -41,7 +41,7 @@ def measure_arithmetic(path: Path, command: str) -> dict[str, float]:
         out = cuda.to_device(np.zeros(1, np.float32))
         grid = gpu.multiprocessors * blocks
         timing = time_launch(_launcher(kernel, grid, numbers, out), budget_ms=300)
-        found[unit] = 1e-9 * flops * ROUNDS * grid / timing.best_ms
+        found[unit] = 1e-9 * flops * ITERATIONS * grid / timing.best_ms
         about = {"unit": unit, "tflops": found[unit], "sm_clock_mhz": timing.sm_clock_mhz}
         rows.append(about | origin(gpu.name, gpu.driver, gpu.cuda, command))
     COMPUTE_ROOFS.write(path, rows)
@@ -49,56 +49,56 @@ def measure_arithmetic(path: Path, command: str) -> dict[str, float]:
 
 
 def _launcher(kernel, grid: int, numbers, out) -> Callable[[], None]:
-    return lambda: kernel[grid, THREADS](numbers, out, ROUNDS)
+    return lambda: kernel[grid, THREADS](numbers, out, ITERATIONS)
 
 
 def fma_kernel():
-    """acc = acc * x + y, SUMS of them a thread."""
+    """acc = acc * x + y, with ACCUMULATORS of them per thread."""
     from numba import cuda, float32
 
     from gemm_course.intrinsics import unroll
 
-    def multiply_add(numbers, out, rounds):
-        acc = cuda.local.array(SUMS, float32)
-        for i in unroll(range(SUMS)):
+    def multiply_add(numbers, out, iterations):
+        acc = cuda.local.array(ACCUMULATORS, float32)
+        for i in unroll(range(ACCUMULATORS)):
             acc[i] = numbers[cuda.threadIdx.x + i]
         x, y = numbers[0], numbers[1]
-        for _ in range(rounds):
+        for _ in range(iterations):
             for _ in unroll(range(REPEATS)):
-                for i in unroll(range(SUMS)):
+                for i in unroll(range(ACCUMULATORS)):
                     acc[i] = acc[i] * x + y
         total = float32(0)
-        for i in unroll(range(SUMS)):
+        for i in unroll(range(ACCUMULATORS)):
             total += acc[i]
-        if total == 0.125:  # hardly ever, but the compiler cannot know, so it must compute
+        if total == 0.125:  # practically never, but the compiler cannot know and must compute
             out[0] = total
 
     return multiply_add
 
 
 def mma_kernel():
-    """SUMS fragments a warp, each 16 by 8 += 16 by 16 times 16 by 8."""
+    """ACCUMULATORS fragments per warp, each 16 by 8 += 16 by 16 times 16 by 8."""
     from numba import cuda, float32
     from numba.types import float16
 
     from gemm_course.intrinsics import mma_m16n8k16, unroll
 
-    def mma(numbers, out, rounds):
+    def mma(numbers, out, iterations):
         a = cuda.local.array(8, float16)
         b = cuda.local.array(4, float16)
-        acc = cuda.local.array((SUMS, 4), float32)
+        acc = cuda.local.array((ACCUMULATORS, 4), float32)
         for e in unroll(range(8)):
             a[e] = numbers[cuda.threadIdx.x * 8 + e]
         for e in unroll(range(4)):
             b[e] = numbers[cuda.threadIdx.x * 4 + e]
-        for i in unroll(range(SUMS)):
+        for i in unroll(range(ACCUMULATORS)):
             for e in unroll(range(4)):
                 acc[i, e] = 0
-        for _ in range(rounds):
-            for i in unroll(range(SUMS)):
+        for _ in range(iterations):
+            for i in unroll(range(ACCUMULATORS)):
                 mma_m16n8k16(acc[i], a, b)
         total = float32(0)
-        for i in unroll(range(SUMS)):
+        for i in unroll(range(ACCUMULATORS)):
             for e in unroll(range(4)):
                 total += acc[i, e]
         if total == 0.125:
@@ -108,18 +108,18 @@ def mma_kernel():
 
 
 def wgmma_kernel():
-    """Each of two warpgroups 64 by 256 += 64 by 64 times 64 by 256."""
+    """Two warpgroups, each 64 by 256 += 64 by 64 times 64 by 256."""
     from numba import cuda, float32
     from numba.types import float16
 
     from gemm_course.intrinsics import fence_async, unroll, wgmma, wgmma_commit, wgmma_fence, wgmma_wait
 
-    def wgmma_only(numbers, out, rounds):
+    def wgmma_only(numbers, out, iterations):
         As = cuda.shared.array((1, 128, 64), float16, 1024)
         Bs = cuda.shared.array((4, 64, 64), float16, 1024)
-        sums = cuda.local.array(A_THREADS_SUMS, float32)
-        for e in unroll(range(A_THREADS_SUMS)):
-            sums[e] = 0
+        acc = cuda.local.array(PER_THREAD, float32)
+        for e in unroll(range(PER_THREAD)):
+            acc[e] = 0
         tid = cuda.threadIdx.x
         for i in range(tid, 128 * 64, THREADS):
             As[0, i // 64, i % 64] = numbers[i % 4096]
@@ -128,24 +128,24 @@ def wgmma_kernel():
         fence_async()
         cuda.syncthreads()
         row = tid // 128 * 64
-        for _ in range(rounds):
+        for _ in range(iterations):
             wgmma_fence()
             for k in unroll(range(0, 64, 16)):
-                wgmma(COLUMNS, sums, As, (0, row, k), Bs, (0, k, 0))
+                wgmma(COLUMNS, acc, As, (0, row, k), Bs, (0, k, 0))
             wgmma_commit()
             wgmma_wait(0)
         total = float32(0)
-        for e in unroll(range(A_THREADS_SUMS)):
-            total += sums[e]
+        for e in unroll(range(PER_THREAD)):
+            total += acc[e]
         if total == 0.125:
             out[0] = total
 
     return wgmma_only
 
 
-# unit: (kernel, compute capability, dtype, blocks a multiprocessor, operations a block and round)
+# unit: (kernel, compute capability, dtype, blocks per multiprocessor, operations per block and iteration)
 UNITS = {
-    "FP32": (fma_kernel, (5, 0), np.float32, 4, 2 * REPEATS * SUMS * THREADS),
-    "mma FP16": (mma_kernel, (8, 0), np.float16, 4, 2 * 16 * 8 * 16 * SUMS * THREADS // 32),
+    "FP32": (fma_kernel, (5, 0), np.float32, 4, 2 * REPEATS * ACCUMULATORS * THREADS),
+    "mma FP16": (mma_kernel, (8, 0), np.float16, 4, 2 * 16 * 8 * 16 * ACCUMULATORS * THREADS // 32),
     "wgmma FP16": (wgmma_kernel, (9, 0), np.float16, 1, 2 * 64 * COLUMNS * 64 * THREADS // 128),
 }

@@ -9,21 +9,21 @@ from pathlib import Path
 from typing import Any
 
 from gemm_course.device import compile_for, gpu_facts, require_gpu
-from gemm_course.kernels import LADDER, Stage
-from gemm_course.records import origin, parse_tiles, tiles_text
+from gemm_course.kernels import LADDER, Stage, tiles_text
+from gemm_course.records import origin, parse_tiles
 from gemm_course.records.columns import COMPILED
 
-LONGEST_COMPILATION = 2.0  # seconds that somebody who moves a slider waits for
-TRIED = 8  # of the fastest choices, for one that compiles in time
+LONGEST_COMPILATION = 2.0  # seconds; a learner who moves a slider waits for it
+TRIED = 8  # of the fastest choices, to find one that compiles in time
 
 
 @dataclass(frozen=True)
 class Best:
     """A stage's default and the fastest choice that compiles in time; speeds as shares of cuBLAS.
 
-    If none of the first few does, it is the fastest all the same.
+    If none of the fastest few compiles in time, the fastest counts.
 
-    default_share is None if the default was not measured, compile_seconds if nobody timed it.
+    default_share is None if the default was not measured, compile_seconds if the compilation was not timed.
     """
 
     stage: str
@@ -35,7 +35,7 @@ class Best:
 
     @property
     def ratio(self) -> float | None:
-        """How fast the default is beside the best: 1 if it is the best."""
+        """The default's speed over the best's: 1 if the default is the best."""
         return self.default_share / self.best_share if self.default_share else None
 
 
@@ -44,9 +44,9 @@ def best_choices(
     rows: Sequence[Mapping[str, Any]],
     seconds_of: Callable[[Stage, str], float | None] = lambda stage, tiles: None,
 ) -> list[Best]:
-    """For each stage that has measured rows (one shape's, as the sweep writes them).
+    """The best choice of each stage that has measured rows (of one shape, as the sweep writes them).
 
-    seconds_of: how long a choice takes to compile, None if nobody knows; what is unknown may be the best.
+    seconds_of: how long a choice takes to compile, None if unknown; a choice of unknown time may be the best.
     """
     return [found for stage in stages if (found := _best(stage, rows, seconds_of)) is not None]
 
@@ -66,12 +66,12 @@ def _best(stage: Stage, rows, seconds_of) -> Best | None:
 
 
 def in_time(seconds: float | None) -> bool:
-    """Whether a choice that takes so long to compile may be a default; what nobody timed may."""
+    """Whether a choice that takes this long to compile may be a default; one that was not timed may."""
     return seconds is None or seconds <= LONGEST_COMPILATION
 
 
 class CompileTimes:
-    """How long choices take to compile, from the record; with a GPU, measured and recorded where missing."""
+    """How long choices take to compile, from the record; `measure`: measure and record missing ones."""
 
     def __init__(self, path: Path, command: str, measure: bool):
         self.path, self.command, self.measure = path, command, measure
@@ -80,17 +80,17 @@ class CompileTimes:
             compile_seconds(LADDER[0], {})  # the first one in a process takes longer
 
     def __call__(self, stage: Stage, tiles: str) -> float | None:
-        place = stage.name, tiles
-        if place not in self.known and self.measure:
+        key = stage.name, tiles
+        if key not in self.known and self.measure:
             gpu = gpu_facts()
-            self.known[place] = seconds = compile_seconds(stage, parse_tiles(tiles))
+            self.known[key] = seconds = compile_seconds(stage, parse_tiles(tiles))
             row = {"stage": stage.name, "tiles": tiles, "seconds": seconds}
             COMPILED.append(self.path, [row | origin(gpu.name, gpu.driver, gpu.cuda, self.command)])
-        return self.known.get(place)
+        return self.known.get(key)
 
 
 def compile_seconds(stage: Stage, tiles: Mapping[str, int]) -> float:
-    """What this machine takes to compile a choice for its GPU, afresh. Raises NoGpu."""
+    """The seconds that this machine takes to compile a choice for its GPU, without a cache. Raises NoGpu."""
     from numba import cuda
 
     from gemm_course.bench.problem import Problem

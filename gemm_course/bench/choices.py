@@ -10,18 +10,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gemm_course.kernels import Stage
-from gemm_course.records import parse_tiles, tiles_text
+from gemm_course.kernels import Stage, tiles_text
+from gemm_course.records import parse_tiles
 from gemm_course.records.columns import SHORT_DTYPES, SWEEP
 
 Task = tuple[str, dict[str, int]]  # a stage's name and tiles
-FASTEST = 5  # measured choices of a stage that promise something of their neighbours
-LOST_A_STEP = 0.85  # of the speed, by guess, for each doubling or halving of one size
-EXPLORE = 3  # every third choice is taken from the spread order whatever it promises
+FASTEST = 5  # measured choices of a stage whose neighbours count as promising
+KEPT_PER_STEP = 0.85  # of the speed, as a guess, for each doubling or halving of one size
+EXPLORE = 3  # every third choice is the next in random order, however unpromising
 
 
 def choices(stages: Sequence[Stage], seed: int = 0) -> list[Task]:
-    """What to measure: a stage's default tiles first, then its legal choices in random order; stages in turn.
+    """What to measure, stages in turn: the default tiles first, then the legal choices in random order.
 
     The order is the same every time, so a part of it is a fair sample.
     """
@@ -35,7 +35,7 @@ def choices(stages: Sequence[Stage], seed: int = 0) -> list[Task]:
 
 
 def rows_at(shape: tuple[int, int, int], path: Path) -> list[dict[str, Any]]:
-    """The rows that the file has at this shape; a line that an interruption cut short is removed first."""
+    """The rows of the file at this shape; a line that an interruption cut short is removed first."""
     SWEEP.mend(path)
     return [row for row in SWEEP.rows(path) if (row["m"], row["n"], row["k"]) == tuple(shape)]
 
@@ -47,7 +47,7 @@ def remaining(tasks: Iterable[Task], rows: Iterable[Mapping[str, Any]]) -> list[
 
 
 def forget(stages: Iterable[str], shape: tuple[int, int, int], path: Path) -> int:
-    """Drop the rows of stages whose kernels have changed since, at this shape -> how many were dropped."""
+    """Drop the rows of stages whose kernels have changed, at this shape -> how many were dropped."""
     SWEEP.mend(path)
     rows, names = SWEEP.rows(path), set(stages)
     kept = [
@@ -61,9 +61,9 @@ def forget(stages: Iterable[str], shape: tuple[int, int, int], path: Path) -> in
 class Queue:
     """Tasks in the order in which they are measured: as given, or the most promising first.
 
-    Promising is a choice near to fast ones: each of a stage's fastest choices so far promises its neighbours
-    its own speed, less for each size by which they differ. Every third choice of a stage is the next in the
-    order given nevertheless, and so are all while nothing of the stage has been measured.
+    A choice is promising if it is near fast ones: it is expected to run at the speed of one of the stage's
+    fastest choices so far, less a share for each size by which the two differ. Every third choice of a stage
+    is still the next in the given order, and so are all until something of the stage has been measured.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Queue:
         most: int | None = None,
         promising: bool = False,
     ):
-        """rows: what has been measured already. most: rows a stage, those included."""
+        """rows: what has been measured already. most: rows per stage, including those."""
         self.promising = promising
         self.waiting: dict[str, list[dict[str, int]]] = {}
         self.fastest: dict[str, list[tuple[float, dict[str, int]]]] = {}
@@ -93,7 +93,7 @@ class Queue:
         return sum(self.quota.values())
 
     def take(self) -> Task:
-        """The next task: stages in turn. Raises IndexError if there is none."""
+        """The next task, stages in turn. Raises IndexError if there is none."""
         stage = min(
             (stage for stage, left in self.quota.items() if left),
             key=lambda stage: self.taken.get(stage, 0),
@@ -106,14 +106,14 @@ class Queue:
         return stage, self.waiting[stage].pop(self._place(stage, number))
 
     def put_back(self, task: Task) -> None:
-        """A task that nobody did; it comes first again."""
+        """Return a task that was not done; it comes first again."""
         stage, tiles = task
         self.waiting[stage].insert(0, tiles)
         self.quota[stage] += 1
         self.taken[stage] -= 1
 
     def learn(self, row: Mapping[str, Any]) -> None:
-        """What was measured says which of the others are promising."""
+        """Take a measured row into account for which choices are promising."""
         if self.promising and row["tflops"]:
             speeds = self.fastest.setdefault(row["stage"], [])
             speeds.append((row["tflops"], parse_tiles(row["tiles"])))
@@ -129,12 +129,12 @@ class Queue:
 
 
 def _promise(tiles: Mapping[str, int], fastest: Sequence[tuple[float, Mapping[str, int]]]) -> float:
-    """TFLOPS, by guess."""
-    return max(speed * LOST_A_STEP ** steps_between(tiles, known) for speed, known in fastest)
+    """The TFLOPS expected of these tiles, as a guess."""
+    return max(speed * KEPT_PER_STEP ** steps_between(tiles, known) for speed, known in fastest)
 
 
 def steps_between(one: Mapping[str, int], other: Mapping[str, int]) -> float:
-    """How far two choices are apart: doublings, and half a step more for each size that differs."""
+    """The distance of two choices: doublings, plus half a step for each size that differs."""
     doublings = [abs(math.log2(max(one[name], 0.5) / max(other[name], 0.5))) for name in one]
     return sum(steps + (steps > 0) / 2 for steps in doublings)
 
@@ -142,7 +142,7 @@ def steps_between(one: Mapping[str, int], other: Mapping[str, int]) -> float:
 def illegal_rows(
     stages: Sequence[Stage], shape: tuple[int, int, int], path: Path
 ) -> Iterator[dict[str, Any]]:
-    """A row for every choice on offer that breaks a rule, with the rules it breaks, if the file has none."""
+    """A row for every choice of the sliders that breaks a rule, with the rules, unless the file has one."""
     listed = {(row["stage"], row["tiles"]) for row in rows_at(shape, path)}
     for stage in stages:
         names = list(stage.tiles)
@@ -152,13 +152,13 @@ def illegal_rows(
             if broken and (stage.name, tiles_text(tiles)) not in listed:
                 yield {
                     **dict.fromkeys(SWEEP.columns),
-                    **place_of(stage, shape),
+                    **common_columns(stage, shape),
                     "tiles": tiles_text(tiles),
                     "reason": "illegal: " + "; ".join(broken),
                 }
 
 
-def place_of(stage: Stage, shape: tuple[int, int, int]) -> dict[str, Any]:
+def common_columns(stage: Stage, shape: tuple[int, int, int]) -> dict[str, Any]:
     """The columns that every row of a stage at a shape has in common."""
     return {
         "stage": stage.name,
@@ -170,7 +170,7 @@ def place_of(stage: Stage, shape: tuple[int, int, int]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Standing:
-    """How far the sweep of one stage has come; speeds in TFLOPS."""
+    """The progress of the sweep of one stage; speeds in TFLOPS."""
 
     stage: str
     measured: int
@@ -181,7 +181,7 @@ class Standing:
 
 
 def standings(stages: Sequence[Stage], rows: Sequence[Mapping[str, Any]]) -> list[Standing]:
-    """A stage's rows, counted; choices that break a rule count neither as failed nor as left."""
+    """Count each stage's rows; choices that break a rule count neither as failed nor as left."""
     found = []
     for stage in stages:
         mine = [row for row in rows if row["stage"] == stage.name]

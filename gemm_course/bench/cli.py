@@ -1,4 +1,4 @@
-"""The measuring commands: `gemm-course bench`, `sweep` and `counters`."""
+"""The measuring commands: `gemm-course bench`, `sweep`, `counters`, `sanitize` and `merge`."""
 
 import math
 import os
@@ -14,10 +14,11 @@ import typer
 app = typer.Typer(no_args_is_help=True)
 
 Shapes = Annotated[
-    str, typer.Option(help="Matrix sizes, comma-separated: 4096 for a cube, or m x n x k as in 1023x517x769.")
+    str,
+    typer.Option(help="Matrix sizes, comma-separated: 4096 for m = n = k, or as in 1023x517x769."),
 ]
 Folder = Annotated[
-    Path | None, typer.Option(help="The folder to write to; data/GPU if not given.", show_default=False)
+    Path | None, typer.Option(help="The folder to write to; data/GPU by default.", show_default=False)
 ]
 Tiles = Annotated[
     list[str] | None,
@@ -25,7 +26,7 @@ Tiles = Annotated[
 ]
 Stages = Annotated[
     list[str] | None,
-    typer.Argument(help="Stages of the ladder by name; all of them if none is given.", show_default=False),
+    typer.Argument(help="Stages of the ladder by name; all by default.", show_default=False),
 ]
 
 
@@ -46,11 +47,11 @@ def bench(
         bool, typer.Option("--triton", help="Measure Triton as well, where it and PyTorch are installed.")
     ] = False,
     roofs: Annotated[
-        bool, typer.Option("--roofs", help="Measure what memories and arithmetic units can do instead.")
+        bool, typer.Option("--roofs", help="Measure memories and arithmetic units instead.")
     ] = False,
     folder: Folder = None,
 ) -> None:
-    """Measure stages beside cuBLAS, each checked against float64 first."""
+    """Measure stages beside cuBLAS, after checking each against float64."""
     from gemm_course.bench.ladder import check_odd_shapes, measure_ladder
     from gemm_course.records import parse_tiles
 
@@ -80,18 +81,18 @@ def bench(
 def sweep(
     stages: Stages = None,
     size: Annotated[
-        str, typer.Option(help="The matrix size: 4096 for a cube, or as in 1023x517x769.")
+        str, typer.Option(help="The matrix size: 4096 for m = n = k, or as in 1023x517x769.")
     ] = "4096",
     most: Annotated[
         int | None,
         typer.Option(
-            help="Rows a stage, those of the file included; all legal choices if not given.",
+            help="Rows per stage, including those of the file; all legal choices by default.",
             show_default=False,
         ),
     ] = None,
     minutes: Annotated[
         float | None,
-        typer.Option(help="Stop after so long; the same command goes on from there.", show_default=False),
+        typer.Option(help="Stop after so many minutes; the same command resumes.", show_default=False),
     ] = None,
     promising: Annotated[
         bool, typer.Option("--promising", help="Choices near the fastest ones first, instead of at random.")
@@ -99,22 +100,22 @@ def sweep(
     again: Annotated[
         list[str] | None,
         typer.Option(
-            help="A stage whose kernel has changed: drop its rows, to measure them anew; may be repeated.",
+            help="A stage whose kernel has changed: drop its rows and measure them again; may be repeated.",
             show_default=False,
         ),
     ] = None,
     workers: Annotated[
-        int | None, typer.Option(help="Processes that compile; a core each if not given.", show_default=False)
+        int | None, typer.Option(help="Processes that compile; one per core by default.", show_default=False)
     ] = None,
     illegal: Annotated[
-        bool, typer.Option("--illegal", help="Also list the choices that break a rule, with the rule.")
+        bool, typer.Option("--illegal", help="Also list the choices that break a rule, with the rules.")
     ] = False,
     best: Annotated[
         bool, typer.Option("--best", help="Only show each stage's default beside the fastest measured.")
     ] = False,
     folder: Folder = None,
 ) -> None:
-    """Measure every tile choice that the sliders offer. Goes on where it was interrupted."""
+    """Measure every tile choice that the sliders offer. Resumes where it was interrupted."""
     until = math.inf if minutes is None else time.monotonic() + 60 * minutes
     with _sentences():
         chosen, (shape,) = _stages(stages), parse_shapes(size)
@@ -198,18 +199,18 @@ def sanitize(
     stages: Stages = None,
     shapes: Annotated[
         str | None,
-        typer.Option(help="Matrix sizes, as in 1x1x1,129x131x17; six odd ones if not given."),
+        typer.Option(help="Matrix sizes, as in 1x1x1,129x131x17; six odd ones by default."),
     ] = None,
     tiles: Tiles = None,
     tools: Annotated[
         str | None, typer.Option(help="Some of memcheck,racecheck,initcheck,synccheck.", show_default=False)
     ] = None,
     workers: Annotated[
-        int | None, typer.Option(help="Processes at a time; a core each if not given.", show_default=False)
+        int | None, typer.Option(help="Processes at a time; one per core by default.", show_default=False)
     ] = None,
     folder: Folder = None,
 ) -> None:
-    """Run NVIDIA's compute-sanitizer on stages: accesses, races, reads of nothing, barriers."""
+    """Run NVIDIA's compute-sanitizer on stages: bounds, races, uninitialised reads, barriers."""
     from gemm_course.bench.sanitizer import SHAPES, TOOLS, sanitize_stages
     from gemm_course.records import parse_tiles
 
@@ -236,25 +237,25 @@ def sanitize(
 
 @app.command()
 def merge(
-    sources: Annotated[list[Path], typer.Argument(help="The folders that were written to.")],
+    sources: Annotated[list[Path], typer.Argument(help="The folders with new records.")],
     again: Annotated[
         list[str] | None,
         typer.Option(
-            help="A stage whose kernel has changed: its old rows of the sweep go; may be repeated.",
+            help="A stage whose kernel has changed: drop its old rows of the sweep; may be repeated.",
             show_default=False,
         ),
     ] = None,
     folder: Annotated[
-        Path | None, typer.Option(help="The folder of records; data/GPU if not given.", show_default=False)
+        Path | None, typer.Option(help="The folder of records; data/GPU by default.", show_default=False)
     ] = None,
 ) -> None:
-    """Put rows that were measured into a folder of their own among the recorded ones. Needs no GPU."""
-    from gemm_course.bench.merge import merge as put_together
+    """Merge rows that were measured into a separate folder into the records. Needs no GPU."""
+    from gemm_course.bench.merge import merge as merge_records
 
     with _sentences():
         target = _recorded(folder)
         for source in sources:
-            for one in put_together(source, target, _known(again)):
+            for one in merge_records(source, target, _known(again)):
                 typer.echo(f"{one.file}: {one.added} rows added, {one.replaced} replaced")
 
 
@@ -312,7 +313,7 @@ def _stages(names: list[str] | None) -> list:
 
 
 def _able(stages: list) -> list:
-    """The stages that this GPU can run; the others are named, with what they need. Raises ValueError."""
+    """The stages that this GPU can run; reports what the others need. Raises ValueError if there are none."""
     from gemm_course.device import why_too_old
 
     reasons = {stage.name: why_too_old(stage.name, stage.compute_capability) for stage in stages}
@@ -325,7 +326,7 @@ def _able(stages: list) -> list:
 
 
 def _recorded(folder: Path | None) -> Path:
-    """The folder to read records from: this GPU's, or the first there is where there is no GPU."""
+    """The folder to read records from: this GPU's, or without a GPU the first one."""
     from gemm_course.device import gpu_available, gpu_facts
     from gemm_course.records import DATA, gpus
 
@@ -333,7 +334,7 @@ def _recorded(folder: Path | None) -> Path:
 
 
 def _folder(folder: Path | None) -> Path:
-    """The folder for this GPU's records; ends with a sentence where there is no GPU."""
+    """The folder for this GPU's records; without a GPU, end the command with a sentence."""
     from gemm_course.device import NoGpu, gpu_facts
     from gemm_course.records import DATA
 
@@ -345,7 +346,7 @@ def _folder(folder: Path | None) -> Path:
 
 
 def _command() -> str:
-    """What was called, as records name it: where they were written to is nobody's concern."""
+    """The command as records name it, without the folder that it writes to."""
     words, folder = sys.argv[1:], re.compile("--folder(=.*)?")
     kept = [
         word
@@ -357,7 +358,7 @@ def _command() -> str:
 
 @contextmanager
 def _sentences():
-    """What the user can mend ends the command with a sentence, not with a traceback."""
+    """End the command with a sentence instead of a traceback, for errors that the user can fix."""
     from gemm_course.bench.counters.record import NoProfiler
     from gemm_course.bench.cublas import NoCublas
     from gemm_course.bench.sanitizer import NoSanitizer
@@ -368,7 +369,7 @@ def _sentences():
     except (NoProfiler, NoCublas, NoSanitizer, NoTriton, ValueError) as problem:
         _stop(str(problem))
     except KeyboardInterrupt:
-        _stop("Interrupted; what was measured is kept, and the same command goes on from there.")
+        _stop("Interrupted; what was measured is kept, and the same command resumes from there.")
 
 
 @contextmanager
@@ -427,7 +428,7 @@ def _show_best(stages: list, shape: tuple[int, int, int], folder: Path) -> None:
     from gemm_course.bench.best import CompileTimes, best_choices
     from gemm_course.bench.choices import rows_at
     from gemm_course.device import gpu_available
-    from gemm_course.records import tiles_text
+    from gemm_course.kernels import tiles_text
 
     table = Table("stage", "default", "share", "fastest", "share", "default/fastest", "compiles in s")
     times = CompileTimes(folder / "compile_times.csv", _command(), measure=gpu_available())

@@ -16,14 +16,14 @@ NOT_TRANSPOSED = 0
 
 
 class NoCublas(RuntimeError):
-    """CuPy, which brings cuBLAS, is missing; the message is one sentence."""
+    """CuPy, which provides cuBLAS, is missing; the message is one sentence."""
 
 
 def multiplication(a, b, c, accumulate: str = "float32") -> Callable[[], None]:
-    """What queues c = a @ b in cuBLAS.
+    """A function that queues c = a @ b in cuBLAS.
 
     a, b, c: (m, k), (k, n) and (m, n), CuPy arrays without padding, all float32 or all float16. accumulate:
-    "float32", or "float16" for float16 matrices: what the products are added up in.
+    "float32", or "float16" for float16 matrices: the dtype of the accumulators.
     """
     cupy()
     from cupy.cuda import device
@@ -36,7 +36,7 @@ def multiplication(a, b, c, accumulate: str = "float32") -> Callable[[], None]:
     handle = device.get_cublas_handle()
 
     def go() -> None:
-        # cuBLAS counts in columns: row-major a @ b is its b @ a
+        # cuBLAS is column-major: row-major a @ b is its b @ a
         cublas.setMathMode(handle, DEFAULT_MATH)
         cublas.gemmEx(
             handle, NOT_TRANSPOSED, NOT_TRANSPOSED, n, m, k,
@@ -55,7 +55,7 @@ def cupy():
         import cupy
     except ImportError:
         raise NoCublas(
-            "CuPy is missing, which brings cuBLAS to compare with: install the course's gpu extra."
+            "CuPy is missing, which provides cuBLAS to compare with: install the course's gpu extra."
         ) from None
     return cupy
 

@@ -1,4 +1,4 @@
-"""`gemm-course bench`: stages by sizes beside cuBLAS, each checked before it is timed."""
+"""`gemm-course bench`: every stage at every size beside cuBLAS, each checked before it is timed."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 from gemm_course.bench.measure import Candidate, TooOld, row_of
 from gemm_course.bench.problem import Problem, WrongResult
 from gemm_course.bench.triton_peer import triton_launcher
-from gemm_course.kernels import Stage
-from gemm_course.records import origin, tiles_text
+from gemm_course.kernels import Stage, tiles_text
+from gemm_course.records import origin
 from gemm_course.records.columns import CORRECTNESS, LADDER
 
 BUDGET_MS = 400
@@ -52,10 +52,10 @@ def measure_ladder(
     say: Callable[[str], None] = print,
     progress: Callable[[Mapping[str, Any]], None] = lambda row: None,
 ) -> list[dict[str, Any]]:
-    """Measure every stage with every choice of tiles at every shape; each row is written once it is there.
+    """Measure every stage with every choice of tiles at every shape; each row is written at once.
 
     tiles: what to change from a stage's default; an empty mapping is the default itself. A kernel that is
-    wrong or cannot run is named through `say` and not timed. -> the rows.
+    wrong or cannot run is reported through `say` and not timed. -> the rows.
     """
     rows = []
     for shape in shapes:
@@ -67,7 +67,7 @@ def measure_ladder(
                 try:
                     candidate = Candidate(stage, change, problem)
                     error = candidate.check()
-                except Exception as problem_found:  # the others go on, whatever compiler or driver say
+                except Exception as problem_found:  # whatever it is, the others go on
                     say(f"{stage.name} {tiles_text(change)} is not timed: {_one_line(problem_found)}")
                     continue
                 row = row_of(stage, change, shape, command) | candidate.resource_columns()
@@ -85,12 +85,12 @@ def _one_line(error: Exception) -> str:
 
 
 def _problems(m: int, n: int, k: int, spare: int = 0) -> Callable[[str], Problem]:
-    """dtype -> the problem of this shape, made when it is first needed and then kept."""
+    """dtype -> the problem of this shape, created on first use and cached."""
     return functools.cache(lambda dtype: Problem(m, n, k, spare=spare, dtype=dtype))
 
 
 def _peers(problem_of: Callable[[str], Problem]) -> Callable[[Stage], Callable[[], None]]:
-    """stage -> what launches Triton's kernel of its dtypes, tuned once for all stages that have them."""
+    """stage -> the launcher of Triton's kernel for its dtypes, tuned once per pair of dtypes."""
     peers = functools.cache(lambda dtype, accumulate: triton_launcher(problem_of(dtype), accumulate))
     return lambda stage: peers(stage.dtype, stage.accumulate)
 
@@ -104,7 +104,7 @@ def check_odd_shapes(
 ) -> int:
     """Check every stage at shapes that no tile divides, with alpha = 1.25, beta = -0.5 and with beta = 0.
 
-    C and the padding are poisoned with NaN. Writes a row a check, beside cuBLAS's own error. -> how many were
+    C and the padding are poisoned with NaN. Writes a row per check, with cuBLAS's own error. -> how many were
     wrong.
     """
     from gemm_course.device import gpu_facts

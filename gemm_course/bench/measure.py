@@ -1,4 +1,4 @@
-"""Measures one stage with one choice of tiles: first is it right, then how fast beside cuBLAS."""
+"""Measures one stage with one choice of tiles: checks its result, then times it beside cuBLAS."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 from gemm_course.bench.cublas import cublas_version
 from gemm_course.bench.problem import Problem
 from gemm_course.device import compile_for, gpu_facts, launch, time_alternating, why_too_old
-from gemm_course.device.launch import Resources, allow_shared_memory, must_ask_for
-from gemm_course.kernels import Stage
-from gemm_course.records import origin, tiles_text
+from gemm_course.device.launch import Resources, allow_shared_memory, must_opt_in
+from gemm_course.kernels import Stage, tiles_text
+from gemm_course.records import origin
 from gemm_course.records.columns import LADDER, SHORT_DTYPES
 
 SCALINGS = ((1.0, 0.0), (1.25, -0.5))  # alpha, beta
@@ -18,7 +18,7 @@ MOST_ROUNDS = 60
 
 
 class TooOld(RuntimeError):
-    """The GPU lacks what a stage is made of; the message says what it needs."""
+    """The GPU lacks something that a stage needs; the message says what."""
 
 
 class Candidate:
@@ -27,7 +27,7 @@ class Candidate:
     def __init__(self, stage: Stage, tiles: Mapping[str, int], problem: Problem):
         """Compile. problem: of the stage's dtype.
 
-        Raises TooOld; IllegalTiles; ValueError if it asks for more shared memory than there is.
+        Raises TooOld; IllegalTiles; ValueError if it needs more shared memory than there is.
         """
         reason = why_too_old(stage.name, stage.compute_capability)
         if reason:
@@ -38,22 +38,22 @@ class Candidate:
         self.geometry = (stage.grid(m, n, tiles), stage.block(tiles))
         self.shared_bytes = stage.shared_bytes(tiles)
         self.resources: Resources = compile_for(self.kernel, self.arguments())
-        if must_ask_for(self.shared_bytes, self.resources):
+        if must_opt_in(self.shared_bytes, self.resources):
             allow_shared_memory(self.kernel, self.shared_bytes)
 
     def arguments(self, alpha: float = 1.0, beta: float = 0.0) -> list:
-        """What the stage's kernel takes for this problem."""
+        """The arguments of the stage's kernel for this problem."""
         return list(self.stage.arguments(*self.problem.arguments(alpha, beta), tiles=self.tiles))
 
     def launch(self, alpha: float = 1.0, beta: float = 0.0) -> None:
-        """Queue one launch; what it was given stays alive until the next."""
+        """Queue one launch; its arguments stay alive until the next one."""
         self._given = self.arguments(alpha, beta)
         launch(self.kernel, *self.geometry, self._given, self.shared_bytes)
 
     def check(self, scalings=SCALINGS) -> float:
         """The largest relative error against float64. Raises WrongResult."""
-        sums = self.stage.accumulate
-        return max(self.problem.error_of(self.launch, alpha, beta, sums) for alpha, beta in scalings)
+        accumulate = self.stage.accumulate
+        return max(self.problem.error_of(self.launch, alpha, beta, accumulate) for alpha, beta in scalings)
 
     def measure(
         self,
@@ -63,12 +63,12 @@ class Candidate:
         most: int = MOST_ROUNDS,
         triton: Callable[[], None] | None = None,
     ) -> dict[str, Any]:
-        """Time it beside cuBLAS, and Triton if given, in turn -> the columns that a measurement fills.
+        """Time it in turn with cuBLAS, and with Triton if given -> the columns that a measurement fills.
 
-        cuBLAS keeps its sums in what the stage keeps them in.
+        cuBLAS has accumulators of the stage's dtype.
         """
         arguments = self.arguments()
-        ready = self.kernel[(*self.geometry, 0, self.shared_bytes)]  # queued in as little time as can be
+        ready = self.kernel[(*self.geometry, 0, self.shared_bytes)]  # queues a launch with the least overhead
 
         def go():
             ready(*arguments)
@@ -97,7 +97,7 @@ class Candidate:
 def row_of(
     stage: Stage, tiles: Mapping[str, int], shape: tuple[int, int, int], command: str
 ) -> dict[str, Any]:
-    """A ladder row with all that is known before measuring."""
+    """A row of the ladder with everything that is known before measuring."""
     m, n, k = shape
     gpu = gpu_facts()
     return {

@@ -1,4 +1,4 @@
-"""`gemm-course merge`: rows measured into a folder of their own take the place of the recorded ones."""
+"""`gemm-course merge`: rows that were measured into a separate folder replace the recorded ones."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ KEYS = {
 
 @dataclass(frozen=True)
 class Merged:
-    """What became of one file: rows that were added, and how many recorded ones they replaced."""
+    """What a merge did to one file: how many rows it added, and how many recorded ones they replaced."""
 
     file: str
     added: int
@@ -43,12 +43,12 @@ class Merged:
 def merge(source: Path, target: Path, again: Sequence[str] = ()) -> list[Merged]:
     """Put the rows of every known file in `source` into its namesake in `target`.
 
-    again: stages whose kernels have changed; the sweep's old rows of theirs go altogether. Raises ValueError
+    again: stages whose kernels have changed; all their old rows of the sweep are dropped. Raises ValueError
     if there is no record in `source`, or if it was measured on another GPU than the target's rows.
     """
     found = [(path, *KEYS[pattern]) for pattern in KEYS for path in sorted(source.glob(pattern))]
     if not found:
-        raise ValueError(f"there are no records in {source}: {', '.join(KEYS)} are looked for")
+        raise ValueError(f"there are no records in {source}, none of {', '.join(KEYS)}")
     return [
         _merged(path, target / path.relative_to(source), table, key, again if table is SWEEP else ())
         for path, table, key in found
@@ -70,7 +70,7 @@ def _merged(new: Path, old: Path, table: Table, key: Sequence[str], again: Seque
 
 
 def _last_ones(rows: list[dict], key: Sequence[str]) -> list[dict]:
-    """Without those that were measured once more later, with the same tiles."""
+    """Without rows that were measured again later, with the same tiles."""
     tiles = [name for name in ("tiles", "tool", "m", "n", "k") if rows and name in rows[0]]
     last = {tuple(row[name] for name in (*key, *tiles)): row for row in rows}
     return [row for row in rows if last[tuple(row[name] for name in (*key, *tiles))] is row]

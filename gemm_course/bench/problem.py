@@ -1,4 +1,4 @@
-"""One matrix multiplication on the GPU: inputs, the right answer in float64, and cuBLAS to compare with."""
+"""One matrix multiplication on the GPU: inputs, the exact product in float64, and cuBLAS to compare with."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from gemm_course.device.buffers import leading_dimension, padded
 
 # Rows start at multiples of this many bytes, as in document 004; a multiple of what any stage needs.
 ROW_BYTES = {"float32": 64, "float16": 32}
-HALF_A_UNIT = {"float32": 2**-24, "float16": 2**-11}  # of the last place: what rounding once may cost
+HALF_ULP = {"float32": 2**-24, "float16": 2**-11}  # the relative error of rounding once
 
 
 class WrongResult(ArithmeticError):
-    """A kernel computed something else than alpha * A @ B + beta * C."""
+    """A kernel computed something other than alpha * A @ B + beta * C."""
 
 
 class Problem:
     """C = alpha * A @ B + beta * C of one size and dtype with random numbers, on the GPU.
 
-    dtype: "float32" or "float16", of A, B and C. Rows are padded to 64 bytes (32 for float16), and by `spare`
-    such steps more; the padding holds NaN.
+    dtype: "float32" or "float16", of A, B and C. Rows are padded to multiples of 64 bytes (32 for float16)
+    plus `spare` times as many; the padding holds NaN.
     """
 
     def __init__(self, m: int, n: int, k: int, seed: int = 0, spare: int = 0, dtype: str = "float32"):
@@ -43,7 +43,7 @@ class Problem:
 
     @functools.cached_property
     def product(self):
-        """A @ B in float64, (m, n), of the matrices as they are, rounded to `dtype`."""
+        """A @ B in float64, (m, n), of the matrices after rounding to `dtype`."""
         cp = cupy()
         a, b = (part.astype(cp.float64) for part in self._plain)
         return a @ b
@@ -58,7 +58,7 @@ class Problem:
 
     @functools.cache  # noqa: B019  a problem lives as long as what is measured with it
     def cublas(self, accumulate: str = "float32") -> Callable[[], None]:
-        """What queues the same multiplication in cuBLAS, TF32 off, with sums of this dtype."""
+        """A function that queues the same multiplication in cuBLAS, TF32 off, accumulating in this dtype."""
         return multiplication(*self._plain, self._cublas_c, accumulate)
 
     def cublas_error(self, accumulate: str = "float32") -> float:
@@ -76,7 +76,7 @@ class Problem:
         """Launch a kernel on a poisoned C and return its relative Frobenius error against float64.
 
         launch(alpha, beta) queues the kernel on `arguments(alpha, beta)`. Raises WrongResult if an element
-        was not written, if C's padding was, or if the error is above what sums in `accumulate` explain.
+        was not written, if C's padding was, or if the error is larger than `tolerance` allows.
         """
         cp = cupy()
         _, n, k = self.shape
@@ -86,18 +86,18 @@ class Problem:
         launch(alpha, beta)
         cp.cuda.Device().synchronize()
         if not bool(cp.isnan(self.C[:, n:]).all()):
-            raise WrongResult("it wrote beyond the columns of C")
+            raise WrongResult("it wrote past the columns of C")
         error = self._error(self.C[:, :n], self.product, alpha, beta)
         allowed = tolerance(k, self.dtype, accumulate)
         if not error <= allowed:
             raise WrongResult(
-                f"its relative error is {error:.2g}; sums in {accumulate} and results in {self.dtype} "
-                f"explain {allowed:.2g}"
+                f"its relative error is {error:.2g}; with {accumulate} accumulators and {self.dtype} results "
+                f"it may be {allowed:.2g}"
             )
         return error
 
     def _error(self, found, product, alpha: float, beta: float) -> float:
-        """|found - right| / |right|, right = alpha AB + beta C; what cancels does not shrink the scale."""
+        """|found - right| / |right|, right = alpha AB + beta C; cancellation does not shrink the scale."""
         cp = cupy()
         right = alpha * product
         scale = cp.linalg.norm(right) ** 2
@@ -109,16 +109,16 @@ class Problem:
 
 
 def tolerance(k: int, dtype: str = "float32", accumulate: str = "float32") -> float:
-    """The relative error that sums of k products may have; cuBLAS's own comes to about a third or half of it.
+    """The relative error that sums of k products may have; cuBLAS's own is about a third to a half of it.
 
-    dtype: of A, B and C. accumulate: what the sums are kept in. FP32 sums drift as a random walk. Rounding a
-    result to FP16 costs at most half a unit in the last place. Sums in FP16 are rounded each time that a
-    Tensor Core has added up 8 products, and three times more with alpha and beta.
+    dtype: of A, B and C. accumulate: of the accumulators. FP32 accumulation errs like a random walk. Rounding
+    a result to FP16 costs at most half a unit in the last place. FP16 accumulators are rounded each time that
+    a Tensor Core has added 8 products, and three more times with alpha and beta.
     """
     drift = 6e-8 * math.sqrt(k + 16)
     if dtype == "float32":
         return drift
-    rounded = HALF_A_UNIT[dtype]
+    rounded = HALF_ULP[dtype]
     return drift + rounded * (1 if accumulate == "float32" else math.sqrt(k / 8 + 9))
 
 

@@ -1,8 +1,7 @@
-"""How fast each memory really delivers: the slanted roofs of the roofline, measured by reading.
+"""The bandwidth that each memory really has: the slanted roofs of the roofline, measured by reading.
 
-DRAM: an array far larger than the L2 cache, read once. L2: one that fits in it with room to spare, read again
-and again by all multiprocessors. Shared: each block reads its own shared memory, all lanes 16 bytes side by
-side.
+DRAM: an array far larger than the L2 cache, read once. L2: an array that easily fits in it, read again and
+again by all multiprocessors. Shared: each block reads its own shared memory, 16 neighbouring bytes per lane.
 """
 
 from __future__ import annotations
@@ -18,13 +17,13 @@ from gemm_course.records import origin
 from gemm_course.records.columns import ROOFS
 
 THREADS = 512
-BLOCKS_A_MULTIPROCESSOR = 4
+BLOCKS_PER_MULTIPROCESSOR = 4
 SHARED_FLOATS = 8192
 SHARED_ROUNDS = 500
 
 
 def measure_roofs(path: Path, command: str) -> dict[str, float]:
-    """Measure and write a row a memory -> TB/s by memory, "DRAM", "L2" and "shared"."""
+    """Measure and write a row per memory -> TB/s by memory, "DRAM", "L2" and "shared"."""
     gpu = gpu_facts()
     beside = origin(gpu.name, gpu.driver, gpu.cuda, command)
     found = {}
@@ -40,12 +39,12 @@ def measure_roofs(path: Path, command: str) -> dict[str, float]:
 
 
 def _reader(size: int, rounds: int) -> tuple[int, Callable[[], None], int]:
-    """-> (bytes in the array, what reads it, bytes it reads)."""
+    """-> (bytes of the array, the function that reads it, bytes it reads)."""
     from numba import cuda
 
     array = cuda.to_device(np.zeros(size // 2048 * 512, np.float32))
     out = cuda.to_device(np.zeros(1, np.float32))
-    blocks = gpu_facts().multiprocessors * BLOCKS_A_MULTIPROCESSOR
+    blocks = gpu_facts().multiprocessors * BLOCKS_PER_MULTIPROCESSOR
     return array.nbytes, lambda: _read_global()[blocks, THREADS](array, out, rounds), array.nbytes * rounds
 
 
@@ -53,7 +52,7 @@ def _shared_reader() -> tuple[int, Callable[[], None], int]:
     from numba import cuda
 
     out = cuda.to_device(np.zeros(1, np.float32))
-    blocks = gpu_facts().multiprocessors * BLOCKS_A_MULTIPROCESSOR
+    blocks = gpu_facts().multiprocessors * BLOCKS_PER_MULTIPROCESSOR
     read = 4 * SHARED_FLOATS * SHARED_ROUNDS * blocks
     return 4 * SHARED_FLOATS, lambda: _read_shared()[blocks, THREADS](out, SHARED_ROUNDS), read
 
@@ -69,10 +68,10 @@ def _read_global():
         acc = float32(0)
         step = cuda.gridsize(1) * 4
         for r in range(rounds):
-            # each round another part of the array for each block, or L1 would answer instead of L2
+            # in each round a block reads another part of the array, or L1 would serve it instead of L2
             block = (cuda.blockIdx.x + r * 101) % cuda.gridDim.x
             i = (block * cuda.blockDim.x + cuda.threadIdx.x) * 4
-            while i + 3 * step < array.size:  # four loads at a time in flight
+            while i + 3 * step < array.size:  # four loads in flight at a time
                 a, b, c, d = (
                     load4(array, i),
                     load4(array, i + step),
@@ -86,7 +85,7 @@ def _read_global():
                 a = load4(array, i)
                 acc += a[0] + a[1] + a[2] + a[3]
                 i += step
-        if acc != 0:  # never, but the compiler cannot know, so it must read
+        if acc != 0:  # never, but the compiler cannot know and must read
             out[u32(0)] = acc
 
     return read_global
@@ -106,9 +105,7 @@ def _read_shared():
         cuda.syncthreads()
         acc = float32(0)
         for r in range(rounds):
-            first = (
-                (cuda.threadIdx.x + r) % THREADS * 4
-            )  # another place each round, or it would be read only once
+            first = (cuda.threadIdx.x + r) % THREADS * 4  # or the compiler would load each element only once
             for i in unroll(range(SHARED_FLOATS // (4 * THREADS))):
                 a = load4(shared, first + i * 4 * THREADS)
                 acc += a[0] + a[1] + a[2] + a[3]

@@ -1,7 +1,7 @@
 """`gemm-course sweep`: every legal tile choice of every stage, measured.
 
-Worker processes compile on all cores; this process hands each GPU to one of them at a time. A row is written
-as soon as it is measured, so that an interrupted sweep goes on where it stopped.
+Worker processes compile on all cores; this process lends each GPU to one of them at a time. A row is written
+as soon as it is measured, so that an interrupted sweep resumes where it stopped.
 """
 
 from __future__ import annotations
@@ -18,21 +18,20 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
-from gemm_course.bench.choices import Queue, Task, choices, place_of, remaining, rows_at
+from gemm_course.bench.choices import Queue, Task, choices, common_columns, remaining, rows_at
 from gemm_course.bench.worker import CRASH, serve
-from gemm_course.kernels import LADDER, Stage
-from gemm_course.records import tiles_text
+from gemm_course.kernels import LADDER, Stage, tiles_text
 from gemm_course.records.columns import SWEEP
 
 START_SECONDS, COMPILE_SECONDS, MEASURE_SECONDS = 120, 90, 20
 CONTEXT_BYTES = 600 * 2**20  # a CUDA context with cuBLAS in it
-LAST_MEASUREMENT_SECONDS = 15  # how much longer than asked for a sweep may take to end one measurement
+LAST_MEASUREMENT_SECONDS = 15  # how far a sweep may exceed its time to finish one measurement
 
 
 def workers_that_fit(gpu_bytes: int, gpus: int, shape: tuple[int, int, int], dtypes: int = 1) -> int:
-    """As many as there are cores, as long as their matrices fit the GPUs' memory.
+    """One worker per core, as long as their matrices fit in the GPUs' memory.
 
-    dtypes: of how many dtypes each worker holds the matrices.
+    dtypes: how many dtypes each worker holds the matrices in.
     """
     m, n, k = shape
     each = CONTEXT_BYTES + dtypes * (8 * (m * k + k * n) + 8 * m * n + 3 * 8 * m * n)
@@ -41,18 +40,18 @@ def workers_that_fit(gpu_bytes: int, gpus: int, shape: tuple[int, int, int], dty
 
 @dataclass
 class Worker:
-    """A worker process as seen from here: what it is doing, since when, and on which GPU."""
+    """A worker process: what it is doing, since when, and on which GPU."""
 
     gpu: str
     process: Any
     connection: Connection
-    first: bool = True  # it was there from the start, not in another's place
+    first: bool = True  # started with the sweep, not as a replacement
     state: str = "starting"  # starting, idle, compiling, waiting for the GPU, measuring
     since: float = field(default_factory=time.monotonic)
     task: Task | None = None
     row: dict[str, Any] = field(default_factory=dict)
 
-    def turn(self, state: str) -> None:
+    def enter(self, state: str) -> None:
         self.state, self.since = state, time.monotonic()
 
     @property
@@ -72,14 +71,14 @@ class Sweep:
         start: Callable[[str], tuple[Any, Connection]],
         write: Callable[[dict[str, Any]], None],
     ):
-        """start(gpu) begins a worker process -> (process, connection to it)."""
+        """start(gpu) starts a worker process -> (process, connection to it)."""
         self.tasks, self.start, self.write = tasks, start, write
         self.measured_on: Counter[str] = Counter()
         self.workers = [Worker(gpu, *start(gpu)) for gpu, _ in zip(itertools.cycle(gpus), range(workers))]
         self.failed_starts = 0
 
     def run(self, until: float = math.inf) -> None:
-        """Until every task has its row, or until a time.monotonic(); what is being measured then ends first.
+        """Run until every task has its row, or until a time.monotonic(); a measurement under way is finished.
 
         Raises RuntimeError if workers cannot be started.
         """
@@ -99,7 +98,7 @@ class Sweep:
         return bool(self.tasks) or any(worker.task for worker in self.workers)
 
     def _step(self, late: bool) -> None:
-        """late: begin nothing new."""
+        """late: start nothing new."""
         for worker in self.workers:
             if worker.state == "idle" and self.tasks and not late:
                 worker.task = self.tasks.take()
@@ -115,9 +114,9 @@ class Sweep:
                 self._replace(worker, f"hung while {worker.state}")
 
     def _lend(self, gpu: str) -> None:
-        """Let one worker measure, if none does and one has been waiting.
+        """Let the worker that has waited longest measure, unless one is measuring.
 
-        Nobody does while the first workers still make their matrices on the GPU.
+        None measures while the first workers are still creating their matrices on the GPU.
         """
         here = [worker for worker in self.workers if worker.gpu == gpu]
         waiting = [worker for worker in here if worker.state == "waiting"]
@@ -126,10 +125,10 @@ class Sweep:
             self._ask(min(waiting, key=lambda worker: worker.since), "measuring", ("measure",))
 
     def _ask(self, worker: Worker, state: str, request: tuple) -> None:
-        worker.turn(state)
+        worker.enter(state)
         try:
             worker.connection.send(request)
-        except OSError:  # it died before it had this task; another may do it
+        except OSError:  # it died before it got this task; another may do it
             if state == "compiling":
                 self.tasks.put_back(worker.task)
                 worker.task = None
@@ -142,15 +141,15 @@ class Sweep:
             self._replace(worker, f"{CRASH} while {worker.state}")
             return
         if answer == "ready":
-            worker.turn("idle")
+            worker.enter("idle")
             return
         columns, reason = answer
         worker.row |= columns
         if worker.state == "compiling" and not reason:
-            worker.turn("waiting")
+            worker.enter("waiting")
             return
         self._finish(worker, reason)
-        worker.turn("idle")
+        worker.enter("idle")
         if reason.startswith(CRASH):  # its CUDA context is gone
             self._replace(worker, reason)
 
@@ -164,7 +163,7 @@ class Sweep:
         worker.task, worker.row = None, {}
 
     def _replace(self, worker: Worker, reason: str) -> None:
-        """The process is dead or hangs: note it on its task, and start another in its place."""
+        """The process is dead or hangs: record that for its task, and start another process."""
         if worker.state == "starting":
             self.failed_starts += 1
             if self.failed_starts > 3:
@@ -186,7 +185,7 @@ def visible_gpus() -> list[str]:
 def start_process(
     shape: tuple[int, int, int], dtypes: Sequence[str], command: str, gpu: str
 ) -> tuple[Any, Connection]:
-    """Begin a worker in a process of its own, with a fresh interpreter."""
+    """Start a worker in a process of its own, with a fresh interpreter."""
     context = multiprocessing.get_context("spawn")
     here, there = context.Pipe()
     process = context.Process(target=serve, args=(there, gpu, shape, dtypes, command), daemon=True)
@@ -215,9 +214,9 @@ def sweep(
     promising: bool = False,
     until: float = math.inf,
 ) -> Done:
-    """Measure what the file lacks of the stages' tile choices.
+    """Measure the tile choices of the stages that the file lacks.
 
-    most: rows a stage, those of the file included. gpus: as CUDA_VISIBLE_DEVICES names them. progress is
+    most: rows per stage, including those of the file. gpus: as CUDA_VISIBLE_DEVICES names them. progress is
     called with every row. promising: choices near the fastest ones first. until: a time.monotonic().
     """
     queue = queue_of(stages, shape, path, most, promising)
@@ -225,8 +224,8 @@ def sweep(
 
     def write(row: dict[str, Any]) -> None:
         nonlocal written
-        place = place_of(LADDER[row["stage"]], shape) | {"command": command}
-        SWEEP.append(path, [row | {name: value for name, value in place.items() if row[name] is None}])
+        common = common_columns(LADDER[row["stage"]], shape) | {"command": command}
+        SWEEP.append(path, [row | {name: value for name, value in common.items() if row[name] is None}])
         written += 1
         progress(row)
 
@@ -247,7 +246,7 @@ def sweep(
 def queue_of(
     stages: Sequence[Stage], shape: tuple[int, int, int], path: Path, most: int | None, promising: bool
 ) -> Queue:
-    """What the file lacks of the stages' tile choices at this shape."""
+    """The tile choices of the stages that the file lacks at this shape."""
     names = {stage.name for stage in stages}
     rows = [row for row in rows_at(shape, path) if row["stage"] in names]
     return Queue(remaining(choices(stages), rows), rows, most, promising)

@@ -1,8 +1,8 @@
-"""The same multiplication in Triton, as a further peer: `gemm-course bench --triton`.
+"""The same multiplication in Triton, as another peer: `gemm-course bench --triton`.
 
-One program a tile of C, tiles dealt out in groups of rows for L2 reuse, sizes chosen by Triton's own
-autotuner. FP32 operands are multiplied as FP32 (`input_precision="ieee"`), FP16 ones by Tensor Cores. After
-the pattern of Triton's matrix multiplication tutorial, triton-lang.org.
+One program per tile of C, tiles ordered in groups of rows for L2 reuse, sizes chosen by Triton's own
+autotuner. FP32 operands are multiplied as FP32 (`input_precision="ieee"`), FP16 ones by Tensor Cores. It
+follows Triton's matrix multiplication tutorial, triton-lang.org.
 """
 
 import functools
@@ -10,16 +10,16 @@ from collections.abc import Callable
 
 from gemm_course.bench.problem import Problem
 
-CHOICES = {  # (BM, BN, BK, warps, stages) by the matrices' dtype
+CHOICES = {  # (BM, BN, BK, warps, slots of the pipeline) by the matrices' dtype
     "float32": [
-        (BM, BN, BK, warps, stages)
+        (BM, BN, BK, warps, slots)
         for BM, BN, warps in ((128, 128, 8), (128, 64, 4), (64, 128, 4), (128, 256, 8), (64, 64, 4))
-        for BK, stages in ((16, 3), (32, 3), (32, 2))
+        for BK, slots in ((16, 3), (32, 3), (32, 2))
     ],
     "float16": [
-        (BM, BN, BK, warps, stages)
+        (BM, BN, BK, warps, slots)
         for BM, BN, warps in ((128, 256, 8), (256, 128, 8), (128, 128, 8), (128, 128, 4), (64, 256, 4))
-        for BK, stages in ((64, 3), (64, 4), (32, 4))
+        for BK, slots in ((64, 3), (64, 4), (32, 4))
     ],
 }
 
@@ -29,9 +29,9 @@ class NoTriton(RuntimeError):
 
 
 def triton_launcher(problem: Problem, accumulate: str = "float32") -> Callable[[], None]:
-    """Compile and tune for a problem -> what queues one launch. Raises NoTriton.
+    """Compile and tune for a problem -> a function that queues one launch. Raises NoTriton.
 
-    accumulate: "float32" or "float16", what the products are added up in.
+    accumulate: "float32" or "float16", the dtype of the accumulators.
     """
     try:
         import torch
@@ -59,15 +59,15 @@ def _tuned(dtype: str):
     import triton
 
     configurations = [
-        triton.Config({"BM": BM, "BN": BN, "BK": BK}, num_warps=warps, num_stages=stages)
-        for BM, BN, BK, warps, stages in CHOICES[dtype]
+        triton.Config({"BM": BM, "BN": BN, "BK": BK}, num_warps=warps, num_stages=slots)
+        for BM, BN, BK, warps, slots in CHOICES[dtype]
     ]
     return triton.autotune(configs=configurations, key=["m", "n", "k"])(matmul_kernel())
 
 
 @functools.cache
 def matmul_kernel():
-    """The kernel, not yet tuned. It reads rows and columns beyond C from its first ones, and stores none."""
+    """The kernel, not yet tuned. For rows and columns past C it reads the first ones, and stores nothing."""
     import triton
     import triton.language as tl
 
@@ -97,12 +97,12 @@ def matmul_kernel():
         steps = tl.arange(0, BK)
         a_at = a + (rows % m)[:, None] * lda + steps[None, :]
         b_at = b + steps[:, None] * ldb + (cols % n)[None, :]
-        sums: tl.constexpr = tl.float16 if FP16_ACC else tl.float32
-        acc = tl.zeros((BM, BN), sums)
+        acc_dtype: tl.constexpr = tl.float16 if FP16_ACC else tl.float32
+        acc = tl.zeros((BM, BN), acc_dtype)
         for k0 in range(0, k, BK):
             left = tl.load(a_at, steps[None, :] < k - k0, 0.0)
             right = tl.load(b_at, steps[:, None] < k - k0, 0.0)
-            acc = tl.dot(left, right, acc, input_precision="ieee", out_dtype=sums)
+            acc = tl.dot(left, right, acc, input_precision="ieee", out_dtype=acc_dtype)
             a_at += BK
             b_at += BK * ldb
         inside = (rows[:, None] < m) & (cols[None, :] < n)

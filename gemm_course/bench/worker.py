@@ -1,7 +1,7 @@
-"""A process of the sweep: compiles a kernel at any time, measures it when told that the GPU is its own.
+"""A process of the sweep: compiles a kernel at any time, measures it when it is lent the GPU.
 
 It answers two kinds of request: ("compile", stage name, tiles) and ("measure",). Each answer is (columns,
-reason): what is known now, and why it cannot be measured, "" if it can.
+reason): what is known now, and why the task cannot be measured, "" if it can.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ BUDGET_MS = 40
 def serve(connection, gpu: str, shape: tuple[int, int, int], dtypes: Sequence[str], command: str) -> None:
     """Answer requests until the other end closes. gpu: its number or uuid, the only one this process sees.
 
-    dtypes: of the stages that may be asked for; their matrices are made before the first request.
+    dtypes: of the stages that requests may name; their matrices are created before the first request.
     """
     os.environ["CUDA_VISIBLE_DEVICES"] = gpu
     bench = Workbench(shape, dtypes, command)
@@ -32,7 +32,7 @@ def serve(connection, gpu: str, shape: tuple[int, int, int], dtypes: Sequence[st
         connection.send(answer)
         if answer[1].startswith(CRASH):
             connection.close()
-            os._exit(1)  # the CUDA context is gone and takes every later launch with it
+            os._exit(1)  # the CUDA context is lost, every later launch would fail
 
 
 CRASH = "crashed"
@@ -48,12 +48,12 @@ class Workbench:
         self.command, self.shape = command, shape
         self.problems = {dtype: Problem(*shape, dtype=dtype) for dtype in dtypes}
         for problem in self.problems.values():
-            problem.product  # noqa: B018  made now, while nobody is measuring
-        time_launch(lambda: None, most=1)  # compiles what every timing needs
+            problem.product  # noqa: B018  computed now, while nobody is measuring
+        time_launch(lambda: None, most=1)  # compiles the kernel that every timing needs
         self.candidate = None
 
     def compile(self, stage_name: str, tiles: Mapping[str, int]) -> tuple[dict[str, Any], str]:
-        """Compile a stage with these tiles, in place of the candidate before."""
+        """Compile a stage with these tiles; it replaces the previous candidate."""
         from gemm_course.bench.measure import Candidate, row_of
         from gemm_course.kernels import LADDER, IllegalTiles
 
@@ -65,7 +65,7 @@ class Workbench:
             self.candidate = Candidate(stage, tiles, self.problems[stage.dtype])
         except IllegalTiles as error:
             return row, "illegal: " + "; ".join(error.broken)
-        except Exception as error:  # whatever the compiler or the driver says is the reason
+        except Exception as error:  # what the compiler or the driver says is the reason
             return row, _reason(error)
         return row | self.candidate.resource_columns(), ""
 
@@ -83,7 +83,7 @@ class Workbench:
 
 
 def _reason(error: Exception) -> str:
-    """One line that begins with the kind of obstacle."""
+    """One line that starts with the kind of failure."""
     text = " ".join(str(error).split())[:200]
     for kind, words in REASONS.items():
         if any(word in text for word in words):

@@ -1,6 +1,6 @@
 """The real GPU: is there one, what is it, launch a kernel on it, time it.
 
-Everything here works without a GPU as well, down to a sentence that says why there is none.
+Without a GPU everything here still imports, and a sentence says why there is none.
 """
 
 from gemm_course.device.buffers import on_device

@@ -1,4 +1,4 @@
-"""Matrices in buffers whose rows are longer than the matrix is wide, and on their way to the GPU."""
+"""Matrices in buffers with padded rows, and copying them to the GPU."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ def leading_dimension(columns: int, alignment: int, itemsize: int = 4) -> int:
 
 
 def padded(matrix: np.ndarray, leading: int) -> np.ndarray:
-    """A copy of a (rows, columns) matrix in a C-contiguous (rows, leading) buffer; the surplus holds NaN."""
+    """A copy of a (rows, columns) matrix in a C-contiguous (rows, leading) buffer; the padding holds NaN."""
     rows, columns = matrix.shape
     buffer = np.full((rows, leading), np.nan, matrix.dtype)
     buffer[:, :columns] = matrix
@@ -22,9 +22,10 @@ def padded(matrix: np.ndarray, leading: int) -> np.ndarray:
 
 
 def on_device(arguments: Sequence) -> list:
-    """A launch's arguments for a GPU: a copy there of each NumPy array, one where two are the same array.
+    """A launch's arguments for a GPU: each NumPy array copied there, once if it is passed twice.
 
-    A tensor map becomes one of the copy of its matrix, which is copied along if it is not an argument itself.
+    A tensor map becomes a map of the copy of its matrix, which is copied even if it is not an argument
+    itself.
     """
     from numba import cuda
 
@@ -35,9 +36,9 @@ def on_device(arguments: Sequence) -> list:
             copies[id(array)] = cuda.to_device(array)
         return copies[id(array)]
 
-    def sent(argument):
+    def convert(argument):
         if isinstance(argument, TensorMap):
             return argument.of(copy(argument.array))
         return copy(argument) if isinstance(argument, np.ndarray) else argument
 
-    return [sent(argument) for argument in arguments]
+    return [convert(argument) for argument in arguments]

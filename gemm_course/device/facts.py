@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from gemm_course.device.presence import require_gpu
 from gemm_course.model.gpus import LIMITS
 
-HOPPER = 9  # the generation whose wgmma and setmaxnreg are its own
+HOPPER = 9  # only this generation has wgmma and setmaxnreg in this form
 
 
 @dataclass(frozen=True)
@@ -71,15 +71,15 @@ def gpu_facts() -> GpuFacts:
 def why_too_old(what: str, needed: tuple[int, int]) -> str | None:
     """Why this GPU cannot run something that needs a compute capability, as a sentence, or None if it can.
 
-    What needs Hopper's 9.0 uses instructions that later GPUs do not have either. Raises NoGpu where there is
-    no GPU.
+    What needs Hopper's 9.0 uses instructions that later GPUs lack as well. Raises NoGpu where there is no
+    GPU.
     """
     facts = gpu_facts()
-    its_own = needed[0] == HOPPER
-    if facts.compute_capability[0] == HOPPER if its_own else facts.compute_capability >= needed:
+    only_hopper = needed[0] == HOPPER
+    if facts.compute_capability[0] == HOPPER if only_hopper else facts.compute_capability >= needed:
         return None
     return (
-        f"{what} needs compute capability {_dotted(needed)}{', Hopper,' if its_own else ' or newer,'} "
+        f"{what} needs compute capability {_dotted(needed)}{', Hopper,' if only_hopper else ' or newer,'} "
         f"and this GPU, {facts.name}, has {_dotted(facts.compute_capability)}"
     )
 
@@ -89,7 +89,7 @@ def _dotted(version: tuple[int, int]) -> str:
 
 
 def sm_clock_mhz() -> int | None:
-    """The multiprocessors' clock at this moment, asked while a kernel runs. None if it is not told."""
+    """The multiprocessors' current clock; call it while a kernel runs. None if it is unknown."""
     with contextlib.suppress(ImportError, AttributeError):
         return _clock_from_nvml()
     answer = ask_nvidia_smi("clocks.sm", gpu_facts().uuid)

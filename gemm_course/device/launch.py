@@ -1,4 +1,4 @@
-"""Compile a kernel for its arguments, see what it takes, launch it with any amount of shared memory."""
+"""Compile a kernel for its arguments, see its resources, launch it with any amount of shared memory."""
 
 import warnings
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from gemm_course.device.facts import gpu_facts
 
-# Numba warns of small grids when a kernel is configured; a course starts with small grids.
+# Numba warns about small grids when a kernel is configured; a course starts with small grids.
 warnings.filterwarnings("ignore", message=".*Grid size .* low occupancy")
 
 SHARED_WITHOUT_ASKING = 48 * 1024  # bytes; more must be opted in to, kernel by kernel
@@ -14,7 +14,7 @@ SHARED_WITHOUT_ASKING = 48 * 1024  # bytes; more must be opted in to, kernel by 
 
 @dataclass(frozen=True)
 class Resources:
-    """What one compiled kernel takes: registers and local bytes a thread, static shared bytes a block."""
+    """What one compiled kernel takes: registers and local bytes per thread, static shared bytes per block."""
 
     registers: int
     local_bytes: int
@@ -25,15 +25,15 @@ class Resources:
 def launch(kernel, grid, block, args: Sequence, shared_bytes: int = 0) -> None:
     """Launch a `cuda.jit` kernel on device arrays and scalars; returns before it has run.
 
-    Raises ValueError if the GPU cannot give a block that much shared memory.
+    Raises ValueError if a block cannot have that much shared memory on this GPU.
     """
-    if shared_bytes and must_ask_for(shared_bytes, compile_for(kernel, args)):
+    if shared_bytes and must_opt_in(shared_bytes, compile_for(kernel, args)):
         allow_shared_memory(kernel, shared_bytes)
     kernel[grid, block, 0, shared_bytes](*args)
 
 
-def must_ask_for(dynamic_bytes: int, compiled: Resources) -> bool:
-    """Whether a block's shared memory, arrays of fixed shape included, is more than it gets unasked."""
+def must_opt_in(dynamic_bytes: int, compiled: Resources) -> bool:
+    """Whether a block's shared memory, static arrays included, is more than it gets without opting in."""
     return dynamic_bytes + compiled.static_shared_bytes > SHARED_WITHOUT_ASKING
 
 
@@ -46,7 +46,7 @@ def compile_for(kernel, args: Sequence) -> Resources:
 
 
 def resources(kernel) -> Resources:
-    """What a kernel takes, as the driver says. Raises ValueError if it has not been compiled yet."""
+    """What a kernel takes, according to the driver. Raises ValueError if it has not been compiled yet."""
     if not kernel.overloads:
         raise ValueError("the kernel has not been compiled yet: launch it, or call compile_for")
     compiled = list(kernel.overloads.values())[-1]
@@ -59,15 +59,15 @@ def resources(kernel) -> Resources:
 
 
 def allow_shared_memory(kernel, dynamic_bytes: int) -> None:
-    """Let a compiled kernel use more than 48 KB of dynamic shared memory a block.
+    """Let a compiled kernel use more than 48 KB of dynamic shared memory per block.
 
-    numba-cuda has no call for this, so it goes through the private handle of each compiled version: this is
-    the one place that does. Raises ValueError if the GPU has less, RuntimeError if the driver declines.
+    numba-cuda has no call for this, so this function, and nothing else, uses the private handle of each
+    compiled version. Raises ValueError if the GPU has less, RuntimeError if the driver refuses.
     """
     most = gpu_facts().shared_bytes_per_block
     if dynamic_bytes > most:
         raise ValueError(
-            f"{dynamic_bytes} bytes of shared memory were asked for a block; this GPU has {most} to give"
+            f"a block needs {dynamic_bytes} bytes of shared memory; this GPU has {most} per block"
         )
     from cuda.bindings import driver
     from numba import cuda
@@ -81,4 +81,4 @@ def allow_shared_memory(kernel, dynamic_bytes: int) -> None:
         else:
             (status,) = driver.cuFuncSetAttribute(handle, attribute, dynamic_bytes)
         if status != driver.CUresult.CUDA_SUCCESS:
-            raise RuntimeError(f"the driver declined {dynamic_bytes} bytes of shared memory: {status.name}")
+            raise RuntimeError(f"the driver refused {dynamic_bytes} bytes of shared memory: {status.name}")

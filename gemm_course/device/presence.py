@@ -9,7 +9,7 @@ class NoGpu(RuntimeError):
 
 @functools.cache
 def why_no_gpu() -> str | None:
-    """Why kernels cannot run on a GPU here, as a sentence, or None if they can. Asked once a process."""
+    """Why kernels cannot run on a GPU here, as a sentence, or None if they can. Asked once per process."""
     from numba import config, cuda
 
     if config.ENABLE_CUDASIM:

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 from gemm_course.device.facts import sm_clock_mhz
 
-QUEUEING_MS = 0.15  # what the host takes to queue one launch, with room to spare
+QUEUEING_MS = 0.15  # the host takes less to queue one launch
 LONGEST_HOLD_MS = 40
 
 
 @dataclass(frozen=True)
 class Timing:
-    """Times of one launch, repeated: the median and the best, in milliseconds, and the clock meanwhile."""
+    """Times of a repeated launch: the median and the best, in milliseconds, and the clock meanwhile."""
 
     median_ms: float
     best_ms: float
@@ -34,8 +34,8 @@ def time_alternating(
 
     Each is launched once to warm up and once to estimate; then as often as fits the budget of GPU time, at
     least `least` and at most `most` times. If the estimate alone exceeds the budget and `least` is 1, it is
-    the result. The GPU is held back until everything is queued, so that the host's launch overhead is not
-    counted. A launcher takes no argument and queues work on the default stream.
+    the result. The GPU waits until everything is queued, so that the host's launch overhead is not counted. A
+    launcher takes no argument and queues work on the default stream.
     """
     for launcher in launchers:
         launcher()
@@ -55,7 +55,7 @@ def repetitions(once_ms: float, budget_ms: float, most: int, least: int = 3) -> 
 
 
 def _events_of(launchers, rounds: int) -> tuple[int | None, list[list[float]]]:
-    """-> the clock while they ran, and for each round the milliseconds of each launcher."""
+    """-> the clock while they ran, and the milliseconds of each launcher in each round."""
     from numba import cuda
 
     marks = [[cuda.event() for _ in range(len(launchers) + 1)] for _ in range(rounds)]

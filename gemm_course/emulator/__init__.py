@@ -1,9 +1,9 @@
 """A lock-step SIMT machine: it runs ``numba.cuda`` kernels without a GPU and counts every access.
 
-It knows kernels in general and nothing of matrix multiplication. Start reading at :mod:`.launch`; then
+It knows kernels in general and nothing about matrix multiplication. Start reading at :mod:`.launch`; then
 :mod:`.translate` (a kernel's source rewritten), :mod:`.lanes` (integers that differ from lane to lane),
 :mod:`.counting` (what an access costs) and :mod:`.shadow` (races). Kernels whose warps wait for each
-other leave lock-step: :mod:`.scheduler`, and :mod:`.order` for their races.
+other leave lock-step: :mod:`.scheduler` runs them, and :mod:`.order` finds their races.
 """
 
 from .counting import wavefronts

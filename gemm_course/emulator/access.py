@@ -1,4 +1,4 @@
-"""How the machine reads and writes arrays: bounds, counts, races, and only then the numbers."""
+"""How the machine reads and writes arrays: bounds, counts, races, and only then the values."""
 
 import numpy as np
 
@@ -10,16 +10,16 @@ from .lanes import ZERO, Lanes
 from .memory import DeviceArray, Unknown
 from .shadow import Access
 
-_COST_PERIOD = {"global": 128, "shared": 4, "local": 1}  # bytes after which an offset costs the same again
+_COST_PERIOD = {"global": 128, "shared": 4, "local": 1}  # offsets that differ by so many bytes cost the same
 
 
 class MemoryAccess:
-    """The machine's loads and stores. An index is a tuple of integers or lanes, one for each dimension."""
+    """The machine's loads and stores. An index is a tuple of integers or lanes, one per dimension."""
 
     # ---- what the kernel's source calls ----
 
     def subscript(self, site, base, index):
-        """``base[index]`` on the right of an assignment."""
+        """``base[index]`` as a value."""
         if isinstance(base, tuple):
             return self._pick(base, index)
         if not isinstance(base, DeviceArray):
@@ -36,13 +36,11 @@ class MemoryAccess:
         self.write(site, base, index if isinstance(index, tuple) else (index,), value)
 
     def _pick(self, values: tuple, index):
-        """Element of a tuple; where the index differs between turns or lanes, lane by lane."""
+        """An element of a tuple; lane by lane where the index differs between iterations or lanes."""
         if type(index) is not Lanes:
             position = self._index_number(index)
             if not -len(values) <= position < len(values):
-                raise KernelTypeError(
-                    f"there are {len(values)} values here, so there is none with index {position}"
-                )
+                raise KernelTypeError(f"index {position} is out of range for a tuple of {len(values)} values")
             return values[position]
         wanted = index.values()
         chosen = values[-1]
@@ -57,14 +55,16 @@ class MemoryAccess:
             if hasattr(value, name):
                 return getattr(value, name)
         raise KernelTypeError(
-            f"{_kind(value)} has no .{name}; only arrays have a shape, and only vectors an x"
+            f"{_kind(value)} has no .{name}; only arrays have a .shape, and only vectors have an .x"
         )
 
     def view(self, site, base: DeviceArray, index) -> DeviceArray:
-        """A row ``acc[i]`` or a stretch ``buffer[a:b]`` of an array, without reading it."""
+        """A row ``acc[i]`` or a slice ``buffer[a:b]`` of an array, without reading it."""
         if isinstance(index[0], slice):
             if len(index) > 1 or index[0].step is not None:
-                raise KernelTypeError("only a plain stretch along the first dimension, x[a:b], is supported")
+                raise KernelTypeError(
+                    "the emulator supports only slices x[a:b] along the first dimension, without a step"
+                )
             start, stop, _ = index[0].indices(base.shape[0])
             index, shape, strides = (start,), (stop - start, *base.shape[1:]), base.strides
         else:
@@ -81,10 +81,10 @@ class MemoryAccess:
         boundary: int | None = None,
         counted_as: str = "load",
     ):
-        """Load one element a lane, or ``width`` neighbouring ones at once as a tuple.
+        """Load one element per lane, or ``width`` neighbouring ones at once as a tuple.
 
-        ``boundary``: the multiple of elements an access must start at, where that is not ``width``.
-        ``counted_as``: MATRIX_LOAD where lanes are not served as those of an ordinary load are.
+        ``boundary``: an access must start at a multiple of this many elements; ``width`` unless given.
+        ``counted_as``: MATRIX_LOAD where lanes are not served as in an ordinary load.
         """
         pattern, offset, mask = self._locate(site, array, index, width, "reads")
         storage = array.storage
@@ -99,7 +99,7 @@ class MemoryAccess:
     def write(
         self, site, array: DeviceArray, index: tuple, value, width: int = 1, boundary: int | None = None
     ):
-        """Store one element a lane, or ``width`` neighbouring ones at once from a tuple; see :meth:`read`."""
+        """Store one element per lane, or ``width`` neighbouring ones from a tuple; see :meth:`read`."""
         pattern, offset, mask = self._locate(site, array, index, width, "writes")
         access = self._account(site, array, "store", pattern, offset, mask, width, boundary)
         self._check_write(array, access)
@@ -144,7 +144,7 @@ class MemoryAccess:
         return True
 
     def atomic(self, site, name, array, index, value, compare=None):
-        """``cuda.atomic.<name>``: the lanes take turns; returns what each found."""
+        """``cuda.atomic.<name>``: the lanes go one after another; returns what each of them found."""
         if not isinstance(array, DeviceArray):
             raise KernelTypeError(f"an atomic operation needs an array, not {_kind(array)}")
         index = index if isinstance(index, tuple) else (index,)
@@ -197,18 +197,16 @@ class MemoryAccess:
     def _index_number(position) -> int:
         if isinstance(position, Unknown):
             raise DataDependent(
-                "an index depends on loaded data, so its accesses cannot be counted without running it"
+                "an index depends on loaded data, so accesses cannot be counted without running the kernel"
             )
         if isinstance(position, (int, np.integer, np.bool_)):
             return int(position)
         raise KernelTypeError(f"an index must be an integer, not {_kind(position)}")
 
     def _locate(self, site, array: DeviceArray, index: tuple, width: int, verb: str):
-        """(pattern or None, offset, lanes that may really access it)."""
+        """(pattern or None, offset, the lanes whose index is in bounds)."""
         if len(index) != array.ndim:
-            raise KernelTypeError(
-                f"{array.name} has {array.ndim} dimensions, but {len(index)} indices are given"
-            )
+            raise KernelTypeError(wrong_number_of_indices(array, index))
         mask = self.mask
         for axis, position in enumerate(index):
             extent = array.shape[axis] - (width - 1 if axis == len(index) - 1 else 0)
@@ -256,7 +254,7 @@ class MemoryAccess:
         def sentence(element, who):
             return (
                 f"{who} uses the negative index {element[axis]} in {place(array.name, element)}; "
-                "Numba wraps it around to the end of the axis, which costs time and is seldom meant."
+                "Numba counts it from the end of the axis, which costs time and is rarely intended."
             )
 
         def make():
@@ -283,7 +281,7 @@ class MemoryAccess:
     def _account(
         self, site, array, op, pattern, offset, mask, width, boundary=None, counted_as=None
     ) -> Access:
-        """Count an access and hand it on to the checks."""
+        """Count an access and return it for the checks."""
         pattern = ZERO if pattern is None else pattern
         space, slot = array.storage.space, array.storage.slot
         residue = offset * array.dtype.itemsize % _COST_PERIOD[space]
@@ -303,8 +301,8 @@ class MemoryAccess:
         if self.sites[site].static:
             return
         sentence = (
-            f"The index of {array.name} is not known when the kernel is compiled, so {array.name} cannot "
-            "stay in registers and goes to local memory, which is as slow as global memory."
+            f"This index of {array.name} is not known at compile time, so {array.name} cannot stay in "
+            "registers: it goes to local memory, which is as slow as global memory."
         )
         self._find_lanes("dynamic_local_index", site, array, self.mask, None, lambda element, who: sentence)
 
@@ -321,8 +319,8 @@ class MemoryAccess:
 
         def sentence(element, who):
             return (
-                f"{who} accesses {bits} bits at {place(array.name, element)}, which does not start at a "
-                f"multiple of {bits // 8} bytes: the GPU would stop with 'misaligned address'."
+                f"{who} accesses {bits} bits at {place(array.name, element)}, which is not at a multiple of "
+                f"{bits // 8} bytes: a GPU would stop the kernel with 'misaligned address'."
             )
 
         self._find_cells("misaligned_access", site, array, culprits, pattern, offset, sentence)
@@ -371,7 +369,7 @@ class MemoryAccess:
         self.initialised(array.storage).store(access)
 
     def _check_products(self, site, array, verb):
-        """A thread's sums are not its own while products are added to them."""
+        """A thread must not touch its accumulators while products are still being added to them."""
         if self.scheduler is not None and self.products.busy(array.storage):
             self.products.report_busy(site, array, verb)
 
@@ -394,29 +392,34 @@ class MemoryAccess:
 
     def _report_global_race(self, array, access, cells, ids, races):
         cell, me = int(cells[0]), int(ids[0])
-        known = (int(other) for other in (races.writer[cell], races.reader[cell]))
-        rival = next((other for other in known if other not in (0, me)), None)
+        known = ((int(races.writer[cell]), "also writes"), (int(races.reader[cell]), "reads"))
+        rival, verb = next(
+            ((other, verb) for other, verb in known if other not in (0, me)), (None, "also accesses")
+        )
         self.findings.add(
             ("global_race", access.site, array.name),
             len(cells),
-            lambda: self._global_race(array, access, cell, me, rival),
+            lambda: self._global_race(array, access, cell, me, rival, verb),
         )
 
-    def _global_race(self, array, access, cell, me, rival) -> Finding:
-        """``me`` and ``rival``: thread ids of the two, the second None where nobody knows any more."""
+    def _global_race(self, array, access, cell, me, rival, verb) -> Finding:
+        """``me`` and ``rival``: ids of the two threads, the second None where it is no longer known.
+
+        ``verb``: what the rival does, if this thread writes.
+        """
         who, block = self.thread_of(me)
         others = [] if rival is None else [self.thread_of(rival)]
         other = thread_name(*others[0]) if others else "another thread"
         element, at = array.element(cell), self.sites[access.site]
         if access.op == "load":
             message = (
-                f"{thread_name(who, block)} reads {place(array.name, element)}, which {other} writes in the "
-                "same launch: nothing orders the two, so it may see the old or the new value."
+                f"{thread_name(who, block)} reads {place(array.name, element)}, and {other} writes it in the "
+                "same launch, in no defined order: the read may see the old value or the new one."
             )
         else:
             message = (
-                f"{thread_name(who, block)} writes {place(array.name, element)} and so does {other}, "
-                "one of them writing: nothing orders the two, so the result depends on luck."
+                f"{thread_name(who, block)} writes {place(array.name, element)}, and {other} {verb} it, in "
+                "no defined order: the result depends on which comes first."
             )
         threads = [who, *(thread for thread, _ in others)]
         message = message[0].upper() + message[1:]
@@ -424,10 +427,10 @@ class MemoryAccess:
             "global_race", at.line, message, array.name, element, block, threads, at.function, access.site
         )
 
-    # ---- saying so ----
+    # ---- reporting it ----
 
     def _find_lanes(self, kind, site, array, mask, index, sentence):
-        """Report what the active lanes of ``mask`` do with the element that ``index`` names in each."""
+        """Report what the active lanes of ``mask`` do, each with the element at its own ``index``."""
         if not mask.any:
             return
 
@@ -439,7 +442,7 @@ class MemoryAccess:
         self.findings.add((kind, site, array.name), mask.active(self._mask_batch(mask)), make)
 
     def _find_cells(self, kind, site, array, mask, pattern, offset, sentence):
-        """The same, the element given by its position in the storage."""
+        """Like :meth:`_find_lanes`, with each element given by its position in the storage."""
 
         def make():
             here = Lanes(pattern, offset)
@@ -484,7 +487,7 @@ class MemoryAccess:
     def _mask_batch(self, mask) -> tuple:
         return self.batch_key if mask.array is not None and mask.array.ndim > 3 else ()
 
-    # ---- numbers ----
+    # ---- values ----
 
     @staticmethod
     def _as_numbers(value):
@@ -510,12 +513,20 @@ class MemoryAccess:
         return value
 
 
+def wrong_number_of_indices(array: DeviceArray, index: tuple) -> str:
+    dimensions = f"{array.ndim} dimension" + "s" * (array.ndim != 1)
+    given = "1 index is" if len(index) == 1 else f"{len(index)} indices are"
+    return f"{array.name} has {dimensions}, but {given} given"
+
+
 def _sum(p, q):
     return lambda: p.array + q.array
 
 
 def _kind(value) -> str:
-    """``a float32 value``, ``an int``, ``a tuple``."""
+    """``a float32 value``, ``an int``, ``a tuple``, ``the array x``."""
+    if isinstance(value, DeviceArray):
+        return f"the array {value.name}"
     name = f"{value.dtype} value" if hasattr(value, "dtype") else type(value).__name__
     return ("an " if name[0] in "aeio" else "a ") + name
 
@@ -533,13 +544,15 @@ def _axis_word(axis, ndim) -> str:
 
 
 def _uninitialised(array):
-    return lambda element, who: f"{who} reads {place(array.name, element)} before anything was written there."
+    return lambda element, who: (
+        f"{who} reads {place(array.name, element)} before anything has been written to it."
+    )
 
 
 def _too_early(array):
     return lambda element, who: (
-        f"{who} reads {place(array.name, element)} while an asynchronous copy to it is still under way: "
-        "its thread must wait for the copy first (and then a barrier must follow for the others)."
+        f"{who} reads {place(array.name, element)} while an asynchronous copy to it is still in flight: "
+        "the thread that started it must wait for it first, and other threads need a barrier after that."
     )
 
 

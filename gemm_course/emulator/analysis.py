@@ -1,7 +1,7 @@
 """What can be known about a kernel from its source alone.
 
-Which variables live beyond a loop, which arrays it touches, which indices are known at compile time, and
-which loops may run all their turns at once without changing a result.
+Which variables are live after a loop, which arrays it touches, which indices are known at compile time, and
+which loops may run all their iterations at once without changing a result.
 """
 
 import ast
@@ -13,7 +13,7 @@ def names_in(node, context=ast.Load) -> set[str]:
 
 
 def assigned_names(statements) -> set[str]:
-    """Names that the statements (and what they contain) assign."""
+    """Names assigned by the statements and by what they contain."""
     return {name for statement in statements for name in names_in(statement, ast.Store)} | {
         s.target.id
         for top in statements
@@ -27,7 +27,7 @@ def contains_jump(node) -> bool:
 
 
 def jumps_out(node) -> bool:
-    """May executing this statement end a turn of an enclosing loop, the loop, or the function?"""
+    """May this statement end an iteration of an enclosing loop, the loop itself, or the function?"""
     if isinstance(node, (ast.Break, ast.Continue, ast.Return)):
         return True
     if isinstance(node, (ast.For, ast.While)):
@@ -39,7 +39,7 @@ def jumps_out(node) -> bool:
 
 
 class Liveness:
-    """For every loop the variables that are read after it, and those its body reads before assigning them."""
+    """For every loop: the variables read after it, and those its body reads before it assigns them."""
 
     def __init__(self, function: ast.FunctionDef):
         self.after: dict[int, set] = {}
@@ -141,9 +141,9 @@ def is_static(node, static: set[str]) -> bool:
 
 
 def computed_size(shape: ast.expr, function: ast.FunctionDef) -> ast.expr | None:
-    """The part of an array's shape that a kernel computes, or None: Numba takes numbers and names only.
+    """The part of an array's shape that a kernel computes, or None: Numba accepts only numbers and names.
 
-    A sum of two constants is none for it, nor is a variable that holds one.
+    It accepts neither a sum of two constants nor a variable that holds one.
     """
     return _computed(shape, _assigned_values(function), set())
 
@@ -168,7 +168,7 @@ def _assigned_values(function: ast.FunctionDef) -> dict[str, list]:
     return values
 
 
-# ---- loops whose turns may run at once ----
+# ---- loops whose iterations may run at once ----
 
 
 class Touched:
@@ -187,21 +187,21 @@ class Touched:
 
 
 class BatchTest:
-    """May all turns of a loop run at once?
+    """May all iterations of a loop run at once?
 
-    They may if no turn needs what another one left behind: every variable assigned in the body is assigned
-    before it is read and not read afterwards (except sums like ``acc += ...``, which are added turn by turn);
-    every array is either only loaded or only stored, or all its accesses name the same element and each turn
-    another one. Barriers, atomics, jumps and inner loops of unknown length are out.
+    They may if no iteration depends on another: every variable assigned in the body is assigned before it is
+    read and not read after the loop (except reductions like ``acc += ...``, which are added up iteration by
+    iteration); every array is either only loaded or only stored, or all its accesses go to the same element,
+    a different one in each iteration. Barriers, atomics, jumps and inner loops of unknown length rule it out.
     """
 
     def __init__(self, liveness: Liveness, resolve):
         self.liveness, self.resolve = liveness, resolve
         self.verdicts: dict[int, Touched | None] = {}
-        self.reductions: dict[int, list[int]] = {}  # id of an AugAssign -> ids of the loops it adds up over
+        self.reductions: dict[int, list[int]] = {}  # id of an AugAssign -> ids of the loops it reduces over
 
     def examine(self, loop, variable: str, body) -> Touched | None:
-        """The arrays touched if the turns may run at once, else None."""
+        """The arrays touched if the iterations may run at once, else None."""
         if id(loop) not in self.verdicts:
             self.verdicts[id(loop)] = self._examine(loop, variable, body)
         return self.verdicts[id(loop)]
@@ -223,7 +223,7 @@ class BatchTest:
 
     @staticmethod
     def _reductions(body):
-        """The ``name += ...`` statements by name; None if one is conditional or its name occurs elsewhere."""
+        """The ``name += ...`` statements by name; None if one is conditional or used elsewhere."""
         found = {}
         for statement in _unconditional(body):
             if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
@@ -324,7 +324,7 @@ def _unconditional(body):
         if isinstance(statement, ast.For):
             yield from _unconditional(statement.body)
         elif isinstance(statement, ast.If):
-            for inner in ast.walk(statement):  # a sum under a condition is found, and then refused
+            for inner in ast.walk(statement):  # a conditional reduction: shown as a subtraction, so refused
                 if isinstance(inner, ast.AugAssign) and isinstance(inner.target, ast.Name):
                     yield ast.copy_location(ast.AugAssign(inner.target, ast.Sub(), inner.value), inner)
         else:
@@ -332,7 +332,7 @@ def _unconditional(body):
 
 
 def _definitions(body) -> dict[str, list]:
-    """The expressions that private variables of a body are assigned."""
+    """The expressions assigned to the private variables of a body."""
     found: dict[str, list] = {}
     for top in body:
         for node in ast.walk(top):
@@ -344,7 +344,7 @@ def _definitions(body) -> dict[str, list]:
 
 
 def _pairs(node: ast.Assign):
-    """(target, value) of an assignment; ``a, b = c, d`` is two."""
+    """(target, value) of an assignment; ``a, b = c, d`` gives two."""
     for target in node.targets:
         both_tuples = isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple)
         if both_tuples and len(target.elts) == len(node.value.elts):
@@ -364,7 +364,7 @@ def _depends(node, variable, definitions, seen=()) -> bool:
 
 
 def _moves(index, variable, definitions, body) -> bool:
-    """Is some part of the index a different number in every turn, whatever inner loops do?"""
+    """Does some part of the index differ in every iteration, whatever inner loops do?"""
     parts = index.elts if isinstance(index, ast.Tuple) else [index]
     loops = (node for statement in body for node in ast.walk(statement) if isinstance(node, ast.For))
     inner = {loop.target.id for loop in loops if isinstance(loop.target, ast.Name)}
@@ -372,7 +372,7 @@ def _moves(index, variable, definitions, body) -> bool:
 
 
 def _linear(node, variable, definitions, inner, depth=0) -> bool:
-    """The variable, a sum of which one term moves with it and none with inner loops, a multiple of such."""
+    """Is it the variable, a multiple of it, or a sum of one such term and terms fixed in inner loops?"""
     if isinstance(node, ast.Name):
         if node.id == variable:
             return True

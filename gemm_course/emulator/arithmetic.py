@@ -1,4 +1,4 @@
-"""Arithmetic as a kernel means it: Numba's types, one operation for all lanes, floating point counted."""
+"""Arithmetic in a kernel: Numba's types, one operation for all lanes, floating-point operations counted."""
 
 import math
 
@@ -20,7 +20,7 @@ from .dtypes import (
 from .errors import DataDependent, KernelTypeError
 from .findings import Finding
 from .lanes import Lanes
-from .memory import Unknown, unknown
+from .memory import Unbound, Unknown, unknown
 
 
 class Arithmetic:
@@ -106,7 +106,7 @@ class Arithmetic:
     # ---- fused multiply-add ----
 
     def fma(self, site, x, y, z):
-        """x * y + z: one instruction for floats of one type. (It rounds twice here, once on a GPU.)"""
+        """x * y + z: one instruction for floats of one type. (This rounds twice, a GPU once.)"""
         return self._fused(site, x, y, z, np.add)
 
     def fma_sub(self, site, x, y, z):
@@ -133,7 +133,7 @@ class Arithmetic:
         return self._apply(combine, product, z, result)
 
     def accumulate(self, site, total, x, y, loops, region):
-        """``total += x * y`` (or ``+= x``, where y is None), turn by turn of the loops that run batched."""
+        """``total += x * y`` (``+= x`` if y is None), one iteration of the batched loops after another."""
         levels = sorted(self.batched[loop] for loop in loops if loop in self.batched)
         if not levels:
             new = self.add(site, total, x) if y is None else self.fma(site, x, y, total)
@@ -147,7 +147,7 @@ class Arithmetic:
         return total
 
     def _accumulate_iteration(self, site, total, factors, region, fresh):
-        """``fresh``: total is an array that nobody else holds."""
+        """``fresh``: no other variable refers to the array ``total``."""
         if self._integers(total, *factors):
             term = factors[0] if len(factors) == 1 else self.mul(site, *factors)
             return self.assign(self.add(site, total, term), total, region)
@@ -163,7 +163,7 @@ class Arithmetic:
 
     @staticmethod
     def _holds(total, term, dtype) -> bool:
-        """Can the sum be put where ``total`` is?"""
+        """Does the result fit into the array ``total``?"""
         if type(total) is not np.ndarray or total.dtype != dtype:
             return False
         shape = np.shape(term)
@@ -181,7 +181,7 @@ class Arithmetic:
             self.count_arithmetic(site, "add", result)
 
     def _of_iteration(self, value, levels, iteration):
-        """One turn's slice of a value that has the axes of batched loops."""
+        """One iteration's slice of a value that has the axes of batched loops."""
         array = value.pattern.array if type(value) is Lanes else value
         index = [slice(None)] * np.ndim(array)
         for level, position in zip(levels, iteration):
@@ -223,7 +223,7 @@ class Arithmetic:
             return value
         if isinstance(value, Unknown):
             raise DataDependent(
-                "a branch depends on loaded data, so its accesses cannot be counted without running it"
+                "a branch depends on loaded data, so accesses cannot be counted without running the kernel"
             )
         if type(value) is Lanes and value.dtype == BOOL:
             if value.pattern.low == value.pattern.high:
@@ -232,7 +232,7 @@ class Arithmetic:
         return self.compare("!=", value, 0)
 
     def and_(self, a, rest):
-        """``a and rest()``, the second evaluated only by lanes in which the first holds."""
+        """``a and rest()``; only lanes in which the first is true evaluate the second."""
         a = self.truth(a)
         if type(a) is bool:
             return self.truth(rest()) if a else False
@@ -259,7 +259,7 @@ class Arithmetic:
         return lanes.bitwise(op, a, b)
 
     def select(self, condition, then, otherwise, literal=None):
-        """``then() if condition else otherwise()``; ``literal``: dtype of a branch that is a plain number."""
+        """``then() if condition else otherwise()``; ``literal``: dtype of a branch that is a literal."""
         condition = self.truth(condition)
         if type(condition) is bool:
             return self._widen(then() if condition else otherwise(), literal)
@@ -317,13 +317,13 @@ class Arithmetic:
         if not self._integers(a, b):
             return self._float(site, name, on_floats, a, b)
         if not is_integer(unify(self._dtype(a), self._dtype(b))):
-            self.count_arithmetic(site, name, FLOAT64)  # Numba's answer to int64 beside uint64
+            self.count_arithmetic(site, name, FLOAT64)  # as Numba types int64 with uint64
         if self.log is not None:
             self.note_comparison("<", a, b, None)
         return self.settle(on_integers(a, b), a, b)
 
     def unary(self, site, name, ufunc, a):
-        """A function of math: float32 stays float32, integers become float64."""
+        """A function of ``math``: float32 stays float32, integers become float64."""
         dtype = self._dtype(a)
         dtype = FLOAT64 if is_integer(dtype) else dtype
         self.count_arithmetic(site, name, dtype)
@@ -358,7 +358,7 @@ class Arithmetic:
         if dtype is None:
             dtype = promote(self._dtype(a), self._dtype(b))
         if is_integer(dtype):
-            return unknown(dtype)  # integers get here only where they were never loaded
+            return unknown(dtype)  # integers come here only if they were never loaded
         self.count_arithmetic(site, name, dtype)
         return self._apply(ufunc, a, b, dtype)
 
@@ -376,7 +376,7 @@ class Arithmetic:
 
     @staticmethod
     def plain(value):
-        """A NumPy array or scalar with the numbers of ``value``."""
+        """``value`` as a NumPy array or scalar."""
         return value.values() if type(value) is Lanes else value
 
     @staticmethod
@@ -388,7 +388,7 @@ class Arithmetic:
 
     @staticmethod
     def _integers(*values) -> bool:
-        """Are all of them whole numbers that are known?"""
+        """Are all of them integers with known values?"""
         for value in values:
             kind = type(value)
             if kind is not int and kind is not Lanes and kind is not bool:
@@ -398,7 +398,7 @@ class Arithmetic:
 
     @staticmethod
     def settle(result: Lanes, *operands):
-        """A uniform result of uniform operands is a plain number again."""
+        """A uniform result of uniform operands becomes a plain number again."""
         if result.pattern is lanes.ZERO or not any(type(operand) is Lanes for operand in operands):
             return uniform(result)
         return result
@@ -418,8 +418,8 @@ class Arithmetic:
         at = self.sites[site]
         key = ("float64_arithmetic", at.line)
         message = (
-            "This computes in float64, because a Python number or a float64 value takes part; "
-            "on the GPU float64 is slower than float32, on consumer cards 64 times."
+            "This is computed in float64, because it involves a Python number or a float64 value; "
+            "on a GPU, float64 is slower than float32, 64 times slower on consumer cards."
         )
         self.findings.add(
             key,
@@ -437,22 +437,21 @@ def uniform(value: Lanes):
 
 
 def _without_ones(array):
-    """Leading axes of length 1 dropped, the three axes of the lanes kept."""
+    """Drop leading axes of length 1, but keep the three axes of the lanes."""
     while np.ndim(array) > 3 and array.shape[0] == 1:
         array = array[0]
     return array
 
 
 def _no_number(value) -> str:
-    from .machine import Unbound
-
     if isinstance(value, Unbound):
-        return "a variable is used before anything was assigned to it"
+        return "a variable is used before a value has been assigned to it"
     if value is None:
-        return "a value is None here, and no number"
+        return "a number is needed here, but the value is None"
     if hasattr(value, "storage"):
         return f"{value.name} is a whole array; a kernel computes with its elements, such as {value.name}[i]"
-    return f"a number is needed here, not {type(value).__name__}"
+    kind = type(value).__name__
+    return f"a number is needed here, not {'an' if kind[0] in 'aeiou' else 'a'} {kind}"
 
 
 FUNCTIONS = {

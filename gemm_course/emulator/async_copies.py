@@ -1,8 +1,8 @@
 """cp.async: copies to shared memory that land later.
 
-A copy is *started*, then *committed* into a group, then *waited* for. Until its thread has waited the
-destination still holds what was there before; other threads see it only after a barrier as well. The emulator
-lets a copy land at the wait, not sooner, so that a kernel that reads too early gets the old numbers.
+A copy is *started*, then *committed* to a group, then *waited* for. Until its thread has waited, the
+destination still holds the old values; other threads need a barrier after the wait as well. In the emulator a
+copy lands at the wait, not sooner, so that a kernel that reads too early gets the old values.
 """
 
 from typing import NamedTuple
@@ -18,7 +18,7 @@ class Copy(NamedTuple):
 
 
 class AsyncCopies:
-    """The copies under way in the blocks that run at present."""
+    """The copies in flight in the blocks that are running."""
 
     def __init__(self, machine):
         self.machine = machine
@@ -34,7 +34,7 @@ class AsyncCopies:
         self.open = []
 
     def wait(self, pending: int):
-        """Land all groups but the ``pending`` youngest, for the active threads."""
+        """Land all groups but the ``pending`` newest, for the active threads."""
         landing = self.groups[: max(len(self.groups) - pending, 0)]
         self.groups = self.groups[len(landing) :]
         waiting = self.machine.mask
@@ -54,7 +54,7 @@ class AsyncCopies:
             self.machine.land(copy.access._replace(mask=mask), copy.values)
 
     def overlap(self, access: Access):
-        """Where a load meets a copy still under way: (cells, readers, rows, columns of blocks), or None."""
+        """Where a load meets a copy in flight: (cells, readers, rows, columns of blocks), or None."""
         started = (copy.access for group in (*self.groups, self.open) for copy in group)
         pending = [copy for copy in started if copy.storage is access.storage]
         if not pending:

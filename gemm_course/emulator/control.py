@@ -1,12 +1,12 @@
-"""Control flow in lock-step: branches become masks, and loops end when no lane is left in them."""
+"""Control flow in lock-step: branches become masks, and a loop ends when no lane is left in it."""
 
 from . import lanes
 from .dtypes import INT64
 from .errors import KernelStopped, KernelTypeError
 from .lanes import Lanes
 
-BATCH_LENGTH = 64  # turns of a loop that run at once, at most
-BATCH_ELEMENTS = 1 << 22  # lanes times turns that run at once, at most
+BATCH_LENGTH = 64  # most iterations of a loop that run at once
+BATCH_ELEMENTS = 1 << 22  # most lanes times iterations that run at once
 
 
 class Frame:
@@ -54,7 +54,7 @@ class Control:
         return self.mask.any
 
     def otherwise(self, saved, condition) -> bool:
-        """Begin the ``else`` of an ``if`` that was met by the lanes ``saved``."""
+        """Begin the ``else`` of an ``if`` that the lanes ``saved`` reached."""
         if type(condition) is bool:
             self.mask = saved
             return not condition
@@ -62,7 +62,7 @@ class Control:
         return self.mask.any
 
     def leave(self, saved, frame, loop):
-        """End of an ``if`` with jumps inside: the lanes ``saved`` go on, less those that jumped."""
+        """End an ``if`` with jumps inside: the lanes ``saved`` continue, except those that jumped."""
         if frame is not None and frame.returned is not None:
             saved = saved.minus(frame.returned)
         if loop is not None:
@@ -92,7 +92,7 @@ class Control:
         return Loop(line, frame, self.mask)
 
     def again(self, loop) -> bool:
-        """Before a turn: gather the lanes still in the loop; is there any?"""
+        """Before an iteration: find the lanes still in the loop; are there any?"""
         mask = loop.live
         if loop.broken is not None:
             mask = mask.minus(loop.broken)
@@ -103,7 +103,7 @@ class Control:
         return mask.any
 
     def test(self, loop, condition) -> bool:
-        """The test of a ``while``: lanes in which it fails leave the loop."""
+        """The test of a ``while``: lanes in which it is false leave the loop."""
         condition = self.truth(condition)
         if condition is False:
             return False
@@ -118,8 +118,8 @@ class Control:
         loop.iterations += 1
         if loop.iterations > self.step_limit:
             raise KernelStopped(
-                f"the loop in line {loop.line} has taken {self.step_limit:,} turns and goes on; "
-                "is its counter advanced, and does its condition ever fail?"
+                f"the loop in line {loop.line} is still running after {self.step_limit:,} iterations; "
+                "is its counter advanced, and can its condition become false?"
             )
 
     def break_(self, loop):
@@ -131,13 +131,13 @@ class Control:
         self.mask = self.geometry.no_threads
 
     def finish(self, loop):
-        """After a loop all lanes that entered it go on, less those that returned from the function."""
+        """After a loop: the lanes that entered it continue, except those that returned from the function."""
         self.mask = loop.entry
         if loop.frame is not None and loop.frame.returned is not None:
             self.mask = loop.entry.minus(loop.frame.returned)
 
     def iterate(self, loop, name, values, touched=None):
-        """The turns of a ``for``. ``touched``: the arrays of a body that may run for all turns at once."""
+        """The iterations of a ``for``. ``touched``: the arrays of a body whose iterations may run at once."""
         if isinstance(values, LaneRange):
             yield from self._lane_iterations(loop, values)
         elif touched is not None and self.may_batch(values, touched):
@@ -155,7 +155,7 @@ class Control:
             loop.skip = 0
 
     def _lane_iterations(self, loop, values):
-        """Bounds that differ from lane to lane."""
+        """Iterate over bounds that differ from lane to lane."""
         value = values.start
         forward = values.step > 0
         while self.again(loop):
@@ -165,10 +165,10 @@ class Control:
             yield value
             value = self.add(None, value, values.step)
 
-    # ---- loops whose turns run at once ----
+    # ---- loops whose iterations run at once ----
 
     def may_batch(self, values, touched) -> bool:
-        """Turns may run at once if the loop is uniform and no two names in its body mean one array."""
+        """Iterations may run at once if the loop is uniform and no two names in its body share an array."""
         if self.tracing or not isinstance(values, range) or len(values) < 2:
             return False
         arrays = [a for a in touched if hasattr(a, "storage")]
@@ -210,7 +210,7 @@ class Control:
         """``range(...)`` with bounds that may differ from lane to lane."""
         start, stop, step = map(self._bound, _start_stop_step(bounds))
         if type(step) is not int or step == 0:
-            raise KernelTypeError("the step of range() must be one number other than 0 for all threads")
+            raise KernelTypeError("the step of range() must be nonzero and the same for all threads")
         if type(start) is int and type(stop) is int:
             return range(start, stop, step)
         return LaneRange(start, stop, step)
@@ -225,8 +225,8 @@ class Control:
         return int(value)
 
     def counted(self, start, stop, step):
-        """The range a ``while counter < stop`` runs through, or None where it must run turn by turn."""
-        if self.tracing or self.log is not None:  # both need to see single turns
+        """The range that ``while counter < stop`` covers, or None if iterations must run one by one."""
+        if self.tracing or self.log is not None:  # both need to see single iterations
             return None
         if any(type(bound) is not int for bound in (start, stop, step)) or step <= 0:
             return None
@@ -234,7 +234,7 @@ class Control:
 
 
 def _start_stop_step(bounds: tuple) -> tuple:
-    """The arguments of range(), filled up."""
+    """The arguments of range() with its defaults filled in."""
     if len(bounds) == 1:
         return 0, *bounds, 1
     return (*bounds, 1) if len(bounds) == 2 else bounds

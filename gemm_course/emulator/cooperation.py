@@ -1,4 +1,4 @@
-"""The machine's part in kernels whose warps wait for each other and let other units work."""
+"""The machine's part in kernels whose warps wait for each other and use asynchronous units (TMA, wgmma)."""
 
 import numpy as np
 
@@ -15,14 +15,14 @@ from .tensor_copies import TensorCopies
 
 
 class Cooperation:
-    """``self.scheduler`` is what runs the warps, None while all lanes run together."""
+    """``self.scheduler`` runs the warps; it is None while all lanes run in lock-step."""
 
     def prepare_warps(self):
         """Fresh mbarriers, copies and clocks for a block."""
         self.mbarriers, self.tensor_copies, self.order = MBarriers(self), TensorCopies(self), Order(self)
 
     def run_warps(self, call):
-        """Run the one block of the chunk warp by warp, ``call()`` each."""
+        """Run the chunk's one block warp by warp, each by ``call()``."""
         self.shared_races = self.order
         self.scheduler = WarpScheduler(self, call)
         for warp in self.scheduler.warps:
@@ -35,13 +35,13 @@ class Cooperation:
 
     @property
     def products(self) -> Products:
-        """The queue of the warp that runs."""
+        """The queue of the running warp."""
         return self.scheduler.current.products
 
-    # ---- what happens to all warps ----
+    # ---- barriers and ends of warps ----
 
     def all_warps_arrived(self, site, masks):
-        """A barrier of the block, at which these lanes are."""
+        """Every warp of the block that has not ended is at a barrier, with the lanes of ``masks``."""
         all_threads = self.geometry.all_threads
         here = np.zeros(self.geometry.shape, bool)
         for mask in masks:
@@ -59,7 +59,7 @@ class Cooperation:
         warp.products.end()
 
     def _check_warpgroups(self):
-        """wgmma is one instruction of four warps."""
+        """A wgmma is one instruction of four warps: report warpgroups that did not execute it together."""
         warps = self.scheduler.warps
         for start in range(0, len(warps), WARPGROUP):
             group = warps[start : start + WARPGROUP]
@@ -71,17 +71,19 @@ class Cooperation:
     def _report_partial_warpgroup(self, group):
         least, most = (pick(group, key=lambda warp: warp.products.queued) for pick in (min, max))
         message = (
-            f"Warp {most.number} executes {most.products.queued} wgmma and warp {least.number} "
-            f"{least.products.queued}; all four warps of a warpgroup (0 to 3, 4 to 7, ...) must execute each."
+            f"Warp {most.number} executes wgmma {_times(most.products.queued)} and warp {least.number} "
+            f"{_times(least.products.queued)}: all four warps of a warpgroup (0 to 3, 4 to 7, ...) must "
+            "execute each one."
         )
         self.report_finding("warp_divergence", most.products.last_site, message, thread=most.first_thread)
 
     def report_finding(
         self, kind, site, message, array=None, element=None, *, thread=None, count=1, began=None
     ):
-        """Report what a thread (the running warp's first, if not told) did in the block that runs.
+        """Report what a thread (by default the running warp's first) did in the running block.
 
-        ``element``: an index of ``array``, or a position in its storage. ``began``: the earlier place of two.
+        ``element``: an index of ``array``, or a position in its storage. ``began``: the site of the earlier
+        access, where two are involved.
         """
         at = self.sites[site]
         thread = self.scheduler.current.first_thread if thread is None else thread
@@ -104,26 +106,26 @@ class Cooperation:
         self.findings.add((kind, site, array and array.name), count, make)
 
     def active_values(self, value) -> np.ndarray:
-        """An integer's values in all active lanes of all blocks that run."""
+        """An integer's values in all active lanes of all running blocks."""
         mask, shape = self.mask, self.geometry.shape
         numbers = np.broadcast_to(np.asarray(self.plain(value), np.int64), shape)
         return numbers.reshape(-1) if mask.array is None else numbers[np.broadcast_to(mask.array, shape)]
 
     def uniform_value(self, number):
-        """A number as one: where lanes have left, those that are still active have to agree on it."""
+        """The one value of ``number``: all active lanes must hold the same."""
         if type(number) is not Lanes:
             return number
         values = np.unique(self.active_values(number))
         if len(values) > 1:
             raise KernelTypeError(
-                f"this must be the same for all threads, and is {values[0]} and {values[-1]}"
+                f"this must be the same for all threads, but is {values[0]} for some, {values[-1]} for others"
             )
         return int(values[0]) if len(values) else 0
 
     # ---- memory ----
 
     def carve(self, site, buffer, start, shape) -> DeviceArray:
-        """A piece of dynamic shared memory, as an array of its own."""
+        """A part of dynamic shared memory, as an array of its own."""
         array = self.carved.get(site)
         if array is None:
             array = self.carved[site] = self._carve(site, buffer, start, shape)
@@ -133,13 +135,13 @@ class Cooperation:
         shape = shape if isinstance(shape, tuple) else (shape,)
         if getattr(buffer, "space", "") != "shared" or not all(type(part) is int for part in (start, *shape)):
             raise KernelTypeError(
-                "carve takes a shared array, and a start and a shape known when it is compiled"
+                "carve takes a shared array, and a start and a shape that are known at compile time"
             )
         storage = SharedStorage(buffer.dtype, shape, self.counts_only)
         if start < 0 or start + storage.size > buffer.size:
             raise KernelTypeError(
-                f"elements {start:,} to {start + storage.size - 1:,} are wanted of shared memory that has "
-                f"{buffer.size:,}: ask for more at the launch"
+                f"{self.sites[site].op} takes elements {start:,} to {start + storage.size - 1:,} of shared "
+                f"memory that has {buffer.size:,}: ask for more at the launch"
             )
         for other in self.carved.values():
             if (
@@ -152,12 +154,18 @@ class Cooperation:
         return DeviceArray(self.sites[site].op, storage, buffer.dtype, shape)
 
     def require_accumulator(self, site, acc):
-        """Report sums that a product is added to before the thread gave them a value."""
+        """Report accumulators that a product is added to before the thread has set them."""
         whole = Access(acc.storage, acc.name, "load", ZERO, acc.offset, self.mask, acc.size, site, self.phase)
         bad = self.initialised(acc.storage).missing(whole)
         if bad is not None:
             self._find_cells(
-                "uninitialised_read", site, acc, self.geometry.mask(bad), ZERO, acc.offset, _bare(acc)
+                "uninitialised_read",
+                site,
+                acc,
+                self.geometry.mask(bad),
+                ZERO,
+                acc.offset,
+                _uninitialised(acc),
             )
 
     def add_to_accumulator(self, acc, warp, values):
@@ -168,23 +176,23 @@ class Cooperation:
         storage.data[acc.offset : acc.offset + acc.size, 0, 0, lanes] += values
 
     def check_written(self, site, array, cells):
-        """Report elements of a shared array that a unit takes before anybody wrote them."""
-        bare = ~self.initialised(array.storage).written.reshape(-1)[cells]
-        if bare.any():
+        """Report elements of a shared array that a unit reads before anything has been written to them."""
+        unwritten = ~self.initialised(array.storage).written.reshape(-1)[cells]
+        if unwritten.any():
             thread = self.order.me * 32
             self._report_cells(
                 "uninitialised_read",
                 site,
                 array,
-                cells[bare],
-                np.full(int(bare.sum()), thread),
+                cells[unwritten],
+                np.full(int(unwritten.sum()), thread),
                 1,
                 1,
-                _bare(array),
+                _uninitialised(array),
             )
 
     def note_global_stores(self, array, cells, thread, site):
-        """A unit has stored these elements for a thread."""
+        """TMA has stored these elements of a global array for a thread."""
         races = self.global_races.get(array.storage.serial)
         if races is None or not len(cells):
             return
@@ -197,9 +205,9 @@ class Cooperation:
             self._report_global_race(array, access, cells[bad], ids[bad], races)
 
     def now(self, of_unit: bool = False) -> Now:
-        """The moment, for what comes of it in global memory; of_unit: a unit acts for a thread, in its turn.
+        """The time of an access to global memory; of_unit: by a unit that acts for a thread.
 
-        Lanes of one warp do not know what the others have just done; a unit is asked once they have.
+        The lanes of one warp are not ordered with what the warp has just done; a unit started later is.
         """
         if self.scheduler is None:
             return Now(self.epoch, self.geometry.threads)
@@ -211,9 +219,13 @@ class Cooperation:
         return Now(self.epoch, self.geometry.threads, known, clock)
 
 
-def _bare(array):
+def _uninitialised(array):
     def sentence(element, who):
         index = ", ".join(map(str, element))
-        return f"{array.name}[{index}] is used, for {who}, before anything was written there."
+        return f"{array.name}[{index}] is used, for {who}, before anything has been written to it."
 
     return sentence
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"

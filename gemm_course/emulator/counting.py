@@ -3,15 +3,15 @@
 The rules were held against an H200's hardware counters (``data/h200`` has the measurements):
 
 * A *request* is one instruction of one warp with at least one active lane.
-* Global memory moves *sectors* of 32 bytes: as many as hold a byte that an active lane wants.
+* Global memory moves *sectors* of 32 bytes: all that hold a byte which an active lane accesses.
 * Shared memory has 32 *banks*, each one 32-bit word wide. A *wavefront* serves every bank once, so lanes that
-  want different words of one bank wait for each other; lanes that want the same word share it.
+  access different words of one bank need several; lanes that read the same word share it.
 * A 64-bit access is served in 2 groups of 16 lanes, a 128-bit one in 4 groups of 8, one after the other. A
-  *load* serves neighbouring groups together if all lanes of the warp want what lane ^ 1 wants, or all what
-  lane ^ 2 wants; an idle lane agrees with any.
+  *load* serves neighbouring groups together if every lane of the warp reads the same words as lane ^ 1, or
+  every lane the same as lane ^ 2; an idle lane agrees with any.
 
-Nsight Compute also has a figure that it computes from addresses. For wide loads with idle lanes, and for
-merged groups that conflict, it differs from what the hardware counts; the hardware is followed here.
+Nsight Compute also shows a figure that it computes from addresses. For wide loads with idle lanes, and for
+merged groups that conflict, it differs from what the hardware counts; these rules follow the hardware.
 """
 
 from typing import NamedTuple
@@ -21,7 +21,9 @@ import numpy as np
 from .geometry import WARP
 
 BANKS, WORD = 32, 4
-MATRIX_LOAD = "matrix load"  # ldmatrix: a load whose matrices are served one by one, alike or not
+MATRIX_LOAD = (
+    "matrix load"  # ldmatrix: a load whose matrices are served one by one, even where they are the same
+)
 _NEIGHBOURS = [np.arange(WARP) ^ 1, np.arange(WARP) ^ 2]
 
 
@@ -44,12 +46,12 @@ def global_cost(
 ) -> GlobalCost:
     """Cost of warps whose lanes access ``size`` bytes at ``addresses`` (warps, 32), in bytes.
 
-    ``aligned``: every address is a multiple of ``size``, so that no access lies in two sectors.
+    ``aligned``: every address is a multiple of ``size``, so that no access spans two sectors.
     """
     addresses, active = _drop_idle(addresses, active)
     lanes = addresses.size if active is None else int(np.count_nonzero(active))
     requests = len(addresses)
-    if not aligned:  # the first and the last byte may be apart
+    if not aligned:  # the first and the last byte may lie in different sectors
         addresses = np.concatenate([addresses, addresses + size - 1], axis=1)
         active = None if active is None else np.concatenate([active, active], axis=1)
     sectors = addresses >> 5
@@ -57,7 +59,7 @@ def global_cost(
 
 
 def _drop_idle(values: np.ndarray, active: np.ndarray | None):
-    """Without the warps that have no active lane; ``active`` becomes None where all lanes are."""
+    """Drop warps without an active lane; ``active`` becomes None if all lanes are active."""
     if active is None or active.all():
         return values, None
     busy = active.any(axis=1)
@@ -65,7 +67,7 @@ def _drop_idle(values: np.ndarray, active: np.ndarray | None):
 
 
 def _distinct(units: np.ndarray, active: np.ndarray | None) -> int:
-    """How many different units the active lanes of each row touch, summed over the rows."""
+    """The number of different units that the active lanes of each row touch, summed over the rows."""
     if len(units) == 0:
         return 0
     if active is not None:
@@ -82,7 +84,7 @@ def _fill_idle(units: np.ndarray, active: np.ndarray) -> np.ndarray:
 
 
 def shared_cost(words: np.ndarray, active: np.ndarray | None, bits: int, op: str) -> SharedCost:
-    """Cost of warps whose lanes access ``bits`` bits from the 32-bit words ``words`` (warps, 32) on."""
+    """Cost of warps whose lanes access ``bits`` bits, starting at the 32-bit words ``words`` (warps, 32)."""
     words, active = _drop_idle(words, active)
     if active is None:
         active = np.ones(words.shape, bool)
@@ -95,7 +97,7 @@ def shared_cost(words: np.ndarray, active: np.ndarray | None, bits: int, op: str
 
 
 def _by_group_size(words, active, bits, op):
-    """(lanes served together, which warps that holds for), for each group size that occurs."""
+    """(lanes served together, the warps for which that holds), for each group size."""
     size = WARP * 32 // max(bits, 32)
     merged = np.zeros(len(words), bool)
     if op == "load" and size < WARP:
@@ -107,7 +109,7 @@ def _by_group_size(words, active, bits, op):
 
 
 def _words_of_groups(words, active, bits, size):
-    """All words of each group of lanes: (groups, words), and which of them are wanted."""
+    """All words of each group of lanes, (groups, words), and which of them an active lane accesses."""
     width = max(bits // 32, 1)
     spread = (words[:, :, None] + np.arange(width)).reshape(-1, size * width)
     return spread, np.repeat(active, width, axis=1).reshape(-1, size * width)
@@ -126,7 +128,7 @@ def _bank_depth(words: np.ndarray, active: np.ndarray) -> np.ndarray:
 
 
 def matrix_wavefronts(addresses: np.ndarray) -> int:
-    """Wavefronts of reading matrices of 8 rows, 16 bytes each from ``addresses`` (matrices, 8) on."""
+    """Wavefronts of reading matrices of 8 rows of 16 bytes, which start at ``addresses`` (matrices, 8)."""
     words = (addresses[:, :, None] // WORD + np.arange(16 // WORD)).reshape(len(addresses), BANKS)
     return int(_bank_depth(words, np.ones(words.shape, bool)).sum())
 
@@ -134,7 +136,7 @@ def matrix_wavefronts(addresses: np.ndarray) -> int:
 def wavefronts(word_indices, bits: int = 32, op: str = "load") -> int:
     """Wavefronts of one shared-memory instruction of one warp.
 
-    ``word_indices``: the first 32-bit word each of the 32 lanes wants, -1 for a lane that is inactive.
+    ``word_indices``: the first 32-bit word that each of the 32 lanes accesses, -1 for an inactive lane.
     ``bits``: width of each lane's access, 8 to 128. ``op``: "load" or "store".
 
     >>> wavefronts(range(32))
@@ -146,7 +148,7 @@ def wavefronts(word_indices, bits: int = 32, op: str = "load") -> int:
     if words.shape[1] != WARP:
         raise ValueError(f"a warp has {WARP} lanes, but {words.shape[1]} word indices were given")
     if bits not in (8, 16, 32, 64, 128):
-        raise ValueError(f"a lane accesses 8, 16, 32, 64 or 128 bits, not {bits}")
+        raise ValueError(f"bits must be 8, 16, 32, 64 or 128, not {bits}")
     if op not in ("load", "store"):
-        raise ValueError(f'op is "load" or "store", not {op!r}')
+        raise ValueError(f'op must be "load" or "store", not {op!r}')
     return shared_cost(words, words >= 0, bits, op).wavefronts

@@ -1,4 +1,4 @@
-"""What kernels may call: numba.cuda's functions, Python's, and those of math, each as an emulation."""
+"""What kernels may call: functions of numba.cuda, Python and math, each with its emulation."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from .registry import Emulation
 
 
 class Type:
-    """``float32`` and its like: a dtype for arrays, a cast when called."""
+    """``float32`` and other scalar types: a dtype for arrays, a cast when called."""
 
     elementwise, reads, writes, kind = True, (), (), "type"
 
@@ -23,7 +23,7 @@ class Type:
 
 
 class VectorType:
-    """``float32x4`` and its like: a few numbers with the names x, y, z and w."""
+    """``float32x4`` and other vector types: up to four numbers named x, y, z and w."""
 
     elementwise, reads, writes, kind = True, (), (), "type"
 
@@ -47,14 +47,14 @@ class Vector:
 
 
 class Special:
-    """A name that stands for something of the running machine, such as ``threadIdx``."""
+    """A name that stands for a part of the running machine, such as ``threadIdx``."""
 
     def __init__(self, code: str):
         self.code = code
 
 
 class Namespace:
-    """A module as kernels see it: names to emulations."""
+    """A module as kernels see it: a mapping from names to emulations."""
 
     def __init__(self, name: str, members: dict):
         self.name, self.members = name, members
@@ -87,17 +87,17 @@ def _gridsize(machine, dimensions):
 def _dtype(kind) -> np.dtype:
     if isinstance(kind, Type):
         return kind.dtype
-    raise KernelTypeError("an array's dtype must be a number type such as float32")
+    raise KernelTypeError("an array's dtype must be a numeric type such as float32")
 
 
-_POINTER = 8  # bytes: Numba takes no alignment below that
+_POINTER = 8  # bytes: Numba accepts no smaller alignment
 
 
 def _array(allocate):
     def declare(machine, site, shape, dtype, alignment=None):
         if alignment is not None and (alignment < _POINTER or alignment & (alignment - 1)):
             raise KernelTypeError(
-                f"the alignment of an array is a power of two and at least {_POINTER}, not {alignment}"
+                f"the alignment of an array must be a power of two and at least {_POINTER}, not {alignment}"
             )
         return getattr(machine, allocate)(site, shape, _dtype(dtype), alignment)
 
@@ -116,7 +116,7 @@ def _compare_and_swap(machine, site, array, index, expected, value):
 
 
 def _shuffle(source_lane):
-    """A shuffle; ``source_lane(lane, operand)`` says whose value each lane gets."""
+    """A shuffle; each lane gets the value of ``source_lane(lane, operand)``."""
 
     def shuffle(machine, mask, value, operand):
         geometry = machine.geometry
@@ -134,7 +134,7 @@ def _shuffle(source_lane):
 
 
 def _votes(machine, predicate):
-    """The warps' predicates: (active and true, active), shaped (..., warp, 32)."""
+    """The warps' predicates: (active and true, active), of shape (..., warp, 32)."""
     predicate = machine.truth(predicate)
     true = predicate if type(predicate) is bool else predicate.pattern.array
     active = True if machine.mask.array is None else machine.mask.array
@@ -145,7 +145,7 @@ def _votes(machine, predicate):
 
 
 def _per_warp(values):
-    """One value a warp, given to each of its lanes."""
+    """One value per warp, given to each of its lanes."""
     return from_values(np.repeat(values, 32, axis=-1))
 
 
@@ -184,13 +184,13 @@ def _of_lanes(function):
 
 
 def _lower_lanes(machine):
-    """Bits of the lanes below one's own in the warp."""
+    """For each lane, the bits of the lanes below it in the warp."""
     lane = machine.geometry.lane.pattern
     return Lanes(lane.derive("lt", lambda: (1 << lane.array) - 1))
 
 
 def _const_is_refused(machine, *_):
-    raise KernelTypeError("constant memory is not emulated")
+    raise KernelTypeError("the emulator does not support constant memory")
 
 
 _SPECIALS = {
@@ -265,14 +265,14 @@ def _extreme(name):
 def _length(machine, value):
     if isinstance(value, (tuple, DeviceArray)):
         return len(value)
-    raise KernelTypeError(f"{type(value).__name__} has no length")
+    raise KernelTypeError(f"a value of type {type(value).__name__} has no length")
 
 
 _PRINTED_LANES = 64
 
 
 def _print(machine, *values):
-    """Each active lane prints its line, the first 64 of them."""
+    """Each active lane prints a line, up to 64 of them."""
     shape = machine.geometry.shape
     active = np.broadcast_to(True if machine.mask.array is None else machine.mask.array, shape)
     plain = [machine.plain(v) for v in values]

@@ -1,8 +1,8 @@
 """Numba's arithmetic types, which are not NumPy's.
 
 Numba types every operation before it runs: a Python int in a kernel is int64 and a Python float is float64,
-so ``float32 * 2`` and ``float32 + 0.5`` are float64; two narrow integers give a 64-bit one, unsigned if both
-are. (Numba's enhancement proposal 1 explains the integer rules; a test asks Numba itself about every pair.)
+so ``float32 * 2`` and ``float32 + 0.5`` are float64; two narrow integers give a 64-bit one, which is unsigned
+if both are. (Numba's enhancement proposal 1 explains the integer rules; a test asks Numba about every pair.)
 """
 
 from functools import cache
@@ -17,7 +17,7 @@ _PYTHON = {bool: BOOL, int: INT64, float: FLOAT64}
 
 
 def dtype_of(value) -> np.dtype | None:
-    """The Numba type of a number in a kernel, or None where ``value`` is no number."""
+    """The Numba type of a number in a kernel, or None if ``value`` is not a number."""
     dtype = _PYTHON.get(type(value))
     if dtype is not None or hasattr(value, "storage"):  # an array's dtype is that of its elements
         return dtype
@@ -34,7 +34,7 @@ def promote(a: np.dtype, b: np.dtype) -> np.dtype:
 
 def _with_float(a: np.dtype, b: np.dtype) -> np.dtype:
     if {a, b} == {np.dtype(np.uint8), FLOAT16}:
-        return FLOAT32  # here alone Numba is more careful than NumPy
+        return FLOAT32  # the only pair for which Numba chooses a wider type than NumPy
     return np.result_type(a, b)
 
 
@@ -53,14 +53,14 @@ def promote_division(a: np.dtype, b: np.dtype) -> np.dtype:
 
 @cache
 def promote_remainder(a: np.dtype, b: np.dtype) -> np.dtype:
-    """The type of ``a // b`` and ``a % b``: float16 has neither."""
+    """The type of ``a // b`` and ``a % b``: float16 supports neither."""
     result = promote(a, b)
     return FLOAT32 if result == FLOAT16 else result
 
 
 @cache
 def promote_power(a: np.dtype, b: np.dtype) -> np.dtype:
-    """The type of ``a ** b``: a float to a whole power keeps its type."""
+    """The type of ``a ** b``: a float to an integer power keeps its type."""
     result = a if a.kind == "f" and b.kind in "biu" else promote(a, b)
     return FLOAT32 if result == FLOAT16 else result
 

@@ -1,8 +1,8 @@
-"""What the emulator says when it cannot run a kernel."""
+"""The exceptions raised when the emulator cannot run a kernel."""
 
 
 class EmulatorError(Exception):
-    """Base of all errors of the emulator: bad launches, unsupported code, kernels that do not end."""
+    """Base class of the emulator's errors: bad launches, unsupported code, kernels that do not end."""
 
 
 class LaunchError(EmulatorError, ValueError):
@@ -10,9 +10,9 @@ class LaunchError(EmulatorError, ValueError):
 
 
 class UnsupportedKernel(EmulatorError):
-    """The kernel uses something the emulator does not know; raised before anything runs.
+    """The kernel uses something the emulator does not support; raised before anything runs.
 
-    ``filename`` and ``line`` say where.
+    ``filename`` and ``line`` give the place.
     """
 
     def __init__(self, sentence: str, filename: str, line: int):
@@ -21,16 +21,16 @@ class UnsupportedKernel(EmulatorError):
 
 
 class KernelTypeError(EmulatorError, TypeError):
-    """An operation that Numba would not compile: a float as an index, an operand that is no number."""
+    """An operation that Numba would not compile: a float as an index, an operand that is not a number."""
 
 
 class KernelStopped(EmulatorError):
-    """A loop ran past the step limit, so the kernel was stopped; the arrays are as they were."""
+    """A loop ran past the step limit, so the kernel was stopped; the arrays are unchanged."""
 
 
 class Deadlock(KernelStopped):
-    """Every warp of a block waits for something that none of them will do: the kernel would never end."""
+    """Every warp of a block waits for something that none of them will do: the kernel would hang."""
 
 
 class DataDependent(EmulatorError):
-    """Counting without running needs control flow and indices that do not depend on loaded data."""
+    """Counting without running is impossible: control flow or an index depends on loaded data."""

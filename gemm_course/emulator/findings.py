@@ -1,4 +1,4 @@
-"""What is wrong, or slow, in a kernel: one sentence each, with the place."""
+"""What is wrong or slow in a kernel: one message each, with its place in the source."""
 
 from dataclasses import dataclass, field
 
@@ -19,11 +19,11 @@ ADVICE = ("float64_arithmetic", "dynamic_local_index", "negative_index")
 
 @dataclass
 class Finding:
-    """One thing found, at its first occurrence.
+    """One problem, at its first occurrence.
 
     ``kind`` is one of ERRORS or ADVICE; ``line`` the source line of the (later) access and ``other_line``
     that of the earlier one in a race; ``element`` the index in ``array``; ``block`` and ``threads`` are
-    (x, y, z); ``count`` says how many lanes met it in all (for races, how many elements).
+    (x, y, z); ``count`` is the number of lanes it affects in all (for races, of elements).
     """
 
     kind: str
@@ -47,13 +47,13 @@ class Finding:
 
 
 class Findings:
-    """Collects findings, one a kind, place and array; later ones are only counted."""
+    """Collects findings, one per kind, site and array; later ones are only counted."""
 
     def __init__(self):
         self._found = {}
 
     def add(self, key, count, make):
-        """Report ``make()`` unless ``key`` was reported before; either way it happened ``count`` times."""
+        """Report ``make()`` unless ``key`` has been reported before; count ``count`` occurrences anyway."""
         known = self._found.get(key)
         if known is None:
             known = self._found[key] = make()
@@ -62,7 +62,7 @@ class Findings:
             known.count += count
 
     def listed(self) -> list[Finding]:
-        """Errors first, each group in the order of the source."""
+        """Errors first, then advice, each in source order."""
         return sorted(self._found.values(), key=lambda f: (f.severity != "error", f.line, f.kind))
 
 
@@ -72,7 +72,7 @@ def place(array: str, element: tuple) -> str:
 
 
 def thread_name(thread: tuple, block: tuple | None = None) -> str:
-    """``thread (1, 0)`` in the dimensions a reader wrote; a block of one row is one-dimensional."""
+    """``thread (1, 0, 0)``, or ``thread (1, 0, 0) of block (2, 0, 0)``."""
     name = f"thread {_short(thread)}"
     return name if block is None else f"{name} of block {_short(block)}"
 

@@ -1,22 +1,23 @@
-"""Counting without running everything: turns of a loop that repeat themselves are counted once.
+"""Counting without running everything: iterations that repeat the same accesses are counted once.
 
-While the emulator only counts, everything it tallies goes through a log. When three stretches of turns in a
-row have logged the same things, and every number in them moved by the same step from stretch to stretch, the
-loop has settled: each further stretch logs the same again until a comparison changes its outcome. How far off
-that is follows from the comparisons themselves, since their two sides move in steady steps. So the emulator
-jumps there, adding the stretch as often as it was skipped, and goes on turn by turn.
+While the emulator only counts, everything it tallies goes through a log. A loop is periodic once three
+periods in a row (of one or more iterations) have logged the same entries, and every number in them has moved
+by the same step from one period to the next: each further period logs the same again until a comparison
+changes its outcome. When that happens follows from the comparisons, since both of their sides move in
+constant steps. So the emulator jumps there, counts the period as often as it was skipped, and continues
+iteration by iteration.
 
-What a log entry holds is what decides a cost: the place, the pattern of addresses, the offset modulo 128
-bytes, the mask; for comparisons the outcome, for // and % the remainder. Blocks are treated like turns.
+A log entry holds what decides a cost: the site, the pattern of addresses, the offset modulo 128 bytes, the
+mask; for comparisons the outcome, for // and % the remainder. Blocks are treated like iterations.
 """
 
 from .lanes import Lanes, comparison
 
-LONGEST_PERIOD = 136  # 128 one-byte steps to come round in a cache line, and a little
+LONGEST_PERIOD = 136  # 128 one-byte steps walk through a cache line; a few more to spare
 
 
 class Log:
-    """What one run of turns tallied: keys that must repeat, and numbers that must move in steady steps."""
+    """What iterations tallied: keys that must repeat, and numbers that must move in constant steps."""
 
     __slots__ = ("keys", "weights", "numbers")
 
@@ -25,7 +26,7 @@ class Log:
 
 
 class Fold:
-    """Watches the turns of one loop."""
+    """Watches the iterations of one loop."""
 
     def __init__(self, machine):
         self.machine = machine
@@ -38,7 +39,7 @@ class Fold:
         return len(log.keys), len(log.numbers)
 
     def end_of_iteration(self, state: tuple, room: int | None = None):
-        """Note a finished turn; returns (turns to skip, at most ``room``; the state after them)."""
+        """Note a finished iteration; returns (iterations to skip, at most ``room``; the state after them)."""
         self.marks.append(self._mark())
         self.states.append(state)
         iterations = len(self.states)
@@ -49,12 +50,12 @@ class Fold:
                 skipped = self._jump(length, None if room is None else room // length)
                 if skipped:
                     return skipped * length, self._restart(state, length, skipped)
-                self.pause = iterations + 4 * length  # it is about to end: do not try every turn
+                self.pause = iterations + 4 * length  # about to end: do not try in every iteration
                 return 0, state
         return 0, state
 
     def _period(self, length, back):
-        """Slices of keys and numbers of the stretch that ended ``back`` stretches ago."""
+        """Slices of the keys and numbers of the period that ended ``back`` periods ago."""
         last = len(self.marks) - 1 - back * length
         (k0, n0), (k1, n1) = self.marks[last - length], self.marks[last]
         return slice(k0, k1), slice(n0, n1)
@@ -74,7 +75,7 @@ class Fold:
         return all(_steady(a, b, c) for a, b, c in zip(s0, s1, s2))
 
     def _jump(self, length, room) -> int:
-        """How many stretches may be skipped before a comparison changes its outcome; count them."""
+        """How many periods may be skipped before a comparison changes its outcome; counts them."""
         log = self.machine.log
         (keys, new), (_, old) = self._period(length, 0), self._period(length, 1)
         for (value, low, high), (before, _, _) in zip(log.numbers[new], log.numbers[old]):
@@ -98,7 +99,7 @@ class Fold:
 
 
 def _steady(a, b, c) -> bool:
-    """Do three values of a variable, a stretch apart, move in one step?"""
+    """Do three values of a variable, one period apart, move by the same step?"""
     if type(a) is not type(b) or type(b) is not type(c):
         return False
     if isinstance(a, tuple):
@@ -122,7 +123,7 @@ def _same(a, b) -> bool:
 
 
 def _shift(a, b, times):
-    """The value after ``times`` more steps from b to a."""
+    """``a`` after ``times`` more steps of the size from b to a."""
     if isinstance(a, tuple):
         return tuple(_shift(x, y, times) for x, y in zip(a, b))
     if type(a) is int:
@@ -133,7 +134,7 @@ def _shift(a, b, times):
 
 
 def _steps_until(value, step, low, high):
-    """How often ``step`` may be added before ``value`` leaves low..high (None: no bound that way)."""
+    """How often ``step`` may be added before ``value`` leaves low..high (None: no bound on that side)."""
     if step > 0 and high is not None:
         return (high - value) // step
     if step < 0 and low is not None:
@@ -142,7 +143,7 @@ def _steps_until(value, step, low, high):
 
 
 def margins(op, a, b, outcome) -> tuple:
-    """(difference of the offsets, lowest, highest value it may take for the outcome to stay)."""
+    """(difference of the offsets, the lowest and the highest value for which the outcome stays the same)."""
     pattern, threshold = comparison(a, b)
     difference, low, high = -threshold, pattern.low, pattern.high
     if type(outcome) is not bool:
@@ -152,7 +153,7 @@ def margins(op, a, b, outcome) -> tuple:
     elif op in ("<", ">="):
         first, last = (None, -1 - high) if outcome == (op == "<") else (-low, None)
     elif (op == "==") == outcome:
-        first = last = difference  # equal: any move may change it
+        first = last = difference  # equal: any step may change it
     elif difference + low > 0:
         first, last = 1 - low, None
     else:

@@ -1,4 +1,4 @@
-"""The blocks that run together, and who is where in them."""
+"""The blocks that run together, and the position of every thread in them."""
 
 from itertools import product
 
@@ -13,8 +13,8 @@ INT32 = np.dtype(np.int32)
 class Geometry:
     """``rows`` x ``columns`` blocks of ``block`` (x, y, z) threads, run in lock-step.
 
-    Threads are numbered with x fastest; the thread axis is filled up to whole warps with lanes that do not
-    exist and are never active.
+    Threads are numbered with x fastest; the thread axis is padded to whole warps with lanes that belong to no
+    thread and are never active.
     """
 
     def __init__(self, block: tuple, rows: int, columns: int):
@@ -38,7 +38,7 @@ class Geometry:
         return self.linear % x, self.linear // x % y, self.linear // (x * y)
 
     def mask(self, array: np.ndarray) -> Mask:
-        """A mask of these booleans; those for nobody and for everybody are always the same objects."""
+        """A mask of these booleans; ``no_threads`` and ``all_threads`` are always the same objects."""
         if not array.any():
             return self.no_threads
         if array.all() and self.all_threads.array is None:
@@ -46,7 +46,7 @@ class Geometry:
         return Mask(self, array)
 
     def batch(self, length: int, level: int) -> Pattern:
-        """0..length-1 along the axis of the batched loop at nesting ``level`` (0 is the outermost)."""
+        """0..length-1 along the axis of the batched loop at nesting level ``level`` (0 is the outermost)."""
         found = self._batches.get((length, level))
         if found is None:
             axis = np.arange(length).reshape((length,) + (1,) * (3 + level))

@@ -1,13 +1,13 @@
 """Integers that differ from lane to lane, and the masks that say which lanes are active.
 
 The emulator runs many blocks at once. A value has the axes ``(..., block_y, block_x, thread)`` and is
-broadcast: ``threadIdx.x`` has the shape (1, 1, T), ``blockIdx.y`` the shape (Y, 1, 1). Axes in front of the
+broadcast: ``threadIdx.x`` has the shape (1, 1, T), ``blockIdx.y`` the shape (Y, 1, 1). Axes in front of these
 three belong to loops that run all their iterations at once.
 
-An index is kept as *pattern + offset*: the pattern is an immutable array, the offset one Python int for all
-lanes. ``k0 + tx`` has the same pattern in every turn of a loop; only its offset moves. Operations on patterns
-remember their results, so in the second turn a whole index expression is a few dictionary look-ups, and
-whatever was found out about a pattern (bounds, sectors, bank conflicts) need not be found out again.
+An index is stored as *pattern + offset*: the pattern is an immutable array, the offset one Python int for all
+lanes. ``k0 + tx`` has the same pattern in every iteration of a loop; only its offset changes. Operations on
+patterns cache their results, so from the second iteration on a whole index expression is a few dictionary
+look-ups, and what is known about a pattern (bounds, sectors, bank conflicts) is not computed again.
 """
 
 from itertools import count
@@ -16,12 +16,12 @@ import numpy as np
 
 from .dtypes import BOOL, INT64, UINT64, promote, promote_shift, unify
 
-_MEMO_LIMIT = 4096  # entries after which a pattern forgets; only data-dependent kernels get there
+_MEMO_LIMIT = 4096  # entries after which a pattern clears its cache; only data-dependent kernels get there
 _serials = count(1)
 
 
 class Pattern:
-    """An immutable integer (or boolean) array over the lanes, with a memory of what was computed from it."""
+    """An immutable integer (or boolean) array over the lanes, with a cache of what was computed from it."""
 
     __slots__ = ("array", "serial", "memo", "_low", "_high")
 
@@ -44,7 +44,7 @@ class Pattern:
         return self._high
 
     def derive(self, key, make):
-        """The pattern ``make()`` gives, computed once for ``key``."""
+        """The pattern that ``make()`` returns, computed once per ``key``."""
         found = self.memo.get(key)
         if found is None:
             if len(self.memo) > _MEMO_LIMIT:
@@ -53,7 +53,7 @@ class Pattern:
         return found
 
     def remember(self, key, make):
-        """Any fact about this pattern, computed once for ``key``."""
+        """Any fact about this pattern, computed once per ``key``."""
         if key not in self.memo:
             if len(self.memo) > _MEMO_LIMIT:
                 self.memo.clear()
@@ -96,7 +96,7 @@ class Lanes:
 
 
 def from_values(array: np.ndarray) -> Lanes:
-    """Lanes around integers that came from memory or from arithmetic; nothing is known about them."""
+    """Lanes with integers from memory or from arithmetic, about which nothing is known."""
     dtype = array.dtype
     if dtype != UINT64 and dtype != BOOL:
         array = array.astype(np.int64)
@@ -111,7 +111,7 @@ def split(value) -> tuple[Pattern, int]:
 
 
 def _operands(a, b, dtype) -> tuple:
-    """Patterns and offsets of two operands; numbers beyond int64 are brought to the result's type first."""
+    """Patterns and offsets of two operands; values beyond int64 are cast to the result's type first."""
     (p, o), (q, r) = split(a), split(b)
     if p.array.dtype == np.uint64 or q.array.dtype == np.uint64:
         return _converted(p, o, dtype), 0, _converted(q, r, dtype), 0
@@ -167,7 +167,7 @@ def scaled(p: Pattern, factor: int) -> Pattern:
 
 
 def floor_divide(a, b):
-    """``a // b``; the part of the offset that divides evenly stays in the offset."""
+    """``a // b``; the part of the offset that is divisible by b stays in the offset."""
     dtype = promote_lanes(a, b)
     p, o, q, r = _operands(a, b, dtype)
     if q is ZERO and r > 0:
@@ -211,7 +211,7 @@ def maximum(a, b):
 
 
 def _extreme(key, ufunc, a, b) -> Lanes:
-    """The smaller or larger of two: one of them as it is, where all lanes agree which."""
+    """The smaller or larger of two; an operand itself if it is the answer in every lane."""
     dtype = unify(_dtype(a), _dtype(b))
     p, o, q, r = _operands(a, b, dtype)
     if dtype == BOOL or p.array.dtype == np.uint64 or q.array.dtype == np.uint64:
@@ -224,7 +224,7 @@ def _extreme(key, ufunc, a, b) -> Lanes:
 
 
 def _plain(key, ufunc, p, o, q, r, dtype) -> Lanes:
-    """An operation that does not commute with offsets, on the plain values."""
+    """An operation that does not commute with offsets: computed from the plain values."""
     if dtype == BOOL:
         return Lanes(p.derive((key, q.serial), lambda: ufunc(p.array, q.array)), 0, dtype)
     return Lanes(p.derive((key, q.serial, o, r), lambda: ufunc(p.array + o, q.array + r)), 0, dtype)
@@ -247,7 +247,7 @@ def _wrapped(pattern: Pattern, offset: int, dtype: np.dtype) -> Lanes:
 
 
 def cast(value, dtype: np.dtype) -> Lanes:
-    """``uint32(value)`` and its like; out-of-range values wrap."""
+    """``uint32(value)`` and other casts to integers; out-of-range values wrap around."""
     if dtype == BOOL:
         return compare("!=", value, 0)
     pattern, offset = split(value)
@@ -300,7 +300,7 @@ def comparison(a, b) -> tuple[Pattern, int]:
 
 
 def _uniform_outcome(op: str, low: int, high: int):
-    """True or False where all of low..high compare alike with zero, None where they differ."""
+    """True or False if all of low..high compare with zero in the same way, else None."""
     if op == "<":
         return True if high < 0 else False if low >= 0 else None
     if op == "<=":
@@ -325,7 +325,7 @@ def logical_not(value: Lanes) -> Lanes:
 
 
 class Mask:
-    """Which lanes are active. ``array`` is None where all are, else booleans broadcast over the lanes."""
+    """Which lanes are active. ``array`` is None if all are, else booleans broadcast over the lanes."""
 
     __slots__ = ("array", "serial", "memo", "geometry", "any")
 
@@ -336,7 +336,7 @@ class Mask:
         self.any = array is None or bool(array.any())
 
     def active(self, batch: tuple = ()) -> int:
-        """Active lanes, each counted once for every iteration of the batched loops of these lengths."""
+        """Active lanes, each counted once per iteration of the batched loops of these lengths."""
         return self._remember(("active", batch), lambda: self._count_active(batch))
 
     def _count_active(self, batch: tuple) -> int:
@@ -348,7 +348,7 @@ class Mask:
         return int(np.count_nonzero(self.array)) * whole // self.array.size
 
     def where(self, condition: Lanes) -> "Mask":
-        """The active lanes in which ``condition`` holds."""
+        """The active lanes in which ``condition`` is true."""
         return self._remember(("and", condition.pattern.serial), lambda: self._made(condition.pattern.array))
 
     def where_not(self, condition: Lanes) -> "Mask":
@@ -368,7 +368,7 @@ class Mask:
         return self.geometry.mask(condition if self.array is None else self.array & condition)
 
     def extent(self, pattern: Pattern) -> tuple[int, int] | None:
-        """(lowest, highest) value of the pattern over the active lanes; None where no lane is active."""
+        """(lowest, highest) value of the pattern over the active lanes; None if no lane is active."""
         if self.array is None:
             return pattern.low, pattern.high
         return self._remember(("extent", pattern.serial), lambda: self._extent(pattern.array))

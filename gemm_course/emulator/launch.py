@@ -1,4 +1,4 @@
-"""Launching a kernel on the emulator: check everything, run block by block, write the results at the end."""
+"""Launch a kernel on the emulator: check everything, run block by block, write the results at the end."""
 
 import types
 from dataclasses import dataclass
@@ -20,13 +20,11 @@ from .translate import SITES, translate
 
 MAX_THREADS, MAX_BLOCK, MAX_GRID = 1024, (1024, 1024, 64), (2**31 - 1, 65535, 65535)
 STEP_LIMIT = 1_000_000
-CHUNK_LANES = 1 << 15  # lanes that run together: enough to be worth it, few enough for the caches
-CHUNK_ELEMENTS = 1 << 20  # elements of all lanes' own arrays in a chunk, for the same reason
-PATIENCE = 110  # blocks in a row that may differ before they are counted many at a time: 3 times 32, and some
-SHORT_PATIENCE = (
-    12  # where all blocks are in one row, kernels often deal the tiles out in an order of their own
-)
-MEMORY_LIMIT = 4 << 30  # bytes of copies and shadows the emulator may take beside the learner's arrays
+CHUNK_LANES = 1 << 15  # lanes that run together: enough for NumPy to pay off, few enough for the caches
+CHUNK_ELEMENTS = 1 << 20  # elements of all local arrays in a chunk, for the same reason
+PATIENCE = 110  # blocks that may differ before many are counted at a time: three periods of 32, and a few
+SHORT_PATIENCE = 12  # in a grid of one row: such kernels often assign the tiles in an order of their own
+MEMORY_LIMIT = 4 << 30  # bytes of copies and shadow memory the emulator may use besides the learner's arrays
 
 
 def emulate(
@@ -45,25 +43,25 @@ def emulate(
     Parameters
     ----------
     kernel : a function decorated with ``cuda.jit``, or the plain function.
-    grid, block : number of blocks, threads a block: an int or up to three (x, y, z).
+    grid, block : number of blocks, and of threads per block: an int or up to three (x, y, z).
     args : NumPy arrays (C-contiguous; written in place when the kernel has finished), scalars, and objects
-        with an ``array`` and a method ``in_kernel``, which says what the kernel gets for it: tensor maps.
+        with an ``array`` and a method ``in_kernel`` that returns what the kernel gets: tensor maps.
     shared_bytes : dynamic shared memory of a block, in bytes.
     counts_only : count exactly without running everything; no results, no checks. Arrays may then be
         broadcast views such as ``np.broadcast_to(np.float32(0), (16384, 16384))``.
     watch : a :class:`Watch`, to record one block or warp access by access in ``report.trace``.
-    step_limit : turns any one loop may take before the kernel is stopped.
-    progress : called with (blocks done, blocks in all) now and then.
+    step_limit : iterations that any one loop may run before the kernel is stopped.
+    progress : called with (blocks done, blocks in all) after every chunk of blocks.
 
     Returns
     -------
-    Report : counts, findings and, where asked for, the trace.
+    Report : counts, findings and, if requested, the trace.
 
     Raises
     ------
-    LaunchError (geometry, arguments, memory), UnsupportedKernel (before anything runs), KernelStopped (a loop
-    without end), KernelTypeError (what Numba would not compile), DataDependent (with ``counts_only``). After
-    an error, or an interruption, the arrays are as they were.
+    LaunchError (geometry, arguments, memory), UnsupportedKernel (before anything runs), KernelStopped (an
+    endless loop, a deadlock), KernelTypeError (what Numba would not compile), DataDependent (with
+    ``counts_only``). After an error or an interruption the arrays are unchanged.
     """
     launch = Launch(kernel, grid, block, args, shared_bytes, counts_only, watch, step_limit, progress)
     with np.errstate(all="ignore"):
@@ -76,7 +74,7 @@ class BoundFunction:
 
     code: types.FunctionType
     stored: set
-    local_elements: int  # of the thread's own arrays, as far as their shapes are plain
+    local_elements: int  # of the local arrays whose shapes are constant expressions
     warp_by_warp: bool  # whether its warps may wait for each other
 
     kind = "device"
@@ -86,9 +84,11 @@ class BoundFunction:
 
 
 def bind(function, device=False, under=(), call=None) -> BoundFunction:
-    """Translate a function and all it calls, and give the code the constants of this very closure."""
+    """Translate a function and all it calls, and bind the code to the constants of this closure."""
     if function in under:
-        raise UnsupportedKernel(f"{function.__name__} calls itself; recursion is not emulated", *call)
+        raise UnsupportedKernel(
+            f"{function.__name__} calls itself; the emulator does not support recursion", *call
+        )
     translation = translate(function, device)
     environment = names.environment(function)
     space = {"__builtins__": {"slice": slice}}
@@ -113,7 +113,7 @@ def bind(function, device=False, under=(), call=None) -> BoundFunction:
 
 
 class Launch:
-    """One launch: its geometry, its arguments, and the chunks of blocks it is run in."""
+    """One launch: its geometry, its arguments, and the chunks of blocks in which it runs."""
 
     def __init__(self, kernel, grid, block, args, shared_bytes, counts_only, watch, step_limit, progress):
         self.function = python_function(kernel)
@@ -135,7 +135,7 @@ class Launch:
         self.machine.sites = SITES
         self.results = []
         if watch is not None and counts_only:
-            raise LaunchError("a trace needs a real run; ask for counts_only or for a trace, not for both")
+            raise LaunchError("a trace needs a full run; pass either counts_only or watch, not both")
 
     def run(self) -> Report:
         self.parameters = self._parameters()
@@ -176,12 +176,12 @@ class Launch:
         if taken > MEMORY_LIMIT:
             raise LaunchError(
                 "the arrays this kernel writes are too large to emulate "
-                f"({taken / 2**30:.1f} GiB with what is noted about them); "
-                "use smaller ones, or counts_only=True for exact counts of any size"
+                f"({taken / 2**30:.1f} GiB with what the emulator records about them); "
+                "use smaller arrays, or counts_only=True for exact counts of any size"
             )
 
     def _device_array(self, name, array, stored, buffers) -> DeviceArray:
-        """The array as the kernel sees it: a copy until the kernel has finished, where it may be written."""
+        """The array as the kernel sees it: if it may be written, a copy until the kernel has finished."""
         if self.counts_only:
             storage = GlobalStorage(array, True)
             return DeviceArray(name, storage, array.dtype, array.shape, storage.strides)
@@ -210,7 +210,7 @@ class Launch:
         machine.end()
 
     def _call(self):
-        """Run the translated kernel; an error's traceback ends at the line of the kernel it came from."""
+        """Run the translated kernel; the traceback of an error ends at the kernel's line that raised it."""
         try:
             self.bound.code(self.machine, *self.parameters)
         except Exception as error:
@@ -231,13 +231,13 @@ class Launch:
                 self.progress(done, total)
 
     def _count(self):
-        """Blocks are folded like the turns of loops: along x within rows, along y, along z."""
+        """Fold blocks like the iterations of loops: along x within rows, along y, along z."""
         gx, gy, gz = self.grid
         self._fold_axis(gz, lambda z: self._fold_axis(gy, lambda y: self._count_row(z, y, gx)))
         self.machine.tallies.settle()
 
     def _count_row(self, z, y, length):
-        """A row of blocks, one by one; many at a time once it shows that they do not repeat themselves."""
+        """A row of blocks, one by one; many at a time once they turn out not to repeat."""
         patience = PATIENCE if self.grid[1] * self.grid[2] > 1 else SHORT_PATIENCE
         done = self._fold_axis(length, lambda x: self._chunk(z, y, x, 1, 1), patience)
         width = max(2 * CHUNK_LANES // (self.block[0] * self.block[1] * self.block[2]), 1)
@@ -249,7 +249,7 @@ class Launch:
     def _fold_axis(self, length, run, patience=None) -> int:
         """Run positions 0..length-1; returns how many are done.
 
-        ``patience``: how many in a row may pass without a repetition before it gives up.
+        ``patience``: how many positions in a row may pass without a repetition before it gives up.
         """
         fold, position, tried = Fold(self.machine), 0, 0
         while position < length and (patience is None or tried < patience):
@@ -261,7 +261,7 @@ class Launch:
 
 
 def _until_kernel(traceback, filename):
-    """The part of a traceback in the kernel's file: the emulator's own frames say nothing to a learner."""
+    """The part of a traceback in the kernel's file: the emulator's own frames do not help a learner."""
     frames = []
     while traceback is not None:
         frames.append(traceback)
@@ -279,14 +279,14 @@ def parameter_names(function) -> tuple:
 
 
 def _geometry(what, given) -> tuple:
-    """A grid or block as three whole numbers."""
+    """A grid or block as three integers."""
     sizes = given if isinstance(given, (tuple, list)) else (given,)
     whole = all(isinstance(size, (int, np.integer)) and not isinstance(size, bool) for size in sizes)
     if not whole or not 1 <= len(sizes) <= 3:
-        raise LaunchError(f"a {what} is one to three whole numbers (x, y, z), not {given!r}")
+        raise LaunchError(f"a {what} is one to three integers (x, y, z), not {given!r}")
     sizes = tuple(int(s) for s in sizes) + (1,) * (3 - len(sizes))
     if min(sizes) < 1:
-        raise LaunchError(f"a {what} needs at least 1 in every direction, but {given!r} was given")
+        raise LaunchError(f"every size of a {what} must be at least 1, but {given!r} was given")
     return sizes
 
 
@@ -294,14 +294,15 @@ def _check_limits(grid, block, shared_bytes) -> int:
     threads = block[0] * block[1] * block[2]
     if threads > MAX_THREADS:
         raise LaunchError(
-            f"a block has at most {MAX_THREADS:,} threads; {' x '.join(map(str, block))} are {threads:,}"
+            f"a block has at most {MAX_THREADS:,} threads; {' x '.join(map(str, block))} is {threads:,}"
         )
-    for what, sizes, limits in (("block", block, MAX_BLOCK), ("grid", grid, MAX_GRID)):
+    for what, unit, sizes, limits in (
+        ("block", "threads", block, MAX_BLOCK),
+        ("grid", "blocks", grid, MAX_GRID),
+    ):
         for axis, size, limit in zip("xyz", sizes, limits):
             if size > limit:
-                raise LaunchError(
-                    f"a {what} has at most {limit:,} in direction {axis}, but {size:,} were asked for"
-                )
+                raise LaunchError(f"a {what} has at most {limit:,} {unit} along {axis}, not {size:,}")
     if not isinstance(shared_bytes, (int, np.integer)) or not 0 <= shared_bytes <= SHARED_LIMIT:
         raise LaunchError(
             f"a block can have 0 to {SHARED_LIMIT:,} bytes of dynamic shared memory, not {shared_bytes!r}"
@@ -313,8 +314,8 @@ def _check_arguments(function, args) -> list:
     wanted = parameter_names(function)
     if len(args) != len(wanted):
         raise LaunchError(
-            f"{function.__name__} takes {len(wanted)} arguments ({', '.join(wanted)}), "
-            f"but {len(args)} were given"
+            f"{function.__name__} takes {len(wanted)} argument{'s' * (len(wanted) != 1)} "
+            f"({', '.join(wanted)}), not {len(args)}"
         )
     return [_check_argument(name, value) for name, value in zip(wanted, args)]
 
@@ -323,10 +324,13 @@ def _check_argument(name, value):
     if isinstance(value, np.ndarray):
         if value.dtype.kind not in "biuf":
             raise LaunchError(
-                f"{name} has dtype {value.dtype}; the emulator takes booleans, integers and floats"
+                f"{name} has dtype {value.dtype}; the emulator supports booleans, integers and floats"
             )
         if any(step < 0 or step % value.itemsize for step in value.strides):
-            raise LaunchError(f"{name} is a reversed or odd view; pass np.ascontiguousarray({name})")
+            raise LaunchError(
+                f"{name} is a view that runs backwards or not in whole elements; "
+                f"pass np.ascontiguousarray({name})"
+            )
         return value
     if isinstance(value, (bool, int, float, np.generic)):
         return names.as_number(value)
@@ -339,12 +343,12 @@ def _check_argument(name, value):
 
 
 def _array_of(value) -> np.ndarray | None:
-    """An argument's array: itself, or the one it describes for the kernel, as a tensor map does."""
+    """The array of an argument: the argument itself, or the array that a tensor map describes."""
     return value if isinstance(value, np.ndarray) else getattr(value, "array", None)
 
 
 def _chunk_shape(grid, machine, local_elements) -> tuple:
-    """(rows, columns) of blocks that run together: about square, so that blocks share what they load."""
+    """(rows, columns) of blocks that run together: nearly square, so that blocks share what they load."""
     threads = -(-machine.block[0] * machine.block[1] * machine.block[2] // 32) * 32
     lanes = min(CHUNK_LANES, CHUNK_ELEMENTS // max(local_elements, 1))
     blocks = max(lanes // threads, 1)

@@ -1,4 +1,4 @@
-"""The machine that a translated kernel runs on: one object with the state of all lanes that run together."""
+"""The machine that runs a translated kernel: one object with the state of all lanes that run together."""
 
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ from .findings import Finding, thread_name
 from .fold import Fold, Log, margins
 from .geometry import Coordinates, Geometry
 from .lanes import Lanes
-from .memory import DeviceArray, LocalStorage, SharedStorage, Unknown, unknown
+from .memory import DeviceArray, LocalStorage, SharedStorage, Unbound, Unknown, unknown
 from .shadow import Access, GlobalRaces, Initialised, InitialisedLocal, SharedRaces
 from .tally import Tally
 
@@ -30,15 +30,11 @@ class Site(NamedTuple):
     function: str
     line: int
     op: str
-    static: bool = True  # the index of a local array is known at compile time
-
-
-class Unbound:
-    """The value of a variable before its first assignment."""
+    static: bool = True  # whether the index of a local array is known at compile time
 
 
 class Machine(Arithmetic, Control, Cooperation, MemoryAccess):
-    """Runs translated kernels; the mix-ins hold arithmetic, control flow, memory access, warps that wait."""
+    """Runs translated kernels; the mix-ins hold arithmetic, control flow, memory access and waiting warps."""
 
     unbound = Unbound()
     literal_types = (BOOL, INT64, FLOAT64)
@@ -64,7 +60,7 @@ class Machine(Arithmetic, Control, Cooperation, MemoryAccess):
     # ---- chunks of blocks ----
 
     def start(self, z, y, x, rows, columns):
-        """Make ready for the blocks (x.., y.., z) of a chunk: fresh shared memory, nobody anywhere yet."""
+        """Prepare for the blocks (x.., y.., z) of a chunk: fresh shared memory, all threads at the start."""
         geometry = self._geometries.get((rows, columns))
         if geometry is None:
             geometry = self._geometries[rows, columns] = Geometry(self.block, rows, columns)
@@ -92,11 +88,11 @@ class Machine(Arithmetic, Control, Cooperation, MemoryAccess):
         self.tallies.settle()
 
     def memo(self, name) -> set:
-        """A set that lives as long as chunks of this shape recur."""
+        """A set that all chunks of this shape share."""
         return self._memos[self.geometry.rows, self.geometry.columns].setdefault(name, set())
 
     def thread_ids(self) -> np.ndarray:
-        """A number from 1 on for every thread of the grid that is in this chunk."""
+        """A number, counted from 1 over the whole grid, for every thread of this chunk."""
         if self._thread_ids is None:
             z, y, x = self.origin
             gx, gy, _ = self.grid
@@ -105,7 +101,7 @@ class Machine(Arithmetic, Control, Cooperation, MemoryAccess):
         return self._thread_ids
 
     def thread_of(self, identity: int):
-        """(thread, block) coordinates of a number made by :meth:`thread_ids`."""
+        """(thread, block) coordinates of a number from :meth:`thread_ids`."""
         block, linear = divmod(identity - 1, self.geometry.threads)
         gx, gy, _ = self.grid
         return self.geometry.thread_coordinates(linear), (block % gx, block // gx % gy, block // (gx * gy))
@@ -122,7 +118,7 @@ class Machine(Arithmetic, Control, Cooperation, MemoryAccess):
         self.log.weights.append(1)
 
     def tally_again(self, key, weight):
-        """Count ``weight`` more of something already tallied."""
+        """Count something already tallied ``weight`` more times."""
         self.tallies.add_again(key, weight)
         self.log.keys.append(key)
         self.log.weights.append(weight)
@@ -147,7 +143,7 @@ class Machine(Arithmetic, Control, Cooperation, MemoryAccess):
         self._log_only((op, lanes.split(a)[1], lanes.split(b)[1]), (0, None, None))
 
     def fold(self, loop, state):
-        """At the end of a turn: the variables after it, moved on where turns were counted without running."""
+        """At the end of an iteration: the variables after it, or after those counted without running."""
         if loop.fold is None:
             loop.fold = Fold(self)
             return state
@@ -155,7 +151,7 @@ class Machine(Arithmetic, Control, Cooperation, MemoryAccess):
         return state
 
     def call(self, site, function, *arguments, **keywords):
-        """A call in the kernel's source; the function may ask where it was called: ``machine.site``."""
+        """A call in the kernel's source; ``machine.site`` tells the function where it was called."""
         self.site = site
         return function(self, *arguments, **keywords)
 
@@ -188,13 +184,13 @@ class Machine(Arithmetic, Control, Cooperation, MemoryAccess):
     def unpack(self, values, count):
         """``a, b = values``."""
         if not isinstance(values, tuple) or len(values) != count:
-            raise KernelTypeError(f"{count} values are expected on the right side")
+            raise KernelTypeError(f"{count} values are needed on the right-hand side of this assignment")
         return values
 
     # ---- memory ----
 
     def shared_array(self, site, shape, dtype, alignment=None):
-        """``cuda.shared.array``: one for the block; a shape of 0 takes the dynamic shared memory."""
+        """``cuda.shared.array``: one per block; a shape of 0 gives the dynamic shared memory."""
         shape = _shape(shape)
         if shape == (0,):
             return self._dynamic_array(site, dtype, alignment)
@@ -221,16 +217,16 @@ class Machine(Arithmetic, Control, Cooperation, MemoryAccess):
             array = self.shared_arrays["dynamic"] = self._declare(SharedStorage, site, (length,), dtype)
             array.storage.alignment = alignment or dtype.itemsize
         if array.dtype != dtype:
-            raise KernelTypeError("the emulator keeps dynamic shared memory in one dtype; two are asked for")
+            raise KernelTypeError("the emulator supports one dtype for dynamic shared memory, not two")
         return array
 
     def static_shared_bytes(self) -> int:
-        """Bytes of the block's shared arrays of fixed shape, each starting at a multiple of 16."""
+        """Bytes of the block's shared arrays of fixed shape, each of which starts at a multiple of 16."""
         fixed = [array for site, array in self.shared_arrays.items() if site != "dynamic"]
         return sum(-(-a.storage.size * a.dtype.itemsize // 16) * 16 for a in fixed)
 
     def local_array(self, site, shape, dtype, alignment=None):
-        """``cuda.local.array``: one for each thread."""
+        """``cuda.local.array``: one per thread."""
         return self._declare(LocalStorage, site, _shape(shape), dtype)
 
     def _declare(self, kind, site, shape, dtype):
@@ -252,7 +248,7 @@ class Machine(Arithmetic, Control, Cooperation, MemoryAccess):
         return state
 
     def start_copy(self, site, destination, where, source, source_where, width, valid_bytes):
-        """cp.async: read ``valid_bytes`` (the rest is zero) now, write them when the copy is waited for."""
+        """cp.async: read ``valid_bytes`` (the rest is zero) now, write all of it at the wait for the copy."""
         values = self._copied_values(site, source, source_where, width, valid_bytes)
         pattern, offset, mask = self._locate(site, destination, where, width, "writes")
         access = self._account(site, destination, "store", pattern, offset, mask, width)
@@ -261,7 +257,7 @@ class Machine(Arithmetic, Control, Cooperation, MemoryAccess):
             self.async_copies.start(access, values)
 
     def _copied_values(self, site, source, where, width, valid_bytes):
-        """What arrives: elements that are read, then zeros. Lanes that read equally many read together."""
+        """The values to write: elements that are read, then zeros. Lanes that read as many read together."""
         saved, zero = self.mask, source.dtype.type(0)
         valid = self.floordiv(None, valid_bytes, source.dtype.itemsize)
         low, high = (valid.low, valid.high) if type(valid) is Lanes else (int(valid), int(valid))
@@ -302,7 +298,7 @@ class Machine(Arithmetic, Control, Cooperation, MemoryAccess):
             self.phase = 0
 
     def _blocks_at_barrier(self, site):
-        """Every lane of the blocks with a thread at the barrier; reports blocks that did not come whole."""
+        """All lanes of the blocks with a thread at the barrier; reports blocks with threads missing."""
         mask, all_threads = self.mask, self.geometry.all_threads
         if mask is all_threads:
             return all_threads
@@ -325,8 +321,8 @@ class Machine(Arithmetic, Control, Cooperation, MemoryAccess):
             block, who = self.block_coordinates(row, column), self.geometry.thread_coordinates(linear)
             message = (
                 f"Only {present} of the {self.geometry.threads} threads of a block reach this barrier; "
-                f"{thread_name(who, block)} does not. A barrier is for all threads of the block: "
-                "the others would wait for ever."
+                f"{thread_name(who, block)} does not. All threads of the block must reach it: on a GPU the "
+                "others would wait forever."
             )
             return Finding(
                 "barrier_divergence", at.line, message, None, None, block, [who], at.function, site
@@ -335,7 +331,7 @@ class Machine(Arithmetic, Control, Cooperation, MemoryAccess):
         self.findings.add(("barrier_divergence", site), int(absent.any(axis=2).sum()), make)
 
     def warp_barrier(self, site):
-        """``cuda.syncwarp()``: orders the lanes of a warp among themselves."""
+        """``cuda.syncwarp()``: orders the lanes of a warp with each other."""
         self.phase += 1
 
 
@@ -345,6 +341,6 @@ def _shape(shape) -> tuple:
         if type(extent) is not int and not isinstance(extent, np.integer):
             raise KernelTypeError(
                 "the shape of a shared or local array must be known when the kernel is compiled: "
-                "a number, or a constant of the module or of the function around the kernel"
+                "a number, or a constant of the module or of the enclosing function"
             )
     return tuple(int(extent) for extent in shape)

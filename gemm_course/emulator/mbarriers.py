@@ -1,4 +1,4 @@
-"""mbarriers: elements of a shared uint64 array that count arrivals and bytes, as the intrinsics say."""
+"""mbarriers: elements of a shared uint64 array that count arrivals and bytes (see the intrinsics)."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from .order import MOST_BARRIERS
 
 
 class MBarrier:
-    """One barrier: what its present phase still lacks, and what its arrivals knew."""
+    """One barrier: what its current phase still waits for, and what the arriving warps knew."""
 
     def __init__(self, name, arrivals, order, site):
         self.name, self.arrivals = name, arrivals
@@ -17,17 +17,17 @@ class MBarrier:
         self.agent, self.time = order.new_agent(), 0
         self.made_by, self.made_at, self.site = order.me, int(order.clocks[order.me, order.me]), site
         self.fenced = False
-        self.copies: list = []  # under way, each with .bytes and .land(agent, time)
+        self.copies: list = []  # in flight, each with .bytes and .land(agent, time)
 
     def advance(self):
-        """Go on to the next phase if nothing is lacking."""
+        """Go to the next phase if nothing is missing."""
         if self.pending == 0 and self.bytes == 0:
             self.phase += 1
             self.pending = self.arrivals
             self.known, self.gathered = self.gathered, np.zeros_like(self.gathered)
 
     def settle(self):
-        """Let copies land once all have arrived: never sooner than somebody needs them."""
+        """Let copies land once all threads have arrived: no sooner than a warp needs them."""
         while self.pending == 0 and self.copies:
             copy = self.copies.pop(0)
             self.time += 1
@@ -36,22 +36,20 @@ class MBarrier:
             self.bytes -= copy.bytes
             self.advance()
 
-    def lacking(self) -> str:
+    def missing(self) -> str:
         parts = []
         if self.pending:
             parts.append(f"{self.pending} arrival{'s' if self.pending > 1 else ''}")
         if self.bytes:
-            expected = (
-                "more bytes than the copies bring" if self.bytes > 0 else "bytes fewer than the copies bring"
-            )
-            parts.append(f"expects {abs(self.bytes):,} {expected}")
+            compared = "more" if self.bytes > 0 else "fewer"
+            parts.append(f"expects {abs(self.bytes):,} bytes {compared} than the copies deliver")
         if not parts:
             return "nothing"
-        return " and ".join(f"lacks {part}" if "arrival" in part else part for part in parts)
+        return " and ".join(f"still needs {part}" if "arrival" in part else part for part in parts)
 
 
 class MBarriers:
-    """The mbarriers of the block that runs."""
+    """The mbarriers of the running block."""
 
     def __init__(self, machine):
         self.machine = machine
@@ -66,28 +64,28 @@ class MBarriers:
             name = place(array.name, self.machine.array_element(array.storage, cell))
             count = self._number("the arrivals of an mbarrier", arrivals)
             if count < 1:
-                raise KernelTypeError(f"an mbarrier waits for at least one arrival; {name} was given {count}")
+                raise KernelTypeError(
+                    f"an mbarrier needs at least one arrival per phase; {name} was given {count}"
+                )
             if len(self.barriers) == MOST_BARRIERS:
                 raise KernelTypeError(
-                    f"the emulator keeps {MOST_BARRIERS} mbarriers a block; {name} is one more"
+                    f"the emulator supports at most {MOST_BARRIERS} mbarriers per block; {name} is one more"
                 )
             self.barriers[array.storage.serial, cell] = MBarrier(name, count, self.machine.order, site)
 
     def arrive(self, site, array, index, size=0):
-        """An arrival of each active thread, announcing ``size`` bytes each."""
+        """Each active thread arrives and announces ``size`` bytes."""
         if self.machine.log is not None:
             return
         order = self.machine.order
         for cell, threads in self._named(site, array, index):
             barrier = self._known(site, array, cell)
-            barrier.settle()  # an arrival after the last one is meant for the next phase
+            barrier.settle()  # an arrival after the last one belongs to the next phase
             if threads > barrier.pending:
                 raise KernelStopped(
                     f"In line {self._line(site)} {threads} threads arrive at {barrier.name}, which was "
-                    "made for "
-                    f"{barrier.arrivals} arrivals a phase and lacks {barrier.pending}: what it does then "
-                    "is not "
-                    "defined."
+                    f"initialised for {barrier.arrivals} arrivals per phase and still needs "
+                    f"{barrier.pending}: what happens then is undefined."
                 )
             np.maximum(barrier.gathered, order.release(), out=barrier.gathered)
             barrier.pending -= threads
@@ -98,25 +96,25 @@ class MBarriers:
         """Wait for the end of a phase of this parity."""
         if self.machine.log is not None:
             return
-        wanted = self._number("the parity of a phase", parity)
+        wanted_parity = self._number("the parity of a phase", parity)
         for cell, _ in self._named(site, array, index):
             barrier = self._known(site, array, cell)
 
-            def over(barrier=barrier):
-                if barrier.phase % 2 == wanted % 2:
+            def completed(barrier=barrier):
+                if barrier.phase % 2 == wanted_parity % 2:
                     barrier.settle()
-                return barrier.phase % 2 != wanted % 2
+                return barrier.phase % 2 != wanted_parity % 2
 
             def what(barrier=barrier):
-                return f"phase {barrier.phase} of {barrier.name}, which {barrier.lacking()}"
+                return f"phase {barrier.phase} of {barrier.name}, which {barrier.missing()}"
 
-            self.machine.scheduler.wait(site, over, what)
+            self.machine.scheduler.wait(site, completed, what)
             self.machine.order.acquire(barrier.known)
 
     # ---- what copies and fences do ----
 
     def add_copy(self, site, array, index, copy):
-        """A copy that reports to array[index]."""
+        """A copy that reports to array[index] has started."""
         ((cell, _),) = self._named(site, array, index) or [(None, 0)]
         barrier = self._known(site, array, cell)
         if not barrier.fenced:
@@ -127,10 +125,10 @@ class MBarriers:
         for barrier in self.barriers.values():
             barrier.fenced |= barrier.made_by == warp
 
-    # ---- which, and is it sound ----
+    # ---- which barriers, and are they sound ----
 
     def _named(self, site, array, index) -> list[tuple[int, int]]:
-        """The barriers that the active threads name, each with the number of these threads."""
+        """The barriers that the active threads name, each with the number of threads that name it."""
         machine = self.machine
         if getattr(array, "space", "") != "shared" or array.dtype != np.uint64:
             raise KernelTypeError("an mbarrier is an element of a shared array of uint64")
@@ -159,22 +157,21 @@ class MBarriers:
         """One number for all active threads."""
         numbers = np.asarray(self.machine.plain(value))
         if numbers.dtype.kind not in "iub":
-            raise KernelTypeError(f"{what} must be a whole number")
+            raise KernelTypeError(f"{what} must be an integer")
         mask = self.machine.mask
         if numbers.ndim and mask.array is not None:
             numbers = np.broadcast_to(numbers, np.broadcast_shapes(numbers.shape, mask.array.shape))
             numbers = numbers[np.broadcast_to(mask.array, numbers.shape)]
         if numbers.min() != numbers.max():
-            raise KernelTypeError(f"{what} must be the same for all threads of a warp in the emulator")
+            raise KernelTypeError(f"the emulator needs {what} to be the same for all threads of a warp")
         return int(numbers.flat[0])
 
     def _report_unfenced(self, site, array, cell, barrier):
         self.machine.report_finding(
             "missing_fence",
             site,
-            f"A copy reports to {barrier.name}, which mbarrier_init made in line "
-            f"{self._line(barrier.site)} with no "
-            "fence_async() since: the unit that copies may not know of it.",
+            f"A copy reports to {barrier.name}, which mbarrier_init initialised in line "
+            f"{self._line(barrier.site)}, with no fence_async() since: TMA may not know of it yet.",
             array,
             cell,
         )
@@ -183,8 +180,8 @@ class MBarriers:
         self.machine.report_finding(
             "shared_race",
             site,
-            f"Warp {self.machine.order.me} uses {barrier.name}, which warp {barrier.made_by} makes in line "
-            f"{self._line(barrier.site)}, with no barrier between them: it may not be one yet.",
+            f"Warp {self.machine.order.me} uses {barrier.name}, which warp {barrier.made_by} initialises in "
+            f"line {self._line(barrier.site)}, with no barrier in between: it may not be an mbarrier yet.",
             array,
             cell,
         )

@@ -1,4 +1,4 @@
-"""Global, shared and local memory: where the numbers are, and how lanes read and write them."""
+"""Global, shared and local memory: where the values are, and how lanes read and write them."""
 
 from itertools import count
 
@@ -38,7 +38,7 @@ class DeviceArray:
         return self.shape[0]
 
     def element(self, flat: int) -> tuple:
-        """The index of a position in the storage of the whole array."""
+        """The index of an element, given its position in the storage of the whole array."""
         storage = self.storage
         index = [0] * len(storage.shape)
         for axis in sorted(range(len(index)), key=lambda axis: -storage.strides[axis]):
@@ -56,7 +56,11 @@ def row_major(shape: tuple) -> tuple:
 
 
 class Unknown(np.ndarray):
-    """Data that was never loaded: counting without running knows types, not numbers."""
+    """Data that was never loaded: counting without running knows types, not values."""
+
+
+class Unbound:
+    """The value of a variable before its first assignment."""
 
 
 def unknown(dtype) -> Unknown:
@@ -89,7 +93,7 @@ def flat_view(array: np.ndarray, size: int) -> np.ndarray:
 
 
 class Storage:
-    """What all memories share. ``serial`` tells them apart; ``shape`` is that of the declared array."""
+    """What all memories have in common. ``serial`` is unique; ``shape`` is that of the declared array."""
 
     space = ""
 
@@ -98,12 +102,12 @@ class Storage:
         self.dtype, self.shape = np.dtype(dtype), tuple(shape)
         self.strides = row_major(self.shape)
         self.size = int(np.prod(self.shape, dtype=np.int64))
-        self.slot = self.serial  # the same for an array that is declared anew for other blocks
-        self.alignment = self.dtype.itemsize  # bytes that its start is a multiple of
+        self.slot = self.serial  # the same when the array is declared again for other blocks
+        self.alignment = self.dtype.itemsize  # in bytes: the start is at a multiple of this
 
 
 class GlobalStorage(Storage):
-    """Global memory: one NumPy array for the whole grid, as flat as it lies in memory."""
+    """Global memory: one NumPy array for the whole grid, flat as in memory."""
 
     space = "global"
 
@@ -144,7 +148,7 @@ class GlobalStorage(Storage):
             self.data[index[active]] = value[active]
 
     def cells(self, geometry) -> np.ndarray:
-        """All elements, to be updated one lane after the other; :meth:`cell` says which is a lane's."""
+        """All elements, for updates lane by lane; :meth:`cell` gives the position of a lane's element."""
         return self.data
 
     def cell(self, lane, index):
@@ -156,10 +160,10 @@ def _joint(lanes: tuple, *arrays) -> tuple:
 
 
 class SharedStorage(Storage):
-    """One array a block, kept as (block_y, block_x, element).
+    """One array per block, stored as (block_y, block_x, element).
 
-    The block axes stay at length 1 as long as every block of a row (or column) holds the same numbers, as a
-    tile of A does for all blocks in one row of C.
+    The block axes stay at length 1 while every block of a row (or column) holds the same values, as a tile
+    of A does for all blocks in one row of C.
     """
 
     space = "shared"
@@ -213,13 +217,13 @@ class SharedStorage(Storage):
         self.data[cells] = np.broadcast_to(value, shape)[active]
 
     def _spread(self, *shapes):
-        """Give blocks that are about to differ a copy each."""
+        """Give each of the blocks that are about to differ a copy."""
         lanes = np.broadcast_shapes(*(s[-3:-1] for s in shapes if len(s) >= 3), self.data.shape[:2])
         if lanes != self.data.shape[:2]:
             self.data = np.broadcast_to(self.data, lanes + self.data.shape[2:]).copy()
 
     def _scatter_alike(self, index, value):
-        """All blocks write the same elements; where batched turns meet in one, the last stays."""
+        """All blocks write the same elements; if batched iterations write one element, the last one wins."""
         batch = max(index.ndim, np.ndim(value)) - 3
         flat = index.reshape((1,) * (batch + 3 - index.ndim) + index.shape[:-3] + index.shape[-1:])
         iterations = np.broadcast_shapes(flat.shape[:batch], np.shape(value)[:-3])
@@ -236,7 +240,7 @@ class SharedStorage(Storage):
 
 
 class LocalStorage(Storage):
-    """A thread's own array (its registers): (element, block_y, block_x, thread); lane axes grow as needed."""
+    """A thread's local array (registers): (element, block_y, block_x, thread); lane axes grow as needed."""
 
     space = "local"
 
@@ -246,7 +250,7 @@ class LocalStorage(Storage):
         self.data = None if counts_only else np.full((max(self.size, 1), 1, 1, 1), garbage, self.dtype)
 
     def view(self, pattern, offset) -> np.ndarray | None:
-        """The elements without a copy, or None where lanes want different ones."""
+        """The elements without a copy, or None if lanes access different ones."""
         if pattern is None:
             return self.data[offset] if 0 <= offset < len(self.data) else None
         decoded = affine(pattern)

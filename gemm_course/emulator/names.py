@@ -1,4 +1,4 @@
-"""What the names of a kernel stand for: constants of its closure, types, intrinsics, other functions."""
+"""What the names in a kernel stand for: constants of its closure, types, intrinsics, other functions."""
 
 import builtins
 import math
@@ -39,12 +39,12 @@ def python_function(kernel):
     kernel = getattr(kernel, "dispatcher", kernel)
     function = getattr(kernel, "py_func", kernel)
     if not hasattr(function, "__code__"):
-        raise LaunchError(f"a kernel is a function, decorated with @cuda.jit or plain; {kernel!r} is none")
+        raise LaunchError(f"a kernel is a Python function, plain or decorated with @cuda.jit, not {kernel!r}")
     return function
 
 
 def environment(function) -> dict:
-    """Every name the function does not assign itself, with what it stands for."""
+    """Every name that the function does not assign itself, with what it stands for."""
     code = function.__code__
     cells = dict(zip(code.co_freevars, function.__closure__ or ()))
     values = {}
@@ -53,18 +53,18 @@ def environment(function) -> dict:
             try:
                 values[name] = meaning(cells[name].cell_contents)
             except ValueError:
-                values[name] = Refused(f"{name} has no value yet")
+                values[name] = Refused("it has no value yet")
         elif name in function.__globals__:
             values[name] = meaning(function.__globals__[name])
         elif name in BUILTINS:
             values[name] = BUILTINS[name]
         elif hasattr(builtins, name):
-            values[name] = Refused(f"{name}() is not available in a kernel")
+            values[name] = Refused("it is one of the Python built-ins that the emulator does not support")
     return values
 
 
 def meaning(value):
-    """What a Python object is inside a kernel."""
+    """What a Python object stands for inside a kernel."""
     known = emulation_of(value)
     if known is not None:
         return known
@@ -91,7 +91,7 @@ def meaning(value):
 
 
 def as_number(value):
-    """Numba types an int64 and a float64 as it does Python's own numbers, so they become those."""
+    """Numba types int64 and float64 like Python's own numbers, so they become those."""
     if isinstance(value, np.int64):
         return int(value)
     return float(value) if isinstance(value, np.float64) else value
@@ -112,7 +112,7 @@ def _module(module):
 
 
 class _OtherModule(Namespace):
-    """A module of one's own, looked into when a kernel uses one of its members."""
+    """Any other module; its members are looked up when a kernel uses them."""
 
     def __init__(self, module):
         self.name, self.module = module.__name__, module
@@ -128,7 +128,7 @@ def _is_scalar_type(value) -> bool:
 def _scalar_type(value):
     name = np.dtype(value).name if _is_scalar_type(value) else value.name
     name = {"bool": "boolean"}.get(name, name)
-    return TYPES.get(name) or Refused(f"the type {name} is not emulated")
+    return TYPES.get(name) or Refused(f"the emulator does not support the type {name}")
 
 
 def _paths() -> dict:
@@ -157,7 +157,7 @@ def _member(space: Namespace, path: str):
 
 
 def attribute(owner, name: str):
-    """``owner.name`` for a module-like owner; None where there is no such member."""
+    """``owner.name`` for a module-like owner; None if there is no such member."""
     if isinstance(owner, _OtherModule):
         return owner.member(name)
     return _member(owner, name)
@@ -169,8 +169,6 @@ def _sentence(value) -> str:
         name = getattr(value, "__name__", kind)
         return (
             f"{name} is a Python function; "
-            "a kernel can call functions decorated with @cuda.jit(device=True), and intrinsics"
+            "a kernel can only call functions decorated with @cuda.jit(device=True), and intrinsics"
         )
-    return (
-        f"a kernel can use numbers, tuples of numbers, types and functions from outside, but this is a {kind}"
-    )
+    return f"a kernel can use numbers, tuples of numbers, types and functions from outside, not a {kind}"

@@ -1,12 +1,12 @@
-"""What comes before what, where warps run apart: races in shared memory, and fences that are missing.
+"""Which access happens before which, where warps run one at a time: shared races and missing fences.
 
-Between barriers of the whole block nothing orders two warps but what they do at mbarriers, and copies and
-multiplications run on when the warp that asked for them has gone on. Every warp therefore has a clock, and
-knows how far it has heard of the others' (vector clocks): arriving at a barrier passes on what a warp
-knows, waiting takes it over. An access is sound if whoever made the earlier one to the same element has
-been heard of since. Copies to shared memory are heard of at the mbarrier that they report to.
+Between barriers of the whole block only mbarriers order two warps, and copies and products are still in
+flight when the warp that started them has moved on. Every warp therefore has a vector clock: its own time,
+and the time up to which it is ordered after each other warp. Arriving at an mbarrier releases a warp's clock,
+waiting acquires it. An access is sound if it is ordered after the earlier access to the same element. Copies
+to shared memory are ordered before a wait at the mbarrier that they report to.
 
-The lanes of one warp are taken as one: what they do to each other is not examined here.
+The lanes of one warp count as one: races among them are not examined here.
 """
 
 from typing import NamedTuple
@@ -21,7 +21,7 @@ MOST_BARRIERS = 256
 
 
 class InFlight(NamedTuple):
-    """Elements of a shared array that a unit reads or writes by itself, and where a warp asked for it."""
+    """Elements of a shared array that TMA or wgmma reads or writes, and where a warp started that."""
 
     cells: np.ndarray
     site: int
@@ -29,10 +29,10 @@ class InFlight(NamedTuple):
 
 
 class AsyncAccesses:
-    """What units read, or write, at present in one shared array."""
+    """What TMA and wgmma are reading, or writing, in one shared array."""
 
     def __init__(self, size):
-        self.users = np.zeros(size, np.int16)  # of each element
+        self.users = np.zeros(size, np.int16)  # accesses in flight, per element
         self.entries: list[InFlight] = []
 
     def begin(self, entry):
@@ -44,7 +44,7 @@ class AsyncAccesses:
         self.users[entry.cells] -= 1
 
     def overlap(self, cells):
-        """(the first that uses one of these elements, these elements), or None."""
+        """(the first entry that uses one of these elements, the elements it uses), or None."""
         if not self.entries or not self.users[cells].any():
             return None
         for entry in self.entries:
@@ -54,21 +54,21 @@ class AsyncAccesses:
 
 
 class Shadow:
-    """Who last wrote and read the elements of one shared array."""
+    """The warps that last wrote and read each element of one shared array."""
 
     def __init__(self, storage, warps: int):
         size = max(storage.size, 1)
         self.writer = np.zeros(size, np.int16)
-        self.written = np.zeros(size, np.int32)  # by the writer's clock; 0: never
+        self.written = np.zeros(size, np.int32)  # time on the writer's clock; 0: never
         self.write_site = np.zeros(size, np.int32)
-        self.read = np.zeros((warps, size), np.int32)  # by each reader's clock
+        self.read = np.zeros((warps, size), np.int32)  # times on the readers' clocks
         self.read_site = np.zeros((warps, size), np.int32)
-        self.unfenced = np.zeros(size, bool)  # stored by a thread, and no fence since
+        self.unfenced = np.zeros(size, bool)  # stored by a thread, with no fence since
         self.reading, self.writing = AsyncAccesses(size), AsyncAccesses(size)
 
 
 class Order:
-    """The clocks of a block's warps and of what reports to its mbarriers."""
+    """The clocks of a block's warps and of its mbarriers, to which copies report."""
 
     def __init__(self, machine):
         self.machine = machine
@@ -86,7 +86,7 @@ class Order:
         return self.machine.scheduler.current.number
 
     def release(self) -> np.ndarray:
-        """What the running warp knows; what it does from now on is not part of it."""
+        """The running warp's clock, without anything that it does from now on."""
         known = self.clocks[self.me].copy()
         self.clocks[self.me, self.me] += 1
         return known
@@ -121,19 +121,19 @@ class Order:
             shadow.unfenced[cells] = True
 
     def _cells_of(self, access) -> np.ndarray:
-        """The elements that the active lanes touch; lanes that touch the same one repeat it."""
+        """The elements that the active lanes access; one that several lanes access is repeated."""
         key = access.pattern.serial, access.mask.serial, access.width
         if key not in self._cells:
             active = True if access.mask.array is None else access.mask.array
             lanes = (1, 1, self.machine.geometry.width)
-            # in front of the lanes there may be the rounds of a loop
+            # axes in front of the lanes belong to batched loops
             shape = np.broadcast_shapes(access.pattern.array.shape, np.shape(active), lanes)
             cells = np.broadcast_to(access.pattern.array, shape)[np.broadcast_to(active, shape)]
             self._cells[key] = (cells[:, None] + np.arange(access.width)).reshape(-1)
         return self._cells[key] + access.offset
 
     def barrier(self, blocks):
-        """Nothing is left to examine at the end of a block."""
+        """At the end of a block nothing is left to examine."""
 
     def shadow(self, storage) -> Shadow:
         found = self.shadows.get(storage.serial)
@@ -150,17 +150,17 @@ class Order:
         shadow.writer[cells], shadow.written[cells], shadow.write_site[cells] = agent, time, site
 
     def fence(self):
-        """The running warp's stores become visible to what copies and multiplies by itself."""
+        """Make the running warp's stores visible to TMA and wgmma."""
         if self.machine.log is not None:
             return
         for shadow in self.shadows.values():
             shadow.unfenced[(shadow.writer == self.me) & shadow.unfenced] = False
         self.machine.mbarriers.fence(self.me)
 
-    # ---- accesses of units that work by themselves ----
+    # ---- accesses of TMA and wgmma ----
 
     def begin_reading(self, array, cells, site, what) -> tuple:
-        """``what``, such as wgmma, will read the cells until :meth:`finish_reading`."""
+        """``what``, TMA or wgmma, reads the cells until :meth:`finish_reading`."""
         shadow = self.shadow(array.storage)
         self._check_earlier_writes(array.storage, array.name, shadow, cells, site, f"lets {what} read")
         unfenced = shadow.unfenced[cells]
@@ -171,7 +171,7 @@ class Order:
         return shadow, entry
 
     def finish_reading(self, token):
-        """The running warp has waited for it: to the others it is as if the warp had read just now."""
+        """The running warp has waited for it: to the others the warp itself has read the cells now."""
         shadow, entry = token
         shadow.reading.end(entry)
         self._note_read(shadow, entry.cells, entry.site)
@@ -189,7 +189,7 @@ class Order:
         self._note_write(shadow, entry.cells, entry.site, agent, time)
         shadow.unfenced[entry.cells] = False
 
-    # ---- what is wrong with it ----
+    # ---- what is wrong ----
 
     def _check_earlier_writes(self, storage, name, shadow, cells, site, verb, kind="async_read_too_early"):
         in_flight = shadow.writing.overlap(cells)
@@ -205,14 +205,16 @@ class Order:
         if other >= self.warps:
             self._report_early(kind, storage, name, met, site, verb, int(shadow.write_site[met[0]]))
         else:
-            self._report_race(storage, name, met, site, verb, other, "writes", int(shadow.write_site[met[0]]))
+            began = int(shadow.write_site[met[0]])
+            self._report_race(storage, name, met, site, verb, f"warp {other} writes", began)
 
     def _check_all_earlier(self, storage, name, shadow, cells, site, verb):
         self._check_earlier_writes(storage, name, shadow, cells, site, verb, "shared_race")
         in_flight = shadow.reading.overlap(cells)
         if in_flight is not None:
             entry, met = in_flight
-            self._report_race(storage, name, met, site, verb, entry.warp, "still lets read", entry.site)
+            what = f"an operation that warp {entry.warp} started still reads"
+            self._report_race(storage, name, met, site, verb, what, entry.site)
             return
         unordered = shadow.read[:, cells] > self.clocks[self.me, : self.warps, None]
         unordered[self.me] = False
@@ -220,7 +222,7 @@ class Order:
             warp = int(unordered.any(axis=1).argmax())
             met = cells[unordered[warp]]
             where = int(shadow.read_site[warp, met[0]])
-            self._report_race(storage, name, met, site, verb, warp, "reads", where)
+            self._report_race(storage, name, met, site, verb, f"warp {warp} reads", where)
 
     def _report_early(self, kind, storage, name, cells, site, verb, began):
         self._report(
@@ -230,23 +232,21 @@ class Order:
             cells,
             site,
             f"Warp {self.me} {verb} {{place}}, to which a copy was started in line {self._line(began)}, "
-            "without "
-            "having waited since at the mbarrier that the copy reports to.",
+            "without having waited since at the mbarrier that the copy reports to.",
             began,
         )
 
-    def _report_race(self, storage, name, cells, site, verb, other, other_verb, began):
+    def _report_race(self, storage, name, cells, site, verb, other, began):
+        """``other``: who does what in the line of ``began``."""
         self._report(
             "shared_race",
             storage,
             name,
             cells,
             site,
-            f"Warp {self.me} {verb} {{place}}, which warp {other} {other_verb} in line "
-            f"{self._line(began)}, with "
-            "nothing that orders the two: neither a barrier nor an mbarrier at which one arrives and the "
-            "other "
-            "waits.",
+            f"Warp {self.me} {verb} {{place}}, which {other} in line {self._line(began)}, in no defined "
+            "order: there is neither a barrier in between nor an mbarrier at which one arrives and the "
+            "other waits.",
             began,
         )
 
@@ -259,8 +259,7 @@ class Order:
             np.array([cell]),
             site,
             f"{what} reads {{place}}, which warp {int(shadow.writer[cell])} stored in line "
-            f"{self._line(began)}, "
-            "with no fence_async() after the store: it may find what was there before.",
+            f"{self._line(began)}, with no fence_async() after the store: it may read the old value.",
             began,
             count,
         )

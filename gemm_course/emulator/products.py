@@ -1,7 +1,7 @@
-"""Multiplications that run by themselves on tiles in shared memory, and are waited for: wgmma's queue.
+"""wgmma's queue: matrix products that run asynchronously on tiles in shared memory.
 
 A product is computed when it is waited for, no sooner: a kernel that overwrites a tile too early, or reads
-its sums too early, gets the wrong numbers here as well.
+its accumulators too early, gets wrong results here as well.
 """
 
 from collections.abc import Callable
@@ -10,30 +10,30 @@ WARPGROUP = 4  # warps
 
 
 class Products:
-    """The queue of one warp, and what it may not touch meanwhile."""
+    """The queue of one warp, and the accumulators it must not touch meanwhile."""
 
     def __init__(self, machine):
         self.machine = machine
         self.open: list[Callable[[], None]] = []
         self.groups: list[list] = []
-        self.pending: dict[int, int] = {}  # storage of sums under way: how many products
-        self.touched: set[int] = set()  # storages the thread itself has written since the last fence
+        self.pending: dict[int, int] = {}  # storage of accumulators -> products in flight
+        self.touched: set[int] = set()  # storages that the threads have written since the last fence
         self.fenced = False
         self.queued, self.last_site = 0, None
 
     def queue(self, site, acc, finish: Callable[[], None]):
-        """``finish()`` computes the product and adds it to ``sums``, a local array."""
+        """Queue a product; ``finish()`` computes it and adds it to ``acc``, a local array."""
         serial = acc.storage.serial
         if not self.fenced or serial in self.touched:
             self._report_fence(site, acc)
         self.pending[serial] = self.pending.get(serial, 0) + 1
         self.queued, self.last_site = self.queued + 1, site
 
-        def over():
+        def complete():
             finish()
             self.pending[serial] -= 1
 
-        self.open.append(over)
+        self.open.append(complete)
 
     def fence(self):
         self.fenced = True
@@ -44,13 +44,13 @@ class Products:
         self.open = []
 
     def wait(self, pending: int):
-        over = self.groups[: max(len(self.groups) - pending, 0)]
-        self.groups = self.groups[len(over) :]
-        for product in (product for group in over for product in group):
+        finished = self.groups[: max(len(self.groups) - pending, 0)]
+        self.groups = self.groups[len(finished) :]
+        for product in (product for group in finished for product in group):
             product()
 
     def end(self):
-        """The warp ends; what nobody waited for is dropped with its registers."""
+        """The warp ends: finish the products that nobody waited for."""
         self.commit()
         self.wait(0)
 
@@ -62,9 +62,8 @@ class Products:
         self.machine.report_finding(
             "missing_fence",
             site,
-            f"wgmma adds to {acc.name} with no wgmma_fence() {why}: it may find other registers than the "
-            "thread "
-            "left there.",
+            f"wgmma adds to {acc.name} with no wgmma_fence() {why}: it may not see what the thread wrote "
+            "there.",
             acc,
         )
 
@@ -72,7 +71,7 @@ class Products:
         self.machine.report_finding(
             "async_read_too_early",
             site,
-            f"The thread {verb} {acc.name} while products are still added to it: wgmma_wait(0) must come "
+            f"A thread {verb} {acc.name} while products are still being added to it: wgmma_wait(0) must come "
             "first.",
             acc,
         )

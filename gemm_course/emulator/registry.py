@@ -1,4 +1,4 @@
-"""What a kernel may call that is not plain arithmetic: each with its emulation.
+"""What a kernel may call besides plain arithmetic: each function with its emulation.
 
 An intrinsic registers its emulation beside its device code::
 
@@ -7,8 +7,8 @@ An intrinsic registers its emulation beside its device code::
         return machine.read(machine.site, array, as_index(index), width=4)
 
 ``machine`` is the running :class:`~gemm_course.emulator.machine.Machine`. ``reads`` and ``writes`` name the
-positions of array arguments the call loads from and stores to; the emulator needs them to know which arrays
-may change before a kernel runs.
+positions of the array arguments that the call loads from and stores to; with them the emulator knows which
+arrays may change before a kernel runs.
 """
 
 from collections.abc import Callable
@@ -19,10 +19,10 @@ _emulations: dict = {}
 
 @dataclass(frozen=True)
 class Emulation:
-    """A function of (machine, *arguments), and which of the arguments are arrays it touches.
+    """A function of (machine, *arguments), and which of the arguments are arrays that it accesses.
 
     An array in ``reads`` or ``writes`` is followed by its index, unless it is in ``fragments``: then it is a
-    thread's own array, touched whole.
+    local array, accessed as a whole.
     """
 
     function: Callable
@@ -31,16 +31,16 @@ class Emulation:
     elementwise: bool = True  # may run for all iterations of a loop at once
     kind: str = "intrinsic"
     fragments: tuple = ()
-    warp_by_warp: bool = False  # warps that use it may wait for each other, so they must run one by one
+    warp_by_warp: bool = False  # warps that call it may wait for each other, so they run one at a time
 
     def __call__(self, machine, *args, **kwargs):
         return self.function(machine, *args, **kwargs)
 
 
 def emulates(device_object, **properties):
-    """Decorator: the function runs in place of ``device_object`` when the emulator meets it in a kernel.
+    """Decorator: the function runs in place of ``device_object`` where a kernel calls that.
 
-    ``properties``: those of :class:`Emulation` that differ from its defaults.
+    ``properties``: fields of :class:`Emulation` that differ from its defaults.
     """
 
     def register(function):
@@ -56,5 +56,5 @@ def emulation_of(device_object) -> Emulation | None:
 
 
 def as_index(index) -> tuple:
-    """An index as a tuple, as the machine wants it."""
+    """An index as a tuple, as the machine expects it."""
     return index if isinstance(index, tuple) else (index,)

@@ -1,4 +1,4 @@
-"""What an emulated launch tells: counts by source line, findings, and a table beside the source."""
+"""The result of an emulated launch: counts by source line, findings, and a table beside the source."""
 
 import html
 import inspect
@@ -19,11 +19,10 @@ _LINE_COLUMNS = ("requests", "sectors", "wavefronts", "operations")
 class Report:
     """The result of :func:`emulate`.
 
-    ``accesses``: a frame with a row for every place, array and width; ``arithmetic``: a frame of
-    floating-point operations by line, those of Tensor Cores ("mma") as multiply-adds, an equal share a lane,
-    under the dtype they are added up in; ``findings``: errors first, then advice; ``barriers``: barriers
-    executed, summed over blocks; ``shared_bytes``: shared memory of one block; ``trace``: a frame, where a
-    Watch was given.
+    ``accesses``: a frame with a row per site, array and width; ``arithmetic``: a frame of floating-point
+    operations per line, those of Tensor Cores ("mma") as multiply-adds, an equal share per lane, under the
+    dtype of their accumulators; ``findings``: errors first, then advice; ``barriers``: barriers executed,
+    summed over blocks; ``shared_bytes``: shared memory per block; ``trace``: a frame, if a Watch was given.
     """
 
     def __init__(self, machine, findings, function, watch):
@@ -73,7 +72,7 @@ class Report:
     @cached_property
     def trace(self) -> pd.DataFrame:
         if self._watcher is None:
-            raise AttributeError("nothing was watched: pass watch=Watch(block=..., warp=...) to emulate()")
+            raise AttributeError("nothing was recorded: pass watch=Watch(block=..., warp=...) to emulate()")
         return self._watcher.frame()
 
     def total(self, column: str, **where) -> int:
@@ -87,7 +86,7 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """No errors; advice is allowed."""
+        """True if there are no errors; advice is allowed."""
         return not self.errors
 
     @property
@@ -100,18 +99,18 @@ class Report:
 
     @property
     def flops(self) -> int:
-        """Floating-point operations; a multiply-add, fused or a Tensor Core's, is two."""
+        """Floating-point operations; a multiply-add, fused or on a Tensor Core, counts as two."""
         frame = self.arithmetic
         return int(frame["lanes"].sum() + frame.loc[frame["op"].isin(("fma", "mma")), "lanes"].sum())
 
     @property
     def global_bytes(self) -> int:
-        """Bytes that global requests move: 32 a sector, before any cache."""
+        """Bytes that global requests move: 32 per sector, before any cache."""
         return 32 * self.total("sectors", space="global")
 
     @property
     def intensity(self) -> float:
-        """Arithmetic intensity: FLOP per byte of global traffic as requested, before any cache."""
+        """Arithmetic intensity: FLOP per byte of requested global traffic, before any cache."""
         return self.flops / self.global_bytes if self.global_bytes else float("inf")
 
     def sectors_per_request(self, **where) -> float:
@@ -120,14 +119,14 @@ class Report:
 
     @property
     def bank_conflicts(self) -> int:
-        """Wavefronts beyond those that the width of the accesses needs."""
+        """Wavefronts beyond those that the width of the accesses requires."""
         return self.total("wavefronts", space="shared") - self.total("ideal_wavefronts", space="shared")
 
-    # ---- to be read ----
+    # ---- output ----
 
     @cached_property
     def by_line(self) -> pd.DataFrame:
-        """Source lines of the kernel with the sum of what happens in each."""
+        """The kernel's source lines with the totals of each."""
         lines, start = inspect.getsourcelines(self._function)
         numbers = range(start, start + len(lines))
         frame = pd.DataFrame({"line": numbers, "source": [text.rstrip("\n") for text in lines]})

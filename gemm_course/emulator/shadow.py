@@ -1,8 +1,8 @@
-"""What lock-step execution hides: races, reads of memory nobody wrote, copies that have not landed.
+"""Shadow memory, for what lock-step execution hides: races and reads of uninitialised memory.
 
-In lock-step a missing barrier can still give the right numbers, so a right result proves nothing. Beside the
-values the emulator therefore keeps who touched what since the last barrier. Kernels repeat themselves: what
-was examined once, and found clean, is recognised by its patterns and not examined again.
+In lock-step a kernel without a barrier can still give the right result, so a right result proves nothing. The
+emulator therefore records, besides the values, which threads accessed what since the last barrier. Kernels
+repeat themselves: accesses once found clean are recognised by their patterns and not examined again.
 """
 
 from typing import NamedTuple
@@ -23,7 +23,7 @@ class Access(NamedTuple):
     pattern: Pattern
     offset: int
     mask: Mask
-    width: int  # elements a lane
+    width: int  # elements per lane
     site: int
     phase: int  # syncwarps since the barrier
 
@@ -33,13 +33,13 @@ class Access(NamedTuple):
         return self.storage.slot, self.op, *where, self.site, self.phase
 
     def shape(self) -> tuple:
-        """Broadcast shape of index and mask; the block axes are 1 where all blocks do the same."""
+        """Broadcast shape of index and mask; the block axes are 1 if all blocks do the same."""
         return np.broadcast_shapes(
             self.pattern.array.shape, np.shape(self.mask.array), (1, 1, self.mask.geometry.width)
         )
 
     def touched(self, rows: int, columns: int):
-        """Cell and thread of every active lane; cells are numbered through ``rows`` x ``columns`` blocks."""
+        """Cell and thread of every active lane; cells are numbered across ``rows`` x ``columns`` blocks."""
         shape = np.broadcast_shapes(self.shape(), (rows, columns, 1))
         size = self.storage.size
         block = np.arange(rows).reshape(-1, 1, 1) * columns + np.arange(columns).reshape(1, -1, 1)
@@ -125,7 +125,7 @@ class SharedRaces:
         then = "in the same line" if at[0].line == at[1].line else f"in line {at[1].line}"
         lack = "no barrier between them"
         if first // 32 == second // 32:
-            lack = "nothing between them that orders the two lanes"
+            lack = "neither a barrier nor a syncwarp between them"
         message = (
             f"{what} and {thread_name(other)} {verb[later.op]} it {then}, with {lack}: either may come first."
         )
@@ -144,7 +144,7 @@ class SharedRaces:
 
 
 def _racing_cells(accesses, touched, cells: int) -> np.ndarray:
-    """Cells that two threads touch, one of them writing, with nothing to order them."""
+    """Cells that two threads access in no defined order, at least one of them writing."""
     if len({a.phase for a in accesses}) == 1:
         return _contested(accesses, touched, cells)
     across = [(c, t // 32) for c, t in touched]  # syncwarp orders the lanes of one warp only
@@ -186,7 +186,7 @@ def _first_conflict(accesses, touched, cell):
     raise AssertionError("a racing cell has a racing pair")
 
 
-# ---- shared and local memory: reads of what nobody wrote ----
+# ---- shared and local memory: reads of uninitialised elements ----
 
 
 class Initialised:
@@ -209,11 +209,11 @@ class Initialised:
         self.complete = bool(self.written.all())
 
     def mark(self, cells: np.ndarray):
-        """These elements are written, in the one block that runs."""
+        """These elements have been written, in the one running block."""
         self.written[0, 0, cells.reshape(-1)] = True
 
     def missing(self, access: Access):
-        """Where lanes read what is not written yet: (cells, threads, rows, columns of blocks), or None."""
+        """Reads of elements not written yet: (cells, threads, rows, columns of blocks), or None."""
         key = access.key[2:6]
         if self.complete or key in self._sound:
             return None
@@ -230,7 +230,7 @@ class Initialised:
 class InitialisedLocal:
     """Which elements of a local array have been written, in each lane.
 
-    lanes: those that use the array, as booleans; None for all.
+    lanes: those that use the array, as booleans; None if all do.
     """
 
     def __init__(self, storage, lanes=None):
@@ -272,7 +272,7 @@ class InitialisedLocal:
         self.written[(np.broadcast_to(index, shape)[active], *active.nonzero()[-3:])] = True
 
     def missing(self, access: Access):
-        """Booleans over the lanes that read what is not written yet; None where all is well."""
+        """The lanes that read elements not written yet, as booleans; None if there are none."""
         key = access.key[2:6]
         if self.complete or key in self._sound:
             return None
@@ -298,8 +298,8 @@ class InitialisedLocal:
 
 
 class Now(NamedTuple):
-    """When an access is made: after how many barriers, by a block of how many threads. Where warps run apart,
-    also up to which of its clocks the running warp has heard of each of them, and its own clock.
+    """The time of an access: the barriers passed so far, and the threads per block. Where warps run one at a
+    time, also the running warp's vector clock, and its own time.
     """
 
     epoch: int
@@ -309,15 +309,15 @@ class Now(NamedTuple):
 
 
 class GlobalRaces:
-    """Who wrote, and who read, each element of a global array that the kernel writes."""
+    """The threads that wrote and read each element of a global array that the kernel writes."""
 
-    _NOBODY = 0
+    _NO_THREAD = 0
 
     def __init__(self, storage):
         self.storage = storage
         self.writer = np.zeros(storage.size, np.uint32)
         self.reader = np.zeros(storage.size, np.uint32)
-        self.many = np.zeros(storage.size, np.uint8)  # 1: several readers of a block, 2: of several blocks
+        self.many = np.zeros(storage.size, np.uint8)  # 1: several readers in one block, 2: in several blocks
         self.atomic = np.zeros(storage.size, bool)
         self.site = np.zeros(storage.size, np.int32)
         self.epoch = np.zeros(storage.size, np.int32)
@@ -326,14 +326,14 @@ class GlobalRaces:
         self.read_clock = np.zeros(storage.size, np.int32)
 
     def _ordered(self, ids, others, epochs, clocks, now: Now):
-        """Barriers order accesses of one block, mbarriers those that the running warp has heard of."""
+        """Barriers order the accesses of one block; mbarriers those within the running warp's clock."""
         ordered = epochs != now.epoch
         if now.known is not None:
             ordered |= clocks <= now.known[(others.astype(np.int64) - 1) % now.per_block // WARP]
         return ((ids - 1) // now.per_block == (others - 1) // now.per_block) & ordered
 
     def store(self, cells, ids, site, now: Now, atomic=False):
-        """Booleans: which of the lanes race."""
+        """The lanes that race, as booleans."""
         bad = self._against_writers(cells, ids, now, atomic)
         bad |= self._against_readers(cells, ids, now)
         self.writer[cells] = ids
@@ -345,7 +345,7 @@ class GlobalRaces:
 
     def _against_writers(self, cells, ids, now: Now, atomic=False):
         writer = self.writer[cells]
-        bad = (writer != self._NOBODY) & (writer != ids)
+        bad = (writer != self._NO_THREAD) & (writer != ids)
         if atomic:
             bad &= ~self.atomic[cells]
         if bad.any():
@@ -354,7 +354,7 @@ class GlobalRaces:
 
     def _against_readers(self, cells, ids, now: Now):
         reader, many = self.reader[cells], self.many[cells]
-        bad = (reader != self._NOBODY) & ((reader != ids) | (many > 0))
+        bad = (reader != self._NO_THREAD) & ((reader != ids) | (many > 0))
         if bad.any():
             ordered = self._ordered(ids, reader, self.read_epoch[cells], self.read_clock[cells], now)
             bad &= (many == 2) | ~ordered
@@ -363,18 +363,18 @@ class GlobalRaces:
     def load(self, cells, ids, now: Now):
         per_block = now.per_block
         bad = self._against_writers(cells, ids, now)
-        stale = (self.many[cells] == 1) & (self.read_epoch[cells] != now.epoch)  # a barrier lies between
+        stale = (self.many[cells] == 1) & (self.read_epoch[cells] != now.epoch)  # a barrier in between
         self.many[cells[stale]] = 0
         reader = self.reader[cells]
-        other = (reader != self._NOBODY) & (reader != ids)
+        other = (reader != self._NO_THREAD) & (reader != ids)
         if other.any():
-            abroad = other & ((reader - 1) // per_block != (ids - 1) // per_block)
+            elsewhere = other & ((reader - 1) // per_block != (ids - 1) // per_block)
             before = self._ordered(ids, reader, self.read_epoch[cells], self.read_clock[cells], now)
-            fellow = other & ~abroad & ~before
-            self.many[cells[fellow]] = np.maximum(self.many[cells[fellow]], 1)
-            self.many[cells[abroad]] = 2
+            same_block = other & ~elsewhere & ~before
+            self.many[cells[same_block]] = np.maximum(self.many[cells[same_block]], 1)
+            self.many[cells[elsewhere]] = 2
         self.reader[cells] = ids
-        several = self.reader[cells] != ids  # two lanes of this very instruction
+        several = self.reader[cells] != ids  # two lanes of this instruction
         if several.any():
             self._several_at_once(cells[several], ids[several], per_block)
         self.read_epoch[cells], self.read_clock[cells] = now.epoch, now.clock

@@ -7,7 +7,7 @@ from .errors import UnsupportedKernel
 
 
 def parse(function) -> ast.FunctionDef:
-    """The definition of ``function``; raises UnsupportedKernel where its source cannot be had."""
+    """The definition of ``function``; raises UnsupportedKernel if its source cannot be found."""
     filename, first = function.__code__.co_filename, function.__code__.co_firstlineno
     try:
         lines, start = inspect.getsourcelines(function)
@@ -20,7 +20,7 @@ def parse(function) -> ast.FunctionDef:
     text, shift = "".join(lines), start - 1
     if lines[0][:1].isspace():
         text, shift = "if True:\n" + text, shift - 1
-    no_definition = UnsupportedKernel("a kernel must be written as a def, not as a lambda", filename, first)
+    no_definition = UnsupportedKernel("a kernel must be written with def, not as a lambda", filename, first)
     try:
         tree = ast.parse(text)
     except SyntaxError:

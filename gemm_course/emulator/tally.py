@@ -1,17 +1,17 @@
-"""Adding up: what happened how often, and what that costs in requests, sectors and wavefronts."""
+"""Totals: what happened how often, and what that costs in requests, sectors and wavefronts."""
 
 import numpy as np
 
 from .counting import MATRIX_LOAD, WARP, WORD, global_cost, shared_cost
 
-_SETTLE_AT = 2048  # different entries after which costs are worked out, so that old patterns can go
+_SETTLE_AT = 2048  # different entries after which costs are computed, so that old patterns can be freed
 
 
 class Tally:
-    """Counts accesses and arithmetic by what decides their cost, and works each cost out once.
+    """Counts accesses and arithmetic by what decides their cost, and computes each cost once.
 
-    ``keep``: entries stay, because folded turns may still be added to them.
-    ``accesses``: (site, array name, space, op, bits) -> the numbers that :func:`access_cost` gives, summed;
+    ``keep``: keep the entries, because skipped iterations may still be added to them.
+    ``accesses``: (site, array name, space, op, bits) -> the counts of :func:`access_cost`, summed;
     ``arithmetic``: (site, op, dtype) -> operations, summed over lanes; ``barriers``: site -> barriers
     executed, summed over blocks.
     """
@@ -37,7 +37,7 @@ class Tally:
         self._pending[key][0] += weight
 
     def settle(self):
-        """Work out the cost of everything tallied; folded entries may still be added to."""
+        """Compute the cost of everything tallied so far."""
         for key, entry in self._pending.items():
             times, payload = entry
             if not times:
@@ -56,7 +56,7 @@ class Tally:
             self._costs.clear()
 
     def _settle_moved(self, key, times):
-        """What a unit moves by itself, ("moved", site, array, space, op, bits, costs): known at once."""
+        """What TMA or wgmma moves, ("moved", site, array, space, op, bits, costs): its cost is known."""
         *slot, costs = key[1:]
         row = self.accesses.setdefault(tuple(slot), np.zeros(7, np.int64))
         row += np.multiply(costs, times)
@@ -90,7 +90,7 @@ def _blocks(mask) -> int:
 
 
 def access_cost(key, array, pattern, residue, mask) -> tuple:
-    """What one access by all blocks that run together costs.
+    """The cost of one access by all blocks that run together.
 
     Returns (requests, lanes, bytes, sectors, lines, wavefronts, ideal wavefronts).
     """
@@ -110,14 +110,14 @@ def access_cost(key, array, pattern, residue, mask) -> tuple:
 
 
 def _rows(array, pattern, residue, mask, batch):
-    """Byte addresses by warp (warps, 32), which lanes are active, and how often this set of warps recurs."""
+    """Byte addresses (warps, 32), the active lanes, and how often this set of warps is repeated."""
     geometry = mask.geometry
     addresses = pattern.array * array.dtype.itemsize + residue
     shape = np.broadcast_shapes(addresses.shape, np.shape(mask.array), (1, 1, geometry.width))
     whole = geometry.lanes * int(np.prod(batch, dtype=np.int64))
     repeats, rest = divmod(whole, int(np.prod(shape, dtype=np.int64)))
     if rest or not repeats:
-        raise AssertionError("an access has more lanes than the turns and blocks that run together")
+        raise AssertionError("an access has more lanes than the iterations and blocks that run together")
     addresses = np.broadcast_to(addresses, shape).reshape(-1, WARP)
     active = None if mask.array is None else np.broadcast_to(mask.array, shape).reshape(-1, WARP)
     return addresses, active, repeats

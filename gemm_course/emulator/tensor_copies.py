@@ -1,24 +1,25 @@
-"""Copies of whole boxes of a matrix between global and shared memory: TMA.
+"""TMA: copies of whole boxes of a matrix between global and shared memory.
 
-A load lands when an mbarrier is waited for that its bytes complete, no sooner; a store takes its tile when
-it is waited for, no sooner. So a kernel that does not wait computes with the wrong numbers here as well.
+A load lands at the wait for the mbarrier that its bytes complete, no sooner; a store reads its tile at the
+wait for the store, no sooner. So a kernel that does not wait computes wrong results here as well.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
+from .access import wrong_number_of_indices
 from .errors import KernelTypeError
 from .findings import place
 from .memory import DeviceArray
 
 SECTOR, LINE = 32, 128
-CHUNK = 16  # bytes that a swizzle moves as a whole
+CHUNK = 16  # bytes that a swizzle keeps together
 
 
 @dataclass(frozen=True)
 class MatrixMap:
-    """A matrix as the copying unit sees it: ``array`` in its buffer, the extent that exists, the box."""
+    """A matrix as TMA sees it: ``array`` in its buffer, the ``shape`` that exists, the ``box``."""
 
     array: DeviceArray
     shape: tuple[int, int]
@@ -26,7 +27,7 @@ class MatrixMap:
 
     @property
     def stored_columns(self) -> int:
-        """Where a store ends: it writes 16 bytes or nothing."""
+        """The columns that a store may write: it writes whole pieces of 16 bytes."""
         chunk = CHUNK // self.array.dtype.itemsize
         return -(-self.shape[1] // chunk) * chunk
 
@@ -36,17 +37,17 @@ class MatrixMap:
 
 
 def swizzled(addresses: np.ndarray, row_bytes: int) -> np.ndarray:
-    """Where the bytes of a tile lie whose rows are 32, 64 or 128 bytes: chunk number ^ number of 128 bytes.
+    """Swizzled addresses of the bytes of a tile with rows of 32, 64 or 128 bytes.
 
-    The tile starts at a multiple of eight rows; within each the low bits of the chunk's number, one for
-    rows of 32 bytes, two for 64, three for 128, are exchanged by those of its 128-byte line.
+    The tile starts at a multiple of eight rows; within each, the low bits of the number of a 16-byte chunk
+    (one for rows of 32 bytes, two for 64, three for 128) are XORed with those of its 128-byte line's number.
     """
     bits = row_bytes // CHUNK - 1
     return addresses ^ (addresses // LINE & bits) * CHUNK
 
 
 class BoxLoad:
-    """A load under way."""
+    """A load in flight."""
 
     def __init__(self, machine, values, cells, tile, token):
         self.machine, self.values, self.cells, self.tile, self.token = machine, values, cells, tile, token
@@ -60,14 +61,14 @@ class BoxLoad:
 
 
 class BoxStore:
-    """A store under way, of one thread."""
+    """A store of one thread in flight."""
 
     def __init__(self, machine, tile, cells, matrix, corner, thread, site, token):
         self.machine, self.tile, self.cells, self.matrix = machine, tile, cells, matrix
         self.corner, self.thread, self.site, self.token = corner, thread, site, token
 
     def finish(self):
-        """Take the tile, as it is by now, to global memory."""
+        """Write the tile, as it is now, to global memory."""
         rows, columns, inside = _inside(self.matrix, self.corner, self.matrix.stored_columns)
         storage, row_length = self.matrix.array.storage, self.matrix.array.strides[0]
         cells = (rows[:, None] * row_length + columns)[inside]
@@ -77,11 +78,11 @@ class BoxStore:
 
 
 class TensorCopies:
-    """The copies of the block that runs."""
+    """The copies of the running block."""
 
     def __init__(self, machine):
         self.machine = machine
-        self.open: dict[int, list] = {}  # by thread: stores since its last commit
+        self.open: dict[int, list] = {}  # thread -> stores since its last commit
         self.groups: dict[int, list] = {}
 
     # ---- what kernels call ----
@@ -125,13 +126,13 @@ class TensorCopies:
             return
         for thread in self._threads():
             groups = self.groups.get(thread, [])
-            over = groups[: max(len(groups) - pending, 0)]
-            self.groups[thread] = groups[len(over) :]
-            for copy in (copy for group in over for copy in group):
+            finished = groups[: max(len(groups) - pending, 0)]
+            self.groups[thread] = groups[len(finished) :]
+            for copy in (copy for group in finished for copy in group):
                 copy.finish()
 
     def end(self, threads: range):
-        """The warp with these threads ends: what it stored must have left shared memory."""
+        """The warp with these threads ends: its stores must have finished reading shared memory."""
         for thread in threads:
             groups = [*self.groups.pop(thread, []), self.open.pop(thread, [])]
             copies = [copy for group in groups for copy in group]
@@ -143,7 +144,7 @@ class TensorCopies:
     # ---- where ----
 
     def _threads(self) -> list[int]:
-        """The active threads, each of which does it by itself."""
+        """The active threads; each makes a copy of its own."""
         mask = self.machine.mask
         threads = np.arange(self.machine.geometry.threads)
         if mask.array is None:
@@ -153,7 +154,7 @@ class TensorCopies:
         ].tolist()
 
     def _at(self, index, thread) -> tuple:
-        """A tuple of integers as one thread has them."""
+        """A tuple of integers, with the values of one thread."""
         index = index if isinstance(index, tuple) else (index,)
         return tuple(self._of_thread(part, thread) for part in index)
 
@@ -164,12 +165,10 @@ class TensorCopies:
         return int(np.broadcast_to(numbers, (*numbers.shape[:-1], self.machine.geometry.width))[0, 0, thread])
 
     def _cells(self, site, tile, tile_index, matrix, thread):
-        """The tile's elements that hold the box, (rows, columns), swizzled; None if it cannot be there."""
+        """The tile's elements that hold the box, (rows, columns), swizzled; None if it does not fit."""
         index = self._at(tile_index, thread)
         if len(index) != tile.ndim:
-            raise KernelTypeError(
-                f"{tile.name} has {tile.ndim} dimensions, but {len(index)} indices are given"
-            )
+            raise KernelTypeError(wrong_number_of_indices(tile, index))
         size = tile.dtype.itemsize
         row_bytes = matrix.box[1] * size
         first = tile.offset + sum(i * step for i, step in zip(index, tile.strides))
@@ -186,7 +185,7 @@ class TensorCopies:
     # ---- what it costs ----
 
     def _count(self, site, tile, matrix, corner, op):
-        """A request a thread: what is inside on the matrix's side, the whole box on the tile's."""
+        """One request per thread: of the matrix the part that exists, of the tile the whole box."""
         machine = self.machine
         extents = (matrix.shape[0], matrix.stored_columns if op == "store" else matrix.shape[1])
         if machine.log is not None:
@@ -215,15 +214,15 @@ class TensorCopies:
         boxes = (len(rows), len(rows), len(rows) * matrix.bytes, 0, 0, 0, 0)
         machine.tally(("moved", site, tile.name, "shared", across, bits, boxes), None)
 
-    # ---- what is wrong with it ----
+    # ---- what is wrong ----
 
     def _report_outside(self, site, tile, index, matrix, thread):
         rows, columns = matrix.box
         self.machine.report_finding(
             "out_of_bounds",
             site,
-            f"A box of {rows} by {columns} elements does not fit into {tile.name} from "
-            f"{place(tile.name, index)} on.",
+            f"A box of {rows} by {columns} elements that starts at {place(tile.name, index)} does not fit "
+            f"into {tile.name}.",
             tile,
             index,
             thread=thread,
@@ -234,7 +233,7 @@ class TensorCopies:
             "misaligned_access",
             site,
             f"A tile with rows of {boundary // 8} bytes must start at a multiple of {boundary} bytes, which "
-            f"{place(tile.name, index)} does not: its swizzle would be another one.",
+            f"{place(tile.name, index)} does not: its swizzle would be a different one.",
             tile,
             index,
             thread=thread,
@@ -244,9 +243,8 @@ class TensorCopies:
         self.machine.report_finding(
             "missing_wait",
             copy.site,
-            f"The thread that stores {copy.tile.name} by TMA ends without tma_wait_read(0): the block's "
-            "shared memory "
-            "may be given to another block while the copy still reads it.",
+            f"The thread that stores {copy.tile.name} with TMA ends without tma_wait_read(0): another block "
+            "may get this shared memory while the copy is still reading it.",
             copy.tile,
             thread=copy.thread,
         )
@@ -254,18 +252,20 @@ class TensorCopies:
 
 def _check(matrix, tile):
     if not isinstance(matrix, MatrixMap):
-        raise KernelTypeError("TMA needs a tensor map of the matrix, made by tensor_map() before the launch")
+        raise KernelTypeError(
+            "TMA needs a tensor map of the matrix, made with tensor_map() before the launch"
+        )
     if getattr(tile, "space", "") != "shared" or tile.dtype != matrix.array.dtype:
         raise KernelTypeError(f"TMA copies to and from a shared array of {matrix.array.dtype}")
     if tile.ndim > 1 and tile.shape[-1] != matrix.box[1]:
         raise KernelTypeError(
             f"a row of {tile.name} has {tile.shape[-1]} elements, a row of the box {matrix.box[1]}: they "
-            "must agree"
+            "must be equal"
         )
 
 
 def _inside(matrix, corner, width: int) -> tuple:
-    """Rows and columns of the box, clipped, and which elements of the box exist, in rows of `width`."""
+    """Rows and columns of the box, clipped, and which of its elements lie in rows of length ``width``."""
     extents = (matrix.shape[0], width)
     rows, columns = (at + np.arange(box) for at, box in zip(corner, matrix.box))
     row_is, column_is = ((n >= 0) & (n < extent) for n, extent in zip((rows, columns), extents))
@@ -274,7 +274,7 @@ def _inside(matrix, corner, width: int) -> tuple:
 
 
 def _box_of(matrix, corner) -> np.ndarray:
-    """The box's numbers, zeros outside."""
+    """The values of the box, with zeros outside the matrix."""
     rows, columns, inside = _inside(matrix, corner, matrix.shape[1])
     values = np.zeros(matrix.box, matrix.array.dtype)
     cells = rows[:, None] * matrix.array.strides[0] + columns

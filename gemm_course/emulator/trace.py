@@ -1,4 +1,4 @@
-"""One block or warp, access by access, for pictures of who touches what and when."""
+"""One block or warp, access by access, for pictures of which lane accesses what, and when."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -30,7 +30,7 @@ class Row(NamedTuple):
 class Watch:
     """What to record: the block (x, y, z), one of its warps or all (None), and how many rows at most.
 
-    local: whether the threads' own arrays are recorded as well; they make most of the rows.
+    local: whether accesses to local arrays are recorded as well; these are most of the rows.
     """
 
     block: tuple = (0, 0, 0)
@@ -104,7 +104,7 @@ class Watcher:
         return threads[self._in_block(machine, mask.array)[threads]]
 
     def _in_block(self, machine, array) -> np.ndarray:
-        """The watched block's part of a value, one entry a thread."""
+        """The watched block's part of a value, one entry per thread."""
         _, y, x = machine.origin
         bx, by, _ = self.watch.block
         return np.broadcast_to(array, machine.geometry.shape)[by - y, bx - x]
@@ -116,5 +116,5 @@ class Watcher:
 
 
 def _who(linear) -> tuple[int, int, int]:
-    """(thread, lane, warp) of a thread's number in its block."""
+    """(thread, lane, warp) of a thread, given its number in the block."""
     return int(linear), int(linear % WARP), int(linear // WARP)

@@ -1,7 +1,7 @@
 """A kernel's source, rewritten so that one run of it does the work of all lanes.
 
-Every operation becomes a call of the machine ``_M``; branches and loops narrow and widen its mask. What the
-new code does is best seen by printing it: ``print(ast.unparse(translate(kernel).tree))``.
+Every operation becomes a call of the machine ``_M``; branches and loops narrow and widen its mask. To see the
+new code, print it: ``print(ast.unparse(translate(kernel).tree))``.
 """
 
 import ast
@@ -27,7 +27,7 @@ from .registry import Emulation
 from .source import parse
 
 SITES: list[Site] = []
-"""All places in all translated kernels; a site's number is its position here."""
+"""All sites of all translated kernels; a site's number is its position in this list."""
 
 _BINARY = {
     ast.Add: "add",
@@ -90,16 +90,16 @@ class Translation(NamedTuple):
     bindings: list
     callees: list
     local_shapes: list  # code that computes the shapes of local arrays from the bindings
-    stored: set  # positions of parameters the function (not what it calls) may store to
+    stored: set  # positions of parameters that the function itself (not what it calls) may store to
     passed: list  # (callee root, path, argument position, parameter position)
 
 
 _cache: dict = {}
-_CACHE_SIZE = 200  # translations kept; a learner who edits a cell again and again makes new ones each time
+_CACHE_SIZE = 200  # translations kept: every edit of a notebook cell makes new ones
 
 
 def translate(function, device: bool = False) -> Translation:
-    """Rewrite a function; the result is remembered for its code object and what its names stand for."""
+    """Rewrite a function; the result is cached by its code object and what its names stand for."""
     environment = names.environment(function)
     key = (function.__code__, device, tuple((name, _signature(value)) for name, value in environment.items()))
     if key not in _cache:
@@ -110,7 +110,7 @@ def translate(function, device: bool = False) -> Translation:
 
 
 def _signature(value):
-    """What the new code depends on: of numbers the type, of a device function its text, not its constants."""
+    """What the new code depends on: a number's type; a device function's code, not its constants."""
     if isinstance(value, Callee):
         return value.function.__code__
     if isinstance(value, (bool, int, float)) or not hasattr(value, "__dict__"):
@@ -157,11 +157,11 @@ class Translator:
             if name.startswith("_") and name != "_":
                 self._refuse(
                     self.definition,
-                    f"the emulator keeps names with a leading underscore for itself; rename {name}",
+                    f"the emulator reserves names with a leading underscore; rename {name}",
                 )
 
     def _shared_arrays(self) -> set:
-        """The variables that are declared as shared arrays, or views of these, and as nothing else."""
+        """The variables that are always shared arrays or views of them."""
         sources: dict = {}
         for node in ast.walk(self.definition):
             if isinstance(node, ast.Assign):
@@ -182,21 +182,19 @@ class Translator:
         return self._kind(node) == "shared_array"
 
     def _kind(self, node):
-        """What a call of the CUDA API or an intrinsic is, None of anything else."""
+        """The kind of a call of the CUDA API or of an intrinsic; None for anything else."""
         return getattr(self._resolve(node.func), "kind", None) if isinstance(node, ast.Call) else None
 
     def _constants(self) -> set:
         """Names whose value is known when the kernel is compiled."""
         known = {name for name, value in self.environment.items() if isinstance(value, (bool, int))}
         known -= self.locals
-        return (
-            known | set(self.parameters) if self.device else known
-        )  # whatever it is called with may be known
+        return known | set(self.parameters) if self.device else known  # what a call passes may be known
 
     def _check_signature(self, args):
         if args.vararg or args.kwarg or args.kwonlyargs:
             self._refuse(
-                self.definition, "*args, **kwargs and keyword-only parameters are not available in a kernel"
+                self.definition, "*args, **kwargs and keyword-only parameters are not supported in a kernel"
             )
 
     def _prologue(self):
@@ -238,7 +236,7 @@ class Translator:
     # ---- small tools ----
 
     def _code(self, text: str, at) -> list:
-        """Parse a line of new code, placed where ``at`` is; its holes are filled by :meth:`_fill`."""
+        """Parse a line of new code, placed where ``at`` is; :meth:`_fill` fills its holes."""
         statements = ast.parse(text).body
         for statement in statements:
             for node in ast.walk(statement):
@@ -246,7 +244,7 @@ class Translator:
         return statements
 
     def _fill(self, text: str, at, **holes) -> list:
-        """Like :meth:`_code`, with expressions in place of the names given."""
+        """Like :meth:`_code`, with expressions in place of the names in ``holes``."""
         filler = _Filler(holes)
         return [filler.visit(statement) for statement in self._code(text, at)]
 
@@ -290,7 +288,7 @@ class Translator:
         return None if chain is None else self._follow(*chain)
 
     def _outside(self, node):
-        """The new code's global for a name from outside the kernel, checked now rather than when it runs."""
+        """The new code's global for a name from outside the kernel, checked now and not when it runs."""
         root, path = self._chain(node)
         for length in range(len(path) + 1):
             special = self._follow(root, path[:length])
@@ -301,17 +299,17 @@ class Translator:
         if root not in self.environment:
             self._refuse(node, f"the name {root} is not defined")
         if value is None:
-            self._refuse(node, f"{shown} is not available in an emulated kernel")
+            self._refuse(node, f"the emulator does not support {shown} in a kernel")
         if isinstance(value, Refused):
             self._refuse(node, f"{shown} cannot be used in a kernel: {value.sentence}")
         if isinstance(value, Namespace):
-            self._refuse(node, f"{shown} is a module; a kernel can use its members only")
+            self._refuse(node, f"{shown} is a module; a kernel can only use its members")
         name = "_g_" + "_".join((root, *path))
         self.bindings.setdefault(name, Binding(name, root, path, node.lineno))
         return self._expression(name, node)
 
     def _range_bounds(self, node):
-        """The bounds of ``range(...)``, also inside ``unroll(...)``; None for other expressions."""
+        """The bounds of ``range(...)``, also in ``unroll(range(...))``; None for other expressions."""
         if not isinstance(node, ast.Call) or node.keywords:
             return None
         callee = self._resolve(node.func)
@@ -334,7 +332,7 @@ class Translator:
         return stored & set(self.parameters)
 
     def _stored_by_call(self, node) -> set:
-        """Arrays that an intrinsic writes; what a device function does is seen when it is bound."""
+        """Arrays that an intrinsic writes; for a device function, that is known once it is bound."""
         callee = self._resolve(node.func)
         stored = set()
         for position, argument in enumerate(node.args):
@@ -360,7 +358,7 @@ class Translator:
         return new or [ast.Pass()]
 
     def _inside(self, statements, at) -> tuple:
-        """A nested block as (its first line, its statements), in a region of its own."""
+        """A nested block, in a region of its own."""
         region = (
             (*self.regions[-1], self.scopes.number[id(statements[0])]) if statements else self.regions[-1]
         )
@@ -373,7 +371,7 @@ class Translator:
         method = getattr(self, f"_do_{type(node).__name__}", None)
         if method is None:
             self._refuse(
-                node, f"{_STATEMENTS.get(type(node), type(node).__name__)} is not available in a kernel"
+                node, f"{_STATEMENTS.get(type(node), type(node).__name__)} is not supported in a kernel"
             )
         return [s if hasattr(s, "lineno") else ast.copy_location(s, node) for s in method(node)]
 
@@ -401,7 +399,7 @@ class Translator:
         return [] if node.value is None else self._assign(node.target, self._owned(node.value), node)
 
     def _owned(self, node):
-        """The value for a variable: a copy where it would be a view of a thread's own array."""
+        """The value for a variable: a copy if it would be a view of a local array."""
         value = self._value(node)
         if isinstance(node, (ast.Subscript, ast.IfExp, ast.Call, ast.Tuple)):
             return self._expression("_M.own(_VALUE)", node, _VALUE=value)
@@ -416,11 +414,11 @@ class Translator:
             site = self._site(target, "store", "store", self._static_index(target))
             holes = {"_BASE": self._value(target.value), "_INDEX": self._index(target.slice)}
             return self._fill(f"_M.assign_element({site}, _BASE, _INDEX, _VALUE)", at, **holes, _VALUE=value)
-        self._refuse(target, "attributes cannot be assigned to in a kernel")
+        self._refuse(target, "a kernel cannot assign to attributes")
 
     def _assign_tuple(self, target, value, at):
         if any(isinstance(part, ast.Starred) for part in target.elts):
-            self._refuse(target, "a starred target is not available in a kernel")
+            self._refuse(target, "a starred target is not supported in a kernel")
         name = f"_v{self._number()}"
         new = self._fill(f"{name} = _M.unpack(_VALUE, {len(target.elts)})", at, _VALUE=value)
         for position, part in enumerate(target.elts):
@@ -437,7 +435,7 @@ class Translator:
         if isinstance(node.target, ast.Subscript):
             return self._augment_element(node)
         if not isinstance(node.target, ast.Name):
-            self._refuse(node, "attributes cannot be assigned to in a kernel")
+            self._refuse(node, "a kernel cannot assign to attributes")
         name = node.target.id
         reductions = self.batch_test.reductions.get(id(node))
         if reductions and isinstance(node.op, ast.Add):
@@ -449,7 +447,7 @@ class Translator:
         return self._assign_name(name, self._value(self._spelled_out(node, name)), node)
 
     def _spelled_out(self, node, name):
-        """``name op value`` for ``name op= value``, the same tree each time."""
+        """``name op value`` for ``name op= value``, always the same tree."""
         if id(node) not in self.spelled_out:
             old = ast.copy_location(ast.Name(name, ast.Load()), node)
             self.spelled_out[id(node)] = ast.copy_location(ast.BinOp(old, node.op, node.value), node)
@@ -500,7 +498,7 @@ class Translator:
     def _do_Return(self, node):
         nothing = node.value is None or (isinstance(node.value, ast.Constant) and node.value.value is None)
         if not (nothing or self.device):
-            self._refuse(node, "a kernel returns nothing; it writes its results into arrays")
+            self._refuse(node, "a kernel cannot return a value; it writes its results to arrays")
         value = ast.Constant(None) if nothing else self._owned(node.value)
         if not self.returns_early:
             return [ast.Return(value)]
@@ -516,9 +514,9 @@ class Translator:
 
     def _do_For(self, node):
         if node.orelse:
-            self._refuse(node, "else after a loop is not available in a kernel")
+            self._refuse(node, "else after a loop is not supported in a kernel")
         if not isinstance(node.target, ast.Name):
-            self._refuse(node, "a for loop in a kernel has one plain variable")
+            self._refuse(node, "a for loop in a kernel must have a single variable")
         touched = self.batch_test.examine(node, node.target.id, node.body)
         loop = self._open_loop(node)
         new = self._code(f"{loop} = _M.loop({node.lineno}, {self._frame()})", node)
@@ -537,7 +535,7 @@ class Translator:
         return new if private is None else new + self._forget({*private, node.target.id}, node)
 
     def _static_inside(self, node) -> set:
-        """Names known at compile time in a loop's body: the variable of a loop of known length is, there."""
+        """Names known at compile time in a loop's body, with the variable of a loop of known length."""
         bounds = self._range_bounds(node.iter)
         if bounds is None or node.target.id in assigned_names(node.body):
             return self.static
@@ -545,21 +543,21 @@ class Translator:
         return self.static | {node.target.id} if known else self.static
 
     def _private(self, body) -> set:
-        """The variables of a body whose turns may run at once: they mean nothing beyond a turn."""
+        """The variables of a body whose iterations may run at once: each is local to an iteration."""
         reductions = {
             s.target.id for top in body for s in ast.walk(top) if id(s) in self.batch_test.reductions
         }
         return assigned_names(body) - reductions
 
     def _forget(self, variables, at) -> list:
-        """Leave no value behind that a later assignment under a narrower mask might be merged with."""
+        """Drop the values, so that no later assignment under a narrower mask is merged with them."""
         return self._code(f"{' = '.join(sorted(variables))} = _M.unbound", at) if variables else []
 
     def _iterable(self, node):
         bounds = self._range_bounds(node)
         if bounds is None:
             if _base_names(node) & set(self.parameters):
-                self._refuse(node, "a loop over an array is not available in a kernel; loop over its indices")
+                self._refuse(node, "a loop over an array is not supported in a kernel; loop over its indices")
             return self._value(node)
         if not isinstance(node, ast.Call) or not bounds or len(bounds) > 3:
             self._refuse(node, "range() takes one to three numbers")
@@ -578,7 +576,7 @@ class Translator:
         return loop
 
     def _for(self, loop, iterations, variable, body, at, private):
-        """``private``: the body's own variables, where its turns may run at once; else None."""
+        """``private``: the body's own variables if its iterations may run at once, else None."""
         region = (*self.regions[-1], self.scopes.number[id(body[0])])
         self.regions.append(region)
         iteration = f"_v{self._number()}"
@@ -592,7 +590,7 @@ class Translator:
         return ast.copy_location(ast.For(ast.Name(iteration, ast.Store()), iterations, new, []), at)
 
     def _folded(self, loop, body, at):
-        """Let the machine skip turns while it only counts."""
+        """Let the machine skip iterations while it only counts."""
         state = sorted(assigned_names(body))
         if not state:
             return self._code(f"if _M.folding: _M.fold({loop}, ())", at)
@@ -601,7 +599,7 @@ class Translator:
 
     def _do_While(self, node):
         if node.orelse:
-            self._refuse(node, "else after a loop is not available in a kernel")
+            self._refuse(node, "else after a loop is not supported in a kernel")
         counted = self._counted(node)
         loop = self._open_loop(node)
         new = self._code(f"{loop} = _M.loop({node.lineno}, {self._frame()})", node)
@@ -650,7 +648,7 @@ class Translator:
         return [*new, ast.copy_location(ast.If(test, batched, [one_by_one]), node)]
 
     def _counted(self, node):
-        """(counter, stop, step, arrays) of a ``while counter < stop`` whose turns may run at once.
+        """(counter, stop, step, arrays) of a ``while counter < stop`` whose iterations may run at once.
 
         Its last line must be ``counter += step``.
         """
@@ -679,13 +677,13 @@ class Translator:
         method = getattr(self, f"_of_{type(node).__name__}", None)
         if method is None:
             self._refuse(
-                node, f"{_EXPRESSIONS.get(type(node), type(node).__name__)} is not available in a kernel"
+                node, f"{_EXPRESSIONS.get(type(node), type(node).__name__)} is not supported in a kernel"
             )
         return ast.copy_location(method(node), node)
 
     def _of_Constant(self, node):
         if not isinstance(node.value, (bool, int, float, type(None))):
-            self._refuse(node, f"a kernel computes with numbers; {node.value!r} is none")
+            self._refuse(node, f"a kernel computes with numbers; {node.value!r} is not a number")
         return ast.Constant(node.value)
 
     def _of_Name(self, node):
@@ -700,7 +698,7 @@ class Translator:
         if self._chain(node) is not None:
             return self._outside(node)
         if node.attr not in _ATTRIBUTES:
-            self._refuse(node, f".{node.attr} is not available in a kernel")
+            self._refuse(node, f".{node.attr} is not supported in a kernel")
         return self._expression(f"_M.attribute(_VALUE, {node.attr!r})", node, _VALUE=self._value(node.value))
 
     def _of_Subscript(self, node):
@@ -744,13 +742,11 @@ class Translator:
         if type(node.op) in _BITS:
             return self._expression(f"_M.bits({site}, {_BITS[type(node.op)]!r}, _A, _B)", node, **operands)
         if type(node.op) not in _BINARY:
-            self._refuse(
-                node, "the operator @ is not available in a kernel: writing it out is what this is about"
-            )
+            self._refuse(node, "the operator @ is not supported in a kernel: write the product as loops")
         return self._expression(f"_M.{_BINARY[type(node.op)]}({site}, _A, _B)", node, **operands)
 
     def _fused(self, node):
-        """x * y + z and its kin, which the compiler turns into one fused multiply-add."""
+        """x * y + z and similar, which the compiler turns into one fused multiply-add."""
         if not isinstance(node.op, (ast.Add, ast.Sub)):
             return None
         left, right = (
@@ -774,7 +770,7 @@ class Translator:
 
     def _of_Compare(self, node):
         if any(type(op) not in _COMPARE for op in node.ops):
-            self._refuse(node, "'is' and 'in' are not available in a kernel")
+            self._refuse(node, "'is' and 'in' are not supported in a kernel")
         operands = [self._value(node.left)] + [self._value(c) for c in node.comparators]
         if len(node.ops) == 1:
             return self._expression(
@@ -784,8 +780,8 @@ class Translator:
 
     def _chained(self, node, operands):
         """``a < b < c``: b is evaluated once, and c only where a < b holds."""
-        if len(node.ops) > 2:  # a walrus inside a lambda would stay there
-            self._refuse(node, "a comparison chains at most three values in an emulated kernel")
+        if len(node.ops) > 2:  # a walrus inside a lambda is local to it
+            self._refuse(node, "the emulator supports chained comparisons of at most three values")
         (first, second), (left, middle, right) = (_COMPARE[type(op)] for op in node.ops), operands
         name = f"_v{self._number()}"
         kept = ast.NamedExpr(ast.Name(name, ast.Store()), middle)
@@ -803,15 +799,15 @@ class Translator:
     def _of_Call(self, node):
         callee = self._resolve(node.func)
         if self._chain(node.func) is None:
-            self._refuse(node, "only functions from outside the kernel can be called in it")
+            self._refuse(node, "a kernel can only call functions that are defined outside it")
         function = self._outside(node.func)
         if getattr(callee, "kind", "") == "range":
-            self._refuse(node, "range() can only stand in a for loop")
+            self._refuse(node, "range() can only be used in a for loop")
         if not callable(callee) and not isinstance(callee, Callee):
-            self._refuse(node, f"{ast.unparse(node.func)} is no function")
+            self._refuse(node, f"{ast.unparse(node.func)} is not a function")
         for part in node.args:
             if isinstance(part, ast.Starred):
-                self._refuse(node, "a starred argument is not available in a kernel")
+                self._refuse(node, "a starred argument is not supported in a kernel")
         kind = getattr(callee, "kind", "")
         if kind in ("shared_array", "local_array"):
             self._check_shape(node, kind)
@@ -830,15 +826,15 @@ class Translator:
             self._refuse(
                 node,
                 "the shape of a shared or local array must be known when the kernel is compiled: a number, "
-                "or a constant of the module or of the function around the kernel, "
-                "not something that is only known when it runs",
+                "or a constant of the module or of the enclosing function, not a value that is only known "
+                "when the kernel runs",
             )
         computed = computed_size(shape, self.definition) if shape is not None else None
         if computed is not None:
             self._refuse(
                 node,
-                f"`{ast.unparse(computed)}` is computed inside the kernel, and Numba takes no such size for "
-                "a shared or local array: compute it beside the kernel, and use its name",
+                f"`{ast.unparse(computed)}` is computed inside the kernel, and Numba does not accept such a "
+                "size for a shared or local array: compute it outside the kernel and use its name",
             )
         if kind == "local_array" and shape is not None and not names_in(shape) & self.locals:
             expression = ast.Expression(_plain_arithmetic(shape, self._outside))
@@ -852,7 +848,7 @@ class Translator:
         return self._owned(node) if isinstance(callee, Callee) else self._value(node)
 
     def _call_site(self, node, callee):
-        """What a call's place is named after: the variable an array is declared for, or load or store."""
+        """The name of a call's site: the variable for which an array is declared, or load or store."""
         kind = getattr(callee, "kind", "")
         if kind in ("shared_array", "local_array", "view"):
             return self.scopes.declared.get(id(node), kind.replace("_", " ")), "call"
@@ -869,7 +865,7 @@ class Translator:
         return op, "call", all(is_static(i, self.static) for i in index)
 
     def _may_be_local(self, given) -> bool:
-        """May an argument, if it is given, be a thread's own array? A kernel's parameters are not."""
+        """May an argument, if given, be a local array? A kernel's parameters are not."""
         names = set().union(*map(_base_names, given)) if given else set()
         return self.device or not names <= {*self.parameters, *self.shared}
 
@@ -881,7 +877,7 @@ def _place(node, at):
 
 
 def _place_all(node, line: int):
-    """Every node gets one line: its own, or that of the node around it."""
+    """Give every node a line: its own, or that of the enclosing node."""
     if "lineno" in node._attributes:
         line = node.lineno = node.end_lineno = getattr(node, "lineno", line)
         node.col_offset = node.end_col_offset = 0
@@ -905,7 +901,7 @@ class _Filler(ast.NodeTransformer):
 
 
 class _Scopes:
-    """Where variables live: in the innermost block that holds every use. Also names for loops and arrays."""
+    """The scope of each variable: the innermost block with all its uses. Also names for loops and arrays."""
 
     def __init__(self, definition):
         self.number: dict[int, int] = {}
@@ -989,7 +985,7 @@ def _bare_names(node) -> set:
 
 
 def _plain_arithmetic(node, outside):
-    """A copy of a constant expression with the names from outside the kernel bound as in the new code."""
+    """A copy of a constant expression, with names from outside the kernel bound as in the new code."""
 
     class Binder(ast.NodeTransformer):
         def visit_Name(self, name):

@@ -1,8 +1,8 @@
 """Instructions that a whole warp executes together, such as those of the Tensor Cores.
 
-Such an instruction is one for all 32 lanes: each gives part of the operands and gets part of the result in
-registers of its own, a *fragment*. So all lanes of a warp must reach it, and what must be the same for all of
-them must be the same. The functions here take the running machine; intrinsics are made of them.
+All 32 lanes execute it together: each provides part of the operands and gets part of the result in its own
+registers, a *fragment*. So all lanes of a warp must reach it, with the same value where the instruction takes
+one for the whole warp. The functions here take the running machine; the intrinsics are built on them.
 """
 
 import numpy as np
@@ -19,7 +19,7 @@ from .memory import DeviceArray
 class Layout:
     """Which elements of a matrix of ``shape`` each lane of a warp holds.
 
-    rows, columns: (32, elements a lane); every element of the matrix is held by somebody.
+    rows, columns: (32, elements per lane); every element of the matrix is in at least one lane.
     """
 
     def __init__(self, rows: np.ndarray, columns: np.ndarray, shape: tuple[int, int]):
@@ -39,7 +39,7 @@ class Layout:
         return held.reshape(*held.shape[:-3], -1, self.per_lane)
 
 
-# ---- what must hold ----
+# ---- requirements ----
 
 
 def require_whole_warps(machine, instruction: str):
@@ -54,14 +54,14 @@ def require_whole_warps(machine, instruction: str):
             machine,
             mask.memo["partial warps"],
             lambda who, present: (
-                f"Only {present} of the 32 lanes of a warp reach this {instruction}, {who} among them. It is "
-                "one instruction of the whole warp; without the others its result is undefined."
+                f"Only {present} of the 32 lanes of a warp reach this {instruction}, {who} among them. The "
+                "whole warp must execute it together; otherwise its result is undefined."
             ),
         )
 
 
 def _partial_warps(active: np.ndarray, geometry) -> np.ndarray | None:
-    """The active lanes of warps in which others are idle, as booleans; None if there are none."""
+    """The active lanes of warps in which other lanes are idle, as booleans; None if there are none."""
     shape = np.broadcast_shapes(active.shape, geometry.shape)
     warps = np.broadcast_to(active, shape).reshape(*shape[:-1], -1, WARP)
     partial = (warps & ~warps.all(axis=-1, keepdims=True)).reshape(shape)
@@ -69,7 +69,7 @@ def _partial_warps(active: np.ndarray, geometry) -> np.ndarray | None:
 
 
 def require_uniform(machine, instruction: str, what: str, *values):
-    """Report warps whose lanes give different ``values`` where the instruction takes one for all."""
+    """Report warps whose lanes pass different ``values`` where the instruction takes one for all."""
     for value in values:
         if (
             type(value) is Lanes
@@ -79,8 +79,8 @@ def require_uniform(machine, instruction: str, what: str, *values):
                 machine,
                 partial,
                 lambda who, present: (
-                    f"The lanes of a warp, {who} among them, give this {instruction} different {what}; it "
-                    "takes one for the whole warp."
+                    f"The lanes of a warp, {who} among them, pass different {what} to this {instruction}, "
+                    "which takes one for the whole warp."
                 ),
             )
             return
@@ -97,7 +97,7 @@ def _differing_lanes(value: Lanes, mask, geometry) -> np.ndarray | None:
 
 
 def _report(machine, lanes: np.ndarray, sentence):
-    """Report the warps to which these lanes, given as booleans, belong."""
+    """Report the warps of these lanes, given as booleans."""
     at = machine.sites[machine.site]
 
     def make():
@@ -131,7 +131,7 @@ def read_fragment(machine, instruction: str, fragment, layout: Layout, *dtypes) 
 
 
 def write_fragment(machine, instruction: str, fragment, layout: Layout, matrices: np.ndarray | None, *dtypes):
-    """Put each lane's part of the matrices into its fragment; None, when counting, is not looked at."""
+    """Write each lane's part of the matrices to its fragment; ``matrices`` is None when counting."""
     _check_fragment(instruction, fragment, layout.per_lane, dtypes)
     if matrices is None:
         values = (fragment.dtype.type(0),) * layout.per_lane
@@ -155,19 +155,19 @@ def _check_fragment(instruction, fragment, per_lane, dtypes):
 def require_shared(instruction: str, array, *dtypes):
     """Refuse an array that is not in shared memory or holds something else."""
     if not isinstance(array, DeviceArray) or array.space != "shared" or array.dtype.name not in dtypes:
-        got = type(array).__name__
+        given = f"this is of type {type(array).__name__}"
         if isinstance(array, DeviceArray):
-            got = f"{array.name} holds {array.dtype} in {array.space} memory"
-        raise KernelTypeError(f"{instruction} needs a shared array of {' or '.join(dtypes)}; {got}")
+            given = f"{array.name} holds {array.dtype} in {array.space} memory"
+        raise KernelTypeError(f"{instruction} needs a shared array of {' or '.join(dtypes)}; {given}")
 
 
 # ---- arithmetic ----
 
 
 def multiply_add(machine, a, b, c, dtype: np.dtype):
-    """a @ b + c, matrices of halves: exact products, added up in float32 and rounded once to ``dtype``.
+    """a @ b + c with float16 a and b: exact products, added up in float32 and rounded once to ``dtype``.
 
-    Counted as multiply-adds, as many a lane as there are for each of the 32. -> None when counting.
+    Returns None when counting.
     """
     if machine.log is not None:
         return None
@@ -177,14 +177,14 @@ def multiply_add(machine, a, b, c, dtype: np.dtype):
 
 # ---- rows of shared memory ----
 
-ROW = 8  # elements of two bytes that make up the 16 bytes a lane's address stands for
+ROW = 8  # 2-byte elements in the 16 bytes at a lane's address
 
 
 def load_rows(machine, array: DeviceArray, index: tuple, rows: int) -> np.ndarray | None:
-    """The rows of 8 halves at the addresses of each warp's first ``rows`` lanes: (..., warps, rows, 8).
+    """The rows of 8 float16 at the addresses of each warp's first ``rows`` lanes: (..., warps, rows, 8).
 
-    Counted as 128-bit loads, matrix by matrix: a wavefront where no two rows share banks. -> None when
-    counting.
+    Counted as 128-bit loads, matrix by matrix: one wavefront each if no two rows share banks. Returns None
+    when counting.
     """
     saved = machine.mask
     if rows < WARP:
@@ -198,9 +198,9 @@ def load_rows(machine, array: DeviceArray, index: tuple, rows: int) -> np.ndarra
 
 
 def store_rows(machine, array: DeviceArray, index: tuple, layout: Layout, fragments: tuple):
-    """Put the rows of 8 of matrices that a warp's lanes hold in fragments to the addresses of its lanes.
+    """Store the rows of 8 of matrices that a warp holds in fragments at the addresses of its lanes.
 
-    Counted as 128-bit stores, 8 lanes a wavefront where no two rows share banks.
+    Counted as 128-bit stores: one wavefront per 8 lanes if no two rows share banks.
     """
     values = (array.dtype.type(0),) * ROW
     if machine.log is None:
@@ -211,7 +211,7 @@ def store_rows(machine, array: DeviceArray, index: tuple, layout: Layout, fragme
 
 
 def _side_by_side(values: tuple, width: int) -> np.ndarray:
-    """What all lanes of a block hold, (..., lanes, elements), from one array of lanes an element."""
+    """What all lanes of a block hold, (..., lanes, elements), from one array of lanes per element."""
     held = np.empty((*values[0].shape[:-1], width, len(values)), values[0].dtype)
     for element, value in enumerate(values):
         held[..., element] = value
@@ -232,7 +232,7 @@ def by_lane(machine, numbers: np.ndarray) -> Lanes:
 
 
 def elements(machine, array: DeviceArray, matrices: np.ndarray | None, rows, columns):
-    """What each lane holds if lane i has [rows[i], columns[i]] of its warp's matrix; a zero when counting."""
+    """The value of each lane if lane i holds [rows[i], columns[i]] of its warp's matrix; 0 when counting."""
     if matrices is None:
         return array.dtype.type(0)
     held = matrices[..., rows, columns]

@@ -1,1 +1,1 @@
-"""Data in, one picture out: SVG for cells, Matplotlib for charts, and the same in words for every picture."""
+"""Turns data into one picture: SVG for grids of cells, Matplotlib for charts, each with an alt text."""

@@ -1,4 +1,4 @@
-"""Thirty-two banks: where the words lie that one warp asks of shared memory."""
+"""Thirty-two banks: which of them hold the words that one warp reads from shared memory."""
 
 from __future__ import annotations
 
@@ -15,15 +15,14 @@ _ROWS = 34  # lanes 32 rows apart and a row of padding still fit
 
 
 def bank_of(address: int) -> int:
-    """Return the bank that holds the word at ``address`` (bytes from the start of an array that starts at
-    bank 0).
-    """
+    """Return the bank of the word at ``address``, counted in bytes from a word in bank 0."""
     return address // WORD % BANKS
 
 
 def thirty_two_banks(request: Request, wavefronts: int, code: str) -> Picture:
-    """Draw the words of one shared request in their banks; ``wavefronts`` is the emulator's count, ``code``
-    the access.
+    """Draw the words of one shared read in their banks.
+
+    ``wavefronts`` is the emulator's count, ``code`` the access as the kernel writes it.
     """
     words = _words(request)
     drawing = Drawing(f"{code}: {_count(wavefronts)}; {_remark(words)}")
@@ -33,7 +32,7 @@ def thirty_two_banks(request: Request, wavefronts: int, code: str) -> Picture:
 
 
 def reads_of_a_step(reads: Sequence[tuple[Request, int, str]], title: str) -> Picture:
-    """Draw several shared reads of one warp, one below the other: (request, wavefronts, access) each."""
+    """Draw several shared reads of one warp, one below the other, each as (request, wavefronts, access)."""
     drawing = Drawing(title)
     bottom, spoken = drawing.top, []
     for request, wavefronts, code in reads:
@@ -43,13 +42,13 @@ def reads_of_a_step(reads: Sequence[tuple[Request, int, str]], title: str) -> Pi
         bottom = _panel(drawing, request.array, words, bottom + 42) + 14
         spoken.append(f"{heading}. {_in_words(request)}")
     drawing.text(
-        8, bottom + 12, "A bank gives one word a clock; the fullest ones are outlined.", fill=colours.QUIET
+        8, bottom + 12, "A bank gives one word per clock; the busiest banks are outlined.", fill=colours.QUIET
     )
     return drawing.picture(" ".join(spoken))
 
 
 def _words(request: Request) -> dict[int, list[int]]:
-    """The lanes that want each word."""
+    """The lanes that read each word."""
     words = defaultdict(list)
     for lane, _, address in request.lanes:
         words[address // WORD].append(lane)
@@ -57,15 +56,15 @@ def _words(request: Request) -> dict[int, list[int]]:
 
 
 def _count(wavefronts: int) -> str:
-    return _some(wavefronts, "wavefront")
+    return _plural(wavefronts, "wavefront")
 
 
-def _some(count: int, what: str) -> str:
+def _plural(count: int, what: str) -> str:
     return f"{count} {what}{'s' * (count != 1)}"
 
 
 def _panel(drawing: Drawing, array: str, words, top: float) -> float:
-    """Draw the 32 banks, a row of words a line, and outline the fullest; return the lower edge."""
+    """Draw the 32 banks, one line per row of words, and outline the busiest; return the lower edge."""
     left, cell, hue = 70.0, 15.0, colours.of_array(array)
     low = min(words) // BANKS
     rows = min(_ROWS, max(words) // BANKS - low + 1)
@@ -78,8 +77,8 @@ def _panel(drawing: Drawing, array: str, words, top: float) -> float:
             word = (low + row) * BANKS + bank
             fill = hue if word in words else colours.IDLE
             drawing.rect(left + bank * cell, top + row * high, cell - 1, high - 1, fill, title=f"word {word}")
-    fullest = _fullest(words)
-    for bank in [bank for bank, asked in _by_bank(words).items() if len(asked) == fullest > 1]:
+    most = _most_words(words)
+    for bank in [bank for bank, asked in _by_bank(words).items() if len(asked) == most > 1]:
         drawing.rect(
             left + bank * cell - 1, top - 2, cell + 1, rows * high + 3, "none", stroke=colours.WARN, line=2
         )
@@ -89,10 +88,10 @@ def _panel(drawing: Drawing, array: str, words, top: float) -> float:
 def _in_words(request: Request) -> str:
     words, array = _words(request), request.array
     (first, start, low), (last, end, high) = request.lanes[0], request.lanes[-1]
-    different, banks = _some(len(words), "different word"), _some(len(_by_bank(words)), "bank")
+    different, banks = _plural(len(words), "different word"), _plural(len(_by_bank(words)), "bank")
     return (
-        f"{len(request.lanes)} lanes ask for {different} in {banks}: lane {first} for {array}{list(start)}"
-        f" in bank {bank_of(low)}, lane {last} for {array}{list(end)} in bank {bank_of(high)}."
+        f"{len(request.lanes)} lanes read {different} in {banks}: lane {first} reads {array}{list(start)}"
+        f" in bank {bank_of(low)}, lane {last} reads {array}{list(end)} in bank {bank_of(high)}."
     )
 
 
@@ -103,19 +102,19 @@ def _by_bank(words) -> dict[int, list[int]]:
     return banks
 
 
-def _fullest(words) -> int:
+def _most_words(words) -> int:
     return max(len(asked) for asked in _by_bank(words).values())
 
 
 def _remark(words) -> str:
-    fullest = _fullest(words)
+    most = _most_words(words)
     if len(words) == 1:
         return "one word, broadcast to all lanes"
-    return "every word in a bank of its own" if fullest == 1 else f"{fullest} words want the same bank"
+    return "each word in its own bank" if most == 1 else f"{most} words in the same bank"
 
 
 def _footnote(words) -> str:
-    fullest = _fullest(words)
-    if fullest == 1:
-        return "A bank gives one word a clock; here none is asked for more."
-    return f"A bank gives one word a clock, so the fullest one (outlined) takes {fullest} clocks."
+    most = _most_words(words)
+    if most == 1:
+        return "A bank gives one word per clock; no bank is asked for more here."
+    return f"A bank gives one word per clock; the busiest (outlined) takes {most} clocks."

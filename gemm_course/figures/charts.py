@@ -12,21 +12,17 @@ from matplotlib.figure import Figure
 from gemm_course.figures import colours
 from gemm_course.figures.picture import Picture
 
-DPI = 150  # twice what is shown, so that letters stay crisp on a fine screen
+DPI = 150  # twice the size shown, so that text stays crisp on a high-resolution screen
 WIDTH = 6.4  # inches; shown WIDTH * 100 pixels wide
-NOTE = 84  # letters of a note that fit in a line
+NOTE = 84  # characters of a note that fit on a line
 STYLE = {"fontsize": 11, "color": colours.INK}
-CLEAR = {
-    "facecolor": colours.PAPER,
-    "edgecolor": "none",
-    "alpha": 0.8,
-    "pad": 1,
-}  # behind a label that crosses a line
+# Behind a label that crosses a line.
+CLEAR = {"facecolor": colours.PAPER, "edgecolor": "none", "alpha": 0.8, "pad": 1}
 
 
 @dataclass(frozen=True)
 class Bar:
-    """One kernel's TFLOPS, None where nobody measured it. ``highlight`` marks the chapter's kernel."""
+    """One kernel's TFLOPS, None if it was not measured. ``highlight`` marks the chapter's kernel."""
 
     label: str
     tflops: float | None
@@ -38,7 +34,7 @@ def _figure(height: float) -> Figure:
 
 
 def short(value: float) -> str:
-    """Return TFLOPS in three digits, two below 1."""
+    """Return TFLOPS with three significant digits, two below 1."""
     return f"{value:.3g}" if value >= 1 else f"{value:.2g}"
 
 
@@ -53,8 +49,9 @@ def _finish(figure: Figure, alt: str) -> Picture:
 
 
 def tflops(bars: Sequence[Bar], title: str, note: str, *, lines: Sequence[tuple[str, float]] = ()) -> Picture:
-    """Draw TFLOPS as bars from zero. ``note`` names GPU, size, dtype and source; ``lines`` are marks such as
-    cuBLAS.
+    """Draw TFLOPS as bars from zero.
+
+    ``note`` names GPU, size, dtype and source; ``lines`` are reference lines such as cuBLAS.
     """
     passed = [value for _, value in lines if any((bar.tflops or 0) > value for bar in bars)]
     figure = _figure(1.5 + 0.42 * max(len(bars), 3) + (0.35 if passed else 0))
@@ -82,7 +79,7 @@ def tflops(bars: Sequence[Bar], title: str, note: str, *, lines: Sequence[tuple[
     highest = max([bar.tflops or 0 for bar in bars] + [value for _, value in lines]) or 1
     for label, value in lines:
         axes.axvline(value, color=colours.INK, linestyle="--", linewidth=1)
-        above = value in passed  # where bars run under a mark, its label has no room beside it
+        above = value in passed  # a bar that passes the line leaves no room for its label there
         axes.annotate(
             f"{label} {value:.3g}",
             (value, 1),

@@ -1,7 +1,7 @@
 """The course's colours: one meaning each, the same in every picture.
 
-They are the Okabe-Ito colours, which stay apart for colour-blind readers. A picture never relies on colour
-alone: outline, hatch, number or label says the same thing.
+They are the Okabe-Ito colours, which colour-blind readers can tell apart. A picture never relies on colour
+alone: an outline, hatching, a number or a label says the same thing.
 """
 
 A = "#0072B2"  # matrix A and its shared tile
@@ -13,10 +13,10 @@ IDLE = "#F3F4F6"  # paper grey: nothing happens here
 EDGE = "#C9CED6"  # hairlines between idle cells
 INK = "#1F2328"  # text and outlines
 QUIET = "#57606A"  # secondary text
-PAPER = "#FFFFFF"  # set explicitly, so that a dark theme shows the picture as meant
+PAPER = "#FFFFFF"  # set explicitly, so that pictures look the same in a dark theme
 WARN = "#B3261E"  # a rule is broken, a race is found
 
-PALE = {A: "#CCE3F0", B: "#F7DFCC", C: "#CCECE3"}  # the same hue, not touched now
+PALE = {A: "#CCE3F0", B: "#F7DFCC", C: "#CCECE3"}  # the same hue, for what is not touched now
 
 
 def of_array(name: str) -> str:

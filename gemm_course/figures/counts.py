@@ -12,11 +12,11 @@ _FILLS = {"formula": colours.NOW, "emulator": colours.C, "hardware": "#6E7781", 
 
 
 def side_by_side(rows: Sequence[tuple[str, Mapping[str, int | str]]], title: str, note: str = "") -> Picture:
-    """Draw, for each counted thing, one bar a way of counting.
+    """Draw one bar per way of counting, for each thing counted.
 
     ``rows`` holds (what is counted, {"formula": 268435456, "emulator": 268435456, "hardware": "not
-    recorded"}); words stand where there is no count. Bars of one row share a scale, so that an exact
-    agreement looks like one.
+    recorded"}); a way that has no count gives words instead. Bars of one row share a scale, so that equal
+    counts look equal.
     """
     drawing = Drawing(title)
     y = drawing.top

@@ -1,4 +1,4 @@
-"""How a block fills its shared tiles: who stores which element, in which order, and what stays untouched."""
+"""How a block fills its shared tiles: which thread stores which element, in which order, and what is left."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from gemm_course.figures.picture import Picture
 from gemm_course.figures.svg import Drawing, wrap
 
 Element = tuple[int, int]
-_WIDEST, _CELL = 456.0, 16.0  # units that the tiles may take side by side, and a cell at most
+_WIDEST, _CELL = 456.0, 16.0  # the most units for both tiles side by side, and for a cell
 
 
 @dataclass(frozen=True)
 class Moment:
-    """One store into a tile by all threads that take part: their elements by linear thread id."""
+    """One store into a tile by all threads that take part in it: their elements by linear thread id."""
 
     line: int
     array: str
@@ -27,13 +27,13 @@ class Moment:
 class Plan:
     """What is filled: the tile sizes by name, the threads of a block (x, y), the kernel's lines by number.
 
-    ``beside`` holds what the emulator says about stores outside the tiles, in words.
+    ``outside`` holds the emulator's messages about stores outside the tiles.
     """
 
     tiles: Mapping[str, int]
     block: tuple[int, int]
     lines: Mapping[int, str] = field(default_factory=dict)
-    beside: Sequence[str] = ()
+    outside: Sequence[str] = ()
 
     @property
     def shapes(self) -> dict[str, Element]:
@@ -61,13 +61,13 @@ def holes(story: Sequence[Moment], plan: Plan) -> dict[str, int]:
 
 
 def covered(story: Sequence[Moment], thread: tuple[int, int], plan: Plan) -> Picture:
-    """Draw the tiles after all stores: what ``thread`` (x, y) brought, what others did, holes hatched."""
+    """Draw the tiles after all stores: by ``thread`` (x, y), by others, and the holes, hatched."""
     missing = holes(story, plan)
     return _draw(story, None, thread, plan, _verdict(missing, plan))
 
 
 def filling(story: Sequence[Moment], step: int, thread: tuple[int, int], plan: Plan) -> Picture:
-    """Draw store ``step`` (from 0) of the story; behind the last one stands the barrier, and the result."""
+    """Draw store ``step`` (from 0) of the story; after the last store, draw the result."""
     if step >= len(story):
         return covered(story, thread, plan)
     now = story[step]
@@ -89,8 +89,8 @@ def _verdict(missing: Mapping[str, int], plan: Plan) -> str:
         if count
     ]
     if left:
-        return f"{begin} nobody writes {' and '.join(left)}"
-    return f"{begin} threads write beside the tiles" if plan.beside else f"{begin} both tiles are complete"
+        return f"{begin} no thread writes {' and '.join(left)}"
+    return f"{begin} threads write outside the tiles" if plan.outside else f"{begin} both tiles are complete"
 
 
 def _draw(past: Sequence[Moment], now: Moment | None, thread, plan: Plan, title: str) -> Picture:
@@ -169,7 +169,7 @@ def _legend(drawing: Drawing, y: float, complete: bool) -> float:
 
 
 def _warnings(drawing: Drawing, y: float, plan: Plan) -> None:
-    for message in plan.beside:
+    for message in plan.outside:
         for line in wrap(message, 14, drawing.width - 16):
             y += 18
             drawing.text(8, y, line, fill=colours.WARN)
@@ -182,7 +182,7 @@ def _in_words(past: Sequence[Moment], thread, plan: Plan) -> str:
     for array, (rows, columns) in plan.shapes.items():
         mine = list(dict.fromkeys(m.stores[me] for m in past if m.array == array and me in m.stores))
         stored = {e for m in past if m.array == array for e in m.stores.values()}
-        shown = ", ".join(str(list(e)) for e in mine) or "nothing"
-        parts.append(f"{len(stored)} of {rows * columns} elements of {array} are stored, by me {shown}")
-    beside = " ".join(plan.beside)
-    return f"I am thread ({thread[0]}, {thread[1]}). {'; '.join(parts)}. {beside}".strip()
+        shown = ", ".join(str(list(e)) for e in mine) or "none"
+        parts.append(f"{len(stored)} of {rows * columns} elements of {array} are stored, {shown} by me")
+    outside = " ".join(plan.outside)
+    return f"I am thread ({thread[0]}, {thread[1]}). {'; '.join(parts)}. {outside}".strip()

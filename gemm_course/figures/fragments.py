@@ -1,4 +1,4 @@
-"""Fragments: which lane of a warp holds which element of a 16 by 16 matrix, and how its rows lie in banks."""
+"""Fragments: which lane of a warp holds which element of a 16 by 16 matrix, and the banks of its rows."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ class Fragment:
     """How a warp holds one matrix.
 
     name: "A", "B" or "C". held: for every lane the elements (row, column) of its fragment, in order; the
-    second half may repeat the first. a_register: how many elements share a 32-bit register.
+    second half may repeat the first. per_register: how many elements share a 32-bit register.
     """
 
     name: str
     held: Mapping[int, Sequence[Element]]
-    a_register: int
+    per_register: int
 
     def distinct(self, lane: int) -> list[Element]:
-        """The elements of a lane without those that are there twice."""
+        """A lane's elements, each once."""
         return list(dict.fromkeys(self.held[lane]))
 
     def holder(self, element: Element) -> int:
-        """The lane that holds an element. Raises KeyError where none does."""
+        """The lane that holds an element. Raises KeyError if no lane does."""
         for lane in self.held:
             if element in self.held[lane]:
                 return lane
@@ -42,15 +42,15 @@ class Fragment:
 
 
 def one_element(fragment: Fragment, element: Element) -> Picture:
-    """Draw a matrix with every element's lane, one ``element`` and all that its lane holds besides."""
+    """Draw a matrix with the lane of every element; mark ``element`` and the others that its lane holds."""
     lane = fragment.holder(element)
     held = fragment.distinct(lane)
     place = held.index(element)
     row, column = element
-    register = place // fragment.a_register
+    register = place // fragment.per_register
     drawing = Drawing(
         f"{fragment.name}[{row}, {column}] is in lane {lane}, register {register} of its "
-        f"{-(-len(held) // fragment.a_register)}"
+        f"{-(-len(held) // fragment.per_register)}"
     )
     _matrix(drawing, fragment, lane, element)
     _registers(drawing, fragment, lane, element)
@@ -83,7 +83,7 @@ def _matrix(drawing: Drawing, fragment: Fragment, mine: int, chosen: Element) ->
 def _registers(drawing: Drawing, fragment: Fragment, lane: int, chosen: Element) -> None:
     left, top, hue = 366.0, drawing.top + 8, colours.of_array(fragment.name)
     drawing.text(left, top + 14, f"Lane {lane}'s registers", bold=True)
-    held, each = fragment.distinct(lane), fragment.a_register
+    held, each = fragment.distinct(lane), fragment.per_register
     wide = 88.0
     for place, (row, column) in enumerate(held):
         x, y = left + place % each * (wide + 2), top + 26 + place // each * 28
@@ -93,25 +93,25 @@ def _registers(drawing: Drawing, fragment: Fragment, lane: int, chosen: Element)
         words = f"{fragment.name}[{row}, {column}]"
         drawing.text(x + wide / 2, y + 17, words, anchor="middle", fill=ink, bold=mine)
     y = top + 26 + -(-len(held) // each) * 28 + 14
-    notes = ["A register has 32 bits:", "two halves" if each == 2 else "one float32"]
+    notes = ["A register has 32 bits:", "two FP16 values" if each == 2 else "one FP32 value"]
     if len(fragment.held[lane]) > len(held):
-        notes += ["", "The fragment has these", "twice: of its 16 elements", "8 to 15 repeat 0 to 7."]
+        notes += ["", "This lane holds each", "element twice: places", "8 to 15 repeat 0 to 7."]
     for line, words in enumerate(notes):
         drawing.text(left, y + 18 * line, words, fill=colours.QUIET)
 
 
 def eight_rows(request: Request, wavefronts: int, row_bytes: int) -> Picture:
-    """Draw in which banks the first 8 rows of 16 bytes lie that a fragment's load asks for.
+    """Draw the banks of the first 8 rows of 16 bytes that a load of a fragment reads.
 
-    ``request`` has a lane for each row of 8 halves; ``wavefronts`` is the emulator's count for these 8,
-    ``row_bytes`` how far apart rows begin in shared memory.
+    ``request`` has one lane per row of 8 FP16 values; ``wavefronts`` is the emulator's count for these 8,
+    ``row_bytes`` the distance from the start of one row to the next in shared memory.
     """
     rows = request.lanes[:8]
     asked = defaultdict(list)
     for row, (_, _, address) in enumerate(rows):
         for word in range(address // WORD, address // WORD + 4):
             asked[word % BANKS].append(row)
-    fullest = max(len(who) for who in asked.values())
+    most = max(len(who) for who in asked.values())
     plural = "wavefront" if wavefronts == 1 else "wavefronts"
     drawing = Drawing(f"Rows {row_bytes} bytes apart: eight take {wavefronts} {plural}")
     left, top, cell, high = 62.0, drawing.top + 22, 15.25, 22.0
@@ -124,16 +124,16 @@ def eight_rows(request: Request, wavefronts: int, row_bytes: int) -> Picture:
         drawing.text(8, y + 15, f"row {row}")
         drawing.rect(left, y, BANKS * cell, high - 3, colours.IDLE)
         drawing.rect(left + first * cell, y, 4 * cell - 1, high - 3, hue)
-    for first in sorted({b // 4 * 4 for b, who in asked.items() if len(who) == fullest > 1}):
+    for first in sorted({b // 4 * 4 for b, who in asked.items() if len(who) == most > 1}):
         x = left + first * cell
         drawing.rect(x - 1, top - 2, 4 * cell + 1, 8 * high + 1, "none", stroke=colours.WARN, line=2)
-    words = _said(fullest)
+    words = _said(most)
     drawing.text(8, top + 8 * high + 18, words, fill=colours.QUIET)
     starts = ", ".join(str(address // WORD % BANKS) for _, _, address in rows)
-    return drawing.picture(f"The rows begin in banks {starts}. {words}")
+    return drawing.picture(f"The rows start in banks {starts}. {words}")
 
 
-def _said(fullest: int) -> str:
-    if fullest == 1:
-        return "Eight rows in all 32 banks, none of them asked twice: one wavefront."
-    return f"{fullest} rows want the same banks (outlined), and take turns: {fullest} wavefronts."
+def _said(most: int) -> str:
+    if most == 1:
+        return "The eight rows fill all 32 banks once: one wavefront."
+    return f"{most} rows share the same banks (outlined), so it takes {most} wavefronts."

@@ -1,4 +1,4 @@
-"""TFLOPS over two tile sizes, a cell a choice: measured ones carry their number, the others say why not."""
+"""TFLOPS over two tile sizes, one cell per choice: its number, or why there is none."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from gemm_course.figures import colours
 from gemm_course.figures.picture import Picture
 from gemm_course.figures.svg import Drawing, wrap
 
-_LEFT, _PAGE = 76.0, 552.0  # where the cells begin and how far right they may go
-_MOST = 86.0  # units a cell is wide where there is room
-# A shade begins at its share of the best: near the top, where tiles are chosen, the steps are small.
+_LEFT, _PAGE = 76.0, 552.0  # where the cells begin and the furthest they may go to the right
+_MOST = 86.0  # the width of a cell where there is room
+# Each shade begins at a share of the best. Near the top, where tiles are chosen, the steps are small.
 _SHADES = (
     (0.95, "#00573F"),
     (0.9, "#00805C"),
@@ -25,7 +25,7 @@ _SHADES = (
 
 @dataclass(frozen=True)
 class Cell:
-    """One choice of tiles: ``tflops`` is None where nobody measured it, ``legal`` False if it cannot run."""
+    """One choice of tiles: ``tflops`` is None if it was not measured, ``legal`` False if it cannot run."""
 
     tflops: float | None = None
     legal: bool = True
@@ -50,7 +50,7 @@ def heatmap(
 ) -> Picture:
     """Draw ``cell(down value, across value)`` for every pair; the best is starred, ``chosen`` framed.
 
-    Only cells that were measured are shaded: the darker, the nearer to the best of the map.
+    Only cells that were measured are shaded: the darker, the closer to the best of the map.
     """
     cells = {(d, a): cell(d, a) for d in down.values for a in across.values}
     known = {place: each.tflops for place, each in cells.items() if each.tflops is not None}
@@ -107,7 +107,7 @@ def _shade(tflops: float, highest: float) -> str:
 
 
 def _frame(drawing: Drawing, x: float, y: float, wide: float, high: float) -> None:
-    """Frame the chosen cell: a blue line that an ink line on both sides keeps visible on any shade."""
+    """Frame the chosen cell with a blue line between dark ones, which is visible on any shade."""
     drawing.rect(x + 1, y + 1, wide - 2, high - 2, "none", stroke=colours.INK, line=6)
     drawing.rect(x + 1, y + 1, wide - 2, high - 2, "none", stroke=colours.NOW, line=3)
 

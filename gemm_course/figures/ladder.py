@@ -1,4 +1,4 @@
-"""The whole ladder: how near each stage comes to cuBLAS on several GPUs, beside what it asks of memory."""
+"""The whole ladder: how close each stage comes to cuBLAS on several GPUs, and how many loads it makes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MARKS = (("●", colours.NOW), ("▲", colours.QUIET), ("■", colours.QUIET), 
 
 @dataclass(frozen=True)
 class Speed:
-    """What one GPU reached: TFLOPS, and as a share of cuBLAS (0 to 1, or more) where that is known."""
+    """What a stage reached on one GPU: TFLOPS, and the share of cuBLAS (0 to 1, or more) if known."""
 
     tflops: float
     share: float | None
@@ -25,7 +25,7 @@ class Speed:
 
 @dataclass(frozen=True)
 class Rung:
-    """One stage: its speeds by GPU, where there are any, and its loads for every multiply-add."""
+    """One stage: its speeds by GPU, where there are any, and its loads per multiply-add."""
 
     name: str
     group: str  # the heading it stands under, such as "FP32"
@@ -43,8 +43,8 @@ def ladder(
 ) -> Picture:
     """Draw the rungs in order, at most four GPUs.
 
-    ``gpus`` says for each GPU how its figures came about ("measured", "published"); ``cublas`` has its TFLOPS
-    by (group, GPU).
+    ``gpus`` says for each GPU where its figures come from ("measured", "published"); ``cublas`` has the
+    TFLOPS of cuBLAS by (group, GPU).
     """
     drawing = Drawing(title)
     marks = dict(zip(gpus, _MARKS, strict=False))
@@ -80,7 +80,7 @@ def _head(drawing: Drawing, y: float) -> float:
     drawing.text((_LEFT + _RIGHT) / 2, y + 14, "share of cuBLAS", anchor="middle", bold=True)
     for share in (0, 0.5, 1):
         drawing.text(_x(share), y + 32, f"{100 * share:.0f} %", anchor="middle", fill=colours.QUIET)
-    drawing.text(_SHARED, y + 14, "loads a multiply-add", anchor="end", bold=True)
+    drawing.text(_SHARED, y + 14, "loads per FMA", anchor="end", bold=True)
     drawing.text(_GLOBAL, y + 32, "global", anchor="end", fill=colours.QUIET)
     drawing.text(_SHARED, y + 32, "shared", anchor="end", fill=colours.QUIET)
     return y + 38
@@ -123,7 +123,7 @@ def _rung(drawing: Drawing, rung: Rung, marks: Mapping, y: float) -> None:
 
 
 def _mark(drawing: Drawing, x: float, y: float, mark: str, hue: str, size: float = 14) -> None:
-    """Write a GPU's mark with a thin dark edge, so that marks stay apart where they overlap."""
+    """Write a GPU's mark with a thin dark edge, so that overlapping marks can be told apart."""
     drawing.text(x, y, mark, anchor="middle", size=size + 3, fill=colours.INK)
     drawing.text(x, y - 0.8, mark, anchor="middle", size=size, fill=hue)
 
@@ -141,7 +141,7 @@ def _in_words(rungs: Sequence[Rung], gpus: Mapping[str, str], cublas: Mapping, n
     for rung in rungs:
         known = [f"{gpu} {_said(rung.speeds[gpu])}" for gpu in gpus if gpu in rung.speeds]
         told.append(
-            f"{rung.name} ({rung.group}): {', '.join(known) or 'not measured yet'}; loads a multiply-add:"
+            f"{rung.name} ({rung.group}): {', '.join(known) or 'not measured yet'}; loads per multiply-add:"
             f" global {_ratio(rung.global_loads)}, shared {_ratio(rung.shared_loads)}."
         )
     return " ".join([*told, note])

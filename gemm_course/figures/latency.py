@@ -6,16 +6,17 @@ from gemm_course.figures import colours
 from gemm_course.figures.picture import Picture
 from gemm_course.figures.svg import Drawing
 
-CLOCKS = 64  # how much of the story is drawn
+CLOCKS = 64  # how many of them are drawn
 
 
 def schedule(warps: int, work: int, wait: int, clocks: int = CLOCKS) -> list[list[str]]:
-    """Play a scheduler that issues one warp's instruction a clock: the same warp's while it can, then the
-    first ready one's.
+    """Simulate a scheduler that issues one instruction per clock.
+
+    It stays with one warp while that is ready, then goes on with the one that has been ready longest.
 
     Every warp issues ``work`` instructions, asks memory for more, waits ``wait`` clocks, and begins again.
-    The result has one list a warp, one word a clock: "work", "wait", or "ready" (it could run, but another
-    one does).
+    The result has one list per warp, with one word per clock: "work", "wait", or "ready" (it could run, but
+    another one does).
     """
     ready_at, left, chosen = [0] * warps, [work] * warps, None
     story: list[list[str]] = [[] for _ in range(warps)]
@@ -63,10 +64,9 @@ def timeline(warps: int, work: int, wait: int) -> Picture:
     drawing.rect(124, y + 37, 24, 2, colours.QUIET)
     drawing.text(154, y + 43, "waits for memory", fill=colours.QUIET)
     drawing.hatch(312, y + 32, 24, 12)
-    drawing.text(342, y + 43, "nobody is ready", fill=colours.QUIET)
+    drawing.text(342, y + 43, "no warp is ready", fill=colours.QUIET)
     return drawing.picture(
-        f"Each warp computes for {work} clocks, then waits {wait} clocks for memory. With {warps} at hand,"
-        f" the scheduler"
-        f" has a ready warp in {busy} of {CLOCKS} clocks; {-(-wait // work) + 1} warps would keep it busy"
-        f" throughout."
+        f"Each warp computes for {work} clocks, then waits {wait} clocks for memory. With {warps} of"
+        f" them the scheduler has a ready warp in {busy} of {CLOCKS} clocks; {-(-wait // work) + 1} warps"
+        f" would keep it busy all the time."
     )

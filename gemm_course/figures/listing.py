@@ -1,4 +1,4 @@
-"""A kernel's own source, shown and compared: read with inspect, so that prose never drifts from code."""
+"""A kernel's own source, shown and compared: read with inspect, so that it is always the code that runs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ADDED, _GONE = "#DDF4E4", "#FBE3DF"
 
 @dataclass(frozen=True)
 class Listing:
-    """Source text that shows itself: with colours in a notebook, plain elsewhere."""
+    """Source text that displays itself: with colours in a notebook, plain elsewhere."""
 
     text: str
     markup: str
@@ -35,9 +35,7 @@ class Listing:
 
 
 def source_of(kernel: Callable) -> str:
-    """Return the source of a kernel (a ``cuda.jit`` dispatcher or a plain function), without the indentation
-    of its factory.
-    """
+    """Return the source of a kernel, a ``cuda.jit`` dispatcher or a plain function, unindented."""
     return textwrap.dedent(inspect.getsource(getattr(kernel, "py_func", kernel))).rstrip() + "\n"
 
 
@@ -59,7 +57,7 @@ def _numbered(line: int) -> str:
 def difference(before: Callable, after: Callable) -> Listing:
     """Show what changed from one kernel to the next: removed lines with a minus, new ones with a plus.
 
-    A line that only moved in or out, because a loop came or went around it, counts as unchanged.
+    A line whose indentation changed, because a loop around it was added or removed, counts as unchanged.
     """
     lines = list(_compared(source_of(before).splitlines(), source_of(after).splitlines()))
     markup = "".join(_marked(line) for line in lines)

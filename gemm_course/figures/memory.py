@@ -25,16 +25,16 @@ def row_major(shape: tuple[int, int], leading_dimension: int, element: tuple[int
     )
     bottom = _matrix(drawing, shape, leading_dimension, element)
     bottom = _memory(drawing, shape, leading_dimension, index, bottom + 44)
-    sums = (
+    steps = (
         f"element {row} * {leading_dimension} + {column} = {index}",
         f"byte    {index} * 4 = {address}",
         f"sector  {address} // 32 = {address // SECTOR}      line  {address} // 128 = {address // LINE}",
     )
-    for place, words in enumerate(sums):
+    for place, words in enumerate(steps):
         drawing.text(8, bottom + 28 + 20 * place, words, mono=True)
     return drawing.picture(
         f"A matrix of {shape[0]} rows and {shape[1]} columns, leading dimension {leading_dimension},"
-        f" float32. " + "; ".join(" ".join(words.split()) for words in sums)
+        f" float32. " + "; ".join(" ".join(words.split()) for words in steps)
     )
 
 
@@ -89,4 +89,4 @@ def _memory(drawing: Drawing, shape, leading_dimension: int, index: int, top: fl
     return top + 54
 
 
-_STRIPE = (colours.PALE[colours.A], "#E3EEF5")  # rows of the matrix, in turns
+_STRIPE = (colours.PALE[colours.A], "#E3EEF5")  # alternate rows of the matrix

@@ -1,4 +1,4 @@
-"""A choice of tiles among its neighbours: what was measured one step further along each slider."""
+"""A choice of tiles and its neighbours: what was measured one step away along each slider."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _GREY = "#AEB6C1"
 
 @dataclass(frozen=True)
 class Neighbour:
-    """One choice of tiles: ``label`` says how it differs, ``tflops`` is None where nobody measured it."""
+    """One choice of tiles: ``label`` says how it differs, ``tflops`` is None if it was not measured."""
 
     label: str
     tflops: float | None
@@ -33,8 +33,8 @@ def neighbours(
 ) -> Picture:
     """Draw groups of choices, (heading, choices), as bars of TFLOPS from zero.
 
-    ``cublas`` is drawn as a line; ``cannot`` names the neighbours that no launch allows; ``note``
-    says where the figures come from.
+    ``cublas`` is drawn as a line; ``cannot`` names the neighbours that cannot run; ``note`` says
+    where the figures come from.
     """
     drawing = Drawing(title, title_lines=2)
     known = [each.tflops for _, bars in groups for each in bars if each.tflops]
@@ -61,7 +61,7 @@ def _lines(each: Neighbour) -> list[str]:
 
 
 def _height(bars: Sequence[Neighbour]) -> float:
-    """Return the height of a group's heading and so many of its bars."""
+    """Return the height of a group's heading and these bars."""
     return 26 + sum(max(_HIGH + 4, 17 * len(_lines(each)) + 4) for each in bars)
 
 

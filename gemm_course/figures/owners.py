@@ -18,8 +18,8 @@ WARP = 32
 LEVELS = ("block", "warp", "sub-tile", "thread")
 COLOURS = ("warp", "lane", "owner")
 NOBODY, SEVERAL = -1, -2
-_SIDE = 416.0  # units that the drawn part may take in either direction
-_SAME_WARP = "#CFE8F7"  # NOW, paler: threads of the same warp
+_SIDE = 416.0  # the most units for the drawn part in either direction
+_SAME_WARP = "#CFE8F7"  # a paler NOW: threads of the same warp
 _TINTS = (colours.PALE[colours.C], "#EAF6F2")  # neighbouring warps, both of C's hue
 _LABEL = 12
 
@@ -29,8 +29,8 @@ class OwnerMap:
     """A block's tile of C and who stores what in it.
 
     owner: (BM, BN) thread of the block that stores the element, NOBODY or SEVERAL. place: (BM, BN) the
-    how-many-th of its thread's results it is, in the order of storing. warp_tile: rows and columns of a
-    warp. sub_tile: rows and columns that a warp covers in one step.
+    element's number among its thread's results, from 0, in the order of storing. warp_tile: rows and columns
+    of a warp. sub_tile: rows and columns that a warp covers at once.
     """
 
     owner: np.ndarray
@@ -68,7 +68,7 @@ def stored_elements(trace, shape: tuple[int, int]) -> tuple[np.ndarray, np.ndarr
 def traced(name: str, tiles: tuple[tuple[str, int], ...]) -> OwnerMap:
     """The owner map of a warp-tiled stage with these tiles.
 
-    With k = 0 nothing is fetched and nothing added up: what the block does to global memory is its stores.
+    With k = 0 the block fetches and computes nothing: all it does to global memory is to store C.
     """
     stage, sizes = LADDER[name], dict(tiles)
     m, n = sizes["BM"], sizes["BN"]
@@ -82,14 +82,14 @@ def traced(name: str, tiles: tuple[tuple[str, int], ...]) -> OwnerMap:
 
 def _sub_tile(name: str, t: dict[str, int]) -> tuple[int, int]:
     """Rows and columns that a warp's lanes cover at a time."""
-    if name == "warp_tiled":  # runs of four: 4 × 4 a lane and step
+    if name == "warp_tiled":  # runs of four: 4 × 4 elements per lane
         return t["WM"] // t["TM"] * 4, t["WN"] // t["TN"] * 4
     wmiter = t["WM"] * t["WN"] // (32 * t["TM"] * t["TN"] * t["WNITER"])
     return t["WM"] // wmiter, t["WN"] // t["WNITER"]
 
 
 def draw(owners: OwnerMap, level: str, colour: str, warp: int, lane: int) -> Picture:
-    """Draw the tile at a level of LEVELS, coloured by one of COLOURS, with one thread pointed at."""
+    """Draw the tile at a level of LEVELS, coloured by one of COLOURS, with one thread marked."""
     thread = warp * WARP + lane
     mine = owners.elements(thread)
     drawing = Drawing(_title(owners, level, warp, thread, mine))
@@ -124,7 +124,7 @@ def _facts(owners: OwnerMap, warp: int, lane: int, mine: np.ndarray) -> list[str
     across = _lane_grid(owners, warp)[1]
     return [
         f"Thread {warp * WARP + lane} = warp {warp}, lane {lane}: row {lane // across}, column "
-        f"{lane % across} among the lanes.",
+        f"{lane % across} of the lanes.",
         f"Its rows of the tile: {_stretches(mine[:, 0])}.",
         f"Its columns: {_stretches(mine[:, 1])}.",
     ]
@@ -203,7 +203,7 @@ def _region(drawing: Drawing, owners: OwnerMap, level: str, colour: str, thread:
 
 
 def _keys(owner: np.ndarray, colour: str, thread: int) -> np.ndarray:
-    """Elements with the same number are drawn alike."""
+    """Elements with equal keys are drawn in the same colour."""
     alike = {"warp": owner // WARP, "lane": owner % WARP, "owner": owner // WARP == thread // WARP}[colour]
     return np.where(owner < 0, owner, alike)
 
@@ -267,7 +267,7 @@ def _warp_labels(drawing: Drawing, owners: OwnerMap, frame: _Frame) -> None:
 def _lane_labels(
     drawing: Drawing, owners: OwnerMap, owner: np.ndarray, colour: str, thread: int, frame: _Frame
 ) -> None:
-    """Write each lane's number into each of its pieces, and set the pieces apart."""
+    """Write each lane's number into each of its pieces, and outline the pieces."""
     for row, column, down, across, who in _patches(owner):
         x, y, wide, high = frame.box(row, column, down, across)
         if who < 0:
@@ -309,7 +309,7 @@ def _legend(drawing: Drawing, colour: str, warp: int, thread: int, y: float) -> 
     if colour == "owner":
         entries += [(_SAME_WARP, f"others of warp {warp}"), (colours.IDLE, "other warps")]
     else:
-        entries += [(_TINTS[0], "warps, in turns")]
+        entries += [(_TINTS[0], "alternate warps")]
     x = 8.0
     for fill, words in entries:
         drawing.rect(x, y, 18, 16, fill, stroke=colours.INK, line=0.6)
@@ -322,7 +322,7 @@ def _legend(drawing: Drawing, colour: str, warp: int, thread: int, y: float) -> 
 
 
 def _own_elements(drawing: Drawing, owners: OwnerMap, thread: int, mine: np.ndarray) -> float:
-    """Draw the rows and columns in which the thread has elements, with gaps where others' lie between."""
+    """Draw the rows and columns in which the thread has elements, with gaps where others lie between them."""
     left, top = 92.0, drawing.top + 44
     if not len(mine):
         drawing.text(left, top, "This thread owns nothing.", fill=colours.WARN)
@@ -351,6 +351,6 @@ def _gaps(numbers: np.ndarray) -> int:
 
 
 def _places(numbers: np.ndarray, size: float, start: float) -> list[float]:
-    """Where to draw each number's cell; a gap stands where some are left out."""
+    """Where to draw each number's cell, with a gap where numbers are left out."""
     gaps = np.concatenate([[0], np.cumsum(np.diff(numbers) != 1)])
     return [start + place * size + 10 * gap for place, gap in enumerate(gaps)]

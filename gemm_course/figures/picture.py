@@ -1,4 +1,4 @@
-"""A picture and the sentence that says the same in words."""
+"""A picture, and the same in words."""
 
 from __future__ import annotations
 
@@ -25,9 +25,7 @@ class Picture:
         return "image/svg+xml" if isinstance(self.data, str) else "image/png"
 
     def html(self) -> str:
-        """Return an ``<img>``: it survives saving and reopening without a kernel, and a notebook nobody
-        trusts.
-        """
+        """Return an ``<img>``, which is still shown in a saved, reopened or untrusted notebook."""
         raw = self.data.encode() if isinstance(self.data, str) else self.data
         source = f"data:{self.mime};base64,{base64.b64encode(raw).decode()}"
         return f'<img class="gemm-picture" width="{self.width}" alt="{escape(self.alt)}" src="{source}">'

@@ -13,7 +13,7 @@ WARP = 32
 Element = tuple[int, ...]
 K_AXIS = {"As": 1, "Bs": 0}  # which index of a shared tile counts along k
 _LEFT, _GAP = 40.0, 8.0
-_TOKENS = 372.0  # units that a row of reads and multiply-adds may take
+_TOKENS = 372.0  # the most units for a row of reads and multiply-adds
 
 
 @dataclass(frozen=True)
@@ -28,13 +28,14 @@ class Work:
     reads: Mapping[int, Mapping[str, Sequence[Element]]]
 
     def read_at(self, p: int, array: str) -> list[Element]:
-        """The elements of ``array`` read for step ``p``, in order, one entry a read."""
+        """The elements of ``array`` read for step ``p``, in order, one entry per read."""
         return list(self.reads.get(p, {}).get(array, ()))
 
 
 def work_of_threads(trace) -> dict[int, Work]:
-    """Take what every thread of a block reads and stores from ``report.trace``, for tiles ``As`` (rows along
-    m) and ``Bs`` (rows along k).
+    """Return what every thread of a block reads and stores, from ``report.trace``.
+
+    The tiles are ``As`` (rows along m) and ``Bs`` (rows along k).
     """
     results: dict[int, list[Element]] = {}
     reads: dict[int, dict[int, dict[str, list[Element]]]] = {}
@@ -56,7 +57,7 @@ def one_step(work: Mapping[int, Work], thread: int, p: int, tiles: Mapping[str, 
     mine = work[thread]
     a, b = mine.read_at(p, "As"), mine.read_at(p, "Bs")
     count, results = len(a) + len(b), len(mine.results)
-    ratio = f"{count / results:.4g} each"
+    ratio = f"{count / results:.4g} per multiply-add"
     drawing = Drawing(
         f"Thread {thread}, step p = {p}: {count} reads for {results} multiply-adds, {ratio}",
         title_lines=2,
@@ -70,7 +71,7 @@ def one_step(work: Mapping[int, Work], thread: int, p: int, tiles: Mapping[str, 
     return drawing.picture(
         f"Thread {thread} keeps {results} results of C in registers: {_span(mine.results)}. "
         f"For p = {p} it reads {_span(a)} of As and {_span(b)} of Bs. {' '.join(shared)} "
-        f"With one result a thread the same multiply-adds take {2 * results} reads."
+        f"With one result per thread the same multiply-adds take {2 * results} reads."
     )
 
 
@@ -133,11 +134,11 @@ def _cells(
 
 
 def _legend(drawing: Drawing, y: float) -> None:
-    """Dark with an outline is the thread's own, pale its warp's."""
+    """Dark and outlined is this thread, pale the rest of its warp."""
     drawing.rect(8, y, 12, 12, colours.C, stroke=colours.INK, line=1.4)
     drawing.text(26, y + 11, "this thread: results (C), reads (As, Bs)", fill=colours.QUIET)
     drawing.rect(322, y, 12, 12, colours.PALE[colours.C], stroke=colours.EDGE, line=1)
-    drawing.text(340, y + 11, "the others of its warp", fill=colours.QUIET)
+    drawing.text(340, y + 11, "other threads of its warp", fill=colours.QUIET)
 
 
 # ---- what the neighbours share -----------------------------------------------------------------------------
@@ -156,25 +157,25 @@ def _shared_with(array: str, same: int, lanes: Sequence[Work]) -> str:
         return f"{array}: all {same} lanes of the warp read the same elements, a broadcast."
     if same > 1:
         return f"{array}: {same} of the warp's {len(lanes)} lanes read the same elements."
-    return f"{array}: every lane of the warp reads elements of its own."
+    return f"{array}: no other lane of the warp reads the same elements."
 
 
 # ---- reads and multiply-adds -------------------------------------------------------------------------------
 
 
 def _strip(drawing: Drawing, a: int, b: int, results: int, y: float) -> None:
-    """What one step takes, and below it what as many threads with one result each take."""
-    drawing.text(8, y + 14, "One step of this thread (tall: reads, low: multiply-adds):", bold=True)
+    """Draw what one step takes, and below it what it takes threads with one result each."""
+    drawing.text(8, y + 14, "One step of this thread (tall: reads, short: multiply-adds):", bold=True)
     longest = 3 * results
     wide = min(16.0, _TOKENS / longest)
     own = [*("a" * a), *("b" * b), *("+" * results)]
     _tokens(drawing, own, y + 24, wide, f"{a + b} reads, {results} multiply-adds")
-    drawing.text(8, y + 66, "The same results, one a thread:", bold=True)
+    drawing.text(8, y + 66, "The same results, one per thread:", bold=True)
     _tokens(drawing, list("ab+" * results), y + 76, wide, f"{2 * results} reads, {results} multiply-adds")
 
 
 def _tokens(drawing: Drawing, tokens: Sequence[str], y: float, wide: float, words: str) -> None:
-    """Reads stand tall and multiply-adds low, so that the two differ without their colours."""
+    """Reads are tall and multiply-adds short, so that the two differ without their colours."""
     hues = {"a": colours.A, "b": colours.B, "+": colours.C}
     gap = 1.0 if wide > 3 else 0.0
     for place, token in enumerate(tokens):

@@ -11,8 +11,7 @@ SECTOR, LINE = 32, 128  # bytes: what moves, and what the caches keep track of
 class Request:
     """What the lanes of one warp asked for in one instruction.
 
-    ``lanes`` holds (lane, element, address in bytes from the start of the array) of every lane that took
-    part.
+    ``lanes`` holds (lane, element, address in bytes from the start of the array) for every active lane.
     """
 
     array: str
@@ -49,9 +48,7 @@ def requests(
     space: str | None = None,
     warp: int | None = None,
 ):
-    """Return the warp requests of ``trace`` (``report.trace`` of the emulator) in order, those that fit the
-    filters.
-    """
+    """Return the warp requests in the emulator's ``report.trace`` that match the filters, in order."""
     chosen = trace[trace["op"] != "barrier"]
     for column, wanted in (("array", array), ("op", op), ("space", space), ("warp", warp)):
         if wanted is not None:

@@ -18,7 +18,7 @@ from gemm_course.figures import colours
 from gemm_course.figures.charts import CLEAR, DPI, NOTE, STYLE, WIDTH, short
 from gemm_course.figures.picture import Picture
 
-_LEFT, _LOW, _HIGH = 0.03, 0.1, 200  # FLOP a byte, TFLOPS: where the axes begin and end
+_LEFT, _LOW, _HIGH = 0.03, 0.1, 200  # FLOP per byte, TFLOPS: where the axes begin and end
 _HIGH_WITH_TENSOR_CORES = 2000
 _HEIGHT = 4.4  # inches
 _AXIS = "FLOP per byte that warps ask of L1"
@@ -26,7 +26,7 @@ _AXIS = "FLOP per byte that warps ask of L1"
 
 @dataclass(frozen=True)
 class Roof:
-    """A slanted roof: a memory that gives ``terabytes_per_second``."""
+    """A slanted roof: a memory with its bandwidth."""
 
     label: str
     terabytes_per_second: float
@@ -34,7 +34,7 @@ class Roof:
 
 @dataclass(frozen=True)
 class Point:
-    """A kernel on the roofline: ``intensity`` in FLOP a byte, ``tflops`` measured, or None where only the
+    """A kernel on the roofline: ``intensity`` in FLOP per byte, ``tflops`` as measured, or None if only the
     roof is known.
     """
 
@@ -58,13 +58,13 @@ def roofline(
 ) -> Picture:
     """Draw TFLOPS over arithmetic intensity, with a roof for every memory and a trail of kernels in order.
 
-    ``axis`` says which bytes the intensity counts; a point that was not measured is a line. ``ceilings``
-    are limits in TFLOPS that do not depend on the intensity, such as shared memory's. ``tensor_peak`` is the
-    peak of FP16 on Tensor Cores, where kernels use them.
+    ``axis`` says which bytes the intensity counts; a point that was not measured is a vertical line.
+    ``ceilings`` are limits in TFLOPS that do not depend on the intensity, such as shared memory's.
+    ``tensor_peak`` is the peak of FP16 on Tensor Cores, if kernels use them.
     """
     right = 300 if all(point.intensity < 250 for point in points) else 6000
     sheet = _sheet(tuple(roofs), peak, axis, tuple(ceilings), right, tensor_peak)
-    png = sheet.with_(_moving(sheet, points, title, note, under_title))
+    png = sheet.render(_moving(sheet, points, title, note, under_title))
     spoken = "; ".join(_spoken(point) for point in points)
     limits = "".join(f" {label}: {value:.3g} TFLOPS." for label, value in ceilings)
     told = f"{title}. {under_title}." if under_title else f"{title}."
@@ -83,7 +83,7 @@ def all_on_one(
 ) -> Picture:
     """Draw many kernels on one roofline: numbered dots, and a key below with their names and TFLOPS.
 
-    One that was not measured stands in the key only.
+    A kernel that was not measured is in the key only.
     """
     lines = -(-len(points) // 2)
     sheet = _Sheet(roofs, peak, _AXIS, (), 300, tensor_peak, below=0.2 * lines + 0.1)
@@ -94,7 +94,7 @@ def all_on_one(
             artists += _numbered(sheet.axes, point, number, places[number - 1])
     spoken = "; ".join(f"{number} {_spoken(point)}" for number, point in enumerate(points, 1))
     alt = f"{title}. {_roofs_in_words(roofs, peak, tensor_peak)} Points: {spoken}. {note}"
-    return Picture(sheet.with_(artists), alt, round(WIDTH * 100))
+    return Picture(sheet.render(artists), alt, round(WIDTH * 100))
 
 
 def _roofs_in_words(roofs: Sequence[Roof], peak: float, tensor_peak: float | None) -> str:
@@ -109,7 +109,7 @@ def _spoken(point: Point) -> str:
 
 
 class _Sheet:
-    """A figure whose fixed part is drawn once; what moves is drawn on top of it, as often as it moves."""
+    """A figure whose fixed part is drawn once; the moving part is drawn over it each time."""
 
     def __init__(
         self,
@@ -127,7 +127,7 @@ class _Sheet:
         self.canvas = FigureCanvasAgg(self.figure)
         self.axes = self.figure.add_subplot()
         bottom, top = (0.92 + below) / self.height, 1 - 0.53 / self.height
-        left = 0.13 if tensor_peak else 0.11  # 1000 is a wide number
+        left = 0.13 if tensor_peak else 0.11  # room for the label 1000
         self.figure.subplots_adjust(left=left, bottom=bottom, right=0.98, top=top)
         self._scales(axis, right, _HIGH_WITH_TENSOR_CORES if tensor_peak else _HIGH)
         self._lines(roofs, peak, ceilings, right, tensor_peak)
@@ -167,8 +167,8 @@ class _Sheet:
                 value, color=colours.B, linewidth=1.4, linestyle=style, label=f"{label}: {value:.3g}"
             )
 
-    def with_(self, artists: Sequence) -> bytes:
-        """Draw ``artists`` over the fixed part, take a PNG of it, and take them off again."""
+    def render(self, artists: Sequence) -> bytes:
+        """Draw ``artists`` over the fixed part, return a PNG of both, and remove them again."""
         self.canvas.restore_region(self._fixed)
         for artist in artists:
             self.figure.draw_artist(artist)
@@ -185,9 +185,7 @@ _sheet = lru_cache(16)(_Sheet)
 
 
 def _moving(sheet: _Sheet, points: Sequence[Point], title: str, note: str, under_title: str) -> list:
-    """Make the artists of one picture: its title and note, the trail, and a marker and a label for every
-    point.
-    """
+    """Make the artists of one picture: title, note, the trail, and a marker and label for every point."""
     axes = sheet.axes
     artists = _headings(sheet, title, note, under_title)
     measured = [point for point in points if point.tflops]
@@ -250,7 +248,7 @@ def _headings(sheet: _Sheet, title: str, note: str, under_title: str) -> list:
 
 
 def _key(sheet: _Sheet, points: Sequence[Point], lines: int) -> list:
-    """Write the numbers' meaning below the axes, in two columns."""
+    """Write what the numbers mean below the axes, in two columns."""
     top, inch = 0.27 + sheet.below, 1 / sheet.height
     artists = []
     for place, point in enumerate(points):

@@ -1,4 +1,4 @@
-"""Four floats at a time out of A, one by one into transposed As: who carries what, from the trace."""
+"""Four floats at a time from A, one by one into transposed As: what each thread moves, from the trace."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LEFT_A, _LEFT_AS = 30.0, 288.0
 
 @dataclass(frozen=True)
 class Tile:
-    """The tile on the way: BM rows of A, BK of its columns; ``pad`` floats behind each row of As."""
+    """The tile being copied: BM rows and BK columns of A; ``pad`` floats at the end of each row of As."""
 
     BM: int
     BK: int
@@ -34,7 +34,7 @@ class Tile:
 @dataclass
 class Step:
     """One request of the warp. ``sources`` maps a thread to the element of A it carries (the first of those
-    it loads), ``places`` to the (row, column) of As it stores to; ``costs`` is that request in words.
+    it loads), ``places`` to the (row, column) of As it stores to; ``costs`` says what the request costs.
     """
 
     op: str
@@ -45,7 +45,7 @@ class Step:
 
 
 def steps(requests: Sequence[Request], values: Sequence[dict[int, float]], tile: Tile) -> list[Step]:
-    """Make a story of a warp's loads of A and its stores into As, in their order.
+    """Turn a warp's loads of A and its stores into As into steps, in order.
 
     ``values`` holds what each request stored, by lane; A[r, c] must hold r * BK + c.
     """
@@ -65,7 +65,7 @@ def steps(requests: Sequence[Request], values: Sequence[dict[int, float]], tile:
 
 
 def _two_dimensional(element: tuple[int, ...], width: int) -> Place:
-    """Return (row, column), also of an element of a flat As."""
+    """Return (row, column), also if As is one-dimensional."""
     return divmod(element[0], width) if len(element) == 1 else element
 
 
@@ -106,7 +106,7 @@ def _formulas(thread: int, tile: Tile) -> list[str]:
 
 
 def _draw_a(drawing: Drawing, story: Sequence[Step], number: int, thread: int, tile: Tile, top: float):
-    """Draw A's tile, each load with the number of its thread: dark what is loaded now, pale what was."""
+    """Draw A's tile, each load with the number of its thread: dark if loaded now, pale if before."""
     hue = colours.A
     drawing.text(_LEFT_A, top - 8, "A (global), thread by thread", bold=True, fill=hue)
     for row in range(tile.BM):
@@ -129,7 +129,7 @@ def _draw_a(drawing: Drawing, story: Sequence[Step], number: int, thread: int, t
 
 
 def _draw_as(drawing: Drawing, story: Sequence[Step], number: int, thread: int, tile: Tile, top: float):
-    """Draw transposed As, its padding hatched; dark what is stored now, pale what was."""
+    """Draw transposed As, its padding hatched: dark if stored now, pale if before."""
     hue = colours.A
     drawing.text(_LEFT_AS, top - 8, "As (shared), transposed", bold=True, fill=hue)
     held = {place for step in story[:number] for place in step.places.values()}
@@ -169,7 +169,7 @@ def _in_words(story: Sequence[Step], number: int, tile: Tile) -> str:
     step = story[number]
     loaded = sum(len(s.sources) * s.wide for s in story[: number + 1] if s.op == "load")
     stored = len({place for s in story[: number + 1] for place in s.places.values()})
-    padding = f", {tile.pad} floats of padding behind each of its rows" if tile.pad else ""
+    padding = f", {tile.pad} floats of padding at the end of each row" if tile.pad else ""
     return (
         f"A's tile of {tile.BM} by {tile.BK}, As of {tile.BK} by {tile.BM}{padding}. {step.costs}."
         f" So far {loaded} floats of A are loaded and {stored} stored in As."

@@ -10,10 +10,8 @@ from gemm_course.figures.picture import Picture
 from gemm_course.figures.requests import SECTOR, Request
 from gemm_course.figures.svg import Drawing
 
-ROWS, COLUMNS = (
-    32,
-    40,
-)  # a warp that walks down touches 32 rows; one that walks along, unaligned, five sectors
+# A warp that walks down touches 32 rows; one that walks along, unaligned, five sectors.
+ROWS, COLUMNS = 32, 40
 _HEIGHT = 9.0
 
 
@@ -36,7 +34,7 @@ def one_request(request: Request, leading_dimension: int) -> Picture:
     drawing.text(
         8,
         drawing.top + 12,
-        f"{request.array} in global memory, one row of cells a row of {request.array}",
+        f"{request.array} in global memory, one row of cells per row of {request.array}",
         fill=colours.QUIET,
     )
     bottom = _panel(drawing, request, leading_dimension, 60, drawing.top + 34, 11.4, _HEIGHT)
@@ -45,8 +43,8 @@ def one_request(request: Request, leading_dimension: int) -> Picture:
 
 
 def warp_requests(chosen: Sequence[Request], leading_dimensions: Sequence[int], title: str) -> Picture:
-    """Draw up to three requests of one warp side by side, as in one k step: the loads of A and B, and the
-    store of C.
+    """Draw up to three requests of one warp side by side, such as the loads of A and B and the store of C in
+    one k step.
     """
     drawing = Drawing(title)
     wide = (drawing.width - 16) / len(chosen)
@@ -94,8 +92,7 @@ def _panel(
     cell: float,
     height: float,
 ):
-    """Draw a window of ROWS x COLUMNS elements: moved sectors yellow, touched elements in the matrix's"
-    " hue."""
+    """Draw ROWS x COLUMNS elements: moved sectors yellow, touched elements in the matrix's hue."""
     touched = defaultdict(list)
     for lane, element, address in request.lanes:
         touched[element].append((lane, address))
@@ -132,18 +129,14 @@ def _panel(
 
 
 def _window(touched, base: int, leading_dimension: int, size: int) -> int:
-    """Return the first column to show: where the sector of the leftmost touched element starts, if that is in
-    its row.
-    """
+    """Return the first column to show: the start of the leftmost touched sector, if that is in its row."""
     row, column = min(touched, key=lambda element: (element[1], element[0]))
     address = base + (row * leading_dimension + column) * size
     return max(0, column - address % SECTOR // size)
 
 
 def _lane_labels(drawing: Drawing, touched, first_row: int, left: float, top: float, height: float) -> None:
-    """Say at the left of a row which lanes touch it, as often as there is room; always for the first and the
-    last.
-    """
+    """Label rows with the lanes that touch them, where there is room; always the first and the last."""
     rows = defaultdict(list)
     for (row, _), lanes in touched.items():
         rows[row].extend(lane for lane, _ in lanes)
@@ -167,4 +160,4 @@ def _legend(drawing: Drawing, y: float, chosen: Sequence[Request]) -> None:
     drawing.rect(x + 148, y + 2, 26, 10, colours.MOVED)
     drawing.text(x + 180, y + 12, "sector moved", fill=colours.QUIET)
     drawing.rect(x + 296, y + 2, 26, 10, colours.IDLE, stroke=colours.EDGE)
-    drawing.text(x + 328, y + 12, "sector left alone", fill=colours.QUIET)
+    drawing.text(x + 328, y + 12, "sector not moved", fill=colours.QUIET)

@@ -1,8 +1,8 @@
-"""A drawing surface for cells: a few shapes, written straight to SVG.
+"""A drawing surface for pictures made of cells: a few shapes, written straight as SVG.
 
 Everything is drawn in units of a page ``PAGE`` units wide. A picture is shown 1.2 times as large where
-there is room and shrinks with a narrow window; the smallest letters are ``SMALL`` units, so that they keep
-9 points in a window of 600 pixels.
+there is room, and shrinks in a narrow window; the smallest text is ``SMALL`` units high, which is still 9
+points in a window 600 pixels wide.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Drawing:
     """Collects shapes from the back to the front; ``picture`` makes a :class:`Picture` of them.
 
     ``title`` is the answer that the picture gives; it is written on top, and ``top`` is where the space
-    below it starts. ``title_lines`` keeps room for so many lines, so that a story's pictures do not jump.
+    below it starts. ``title_lines`` reserves this many lines, so that the pictures of a sequence do not jump.
     """
 
     def __init__(self, title: str, width: float = PAGE, *, title_lines: int = 1):
@@ -109,7 +109,7 @@ class Drawing:
         )
 
     def hatch(self, x, y, width, height, colour=colours.QUIET):
-        """Hatch an area: the mark of something that lies idle."""
+        """Hatch an area, which marks something unused."""
         name = f"hatch-{colour[1:]}"
         definition = (
             f'<defs><pattern id="{name}" width="6" height="6" patternUnits="userSpaceOnUse"'
@@ -152,7 +152,7 @@ class Drawing:
 
 
 def text_width(words: str, size: float = SMALL, *, mono: bool = False, bold: bool = False) -> float:
-    """Return about how wide ``words`` is, from above: fonts differ between machines."""
+    """Return an upper estimate of the width of ``words``; fonts differ between machines."""
     if mono:
         return len(words) * size * 0.605
     wider = sum(0.2 if each.isupper() or each == "=" else 0.1 if each.isdigit() else 0 for each in words)
@@ -162,7 +162,7 @@ def text_width(words: str, size: float = SMALL, *, mono: bool = False, bold: boo
 def wrap(words: str, size: float, width: float, *, bold: bool = False) -> list[str]:
     """Break ``words`` into lines that fit into ``width`` units."""
     lines: list[str] = []
-    for word in words.split(" "):  # a no-break space holds together
+    for word in words.split(" "):  # a no-break space does not split
         if lines and text_width(f"{lines[-1]} {word}", size, bold=bold) <= width:
             lines[-1] += f" {word}"
         else:

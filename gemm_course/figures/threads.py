@@ -13,7 +13,7 @@ from gemm_course.figures.picture import Picture
 from gemm_course.figures.svg import SMALL, Drawing
 
 WARP = 32
-_SAME_WARP = "#CFE8F7"  # NOW, paler: threads that run together with the one pointed at
+_SAME_WARP = "#CFE8F7"  # a paler NOW: threads in the same warp as the chosen one
 _STRIPES = (colours.IDLE, "#DDE2E9")  # neighbouring warps, or blocks
 
 
@@ -43,9 +43,7 @@ def coordinates(grid: tuple[int, int], block: tuple[int, int]) -> np.ndarray:
 
 
 def ribbon(block: tuple[int, int], thread: tuple[int, int]) -> Picture:
-    """Draw a block of ``block`` = (x, y) threads, its linear ids cut into warps, and where ``thread`` = (x,
-    y) is.
-    """
+    """Draw a block of (x, y) threads, its linear ids cut into warps, and mark ``thread``, also (x, y)."""
     ids = coordinates((1, 1), block)[0, 0]
     linear, warp, lane = (int(v) for v in ids[thread[1], thread[0], 2:])
     threads = block[0] * block[1]
@@ -54,7 +52,7 @@ def ribbon(block: tuple[int, int], thread: tuple[int, int]) -> Picture:
     drawing = Drawing(f"Thread ({thread[0]}, {thread[1]}) has linear id {linear}: warp {warp}, lane {lane}")
     y = _block(drawing, ids, block, thread, warp)
     y = _warps(drawing, threads, linear, y + 34)
-    waste = f"{idle} lanes of the last one idle" if idle else "every lane has a thread"
+    waste = f"{idle} lanes of the last warp are idle" if idle else "every lane has a thread"
     drawing.text(
         8, y + 22, f"{threads} threads = {warps} warp{'s' * (warps > 1)} of 32; {waste}", fill=colours.QUIET
     )
@@ -94,7 +92,7 @@ def _block(drawing: Drawing, ids, block, thread, warp) -> float:
 
 
 def _outline(drawing: Drawing, x, y, width, height, fill="none") -> None:
-    """Outline one cell, at least 8 units large, so that it is seen among a thousand."""
+    """Outline one cell, at least 8 units large, so that it is visible among a thousand."""
     wide, high = max(width, 8), max(height, 8)
     drawing.rect(
         x - (wide - width) / 2 - 0.5,
@@ -108,7 +106,7 @@ def _outline(drawing: Drawing, x, y, width, height, fill="none") -> None:
 
 
 def _warps(drawing: Drawing, threads: int, linear: int, top: float) -> float:
-    """Draw the ribbon, a warp a row: all of them, or the six around the one that holds ``linear``."""
+    """Draw the ribbon, one warp per row: all warps, or the six around the one that holds ``linear``."""
     warps, mine = -(-threads // WARP), linear // WARP
     first = max(0, min(mine - 2, warps - 6))
     shown = range(first, min(first + 6, warps))
@@ -149,16 +147,16 @@ def grid_of_blocks(
     fate = (
         f"computes C[{row}, {column}]"
         if inside
-        else f"falls outside C at [{row}, {column}]: the guard lets it rest"
+        else f"is outside C at [{row}, {column}]: the guard keeps it out"
     )
     drawing = Drawing(f"Thread ({thread[0]}, {thread[1]}) of block ({chosen[0]}, {chosen[1]}) {fate}")
     y = _covered_matrix(drawing, ids, shape, chosen, thread)
-    sums = (
+    formulas = (
         f"column = blockIdx.x * blockDim.x + threadIdx.x = {chosen[0]} * {block[0]} + {thread[0]} = {column}",
         f"row    = blockIdx.y * blockDim.y + threadIdx.y = {chosen[1]} * {block[1]} + {thread[1]} = {row}",
         f"linear = {thread[1]} * {block[0]} + {thread[0]} = {linear}  ->  warp {warp}, lane {lane}",
     )
-    for place, words in enumerate(sums):
+    for place, words in enumerate(formulas):
         drawing.text(8, y + 24 + 20 * place, words, size=13, mono=True)
     outside = grid[0] * block[0] * grid[1] * block[1] - rows * columns
     drawing.text(
@@ -170,7 +168,7 @@ def grid_of_blocks(
     return drawing.picture(
         f"{grid[0]} by {grid[1]} blocks of {block[0]} by {block[1]} threads cover a matrix of {rows} rows"
         f" and {columns}"
-        f" columns; {outside} threads have no element. {sums[0]}; {sums[1]}; {sums[2]}."
+        f" columns; {outside} threads have no element. {formulas[0]}; {formulas[1]}; {formulas[2]}."
     )
 
 

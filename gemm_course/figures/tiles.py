@@ -1,4 +1,4 @@
-"""A choice of tiles: what a block takes from A and B for its part of C, and what that costs."""
+"""A choice of tiles: what a block reads of A and B for its tile of C, and what that costs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from gemm_course.figures import colours
 from gemm_course.figures.picture import Picture
 from gemm_course.figures.svg import Drawing, wrap
 
-_PLAN = 200.0  # units that the largest plan may take
+_PLAN = 200.0  # the most units for a plan
 
 
 def choice(
@@ -16,7 +16,7 @@ def choice(
 ) -> Picture:
     """Draw one block's tiles to scale beside ``facts``, (what, how much) pairs.
 
-    ``broken`` are the rules that the tiles break, in words; then the plan is drawn hatched.
+    ``broken`` are the rules that the tiles break, in words; if there are any, the plan is hatched.
     """
     drawing = Drawing(title)
     left = _plan(drawing, tiles, bool(broken))
@@ -40,9 +40,7 @@ def choice(
 
 
 def _plan(drawing: Drawing, tiles: Mapping[str, int], illegal: bool) -> float:
-    """Draw A's tile at the left, B's on top and C's in the corner between them; return where the text may
-    begin.
-    """
+    """Draw A's tile at the left, B's on top and C's between them; return where the text may begin."""
     BM, BN, BK = tiles["BM"], tiles["BN"], tiles.get("BK", 1)
     unit = _PLAN / max(BM + BK, BN + BK)
     gap, left, top = 6.0, 40.0, drawing.top + 26
@@ -73,7 +71,7 @@ def _plan(drawing: Drawing, tiles: Mapping[str, int], illegal: bool) -> float:
 
 
 def _warps(drawing: Drawing, tiles: Mapping[str, int], corner: tuple[float, float], unit: float) -> None:
-    """Cut the block's part of C into the parts of its warps, where the stage has such."""
+    """Divide the block's tile of C into warp tiles, if the stage has any."""
     BM, BN = tiles["BM"], tiles["BN"]
     WM, WN = tiles.get("WM", BM), tiles.get("WN", BN)
     x, y = corner

@@ -10,15 +10,15 @@ from gemm_course.figures.picture import Picture
 from gemm_course.figures.svg import Drawing, wrap
 
 Element = tuple[int, ...]
-_COMMA = ",\u00a0"  # an element is not broken over two lines
+_COMMA = ",\u00a0"  # keeps an element on one line
 
 
 @dataclass
 class Scene:
-    """What the threads of a block do between two glances: one line of the kernel, once.
+    """What the threads of a block do in one step: one line of the kernel, executed once.
 
     ``touched`` maps an array's name to {thread: elements}, ``shared`` an array's name to {element: what
-    lies there now}, such as "A[0, 3]". ``loads`` and ``reads`` count each thread's global loads and shared
+    it holds now}, such as "A[0, 3]". ``loads`` and ``reads`` count each thread's global loads and shared
     reads so far.
     """
 
@@ -37,9 +37,7 @@ def name_of(array: str, element: Sequence[int]) -> str:
 
 
 def scenes(trace) -> list[Scene]:
-    """Cut ``report.trace`` of one block into scenes: a new one whenever the line changes or an access comes
-    again.
-    """
+    """Cut ``report.trace`` of one block into scenes; a new line or a repeated access starts a new one."""
     story: list[Scene] = []
     seen: set[tuple[str, str]] = set()
     loads: dict[int, int] = {}
@@ -82,9 +80,9 @@ def _record(scene: Scene, access, thread: int, element: Element, loads, reads, h
 
 
 def sentence(scene: Scene, thread: int) -> str:
-    """Return what ``thread`` does in ``scene``, with its own numbers put in."""
+    """Return what ``thread`` does in ``scene``, with its own numbers."""
     if scene.barrier:
-        return "waits at the barrier until the whole block is here"
+        return "waits at the barrier until the whole block has arrived"
     did = scene.did.get(thread)
     if not did:
         return "does nothing here"
@@ -94,9 +92,8 @@ def sentence(scene: Scene, thread: int) -> str:
 
 
 @dataclass(frozen=True)
-class Stage:
-    """What is on stage: the matrices' shapes, the tile's width, the block shown, the kernel's lines, and what
-    was found.
+class Plan:
+    """What is shown: the matrices' shapes, the tile's width, the block, the kernel's lines, and any race.
 
     ``race`` is the emulator's finding (or None), ``lines`` maps a line number to its source text.
     """
@@ -110,41 +107,41 @@ class Stage:
     tiled_loads: int = 4
 
 
-def draw(story: list[Scene], number: int, thread: int, stage: Stage) -> Picture:
+def draw(story: list[Scene], number: int, thread: int, plan: Plan) -> Picture:
     """Draw scene ``number`` (from 0) as ``thread`` (its linear id in the block) sees it."""
-    scene, tile = story[number], stage.tile
+    scene, tile = story[number], plan.tile
     who = f"thread ({thread % tile}, {thread // tile})"
     drawing = Drawing(f"Step {number + 1} of {len(story)}, {who}: {sentence(scene, thread)}", title_lines=2)
     top = drawing.top + 20
     cell = 30.0
     lefts = {"A": 34.0, "B": 226.0, "C": 418.0}
     for array, left in lefts.items():
-        _matrix(drawing, scene, array, thread, left, top, cell, stage)
-    below = top + stage.shapes["A"][0] * cell + 34
+        _matrix(drawing, scene, array, thread, left, top, cell, plan)
+    below = top + plan.shapes["A"][0] * cell + 34
     for array, matrix in (("As", "A"), ("Bs", "B")):
-        _shared_tile(drawing, scene, array, thread, lefts[matrix] + cell, below, cell, stage)
+        _shared_tile(drawing, scene, array, thread, lefts[matrix] + cell, below, cell, plan)
         _copy_arrow(drawing, scene, matrix, array, thread, lefts[matrix], top, below, cell)
-    _sum(drawing, story[: number + 1], thread, lefts["C"], below, cell)
+    _accumulator(drawing, story[: number + 1], thread, lefts["C"], below, cell)
     bottom = below + tile * cell
     if scene.barrier:
         drawing.rect(20, below - 10, 372, tile * cell + 18, "none", stroke=colours.INK, line=2, dash="7 4")
         drawing.text(206, bottom + 24, "barrier: the whole block waits here", anchor="middle", bold=True)
-    bottom = _code(drawing, scene, stage, bottom + 36)
-    bottom = _counters(drawing, scene, thread, stage, bottom)
-    _race(drawing, scene, stage, bottom)
-    return drawing.picture(_description(scene, thread, stage))
+    bottom = _code(drawing, scene, plan, bottom + 36)
+    bottom = _counters(drawing, scene, thread, plan, bottom)
+    _race(drawing, scene, plan, bottom)
+    return drawing.picture(_description(scene, thread, plan))
 
 
-def _matrix(drawing: Drawing, scene: Scene, array: str, thread: int, left, top, cell, stage: Stage) -> None:
+def _matrix(drawing: Drawing, scene: Scene, array: str, thread: int, left, top, cell, plan: Plan) -> None:
     hue = colours.of_array(array)
-    rows, columns = stage.shapes[array]
+    rows, columns = plan.shapes[array]
     drawing.text(left, top - 6, f"{array} (global)", bold=True, fill=hue)
     now = {e for elements in scene.touched.get(array, {}).values() for e in elements}
     mine = set(scene.touched.get(array, {}).get(thread, []))
     for row in range(rows):
         for column in range(columns):
             fill = hue if (row, column) in now else colours.IDLE
-            if array == "C" and fill == colours.IDLE and _in_tile(row, column, stage):
+            if array == "C" and fill == colours.IDLE and _in_tile(row, column, plan):
                 fill = colours.PALE[colours.C]
             _cell(
                 drawing,
@@ -157,8 +154,8 @@ def _matrix(drawing: Drawing, scene: Scene, array: str, thread: int, left, top, 
             )
 
 
-def _in_tile(row: int, column: int, stage: Stage) -> bool:
-    return row // stage.tile == stage.block[1] and column // stage.tile == stage.block[0]
+def _in_tile(row: int, column: int, plan: Plan) -> bool:
+    return row // plan.tile == plan.block[1] and column // plan.tile == plan.block[0]
 
 
 def _cell(drawing: Drawing, x, y, cell, fill, words, outlined) -> None:
@@ -170,22 +167,22 @@ def _cell(drawing: Drawing, x, y, cell, fill, words, outlined) -> None:
 
 
 def _shared_tile(
-    drawing: Drawing, scene: Scene, array: str, thread: int, left, top, cell, stage: Stage
+    drawing: Drawing, scene: Scene, array: str, thread: int, left, top, cell, plan: Plan
 ) -> None:
     hue = colours.of_array(array)
-    drawing.text(left + stage.tile * cell + 6, top + 18, array, bold=True, fill=hue)
-    drawing.text(left + stage.tile * cell + 6, top + 36, "(shared)", bold=True, fill=hue)
+    drawing.text(left + plan.tile * cell + 6, top + 18, array, bold=True, fill=hue)
+    drawing.text(left + plan.tile * cell + 6, top + 36, "(shared)", bold=True, fill=hue)
     held = scene.shared.get(array, {})
     now = {e for elements in scene.touched.get(array, {}).values() for e in elements}
     mine = set(scene.touched.get(array, {}).get(thread, []))
-    for row in range(stage.tile):
-        for column in range(stage.tile):
+    for row in range(plan.tile):
+        for column in range(plan.tile):
             content = held.get((row, column))
             fill = hue if (row, column) in now else colours.PALE[hue] if content else colours.IDLE
             words = "?" if content is None else _tidy(content[2:-1]) if "[" in content else content
             x, y = left + column * cell, top + row * cell
             _cell(drawing, x, y, cell, fill, words, (row, column) in mine)
-            race = stage.race
+            race = plan.race
             if race is not None and race.array == array and tuple(race.element) == (row, column):
                 drawing.rect(
                     x - 2, y - 2, cell + 2, cell + 2, "none", stroke=colours.WARN, line=3, dash="4 3"
@@ -205,10 +202,8 @@ def _copy_arrow(
     drawing.line(x1, y1, x2, y2, stroke=colours.INK, width=2, arrow=True)
 
 
-def _sum(drawing: Drawing, past: list[Scene], thread: int, left, top, cell) -> None:
-    """Write the thread's accumulator as the products it has gathered, by the elements of A and B they came
-    from.
-    """
+def _accumulator(drawing: Drawing, past: list[Scene], thread: int, left, top, cell) -> None:
+    """Write the thread's accumulator as the products added so far, by their elements of A and B."""
     drawing.text(left, top - 6, "acc (register)", bold=True, fill=colours.C)
     terms = []
     for scene in past:
@@ -226,15 +221,15 @@ def _tidy(name: str) -> str:
     return name.replace(_COMMA, ",")
 
 
-def _code(drawing: Drawing, scene: Scene, stage: Stage, top: float) -> float:
-    return drawing.code(top, scene.line, stage.lines.get(scene.line, "").split("  #")[0].strip())
+def _code(drawing: Drawing, scene: Scene, plan: Plan, top: float) -> float:
+    return drawing.code(top, scene.line, plan.lines.get(scene.line, "").split("  #")[0].strip())
 
 
-def _counters(drawing: Drawing, scene: Scene, thread: int, stage: Stage, top: float) -> float:
+def _counters(drawing: Drawing, scene: Scene, thread: int, plan: Plan, top: float) -> float:
     loads, reads = scene.loads.get(thread, 0), scene.reads.get(thread, 0)
     rows = (
-        ("with tiles", loads, stage.tiled_loads, colours.NOW),
-        ("without", min(reads, stage.naive_loads), stage.naive_loads, colours.QUIET),
+        ("with tiles", loads, plan.tiled_loads, colours.NOW),
+        ("without", min(reads, plan.naive_loads), plan.naive_loads, colours.QUIET),
     )
     drawing.text(8, top + 22, "global loads of this thread so far", fill=colours.QUIET)
     for place, (label, count, total, fill) in enumerate(rows):
@@ -246,8 +241,8 @@ def _counters(drawing: Drawing, scene: Scene, thread: int, stage: Stage, top: fl
     return top + 32 + 44
 
 
-def _race(drawing: Drawing, scene: Scene, stage: Stage, top: float) -> None:
-    race = stage.race
+def _race(drawing: Drawing, scene: Scene, plan: Plan, top: float) -> None:
+    race = plan.race
     if race is None:
         return
     words = wrap(f"Race: {race.message}", 14, 536, bold=True)
@@ -256,15 +251,15 @@ def _race(drawing: Drawing, scene: Scene, stage: Stage, top: float) -> None:
         drawing.text(12, top + 22 + 18 * place, line, fill=colours.WARN, bold=place == 0)
 
 
-def _description(scene: Scene, thread: int, stage: Stage) -> str:
+def _description(scene: Scene, thread: int, plan: Plan) -> str:
     tiles = "; ".join(
         f"{array} holds " + ", ".join(f"{cells[e]} at {list(e)}" for e in sorted(cells))
         for array, cells in scene.shared.items()
     )
     loads, reads = scene.loads.get(thread, 0), scene.reads.get(thread, 0)
     words = (
-        f"Block ({stage.block[0]}, {stage.block[1]}). {tiles or 'The shared tiles are still empty'}."
-        f" Global loads of this thread so far: {loads} of {stage.tiled_loads};"
-        f" without tiles {min(reads, stage.naive_loads)} of {stage.naive_loads}."
+        f"Block ({plan.block[0]}, {plan.block[1]}). {tiles or 'The shared tiles are still empty'}."
+        f" Global loads of this thread so far: {loads} of {plan.tiled_loads};"
+        f" without tiles {min(reads, plan.naive_loads)} of {plan.naive_loads}."
     )
-    return words + (f" Race: {stage.race.message}" if stage.race is not None else "")
+    return words + (f" Race: {plan.race.message}" if plan.race is not None else "")

@@ -19,7 +19,7 @@ RESULTS = 8  # rows and columns of C that a lane owns
 def request(rows: int, columns: int, run: int, bits: int, array: str) -> Request:
     """The first read of As or Bs by a warp of rows × columns lanes, from the emulator's trace.
 
-    run: how many of a lane's rows, and columns, lie side by side. bits: 32 or 128 a lane.
+    run: how many of a lane's rows, and columns, lie side by side. bits: 32 or 128 per lane.
     """
     return requests(_trace(rows, columns, run, bits), array=array, op="load", space="shared")[0]
 

@@ -13,35 +13,36 @@ from gemm_course.figures.svg import Drawing
 
 WARP = 32
 _LEFT, _CELL, _HIGH = 8.0, 17.0, 20.0
-_ALIGNED = 16  # bytes that a 128-bit access starts at a multiple of
+_ALIGNED = 16  # bytes; a 128-bit access starts at a multiple of this
 
-Wavefront = dict[int, int]  # bank -> the first lane that gets its word from there
+Wavefront = dict[int, int]  # bank -> the first lane that uses its word
 
 
 def served(request: Request) -> list[tuple[range, list[Wavefront]]]:
     """Cut a shared request into the groups of lanes served together, each with its wavefronts.
 
-    A warp is served at once up to 32 bits a lane, in halves with 64, in quarters with 128. Neighbouring
-    groups of a load join where every lane wants what lane ^ 1 wants, or every one what lane ^ 2 wants.
+    With up to 32 bits per lane the whole warp is served together, with 64 half a warp, with 128 a quarter.
+    Two neighbouring groups of a load become one if every lane reads what lane ^ 1 reads, or if every lane
+    reads what lane ^ 2 reads.
     """
-    wanted = {lane: address // WORD for lane, _, address in request.lanes}
+    needed = {lane: address // WORD for lane, _, address in request.lanes}
     width = max(request.bits // 32, 1)
     size = WARP // width
-    if request.op == "load" and width > 1 and any(_agree(wanted, other) for other in (1, 2)):
+    if request.op == "load" and width > 1 and any(_agree(needed, other) for other in (1, 2)):
         size *= 2
     groups = [range(first, first + size) for first in range(0, WARP, size)]
-    return [(lanes, _fronts(wanted, lanes, width)) for lanes in groups if wanted.keys() & set(lanes)]
+    return [(lanes, _fronts(needed, lanes, width)) for lanes in groups if needed.keys() & set(lanes)]
 
 
-def _agree(wanted: dict[int, int], other: int) -> bool:
-    return all(word == wanted.get(lane ^ other, word) for lane, word in wanted.items())
+def _agree(needed: dict[int, int], other: int) -> bool:
+    return all(word == needed.get(lane ^ other, word) for lane, word in needed.items())
 
 
-def _fronts(wanted: dict[int, int], lanes: range, width: int) -> list[Wavefront]:
-    """Each wavefront takes, from every bank, the next word that is still wanted."""
+def _fronts(needed: dict[int, int], lanes: range, width: int) -> list[Wavefront]:
+    """Each wavefront takes, from every bank, the next word that is still needed."""
     banks: dict[int, dict[int, int]] = defaultdict(dict)  # bank -> word -> lane
     for lane in lanes:
-        for word in range(wanted[lane], wanted[lane] + width) if lane in wanted else ():
+        for word in range(needed[lane], needed[lane] + width) if lane in needed else ():
             banks[word % BANKS].setdefault(word, lane)
     depth = max(len(words) for words in banks.values())
     fronts: list[Wavefront] = [{} for _ in range(depth)]
@@ -58,11 +59,13 @@ def wavefronts_of(request: Request) -> int:
 
 
 def draw(request: Request, code: str) -> Picture:
-    """Draw one shared request, a line of 32 banks for each of its wavefronts; ``code`` is the access."""
-    askew = [lane for lane, _, address in request.lanes if request.bits == 128 and address % _ALIGNED]
+    """Draw one shared request, one line of 32 banks per wavefront; ``code`` is the access."""
+    misaligned = [lane for lane, _, address in request.lanes if request.bits == 128 and address % _ALIGNED]
     groups, count = served(request), wavefronts_of(request)
     verb = "wavefront" if count == 1 else "wavefronts"
-    what = f"misaligned for {len(askew)} of {len(request.lanes)} lanes" if askew else f"{count} {verb}"
+    what = (
+        f"misaligned for {len(misaligned)} of {len(request.lanes)} lanes" if misaligned else f"{count} {verb}"
+    )
     drawing = Drawing(f"{code}: {what}")
     y = drawing.top + 20
     drawing.text(_LEFT, y - 6, "bank 0", size=12, fill=colours.QUIET)
@@ -74,13 +77,13 @@ def draw(request: Request, code: str) -> Picture:
         y += 20
         for front in fronts:
             number += 1
-            _line(drawing, y, front, request, set(askew))
+            _line(drawing, y, front, request, set(misaligned))
             y += _HIGH
         y += 4
-    for words in _footnotes(request, groups, askew):
+    for words in _footnotes(request, groups, misaligned):
         y += 18
-        drawing.text(_LEFT, y, words, fill=colours.WARN if askew else colours.QUIET)
-    return drawing.picture(_in_words(request, groups, count, askew))
+        drawing.text(_LEFT, y, words, fill=colours.WARN if misaligned else colours.QUIET)
+    return drawing.picture(_in_words(request, groups, count, misaligned))
 
 
 def _x(bank: int) -> float:
@@ -88,17 +91,17 @@ def _x(bank: int) -> float:
 
 
 def _heading(lanes: range, fronts: list[Wavefront]) -> str:
-    clocks = f"{len(fronts)} wavefronts" if len(fronts) > 1 else "1 wavefront"
-    return f"lanes {lanes[0]} to {lanes[-1]}: {clocks}"
+    count = f"{len(fronts)} wavefronts" if len(fronts) > 1 else "1 wavefront"
+    return f"lanes {lanes[0]} to {lanes[-1]}: {count}"
 
 
-def _line(drawing: Drawing, y: float, front: Wavefront, request: Request, askew: set[int]) -> None:
+def _line(drawing: Drawing, y: float, front: Wavefront, request: Request, misaligned: set[int]) -> None:
     """Draw 32 banks: the number of the lane that a bank's word is for, once where it spans several banks."""
     hue = colours.of_array(request.array)
     fills = [hue if front.get(bank, 1) % 2 == 0 else colours.PALE[hue] for bank in range(BANKS)]
     for bank, fill in enumerate(fills):
         drawing.rect(_x(bank), y, _CELL - 1, _HIGH - 2, fill if bank in front else colours.IDLE)
-        if front.get(bank) in askew:
+        if front.get(bank) in misaligned:
             drawing.rect(_x(bank), y, _CELL - 1, _HIGH - 2, "none", stroke=colours.WARN, line=1.5)
     wide = request.bits > 32
     for bank, lane in front.items():
@@ -107,27 +110,27 @@ def _line(drawing: Drawing, y: float, front: Wavefront, request: Request, askew:
             drawing.text(x, y + 14, lane, size=12, anchor=anchor, fill=colours.text_on(fills[bank]))
 
 
-def _footnotes(request: Request, groups, askew: list[int]) -> list[str]:
-    if askew:
+def _footnotes(request: Request, groups, misaligned: list[int]) -> list[str]:
+    if misaligned:
         return [
             "A 128-bit access must start at a multiple of 16 bytes;",
             "the GPU stops with 'misaligned address' (outlined lanes).",
         ]
-    notes = ["A line is one wavefront: one word from each bank, for the lane named."]
+    notes = ["A line is one wavefront: one word per bank, for the lane shown."]
     starts = {lane: address for lane, _, address in request.lanes}
-    wanted = [[starts[lane] for lane in lanes if lane in starts] for lanes, _ in groups]
-    if any(len(set(words)) < len(words) for words in wanted):
-        notes.append("Lanes of a group that want the same words get them together.")
-    elif len(set().union(*wanted)) < len(request.lanes):
-        notes.append("Several groups want the same words; each is served by itself.")
+    needed = [[starts[lane] for lane in lanes if lane in starts] for lanes, _ in groups]
+    if any(len(set(words)) < len(words) for words in needed):
+        notes.append("Lanes of a group that need the same words get them together.")
+    elif len(set().union(*needed)) < len(request.lanes):
+        notes.append("Several groups need the same words; each is served by itself.")
     return notes
 
 
-def _in_words(request: Request, groups, count: int, askew: list[int]) -> str:
+def _in_words(request: Request, groups, count: int, misaligned: list[int]) -> str:
     (first, start, low), (last, end, high) = request.lanes[0], request.lanes[-1]
     said = "; ".join(_heading(lanes, fronts) for lanes, fronts in groups)
     return (
-        f"{request.bits} bits a lane: lane {first} at {request.array}{list(start)} in bank {bank_of(low)},"
+        f"{request.bits} bits per lane: lane {first} at {request.array}{list(start)} in bank {bank_of(low)},"
         f" lane {last} at {request.array}{list(end)} in bank {bank_of(high)}. {said}; {count} in all."
-        + (f" Misaligned lanes: {', '.join(map(str, askew))}." if askew else "")
+        + (f" Misaligned lanes: {', '.join(map(str, misaligned))}." if misaligned else "")
     )

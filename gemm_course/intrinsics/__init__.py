@@ -1,7 +1,7 @@
-"""What `numba.cuda` lacks and a fast kernel needs, one file a family.
+"""What a fast kernel needs and `numba.cuda` lacks, one file per family.
 
 Each intrinsic is device code through numba-cuda's extension API, with its emulation beside it. Kernels import
-the names from here and nothing else; a move to another compiler touches this folder and `gemm_course.device`.
+the names from here only; a move to another compiler touches this folder and `gemm_course.device`.
 """
 
 from gemm_course.intrinsics.async_copy import cp_async4, cp_async16, cp_async_commit, cp_async_wait

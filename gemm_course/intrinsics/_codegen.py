@@ -1,7 +1,7 @@
-"""The part of Numba's extension API that the intrinsics stand on, and the few LLVM idioms they share.
+"""The part of Numba's extension API that the intrinsics use, and the LLVM idioms they share.
 
-numba-cuda brings its own types and code generator; Numba's built-in `numba.cuda` (all there is on macOS,
-where no kernel is ever compiled) uses Numba's. Only this module knows the difference.
+numba-cuda has its own types and code generator; Numba's built-in `numba.cuda` (the only one on macOS, where
+no kernel is ever compiled) uses Numba's. Only this module knows the difference.
 """
 
 from llvmlite import ir
@@ -42,10 +42,10 @@ pack = cgutils.pack_array
 
 
 def element_pointer(context, builder, array_type, array, index_type, index):
-    """Pointer to array[index]; a negative index is not wrapped around, nothing is checked.
+    """Pointer to array[index]; negative indices do not wrap around, and nothing is checked.
 
-    Every index but the last is multiplied as 32 by 32 bits, which the hardware does in one instruction, where
-    Numba's own 64 by 64 takes four: indices stay below 2**32, and so do the bytes from one to the next.
+    Every index but the last is multiplied as 32 by 32 bits, one hardware instruction, where Numba's own 64 by
+    64 bits takes four: indices must be below 2**32, and so must their strides in bytes.
     """
     if isinstance(index_type, types.Integer):
         index_types, indices = [index_type], [index]
@@ -67,7 +67,7 @@ def element_pointer(context, builder, array_type, array, index_type, index):
 
 
 def vector_of(count, element):
-    """LLVM's type of a few neighbouring elements, which NVVM moves in one instruction."""
+    """LLVM's type for `count` neighbouring elements, which NVVM moves in one instruction."""
     return ir.VectorType(element, count)
 
 
@@ -95,7 +95,7 @@ def global_address(builder, pointer):
 
 
 def inline_ptx(builder, text, constraints, operands):
-    """Emit PTX that returns nothing, touches memory and must stay where it is."""
+    """Emit PTX that returns nothing, accesses memory and must not be moved."""
     signature = ir.FunctionType(ir.VoidType(), [operand.type for operand in operands])
     builder.call(
         ir.InlineAsm(signature, text, f"{constraints},~{{memory}}".lstrip(","), side_effect=True), operands
@@ -103,9 +103,9 @@ def inline_ptx(builder, text, constraints, operands):
 
 
 def ptx_results(builder, text, constraints, operands, results, memory=True):
-    """Emit PTX that returns `results` values of one LLVM type, its placeholders $0 and on; -> these values.
+    """Emit PTX with results of one LLVM type, its placeholders $0 and on, and return their values.
 
-    results: (LLVM type, how many). memory: it reads or writes memory, so it must stay where it is.
+    results: (LLVM type, how many). memory: whether it accesses memory, so that it must not be moved.
     """
     kind, count = results
     signature = ir.FunctionType(ir.LiteralStructType([kind] * count), [operand.type for operand in operands])
@@ -135,7 +135,7 @@ def read_registers(context, builder, array_type, array, count, kind=_REGISTER):
 
 
 def write_registers(context, builder, array_type, array, values):
-    """Put 32-bit values into a thread's array, from its start on."""
+    """Write 32-bit values to a thread's array, from its start on."""
     align = array_type.dtype.bitwidth // 8
     pointers = _register_pointers(context, builder, array_type, array, len(values), values[0].type)
     for pointer, value in zip(pointers, values, strict=True):

@@ -1,5 +1,4 @@
-"""What the intrinsics for Hopper share: a refusal on older GPUs, and PTX that works on a barrier or a
-tile."""
+"""What the intrinsics for Hopper share: a check of the GPU, and PTX that works on a barrier or a tile."""
 
 from gemm_course.intrinsics._codegen import element_pointer, inline_ptx, shared_address, types
 
@@ -16,12 +15,11 @@ HOPPER = (9, 0)
 
 
 def require_hopper(name: str) -> None:
-    """Refuse to generate code for a GPU before Hopper, or after it where the instruction is Hopper's
-    alone."""
+    """Raise UnsupportedError if the kernel is compiled for a GPU older than Hopper."""
     target = ConfigStack().top().compute_capability
     if target is not None and tuple(target[:2]) < HOPPER:
         raise UnsupportedError(
-            f"{name} needs compute capability 9.0 (Hopper), and this kernel is compiled for "
+            f"{name} needs compute capability 9.0 (Hopper), but this kernel is compiled for "
             f"{target[0]}.{target[1]}: run it on the emulator"
         )
 
@@ -33,12 +31,12 @@ def shared_operand(context, builder, array_type, array, index_type, index):
 
 
 def literal(argument) -> int | None:
-    """The number that an argument's type carries if it is a compile-time constant, else None."""
+    """The value of an argument if it is a compile-time constant, else None."""
     return argument.literal_value if isinstance(argument, types.IntegerLiteral) else None
 
 
 def no_operands(instruction: str, name: str):
-    """Code generation for an intrinsic that is one PTX instruction without operands."""
+    """Code generation for an intrinsic that is a single PTX instruction without operands."""
 
     def generate(context, builder, signature, arguments):
         require_hopper(name)

@@ -1,10 +1,10 @@
 """cp.async: copies from global to shared memory that run while the thread computes.
 
-An ordinary copy is two instructions, a load into a register and a store out of it, and the thread waits
-for the load before it can store. cp.async is one: it needs no register and the thread goes on at once.
-The price is that the thread must say when it wants the data: copies are closed into groups (commit), and
-`cp_async_wait(n)` waits until at most the n newest groups are still on their way. That makes a thread's
-own copies visible to itself; a barrier then makes them visible to the block.
+An ordinary copy is two instructions, a load into a register and a store from it, and the thread waits for
+the load before it can store. cp.async is one: it needs no register, and the thread continues at once. The
+price is that the thread must say when it needs the data: copies are committed in groups, and
+`cp_async_wait(n)` waits until at most the n newest groups are still in flight. That makes a thread's own
+copies visible to itself; a barrier then makes them visible to the block.
 
 Compute capability 8.0 and newer.
 """
@@ -37,8 +37,8 @@ def _start_copy(context, builder, signature, arguments, instruction, size):
 def cp_async4(typing_context, destination, destination_index, source, source_index, valid_bytes):
     """Start copying 4 bytes from source[source_index] (global) to destination[destination_index] (shared).
 
-    valid_bytes: how many of the 4 are read, 0 to 4; the rest arrives as zeros, and at 0 the source is
-    not touched. Both addresses must be multiples of 4 bytes. PTX `cp.async.ca.shared.global`; compute
+    valid_bytes: how many of the 4 are read, 0 to 4; the rest is filled with zeros, and at 0 the source is
+    not accessed. Both addresses must be multiples of 4 bytes. PTX `cp.async.ca.shared.global`; compute
     capability 8.0.
     """
 
@@ -50,12 +50,11 @@ def cp_async4(typing_context, destination, destination_index, source, source_ind
 
 @intrinsic
 def cp_async16(typing_context, destination, destination_index, source, source_index, valid_bytes):
-    """Start copying 16 bytes from source[source_index] on (global) to destination[destination_index] on
-    (shared).
+    """Start copying 16 bytes from source[source_index] (global) to destination[destination_index] (shared).
 
-    valid_bytes: how many of the 16 are read, 0 to 16; the rest arrives as zeros, and at 0 the source is
-    not touched. Both addresses must be multiples of 16 bytes. PTX `cp.async.cg.shared.global`, which
-    goes around the L1 cache; compute capability 8.0.
+    valid_bytes: how many of the 16 are read, 0 to 16; the rest is filled with zeros, and at 0 the source is
+    not accessed. Both addresses must be multiples of 16 bytes. PTX `cp.async.cg.shared.global`, which
+    bypasses the L1 cache; compute capability 8.0.
     """
 
     def generate(context, builder, signature, arguments):
@@ -66,7 +65,7 @@ def cp_async16(typing_context, destination, destination_index, source, source_in
 
 @intrinsic
 def cp_async_commit(typing_context):
-    """Close the copies this thread started since its last commit into one group, be it an empty one.
+    """Commit the copies that this thread started since its last commit as one group, even if it is empty.
 
     PTX `cp.async.commit_group`; compute capability 8.0.
     """
@@ -82,7 +81,7 @@ def cp_async_commit(typing_context):
 def cp_async_wait(typing_context, pending):
     """Wait until at most `pending` of this thread's newest groups are unfinished; 0 waits for all.
 
-    pending: a compile-time constant. The data is then there for this thread alone: the block needs a barrier.
+    pending: a compile-time constant. The data is then visible to this thread only: the block needs a barrier.
     PTX `cp.async.wait_group`; compute capability 8.0.
     """
     if not isinstance(pending, types.IntegerLiteral):

@@ -1,16 +1,16 @@
-"""Indices the compiler knows enough of, and indices it should not know too much of.
+"""Indices about which the compiler should know more, and indices about which it should know less.
 
-Numba lets an index count from the end, as Python does, so every `A[i, j]` carries `if i < 0: i += rows`
-unless the compiler can prove that i is not negative. It knows that of an unsigned number, and of a sum
-or product of one with non-negative constants. `tid = u32(cuda.threadIdx.x)` is enough: with the test
-gone, neighbouring accesses merge into wider ones and registers are saved.
+In Numba, as in Python, a negative index counts from the end, so every `A[i, j]` includes
+`if i < 0: i += rows` unless the compiler can prove that i is not negative. It can for an unsigned number, and
+for a sum or product of one with non-negative constants. `tid = u32(cuda.threadIdx.x)` is enough: without the
+test, neighbouring accesses merge into wider ones and registers are saved.
 
-Combine a u32 with Python's integer constants: that is int64. u32 * u32 is uint64, and where a variable is
+Combine a u32 with Python's integer constants: that gives int64. u32 * u32 is uint64, and where a variable is
 uint64 on one path and a signed integer on another, Numba makes it float64.
 
-An offset that a loop adds constants to is better `kept`. Of lane % 16 * 64 the compiler knows which bits
-are zero, so it writes that plus 1024 as a bitwise or. Memory instructions add a constant to an address for
-nothing, but cannot do an or: every such sum then costs an instruction or a register of its own.
+An offset to which a loop adds constants is better `kept`. The compiler knows which bits of lane % 16 * 64 are
+zero, so it writes that plus 1024 as a bitwise OR. Memory instructions add a constant to an address for free,
+but cannot do an OR: every such address then costs an extra instruction or register.
 """
 
 import numpy as np
@@ -24,7 +24,7 @@ __all__ = ["kept", "u32"]
 
 @intrinsic
 def kept(typing_context, number):
-    """The same number, as a uint32 of which the compiler knows nothing any more.
+    """The same number, as a uint32 about which the compiler knows nothing.
 
     number: an integer from 0 to 2**32 - 1. PTX `mov.u32`; every compute capability.
     """

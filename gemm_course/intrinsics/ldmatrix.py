@@ -1,17 +1,17 @@
-"""ldmatrix: a warp reads 8 by 8 matrices of halves from shared memory, straight into fragments.
+"""ldmatrix: a warp loads 8 by 8 matrices of float16 from shared memory directly into fragments.
 
-Tensor Cores want each lane to hold certain pairs of a matrix. Read lane by lane, that is four 32-bit loads,
-and each picks its elements from eight rows. ldmatrix does it in one instruction: the lanes give the
-addresses of rows, 16 bytes each, and the hardware hands the halves out.
+Tensor Cores need each lane to hold certain pairs of a matrix. Loaded lane by lane, that takes four 32-bit
+loads, each from eight rows. ldmatrix does it in one instruction: the lanes provide the addresses of rows, 16
+bytes each, and the hardware distributes the elements.
 
     matrix i      its rows are at the addresses of lanes 8 i to 8 i + 7
-    lane l        gets row l // 4, columns p and p + 1 of every matrix, p = 2 (l % 4)
-                  and keeps them in fragment[2 i] and fragment[2 i + 1]
+    lane l        gets row l // 4, columns p and p + 1 of every matrix, p = 2 (l % 4),
+                  in fragment[2 i] and fragment[2 i + 1]
     transposed    gets column l // 4, rows p and p + 1
 
-Each matrix is a wavefront of its own, 8 rows of 16 bytes for the 32 banks, or more where rows share banks.
-With rows of A at lanes 0 to 15 and the same rows 8 columns further at lanes 16 to 31, the four matrices of
-`ldmatrix_x4` are the fragment of A of `mma_m16n8k16`. B, in rows along n, needs the transposed form.
+Each matrix takes one wavefront, 8 rows of 16 bytes from the 32 banks, or more if rows share banks. If lanes 0
+to 15 point to rows of A and lanes 16 to 31 to the same rows 8 columns further, the four matrices of
+`ldmatrix_x4` are the fragment of A for `mma_m16n8k16`. B, in rows along n, needs the transposed form.
 
 Compute capability 7.5 and newer.
 """
@@ -46,11 +46,10 @@ def _load(context, builder, signature, arguments, count, transposed=""):
 
 @intrinsic
 def ldmatrix_x2(typing_context, fragment, array, index):
-    """Two 8 by 8 matrices into fragment[0:4]; lanes 0 to 15 give their rows, array[index] being a row's
-    start.
+    """Load two 8 by 8 matrices into fragment[0:4]; lanes 0 to 15 provide rows, which start at array[index].
 
     fragment: a local array of 4 float16. array: shared, float16; rows must start at multiples of 16 bytes.
-    Every lane of the warp must take part; lanes 16 to 31 give an index that is not looked at. PTX
+    Every lane of the warp must take part; the index of lanes 16 to 31 is not used. PTX
     `ldmatrix.sync.aligned.m8n8.x2.shared.b16`; compute capability 7.5.
     """
     check_fragment("ldmatrix_x2", fragment, types.float16)
@@ -63,7 +62,7 @@ def ldmatrix_x2(typing_context, fragment, array, index):
 
 @intrinsic
 def ldmatrix_x2_trans(typing_context, fragment, array, index):
-    """Like `ldmatrix_x2`, each of the two matrices transposed on its way.
+    """Like `ldmatrix_x2`, with each of the two matrices transposed.
 
     PTX `ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16`; compute capability 7.5.
     """
@@ -77,7 +76,7 @@ def ldmatrix_x2_trans(typing_context, fragment, array, index):
 
 @intrinsic
 def ldmatrix_x4(typing_context, fragment, array, index):
-    """Four 8 by 8 matrices into fragment[0:8]; every lane gives the start of a row, array[index].
+    """Load four 8 by 8 matrices into fragment[0:8]; every lane provides a row, which starts at array[index].
 
     fragment: a local array of 8 float16. array: shared, float16; rows must start at multiples of 16 bytes.
     Every lane of the warp must take part. PTX `ldmatrix.sync.aligned.m8n8.x4.shared.b16`; compute capability
@@ -93,7 +92,7 @@ def ldmatrix_x4(typing_context, fragment, array, index):
 
 @intrinsic
 def ldmatrix_x4_trans(typing_context, fragment, array, index):
-    """Like `ldmatrix_x4`, each of the four matrices transposed on its way.
+    """Like `ldmatrix_x4`, with each of the four matrices transposed.
 
     PTX `ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16`; compute capability 7.5.
     """
@@ -106,14 +105,14 @@ def ldmatrix_x4_trans(typing_context, fragment, array, index):
 
 
 def _layout(count, transposed):
-    """The matrices one above the other: (8 * count, 8)."""
+    """The layout of the matrices, stacked: (8 * count, 8)."""
     lane, element = np.arange(32)[:, None], np.arange(2 * count)[None, :]
     line, pair = lane // 4 + 0 * element, lane % 4 * 2 + element % 2
     row, column = (pair, line) if transposed else (line, pair)
     return warps.Layout(row + element // 2 * 8, column, (8 * count, 8))
 
 
-FOUR_MATRICES = _layout(4, transposed=False)  # of stmatrix, too
+FOUR_MATRICES = _layout(4, transposed=False)  # stmatrix has the same
 
 
 def _emulate(name, count, transposed):

@@ -1,8 +1,8 @@
 """`unroll`: the `#pragma unroll` that Numba does not have.
 
-Registers have no addresses. An accumulator array stays in registers only if every index into it is a constant
-when the machine code is written, so each loop over it must be written out in full. The compiler does that by
-itself for short loops only; longer ones put the array into local memory, which is device memory.
+Registers have no addresses. An array of accumulators stays in registers only if every index into it is a
+compile-time constant, so each loop over it must be fully unrolled. The compiler does that by itself only for
+short loops; longer ones put the array into local memory, which is device memory.
 """
 
 import re
@@ -12,30 +12,30 @@ from gemm_course.intrinsics._codegen import intrinsic, ir
 
 __all__ = ["unroll"]
 
+NUMBAS_BLOCK = re.compile(r"B\d+")  # as Numba names its own; others are "B8.endif"
+
 
 class _FullUnroll:
-    """Watches one function being generated and marks the loops that `unroll` announced.
+    """Watches the code generation of one function and marks the loops that `unroll` announced.
 
-    LLVM keeps its loop hints on the jump that closes the loop, which Numba emits long after it evaluated
-    the iterable. So the first jump to a Python basic block after the announcement names the loop's head,
-    and a jump to that head from further down closes the loop.
+    LLVM's loop hints belong on the jump that closes the loop, which Numba emits long after it has evaluated
+    the iterable. So the first jump to a Python basic block after the announcement identifies the loop's
+    header, and a later jump back to it closes the loop.
     """
 
     def __init__(self, builder):
         self.builder = builder
-        self.heads = set()
+        self.headers = set()
         self.announced = False
         self.branch = builder.branch
         builder.branch = self
 
     def __call__(self, target):
         jump = self.branch(target)
-        if target in self.heads and target.instructions:
+        if target in self.headers and target.instructions:
             jump.set_metadata("llvm.loop", self.hint())
-        elif self.announced and re.fullmatch(
-            r"B\d+", target.name
-        ):  # Numba's own blocks; others are "B8.endif"
-            self.heads.add(target)
+        elif self.announced and NUMBAS_BLOCK.fullmatch(target.name):
+            self.headers.add(target)
             self.announced = False
         return jump
 
@@ -49,7 +49,7 @@ class _FullUnroll:
 
 @intrinsic
 def unroll(typing_context, iterable):
-    """`for i in unroll(range(4)):` writes the loop's body out four times.
+    """`for i in unroll(range(4)):` compiles to four copies of the loop's body.
 
     iterable: a `range` whose bounds are compile-time constants. Returns it unchanged. LLVM's loop hint
     `llvm.loop.unroll.full`; every compute capability.
@@ -65,4 +65,4 @@ def unroll(typing_context, iterable):
 
 @emulates(unroll)
 def _emulate_unroll(machine, iterable):
-    return iterable  # every loop is unrolled where no code is emitted
+    return iterable  # the emulator emits no code, so there is nothing to unroll

@@ -1,21 +1,21 @@
-"""mbarrier: barriers that live in shared memory, count arrivals and bytes, and can be waited for later.
+"""mbarrier: barriers in shared memory that count arrivals and bytes, and that threads can wait for later.
 
-`syncthreads` makes everybody wait for everybody. An mbarrier takes that apart: some threads *arrive* and go
-on, others *wait*, and a copy can arrive too, with the bytes it brought. It is one 8-byte word of shared
-memory, an element of a `uint64` array:
+At `syncthreads` all threads of a block wait for each other. An mbarrier splits that: some threads *arrive*
+and continue, others *wait*, and a copy can arrive too, with the bytes it delivers. It is one 8-byte word of
+shared memory, an element of a `uint64` array:
 
 | it holds | what it means |
 |---|---|
-| pending arrivals | set by `mbarrier_init`; each arrival takes one away |
-| pending bytes | added by `mbarrier_expect`, taken away as copies land |
-| phase | 0, 1, 2, ...: the next one begins when both are at zero; arrivals are then set anew |
+| pending arrivals | set by `mbarrier_init`; each arrival subtracts one |
+| pending bytes | added by `mbarrier_expect`, subtracted as copies land |
+| phase | 0, 1, 2, ...: the next one begins when both are zero; the arrivals are then reset |
 
-Phases are named by their parity. `mbarrier_wait(barriers, i, 0)` returns once phase 0 is over (or 2, or 4,
-...): the first wait on a fresh barrier is for parity 0, the next for parity 1, and so on. Waiting for
-parity 1 on a fresh barrier returns at once, as if a phase before the first were over: how a producer starts
-with empty tiles.
+A wait names a phase by its parity. `mbarrier_wait(barriers, i, 0)` returns once phase 0 has completed (or 2,
+or 4, ...): the first wait on a new barrier is for parity 0, the next for parity 1, and so on. Waiting for
+parity 1 on a new barrier returns at once, as if a phase before the first had completed: that is how a
+producer starts with empty slots.
 
-Compute capability 9.0 (what counts bytes and waits with parity; simpler mbarriers are older).
+Compute capability 9.0 (for counting bytes and waiting by parity; simpler mbarriers are older).
 """
 
 from gemm_course.emulator import emulates
@@ -35,7 +35,7 @@ DONE:
 
 
 def _on_barrier(name, text):
-    """Code generation for PTX on the barrier barriers[index], and a number if there is a third argument."""
+    """Code generation for PTX on barriers[index], with a number as well if there is a third argument."""
 
     def generate(context, builder, signature, arguments):
         require_hopper(name)
@@ -54,10 +54,10 @@ def _barriers(array) -> bool:
 
 @intrinsic
 def mbarrier_init(typing_context, barriers, index, arrivals):
-    """Make barriers[index] ready, its phases complete after `arrivals` arrivals each.
+    """Initialise barriers[index]; each of its phases completes after `arrivals` arrivals.
 
-    One thread does it. Then `fence_async()`, so that copies know of it, and `cuda.syncthreads()`, so that the
-    other threads do. PTX `mbarrier.init`; compute capability 8.0, here 9.0.
+    One thread does it. Then `fence_async()` makes it visible to copies, and `cuda.syncthreads()` to the other
+    threads. PTX `mbarrier.init`; compute capability 8.0, here 9.0.
     """
     if not _barriers(barriers):
         return None
@@ -67,10 +67,10 @@ def mbarrier_init(typing_context, barriers, index, arrivals):
 
 @intrinsic
 def mbarrier_arrive(typing_context, barriers, index):
-    """Take one pending arrival from barriers[index], for each thread that calls it.
+    """Arrive at barriers[index]: each thread that calls it subtracts one pending arrival.
 
-    What the thread read and wrote before is then over for whoever waits. PTX `mbarrier.arrive`; compute
-    capability 8.0, here 9.0.
+    The thread's earlier reads and writes are complete for every thread that waits for the phase. PTX
+    `mbarrier.arrive`; compute capability 8.0, here 9.0.
     """
     if not _barriers(barriers):
         return None
@@ -80,9 +80,9 @@ def mbarrier_arrive(typing_context, barriers, index):
 
 @intrinsic
 def mbarrier_expect(typing_context, barriers, index, size):
-    """Announce `size` more bytes to barriers[index] and arrive: the phase ends when they have landed too.
+    """Announce `size` more bytes to barriers[index] and arrive: the phase ends once they have landed, too.
 
-    size: bytes, those of all copies started for this phase; what a copy fills with zeros counts. PTX
+    size: the bytes of all copies started for this phase, including those filled with zeros. PTX
     `mbarrier.arrive.expect_tx`; compute capability 9.0.
     """
     if not _barriers(barriers):
@@ -93,10 +93,10 @@ def mbarrier_expect(typing_context, barriers, index, size):
 
 @intrinsic
 def mbarrier_wait(typing_context, barriers, index, parity):
-    """Wait until a phase of this parity (0 or 1) of barriers[index] is over.
+    """Wait until a phase of this parity (0 or 1) of barriers[index] has completed.
 
-    What was written before the arrivals, and by the copies, is then visible. The hardware puts the thread
-    to sleep for a while rather than letting it spin. PTX `mbarrier.try_wait.parity`, in a loop; compute
+    What was written before the arrivals, and by the copies, is then visible. The hardware may suspend the
+    thread for a while instead of letting it spin. PTX `mbarrier.try_wait.parity`, in a loop; compute
     capability 9.0.
     """
     if not _barriers(barriers):
@@ -106,10 +106,10 @@ def mbarrier_wait(typing_context, barriers, index, parity):
 
 @intrinsic
 def fence_async(typing_context):
-    """Show what this thread wrote to shared memory to the units that copy and multiply on their own.
+    """Make what this thread wrote to shared memory visible to TMA and wgmma.
 
-    TMA and wgmma reach shared memory by another path (the async proxy) than the thread's loads and stores,
-    and need this fence between the two: after `mbarrier_init`, and after filling a tile that TMA is to store.
+    TMA and wgmma access shared memory by another path (the async proxy) than the thread's loads and stores,
+    and need this fence between the two: after `mbarrier_init`, and after filling a tile that TMA will store.
     PTX `fence.proxy.async.shared::cta`; compute capability 9.0.
     """
     return types.void(), no_operands("fence.proxy.async.shared::cta;", "fence_async")

@@ -1,7 +1,7 @@
-"""mma.sync: the Tensor Cores, one instruction of a warp that multiplies 16 by 16 with 16 by 8 halves.
+"""mma.sync: a warp's Tensor Core instruction that multiplies 16 by 16 with 16 by 8 FP16 values.
 
-The matrices lie in the registers of the warp's 32 lanes, each lane holding these elements (g = lane // 4,
-p = 2 (lane % 4)); two halves share a register:
+The matrices are in the registers of the warp's 32 lanes. Each lane holds these elements (g = lane // 4,
+p = 2 (lane % 4)), two FP16 values per register:
 
     fragment         elements 0, 1      2, 3                4, 5                6, 7
     a    (16 by 16)  row g,             row g + 8,          row g,              row g + 8,
@@ -11,8 +11,8 @@ p = 2 (lane % 4)); two halves share a register:
     acc  (16 by 8)   row g,             row g + 8,
                      columns p, p + 1   columns p, p + 1
 
-The products are exact and are added up in float32, in an order NVIDIA does not tell; the emulator adds them
-in NumPy's. With an accumulator of halves the sum is rounded to float16 once an instruction.
+The products are exact and are added up in float32, in an order that NVIDIA does not document; the emulator
+uses NumPy's. With float16 accumulators the sum is rounded to float16 once per instruction.
 
 Compute capability 8.0 and newer.
 """
@@ -34,7 +34,7 @@ from gemm_course.intrinsics._codegen import (
 __all__ = ["mma_m16n8k16"]
 
 _FLOAT, _PAIR = (ir.FloatType(), "f", "f32"), (ir.IntType(32), "r", "f16")
-_PER_LANE = 16 * 8 * 16 // 32  # multiply-adds a lane
+_PER_LANE = 16 * 8 * 16 // 32  # multiply-adds per lane
 
 
 @intrinsic
@@ -51,7 +51,7 @@ def mma_m16n8k16(typing_context, acc, a, b):
     (kind, letter, name), count = (_FLOAT, 4) if acc.dtype == types.float32 else (_PAIR, 2)
 
     def generate(context, builder, signature, arguments):
-        sums, left, right = (
+        old, left, right = (
             read_registers(context, builder, array, argument, registers, register)
             for array, argument, registers, register in zip(
                 signature.args, arguments, (count, 4, 2), (kind, _PAIR[0], _PAIR[0]), strict=True
@@ -61,7 +61,7 @@ def mma_m16n8k16(typing_context, acc, a, b):
         a_at, b_at = (", ".join(f"${count + i}" for i in span) for span in (range(4), range(4, 6)))
         text = f"mma.sync.aligned.m16n8k16.row.col.{name}.f16.f16.{name} {d}, {{{a_at}}}, {{{b_at}}}, {c};"
         constraints = ",".join([f"={letter}"] * count + ["r"] * 6 + [str(i) for i in range(count)])
-        results = ptx_results(builder, text, constraints, [*left, *right, *sums], (kind, count), memory=False)
+        results = ptx_results(builder, text, constraints, [*left, *right, *old], (kind, count), memory=False)
         write_registers(context, builder, signature.args[0], arguments[0], results)
         return context.get_dummy_value()
 
@@ -72,9 +72,9 @@ def mma_m16n8k16(typing_context, acc, a, b):
 def _emulate(machine, acc, a, b):
     name = "mma_m16n8k16"
     warps.require_whole_warps(machine, name)
-    sums = warps.read_fragment(machine, name, acc, _fragments.C, "float32", "float16")
+    old = warps.read_fragment(machine, name, acc, _fragments.C, "float32", "float16")
     left = warps.read_fragment(machine, name, a, _fragments.A, "float16")
     right = warps.read_fragment(machine, name, b, _fragments.B, "float16")
     machine.count_arithmetic(machine.site, "mma", acc.dtype, _PER_LANE)
-    sums = warps.multiply_add(machine, left, right, sums, np.dtype(acc.dtype))
-    warps.write_fragment(machine, name, acc, _fragments.C, sums, "float32", "float16")
+    new = warps.multiply_add(machine, left, right, old, np.dtype(acc.dtype))
+    warps.write_fragment(machine, name, acc, _fragments.C, new, "float32", "float16")

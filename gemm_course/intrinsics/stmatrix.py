@@ -1,14 +1,13 @@
-"""stmatrix: a warp lays a fragment into shared memory, as rows of 8 by 8 matrices.
+"""stmatrix: a warp stores a fragment in shared memory, as rows of 8 by 8 matrices.
 
-The way back from `ldmatrix`. The results of Tensor Cores lie in pairs, a lane's from two rows and every
-eighth column; stored lane by lane they would be many small pieces. stmatrix takes four 8 by 8 matrices at
-once:
+The inverse of `ldmatrix`. A lane's Tensor Core results come in pairs, from two rows and every eighth column;
+stored lane by lane they would be many small pieces. stmatrix stores four 8 by 8 matrices at once:
 
     matrix i      its rows go to the addresses of lanes 8 i to 8 i + 7, 16 bytes each
-    lane l        gives row l // 4, columns p and p + 1 of every matrix, p = 2 (l % 4),
-                  which are fragment[first + 2 i] and fragment[first + 2 i + 1]
+    lane l        provides row l // 4, columns p and p + 1 of every matrix, p = 2 (l % 4),
+                  from fragment[first + 2 i] and fragment[first + 2 i + 1]
 
-Each matrix is a wavefront of its own, 8 rows of 16 bytes for the 32 banks, or more where rows share banks.
+Each matrix takes one wavefront, 8 rows of 16 bytes to the 32 banks, or more if rows share banks.
 
 Compute capability 9.0.
 """
@@ -28,12 +27,12 @@ from gemm_course.intrinsics.ldmatrix import FOUR_MATRICES
 __all__ = ["stmatrix_x4"]
 
 _PAIR = ir.IntType(32)
-PER_LANE = 8  # halves of a lane
+PER_LANE = 8  # FP16 values per lane
 
 
 @intrinsic
 def stmatrix_x4(typing_context, array, index, fragment, first):
-    """Four 8 by 8 matrices, of fragment[first] to fragment[first + 7] of all lanes, into rows of `array`.
+    """Store four 8 by 8 matrices, fragment[first] to fragment[first + 7] of all lanes, in rows of `array`.
 
     array: shared, float16; array[index] is where the lane's row of 8 goes, at a multiple of 16 bytes.
     fragment: a local array of float16; first: an even number. Every lane of the warp must take part. PTX

@@ -1,24 +1,24 @@
-"""TMA: one thread asks for a whole tile, and a unit of its own (the Tensor Memory Accelerator) copies it.
+"""TMA: one thread requests a whole tile, and a separate unit (the Tensor Memory Accelerator) copies it.
 
-The unit has to be told once what the matrix looks like. That is a *tensor map*, 128 bytes that the host makes
-from the matrix's address, its extent, its row length and the size of a tile, the *box*. Then
+The unit needs a description of the matrix: a *tensor map*, 128 bytes that the host makes from the matrix's
+address, its shape, its row length and the shape of a tile, the *box*. Then
 
     tma_load(As, (slot, 0, 0), A, (row0, k0), full, slot)
 
 copies the box whose first element is A[row0, k0] to As[slot, 0, 0] and reports its bytes to the mbarrier
-full[slot]. What lies outside the matrix arrives as zeros and is not stored: nothing has to be clipped. Only
-a store is not that exact: it writes 16 bytes or nothing, so up to seven halves behind a row's end if the
-row's length is no multiple of eight.
+full[slot]. Elements outside the matrix arrive as zeros and are not stored: nothing has to be clipped. Only a
+store is less exact: it writes whole pieces of 16 bytes, so up to seven FP16 values beyond the end of a row
+whose length is not a multiple of eight.
 
-A tile read by columns of 16 bytes would meet the same banks again and again, so the unit can *swizzle*:
-within each 128 bytes by eight rows it exchanges the 16-byte chunks. The rows of a box are 32, 64 or 128
-bytes long here and the swizzle is that of their length, as wgmma reads it:
+Reading a tile by columns of 16 bytes would hit the same banks again and again, so the unit can *swizzle*:
+within each 128 bytes by eight rows it permutes the 16-byte chunks. Here the rows of a box are 32, 64 or 128
+bytes long, and the swizzle is the one for that length, as wgmma expects it:
 
-| row of the box | where chunk c of row r of a tile lies in its row |
+| row of the box | position of chunk c of row r in its row |
 |---|---|
-| 128 bytes, 64 halves | c ^ (r % 8) |
-| 64 bytes, 32 halves | c ^ (r // 2 % 4) |
-| 32 bytes, 16 halves | c ^ (r // 4 % 2) |
+| 128 bytes, 64 FP16 values | c ^ (r % 8) |
+| 64 bytes, 32 FP16 values | c ^ (r // 2 % 4) |
+| 32 bytes, 16 FP16 values | c ^ (r // 4 % 2) |
 
 Compute capability 9.0.
 """
@@ -43,12 +43,12 @@ __all__ = [
 ]
 
 SWIZZLED_ROWS = (32, 64, 128)  # bytes
-MOST_ROWS = 256
+MAX_ROWS = 256
 ALIGNMENT = 16  # bytes, of the matrix's start and of its row length
 
 
 class NoTensorMap(RuntimeError):
-    """The driver here cannot make a tensor map; the message is one sentence that says why."""
+    """No tensor map can be made on this machine; the message says why in one sentence."""
 
 
 # ---- on the host ----
@@ -56,10 +56,10 @@ class NoTensorMap(RuntimeError):
 
 @dataclass(frozen=True)
 class TensorMap:
-    """A tensor map for the emulator: what the unit would know, with the matrix itself.
+    """A tensor map for the emulator, with the matrix itself.
 
-    array: the matrix in its buffer, (rows, row length). shape: how much of it is the matrix. box: rows and
-    columns of a tile.
+    array: the buffer of the matrix, (rows, row length). shape: the matrix's own rows and columns. box: rows
+    and columns of a tile.
     """
 
     array: np.ndarray
@@ -67,11 +67,11 @@ class TensorMap:
     box: tuple[int, int]
 
     def of(self, matrix):
-        """The same map of a copy of the matrix on the GPU, as 16 uint64 there."""
+        """The same map for a copy of the matrix on the GPU, as 16 uint64 there."""
         return tensor_map(matrix, self.shape, self.box)
 
     def in_kernel(self, array) -> MatrixMap:
-        """What an emulated kernel gets for it: `array` is the matrix as the machine keeps it."""
+        """What an emulated kernel gets for it: `array` is the machine's copy of the matrix."""
         return MatrixMap(array, self.shape, self.box)
 
 
@@ -79,13 +79,13 @@ def tensor_map(matrix, shape: tuple[int, int], box: tuple[int, int]):
     """The tensor map of a row-major matrix, for `tma_load` and `tma_store`.
 
     matrix: (at least rows, row length), C-contiguous, float16, starting at a multiple of 16 bytes and with
-    rows that are a multiple of 16 bytes long; a NumPy array to be emulated, or an array on the GPU. shape:
+    rows that are a multiple of 16 bytes long; a NumPy array for the emulator, or an array on the GPU. shape:
     (rows, columns) of it that exist; the rest counts as outside. box: (rows, columns) of a tile, at most
-    256 rows, of 32, 64 or 128 bytes.
+    256 rows of 32, 64 or 128 bytes.
 
-    Returns a TensorMap for a NumPy array, 16 uint64 on the GPU for an array there, to be passed to the
-    kernel. Raises ValueError with all that is wrong; NoTensorMap where the driver or the GPU, of compute
-    capability 9.0 or newer, is missing.
+    Returns what to pass to the kernel: a TensorMap for a NumPy array, 16 uint64 on the GPU for an array
+    there. Raises ValueError with everything that is wrong; NoTensorMap if there is no driver, or no GPU of
+    compute capability 9.0 or newer.
     """
     problems = _problems(matrix, shape, box)
     if problems:
@@ -103,17 +103,17 @@ def _problems(matrix, shape, box) -> list[str]:
     repeated = row == column_step == 0  # a broadcast view, for counting without running
     if matrix.size and not repeated and (row % ALIGNMENT or column_step != itemsize):
         problems.append(
-            f"its rows are {row} bytes apart; TMA needs rows side by side and a multiple of {ALIGNMENT} bytes"
+            f"its rows are {row} bytes apart; TMA needs row-major order and a multiple of {ALIGNMENT} bytes"
         )
     if matrix.size and not isinstance(matrix, np.ndarray) and _address(matrix) % ALIGNMENT:
         problems.append(f"it must start at a multiple of {ALIGNMENT} bytes")
     if not (0 <= shape[0] <= matrix.shape[0] and 0 <= shape[1] <= matrix.shape[1]):
         problems.append(f"{shape[0]} by {shape[1]} elements do not fit into a buffer of shape {matrix.shape}")
-    if not 1 <= box[0] <= MOST_ROWS:
-        problems.append(f"a box has 1 to {MOST_ROWS} rows, not {box[0]}")
+    if not 1 <= box[0] <= MAX_ROWS:
+        problems.append(f"a box has 1 to {MAX_ROWS} rows, not {box[0]}")
     if box[1] * itemsize not in SWIZZLED_ROWS:
         problems.append(
-            f"a row of the box must be 32, 64 or 128 bytes (16, 32 or 64 halves), not {box[1]} halves"
+            f"a row of the box must be 32, 64 or 128 bytes (16, 32 or 64 float16), not {box[1]} float16"
         )
     return problems
 
@@ -123,19 +123,19 @@ def _address(matrix) -> int:
 
 
 def _encoded(matrix, shape, box):
-    """The driver's 128 bytes, copied to the GPU. A map must be of something: of nothing, it is one zero's."""
+    """The driver's 128 bytes, copied to the GPU. For an empty matrix: a map of a single zero."""
     from numba import cuda
 
     if 0 in shape:
         matrix, shape = cuda.to_device(np.zeros((1, ALIGNMENT // 2), np.float16)), (1, 1)
     words = _driver_map(_address(matrix), matrix.strides[0], shape, box)
     encoded = cuda.to_device(np.array(words, np.uint64))
-    encoded.matrix = matrix  # the map holds its address only: it must not be freed before the map
+    encoded.matrix = matrix  # the map holds only its address: the matrix must live as long as the map
     return encoded
 
 
 def _driver_map(address: int, row_bytes: int, shape, box) -> list[int]:
-    """What the driver makes of it, 16 words. Raises NoTensorMap."""
+    """The driver's encoding, 16 words. Raises NoTensorMap."""
     try:
         from cuda.bindings import driver
 
@@ -143,12 +143,12 @@ def _driver_map(address: int, row_bytes: int, shape, box) -> list[int]:
     except (ImportError, RuntimeError) as missing:
         raise NoTensorMap(f"TMA needs the NVIDIA driver, which is not here: {missing}") from None
     if status != driver.CUresult.CUDA_SUCCESS:
-        raise NoTensorMap(f"the driver made no tensor map, which needs a Hopper GPU: {status.name}.")
+        raise NoTensorMap(f"the driver made no tensor map; TMA needs a Hopper GPU: {status.name}.")
     return [int(word) for word in encoded.opaque]
 
 
 def _encode(driver, address: int, row_bytes: int, shape, box):
-    """cuTensorMapEncodeTiled: innermost dimension first; a dimension of the matrix may not be 0."""
+    """Call cuTensorMapEncodeTiled: innermost dimension first; no dimension may be 0."""
     swizzle = getattr(driver.CUtensorMapSwizzle, f"CU_TENSOR_MAP_SWIZZLE_{box[1] * 2}B")
     return driver.cuTensorMapEncodeTiled(
         driver.CUtensorMapDataType.CU_TENSOR_MAP_DATA_TYPE_FLOAT16,
@@ -188,7 +188,7 @@ def _coordinates(context, builder, kind, pair):
 
 @intrinsic
 def tma_acquire(typing_context, tensor_map):
-    """Let this thread use a tensor map that the host put into global memory; once, before the first copy.
+    """Let this thread use a tensor map that the host wrote to global memory; once, before the first copy.
 
     PTX `fence.proxy.tensormap::generic.acquire.sys`; compute capability 9.0.
     """
@@ -206,13 +206,13 @@ def tma_acquire(typing_context, tensor_map):
 
 @intrinsic
 def tma_load(typing_context, tile, tile_index, tensor_map, corner, barriers, barrier):
-    """Start copying the box at `corner` = (row, column) of a matrix (global) to tile[tile_index] on (shared).
+    """Start copying the box at `corner` = (row, column) of a matrix (global) to tile[tile_index] (shared).
 
-    One thread calls it, and goes on at once; barriers[barrier] hears of the box's bytes when they have
-    landed, and must be told to expect them (`mbarrier_expect`). corner may lie outside, also below zero;
-    what is outside arrives as zeros. The tile's rows are the box's, back to back, swizzled; its array has
-    rows of that length or one dimension. It must start at a multiple of 1024 bytes for boxes with rows of 128
-    bytes, of 512 for 64, of 256 for 32. PTX `cp.async.bulk.tensor.2d.shared::cluster.global`; compute
+    One thread calls it, and continues at once; the box's bytes are reported to barriers[barrier] when they
+    have landed, and it must expect them (`mbarrier_expect`). corner may lie outside the matrix, also below
+    zero; what is outside arrives as zeros. The tile holds the box's rows back to back, swizzled; its array
+    has rows of that length, or one dimension. It must start at a multiple of 1024 bytes for boxes with rows
+    of 128 bytes, of 512 for 64, of 256 for 32. PTX `cp.async.bulk.tensor.2d.shared::cluster.global`; compute
     capability 9.0.
     """
     if not (_is_map(tensor_map) and _is_pair(corner)):
@@ -239,12 +239,12 @@ def tma_load(typing_context, tile, tile_index, tensor_map, corner, barriers, bar
 
 @intrinsic
 def tma_store(typing_context, tensor_map, corner, tile, tile_index):
-    """Start copying tile[tile_index] on (shared) to the box at `corner` = (row, column) of a matrix (global).
+    """Start copying tile[tile_index] (shared) to the box at `corner` = (row, column) of a matrix (global).
 
-    One thread calls it, after `fence_async` by those that filled the tile and a barrier among them. What lies
-    outside the matrix is left out, by 16 bytes: those in which a row of the matrix ends are stored whole.
-    Layout and alignment as for `tma_load`. PTX `cp.async.bulk.tensor.2d.global.shared::cta`; compute
-    capability 9.0.
+    One thread calls it, after the threads that filled the tile have called `fence_async` and met at a
+    barrier. What lies outside the matrix is not stored, in pieces of 16 bytes: a piece in which a row of the
+    matrix ends is stored whole. Layout and alignment as for `tma_load`. PTX
+    `cp.async.bulk.tensor.2d.global.shared::cta`; compute capability 9.0.
     """
     if not (_is_map(tensor_map) and _is_pair(corner)):
         return None
@@ -266,7 +266,7 @@ def tma_store(typing_context, tensor_map, corner, tile, tile_index):
 
 @intrinsic
 def tma_commit(typing_context):
-    """Close the stores this thread started since its last commit into one group.
+    """Commit the stores that this thread started since its last commit as one group.
 
     PTX `cp.async.bulk.commit_group`; compute capability 9.0.
     """
@@ -277,8 +277,8 @@ def tma_commit(typing_context):
 def tma_wait_read(typing_context, pending):
     """Wait until at most `pending` of this thread's newest groups of stores still read shared memory.
 
-    pending: a compile-time constant. The tiles may then be filled anew; what was stored reaches global memory
-    by the end of the launch. PTX `cp.async.bulk.wait_group.read`; compute capability 9.0.
+    pending: a compile-time constant. The other tiles may then be filled again; their stores reach global
+    memory by the end of the launch. PTX `cp.async.bulk.wait_group.read`; compute capability 9.0.
     """
     if literal(pending) is None:
         return None
@@ -291,7 +291,7 @@ def tma_wait_read(typing_context, pending):
 
 @emulates(tma_acquire, elementwise=False, warp_by_warp=True)
 def _acquire(machine, tensor_map):
-    return None  # what the host wrote is there from the start
+    return None  # the emulator's map is visible from the start
 
 
 @emulates(tma_load, reads=(2,), writes=(0,), elementwise=False, warp_by_warp=True)

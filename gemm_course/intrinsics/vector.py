@@ -2,8 +2,8 @@
 
 A thread that moves four neighbouring floats with one 128-bit instruction instead of four 32-bit ones
 issues a quarter of the instructions; a warp's request then covers 512 bytes. The address must be a
-multiple of 16 bytes. For A[row, column] that means: the array starts at one, its leading dimension is a
-multiple of four floats, and so is the column. A misaligned access stops the kernel with an error.
+multiple of 16 bytes. For A[row, column] that means: the array starts at such an address, and its leading
+dimension and the column are multiples of four floats. A misaligned access stops the kernel with an error.
 """
 
 from gemm_course.emulator import as_index, emulates
@@ -34,7 +34,7 @@ def _wide_store(count):
 
 @intrinsic
 def load4(typing_context, array, index):
-    """Four neighbouring 4-byte elements from array[index] on, as a tuple, in one 128-bit load.
+    """Load four neighbouring 4-byte elements, array[index] first, as a tuple, in one 128-bit load.
 
     array: global, shared or local, C-contiguous, of a 4-byte type. index: an integer or a tuple of
     integers, none of them negative; the address must be a multiple of 16 bytes. PTX `ld.global.v4.f32`,
@@ -52,7 +52,7 @@ def load4(typing_context, array, index):
 
 @intrinsic
 def store4(typing_context, array, index, values):
-    """array[index] and its three right neighbours = values, a tuple of four, in one 128-bit store.
+    """Store a tuple of four values to array[index] and its three right neighbours, in one 128-bit store.
 
     array: global, shared or local, C-contiguous, of a 4-byte type. index: an integer or a tuple of
     integers, none of them negative; the address must be a multiple of 16 bytes. PTX `st.global.v4.f32`,
@@ -63,7 +63,7 @@ def store4(typing_context, array, index, values):
 
 @intrinsic
 def store2(typing_context, array, index, values):
-    """array[index] and its right neighbour = values, a tuple of two, in one store of twice an element's size.
+    """Store a tuple of two values to array[index] and its right neighbour, in one store.
 
     array: global, shared or local, C-contiguous, of a type of 2 or 4 bytes. index: an integer or a tuple of
     integers, none of them negative; the address must be a multiple of two elements. PTX `st.v2`; every
@@ -73,8 +73,11 @@ def store2(typing_context, array, index, values):
 
 
 def _copy_words(context, builder, into, out_of):
-    """16 bytes of small elements as four words, which the compiler joins: a vector of eight halves it would
-    move in two pieces, and a vector of words would put a local array of halves into local memory."""
+    """16 bytes of small elements as four words, which the compiler merges.
+
+    It would move a vector of eight float16 in two pieces, and a vector of words would put a local array of
+    float16 into local memory.
+    """
     word = ir.IntType(32)
     from_words, to_words = (builder.bitcast(pointer, word.as_pointer()) for pointer in (out_of, into))
     places = [(word(i), _ALIGNMENT >> (0, 2, 1, 2)[i]) for i in range(4)]
@@ -86,9 +89,9 @@ def _copy_words(context, builder, into, out_of):
 
 @intrinsic
 def copy16(typing_context, destination, destination_index, source, source_index):
-    """Copy 16 bytes from source[source_index] on to destination[destination_index] on.
+    """Copy 16 bytes from source[source_index] to destination[destination_index].
 
-    Both arrays hold the same type, of 1 to 16 bytes, in any memory; both addresses must be multiples of 16
+    Both arrays have the same type, of 1 to 16 bytes, in any memory; both addresses must be multiples of 16
     bytes. One 128-bit load and one 128-bit store (local memory that lives in registers needs neither); every
     compute capability.
     """

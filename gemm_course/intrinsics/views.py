@@ -1,11 +1,11 @@
-"""Arrays within arrays: parts of dynamic shared memory, the rest of a matrix from some row on.
+"""Views: parts of dynamic shared memory, and a matrix from some row on.
 
-A block may have up to 227 KB of shared memory on Hopper, but arrays of fixed shape only 48 KB. More has to be
-asked for at the launch and arrives in the kernel as one long array, `cuda.shared.array(0, float16, 1024)`.
+On Hopper a block may have up to 227 KB of shared memory, but arrays of fixed shape only 48 KB. More must be
+requested at the launch, and the kernel gets it as one long array, `cuda.shared.array(0, float16, 1024)`.
 
-A loop that goes down a matrix had better move its start than its index. With `part = rest(B, k0)` the address
-of part[i, j] is one sum, as long as i and j stay the same; that of B[k0 + i, j] is a product as well, each
-time. Numba's own B[k0:] first makes sure that there is a row k0, which is a dozen instructions.
+A loop that runs down a matrix should move the start of a view, not an index. With `part = rest(B, k0)` the
+address of part[i, j] takes one addition per iteration, as long as i and j stay the same; that of B[k0 + i, j]
+takes a multiplication as well. Numba's own B[k0:] first checks that row k0 exists, a dozen instructions.
 """
 
 from gemm_course.emulator import emulates
@@ -16,10 +16,10 @@ __all__ = ["carve", "rest"]
 
 @intrinsic
 def carve(typing_context, buffer, start, shape):
-    """A C-contiguous array of this shape inside the one-dimensional `buffer`, from element `start` on.
+    """A C-contiguous array of this shape in the one-dimensional `buffer`, from element `start` on.
 
-    start: an integer; shape: a tuple of integers, known when the kernel is compiled. Costs nothing: an array
-    is its address. Every compute capability.
+    start: an integer; shape: a tuple of integers, known at compile time. Costs nothing: the array is just an
+    address. Every compute capability.
     """
     if not (isinstance(buffer, types.Array) and buffer.ndim == 1 and isinstance(shape, types.BaseTuple)):
         return None
@@ -55,10 +55,10 @@ def _carve(machine, buffer, start, shape):
 
 @intrinsic
 def rest(typing_context, array, start):
-    """The array from its row `start` on, array[start:]; of a one-dimensional array, from that element on.
+    """The array from row `start` on, array[start:]; if it has one dimension, from that element on.
 
     array: C-contiguous, in any memory; start: an integer, not negative, the same for all threads. Nothing is
-    checked: what lies behind the array's end must not be read. Every compute capability.
+    checked: the kernel must not read beyond the array's end. Every compute capability.
     """
     if not (isinstance(array, types.Array) and isinstance(start, types.Integer)):
         return None

@@ -1,29 +1,29 @@
-"""wgmma: a warpgroup, four warps, multiplies tiles straight from shared memory, while it goes on.
+"""wgmma: a warpgroup, four warps, multiplies tiles directly from shared memory, asynchronously.
 
 One instruction computes D += A B for D of 64 by N, A of 64 by 16, B of 16 by N. A and B stay in shared
-memory, in float16; only D, in float32, lies in registers, N / 2 of them in each of the 128 threads. The
-instruction is asynchronous: the warps queue products, close them into groups (commit), and wait for groups
-later. Until then neither the acc nor the tiles may be touched.
+memory, in float16; only D, in float32, is in registers, N / 2 of them in each of the 128 threads. The warps
+queue products, commit them in groups, and wait for groups later. Until then they must not access the
+accumulators, nor overwrite the tiles.
 
-D, as it lies in `acc`, a local array of N / 2 float32; lane and warp count within the warpgroup:
+The layout of D in `acc`, a local array of N / 2 float32; lane and warp count within the warpgroup:
 
 | | |
 |---|---|
 | row | warp * 16 + lane // 4 + e // 2 % 2 * 8 |
 | column | e // 4 * 8 + lane % 4 * 2 + e % 2 |
 
-so that a thread has pairs of neighbours in two rows of every 8 by 8 corner. The tiles are what `tma_load`
-leaves:
+so that a thread has pairs of neighbours in two rows of every 16 by 8 part. The tiles have the layout that
+`tma_load` produces:
 
 | tile | array in shared memory | one row |
 |---|---|---|
 | A | (..., rows, 16, 32 or 64): rows along m, elements along k | 32, 64 or 128 bytes, swizzled |
 | B | (..., panels, k, 16, 32 or 64): rows along k, elements along n; panels side by side along n | the same |
 
-The hardware is told by *descriptors* of 64 bits: address, distances between the tile's 8-row pieces and
-between its panels, and the swizzle. They are made here from the arrays' shapes.
+*Descriptors* of 64 bits tell the hardware where a tile is: its address, the distances between its 8-row
+pieces and between its panels, and the swizzle. They are made here from the arrays' shapes.
 
-Compute capability 9.0a: Hopper only, not the generations after it.
+Compute capability 9.0a: Hopper only, no later generation.
 """
 
 import numpy as np
@@ -51,8 +51,8 @@ __all__ = [
     "wgmma_wait",
 ]
 
-ROWS, DEPTH, LARGEST = 64, 16, 256  # m and k of one instruction, the most n
-UNIT = 16  # bytes, in which descriptors count
+ROWS, DEPTH, LARGEST = 64, 16, 256  # m, k and the largest n of one instruction
+UNIT = 16  # bytes; descriptors count in these
 WARP, WARPGROUP = 32, 128  # threads
 REGISTER_STEPS = range(24, 257, 8)  # what setmaxnreg takes
 
@@ -60,15 +60,15 @@ _FLOAT, _LONG = ir.FloatType(), ir.IntType(64)
 
 
 def _descriptor(context, builder, kind, tile, index_type, index, panels):
-    """Where an operand lies, in units of 16 bytes: address, distance of panels and of 8 rows, swizzle.
+    """The descriptor of an operand: address, distance of panels and of 8 rows in units of 16 bytes, swizzle.
 
-    panels: whether its rows are too short for the operand, so that it continues in the next panel.
+    panels: whether the operand may continue in the next panel, because its rows are too short.
     """
     address = shared_operand(context, builder, kind, tile, index_type, index)
     strides = context.make_array(kind)(context, builder, value=tile).strides
     row = builder.extract_value(strides, kind.ndim - 2)
     panel = builder.extract_value(strides, kind.ndim - 3) if panels else _LONG(UNIT)
-    # The swizzle's number is 1, 2, 3 for rows of 128, 64, 32 bytes.
+    # The swizzle's code is 1, 2, 3 for rows of 128, 64, 32 bytes.
     by_128, by_64 = (builder.icmp_signed("==", row, _LONG(size)) for size in (128, 64))
     swizzle = builder.select(by_128, _LONG(1), builder.select(by_64, _LONG(2), _LONG(3)))
     fields = ((builder.zext(address, _LONG), 0), (panel, 16), (builder.mul(row, _LONG(8)), 32))
@@ -84,9 +84,9 @@ def _is_tile(kind) -> bool:
 
 
 def _instruction(n: int) -> str:
-    """The acc are operands 0 to n/2 - 1, n/2 more are those going in, then come the two descriptors."""
+    """Operands 0 to n/2 - 1 are the new accumulators, the next n/2 the old ones, then two descriptors."""
     acc = ",".join(f"${i}" for i in range(n // 2))
-    a_as_stored, b_across = 0, 1  # B's rows run along n: it is transposed on the way
+    a_as_stored, b_across = 0, 1  # B's rows run along n: the instruction transposes it
     return (
         f"wgmma.mma_async.sync.aligned.m64n{n}k16.f32.f16.f16 "
         f"{{{acc}}}, ${n}, ${n + 1}, 1, 1, 1, {a_as_stored}, {b_across};"
@@ -99,9 +99,9 @@ def wgmma(typing_context, n, acc, a, a_index, b, b_index):
     on.
 
     n: a compile-time constant, a multiple of 8 up to 256. acc: local, n / 2 float32, see the table above.
-    a, b: tiles in shared memory, float16, three dimensions at least, the rows 16, 32 or 64 elements long.
-    a_index: the element at A's corner, its row a multiple of 8; b_index: the one at B's, in the first of
-    its panels. All 128 threads of a warpgroup take part, none of them elsewhere. PTX `wgmma.mma_async`;
+    a, b: tiles in shared memory, float16, at least three dimensions, rows of 16, 32 or 64 elements.
+    a_index: the element at A's corner, its row a multiple of 8; b_index: the element at B's corner, in the
+    first of its panels. All 128 threads of a warpgroup must execute it together. PTX `wgmma.mma_async`;
     compute capability 9.0a.
     """
     count = literal(n)
@@ -132,9 +132,9 @@ def wgmma(typing_context, n, acc, a, a_index, b, b_index):
 
 @intrinsic
 def wgmma_fence(typing_context):
-    """Order this warp's own work on the acc before the products queued next.
+    """Order this warp's own accesses to the accumulators before the products queued next.
 
-    Needed before the first `wgmma`, and again whenever the kernel itself has touched the acc. PTX
+    Needed before the first `wgmma`, and again whenever the kernel itself has accessed the accumulators. PTX
     `wgmma.fence.sync.aligned`; compute capability 9.0a.
     """
     return types.void(), no_operands("wgmma.fence.sync.aligned;", "wgmma_fence")
@@ -142,7 +142,7 @@ def wgmma_fence(typing_context):
 
 @intrinsic
 def wgmma_commit(typing_context):
-    """Close the products queued since the last commit into one group.
+    """Commit the products queued since the last commit as one group.
 
     PTX `wgmma.commit_group.sync.aligned`; compute capability 9.0a.
     """
@@ -153,8 +153,8 @@ def wgmma_commit(typing_context):
 def wgmma_wait(typing_context, pending):
     """Wait until at most `pending` of the newest groups are unfinished; 0 waits for all.
 
-    pending: a compile-time constant. The tiles of the groups that are over may be filled anew; the acc may
-    be used after a wait for 0. PTX `wgmma.wait_group.sync.aligned`; compute capability 9.0a.
+    pending: a compile-time constant. The tiles of the finished groups may be filled again; the
+    accumulators may be used after a wait for 0. PTX `wgmma.wait_group.sync.aligned`; compute capability 9.0a.
     """
     if literal(pending) is None:
         return None
@@ -169,7 +169,7 @@ def _set_registers(name, instruction):
         if number is None:
             return None
         if number not in REGISTER_STEPS:
-            raise TypingError(f"a warp can have 24, 32, ... 256 registers a thread, not {number}")
+            raise TypingError(f"a warp can have 24, 32, ... 256 registers per thread, not {number}")
         return types.void(count), no_operands(f"{instruction}.sync.aligned.u32 {number};", name)
 
     return typing
@@ -177,9 +177,9 @@ def _set_registers(name, instruction):
 
 @intrinsic
 def registers_down(typing_context, count):
-    """Give back registers until each thread of this warpgroup has `count`, for others to take.
+    """Release registers until each thread of this warpgroup has `count`, for other warpgroups to take.
 
-    count: a compile-time constant, a multiple of 8 from 24 on. All four warps do it. PTX `setmaxnreg.dec`;
+    count: a compile-time constant, a multiple of 8 from 24 on. All four warps call it. PTX `setmaxnreg.dec`;
     compute capability 9.0a.
     """
     return _set_registers("registers_down", "setmaxnreg.dec")(typing_context, count)
@@ -189,7 +189,7 @@ def registers_down(typing_context, count):
 def registers_up(typing_context, count):
     """Take registers, once they are free, until each thread of this warpgroup has `count`.
 
-    count: a compile-time constant, a multiple of 8 up to 240. All four warps do it. PTX `setmaxnreg.inc`;
+    count: a compile-time constant, a multiple of 8 up to 256. All four warps call it. PTX `setmaxnreg.inc`;
     compute capability 9.0a.
     """
     return _set_registers("registers_up", "setmaxnreg.inc")(typing_context, count)
@@ -199,9 +199,9 @@ def registers_up(typing_context, count):
 
 
 class _Tile:
-    """The part of a shared array that one operand of one instruction is, in the warp or block that runs.
+    """The part of a shared array that is one operand of one instruction, in the running warp or block.
 
-    rows: of the array; places: for each column of the operand, its distance from the first, in elements.
+    rows: rows of the operand; places: for each of its columns, the distance from the first, in elements.
     """
 
     def __init__(self, machine, array, index, rows: int, width: int):
@@ -216,20 +216,20 @@ class _Tile:
         )
 
     def problem(self) -> tuple[str, str] | None:
-        """The kind of finding and the sentence if the operand cannot be there."""
+        """The kind and the message of a finding, if the operand cannot be there."""
         *_, row, column = self.index
         panels, length = self.array.shape[-3:-2] and self.array.shape[-3], self.array.shape[-1]
         name = f"{self.array.name}[{', '.join(map(str, self.index))}]"
         if self.row_bytes not in (32, 64, 128):
             return (
                 "misaligned_access",
-                f"wgmma reads rows of 32, 64 or 128 bytes; those at {name} are others.",
+                f"wgmma reads rows of 32, 64 or 128 bytes; those at {name} have {self.row_bytes}.",
             )
         last = (self.index[-3] + (column + len(self.places) - 1) // length, row + self.rows - 1)
         if min(self.index) < 0 or last[0] >= panels or last[1] >= self.array.shape[-2]:
             return (
                 "out_of_bounds",
-                f"wgmma reads {self.rows} by {len(self.places)} elements from {name} on: not all exist.",
+                f"wgmma reads {self.rows} by {len(self.places)} elements from {name} on, but not all exist.",
             )
         eight = 8 * self.row_bytes
         if self.first * 2 % eight or self.array.storage.alignment % eight:
@@ -240,12 +240,12 @@ class _Tile:
         return None
 
     def cells(self, first_row: int = 0, rows: int | None = None) -> np.ndarray:
-        """Positions in the array's storage, (rows, columns), as swizzled."""
+        """Positions in the array's storage, (rows, columns), swizzled."""
         line = np.arange(first_row, first_row + (rows or self.rows)) * self.array.strides[-2]
         return swizzled((self.first + line[:, None] + self.places) * 2, self.row_bytes) // 2
 
     def count(self, machine, requests: int, rows: int):
-        """Reads of `rows` rows in matrices of 8 by 8, a wavefront each where no two rows share a bank."""
+        """Count reads of `rows` rows as 8 by 8 matrices, one wavefront each if no two rows share a bank."""
         columns = self.cells(0, rows)[:, ::8] * 2
         wavefronts = matrix_wavefronts(columns.T.reshape(-1, 8))
         matrices = columns.size // 8
@@ -255,7 +255,7 @@ class _Tile:
 
 
 def _lanes_of(n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Row within a warp's 16 and column of acc[e] of each lane, (n / 2, 32)."""
+    """Row (within the warp's 16) and column of acc[e] in each lane, (n / 2, 32)."""
     e, lane = np.arange(n // 2)[:, None], np.arange(WARP)
     return lane // 4 + e // 2 % 2 * 8, e // 4 * 8 + lane % 4 * 2 + e % 2
 
@@ -264,7 +264,7 @@ def _lanes_of(n: int) -> tuple[np.ndarray, np.ndarray]:
 def _multiply(machine, n, acc, a, a_index, b, b_index):
     warps.require_whole_warps(machine, "wgmma")
     if getattr(acc, "space", "") != "local" or acc.shape != (n // 2,) or acc.pattern is not None:
-        raise KernelTypeError(f"wgmma adds up in a local array of {n // 2} float32, or in such a row of one")
+        raise KernelTypeError(f"wgmma adds to a local array of {n // 2} float32, or to such a row of one")
     left, right = _Tile(machine, a, a_index, ROWS, DEPTH), _Tile(machine, b, b_index, DEPTH, n)
     linear = machine.active_values(machine.geometry.linear)
     machine.count_arithmetic(machine.site, "mma", acc.dtype, ROWS * DEPTH * n // WARPGROUP)
@@ -281,7 +281,7 @@ def _multiply(machine, n, acc, a, a_index, b, b_index):
 
 
 def _queue(machine, n, acc, left, right):
-    """Note what is read meanwhile; compute when it is waited for."""
+    """Record what the product reads; compute it when it is waited for."""
     site, warp = machine.site, machine.scheduler.current
     machine.require_accumulator(site, acc)
     own_rows = left.cells(warp.number % 4 * (ROWS // 4), ROWS // 4)

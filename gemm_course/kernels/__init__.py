@@ -21,9 +21,9 @@ from gemm_course.kernels import (
     wgmma_tma,
     wmma,
 )
-from gemm_course.kernels.base import IllegalTiles, Ladder, Stage, describe
+from gemm_course.kernels.base import IllegalTiles, Ladder, Stage, tiles_text
 
-__all__ = ["LADDER", "IllegalTiles", "Ladder", "Stage", "describe"]
+__all__ = ["LADDER", "IllegalTiles", "Ladder", "Stage", "tiles_text"]
 
 LADDER = Ladder(
     (

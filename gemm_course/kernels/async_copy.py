@@ -1,13 +1,13 @@
-"""Tiles arrive by themselves: cp.async copies into a ring of SLOTS tiles while the block multiplies.
+"""Asynchronous copies: cp.async fills a ring of SLOTS tiles while the block multiplies.
 
-Beyond the documents. cp.async moves global to shared memory without passing through registers and
-without waiting, so a thread has room for twice as many results and for the operands of the next step,
-which it reads while it still multiplies the current ones. Copies of 4 bytes transpose A on the way.
-Zeros beyond k come for free, by the size to read; rows and columns outside C are read from the nearest
-one inside, for results that are never stored.
+Beyond the documents. cp.async copies from global to shared memory without using registers and without
+waiting, so a thread has room for twice as many results and for the operands of the next step, which it
+reads while it still multiplies the current ones. Copies of 4 bytes transpose A on the way. Past k, a copy
+is told to read 0 bytes and writes zeros, at no extra cost. Rows and columns outside C are read from the
+nearest one inside, for results that are never stored.
 
-Blocks are dealt out in groups of GROUP rows of tiles instead of row by row, so that those that run at
-the same time need few different tiles of B, and find them in the L2 cache.
+Blocks are numbered in groups of GROUP rows of tiles instead of row by row, so that those that run at the
+same time need few different tiles of B, and find them in the L2 cache.
 """
 
 from numba import cuda, float32
@@ -35,16 +35,16 @@ from gemm_course.kernels.base import (
 
 
 def build(BM, BN, BK, WM, WN, TM, TN, SLOTS, GROUP, PAD):
-    """The kernel for blocks of BM by BN elements, WM by WN a warp, TM by TN a thread."""
+    """The kernel for blocks of BM by BN elements, WM by WN per warp, TM by TN per thread."""
     THREADS = BM // WM * (BN // WN) * 32
     LANE_ROWS, LANE_COLS = WM // TM, WN // TN  # the warp's threads as a grid
     A_WIDTH = BM + PAD
-    IN_FLIGHT = SLOTS - 2  # tiles still on their way when the next one is needed
+    IN_FLIGHT = SLOTS - 2  # copies still under way when the next tile is needed
     A_ROWS, B_ROWS = THREADS // BK, THREADS // (BN // 4)  # rows the block fetches at a time
 
     @cuda.jit(device=True)
     def fetch(As, Bs, slot, A, B, row0, col0, k0, m, n, k, tid):
-        """Start the copies of the tiles at k0 into one place of the ring."""
+        """Start the copies of the tiles at k0 into one slot of the ring."""
         c = tid % BK
         for i in unroll(range(0, BM, A_ROWS)):
             r = i + tid // BK
@@ -91,10 +91,10 @@ def build(BM, BN, BK, WM, WN, TM, TN, SLOTS, GROUP, PAD):
         while k0 < k:
             for p in unroll(range(BK)):
                 now, then = p % 2, (p + 1) % 2
-                if p == 0:  # the tile multiplied last has been read by everybody: its place is free
+                if p == 0:  # everybody has read the tile multiplied last: its slot is free
                     free = u32(slot ^ 1) if SLOTS == 2 else u32((slot + SLOTS - 1) % SLOTS)
                     fetch(As, Bs, free, A, B, row0, col0, k0 + (SLOTS - 1) * BK, m, n, k, tid)
-                if p == BK - 1:  # the next operands lie in the next tile
+                if p == BK - 1:  # the next operands are in the next tile
                     cp_async_wait(IN_FLIGHT)
                     cuda.syncthreads()
                     slot = u32(slot ^ 1) if SLOTS == 2 else u32((slot + 1) % SLOTS)
@@ -107,7 +107,7 @@ def build(BM, BN, BK, WM, WN, TM, TN, SLOTS, GROUP, PAD):
                     b[then, j], b[then, j + 1], b[then, j + 2], b[then, j + 3] = v
                 for i in unroll(range(TM)):
                     for s in unroll(range(TN)):
-                        j = s if i % 2 == 0 else TN - 1 - s  # there and back: neighbours share an operand
+                        j = s if i % 2 == 0 else TN - 1 - s  # back and forth: neighbours share an operand
                         acc[i, j] += a[now, i] * b[now, j]
             k0 += BK
         cp_async_wait(0)
@@ -135,11 +135,11 @@ def build(BM, BN, BK, WM, WN, TM, TN, SLOTS, GROUP, PAD):
 
 
 def requirements(t):
-    """Thread tiles cover the warp's, warp tiles the block's, and a ring of at least two tiles."""
+    """Thread tiles cover the warp's, warp tiles the block's, and the ring has at least two slots."""
     threads = 32 * (t.BM * t.BN // (t.WM * t.WN))
     yield (
         t.SLOTS >= 2,
-        f"the ring needs a tile to read and one to fill: SLOTS must be at least 2, not {t.SLOTS}",
+        f"one slot is read while another is filled: SLOTS must be at least 2, not {t.SLOTS}",
     )
     yield t.BK % 2 == 0, f"operands alternate between two sets of registers: BK ({t.BK}) must be even"
     yield from warp_covers_its_tile(t)
@@ -152,7 +152,7 @@ def requirements(t):
 
 STAGE = Stage(
     name="async_copy",
-    title="Copies that run by themselves",
+    title="Asynchronous copies into a ring of tiles",
     document="beyond the documents",
     tiles={
         "BM": 128,

@@ -28,8 +28,8 @@ class IllegalTiles(ValueError):
         self.stage, self.tiles, self.broken = stage, dict(tiles), broken
         self.nearest = stage.nearest_legal(tiles)
         super().__init__(
-            f"{stage.name} cannot run with {describe(tiles)}: {'; '.join(broken)}. "
-            f"The nearest legal choice is {describe(self.nearest)}."
+            f"{stage.name} cannot run with {tiles_text(tiles)}: {'; '.join(broken)}. "
+            f"The nearest legal choice is {tiles_text(self.nearest)}."
         )
 
 
@@ -40,28 +40,28 @@ class Stage:
 
     A kernel takes (m, n, k, alpha, A, B, beta, C): A (at least m rows of at least k elements), B (k by
     n), C (m by n), all of `dtype`, two-dimensional and C-contiguous; a row may be longer than the matrix
-    is wide, and what the surplus holds never matters. alpha and beta are np.float32. Where beta == 0, C
-    is not read.
+    is wide, and the kernel does not depend on what its padding holds. alpha and beta are np.float32. Where
+    beta == 0, C is not read.
     """
 
     name: str
     title: str
     document: str  # which of the course's documents it comes from, and that document's name for it
-    tiles: Mapping[str, int]  # the default
+    tiles: Mapping[str, int]  # the defaults
     options: Mapping[str, tuple[int, ...]]  # what the sliders offer
-    requirements: Callable[[SimpleNamespace], Iterable[tuple[bool, str]]]  # (does it hold, the rule in words)
+    requirements: Callable[[SimpleNamespace], Iterable[tuple[bool, str]]]  # (does it hold, the rule)
     build: Callable[..., Callable]  # tiles -> the kernel as plain Python
     threads: Callable[[SimpleNamespace], tuple[int, ...]]  # (x,) or (x, y)
     blocks: Callable[[int, int, SimpleNamespace], tuple[int, ...]]
-    registers: Callable[[SimpleNamespace], int] = lambda t: MAX_REGISTERS  # a thread's share at most
+    registers: Callable[[SimpleNamespace], int] = lambda t: MAX_REGISTERS  # the most a thread may use
     dynamic_shared_bytes: Callable[[SimpleNamespace], int] = lambda t: 0
     may_be_zero: frozenset[str] = frozenset()
-    alignment: int = 4  # bytes that every array's start and every leading dimension must be a multiple of
+    alignment: int = 4  # bytes; the start and the leading dimension of every array must be a multiple of it
     compute_capability: tuple[int, int] = (5, 0)
     dtype: str = "float32"  # of A, B and C: "float32" or "float16"
-    accumulate: str = "float32"  # in which the products are summed up
-    # (tiles, m, n, k, alpha, A, B, beta, C) -> what the kernel takes. A stage whose kernel takes other
-    # things, such as tensor maps of A and B, says so here; C keeps its place.
+    accumulate: str = "float32"  # dtype of the accumulators
+    # (tiles, m, n, k, alpha, A, B, beta, C) -> the kernel's arguments. A stage whose kernel takes something
+    # else, such as tensor maps of A and B, defines that here; C keeps its position.
     takes: Callable[..., tuple] = lambda t, *standard: standard
 
     def __repr__(self) -> str:
@@ -73,7 +73,7 @@ class Stage:
         return np.dtype(self.dtype).itemsize
 
     def complete(self, tiles: Mapping[str, int] | None = None) -> dict[str, int]:
-        """The default tiles with the given ones put in. Raises ValueError for an unknown name."""
+        """The default tiles, overridden by the given ones. Raises ValueError for an unknown name."""
         unknown = sorted(set(tiles or {}) - set(self.tiles))
         if unknown:
             known = ", ".join(self.tiles)
@@ -82,19 +82,19 @@ class Stage:
         return {**self.tiles, **given}
 
     def rules(self, tiles: Mapping[str, int] | None = None) -> list[str]:
-        """The rules these tiles break, in words; an empty list means that they are legal."""
+        """The rules that these tiles break, one message each; an empty list means that they are legal."""
         tiles = self.complete(tiles)
-        unfit = [
+        invalid = [
             f"{name} must be a whole number and at least {self._least(name)}, not {value!r}"
             for name, value in tiles.items()
             if not (_is_whole(value) and value >= self._least(name))
         ]
-        return unfit or [words for holds, words in self.requirements(SimpleNamespace(**tiles)) if not holds]
+        return invalid or [rule for holds, rule in self.requirements(SimpleNamespace(**tiles)) if not holds]
 
     def nearest_legal(self, tiles: Mapping[str, int] | None = None) -> dict[str, int]:
         """The legal choice nearest to these tiles: the tiles themselves, or else one of the sliders'.
 
-        Near means few sizes changed and each by few doublings.
+        The nearest choice changes few sizes, each by few doublings or halvings.
         """
         wanted = self.complete(tiles)
         if not self.rules(wanted):
@@ -111,7 +111,7 @@ class Stage:
         return _kernel(self, tuple(sorted(tiles.items())))
 
     def grid(self, m: int, n: int, tiles: Mapping[str, int] | None = None) -> tuple[int, ...]:
-        """The blocks of a launch, (x,) or (x, y); a zero among them means that C has no elements.
+        """The blocks of a launch, (x,) or (x, y); a zero means that C has no elements.
 
         Raises ValueError if C has more tiles in one direction than a grid can have blocks.
         """
@@ -129,22 +129,22 @@ class Stage:
         return self.threads(SimpleNamespace(**self._checked(tiles)))
 
     def shared_bytes(self, tiles: Mapping[str, int] | None = None) -> int:
-        """Dynamic shared memory to ask for at the launch, in bytes; 0 where the kernel declares its own."""
+        """Dynamic shared memory that the launch must request, in bytes; 0 where all of it is static."""
         return self.dynamic_shared_bytes(SimpleNamespace(**self._checked(tiles)))
 
     def arguments(self, *standard, tiles: Mapping[str, int] | None = None) -> tuple:
-        """What to launch the kernel with, made of (m, n, k, alpha, A, B, beta, C).
+        """The arguments to launch the kernel with, built from (m, n, k, alpha, A, B, beta, C).
 
-        A, B and C are NumPy arrays, or arrays on the GPU. What comes of NumPy arrays can be emulated, and
-        `device.on_device` brings it to a GPU.
+        A, B and C are NumPy arrays, or arrays on the GPU. Arguments built from NumPy arrays can be emulated;
+        `device.on_device` copies them to a GPU.
         """
         return tuple(self.takes(SimpleNamespace(**self._checked(tiles)), *standard))
 
     def launch_bounds(self, tiles: Mapping[str, int] | None = None) -> tuple[int, int]:
-        """What the compiler is told: the threads of a block, and how many blocks an SM must be able to hold.
+        """For the compiler: the threads of a block, and how many blocks an SM must be able to hold.
 
-        The second caps the registers of a thread. Left alone, the compiler reads far ahead into registers
-        it finds free, and the SM then has too few warps to cover the wait.
+        The second caps the registers per thread. Without a cap the compiler loads far ahead into every free
+        register, and the SM then holds too few warps to hide the latency.
         """
         t = SimpleNamespace(**self._checked(tiles))
         threads = math.prod(self.threads(t))
@@ -157,7 +157,7 @@ class Stage:
 
         Called as stage.leading_dimension_rules(A=A.shape[1], B=B.shape[1], C=C.shape[1]).
         """
-        elements = {"float32": "floats", "float16": "halves"}[self.dtype]
+        elements = {"float32": "floats", "float16": "FP16 values"}[self.dtype]
         return [
             f"the rows of {matrix} are {length} {elements} long; {self.name} reads {self.alignment} bytes "
             f"at a time and needs a multiple of {self.alignment // self.itemsize}"
@@ -177,7 +177,7 @@ class Stage:
 
 
 class Ladder:
-    """The stages in teaching order: iterate over them, or look one up by name or position."""
+    """The stages in teaching order: iterate over them, or look one up by name or index."""
 
     def __init__(self, stages: Iterable[Stage]):
         self._stages = {stage.name: stage for stage in stages}
@@ -199,8 +199,8 @@ class Ladder:
         return self._stages[key]
 
 
-def describe(tiles: Mapping[str, int]) -> str:
-    """Tiles as one line, "BM=128 BN=128 BK=16"."""
+def tiles_text(tiles: Mapping[str, int]) -> str:
+    """Tiles in one line, as messages and records write them: "BM=128 BN=128 BK=16"."""
     return " ".join(f"{name}={value}" for name, value in tiles.items())
 
 
@@ -210,70 +210,72 @@ def tiles_over(length: int, tile: int) -> int:
 
 
 def columns_by_rows(m: int, n: int, t: SimpleNamespace) -> tuple[int, int]:
-    """The usual grid: x counts tiles of columns, y tiles of rows."""
+    """The usual grid: x numbers the columns of tiles, y the rows of tiles."""
     return tiles_over(n, t.BN), tiles_over(m, t.BM)
 
 
 def fits_block(threads: int, shared_bytes: int) -> Iterator[tuple[bool, str]]:
-    """The rules every block must keep: at least a thread, at most 1024, and static shared memory only."""
-    yield threads >= 1, "the thread tile is larger than the block's: no thread would be left"
-    yield threads <= MAX_THREADS, f"these tiles make blocks of {threads} threads; {MAX_THREADS} is the most"
+    """The rules for every block: at least one thread, at most 1024, and only static shared memory."""
+    yield threads >= 1, "the thread tile is larger than the block's tile: the block would have no threads"
+    yield (
+        threads <= MAX_THREADS,
+        f"these tiles make blocks of {threads} threads; the maximum is {MAX_THREADS}",
+    )
     yield (
         shared_bytes <= MAX_STATIC_SHARED_BYTES,
-        f"As and Bs take {shared_bytes} bytes of shared memory; {MAX_STATIC_SHARED_BYTES} is the most",
+        f"As and Bs take {shared_bytes} bytes of shared memory; the maximum is {MAX_STATIC_SHARED_BYTES}",
     )
 
 
 def fits_registers(rows: int, columns: int) -> Iterator[tuple[bool, str]]:
-    """A thread's results and the operands of one step must fit into its registers with some to spare."""
+    """A thread's results and the operands of one step must fit in its registers, with some to spare."""
     needed = rows * columns + rows + columns
     yield (
         needed <= MAX_REGISTERS - 32,
         f"{rows} by {columns} results and their operands need {needed} registers; "
-        f"{MAX_REGISTERS - 32} are free",
+        f"{MAX_REGISTERS - 32} are available",
     )
 
 
 def registers_for(rows: int, columns: int) -> int:
-    """What a thread with rows by columns results may use: twice the results, for operands and addresses."""
+    """How many registers a thread with rows by columns results may use: twice the results, at least 64."""
     return min(MAX_REGISTERS, max(64, 2 * rows * columns))
 
 
 def shares_evenly(
     matrix: str, threads: int, rows: tuple, width: tuple, at_once: int = 1
 ) -> Iterator[tuple[bool, str]]:
-    """A block fetches a tile in rounds of whole rows, every thread `at_once` elements a round, no thread
-    idle.
+    """A block fetches a tile in passes of whole rows: `at_once` elements per thread and pass, no thread idle.
 
     rows, width: (name, size) of the tile's two sides.
     """
-    a_round = threads * at_once
+    per_pass = threads * at_once
     yield (
-        a_round % width[1] == 0,
-        f"the {a_round} elements of {matrix} fetched at a time must be whole rows: "
+        per_pass % width[1] == 0,
+        f"the {per_pass} elements of {matrix} fetched at a time must be whole rows: "
         f"a multiple of {width[0]} ({width[1]})",
     )
-    at_a_time = max(1, a_round // width[1])
+    rows_per_pass = max(1, per_pass // width[1])
     yield (
-        rows[1] % at_a_time == 0,
-        f"{rows[0]} ({rows[1]}) must be a multiple of the {at_a_time} rows of {matrix} fetched at a time",
+        rows[1] % rows_per_pass == 0,
+        f"{rows[0]} ({rows[1]}) must be a multiple of the {rows_per_pass} rows of {matrix} fetched at a time",
     )
 
 
 def moves_by_fours(**sizes: int) -> Iterator[tuple[bool, str]]:
-    """128-bit accesses need every row to start at a multiple of 16 bytes and to be cut into fours."""
+    """128-bit accesses need rows that start at multiples of 16 bytes and consist of whole fours."""
     for name, size in sizes.items():
         yield size % 4 == 0, f"{name} ({size}) must be a multiple of 4: four floats move at a time"
 
 
 def moves_by_eights(**sizes: int) -> Iterator[tuple[bool, str]]:
-    """128-bit accesses to halves: rows start at multiples of 16 bytes and are cut into eights."""
+    """128-bit accesses to FP16 values need rows that start at multiples of 16 bytes: whole eights."""
     for name, size in sizes.items():
-        yield size % 8 == 0, f"{name} ({size}) must be a multiple of 8: eight halves move at a time"
+        yield size % 8 == 0, f"{name} ({size}) must be a multiple of 8: eight FP16 values move at a time"
 
 
 def fragments_cover_the_tiles(t: SimpleNamespace, rows: int, columns: int) -> Iterator[tuple[bool, str]]:
-    """Warp tiles cover the block's tile, fragments of rows by columns sums the warp's."""
+    """Warp tiles cover the block's tile, fragments of rows by columns results the warp's."""
     yield t.BM % t.WM == 0, f"BM ({t.BM}) must be a multiple of WM ({t.WM}): whole warp tiles"
     yield t.BN % t.WN == 0, f"BN ({t.BN}) must be a multiple of WN ({t.WN}): whole warp tiles"
     yield t.WM % rows == 0, f"WM ({t.WM}) must be a multiple of {rows}: whole fragments"
@@ -281,10 +283,10 @@ def fragments_cover_the_tiles(t: SimpleNamespace, rows: int, columns: int) -> It
     yield t.BK % 16 == 0, f"BK ({t.BK}) must be a multiple of 16: whole fragments"
 
 
-def sums_fit_registers(sums: int) -> Iterator[tuple[bool, str]]:
-    """The sums of a warp's tile, spread over its lanes, may take half of a thread's registers."""
+def accumulators_fit_registers(needed: int) -> Iterator[tuple[bool, str]]:
+    """The accumulators of a warp's tile, spread over its lanes, may take half of a thread's registers."""
     most = MAX_REGISTERS // 2 + 1
-    yield sums <= most, f"the warp's sums take {sums} registers of every lane; {most} is the most"
+    yield needed <= most, f"the warp's accumulators take {needed} registers per lane; the maximum is {most}"
 
 
 def warp_covers_its_tile(t: SimpleNamespace) -> Iterator[tuple[bool, str]]:

@@ -1,7 +1,7 @@
 """A block copies a BM by BK tile of A and a BK by BN tile of B into shared memory. Tiles need not be square.
 
-Document 004, v02. As many threads as the block has elements of C; together they fetch both tiles, each
-thread as many elements as its share comes to, neighbouring threads neighbouring elements.
+Document 004, v02. A block has one thread per element of its tile of C. Together the threads fetch both
+tiles, an equal share each, and neighbouring threads fetch neighbouring elements.
 """
 
 from numba import cuda, float32
@@ -13,7 +13,7 @@ from gemm_course.kernels.base import MAX_STATIC_SHARED_BYTES, MAX_THREADS, Stage
 def build(BM, BN, BK):
     """The kernel for blocks of BM by BN threads that step along k by BK."""
     THREADS = BM * BN
-    A_LOADS, B_LOADS = BM * BK // THREADS, BK * BN // THREADS  # elements a thread fetches for each tile
+    A_LOADS, B_LOADS = BM * BK // THREADS, BK * BN // THREADS  # elements of each tile that a thread fetches
 
     def block_tiled(m, n, k, alpha, A, B, beta, C):
         As = cuda.shared.array((BM, BK), float32, 16)
@@ -45,19 +45,19 @@ def build(BM, BN, BK):
 def requirements(t):
     """Every thread fetches the same number of elements of each tile."""
     threads, shared = t.BM * t.BN, 4 * t.BK * (t.BM + t.BN)
-    yield threads <= MAX_THREADS, f"a block has BM * BN = {threads} threads, and may have {MAX_THREADS}"
+    yield threads <= MAX_THREADS, f"a block has BM * BN = {threads} threads; the maximum is {MAX_THREADS}"
     yield (
         t.BM * t.BK % threads == 0,
-        f"A's tile is shared out evenly: BK ({t.BK}) must be a multiple of BN ({t.BN})",
+        f"the threads share A's tile evenly: BK ({t.BK}) must be a multiple of BN ({t.BN})",
     )
     yield (
         t.BK * t.BN % threads == 0,
-        f"B's tile is shared out evenly: BK ({t.BK}) must be a multiple of BM ({t.BM})",
+        f"the threads share B's tile evenly: BK ({t.BK}) must be a multiple of BM ({t.BM})",
     )
     yield (
         shared <= MAX_STATIC_SHARED_BYTES,
         f"the tiles take 4 * BK * (BM + BN) = {shared} bytes of shared memory; "
-        f"{MAX_STATIC_SHARED_BYTES} is the most",
+        f"the maximum is {MAX_STATIC_SHARED_BYTES}",
     )
 
 

@@ -1,9 +1,9 @@
-"""Two sets of tiles: while the block multiplies one, the next is on its way from global memory.
+"""Two sets of tiles: while the block multiplies one, it fetches the next from global memory.
 
-Beyond the documents' v06 by one idea. A thread asks for its share of the next tile before it multiplies
-the current one and puts it into the other half of shared memory afterwards, so the multiplications cover
-the wait; in between, the data sits in registers. One barrier a tile is left: a half is written only
-while everybody reads the other.
+One idea beyond the documents' v06. A thread loads its share of the next tile into registers before it
+multiplies the current one, and stores it into the other slot of shared memory afterwards: the
+multiplications hide the latency of the loads. One barrier per tile is left: a slot is written only while
+everybody reads the other.
 """
 
 from numba import cuda, float32
@@ -22,18 +22,18 @@ from gemm_course.kernels.base import (
 
 
 def build(BM, BN, BK, WM, WN, TM, TN, PAD):
-    """The kernel for blocks of BM by BN elements, WM by WN a warp, TM by TN a thread."""
+    """The kernel for blocks of BM by BN elements, WM by WN per warp, TM by TN per thread."""
     THREADS = BM // WM * (BN // WN) * 32
     LANE_ROWS, LANE_COLS = WM // TM, WN // TN  # the warp's threads as a grid
     A_WIDTH = BM + PAD
     A_ROWS, B_ROWS = THREADS // (BK // 4), THREADS // (BN // 4)  # rows the block fetches at a time
-    A_ROUNDS, B_ROUNDS = BM // A_ROWS, BK // B_ROWS
+    A_PASSES, B_PASSES = BM // A_ROWS, BK // B_ROWS
 
     def double_buffered(m, n, k, alpha, A, B, beta, C):
         As = cuda.shared.array((2, BK, A_WIDTH), float32, 16)
         Bs = cuda.shared.array((2, BK, BN), float32, 16)
-        next_a = cuda.local.array((A_ROUNDS, 4), float32)
-        next_b = cuda.local.array((B_ROUNDS, 4), float32)
+        next_a = cuda.local.array((A_PASSES, 4), float32)
+        next_b = cuda.local.array((B_PASSES, 4), float32)
         a = cuda.local.array(TM, float32)
         b = cuda.local.array(TN, float32)
         acc = cuda.local.array((TM, TN), float32)
@@ -46,14 +46,14 @@ def build(BM, BN, BK, WM, WN, TM, TN, PAD):
         row0, col0 = u32(cuda.blockIdx.y) * BM, u32(cuda.blockIdx.x) * BN
         y0 = warp // (BN // WN) * WM + lane // LANE_COLS * 4  # this thread's first element within the tile
         x0 = warp % (BN // WN) * WN + lane % LANE_COLS * 4
-        k0, half = 0, 0
+        k0, slot = 0, 0
         while k0 < k + BK:  # fetch the tile at k0 and multiply the one before it
-            for i in unroll(range(A_ROUNDS)):
+            for i in unroll(range(A_PASSES)):
                 r, c = i * A_ROWS + tid // (BK // 4), tid % (BK // 4) * 4
                 v = load4(A, (row0 + r, k0 + c)) if row0 + r < m and k0 + c < k else zeros
                 for e in unroll(range(4)):
-                    next_a[i, e] = v[e] if k0 + c + e < k else float32(0)  # what lies behind k may be NaN
-            for i in unroll(range(B_ROUNDS)):
+                    next_a[i, e] = v[e] if k0 + c + e < k else float32(0)  # past k there may be NaN
+            for i in unroll(range(B_PASSES)):
                 r, c = i * B_ROWS + tid // (BN // 4), tid % (BN // 4) * 4
                 v = load4(B, (k0 + r, col0 + c)) if k0 + r < k and col0 + c < n else zeros
                 for e in unroll(range(4)):
@@ -61,21 +61,21 @@ def build(BM, BN, BK, WM, WN, TM, TN, PAD):
             if k0 > 0:
                 for p in unroll(range(BK)):
                     for i in unroll(range(TM)):
-                        a[i] = As[1 - half, p, y0 + i // 4 * (4 * LANE_ROWS) + i % 4]
+                        a[i] = As[1 - slot, p, y0 + i // 4 * (4 * LANE_ROWS) + i % 4]
                     for j in unroll(range(TN)):
-                        b[j] = Bs[1 - half, p, x0 + j // 4 * (4 * LANE_COLS) + j % 4]
+                        b[j] = Bs[1 - slot, p, x0 + j // 4 * (4 * LANE_COLS) + j % 4]
                     for i in unroll(range(TM)):
                         for j in unroll(range(TN)):
                             acc[i, j] += a[i] * b[j]
-            for i in unroll(range(A_ROUNDS)):
+            for i in unroll(range(A_PASSES)):
                 r, c = i * A_ROWS + tid // (BK // 4), tid % (BK // 4) * 4
                 for e in unroll(range(4)):
-                    As[half, c + e, r] = next_a[i, e]
-            for i in unroll(range(B_ROUNDS)):
+                    As[slot, c + e, r] = next_a[i, e]
+            for i in unroll(range(B_PASSES)):
                 r, c = i * B_ROWS + tid // (BN // 4), tid % (BN // 4) * 4
-                store4(Bs, (half, r, c), (next_b[i, 0], next_b[i, 1], next_b[i, 2], next_b[i, 3]))
+                store4(Bs, (slot, r, c), (next_b[i, 0], next_b[i, 1], next_b[i, 2], next_b[i, 3]))
             cuda.syncthreads()
-            k0, half = k0 + BK, 1 - half
+            k0, slot = k0 + BK, 1 - slot
         for i in unroll(range(TM)):
             row = row0 + y0 + i // 4 * (4 * LANE_ROWS) + i % 4
             for j in unroll(range(0, TN, 4)):

@@ -1,4 +1,4 @@
-"""A kernel that fetches the tiles of its block once and stops there: fetching looked at by itself."""
+"""A kernel that fetches the tiles of its block once and stops: for looking at fetching by itself."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,7 @@ def fetch_only(fetch: Callable, BM: int, BN: int, BK: int) -> Callable:
     """Return a kernel (m, n, k, k0, A, B) around the device function ``fetch``.
 
     fetch(m, n, k, k0, A, B, As, Bs) fills As, (BM, BK), and Bs, (BK, BN), float32 in shared memory, with the
-    tiles of A and B that begin at column and row ``k0``.
+    tiles of A and B that start at column and row ``k0``.
     """
 
     @cuda.jit

@@ -13,7 +13,7 @@ from gemm_course.kernels.base import Stage, columns_by_rows, fits_block, fits_re
 
 
 def build(BM, BN, BK, TM, TN):
-    """The kernel for blocks of BM by BN elements, TM by TN a thread, that step along k by BK."""
+    """The kernel for blocks of BM by BN elements, TM by TN per thread, that step along k by BK."""
 
     def kernel5(m, n, k, alpha, A, B, beta, C):
         As = cuda.shared.array((BM, BK), float32, 16)

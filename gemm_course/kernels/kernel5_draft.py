@@ -1,8 +1,8 @@
-"""The draft of Kernel 5, kept with its fault, for learners to find. It is not part of the ladder.
+"""The draft of Kernel 5, kept with its bug, for learners to find. It is not part of the ladder.
 
-Document 001, with its slips of the pen mended (a loop over c that counts r, names of arrays that do not
-exist) and its thought left alone: each thread fetches one slice of A's tile and one of B's. Whether that
-covers the tiles, the author asks in a note below the code. `kernel5` is the answer.
+Document 001, with its typos fixed (a loop over c that counts r, names of arrays that do not exist) and its
+idea left alone: each thread fetches one slice of A's tile and one of B's. In a note below the code the
+author asks whether that covers the tiles. `kernel5` is the answer.
 """
 
 from numba import cuda, float32
@@ -12,7 +12,7 @@ from gemm_course.kernels.base import Stage, columns_by_rows, fits_block, fits_re
 
 
 def build(BM, BN, BK, TM, TN):
-    """The kernel for blocks of BM by BN elements, TM by TN a thread, that step along k by BK."""
+    """The kernel for blocks of BM by BN elements, TM by TN per thread, that step along k by BK."""
 
     def kernel5_draft(m, n, k, alpha, A, B, beta, C):
         As = cuda.shared.array((BM, BK), float32, 16)

@@ -1,7 +1,7 @@
-"""Kernel 5 without bank conflicts: rows of As a word longer, and each thread's columns spread over the tile.
+"""Kernel 5 without bank conflicts: padded rows, and each thread's columns spread over the tile.
 
-It is not part of the ladder: `kernel5` with two changes that can be made one by one. PAD words behind
-every row of a tile move rows that lie TM apart into different banks. With SPREAD = 1 thread tx owns the
+It is not part of the ladder: `kernel5` with two independent changes. PAD extra words at the end of every
+row of a tile move rows that are TM apart into different banks. With SPREAD = 1 thread tx owns the
 columns tx, tx + BN / TN, tx + 2 BN / TN, ..., so that neighbouring threads touch neighbouring elements of
 Bs, and of B and C as well.
 """
@@ -13,9 +13,9 @@ from gemm_course.kernels.base import Stage, columns_by_rows, fits_block, fits_re
 
 
 def build(BM, BN, BK, TM, TN, PAD, SPREAD):
-    """The kernel for blocks of BM by BN elements, TM by TN a thread, that step along k by BK."""
-    A_WIDTH, B_WIDTH = BK + PAD, BN + PAD  # a sum inside the kernel would be no constant
-    BY_X, BY_J = (1, BN // TN) if SPREAD else (TN, 1)  # columns from thread to thread, result to result
+    """The kernel for blocks of BM by BN elements, TM by TN per thread, that step along k by BK."""
+    A_WIDTH, B_WIDTH = BK + PAD, BN + PAD  # in the kernel, a sum is not a compile-time constant
+    BY_X, BY_J = (1, BN // TN) if SPREAD else (TN, 1)  # columns between threads, between results
 
     def kernel5_spread(m, n, k, alpha, A, B, beta, C):
         As = cuda.shared.array((BM, A_WIDTH), float32, 16)
@@ -66,7 +66,7 @@ def requirements(t):
     """Whole thread tiles, as in `kernel5`."""
     yield t.BM % t.TM == 0, f"BM ({t.BM}) must be a multiple of TM ({t.TM}): a thread owns TM whole rows"
     yield t.BN % t.TN == 0, f"BN ({t.BN}) must be a multiple of TN ({t.TN}): a thread owns TN whole columns"
-    yield t.SPREAD in (0, 1), f"SPREAD ({t.SPREAD}) is 0 for columns side by side and 1 for columns apart"
+    yield t.SPREAD in (0, 1), f"SPREAD must be 0 (columns side by side) or 1 (columns apart), not {t.SPREAD}"
     yield from fits_block(t.BM * t.BN // (t.TM * t.TN), 4 * (t.BM * (t.BK + t.PAD) + t.BK * (t.BN + t.PAD)))
     yield from fits_registers(t.TM, t.TN)
 
@@ -74,7 +74,7 @@ def requirements(t):
 STAGE = Stage(
     name="kernel5_spread",
     title="Kernel 5 without bank conflicts",
-    document="000: Kernel 5, with its shared memory mended",
+    document="000: Kernel 5, with its shared memory fixed",
     tiles={"BM": 128, "BN": 128, "BK": 16, "TM": 8, "TN": 8, "PAD": 1, "SPREAD": 1},
     options={
         "BM": (32, 64, 128, 256),

@@ -1,12 +1,12 @@
-"""Fragments in the open: ldmatrix and mma.sync, and rows that are swizzled instead of padded.
+"""Fragments of known layout: ldmatrix and mma.sync, and rows that are swizzled instead of padded.
 
-Beyond the documents. WMMA hides who holds which element, and so the way of every sum to C leads through
-shared memory. `ldmatrix` fills fragments whose layout is known: a thread stores its own sums, two
-neighbours at a time.
+Beyond the documents. WMMA hides which lane holds which element, so every accumulator goes through shared
+memory on its way to C. `ldmatrix` fills fragments whose layout is known: a thread stores its own results,
+two neighbours at a time.
 
-With ldmatrix each lane names the row of 8 halves it brings, wherever that is. So a row of a tile need not be
-stored in order: its 16-byte pieces change places from row to row, piece ^ row % 8, a *swizzle*. The 8 pieces
-of one column, which are read at a time, then lie in all 32 banks, without PAD's waste.
+With ldmatrix each lane passes the address of a row of 8 values, wherever that is. So a row of a tile need not
+be stored in order: piece p of its 16-byte pieces is stored at place p ^ row % 8, a *swizzle*. The 8 pieces
+of one column, which one instruction reads together, then cover all 32 banks, without padding.
 """
 
 from numba import cuda, float32
@@ -24,27 +24,27 @@ from gemm_course.intrinsics import (
 )
 from gemm_course.kernels.base import (
     Stage,
+    accumulators_fit_registers,
     columns_by_rows,
     fits_block,
     fragments_cover_the_tiles,
     shares_evenly,
-    sums_fit_registers,
 )
 from gemm_course.kernels.tensor_tiles import store_pair
 
 
 def build(BM, BN, BK, WM, WN):
-    """The kernel for blocks of BM by BN elements, WM by WN a warp."""
+    """The kernel for blocks of BM by BN elements, WM by WN per warp."""
     THREADS = BM // WM * (BN // WN) * 32
     ROWS, COLUMNS, PRODUCTS = WM // 16, WN // 16, WN // 8  # a fragment of B serves two products side by side
-    A_PIECES, B_PIECES = BK // 8, BN // 8  # of 8 halves, 16 bytes, in a row of a tile
+    A_PIECES, B_PIECES = BK // 8, BN // 8  # of 8 values, 16 bytes, in a row of a tile
     A_ROWS, B_ROWS = THREADS // A_PIECES, THREADS // B_PIECES  # rows the block fetches at a time
-    TURN, SPAN = max(1, 8 // A_PIECES), min(8, A_PIECES)  # short rows: several fill the banks together
+    REPEAT, SPAN = max(1, 8 // A_PIECES), min(8, A_PIECES)  # short rows: several fill the banks together
 
     @cuda.jit(device=True)
     def in_a(row, piece):
         """The column of As at which a piece of a row is kept."""
-        return (piece ^ (row // TURN % SPAN)) * 8
+        return (piece ^ (row // REPEAT % SPAN)) * 8
 
     @cuda.jit(device=True)
     def in_b(row, piece):
@@ -65,16 +65,13 @@ def build(BM, BN, BK, WM, WN):
         warp, lane = tid // 32, tid % 32
         row0, col0 = u32(cuda.blockIdx.y) * BM, u32(cuda.blockIdx.x) * BN
         y0, x0 = warp // (BN // WN) * WM, warp % (BN // WN) * WN  # the warp's tile within the block's
-        line, half = (
-            lane % 16,
-            lane // 16,
-        )  # of a fragment's 16 rows of two pieces, those that this lane names
+        line, half = lane % 16, lane // 16  # of a fragment's 16 rows of two pieces, the one this lane names
         k0 = 0
         while k0 < k:
             piece = tid % A_PIECES
             for i in unroll(range(0, BM, A_ROWS)):
                 r, c = i + tid // A_PIECES, k0 + piece * 8
-                valid = max(0, min(k - c, 8)) * 2  # bytes; what lies behind k may be NaN
+                valid = max(0, min(k - c, 8)) * 2  # bytes; past k there may be NaN
                 cp_async16(As, (r, in_a(r, piece)), A, (min(row0 + r, m - 1), c), valid)
             piece = tid % B_PIECES
             for i in unroll(range(0, BK, B_ROWS)):
@@ -96,7 +93,7 @@ def build(BM, BN, BK, WM, WN):
                         mma_m16n8k16(acc[i, 2 * j + 1], a[i], b[j][4:8])
             cuda.syncthreads()
             k0 += BK
-        row, col = row0 + y0 + lane // 4, col0 + x0 + lane % 4 * 2  # of this thread's first pair of sums
+        row, col = row0 + y0 + lane // 4, col0 + x0 + lane % 4 * 2  # of this thread's first pair of results
         for i in unroll(range(ROWS)):
             for j in unroll(range(PRODUCTS)):
                 for h in unroll(range(2)):
@@ -110,8 +107,8 @@ def requirements(t):
     """Fragments cover the warp's tile, warp tiles the block's, and whole rows are fetched at a time."""
     threads = 32 * (t.BM // t.WM) * (t.BN // t.WN)
     yield from fragments_cover_the_tiles(t, 16, 16)
-    yield t.BN % 64 == 0, f"a swizzle is over 8 pieces of 8 halves: BN ({t.BN}) must be a multiple of 64"
-    yield from sums_fit_registers(t.WM * t.WN // 32)
+    yield t.BN % 64 == 0, f"a swizzle is over 8 pieces of 8 FP16 values: BN ({t.BN}) must be a multiple of 64"
+    yield from accumulators_fit_registers(t.WM * t.WN // 32)
     yield from fits_block(threads, 2 * (t.BM * t.BK + t.BK * t.BN))
     yield from shares_evenly("A", threads, rows=("BM", t.BM), width=("BK", t.BK), at_once=8)
     yield from shares_evenly("B", threads, rows=("BK", t.BK), width=("BN", t.BN), at_once=8)
@@ -119,7 +116,7 @@ def requirements(t):
 
 STAGE = Stage(
     name="mma_swizzled",
-    title="Fragments in the open",
+    title="Fragments of known layout",
     document="beyond the documents",
     tiles={"BM": 128, "BN": 128, "BK": 64, "WM": 64, "WN": 64},
     options={

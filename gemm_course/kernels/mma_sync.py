@@ -1,13 +1,14 @@
-"""A ring of tiles, and loads of fragments beside products: the Tensor Cores seldom stand still.
+"""A ring of tiles, and fragments loaded during products: the Tensor Cores are seldom idle.
 
-Beyond the documents. Tiles and fragments are those of mma_swizzled. As in async_copy, copies of the tiles
-to come are under way while one is multiplied; dynamic shared memory has room for a ring of large ones. Each
-step along k loads its fragments while the Tensor Cores multiply those of the step before, also across the
-barrier: the last products of a tile stand behind it, beside the first loads of the next.
+Beyond the documents. Tiles and fragments are those of mma_swizzled. As in async_copy, the next tiles are
+copied while one is multiplied; dynamic shared memory has room for a ring of large tiles. Each step along k
+loads its fragments while the Tensor Cores multiply those of the step before, also across the barrier: the
+last products of a tile come after it, beside the first loads of the next tile.
 
-A multiprocessor has registers for two such warps a scheduler, and every instruction beside the products
-delays them. So a copy in the loop takes three: two for its address, and the copy. Nothing is cut off there,
-for the tiles that k cuts off come first. Results leave by way of shared memory, 16 bytes a lane.
+A multiprocessor has registers for two such warps per scheduler, and every instruction beside the products
+delays them. So a copy in the loop takes three: two for its address, and the copy itself. It needs no bounds
+check along k, because the tiles that k cuts off come first. Results go to C through shared memory, 16 bytes
+per lane.
 """
 
 from numba import cuda, float32
@@ -29,9 +30,9 @@ from gemm_course.kernels.base import (
     MAX_SHARED_BYTES,
     MAX_THREADS,
     Stage,
+    accumulators_fit_registers,
     fragments_cover_the_tiles,
     shares_evenly,
-    sums_fit_registers,
     tiles_over,
 )
 from gemm_course.kernels.mma_tiles import every_second_piece, products, results, rows_of_results
@@ -39,23 +40,23 @@ from gemm_course.kernels.tensor_tiles import grouped
 
 
 def build(BM, BN, BK, WM, WN, SLOTS, GROUP):
-    """The kernel for blocks of BM by BN elements, WM by WN a warp, a ring of SLOTS tiles."""
+    """The kernel for blocks of BM by BN elements, WM by WN per warp, a ring of SLOTS tiles."""
     THREADS = BM // WM * (BN // WN) * 32
     ROWS, COLUMNS, PRODUCTS = WM // 16, WN // 16, WN // 8  # fragments of A, of B, and products side by side
     STEPS = BK // 16
-    IN_FLIGHT = SLOTS - 2  # tiles still on their way when the next one is needed
+    IN_FLIGHT = SLOTS - 2  # copies still under way when the next tile is needed
     A_PIECES, B_PIECES = BK // 8, BN // 8  # of 16 bytes in a row of a tile
     A_ROWS, B_ROWS = THREADS // A_PIECES, THREADS // B_PIECES  # rows the block fetches at a time
-    A_COPIES, B_COPIES = BM // A_ROWS, BK // B_ROWS  # of a thread
+    A_COPIES, B_COPIES = BM // A_ROWS, BK // B_ROWS  # per thread
     A_TILE, B_TILE = BM * BK, BK * BN
-    A_TURN, A_SPAN = max(1, 8 // A_PIECES), min(8, A_PIECES)  # short rows change order every second time
+    A_REPEAT, A_SPAN = max(1, 8 // A_PIECES), min(8, A_PIECES)  # short rows: several fill the banks together
     (clear, multiply), finish = products(WM, WN), results(WM, WN)
 
     @cuda.jit(device=True)
-    def fetch_what_is_there(As, Bs, to_a, to_b, A, B, row, col, k0, own, m, k):
-        """Start the copies of the tiles at k0, of which k may cut off a part, into the ring's first place."""
+    def fetch_ragged(As, Bs, to_a, to_b, A, B, row, col, k0, own, m, k):
+        """Start the copies of the tiles at k0, part of which may be past k, into the ring's first slot."""
         c = k0 + own[0]
-        valid = max(0, min(k - c, 8)) * 2  # bytes; what lies behind k may be NaN
+        valid = max(0, min(k - c, 8)) * 2  # bytes; past k there may be NaN
         for i in unroll(range(A_COPIES)):
             cp_async16(As, to_a + i * A_ROWS * BK, A, (min(row + i * A_ROWS, m - 1), c), valid)
         for i in unroll(range(B_COPIES)):
@@ -65,7 +66,7 @@ def build(BM, BN, BK, WM, WN, SLOTS, GROUP):
 
     @cuda.jit(device=True)
     def fetch(As, Bs, into_a, into_b, A, B, row, col, k0, own, m, size, part):
-        """Start one of the STEPS parts of the copies of whole tiles at k0; size: 16, or 0 behind the last."""
+        """Start one of the STEPS parts of the copies of whole tiles at k0; size: 16, or 0 past the last."""
         for i in unroll(range(A_COPIES)):
             if i % STEPS == part:
                 from_a = (min(row + i * A_ROWS, m - 1), k0 + own[0])
@@ -91,31 +92,31 @@ def build(BM, BN, BK, WM, WN, SLOTS, GROUP):
         row0, col0 = u32(tile_row * BM), u32(tile_col * BN)
         y0, x0 = warp // (BN // WN) * WM, warp % (BN // WN) * WN  # the warp's tile within the block's
 
-        # where this thread's first piece of each tile comes from, and where its place is
+        # where this thread's first piece of each tile comes from, and where it goes
         own = kept(tid % A_PIECES * 8), kept(tid // B_PIECES)  # a column in a tile of A, a row in one of B
         r, piece = tid // A_PIECES, tid % A_PIECES
-        row, to_a = row0 + r, kept(r * BK + (piece ^ (r // A_TURN % A_SPAN)) * 8)
+        row, to_a = row0 + r, kept(r * BK + (piece ^ (r // A_REPEAT % A_SPAN)) * 8)
         r, piece = tid // B_PIECES, tid % B_PIECES
         col, to_b = min(col0 + piece * 8, (n - 1) // 8 * 8), kept(r * BN + (piece ^ (r % 8)) * 8)
-        # where this lane's row is: at each step that of A's first fragment, at the first that of each of B's
+        # this lane's row: of A's first fragment at each step, of each of B's fragments at the first step
         line, half = lane % 16, lane // 16
-        a_at = every_second_piece((y0 + line) * BK, half ^ (line // A_TURN % A_SPAN))
+        a_at = every_second_piece((y0 + line) * BK, half ^ (line // A_REPEAT % A_SPAN))
         b_at = every_second_piece(line * BN, (x0 // 8 + half) ^ (line % 8))
 
-        # tiles that k cuts off, if there are any, come first: those after them are whole
+        # the tile that k cuts off, if any, comes first: those after it are whole
         whole = u32(k // BK * BK)
         ragged = whole < k
-        fetch_what_is_there(As, Bs, to_a, to_b, A, B, row, col, whole if ragged else u32(0), own, m, k)
-        ahead = u32(0) if ragged else u32(BK)  # where the next tiles to be fetched begin
+        fetch_ragged(As, Bs, to_a, to_b, A, B, row, col, whole if ragged else u32(0), own, m, k)
+        ahead = u32(0) if ragged else u32(BK)  # where the next tiles to fetch start
         for s in unroll(range(1, SLOTS - 1)):
             into_a, into_b, size = to_a + s * A_TILE, to_b + s * B_TILE, 16 if ahead < whole else 0
             for part in unroll(range(STEPS)):
                 fetch(As, Bs, into_a, into_b, A, B, row, col, ahead, own, m, size, part)
             ahead = u32(ahead + BK)
-        clear(acc, a[1], b[1])  # before the first step there is nothing to multiply
+        clear(acc, a[1], b[1])  # the first step has nothing to multiply yet
         cp_async_wait(IN_FLIGHT)
         cuda.syncthreads()
-        slot, free = u32(0), u32(SLOTS - 1)  # the places in the ring to read and to fill
+        slot, free = u32(0), u32(SLOTS - 1)  # the slots to read and to fill
         while ahead < whole + (SLOTS - 1) * BK:
             A_now, B_now = rest(As, slot * A_TILE), rest(Bs, slot * B_TILE)
             into_a, into_b = kept(free * A_TILE + to_a), kept(free * B_TILE + to_b)
@@ -131,7 +132,10 @@ def build(BM, BN, BK, WM, WN, SLOTS, GROUP):
             cp_async_wait(IN_FLIGHT)
             cuda.syncthreads()
             after = u32(slot + 1)
-            free, slot = slot, u32(0) if after == SLOTS else after  # everybody has read what becomes free
+            free, slot = (
+                slot,
+                u32(0) if after == SLOTS else after,
+            )  # everybody has read the freed slot
             ahead = u32(ahead + BK)
         multiply(acc, a[(STEPS - 1) % 2], b[(STEPS - 1) % 2])
         cp_async_wait(0)
@@ -147,28 +151,31 @@ def shared_bytes(t) -> int:
 
 
 def requirements(t):
-    """Fragments cover the tiles, two sets of them take turns, and a ring of at least two tiles fits."""
+    """Fragments cover the tiles, two sets of them alternate, and a ring of at least two slots fits."""
     threads = 32 * (t.BM // t.WM) * (t.BN // t.WN)
     yield (
         t.SLOTS >= 2,
-        f"the ring needs a tile to read and one to fill: SLOTS must be at least 2, not {t.SLOTS}",
+        f"one slot is read while another is filled: SLOTS must be at least 2, not {t.SLOTS}",
     )
     yield from fragments_cover_the_tiles(t, 16, 16)
-    yield t.BK in (32, 64), f"two sets of fragments take turns, twice at most: BK ({t.BK}) must be 32 or 64"
+    yield t.BK in (32, 64), f"two sets of fragments alternate, twice at most: BK ({t.BK}) must be 32 or 64"
     yield from rows_of_results(t)
-    yield t.BN % 64 == 0, f"a swizzle is over 8 pieces of 8 halves: BN ({t.BN}) must be a multiple of 64"
-    yield from sums_fit_registers(t.WM * t.WN // 32)
-    yield threads >= 1, "the warp's tile is larger than the block's: no warp would be left"
-    yield threads <= MAX_THREADS, f"these tiles make blocks of {threads} threads; {MAX_THREADS} is the most"
+    yield t.BN % 64 == 0, f"a swizzle is over 8 pieces of 8 FP16 values: BN ({t.BN}) must be a multiple of 64"
+    yield from accumulators_fit_registers(t.WM * t.WN // 32)
+    yield threads >= 1, "the warp's tile is larger than the block's tile: the block would have no warps"
+    yield (
+        threads <= MAX_THREADS,
+        f"blocks of {threads} threads; the maximum is {MAX_THREADS}",
+    )
     yield (
         shared_bytes(t) <= MAX_SHARED_BYTES,
-        f"ring and results take {shared_bytes(t)} bytes of shared memory; {MAX_SHARED_BYTES} is the most",
+        f"ring and results take {shared_bytes(t)} bytes of shared memory; the maximum is {MAX_SHARED_BYTES}",
     )
     for matrix, width in (("A", t.BK), ("B", t.BN)):
         rows = threads * 8 // width
         yield (
             rows % 8 == 0,
-            f"the swizzle repeats after 8 rows, and {rows} rows of {matrix} are fetched at a time",
+            f"the {rows} rows of {matrix} fetched at a time must be a multiple of the swizzle's 8 rows",
         )
     yield from shares_evenly("A", threads, rows=("BM", t.BM), width=("BK", t.BK), at_once=8)
     yield from shares_evenly("B", threads, rows=("BK", t.BK), width=("BN", t.BN), at_once=8)

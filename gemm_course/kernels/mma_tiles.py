@@ -1,7 +1,6 @@
-"""What the kernels share whose warps multiply with mma.sync: the products of a step, and the way of the
-results to C.
+"""What the kernels that multiply with mma.sync share: the products of a step, and storing the results.
 
-The functions depend on the warp's tile, WM by WN, whose loops are written out; so each is made for one.
+The loops over a warp's tile are unrolled, so the functions are built for one WM by WN.
 """
 
 from numba import cuda, float32
@@ -11,7 +10,7 @@ from gemm_course.intrinsics import copy16, kept, mma_m16n8k16, store2, u32, unro
 
 @cuda.jit(device=True)
 def every_second_piece(row, piece):
-    """Where in a tile a row's first, third, fifth and seventh piece are; the first is at `piece`."""
+    """Offsets in a tile of a row's first, third, fifth and seventh piece; the first is at `piece`."""
     third, fifth, seventh = piece ^ 2, piece ^ 4, piece ^ 6
     return kept(row + piece * 8), kept(row + third * 8), kept(row + fifth * 8), kept(row + seventh * 8)
 
@@ -22,7 +21,7 @@ def products(WM, WN):
 
     @cuda.jit(device=True)
     def clear(acc, a, b):
-        """No sums yet, and fragments whose products add nothing."""
+        """Zero the accumulators, and the fragments, whose products then add nothing."""
         for i in unroll(range(ROWS)):
             for j in unroll(range(PRODUCTS)):
                 for e in unroll(range(4)):
@@ -47,27 +46,27 @@ def products(WM, WN):
 def results(WM, WN):
     """finish(acc, alpha, beta, Cs, ...), for a warp's tile of WM by WN.
 
-    Results leave by way of shared memory, 16 bytes a lane. Cs, of warps by 16 by WN halves, holds 16 rows of
+    Results go to C through shared memory, 16 bytes per lane. Cs, warps by 16 by WN, float16, holds 16 rows of
     each warp's tile, swizzled.
     """
     ROWS, PRODUCTS, C_PIECES = WM // 16, WN // 8, WN // 8  # pieces of 16 bytes in a row
     C_ROWS = 32 // C_PIECES  # rows a warp stores at a time
-    C_TURN = 8 // C_PIECES  # short rows change order every second time, or every fourth
+    C_REPEAT = 8 // C_PIECES  # short rows: several fill the banks together
 
     @cuda.jit(device=True)
     def place(y, piece):
-        """Where in Cs a piece of row y of a warp's results is: rows that meet the same banks change order."""
-        return (piece ^ (y // C_TURN % C_PIECES)) * 8
+        """The column of a piece of row y in Cs: rows that start in the same bank differ in their order."""
+        return (piece ^ (y // C_REPEAT % C_PIECES)) * 8
 
     @cuda.jit(device=True)
     def add_old(acc, beta, Cs, warp, lane, C, row, col, m, n):
-        """acc += beta C, 16 rows at a time: 16 bytes a lane into Cs, from there to the owners of the sums."""
+        """acc += beta C, 16 rows at a time: 16 bytes per lane to Cs, from there to the owning lanes."""
         piece, c = lane % C_PIECES, col + lane % C_PIECES * 8
         for i in unroll(range(ROWS)):
             y = lane // C_PIECES
             while y < 16:
                 r, x = row + i * 16 + y, place(y, piece)
-                if r < m and c < n:  # a row of C ends at a multiple of 16 bytes; what is behind n is not used
+                if r < m and c < n:  # rows of C end at multiples of 16 bytes; what is past n is not used
                     copy16(Cs, (warp, y, x), C, (r, c))
                 else:
                     for e in range(8):
@@ -84,7 +83,7 @@ def results(WM, WN):
 
     @cuda.jit(device=True)
     def store(acc, Cs, warp, lane, C, row, col, m, n):
-        """The warp's tile of C, from C[row, col] on, becomes acc: pairs into Cs, then 16 bytes a lane out."""
+        """Store acc as the warp's tile of C, from C[row, col] on: pairs to Cs, 16 bytes per lane to C."""
         piece, c = lane % C_PIECES, col + lane % C_PIECES * 8
         for i in unroll(range(ROWS)):
             for j in unroll(range(PRODUCTS)):
@@ -94,7 +93,7 @@ def results(WM, WN):
                     store2(Cs, (warp, y, x), (acc[i, j, h * 2], acc[i, j, h * 2 + 1]))
             cuda.syncwarp()
             y = lane // C_PIECES
-            if row + i * 16 + 16 <= m and col + WN <= n:  # these 16 rows exist: no lane has to look
+            if row + i * 16 + 16 <= m and col + WN <= n:  # in bounds: no per-lane checks
                 for h in unroll(range(0, 16, C_ROWS)):
                     copy16(C, (row + i * 16 + y + h, c), Cs, (warp, y + h, place(y + h, piece)))
             else:
@@ -110,7 +109,7 @@ def results(WM, WN):
 
     @cuda.jit(device=True)
     def finish(acc, alpha, beta, Cs, warp, lane, C, row, col, m, n):
-        """The warp's tile of C, from C[row, col] on, becomes alpha acc + beta C."""
+        """Store alpha * acc + beta * C as the warp's tile of C, from C[row, col] on."""
         if alpha != 1:
             for i in unroll(range(ROWS)):
                 for j in unroll(range(PRODUCTS)):
@@ -124,7 +123,7 @@ def results(WM, WN):
 
 
 def rows_of_results(t):
-    """The rules of Cs: a row of a warp's tile is a number of pieces that a swizzle takes."""
+    """The rule for Cs: a row of a warp's tile has as many pieces as a swizzle permutes."""
     yield (
         t.WN in (16, 32, 64),
         f"a row of a warp's results is 2, 4 or 8 pieces: WN ({t.WN}) must be 16, 32 or 64",

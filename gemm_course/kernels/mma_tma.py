@@ -1,15 +1,15 @@
-"""The same products, and nobody who multiplies copies: a producer has the tiles brought by TMA.
+"""Warp specialization: a producer loads tiles by TMA, consumers only multiply.
 
 Beyond the documents; Hopper. In mma_sync every fourth instruction of the loop belongs to a copy, and together
-they cost a tenth of the Tensor Cores' time. Here a thread of a warpgroup of its own, the *producer*, asks TMA
-for whole tiles, as far ahead as the ring allows. The warps that multiply, the *consumers*, load fragments and
-do nothing else.
+they cost a tenth of the Tensor Cores' time. Here one thread of an extra warpgroup, the *producer*, requests
+whole tiles from TMA, as far ahead as the ring allows. The other warps, the *consumers*, load fragments and
+multiply them.
 
-No barrier holds up the whole block any more. Two mbarriers a slot keep producer and consumers apart:
-full[slot], which the copies complete, and empty[slot], at which every consuming warp arrives when it has
-read the slot. The producer needs hardly any registers, the consumers many: registers change hands.
+No barrier stops the whole block any more. Two mbarriers per slot synchronize producer and consumers:
+full[slot], which the copies complete, and empty[slot], at which every consumer warp arrives when it has read
+the slot. The producer needs hardly any registers, the consumers many: setmaxnreg moves them.
 
-A swizzle takes rows of 128 bytes at most: the tiles of B are panels of 64 columns side by side.
+A swizzle permutes rows of at most 128 bytes, so the tiles of B are panels of 64 columns side by side.
 """
 
 from numba import cuda, float32, uint64
@@ -48,12 +48,12 @@ from gemm_course.kernels.tensor_tiles import (
 
 
 def build(BM, BN, BK, WM, WN, SLOTS, GROUP):
-    """The kernel for blocks of BM by BN elements, WM by WN a consuming warp, a ring of SLOTS tiles."""
-    WARPS = BM // WM * (BN // WN)  # that multiply
+    """The kernel for blocks of BM by BN elements, WM by WN per consumer warp, a ring of SLOTS tiles."""
+    WARPS = BM // WM * (BN // WN)  # of the consumers
     ROWS, COLUMNS, PRODUCTS = WM // 16, WN // 16, WN // 8  # fragments of A, of B, and products side by side
     STEPS, PANELS = BK // 16, BN // PANEL
     A_TILE, B_TILE = BM * BK, BK * BN
-    A_TURN, A_SPAN = 64 // BK, BK // 8  # short rows change order every second time
+    A_REPEAT, A_SPAN = 64 // BK, BK // 8  # short rows: several fill the banks together
     MANY, FEW = CONSUMER_REGISTERS[WARPS // 4], PRODUCER_REGISTERS
     (clear, multiply), finish = products(WM, WN), results(WM, WN)
 
@@ -62,7 +62,7 @@ def build(BM, BN, BK, WM, WN, SLOTS, GROUP):
         """Fetch tile after tile, each as soon as its slot is empty."""
         slot, parity = u32(0), u32(0)
         for step in range(steps):
-            mbarrier_wait(empty, slot, parity ^ 1)  # the first time round they are: parity 1 is over
+            mbarrier_wait(empty, slot, parity ^ 1)  # true in the first pass: parity 1 is over
             mbarrier_expect(full, slot, (A_TILE + B_TILE) * 2)
             tma_load(As, slot * A_TILE, A, (row0, step * BK), full, slot)
             for j in unroll(range(PANELS)):
@@ -99,11 +99,11 @@ def build(BM, BN, BK, WM, WN, SLOTS, GROUP):
                 produce(As, Bs, full, empty, A, B, row0, col0, steps)
             return
         registers_up(MANY)
-        clear(acc, a[1], b[1])  # before the first step there is nothing to multiply
+        clear(acc, a[1], b[1])  # the first step has nothing to multiply yet
         y0, x0 = warp // (BN // WN) * WM, warp % (BN // WN) * WN  # the warp's tile within the block's
-        # where this lane's row is: at each step that of A's first fragment, at the first that of each of B's
+        # this lane's row: of A's first fragment at each step, of each of B's fragments at the first step
         line, half = lane % 16, lane // 16
-        a_at = every_second_piece((y0 + line) * BK, half ^ (line // A_TURN % A_SPAN))
+        a_at = every_second_piece((y0 + line) * BK, half ^ (line // A_REPEAT % A_SPAN))
         in_panel = (x0 % PANEL // 8 + half) ^ (line % 8)
         b_at = every_second_piece((x0 // PANEL * BK + line) * PANEL, in_panel)
         slot, parity, before, step = u32(0), u32(0), u32(0), u32(0)
@@ -118,7 +118,7 @@ def build(BM, BN, BK, WM, WN, SLOTS, GROUP):
                     ldmatrix_x4_trans(b[now, j], B_now, b_at[j] + p * 16 * PANEL)
                 multiply(acc, a[last], b[last])
                 if p == 0 and step > 0 and lane == 0:
-                    mbarrier_arrive(empty, before)  # all fragments of the step before have been multiplied
+                    mbarrier_arrive(empty, before)  # the step before has multiplied all its fragments
             before, step = slot, u32(step + 1)
             slot, parity = next_slot(slot, parity, SLOTS)
         multiply(acc, a[(STEPS - 1) % 2], b[(STEPS - 1) % 2])
@@ -135,25 +135,28 @@ def shared_bytes(t) -> int:
 def requirements(t):
     """Fragments cover the tiles, TMA can fetch them, and two or three warpgroups multiply."""
     yield from fragments_cover_the_tiles(t, 16, 16)
-    yield t.BM <= 256, f"a box of TMA has at most 256 rows, which BM ({t.BM}) are"
-    yield t.BK in (32, 64), f"two sets of fragments take turns, twice at most: BK ({t.BK}) must be 32 or 64"
-    yield t.BN % PANEL == 0, f"panels of B have {PANEL} columns: BN ({t.BN}) must be a multiple of them"
+    yield t.BM <= 256, f"a TMA box has at most 256 rows: BM ({t.BM}) must not be larger"
+    yield t.BK in (32, 64), f"two sets of fragments alternate, twice at most: BK ({t.BK}) must be 32 or 64"
+    yield t.BN % PANEL == 0, f"panels of B have {PANEL} columns: BN ({t.BN}) must be a multiple of that"
     yield from rows_of_results(t)
-    yield t.SLOTS >= 2, f"one slot is read while another is filled: SLOTS is at least 2, not {t.SLOTS}"
+    yield t.SLOTS >= 2, f"one slot is read while another is filled: SLOTS must be at least 2, not {t.SLOTS}"
     warps = t.BM // t.WM * (t.BN // t.WN)
     yield (
         warps in (8, 12),
-        f"registers change hands by warpgroups, and two or three multiply: 8 or 12 warps, not {warps}",
+        f"registers are moved between warpgroups, and two or three multiply: 8 or 12 warps, not {warps}",
     )
     most = registers_of_consumers(warps // 4)
     needed = t.WM * t.WN // 32 + (t.WM + t.WN) // 2 + 32
-    yield needed <= most, f"sums and fragments take {needed} registers of every lane; {most} is the most"
+    yield (
+        needed <= most,
+        f"accumulators and fragments take {needed} registers per lane; there are {most}",
+    )
     yield from fits_shared(shared_bytes(t))
 
 
 STAGE = Stage(
     name="mma_tma",
-    title="A producer for Tensor Cores",
+    title="Warp specialization with mma.sync",
     document="beyond the documents",
     tiles={"BM": 128, "BN": 256, "BK": 64, "WM": 64, "WN": 64, "SLOTS": 3, "GROUP": 8},
     options={

@@ -1,7 +1,7 @@
 """One thread computes one element of C, and neighbouring threads take neighbouring COLUMNS.
 
 Document 004, v01. The only change is which of a block's threads computes which of its elements. A warp's
-32 threads now read 32 neighbouring elements of B, four full sectors, and one and the same element of A.
+32 threads now read 32 neighbouring elements of B, four full sectors, and the same element of A.
 Blocks are still numbered down the rows: those that run at the same time need the same columns of B.
 """
 
@@ -29,11 +29,11 @@ def build(BM, BN):
 
 
 def requirements(t):
-    """A block's threads are its elements of C."""
+    """A block has one thread per element of its tile of C."""
     threads = t.BM * t.BN
     yield (
         threads <= MAX_THREADS,
-        f"a block has one thread an element, BM * BN = {threads}, and may have {MAX_THREADS}",
+        f"a block has one thread per element, BM * BN = {threads}; the maximum is {MAX_THREADS}",
     )
 
 

@@ -28,11 +28,11 @@ def build(BM, BN):
 
 
 def requirements(t):
-    """A block's threads are its elements of C."""
+    """A block has one thread per element of its tile of C."""
     threads = t.BM * t.BN
     yield (
         threads <= MAX_THREADS,
-        f"a block has one thread an element, BM * BN = {threads}, and may have {MAX_THREADS}",
+        f"a block has one thread per element, BM * BN = {threads}; the maximum is {MAX_THREADS}",
     )
 
 

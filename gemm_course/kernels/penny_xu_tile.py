@@ -1,10 +1,10 @@
 """A block copies one square tile of A and one of B into shared memory, uses them, and moves on.
 
-Document 002 (after Penny Xu), there for tiles of 2 by 2 and matrices they divide; here for any tile
-width and any size. As[ty, tx] and Bs[ty, tx] are the elements this very thread fetched; row ty of As and
-column tx of Bs are what it needs. Each element fetched from A and B is used T times instead of once.
+Document 002 (after Penny Xu) has tiles of 2 by 2 and matrices that they divide; this kernel takes any tile
+width and any size. A thread fetches As[ty, tx] and Bs[ty, tx]; what it needs is row ty of As and column tx
+of Bs. Each element fetched from A and B is used T times instead of once.
 
-The document waits at a second barrier inside the innermost loop, T times a tile; once after the loop is
+The document has its second barrier inside the innermost loop, T times per tile; once after the loop is
 enough.
 """
 
@@ -41,14 +41,14 @@ def build(BM, BN, BK):
 
 
 def requirements(t):
-    """One thread an element of the square tile."""
+    """One thread per element of the square tile."""
     yield (
         t.BM == t.BN == t.BK,
         f"the tiles are square: BM, BN and BK must be equal, not {t.BM}, {t.BN} and {t.BK}",
     )
     yield (
         t.BM * t.BN <= MAX_THREADS,
-        f"a block has BM * BN = {t.BM * t.BN} threads, and may have {MAX_THREADS}",
+        f"a block has BM * BN = {t.BM * t.BN} threads; the maximum is {MAX_THREADS}",
     )
 
 

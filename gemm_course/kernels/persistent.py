@@ -1,10 +1,10 @@
-"""As many blocks as multiprocessors, each with many tiles: nothing stops at the end of a tile.
+"""Persistent blocks: one per multiprocessor, each computing many tiles without a pause between them.
 
 Beyond the documents; Hopper. A block that ends after one tile leaves its multiprocessor idle twice: before
-its first tiles have come, and while it stores. Here a block stays and takes every BLOCKS-th tile. The
-producer knows nothing of an end: it fills the ring for the next tile while the consumers finish this one.
-They round their results to halves, queue the first products of the next tile, and lay the results into
-shared memory while these are computed, a part in every second step; other warps have TMA carry them off.
+its first operands have arrived, and while it stores. A persistent block takes every BLOCKS-th tile instead.
+The producer does not stop at the end of a tile: it fills the ring for the next one while the consumers finish
+this one. They round their results to FP16, queue the first products of the next tile, and while these are
+computed write the results to shared memory, a part in every second step; other warps store them by TMA.
 """
 
 from numba import cuda, float32, uint64
@@ -47,21 +47,21 @@ from gemm_course.kernels.tensor_tiles import (
     next_slot,
     old,
     ring_bytes,
-    store_rim,
+    store_edge,
 )
 
 
 def build(BM, BN, BK, WM, SLOTS, GROUP, PARTS, BLOCKS):
-    """The kernel for tiles of BM by BN elements, WM by BN a consumer; BLOCKS is the launch's affair."""
+    """The kernel for tiles of BM by BN elements, WM by BN per consumer; BLOCKS affects only the launch."""
     TILE_BYTES = (BM * BK + BK * BN) * 2
-    HEIGHT, SUMS, PANELS = WM // 64, BN // 2, BN // PANEL
+    HEIGHT, ACCS, PANELS = WM // 64, BN // 2, BN // PANEL
     CONSUMERS = BM // WM
-    PIECES = HEIGHT * PANELS // PARTS  # of 64 by 64 results that a consumer lays at a time
+    PIECES = HEIGHT * PANELS // PARTS  # of 64 by 64 results, in one part of a consumer's tile
     MANY, FEW = CONSUMER_REGISTERS[CONSUMERS], PRODUCER_REGISTERS
 
     @cuda.jit(device=True)
-    def fetch(As, Bs, full, empty, A, B, m, n, steps):
-        """Fetch the operands of all the block's tiles, step after step, as soon as a slot is empty."""
+    def produce(As, Bs, full, empty, A, B, m, n, steps):
+        """Fetch the operands of all the block's tiles, step by step, each as soon as its slot is empty."""
         tile_rows, tile_cols = u32((m + BM - 1) // BM), u32((n + BN - 1) // BN)
         tile, slot, parity = u32(cuda.blockIdx.x), u32(0), u32(0)
         while tile < u32(tile_rows * tile_cols):
@@ -76,84 +76,84 @@ def build(BM, BN, BK, WM, SLOTS, GROUP, PARTS, BLOCKS):
             tile = u32(tile + cuda.gridDim.x)
 
     @cuda.jit(device=True)
-    def carry_off(Cs, laid, gone, w, results, C, m, n):
-        """Store what consumer w has laid into Cs, part after part of each tile, 64 by 64 at a time."""
+    def store_tiles(Cs, c_full, c_empty, w, results, C, m, n):
+        """Store the results of consumer w from Cs, part after part of each tile, 64 by 64 at a time."""
         lane, whole = u32(cuda.threadIdx.x) % 32, n // 8 * 8  # TMA stores 16 bytes or nothing
         tile_rows, tile_cols = u32((m + BM - 1) // BM), u32((n + BN - 1) // BN)
         tile, parity = u32(cuda.blockIdx.x), u32(0)
         while tile < u32(tile_rows * tile_cols):
             tile_row, tile_col = grouped(tile, tile_rows, tile_cols, GROUP)
             for part in range(PARTS):
-                mbarrier_wait(laid, w, parity)
+                mbarrier_wait(c_full, w, parity)
                 for q in range(PIECES):
                     i, j = (part * PIECES + q) // PANELS, (part * PIECES + q) % PANELS
                     row, col = u32(tile_row * BM + w * WM + i * 64), u32(tile_col * BN + j * PANEL)
                     if lane == 0 and col < whole:
                         tma_store(results, (row, col), Cs, (w, q, 0, 0))
                     if whole < n and col <= whole and whole < col + PANEL:
-                        store_rim(C, row, m, n, Cs, w, q, u32((whole - col) // 8), lane)
+                        store_edge(C, row, m, n, Cs, w, q, u32((whole - col) // 8), lane)
                 cuda.syncwarp()
                 if lane == 0:
                     tma_commit()
                     tma_wait_read(0)
-                    mbarrier_arrive(gone, w)
+                    mbarrier_arrive(c_empty, w)
                 parity = u32(parity ^ 1)
             tile = u32(tile + cuda.gridDim.x)
 
     @cuda.jit(device=True)
-    def finish(halves, sums, alpha, beta, C, tile, y, x, m, n):
-        """Turn a consumer's sums into results, rounded; this lane's begin at row y, column x of the tile."""
+    def finish(rounded, acc, alpha, beta, C, tile, y, x, m, n):
+        """Round alpha * acc + beta * C to FP16; this lane's results start at row y, column x of the tile."""
         if alpha != 1:
             for i in unroll(range(HEIGHT)):
-                for e in unroll(range(SUMS)):
-                    sums[i, e] *= alpha
+                for e in unroll(range(ACCS)):
+                    acc[i, e] *= alpha
         if beta != 0:
             tile_row, tile_col = grouped(tile, u32((m + BM - 1) // BM), u32((n + BN - 1) // BN), GROUP)
             for i in unroll(range(HEIGHT)):
                 row, col = u32(tile_row * BM + y + i * 64), u32(tile_col * BN + x)
-                for e in unroll(range(SUMS)):
-                    sums[i, e] += beta * old(C, row + e // 2 % 2 * 8, col + e // 4 * 8 + e % 2, m, n)
+                for e in unroll(range(ACCS)):
+                    acc[i, e] += beta * old(C, row + e // 2 % 2 * 8, col + e // 4 * 8 + e % 2, m, n)
         for i in unroll(range(HEIGHT)):
-            for e in unroll(range(0, SUMS, 2)):
-                store2(halves[i], e, (sums[i, e], sums[i, e + 1]))
+            for e in unroll(range(0, ACCS, 2)):
+                store2(rounded[i], e, (acc[i, e], acc[i, e + 1]))
 
     @cuda.jit(device=True)
-    def lay(Cs, laid, gone, w, y0, lane, halves, part, turn):
-        """Lay a part of a consumer's results into Cs, swizzled as TMA takes them, once Cs is free."""
-        mbarrier_wait(gone, w, turn ^ 1)
+    def stage_tile(Cs, c_full, c_empty, w, y0, lane, rounded, part, phase):
+        """Write a part of a consumer's results to Cs, swizzled as TMA reads them, once Cs is empty."""
+        mbarrier_wait(c_empty, w, phase ^ 1)
         for q in unroll(range(PIECES)):
             i, j = (part * PIECES + q) // PANELS, (part * PIECES + q) % PANELS
             for x in unroll(range(0, 8, 2)):
                 z = (x + lane // 16 ^ lane % 8) * 8
-                stmatrix_x4(Cs, (w, q, y0 + lane % 16, z), halves[i], j * 32 + x * 4)
+                stmatrix_x4(Cs, (w, q, y0 + lane % 16, z), rounded[i], j * 32 + x * 4)
         fence_async()
         cuda.syncwarp()
         if lane == 0:
-            mbarrier_arrive(laid, w)
-        return u32(turn ^ 1)
+            mbarrier_arrive(c_full, w)
+        return u32(phase ^ 1)
 
     def persistent(m, n, k, alpha, A, B, beta, C, results):
         full = cuda.shared.array(SLOTS, uint64)
         empty = cuda.shared.array(SLOTS, uint64)
-        laid = cuda.shared.array(CONSUMERS, uint64)
-        gone = cuda.shared.array(CONSUMERS, uint64)
+        c_full = cuda.shared.array(CONSUMERS, uint64)
+        c_empty = cuda.shared.array(CONSUMERS, uint64)
         tiles = cuda.shared.array(0, float16, 1024)
         As = carve(tiles, 0, (SLOTS, BM, BK))
         Bs = carve(tiles, SLOTS * BM * BK, (SLOTS, PANELS, BK, PANEL))
         Cs = carve(tiles, SLOTS * (BM + BN) * BK, (CONSUMERS, PIECES, 64, PANEL))
-        sums = cuda.local.array((HEIGHT, SUMS), float32)
-        halves = cuda.local.array((HEIGHT, SUMS), float16)
+        acc = cuda.local.array((HEIGHT, ACCS), float32)
+        rounded = cuda.local.array((HEIGHT, ACCS), float16)
         tid = u32(cuda.threadIdx.x)
         warp, lane = tid // 32, tid % 32
         tile_rows, tile_cols = u32((m + BM - 1) // BM), u32((n + BN - 1) // BN)
-        steps = max((k + BK - 1) // BK, 2 * PARTS - 1)  # those behind k bring zeros
+        steps = max((k + BK - 1) // BK, 2 * PARTS - 1)  # those past k fetch zeros
         if tid == 0:
             for s in unroll(range(SLOTS)):
                 mbarrier_init(full, s, 1)
                 mbarrier_init(empty, s, 4 * CONSUMERS)
             for w in unroll(range(CONSUMERS)):
-                mbarrier_init(laid, w, 4)
-                mbarrier_init(gone, w, 1)
+                mbarrier_init(c_full, w, 4)
+                mbarrier_init(c_empty, w, 1)
             fence_async()
         cuda.syncthreads()
 
@@ -162,29 +162,29 @@ def build(BM, BN, BK, WM, SLOTS, GROUP, PARTS, BLOCKS):
             if tid == 0:
                 tma_acquire(A)
                 tma_acquire(B)
-                fetch(As, Bs, full, empty, A, B, m, n, steps)
+                produce(As, Bs, full, empty, A, B, m, n, steps)
             elif warp > 0 and warp <= CONSUMERS:
                 if lane == 0:
                     tma_acquire(results)
-                carry_off(Cs, laid, gone, warp - 1, results, C, u32(m), u32(n))
+                store_tiles(Cs, c_full, c_empty, warp - 1, results, C, u32(m), u32(n))
         else:
             registers_up(MANY)
             w, y0 = warp // 4 - 1, warp % 4 * 16  # the consumer, and this warp's rows in each 64
-            tile, slot, parity, before, turn = u32(cuda.blockIdx.x), u32(0), u32(0), u32(0), u32(0)
+            tile, slot, parity, before, phase = u32(cuda.blockIdx.x), u32(0), u32(0), u32(0), u32(0)
             while tile < u32(tile_rows * tile_cols):
                 for i in unroll(range(HEIGHT)):
-                    for e in unroll(range(SUMS)):
-                        sums[i, e] = 0
+                    for e in unroll(range(ACCS)):
+                        acc[i, e] = 0
                 for step in range(steps):
                     mbarrier_wait(full, slot, parity)
                     wgmma_fence()
                     for p in unroll(range(0, BK, 16)):
                         for i in unroll(range(HEIGHT)):
-                            wgmma(BN, sums[i], As, (slot, w * WM + i * 64, p), Bs, (slot, 0, p, 0))
+                            wgmma(BN, acc[i], As, (slot, w * WM + i * 64, p), Bs, (slot, 0, p, 0))
                     wgmma_commit()
                     for part in unroll(range(PARTS)):
                         if step == 2 * part and tile >= cuda.gridDim.x:  # while the Tensor Cores are busy
-                            turn = lay(Cs, laid, gone, w, y0, lane, halves, part, turn)
+                            phase = stage_tile(Cs, c_full, c_empty, w, y0, lane, rounded, part, phase)
                     wgmma_wait(1)
                     if step > 0 and lane == 0:
                         mbarrier_arrive(empty, before)
@@ -192,40 +192,40 @@ def build(BM, BN, BK, WM, SLOTS, GROUP, PARTS, BLOCKS):
                     slot, parity = next_slot(slot, parity, SLOTS)
                 wgmma_wait(0)
                 if lane == 0:
-                    mbarrier_arrive(empty, before)  # the producer may go on with the next tile
-                finish(halves, sums, alpha, beta, C, tile, w * WM + y0 + lane // 4, lane % 4 * 2, m, n)
+                    mbarrier_arrive(empty, before)  # the producer may fetch for the next tile
+                finish(rounded, acc, alpha, beta, C, tile, w * WM + y0 + lane // 4, lane % 4 * 2, m, n)
                 tile = u32(tile + cuda.gridDim.x)
             for part in unroll(range(PARTS)):
-                turn = lay(Cs, laid, gone, w, y0, lane, halves, part, turn)
+                phase = stage_tile(Cs, c_full, c_empty, w, y0, lane, rounded, part, phase)
 
     return persistent
 
 
 def requirements(t):
-    """What warp_specialised asks for, and room for the results on their way."""
+    """The rules of warp_specialised, and room for the results in shared memory."""
     yield from fits_wgmma(t)
-    yield from fits_consumers(t, halves=True)
+    yield from fits_consumers(t, rounded=True)
     pieces = t.WM // 64 * (t.BN // PANEL)
     yield (
         pieces % t.PARTS == 0,
-        f"a consumer lays {pieces} pieces of 64 by 64 results, which PARTS ({t.PARTS}) must divide",
+        f"a consumer has {pieces} pieces of 64 by 64 results, which PARTS ({t.PARTS}) must divide",
     )
     yield from fits_shared(shared_bytes(t))
 
 
 def shared_bytes(t) -> int:
-    """The ring, and a part of a tile of results on its way."""
+    """Shared memory of the ring and of one part of a tile of results."""
     return ring_bytes(t) + t.BM * t.BN // t.PARTS * 2
 
 
 def with_results(t, m, n, k, alpha, A, B, beta, C) -> tuple:
-    """The launch's arguments: A and B as tensor maps, C, and the map of its columns that TMA can store."""
+    """The launch's arguments: A and B as tensor maps, C, and a map of those columns that TMA can store."""
     return *maps(t, m, n, k, alpha, A, B, beta, C), tensor_map(C, (m, n // 8 * 8), (64, PANEL))
 
 
 STAGE = Stage(
     name="persistent",
-    title="Blocks that stay",
+    title="Persistent blocks",
     document="beyond the documents",
     tiles={"BM": 128, "BN": 256, "BK": 64, "WM": 64, "SLOTS": 4, "GROUP": 16, "PARTS": 4, "BLOCKS": 132},
     options={

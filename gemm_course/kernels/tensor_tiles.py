@@ -1,5 +1,4 @@
-"""What the kernels on Hopper share: the order of tiles, a pair of results on its way to C, the rules of
-tiles."""
+"""What the Hopper kernels share: the order of tiles, the ring, storing a pair of results, rules for tiles."""
 
 from numba import cuda, float32
 from numba.types import float16
@@ -8,9 +7,9 @@ from gemm_course.intrinsics import store2, tensor_map, u32
 from gemm_course.kernels.base import REGISTERS_AN_SM
 
 PANEL = 64  # columns of B that one swizzled row of 128 bytes holds
-SHARED_BYTES = 226 * 1024  # a block on Hopper, less the 1 KB that barriers and the tiles' alignment take
+SHARED_BYTES = 226 * 1024  # per block on Hopper, less 1 KB for barriers and the tiles' alignment
 PRODUCER_REGISTERS = 56
-CONSUMER_REGISTERS = {2: 224, 3: 152}  # by the number of consumers; no more than the producers give back
+CONSUMER_REGISTERS = {2: 224, 3: 152}  # by the number of consumers; no more than the producer gives back
 
 
 # ---- device functions ----
@@ -18,7 +17,7 @@ CONSUMER_REGISTERS = {2: 224, 3: 152}  # by the number of consumers; no more tha
 
 @cuda.jit(device=True)
 def grouped(tile, tile_rows, tile_cols, group_rows):
-    """(row, column) of the tile-th tile, in groups of `group_rows` rows of tiles, down the columns of each.
+    """(row, column) of tile number `tile`, in groups of `group_rows` rows of tiles, down the columns of each.
 
     Tiles with neighbouring numbers are computed at the same time; down the columns they need few different
     tiles of A and of B, and find them in the L2 cache.
@@ -38,7 +37,7 @@ def next_slot(slot, parity, slots):
 
 @cuda.jit(device=True)
 def old(C, row, col, m, n):
-    """C[row, col] in float32, or 0 outside."""
+    """C[row, col] as float32, or 0 out of bounds."""
     if row < m and col < n:
         return float32(C[row, col])
     return float32(0)
@@ -46,7 +45,7 @@ def old(C, row, col, m, n):
 
 @cuda.jit(device=True)
 def store_pair(C, row, col, m, n, alpha, beta, first, second):
-    """alpha times two neighbouring sums, plus beta C, to C[row, col] and its right neighbour, if inside."""
+    """C = alpha * (first, second) + beta * C, for C[row, col] and its right neighbour, where in bounds."""
     if row < m and col < n:
         first, second = alpha * first, alpha * second
         if beta != 0:
@@ -59,8 +58,8 @@ def store_pair(C, row, col, m, n, alpha, beta, first, second):
 
 
 @cuda.jit(device=True)
-def store_rim(C, row, m, n, Cs, w, piece, chunk, lane):
-    """The columns of C behind the last multiple of 8, from a swizzled piece of 64 rows that begins at `row`.
+def store_edge(C, row, m, n, Cs, w, piece, chunk, lane):
+    """Store the columns of C past the last multiple of 8, from a swizzled piece of 64 rows from `row` on.
 
     TMA stores 16 bytes or nothing. Cs[w, piece] is the piece; chunk: which 16 bytes of its rows they are.
     """
@@ -78,42 +77,45 @@ def store_rim(C, row, m, n, Cs, w, piece, chunk, lane):
 
 def fits_wgmma(t):
     """Tiles that TMA can fetch and wgmma can multiply, and a ring of them."""
-    yield t.BM % 64 == 0 and t.BM <= 256, f"BM ({t.BM}) must be a multiple of 64 up to 256, a box of TMA"
+    yield t.BM % 64 == 0 and t.BM <= 256, f"BM ({t.BM}) must be a multiple of 64 up to 256, a TMA box"
     yield t.BN % PANEL == 0 and t.BN <= 256, f"BN ({t.BN}) must be a multiple of {PANEL} up to 256, for wgmma"
-    yield t.BK in (16, 32, 64), f"a row of A's tile has 16, 32 or 64 halves: BK is not {t.BK}"
-    yield t.WM in (64, 128), f"a warpgroup multiplies 64 rows at a time, once or twice: WM is not {t.WM}"
+    yield t.BK in (16, 32, 64), f"a swizzle permutes rows of 16, 32 or 64 elements: BK must not be {t.BK}"
+    yield (
+        t.WM in (64, 128),
+        f"a warpgroup multiplies 64 rows once or twice: WM must be 64 or 128, not {t.WM}",
+    )
     yield t.BM % t.WM == 0, f"BM ({t.BM}) must be a multiple of WM ({t.WM}): whole warpgroups"
-    yield t.SLOTS >= 2, f"one slot is read while another is filled: SLOTS is at least 2, not {t.SLOTS}"
+    yield t.SLOTS >= 2, f"one slot is read while another is filled: SLOTS must be at least 2, not {t.SLOTS}"
 
 
-def fits_sums(t, most: int, halves: bool = False):
-    """The rule that a thread's sums, and what it needs beside them, fit into `most` registers.
+def fits_accumulators(t, most: int, rounded: bool = False):
+    """The rule that a thread's accumulators, and what it needs beside them, fit in `most` registers.
 
-    halves: it holds them a second time, as pairs of halves.
+    rounded: the thread also holds them rounded to FP16, two per register.
     """
-    sums = -(-t.WM // 64) * t.BN // 2
-    needed = sums + (sums // 2 if halves else 0) + 24
+    accumulators = -(-t.WM // 64) * t.BN // 2
+    needed = accumulators + (accumulators // 2 if rounded else 0) + 24
     yield (
         needed <= most,
-        f"{t.WM} by {t.BN} sums a warpgroup and what is needed beside them take {needed} registers a thread; "
-        f"there are {most}",
+        f"{t.WM} by {t.BN} accumulators per warpgroup and what is needed beside them take {needed} registers "
+        f"per thread; the maximum is {most}",
     )
 
 
-def fits_consumers(t, halves: bool = False):
-    """Two or three consumers, and registers for their sums; halves: as for `fits_sums`."""
+def fits_consumers(t, rounded: bool = False):
+    """Two or three consumers, and registers for their accumulators; rounded: as for `fits_accumulators`."""
     consumers = t.BM // t.WM
     yield (
         consumers in CONSUMER_REGISTERS,
         f"two or three warpgroups multiply: BM / WM ({t.BM} / {t.WM}) must be 2 or 3",
     )
-    yield from fits_sums(t, registers_of_consumers(consumers), halves)
+    yield from fits_accumulators(t, registers_of_consumers(consumers), rounded)
 
 
 def registers_of_consumers(consumers: int) -> int:
-    """How many registers a thread of two or three consuming warpgroups can be given work for.
+    """How many registers the rules may count on per thread, with two or three consumers.
 
-    With three, the compiler wants room for the sums in what a thread has before registers change hands.
+    With three, the compiler needs room for the accumulators in what a thread has before registers are moved.
     """
     return REGISTERS_AN_SM // 512 if consumers == 3 else CONSUMER_REGISTERS[2]
 
@@ -122,7 +124,7 @@ def fits_shared(needed: int):
     """The rule that the block's tiles fit."""
     yield (
         needed <= SHARED_BYTES,
-        f"the tiles take {needed} bytes of shared memory; {SHARED_BYTES} is the most",
+        f"the tiles take {needed} bytes of shared memory; the maximum is {SHARED_BYTES}",
     )
 
 

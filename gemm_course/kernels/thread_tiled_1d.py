@@ -1,7 +1,7 @@
 """Each thread computes TM elements of C, one below the other, and keeps them in registers.
 
-Document 004, v03. An element of Bs is read once and used TM times, so a multiplication costs (TM + 1) /
-TM reads of shared memory instead of 2.
+Document 004, v03. An element of Bs is read once and used TM times, so a multiply-add costs (TM + 1) / TM
+reads of shared memory instead of 2.
 """
 
 from numba import cuda, float32
@@ -11,7 +11,7 @@ from gemm_course.kernels.base import Stage, columns_by_rows, fits_block, shares_
 
 
 def build(BM, BN, BK, TM):
-    """The kernel for blocks of BM by BN elements, TM by 1 a thread, that step along k by BK."""
+    """The kernel for blocks of BM by BN elements, TM by 1 per thread, that step along k by BK."""
     THREADS = BM * BN // TM
     A_ROWS, B_ROWS = THREADS // BK, THREADS // BN  # rows of each tile that the block fetches at a time
 
@@ -49,7 +49,7 @@ def build(BM, BN, BK, TM):
 
 
 def requirements(t):
-    """Whole thread tiles, and whole rows for each round of fetching."""
+    """Whole thread tiles, and whole rows in each pass of fetching."""
     threads = t.BM * t.BN // t.TM
     yield t.BM % t.TM == 0, f"BM ({t.BM}) must be a multiple of TM ({t.TM}): a thread owns TM whole rows"
     yield from fits_block(threads, 4 * t.BK * (t.BM + t.BN))

@@ -1,7 +1,7 @@
-"""Each thread computes a TM by TN tile of C: an outer product of a column of As and a row of Bs, step by
-step.
+"""Each thread computes a TM by TN tile of C, as a sum of outer products.
 
-Document 004, v04. TM + TN reads of shared memory feed TM * TN multiplications.
+Document 004, v04. At each step along k a thread multiplies a column of As by a row of Bs: TM + TN reads of
+shared memory feed TM * TN multiply-adds.
 """
 
 from numba import cuda, float32
@@ -18,7 +18,7 @@ from gemm_course.kernels.base import (
 
 
 def build(BM, BN, BK, TM, TN):
-    """The kernel for blocks of BM by BN elements, TM by TN a thread, that step along k by BK."""
+    """The kernel for blocks of BM by BN elements, TM by TN per thread, that step along k by BK."""
     THREADS = BM * BN // (TM * TN)
     A_ROWS, B_ROWS = THREADS // BK, THREADS // BN  # rows of each tile that the block fetches at a time
 
@@ -63,7 +63,7 @@ def build(BM, BN, BK, TM, TN):
 
 
 def requirements(t):
-    """Whole thread tiles, and whole rows for each round of fetching."""
+    """Whole thread tiles, and whole rows in each pass of fetching."""
     threads = t.BM * t.BN // (t.TM * t.TN)
     yield t.BM % t.TM == 0, f"BM ({t.BM}) must be a multiple of TM ({t.TM}): a thread owns TM whole rows"
     yield t.BN % t.TN == 0, f"BN ({t.BN}) must be a multiple of TN ({t.TN}): a thread owns TN whole columns"

@@ -1,9 +1,9 @@
 """Four floats at a time: 128-bit reads and writes of global memory, and A transposed in shared memory.
 
-Document 004, v05 (the transposing also in 003). With As[p, i] instead of As[i, p], the TM elements a
+Document 004, v05 (003 transposes A as well). With As[p, i] instead of As[i, p], the TM elements a
 thread needs next lie side by side, as those of Bs always did, and the compiler reads both with 128-bit
-instructions. PAD unused columns behind each row of As keep the transposing writes, which go down a
-column, out of the same bank.
+instructions. PAD unused columns at the end of each row of As spread the transposing stores, which go down
+a column, over different banks.
 """
 
 from numba import cuda, float32
@@ -21,7 +21,7 @@ from gemm_course.kernels.base import (
 
 
 def build(BM, BN, BK, TM, TN, PAD):
-    """The kernel for blocks of BM by BN elements, TM by TN a thread, that step along k by BK."""
+    """The kernel for blocks of BM by BN elements, TM by TN per thread, that step along k by BK."""
     THREADS = BM * BN // (TM * TN)
     A_WIDTH = BM + PAD
     A_ROWS, B_ROWS = THREADS // (BK // 4), THREADS // (BN // 4)  # rows the block fetches at a time
@@ -45,7 +45,7 @@ def build(BM, BN, BK, TM, TN, PAD):
                 r, c = i + tid // (BK // 4), tid % (BK // 4) * 4
                 v = load4(A, (row0 + r, k0 + c)) if row0 + r < m and k0 + c < k else zeros
                 for e in unroll(range(4)):
-                    As[c + e, r] = v[e] if k0 + c + e < k else float32(0)  # what lies behind k may be NaN
+                    As[c + e, r] = v[e] if k0 + c + e < k else float32(0)  # past k there may be NaN
             for i in unroll(range(0, BK, B_ROWS)):
                 r, c = i + tid // (BN // 4), tid % (BN // 4) * 4
                 store4(Bs, (r, c), load4(B, (k0 + r, col0 + c)) if k0 + r < k and col0 + c < n else zeros)
@@ -84,7 +84,7 @@ def build(BM, BN, BK, TM, TN, PAD):
 
 
 def requirements(t):
-    """Whole thread tiles, whole rows for each round of fetching, and fours everywhere."""
+    """Whole thread tiles, whole rows in each pass of fetching, and fours everywhere."""
     threads = t.BM * t.BN // (t.TM * t.TN)
     yield t.BM % t.TM == 0, f"BM ({t.BM}) must be a multiple of TM ({t.TM}): a thread owns TM whole rows"
     yield t.BN % t.TN == 0, f"BN ({t.BN}) must be a multiple of TN ({t.TN}): a thread owns TN whole columns"

@@ -1,12 +1,12 @@
-"""One warpgroup fetches, the others multiply: no barrier for the whole block any more.
+"""Warp specialization with wgmma: one warpgroup fetches, the others multiply, and no barrier stops the block.
 
 Beyond the documents; Hopper. In wgmma_tma the whole block stops at a barrier in every step, so that one
-thread knows which slot may be filled again. Here, as in mma_tma, a thread of a warpgroup of its own, the
-producer, fetches ahead as far as the ring allows, and the consumers multiply as far as there are tiles. Two
-mbarriers a slot keep them apart: full[slot], which the copies complete, and empty[slot], at which every
-consumer warp arrives.
+thread knows which slot it may refill. Here, as in mma_tma, one thread of an extra warpgroup, the producer,
+fetches ahead as far as the ring allows, and the consumers multiply as soon as a tile is there. Two mbarriers
+per slot synchronize them: full[slot], which the copies complete, and empty[slot], at which every consumer
+warp arrives.
 
-The producer needs hardly any registers, the consumers many: registers change hands (setmaxnreg).
+The producer needs hardly any registers, the consumers many: setmaxnreg moves them.
 """
 
 from numba import cuda, float32, uint64
@@ -47,9 +47,9 @@ from gemm_course.kernels.tensor_tiles import (
 
 
 def build(BM, BN, BK, WM, SLOTS, GROUP):
-    """The kernel for blocks of BM by BN elements, WM by BN a consumer."""
+    """The kernel for blocks of BM by BN elements, WM by BN per consumer."""
     TILE_BYTES = (BM * BK + BK * BN) * 2
-    HEIGHT, SUMS, PANELS = WM // 64, BN // 2, BN // PANEL
+    HEIGHT, ACCS, PANELS = WM // 64, BN // 2, BN // PANEL
     CONSUMERS = BM // WM
     MANY, FEW = CONSUMER_REGISTERS[CONSUMERS], PRODUCER_REGISTERS
 
@@ -58,7 +58,7 @@ def build(BM, BN, BK, WM, SLOTS, GROUP):
         """Fetch tile after tile, each as soon as its slot is empty."""
         slot, parity = u32(0), u32(0)
         for step in range(steps):
-            mbarrier_wait(empty, slot, parity ^ 1)  # the first time round they are: parity 1 is over
+            mbarrier_wait(empty, slot, parity ^ 1)  # true in the first pass: parity 1 is over
             mbarrier_expect(full, slot, TILE_BYTES)
             tma_load(As, (slot, 0, 0), A, (row0, step * BK), full, slot)
             for j in unroll(range(PANELS)):
@@ -71,7 +71,7 @@ def build(BM, BN, BK, WM, SLOTS, GROUP):
         tiles = cuda.shared.array(0, float16, 1024)
         As = carve(tiles, 0, (SLOTS, BM, BK))
         Bs = carve(tiles, SLOTS * BM * BK, (SLOTS, PANELS, BK, PANEL))
-        sums = cuda.local.array((HEIGHT, SUMS), float32)
+        acc = cuda.local.array((HEIGHT, ACCS), float32)
         tid = u32(cuda.threadIdx.x)
         tile_row, tile_col = grouped(u32(cuda.blockIdx.x), (m + BM - 1) // BM, (n + BN - 1) // BN, GROUP)
         row0, col0 = u32(tile_row * BM), u32(tile_col * BN)
@@ -81,7 +81,7 @@ def build(BM, BN, BK, WM, SLOTS, GROUP):
             tma_acquire(B)
             for s in unroll(range(SLOTS)):
                 mbarrier_init(full, s, 1)
-                mbarrier_init(empty, s, 4 * CONSUMERS)  # one arrival a warp
+                mbarrier_init(empty, s, 4 * CONSUMERS)  # one arrival per warp
             fence_async()
         cuda.syncthreads()
 
@@ -94,19 +94,19 @@ def build(BM, BN, BK, WM, SLOTS, GROUP):
             y0 = (tid // 128 - 1) * WM  # this consumer's first row within the tile
             warp, lane = tid % 128 // 32, tid % 32
             for i in unroll(range(HEIGHT)):
-                for e in unroll(range(SUMS)):
-                    sums[i, e] = 0
+                for e in unroll(range(ACCS)):
+                    acc[i, e] = 0
             slot, parity, before = u32(0), u32(0), u32(0)
             for step in range(steps):
                 mbarrier_wait(full, slot, parity)
                 wgmma_fence()
                 for p in unroll(range(0, BK, 16)):
                     for i in unroll(range(HEIGHT)):
-                        wgmma(BN, sums[i], As, (slot, y0 + i * 64, p), Bs, (slot, 0, p, 0))
+                        wgmma(BN, acc[i], As, (slot, y0 + i * 64, p), Bs, (slot, 0, p, 0))
                 wgmma_commit()
                 wgmma_wait(1)
                 if step > 0 and lane == 0:
-                    mbarrier_arrive(empty, before)  # the step before this one has read its slot
+                    mbarrier_arrive(empty, before)  # the step before has read its slot
                 before = slot
                 slot, parity = next_slot(slot, parity, SLOTS)
             wgmma_wait(0)
@@ -117,13 +117,13 @@ def build(BM, BN, BK, WM, SLOTS, GROUP):
                     col = col0 + j * 8 + lane % 4 * 2
                     for h in unroll(range(2)):
                         e = j * 4 + h * 2
-                        store_pair(C, row + h * 8, col, m, n, alpha, beta, sums[i, e], sums[i, e + 1])
+                        store_pair(C, row + h * 8, col, m, n, alpha, beta, acc[i, e], acc[i, e + 1])
 
     return warp_specialised
 
 
 def requirements(t):
-    """What wgmma_tma asks for, and two or three consumers with the registers for their sums."""
+    """The rules of wgmma_tma, and two or three consumers with registers for their accumulators."""
     yield from fits_wgmma(t)
     yield from fits_consumers(t)
     yield from fits_shared(ring_bytes(t))
@@ -131,7 +131,7 @@ def requirements(t):
 
 STAGE = Stage(
     name="warp_specialised",
-    title="A producer and its consumers",
+    title="Warp specialization with wgmma",
     document="beyond the documents",
     tiles={"BM": 128, "BN": 256, "BK": 64, "WM": 64, "SLOTS": 4, "GROUP": 8},
     options={

@@ -1,8 +1,8 @@
 """A warp's 32 threads share a WM by WN tile of C, each computing TM by TN of it in pieces of four by four.
 
 Document 004, v06. A thread's rows come in runs of four, and so do its columns; the runs of neighbouring
-threads lie side by side. So what the warp reads from shared memory in one 128-bit instruction is one
-stretch without gaps, and no two threads need different words of the same bank.
+threads lie side by side. So one 128-bit instruction of a warp reads one contiguous stretch of
+shared memory, and no two threads need different words of the same bank.
 """
 
 from numba import cuda, float32
@@ -21,7 +21,7 @@ from gemm_course.kernels.base import (
 
 
 def build(BM, BN, BK, WM, WN, TM, TN, PAD):
-    """The kernel for blocks of BM by BN elements, WM by WN a warp, TM by TN a thread."""
+    """The kernel for blocks of BM by BN elements, WM by WN per warp, TM by TN per thread."""
     THREADS = BM // WM * (BN // WN) * 32
     LANE_ROWS, LANE_COLS = WM // TM, WN // TN  # the warp's threads as a grid
     A_WIDTH = BM + PAD
@@ -48,7 +48,7 @@ def build(BM, BN, BK, WM, WN, TM, TN, PAD):
                 r, c = i + tid // (BK // 4), tid % (BK // 4) * 4
                 v = load4(A, (row0 + r, k0 + c)) if row0 + r < m and k0 + c < k else zeros
                 for e in unroll(range(4)):
-                    As[c + e, r] = v[e] if k0 + c + e < k else float32(0)  # what lies behind k may be NaN
+                    As[c + e, r] = v[e] if k0 + c + e < k else float32(0)  # past k there may be NaN
             for i in unroll(range(0, BK, B_ROWS)):
                 r, c = i + tid // (BN // 4), tid % (BN // 4) * 4
                 store4(Bs, (r, c), load4(B, (k0 + r, col0 + c)) if k0 + r < k and col0 + c < n else zeros)

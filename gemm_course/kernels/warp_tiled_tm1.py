@@ -1,10 +1,9 @@
-"""Between block and thread, the warp: 32 threads share a WM by WN tile of C, each computing one row at a
-time.
+"""Between block and thread, the warp: its 32 threads share a WM by WN tile of C.
 
-Document 003, with its TM = 1. A warp covers its tile in WMITER by WNITER steps of WSUBM by WSUBN
-elements; in each, a thread computes 1 by TN. A thread's results are therefore WMITER rows, WSUBM apart,
-of WNITER runs of TN columns, WSUBN apart: the threads of a warp stay close together and read the same
-few lines of shared memory.
+Document 003, with its TM = 1: a thread computes one row at a time. A warp covers its tile in WMITER by
+WNITER steps of WSUBM by WSUBN elements; in each, a thread computes 1 by TN. A thread's results are therefore
+WMITER rows, WSUBM apart, of WNITER runs of TN columns, WSUBN apart: the threads of a warp stay close together
+and read the same few rows of shared memory.
 """
 
 from numba import cuda, float32
@@ -22,7 +21,7 @@ from gemm_course.kernels.base import (
 
 
 def build(BM, BN, BK, WM, WN, TM, TN, WNITER):
-    """The kernel for blocks of BM by BN elements, WM by WN a warp, that step along k by BK."""
+    """The kernel for blocks of BM by BN elements, WM by WN per warp, that step along k by BK."""
     THREADS = BM // WM * (BN // WN) * 32
     WMITER = WM * WN // (32 * TM * TN * WNITER)
     WSUBM, WSUBN = WM // WMITER, WN // WNITER
@@ -50,7 +49,7 @@ def build(BM, BN, BK, WM, WN, TM, TN, WNITER):
                 r, c = i + tid // (BK // 4), tid % (BK // 4) * 4
                 v = load4(A, (row0 + r, k0 + c)) if row0 + r < m and k0 + c < k else zeros
                 for e in unroll(range(4)):
-                    As[c + e, r] = v[e] if k0 + c + e < k else float32(0)  # what lies behind k may be NaN
+                    As[c + e, r] = v[e] if k0 + c + e < k else float32(0)  # past k there may be NaN
             for i in unroll(range(0, BK, B_ROWS)):
                 r, c = i + tid // (BN // 4), tid % (BN // 4) * 4
                 store4(Bs, (r, c), load4(B, (k0 + r, col0 + c)) if k0 + r < k and col0 + c < n else zeros)
@@ -120,7 +119,7 @@ def requirements(t):
 
 STAGE = Stage(
     name="warp_tiled_tm1",
-    title="Warp tiles, one row a thread",
+    title="Warp tiles, one row per thread",
     document="003",
     tiles={"BM": 128, "BN": 128, "BK": 16, "WM": 64, "WN": 32, "TM": 1, "TN": 8, "WNITER": 1},
     options={

@@ -1,13 +1,12 @@
-"""Tiles come by TMA, and wgmma multiplies them where they lie.
+"""TMA copies the tiles, and wgmma multiplies them in shared memory.
 
-Beyond the documents; Hopper. As in mma_tma one thread asks for whole tiles, but it multiplies as well. An
-mbarrier tells the block when they have come: no thread copies, computes an address of an element, or looks
-after an edge. wgmma reads both operands from shared memory, so registers hold sums and nothing else. It is
-queued, not waited for: while one slot of the ring is multiplied, the next has arrived and its products
-stand behind.
+Beyond the documents; Hopper. As in mma_tma one thread requests whole tiles, but it multiplies as well. An
+mbarrier tells the block when they have arrived: no thread copies, computes an element's address or checks a
+bound. wgmma reads both operands from shared memory, so registers hold only accumulators. It is asynchronous:
+while the products of one slot are computed, the next slot is full and its products are already queued.
 
-The tiles of B are panels of 64 columns side by side, since a row of 128 bytes is the most a swizzle takes.
-Blocks are dealt out in groups of GROUP rows of tiles, as in async_copy.
+The tiles of B are panels of 64 columns side by side, since a swizzle permutes rows of at most 128 bytes.
+Blocks are numbered in groups of GROUP rows of tiles, as in async_copy.
 """
 
 from numba import cuda, float32, uint64
@@ -31,8 +30,8 @@ from gemm_course.intrinsics import (
 from gemm_course.kernels.base import MAX_REGISTERS, REGISTERS_AN_SM, Stage, tiles_over
 from gemm_course.kernels.tensor_tiles import (
     PANEL,
+    fits_accumulators,
     fits_shared,
-    fits_sums,
     fits_wgmma,
     grouped,
     maps,
@@ -42,31 +41,28 @@ from gemm_course.kernels.tensor_tiles import (
 
 
 def build(BM, BN, BK, WM, SLOTS, GROUP):
-    """The kernel for blocks of BM by BN elements, WM by BN a warpgroup."""
+    """The kernel for blocks of BM by BN elements, WM by BN per warpgroup."""
     TILE_BYTES = (BM * BK + BK * BN) * 2
-    HEIGHT, SUMS, PANELS = (
-        WM // 64,
-        BN // 2,
-        BN // PANEL,
-    )  # products stacked, sums a thread in each, panels of B
+    HEIGHT, ACCS = WM // 64, BN // 2  # products stacked, accumulators per thread in each
+    PANELS = BN // PANEL  # of B
 
     @cuda.jit(device=True)
     def fetch(As, Bs, slot, A, B, row0, col0, k0, full):
-        """Ask for the tiles at k0; what is outside A and B comes as zeros, and counts."""
+        """Request the tiles at k0; what is outside A and B arrives as zeros, and counts as bytes."""
         mbarrier_expect(full, slot, TILE_BYTES)
         tma_load(As, (slot, 0, 0), A, (row0, k0), full, slot)
         for j in unroll(range(PANELS)):
             tma_load(Bs, (slot, j, 0, 0), B, (k0, col0 + j * PANEL), full, slot)
 
     def wgmma_tma(m, n, k, alpha, A, B, beta, C):
-        full = cuda.shared.array(SLOTS, uint64)  # full[slot]: its tiles have come
+        full = cuda.shared.array(SLOTS, uint64)  # full[slot]: its tiles have arrived
         tiles = cuda.shared.array(0, float16, 1024)
         As = carve(tiles, 0, (SLOTS, BM, BK))
         Bs = carve(tiles, SLOTS * BM * BK, (SLOTS, PANELS, BK, PANEL))
-        sums = cuda.local.array((HEIGHT, SUMS), float32)
+        acc = cuda.local.array((HEIGHT, ACCS), float32)
         for i in unroll(range(HEIGHT)):
-            for e in unroll(range(SUMS)):
-                sums[i, e] = 0
+            for e in unroll(range(ACCS)):
+                acc[i, e] = 0
         tid = u32(cuda.threadIdx.x)
         tile_row, tile_col = grouped(u32(cuda.blockIdx.x), (m + BM - 1) // BM, (n + BN - 1) // BN, GROUP)
         row0, col0 = u32(tile_row * BM), u32(tile_col * BN)
@@ -89,10 +85,10 @@ def build(BM, BN, BK, WM, SLOTS, GROUP):
             wgmma_fence()
             for p in unroll(range(0, BK, 16)):
                 for i in unroll(range(HEIGHT)):
-                    wgmma(BN, sums[i], As, (slot, y0 + i * 64, p), Bs, (slot, 0, p, 0))
+                    wgmma(BN, acc[i], As, (slot, y0 + i * 64, p), Bs, (slot, 0, p, 0))
             wgmma_commit()
-            wgmma_wait(1)  # the products before these are over, and nobody ...
-            cuda.syncthreads()  # ... reads their slot any more: it can be filled again
+            wgmma_wait(1)  # the products before these are complete, so after the barrier ...
+            cuda.syncthreads()  # ... nobody reads their slot: it can be refilled
             ahead = step - 1 + SLOTS
             if tid == 0 and step > 0 and ahead < steps:
                 free = SLOTS - 1 if slot == 0 else slot - 1
@@ -110,22 +106,22 @@ def build(BM, BN, BK, WM, SLOTS, GROUP):
                 col = col0 + j * 8 + lane % 4 * 2
                 for h in unroll(range(2)):
                     e = j * 4 + h * 2
-                    store_pair(C, row + h * 8, col, m, n, alpha, beta, sums[i, e], sums[i, e + 1])
+                    store_pair(C, row + h * 8, col, m, n, alpha, beta, acc[i, e], acc[i, e + 1])
 
     return wgmma_tma
 
 
 def requirements(t):
-    """Whole instructions, rows that a swizzle takes, a ring that fits, sums that fit into registers."""
+    """Whole instructions, rows that a swizzle permutes, a ring and accumulators that fit."""
     yield from fits_wgmma(t)
     yield from fits_shared(ring_bytes(t))
     threads = 128 * max(1, t.BM // t.WM)
-    yield from fits_sums(t, min(MAX_REGISTERS, REGISTERS_AN_SM // threads))
+    yield from fits_accumulators(t, min(MAX_REGISTERS, REGISTERS_AN_SM // threads))
 
 
 STAGE = Stage(
     name="wgmma_tma",
-    title="Tiles by TMA, products by wgmma",
+    title="TMA copies, wgmma multiplies",
     document="beyond the documents",
     tiles={"BM": 128, "BN": 256, "BK": 64, "WM": 64, "SLOTS": 4, "GROUP": 8},
     options={

@@ -1,13 +1,13 @@
-"""Document 004's v07: Tensor Cores. A warp multiplies fragments of 16 by 16 by 16 halves.
+"""Document 004's v07: Tensor Cores. A warp multiplies fragments of 16 by 16 FP16 values.
 
 A and B are float16 now, and a warp no longer cuts its tile into thread tiles. It loads 16 by 16 pieces of
 As and Bs into fragments, which its 32 lanes hold together, and one instruction multiplies two of them: 4096
-multiply-adds where a warp's FFMA is 32. The sums are float32, or float16 in `wmma_fp16_acc`. Copies bring
-8 halves at a time.
+multiply-adds, where a warp's FFMA does 32. The accumulators are float32, or float16 in `wmma_fp16_acc`.
+Each copy moves 8 FP16 values.
 
-Rows of a tile that are 32, 64 or 128 bytes apart start in the same few banks, and a fragment's 8 rows would
-wait for each other: PAD more halves a row set them apart. Who holds which element of a fragment is not
-told, so sums go through shared memory to get alpha, beta and their place in C.
+Rows of a tile that are 32, 64 or 128 bytes apart start in the same few banks, and the 8 rows of a fragment
+would conflict: PAD extra values per row set them apart. The layout of a fragment is unspecified, so the
+accumulators go through shared memory to be scaled, added to beta C and stored.
 """
 
 import functools
@@ -30,20 +30,20 @@ from gemm_course.intrinsics import (
 )
 from gemm_course.kernels.base import (
     Stage,
+    accumulators_fit_registers,
     columns_by_rows,
     fits_block,
     fragments_cover_the_tiles,
     moves_by_eights,
     shares_evenly,
-    sums_fit_registers,
 )
 
-SIDE = 16  # of a fragment's matrix, in all three directions
-SUMS_WIDTH = SIDE + 8  # of the rows in which sums pass through shared memory, apart in the banks as well
+SIDE = 16  # of a fragment's matrix, in all three dimensions
+C_WIDTH = SIDE + 8  # of the rows of results in shared memory, padded as well
 
 
-def build(BM, BN, BK, WM, WN, PAD, sums=float32):
-    """The kernel for blocks of BM by BN elements, WM by WN a warp, adding up in the type `sums`."""
+def build(BM, BN, BK, WM, WN, PAD, acc_type=float32):
+    """The kernel for blocks of BM by BN elements, WM by WN per warp, with accumulators of `acc_type`."""
     WARPS = BM // WM * (BN // WN)
     ROWS, COLUMNS = WM // SIDE, WN // SIDE  # fragments of a warp's tile
     A_WIDTH, B_WIDTH = BK + PAD, BN + PAD
@@ -52,10 +52,10 @@ def build(BM, BN, BK, WM, WN, PAD, sums=float32):
     def wmma(m, n, k, alpha, A, B, beta, C):
         As = cuda.shared.array((BM, A_WIDTH), float16, 32)
         Bs = cuda.shared.array((BK, B_WIDTH), float16, 32)
-        Cs = cuda.shared.array((WARPS, SIDE, SUMS_WIDTH), sums, 32)
+        Cs = cuda.shared.array((WARPS, SIDE, C_WIDTH), acc_type, 32)
         a = cuda.local.array((ROWS, 16), float16)
         b = cuda.local.array((COLUMNS, 16), float16)
-        acc = cuda.local.array((ROWS, COLUMNS, 8), sums)
+        acc = cuda.local.array((ROWS, COLUMNS, 8), acc_type)
         old = cuda.local.array(8, float16)
         new = cuda.local.array(8, float16)
         for i in unroll(range(ROWS)):
@@ -71,7 +71,7 @@ def build(BM, BN, BK, WM, WN, PAD, sums=float32):
             c = tid % (BK // 8) * 8
             for i in unroll(range(0, BM, A_ROWS)):
                 r = i + tid // (BK // 8)
-                valid = max(0, min(k - k0 - c, 8)) * 2  # bytes; what lies behind k may be NaN
+                valid = max(0, min(k - k0 - c, 8)) * 2  # bytes; past k there may be NaN
                 cp_async16(As, (r, c), A, (min(row0 + r, m - 1), k0 + c), valid)
             c = tid % (BN // 8) * 8
             for i in unroll(range(0, BK, B_ROWS)):
@@ -91,7 +91,7 @@ def build(BM, BN, BK, WM, WN, PAD, sums=float32):
                         wmma_mma(acc[i, j], a[i], b[j], ROW_MAJOR, ROW_MAJOR)
             cuda.syncthreads()
             k0 += BK
-        r, c = lane // 2, lane % 2 * 8  # of each 16 by 16 sums a lane brings 8 to C
+        r, c = lane // 2, lane % 2 * 8  # of each 16 by 16 results a lane stores 8
         for i in unroll(range(ROWS)):
             for j in unroll(range(COLUMNS)):
                 wmma_store(Cs, (warp, 0, 0), acc[i, j], ROW_MAJOR)
@@ -115,12 +115,12 @@ def build(BM, BN, BK, WM, WN, PAD, sums=float32):
     return wmma
 
 
-def variation(name, title, sums):
-    """The stage with sums of one type."""
-    bytes_of_a_sum = sums.bitwidth // 8
+def variation(name, title, acc_type):
+    """The stage with accumulators of one type."""
+    acc_bytes = acc_type.bitwidth // 8
 
-    def sums_of_a_lane(t):
-        return t.WM * t.WN // 32 * bytes_of_a_sum // 4  # in registers
+    def acc_registers(t):
+        return t.WM * t.WN // 32 * acc_bytes // 4  # per lane
 
     def requirements(t):
         """Fragments cover the warp's tile, warp tiles the block's, and everything moves by eights."""
@@ -128,8 +128,8 @@ def variation(name, title, sums):
         tiles = 2 * (t.BM * (t.BK + t.PAD) + t.BK * (t.BN + t.PAD))
         yield from fragments_cover_the_tiles(t, SIDE, SIDE)
         yield from moves_by_eights(PAD=t.PAD)
-        yield from sums_fit_registers(sums_of_a_lane(t))
-        yield from fits_block(32 * warps, tiles + warps * SIDE * SUMS_WIDTH * bytes_of_a_sum)
+        yield from accumulators_fit_registers(acc_registers(t))
+        yield from fits_block(32 * warps, tiles + warps * SIDE * C_WIDTH * acc_bytes)
         yield from shares_evenly("A", 32 * warps, rows=("BM", t.BM), width=("BK", t.BK), at_once=8)
         yield from shares_evenly("B", 32 * warps, rows=("BK", t.BK), width=("BN", t.BN), at_once=8)
 
@@ -148,14 +148,14 @@ def variation(name, title, sums):
         },
         may_be_zero=frozenset({"PAD"}),
         requirements=requirements,
-        build=functools.partial(build, sums=sums),
+        build=functools.partial(build, acc_type=acc_type),
         threads=lambda t: (32 * (t.BM // t.WM) * (t.BN // t.WN),),
         blocks=columns_by_rows,
-        registers=lambda t: sums_of_a_lane(t) + (t.WM + t.WN) // 4 + 40,
+        registers=lambda t: acc_registers(t) + (t.WM + t.WN) // 4 + 40,
         alignment=16,
         compute_capability=(8, 0),
         dtype="float16",
-        accumulate=str(sums),
+        accumulate=str(acc_type),
     )
 
 

@@ -1,17 +1,17 @@
 """How often a stage touches each kind of memory, by formula, from its tiles alone.
 
-The formulas are those a learner derives with pen and paper. Counted are elements as the source names them:
-one a thread and access, whatever the compiler or the hardware joins together. Without a tile of k every
-thread fetches its own row of A and column of B. With one, a block fetches its tiles of A and B once for all
-its threads, and a thread that computes `rows` by `columns` results reads rows + columns elements of shared
-memory for each step along k.
+The formulas are those a learner derives with pen and paper. They count elements as the source names them: one
+per thread and access, whatever the compiler or the hardware merges. Without a tile of k every thread fetches
+its own row of A and column of B. With one, a block fetches its tiles of A and B once for all its threads, and
+a thread that computes `rows` by `columns` results reads rows + columns elements of shared memory for each
+step along k.
 
-They are exact for stages that fetch tile by tile, also where tiles overhang the matrices. Stages that fetch
-ahead (`double_buffered`, `async_copy`) read the same elements at sizes their tiles divide; what they write to
-shared memory and read beyond the edge in addition is left to the emulator. So it is with Tensor Cores: their
-fragments belong to a warp, which loads its rows of As and its columns of Bs for each step, and sums that pass
-through shared memory on their way to C are left out. A warpgroup (wgmma) reads 64 rows of As and all columns
-of Bs for each of its instructions; how often the blocks of these stages meet at a barrier is left out too.
+They are exact for stages that fetch tile by tile, also where tiles extend past the matrices. Stages that
+fetch ahead (`double_buffered`, `async_copy`) read the same elements at sizes that their tiles divide; what
+else they write to shared memory and read past the edge is left to the emulator. The same holds for Tensor
+Cores: their fragments belong to a warp, which loads its rows of As and its columns of Bs for each step;
+results that go through shared memory on their way to C are not counted. A warpgroup (wgmma) reads 64 rows of
+As and all columns of Bs for each of its instructions; the barriers of these stages are not counted either.
 """
 
 import math
@@ -38,17 +38,17 @@ class Accesses:
 
     @property
     def flops(self) -> int:
-        """What the result needs: 2mnk. Threads beyond the edge do more."""
+        """What the result needs: 2mnk. Threads past the edge do more."""
         return 2 * self.m * self.n * self.k
 
     @property
     def global_bytes(self) -> int:
-        """Bytes that threads ask of global memory."""
+        """Bytes that threads request from global memory."""
         return self.itemsize * (sum(self.global_loads.values()) + self.global_stores)
 
     @property
     def intensity(self) -> float:
-        """Operations a byte asked of global memory."""
+        """Operations per byte requested from global memory."""
         return self.flops / self.global_bytes
 
     @property
@@ -69,7 +69,7 @@ def accesses(
     if "BK" not in t:
         return _untiled(m, n, k, beta)
     threads, blocks = math.prod(stage.block(tiles)), _over(m, t["BM"]) * _over(n, t["BN"])
-    # persistent lays down a part of C in every second of its first steps, and makes as many as that takes
+    # persistent writes a part of C in every second of its first steps, and has at least as many as that takes
     steps = max(_over(k, t["BK"]), 2 * t.get("PARTS", 0) - 1)
     tile_elements = t["BK"] * (t["BM"] + t["BN"])
     wide = max(1, stage.alignment // stage.itemsize)
@@ -94,7 +94,7 @@ def accesses(
 def _operands(stage: Stage, t: Mapping[str, int], threads: int) -> int:
     """Elements of As and Bs that all threads of a block read for one step along k."""
     if stage.dtype == "float16" and "WN" in t:
-        return t["BM"] // t["WM"] * (t["BN"] // t["WN"]) * (t["WM"] + t["WN"])  # by the warps that multiply
+        return t["BM"] // t["WM"] * (t["BN"] // t["WN"]) * (t["WM"] + t["WN"])  # by the consumer warps
     if stage.dtype == "float16":
         return t["BM"] + t["BM"] // 64 * t["BN"]
     results, columns = t["BM"] * t["BN"] // threads, t.get("TN", 1) * t.get("WNITER", 1)

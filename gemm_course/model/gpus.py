@@ -2,7 +2,7 @@
 
 What a multiprocessor holds depends on the compute capability: CUDA C++ programming guide, "Technical
 specifications per compute capability". Counts, clocks and bandwidths: NVIDIA's data sheets and architecture
-white papers of each GPU; the clock is the one at which the data sheet's FP32 rate follows.
+white papers of each GPU; the clock is the one that the data sheet's FP32 rate implies.
 """
 
 from dataclasses import dataclass
@@ -10,16 +10,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Limits:
-    """What one multiprocessor can hold at a time. A block costs `reserved_shared_bytes` on top of its own."""
+    """What one multiprocessor can hold at a time. A block takes `reserved_shared_bytes` besides its own."""
 
     threads: int
     blocks: int
     shared_bytes: int
     reserved_shared_bytes: int
-    fp32_lanes: int  # FP32 fused multiply-adds a clock
+    fp32_lanes: int  # FP32 fused multiply-adds per clock
     registers: int = 65536
-    registers_a_thread: int = 255
-    register_unit: int = 256  # registers are handed out to warps in such portions
+    registers_per_thread: int = 255
+    register_unit: int = 256  # warps get registers in multiples of this
     partitions: int = 4  # each with a quarter of the registers and its own scheduler
     shared_unit: int = 128
 
@@ -53,12 +53,12 @@ class Gpu:
 
     @property
     def peak_fp32_tflops(self) -> float:
-        """Two operations a fused multiply-add, on every lane, at every clock."""
+        """Two operations per fused multiply-add, on every lane, in every clock."""
         return 2e-6 * self.limits.fp32_lanes * self.multiprocessors * self.clock_mhz
 
     @property
     def l1_tb_s(self) -> float:
-        """L1 cache and shared memory together: 128 bytes a clock and multiprocessor, one wavefront."""
+        """L1 cache and shared memory together: 128 bytes, one wavefront, per clock and multiprocessor."""
         return 128e-6 * self.multiprocessors * self.clock_mhz
 
 

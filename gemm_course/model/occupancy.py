@@ -9,18 +9,16 @@ WARP = 32
 
 @dataclass(frozen=True)
 class Occupancy:
-    """What of a kernel one multiprocessor holds at a time."""
+    """How much of a kernel one multiprocessor holds at a time."""
 
     blocks: int
     warps: int
     most_warps: int
-    limits: dict[
-        str, int
-    ]  # blocks that each resource would allow: "threads", "registers", "shared memory", "blocks"
+    limits: dict[str, int]  # blocks allowed by each of "threads", "registers", "shared memory", "blocks"
 
     @property
     def share(self) -> float:
-        """Warps held over warps there is room for, 0 to 1."""
+        """Warps held over the most it can hold, 0 to 1."""
         return self.warps / self.most_warps
 
     @property
@@ -30,11 +28,12 @@ class Occupancy:
 
 
 def occupancy(threads: int, registers: int, shared_bytes: int, gpu: Gpu = GPUS["H200"]) -> Occupancy:
-    """For a kernel of `threads` a block, `registers` a thread and `shared_bytes` a block, static and dynamic.
+    """For `threads` per block, `registers` per thread and `shared_bytes` per block, static and dynamic.
 
-    Registers are handed out to whole warps in portions of 256, from the quarter of the register file that the
-    warp runs on; shared memory in portions of 128 bytes, after 1 KB that each block costs (NVIDIA's occupancy
-    calculator). Zero blocks mean that the kernel cannot be launched. Raises ValueError for counts below zero.
+    Whole warps get registers in multiples of 256, from the quarter of the register file that the warp runs
+    on; blocks get shared memory in multiples of 128 bytes, including 1 KB that each block costs (NVIDIA's
+    occupancy calculator). Zero blocks mean that the kernel cannot be launched. Raises ValueError for counts
+    below zero.
     """
     if threads < 1 or registers < 0 or shared_bytes < 0:
         raise ValueError(
@@ -56,19 +55,21 @@ def occupancy(threads: int, registers: int, shared_bytes: int, gpu: Gpu = GPUS["
 
 def _blocks_by_registers(registers: int, warps: int, gpu: Gpu) -> int:
     limits = gpu.limits
-    if registers > limits.registers_a_thread:
+    if registers > limits.registers_per_thread:
         return 0
     if registers == 0:
         return limits.blocks
-    a_warp = _portions(registers * WARP, limits.register_unit) * limits.register_unit
-    warps_held = limits.registers // limits.partitions // a_warp * limits.partitions
+    per_warp = _portions(registers * WARP, limits.register_unit) * limits.register_unit
+    warps_held = limits.registers // limits.partitions // per_warp * limits.partitions
     return warps_held // warps
 
 
 def _blocks_by_shared_memory(shared_bytes: int, gpu: Gpu) -> int:
     limits = gpu.limits
-    a_block = _portions(shared_bytes + limits.reserved_shared_bytes, limits.shared_unit) * limits.shared_unit
-    return limits.shared_bytes // a_block if a_block else limits.blocks
+    per_block = (
+        _portions(shared_bytes + limits.reserved_shared_bytes, limits.shared_unit) * limits.shared_unit
+    )
+    return limits.shared_bytes // per_block if per_block else limits.blocks
 
 
 def _portions(amount: int, unit: int) -> int:
@@ -77,23 +78,23 @@ def _portions(amount: int, unit: int) -> int:
 
 @dataclass(frozen=True)
 class Waves:
-    """A grid dealt out over the places that a GPU has for its blocks at a time."""
+    """A grid distributed over the blocks that a GPU can hold at a time."""
 
     blocks: int
-    places: int
+    resident: int  # blocks that the GPU holds at a time
 
     @property
     def waves(self) -> float:
-        return self.blocks / self.places
+        return self.blocks / self.resident
 
     @property
     def efficiency(self) -> float:
-        """The share of places in use until the last wave is done: 256 blocks on 264 use 97 %, 289 55 %."""
-        return self.blocks / (_portions(self.blocks, self.places) * self.places)
+        """The share of the GPU in use until the last wave is done: of 264 resident, 256 blocks use 97 %."""
+        return self.blocks / (_portions(self.blocks, self.resident) * self.resident)
 
 
-def waves(blocks: int, blocks_a_multiprocessor: int, gpu: Gpu = GPUS["H200"]) -> Waves:
-    """How a grid fills a GPU whose multiprocessors hold so many blocks each. Raises ValueError for none."""
-    if blocks < 1 or blocks_a_multiprocessor < 1:
+def waves(blocks: int, blocks_per_multiprocessor: int, gpu: Gpu = GPUS["H200"]) -> Waves:
+    """How a grid fills a GPU whose multiprocessors hold so many blocks each. Raises ValueError below one."""
+    if blocks < 1 or blocks_per_multiprocessor < 1:
         raise ValueError("waves need at least one block, and a multiprocessor that holds one")
-    return Waves(blocks, blocks_a_multiprocessor * gpu.multiprocessors)
+    return Waves(blocks, blocks_per_multiprocessor * gpu.multiprocessors)

@@ -1,8 +1,8 @@
 """The roofline, with a roof for each memory: no kernel computes faster than its operands arrive.
 
-A kernel's intensity differs from memory to memory. Against DRAM it is operations over bytes that DRAM really
-moved; against L1 and shared memory, operations over bytes that its requests moved there. A point above the
-DRAM roof is no contradiction if its intensity was counted in requests: caches answered them.
+A kernel's intensity differs from memory to memory. For DRAM it is operations over the bytes that DRAM really
+moved; for L1 and shared memory, operations over the bytes that requests moved there. A point above the DRAM
+roof is no contradiction if its intensity was counted in requests: caches served them.
 """
 
 from dataclasses import dataclass, field
@@ -27,7 +27,7 @@ class Roofline:
         return {"DRAM": self.gpu.dram_tb_s, "L1": self.gpu.l1_tb_s, **self.measured}
 
     def attainable(self, intensity: float, memory: str = "DRAM") -> float:
-        """TFLOPS that `intensity` operations a byte of that memory allow, at most the peak."""
+        """TFLOPS that `intensity` operations per byte of that memory allow, at most the peak."""
         return min(self.peak_tflops, intensity * self._bandwidth(memory))
 
     def ridge(self, memory: str = "DRAM") -> float:
@@ -43,10 +43,10 @@ class Roofline:
 def shared_memory_ceiling(wavefronts: int, fma: int, gpu: Gpu = GPUS["H200"]) -> float:
     """TFLOPS that shared memory allows a kernel of so many wavefronts and FP32 fused multiply-adds (lanes).
 
-    A multiprocessor serves one wavefront a clock; in the same clock it could do a fused multiply-add on each
-    of its FP32 lanes.
+    A multiprocessor serves one wavefront per clock; in the same clock it could do a fused multiply-add on
+    each of its FP32 lanes.
     """
     if wavefronts <= 0:
         return gpu.peak_fp32_tflops
-    lanes_a_wavefront = fma / wavefronts
-    return gpu.peak_fp32_tflops * min(1.0, lanes_a_wavefront / gpu.limits.fp32_lanes)
+    lanes_per_wavefront = fma / wavefronts
+    return gpu.peak_fp32_tflops * min(1.0, lanes_per_wavefront / gpu.limits.fp32_lanes)

@@ -26,7 +26,7 @@ from gemm_course.records.files import (
     sweep,
 )
 from gemm_course.records.provenance import origin, provenance
-from gemm_course.records.tables import Table, parse_tiles, tiles_text
+from gemm_course.records.tables import Table, parse_tiles
 
 __all__ = [
     "DATA",
@@ -47,5 +47,4 @@ __all__ = [
     "shared_memory_wavefronts",
     "stage_sanitizer",
     "sweep",
-    "tiles_text",
 ]

@@ -118,8 +118,8 @@ COUNTED_OF_TENSOR_CORES = (  # files made before there were Tensor Core stages l
     "matrix_load_wavefronts",
     "mma_instructions",
     "wgmma_instructions",
-    "tensor_operations_fp32_sums",
-    "tensor_operations_fp16_sums",
+    "tensor_operations_fp32_acc",
+    "tensor_operations_fp16_acc",
 )
 
 COUNTERS = Table(

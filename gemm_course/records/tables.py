@@ -94,18 +94,16 @@ class Table:
 
 
 def parse_tiles(text: str) -> dict[str, int]:
-    """ "BM=128 BN=128" -> {"BM": 128, "BN": 128}. Raises ValueError for anything else."""
+    """ "BM=128 BN=128" -> {"BM": 128, "BN": 128}. Raises ValueError for anything else.
+
+    The inverse is `tiles_text` of the kernels.
+    """
     try:
         return {
             name: int(value) for name, value in (part.split("=") for part in text.replace(",", " ").split())
         }
     except ValueError:
         raise ValueError(f"tiles are written BM=128 BN=128 BK=16, not {text!r}") from None
-
-
-def tiles_text(tiles: Mapping[str, int]) -> str:
-    """Tiles as records write them, the inverse of `parse_tiles`."""
-    return " ".join(f"{name}={value}" for name, value in tiles.items())
 
 
 def _field(value: Any, kind: str) -> str:

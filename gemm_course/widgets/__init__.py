@@ -1,6 +1,6 @@
 """What a notebook shows: explorers, charts, sources and quizzes. ``from gemm_course import widgets as see``.
 
-Each name is loaded when it is first asked for.
+Each name is loaded when it is first used.
 """
 
 from importlib import import_module
@@ -12,7 +12,7 @@ _HOMES = {
     "grid": "threads",
     "latency": "threads",
     "banks": "banks",
-    "change": "code",
+    "diff": "code",
     "source": "code",
     "coverage": "coverage",
     "filling": "coverage",

@@ -1,4 +1,4 @@
-"""Thirty-two banks: how a warp's shared reads fall on them, for the accesses of a tiled kernel."""
+"""Thirty-two banks: which of them a warp's shared reads use, for the accesses of a tiled kernel."""
 
 from __future__ import annotations
 
@@ -20,9 +20,7 @@ DEPTH = 32  # columns of As, rows of Bs
 
 
 def banks(*, padding: bool = False) -> None:
-    """Show in which banks the words lie that one warp reads; with ``padding`` rows of the tile can be made
-    longer.
-    """
+    """Show the banks of the words that one warp reads; with ``padding``, a slider pads the tile's rows."""
     controls = {
         "access": ("access", ACCESSES, ACCESSES[0]),
         "block": ("block (x × y)", [(f"{x} × {y}", (x, y)) for x, y in BLOCKS], (32, 32)),

@@ -1,4 +1,4 @@
-"""The place in a cell's output where something stands and is replaced."""
+"""A place in a cell's output whose content can be replaced."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from IPython.display import display
 class Canvas:
     """A display handle that shows one thing at a time, a picture or words.
 
-    It is no widget: what it shows is saved with the notebook and stands when that is opened again without a
-    kernel.
+    It is not a widget: what it shows is saved with the notebook, and is still there when the notebook is
+    opened again without a kernel.
     """
 
     def __init__(self):
@@ -25,7 +25,7 @@ class Canvas:
 
 
 class Text:
-    """Words that can stand on a canvas: Markdown."""
+    """Markdown text that a canvas can show."""
 
     def __init__(self, words: str):
         self.words = words

@@ -1,4 +1,4 @@
-"""TFLOPS, rooflines and counts, from the records and the emulator; every figure names where it comes from."""
+"""TFLOPS, rooflines and counts, from the records and the emulator; every figure names its source."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gemm_course.figures import charts
 from gemm_course.figures import roofline as drawn
 from gemm_course.figures.counts import side_by_side
 from gemm_course.figures.picture import Picture
-from gemm_course.kernels import LADDER, Stage
+from gemm_course.kernels import LADDER, Stage, tiles_text
 from gemm_course.model import Roofline, shared_memory_ceiling
 from gemm_course.widgets import _ladder as ladder
 from gemm_course.widgets._costs import cost_of_squares
@@ -28,7 +28,7 @@ def tflops(*stages: str, on: str = "NVIDIA H200", highlight: str | None = None) 
     """Draw the TFLOPS of some stages.
 
     ``on`` is "NVIDIA H200" for what was measured there, or the GPU of a published figure, such as "RTX
-    3090"; a stage that nobody published for it is left out. Raises ValueError where nothing is recorded.
+    3090"; a stage without a published figure is left out. Raises ValueError if nothing is recorded.
     """
     dtypes = sorted({ladder.precision(LADDER[name]) for name in stages if name in LADDER}, reverse=True)
     rows, marks, note = _measured(dtypes) if on == "NVIDIA H200" else _published(on, dtypes)
@@ -74,7 +74,7 @@ def _published(gpu: str, dtypes: Sequence[str]):
 
 
 def _of(label: str, dtype: str, dtypes: Sequence[str]) -> str:
-    """Name a mark, with its dtype where there are several."""
+    """Name a reference line, with its dtype if there are several."""
     return label if len(dtypes) == 1 else f"{label} {dtype.upper()}"
 
 
@@ -85,9 +85,9 @@ def _in_capitals(dtypes: Sequence[str]) -> str:
 def roofline(*stages: str, shared: str | None = None, until: str | None = None) -> Picture | None:
     """Draw stages on the H200's roofline, by the bytes that their warps ask of L1 and the TFLOPS measured.
 
-    ``shared`` names a stage whose ceiling by shared memory is drawn, by the source and by the hardware's
-    counter. ``until`` names the last of all the stages up to it, to be drawn on one roofline.
-    Without a stage, show sliders: the size of a matrix product whose every element moves only once.
+    ``shared`` names a stage whose shared-memory ceilings are drawn: by the source, and by the hardware's
+    counter. ``until`` draws all stages of the ladder up to that one on one roofline. Without a stage,
+    show a slider for the size of a matrix product in which every element moves only once.
     """
     if until:
         return _all_on_one(ladder.up_to(until))
@@ -99,13 +99,13 @@ def roofline(*stages: str, shared: str | None = None, until: str | None = None) 
     chosen = [LADDER[name] for name in stages]
     points = [_point(stage, stage is chosen[-1]) for stage in chosen]
     ceilings = _shared_ceilings(shared, shape) if shared else []
-    title = f"{stages[-1]}: {points[-1].intensity:.2g} FLOP for every byte its warps ask for"
+    title = f"{stages[-1]}: {points[-1].intensity:.2g} FLOP per byte that its warps ask for"
     note = _source(chosen)
     return drawn.roofline(*roofs(), points, title, note, ceilings=ceilings, tensor_peak=tensor_peak(chosen))
 
 
 def _all_on_one(stages: Sequence[Stage]) -> Picture:
-    """Draw stages on one roofline, the last of them marked."""
+    """Draw stages on one roofline, with the last one marked."""
     points = [_point(stage, stage is stages[-1]) for stage in stages]
     known = [point for point in points if point.tflops]
     title = f"From {points[0].label} to {points[-1].label}"
@@ -117,7 +117,7 @@ def _all_on_one(stages: Sequence[Stage]) -> Picture:
 
 
 def _point(stage: Stage, now: bool) -> drawn.Point:
-    """Return where a stage with its default tiles stands: what its warps ask of L1, and what was measured."""
+    """Return a stage's point for its default tiles: what its warps ask of L1, and what was measured."""
     intensity = cost_of_squares(stage).intensity_with_stores
     return drawn.Point(stage.name, intensity, ladder.speed_on_the_h200(stage), now)
 
@@ -129,7 +129,7 @@ def _source(stages: Sequence[Stage]) -> str:
 
 @lru_cache
 def model_of_the_h200() -> Roofline:
-    """Return the H200's roofline: DRAM and L1 by data sheet, L2 as measured, where it was."""
+    """Return the H200's roofline: DRAM and L1 by data sheet, L2 as measured, if it was."""
     measured = records.roofs()
     measured = measured[measured["memory"] == "L2"]
     return Roofline(measured=dict(zip(measured["memory"], measured["tb_s"], strict=True)))
@@ -147,7 +147,7 @@ def tensor_peak(stages: Sequence[Stage]) -> float | None:
 
 
 def _shared_ceilings(stage: str, shape: tuple[int, int, int]) -> list[tuple[str, float]]:
-    """Return shared memory's ceilings for a stage: as the source has it, and as the hardware counted it."""
+    """Return shared memory's ceilings for a stage: as written in the source, and as the hardware counted."""
     written = _counted(stage, shape).total("wavefronts", space="shared", op="load")
     compiled = _recorded(stage, shape).get("shared_load_wavefronts")
     named = {"shared memory, as written": written, "shared memory, as compiled": compiled}
@@ -174,7 +174,7 @@ def counts(stage: str, shape: tuple[int, int, int], **formula: Callable | int | 
 
     ``shape`` is (m, n, k), with the stage's default tiles and beta = 0; each keyword names what is counted,
     such as global_load_sectors, and gives what your formula says: a number, a function of m, n, k, or None
-    as long as you have none.
+    if you have no formula yet.
     """
     report, hardware = _counted(stage, shape), _recorded(stage, shape)
     rows = []
@@ -191,10 +191,10 @@ def counts(stage: str, shape: tuple[int, int, int], **formula: Callable | int | 
 
 
 def _told(hardware: int | None, emulated: int) -> int | str:
-    """Return the hardware's count, or words where it has none."""
+    """Return the hardware's count, or words if there is no count."""
     if hardware is None:
         return "not recorded"
-    return hardware if hardware or not emulated else "has no counter for these"
+    return hardware if hardware or not emulated else "has no counter for this"
 
 
 def _agreement(counted: Sequence[Mapping[str, int | str]]) -> str:
@@ -205,10 +205,10 @@ def _agreement(counted: Sequence[Mapping[str, int | str]]) -> str:
     if any(isinstance(ways["hardware"], str) for ways in counted):
         return "Formula and emulator agree"
     if any(ways["hardware"] > ways["emulator"] for ways in counted):
-        return "The hardware counts otherwise"
+        return "The hardware counts more"
     if any(ways["hardware"] != ways["emulator"] for ways in counted):
         return "The hardware counts less: the compiler merged accesses"
-    return "All ways of counting agree"
+    return "All three counts agree"
 
 
 _NO_COUNTERS = (
@@ -220,8 +220,8 @@ _SITES = {
     for op in ("load", "store")
     for column in columns
 }
-# ldmatrix and cp.async have counters of their own; to the emulator they are loads and stores like others.
-# (Among the hardware's requests for global memory are those of cp.async.)
+# ldmatrix and cp.async have hardware counters of their own; the emulator counts them with other loads and
+# stores. (The hardware's requests for global memory include those of cp.async.)
 _APART = {
     "global_load_sectors": "async_copy_sectors",
     "shared_load_requests": "matrix_load_requests",
@@ -244,9 +244,9 @@ def _counted(stage_name: str, shape: tuple[int, int, int], tiles: tuple | None =
 
 
 def _recorded(stage: str, shape: tuple[int, int, int]) -> dict:
-    """Return the recorded counters of a stage with its default tiles by name, empty where there are none."""
+    """Return the recorded counters of a stage with its default tiles by name, empty if there are none."""
     rows = records.counters("ladder")
-    tiles = records.tiles_text(LADDER[stage].tiles)
+    tiles = tiles_text(LADDER[stage].tiles)
     rows = rows[(rows["case"] == f"{stage} {shape[0]}x{shape[1]}x{shape[2]}") & (rows["tiles"] == tiles)]
     if rows.empty:
         return {}

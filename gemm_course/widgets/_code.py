@@ -1,4 +1,4 @@
-"""A stage's source, and what changed since the one before."""
+"""A stage's source, and what changed since the stage before."""
 
 from __future__ import annotations
 
@@ -19,6 +19,6 @@ def source(subject: str | Stage | Callable) -> listing.Listing:
     return listing.listing(kernel_of(subject))
 
 
-def change(before: str | Stage | Callable, after: str | Stage | Callable) -> listing.Listing:
+def diff(before: str | Stage | Callable, after: str | Stage | Callable) -> listing.Listing:
     """Show what changed from one kernel to the next."""
     return listing.difference(kernel_of(before), kernel_of(after))

@@ -1,4 +1,4 @@
-"""Two stages beside each other: what the second one saves, counted by the emulator."""
+"""Two stages side by side: what the second one saves, counted by the emulator."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ SIZE = 1024
 
 
 def compare(before: str, after: str, tiles: Mapping[str, int], *counted: str) -> Picture:
-    """Draw counts of two stages with the same tiles, matrices of 1024³, beta = 0, as their sources have it.
+    """Draw counts of two stages with the same tiles, matrices of 1024³, beta = 0, as written in the source.
 
-    tiles: those that both stages know; others keep their defaults. counted: what, such as
-    "global_load_requests"; one of global and shared, one of load and store, and requests, sectors (global)
-    or wavefronts (shared).
+    tiles: sizes for both stages; a stage ignores those it does not have, and keeps its default for those not
+    given. counted: names such as "global_load_requests", made of global or shared, load or store, and
+    requests, sectors (global) or wavefronts (shared).
     """
     reports = [_report(stage, tiles) for stage in (before, after)]
     rows, gains = [], []

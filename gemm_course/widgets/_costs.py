@@ -1,4 +1,4 @@
-"""What a choice of tiles costs, counted by the emulator for one block and remembered."""
+"""What a choice of tiles costs, counted by the emulator for one block, and cached."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from gemm_course.kernels import LADDER, Stage
 from gemm_course.widgets._measured import SIZE
 
 WIDE = 1024  # columns of the matrices that one block's accesses are counted on
-_KEPT = 4096  # choices remembered
+_KEPT = 4096  # choices cached
 _SUMMED = ("requests", "bytes", "sectors", "wavefronts")
 _KINDS = (("global", "load"), ("global", "store"), ("shared", "load"))
 
-Counts = Mapping[tuple[str, str], Mapping[str, float]]  # of each of _KINDS, the sum of each of _SUMMED
+Counts = Mapping[tuple[str, str], Mapping[str, float]]  # for each of _KINDS, the total of each of _SUMMED
 
 
 class Cost:
     """What ``fma`` multiply-adds of one or more blocks take.
 
-    ``loads`` and ``shared_loads`` are elements a multiply-add, whatever width they are read in; ``sectors``
-    sectors a load request; ``wavefronts`` shared-memory wavefronts for 32 multiply-adds, one of each lane of
-    a warp; ``intensity`` FLOP for each byte that loads move out of L1, ``intensity_with_stores`` for each
-    byte that C's stores move in addition.
+    ``loads`` and ``shared_loads`` are elements per multiply-add, however wide the loads; ``sectors`` are
+    sectors per load request; ``wavefronts`` are shared-memory wavefronts per 32 multiply-adds, one for each
+    lane of a warp; ``intensity`` is FLOP per byte that loads move out of L1, ``intensity_with_stores`` FLOP
+    per byte that these loads and C's stores move.
     """
 
     def __init__(self, counts: Counts, shared_bytes: int, fma: float, itemsize: int):
@@ -40,7 +40,7 @@ class Cost:
 
 
 def _counts(report: Report) -> Counts:
-    """Add up the accesses of each kind; by arrays, as a slider waits for it."""
+    """Add up the accesses of each kind; with NumPy, because a slider waits for it."""
     rows = report.accesses
     space, op = rows["space"].to_numpy(), rows["op"].to_numpy()
     columns = {name: rows[name].to_numpy() for name in _SUMMED}
@@ -55,8 +55,8 @@ def _counts(report: Report) -> Counts:
 def _after(steps: float, one: Counts, two: Counts) -> Counts:
     """Return what a block has done after ``steps`` steps along k, from what it has done after one and two.
 
-    All steps but the first do the same, and what is done before and behind them is done once: C's way
-    through shared memory, or what is read ahead.
+    All steps but the first do the same. What happens before and after them happens once: results that go
+    through shared memory, or tiles that are read ahead.
     """
     return {
         kind: {name: first + (steps - 1) * (two[kind][name] - first) for name, first in one[kind].items()}
@@ -65,14 +65,14 @@ def _after(steps: float, one: Counts, two: Counts) -> Counts:
 
 
 def cost(stage: Stage, tiles: Mapping[str, int]) -> Cost:
-    """Return what a block with these tiles costs where k is SIZE. Raises IllegalTiles for illegal ones."""
+    """Return what a block with these tiles costs if k is SIZE. Raises IllegalTiles for illegal tiles."""
     return _cost(stage.name, tuple(tiles.items()))
 
 
 def cost_of_squares(stage: Stage) -> Cost:
     """Return what default tiles cost for square matrices of WIDE by WIDE.
 
-    Where the tiles divide WIDE every block does the same, and one stands for all.
+    If the tiles divide WIDE, every block does the same, and one block is counted for all.
     """
     return _cost_of_squares(stage.name, tuple(stage.tiles.items()))
 
@@ -100,22 +100,22 @@ def _depth(sizes: Mapping[str, int]) -> int:
 
 
 def _steps(stage: Stage, sizes: Mapping[str, int], steps: int) -> tuple[Report, Counts]:
-    """Count what one block does in a product that is so many steps deep."""
+    """Count what one block does in a product of this many steps along k."""
     report = _count(stage, sizes, sizes["BM"], sizes["BN"], steps * _depth(sizes))
     return report, _counts(report)
 
 
 def _twice(one: Counts) -> Counts:
-    """Return the counts of two steps where all is read in steps: stores are C's, and happen once."""
+    """Return the counts of two steps if all reads are part of a step; C is stored once."""
     factor = {"load": 2, "store": 1}
     return {kind: {name: factor[kind[1]] * n for name, n in counts.items()} for kind, counts in one.items()}
 
 
 @lru_cache
 def _reads_in_steps_only(name: str) -> bool:
-    """Return whether a stage reads nothing before its first step and behind its last.
+    """Return whether a stage reads nothing before its first step and nothing after its last.
 
-    It is the same for all its tiles, and known, it saves a slider the half of its counting.
+    The answer is the same for all tiles of a stage, and saves a slider half of the counting.
     """
     stage = LADDER[name]
     (_, one), (_, two) = (_steps(stage, stage.tiles, steps) for steps in (1, 2))
@@ -130,7 +130,7 @@ def _count(stage: Stage, sizes: Mapping[str, int], m: int, n: int, k: int) -> Re
     shared = stage.shared_bytes(sizes)
     try:
         return emulate(*launch, *problem, shared_bytes=shared, counts_only=True)
-    except DataDependent:  # an index that was kept in an array: only a full run knows it
+    except DataDependent:  # an index that is read from an array: only a full run knows it
         return emulate(*launch, *problem, shared_bytes=shared)
 
 

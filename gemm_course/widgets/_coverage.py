@@ -1,4 +1,4 @@
-"""How a block fetches its tiles in slices: store by store, and what is covered in the end."""
+"""How a block fetches its tiles in slices: store by store, and what is stored in the end."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from gemm_course.widgets._fitting import shown
 THREAD_TILE = {"TM": 4, "TN": 4}
 BLOCKS = ((16, 16), (16, 32), (32, 16))  # BM, BN
 DEPTHS = (2, 4, 8, 16)  # BK
-_WHY = "it is drawn for small blocks that are cut into thread tiles of 4 by 4"
+_WHY = "it is drawn for small blocks with thread tiles of 4 by 4"
 
 
 def coverage(subject: str | Stage | Callable = "kernel5") -> None:
-    """Show what each thread of a block has brought into the tiles, and hatch what nobody did.
+    """Show which elements of the tiles each thread of a block has stored, and hatch those that no thread has.
 
     ``subject`` is a stage that fetches in slices, its name, or a factory (BM, BN, BK, TM, TN) of device
-    functions fetch(m, n, k, k0, A, B, As, Bs). A stage that has no thread tiles of this size gets a sentence.
+    functions fetch(m, n, k, k0, A, B, As, Bs). A stage without thread tiles of this size gets a sentence.
     """
     stage = _stage(subject)
     if shown("coverage", stage, _has_these_thread_tiles, _WHY):
@@ -34,7 +34,7 @@ def coverage(subject: str | Stage | Callable = "kernel5") -> None:
 
 
 def filling(subject: str | Stage | Callable = "kernel5") -> None:
-    """Go through the stores of a block into its tiles, one after another; ``subject`` as in `coverage`."""
+    """Step through the stores of a block into its tiles; ``subject`` as in `coverage`."""
     stage = _stage(subject)
     if not shown("filling", stage, _has_these_thread_tiles, _WHY):
         return
@@ -52,7 +52,7 @@ def draw(subject: Stage | Callable, block, depth: int, thread) -> Picture:
 
 
 def draw_step(subject: Stage | Callable, step: int, block, depth: int, thread) -> Picture:
-    """Draw store ``step`` (from 0) into the tiles; behind the last comes the result."""
+    """Draw store ``step`` (from 0) into the tiles; after the last one, the result."""
     story, plan = _filled(subject, block, depth)
     return figure.filling(story, step, thread, plan)
 
@@ -77,7 +77,7 @@ def _has_these_thread_tiles(stage: Stage) -> bool:
 
 
 def _depths(stage: Stage, block: tuple[int, int]) -> list[int]:
-    """Return the depths with which a stage can cut this block into these thread tiles."""
+    """Return the values of BK with which a stage can use this block and these thread tiles."""
     cut = {"BM": block[0], "BN": block[1], **THREAD_TILE}
     return [depth for depth in DEPTHS if not stage.rules(stage.complete({**cut, "BK": depth}))]
 
@@ -92,7 +92,7 @@ def _stage(subject: str | Stage | Callable) -> Stage | Callable:
 
 @lru_cache(128)
 def _filled(subject: Stage | Callable, block, depth: int) -> tuple[list[figure.Moment], figure.Plan]:
-    """Emulate one block on one tile and return its stores into the tiles, and what they fill."""
+    """Emulate one block for one pair of tiles; return its stores into them and what they fill."""
     m, n = block
     tiles = {"BM": m, "BN": n, "BK": depth} | THREAD_TILE
     A, B, C = (np.ones(shape, np.float32) for shape in ((m, depth), (depth, n), block))
@@ -105,8 +105,8 @@ def _filled(subject: Stage | Callable, block, depth: int) -> tuple[list[figure.M
     threads = _threads(block)
     report = emulate(kernel, 1, threads, *arguments, watch=Watch(limit=_rows(tiles, threads)))
     lines, first = inspect.getsourcelines(written_in.py_func)
-    beside = [f.message for f in report.findings if f.kind == "out_of_bounds" and f.array in ("As", "Bs")]
-    plan = figure.Plan(tiles, threads, dict(enumerate(lines, first)), beside)
+    outside = [f.message for f in report.findings if f.kind == "out_of_bounds" and f.array in ("As", "Bs")]
+    plan = figure.Plan(tiles, threads, dict(enumerate(lines, first)), outside)
     return figure.moments(report.trace), plan
 
 

@@ -1,4 +1,4 @@
-"""Sliders on top, one picture below: move a slider and the picture answers."""
+"""Sliders on top, pictures below: move a slider and the pictures change."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gemm_course.widgets._names import name_the_handles
 
 _LABEL = {"description_width": "150px"}
 _WIDE = widgets.Layout(width="min(520px, 96%)")
-_KEPT = 512  # pictures an explorer remembers
+_KEPT = 512  # pictures that an explorer caches
 
 Options = Sequence | Callable[[dict], Sequence]
 
@@ -41,7 +41,7 @@ class Controls:
         return {name: slider.value for name, slider in self.sliders.items()}
 
     def key(self) -> tuple:
-        """Return the values as something that can be remembered."""
+        """Return the values as a key for a cache."""
         return tuple(self.values().items())
 
     def _moved(self, _change) -> None:
@@ -57,7 +57,7 @@ class Controls:
         self._changed()
 
     def _fit(self, name: str, offered: list) -> None:
-        """Offer other options and keep the value, or the last one where it is gone."""
+        """Offer new options; keep the value, or take the last option if the value is gone."""
         slider = self.sliders[name]
         if list(slider.options) != offered:
             value = slider.value if slider.value in _values(offered) else _values(offered)[-1]
@@ -87,7 +87,7 @@ def _show(parts: Sequence[widgets.Widget]) -> None:
 class Explorer:
     """Controls and the pictures they draw.
 
-    ``draw`` is a function, or several, of the controls' values by name; what was drawn once is kept.
+    ``draw`` is a function, or several, of the controls' values by name; pictures are cached.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ def _of_key(draw: Callable) -> Callable:
 
 
 class StepThrough:
-    """A story in pictures: previous, next, play, and a slider over the steps, which the arrow keys move.
+    """A sequence of pictures: previous, next, play, and a slider over the steps, which the arrow keys move.
 
     ``draw`` takes the step (from 0) and the controls' values by name. ``count`` takes the controls' values
     and returns how many steps there are.
@@ -131,7 +131,7 @@ class StepThrough:
         )
         self.play = widgets.Play(min=0, max=0, interval=900, tooltip="Play the steps")
         self.previous = widgets.Button(description="◀ previous", tooltip="One step back")
-        self.next = widgets.Button(description="next ▶", tooltip="One step on")
+        self.next = widgets.Button(description="next ▶", tooltip="One step forward")
         self._fit()
         widgets.jslink((self.play, "value"), (self.step, "value"))
         self.previous.on_click(lambda _: self._move(-1))

@@ -1,4 +1,4 @@
-"""Fragments of the Tensor Cores: who holds what, asked of the emulator, and how padding sets rows apart."""
+"""Fragments of Tensor Cores: which lane holds what, by the emulator, and how padding separates rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gemm_course.intrinsics import ROW_MAJOR, unroll, wmma_load_a, wmma_load_b, 
 from gemm_course.widgets._explorer import Explorer
 
 SIDE = figure.SIDE
-MATRICES = (("A (halves)", "A"), ("B (halves)", "B"), ("C (float32 sums)", "C"))
+MATRICES = (("A (float16)", "A"), ("B (float16)", "B"), ("C (float32)", "C"))
 PADS = (0, 8, 16, 24, 32, 40, 48, 56, 64)
 WIDTHS = (16, 32, 64, 128)
 
@@ -24,7 +24,7 @@ WIDTHS = (16, 32, 64, 128)
 def fragment(by: str = "element") -> None:
     """Show which lane of a warp holds which element of a 16 by 16 matrix.
 
-    by: "element", to choose an element and see its lane, or "lane", to choose a lane and see its elements.
+    by: "element" to choose an element and see its lane, or "lane" to choose a lane and see its elements.
     Raises ValueError for anything else.
     """
     matrix = {"matrix": ("matrix", list(MATRICES), "A")}
@@ -35,39 +35,39 @@ def fragment(by: str = "element") -> None:
         chosen = {"lane": ("lane", range(32), 14), "place": ("its element", range(8), 0)}
         Explorer(draw_lane, {**matrix, **chosen}).show()
     else:
-        raise ValueError(f'by is "element" or "lane", not {by!r}')
+        raise ValueError(f'by must be "element" or "lane", not {by!r}')
 
 
 def draw(matrix: str, row: int, column: int) -> Picture:
-    """Draw one element of "A", "B" or "C" and all that its lane holds."""
+    """Draw one element of "A", "B" or "C", and everything that its lane holds."""
     return figure.one_element(held(matrix), (row, column))
 
 
 def draw_lane(matrix: str, lane: int, place: int) -> Picture:
-    """Draw element ``place`` of a lane's fragment, and all that the lane holds."""
+    """Draw element ``place`` of a lane's fragment, and everything that the lane holds."""
     fragment = held(matrix)
     return figure.one_element(fragment, fragment.held[lane][place])
 
 
 @lru_cache(3)
 def held(matrix: str) -> figure.Fragment:
-    """How a warp holds a matrix, as a kernel finds out: each lane says which numbers of 0 to 255 it got."""
+    """How a warp holds a matrix, found by a kernel: each lane reports the numbers it holds."""
     numbers = np.arange(SIDE * SIDE, dtype=np.float32).reshape(SIDE, SIDE)
     if matrix == "C":
         out = np.zeros((SIDE, SIDE), np.float32)
-        emulate(_gives_its_numbers, 1, 32, out)
+        emulate(_stores_its_places, 1, 32, out)
         owner = out.astype(int)  # 8 * lane + place
         elements = [
             [tuple(map(int, np.argwhere(owner == 8 * i + e)[0])) for e in range(8)] for i in range(32)
         ]
         return figure.Fragment("C", dict(enumerate(elements)), 1)
     out = np.zeros((32, SIDE), np.float32)
-    emulate(_tells_its_numbers(matrix), 1, 32, numbers.astype(np.float16), out)
+    emulate(_reports_its_elements(matrix), 1, 32, numbers.astype(np.float16), out)
     elements = [[divmod(int(number), SIDE) for number in lane] for lane in out]
     return figure.Fragment(matrix, dict(enumerate(elements)), 2)
 
 
-def _tells_its_numbers(matrix: str):
+def _reports_its_elements(matrix: str):
     load = {"A": wmma_load_a, "B": wmma_load_b}[matrix]
 
     @cuda.jit
@@ -86,26 +86,26 @@ def _tells_its_numbers(matrix: str):
 
 
 @cuda.jit
-def _gives_its_numbers(out):
-    sums = cuda.shared.array((SIDE, SIDE), float32, 32)
+def _stores_its_places(out):
+    matrix = cuda.shared.array((SIDE, SIDE), float32, 32)
     fragment = cuda.local.array(8, float32)
     lane = cuda.threadIdx.x
     for e in unroll(range(8)):
         fragment[e] = 8 * lane + e
-    wmma_store(sums, (0, 0), fragment, ROW_MAJOR)
+    wmma_store(matrix, (0, 0), fragment, ROW_MAJOR)
     cuda.syncwarp()
     for e in unroll(range(8)):
-        out[lane // 2, lane % 2 * 8 + e] = sums[lane // 2, lane % 2 * 8 + e]
+        out[lane // 2, lane % 2 * 8 + e] = matrix[lane // 2, lane % 2 * 8 + e]
 
 
 def padding() -> None:
-    """Show how the rows of a fragment fall on the banks, for rows of any width and padding, in halves."""
-    controls = {"width": ("halves in a row", WIDTHS, 128), "padding": ("padding, in halves", PADS, 0)}
+    """Show in which banks the rows of a fragment lie, for rows of any width and padding, in FP16 values."""
+    controls = {"width": ("FP16 values per row", WIDTHS, 128), "padding": ("padding (FP16 values)", PADS, 0)}
     Explorer(draw_rows, controls).show()
 
 
 def draw_rows(width: int, padding: int) -> Picture:
-    """Draw the first 8 rows that a load of a fragment asks for, from rows of ``width + padding`` halves."""
+    """Draw the first 8 rows that a load of a fragment reads, from rows of ``width + padding`` FP16 values."""
     report = _one_load(width + padding)
     load = report.accesses.query("space == 'shared' and op == 'load'").iloc[0]
     return figure.eight_rows(

@@ -1,4 +1,4 @@
-"""The heat map: measured TFLOPS over two tile sizes of a stage, the others held or each at its best."""
+"""The heat map: measured TFLOPS over two tile sizes of a stage, with the others fixed or at their best."""
 
 from __future__ import annotations
 
@@ -7,28 +7,28 @@ from collections.abc import Mapping, Sequence
 from gemm_course.figures import heatmap as figure
 from gemm_course.figures.heatmap import Axis, Cell
 from gemm_course.figures.picture import Picture
-from gemm_course.kernels import LADDER, Stage, describe
+from gemm_course.kernels import LADDER, Stage, tiles_text
 from gemm_course.widgets import _measured as sweep
 from gemm_course.widgets._explorer import Explorer
 from gemm_course.widgets._tiles import sliders
 
-_MOST = 9  # values of one size that fit beside each other with their numbers
-OTHERS = ("held", "best")
+_MOST = 9  # values of one size that fit side by side with their numbers
+OTHERS = ("fixed", "best")
 
 
-def heatmap(stage: str, down: str, across: str, *, others: str = "held") -> Picture | None:
+def heatmap(stage: str, down: str, across: str, *, others: str = "fixed") -> Picture | None:
     """Show the measured TFLOPS of a stage over two of its tile sizes, such as "TM" and "TN".
 
-    With ``others="held"`` there is a slider for every size: two of them move the chosen cell, the rest are
-    held where they stand. With ``others="best"`` a cell shows the fastest of all choices with its two sizes,
-    and the picture is returned. Raises ValueError for a size that the stage has not, or has one value of.
+    With ``others="fixed"`` there is a slider for every size: two of them move the chosen cell, the others fix
+    the remaining sizes. With ``others="best"`` a cell shows the fastest of all choices with its two sizes,
+    and the picture is returned. Raises ValueError for a size that the stage does not have or cannot vary.
     """
     chosen = LADDER[stage]
     _check(chosen, down, across, others)
     if others == "best":
         return best_of_others(chosen, down, across)
-    chosen.legal_choices()  # takes a moment the first time, and should not be a slider's
-    Explorer(lambda **sizes: held(chosen, down, across, sizes), sliders(chosen)).show()
+    chosen.legal_choices()  # slow the first time, so not while a slider moves
+    Explorer(lambda **sizes: with_fixed_sizes(chosen, down, across, sizes), sliders(chosen)).show()
     return None
 
 
@@ -38,12 +38,12 @@ def _check(stage: Stage, down: str, across: str, others: str) -> None:
         if size not in movable:
             raise ValueError(f"{stage.name} has no choice of {size}; it has {', '.join(movable)}")
     if down == across:
-        raise ValueError(f"a map has two sizes; {down} was given twice")
+        raise ValueError(f"a map needs two different sizes; {down} was given twice")
     if others not in OTHERS:
-        raise ValueError(f"others are {' or '.join(map(repr, OTHERS))}, not {others!r}")
+        raise ValueError(f"others must be {' or '.join(map(repr, OTHERS))}, not {others!r}")
 
 
-def held(stage: Stage, down: str, across: str, chosen: Mapping[str, int]) -> Picture:
+def with_fixed_sizes(stage: Stage, down: str, across: str, chosen: Mapping[str, int]) -> Picture:
     """Draw the map around a choice of tiles, every other size as chosen."""
     chosen = stage.complete(chosen)
 
@@ -61,7 +61,7 @@ def held(stage: Stage, down: str, across: str, chosen: Mapping[str, int]) -> Pic
         chosen=(chosen[down], chosen[across]),
         notes=[
             *(f"These tiles cannot run: {rule}." for rule in broken),
-            f"Held: {describe(rest)}." if rest else "",
+            f"Fixed: {tiles_text(rest)}." if rest else "",
             _of_the_best(stage),
             _source(stage),
         ],
@@ -88,14 +88,14 @@ def best_of_others(stage: Stage, down: str, across: str) -> Picture:
         lambda d, a: Cell(fastest.get((d, a)), (d, a) in legal),
         title,
         notes=[
-            "A cell is the fastest that was measured with its two sizes, whatever the others.",
+            "Each cell is the fastest measured with its two sizes, whatever the others are.",
             _source(stage),
         ],
     )
 
 
 def _axis(stage: Stage, size: str, around: int) -> Axis:
-    """Return the values of a size, where there are too many only those around one of them."""
+    """Return the values of a size; if there are too many, only those around one of them."""
     values: Sequence[int] = stage.options[size]
     place = values.index(around) if around in values else 0
     first = max(0, min(place - _MOST // 2, len(values) - _MOST))
@@ -109,17 +109,18 @@ def _answer(stage: Stage, down: str, across: str, chosen: Mapping[str, int], res
         return f"{here} cannot run with the other sizes as they are"
     if own is None:
         return f"{here}: not measured with the other sizes as they are"
-    beside = [c.tflops for c in sweep.measured(stage) if rest.items() <= c.tiles.items()]
-    if len(beside) == 1:
-        return f"{here}: {own:.3g} TFLOPS, the only choice here that was measured"
-    place = "the best" if own == max(beside) else f"where the best has {max(beside):.3g}"
-    return f"{here}: {own:.3g} TFLOPS, {place} of {len(beside)} measured here"
+    others = [c.tflops for c in sweep.measured(stage) if rest.items() <= c.tiles.items()]
+    if len(others) == 1:
+        return f"{here}: {own:.3g} TFLOPS, the only choice measured here"
+    if own == max(others):
+        return f"{here}: {own:.3g} TFLOPS, the best of {len(others)} measured here"
+    return f"{here}: {own:.3g} TFLOPS; the best of {len(others)} measured here has {max(others):.3g}"
 
 
 def _of_the_best(stage: Stage) -> str:
     best = sweep.best(stage)
     return (
-        f"The best of all that was measured: {best.tflops:.3g} with {describe(best.tiles)}." if best else ""
+        f"The best measured with any sizes: {best.tflops:.3g} with {tiles_text(best.tiles)}." if best else ""
     )
 
 

@@ -1,4 +1,4 @@
-"""The whole ladder so far: every stage, published and measured, beside what it asks of memory."""
+"""The ladder so far: every stage as published and as measured, and how many loads it makes."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ from gemm_course.kernels import LADDER, Stage
 from gemm_course.widgets._costs import WIDE, cost_of_squares
 
 SIZE = 4096  # of the matrices that TFLOPS were measured on
-MEASURED_ON = {"h200": "H200"}  # what ships with the course, and its name in the figure
+MEASURED_ON = {"h200": "H200"}  # the folder that ships with the course, and its name in the figure
 PUBLISHED_ON = ("RTX 3090", "RTX A6000")
 HERE = "this machine"
 _SHORT = {"float32": "fp32", "float16": "fp16"}
 
 
 def ladder(until: str | None = None) -> Picture:
-    """Draw the stages up to ``until``, all if it is left out: TFLOPS and share of cuBLAS on every GPU that is
-    known, and global and shared loads for each multiply-add. Raises KeyError for a stage that is not there.
+    """Draw the stages up to ``until``, or all: TFLOPS and share of cuBLAS on every known GPU, loads per FMA.
+
+    Raises KeyError for an unknown stage.
     """
     stages = up_to(until)
     gpus = _gpus()
@@ -37,7 +38,7 @@ def ladder(until: str | None = None) -> Picture:
 
 
 def up_to(until: str | None) -> list[Stage]:
-    """Return the stages of the ladder in order, up to and with the one named."""
+    """Return the stages of the ladder in order, up to and including the one named."""
     stages = list(LADDER)
     return stages if until is None else stages[: stages.index(LADDER[until]) + 1]
 
@@ -48,17 +49,17 @@ def precision(stage: Stage) -> str:
 
 
 def _kind(stage: Stage) -> tuple[str, str]:
-    """Return dtype and dtype of the sums, as the records write them: what one cuBLAS stands beside."""
+    """Return the dtypes of the matrices and of the accumulators, as in the records."""
     return _SHORT[stage.dtype], _SHORT[stage.accumulate]
 
 
 def _group(stage: Stage) -> str:
-    dtype, sums = _kind(stage)
-    return f"{dtype}, {sums} sums".upper().replace("SUMS", "sums") if sums != "fp32" else dtype.upper()
+    dtype, acc = (name.upper() for name in _kind(stage))
+    return dtype if acc == "FP32" else f"{dtype}, {acc} accumulation"
 
 
 def speed_on_the_h200(stage: Stage) -> float | None:
-    """Return the TFLOPS measured for a stage with its default tiles, None where nothing was yet."""
+    """Return the TFLOPS measured for a stage with its default tiles, None if there are none yet."""
     speed = _speed(stage, MEASURED_ON["h200"])
     return speed.tflops if speed else None
 
@@ -70,14 +71,14 @@ def provenance(stages: Iterable[Stage]) -> str:
 
 
 def _gpus() -> dict[str, str]:
-    """Return, for each GPU of the figure, how its figures came about."""
+    """Return, for each GPU of the figure, where its figures come from."""
     known = dict.fromkeys(MEASURED_ON.values(), "measured") | dict.fromkeys(PUBLISHED_ON, "published")
     return known | ({HERE: "measured"} if _folder(HERE) else {})
 
 
 @lru_cache
 def _folder(gpu: str) -> str | None:
-    """Return the folder of records that holds a GPU's figures, None where nothing was measured on it."""
+    """Return the folder of records that holds a GPU's figures, None if nothing was measured on it."""
     if gpu != HERE:
         return next((folder for folder, name in MEASURED_ON.items() if name == gpu), None)
     here = gpu_facts().slug if gpu_available() else None
@@ -108,7 +109,7 @@ def _cublas(kind: tuple[str, str], gpu: str) -> float | None:
     if _folder(gpu):
         known = _recorded(_folder(gpu), *kind)["cublas_tflops"].dropna()
         return float(known.median()) if len(known) else None
-    if kind[0] != kind[1]:  # what was published adds up in the dtype of its matrices
+    if kind[0] != kind[1]:  # published kernels accumulate in the dtype of their matrices
         return None
     rows = _published(gpu, kind[0])
     rows = rows[rows["stage"] == "cublas"]
@@ -116,10 +117,10 @@ def _cublas(kind: tuple[str, str], gpu: str) -> float | None:
 
 
 @lru_cache
-def _recorded(folder: str, dtype: str, sums: str):
+def _recorded(folder: str, dtype: str, acc: str):
     rows = records.ladder(folder)
     same = (rows["m"] == SIZE) & (rows["n"] == SIZE) & (rows["k"] == SIZE)
-    return rows[same & (rows["dtype"] == dtype) & (rows["accumulate"] == sums) & rows["tflops"].notna()]
+    return rows[same & (rows["dtype"] == dtype) & (rows["accumulate"] == acc) & rows["tflops"].notna()]
 
 
 @lru_cache

@@ -1,5 +1,4 @@
-"""What one warp asks of global memory in one k step, for any block shape, of a stage or of your own"
-" kernel."""
+"""What one warp asks of global memory in one k step, for any block shape: a stage's or your own kernel's."""
 
 from __future__ import annotations
 
@@ -25,11 +24,11 @@ def lanes(subject: str | Stage | Callable = "naive_uncoalesced", *, widths: bool
     """Show which sectors one warp moves when it loads A and B once and stores C.
 
     ``subject`` is a stage, its name, or a kernel (m, n, k, alpha, A, B, beta, C) of your own. With
-    ``widths`` the matrices' width can be chosen too. A stage whose blocks cannot have all these shapes gets a
-    sentence.
+    ``widths``, a slider sets the width of the matrices. A stage whose blocks cannot have these shapes gets
+    a sentence.
     """
     stage = LADDER[subject] if isinstance(subject, str) else subject
-    if not shown("lanes", stage, _takes_any_block, "its tiles decide how its threads lie"):
+    if not shown("lanes", stage, _takes_any_block, "its tiles decide the shape of its blocks"):
         return
     controls = {
         "block": ("block (x × y)", [(f"{x} × {y}", (x, y)) for x, y in BLOCKS], (32, 32)),
@@ -48,22 +47,18 @@ def draw(
     step: int,
     width: tuple[int, int] = WIDTHS[0][1],
 ) -> Picture:
-    """Draw the requests of ``warp`` of block (0, 0) in k step ``step``; ``width`` is (columns, leading
-    dimension).
-    """
+    """Draw the requests of a warp of block (0, 0) in a k step; ``width`` is (columns, leading dimension)."""
     seen = _one_warp(kernel_for(stage, block), block, warp, width)
     chosen = [found[min(step, len(found) - 1)] for found in seen.values() if found]
-    a_step = [request for request in chosen if request.op == "load"]
-    moved = sum(len(request.sectors) for request in a_step)
+    loads = [request for request in chosen if request.op == "load"]
+    moved = sum(len(request.sectors) for request in loads)
     stored = sum(len(request.sectors) for request in chosen if request.op == "store")
-    title = f"A k step moves {moved} sectors, the store {stored}"
+    title = f"One k step moves {moved} sectors, the store {stored}"
     return sectors.warp_requests(chosen, [width[1]] * len(chosen), title)
 
 
 def kernel_for(stage: Stage | Callable, block: tuple[int, int]) -> Callable:
-    """Return the kernel of ``stage`` whose blocks have the shape ``block`` = (x, y); a kernel is returned as
-    it is.
-    """
+    """Return the stage's kernel for blocks of shape (x, y); a kernel is returned as it is."""
     if not isinstance(stage, Stage):
         return stage
     tiles = _tiles_for(stage, block)

@@ -15,21 +15,21 @@ SIZE = 4096  # of the square matrices that the sweep measured
 
 @dataclass(frozen=True)
 class Choice:
-    """One choice of tiles and what the sweep recorded for it; None where it could not be measured."""
+    """One choice of tiles and what the sweep recorded for it; None if it could not be measured."""
 
     tiles: Mapping[str, int]
     tflops: float | None
     registers: int | None
-    reason: str  # why it could not be measured, in words; "" where it was
+    reason: str  # why it could not be measured, in words; "" if it was
 
 
 def recorded(stage: Stage, tiles: Mapping[str, int]) -> Choice | None:
-    """Return what was recorded for these very tiles, None where nothing was."""
+    """Return what was recorded for exactly these tiles, or None."""
     return _choices(stage.name).get(_key(stage, tiles))
 
 
 def speed(stage: Stage, tiles: Mapping[str, int]) -> float | None:
-    """Return the TFLOPS measured for these very tiles, None where there are none."""
+    """Return the TFLOPS measured for exactly these tiles, or None."""
     choice = recorded(stage, tiles)
     return choice.tflops if choice else None
 
@@ -40,32 +40,32 @@ def measured(stage: Stage) -> list[Choice]:
 
 
 def best(stage: Stage) -> Choice | None:
-    """Return the fastest choice that was measured, None where none was."""
+    """Return the fastest choice that was measured, or None."""
     return max(measured(stage), key=lambda choice: choice.tflops, default=None)
 
 
 def nearest(stage: Stage, tiles: Mapping[str, int], count: int) -> list[Choice]:
-    """Return the ``count`` measured choices the fewest slider steps away, the tiles themselves left out."""
+    """Return the ``count`` measured choices the fewest slider steps away, without the tiles themselves."""
     away = [(steps(stage, tiles, choice.tiles), choice) for choice in measured(stage)]
     away = sorted(((far, -choice.tflops, choice) for far, choice in away if far), key=lambda each: each[:2])
     return [choice for _, _, choice in away[:count]]
 
 
 def steps(stage: Stage, here: Mapping[str, int], there: Mapping[str, int]) -> int:
-    """Return how many slider steps lie between two choices, all sliders together."""
+    """Return how many slider steps lie between two choices, summed over all sliders."""
     return sum(abs(_place(stage, name, here[name]) - _place(stage, name, there[name])) for name in there)
 
 
 @lru_cache
 def cublas(stage: Stage) -> float | None:
-    """Return the median TFLOPS of cuBLAS in the sweep of a stage, None where it was not swept."""
+    """Return the median TFLOPS of cuBLAS in the sweep of a stage, or None if it was not swept."""
     ran = _rows(stage.name)["cublas_tflops"].dropna()
     return float(ran.median()) if len(ran) else None
 
 
 @lru_cache
 def source(stage: Stage) -> str:
-    """Return in one line what was measured where, "" where the stage was not swept."""
+    """Return in one line what was measured where, or "" if the stage was not swept."""
     rows = _rows(stage.name)
     if rows.empty:
         return ""
@@ -96,7 +96,7 @@ def _rows(name: str):
 def _choices(name: str) -> dict[tuple[int, ...], Choice]:
     """Return a stage's recorded choices by their sizes, in the order of the stage's tiles.
 
-    A row from before a stage had some size, or of a size it has no more, is left out.
+    Rows from before the stage's tile sizes changed are left out.
     """
     stage, found = LADDER[name], {}
     rows = _rows(name)

@@ -2,8 +2,8 @@
 
 ipywidgets gives the handle of a slider the role and the keys of a slider, but no name and, for a
 SelectionSlider, the position in the list instead of the value. A screen reader then says "slider, 3".
-These few lines of JavaScript hand over the label and the text of the read-out, now and after every move.
-They do nothing where nothing listens.
+These few lines of JavaScript give the handle the label and the text of the read-out, now and after every
+move. Where no JavaScript runs, nothing happens.
 """
 
 from __future__ import annotations
@@ -38,5 +38,5 @@ _SCRIPT = """
 
 
 def name_the_handles() -> None:
-    """Give every slider of the course on this page the name that is written beside it."""
+    """Give every slider of the course on this page the label beside it as its name."""
     display(Javascript(_SCRIPT))

@@ -25,12 +25,12 @@ KERNELS = {
 
 
 def owners(elements: Callable | None = None) -> None:
-    """Show who stores which element of a block's tile: block, warp, one step of it, one thread.
+    """Show who stores which element of a block's tile: for the block, a warp, a sub-tile or a thread.
 
-    ``elements``: a function of yours, (tid, BN, WM, WN, TN, WNITER) -> [(row, column), ...]. Its map is shown
-    then, for the tiles of document 003's kernel.
+    ``elements``: your own function, (tid, BN, WM, WN, TN, WNITER) -> [(row, column), ...]. Then its map is
+    shown, for the tiles of document 003's kernel.
     """
-    maps = {name: owner_map(name) for name in KERNELS}  # made now, so that the sliders find them
+    maps = {name: owner_map(name) for name in KERNELS}  # made now, so that no slider waits for them
     if elements is not None:
         maps = {name: own_map(name, elements) for name in KERNELS if KERNELS[name][0] == "warp_tiled_tm1"}
     first = next(iter(maps))
@@ -45,7 +45,7 @@ def owners(elements: Callable | None = None) -> None:
 
 
 def draw(kernel: str, level: str, colour: str, warp: int, lane: int) -> Picture:
-    """Draw one view: a name of KERNELS, a level, a colouring, and the thread pointed at."""
+    """Draw one view: a name of KERNELS, a level, a colouring, and the marked thread."""
     return figure.draw(owner_map(kernel), level, colour, warp, lane)
 
 

@@ -1,4 +1,4 @@
-"""Somebody else's kernels, as they were measured on the H200: the same ones with and without fours."""
+"""Another author's kernels, measured on an H200: each one with and without vector loads."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WIDE = "_vectorized"
 def vectorized_peers(*kernels: str) -> Picture:
     """Draw the TFLOPS of document 004's author's CUDA C++ kernels, FP32, 4096³, each plain and vectorized.
 
-    kernels: such as "v02". Raises ValueError for one that is not recorded in both forms.
+    kernels: such as "v02". Raises ValueError for a kernel that is not recorded in both forms.
     """
     rows = records.peers()
     rows = rows[(rows["peer"] == PEER) & (rows["m"] == SIZE) & (rows["dtype"] == "fp32")]
@@ -22,9 +22,11 @@ def vectorized_peers(*kernels: str) -> Picture:
     recorded = [name for name in measured if name + WIDE in measured]
     unknown = [name for name in kernels if name not in recorded]
     if not kernels or unknown:
-        raise ValueError(f"recorded in both forms are {', '.join(recorded)}, not {', '.join(unknown)}")
+        raise ValueError(
+            f"choose from {', '.join(recorded)}; not recorded in both forms: {', '.join(unknown)}"
+        )
     names = [name for kernel in kernels for name in (kernel, kernel + WIDE)]
     bars = [charts.Bar(name, measured[name], name.endswith(WIDE)) for name in names]
     gains = [f"{kernel} × {measured[kernel + WIDE] / measured[kernel]:.2f}" for kernel in kernels]
     note = f"{PEER}, CUDA C++, {SIZE}³, FP32; {records.provenance(rows)}"
-    return charts.tflops(bars, f"What fours did: {', '.join(gains)}", note)
+    return charts.tflops(bars, f"Gain by vector loads: {', '.join(gains)}", note)

@@ -1,6 +1,6 @@
-"""Questions that answer back: predict before you see, and a short quiz at a chapter's end.
+"""Questions with replies: predictions before a picture, and a short quiz at the end of a chapter.
 
-The questions lie in ``questions/*.toml``, one file a notebook. Question and reply are text in the
+The questions are in ``questions/*.toml``, one file per notebook. Question and reply are text in the
 notebook, so that they are still there when it is opened again without a kernel; only the buttons are
 widgets.
 """
@@ -22,9 +22,7 @@ _LETTERS = "abcdef"
 
 @cache
 def questions(notebook: str) -> dict[str, dict]:
-    """Return the questions of a notebook ("00") by their names. Each has text, options, and the part it
-    belongs to.
-    """
+    """Return the questions of a notebook ("00") by name. Each has a text, options and a part."""
     with (_FOLDER / f"{notebook}.toml").open("rb") as file:
         return tomllib.load(file)
 
@@ -43,7 +41,7 @@ def predict(name: str) -> None:
 
 
 def ask(question: dict) -> None:
-    """Ask one question; every choice gets its own reply, and one may choose again."""
+    """Ask one question; every choice gets its own reply, and you may choose again."""
     options = question["options"]
     listed = "\n".join(
         f"- **{letter}** · {option['text']}" for letter, option in zip(_LETTERS, options, strict=False)

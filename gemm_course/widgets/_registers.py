@@ -14,19 +14,19 @@ from gemm_course.kernels import LADDER
 from gemm_course.widgets._explorer import Explorer
 from gemm_course.widgets._fitting import shown
 
-# Tiles small enough to be drawn; the thread's own sizes are the sliders'.
+# Tiles small enough to draw; the sliders set the thread's own sizes.
 PLANS = {
     "thread_tiled_1d": {"BM": 16, "BN": 32, "BK": 16},
     "thread_tiled_2d": {"BM": 32, "BN": 32, "BK": 8},
 }
-_FIRST = {"thread_tiled_1d": (8,), "thread_tiled_2d": (4, 4)}  # the thread tile that is shown at first
+_FIRST = {"thread_tiled_1d": (8,), "thread_tiled_2d": (4, 4)}  # the thread tile shown first
 _SIZES = (1, 2, 4, 8, 16)
 
 
 def registers(name: str = "thread_tiled_1d") -> None:
     """Show what a thread of ``name`` keeps in registers and reads in one step along k.
 
-    There is a picture for each of PLANS; another stage gets a sentence.
+    There is a picture for each stage in PLANS; another stage gets a sentence.
     """
     why = "it is drawn for threads whose results are one column or one square"
     if not shown("registers", LADDER[name], lambda stage: stage.name in PLANS, why):
@@ -48,7 +48,7 @@ def draw(name: str, tile: Mapping[str, int], thread: int, p: int) -> Picture:
 
 
 def _legal(name: str, sizes: tuple[str, ...]) -> list[tuple[int, ...]]:
-    """The thread tiles that the plan's block can be cut into, as tuples in the order of ``sizes``."""
+    """The thread tiles into which the plan's block can be divided, as tuples in the order of ``sizes``."""
     tried = [(m,) for m in _SIZES] if len(sizes) == 1 else [(m, n) for m in _SIZES for n in _SIZES]
     return [t for t in tried if not LADDER[name].rules({**PLANS[name], **dict(zip(sizes, t))})]
 

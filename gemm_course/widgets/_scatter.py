@@ -1,4 +1,4 @@
-"""A's tile on its way into transposed As, request by request, thread by thread."""
+"""How A's tile gets into transposed As, request by request, thread by thread."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from gemm_course.figures.requests import requests
 from gemm_course.kernels import LADDER
 from gemm_course.widgets._explorer import StepThrough
 
-BM, BN, THREADS = 16, 32, 32  # one warp, so that all of it can be seen at once
-_FIRST_TILE = Watch(limit=2048)  # lanes' accesses; those to A's tile come first, 320 of them
+BM, BN, THREADS = 16, 32, 32  # one warp, so that one picture shows all of it
+_FIRST_TILE = Watch(limit=2048)  # accesses by lanes; the 320 to A's tile come first
 Factory = Callable[[int, int, int, int], Callable]
 
 
 def scatter(make: Factory | None = None) -> None:
-    """Walk through the fetching of A's tile by ``vectorized``, or by a kernel of your own.
+    """Step through how ``vectorized`` fetches A's tile, or how a kernel of your own does.
 
-    ``make`` takes BM, BK, PAD and the number of threads and returns a kernel (A, out) whose block brings
+    ``make`` takes BM, BK, PAD and the number of threads and returns a kernel (A, out) whose block copies
     A's tile, BM by BK, into shared memory, transposed.
     """
     StepThrough(

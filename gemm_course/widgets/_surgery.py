@@ -1,4 +1,4 @@
-"""Taking a line out of a kernel, to see what it was good for."""
+"""Removes lines from a kernel, to show what they are for."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ BARRIER = "syncthreads"
 
 
 def without_barriers(kernel: Callable, removed: set[int]) -> Callable:
-    """Return a kernel's plain function without the barriers numbered in ``removed`` (from 0, in source
-    order).
+    """Return a kernel's plain function without the barriers in ``removed``, counted from 0 in source order.
 
     The other lines keep their text and their numbers, so that findings still point at the kernel as it is
-    printed. Raises ValueError if the kernel has no such barrier.
+    shown. Raises ValueError if the kernel has no such barrier.
     """
     function = getattr(kernel, "py_func", kernel)
     lines, first = inspect.getsourcelines(function)

@@ -1,4 +1,4 @@
-"""Explorers of notebook 00: who is who in a block and in a grid, addresses, and hidden latency."""
+"""Explorers of notebook 00: threads in a block and in a grid, addresses, and how warps hide latency."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def _named(shapes) -> list:
 
 
 def block() -> None:
-    """Show how the threads of a block line up in warps, for any block shape and any thread."""
+    """Show how a block's threads form warps, for any block shape and any thread."""
     Explorer(
         lambda block, x, y: threads.ribbon(block, (x, y)),
         {
@@ -26,7 +26,7 @@ def block() -> None:
 
 
 def grid(rows: int = 10, columns: int = 18) -> None:
-    """Show how blocks cover a matrix of ``rows`` x ``columns``, and what one thread is responsible for."""
+    """Show how blocks cover a matrix of ``rows`` x ``columns``, and which element one thread computes."""
 
     def blocks(axis):
         extent = (columns, rows)[axis]
@@ -57,13 +57,11 @@ def addresses(rows: int = 5, columns: int = 13) -> None:
 
 
 def latency(work: int = 4, wait: int = 28) -> None:
-    """Show how more warps hide the time that each spends waiting for memory (``work`` and ``wait`` in
-    clocks).
-    """
+    """Show how more warps hide the time that each waits for memory; ``work`` and ``wait`` are in clocks."""
     Explorer(
         lambda warps, wait: latency_figure.timeline(warps, work, wait),
         {
-            "warps": ("warps at hand", range(1, 17), 2),
-            "wait": ("clocks of waiting", (12, 20, 28, 36, 44, 52), wait),
+            "warps": ("warps", range(1, 17), 2),
+            "wait": ("clocks to wait", (12, 20, 28, 36, 44, 52), wait),
         },
     ).show()

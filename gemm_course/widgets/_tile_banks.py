@@ -1,4 +1,4 @@
-"""In which banks the words lie that a warp of Kernel 5 reads of its tiles, and what mends a conflict."""
+"""The banks of the words that a warp of Kernel 5 reads from its tiles, and what removes a conflict."""
 
 from __future__ import annotations
 
@@ -20,9 +20,7 @@ PADDING = (0, 1, 2, 3, 4, 8)
 
 
 def tile_banks() -> None:
-    """Show the first reads of As and Bs in a step along k; the tiles' padding and a thread's columns can be
-    chosen.
-    """
+    """Show the first reads of As and Bs in a step along k, for any padding and either order of columns."""
     controls = {
         "pad": ("padding, in words", PADDING, 0),
         "columns": ("column j of a thread", list(COLUMNS), "tx * TN + j"),
@@ -34,7 +32,7 @@ def draw(pad: int, columns: str) -> Picture:
     """Draw a read of As and one of Bs by a warp; ``columns`` is a key of COLUMNS."""
     (a, of_a), (b, of_b) = _reads(pad, COLUMNS[columns])
     codes = "As[ty * TM + i, p]", f"Bs[p, {columns}]"
-    title = f"Padding {pad}, in wavefronts: a read of As takes {of_a}, of Bs {of_b}"
+    title = f"Padding {pad}: wavefronts per read of As {of_a}, of Bs {of_b}"
     return figure.reads_of_a_step([(a, of_a, codes[0]), (b, of_b, codes[1])], title)
 
 
@@ -49,8 +47,8 @@ def _reads(pad: int, spread: int) -> list[tuple[Request, int]]:
 def _one_step(pad: int, spread: int) -> Callable:
     """Return a kernel that fills the tiles and reads as Kernel 5 does with i = j = p = 0.
 
-    128 × 128 × 16 tiles and 8 × 8 results make 16 threads a row; the first warp has two rows of them and
-    sees 16 rows of As.
+    128 × 128 × 16 tiles and 8 × 8 results make 16 threads per row; the first warp has two rows of them and
+    reads from 16 rows of As.
     """
     ROWS, A_WIDTH, B_WIDTH, OF_THREAD = 2 * TM, BK + pad, BN + pad, 1 if spread else TN
 

@@ -1,5 +1,4 @@
-"""The tile explorer: is the choice legal, what does it take, what does it save, and what was measured for it
-and for its neighbours."""
+"""The tile explorer: is a choice legal, what does it cost and save, what was measured around it."""
 
 from __future__ import annotations
 
@@ -15,7 +14,7 @@ from gemm_course.figures import roofline
 from gemm_course.figures import tiles as figure
 from gemm_course.figures.neighbours import Neighbour, neighbours
 from gemm_course.figures.picture import Picture
-from gemm_course.kernels import LADDER, Stage, describe
+from gemm_course.kernels import LADDER, Stage, tiles_text
 from gemm_course.launching import run
 from gemm_course.model import occupancy
 from gemm_course.widgets import _measured as sweep
@@ -25,15 +24,13 @@ from gemm_course.widgets._costs import cost
 from gemm_course.widgets._explorer import Explorer
 from gemm_course.widgets._measured import SIZE
 
-_FURTHER = 3  # measured choices shown that are more than one step away
+_FURTHER = 3  # measured choices shown from further than one step away
 
 
 def tiles(name: str) -> None:
-    """Show sliders for the tile sizes of a stage: what they imply, what was measured for them and around
-    them, and where they stand on the roofline.
-    """
+    """Show sliders for a stage's tile sizes: their costs, what was measured around them, a roofline."""
     stage = LADDER[name]
-    stage.legal_choices()  # takes a moment the first time, and should not be a slider's
+    stage.legal_choices()  # slow the first time, so not while a slider moves
     pictures = [lambda draw=draw, **chosen: draw(stage, chosen) for draw in (choice, around, on_roofline)]
     explorer = Explorer(pictures, sliders(stage))
     explorer.show()
@@ -59,22 +56,22 @@ def _offer_to_measure(stage: Stage, explorer: Explorer) -> None:
 def measured_here(stage: Stage, chosen: Mapping[str, int]) -> str:
     """Run a choice of tiles on this machine's GPU, SIZE³, and say how fast it was, or why it cannot run."""
     if stage.rules(chosen):
-        return f"{describe(chosen)} cannot run."
+        return f"{tiles_text(chosen)} cannot run."
     A, B = (
         np.random.default_rng(seed).random((SIZE, SIZE), np.float32).astype(stage.dtype) for seed in (1, 2)
     )
     result = run(stage, A, B, tiles=chosen, backend="gpu")
-    return f"{describe(chosen)}: {result.tflops:.3g} TFLOPS on this machine ({SIZE}³, {stage.dtype})."
+    return f"{tiles_text(chosen)}: {result.tflops:.3g} TFLOPS on this machine ({SIZE}³, {stage.dtype})."
 
 
 def choice(stage: Stage, chosen: Mapping[str, int]) -> Picture:
-    """Draw one choice of tiles to scale beside what it takes and saves; broken rules in words."""
+    """Draw one choice of tiles to scale, beside what it costs and saves, or the rules it breaks."""
     chosen = stage.complete(chosen)
     broken = stage.rules(chosen)
     if broken:
-        facts = [("the nearest choice that can", describe(stage.nearest_legal(chosen)))]
-        return figure.choice(chosen, f"{describe(chosen)} cannot run", facts, broken)
-    return figure.choice(chosen, f"{describe(chosen)} can run", _facts(stage, chosen), [])
+        facts = [("nearest choice that can run", tiles_text(stage.nearest_legal(chosen)))]
+        return figure.choice(chosen, f"{tiles_text(chosen)} cannot run", facts, broken)
+    return figure.choice(chosen, f"{tiles_text(chosen)} can run", _facts(stage, chosen), [])
 
 
 def _facts(stage: Stage, chosen: Mapping[str, int]) -> list[tuple[str, str]]:
@@ -82,24 +79,24 @@ def _facts(stage: Stage, chosen: Mapping[str, int]) -> list[tuple[str, str]]:
     registers = known.registers if known else None
     held = occupancy(threads, registers or 0, costs.shared_bytes)
     facts = [
-        ("threads a block", f"{threads} = {-(-threads // 32)} warps"),
-        ("shared memory a block", f"{costs.shared_bytes} bytes"),
-        ("registers", f"{registers} a thread" if registers else "not known without compiling"),
+        ("threads per block", f"{threads} = {-(-threads // 32)} warps"),
+        ("shared memory per block", f"{costs.shared_bytes} bytes"),
+        ("registers", f"{registers} per thread" if registers else "not known without compiling"),
         ("an SM holds" if registers else "an SM holds at most", _held(held)),
-        ("global loads a multiply-add", f"{costs.loads:.4g} (naive: 2)"),
-        ("sectors a load request", f"{costs.sectors:.3g}"),
+        ("global loads per multiply-add", f"{costs.loads:.4g} (naive: 2)"),
+        ("sectors per load request", f"{costs.sectors:.3g}"),
         ("FLOP per byte loaded", f"{costs.intensity:.3g}"),
     ]
     if costs.wavefronts:
-        facts.append(("shared loads a multiply-add", f"{costs.shared_loads:.3g}"))
-        unit = "a warp-wide FMA" if stage.dtype == "float32" else "for 32 multiply-adds"
-        facts.append((f"shared wavefronts {unit}", f"{costs.wavefronts:.3g}"))
+        facts.append(("shared loads per multiply-add", f"{costs.shared_loads:.3g}"))
+        unit = "warp-wide FMA" if stage.dtype == "float32" else "32 multiply-adds"
+        facts.append((f"wavefronts per {unit}", f"{costs.wavefronts:.3g}"))
     return [*facts, (f"measured on an H200, {SIZE}³", _speed(stage, chosen))]
 
 
 def _held(held) -> str:
     if not held.blocks:
-        return f"no block: too many {held.limited_by[0]}"
+        return f"no block: not enough {held.limited_by[0]}"
     blocks = "1 block" if held.blocks == 1 else f"{held.blocks} blocks"
     return f"{blocks} = {held.warps} of {held.most_warps} warps, limited by {' and '.join(held.limited_by)}"
 
@@ -111,18 +108,18 @@ def _speed(stage: Stage, chosen: Mapping[str, int]) -> str:
     if known.tflops is None:
         return known.reason or "not measured"
     if known.tflops == best.tflops:
-        return f"{known.tflops:.3g} TFLOPS, the best of all measured"
-    return f"{known.tflops:.3g} TFLOPS; best: {best.tflops:.3g} with {describe(best.tiles)}"
+        return f"{known.tflops:.3g} TFLOPS, the best measured"
+    return f"{known.tflops:.3g} TFLOPS; best: {best.tflops:.3g} with {tiles_text(best.tiles)}"
 
 
 def around(stage: Stage, chosen: Mapping[str, int]) -> Picture:
     """Draw what was measured for a choice of tiles, for those one slider step away, and for the best."""
     chosen = stage.complete(chosen)
-    beside = list(one_step_away(stage, chosen))
-    can = [(label, tiles) for label, tiles in beside if not stage.rules(tiles)]
-    cannot = [label for label, tiles in beside if stage.rules(tiles)]
+    near = list(one_step_away(stage, chosen))
+    can = [(label, tiles) for label, tiles in near if not stage.rules(tiles)]
+    cannot = [label for label, tiles in near if stage.rules(tiles)]
     groups = [
-        ("the sliders' choice", [_neighbour(stage, "these tiles", chosen, now=True)]),
+        ("these sliders", [_neighbour(stage, "these tiles", chosen, now=True)]),
         ("one step along one slider", [_neighbour(stage, label, tiles) for label, tiles in can]),
         ("the nearest others that were measured", _further(stage, chosen, [tiles for _, tiles in can])),
         ("the best that was measured", _best(stage, chosen)),
@@ -132,7 +129,7 @@ def around(stage: Stage, chosen: Mapping[str, int]) -> Picture:
         _answer(stage, chosen, can),
         cublas=sweep.cublas(stage),
         cannot=f"One step that cannot run: {', '.join(cannot)}." if cannot else "",
-        note=f"These tiles: {describe(chosen)}. {_source(stage)}",
+        note=f"These tiles: {tiles_text(chosen)}. {_source(stage)}",
     )
 
 
@@ -172,18 +169,18 @@ def difference(here: Mapping[str, int], there: Mapping[str, int]) -> str:
 def _answer(stage: Stage, chosen: Mapping[str, int], can: list[tuple[str, dict]]) -> str:
     own = sweep.speed(stage, chosen)
     if stage.rules(chosen):
-        return "These tiles cannot run; these near them were measured"
+        return "These tiles cannot run; neighbours that were measured"
     if own is None:
         return "These tiles were not measured" + (
-            "; these near them were" if sweep.measured(stage) else " yet, nor were others of this stage"
+            "; neighbours were" if sweep.measured(stage) else " yet, nor were others of this stage"
         )
     known = {label: value for label, tiles in can if (value := sweep.speed(stage, tiles)) is not None}
     faster = max(known, key=known.get, default=None)
     if faster is None:
-        return f"{own:.3g} TFLOPS measured; of its neighbours none was"
+        return f"{own:.3g} TFLOPS; no neighbour was measured"
     if known[faster] <= own:
         return f"{own:.3g} TFLOPS: no neighbour that was measured is faster"
-    return f"{own:.3g} TFLOPS; one step, {faster}, brings {known[faster]:.3g}"
+    return f"{own:.3g} TFLOPS; one step, {faster}, reaches {known[faster]:.3g}"
 
 
 def on_roofline(stage: Stage, chosen: Mapping[str, int]) -> Picture:
@@ -209,7 +206,7 @@ def on_roofline(stage: Stage, chosen: Mapping[str, int]) -> Picture:
         title,
         _source(stage),
         axis="FLOP per byte loaded (C's stores left out)",
-        under_title=describe(chosen),
+        under_title=tiles_text(chosen),
         tensor_peak=tensor_peak([stage]),
     )
 

@@ -1,6 +1,4 @@
-"""The 4 x 4 walk of document 002: two by two tiles, step by step, thread by thread, with and without its
-barriers.
-"""
+"""Document 002's example of 4 x 4 matrices with 2 x 2 tiles, step by step, with and without its barriers."""
 
 from __future__ import annotations
 
@@ -23,7 +21,7 @@ _PAIRS = [(f"({x}, {y})", (x, y)) for y in range(TILE) for x in range(TILE)]
 
 
 def walk() -> None:
-    """Walk through ``penny_xu_tile`` on 4 x 4 matrices with 2 x 2 tiles."""
+    """Step through ``penny_xu_tile`` on 4 x 4 matrices with 2 x 2 tiles."""
     StepThrough(
         draw,
         lambda block, thread, removed: len(_story(block, removed)[0]),
@@ -38,21 +36,19 @@ def walk() -> None:
 def draw(
     step: int, block: tuple[int, int], thread: tuple[int, int], removed: tuple[int, ...] = ()
 ) -> Picture:
-    """Draw scene ``step`` (from 0) of ``block`` as ``thread`` sees it, both (x, y), without the ``removed``
-    barriers.
-    """
-    story, stage = _story(block, removed)
-    return figure.draw(story, step, thread[1] * TILE + thread[0], stage)
+    """Draw scene ``step`` (from 0) of ``block`` as ``thread`` sees it, without the ``removed`` barriers."""
+    story, plan = _story(block, removed)
+    return figure.draw(story, step, thread[1] * TILE + thread[0], plan)
 
 
 @lru_cache(64)
-def _story(block: tuple[int, int], removed: tuple[int, ...]) -> tuple[list[figure.Scene], figure.Stage]:
+def _story(block: tuple[int, int], removed: tuple[int, ...]) -> tuple[list[figure.Scene], figure.Plan]:
     kernel = LADDER["penny_xu_tile"].kernel(_TILES)
     report = _watched(without_barriers(kernel, set(removed)) if removed else kernel, block)
     naive = _watched(LADDER["naive_coalesced"].kernel({"BM": TILE, "BN": TILE}), block)
     lines, first = inspect.getsourcelines(kernel.py_func)
     races = [f for f in report.findings if f.kind == "shared_race" and tuple(f.block)[:2] == block]
-    stage = figure.Stage(
+    plan = figure.Plan(
         shapes=dict.fromkeys("ABC", (SIZE, SIZE)),
         tile=TILE,
         block=block,
@@ -61,7 +57,7 @@ def _story(block: tuple[int, int], removed: tuple[int, ...]) -> tuple[list[figur
         naive_loads=_loads_of_a_thread(naive.trace),
         tiled_loads=_loads_of_a_thread(report.trace),
     )
-    return figure.scenes(report.trace), stage
+    return figure.scenes(report.trace), plan
 
 
 def _watched(kernel, block: tuple[int, int]):

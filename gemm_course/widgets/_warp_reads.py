@@ -1,4 +1,4 @@
-"""What a warp's lanes read of As and Bs in one step along k, for any layout of the lanes and either width."""
+"""What a warp's lanes read from As and Bs in one step along k, for any layout and either width."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ WIDTHS = {"one float": 32, "four floats": 128}
 
 
 def warp_reads() -> None:
-    """Show which words the lanes of a warp read of As or Bs, and in how many wavefronts."""
+    """Show which words of As or Bs the lanes of a warp read, and in how many wavefronts."""
     controls = {
         "layout": ("lanes, rows × columns", list(LAYOUTS), "8 × 4"),
-        "run": ("a lane's 8 lie", list(RUNS), "side by side"),
+        "run": ("each lane's 8 are", list(RUNS), "side by side"),
         "array": ("tile", ("As", "Bs"), "As"),
         "width": ("a lane reads", list(WIDTHS), "one float"),
     }

@@ -1,4 +1,4 @@
-"""How a vectorized kernel's accesses to its shared tiles are served, with padding behind the rows of As."""
+"""How a vectorized kernel's accesses to its shared tiles are served, with padding at the end of As's rows."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from gemm_course.figures.requests import Request, requests
 from gemm_course.intrinsics import load4, store4
 from gemm_course.widgets._explorer import Explorer
 
-BM = BN = 128  # with 8 by 8 results a thread: 256 threads
+BM = BN = 128  # with 8 by 8 results per thread: 256 threads
 THREADS, EACH = 256, 8
-ROW = 1  # of the tiles that is read; in row 0 every padding is aligned
+ROW = 1  # the row of the tiles that is read; row 0 is aligned with any padding
 ACCESSES = {
     "As[c + e, r] = v[e]": ("As", "store"),
     "load4(As, (p, y0))": ("As", "load"),
@@ -38,9 +38,7 @@ def wavefronts() -> None:
 
 
 def draw(access: str, depth: int, pad: int) -> Picture:
-    """Draw one access of warp 0, one of ACCESSES; ``depth`` is BK, ``pad`` floats lie behind each row of
-    As.
-    """
+    """Draw one access of warp 0, one of ACCESSES; ``depth`` is BK, ``pad`` the padding of As."""
     row = BM + pad if ACCESSES[access][0] == "As" else BN
     return figure.draw(request(access, depth, pad), f"{access}, rows of {row} words")
 

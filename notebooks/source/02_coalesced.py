@@ -25,7 +25,7 @@ from gemm_course import widgets as see
 # eighths of what it moves for A is never used. The remedy takes two lines:
 
 # %%
-see.change("naive_uncoalesced", "naive_coalesced")
+see.diff("naive_uncoalesced", "naive_coalesced")
 
 # %% [markdown]
 # `x` is the fast index: lanes of a warp differ in `x` first. Now `x` counts *columns*. So the lanes of a

@@ -331,13 +331,13 @@ check.barriers(barriers)
 see.source(SUSPECTS["a"](4))
 
 # %%
-see.change(SUSPECTS["a"](4), SUSPECTS["b"](4))
+see.diff(SUSPECTS["a"](4), SUSPECTS["b"](4))
 
 # %%
-see.change(SUSPECTS["b"](4), SUSPECTS["c"](4))
+see.diff(SUSPECTS["b"](4), SUSPECTS["c"](4))
 
 # %%
-see.change(SUSPECTS["c"](4), SUSPECTS["d"](4))
+see.diff(SUSPECTS["c"](4), SUSPECTS["d"](4))
 
 # %% id="ex-03-5"
 ### BEGIN SOLUTION

@@ -87,7 +87,7 @@ def reads(TM):
 # What changed since v02:
 
 # %%
-see.change("block_tiled", "thread_tiled_1d")
+see.diff("block_tiled", "thread_tiled_1d")
 
 # %% [markdown]
 # - A block still has a tile of BM × BN elements, but only **BM · BN / TM threads**. Tiles can be larger

@@ -99,7 +99,7 @@ def reads(TM, TN):
 # What changed since v03:
 
 # %%
-see.change("thread_tiled_1d", "thread_tiled_2d")
+see.diff("thread_tiled_1d", "thread_tiled_2d")
 
 # %% [markdown]
 # - `a` and `b` are small arrays of the thread's own: first all reads, then all products. The heart is an
@@ -180,7 +180,7 @@ see.predict("05.draft")
 # You have seen *what* is wrong. Now read *why*: this is what the finished Kernel 5 has and the draft has not.
 
 # %%
-see.change(draft, "kernel5")
+see.diff(draft, "kernel5")
 
 # %% [markdown]
 # The author knew. A note below the draft's code says that the threads of a column are BM/TM and the rows of
@@ -250,7 +250,7 @@ from gemm_course.kernels.kernel5_spread import STAGE as spread
 sectors(spread)
 
 # %%
-see.change("kernel5", spread)
+see.diff("kernel5", spread)
 
 # %% [markdown]
 # `BY_X` is how far a thread's columns lie from its neighbour's, `BY_J` how far they lie from each other: 1

@@ -156,7 +156,7 @@ see.wavefronts()
 # ## The kernel
 
 # %%
-see.change("thread_tiled_2d", "vectorized")
+see.diff("thread_tiled_2d", "vectorized")
 
 # %% [markdown]
 # Notice:

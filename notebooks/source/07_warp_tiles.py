@@ -83,7 +83,7 @@ see.owners()
 # ## The kernel
 
 # %%
-see.change("vectorized", "warp_tiled_tm1")
+see.diff("vectorized", "warp_tiled_tm1")
 
 # %% [markdown]
 # Fetching is as in notebook 06. Document 003 writes it with flat indices, and with innerRowB and innerColB
@@ -166,7 +166,7 @@ see.predict("07.fours")
 # then reads one stretch without gaps. Beside the kernel of notebook 06 there is not much to change:
 
 # %%
-see.change("vectorized", "warp_tiled")
+see.diff("vectorized", "warp_tiled")
 
 # %% [markdown]
 # `LANE_ROWS` × `LANE_COLS` is how the lanes lie, the document's $m_t \times n_t$. Runs of four are `4 *

@@ -1,4 +1,4 @@
-"""The flat roofs: each kernel does as many operations as its speed is computed from."""
+"""The flat roofs: each kernel does the number of operations that its speed is computed from."""
 
 import numpy as np
 import pytest
@@ -9,11 +9,11 @@ from gemm_course.emulator import emulate
 
 
 @pytest.mark.parametrize("unit", UNITS)
-def test_operations_are_as_many_as_are_counted(unit):
-    """Two runs of different length differ by their loops alone."""
+def test_kernels_do_as_many_operations_as_their_speed_assumes(unit):
+    """Two runs of different length differ only in their iterations."""
     build, _, dtype, _, flops = UNITS[unit]
     numbers = np.random.default_rng(0).standard_normal(4096).astype(dtype) / 64
-    done = [emulate(build(), 1, THREADS, numbers, np.zeros(1, np.float32), rounds).flops for rounds in (1, 3)]
+    done = [emulate(build(), 1, THREADS, numbers, np.zeros(1, np.float32), n).flops for n in (1, 3)]
     assert done[1] - done[0] == 2 * flops
 
 

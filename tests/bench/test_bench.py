@@ -49,7 +49,7 @@ def test_records_name_the_command_without_the_folder(monkeypatch, folder):
     assert _command() == "gemm-course sweep wmma --minutes 8"
 
 
-def test_a_stage_this_gpu_is_too_old_for_is_named_and_left_out(monkeypatch, capsys):
+def test_a_stage_that_needs_a_newer_gpu_is_reported_and_left_out(monkeypatch, capsys):
     monkeypatch.setattr("gemm_course.device.facts.gpu_facts", lambda: OLD)
     stages = [LADDER["vectorized"], LADDER["async_copy"], LADDER["wmma"]]
     assert _able(stages) == stages[:1]
@@ -63,7 +63,7 @@ def test_a_stage_this_gpu_is_too_old_for_is_named_and_left_out(monkeypatch, caps
 
 def test_a_stage_that_does_not_compile_does_not_stop_the_others(monkeypatch, tmp_path):
     class Broken(Exception):
-        """As Numba's errors are, no RuntimeError."""
+        """No RuntimeError, like Numba's errors."""
 
     class Pretended:
         def __init__(self, stage, tiles, problem):
@@ -161,7 +161,7 @@ class TestOnAGpu:
         assert row.relative_error < tolerance(1024)
         assert "thread_tiled_2d" in done.output
 
-    def test_a_stage_of_halves_is_measured_beside_cublas_of_halves(self, tmp_path):
+    def test_an_fp16_stage_is_measured_beside_fp16_cublas(self, tmp_path):
         done = runner.invoke(app, ["bench", "wmma", "--sizes", "1024", "--folder", str(tmp_path)])
         assert done.exit_code == 0, done.output
         (row,) = LADDER_TABLE.read(tmp_path / "ladder.csv").itertuples()
@@ -169,15 +169,15 @@ class TestOnAGpu:
         assert row.cublas_tflops > 100  # FP32 could not
         assert 0.02 < row.ratio_to_cublas < 1.5
 
-    @pytest.mark.parametrize("sums", ["float32", "float16"])
-    def test_cublas_of_halves_is_as_right_as_its_sums_allow(self, sums):
+    @pytest.mark.parametrize("accumulate", ["float32", "float16"])
+    def test_fp16_cublas_is_as_right_as_its_accumulators_allow(self, accumulate):
         from gemm_course.bench.problem import Problem
 
         problem = Problem(255, 257, 1024, dtype="float16")
-        error = problem.cublas_error(sums)
-        assert tolerance(1024, "float16", sums) / 10 < error < tolerance(1024, "float16", sums)
+        error = problem.cublas_error(accumulate)
+        assert tolerance(1024, "float16", accumulate) / 10 < error < tolerance(1024, "float16", accumulate)
 
-    def test_several_gpus_all_measure_one_kernel_at_a_time_each(self, tmp_path):
+    def test_every_gpu_measures_one_kernel_at_a_time(self, tmp_path):
         from gemm_course.bench.sweep import sweep, visible_gpus
 
         gpus = visible_gpus()
@@ -223,7 +223,7 @@ class TestOnAGpu:
 
         with pytest.raises(WrongResult, match="relative error"):
             problem.error_of(by(forgets_the_last, (6, 7), (16, 16)))
-        with pytest.raises(WrongResult, match="beyond the columns"):
+        with pytest.raises(WrongResult, match="past the columns"):
             problem.error_of(by(writes_the_padding, 2, 64))
         with pytest.raises(WrongResult, match="nan"):
             problem.error_of(by(forgets_the_last, (1, 1), (16, 16)))

@@ -1,4 +1,4 @@
-"""Defaults beside the fastest measured choice: which is taken, and that it must compile in time."""
+"""Defaults beside the fastest measured choice, which must compile in time."""
 
 from types import SimpleNamespace
 
@@ -8,8 +8,7 @@ from typer.testing import CliRunner
 from gemm_course.bench import best
 from gemm_course.bench.best import LONGEST_COMPILATION, best_choices
 from gemm_course.bench.cli import app
-from gemm_course.kernels import LADDER
-from gemm_course.records import tiles_text
+from gemm_course.kernels import LADDER, tiles_text
 from gemm_course.records.columns import SWEEP
 
 STAGE = LADDER["block_tiled"]
@@ -41,7 +40,7 @@ def test_the_fastest_measured_choice_is_found():
 
 
 def test_it_must_compile_in_time():
-    seconds = {FASTEST: LONGEST_COMPILATION + 1, FAST: 1.5}  # nobody asks for the slower ones' time
+    seconds = {FASTEST: LONGEST_COMPILATION + 1, FAST: 1.5}  # the slower ones' times are not needed
     (found,) = best_choices([STAGE], ROWS, lambda stage, tiles: seconds[tiles])
     assert (found.best, found.compile_seconds) == (FAST, 1.5)
 
@@ -51,7 +50,7 @@ def test_if_none_compiles_in_time_it_is_the_fastest():
     assert (found.best, found.compile_seconds) == (FASTEST, 10.0)
 
 
-def test_a_default_nobody_measured_has_no_ratio_and_a_stage_without_rows_none_at_all():
+def test_an_unmeasured_default_has_no_ratio_and_a_stage_without_rows_no_entry():
     (found,) = best_choices([STAGE, LADDER["kernel5"]], ROWS[1:])
     assert (found.stage, found.ratio, found.default_share) == (STAGE.name, None, None)
 

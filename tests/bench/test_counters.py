@@ -1,4 +1,4 @@
-"""Counters: the columns, the cases, and reading what Nsight Compute prints."""
+"""Counters: the columns, the cases, and reading Nsight Compute's output."""
 
 import sys
 from types import SimpleNamespace
@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from gemm_course.bench.counters import Source, record
-from gemm_course.bench.counters.cases import gemm_args, module_cases, stage_cases
 from gemm_course.bench.counters.metrics import METRICS, TENSOR_METRICS
 from gemm_course.bench.counters.patterns import INACTIVE, SHARED_BYTES, instructions, wavefront_cases
 from gemm_course.bench.counters.record import NoProfiler, find_ncu, pair, parse
+from gemm_course.bench.counters.sources import gemm_args, module_cases, stage_cases
 from gemm_course.kernels import LADDER
 from gemm_course.records.columns import COUNTED, COUNTED_OF_TENSOR_CORES, COUNTERS
 
@@ -55,7 +55,7 @@ def test_an_optional_metric_may_be_missing():
     assert [row["other"] for row in rows] == [4, None]
 
 
-# Refuses metrics of Tensor Cores, as an ncu might that does not know them; prints one launch otherwise.
+# Fails for Tensor Core metrics, like an ncu that does not know them; otherwise prints one launch.
 PRETENDED = f"""\
 #!{sys.executable}
 import csv, json, pathlib, sys
@@ -78,7 +78,7 @@ else:
 
 
 @pytest.mark.parametrize("knows", [True, False])
-def test_counts_are_recorded_also_where_tensor_metrics_are_unknown(tmp_path, monkeypatch, knows):
+def test_counts_are_recorded_even_if_tensor_metrics_are_unknown(tmp_path, monkeypatch, knows):
     program, asked, path = tmp_path / "ncu", tmp_path / "asked", tmp_path / "counters.csv"
     program.write_text(PRETENDED.format(asked=str(asked), knows=knows))
     program.chmod(0o755)
@@ -92,7 +92,7 @@ def test_counts_are_recorded_also_where_tensor_metrics_are_unknown(tmp_path, mon
     assert asked.read_text().split() == [str(everything), *([] if knows else [str(len(METRICS))]), "0"]
 
 
-def test_counts_belong_to_their_launches():
+def test_counts_are_matched_with_their_launches():
     counted = parse(PRINTED, LOADS)
     launched = [
         {"case": "a", "grid": "4x1x1", "block": "256x1x1"},
@@ -111,7 +111,7 @@ def test_without_ncu_there_is_a_sentence(monkeypatch):
         find_ncu()
 
 
-def test_a_source_survives_being_sent_to_another_process():
+def test_a_source_can_be_sent_to_another_process():
     source = Source("stages", ("block_tiled",), ((64, 64, 64), (33, 17, 29)), seed=3)
     assert Source.from_text(source.as_text()) == source
     with pytest.raises(ValueError, match="no kind of source"):
@@ -137,7 +137,7 @@ def test_arguments_have_poisoned_padding():
     assert np.isnan(C).all()
 
 
-def test_a_module_lends_its_cases(tmp_path):
+def test_cases_come_from_a_module(tmp_path):
     path = tmp_path / "mine.py"
     path.write_text(
         "from types import SimpleNamespace\n"
@@ -169,7 +169,7 @@ def test_wavefront_instructions_are_legal_and_distinct():
         assert all(0 <= 4 * word <= SHARED_BYTES - one.bits // 8 for word in active)
 
 
-def test_wavefront_cases_touch_the_words_they_say():
+def test_wavefront_cases_access_the_words_they_list():
     from gemm_course.emulator import emulate
 
     for one, case in list(zip(instructions(1), wavefront_cases(1)))[::37]:

@@ -1,4 +1,4 @@
-"""A measurement on a pretended GPU: what is launched, with what, and which columns come of it."""
+"""A measurement on a fake GPU: what is launched, with what, and which columns result."""
 
 from types import SimpleNamespace
 
@@ -11,7 +11,7 @@ from gemm_course.kernels import LADDER
 
 
 class Kernel:
-    """Notes how it was configured and what it was given."""
+    """Records how it was configured and launched."""
 
     def __init__(self):
         self.configured, self.launched = [], []
@@ -42,21 +42,21 @@ def pretended(monkeypatch):
     asked.problem = SimpleNamespace(
         shape=(256, 512, 128),
         arguments=lambda alpha, beta: [256, 512, 128, alpha, "A", "B", beta, "C"],
-        cublas=lambda sums: lambda: asked.cublas.append(sums),
+        cublas=lambda accumulate: lambda: asked.cublas.append(accumulate),
     )
     return asked
 
 
-@pytest.mark.parametrize(("name", "sums"), [("wmma", "float32"), ("wmma_fp16_acc", "float16")])
-def test_cublas_beside_a_stage_keeps_the_same_sums(pretended, name, sums):
+@pytest.mark.parametrize(("name", "accumulate"), [("wmma", "float32"), ("wmma_fp16_acc", "float16")])
+def test_cublas_beside_a_stage_accumulates_in_the_same_dtype(pretended, name, accumulate):
     columns = Candidate(LADDER[name], {}, pretended.problem).measure(1e-4, 40)
-    assert pretended.cublas == [sums]
+    assert pretended.cublas == [accumulate]
     assert columns["ratio_to_cublas"] == 0.5
     assert columns["tflops"] == pytest.approx(2e-9 * 256 * 512 * 128 / 2)
     assert columns["triton_tflops"] is None
 
 
-def test_a_launch_is_configured_as_the_stage_says(pretended):
+def test_a_launch_has_the_stages_configuration(pretended):
     stage = LADDER["mma_sync"]
     candidate = Candidate(stage, {}, pretended.problem)
     columns = candidate.measure(1e-4, 40, triton=lambda: None)

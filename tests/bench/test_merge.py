@@ -1,4 +1,4 @@
-"""`gemm-course merge`: new rows take the place of those they measure again; nothing else changes."""
+"""`gemm-course merge`: new rows replace those that they measure again; nothing else changes."""
 
 import shutil
 from pathlib import Path
@@ -63,7 +63,7 @@ def test_counters_are_merged_by_case_in_their_folder(recorded, tmp_path):
     } | {rows[0]["case"]: 99}
 
 
-def test_a_new_file_is_begun_and_the_same_merge_twice_changes_nothing(recorded, tmp_path):
+def test_missing_files_are_created_and_a_second_merge_changes_nothing(recorded, tmp_path):
     empty = tmp_path / "empty"
     assert len(merge(recorded, empty)) >= 5
     first = {path.relative_to(empty): path.read_bytes() for path in empty.rglob("*.csv")}

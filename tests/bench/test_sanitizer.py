@@ -1,4 +1,4 @@
-"""`gemm-course sanitize`: reading what compute-sanitizer prints, and which runs it takes."""
+"""`gemm-course sanitize`: reading compute-sanitizer's output, and which runs are made."""
 
 import os
 import stat
@@ -12,9 +12,15 @@ from typer.testing import CliRunner
 from gemm_course import device
 from gemm_course.bench.cli import app
 from gemm_course.bench.sanitizer import SHAPES, TOOLS, NoSanitizer, child, sanitize_stages, stages
-from gemm_course.bench.sanitizer.tool import RAN, Said, find_sanitizer, read_log, run_under, sanitizer_version
-from gemm_course.kernels import LADDER, IllegalTiles
-from gemm_course.records import tiles_text
+from gemm_course.bench.sanitizer.tool import (
+    RAN,
+    Outcome,
+    find_sanitizer,
+    read_log,
+    run_under,
+    sanitizer_version,
+)
+from gemm_course.kernels import LADDER, IllegalTiles, tiles_text
 from gemm_course.records.columns import SANITIZER
 
 runner = CliRunner()
@@ -70,7 +76,7 @@ FACTS = device.GpuFacts("NVIDIA H200", (9, 0), 132, 1980, 0, 0, 0, 0, 0, 0, "580
 
 @pytest.fixture
 def pretended(tmp_path, monkeypatch):
-    """A compute-sanitizer that runs nothing; the file in which it notes what it was asked."""
+    """A fake compute-sanitizer that runs nothing; yields the file in which it records its arguments."""
     log, program = tmp_path / "asked", tmp_path / "bin" / "compute-sanitizer"
     program.parent.mkdir()
     program.write_text(PRETENDED.format(log=str(log)))
@@ -83,12 +89,12 @@ def pretended(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("log", "said"),
+    ("log", "outcome"),
     [
-        (CLEAN, Said("clean", 0, "")),
+        (CLEAN, Outcome("clean", 0, "")),
         (
             OUTSIDE,
-            Said(
+            Outcome(
                 "error",
                 8,
                 "Invalid __global__ read of size 16 bytes at vectorized+0x1a30 in vectorized.py:52",
@@ -96,26 +102,26 @@ def pretended(tmp_path, monkeypatch):
         ),
         (
             RACE,
-            Said(
+            Outcome(
                 "error", 1, "Error: Race reported between Write access at vectorized+0xb0 in vectorized.py:58"
             ),
         ),
-        (BROKEN, Said("failed", 0, "ValueError: no tensor map can be made")),
-        ("", Said("failed", None, "")),
+        (BROKEN, Outcome("failed", 0, "ValueError: no tensor map can be made")),
+        ("", Outcome("failed", None, "")),
     ],
 )
-def test_what_it_prints_is_read(log, said):
-    assert read_log(log) == said
+def test_what_it_prints_is_read(log, outcome):
+    assert read_log(log) == outcome
 
 
-def test_a_program_that_was_stopped_hangs_unless_it_had_complained():
+def test_a_stopped_program_counts_as_hanging_unless_the_tool_complained():
     assert read_log("", ended=False).verdict == "hang"
     assert read_log(OUTSIDE, ended=False).verdict == "error"
 
 
 def test_a_program_is_run_under_a_tool(pretended):
-    said, command = run_under("memcheck", ["-m", "anything"], 20)
-    assert said == Said("clean", 0, "")
+    outcome, command = run_under("memcheck", ["-m", "anything"], 20)
+    assert outcome == Outcome("clean", 0, "")
     assert command == "compute-sanitizer --tool memcheck --print-limit 5 python -m anything"
     assert pretended.read_text().split(" -m ")[1].strip() == "anything"
 
@@ -125,8 +131,8 @@ def test_a_program_that_does_not_end_is_stopped(tmp_path, monkeypatch):
     program.write_text(f"#!{sys.executable}\nimport time\nprint('starting', flush=True)\ntime.sleep(60)\n")
     program.chmod(program.stat().st_mode | stat.S_IEXEC)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
-    said, _ = run_under("racecheck", ["-m", "anything"], 0.5)
-    assert said.verdict == "hang"
+    outcome, _ = run_under("racecheck", ["-m", "anything"], 0.5)
+    assert outcome.verdict == "hang"
 
 
 def test_without_it_there_is_a_sentence(monkeypatch):
@@ -135,7 +141,7 @@ def test_without_it_there_is_a_sentence(monkeypatch):
         find_sanitizer()
 
 
-def test_clean_stages_take_one_process_a_tool_and_get_a_row_a_shape(pretended, tmp_path):
+def test_clean_stages_take_one_process_per_tool_and_get_one_row_per_shape(pretended, tmp_path):
     path = tmp_path / "stage_sanitizer.csv"
     rows = sanitize_stages([LADDER["vectorized"]], [{}], path, TOOLS, workers=2)
     asked = [line for line in pretended.read_text().splitlines() if "--tool" in line]
@@ -161,7 +167,7 @@ def test_a_complaint_is_traced_to_its_shape(pretended, tmp_path):
     assert wrong[0]["command"].endswith(f"sanitizer.child block_tiled '{tiles}' 63x65x9")
 
 
-def test_a_stage_that_does_not_run_is_no_clean_stage(pretended, tmp_path):
+def test_a_stage_that_does_not_run_is_not_clean(pretended, tmp_path):
     rows = sanitize_stages([LADDER["kernel5"]], [{}], tmp_path / "s.csv", ["memcheck"], SHAPES[:2])
     assert {(row["verdict"], row["message"]) for row in rows} == {
         ("failed", "ValueError: no tensor map can be made")

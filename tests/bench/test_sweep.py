@@ -1,4 +1,4 @@
-"""The sweep's order, its resuming, and its handling of workers that fail, with workers that only pretend."""
+"""The sweep: its order, resuming, and workers that fail, with fake workers."""
 
 import os
 import threading
@@ -19,8 +19,7 @@ from gemm_course.bench.choices import (
     steps_between,
 )
 from gemm_course.bench.sweep import Sweep, queue_of, workers_that_fit
-from gemm_course.kernels import LADDER
-from gemm_course.records import tiles_text
+from gemm_course.kernels import LADDER, tiles_text
 from gemm_course.records.columns import SWEEP
 
 STAGES = [LADDER["block_tiled"], LADDER["thread_tiled_1d"]]
@@ -28,7 +27,7 @@ SHAPE = (64, 64, 64)
 
 
 class Pretender:
-    """Stands in for a worker process: a thread that does with a task what `behave(task)` says."""
+    """A fake worker process: a thread that does with a task what `behave(task)` says."""
 
     def __init__(self, gpu, behave, log):
         self.gpu, self.behave, self.log = gpu, behave, log
@@ -71,7 +70,7 @@ class Pretender:
 
 
 class Log:
-    """Who measures on which GPU at the moment, and the most there ever were."""
+    """How many workers measure on each GPU at the moment, and the most there ever were."""
 
     def __init__(self):
         self.lock, self.now, self.most = threading.Lock(), {}, {}
@@ -172,7 +171,7 @@ def test_a_sweep_stops_in_time_and_what_was_measured_is_kept():
     assert all(row["tflops"] == 1.5 for row in rows)
 
 
-def test_a_sweep_does_not_wait_for_ever_for_its_last_measurement(monkeypatch):
+def test_a_sweep_does_not_wait_forever_for_its_last_measurement(monkeypatch):
     monkeypatch.setattr(module, "LAST_MEASUREMENT_SECONDS", 0.3)
     begun = time.monotonic()
     rows, _ = run_sweep(tasks_named("a"), lambda task: "hangs", workers=1, seconds=0.3)
@@ -187,8 +186,8 @@ def test_all_gpus_are_used_and_their_rows_counted():
     assert log.most == {"0": 1, "1": 1, "2": 1}
 
 
-def test_nobody_measures_while_the_first_workers_start():
-    """They make their matrices on the GPU. One started later, in another's place, holds nobody up."""
+def test_no_worker_measures_while_the_first_ones_start():
+    """They create their matrices on the GPU. One started later, as a replacement, delays nobody."""
     late = threading.Event()
 
     class Late(Pretender):
@@ -224,7 +223,7 @@ def drained(queue):
     return [queue.take() for _ in range(len(queue))]
 
 
-def test_stages_take_turns_and_have_at_most_so_many_rows():
+def test_stages_alternate_and_have_at_most_so_many_rows():
     tasks = choices(STAGES)
     taken = drained(Queue(tasks, most=3))
     assert [name for name, _ in taken] == ["block_tiled", "thread_tiled_1d"] * 3
@@ -255,12 +254,12 @@ def test_promising_choices_are_near_the_fastest_one():
     spread = [tiles for place, tiles in enumerate(first, 1) if place % 3 == 0]
     assert near == sorted(near)
     assert max(near) < min(20, sum(steps_between(t, fastest) for _, t in tasks) / len(tasks))
-    assert spread[0] == tasks[0][1]  # every third keeps to the order given
+    assert spread[0] == tasks[0][1]  # every third follows the given order
     queue.learn(row_for("warp_tiled", slow, tflops=80.0))
     assert steps_between(queue.take()[1], slow) < steps_between(queue.take()[1], fastest)
 
 
-def test_while_nothing_is_known_promising_is_the_order_given():
+def test_until_something_is_measured_promising_means_the_given_order():
     tasks = choices(STAGES)
     assert [Queue(tasks, promising=True).take()] == tasks[:1]
     failed = [row_for(*tasks[0], tflops=None) | {"reason": "registers: too many"}]
@@ -280,7 +279,7 @@ def row_for(stage, tiles, tflops=1.0):
     return dict.fromkeys(SWEEP.columns) | place | {"tflops": tflops}
 
 
-def test_a_sweep_goes_on_where_it_stopped(tmp_path):
+def test_a_sweep_resumes_where_it_stopped(tmp_path):
     path = tmp_path / "sweep.csv"
     tasks = choices(STAGES)
     SWEEP.append(path, [row_for(*task) for task in tasks[:3]])
@@ -294,7 +293,7 @@ def test_a_sweep_goes_on_where_it_stopped(tmp_path):
 
 @pytest.fixture
 def pretenders(monkeypatch):
-    """Workers that measure everything in no time, and note what they were asked."""
+    """Workers that measure everything at once, and record their tasks."""
     asked, log = [], Log()
 
     def start(shape, dtypes, command, gpu):

@@ -11,7 +11,7 @@ from gemm_course.checks.ch07.warp_layout import threads
 from gemm_course.checks.kits import parts
 from gemm_course.intrinsics import load4, unroll
 from gemm_course.kernels import LADDER
-from gemm_course.kernels.base import describe
+from gemm_course.kernels.base import tiles_text
 from gemm_course.model.formulas import document_003 as document
 
 
@@ -63,9 +63,9 @@ def test_what_cannot_cover_a_warp_is_what_the_stage_refuses():
         broken = [rule for rule in stage.rules(tiles) if not any(words in rule for words in about_fours)]
         legal = check.legal_tiles.right(BM, BN, WM, WN, TM, TN, WNITER)
         if legal:
-            assert not broken, describe(tiles)
+            assert not broken, tiles_text(tiles)
         else:
-            assert stage.rules(tiles), describe(tiles)
+            assert stage.rules(tiles), tiles_text(tiles)
 
 
 def test_threads_of_legal_tiles_are_those_of_the_launch():

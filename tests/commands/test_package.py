@@ -4,9 +4,11 @@ import os
 import pkgutil
 import subprocess
 import sys
+from graphlib import TopologicalSorter
 from importlib import import_module
 from importlib.util import find_spec
 
+import grimp
 import pytest
 
 import gemm_course
@@ -51,6 +53,12 @@ def test_an_unknown_name_is_an_attribute_error():
 
 def test_no_module_takes_the_place_of_a_name_offered():
     assert not {f"gemm_course.{name}" for name in gemm_course.__all__} & set(MODULES)
+
+
+def test_no_module_imports_itself_by_way_of_others():
+    graph = grimp.build_graph("gemm_course")
+    imports = {name: graph.find_modules_directly_imported_by(name) for name in graph.modules}
+    TopologicalSorter(imports).prepare()  # raises CycleError, with the circle
 
 
 def test_numba_cuda_is_used_where_it_is_installed():

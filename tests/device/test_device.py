@@ -1,4 +1,4 @@
-"""The device layer: what it says where there is no GPU, and that it does what it says where there is one."""
+"""The device layer: its messages without a GPU, and with one that it does what it says."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from gemm_course.device.timing import repetitions
 
 @pytest.fixture
 def fresh_answer():
-    """why_no_gpu() remembers its answer; these tests ask anew, before and after."""
+    """Clear why_no_gpu()'s cached answer, before and after."""
     presence.why_no_gpu.cache_clear()
     yield
     presence.why_no_gpu.cache_clear()
@@ -56,7 +56,7 @@ def test_the_simulator_is_no_gpu(monkeypatch, fresh_answer):
     assert not device.gpu_available()
 
 
-def test_asking_for_a_gpu_without_one_raises_the_reason(monkeypatch):
+def test_requiring_a_gpu_without_one_raises_the_reason(monkeypatch):
     monkeypatch.setattr(presence, "why_no_gpu", lambda: "Nothing here.")
     with pytest.raises(device.NoGpu, match=r"^Nothing here\.$"):
         device.require_gpu()
@@ -86,7 +86,7 @@ def test_peaks_are_those_of_the_data_sheets(capability, multiprocessors, clock, 
 
 
 @given(st.integers(0, 5000), st.sampled_from([4, 16, 64, 128]))
-def test_a_leading_dimension_is_the_least_that_is_aligned(columns, alignment):
+def test_a_leading_dimension_is_the_smallest_aligned_one(columns, alignment):
     length = leading_dimension(columns, alignment)
     assert length >= max(columns, 1)
     assert length * 4 % alignment == 0
@@ -118,7 +118,7 @@ def test_repetitions_fit_the_budget(once, budget, most, least, rounds):
     assert repetitions(once, budget, most, least) == rounds
 
 
-def test_nvidia_smi_that_is_missing_gives_no_answer(monkeypatch):
+def test_a_missing_nvidia_smi_gives_no_answer(monkeypatch):
     from gemm_course.device import facts
 
     monkeypatch.setenv("PATH", "")
@@ -134,7 +134,7 @@ class TestWithGpu:
         assert 100 < facts.max_sm_clock_mhz < 5000
         assert 100 < device.sm_clock_mhz() < 5000
 
-    def test_a_kernel_gets_more_shared_memory_than_48_kb(self):
+    def test_a_kernel_can_have_more_than_48_kb_of_shared_memory(self):
         @cuda.jit
         def neighbours(out):
             shared = cuda.shared.array(0, float32)
@@ -146,7 +146,7 @@ class TestWithGpu:
         device.launch(neighbours, 1, 128, [out], 64 * 1024)
         np.testing.assert_array_equal(out.copy_to_host(), np.arange(128) ^ 1)
 
-    def test_arrays_of_fixed_shape_count_towards_the_48_kb(self):
+    def test_static_arrays_count_towards_the_48_kb(self):
         @cuda.jit
         def both(out):
             fixed, shared = cuda.shared.array(8, float32), cuda.shared.array(0, float32)

@@ -257,8 +257,13 @@ def test_unsupported_syntax_is_refused_before_anything_runs(name):
 
 @pytest.mark.parametrize("kernel", [3, "kernel", None, np.sin, print])
 def test_what_is_no_kernel_is_refused(kernel):
-    with pytest.raises((EmulatorError, TypeError)):
+    with pytest.raises((EmulatorError, TypeError), match=re.escape(f"not {kernel!r}")):
         emulate(kernel, 1, 8, zeros(8))
+
+
+def test_text_in_a_kernel_is_said_to_be_no_number():
+    with pytest.raises(UnsupportedKernel, match="computes with numbers; 'x' is not a number"):
+        emulate(unsupported.with_text, 1, 8, ramp(8), zeros(8))
 
 
 # --- errors while a kernel runs -------------------------------------------------------------------------

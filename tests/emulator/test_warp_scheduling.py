@@ -141,15 +141,15 @@ def test_a_producer_that_nobody_releases_stands_still():
     with pytest.raises(Deadlock) as error:
         run(release=False)
     message = str(error.value)
-    assert message.startswith("No warp of the block can go on, so on a GPU this would hang: ")
-    assert "warps 0 to 3 wait in line" in message and "of full[0], which lacks 1 arrival" in message
-    assert "warp 4 waits in line" in message and "of empty[0], which lacks 4 arrivals" in message
+    assert message.startswith("No warp of the block can continue, so a GPU would hang: ")
+    assert "warps 0 to 3 wait in line" in message and "of full[0], which still needs 1 arrival" in message
+    assert "warp 4 waits in line" in message and "of empty[0], which still needs 4 arrivals" in message
 
 
 def test_bytes_that_no_copy_brings_stand_still():
-    with pytest.raises(Deadlock, match="expects 16 more bytes than the copies bring"):
+    with pytest.raises(Deadlock, match="expects 16 bytes more than the copies deliver"):
         run(expected=4096 + 16)
-    with pytest.raises(Deadlock, match="expects 16 bytes fewer than the copies bring"):
+    with pytest.raises(Deadlock, match="expects 16 bytes fewer than the copies deliver"):
         run(expected=4096 - 16)
 
 

@@ -238,5 +238,11 @@ def with_a_shape_computed_before(x, out):
     tile[0, 0] = x[0]
 
 
+@cuda.jit
+def with_text(x, out):
+    i = cuda.grid(1)
+    out[i] = x[i] if i < 4 else "x"  # <- refused
+
+
 KERNELS = {name: value for name, value in list(globals().items()) if name.startswith("with_")}
 HELPERS = {"with_recursion": factorial, "with_a_list_in_a_device_function": first_of}

@@ -1,5 +1,4 @@
-"""The picture of a fragment is what a kernel finds out, and the rows in banks are those that the emulator
-counts."""
+"""The picture of a fragment is what a kernel finds, and rows fall in the banks that the emulator counts."""
 
 from math import gcd
 
@@ -19,7 +18,7 @@ def test_every_element_is_held_by_one_lane(matrix):
 
 
 @pytest.mark.parametrize(("matrix", "elements"), [("A", 16), ("B", 16), ("C", 8)])
-def test_operands_are_there_twice_and_sums_once(matrix, elements):
+def test_lanes_hold_operands_twice_and_accumulators_once(matrix, elements):
     held = _fragments.held(matrix).held
     assert {len(mine) for mine in held.values()} == {elements}
     if elements == 16:
@@ -35,12 +34,12 @@ def test_an_element_names_its_lane_and_the_lane_its_elements():
 
 @pytest.mark.parametrize("width", _fragments.WIDTHS)
 @pytest.mark.parametrize("padding", _fragments.PADS)
-def test_rows_take_turns_as_their_distance_says(width, padding):
+def test_the_distance_of_rows_decides_their_wavefronts(width, padding):
     ways = gcd((width + padding) // 8, 8)
     plural = "wavefront" if ways == 1 else "wavefronts"
     assert f"eight take {ways} {plural}" in _fragments.draw_rows(width, padding).alt
 
 
-def test_a_fragment_is_asked_for_by_element_or_by_lane():
+def test_a_fragment_is_chosen_by_element_or_by_lane():
     with pytest.raises(ValueError, match='"element" or "lane"'):
         _fragments.fragment(by="colour")

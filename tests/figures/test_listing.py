@@ -17,7 +17,7 @@ def test_a_listing_numbers_lines_as_findings_do():
     assert f"{first:4d}  </span>" in listing.listing(V00).markup
 
 
-def test_a_difference_marks_what_went_and_what_came():
+def test_a_difference_marks_removed_and_added_lines():
     change = listing.difference(V00, V01)
     kinds = {line[0] for line in change.text.splitlines()}
     assert kinds == {"+", "-", " "}
@@ -30,7 +30,7 @@ def test_markup_is_escaped():
     assert "row &lt; m" in listing.difference(V00, V01).markup
 
 
-def test_a_line_that_only_moved_in_is_not_marked():
+def test_a_line_that_was_only_indented_is_not_marked():
     def before(a, n):
         a[n] = 0
 

@@ -51,7 +51,7 @@ def test_the_map_of_document_003_is_that_of_its_formulas():
 
 
 @pytest.mark.parametrize(("kernel", "level"), VIEWS)
-def test_the_picture_says_whose_elements_it_shows(kernel, level):
+def test_the_picture_names_the_thread_and_its_elements(kernel, level):
     picture = _owners.draw(kernel, level, "lane", 1, 9)
     root = ElementTree.fromstring(picture.data)
     assert root.find(f"{SVG}rect").get("fill") == colours.PAPER
@@ -96,7 +96,7 @@ def test_a_learners_own_map_shows_its_holes():
     assert "owns 0 of the block's" in picture.alt
 
 
-def test_a_map_that_is_not_written_yet_can_be_shown():
+def test_a_map_without_elements_can_be_shown():
     found = _owners.own_map("003: TN 8, WNITER 1", lambda *sizes: None)
     for level in owners.LEVELS:
         assert "owns 0" in owners.draw(found, "block", "lane", 0, 0).alt

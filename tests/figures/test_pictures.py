@@ -1,5 +1,4 @@
-"""Pictures say in words what they show, are well-formed, quick to make, and follow the data they are"
-" given."""
+"""Pictures say in words what they show, are well-formed, quick to make, and follow their data."""
 
 import time
 import xml.etree.ElementTree as ElementTree
@@ -127,18 +126,18 @@ def test_requests_count_sectors_and_bytes():
     assert len(request("A", "load", lambda lane: (0, lane), 64, bits=64).sectors) == 8
 
 
-def test_the_answer_stands_in_the_title():
+def test_the_title_gives_the_answer():
     assert "32 sectors, 1024 bytes moved, 128 used (12.5 %)" in sectors.one_request(DOWN, 1024).alt
 
 
 @pytest.mark.parametrize("case", [DOWN, ALONG, SAME, SHIFTED])
-def test_yellow_is_what_moves(case):
+def test_sectors_that_move_are_yellow(case):
     root = ElementTree.fromstring(sectors.one_request(case, 333 if case is SHIFTED else 1024).data)
     yellow = [r for r in root.iter(f"{SVG}rect") if r.get("fill") == colours.MOVED]
     assert len(yellow) == len(case.sectors) + 1  # and one in the legend
 
 
-def test_touched_cells_carry_the_colour_of_their_matrix():
+def test_touched_cells_have_the_colour_of_their_matrix():
     root = ElementTree.fromstring(sectors.one_request(DOWN, 1024).data)
     touched = [
         r for r in root.iter(f"{SVG}rect") if r.get("fill") == colours.A and r.find(f"{SVG}title") is not None
@@ -152,7 +151,7 @@ def test_an_address_is_computed_from_the_leading_dimension():
 
 
 @pytest.mark.parametrize(("warps", "busy"), [(1, 8 / 64), (8, 1.0), (16, 1.0)])
-def test_the_schedule_keeps_its_books(warps, busy):
+def test_the_schedule_issues_one_instruction_per_clock(warps, busy):
     story = latency.schedule(warps, 4, 28)
     for clock in range(latency.CLOCKS):
         assert sum(row[clock] == "work" for row in story) <= 1
@@ -191,7 +190,7 @@ def test_counts_say_whether_they_agree():
     assert "equal" in equal and "they differ" in other
 
 
-def test_html_keeps_words_and_needs_no_script():
+def test_html_keeps_the_alt_text_and_needs_no_script():
     html = Picture("<svg/>", 'a "quoted" <alt>').html()
     assert 'alt="a &quot;quoted&quot; &lt;alt&gt;"' in html and "data:image/svg+xml;base64," in html
 
@@ -211,5 +210,5 @@ def test_a_drawing_grows_with_what_is_drawn():
 
 
 @pytest.mark.parametrize("fill", [colours.A, colours.B, colours.C, colours.IDLE, colours.NOW, colours.MOVED])
-def test_letters_can_be_read_on_every_colour(fill):
+def test_text_can_be_read_on_every_colour(fill):
     assert colours.text_on(fill) in (colours.INK, colours.PAPER)

@@ -20,7 +20,7 @@ def watched(stage, tiles, size, block=(0, 0), warp=None):
 
 
 @pytest.mark.parametrize(("grid", "block"), [((1, 1), (5, 7)), ((3, 2), (8, 4)), ((2, 3), (4, 16))])
-def test_the_emulator_says_who_is_who(grid, block):
+def test_threads_know_their_coordinates(grid, block):
     ids = threads.coordinates(grid, block)
     for by, bx, y, x in np.ndindex(ids.shape[:4]):
         linear = y * block[0] + x
@@ -32,8 +32,8 @@ def test_the_emulator_says_who_is_who(grid, block):
     ("block", "thread", "words"),
     [
         ((16, 8), (3, 2), "linear id 35: warp 1, lane 3"),
-        ((5, 7), (4, 6), "29 lanes of the last one idle"),
-        ((4, 1), (0, 0), "28 lanes of the last one idle"),
+        ((5, 7), (4, 6), "29 lanes of the last warp are idle"),
+        ((4, 1), (0, 0), "28 lanes of the last warp are idle"),
         ((32, 32), (31, 31), "linear id 1023: warp 31, lane 31"),
     ],
 )
@@ -41,11 +41,11 @@ def test_the_ribbon_names_warp_and_lane(block, thread, words):
     assert words in threads.ribbon(block, thread).alt
 
 
-def test_the_grid_says_what_a_thread_is_responsible_for():
+def test_the_grid_says_which_element_a_thread_computes():
     inside = threads.grid_of_blocks((10, 18), (8, 4), (1, 2), (3, 1)).alt
     outside = threads.grid_of_blocks((10, 18), (16, 2), (1, 0), (3, 1)).alt
     assert "computes C[9, 11]" in inside and "108 threads have no element" in inside
-    assert "falls outside C at [1, 19]" in outside
+    assert "is outside C at [1, 19]" in outside
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def story():
     return walk.scenes(watched(LADDER["penny_xu_tile"], TILES, 4).trace)
 
 
-def test_the_walk_has_two_tiles_of_two_loads_two_sums_and_two_barriers_and_a_store(story):
+def test_the_walk_has_two_tiles_of_two_loads_two_accumulations_and_two_barriers_and_a_store(story):
     kinds = ["barrier" if scene.barrier else "step" for scene in story]
     assert kinds == ["step", "step", "barrier", "step", "step", "barrier"] * 2 + ["step"]
 

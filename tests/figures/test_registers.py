@@ -8,15 +8,15 @@ from gemm_course.widgets import _registers
 @pytest.mark.parametrize("TM", [2, 4, 8, 16])
 def test_a_column_of_results_takes_tm_reads_of_a_and_one_of_b(TM):
     alt = _registers.draw("thread_tiled_1d", {"TM": TM}, 37 % (512 // TM), 3).alt
-    assert f"{TM + 1} reads for {TM} multiply-adds, {(TM + 1) / TM:.4g} each" in alt
+    assert f"{TM + 1} reads for {TM} multiply-adds, {(TM + 1) / TM:.4g} per multiply-add" in alt
     assert "As: all 32 lanes of the warp read the same elements, a broadcast." in alt
-    assert "Bs: every lane of the warp reads elements of its own." in alt
+    assert "Bs: no other lane of the warp reads the same elements." in alt
 
 
 @pytest.mark.parametrize(("TM", "TN"), [(2, 2), (4, 4), (8, 4)])
 def test_a_tile_of_results_takes_tm_plus_tn_reads(TM, TN):
     alt = _registers.draw("thread_tiled_2d", {"TM": TM, "TN": TN}, 1, 0).alt
-    assert f"{TM + TN} reads for {TM * TN} multiply-adds, {(TM + TN) / (TM * TN):.4g} each" in alt
+    assert f"{TM + TN} reads for {TM * TN} multiply-adds, {(TM + TN) / (TM * TN):.4g} per multiply-add" in alt
     assert f"As: {32 // TN} of the warp's 32 lanes read the same elements." in alt
 
 

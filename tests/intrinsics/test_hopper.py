@@ -149,10 +149,10 @@ def waiting(init, arrive, announce):
 def test_a_wait_that_nobody_ends_is_told_and_not_waited_for():
     out = np.zeros(1, np.float32)
     with pytest.raises(
-        Deadlock, match=r"warp 1 waits in line \d+ for phase 0 of bars\[0\].* lacks 1 arrival\."
+        Deadlock, match=r"warp 1 waits in line \d+ for phase 0 of bars\[0\].* still needs 1 arrival\."
     ):
         emulate(waiting(True, 0, 0), 1, 64, out)
-    with pytest.raises(Deadlock, match="expects 128 more bytes than the copies bring"):
+    with pytest.raises(Deadlock, match="expects 128 bytes more than the copies deliver"):
         emulate(waiting(True, 1, 128), 1, 64, out)
     assert out[0] == 0
     assert emulate(waiting(True, 1, 0), 1, 64, out).findings == []
@@ -162,7 +162,7 @@ def test_a_wait_that_nobody_ends_is_told_and_not_waited_for():
 def test_a_barrier_must_be_made_first_and_not_be_overrun():
     with pytest.raises(KernelStopped, match="before mbarrier_init made it one"):
         emulate(waiting(False, 0, 0), 1, 64, np.zeros(1, np.float32))
-    with pytest.raises(KernelStopped, match=r"3 threads arrive at bars\[0\], which was made for 2"):
+    with pytest.raises(KernelStopped, match=r"3 threads arrive at bars\[0\], which was initialised for 2"):
         emulate(waiting(True, 3, 0), 1, 64, np.zeros(1, np.float32))
 
 
@@ -281,10 +281,10 @@ def test_a_box_is_stored_without_what_lies_outside_by_16_bytes(columns, stored, 
     [
         (np.zeros((8, 64), np.float32), (8, 64), (8, 64), "must be float16"),
         (np.zeros((8, 60), np.float16), (8, 60), (8, 64), "120 bytes apart.*multiple of 16"),
-        (np.zeros((8, 64), np.float16).T, (8, 8), (8, 64), "side by side"),
+        (np.zeros((8, 64), np.float16).T, (8, 8), (8, 64), "row-major order"),
         (np.zeros((8, 64), np.float16), (9, 64), (8, 64), "9 by 64 elements do not fit"),
         (np.zeros((8, 64), np.float16), (8, 64), (257, 64), "1 to 256 rows, not 257"),
-        (np.zeros((8, 64), np.float16), (8, 64), (8, 128), "32, 64 or 128 bytes .*not 128 halves"),
+        (np.zeros((8, 64), np.float16), (8, 64), (8, 128), "32, 64 or 128 bytes .*not 128 float16"),
     ],
 )
 def test_what_tma_cannot_copy_is_refused_in_words(matrix, shape, box, words):
@@ -516,5 +516,5 @@ def test_numbers_that_the_hardware_does_not_know_are_refused_when_compiled(intri
     def wrong():
         intrinsic(number)
 
-    with pytest.raises(Exception, match="256 registers a thread"):
+    with pytest.raises(Exception, match="256 registers per thread"):
         launch_on_gpu(wrong, 1, 128, [])

@@ -157,7 +157,9 @@ def test_the_rest_is_the_same_for_all_who_have_not_left():
     source, target = np.arange(64, dtype=np.float32), np.zeros(16, np.float32)
     assert emulate(copy_where_some_have_left, 1, 32, source, target, 3).findings == []
     assert target.tolist() == list(range(3, 19))
-    with pytest.raises(KernelTypeError, match="must be the same for all threads, and is 0 and 15"):
+    with pytest.raises(
+        KernelTypeError, match="must be the same for all threads, but is 0 for some, 15 for others"
+    ):
         emulate(copy_where_some_have_left, 1, 32, source, target, -1)
 
 

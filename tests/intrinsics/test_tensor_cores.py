@@ -346,7 +346,7 @@ def test_lanes_that_load_from_different_places_are_found():
         wmma_load_b(fragment, tile, (lane // 16 * 16, 0), ROW_MAJOR)
 
     finding = found(kernel, halves(32, 16))["warp_divergence"]
-    assert "give this wmma_load_b different places" in finding.message
+    assert "pass different positions to this wmma_load_b" in finding.message
 
 
 @pytest.mark.parametrize("width", [18, 20])

@@ -1,4 +1,4 @@
-"""A GEMM on the emulator with everything that may go wrong made visible: padding and outputs full of NaN."""
+"""A GEMM on the emulator that makes mistakes visible: padding and outputs are full of NaN."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from gemm_course.emulator import emulate
 
 
 def padded(values: np.ndarray, alignment: int = 64) -> np.ndarray:
-    """The matrix in rows that are a multiple of `alignment` bytes long, NaN behind each."""
+    """The matrix in rows that are a multiple of `alignment` bytes long, padded with NaN."""
     rows, columns = values.shape
     elements = alignment // values.itemsize
     buffer = np.full((rows, -(-columns // elements) * elements), np.nan, values.dtype)
@@ -16,7 +16,7 @@ def padded(values: np.ndarray, alignment: int = 64) -> np.ndarray:
 
 
 class Emulated:
-    """One launch of a stage, or of a plain kernel with a stage's geometry, and what it left behind."""
+    """One launch of a stage, or of a plain kernel with a stage's geometry, and its results."""
 
     def __init__(self, stage, m, n, k, tiles=None, alpha=1.0, beta=0.0, kernel=None, alignment=64):
         random = np.random.default_rng([m, n, k])
@@ -43,7 +43,7 @@ class Emulated:
 
     @property
     def padding_untouched(self) -> bool:
-        """Whether what lies behind the rows of C is still NaN."""
+        """Whether the padding of C's rows is still NaN."""
         return bool(np.isnan(self.C[:, self.n :]).all())
 
     def loads(self, array: str) -> int:
@@ -54,9 +54,9 @@ class Emulated:
 
 
 def allowed(stage) -> float:
-    """The relative error of a result that is right: that of rounding it to the stage's dtype, and some more.
+    """The relative error allowed: that of rounding results to the stage's dtype, and some more.
 
-    Sums of halves are rounded over and over, sums in float32 once, at the end.
+    FP16 accumulators are rounded at every step, results of FP32 accumulators once, at the end.
     """
     return {("float32", "float32"): 1e-6, ("float16", "float32"): 5e-4, ("float16", "float16"): 3e-3}[
         stage.dtype, stage.accumulate

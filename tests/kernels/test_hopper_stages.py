@@ -1,4 +1,4 @@
-"""The stages for Hopper: what they fetch, what they leave alone, how long they are."""
+"""The Hopper stages: what they fetch, what they do not touch, how long they are."""
 
 import inspect
 
@@ -24,7 +24,7 @@ SMALL_PERSISTENT = small("persistent")
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_tiles_are_fetched_once_a_block_and_edges_not_at_all(name, emulated):
+def test_tiles_are_fetched_once_per_block_and_nothing_past_the_edges(name, emulated):
     m, n, k = 130, 150, 40
     report = emulated(LADDER[name], m, n, k, tiles=small(name)).report
     loads = report.accesses.query("space == 'global' and op == 'load'").set_index("array")["bytes"]
@@ -42,7 +42,7 @@ def test_results_leave_through_shared_memory_without_conflicts(emulated):
 
 
 @pytest.mark.parametrize("blocks", [1, 3, 4, 7])
-def test_blocks_that_stay_share_all_tiles_out(blocks, emulated):
+def test_persistent_blocks_share_all_tiles(blocks, emulated):
     tiles = SMALL_PERSISTENT | {"BLOCKS": blocks}
     run = emulated(LADDER["persistent"], 300, 300, 40, tiles=tiles, alpha=0.5, beta=1.5)
     assert run.report.grid[0] == blocks
@@ -56,15 +56,15 @@ def test_only_wgmma_tma_stops_the_whole_block_in_every_step(name, emulated):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_counts_of_a_large_problem_come_at_once(name):
-    """Counted without running: every product once, all tiles fetched by every block that needs them."""
+def test_a_large_problem_is_counted_without_running(name):
+    """Every product once, and every tile fetched by every block that needs it."""
     stage, edge = LADDER[name], 2048
     matrix = np.broadcast_to(np.float16(0), (edge, edge))
     arguments = stage.arguments(edge, edge, edge, np.float32(1), matrix, matrix, np.float32(0), matrix)
     geometry = stage.kernel(), stage.grid(edge, edge), stage.block()
     report = emulate(*geometry, *arguments, shared_bytes=stage.shared_bytes(), counts_only=True)
     products = report.arithmetic.query("op == 'mma'")["lanes"].sum()
-    zeros = 16 * edge**2 if name == "mma_tma" else 0  # before its first fragments have come
+    zeros = 16 * edge**2 if name == "mma_tma" else 0  # multiplied before its first fragments are loaded
     assert products == edge**3 + zeros
     assert report.total("bytes", space="global", op="load") == 2 * edge**3 // 256 + 2 * edge**3 // 128
 
@@ -73,18 +73,18 @@ def test_rows_that_tma_cannot_take_are_refused_before_the_launch():
     stage, odd = LADDER["wgmma_tma"], padded(np.zeros((8, 12), np.float16), 8)
     with pytest.raises(ValueError, match="24 bytes apart"):
         stage.arguments(8, 12, 12, np.float32(1), odd, odd, np.float32(0), odd)
-    assert stage.leading_dimension_rules(A=12, B=16)[0].startswith("the rows of A are 12 halves long")
+    assert stage.leading_dimension_rules(A=12, B=16)[0].startswith("the rows of A are 12 FP16 values long")
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_kernel_with_everything_on_is_read_in_one_go(name):
+def test_the_longest_kernels_stay_readable(name):
     lines = inspect.getsource(LADDER[name].build).splitlines()
     assert len(lines) <= 150
 
 
 @pytest.mark.parametrize("consumers", CONSUMER_REGISTERS)
 def test_consumers_take_no_more_registers_than_there_are(consumers):
-    """`registers_up` waits until they are free: one too many, and the kernel would hang."""
+    """`registers_up` waits until they are free: with one too many the kernel would hang."""
     threads = 128 * (consumers + 1)
     at_the_start = REGISTERS_AN_SM // threads // 8 * 8
     given = 128 * (at_the_start - PRODUCER_REGISTERS)

@@ -11,7 +11,7 @@ TILES = {"BM": 32, "BN": 64, "TM": 4, "TN": 8}  # 8 by 8 threads: BK = 8 is the 
 
 
 def line_of(text: str) -> int:
-    """The line of the draft's file on which the text stands, once."""
+    """The number of the only line of the draft's file that contains the text."""
     lines = inspect.getsource(inspect.getmodule(STAGE.build)).splitlines()
     (number,) = [number for number, line in enumerate(lines, 1) if text in line]
     return number
@@ -32,7 +32,7 @@ def test_a_longer_bk_leaves_parts_of_the_tiles_unfetched(emulated):
     }
 
 
-def test_a_shorter_bk_writes_beside_the_tiles(emulated):
+def test_a_shorter_bk_writes_outside_the_tiles(emulated):
     run = emulated(STAGE, 32, 64, 32, tiles=TILES | {"BK": 4})
     outside = [finding for finding in run.report.findings if finding.kind == "out_of_bounds"]
     assert {(finding.array, finding.line) for finding in outside} == {
@@ -42,7 +42,7 @@ def test_a_shorter_bk_writes_beside_the_tiles(emulated):
 
 
 @pytest.mark.parametrize("bk", [4, 16])
-def test_kernel5_mends_it(bk, emulated):
+def test_kernel5_fixes_it(bk, emulated):
     run = emulated(LADDER["kernel5"], 45, 70, 19, tiles=TILES | {"BK": bk})
     assert run.error < 1e-6
     assert run.report.findings == []

@@ -1,4 +1,4 @@
-"""Kernel 5 with longer rows and spread columns: the same numbers, and what each change does to the counts."""
+"""Kernel 5 with padded rows and spread columns: the same results, and what each change does to the counts."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ DOCUMENT = {"BM": 128, "BN": 128, "BK": 16, "TM": 8, "TN": 8}
 @pytest.mark.parametrize("spread", [0, 1])
 @pytest.mark.parametrize("pad", [0, 1, 4])
 @pytest.mark.parametrize("shape", [(45, 70, 19), (1, 1, 1), (64, 130, 33), (3, 5, 0)])
-def test_the_numbers_stay(shape, pad, spread, emulated):
+def test_the_results_stay_the_same(shape, pad, spread, emulated):
     run = emulated(STAGE, *shape, tiles=SMALL | {"PAD": pad, "SPREAD": spread}, alpha=1.5, beta=-0.5)
     assert run.error < 1e-6
     assert run.padding_untouched
@@ -22,7 +22,7 @@ def test_the_numbers_stay(shape, pad, spread, emulated):
 
 
 def per_request(column: str, stage=STAGE, **changes) -> dict[str, float]:
-    """Sectors or wavefronts a request by operation and array, for one block of document 000's shape."""
+    """Sectors or wavefronts per request by operation and array, for one block of document 000's shape."""
     tiles = DOCUMENT | changes
     A, B, C = (np.ones(shape, np.float32) for shape in ((128, 16), (16, 128), (128, 128)))
     launch = (stage.kernel(tiles), 1, stage.block(tiles))
@@ -41,12 +41,12 @@ def test_without_the_changes_it_is_kernel5():
 
 
 @pytest.mark.parametrize(("pad", "a"), [(0, 2), (1, 1), (2, 1), (3, 1), (4, 2), (8, 2)])
-def test_padding_mends_as_where_it_is_no_multiple_of_four_and_never_bs(pad, a):
+def test_padding_fixes_as_where_it_is_no_multiple_of_four_and_never_bs(pad, a):
     wavefronts = per_request("wavefronts", PAD=pad, SPREAD=0)
     assert (wavefronts["load As"], wavefronts["load Bs"]) == (a, 4)
 
 
-def test_spread_columns_mend_bs_and_coalesce_b_and_c():
+def test_spread_columns_fix_bs_and_coalesce_b_and_c():
     wavefronts, sectors = (per_request(column, PAD=0, SPREAD=1) for column in ("wavefronts", "sectors"))
     assert (wavefronts["load As"], wavefronts["load Bs"]) == (2, 1)
     assert (sectors["load B"], sectors["store C"]) == (4, 4)

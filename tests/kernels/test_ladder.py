@@ -20,19 +20,19 @@ VECTORS = ORDER[ORDER.index("vectorized") :]
 ANY_STAGE = pytest.mark.parametrize("stage", LADDER, ids=lambda stage: stage.name)
 
 
-def test_the_stages_stand_in_teaching_order():
+def test_the_stages_are_in_teaching_order():
     assert [stage.name for stage in LADDER] == ORDER
     assert LADDER["block_tiled"] is LADDER[3]
     assert "kernel5_draft" not in LADDER
 
 
-def test_an_unknown_stage_is_named_with_those_that_exist():
+def test_the_message_about_an_unknown_stage_lists_the_known_ones():
     with pytest.raises(KeyError, match=r"'block_tilde'.*block_tiled"):
         LADDER["block_tilde"]
 
 
 @ANY_STAGE
-def test_the_default_tiles_are_legal_and_on_offer(stage):
+def test_the_default_tiles_are_legal_and_among_the_options(stage):
     assert stage.rules() == []
     assert dict(stage.tiles) in stage.legal_choices()
 
@@ -59,13 +59,13 @@ def test_every_legal_choice_can_be_launched(stage):
         assert stage.shared_bytes(tiles) <= MAX_SHARED_BYTES
 
 
-def test_kernels_are_kept_by_their_tiles():
+def test_kernels_are_cached_by_their_tiles():
     stage = LADDER["block_tiled"]
     assert stage.kernel() is stage.kernel(dict(stage.tiles))
     assert stage.kernel({"BM": 8}) is not stage.kernel()
 
 
-def test_an_illegal_choice_names_the_rule_the_values_and_a_way_out():
+def test_the_message_about_illegal_tiles_names_the_rule_the_values_and_a_legal_choice():
     stage = LADDER["thread_tiled_1d"]
     with pytest.raises(IllegalTiles) as error:
         stage.kernel({"BM": 64, "BN": 64, "TM": 24})
@@ -83,7 +83,7 @@ def test_a_tile_size_is_a_positive_whole_number(value):
     assert LADDER["thread_tiled_2d"].rules(LADDER["thread_tiled_2d"].nearest_legal({"BK": value})) == []
 
 
-def test_whole_numbers_may_come_from_numpy():
+def test_tile_sizes_may_be_numpy_integers():
     stage = LADDER["thread_tiled_2d"]
     assert stage.rules({"BK": np.int64(8)}) == []
     assert stage.kernel({"BK": np.int64(8)}) is stage.kernel({"BK": 8})
@@ -116,25 +116,25 @@ def test_a_grid_covers_c_without_an_idle_row_of_blocks(m, n, data):
     assert int(np.prod(stage.grid(m, n, tiles))) == min(rows * columns, tiles.get("BLOCKS", rows * columns))
 
 
-def test_a_grid_too_tall_is_refused_in_words():
+def test_a_grid_that_is_too_tall_is_refused_with_the_limit():
     with pytest.raises(ValueError, match=r"needs 65536 blocks along y.*at most 65535"):
         LADDER["block_tiled"].grid(65536 * 16, 1)
 
 
 @ANY_STAGE
-def test_rows_must_be_aligned_where_16_bytes_move_at_once(stage):
+def test_rows_must_be_aligned_where_16_bytes_move_at_a_time(stage):
     broken = stage.leading_dimension_rules(A=16, B=33, C=34)
     if stage.name in VECTORS:
         assert len(broken) == 2
-        elements = {"float32": "floats", "float16": "halves"}[stage.dtype]
+        elements = {"float32": "floats", "float16": "FP16 values"}[stage.dtype]
         assert broken[0].startswith(f"the rows of B are 33 {elements} long")
     else:
         assert broken == []
 
 
-def test_rows_of_halves_are_counted_in_bytes():
+def test_rows_of_fp16_values_are_counted_in_bytes():
     stage = dataclasses.replace(LADDER["vectorized"], dtype="float16")
     (broken,) = stage.leading_dimension_rules(A=16, B=20, C=24)
     assert broken == (
-        "the rows of B are 20 halves long; vectorized reads 16 bytes at a time and needs a multiple of 8"
+        "the rows of B are 20 FP16 values long; vectorized reads 16 bytes at a time and needs a multiple of 8"
     )

@@ -1,4 +1,4 @@
-"""Every stage on the GPU against float64, at odd shapes: the part the emulator cannot vouch for."""
+"""Every stage on the GPU against float64, at odd shapes: which the emulator cannot check."""
 
 import numpy as np
 import pytest

@@ -73,11 +73,11 @@ def test_c_is_not_read_where_beta_is_zero(stage, emulated):
 
 
 @ANY_STAGE
-def test_the_arithmetic_is_one_fma_an_element_and_step(stage, emulated):
+def test_the_arithmetic_is_one_fma_per_element_and_step(stage, emulated):
     """On a shape the tiles divide, nothing is computed twice and nothing in float64.
 
-    The Tensor Cores' multiply-adds count as such, whatever the sums are kept in; mma_sync and mma_tma
-    multiply zeros in their first step.
+    The Tensor Cores' multiply-adds count as such, whatever the type of the accumulators; mma_sync and
+    mma_tma multiply zeros in their first step.
     """
     tiles = stage.complete(SMALL[stage.name])
     m, n, k = 2 * tiles["BM"], tiles["BN"], 4 * tiles.get("BK", 4)
@@ -88,7 +88,7 @@ def test_the_arithmetic_is_one_fma_an_element_and_step(stage, emulated):
     assert "float64" not in set(arithmetic["dtype"])
 
 
-def test_every_rung_reads_shared_memory_less_an_fma(emulated):
+def test_every_stage_reads_less_shared_memory_per_fma(emulated):
     """The reason the ladder exists: block tile, thread column, thread tile."""
     m = n = k = 64
     reads = []
@@ -124,7 +124,7 @@ def test_swizzled_rows_never_collide(name, arrays, bk, wn, emulated):
 
 @pytest.mark.parametrize("name", ["mma_sync", "mma_tma"])
 def test_results_leave_in_whole_sectors(name, emulated):
-    """Pairs of halves straight from the registers of a warp would fill half of each."""
+    """Pairs of FP16 values stored straight from the registers of a warp would fill half of each sector."""
     accesses = emulated(LADDER[name], 128, 256, 64).report.accesses
     stores = accesses[(accesses["array"] == "C") & (accesses["op"] == "store")]
     assert set(stores["bits"]) == {128}

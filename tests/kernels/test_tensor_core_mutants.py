@@ -1,6 +1,6 @@
-"""What lock-step would hide in the Tensor Cores' kernels the emulator finds: each slip, by its kind.
+"""The emulator finds the mistakes that lock-step hides in the Tensor Core kernels: each slip, by its kind.
 
-compute-sanitizer's racecheck has blind spots where copies are asynchronous; this is what vouches there.
+compute-sanitizer's racecheck has blind spots where copies are asynchronous; there, these tests stand in.
 """
 
 import dataclasses
@@ -54,7 +54,7 @@ SLIPS = {
         ("            cuda.syncthreads()\n            k0 += BK", "            k0 += BK"),
         "shared_race",
     ),
-    "sums are read by lanes that did not wait for the warp": (
+    "accumulators are read by lanes that did not wait for the warp": (
         wmma,
         (
             "wmma_store(Cs, (warp, 0, 0), acc[i, j], ROW_MAJOR)\n                cuda.syncwarp()",
@@ -62,7 +62,7 @@ SLIPS = {
         ),
         "shared_race",
     ),
-    "all warps pass their sums through one place": (
+    "all warps pass their accumulators through one place": (
         wmma,
         ("wmma_store(Cs, (warp, 0, 0)", "wmma_store(Cs, (0, 0, 0)"),
         "shared_race",
@@ -90,25 +90,25 @@ SLIPS = {
         ("wgmma_wait(1)", "wgmma_wait(2)"),
         "shared_race",
     ),
-    "products do not wait for the sums that were set": (
+    "products do not wait until the accumulators are zeroed": (
         warp_specialised,
         ("wgmma_fence()", "pass"),
         "missing_fence",
     ),
-    "results are laid over those that still leave": (
+    "results overwrite those that TMA still reads": (
         persistent,
         (
-            "tma_wait_read(0)\n                    mbarrier_arrive(gone, w)",
-            "mbarrier_arrive(gone, w)\n                    tma_wait_read(0)",
+            "tma_wait_read(0)\n                    mbarrier_arrive(c_empty, w)",
+            "mbarrier_arrive(c_empty, w)\n                    tma_wait_read(0)",
         ),
         "shared_race",
     ),
-    "results are carried off that TMA has not been shown": (
+    "TMA stores results that it cannot see yet": (
         persistent,
         ("fence_async()\n        cuda.syncwarp()", "cuda.syncwarp()"),
         "missing_fence",
     ),
-    "results count as gone while they still leave": (
+    "results count as stored while TMA still reads them": (
         persistent,
         ("tma_wait_read(0)", "pass"),
         "missing_wait",
@@ -144,9 +144,7 @@ def altered(module, change, folder):
 def test_the_slip_is_found(slip, emulated, tmp_path, monkeypatch):
     module, change, kind = SLIPS[slip]
     loaded = altered(module, change, tmp_path)
-    if (
-        module is mma_tiles
-    ):  # what two stages share, in one of them; a copy of it, for which nothing is built yet
+    if module is mma_tiles:  # two stages share it: here one of them, in a copy for which nothing is built yet
         monkeypatch.setattr(mma_sync, "results", loaded.results)
         module, stage = mma_sync, dataclasses.replace(mma_sync.STAGE)
     else:

@@ -1,7 +1,7 @@
-"""Every formula of documents 002, 003 and 004, held against the emulator's counts and trace over tile sizes.
+"""Every formula of documents 002, 003 and 004, compared with the emulator's counts and trace over tile sizes.
 
-Block (1, 1) of a grid of 3 by 2 is watched. Each formula is asked for all threads, and for all steps in which
-it plays a part; what the kernels do is the emulator's record of them.
+Block (1, 1) of a grid of 3 by 2 is watched. Each formula is evaluated for all threads, and for all steps that
+it concerns; what the kernels do is read from the emulator's record.
 """
 
 from collections import defaultdict
@@ -96,7 +96,7 @@ class Run:
 
     @property
     def fma(self) -> int:
-        """Multiply-adds of the line that adds up; some kernels scale their result with one as well."""
+        """Multiply-adds of the line that accumulates; some kernels scale their result with one as well."""
         return int(self.report.arithmetic.query("op == 'fma'").groupby("line")["lanes"].sum().max())
 
     @cached_property
@@ -112,7 +112,7 @@ class Run:
         return self._elements[array, op][tid]
 
     def moved(self, space: str, op: str, *arrays: str) -> int:
-        """Elements that all threads load or store, those of wide accesses counted singly."""
+        """Elements that all threads load or store, each element of a wide access counted."""
         rows = self.report.accesses
         rows = rows[(rows["space"] == space) & (rows["op"] == op)]
         rows = rows[rows["array"].isin(arrays)] if arrays else rows
@@ -132,7 +132,7 @@ HELD: list[tuple[tuple[str, ...], str, object]] = []
 
 
 def holds(stage: str, *names: str):
-    """The decorated function holds these formulas against a Run of the stage."""
+    """The decorated function compares these formulas with a Run of the stage."""
 
     def keep(function):
         HELD.append((names, stage, function))
@@ -145,7 +145,7 @@ def holds(stage: str, *names: str):
 
 
 @holds("penny_xu_tile", "002.threads", "002.blocks")
-def a_thread_an_element(run):
+def one_thread_per_element(run):
     n, T = 6 * run.t.BM, run.t.BM
     grid, block = run.stage.grid(n, n, run.tiles), run.stage.block(run.tiles)
     assert np.prod(grid) == d2.blocks(n, T)
@@ -201,12 +201,12 @@ TM1 = "warp_tiled_tm1"
 
 
 @holds(TM1, "003.block", "003.bkIdx")
-def where_a_block_begins_and_how_often_it_turns(run):
+def where_a_block_starts_and_how_many_iterations_it_takes(run):
     stored = [place for tid in range(run.threads) for place in run.of_thread("C", "store", tid)]
     assert min(stored) == d3.corner_of_block(*BLOCK, run.t.BM, run.t.BN)
     blocks = int(np.prod(run.grid))
-    assert run.report.barriers == 2 * blocks * d3.turns(run.k, run.t.BK)
-    assert [d3.turns(K, 8) for K in (1, 8, 9)] == [1, 1, 2]
+    assert run.report.barriers == 2 * blocks * d3.iterations(run.k, run.t.BK)
+    assert [d3.iterations(K, 8) for K in (1, 8, 9)] == [1, 1, 2]
 
 
 @holds(TM1, "003.innerA", "003.rowStrideA", "003.load_A", "003.As")
@@ -282,7 +282,7 @@ def what_a_thread_reads_into_registers(run):
 
 @cuda.jit
 def document_v01(m, n, k, alpha, A, B, beta, C):
-    """The document's launch, which the course's stage turns round: blockIdx.x along the columns."""
+    """The document's launch, with blockIdx.x along the columns; the course's stage swaps the two."""
     col, row = cuda.grid(2)
     if row < m and col < n:
         acc = float32(0)
@@ -331,7 +331,7 @@ def holds_for_tiled(*names):
 
 
 @holds_for_tiled("004.blocks", "004.v01_grid", "004.tiled_loads", "004.tiles_along_k", "004.flops")
-def tiles_are_fetched_once_a_block(run):
+def tiles_are_fetched_once_per_block(run):
     t, sizes = run.t, (run.m, run.n, run.k)
     assert run.moved("global", "load", "A", "B") == d4.tiled_loads(*sizes, t.BM, t.BN)
     assert run.report.barriers == 2 * d4.tiles_along_k(run.k, t.BK) * d4.blocks(run.m, run.n, t.BM, t.BN)
@@ -352,35 +352,38 @@ def the_last_tile_may_be_short(run):
     assert report.barriers == 2 * d4.tiles_along_k(k, t.BK)
 
 
-@holds("block_tiled", "004.A_turns", "004.B_turns", "004.A_tile_idx", "004.B_tile_idx")
+@holds("block_tiled", "004.A_iterations", "004.B_iterations", "004.A_tile_idx", "004.B_tile_idx")
 @holds("block_tiled", "004.A_idx", "004.B_idx")
 def v02_fetches(run):
     _fetches_by_ones(run)
 
 
-@holds("thread_tiled_1d", "004.A_turns", "004.B_turns", "004.A_tile_idx", "004.B_tile_idx")
+@holds("thread_tiled_1d", "004.A_iterations", "004.B_iterations", "004.A_tile_idx", "004.B_tile_idx")
 def v03_fetches(run):
     _fetches_by_ones(run)
 
 
-@holds("thread_tiled_2d", "004.A_turns", "004.B_turns", "004.A_tile_idx", "004.B_tile_idx")
+@holds("thread_tiled_2d", "004.A_iterations", "004.B_iterations", "004.A_tile_idx", "004.B_tile_idx")
 def v04_fetches(run):
     _fetches_by_ones(run)
 
 
 def _fetches_by_ones(run):
     t, threads = run.t, run.threads
-    turns_a, turns_b = d4.turns_for_a(t.BM, t.BK, threads), d4.turns_for_b(t.BK, t.BN, threads)
+    count_a, count_b = (
+        d4.iterations_for_a(t.BM, t.BK, threads),
+        d4.iterations_for_b(t.BK, t.BN, threads),
+    )
     for tid in range(threads):
-        in_a = [d4.place_in_a_tile(tid, turn, threads, t.BK) for turn in range(turns_a)]
-        in_b = [d4.place_in_b_tile(tid, turn, threads, t.BN) for turn in range(turns_b)]
+        in_a = [d4.place_in_a_tile(tid, i, threads, t.BK) for i in range(count_a)]
+        in_b = [d4.place_in_b_tile(tid, i, threads, t.BN) for i in range(count_b)]
         _fetched(run, tid, in_a, in_b)
         assert run.of_thread("As", "store", tid) == DEEP * in_a
         assert run.of_thread("Bs", "store", tid) == DEEP * in_b
 
 
 def _fetched(run, tid, in_a, in_b):
-    """From global memory, tile after tile along k, just the elements that belong at these places."""
+    """Check the loads from global memory: tile after tile, just the elements that belong at these places."""
     t, (x, y) = run.t, BLOCK
     of_a = [d4.element_of_a(y, tile, place, t.BM, t.BK) for tile in range(DEEP) for place in in_a]
     of_b = [d4.element_of_b(x, tile, place, t.BN, t.BK) for tile in range(DEEP) for place in in_b]
@@ -396,14 +399,14 @@ def v02_reads(run):
     assert run.moved("shared", "load") == results * DEEP * d4.v02_reads(t.BK)
 
 
-@holds("thread_tiled_1d", "004.v03_threads", "004.v03_reads", "004.v03_reads_a_result")
+@holds("thread_tiled_1d", "004.v03_threads", "004.v03_reads", "004.v03_reads_per_result")
 @holds("thread_tiled_1d", "004.v03_element", "004.v03_A_read")
 def v03(run):
     t = run.t
     assert run.threads == d4.v03_threads(t.BM, t.BN, t.TM)
     all_threads, results = run.threads * ACROSS * DOWN, run.m * run.n
     assert run.moved("shared", "load") == all_threads * DEEP * d4.v03_reads(t.BK, t.TM)
-    assert run.moved("shared", "load") == results * DEEP * d4.v03_reads_a_result(t.BK, t.TM)
+    assert run.moved("shared", "load") == results * DEEP * d4.v03_reads_per_result(t.BK, t.TM)
     for tid in range(run.threads):
         elements = [d4.v03_element(BLOCK, tid, i, t.BM, t.BN, t.TM) for i in range(t.TM)]
         assert run.of_thread("C", "store", tid) == elements
@@ -412,7 +415,7 @@ def v03(run):
         assert read == [(row, p) for _ in range(DEEP) for p in range(t.BK) for row in rows]
 
 
-@holds("thread_tiled_2d", "004.v04_threads", "004.v04_reads", "004.v04_reads_a_result", "004.v04_element")
+@holds("thread_tiled_2d", "004.v04_threads", "004.v04_reads", "004.v04_reads_per_result", "004.v04_element")
 def v04(run):
     t = run.t
     _holds_2d(run)
@@ -427,13 +430,13 @@ def _holds_2d(run):
     assert run.threads == d4.v04_threads(t.BM, t.BN, t.TM, t.TN)
     all_threads, results = run.threads * ACROSS * DOWN, run.m * run.n
     assert run.moved("shared", "load") == all_threads * DEEP * d4.v04_reads(t.BK, t.TM, t.TN)
-    assert run.moved("shared", "load") == results * DEEP * d4.v04_reads_a_result(t.BK, t.TM, t.TN)
+    assert run.moved("shared", "load") == results * DEEP * d4.v04_reads_per_result(t.BK, t.TM, t.TN)
 
 
 # ---- document 004: v05, v06 ------------------------------------------------------------------------------
 
 
-@holds("vectorized", "004.v04_threads", "004.v04_reads", "004.v04_reads_a_result", "004.v04_element")
+@holds("vectorized", "004.v04_threads", "004.v04_reads", "004.v04_reads_per_result", "004.v04_element")
 def v05(run):
     t = run.t
     _holds_2d(run)
@@ -443,23 +446,30 @@ def v05(run):
         assert run.of_thread("C", "store", tid) == elements
 
 
-@holds("vectorized", "004.v05_A_turns", "004.v05_B_turns", "004.v05_A_tile_idx", "004.v05_B_tile_idx")
+@holds(
+    "vectorized", "004.v05_A_iterations", "004.v05_B_iterations", "004.v05_A_tile_idx", "004.v05_B_tile_idx"
+)
 @holds("vectorized", "004.A_idx", "004.B_idx")
 def v05_fetches(run):
     _fetches_by_fours(run)
 
 
-@holds("warp_tiled", "004.v05_A_turns", "004.v05_B_turns", "004.v05_A_tile_idx", "004.v05_B_tile_idx")
+@holds(
+    "warp_tiled", "004.v05_A_iterations", "004.v05_B_iterations", "004.v05_A_tile_idx", "004.v05_B_tile_idx"
+)
 def v06_fetches(run):
     _fetches_by_fours(run)
 
 
 def _fetches_by_fours(run):
     t, threads = run.t, run.threads
-    turns_a, turns_b = d4.v05_turns_for_a(t.BM, t.BK, threads), d4.v05_turns_for_b(t.BK, t.BN, threads)
+    count_a, count_b = (
+        d4.v05_iterations_for_a(t.BM, t.BK, threads),
+        d4.v05_iterations_for_b(t.BK, t.BN, threads),
+    )
     for tid in range(threads):
-        in_a = [d4.v05_place_in_a_tile(tid, turn, threads, t.BK) for turn in range(turns_a)]
-        in_b = [d4.v05_place_in_b_tile(tid, turn, threads, t.BN) for turn in range(turns_b)]
+        in_a = [d4.v05_place_in_a_tile(tid, i, threads, t.BK) for i in range(count_a)]
+        in_b = [d4.v05_place_in_b_tile(tid, i, threads, t.BN) for i in range(count_b)]
         _fetched(run, tid, in_a, in_b)
         transposed = [(column + e, row) for row, column in in_a for e in range(4)]
         assert run.of_thread("As", "store", tid) == DEEP * transposed
@@ -514,8 +524,8 @@ def v06_reads_and_owners(run):
         read_a, read_b = run.of_thread("As", "load", tid), run.of_thread("Bs", "load", tid)
         assert read_a == [(p, row + e) for p in steps for row in rows for e in range(4)]
         assert read_b == [(p, column + e) for p in steps for column in columns for e in range(4)]
-        a_step = d4.v06_reads(d.WM, d.WN, d.TM, d.TN, d.X, d.Y)
-        assert len(read_a) + len(read_b) == len(steps) * a_step
+        per_step = d4.v06_reads(d.WM, d.WN, d.TM, d.TN, d.X, d.Y)
+        assert len(read_a) + len(read_b) == len(steps) * per_step
         warp_row, warp_col = d4.v06_warp(tid, d.BN, d.WN)
         for row, col in run.of_thread("C", "store", tid):
             within = row - BLOCK[1] * d.BM - warp_row * d.WM, col - BLOCK[0] * d.BN - warp_col * d.WN
@@ -574,7 +584,7 @@ def test_the_formulas_are_what_the_emulator_counts(function, stage, tiles):
     function(run_of(stage, tuple(sorted(tiles.items()))))
 
 
-def test_every_formula_is_held_against_the_emulator():
+def test_every_formula_is_compared_with_the_emulator():
     assert {name for names, _, _ in HELD for name in names} == set(FORMULAS)
 
 
@@ -584,7 +594,7 @@ def test_the_grid_has_several_tile_sizes_and_all_are_legal(stage):
     assert not [tiles for tiles in GRID[stage] if LADDER[stage].rules(tiles)]
 
 
-def test_every_formula_says_what_it_is_and_where_it_stands():
+def test_every_formula_says_its_document_and_place():
     for found in FORMULAS.values():
         assert found.document in ("002", "003", "004") and len(found.place) > 8
         assert found.function.__module__.endswith(found.document)

@@ -33,7 +33,7 @@ CASES = [
     (stage, shape)
     for stage in LADDER
     for shape in ((128, 256, 64), (100, 77, 53))
-    if shape[0] == 128 or stage.name not in FETCH_AHEAD + TENSOR_CORES  # those read beyond the edge
+    if shape[0] == 128 or stage.name not in FETCH_AHEAD + TENSOR_CORES  # those read past the edge
 ]
 
 
@@ -145,7 +145,7 @@ def test_the_roofline_bends_at_its_ridge():
 
 
 def test_shared_memory_holds_the_tiled_kernel_at_an_eighth():
-    # two wavefronts for the 32 multiply-adds of a warp (teaching notes for notebook 03)
+    # two wavefronts for the 32 multiply-adds of a warp, as in notebook 03
     assert shared_memory_ceiling(2, 32) == pytest.approx(8.4, abs=0.1)
     assert shared_memory_ceiling(0, 32) == H200.peak_fp32_tflops
 

@@ -1,5 +1,4 @@
-"""Every notebook runs from top to bottom without a GPU, quickly, and every picture in it has words beside"
-" it."""
+"""Every notebook runs from top to bottom without a GPU, quickly, and every picture in it has words."""
 
 import re
 import time

@@ -1,4 +1,4 @@
-"""The files in data/ hold together: their figures follow from one another and from the kernels they name."""
+"""The files in data/ are consistent: with one another, and with the kernels they name."""
 
 import time
 
@@ -8,11 +8,11 @@ from gemm_course import records
 from gemm_course.bench.best import LONGEST_COMPILATION
 from gemm_course.bench.problem import tolerance
 from gemm_course.bench.sanitizer import TOOLS
-from gemm_course.kernels import LADDER
+from gemm_course.kernels import LADDER, tiles_text
 from gemm_course.model import GPUS
 from gemm_course.records.columns import SHORT_DTYPES
 
-FP16_PEAK = 4096e-6 * 132 * 1980  # Tensor Cores: 4096 operations a clock and multiprocessor
+FP16_PEAK = 4096e-6 * 132 * 1980  # Tensor Cores: 4096 operations per clock and multiprocessor
 EVERY_STAGE = {stage.name for stage in LADDER}
 MEASURED = {"ladder": records.ladder, "sweep": records.sweep, "correctness": records.correctness}
 
@@ -24,7 +24,7 @@ def measured(name):
 
 
 @pytest.mark.parametrize("name", MEASURED)
-def test_there_are_records_and_all_say_where_they_come_from(name):
+def test_there_are_records_and_all_name_their_origin(name):
     frame = measured(name)
     assert len(frame) > 0
     for column in ("gpu", "driver", "cuda", "numba_cuda", "date", "command"):
@@ -71,7 +71,7 @@ def test_the_sweep_holds_many_choices_of_every_tiled_stage():
     counts = measured("sweep").groupby("stage").size()
     for stage in LADDER:
         if "BK" in stage.tiles:
-            legal = len(stage.legal_choices())  # penny_xu_tile has one a width
+            legal = len(stage.legal_choices())  # penny_xu_tile has one per width
             least = {"float32": 150, "float16": 60}[stage.dtype]
             assert counts[stage.name] >= min(least, legal), stage.name
     assert counts.sum() >= 1500
@@ -106,7 +106,7 @@ def test_best_tiles_are_the_fastest_of_the_sweep():
     stage = frame.iloc[0]["stage"]
     best = records.best_tiles(stage)
     rows = frame[frame["stage"] == stage]
-    assert rows.set_index("tiles")["tflops"].idxmax() == records.tiles_text(best)
+    assert rows.set_index("tiles")["tflops"].idxmax() == tiles_text(best)
     assert records.best_tiles("no such stage") is None
 
 
@@ -124,13 +124,13 @@ def test_counters_are_of_kernels_as_launched():
         assert row.ncu
 
 
-def test_published_figures_are_the_documents():
+def test_published_figures_are_those_of_the_documents():
     frame = records.published().set_index(["source", "stage"])["tflops"]
     assert frame["document 004 (Lei Mao)", "naive_uncoalesced"] == 0.27
     assert frame["siboehm/SGEMM_CUDA README", "warp_tiled"] == 21.779
 
 
-def test_peers_are_of_the_same_gpu():
+def test_peers_were_measured_on_the_same_gpu():
     frame = records.peers()
     assert records.provenance(frame) == "NVIDIA H200, driver 580.159, CUDA 13.0, 2026-11-21"
     assert frame[frame["kernel"] == "2_coalesce"]["tflops"].tolist() == [6.26]
@@ -144,7 +144,7 @@ def test_roofs_are_below_what_the_hardware_could_do():
 
 
 def some_rows(frame):
-    """The frame; a test of a record that nobody has made yet is skipped."""
+    """The frame; skips the test if the record does not exist yet."""
     if frame.empty:
         pytest.skip("this has not been measured yet")
     return frame
@@ -166,17 +166,17 @@ def test_arithmetic_units_are_no_faster_than_their_data_sheets():
     assert 0.4 * FP16_PEAK < units["mma FP16"] < units["wgmma FP16"] < FP16_PEAK
 
 
-# with all their products written out; six stages were compiled at a time
+# their products are unrolled; six stages were compiled at a time
 SLOWER_TO_COMPILE = {"mma_sync", "mma_tma", "warp_specialised", "persistent"}
 
 
-def test_defaults_compile_while_somebody_waits():
+def test_defaults_compile_quickly_enough_for_a_slider():
     frame = some_rows(records.compile_times())
     seconds = {(row.stage, row.tiles): row.seconds for row in frame.itertuples()}
     assert set(frame["stage"]) == {stage.name for stage in LADDER}
     for stage in LADDER:
         longest = LONGEST_COMPILATION * (2 if stage.name in SLOWER_TO_COMPILE else 1)
-        assert seconds[stage.name, records.tiles_text(stage.tiles)] <= longest, stage
+        assert seconds[stage.name, tiles_text(stage.tiles)] <= longest, stage
 
 
 def test_wavefront_rows_are_instructions_of_one_warp():
@@ -189,7 +189,7 @@ def test_wavefront_rows_are_instructions_of_one_warp():
 
 
 def rule_of_the_readme(lanes, bits, op):
-    """The wavefronts of one instruction as data/README.md says they are counted."""
+    """The wavefronts of one instruction by the rules in data/README.md."""
     count = bits // 32
     groups = [range(start, start + 32 // count) for start in range(0, 32, 32 // count)]
     active = [lane for lane in range(32) if lanes[lane] >= 0]

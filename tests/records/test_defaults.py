@@ -1,4 +1,4 @@
-"""Each default comes from the recorded sweep, or is pinned to a document's tiles for a stated reason."""
+"""Each default is among the fastest of the recorded sweep, or pinned to other tiles for a stated reason."""
 
 import pytest
 
@@ -9,8 +9,8 @@ from gemm_course.records.columns import SWEEP
 
 NEAR_ENOUGH = 0.97
 PINNED = {
-    "naive_uncoalesced": "its square blocks are what makes it slow: a row of 256 threads is the next stage",
-    "wmma_fp16_acc": "it keeps wmma's tiles, so that only what the sums are kept in differs",
+    "naive_uncoalesced": "its square blocks are what makes it slow: one row of 256 threads would be the next stage",
+    "wmma_fp16_acc": "it keeps wmma's tiles, so that only the accumulators' dtype differs",
 }
 
 
@@ -28,6 +28,6 @@ def test_a_default_is_near_the_fastest_choice_measured(best, stage):
     assert found.ratio is not None, f"the sweep lacks the default {found.default}"
     near = found.ratio >= NEAR_ENOUGH
     if stage in PINNED:
-        assert not near, f"{stage} needs no exception any more"
+        assert not near, f"{stage} needs no exception anymore"
     else:
         assert near, f"{found.best} is faster: {found.ratio:.3f}"

@@ -1,10 +1,11 @@
-"""Tables: what is written is read again, with its types; what is wrong is refused."""
+"""Tables: written rows are read back with their types; wrong ones are refused."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gemm_course.records import origin, parse_tiles, provenance, tiles_text
+from gemm_course.kernels import tiles_text
+from gemm_course.records import origin, parse_tiles, provenance
 from gemm_course.records.tables import Table
 
 TABLE = Table({"name": "text", "count": "whole", "size": "real"})
@@ -15,7 +16,7 @@ ROWS = [
 ]
 
 
-def test_rows_come_back_with_their_types(tmp_path):
+def test_rows_are_read_back_with_their_types(tmp_path):
     path = tmp_path / "deep" / "file.csv"
     TABLE.append(path, ROWS[:1])
     TABLE.append(path, ROWS[1:])
@@ -32,7 +33,7 @@ def test_rows_come_back_with_their_types(tmp_path):
         st.tuples(st.text(st.characters(codec="ascii", exclude_characters="\r\n\0")), st.integers(0, 9**9))
     )
 )
-def test_any_text_and_number_comes_back(tmp_path_factory, values):
+def test_any_text_and_number_is_read_back(tmp_path_factory, values):
     path = tmp_path_factory.mktemp("rows") / "file.csv"
     TABLE.append(path, [{"name": name, "count": count, "size": None} for name, count in values])
     frame = TABLE.read(path)
@@ -46,7 +47,7 @@ def test_rows_can_be_written_again(tmp_path):
     assert first.read_bytes() == second.read_bytes()
 
 
-def test_a_file_that_is_not_there_has_no_rows(tmp_path):
+def test_a_missing_file_has_no_rows(tmp_path):
     frame = TABLE.read(tmp_path / "none.csv")
     assert list(frame.columns) == list(TABLE.columns)
     assert len(frame) == 0
@@ -64,7 +65,7 @@ def test_other_columns_are_refused(tmp_path):
     assert not (tmp_path / "new.csv").exists()
 
 
-def test_older_files_may_lack_columns_that_came_later(tmp_path):
+def test_older_files_may_lack_later_columns(tmp_path):
     old, path = Table({"name": "text", "size": "real"}), tmp_path / "file.csv"
     new = Table({"name": "text", "count": "whole", "size": "real"}, later=("count",))
     old.append(path, [{"name": "x", "size": 1.5}])
@@ -75,7 +76,7 @@ def test_older_files_may_lack_columns_that_came_later(tmp_path):
         old.read(path)
 
 
-def test_a_file_is_written_anew_or_stays_as_it_was(tmp_path):
+def test_a_file_is_rewritten_completely_or_not_at_all(tmp_path):
     path = tmp_path / "file.csv"
     TABLE.append(path, ROWS)
     TABLE.write(path, ROWS[:1])
@@ -104,7 +105,7 @@ def test_tiles_are_written_and_read(tiles):
 
 
 @pytest.mark.parametrize("text", ["BM", "BM=x", "128", "BM=1=2"])
-def test_what_is_no_tiles_is_refused(text):
+def test_text_that_names_no_tiles_is_refused(text):
     with pytest.raises(ValueError, match="tiles are written"):
         parse_tiles(text)
 

@@ -71,7 +71,7 @@ def test_a_picture_is_drawn_once(seen):
     assert drawn == [1, 2]
 
 
-def test_a_story_goes_on_back_and_no_further_than_its_ends(seen):
+def test_a_sequence_moves_both_ways_and_stops_at_its_ends(seen):
     story = StepThrough(
         lambda step, length: Picture("<svg/>", f"step {step}"),
         lambda length: length,
@@ -104,7 +104,7 @@ def test_lanes_of_any_block_shape(stage, block, moved):
 
 @pytest.mark.parametrize("stage", [stage.name for stage in LADDER])
 @pytest.mark.parametrize("name", ["lanes", "coverage", "filling", "registers"])
-def test_a_picture_of_some_stages_has_a_sentence_for_the_others(name, stage, seen):
+def test_stages_without_a_picture_get_a_sentence(name, stage, seen):
     getattr(see, name)(stage)
     (shown,) = [thing for thing in seen.shown if isinstance(thing, dict)]
     if "text/html" not in shown:
@@ -129,7 +129,7 @@ def test_coverage_offers_only_depths_that_a_stage_can_fetch():
     assert 2 in _coverage._controls(LADDER["kernel5"], 8)["depth"][1]({"block": (16, 16)})
 
 
-def test_padding_mends_unaligned_rows():
+def test_padding_fixes_unaligned_rows():
     stage = LADDER["naive_coalesced"]
     loose = _lanes.draw(stage, (32, 32), 0, 1, (333, 333)).alt
     padded = _lanes.draw(stage, (32, 32), 0, 1, (333, 336)).alt
@@ -162,7 +162,7 @@ def test_banks_show_the_wavefronts(access, block, wavefronts):
     assert f"{access}: {wavefronts} wavefront" in _banks.draw(access, block, 0).alt
 
 
-def test_a_word_of_padding_ends_the_conflict():
+def test_one_word_of_padding_removes_the_conflict():
     assert "1 wavefront;" in _banks.draw("As[tx, p]", (32, 32), 0, 1).alt
 
 
@@ -211,7 +211,7 @@ def test_counts_agree_with_the_formula_and_the_hardware(stage):
     picture = see.counts(
         stage, (m, n, k), global_load_requests=2 * m * n * k // 32, global_load_sectors=sectors
     )
-    assert "All ways of counting agree" in picture.alt
+    assert "All three counts agree" in picture.alt
 
 
 def test_counts_say_when_the_compiler_merged():
@@ -220,33 +220,33 @@ def test_counts_say_when_the_compiler_merged():
 
 
 def test_fragments_that_ldmatrix_loads_are_shared_loads():
-    fragments, sums = 1024**3 // 16**3 * 2 // 4, 8 * 1024**2 // 16**2
-    picture = see.counts("wmma", (1024,) * 3, shared_load_requests=fragments + sums)
+    fragments, results = 1024**3 // 16**3 * 2 // 4, 8 * 1024**2 // 16**2
+    picture = see.counts("wmma", (1024,) * 3, shared_load_requests=fragments + results)
     assert "the compiler merged accesses" in picture.alt
-    assert f"hardware {fragments + sums // 4:,}" in picture.alt  # eight sums in a row, in two loads
+    assert f"hardware {fragments + results // 4:,}" in picture.alt  # eight results in a row take two loads
 
 
-def test_copies_that_wait_for_nobody_are_loads_and_stores():
+def test_asynchronous_copies_are_loads_and_stores():
     counts = {
         "global_load_sectors": 1024**3 * 2 // 128 // 16,
         "shared_store_requests": 2 * 1024**3 // 128 // 256,
     }
     picture = see.counts("mma_swizzled", (1024,) * 3, **counts)
-    assert "All ways of counting agree" in picture.alt
+    assert "All three counts agree" in picture.alt
 
 
-def test_what_no_counter_sees_is_not_nothing():
+def test_a_missing_counter_is_not_zero():
     picture = see.counts("wgmma_tma", (1024,) * 3, shared_load_requests=None)
-    assert "hardware has no counter for these" in picture.alt
+    assert "hardware has no counter for this" in picture.alt
 
 
-def test_counts_without_the_hardwares_say_so():
+def test_counts_say_that_the_hardware_was_not_recorded():
     picture = see.counts("naive_coalesced", (64,) * 3, global_load_requests=2 * 64**3 // 32)
     assert picture.alt.startswith("Formula and emulator agree")
     assert "hardware not recorded" in picture.alt and "counters have not been recorded" in picture.alt
 
 
-def test_a_wrong_formula_is_told():
+def test_a_wrong_formula_is_reported():
     assert (
         "Formula and emulator differ" in see.counts("naive_coalesced", (64,) * 3, global_load_requests=1).alt
     )
@@ -273,6 +273,6 @@ def test_the_roofline_has_the_intensity_of_the_sectors():
         assert f"{value:.3g} FLOP per byte" in alt
 
 
-def test_sliders_know_their_names():
+def test_sliders_have_names():
     slider = _explorer._slider("block (x × y)", [1, 2], 1)
     assert slider.description == slider.tooltip == "block (x × y)"

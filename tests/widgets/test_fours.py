@@ -24,7 +24,7 @@ def test_padding_of_the_scatter_at_bk_16(pad, wavefronts):
 
 
 @pytest.mark.parametrize("pad", [1, 2])
-def test_padding_that_breaks_alignment_is_said_to(pad):
+def test_padding_that_breaks_alignment_is_reported(pad):
     assert "misaligned for 32 of 32 lanes" in _wavefronts.draw(READ_A, 16, pad).alt
     assert "misaligned" not in _wavefronts.draw(READ_A, 16, 4).alt
 
@@ -39,7 +39,7 @@ def test_the_lines_drawn_are_the_wavefronts_counted(access, depth, pad):
     request = _wavefronts.request(access, depth, pad)
     fronts = [front for _, group in figure.served(request) for front in group]
     assert len(fronts) == figure.wavefronts_of(request)
-    assert all(fronts), "a wavefront serves somebody"
+    assert all(fronts), "every wavefront serves a lane"
 
 
 def _loads(words, bits):
@@ -73,7 +73,7 @@ def test_every_lane_is_in_one_group_and_gets_all_its_words():
 
 
 def test_the_scatter_follows_document_003():
-    """Thread 5 of 32 at BK = 16: row 5 // 4, column 5 % 4 * 4, and 8 rows further down in round two."""
+    """Thread 5 of 32 at BK = 16: row 5 // 4, column 5 % 4 * 4, and 8 rows further down in the second pass."""
     titles = [_scatter.draw(step, 5, 16, 4).alt.split(". ")[0].replace("\u00a0", " ") for step in range(10)]
     assert titles[0] == "Step 1 of 10: thread 5 loads A[1, 4] to A[1, 7] at once"
     assert titles[3] == "Step 4 of 10: thread 5 stores A[1, 6] at As[6, 1]"
@@ -116,12 +116,12 @@ def _flat(BM, BK, PAD, THREADS):
     return flat
 
 
-def test_a_kernel_of_ones_own_with_a_flat_tile_shows_the_same_scatter():
+def test_a_learners_kernel_with_a_flat_tile_shows_the_same_scatter():
     own, course = (_scatter.draw(7, 21, 16, 4, make).alt for make in (_flat, None))
     assert own == course
 
 
-def test_two_stages_beside_each_other():
+def test_two_stages_side_by_side():
     tiles = {"BM": 128, "BN": 128, "BK": 16, "TM": 8, "TN": 8}
     alt = see.compare(
         "thread_tiled_2d", "vectorized", tiles, "global_load_requests", "global_load_sectors"
@@ -129,7 +129,7 @@ def test_two_stages_beside_each_other():
     assert "global load requests × 0.25, global load sectors × 1" in alt
 
 
-def test_the_peers_with_and_without_fours():
+def test_the_peers_with_and_without_vector_loads():
     alt = see.vectorized_peers("v02", "v05").alt
     assert "v02 × 0.63, v05 × 1.61" in alt and "v02_vectorized 5.84" in alt and "NVIDIA H200" in alt
     with pytest.raises(ValueError, match="v02, v03, v04, v05"):
@@ -154,7 +154,7 @@ def test_a_warm_step_is_made_in_30_ms(draw):
     assert statistics.median(took) < 0.03
 
 
-def test_a_thread_that_has_no_part_in_a_step_is_told_so():
+def test_a_step_says_which_threads_do_nothing():
     tile = scatter_figure.Tile(16, 16, 4, 32)
     step = scatter_figure.Step("load", {0: (0, 0)}, wide=4, costs="one request")
     assert "thread 9 does nothing here" in scatter_figure.draw([step], 0, 9, tile).alt

@@ -17,7 +17,7 @@ from gemm_course.widgets import _charts, _costs, _ladder
 
 @pytest.fixture
 def clean():
-    """Nothing remembered about the records before and after."""
+    """No cached records before and after the test."""
     remembered = (_ladder._folder, _ladder._recorded, _ladder._published)
     for each in remembered:
         each.cache_clear()
@@ -36,7 +36,7 @@ def test_the_ladder_holds_every_stage_with_its_recorded_figures():
         assert f"H200 {row['tflops']:.3g} TFLOPS ({share})" in said, row["stage"]
 
 
-def test_published_figures_stand_beside_their_own_cublas():
+def test_published_figures_have_their_own_cublas():
     said = see.ladder().alt
     warp = re.search(r"warp_tiled \(FP32\): .*?\. ", said).group()
     assert "RTX 3090 20.2 TFLOPS (82 % of cuBLAS)" in warp
@@ -45,21 +45,21 @@ def test_published_figures_stand_beside_their_own_cublas():
 
 
 @pytest.mark.parametrize("name", ["naive_coalesced", "block_tiled", "thread_tiled_1d", "warp_tiled_tm1"])
-def test_loads_are_those_of_the_formula(name):
+def test_loads_agree_with_the_formula(name):
     row = re.search(rf"{name} .*?: global ([\d.]+), shared (none|[\d.]+)\.", see.ladder(until=name).alt)
     formula = accesses(LADDER[name], 1024, 1024, 1024)
     loads = sum(formula.global_loads.values()) / formula.fma, formula.shared_loads_per_fma
     assert [float(each.replace("none", "0")) for each in row.groups()] == pytest.approx(loads, rel=5e-3)
 
 
-def test_the_ladder_so_far_ends_where_it_is_told():
+def test_the_ladder_ends_at_the_stage_named():
     said = see.ladder(until="thread_tiled_1d").alt
     assert "thread_tiled_1d (FP32)" in said and "thread_tiled_2d" not in said
     with pytest.raises(KeyError, match="no stage is called"):
         see.ladder(until="no_such_stage")
 
 
-def test_a_stage_that_nobody_measured_says_so(monkeypatch, clean):
+def test_a_stage_that_was_not_measured_says_so(monkeypatch, clean):
     nothing, unpublished = records.ladder().head(0), records.published().head(0)
     monkeypatch.setattr(records, "ladder", lambda *_: nothing)
     monkeypatch.setattr(records, "published", lambda: unpublished)
@@ -68,7 +68,7 @@ def test_a_stage_that_nobody_measured_says_so(monkeypatch, clean):
     assert picture.alt.count("): not measured yet") == 4
 
 
-def test_this_machine_joins_where_its_gpu_was_measured(monkeypatch, clean):
+def test_this_machine_is_shown_if_its_gpu_was_measured(monkeypatch, clean):
     rows = records.ladder()
     (measured,) = rows[(rows["stage"] == "warp_tiled") & (rows["m"] == 4096)]["tflops"]
     monkeypatch.setattr(_ladder, "gpu_available", lambda: True)
@@ -79,7 +79,7 @@ def test_this_machine_joins_where_its_gpu_was_measured(monkeypatch, clean):
     assert f"this machine {measured:.3g} TFLOPS" in picture.alt and "this machine, measured" in picture.data
 
 
-def test_fp16_stages_have_a_group_and_a_cublas_of_their_own():
+def test_fp16_stages_have_their_own_group_and_cublas():
     rungs = [
         Rung("warp_tiled", "FP32", {"H200": Speed(43.1, 0.84)}, 0.0156, 0.25),
         Rung("wmma", "FP16", {}, 0.0156, 0.1),
@@ -91,25 +91,25 @@ def test_fp16_stages_have_a_group_and_a_cublas_of_their_own():
 
 
 @pytest.mark.parametrize("name", ["naive_uncoalesced", "naive_coalesced", "block_tiled", "vectorized"])
-def test_one_block_stands_for_all(name):
+def test_one_block_represents_all(name):
     moved = _charts._counted(name, (1024,) * 3).total("sectors", space="global")
     assert _costs.cost_of_squares(LADDER[name]).intensity_with_stores == 2 * 1024**3 / (32 * moved)
 
 
-def test_document_004s_v07_stands_with_the_sums_of_halves_that_it_has():
+def test_document_004s_v07_is_compared_as_fp16_accumulation():
     said = see.ladder().alt
     v07 = re.search(r"wmma_fp16_acc \(.*?\. ", said).group()
     assert "RTX 3090 46.8 TFLOPS (34 % of cuBLAS)" in v07
-    assert said.count("FP16 sums cuBLAS on RTX 3090") == 1 and "FP16 cuBLAS on RTX 3090" not in said
+    assert said.count("FP16 accumulation cuBLAS on RTX 3090") == 1 and "FP16 cuBLAS on RTX 3090" not in said
 
 
-def test_all_stages_stand_on_one_roofline():
+def test_one_roofline_shows_all_stages():
     said = see.roofline(until="kernel5").alt
     names = [stage.name for stage in _ladder.up_to("kernel5")]
     assert [name for _, name in re.findall(r"(\d+) (\w+): [\d.]+ FLOP per byte", said)] == names
 
 
-def test_numbers_on_one_roofline_stand_clear_of_each_other():
+def test_numbers_on_one_roofline_do_not_overlap():
     points = [roofline.Point(f"stage {i}", 30 + i / 10, 30 + i) for i in range(10)]
     points.append(roofline.Point("new", 30, None, True))
     sheet = roofline._Sheet([roofline.Roof("DRAM", 4.8)], 67, "axis", (), 300, None)
@@ -134,7 +134,7 @@ def test_tflops_of_a_stage_that_was_not_measured_yet(monkeypatch):
     assert see.tflops("warp_tiled").alt.startswith("warp_tiled: not measured yet")
 
 
-def test_published_tflops_leave_out_what_nobody_published():
+def test_published_tflops_leave_out_unpublished_stages():
     assert (
         "penny_xu_tile"
         not in see.tflops("block_tiled", "penny_xu_tile", on="RTX 3090").alt.split("TFLOPS:")[1]

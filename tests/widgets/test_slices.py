@@ -21,7 +21,7 @@ KERNEL5 = LADDER["kernel5"]
 @pytest.mark.parametrize("depth", _coverage.DEPTHS)
 def test_kernel5_covers_its_tiles_whatever_bk_is(block, depth):
     story, plan = _coverage._filled(KERNEL5, block, depth)
-    assert figure.holes(story, plan) == {"As": 0, "Bs": 0} and not plan.beside
+    assert figure.holes(story, plan) == {"As": 0, "Bs": 0} and not plan.outside
     stored = [(moment.array, element) for moment in story for element in moment.stores.values()]
     assert len(stored) == len(set(stored)) == depth * sum(block)
     assert "both tiles are complete" in _coverage.draw(KERNEL5, block, depth, (0, 0)).alt
@@ -31,11 +31,11 @@ def test_kernel5_covers_its_tiles_whatever_bk_is(block, depth):
     ("block", "depth", "words"),
     [
         ((16, 16), 4, "both tiles are complete"),
-        ((16, 16), 8, "nobody writes 64 of 128 elements of As and 64 of 128 elements of Bs"),
-        ((16, 16), 16, "nobody writes 192 of 256 elements of As"),
-        ((16, 16), 2, "threads write beside the tiles"),
-        ((16, 32), 8, "nobody writes 128 of 256 elements of Bs"),
-        ((32, 16), 8, "nobody writes 128 of 256 elements of As"),
+        ((16, 16), 8, "no thread writes 64 of 128 elements of As and 64 of 128 elements of Bs"),
+        ((16, 16), 16, "no thread writes 192 of 256 elements of As"),
+        ((16, 16), 2, "threads write outside the tiles"),
+        ((16, 32), 8, "no thread writes 128 of 256 elements of Bs"),
+        ((32, 16), 8, "no thread writes 128 of 256 elements of As"),
     ],
 )
 def test_the_drafts_holes_are_seen(block, depth, words):
@@ -57,7 +57,7 @@ def test_a_step_names_what_the_thread_stores_and_the_line():
     assert "both tiles are complete" in last.alt
 
 
-def test_ones_own_fetch_is_drawn_as_well():
+def test_a_learners_fetch_is_drawn_as_well():
     def make_fetch(BM, BN, BK, TM, TN):
         @cuda.jit(device=True)
         def fetch(m, n, k, k0, A, B, As, Bs):
@@ -70,26 +70,26 @@ def test_ones_own_fetch_is_drawn_as_well():
         return fetch
 
     alt = _coverage.draw(make_fetch, (16, 16), 8, (0, 0)).alt
-    assert "nobody writes 64 of 128 elements of As and 127 of 128 elements of Bs" in alt
+    assert "no thread writes 64 of 128 elements of As and 127 of 128 elements of Bs" in alt
 
 
 @pytest.mark.parametrize(
     ("pad", "columns", "words"),
     [
-        (0, "tx * TN + j", "a read of As takes 2, of Bs 4"),
-        (1, "tx * TN + j", "a read of As takes 1, of Bs 4"),
-        (4, "tx * TN + j", "a read of As takes 2, of Bs 4"),
-        (0, "tx + j * BN // TN", "a read of As takes 2, of Bs 1"),
-        (1, "tx + j * BN // TN", "a read of As takes 1, of Bs 1"),
+        (0, "tx * TN + j", "read of As 2, of Bs 4"),
+        (1, "tx * TN + j", "read of As 1, of Bs 4"),
+        (4, "tx * TN + j", "read of As 2, of Bs 4"),
+        (0, "tx + j * BN // TN", "read of As 2, of Bs 1"),
+        (1, "tx + j * BN // TN", "read of As 1, of Bs 1"),
     ],
 )
-def test_padding_serves_one_tile_and_the_order_of_columns_the_other(pad, columns, words):
+def test_padding_helps_one_tile_and_the_order_of_columns_the_other(pad, columns, words):
     assert words in _tile_banks.draw(pad, columns).alt
 
 
 @pytest.mark.parametrize("spread", [0, 1])
 @pytest.mark.parametrize("pad", _tile_banks.PADDING)
-def test_the_banks_shown_are_those_of_the_kernel(pad, spread):
+def test_the_banks_shown_agree_with_the_kernel(pad, spread):
     tiles = {"BM": 128, "BN": 128, "BK": 16, "TM": 8, "TN": 8, "PAD": pad, "SPREAD": spread}
     A, B, C = (np.zeros(shape, np.float32) for shape in ((128, 16), (16, 128), (128, 128)))
     problem = (128, 128, 16, np.float32(1), A, B, np.float32(0), C)
@@ -105,7 +105,7 @@ PICTURES = {
     "a step": lambda: _coverage.draw_step(KERNEL5, 5, (16, 32), 16, (3, 1)),
     "complete": lambda: _coverage.draw(KERNEL5, (32, 16), 16, (1, 2)),
     "with holes": lambda: _coverage.draw(DRAFT, (16, 32), 16, (7, 3)),
-    "beside the tiles": lambda: _coverage.draw(DRAFT, (16, 32), 2, (7, 3)),
+    "outside the tiles": lambda: _coverage.draw(DRAFT, (16, 32), 2, (7, 3)),
     "banks": lambda: _tile_banks.draw(8, "tx + j * BN // TN"),
 }
 

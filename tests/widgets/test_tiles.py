@@ -9,7 +9,7 @@ import pytest
 from gemm_course import records
 from gemm_course import widgets as see
 from gemm_course.figures.heatmap import Axis, Cell, heatmap
-from gemm_course.kernels import LADDER
+from gemm_course.kernels import LADDER, tiles_text
 from gemm_course.widgets import _costs, _heatmap, _measured, _tiles
 from gemm_course.widgets._measured import Choice
 
@@ -34,22 +34,22 @@ def swept(monkeypatch):
     return LADDER["block_tiled"]
 
 
-def test_legal_tiles_say_what_they_take_and_save():
+def test_legal_tiles_say_what_they_cost_and_save():
     said = words(_tiles.choice(LADDER["block_tiled"], BLOCK))
     for part in ("can run", "1024 = 32 warps", "8192 bytes", "0.0625 (naive: 2)", "warp-wide FMA 2"):
         assert part in said
 
 
-def test_loads_are_elements_whatever_the_width_they_are_read_in():
+def test_loads_count_elements_however_wide_they_are():
     tiles = {"BM": 128, "BN": 128, "BK": 16, "TM": 8, "TN": 8, "PAD": 4}
     said = words(_tiles.choice(LADDER["vectorized"], tiles))
-    assert f"global loads a multiply-add {2 / 128:.4g}" in said
-    assert f"shared loads a multiply-add {2 / 8:.3g}" in said
+    assert f"global loads per multiply-add {2 / 128:.4g}" in said
+    assert f"shared loads per multiply-add {2 / 8:.3g}" in said
 
 
 @pytest.mark.parametrize("name", ["wmma", "async_copy"])
-def test_what_happens_once_is_spread_over_all_of_k(name):
-    """C's way through shared memory, or what is read ahead, is not counted as if every step did it."""
+def test_what_happens_once_is_counted_once(name):
+    """Results that go through shared memory and tiles read ahead are not counted in every step."""
     stage = LADDER[name]
     m, n, k = stage.tiles["BM"], stage.tiles["BN"], 512
     told = _costs._counts(_costs._count(stage, stage.tiles, m, n, k))
@@ -76,7 +76,7 @@ def test_illegal_tiles_name_every_rule_and_the_nearest_choice():
     assert "cannot run" in words(_tiles.on_roofline(stage, chosen))
 
 
-def test_measured_tflops_are_those_of_the_very_tile(swept):
+def test_measured_tflops_belong_to_exactly_these_tiles(swept):
     assert "8.7 TFLOPS; best: 9.1 with BM=32 BN=32 BK=64" in words(_tiles.choice(swept, BLOCK))
     assert "8.7 TFLOPS measured" in words(_tiles.on_roofline(swept, BLOCK))
     other = {"BM": 16, "BN": 16, "BK": 16}
@@ -101,7 +101,7 @@ def test_neighbours_are_one_step_away_and_the_faster_one_is_named(swept):
 def test_the_answer_names_a_faster_neighbour(swept):
     stage = swept
     can = [("BK 64", {**BLOCK, "BK": 64}), ("BM 16", {**BLOCK, "BM": 16})]
-    assert _tiles._answer(stage, BLOCK, can) == "8.7 TFLOPS; one step, BK 64, brings 9.1"
+    assert _tiles._answer(stage, BLOCK, can) == "8.7 TFLOPS; one step, BK 64, reaches 9.1"
     assert _tiles._answer(stage, {**BLOCK, "BK": 64}, [("BK 32", BLOCK)]).endswith("measured is faster")
 
 
@@ -114,10 +114,10 @@ def test_every_neighbour_is_one_slider_step_from_the_choice():
 
 
 def test_the_heat_map_shows_what_was_measured_and_says_what_was_not(swept):
-    said = words(_heatmap.held(swept, "BM", "BK", BLOCK))
-    assert said.startswith("BM=32 BK=32: 8.7 TFLOPS, where the best has 9.1 of 2 measured here")
+    said = words(_heatmap.with_fixed_sizes(swept, "BM", "BK", BLOCK))
+    assert said.startswith("BM=32 BK=32: 8.7 TFLOPS; the best of 2 measured here has 9.1")
     assert "24: cannot run, 32: 8.7, 48: cannot run, 64: 9.1, 96: not measured" in said
-    assert "Held: BN=32" in said and "The best here is BM 32, BK 64" in said
+    assert "Fixed: BN=32" in said and "The best here is BM 32, BK 64" in said
     row = next(part for part in said.split(". ") if part.startswith("BM 128"))
     assert row.count("cannot run") == len(swept.options["BK"])
 
@@ -128,7 +128,7 @@ def test_a_heat_map_of_the_best_takes_the_best_of_the_others(swept):
     assert "BM 32: BN 4: not measured, 8: not measured, 16: not measured, 32: 9.1" in said
 
 
-def test_cells_carry_their_mark_and_not_colour_alone():
+def test_cells_have_a_mark_besides_their_colour():
     cells = {(1, 1): Cell(5.0), (1, 2): Cell(2.5), (2, 1): Cell(), (2, 2): Cell(legal=False)}
     picture = heatmap(Axis("TM", (1, 2)), Axis("TN", (1, 2)), lambda *at: cells[at], "title", chosen=(1, 2))
     for mark in (">5 ★<", ">2.5<", ">?<", ">✗<", "these tiles", "not measured", "cannot run"):
@@ -140,10 +140,10 @@ def test_cells_carry_their_mark_and_not_colour_alone():
     ("sizes", "words"),
     [(("TM", "TM"), "twice"), (("TM", "XY"), "no choice of XY"), (("WARP", "TN"), "no choice of WARP")],
 )
-def test_a_heat_map_refuses_sizes_that_make_none(sizes, words):
+def test_a_heat_map_refuses_sizes_it_cannot_use(sizes, words):
     with pytest.raises(ValueError, match=words):
         see.heatmap("warp_tiled", *sizes)
-    with pytest.raises(ValueError, match="held"):
+    with pytest.raises(ValueError, match="fixed"):
         see.heatmap("warp_tiled", "TM", "TN", others="average")
 
 
@@ -156,7 +156,7 @@ def test_every_stage_is_drawn_legal_illegal_measured_or_not(name):
     for chosen in (stage.tiles, low, high, stage.legal_choices()[-1]):
         for draw in (_tiles.choice, _tiles.around, _tiles.on_roofline):
             assert len(draw(stage, chosen).alt) > 40
-        assert len(_heatmap.held(stage, down, across, chosen).alt) > 40
+        assert len(_heatmap.with_fixed_sizes(stage, down, across, chosen).alt) > 40
     assert len(see.heatmap(name, down, across, others="best").alt) > 40
 
 
@@ -177,7 +177,7 @@ def test_no_number_is_shown_that_was_not_recorded(name):
     texts = set(known["tiles"])
     for chosen in stage.legal_choices()[:: max(1, len(stage.legal_choices()) // 40)]:
         shown = _measured.speed(stage, chosen)
-        assert (shown is not None) == (records.tiles_text(chosen) in texts)
+        assert (shown is not None) == (tiles_text(chosen) in texts)
     best = _measured.best(stage)
     assert best is None if known.empty else best.tflops == known["tflops"].max()
 

@@ -1,8 +1,8 @@
-"""The process that Nsight Compute watches: launches each case once, and reports what became of it.
+"""The process that Nsight Compute watches: launches each case once and reports the outcome.
 
     python -m gemm_course.bench.counters.child SOURCE REPORT
 
-SOURCE is `Source.as_text()`. REPORT gets a line of JSON a case: what was launched, or the error.
+SOURCE is `Source.as_text()`. REPORT gets one line of JSON per case: what was launched, or the error.
 """
 
 import json
@@ -11,7 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from gemm_course.bench.counters.cases import Case, Source
+from gemm_course.bench.counters.case import Case
+from gemm_course.bench.counters.sources import Source
 from gemm_course.device import compile_for, launch, on_device
 
 
@@ -37,7 +38,7 @@ def _launch_once(cuda, case: Case) -> dict:
         found = compile_for(case.kernel, args)
         launch(case.kernel, case.grid, case.block, args, case.shared_bytes)
         cuda.synchronize()
-    except Exception as error:  # any kernel's fault is that case's answer; the others go on
+    except Exception as error:  # a failure is that case's result; the others go on
         return {**about, "error": f"{type(error).__name__}: {error}"}
     return {
         **about,

@@ -1,15 +1,15 @@
 """Nsight Compute's metric behind each column of the counter records.
 
 Sectors and wavefronts come from the metrics that are computed from each instruction's addresses (`sass`):
-they tell what the program asked for. The data stage's own (`l1tex__data_bank_conflicts_*`) also hold lost
-arbitration and change from run to run. Requests count instructions with at least one active lane.
+they tell what the program asked for. The data stage's own counters (`l1tex__data_bank_conflicts_*`) also
+include lost arbitration and vary from run to run. Requests count instructions with at least one active lane.
 """
 
 _GLOBAL = "pipe_lsu_mem_global_op"
 _SHARED = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op"
 _LANES = "smsp__sass_thread_inst_executed_op"
 
-# What the data stage did, and so the truth where one warp is alone and nothing can be lost in arbitration.
+# What the data stage did: the truth where one warp is alone, so that no arbitration can be lost.
 DATA_STAGE = {
     "load": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
     "store": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
@@ -50,12 +50,12 @@ METRICS = {
     "nanoseconds": "gpu__time_duration.sum",
 }
 
-# Of Tensor Cores and what feeds them. Where the GPU or Nsight Compute lacks one, its column stays empty.
+# Tensor Cores and their loads. Where the GPU or Nsight Compute lacks one, its column stays empty.
 TENSOR_METRICS = {
     "matrix_load_requests": "smsp__inst_executed_op_ldsm.sum",
     "matrix_load_wavefronts": "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ldsm.sum",
     "mma_instructions": "sm__inst_executed_pipe_tensor_op_hmma.sum",
     "wgmma_instructions": "sm__inst_executed_pipe_tensor_op_gmma.sum",
-    "tensor_operations_fp32_sums": "sm__ops_path_tensor_src_fp16_dst_fp32.sum",
-    "tensor_operations_fp16_sums": "sm__ops_path_tensor_src_fp16_dst_fp16.sum",
+    "tensor_operations_fp32_acc": "sm__ops_path_tensor_src_fp16_dst_fp32.sum",
+    "tensor_operations_fp16_acc": "sm__ops_path_tensor_src_fp16_dst_fp16.sum",
 }

@@ -1,8 +1,8 @@
-"""One warp, one shared-memory instruction a case: which word each lane touches, and which lanes are active.
+"""One warp, one shared-memory instruction per case: which word each lane accesses, which lanes are active.
 
-Patterns are in elements of the instruction's width; the word index is the element times the words it has.
+Patterns are in elements of the instruction's width; the word index is the element times its size in words.
 They are chosen to tell rules apart: neighbouring lanes that share an address, lanes two apart that do, one
-pair that does not, with the partner switched off.
+pair that does not, an inactive partner.
 """
 
 import functools
@@ -12,13 +12,13 @@ from pathlib import Path
 
 import numpy as np
 
-from gemm_course.bench.counters.cases import Case
+from gemm_course.bench.counters.case import Case
 from gemm_course.records.columns import WAVEFRONTS
 
 LANES = np.arange(32)
 INACTIVE = -1
 WIDTHS = (32, 64, 128)  # bits
-MASKS_A_PATTERN = 4
+MASKS_PER_PATTERN = 4
 SHARED_BYTES = 32 * 1024
 
 
@@ -39,7 +39,7 @@ class Instruction:
 def instructions(seed: int, earlier: Path | None = None) -> list[Instruction]:
     """All instructions to measure: each pattern with all lanes active and with some of the masks.
 
-    earlier: a file of wavefront records whose instructions are to be measured again, before these.
+    earlier: a file of wavefront records whose instructions must be measured again, before these.
     """
     known = _recorded(earlier) if earlier else []
     distinct = {(one.op, one.bits, one.word_index): one for one in reversed(known + _designed(seed))}
@@ -80,7 +80,7 @@ def _masked_patterns(random: np.random.Generator) -> Iterator[tuple[str, np.ndar
     masks = _masks(random)
     for name, elements in _patterns(random).items():
         yield name, elements
-        for mask in random.choice(sorted(masks), MASKS_A_PATTERN, replace=False):
+        for mask in random.choice(sorted(masks), MASKS_PER_PATTERN, replace=False):
             yield f"{name}, {mask}", np.where(masks[mask], elements, INACTIVE)
 
 
@@ -139,7 +139,7 @@ def _masks(random: np.random.Generator) -> dict[str, np.ndarray]:
 
 
 def _shared_addresses() -> dict[str, np.ndarray]:
-    """Patterns in which lanes share addresses, none of them the first word: the loads that may be merged."""
+    """Patterns in which lanes share addresses, none of them word 0: the loads that may be merged."""
     return {
         "word 20": LANES * 0 + 5,
         "pairs from 20": LANES // 2 + 5,
@@ -174,21 +174,21 @@ def wavefront_cases(seed: int, earlier: Path | None = None) -> list[Case]:
 
 def _arguments_of(one: Instruction) -> Callable[[], tuple]:
     units = np.array(
-        [word if word < 0 else word // _words_an_index(one.bits) for word in one.word_index], np.int32
+        [word if word < 0 else word // _words_per_index(one.bits) for word in one.word_index], np.int32
     )
     dtype = np.float64 if one.bits == 64 else np.float32
     return lambda: (units, np.ones((32, 4), dtype))
 
 
-def _words_an_index(bits: int) -> int:
-    return 2 if bits == 64 else 1  # float64 elements; 128 bits are four float32 from an index on
+def _words_per_index(bits: int) -> int:
+    return 2 if bits == 64 else 1  # float64 elements; 128 bits are four float32 starting at an index
 
 
 @functools.cache
 def _kernel(op: str, bits: int):
-    """The kernel whose one shared-memory instruction has this width.
+    """The kernel whose only shared-memory instruction has this width.
 
-    Shared memory is dynamic: what the compiler cannot see the size of, it does not optimise away.
+    Shared memory is dynamic: the compiler does not optimise away an array whose size it does not know.
     """
     from numba import cuda, float32, float64
 

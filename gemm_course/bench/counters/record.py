@@ -11,9 +11,9 @@ import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from gemm_course.bench.counters.cases import Source
 from gemm_course.bench.counters.metrics import DATA_STAGE, METRICS, TENSOR_METRICS
 from gemm_course.bench.counters.patterns import instructions
+from gemm_course.bench.counters.sources import Source
 from gemm_course.device import gpu_facts, require_gpu
 from gemm_course.records import origin
 from gemm_course.records.columns import COUNTERS, WAVEFRONTS
@@ -26,7 +26,7 @@ class NoProfiler(RuntimeError):
 def record_counters(source: Source, path: Path, command: str) -> tuple[int, list[str]]:
     """Count every case of a source; rows of the same cases in the file are replaced, others stay.
 
-    -> (rows counted, what failed, a line a case)
+    -> (rows counted, the failures, one line each)
     """
     launched, failed, counted = profile(source, METRICS, TENSOR_METRICS)
     gpu = gpu_facts()
@@ -42,9 +42,9 @@ def record_counters(source: Source, path: Path, command: str) -> tuple[int, list
 
 
 def record_wavefronts(path: Path, seed: int = 1) -> tuple[int, list[str]]:
-    """Measure single instructions, those that the file has again, and write the file anew.
+    """Measure single instructions, including those of the file, and rewrite the file.
 
-    -> (rows written, what failed)
+    -> (rows written, the failures, one line each)
     """
     source = Source("wavefronts", module=str(path) if path.exists() else "", seed=seed)
     measured = instructions(seed, path if path.exists() else None)
@@ -77,18 +77,18 @@ def record_wavefronts(path: Path, seed: int = 1) -> tuple[int, list[str]]:
 def profile(
     source: Source, metrics: Mapping[str, str], optional: Mapping[str, str] | None = None
 ) -> tuple[list[dict], list[str], list[dict]]:
-    """Count metrics, by the names they shall have -> (what was launched, what failed, counts of each launch).
+    """Count metrics, keyed by column name -> (what was launched, the failures, the counts of each launch).
 
     optional: metrics that not every GPU and version has; without them their counts are None. Raises NoGpu or
-    NoProfiler, or RuntimeError where launches and counts do not pair up.
+    NoProfiler, or RuntimeError if launches and counts do not match.
     """
     require_gpu()
     ncu = find_ncu()
     done, tried, text = _watched(ncu, source, {**metrics, **(optional or {})})
-    if optional and (done.returncode or not parse(text.splitlines(), {})):  # it may refuse them all for one
+    if optional and (done.returncode or not parse(text.splitlines(), {})):  # one unknown metric fails all
         done, tried, text = _watched(ncu, source, metrics)
     if "ERR_NVGPUCTRPERM" in text + done.stdout + done.stderr:
-        raise NoProfiler("Nsight Compute may not read the counters here: the driver allows it to root only.")
+        raise NoProfiler("Nsight Compute may not read the counters here: the driver allows only root to.")
     if done.returncode or tried is None:
         raise RuntimeError(f"the profiled process failed: {(done.stderr + done.stdout + text)[-2000:]}")
     launched = [about for about in tried if "error" not in about]
@@ -99,7 +99,7 @@ def profile(
 def _watched(
     ncu: str, source: Source, metrics: Mapping[str, str]
 ) -> tuple[subprocess.CompletedProcess, list[dict] | None, str]:
-    """Run the cases under Nsight Compute -> (the process, what it launched, if it says, what was printed)."""
+    """Run the cases under Nsight Compute -> (the process, its report or None, what was printed)."""
     with tempfile.TemporaryDirectory() as folder:
         log, report = Path(folder) / "counters.csv", Path(folder) / "cases.jsonl"
         watch = [ncu, "--clock-control", "none", "--csv", "--page", "raw", "--print-units", "base"]
@@ -112,7 +112,7 @@ def _watched(
 
 
 def pair(launched: Sequence[dict], counted: Sequence[dict]) -> list[dict]:
-    """The counts of each launch, without the geometry that shows they belong together."""
+    """The counts of each launch, without the geometry by which they are matched."""
     if len(launched) != len(counted):
         raise RuntimeError(f"{len(launched)} kernels were launched, {len(counted)} were counted")
     for about, counts in zip(launched, counted, strict=True):
@@ -126,9 +126,9 @@ def pair(launched: Sequence[dict], counted: Sequence[dict]) -> list[dict]:
 def parse(
     lines: Iterable[str], metrics: Mapping[str, str], optional: Mapping[str, str] | None = None
 ) -> list[dict]:
-    """Rows of Nsight Compute's raw CSV page: grid and block as "1x2x3", and each metric by its name.
+    """Rows of Nsight Compute's raw CSV page: grid and block as "1x2x3", and the metrics by column.
 
-    Raises NoProfiler if a metric is missing; an optional one is then None.
+    Raises NoProfiler if a metric is missing; a missing optional one is None.
     """
     rows = list(csv.reader(line for line in lines if line.startswith('"')))
     if not rows:

@@ -2,13 +2,13 @@
 
     python -m gemm_course.bench.sanitizer.child STAGE "BM=64 BN=64 BK=8" 129x131x17 63x65x9
 
-Where beta is 0, C is memory that nobody has written: whoever reads it is found out. Rows are as short as the
-stage's alignment allows, so that what lies behind an array is not the array's own padding.
+Where beta is 0, C is uninitialised memory: a kernel that reads it is caught. Rows are as short as the stage's
+alignment allows, so that what follows an array is not its own padding.
 """
 
 import sys
 
-from gemm_course.bench.counters.cases import gemm_args
+from gemm_course.bench.counters.sources import gemm_args
 from gemm_course.bench.sanitizer.tool import RAN
 from gemm_course.device import launch
 from gemm_course.kernels import LADDER
@@ -29,7 +29,7 @@ def main(name: str, tiles_text: str, *shapes: str) -> None:
 
 
 def launch_stage(stage, tiles, shape, beta: float) -> None:
-    """One launch on the GPU; nothing is launched where C has no elements."""
+    """Launch once on the GPU, or not at all if C has no elements."""
     from numba import cuda
 
     m, n, k, alpha, A, B, beta, C = gemm_args(shape, stage.alignment, beta, stage.dtype)

@@ -7,13 +7,13 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
-from gemm_course.bench.sanitizer.tool import TOOLS, Said, run_under, sanitizer_version
+from gemm_course.bench.sanitizer.tool import TOOLS, Outcome, run_under, sanitizer_version
 from gemm_course.device import gpu_facts
-from gemm_course.kernels import Stage
-from gemm_course.records import origin, tiles_text
+from gemm_course.kernels import Stage, tiles_text
+from gemm_course.records import origin
 from gemm_course.records.columns import SANITIZER
 
-# One element, one product more than a tile is deep, no products at all, edges on every side, and whole tiles.
+# One element, one step more than a tile is deep, k = 0, edges on every side, and whole tiles.
 SHAPES = ((1, 1, 1), (129, 131, 17), (67, 130, 0), (63, 65, 9), (300, 77, 103), (256, 512, 128))
 SECONDS = 240  # a program that takes longer is called a hang
 Task = tuple[Stage, Mapping[str, int], str]  # stage, tiles to change, tool
@@ -28,11 +28,11 @@ def sanitize_stages(
     workers: int = 1,
     progress: Callable[[str], None] = lambda line: None,
 ) -> list[dict[str, Any]]:
-    """A row for each stage, choice of tiles, tool and shape; earlier rows of the same stage and tool go.
+    """A row per stage, choice of tiles, tool and shape; earlier rows of the same stage and tool are replaced.
 
     tiles: what to change from a stage's default; an empty mapping is the default itself. All shapes run in
-    one process; if it is not clean, each runs again by itself, to tell which is to blame. progress is called
-    with a line for each process that ended. Raises NoSanitizer, IllegalTiles. -> the rows.
+    one process; if it is not clean, each runs again by itself, to find the culprit. progress is called with a
+    line for each task that ended. Raises NoSanitizer, IllegalTiles. -> the rows.
     """
     sanitizer_version()  # before any process is started
     tasks = [(stage, stage.complete(change), tool) for stage in stages for change in tiles for tool in tools]
@@ -50,20 +50,20 @@ def sanitize_stages(
 
 
 def _rows(task: Task, shapes, progress) -> list[dict[str, Any]]:
-    said, command = _run(task, shapes)
-    progress(f"{task[0].name} {task[2]}: {said.verdict}")
-    if said.verdict == "clean":
-        return [_row(task, shape, said, command) for shape in shapes]
+    outcome, command = _run(task, shapes)
+    progress(f"{task[0].name} {task[2]}: {outcome.verdict}")
+    if outcome.verdict == "clean":
+        return [_row(task, shape, outcome, command) for shape in shapes]
     return [_row(task, shape, *_run(task, [shape])) for shape in shapes]
 
 
-def _run(task: Task, shapes) -> tuple[Said, str]:
+def _run(task: Task, shapes) -> tuple[Outcome, str]:
     stage, tiles, tool = task
     program = ["-m", "gemm_course.bench.sanitizer.child", stage.name, tiles_text(tiles)]
     return run_under(tool, [*program, *("x".join(map(str, shape)) for shape in shapes)], SECONDS)
 
 
-def _row(task: Task, shape, said: Said, command: str) -> dict[str, Any]:
+def _row(task: Task, shape, outcome: Outcome, command: str) -> dict[str, Any]:
     stage, tiles, tool = task
     gpu = gpu_facts()
     return {
@@ -71,9 +71,9 @@ def _row(task: Task, shape, said: Said, command: str) -> dict[str, Any]:
         "tiles": tiles_text(tiles),
         **dict(zip("mnk", shape, strict=True)),
         "tool": tool,
-        "verdict": said.verdict,
-        "errors": said.errors,
-        "message": said.message,
+        "verdict": outcome.verdict,
+        "errors": outcome.errors,
+        "message": outcome.message,
         "compute_sanitizer": sanitizer_version(),
         **origin(gpu.name, gpu.driver, gpu.cuda, command),
     }

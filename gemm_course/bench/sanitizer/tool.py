@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
-RAN = "the kernel ran"  # what the program prints last if it got through
+RAN = "the kernel ran"  # the program's last line if it ran to the end
 PRINT_LIMIT = 5  # complaints
 SUMMARY = re.compile(r"(?:ERROR SUMMARY: (\d+) error|RACECHECK SUMMARY: (\d+) hazard)")
 MARK = "========="
@@ -24,12 +24,12 @@ class NoSanitizer(RuntimeError):
 
 
 @dataclass(frozen=True)
-class Said:
-    """What came of one program under one tool.
+class Outcome:
+    """The outcome of one program under one tool.
 
-    verdict: "clean", "error" (the tool complained), "hang" (it was stopped) or "failed" (the program did not
-    get through, for a reason of its own). errors: how many complaints, None if the tool did not say. message:
-    the first complaint, or the program's last words.
+    verdict: "clean", "error" (the tool complained), "hang" (it was stopped) or "failed" (the program failed
+    for a reason of its own). errors: how many complaints, None if the tool did not say. message: the first
+    complaint, or the last line that the program printed.
     """
 
     verdict: str
@@ -39,8 +39,8 @@ class Said:
 
 def run_under(
     tool: str, program: Sequence[str], seconds: float, folder: Path | None = None
-) -> tuple[Said, str]:
-    """Run `python PROGRAM` under a tool, at most so long -> (what came of it, the command)."""
+) -> tuple[Outcome, str]:
+    """Run `python PROGRAM` under a tool, for at most `seconds` -> (the outcome, the command)."""
     sanitizer = ["--tool", tool, "--print-limit", str(PRINT_LIMIT)]
     try:
         done = subprocess.run(
@@ -58,28 +58,28 @@ def run_under(
     return read_log(log, ended), shlex.join(["compute-sanitizer", *sanitizer, "python", *program])
 
 
-def read_log(log: str, ended: bool = True) -> Said:
-    """The verdict in what program and sanitizer printed; ended: the program was not stopped."""
+def read_log(log: str, ended: bool = True) -> Outcome:
+    """The outcome, from what program and sanitizer printed; ended: the program was not stopped."""
     counts = [int(number) for found in SUMMARY.finditer(log) for number in found.groups() if number]
     errors, message = (sum(counts) if counts else None), first_complaint(log)
     if errors:
-        return Said("error", errors, message)
+        return Outcome("error", errors, message)
     if not ended:
-        return Said("hang", errors, message)
+        return Outcome("hang", errors, message)
     if errors == 0 and RAN in log:
-        return Said("clean", 0, "")
+        return Outcome("clean", 0, "")
     own = [line.strip() for line in log.splitlines() if line.strip("\0 ") and not line.startswith("=====")]
-    return Said("failed", errors, own[-1] if own else message)
+    return Outcome("failed", errors, own[-1] if own else message)
 
 
 def first_complaint(log: str) -> str:
-    """The sanitizer's first complaint in one line, with the place if that stands in the next."""
-    said = [line.removeprefix(MARK).strip() for line in log.splitlines() if line.startswith(MARK)]
-    said = [line for line in said if line and "COMPUTE-SANITIZER" not in line and "SUMMARY" not in line]
-    if not said:
+    """The sanitizer's first complaint in one line, with the location if that is in the next line."""
+    lines = [line.removeprefix(MARK).strip() for line in log.splitlines() if line.startswith(MARK)]
+    lines = [line for line in lines if line and "COMPUTE-SANITIZER" not in line and "SUMMARY" not in line]
+    if not lines:
         return ""
-    where = said[1] if len(said) > 1 and said[1].startswith("at ") and " at " not in said[0] else ""
-    return f"{said[0]} {where}".strip()
+    where = lines[1] if len(lines) > 1 and lines[1].startswith("at ") and " at " not in lines[0] else ""
+    return f"{lines[0]} {where}".strip()
 
 
 def find_sanitizer() -> str:

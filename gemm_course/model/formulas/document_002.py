@@ -1,4 +1,4 @@
-"""Document 002 (after Penny Xu): square matrices, square tiles of T by T, a thread an element.
+"""Document 002 (after Penny Xu): square matrices, square tiles of T by T, one thread per element.
 
 The document's example has n = 4 and T = 2, and writes these numbers into its kernel.
 """
@@ -16,7 +16,7 @@ def threads(n: int) -> int:
     return n * n
 
 
-@formula("002.blocks", "Problem Setup: 2 × 2 threads a block, 4 blocks")
+@formula("002.blocks", "Problem Setup: 2 × 2 threads per block, 4 blocks")
 def blocks(n: int, T: int) -> int:
     """Blocks of the grid; T divides n."""
     return (n // T) ** 2
@@ -30,7 +30,7 @@ def loads_without_tiles(n: int) -> int:
 
 @formula("002.with_tiling", "Benefit of Tiling: 4 accesses per thread")
 def loads_with_tiles(n: int, T: int) -> int:
-    """Elements a thread loads from global memory: two a tile."""
+    """Elements a thread loads from global memory: two per tile."""
     return 2 * n // T
 
 
@@ -42,7 +42,7 @@ def reduction(T: int) -> int:
 
 @formula("002.tiles", "Kernel Code: i < width / 2")
 def tiles_along_k(width: int, T: int) -> int:
-    """Turns of the outer loop."""
+    """Iterations of the outer loop."""
     return width // T
 
 
@@ -54,17 +54,17 @@ def element(bx: int, by: int, tx: int, ty: int, T: int) -> Place:
 
 @formula("002.shareA", "Kernel Code: shareA[ty][tx] = A[row * width + (i * 2 + tx)]")
 def element_of_a(row: int, i: int, tx: int, width: int, T: int) -> int:
-    """The element of A, counted from its first, that a thread fetches in turn i."""
+    """The element of A, counted from its first, that a thread fetches in iteration i."""
     return row * width + (i * T + tx)
 
 
 @formula("002.shareB", "Kernel Code: shareB[ty][tx] = B[(i * 2 + ty) * width + col]")
 def element_of_b(col: int, i: int, ty: int, width: int, T: int) -> int:
-    """The element of B, counted from its first, that a thread fetches in turn i."""
+    """The element of B, counted from its first, that a thread fetches in iteration i."""
     return (i * T + ty) * width + col
 
 
 @formula("002.barriers", "Kernel Code: __syncthreads before the inner loop, and in it")
 def barriers(width: int, T: int) -> int:
-    """Barriers that a block comes past: one a tile, and one for each of its T steps."""
+    """Barriers that a block waits at: one per tile, and one for each of its T steps."""
     return width // T * (1 + T)

@@ -18,13 +18,13 @@ Place = tuple[int, int]  # row and column
 
 @formula("003.block", "Outer loop: A += cRow * BM * K, B += cCol * BN, steps of BK")
 def corner_of_block(block_x: int, block_y: int, BM: int, BN: int) -> Place:
-    """Where the block's tile of C begins, cRow * BM and cCol * BN."""
+    """The first row and column of the block's tile of C, cRow * BM and cCol * BN."""
     return block_y * BM, block_x * BN
 
 
 @formula("003.bkIdx", "Outer loop: for (bkIdx = 0; bkIdx < K; bkIdx += BK)")
-def turns(K: int, BK: int) -> int:
-    """Turns of the outer loop."""
+def iterations(K: int, BK: int) -> int:
+    """Iterations of the outer loop."""
     return len(range(0, K, BK))
 
 
@@ -123,7 +123,7 @@ def reg_n(tid: int, p: int, j: int, e: int, BN: int, WM: int, WN: int, TN: int, 
     return p * BN + warp(tid, BN, WN)[1] * WN + j * WSUBN + lane(tid, TN, WSUBN)[1] * TN + e
 
 
-@formula("003.reads", "Middle Loop: 1 element a WMITER block, TN at each WNITER")
+@formula("003.reads", "Middle Loop: 1 element per WMITER block, TN at each WNITER")
 def reads(WM: int, WN: int, TN: int, WNITER: int) -> int:
     """Elements of As and Bs that a thread reads in one step along k, with TM = 1."""
     return wmiter(WM, WN, 1, TN, WNITER) + WNITER * TN

@@ -1,7 +1,7 @@
-"""Document 004 (Lei Mao): the kernels v00 to v07, from one element a thread to warp tiles and fragments.
+"""Document 004 (Lei Mao): the kernels v00 to v07, from one element per thread to warp tiles and fragments.
 
 The document's d_bm, d_bn, d_bk are BM, BN, BK here, d_tm and d_tn are TM and TN, d_wm and d_wn WM and WN;
-m_t by n_t lanes of a warp are LANES_Y by LANES_X. tid is the document's thread_linear_idx, `turn` its
+m_t by n_t lanes of a warp are LANES_Y by LANES_X. tid is the document's thread_linear_idx, `iteration` its
 load_idx.
 """
 
@@ -19,7 +19,7 @@ def _over(length: int, tile: int) -> int:
     return (length + tile - 1) // tile
 
 
-# ---- v00, v01: a thread an element -----------------------------------------------------------------------
+# ---- v00, v01: one thread per element ----------------------------------------------------------------------
 
 
 @formula("004.naive_loads", "Naive implementation: D = sum over t_k of A B + C")
@@ -63,7 +63,7 @@ def v01_grid(m: int, n: int, block_dim: Block) -> Block:
 
 @formula("004.tiles_along_k", "2D block tiling: num_thread_block_tiles")
 def tiles_along_k(k: int, BK: int) -> int:
-    """How many tiles of A and of B a block caches one after another."""
+    """How many tiles of A and of B a block fetches one after another."""
     return _over(k, BK)
 
 
@@ -72,7 +72,7 @@ def blocks(m: int, n: int, BM: int, BN: int) -> int:
     return _over(m, BM) * _over(n, BN)
 
 
-@formula("004.v02_threads", "2D block tiling: d_bm × d_bn threads a block")
+@formula("004.v02_threads", "2D block tiling: d_bm × d_bn threads per block")
 def v02_threads(BM: int, BN: int) -> int:
     return BM * BN
 
@@ -83,24 +83,24 @@ def tiled_loads(m: int, n: int, k: int, BM: int, BN: int) -> int:
     return m * n * k // BN + m * n * k // BM
 
 
-@formula("004.A_turns", "load_data_to_shared_memory: turns for A")
-def turns_for_a(BM: int, BK: int, threads: int) -> int:
+@formula("004.A_iterations", "load_data_to_shared_memory: iterations for A")
+def iterations_for_a(BM: int, BK: int, threads: int) -> int:
     return (BM * BK + threads - 1) // threads
 
 
-@formula("004.B_turns", "load_data_to_shared_memory: turns for B")
-def turns_for_b(BK: int, BN: int, threads: int) -> int:
+@formula("004.B_iterations", "load_data_to_shared_memory: iterations for B")
+def iterations_for_b(BK: int, BN: int, threads: int) -> int:
     return (BK * BN + threads - 1) // threads
 
 
 @formula("004.A_tile_idx", "load_data_to_shared_memory: A_thread_block_tile_row_idx and _col_idx")
-def place_in_a_tile(tid: int, turn: int, threads: int, BK: int) -> Place:
-    return (tid + turn * threads) // BK, (tid + turn * threads) % BK
+def place_in_a_tile(tid: int, iteration: int, threads: int, BK: int) -> Place:
+    return (tid + iteration * threads) // BK, (tid + iteration * threads) % BK
 
 
 @formula("004.B_tile_idx", "load_data_to_shared_memory: B_thread_block_tile_row_idx and _col_idx")
-def place_in_b_tile(tid: int, turn: int, threads: int, BN: int) -> Place:
-    return (tid + turn * threads) // BN, (tid + turn * threads) % BN
+def place_in_b_tile(tid: int, iteration: int, threads: int, BN: int) -> Place:
+    return (tid + iteration * threads) // BN, (tid + iteration * threads) % BN
 
 
 @formula("004.A_idx", "load_data_to_shared_memory: A_row_idx, A_col_idx")
@@ -117,11 +117,11 @@ def element_of_b(block_x: int, tile: int, place: Place, BN: int, BK: int) -> Pla
 
 @formula("004.v02_reads", "2D block tiling and 1D thread tiling: 2 d_bk before")
 def v02_reads(BK: int) -> int:
-    """Elements of shared memory that one result takes in a tile."""
+    """Elements of shared memory that are read for one result in a tile."""
     return 2 * BK
 
 
-# ---- v03, v04: several results a thread ------------------------------------------------------------------
+# ---- v03, v04: several results per thread ----------------------------------------------------------------
 
 
 @formula("004.v03_threads", "v03: NUM_THREADS; t_m in [1, d_bm/d_tm], t_n in [1, d_bn]")
@@ -135,8 +135,8 @@ def v03_reads(BK: int, TM: int) -> int:
     return BK * TM + BK
 
 
-@formula("004.v03_reads_a_result", "1D thread tiling: d_bk + d_bk/d_tm")
-def v03_reads_a_result(BK: int, TM: int) -> float:
+@formula("004.v03_reads_per_result", "1D thread tiling: d_bk + d_bk/d_tm")
+def v03_reads_per_result(BK: int, TM: int) -> float:
     return BK + BK / TM
 
 
@@ -163,9 +163,9 @@ def v04_reads(BK: int, TM: int, TN: int) -> int:
     return BK * (TM + TN)
 
 
-@formula("004.v04_reads_a_result", "2D thread tiling: d_bk/d_tm + d_bk/d_tn")
-def v04_reads_a_result(BK: int, TM: int, TN: int) -> float:
-    """Elements of shared memory that one of TM by TN results takes in a tile."""
+@formula("004.v04_reads_per_result", "2D thread tiling: d_bk/d_tm + d_bk/d_tn")
+def v04_reads_per_result(BK: int, TM: int, TN: int) -> float:
+    """Elements of shared memory that are read for one of TM by TN results in a tile."""
     return BK / TM + BK / TN
 
 
@@ -178,27 +178,27 @@ def v04_element(block: Block, tid: int, i: int, j: int, BM: int, BN: int, TM: in
 # ---- v05: four floats at a time --------------------------------------------------------------------------
 
 
-@formula("004.v05_A_turns", "load_data_..._transposed_vectorized: turns for A")
-def v05_turns_for_a(BM: int, BK: int, threads: int) -> int:
+@formula("004.v05_A_iterations", "load_data_..._transposed_vectorized: iterations for A")
+def v05_iterations_for_a(BM: int, BK: int, threads: int) -> int:
     return (BM * (BK // VECTOR) + threads - 1) // threads
 
 
-@formula("004.v05_B_turns", "load_data_..._transposed_vectorized: turns for B")
-def v05_turns_for_b(BK: int, BN: int, threads: int) -> int:
+@formula("004.v05_B_iterations", "load_data_..._transposed_vectorized: iterations for B")
+def v05_iterations_for_b(BK: int, BN: int, threads: int) -> int:
     return (BK * (BN // VECTOR) + threads - 1) // threads
 
 
 @formula("004.v05_A_tile_idx", "load_data_..._transposed_vectorized: A's place in its tile")
-def v05_place_in_a_tile(tid: int, turn: int, threads: int, BK: int) -> Place:
+def v05_place_in_a_tile(tid: int, iteration: int, threads: int, BK: int) -> Place:
     """Row and column of the first of four elements; element e goes to As[column + e, row]."""
-    number = tid + turn * threads
+    number = tid + iteration * threads
     return number // (BK // VECTOR), number % (BK // VECTOR) * VECTOR
 
 
 @formula("004.v05_B_tile_idx", "load_data_..._transposed_vectorized: B's place in its tile")
-def v05_place_in_b_tile(tid: int, turn: int, threads: int, BN: int) -> Place:
+def v05_place_in_b_tile(tid: int, iteration: int, threads: int, BN: int) -> Place:
     """Row and column of the first of four elements."""
-    number = tid + turn * threads
+    number = tid + iteration * threads
     return number // (BN // VECTOR), number % (BN // VECTOR) * VECTOR
 
 
@@ -213,7 +213,7 @@ def rows_are_aligned(width: int, pad: int) -> bool:
 
 @formula("004.v06_lanes", "2D warp tiling: m_t × n_t = 32")
 def v06_lanes(LANES_X: int, LANES_Y: int) -> bool:
-    """Whether so many columns and rows of lanes are a warp."""
+    """Whether these columns and rows of lanes make a warp."""
     return LANES_X * LANES_Y == 32
 
 
@@ -293,25 +293,25 @@ def v07_fragments(WM: int, WN: int, BK: int) -> tuple[int, int, int]:
 
 @formula("004.v07_mma", "v07: mma_sync in its three loops")
 def v07_products(WM: int, WN: int, BK: int) -> int:
-    """Multiply-adds of one warp for one tile along k: 16 · 16 · 16 a call."""
+    """Multiply-adds of one warp for one tile along k: 16 · 16 · 16 per call."""
     down, across, deep = v07_fragments(WM, WN, BK)
     return down * across * deep * WMMA**3
 
 
 @formula("004.v07_A_fragment", "v07: the address in load_matrix_sync of a_frags")
 def v07_place_in_as(warp_row: int, i: int, step: int, WM: int) -> Place:
-    """Row of A's tile and column along k at which a warp's i-th fragment begins; As holds it transposed."""
+    """Row of A's tile and column along k at which a warp's i-th fragment starts; As holds it transposed."""
     return warp_row * WM + i * WMMA, step * WMMA
 
 
 @formula("004.v07_B_fragment", "v07: the address in load_matrix_sync of b_frags")
 def v07_place_in_bs(warp_col: int, j: int, step: int, WN: int) -> Place:
-    """Row and column of B's tile at which a warp's j-th fragment across begins."""
+    """Row and column of B's tile at which a warp's j-th fragment across starts."""
     return step * WMMA, warp_col * WN + j * WMMA
 
 
 @formula("004.v07_C", "v07: the address in store_matrix_sync, in rows and columns")
 def v07_element(block: Block, warp: Place, i: int, j: int, BM: int, BN: int, WM: int, WN: int) -> Place:
-    """Row and column of C at which a warp's fragment (i, j) begins."""
+    """Row and column of C at which a warp's fragment (i, j) starts."""
     row = block[1] * BM + warp[0] * WM + i * WMMA
     return row, block[0] * BN + warp[1] * WN + j * WMMA

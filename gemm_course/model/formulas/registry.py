@@ -1,4 +1,4 @@
-"""The list of formulas: functions, each with the document it is from and where it stands there."""
+"""The list of formulas: functions, each with its document and its place in the document."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FORMULAS: dict[str, Formula] = {}
 
 
 def formula(name: str, place: str) -> Callable[[Callable], Callable]:
-    """File a function in FORMULAS under its name, and leave it as it is."""
+    """Register a function in FORMULAS under its name, and return it unchanged."""
 
     def keep(function: Callable) -> Callable:
         if name in FORMULAS:

@@ -1,38 +1,28 @@
-"""Cases: kernels with all that one launch needs, and the sources that they come from."""
+"""Where cases come from: stages of the ladder, a Python file, single shared-memory instructions."""
 
 from __future__ import annotations
 
 import importlib.util
 import json
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-
-@dataclass(frozen=True)
-class Case:
-    """One launch. `make_args()` returns NumPy arrays and scalars; shared_bytes is dynamic shared memory."""
-
-    name: str
-    kernel: Any
-    grid: Any
-    block: Any
-    make_args: Callable[[], Sequence[Any]]
-    shared_bytes: int = 0
-    setting: dict[str, Any] = field(default_factory=dict)  # m, n, k and tiles, where the case is a GEMM
+from gemm_course.bench.counters.case import Case
+from gemm_course.bench.counters.patterns import wavefront_cases
+from gemm_course.kernels import LADDER, tiles_text
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where cases come from, in words that can be handed to another process.
+    """Where cases come from, as text that can be passed to another process.
 
     kind "stages": stages of the ladder by name (empty: all) at `shapes`, with default tiles; "module": a
     Python file that exposes CASES, objects with .name .kernel .grid .block .make_args() .shared_bytes;
-    "wavefronts": one shared-memory instruction a case, those of the records `module` among them.
+    "wavefronts": one shared-memory instruction per case, including those of the records in `module`.
     """
 
     kind: str
@@ -58,16 +48,12 @@ class Source:
         if self.kind == "module":
             return module_cases(Path(self.module))
         if self.kind == "wavefronts":
-            from gemm_course.bench.counters.patterns import wavefront_cases
-
             return wavefront_cases(self.seed, Path(self.module) if self.module else None)
         raise ValueError(f"no kind of source is called {self.kind!r}")
 
 
 def stage_cases(names: Sequence[str], shapes: Sequence[tuple[int, int, int]]) -> list[Case]:
-    """The ladder's stages at these shapes, default tiles; shapes that are no cube also with beta = 0.5."""
-    from gemm_course.kernels import LADDER
-
+    """The ladder's stages at these shapes, default tiles; shapes other than cubes also with beta = 0.5."""
     stages = [LADDER[name] for name in names] if names else list(LADDER)
     return [
         _stage_case(stage, shape, beta)
@@ -86,7 +72,7 @@ def _stage_case(stage, shape: tuple[int, int, int], beta: float) -> Case:
         block=stage.block(),
         make_args=lambda: stage.arguments(*gemm_args(shape, stage.alignment, beta, stage.dtype)),
         shared_bytes=stage.shared_bytes(),
-        setting={"m": m, "n": n, "k": k, "tiles": _tiles_text(stage)},
+        setting={"m": m, "n": n, "k": k, "tiles": tiles_text(stage.tiles)},
     )
 
 
@@ -122,9 +108,3 @@ def module_cases(path: Path) -> list[Case]:
         Case(case.name, case.kernel, case.grid, case.block, case.make_args, getattr(case, "shared_bytes", 0))
         for case in found
     ]
-
-
-def _tiles_text(stage) -> str:
-    from gemm_course.records import tiles_text
-
-    return tiles_text(stage.tiles)
