@@ -5,9 +5,10 @@ import pytest
 from numba import cuda, float32
 
 from gemm_course import check
-from gemm_course.checks.ch04.in_registers import make_strip
-from gemm_course.checks.ch04.reads_per_result import CASES, reads_of_a_result
-from gemm_course.checks.ch04.tile_sectors import sectors_of_a_request
+from gemm_course.checks.ch04.reads_per_result import CASES
+from gemm_course.checks.kits import make_strip
+from tests.checks.cells import verdict_of
+from tests.wrong_solutions.altering import changed, solution
 
 
 def rows_apart(BM, BN, BK, TM):
@@ -83,8 +84,13 @@ def test_factories_that_are_not_written_yet(exercise):
         assert exercise(answer).message.startswith("Not yet")
 
 
-def test_the_kernel_as_handed_out_is_not_mended():
+def test_the_kernel_as_handed_out_is_not_fixed():
     assert check.in_registers(make_strip).message.startswith("Not yet")
+
+
+def test_a_loop_over_the_length_of_the_array_is_told_from_one_of_unknown_length():
+    by_length = changed(solution("in_registers"), ("for i in range(R)", "for i in range(len(acc))"))
+    assert "write `range(R)`" in verdict_of(by_length).message
 
 
 def test_a_kernel_in_place_of_its_factory_is_named():
@@ -94,12 +100,12 @@ def test_a_kernel_in_place_of_its_factory_is_named():
 
 @pytest.mark.parametrize(("BK", "TM"), CASES)
 def test_the_emulator_counts_the_reads_of_the_formula(BK, TM):
-    assert reads_of_a_result(BK, TM) == BK + BK / TM
+    assert check.reads_per_result.right(BK, TM) == BK + BK / TM
 
 
 @pytest.mark.parametrize(("BK", "sectors"), [(1, 32), (2, 16), (4, 8), (8, 4), (16, 4), (32, 4)])
 def test_the_emulator_counts_the_sectors_of_a_tile(BK, sectors):
-    assert sectors_of_a_request(BK) == sectors
+    assert check.tile_sectors.right(BK) == sectors
 
 
 def test_numbers_may_be_numpys_or_whole_floats():

@@ -1,8 +1,6 @@
-"""Exercise 04.4: a kernel whose results leave the registers, and its repair."""
+"""Exercise 04.4: a kernel whose accumulators leave the registers, and how to keep them there."""
 
 import ast
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -10,71 +8,57 @@ from gemm_course.checks.core import (
     Refused,
     call,
     check_begun,
-    emulate_kernel,
-    function_of,
+    exercise,
+    factory_of,
     kernel_of,
-    line_at,
     nothing_yet,
     number_shown,
-    parameter_names,
     same_statements,
     source_tree,
 )
-from gemm_course.checks.engines.float64 import why_float64
-from gemm_course.checks.kits import make_strip
-from gemm_course.emulator import Report
+from gemm_course.checks.engines.lessons import no_float64
+from gemm_course.checks.engines.problem import PADDING, PADDING_OF_C
+from gemm_course.checks.engines.trial import Trial, try_kernel
+from gemm_course.checks.kits import make_strip as handed_out
+from gemm_course.emulator import Finding
 
 ARGUMENTS = ("n", "k", "x", "A", "y")
 WARP = 32
 RESULTS = (4, 16)  # R
-BEYOND = 4  # columns of A and elements of y that are there, and not the kernel's
+BEYOND = 4  # columns of A and elements of y that are there, and not the kernel's: all NaN
 
 
-@dataclass
-class Run:
-    """One launch of a warp a block: x of k, A of k by n, y of n elements; what is beyond them is NaN."""
-
-    R: int
-    n: int
-    k: int
-    kernel: Any
-    y: np.ndarray
-    expected: np.ndarray
-    report: Report
-
-    @property
-    def threads(self) -> int:
-        return -(-self.n // (WARP * self.R)) * WARP
-
-    def lanes(self, op: str, argument: str) -> int:
-        name = parameter_names(self.kernel)[ARGUMENTS.index(argument)]
-        return self.report.total("lanes", space="global", op=op, array=name)
-
-    def __str__(self) -> str:
-        return f"With R = {self.R}, n = {self.n}, k = {self.k}"
-
-
-def prove_strip(given) -> str:
-    """What was proved of the learner's factory; raises Refused with the first thing wrong."""
-    if hasattr(given, "py_func"):
-        raise Refused(
-            f"`{given.py_func.__name__}` is the kernel itself. Hand over the function around it, which takes "
-            "R and returns it."
-        )
-    make = function_of(given, ("R",))
+@exercise(
+    "04.4",
+    start="this is still the kernel as it was handed out. Which loops over `acc` run a number of iterations "
+    "that nobody knows beforehand?",
+    hints=(
+        "A register has no address. The compiler must see, for every access to `acc`, which element it is: "
+        "it unrolls the loop into `acc[0]`, `acc[1]`, ...",
+        "It can unroll `range(R)`, as R is a constant of the factory. It cannot unroll `range(count)`.",
+        "Let every loop run R iterations, and keep what does not exist out with a guard inside: "
+        "`if first + 32 * i < n:`.",
+    ),
+)
+def in_registers(make_strip):
+    """A factory (R) of kernels (n, k, x, A, y) that compute y = x A, R columns per thread, in registers."""
+    make = factory_of(make_strip, ("R",))
     kernels = {R: kernel_of(call(make, R), ARGUMENTS) for R in RESULTS}
-    if same_statements(kernels[RESULTS[0]], make_strip(RESULTS[0])):
+    first = kernels[RESULTS[0]]
+    if same_statements(first, handed_out(RESULTS[0])):
         raise nothing_yet()
-    runs = [_run(kernel, R, n, k) for R, kernel in kernels.items() for n, k in _sizes(R)]
-    check_begun(kernels[RESULTS[0]], *(run.report for run in runs))
-    for run in runs:
-        _check_numbers(run)
-    for run in runs:
-        for check in (_check_float64, _check_local, _check_elsewhere, _check_reads):
-            check(run)
+    trials = [(R, _try_on(kernel, R, n, k)) for R, kernel in kernels.items() for n, k in _sizes(R)]
+    check_begun(first, *(trial.report for _, trial in trials))
+    for R, trial in trials:
+        _check_numbers(R, trial)
+    for R, trial in trials:
+        no_float64(trial)
+        _check_local(trial)
+        _check_elsewhere(trial)
+        _check_loads(R, trial)
     return (
-        f"Right for R = {' and '.join(map(str, RESULTS))} at {len(runs)} sizes. Every index of the local "
-        "array is known when the kernel is compiled, so it can stay in registers; x is read once a thread "
+        f"Right for R = {' and '.join(map(str, RESULTS))} at {len(trials)} sizes. Every index of the local "
+        "array is known when the kernel is compiled, so it can stay in registers; x is read once per thread "
         "and step."
     )
 
@@ -84,54 +68,52 @@ def _sizes(R: int) -> tuple[tuple[int, int], ...]:
     return (2 * WARP * R, 3), (WARP * R + WARP + 5, 4), (7, 5), (1, 1)
 
 
-def _run(kernel, R: int, n: int, k: int) -> Run:
+def _try_on(kernel, R: int, n: int, k: int) -> Trial:
+    """A warp per block: x of k, A of k by n, y of n elements."""
     rng = np.random.default_rng((R, n, k))
     x = rng.uniform(0.5, 2, k).astype(np.float32)
-    A = np.full((k, n + BEYOND), np.nan, np.float32)
+    A, y = np.full((k, n + BEYOND), PADDING, np.float32), np.full(n + BEYOND, PADDING_OF_C, np.float32)
     A[:, :n] = rng.uniform(0.5, 2, (k, n))
-    y = np.full(n + BEYOND, np.nan, np.float32)
-    expected = x.astype(np.float64) @ A[:, :n].astype(np.float64)
-    report = emulate_kernel(kernel, -(-n // (WARP * R)), WARP, n, k, x, A, y)
-    return Run(R, n, k, kernel, y, expected, report)
+    about = f"With R = {R}, n = {n}, k = {k}"
+    return try_kernel(kernel, ARGUMENTS, -(-n // (WARP * R)), WARP, n, k, x, A, y, about=about)
 
 
 # ---- the numbers -------------------------------------------------------------------------------------------
 
 
-def _check_numbers(run: Run):
-    if run.report.errors:
-        finding = run.report.errors[0]
-        raise Refused(_words(finding, run), f"{line_at(run.kernel, finding.line)}. {run}.")
-    wrong = np.flatnonzero(~(abs(run.y[: run.n] - run.expected) <= 1e-5 * run.expected))
-    beyond = np.flatnonzero(~np.isnan(run.y[run.n :]))
+def _check_numbers(R: int, trial: Trial):
+    if trial.report.errors:
+        finding = trial.report.errors[0]
+        raise Refused(_words(finding), f"{trial.line(finding)}. {trial.about}.")
+    n, y = trial.before["n"], trial.after["y"]
+    beyond = np.flatnonzero(trial.touched("y")[n:])
     if len(beyond):
         raise Refused(
-            f"`y[{run.n + beyond[0]}]` is written, and there are only n = {run.n} columns: the rest of the "
-            "array is not the kernel's. Compare `first + 32 * i` with `n`.",
-            f"{run}.",
+            f"`y[{n + beyond[0]}]` is written, and there are only n = {n} columns: the rest of the array is "
+            "not the kernel's. Compare `first + 32 * i` with `n`.",
+            f"{trial.about}.",
         )
-    if len(wrong):
-        _refuse_numbers(run, wrong)
-
-
-def _refuse_numbers(run: Run, wrong: np.ndarray):
-    first = int(wrong[0])
+    expected = trial.before["x"].astype(np.float64) @ trial.before["A"][:, :n].astype(np.float64)
+    wrong = np.flatnonzero(~(abs(y[:n] - expected) <= 1e-5 * expected))
+    if not len(wrong):
+        return
+    i = int(wrong[0])
     where = (
-        f"{run}: `y[{first}]`, column {first % (WARP * run.R) // WARP} of thread {first % WARP} in block "
-        f"{first // (WARP * run.R)}, is {number_shown(run.y[first])}; it should be {run.expected[first]:.5g}."
+        f"{trial.about}: `y[{i}]`, column {i % (WARP * R) // WARP} of thread {i % WARP} in block "
+        f"{i // (WARP * R)}, is {number_shown(y[i])}; it should be {expected[i]:.5g}."
     )
-    if not np.isnan(run.y[wrong]).all():
+    if not np.isnan(y[wrong]).all():
         raise Refused("The numbers are wrong.", where)
-    if set(wrong // WARP % run.R) == set(range(1, run.R)) and len(wrong) >= run.n // run.R:
+    if set(wrong // WARP % R) == set(range(1, R)) and len(wrong) >= n // R:
         raise Refused(
-            "Only the first of each thread's R columns is computed: with fewer results a thread nothing "
+            "Only the first of each thread's R columns is computed: with fewer results per thread nothing "
             "spills, but the launch counts on R of them, and they are what makes the kernel fast.",
             where,
         )
     raise Refused("Some elements of y are never stored.", where)
 
 
-def _words(finding, run: Run) -> str:
+def _words(finding: Finding) -> str:
     if finding.kind == "out_of_bounds":
         return (
             "Without the shorter loop the columns that do not exist need a guard of their own: `if first + "
@@ -145,40 +127,39 @@ def _words(finding, run: Run) -> str:
 # ---- the lesson --------------------------------------------------------------------------------------------
 
 
-def _check_float64(run: Run):
-    doubles = run.report.arithmetic.query("dtype == 'float64'")
-    if len(doubles):
-        lines = sorted(doubles["line"].unique())
-        raise Refused(
-            f"The result is right, but it is computed in float64. {why_float64(run.kernel, lines)}",
-            line_at(run.kernel, int(lines[0])),
-        )
-
-
-def _check_local(run: Run):
-    dynamic = [f for f in run.report.advice if f.kind == "dynamic_local_index"]
-    if not dynamic:
+def _check_local(trial: Trial):
+    """No local array has an index that is only known when the kernel runs."""
+    dynamic = next(
+        (finding for finding in trial.report.advice if finding.kind == "dynamic_local_index"), None
+    )
+    if dynamic is None:
         return
-    array, tree = dynamic[0].array, source_tree(run.kernel.py_func)
-    names = _index_names(tree, array)
+    array, tree = dynamic.array, source_tree(trial.kernel)
+    names, still = _index_names(tree, array), f"The result is right, but `{array}` is still in local memory:"
     loop = next((loop for loop in _loops(tree) if names and _is_open_ended(loop, names)), None)
     if loop is None:
         raise Refused(
-            f"The result is right, but which element of `{array}` is meant depends on more than a loop's "
-            "own counter, and registers cannot be counted through while the kernel runs. Index it with `i` "
-            "alone.",
-            f"{line_at(run.kernel, dynamic[0].line)}. {dynamic[0].message}",
+            f"The result is right, but which element of `{array}` is meant depends on more than a loop's own "
+            "variable, and a register has no address that could be computed while the kernel runs. Index it "
+            "with `i` alone.",
+            f"{trial.line(dynamic)}. {dynamic.message}",
         )
     if isinstance(loop, ast.While):
         raise Refused(
-            f"The result is right, but `{array}` is still in local memory: a `while` loop is not written "
-            "out. Use `for i in range(R)`, with a guard inside.",
-            line_at(run.kernel, loop.lineno),
+            f"{still} it is indexed in a `while` loop, whose number of iterations need not be known when the "
+            "kernel is compiled. Use `for i in range(R)`, with a guard inside.",
+            trial.line(loop.lineno),
+        )
+    if array in {node.id for node in ast.walk(loop.iter) if isinstance(node, ast.Name)}:
+        raise Refused(
+            f"The length of `{array}` is R, but the emulator trusts only constants of the factory: write "
+            "`range(R)`.",
+            trial.line(loop.lineno),
         )
     raise Refused(
-        f"The result is right, but `{array}` is still in local memory: how often a loop over it turns is "
-        "only known when it runs, so it cannot be written out. Let all of them turn R times.",
-        line_at(run.kernel, loop.lineno),
+        f"{still} how often a loop over it runs is only known at run time, so it cannot be unrolled. Let all "
+        "of them run R iterations.",
+        trial.line(loop.lineno),
     )
 
 
@@ -204,33 +185,48 @@ def _is_open_ended(loop: ast.For | ast.While, names: set[str]) -> bool:
     return ast.unparse(loop.target) in names and ast.unparse(loop.iter) != "range(R)"
 
 
-def _check_elsewhere(run: Run):
-    """The results are neither in shared nor in global memory."""
-    if run.report.shared_bytes:
+def _check_elsewhere(trial: Trial):
+    """The accumulators are neither in shared nor in global memory."""
+    if trial.report.shared_bytes:
         raise Refused(
-            "The results are in shared memory now. That is better than local memory, but every multiply-add "
-            "reads and writes it: two requests where a register needs none.",
-            f"{run}: {run.report.shared_bytes:,} bytes of shared memory a block.",
+            "The accumulators are in shared memory now. That is better than local memory, but every "
+            "multiply-add reads and writes it: two requests where a register needs none.",
+            f"{trial.about}: {trial.report.shared_bytes:,} bytes of shared memory per block.",
         )
-    if run.lanes("load", "y") or run.lanes("store", "y") > run.n:
+    loads, stores, n = trial.lanes("load", "y"), trial.lanes("store", "y"), trial.before["n"]
+    if loads:
         raise Refused(
-            "The sums are kept in `y` itself, in global memory. Keep them in the thread's own array, and "
-            "store each once.",
-            f"{run}: {run.lanes('load', 'y')} loads from `y`.",
+            "The accumulators are kept in `y` itself, in global memory. Keep them in the thread's own array, "
+            "and store each once.",
+            f"{trial.about}: {loads} loads from `y`.",
+        )
+    if stores > n:
+        raise Refused(
+            "`y` is stored more often than once per element. Store each result once, after the loop over "
+            "`p`.",
+            f"{trial.about}: {stores:,} stores to `y`, where {n:,} are enough.",
         )
 
 
-def _check_reads(run: Run):
-    """One pass along k: the element of x serves all of a thread's results."""
-    most = run.threads * run.k
-    if run.lanes("load", "x") > most:
+def _check_loads(R: int, trial: Trial):
+    """One pass along k: the element of x serves all of a thread's results, and loads of A are coalesced."""
+    n, k = trial.before["n"], trial.before["k"]
+    loads, most = trial.lanes("load", "x"), trial.grid[0] * WARP * k
+    if loads > most:
         raise Refused(
-            "The result is right and in registers, but x is read anew for every result: each thread goes "
+            "The result is right and in registers, but x is read again for every result: each thread goes "
             "along k R times, one result at a time. Go once, with all R at hand.",
-            f"{run}: {run.lanes('load', 'x'):,} loads from x, where {most:,} are enough.",
+            f"{trial.about}: {loads:,} loads from x, where {most:,} are enough.",
         )
-    if run.lanes("load", "A") > run.n * run.k:
+    if trial.lanes("load", "A") > n * k:
         raise Refused(
-            "A is read more often than once an element.",
-            f"{run}: {run.lanes('load', 'A'):,} loads from A, where {run.n * run.k:,} are enough.",
+            "A is read more often than once per element.",
+            f"{trial.about}: {trial.lanes('load', 'A'):,} loads from A, where {n * k:,} are enough.",
+        )
+    sectors, least = (tried.sectors("load", "A") for tried in (trial, _try_on(handed_out(R), R, n, k)))
+    if sectors > least:
+        raise Refused(
+            "The result is right and in registers, but the loads of A are no longer coalesced: neighbours in "
+            "a warp must load neighbours of A. So a thread's columns are 32 apart, `first + 32 * i`.",
+            f"{trial.about}: {sectors:,} sectors of A, where {least:,} are enough.",
         )

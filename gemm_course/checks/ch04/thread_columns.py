@@ -1,5 +1,7 @@
 """Exercise 04.2: a GEMM kernel whose threads compute TM results each, one below the other."""
 
+import numpy as np
+
 from gemm_course.checks.core import Refused, exercise
 from gemm_course.checks.engines.common_mistakes import GuardMistake, Mistake
 from gemm_course.checks.engines.gemm import GemmTrial, Likely
@@ -12,12 +14,14 @@ from gemm_course.checks.engines.lessons import (
     tiles_loaded_once,
     uninitialised,
 )
-from gemm_course.checks.engines.mistakes import added_up, only_stored, taken_from
-from gemm_course.checks.engines.problem import Geometry
+from gemm_course.checks.engines.mistakes import Prediction, added_up, only_stored, result, taken_from
+from gemm_course.checks.engines.problem import Geometry, Problem
 from gemm_course.checks.engines.tiles import Tiles, tile_choices
 from gemm_course.emulator import Finding
 
-TILES = tile_choices("BM BN BK TM", (8, 4, 4, 4), (16, 32, 8, 8), (32, 16, 4, 2), (64, 64, 8, 8))
+TILES = tile_choices(
+    "BM BN BK TM", (8, 4, 4, 4), (16, 32, 8, 8), (32, 16, 4, 2), (32, 8, 8, 16), (64, 64, 8, 8)
+)
 
 
 @exercise(
@@ -81,11 +85,24 @@ def _mistakes(tiles: Tiles) -> tuple[Mistake, ...]:
             "`i`.",
             taken_from(block, lambda r: r // TM),
         ),
+        Mistake("`Bs` is read transposed, `Bs[tx, p]`, but was filled as `Bs[p, tx]`.", _transposed(tiles)),
         Mistake(
             "The row of As is `i` for all threads. A thread's own rows begin at `ty * TM`.",
             taken_from(block, lambda r: r % TM),
         ),
     )
+
+
+def _transposed(tiles: Tiles) -> Prediction:
+    """C where each tile of B is read with its indices swapped; None where the tile is not square."""
+    BN, BK = tiles.BN, tiles.BK
+
+    def predict(q: Problem) -> np.ndarray | None:
+        if BN != BK or q.n % BN or q.k % BK:
+            return None
+        return result(q, q.A @ q.B.reshape(q.k // BK, BK, q.n // BN, BN).swapaxes(1, 3).reshape(q.k, q.n))
+
+    return predict
 
 
 def _guard_mistakes(tiles: Tiles) -> tuple[GuardMistake, ...]:

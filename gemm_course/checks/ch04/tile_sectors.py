@@ -58,7 +58,7 @@ def _passed(right) -> str:
         "Lane t fetches row `t // BK`, column `t % BK` of the tile. So a warp covers `32 / BK` rows.",
         "In A these rows lie far apart, so no sector serves two of them. How many sectors does a row of BK "
         "floats need, with 8 floats in each?",
-        "`32 // BK` rows, times `BK / 8` sectors, but at least one, for each.",
+        "`32 // BK` rows, times `BK // 8` sectors, but at least one, for each.",
     ),
     cases=DEPTHS,
     slips=SLIPS,
