@@ -110,7 +110,7 @@ def test_the_best_block_may_be_written_in_other_ways(shape):
 
 
 @pytest.mark.parametrize("shape", [(0, 256), (-16, -16), "16x16", (16,), {"x": 16}, True])
-def test_a_block_that_is_none_is_refused_in_words(shape):
+def test_what_is_no_block_shape_is_refused_in_words(shape):
     verdict = check.best_block(shape)
     assert not verdict.passed and not verdict.message.startswith("Not yet")
 
@@ -120,6 +120,7 @@ def test_rows_may_start_at_sectors_or_at_lines(multiple):
     verdict = check.leading_dimension(lambda B: np.pad(B, ((0, 0), (0, -B.shape[1] % multiple))))
     assert verdict.passed, str(verdict)
     assert "4 sectors instead of 4.88" in verdict.message
+    assert ("336 would be enough" in verdict.message) == (multiple == 32)
 
 
 def test_an_exception_in_the_learners_function_is_a_refusal_with_its_line():

@@ -6,8 +6,8 @@ Each function returns {name of the mistake: Wrong} for one exercise:
     "reads_per_result": returning("reads_per_result", {"words": ("must be a number", '"BK"')}),
     "idle_lanes": passing("idle_lanes", {"all_busy": ("one warp", "0")}),
 
-The first text is part of the message that names the mistake. The rest are changes (old, new) of the solution's
-cell; or what the function returns; or what the checker is called with.
+The first text is part of the message that names the mistake. The rest are changes (old, new) of the
+solution's cell; or what the function returns; or what the checker is called with.
 """
 
 import ast
@@ -38,7 +38,7 @@ def solution(exercise: str) -> str:
 
 
 def changed(source: str, *changes: Change) -> str:
-    """``source`` with each old text replaced by the new. Raises ValueError where an old one does not occur."""
+    """``source`` with each old text replaced by the new. Raises ValueError where an old one is missing."""
     for old, new in changes:
         if old not in source:
             raise ValueError(f"there is no {old!r} in\n{source}")

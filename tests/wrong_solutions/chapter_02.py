@@ -1,379 +1,119 @@
 """Answers to the exercises of notebook 02 that people really give, and that must be refused."""
 
-import numpy as np
-from numba import cuda, float32
-from tests.wrong_solutions.collect import collector
+from tests.wrong_solutions.altering import altered, passing
 
-WRONG, wrong = collector("coalesced", "documentation_matmul", "best_block", "leading_dimension")
-
+WRONG = {}
 
 # ---- 02.1 ------------------------------------------------------------------------------------------------
 
-
-@wrong("coalesced", "x still counts rows")
-@cuda.jit
-def v00_unchanged(m, n, k, alpha, A, B, beta, C):
-    row, col = cuda.grid(2)
-    if row < m and col < n:
-        acc = float32(0)
-        for p in range(k):
-            acc += A[row, p] * B[p, col]
-        if beta == 0:
+INDICES = "col, row = cuda.grid(2)"
+GUARD = "if row < m and col < n:"
+SUM = "acc += A[row, p] * B[p, col]"
+LOOP = f"for p in range(k):\n            {SUM}"
+STORE = """if beta == 0:
             C[row, col] = alpha * acc
         else:
-            C[row, col] = alpha * acc + beta * C[row, col]
-
-
-@wrong("coalesced", "exchanged twice")
-@cuda.jit
-def names_and_subscripts_exchanged(m, n, k, alpha, A, B, beta, C):
-    col, row = cuda.grid(2)
-    if col < m and row < n:
-        acc = float32(0)
-        for p in range(k):
-            acc += A[col, p] * B[p, row]
-        if beta == 0:
-            C[col, row] = alpha * acc
-        else:
-            C[col, row] = alpha * acc + beta * C[col, row]
-
-
-@wrong("coalesced", "guard has its sizes exchanged")
-@cuda.jit
-def guard_left_behind(m, n, k, alpha, A, B, beta, C):
-    col, row = cuda.grid(2)
-    if col < m and row < n:
-        acc = float32(0)
-        for p in range(k):
-            acc += A[row, p] * B[p, col]
-        if beta == 0:
-            C[row, col] = alpha * acc
-        else:
-            C[row, col] = alpha * acc + beta * C[row, col]
-
-
-@wrong("coalesced", "Only the rows are guarded")
-@cuda.jit
-def no_guard_of_columns(m, n, k, alpha, A, B, beta, C):
-    col, row = cuda.grid(2)
-    if row < m:
-        acc = float32(0)
-        for p in range(k):
-            acc += A[row, p] * B[p, col]
-        if beta == 0:
-            C[row, col] = alpha * acc
-        else:
-            C[row, col] = alpha * acc + beta * C[row, col]
-
-
-@wrong("coalesced", "`B`'s indices are exchanged")
-@cuda.jit
-def reads_b_transposed(m, n, k, alpha, A, B, beta, C):
-    col, row = cuda.grid(2)
-    if row < m and col < n:
-        acc = float32(0)
-        for p in range(k):
-            acc += A[row, p] * B[col, p]
-        if beta == 0:
-            C[row, col] = alpha * acc
-        else:
-            C[row, col] = alpha * acc + beta * C[row, col]
-
-
-@wrong("coalesced", "`A`'s indices are exchanged")
-@cuda.jit
-def reads_a_transposed(m, n, k, alpha, A, B, beta, C):
-    col, row = cuda.grid(2)
-    if row < m and col < n:
-        acc = float32(0)
-        for p in range(k):
-            acc += A[p, row] * B[p, col]
-        if beta == 0:
-            C[row, col] = alpha * acc
-        else:
-            C[row, col] = alpha * acc + beta * C[row, col]
-
-
-@wrong("coalesced", "next row")
-@cuda.jit
-def rows_first_within_the_block(m, n, k, alpha, A, B, beta, C):
-    thread = cuda.threadIdx.y * cuda.blockDim.x + cuda.threadIdx.x
+            C[row, col] = alpha * acc + beta * C[row, col]"""
+ROWS_FIRST = """thread = cuda.threadIdx.y * cuda.blockDim.x + cuda.threadIdx.x
     row = cuda.blockIdx.y * cuda.blockDim.y + thread % cuda.blockDim.y
-    col = cuda.blockIdx.x * cuda.blockDim.x + thread // cuda.blockDim.y
-    if row < m and col < n:
-        acc = float32(0)
-        for p in range(k):
-            acc += A[row, p] * B[p, col]
-        if beta == 0:
-            C[row, col] = alpha * acc
-        else:
-            C[row, col] = alpha * acc + beta * C[row, col]
+    col = cuda.blockIdx.x * cuda.blockDim.x + thread // cuda.blockDim.y"""
+BLOCKS_DOWN = """row = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
+    col = cuda.blockIdx.y * cuda.blockDim.x + cuda.threadIdx.x"""
+ADDED_IN_C = "for p in range(k):\n            C[row, col] += alpha * A[row, p] * B[p, col]"
+SCALED = "C[row, col] = float32(0) if beta == 0 else beta * C[row, col]"
 
-
-@wrong("coalesced", "at different steps of k")
-@cuda.jit
-def every_lane_starts_elsewhere(m, n, k, alpha, A, B, beta, C):
-    col, row = cuda.grid(2)
-    if row < m and col < n:
-        acc = float32(0)
-        for p in range(k):
-            q = (p + col) % k
-            acc += A[row, q] * B[q, col]
-        if beta == 0:
-            C[row, col] = alpha * acc
-        else:
-            C[row, col] = alpha * acc + beta * C[row, col]
-
-
-@wrong("coalesced", "in every step of the loop")
-@cuda.jit
-def sums_up_in_c(m, n, k, alpha, A, B, beta, C):
-    col, row = cuda.grid(2)
-    if row < m and col < n:
-        if beta == 0:
-            C[row, col] = float32(0)
-        else:
-            C[row, col] = beta * C[row, col]
-        for p in range(k):
-            C[row, col] += alpha * A[row, p] * B[p, col]
-
-
-@wrong("coalesced", "0 times NaN")
-@cuda.jit
-def reads_c_always(m, n, k, alpha, A, B, beta, C):
-    col, row = cuda.grid(2)
-    if row < m and col < n:
-        acc = float32(0)
-        for p in range(k):
-            acc += A[row, p] * B[p, col]
-        C[row, col] = alpha * acc + beta * C[row, col]
-
-
-@wrong("coalesced", "alpha")
-@cuda.jit
-def alpha_forgotten(m, n, k, alpha, A, B, beta, C):
-    col, row = cuda.grid(2)
-    if row < m and col < n:
-        acc = float32(0)
-        for p in range(k):
-            acc += A[row, p] * B[p, col]
-        if beta == 0:
-            C[row, col] = acc
-        else:
-            C[row, col] = acc + beta * C[row, col]
-
-
-@wrong("coalesced", "`B` is loaded more often than needed")
-@cuda.jit
-def loads_b_twice(m, n, k, alpha, A, B, beta, C):
-    col, row = cuda.grid(2)
-    if row < m and col < n:
-        acc = float32(0)
-        for p in range(k):
-            if B[p, col] != float32(0):
-                acc += A[row, p] * B[p, col]
-        if beta == 0:
-            C[row, col] = alpha * acc
-        else:
-            C[row, col] = alpha * acc + beta * C[row, col]
-
+WRONG["coalesced"] = altered(
+    "coalesced",
+    {
+        "v00_unchanged": ("x still counts rows", (INDICES, "row, col = cuda.grid(2)")),
+        "names_and_subscripts_exchanged": (
+            "swapped twice",
+            (GUARD, "if col < m and row < n:"),
+            ("A[row, p] * B[p, col]", "A[col, p] * B[p, row]"),
+            ("C[row, col]", "C[col, row]"),
+        ),
+        "guard_left_behind": ("guard has its sizes swapped", (GUARD, "if col < m and row < n:")),
+        "no_guard_of_columns": ("Only the rows are guarded", (" and col < n", "")),
+        "blocks_still_down_the_rows": ("`blockIdx.x` still counts blocks of rows", (INDICES, BLOCKS_DOWN)),
+        "reads_b_transposed": ("`B`'s indices are swapped", ("B[p, col]", "B[col, p]")),
+        "reads_a_transposed": ("`A`'s indices are swapped", ("A[row, p]", "A[p, row]")),
+        "stores_c_transposed": ("the subscripts of `C` are swapped", ("C[row, col]", "C[col, row]")),
+        "rows_first_within_the_block": ("next row", (INDICES, ROWS_FIRST)),
+        "every_lane_starts_elsewhere": (
+            "at different steps of k",
+            (SUM, "q = (p + col) % k\n            acc += A[row, q] * B[q, col]"),
+        ),
+        "sums_up_in_c": ("in every step of the loop", (LOOP, SCALED), (STORE, ADDED_IN_C)),
+        "reads_c_always": ("0 times NaN", ("if beta == 0:", "if False:")),
+        "alpha_forgotten": ("alpha", ("alpha * acc", "acc")),
+        "loads_b_twice": (
+            "`B` is loaded more often than needed",
+            (SUM, f"if B[p, col] != float32(0):\n                {SUM}"),
+        ),
+    },
+)
 
 # ---- 02.2 ------------------------------------------------------------------------------------------------
 
+INDICES = "j, i = cuda.grid(2)"
+ZERO = "tmp = float32(0)"
 
-@wrong("documentation_matmul", "both faults")
-@cuda.jit
-def as_in_the_manual(A, B, C):
-    i, j = cuda.grid(2)
-    if i < C.shape[0] and j < C.shape[1]:
-        tmp = 0.0
-        for p in range(A.shape[1]):
-            tmp += A[i, p] * B[p, j]
-        C[i, j] = tmp
-
-
-@wrong("documentation_matmul", "`tmp = 0.0` makes a float64")
-@cuda.jit
-def only_the_sectors_mended(A, B, C):
-    j, i = cuda.grid(2)
-    if i < C.shape[0] and j < C.shape[1]:
-        tmp = 0.0
-        for p in range(A.shape[1]):
-            tmp += A[i, p] * B[p, j]
-        C[i, j] = tmp
-
-
-@wrong("documentation_matmul", "no float64 is left")
-@cuda.jit
-def only_the_float64_mended(A, B, C):
-    i, j = cuda.grid(2)
-    if i < C.shape[0] and j < C.shape[1]:
-        tmp = float32(0)
-        for p in range(A.shape[1]):
-            tmp += A[i, p] * B[p, j]
-        C[i, j] = tmp
-
-
-@wrong("documentation_matmul", "`tmp = 0` makes an integer")
-@cuda.jit
-def starts_with_a_whole_number(A, B, C):
-    j, i = cuda.grid(2)
-    if i < C.shape[0] and j < C.shape[1]:
-        tmp = 0
-        for p in range(A.shape[1]):
-            tmp += A[i, p] * B[p, j]
-        C[i, j] = tmp
-
-
-@wrong("documentation_matmul", "only at the end")
-@cuda.jit
-def cast_at_the_end(A, B, C):
-    j, i = cuda.grid(2)
-    if i < C.shape[0] and j < C.shape[1]:
-        tmp = 0.0
-        for p in range(A.shape[1]):
-            tmp += A[i, p] * B[p, j]
-        C[i, j] = float32(tmp)
-
-
-@wrong("documentation_matmul", "A[p, i]")
-@cuda.jit
-def subscripts_of_a_exchanged(A, B, C):
-    j, i = cuda.grid(2)
-    if i < C.shape[0] and j < C.shape[1]:
-        tmp = float32(0)
-        for p in range(A.shape[1]):
-            tmp += A[p, i] * B[p, j]
-        C[i, j] = tmp
-
-
-@wrong("documentation_matmul", "transposed")
-@cuda.jit
-def output_transposed(A, B, C):
-    j, i = cuda.grid(2)
-    if i < C.shape[0] and j < C.shape[1]:
-        tmp = float32(0)
-        for p in range(A.shape[1]):
-            tmp += A[i, p] * B[p, j]
-        C[j, i] = tmp
-
-
-@wrong("documentation_matmul", "guard")
-@cuda.jit
-def guard_not_moved_along(A, B, C):
-    j, i = cuda.grid(2)
-    if j < C.shape[0] and i < C.shape[1]:
-        tmp = float32(0)
-        for p in range(A.shape[1]):
-            tmp += A[i, p] * B[p, j]
-        C[i, j] = tmp
-
-
-@wrong("documentation_matmul", "loop")
-@cuda.jit
-def loop_over_the_rows_of_a(A, B, C):
-    j, i = cuda.grid(2)
-    if i < C.shape[0] and j < C.shape[1]:
-        tmp = float32(0)
-        for p in range(A.shape[0]):
-            tmp += A[i, p] * B[p, j]
-        C[i, j] = tmp
-
+WRONG["documentation_matmul"] = altered(
+    "documentation_matmul",
+    {
+        "as_in_the_manual": ("both faults", (INDICES, "i, j = cuda.grid(2)"), (ZERO, "tmp = 0.0")),
+        "only_the_sectors_mended": ("`tmp = 0.0` makes a float64", (ZERO, "tmp = 0.0")),
+        "only_the_float64_mended": ("no float64 is left", (INDICES, "i, j = cuda.grid(2)")),
+        "starts_with_a_whole_number": ("`tmp = 0` makes an integer", (ZERO, "tmp = 0")),
+        "cast_at_the_end": ("only at the end", (ZERO, "tmp = 0.0"), ("= tmp", "= float32(tmp)")),
+        "subscripts_of_a_exchanged": ("A[p, i]", ("A[i, p]", "A[p, i]")),
+        "subscripts_of_b_exchanged": ("B[j, p]", ("B[p, j]", "B[j, p]")),
+        "output_transposed": ("transposed", ("C[i, j]", "C[j, i]")),
+        "guard_not_moved_along": ("guard", ("if i < C.shape[0] and j <", "if j < C.shape[0] and i <")),
+        "adds_into_c": ("what was in `C` before", ("tmp +=", "C[i, j] +="), ("C[i, j] = tmp", "pass")),
+        "loop_over_the_rows_of_a": ("loop", ("A.shape[1]", "A.shape[0]")),
+    },
+)
 
 # ---- 02.3 ------------------------------------------------------------------------------------------------
 
-WRONG["best_block"] = {
-    "one_row_a_warp": ((32, 8), "one whole row of 32: A 1 + B 4 = 5"),
-    "four_rows_a_warp": ((8, 32), "4 rows of 8, and a row of 8 is one sector of B: A 4 + B 1 = 5"),
-    "all_in_a_row": ((256, 1), "each is still one row of 32"),
-    "eight_rows_a_warp": ((4, 64), "A 8 + B 1 = 9"),
-    "one_column": ((1, 256), "A 32 + B 1 = 33"),
-    "the_default_of_the_ladder": ((32, 32), "1,024"),
-    "half_of_it": ((16, 8), "128"),
-    "one_number": (256, "two numbers"),
-    "no_whole_shape": ((25.6, 10), "whole"),
-}
-
+WRONG["best_block"] = passing(
+    "best_block",
+    {
+        "one_row_a_warp": ("one whole row of 32: A 1 + B 4 = 5", "(32, 8)"),
+        "four_rows_a_warp": ("4 rows of 8, and a row of 8 is one sector of B: A 4 + B 1 = 5", "(8, 32)"),
+        "all_in_a_row": ("each is still one row of 32", "(256, 1)"),
+        "eight_rows_a_warp": ("A 8 + B 1 = 9", "(4, 64)"),
+        "one_column": ("A 32 + B 1 = 33", "(1, 256)"),
+        "the_default_of_the_ladder": ("1,024", "(32, 32)"),
+        "half_of_it": ("128", "(16, 8)"),
+        "one_number": ("two numbers", "256"),
+        "no_whole_shape": ("whole", "(25.6, 10)"),
+    },
+)
 
 # ---- 02.4 ------------------------------------------------------------------------------------------------
 
+WIDTH = "-(-columns // 8) * 8"
+RETURNED = "return wide"
 
-@wrong("leading_dimension", "334")
-def next_even_number(B):
-    rows, columns = B.shape
-    wide = np.zeros((rows, columns + columns % 2), np.float32)
-    wide[:, :columns] = B
-    return wide
-
-
-@wrong("leading_dimension", "does not keep the padding")
-def slice_copied(B):
-    rows, columns = B.shape
-    wide = np.zeros((rows, -(-columns // 8) * 8), np.float32)
-    wide[:, :columns] = B
-    return wide[:, :columns].copy()
-
-
-@wrong("leading_dimension", "view")
-def slice_returned(B):
-    rows, columns = B.shape
-    wide = np.zeros((rows, -(-columns // 8) * 8), np.float32)
-    wide[:, :columns] = B
-    return wide[:, :columns]
-
-
-@wrong("leading_dimension", "336, whatever")
-def always_336(B):
-    rows, columns = B.shape
-    wide = np.zeros((rows, 336), np.float32)
-    wide[:, :columns] = B
-    return wide
-
-
-@wrong("leading_dimension", "rounded down")
-def rounded_down(B):
-    _, columns = B.shape
-    return B[:, : columns // 8 * 8].copy()
-
-
-@wrong("leading_dimension", "as it came")
-def unchanged(B):
-    return B
-
-
-@wrong("leading_dimension", "already")
-def eight_more_for_multiples(B):
-    rows, columns = B.shape
-    wide = np.zeros((rows, columns + 8 - columns % 8), np.float32)
-    wide[:, :columns] = B
-    return wide
-
-
-@wrong("leading_dimension", "float64")
-def double_precision(B):
-    rows, columns = B.shape
-    wide = np.zeros((rows, -(-columns // 8) * 8))
-    wide[:, :columns] = B
-    return wide
-
-
-@wrong("leading_dimension", "reshape")
-def reshaped(B):
-    rows, columns = B.shape
-    return np.resize(B, (rows, -(-columns // 8) * 8))
-
-
-@wrong("leading_dimension", "rows of zeros")
-def rows_padded(B):
-    rows, columns = B.shape
-    wide = np.zeros((-(-rows // 8) * 8, columns), np.float32)
-    wide[:rows] = B
-    return wide
-
-
-@wrong("leading_dimension", "wider than necessary")
-def a_line_of_128_floats(B):
-    rows, columns = B.shape
-    wide = np.zeros((rows, -(-columns // 128) * 128), np.float32)
-    wide[:, :columns] = B
-    return wide
+WRONG["leading_dimension"] = altered(
+    "leading_dimension",
+    {
+        "next_even_number": ("334", (WIDTH, "columns + columns % 2")),
+        "slice_copied": ("does not keep the padding", (RETURNED, "return wide[:, :columns].copy()")),
+        "slice_returned": ("view", (RETURNED, "return wide[:, :columns]")),
+        "always_336": ("336, whatever", (WIDTH, "336")),
+        "rounded_down": ("rounded down", (RETURNED, "return B[:, : columns // 8 * 8].copy()")),
+        "unchanged": ("as it came", (RETURNED, "return B")),
+        "eight_more_for_multiples": ("already", (WIDTH, "columns + 8 - columns % 8")),
+        "double_precision": ("float64", (", np.float32", "")),
+        "reshaped": ("reshape", (RETURNED, "return np.resize(B, wide.shape)")),
+        "rows_padded": (
+            "rows of zeros",
+            (f"(rows, {WIDTH})", "(-(-rows // 8) * 8, columns)"),
+            ("wide[:, :columns]", "wide[:rows]"),
+        ),
+        "a_line_of_128_floats": ("wider than necessary", (WIDTH, "-(-columns // 128) * 128")),
+    },
+)

@@ -9,7 +9,7 @@ GEOMETRY = Geometry((32, 4), "rows")
 
 @exercise(
     "01.1",
-    start="the kernel does nothing yet. Begin with the bounds check, `if row < m and col < n:`, and in it an "
+    start="the kernel does nothing yet. Begin with the guard, `if row < m and col < n:`, and in it an "
     "accumulator that starts at `float32(0)`.",
     hints=(
         "A thread computes one element of C: row `row` of A times column `col` of B.",

@@ -4,24 +4,40 @@ from functools import cache
 
 import numpy as np
 
-from gemm_course.checks.core import Refused, nothing_yet
+from gemm_course.checks.core import Refused, exercise, nothing_yet
 from gemm_course.emulator import emulate
 from gemm_course.kernels import LADDER
 
 BLOCK_THREADS = 256
+PATCHES = {
+    32: "one whole row of 32",
+    16: "2 rows of 16",
+    8: "4 rows of 8, and a row of 8 is one sector of B",
+    4: "8 rows of 4, half a sector of B wide",
+    2: "16 rows of 2, a quarter of a sector of B wide",
+    1: "one column of 32, every lane in another row of A",
+}
 
 
-def prove_block(shape) -> str:
-    """What was proved of the learner's (x, y); raises Refused with what it moves."""
+@exercise(
+    "02.3",
+    start="pass a shape `(x, y)` with `x * y` = 256, such as `check.best_block((32, 8))`.",
+    hints=(
+        "A warp is 32 threads, whatever the block. Which patch of C do they cover: how many rows, how many "
+        "columns?",
+        "A takes a sector for each row of the patch. B takes one for every 8 columns of it.",
+        "1 row of 32: 1 + 4. 4 rows of 8: 4 + 1. What lies between the two?",
+    ),
+)
+def best_block(shape):
+    """The block (x, y) of 256 threads with which naive_coalesced moves the fewest sectors of A and B."""
     x, y = _two_sizes(shape)
     if x * y != BLOCK_THREADS:
         more = "more" if x * y > BLOCK_THREADS else "fewer"
-        raise Refused(
-            f"({x}, {y}) are {x * y:,} threads, {more} than the {BLOCK_THREADS} that were asked for."
-        )
+        raise Refused(f"({x}, {y}) are {x * y:,} threads, {more} than the {BLOCK_THREADS} of this exercise.")
     a, b = sectors_of_a_block(x, y)
     least = min(sum(sectors_of_a_block(2**i, BLOCK_THREADS >> i)) for i in range(9))
-    counted = f"A {a:g} + B {b:g} = {a + b:g} sectors a warp's k step"
+    counted = f"A {a:g} + B {b:g} = {a + b:g} sectors per k step of a warp"
     if a + b > least:
         raise Refused(f"{_patch(x, y)}: {counted}. There is a shape with fewer.")
     return f"{_patch(x, y)}: {counted}, and no shape with 256 threads has fewer."
@@ -56,13 +72,3 @@ def _patch(x: int, y: int) -> str:
     if x > 32:
         return f"({x}, {y}) puts several warps side by side, but each is still one row of 32"
     return f"In ({x}, {y}) a warp is {PATCHES[x]}"
-
-
-PATCHES = {
-    32: "one whole row of 32",
-    16: "2 rows of 16",
-    8: "4 rows of 8, and a row of 8 is one sector of B",
-    4: "8 rows of 4, half a sector of B wide",
-    2: "16 rows of 2, a quarter of a sector of B wide",
-    1: "one column of 32, every lane in another row of A",
-}

@@ -1,6 +1,7 @@
-"""Exercise 02.1: v00 made to coalesce, held to its sectors."""
+"""Exercise 02.1: v00 made to coalesce, and held to its sectors."""
 
-from gemm_course.checks.core import Refused, check_begun, kernel_of, line_at, name_of_x
+from gemm_course.checks.core import Refused, check_begun, exercise, kernel_of, name_of_x
+from gemm_course.checks.engines.common_mistakes import GuardMistake
 from gemm_course.checks.engines.first_warp import (
     ALONG_A_ROW,
     DOWN_A_COLUMN,
@@ -10,48 +11,75 @@ from gemm_course.checks.engines.first_warp import (
     direction,
 )
 from gemm_course.checks.engines.float64 import why_float64
-from gemm_course.checks.engines.gemm import GEMM, GemmTrial, hold_to_numbers, try_on
+from gemm_course.checks.engines.gemm import GEMM, GemmTrial, Likely, hold_to_numbers, try_on
 from gemm_course.checks.engines.problem import Geometry, Problem
 
 GEOMETRY = Geometry((32, 8), "columns")
 ALIGNED = Problem(16, 64, 32)  # rows of all three matrices start at sectors, and all warps are full
-SQUARE = Problem(32, 32, 32)  # rows and columns may be exchanged without leaving the arrays
+SQUARE = Problem(32, 32, 32)  # swapped rows and columns stay in bounds
 
 
-def prove_coalesced(given) -> str:
-    """What was proved of the learner's kernel; raises Refused with the first thing wrong."""
-    kernel = kernel_of(given, GEMM)
+@exercise(
+    "02.1",
+    start="take v00 of notebook 01, and ask which of its two indices the fast `x` should count now.",
+    hints=(
+        "Lanes of a warp differ in `x` first. Which index of C has to differ from lane to lane, so that they "
+        "read neighbours of B?",
+        "Only the two indices change places: `cuda.grid(2)` gives x first, and x is the column. Leave the "
+        "subscripts `A[row, p]`, `B[p, col]` and `C[row, col]` as they are, and compare each index with its "
+        "own size.",
+        "`col, row = cuda.grid(2)`, `if row < m and col < n:`, and below that the loop of v00, unchanged.",
+    ),
+)
+def coalesced(coalesced):
+    """A GEMM kernel, blocks of (32, 8) threads, x over the columns of C."""
+    kernel = kernel_of(coalesced, GEMM)
     traced = try_on(kernel, GEOMETRY, SQUARE, watch=WATCH)
     check_begun(kernel, traced.report)
     warp = FirstWarp(traced.report.trace)
     _check_what_x_counts(traced, warp)
-    trials = hold_to_numbers(kernel, GEOMETRY)
+    trials = hold_to_numbers(kernel, GEOMETRY, Likely(guards=(BLOCKS_DOWN_THE_ROWS,)))
     trial = try_on(kernel, GEOMETRY, ALIGNED)
     _check_loads(trial)
-    a, b, c = _sectors_a_warp(trial)
+    a, b, c = _sectors_per_warp(trial)
     if a + b > 5 or c > 4:
-        raise Refused(
-            _why_uncoalesced(warp, trial), f"A warp's k step takes {a + b:g} sectors; 5 are enough."
-        )
+        where = f"A warp's k step takes {a + b:g} sectors; 5 are enough."
+        raise Refused(_why_uncoalesced(warp, trial), where)
     return (
-        f"Right on {len(trials)} problems. A warp's k step takes {a:g} sector of A and {b:g} of B, {a + b:g} "
-        f"instead of v00's 33, and the store of C {c:g} instead of 32; the loads are 2·m·n·k as before."
-        + _float64_remark(trial)
+        f"Right on {len(trials)} problems. A warp's k step takes {_sectors(a)} of A and {b:g} of B, "
+        f"{a + b:g} instead of v00's 33, and the store of C {c:g} instead of 32; the loads are 2·m·n·k as "
+        "before." + _float64_remark(trial)
     )
 
 
-def _float64_remark(trial: GemmTrial) -> str:
-    """Notebook 01's lesson, not this one's: a remark, no refusal."""
-    doubles = trial.report.arithmetic.query("dtype == 'float64'")
-    if doubles.empty:
-        return ""
-    return (
-        " (Something of notebook 01 is left, though. "
-        f"{why_float64(trial.kernel, sorted(doubles['line'].unique()))})"
-    )
+def _sectors(count: float) -> str:
+    return f"{count:g} sector{'s' * (count != 1)}"
 
 
-def _check_what_x_counts(trial: GemmTrial, warp: FirstWarp):
+def _sectors_per_warp(trial: GemmTrial) -> tuple[float, float, float]:
+    """Sectors of A and B in a warp's k step, and of C in a warp's store."""
+    q = trial.problem
+    warps = q.m * q.n // 32
+    a, b = (trial.sectors("load", name) / (warps * q.k) for name in "AB")
+    return a, b, trial.sectors("store", "C") / warps
+
+
+# ---- what goes wrong ---------------------------------------------------------------------------------------
+
+
+def _blocks_down_the_rows(row, col, q: Problem, geometry: Geometry):
+    (rows, columns), (along_x, along_y) = geometry.rows_and_columns, geometry.grid(q.m, q.n)
+    return (row < min(q.m, along_x * rows)) & (col < min(q.n, along_y * columns))
+
+
+BLOCKS_DOWN_THE_ROWS = GuardMistake(
+    "Within the block x counts columns, but `blockIdx.x` still counts blocks of rows. In this launch the "
+    "blocks lie along x over the columns as well: `col` comes from `blockIdx.x`, `row` from `blockIdx.y`.",
+    _blocks_down_the_rows,
+)
+
+
+def _check_what_x_counts(trial: GemmTrial, warp: FirstWarp) -> None:
     """Whether the lanes of the first warp still go down the rows."""
     lanes = warp.stored(trial.own_name("C"))
     if direction(lanes) != DOWN_A_COLUMN:
@@ -59,11 +87,11 @@ def _check_what_x_counts(trial: GemmTrial, warp: FirstWarp):
     loads = [direction(warp.loaded_first(trial.own_name(name))) for name in "AB"]
     where = (
         f"Thread (1, 0) of block (0, 0) stores `C{list(lanes[1])}`; its left neighbour, thread (0, 0), "
-        f"`C{list(lanes[0])}`. They are to be neighbours in a row."
+        f"`C{list(lanes[0])}`. They must be neighbours in a row."
     )
     if loads == [SAME, ALONG_A_ROW]:
         raise Refused(
-            "A and B are read coalesced, but the subscripts of `C` are exchanged: the result arrives "
+            "A and B are read coalesced, but the subscripts of `C` are swapped: the result arrives "
             "transposed.",
             where,
         )
@@ -72,30 +100,27 @@ def _check_what_x_counts(trial: GemmTrial, warp: FirstWarp):
     x = name_of_x(trial.kernel)
     if x.startswith(("c", "j")):
         raise Refused(
-            f"Rows and columns are exchanged twice: `{x}` now comes from x, but it also took the place of "
-            "the row in the subscripts. Only the names have changed; it is v00 again, with 33 sectors a k "
+            f"Rows and columns are swapped twice: `{x}` now comes from x, but it also took the place of the "
+            "row in the subscripts. Only the names have changed; it is v00 again, with 33 sectors per k "
             "step.",
             where,
         )
     raise Refused(
-        "x still counts rows, as in v00: lanes that are neighbours read different rows of A, 33 sectors a k "
-        "step. And the grid here is made for x over columns, so it would not even cover C.",
+        "x still counts rows, as in v00: neighbouring lanes read different rows of A, 33 sectors per k step. "
+        "And the grid here is made for x over columns, so it would not even cover C.",
         where,
     )
 
 
-def _check_loads(trial: GemmTrial):
+def _check_loads(trial: GemmTrial) -> None:
     """Each product needs an element of A and one of B; each element of C is stored once."""
     q = trial.problem
     products = q.m * q.n * q.k
     if trial.lanes("load", "C") or trial.lanes("store", "C") > q.m * q.n:
-        line = trial.report.accesses.query(
-            "array == @name and requests > 0", local_dict={"name": trial.own_name("C")}
-        )
         raise Refused(
-            "The result is right, but the sum is kept in C itself: global memory is read and written in "
-            "every step of the loop. Sum in a variable of the thread's own, and store it once.",
-            line_at(trial.kernel, int(line["line"].iloc[-1])),
+            "The result is right, but the accumulator is kept in C itself: global memory is read and written "
+            "in every step of the loop. Add up in a variable of the thread's own, and store it once.",
+            trial.line(trial.accesses("store", "C")["line"].iloc[-1]),
         )
     for name in "AB":
         loads = trial.lanes("load", name)
@@ -107,16 +132,8 @@ def _check_loads(trial: GemmTrial):
             )
 
 
-def _sectors_a_warp(trial: GemmTrial) -> tuple[float, float, float]:
-    """Sectors of A and B in a warp's k step, and of C in a warp's store."""
-    q = trial.problem
-    warps = q.m * q.n // 32
-    a, b = (trial.sectors("load", name) / (warps * q.k) for name in "AB")
-    return a, b, trial.sectors("store", "C") / warps
-
-
 def _why_uncoalesced(warp: FirstWarp, trial: GemmTrial) -> str:
-    a, b, c = _sectors_a_warp(trial)
+    a, b, c = _sectors_per_warp(trial)
     counts = f"A {a:g}, B {b:g}, store of C {c:g} sectors"
     rows_of_b = {row for row, _ in warp.loaded_first(trial.own_name("B"))}
     if c <= 4 and len(rows_of_b) > 1:
@@ -131,3 +148,11 @@ def _why_uncoalesced(warp: FirstWarp, trial: GemmTrial) -> str:
             "Let neighbours in x be neighbours in a row."
         )
     return f"The result is right but not coalesced: {counts}, where 1, 4 and 4 are enough."
+
+
+def _float64_remark(trial: GemmTrial) -> str:
+    """Notebook 01's lesson, not this one's: a remark, no refusal."""
+    if trial.float64.empty:
+        return ""
+    why = why_float64(trial.kernel, sorted(trial.float64["line"].unique()))
+    return f" (Something of notebook 01 is left, though. {why})"

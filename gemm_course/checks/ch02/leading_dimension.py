@@ -2,38 +2,38 @@
 
 import numpy as np
 
-from gemm_course.checks.core import Refused, call, function_of
+from gemm_course.checks.core import Refused, call, exercise, function_of
 from gemm_course.emulator import emulate
 from gemm_course.kernels import LADDER
 
 WIDTHS = (333, 1, 8, 129)
 ROWS = 10
 STEPS = 8  # along k: rows of 333 floats begin at each of the 8 places in a sector
-A_SECTOR = 8  # floats
-A_LINE = 32
+SECTOR, LINE = 8, 32  # floats
 
 
-def prove_padding(given) -> str:
-    """What was proved of the learner's function; raises Refused with the first thing wrong."""
-    function = function_of(given, ("B",))
+@exercise(
+    "02.4",
+    start="how many floats are in a sector of 32 bytes, and which is the next multiple of it after 333?",
+    hints=(
+        "A sector holds 8 floats. Every row starts at a sector if the row length is a multiple of 8.",
+        "`-(-n // 8) * 8` rounds n up to a multiple of 8, and leaves multiples as they are.",
+        "Make an array of zeros with `B.shape[0]` rows of that length and of dtype `np.float32`, copy B into "
+        "its first columns, and return it whole: a slice of it would have the old `.shape[1]` again.",
+    ),
+)
+def leading_dimension(padded):
+    """padded(B) -> C-contiguous float32, its first columns B, its every row at the start of a sector."""
+    function = function_of(padded, ("B",))
     inputs = [_matrix(n) for n in WIDTHS]
     results = [_padded_by(function, B) for B in inputs]
-    widths = [wide.shape[1] for wide in results]
-    if len(set(widths)) == 1:
-        raise Refused(f"It is always {widths[0]}, whatever the width of B. Work it out from `B.shape[1]`.")
-    for B, wide in zip(inputs, results):
-        _check_width(B.shape[1], wide.shape[1])
-    for multiple in (A_SECTOR, 2 * A_SECTOR, A_LINE):
-        if widths == [-(-n // multiple) * multiple for n in WIDTHS]:
-            break
-    else:
-        _refuse_surplus(widths)
+    remark = _check_widths([wide.shape[1] for wide in results])
     for B, wide in zip(inputs, results):
         _check_values(B, wide)
     before, after = _sectors_of_b(inputs[0]), _sectors_of_b(results[0])
     return (
-        f"333 columns become {widths[0]}, and a request for B takes {after:g} sectors instead of "
-        f"{before:.2f} on average; also right for {', '.join(map(str, WIDTHS[1:]))} columns."
+        f"333 columns become {results[0].shape[1]}, and a request for B takes {after:g} sectors instead of "
+        f"{before:.2f} on average; also right for {', '.join(map(str, WIDTHS[1:]))} columns.{remark}"
     )
 
 
@@ -41,16 +41,34 @@ def _matrix(columns: int) -> np.ndarray:
     return np.random.default_rng(columns).standard_normal((ROWS, columns)).astype(np.float32)
 
 
-def _padded_by(function, B) -> np.ndarray:
+def _rounded_up(n: int, multiple: int) -> int:
+    return -(-n // multiple) * multiple
+
+
+def _sectors_of_b(wide: np.ndarray) -> float:
+    """Sectors per request for B in naive_coalesced with warps of 32 columns; rows as long as here."""
+    stage, tiles, n = LADDER["naive_coalesced"], {"BM": 8, "BN": 32}, 320
+    A, C = np.ones((8, STEPS), np.float32), np.ones((8, n), np.float32)
+    geometry = stage.grid(8, n, tiles), stage.block(tiles)
+    one, zero = np.float32(1), np.float32(0)
+    report = emulate(stage.kernel(tiles), *geometry, 8, n, STEPS, one, A, wide, zero, C)
+    return report.sectors_per_request(array="B", op="load")
+
+
+# ---- what goes wrong ---------------------------------------------------------------------------------------
+
+
+def _padded_by(function, B: np.ndarray) -> np.ndarray:
     """The learner's array, once it is one that a kernel can take and that has room for B."""
     rows, n = B.shape
     given = B.copy()
     wide = call(function, given)
     if wide is given:
-        raise Refused("B comes back as it came. A wider array is wanted, with B in its first columns.")
+        raise Refused("B comes back as it came. Return a wider array, with B in its first columns.")
     if not isinstance(wide, np.ndarray) or wide.ndim != 2:
         raise Refused(
-            f"A 2-D NumPy array is wanted; for {n} columns it returns a value of type {type(wide).__name__}."
+            f"The result must be a 2-D NumPy array; for {n} columns it is a value of type "
+            f"{type(wide).__name__}."
         )
     if not wide.flags.c_contiguous:
         raise Refused(
@@ -60,13 +78,11 @@ def _padded_by(function, B) -> np.ndarray:
             f"With {n} columns: shape {wide.shape}, strides {wide.strides} bytes.",
         )
     if wide.dtype != np.float32:
-        raise Refused(
-            f"The kernels take float32; this array is {wide.dtype}. `np.zeros` needs the dtype said."
-        )
+        raise Refused(f"The kernels take float32; this array is {wide.dtype}. Pass `np.zeros` the dtype.")
     if wide.shape[0] != rows:
         raise Refused(
             f"B has {rows} rows and the result {wide.shape[0]}: rows of zeros do not move where the other "
-            "rows begin. It is the rows that must become longer."
+            "rows begin. The rows themselves must become longer."
         )
     if wide.shape[1] < n:
         raise Refused(
@@ -76,43 +92,54 @@ def _padded_by(function, B) -> np.ndarray:
     return wide
 
 
-def _check_width(n: int, width: int):
-    if width % A_SECTOR == 0:
-        return
+def _check_widths(widths: list[int]) -> str:
+    """Hold the widths to multiples of 8, or of a line's part; return a remark on more than 8, or ""."""
+    if len(set(widths)) == 1:
+        raise Refused(f"It is always {widths[0]}, whatever the width of B. Work it out from `B.shape[1]`.")
+    for n, width in zip(WIDTHS, widths):
+        if width % SECTOR:
+            _refuse_width(n, width)
+    for multiple in (SECTOR, 2 * SECTOR, LINE):
+        if widths == [_rounded_up(n, multiple) for n in WIDTHS]:
+            enough = _rounded_up(WIDTHS[0], SECTOR)
+            return f" For whole sectors {enough} would be enough." if widths[0] > enough else ""
+    raise _surplus(widths)
+
+
+def _refuse_width(n: int, width: int) -> None:
     start = f"Row 1 begins at byte {4 * width}, {4 * width % 32} bytes after the start of a sector."
+    becomes = f"{n} column{'s become' if n > 1 else ' becomes'} {width}"
     if width == n:
         raise Refused(
-            f"The rows are still {n} floats long. A copy of a slice, `wide[:, :n].copy()`, does not keep the "
-            "padding: the wide array itself has to be returned.",
+            f"The rows are still {n} float{'s' * (n > 1)} long. A copy of a slice, `wide[:, :n].copy()`, "
+            "does not keep the padding: return the wide array itself.",
             start,
         )
     if n % 2 and width == n + 1:
         raise Refused(
-            f"{n} columns become {width}: an even number is not enough. A sector is 8 floats, and rows start "
-            "at sectors only if their length is a multiple of 8.",
+            f"{becomes}: an even number is not enough. A sector is 8 floats, and rows start at sectors only "
+            "if their length is a multiple of 8.",
             start,
         )
-    raise Refused(
-        f"{n} columns become {width}, and that is no multiple of 8 floats, so no whole sectors.", start
-    )
+    raise Refused(f"{becomes}, and that is no multiple of 8 floats, so no whole sectors.", start)
 
 
-def _refuse_surplus(widths):
+def _surplus(widths: list[int]) -> Refused:
     """Every row starts at a sector, but with more padding than that takes."""
     for n, width in zip(WIDTHS, widths):
-        if n % A_SECTOR == 0 and width == n + A_SECTOR:
-            raise Refused(
+        if n % SECTOR == 0 and width == n + SECTOR:
+            return Refused(
                 f"{n} columns already are whole sectors and need no padding, but become {width}. `8 - n % 8` "
                 "is 8 where nothing is missing."
             )
     n, width = max(zip(WIDTHS, widths), key=lambda pair: pair[1] - pair[0])
-    raise Refused(
+    return Refused(
         f"Every row starts at a sector, but the array is wider than necessary: a width of {n} becomes "
-        f"{width}. The next multiple of 8 is {-(-n // A_SECTOR) * A_SECTOR}."
+        f"{width}. The next multiple of 8 is {_rounded_up(n, SECTOR)}."
     )
 
 
-def _check_values(B, wide):
+def _check_values(B: np.ndarray, wide: np.ndarray) -> None:
     n = B.shape[1]
     wrong = wide[:, :n] != B
     if not wrong.any():
@@ -122,18 +149,7 @@ def _check_values(B, wide):
     if np.array_equal(wide.reshape(-1)[: B.size], B.reshape(-1)):
         raise Refused(
             "The elements just follow one another, as after a reshape: row 1 of B begins in row 0 of the "
-            "result. Each row of B has to go to the start of a row.",
+            "result. Each row of B must go to the start of a row.",
             where,
         )
     raise Refused("The first columns do not hold B.", where)
-
-
-def _sectors_of_b(wide) -> float:
-    """Sectors a request that naive_coalesced takes for B, warps of 32 columns, rows as long as they are "
-    "here."""
-    stage, tiles, n = LADDER["naive_coalesced"], {"BM": 8, "BN": 32}, 320
-    A, C = np.ones((8, STEPS), np.float32), np.ones((8, n), np.float32)
-    geometry = stage.grid(8, n, tiles), stage.block(tiles)
-    one, zero = np.float32(1), np.float32(0)
-    report = emulate(stage.kernel(tiles), *geometry, 8, n, STEPS, one, A, wide, zero, C)
-    return report.sectors_per_request(array="B", op="load")

@@ -30,8 +30,8 @@ def _wide_start(name: str, value: ast.expr) -> str:
         )
     if isinstance(value, ast.Constant):
         return (
-            f"{shown} makes an integer. Integer and float32 together are float64 in Numba, so `{name}` becomes "
-            "float64 as well: the zero itself needs the type."
+            f"{shown} makes an integer. Integer and float32 together are float64 in Numba, so `{name}` "
+            "becomes float64 as well: the zero itself needs the type."
         )
     return f"{shown} asks for float64 by name."
 
