@@ -597,11 +597,11 @@ check.outer_product(make_outer)
 
 # %% id="ex-05-5"
 ### BEGIN SOLUTION
-def make_mended(BM, BN, BK, TM, TN):
+def make_fixed(BM, BN, BK, TM, TN):
     THREADS, WIDTH, APART = BM * BN // (TM * TN), BK + 1, BN // TN
 
     @cuda.jit
-    def mended(m, n, k, alpha, A, B, beta, C):
+    def fixed(m, n, k, alpha, A, B, beta, C):
         As = cuda.shared.array((BM, WIDTH), float32)
         Bs = cuda.shared.array((BK, BN), float32)
         tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
@@ -635,14 +635,14 @@ def make_mended(BM, BN, BK, TM, TN):
                 if row < m and col < n:
                     C[row, col] = alpha * acc[i, j] + beta * C[row, col] if beta != 0 else alpha * acc[i, j]
 
-    return mended
+    return fixed
 
 
 ### STUB
-# make_mended = None  # your code: begin with a copy of make_outer
+# make_fixed = None  # your code: begin with a copy of make_outer
 ### END SOLUTION
 
-check.no_conflicts(make_mended)
+check.no_conflicts(make_fixed)
 
 # %% [markdown] tags=["stub"]
 # *[Solution](solutions/05_thread_tiles_2d.ipynb#Exercise-05.5-·-Free-of-conflicts)*

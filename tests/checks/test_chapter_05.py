@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
-from numba import cuda, float32
+from numba import cuda
 
 from gemm_course import LADDER, check
-from gemm_course.checks.ch05.draft_is_right import CASES, draft_is_right
+from gemm_course.checks.ch05.draft_is_right import CASES
 from gemm_course.emulator import emulate
-from tests.wrong_solutions import chapter_05 as wrong
-from tests.wrong_solutions.altering import altered
+from tests.checks.cells import verdict_of
+from tests.wrong_solutions.altering import changed, solution
+from tests.wrong_solutions.chapter_05 import ADD, LINEAR, READ_A
 
 GRID = [(TM, TN) for TM in (2, 4, 8, 16) for TN in (2, 4, 8, 16)]
 
@@ -32,9 +33,10 @@ def test_a_result_takes_bk_over_tm_and_bk_over_tn_reads(stage, BK):
 
 
 def test_the_draft_is_right_where_bk_is_both_sides_of_the_block():
+    right = check.draft_is_right.right
     for BM, BN, BK, TM, TN in CASES:
-        assert draft_is_right(BM, BN, BK, TM, TN) == (BK == BN // TN == BM // TM)
-    assert {draft_is_right(*case) for case in CASES} == {True, False}
+        assert right(BM, BN, BK, TM, TN) == (BK == BN // TN == BM // TM)
+    assert {right(*case) for case in CASES} == {True, False}
 
 
 # ---- other right answers -----------------------------------------------------------------------------------
@@ -65,55 +67,37 @@ def test_slices_with_other_names_and_loops_pass():
     assert verdict.passed, str(verdict)
 
 
-def test_an_element_that_is_cleared_first_is_stored_twice():
-    make = altered(
-        fetch_with_while,
-        ("                tile_x[", "                tile_x[y * TM + i, c] = 0\n                tile_x["),
-    )
-    verdict = check.slices(make)
-    assert not verdict.passed and "more than once" in verdict.message
-
-
 def test_linear_fetching_fills_both_tiles_as_well():
-    def both(BM, BN, BK, TM, TN):
-        @cuda.jit(device=True)
-        def fetch(m, n, k, k0, A, B, As, Bs):
-            first = cuda.threadIdx.y * (BN // TN) + cuda.threadIdx.x
-            row0, col0 = cuda.blockIdx.y * BM, cuda.blockIdx.x * BN
-            for e in range(first, BM * BK, BM * BN // (TM * TN)):
-                r, c = e // BK, e % BK
-                As[r, c] = A[row0 + r, k0 + c] if row0 + r < m and k0 + c < k else float32(0)
-            for e in range(first, BK * BN, BM * BN // (TM * TN)):
-                r, c = e // BN, e % BN
-                Bs[r, c] = B[k0 + r, col0 + c] if k0 + r < k and col0 + c < n else float32(0)
-
-        return fetch
-
-    assert check.slices(both).passed
-    assert check.coalesced_b(both).passed
+    rows = "            for i in range(TM):\n                r = ty * TM + i\n"
+    loop_a = (
+        f"for c in range(tx, BK, BN // TN):\n{rows}",
+        "for e in range(ty * (BN // TN) + tx, BM * BK, BM * BN // (TM * TN)):\n"
+        "            r, c = e // BK, e % BK\n",
+    )
+    columns = ("c = tx * TN + j", "c = tx + j * (BN // TN)")
+    both = changed(solution("slices"), loop_a, ("    As[r, c] =", "As[r, c] ="), columns, *LINEAR)
+    for cell in (both, both.replace("check.slices", "check.coalesced_b")):
+        verdict = verdict_of(cell)
+        assert verdict.passed, str(verdict)
 
 
-@pytest.mark.parametrize("make", [wrong.make_fetch_b, wrong.make_linear])
-def test_there_is_more_than_one_way_to_coalesce_b(make):
-    verdict = check.coalesced_b(make)
+@pytest.mark.parametrize("changes", [(), LINEAR])
+def test_there_is_more_than_one_way_to_coalesce_b(changes):
+    verdict = verdict_of(changed(solution("coalesced_b"), *changes))
     assert verdict.passed, str(verdict)
     assert "moves 4 sectors" in verdict.message
 
 
+PRODUCTS = f"    for j in range(TN):\n                        {ADD}"
 OUTER = {
-    "as_it_stands": wrong.make_outer,
-    "columns_spread_out": altered(
-        wrong.make_outer,
+    "as_it_stands": (),
+    "columns_spread_out": (
         ("Bs[p, tx * TN + j]", "Bs[p, tx + j * (BN // TN)]"),
         ("col0 + tx * TN + j", "col0 + tx + j * (BN // TN)"),
     ),
-    "one_operand_in_a_scalar": altered(
-        wrong.make_outer,
-        (f"for i in range(TM):\n                    {wrong.READ_A}\n", "pass\n"),
-        (
-            wrong.INNER,
-            wrong.INNER.replace("range(TM):", "range(TM):\n                    x = As[ty * TM + i, p]"),
-        ),
+    "one_operand_in_a_scalar": (
+        (f"for i in range(TM):\n                    {READ_A}\n", "pass\n"),
+        (PRODUCTS, f"    x = As[ty * TM + i, p]\n                {PRODUCTS}"),
         ("+= a[i]", "+= x"),
     ),
 }
@@ -121,22 +105,20 @@ OUTER = {
 
 @pytest.mark.parametrize("name", OUTER)
 def test_another_outer_product_passes(name):
-    verdict = check.outer_product(OUTER[name])
+    verdict = verdict_of(changed(solution("outer_product"), *OUTER[name]))
     assert verdict.passed, str(verdict)
     assert "16 elements of shared memory for 64 multiply-adds" in verdict.message
 
 
-MENDED = {
-    "as_it_stands": wrong.make_mended,
-    "two_words_of_padding": altered(wrong.make_mended, ("BK + 1", "BK + 2")),
-    "rows_spread_out_instead_of_padding": altered(
-        wrong.make_mended,
+FIXED = {
+    "as_it_stands": (),
+    "two_words_of_padding": (("BK + 1", "BK + 2"),),
+    "rows_spread_out_instead_of_padding": (
         ("BK + 1, BN // TN", "BK, BN // TN"),
         ("As[ty * TM + i, p]", "As[ty + i * (BM // TM), p]"),
         ("row0 + ty * TM + i", "row0 + ty + i * (BM // TM)"),
     ),
-    "both_padded": altered(
-        wrong.make_mended,
+    "both_padded": (
         ("THREADS, WIDTH, APART =", "THREADS, WIDTH_B, WIDTH, APART ="),
         ("(TM * TN), BK + 1", "(TM * TN), BN + 1, BK + 1"),
         ("(BK, BN), float32", "(BK, WIDTH_B), float32"),
@@ -144,25 +126,24 @@ MENDED = {
 }
 
 
-@pytest.mark.parametrize("name", MENDED)
-def test_another_way_to_mend_the_conflicts_passes(name):
-    verdict = check.no_conflicts(MENDED[name])
+@pytest.mark.parametrize("name", FIXED)
+def test_another_way_to_fix_the_conflicts_passes(name):
+    verdict = verdict_of(changed(solution("no_conflicts"), *FIXED[name]))
     assert verdict.passed, str(verdict)
 
 
 def test_conflict_free_but_wrong_with_the_documents_tiles_is_refused():
-    make = altered(
-        wrong.make_mended,
+    cell = changed(
+        solution("no_conflicts"),
         ("    THREADS, WIDTH", "    FACTOR = float32(2 if BM > 64 else 1)\n    THREADS, WIDTH"),
         ("+= a[i]", "+= FACTOR * a[i]"),
     )
-    verdict = check.no_conflicts(make)
-    assert not verdict.passed
+    assert not verdict_of(cell).passed
 
 
 def test_one_array_for_both_tiles_is_judged_as_well():
-    make = altered(
-        wrong.make_mended,
+    cell = changed(
+        solution("no_conflicts"),
         (
             "APART = BM * BN // (TM * TN), BK + 1, BN // TN",
             "APART, SIZE = BM * BN // (TM * TN), BK + 4, BN // TN, 0",
@@ -175,9 +156,10 @@ def test_one_array_for_both_tiles_is_judged_as_well():
         ("As[ty * TM + i, p]", "S[(ty * TM + i) * WIDTH + p]"),
         ("Bs[p, tx + j * APART]", "S[BM * WIDTH + p * BN + tx + j * APART]"),
     )
-    assert not check.no_conflicts(make).passed
+    verdict = verdict_of(cell)
+    assert not verdict.passed and "wavefronts per read" in verdict.where
 
 
 def test_altering_wants_a_text_that_is_there():
-    with pytest.raises(ValueError, match="has no"):
-        altered(wrong.make_outer, ("no such line", ""))
+    with pytest.raises(ValueError, match="there is no"):
+        changed(solution("outer_product"), ("no such line", ""))

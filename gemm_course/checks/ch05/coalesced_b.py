@@ -2,38 +2,47 @@
 
 from typing import Any
 
-from gemm_course.checks.core import Refused, call, line_at
+from gemm_course.checks.core import Refused, exercise
 from gemm_course.checks.engines.coverage import (
+    Coverage,
+    CoverageSlip,
     Fetched,
-    Slip,
-    Tiles,
     counts_of,
-    device_function,
-    factory_of,
     fetch,
-    hold_to_coverage,
     situations,
 )
 from gemm_course.checks.engines.problem import Problem
+from gemm_course.checks.engines.tiles import Tiles, tile_choices
 
-TILES = (
-    Tiles(16, 32, 16, 4, 4),
-    Tiles(16, 16, 8, 4, 4),
-    Tiles(16, 32, 4, 4, 8),
-    Tiles(32, 16, 4, 4, 2),
-    Tiles(16, 16, 2, 4, 4),
+*TILES, DOCUMENT = tile_choices(
+    "BM BN BK TM TN",
+    (16, 32, 16, 4, 4),
+    (16, 16, 8, 4, 4),
+    (16, 32, 4, 4, 8),
+    (32, 16, 4, 4, 2),
+    (16, 16, 2, 4, 4),
+    (128, 128, 16, 8, 8),  # 16 × 16 threads
 )
-DOCUMENT = Tiles(128, 128, 16, 8, 8)  # 16 × 16 threads
 SECTOR = 8  # floats
 
 
-def prove_coalesced_b(make_fetch_b) -> str:
-    """What was proved of the learner's factory; raises Refused with the first thing wrong."""
-    make, tried = factory_of(make_fetch_b), 0
-    for number, tiles in enumerate(TILES):
-        function = device_function(call(make, *tiles))
-        tried += hold_to_coverage(function, tiles, ("Bs",), SLIPS, _on_values, edges_only=number > 2)
-    a_request = _check_sectors(_document(call(make, *DOCUMENT)), call(make, *TILES[0]))
+@exercise(
+    "05.3",
+    start="begin with your loop over Bs from exercise 05.2, and ask which column thread `tx + 1` fetches.",
+    hints=(
+        "In one request the lanes all have the same `j`. Which address does `tx` have, which one `tx + 1`?",
+        "Neighbours in x should fetch neighbours in B. Then a thread's next column is one that none of its "
+        "row's threads has had: as far on as there are threads along x.",
+        "Column `tx + j * (BN // TN)` in both places, in `B[k0 + r, col0 + ...]` and in `Bs[r, ...]`.",
+    ),
+)
+def coalesced_b(make_fetch_b):
+    """A factory like that of 05.2 whose functions fill Bs, and load B coalesced."""
+    coverage = Coverage(tiles=TILES, arrays=("Bs",), slips=SLIPS, on_values=_on_values)
+    tried = coverage.prove(make_fetch_b)
+    whole = Problem(*DOCUMENT.block_tile)
+    done = fetch(coverage.function(make_fetch_b, DOCUMENT), DOCUMENT, whole, (0, 0), 0)
+    a_request = _check_sectors(done, coverage.function(make_fetch_b, TILES[0]))
     return (
         f"{tried} tiles of B, every element stored exactly once. With 128 × 128 × 16 tiles and 16 × 16 "
         f"threads a request moves {a_request:g} sectors instead of Kernel 5's 32, and every byte of them is "
@@ -41,41 +50,39 @@ def prove_coalesced_b(make_fetch_b) -> str:
     )
 
 
-def _document(function) -> Fetched:
-    BM, BN, BK, *_ = DOCUMENT
-    return fetch(device_function(function), DOCUMENT, Problem(BM, BN, BK), (0, 0), 0)
+# ---- sectors -----------------------------------------------------------------------------------------------
 
 
 def _check_sectors(done: Fetched, small: Any) -> float:
-    """Sectors a request, once the block moves no more of them than B's tile has.
+    """Sectors per request, once the block moves no more of them than B's tile has.
 
     small: the function for TILES[0], where a thread fetches several rows.
     """
-    report, least = done.report, done.tiles.BK * done.tiles.BN // SECTOR
-    sectors = report.total("sectors", space="global", op="load", array="B")
-    requests = report.total("requests", space="global", op="load", array="B")
+    least, sectors = done.tiles.BK * done.tiles.BN // SECTOR, done.sectors("load", "B")
+    per_request = sectors / done.total("requests", "load", "B")
     if sectors <= least:
-        return sectors / requests
-    counted = f"{sectors / requests:g} sectors a request, {sectors:,} for a tile that has {least:,}"
-    line = int(report.accesses.query("array == 'B' and op == 'load'")["line"].iloc[0])
-    raise Refused(f"{_why(done, small)} {counted}.", f"{line_at(done.function, line)}. {done.where}")
+        return per_request
+    counted = f"{per_request:g} sectors per request, {sectors:,} for a tile that has {least:,}."
+    raise Refused(
+        f"{_why(done, small)} {counted}",
+        f"{done.line(done.accesses('load', 'B')['line'].iloc[0])}. {done.about}",
+    )
 
 
 def _why(done: Fetched, small: Any) -> str:
-    lanes = _first_request(done)
-    (row, column), (next_row, next_column) = lanes[0], lanes[1]
+    (row, column), (next_row, next_column), *_ = _first_request(done)
     if next_row != row:
         return (
             "The right elements arrive, but neighbouring threads fetch from different rows of B. Let the "
             "fast index, `tx`, count columns."
         )
-    steps = next_column - column
+    apart = f"{next_column - column} columns apart"
     if _goes_down_first(fetch(small, TILES[0], *situations(TILES[0])[0])):
         return (
             f"The two loops have changed places, and nothing else: at every moment neighbours in x are still "
-            f"{steps} columns apart. It is the step from `tx` to `tx + 1` that counts."
+            f"{apart}. It is the step from `tx` to `tx + 1` that counts."
         )
-    return f"The right elements arrive, but neighbours in x fetch elements {steps} columns apart."
+    return f"The right elements arrive, but neighbours in x fetch elements {apart}."
 
 
 def _first_request(done: Fetched) -> list[tuple[int, int]]:
@@ -111,50 +118,51 @@ def _on_values(done: Fetched, array: str) -> str | None:
 
 
 def _linear(t: Tiles, place, stride: int) -> dict:
-    """How often each element is stored if all threads, numbered through, take elements in this stride."""
+    """How often each element is stored if threads, numbered consecutively, take elements in this stride."""
     x, y = t.threads
     taken = [place(e) for first in range(x * y) for e in range(first, t.BK * t.BN, stride)]
-    return {"Bs": counts_of(t.shapes["Bs"], taken)}
+    return {"Bs": counts_of((t.BK, t.BN), taken)}
 
 
-def _columns(columns, rows=None):
+def _columns(columns, rows=lambda ty, t: range(ty, t.BK, t.BM // t.TM)):
+    """How often each element is stored if thread (x, y) takes these columns of these rows of Bs."""
+
     def times(t: Tiles) -> dict:
         x, y = t.threads
-        rows_of = rows or (lambda ty, t: range(ty, t.BK, t.BM // t.TM))
-        taken = [(r, c) for tx in range(x) for ty in range(y) for r in rows_of(ty, t) for c in columns(tx, t)]
-        return {"Bs": counts_of(t.shapes["Bs"], taken)}
+        taken = [(r, c) for tx in range(x) for ty in range(y) for r in rows(ty, t) for c in columns(tx, t)]
+        return {"Bs": counts_of((t.BK, t.BN), taken)}
 
     return times
 
 
 SLIPS = (
-    Slip(
+    CoverageSlip(
         "A row of Bs has BN elements, so element number e is in row `e // BN` and column `e % BN`. With BK "
-        "for BN, the way it is in As, it comes out in the wrong place.",
+        "for BN, as it is in As, it lands in the wrong place.",
         lambda t: _linear(t, lambda e: (e // t.BK, e % t.BK), t.threads[0] * t.threads[1]),
     ),
-    Slip(
-        "The elements are handed out to threads numbered through, but the stride is only the block's width. "
-        "All threads take part: `BM * BN // (TM * TN)` of them.",
+    CoverageSlip(
+        "The elements are shared among threads numbered consecutively, but the stride is only the block's "
+        "width. All threads take part: `BM * BN // (TM * TN)` of them.",
         lambda t: _linear(t, lambda e: (e // t.BN, e % t.BN), t.threads[0]),
     ),
-    Slip(
+    CoverageSlip(
         "There is no loop: every thread fetches one element. The tile has more elements than the block "
         "threads.",
         lambda t: _linear(t, lambda e: (e // t.BN, e % t.BN), t.BK * t.BN),
     ),
-    Slip(
+    CoverageSlip(
         "Neighbours fetch neighbours, but they overlap: columns `tx + j` are the next thread's as well. From "
         "one of a thread's columns to its next it is as far as there are threads along x, `BN // TN`.",
         _columns(lambda tx, t: range(tx, tx + t.TN)),
     ),
-    Slip(
+    CoverageSlip(
         "From one of a thread's columns to its next it is not TN: there are `BN // TN` threads along x, and "
         "each takes one before the first takes its second.",
         _columns(lambda tx, t: [tx + j * t.TN for j in range(t.TN)]),
     ),
-    Slip(
-        "Only rows up to the threads along y are fetched: the stride along the rows is gone.",
+    CoverageSlip(
+        "Only as many rows are fetched as there are threads along y: the stride along the rows is missing.",
         _columns(lambda tx, t: [tx + j * (t.BN // t.TN) for j in range(t.TN)], lambda ty, t: [ty]),
     ),
 )

@@ -4,8 +4,8 @@ from functools import cache
 
 import numpy as np
 
-from gemm_course.checks.core import Refused, function_of
-from gemm_course.checks.engines.tables import Slip, hold_to_table
+from gemm_course.checks.core import Refused
+from gemm_course.checks.engines.tables import Slip, table_exercise
 from gemm_course.emulator import emulate
 from gemm_course.kernels.kernel5_draft import STAGE
 
@@ -18,42 +18,9 @@ CASES = (
     (32, 32, 4, 4, 4), (8, 8, 8, 1, 1), (16, 24, 12, 4, 2),
 )  # fmt: skip
 
-
-def prove_draft(given) -> str:
-    """What was proved of the learner's function; raises Refused with the first thing wrong."""
-    hold_to_table(function_of(given, NAMES), CASES, draft_is_right, SLIPS, read=_truth, show=_named)
-    right = sum(draft_is_right(*case) for case in CASES)
-    return (
-        f"The emulator ran the draft with {len(CASES)} choices of tiles. In {right} of them it found nothing "
-        "wrong, and they are yours."
-    )
-
-
-def _truth(answer) -> bool:
-    if not isinstance(answer, (bool, np.bool_)):
-        raise Refused(f"True or False is wanted, not `{answer!r}`.")
-    return bool(answer)
-
-
-def _named(case: tuple) -> str:
-    return ", ".join(f"{name}={size}" for name, size in zip(NAMES, case))
-
-
-@cache
-def draft_is_right(BM: int, BN: int, BK: int, TM: int, TN: int) -> bool:
-    """Whether the emulator finds the draft right on one block: complete tiles, stores inside, the numbers."""
-    tiles = dict(zip(NAMES, (BM, BN, BK, TM, TN)))
-    rng = np.random.default_rng((BM, BN, BK))
-    A, B = rng.standard_normal((BM, BK), np.float32), rng.standard_normal((BK, BN), np.float32)
-    C = np.zeros((BM, BN), np.float32)
-    problem = (BM, BN, BK, np.float32(1), A, B, np.float32(0), C)
-    report = emulate(STAGE.kernel(tiles), 1, STAGE.block(tiles), *problem)
-    return report.ok and np.allclose(C, A @ B, rtol=1e-4, atol=1e-4)
-
-
 SLIPS = (
     Slip(
-        "Never, you say. But there is a BK for which one slice a thread is just enough, in both tiles.",
+        "Never, you say. But there is a BK for which one slice per thread is just enough, in both tiles.",
         lambda BM, BN, BK, TM, TN: False,
     ),
     Slip("Always, you say. The picture shows tiles with holes.", lambda BM, BN, BK, TM, TN: True),
@@ -83,12 +50,12 @@ SLIPS = (
         lambda BM, BN, BK, TM, TN: BK == BM // TM,
     ),
     Slip(
-        "One of the two is not enough: the columns of As and the rows of Bs both have to be covered.",
+        "One of the two is not enough: the columns of As and the rows of Bs must both be covered.",
         lambda BM, BN, BK, TM, TN: BK == BM // TM or BK == BN // TN,
     ),
     Slip(
-        "It is right for 16 with tiles of 128 and thread tiles of 8, but 16 is not a number of its own: it "
-        "comes from these sizes.",
+        "It is right for 16 with tiles of 128 and thread tiles of 8, but 16 is nothing special: it comes "
+        "from these sizes.",
         lambda BM, BN, BK, TM, TN: BK == 16,
     ),
     Slip(
@@ -96,7 +63,52 @@ SLIPS = (
         lambda BM, BN, BK, TM, TN: BM // TM == BN // TN,
     ),
     Slip(
-        "BK is held to the width of a thread's tile. It is the number of threads along x and y that counts.",
+        "That compares BK with the width of a thread's tile. What counts is the number of threads along x "
+        "and y.",
         lambda BM, BN, BK, TM, TN: BK == TM == TN,
     ),
 )
+
+
+def _truth(answer) -> bool:
+    if not isinstance(answer, (bool, np.bool_)):
+        raise Refused(f"The answer must be True or False; this is `{answer!r}`.")
+    return bool(answer)
+
+
+def _passed(right) -> str:
+    return (
+        f"The emulator ran the draft with {len(CASES)} choices of tiles. In {sum(right(*c) for c in CASES)} "
+        "of them it found nothing wrong, and they are yours."
+    )
+
+
+@table_exercise(
+    "05.1",
+    start="find a BK at which the picture of the draft has no hatching and nobody writes beside the tiles.",
+    hints=(
+        "How many columns of As do the threads of a block fetch together? How many are there?",
+        "There are `BN // TN` threads along x, each fetches one column of As; and `BM // TM` along y, each "
+        "fetches one row of Bs.",
+        "As has BK columns and Bs has BK rows. Fewer threads leave holes, more of them write beside the "
+        "tile.",
+    ),
+    cases=CASES,
+    slips=SLIPS,
+    read=_truth,
+    show=lambda case: ", ".join(f"{name}={size}" for name, size in zip(NAMES, case)),
+    passed=_passed,
+)
+@cache
+def draft_is_right(BM, BN, BK, TM, TN):
+    """right(BM, BN, BK, TM, TN) -> whether the draft of Kernel 5 is right with these tiles.
+
+    That is: complete tiles, no store beside them, and the right numbers, on one block.
+    """
+    tiles = dict(zip(NAMES, (BM, BN, BK, TM, TN)))
+    rng = np.random.default_rng((BM, BN, BK))
+    A, B = rng.standard_normal((BM, BK), np.float32), rng.standard_normal((BK, BN), np.float32)
+    C = np.zeros((BM, BN), np.float32)
+    problem = (BM, BN, BK, np.float32(1), A, B, np.float32(0), C)
+    report = emulate(STAGE.kernel(tiles), 1, STAGE.block(tiles), *problem)
+    return report.ok and np.allclose(C, A @ B, rtol=1e-4, atol=1e-4)

@@ -1,221 +1,153 @@
 """Exercise 05.4: a GEMM kernel whose threads add an outer product to TM by TN results in every step."""
 
-from collections.abc import Callable, Sequence
-
-import numpy as np
-
-from gemm_course.checks.core import Refused, call, kernel_of
+from gemm_course.checks.core import Refused, exercise
 from gemm_course.checks.engines.common_mistakes import GuardMistake, Mistake
-from gemm_course.checks.engines.coverage import Tiles, factory_of
 from gemm_course.checks.engines.findings import FINDINGS
-from gemm_course.checks.engines.gemm import GEMM, GemmTrial, hold_to_numbers, try_on
+from gemm_course.checks.engines.gemm import GemmTrial, Likely
+from gemm_course.checks.engines.gemm_factory import GemmFactory
 from gemm_course.checks.engines.lessons import (
     barriers,
     in_registers,
     no_float64,
+    reads,
     tiles_loaded_once,
     uninitialised,
 )
-from gemm_course.checks.engines.lessons import (
-    check_tiles_used as check_begun,
-)
-from gemm_course.checks.engines.mistakes import along_k, result
-from gemm_course.checks.engines.problem import Geometry, Problem
+from gemm_course.checks.engines.mistakes import added_up, among, only_stored, taken_from
+from gemm_course.checks.engines.problem import Geometry
+from gemm_course.checks.engines.tiles import Tiles, tile_choices
 from gemm_course.emulator import Finding
 
-TILES = (Tiles(8, 24, 4, 2, 4), Tiles(32, 16, 8, 4, 2), Tiles(64, 64, 8, 8, 8))  # the first on every problem
-DOCUMENT = TILES[-1]
+TILES = tile_choices("BM BN BK TM TN", (8, 24, 4, 2, 4), (32, 16, 8, 4, 2), (64, 64, 8, 8, 8))
 
 
-def prove_outer(make_outer) -> str:
-    """What was proved of the learner's factory; raises Refused with the first thing wrong."""
-    make = factory_of(make_outer)
-    kernels = {tiles: kernel_of(call(make, *tiles), GEMM) for tiles in TILES}
-    whole = {t: try_on(kernel, geometry(t), whole_tiles(t)) for t, kernel in kernels.items()}
-    check_begun(whole[TILES[0]])
-    problems = len(hold_numbers_of(kernels[TILES[0]], TILES[0]))
-    for tiles in TILES[1:]:
-        problems += len(hold_numbers_of(kernels[tiles], tiles, [whole_tiles(tiles), ragged(tiles)]))
-    for tiles, trial in whole.items():
-        hold_to_lesson(trial, tiles)
+@exercise(
+    "05.4",
+    start="declare `acc = cuda.local.array((TM, TN), float32)` and set its elements to zero.",
+    hints=(
+        "Three pieces are missing: TM by TN accumulators, set to zero; the products; the store. For the "
+        "products, think of the NumPy loop at the beginning: a column of As, a row of Bs, their outer "
+        "product.",
+        "In every step `p`: read TM elements of As into an array `a` of your own and TN of Bs into `b`. Only "
+        "then two loops over `acc[i, j] += a[i] * b[j]`.",
+        "`a[i] = As[ty * TM + i, p]` and `b[j] = Bs[p, tx * TN + j]`.",
+        "At the end, for every `i` and `j`: `row, col = row0 + ty * TM + i, col0 + tx * TN + j`, the guard, "
+        "and the store of `acc[i, j]` as in notebook 03.",
+    ),
+)
+def outer_product(make_outer):
+    """A factory (BM, BN, BK, TM, TN) of GEMM kernels with TM by TN results per thread."""
+    proof = FACTORY.prove(make_outer)
     return (
-        f"Right on {problems} problems. With 8 × 8 results a thread reads 16 elements of shared memory for "
-        f"64 multiply-adds, {reads_per_multiply_add(whole[DOCUMENT]):.4g} each instead of 2, the results stay in "
-        "registers, and there is no race."
+        f"Right on {proof.problems} problems. With 8 × 8 results a thread reads 16 elements of shared memory "
+        f"for 64 multiply-adds, {proof.whole[TILES[-1]].reads_per_multiply_add:.4g} each instead of 2, the "
+        "accumulators stay in registers, and there is no race."
     )
 
 
-def geometry(tiles: Tiles) -> Geometry:
-    """Blocks of BN / TN by BM / TM threads, each with TM rows and TN columns."""
+def _geometry(tiles: Tiles) -> Geometry:
     return Geometry(tiles.threads, "columns", (tiles.TM, tiles.TN))
 
 
-def whole_tiles(tiles: Tiles) -> Problem:
-    """One row of two blocks, three tiles along k."""
-    return Problem(tiles.BM, 2 * tiles.BN, 3 * tiles.BK)
+# ---- what goes wrong ---------------------------------------------------------------------------------------
 
 
-def hold_numbers_of(
-    kernel,
-    tiles: Tiles,
-    problems: Sequence[Problem] | None = None,
-    *,
-    launched: Geometry | None = None,
-    mistakes: Sequence[Mistake] = (),
-) -> list[GemmTrial]:
-    """Refuse wrong numbers on these problems, or on every kind of them; return the trials."""
-    return hold_to_numbers(
-        kernel,
-        launched or geometry(tiles),
-        depth=tiles.BK,
-        mistakes=(*mistakes, *_mistakes(tiles), *along_k(tiles.BK, "BK")),
-        guard_mistakes=_guard_mistakes(tiles),
-        on_finding={**FINDINGS, **_findings(tiles)},
-        problems=problems,
-    )
-
-
-def ragged(tiles: Tiles) -> Problem:
-    """Sizes that are no multiples of anything."""
-    m, n = geometry(tiles).ragged()
-    return Problem(m, n, tiles.BK + 1, alpha=1.5, beta=-0.5, padding=3)
-
-
-# ---- likely mistakes ---------------------------------------------------------------------------------------
-
-
-def taken_from(
-    tiles: Tiles,
-    row: Callable[[int, int], int] | None = None,
-    column: Callable[[int, int], int] | None = None,
-) -> Callable[[Problem], np.ndarray]:
-    """C where result i of thread y was computed from row(y, i) of its tile, and j of x from column(x, j)."""
-    BM, BN, _, TM, TN = tiles
-
-    def predict(q: Problem):
-        rows = [row(r // TM, r % TM) if row else r for r in range(BM)]
-        columns = [column(c // TN, c % TN) if column else c for c in range(BN)]
-        if max(rows) >= BM or max(columns) >= BN:
-            return None
-        down, right = -(-q.m // BM), -(-q.n // BN)
-        A, B = np.zeros((down * BM, q.k)), np.zeros((q.k, right * BN))
-        A[: q.m], B[:, : q.n] = q.A, q.B
-        A, B = A.reshape(down, BM, q.k)[:, rows], B.reshape(q.k, right, BN)[:, :, columns]
-        return result(q, (A.reshape(-1, q.k) @ B.reshape(q.k, -1))[: q.m, : q.n])
-
-    return predict
-
-
-def _summed_up(tiles: Tiles) -> Callable[[Problem], np.ndarray]:
-    """C where every result of a thread holds the sum of all of them."""
-    TM, TN = tiles.TM, tiles.TN
-
-    def predict(q: Problem):
-        full = np.zeros((-(-q.m // TM) * TM, -(-q.n // TN) * TN))
-        full[: q.m, : q.n] = q.AB
-        sums = full.reshape(len(full) // TM, TM, -1, TN).sum((1, 3))
-        return result(q, sums.repeat(TM, axis=0).repeat(TN, axis=1)[: q.m, : q.n])
-
-    return predict
+def likely(tiles: Tiles) -> Likely:
+    """What goes wrong with TM by TN results per thread."""
+    findings = {
+        "global_race": _overlap,
+        "uninitialised_read": uninitialised,
+        "out_of_bounds": _outside,
+        "shared_race": _shared_race,
+    }
+    return Likely(_mistakes(tiles), _guard_mistakes(tiles), findings)
 
 
 def _mistakes(tiles: Tiles) -> tuple[Mistake, ...]:
-    TM, TN = tiles.TM, tiles.TN
+    TM, TN, x, block = tiles.TM, tiles.TN, tiles.threads[0], (tiles.BM, tiles.BN)
     return (
         Mistake(
-            "All results of a thread are summed up in one. Each of the TM · TN needs an accumulator of its "
+            "All results of a thread are added up in one. Each of the TM · TN needs an accumulator of its "
             "own, `acc[i, j]`.",
-            _summed_up(tiles),
+            added_up(block, (TM, TN)),
         ),
         Mistake(
             "Thread `tx` begins at column `tx * TM`. Columns go with TN: its own begin at `tx * TN`.",
-            taken_from(tiles, column=lambda x, j: x * TM + j),
+            taken_from(block, column=lambda c: c // TN * TM + c % TN),
         ),
         Mistake(
             "Thread `ty` begins at row `ty * TN`. Rows go with TM: its own begin at `ty * TM`.",
-            taken_from(tiles, row=lambda y, i: y * TN + i),
+            taken_from(block, row=lambda r: r // TM * TN + r % TM),
         ),
         Mistake(
             "Thread `ty` takes its rows of As from `ty + i`, which are its neighbours' as well. Its own "
             "begin at `ty * TM`.",
-            taken_from(tiles, row=lambda y, i: y + i),
+            taken_from(block, row=lambda r: r // TM + r % TM),
         ),
         Mistake(
             "Thread `tx` takes its columns of Bs from `tx + j`, which are its neighbours' as well. Its own "
             "begin at `tx * TN`.",
-            taken_from(tiles, column=lambda x, j: x + j),
+            taken_from(block, column=lambda c: c // TN + c % TN),
         ),
         Mistake(
             "All results of a thread use the same row of As: the row must go on with `i`, `ty * TM + i`.",
-            taken_from(tiles, row=lambda y, i: y * TM),
+            taken_from(block, row=lambda r: r // TM * TM),
         ),
         Mistake(
             "All results of a thread use the same column of Bs: the column must go on with `j`, "
             "`tx * TN + j`.",
-            taken_from(tiles, column=lambda x, j: x * TN),
+            taken_from(block, column=lambda c: c // TN * TN),
         ),
         Mistake(
             "The row of As is `i` for all threads. A thread's own rows begin at `ty * TM`.",
-            taken_from(tiles, row=lambda y, i: i),
+            taken_from(block, row=lambda r: r % TM),
         ),
         Mistake(
             "The column of Bs is `j` for all threads. A thread's own columns begin at `tx * TN`.",
-            taken_from(tiles, column=lambda x, j: j),
+            taken_from(block, column=lambda c: c % TN),
+        ),
+        Mistake(
+            "The reads of Bs take the columns `tx + j * (BN // TN)`, but the results are still stored at "
+            "`tx * TN + j`. The store of C has to move along.",
+            taken_from(block, column=lambda c: c // TN + c % TN * x),
+        ),
+        Mistake(
+            "The results are stored at the columns `tx + j * (BN // TN)`, but Bs is still read at "
+            "`tx * TN + j`. Both have to move.",
+            taken_from(block, column=lambda c: c % x * TN + c // x),
         ),
     )
 
 
 def _guard_mistakes(tiles: Tiles) -> tuple[GuardMistake, ...]:
-    BM, BN, _, TM, TN = tiles
-
-    def inside(row, col, q):
-        return (row < q.m) & (col < q.n)
-
+    TM, TN, (x, y), block = tiles.TM, tiles.TN, tiles.threads, (tiles.BM, tiles.BN)
     return (
         GuardMistake(
             "Of a thread's results only the first is stored. The store needs both loops, over `i` and `j`.",
-            lambda row, col, q, g: (row % TM == 0) & (col % TN == 0) & inside(row, col, q),
+            only_stored(block, lambda row: row % TM == 0, lambda column: column % TN == 0),
         ),
         GuardMistake(
             "Only the first column of each thread's results is stored: the loop over `j` is missing.",
-            lambda row, col, q, g: (col % TN == 0) & inside(row, col, q),
+            only_stored(block, column=lambda column: column % TN == 0),
         ),
         GuardMistake(
             "Only the first row of each thread's results is stored: the loop over `i` is missing.",
-            lambda row, col, q, g: (row % TM == 0) & inside(row, col, q),
+            only_stored(block, lambda row: row % TM == 0),
         ),
         GuardMistake(
             "The results are stored side by side with those of the next thread, at `ty + i` and `tx + j`: "
             "they overlap, and part of C stays empty. A thread's own begin at `ty * TM` and `tx * TN`.",
-            lambda row, col, q, g: (
-                (row % BM < BM // TM + TM - 1) & (col % BN < BN // TN + TN - 1) & inside(row, col, q)
-            ),
+            only_stored(block, lambda row: row < y + TM - 1, lambda column: column < x + TN - 1),
         ),
         GuardMistake(
             "The results are stored from column `tx * TM` on. Columns go with TN: `tx * TN + j`.",
-            lambda row, col, q, g: (
-                np.isin(col % BN, [x * TM + j for x in range(BN // TN) for j in range(TN)])
-                & inside(row, col, q)
-            ),
+            only_stored(block, column=among([tx * TM + j for tx in range(x) for j in range(TN)])),
         ),
         GuardMistake(
             "Only TM columns of each thread's results are stored. A row of them has TN: `range(TN)`.",
-            lambda row, col, q, g: (col % TN < TM) & inside(row, col, q),
+            only_stored(block, column=lambda column: column % TN < TM),
         ),
     )
-
-
-def _findings(tiles: Tiles) -> dict[str, Callable[[Finding, GemmTrial], str | None]]:
-    def outside(finding: Finding, trial: GemmTrial) -> str | None:
-        shared = trial.report.accesses.query("space == 'shared' and op == 'load' and array == @finding.array")
-        if shared.empty:
-            return FINDINGS["out_of_bounds"](finding, trial)
-        return (
-            "A thread reads beside its tile. Its rows of As begin at `ty * TM`, and there are TM of them; "
-            f"its columns of Bs begin at `tx * TN`, and there are TN. {finding.message}"
-        )
-
-    return {"global_race": _overlap, "uninitialised_read": uninitialised, "out_of_bounds": outside}
 
 
 def _overlap(finding: Finding, trial: GemmTrial) -> str:
@@ -225,45 +157,70 @@ def _overlap(finding: Finding, trial: GemmTrial) -> str:
     )
 
 
-# ---- the lesson: counts on whole tiles ---------------------------------------------------------------------
+def _outside(finding: Finding, trial: GemmTrial) -> str | None:
+    of_tile = trial.report.accesses.query("space == 'shared' and array == @finding.array")
+    if of_tile.empty:
+        return FINDINGS["out_of_bounds"](finding, trial)
+    if "store" in set(of_tile[of_tile["line"] == finding.line]["op"]):
+        return (
+            "A thread writes beside its tile. As has BM rows of BK elements and Bs has BK rows of BN, with "
+            f"padding or without: does its shape follow from BM, BN and BK? {finding.message}"
+        )
+    return (
+        "A thread reads beside its tile. Its rows of As begin at `ty * TM`, and there are TM of them; "
+        f"its columns of Bs begin at `tx * TN`, and there are TN. {finding.message}"
+    )
 
 
-def hold_to_lesson(trial: GemmTrial, tiles: Tiles) -> None:
-    """Registers, loads, reads and barriers of a right kernel, on whole tiles."""
-    where = f"With {tiles}"
-    no_float64(trial)
-    in_registers(trial, tiles.BM, tiles.BN, tiles.BK, where)
-    tiles_loaded_once(trial, tiles.BM, tiles.BN, where)
-    _check_reads(trial, tiles)
-    barriers(trial, tiles.BK, where)
+def _shared_race(finding: Finding, trial: GemmTrial) -> str:
+    """An array for a thread's own operands that all threads of the block share."""
+    shared = trial.report.accesses.query("space == 'shared'")
+    stored = set(shared[(shared["array"] == finding.array) & (shared["op"] == "store")]["line"])
+    copied = shared[(shared["array"] != finding.array) & (shared["op"] == "load")]["line"]
+    if not stored & set(copied):
+        return FINDINGS["shared_race"](finding, trial)
+    return (
+        f"`{finding.array}` is in shared memory: there is one for the whole block, and all threads write "
+        f"into it. What a thread keeps for itself belongs in `cuda.local.array`. {finding.message}"
+    )
 
 
-def _check_reads(trial: GemmTrial, tiles: Tiles) -> None:
-    """TM + TN reads for TM · TN multiply-adds."""
-    TM, TN = tiles.TM, tiles.TN
-    a_step = reads_per_multiply_add(trial) * TM * TN
-    if a_step <= TM + TN:
-        return
+# ---- the lesson --------------------------------------------------------------------------------------------
+
+
+def _too_many_reads(trial: GemmTrial) -> Refused:
+    TM, TN = trial.tiles.TM, trial.tiles.TN
+    per_step = trial.reads_per_multiply_add * TM * TN
     where = (
-        f"With {tiles}: in a step along k a thread reads {a_step:g} elements of shared memory for its "
+        f"{trial.about}: in a step along k a thread reads {per_step:g} elements of shared memory for its "
         f"{TM * TN} multiply-adds; {TM + TN} are enough."
     )
-    if a_step == 2 * TM * TN:
-        raise Refused(
+    if per_step == 2 * TM * TN:
+        return Refused(
             "The result is right, but As and Bs are read inside both loops, two reads for every "
             "multiply-add, as without thread tiles. First read TM elements of As and TN of Bs into arrays of "
             "your own; then multiply.",
             where,
         )
-    if a_step in (TM + TM * TN, TN + TM * TN):
-        once, again = ("As", "Bs") if a_step == TM + TM * TN else ("Bs", "As")
-        raise Refused(
+    if per_step in (TM + TM * TN, TN + TM * TN):
+        once, again = ("As", "Bs") if per_step == TM + TM * TN else ("Bs", "As")
+        return Refused(
             f"The result is right, and each element of {once} is read once. But {again} is read again in "
             "the inner loop: each of its elements as often as there are results that need it.",
             where,
         )
-    raise Refused(
+    return Refused(
         "The result is right, but shared memory is read more often than needed: TM elements of As and TN of "
         "Bs serve TM · TN multiply-adds.",
         where,
     )
+
+
+LESSONS = (
+    no_float64,
+    in_registers,
+    tiles_loaded_once,
+    reads(lambda tiles: (tiles.TM + tiles.TN) / (tiles.TM * tiles.TN), _too_many_reads),
+    barriers(2),
+)
+FACTORY = GemmFactory(tiles=TILES, geometry=_geometry, likely=likely, lessons=LESSONS)

@@ -2,45 +2,62 @@
 
 from collections.abc import Callable, Iterable
 
-from gemm_course.checks.core import call
-from gemm_course.checks.engines.coverage import (
-    Fetched,
-    Slip,
-    Tiles,
-    counts_of,
-    device_function,
-    factory_of,
-    hold_to_coverage,
-)
+import numpy as np
 
-TILES = (  # threads (x, y): 4 × 4, 8 × 8, 8 × 4, 4 × 8; BK above, at and below them
-    Tiles(16, 16, 8, 4, 4),
-    Tiles(16, 32, 16, 2, 4),
-    Tiles(16, 16, 4, 4, 4),
-    Tiles(16, 32, 16, 4, 4),
-    Tiles(32, 16, 12, 4, 4),
-    Tiles(16, 16, 2, 4, 4),
-    Tiles(16, 32, 4, 4, 4),
+from gemm_course.checks.core import exercise
+from gemm_course.checks.engines.coverage import Coverage, CoverageSlip, Fetched, counts_of
+from gemm_course.checks.engines.tiles import Tiles, tile_choices
+
+TILES = tile_choices(  # threads (x, y): 4 × 4, 8 × 8, 8 × 4, 4 × 8; BK above, at and below them
+    "BM BN BK TM TN",
+    (16, 16, 8, 4, 4),
+    (16, 32, 16, 2, 4),
+    (16, 16, 4, 4, 4),
+    (16, 32, 16, 4, 4),
+    (32, 16, 12, 4, 4),
+    (16, 16, 2, 4, 4),
+    (16, 32, 4, 4, 4),
 )
 
 
-def prove_slices(make_fetch) -> str:
-    """What was proved of the learner's factory; raises Refused with the first thing wrong."""
-    make, tried = factory_of(make_fetch), 0
-    for number, tiles in enumerate(TILES):
-        function = device_function(call(make, *tiles))
-        tried += hold_to_coverage(function, tiles, ("As", "Bs"), SLIPS, _on_values, edges_only=number > 2)
+@exercise(
+    "05.2",
+    start="fill As first: a loop over this thread's columns `c`, and in it one over its TM rows.",
+    hints=(
+        "Thread `(tx, ty)` fetches rows `ty * TM` to `ty * TM + TM - 1` of As, as many as it computes. Its "
+        "columns are `tx`, and then as far on as there are threads along x.",
+        "`for c in range(tx, BK, BN // TN):` runs over this thread's columns of As; "
+        "`for r in range(ty, BK, BM // TM):` over its rows of Bs.",
+        "`As[ty * TM + i, c]` takes `A[row0 + ty * TM + i, k0 + c]`, with `row0 = cuda.blockIdx.y * BM`, and "
+        "a zero where that is past m or past k.",
+    ),
+)
+def slices(make_fetch):
+    """A factory (BM, BN, BK, TM, TN) of device functions that fill As and Bs in slices, as Kernel 5 does."""
+    tried = Coverage(tiles=TILES, arrays=("As", "Bs"), slips=SLIPS, on_values=_on_values).prove(make_fetch)
     return (
         f"{tried} pairs of tiles, BK from 2 to 16 with 4 and 8 threads along each side: every element of As "
         "and Bs is stored exactly once, with zeros where the matrices have ended."
     )
 
 
+# ---- the right places, other elements ----------------------------------------------------------------------
+
+
 def _on_values(done: Fetched, array: str) -> str | None:
-    held = done.values(array)
-    rows, columns = held.shape
-    if rows == columns and (held.T == done.wanted(array)).all():
-        return f"`{array}` holds its tile transposed: the two indices are exchanged."
+    held, wanted, t = done.values(array), done.wanted(array), done.tiles
+    if held.shape[0] == held.shape[1] and (held.T == wanted).all():
+        return f"`{array}` holds its tile transposed: the two indices are swapped."
+    if array == "As" and (held == wanted[np.arange(t.BM) % t.TM]).all():
+        return (
+            "All threads load the same TM rows of A, from `row0 + i`. Here `row0` is the block's first row; "
+            "a thread's own rows begin `ty * TM` further down, in A as in As: `row0 + ty * TM + i`."
+        )
+    if array == "Bs" and (held == wanted[:, np.arange(t.BN) % t.TN]).all():
+        return (
+            "All threads load the same TN columns of B, from `col0 + j`. Here `col0` is the block's first "
+            "column; a thread's own begin `tx * TN` further on, in B as in Bs: `col0 + tx * TN + j`."
+        )
     return None
 
 
@@ -56,7 +73,7 @@ def _slices(
         x, y = t.threads
         a = [(row, c) for tx in range(x) for c in along_a(tx, t) for row in range(t.BM)]
         b = [(r, column) for ty in range(y) for r in along_b(ty, t) for column in range(t.BN)]
-        return {"As": counts_of(t.shapes["As"], a), "Bs": counts_of(t.shapes["Bs"], b)}
+        return {"As": counts_of((t.BM, t.BK), a), "Bs": counts_of((t.BK, t.BN), b)}
 
     return times
 
@@ -65,42 +82,42 @@ def _first_of_each(t: Tiles) -> dict:
     """Without the loops over TM and TN: a slice of one element."""
     a = [(row, c) for c in range(t.BK) for row in range(0, t.BM, t.TM)]
     b = [(r, column) for r in range(t.BK) for column in range(0, t.BN, t.TN)]
-    return {"As": counts_of(t.shapes["As"], a), "Bs": counts_of(t.shapes["Bs"], b)}
+    return {"As": counts_of((t.BM, t.BK), a), "Bs": counts_of((t.BK, t.BN), b)}
 
 
 SLIPS = (
-    Slip(
+    CoverageSlip(
         "This is the draft: each thread brings one slice, of column `tx` and of row `ty`, and no more. Where "
         "there are fewer threads than BK in that direction, it must come back for the next slice: `range(tx, "
         "BK, ...)`.",
         _slices(lambda tx, t: [tx], lambda ty, t: [ty]),
     ),
-    Slip(
-        "The strides are exchanged. Columns of As are handed out to the threads along x, so the next one is "
-        "`BN // TN` further on; rows of Bs to those along y, `BM // TM`.",
+    CoverageSlip(
+        "The strides are swapped. Columns of As are shared among the threads along x, so the next one is "
+        "`BN // TN` further on; rows of Bs among those along y, `BM // TM`.",
         _slices(lambda tx, t: range(tx, t.BK, t.BM // t.TM), lambda ty, t: range(ty, t.BK, t.BN // t.TN)),
     ),
-    Slip(
-        "The loops start at 0 for all threads, so that all of them fetch the same slices. Each is to begin "
+    CoverageSlip(
+        "The loops start at 0 for all threads, so that all of them fetch the same slices. Each must begin "
         "with its own, `tx` or `ty`.",
         _slices(lambda tx, t: range(0, t.BK, t.BN // t.TN), lambda ty, t: range(0, t.BK, t.BM // t.TM)),
     ),
-    Slip(
+    CoverageSlip(
         "Every thread fetches its slice of every column of As and of every row of Bs: the work is not "
         "shared. Begin at `tx` and `ty`, and go on in strides as wide as the block.",
         _slices(lambda tx, t: range(t.BK), lambda ty, t: range(t.BK)),
     ),
-    Slip(
+    CoverageSlip(
         "The loops go on in steps of 1, so that neighbours fetch the same slices again. The next slice that "
         "nobody has yet is as far away as there are threads in this direction.",
         _slices(lambda tx, t: range(tx, t.BK), lambda ty, t: range(ty, t.BK)),
     ),
-    Slip(
+    CoverageSlip(
         "The strides are TM and TN, the length of a slice. What counts is how many threads there are side by "
         "side: `BN // TN` along x and `BM // TM` along y.",
         _slices(lambda tx, t: range(tx, t.BK, t.TM), lambda ty, t: range(ty, t.BK, t.TN)),
     ),
-    Slip(
+    CoverageSlip(
         "Of each slice only the first element is fetched. A slice of As has TM elements, one below the "
         "other, and one of Bs TN side by side.",
         _first_of_each,

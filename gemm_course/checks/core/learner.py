@@ -32,8 +32,9 @@ def factory_of(given: Any, sizes: tuple[str, ...]) -> Callable:
     """A function that takes these sizes and returns a kernel (or device function); that itself is refused."""
     if hasattr(given, "py_func"):
         named = " and ".join(filter(None, (", ".join(sizes[:-1]), sizes[-1])))
+        what = "device function" if getattr(given, "targetoptions", {}).get("device") else "kernel"
         raise Refused(
-            f"`{given.py_func.__name__}` is the kernel itself. Pass the function around it, which takes "
+            f"`{given.py_func.__name__}` is the {what} itself. Pass the function around it, which takes "
             f"{named} and returns it."
         )
     return function_of(given, sizes)

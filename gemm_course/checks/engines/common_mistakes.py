@@ -49,6 +49,10 @@ COMMON_MISTAKES = (
         "`alpha` multiplies everything. It belongs to A·B only: alpha·A·B + beta·C.",
         lambda q: q.alpha * (q.AB + q.beta * q.C),
     ),
+    Mistake(
+        "A·B is missing: this is beta·C alone. Nothing has been added up, or only zeros.",
+        lambda q: q.beta * q.C if q.beta else 0 * q.AB,
+    ),
     Mistake("`beta * C` is missing: this is alpha·A·B.", lambda q: q.alpha * q.AB),
     Mistake("`alpha` and `beta * C` are both missing: this is A·B alone.", lambda q: q.AB),
     Mistake("The old `C` is added as it is, without `beta`.", lambda q: q.alpha * q.AB + q.C),

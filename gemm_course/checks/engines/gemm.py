@@ -106,15 +106,17 @@ def hold_to_numbers(
     depth: int = 6,
     problems: Sequence[Problem] | None = None,
     tiles: Tiles | None = None,
+    made: Sequence[GemmTrial] = (),
 ) -> list[GemmTrial]:
     """Run all problems and return the trials; raise Refused with the first thing wrong and its likely cause.
 
-    depth: the width of a tile along k. problems: those of :func:`adversarial` if left out.
+    depth: the width of a tile along k. problems: those of :func:`adversarial` if left out. made: trials of
+    this kernel that need not be repeated.
     """
     kernel = kernel_of(kernel, GEMM)
-    trials = []
+    known, trials = {trial.problem: trial for trial in made}, []
     for problem in problems or adversarial(geometry, depth):
-        trial = try_on(kernel, geometry, problem, tiles=tiles)
+        trial = known.get(problem) or try_on(kernel, geometry, problem, tiles=tiles)
         if not trials and trial.report.accesses.empty and not trial.report.barriers:
             raise nothing_happens(kernel)
         if not trial.right:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from gemm_course.checks.core import call, factory_of, kernel_of
@@ -32,8 +32,8 @@ class GemmFactory:
     problem. geometry: the launch for a choice. likely: what goes wrong in this exercise; slips along k and
     the findings of tiled kernels are added. lessons: what a right kernel is also held to, on whole tiles.
     begun: raises where the trials are a stub's. before_numbers: further refusals that come before wrong
-    numbers. problems: (factory, tiles) -> other problems than these. row_multiple: elements that the length
-    of every row is a multiple of.
+    numbers. problems: (factory, tiles) -> other problems than these. whole: other problems of whole tiles,
+    for some of the choices. row_multiple: elements that the length of every row is a multiple of.
     """
 
     tiles: Sequence[Tiles]
@@ -43,6 +43,7 @@ class GemmFactory:
     begun: Callable[..., None] = check_tiles_used
     before_numbers: Callable[[Sequence[GemmTrial]], None] = lambda trials: None
     problems: Callable[[GemmFactory, Tiles], Sequence[Problem]] | None = None
+    whole: Mapping[Tiles, Problem] = field(default_factory=dict)
     row_multiple: int = 1
 
     def prove(self, given: Any) -> Proof:
@@ -52,7 +53,7 @@ class GemmFactory:
         whole = {tiles: self.try_whole(kernel, tiles) for tiles, kernel in kernels.items()}
         self.begun(*whole.values())
         self.before_numbers(list(whole.values()))
-        tried = [self.hold_to_numbers(kernel, tiles) for tiles, kernel in kernels.items()]
+        tried = [self.hold_to_numbers(trial.kernel, tiles, [trial]) for tiles, trial in whole.items()]
         for trial in whole.values():
             for lesson in self.lessons:
                 lesson(trial)
@@ -62,8 +63,8 @@ class GemmFactory:
         """The kernel on whole tiles. options: emulate's."""
         return try_on(kernel, self.geometry(tiles), self.whole_tiles(tiles), tiles=tiles, **options)
 
-    def hold_to_numbers(self, kernel: Any, tiles: Tiles) -> list[GemmTrial]:
-        """Refuse wrong numbers on this choice's problems; return the trials."""
+    def hold_to_numbers(self, kernel: Any, tiles: Tiles, made: Sequence[GemmTrial] = ()) -> list[GemmTrial]:
+        """Refuse wrong numbers on this choice's problems; return the trials. made: trials made before."""
         likely, depth = self.likely(tiles), tiles.block_tile[2]
         all_likely = Likely(
             (*likely.results, *along_k(depth, tiles.depth_name)),
@@ -73,7 +74,7 @@ class GemmFactory:
         )
         problems = (self.problems or GemmFactory.usual_problems)(self, tiles)
         return hold_to_numbers(
-            kernel, self.geometry(tiles), all_likely, depth=depth, problems=problems, tiles=tiles
+            kernel, self.geometry(tiles), all_likely, depth=depth, problems=problems, tiles=tiles, made=made
         )
 
     def usual_problems(self, tiles: Tiles) -> list[Problem]:
@@ -84,9 +85,9 @@ class GemmFactory:
         return [problem.but(row_multiple=self.row_multiple) for problem in every_kind]
 
     def whole_tiles(self, tiles: Tiles) -> Problem:
-        """One row of two blocks, three tiles along k."""
+        """One row of two blocks, three tiles along k, unless the exercise has another one for this choice."""
         BM, BN, BK = tiles.block_tile
-        return Problem(BM, 2 * BN, 3 * BK, row_multiple=self.row_multiple)
+        return self.whole.get(tiles) or Problem(BM, 2 * BN, 3 * BK, row_multiple=self.row_multiple)
 
     def ragged(self, tiles: Tiles) -> Problem:
         """Sizes that are no multiples of anything."""

@@ -98,6 +98,20 @@ def along_k(width: int, name: str) -> tuple[Mistake, ...]:
         first = (q.k - 1) // width * width
         return None if first <= 0 else result(q, q.A[:, first:] @ q.B[first:])
 
+    def without_last_steps(q):
+        """The last step of every whole tile is left out."""
+        kept = np.arange(q.k) % width != width - 1
+        return result(q, q.A[:, kept] @ q.B[kept]) if q.k > width else None
+
+    def stored_every_time(q):
+        """C is stored after every tile, each time with what the tile before left there as the old C."""
+        if not q.beta or q.k <= width:
+            return None
+        C = q.C
+        for end in range(width, q.k + width, width):
+            C = q.alpha * (q.A[:, :end] @ q.B[:end]) + q.beta * C
+        return C
+
     def stale(q):
         """The part of the last tile that is past k holds what the tile before it held there."""
         left = q.k // width * width
@@ -127,6 +141,15 @@ def along_k(width: int, name: str) -> tuple[Mistake, ...]:
             "Only the last tile along k counts: the accumulator starts anew in every tile. Set it to zero "
             "before the loop.",
             last_tile,
+        ),
+        Mistake(
+            f"The last product of every tile is missing: a tile has {name} steps, `range({name})`.",
+            without_last_steps,
+        ),
+        Mistake(
+            "C is stored after every tile, and each time `beta` multiplies what the tile before left there. "
+            "Store once, after the loop over k.",
+            stored_every_time,
         ),
         Mistake(
             "The last tile is not full, and what is past k still holds elements of the tile before. Store a "

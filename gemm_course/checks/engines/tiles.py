@@ -35,6 +35,11 @@ class Tiles:
         return self.BM, self.BN, self.BK
 
     @property
+    def threads(self) -> tuple[int, int]:
+        """Threads (x, y) of a block in which each has TM by TN results."""
+        return self.BN // self.TN, self.BM // self.TM
+
+    @property
     def depth_name(self) -> str:
         """What the factory calls the depth of its tiles."""
         return "T" if self.names == ("T",) else "BK"
