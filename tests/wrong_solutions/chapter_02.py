@@ -35,6 +35,10 @@ WRONG["coalesced"] = altered(
         "guard_left_behind": ("guard has its sizes swapped", (GUARD, "if col < m and row < n:")),
         "no_guard_of_columns": ("Only the rows are guarded", (" and col < n", "")),
         "blocks_still_down_the_rows": ("`blockIdx.x` still counts blocks of rows", (INDICES, BLOCKS_DOWN)),
+        "lines_of_the_course": (
+            "`from gemm_course.intrinsics import u32`",
+            (INDICES, BLOCKS_DOWN.replace("cuda.blockIdx.x", "u32(cuda.blockIdx.x)")),
+        ),
         "reads_b_transposed": ("`B`'s indices are swapped", ("B[p, col]", "B[col, p]")),
         "reads_a_transposed": ("`A`'s indices are swapped", ("A[row, p]", "A[p, row]")),
         "stores_c_transposed": ("the subscripts of `C` are swapped", ("C[row, col]", "C[col, row]")),

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gemm_course import intrinsics
 from gemm_course.emulator import EmulatorError, KernelStopped, LaunchError, Report, UnsupportedKernel, emulate
 
 from .exercise import Refused, nothing_yet
@@ -123,7 +124,8 @@ def emulate_kernel(kernel: Any, grid: tuple, block: tuple, *args, **options) -> 
     except LaunchError as error:
         raise Refused(f"The kernel cannot be launched: {error}.") from None
     except UnsupportedKernel as error:
-        raise Refused(_sentence(error.sentence), source_line(error.filename, error.line)) from None
+        message = _sentence(error.sentence) + _import_of(error.sentence)
+        raise Refused(message, source_line(error.filename, error.line)) from None
     except KernelStopped as error:
         raise Refused(
             f"The kernel does not come to an end: {error}", _line_of(error, kernel.py_func)
@@ -166,6 +168,12 @@ def _in_the_learners_words(text: str) -> str:
     for internal, word in STAND_FOR.items():
         text = text.replace(internal, word)
     return _sentence(text)
+
+
+def _import_of(sentence: str) -> str:
+    """How to import a name that is not defined, if the course's kernels import it."""
+    name = sentence.removeprefix("the name ").removesuffix(" is not defined")
+    return f" Import it: `from gemm_course.intrinsics import {name}`." if name in intrinsics.__all__ else ""
 
 
 def _sentence(text: str) -> str:

@@ -34,13 +34,16 @@ def try_one_each(kernel: Any, names: tuple[str, ...], block: tuple, *inputs, out
 def _written_for_numpy(kernel: Any, refused: Refused, dimensions: int) -> str:
     """What stops a kernel that treats many elements, or both indices, as one thing."""
     nodes = list(ast.walk(source_tree(kernel)))
-    if any(words in refused.message for words in ("indices are given", "not tuple")):
-        for node in nodes:
-            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-                if ast.unparse(node.value) == "cuda.grid(2)":
-                    return ONE_INDEX[dimensions]
-    for node in nodes:
-        if isinstance(node, ast.Subscript) and any(isinstance(at, ast.Slice) for at in ast.walk(node.slice)):
+    pairs = {
+        ast.unparse(node.targets[0])
+        for node in nodes
+        if isinstance(node, ast.Assign) and ast.unparse(node.value) == "cuda.grid(2)"
+    }
+    indexed = [node for node in nodes if isinstance(node, ast.Subscript)]
+    if any(ast.unparse(node.slice) in pairs for node in indexed if isinstance(node.slice, ast.Name)):
+        return ONE_INDEX[dimensions]
+    for node in indexed:
+        if any(isinstance(at, ast.Slice) for at in ast.walk(node.slice)):
             return (
                 f"`{ast.unparse(node)}` is a slice, NumPy's way to compute with many elements at once. In a "
                 f"kernel each thread computes one element: it asks `cuda.grid({dimensions})` which, and uses "
