@@ -10,7 +10,7 @@
 # - place the two barriers, and say what breaks without each;
 # - write the kernel for any tile, count what it saves, and find bank conflicts.
 #
-# *Time: about 45 minutes to read, 60 for the exercises. Comes from document 002 (after Penny Xu) and
+# *Time: about 45 minutes to read, 75 for the exercises. Comes from document 002 (after Penny Xu) and
 # document 004, kernel v02.*
 
 # %%
@@ -104,7 +104,52 @@ see.banks()
 #
 # Tiles need not be square. A block of BM × BN threads takes a BM × BK tile of A and a BK × BN tile of B.
 # Then a thread's share of the fetching is no longer "the element at my place", so threads are numbered
-# through and each takes its portion:
+# consecutively and each fetches its share.
+#
+# ### Exercise 03.6 · A walk over the tile
+# *core · medium · 15 minutes*
+#
+# Number the elements of a tile as well, row by row. A block of THREADS threads fetches them in passes: in
+# the first, thread `tid` fetches element `tid`; in each further pass it fetches the element THREADS further
+# on, until the tile ends. In pass i that is element `tid + i * THREADS`. Here 8 threads walk over a tile of
+# 3 × 6; each place shows the thread that fetches it:
+#
+# ```
+#             column
+#             0  1  2  3  4  5
+#     row 0   0  1  2  3  4  5
+#     row 1   6  7  0  1  2  3
+#     row 2   4  5  6  7  0  1
+# ```
+#
+# Thread 1 fetches (0, 1), (1, 3) and (2, 5); thread 2 only (0, 2) and (1, 4). In every pass neighbouring
+# threads fetch neighbours of a row, so the loads are coalesced.
+#
+# Return the places `(row, column)` that thread `tid` fetches from a tile of BM rows and BK columns, in
+# order. THREADS may be less than a row, no multiple of it, or more than the whole tile.
+
+
+# %% id="ex-03-6"
+def walk(tid, THREADS, BM, BK):
+    ### BEGIN SOLUTION
+    places = []
+    for e in range(tid, BM * BK, THREADS):
+        places.append((e // BK, e % BK))
+    return places
+    ### STUB
+    # return None  # [(row, column), ...]
+    ### END SOLUTION
+
+
+check.tile_walk(walk)
+
+# %% [markdown] tags=["stub"]
+# *[Solution](solutions/03_shared_memory_tiles.ipynb#Exercise-03.6-·-A-walk-over-the-tile)*
+
+# %% [markdown]
+# Find your walk in the kernel, once for each tile. A tile of A takes A_LOADS passes, a tile of B B_LOADS;
+# THREADS must divide the tiles here. `unroll` and `u32` do not change what is computed: they help the
+# compiler.
 
 # %%
 see.source("block_tiled")
@@ -360,6 +405,8 @@ see.quiz("03")
 # ## Recap
 #
 # - A block fetches a tile of A and of B **once** and uses every element T times: $2mnk/T$ global loads.
+# - A block of any size fetches a tile of any shape: thread `tid` takes elements `tid + i * THREADS`, and
+#   neighbours take neighbours.
 # - Two barriers a tile: *complete*, and *no longer needed*. A missing one is a race, whatever the numbers
 #   say.
 # - 32 banks: a row or one word is one wavefront, a column of a 32-wide tile is 32.

@@ -9,6 +9,7 @@ from numba import cuda, float32
 from gemm_course import check
 from gemm_course.checks.ch03.barriers import CASES
 from gemm_course.checks.ch03.smallest_failing_shape import fails, smallest_product
+from gemm_course.checks.ch03.tile_walk import CASES as TILES_WALKED
 from tests.checks.cells import verdict_of
 from tests.wrong_solutions.altering import changed, solution
 
@@ -142,6 +143,27 @@ def test_the_loads_may_be_written_in_other_ways():
 @pytest.mark.parametrize("n, T", CASES)
 def test_the_emulator_counts_the_barriers_of_the_formula(n, T):
     assert check.barriers.right(n, T) == (n // T * (T + 1), 2 * (n // T))
+
+
+def test_the_walk_of_v02_is_that_of_the_formula():
+    for tid, THREADS, BM, BK in TILES_WALKED:
+        walked = [divmod(element, BK) for element in range(tid, BM * BK, THREADS)]
+        assert check.tile_walk.right(tid, THREADS, BM, BK) == walked
+
+
+def test_the_walks_are_over_tiles_of_all_kinds():
+    kinds = {(THREADS % BK == 0, BM * BK % THREADS == 0, THREADS < BK) for _, THREADS, BM, BK in TILES_WALKED}
+    assert {(True, True, False), (False, True, False), (False, False, False), (False, True, True)} <= kinds
+    assert [] in [check.tile_walk.right(*case) for case in TILES_WALKED]
+
+
+def test_a_walk_may_be_returned_in_other_ways():
+    assert check.tile_walk(
+        lambda t, n, rows, width: (divmod(e, width) for e in range(t, rows * width, n))
+    ).passed
+    assert check.tile_walk(
+        lambda t, n, rows, width: np.argwhere(np.arange(rows * width).reshape(rows, width) % n == t)
+    ).passed
 
 
 def test_barriers_may_be_floats_of_the_same_value():

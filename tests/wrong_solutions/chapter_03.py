@@ -267,3 +267,40 @@ WRONG["smallest_failing_shape"] = passing(
         "no_shape": ("three whole numbers", _shapes(a=1)),
     },
 )
+
+
+# ---- 03.6 ------------------------------------------------------------------------------------------------
+
+ELEMENTS, PLACE = "range(tid, BM * BK, THREADS)", "(e // BK, e % BK)"
+
+WRONG["tile_walk"] = altered(
+    "tile_walk",
+    {
+        "row_and_column_swapped": ("Row and column are swapped", (PLACE, "(e % BK, e // BK)")),
+        "divided_by_the_rows": ("BM is how many rows", (PLACE, "(e // BM, e % BM)")),
+        "divided_by_the_threads": ("THREADS is how far", (PLACE, "(e // THREADS, e % THREADS)")),
+        "first_pass_only": ("only the first pass", (ELEMENTS, "[tid]")),
+        "a_chunk_each": (
+            "a chunk of its own",
+            ("places = []", "places, share = [], (BM * BK + THREADS - 1) // THREADS"),
+            (ELEMENTS, "range(tid * share, min((tid + 1) * share, BM * BK))"),
+        ),
+        "one_too_far": ("one element too far", ("BM * BK,", "BM * BK + 1,")),
+        "last_one_missing": ("is left out", ("BM * BK,", "BM * BK - 1,")),
+        "without_tid": ("`tid` is missing", ("range(tid,", "range(0,")),
+        "one_by_one": ("all that follow", (ELEMENTS, "range(tid, BM * BK)")),
+        "whole_passes_only": ("rounded down", ("BM * BK,", "BM * BK // THREADS * THREADS,")),
+        "beyond_the_tile": ("beyond the tile", ("BM * BK,", "(BM * BK + THREADS - 1) // THREADS * THREADS,")),
+        "down_the_columns": ("down the columns", (PLACE, "(e % BM, e // BM)")),
+        "on_by_a_row": ("goes on by BK", ("THREADS):", "BK):")),
+        "always_the_same_column": (
+            "column stays the same",
+            (ELEMENTS, "range(tid // BK, BM, THREADS // BK)"),
+            (PLACE, "(e, tid % BK)"),
+        ),
+        "nothing_collected": ("No thread fetches anything", (f"places.append({PLACE})", "pass")),
+        "numbers_of_elements": ("list of pairs", (PLACE, "e")),
+        "fractions": ("whole numbers", (PLACE, "(e / BK, e % BK)")),
+        "two_walks_for_all": ("not fetched exactly once", ("range(tid,", "range(tid % 2,")),
+    },
+)

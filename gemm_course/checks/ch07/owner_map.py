@@ -5,8 +5,7 @@ from functools import cache, partial
 
 import numpy as np
 
-from gemm_course.checks.core import Refused
-from gemm_course.checks.engines.tables import Slip, table_exercise
+from gemm_course.checks.engines.tables import Slip, places, table_exercise
 from gemm_course.checks.engines.tiles import Tiles, tile_choices
 from gemm_course.figures.owners import traced
 
@@ -22,21 +21,6 @@ TILES = tile_choices(
 )
 CASES = [(tid, *tiles.values[1:]) for tiles in TILES for tid in range(threads(tiles))]
 CHOICE = {tiles.values[1:]: tiles for tiles in TILES}  # what the function is called with, behind tid
-
-
-def _read(answer) -> list[Place]:
-    if isinstance(answer, (str, bytes, dict)) or not hasattr(answer, "__iter__"):
-        raise Refused(f"Return a list of pairs, `[(row, column), ...]`, not `{answer!r}`.")
-    try:
-        pairs = [(row, column) for row, column in answer]
-    except (TypeError, ValueError):
-        raise Refused(
-            f"Return a list of pairs, `[(row, column), ...]`; this is `{str(answer)[:60]}`."
-        ) from None
-    for pair in pairs:
-        if not all(isinstance(number, (int, np.integer)) and not isinstance(number, bool) for number in pair):
-            raise Refused(f"Rows and columns are whole numbers; here `{pair}` is among them. Use `//`.")
-    return [(int(row), int(column)) for row, column in pairs]
 
 
 def _difference(case: tuple, answer: list[Place], right: list[Place]) -> str:
@@ -193,7 +177,7 @@ SLIPS = [
     ),
     cases=CASES,
     slips=SLIPS,
-    read=_read,
+    read=places,
     difference=_difference,
     otherwise=_coverage,
     passed=f"Right for all threads of {len(TILES)} choices of tiles: the emulator's stores are the same, in "

@@ -89,6 +89,25 @@ def _several(names: Sequence[str], read_part: Callable[[Any, str], Any]) -> Call
     return read
 
 
+Place = tuple[int, int]  # row and column
+
+
+def places(answer: Any) -> list[Place]:
+    """Read a list of places, ``[(row, column), ...]``; any iterable of pairs will do."""
+    if isinstance(answer, (str, bytes, dict)) or not hasattr(answer, "__iter__"):
+        raise Refused(f"Return a list of pairs, `[(row, column), ...]`, not `{answer!r}`.")
+    try:
+        pairs = [(row, column) for row, column in answer]
+    except (TypeError, ValueError):
+        raise Refused(
+            f"Return a list of pairs, `[(row, column), ...]`; this is `{str(answer)[:60]}`."
+        ) from None
+    for pair in pairs:
+        if not all(isinstance(number, (int, np.integer)) and not isinstance(number, bool) for number in pair):
+            raise Refused(f"Rows and columns are whole numbers; here `{pair}` is among them. Use `//`.")
+    return [(int(row), int(column)) for row, column in pairs]
+
+
 # ---- the exercise ------------------------------------------------------------------------------------------
 
 
