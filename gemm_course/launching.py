@@ -429,28 +429,13 @@ def _emulated(configured: _Configured, args: list, work: int, brief: bool = Fals
         "Interrupt it as you like: nothing of yours is changed.",
         flush=True,
     )
-    with _progress_bar() as progress:
-        return emulate(*launched, *args, shared_bytes=configured.shared_bytes, progress=progress)
+    from gemm_course.progress_bar import progress_bar
+
+    with progress_bar("emulating", "blocks") as show:
+        return emulate(*launched, *args, shared_bytes=configured.shared_bytes, progress=show)
 
 
 def _duration(seconds: float) -> str:
     if seconds < 90:
         return f"{seconds:.0f} seconds"
     return f"{seconds / 60:.0f} minutes" if seconds < 5400 else f"{seconds / 3600:.0f} hours"
-
-
-class _progress_bar:
-    """A bar that follows emulate's progress(done, total)."""
-
-    def __enter__(self) -> Callable[[int, int], None]:
-        from tqdm import tqdm
-
-        self.bar = tqdm(unit="block", desc="emulating")
-        return self._follow
-
-    def _follow(self, done: int, total: int) -> None:
-        self.bar.total = total
-        self.bar.update(done - self.bar.n)
-
-    def __exit__(self, *_) -> None:
-        self.bar.close()

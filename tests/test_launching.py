@@ -300,13 +300,13 @@ def test_an_interrupted_emulation_changes_nothing(monkeypatch):
         np.testing.assert_array_equal(matrix, copy)
 
 
-def test_a_long_emulation_says_how_long_and_shows_progress(monkeypatch, capsys):
+def test_a_long_emulation_says_how_long(monkeypatch, capsys):
     monkeypatch.setattr(launching, "EMULATED_FMAS_A_SECOND", 100)
     A, B, _ = matrices(64, 64, 4)
     result = run("block_tiled", A, B, backend="emulator")
     said = capsys.readouterr()
     assert "The emulator will need about 3 minutes" in said.out
-    assert "emulating" in said.err
+    assert said.err == ""  # no bar where nobody looks
     assert near(result.C, A @ B)
 
 

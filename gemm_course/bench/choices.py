@@ -36,7 +36,7 @@ def choices(stages: Sequence[Stage], seed: int = 0) -> list[Task]:
 
 def rows_at(shape: tuple[int, int, int], path: Path) -> list[dict[str, Any]]:
     """The rows of the file at this shape; a line that an interruption cut short is removed first."""
-    SWEEP.mend(path)
+    SWEEP.cut_partial_line(path)
     return [row for row in SWEEP.rows(path) if (row["m"], row["n"], row["k"]) == tuple(shape)]
 
 
@@ -48,7 +48,7 @@ def remaining(tasks: Iterable[Task], rows: Iterable[Mapping[str, Any]]) -> list[
 
 def forget(stages: Iterable[str], shape: tuple[int, int, int], path: Path) -> int:
     """Drop the rows of stages whose kernels have changed, at this shape -> how many were dropped."""
-    SWEEP.mend(path)
+    SWEEP.cut_partial_line(path)
     rows, names = SWEEP.rows(path), set(stages)
     kept = [
         row for row in rows if row["stage"] not in names or (row["m"], row["n"], row["k"]) != tuple(shape)

@@ -1,5 +1,6 @@
 """The measuring commands: `gemm-course bench`, `sweep`, `counters`, `sanitize` and `merge`."""
 
+import itertools
 import math
 import os
 import re
@@ -69,9 +70,9 @@ def bench(
                 raise typer.Exit(1)
             return
         shapes = parse_shapes(sizes)
-        with _progress(len(shapes) * len(chosen) * len(changes), "measuring") as (advance, say):
+        with _progress(len(shapes) * len(chosen) * len(changes)) as advance:
             rows = measure_ladder(
-                chosen, shapes, changes, target / "ladder.csv", _command(), triton, say, advance
+                chosen, shapes, changes, target / "ladder.csv", _command(), triton, progress=advance
             )
     _show(rows)
     typer.echo(f"{len(rows)} rows added to {target / 'ladder.csv'}")
@@ -144,7 +145,7 @@ def _measure_choices(chosen, shape, path, most, promising, again, workers, until
     dtypes = len({stage.dtype for stage in chosen})
     fitting = workers_that_fit(gpu_facts().memory_bytes, len(gpus), shape, dtypes)
     todo = len(queue_of(chosen, shape, path, most, promising))
-    with _progress(todo, "measuring") as (advance, _):
+    with _progress(todo) as advance:
         done = run_sweep(
             chosen,
             shape,
@@ -373,18 +374,19 @@ def _sentences():
 
 
 @contextmanager
-def _progress(total: int, doing: str):
-    """-> (call for each row, call to say something beside the bar)."""
-    from tqdm import tqdm
+def _progress(total: int):
+    """Yield what to call with each row that is measured."""
+    from gemm_course.progress_bar import progress_bar
 
-    with tqdm(total=total, desc=doing, unit="kernel") as bar:
+    with progress_bar("measuring", "kernels") as show:
+        done = itertools.count(1)
 
         def advance(row) -> None:
             speed = f"{row['tflops']:.1f} TFLOPS" if row["tflops"] else row.get("reason") or "not measured"
-            bar.set_postfix_str(f"{row['stage']} {row['tiles']}: {speed[:40]}", refresh=False)
-            bar.update()
+            show(next(done), total, f"{row['stage']} {row['tiles']}: {speed[:40]}")
 
-        yield advance, bar.write
+        show(0, total)
+        yield advance
 
 
 def _show(rows: list[dict]) -> None:

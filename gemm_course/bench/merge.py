@@ -56,7 +56,7 @@ def merge(source: Path, target: Path, again: Sequence[str] = ()) -> list[Merged]
 
 
 def _merged(new: Path, old: Path, table: Table, key: Sequence[str], again: Sequence[str]) -> Merged:
-    table.mend(new)
+    table.cut_partial_line(new)
     rows, recorded = _last_ones(table.rows(new), key), table.rows(old)
     _same_gpu(new, rows, old, recorded)
     measured = {tuple(row[name] for name in key) for row in rows}

@@ -1,9 +1,10 @@
 """Between block and thread, the warp: its 32 threads share a WM by WN tile of C.
 
-Document 003, with its TM = 1: a thread computes one row at a time. A warp covers its tile in WMITER by
-WNITER steps of WSUBM by WSUBN elements; in each, a thread computes 1 by TN. A thread's results are therefore
-WMITER rows, WSUBM apart, of WNITER runs of TN columns, WSUBN apart: the threads of a warp stay close together
-and read the same few rows of shared memory.
+Document 003, with its TM = 1: a thread computes one row at a time.
+
+A warp covers its tile in WMITER by WNITER steps of WSUBM by WSUBN elements; in each, a thread computes 1 by
+TN. A thread's results are therefore WMITER rows, WSUBM apart, of WNITER runs of TN columns, WSUBN apart: the
+threads of a warp stay close together and read the same few rows of shared memory.
 """
 
 from numba import cuda, float32

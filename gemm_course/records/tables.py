@@ -71,7 +71,7 @@ class Table:
         self.append(new, rows)
         new.replace(path)
 
-    def mend(self, path: Path) -> None:
+    def cut_partial_line(self, path: Path) -> None:
         """Cut off a last line that an interruption left half-written."""
         if path.exists():
             content = path.read_bytes()

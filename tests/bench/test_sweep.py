@@ -320,7 +320,7 @@ def test_an_interrupted_sweep_loses_nothing_and_measures_nothing_twice(tmp_path,
         with pytest.raises(Interrupted):
             module.sweep(stages, SHAPE, path, "gemm-course sweep", most=40, progress=interrupt, **options)
     path.write_bytes(path.read_bytes() + b"block_tiled,fp32,fp")
-    before = SWEEP.mend(path) or SWEEP.rows(path)
+    before = SWEEP.cut_partial_line(path) or SWEEP.rows(path)
     done = module.sweep(stages, SHAPE, path, "gemm-course sweep", most=40, **options)
     rows = SWEEP.rows(path)
     assert rows[: len(before)] == before

@@ -2,10 +2,10 @@
 
     python -m tests.emulator.bench_emulator --simulator all --output data/emulator_benchmark.csv
 
-Three questions: the same plain kernels at 128³ in both (the simulator takes up to 20 s for each, so it runs
-only where asked); the course's stages at 1024³, with the most memory their process ever held; and exact
-counts without running at 16384³. The emulator counts every access in all three, and checks every access in
-the first two.
+Three measurements: the same plain kernels at 128³ in both (the simulator takes up to 20 s for each, so it
+runs only on request); the course's stages at 1024³, with the peak memory of their process; and exact counts
+without running at 16384³. The emulator counts every access in all three, and checks every access in the
+first two.
 """
 
 import argparse
@@ -51,7 +51,7 @@ REPEATS = 3
 
 
 def fastest(action, repeats=REPEATS):
-    """Seconds of the fastest of several tries, the first of which also pays for reading the source."""
+    """Seconds of the fastest of several runs; the first one also reads the source."""
     times = []
     for _ in range(repeats):
         start = time.perf_counter()
@@ -113,7 +113,7 @@ def views(edge):
 
 
 def stage_alone(name, edge, counts_only):
-    """run_stage in a process of its own, so that its memory is its own."""
+    """run_stage in a separate process, so that its peak memory is its own."""
     wanted = json.dumps([name, edge, counts_only])
     command = [sys.executable, "-m", "tests.emulator.bench_emulator", "--stage", wanted]
     answer = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
@@ -121,7 +121,7 @@ def stage_alone(name, edge, counts_only):
 
 
 def measure(simulator):
-    """Rows without the columns that say where and when."""
+    """Rows without the columns for place and time."""
     small = (128, 128, 128)
     seconds = emulated_twins(small)
     simulated = simulated_twins(simulator, small) if simulator else {}
@@ -152,7 +152,7 @@ def cube(edge):
 
 
 def processor():
-    """The processor's name, where the system tells it."""
+    """The processor's name, if the system provides it."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:

@@ -1,9 +1,9 @@
 """Kernels whose memory traffic a GPU's hardware counters can confirm, access by access.
 
 They are written so that the compiler has nothing to merge or drop: strides are run-time arguments, no two
-accesses of a thread are neighbours at an alignment the compiler can prove, loops that end lane by lane
-cannot be unrolled, there is no integer division (its machine code holds floating-point FMAs), and every
-value loaded is stored.
+accesses of a thread are neighbours at an alignment the compiler can prove, loops that end at a different
+iteration in each lane cannot be unrolled, there is no integer division (it compiles to floating-point FMAs),
+and every loaded value is stored.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ from tests.emulator.corpus import noise, zeros
 class CounterCase:
     """A kernel and one launch of it.
 
-    compiled_view: what the compiler is known to merge or drop, "" for nothing.
+    compiled_view: what the compiler is known to merge or drop, or "".
     """
 
     name: str

@@ -1,6 +1,6 @@
-"""One warp, one ldmatrix a case: rows of a tile that lie plainly, padded, swizzled or anywhere.
+"""One warp and one ldmatrix per case: rows of a tile without padding, padded, swizzled or anywhere.
 
-`gemm-course counters --module tests/emulator/matrix_cases.py` records what a GPU counts of them.
+`gemm-course counters --module tests/emulator/matrix_cases.py` records a GPU's counts.
 """
 
 import numpy as np
@@ -10,12 +10,12 @@ from numba.types import float16
 from gemm_course.intrinsics import ldmatrix_x2, ldmatrix_x4, ldmatrix_x4_trans, unroll
 from tests.emulator.counter_cases import CounterCase
 
-SIZE = 64 * 128  # halves of shared memory
+SIZE = 64 * 128  # float16 elements of shared memory
 LANES = np.arange(32)
 
 
 def kernel_for(load, size):
-    """A kernel whose lanes hand rows[lane], counted in halves, to one ldmatrix."""
+    """A kernel whose lanes pass rows[lane], counted in float16 elements, to one ldmatrix."""
 
     @cuda.jit
     def matrix_load(rows, out):
@@ -33,13 +33,13 @@ def kernel_for(load, size):
 
 
 def rows_of(width):
-    """Where 16 rows of a tile `width` halves wide begin, and 8 halves further on."""
+    """The starts of 16 rows of a tile `width` float16 wide, and 8 elements further on."""
     return LANES % 16 * width + LANES // 16 * 8
 
 
-def swizzled(width, exchange):
-    """As a swizzle places them: chunk c of row r lies at c ^ exchange(r)."""
-    return LANES % 16 * width + ((LANES // 16) ^ exchange(LANES % 16)) * 8
+def swizzled(width, number):
+    """The same rows swizzled: chunk c of row r is at c ^ number(r)."""
+    return LANES % 16 * width + ((LANES // 16) ^ number(LANES % 16)) * 8
 
 
 RANDOM = np.random.default_rng(7)

@@ -1,8 +1,8 @@
-"""What the compiler makes of a stage's shared loads, from the addresses that the emulator sees.
+"""The shared loads of a stage as compiled, derived from the addresses in the emulator.
 
-Between two barriers nothing changes in shared memory that a warp reads, so the compiler may put loads
-together: four neighbouring 32-bit words, from a multiple of 16 bytes on in each lane, become one load of
-128 bits. This holds whatever the tiles are, so what the hardware counts follows from them.
+Between two barriers the shared memory that a warp reads does not change, so the compiler may merge loads:
+four neighbouring 32-bit words that start at a multiple of 16 bytes in each lane become one load of 128 bits.
+This holds for all tiles, so the hardware's counts follow from them.
 """
 
 from collections import defaultdict
@@ -31,9 +31,9 @@ def merged_ratios(stage, tiles):
 
 
 def _between_barriers(stage, tiles):
-    """The first warp's loads of one tile, a set for each stretch between barriers.
+    """The first warp's loads of one tile, one set between each two barriers.
 
-    A load is ((array, lane, address), ...), one entry a lane.
+    A load is ((array, lane, address), ...), one entry per lane.
     """
     m, n, k = tiles["BM"], tiles["BN"], tiles["BK"]
     A, B, C = (np.zeros(shape, np.float32) for shape in ((m, k), (k, n), (m, n)))

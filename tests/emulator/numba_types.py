@@ -1,6 +1,6 @@
-"""Numba's own type inference on a kernel, without a GPU: what a test of the emulator's typing rules may ask.
+"""Numba's own type inference on a kernel, without a GPU, for tests of the emulator's typing rules.
 
-numba-cuda infers types in Python before it lowers anything, so its front end needs neither a device nor NVVM.
+numba-cuda infers types in Python before any lowering, so its front end needs neither a device nor NVVM.
 """
 
 from dataclasses import dataclass

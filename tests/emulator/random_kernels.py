@@ -1,8 +1,8 @@
 """hypothesis strategies for small random kernels, and the launches to run them with.
 
-A kernel comes as source text. It is free of races by construction: a thread stores to its own row of the
-results, to its own element of the shared tile, and the tile is read between barriers only. Its numbers
-are exact in any order of summation: floats are small whole numbers, and no product has a variable in it.
+A kernel is source text. It is free of races by construction: a thread stores to its own row of the results
+and to its own element of the shared tile, and the tile is only read between barriers. Its results are exact
+in any order of summation: floats are small whole numbers, and no product contains a variable.
 """
 
 import importlib.util
@@ -55,7 +55,7 @@ class RandomKernel:
         return int(np.prod(self.block))
 
     def args(self):
-        """Fresh arguments: inputs that are small whole numbers, and results to be written."""
+        """Fresh arguments: small whole numbers as inputs, and arrays for the results."""
         random = np.random.default_rng(self.seed)
         everyone = self.threads * int(np.prod(self.grid))
         return (
@@ -69,7 +69,7 @@ class RandomKernel:
         )
 
     def load(self):
-        """The kernel, from a file of its own so that its source can be read back."""
+        """The kernel, from a file of its own, so that its source can be read."""
         path = Path(tempfile.mkdtemp(prefix="random_kernel_")) / "kernel.py"
         path.write_text(self.source, encoding="utf-8")
         spec = importlib.util.spec_from_file_location(f"random_kernel_{next(_numbers)}", path)
@@ -132,7 +132,7 @@ class Writer:
         return f"({self.whole(depth)}) % {size}"
 
     def leaf(self):
-        """A float32 that no variable feeds."""
+        """A float32 that depends on no variable."""
         choices = [
             lambda: f"x[{self.index(LENGTH)}]",
             lambda: f"a[{self.index(ROWS, 0)}, {self.index(COLUMNS, 0)}]",
@@ -357,7 +357,7 @@ class CarelessWriter(Writer):
 
 @st.composite
 def careless_kernels(draw):
-    """A RandomKernel that may race, or read shared memory that nobody wrote."""
+    """A RandomKernel that may race or read uninitialised shared memory."""
     grid, block = draw(st.sampled_from(SHAPES))
     source = CarelessWriter(draw, int(np.prod(block))).kernel(len(block))
     return RandomKernel(source, grid, block, draw(st.integers(0, 2**16)))

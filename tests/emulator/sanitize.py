@@ -1,10 +1,10 @@
-"""What NVIDIA's compute-sanitizer says of every kernel of the corpus, beside what the emulator must say.
+"""What NVIDIA's compute-sanitizer reports for every kernel of the corpus, to compare with the emulator.
 
     python -m tests.emulator.sanitize --output data/h200/sanitizer.csv
 
-Needs a GPU and compute-sanitizer. Every kernel runs under every tool in a process of its own, for a bad
-access ends the process's CUDA context and a diverging barrier may never end: such a run is stopped and
-called a hang. A sound kernel must also bring back the right numbers.
+Needs a GPU and compute-sanitizer. Every kernel runs under every tool in a separate process, because a bad
+access destroys the process's CUDA context and a divergent barrier may never end: such a run is stopped and
+called a hang. A sound kernel must also return the right results.
 """
 
 import argparse

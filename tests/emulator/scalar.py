@@ -1,10 +1,9 @@
-"""A plain reading of a kernel, one thread after another: the measure of the emulator's masks and arrays.
+"""A plain interpreter of kernels, one thread after another: the reference for the emulator.
 
-It walks the syntax tree with one value a name, NumPy scalars of the types Numba itself infers for each
-operation. Threads of a block are generators that pause at `cuda.syncthreads()`. There are no warps while
-it runs: every access is written down with the thread and with the iteration of each loop around it, and
-afterwards the accesses of one warp in one iteration are one request. Nothing here is shared with the
-emulator.
+It walks the syntax tree with one value per name, NumPy scalars of the types that Numba itself infers for each
+operation. Threads of a block are generators that pause at `cuda.syncthreads()`. There are no warps while it
+runs: every access is recorded with its thread and with the iteration of each enclosing loop, and afterwards
+the accesses of one warp in one iteration form one request. It shares no code with the emulator.
 """
 
 import ast
@@ -50,12 +49,12 @@ CALLABLE = {math.sqrt: np.sqrt, math.exp: np.exp, math.sin: np.sin, abs: np.abs,
 
 
 class NotCovered(Exception):
-    """The kernel uses something this plain reading has no word for."""
+    """The kernel uses something this interpreter does not support."""
 
 
 @dataclass
 class Memory:
-    """An array in one of the memories; `data` holds one block's, one thread's or everybody's values."""
+    """An array in one of the memories; `data` holds the values of a block, a thread or the whole grid."""
 
     name: str
     space: str
@@ -68,7 +67,7 @@ class Memory:
 
 @dataclass(frozen=True)
 class Touch:
-    """One thread at one element; interval counts the barriers its block has passed."""
+    """One thread at one element; `interval` counts the barriers that its block has passed."""
 
     block: tuple[int, int, int]
     thread: int
@@ -77,7 +76,7 @@ class Touch:
     line: int
 
     def races_with(self, other, space):
-        """Whether nothing orders the two, and one of them writes."""
+        """Whether the two are unordered and at least one of them writes."""
         if (self.block, self.thread) == (other.block, other.thread):
             return False
         if self.op == other.op and self.op in ("load", "atomic"):
@@ -87,7 +86,7 @@ class Touch:
 
 @dataclass
 class Access:
-    """Who touched what at one place in the source: (block, warp, iterations) -> [(lane, first byte)]."""
+    """All accesses of one place in the source: (block, warp, iterations) -> [(lane, first byte)]."""
 
     line: int
     space: str
@@ -119,8 +118,8 @@ class Access:
 def plain_wavefronts(lanes, bits, op):
     """Wavefronts of one instruction in plain loops, -1 for an idle lane.
 
-    Lanes are served in groups of as many as 32 words allow. A wide load serves two groups together where
-    every lane of the warp agrees with a neighbour, and idle lanes agree with all.
+    Lanes are served in groups that access 32 words. A wide load serves two groups together if every lane of
+    the warp agrees with a neighbour; idle lanes agree with all.
     """
     width = bits // 32
     together = 1
@@ -155,8 +154,8 @@ class _Return(Exception):
 
 @cache
 def _signature(operation, *names):
-    """(argument types, result type) that Numba chooses, as NumPy types; None where no number comes out."""
-    from tests.emulator.numba_types import contexts  # numba-cuda only: the rest of this file does without
+    """(argument types, result type) that Numba chooses, as NumPy types; None if no number results."""
+    from tests.emulator.numba_types import contexts  # needs numba-cuda; the rest of this file does not
 
     typing_context, _ = contexts()
     types = tuple(_numba_type(name) for name in names)
@@ -230,7 +229,7 @@ class Launch:
         }
 
     def run(self):
-        """Run all blocks; results are in the arrays given. Returns self."""
+        """Run all blocks and write the results to the given arrays. Returns self."""
         for z in range(self.grid[2]):
             for y in range(self.grid[1]):
                 for x in range(self.grid[0]):
@@ -251,10 +250,10 @@ class Launch:
             alive = paused
 
     def faults(self):
-        """({(kind, array, lines)} for certain, the same where it depends on the order of the threads).
+        """({(kind, array, lines)} in any order of the threads, the same for faults in some orders only).
 
-        Races, and reads of shared elements that nobody had written by then; a read between the same barriers
-        as the first write may come before it. lines: those of both accesses of a race, as a frozenset.
+        Races, and reads of shared elements before any write; a read between the same barriers as the first
+        write may come before it. lines: those of both accesses of a race, as a frozenset.
         """
         elements = defaultdict(list)
         for space, name, index, touch in self.touches:
@@ -502,7 +501,7 @@ class Thread:
         return old
 
     def named(self, name, value, node):
-        """A shared or local array gets its name here; a shared one is made once for the block."""
+        """Name a shared or local array; a shared one is made once per block."""
         if value.space == "shared":
             return self.shared.setdefault(id(node), Memory(name, "shared", value.data))
         return Memory(name, value.space, value.data)
@@ -517,7 +516,7 @@ class Thread:
     # --- calls --------------------------------------------------------------------------------------------
 
     def called(self, node):
-        """The name of what is called, if it belongs to numba.cuda."""
+        """The name of the called function, if it belongs to numba.cuda."""
         function = node.func
         if isinstance(function, ast.Attribute):
             try:
@@ -535,7 +534,7 @@ class Thread:
         if getattr(function, "__name__", getattr(function, "_name", "")) == "unroll":
             return self.range_of(node.args[0])
         if function is not range:
-            raise NotCovered(f"line {node.lineno}: a loop over something else than range")
+            raise NotCovered(f"line {node.lineno}: a loop over something other than range")
         bounds = [int(self.value(argument)) for argument in node.args]
         return (0, bounds[0], 1) if len(bounds) == 1 else (*bounds, 1)[:3]
 

@@ -1,8 +1,8 @@
 """The first stages of the ladder in plain numba.cuda, which Numba's own simulator runs too.
 
-The simulator knows neither intrinsics nor alignment nor unsigned index types, so these kernels do without.
-Run as a program it is the simulator's half of a comparison, in a process of its own, for the simulator is
-chosen when numba.cuda is imported:
+The simulator supports neither intrinsics nor alignment nor unsigned index types, so these kernels use none.
+Run as a program, this module is the simulator's half of a comparison, in a separate process, because the
+simulator is selected when numba.cuda is imported:
 
     NUMBA_ENABLE_CUDASIM=1 python -m tests.emulator.simulator_twins OUTPUT.npz M N K [TWIN ...]
 """
@@ -35,7 +35,7 @@ class Twin:
 
 
 def naive(tile):
-    """One thread an element; neighbouring threads take neighbouring rows."""
+    """One thread per element; neighbouring threads take neighbouring rows."""
 
     @cuda.jit
     def naive(m, n, k, alpha, A, B, beta, C):
@@ -52,7 +52,7 @@ def naive(tile):
 
 
 def coalesced(tile):
-    """One thread an element; neighbouring threads take neighbouring columns."""
+    """One thread per element; neighbouring threads take neighbouring columns."""
 
     @cuda.jit
     def coalesced(m, n, k, alpha, A, B, beta, C):
@@ -94,7 +94,7 @@ def block_tiled(tile):
 
 
 def thread_tiled_1d(BM, BN, BK, TM):
-    """TM rows of one column a thread."""
+    """TM rows of one column per thread."""
     threads = BM * BN // TM
 
     @cuda.jit
@@ -132,7 +132,7 @@ def thread_tiled_1d(BM, BN, BK, TM):
 
 
 def thread_tiled_2d(BM, BN, BK, TM, TN):
-    """TM by TN elements a thread."""
+    """TM by TN elements per thread."""
     threads = BM * BN // (TM * TN)
 
     @cuda.jit
@@ -177,7 +177,7 @@ def thread_tiled_2d(BM, BN, BK, TM, TN):
 
 
 def small_twins():
-    """Tiles small enough for the simulator, which gives every thread of a block a thread of the system."""
+    """Tiles small enough for the simulator, which starts an operating-system thread per GPU thread."""
     return [
         naive(8),
         coalesced(8),
@@ -218,7 +218,7 @@ def simulate(twins, m, n, k):
 
 
 def main(output, m, n, k, *names):
-    """Run the small twins, or those of the course that are named, and save what came out."""
+    """Run the small twins, or the named ones of the course, and save the results."""
     size = int(m), int(n), int(k)
     twins = [twin for twin in full_twins() if twin.name in names] if names else small_twins()
     results, seconds = simulate(twins, *size)

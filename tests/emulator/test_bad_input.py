@@ -1,4 +1,4 @@
-"""What a learner can get wrong: a clear error, untouched arrays, a traceback that ends where it should."""
+"""Mistakes that learners make: a clear error, unchanged arrays, a traceback that ends at the right line."""
 
 import re
 import traceback
@@ -78,7 +78,7 @@ def test_endless_kernel_is_stopped(kernel):
     assert str(line_marked(kernel, "endless")) in str(stopped.value)
 
 
-def test_endless_kernel_is_stopped_without_being_told_a_limit():
+def test_endless_kernel_is_stopped_by_the_default_limit():
     out = zeros(32)
     with pytest.raises(KernelStopped):
         emulate(counts_the_wrong_way, 1, 32, out)
@@ -128,7 +128,7 @@ def test_geometry_is_refused(grid, block):
 @pytest.mark.parametrize(
     "grid, block", [(1, 1024), (np.int64(2), (np.int32(32), 2)), ((2, 1), (8, 4)), ((1,), (8, 1, 2))]
 )
-def test_geometry_is_taken(grid, block):
+def test_geometry_is_accepted(grid, block):
     out = zeros(8)
     emulate(copied, grid, block, ramp(8), out)
     assert (out == ramp(8)).all()
@@ -204,7 +204,7 @@ def test_shared_memory_above_the_limit(kernel, shared_bytes):
     assert untouched(out)
 
 
-def test_as_much_dynamic_shared_memory_as_a_hopper_gpu_gives():
+def test_as_much_dynamic_shared_memory_as_a_hopper_gpu_has():
     out = zeros(4)
     report = emulate(dynamic_tile, 1, 1, out, shared_bytes=227 * 1024)
     assert report.shared_bytes == 227 * 1024
@@ -256,7 +256,7 @@ def test_unsupported_syntax_is_refused_before_anything_runs(name):
 
 
 @pytest.mark.parametrize("kernel", [3, "kernel", None, np.sin, print])
-def test_what_is_no_kernel_is_refused(kernel):
+def test_an_object_that_is_not_a_kernel_is_refused(kernel):
     with pytest.raises((EmulatorError, TypeError), match=re.escape(f"not {kernel!r}")):
         emulate(kernel, 1, 8, zeros(8))
 

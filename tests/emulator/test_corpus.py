@@ -1,4 +1,4 @@
-"""Every broken kernel of the corpus is found, at its line; no sound one is accused."""
+"""The emulator finds every broken kernel of the corpus at its line, and accuses no sound one."""
 
 from collections import Counter
 
@@ -33,7 +33,7 @@ def errors(report):
     return [finding for finding in report.findings if finding.severity == "error"]
 
 
-def told(findings):
+def listed(findings):
     """Findings as a list to read in a failed test."""
     return [(finding.kind, finding.line, finding.array, finding.message) for finding in findings]
 
@@ -52,22 +52,22 @@ def test_broken_kernel_is_found_at_its_line(name):
     report, _ = run(case)
     places = {(kind, mark.line) for mark in case.marks for kind in mark.kinds}
     hits = [finding for finding in report.findings if (finding.kind, finding.line) in places]
-    assert hits, f"expected {case.kind} at {sorted(places)}, found {told(report.findings)}"
+    assert hits, f"expected {case.kind} at {sorted(places)}, found {listed(report.findings)}"
     assert case.kind in corpus.ADVICE or not report.ok
     false = [finding for finding in errors(report) if finding not in hits]
-    assert not false, f"false alarms {told(false)}"
+    assert not false, f"false alarms {listed(false)}"
     check_every_mark(case, hits)
     for finding in hits:
         check_details(case, finding)
 
 
 def check_every_mark(case, hits):
-    """Each marked line is found; of barriers that do not meet, one is enough."""
+    """Each marked line is found; of several divergent barriers, one is enough."""
     for mark in case.marks:
         at_mark = [hit for hit in hits if hit.line == mark.line]
         assert at_mark or case.kind == "barrier_divergence", f"line {mark.line} is not found"
         if mark.array and at_mark:
-            assert mark.array in {hit.array for hit in at_mark}, told(at_mark)
+            assert mark.array in {hit.array for hit in at_mark}, listed(at_mark)
 
 
 def check_details(case, finding):
@@ -102,14 +102,14 @@ def test_advice_is_given_at_the_marked_lines_only(name):
     case = BROKEN[name]
     report, _ = run(case)
     given = {finding.line for finding in report.findings if finding.kind == case.kind}
-    assert given == {mark.line for mark in case.marks if case.kind in mark.kinds}, told(report.findings)
+    assert given == {mark.line for mark in case.marks if case.kind in mark.kinds}, listed(report.findings)
     assert report.ok
 
 
 @pytest.mark.parametrize("name", SOUND)
 def test_sound_kernel_is_not_accused_and_computes_the_right_numbers(name):
     report, arguments = run(SOUND[name])
-    assert not errors(report), told(errors(report))
+    assert not errors(report), listed(errors(report))
     assert report.ok
     corpus.compare(SOUND[name], arguments)
 

@@ -74,7 +74,7 @@ def recorded(name):
 
 
 def hardware(row):
-    """The counters of one row; reductions are atomics whose old value nobody wanted."""
+    """The counters of one row; reductions are atomics whose old value is unused."""
     counts = {name: int(float(row.get(name) or 0)) for name in COUNTERS}
     for unit in ("requests", "sectors"):
         counts[f"global_atomic_{unit}"] += int(row[f"global_reduction_{unit}"])
@@ -98,7 +98,7 @@ def emulated(report):
 
 
 def compare(measured, counted, explained):
-    """Fail with every counter that is neither equal nor different in just the way that is explained."""
+    """Fail with every counter that is neither equal nor different exactly as explained."""
     wrong = []
     for name, count in counted.items():
         explanation = explained.get(name)
@@ -130,7 +130,7 @@ def test_kernels_written_for_counting(case):
     report = emulate(case.kernel, case.grid, case.block, *case.make_args(), shared_bytes=case.shared_bytes)
     assert report.ok, [str(finding) for finding in report.findings]
     explained = EXPLAINED_CASES.get(case.name, {})
-    assert bool(explained) == bool(case.compiled_view), "compiled_view and the table must tell the same"
+    assert bool(explained) == bool(case.compiled_view), "compiled_view and the table must agree"
     compare(hardware(row), emulated(report), explained)
 
 
@@ -142,16 +142,16 @@ IN_PARTS = (
     "run, but exactly as many wavefronts; why they split is not known"
 )
 WHOLE_COPY = (
-    "Nsight Compute counts the sectors of a copy's addresses, also where it reads fewer bytes or none"
+    "Nsight Compute counts the sectors of a copy's addresses, even where the copy reads fewer bytes or none"
 )
 PADDED_COPY = (
     "as of any copy; and copies to padded rows, of which every second begins within a sector of 32 bytes, "
-    "count 1.5 times as many sectors where all is whole"
+    "it counts 1.5 times as many sectors where all tiles are complete"
 )
 ASYNCHRONOUS = ("async_copy", "wmma", "wmma_fp16_acc", "mma_swizzled", "mma_sync")
 SKIPPED_PRODUCT = (
-    "of two neighbouring sums the second is multiplied by alpha only where it is stored: not behind the last "
-    "column, if n is odd and C is not read"
+    "of two neighbouring accumulators the second is multiplied by alpha only where it is stored: not beyond "
+    "the last column, if n is odd and C is not read"
 )
 
 
@@ -174,12 +174,12 @@ EXPLAINED_STAGES = {
     },
     "mma_tma": {"shared_store_requests": Explained(IN_PARTS, or_more=True)},
 }
-WARPGROUPS = ("wgmma_tma", "warp_specialised", "persistent")  # whose products are wgmma's
+WARPGROUPS = ("wgmma_tma", "warp_specialised", "persistent")  # with products by wgmma
 STORES_PAIRS = ("mma_swizzled", "wgmma_tma", "warp_specialised")
 
 
 def explained(stage, tiles, row):
-    """What is explained of a stage with these tiles in a recorded launch."""
+    """The explained differences of a stage with these tiles in a recorded launch."""
     if stage.name not in MERGED_STAGES:
         found = dict(EXPLAINED_STAGES.get(stage.name, {}))
         n = int(row["n"])
@@ -190,14 +190,17 @@ def explained(stage, tiles, row):
     return {name: Explained(MERGED, ratio) for name, ratio in ratios.items() if ratio != 1}
 
 
-def test_loads_are_merged_where_four_words_lie_side_by_side():
-    """As the machine code has it, for tiles worked out by hand."""
+def test_loads_of_four_neighbouring_words_are_merged():
+    """As in the machine code, for tiles worked out by hand."""
     pinned = {
         ("block_tiled", "BM=16 BN=32 BK=64"): ("5/8", "3/4"),
-        ("block_tiled", "BM=32 BN=16 BK=64"): ("5/8", "1/2"),  # two rows of As a warp, in one bank
+        ("block_tiled", "BM=32 BN=16 BK=64"): ("5/8", "1/2"),  # two rows of As per warp, in one bank
         ("thread_tiled_1d", "BM=128 BN=128 BK=8 TM=32"): ("3/11", "17/33"),
         ("thread_tiled_2d", "BM=128 BN=128 BK=16 TM=8 TN=8"): ("1/4", "5/12"),
-        ("thread_tiled_2d", "BM=128 BN=128 BK=32 TM=16 TN=4"): ("1/4", "3/8"),  # 32 wavefronts a step to 12
+        ("thread_tiled_2d", "BM=128 BN=128 BK=32 TM=16 TN=4"): (
+            "1/4",
+            "3/8",
+        ),  # 32 wavefronts per step become 12
         ("warp_tiled_tm1", "BM=128 BN=128 BK=16 WM=64 WN=32 TM=1 TN=8 WNITER=1"): ("5/8", "1"),
     }
     for (name, tiles), (requests, wavefronts) in pinned.items():
@@ -206,7 +209,7 @@ def test_loads_are_merged_where_four_words_lie_side_by_side():
 
 
 def views(stage, row, tiles):
-    """What a recorded launch was given, without memory behind A, B and C."""
+    """The arguments of a recorded launch, without memory for A, B and C."""
     m, n, k = (int(row[name]) for name in "mnk")
     step = stage.alignment // stage.itemsize
     shapes = [(rows, -(-width // step) * step) for rows, width in ((m, k), (k, n), (m, n))]
@@ -243,13 +246,13 @@ def move_matrices(counts, report):
 
 
 def move_boxes(counts, report):
-    """What TMA copies is counted nowhere."""
+    """The hardware counts TMA's copies nowhere."""
     accesses = report.accesses.fillna(0)
-    _take_away(counts, accesses[accesses["bits"] > 128])
+    _subtract(counts, accesses[accesses["bits"] > 128])
 
 
 def move_units(counts, report, tiles):
-    """What wgmma reads and stmatrix stores is counted among all wavefronts only.
+    """The hardware counts wgmma's reads and stmatrix's stores only in the total of wavefronts.
 
     A warp's part of a wgmma is 16 by BN by 16 multiply-adds.
     """
@@ -257,12 +260,12 @@ def move_units(counts, report, tiles):
     read = (accesses["op"] == "load") & accesses["array"].isin(("As", "Bs"))
     laid = (accesses["op"] == "store") & (accesses["array"] == "Cs")
     units = accesses[read | laid]
-    _take_away(counts, units)
+    _subtract(counts, units)
     counts["unit_wavefronts"] = int(units["wavefronts"].sum())
     counts["mma_instructions"] = tensor_operations(report) // (16 * tiles["BN"] * 16)
 
 
-def _take_away(counts, accesses):
+def _subtract(counts, accesses):
     for row in accesses.to_dict("records"):
         for unit in ("requests", "sectors", "wavefronts"):
             if (name := f"{row['space']}_{row['op']}_{unit}") in counts:
@@ -273,23 +276,23 @@ def tensor_operations(report) -> int:
     return int(report.arithmetic.query("op == 'mma'")["lanes"].sum())
 
 
-# What the compiler joins of C's way through shared memory: function, op and bits of the accesses, and what
-# is left of their requests and wavefronts.
+# What the compiler merges of C's path through shared memory: function, op and bits of the accesses, and the
+# remaining fractions of their requests and wavefronts.
 QUARTER, HALF = Fraction(1, 4), Fraction(1, 2)
 OLD_C = [
-    ("add_old", "load", 16, HALF, HALF),  # the pair of C that two sums of a lane need
+    ("add_old", "load", 16, HALF, HALF),  # the pair of C for two accumulators of a lane
     ("add_old", "store", 16, QUARTER, QUARTER),  # eight zeros, in two stores
 ]
 JOINED = {
-    "wmma": [("wmma", "load", 32, QUARTER, QUARTER)],  # eight sums in a row, in two loads
+    "wmma": [("wmma", "load", 32, QUARTER, QUARTER)],  # eight neighbouring accumulators, in two loads
     "wmma_fp16_acc": [("wmma", "load", 16, QUARTER, QUARTER)],
     "mma_sync": OLD_C,
     "mma_tma": OLD_C,
 }
 
 
-def join(counts, report, stage):
-    """Take away what the compiler saves by joining neighbouring accesses of a thread."""
+def merge(counts, report, stage):
+    """Subtract what the compiler saves by merging neighbouring accesses of a thread."""
     accesses = report.accesses.fillna(0).query("array == 'Cs'")
     for function, op, bits, requests, wavefronts in JOINED.get(stage.name, ()):
         these = accesses[
@@ -316,12 +319,15 @@ def test_stages_of_the_ladder(case):
         counts_only=True,
     )
     counts, measured = emulated(report), hardware(row)
-    for name in ("local_load_requests", "local_store_requests"):  # registers or not: the compiler decides
+    for name in (
+        "local_load_requests",
+        "local_store_requests",
+    ):  # the compiler decides whether they are registers
         del counts[name], measured[name]
     if stage.name in ASYNCHRONOUS:
         move_asynchronous(counts, report)
     move_boxes(counts, report)
-    if stage.dtype == "float32":  # the counter is of a pipe that other instructions take as well
+    if stage.dtype == "float32":  # the counter is of a pipe that other instructions use as well
         del counts["mma_instructions"], measured["mma_instructions"]
     elif stage.name not in WARPGROUPS:
         move_matrices(counts, report)
@@ -329,5 +335,5 @@ def test_stages_of_the_ladder(case):
         move_units(counts, report, tiles)
         ordinary = measured["shared_load_wavefronts"] + measured["shared_store_wavefronts"]
         measured["unit_wavefronts"] = int(row["shared_wavefronts"]) - ordinary
-    join(counts, report, stage)
+    merge(counts, report, stage)
     compare(measured, counts, explained(stage, tiles, row))

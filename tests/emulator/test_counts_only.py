@@ -1,4 +1,4 @@
-"""Counting without running: exact, whatever the strides, guards, grids and steps are."""
+"""Counting without running: exact, for any strides, guards, grids and steps."""
 
 import importlib.util
 import itertools
@@ -122,7 +122,7 @@ def affine_kernels(draw):
 
 
 def table(report):
-    """What two reports of one launch must agree on."""
+    """The counts that two reports of one launch must share."""
     frame = report.accesses[COLUMNS].fillna(0).astype({"array": str})
     return frame.sort_values(COLUMNS[:6]).reset_index(drop=True)
 
@@ -155,7 +155,7 @@ def test_affine_kernels(tmp_path_factory, affine):
 
 
 def matrices(stage, m, n, k, like, tiles=None):
-    """The arguments of a stage's kernel, with rows as long as its alignment asks."""
+    """The arguments of a stage's kernel, with rows as long as its alignment requires."""
     elements = stage.alignment // stage.itemsize
     widths = [-(-width // elements) * elements for width in (k, n, n)]
     A, B, C = (like((rows, width)) for rows, width in zip((m, k, m), widths, strict=True))
@@ -190,7 +190,7 @@ def test_kernel5_with_two_rows_of_blocks():
     )
 
 
-def test_what_depends_on_data_is_refused_with_a_sentence():
+def test_kernels_that_depend_on_data_are_refused_with_a_reason():
     from tests.emulator.corpus import cases
 
     case = cases("sound")["collatz_loops_as_long_as_the_data_say"]
@@ -198,7 +198,7 @@ def test_what_depends_on_data_is_refused_with_a_sentence():
         emulate(case.kernel, case.grid, case.block, *case.make_args(), counts_only=True)
 
 
-def test_counts_of_a_huge_product_are_those_of_pen_and_paper():
+def test_counts_of_a_huge_product_are_those_computed_by_hand():
     edge, stage = 16384, LADDER["block_tiled"]
     tiles = {"BM": 32, "BN": 32, "BK": 32}
     views = matrices(stage, edge, edge, edge, lambda size: np.broadcast_to(np.float32(0), size))

@@ -1,4 +1,4 @@
-"""The emulator against a plain scalar reading of the same kernel: values, and every access counted."""
+"""The emulator against a plain scalar interpreter of the same kernel: values, and every access counted."""
 
 import numpy as np
 import pytest
@@ -70,7 +70,7 @@ def test_random_kernels(random_kernel):
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(careless_kernels())
 def test_findings_of_careless_kernels(careless):
-    """The same arrays are accused of the same faults, and every race told is between the lines it names."""
+    """Both find the same faults in the same arrays, and every reported race is between the lines it names."""
     launch, _, report, _ = run_both(careless.load(), careless.grid, careless.block, careless.args)
     (certain, possible), told = (
         launch.faults(),
@@ -93,7 +93,7 @@ def test_sound_corpus(name):
             case.kernel, case.grid, case.block, case.make_args, case.shared_bytes
         )
     except NotCovered as missing:
-        pytest.skip(f"not covered by the scalar reading: {missing}")
+        pytest.skip(f"not covered by the scalar interpreter: {missing}")
     corpus.compare(case, emulated)
     compare_tables(launch.table(), emulated_table(report))
     assert report.barriers == launch.barriers
@@ -105,7 +105,7 @@ def smallest(stage):
 
 
 def product(stage, m, n, k, tiles):
-    """The arguments of a stage's kernel, of small whole numbers, rows as long as the stage asks."""
+    """The arguments of a stage's kernel, of small whole numbers, rows as long as the stage requires."""
     elements = stage.alignment // stage.itemsize
     random = np.random.default_rng(m)
     widths = (-(-width // elements) * elements for width in (k, n, n))
@@ -122,7 +122,7 @@ def test_stages_of_the_ladder(stage):
             *geometry, lambda: product(stage, *size, tiles), stage.shared_bytes(tiles)
         )
     except NotCovered as missing:
-        pytest.skip(f"not covered by the scalar reading: {missing}")
+        pytest.skip(f"not covered by the scalar interpreter: {missing}")
     assert report.ok, [str(finding) for finding in report.findings]
     np.testing.assert_array_equal(emulated[-1], plain[-1])
     m, n, k, alpha, A, B, beta, C = product(stage, *size, tiles)

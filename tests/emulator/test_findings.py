@@ -1,4 +1,4 @@
-"""Single findings, word by word: the element, the block and the threads they name."""
+"""Single findings in detail: the element, the block and the threads that they name."""
 
 import numpy as np
 from numba import cuda, float32
@@ -90,7 +90,7 @@ def read_back(x, out):
     out[t] = tile[t // 8, t % 8]
 
 
-def test_uninitialised_read_names_the_one_element():
+def test_uninitialised_read_names_the_element():
     finding = only(emulate(read_back, 1, 32, ramp(32), zeros(32)), "uninitialised_read")
     assert finding.element == (1, 5)
     assert finding.threads == [(13, 0, 0)]
@@ -110,7 +110,7 @@ def test_barrier_divergence_names_a_thread_that_is_missing():
     assert (1, 1, 0) in finding.threads
 
 
-def test_a_race_met_in_many_blocks_is_told_once():
+def test_a_race_in_many_blocks_is_reported_once():
     report = emulate(swap_in_every_block, 50, 64, ramp(3200), zeros(3200))
     assert only(report, "shared_race").count == 50 * 64
 
@@ -123,9 +123,9 @@ def swap_in_every_block(x, out):
     out[cuda.grid(1)] = tile[t ^ 32]
 
 
-def test_a_name_that_means_something_else_elsewhere_is_known_inside_a_loop_of_known_length():
+def test_a_loop_variable_that_is_also_used_elsewhere_is_known_inside_a_loop_of_known_length():
     @cuda.jit
-    def sums(a, out):
+    def add_up(a, out):
         acc = cuda.local.array(4, float32)
         i = cuda.grid(1)
         first = a[i]
@@ -134,16 +134,16 @@ def test_a_name_that_means_something_else_elsewhere_is_known_inside_a_loop_of_kn
         for i in range(4):
             out[cuda.grid(1)] += acc[i]
 
-    assert not emulate(sums, 1, 32, ramp(32), zeros(32)).findings
+    assert not emulate(add_up, 1, 32, ramp(32), zeros(32)).findings
 
 
 def test_a_loop_variable_changed_in_the_loop_is_not_known():
     @cuda.jit
-    def sums(a, out):
+    def add_up(a, out):
         acc = cuda.local.array(4, float32)
         for i in range(4):
             i = cuda.threadIdx.x % 4
             acc[i] = a[i]
         out[cuda.threadIdx.x] = acc[0]
 
-    assert "dynamic_local_index" in {f.kind for f in emulate(sums, 1, 4, ramp(4), zeros(4)).findings}
+    assert "dynamic_local_index" in {f.kind for f in emulate(add_up, 1, 4, ramp(4), zeros(4)).findings}

@@ -1,4 +1,4 @@
-"""ldmatrix on the emulator against an H200's counters: as many wavefronts for every layout of the rows."""
+"""ldmatrix on the emulator against an H200's counters: the same wavefronts for every layout of the rows."""
 
 import csv
 from pathlib import Path
@@ -21,7 +21,7 @@ def emulated(case):
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_each_matrix_is_a_wavefront_of_its_own_or_more(case):
+def test_each_matrix_takes_at_least_one_wavefront(case):
     """Eight rows of 16 bytes fill the banks once; what each group of eight lanes needs adds up."""
     rows = case.make_args()[0] // 2  # 32-bit words
     matrices = 2 if "x2" in case.name else 4
@@ -30,7 +30,7 @@ def test_each_matrix_is_a_wavefront_of_its_own_or_more(case):
     assert emulated(case) == (1, right)
 
 
-def test_padding_and_swizzles_keep_rows_apart():
+def test_padding_and_swizzles_avoid_conflicts():
     found = {case.name: emulated(case)[1] for case in CASES if case.name.endswith(", x4")}
     assert found["plain rows of 64, x4"] == 32
     for layout in (
@@ -49,6 +49,6 @@ def recorded():
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_the_hardware_counts_as_many(case):
+def test_the_hardware_counts_the_same(case):
     row = recorded()[case.name]
     assert emulated(case) == (int(row["matrix_load_requests"]), int(row["matrix_load_wavefronts"]))

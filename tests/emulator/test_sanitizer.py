@@ -1,4 +1,4 @@
-"""compute-sanitizer's verdicts on the corpus, recorded on a GPU, beside what the emulator must find."""
+"""compute-sanitizer's verdicts on the corpus, recorded on a GPU, against what the emulator must find."""
 
 import csv
 from collections import defaultdict
@@ -18,7 +18,7 @@ SEES = {
 }
 # numba-cuda 0.30.4 could not link float16 arithmetic there (nvJitLink: conflicting debug information)
 NOT_LINKED = {"half_precision"}
-# ldmatrix takes an address from every lane: what memcheck finds invalid is that of lanes which are not there
+# ldmatrix takes an address from every lane: memcheck rejects those of lanes that do not exist
 SEEN_AS_SOMETHING_ELSE = {("ldmatrix_behind_a_guard_of_the_last_block", "memcheck")}
 
 
@@ -43,7 +43,7 @@ def test_sound_kernels_are_clean(verdicts):
             assert row["verdict"] == ("failed" if name in NOT_LINKED else "clean"), row
 
 
-def test_what_the_sanitizer_finds_the_corpus_calls_by_the_same_name(verdicts):
+def test_the_sanitizer_and_the_corpus_agree_on_the_kind(verdicts):
     for (name, tool), row in verdicts.items():
         if row["verdict"] == "error":
             case = all_cases()[name]

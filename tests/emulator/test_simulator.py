@@ -1,4 +1,4 @@
-"""The emulator beside Numba's own CUDA simulator, on kernels that both can run."""
+"""The emulator compared with Numba's own CUDA simulator, on kernels that both can run."""
 
 import os
 import subprocess
@@ -17,7 +17,7 @@ SIZE = 20, 17, 13
 
 @pytest.fixture(scope="module")
 def simulated(tmp_path_factory):
-    """{twin: C} from the simulator, in a process of its own."""
+    """{twin: C} from the simulator, in a separate process."""
     output = tmp_path_factory.mktemp("simulator") / "results.npz"
     subprocess.run(
         [sys.executable, "-m", "tests.emulator.simulator_twins", str(output), *map(str, SIZE)],

@@ -1,6 +1,6 @@
-"""Numba's typing rules, not NumPy's: what type each operation of a kernel computes in.
+"""Numba's typing rules, not NumPy's: the type in which each operation of a kernel computes.
 
-Numba itself is asked: its type inference for CUDA is plain Python and needs no GPU.
+The reference is Numba itself: its type inference for CUDA is plain Python and needs no GPU.
 """
 
 import itertools
@@ -98,7 +98,7 @@ BITWISE = {operator.and_: common_bits, operator.lshift: shifted_left, operator.r
 
 
 def values(name):
-    """Numbers that tell types apart: they overflow the narrow ones and are rounded by the short ones."""
+    """Numbers that distinguish types: they overflow narrow integers and are rounded by short floats."""
     if name.startswith("float"):
         return np.array([0.1, -3.3, 1000.25, 7.0, 0.7, -2.5], name)
     top = np.iinfo(name).max
@@ -266,7 +266,7 @@ def test_where_types_come_together(kernel):
 
 @pytest.mark.parametrize("kernel", IN_FLOAT64, ids=lambda kernel: kernel.py_func.__name__)
 def test_values_where_types_come_together(kernel):
-    """Numbers that float32 would round: only a kernel that computes in Numba's types gets them right."""
+    """Numbers that float32 would round: they are right only if the kernel computes in Numba's types."""
     x = noise(8) + np.float32(1 / 3)
     out = zeros(8, dtype=np.float64)
     emulate(kernel, 1, 8, x, out)
@@ -304,7 +304,7 @@ def test_float64_advice_where_numba_computes_in_float64(name):
 
 
 def test_the_smaller_of_a_signed_and_an_unsigned_number_is_a_float64():
-    """So types Numba int64 beside uint64, and a difference of two uint32 is a uint64."""
+    """Numba types int64 with uint64 so, and a difference of two uint32 is a uint64."""
 
     @cuda.jit
     def rest_of(out, n, signed):

@@ -1,4 +1,4 @@
-"""Warps that wait for each other: what is sound runs, each mistake is named, and a standstill ends."""
+"""Warps that wait for each other: correct kernels run, each mistake is named, and a deadlock ends."""
 
 import threading
 
@@ -27,13 +27,13 @@ from gemm_course.intrinsics import (
     wgmma_fence,
     wgmma_wait,
 )
-from tests.intrinsics.test_hopper import halves
+from tests.intrinsics.test_hopper import random_float16
 
 STEPS = 5
 
 
 def pipeline(
-    stages=2,
+    slots=2,
     wait_full=True,
     wait_empty=True,
     release_early=False,
@@ -44,18 +44,18 @@ def pipeline(
     barrier=True,
     expected=4096,
 ):
-    """A warpgroup that multiplies what a warp of its own fetches into a ring: right unless told otherwise."""
+    """A warpgroup multiplies tiles that a producer warp loads into a ring of slots; correct by default."""
 
     @cuda.jit
     def kernel(A, B, C):
-        full = cuda.shared.array(stages, uint64)
-        empty = cuda.shared.array(stages, uint64)
-        As = cuda.shared.array((stages, 64, 16), float16, 1024)
-        Bs = cuda.shared.array((stages, 1, 16, 64), float16, 1024)
-        sums = cuda.local.array(32, float32)
+        full = cuda.shared.array(slots, uint64)
+        empty = cuda.shared.array(slots, uint64)
+        As = cuda.shared.array((slots, 64, 16), float16, 1024)
+        Bs = cuda.shared.array((slots, 1, 16, 64), float16, 1024)
+        acc = cuda.local.array(32, float32)
         tid = u32(cuda.threadIdx.x)
         if tid == 0:
-            for s in range(stages):
+            for s in range(slots):
                 mbarrier_init(full, s, 1)
                 mbarrier_init(empty, s, 4)
             if fence_barriers:
@@ -65,23 +65,23 @@ def pipeline(
         if tid >= 128:
             if tid == 128:
                 for step in range(STEPS):
-                    s = step % stages
+                    s = step % slots
                     if wait_empty:
-                        mbarrier_wait(empty, s, step // stages % 2 ^ 1)
+                        mbarrier_wait(empty, s, step // slots % 2 ^ 1)
                     mbarrier_expect(full, s, expected)
                     tma_load(As, (s, 0, 0), A, (0, step * 16), full, s)
                     tma_load(Bs, (s, 0, 0, 0), B, (step * 16, 0), full, s)
         else:
             lane = tid % 32
             for e in unroll(range(32)):
-                sums[e] = 0
+                acc[e] = 0
             for step in range(STEPS):
-                s = step % stages
+                s = step % slots
                 if wait_full:
-                    mbarrier_wait(full, s, step // stages % 2)
+                    mbarrier_wait(full, s, step // slots % 2)
                 if fence_products:
                     wgmma_fence()
-                wgmma(64, sums, As, (s, 0, 0), Bs, (s, 0, 0, 0))
+                wgmma(64, acc, As, (s, 0, 0), Bs, (s, 0, 0, 0))
                 wgmma_commit()
                 if release_early and lane == 0:
                     mbarrier_arrive(empty, s)
@@ -91,14 +91,18 @@ def pipeline(
                     mbarrier_arrive(empty, s)
             for e in unroll(range(32)):
                 row = tid // 32 * 16 + lane // 4 + e // 2 % 2 * 8
-                C[row, e // 4 * 8 + lane % 4 * 2 + e % 2] = sums[e]
+                C[row, e // 4 * 8 + lane % 4 * 2 + e % 2] = acc[e]
 
     return kernel
 
 
 def run(**mistakes):
-    """(report, the result, what it should be)."""
-    A, B, C = halves(64, 16 * STEPS), halves(16 * STEPS, 64, seed=1), np.zeros((64, 64), np.float32)
+    """(report, result, expected result)."""
+    A, B, C = (
+        random_float16(64, 16 * STEPS),
+        random_float16(16 * STEPS, 64, seed=1),
+        np.zeros((64, 64), np.float32),
+    )
     maps = tensor_map(A, A.shape, (64, 16)), tensor_map(B, B.shape, (16, 64))
     report = emulate(pipeline(**mistakes), 1, 160, *maps, C)
     return report, C, A.astype(np.float64) @ B.astype(np.float64)
@@ -108,16 +112,16 @@ def kinds(report):
     return {(finding.kind, finding.array) for finding in report.findings}
 
 
-@pytest.mark.parametrize("stages", [1, 2, 3, 8])
-def test_producer_and_consumers_that_wait_for_each_other(stages):
-    report, C, expected = run(stages=stages)
+@pytest.mark.parametrize("slots", [1, 2, 3, 8])
+def test_producer_and_consumers_that_wait_for_each_other(slots):
+    report, C, expected = run(slots=slots)
     assert report.findings == []
     np.testing.assert_allclose(C, expected, atol=1e-5)
     assert report.barriers == 1
 
 
-def test_a_tile_that_is_not_waited_for_is_read_too_early():
-    report, C, expected = run(wait_full=False, stages=8)
+def test_a_tile_read_without_waiting_is_read_too_early():
+    report, C, expected = run(wait_full=False, slots=8)
     assert ("async_read_too_early", "As") in kinds(report)
     assert not np.allclose(C, expected, atol=1e-3)  # nothing had landed
     (finding,) = [f for f in report.findings if f.array == "Bs" and f.kind == "async_read_too_early"]
@@ -125,19 +129,19 @@ def test_a_tile_that_is_not_waited_for_is_read_too_early():
     assert finding.other_line < finding.line
 
 
-def test_a_stage_that_is_not_waited_for_is_overwritten_while_in_use():
-    """The consumers then miss a phase and stand still; what led to it is told with that."""
+def test_a_slot_overwritten_without_waiting_is_still_in_use():
+    """The consumers then miss a phase and deadlock; the message names the cause as well."""
     with pytest.raises(Deadlock, match=r"Found before that: line \d+: Warp 4 lets TMA overwrite As\["):
         run(wait_empty=False)
 
 
-def test_arriving_before_the_products_are_over_gives_the_stage_away_too_early():
+def test_arriving_before_the_products_have_finished_releases_the_slot_too_early():
     report, _, _ = run(release_early=True)
     (finding,) = [f for f in report.findings if f.array == "As"]
     assert finding.kind == "shared_race" and "Warp 4 lets TMA overwrite As[" in finding.message
 
 
-def test_a_producer_that_nobody_releases_stands_still():
+def test_a_producer_whose_slots_are_never_released_deadlocks():
     with pytest.raises(Deadlock) as error:
         run(release=False)
     message = str(error.value)
@@ -146,7 +150,7 @@ def test_a_producer_that_nobody_releases_stands_still():
     assert "warp 4 waits in line" in message and "of empty[0], which still needs 4 arrivals" in message
 
 
-def test_bytes_that_no_copy_brings_stand_still():
+def test_expecting_bytes_that_no_copy_delivers_deadlocks():
     with pytest.raises(Deadlock, match="expects 16 bytes more than the copies deliver"):
         run(expected=4096 + 16)
     with pytest.raises(Deadlock, match="expects 16 bytes fewer than the copies deliver"):
@@ -156,44 +160,44 @@ def test_bytes_that_no_copy_brings_stand_still():
 @pytest.mark.parametrize(
     ("mistake", "kind", "array", "words"),
     [
-        ({"fence_products": False}, "missing_fence", "sums", "no wgmma_fence() before the first product"),
+        ({"fence_products": False}, "missing_fence", "acc", "no wgmma_fence() before the first product"),
         ({"fence_barriers": False}, "missing_fence", "full", "no fence_async() since"),
-        ({"wait_products": False}, "async_read_too_early", "sums", "wgmma_wait(0) must come first"),
+        ({"wait_products": False}, "async_read_too_early", "acc", "wgmma_wait(0) must come first"),
     ],
 )
-def test_what_is_missing_is_named(mistake, kind, array, words):
-    report, _, _ = run(**mistake, stages=8)
+def test_the_message_names_what_is_missing(mistake, kind, array, words):
+    report, _, _ = run(**mistake, slots=8)
     finding, *_ = [f for f in report.findings if (f.kind, f.array) == (kind, array)]
     assert words in finding.message
 
 
-def test_barriers_must_be_made_before_others_use_them():
+def test_mbarriers_must_be_initialised_before_other_warps_use_them():
     report, _, _ = run(barrier=False)
     assert ("shared_race", "full") in kinds(report) and ("shared_race", "empty") in kinds(report)
 
 
-def test_sums_that_the_thread_changes_need_a_fence_again():
+def test_accumulators_that_the_thread_changes_need_another_fence():
     @cuda.jit
     def kernel(fenced):
         As = cuda.shared.array((1, 64, 16), float16, 1024)
         Bs = cuda.shared.array((1, 16, 64), float16, 1024)
-        sums = cuda.local.array(32, float32)
+        acc = cuda.local.array(32, float32)
         tid = u32(cuda.threadIdx.x)
         for i in range(tid, 1024, 128):
             As[0, i // 16, i % 16] = 1
             Bs[0, i // 64, i % 64] = 1
         for e in unroll(range(32)):
-            sums[e] = 0
+            acc[e] = 0
         fence_async()
         cuda.syncthreads()
-        for turn in range(2):
-            if turn == 0 or fenced:
+        for product in range(2):
+            if product == 0 or fenced:
                 wgmma_fence()
-            wgmma(64, sums, As, (0, 0, 0), Bs, (0, 0, 0))
+            wgmma(64, acc, As, (0, 0, 0), Bs, (0, 0, 0))
             wgmma_commit()
             wgmma_wait(0)
             for e in unroll(range(32)):
-                sums[e] = -sums[e]
+                acc[e] = -acc[e]
 
     assert emulate(kernel, 1, 128, True).findings == []
     (finding,) = emulate(kernel, 1, 128, False).findings
@@ -201,26 +205,26 @@ def test_sums_that_the_thread_changes_need_a_fence_again():
 
 
 def storing(fence=True, sync=True, wait_last=True, reuse=True):
-    """Two warps fill a tile each twice and let TMA store it."""
+    """Two warps, each of which fills a tile twice and stores it with TMA."""
 
     @cuda.jit
     def kernel(target, C):
         tiles = cuda.shared.array((2, 16, 64), float16, 1024)
         tid = u32(cuda.threadIdx.x)
         warp, lane = tid // 32, tid % 32
-        for turn in range(2):
+        for iteration in range(2):
             if reuse and lane == 0:
                 tma_wait_read(0)
             cuda.syncwarp()
             for i in range(lane, 1024, 32):
                 r, c = i // 64, i % 64
-                tiles[warp, r, (c // 8 ^ r % 8) * 8 + c % 8] = float16(warp * 2 + turn)
+                tiles[warp, r, (c // 8 ^ r % 8) * 8 + c % 8] = float16(warp * 2 + iteration)
             if fence:
                 fence_async()
             if sync:
                 cuda.syncwarp()
             if lane == 0:
-                tma_store(target, (turn * 16, warp * 64), tiles, (warp, 0, 0))
+                tma_store(target, (iteration * 16, warp * 64), tiles, (warp, 0, 0))
                 tma_commit()
         if wait_last and lane == 0:
             tma_wait_read(0)
@@ -241,12 +245,12 @@ def test_tiles_are_stored_and_reused():
     assert not np.isnan(C).any()
 
 
-def test_mistakes_of_storing_are_named():
+def test_mistakes_in_storing_are_found():
     assert store(fence=False)[0] == {"missing_fence"}
     assert store(wait_last=False)[0] == {"missing_wait"}
     found, C = store(reuse=False)
     assert found == {"shared_race"}
-    assert C[0, 0] == 1  # the first copy took what the second turn had put there
+    assert C[0, 0] == 1  # the first copy read what the second iteration had written
 
 
 def test_two_blocks_that_store_one_element_race():
@@ -255,7 +259,7 @@ def test_two_blocks_that_store_one_element_race():
     assert {(f.kind, f.array) for f in report.findings} == {("global_race", "C")}
 
 
-def test_ordinary_barriers_and_memory_work_between_warps_that_run_apart():
+def test_ordinary_barriers_and_memory_work_when_warps_run_one_at_a_time():
     @cuda.jit
     def kernel(out, careful):
         box = cuda.shared.array(96, float32)
@@ -263,10 +267,10 @@ def test_ordinary_barriers_and_memory_work_between_warps_that_run_apart():
         tid = u32(cuda.threadIdx.x)
         if tid == 0:
             mbarrier_init(bars, 0, 96)
-        for turn in range(3):
-            box[tid] = tid + turn
+        for iteration in range(3):
+            box[tid] = tid + iteration
             cuda.syncthreads()
-            out[turn, tid] = box[95 - tid]
+            out[iteration, tid] = box[95 - tid]
             if careful:
                 cuda.syncthreads()
         mbarrier_arrive(bars, 0)
@@ -278,7 +282,7 @@ def test_ordinary_barriers_and_memory_work_between_warps_that_run_apart():
     assert kinds(emulate(kernel, 1, 96, out, False)) == {("shared_race", "box")}
 
 
-def test_a_barrier_that_part_of_a_block_misses_is_found():
+def test_a_barrier_that_part_of_a_block_never_reaches_is_found():
     @cuda.jit
     def kernel():
         bars = cuda.shared.array(1, uint64)
@@ -291,7 +295,7 @@ def test_a_barrier_that_part_of_a_block_misses_is_found():
     assert finding.kind == "barrier_divergence" and "Only 48 of the 64 threads" in finding.message
 
 
-def test_an_error_in_one_warp_ends_all_of_them():
+def test_an_error_in_one_warp_ends_all_warps():
     @cuda.jit
     def kernel(A):
         tile = cuda.shared.array((16, 64), float16, 1024)
@@ -308,11 +312,11 @@ def test_an_error_in_one_warp_ends_all_of_them():
 
     before = threading.active_count()
     with pytest.raises(KernelTypeError, match="needs a tensor map"):
-        emulate(kernel, 1, 128, halves(16, 64))
+        emulate(kernel, 1, 128, random_float16(16, 64))
     assert threading.active_count() == before
 
 
-def test_counting_without_running_needs_nobody_to_wait():
+def test_counting_without_running_does_not_wait():
     A = np.broadcast_to(np.float16(0), (64, 16 * STEPS))
     B = np.broadcast_to(np.float16(0), (16 * STEPS, 64))
     maps = tensor_map(A, A.shape, (64, 16)), tensor_map(B, B.shape, (16, 64))
@@ -323,9 +327,9 @@ def test_counting_without_running_needs_nobody_to_wait():
     assert counted.flops == ran.flops == 2 * 64 * 64 * 16 * STEPS
 
 
-def test_an_mbarrier_orders_what_warps_do_to_global_memory():
+def test_an_mbarrier_orders_accesses_to_global_memory():
     @cuda.jit
-    def hand_over(out, wait):
+    def pass_on(out, wait):
         ready = cuda.shared.array(1, uint64)
         tid = u32(cuda.threadIdx.x)
         if tid == 0:
@@ -342,12 +346,12 @@ def test_an_mbarrier_orders_what_warps_do_to_global_memory():
             out[tid - 32] = 5
 
     out = np.ones(32, np.float32)
-    assert emulate(hand_over, 1, 64, out, True).findings == []
+    assert emulate(pass_on, 1, 64, out, True).findings == []
     assert (out == 4).all()
-    assert kinds(emulate(hand_over, 1, 64, out, False)) == {("global_race", "out")}
+    assert kinds(emulate(pass_on, 1, 64, out, False)) == {("global_race", "out")}
 
 
-def test_what_is_read_after_the_arrival_is_not_ordered():
+def test_reads_after_the_arrival_are_not_ordered():
     @cuda.jit
     def too_late(out, found):
         ready = cuda.shared.array(1, uint64)

@@ -17,13 +17,13 @@ def trace(**watch):
     return emulate(through_a_local_array, 1, 32, np.zeros(32, np.float32), watch=Watch(**watch)).trace
 
 
-def test_local_arrays_are_recorded_unless_they_are_left_out():
+def test_local_arrays_are_recorded_unless_they_are_excluded():
     assert set(trace()["space"]) == {"local", "global"}
     without = trace(local=False)
     assert set(without["space"]) == {"global"}
     assert without["element"].tolist() == [(lane,) for lane in range(32)]
 
 
-def test_what_is_left_out_does_not_count_against_the_limit():
+def test_excluded_accesses_do_not_count_against_the_limit():
     assert len(trace(local=False, limit=32)) == 32
     assert set(trace(limit=32)["space"]) == {"local"}

@@ -1,4 +1,4 @@
-"""Wavefronts of one shared-memory instruction: those an H200 measured, and what must hold for any of them."""
+"""Wavefronts of one shared-memory instruction: as measured on an H200, and general properties."""
 
 import csv
 from pathlib import Path
@@ -70,7 +70,7 @@ def test_agrees_with_the_rule_in_plain_loops(instruction):
 
 
 @given(INSTRUCTIONS)
-def test_between_ideal_and_one_a_lane(instruction):
+def test_between_ideal_and_one_per_lane(instruction):
     lanes, bits, op = instruction
     active = sum(lane >= 0 for lane in lanes)
     distinct = len({lane + part for lane in lanes if lane >= 0 for part in range(bits // 32)})
@@ -100,7 +100,7 @@ def test_order_of_lanes_does_not_matter_at_32_bits(lanes, op, order):
 
 
 @given(lane_words(32), OPS, st.permutations(range(32)))
-def test_names_of_banks_do_not_matter_at_32_bits(lanes, op, order):
+def test_the_numbering_of_banks_does_not_matter_at_32_bits(lanes, op, order):
     renamed = [lane // 32 * 32 + order[lane % 32] if lane >= 0 else -1 for lane in lanes]
     assert wavefronts(renamed, 32, op) == wavefronts(lanes, 32, op)
 
@@ -111,7 +111,7 @@ def test_loads_and_stores_cost_the_same_at_32_bits(lanes):
 
 
 @given(INSTRUCTIONS, st.integers(0, WARP - 1))
-def test_switching_a_lane_off_never_costs_at_32_bits(instruction, lane):
+def test_an_idle_lane_never_costs_more_at_32_bits(instruction, lane):
     lanes, _, op = instruction
     fewer = [*lanes[:lane], -1, *lanes[lane + 1 :]]
     assert wavefronts(fewer, 32, op) <= wavefronts(lanes, 32, op)
@@ -127,13 +127,13 @@ def test_an_idle_warp_costs_nothing():
         assert wavefronts([-1] * WARP, bits, "load") == wavefronts([-1] * WARP, bits, "store") == 0
 
 
-def test_numpy_arrays_and_ranges_are_taken():
+def test_numpy_arrays_and_ranges_are_accepted():
     assert wavefronts(range(WARP)) == wavefronts(np.arange(WARP), bits=32, op="load") == 1
 
 
 @pytest.mark.parametrize(
     "lanes, bits, op", [(range(31), 32, "load"), (range(32), 48, "load"), (range(32), 32, "add")]
 )
-def test_nonsense_is_refused(lanes, bits, op):
+def test_invalid_arguments_are_refused(lanes, bits, op):
     with pytest.raises(ValueError):
         wavefronts(lanes, bits, op)

@@ -52,20 +52,20 @@ def hopper_for_the_gpu(request):
 
 
 def sound(done):
-    """The launch, after a look at what the emulator found."""
+    """The launch, if the emulator found nothing wrong."""
     assert done.report is None or done.report.findings == []
     return done
 
 
-def halves(*shape, seed=0):
+def random_float16(*shape, seed=0):
     return np.random.default_rng(seed).uniform(-1, 1, shape).astype(np.float16)
 
 
 def swizzle(tile: np.ndarray) -> np.ndarray:
-    """A tile of halves as it lies in shared memory: by the table in the documentation of `tma`."""
+    """A float16 tile in its layout in shared memory, by the table in the docstring of `tma`."""
     rows, length = tile.shape
     chunks = tile.reshape(rows, length // 8, 8)
-    stretch = {64: 1, 32: 2, 16: 4}[length]  # rows that share a number to exchange by
+    stretch = {64: 1, 32: 2, 16: 4}[length]  # rows with the same number to XOR with
     moved = np.empty_like(chunks)
     for row in range(rows):
         for chunk in range(length // 8):
@@ -77,8 +77,8 @@ def swizzle(tile: np.ndarray) -> np.ndarray:
 
 
 @BOTH
-def test_warps_pass_a_number_on(backend):
-    """Warp 0 writes and arrives, warp 1 waits and reads and arrives in turn, three times round."""
+def test_warps_pass_numbers_through_mbarriers(backend):
+    """Warp 0 writes and arrives, warp 1 waits, reads and arrives; three times."""
 
     @cuda.jit
     def relay(out):
@@ -91,14 +91,14 @@ def test_warps_pass_a_number_on(backend):
             fence_async()
         cuda.syncthreads()
         if tid == 0:
-            for turn in range(3):
-                mbarrier_wait(bars, 1, (turn + 1) % 2)  # at first it is as if the box had been emptied
-                box[0] = turn + 10
+            for i in range(3):
+                mbarrier_wait(bars, 1, (i + 1) % 2)  # at first as if the box had been emptied
+                box[0] = i + 10
                 mbarrier_arrive(bars, 0)
         if tid == 32:
-            for turn in range(3):
-                mbarrier_wait(bars, 0, turn % 2)
-                out[turn] = box[0]
+            for i in range(3):
+                mbarrier_wait(bars, 0, i % 2)
+                out[i] = box[0]
                 mbarrier_arrive(bars, 1)
 
     done = sound(launch(relay[1, 64], np.zeros(3, np.float32), backend=backend))
@@ -146,7 +146,7 @@ def waiting(init, arrive, announce):
     return wait
 
 
-def test_a_wait_that_nobody_ends_is_told_and_not_waited_for():
+def test_a_wait_that_never_ends_is_reported_as_a_deadlock():
     out = np.zeros(1, np.float32)
     with pytest.raises(
         Deadlock, match=r"warp 1 waits in line \d+ for phase 0 of bars\[0\].* still needs 1 arrival\."
@@ -159,7 +159,7 @@ def test_a_wait_that_nobody_ends_is_told_and_not_waited_for():
     assert out[0] == 1
 
 
-def test_a_barrier_must_be_made_first_and_not_be_overrun():
+def test_an_mbarrier_must_be_initialised_and_not_get_too_many_arrivals():
     with pytest.raises(KernelStopped, match="before mbarrier_init made it one"):
         emulate(waiting(False, 0, 0), 1, 64, np.zeros(1, np.float32))
     with pytest.raises(KernelStopped, match=r"3 threads arrive at bars\[0\], which was initialised for 2"):
@@ -170,7 +170,7 @@ def test_a_barrier_must_be_made_first_and_not_be_overrun():
 
 
 def copier(rows, columns):
-    """A kernel that loads one box and tells how it lies in shared memory."""
+    """A kernel that loads one box and returns its layout in shared memory."""
 
     @cuda.jit
     def load(source, row, column, out):
@@ -196,7 +196,7 @@ def copier(rows, columns):
 @pytest.mark.parametrize("corner", [(0, 0), (8, 24), (30, 64), (-3, -8), (100, 0)], ids=str)
 def test_a_box_arrives_swizzled_with_zeros_outside(columns, corner, backend):
     source = np.full((40, 96), np.nan, np.float16)
-    source[:37, :85] = halves(37, 85)
+    source[:37, :85] = random_float16(37, 85)
     wide = np.zeros((300, 300), np.float16)
     wide[100:137, 100:185] = source[:37, :85]
     row, column = corner
@@ -208,7 +208,7 @@ def test_a_box_arrives_swizzled_with_zeros_outside(columns, corner, backend):
 
 
 def test_a_load_counts_what_exists_and_fills_the_whole_box():
-    matrix = tensor_map(halves(40, 96), (37, 85), (16, 64))
+    matrix = tensor_map(random_float16(40, 96), (37, 85), (16, 64))
     report = emulate(copier(16, 64), 1, 32, matrix, 30, 64, np.zeros((16, 64), np.float16))
     rows = report.accesses.set_index(["space", "op", "array"])["bytes"]
     assert rows["global", "load", "source"] == 7 * 21 * 2
@@ -217,11 +217,11 @@ def test_a_load_counts_what_exists_and_fills_the_whole_box():
 
 @BOTH
 @pytest.mark.parametrize("length", [8, 16, 24])
-def test_stmatrix_lays_the_lanes_fragments_into_rows(length, backend):
-    """Lane l's row of the four matrices goes where it says, here to row l; the table is in the docstring."""
+def test_stmatrix_stores_the_lanes_fragments_in_rows(length, backend):
+    """Row l of the four matrices goes to lane l's address, here row l; the table is in the docstring."""
 
     @cuda.jit
-    def lay(held, out):
+    def store_rows(held, out):
         tile = cuda.shared.array((32, length), float16, 16)
         own = cuda.local.array(12, float16)
         lane = u32(cuda.threadIdx.x)
@@ -232,8 +232,8 @@ def test_stmatrix_lays_the_lanes_fragments_into_rows(length, backend):
         for x in range(8):
             out[lane, x] = tile[lane, x]
 
-    held = halves(32, 12)
-    done = launch(lay[1, 32], held, np.zeros((32, 8), np.float16), backend=backend)
+    held = random_float16(32, 12)
+    done = launch(store_rows[1, 32], held, np.zeros((32, 8), np.float16), backend=backend)
     expected = np.empty((4, 8, 8), np.float16)
     for lane in range(32):
         for e in range(8):
@@ -241,19 +241,21 @@ def test_stmatrix_lays_the_lanes_fragments_into_rows(length, backend):
     np.testing.assert_array_equal(sound(done).arrays["out"], expected.reshape(32, 8))
     if done.report:
         stores = done.report.accesses.query("array == 'tile' and op == 'store'")
-        wavefronts = {8: 4, 16: 8, 24: 4}[length]  # rows 32 bytes apart: eight of them share four
+        wavefronts = {8: 4, 16: 8, 24: 4}[
+            length
+        ]  # with rows 32 bytes apart, eight rows share the banks of four
         assert stores[["bits", "requests", "wavefronts"]].to_numpy().tolist() == [[128, 1, wavefronts]]
 
 
 @pytest.mark.gpu
 def test_a_tensor_map_keeps_its_matrix():
-    encoded = tensor_map(cuda.to_device(halves(64, 64)), (64, 64), (64, 64))
+    encoded = tensor_map(cuda.to_device(random_float16(64, 64)), (64, 64), (64, 64))
     assert encoded.matrix.copy_to_host().shape == (64, 64)
 
 
 @BOTH
 @pytest.mark.parametrize(("columns", "stored"), [(67, 72), (72, 72), (65, 72), (64, 64)])
-def test_a_box_is_stored_without_what_lies_outside_by_16_bytes(columns, stored, backend):
+def test_a_box_is_stored_up_to_the_end_of_the_matrix_in_pieces_of_16_bytes(columns, stored, backend):
     @cuda.jit
     def store(target, C, row, column):
         tile = cuda.shared.array((16, 64), float16, 1024)
@@ -287,13 +289,13 @@ def test_a_box_is_stored_without_what_lies_outside_by_16_bytes(columns, stored, 
         (np.zeros((8, 64), np.float16), (8, 64), (8, 128), "32, 64 or 128 bytes .*not 128 float16"),
     ],
 )
-def test_what_tma_cannot_copy_is_refused_in_words(matrix, shape, box, words):
+def test_a_matrix_that_tma_cannot_copy_is_refused_with_a_reason(matrix, shape, box, words):
     with pytest.raises(ValueError, match=words):
         tensor_map(matrix, shape, box)
 
 
 @pytest.mark.skipif(why_no_gpu() is None, reason="there is a GPU, so there is a driver")
-def test_without_a_driver_a_tensor_map_for_the_gpu_is_refused_in_words():
+def test_without_a_driver_a_tensor_map_for_the_gpu_is_refused_with_a_reason():
     class OnTheGpu:
         shape, dtype, strides, size = (8, 64), np.dtype(np.float16), (128, 2), 512
         __cuda_array_interface__: ClassVar = {"data": (1 << 20, False)}
@@ -315,11 +317,11 @@ def test_tiles_that_do_not_fit_the_box_are_found():
 
         return load
 
-    matrix = tensor_map(halves(64, 64), (64, 64), (16, 64))
+    matrix = tensor_map(random_float16(64, 64), (64, 64), (16, 64))
     with pytest.raises(KernelTypeError, match="a row of tile has 32 elements, a row of the box 64"):
         emulate(loader(32, 0), 1, 32, matrix)
     with pytest.raises(KernelTypeError, match="needs a tensor map"):
-        emulate(loader(64, 0), 1, 32, halves(64, 64))
+        emulate(loader(64, 0), 1, 32, random_float16(64, 64))
     kinds = [
         [finding.kind for finding in emulate(loader(64, start), 1, 32, matrix).findings]
         for start in (0, 4, 24)
@@ -331,8 +333,8 @@ def test_tiles_that_do_not_fit_the_box_are_found():
 
 
 def multiplier(n, depth, length):
-    """A kernel for one warpgroup: 64 by n sums of `depth` products, rows of A's tile `length` halves long."""
-    panels, sums_each = max(1, n // 64), n // 2
+    """A kernel for one warpgroup: 64 by n elements, `depth` products each; A's tile has rows of `length`."""
+    panels, PER_THREAD = max(1, n // 64), n // 2
     size = depth * 64 * 2 + panels * depth * 64 * 2
     slices = depth // length
 
@@ -342,7 +344,7 @@ def multiplier(n, depth, length):
         As = carve(buffer, 0, (slices, 64, length))
         Bs = carve(buffer, depth * 64, (panels, depth, 64))
         bars = cuda.shared.array(1, uint64)
-        sums = cuda.local.array(sums_each, float32)
+        acc = cuda.local.array(PER_THREAD, float32)
         tid = u32(cuda.threadIdx.x)
         if tid == 0:
             tma_acquire(A)
@@ -354,24 +356,24 @@ def multiplier(n, depth, length):
                 tma_load(As, (i, 0, 0), A, (0, i * length), bars, 0)
             for j in range(panels):
                 tma_load(Bs, (j, 0, 0), B, (0, j * 64), bars, 0)
-        for e in unroll(range(sums_each)):
-            sums[e] = e % 2
+        for e in unroll(range(PER_THREAD)):
+            acc[e] = e % 2
         cuda.syncthreads()
         mbarrier_wait(bars, 0, 0)
         wgmma_fence()
         for p in unroll(range(0, depth, 16)):
-            wgmma(n, sums, As, (p // length, 0, p % length), Bs, (0, p, 0))
+            wgmma(n, acc, As, (p // length, 0, p % length), Bs, (0, p, 0))
         wgmma_commit()
         wgmma_wait(0)
         warp, lane = tid // 32, tid % 32
-        for e in unroll(range(sums_each)):
-            C[warp * 16 + lane // 4 + e // 2 % 2 * 8, e // 4 * 8 + lane % 4 * 2 + e % 2] = sums[e]
+        for e in unroll(range(PER_THREAD)):
+            C[warp * 16 + lane // 4 + e // 2 % 2 * 8, e // 4 * 8 + lane % 4 * 2 + e % 2] = acc[e]
 
     return multiply, size
 
 
 def multiply(n, depth, length, backend):
-    A, B = halves(64, depth), halves(depth, n, seed=1)
+    A, B = random_float16(64, depth), random_float16(depth, n, seed=1)
     arguments = tensor_map(A, A.shape, (64, length)), tensor_map(B, B.shape, (depth, 64))
     C = np.full((64, n), np.nan, np.float32)
     kernel, size = multiplier(n, depth, length)
@@ -389,7 +391,7 @@ def test_a_warpgroup_multiplies_tiles_of_any_width(n, backend):
 
 @BOTH
 @pytest.mark.parametrize("length", [16, 32, 64])
-def test_every_swizzle_is_undone(length, backend):
+def test_every_swizzle_is_reversed(length, backend):
     done, expected = multiply(64, 64, length, backend)
     np.testing.assert_allclose(done.arrays["C"], expected, atol=1e-5)
 
@@ -409,19 +411,19 @@ def test_products_need_whole_tiles_and_a_whole_warpgroup():
         def multiply():
             As = cuda.shared.array((1, 64, 64), float16, 1024)
             Bs = cuda.shared.array((1, 16, 64), float16, 1024)
-            sums = cuda.local.array(32, float32)
+            acc = cuda.local.array(32, float32)
             tid = u32(cuda.threadIdx.x)
             for i in range(tid, 64 * 64, 128):
                 As[0, i // 64, i % 64] = 1
             for i in range(tid, 16 * 64, 128):
                 Bs[0, i // 64, i % 64] = 1
             for e in unroll(range(32)):
-                sums[e] = 0
+                acc[e] = 0
             fence_async()
             cuda.syncthreads()
             if tid < threads:
                 wgmma_fence()
-                wgmma(64, sums, As, (0, row, column), Bs, (0, 0, 0))
+                wgmma(64, acc, As, (0, row, column), Bs, (0, 0, 0))
                 wgmma_commit()
                 wgmma_wait(0)
 
@@ -439,7 +441,7 @@ def test_products_need_whole_tiles_and_a_whole_warpgroup():
 
 
 @BOTH
-def test_registers_change_hands(backend):
+def test_warpgroups_exchange_registers(backend):
     @cuda.jit(launch_bounds=(256, 1))
     def trade(out):
         tid = u32(cuda.threadIdx.x)
@@ -453,10 +455,10 @@ def test_registers_change_hands(backend):
     assert (done.arrays["out"] == np.arange(256)).all()
 
 
-# ---- what a GPU without them, or a compiler, says ----
+# ---- refusals, and what the compiler makes of them ----
 
 
-def test_pieces_of_shared_memory_must_exist_and_not_overlap():
+def test_parts_of_shared_memory_must_exist_and_not_overlap():
     def kernel(first, second):
         @cuda.jit
         def cut(out):
@@ -477,7 +479,7 @@ def test_pieces_of_shared_memory_must_exist_and_not_overlap():
 
 
 @pytest.mark.gpu
-def test_an_older_gpu_is_refused_when_the_kernel_is_compiled():
+def test_compiling_for_an_older_gpu_is_refused():
     @cuda.jit
     def fence():
         wgmma_fence()
@@ -488,7 +490,7 @@ def test_an_older_gpu_is_refused_when_the_kernel_is_compiled():
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", ["wgmma_tma", "warp_specialised", "persistent"])
-def test_the_compiler_keeps_sums_in_registers_and_products_in_flight(name):
+def test_the_compiler_keeps_accumulators_in_registers_and_products_in_flight(name):
     """HGMMA without local memory; a wait after every product would mean that they were serialised."""
     if gpu_facts().compute_capability[0] != 9:
         pytest.skip(f"needs a Hopper GPU, and this is a {gpu_facts().name}")
@@ -511,7 +513,7 @@ def test_the_compiler_keeps_sums_in_registers_and_products_in_flight(name):
     [(registers_up, 30), (registers_down, 264)],
     ids=["registers_up", "registers_down"],
 )
-def test_numbers_that_the_hardware_does_not_know_are_refused_when_compiled(intrinsic, number):
+def test_register_counts_that_the_hardware_does_not_have_are_refused_by_the_compiler(intrinsic, number):
     @cuda.jit
     def wrong():
         intrinsic(number)

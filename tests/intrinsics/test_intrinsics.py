@@ -1,4 +1,4 @@
-"""The intrinsics: importable anywhere, their effect on the emulator, their instruction on a GPU."""
+"""The intrinsics: imports anywhere, the effect on the emulator, the instruction on a GPU."""
 
 import os
 import re
@@ -35,8 +35,8 @@ def test_every_intrinsic_is_one_documented_object():
         assert "compute capability" in " ".join(function.__doc__.split()).lower(), function
 
 
-def test_kernels_decorate_and_emulate_where_numba_cuda_is_missing():
-    """As on macOS: Numba's built-in numba.cuda has to do."""
+def test_kernels_can_be_declared_and_emulated_without_numba_cuda():
+    """As on macOS, with only Numba's built-in numba.cuda."""
     script = """
         import sys
         sys.meta_path[:] = [finder for finder in sys.meta_path if type(finder).__name__ != "NumbaCudaFinder"]
@@ -136,31 +136,31 @@ def test_the_rest_of_an_array_begins_at_a_row_or_an_element():
     rows_and_elements(launch)
 
 
-def test_behind_the_rest_of_an_array_nothing_may_be_read():
+def test_reading_beyond_the_rest_of_an_array_is_found():
     found = emulate(copy_from, 1, 32, np.zeros((5, 40), np.float32), np.zeros((2, 32), np.float32), 4, 1)
     assert {finding.kind for finding in found.errors} == {"out_of_bounds"}
 
 
 @cuda.jit
-def copy_where_some_have_left(source, target, first):
+def copy_where_some_threads_have_returned(source, target, first):
     x, start = cuda.threadIdx.x, 0
     if x >= 16:
         return
     while start < first:
-        start += 1 + x % 16 // 16  # 1, which the emulator keeps a lane at a time
+        start += 1 + x % 16 // 16  # 1, as a value per lane in the emulator
     if first < 0:
         start = x
     target[x] = rest(source, start)[x]
 
 
-def test_the_rest_is_the_same_for_all_who_have_not_left():
+def test_the_rest_must_be_the_same_for_all_active_threads():
     source, target = np.arange(64, dtype=np.float32), np.zeros(16, np.float32)
-    assert emulate(copy_where_some_have_left, 1, 32, source, target, 3).findings == []
+    assert emulate(copy_where_some_threads_have_returned, 1, 32, source, target, 3).findings == []
     assert target.tolist() == list(range(3, 19))
     with pytest.raises(
         KernelTypeError, match="must be the same for all threads, but is 0 for some, 15 for others"
     ):
-        emulate(copy_where_some_have_left, 1, 32, source, target, -1)
+        emulate(copy_where_some_threads_have_returned, 1, 32, source, target, -1)
 
 
 @pytest.mark.gpu
@@ -174,7 +174,7 @@ def test_the_gpu_finds_the_rest_of_an_array_where_the_emulator_does():
 
 
 @pytest.mark.parametrize("valid", [0, 4, 8, 12, 16])
-def test_an_asynchronous_copy_fills_up_with_zeros(valid):
+def test_an_asynchronous_copy_fills_the_remainder_with_zeros(valid):
     @cuda.jit
     def fetch(source, target, valid):
         tile = cuda.shared.array(4, float32, 16)
@@ -184,14 +184,14 @@ def test_an_asynchronous_copy_fills_up_with_zeros(valid):
         store4(target, 0, load4(tile, 0))
 
     source = np.arange(1, 5, dtype=np.float32)
-    source[valid // 4 :] = np.nan  # where the copy has to stop
+    source[valid // 4 :] = np.nan  # the copy must not read these
     target = np.full(4, np.nan, np.float32)
     report = emulate(fetch, 1, 1, source, target, valid)
     assert report.findings == []
     assert target.tolist() == source[: valid // 4].tolist() + [0] * (4 - valid // 4)
 
 
-def test_a_copy_of_nothing_does_not_touch_its_source():
+def test_a_copy_of_zero_bytes_does_not_access_its_source():
     @cuda.jit
     def fetch(source, target):
         tile = cuda.shared.array(4, float32, 16)
@@ -205,7 +205,7 @@ def test_a_copy_of_nothing_does_not_touch_its_source():
     assert (target == 0).all()
 
 
-def test_a_copy_is_there_only_after_the_wait():
+def test_a_copy_is_visible_only_after_the_wait():
     @cuda.jit
     def fetch(source, target, patient):
         tile = cuda.shared.array(32, float32)
@@ -247,7 +247,7 @@ def test_the_compiler_emits_what_the_intrinsics_promise():
 
 
 @pytest.mark.gpu
-def test_sixteen_bytes_of_halves_are_moved_at_once():
+def test_sixteen_bytes_of_float16_are_moved_at_once():
     @cuda.jit
     def move(target, source):
         i = cuda.threadIdx.x * 8

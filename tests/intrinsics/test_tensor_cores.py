@@ -29,17 +29,17 @@ from gemm_course.intrinsics import (
 from gemm_course.kernels import LADDER
 
 BOTH = pytest.mark.parametrize("backend", ["emulator", pytest.param("gpu", marks=pytest.mark.gpu)])
-SUMS = pytest.mark.parametrize("sums", [float32, float16], ids=str)
+ACC_TYPES = pytest.mark.parametrize("acc_type", [float32, float16], ids=str)
 LANE = np.arange(32)[:, None]
 LINE, PAIR = LANE // 4, LANE % 4 * 2  # PTX ISA's "groupID" and twice its "threadID_in_group"
 
 
-def halves(*shape, seed=0):
+def random_float16(*shape, seed=0):
     return np.random.default_rng(seed).uniform(-1, 1, shape).astype(np.float16)
 
 
 def loader(load, count, rows):
-    """A kernel that keeps 32 rows of 8 halves in shared memory and tells what each lane gets of them."""
+    """A kernel that holds 32 rows of 8 float16 in shared memory and returns what each lane loads."""
 
     @cuda.jit
     def kernel(source, out):
@@ -66,7 +66,7 @@ def loader(load, count, rows):
     ],
     ids=["x2", "x2_trans", "x4", "x4_trans"],
 )
-def test_ldmatrix_hands_out_8_by_8_matrices(load, matrices, transposed, backend):
+def test_ldmatrix_distributes_8_by_8_matrices(load, matrices, transposed, backend):
     source, count = np.arange(256).astype(np.float16).reshape(32, 8), 2 * matrices
     kernel = loader(load, count, 8 * matrices)
     done = launch(kernel[1, 32], source, np.zeros((32, count), np.float16), backend=backend)
@@ -80,13 +80,13 @@ def test_ldmatrix_hands_out_8_by_8_matrices(load, matrices, transposed, backend)
         assert shared[["bits", "requests", "wavefronts"]].to_numpy().tolist() == [[128, 1, matrices]]
 
 
-def multiplier(sums):
-    """A kernel that multiplies one pair of fragments which it fills by the documented table, lane by lane."""
+def multiplier(acc_type):
+    """A kernel that fills two fragments lane by lane, by the documented table, and multiplies them."""
 
     @cuda.jit
     def kernel(A, B, C):
         a, b = cuda.local.array(8, float16), cuda.local.array(4, float16)
-        acc = cuda.local.array(4, sums)
+        acc = cuda.local.array(4, acc_type)
         lane = u32(cuda.threadIdx.x)
         line, pair = lane // 4, lane % 4 * 2
         for e in unroll(range(8)):
@@ -102,41 +102,43 @@ def multiplier(sums):
 
 
 @BOTH
-@SUMS
-def test_mma_multiplies_the_fragments_of_a_warp(sums, backend):
-    A, B = halves(16, 16), halves(16, 8, seed=1)
-    C = halves(16, 8, seed=2).astype(str(sums))
-    done = launch(multiplier(sums)[1, 32], A, B, C, backend=backend)
+@ACC_TYPES
+def test_mma_multiplies_the_fragments_of_a_warp(acc_type, backend):
+    A, B = random_float16(16, 16), random_float16(16, 8, seed=1)
+    C = random_float16(16, 8, seed=2).astype(str(acc_type))
+    done = launch(multiplier(acc_type)[1, 32], A, B, C, backend=backend)
     expected = A.astype(np.float64) @ B.astype(np.float64) + C
-    tolerance = 1e-6 if sums is float32 else 4e-3
+    tolerance = 1e-6 if acc_type is float32 else 4e-3
     assert abs(done.arrays["C"] - expected).max() < tolerance
     if done.report:
         assert done.report.findings == []
         (row,) = done.report.arithmetic.to_dict("records")
-        assert (row["op"], row["dtype"], row["lanes"]) == ("mma", str(sums), 16 * 8 * 16)
+        assert (row["op"], row["dtype"], row["lanes"]) == ("mma", str(acc_type), 16 * 8 * 16)
         assert done.report.flops == 2 * 16 * 8 * 16
 
 
 @BOTH
-@pytest.mark.parametrize(("sums", "total"), [(float32, 2049), (float16, 2048)], ids=["float32", "float16"])
-def test_what_a_sum_keeps_depends_on_the_accumulator(sums, total, backend):
-    """2048 + 1 is no half: between 2048 and 4096 they are two apart."""
+@pytest.mark.parametrize(
+    ("acc_type", "total"), [(float32, 2049), (float16, 2048)], ids=["float32", "float16"]
+)
+def test_rounding_depends_on_the_type_of_the_accumulator(acc_type, total, backend):
+    """2048 + 1 is not a float16: between 2048 and 4096 they are two apart."""
     A, B = np.zeros((16, 16), np.float16), np.zeros((16, 8), np.float16)
     A[0, 0] = B[0, 0] = 1
-    C = np.full((16, 8), 2048).astype(str(sums))
-    C = launch(multiplier(sums)[1, 32], A, B, C, backend=backend).arrays["C"]
+    C = np.full((16, 8), 2048).astype(str(acc_type))
+    C = launch(multiplier(acc_type)[1, 32], A, B, C, backend=backend).arrays["C"]
     assert C[0, 0] == total
     assert (C.reshape(-1)[1:] == 2048).all()
 
 
-def through_wmma(sums, a_order, b_order, c_order):
+def through_wmma(acc_type, a_order, b_order, c_order):
     @cuda.jit
     def kernel(A, B, C):
         As = cuda.shared.array((16, 24), float16, 32)
         Bs = cuda.shared.array((16, 24), float16, 32)
-        Cs = cuda.shared.array((16, 24), sums, 32)
+        Cs = cuda.shared.array((16, 24), acc_type, 32)
         a, b = cuda.local.array(16, float16), cuda.local.array(16, float16)
-        acc = cuda.local.array(8, sums)
+        acc = cuda.local.array(8, acc_type)
         lane = u32(cuda.threadIdx.x)
         row, column = lane // 2, lane % 2 * 8
         copy16(As, (row, column), A, (row, column))
@@ -157,29 +159,29 @@ def through_wmma(sums, a_order, b_order, c_order):
 
 
 def stored(matrix, order):
-    """The matrix as it lies in memory in that order."""
+    """The matrix in memory in that order."""
     return np.ascontiguousarray(matrix if order == ROW_MAJOR else matrix.T)
 
 
 @BOTH
-@SUMS
+@ACC_TYPES
 @pytest.mark.parametrize("c_order", [ROW_MAJOR, COL_MAJOR])
 @pytest.mark.parametrize("b_order", [ROW_MAJOR, COL_MAJOR])
 @pytest.mark.parametrize("a_order", [ROW_MAJOR, COL_MAJOR])
-def test_wmma_multiplies_in_any_order(sums, a_order, b_order, c_order, backend):
-    A, B = halves(16, 16), halves(16, 16, seed=1)
-    kernel = through_wmma(sums, a_order, b_order, c_order)
-    C = np.zeros((16, 16), str(sums))
+def test_wmma_multiplies_in_any_order(acc_type, a_order, b_order, c_order, backend):
+    A, B = random_float16(16, 16), random_float16(16, 16, seed=1)
+    kernel = through_wmma(acc_type, a_order, b_order, c_order)
+    C = np.zeros((16, 16), str(acc_type))
     done = launch(kernel[1, 32], stored(A, a_order), stored(B, b_order), C, backend=backend)
     expected = stored(2 * A.astype(np.float64) @ B.astype(np.float64), c_order)
-    assert abs(done.arrays["C"] - expected).max() < (1e-6 if sums is float32 else 1e-2)
+    assert abs(done.arrays["C"] - expected).max() < (1e-6 if acc_type is float32 else 1e-2)
     if done.report:
         assert done.report.findings == []
         assert done.report.flops == 2 * 2 * 16**3
 
 
 @pytest.mark.parametrize(
-    ("sums", "order", "bits", "requests", "wavefronts"),
+    ("acc_type", "order", "bits", "requests", "wavefronts"),
     [
         (float32, ROW_MAJOR, 64, 4, 8),
         (float32, COL_MAJOR, 32, 8, 16),
@@ -187,11 +189,15 @@ def test_wmma_multiplies_in_any_order(sums, a_order, b_order, c_order, backend):
         (float16, COL_MAJOR, 32, 4, 4),
     ],
 )
-def test_what_loads_and_stores_of_fragments_cost(sums, order, bits, requests, wavefronts):
-    """A load is four rows of matrices; a store as many 64- or 32-bit stores as the machine code has."""
-    kernel = through_wmma(sums, ROW_MAJOR, ROW_MAJOR, order)
+def test_the_cost_of_fragment_loads_and_stores(acc_type, order, bits, requests, wavefronts):
+    """A load is four 8 by 8 matrices; a store is as many 64- or 32-bit stores as the machine code has."""
+    kernel = through_wmma(acc_type, ROW_MAJOR, ROW_MAJOR, order)
     report = launch(
-        kernel[1, 32], halves(16, 16), halves(16, 16), np.zeros((16, 16), str(sums)), backend="emulator"
+        kernel[1, 32],
+        random_float16(16, 16),
+        random_float16(16, 16),
+        np.zeros((16, 16), str(acc_type)),
+        backend="emulator",
     ).report
     shared = report.accesses.query("space == 'shared'").set_index(["array", "op"])
     columns = ["bits", "requests", "wavefronts"]
@@ -201,7 +207,7 @@ def test_what_loads_and_stores_of_fragments_cost(sums, order, bits, requests, wa
 
 
 def reader(width, swizzled):
-    """A kernel whose warp loads 16 by 16 halves out of rows of `width`."""
+    """A kernel whose warp loads 16 by 16 float16 from rows of `width`."""
 
     @cuda.jit
     def kernel(source, out):
@@ -225,8 +231,8 @@ def reader(width, swizzled):
 @pytest.mark.parametrize(
     ("width", "swizzled", "wavefronts"), [(64, False, 32), (72, False, 4), (80, False, 8), (64, True, 4)]
 )
-def test_rows_of_a_matrix_collide_unless_they_are_padded_or_swizzled(width, swizzled, wavefronts, backend):
-    source = halves(16, 64)
+def test_rows_of_a_matrix_conflict_unless_they_are_padded_or_swizzled(width, swizzled, wavefronts, backend):
+    source = random_float16(16, 64)
     done = launch(reader(width, swizzled)[1, 32], source, np.zeros((32, 8), np.float16), backend=backend)
     element = np.arange(8)
     expected = source[LINE + element // 2 % 2 * 8, PAIR + element % 2 + element // 4 * 8]
@@ -236,14 +242,20 @@ def test_rows_of_a_matrix_collide_unless_they_are_padded_or_swizzled(width, swiz
         assert done.report.total("wavefronts", space="shared", op="load") == wavefronts
 
 
-@SUMS
-def test_counting_alone_counts_the_same(sums):
+@ACC_TYPES
+def test_counting_without_running_counts_the_same(acc_type):
     from gemm_course.emulator import emulate
 
-    kernel = through_wmma(sums, ROW_MAJOR, COL_MAJOR, ROW_MAJOR)
+    kernel = through_wmma(acc_type, ROW_MAJOR, COL_MAJOR, ROW_MAJOR)
     reports = [
         emulate(
-            kernel, 1, 32, halves(16, 16), halves(16, 16), np.zeros((16, 16), str(sums)), counts_only=only
+            kernel,
+            1,
+            32,
+            random_float16(16, 16),
+            random_float16(16, 16),
+            np.zeros((16, 16), str(acc_type)),
+            counts_only=only,
         )
         for only in (False, True)
     ]
@@ -251,7 +263,7 @@ def test_counting_alone_counts_the_same(sums):
     assert reports[0].arithmetic.equals(reports[1].arithmetic)
 
 
-# ---- what cannot be ----
+# ---- refusals ----
 
 
 def refused(kernel, *args, block=32):
@@ -299,9 +311,9 @@ def test_matrices_are_loaded_from_shared_memory_only():
         wmma_load_a(fragment, tile, (0, 0), ROW_MAJOR)
 
     assert "needs a shared array of float16; A holds float16 in global memory" in refused(
-        from_global, halves(16, 16)
+        from_global, random_float16(16, 16)
     )
-    assert "tile holds float32 in shared memory" in refused(of_floats, halves(16, 16))
+    assert "tile holds float32 in shared memory" in refused(of_floats, random_float16(16, 16))
 
 
 def found(kernel, *args, block=32):
@@ -322,7 +334,7 @@ def half_a_warp_multiplies(out):
     out[cuda.threadIdx.x] = acc[0]
 
 
-def test_a_warp_that_is_not_together_is_found():
+def test_an_incomplete_warp_is_found():
     finding = found(half_a_warp_multiplies, np.zeros(64, np.float32), block=64)["warp_divergence"]
     assert finding.threads == [(32, 0, 0)]
     assert finding.message.startswith(
@@ -345,12 +357,12 @@ def test_lanes_that_load_from_different_places_are_found():
         cuda.syncwarp()
         wmma_load_b(fragment, tile, (lane // 16 * 16, 0), ROW_MAJOR)
 
-    finding = found(kernel, halves(32, 16))["warp_divergence"]
+    finding = found(kernel, random_float16(32, 16))["warp_divergence"]
     assert "pass different positions to this wmma_load_b" in finding.message
 
 
 @pytest.mark.parametrize("width", [18, 20])
-def test_rows_that_start_anywhere_are_found(width):
+def test_misaligned_rows_are_found(width):
     @cuda.jit
     def kernel(source):
         tile = cuda.shared.array((16, width), float16, 32)
@@ -361,10 +373,10 @@ def test_rows_that_start_anywhere_are_found(width):
         cuda.syncwarp()
         wmma_load_a(fragment, tile, (0, 0), ROW_MAJOR)
 
-    assert found(kernel, halves(16, 16))["misaligned_access"].array == "tile"
+    assert found(kernel, random_float16(16, 16))["misaligned_access"].array == "tile"
 
 
-def test_a_fragment_that_nobody_filled_is_found():
+def test_an_uninitialised_fragment_is_found():
     @cuda.jit
     def kernel(out):
         a, b = cuda.local.array(8, float16), cuda.local.array(4, float16)
@@ -390,21 +402,21 @@ def test_a_fragment_that_nobody_filled_is_found():
 )
 def test_the_compiler_emits_what_the_intrinsics_promise(name, multiplication):
     stage = LADDER[name]
-    kernel, matrices = stage.kernel(), [cuda.to_device(halves(64, 64)) for _ in range(3)]
+    kernel, matrices = stage.kernel(), [cuda.to_device(random_float16(64, 64)) for _ in range(3)]
     one = np.float32(1)
     arguments = stage.arguments(64, 64, 64, one, *matrices[:2], one, matrices[2])
     launch_on_gpu(kernel, stage.grid(64, 64), stage.block(), arguments, stage.shared_bytes())
     (ptx,) = kernel.inspect_asm().values()
     (sass,) = kernel.inspect_sass().values()
     t = SimpleNamespace(**stage.tiles)
-    assert ".local" not in ptx  # fragments and sums are registers
+    assert ".local" not in ptx  # fragments and accumulators are registers
     assert sass.count(multiplication) >= t.WM // 16 * t.WN // 8 * t.BK // 16
     assert sass.count("LDSM.16.M88.4") >= t.WM // 16 * t.BK // 16  # rows of A, in both
     assert sass.count("LDSM.16.MT88.4") >= t.WN // 16 * t.BK // 16
 
 
 @pytest.mark.gpu
-def test_on_a_gpu_a_wrong_fragment_is_refused_in_words():
+def test_on_a_gpu_a_wrong_fragment_is_refused_with_a_reason():
     from numba.core.errors import TypingError
 
     @cuda.jit

@@ -9,7 +9,7 @@ from gemm_course.records.columns import SWEEP
 
 NEAR_ENOUGH = 0.97
 PINNED = {
-    "naive_uncoalesced": "its square blocks are what makes it slow: one row of 256 threads would be the next stage",
+    "naive_uncoalesced": "its square blocks make it slow: as rows of 256 threads they are the next stage",
     "wmma_fp16_acc": "it keeps wmma's tiles, so that only the accumulators' dtype differs",
 }
 

@@ -94,9 +94,9 @@ def test_a_half_written_line_is_cut_off(tmp_path):
     TABLE.append(path, ROWS[:1])
     whole = path.read_bytes()
     path.write_bytes(whole + b"half,1")
-    TABLE.mend(path)
+    TABLE.cut_partial_line(path)
     assert path.read_bytes() == whole
-    TABLE.mend(tmp_path / "none.csv")
+    TABLE.cut_partial_line(tmp_path / "none.csv")
 
 
 @given(st.dictionaries(st.sampled_from(["BM", "BN", "BK", "TM", "SLOTS"]), st.integers(0, 512)))

@@ -1,7 +1,7 @@
 """Small kernels that are wrong in one known way, and small kernels that are right.
 
 A broken kernel marks the line at fault in its own source, `# <- shared_race tile`: the kind of the
-finding, and, where it matters, the array. Of a race that is the line of the later access. Tests of the
+finding, and, if needed, the array. For a race that is the line of the later access. Tests of the
 emulator and runs of compute-sanitizer on a GPU both take their kernels from here, so every one is valid
 numba.cuda code that compiles and runs on hardware.
 """
@@ -33,9 +33,9 @@ MARK = re.compile(r"#\s*<-\s*(?P<kind>\w+(?:\|\w+)*)(?:\s+(?P<array>\w+))?\s*$")
 
 @dataclass(frozen=True)
 class Mark:
-    """The line (in its file) where a finding belongs, and the array if the source names one.
+    """The line (in its file) where a finding belongs, and the array if the mark names one.
 
-    kinds: the kind of the finding; where two sentences would be fair, `shared_race|async_read_too_early`,
+    kinds: the kind of the finding; where two kinds are right, `shared_race|async_read_too_early`,
     both.
     """
 
@@ -46,7 +46,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Case:
-    """A kernel with a launch: what to run, and what must come out.
+    """A kernel with a launch: what to run, and the expected result.
 
     kind: the finding expected, None for a sound kernel.
     make_args: fresh arguments for one launch. expected: from the arguments before the launch to those
@@ -81,7 +81,7 @@ def marks_of(*functions):
 
 
 def broken_case(kind, *, grid, block, args, shared_bytes=0, helpers=(), blocks=()):
-    """Make a broken case of the kernel below: at least one line of it bears a mark of this kind."""
+    """Make a broken case of the kernel below: at least one of its lines has a mark of this kind."""
     assert kind in KINDS, kind
 
     def to_case(kernel):
@@ -106,7 +106,7 @@ def broken_case(kind, *, grid, block, args, shared_bytes=0, helpers=(), blocks=(
 
 
 def sound_case(*, grid, block, args, expected, shared_bytes=0, rtol=1e-5):
-    """Make a sound case of the kernel below: no error finding, and the numbers of `expected`."""
+    """Make a sound case of the kernel below: no errors, and the results of `expected`."""
 
     def to_case(kernel):
         return Case(
@@ -152,12 +152,12 @@ def compare(case, after):
 
 
 def zeros(*shape, dtype=np.float32):
-    """An array of zeros of the shape, float32 unless told."""
+    """An array of zeros of the shape, float32 by default."""
     return np.zeros(shape, dtype)
 
 
 def ramp(*shape, dtype=np.float32):
-    """1, 2, 3, ... in the shape, float32 unless told: every element differs, none is zero."""
+    """1, 2, 3, ... in the shape, float32 by default: every element differs, none is zero."""
     return np.arange(1, 1 + np.prod(shape)).reshape(shape).astype(dtype)
 
 

@@ -1,1 +1,1 @@
-"""Kernels of the corpus that are broken, one module a theme."""
+"""Kernels of the corpus that are broken, one module per topic."""

@@ -1,4 +1,4 @@
-"""Kernels that compute the right numbers and yet deserve advice."""
+"""Kernels that compute the right results but deserve advice."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""cp.async data read before they have arrived, or before the other threads may know of them."""
+"""cp.async data read before it has arrived, or before it is visible to the other threads."""
 
 from numba import cuda, float32
 

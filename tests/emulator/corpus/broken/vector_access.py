@@ -1,4 +1,4 @@
-"""16-byte accesses at addresses that are no multiple of 16 bytes, or that reach beyond a row."""
+"""16-byte accesses at addresses that are not multiples of 16 bytes, or that extend beyond a row."""
 
 from numba import cuda, float32
 

@@ -1,4 +1,4 @@
-"""Instructions of a whole warp that only some of its lanes reach, or for which they name different places."""
+"""Instructions of a whole warp that only some of its lanes reach, or that get different positions."""
 
 from numba import cuda, float32
 from numba.types import float16

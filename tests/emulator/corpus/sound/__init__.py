@@ -1,1 +1,1 @@
-"""Kernels of the corpus that are sound, one module a theme."""
+"""Kernels of the corpus that are sound, one module per topic."""

@@ -1,4 +1,4 @@
-"""The Tensor Cores as they should be used: whole warps, one place for all lanes."""
+"""The Tensor Cores as they should be used: whole warps, one position for all lanes."""
 
 import numpy as np
 from numba import cuda, float32
