@@ -88,6 +88,11 @@ def test_the_kernel_as_handed_out_is_not_fixed():
     assert check.in_registers(make_strip).message.startswith("Not yet")
 
 
+def test_guards_one_too_far_are_not_taken_for_accumulators_in_y():
+    verdict = verdict_of(changed(solution("in_registers"), ("< n:", "<= n:")))
+    assert not verdict.passed and "is written, and there are only" in verdict.message
+
+
 def test_a_loop_over_the_length_of_the_array_is_told_from_one_of_unknown_length():
     by_length = changed(solution("in_registers"), ("for i in range(R)", "for i in range(len(acc))"))
     assert "write `range(R)`" in verdict_of(by_length).message

@@ -230,7 +230,6 @@ WRONG["in_registers"] = altered(
         "not_set_to_zero_before": ("before it was set to zero", (ZERO_LOOP, "pass\n")),
         "sums_in_float64": ("in float64", (ACC, "acc = cuda.local.array(R, float64)")),
         "adds_only_the_last": ("numbers are wrong", ("acc[i] += xp", "acc[i] = xp")),
-        "guards_one_too_far": ("is written, and there are only", ("< n:", "<= n:")),
         "neighbours_r_apart": (
             "no longer coalesced",
             ("cuda.blockIdx.x * 32 * R + cuda.threadIdx.x", "(cuda.blockIdx.x * 32 + cuda.threadIdx.x) * R"),
