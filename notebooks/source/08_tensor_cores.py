@@ -390,7 +390,7 @@ def make_product(PAD):
         for e in range(8):
             acc[e] = 0
         ### STUB
-        # # your code: the fragments, and eight sums a lane, all zero
+        # # your code: the fragments, and eight accumulators per lane, all zero
         ### END SOLUTION
         for k0 in range(0, k, 16):
             for e in range(8):
@@ -408,7 +408,7 @@ def make_product(PAD):
         ### BEGIN SOLUTION
         wmma_store(Cs, (0, 0), acc, ROW_MAJOR)
         ### STUB
-        # # your code: store the sums into Cs
+        # # your code: store the accumulators into Cs
         ### END SOLUTION
         cuda.syncwarp()
         for e in range(8):
@@ -434,15 +434,15 @@ check.warp_product(make_product)
 
 # %% id="ex-08-3"
 @cuda.jit
-def v07_ends(m, n, ldc, alpha, sums, beta, C):
+def v07_ends(m, n, ldc, alpha, acc, beta, C):
     col, row = cuda.grid(2)
     if row < m and col < n:
         ### BEGIN SOLUTION
         old = float32(C[row * ldc + col]) if beta != 0 else float32(0)
-        C[row * ldc + col] = float16(alpha * sums[row, col] + beta * old)
+        C[row * ldc + col] = float16(alpha * acc[row, col] + beta * old)
         ### STUB
         # old = float32(C[row * n + col]) if beta != 0 else float32(0)
-        # C[row * n + col] = float16(alpha * sums[row, col] + beta * old)
+        # C[row * n + col] = float16(alpha * acc[row, col] + beta * old)
         ### END SOLUTION
 
 

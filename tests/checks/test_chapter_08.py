@@ -9,17 +9,19 @@ from gemm_course import check
 from gemm_course.checks.ch08.padded_c import v07_ends
 from gemm_course.checks.ch08.padding_wavefronts import PADS, wavefronts_of_eight_rows
 from gemm_course.intrinsics import COL_MAJOR, ROW_MAJOR, wmma_load_a, wmma_load_b, wmma_mma, wmma_store
+from tests.checks.cells import verdict_of
+from tests.wrong_solutions.altering import changed, solution
 
 
 def not_transposed(PAD):
-    """A's tile as it is, B's transposed, sums scaled in the fragment, a barrier for a syncwarp."""
+    """A's tile as it is, B's transposed, C's tile stored transposed, a barrier for a syncwarp."""
     WIDTH = 16 + PAD
 
     @cuda.jit
     def product(depth, X, Y, Z):
         left = cuda.shared.array((16, WIDTH), float16, 32)
         top = cuda.shared.array((16, WIDTH), float16, 32)
-        sums = cuda.shared.array((16, 24), float32, 32)
+        out = cuda.shared.array((16, 24), float32, 32)
         x, y = cuda.local.array(16, float16), cuda.local.array(16, float16)
         total = cuda.local.array(8, float32)
         me = cuda.threadIdx.x
@@ -39,11 +41,11 @@ def not_transposed(PAD):
             wmma_mma(total, x, y, ROW_MAJOR, COL_MAJOR)
             cuda.syncthreads()
             done += 16
-        wmma_store(sums, (0, 0), total, COL_MAJOR)
+        wmma_store(out, (0, 0), total, COL_MAJOR)
         cuda.syncwarp()
         for row in range(16):
             if me < 16:
-                Z[i + row, j + me] = sums[me, row]
+                Z[i + row, j + me] = out[me, row]
 
     return product
 
@@ -77,13 +79,13 @@ def edge_row_by_row(m, n, k, A, B, C):
 
 
 @cuda.jit
-def ends_with_names(rows, columns, apart, a, sums, b, C):
+def ends_with_names(rows, columns, apart, a, results, b, C):
     j = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
     i = cuda.blockIdx.y * cuda.blockDim.y + cuda.threadIdx.y
     if i >= rows or j >= columns:
         return
     at = j + apart * i
-    result = a * sums[i, j]
+    result = a * results[i, j]
     if b != 0:
         result += b * float32(C[at])
     C[at] = float16(result)
@@ -135,3 +137,15 @@ def _told_another_order(PAD):
         wmma_mma(acc, a, b, ROW_MAJOR, ROW_MAJOR)
 
     return product
+
+
+@pytest.mark.parametrize(
+    "guard",
+    (
+        "if row0 + r < C.shape[0] and col0 + c + e < C.shape[1]:",
+        "if row0 + r < C.shape[0] and col0 + c + e < n:",
+    ),
+)
+def test_a_guard_by_the_shape_of_the_array_is_named(guard):
+    by_shape = changed(solution("ragged_product"), ("if row0 + r < m and col0 + c + e < n:", guard))
+    assert "`C.shape` includes the padding" in verdict_of(by_shape).message

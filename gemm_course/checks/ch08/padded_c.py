@@ -1,25 +1,13 @@
 """Exercise 08.3: the end of document 004's v07, which takes n for the leading dimension of C."""
 
-from dataclasses import dataclass
-from typing import Any
-
 import numpy as np
 from numba import cuda, float32
 from numba.types import float16
 
-from gemm_course.checks.core import (
-    Refused,
-    emulate_kernel,
-    kernel_of,
-    line_at,
-    nothing_yet,
-    number_shown,
-    parameter_names,
-    same_statements,
-)
-from gemm_course.emulator import Report
+from gemm_course.checks.core import Refused, exercise, kernel_of, nothing_yet, number_shown, same_statements
+from gemm_course.checks.engines.trial import Trial, try_kernel
 
-ARGUMENTS = ("m", "n", "ldc", "alpha", "sums", "beta", "C")
+ARGUMENTS = ("m", "n", "ldc", "alpha", "acc", "beta", "C")
 BLOCK = (32, 4)
 SIZES = ((5, 37, 48), (40, 33, 40), (7, 7, 7), (9, 64, 65), (33, 1, 8))  # m, n, ldc
 FACTORS = ((1.5, -0.5), (1.0, 0.0))  # alpha, beta
@@ -27,154 +15,143 @@ PADDING = np.array(0x7E55, np.uint16).view(np.float16)  # a NaN with bits of its
 
 
 @cuda.jit
-def v07_ends(m, n, ldc, alpha, sums, beta, C):
-    """How document 004's v07 brings its sums to C, a thread an element here."""
+def v07_ends(m, n, ldc, alpha, acc, beta, C):
+    """How document 004's v07 brings its results to C, here with one element per thread."""
     col, row = cuda.grid(2)
     if row < m and col < n:
         old = float32(C[row * n + col]) if beta != 0 else float32(0)
-        C[row * n + col] = float16(alpha * sums[row, col] + beta * old)
+        C[row * n + col] = float16(alpha * acc[row, col] + beta * old)
 
 
-@dataclass
-class Run:
-    """One launch: C as a flat array of m rows, ldc apart, with a NaN in all that is padding."""
-
-    kernel: Any
-    m: int
-    n: int
-    ldc: int
-    alpha: float
-    beta: float
-    sums: np.ndarray
-    before: np.ndarray  # (m, ldc)
-    after: np.ndarray
-    report: Report
-
-    def result(self, with_ldc: int) -> np.ndarray:
-        """C as a kernel would leave it that takes rows to be ``with_ldc`` apart, in loads and stores."""
-        return self.mixed(with_ldc, with_ldc)
-
-    def mixed(self, load: int, store: int) -> np.ndarray:
-        """The same with one distance for the loads and another for the stores."""
-        flat = self.before.reshape(-1).copy()
-        at = np.arange(self.m)[:, None] * load + np.arange(self.n)
-        to = np.arange(self.m)[:, None] * store + np.arange(self.n)
-        if max(at.max(), to.max()) >= flat.size:
-            return np.full_like(self.before, np.nan)
-        old = flat[at].astype(np.float32) if self.beta else np.float32(0)
-        flat[to] = np.float32(self.alpha) * self.sums + np.float32(self.beta) * old
-        return flat.reshape(self.before.shape)
-
-    def equals(self, C: np.ndarray) -> bool:
-        return bool(np.isclose(self.after, C, rtol=2e-3, atol=1e-3, equal_nan=True).all())
-
-    def __str__(self) -> str:
-        return f"m = {self.m}, n = {self.n}, ldc = {self.ldc}, alpha = {self.alpha:g}, beta = {self.beta:g}"
-
-
-def prove_padded_c(given) -> str:
-    """What was proved of the learner's kernel; raises Refused with the first thing wrong."""
-    kernel = kernel_of(given, ARGUMENTS)
+@exercise(
+    "08.3",
+    start="this is still the end of v07 as you were given it. How far apart are the rows of C in memory?",
+    hints=(
+        "C has m rows of n elements, but from the start of one row to the start of the next it is `ldc`.",
+        "Both places where C is accessed must change: the load and the store.",
+        "`C[row * ldc + col]` in both. The guard stays as it is: rows end at n, wherever the next begins.",
+    ),
+)
+def padded_c(kernel):
+    """The end of v07, (m, n, ldc, alpha, acc, beta, C) with C flat, for rows that are ldc apart."""
+    kernel = kernel_of(kernel, ARGUMENTS)
     if same_statements(kernel, v07_ends):
         raise nothing_yet()
-    runs = [_run(kernel, *size, *factors) for size in SIZES for factors in FACTORS]
-    if not any(len(run.report.accesses) for run in runs):
+    trials = [_try(kernel, *size, *factors) for size in SIZES for factors in FACTORS]
+    if all(trial.report.accesses.empty for trial in trials):
         raise nothing_yet()
-    for run in runs:
-        _check(run)
+    for trial in trials:
+        _check(trial)
     return (
         f"Right for {len(SIZES)} shapes with alpha and beta, rows longer than C is wide and rows just as "
-        "long: every sum is where it belongs, and no element of the padding was touched."
+        "long: every result is where it belongs, and no element of the padding was touched."
     )
 
 
-def _run(kernel, m: int, n: int, ldc: int, alpha: float, beta: float) -> Run:
+def _try(kernel, m: int, n: int, ldc: int, alpha: float, beta: float) -> Trial:
+    """C as a flat array of m rows, ldc apart, with a NaN in all that is padding."""
     rng = np.random.default_rng((m, n, ldc))
-    sums = rng.uniform(1, 4, (m, n)).astype(np.float32)
+    acc = rng.uniform(1, 4, (m, n)).astype(np.float32)
     C = np.full((m, ldc), PADDING, np.float16)
     C[:, :n] = rng.uniform(1, 4, (m, n)) if beta else np.float16(np.inf)
-    flat = C.reshape(-1).copy()
     grid = -(-n // BLOCK[0]), -(-m // BLOCK[1])
-    report = emulate_kernel(kernel, grid, BLOCK, m, n, ldc, np.float32(alpha), sums, np.float32(beta), flat)
-    return Run(kernel, m, n, ldc, alpha, beta, sums, C, flat.reshape(m, ldc), report)
+    arguments = (m, n, ldc, np.float32(alpha), acc, np.float32(beta), C.reshape(-1))
+    about = f"With m = {m}, n = {n}, ldc = {ldc}, alpha = {alpha:g}, beta = {beta:g}"
+    return try_kernel(kernel, ARGUMENTS, grid, BLOCK, *arguments, about=about)
 
 
-def _check(run: Run) -> None:
-    if run.report.errors:
-        finding = run.report.errors[0]
-        likely = _likely(run) or _outside(run, finding)
-        raise Refused(f"{likely}{finding.message}", f"{line_at(run.kernel, finding.line)}. With {run}.")
-    right = run.result(run.ldc)
-    if not run.equals(right):
-        unchanged = run.after.view(np.uint16) == run.before.view(np.uint16)
-        never = (unchanged[:, : run.n] & ~np.isclose(run.after, right)[:, : run.n]).any()
+def _left(trial: Trial, load: int, store: int) -> np.ndarray | None:
+    """C where rows are taken to be so far apart in loads and in stores; None where that is outside C."""
+    m, n, _, alpha, acc, beta, C = trial.before.values()
+    at, to = (np.arange(m)[:, None] * apart + np.arange(n) for apart in (load, store))
+    if max(at.max(), to.max()) >= C.size:
+        return None
+    left, old = C.copy(), C[at].astype(np.float32) if beta else np.float32(0)
+    left[to] = alpha * acc + beta * old
+    return left
+
+
+def _differ(trial: Trial, C: np.ndarray) -> np.ndarray:
+    return ~np.isclose(trial.after["C"], C, rtol=2e-3, atol=1e-3, equal_nan=True)
+
+
+def _check(trial: Trial) -> None:
+    m, n, ldc, *_ = trial.before.values()
+    if trial.report.errors:
+        finding = trial.report.errors[0]
+        before = _likely(trial) or _outside(trial, finding)
+        raise Refused(f"{before} {finding.message}".strip(), f"{trial.line(finding)}. {trial.about}.")
+    right = _left(trial, ldc, ldc)
+    wrong = _differ(trial, right)
+    if wrong.any():
+        never = (wrong & ~trial.touched("C")).any()
         otherwise = "Some elements of C are never stored." if never else "Not all elements of C are right."
-        raise Refused(_likely(run) or otherwise, _first_wrong(run, right))
-    touched = run.after[:, run.n :].view(np.uint16) != PADDING.view(np.uint16)
-    if touched.any():
-        row, column = map(int, np.argwhere(touched)[0])
+        raise Refused(_likely(trial) or otherwise, _first_wrong(trial, wrong, right))
+    padding_touched = trial.touched("C").reshape(m, ldc)[:, n:]
+    if padding_touched.any():
+        row, column = map(int, np.argwhere(padding_touched)[0])
         raise Refused(
-            "The sums are right, but the padding at the end of the rows is written as well. It is not the "
+            "The results are right, but the padding at the end of the rows is written as well. It is not the "
             "kernel's.",
-            f"First: row {row}, column {run.n + column}. With {run}.",
+            f"First: row {row}, column {n + column}. {trial.about}.",
         )
-    if run.report.total("lanes", op="store") > run.m * run.n:
-        raise Refused("C is stored more than once an element.", f"With {run}.")
+    if trial.lanes("store", "C") > m * n:
+        raise Refused("Elements of C are stored more than once.", f"{trial.about}.")
 
 
-def _outside(run: Run, finding) -> str:
-    """What it means that an array was left."""
+def _first_wrong(trial: Trial, wrong: np.ndarray, right: np.ndarray) -> str:
+    _, n, ldc, *_ = trial.before.values()
+    place = int(np.argmax(wrong))
+    (row, column), got = divmod(place, ldc), number_shown(float(trial.after["C"][place]))
+    told = (
+        f"`{trial.own_name('C')}[{row} * ldc + {column}]` is {got}; it should be {float(right[place]):.5g}"
+        if column < n
+        else f"column {column}, in the padding, of row {row} was written: {got}"
+    )
+    return f"First wrong: {told}. {trial.about}."
+
+
+# ---- what it means -----------------------------------------------------------------------------------------
+
+LIKELY = (
+    (
+        "Rows are still taken to be n elements apart. C has padding between the end of one row and the start "
+        "of the next: they are `ldc` apart.",
+        lambda m, n, ldc: (n, n),
+    ),
+    (
+        "The load is fixed, the store is not: row by row it slips further to the left, over results that "
+        "were right.",
+        lambda m, n, ldc: (ldc, n),
+    ),
+    (
+        "The store is fixed, the load is not: what is added comes from other elements of C.",
+        lambda m, n, ldc: (n, ldc),
+    ),
+    (
+        "n is rounded up to a multiple of 8. Rows are often that long, but only the caller knows: `ldc`.",
+        lambda m, n, ldc: (-(-n // 8) * 8,) * 2,
+    ),
+    ("Rows are taken to be m elements apart. They are `ldc` apart.", lambda m, n, ldc: (m, m)),
+)  # message, (m, n, ldc) -> rows apart in loads, and in stores
+
+
+def _likely(trial: Trial) -> str:
+    m, n, ldc, _, _, beta, _ = trial.before.values()
+    for message, apart in LIKELY:
+        load, store = apart(m, n, ldc)
+        left = _left(trial, load, store)
+        if (load, store) != (ldc, ldc) and left is not None and not _differ(trial, left).any():
+            return message
+    if not beta and np.isnan(trial.after["C"].reshape(m, ldc)[:, :n]).any():
+        return "C is read although `beta` is 0; there may be anything in it."
+    return ""
+
+
+def _outside(trial: Trial, finding) -> str:
+    """What an access outside an array means."""
     if finding.kind != "out_of_bounds":
         return ""
-    if finding.array == parameter_names(run.kernel)[ARGUMENTS.index("sums")]:
-        return "The guard lets threads into the padding. Rows end at n, however far on the next one begins. "
-    return "The kernel leaves C. Element (row, col) lies at `row * ldc + col`. "
-
-
-def _likely(run: Run) -> str | None:
-    up = -(-run.n // 8) * 8
-    candidates = (
-        (
-            "Rows are still taken to be n elements apart. C has room of its own between the end of one row "
-            "and the start of the next: they are `ldc` apart. ",
-            (run.n, run.n),
-        ),
-        (
-            "The load is mended, the store is not: row by row it slips further to the left, over sums that "
-            "were right. ",
-            (run.ldc, run.n),
-        ),
-        (
-            "The store is mended, the load is not: what is added comes from other elements of C. ",
-            (run.n, run.ldc),
-        ),
-        (
-            "n is rounded up to a multiple of 8. That is how long rows often are, but the one who called "
-            "knows: `ldc`. ",
-            (up, up),
-        ),
-        ("Rows are taken to be m elements apart. They are `ldc` apart. ", (run.m, run.m)),
-    )
-    for message, (load, store) in candidates:
-        if (load, store) != (run.ldc, run.ldc) and run.equals(run.mixed(load, store)):
-            return message
-    if not run.beta and np.isnan(run.after[:, : run.n]).any():
-        return "C is read although `beta` is 0; there may be anything in it. "
-    return None
-
-
-def _first_wrong(run: Run, right: np.ndarray) -> str:
-    wrong = ~np.isclose(run.after, right, rtol=2e-3, atol=1e-3, equal_nan=True)
-    row, column = map(int, np.argwhere(wrong)[0])
-    name, got = parameter_names(run.kernel)[-1], float(run.after[row, column])
-    place = (
-        f"`{name}[{row} * ldc + {column}]`"
-        if column < run.n
-        else f"column {column}, in the padding, of row {row}"
-    )
-    told = (
-        f"is {number_shown(got)}; it should be {float(right[row, column]):.5g}"
-        if column < run.n
-        else f"was written: {number_shown(got)}"
-    )
-    return f"First wrong: {place} {told}. With {run}."
+    if finding.array == trial.own_name("acc"):
+        return "The guard lets threads into the padding. Rows end at n, wherever the next one begins."
+    return "The kernel accesses elements outside C. Element (row, col) lies at `row * ldc + col`."

@@ -1,124 +1,153 @@
-"""Exercise 08.4: what becomes of a fragment of sums at the edge of C."""
+"""Exercise 08.4: what becomes of a fragment of accumulators at the edge of C."""
 
 import ast
+from collections.abc import Sequence
 
 import numpy as np
 
-from gemm_course.checks.ch08.warp_product import (
+from gemm_course.checks.core import Refused, exercise, kernel_of, nothing_yet, source_tree
+from gemm_course.checks.engines.wmma import (
     SIDE,
-    UNTOUCHED,
-    Product,
+    WarpTrial,
     calls_of,
     check_findings,
-    check_shared,
-    check_tensor_cores,
-    first_wrong,
-    halves,
-    transposed_results,
+    on_tensor_cores,
+    tiles_transposed,
+    try_warps,
+    within_shared,
 )
-from gemm_course.checks.core import Refused, emulate_kernel, kernel_of, line_at, nothing_yet, source_tree
 
 ARGUMENTS = ("m", "n", "k", "A", "B", "C")
 SIZES = ((16, 32, 16), (17, 30, 20), (5, 3, 7), (31, 16, 33), (16, 41, 1))  # m, n, k
-WIDER = 3  # elements at the end of C's rows that are not the kernel's
+BESIDE = (2, 3)  # rows and columns of C's array that are not the kernel's
 
 
-def prove_edge(given) -> str:
-    """What was proved of the learner's kernel; raises Refused with the first thing wrong."""
-    kernel = kernel_of(given, ARGUMENTS)
+@exercise(
+    "08.4",
+    start="the results are in `acc`. Put them into `Cs` with `wmma_store`, and from there store those that "
+    "are inside C.",
+    hints=(
+        "A fragment cannot be stored in part, and nobody knows which lane holds which element. In shared "
+        "memory every result has its row and column again.",
+        "`wmma_store(Cs, (0, 0), acc, ROW_MAJOR)`, then `cuda.syncwarp()`: all lanes must be done.",
+        "Lane by lane, as the tiles were fetched: element `e` of 8 is `Cs[r, c + e]` and belongs to "
+        "`C[row0 + r, col0 + c + e]`, if that is inside.",
+    ),
+)
+def ragged_product(kernel):
+    """A kernel (m, n, k, A, B, C), one warp per tile, that stores what is inside C, for any sizes."""
+    kernel = kernel_of(kernel, ARGUMENTS)
     if not _stores(kernel):
         raise nothing_yet()
-    runs = [_run(kernel, *size) for size in SIZES]
-    for run in runs:
-        _check(run)
-    _check_route(runs[0])
+    trials = [try_warps(kernel, ARGUMENTS, *size, beside=BESIDE) for size in SIZES]
+    for trial in trials:
+        _check_stored(trial, trials)
+        _check_numbers(trial)
+        on_tensor_cores(trial)
+        within_shared(trial, (2 * 2 + 4) * SIDE * (SIDE + 8))
+    _check_route(trials[0])
     return (
-        f"Right for {len(SIZES)} shapes, four of them with odd edges: every sum goes through shared memory, "
-        "where row and column are known again, and nothing beside C is touched."
+        f"Right for {len(SIZES)} shapes, four of them with ragged edges: every result goes through shared "
+        "memory, where its row and column are known again, and nothing beside C is touched."
     )
 
 
 def _stores(kernel) -> bool:
-    """Something is done with the sums: they are stored, or C is."""
+    """Something is done with the accumulators: they are stored, or C is."""
     c = kernel.py_func.__code__.co_varnames[len(ARGUMENTS) - 1]
-    assigned = (
-        target
-        for node in ast.walk(source_tree(kernel))
-        if isinstance(node, (ast.Assign, ast.AugAssign))
-        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
-    )
-    of_c = any(isinstance(t, ast.Subscript) and ast.unparse(t.value) == c for t in assigned)
+    nodes = list(ast.walk(source_tree(kernel)))
+    targets = [target for node in nodes if isinstance(node, ast.Assign) for target in node.targets]
+    targets += [node.target for node in nodes if isinstance(node, ast.AugAssign)]
+    of_c = any(isinstance(target, ast.Subscript) and ast.unparse(target.value) == c for target in targets)
     return of_c or bool(calls_of(kernel, "wmma_store"))
 
 
-def _run(kernel, m: int, n: int, k: int) -> Product:
-    A, B = halves(m, n, k)
-    C = np.full((m + 1, n + WIDER), UNTOUCHED, np.float32)
-    grid = -(-n // SIDE), -(-m // SIDE)
-    report = emulate_kernel(kernel, grid, 32, m, n, k, A.copy(), B.copy(), C)
-    return Product(kernel, A, B, C, report, f"With m = {m}, n = {n}, k = {k}")
+# ---- what is stored ----------------------------------------------------------------------------------------
 
 
-def _check(run: Product) -> None:
-    touched = run.C.view(np.uint32) != UNTOUCHED.view(np.uint32)
-    (m, _), n = run.A.shape, run.B.shape[1]
-    inside = np.zeros_like(touched)
-    inside[:m, :n] = True
-    whole = np.zeros_like(touched)
-    whole[: m // SIDE * SIDE, : n // SIDE * SIDE] = True
-    if not touched.any() and not run.report.errors:
-        raise Refused("Nothing arrives in C.", f"{run.named}.")
-    if (touched & ~inside).any():
-        _refuse_surplus(run, touched & ~inside)
-    if (touched == whole).all() and not (whole == inside).all():
+def _check_stored(trial: WarpTrial, trials: Sequence[WarpTrial]) -> None:
+    m, n, _ = trial.shape
+    stored, inside, whole = trial.touched("C"), *(np.zeros_like(trial.after["C"], bool) for _ in range(2))
+    inside[:m, :n] = whole[: m // SIDE * SIDE, : n // SIDE * SIDE] = True
+    if not stored.any() and not trial.report.errors:
+        raise Refused("Nothing is ever stored into C.", f"{trial.about}.")
+    if (stored & ~inside).any():
+        raise _too_much(trial, stored & ~inside, trials)
+    if (stored == whole).all() and not (whole == inside).all():
         raise Refused(
-            "Tiles that reach beyond C are skipped altogether, and with them the part of them that is "
-            "inside. Guard element by element, not tile by tile.",
-            first_wrong(run),
+            "Tiles that reach beyond C are skipped, and with them their part inside C. Guard element by "
+            "element, not tile by tile.",
+            trial.where,
         )
-    if any(f.kind == "out_of_bounds" and f.array not in ("A", "B") for f in run.report.errors):
-        _refuse_surplus(run, touched)
-    check_findings(run)
-    if (touched != inside).any():
-        row, column = map(int, np.argwhere(touched != inside)[0])
-        raise Refused("Some elements of C are never stored.", f"First: `C[{row}, {column}]`. {run.named}.")
-    if run.wrong.any():
-        if not (m % SIDE or n % SIDE) and run.equals(transposed_results(run)):
-            raise Refused(
-                "Every tile of C arrives transposed: stored as `COL_MAJOR`, or read from `Cs` the other way "
-                "round.",
-                first_wrong(run),
-            )
-        raise Refused(
-            "The numbers are wrong: do the sums' rows and columns arrive in their places?", first_wrong(run)
-        )
-    check_tensor_cores(run)
-    check_shared(run, (2 * 2 + 4) * SIDE * (SIDE + 8))
+    if any(f.kind == "out_of_bounds" and f.array not in ("A", "B") for f in trial.report.errors):
+        raise _too_much(trial, np.zeros_like(inside), trials)
+    check_findings(trial)
+    if (stored != inside).any():
+        row, column = map(int, np.argwhere(stored != inside)[0])
+        raise Refused("Some elements of C are never stored.", f"First: `C[{row}, {column}]`. {trial.about}.")
 
 
-def _refuse_surplus(run: Product, surplus: np.ndarray):
-    row, column = (map(int, np.argwhere(surplus)[0])) if surplus.any() else (run.A.shape[0], 0)
-    where = f"{run.named}: first element too many is `C[{row}, {column}]`."
+def _too_much(trial: WarpTrial, surplus: np.ndarray, trials: Sequence[WarpTrial]) -> Refused:
+    """What it means that elements beside C are stored: ``surplus``, or others outside its array."""
+    m, n, _ = trial.shape
+    row, column = map(int, np.argwhere(surplus)[0]) if surplus.any() else (m, 0)
+    where = f"{trial.about}: first element too many is `C[{row}, {column}]`."
+    if not any(each.strays("C") for each in trials) and _to_the_end(trial, surplus):
+        return Refused(
+            "The guard lets lanes through up to the end of C's array: `C.shape` includes the padding. Rows "
+            "end at `m`, columns at `n`; the rest is not yours.",
+            where,
+        )
+    if surplus.any() and not (surplus[m + 1 :].any() or surplus[:, n + 1 :].any()):
+        return Refused(
+            "The guard lets one row or column too many through: `<=` where `<` is meant. The last row is "
+            "m - 1, the last column n - 1.",
+            where,
+        )
     for guarded, other, beyond in (
-        ("Rows", "columns: C ends at n", surplus[run.A.shape[0] :]),
-        ("Columns", "rows: C ends at m", surplus[:, run.B.shape[1] :]),
+        ("Rows", "columns: C ends at `n`", surplus[m:]),
+        ("Columns", "rows: C ends at `m`", surplus[:, n:]),
     ):
         if surplus.any() and not beyond.any():
-            raise Refused(f"{guarded} are guarded, but not {other}, and beside it nothing is yours.", where)
-    raise Refused(
+            return Refused(f"{guarded} are guarded, but not {other}, and what is beyond is not yours.", where)
+    return Refused(
         "The whole fragment is stored, also where C has ended: there it lands in the padding, in the next "
-        "row or behind the array. Put it into shared memory first, and from there only what is inside C.",
+        "row or behind the array. Put it into shared memory first, and from there store only what is "
+        "inside C.",
         where,
     )
 
 
-def _check_route(run: Product) -> None:
-    """The sums went through shared memory and not straight from the registers of some lane."""
-    if calls_of(run.kernel, "wmma_store"):
+def _to_the_end(trial: WarpTrial, surplus: np.ndarray) -> bool:
+    """The last row or column stored is that of the array or of the launch: no slip by one."""
+    launched = (blocks * SIDE for blocks in trial.grid[::-1])
+    last_row, last_column = (min(sizes) - 1 for sizes in zip(surplus.shape, launched))
+    return bool(surplus[last_row].any() or surplus[:, last_column].any())
+
+
+# ---- what it holds, and where it came from -----------------------------------------------------------------
+
+
+def _check_numbers(trial: WarpTrial) -> None:
+    if not trial.wrong.any():
         return
-    line = run.report.accesses.query("space == 'global' and op == 'store'")["line"]
+    m, n, _ = trial.shape
+    if not (m % SIDE or n % SIDE) and trial.equals(tiles_transposed(trial.expected)):
+        raise Refused(
+            "Every tile of C arrives transposed: stored as `COL_MAJOR`, or read from `Cs` with row and "
+            "column swapped.",
+            trial.where,
+        )
     raise Refused(
-        "The numbers are right, but the kernel takes it for granted which lane holds which element. That is "
-        "not specified: another GPU may deal them out in another way. `wmma_store` knows.",
-        line_at(run.kernel, int(line.iloc[0])),
+        "The numbers are wrong: do the rows and columns of the results arrive in their places?", trial.where
     )
+
+
+def _check_route(trial: WarpTrial) -> None:
+    """The results went through shared memory and not straight from the registers of some lane."""
+    if not calls_of(trial.kernel, "wmma_store"):
+        raise Refused(
+            "The numbers are right, but the kernel takes it for granted which lane holds which element. That "
+            "is not specified: another GPU may distribute them in another way. `wmma_store` knows.",
+            trial.line(trial.accesses("store", "C")["line"].iloc[0]),
+        )
