@@ -101,9 +101,9 @@ def test_answers_in_other_forms_pass():
         ({"wavefronts": [4, 1, 2]}, "which padding do you"),
         ({"wavefronts": [4, 1, None], "take": 4}, "padding 4 is still missing"),
         ({"wavefronts": [4, 1], "take": 4}, "your list has 2"),
-        ({"wavefronts": "4, 1, 2", "take": 4}, "Three numbers"),
+        ({"wavefronts": "4, 1, 2", "take": 4}, "three numbers"),
         ({"wavefronts": [4, 1, 2.5], "take": 4}, "whole number"),
-        ({"wavefronts": [7, 1, 2], "take": 4}, "want the same bank"),
+        ({"wavefronts": [7, 1, 2], "take": 4}, "lie in the same bank"),
     ],
 )
 def test_a_half_written_padding_is_told_what_is_missing(answer, words):

@@ -1,4 +1,4 @@
-"""Exercise 06.4: A's tile by fours where m, and above all k, end in the middle of it."""
+"""Exercise 06.4: A's tile by float4 where m, and above all k, end in the middle of it."""
 
 import ast
 from dataclasses import dataclass
@@ -9,23 +9,60 @@ import numpy as np
 from gemm_course.checks.core import (
     Refused,
     call,
+    device_function_of,
+    exercise,
     factory_of,
-    kernel_of,
     line_at,
     nothing_yet,
     number_shown,
     source_tree,
 )
+from gemm_course.checks.engines.common_mistakes import Mistake
+from gemm_course.checks.engines.float4 import first_error, floats
 from gemm_course.checks.engines.gemm import GemmTrial, try_on
+from gemm_course.checks.engines.mistakes import result
 from gemm_course.checks.engines.problem import Geometry, Problem
+from gemm_course.checks.engines.tiles import Tiles, tile_choices
 from gemm_course.checks.kits import around
 from gemm_course.emulator import Finding
 
-NAMES = ("BM", "BK", "THREADS")
 PARAMETERS = ("m", "k", "A", "row0", "k0", "As", "tid")
 TM = TN = 4
 BN = 32
-TILES = ((32, 16), (16, 8))  # (BM, BK): two rounds, one
+TILES = tile_choices(
+    "BM BK THREADS", (32, 16, 32 * BN // TM // TN), (16, 8, 16 * BN // TM // TN)
+)  # 2 passes, 1
+BARRIERS = 2  # per tile, both in the kernel around
+
+
+@exercise(
+    "06.4",
+    start="begin with the loop of 06.2, its row and column moved on by `row0` and `k0`.",
+    hints=(
+        "The address: `A[row0 + r, k0 + c]`. The place in As stays `As[c + e, r]`.",
+        "Load only where `row0 + r < m and k0 + c < k`; elsewhere take four zeros.",
+        "Such a load may still reach past k, into the row's padding. That is no error, rows are multiples of "
+        "four long, but there may be NaN.",
+        "So when you store: `v[e] if k0 + c + e < k else float32(0)`.",
+    ),
+)
+def ragged_fours(make_fetch):
+    """A factory (BM, BK, THREADS) of device functions that fetch A's tile, whatever m and k are."""
+    make = factory_of(make_fetch, TILES[0].names)
+    fetches = [Fetch(_begun(device_function_of(call(make, *tiles), PARAMETERS)), tiles) for tiles in TILES]
+    tried = 0
+    for fetch in fetches:
+        for problem in fetch.problems():
+            trial = fetch.trial(problem)
+            if not trial.right:
+                raise _explained(fetch, trial)
+            tried += 1
+    for fetch in fetches:
+        _check_lesson(fetch, fetch.trial(fetch.whole))
+    return (
+        f"Right on {tried} problems, with k from 1 to {max(f.whole.k for f in fetches)}, NaN behind every "
+        "row of A, and 128 bits in each load."
+    )
 
 
 @dataclass
@@ -33,26 +70,25 @@ class Fetch:
     """The learner's device function for one choice of tiles, in the kernel around it."""
 
     function: Any
-    BM: int
-    BK: int
+    tiles: Tiles
 
     def __post_init__(self):
-        self.kernel = around(self.function, self.BM, BN, self.BK, TM, TN)
-        self.geometry = Geometry((BN // TN, self.BM // TM), "columns", (TM, TN))
+        BM, BK = self.tiles.BM, self.tiles.BK
+        self.kernel = around(self.function, BM, BN, BK, TM, TN)
+        self.geometry = Geometry((BN // TN, BM // TM), "columns", (TM, TN))
 
     def trial(self, problem: Problem) -> GemmTrial:
-        return try_on(self.kernel, self.geometry, problem)
+        return try_on(self.kernel, self.geometry, problem, tiles=self.tiles)
 
     @property
     def whole(self) -> Problem:
         """Two rows of two blocks, three tiles along k, rows that begin at sectors."""
-        return Problem(2 * self.BM, 2 * BN, 3 * self.BK, row_multiple=8)
+        return Problem(2 * self.tiles.BM, 2 * BN, 3 * self.tiles.BK, row_multiple=8)
 
     def problems(self) -> list[Problem]:
-        m, n = self.geometry.ragged()
-        BM, BK = self.BM, self.BK
+        (m, n), BM, BK = self.geometry.ragged(), self.tiles.BM, self.tiles.BK
         shapes = [
-            (BM, BN, BK + 4),  # a whole four past k
+            (BM, BN, BK + 4),  # a whole group of four past k
             (BM, BN, BK + 1),
             (BM, BN, 2 * BK - 2),
             (BM, BN, 3),
@@ -68,63 +104,39 @@ class Fetch:
             problems[-2].but(alpha=1.5, beta=-0.5, padding=5),
         ]
 
+    def where(self, trial: GemmTrial) -> str:
+        return f"In the problem {trial.problem}; BM = {self.tiles.BM}, BK = {self.tiles.BK}."
 
-def prove_ragged_fours(make_fetch) -> str:
-    """What was proved of the learner's factory; raises Refused with the first thing wrong."""
-    make = factory_of(make_fetch, NAMES)
-    fetches = [Fetch(_device(call(make, BM, BK, BM * BN // (TM * TN))), BM, BK) for BM, BK in TILES]
-    tried = 0
-    for fetch in fetches:
-        for problem in fetch.problems():
-            trial = fetch.trial(problem)
-            if not trial.right:
-                raise _explained(fetch, trial)
-            tried += 1
-    for fetch in fetches:
-        _check_width(fetch, fetch.trial(fetch.whole))
-    return (
-        f"Right on {tried} problems, with k from 1 to {max(f.whole.k for f in fetches)}, NaN behind every "
-        "row of A, and 128 bits in each load."
-    )
+    def goes_one_too_far(self) -> str:
+        """The learner's comparison with m or k by `<=`, in words; "" where there is none."""
+        names = self.function.py_func.__code__.co_varnames[:2]
+        for node in ast.walk(source_tree(self.function)):
+            if isinstance(node, ast.Compare) and isinstance(node.ops[-1], ast.LtE):
+                end = ast.unparse(node.comparators[-1])
+                if end in names:
+                    return f"`{ast.unparse(node)}` goes one too far: the last index is {end} - 1. Write `<`. "
+        return ""
 
 
-def _device(given):
-    """The device function; a kernel, and what does nothing yet, are told apart."""
-    function = kernel_of(given, PARAMETERS)
-    options = getattr(function, "targetoptions", {})
-    if not options.get("device"):
-        raise Refused(
-            f"`{function.py_func.__name__}` is to be called by the threads of a kernel, not launched: write "
-            "`@cuda.jit(device=True)` above it."
-        )
-    tree = source_tree(function)
-    if not any(isinstance(node, (ast.Subscript, ast.Call)) for node in _body(tree)):
+def _begun(function: Any) -> Any:
+    functions = [node for node in ast.walk(source_tree(function)) if isinstance(node, ast.FunctionDef)]
+    body = [node for function in functions for line in function.body for node in ast.walk(line)]
+    if not any(isinstance(node, (ast.Subscript, ast.Call)) for node in body):
         raise nothing_yet()
     return function
-
-
-def _body(tree: ast.Module):
-    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
-    return [node for function in functions for line in function.body for node in ast.walk(line)]
 
 
 # ---- what is wrong -----------------------------------------------------------------------------------------
 
 
 def _explained(fetch: Fetch, trial: GemmTrial) -> Refused:
-    errors = sorted(trial.report.errors, key=lambda f: f.kind != "misaligned_access")
-    finding = next(iter(errors), None)
-    if finding is not None:
-        own = FINDINGS.get(finding.kind, lambda *_: None)(fetch, trial, finding)
-        return Refused(own or finding.message, _place(fetch, trial, finding))
-    return Refused(_why_wrong(trial), _first_wrong(trial))
-
-
-def _place(fetch: Fetch, trial: GemmTrial, finding: Finding) -> str:
-    """The line, where it is the learner's, and the problem."""
+    finding = first_error(trial)
+    if finding is None:
+        return Refused(_why_wrong(fetch, trial), _first_wrong(trial))
     mine = finding.function == fetch.function.py_func.__name__
     line = f"{line_at(fetch.function, finding.line)}. " if mine else ""
-    return f"{line}In the problem {trial.problem}; BM = {fetch.BM}, BK = {fetch.BK}."
+    own = FINDINGS.get(finding.kind, lambda *_: None)(fetch, trial, finding)
+    return Refused(own or finding.message, line + fetch.where(trial))
 
 
 def _first_wrong(trial: GemmTrial) -> str:
@@ -141,26 +153,26 @@ def _out_of_bounds(fetch: Fetch, trial: GemmTrial, finding: Finding) -> str | No
     row, column = finding.element
     if finding.array == "As" or finding.array not in ("A", fetch.function.py_func.__code__.co_varnames[2]):
         return (
-            "A thread leaves As, which has BK rows of BM floats (and padding): element `e` of the four goes "
-            f"to `As[c + e, r]`. {finding.message}"
+            "A thread reads or writes outside As, which has BK rows of BM floats (and padding): element `e` "
+            f"of the four goes to `As[c + e, r]`. {finding.message}"
         )
     if row >= trial.problem.m:
         return (
-            "Rows of A that do not exist are read: the tile may reach below row m. Take zeros there. "
-            f"{finding.message}"
+            f"{fetch.goes_one_too_far()}Rows of A that do not exist are read: the tile may reach below row "
+            f"m. Take zeros there. {finding.message}"
         )
     if column >= trial.problem.k:
         return (
-            "Whole fours past k are read. Bs holds zeros there, but what is read may be NaN, and 0 · NaN is "
-            f"NaN; here it is not even in A. {finding.message}"
+            f"{fetch.goes_one_too_far()}Whole groups of four past k are read. Bs holds zeros there, but what "
+            f"is read may be NaN, and 0 · NaN is NaN; here it is not even in A. {finding.message}"
         )
     return None
 
 
 def _misaligned(fetch: Fetch, trial: GemmTrial, finding: Finding) -> str:
     return (
-        "A four must begin at a multiple of four floats: the column within the tile is `tid % (BK // 4) * "
-        f"4`. {finding.message}"
+        "A group of four must begin at a multiple of four floats: the column within the tile is `tid % (BK "
+        f"// 4) * 4`. {finding.message}"
     )
 
 
@@ -170,18 +182,18 @@ def _uninitialised(fetch: Fetch, trial: GemmTrial, finding: Finding) -> str | No
     if trial.problem == fetch.whole:
         return (
             "A part of As is never filled, although A's tile is whole. The block fetches THREADS // (BK // "
-            f"4) rows at a time: are all rows of the tile reached? {finding.message}"
+            f"4) rows in one pass: are all rows of the tile reached? {finding.message}"
         )
     return (
-        "Where A has ended nothing is stored into As, and then there is anything in it. Store a zero there. "
+        "Where A has ended nothing is stored into As, and then anything may be in it. Store a zero there. "
         f"{finding.message}"
     )
 
 
 def _race(fetch: Fetch, trial: GemmTrial, finding: Finding) -> str:
     return (
-        "Two threads store the same place of As. Four of A's columns become four rows of As, and A's row its "
-        f"column: `As[c + e, r]`. {finding.message}"
+        "Two threads store at the same place of As. Four of A's columns become four rows of As, and A's row "
+        f"its column: `As[c + e, r]`. {finding.message}"
     )
 
 
@@ -190,58 +202,88 @@ FINDINGS = {
     "misaligned_access": _misaligned,
     "uninitialised_read": _uninitialised,
     "shared_race": _race,
+    "barrier_divergence": lambda fetch, trial, finding: f"{NO_BARRIER} {finding.message}",
 }
+NO_BARRIER = (
+    "There is a barrier in the function. Leave it out: the kernel that calls it waits, once for both tiles."
+)
 
 
-def _why_wrong(trial: GemmTrial) -> str:
-    q = trial.problem
-    whole_fours = q.k // 4 * 4
-    if whole_fours < q.k and trial.equals(_product(q, whole_fours)):
+def _why_wrong(fetch: Fetch, trial: GemmTrial) -> str:
+    for mistake in _mistakes(fetch.tiles):
+        if trial.equals(mistake.predict(trial.problem)):
+            return mistake.message
+    if np.isnan(trial.got).any() and fetch.goes_one_too_far():
         return (
-            "A four that reaches past k is left out altogether, and with it the last k % 4 elements of the "
-            "row. Load it, the row's padding is there to be read, and clear only what lies past k."
+            f"There is a NaN in C. {fetch.goes_one_too_far()}Beyond lies the row's padding, and it does not "
+            "help that Bs is zero there: 0 · NaN is NaN."
         )
     if np.isnan(trial.got).any():
         return (
-            "There is a NaN in C. The last four of a row reaches past k into the padding, and its elements "
-            "have to be replaced one by one: the guard of the load sees only the first. It does not help "
-            "that Bs is zero there, nor to multiply by 0: 0 · NaN is NaN."
+            "There is a NaN in C. The last group of four in a row reaches past k into the padding, and its "
+            "elements have to be replaced one by one: the guard of the load sees only the first. It does not "
+            "help that Bs is zero there, nor to multiply by 0: 0 · NaN is NaN."
         )
     return "The numbers are wrong: not every element of A's tile is at its place in As, `As[c + e, r]`."
 
 
-def _product(q: Problem, columns: int) -> np.ndarray:
-    """C with only the first ``columns`` steps along k."""
-    return q.alpha * (q.A[:, :columns] @ q.B[:columns]) + (q.beta * q.C if q.beta else 0)
+def _mistakes(tiles: Tiles) -> tuple[Mistake, ...]:
+    def whole_groups_only(q: Problem):
+        kept = q.k // 4 * 4
+        return result(q, q.A[:, :kept] @ q.B[:kept]) if kept < q.k else None
+
+    def first_columns(q: Problem):
+        return result(q, q.A[:, np.arange(q.k) % tiles.BK] @ q.B) if q.k > tiles.BK else None
+
+    def first_rows(q: Problem):
+        return result(q, q.A[np.arange(q.m) % tiles.BM] @ q.B) if q.m > tiles.BM else None
+
+    return (
+        Mistake(
+            "A group of four that reaches past k is left out altogether, and with it the last k % 4 elements "
+            "of the row. Load it, the row's padding is there to be read, and clear only what lies past k.",
+            whole_groups_only,
+        ),
+        Mistake(
+            "`k0` is left out: every tile is filled with A's first columns. The tile begins at column `k0` "
+            "of A: load from `A[row0 + r, k0 + c]`.",
+            first_columns,
+        ),
+        Mistake(
+            "`row0` is left out: every block fetches A's first rows. Its own begin at row `row0` of A: load "
+            "from `A[row0 + r, k0 + c]`.",
+            first_rows,
+        ),
+    )
 
 
 # ---- the lesson --------------------------------------------------------------------------------------------
 
 
-def _check_width(fetch: Fetch, trial: GemmTrial) -> None:
-    rows = trial.report.accesses
+def _check_lesson(fetch: Fetch, trial: GemmTrial) -> None:
+    """128 bits in each load, every float of A once, coalesced; no barrier."""
+    q, rows = trial.problem, trial.report.accesses
     rows = rows[(rows["space"] == "global") & (rows["op"] == "load")]
     rows = rows[rows["function"] == fetch.function.py_func.__name__]
-    requests, floats = int(rows["requests"].sum()), int((rows["lanes"] * rows["bits"]).sum()) // 32
-    q = trial.problem
-    needed = q.m * q.k * -(-q.n // BN)
-    where = f"In the problem {q}; BM = {fetch.BM}, BK = {fetch.BK}."
+    needed, sectors = q.m * q.k * -(-q.n // BN), int(rows["sectors"].sum())
     if (rows["bits"] < 128).any():
         raise Refused(
-            f"The numbers are right, but A is read one float at a time: {requests:,} requests where "
-            f"{needed // 128:,} of 128 bits do. Load whole fours, and clear afterwards what lies past k.",
-            where,
+            f"The numbers are right, but A is read one float at a time: {int(rows['requests'].sum()):,} "
+            f"requests where {needed // 128:,} of 128 bits do. Load whole groups of four, and clear "
+            "afterwards what lies past k.",
+            fetch.where(trial),
         )
-    if floats > needed:
+    if floats(rows) > needed:
         raise Refused(
-            f"The numbers are right, but {floats:,} floats of A are loaded, and {needed:,} are enough: "
-            "several threads fetch the same fours.",
-            where,
+            f"The numbers are right, but {floats(rows):,} floats of A are loaded, and {needed:,} are enough: "
+            "several threads fetch the same groups of four.",
+            fetch.where(trial),
         )
-    sectors = int(rows["sectors"].sum())
     if sectors > needed // 8:
         raise Refused(
             f"The numbers are right, but A's tile is not fetched coalesced: {sectors:,} sectors where "
-            f"{needed // 8:,} are enough. Neighbouring threads take neighbouring fours of a row.",
-            where,
+            f"{needed // 8:,} are enough. Neighbouring threads take neighbouring groups of four in a row.",
+            fetch.where(trial),
         )
+    if trial.barriers_per_block > BARRIERS * (q.k // fetch.tiles.BK):
+        raise Refused(NO_BARRIER, fetch.where(trial))

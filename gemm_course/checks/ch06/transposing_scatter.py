@@ -4,52 +4,61 @@ import ast
 
 import numpy as np
 
-from gemm_course.checks.core import Refused, call, check_begun, factory_of, line_at, source_tree
+from gemm_course.checks.core import Refused, call, check_begun, exercise, factory_of, source_tree
 from gemm_course.checks.engines.float4 import (
     Move,
-    Sizes,
     check_errors,
     check_once,
     check_width,
     misaligned,
     move,
 )
+from gemm_course.checks.engines.tiles import Tiles, tile_choices
 from gemm_course.emulator import Finding, wavefronts
 
-NAMES = ("BM", "BK", "PAD", "THREADS")
-TILES = (Sizes(32, 16, 64, 4), Sizes(64, 8, 128, 4), Sizes(32, 32, 64, 4), Sizes(32, 16, 32, 0))
-
-POWERS = {
-    2**power for power in range(4, 11)
-}  # bytes that a shared array may be told to begin at a multiple of
+TILES = tile_choices("BM BK PAD THREADS", (32, 16, 4, 64), (64, 8, 4, 128), (32, 32, 4, 64), (32, 16, 0, 32))
+ALIGNMENTS = {2**power for power in range(4, 11)}  # bytes; a shared array may begin at a multiple of one
 
 
-def prove_transposing(make_transpose) -> str:
-    """What was proved of the learner's factory; raises Refused with the first thing wrong."""
-    make = factory_of(make_transpose, NAMES)
-    runs = [move(call(make, s.BM, s.BK, s.pad, s.threads), s, transposed=True) for s in TILES]
+@exercise(
+    "06.2",
+    start="fetch as in 06.1 into a tuple `v`, then store `v[0]` to `v[3]` into a shared array.",
+    hints=(
+        "`As` has BK rows of WIDTH floats: `cuda.shared.array((BK, WIDTH), float32, 16)`, with `WIDTH = BM + "
+        "PAD` beside the kernel, as Numba takes only plain names and numbers in the shape. The 16 is its "
+        "alignment in bytes.",
+        "`v = load4(A, (r, c))` holds row r, columns c to c + 3. Element `e` goes to `As[c + e, r]`.",
+        "After a barrier, out: a row of it is `BM // 4` groups of four floats, so thread `tid` has row `tid "
+        "// (BM // 4)` and column `tid % (BM // 4) * 4`, and the block covers `THREADS // (BM // 4)` rows in "
+        "one pass.",
+        "The last line is `store4(out, (p, i), load4(As, (p, i)))`, in a loop over `range(0, BK, ...)`.",
+    ),
+)
+def transposing_scatter(make_transpose):
+    """A factory (BM, BK, PAD, THREADS) of kernels (A, out): A's tile through As, transposed, by float4."""
+    make = factory_of(make_transpose, TILES[0].names)
+    runs = [move(call(make, *tiles), tiles, transposed=True) for tiles in TILES]
     check_begun(runs[0].kernel, *(run.report for run in runs))
     for run in runs:
         if not run.report.shared_bytes:
             raise Refused(
                 "There is no shared memory in this kernel. A's tile goes into `As`, transposed, and from "
-                "there to `out`: that is the way a GEMM kernel takes it."
+                "there to `out`: that is how a GEMM kernel takes it."
             )
         check_errors(run, FINDINGS)
         _check_numbers(run)
-    _check_declaration(runs[0].kernel)
+    _check_alignment(runs[0])
     for run in runs:
-        check_width(run, "load", 0, "A is read")
-        check_once(run, "load", 0, "loaded")
+        check_width(run, "load", "A", "A is read")
+        check_once(run, "load", "A", "loaded")
         check_width(run, "load", None, "As is read")
-        check_width(run, "store", 1, "out is written")
+        check_width(run, "store", "out", "out is written")
         _check_scatter(run)
-    first = runs[0]
-    stores = first.of("store")
+    stores = runs[0].accesses("store")
     each = int(stores["wavefronts"].sum()) // int(stores["requests"].sum())
     return (
         "Right for four tiles: A, As and out are read and written 128 bits at a time, and with BK = 16 the "
-        f"stores into As take {each} wavefronts a request, thanks to 4 floats of padding; without, 4."
+        f"stores into As take {each} wavefronts per request, thanks to 4 floats of padding; without, 4."
     )
 
 
@@ -59,32 +68,31 @@ def prove_transposing(make_transpose) -> str:
 def _check_numbers(run: Move) -> None:
     if not run.wrong.any():
         return
-    out, BM = run.out, run.sizes.BM
-    tile = run.expected.T
-    if np.array_equal(out.reshape(-1), tile.reshape(-1)):
+    out, expected, place = run.out, run.expected, np.arange(run.tiles.BK)
+    if np.array_equal(out.reshape(-1), expected.T.reshape(-1)):
         raise Refused(
             "Nothing is transposed: As holds A's elements in A's own order. Element `e` of the four from row "
             "`r`, column `c` belongs into row `c + e`, column `r`.",
-            run.first_wrong,
+            run.first_wrong_place,
         )
-    fours = np.arange(run.sizes.BK) // 4 * 4
-    if np.array_equal(out, run.expected[fours]):
+    if np.array_equal(out, expected[place // 4 * 4]):
         raise Refused(
             "All four elements that a thread stores are its first, `v[0]`. They are `v[e]`, e from 0 to 3.",
-            run.first_wrong,
+            run.first_wrong_place,
         )
-    if np.array_equal(out, run.expected[fours + 3 - np.arange(run.sizes.BK) % 4]):
-        raise Refused("The four elements of each thread arrive in reverse order.", run.first_wrong)
+    if np.array_equal(out, expected[place // 4 * 4 + 3 - place % 4]):
+        raise Refused("The four elements of each thread arrive in reverse order.", run.first_wrong_place)
     missing = np.isnan(out)
     if missing.any() and not (run.wrong & ~missing).any():
         row, col = map(int, np.argwhere(missing)[0])
-        rows = run.sizes.threads // (BM // 4)
+        rows = run.tiles.THREADS // (run.tiles.BM // 4)
         raise Refused(
             f"A part of out is never written, from row {row}, column {col} on. A row of out is BM // 4 "
-            f"fours, so the block writes THREADS // (BM // 4) rows in a round, {rows} here: loop over them.",
-            f"{run.sizes}.",
+            f"groups of four floats, so the block writes THREADS // (BM // 4) rows in one pass, {rows} here: "
+            "loop over them.",
+            f"{run.about}.",
         )
-    raise Refused("Not every float arrives at its place.", run.first_wrong)
+    raise Refused("Not every float arrives at its place.", run.first_wrong_place)
 
 
 # ---- what the emulator found -------------------------------------------------------------------------------
@@ -104,6 +112,17 @@ def _race(finding: Finding, run: Move) -> str:
 
 
 def _uninitialised(finding: Finding, run: Move) -> str:
+    row, col = finding.element if len(finding.element) == 2 else (0, 0)
+    if row % 4:
+        return (
+            f"Nothing is stored into row {row} of As. Element `e` of the four floats from row `r`, column "
+            f"`c` of A belongs in `As[c + e, r]`, for e from 0 to 3. {finding.message}"
+        )
+    if col >= run.rows_per_pass:
+        return (
+            f"Column {col} of As, where row {col} of A belongs, is not filled. In one pass the block fetches "
+            f"THREADS // (BK // 4) rows of A, and the tile has BM of them: loop over them. {finding.message}"
+        )
     return (
         "Something is read from As that nobody stored there. Are its rows BM + PAD floats long both where "
         f"you store and where you read? {finding.message}"
@@ -111,19 +130,19 @@ def _uninitialised(finding: Finding, run: Move) -> str:
 
 
 def _out_of_bounds(finding: Finding, run: Move) -> str | None:
-    if finding.array == run.name(0):
+    if finding.array == run.own_name("A"):
         return (
-            "A thread reads A outside its tile. A row of A's tile is BK // 4 fours, so the row is `tid // "
-            f"(BK // 4)` and the column `tid % (BK // 4) * 4`. {finding.message}"
+            "A thread reads A outside its tile. A row of A's tile is BK // 4 groups of four floats, so the "
+            f"row is `tid // (BK // 4)` and the column `tid % (BK // 4) * 4`. {finding.message}"
         )
-    if finding.array == run.name(1):
+    if finding.array == run.own_name("out"):
         return (
-            "A thread writes outside out. A row of out is BM // 4 fours: its row is `tid // (BM // 4)`, its "
-            f"column `tid % (BM // 4) * 4`. {finding.message}"
+            "A thread writes outside out. A row of out is BM // 4 groups of four floats: its row is `tid // "
+            f"(BM // 4)`, its column `tid % (BM // 4) * 4`. {finding.message}"
         )
     return (
-        "A thread leaves As. It has BK rows of BM + PAD floats; A's column becomes the row, A's row the "
-        f"column. {finding.message}"
+        "A thread reads or writes outside As. It has BK rows of BM + PAD floats; A's column becomes the row, "
+        f"A's row the column. {finding.message}"
     )
 
 
@@ -133,7 +152,7 @@ FINDINGS = {
     "uninitialised_read": _uninitialised,
     "out_of_bounds": _out_of_bounds,
     "global_race": lambda finding, run: (
-        "Two threads write the same floats of out. The rounds overlap: the block writes THREADS // (BM // 4) "
+        "Two threads write the same floats of out. The passes overlap: the block writes THREADS // (BM // 4) "
         f"rows at a time. {finding.message}"
     ),
 }
@@ -142,52 +161,52 @@ FINDINGS = {
 # ---- the lesson --------------------------------------------------------------------------------------------
 
 
-def _check_declaration(kernel) -> None:
+def _check_alignment(run: Move) -> None:
     """Where the shared array begins: nothing but its declaration can promise that."""
-    for node in ast.walk(source_tree(kernel.py_func)):
+    for node in ast.walk(source_tree(run.kernel.py_func)):
         if not (isinstance(node, ast.Call) and ast.unparse(node.func).endswith("shared.array")):
             continue
-        alignment = next((word.value for word in node.keywords if word.arg == "alignment"), None)
-        if len(node.args) < 3 and alignment is None:
+        named = next((word.value for word in node.keywords if word.arg == "alignment"), None)
+        alignment = node.args[2] if len(node.args) > 2 else named
+        if alignment is None:
             raise Refused(
                 "The numbers are right, but nobody says that the shared array begins at a multiple of 16 "
                 "bytes, as 128-bit accesses need it. On a GPU it may begin at any multiple of 4. Say it in "
                 "the third argument: `cuda.shared.array(shape, float32, 16)`.",
-                line_at(kernel, node.lineno),
+                run.line(node.lineno),
             )
-        said = node.args[2] if len(node.args) > 2 else alignment
-        if isinstance(said, ast.Constant) and said.value not in POWERS:
+        if isinstance(alignment, ast.Constant) and alignment.value not in ALIGNMENTS:
             raise Refused(
                 f"An alignment is a power of two, in bytes, and 128-bit accesses need 16; this is "
-                f"`{said.value}`.",
-                line_at(kernel, node.lineno),
+                f"`{alignment.value}`.",
+                run.line(node.lineno),
             )
 
 
 def _check_scatter(run: Move) -> None:
     """The stores into As take no more wavefronts than document 003's formulas with this padding."""
-    stores = run.of("store")
-    counted, enough = int(stores["wavefronts"].sum()), _wavefronts_of_the_scatter(run.sizes)
+    stores, tiles = run.accesses("store"), run.tiles
+    counted, enough = int(stores["wavefronts"].sum()), _wavefronts_of_the_scatter(tiles)
     if counted <= enough:
         return
-    line, requests = int(stores["line"].iloc[0]), int(stores["requests"].sum())
-    told = f"{counted / requests:g} wavefronts a request where {enough / requests:g} do"
-    unpadded = 4 * run.sizes.BK * (run.sizes.BM + run.sizes.pad) > run.report.shared_bytes
+    requests = int(stores["requests"].sum())
+    told = f"{counted / requests:g} wavefronts per request where {enough / requests:g} do"
+    unpadded = 4 * tiles.BK * (tiles.BM + tiles.PAD) > run.report.shared_bytes
     why = (
         "The rows of As are BM floats long, without the PAD behind them."
         if unpadded
-        else "Is it padding behind each row, `BM + PAD`, that lies between two elements of a four?"
+        else "Does the padding lie behind each row, `BM + PAD`, and so between two elements of a float4?"
     )
     raise Refused(
         f"The numbers are right, but the stores into As have bank conflicts: {told}. {why}",
-        f"{line_at(run.kernel, line)}. {run.sizes}.",
+        f"{run.line(stores['line'].iloc[0])}. {run.about}.",
     )
 
 
-def _wavefronts_of_the_scatter(sizes: Sizes) -> int:
-    fours, width = sizes.BK // 4, sizes.BM + sizes.pad
+def _wavefronts_of_the_scatter(tiles: Tiles) -> int:
+    groups, width = tiles.BK // 4, tiles.BM + tiles.PAD
     total = 0
-    for start in range(0, sizes.BM * fours, 32):
-        row, column = divmod(np.arange(start, start + 32), fours)
+    for start in range(0, tiles.BM * groups, 32):
+        row, column = divmod(np.arange(start, start + 32), groups)
         total += sum(wavefronts((4 * column + e) * width + row, 32, "store") for e in range(4))
     return total

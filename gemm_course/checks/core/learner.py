@@ -1,6 +1,7 @@
 """Calling what a learner wrote: every way in which it can fail becomes a sentence with the line."""
 
 import inspect
+import re
 import traceback
 from collections.abc import Callable
 from typing import Any
@@ -161,12 +162,15 @@ def _line_of(error: Exception, function: Callable) -> str:
     return source_line(filename, own[-1].lineno) if own else ""
 
 
+TOO_MANY_ARGUMENTS = re.compile(r"_emulate_(load4|store4|store2|copy16)\(\) takes \d+ positional")
 STAND_FOR = {"'DeviceArray'": "an array", "'Lanes'": "an integer", "'Unbound'": "a variable without a value"}
 
 
 def _in_the_learners_words(text: str) -> str:
     for internal, word in STAND_FOR.items():
         text = text.replace(internal, word)
+    if called := TOO_MANY_ARGUMENTS.match(text):
+        text = f"{called[1]} has too many arguments. An index is one argument, a tuple: `(row, col)`"
     return _sentence(text)
 
 
