@@ -18,8 +18,8 @@ An exercise is one cell, the solution, with marks around what the learner writes
         ### END SOLUTION
 
 The solution notebook has all but the marks and the stub, and ``-solution`` behind the cell's id. The
-learner's has the lines of the stub in place of the solution, without their ``# ``; where the mark ``### STUB``
-is left out, that is ``pass  # your code``.
+learner's has the lines of the stub in place of the solution, without their ``# ``; where the mark
+``### STUB`` is left out, that is ``pass  # your code``.
 """
 
 from __future__ import annotations
@@ -74,7 +74,10 @@ def assemble(source: str, kind: str) -> nbformat.NotebookNode:
 
 
 def written(source: str, kind: str) -> str:
-    """Return an exercise's cell as the ``kind`` of notebook has it. Raises ValueError for marks out of order."""
+    """Return an exercise's cell as this ``kind`` of notebook has it.
+
+    Raises ValueError for marks that are out of order.
+    """
     lines: list[str] = []
     solution: list[str] = []
     stub: list[str] | None = None

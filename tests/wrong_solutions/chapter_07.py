@@ -265,6 +265,7 @@ HEART = altered(
 
 Y0, X0 = "lane // LANE_COLS * 4", "lane % LANE_COLS * 4"
 RUN_ROW, RUN_COL = "i // 4 * (4 * LANE_ROWS) + i % 4", "j // 4 * (4 * LANE_COLS) + j % 4"
+ROW_OF_C, COL_OF_C = f"cuda.blockIdx.y * BM + y0 + {RUN_ROW}", f"cuda.blockIdx.x * BN + x0 + {RUN_COL}"
 READ_A, READ_B = f"As[p, y0 + {RUN_ROW}]", f"Bs[p, x0 + {RUN_COL}]"
 CONTIGUOUS = ((Y0, "lane // LANE_COLS * TM"), (X0, "lane % LANE_COLS * TN"), (RUN_ROW, "i"), (RUN_COL, "j"))
 RUNS = altered(
@@ -320,11 +321,11 @@ RUNS = altered(
             "loaded and then not used",
             (
                 READ_A,
-                f"A[cuda.blockIdx.y * BM + y0 + {RUN_ROW}, k0 + p] if cuda.blockIdx.y * BM + y0 + {RUN_ROW} < m and k0 + p < k else float32(0)",
+                f"A[{ROW_OF_C}, k0 + p] if {ROW_OF_C} < m and k0 + p < k else float32(0)",
             ),
             (
                 READ_B,
-                f"B[k0 + p, cuda.blockIdx.x * BN + x0 + {RUN_COL}] if k0 + p < k and cuda.blockIdx.x * BN + x0 + {RUN_COL} < n else float32(0)",
+                f"B[k0 + p, {COL_OF_C}] if k0 + p < k and {COL_OF_C} < n else float32(0)",
             ),
         ),
     },
