@@ -469,8 +469,8 @@ check.warp_kernel(make_warp_tiled)
 #
 # In 07.4 the layouts "in fours" had one wavefront per read, for A and for B. Now build the kernel that has
 # such a layout, with TM by TN results per thread (both multiples of 4). The 32 lanes form a grid of
-# `WM // TM` rows and `WN // TN` columns. A lane's first four rows begin right below those of the lane above it; its next
-# four rows come after the first four of **all** lanes of that column. Columns likewise.
+# `WM // TM` rows and `WN // TN` columns. A lane's first four rows begin right below those of the lane above
+# it; its next four rows come after the first four of **all** lanes of that column. Columns likewise.
 #
 # Loading is given, and `put` stores one result. Yours are `y0` and `x0`, the reads, and the place of each
 # result.
