@@ -240,6 +240,7 @@ def no_conflicts() -> dict[str, Wrong]:
         "pads_both_by_four": ("Padding alone", side_by_side, *by_four, ("BK + 1", "BK + 4")),
         "width_as_a_number": ("does its shape follow from", ("BK + 1", "17")),
         "columns_tn_apart": ("not `tx + j * TN`", ("tx + j * APART", "tx + j * TN")),
+        "reads_tn_apart": ("Bs is read at the columns", ("Bs[p, tx + j * APART]", "Bs[p, tx + j * TN]")),
         "store_of_c_left_behind": (
             "The store of C has to move along",
             ("col0 + tx + j * APART", "col0 + tx * TN + j"),

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from gemm_course.checks.ch05.outer_product import LESSONS
 from gemm_course.checks.ch05.outer_product import likely as likely_before
 from gemm_course.checks.core import Refused, exercise
-from gemm_course.checks.engines.common_mistakes import GuardMistake
+from gemm_course.checks.engines.common_mistakes import GuardMistake, Mistake
 from gemm_course.checks.engines.gemm import GemmTrial, Likely
 from gemm_course.checks.engines.gemm_factory import GemmFactory
-from gemm_course.checks.engines.mistakes import among, only_stored
+from gemm_course.checks.engines.mistakes import among, only_stored, taken_from
 from gemm_course.checks.engines.problem import Geometry, Problem
 from gemm_course.checks.engines.tiles import Tiles, tile_choices
 from gemm_course.emulator import Finding, Watch
@@ -69,15 +69,17 @@ def _problems(factory: GemmFactory, tiles: Tiles) -> list[Problem]:
 
 
 def _likely(tiles: Tiles) -> Likely:
-    before, x = likely_before(tiles), tiles.threads[0]
+    before, x, TN, block = likely_before(tiles), tiles.threads[0], tiles.TN, (tiles.BM, tiles.BN)
+    read_in_steps_of_tn = Mistake(
+        f"Bs is read at the columns `tx + j * TN`. {COLUMNS_OVERLAP}.",
+        taken_from(block, column=lambda c: c % x + c // x * TN),
+    )
     steps_of_tn = GuardMistake(
         f"{COLUMNS_OVERLAP}, not `tx + j * TN`.",
-        only_stored(
-            (tiles.BM, tiles.BN),
-            column=among([tx + j * tiles.TN for tx in range(x) for j in range(tiles.TN)]),
-        ),
+        only_stored(block, column=among([tx + j * TN for tx in range(x) for j in range(TN)])),
     )
-    return Likely(before.results, (steps_of_tn, *before.guards), {**before.findings, "global_race": _overlap})
+    results = (read_in_steps_of_tn, *before.results)
+    return Likely(results, (steps_of_tn, *before.guards), {**before.findings, "global_race": _overlap})
 
 
 COLUMNS_OVERLAP = (
