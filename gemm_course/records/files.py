@@ -11,7 +11,9 @@ from gemm_course.records.tables import parse_tiles
 if TYPE_CHECKING:
     import pandas as pd
 
-DATA = Path(__file__).resolve().parents[2] / "data"
+_PACKAGE = Path(__file__).resolve().parents[1]
+_IN_WHEEL, _IN_CLONE = _PACKAGE / "_data", _PACKAGE.parent / "data"
+DATA = _IN_WHEEL if _IN_WHEEL.is_dir() else _IN_CLONE
 
 
 def gpus(data: Path = DATA) -> list[str]:
