@@ -1,40 +1,14 @@
 """The command line: ``gemm-course lab``, ``test``, ``doctor``, ``update``, ``reset 03`` and others."""
 
 import sys
-from importlib import import_module
-from importlib.util import find_spec
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
-# Commands that floors below bring, loaded when they are asked for: each module holds a typer.Typer named app.
-ELSEWHERE = {
-    "progress": "gemm_course.checks.cli",
-    "bench": "gemm_course.bench.cli",
-    "sweep": "gemm_course.bench.cli",
-    "counters": "gemm_course.bench.cli",
-    "sanitize": "gemm_course.bench.cli",
-    "merge": "gemm_course.bench.cli",
-}
+from gemm_course.bench.cli import app as measuring
 
-
-class _Commands(TyperGroup):
-    """The commands below and those of ELSEWHERE, so far as this course has them."""
-
-    def list_commands(self, ctx: Any) -> list[str]:
-        return [*super().list_commands(ctx), *(name for name in ELSEWHERE if self.get_command(ctx, name))]
-
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        if cmd_name not in ELSEWHERE:
-            return super().get_command(ctx, cmd_name)
-        if not _exists(ELSEWHERE[cmd_name]):
-            return None
-        group = typer.main.get_group(import_module(ELSEWHERE[cmd_name]).app)
-        return group.get_command(ctx, cmd_name)
-
-
-app = typer.Typer(cls=_Commands, no_args_is_help=True, add_completion=False, help="The course's commands.")
+# What a command needs is imported in it: --help and the start of JupyterLab load no Numba.
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="The course's commands.")
 PASS_ON = {"allow_extra_args": True, "ignore_unknown_options": True}
 
 
@@ -87,6 +61,17 @@ def reset(number: Annotated[str, typer.Argument(help="the notebook's number, suc
         print(f"{_in_course(path)} is fresh again; yours is kept as {_in_course(copy)}")
 
 
+@app.command()
+def progress() -> None:
+    """Say which exercises you have passed, and what comes next."""
+    from gemm_course import checks
+
+    print(checks.progress())
+
+
+app.add_typer(measuring)
+
+
 def command_names() -> list[str]:
     """Return the names of all commands that this course has."""
     return typer.main.get_group(app).list_commands(None)
@@ -106,13 +91,6 @@ def _in_course(path: Any) -> str:
     from gemm_course.commands.places import ROOT
 
     return path.relative_to(ROOT).as_posix()
-
-
-def _exists(module: str) -> bool:
-    try:
-        return find_spec(module) is not None
-    except ModuleNotFoundError:
-        return False
 
 
 if __name__ == "__main__":

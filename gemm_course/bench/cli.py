@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-app = typer.Typer(no_args_is_help=True)
+app = typer.Typer()
 
 Shapes = Annotated[
     str,
@@ -29,11 +29,6 @@ Stages = Annotated[
     list[str] | None,
     typer.Argument(help="Stages of the ladder by name; all by default.", show_default=False),
 ]
-
-
-@app.callback()
-def measure() -> None:
-    """Measure the ladder on a GPU."""
 
 
 @app.command()
