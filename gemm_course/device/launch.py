@@ -5,11 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gemm_course.device.facts import gpu_facts
+from gemm_course.emulator.limits import MAX_STATIC_SHARED_BYTES
 
 # Numba warns about small grids when a kernel is configured; a course starts with small grids.
 warnings.filterwarnings("ignore", message=".*Grid size .* low occupancy")
-
-SHARED_WITHOUT_ASKING = 48 * 1024  # bytes; more must be opted in to, kernel by kernel
 
 
 @dataclass(frozen=True)
@@ -34,7 +33,7 @@ def launch(kernel, grid, block, args: Sequence, shared_bytes: int = 0) -> None:
 
 def must_opt_in(dynamic_bytes: int, compiled: Resources) -> bool:
     """Whether a block's shared memory, static arrays included, is more than it gets without opting in."""
-    return dynamic_bytes + compiled.static_shared_bytes > SHARED_WITHOUT_ASKING
+    return dynamic_bytes + compiled.static_shared_bytes > MAX_STATIC_SHARED_BYTES
 
 
 def compile_for(kernel, args: Sequence) -> Resources:

@@ -10,7 +10,8 @@ from .errors import KernelStopped, LaunchError, UnsupportedKernel
 from .findings import Findings
 from .fold import Fold
 from .geometry import chunks
-from .machine import SHARED_LIMIT, Machine
+from .limits import MAX_BLOCK, MAX_GRID, MAX_SHARED_BYTES, MAX_THREADS
+from .machine import Machine
 from .memory import DeviceArray, GlobalStorage
 from .names import Callee, python_function
 from .report import Report
@@ -18,7 +19,6 @@ from .shadow import GlobalRaces
 from .trace import Watcher
 from .translate import SITES, translate
 
-MAX_THREADS, MAX_BLOCK, MAX_GRID = 1024, (1024, 1024, 64), (2**31 - 1, 65535, 65535)
 STEP_LIMIT = 1_000_000
 CHUNK_LANES = 1 << 15  # lanes that run together: enough for NumPy to pay off, few enough for the caches
 CHUNK_ELEMENTS = 1 << 20  # elements of all local arrays in a chunk, for the same reason
@@ -303,9 +303,9 @@ def _check_limits(grid, block, shared_bytes) -> int:
         for axis, size, limit in zip("xyz", sizes, limits):
             if size > limit:
                 raise LaunchError(f"a {what} has at most {limit:,} {unit} along {axis}, not {size:,}")
-    if not isinstance(shared_bytes, (int, np.integer)) or not 0 <= shared_bytes <= SHARED_LIMIT:
+    if not isinstance(shared_bytes, (int, np.integer)) or not 0 <= shared_bytes <= MAX_SHARED_BYTES:
         raise LaunchError(
-            f"a block can have 0 to {SHARED_LIMIT:,} bytes of dynamic shared memory, not {shared_bytes!r}"
+            f"a block can have 0 to {MAX_SHARED_BYTES:,} bytes of dynamic shared memory, not {shared_bytes!r}"
         )
     return int(shared_bytes)
 

@@ -16,12 +16,10 @@ from .findings import Finding, thread_name
 from .fold import Fold, Log, margins
 from .geometry import Coordinates, Geometry
 from .lanes import Lanes
+from .limits import MAX_STATIC_SHARED_BYTES
 from .memory import DeviceArray, LocalStorage, SharedStorage, Unbound, Unknown, unknown
 from .shadow import Access, GlobalRaces, Initialised, InitialisedLocal, SharedRaces
 from .tally import Tally
-
-STATIC_SHARED_LIMIT = 48 * 1024
-SHARED_LIMIT = 227 * 1024  # of one block on an H100 or H200; older GPUs have less
 
 
 class Site(NamedTuple):
@@ -204,10 +202,10 @@ class Machine(Arithmetic, Control, Cooperation, MemoryAccess):
 
     def _check_static_limit(self):
         taken = self.static_shared_bytes()
-        if taken > STATIC_SHARED_LIMIT:
+        if taken > MAX_STATIC_SHARED_BYTES:
             raise LaunchError(
                 f"the kernel's shared arrays of fixed shape take {taken:,} bytes; "
-                f"the limit is {STATIC_SHARED_LIMIT:,}"
+                f"the limit is {MAX_STATIC_SHARED_BYTES:,}"
             )
 
     def _dynamic_array(self, site, dtype, alignment):

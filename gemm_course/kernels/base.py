@@ -12,13 +12,14 @@ from types import SimpleNamespace
 
 import numpy as np
 
-MAX_THREADS = 1024  # a block
-MAX_REGISTERS = 255  # a thread
-REGISTERS_AN_SM = 65536
-MAX_BLOCKS_AN_SM = 32
-MAX_SHARED_BYTES = 227 * 1024  # a block, on the largest GPUs; more than 48 KB must be dynamic
-MAX_STATIC_SHARED_BYTES = 48 * 1024
-MAX_GRID = (2**31 - 1, 65535, 65535)
+from gemm_course.emulator.limits import (
+    MAX_BLOCKS_PER_SM,
+    MAX_GRID,
+    MAX_REGISTERS,
+    MAX_STATIC_SHARED_BYTES,
+    MAX_THREADS,
+    REGISTERS_PER_SM,
+)
 
 
 class IllegalTiles(ValueError):
@@ -148,8 +149,8 @@ class Stage:
         """
         t = SimpleNamespace(**self._checked(tiles))
         threads = math.prod(self.threads(t))
-        resident = REGISTERS_AN_SM // (-(-threads // 32) * 32 * self.registers(t))
-        return threads, max(1, min(resident, MAX_BLOCKS_AN_SM))
+        resident = REGISTERS_PER_SM // (-(-threads // 32) * 32 * self.registers(t))
+        return threads, max(1, min(resident, MAX_BLOCKS_PER_SM))
 
     def leading_dimension_rules(self, **leading_dimensions: int) -> list[str]:
         """The rules that row lengths, counted in elements, break: rows must start at multiples of

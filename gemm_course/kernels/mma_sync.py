@@ -14,6 +14,7 @@ per lane.
 from numba import cuda, float32
 from numba.types import float16
 
+from gemm_course.emulator.limits import MAX_SHARED_BYTES
 from gemm_course.intrinsics import (
     carve,
     cp_async16,
@@ -27,7 +28,6 @@ from gemm_course.intrinsics import (
     unroll,
 )
 from gemm_course.kernels.base import (
-    MAX_SHARED_BYTES,
     MAX_THREADS,
     Stage,
     accumulators_fit_registers,

@@ -3,11 +3,11 @@
 from numba import cuda, float32
 from numba.types import float16
 
+from gemm_course.emulator.limits import MAX_SHARED_BYTES, REGISTERS_PER_SM
 from gemm_course.intrinsics import store2, tensor_map, u32
-from gemm_course.kernels.base import REGISTERS_AN_SM
 
 PANEL = 64  # columns of B that one swizzled row of 128 bytes holds
-SHARED_BYTES = 226 * 1024  # per block on Hopper, less 1 KB for barriers and the tiles' alignment
+SHARED_BYTES = MAX_SHARED_BYTES - 1024  # per block, less what barriers and the tiles' alignment take
 PRODUCER_REGISTERS = 56
 CONSUMER_REGISTERS = {2: 224, 3: 152}  # by the number of consumers; no more than the producer gives back
 
@@ -117,7 +117,7 @@ def registers_of_consumers(consumers: int) -> int:
 
     With three, the compiler needs room for the accumulators in what a thread has before registers are moved.
     """
-    return REGISTERS_AN_SM // 512 if consumers == 3 else CONSUMER_REGISTERS[2]
+    return REGISTERS_PER_SM // 512 if consumers == 3 else CONSUMER_REGISTERS[2]
 
 
 def fits_shared(needed: int):

@@ -27,7 +27,7 @@ from gemm_course.intrinsics import (
     wgmma_fence,
     wgmma_wait,
 )
-from gemm_course.kernels.base import MAX_REGISTERS, REGISTERS_AN_SM, Stage, tiles_over
+from gemm_course.kernels.base import MAX_REGISTERS, REGISTERS_PER_SM, Stage, tiles_over
 from gemm_course.kernels.tensor_tiles import (
     PANEL,
     fits_accumulators,
@@ -116,7 +116,7 @@ def requirements(t):
     yield from fits_wgmma(t)
     yield from fits_shared(ring_bytes(t))
     threads = 128 * max(1, t.BM // t.WM)
-    yield from fits_accumulators(t, min(MAX_REGISTERS, REGISTERS_AN_SM // threads))
+    yield from fits_accumulators(t, min(MAX_REGISTERS, REGISTERS_PER_SM // threads))
 
 
 STAGE = Stage(

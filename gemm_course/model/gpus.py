@@ -7,6 +7,8 @@ white papers of each GPU; the clock is the one that the data sheet's FP32 rate i
 
 from dataclasses import dataclass
 
+from gemm_course.emulator.limits import MAX_REGISTERS, REGISTERS_PER_SM
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -17,8 +19,8 @@ class Limits:
     shared_bytes: int
     reserved_shared_bytes: int
     fp32_lanes: int  # FP32 fused multiply-adds per clock
-    registers: int = 65536
-    registers_per_thread: int = 255
+    registers: int = REGISTERS_PER_SM
+    registers_per_thread: int = MAX_REGISTERS
     register_unit: int = 256  # warps get registers in multiples of this
     partitions: int = 4  # each with a quarter of the registers and its own scheduler
     shared_unit: int = 128

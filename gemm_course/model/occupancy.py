@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from gemm_course.emulator.limits import MAX_THREADS
 from gemm_course.model.gpus import GPUS, Gpu
 
 WARP = 32
@@ -47,7 +48,7 @@ def occupancy(threads: int, registers: int, shared_bytes: int, gpu: Gpu = GPUS["
         "shared memory": _blocks_by_shared_memory(shared_bytes, gpu),
         "blocks": limits.blocks,
     }
-    if threads > 1024:
+    if threads > MAX_THREADS:
         allowed["threads"] = 0
     blocks = min(allowed.values())
     return Occupancy(blocks, blocks * warps, limits.threads // WARP, allowed)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from gemm_course.emulator import emulate
+from gemm_course.emulator.limits import REGISTERS_PER_SM
 from gemm_course.kernels import LADDER
-from gemm_course.kernels.base import REGISTERS_AN_SM
 from gemm_course.kernels.tensor_tiles import CONSUMER_REGISTERS, PRODUCER_REGISTERS
 from tests.kernels.conftest import padded
 
@@ -86,6 +86,6 @@ def test_the_longest_kernels_stay_readable(name):
 def test_consumers_take_no_more_registers_than_there_are(consumers):
     """`registers_up` waits until they are free: with one too many the kernel would hang."""
     threads = 128 * (consumers + 1)
-    at_the_start = REGISTERS_AN_SM // threads // 8 * 8
+    at_the_start = REGISTERS_PER_SM // threads // 8 * 8
     given = 128 * (at_the_start - PRODUCER_REGISTERS)
     assert 128 * consumers * (CONSUMER_REGISTERS[consumers] - at_the_start) <= given

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gemm_course.emulator.limits import MAX_SHARED_BYTES, MAX_THREADS
 from gemm_course.kernels import LADDER, IllegalTiles
-from gemm_course.kernels.base import MAX_SHARED_BYTES, MAX_THREADS
 
 ORDER = """
     naive_uncoalesced naive_coalesced penny_xu_tile block_tiled thread_tiled_1d thread_tiled_2d kernel5

@@ -155,7 +155,7 @@ def test_occupancy_is_the_drivers_own():
     from numba import cuda, float32
 
     from gemm_course.device import compile_for, gpu_facts
-    from gemm_course.device.launch import SHARED_WITHOUT_ASKING
+    from gemm_course.emulator.limits import MAX_STATIC_SHARED_BYTES
 
     gpu = GPUS.get(gpu_facts().name.split()[-1])
     if gpu is None:
@@ -167,7 +167,7 @@ def test_occupancy_is_the_drivers_own():
         function = next(iter(kernel.overloads.values()))._codelibrary.get_cufunc()
         for threads in range(32, found.max_threads + 1, 32):
             for shared in (0, 1000, 10_000, 30_000):
-                if found.static_shared_bytes + shared > SHARED_WITHOUT_ASKING:
+                if found.static_shared_bytes + shared > MAX_STATIC_SHARED_BYTES:
                     continue  # the driver allows no block of it before it has been asked
                 driver = context.get_active_blocks_per_multiprocessor(function, threads, shared)
                 ours = occupancy(threads, found.registers, found.static_shared_bytes + shared, gpu)
