@@ -1,11 +1,15 @@
-"""Which exercises a learner has passed: one small file, `.course/progress.txt`, a line an exercise.
+"""Which exercises a learner has passed: a folder, `.course/progress`, with a small file for each of them.
 
-A line holds the exercise's number and when it first passed, "03.2 2026-11-21T14:05:09". The file is only
-ever added to, by one process at a time. Nothing that goes wrong with it may break a check: `note_pass` then
-returns a sentence to be said.
+The file `03.2` says when exercise 03.2 first passed, "2026-11-21T14:05:09". A file each, because creating one
+is a single step on every file system: notebooks that run side by side need no lock, an interruption damages
+nothing that is there already, and a damaged file still counts, by its name. One text file, as the course had
+before, needed locks and a repair. SQLite would bring its own locks, which not every network folder keeps, and
+a whole database to lose when it is damaged.
 
-Only a learner's own notebook counts: a kernel behind a notebook that is no solution. Whoever builds or tests
-notebooks sets the variable GEMM_COURSE_PROGRESS to "off"; any other value names another file.
+Nothing that goes wrong here may break a check: `note_pass` then returns a sentence for the learner.
+
+Only a learner's own notebook counts: a kernel of a notebook that is not one of the solutions. Whoever builds
+or tests notebooks sets the variable GEMM_COURSE_PROGRESS to "off"; any other value names another folder.
 """
 
 from __future__ import annotations
@@ -14,28 +18,24 @@ import contextlib
 import os
 import re
 import sys
-import time
-from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None
-    import msvcrt
-
 VARIABLE, OFF = "GEMM_COURSE_PROGRESS", "off"
-FILE = Path(__file__).resolve().parents[1] / ".course" / "progress.txt"
+FOLDER = Path(__file__).resolve().parents[1] / ".course" / "progress"
 SOLUTIONS = "solutions"  # the folder of the notebooks that pass by themselves
-_LINE = re.compile(r"(\d\d\.\d+) (\S+)")
-_PATIENCE, _PAUSE = 2.0, 0.01  # seconds to wait for another notebook's turn to end, and between two looks
+_NUMBER = re.compile(r"\d\d\.\d+")
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT[\d:]{8}")
+_EARLIER_LINE = re.compile(rf"({_NUMBER.pattern}) (\S+)\r?")
 
 
-def progress_file() -> Path | None:
-    """Return the file that progress is kept in, None where it is switched off."""
+def progress_folder() -> Path | None:
+    """Return the folder that progress is kept in, None where it is switched off.
+
+    Where the variable names a text file, as it did when progress was kept in one, the folder is beside it.
+    """
     named = os.environ.get(VARIABLE, "")
-    return None if named == OFF else Path(named) if named else FILE
+    return None if named == OFF else Path(named.removesuffix(".txt")).expanduser() if named else FOLDER
 
 
 def note_pass(number: str) -> str:
@@ -43,8 +43,8 @@ def note_pass(number: str) -> str:
 
     Return what the learner should know, in a sentence, "" if all is well.
     """
-    file = progress_file()
-    return record(number, file) if file and in_a_learners_notebook() else ""
+    folder = progress_folder()
+    return record(number, folder) if folder and in_a_learners_notebook() else ""
 
 
 def in_a_learners_notebook() -> bool:
@@ -56,83 +56,72 @@ def in_a_learners_notebook() -> bool:
     return SOLUTIONS not in (Path(notebook).parent.name, Path.cwd().name)
 
 
-def passed(file: Path | None = None) -> dict[str, str]:
-    """Return the exercises that have passed, with the time of the first pass; damaged lines are left out."""
-    file = file or progress_file()
+def passed(folder: Path | None = None) -> dict[str, str]:
+    """Return the exercises that have passed, in order, with the time of the first pass, "" if unknown."""
+    folder = folder or progress_folder()
+    found = _noted(folder) | _earlier(folder)[0] if folder else {}
+    return dict(sorted(found.items(), key=lambda entry: entry[::-1]))
+
+
+def record(number: str, folder: Path) -> str:
+    """Note in ``folder`` that an exercise has passed; return a sentence if something went wrong, else ""."""
     try:
-        return _parsed(file.read_bytes())[0] if file else {}
+        folder.mkdir(parents=True, exist_ok=True)
+        said = _take_over_earlier(folder)
+        _note(folder, number, datetime.now().isoformat(timespec="seconds"))
+        return said
+    except OSError as error:
+        return (
+            f"Your progress could not be kept in {folder} ({error.strerror or error}); the exercise counts."
+        )
+
+
+def _note(folder: Path, number: str, time: str) -> None:
+    """Note a pass, unless there was one before."""
+    with contextlib.suppress(FileExistsError), (folder / number).open("x", encoding="ascii") as file:
+        file.write(f"{time}\n")
+
+
+def _noted(folder: Path) -> dict[str, str]:
+    try:
+        return {file.name: _time_in(file) for file in folder.iterdir() if _NUMBER.fullmatch(file.name)}
     except OSError:
         return {}
 
 
-def record(number: str, file: Path) -> str:
-    """Note in ``file`` that an exercise has passed; return a sentence if something is amiss, else ""."""
+def _time_in(file: Path) -> str:
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        with _one_at_a_time(file.with_suffix(".lock")):
-            said = _mend(file)
-            if number not in passed(file):
-                with file.open("ab") as opened:
-                    opened.write(f"{number} {datetime.now().isoformat(timespec='seconds')}\n".encode())
-            return said
-    except OSError as error:
-        return f"Your progress could not be kept in {file} ({error.strerror or error}); the exercise counts."
-
-
-def _mend(file: Path) -> str:
-    """Set a damaged file aside and begin a new one with the lines that are whole; say so."""
-    content = file.read_bytes() if file.exists() else b""
-    whole, damaged = _parsed(content)
-    if not damaged:
+        text = file.read_bytes().decode("ascii", "replace").strip()
+    except OSError:
         return ""
-    aside = file.with_name(f"{file.stem}_damaged_{datetime.now():%Y-%m-%d_%H%M%S_%f}{file.suffix}")
-    file.replace(aside)
-    file.write_text("".join(f"{number} {when}\n" for number, when in whole.items()), encoding="utf-8")
-    return (
-        f"The file with your progress was damaged: it is kept as {aside.name}; its whole lines still count."
-    )
+    return text if _TIME.fullmatch(text) else ""
 
 
-def _parsed(content: bytes) -> tuple[dict[str, str], bool]:
-    """Return what the whole lines say, the first pass of each, and whether there are others."""
-    lines = content.decode("utf-8", "replace").split("\n")
-    said = [_LINE.fullmatch(line.rstrip("\r")) for line in lines[:-1]]
-    found = {line[1]: line[2] for line in reversed(said) if line}
-    return dict(reversed(found.items())), None in said or lines[-1] != ""
+# ---- the text file that held progress before ----
 
 
-@contextlib.contextmanager
-def _one_at_a_time(path: Path) -> Iterator[None]:
-    """Hold the lock that this file stands for. Raises TimeoutError if somebody else keeps it too long."""
-    with path.open("ab") as file:
-        until = time.monotonic() + _PATIENCE
-        while not _locked(file):
-            if time.monotonic() > until:
-                raise TimeoutError(f"{path.name} is in use")
-            time.sleep(_PAUSE)
-        try:
-            yield
-        finally:
-            _unlock(file)
+def _earlier_file(folder: Path) -> Path:
+    return folder.with_name(f"{folder.name}.txt")
 
 
-def _locked(file) -> bool:
-    """Try to take the lock; on a file system that has no locks, go on without."""
+def _earlier(folder: Path) -> tuple[dict[str, str], bool]:
+    """Return what its whole lines say, the first pass of each exercise, and whether there are other lines."""
     try:
-        _lock(file, fcntl.LOCK_EX | fcntl.LOCK_NB if fcntl else msvcrt.LK_NBLCK)
-    except OSError as error:
-        return bool(fcntl) and not isinstance(error, BlockingIOError)
-    return True
+        lines = _earlier_file(folder).read_bytes().decode("utf-8", "replace").split("\n")
+    except OSError:
+        return {}, False
+    said = [_EARLIER_LINE.fullmatch(line) for line in lines[:-1]]
+    return {line[1]: line[2] for line in reversed(said) if line}, None in said or lines[-1] != ""
 
 
-def _unlock(file) -> None:
-    with contextlib.suppress(OSError):
-        _lock(file, fcntl.LOCK_UN if fcntl else msvcrt.LK_UNLCK)
-
-
-def _lock(file, how: int) -> None:
-    if fcntl:
-        fcntl.flock(file, how)
-    else:
-        file.seek(0)
-        msvcrt.locking(file.fileno(), how, 1)
+def _take_over_earlier(folder: Path) -> str:
+    """Note what the file says, once, and keep it under another name; say so if a part of it is damaged."""
+    whole, damaged = _earlier(folder)
+    for number, time in whole.items():
+        _note(folder, number, time)
+    aside = folder.with_name(f"{folder.name}_before.txt")
+    if whole or damaged:
+        with contextlib.suppress(OSError):  # another notebook did it, or it will be done at the next pass
+            _earlier_file(folder).replace(aside)
+    told = f"Your progress file was damaged: it is kept as {aside.name}; its whole lines still count."
+    return told if damaged else ""

@@ -21,37 +21,45 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 @pytest.fixture
-def file(tmp_path) -> Path:
-    return tmp_path / ".course" / "progress.txt"
+def folder(tmp_path) -> Path:
+    return tmp_path / ".course" / "progress"
 
 
-def numbers(file: Path) -> list[str]:
-    return [line.split()[0] for line in file.read_text().splitlines()]
+def numbers(folder: Path) -> list[str]:
+    return sorted(file.name for file in folder.iterdir())
 
 
-def test_what_passed_is_there_once_in_order(file):
-    for number in ("00.1", "03.2", "00.1"):
-        assert progress.record(number, file) == ""
-    assert list(progress.passed(file)) == numbers(file) == ["00.1", "03.2"]
-    assert re.fullmatch(r"20\d\d-\d\d-\d\dT[\d:]{8}", progress.passed(file)["00.1"])
+def test_what_passed_is_there_once_in_order(folder):
+    for number in ("03.2", "00.1", "03.2"):
+        assert progress.record(number, folder) == ""
+    (folder / "03.2").write_text("2026-11-21T10:00:00\n")
+    assert numbers(folder) == ["00.1", "03.2"] and list(progress.passed(folder)) == ["03.2", "00.1"]
+    assert re.fullmatch(r"20\d\d-\d\d-\d\dT[\d:]{8}", progress.passed(folder)["00.1"])
+    assert progress.record("03.2", folder) == ""
+    assert progress.passed(folder)["03.2"] == "2026-11-21T10:00:00", "the first time stays"
 
 
 WRITER = """
 import sys, time
 from pathlib import Path
 from gemm_course import progress
-file, chapter, starting_gun = Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3])
+folder, chapter, starting_gun = Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3])
 print("ready", flush=True)
 while not starting_gun.exists():
     time.sleep(0.001)
 for place in range(1, 41):
-    assert progress.record(f"{chapter}.{place}", file) == ""
+    for number in (f"{chapter}.{place}", f"08.{place}"):
+        assert progress.record(number, folder) == ""
 """
 
 
-def test_two_notebooks_and_more_lose_nothing(file, tmp_path):
+def test_two_notebooks_and_more_lose_nothing(folder, tmp_path):
+    """Also while they take over an earlier file, all at once."""
+    before = {f"07.{place}": f"2026-11-21T10:00:{place}" for place in range(10, 60)}
+    folder.parent.mkdir()
+    earlier_file(folder).write_text("".join(f"{number} {time}\n" for number, time in before.items()))
     starting_gun, chapters = tmp_path / "now", ("00", "01", "02", "03")
-    command = [sys.executable, "-c", WRITER, str(file)]
+    command = [sys.executable, "-c", WRITER, str(folder)]
     writers = [
         subprocess.Popen([*command, chapter, str(starting_gun)], stdout=subprocess.PIPE, cwd=ROOT)
         for chapter in chapters
@@ -62,50 +70,78 @@ def test_two_notebooks_and_more_lose_nothing(file, tmp_path):
     assert [writer.wait(60) for writer in writers] == [0] * 4
     for writer in writers:
         writer.stdout.close()
-    expected = {f"{chapter}.{place}" for chapter in chapters for place in range(1, 41)}
-    assert sorted(numbers(file)) == sorted(expected)
-    assert set(progress.passed(file)) == expected
+    expected = {f"{chapter}.{place}" for chapter in (*chapters, "08") for place in range(1, 41)}
+    found = progress.passed(folder)
+    assert set(found) == {*expected, *before} and found.items() >= before.items()
+    assert all(found.values()), "every time is known"
 
 
-@pytest.mark.parametrize(
-    "damage", [b"00.2 2026-11-21T10:00:00", b"nonsense\n", b"\xff\xfe\n", b"\n", b'{"00.2": 1}\n']
-)
-def test_a_damaged_file_is_kept_aside_and_its_whole_lines_count(file, damage):
-    progress.record("00.1", file)
-    before = file.read_bytes() + damage
-    file.write_bytes(before)
-    assert "00.1" in progress.passed(file)
-    said = progress.record("00.3", file)
-    (aside,) = file.parent.glob("progress_damaged_*.txt")
-    assert "damaged" in said and aside.name in said and aside.read_bytes() == before
-    assert numbers(file) == ["00.1", "00.3"]
-    assert progress.record("00.4", file) == ""
+def test_a_damaged_file_counts_by_its_name(folder):
+    progress.record("00.1", folder)
+    (folder / "00.2").write_bytes(b"")  # a full disk, an interruption
+    (folder / "00.3").write_bytes(b"\xff\xfe\x00")
+    (folder / "notes.txt").write_text("not an exercise")
+    assert progress.record("00.2", folder) == ""
+    found = progress.passed(folder)
+    assert set(found) == {"00.1", "00.2", "00.3"}
+    assert found["00.1"] and not found["00.2"] and not found["00.3"]
 
 
-def test_a_file_that_cannot_be_written_is_one_sentence(tmp_path):
+def test_a_place_that_cannot_be_written_is_one_sentence(tmp_path):
     (tmp_path / "flat").write_text("a file where a folder should be")
-    said = progress.record("00.1", tmp_path / "flat" / "progress.txt")
-    assert said.startswith("Your progress could not be kept in") and "the exercise counts" in said
-    (tmp_path / "progress.txt").mkdir()
-    assert progress.record("00.1", tmp_path / "progress.txt").startswith("Your progress could not be kept")
-    assert progress.passed(tmp_path / "progress.txt") == {}
+    for folder in (tmp_path / "flat", tmp_path / "flat" / "progress"):
+        said = progress.record("00.1", folder)
+        assert said.startswith(f"Your progress could not be kept in {folder}") and "exercise counts" in said
+        assert progress.passed(folder) == {}
 
 
-def test_a_lock_that_is_never_given_back_does_not_hang(file, monkeypatch):
-    monkeypatch.setattr(progress, "_PATIENCE", 0.05)
-    progress.record("00.1", file)
-    with progress._one_at_a_time(file.with_suffix(".lock")):
-        assert "is in use" in progress.record("00.2", file)
-    assert progress.record("00.2", file) == ""
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="everything can be written here")
+def test_a_folder_that_can_only_be_read_still_shows_what_passed(folder):
+    progress.record("00.1", folder)
+    folder.chmod(0o500)
+    assert "Permission denied" in progress.record("00.2", folder)
+    assert list(progress.passed(folder)) == ["00.1"]
+    folder.chmod(0o700)
 
 
-def test_a_file_system_without_locks_is_no_hindrance(file, monkeypatch):
-    def refuse(*_):
-        raise OSError(37, "No locks available")
+# ---- the text file that held progress before ----
 
-    monkeypatch.setattr(progress, "_lock", refuse)
-    if progress.fcntl:
-        assert progress.record("00.1", file) == "" and numbers(file) == ["00.1"]
+EARLIER = "03.2 2026-11-20T10:00:00\n00.1 2026-11-21T10:00:00\n03.2 2026-11-22T10:00:00\n"
+
+
+def earlier_file(folder: Path) -> Path:
+    return folder.parent / "progress.txt"
+
+
+def test_earlier_progress_is_shown_and_taken_over_once(folder):
+    folder.parent.mkdir()
+    earlier_file(folder).write_text(EARLIER)
+    expected = {"03.2": "2026-11-20T10:00:00", "00.1": "2026-11-21T10:00:00"}
+    assert progress.passed(folder) == expected and list(expected) == list(progress.passed(folder))
+    assert progress.record("00.1", folder) == progress.record("00.2", folder) == ""
+    assert progress.passed(folder).items() > expected.items() and numbers(folder) == ["00.1", "00.2", "03.2"]
+    assert not earlier_file(folder).exists()
+    assert (folder.parent / "progress_before.txt").read_text() == EARLIER
+
+
+@pytest.mark.parametrize("damage", [b"00.2 2026-11-21T10:00:00", b"nonsense\n", b"\xff\xfe\n", b"\n"])
+def test_of_a_damaged_earlier_file_the_whole_lines_count(folder, damage):
+    folder.parent.mkdir()
+    earlier_file(folder).write_bytes(EARLIER.encode() + damage)
+    said = progress.record("00.3", folder)
+    assert "damaged" in said and "progress_before.txt" in said
+    assert numbers(folder) == ["00.1", "00.3", "03.2"]
+    assert progress.record("00.4", folder) == ""
+
+
+def test_a_variable_that_names_the_earlier_file_names_the_folder_beside_it(folder, monkeypatch):
+    monkeypatch.setenv(progress.VARIABLE, str(earlier_file(folder)))
+    assert progress.progress_folder() == folder
+    monkeypatch.setenv(progress.VARIABLE, "~/mine")
+    assert progress.progress_folder() == Path.home() / "mine"
+
+
+# ---- whose progress it is ----
 
 
 class Shell:
@@ -117,23 +153,23 @@ class Shell:
 
 
 @pytest.fixture
-def notebook(monkeypatch, file, tmp_path):
+def notebook(monkeypatch, folder, tmp_path):
     """A learner's notebook, so far as this process goes."""
     monkeypatch.setitem(sys.modules, "IPython", Shell)
     monkeypatch.setenv("JPY_SESSION_NAME", "00_welcome.ipynb")
-    monkeypatch.setenv(progress.VARIABLE, str(file))
+    monkeypatch.setenv(progress.VARIABLE, str(folder))
     monkeypatch.chdir(tmp_path)
     return monkeypatch
 
 
-def test_a_check_that_passes_is_noted_and_one_that_does_not_is_not(notebook, file):
-    assert not check.idle_lanes(27) and not file.exists()
-    assert check.idle_lanes(28) and numbers(file) == ["00.3"]
+def test_a_check_that_passes_is_noted_and_one_that_does_not_is_not(notebook, folder):
+    assert not check.idle_lanes(27) and not folder.exists()
+    assert check.idle_lanes(28) and numbers(folder) == ["00.3"]
     assert not check.idle_lanes(27) and list(progress.passed()) == ["00.3"]
 
 
-def test_a_check_passes_whatever_happens_to_the_file(notebook, file, capsys):
-    file.parent.write_text("no folder")
+def test_a_check_passes_whatever_happens_to_the_file(notebook, folder, capsys):
+    folder.parent.write_text("no folder")
     assert check.idle_lanes(28).passed
     assert capsys.readouterr().out.startswith("Your progress could not be kept")
 
@@ -146,48 +182,48 @@ def test_a_check_passes_whatever_happens_to_the_file(notebook, file, capsys):
         {progress.VARIABLE: progress.OFF},
     ],
 )
-def test_solutions_and_builds_are_no_progress(notebook, file, place):
+def test_solutions_and_builds_are_no_progress(notebook, folder, place):
     for name, value in place.items():
         notebook.setenv(name, value)
-    assert check.idle_lanes(28) and not file.exists()
+    assert check.idle_lanes(28) and not folder.exists()
 
 
-def test_a_solution_in_another_editor_is_known_by_its_file_or_folder(notebook, file, tmp_path):
+def test_a_solution_in_another_editor_is_known_by_its_file_or_folder(notebook, folder, tmp_path):
     notebook.setattr(Shell, "user_ns", {"__vsc_ipynb_file__": "/x/solutions/00_welcome.ipynb"})
-    assert check.idle_lanes(28) and not file.exists()
+    assert check.idle_lanes(28) and not folder.exists()
     (tmp_path / "solutions").mkdir()
     notebook.setattr(Shell, "user_ns", {})
     notebook.chdir(tmp_path / "solutions")
-    assert check.idle_lanes(28) and not file.exists()
+    assert check.idle_lanes(28) and not folder.exists()
 
 
-def test_outside_a_notebook_nothing_is_noted(monkeypatch, file):
-    monkeypatch.setenv(progress.VARIABLE, str(file))
-    assert check.idle_lanes(28) and not file.exists()
+def test_outside_a_notebook_nothing_is_noted(monkeypatch, folder):
+    monkeypatch.setenv(progress.VARIABLE, str(folder))
+    assert check.idle_lanes(28) and not folder.exists()
 
 
-@pytest.mark.parametrize(("folder", "expected"), [("notebooks", ["00.3"]), ("solutions", None)])
-def test_a_real_kernel_notes_it_only_for_learners(tmp_path, folder, expected):
-    place, file = tmp_path / folder, tmp_path / "progress.txt"
+@pytest.mark.parametrize(("where", "expected"), [("notebooks", ["00.3"]), ("solutions", None)])
+def test_a_real_kernel_notes_it_only_for_learners(tmp_path, folder, where, expected):
+    place = tmp_path / where
     place.mkdir()
     cell = nbformat.v4.new_code_cell("from gemm_course import check\ncheck.idle_lanes(28)")
     book = nbformat.v4.new_notebook(cells=[cell])
     client = NotebookClient(book, kernel_name="python3", resources={"metadata": {"path": str(place)}})
-    environment = os.environ | {progress.VARIABLE: str(file), "PYTHONPATH": str(ROOT)}
+    environment = os.environ | {progress.VARIABLE: str(folder), "PYTHONPATH": str(ROOT)}
     with client.setup_kernel(env=environment):
         client.execute_cell(book.cells[0], 0)
     assert "Passed" in str(book.cells[0].outputs)
-    assert (numbers(file) if file.exists() else None) == expected
+    assert (numbers(folder) if folder.exists() else None) == expected
 
 
 def test_this_very_run_is_no_progress():
-    assert progress.progress_file() is None
+    assert progress.progress_folder() is None
 
 
-def test_the_default_file_is_ignored_by_git_and_beside_the_course():
-    assert progress.FILE == ROOT / ".course" / "progress.txt"
+def test_the_default_folder_is_ignored_by_git_and_beside_the_course():
+    assert progress.FOLDER == ROOT / ".course" / "progress"
     if shutil.which("git") and (ROOT / ".git").exists():
-        assert subprocess.run(["git", "-C", ROOT, "check-ignore", "-q", progress.FILE]).returncode == 0
+        assert subprocess.run(["git", "-C", ROOT, "check-ignore", "-q", progress.FOLDER]).returncode == 0
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
@@ -198,16 +234,16 @@ def test_an_update_and_a_reset_leave_it_alone(tmp_path):
     git(origin, "init", "--initial-branch=main")
     commit(origin, "as it was")
     git(tmp_path, "clone", str(origin), str(learner))
-    file = learner / ".course" / "progress.txt"
-    progress.record("00.1", file)
-    before = file.read_bytes()
+    folder = learner / ".course" / "progress"
+    progress.record("00.1", folder)
+    before = progress.passed(folder)
     commit(origin, "newer")
     (learner / "notebooks" / "00_a.ipynb").write_text("a learner's work")
     assert update(learner).commits == 1
-    assert file.read_bytes() == before
+    assert progress.passed(folder) == before
     (learner / "notebooks" / "00_a.ipynb").write_text("more of it")
     assert reset("00", learner)[1] is not None
-    assert file.read_bytes() == before
+    assert progress.passed(folder) == before
 
 
 def git(folder: Path, *arguments: str) -> None:
@@ -252,10 +288,10 @@ def test_all_exercises_are_in_the_table_in_order():
     assert listed == [getattr(check, name).number for name in check.exercises()]
 
 
-def test_the_command_shows_the_same_table(file):
-    progress.record("00.1", file)
+def test_the_command_shows_the_same_table(folder):
+    progress.record("00.1", folder)
     command = [sys.executable, "-m", "gemm_course.cli", "progress"]
-    environment = os.environ | {progress.VARIABLE: str(file)}
+    environment = os.environ | {progress.VARIABLE: str(folder)}
     told = subprocess.run(
         command, capture_output=True, text=True, env=environment, check=True, cwd=ROOT
     ).stdout

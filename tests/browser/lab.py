@@ -82,7 +82,7 @@ def _environment(home: Path) -> dict[str, str]:
             "IPYTHONDIR": str(home / "ipython"),
             "PYTHONPATH": str(ROOT),
             "CUDA_VISIBLE_DEVICES": "",
-            "GEMM_COURSE_PROGRESS": str(home / "progress.txt"),
+            "GEMM_COURSE_PROGRESS": str(home / "progress"),
         }
     )
 
