@@ -132,10 +132,7 @@ def build(BM, BN, BK, WM, WN, SLOTS, GROUP):
             cp_async_wait(IN_FLIGHT)
             cuda.syncthreads()
             after = u32(slot + 1)
-            free, slot = (
-                slot,
-                u32(0) if after == SLOTS else after,
-            )  # everybody has read the freed slot
+            free, slot = slot, u32(0) if after == SLOTS else after  # everybody has read the freed slot
             ahead = u32(ahead + BK)
         multiply(acc, a[(STEPS - 1) % 2], b[(STEPS - 1) % 2])
         cp_async_wait(0)

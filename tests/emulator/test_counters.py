@@ -197,10 +197,8 @@ def test_loads_of_four_neighbouring_words_are_merged():
         ("block_tiled", "BM=32 BN=16 BK=64"): ("5/8", "1/2"),  # two rows of As per warp, in one bank
         ("thread_tiled_1d", "BM=128 BN=128 BK=8 TM=32"): ("3/11", "17/33"),
         ("thread_tiled_2d", "BM=128 BN=128 BK=16 TM=8 TN=8"): ("1/4", "5/12"),
-        ("thread_tiled_2d", "BM=128 BN=128 BK=32 TM=16 TN=4"): (
-            "1/4",
-            "3/8",
-        ),  # 32 wavefronts per step become 12
+        # 32 wavefronts per step become 12
+        ("thread_tiled_2d", "BM=128 BN=128 BK=32 TM=16 TN=4"): ("1/4", "3/8"),
         ("warp_tiled_tm1", "BM=128 BN=128 BK=16 WM=64 WN=32 TM=1 TN=8 WNITER=1"): ("5/8", "1"),
     }
     for (name, tiles), (requests, wavefronts) in pinned.items():
@@ -319,10 +317,7 @@ def test_stages_of_the_ladder(case):
         counts_only=True,
     )
     counts, measured = emulated(report), hardware(row)
-    for name in (
-        "local_load_requests",
-        "local_store_requests",
-    ):  # the compiler decides whether they are registers
+    for name in ("local_load_requests", "local_store_requests"):  # the compiler may keep them in registers
         del counts[name], measured[name]
     if stage.name in ASYNCHRONOUS:
         move_asynchronous(counts, report)

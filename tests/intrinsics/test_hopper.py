@@ -241,9 +241,8 @@ def test_stmatrix_stores_the_lanes_fragments_in_rows(length, backend):
     np.testing.assert_array_equal(sound(done).arrays["out"], expected.reshape(32, 8))
     if done.report:
         stores = done.report.accesses.query("array == 'tile' and op == 'store'")
-        wavefronts = {8: 4, 16: 8, 24: 4}[
-            length
-        ]  # with rows 32 bytes apart, eight rows share the banks of four
+        # With rows 32 bytes apart, eight rows share the banks of four.
+        wavefronts = {8: 4, 16: 8, 24: 4}[length]
         assert stores[["bits", "requests", "wavefronts"]].to_numpy().tolist() == [[128, 1, wavefronts]]
 
 
