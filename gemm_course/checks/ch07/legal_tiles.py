@@ -8,9 +8,9 @@ import numpy as np
 
 from gemm_course.checks.core import Refused
 from gemm_course.checks.engines.tables import Slip, table_exercise
+from gemm_course.emulator.limits import MAX_THREADS
 
 NAMES = ("BM", "BN", "WM", "WN", "TM", "TN", "WNITER")
-MOST_THREADS = 1024
 SIZES = (64, 96, 256), (128, 160, 256), (16, 48, 64), (32, 64, 128), (1, 3, 4, 8), (2, 4, 8), (1, 2, 3, 4)
 CASES = tuple(product(*SIZES))
 
@@ -75,7 +75,7 @@ def _broken(BM, BN, WM, WN, TM, TN, WNITER) -> str:
             f"a step of WSUBM = {WM // max(WMITER, 1)} rows is not whole TM = {TM}.",
         ),
     )
-    return next((words for holds, words in rules if not holds), f"a block may have {MOST_THREADS} threads.")
+    return next((words for holds, words in rules if not holds), f"a block may have {MAX_THREADS} threads.")
 
 
 # ---- slips -------------------------------------------------------------------------------------------------
@@ -95,7 +95,7 @@ def _by_rules(*left_out: str, count=lambda BM, BN, WM, WN, TM, TN: BM * BN // (W
             "WSUBN": WN % (WNITER * TN) == 0,
             "WM": WM % WMITER == 0,
             "WSUBM": WM // WMITER % TM == 0,
-            "threads": number <= MOST_THREADS,
+            "threads": number <= MAX_THREADS,
         }
         return number if all(holds for name, holds in kept.items() if name not in left_out) else 0
 
@@ -171,4 +171,4 @@ def legal_tiles(BM, BN, WM, WN, TM, TN, WNITER):
     if BM % WM or BN % WN or not _covers(WM, WN, TM, TN, WNITER):  # tries which elements the formulas reach
         return 0
     count = BM * BN // (WM * WN) * 32
-    return count if count <= MOST_THREADS else 0
+    return count if count <= MAX_THREADS else 0
