@@ -1,5 +1,8 @@
 """Whatever a learner passes, the answer is a verdict and never an exception."""
 
+import functools
+from itertools import count
+
 import numpy as np
 import pytest
 from numba import cuda, float32
@@ -89,6 +92,19 @@ def test_anything_gets_a_verdict(exercise, what):
     verdict = checker(**dict.fromkeys(keywords, answer)) if keywords else checker(answer)
     assert isinstance(verdict, Verdict) and not verdict.passed
     assert verdict.message and "Traceback" not in verdict._repr_html_() + str(verdict)
+
+
+@pytest.mark.parametrize("exercise", [name for name in check.exercises() if getattr(check, name).right])
+def test_an_answer_to_some_cases_only_is_no_stub(exercise):
+    right, calls = getattr(check, exercise).right, count()
+
+    @functools.wraps(right)
+    def answers_once(*case):
+        return right(*case) if next(calls) == 0 else None
+
+    verdict = getattr(check, exercise)(answers_once)
+    assert not verdict.passed and not verdict.message.startswith("Not yet")
+    assert "returned None" in verdict.message and verdict.where
 
 
 @pytest.mark.parametrize("exercise", check.exercises())

@@ -166,6 +166,39 @@ def test_a_walk_may_be_returned_in_other_ways():
     ).passed
 
 
+def test_a_walk_that_is_rounded_in_another_way_is_named():
+    def rounded(t, n, rows, width):
+        return [divmod(t + i * n, width) for i in range(round(rows * width / n))]
+
+    assert "The number of passes is rounded" in check.tile_walk(rounded).message
+
+
+def test_rows_and_columns_in_any_form_are_named():
+    forms = (
+        lambda t, n, rows, width: np.unravel_index(np.arange(t, rows * width, n), (rows, width)),
+        lambda t, n, rows, width: np.nonzero(np.arange(rows * width).reshape(rows, width) % n == t),
+        lambda t, n, rows, width: np.array(np.divmod(np.arange(t, rows * width, n), width)),
+        lambda t, n, rows, width: [part.tolist() for part in np.divmod(np.arange(t, rows * width, n), width)],
+    )
+    for form in forms:
+        assert "Pair them" in check.tile_walk(form).message
+
+
+def test_a_walk_names_the_learners_function():
+    def my_walk(tid, threads, rows, width):
+        return [(0, 0)]
+
+    assert "`my_walk(0, 16, 4, 12)`" in check.tile_walk(my_walk).where
+
+
+def test_a_map_that_fails_when_it_is_read_is_told_like_a_list():
+    def pair(element):
+        raise NameError(element)
+
+    verdict = check.tile_walk(lambda t, n, rows, width: map(pair, range(t, rows * width, n)))
+    assert "stopped with NameError" in verdict.message and verdict.where.startswith("Line")
+
+
 def test_barriers_may_be_floats_of_the_same_value():
     assert check.barriers(lambda n, T: (n / T * (T + 1), 2 * n / T)).passed
     assert check.barriers(lambda n, T: (None, None)).message.startswith("Not yet")

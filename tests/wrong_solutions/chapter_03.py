@@ -272,6 +272,9 @@ WRONG["smallest_failing_shape"] = passing(
 # ---- 03.6 ------------------------------------------------------------------------------------------------
 
 ELEMENTS, PLACE = "range(tid, BM * BK, THREADS)", "(e // BK, e % BK)"
+BEGIN, RETURN, APPEND = "places = []", "return places", "places.append((e // BK, e % BK))"
+IN_PASSES = (ELEMENTS, "[tid + i * THREADS for i in range(PASSES)]")
+ROWS_AND_COLUMNS = "return np.array([r for r, _ in places]), np.array([c for _, c in places])"
 
 WRONG["tile_walk"] = altered(
     "tile_walk",
@@ -292,7 +295,7 @@ WRONG["tile_walk"] = altered(
         "whole_passes_only": ("rounded down", ("BM * BK,", "BM * BK // THREADS * THREADS,")),
         "beyond_the_tile": ("beyond the tile", ("BM * BK,", "(BM * BK + THREADS - 1) // THREADS * THREADS,")),
         "down_the_columns": ("down the columns", (PLACE, "(e % BM, e // BM)")),
-        "on_by_a_row": ("goes on by BK", ("THREADS):", "BK):")),
+        "on_by_a_row": ("moves on by BK", ("THREADS):", "BK):")),
         "always_the_same_column": (
             "column stays the same",
             (ELEMENTS, "range(tid // BK, BM, THREADS // BK)"),
@@ -301,6 +304,50 @@ WRONG["tile_walk"] = altered(
         "nothing_collected": ("No thread fetches anything", (f"places.append({PLACE})", "pass")),
         "numbers_of_elements": ("list of pairs", (PLACE, "e")),
         "fractions": ("whole numbers", (PLACE, "(e / BK, e % BK)")),
-        "two_walks_for_all": ("not fetched exactly once", ("range(tid,", "range(tid % 2,")),
+        "text": ("here `0, 0`", (PLACE, 'f"{e // BK}, {e % BK}"')),
+        "two_walks_for_all": ("8 threads fetch element (0, 0)", ("range(tid,", "range(tid % 2,")),
+        "every_other_pass": ("no thread fetches element (1, 4)", ("THREADS):", "2 * THREADS):")),
+        "numbers_of_the_example": ("Right for the example", (ELEMENTS, "range(tid, 18, 8)"), ("BK,", "6,")),
+        "backwards": ("wrong order", (RETURN, "return places[::-1]")),
+        "another_thread": ("not by the thread", ("range(tid,", "range(THREADS - 1 - tid,")),
+        "a_set": ("A set forgets the order", (RETURN, "return set(places)")),
+        "none_for_idle_threads": ("Thread 12 of 16 has nothing to fetch", (RETURN, "return places or None")),
+        "return_in_a_branch": (
+            "Thread 2 of 16 has elements",
+            (RETURN, "if tid < 2:\n        return places"),
+        ),
+        "unknown_name_in_a_generator": (
+            "stopped with NameError",
+            (RETURN, "return (unknown for place in places)"),
+        ),
+        "generator_without_end": (
+            "This never ends",
+            (BEGIN, "e = tid"),
+            (f"for e in {ELEMENTS}", "while e < BM * BK"),
+            (APPEND, f"yield {PLACE}"),
+            (RETURN, ""),
+        ),
+        "rows_and_columns": ("Pair them", (RETURN, ROWS_AND_COLUMNS)),
+        "list_in_a_list": ("a list inside the list", (RETURN, "return [places]")),
+        "one_pass_too_many": ("one pass too many", IN_PASSES, ("PASSES", "BM * BK // THREADS + 1")),
+        "into_the_row_below": ("row BM", (ELEMENTS, "range(tid, (BM + 1) * BK, THREADS)")),
+        "at_least_one_pass": (
+            "number of passes is rounded,",
+            IN_PASSES,
+            ("PASSES", "max(1, BM * BK // THREADS)"),
+        ),
+        "first_pass_missing": ("first pass is missing", ("range(tid,", "range(tid + THREADS,")),
+        "last_pass_missing": ("last pass is missing", ("BM * BK,", "BM * BK - THREADS + 1,")),
+        "rows_from_one": ("Rows and columns count from 0", (PLACE, "(e // BK + 1, e % BK + 1)")),
+        "elements_from_one": ("Elements count from 0", (PLACE, "((e - 1) // BK, (e - 1) % BK)")),
+        "passes_from_a_new_row": (
+            "begins on a new row",
+            ("THREADS):", "(THREADS + BK - 1) // BK * BK):"),
+        ),
+        "row_by_row": (
+            "row is walked by itself",
+            (ELEMENTS, "[r * BK + c for r in range(BM) for c in range(tid, BK, THREADS)]"),
+        ),
+        "the_whole_tile": ("That is the whole tile", (ELEMENTS, "range(BM * BK)")),
     },
 )

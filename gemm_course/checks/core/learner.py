@@ -3,7 +3,8 @@
 import inspect
 import re
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -42,10 +43,17 @@ def factory_of(given: Any, sizes: tuple[str, ...]) -> Callable:
     return function_of(given, sizes)
 
 
-def call(function: Callable, *args) -> Any:
-    """What the learner's function answers; ``None`` and ``...`` mean that it has not been written yet."""
+def call(function: Callable, *args, read: Callable[[Any], Any] = lambda answer: answer) -> Any:
+    """What the learner's function answers; ``None`` and ``...`` mean that it has not been written yet.
+
+    read: turns the answer into what is compared. The learner's code may still run then, as in a generator.
+    """
     try:
-        answer = function(*args)
+        answer = _drawn(function(*args))
+        if answer is not None and answer is not Ellipsis:
+            return read(answer)
+    except Refused:
+        raise
     except Exception as error:
         name = name_of(function)
         asked = f"{name}({', '.join(map(repr, args))})" if _are_short(args) else name
@@ -57,9 +65,20 @@ def call(function: Callable, *args) -> Any:
             f"`{name_of(function)}` defines `{inner}` and returns nothing. End it with `return {inner}`, "
             "indented as its first line is."
         )
-    if answer is None or answer is Ellipsis:
-        raise nothing_yet()
-    return answer
+    raise nothing_yet()
+
+
+def _drawn(answer: Any) -> Any:
+    """What an iterator, such as a generator, gives, as a list; any other answer as it is."""
+    if not isinstance(answer, Iterator):
+        return answer
+    items = list(islice(answer, MOST_ITERATIONS + 1))
+    if len(items) > MOST_ITERATIONS:
+        raise Refused(
+            f"This never ends: more than {MOST_ITERATIONS:,} items came out of it. Does the loop's variable "
+            "grow in each iteration?"
+        )
+    return items
 
 
 def name_of(function: Callable) -> str:

@@ -1,14 +1,16 @@
 """Answers that are numbers or small functions: compared case by case, the likely slip named."""
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
 
 from gemm_course.checks.core import (
     Exercise,
+    NothingYet,
     Refused,
     call,
     exercise,
@@ -93,19 +95,56 @@ Place = tuple[int, int]  # row and column
 
 
 def places(answer: Any) -> list[Place]:
-    """Read a list of places, ``[(row, column), ...]``; any iterable of pairs will do."""
+    """Read a list of places, ``[(row, column), ...]``; any iterable of pairs that keeps an order will do."""
+    if isinstance(answer, (set, frozenset)):
+        raise Refused("A set forgets the order, and the order counts here. Return a list.")
     if isinstance(answer, (str, bytes, dict)) or not hasattr(answer, "__iter__"):
         raise Refused(f"Return a list of pairs, `[(row, column), ...]`, not `{answer!r}`.")
-    try:
-        pairs = [(row, column) for row, column in answer]
-    except (TypeError, ValueError):
+    items = list(answer)
+    if _are_rows_and_columns(answer, items):
         raise Refused(
-            f"Return a list of pairs, `[(row, column), ...]`; this is `{str(answer)[:60]}`."
-        ) from None
-    for pair in pairs:
-        if not all(isinstance(number, (int, np.integer)) and not isinstance(number, bool) for number in pair):
-            raise Refused(f"Rows and columns are whole numbers; here `{pair}` is among them. Use `//`.")
-    return [(int(row), int(column)) for row, column in pairs]
+            f"These are all rows, then all columns: `{_short(answer)}`. Pair them: `zip(rows, columns)`."
+        )
+    return [_place(item) for item in items]
+
+
+def _place(item: Any) -> Place:
+    parts = list(item) if isinstance(item, (*_SEQUENCES, Iterator)) else []
+    if any(isinstance(part, _SEQUENCES) for part in parts):
+        raise Refused(
+            f"There is a list inside the list: `{_short(item)}` is one of its items. Each item must be a "
+            "pair, `(row, column)`."
+        )
+    if len(parts) != 2:
+        raise Refused(
+            f"Return a list of pairs, `[(row, column), ...]`; here `{_short(item)}` is among the items."
+        )
+    if any(isinstance(part, (float, np.floating)) for part in parts):
+        raise Refused(f"Rows and columns are whole numbers; here `{_short(item)}` is among them. Use `//`.")
+    if any(isinstance(part, (bool, np.bool_)) or not isinstance(part, (int, np.integer)) for part in parts):
+        raise Refused(f"A row and a column are two whole numbers; here `{_short(item)}` is among the items.")
+    return int(parts[0]), int(parts[1])
+
+
+_SEQUENCES = (list, tuple, np.ndarray)
+
+
+def _are_rows_and_columns(answer: Any, items: list) -> bool:
+    """Two long lists in place of many pairs, NumPy's way. Two lists of two could be pairs as well."""
+    if len(items) != 2 or not all(isinstance(item, _SEQUENCES) for item in items):
+        return False
+    if len(items[0]) != len(items[1]) or any(isinstance(part, _SEQUENCES) for item in items for part in item):
+        return False
+    arrays = isinstance(answer, tuple) and all(isinstance(item, np.ndarray) for item in items)
+    return arrays or len(items[0]) != 2
+
+
+def _short(value: Any) -> str:
+    """A value in a message: of a long list its beginning."""
+    if isinstance(value, list) and len(value) > 4 and len(str(value)) > 60:
+        return f"{str(value[:4])[:-1]}, ...]"
+    text = " ".join(str(value).split())
+    return text if len(text) <= 60 else f"{text[:60]} ..."
 
 
 # ---- the exercise ------------------------------------------------------------------------------------------
@@ -126,8 +165,8 @@ def table_exercise(
 
     number, start, hints: as in :func:`exercise`. passed: what is said then, or (right answer) -> that. slips:
     likely mistakes in the whole answer; where it has several parts, each has its own besides. compared:
-    read, show, difference and otherwise of :func:`hold_to_table`. The right function's docstring is the
-    checker's; the checker's ``right`` is it.
+    what :func:`hold_to_table` takes by name, save part. The right function's docstring is the checker's; the
+    checker's ``right`` is it.
     """
 
     def make(right: Callable) -> Exercise:
@@ -162,31 +201,36 @@ def hold_to_table(
     otherwise: Callable[[Sequence[tuple], Sequence], str | None] = lambda cases, answers: (
         "Not all answers are right."
     ),
+    if_none: Callable[[tuple, Any], str] = lambda case, truth: (
+        "The function returned None in this case, and an answer in others. Does every path end in a `return`?"
+    ),
     part: Part = WHOLE,
 ) -> None:
     """Call ``function`` with each case; raise Refused unless it always answers as ``right`` does.
 
     read: turns an answer into what is compared, or raises Refused where it is of the wrong kind. show: a case
     in words. difference: (case, answer, right answer) -> where they differ first, a sentence. otherwise:
-    (cases, answers) -> what is wrong where no slip fits, or None to accept it. part: compare this part of the
-    answer alone.
+    (cases, answers) -> what is wrong where no slip fits, or None to accept it. if_none: (case, right answer)
+    -> what is wrong if it has no answer, while others have. part: compare this part of the answer alone.
     """
     show = show or (lambda case: f"{name_of(function)}({', '.join(map(repr, case))})")
-    truths, answers = [part.of(right(*case)) for case in cases], []
-    for case in cases:
-        try:
-            answers.append(part.of(read(call(function, *case))))
-        except Refused as refused:
-            if _first_wrong(answers, truths) is None:
-                refused.where = refused.where or f"In `{show(case)}`."
-                raise
-            break  # an earlier answer was wrong already, and says more than this failure
+    truths = [part.of(right(*case)) for case in cases]
+    outcomes = _outcomes(function, cases, read, part)
+    answers = list(takewhile(_is_answer, outcomes))
     first = _first_wrong(answers, truths)
-    if first is None:
+    if first is None and len(answers) == len(cases):
         return
+    if first is None:  # else an earlier answer was wrong already, and says more than a failure
+        some = any(map(_is_answer, outcomes))
+        failed = len(answers) if some else len(outcomes) - 1
+        refused = outcomes[failed]
+        if some and isinstance(refused, NothingYet):
+            refused = Refused(if_none(cases[failed], truths[failed]))
+        refused.where = refused.where or f"In `{show(cases[failed])}`."
+        raise refused
     case, answer, truth = cases[first], answers[first], truths[first]
     named = f"{part.name} = " if part.name else ""
-    where = f"First wrong case: `{show(case)}` gives {named}{answer}, right is {truth}."
+    where = f"First wrong case: `{show(case)}` gives {named}{_short(answer)}, right is {_short(truth)}."
     if difference:
         where = difference(case, answer, truth)
         where = f"{part.name}: {where}" if part.name else where
@@ -195,6 +239,23 @@ def hold_to_table(
             raise Refused(slip.message, where)
     if message := otherwise(cases, answers):
         raise Refused(message, where)
+
+
+def _outcomes(function: Callable, cases: Sequence[tuple], read: Callable[[Any], Any], part: Part) -> list:
+    """The answer to each case, or the Refused in its place; nothing is called after a real failure."""
+    outcomes = []
+    for case in cases:
+        try:
+            outcomes.append(part.of(call(function, *case, read=read)))
+        except NothingYet as nothing:  # a stub, if it is so in all cases
+            outcomes.append(nothing)
+        except Refused as refused:
+            return [*outcomes, refused]
+    return outcomes
+
+
+def _is_answer(outcome: Any) -> bool:
+    return not isinstance(outcome, Refused)
 
 
 def _first_wrong(answers: Sequence, truths: Sequence) -> int | None:
