@@ -14,6 +14,10 @@
 # *Time: about 45 minutes to read, 30 for the exercises. Four stations; a break between two of them does no
 # harm.*
 
+# %% [markdown] tags=["stub"]
+# There will be many new words. The [glossary](glossary.md) explains each in a sentence or two, and names the
+# notebook that teaches it.
+
 # %%
 import numpy as np
 from numba import cuda, float32

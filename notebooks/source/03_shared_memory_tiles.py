@@ -10,7 +10,7 @@
 # - place the two barriers, and say what breaks without each;
 # - write the kernel for any tile, count what it saves, and find bank conflicts.
 #
-# *Time: about 45 minutes to read, 75 for the exercises. Comes from document 002 (after Penny Xu) and
+# *Time: about 45 minutes to read, 70 for the exercises. Comes from document 002 (after Penny Xu) and
 # document 004, kernel v02.*
 
 # %%
@@ -103,16 +103,18 @@ see.banks()
 # ## Any shape of tile: v02
 #
 # Tiles need not be square. A block of BM × BN threads takes a BM × BK tile of A and a BK × BN tile of B.
-# Then a thread's share of the fetching is no longer "the element at my place", so threads are numbered
-# consecutively and each fetches its share.
+# Then tile and block no longer have the same shape, and "each thread fetches the element at its own place"
+# no longer works. So v02 launches its threads in one dimension, and each is known by a single number, `tid`,
+# from 0 to THREADS - 1. By that number it fetches its share, as the exercise shows.
 #
 # ### Exercise 03.6 · A walk over the tile
-# *core · medium · 15 minutes*
+# *core · medium · 10 minutes*
 #
-# Number the elements of a tile as well, row by row. A block of THREADS threads fetches them in passes: in
-# the first, thread `tid` fetches element `tid`; in each further pass it fetches the element THREADS further
-# on, until the tile ends. In pass i that is element `tid + i * THREADS`. Here 8 threads walk over a tile of
-# 3 × 6; each place shows the thread that fetches it:
+# Number the elements of the tile too, row by row: in a row of BK elements, element BK is the first of row 1.
+# A block of THREADS threads fetches them in passes: in the first, thread `tid` fetches element `tid`; in each
+# further pass it moves on by THREADS elements, and stops when it is past the end of the tile. In pass i that
+# is element `tid + i * THREADS`. Here 8 threads walk over a tile of 3 × 6; each entry is the `tid` of the
+# thread that fetches the element there:
 #
 # ```
 #             column
@@ -123,10 +125,12 @@ see.banks()
 # ```
 #
 # Thread 1 fetches (0, 1), (1, 3) and (2, 5); thread 2 only (0, 2) and (1, 4). In every pass neighbouring
-# threads fetch neighbours of a row, so the loads are coalesced.
+# threads fetch neighbouring elements, except where a row ends. Whole stretches of a row are read at once, so
+# the loads coalesce.
 #
-# Return the places `(row, column)` that thread `tid` fetches from a tile of BM rows and BK columns, in
-# order. THREADS may be less than a row, no multiple of it, or more than the whole tile.
+# The tile has BM rows and BK columns. Return the positions `(row, column)` of the elements that thread `tid`
+# fetches, in order. A thread with nothing to do returns an empty list. THREADS may be smaller than BK, need
+# not be a multiple of it, and may even exceed BM × BK.
 
 
 # %% id="ex-03-6"
@@ -147,8 +151,21 @@ check.tile_walk(walk)
 # *[Solution](solutions/03_shared_memory_tiles.ipynb#Exercise-03.6-·-A-walk-over-the-tile)*
 
 # %% [markdown]
-# Find your walk in the kernel, once for each tile. A tile of A takes A_LOADS passes, a tile of B B_LOADS;
-# THREADS must divide the tiles here. `unroll` and `u32` do not change what is computed: they help the
+# In one pass a warp reads 32 elements of a tile of A. How many sectors does it move at BK = 8, and how many
+# at BK = 4? The rows of A are 1,024 elements long.
+
+# %%
+for columns in (8, 4):
+    addresses = [4 * (lane // columns * 1024 + lane % columns) for lane in range(32)]
+    print(f"BK = {columns}: {len({address // 32 for address in addresses})} sectors")
+
+# %% [markdown]
+# At BK = 8 each row of the tile is a whole sector. At BK = 4 it is half of one, and this pass has no use for
+# the other half.
+#
+# Now find your walk in the kernel, once for each tile. The tile of A takes A_LOADS passes and the tile of B
+# takes B_LOADS. In this kernel THREADS must divide the number of elements in each tile, so no thread is ever
+# idle. Your walk also works without that. `unroll` and `u32` do not change what is computed: they help the
 # compiler.
 
 # %%
@@ -414,3 +431,6 @@ see.quiz("03")
 #
 # **Next:** each thread computes *several* elements of C, and what it reads from shared memory is used
 # several times.
+
+# %% [markdown] tags=["stub"]
+# Is a word of this notebook still unclear? The [glossary](glossary.md) explains each in a sentence or two.

@@ -5,7 +5,10 @@ import re
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from gemm_course.kernels import LADDER
+from tests.notebooks.builder import builder
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = ROOT / "notebooks"
@@ -62,6 +65,18 @@ def test_the_index_has_every_term_in_alphabetical_order():
 def test_every_term_names_the_notebook_that_teaches_it():
     for term in TERMS:
         assert re.search(r"\]\(\w+\.ipynb\)", section(term)) or "Coming:" in section(term), term
+
+
+def test_entries_begin_alike():
+    assert "**" not in BODY
+
+
+@pytest.mark.parametrize("name", ["00_welcome", "03_shared_memory_tiles"])
+def test_a_notebook_links_to_the_glossary_beside_it(name):
+    """Only the learner's: the notebooks with the solutions are in another folder."""
+    source = (NOTEBOOKS / "source" / f"{name}.py").read_text(encoding="utf-8")
+    texts = {kind: str(builder.assemble(source, kind)) for kind in ("learner", "solutions")}
+    assert "](glossary.md)" in texts["learner"] and "](glossary.md)" not in texts["solutions"]
 
 
 def test_links_to_the_glossary_from_elsewhere_find_their_entry():
