@@ -173,6 +173,14 @@ def test_a_walk_that_is_rounded_in_another_way_is_named():
     assert "The number of passes is rounded" in check.tile_walk(rounded).message
 
 
+@pytest.mark.parametrize("more", [0, 1])
+def test_passes_that_count_from_one_are_named(more):
+    def from_one(t, n, rows, width):
+        return [divmod(t + i * n, width) for i in range(1, rows * width // n + more)]
+
+    assert "The first pass is missing" in check.tile_walk(from_one).message
+
+
 def test_rows_and_columns_in_any_form_are_named():
     forms = (
         lambda t, n, rows, width: np.unravel_index(np.arange(t, rows * width, n), (rows, width)),

@@ -175,6 +175,8 @@ SLIPS = (
         lambda t, n, BM, BK: _cut(range(t, BM * BK - 1, n), BK),
     ),
     Slip(NO_FIRST_PASS, lambda t, n, BM, BK: _cut(range(t + n, BM * BK, n), BK)),
+    Slip(NO_FIRST_PASS, lambda t, n, BM, BK: _passes(floor)(t + n, n, BM, BK)),
+    Slip(NO_FIRST_PASS, lambda t, n, BM, BK: _passes(floor)(t, n, BM, BK)[1:]),
     Slip(NO_LAST_PASS, lambda t, n, BM, BK: _cut(range(t, BM * BK - n + 1, n), BK)),
     Slip(NO_LAST_PASS, lambda t, n, BM, BK: _cut(range(t, BM * BK - n, n), BK)),
     # passes and rows
