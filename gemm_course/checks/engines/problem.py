@@ -1,4 +1,4 @@
-"""Matrix products made to go wrong: odd sizes, padding full of NaN, an old C that must not be read."""
+"""Matrix products that expose mistakes: ragged sizes, padding full of NaN, an old C that must not be read."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -16,8 +16,8 @@ class Geometry:
     """Blocks of ``block`` = (x, y) threads, x over the "rows" or the "columns" of C.
 
     each: rows and columns of C that lie side by side and belong to one thread. covers: rows and columns of C
-    that a block covers, where that does not follow. owner_of: (row, col) -> the thread that computes it, in
-    words, likewise.
+    that a block covers, if they do not follow from ``block`` and ``each``. owner_of: (row, col) -> the thread
+    that computes it, in words, if that does not follow from them.
     """
 
     block: tuple[int, int]
@@ -56,7 +56,7 @@ class Geometry:
         return f"thread {thread} of block {block}"
 
     def ragged(self) -> tuple[int, int]:
-        """(m, n), different, of which neither is a multiple of what a block covers."""
+        """(m, n): two different sizes, m no multiple of a block's rows, n none of its columns."""
         rows, columns = self.rows_and_columns
         m = _ragged(rows, 2)
         return m, next(n for n in (_ragged(columns, 1), _ragged(columns, 3)) if n != m)
@@ -71,8 +71,8 @@ class Problem:
     """One product C = alpha * A @ B + beta * C, with inputs that are the same each time it is asked for.
 
     padding: columns beyond the matrix in every array, A one more than B and C two more, if not 0; they hold
-    NaN. spare_rows: rows beyond the matrix, likewise. row_multiple: elements that every row's length is a
-    multiple of, filled up likewise. old_c: "random", or "nan" for one not to be read.
+    NaN. spare_rows: rows beyond the matrix, full of NaN. row_multiple: every row's length is a multiple of
+    this; the rest of the row is NaN. old_c: "random", or "nan" for one that must not be read.
     """
 
     m: int
@@ -152,8 +152,9 @@ class Problem:
 def adversarial(geometry: Geometry, depth: int = 6) -> list[Problem]:
     """Problems in the order in which their failures are easiest to understand.
 
-    Whole blocks first, then alpha and beta, an old C full of NaN, sizes around a block's, padding, thin
-    shapes and k = 0. depth: the width of a tile along k, or any number where there are no tiles.
+    Whole blocks first, then alpha and beta, an old C full of NaN, sizes around a block's (odd and even:
+    threads may have pairs of rows), padding, thin shapes and k = 0. depth: the width of a tile along k, or
+    any number where there are no tiles.
     """
     rows, columns = geometry.rows_and_columns
     whole = Problem(rows, 2 * columns, 2 * depth if depth != columns else 3 * depth)
@@ -163,6 +164,7 @@ def adversarial(geometry: Geometry, depth: int = 6) -> list[Problem]:
         (max(rows - 1, 1), 3 * columns - 1, depth),
         (m, n, depth + 1),
         (n, m, max(depth - 1, 1)),
+        (rows + 2, columns + 2, depth),
     ]
     thin = [(1, 1, 1), (1, columns + 1, depth + 2), (rows + 1, 1, depth), (3, 2, 1)]
     return [
@@ -181,6 +183,6 @@ def adversarial(geometry: Geometry, depth: int = 6) -> list[Problem]:
 
 
 def square(geometry: Geometry, depth: int = 6) -> Problem:
-    """m = n = k and whole blocks: exchanged indices stay inside the arrays there and can be named."""
+    """m = n = k and whole blocks: there swapped indices stay inside the arrays, and can be named."""
     rows, columns = geometry.rows_and_columns
     return Problem(*(3 * [int(np.lcm.reduce([rows, columns, depth if depth > 1 else 1]))]))
