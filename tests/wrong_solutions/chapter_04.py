@@ -72,9 +72,13 @@ ONE_BY_ONE = f"for j in range(TM):\n            acc = float32(0)\n{indent(ONE_RE
 WRONG["thread_columns"] = altered(
     "thread_columns",
     {
-        "b_read_for_every_result": ("2 reads per", ("b = Bs[p, tx]", "pass"), ("* b", "* Bs[p, tx]")),
+        "b_read_for_every_result": (
+            "`Bs` is read more often than needed",
+            ("b = Bs[p, tx]", "pass"),
+            ("* b", "* Bs[p, tx]"),
+        ),
         "a_read_twice": (
-            "more often than needed",
+            "`As` is read more often than needed",
             (STEP, f"if As[ty * TM + i, p] != 0:\n                        {STEP}"),
         ),
         "one_accumulator": ("added up in one", (ZEROS, "acc = float32(0)\n"), ("acc[i]", "acc")),

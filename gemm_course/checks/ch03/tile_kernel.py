@@ -34,7 +34,7 @@ WARP_WIDE = TILES[-1]
 def tile_kernel(make_tiled):
     """A factory of GEMM kernels with tiles of T by T in shared memory."""
     proof = FACTORY.prove(make_tiled)
-    trial = proof.whole[WARP_WIDE]
+    trial = proof.trials[WARP_WIDE]
     q = trial.problem
     return (
         f"Right on {proof.problems} problems, T from 2 to 32. With T = 32: {trial.lanes('load', 'A', 'B'):,} "
@@ -122,7 +122,7 @@ def _too_many_barriers(trial: GemmTrial, executed: int, tiles: int) -> str:
 def _least_sectors(tiles: Tiles) -> tuple[int, int]:
     """Of A and B, on whole tiles, by the course's own kernel."""
     kernel = LADDER["penny_xu_tile"].kernel(dict(zip(("BM", "BN", "BK"), tiles.block_tile)))
-    trial = try_on(kernel, _geometry(tiles), FACTORY.whole_tiles(tiles))
+    trial = try_on(kernel, _geometry(tiles), FACTORY.whole_problem(tiles))
     return trial.sectors("load", "A"), trial.sectors("load", "B")
 
 

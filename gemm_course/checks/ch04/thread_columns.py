@@ -2,18 +2,11 @@
 
 import numpy as np
 
-from gemm_course.checks.core import Refused, exercise
+from gemm_course.checks.core import exercise
 from gemm_course.checks.engines.common_mistakes import GuardMistake, Mistake
 from gemm_course.checks.engines.gemm import GemmTrial, Likely
 from gemm_course.checks.engines.gemm_factory import GemmFactory
-from gemm_course.checks.engines.lessons import (
-    barriers,
-    in_registers,
-    no_float64,
-    reads,
-    tiles_loaded_once,
-    uninitialised,
-)
+from gemm_course.checks.engines.lessons import STANDARD, reads
 from gemm_course.checks.engines.mistakes import Prediction, added_up, only_stored, result, taken_from
 from gemm_course.checks.engines.problem import Geometry, Problem
 from gemm_course.checks.engines.tiles import Tiles, tile_choices
@@ -41,7 +34,7 @@ def thread_columns(make_column):
     proof = FACTORY.prove(make_column)
     return (
         f"Right on {proof.problems} problems. With document 004's tiles (64 × 64 × 8, TM = 8) the threads "
-        f"read {proof.whole[TILES[-1]].reads_per_multiply_add:.4g} elements of shared memory for each "
+        f"read {proof.trials[TILES[-1]].reads_per_multiply_add:.4g} elements of shared memory for each "
         "multiply-add instead of 2, the accumulators stay in registers, and there is no race."
     )
 
@@ -54,8 +47,7 @@ def _geometry(tiles: Tiles) -> Geometry:
 
 
 def _likely(tiles: Tiles) -> Likely:
-    findings = {"global_race": _overlap, "uninitialised_read": uninitialised}
-    return Likely(_mistakes(tiles), _guard_mistakes(tiles), findings)
+    return Likely(_mistakes(tiles), _guard_mistakes(tiles), {"global_race": _overlap})
 
 
 def _mistakes(tiles: Tiles) -> tuple[Mistake, ...]:
@@ -66,10 +58,6 @@ def _mistakes(tiles: Tiles) -> tuple[Mistake, ...]:
             f"All {TM} results of a thread are added up in one: each needs an accumulator of its own, "
             "`acc[i]` in a `cuda.local.array(TM, float32)`.",
             added_up(block, (TM, 1)),
-        ),
-        Mistake(
-            "All results of a thread are equal to its last one. Is there one accumulator for all of them?",
-            taken_from(block, lambda r: r // TM * TM + TM - 1),
         ),
         Mistake(
             "Thread `ty` takes its rows of As from `ty + i`, which are its neighbours' as well. Its own TM "
@@ -139,35 +127,16 @@ def _overlap(finding: Finding, trial: GemmTrial) -> str:
     )
 
 
-def _too_many_reads(trial: GemmTrial) -> Refused:
-    TM, counted = trial.tiles.TM, trial.reads_per_multiply_add
-    where = (
-        f"{trial.about}: {counted:.4g} reads of shared memory for each multiply-add; {(TM + 1) / TM:.4g} are "
-        "enough."
-    )
-    if counted == 2:
-        return Refused(
-            "The result is right, but the element of Bs is read again for each of the TM results: 2 reads "
-            "per multiply-add, as without thread tiles. Read it once, `b = Bs[p, tx]`, before the loop over "
-            "`i`.",
-            where,
-        )
-    return Refused(
-        "The result is right, but shared memory is read more often than needed: one element of Bs and TM of "
-        "As serve TM multiply-adds.",
-        where,
-    )
-
-
 FACTORY = GemmFactory(
     tiles=TILES,
     geometry=_geometry,
     likely=_likely,
     lessons=(
-        no_float64,
-        in_registers,
-        tiles_loaded_once,
-        reads(lambda tiles: (tiles.TM + 1) / tiles.TM, _too_many_reads),
-        barriers(2),
+        *STANDARD,
+        reads(
+            lambda tiles: (tiles.TM + 1) / tiles.TM,
+            advice="In each step read one element of Bs, `b = Bs[p, tx]`, before the loop over `i`, and in "
+            "the loop TM of As: they serve TM multiply-adds.",
+        ),
     ),
 )

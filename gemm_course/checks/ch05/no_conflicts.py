@@ -38,7 +38,7 @@ DOCUMENT = TILES[-1]
 def no_conflicts(make_fixed):
     """A factory like that of 05.4 whose reads of shared memory take one wavefront each."""
     proof = FACTORY.prove(make_fixed)
-    trial = proof.whole[DOCUMENT]
+    trial = proof.trials[DOCUMENT]
     a, b = _wavefronts(trial)
     return (
         f"Right on {proof.problems} problems. With 128 × 128 × 16 tiles a read of As takes {a:g} wavefront "
@@ -59,10 +59,6 @@ class AnyColumns(Geometry):
 
 def _geometry(tiles: Tiles) -> Geometry:
     return AnyColumns(tiles.threads, "columns", (tiles.TM, tiles.TN))
-
-
-def _problems(factory: GemmFactory, tiles: Tiles) -> list[Problem]:
-    return [factory.whole_tiles(tiles)] if tiles == DOCUMENT else factory.usual_problems(tiles)
 
 
 # ---- what goes wrong ---------------------------------------------------------------------------------------
@@ -134,7 +130,7 @@ def _names(trial: GemmTrial) -> list[str]:
 
 def _widths(trial: GemmTrial, names: list[str]) -> list[int]:
     """Words from one row of each tile to the next, from the addresses of its elements."""
-    traced = FACTORY.try_whole(trial.kernel, DOCUMENT, watch=Watch(local=False, limit=10_000))
+    traced = FACTORY.try_on_whole_tiles(trial.kernel, DOCUMENT, watch=Watch(local=False, limit=10_000))
     stores = traced.report.trace.query("op == 'store'")
     return [_width(stores[stores["array"] == name]) for name in names]
 
@@ -193,6 +189,6 @@ FACTORY = GemmFactory(
     geometry=_geometry,
     likely=_likely,
     lessons=(*LESSONS, one_wavefront_per_read),
-    problems=_problems,
-    whole={DOCUMENT: Problem(*DOCUMENT.block_tile)},
+    whole_only=(DOCUMENT,),
+    whole_problems={DOCUMENT: Problem(*DOCUMENT.block_tile)},
 )

@@ -1,18 +1,10 @@
 """Exercise 05.4: a GEMM kernel whose threads add an outer product to TM by TN results in every step."""
 
-from gemm_course.checks.core import Refused, exercise
+from gemm_course.checks.core import exercise
 from gemm_course.checks.engines.common_mistakes import GuardMistake, Mistake
-from gemm_course.checks.engines.findings import FINDINGS
 from gemm_course.checks.engines.gemm import GemmTrial, Likely
 from gemm_course.checks.engines.gemm_factory import GemmFactory
-from gemm_course.checks.engines.lessons import (
-    barriers,
-    in_registers,
-    no_float64,
-    reads,
-    tiles_loaded_once,
-    uninitialised,
-)
+from gemm_course.checks.engines.lessons import STANDARD, reads
 from gemm_course.checks.engines.mistakes import added_up, among, only_stored, taken_from
 from gemm_course.checks.engines.problem import Geometry
 from gemm_course.checks.engines.tiles import Tiles, tile_choices
@@ -40,7 +32,7 @@ def outer_product(make_outer):
     proof = FACTORY.prove(make_outer)
     return (
         f"Right on {proof.problems} problems. With 8 × 8 results a thread reads 16 elements of shared memory "
-        f"for 64 multiply-adds, {proof.whole[TILES[-1]].reads_per_multiply_add:.4g} each instead of 2, the "
+        f"for 64 multiply-adds, {proof.trials[TILES[-1]].reads_per_multiply_add:.4g} each instead of 2, the "
         "accumulators stay in registers, and there is no race."
     )
 
@@ -54,12 +46,7 @@ def _geometry(tiles: Tiles) -> Geometry:
 
 def likely(tiles: Tiles) -> Likely:
     """What goes wrong with TM by TN results per thread."""
-    findings = {
-        "global_race": _overlap,
-        "uninitialised_read": uninitialised,
-        "out_of_bounds": _outside,
-        "shared_race": _shared_race,
-    }
+    findings = {"global_race": _overlap, "out_of_bounds": _outside, "shared_race": _shared_race}
     return Likely(_mistakes(tiles), _guard_mistakes(tiles), findings)
 
 
@@ -74,10 +61,6 @@ def _mistakes(tiles: Tiles) -> tuple[Mistake, ...]:
         Mistake(
             "Thread `tx` begins at column `tx * TM`. Columns go with TN: its own begin at `tx * TN`.",
             taken_from(block, column=lambda c: c // TN * TM + c % TN),
-        ),
-        Mistake(
-            "Thread `ty` begins at row `ty * TN`. Rows go with TM: its own begin at `ty * TM`.",
-            taken_from(block, row=lambda r: r // TM * TN + r % TM),
         ),
         Mistake(
             "Thread `ty` takes its rows of As from `ty + i`, which are its neighbours' as well. Its own "
@@ -160,7 +143,7 @@ def _overlap(finding: Finding, trial: GemmTrial) -> str:
 def _outside(finding: Finding, trial: GemmTrial) -> str | None:
     of_tile = trial.report.accesses.query("space == 'shared' and array == @finding.array")
     if of_tile.empty:
-        return FINDINGS["out_of_bounds"](finding, trial)
+        return None
     if "store" in set(of_tile[of_tile["line"] == finding.line]["op"]):
         return (
             "A thread writes beside its tile. As has BM rows of BK elements and Bs has BK rows of BN, with "
@@ -172,55 +155,25 @@ def _outside(finding: Finding, trial: GemmTrial) -> str | None:
     )
 
 
-def _shared_race(finding: Finding, trial: GemmTrial) -> str:
+def _shared_race(finding: Finding, trial: GemmTrial) -> str | None:
     """An array for a thread's own operands that all threads of the block share."""
     shared = trial.report.accesses.query("space == 'shared'")
     stored = set(shared[(shared["array"] == finding.array) & (shared["op"] == "store")]["line"])
     copied = shared[(shared["array"] != finding.array) & (shared["op"] == "load")]["line"]
     if not stored & set(copied):
-        return FINDINGS["shared_race"](finding, trial)
+        return None
     return (
         f"`{finding.array}` is in shared memory: there is one for the whole block, and all threads write "
         f"into it. What a thread keeps for itself belongs in `cuda.local.array`. {finding.message}"
     )
 
 
-# ---- the lesson --------------------------------------------------------------------------------------------
-
-
-def _too_many_reads(trial: GemmTrial) -> Refused:
-    TM, TN = trial.tiles.TM, trial.tiles.TN
-    per_step = trial.reads_per_multiply_add * TM * TN
-    where = (
-        f"{trial.about}: in a step along k a thread reads {per_step:g} elements of shared memory for its "
-        f"{TM * TN} multiply-adds; {TM + TN} are enough."
-    )
-    if per_step == 2 * TM * TN:
-        return Refused(
-            "The result is right, but As and Bs are read inside both loops, two reads for every "
-            "multiply-add, as without thread tiles. First read TM elements of As and TN of Bs into arrays of "
-            "your own; then multiply.",
-            where,
-        )
-    if per_step in (TM + TM * TN, TN + TM * TN):
-        once, again = ("As", "Bs") if per_step == TM + TM * TN else ("Bs", "As")
-        return Refused(
-            f"The result is right, and each element of {once} is read once. But {again} is read again in "
-            "the inner loop: each of its elements as often as there are results that need it.",
-            where,
-        )
-    return Refused(
-        "The result is right, but shared memory is read more often than needed: TM elements of As and TN of "
-        "Bs serve TM · TN multiply-adds.",
-        where,
-    )
-
-
 LESSONS = (
-    no_float64,
-    in_registers,
-    tiles_loaded_once,
-    reads(lambda tiles: (tiles.TM + tiles.TN) / (tiles.TM * tiles.TN), _too_many_reads),
-    barriers(2),
+    *STANDARD,
+    reads(
+        lambda tiles: (tiles.TM + tiles.TN) / (tiles.TM * tiles.TN),
+        advice="In each step read TM elements of As and TN of Bs into arrays of your own, before the loops "
+        "over the products: they serve TM · TN multiply-adds.",
+    ),
 )
 FACTORY = GemmFactory(tiles=TILES, geometry=_geometry, likely=likely, lessons=LESSONS)

@@ -14,8 +14,8 @@ from .problem import Geometry, Problem
 class Mistake:
     """A likely mistake: ``message`` names it where the kernel's result is the one that ``predict`` computes.
 
-    predict: problem -> C, (m, n), as the mistake would leave it, or None where it would not show. on_square:
-    compare on a square problem instead of the one that failed, as swapped indices leave others.
+    predict: problem -> C, (m, n), as the mistake would leave it, or None if it would not show. on_square:
+    compare on a square problem instead of the one that failed; elsewhere swapped indices leave the arrays.
     """
 
     message: str
@@ -25,9 +25,10 @@ class Mistake:
 
 @dataclass(frozen=True)
 class GuardMistake:
-    """A likely mistake in the guard: ``written`` says which elements of the launch it stores.
+    """A likely mistake in the guard: ``written`` says which elements are stored.
 
-    written: (row, col, problem, geometry) -> booleans; row and col are the indices of all threads launched.
+    written: (row, col, problem, geometry) -> booleans; row and col are global, rows and columns of C for all
+    threads launched. (The conditions of :func:`only_stored` get rows and columns within a block.)
     """
 
     message: str

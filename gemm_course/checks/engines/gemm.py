@@ -57,6 +57,17 @@ class GemmTrial(Trial):
         return not (self.wrong.any() or self.padding_stored.any() or self.report.errors)
 
     @property
+    def reads_per_step(self) -> dict[str, float]:
+        """Elements that a thread reads of each shared array in a step along k, by the array's name."""
+        loads = self.accesses("load").groupby("array", sort=False)["lanes"].sum()
+        return {array: lanes / (self.threads * self.problem.k) for array, lanes in loads.items()}
+
+    @property
+    def multiply_adds_per_step(self) -> float:
+        """Multiply-adds of a thread in a step along k: its results."""
+        return self.problem.m * self.problem.n / self.threads
+
+    @property
     def reads_per_multiply_add(self) -> float:
         """Elements of shared memory read for each of the m·n·k multiply-adds."""
         q = self.problem
@@ -72,7 +83,7 @@ class GemmTrial(Trial):
 def try_on(
     kernel: Any, geometry: Geometry, problem: Problem, *, tiles: Tiles | None = None, **options
 ) -> GemmTrial:
-    """Run the kernel on one problem. Raises Refused where the kernel cannot be run. options: emulate's."""
+    """Run the kernel on one problem. Raises Refused if it cannot be run. options: passed to `emulate`."""
     q, (A, B, C) = problem, problem.buffers()
     alpha, beta = np.float32(q.alpha), np.float32(q.beta)
     arguments = (q.m, q.n, q.k, alpha, A, B, beta, C)
@@ -88,8 +99,8 @@ class Likely:
     """What an exercise expects to go wrong; it is looked for before what goes wrong in any GEMM kernel.
 
     results: known by the numbers that come out. guards: known by what is stored. findings: what a kind of
-    finding means here, (finding, trial) -> words, or None for the emulator's own. too_coarse: trial -> the
-    cause of numbers that are nearly right, or None.
+    finding means here, (finding, trial) -> words, or None; then a factory's shared words are said, and if
+    there are none, the emulator's. too_coarse: trial -> the cause of numbers that are nearly right, or None.
     """
 
     results: Sequence[Mistake] = ()
@@ -205,7 +216,7 @@ def _sizes(trial: GemmTrial) -> str:
 
 
 def _by_removing_difficulties(trial: GemmTrial) -> Refused | None:
-    """Take the problem's difficulties away one at a time: the one without which it is right is the cause."""
+    """Try again without one of the difficulties: if that is right, the difficulty was the cause."""
     problem = trial.problem
     if problem.old_c == "nan" and _is_right(trial, problem.but(old_c="random")):
         return Refused(

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gemm_course.checks.core import call, factory_of, kernel_of
+from gemm_course.emulator import Finding
 
 from .findings import FINDINGS
 from .gemm import GEMM, GemmTrial, Likely, hold_to_numbers, try_on
-from .lessons import Lesson, check_tiles_used
+from .lessons import Lesson, check_tiles_used, uninitialised
 from .mistakes import along_k
 from .problem import Geometry, Problem, adversarial
 from .tiles import Tiles
@@ -21,19 +22,23 @@ class Proof:
     """What was tried: the number of problems, and each choice's trial on whole tiles."""
 
     problems: int
-    whole: dict[Tiles, GemmTrial]
+    trials: dict[Tiles, GemmTrial]
 
 
 @dataclass(frozen=True, kw_only=True)
 class GemmFactory:
     """An exercise whose answer is a factory (sizes) -> kernel (m, n, k, alpha, A, B, beta, C).
 
-    tiles: the choices tried; the first on every kind of problem, the others on whole tiles and a ragged
-    problem. geometry: the launch for a choice. likely: what goes wrong in this exercise; slips along k and
-    the findings of tiled kernels are added. lessons: what a right kernel is also held to, on whole tiles.
-    begun: raises where the trials are a stub's. before_numbers: further refusals that come before wrong
-    numbers. problems: (factory, tiles) -> other problems than these. whole: other problems of whole tiles,
-    for some of the choices. row_multiple: elements that the length of every row is a multiple of.
+    Each choice of tiles is tried on a problem of whole tiles and a ragged one, the first choice on every kind
+    of problem. Then the lessons look at the trials on whole tiles.
+
+    tiles: the choices; keep the first one small. geometry: the launch for a choice. likely: what goes wrong
+    in this exercise; mistakes along k and the findings of tiled kernels are added. lessons: what a kernel
+    with the right numbers must also do. begun: (trials on whole tiles) raises NothingYet if the kernel is the
+    stub. before_numbers: raises Refused for what should be said before wrong numbers are. more_problems:
+    tiles -> problems to try besides. whole_only: choices tried on whole tiles alone. whole_problems: a
+    problem of whole tiles to use for a choice instead of the usual one. row_multiple: every row's length is a
+    multiple of this.
     """
 
     tiles: Sequence[Tiles]
@@ -42,55 +47,81 @@ class GemmFactory:
     lessons: Sequence[Lesson] = ()
     begun: Callable[..., None] = check_tiles_used
     before_numbers: Callable[[Sequence[GemmTrial]], None] = lambda trials: None
-    problems: Callable[[GemmFactory, Tiles], Sequence[Problem]] | None = None
-    whole: Mapping[Tiles, Problem] = field(default_factory=dict)
+    more_problems: Callable[[Tiles], Sequence[Problem]] = lambda tiles: ()
+    whole_only: Sequence[Tiles] = ()
+    whole_problems: Mapping[Tiles, Problem] = field(default_factory=dict)
     row_multiple: int = 1
 
     def prove(self, given: Any) -> Proof:
-        """Hold a factory to all of it; raises Refused with the first thing wrong."""
+        """Try the factory's kernels; raise Refused with the first thing that is wrong."""
         make = factory_of(given, self.tiles[0].names)
         kernels = {tiles: kernel_of(call(make, *tiles), GEMM) for tiles in self.tiles}
-        whole = {tiles: self.try_whole(kernel, tiles) for tiles, kernel in kernels.items()}
+        whole = {tiles: self.try_on_whole_tiles(kernel, tiles) for tiles, kernel in kernels.items()}
         self.begun(*whole.values())
         self.before_numbers(list(whole.values()))
-        tried = [self.hold_to_numbers(trial.kernel, tiles, [trial]) for tiles, trial in whole.items()]
+        problems = sum(len(self._try_all(trial)) for trial in whole.values())
         for trial in whole.values():
             for lesson in self.lessons:
                 lesson(trial)
-        return Proof(sum(map(len, tried)), whole)
+        return Proof(problems, whole)
 
-    def try_whole(self, kernel: Any, tiles: Tiles, **options) -> GemmTrial:
-        """The kernel on whole tiles. options: emulate's."""
-        return try_on(kernel, self.geometry(tiles), self.whole_tiles(tiles), tiles=tiles, **options)
+    def try_on_whole_tiles(self, kernel: Any, tiles: Tiles, **options) -> GemmTrial:
+        """The kernel on :meth:`whole_problem`. options: passed to `emulate`."""
+        return try_on(kernel, self.geometry(tiles), self.whole_problem(tiles), tiles=tiles, **options)
 
-    def hold_to_numbers(self, kernel: Any, tiles: Tiles, made: Sequence[GemmTrial] = ()) -> list[GemmTrial]:
-        """Refuse wrong numbers on this choice's problems; return the trials. made: trials made before."""
-        likely, depth = self.likely(tiles), tiles.block_tile[2]
-        all_likely = Likely(
-            (*likely.results, *along_k(depth, tiles.depth_name)),
-            likely.guards,
-            {**FINDINGS, **likely.findings},
-            likely.too_coarse,
-        )
-        problems = (self.problems or GemmFactory.usual_problems)(self, tiles)
+    def _try_all(self, whole: GemmTrial) -> list[GemmTrial]:
+        """Refuse wrong numbers on all problems of a choice; return the trials. whole: the first of them."""
+        tiles = whole.tiles
         return hold_to_numbers(
-            kernel, self.geometry(tiles), all_likely, depth=depth, problems=problems, tiles=tiles, made=made
+            whole.kernel,
+            whole.geometry,
+            self.all_likely(tiles),
+            depth=tiles.block_tile[2],
+            problems=self.problems(tiles),
+            tiles=tiles,
+            made=[whole],
         )
 
-    def usual_problems(self, tiles: Tiles) -> list[Problem]:
-        """Every kind for the first choice; whole tiles and a ragged problem for the others."""
-        if tiles != self.tiles[0]:
-            return [self.whole_tiles(tiles), self.ragged(tiles)]
-        every_kind = adversarial(self.geometry(tiles), tiles.block_tile[2])
-        return [problem.but(row_multiple=self.row_multiple) for problem in every_kind]
+    def all_likely(self, tiles: Tiles) -> Likely:
+        """What goes wrong in this exercise, then what goes wrong in any tiled kernel."""
+        own = self.likely(tiles)
+        results = (*own.results, *along_k(tiles.block_tile[2], tiles.depth_name))
+        return replace(own, results=results, findings=_in_turn(own.findings, SHARED_FINDINGS))
 
-    def whole_tiles(self, tiles: Tiles) -> Problem:
+    # ---- the problems --------------------------------------------------------------------------------------
+
+    def problems(self, tiles: Tiles) -> list[Problem]:
+        """All that this choice is tried on: whole tiles first."""
+        if tiles in self.whole_only:
+            usual = [self.whole_problem(tiles)]
+        elif tiles == self.tiles[0]:
+            every_kind = adversarial(self.geometry(tiles), tiles.block_tile[2])
+            usual = [problem.but(row_multiple=self.row_multiple) for problem in every_kind]
+        else:
+            usual = [self.whole_problem(tiles), self.ragged_problem(tiles)]
+        return [*usual, *self.more_problems(tiles)]
+
+    def whole_problem(self, tiles: Tiles) -> Problem:
         """One row of two blocks, three tiles along k, unless the exercise has another one for this choice."""
         BM, BN, BK = tiles.block_tile
-        return self.whole.get(tiles) or Problem(BM, 2 * BN, 3 * BK, row_multiple=self.row_multiple)
+        return self.whole_problems.get(tiles) or Problem(BM, 2 * BN, 3 * BK, row_multiple=self.row_multiple)
 
-    def ragged(self, tiles: Tiles) -> Problem:
-        """Sizes that are no multiples of anything."""
+    def ragged_problem(self, tiles: Tiles) -> Problem:
+        """Sizes that are no multiples of the tiles'."""
         m, n = self.geometry(tiles).ragged()
         depth = tiles.block_tile[2] + 1
         return Problem(m, n, depth, alpha=1.5, beta=-0.5, padding=3, row_multiple=self.row_multiple)
+
+
+Words = Callable[[Finding, GemmTrial], str | None]
+SHARED_FINDINGS = {**FINDINGS, "uninitialised_read": uninitialised}
+
+
+def _in_turn(own: Mapping[str, Words], shared: Mapping[str, Words]) -> dict[str, Words]:
+    """For each kind of finding its own words, and the shared ones if it has none."""
+
+    def either(kind: str) -> Words:
+        asked = [words[kind] for words in (own, shared) if kind in words]
+        return lambda finding, trial: next(filter(None, (say(finding, trial) for say in asked)), None)
+
+    return {kind: either(kind) for kind in {*own, *shared}}

@@ -1,7 +1,7 @@
-"""What a right kernel is also held to: no float64, results in registers, loads, reads and barriers.
+"""What else a kernel with the right numbers must do: no float64, few loads, reads and barriers, registers.
 
-A lesson takes a trial on whole tiles and raises Refused with what is too much. An exercise lists its own,
-such as ``lessons=(no_float64, in_registers, tiles_loaded_once, barriers(2))``.
+A lesson takes a trial on whole tiles, and raises Refused if the kernel does more than it needs to. An
+exercise lists its own, such as ``lessons=(*STANDARD, reads(1.5))``.
 """
 
 import ast
@@ -9,11 +9,11 @@ from collections.abc import Callable
 from math import prod
 
 from gemm_course.checks.core import Refused, nothing_yet, source_tree
-from gemm_course.emulator import Finding
+from gemm_course.emulator import Finding, Watch
 
 from .findings import FINDINGS
 from .float64 import why_float64
-from .gemm import GemmTrial
+from .gemm import GemmTrial, try_on
 from .tiles import Tiles
 from .trial import Trial
 
@@ -21,7 +21,7 @@ Lesson = Callable[[GemmTrial], None]
 
 
 def check_tiles_used(*trials: GemmTrial) -> None:
-    """In a stub that fills the tiles nothing has begun as long as nobody reads them or names C."""
+    """Raise NothingYet for a stub: it fills the tiles, no thread reads them, and C is not in its source."""
     trial = trials[0]
     if not trial.shared_reads and not trial.lanes("store", "C") and not _names_c(trial):
         raise nothing_yet()
@@ -105,18 +105,61 @@ def tiles_loaded_once(trial: GemmTrial) -> None:
         )
 
 
-def reads(least: Callable[[Tiles], float], explain: Callable[[GemmTrial], Refused]) -> Lesson:
-    """At most ``least(tiles)`` reads of shared memory per multiply-add; ``explain`` makes the refusal."""
+def reads(
+    least: float | Callable[[Tiles], float],
+    explain: Callable[[GemmTrial], Refused] | None = None,
+    *,
+    advice: str = "What several results need, a thread reads once, into a variable of its own.",
+) -> Lesson:
+    """At most ``least`` reads of shared memory per multiply-add, a number or tiles -> number.
+
+    The refusal names the arrays that are read too often, how often and where. advice: its last sentences.
+    explain: makes another refusal.
+    """
 
     def lesson(trial: GemmTrial) -> None:
-        if trial.reads_per_multiply_add > least(trial.tiles):
-            raise explain(trial)
+        enough = least(trial.tiles) if callable(least) else least
+        if trial.reads_per_multiply_add > enough:
+            raise explain(trial) if explain else _read_too_often(trial, enough, advice)
 
     return lesson
 
 
+def _read_too_often(trial: GemmTrial, enough: float, advice: str) -> Refused:
+    products = trial.multiply_adds_per_step
+    counted = " and ".join(f"{number:.4g} of `{array}`" for array, number in trial.reads_per_step.items())
+    where = (
+        f"{trial.about}: in a step along k a thread reads elements of shared memory, {counted}, for its "
+        f"{products:.4g} multiply-adds; {enough * products:.4g} are enough."
+    )
+    again = {array: rows for array, rows in _reads_of_a_thread(trial) if rows["element"].duplicated().any()}
+    if not again:
+        return Refused(
+            f"The result is right, but shared memory is read more often than needed. {advice}", where
+        )
+    names = " and ".join(f"`{array}`" for array in again)
+    times = " and ".join(f"{len(rows) / rows['element'].nunique():.3g}" for rows in again.values())
+    verb, whose = ("are", "their") if len(again) > 1 else ("is", "its")
+    lines = {trial.line(rows["line"].iloc[-1]): None for rows in again.values()}
+    return Refused(
+        f"The result is right, but {names} {verb} read more often than needed: thread 0 reads each of "
+        f"{whose} elements {times} times, where once is enough. {advice}",
+        f"{'. '.join(lines)}. {where}",
+    )
+
+
+def _reads_of_a_thread(trial: GemmTrial):
+    """What thread 0 reads of one pair of tiles: (name, rows of the trace) of each shared array."""
+    one_tile = trial.problem.but(k=trial.tiles.block_tile[2])
+    watch = Watch(warp=0, local=False)
+    traced = try_on(trial.kernel, trial.geometry, one_tile, tiles=trial.tiles, watch=watch)
+    trace = traced.report.trace
+    shared = trace[(trace["space"] == "shared") & (trace["op"] == "load") & (trace["thread"] == 0)]
+    return shared.groupby("array", sort=False)
+
+
 def barriers(per_tile: int, explain: Callable[[GemmTrial, int, int], str | None] | None = None) -> Lesson:
-    """At most so many barriers per tile along k.
+    """At most this many barriers per tile along k.
 
     explain: (trial, barriers executed per block, tiles) -> what a special number of them means, or None.
     """
@@ -135,3 +178,6 @@ def barriers(per_tile: int, explain: Callable[[GemmTrial, int, int], str | None]
         )
 
     return lesson
+
+
+STANDARD = (no_float64, in_registers, tiles_loaded_once, barriers(2))

@@ -11,7 +11,7 @@ Prediction = Callable[[Problem], np.ndarray | None]
 
 
 def result(q: Problem, AB: np.ndarray) -> np.ndarray:
-    """C, as it is where the product came out as `AB`."""
+    """The C that a kernel stores whose product came out as `AB`, (m, n)."""
     return q.alpha * AB + (q.beta * q.C if q.beta else 0)
 
 
@@ -25,7 +25,8 @@ def taken_from(
 ) -> Prediction:
     """C where row r of each block was computed from row(r) of its tile of A, column c from column(c) of B's.
 
-    block: BM and BN. The prediction is None where a place lies outside the tile.
+    block: BM and BN. row: the result's row -> the row of the tile of A that it was computed from; column: the
+    same for columns and the tile of B. The prediction is None if one of these lies outside the tile.
     """
     rows, columns = (
         [source(i) for i in range(size)] if source else None for size, source in zip(block, (row, column))
@@ -67,7 +68,10 @@ Test = Callable[[np.ndarray], np.ndarray]
 
 
 def only_stored(block: tuple[int, int], row: Test | None = None, column: Test | None = None) -> Callable:
-    """For a GuardMistake: only rows and columns of each block are stored of which these are true."""
+    """For a GuardMistake: within each block only these rows and columns are stored.
+
+    block: BM and BN. row, column: rows (columns) within the block, from 0 to BM - 1 -> booleans; all if None.
+    """
     BM, BN = block
 
     def written(r, c, q: Problem, geometry) -> np.ndarray:

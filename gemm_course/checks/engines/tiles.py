@@ -36,7 +36,11 @@ class Tiles:
 
     @property
     def threads(self) -> tuple[int, int]:
-        """Threads (x, y) of a block in which each has TM by TN results."""
+        """Threads (x, y) of a block in which each has TM by TN results; the choice must have TM and TN."""
+        if not {"TM", "TN"} <= set(self.names):
+            raise ValueError(
+                f"`threads` follows from BM, BN, TM and TN, but this choice has {self}: compute it"
+            )
         return self.BN // self.TN, self.BM // self.TM
 
     @property
@@ -46,5 +50,9 @@ class Tiles:
 
 
 def tile_choices(names: str, *choices: tuple[int, ...]) -> tuple[Tiles, ...]:
-    """A table of choices: ``tile_choices("BM BN BK TM", (8, 4, 4, 4), (64, 64, 8, 8))``."""
+    """A table of choices: ``tile_choices("BM BN BK TM", (8, 4, 4, 4), (64, 64, 8, 8))``.
+
+    A factory of GEMM kernels is tried on 16 problems with the first choice, so keep that small; the others
+    take two problems each. A block must have no more than 1,024 threads.
+    """
     return tuple(Tiles(**dict(zip(names.split(), sizes, strict=True))) for sizes in choices)

@@ -73,6 +73,11 @@ class Trial:
         return self.report.arithmetic.query("dtype == 'float64'")
 
     @property
+    def threads(self) -> int:
+        """Threads of the whole launch."""
+        return int(np.prod(self.grid) * np.prod(self.block))
+
+    @property
     def barriers_per_block(self) -> int:
         return self.report.barriers // int(np.prod(self.grid))
 
@@ -128,9 +133,9 @@ def try_kernel(
     about="",
     **options,
 ) -> Trial:
-    """Launch ``kernel`` on copies of the arguments. Raises Refused where it cannot be run.
+    """Launch ``kernel`` on copies of the arguments. Raises Refused if it cannot be run.
 
-    about: as in :class:`Trial`. options: emulate's.
+    about: as in :class:`Trial`. options: passed to `emulate`.
     """
     after = [given.copy() if isinstance(given, np.ndarray) else given for given in arguments]
     grid, block = (size if isinstance(size, tuple) else (size,) for size in (grid, block))
