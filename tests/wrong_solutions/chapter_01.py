@@ -46,6 +46,8 @@ WRONG["naive"] = altered(
         ),
         "no_alpha": ("`alpha` is missing", ("alpha * acc", "acc")),
         "no_beta": ("`beta * C` is missing", (STORE, "C[row, col] = alpha * acc")),
+        "old_c_without_beta": ("as it is, without `beta`", ("beta * C[row, col]", "C[row, col]")),
+        "adds_for_multiplies": ("A and B are added", ("A[row, p] * B", "A[row, p] + B")),
         "neither": ("`alpha` and `beta * C` are both missing", (STORE, "C[row, col] = acc")),
         "alpha_times_everything": (
             "`alpha` multiplies everything",

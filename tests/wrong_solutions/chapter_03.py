@@ -137,7 +137,7 @@ WRONG["tile_kernel"] = altered(
         "no_zeros_past_k": ("past the end of k", (" and k0 + tx < k", ""), ("k0 + ty < k and ", "")),
         "nothing_stored_outside": ("never filled", *STORE_INSIDE),
         "cleared_only_once": (
-            "tile before",
+            "still holds elements of the tile before",
             (LOOP, f"As[ty, tx] = float32(0)\n        Bs[ty, tx] = float32(0)\n        {LOOP}"),
             *STORE_INSIDE,
         ),
@@ -146,7 +146,16 @@ WRONG["tile_kernel"] = altered(
             (LOOP, "for i in range(cuda.gridDim.x):\n            k0 = i * T"),
         ),
         "whole_tiles_only": ("k // T", (LOOP, "for k0 in range(0, k // T * T, T):")),
-        "wrong_row_of_the_tile": ("As[tx, p]", ("As[ty, p]", "As[tx, p]")),
+        "wrong_row_of_the_tile": ("`As[tx, p]` takes a row", ("As[ty, p]", "As[tx, p]")),
+        "wrong_column_of_the_tile": ("`Bs[p, ty]` takes a column", ("Bs[p, tx]", "Bs[p, ty]")),
+        "x_and_y_swapped": (
+            "swapped in both",
+            ("As[ty, p]", "As[tx, p]"),
+            ("Bs[p, tx]", "Bs[p, ty]"),
+        ),
+        "tile_of_a_read_transposed": ("`As` is read transposed", ("As[ty, p]", "As[p, ty]")),
+        "tile_of_b_read_transposed": ("`Bs` is read transposed", ("Bs[p, tx]", "Bs[tx, p]")),
+        "tile_of_b_from_a_row": ("is filled from `B[k0 + tx, col]`", ("k0 + ty", "k0 + tx")),
         "tile_of_b_transposed": ("bank conflict", ("Bs[ty, tx]", "Bs[tx, ty]"), ("Bs[p, tx]", "Bs[tx, p]")),
         "tile_of_a_transposed": (
             "when it is stored",

@@ -152,18 +152,18 @@ def outer_product() -> dict[str, Wrong]:
     zero_each_tile = ALL_ZERO.replace("\n", "\n    ")
     mistakes = {
         "reads_in_both_loops": (
-            "inside both loops",
+            "`As` and `Bs` are read more often than needed",
             (ADD, "acc[i, j] += As[ty * TM + i, p] * Bs[p, tx * TN + j]"),
             (READ_A, "a[i] = 0"),
             (READ_B, "b[j] = 0"),
         ),
         "bs_again_in_the_inner_loop": (
-            "each element of As is read once",
+            "`Bs` is read more often than needed",
             (ADD, "acc[i, j] += a[i] * Bs[p, tx * TN + j]"),
             (READ_B, "b[j] = 0"),
         ),
         "as_again_in_the_inner_loop": (
-            "each element of Bs is read once",
+            "`As` is read more often than needed",
             (ADD, "acc[i, j] += As[ty * TM + i, p] * b[j]"),
             (READ_A, "a[i] = 0"),
         ),
@@ -187,8 +187,8 @@ def outer_product() -> dict[str, Wrong]:
         ),
         "tm_for_tn": ("begins at column `tx * TM`", (READ_B, "b[j] = Bs[p, tx * TM + j]")),
         "tn_for_tm": ("reads beside its tile", (READ_A, "a[i] = As[ty * TN + i, p]")),
-        "columns_of_the_neighbour": ("`tx + j`", (READ_B, "b[j] = Bs[p, tx + j]")),
-        "rows_of_the_neighbour": ("`ty + i`", (READ_A, "a[i] = As[ty + i, p]")),
+        "columns_of_the_neighbour": ("columns of Bs from `tx + j`", (READ_B, "b[j] = Bs[p, tx + j]")),
+        "rows_of_the_neighbour": ("rows of As from `ty + i`", (READ_A, "a[i] = As[ty + i, p]")),
         "row_stands_still": ("same row of As", (READ_A, "a[i] = As[ty * TM, p]")),
         "column_stands_still": ("same column of Bs", (READ_B, "b[j] = Bs[p, tx * TN]")),
         "row_of_all_threads": ("`i` for all threads", (READ_A, "a[i] = As[i, p]")),
@@ -199,6 +199,8 @@ def outer_product() -> dict[str, Wrong]:
         ),
         "stored_as_neighbours": ("overlap", (PLACE, "row, col = row0 + ty + i, col0 + tx + j")),
         "stores_one": ("only the first is stored", skipping("i or j")),
+        "stores_a_row": ("the loop over `i` is missing", skipping("i")),
+        "stores_tm_columns": ("Only TM columns", skipping("j >= TM")),
         "stores_a_column": ("the loop over `j` is missing", skipping("j")),
         "stored_with_tm": (
             "stored from column `tx * TM`",
@@ -251,7 +253,7 @@ def no_conflicts() -> dict[str, Wrong]:
             ("(BM, WIDTH), float32", "(BM, BK + 1), float32"),
         ),
         "reads_in_both_loops": (
-            "inside both loops",
+            "`As` and `Bs` are read more often than needed",
             (ADD, "acc[i, j] += As[ty * TM + i, p] * Bs[p, tx + j * APART]"),
             (READ_A, "a[i] = 0"),
             ("b[j] = Bs[p, tx + j * APART]", "b[j] = 0"),
