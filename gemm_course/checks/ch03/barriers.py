@@ -1,7 +1,5 @@
 """Exercise 03.4: the barriers of document 002's kernel, and those that are enough."""
 
-from functools import cache
-
 import numpy as np
 
 from gemm_course.checks.engines.tables import Part, Slip, numbers, table_exercise
@@ -93,7 +91,6 @@ def _passed(right) -> str:
     read=numbers("document", "enough"),
     passed=_passed,
 )
-@cache
 def barriers(n, T):
     """barriers(n, T) -> (those of document 002's kernel, those that are enough), for one block."""
     fewer = LADDER["penny_xu_tile"].kernel({"BM": T, "BN": T, "BK": T})

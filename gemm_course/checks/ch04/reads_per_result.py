@@ -1,7 +1,5 @@
 """Exercise 04.1: how often a thread reads shared memory for one of its results."""
 
-from functools import cache
-
 import numpy as np
 
 from gemm_course.checks.engines.tables import Slip, a_number, table_exercise
@@ -66,7 +64,6 @@ def _passed(right) -> str:
     read=a_number,
     passed=_passed,
 )
-@cache
 def reads_per_result(BK, TM):
     """reads(BK, TM) -> elements of shared memory that a thread reads from a pair of tiles for one result."""
     stage, tiles = LADDER["thread_tiled_1d"], {"BM": WIDE, "BN": WIDE, "BK": BK, "TM": TM}

@@ -1,7 +1,5 @@
 """Exercise 04.3: the sectors of a warp's request for a tile of A."""
 
-from functools import cache
-
 import numpy as np
 
 from gemm_course.checks.engines.tables import Slip, a_whole_number, table_exercise
@@ -65,7 +63,6 @@ def _passed(right) -> str:
     read=a_whole_number("the number of sectors"),
     passed=_passed,
 )
-@cache
 def tile_sectors(BK):
     """sectors(BK) -> the sectors that one warp's request for v03's tile of A moves; A starts at a sector."""
     stage, tiles = LADDER["thread_tiled_1d"], {"BM": WIDE, "BN": WIDE, "BK": BK, "TM": max(8, WIDE // BK)}

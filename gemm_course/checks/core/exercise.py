@@ -30,6 +30,7 @@ class Exercise:
     def __init__(self, number: str, start: str, hints: tuple[str, ...], prove: Callable[..., str]):
         self.number, self.name, self.start, self.hints = number, prove.__name__, start, hints
         self.right: Callable | None = None  # the right answer, where it is a function
+        self.slips: tuple = ()  # of a table exercise: each likely mistake and the answer that makes it
         self._prove = prove
         functools.update_wrapper(self, prove)
 

@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache, wraps
 from itertools import takewhile
 from typing import Any
 
@@ -23,7 +24,7 @@ from gemm_course.checks.core import (
 
 @dataclass(frozen=True)
 class Slip:
-    """A likely mistake: ``message`` names it where ``answer`` always gives what the learner's does."""
+    """A likely mistake: ``message`` is shown if ``answer`` equals the learner's answer in every case."""
 
     message: str
     answer: Callable[..., Any]
@@ -40,6 +41,14 @@ class Part:
     def of(self, answer: Any) -> Any:
         """This part of an answer; all of it where ``where`` is None."""
         return answer if self.where is None else answer[self.where]
+
+    def put_into(self, answer: Any, part: Any) -> Any:
+        """The answer with another value of this part."""
+        if self.where is None:
+            return part
+        parts = list(answer)
+        parts[self.where] = part
+        return tuple(parts)
 
 
 WHOLE = Part("", None)
@@ -150,6 +159,20 @@ def _short(value: Any) -> str:
 # ---- the exercise ------------------------------------------------------------------------------------------
 
 
+def _as_it_is(answer: Any) -> Any:
+    return answer
+
+
+def _not_all_right(cases: Sequence[tuple], answers: Sequence) -> str:
+    return "Not all answers are right."
+
+
+def _none_in_some(case: tuple, truth: Any) -> str:
+    return (
+        "The function returned None in this case, and an answer in others. Does every path end in a `return`?"
+    )
+
+
 def table_exercise(
     number: str,
     *,
@@ -159,34 +182,64 @@ def table_exercise(
     passed: str | Callable[[Callable], str],
     slips: Sequence[Slip] = (),
     parts: Sequence[Part] = (),
-    **compared: Any,
+    read: Callable[[Any], Any] = _as_it_is,
+    show: Callable[[tuple], str] | None = None,
+    difference: Callable[[tuple, Any, Any], str] | None = None,
+    otherwise: Callable[[Sequence[tuple], Sequence], str | None] = _not_all_right,
+    if_none: Callable[[tuple, Any], str] = _none_in_some,
 ) -> Callable[[Callable], Exercise]:
     """Make an exercise of the right answer, a function; the learner's has to give the same for each case.
 
-    number, start, hints: as in :func:`exercise`. passed: what is said then, or (right answer) -> that. slips:
-    likely mistakes in the whole answer; where it has several parts, each has its own besides. compared:
-    what :func:`hold_to_table` takes by name, save part. The right function's docstring is the checker's; the
-    checker's ``right`` is it.
+    number, start, hints: as in :func:`exercise`. passed: the message for a pass, or a function of the right
+    answer that returns it. slips: likely mistakes in the whole answer. parts: parts of the answer that are
+    judged one by one, each with its own slips. read, show, difference, otherwise, if_none: as in
+    :func:`hold_to_table`.
+
+    The checker has the decorated function's name. The docstring, which should begin with the learner's call,
+    is the checker's as well. It keeps the function as ``right`` and all slips as ``slips``.
     """
+    compared = {"read": read, "show": show, "difference": difference, "if_none": if_none}
 
     def make(right: Callable) -> Exercise:
+        right = _remembering(right)
         parameters = tuple(inspect.signature(right).parameters)
 
         def prove(function):
             function_of(function, parameters)
             if parts and slips:
-                slips_alone = {**compared, "otherwise": lambda cases, answers: None}
-                hold_to_table(function, cases, right, slips, **slips_alone)
+                hold_to_table(function, cases, right, slips, otherwise=lambda *_: None, **compared)
             for part in parts or (Part("", None, slips),):
-                hold_to_table(function, cases, right, part.slips, part=part, **compared)
+                hold_to_table(function, cases, right, part.slips, otherwise=otherwise, part=part, **compared)
             return passed if isinstance(passed, str) else passed(right)
 
         prove.__name__, prove.__doc__ = right.__name__, right.__doc__
         checker = exercise(number, start=start, hints=hints)(prove)
         checker.right = right
+        of_parts = (_in_whole_answer(slip, part, right) for part in parts for slip in part.slips)
+        checker.slips = (*slips, *of_parts)
         return checker
 
     return make
+
+
+def _remembering(right: Callable) -> Callable:
+    """The function, called once with the same arguments if they can be looked up (arrays cannot)."""
+    remembered = cache(right)
+
+    @wraps(right)
+    def answer(*case):
+        try:
+            hash(case)
+        except TypeError:
+            return right(*case)
+        return remembered(*case)
+
+    return answer
+
+
+def _in_whole_answer(slip: Slip, part: Part, right: Callable) -> Slip:
+    """The slip in this part of an answer that is right in its other parts."""
+    return Slip(slip.message, lambda *case: part.put_into(right(*case), slip.answer(*case)))
 
 
 def hold_to_table(
@@ -195,15 +248,11 @@ def hold_to_table(
     right: Callable[..., Any],
     slips: Sequence[Slip] = (),
     *,
-    read: Callable[[Any], Any] = lambda answer: answer,
+    read: Callable[[Any], Any] = _as_it_is,
     show: Callable[[tuple], str] | None = None,
     difference: Callable[[tuple, Any, Any], str] | None = None,
-    otherwise: Callable[[Sequence[tuple], Sequence], str | None] = lambda cases, answers: (
-        "Not all answers are right."
-    ),
-    if_none: Callable[[tuple, Any], str] = lambda case, truth: (
-        "The function returned None in this case, and an answer in others. Does every path end in a `return`?"
-    ),
+    otherwise: Callable[[Sequence[tuple], Sequence], str | None] = _not_all_right,
+    if_none: Callable[[tuple, Any], str] = _none_in_some,
     part: Part = WHOLE,
 ) -> None:
     """Call ``function`` with each case; raise Refused unless it always answers as ``right`` does.
@@ -235,10 +284,18 @@ def hold_to_table(
         where = difference(case, answer, truth)
         where = f"{part.name}: {where}" if part.name else where
     for slip in slips:
-        if all(slip.answer(*case) == answer for case, answer in zip(cases, answers)):
+        if _gives(slip, cases, answers):
             raise Refused(slip.message, where)
     if message := otherwise(cases, answers):
         raise Refused(message, where)
+
+
+def _gives(slip: Slip, cases: Sequence[tuple], answers: Sequence) -> bool:
+    """Whether a slip's answers are these; one that cannot be computed in some case gives others."""
+    try:
+        return all(slip.answer(*case) == answer for case, answer in zip(cases, answers))
+    except Exception:  # a learner must never see the failure of a slip
+        return False
 
 
 def _outcomes(function: Callable, cases: Sequence[tuple], read: Callable[[Any], Any], part: Part) -> list:
