@@ -1,8 +1,7 @@
 """Exercise 01.1: the naive GEMM kernel, one thread per element of C."""
 
 from gemm_course.checks.core import Refused, exercise
-from gemm_course.checks.engines.gemm import GemmTrial, hold_to_numbers
-from gemm_course.checks.engines.problem import Geometry
+from gemm_course.checks.engines import GemmTrial, Geometry, hold_to_numbers
 
 GEOMETRY = Geometry((32, 4), "rows")
 

@@ -2,9 +2,7 @@
 
 import numpy as np
 
-from gemm_course.checks.engines.common_mistakes import Mistake
-from gemm_course.checks.engines.mistakes import result
-from gemm_course.checks.engines.problem import Problem
+from gemm_course.checks.engines import Mistake, Problem, result
 
 RIGHT = "ityp,tjpx,y,x->iyjx"
 MIX_UPS = (

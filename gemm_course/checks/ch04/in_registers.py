@@ -16,9 +16,8 @@ from gemm_course.checks.core import (
     same_statements,
     source_tree,
 )
-from gemm_course.checks.engines.lessons import no_float64
+from gemm_course.checks.engines import Trial, no_float64, try_kernel
 from gemm_course.checks.engines.problem import PADDING, PADDING_OF_C
-from gemm_course.checks.engines.trial import Trial, try_kernel
 from gemm_course.checks.kits import make_strip as handed_out
 from gemm_course.emulator import Finding
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 from gemm_course.checks.core import Refused, exercise
+from gemm_course.checks.engines import Problem, Tiles, tile_choices
 from gemm_course.checks.engines.coverage import (
     Coverage,
     CoverageSlip,
@@ -11,8 +12,6 @@ from gemm_course.checks.engines.coverage import (
     fetch,
     situations,
 )
-from gemm_course.checks.engines.problem import Problem
-from gemm_course.checks.engines.tiles import Tiles, tile_choices
 
 *TILES, DOCUMENT = tile_choices(
     "BM BN BK TM TN",

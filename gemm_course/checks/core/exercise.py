@@ -1,4 +1,4 @@
-"""How a checker is made: a function that proves something, or raises Refused with the first thing wrong."""
+"""How a checker is made: a function that returns what it proved, or raises Refused and says what is wrong."""
 
 import functools
 import inspect

@@ -119,7 +119,7 @@ def hold_to_numbers(
     tiles: Tiles | None = None,
     made: Sequence[GemmTrial] = (),
 ) -> list[GemmTrial]:
-    """Run all problems and return the trials; raise Refused with the first thing wrong and its likely cause.
+    """Run all problems and return the trials; raise Refused at the first failure, with its likely cause.
 
     depth: the width of a tile along k. problems: those of :func:`adversarial` if left out. made: trials of
     this kernel that need not be repeated.

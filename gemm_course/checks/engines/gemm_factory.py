@@ -36,7 +36,7 @@ class GemmFactory:
     in this exercise; mistakes along k and the findings of tiled kernels are added. lessons: what a kernel
     with the right numbers must also do. begun: (trials on whole tiles) raises NothingYet if the kernel is the
     stub. before_numbers: raises Refused for what should be said before wrong numbers are. more_problems:
-    tiles -> problems to try besides. whole_only: choices tried on whole tiles alone. whole_problems: a
+    tiles -> further problems. whole_only: choices tried on whole tiles alone. whole_problems: a
     problem of whole tiles to use for a choice instead of the usual one. row_multiple: every row's length is a
     multiple of this.
     """
