@@ -5,24 +5,32 @@ Without ``--all``, a fixed sample of what is many runs, and nothing marked full;
 
 import os
 import shutil
-from collections.abc import Callable
+import signal
+from collections.abc import Callable, Collection
 
 import pytest
 from hypothesis import settings
 
-from tests import sampling
+from tests import processes, sampling
 
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 
 LEFT_OUT = pytest.StashKey[int]()
+LEFT_RUNNING = pytest.StashKey[list[str]]()
+RUN = pytest.StashKey[processes.Run]()
 
 os.environ["GEMM_COURSE_PROGRESS"] = "off"  # what passes in tests is no learner's progress
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption(
-        "--all", action="store_true", help="run everything: all of many cases, and the slow tests"
-    )
+    parser.addoption("--all", action="store_true", help="run everything: all of many cases, all slow tests")
+    parser.addoption("--gpu", choices=("only", "without"), help="run only what needs a GPU, or all the rest")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """With -s a test speaks with the terminal, so it runs in this process."""
+    return 0 if config.option.capture == "no" else None
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -33,9 +41,32 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("course")
 
 
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    if hasattr(session.config, "workeroutput"):  # this process is one of several that run tests
-        session.config.workeroutput["left_out"] = session.config.stash.get(LEFT_OUT, 0)
+def _is_worker(config: pytest.Config) -> bool:
+    return hasattr(config, "workerinput")  # one of several processes that run tests, started by xdist
+
+
+@pytest.hookimpl(tryfirst=True)  # before the workers start
+def pytest_sessionstart(session: pytest.Session) -> None:
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a script's background
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if not _is_worker(session.config):
+        session.config.stash[RUN] = processes.Run()
+
+
+@pytest.hookimpl(trylast=True)  # after the workers' end
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """A run in which everything passed fails all the same if it left a process."""
+    config = session.config
+    if _is_worker(config):
+        config.workeroutput["left_out"] = config.stash.get(LEFT_OUT, 0)
+    elif exitstatus == pytest.ExitCode.OK and (left := config.stash[RUN].left_running(seconds=20)):
+        config.stash[LEFT_RUNNING] = left
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if run := config.stash.get(RUN, None):
+        run.close()
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -45,6 +76,8 @@ def pytest_testnodedown(node) -> None:
 
 
 def pytest_terminal_summary(terminalreporter, config: pytest.Config) -> None:
+    for line in config.stash.get(LEFT_RUNNING, []):
+        terminalreporter.write_line(f"FAILED: a test left this process running: {line}", red=True)
     if left_out := config.stash.get(LEFT_OUT, 0):
         terminalreporter.write_line(f"A quick run: a fixed sample. --all runs {left_out} tests more.")
 
@@ -72,6 +105,8 @@ def chromium() -> str:
 
 @pytest.hookimpl(trylast=True)  # -k and -m come first: of what they select, at least one case stays
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if which := config.getoption("--gpu"):
+        _keep(config, items, [item for item in items if _needs_gpu(item) == (which == "only")])
     if not config.getoption("--all"):
         _keep_the_sample(config, items)
     _skip_what_cannot_run(items)
@@ -80,10 +115,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def _keep_the_sample(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Deselect what only --all runs, unless it is named on the command line or failed last time (--lf)."""
     kept = sampling.select(items) | _wanted(config, items)
-    left_out = [item for item in items if item not in kept]
-    config.stash[LEFT_OUT] = len(left_out)
-    config.hook.pytest_deselected(items=left_out)
+    config.stash[LEFT_OUT] = len(items) - len(kept)
+    _keep(config, items, kept)
+
+
+def _keep(config: pytest.Config, items: list[pytest.Item], kept: Collection[pytest.Item]) -> None:
+    kept = set(kept)
+    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
     items[:] = [item for item in items if item in kept]
+
+
+def _needs_gpu(item: pytest.Item) -> bool:
+    return item.get_closest_marker("gpu") is not None
 
 
 def _wanted(config: pytest.Config, items: list[pytest.Item]) -> set[pytest.Item]:
@@ -99,7 +142,7 @@ def _skip_what_cannot_run(items: list[pytest.Item]) -> None:
 
     GEMM_COURSE_REQUIRE_BROWSER=1 forbids the skip: then a missing browser is a failure.
     """
-    needs_gpu = [item for item in items if item.get_closest_marker("gpu")]
+    needs_gpu = [item for item in items if _needs_gpu(item)]
     needs_browser = [item for item in items if item.get_closest_marker("browser")]
     if needs_gpu and (reason := _why_no_gpu()):
         _skip(needs_gpu, f"needs a GPU. {reason}")

@@ -1,5 +1,7 @@
 """Runs the course's tests."""
 
+import os
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -7,33 +9,56 @@ from importlib.util import find_spec
 
 from gemm_course.commands.errors import CourseError
 from gemm_course.commands.places import ROOT
+from gemm_course.device import why_no_gpu
 
-ALONE = "timed or browser or gpu"
+PARALLEL = ("-n", "auto", "--maxprocesses", "8", "--dist", "worksteal")
 NO_TESTS = 5  # pytest's exit code when it selected none
 
 
 def run_tests(arguments: Sequence[str] = ()) -> int:
-    """Run the whole suite, or pytest with ``arguments``; return the exit code.
+    """Run the tests with pytest and its ``arguments``; return the exit code.
 
-    Tests that hold something to a time run one by one, after the others; so do those on a GPU or in a
-    browser.
+    They run in parallel unless the arguments say otherwise (``-n 0``, ``-p no:xdist``, ``--pdb``, ``-s``).
+    Tests on a GPU run after the others, one by one.
     Raises CourseError where pytest is not installed.
     """
     if find_spec("pytest") is None or find_spec("xdist") is None:
         raise CourseError(
             "The tests need pytest: start them with `python3 course.py test`, which installs it."
         )
-    if arguments:
-        return _pytest(*arguments)
-    return _first_failure(
-        _pytest("-m", f"not ({ALONE})", "-n", "auto", "--dist", "worksteal"),
-        _pytest("-m", ALONE),
-    )
+    os.chdir(ROOT)
+    *first, last = commands(arguments, has_gpu=why_no_gpu() is None)
+    if not first and os.name != "nt":
+        os.execv(last[0], last)  # takes this process's place: what stops the one stops the other
+    return verdict([_run(command) for command in (*first, last)])
 
 
-def _pytest(*arguments: str) -> int:
-    return subprocess.call([sys.executable, "-m", "pytest", *arguments], cwd=ROOT)
+def commands(arguments: Sequence[str], has_gpu: bool) -> list[list[str]]:
+    """Return the command lines, one after the other, that run what the arguments select."""
+    python = [sys.executable, "-m", "pytest"]
+    if "no:xdist" in " ".join(arguments):
+        return [[*python, *arguments]]
+    if not has_gpu:
+        return [[*python, *PARALLEL, *arguments]]
+    return [
+        [*python, *PARALLEL, *arguments, "--gpu=without"],
+        [*python, *arguments, "-n", "0", "--gpu=only"],
+    ]
 
 
-def _first_failure(*codes: int) -> int:
-    return next((code for code in codes if code not in (0, NO_TESTS)), 0)
+def verdict(codes: Sequence[int]) -> int:
+    """Return the first exit code that is no success; runs that selected no test count only where all did."""
+    return next((code for code in codes if code not in (0, NO_TESTS)), min(codes))
+
+
+def _run(command: list[str]) -> int:
+    """Run a command to its end; what stops this process stops the command."""
+    process = subprocess.Popen(command)
+    for name in ("SIGTERM", "SIGHUP"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), lambda number, _: process.send_signal(number))
+    while True:
+        try:
+            return process.wait()
+        except KeyboardInterrupt:  # the command has it too, and ends by itself
+            pass

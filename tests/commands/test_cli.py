@@ -7,7 +7,6 @@ import pytest
 
 from gemm_course import cli
 from gemm_course.commands import suite
-from gemm_course.commands.errors import CourseError
 
 
 def gemm_course(*arguments: str) -> subprocess.CompletedProcess:
@@ -33,31 +32,3 @@ def test_what_a_learner_can_put_right_is_one_sentence():
     done = gemm_course("reset", "77")
     assert done.returncode == 1
     assert done.stderr.startswith("There is no notebook 77") and len(done.stderr.splitlines()) == 1
-
-
-@pytest.mark.parametrize(
-    ("codes", "expected"), [((0, 0), 0), ((0, 5), 0), ((1, 0), 1), ((0, 1), 1), ((5, 2), 2), ((1, 2), 1)]
-)
-def test_the_suite_fails_when_either_half_fails(monkeypatch, codes, expected):
-    given = iter(codes)
-    monkeypatch.setattr(subprocess, "call", lambda *_, **__: next(given))
-    assert suite.run_tests() == expected
-
-
-def test_the_two_halves_of_the_suite_are_the_whole(monkeypatch):
-    called = []
-    monkeypatch.setattr(subprocess, "call", lambda command, **_: called.append(command) or 0)
-    suite.run_tests()
-    assert [command[command.index("-m", 3) + 1] for command in called] == [
-        f"not ({suite.ALONE})",
-        suite.ALONE,
-    ]
-    called.clear()
-    suite.run_tests(["-k", "tiles"])
-    assert [command[3:] for command in called] == [["-k", "tiles"]]
-
-
-def test_tests_without_pytest_say_how_to_get_it(monkeypatch):
-    monkeypatch.setattr(suite, "find_spec", lambda _: None)
-    with pytest.raises(CourseError, match=r"course\.py test"):
-        suite.run_tests()
