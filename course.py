@@ -9,6 +9,8 @@ The packages go into .venv beside this file and nowhere else. With an NVIDIA dri
 added; --cpu leaves them out.
 """
 
+import contextlib
+import ctypes
 import hashlib
 import os
 import re
@@ -24,6 +26,8 @@ VENV = ROOT / ".venv"
 PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 STAMP = VENV / "course-is-set-up"  # says what was installed; written last
 OLDEST_UV = (0, 9)
+STOPPING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+KILL_ME_WITH_MY_PARENT = 1  # PR_SET_PDEATHSIG of Linux's prctl
 
 REASONS = {
     r"No space left|not enough space|Disk quota|os error (28|112)\b": "The disk is full: free 2 GB",
@@ -42,14 +46,25 @@ def main(arguments):
         print(__doc__)
         return
     command = [word for word in arguments if word != "--cpu"] or ["lab"]
-    extra = None if "--cpu" in arguments else gpu_extra()
+    for number in stopping():
+        signal.signal(number, interrupt)
     try:
+        extra = None if "--cpu" in arguments else gpu_extra()
         set_up({"--extra=" + extra} if extra else set(), {"--dev"} if command[0] == "test" else set())
     except OSError as error:
         sys.exit(sentence(str(error)))
     except KeyboardInterrupt:
         sys.exit("Interrupted: start again whenever you like.")
     hand_over([str(PYTHON), "-P", "-m", "gemm_course.cli", *command])
+
+
+def stopping():
+    """Return the signals that stop this process, of Ctrl-C and a closed terminal; nohup takes one away."""
+    return [number for number in STOPPING if signal.getsignal(number) != signal.SIG_IGN]
+
+
+def interrupt(number, frame):
+    raise KeyboardInterrupt
 
 
 def gpu_extra():
@@ -73,6 +88,8 @@ def set_up(gpu, dev):
     if PYTHON.exists() and STAMP.exists() and wanted <= set(STAMP.read_text().split()):
         return
     print("Setting the course up in .venv, which takes some minutes the first time ...", flush=True)
+    for gone in ROOT.glob(VENV.name + "-removed-*"):  # by a start that was killed meanwhile
+        shutil.rmtree(str(gone), ignore_errors=True)
     is_new = not (PYTHON.exists() and (VENV / "pyvenv.cfg").exists())
     try:
         if is_new:  # a .venv without these is in ruins, and its Python is the system's
@@ -85,6 +102,8 @@ def set_up(gpu, dev):
         step([str(PYTHON), "-P", "-c", "import gemm_course"])
         STAMP.write_text("\n".join(wanted))
     except BaseException:
+        for number in stopping():
+            signal.signal(number, signal.SIG_IGN)
         if is_new:  # nothing half-made stays behind
             remove(VENV)
         raise
@@ -121,27 +140,59 @@ def step(command):
     environment = dict(
         os.environ, UV_PROJECT_ENVIRONMENT=str(VENV), UV_PYTHON_DOWNLOADS="never", UV_COMPILE_BYTECODE="1"
     )
-    process = subprocess.Popen(
-        command,
-        cwd=str(ROOT),
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,  # one group, to be stopped as one
-    )
     output = []
-    try:
-        for line in process.stdout:
-            output.append(line.decode(errors="replace").strip())
-            if output[-1].startswith(("Downloading", "Installed")):
-                print("  " + output[-1], flush=True)
-        failed = process.wait()
-    except KeyboardInterrupt:
-        process.kill() if os.name == "nt" else os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()  # returns when the last of the group has let go of the output
-        raise
+    with held_back() as let_go:
+        process = subprocess.Popen(
+            command,
+            cwd=str(ROOT),
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,  # one group, to be stopped as one
+            preexec_fn=die_with_me(),
+        )
+        try:
+            let_go()
+            for line in process.stdout:
+                output.append(line.decode(errors="replace").strip())
+                if output[-1].startswith(("Downloading", "Installed")):
+                    print("  " + output[-1], flush=True)
+            failed = process.wait()
+        except KeyboardInterrupt:
+            process.kill() if os.name == "nt" else os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()  # returns when the last of the group has let go of the output
+            raise
     if failed:
         sys.exit(sentence("\n".join(output)))
+
+
+@contextlib.contextmanager
+def held_back():
+    """Hold a Ctrl-C back until the function that this yields is called.
+
+    One that came while a process is being started would leave a process that nobody knows of.
+    """
+    came = []
+    before = {number: signal.signal(number, lambda *_: came.append(1)) for number in stopping()}
+
+    def let_go():
+        while before:
+            signal.signal(*before.popitem())
+        if came:
+            raise KeyboardInterrupt
+
+    try:
+        yield let_go
+    finally:
+        let_go()
+
+
+def die_with_me():
+    """Return what a child does first in order to be killed when this process is; only Linux can do that."""
+    if sys.platform != "linux":
+        return None
+    libc = ctypes.CDLL(None)  # loaded here: a child that has just been forked should load nothing
+    return lambda: libc.prctl(KILL_ME_WITH_MY_PARENT, signal.SIGKILL)
 
 
 def sentence(text):

@@ -24,6 +24,9 @@ os.environ["GEMM_COURSE_PROGRESS"] = "off"  # what passes in tests is no learner
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--all", action="store_true", help="run everything: all of many cases, all slow tests")
+    parser.addoption(
+        "--screenshots", action="store_true", help="browser tests take them: tests/browser/artefacts"
+    )
     parser.addoption("--gpu", choices=("only", "without"), help="run only what needs a GPU, or all the rest")
 
 

@@ -8,15 +8,17 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 import urllib.request
 from pathlib import Path
 
 from playwright.sync_api import TimeoutError
 
+from tests.processes import WAIT, child, wait_for
+
 ROOT = Path(__file__).resolve().parents[2]
 TOKEN = "test-token"
 PART = 12_000  # pixels of a notebook in one screenshot
+WAIT_MS = WAIT * 1000
 _OVERRIDES = {
     "@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False},
     # All cells are drawn, also those out of sight, so that a test can look at any of them.
@@ -26,6 +28,36 @@ _NO_KERNELS = (
     "--KernelSpecManager.ensure_native_kernel=False",
     "--KernelSpecManager.allowed_kernelspecs=none",
 )
+# What the page is told to do, and how it tells that it is done.
+_IN_PAGE = """
+window.course = {
+    get cells() { return this.panel.content.widgets; },
+    async open(path) {
+        await jupyterapp.restored;
+        if (!jupyterapp.shell.leftCollapsed) jupyterapp.shell.collapseLeft();
+        this.panel = await jupyterapp.commands.execute('docmanager:open', {path, factory: 'Notebook'});
+        await this.panel.context.ready;
+        await this.panel.revealed;
+    },
+    async close() {
+        await this.panel.sessionContext.shutdown();
+        this.panel.dispose();
+    },
+    async settled(rounds) {
+        // The kernel answers in order: its answer to an empty request says that it has done all before it. A
+        // slider that moves on while the kernel is busy with it sends its last place then: in a second round.
+        const kernel = this.panel.sessionContext.session.kernel;
+        for (let round = 0; round < rounds; round++)
+            await kernel.requestExecute({code: '', silent: true, store_history: false}).done;
+        await new Promise(shown => setTimeout(shown));
+    },
+    async drawn() {
+        await new Promise(frame => requestAnimationFrame(() => requestAnimationFrame(frame)));
+        await Promise.all([...document.querySelectorAll('img.gemm-picture')]
+            .map(image => image.decode().catch(() => null)));
+    },
+};
+"""
 
 
 @contextlib.contextmanager
@@ -34,32 +66,26 @@ def jupyterlab(root: Path, *, kernels: bool = True):
 
     Without ``kernels`` it can only show notebooks.
     """
-    with (
-        tempfile.TemporaryDirectory(prefix="lab-", ignore_cleanup_errors=True) as folder,
-        _free_port() as port,
-    ):
-        home = Path(folder)
+    with tempfile.TemporaryDirectory(prefix="lab-", ignore_cleanup_errors=True) as folder:
+        home, port = Path(folder), _free_port()
         (home / "settings").mkdir()
         (home / "settings" / "overrides.json").write_text(json.dumps(_OVERRIDES))
         log = home / "server.log"
-        with log.open("w") as file:
-            command, environment = _command(root, home, port, kernels), _environment(home)
-            server = subprocess.Popen(command, env=environment, stdout=file, stderr=subprocess.STDOUT)
-        try:
+        options = {"env": _environment(home), "stderr": subprocess.STDOUT}
+        with (
+            log.open("w") as file,
+            child(_command(root, home, port, kernels), stdout=file, **options) as server,
+        ):
             base = f"http://127.0.0.1:{port}"
-            _wait_for(base, server, log)
+            if not wait_for(lambda: _answers(base) or server.poll() is not None) or server.poll() is not None:
+                raise RuntimeError(f"JupyterLab did not start:\n{log.read_text()}")
             yield base
-        finally:
-            server.terminate()
-            server.wait(20)
 
 
-@contextlib.contextmanager
-def _free_port():
+def _free_port() -> int:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
-        port = listener.getsockname()[1]
-    yield port
+        return listener.getsockname()[1]
 
 
 def _command(root: Path, home: Path, port: int, kernels: bool) -> list[str]:
@@ -87,15 +113,11 @@ def _environment(home: Path) -> dict[str, str]:
     )
 
 
-def _wait_for(base: str, server: subprocess.Popen, log: Path) -> None:
-    for _ in range(600):
-        with contextlib.suppress(OSError):
-            urllib.request.urlopen(f"{base}/api/status?token={TOKEN}", timeout=1)
-            return
-        if server.poll() is not None:
-            break
-        time.sleep(0.1)
-    raise RuntimeError(f"JupyterLab did not start:\n{log.read_text()}")
+def _answers(base: str) -> bool:
+    with contextlib.suppress(OSError):
+        urllib.request.urlopen(f"{base}/api/status?token={TOKEN}", timeout=WAIT).close()
+        return True
+    return False
 
 
 def copy_of_notebooks(target: Path) -> Path:
@@ -104,25 +126,44 @@ def copy_of_notebooks(target: Path) -> Path:
     return target
 
 
+class Lab:
+    """A JupyterLab in one page, which opens a notebook, closes it, opens the next."""
+
+    def __init__(self, browser, base: str, *, kernels: bool = True):
+        self.browser, self.base, self.kernels = browser, base, kernels
+        self.page, self.problems = None, []
+
+    @contextlib.contextmanager
+    def open(self, name: str):
+        """Open a notebook, with a fresh kernel, for a block; one that fails costs the next its warm page."""
+        if self.page is None:
+            self._load()
+        self.problems.clear()
+        try:
+            self.page.evaluate("name => course.open(name)", name)
+            if not self.kernels:
+                self.page.get_by_role("dialog").press("Escape")  # the question which kernel it should be
+            yield Notebook(self.page, self.problems)
+            self.page.evaluate("() => course.close()")
+        except BaseException:
+            self.page.close()
+            self.page = None
+            raise
+
+    def _load(self) -> None:
+        self.page = self.browser.new_page()
+        self.page.set_default_timeout(WAIT_MS)
+        self.page.on("pageerror", lambda error: self.problems.append(str(error)))
+        self.page.goto(f"{self.base}/lab?token={TOKEN}&reset")
+        self.page.wait_for_function("() => window.jupyterapp !== undefined", polling=100)
+        self.page.evaluate(_IN_PAGE)
+
+
 class Notebook:
     """One notebook in a page, with the few things that tests do to it."""
 
-    def __init__(self, page, base: str, name: str, *, kernel: bool = True):
-        self.page = page
-        self.problems: list[str] = []
-        page.on("pageerror", lambda error: self.problems.append(str(error)))
-        page.goto(f"{base}/lab/tree/{name}?token={TOKEN}&reset")
-        page.wait_for_selector(".jp-NotebookPanel .jp-Cell", timeout=60_000)
-        page.wait_for_function("() => window.jupyterapp !== undefined")
-        self.command("application:toggle-left-area")
-        if kernel:
-            page.wait_for_function(
-                "() => window.jupyterapp?.shell.currentWidget?.sessionContext?.session?.kernel?.status ==="
-                " 'idle'",
-                timeout=60_000,
-            )
-        else:
-            page.keyboard.press("Escape")  # the question which kernel it should be
+    def __init__(self, page, problems: list[str]):
+        self.page, self._problems = page, problems
 
     def command(self, name: str, arguments: dict | None = None):
         """Execute one of JupyterLab's commands and wait for it."""
@@ -132,13 +173,30 @@ class Notebook:
         )
 
     def run_all(self) -> None:
+        """Run all cells and wait until all that they show is there."""
+        self.page.evaluate("() => course.panel.sessionContext.ready")
         self.command("notebook:run-all-cells")
+        self.page.wait_for_function(
+            """() => [...document.querySelectorAll(
+                 '.jp-OutputArea-output[data-mime-type="application/vnd.jupyter.widget-view+json"]')]
+                 .every(shown => shown.querySelector('.jupyter-widgets') !== null)"""
+        )
+        self.settle()
+
+    def settle(self, rounds: int = 2) -> None:
+        """Wait until the kernel has answered everything, and the page shows it."""
+        self.page.evaluate("rounds => course.settled(rounds)", rounds)
 
     def errors(self) -> list[str]:
         """Return every traceback and every line on standard error that the notebook shows."""
         kinds = ("stderr", "error")
         shown = [f'[data-mime-type="application/vnd.jupyter.{kind}"]' for kind in kinds]
-        return self.page.locator(", ".join(shown)).all_inner_texts() + self.problems
+        return self.page.locator(", ".join(shown)).all_inner_texts() + self._problems
+
+    def sliders(self) -> list["Slider"]:
+        """Return all sliders of all explorers."""
+        found = self.page.locator(".gemm-controls .widget-slider")
+        return [Slider(self, found.nth(place)) for place in range(found.count())]
 
     def replace_cell(self, identity: str, source: str) -> str:
         """Type ``source`` into the cell with this id in place of what is there, run it, and return its
@@ -146,7 +204,7 @@ class Notebook:
         """
         index = self.page.evaluate(
             """id => {
-                 const all = window.jupyterapp.shell.currentWidget.content;
+                 const all = course.panel.content;
                  const index = all.widgets.findIndex(cell => cell.model.id === id);
                  all.activeCellIndex = index;
                  all.mode = 'edit';
@@ -163,19 +221,26 @@ class Notebook:
         self.page.keyboard.press("Control+Enter")
         self.page.wait_for_function(
             """([index, before]) => {
-                 const cell = window.jupyterapp.shell.currentWidget.content.widgets[index];
+                 const cell = course.cells[index];
                  return cell.model.executionCount !== null && cell.model.executionCount > before
                         && cell.outputArea.model.length > 0; }""",
             arg=[index, before],
-            timeout=30_000,
         )
+        self.settle()
         return cell.locator(".jp-OutputArea").inner_text()
 
     def _executions(self) -> int:
         return self.page.evaluate(
-            """() => Math.max(0, ...window.jupyterapp.shell.currentWidget.content.widgets
-                       .map(cell => cell.model.executionCount ?? 0))"""
+            "() => Math.max(0, ...course.cells.map(cell => cell.model.executionCount ?? 0))"
         )
+
+    def wait_for_pictures(self, number: int) -> None:
+        """Wait until the page has so many pictures, and they are drawn."""
+        self.page.wait_for_function(
+            "number => document.querySelectorAll('.jp-Notebook img.gemm-picture').length >= number",
+            arg=number,
+        )
+        self.page.evaluate("() => course.drawn()")
 
     def pictures(self) -> list[dict]:
         """Return, for every picture, its alt text, whether it is drawn, and whether it is SVG."""
@@ -206,15 +271,18 @@ class Notebook:
 
 
 class Slider:
-    """One slider, the pictures it moves, and how long that took."""
+    """One slider and the pictures it moves."""
 
-    def __init__(self, page, locator):
-        self.page, self.locator = page, locator
+    def __init__(self, notebook: Notebook, locator):
+        self.notebook, self.page, self.locator = notebook, notebook.page, locator
         self.handle = locator.get_by_role("slider")
         self.output = locator.locator("xpath=ancestor::*[contains(@class,'jp-Cell-outputArea')][1]")
 
     @property
     def name(self) -> str:
+        """Return the handle's name for a screen reader, which comes a moment after the slider."""
+        with contextlib.suppress(TimeoutError):
+            self.locator.locator(".noUi-handle[aria-label]").wait_for(state="attached")
         return self.handle.get_attribute("aria-label") or ""
 
     def position(self, end: str = "now") -> float:
@@ -228,36 +296,14 @@ class Slider:
                         .map(image => ({source: image.src, alt: image.alt}))"""
         )
 
-    def press(self, key: str) -> dict[str, float]:
-        """Press a key on the handle; return by format ("svg", "png") the milliseconds until a picture of that
-        format had changed; it is missing where it stayed.
-        """
-        self.handle.focus()
-        self.output.evaluate(
-            """area => {
-                 const sources = () => [...area.querySelectorAll('img.gemm-picture')].map(image => image.src);
-                 const before = sources();
-                 window.moved = {}; window.changed = new Set(); window.pressed = null;
-                 document.addEventListener('keydown', () => { window.pressed = performance.now(); },
-                                           {capture: true, once: true});
-                 window.watch?.disconnect();
-                 window.watch = new MutationObserver(() => sources().forEach((source, place) => {
-                   if (source === before[place]) return;
-                   window.changed.add(place);
-                   const format = source.startsWith('data:image/svg') ? 'svg' : 'png';
-                   window.moved[format] ??= performance.now() - window.pressed;
-                 }));
-                 window.watch.observe(area, {subtree: true, childList: true, attributes: true}); }"""
-        )
-        count = len(self.seen())
-        self.handle.press(key)
-        with contextlib.suppress(TimeoutError):
-            self.page.wait_for_function("count => window.changed.size >= count", arg=count, timeout=1_500)
-        return self.page.evaluate("() => window.moved")
+    def press(self, *keys: str) -> None:
+        """Press keys on the handle, one after the other, and wait until the pictures have followed."""
+        for key in keys:
+            self.handle.press(key)
+        self.notebook.settle(rounds=min(len(keys), 2))
 
-    def drag(self, to: float) -> bool:
-        """Drag the handle to ``to`` (0 to 1) of the track; return whether a picture changed."""
-        before = self.seen()
+    def drag(self, to: float) -> None:
+        """Drag the handle to ``to`` (0 to 1) of the track, and wait until the pictures have followed."""
         self.locator.scroll_into_view_if_needed()
         start, track = self.handle.bounding_box(), self.locator.locator(".noUi-target").bounding_box()
         y = track["y"] + track["height"] / 2
@@ -265,8 +311,4 @@ class Slider:
         self.page.mouse.down()
         self.page.mouse.move(track["x"] + to * track["width"], y, steps=5)
         self.page.mouse.up()
-        for _ in range(60):
-            if self.seen() != before:
-                return True
-            self.page.wait_for_timeout(50)
-        return False
+        self.notebook.settle()

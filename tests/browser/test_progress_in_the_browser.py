@@ -1,25 +1,20 @@
 """A real JupyterLab tells a learner's notebook from a solution, and only the first makes progress."""
 
 import pytest
-from playwright.sync_api import sync_playwright
 
-from tests.browser.lab import Notebook, copy_of_notebooks, jupyterlab
+from tests.browser.lab import Notebook
 
 pytestmark = pytest.mark.browser
 NOTE = "from gemm_course.progress import note_pass, passed\nprint(repr(note_pass({!r})), list(passed()))"
 
 
-def test_only_a_learners_notebook_makes_progress(chromium, tmp_path):
-    folder = copy_of_notebooks(tmp_path / "notebooks")
-    with jupyterlab(folder) as base, sync_playwright() as playwright:
-        page = playwright.chromium.launch(executable_path=chromium).new_page()
-        learner = _opened(page, base, "00_welcome.ipynb")
-        assert "'' ['00.3']" in learner.replace_cell("ex-00-3", NOTE.format("00.3"))
-        solution = _opened(page, base, "solutions/00_welcome.ipynb")
-        assert "'' ['00.3']" in solution.replace_cell("ex-00-3-solution", NOTE.format("00.5"))
+def test_only_a_learners_notebook_makes_progress(lab):
+    with lab.open("00_welcome.ipynb") as learner:
+        assert "'' ['00.3']" in _answer(learner, "ex-00-3", note="00.3")
+    with lab.open("solutions/00_welcome.ipynb") as solution:
+        assert "'' ['00.3']" in _answer(solution, "ex-00-3-solution", note="00.5")
 
 
-def _opened(page, base: str, name: str) -> Notebook:
-    notebook = Notebook(page, base, name)
+def _answer(notebook: Notebook, cell: str, note: str) -> str:
     notebook.command("notebook:clear-all-cell-outputs")  # with the numbers of an earlier run
-    return notebook
+    return notebook.replace_cell(cell, NOTE.format(note))

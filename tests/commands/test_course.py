@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import processes
+
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.skipif(
     os.name == "nt", reason="the stand-ins for uv and nvidia-smi are shell scripts"
@@ -65,8 +67,15 @@ class Machine:
     def start(self, *arguments: str, prelude: str = "") -> subprocess.CompletedProcess:
         code = f"import sys, runpy; sys.argv = ['course.py', *sys.argv[1:]]\n{prelude}\n"
         code += f"runpy.run_path({str(self.course / 'course.py')!r}, run_name='__main__')"
-        command = [sys.executable, "-c", code, *arguments]
-        return subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=300)
+        return processes.run([sys.executable, "-c", code, *arguments], env=self.environment)
+
+    def begin(self):
+        """Start course.py and go on, as a block; it is killed at the end."""
+        command = [sys.executable, str(self.course / "course.py")]
+        return processes.child(command, env=self.environment, stderr=subprocess.PIPE, text=True)
+
+    def has_left_nothing(self) -> bool:
+        return not list(self.course.glob(".venv*")) and not processes.belonging_to(self.course)
 
     @property
     def venv(self) -> Path:
@@ -229,19 +238,44 @@ def test_a_ruined_environment_is_made_anew(machine, missing):
     assert [path.name for path in machine.course.glob(".venv*")] == [".venv"]
 
 
-def test_an_interruption_is_one_sentence_and_leaves_nothing(machine):
-    writing_on = "(while sleep 0.01; do mkdir -p .venv/more; done) & wait"  # uv has helpers of its own
-    machine.provide_uv(f"mkdir .venv; touch .venv/begun; {writing_on}")
-    command = [sys.executable, str(machine.course / "course.py")]
-    running = subprocess.Popen(command, env=machine.environment, stderr=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 20
-    while not (machine.venv / "begun").exists() and time.monotonic() < deadline:
-        time.sleep(0.02)
-    running.send_signal(signal.SIGINT)
-    _, said = running.communicate(timeout=20)
-    assert running.returncode == 1
-    assert said.strip() == "Interrupted: start again whenever you like."
-    assert not list(machine.course.glob(".venv*"))
+WRITING_ON = "(while sleep 0.01; do mkdir -p .venv/more; done) & wait"  # uv has helpers of its own
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_an_interruption_is_one_sentence_and_leaves_nothing(machine, number):
+    """Ctrl-C, an end from outside, a closed terminal."""
+    machine.provide_uv(f"mkdir .venv; touch .venv/begun; {WRITING_ON}")
+    with machine.begin() as running:
+        assert processes.wait_for((machine.venv / "begun").exists)
+        running.send_signal(number)
+        _, said = running.communicate(timeout=processes.WAIT)
+        assert running.returncode == 1
+        assert said.strip() == "Interrupted: start again whenever you like."
+        assert machine.has_left_nothing()
+
+
+@pytest.mark.parametrize("milliseconds", range(20, 200, 20))
+def test_an_interruption_at_any_moment_leaves_nothing(machine, milliseconds):
+    machine.provide_uv(f"mkdir .venv; {WRITING_ON}")
+    with machine.begin() as running:
+        time.sleep(milliseconds / 1000)
+        running.send_signal(signal.SIGINT)
+        running.communicate(timeout=processes.WAIT)
+        assert running.returncode != 0
+        assert machine.has_left_nothing()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a child of its parent's death")
+def test_a_start_that_is_killed_takes_uv_along_and_the_next_one_repairs(machine):
+    machine.provide_uv("mkdir .venv; touch .venv/begun; exec sleep 1000")
+    with machine.begin() as running:
+        assert processes.wait_for((machine.venv / "begun").exists)
+        running.kill()
+        assert processes.wait_for(lambda: not processes.belonging_to(machine.course))
+    (machine.course / ".venv-removed-1").mkdir()  # as if killed while it was removing
+    machine.provide_uv()
+    assert machine.start().returncode == 0
+    assert [path.name for path in machine.course.glob(".venv*")] == [".venv"]
 
 
 def test_a_python_without_venv_is_told(machine, tmp_path):
@@ -286,6 +320,7 @@ def test_no_network_is_told_where_the_machine_has_no_uv(without_network):
     assert not without_network.venv.exists()
 
 
+@pytest.mark.full(reason="installs all packages")
 def test_a_real_set_up_without_uv_on_the_machine(machine):
     """The whole of it: venv, pip, uv, the packages; then the course's own command answers, also offline."""
     shutil.copytree(
