@@ -62,7 +62,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     config = session.config
     if _is_worker(config):
         config.workeroutput["left_out"] = config.stash.get(LEFT_OUT, 0)
-    elif exitstatus == pytest.ExitCode.OK and (left := config.stash[RUN].left_running(seconds=20)):
+    elif exitstatus == pytest.ExitCode.OK and (left := config.stash[RUN].left_running()):
         config.stash[LEFT_RUNNING] = left
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 

@@ -21,6 +21,7 @@ import psutil
 
 PREFIX = "gemm-course-tests-"
 WAIT = 60  # seconds for what takes moments on an idle machine; nothing is judged by it
+GRACE = 20  # seconds for processes that are about to end
 
 
 class Run:
@@ -39,9 +40,9 @@ class Run:
         os.environ.update(dict.fromkeys(self._before, str(self.folder)))
         tempfile.tempdir = None  # looked up again
 
-    def left_running(self, seconds: float) -> list[str]:
-        """Return the command lines of this run's processes that do not end within so many seconds."""
-        wait_for(lambda: not self._processes(), seconds, pause=0.5)
+    def left_running(self) -> list[str]:
+        """Return the command lines of this run's processes that do not end by themselves."""
+        wait_for(lambda: not self._processes(), GRACE, pause=0.5)
         return [_described(process) for process in self._processes()]
 
     def _processes(self) -> list[psutil.Process]:
@@ -88,7 +89,9 @@ def belonging_to(folder: Path) -> list[psutil.Process]:
     return [
         process
         for process in psutil.process_iter()
-        if process.pid not in above and any(str(folder) in text for text in _texts(process))
+        if process.pid not in above
+        and any(str(folder) in text for text in _texts(process))
+        and is_alive(process)
     ]
 
 
@@ -97,7 +100,15 @@ def kill(processes: Sequence[psutil.Process]) -> None:
     for process in processes:
         with contextlib.suppress(psutil.Error):
             process.kill()
-    psutil.wait_procs(processes, timeout=WAIT)
+    wait_for(lambda: not any(map(is_alive, processes)))
+
+
+def is_alive(process: psutil.Process) -> bool:
+    """Whether a process runs; one that has ended may wait for its parent to ask how."""
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.Error:
+        return False
 
 
 def clear_killed_runs() -> None:
@@ -119,8 +130,6 @@ def _clear(folder: Path) -> None:
 def _texts(process: psutil.Process) -> Iterator[str]:
     """Yield what a process tells about itself, so far as this user may know it."""
     with contextlib.suppress(psutil.Error, OSError):
-        if process.status() == psutil.STATUS_ZOMBIE:
-            return
         yield from process.cmdline()
         yield from process.environ().values()
         yield process.cwd()
@@ -149,12 +158,13 @@ def _end(process: subprocess.Popen) -> None:
 def _session(leader: int) -> list[psutil.Process]:
     if os.name == "nt":
         return []
-    return [process for process in psutil.process_iter() if _session_of(process) == leader]
+    return [process for process in psutil.process_iter() if _has_session(process, leader)]
 
 
-def _session_of(process: psutil.Process) -> int | None:
-    with contextlib.suppress(OSError, psutil.Error):
-        return None if process.status() == psutil.STATUS_ZOMBIE else os.getsid(process.pid)
+def _has_session(process: psutil.Process, leader: int) -> bool:
+    with contextlib.suppress(OSError):
+        return os.getsid(process.pid) == leader and is_alive(process)
+    return False
 
 
 def _heed_signals() -> None:

@@ -1,16 +1,10 @@
 """The quick run's sample: fixed, evenly spread, never empty; --all, --lf and a name on the command line."""
 
-import os
-import re
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
 from tests import sampling
+from tests.inner import Suite
 
-ROOT = Path(__file__).parents[1]
 SUITE = """
 import pytest
 from tests import sampling
@@ -18,7 +12,7 @@ from tests import sampling
 @pytest.mark.many(one_in=5)
 @pytest.mark.parametrize("case", range(23))
 def test_many(case):
-    assert case != WRONG
+    assert case >= 0
 
 @pytest.mark.full(reason="slow")
 def test_full():
@@ -55,31 +49,9 @@ def test_random_cases_are_fewer(quick):
     assert (sampling.examples(80, one_in=4), sampling.examples(3, one_in=4)) == (20, 1)
 
 
-class Suite:
-    """A small suite in a folder of its own, run by another pytest with this one's conftest."""
-
-    def __init__(self, folder: Path):
-        self.folder = folder
-        (folder / "pytest.ini").write_text("[pytest]\nmarkers =\n  many\n  full\n")
-        self.write()
-
-    def write(self, wrong: int = -1) -> None:
-        (self.folder / "test_it.py").write_text(SUITE.replace("WRONG", str(wrong)))
-
-    def run(self, *arguments: str) -> dict[str, int]:
-        """Return how many tests passed, failed and so on, and how many the sample left out ("more")."""
-        command = [sys.executable, "-m", "pytest", "-p", "tests.conftest", *arguments]
-        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-        said = subprocess.run(
-            command, cwd=self.folder, env=environment, capture_output=True, text=True
-        ).stdout
-        found = re.findall(r"(\d+) (?:tests )?(\w+)", "\n".join(said.splitlines()[-3:]))
-        return {kind: int(number) for number, kind in found}
-
-
 @pytest.fixture
 def suite(tmp_path) -> Suite:
-    return Suite(tmp_path)
+    return Suite(tmp_path, SUITE)
 
 
 @pytest.mark.parametrize("parallel", [(), ("-n", "2")], ids=["in a row", "in parallel"])
@@ -102,8 +74,8 @@ def test_a_narrow_selection_is_not_left_empty(suite):
 
 
 def test_what_failed_under_all_is_run_again_by_lf(suite):
-    suite.write(wrong=3)
+    suite.write(SUITE.replace("case >= 0", "case != 3"))
     assert suite.run("--all")["failed"] == 1
     assert suite.run("--lf")["failed"] == 1
-    suite.write()
+    suite.write(SUITE)
     assert suite.run("--lf")["passed"] == 1

@@ -1,6 +1,7 @@
 """Opens the course in JupyterLab."""
 
 import os
+import signal
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -18,6 +19,7 @@ def serve(arguments: Sequence[str] = ()) -> None:
     """
     remember_fresh()
     _prepare_environment()
+    _end_with_the_terminal()
     from jupyterlab.labapp import LabApp
 
     LabApp.launch_instance([*options(arguments), *arguments])
@@ -49,6 +51,12 @@ def _prepare_environment() -> None:
     folders = [os.environ.get("JUPYTER_CONFIG_PATH"), str(SETTINGS)]
     os.environ["JUPYTER_CONFIG_PATH"] = os.pathsep.join(filter(None, folders))
     os.environ["JUPYTER_PREFER_ENV_PATH"] = "1"  # the kernel of this Python, before others of the learner's
+
+
+def _end_with_the_terminal() -> None:
+    """When its terminal is closed, end as JupyterLab ends when asked to, which ends the kernels as well."""
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) == signal.SIG_DFL:
+        signal.signal(signal.SIGHUP, lambda *_: os.kill(os.getpid(), signal.SIGTERM))
 
 
 def _is_root() -> bool:

@@ -32,24 +32,34 @@ _NO_KERNELS = (
 _IN_PAGE = """
 window.course = {
     get cells() { return this.panel.content.widgets; },
-    async open(path) {
+    unanswered: new Set(),  // messages of this page, by cells and sliders, that the kernel has not done with
+    async open(path, kernel) {
         await jupyterapp.restored;
         if (!jupyterapp.shell.leftCollapsed) jupyterapp.shell.collapseLeft();
         this.panel = await jupyterapp.commands.execute('docmanager:open', {path, factory: 'Notebook'});
         await this.panel.context.ready;
         await this.panel.revealed;
+        if (kernel) await this.connect();
+    },
+    async connect() {
+        await this.panel.sessionContext.ready;
+        const kernel = this.panel.sessionContext.session.kernel;
+        this.unanswered.clear();
+        kernel.anyMessage.connect((_, {msg, direction}) => {
+            if (direction === 'send' && ['execute_request', 'comm_msg'].includes(msg.header.msg_type))
+                this.unanswered.add(msg.header.msg_id);
+        });
+        kernel.iopubMessage.connect((_, msg) => {  // sent on when those concerned have it
+            if (msg.header.msg_type === 'status' && msg.content.execution_state === 'idle')
+                this.unanswered.delete(msg.parent_header.msg_id);
+        });
     },
     async close() {
         await this.panel.sessionContext.shutdown();
         this.panel.dispose();
     },
-    async settled(rounds) {
-        // The kernel answers in order: its answer to an empty request says that it has done all before it. A
-        // slider that moves on while the kernel is busy with it sends its last place then: in a second round.
-        const kernel = this.panel.sessionContext.session.kernel;
-        for (let round = 0; round < rounds; round++)
-            await kernel.requestExecute({code: '', silent: true, store_history: false}).done;
-        await new Promise(shown => setTimeout(shown));
+    async settled() {
+        do await new Promise(later => setTimeout(later, 10)); while (this.unanswered.size);
     },
     async drawn() {
         await new Promise(frame => requestAnimationFrame(() => requestAnimationFrame(frame)));
@@ -140,7 +150,7 @@ class Lab:
             self._load()
         self.problems.clear()
         try:
-            self.page.evaluate("name => course.open(name)", name)
+            self.page.evaluate("([name, kernel]) => course.open(name, kernel)", [name, self.kernels])
             if not self.kernels:
                 self.page.get_by_role("dialog").press("Escape")  # the question which kernel it should be
             yield Notebook(self.page, self.problems)
@@ -174,7 +184,6 @@ class Notebook:
 
     def run_all(self) -> None:
         """Run all cells and wait until all that they show is there."""
-        self.page.evaluate("() => course.panel.sessionContext.ready")
         self.command("notebook:run-all-cells")
         self.page.wait_for_function(
             """() => [...document.querySelectorAll(
@@ -183,9 +192,13 @@ class Notebook:
         )
         self.settle()
 
-    def settle(self, rounds: int = 2) -> None:
-        """Wait until the kernel has answered everything, and the page shows it."""
-        self.page.evaluate("rounds => course.settled(rounds)", rounds)
+    def settle(self) -> None:
+        """Wait until the kernel has done all that cells and sliders asked of it, and the page shows it."""
+        self.page.evaluate("() => course.settled()")
+
+    def draw(self) -> None:
+        """Wait until all pictures are drawn, and nothing moves any more."""
+        self.page.evaluate("() => course.drawn()")
 
     def errors(self) -> list[str]:
         """Return every traceback and every line on standard error that the notebook shows."""
@@ -240,7 +253,7 @@ class Notebook:
             "number => document.querySelectorAll('.jp-Notebook img.gemm-picture').length >= number",
             arg=number,
         )
-        self.page.evaluate("() => course.drawn()")
+        self.draw()
 
     def pictures(self) -> list[dict]:
         """Return, for every picture, its alt text, whether it is drawn, and whether it is SVG."""
@@ -300,10 +313,11 @@ class Slider:
         """Press keys on the handle, one after the other, and wait until the pictures have followed."""
         for key in keys:
             self.handle.press(key)
-        self.notebook.settle(rounds=min(len(keys), 2))
+        self.notebook.settle()
 
     def drag(self, to: float) -> None:
         """Drag the handle to ``to`` (0 to 1) of the track, and wait until the pictures have followed."""
+        self.notebook.draw()
         self.locator.scroll_into_view_if_needed()
         start, track = self.handle.bounding_box(), self.locator.locator(".noUi-target").bounding_box()
         y = track["y"] + track["height"] / 2

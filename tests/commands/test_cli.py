@@ -6,7 +6,6 @@ import sys
 import pytest
 
 from gemm_course import cli
-from gemm_course.commands import suite
 
 
 def gemm_course(*arguments: str) -> subprocess.CompletedProcess:

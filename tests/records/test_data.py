@@ -2,6 +2,7 @@
 
 import time
 
+import pandas as pd
 import pytest
 
 from gemm_course import records
@@ -93,12 +94,19 @@ def test_every_stage_was_checked_at_twenty_odd_shapes():
     assert (frame["verdict"] == "right").all()
 
 
-@pytest.mark.timed
-def test_the_sweep_loads_in_a_tenth_of_a_second():
-    records.sweep()  # pandas is imported once
-    start = time.perf_counter()
-    records.sweep()
-    assert time.perf_counter() - start < 0.1
+def test_the_sweep_is_read_in_little_more_time_than_pandas_takes_for_the_file():
+    """In seconds of the processor, in turn, the best of several: the same on a busy machine."""
+    ours, alone = [], []
+    for _ in range(7):
+        ours.append(seconds_of(records.sweep))
+        alone.append(seconds_of(lambda: pd.read_csv(records.files.DATA / "h200" / "sweep.csv")))
+    assert min(ours) < 5 * min(alone), (ours, alone)
+
+
+def seconds_of(action):
+    start = time.process_time()
+    action()
+    return time.process_time() - start
 
 
 def test_best_tiles_are_the_fastest_of_the_sweep():

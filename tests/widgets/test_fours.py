@@ -1,8 +1,5 @@
 """Pictures of notebook 06: the scatter into transposed As, wide accesses, two stages compared, the peers."""
 
-import statistics
-import time
-
 import pytest
 from numba import cuda, float32
 
@@ -134,24 +131,6 @@ def test_the_peers_with_and_without_vector_loads():
     assert "v02 × 0.63, v05 × 1.61" in alt and "v02_vectorized 5.84" in alt and "NVIDIA H200" in alt
     with pytest.raises(ValueError, match="v02, v03, v04, v05"):
         see.vectorized_peers("v01")
-
-
-@pytest.mark.timed
-@pytest.mark.parametrize(
-    "draw",
-    [
-        lambda step: _scatter.draw(step, 5, 16, 4),
-        lambda step: _wavefronts.draw(list(_wavefronts.ACCESSES)[step % 4], 16, 4),
-    ],
-)
-def test_a_warm_step_is_made_in_30_ms(draw):
-    draw(0)
-    took = []
-    for step in range(8):
-        started = time.perf_counter()
-        draw(step)
-        took.append(time.perf_counter() - started)
-    assert statistics.median(took) < 0.03
 
 
 def test_a_step_says_which_threads_do_nothing():

@@ -1,7 +1,6 @@
 """Explorers on the recorded sweep: every stage, legal or not, measured or not, and nothing made up."""
 
 import re
-import statistics
 import time
 
 import pytest
@@ -201,29 +200,18 @@ def test_rows_of_a_stage_that_has_changed_its_sizes_are_left_out(monkeypatch):
     assert _measured._choices.__wrapped__("block_tiled") == {}
 
 
-@pytest.mark.timed
-def test_the_sweep_is_there_in_a_tenth_of_a_second():
-    took = []
-    for _ in range(5):
+def test_sliders_have_the_sweep_in_little_more_time_than_it_takes_to_read_it():
+    """In seconds of the processor, in turn, the best of several: the same on a busy machine."""
+    ours, reading = [], []
+    for _ in range(7):
         for remembered in (_measured._sweep, _measured._choices):
             remembered.cache_clear()
-        start = time.perf_counter()
-        _measured.best(LADDER["warp_tiled"])
-        took.append(time.perf_counter() - start)
-    assert statistics.median(took) < 0.1
+        ours.append(seconds_of(lambda: _measured.best(LADDER["warp_tiled"])))
+        reading.append(seconds_of(records.sweep))
+    assert min(ours) < 3 * min(reading), (ours, reading)
 
 
-@pytest.mark.timed
-@pytest.mark.parametrize("name", ["block_tiled", "thread_tiled_2d", "warp_tiled_tm1", "warp_tiled"])
-def test_a_step_takes_no_longer_than_a_slider_allows(name):
-    stage = LADDER[name]
-    choices = stage.legal_choices()
-    seconds = {"svg": [], "all": []}
-    for chosen in choices[:: max(1, len(choices) // 12)]:
-        start = time.perf_counter()
-        _tiles.choice(stage, chosen), _tiles.around(stage, chosen)
-        seconds["svg"].append(time.perf_counter() - start)
-        _tiles.on_roofline(stage, chosen)
-        seconds["all"].append(time.perf_counter() - start)
-    assert statistics.median(seconds["svg"]) < 0.08
-    assert statistics.median(seconds["all"]) < 0.15
+def seconds_of(action):
+    start = time.process_time()
+    action()
+    return time.process_time() - start

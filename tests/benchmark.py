@@ -1,0 +1,225 @@
+"""How long a learner waits for the course, in one run on one machine that has nothing else to do.
+
+    python -m tests.benchmark --output data/course_benchmark.csv
+
+Checks, pictures, sliders in a browser, whole notebooks, the start of JupyterLab: each with the times that it
+should not exceed. A test that held them to these times would fail on a busy machine, so none does; what was
+measured is on record instead. ``--only checks sliders`` measures some of it.
+"""
+
+import argparse
+import csv
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.emulator.bench_emulator import origin
+
+NOTEBOOK_SECONDS, LAB_SECONDS = 30, 5
+
+
+@dataclass(frozen=True)
+class Row:
+    """What was measured, in milliseconds, and what its median or its slowest should stay below."""
+
+    what: str
+    name: str
+    times: list[float]
+    median_limit: float | None = None
+    slowest_limit: float | None = None
+
+    def columns(self) -> dict:
+        """The row as the file has it; ``times`` says how many there were."""
+        return {
+            "what": self.what,
+            "name": self.name,
+            "times": len(self.times),
+            "median_ms": round(statistics.median(self.times), 2),
+            "slowest_ms": round(max(self.times), 2),
+            "median_limit_ms": self.median_limit,
+            "slowest_limit_ms": self.slowest_limit,
+        }
+
+    def __str__(self) -> str:
+        within = (self.median_limit or self.slowest_limit) > (
+            statistics.median(self.times) if self.median_limit else max(self.times)
+        )
+        found = self.columns()
+        return (
+            f"{'' if within else 'TOO SLOW ':9}{self.what}, {self.name}: "
+            f"median {found['median_ms']} ms, slowest {found['slowest_ms']} ms of {found['times']}"
+        )
+
+
+def milliseconds(action: Callable, *arguments) -> float:
+    """How long a call takes."""
+    start = time.perf_counter()
+    action(*arguments)
+    return 1000 * (time.perf_counter() - start)
+
+
+def checks() -> Iterator[Row]:
+    """Every exercise with every wrong solution."""
+    from tests.checks.test_wrong_solutions import WRONG
+
+    every = []
+    for exercise, answers in WRONG.items():
+        times = [milliseconds(answer.verdict) for answer in answers.values()]
+        every += times
+        yield Row("check of a wrong solution", exercise, times, slowest_limit=5000)
+    yield Row("check of a wrong solution", "all exercises", every, median_limit=1000)
+
+
+def pictures() -> Iterator[Row]:
+    """Every picture made of cells, warm; the steps of two explorers; the sliders of tile choices."""
+    from gemm_course.kernels import LADDER
+    from gemm_course.widgets import _scatter, _tiles, _wavefronts
+    from tests.figures.test_pictures import CELLS
+
+    for name, draw in CELLS.items():
+        draw()
+        yield Row("picture of cells", name, [milliseconds(draw) for _ in range(7)], median_limit=10)
+    for name, draw in {
+        "scatter": lambda step: _scatter.draw(step, 5, 16, 4),
+        "wavefronts": lambda step: _wavefronts.draw(list(_wavefronts.ACCESSES)[step % 4], 16, 4),
+    }.items():
+        draw(0)
+        times = [milliseconds(draw, step) for step in range(8)]
+        yield Row("explorer's step", name, times, median_limit=30)
+    for name in ("block_tiled", "thread_tiled_2d", "warp_tiled_tm1", "warp_tiled"):
+        stage, cells, charts = LADDER[name], [], []
+        choices = stage.legal_choices()
+        for chosen in choices[:: max(1, len(choices) // 12)]:
+            drawn = (_tiles.choice, _tiles.around)
+            cells.append(sum(milliseconds(draw, stage, chosen) for draw in drawn))
+            charts.append(cells[-1] + milliseconds(_tiles.on_roofline, stage, chosen))
+        yield Row("tile choice, pictures of cells", name, cells, median_limit=80)
+        yield Row("tile choice, with its chart", name, charts, median_limit=150)
+
+
+def reading() -> Iterator[Row]:
+    """The largest record, read again and made ready for sliders."""
+    from gemm_course import records
+    from gemm_course.kernels import LADDER
+    from gemm_course.widgets import _measured
+
+    def for_sliders():
+        for remembered in (_measured._sweep, _measured._choices):
+            remembered.cache_clear()
+        _measured.best(LADDER["warp_tiled"])
+
+    for name, action in {"read": records.sweep, "made ready for sliders": for_sliders}.items():
+        action()  # pandas is imported once
+        yield Row("sweep", name, [milliseconds(action) for _ in range(7)], median_limit=100)
+
+
+def notebooks() -> Iterator[Row]:
+    """Every notebook from top to bottom, the start of its kernel included."""
+    from tests.notebooks.test_run import NOTEBOOKS, run
+
+    for name in NOTEBOOKS:
+        for kind in ("learner", "solutions"):
+            times = [milliseconds(run, name, kind)]
+            yield Row(f"notebook, {kind}", name, times, slowest_limit=1000 * NOTEBOOK_SECONDS)
+
+
+def lab() -> Iterator[Row]:
+    """A second start of `gemm-course lab`, until the page is served."""
+    from tests.commands.test_lab import serve
+
+    times = []
+    for _ in range(3):
+        with tempfile.TemporaryDirectory() as home:
+            start = time.perf_counter()
+            with serve(Path(home)):
+                times.append(1000 * (time.perf_counter() - start))
+    yield Row("start", "gemm-course lab", times, median_limit=1000 * LAB_SECONDS)
+
+
+# How long after a key the first picture of each format had changed.
+_WATCH = """
+area => {
+    const sources = () => [...area.querySelectorAll('img.gemm-picture')].map(image => image.src);
+    const before = sources();
+    window.moved = {};
+    document.addEventListener('keydown', () => { window.pressed = performance.now(); },
+                              {capture: true, once: true});
+    window.watch?.disconnect();
+    window.watch = new MutationObserver(() => sources().forEach((source, place) => {
+        const format = source.startsWith('data:image/svg') ? 'svg' : 'png';
+        if (source !== before[place]) window.moved[format] ??= performance.now() - window.pressed;
+    }));
+    window.watch.observe(area, {subtree: true, childList: true, attributes: true});
+}
+"""
+
+
+def sliders() -> Iterator[Row]:
+    """Every slider of every notebook in a browser, from the key to the changed picture."""
+    from playwright.sync_api import sync_playwright
+
+    from tests.browser.lab import Lab, copy_of_notebooks, jupyterlab
+    from tests.browser.test_notebooks_in_the_browser import NAMES
+    from tests.conftest import find_chromium
+
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=find_chromium())
+        context = browser.new_context(viewport={"width": 1280, "height": 1000})
+        with jupyterlab(copy_of_notebooks(Path(folder) / "notebooks")) as base:
+            opened = Lab(context, base)
+            for name in NAMES:
+                with opened.open(f"{name}.ipynb") as notebook:
+                    notebook.run_all()
+                    moved = [_moved(slider) for slider in notebook.sliders()]
+                for format, limit in (("svg", 100), ("png", 250)):
+                    if times := [one[format] for moves in moved for one in moves if format in one]:
+                        yield Row(f"slider, {format.upper()}", name, times, median_limit=limit)
+        browser.close()
+
+
+def _moved(slider) -> list[dict[str, float]]:
+    """Press four keys; return for each the milliseconds by format, a format missing that did not change."""
+    moves = []
+    for key in ("End", "Home", "ArrowRight", "ArrowLeft"):
+        slider.handle.focus()
+        slider.output.evaluate(_WATCH)
+        slider.press(key)
+        slider.notebook.draw()
+        moves.append(slider.page.evaluate("() => window.moved"))
+    return moves
+
+
+GROUPS = {group.__name__: group for group in (checks, pictures, reading, notebooks, lab, sliders)}
+
+
+def write(rows: Iterable[Row], command: str, path: Path) -> None:
+    """Write the rows with where and when they were measured."""
+    where = origin(command)
+    with path.open("w", newline="", encoding="utf-8") as file:
+        lines = [row.columns() | where for row in rows]
+        writer = csv.DictWriter(file, list(lines[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(lines)
+
+
+def main() -> None:
+    """Measure, print and write."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", nargs="+", choices=GROUPS, default=list(GROUPS))
+    parser.add_argument("--output", type=Path)
+    options = parser.parse_args()
+    rows = []
+    for name in options.only:
+        for row in GROUPS[name]():
+            print(row, flush=True)
+            rows.append(row)
+    if options.output:
+        only = [] if options.only == list(GROUPS) else ["--only", *options.only]
+        write(rows, " ".join(["python -m tests.benchmark", *only]), options.output)
+
+
+if __name__ == "__main__":
+    main()
