@@ -470,9 +470,9 @@ check.warp_kernel(make_warp_tiled)
 # of them, then one below the other. The 32 lanes of a warp form a grid of `LANE_ROWS` by `LANE_COLS`, that is
 # `WM // TM` rows and `WN // TN` columns. They are numbered row by row: lanes 0 and 1 lie side by side.
 #
-# In a column of lanes, the first lane owns rows 0 to 3 of the warp tile, the lane below it rows 4 to 7, and so
-# on. When every lane of the column has its first four, it starts again from the top: the first lane gets the
-# next four, and so on, until each lane has TM rows. The same goes for columns.
+# In a column of lanes, the first lane owns rows 0 to 3 of the warp tile, the lane below it rows 4 to 7, and
+# so on. When every lane of the column has its first four, it starts again from the top: the first lane gets
+# the next four, and so on, until each lane has TM rows. The same goes for columns.
 #
 # `fetch` and `put` are given. You write `y0` and `x0`, the reads, and the calls of `put`.
 

@@ -37,7 +37,7 @@ class Seen:
         """Watch block (1, 1) of four. C goes on beside their tiles, so that a store beside them is seen."""
         t, threads = trial.tiles, trial.geometry.block[0]
         geometry = replace(trial.geometry, covers=(2 * t.BM, 2 * t.BN))
-        problem = Problem(4 * t.BM, 4 * t.BN, 1, row_multiple=4)
+        problem = Problem(4 * t.BM, 4 * t.BN, t.BK, row_multiple=4)
         watch = Watch((1, 1, 0), local=False, limit=200_000)
         trace = try_on(trial.kernel, geometry, problem, tiles=t, watch=watch).report.trace
         stores = trace[(trace["space"] == "global") & (trace["op"] == "store")]
@@ -48,8 +48,8 @@ class Seen:
             trial,
             {axis: _marked(stores, at, (threads, 4 * getattr(t, axis.B))) for at, axis in enumerate(AXES)},
             {
-                axis: _marked(loads[loads["array"] == array], 1, (threads, getattr(t, axis.B)))
-                for axis, array in arrays.items()
+                axis: _marked(loads[loads["array"] == arrays.get(axis)], 1, (threads, getattr(t, axis.B)))
+                for axis in AXES
             },
             _astray(stores, t),
         )
@@ -72,8 +72,8 @@ class Seen:
         return self.stored[axis][:, size : 2 * size]
 
     def reads_other_than_stored(self, axis: Axis) -> bool:
-        """Some thread reads other rows or columns than those it stores to."""
-        return bool((self.read[axis] != self._of_tile(axis)).any())
+        """Threads read rows or columns, and some thread others than those it stores to."""
+        return bool(self.read[axis].any() and (self.read[axis] != self._of_tile(axis)).any())
 
     def first_other(self, axis: Axis) -> str:
         """The first thread of which this is true, in words."""
