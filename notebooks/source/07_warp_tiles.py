@@ -163,14 +163,10 @@ see.predict("07.fours")
 
 # %% [markdown]
 # The course's v06 takes thread tiles of 4 × 4 and lets the lanes repeat them. Whatever the layout, a warp
-# then reads one stretch without gaps. Beside the kernel of notebook 06 there is not much to change:
-
-# %%
-see.diff("vectorized", "warp_tiled")
-
-# %% [markdown]
-# `LANE_ROWS` × `LANE_COLS` is how the lanes lie, the document's $m_t \times n_t$. Runs of four are `4 *
-# LANE_ROWS` rows apart, or `4 * LANE_COLS` columns.
+# then reads one stretch without gaps. The first picture of this notebook shows it too: choose the kernel
+# "004 v06: 8 × 4 lanes", look at a *warp*, colour by *owner*, and walk through the lanes. In the kernel,
+# `LANE_ROWS` × `LANE_COLS` is how the lanes lie, the document's $m_t \times n_t$. In exercise 07.7 you write
+# it.
 #
 # Now count, with document 004's tiles: its warp tile is 64 × 32, with 8 × 4 lanes.
 
@@ -467,13 +463,18 @@ check.warp_kernel(make_warp_tiled)
 # ### Exercise 07.7 · Runs of four
 # *core · hard · 20 minutes*
 #
-# In 07.4 the layouts "in fours" had one wavefront per read, for A and for B. Now build the kernel that has
-# such a layout, with TM by TN results per thread (both multiples of 4). The 32 lanes form a grid of
-# `WM // TM` rows and `WN // TN` columns. A lane's first four rows begin right below those of the lane above
-# it; its next four rows come after the first four of **all** lanes of that column. Columns likewise.
+# In 07.4 the layouts "in fours" were the only ones without a conflict where each lane reads one float at a
+# time. Now write the kernel for this layout, with TM by TN results per thread (both multiples of 4).
 #
-# Loading is given, and `put` stores one result. Yours are `y0` and `x0`, the reads, and the place of each
-# result.
+# Blocks have one dimension, with 32 threads per warp. The warps of a block lie side by side first, `BN // WN`
+# of them, then one below the other. The 32 lanes of a warp form a grid of `LANE_ROWS` by `LANE_COLS`, that is
+# `WM // TM` rows and `WN // TN` columns. They are numbered row by row: lanes 0 and 1 lie side by side.
+#
+# In a column of lanes, the first lane owns rows 0 to 3 of the warp tile, the lane below it rows 4 to 7, and
+# so on. When every lane of the column has its first four, it starts again from the top: the first lane gets
+# the next four, and so on, until each lane has TM rows. The same goes for columns.
+#
+# `fetch` and `put` are given. You write `y0` and `x0`, the reads, and the calls of `put`.
 
 # %%
 from gemm_course.checks.kits import thread_tile_parts
@@ -525,7 +526,7 @@ def make_runs_of_four(BM, BN, BK, WM, WN, TM, TN):
                 col = x0 + j // 4 * (4 * LANE_COLS) + j % 4
                 put(m, n, alpha, acc[i, j], beta, C, row, col)
         ### STUB
-        # # your code: put each result to its row and column of the tile
+        # # your code: put each result at its row and column
         ### END SOLUTION
 
     return runs_of_four
@@ -535,6 +536,13 @@ check.runs_of_four(make_runs_of_four)
 
 # %% [markdown] tags=["stub"]
 # *[Solution](solutions/07_warp_tiles.ipynb#Exercise-07.7-·-Runs-of-four)*
+
+# %% [markdown]
+# **Compare yours with the course's.** Beside the kernel of notebook 06 there is not much to change: runs of
+# four are `4 * LANE_ROWS` rows apart, or `4 * LANE_COLS` columns.
+
+# %%
+see.diff("vectorized", "warp_tiled")
 
 # %% [markdown]
 # ---

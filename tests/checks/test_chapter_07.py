@@ -1,18 +1,23 @@
 """Notebook 07's checkers on other right answers, on half-written ones, and the truths that they hold to."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numba import cuda, float32
 
 from gemm_course import check
-from gemm_course.checks.ch07 import legal_tiles, owner_map
+from gemm_course.checks.ch07 import legal_tiles, owner_map, runs_of_four
 from gemm_course.checks.ch07.warp_kernel import FACTORY, TILES
 from gemm_course.checks.ch07.warp_layout import threads
+from gemm_course.checks.engines.tiles import tile_choices
 from gemm_course.checks.kits import parts
 from gemm_course.intrinsics import load4, unroll
 from gemm_course.kernels import LADDER
 from gemm_course.kernels.base import tiles_text
 from gemm_course.model.formulas import document_003 as document
+from tests.checks.cells import verdict_of
+from tests.wrong_solutions.altering import changed, solution
 
 
 def elements_with_divmod(tid, BN, WM, WN, TN, WNITER):
@@ -196,3 +201,26 @@ def test_the_owner_in_words_is_that_of_the_formulas(tiles):
         row, col = document.element(tid, 1, tiles.WNITER - 1, 2, *sizes)
         assert geometry.owner(row, tiles.BN + col).startswith(f"thread {tid} (")
         assert geometry.owner(row, tiles.BN + col).endswith("of block (1, 0)")
+
+
+def test_runs_of_four_is_right_on_tiles_that_the_checker_does_not_try(monkeypatch):
+    others = tile_choices(
+        "BM BN BK WM WN TM TN",
+        (32, 128, 4, 32, 64, 4, 16),
+        (64, 64, 8, 64, 64, 8, 16),
+        (64, 96, 4, 64, 32, 16, 4),
+    )
+    assert not set(others) & set(runs_of_four.TILES)
+    monkeypatch.setattr(runs_of_four, "FACTORY", replace(runs_of_four.FACTORY, tiles=others))
+    verdict = verdict_of(solution("runs_of_four"))
+    assert verdict.passed, str(verdict)
+
+
+def test_lanes_numbered_down_their_columns_are_right_as_well():
+    downwards = changed(
+        solution("runs_of_four"),
+        ("lane // LANE_COLS", "lane % LANE_ROWS"),
+        ("lane % LANE_COLS", "lane // LANE_ROWS"),
+    )
+    verdict = verdict_of(downwards)
+    assert verdict.passed, str(verdict)

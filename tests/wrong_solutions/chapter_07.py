@@ -261,6 +261,16 @@ HEART = altered(
             "Only the last tile along k",
             (FETCH + SYNC, FETCH + SYNC + "            clear(acc)\n"),
         ),
+        "warps_counted_by_rows": ("not `BM // WM`", ("(BN // WN)", "(BM // WM)")),
+        "without_clear": ("`clear(acc)` is missing", ("        clear(acc)\n", "")),
+        "b_filled_partly": (
+            "The loop that fills `b` ends too early",
+            (
+                f"for e in range(TN):\n                        {FILL_B}",
+                f"for e in range(3):\n                        {FILL_B}",
+            ),
+        ),
+        "b_not_filled": ("Nothing is ever stored into `b`", (FILL_B, "pass")),
         "fetched_in_every_step": ("a tile is loaded once", (FETCH, FETCH + FETCH)),
     },
 )
@@ -271,28 +281,85 @@ Y0, X0 = "lane // LANE_COLS * 4", "lane % LANE_COLS * 4"
 RUN_ROW, RUN_COL = "i // 4 * (4 * LANE_ROWS) + i % 4", "j // 4 * (4 * LANE_COLS) + j % 4"
 ROW_OF_C, COL_OF_C = f"cuda.blockIdx.y * BM + y0 + {RUN_ROW}", f"cuda.blockIdx.x * BN + x0 + {RUN_COL}"
 READ_A, READ_B = f"As[p, y0 + {RUN_ROW}]", f"Bs[p, x0 + {RUN_COL}]"
+STORE_ROW, STORE_COL = f"row = y0 + {RUN_ROW}", f"col = x0 + {RUN_COL}"
+WARP_ROW, WARP_COL = "warp // (BN // WN) * WM", "warp % (BN // WN) * WN"
+PUT = "put(m, n, alpha, acc[i, j], beta, C, row, col)"
+PUT_LOOP = f"""        for i in range(TM):
+            for j in range(TN):
+                {STORE_ROW}
+                {STORE_COL}
+                {PUT}
+"""
+CLEAR = "        clear(acc)\n"
+FILL = "for i in range(TM):\n                    a[i]"
 CONTIGUOUS = ((Y0, "lane // LANE_COLS * TM"), (X0, "lane % LANE_COLS * TN"), (RUN_ROW, "i"), (RUN_COL, "j"))
 RUNS = altered(
     "runs_of_four",
     {
-        "lanes_for_rows": ("multiplied by 4", (Y0, "lane // LANE_COLS"), (X0, "lane % LANE_COLS")),
-        "all_warps_alike": (
-            "The warp is left out",
-            ("warp // (BN // WN) * WM + ", ""),
-            ("warp % (BN // WN) * WN + ", ""),
+        # the lane
+        "lanes_for_rows": ("`y0` counts lanes", (Y0, "lane // LANE_COLS"), (X0, "lane % LANE_COLS")),
+        "lanes_for_columns": ("`x0` counts lanes", (X0, "lane % LANE_COLS")),
+        "thread_for_lane": ("where its lane is meant", (Y0, "cuda.threadIdx.x // LANE_COLS * 4")),
+        "lane_divided_by_lane_rows": (
+            "divide by that. The row of a lane",
+            (Y0, "lane // LANE_ROWS * 4"),
+            (X0, "lane % LANE_ROWS * 4"),
         ),
+        "lane_columns_by_lane_rows": ("divide by that. The column of a lane", (X0, "lane % LANE_ROWS * 4")),
+        "lane_rows_numbered_downwards": ("lanes lie side by side", (Y0, "lane % LANE_ROWS * 4")),
+        "lane_swapped": ("swapped for the lane", (Y0, "lane * 4"), (X0, Y0), ("lane * 4", X0)),
+        "lane_left_out_of_y0": ("The lane is left out of `y0`", (f" + {Y0}", "")),
+        "lane_left_out_of_x0": ("The lane is left out of `x0`", (f" + {X0}", "")),
+        "room_for_all_rows": ("leaves room for all TM rows", (Y0, "lane // LANE_COLS * TM")),
+        # the warp
+        "all_warps_alike": ("The warp is left out", (f"{WARP_ROW} + ", ""), (f"{WARP_COL} + ", "")),
+        "warp_left_out_of_y0": ("The warp is left out of `y0`", (f"{WARP_ROW} + ", "")),
+        "warp_left_out_of_x0": ("The warp is left out of `x0`", (f"{WARP_COL} + ", "")),
+        "warps_counted_by_rows": ("not by `BM // WM`", ("(BN // WN)", "(BM // WM)")),
+        "warp_swapped": (
+            "swapped for the warp",
+            ("warp // (", "warp %% ("),
+            ("warp % (", "warp // ("),
+            ("warp %% (", "warp % ("),
+        ),
+        "warps_for_columns": ("`x0` counts warps", (WARP_COL, "warp % (BN // WN)")),
+        "all_at_the_corner": (
+            "All threads begin at row 0",
+            (f"{WARP_ROW} + {Y0}", "0"),
+            (f"{WARP_COL} + {X0}", "0"),
+        ),
+        "threads_along_y": ("the blocks have one dimension", ("threadIdx.x", "threadIdx.y")),
+        # from run to run
         "next_run_too_early": (
             "too early",
             ("(4 * LANE_ROWS)", "LANE_ROWS"),
             ("(4 * LANE_COLS)", "LANE_COLS"),
         ),
         "strides_swapped": (
-            "LANE_ROWS and LANE_COLS are swapped",
+            "rows step by `4 * LANE_ROWS`",
             ("(4 * LANE_ROWS)", "(4 * LANES)"),
             ("(4 * LANE_COLS)", "(4 * LANE_ROWS)"),
             ("LANES)", "LANE_COLS)"),
         ),
-        "four_rows_apart_but_contiguous": ("neighbour's rows as well", (RUN_ROW, "i"), (RUN_COL, "j")),
+        "lane_rows_for_columns": ("columns step by `4 * LANE_COLS`", ("(4 * LANE_COLS)", "(4 * LANE_ROWS)")),
+        "step_counts_results": ("The step counts lanes, not results", ("(4 * LANE_ROWS)", "(4 * TM)")),
+        "half_a_warp_tile_on": (
+            "`WM // 2` is right only where",
+            ("(4 * LANE_ROWS)", "(WM // 2)"),
+            ("(4 * LANE_COLS)", "(WN // 2)"),
+        ),
+        "two_runs_only": (
+            "more than two runs",
+            ("i // 4 * (4 * LANE_ROWS)", "(i >= 4) * 4 * LANE_ROWS"),
+            ("j // 4 * (4 * LANE_COLS)", "(j >= 4) * 4 * LANE_COLS"),
+        ),
+        "one_run_only": ("the step from run to run is missing", (RUN_COL, "j % 4")),
+        "four_rows_apart_but_contiguous": ("The runs are contiguous", (RUN_ROW, "i"), (RUN_COL, "j")),
+        "rows_only_in_runs": ("these are its columns as well", (RUN_COL, "j")),
+        "without_remainder": ("`% 4` is missing", ("i % 4", "i")),
+        "first_of_each_run": ("All columns of a run are its first", (" + j % 4", "")),
+        "run_swapped": ("swapped for the run", (RUN_ROW, "i % 4 * (4 * LANE_ROWS) + i // 4")),
+        "every_second_row": ("The threads' rows overlap, or leave gaps", (RUN_ROW, "i * 2")),
         "contiguous": ("bank conflict", *CONTIGUOUS),
         "single_rows": (
             "are apart",
@@ -301,36 +368,74 @@ RUNS = altered(
             (RUN_ROW, "i * LANE_ROWS"),
             (RUN_COL, "j * LANE_COLS"),
         ),
-        "a_read_contiguously": ("As is read at `y0 + i`. The same row", (READ_A, "As[p, y0 + i]")),
-        "b_read_contiguously": ("Bs is read at `x0 + j`. The same column", (READ_B, "Bs[p, x0 + j]")),
+        # as they are stored
+        "stored_without_remainder": (
+            "As they are stored: `% 4` is missing",
+            (STORE_ROW, STORE_ROW.replace("i % 4", "i")),
+        ),
+        "stored_by_lane_rows": (
+            "As they are stored: `LANE_ROWS` stands where",
+            (STORE_COL, STORE_COL.replace("LANE_COLS", "LANE_ROWS")),
+        ),
+        "block_added_to_put": (
+            "As they are stored: the block's own first row",
+            ("C, row, col)", "C, cuda.blockIdx.y * BM + row, cuda.blockIdx.x * BN + col)"),
+        ),
+        "put_swapped": ("it takes the row first", ("C, row, col)", "C, col, row)")),
+        "never_put": ("Nothing is stored into C", (PUT_LOOP, "")),
+        "odd_rows_put_partly": (
+            "not each result is stored once",
+            (PUT_LOOP, PUT_LOOP.replace("range(TN)", "range(i % 2, TN)")),
+        ),
+        # as they are read
+        "a_read_contiguously": (
+            "look at the reads of `As`: the runs are contiguous",
+            (READ_A, "As[p, y0 + i]"),
+        ),
+        "b_read_contiguously": (
+            "look at the reads of `Bs`: the runs are contiguous",
+            (READ_B, "Bs[p, x0 + j]"),
+        ),
         "both_read_contiguously": (
-            "The same places for both",
+            "look at the reads of `As`",
             (READ_A, "As[p, y0 + i]"),
             (READ_B, "Bs[p, x0 + j]"),
         ),
-        "rows_only_in_runs": ("or leave gaps", (RUN_COL, "j")),
+        "a_read_without_remainder": (
+            "look at the reads of `As`: `% 4` is missing",
+            (READ_A, READ_A.replace("i % 4", "i")),
+        ),
+        "b_read_by_lane_rows": (
+            "look at the reads of `Bs`: `LANE_ROWS` stands where",
+            (READ_B, READ_B.replace("LANE_COLS", "LANE_ROWS")),
+        ),
+        "a_read_too_early": (
+            "look at the reads of `As`: the next run begins too early",
+            (READ_A, READ_A.replace("(4 * LANE_ROWS)", "LANE_ROWS")),
+        ),
+        "one_row_for_all": ("they must go on with `i`", (READ_A, "As[p, y0]")),
+        "a_read_in_steps_of_eight": (
+            "A thread must read the rows of `As` that its results belong to",
+            (READ_A, "As[p, y0 + i // 4 * 8 + i % 4]"),
+        ),
+        # the registers
+        "without_clear": ("`clear(acc)` is missing", (CLEAR, "")),
+        "a_filled_partly": ("The loop that fills `a` ends too early", (FILL, FILL.replace("TM", "4"))),
+        "a_not_filled": ("Nothing is ever stored into `a`", (f"a[i] = {READ_A}", "pass")),
         "read_for_every_product": (
             "only then multiply",
             ("acc[i, j] += a[i] * b[j]", f"acc[i, j] += {READ_A} * {READ_B}"),
         ),
+        # the tiles
         "without_the_second_barrier": (
-            "The second barrier is missing",
+            "writes it in `fetch`",
             ("acc[i, j] += a[i] * b[j]\n            cuda.syncthreads()", "acc[i, j] += a[i] * b[j]"),
         ),
-        "a_third_barrier": (
-            "More than 2 barriers per tile",
-            (FETCH + SYNC, FETCH + SYNC + SYNC),
-        ),
+        "a_third_barrier": ("More than 2 barriers per tile", (FETCH + SYNC, FETCH + SYNC + SYNC)),
         "past_the_tiles": (
             "loaded and then not used",
-            (
-                READ_A,
-                f"A[{ROW_OF_C}, k0 + p] if {ROW_OF_C} < m and k0 + p < k else float32(0)",
-            ),
-            (
-                READ_B,
-                f"B[k0 + p, {COL_OF_C}] if k0 + p < k and {COL_OF_C} < n else float32(0)",
-            ),
+            (READ_A, f"A[{ROW_OF_C}, k0 + p] if {ROW_OF_C} < m and k0 + p < k else float32(0)"),
+            (READ_B, f"B[k0 + p, {COL_OF_C}] if k0 + p < k and {COL_OF_C} < n else float32(0)"),
         ),
     },
 )

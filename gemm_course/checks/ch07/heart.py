@@ -5,9 +5,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from gemm_course.checks.core import Refused, nothing_yet
+from gemm_course.checks.engines import findings
 from gemm_course.checks.engines.gemm import GemmTrial, try_on
 from gemm_course.checks.engines.tiles import Tiles
-from gemm_course.emulator import Watch
+from gemm_course.emulator import Finding, Watch
 from gemm_course.figures.owners import NOBODY, SEVERAL, stored_elements
 
 Places = Callable[[Tiles, int], list[tuple[int, int]]]  # (tiles, thread) -> rows and columns of its results
@@ -58,6 +59,51 @@ def _astray(owner: np.ndarray, tiles: Tiles) -> str:
             return f"First: `C[{row}, {col}]` of the block's tile {words}."
     row, col = map(int, np.argwhere(owner[:, tiles.BN :] != NOBODY)[0])
     return f"Block (0, 0) stores `C[{row}, {col + tiles.BN}]`, which belongs to the next block."
+
+
+# ---- what the emulator finds -------------------------------------------------------------------------------
+
+
+def _out_of_bounds(finding: Finding, trial: GemmTrial) -> str | None:
+    """As is transposed: (BK, BM)."""
+    accesses = trial.report.accesses.query("array == @finding.array")
+    if not len(accesses) or set(accesses["space"]) != {"shared"}:
+        return None
+    if finding.element[0] < trial.tiles.BK:
+        return (
+            f"`{finding.array}` is read beyond the end of its rows. `y0` and `x0` are places within the "
+            "block's tile: neither the block nor `cuda.grid` belongs in them, only `cuda.threadIdx.x`. "
+            f"{finding.message}"
+        )
+    return (
+        f"`{finding.array}` is read outside its bounds. Both tiles are BK rows high: As is transposed, "
+        f"`As[p, row]`, and Bs is `Bs[p, column]`. {finding.message}"
+    )
+
+
+def _uninitialised(finding: Finding, trial: GemmTrial) -> str | None:
+    name = finding.array
+    own = trial.report.accesses.query("space == 'local' and array == @name")
+    if own.empty:
+        return findings.FINDINGS["uninitialised_read"](finding, trial)
+    loaded, stored = (set(own.loc[own["op"] == op, "line"]) for op in ("load", "store"))
+    if loaded & stored:
+        return (
+            f"`clear({name})` is missing: `{name}` is added to before anything was stored in it. Call it "
+            f"before the loop over k. {finding.message}"
+        )
+    if not stored:
+        return f"Nothing is ever stored into `{name}`: fill it for each p. {finding.message}"
+    return (
+        f"The loop that fills `{name}` ends too early, or begins too late: not each of its elements has a "
+        f"value for this p. {finding.message}"
+    )
+
+
+FINDINGS = {"out_of_bounds": _out_of_bounds, "uninitialised_read": _uninitialised}
+
+
+# ---- lessons -----------------------------------------------------------------------------------------------
 
 
 def loaded_once(trial: GemmTrial) -> None:

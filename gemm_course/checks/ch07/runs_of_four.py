@@ -1,26 +1,30 @@
 """Exercise 07.7: the heart of a warp-tiled kernel whose rows and columns come in runs of four."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
 
 from gemm_course.checks.core import Refused, exercise
-from gemm_course.checks.engines.common_mistakes import Mistake
 from gemm_course.checks.engines.gemm import GemmTrial, Likely, try_on
 from gemm_course.checks.engines.gemm_factory import GemmFactory
 from gemm_course.checks.engines.lessons import barriers, in_registers, no_float64, reads
-from gemm_course.checks.engines.mistakes import taken_from
 from gemm_course.checks.engines.problem import Geometry
 from gemm_course.checks.engines.tiles import Tiles, tile_choices
 from gemm_course.emulator import Watch
 
-from .heart import check_begun, loaded_once, one_wavefront, refuse_misplaced
+from .heart import FINDINGS, check_begun, loaded_once, one_wavefront
+from .run_places import COLUMNS, ROWS, Axis
+from .seen import AXES, Seen
 
 TILES = tile_choices(
-    "BM BN BK WM WN TM TN", (64, 32, 8, 64, 32, 8, 8), (64, 64, 4, 32, 32, 4, 8), (64, 128, 8, 32, 64, 8, 8)
+    "BM BN BK WM WN TM TN",
+    (64, 32, 8, 64, 32, 8, 8),  # one warp
+    (64, 64, 4, 32, 32, 4, 8),
+    (64, 128, 8, 32, 64, 8, 8),  # 4 by 8 lanes, the others have 8 by 4 or as many
+    (64, 128, 4, 32, 32, 8, 4),  # two warps down, four across
+    (128, 32, 4, 128, 32, 16, 8),  # four runs down
 )
-Place = Callable[[Tiles, int, int], int]  # (tiles, thread, which of its rows or columns) -> row or column
 
 
 @exercise(
@@ -28,11 +32,12 @@ Place = Callable[[Tiles, int, int], int]  # (tiles, thread, which of its rows or
     start="work out `y0` and `x0`, the thread's first row and column; then read, then store.",
     hints=(
         "Lane number `lane` stands in row `lane // LANE_COLS` and column `lane % LANE_COLS` of the grid of "
-        "lanes. Each of them starts with a run of four.",
-        "So the lane's first row is `lane // LANE_COLS * 4`, after the rows of the warps above. Its second "
-        "run begins as far on as all lanes of a column have rows in their first: `4 * LANE_ROWS`.",
+        "lanes. Each of them starts with a run of four. So `y0` is four times the lane's row, plus the "
+        "warp's own first row.",
+        "An example: WM = 64 and TM = 8, so 8 lanes stand one below the other. Their first runs take rows 0 "
+        "to 31, and the second run of the first lane begins at row 32, four times LANE_ROWS after its first.",
         "Row `i` of a thread is element `i % 4` of run `i // 4`: `y0 + i // 4 * (4 * LANE_ROWS) + i % 4`.",
-        "The same formula, with `j`, `x0` and `LANE_COLS`, gives its columns. Both stand twice: where As "
+        "The same formula, with `j`, `x0` and `LANE_COLS`, gives its columns. You need both twice: where As "
         "and Bs are read, and in `put(m, n, alpha, acc[i, j], beta, C, row, col)`.",
     ),
 )
@@ -40,9 +45,10 @@ def runs_of_four(make_runs_of_four):
     """A factory of GEMM kernels from BM, BN, BK, WM, WN, TM, TN: rows and columns in runs of four."""
     proof = FACTORY.prove(make_runs_of_four)
     return (
-        f"Right on {proof.problems} problems, with {len(TILES)} choices of tiles. A read of As takes one "
-        "wavefront, and so does one of Bs; a thread's rows and columns come in runs of four, so that one "
-        "128-bit instruction can read a run."
+        f"Right on {proof.problems} problems, with {len(TILES)} choices of tiles. As written, a read of As "
+        "takes one wavefront, and so does a read of Bs: no lane waits for another. The compiler goes one "
+        "step further: as four elements of a thread lie side by side, it reads them with one 128-bit "
+        "instruction, so a warp makes a quarter of these requests."
     )
 
 
@@ -56,117 +62,68 @@ def _block_of(t: Tiles, row: int, col: int) -> str:
     return f"block ({col // t.BN}, {row // t.BM})"
 
 
-# ---- rows and columns, right and wrong ---------------------------------------------------------------------
-
-
-def _lanes(t: Tiles) -> tuple[int, int]:
-    return t.WM // t.TM, t.WN // t.TN
-
-
-def _warp_row(t: Tiles, tid: int) -> int:
-    return tid // 32 // (t.BN // t.WN) * t.WM
-
-
-def _warp_column(t: Tiles, tid: int) -> int:
-    return tid // 32 % (t.BN // t.WN) * t.WN
-
-
-def _lane_row(t: Tiles, tid: int) -> int:
-    return tid % 32 // _lanes(t)[1]
-
-
-def _lane_column(t: Tiles, tid: int) -> int:
-    return tid % 32 % _lanes(t)[1]
-
-
-def _row(t: Tiles, tid: int, i: int) -> int:
-    return _warp_row(t, tid) + _lane_row(t, tid) * 4 + i // 4 * (4 * _lanes(t)[0]) + i % 4
-
-
-def _column(t: Tiles, tid: int, j: int) -> int:
-    return _warp_column(t, tid) + _lane_column(t, tid) * 4 + j // 4 * (4 * _lanes(t)[1]) + j % 4
-
-
-WRONG_PLACES: tuple[tuple[str, Place, Place], ...] = (
-    (
-        "`y0` and `x0` count lanes: a lane begins with a run of four, so its row and column among the lanes "
-        "are multiplied by 4.",
-        lambda t, tid, i: _row(t, tid, i) - 3 * _lane_row(t, tid),
-        lambda t, tid, j: _column(t, tid, j) - 3 * _lane_column(t, tid),
-    ),
-    (
-        "The warp is left out: all warps store the same part of the tile. A warp's tile begins at row `warp "
-        "// (BN // WN) * WM` and column `warp % (BN // WN) * WN`.",
-        lambda t, tid, i: _row(t, tid % 32, i),
-        lambda t, tid, j: _column(t, tid % 32, j),
-    ),
-    (
-        "The next run begins too early: between two runs of a thread lie those of all other lanes, four rows "
-        "each. The step is `4 * LANE_ROWS`, and `4 * LANE_COLS` for columns.",
-        lambda t, tid, i: _row(t, tid, i) - i // 4 * (3 * _lanes(t)[0]),
-        lambda t, tid, j: _column(t, tid, j) - j // 4 * (3 * _lanes(t)[1]),
-    ),
-    (
-        "LANE_ROWS and LANE_COLS are swapped: LANE_ROWS lanes stand one below the other, so rows step by `4 "
-        "* LANE_ROWS`, columns by `4 * LANE_COLS`.",
-        lambda t, tid, i: _row(t, tid, i) + i // 4 * 4 * (_lanes(t)[1] - _lanes(t)[0]),
-        lambda t, tid, j: _column(t, tid, j) + j // 4 * 4 * (_lanes(t)[0] - _lanes(t)[1]),
-    ),
-    (
-        "The runs are contiguous, but a lane begins only four rows after the one above it: these are the "
-        "neighbour's rows as well. The thread's next run comes `4 * LANE_ROWS` further down.",
-        lambda t, tid, i: _row(t, tid, 0) + i,
-        lambda t, tid, j: _column(t, tid, 0) + j,
-    ),
-)
+# ---- who stores and reads what -----------------------------------------------------------------------------
 
 
 def _check_places(trials: Sequence[GemmTrial]) -> None:
-    """Each element of a whole tile is stored by one thread."""
-    likely = [(message, partial(_places, rows, columns)) for message, rows, columns in WRONG_PLACES]
-    for trial in trials:
-        refuse_misplaced(trial, likely, "The threads' rows or columns overlap, or leave gaps.")
+    """Each element of a whole tile is stored by one thread, which reads the same rows and columns."""
+    if all(trial.right for trial in trials):
+        return
+    seen = [Seen.of(trial) for trial in trials]
+    _check_stores(seen, [each for each in seen if each.astray])
+    if any(trial.error("uninitialised_read") for trial in trials):
+        return  # what is missing among the reads then says less than the finding
+    for axis, array in ((ROWS, "As"), (COLUMNS, "Bs")):
+        _check_reads(seen, axis, array)
 
 
-def _places(rows: Place, columns: Place, t: Tiles, tid: int) -> list[tuple[int, int]]:
-    return [(rows(t, tid, i), columns(t, tid, j)) for i in range(t.TM) for j in range(t.TN)]
+def _check_stores(seen: Sequence[Seen], wrong: Sequence[Seen]) -> None:
+    if not wrong:
+        return
+    first = wrong[0]
+    where = f"{first.trial.about}."
+    if not first.stored[ROWS].any():
+        raise Refused(
+            "Nothing is stored into C: call `put` once for each result, after the loop over k.", where
+        )
+    if all(each.stores_columns_as_rows for each in seen):
+        raise Refused("Row and column are swapped in `put`: it takes the row first.", where)
+    mistakes = {axis: axis.mistake({each.tiles: each.stored[axis] for each in seen}) for axis in AXES}
+    for axis, message in mistakes.items():
+        if message:
+            read_elsewhere = any(each.reads_other_than_stored(axis) for each in seen)
+            raise Refused(f"As they are stored: {_lower(message)}" if read_elsewhere else message, where)
+    rows = " or ".join(axis.rows for axis, message in mistakes.items() if message is None)
+    words = f"The threads' {rows} overlap, or leave gaps." if rows else NOT_ONCE
+    raise Refused(f"{words} {first.astray}", where)
 
 
-def _likely(t: Tiles) -> Likely:
-    """Reads that do not fit the stores, which are right."""
-    thread_of_row = {_row(t, tid, i): (tid, i) for tid in range(_threads(t)) for i in range(t.TM)}
-    thread_of_column = {_column(t, tid, j): (tid, j) for tid in range(_threads(t)) for j in range(t.TN)}
-
-    def read(row: Place | None = None, column: Place | None = None):
-        return taken_from(
-            (t.BM, t.BN),
-            row and (lambda r: row(t, *thread_of_row[r])),
-            column and (lambda c: column(t, *thread_of_column[c])),
+def _check_reads(seen: Sequence[Seen], axis: Axis, array: str) -> None:
+    wrong = [each for each in seen if each.reads_other_than_stored(axis)]
+    if not wrong:
+        return
+    message = axis.mistake({each.tiles: each.read[axis] for each in seen})
+    if message:
+        raise Refused(
+            f"The results go to the right places, so look at the reads of `{array}`: {_lower(message)}",
+            f"{wrong[0].trial.about}.",
+        )
+    if not wrong[0].trial.report.errors:
+        raise Refused(
+            f"A thread must read the {axis.rows} of `{array}` that its results belong to. "
+            f"{wrong[0].first_other(axis)}",
+            f"{wrong[0].trial.about}.",
         )
 
-    contiguous_rows, contiguous_columns = WRONG_PLACES[-1][1:]
-    return Likely(
-        (
-            Mistake(
-                "The results go to rows in runs of four, but As is read at `y0 + i`. The same row for both.",
-                read(row=contiguous_rows),
-            ),
-            Mistake(
-                "The results go to columns in runs of four, but Bs is read at `x0 + j`. The same column for "
-                "both.",
-                read(column=contiguous_columns),
-            ),
-            Mistake(
-                "The results go to rows and columns in runs of four, but As is read at `y0 + i` and Bs at "
-                "`x0 + j`. The same places for both.",
-                read(contiguous_rows, contiguous_columns),
-            ),
-        )
-    )
+
+NOT_ONCE = (
+    "The threads' rows and columns are right, but not each result is stored once: call `put` for all `i` and "
+    "`j`, after the loop over k."
+)
 
 
-def _threads(t: Tiles) -> int:
-    return _geometry(t).block[0]
+def _lower(sentence: str) -> str:
+    return sentence[0].lower() + sentence[1:]
 
 
 # ---- lessons -----------------------------------------------------------------------------------------------
@@ -207,7 +164,7 @@ def in_runs(trial: GemmTrial) -> None:
 FACTORY = GemmFactory(
     tiles=TILES,
     geometry=_geometry,
-    likely=_likely,
+    likely=lambda tiles: Likely(findings=FINDINGS),
     begun=check_begun,
     before_numbers=_check_places,
     row_multiple=4,

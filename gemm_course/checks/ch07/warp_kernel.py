@@ -7,22 +7,20 @@ import numpy as np
 
 from gemm_course.checks.core import Refused, exercise
 from gemm_course.checks.engines.common_mistakes import Mistake
-from gemm_course.checks.engines.findings import FINDINGS
 from gemm_course.checks.engines.gemm import GemmTrial, Likely
 from gemm_course.checks.engines.gemm_factory import GemmFactory
 from gemm_course.checks.engines.lessons import barriers, in_registers, no_float64, reads
 from gemm_course.checks.engines.mistakes import mixed, result, taken_from
 from gemm_course.checks.engines.problem import Geometry, Problem
 from gemm_course.checks.engines.tiles import Tiles, tile_choices
-from gemm_course.emulator import Finding
 
-from .heart import check_begun, loaded_once, one_wavefront, refuse_misplaced
+from .heart import FINDINGS, check_begun, loaded_once, one_wavefront, refuse_misplaced
 from .warp_layout import lane, step, steps_down, threads, warp
 
 TILES = tile_choices(
     "BM BN BK WM WN TN WNITER",
     (32, 64, 8, 16, 32, 4, 1),
-    (64, 24, 4, 32, 24, 4, 3),
+    (64, 72, 4, 32, 24, 4, 3),  # two warps down, three across
     (32, 32, 8, 32, 32, 8, 1),
 )
 
@@ -133,8 +131,7 @@ WRONG_STARTS: tuple[tuple[str, Callable], ...] = (
 
 
 def _likely(t: Tiles) -> Likely:
-    findings = {"out_of_bounds": _out_of_bounds, "uninitialised_read": _uninitialised}
-    return Likely(_mistakes(t), findings=findings)
+    return Likely(_mistakes(t), findings=FINDINGS)
 
 
 def _taken_from(t: Tiles, row: Callable | None = None, column: Callable | None = None) -> Callable:
@@ -226,33 +223,6 @@ def _mistakes(t: Tiles) -> tuple[Mistake, ...]:
             _steps_of_each_tile(t, lambda p: p < t.BK - 1),
         ),
     )
-
-
-def _out_of_bounds(finding: Finding, trial: GemmTrial) -> str | None:
-    """As is transposed: (BK, BM)."""
-    accesses = trial.report.accesses.query("array == @finding.array")
-    if not len(accesses) or set(accesses["space"]) != {"shared"}:
-        return None
-    if finding.element[0] < trial.tiles.BK:
-        return (
-            f"`{finding.array}` is read beyond the end of its rows. `y0` and `x0` are places within the "
-            "block's tile: neither the block nor `cuda.grid` belongs in them, only `cuda.threadIdx.x`. "
-            f"{finding.message}"
-        )
-    return (
-        f"`{finding.array}` is read outside its bounds. Both tiles are BK rows high: As is transposed, "
-        f"`As[p, row]`, and Bs is `Bs[p, column]`. {finding.message}"
-    )
-
-
-def _uninitialised(finding: Finding, trial: GemmTrial) -> str | None:
-    local = trial.report.accesses.query("space == 'local' and array == @finding.array")
-    if len(local):
-        return (
-            f"An element of `{finding.array}` is used before anything was stored in it: fill all of it "
-            f"first, and clear acc before the loop over k. {finding.message}"
-        )
-    return FINDINGS["uninitialised_read"](finding, trial)
 
 
 # ---- the lesson: counts on whole tiles ---------------------------------------------------------------------

@@ -1,6 +1,8 @@
 """What the emulator's findings mean in a tiled kernel: which barrier is missing, what was not guarded."""
 
 import ast
+import inspect
+from typing import Any
 
 from gemm_course.checks.core import source_tree
 from gemm_course.emulator import Finding
@@ -12,30 +14,47 @@ def _race(finding: Finding, trial: GemmTrial) -> str:
     if not trial.report.barriers:
         return (
             'There is no barrier at all. One has to say "the tiles are complete", and one "nobody needs them '
-            'any more". ' + _told(finding)
+            'any more". ' + _told(finding, trial)
         )
     later = _op(finding, trial)
     if later == "load":
         return (
             "The first barrier is missing, the one between filling the tiles and using them. "
-            f"{_told(finding)}"
+            f"{_told(finding, trial)}"
         )
     if _reads(finding, trial):
         return (
             "The second barrier is missing, the one after the inner loop. The numbers may come out right, by "
             "luck: a fast thread already fills the next tile while another still uses this one. "
-            f"{_told(finding)}"
+            f"{_told(finding, trial)}"
         )
     return (
         f"Two threads fill the same element of `{finding.array}`. Every thread has a place of its own in the "
-        f"tile, `[ty, tx]`. {_told(finding)}"
+        f"tile, `[ty, tx]`. {_told(finding, trial)}"
     )
 
 
-def _told(finding: Finding) -> str:
-    """The emulator's words about two threads, and whose they are."""
-    x, y, _ = finding.block
-    return f"In block ({x}, {y}): {finding.message}"
+def _told(finding: Finding, trial: GemmTrial) -> str:
+    """The emulator's words about two threads, and whose they are; a line of a kit's function is not told."""
+    message, (x, y, _) = finding.message, finding.block
+    for line in (finding.line, finding.other_line):
+        at = trial.report.accesses.query("line == @line and array == @finding.array")
+        functions = set(at["function"])
+        if functions and functions <= _from_elsewhere(trial.kernel):
+            message = message.replace(f"in line {line}", f"in `{functions.pop()}`")
+    return f"In block ({x}, {y}): {message}"
+
+
+def _from_elsewhere(kernel: Any) -> set[str]:
+    """The names of the device functions that a kernel calls and that stand in another file."""
+    used = inspect.getclosurevars(kernel.py_func)
+    called = [
+        each.py_func
+        for each in (*used.nonlocals.values(), *used.globals.values())
+        if hasattr(each, "py_func")
+    ]
+    file = kernel.py_func.__code__.co_filename
+    return {each.__name__ for each in called if each.__code__.co_filename != file}
 
 
 def _op(finding: Finding, trial: GemmTrial) -> str:

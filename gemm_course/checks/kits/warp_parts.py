@@ -41,13 +41,15 @@ def parts(BM, BN, BK, WM, WN, TN, WNITER):
 
 
 def thread_tile_parts(BM, BN, BK, WM, WN, TM, TN):
-    """The device functions around the heart of a warp-tiled kernel with TM by TN results per thread.
+    """The device functions around the heart of a warp-tiled kernel, as .fetch, .clear and .put.
 
-    fetch(m, n, k, A, B, k0, As, Bs): the block's tiles from column k0 of A and row k0 of B on, into As, (BK,
-    BM), and Bs, (BK, BN); zeros where the matrices have ended.
-    clear(acc): zeros into acc, (TM, TN).
-    put(m, n, alpha, value, beta, C, row, col): alpha * value + beta * C to this row and column of the block's
-    tile of C, where C has it.
+    A thread has TM by TN results.
+
+    fetch(m, n, k, A, B, k0, As, Bs): copies the block's tiles, starting at column k0 of A and row k0 of B,
+    into As, (BK, BM), and Bs, (BK, BN), with zeros where the matrices have ended.
+    clear(acc): stores zeros into acc, (TM, TN).
+    put(m, n, alpha, value, beta, C, row, col): stores alpha * value + beta * C at row `row`, column `col`,
+    counted from the block's tile; does nothing outside C.
     """
 
     @cuda.jit(device=True)

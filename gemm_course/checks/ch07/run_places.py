@@ -1,0 +1,207 @@
+"""Where the threads of exercise 07.7 have their rows and columns: rightly, and by the likely mistakes."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+
+import numpy as np
+
+from gemm_course.checks.engines.tiles import Tiles
+
+Part = tuple[str, str]  # a formula, as a learner writes it, and what is wrong with it
+
+# {row} = lane + warp + run, each by its first formula. The words in braces are those of an Axis.
+LANE: tuple[Part, ...] = (
+    ("lane {op} LANE_COLS * 4", ""),
+    (
+        "0",
+        "The lane is left out of `{first}`: all lanes of a warp begin at the same place. A lane's {row} "
+        "among the lanes is `lane {op} LANE_COLS`.",
+    ),
+    (
+        "lane {op} LANE_COLS",
+        "`{first}` counts lanes: a lane begins with a run of four, so its {row} among the lanes is "
+        "multiplied by 4.",
+    ),
+    (
+        "tid {op} LANE_COLS * 4",
+        "The thread's number in the block stands where its lane is meant, `threadIdx.x % 32`.",
+    ),
+    *(
+        (
+            formula,
+            "`LANE_COLS` lanes lie side by side: divide by that. The {row} of a lane among the lanes is "
+            "`lane {op} LANE_COLS`.",
+        )
+        for formula in ("lane {op} LANE_ROWS * 4", "lane {other_op} LANE_ROWS * 4")
+    ),
+    (
+        "lane {other_op} LANE_COLS * 4",
+        "`//` and `%` are swapped for the lane. Lanes lie side by side first: the {row} of a lane among the "
+        "lanes is `lane {op} LANE_COLS`.",
+    ),
+    (
+        "lane {op} LANE_COLS * {T}",
+        "`{first}` leaves room for all {T} {rows} of a lane. But only four of them come before the next "
+        "lane's: multiply by 4.",
+    ),
+)
+WARP: tuple[Part, ...] = (
+    ("warp {op} (BN // WN) * {W}", ""),
+    (
+        "0",
+        "The warp is left out of `{first}`: all warps have the same {rows}. A warp's tile begins at row "
+        "`warp // (BN // WN) * WM` and column `warp % (BN // WN) * WN`.",
+    ),
+    *(
+        (
+            formula,
+            "`BN // WN` warps lie side by side: divide by that, not by `BM // WM`. The {row} of a warp among "
+            "the warps is `warp {op} (BN // WN)`.",
+        )
+        for formula in ("warp {op} (BM // WM) * {W}", "warp {other_op} (BM // WM) * {W}")
+    ),
+    (
+        "warp {other_op} (BN // WN) * {W}",
+        "`//` and `%` are swapped for the warp. Warps lie side by side first: the {row} of a warp among the "
+        "warps is `warp {op} (BN // WN)`.",
+    ),
+    (
+        "warp {op} (BN // WN)",
+        "`{first}` counts warps: a warp has {W} {rows}, so its {row} among the warps is multiplied by {W}.",
+    ),
+    (
+        "warp {op} (BN // WN) * {W} + {B}",
+        "The block's own first {row} does not belong here: `{first}`, `put` and the tiles count from the "
+        "block's tile. Leave `{block} * {B}` out.",
+    ),
+)
+RUN: tuple[Part, ...] = (
+    ("{i} // 4 * (4 * {LANES}) + {i} % 4", ""),
+    ("0", "All {rows} of a thread are its first: they must go on with `{i}`."),
+    (
+        "{i}",
+        "The runs are contiguous, `{first} + {i}`, but the next lane begins only four {rows} further on: "
+        "these are its {rows} as well. The thread's next run comes `4 * {LANES}` {rows} further on.",
+    ),
+    (
+        "{i} // 4 * {LANES} + {i} % 4",
+        "The next run begins too early: between two runs of a thread lie those of all other lanes, four "
+        "{rows} each. The step is `4 * {LANES}`.",
+    ),
+    (
+        "{i} // 4 * (4 * {OTHER_LANES}) + {i} % 4",
+        "`{OTHER_LANES}` stands where `{LANES}` is meant: `LANE_ROWS` lanes stand one below the other, "
+        "`LANE_COLS` side by side, so {rows} step by `4 * {LANES}`.",
+    ),
+    (
+        "{i} // 4 * (4 * {T}) + {i} % 4",
+        "The step counts lanes, not results: between two runs of a thread lie four {rows} of each of the "
+        "`{LANES}` lanes, so {rows} step by `4 * {LANES}`, not by `4 * {T}`.",
+    ),
+    (
+        "{i} // 4 * ({W} // 2) + {i} % 4",
+        "A step of `{W} // 2` is right only where each thread has two runs, {T} = 8. The first runs of all "
+        "lanes take `4 * {LANES}` {rows}: that is the step.",
+    ),
+    (
+        "({i} >= 4) * (4 * {LANES}) + {i} % 4",
+        "There may be more than two runs: with {T} = 16 there are four. Each is `4 * {LANES}` {rows} after "
+        "the one before, and `{i}` is in run `{i} // 4`.",
+    ),
+    (
+        "{i} % 4",
+        "All runs of a thread have the same {rows}: the step from run to run is missing, "
+        "`{i} // 4 * (4 * {LANES})`.",
+    ),
+    (
+        "{i} // 4 * (4 * {LANES}) + {i}",
+        "`% 4` is missing: in each run the {rows} are counted from 0 again, `{i} % 4`.",
+    ),
+    (
+        "{i} // 4 * (4 * {LANES})",
+        "All {rows} of a run are its first: `{i} % 4` is missing, the place in the run.",
+    ),
+    (
+        "{i} % 4 * (4 * {LANES}) + {i} // 4",
+        "`//` and `%` are swapped for the run: `{i}` is element `{i} % 4` of run `{i} // 4`.",
+    ),
+)
+NOWHERE = (
+    "All threads begin at {row} 0. Work out `{first}` from warp and lane, and these from `cuda.threadIdx.x`: "
+    "the blocks have one dimension, `threadIdx.y` is 0 in all threads."
+)
+
+
+@dataclass(frozen=True)
+class Axis:
+    """The rows of C or its columns, in the words of the formulas and messages above."""
+
+    row: str
+    first: str
+    i: str
+    op: str
+    other_op: str
+    B: str
+    W: str
+    T: str
+    LANES: str
+    OTHER_LANES: str
+    block: str
+
+    @property
+    def rows(self) -> str:
+        return f"{self.row}s"
+
+    def text(self, template: str) -> str:
+        return template.format(rows=self.rows, **self.__dict__)
+
+    @cached_property
+    def _candidates(self) -> tuple[tuple[Part, ...], ...]:
+        """A formula for each part, all combinations, those with the fewest mistakes first."""
+        parts = [[(self.text(formula), words) for formula, words in part] for part in (LANE, WARP, RUN)]
+        return tuple(sorted(product(*parts), key=lambda chosen: sum(words != "" for _, words in chosen)))
+
+    def right(self, tiles: Tiles) -> np.ndarray:
+        """The right places, (threads, TM or TN)."""
+        return self._places(tiles, self._candidates[0])
+
+    def _places(self, tiles: Tiles, parts: tuple[Part, ...]) -> np.ndarray:
+        t = tiles
+        names = {**dict(zip(t.names, t.values)), "LANE_ROWS": t.WM // t.TM, "LANE_COLS": t.WN // t.TN}
+        tid = np.arange(t.BM * t.BN // (t.TM * t.TN))[:, None]
+        names |= {"tid": tid, "warp": tid // 32, "lane": tid % 32, self.i: np.arange(names[self.T])}
+        return sum((eval(formula, {}, names) for formula, _ in parts), np.zeros_like(tid))
+
+    def mistake(self, found: Mapping[Tiles, np.ndarray]) -> str | None:
+        """What is wrong with the places found, "" where nothing is, None where no likely mistake fits.
+
+        found: for each choice of tiles, booleans as :func:`marked` makes them.
+        """
+        for parts in self._candidates:
+            if all(
+                (marked(self._places(t, parts), t, self, m.shape[1]) == m).all() for t, m in found.items()
+            ):
+                (lane, _), (warp, _), _ = parts
+                words = NOWHERE if lane == warp == "0" else next((words for _, words in parts if words), "")
+                return self.text(words)
+        return None
+
+
+def marked(places: np.ndarray, tiles: Tiles, axis: Axis, size: int) -> np.ndarray:
+    """Which of ``size`` rows or columns each thread has, (threads, size).
+
+    places: (threads, any), counted from the block's tile. Where there is more than the tile, it begins at
+    its own size, as that of block (1, 1) does; what lies outside is left out.
+    """
+    tile = getattr(tiles, axis.B)
+    places = places + (tile if size > tile else 0)
+    thread, which = np.nonzero((places >= 0) & (places < size))
+    found = np.zeros((len(places), size), bool)
+    found[thread, places[thread, which]] = True
+    return found
+
+
+ROWS = Axis("row", "y0", "i", "//", "%", "BM", "WM", "TM", "LANE_ROWS", "LANE_COLS", "cuda.blockIdx.y")
+COLUMNS = Axis("column", "x0", "j", "%", "//", "BN", "WN", "TN", "LANE_COLS", "LANE_ROWS", "cuda.blockIdx.x")
