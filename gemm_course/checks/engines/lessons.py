@@ -8,6 +8,8 @@ import ast
 from collections.abc import Callable
 from math import prod
 
+import pandas as pd
+
 from gemm_course.checks.core import Refused, nothing_yet, source_tree
 from gemm_course.emulator import Finding, Watch
 
@@ -138,7 +140,7 @@ def _read_too_often(trial: GemmTrial, enough: float, advice: str) -> Refused:
             f"The result is right, but shared memory is read more often than needed. {advice}", where
         )
     names = " and ".join(f"`{array}`" for array in again)
-    times = " and ".join(f"{len(rows) / rows['element'].nunique():.3g}" for rows in again.values())
+    times = " and ".join(dict.fromkeys(f"{_times(rows):.3g}" for rows in again.values()))
     verb, whose = ("are", "their") if len(again) > 1 else ("is", "its")
     lines = {trial.line(rows["line"].iloc[-1]): None for rows in again.values()}
     return Refused(
@@ -146,6 +148,11 @@ def _read_too_often(trial: GemmTrial, enough: float, advice: str) -> Refused:
         f"{whose} elements {times} times, where once is enough. {advice}",
         f"{'. '.join(lines)}. {where}",
     )
+
+
+def _times(rows: pd.DataFrame) -> float:
+    """How often an element is read on average."""
+    return len(rows) / rows["element"].nunique()
 
 
 def _reads_of_a_thread(trial: GemmTrial):
