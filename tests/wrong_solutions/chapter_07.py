@@ -232,12 +232,12 @@ HEART = altered(
         "one_row_for_all": ("the same element of As", ("y0 + i * WSUBM", "y0")),
         "as_untransposed": ("read outside its bounds", ("As[p, y0 + i * WSUBM]", "As[y0 + i * WSUBM, p]")),
         "reads_inside_all_loops": (
-            "read inside all loops",
+            "`As` and `Bs` are read more often than needed",
             (BOTH_FILLED, ""),
             ("a[i] * b[j, e]", "As[p, y0 + i * WSUBM] * Bs[p, x0 + j * WSUBN + e]"),
         ),
         "b_for_every_product": (
-            "Bs is read again for every product",
+            "`Bs` is read more often than needed",
             (BOTH_FILLED, BOTH_FILLED[: BOTH_FILLED.index("                for j")]),
             ("a[i] * b[j, e]", "a[i] * Bs[p, x0 + j * WSUBN + e]"),
         ),

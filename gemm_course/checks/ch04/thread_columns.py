@@ -135,7 +135,7 @@ FACTORY = GemmFactory(
         *STANDARD,
         reads(
             lambda tiles: (tiles.TM + 1) / tiles.TM,
-            advice="In each step read one element of Bs, `b = Bs[p, tx]`, before the loop over `i`, and in "
+            "In each step read one element of Bs, `b = Bs[p, tx]`, before the loop over `i`, and in "
             "the loop TM of As: they serve TM multiply-adds.",
         ),
     ),

@@ -172,7 +172,7 @@ LESSONS = (
     *STANDARD,
     reads(
         lambda tiles: (tiles.TM + tiles.TN) / (tiles.TM * tiles.TN),
-        advice="In each step read TM elements of As and TN of Bs into arrays of your own, before the loops "
+        "In each step read TM elements of As and TN of Bs into arrays of your own, before the loops "
         "over the products: they serve TM · TN multiply-adds.",
     ),
 )

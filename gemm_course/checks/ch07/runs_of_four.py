@@ -130,17 +130,6 @@ def _lower(sentence: str) -> str:
 # ---- lessons -----------------------------------------------------------------------------------------------
 
 
-def _too_many_reads(trial: GemmTrial) -> Refused:
-    t = trial.tiles
-    a_step = trial.reads_per_multiply_add * t.TM * t.TN
-    return Refused(
-        "The result is right, but shared memory is read more often than needed. For each p read TM elements "
-        "of As into `a` and TN of Bs into `b`; only then multiply.",
-        f"{trial.about}: in a step along k a thread reads {a_step:g} elements of shared memory for its "
-        f"{t.TM * t.TN} multiply-adds; {t.TM + t.TN} are enough.",
-    )
-
-
 def in_runs(trial: GemmTrial) -> None:
     """What a thread reads of one row of a tile lies in aligned runs of four."""
     if not (trial.accesses("load")["bits"] < 128).any():
@@ -173,7 +162,10 @@ FACTORY = GemmFactory(
         no_float64,
         in_registers,
         loaded_once,
-        reads(lambda t: (t.TM + t.TN) / (t.TM * t.TN), _too_many_reads),
+        reads(
+            lambda t: (t.TM + t.TN) / (t.TM * t.TN),
+            "For each p read TM elements of As into `a` and TN of Bs into `b`; only then multiply.",
+        ),
         barriers(2),
         one_wavefront,
         in_runs,

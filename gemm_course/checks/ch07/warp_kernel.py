@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 
-from gemm_course.checks.core import Refused, exercise
+from gemm_course.checks.core import exercise
 from gemm_course.checks.engines.common_mistakes import Mistake
 from gemm_course.checks.engines.gemm import GemmTrial, Likely
 from gemm_course.checks.engines.gemm_factory import GemmFactory
@@ -225,38 +225,6 @@ def _mistakes(t: Tiles) -> tuple[Mistake, ...]:
     )
 
 
-# ---- the lesson: counts on whole tiles ---------------------------------------------------------------------
-
-
-def _too_many_reads(trial: GemmTrial) -> Refused:
-    """More than WMITER + WNITER · TN reads for WMITER · WNITER · TN multiply-adds."""
-    t = trial.tiles
-    products, of_a, of_b = _products(t), steps_down(t), t.WNITER * t.TN
-    a_step = trial.reads_per_multiply_add * products
-    where = (
-        f"{trial.about}: in a step along k a thread reads {a_step:g} elements of shared memory for its "
-        f"{products} multiply-adds; {of_a + of_b} are enough."
-    )
-    if a_step == 2 * products:
-        return Refused(
-            "The result is right, but As and Bs are read inside all loops, two reads for every "
-            "multiply-add. First fill a and b, then multiply.",
-            where,
-        )
-    if a_step in (of_a + products, t.WNITER + products):
-        once, again = ("As", "Bs") if a_step == of_a + products else ("Bs", "As")
-        return Refused(
-            f"The result is right, and {once} is read once for each step. But {again} is read again for "
-            "every product; its elements belong in registers as well.",
-            where,
-        )
-    return Refused(
-        "The result is right, but shared memory is read more often than needed: WMITER elements of As and "
-        "WNITER · TN of Bs serve all products of a step.",
-        where,
-    )
-
-
 FACTORY = GemmFactory(
     tiles=TILES,
     geometry=_geometry,
@@ -268,7 +236,11 @@ FACTORY = GemmFactory(
         no_float64,
         in_registers,
         loaded_once,
-        reads(lambda t: (steps_down(t) + t.WNITER * t.TN) / _products(t), _too_many_reads),
+        reads(
+            lambda t: (steps_down(t) + t.WNITER * t.TN) / _products(t),
+            "First fill `a` with WMITER elements of As and `b` with WNITER · TN of Bs, then multiply: they "
+            "serve all products of a step.",
+        ),
         barriers(2),
         one_wavefront,
     ),

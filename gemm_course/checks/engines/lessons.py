@@ -109,20 +109,17 @@ def tiles_loaded_once(trial: GemmTrial) -> None:
 
 def reads(
     least: float | Callable[[Tiles], float],
-    explain: Callable[[GemmTrial], Refused] | None = None,
-    *,
     advice: str = "What several results need, a thread reads once, into a variable of its own.",
 ) -> Lesson:
     """At most ``least`` reads of shared memory per multiply-add, a number or tiles -> number.
 
     The refusal names the arrays that are read too often, how often and where. advice: its last sentences.
-    explain: makes another refusal.
     """
 
     def lesson(trial: GemmTrial) -> None:
         enough = least(trial.tiles) if callable(least) else least
         if trial.reads_per_multiply_add > enough:
-            raise explain(trial) if explain else _read_too_often(trial, enough, advice)
+            raise _read_too_often(trial, enough, advice)
 
     return lesson
 
