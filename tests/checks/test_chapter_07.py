@@ -18,6 +18,7 @@ from gemm_course.kernels.base import tiles_text
 from gemm_course.model.formulas import document_003 as document
 from tests.checks.cells import verdict_of
 from tests.wrong_solutions.altering import changed, solution
+from tests.wrong_solutions.chapter_07 import RUNS_ALIKE
 
 
 def elements_with_divmod(tid, BN, WM, WN, TN, WNITER):
@@ -224,3 +225,10 @@ def test_lanes_numbered_down_their_columns_are_right_as_well():
     )
     verdict = verdict_of(downwards)
     assert verdict.passed, str(verdict)
+
+
+@pytest.mark.parametrize("name", RUNS_ALIKE)
+def test_another_way_to_the_same_mistake_gets_its_message(name):
+    verdict = RUNS_ALIKE[name].verdict()
+    assert not verdict.passed
+    assert RUNS_ALIKE[name].words in verdict.message, str(verdict)

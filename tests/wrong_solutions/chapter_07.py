@@ -306,14 +306,12 @@ RUNS = altered(
             (X0, "lane % LANE_ROWS * 4"),
         ),
         "lane_columns_by_lane_rows": ("divide by that. The column of a lane", (X0, "lane % LANE_ROWS * 4")),
-        "lane_rows_numbered_downwards": ("lanes lie side by side", (Y0, "lane % LANE_ROWS * 4")),
         "lane_swapped": ("swapped for the lane", (Y0, "lane * 4"), (X0, Y0), ("lane * 4", X0)),
         "lane_left_out_of_y0": ("The lane is left out of `y0`", (f" + {Y0}", "")),
         "lane_left_out_of_x0": ("The lane is left out of `x0`", (f" + {X0}", "")),
         "room_for_all_rows": ("leaves room for all TM rows", (Y0, "lane // LANE_COLS * TM")),
         # the warp
         "all_warps_alike": ("The warp is left out", (f"{WARP_ROW} + ", ""), (f"{WARP_COL} + ", "")),
-        "warp_left_out_of_y0": ("The warp is left out of `y0`", (f"{WARP_ROW} + ", "")),
         "warp_left_out_of_x0": ("The warp is left out of `x0`", (f"{WARP_COL} + ", "")),
         "warps_counted_by_rows": ("not by `BM // WM`", ("(BN // WN)", "(BM // WM)")),
         "warp_swapped": (
@@ -328,7 +326,6 @@ RUNS = altered(
             (f"{WARP_ROW} + {Y0}", "0"),
             (f"{WARP_COL} + {X0}", "0"),
         ),
-        "threads_along_y": ("the blocks have one dimension", ("threadIdx.x", "threadIdx.y")),
         # from run to run
         "next_run_too_early": (
             "too early",
@@ -396,11 +393,6 @@ RUNS = altered(
             "look at the reads of `Bs`: the runs are contiguous",
             (READ_B, "Bs[p, x0 + j]"),
         ),
-        "both_read_contiguously": (
-            "look at the reads of `As`",
-            (READ_A, "As[p, y0 + i]"),
-            (READ_B, "Bs[p, x0 + j]"),
-        ),
         "a_read_without_remainder": (
             "look at the reads of `As`: `% 4` is missing",
             (READ_A, READ_A.replace("i % 4", "i")),
@@ -436,6 +428,21 @@ RUNS = altered(
             "loaded and then not used",
             (READ_A, f"A[{ROW_OF_C}, k0 + p] if {ROW_OF_C} < m and k0 + p < k else float32(0)"),
             (READ_B, f"B[k0 + p, {COL_OF_C}] if k0 + p < k and {COL_OF_C} < n else float32(0)"),
+        ),
+    },
+)
+
+# Other ways to the same mistakes: they get the message of a neighbour above.
+RUNS_ALIKE = altered(
+    "runs_of_four",
+    {
+        "lane_rows_numbered_downwards": ("lanes lie side by side", (Y0, "lane % LANE_ROWS * 4")),
+        "warp_left_out_of_y0": ("The warp is left out of `y0`", (f"{WARP_ROW} + ", "")),
+        "threads_along_y": ("the blocks have one dimension", ("threadIdx.x", "threadIdx.y")),
+        "both_read_contiguously": (
+            "look at the reads of `As`",
+            (READ_A, "As[p, y0 + i]"),
+            (READ_B, "Bs[p, x0 + j]"),
         ),
     },
 )
