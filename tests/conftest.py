@@ -87,7 +87,12 @@ def pytest_terminal_summary(terminalreporter, config: pytest.Config) -> None:
 
 @pytest.fixture
 def sample(request: pytest.FixtureRequest) -> Callable[..., list]:
-    """``sample(cases, one_in=8)``: the cases of a test that loops over many; all of them with --all."""
+    """``sample(cases, one_in=8)``: the cases of a test that loops over many.
+
+    All of them with --all, and for a test that is named on the command line or failed last time (--lf).
+    """
+    if _wanted(request.config, [request.node]):
+        return lambda cases, one_in: list(cases)
     return lambda cases, one_in: sampling.sample(cases, one_in, seed=request.node.nodeid)
 
 

@@ -4,6 +4,7 @@ import os
 import re
 import signal
 import socket
+import subprocess
 import sys
 from pathlib import Path
 
@@ -50,6 +51,11 @@ def is_open(port: int) -> bool:
         return caller.connect_ex(("127.0.0.1", port)) == 0
 
 
+def stop(running: subprocess.Popen, number: int) -> None:
+    """Send a signal; a terminal sends that of Ctrl-C to all that it has started."""
+    os.killpg(running.pid, number) if number == signal.SIGINT else running.send_signal(number)
+
+
 def assert_nothing_is_left(folder: Path, ports: list[int]) -> None:
     assert processes.wait_for(lambda: not processes.belonging_to(folder))
     assert not list(folder.glob(processes.PREFIX + "*"))
@@ -63,7 +69,7 @@ def test_a_run_that_is_stopped_leaves_nothing(number, moment, tmp_path):
     with Suite(tmp_path, WAITING).begin("-n", "2") as running:
         assert processes.wait_for(lambda: has_come(moment, tmp_path))
         opened = ports(tmp_path)
-        running.send_signal(number)
+        stop(running, number)
         running.communicate(timeout=processes.WAIT)
         assert_nothing_is_left(tmp_path, opened)
 

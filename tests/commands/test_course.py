@@ -314,6 +314,7 @@ def test_no_network_is_told_where_the_machine_has_uv(without_network):
     assert not without_network.venv.exists()
 
 
+@pytest.mark.full(reason="makes an environment, with pip in it")
 def test_no_network_is_told_where_the_machine_has_no_uv(without_network):
     done = without_network.start()
     assert is_one_sentence(done) and "go online" in done.stderr

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from gemm_course.emulator import EmulatorError, emulate
 from gemm_course.kernels import LADDER
+from tests.sampling import examples
 
 ROUNDS = itertools.count()
 SIZE = 2**17  # more than the farthest element that any of these kernels reads: 217 * (6 * 64 + 5 * 8 + 56)
@@ -141,7 +142,7 @@ def check(kernel, grid, block, args, views, shared_bytes=0, source=""):
     assert full.barriers == counted.barriers, source
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(100, one_in=5), deadline=None, suppress_health_check=list(HealthCheck))
 @given(affine_kernels())
 def test_affine_kernels(tmp_path_factory, affine):
     check(
@@ -162,6 +163,7 @@ def matrices(stage, m, n, k, like, tiles=None):
     return stage.arguments(m, n, k, np.float32(1), A, B, np.float32(0.5), C, tiles=tiles)
 
 
+@pytest.mark.many(one_in=4)
 @pytest.mark.parametrize("shape", [(70, 45, 37), (129, 100, 9)], ids=str)
 @pytest.mark.parametrize("stage", LADDER, ids=lambda stage: stage.name)
 def test_stages_of_the_ladder_at_odd_sizes(stage, shape):

@@ -9,6 +9,7 @@ from gemm_course.kernels import LADDER
 from tests.emulator import corpus
 from tests.emulator.random_kernels import careless_kernels, random_kernels
 from tests.emulator.scalar import Launch, NotCovered
+from tests.sampling import examples
 
 pytest.importorskip(
     "numba_cuda", reason="asks numba-cuda's type inference, which the built-in numba.cuda lacks"
@@ -50,7 +51,7 @@ def run_both(kernel, grid, block, make_args, shared_bytes=0):
     return launch, plain, report, emulated
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(80, one_in=5), deadline=None, suppress_health_check=list(HealthCheck))
 @given(random_kernels())
 def test_random_kernels(random_kernel):
     launch, plain, report, emulated = run_both(
@@ -67,7 +68,7 @@ def test_random_kernels(random_kernel):
     assert report.barriers == launch.barriers
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(60, one_in=5), deadline=None, suppress_health_check=list(HealthCheck))
 @given(careless_kernels())
 def test_findings_of_careless_kernels(careless):
     """Both find the same faults in the same arrays, and every reported race is between the lines it names."""
@@ -113,6 +114,7 @@ def product(stage, m, n, k, tiles):
     return stage.arguments(m, n, k, np.float32(2), A, B, np.float32(0.5), C, tiles=tiles)
 
 
+@pytest.mark.many(one_in=4)
 @pytest.mark.parametrize("stage", LADDER, ids=lambda stage: stage.name)
 def test_stages_of_the_ladder(stage):
     tiles, size = smallest(stage), (9, 11, 6)

@@ -41,6 +41,7 @@ def test_results_leave_through_shared_memory_without_conflicts(emulated):
     assert (staged["wavefronts"] == staged["ideal_wavefronts"]).all()
 
 
+@pytest.mark.many(one_in=4)
 @pytest.mark.parametrize("blocks", [1, 3, 4, 7])
 def test_persistent_blocks_share_all_tiles(blocks, emulated):
     tiles = SMALL_PERSISTENT | {"BLOCKS": blocks}
@@ -55,6 +56,7 @@ def test_only_wgmma_tma_stops_the_whole_block_in_every_step(name, emulated):
     assert report.barriers == (1 + 5 if name == "wgmma_tma" else 1)
 
 
+@pytest.mark.many(one_in=4)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_large_problem_is_counted_without_running(name):
     """Every product once, and every tile fetched by every block that needs it."""
