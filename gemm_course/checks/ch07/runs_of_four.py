@@ -20,8 +20,8 @@ from .seen import AXES, Seen
 TILES = tile_choices(
     "BM BN BK WM WN TM TN",
     (64, 32, 8, 64, 32, 8, 8),  # one warp
-    (64, 64, 4, 32, 32, 4, 8),
-    (64, 128, 8, 32, 64, 8, 8),  # 4 by 8 lanes, the others have 8 by 4 or as many
+    (64, 32, 4, 32, 32, 4, 8),
+    (32, 128, 4, 32, 64, 8, 8),  # 4 by 8 lanes, the others have 8 by 4 or as many
     (64, 128, 4, 32, 32, 8, 4),  # two warps down, four across
     (128, 32, 4, 128, 32, 16, 8),  # four runs down
 )
@@ -134,10 +134,8 @@ def in_runs(trial: GemmTrial) -> None:
     """What a thread reads of one row of a tile lies in aligned runs of four."""
     if not (trial.accesses("load")["bits"] < 128).any():
         return
-    watched = try_on(
-        trial.kernel, trial.geometry, trial.problem, tiles=trial.tiles, watch=Watch(block=(0, 0, 0), warp=0)
-    )
-    trace = watched.report.trace
+    one_tile, watch = trial.problem.but(k=trial.tiles.BK), Watch(warp=0, local=False)
+    trace = try_on(trial.kernel, trial.geometry, one_tile, tiles=trial.tiles, watch=watch).report.trace
     loads = trace[(trace["space"] == "shared") & (trace["op"] == "load") & (trace["lane"] == 0)]
     for array, rows in loads.groupby("array"):
         places = np.array(sorted({column for row, column in rows["element"] if row == 0}))
