@@ -4,7 +4,7 @@ import pytest
 
 from tests.browser.lab import Notebook
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.full(reason="JupyterLab in Chromium for two cells")]
 NOTE = "from gemm_course.progress import note_pass, passed\nprint(repr(note_pass({!r})), list(passed()))"
 
 
