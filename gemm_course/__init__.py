@@ -1,20 +1,25 @@
 """How a GPU multiplies matrices: kernels, an emulator that counts their accesses, figures and exercises.
 
-``from gemm_course import run, launch, emulate, check, LADDER``. Each name is loaded when it is first asked
-for, so that ``import gemm_course`` alone costs next to nothing.
+``from gemm_course import run, launch, emulate, emulated, check, LADDER``. Each name is loaded when it is
+first asked for, so that ``import gemm_course`` alone costs next to nothing.
 """
 
 from importlib import import_module
 from typing import Any
 
-__all__ = ["LADDER", "check", "emulate", "launch", "run"]
+from gemm_course.without_gpu import accept_signatures
+
+__all__ = ["LADDER", "check", "emulate", "emulated", "launch", "run"]
 
 _HOMES = {
     "LADDER": "gemm_course.kernels",
     "emulate": "gemm_course.emulator",
+    "emulated": "gemm_course.programs",
     "launch": "gemm_course.launching",
     "run": "gemm_course.launching",
 }
+
+accept_signatures()
 
 
 def __getattr__(name: str) -> Any:

@@ -2,14 +2,23 @@
 
 import functools
 
+from gemm_course.programs.state import active
+
 
 class NoGpu(RuntimeError):
     """There is no GPU to run on; the message is one sentence that says why."""
 
 
-@functools.cache
 def why_no_gpu() -> str | None:
-    """Why kernels cannot run on a GPU here, as a sentence, or None if they can. Asked once per process."""
+    """Why kernels cannot run on a GPU here, as a sentence, or None if they can."""
+    if active() is not None:
+        return "numba.cuda is emulated at the moment, so no kernel runs on a GPU."
+    return _why_no_gpu()
+
+
+@functools.cache
+def _why_no_gpu() -> str | None:
+    """Asked once per process."""
     from numba import config, cuda
 
     if config.ENABLE_CUDASIM:

@@ -3,14 +3,19 @@
 import numpy as np
 
 from . import lanes
-from .dtypes import BOOL, INT64
-from .errors import DataDependent, KernelTypeError
+from .atomics import is_loop, one_after_another, require_dtype
+from .dtypes import BOOL, INT64, dtype_of
+from .errors import ArgumentError, DataDependent, KernelTypeError
+from .exact import ExactRaces
 from .findings import Finding, place, thread_name
-from .lanes import ZERO, Lanes
-from .memory import DeviceArray, Unknown
+from .lanes import ZERO, Lanes, Pattern
+from .memory import ARRAYS, ChosenArray, DeviceArray, Unbound, Unknown
+from .records import Record, RecordArray
 from .shadow import Access
 
-_COST_PERIOD = {"global": 128, "shared": 4, "local": 1}  # offsets that differ by so many bytes cost the same
+TRUE, FALSE = (Pattern(np.full((1, 1, 1), value)) for value in (True, False))
+# offsets that differ by so many bytes cost the same
+_COST_PERIOD = {"global": 128, "shared": 4, "local": 1, "constant": 1}
 
 
 class MemoryAccess:
@@ -22,18 +27,26 @@ class MemoryAccess:
         """``base[index]`` as a value."""
         if isinstance(base, tuple):
             return self._pick(base, index)
-        if not isinstance(base, DeviceArray):
-            raise KernelTypeError(f"{_kind(base)} cannot be indexed")
+        if not isinstance(base, ARRAYS):
+            if isinstance(base, (RecordArray, Record)):
+                return self.element_of_records(site, base, index)
+            raise KernelTypeError(not_an_array(base, "indexed"))
         index = index if isinstance(index, tuple) else (index,)
-        if isinstance(index[0], slice) or len(index) < base.ndim:
+        if len(index) < base.ndim:
             return self.view(site, base, index)
         return self.read(site, base, index)
 
     def assign_element(self, site, base, index, value):
         """``base[index] = value``."""
-        if not isinstance(base, DeviceArray):
-            raise KernelTypeError(f"{_kind(base)} cannot be assigned to by index")
-        self.write(site, base, index if isinstance(index, tuple) else (index,), value)
+        if isinstance(base, (RecordArray, Record)):
+            self.assign_field(site, base, index, value)
+            return
+        self._require_array(base)
+        index = index if isinstance(index, tuple) else (index,)
+        if len(index) < base.ndim:
+            self.assign_part(site, base, index, value)
+        else:
+            self.write(site, base, index, value)
 
     def _pick(self, values: tuple, index):
         """An element of a tuple; lane by lane where the index differs between iterations or lanes."""
@@ -49,29 +62,6 @@ class MemoryAccess:
             chosen = self.choose(Lanes(here, 0, BOOL), values[position], chosen)
         return chosen
 
-    def attribute(self, value, name):
-        """``value.shape``, and the x, y, z and w of a vector."""
-        if hasattr(value, "storage") or hasattr(value, "parts"):
-            if hasattr(value, name):
-                return getattr(value, name)
-        raise KernelTypeError(
-            f"{_kind(value)} has no .{name}; only arrays have a .shape, and only vectors have an .x"
-        )
-
-    def view(self, site, base: DeviceArray, index) -> DeviceArray:
-        """A row ``acc[i]`` or a slice ``buffer[a:b]`` of an array, without reading it."""
-        if isinstance(index[0], slice):
-            if len(index) > 1 or index[0].step is not None:
-                raise KernelTypeError(
-                    "the emulator supports only slices x[a:b] along the first dimension, without a step"
-                )
-            start, stop, _ = index[0].indices(base.shape[0])
-            index, shape, strides = (start,), (stop - start, *base.shape[1:]), base.strides
-        else:
-            shape, strides = base.shape[len(index) :], base.strides[len(index) :]
-        pattern, offset = self._linear(base, index)
-        return DeviceArray(base.name, base.storage, base.dtype, shape, strides, pattern, offset)
-
     def read(
         self,
         site,
@@ -86,6 +76,8 @@ class MemoryAccess:
         ``boundary``: an access must start at a multiple of this many elements; ``width`` unless given.
         ``counted_as``: MATRIX_LOAD where lanes are not served as in an ordinary load.
         """
+        if type(array) is ChosenArray:
+            return self.each_choice(array, lambda a: self.read(site, a, index, width, boundary, counted_as))
         pattern, offset, mask = self._locate(site, array, index, width, "reads")
         storage = array.storage
         access = self._account(site, array, "load", pattern, offset, mask, width, boundary, counted_as)
@@ -100,10 +92,16 @@ class MemoryAccess:
         self, site, array: DeviceArray, index: tuple, value, width: int = 1, boundary: int | None = None
     ):
         """Store one element per lane, or ``width`` neighbouring ones from a tuple; see :meth:`read`."""
+        if type(array) is ChosenArray:
+            self.each_choice(array, lambda a: self.write(site, a, index, value, width, boundary))
+            return
         pattern, offset, mask = self._locate(site, array, index, width, "writes")
         access = self._account(site, array, "store", pattern, offset, mask, width, boundary)
         self._check_write(array, access)
         values = [self.plain(v) for v in (value if width > 1 else (value,))]
+        self.changes += 1
+        if self.apart:
+            self._note_change(access)
         for step, numbers in enumerate(values):
             self._require_number(numbers)
             if mask.any:
@@ -113,19 +111,35 @@ class MemoryAccess:
 
     def update(self, site, load_site, array, index, combine):
         """``array[index] op= ...``: one load and one store of the same element."""
+        if isinstance(array, Record):
+            old = self.own(self.element_of_records(load_site, array, index))
+            self.assign_field(site, array, index, combine(old))
+            return
+        self._require_array(array)
         index = index if isinstance(index, tuple) else (index,)
         self.write(site, array, index, combine(self.own(self.read(load_site, array, index))))
 
     def accumulate_element(self, site, load_site, operation, array, index, x, y):
         """``array[index] += x * y`` (``y`` may be None), in place where the array is a thread's own."""
+        if isinstance(array, Record):
+            old = self.own(self.element_of_records(load_site, array, index))
+            new = self.add(operation, old, x) if y is None else self.fma(operation, x, y, old)
+            self.assign_field(site, array, index, new)
+            return
+        self._require_array(array)
         index = index if isinstance(index, tuple) else (index,)
-        local = isinstance(array, DeviceArray) and array.space == "local"
+        local = type(array) is DeviceArray and array.space == "local"
         in_place = local and not self.tracing and self.log is None
         if in_place and self._accumulate_local(site, load_site, operation, array, index, x, y):
             return
         old = self.own(self.read(load_site, array, index))
         new = self.add(operation, old, x) if y is None else self.fma(operation, x, y, old)
         self.write(site, array, index, new)
+
+    @staticmethod
+    def _require_array(value):
+        if not isinstance(value, ARRAYS):
+            raise KernelTypeError(not_an_array(value, "assigned to by index"))
 
     def _accumulate_local(self, site, load_site, operation, array, index, x, y) -> bool:
         dtype = array.dtype
@@ -135,6 +149,7 @@ class MemoryAccess:
             return False
         pattern, offset, mask = self._locate(load_site, array, index, 1, "reads")
         self._check_read(load_site, array, self._account(load_site, array, "load", pattern, offset, mask, 1))
+        self.changes += 1
         self.count_arithmetic(operation, "add" if y is None else "fma", dtype)
         self._check_write(array, self._account(site, array, "store", pattern, offset, mask, 1))
         term = x if y is None else np.multiply(x, y)
@@ -145,10 +160,15 @@ class MemoryAccess:
 
     def atomic(self, site, name, array, index, value, compare=None):
         """``cuda.atomic.<name>``: the lanes go one after another; returns what each of them found."""
+        if type(array) is ChosenArray:
+            return self.each_choice(array, lambda a: self.atomic(site, name, a, index, value, compare))
         if not isinstance(array, DeviceArray):
-            raise KernelTypeError(f"an atomic operation needs an array, not {_kind(array)}")
+            raise KernelTypeError(f"an atomic operation needs an array, not {kind_of(array)}")
         index = index if isinstance(index, tuple) else (index,)
+        require_dtype(name, array)
         pattern, offset, mask = self._locate(site, array, index, 1, "updates")
+        if is_loop(name, array.dtype):
+            self._account(site, array, "load", pattern, offset, mask, 1)
         access = self._account(site, array, "atomic", pattern, offset, mask, 1)
         self._check_read(site, array, access)
         self._check_write(array, access)
@@ -168,14 +188,61 @@ class MemoryAccess:
         active = np.broadcast_to(True if access.mask.array is None else access.mask.array, shape)
         old = np.zeros(shape, array.dtype)
         index = np.broadcast_to(access.pattern.array + access.offset, shape)
-        step = ATOMICS[name]
         cells = storage.cells(self.geometry)
-        for lane in np.ndindex(*shape):
-            if active[lane]:
-                cell = storage.cell(lane, index[lane])
-                old[lane] = cells[cell]
-                cells[cell] = step(cells[cell], value[lane], compare[lane])
+        where = storage.cell(active.nonzero(), index[active])
+        if cells.ndim > 1:
+            where = np.ravel_multi_index(where, cells.shape)
+        old[active] = one_after_another(name, cells.reshape(-1), where, value[active], compare[active])
+        self._after_atomic(access, cells.reshape(-1)[where], old, active)
+        if self.happened is not None:
+            wrote = old == compare if name == "cas" else np.broadcast_to(True, shape)
+            self._note_atomics(storage, index[active], active, wrote[active])
         return old
+
+    def _after_atomic(self, access, new, old, active):
+        if not np.array_equal(new, old[active]):
+            self.changes += 1
+            if self.apart:
+                self._note_change(access)
+
+    def _note_change(self, access):
+        """Who has last changed an element, for messages about threads that wait for it."""
+        if access.storage.space != "local":
+            where, who = self._first_cells(access)
+            self.last_change.update(dict.fromkeys(where, (who, access.site)))
+
+    def _first_cells(self, access):
+        """(the elements of an access, the number of the first thread)."""
+        cells, _ = access.touched(1, 1)
+        block = 0 if access.storage.space == "global" else (self.thread_ids().flat[0] - 1)
+        saved, self.mask = self.mask, access.mask
+        who = int(self.active_ids()[0])
+        self.mask = saved
+        return [(access.storage.serial, int(cell), int(block)) for cell in cells], who
+
+    def awaited(self, access: Access) -> str:
+        """What a loop that looked at an element waits for."""
+        if access is None:
+            return "something to change"
+        (where, *_), _ = self._first_cells(access)
+        what = f"{place(access.name, access.storage.element(where[1]))} to change"
+        if where not in self.last_change:
+            return f"{what}, which no thread has stored to"
+        thread, site = self.last_change[where]
+        return (
+            f"{what}, which {thread_name(*self.thread_of(thread))} did last in line {self.sites[site].line}"
+        )
+
+    def _note_atomics(self, storage, cells, active, wrote):
+        """The lanes' atomics, in the order in which they were executed."""
+        threads = np.broadcast_to(self.thread_ids(), active.shape)[active].tolist()
+        place = 0 if storage.space == "global" else self.geometry.threads
+        races = (self.exact_races or {}).get(storage.serial)
+        for thread, cell, effect in zip(threads, cells.tolist(), wrote.tolist()):
+            where = storage.serial, cell, place and self.happened.block(thread)
+            self.happened.atomic(thread, where, effect)
+            if races is not None:
+                races.date(cell, thread)
 
     # ---- where ----
 
@@ -188,7 +255,7 @@ class MemoryAccess:
             elif type(position) is Lanes:
                 offset += position.offset * stride
                 part = lanes.scaled(position.pattern, stride)
-                pattern = part if pattern is None else pattern.derive(("+", part.serial), _sum(pattern, part))
+                pattern = part if pattern is None else lanes.joint("+", pattern, part, _sum(pattern, part))
             else:
                 offset += self._index_number(position) * stride
         return pattern, offset
@@ -201,15 +268,22 @@ class MemoryAccess:
             )
         if isinstance(position, (int, np.integer, np.bool_)):
             return int(position)
-        raise KernelTypeError(f"an index must be an integer, not {_kind(position)}")
+        raise KernelTypeError(f"an index must be an integer, not {kind_of(position)}")
 
     def _locate(self, site, array: DeviceArray, index: tuple, width: int, verb: str):
         """(pattern or None, offset, the lanes whose index is in bounds)."""
+        if type(array) is ChosenArray:
+            raise KernelTypeError(f"this needs one array, the same for all threads, not {kind_of(array)}")
         if len(index) != array.ndim:
             raise KernelTypeError(wrong_number_of_indices(array, index))
         mask = self.mask
         for axis, position in enumerate(index):
-            extent = array.shape[axis] - (width - 1 if axis == len(index) - 1 else 0)
+            extent = array.shape[axis]
+            if type(extent) is not int:
+                index, mask = self._check_lane_bounds(site, array, index, axis, mask, width, verb)
+                continue
+            if axis == len(index) - 1:
+                extent -= width - 1
             if type(position) is int:
                 if 0 <= position < extent:
                     continue
@@ -217,18 +291,23 @@ class MemoryAccess:
                 if position.low >= 0 and position.high < extent:
                     continue
             index, mask = self._check_bounds(site, array, index, axis, extent, mask, width, verb)
+        if array.escapes:
+            mask = self.within_views(site, array, mask, verb)
         pattern, offset = self._linear(array, index)
         return pattern, offset, mask
 
     def _check_bounds(self, site, array, index, axis, extent, mask, width, verb):
         position = index[axis]
+        for part in index:  # the message about one axis shows all of them
+            if type(part) is not Lanes:
+                self._index_number(part)
         if type(position) is not Lanes:
             position = Lanes(ZERO, self._index_number(position))
         reach = mask.extent(position.pattern)
         if reach is None:
             return index, mask
         low, high = (bound + position.offset for bound in reach)
-        if low < 0 and low >= -array.shape[axis] and position.dtype.kind == "i" and width == 1:
+        if low < 0 and high >= -array.shape[axis] and position.dtype.kind == "i" and width == 1:
             position = self._wrap_negative(site, array, index, axis, position, mask)
             index = (*index[:axis], position, *index[axis + 1 :])
             low, high = (bound + position.offset for bound in mask.extent(position.pattern))
@@ -237,6 +316,22 @@ class MemoryAccess:
         outside = self._outside(position, extent)
         self._report_bounds(site, array, index, axis, mask.where(outside), width, verb)
         return index, mask.where_not(outside)
+
+    def _check_lane_bounds(self, site, array, index, axis, mask, width, verb):
+        """The same for an axis whose extent differs from lane to lane: that of a slice."""
+        position, extent = index[axis], array.shape[axis]
+        if type(position) is not Lanes:
+            position = self._index_number(position)
+        if width == 1 and (type(position) is int or position.dtype.kind == "i"):
+            position = self.either(self.compare("<", position, 0), self.add(None, position, extent), position)
+        last = self.sub(None, extent, width if axis == len(index) - 1 else 1)
+        outside = self.any_of(self.compare("<", position, 0), self.compare(">", position, last))
+        culprits = mask.where(as_lanes(outside))
+        index = (*index[:axis], position, *index[axis + 1 :])
+        if not culprits.any:
+            return index, mask
+        self._report_bounds(site, array, index, axis, culprits, width, verb)
+        return index, mask.where_not(as_lanes(outside))
 
     @staticmethod
     def _outside(position: Lanes, extent: int) -> Lanes:
@@ -248,8 +343,23 @@ class MemoryAccess:
 
     def _wrap_negative(self, site, array, index, axis, position, mask):
         extent = array.shape[axis]
-        negative = lanes.compare("<", position, 0)
-        culprits = mask if negative is True else mask.where(negative)
+
+        def counted_from_the_end():
+            values = position.pattern.array + position.offset
+            return (values < 0) & (values >= -extent)
+
+        key = ("from the end", position.offset, extent)
+        culprits = mask.where(Lanes(position.pattern.derive(key, counted_from_the_end), 0, BOOL))
+
+        def make():
+            values = position.pattern.array + position.offset
+            return np.where((values < 0) & (values >= -extent), values + extent, values)
+
+        self.advise_negative(site, array, culprits, index, axis)
+        return Lanes(position.pattern.derive(("wrap", position.offset, extent), make), 0, INT64)
+
+    def advise_negative(self, site, array, culprits, index, axis):
+        """Point out the lanes that use a negative index."""
 
         def sentence(element, who):
             return (
@@ -257,24 +367,30 @@ class MemoryAccess:
                 "Numba counts it from the end of the axis, which costs time and is rarely intended."
             )
 
-        def make():
-            values = position.pattern.array + position.offset
-            return np.where(values < 0, values + extent, values)
-
         self._find_lanes("negative_index", site, array, culprits, index, sentence)
-        return Lanes(position.pattern.derive(("wrap", position.offset, extent), make), 0, INT64)
 
     def _report_bounds(self, site, array, index, axis, outside, width, verb):
         name, size = array.name, array.shape[axis]
         piece = f" ({width} elements at once)" if width > 1 else ""
 
+        whole = name if array.shape == array.storage.shape else f"this part of {name}"
+
         def sentence(element, who):
-            return (
-                f"{who} {verb} {place(name, element)}{piece}, but {name} has "
-                f"{_extent(size, axis, array.ndim)}: the last {_axis_word(axis, array.ndim)} is {size - 1}."
-            )
+            if type(size) is not int:
+                return f"{who} {verb} {place(name, element)}{piece}, which is beyond the end of {whole}."
+            extent = self.extent_in_words(array, axis)
+            return f"{who} {verb} {place(name, element)}{piece}, but {whole} has {extent}."
 
         self._find_lanes("out_of_bounds", site, array, outside, index, sentence)
+
+    @staticmethod
+    def extent_in_words(array, axis) -> str:
+        """``4 rows: the last row is 3``."""
+        size = array.shape[axis]
+        if type(size) is not int:
+            return "fewer"
+        last = f"the last {_axis_word(axis, array.ndim)} is {size - 1}"
+        return f"{_extent(size, axis, array.ndim)}: {last}"
 
     # ---- what it costs ----
 
@@ -284,12 +400,14 @@ class MemoryAccess:
         """Count an access and return it for the checks."""
         pattern = ZERO if pattern is None else pattern
         space, slot = array.storage.space, array.storage.slot
-        residue = offset * array.dtype.itemsize % _COST_PERIOD[space]
+        residue = (offset * array.dtype.itemsize + array.storage.origin) % _COST_PERIOD[space]
         serial = 0 if space == "local" else pattern.serial
         if space == "local":
-            self._advise_registers(site, array)
+            self.advise_registers(site, array)
         key = (space, counted_as or op, site, slot, serial, residue, mask.serial, width, self.batch_key)
-        if mask.any:
+        if mask.any and self.lanes_apart:
+            self.lane_counts.add(counted_as or op, site, array, pattern, offset, width)
+        elif mask.any:
             self.tally(key, (array, pattern, residue, mask))
             if self.log is not None:
                 self.log.numbers.append((offset, None, None))
@@ -297,7 +415,7 @@ class MemoryAccess:
             self._check_alignment(site, array, pattern, offset, mask, boundary or width)
         return Access(array.storage, array.name, op, pattern, offset, mask, width, site, self.phase)
 
-    def _advise_registers(self, site, array):
+    def advise_registers(self, site, array):
         if self.sites[site].static:
             return
         sentence = (
@@ -307,11 +425,12 @@ class MemoryAccess:
         self._find_lanes("dynamic_local_index", site, array, self.mask, None, lambda element, who: sentence)
 
     def _check_alignment(self, site, array, pattern, offset, mask, width):
+        first = offset + array.storage.origin // array.dtype.itemsize
         even = pattern.remember(("aligned", width), lambda: not (pattern.array % width).any())
-        if even and offset % width == 0:
+        if even and first % width == 0:
             return
-        key = ("misaligned", width, offset % width)
-        bad = pattern.derive(key, lambda: (pattern.array + offset) % width != 0)
+        key = ("misaligned", width, first % width)
+        bad = pattern.derive(key, lambda: (pattern.array + first) % width != 0)
         culprits = mask.where(Lanes(bad, 0, BOOL))
         if not culprits.any:
             return
@@ -330,14 +449,17 @@ class MemoryAccess:
     def _check_read(self, site, array, access: Access):
         if self.log is not None or not access.mask.any:
             return
-        if array.space == "global":
-            self._check_global_race(array, access)
-        elif array.space == "shared":
+        space = array.storage.space
+        if space == "global":
+            if access.op != "atomic":  # an atomic counts as a write
+                self._check_global_race(array, access)
+        elif space == "shared":
             self._check_shared_read(site, array, access)
-        else:
+        elif space == "local":
             self._check_local_read(site, array, access)
 
     def _check_shared_read(self, site, array, access):
+        self.polls, self.last_poll = self.polls + 1, access
         self.shared_races.note(access)
         early = self.async_copies.overlap(access)
         if early is not None:
@@ -356,43 +478,78 @@ class MemoryAccess:
             self._find_cells("uninitialised_read", site, array, *where, _uninitialised(array))
 
     def _check_write(self, array, access: Access):
+        space = array.storage.space
+        if space == "constant":
+            raise KernelTypeError(
+                f"{array.name} is an array from outside the kernel, and constant in it: it cannot be written"
+            )
         if self.log is not None or not access.mask.any:
             return
-        if array.space == "global":
+        if space == "global":
+            if not array.storage.writeable:
+                raise ArgumentError(f"{array.name} is read-only, and the kernel writes to it")
             self._check_global_race(array, access)
             return
-        if array.space == "shared" and access.op == "store":
+        if space == "shared" and access.op == "store":
             self.shared_races.note(access)
-        if array.space == "local" and self.scheduler is not None:
+        if space == "local" and self.asynchronous:
             self._check_products(access.site, array, "writes")
             self.products.touched.add(array.storage.serial)
         self.initialised(array.storage).store(access)
 
     def _check_products(self, site, array, verb):
         """A thread must not touch its accumulators while products are still being added to them."""
-        if self.scheduler is not None and self.products.busy(array.storage):
+        if self.asynchronous and self.products.busy(array.storage):
             self.products.report_busy(site, array, verb)
 
     def _check_global_race(self, array, access: Access):
         races = self.global_races.get(array.storage.serial)
         if races is None:  # an array that is only read
             return
+        if access.op != "store":
+            self.polls, self.last_poll = self.polls + 1, access
         shape = np.broadcast_shapes(access.shape(), self.geometry.shape)
         active = slice(None) if access.mask.array is None else np.broadcast_to(access.mask.array, shape)
         cells = np.broadcast_to(access.pattern.array + access.offset, shape)[active].reshape(-1)
         ids = np.broadcast_to(self.thread_ids(), shape)[active].reshape(-1)
         if access.width > 1:
             cells, ids = (cells[:, None] + np.arange(access.width)).reshape(-1), np.repeat(ids, access.width)
+        now = self.now()
+        if type(now.epoch) is not int:  # the blocks have passed different barriers
+            epochs = np.broadcast_to(now.epoch, shape)[active].reshape(-1)
+            now = now._replace(epoch=np.repeat(epochs, access.width * array.storage.parts))
+        cells, ids = array.storage.in_cells(cells, ids)
+        if self.exact_races is not None:
+            self._check_exactly(array, access, cells, ids)
+            return
+        races.refine()
         if access.op == "load":
-            bad = races.load(cells, ids, self.now())
+            bad = races.load(cells, ids, now)
         else:
-            bad = races.store(cells, ids, access.site, self.now(), atomic=access.op == "atomic")
+            bad = races.store(cells, ids, access.site, now, atomic=access.op == "atomic")
         if bad.any():
             self._report_global_race(array, access, cells[bad], ids[bad], races)
 
+    def _check_exactly(self, array, access, cells, ids):
+        serial = array.storage.serial
+        races = self.exact_races.setdefault(serial, ExactRaces(self.happened, serial))
+        races.refine(array.storage.block.size)
+        found = races.note(cells.tolist(), ids.tolist(), access.op, access.site)
+        if found:
+            cell, me, rival = found[0]
+            verb = "reads" if rival.op == "load" else "also writes"
+            self.findings.add(
+                ("global_race", access.site, array.name),
+                len(found),
+                lambda: self._global_race(array, access, cell, me, rival.thread, verb),
+            )
+
     def _report_global_race(self, array, access, cells, ids, races):
         cell, me = int(cells[0]), int(ids[0])
-        known = ((int(races.writer[cell]), "also writes"), (int(races.reader[cell]), "reads"))
+        written = "also updates" if races.atomic[cell] else "also writes"
+        known = [(int(races.reader[cell]), "reads")]
+        if access.op != "atomic" or not races.atomic[cell]:
+            known.insert(0, (int(races.writer[cell]), written))
         rival, verb = next(
             ((other, verb) for other, verb in known if other not in (0, me)), (None, "also accesses")
         )
@@ -410,7 +567,8 @@ class MemoryAccess:
         who, block = self.thread_of(me)
         others = [] if rival is None else [self.thread_of(rival)]
         other = thread_name(*others[0]) if others else "another thread"
-        element, at = array.element(cell), self.sites[access.site]
+        element, at = array.storage.element(array.storage.element_of_cell(cell)), self.sites[access.site]
+        does = "updates" if access.op == "atomic" else "writes"
         if access.op == "load":
             message = (
                 f"{thread_name(who, block)} reads {place(array.name, element)}, and {other} writes it in the "
@@ -418,7 +576,7 @@ class MemoryAccess:
             )
         else:
             message = (
-                f"{thread_name(who, block)} writes {place(array.name, element)}, and {other} {verb} it, in "
+                f"{thread_name(who, block)} {does} {place(array.name, element)}, and {other} {verb} it, in "
                 "no defined order: the result depends on which comes first."
             )
         threads = [who, *(thread for thread, _ in others)]
@@ -436,7 +594,9 @@ class MemoryAccess:
 
         def make():
             where, block, thread = self._first_lane(mask, *(i for i in index or () if type(i) is Lanes))
-            element = None if index is None else tuple(self._in_lane(i, where) for i in index)
+            element = (
+                None if index is None else tuple(self._in_lane(i, where) for i in index if i is not None)
+            )
             return self._finding(kind, site, array, element, block, thread, sentence)
 
         self.findings.add((kind, site, array.name), mask.active(self._mask_batch(mask)), make)
@@ -447,17 +607,19 @@ class MemoryAccess:
         def make():
             here = Lanes(pattern, offset)
             where, block, thread = self._first_lane(mask, here)
-            element = array.element(self._in_lane(here, where))
+            element = array.storage.element(self._in_lane(here, where))
             return self._finding(kind, site, array, element, block, thread, sentence)
 
         self.findings.add((kind, site, array.name), mask.active(self._mask_batch(mask)), make)
 
     def _report_cells(self, kind, site, array, cells, threads, rows, columns, sentence):
         def make():
-            block, flat = divmod(int(cells[0]), array.storage.size)
+            storage = array.storage
+            block, cell = divmod(int(cells[0]), storage.block.size)
+            element = storage.element(storage.element_of_cell(cell))
             thread = self.geometry.thread_coordinates(int(threads[0]))
             where = self.block_coordinates(*divmod(block, columns))
-            return self._finding(kind, site, array, array.element(flat), where, thread, sentence)
+            return self._finding(kind, site, array, element, where, thread, sentence)
 
         self.findings.add((kind, site, array.name), len(cells) * (self.blocks // (rows * columns)), make)
 
@@ -471,11 +633,13 @@ class MemoryAccess:
         shape = np.broadcast_shapes(self.geometry.shape, np.shape(mask.array), *(p.shape for p in positions))
         active = np.broadcast_to(True if mask.array is None else mask.array, shape)
         where = np.unravel_index(int(active.argmax()), shape)
-        row, column, linear = (int(i) for i in where[-3:])
+        row, column, linear = self.geometry.place(*where[-3:])
         return where, self.block_coordinates(row, column), self.geometry.thread_coordinates(linear)
 
     @staticmethod
-    def _in_lane(position, where) -> int:
+    def _in_lane(position, where) -> int | str:
+        if isinstance(position, slice):
+            return ":"
         if type(position) is not Lanes:
             return int(position)
         array = position.pattern.array
@@ -501,7 +665,7 @@ class MemoryAccess:
     @staticmethod
     def _require_number(value):
         if not isinstance(value, (bool, int, float, np.generic, np.ndarray)):
-            raise KernelTypeError(f"only numbers can be stored, not {_kind(value)}")
+            raise KernelTypeError(f"only numbers can be stored, not {kind_of(value)}")
 
     @staticmethod
     def own(value):
@@ -519,13 +683,32 @@ def wrong_number_of_indices(array: DeviceArray, index: tuple) -> str:
     return f"{array.name} has {dimensions}, but {given} given"
 
 
+def as_lanes(condition) -> Lanes:
+    if type(condition) is Lanes:
+        return condition
+    return Lanes(TRUE if condition else FALSE, 0, BOOL)
+
+
 def _sum(p, q):
     return lambda: p.array + q.array
 
 
-def _kind(value) -> str:
-    """``a float32 value``, ``an int``, ``a tuple``, ``the array x``."""
-    if isinstance(value, DeviceArray):
+def not_an_array(value, what: str) -> str:
+    """The sentence for ``value[i]`` where value is no array."""
+    if value is None:
+        return f"None cannot be {what}: None was given where an array is needed; test it with `is None` first"
+    if dtype_of(value) is not None:
+        return f"{kind_of(value)} cannot be {what}: a number was given where an array is needed"
+    return f"{kind_of(value)} cannot be {what}"
+
+
+def kind_of(value) -> str:
+    """``a float32 value``, ``an int``, ``a tuple``, ``the array x``, ``None``."""
+    if value is None:
+        return "None"
+    if isinstance(value, Unbound):
+        return "a variable that no thread has set"
+    if isinstance(value, ARRAYS):
         return f"the array {value.name}"
     name = f"{value.dtype} value" if hasattr(value, "dtype") else type(value).__name__
     return ("an " if name[0] in "aeio" else "a ") + name
@@ -554,18 +737,3 @@ def _too_early(array):
         f"{who} reads {place(array.name, element)} while an asynchronous copy to it is still in flight: "
         "the thread that started it must wait for it first, and other threads need a barrier after that."
     )
-
-
-ATOMICS = {
-    "add": lambda old, v, _: old + v,
-    "sub": lambda old, v, _: old - v,
-    "max": lambda old, v, _: max(old, v),
-    "min": lambda old, v, _: min(old, v),
-    "and_": lambda old, v, _: old & v,
-    "or_": lambda old, v, _: old | v,
-    "xor": lambda old, v, _: old ^ v,
-    "exch": lambda old, v, _: v,
-    "inc": lambda old, v, _: 0 if old >= v else old + 1,
-    "dec": lambda old, v, _: v if old == 0 or old > v else old - 1,
-    "cas": lambda old, v, compare: v if old == compare else old,
-}

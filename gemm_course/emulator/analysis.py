@@ -1,37 +1,51 @@
 """What can be known about a kernel from its source alone.
 
 Which variables are live after a loop, which arrays it touches, which indices are known at compile time, and
-which loops may run all their iterations at once without changing a result.
+which loops may run all their iterations at once, or go on with few lanes, without changing a result.
 """
 
 import ast
+import operator
+import warnings
 from collections import Counter
+
+from .cuda_api import SAME_FOR_ALL, Special, is_lanewise
 
 
 def names_in(node, context=ast.Load) -> set[str]:
     return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, context)}
 
 
+def walk_here(node):
+    """Like ``ast.walk``, but not into functions and lambdas, whose code runs elsewhere."""
+    todo = [node]
+    while todo:
+        node = todo.pop()
+        yield node
+        if not isinstance(node, (ast.FunctionDef, ast.Lambda)):
+            todo += ast.iter_child_nodes(node)
+
+
 def assigned_names(statements) -> set[str]:
     """Names assigned by the statements and by what they contain."""
-    return {name for statement in statements for name in names_in(statement, ast.Store)} | {
-        s.target.id
-        for top in statements
-        for s in ast.walk(top)
-        if isinstance(s, ast.AugAssign) and isinstance(s.target, ast.Name)
-    }
+    inside = [node for statement in statements for node in walk_here(statement)]
+    assigned = {n.id for n in inside if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    return assigned | {n.name for n in inside if isinstance(n, ast.FunctionDef)}
 
 
 def contains_jump(node) -> bool:
-    return any(isinstance(n, (ast.Break, ast.Continue, ast.Return)) for n in ast.walk(node))
+    return any(isinstance(n, (ast.Break, ast.Continue, ast.Return)) for n in walk_here(node))
 
 
 def jumps_out(node) -> bool:
     """May this statement end an iteration of an enclosing loop, the loop itself, or the function?"""
     if isinstance(node, (ast.Break, ast.Continue, ast.Return)):
         return True
+    if isinstance(node, ast.FunctionDef):
+        return False
     if isinstance(node, (ast.For, ast.While)):
-        return any(isinstance(n, ast.Return) for n in ast.walk(node))
+        returns = any(isinstance(n, ast.Return) for n in walk_here(node))
+        return returns or any(map(jumps_out, node.orelse))
     return any(jumps_out(child) for child in ast.iter_child_nodes(node) if isinstance(child, ast.stmt))
 
 
@@ -67,6 +81,7 @@ class Liveness:
         return live | names_in(node)
 
     def _loop(self, node, live: set) -> set:
+        live = self._block(node.orelse, live)
         head = names_in(node.iter) if isinstance(node, ast.For) else names_in(node.test)
         targets = names_in(node.target, ast.Store) if isinstance(node, ast.For) else set()
         self.after[id(node)] = live
@@ -79,6 +94,145 @@ class Liveness:
             entry = grown
         self.carried[id(node)] = carried - targets
         return entry | head
+
+
+# ---- which names may stand for one array ----
+
+
+class Aliases:
+    """The names whose arrays, or parts of them, an expression may stand for, in any order of assignments."""
+
+    _NUMBERS = ("shape", "ndim", "size", "dtype", "strides", "itemsize", "nbytes")
+
+    def __init__(self, function: ast.FunctionDef):
+        self.sources: dict[str, list] = {}
+        for node in ast.walk(function):
+            if isinstance(node, ast.Assign):
+                for target, value in _pairs(node):
+                    self._add(target, value)
+            elif isinstance(node, (ast.AnnAssign, ast.NamedExpr)) and node.value is not None:
+                self._add(node.target, node.value)
+            elif isinstance(node, ast.For):
+                self._add(node.target, node.iter)
+
+    def _add(self, target, value):
+        for name in names_in(target, ast.Store):
+            self.sources.setdefault(name, []).append(value)
+
+    def of(self, node) -> set[str]:
+        """The names, those that are reached through other names included."""
+        found, open_ = set(), self._direct(node)
+        while open_:
+            found |= open_
+            values = [value for name in open_ for value in self.sources.get(name, [])]
+            open_ = set().union(*map(self._direct, values)) - found
+        return found
+
+    def _direct(self, node) -> set[str]:
+        if isinstance(node, ast.Name):
+            return {node.id}
+        if isinstance(node, (ast.Subscript, ast.Starred, ast.NamedExpr)):
+            return self._direct(node.value)
+        if isinstance(node, ast.Attribute):
+            return set() if node.attr in self._NUMBERS else self._direct(node.value)
+        if isinstance(node, ast.IfExp):
+            return self._direct(node.body) | self._direct(node.orelse)
+        if isinstance(node, (ast.Tuple, ast.List)):
+            return self._of_all(node.elts)
+        if isinstance(node, ast.BoolOp):
+            return self._of_all(node.values)
+        if isinstance(node, ast.Call):  # a device function may return what it is given
+            values = [*node.args, *(keyword.value for keyword in node.keywords)]
+            return self._of_all(values) | (
+                self._direct(node.func) if isinstance(node.func, ast.Attribute) else set()
+            )
+        return set()
+
+    def _of_all(self, nodes) -> set[str]:
+        return set().union(*map(self._direct, nodes)) if nodes else set()
+
+
+# ---- loops that may wait for others ----
+
+
+def hangs_on_memory(loop: ast.While, may_change) -> bool:
+    """Does the end of a loop depend on what it finds in memory? ``may_change``: is an expression a load?"""
+    loose: set = set()
+
+    def depends(expression) -> bool:
+        nodes = list(ast.walk(expression))
+        return any(map(may_change, nodes)) or any(isinstance(n, ast.Name) and n.id in loose for n in nodes)
+
+    def spread(statements, under):
+        """Variables that depend on memory, by their value or by a branch."""
+        for node in statements:
+            inner = under
+            if isinstance(node, (ast.If, ast.While)):
+                inner = under or depends(node.test)
+            elif isinstance(node, ast.For):
+                inner = under or depends(node.iter)
+            value = getattr(node, "value", None)
+            if under or inner or (isinstance(value, ast.expr) and depends(value)):
+                loose.update(assigned_names([node]) if not hasattr(node, "body") or inner else ())
+            for body in (getattr(node, "body", ()), getattr(node, "orelse", ())):
+                spread(body, inner)
+
+    known = -1
+    while len(loose) != known:
+        known = len(loose)
+        spread(loop.body, False)
+    return depends(loop.test) or any(
+        depends(node.test)
+        for top in loop.body
+        for node in ast.walk(top)
+        if isinstance(node, ast.If) and contains_jump(node)
+    )
+
+
+# ---- numbers known at compile time ----
+
+_FOLDED = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Pow: operator.pow,
+    ast.BitAnd: operator.and_,
+    ast.BitOr: operator.or_,
+    ast.BitXor: operator.xor,
+    ast.LShift: operator.lshift,
+    ast.RShift: operator.rshift,
+    ast.USub: operator.neg,
+    ast.UAdd: operator.pos,
+    ast.Invert: operator.invert,
+    ast.Not: operator.not_,
+}
+
+
+def folded(node) -> bool | int | float | None:
+    """The number that Python itself makes of an expression of constants, before Numba sees it; else None."""
+    if isinstance(node, ast.Constant):
+        return node.value if isinstance(node.value, (bool, int, float)) else None
+    if isinstance(node, ast.UnaryOp):
+        operands = [folded(node.operand)]
+    elif isinstance(node, ast.BinOp) and type(node.op) in _FOLDED:
+        operands = [folded(node.left), folded(node.right)]
+    else:
+        return None
+    if None in operands or any(isinstance(n, int) and abs(n) > 2**63 for n in operands):
+        return None
+    if isinstance(node.op, (ast.Pow, ast.LShift)) and operands[1] > 128:
+        return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # ~True is on its way out of Python
+        try:
+            number = _FOLDED[type(node.op)](*operands)
+        except (ArithmeticError, TypeError, ValueError):
+            return None
+    small = isinstance(number, float) or (isinstance(number, int) and -(2**63) <= number < 2**63)
+    return number if small else None
 
 
 # ---- indices known at compile time ----
@@ -129,6 +283,8 @@ def is_static(node, static: set[str]) -> bool:
         return is_static(node.left, static) and is_static(node.right, static)
     if isinstance(node, ast.UnaryOp):
         return is_static(node.operand, static)
+    if isinstance(node, ast.Subscript):  # of a tuple
+        return is_static(node.value, static) and isinstance(node.slice, ast.Constant)
     if isinstance(node, ast.Slice):
         return all(part is None or is_static(part, static) for part in (node.lower, node.upper, node.step))
     if isinstance(node, ast.Tuple):
@@ -138,6 +294,15 @@ def is_static(node, static: set[str]) -> bool:
     if isinstance(node, ast.Compare):
         return all(is_static(part, static) for part in (node.left, *node.comparators))
     return False
+
+
+def is_part(index: ast.expr) -> bool:
+    """Does the index alone say that it names more than one element: a slice, `...` or `None` in it?"""
+    parts = index.elts if isinstance(index, ast.Tuple) else [index]
+    return any(
+        isinstance(part, ast.Slice) or (isinstance(part, ast.Constant) and part.value in (None, ...))
+        for part in parts
+    )
 
 
 def computed_size(shape: ast.expr, function: ast.FunctionDef) -> ast.expr | None:
@@ -263,10 +428,20 @@ class BatchTest:
                 self._statement(s, touched) for s in node.body + node.orelse
             )
         if isinstance(node, ast.For) and not node.orelse and isinstance(node.target, ast.Name):
+            if not self._is_range(node.iter):
+                return False
             return self._value(node.iter, touched) and all(self._statement(s, touched) for s in node.body)
         if isinstance(node, ast.Expr):
             return isinstance(node.value, ast.Constant) or self._value(node.value, touched)
         return False
+
+    def _is_range(self, node) -> bool:
+        """``range(...)``, also in ``unroll(range(...))``."""
+        if not isinstance(node, ast.Call):
+            return False
+        if getattr(self.resolve(node.func), "kind", "") == "range":
+            return True
+        return len(node.args) == 1 and self._is_range(node.args[0])
 
     def _target(self, node, touched) -> bool:
         if isinstance(node, ast.Name):
@@ -276,8 +451,12 @@ class BatchTest:
         return isinstance(node, ast.Subscript) and self._subscript(node, touched, "stores")
 
     def _subscript(self, node, touched, which) -> bool:
+        if is_part(node.slice):
+            return False
         if not isinstance(node.value, ast.Name):
-            return which == "loads" and self._value(node.value, touched) and self._value(node.slice, touched)
+            if which == "stores" or isinstance(node.value, (ast.IfExp, ast.BoolOp)):
+                return False
+            return self._value(node.value, touched) and self._value(node.slice, touched)
         touched.add(which, node.value.id, node.slice)
         return self._value(node.slice, touched)
 
@@ -286,12 +465,16 @@ class BatchTest:
             return self._subscript(node, touched, "loads")
         if isinstance(node, ast.Call):
             return self._call(node, touched)
+        if isinstance(node, (ast.Lambda, ast.Starred)):
+            return False
+        if isinstance(node, ast.Attribute) and node.attr in ("T", "flat"):
+            return False
         children = (child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr))
         return all(self._value(child, touched) for child in children)
 
     def _call(self, node, touched) -> bool:
         callee = self.resolve(node.func)
-        if not getattr(callee, "elementwise", False):
+        if not getattr(callee, "elementwise", False) or node.keywords:
             return False
         for which, positions in (("loads", callee.reads), ("stores", callee.writes)):
             for position in positions:
@@ -391,3 +574,87 @@ def _linear(node, variable, definitions, inner, depth=0) -> bool:
             plain = isinstance(still, (ast.Constant, ast.Name))
             return plain and _linear(moving, variable, definitions, inner, depth + 1)
     return False
+
+
+# ---- loops that may go on with few lanes ----
+
+
+class NarrowTest:
+    """May a loop go on with its active lanes alone? It may if each lane computes by itself.
+
+    So its body only computes, and reads and writes arrays that are parameters (those in global memory; the
+    machine checks that): no barrier, no warp function, nothing that asks which thread it is.
+    """
+
+    def __init__(self, translator):
+        self.translator = translator
+        self.verdicts: dict[int, list | None] = {}
+
+    def variables(self, loop) -> list[str] | None:
+        """The variables that the loop uses, in alphabetical order; None if it may not be narrowed.
+
+        A function inside another one uses variables of that as well, and cannot narrow them.
+        """
+        if self.translator.inside:
+            return None
+        if id(loop) not in self.verdicts:
+            used = {n.id for n in ast.walk(loop) if isinstance(n, ast.Name)} & self.translator.locals
+            self.verdicts[id(loop)] = sorted(used) if used and self._statement(loop) else None
+        return self.verdicts[id(loop)]
+
+    def _statement(self, node) -> bool:
+        if isinstance(node, (ast.Pass, ast.Break, ast.Continue)):
+            return True
+        if isinstance(node, ast.Assign):
+            return all(map(self._target, node.targets)) and self._value(node.value)
+        if isinstance(node, (ast.AnnAssign, ast.AugAssign)):
+            return node.value is not None and self._target(node.target) and self._value(node.value)
+        if isinstance(node, ast.Return):
+            return node.value is None or self._value(node.value)
+        if isinstance(node, (ast.If, ast.While)):
+            return self._value(node.test) and all(map(self._statement, node.body + node.orelse))
+        if isinstance(node, ast.For):
+            bounds = self.translator._range_bounds(node.iter)
+            return (
+                bounds is not None
+                and all(map(self._value, bounds))
+                and all(map(self._statement, node.body + node.orelse))
+            )
+        return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+    def _target(self, node) -> bool:
+        if isinstance(node, ast.Tuple):
+            return all(map(self._target, node.elts))
+        return isinstance(node, ast.Name) or (isinstance(node, ast.Subscript) and self._element(node))
+
+    def _element(self, node) -> bool:
+        """An element of a parameter, or of a tuple such as ``x.shape``."""
+        base = node.value
+        if isinstance(base, ast.Attribute):
+            return base.attr == "shape" and isinstance(node.ctx, ast.Load) and self._value(node.slice)
+        known = isinstance(base, ast.Name) and base.id in self.translator.parameters
+        return known and self._value(node.slice)
+
+    def _value(self, node) -> bool:
+        if isinstance(node, ast.Constant):
+            return True
+        if isinstance(node, ast.Name):
+            return not isinstance(self.translator._resolve(node), Special)
+        if isinstance(node, ast.Attribute):
+            return self._attribute(node)
+        if isinstance(node, ast.Subscript):
+            return self._element(node)
+        if isinstance(node, ast.Call):
+            lanewise = is_lanewise(self.translator._resolve(node.func))
+            return lanewise and not node.keywords and all(map(self._value, node.args))
+        plain = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.IfExp, ast.Tuple)
+        parts = (part for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr))
+        return isinstance(node, plain) and all(map(self._value, parts))
+
+    def _attribute(self, node) -> bool:
+        """``x.shape``, ``math.pi`` or ``cuda.blockDim.x``, but not ``cuda.threadIdx.x``."""
+        if self.translator._chain(node) is None:
+            return isinstance(node.value, ast.Name)
+        found = self.translator._resolve(node)
+        within = self.translator._resolve(node.value)
+        return isinstance(found, (bool, int, float)) or within in SAME_FOR_ALL

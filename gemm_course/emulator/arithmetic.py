@@ -8,19 +8,23 @@ from . import lanes
 from .dtypes import (
     BOOL,
     FLOAT64,
+    INT8,
     INT64,
+    UINT64,
     dtype_of,
     is_integer,
     promote,
     promote_division,
     promote_power,
     promote_remainder,
+    promote_shift,
+    promote_sign,
     unify,
 )
 from .errors import DataDependent, KernelTypeError
 from .findings import Finding
 from .lanes import Lanes
-from .memory import Unbound, Unknown, unknown
+from .memory import ARRAYS, Unbound, Unknown, unknown
 
 
 class Arithmetic:
@@ -30,21 +34,23 @@ class Arithmetic:
 
     def add(self, site, a, b):
         if type(a) is int and type(b) is int:
-            return a + b
+            return _int64(a + b)
         if self._integers(a, b):
             return self.settle(lanes.add(a, b), a, b)
+        if isinstance(a, tuple) and isinstance(b, tuple):
+            return (*a, *b)
         return self._float(site, "add", np.add, a, b)
 
     def sub(self, site, a, b):
         if type(a) is int and type(b) is int:
-            return a - b
+            return _int64(a - b)
         if self._integers(a, b):
             return self.settle(lanes.subtract(a, b), a, b)
         return self._float(site, "add", np.subtract, a, b)  # the hardware adds a negated operand
 
     def mul(self, site, a, b):
         if type(a) is int and type(b) is int:
-            return a * b
+            return _int64(a * b)
         if self._integers(a, b):
             return self.settle(lanes.multiply(a, b), a, b)
         return self._float(site, "mul", np.multiply, a, b)
@@ -58,7 +64,7 @@ class Arithmetic:
             if self.log is not None:
                 self.note_divisor("//", a, b)
             if type(a) is int and type(b) is int:
-                return a // b if b else 0
+                return _int64(a // b) if b else 0
             return self.settle(lanes.floor_divide(a, b), a, b)
         dtype = promote_remainder(self._dtype(a), self._dtype(b))
         return self._float(site, "div", np.floor_divide, a, b, dtype)
@@ -74,34 +80,54 @@ class Arithmetic:
         return self._float(site, "div", np.remainder, a, b, dtype)
 
     def pow(self, site, a, b):
-        if type(a) is int and type(b) is int and b >= 0:
-            return a**b
-        if self._integers(a, b):
-            return self.bits(site, "**", a, b)
         dtype = promote_power(self._dtype(a), self._dtype(b))
+        if self._integers(a, b) and is_integer(dtype):
+            if self.log is not None:
+                self.note_exact("**", a, b)
+            return self.settle(lanes.power(a, b), a, b)
         return self._float(site, "pow", np.power, a, b, dtype)
 
     def bits(self, site, op, a, b):
         """&, |, ^, << and >>."""
         if isinstance(a, Unknown) or isinstance(b, Unknown):
-            return unknown(promote(self._dtype(a), self._dtype(b)))
+            return self._unknown_bits(op, self._dtype(a), self._dtype(b))
         if not self._integers(a, b):
             raise KernelTypeError(f"{op} needs integers, not {self._dtype(a)} and {self._dtype(b)}")
         if self.log is not None:
             self.note_exact(op, a, b)
         return self.settle(lanes.bitwise(op, a, b), a, b)
 
+    @staticmethod
+    def _unknown_bits(op, a, b):
+        if not (is_integer(a) and is_integer(b)):
+            raise KernelTypeError(f"{op} needs integers, not {a} and {b}")
+        if op in ("<<", ">>"):
+            return unknown(promote_shift(a, b))
+        return unknown(BOOL if a == b == BOOL else promote(a, b))
+
     def neg(self, site, a):
-        if type(a) in (int, float):
+        if type(a) is int:
+            return _int64(-a)
+        if type(a) is float:
             return -a
+        dtype = promote_sign(self._dtype(a))
         if self._integers(a):
-            return self.settle(lanes.subtract(0, a), a)
-        return np.negative(a)  # a sign on an operand costs nothing
+            return self.settle(lanes.subtract(_zero(dtype), a), a)
+        return np.negative(self._typed(a, dtype))  # a sign on an operand costs nothing
+
+    def pos(self, a):
+        """``+a``: an integer becomes one of 64 bits."""
+        return self.converted(promote_sign(self._dtype(a)), a)
 
     def invert(self, site, a):
+        dtype = promote_sign(self._dtype(a))
         if self._dtype(a) == BOOL:
             return self.not_(a)
-        return self.settle(lanes.subtract(-1, a), a)
+        if isinstance(a, Unknown) and is_integer(dtype):
+            return unknown(dtype)
+        if not self._integers(a):
+            raise KernelTypeError(f"~ needs an integer, not {self._dtype(a)}")
+        return self.settle(lanes.bitwise("^", a, -1 if dtype == INT64 else dtype.type(2**64 - 1)), a)
 
     # ---- fused multiply-add ----
 
@@ -202,6 +228,8 @@ class Arithmetic:
             if self.log is not None:
                 self.note_comparison(op, a, b, outcome)
             return outcome
+        if isinstance(a, tuple) and isinstance(b, tuple):
+            return self.compare_tuples(op, a, b)
         promote(self._dtype(a), self._dtype(b))  # both must be numbers
         a, b = self.plain(a), self.plain(b)
         if isinstance(a, Unknown) or isinstance(b, Unknown):
@@ -258,11 +286,11 @@ class Arithmetic:
             return (a if b else False) if op == "&" else (True if b else a)
         return lanes.bitwise(op, a, b)
 
-    def select(self, condition, then, otherwise, literal=None):
-        """``then() if condition else otherwise()``; ``literal``: dtype of a branch that is a literal."""
+    def select(self, condition, then, otherwise):
+        """``then() if condition else otherwise()``."""
         condition = self.truth(condition)
         if type(condition) is bool:
-            return self._widen(then() if condition else otherwise(), literal)
+            return then() if condition else otherwise()
         saved = self.mask
         yes, no = saved.where(condition), saved.where_not(condition)
         try:
@@ -273,21 +301,38 @@ class Arithmetic:
         finally:
             self.mask = saved
         if a is None or b is None:
-            return self._widen(b if a is None else a, literal)
+            return b if a is None else a
         return self.choose(condition, a, b)
 
-    def _widen(self, value, literal):
-        if literal is None or isinstance(value, tuple):
+    def first_true(self, a, rest):
+        """``a or rest()`` as a value: the first of the two that is true, else the second."""
+        if type(a) is bool:
+            return a or rest()
+        return self.or_(a, rest) if self._dtype(a) == BOOL else self.select(a, lambda: a, rest)
+
+    def first_false(self, a, rest):
+        """``a and rest()`` as a value."""
+        if type(a) is bool:
+            return a and rest()
+        return self.and_(a, rest) if self._dtype(a) == BOOL else self.select(a, rest, lambda: a)
+
+    def converted(self, kind, value):
+        """A number, or a tuple of them, as this type: the name of a dtype, or a tuple of such names."""
+        if value is self.unbound:
             return value
-        dtype = unify(self._dtype(value), literal)
-        return value if dtype == self._dtype(value) else self.cast(dtype, value)
+        if isinstance(kind, tuple):
+            return tuple(map(self.converted, kind, value))
+        return self.cast(np.dtype(kind), value)
 
     def choose(self, condition, a, b):
         """Lane by lane ``a`` where the condition holds, else ``b``."""
-        if isinstance(a, tuple):
-            return tuple(self.choose(condition, x, y) for x, y in zip(a, b))
         if a is b:
             return a
+        if isinstance(a, ARRAYS) and isinstance(b, ARRAYS):
+            return self.join_arrays(condition.pattern, a, b)
+        if isinstance(a, tuple) or isinstance(b, tuple):
+            require_tuples_alike(a, b)
+            return tuple(self.choose(condition, x, y) for x, y in zip(a, b))
         dtype = unify(self._dtype(a), self._dtype(b))
         if isinstance(a, Unknown) or isinstance(b, Unknown):
             return unknown(dtype)
@@ -298,12 +343,9 @@ class Arithmetic:
 
     @staticmethod
     def _choose_integers(condition, a, b, dtype):
-        (p, o), (q, r) = lanes.split(a), lanes.split(b)
-        if p is q and o == r:
+        if lanes.split(a) == lanes.split(b):
             return a
-        key = ("choose", p.serial, q.serial, o - r)
-        chosen = condition.derive(key, lambda: np.where(condition.array, p.array + (o - r), q.array))
-        return Lanes(chosen, r, dtype)
+        return lanes.choose(condition, a, b, dtype)
 
     # ---- functions ----
 
@@ -314,27 +356,19 @@ class Arithmetic:
         return self._extreme(site, "max", lanes.maximum, np.fmax, a, b)
 
     def _extreme(self, site, name, on_integers, on_floats, a, b):
-        if not self._integers(a, b):
-            return self._float(site, name, on_floats, a, b)
-        if not is_integer(unify(self._dtype(a), self._dtype(b))):
-            self.count_arithmetic(site, name, FLOAT64)  # as Numba types int64 with uint64
+        dtype = unify(self._dtype(a), self._dtype(b))
+        if not self._integers(a, b) or not is_integer(dtype):  # int64 with uint64 is float64
+            return self._float(site, name, on_floats, a, b, dtype)
         if self.log is not None:
             self.note_comparison("<", a, b, None)
         return self.settle(on_integers(a, b), a, b)
 
-    def unary(self, site, name, ufunc, a):
-        """A function of ``math``: float32 stays float32, integers become float64."""
-        dtype = self._dtype(a)
-        dtype = FLOAT64 if is_integer(dtype) else dtype
-        self.count_arithmetic(site, name, dtype)
-        return ufunc(self._typed(a, dtype))
-
     def absolute(self, site, a):
-        if type(a) in (int, float):
-            return abs(a)
-        if self._integers(a):
-            return self.maximum(site, a, self.neg(site, a))
-        return np.abs(a)
+        dtype = self._dtype(a)
+        if is_integer(dtype):
+            dtype = INT8 if dtype == BOOL else dtype
+            return self.converted(dtype, a if dtype.kind == "u" else self.maximum(site, a, self.neg(site, a)))
+        return np.abs(self._typed(a, dtype))
 
     def cast(self, dtype, value):
         """``float32(value)``, ``uint32(value)``, ``int(value)``."""
@@ -346,10 +380,10 @@ class Arithmetic:
                 self.note_comparison("<", value, np.iinfo(dtype).max if dtype != BOOL else 0, None)
             return self.settle_cast(lanes.cast(value, dtype), value)
         if is_integer(dtype):
-            values = np.trunc(self.plain(value))
-            if np.ndim(values) == 0:
-                return dtype.type(int(values))
-            return lanes.from_values(values.astype(dtype))
+            if dtype == BOOL:
+                return self._truth(self.plain(value) != 0)
+            values = _truncated(self.plain(value), dtype)
+            return lanes.from_values(values) if np.ndim(values) else uniform(lanes.from_values(values))
         return self._typed(value, dtype)
 
     # ---- helpers ----
@@ -404,8 +438,8 @@ class Arithmetic:
         return result
 
     @staticmethod
-    def settle_cast(result: Lanes, value):
-        return result if type(value) is Lanes else uniform(result)
+    def settle_cast(result: Lanes | bool, value):
+        return result if type(value) is Lanes or type(result) is bool else uniform(result)
 
     def count_arithmetic(self, site, name, dtype, per_lane=1):
         """Count an operation of every active lane; ``per_lane``: how many of them one instruction does."""
@@ -425,6 +459,37 @@ class Arithmetic:
             key,
             self.mask.active(self.batch_key),
             lambda: Finding("float64_arithmetic", at.line, message, function=at.function, site=site),
+        )
+
+
+def _int64(number: int) -> int:
+    """What 64 bits hold of it."""
+    return number if -(2**63) <= number < 2**63 else (number + 2**63) % 2**64 - 2**63
+
+
+def _truncated(values, dtype) -> np.ndarray:
+    """Floats as integers, as a GPU converts them: the nearest number of 16 bits or more that there is."""
+    wide = np.dtype(f"{dtype.kind}{max(dtype.itemsize, 2)}")
+    limits = np.iinfo(wide)
+    nothing = limits.min if wide == INT64 else 2**63 if wide == UINT64 else 0  # for what is no number
+    values = np.trunc(np.asarray(values, FLOAT64))
+    inside = (values > float(limits.min) - 1) & (values < float(limits.max) + 1)
+    whole = np.where(inside, values, 0).astype(wide)
+    outside = np.where(values > 0, wide.type(limits.max), wide.type(limits.min))
+    whole = np.where(inside, whole, np.where(np.isnan(values), wide.type(nothing), outside))
+    return whole.astype(dtype)
+
+
+def _zero(dtype):
+    return dtype.type(0) if dtype == UINT64 else 0
+
+
+def require_tuples_alike(a, b):
+    """Raise KernelTypeError if one is a tuple and the other is none of the same length."""
+    if not (isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b)):
+        raise KernelTypeError(
+            "a value is a tuple in some threads and something else, or a longer tuple, in others; "
+            "Numba needs one type for both"
         )
 
 
@@ -454,12 +519,4 @@ def _no_number(value) -> str:
     return f"a number is needed here, not {'an' if kind[0] in 'aeiou' else 'a'} {kind}"
 
 
-FUNCTIONS = {
-    "sqrt": np.sqrt, "exp": np.exp, "log": np.log, "log2": np.log2, "log10": np.log10, "sin": np.sin,
-    "cos": np.cos, "tan": np.tan, "tanh": np.tanh, "floor": np.floor, "ceil": np.ceil, "fabs": np.abs,
-    "exp2": np.exp2, "expm1": np.expm1, "log1p": np.log1p, "atan": np.arctan, "asin": np.arcsin,
-    "acos": np.arccos, "sinh": np.sinh, "cosh": np.cosh, "trunc": np.trunc,
-}  # fmt: skip
-"""Functions of ``math`` that kernels may call."""
-
-CONSTANTS = {"pi": math.pi, "e": math.e, "inf": math.inf, "nan": math.nan}
+CONSTANTS = {"pi": math.pi, "e": math.e, "tau": math.tau, "inf": math.inf, "nan": math.nan}

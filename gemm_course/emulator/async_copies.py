@@ -56,14 +56,14 @@ class AsyncCopies:
     def overlap(self, access: Access):
         """Where a load meets a copy in flight: (cells, readers, rows, columns of blocks), or None."""
         started = (copy.access for group in (*self.groups, self.open) for copy in group)
-        pending = [copy for copy in started if copy.storage is access.storage]
+        pending = [copy for copy in started if copy.storage.serial == access.storage.serial]
         if not pending:
             return None
         key = (access.key, *(p.key for p in pending))
         if key in self._clear:
             return None
         rows, columns = np.broadcast_shapes(access.shape()[-3:-1], *(p.shape()[-3:-1] for p in pending))
-        under_way = np.zeros(rows * columns * access.storage.size, bool)
+        under_way = np.zeros(rows * columns * access.storage.block.size, bool)
         for copy in pending:
             under_way[copy.touched(rows, columns)[0]] = True
         cells, threads = access.touched(rows, columns)

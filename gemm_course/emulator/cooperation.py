@@ -9,13 +9,13 @@ from .mbarriers import MBarriers
 from .memory import DeviceArray, SharedStorage
 from .order import Order
 from .products import WARPGROUP, Products
-from .scheduler import WarpScheduler
+from .scheduler import CHUNKS, LANES, WARPS, Block, Scheduler
 from .shadow import Access, Now
 from .tensor_copies import TensorCopies
 
 
 class Cooperation:
-    """``self.scheduler`` runs the warps; it is None while all lanes run in lock-step."""
+    """``self.asynchronous``: warps with mbarriers, copies and products of their own are running."""
 
     def prepare_warps(self):
         """Fresh mbarriers, copies and clocks for a block."""
@@ -24,14 +24,33 @@ class Cooperation:
     def run_warps(self, call):
         """Run the chunk's one block warp by warp, each by ``call()``."""
         self.shared_races = self.order
-        self.scheduler = WarpScheduler(self, call)
+        self.scheduler = Scheduler(self, call, [Block(WARPS)])
+        self.scheduler.begin_block()
         for warp in self.scheduler.warps:
             warp.products = Products(self)
+        self.asynchronous = self.apart = True
         try:
             self.scheduler.run()
             self._check_warpgroups()
         finally:
-            self.scheduler = None
+            self.scheduler, self.asynchronous, self.apart = None, False, False
+
+    def run_units(self, scheduler, units):
+        """Run all blocks of the grid in units that wait for each other."""
+        self.scheduler = scheduler
+        self.apart, self.lanes_apart = units != CHUNKS, units == LANES
+        try:
+            scheduler.run()
+        finally:
+            self.scheduler, self.apart, self.lanes_apart = None, False, False
+
+    def pass_grid_barrier(self):
+        """All threads of the grid have met: what was done in global memory is ordered."""
+        for races in self.global_races.values():
+            races.forget()
+        if self.happened is not None:
+            self.happened.clear()
+            self.exact_races = None if self.exact_races is None else {}
 
     @property
     def products(self) -> Products:
@@ -40,18 +59,18 @@ class Cooperation:
 
     # ---- barriers and ends of warps ----
 
-    def all_warps_arrived(self, site, masks):
-        """Every warp of the block that has not ended is at a barrier, with the lanes of ``masks``."""
+    def all_units_arrived(self, site, masks, of_grid=False):
+        """Every unit that has not ended is at a barrier of the block or grid, with the lanes of ``masks``."""
         all_threads = self.geometry.all_threads
         here = np.zeros(self.geometry.shape, bool)
         for mask in masks:
             here |= True if mask.array is None else mask.array
-        absent = ~here if all_threads.array is None else ~here & all_threads.array
-        if absent.any():
-            self._report_divergence(site, here, absent)
+        exists = True if all_threads.array is None else all_threads.array
+        self.report_absent(site, here & exists, ~here & exists, may_exit=not of_grid)
         self.tally(("barrier", site, all_threads.serial, self.batch_key), all_threads)
-        self.epoch += 1
-        self.order.block_barrier()
+        self._pass_barrier(all_threads)
+        if self.asynchronous:
+            self.order.block_barrier()
 
     def warp_ends(self, warp):
         """A warp has run to its end."""
@@ -89,7 +108,7 @@ class Cooperation:
         thread = self.scheduler.current.first_thread if thread is None else thread
 
         def make():
-            where = self.array_element(array.storage, element) if isinstance(element, int) else element
+            where = array.storage.element(element) if isinstance(element, int) else element
             return Finding(
                 kind=kind,
                 line=at.line,
@@ -196,8 +215,9 @@ class Cooperation:
         races = self.global_races.get(array.storage.serial)
         if races is None or not len(cells):
             return
+        races.refine()
         me = int(self.thread_ids().reshape(-1)[thread])
-        ids = np.full(len(cells), me, np.uint32)
+        cells, ids = array.storage.in_cells(cells, np.full(len(cells), me, np.uint32))
         bad = races.store(cells, ids, site, self.now(of_unit=True))
         if bad.any():
             all_threads = self.geometry.all_threads
@@ -209,7 +229,7 @@ class Cooperation:
 
         The lanes of one warp are not ordered with what the warp has just done; a unit started later is.
         """
-        if self.scheduler is None:
+        if not self.asynchronous:
             return Now(self.epoch, self.geometry.threads)
         me = self.order.me
         known = self.order.clocks[me, : self.order.warps].copy()

@@ -19,12 +19,14 @@ from typing import NamedTuple
 import numpy as np
 
 from .geometry import WARP
+from .limits import BANKS, LINE, SECTOR, WORD
 
-BANKS, WORD = 32, 4
 MATRIX_LOAD = (
     "matrix load"  # ldmatrix: a load whose matrices are served one by one, even where they are the same
 )
 _NEIGHBOURS = [np.arange(WARP) ^ 1, np.arange(WARP) ^ 2]
+_SECTOR_BITS = SECTOR.bit_length() - 1
+_SECTORS_BITS = (LINE // SECTOR).bit_length() - 1  # of a sector within its line
 
 
 class GlobalCost(NamedTuple):
@@ -54,8 +56,10 @@ def global_cost(
     if not aligned:  # the first and the last byte may lie in different sectors
         addresses = np.concatenate([addresses, addresses + size - 1], axis=1)
         active = None if active is None else np.concatenate([active, active], axis=1)
-    sectors = addresses >> 5
-    return GlobalCost(requests, lanes, _distinct(sectors, active), _distinct(sectors >> 2, active))
+    sectors = addresses >> _SECTOR_BITS
+    return GlobalCost(
+        requests, lanes, _distinct(sectors, active), _distinct(sectors >> _SECTORS_BITS, active)
+    )
 
 
 def _drop_idle(values: np.ndarray, active: np.ndarray | None):

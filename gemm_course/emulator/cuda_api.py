@@ -1,13 +1,20 @@
 """What kernels may call: functions of numba.cuda, Python and math, each with its emulation."""
 
+from functools import wraps
+
 import numpy as np
 
-from .arithmetic import CONSTANTS, FUNCTIONS
-from .dtypes import BOOL, INT64
+from .arithmetic import CONSTANTS
+from .barriers import GRID
+from .dtypes import BOOL, INT64, dtype_of
 from .errors import KernelTypeError
-from .lanes import Lanes, from_values
-from .memory import DeviceArray
+from .functions import CUDA_FUNCTIONS, MATH_FUNCTIONS, PYTHON_FUNCTIONS
+from .geometry import Coordinates
+from .iterables import ITERABLES
+from .lanes import Lanes
+from .libdevice import LIBDEVICE
 from .registry import Emulation
+from .warp_calls import WARP_CALLS
 
 
 class Type:
@@ -20,6 +27,24 @@ class Type:
 
     def __call__(self, machine, value):
         return machine.cast(self.dtype, value)
+
+
+class Conversion(Type):
+    """``int`` and ``float``: a number of one of the kinds ``kept`` stays as wide as it is."""
+
+    def __init__(self, dtype, kept):
+        super().__init__(dtype)
+        self.kept = kept
+
+    def __call__(self, machine, value):
+        dtype = dtype_of(value)
+        if dtype is not None and dtype.kind in self.kept:
+            return value
+        if dtype == BOOL and self.dtype.kind == "f":
+            raise KernelTypeError(
+                "Numba has no float() of a boolean; write 1.0 if the condition holds, else 0.0"
+            )
+        return super().__call__(machine, value)
 
 
 class VectorType:
@@ -61,7 +86,11 @@ class Namespace:
 
 
 def _of_site(function, **effects):
-    return Emulation(lambda machine, *args, **kw: function(machine, machine.site, *args, **kw), **effects)
+    @wraps(function)
+    def at_site(machine, *args, **kw):
+        return function(machine, machine.site, *args, **kw)
+
+    return Emulation(at_site, **effects)
 
 
 # ---- numba.cuda ----
@@ -87,6 +116,8 @@ def _gridsize(machine, dimensions):
 def _dtype(kind) -> np.dtype:
     if isinstance(kind, Type):
         return kind.dtype
+    if isinstance(kind, str) and kind in TYPES:
+        return TYPES[kind].dtype
     raise KernelTypeError("an array's dtype must be a numeric type such as float32")
 
 
@@ -115,72 +146,23 @@ def _compare_and_swap(machine, site, array, index, expected, value):
     return machine.atomic(site, "cas", array, index, value, expected)
 
 
-def _shuffle(source_lane):
-    """A shuffle; each lane gets the value of ``source_lane(lane, operand)``."""
-
-    def shuffle(machine, mask, value, operand):
-        geometry = machine.geometry
-        lane = geometry.linear % 32
-        operand = machine.plain(operand)
-        wanted = source_lane(lane, operand)
-        source = np.where((wanted >= 0) & (wanted < 32), wanted, lane) + geometry.linear - lane
-        value = machine.plain(value)
-        values = np.broadcast_to(value, np.broadcast_shapes(np.shape(value), source.shape))
-        source = np.broadcast_to(source, values.shape[:-1] + source.shape[-1:])
-        taken = np.take_along_axis(values, source, axis=-1)
-        return from_values(taken) if taken.dtype.kind in "biu" else taken
-
-    return Emulation(shuffle, elementwise=False)
+def _swap_first(machine, site, array, expected, value):
+    """``compare_and_swap``: of the first element of an array of one dimension."""
+    if getattr(array, "ndim", 1) != 1:
+        raise KernelTypeError("cuda.atomic.compare_and_swap takes an array of one dimension")
+    return machine.atomic(site, "cas", array, 0, value, expected)
 
 
-def _votes(machine, predicate):
-    """The warps' predicates: (active and true, active), of shape (..., warp, 32)."""
-    predicate = machine.truth(predicate)
-    true = predicate if type(predicate) is bool else predicate.pattern.array
-    active = True if machine.mask.array is None else machine.mask.array
-    shape = np.broadcast_shapes(np.shape(true), np.shape(active), machine.geometry.shape)
-    grouped = shape[:-1] + (shape[-1] // 32, 32)
-    active = np.broadcast_to(active, shape).reshape(grouped)
-    return np.broadcast_to(true, shape).reshape(grouped) & active, active
-
-
-def _per_warp(values):
-    """One value per warp, given to each of its lanes."""
-    return from_values(np.repeat(values, 32, axis=-1))
-
-
-def _all_sync(machine, mask, predicate):
-    true, active = _votes(machine, predicate)
-    return _per_warp((true | ~active).all(axis=-1))
-
-
-def _any_sync(machine, mask, predicate):
-    return _per_warp(_votes(machine, predicate)[0].any(axis=-1))
-
-
-def _ballot(machine, mask, predicate):
-    true, _ = _votes(machine, predicate)
-    return _per_warp((true * (1 << np.arange(32))).sum(axis=-1))
-
-
-def _syncthreads_vote(combine):
+def _syncthreads_vote(name, combine):
     def vote(machine, site, predicate):
-        machine.barrier(site)
-        true, active = _votes(machine, predicate)
-        lanes = true.reshape(true.shape[:-2] + (-1,)), active.reshape(active.shape[:-2] + (-1,))
-        return from_values(np.broadcast_to(combine(*lanes)[..., None], machine.geometry.shape))
+        dtype = dtype_of(predicate)
+        if dtype is None or dtype.kind not in "iu":
+            raise KernelTypeError(
+                f"cuda.{name}() takes an integer, not {machine.kind_of(predicate)}: pass int(...)"
+            )
+        return machine.barrier_vote(site, machine.truth(predicate), combine)
 
     return _of_site(vote, elementwise=False, kind="barrier")
-
-
-def _of_lanes(function):
-    """An integer function of each lane's value."""
-
-    def apply(machine, value):
-        result = np.vectorize(function, otypes=[np.int64])(machine.plain(value))
-        return from_values(result) if type(value) is Lanes else int(result)
-
-    return Emulation(apply)
 
 
 def _lower_lanes(machine):
@@ -189,8 +171,11 @@ def _lower_lanes(machine):
     return Lanes(lane.derive("lt", lambda: (1 << lane.array) - 1))
 
 
-def _const_is_refused(machine, *_):
-    raise KernelTypeError("the emulator does not support constant memory")
+def _constant(machine, array):
+    """``cuda.const.array_like``: Numba puts every array from outside a kernel into constant memory anyway."""
+    if getattr(array, "space", "") != "constant":
+        raise KernelTypeError("cuda.const.array_like() takes a NumPy array of the module or of the closure")
+    return array
 
 
 _SPECIALS = {
@@ -202,40 +187,39 @@ _SPECIALS = {
 }
 
 _BARRIER = {"elementwise": False, "kind": "barrier"}
-_ATOMICS = ("add", "sub", "max", "min", "and_", "or_", "xor", "exch", "inc", "dec")
+_ATOMICS = ("add", "sub", "max", "min", "nanmax", "nanmin", "and_", "or_", "xor", "exch", "inc", "dec")
 
 CUDA = {
+    **WARP_CALLS,
     "grid": Emulation(_grid),
     "gridsize": Emulation(_gridsize),
     "warpsize": 32,
     "shared.array": _array("shared_array"),
     "local.array": _array("local_array"),
     "syncthreads": _of_site(lambda machine, site: machine.barrier(site), **_BARRIER),
-    "syncthreads_count": _syncthreads_vote(lambda true, active: true.sum(axis=-1)),
-    "syncthreads_and": _syncthreads_vote(lambda true, active: (true | ~active).all(axis=-1).astype(np.int64)),
-    "syncthreads_or": _syncthreads_vote(lambda true, active: true.any(axis=-1).astype(np.int64)),
-    "syncwarp": _of_site(lambda machine, site, mask=None: machine.warp_barrier(site), **_BARRIER),
-    "threadfence": Emulation(lambda machine: None, elementwise=False),
-    "threadfence_block": Emulation(lambda machine: None, elementwise=False),
-    "threadfence_system": Emulation(lambda machine: None, elementwise=False),
-    "shfl_sync": _shuffle(lambda lane, source: source % 32),
-    "shfl_up_sync": _shuffle(lambda lane, delta: lane - delta),
-    "shfl_down_sync": _shuffle(lambda lane, delta: lane + delta),
-    "shfl_xor_sync": _shuffle(lambda lane, bits: lane ^ bits),
-    "all_sync": Emulation(_all_sync, elementwise=False),
-    "any_sync": Emulation(_any_sync, elementwise=False),
-    "ballot_sync": Emulation(_ballot, elementwise=False),
-    "activemask": Emulation(lambda machine: _ballot(machine, None, True), elementwise=False),
+    "syncthreads_count": _syncthreads_vote(
+        "syncthreads_count", lambda true, there: true.sum(axis=-1, keepdims=True)
+    ),
+    "syncthreads_and": _syncthreads_vote(
+        "syncthreads_and", lambda true, there: (true == there).all(axis=-1, keepdims=True)
+    ),
+    "syncthreads_or": _syncthreads_vote(
+        "syncthreads_or", lambda true, there: true.any(axis=-1, keepdims=True)
+    ),
+    "threadfence": Emulation(lambda machine: machine.fence(), elementwise=False),
+    "threadfence_block": Emulation(lambda machine: machine.fence(wide=False), elementwise=False),
+    "threadfence_system": Emulation(lambda machine: machine.fence(), elementwise=False),
+    "cg.this_grid": Emulation(lambda machine: GRID, elementwise=False, meets_grid=True),
     "lanemask_lt": Emulation(_lower_lanes),
-    "popc": _of_lanes(lambda n: bin(n & 0xFFFFFFFFFFFFFFFF).count("1")),
-    "clz": _of_lanes(lambda n: 64 - int(n).bit_length() if n >= 0 else 0),
-    "ffs": _of_lanes(lambda n: (int(n) & -int(n)).bit_length()),
+    "nanosleep": Emulation(lambda machine, nanoseconds: None, elementwise=False),
     "fma": _of_site(lambda machine, site, x, y, z: machine.fma(site, x, y, z)),
     "selp": Emulation(lambda machine, c, a, b: machine.select(c, lambda: a, lambda: b)),
+    "atomic.compare_and_swap": _of_site(_swap_first, reads=(0,), writes=(0,), elementwise=False),
     "atomic.cas": _of_site(_compare_and_swap, reads=(0,), writes=(0,), elementwise=False),
-    "const.array_like": Emulation(_const_is_refused),
+    "const.array_like": Emulation(_constant),
     **{name: Special(code) for name, code in _SPECIALS.items()},
     **{f"atomic.{name}": _atomic(name) for name in _ATOMICS},
+    **{name: Emulation(function) for name, function in (CUDA_FUNCTIONS | LIBDEVICE).items()},
 }
 
 _INTEGERS = tuple(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
@@ -254,6 +238,8 @@ TYPES |= {"boolean": Type(BOOL), "bool_": Type(BOOL), "intp": Type(INT64), "uint
 def _extreme(name):
     def extreme(machine, site, *values):
         values = values[0] if len(values) == 1 and isinstance(values[0], tuple) else values
+        if not values:
+            raise KernelTypeError(f"{name[:3]}() needs at least one value")
         result = values[0]
         for value in values[1:]:
             result = getattr(machine, name)(site, result, value)
@@ -262,48 +248,68 @@ def _extreme(name):
     return _of_site(extreme)
 
 
-def _length(machine, value):
-    if isinstance(value, (tuple, DeviceArray)):
-        return len(value)
-    raise KernelTypeError(f"a value of type {type(value).__name__} has no length")
+def _sum(machine, site, values, start=0):
+    if not isinstance(values, tuple):
+        raise KernelTypeError(
+            f"sum() needs a tuple, not {machine.kind_of(values)}; add up elements in a loop"
+        )
+    for value in values:
+        start = machine.add(site, start, value)
+    return start
 
 
 _PRINTED_LANES = 64
+
+
+def _printed(machine, value, where) -> str:
+    """What one lane prints, in the form that a GPU gives it."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, tuple):
+        parts = [_printed(machine, part, where) for part in value]
+        return f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})"
+    if isinstance(value, Coordinates):
+        return _printed(machine, (value.x, value.y, value.z), where)
+    if dtype_of(value) is None:
+        raise KernelTypeError(f"a kernel prints numbers and text, not {machine.kind_of(value)}")
+    number = machine.plain(value)
+    number = np.broadcast_to(number, machine.geometry.shape)[where] if np.ndim(number) else number
+    return f"{number:f}" if isinstance(number, (float, np.floating)) else str(number)
 
 
 def _print(machine, *values):
     """Each active lane prints a line, up to 64 of them."""
     shape = machine.geometry.shape
     active = np.broadcast_to(True if machine.mask.array is None else machine.mask.array, shape)
-    plain = [machine.plain(v) for v in values]
     chosen = list(zip(*active.nonzero()))
     for where in chosen[:_PRINTED_LANES]:
-        print(*(np.broadcast_to(v, shape)[where] if np.ndim(v) else v for v in plain))
+        machine.printed.append(" ".join(_printed(machine, value, where) for value in values))
     if len(chosen) > _PRINTED_LANES:
-        print(f"... and {len(chosen) - _PRINTED_LANES} more threads")
+        machine.printed.append(f"... and {len(chosen) - _PRINTED_LANES} more threads")
 
 
 BUILTINS = {
     "min": _extreme("minimum"),
     "max": _extreme("maximum"),
     "abs": _of_site(lambda machine, site, value: machine.absolute(site, value)),
-    "len": Emulation(_length),
-    "int": Type(INT64),
-    "float": Type(np.float64),
+    "len": Emulation(lambda machine, value: machine.length(value)),
+    "int": Conversion(INT64, "iu"),
+    "float": Conversion(np.float64, "f"),
     "bool": Type(BOOL),
     "pow": _of_site(lambda machine, site, a, b: machine.pow(site, a, b)),
     "print": Emulation(_print, elementwise=False),
     "range": Emulation(lambda machine, *bounds: machine.range_of(*bounds), kind="range"),
+    "sum": _of_site(_sum),
+    **{name: Emulation(function) for name, function in PYTHON_FUNCTIONS.items()},
+    **ITERABLES,
 }
 
+MATH = {name: Emulation(function) for name, function in MATH_FUNCTIONS.items()} | CONSTANTS
 
-def _function(name, ufunc):
-    return _of_site(lambda machine, site, value: machine.unary(site, name, ufunc, value))
+SAME_FOR_ALL = (CUDA["blockDim"], CUDA["gridDim"])
+_LANEWISE = {id(function) for functions in (BUILTINS, MATH, TYPES) for function in functions.values()}
 
 
-MATH = {name: _function(name, ufunc) for name, ufunc in FUNCTIONS.items()} | CONSTANTS
-MATH |= {
-    "pow": BUILTINS["pow"],
-    "fmin": _of_site(lambda machine, site, a, b: machine.minimum(site, a, b)),
-    "fmax": _of_site(lambda machine, site, a, b: machine.maximum(site, a, b)),
-}
+def is_lanewise(callee) -> bool:
+    """Does each lane's result depend on that lane's arguments alone, whichever thread it is?"""
+    return id(callee) in _LANEWISE and getattr(callee, "elementwise", False)

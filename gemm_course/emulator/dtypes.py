@@ -9,7 +9,8 @@ from functools import cache
 
 import numpy as np
 
-INT64, UINT64 = np.dtype(np.int64), np.dtype(np.uint64)
+INT8, INT64, UINT64 = np.dtype(np.int8), np.dtype(np.int64), np.dtype(np.uint64)
+INT32, UINT8, UINT16 = np.dtype(np.int32), np.dtype(np.uint8), np.dtype(np.uint16)
 FLOAT16, FLOAT32, FLOAT64 = np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64)
 BOOL = np.dtype(np.bool_)
 
@@ -33,8 +34,11 @@ def promote(a: np.dtype, b: np.dtype) -> np.dtype:
 
 
 def _with_float(a: np.dtype, b: np.dtype) -> np.dtype:
-    if {a, b} == {np.dtype(np.uint8), FLOAT16}:
-        return FLOAT32  # the only pair for which Numba chooses a wider type than NumPy
+    pair = {a, b}
+    if pair == {UINT8, FLOAT16}:
+        return FLOAT32  # here and below, Numba chooses a wider type than NumPy
+    if pair == {UINT16, FLOAT16} or pair == {UINT16, FLOAT32}:
+        return FLOAT64
     return np.result_type(a, b)
 
 
@@ -61,14 +65,22 @@ def promote_remainder(a: np.dtype, b: np.dtype) -> np.dtype:
 @cache
 def promote_power(a: np.dtype, b: np.dtype) -> np.dtype:
     """The type of ``a ** b``: a float to an integer power keeps its type."""
+    if a == BOOL and b == INT32:
+        return FLOAT32  # the only power of integers that Numba does not compute in integers
     result = a if a.kind == "f" and b.kind in "biu" else promote(a, b)
     return FLOAT32 if result == FLOAT16 else result
 
 
 @cache
+def promote_sign(a: np.dtype) -> np.dtype:
+    """The type of ``-a`` and ``+a``, and of ``~a`` unless a is a boolean."""
+    return a if a.kind == "f" else UINT64 if a.kind == "u" else INT64
+
+
+@cache
 def unify(a: np.dtype, b: np.dtype) -> np.dtype:
     """The type of a variable that is ``a`` on one path and ``b`` on another, and of ``min(a, b)``."""
-    return a if a == b else _with_float(a, b)
+    return a if a == b else np.result_type(a, b)
 
 
 def is_integer(dtype: np.dtype) -> bool:

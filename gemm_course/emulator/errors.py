@@ -1,5 +1,8 @@
 """The exceptions raised when the emulator cannot run a kernel."""
 
+DEBUG = "GEMM_COURSE_DEBUG"  # environment variable: show where in the emulator a fault of its own came up
+_SHOWN = 200  # characters of an unforeseen error's message
+
 
 class EmulatorError(Exception):
     """Base class of the emulator's errors: bad launches, unsupported code, kernels that do not end."""
@@ -7,6 +10,14 @@ class EmulatorError(Exception):
 
 class LaunchError(EmulatorError, ValueError):
     """The launch itself is wrong: geometry, number or kind of arguments, shared memory."""
+
+
+class LimitExceeded(LaunchError):
+    """The launch asks for more than the GPU has: threads, blocks, shared memory."""
+
+
+class ArgumentError(LaunchError, TypeError):
+    """The kernel takes other arguments: their number, or what they are."""
 
 
 class UnsupportedKernel(EmulatorError):
@@ -28,9 +39,32 @@ class KernelStopped(EmulatorError):
     """A loop ran past the step limit, so the kernel was stopped; the arrays are unchanged."""
 
 
+class KernelRaised(KernelStopped):
+    """A thread reached a ``raise``, or an ``assert`` that does not hold; the arrays are unchanged."""
+
+
 class Deadlock(KernelStopped):
     """Every warp of a block waits for something that none of them will do: the kernel would hang."""
 
 
 class DataDependent(EmulatorError):
     """Counting without running is impossible: control flow or an index depends on loaded data."""
+
+
+class EmulatorFault(EmulatorError, RuntimeError):
+    """The emulator failed by an error that nobody foresaw: its own fault, not the kernel's.
+
+    ``filename`` and ``line`` give the kernel's line, ``original`` the error. Its traceback is shown only
+    where the environment variable GEMM_COURSE_DEBUG is set.
+    """
+
+    def __init__(self, original: Exception, filename: str, line: int):
+        self.original, self.filename, self.line = original, filename, line
+        text = " ".join(str(original).split())
+        text = f"{type(original).__name__}: {text[:_SHOWN]}" if text else type(original).__name__
+        super().__init__(
+            f"{filename}, line {line}: the emulator itself failed here ({text}), which is not the kernel's "
+            "fault; please report it among the project's issues, with the kernel, its grid and block, the "
+            f"dtype and shape of each argument, and the traceback that you get with {DEBUG}=1 in the "
+            "environment."
+        )

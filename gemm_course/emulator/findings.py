@@ -14,7 +14,13 @@ ERRORS = (
     "missing_fence",
     "missing_wait",
 )
-ADVICE = ("float64_arithmetic", "dynamic_local_index", "negative_index")
+ADVICE = (
+    "float64_arithmetic",
+    "dynamic_local_index",
+    "negative_index",
+    "barrier_after_exit",
+    "unused_allowance",
+)
 
 
 @dataclass
@@ -49,8 +55,9 @@ class Finding:
 class Findings:
     """Collects findings, one per kind, site and array; later ones are only counted."""
 
-    def __init__(self):
+    def __init__(self, silencing=None):
         self._found = {}
+        self._silencing = silencing
 
     def add(self, key, count, make):
         """Report ``make()`` unless ``key`` has been reported before; count ``count`` occurrences anyway."""
@@ -61,9 +68,20 @@ class Findings:
         else:
             known.count += count
 
-    def listed(self) -> list[Finding]:
-        """Errors first, then advice, each in source order."""
-        return sorted(self._found.values(), key=lambda f: (f.severity != "error", f.line, f.kind))
+    def listed(self, silenced=False) -> list[Finding]:
+        """Those that are not silenced, or those that are: errors first, then advice, each in source order."""
+        covers = self._silencing.covers if self._silencing is not None else lambda finding: False
+        chosen = (finding for finding in self._found.values() if covers(finding) == silenced)
+        return sorted(chosen, key=_rank)
+
+    def final(self) -> list[Finding]:
+        """All that a launch has found and that is not silenced, with advice about what silences nothing."""
+        unused = self._silencing.unused(self._found.values()) if self._silencing is not None else []
+        return sorted([*self.listed(), *unused], key=_rank)
+
+
+def _rank(finding: Finding):
+    return finding.severity != "error", finding.line, finding.kind
 
 
 def place(array: str, element: tuple) -> str:

@@ -12,6 +12,7 @@ mask; for comparisons the outcome, for // and % the remainder. Blocks are treate
 """
 
 from .lanes import Lanes, comparison
+from .memory import ChosenArray, DeviceArray
 
 LONGEST_PERIOD = 136  # 128 one-byte steps walk through a cache line; a few more to spare
 
@@ -106,6 +107,13 @@ def _steady(a, b, c) -> bool:
         return len(a) == len(b) == len(c) and all(_steady(x, y, z) for x, y, z in zip(a, b, c))
     if type(a) is int:
         return a - b == b - c
+    if type(a) is DeviceArray:
+        fixed = all(
+            a.storage is x.storage and a.pattern is x.pattern and a.strides == x.strides for x in (b, c)
+        )
+        return fixed and _steady(*((x.offset, x.escapes, *x.shape) for x in (a, b, c)))
+    if type(a) is ChosenArray:
+        return a.which is b.which is c.which and _steady(a.arrays, b.arrays, c.arrays)
     if type(a) is Lanes:
         return a.pattern is b.pattern is c.pattern and a.offset - b.offset == b.offset - c.offset
     return a is b or _is_data(a) or _same(a, b)
@@ -128,6 +136,13 @@ def _shift(a, b, times):
         return tuple(_shift(x, y, times) for x, y in zip(a, b))
     if type(a) is int:
         return a + (a - b) * times
+    if type(a) is DeviceArray:
+        offset, _, *shape = _shift((a.offset, (), *a.shape), (b.offset, (), *b.shape), times)
+        return DeviceArray(
+            a.name, a.storage, a.dtype, shape, a.strides, a.pattern, offset, a.layout, a.escapes
+        )
+    if type(a) is ChosenArray:
+        return ChosenArray(_shift(a.arrays, b.arrays, times), a.which)
     if type(a) is Lanes:
         return Lanes(a.pattern, a.offset + (a.offset - b.offset) * times, a.dtype)
     return a

@@ -32,6 +32,7 @@ class Geometry:
         self.column = Pattern(np.arange(columns).reshape(1, -1, 1))
         self.lane = Lanes(Pattern(self.linear % WARP), 0, INT32)
         self._batches = {}
+        self.units: dict = {}  # the masks of warps and of lanes
 
     def _thread_axes(self):
         x, y, _ = self.block
@@ -52,6 +53,19 @@ class Geometry:
             axis = np.arange(length).reshape((length,) + (1,) * (3 + level))
             found = self._batches[length, level] = Pattern(axis)
         return found
+
+    def places(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Row and column of the block, and number of the thread in it, for every lane."""
+        parts = self.row.array, self.column.array, self.linear
+        return tuple(np.broadcast_to(part, self.shape).reshape(-1) for part in parts)
+
+    def place(self, row, column, lane) -> tuple[int, int, int]:
+        """The same for one lane, given by its position along each axis."""
+        return int(row), int(column), int(lane)
+
+    def warps(self, values: np.ndarray, active: np.ndarray | None) -> tuple:
+        """Values of all lanes, and which lanes are active (None: all), as rows of one warp each."""
+        return values.reshape(-1, WARP), None if active is None else active.reshape(-1, WARP)
 
     def thread_coordinates(self, linear: int) -> tuple[int, int, int]:
         x, y, _ = self.block

@@ -8,6 +8,9 @@ An index is stored as *pattern + offset*: the pattern is an immutable array, the
 lanes. ``k0 + tx`` has the same pattern in every iteration of a loop; only its offset changes. Operations on
 patterns cache their results, so from the second iteration on a whole index expression is a few dictionary
 look-ups, and what is known about a pattern (bounds, sectors, bank conflicts) is not computed again.
+
+Pattern + offset is always the value itself, in the range of its type: what wraps around on a GPU is computed
+again from the plain values, modulo 2**64.
 """
 
 from itertools import count
@@ -17,19 +20,24 @@ import numpy as np
 from .dtypes import BOOL, INT64, UINT64, promote, promote_shift, unify
 
 _MEMO_LIMIT = 4096  # entries after which a pattern clears its cache; only data-dependent kernels get there
+_SMALLEST, _LARGEST = -(2**63), 2**63 - 1
 _serials = count(1)
 
 
 class Pattern:
-    """An immutable integer (or boolean) array over the lanes, with a cache of what was computed from it."""
+    """An immutable integer (or boolean) array over the lanes, with a cache of what was computed from it.
 
-    __slots__ = ("array", "serial", "memo", "_low", "_high")
+    ``bounds``: limits of its values that are known without looking at them.
+    """
 
-    def __init__(self, array: np.ndarray):
+    __slots__ = ("array", "serial", "memo", "_low", "_high", "_bounds")
+
+    def __init__(self, array: np.ndarray, bounds: tuple | None = None):
         self.array = array
         self.serial = next(_serials)
         self.memo = {}
         self._low = self._high = None
+        self._bounds = bounds
 
     @property
     def low(self) -> int:
@@ -43,13 +51,18 @@ class Pattern:
             self._high = int(self.array.max())
         return self._high
 
-    def derive(self, key, make):
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """Two numbers that no value is below or above."""
+        return self._bounds or (self.low, self.high)
+
+    def derive(self, key, make, bounds=None):
         """The pattern that ``make()`` returns, computed once per ``key``."""
         found = self.memo.get(key)
         if found is None:
             if len(self.memo) > _MEMO_LIMIT:
                 self.memo.clear()
-            found = self.memo[key] = Pattern(make())
+            found = self.memo[key] = Pattern(make(), bounds)
         return found
 
     def remember(self, key, make):
@@ -62,6 +75,20 @@ class Pattern:
 
 
 ZERO = Pattern(np.zeros((1, 1, 1), np.int64))
+
+
+def younger(a, b):
+    """Of two patterns or masks the one made later. It keeps what is computed from both.
+
+    The thread index lasts as long as the launch, and ZERO for ever; what was loaded in one iteration soon
+    goes, and what was computed from it with it.
+    """
+    return a if a.serial > b.serial else b
+
+
+def joint(op, p: Pattern, q: Pattern, make, *constants, bounds=None) -> Pattern:
+    """The pattern that ``make()`` returns from two others and some numbers."""
+    return younger(p, q).derive((op, p.serial, q.serial, *constants), make, bounds)
 
 
 class Lanes:
@@ -88,6 +115,8 @@ class Lanes:
         """The plain array, of ``dtype``."""
         array = self.pattern.array
         if self.offset:
+            if self.dtype == UINT64:
+                return _modulo(self.pattern, self.offset, UINT64)
             array = array + self.offset
         return array.astype(self.dtype, copy=False)
 
@@ -95,35 +124,67 @@ class Lanes:
         return f"Lanes({self.pattern.array.shape}, +{self.offset}, {self.dtype})"
 
 
+_RANGES = {
+    np.dtype(name): (np.iinfo(name).min, np.iinfo(name).max) for name in ("i1", "i2", "i4", "u1", "u2", "u4")
+}
+
+
 def from_values(array: np.ndarray) -> Lanes:
     """Lanes with integers from memory or from arithmetic, about which nothing is known."""
     dtype = array.dtype
-    if dtype != UINT64 and dtype != BOOL:
+    array = array.reshape((1,) * (3 - array.ndim) + array.shape)
+    if dtype == UINT64:
+        return Lanes(Pattern(_small_if_possible(array)), 0, dtype)
+    if dtype != BOOL:
         array = array.astype(np.int64)
-    return Lanes(Pattern(array.reshape((1,) * (3 - array.ndim) + array.shape)), 0, dtype)
+    return Lanes(Pattern(array, _RANGES.get(dtype)), 0, dtype)
+
+
+def _small_if_possible(array: np.ndarray) -> np.ndarray:
+    """Unsigned integers as int64, in which all else computes, unless one is too large."""
+    return array.astype(np.int64) if array.dtype == UINT64 and array.max() <= _LARGEST else array
 
 
 def split(value) -> tuple[Pattern, int]:
-    """(pattern, offset) of an integer; a uniform one has the pattern ZERO."""
+    """(pattern, offset) of an integer; a uniform one has the pattern ZERO, a boolean is 0 or 1."""
     if type(value) is Lanes:
-        return value.pattern, value.offset
+        pattern = value.pattern
+        if pattern.array.dtype == np.bool_:
+            pattern = pattern.derive("int", lambda: pattern.array.astype(np.int64), (0, 1))
+        return pattern, value.offset
     return ZERO, int(value)
 
 
-def _operands(a, b, dtype) -> tuple:
-    """Patterns and offsets of two operands; values beyond int64 are cast to the result's type first."""
-    (p, o), (q, r) = split(a), split(b)
-    if p.array.dtype == np.uint64 or q.array.dtype == np.uint64:
-        return _converted(p, o, dtype), 0, _converted(q, r, dtype), 0
-    return p, o, q, r
+def _modulo(pattern: Pattern, offset: int, dtype: np.dtype) -> np.ndarray:
+    """The values as a 64-bit ``dtype``, modulo 2**64."""
+    return (pattern.array.astype(UINT64) + np.uint64(offset % 2**64)).astype(dtype)
 
 
-def _converted(pattern: Pattern, offset: int, dtype: np.dtype) -> Pattern:
+def _fits(low: int, high: int) -> bool:
+    return low >= _SMALLEST and high <= _LARGEST
+
+
+def _plain(key, ufunc, p, o, q, r, dtype) -> Lanes:
+    """An operation that is computed from the plain values, as integers of ``dtype``."""
+
     def make():
-        array = pattern.array
-        return (array + np.array(offset % 2**64, np.uint64).astype(array.dtype)).astype(dtype)
+        return _small_if_possible(ufunc(_modulo(p, o, dtype), _modulo(q, r, dtype)))
 
-    return pattern.derive(("as", dtype.char, offset), make)
+    return Lanes(joint(key, p, q, make, o, r, dtype.char), 0, dtype)
+
+
+def _whole(pattern: Pattern, offset: int, dtype: np.dtype) -> Lanes | None:
+    """``pattern + offset`` if every value is in the range of a 64-bit type, else None."""
+    for low, high in (pattern.bounds, (pattern.low, pattern.high)):
+        smallest, largest = (0, 2**64 - 1) if dtype == UINT64 else (_SMALLEST, _LARGEST)
+        if low + offset >= smallest and high + offset <= largest:
+            return Lanes(pattern, offset, dtype)
+    return None
+
+
+def _small(p: Pattern, q: Pattern) -> bool:
+    """Are both arrays of int64?"""
+    return p.array.dtype != np.uint64 and q.array.dtype != np.uint64
 
 
 # ---- integer arithmetic ----
@@ -131,58 +192,91 @@ def _converted(pattern: Pattern, offset: int, dtype: np.dtype) -> Pattern:
 
 def add(a, b):
     dtype = promote_lanes(a, b)
-    p, o, q, r = _operands(a, b, dtype)
+    (p, o), (q, r) = split(a), split(b)
+    total = None
     if q is ZERO:
-        return _wrapped(p, o + r, dtype)
-    if p is ZERO:
-        return _wrapped(q, o + r, dtype)
-    return _wrapped(p.derive(("+", q.serial), lambda: p.array + q.array), o + r, dtype)
+        total = _whole(p, o + r, dtype)
+    elif p is ZERO:
+        total = _whole(q, o + r, dtype)
+    elif _small(p, q):
+        low, high = p.bounds[0] + q.bounds[0], p.bounds[1] + q.bounds[1]
+        if _fits(low, high):
+            total = _whole(joint("+", p, q, lambda: p.array + q.array, bounds=(low, high)), o + r, dtype)
+    return _plain("+", np.add, p, o, q, r, dtype) if total is None else total
 
 
 def subtract(a, b):
     dtype = promote_lanes(a, b)
-    p, o, q, r = _operands(a, b, dtype)
-    return _wrapped(_difference(p, q), o - r, dtype)
+    (p, o), (q, r) = split(a), split(b)
+    pattern = _difference(p, q)
+    rest = None if pattern is None else _whole(pattern, o - r, dtype)
+    return _plain("-", np.subtract, p, o, q, r, dtype) if rest is None else rest
 
 
-def _difference(p: Pattern, q: Pattern) -> Pattern:
+def _difference(p: Pattern, q: Pattern) -> Pattern | None:
+    """p - q, or None if that is beyond int64 somewhere."""
     if q is ZERO:
         return p
-    return p.derive(("-", q.serial), lambda: p.array - q.array)
+    low, high = p.bounds[0] - q.bounds[1], p.bounds[1] - q.bounds[0]
+    if not _small(p, q) or not _fits(low, high):
+        return None
+    return joint("-", p, q, lambda: p.array - q.array, bounds=(low, high))
 
 
 def multiply(a, b):
     dtype = promote_lanes(a, b)
-    p, o, q, r = _operands(a, b, dtype)
-    if q is ZERO:
-        return _wrapped(scaled(p, r), o * r, dtype)
+    (p, o), (q, r) = split(a), split(b)
+    product = None
     if p is ZERO:
-        return _wrapped(scaled(q, o), o * r, dtype)
-    product = p.derive(("*", q.serial, o, r), lambda: (p.array + o) * (q.array + r))
-    return _wrapped(product, 0, dtype)
+        (p, o), (q, r) = (q, r), (p, o)
+    if q is ZERO and _small(p, q) and _fits(r, r) and _fits(*sorted(bound * r for bound in p.bounds)):
+        product = _whole(scaled(p, r), o * r, dtype)
+    return _plain("*", np.multiply, p, o, q, r, dtype) if product is None else product
 
 
 def scaled(p: Pattern, factor: int) -> Pattern:
-    return p if factor == 1 else p.derive(("*", factor), lambda: p.array * factor)
+    if factor == 1:
+        return p
+    bounds = tuple(sorted(bound * factor for bound in p.bounds))
+    return p.derive(("*", factor), lambda: p.array * factor, bounds)
 
 
 def floor_divide(a, b):
     """``a // b``; the part of the offset that is divisible by b stays in the offset."""
     dtype = promote_lanes(a, b)
-    p, o, q, r = _operands(a, b, dtype)
-    if q is ZERO and r > 0:
+    (p, o), (q, r) = split(a), split(b)
+    if _divides_patterns(p, q, r):
         whole, rest = divmod(o, r)
-        return Lanes(p.derive(("//", r, rest), lambda: (p.array + rest) // r), whole, dtype)
+        low, high = ((bound + rest) // r for bound in p.bounds)
+        return Lanes(p.derive(("//", r, rest), lambda: (p.array + rest) // r, (low, high)), whole, dtype)
     return _plain("//", np.floor_divide, p, o, q, r, dtype)
 
 
 def modulo(a, b):
     dtype = promote_lanes(a, b)
-    p, o, q, r = _operands(a, b, dtype)
-    if q is ZERO and r > 0:
+    (p, o), (q, r) = split(a), split(b)
+    if _divides_patterns(p, q, r):
         rest = o % r
-        return Lanes(p.derive(("%", r, rest), lambda: (p.array + rest) % r), 0, dtype)
+        return Lanes(p.derive(("%", r, rest), lambda: (p.array + rest) % r, (0, r - 1)), 0, dtype)
     return _plain("%", np.remainder, p, o, q, r, dtype)
+
+
+def _divides_patterns(p, q, divisor) -> bool:
+    """Is the divisor uniform, positive, and no trouble when it is added to the values?"""
+    return q is ZERO and divisor > 0 and p.array.dtype != np.uint64 and _fits(0, p.bounds[1] + divisor)
+
+
+def power(a, b):
+    """``a ** b`` of two integers. A negative power is 0, or of 0 the smallest number; 1 and -1 are right."""
+    return _plain("**", _power, *split(a), *split(b), promote_lanes(a, b))
+
+
+def _power(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    a, b = np.broadcast_arrays(a, b)
+    negative = b < 0
+    result = np.power(a, np.where(negative, b % 2, b))
+    result = np.where(negative & (np.abs(a) != 1), 0, result)
+    return np.where(negative & (a == 0), np.array(_SMALLEST).astype(a.dtype), result)
 
 
 _BITWISE = {
@@ -191,15 +285,24 @@ _BITWISE = {
     "^": np.bitwise_xor,
     "<<": np.left_shift,
     ">>": np.right_shift,
-    "**": np.power,
 }
 
 
 def bitwise(op: str, a, b):
-    """``a op b`` for &, |, ^, <<, >> and an integer power."""
-    boolean = _dtype(a) == _dtype(b) == BOOL
-    dtype = BOOL if boolean else (promote_shift if op in ("<<", ">>") else promote)(_dtype(a), _dtype(b))
-    return _plain(op, _BITWISE[op], *_operands(a, b, dtype), dtype)
+    """``a op b`` for &, |, ^, << and >>; a shift by 64 or more leaves no bit, only the sign."""
+    left, right = _dtype(a), _dtype(b)
+    if left == right == BOOL and op in "&|^":
+        p, q = _booleans(a), _booleans(b)
+        return Lanes(joint(op, p, q, lambda: _BITWISE[op](p.array, q.array)), 0, BOOL)
+    dtype = (promote_shift if op in ("<<", ">>") else promote)(left, right)
+    return _plain(op, _BITWISE[op], *split(a), *split(b), dtype)
+
+
+_TRUTH = {truth: Pattern(np.full((1, 1, 1), truth)) for truth in (False, True)}
+
+
+def _booleans(value) -> Pattern:
+    return value.pattern if type(value) is Lanes else _TRUTH[bool(value)]
 
 
 def minimum(a, b):
@@ -211,23 +314,41 @@ def maximum(a, b):
 
 
 def _extreme(key, ufunc, a, b) -> Lanes:
-    """The smaller or larger of two; an operand itself if it is the answer in every lane."""
+    """The smaller or larger of two integers; an operand itself if it is the answer in every lane."""
     dtype = unify(_dtype(a), _dtype(b))
-    p, o, q, r = _operands(a, b, dtype)
-    if dtype == BOOL or p.array.dtype == np.uint64 or q.array.dtype == np.uint64:
-        return _plain(key, ufunc, p, o, q, r, dtype)
+    if dtype == BOOL:
+        return bitwise("&" if key == "min" else "|", a, b)
+    (p, o), (q, r) = split(a), split(b)
     difference = _difference(p, q)
+    if difference is None or not _fits(p.bounds[0] + o - r, p.bounds[1] + o - r):
+        wide = _plain(key, ufunc, p, o, q, r, UINT64 if dtype == UINT64 else INT64)
+        return Lanes(wide.pattern, 0, dtype)
     less = _uniform_outcome("<", difference.low + o - r, difference.high + o - r)
     if less is not None:
         return Lanes(p, o, dtype) if less == (key == "min") else Lanes(q, r, dtype)
-    return Lanes(p.derive((key, q.serial, o - r), lambda: ufunc(p.array + (o - r), q.array)), r, dtype)
+    return Lanes(joint(key, p, q, lambda: ufunc(p.array + (o - r), q.array), o - r), r, dtype)
 
 
-def _plain(key, ufunc, p, o, q, r, dtype) -> Lanes:
-    """An operation that does not commute with offsets: computed from the plain values."""
+def choose(condition: Pattern, a, b, dtype: np.dtype) -> Lanes:
+    """Lane by lane ``a`` where the condition holds, else ``b``; both fit into ``dtype``."""
     if dtype == BOOL:
-        return Lanes(p.derive((key, q.serial), lambda: ufunc(p.array, q.array)), 0, dtype)
-    return Lanes(p.derive((key, q.serial, o, r), lambda: ufunc(p.array + o, q.array + r)), 0, dtype)
+        p, q = _booleans(a), _booleans(b)
+        return Lanes(_chosen(condition, p, q, lambda: np.where(condition.array, p.array, q.array)), 0, BOOL)
+    (p, o), (q, r) = split(a), split(b)
+    if not _small(p, q) or not _fits(p.bounds[0] + o - r, p.bounds[1] + o - r):
+        wide = UINT64 if dtype == UINT64 else INT64
+
+        def make():
+            return np.where(condition.array, _modulo(p, o, wide), _modulo(q, r, wide))
+
+        return Lanes(_chosen(condition, p, q, make, o, r), 0, dtype)
+    chosen = _chosen(condition, p, q, lambda: np.where(condition.array, p.array + (o - r), q.array), o - r)
+    return Lanes(chosen, r, dtype)
+
+
+def _chosen(condition, p, q, make, *constants) -> Pattern:
+    key = ("choose", condition.serial, p.serial, q.serial, *constants)
+    return younger(condition, younger(p, q)).derive(key, make)
 
 
 def promote_lanes(a, b) -> np.dtype:
@@ -238,35 +359,22 @@ def _dtype(value) -> np.dtype:
     return INT64 if type(value) is int else BOOL if type(value) is bool else value.dtype
 
 
-def _wrapped(pattern: Pattern, offset: int, dtype: np.dtype) -> Lanes:
-    """An unsigned 64-bit result below zero wraps around, as on the GPU."""
-    if dtype == UINT64 and pattern.low + offset < 0:
-        wrapped = pattern.derive(("u64", offset), lambda: (pattern.array + offset).astype(np.uint64))
-        return Lanes(wrapped, 0, dtype)
-    return Lanes(pattern, offset, dtype)
-
-
-def cast(value, dtype: np.dtype) -> Lanes:
+def cast(value, dtype: np.dtype) -> Lanes | bool:
     """``uint32(value)`` and other casts to integers; out-of-range values wrap around."""
     if dtype == BOOL:
         return compare("!=", value, 0)
     pattern, offset = split(value)
-    if dtype.itemsize < 8 or dtype == UINT64:
-        limits = np.iinfo(dtype)
-        if pattern.low + offset < limits.min or pattern.high + offset > limits.max:
-            return Lanes(_wrapped_around(pattern, offset, dtype), 0, dtype)
-    if pattern.array.dtype == np.bool_:
-        pattern = pattern.derive("int", lambda: pattern.array.astype(np.int64))
-    return Lanes(pattern, offset, dtype)
-
-
-def _wrapped_around(pattern: Pattern, offset: int, dtype: np.dtype) -> Pattern:
-    kept_as = UINT64 if dtype == UINT64 else np.int64
+    limits = np.iinfo(dtype)
+    for low, high in (pattern.bounds, (pattern.low, pattern.high)):
+        if low + offset >= limits.min and high + offset <= limits.max:
+            return Lanes(pattern, offset, dtype)
 
     def make():
-        return (pattern.array + offset).astype(dtype).astype(kept_as)
+        return _small_if_possible(
+            _modulo(pattern, offset, dtype).astype(np.uint64 if dtype == UINT64 else np.int64)
+        )
 
-    return pattern.derive(("cast", dtype.char, offset), make)
+    return Lanes(pattern.derive(("cast", dtype.char, offset), make), 0, dtype)
 
 
 # ---- comparisons ----
@@ -283,6 +391,9 @@ COMPARE = {
 
 def compare(op: str, a, b):
     """``a op b``: a Python bool where all lanes agree, boolean lanes otherwise."""
+    (p, o), (q, r) = split(a), split(b)
+    if _difference(p, q) is None or not _fits(r - o, r - o):
+        return _compare_values(op, p, o, q, r)
     pattern, threshold = comparison(a, b)
     outcome = _uniform_outcome(op, pattern.low - threshold, pattern.high - threshold)
     if outcome is not None:
@@ -292,11 +403,21 @@ def compare(op: str, a, b):
 
 
 def comparison(a, b) -> tuple[Pattern, int]:
-    """Reduce ``a op b`` to ``pattern op threshold``."""
+    """Reduce ``a op b`` to ``pattern op threshold``; exact for values whose difference is an int64."""
     (p, o), (q, r) = split(a), split(b)
-    if p.array.dtype == np.bool_ or q.array.dtype == np.bool_:
-        p, q = (x.derive("int", lambda x=x: x.array.astype(np.int64)) for x in (p, q))
-    return _difference(p, q), r - o
+    difference = _difference(p, q)
+    if difference is None:
+        difference = joint("- as float", p, q, lambda: p.array.astype(float) - q.array)
+    return difference, r - o
+
+
+def _compare_values(op, p, o, q, r):
+    """A comparison of numbers too far apart for a difference; NumPy compares signed with unsigned exactly."""
+    left, right = (_modulo(x, y, UINT64 if x.high + y > _LARGEST else INT64) for x, y in ((p, o), (q, r)))
+    outcome = COMPARE[op](left, right)
+    if outcome.all() or not outcome.any():
+        return bool(outcome.flat[0])
+    return Lanes(Pattern(outcome), 0, BOOL)
 
 
 def _uniform_outcome(op: str, low: int, high: int):
@@ -349,20 +470,20 @@ class Mask:
 
     def where(self, condition: Lanes) -> "Mask":
         """The active lanes in which ``condition`` is true."""
-        return self._remember(("and", condition.pattern.serial), lambda: self._made(condition.pattern.array))
+        return self._with("and", condition.pattern, lambda: self._made(condition.pattern.array))
 
     def where_not(self, condition: Lanes) -> "Mask":
-        return self._remember(("not", condition.pattern.serial), lambda: self._made(~condition.pattern.array))
+        return self._with("not", condition.pattern, lambda: self._made(~condition.pattern.array))
 
     def minus(self, other: "Mask") -> "Mask":
         if other.array is None:
             return self.geometry.no_threads
-        return self._remember(("-", other.serial), lambda: self._made(~other.array))
+        return self._with("-", other, lambda: self._made(~other.array))
 
     def plus(self, other: "Mask") -> "Mask":
         if self.array is None or other.array is None:
             return self.geometry.all_threads
-        return self._remember(("+", other.serial), lambda: self.geometry.mask(self.array | other.array))
+        return self._with("+", other, lambda: self.geometry.mask(self.array | other.array))
 
     def _made(self, condition: np.ndarray) -> "Mask":
         return self.geometry.mask(condition if self.array is None else self.array & condition)
@@ -380,10 +501,17 @@ class Mask:
         chosen = array[mask]
         return int(chosen.min()), int(chosen.max())
 
+    def _with(self, op, other: "Pattern | Mask", make) -> "Mask":
+        return _remembered(younger(self, other).memo, (op, self.serial, other.serial), make)
+
     def _remember(self, key, make):
-        found = self.memo.get(key)
-        if found is None:
-            if len(self.memo) > _MEMO_LIMIT:
-                self.memo.clear()
-            found = self.memo[key] = make()
-        return found
+        return _remembered(self.memo, key, make)
+
+
+def _remembered(memo: dict, key, make):
+    found = memo.get(key)
+    if found is None:
+        if len(memo) > _MEMO_LIMIT:
+            memo.clear()
+        found = memo[key] = make()
+    return found

@@ -1,29 +1,48 @@
 """Launch a kernel on the emulator: check everything, run block by block, write the results at the end."""
 
-import types
-from dataclasses import dataclass
+import inspect
+import sys
+from dataclasses import dataclass, field
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
-from . import names
-from .errors import KernelStopped, LaunchError, UnsupportedKernel
+from . import names, signatures
+from .arguments import Arguments
+from .errors import (
+    ArgumentError,
+    EmulatorError,
+    KernelStopped,
+    KernelTypeError,
+    LaunchError,
+    LimitExceeded,
+    UnsupportedKernel,
+)
+from .faults import OwnFaults, lines_of_kernels
 from .findings import Findings
 from .fold import Fold
 from .geometry import chunks
-from .limits import MAX_BLOCK, MAX_GRID, MAX_SHARED_BYTES, MAX_THREADS
+from .inference import Typed, steps_of
+from .language import same_tuple
+from .limits import MAX_BLOCK, MAX_GRID, MAX_THREADS, profile
 from .machine import Machine
-from .memory import DeviceArray, GlobalStorage
+from .memory import Constant
 from .names import Callee, python_function
+from .records import Records
 from .report import Report
-from .shadow import GlobalRaces
+from .scheduler import CHUNKS, Block, NeedsFinerUnits, Scheduler
+from .silence import Silencing, allowed_in, allowed_kinds
+from .source import Source
 from .trace import Watcher
-from .translate import SITES, translate
+from .translate import translate
 
 STEP_LIMIT = 1_000_000
 CHUNK_LANES = 1 << 15  # lanes that run together: enough for NumPy to pay off, few enough for the caches
 CHUNK_ELEMENTS = 1 << 20  # elements of all local arrays in a chunk, for the same reason
 PATIENCE = 110  # blocks that may differ before many are counted at a time: three periods of 32, and a few
 SHORT_PATIENCE = 12  # in a grid of one row: such kernels often assign the tiles in an order of their own
+MAX_RECURSION = 200  # calls of one function inside each other; a GPU's stack holds fewer
 MEMORY_LIMIT = 4 << 30  # bytes of copies and shadow memory the emulator may use besides the learner's arrays
 
 
@@ -37,6 +56,8 @@ def emulate(
     watch=None,
     step_limit=STEP_LIMIT,
     progress=None,
+    gpu=None,
+    allow=(),
 ):
     """Run a ``numba.cuda`` kernel without a GPU and report every access as the hardware would count it.
 
@@ -44,14 +65,18 @@ def emulate(
     ----------
     kernel : a function decorated with ``cuda.jit``, or the plain function.
     grid, block : number of blocks, and of threads per block: an int or up to three (x, y, z).
-    args : NumPy arrays (C-contiguous; written in place when the kernel has finished), scalars, and objects
-        with an ``array`` and a method ``in_kernel`` that returns what the kernel gets: tensor maps.
+    args : NumPy arrays (of any strides; written in place when the kernel has finished), numbers, tuples of
+        them, and objects with an ``array`` and a method ``in_kernel`` that returns what the kernel gets:
+        tensor maps. Arrays that overlap share their memory, as device arrays do.
     shared_bytes : dynamic shared memory of a block, in bytes.
     counts_only : count exactly without running everything; no results, no checks. Arrays may then be
         broadcast views such as ``np.broadcast_to(np.float32(0), (16384, 16384))``.
     watch : a :class:`Watch`, to record one block or warp access by access in ``report.trace``.
     step_limit : iterations that any one loop may run before the kernel is stopped.
     progress : called with (blocks done, blocks in all) after every chunk of blocks.
+    gpu : the GPU whose limits hold: "h200" (the default), "ada", "8.6"; see :func:`.limits.profile`.
+    allow : kinds of findings to silence, such as "global_race"; ``# emulator: allow global_race`` at the end
+        of a line of the kernel silences them there. ``report.silenced`` has what was silenced.
 
     Returns
     -------
@@ -61,118 +86,285 @@ def emulate(
     ------
     LaunchError (geometry, arguments, memory), UnsupportedKernel (before anything runs), KernelStopped (an
     endless loop, a deadlock), KernelTypeError (what Numba would not compile), DataDependent (with
-    ``counts_only``). After an error or an interruption the arrays are unchanged.
+    ``counts_only``), EmulatorFault (an error of the emulator's own). After an error or an interruption the
+    arrays are unchanged.
     """
-    launch = Launch(kernel, grid, block, args, shared_bytes, counts_only, watch, step_limit, progress)
-    with np.errstate(all="ignore"):
-        return launch.run()
+    function = python_function(kernel)
+    with OwnFaults(function) as faults, np.errstate(all="ignore"):
+        told = partial(faults.theirs, progress) if progress is not None else None
+        limits = (shared_bytes, counts_only, watch, step_limit, told, gpu, allow)
+        return Launch(function, signatures.declared(kernel), grid, block, args, *limits).run()
+
+
+class Way(NamedTuple):
+    """How to run a launch: in which units (None: all in lock-step), and which races are found exactly."""
+
+    units: str | None = None
+    exact: frozenset = frozenset()
 
 
 @dataclass
 class BoundFunction:
     """Translated code with the values of its closure."""
 
-    code: types.FunctionType
-    stored: set
-    local_elements: int  # of the local arrays whose shapes are constant expressions
-    warp_by_warp: bool  # whether its warps may wait for each other
+    signature: inspect.Signature
+    defaults: dict  # parameter -> value
+    sites: dict  # number -> Site, of the function and of all that it calls
+    source: Source
+    allowed: list  # comments that silence findings, also in what it calls
+    typed: Typed | None = None
+    stored: set = field(default_factory=set)
+    local_elements: int = 0  # of the local arrays whose shapes are constant expressions
+    warp_by_warp: bool = False  # whether its warps may wait for each other
+    meets_grid: bool = False  # whether all blocks may wait for each other
+    casts: signatures.Casts | None = None  # the signatures that it was given
+    recursive: bool = False
+    depth: int = 0  # calls of a recursive function that have not returned
 
     kind = "device"
 
-    def __call__(self, machine, *args):
-        return self.code(machine, *args)
+    def __post_init__(self):
+        plain = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        parameters = self.signature.parameters.values()
+        self.count = len(parameters) if all(p.kind in plain for p in parameters) else None
+
+    def __call__(self, machine, /, *args, **keywords):
+        if keywords or len(args) != self.count:
+            args = self.arguments(args, keywords)
+        if self.casts is not None:
+            args, returned = self.casts.arguments(machine, args)
+            return self.casts.result(machine, returned, self._run(machine, args))
+        return self._run(machine, args)
+
+    def _run(self, machine, args):
+        if machine.only_types:
+            return self.typed.result(machine, args)
+        code = self.typed.code_for(machine, args)
+        return self._call_itself(code, machine, args) if self.recursive else code(machine, *args)
+
+    def arguments(self, args: tuple, keywords: dict) -> tuple:
+        """One argument per parameter; ``*args`` as a tuple. Raises KernelTypeError if they do not fit."""
+        try:
+            given = self.signature.bind(*args, **keywords).arguments
+        except TypeError as wrong:
+            name = self.typed.function.__name__
+            raise KernelTypeError(f"{name}{self.signature} is called with other arguments: {wrong}") from None
+        return tuple(given[n] if n in given else self.defaults.get(n, ()) for n in self.signature.parameters)
+
+    def _call_itself(self, code, machine, args):
+        if self.depth == MAX_RECURSION:
+            raise KernelStopped(
+                f"{code.__name__} calls itself more than {MAX_RECURSION} times deep; does every thread "
+                "reach a call that returns without another?"
+            )
+        limit = sys.getrecursionlimit()
+        sys.setrecursionlimit(limit + 20)  # the frames of the emulator for one call
+        self.depth += 1
+        try:
+            return code(machine, *args)
+        finally:
+            self.depth -= 1
+            sys.setrecursionlimit(limit)
 
 
-def bind(function, device=False, under=(), call=None) -> BoundFunction:
+def bind(function, counts_only=False, device=False, under=(), call=None) -> BoundFunction:
     """Translate a function and all it calls, and bind the code to the constants of this closure."""
     if function in under:
         raise UnsupportedKernel(
-            f"{function.__name__} calls itself; the emulator does not support recursion", *call
+            f"{function.__name__} calls another function that calls {function.__name__}; Numba supports only "
+            "functions that call themselves",
+            *call,
         )
-    translation = translate(function, device)
+    translation, program = translate(function, device), steps_of(function, device)
+    bound = BoundFunction(
+        inspect.signature(function),
+        names.defaults(function),
+        sites=translation.sites | (program.sites if program else {}),
+        source=translation.source,
+        allowed=allowed_in(translation.source, function),
+    )
     environment = names.environment(function)
     space = {"__builtins__": {"slice": slice}}
-    callees, warp_by_warp = {}, False
-    for name, root, path, line in translation.bindings:
+    callees = {}
+    for name, root, path, line in (*translation.bindings, *(program.bindings if program else ())):
+        if name in space:
+            continue
         value = environment[root]
         for part in path:
             value = names.attribute(value, part)
         if isinstance(value, Callee):
             here = (function.__code__.co_filename, line)
-            value = callees[root, path] = bind(value.function, True, (*under, function), here)
-        space[name] = value
-        warp_by_warp |= getattr(value, "warp_by_warp", False)
-    exec(translation.code, space)
-    stored = set(translation.stored)
-    for root, path, given, parameter in translation.passed:
-        if given in callees[root, path].stored:
-            stored.add(parameter)
+            if value.function is not function:
+                called = value
+                value = bind(called.function, counts_only, True, (*under, function), here)
+                if called.declared:
+                    value.casts = signatures.Casts(called.function.__name__, called.declared)
+            elif device:
+                value, bound.recursive = bound, True
+            else:
+                raise UnsupportedKernel("a kernel cannot call itself; only device functions can", *here)
+            callees[root, path] = value
+        space[name] = _with_arrays(value, ".".join((root, *path)), counts_only)
+        bound.warp_by_warp |= getattr(value, "warp_by_warp", False)
+        bound.meets_grid |= getattr(value, "meets_grid", False)
+    bound.typed = Typed(function, device, translation, program, space)
+    bound.stored |= translation.stored
+    for _ in translation.passed:  # again, where a function passes a parameter on to itself
+        for root, path, given, parameter in translation.passed:
+            if given in callees[root, path].stored:
+                bound.stored.add(parameter)
     shapes = [eval(shape, space) for shape in translation.local_shapes]
-    elements = sum(int(np.prod(shape)) for shape in shapes) + sum(c.local_elements for c in callees.values())
-    return BoundFunction(space[function.__code__.co_name], stored, elements, warp_by_warp)
+    others = [callee for callee in callees.values() if callee is not bound]
+    bound.local_elements = sum(int(np.prod(shape)) for shape in shapes)
+    bound.local_elements += sum(callee.local_elements for callee in others)
+    for callee in others:
+        bound.sites |= callee.sites
+        bound.allowed += [comment for comment in callee.allowed if comment not in bound.allowed]
+    return bound
+
+
+def _with_arrays(value, name: str, counts_only: bool):
+    """A value from outside the kernel with its arrays, also those in tuples, as the kernel sees them."""
+    if isinstance(value, Constant):
+        return value.in_kernel(name, counts_only)
+    if isinstance(value, tuple):
+        return same_tuple(value, (_with_arrays(*part, counts_only) for part in _named_parts(value, name)))
+    return value
+
+
+def _named_parts(values: tuple, name: str) -> list:
+    """(part, name) of each part of a tuple or named tuple."""
+    fields = getattr(values, "_fields", None)
+    names = [f"{name}.{field}" for field in fields or ()] or [f"{name}[{i}]" for i in range(len(values))]
+    return list(zip(values, names))
 
 
 class Launch:
     """One launch: its geometry, its arguments, and the chunks of blocks in which it runs."""
 
-    def __init__(self, kernel, grid, block, args, shared_bytes, counts_only, watch, step_limit, progress):
-        self.function = python_function(kernel)
+    def __init__(
+        self,
+        function,
+        declared,
+        grid,
+        block,
+        args,
+        shared_bytes,
+        counts_only,
+        watch,
+        step_limit,
+        progress,
+        gpu,
+        allow,
+    ):
+        self.function = function
         self.grid, self.block = _geometry("grid", grid), _geometry("block", block)
-        self.shared_bytes = _check_limits(self.grid, self.block, shared_bytes)
+        self.gpu = profile(gpu)
+        self.shared_bytes = _check_limits(self.grid, self.block, shared_bytes, self.gpu)
         self.counts_only, self.watch, self.progress = counts_only, watch, progress
-        self.bound = bind(self.function)
-        self.args = _check_arguments(self.function, args)
-        self.findings = Findings()
-        self.machine = Machine(
-            self.grid,
-            self.block,
-            self.shared_bytes,
-            counts_only=counts_only,
-            step_limit=step_limit,
-            findings=self.findings,
-            warp_by_warp=self.bound.warp_by_warp,
-        )
-        self.machine.sites = SITES
-        self.results = []
+        self.bound = bind(self.function, counts_only)
+        self.args = _check_arguments(self.bound, self.function.__name__, args, declared)
+        self.step_limit = step_limit
+        self.printed: list[str] = []  # by the kernel
+        self.silencing = Silencing(self.bound.allowed, allowed_kinds(allow))
         if watch is not None and counts_only:
             raise LaunchError("a trace needs a full run; pass either counts_only or watch, not both")
 
     def run(self) -> Report:
-        self.parameters = self._parameters()
+        """Run in lock-step; again in another way if that has turned out not to be enough."""
+        way = Way(CHUNKS if self.bound.meets_grid and not self.counts_only else None)
         try:
-            self._count() if self.counts_only else self._run_all()
-        except KernelStopped as stopped:
-            errors = [finding for finding in self.findings.listed() if finding.severity == "error"]
-            if errors:
-                raise type(stopped)(f"{stopped} Found before that: {errors[0]}") from stopped
-            raise
-        for original, copy in self.results:
+            while way is not None:
+                stopped, way = self._attempt(way)
+        finally:
+            print(*self.printed, sep="\n", end="\n" * bool(self.printed))
+        if stopped is not None:
+            raise stopped
+        report = Report(self.machine, self.findings, self.function, self.bound.source, self.watch)
+        for original, copy in self.arrays.results:
             np.copyto(original, copy)
-        return Report(self.machine, self.findings, self.function, self.watch)
+        return report
+
+    def _attempt(self, way):
+        """Run once, on fresh copies: (the error that stopped it, the way to run it again), each or None."""
+        self._prepare(way)
+        try:
+            if self.counts_only:
+                self._count()
+            elif way.units is None:
+                self._run_all()
+            else:
+                self._run_units(way.units)
+            self.machine.tallies.finish()
+        except NeedsFinerUnits as needed:
+            return None, way._replace(units=needed.units)
+        except KernelStopped as stopped:
+            return self._with_cause(stopped), self._more_exactly(way)
+        return None, self._more_exactly(way)
+
+    def _prepare(self, way):
+        self.findings = Findings(self.silencing)
+        self.machine = Machine(
+            self.grid,
+            self.block,
+            self.shared_bytes,
+            counts_only=self.counts_only,
+            step_limit=self.step_limit,
+            findings=self.findings,
+            warp_by_warp=self.bound.warp_by_warp,
+            exact=way.exact,
+        )
+        self.machine.gpu, self.printed = self.gpu, self.machine.printed
+        self.machine.sites = self.bound.sites
+        self.arrays = Arguments(self.counts_only)
+        self.parameters = self._parameters()
+        self.code = self.bound.typed.code_for(self.machine, self.parameters)
+
+    def _more_exactly(self, way):
+        """Races found where more than barriers orders accesses: those are to be examined exactly."""
+        if not self.machine.fine_order or self.bound.warp_by_warp or way.exact:
+            return None
+        kinds = {finding.kind for finding in self.findings.listed()}
+        exact = frozenset(space for space in ("shared", "global") if f"{space}_race" in kinds)
+        return way._replace(exact=exact) if exact else None
+
+    def _with_cause(self, stopped):
+        errors = [finding for finding in self.findings.listed() if finding.severity == "error"]
+        if not errors:
+            return stopped
+        caused = type(stopped)(f"{stopped} Found before that: {errors[0]}")
+        caused.__cause__ = stopped
+        return caused.with_traceback(stopped.__traceback__)
 
     # ---- arguments ----
 
     def _parameters(self) -> list:
         wanted = parameter_names(self.function)
-        shared_buffers, parameters = {}, []
         itself = {id(value): name for name, value in zip(wanted, self.args) if isinstance(value, np.ndarray)}
+        for position, value in enumerate(self.args):
+            for array in _arrays_of(value):
+                self.arrays.add(array, position in self.bound.stored)
         if not self.counts_only:
             self._check_memory()
-        self.machine.report_float64 = not any(
-            isinstance(a, np.ndarray) and a.dtype == np.float64 for a in self.args
-        )
-        for position, (name, value) in enumerate(zip(wanted, self.args)):
-            array = _array_of(value)
-            if array is not None:
-                shown = name if array is value else itself.get(id(array), name)
-                seen = self._device_array(shown, array, position in self.bound.stored, shared_buffers)
-                value = seen if array is value else value.in_kernel(seen)
-            parameters.append(value)
-        return parameters
+            self.arrays.place()
+        self.machine.global_races = self.arrays.races
+        given = [array for value in self.args for array in _arrays_of(value)]
+        self.machine.report_float64 = not any(array.dtype == np.float64 for array in given)
+        return [self._parameter(value, name, itself) for name, value in zip(wanted, self.args)]
+
+    def _parameter(self, value, name, itself):
+        """An argument as the kernel sees it; ``itself``: the names of the arrays that are arguments."""
+        if isinstance(value, np.ndarray):
+            return self.arrays.device_array(name, value)
+        if isinstance(value, tuple):
+            return same_tuple(value, (self._parameter(*part, itself) for part in _named_parts(value, name)))
+        if hasattr(value, "in_kernel"):
+            shown = itself.get(id(value.array), name)
+            return value.in_kernel(self.arrays.device_array(shown, value.array))
+        return value
 
     def _check_memory(self):
-        arrays = (_array_of(a) for i, a in enumerate(self.args) if i in self.bound.stored)
-        taken = sum(a.nbytes + a.size * 26 for a in arrays if a is not None)
+        taken = self.arrays.bytes_needed()
         if taken > MEMORY_LIMIT:
             raise LaunchError(
                 "the arrays this kernel writes are too large to emulate "
@@ -180,55 +372,70 @@ class Launch:
                 "use smaller arrays, or counts_only=True for exact counts of any size"
             )
 
-    def _device_array(self, name, array, stored, buffers) -> DeviceArray:
-        """The array as the kernel sees it: if it may be written, a copy until the kernel has finished."""
-        if self.counts_only:
-            storage = GlobalStorage(array, True)
-            return DeviceArray(name, storage, array.dtype, array.shape, storage.strides)
-        key = (array.__array_interface__["data"][0], array.shape, array.strides, array.dtype)
-        storage = buffers.get(key)
-        if storage is None:
-            storage = buffers[key] = GlobalStorage(array, False)
-        if stored and storage.serial not in self.machine.global_races:
-            self.results.append((storage.data, storage.data.copy()))
-            storage.data = self.results[-1][1]
-            self.machine.global_races[storage.serial] = GlobalRaces(storage)
-        return DeviceArray(name, storage, array.dtype, array.shape, storage.strides)
-
     # ---- running ----
 
     def _chunk(self, z, y, x, rows, columns):
         machine = self.machine
-        machine.start(z, y, x, rows, columns)
-        watched = self.watch is not None and self.watch.inside(z, y, x, rows, columns)
-        machine.tracing = watched
-        machine.watcher = self.watcher if watched else None
+        self._start(z, y, x, rows, columns)
         if machine.warp_by_warp and not self.counts_only:
             machine.run_warps(self._call)
         else:
             self._call()
         machine.end()
 
+    def _start(self, z, y, x, rows, columns):
+        machine = self.machine
+        machine.start(z, y, x, rows, columns)
+        watched = self.watch is not None and self.watch.inside(z, y, x, rows, columns)
+        machine.tracing = watched
+        machine.watcher = self.watcher if watched else None
+
     def _call(self):
         """Run the translated kernel; the traceback of an error ends at the kernel's line that raised it."""
         try:
-            self.bound.code(self.machine, *self.parameters)
-        except Exception as error:
-            error.__traceback__ = _until_kernel(error.__traceback__, self.function.__code__.co_filename)
+            self.code(self.machine, *self.parameters)
+        except EmulatorError as error:
+            error.__traceback__ = lines_of_kernels(error.__traceback__)
             raise
 
     def _run_all(self):
-        self.watcher = self.machine.last_watcher = Watcher(self.watch) if self.watch is not None else None
         rows, columns = 1, 1
         if not self.bound.warp_by_warp:
             rows, columns = _chunk_shape(self.grid, self.machine, self.bound.local_elements)
-        total = self.grid[0] * self.grid[1] * self.grid[2]
-        done = 0
+        progress = self._begin()
         for z, y, x, r, c in chunks(self.grid, rows, columns):
             self._chunk(z, y, x, r, c)
-            done += r * c
+            progress(r * c)
+
+    def _run_units(self, units):
+        """Run in units that wait for each other."""
+        machine, (rows, columns) = self.machine, (1, 1)
+        room = self.gpu.resident_blocks(self.block[0] * self.block[1] * self.block[2], self.shared_bytes)
+        if units == CHUNKS:
+            rows, columns = _chunk_shape(self.grid, machine, self.bound.local_elements)
+            room = self.grid[0] * self.grid[1] * self.grid[2]
+        places = list(chunks(self.grid, rows, columns))
+        progress = self._begin()
+
+        def ended():
+            machine.end()
+            progress(machine.blocks)
+
+        blocks = [Block(units, partial(self._start, *place)) for place in places]
+        machine.run_units(Scheduler(machine, self._call, blocks, room, ended), units)
+
+    def _begin(self):
+        """Prepare the trace; returns a function that tells how many more blocks are done."""
+        self.watcher = self.machine.last_watcher = Watcher(self.watch) if self.watch is not None else None
+        total, done = self.grid[0] * self.grid[1] * self.grid[2], 0
+
+        def progress(blocks):
+            nonlocal done
+            done += blocks
             if self.progress is not None:
                 self.progress(done, total)
+
+        return progress
 
     def _count(self):
         """Fold blocks like the iterations of loops: along x within rows, along y, along z."""
@@ -260,22 +467,8 @@ class Launch:
         return position
 
 
-def _until_kernel(traceback, filename):
-    """The part of a traceback in the kernel's file: the emulator's own frames do not help a learner."""
-    frames = []
-    while traceback is not None:
-        frames.append(traceback)
-        traceback = traceback.tb_next
-    trimmed = None
-    for frame in reversed(frames):
-        if frame.tb_frame.f_code.co_filename == filename:
-            trimmed = types.TracebackType(trimmed, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
-    return trimmed or frames[0]
-
-
 def parameter_names(function) -> tuple:
-    code = function.__code__
-    return code.co_varnames[: code.co_argcount]
+    return tuple(inspect.signature(function).parameters)
 
 
 def _geometry(what, given) -> tuple:
@@ -286,15 +479,16 @@ def _geometry(what, given) -> tuple:
         raise LaunchError(f"a {what} is one to three integers (x, y, z), not {given!r}")
     sizes = tuple(int(s) for s in sizes) + (1,) * (3 - len(sizes))
     if min(sizes) < 1:
-        raise LaunchError(f"every size of a {what} must be at least 1, but {given!r} was given")
+        raise LimitExceeded(f"every size of a {what} must be at least 1, but {given!r} was given")
     return sizes
 
 
-def _check_limits(grid, block, shared_bytes) -> int:
+def _check_limits(grid, block, shared_bytes, gpu) -> int:
     threads = block[0] * block[1] * block[2]
     if threads > MAX_THREADS:
-        raise LaunchError(
-            f"a block has at most {MAX_THREADS:,} threads; {' x '.join(map(str, block))} is {threads:,}"
+        raise LimitExceeded(
+            f"a block has at most {MAX_THREADS:,} threads on an {gpu.name}; "
+            f"{' x '.join(map(str, block))} is {threads:,}"
         )
     for what, unit, sizes, limits in (
         ("block", "threads", block, MAX_BLOCK),
@@ -302,49 +496,72 @@ def _check_limits(grid, block, shared_bytes) -> int:
     ):
         for axis, size, limit in zip("xyz", sizes, limits):
             if size > limit:
-                raise LaunchError(f"a {what} has at most {limit:,} {unit} along {axis}, not {size:,}")
-    if not isinstance(shared_bytes, (int, np.integer)) or not 0 <= shared_bytes <= MAX_SHARED_BYTES:
-        raise LaunchError(
-            f"a block can have 0 to {MAX_SHARED_BYTES:,} bytes of dynamic shared memory, not {shared_bytes!r}"
+                raise LimitExceeded(
+                    f"a {what} has at most {limit:,} {unit} along {axis} on an {gpu.name}, not {size:,}"
+                )
+    if not isinstance(shared_bytes, (int, np.integer)) or not 0 <= shared_bytes <= gpu.max_shared_bytes:
+        raise LimitExceeded(
+            f"a block of an {gpu.name} can have 0 to {gpu.max_shared_bytes:,} dynamic shared bytes, "
+            f"not {shared_bytes!r}"
         )
     return int(shared_bytes)
 
 
-def _check_arguments(function, args) -> list:
-    wanted = parameter_names(function)
+def _check_arguments(bound: BoundFunction, name: str, args, declared) -> list:
+    """The arguments of a launch. Numba compiles a kernel for all its parameters, and uses no default."""
+    wanted, arguments = bound.signature.parameters, args
     if len(args) != len(wanted):
-        raise LaunchError(
-            f"{function.__name__} takes {len(wanted)} argument{'s' * (len(wanted) != 1)} "
-            f"({', '.join(wanted)}), not {len(args)}"
+        missing = len(args) < len(wanted)
+        unused = "; the defaults of a kernel are not used" if missing and bound.defaults else ""
+        raise ArgumentError(
+            f"{name} takes {len(wanted)} argument{'s' * (len(wanted) != 1)} "
+            f"({', '.join(wanted)}), not {len(args)}{unused}"
         )
-    return [_check_argument(name, value) for name, value in zip(wanted, args)]
+    if declared:
+        arguments = signatures.fitted(name, [one.types for one in declared], list(wanted), arguments)
+    return [_check_argument(name, value) for name, value in zip(wanted, arguments)]
 
 
 def _check_argument(name, value):
+    if isinstance(value, np.ndarray) and value.dtype.fields:
+        value = Records(name, value)
     if isinstance(value, np.ndarray):
         if value.dtype.kind not in "biuf":
             raise LaunchError(
-                f"{name} has dtype {value.dtype}; the emulator supports booleans, integers and floats"
+                f"{name} has dtype {value.dtype}; "
+                "the emulator supports booleans, integers, floats and records of them"
             )
-        if any(step < 0 or step % value.itemsize for step in value.strides):
-            raise LaunchError(
-                f"{name} is a view that runs backwards or not in whole elements; "
-                f"pass np.ascontiguousarray({name})"
-            )
+        _check_layout(name, value)
         return value
+    if value is None:
+        return None
     if isinstance(value, (bool, int, float, np.generic)):
         return names.as_number(value)
     if isinstance(value, tuple):
-        return tuple(_check_argument(name, part) for part in value)
+        return same_tuple(value, (_check_argument(shown, part) for part, shown in _named_parts(value, name)))
     if hasattr(value, "in_kernel"):
         _check_argument(name, value.array)
         return value
-    raise LaunchError(f"{name} must be a NumPy array or a number, not {type(value).__name__}")
+    raise LaunchError(f"{name} must be an array or a number, not a {type(value).__name__}")
 
 
-def _array_of(value) -> np.ndarray | None:
-    """The array of an argument: the argument itself, or the array that a tensor map describes."""
-    return value if isinstance(value, np.ndarray) else getattr(value, "array", None)
+def _check_layout(name, array):
+    """Refuse arrays whose elements do not lie on multiples of their size, as in a field of a record."""
+    steps = [step for extent, step in zip(array.shape, array.strides) if extent > 1]
+    if not array.flags.aligned or any(step % array.itemsize for step in steps):
+        raise LaunchError(
+            f"the elements of {name} do not lie at multiples of their size in memory; "
+            f"pass np.ascontiguousarray({name})"
+        )
+
+
+def _arrays_of(value) -> list[np.ndarray]:
+    """The arrays of an argument: itself, those in a tuple, or the one that a tensor map describes."""
+    if isinstance(value, np.ndarray):
+        return [value]
+    if isinstance(value, tuple):
+        return [array for part in value for array in _arrays_of(part)]
+    return [value.array] if hasattr(value, "in_kernel") else []
 
 
 def _chunk_shape(grid, machine, local_elements) -> tuple:

@@ -6,20 +6,28 @@ import numpy as np
 
 from . import lanes
 from .access import MemoryAccess
-from .arithmetic import Arithmetic
+from .arithmetic import Arithmetic, require_tuples_alike
 from .async_copies import AsyncCopies
+from .barriers import Barriers
+from .calls import what_is_wrong
 from .control import Control
 from .cooperation import Cooperation
-from .dtypes import BOOL, FLOAT64, INT64, dtype_of, is_integer, unify
-from .errors import KernelTypeError, LaunchError
-from .findings import Finding, thread_name
+from .dtypes import dtype_of, is_integer, unify
+from .errors import EmulatorError, KernelTypeError, LimitExceeded
+from .exact import ExactRaces, ExactSharedRaces
 from .fold import Fold, Log, margins
 from .geometry import Coordinates, Geometry
+from .happened import Happened
+from .lane_counts import LaneCounts
 from .lanes import Lanes
-from .limits import MAX_STATIC_SHARED_BYTES
-from .memory import DeviceArray, LocalStorage, SharedStorage, Unbound, Unknown, unknown
+from .language import Language, same_tuple
+from .limits import DEFAULT, MAX_STATIC_SHARED_BYTES
+from .memory import ARRAYS, DeviceArray, LocalStorage, SharedStorage, Unbound, Unknown, unknown
+from .records import Record, RecordAccess
 from .shadow import Access, GlobalRaces, Initialised, InitialisedLocal, SharedRaces
+from .state import State
 from .tally import Tally
+from .views import Views
 
 
 class Site(NamedTuple):
@@ -29,18 +37,31 @@ class Site(NamedTuple):
     line: int
     op: str
     static: bool = True  # whether the index of a local array is known at compile time
+    file: str = ""
 
 
-class Machine(Arithmetic, Control, Cooperation, MemoryAccess):
-    """Runs translated kernels; the mix-ins hold arithmetic, control flow, memory access and waiting warps."""
+class Machine(Arithmetic, Barriers, Control, Cooperation, Language, MemoryAccess, RecordAccess, Views, State):
+    """Runs translated kernels; the mix-ins hold arithmetic, barriers, control flow and memory access."""
 
     unbound = Unbound()
-    literal_types = (BOOL, INT64, FLOAT64)
+    gpu = DEFAULT  # whose limits hold
+    only_types = False
 
-    def __init__(self, grid, block, shared_bytes, *, counts_only, step_limit, findings, warp_by_warp=False):
+    def __init__(
+        self,
+        grid,
+        block,
+        shared_bytes,
+        *,
+        counts_only,
+        step_limit,
+        findings,
+        warp_by_warp=False,
+        exact=frozenset(),
+    ):
         self.grid, self.block, self.dynamic_shared = grid, block, shared_bytes
         self.counts_only, self.step_limit = counts_only, step_limit
-        self.findings, self.sites = findings, []
+        self.findings, self.sites = findings, {}
         self.log = Log() if counts_only else None
         self.folding = counts_only
         self.tracing, self.watcher, self.last_watcher = False, None, None
@@ -53,7 +74,18 @@ class Machine(Arithmetic, Control, Cooperation, MemoryAccess):
         self.block_dim, self.grid_dim = Coordinates(*block), Coordinates(*grid)
         self.site = None
         self.warp_by_warp, self.scheduler = warp_by_warp, None
+        self.exact = exact  # "shared", "global": memories whose races are found access by access
+        self.happened = Happened(block[0] * block[1] * block[2]) if exact else None
+        self.exact_races: dict[int, ExactRaces] | None = {} if "global" in exact else None
+        self.lane_counts = LaneCounts(self)
+        self.apart = self.lanes_apart = self.asynchronous = self.fine_order = False
         self.epoch = self.phase = 0
+        self.exits = None
+        self.typing = None  # the machine that finds the types of what this one calls
+        self.printed: list[str] = []  # shown when the launch has ended, as on a GPU
+        self.changes = self.polls = 0  # of memory; looks at memory that the kernel may change
+        self.last_poll: Access | None = None
+        self.last_change: dict[tuple, tuple] = {}  # where units wait: element -> (thread, site)
 
     # ---- chunks of blocks ----
 
@@ -73,8 +105,9 @@ class Machine(Arithmetic, Control, Cooperation, MemoryAccess):
         self.carved: dict = {}
         self._initialised: dict = {}
         self.phase = 0
+        self.exits = None
         self._thread_ids = None
-        self.shared_races = SharedRaces(self)
+        self.shared_races = (ExactSharedRaces if "shared" in self.exact else SharedRaces)(self)
         self.async_copies = AsyncCopies(self)
         if self.warp_by_warp:
             self.prepare_warps()
@@ -83,6 +116,7 @@ class Machine(Arithmetic, Control, Cooperation, MemoryAccess):
         """The blocks of the chunk are done."""
         if self.log is None:
             self.shared_races.barrier(self.geometry.all_threads)
+        self.lane_counts.settle()
         self.tallies.settle()
 
     def memo(self, name) -> set:
@@ -148,10 +182,18 @@ class Machine(Arithmetic, Control, Cooperation, MemoryAccess):
         loop.skip, state = loop.fold.end_of_iteration(state, loop.room)
         return state
 
-    def call(self, site, function, *arguments, **keywords):
+    def call(self, site, function, /, *arguments, **keywords):
         """A call in the kernel's source; ``machine.site`` tells the function where it was called."""
         self.site = site
-        return function(self, *arguments, **keywords)
+        try:
+            return function(self, *arguments, **keywords)
+        except (TypeError, AttributeError) as error:
+            if isinstance(error, EmulatorError):
+                raise
+            wrong = what_is_wrong(function, arguments, keywords)
+            if wrong is None:
+                raise
+            raise wrong from None
 
     # ---- variables ----
 
@@ -165,8 +207,15 @@ class Machine(Arithmetic, Control, Cooperation, MemoryAccess):
         if mask.array is None or old is self.unbound or new is old:
             return new
         if isinstance(new, tuple):
-            return tuple(self.merge(n, o) for n, o in zip(new, old)) if isinstance(old, tuple) else new
-        if isinstance(new, DeviceArray) or dtype_of(old) is None:
+            if old is None:
+                return new
+            require_tuples_alike(new, old)
+            return same_tuple(new, map(self.merge, new, old))
+        if isinstance(new, Record):
+            return self.joined_records(new, old)
+        if isinstance(new, ARRAYS) or isinstance(old, ARRAYS):
+            return self.join_arrays(self._pattern_of(mask), new, old) if mask.any else old
+        if dtype_of(old) is None:
             return new
         dtype = unify(self._dtype(new), self._dtype(old))
         if isinstance(new, Unknown) or isinstance(old, Unknown):
@@ -174,10 +223,15 @@ class Machine(Arithmetic, Control, Cooperation, MemoryAccess):
         if is_integer(dtype):
             if not mask.any:
                 return old
-            if "pattern" not in mask.memo:
-                mask.memo["pattern"] = lanes.Pattern(mask.array)
-            return self._choose_integers(mask.memo["pattern"], new, old, dtype)
+            return self._choose_integers(self._pattern_of(mask), new, old, dtype)
         return np.where(mask.array, self._typed(new, dtype), self._typed(old, dtype))
+
+    @staticmethod
+    def _pattern_of(mask) -> lanes.Pattern:
+        """The active lanes, as a pattern."""
+        if "pattern" not in mask.memo:
+            mask.memo["pattern"] = lanes.Pattern(mask.array)
+        return mask.memo["pattern"]
 
     def unpack(self, values, count):
         """``a, b = values``."""
@@ -201,11 +255,16 @@ class Machine(Arithmetic, Control, Cooperation, MemoryAccess):
         return array
 
     def _check_static_limit(self):
-        taken = self.static_shared_bytes()
+        taken, gpu = self.static_shared_bytes(), self.gpu
         if taken > MAX_STATIC_SHARED_BYTES:
-            raise LaunchError(
+            raise LimitExceeded(
                 f"the kernel's shared arrays of fixed shape take {taken:,} bytes; "
-                f"the limit is {MAX_STATIC_SHARED_BYTES:,}"
+                f"the limit is {MAX_STATIC_SHARED_BYTES:,} on an {gpu.name}"
+            )
+        if taken + self.dynamic_shared > gpu.max_shared_bytes:
+            raise LimitExceeded(
+                f"the shared arrays take {taken:,} bytes and the launch adds {self.dynamic_shared:,}; "
+                f"a block of an {gpu.name} has {gpu.max_shared_bytes:,}"
             )
 
     def _dynamic_array(self, site, dtype, alignment):
@@ -214,9 +273,21 @@ class Machine(Arithmetic, Control, Cooperation, MemoryAccess):
             length = self.dynamic_shared // dtype.itemsize
             array = self.shared_arrays["dynamic"] = self._declare(SharedStorage, site, (length,), dtype)
             array.storage.alignment = alignment or dtype.itemsize
-        if array.dtype != dtype:
-            raise KernelTypeError("the emulator supports one dtype for dynamic shared memory, not two")
-        return array
+        return array if array.dtype == dtype else self._dynamic_as(site, array, dtype)
+
+    def _dynamic_as(self, site, array, dtype):
+        """Dynamic shared memory once more, with elements of another dtype: it is the same memory."""
+        if self.warp_by_warp:
+            raise KernelTypeError(
+                "where warps wait for each other, the emulator supports one dtype for dynamic shared memory"
+            )
+        if array.storage.block.nbytes % dtype.itemsize:
+            raise KernelTypeError(
+                f"dynamic shared memory of {array.storage.block.nbytes:,} bytes cannot be used as "
+                f"{array.dtype} and as {dtype}: ask for a multiple of {dtype.itemsize} bytes at the launch"
+            )
+        storage = array.storage.retyped(dtype)
+        return DeviceArray(self.sites[site].op, storage, dtype, storage.shape)
 
     def static_shared_bytes(self) -> int:
         """Bytes of the block's shared arrays of fixed shape, each of which starts at a multiple of 16."""
@@ -231,9 +302,6 @@ class Machine(Arithmetic, Control, Cooperation, MemoryAccess):
         storage = kind(dtype, shape, self.counts_only)
         storage.slot = site
         return DeviceArray(self.sites[site].op, storage, dtype, shape)
-
-    def array_element(self, storage, flat) -> tuple:
-        return DeviceArray("", storage, storage.dtype, storage.shape).element(flat)
 
     def initialised(self, storage):
         state = self._initialised.get(storage.serial)
@@ -278,59 +346,6 @@ class Machine(Arithmetic, Control, Cooperation, MemoryAccess):
             access.storage.scatter(access.pattern, access.offset + step, self.plain(value), access.mask)
         self.shared_races.note(access._replace(phase=self.phase))
         self.initialised(access.storage).store(access)
-
-    # ---- synchronisation ----
-
-    def barrier(self, site):
-        """``cuda.syncthreads()``."""
-        if self.scheduler is not None:
-            self.scheduler.barrier(site)
-            return
-        blocks = self._blocks_at_barrier(site)
-        self.tally(("barrier", site, blocks.serial, self.batch_key), blocks)
-        self.epoch += 1
-        if self.tracing:
-            self.watcher.record_barrier(self, site)
-        if self.log is None:
-            self.shared_races.barrier(blocks)
-            self.phase = 0
-
-    def _blocks_at_barrier(self, site):
-        """All lanes of the blocks with a thread at the barrier; reports blocks with threads missing."""
-        mask, all_threads = self.mask, self.geometry.all_threads
-        if mask is all_threads:
-            return all_threads
-        exists = True if all_threads.array is None else all_threads.array
-        here = np.broadcast_to(mask.array, self.geometry.shape)
-        some = here.any(axis=2, keepdims=True)
-        absent = some & exists & ~here
-        if absent.any():
-            self._report_divergence(site, here, absent)
-        if some.all():
-            return all_threads
-        return self.geometry.mask(np.broadcast_to(some & exists, self.geometry.shape))
-
-    def _report_divergence(self, site, here, absent):
-        at = self.sites[site]
-
-        def make():
-            row, column, linear = (int(i[0]) for i in absent.nonzero())
-            present = int(here[row, column].sum())
-            block, who = self.block_coordinates(row, column), self.geometry.thread_coordinates(linear)
-            message = (
-                f"Only {present} of the {self.geometry.threads} threads of a block reach this barrier; "
-                f"{thread_name(who, block)} does not. All threads of the block must reach it: on a GPU the "
-                "others would wait forever."
-            )
-            return Finding(
-                "barrier_divergence", at.line, message, None, None, block, [who], at.function, site
-            )
-
-        self.findings.add(("barrier_divergence", site), int(absent.any(axis=2).sum()), make)
-
-    def warp_barrier(self, site):
-        """``cuda.syncwarp()``: orders the lanes of a warp with each other."""
-        self.phase += 1
 
 
 def _shape(shape) -> tuple:

@@ -61,7 +61,7 @@ class MBarriers:
         if self.machine.log is not None:
             return
         for cell, _ in self._named(site, array, index):
-            name = place(array.name, self.machine.array_element(array.storage, cell))
+            name = place(array.name, array.storage.element(cell))
             count = self._number("the arrivals of an mbarrier", arrivals)
             if count < 1:
                 raise KernelTypeError(
@@ -144,7 +144,7 @@ class MBarriers:
     def _known(self, site, array, cell) -> MBarrier:
         barrier = self.barriers.get((array.storage.serial, cell))
         if barrier is None:
-            name = place(array.name, self.machine.array_element(array.storage, cell))
+            name = place(array.name, array.storage.element(cell))
             raise KernelStopped(
                 f"In line {self._line(site)} {name} is used as an mbarrier before mbarrier_init made it one."
             )

@@ -1,8 +1,10 @@
 """What the names in a kernel stand for: constants of its closure, types, intrinsics, other functions."""
 
 import builtins
+import enum
+import inspect
 import math
-from types import ModuleType
+from types import CodeType, ModuleType
 
 import numba
 import numpy as np
@@ -10,12 +12,14 @@ from numba import cuda
 
 from .cuda_api import BUILTINS, CUDA, MATH, TYPES, Namespace
 from .errors import LaunchError
-from .registry import emulation_of
+from .functions import NUMPY_FUNCTIONS
+from .language import same_tuple
+from .memory import Constant
+from .registry import Emulation, emulation_of
+from .signatures import declared
 
 _CUDA = Namespace("numba.cuda", CUDA | TYPES | {"types": Namespace("numba.cuda.types", TYPES)})
 _NUMBA = Namespace("numba", TYPES | {"cuda": _CUDA, "types": Namespace("numba.types", TYPES)})
-_MATH = Namespace("math", MATH)
-_NUMPY = Namespace("numpy", TYPES | {name: MATH[name] for name in ("pi", "e", "inf", "nan", "sqrt", "exp")})
 
 
 class Refused:
@@ -24,14 +28,35 @@ class Refused:
     def __init__(self, sentence: str):
         self.sentence = sentence
 
+    def __str__(self):
+        return self.sentence
+
+
+def _numpy() -> dict:
+    """NumPy as kernels see it; of its functions, Numba has code for a GPU only of some."""
+    without = {}
+    for name, value in vars(np).items():
+        if isinstance(value, np.ufunc):
+            instead = {"absolute": "abs", "abs": "abs", "power": "**", "sqrt": "math.sqrt"}.get(name)
+            instead = instead or (f"math.{name}" if name in MATH else None)
+            hint = f"; use {instead}" if instead else ""
+            without[name] = Refused(f"Numba has no code of it for a GPU{hint}")
+    constants = {name: MATH[name] for name in ("pi", "e", "inf", "nan")}
+    functions = {name: Emulation(function) for name, function in NUMPY_FUNCTIONS.items()}
+    return without | TYPES | constants | functions
+
+
+_MATH = Namespace("math", MATH)
+_NUMPY = Namespace("numpy", _numpy())
+
 
 class Callee:
     """A function that the kernel calls: a device function."""
 
     kind = "device"
 
-    def __init__(self, function):
-        self.function = function
+    def __init__(self, function, declared=()):
+        self.function, self.declared = function, declared
 
 
 def python_function(kernel):
@@ -48,7 +73,7 @@ def environment(function) -> dict:
     code = function.__code__
     cells = dict(zip(code.co_freevars, function.__closure__ or ()))
     values = {}
-    for name in (*code.co_names, *code.co_freevars):
+    for name in _names_of(code):
         if name in cells:
             try:
                 values[name] = meaning(cells[name].cell_contents)
@@ -63,25 +88,48 @@ def environment(function) -> dict:
     return values
 
 
+def _names_of(code: CodeType) -> tuple:
+    """The names that a function takes from outside, with those of the functions and lambdas in it."""
+    inner = (name for part in code.co_consts if isinstance(part, CodeType) for name in _names_of(part))
+    outside = (name for name in inner if name not in code.co_cellvars)
+    return tuple(dict.fromkeys((*code.co_names, *code.co_freevars, *outside)))
+
+
+def defaults(function) -> dict:
+    """The values of the parameters that a call may leave out, by name."""
+    parameters = inspect.signature(function).parameters.values()
+    given = {p.name: p.default for p in parameters if p.default is not p.empty}
+    return {name: None if value is None else meaning(value) for name, value in given.items()}
+
+
 def meaning(value):
     """What a Python object stands for inside a kernel."""
     known = emulation_of(value)
     if known is not None:
         return known
+    if isinstance(value, type) and issubclass(value, (enum.Enum, tuple)):
+        return _EnumClass(value) if issubclass(value, enum.Enum) else _named_tuple(value)
     if isinstance(value, (bool, int, float, np.generic)):
         return as_number(value)
+    if isinstance(value, np.ndarray):
+        return _constant(value)
+    if isinstance(value, np.ufunc):
+        return _NUMPY.members[value.__name__]
     if isinstance(value, tuple):
-        parts = tuple(meaning(part) for part in value)
-        return next((p for p in parts if isinstance(p, Refused)), parts)
+        parts = [meaning(part) for part in value]
+        return next((p for p in parts if isinstance(p, Refused)), same_tuple(value, parts))
     if isinstance(value, ModuleType):
         return _module(value)
     if isinstance(value, (numba.types.Number, numba.types.Boolean)) or _is_scalar_type(value):
         return _scalar_type(value)
     if hasattr(value, "py_func"):
-        return Callee(value.py_func)
+        return _device_function(value)
     path = _CUDA_PATHS.get(id(value))
     if path is not None:
         return _member(_CUDA, path)
+    if getattr(value, "__module__", None) == "numba.cuda.libdevice":  # may be loaded later than this module
+        known = _member(_CUDA, f"libdevice.{value.__name__}")
+        return known or Refused("the emulator does not know this function of libdevice")
     builtin = getattr(value, "__name__", None)
     if builtin in BUILTINS and value is getattr(builtins, builtin, None):
         return BUILTINS[builtin]
@@ -90,8 +138,27 @@ def meaning(value):
     return Refused(_sentence(value))
 
 
+def _device_function(dispatcher):
+    """A function with ``@cuda.jit``, or with ``@njit`` and no signature, which Numba compiles again."""
+    signed = declared(dispatcher)
+    if signed and type(dispatcher).__name__ == "CPUDispatcher":
+        return Refused("it was compiled for the CPU by its signature; decorate it with @cuda.jit")
+    return Callee(dispatcher.py_func, signed)
+
+
+def _constant(array: np.ndarray):
+    """An array from outside a kernel is a constant."""
+    if array.dtype.kind not in "biuf":
+        return Refused(
+            f"it is an array of {array.dtype}; the emulator supports booleans, integers and floats"
+        )
+    return Constant(array)
+
+
 def as_number(value):
     """Numba types int64 and float64 like Python's own numbers, so they become those."""
+    if isinstance(value, enum.Enum):
+        return as_number(value.value)
     if isinstance(value, np.int64):
         return int(value)
     return float(value) if isinstance(value, np.float64) else value
@@ -106,19 +173,49 @@ def _module(module):
         return _MATH
     if module is np:
         return _NUMPY
+    if module.__name__ in ("numba.cuda.libdevice", "numba.cuda.fp16"):
+        return _member(_CUDA, module.__name__.rpartition(".")[2])
     if module.__name__.endswith(".types") and module.__name__.startswith("numba"):
         return _NUMBA.members["types"]
-    return _OtherModule(module)
+    return OtherModule(module)
 
 
-class _OtherModule(Namespace):
+class OtherModule(Namespace):
     """Any other module; its members are looked up when a kernel uses them."""
 
     def __init__(self, module):
         self.name, self.module = module.__name__, module
 
+    def __str__(self):
+        return self.name
+
     def member(self, name):
         return meaning(getattr(self.module, name)) if hasattr(self.module, name) else None
+
+
+class _EnumClass(OtherModule):
+    """An enum, whose members are their numbers in a kernel."""
+
+    def __init__(self, kind):
+        self.name, self.kind = kind.__name__, kind
+
+    def member(self, name):
+        member = self.kind.__members__.get(name)
+        if member is None or isinstance(member, int):
+            return None if member is None else as_number(member)
+        return Refused(f"{self.name} is no IntEnum, and the emulator knows only enums of integers")
+
+
+def _named_tuple(kind):
+    """A class of named tuples, which a kernel may make."""
+    if not hasattr(kind, "_fields"):
+        return Refused(_sentence(kind))
+
+    def make(machine, *values, **named):
+        return kind(*values, **named)
+
+    make.__signature__ = inspect.signature(kind)
+    return Emulation(make)
 
 
 def _is_scalar_type(value) -> bool:
@@ -140,8 +237,9 @@ def _paths() -> dict:
             target = getattr(target, part, None)
         if target is not None and not isinstance(target, (int, float)):
             found[id(target)] = path
-    for group in ("shared", "local", "atomic"):
-        found[id(getattr(cuda, group))] = group
+    for group in ("shared", "local", "atomic", "const"):
+        if hasattr(cuda, group):  # Numba's simulator has them while its kernels run
+            found[id(getattr(cuda, group))] = group
     return found
 
 
@@ -158,13 +256,20 @@ def _member(space: Namespace, path: str):
 
 def attribute(owner, name: str):
     """``owner.name`` for a module-like owner; None if there is no such member."""
-    if isinstance(owner, _OtherModule):
+    if name == "value" and isinstance(owner, int):
+        return owner  # Color.RED.value
+    if isinstance(owner, OtherModule):
         return owner.member(name)
     return _member(owner, name)
 
 
 def _sentence(value) -> str:
     kind = type(value).__name__
+    if isinstance(value, type):
+        return (
+            f"{value.__name__} is a class, and Numba reads neither classes nor their attributes; make its "
+            "constants variables of the module"
+        )
     if callable(value):
         name = getattr(value, "__name__", kind)
         return (

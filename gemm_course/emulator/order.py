@@ -135,6 +135,9 @@ class Order:
     def barrier(self, blocks):
         """At the end of a block nothing is left to examine."""
 
+    def syncwarp(self, whole):
+        """The lanes of one warp count as one here."""
+
     def shadow(self, storage) -> Shadow:
         found = self.shadows.get(storage.serial)
         if found is None:
@@ -265,7 +268,7 @@ class Order:
         )
 
     def _report(self, kind, storage, name, cells, site, sentence, began, count=None):
-        element = self.machine.array_element(storage, int(cells[0]))
+        element = storage.element(int(cells[0]))
         message = sentence.format(place=place(name, element))
         array = DeviceArray(name, storage, storage.dtype, storage.shape)
         count = len(cells) if count is None else count

@@ -32,8 +32,9 @@ class Emulation:
     kind: str = "intrinsic"
     fragments: tuple = ()
     warp_by_warp: bool = False  # warps that call it may wait for each other, so they run one at a time
+    meets_grid: bool = False  # all blocks of the grid may wait for each other
 
-    def __call__(self, machine, *args, **kwargs):
+    def __call__(self, machine, /, *args, **kwargs):
         return self.function(machine, *args, **kwargs)
 
 
@@ -53,6 +54,14 @@ def emulates(device_object, **properties):
 def emulation_of(device_object) -> Emulation | None:
     known = _emulations.get(id(device_object))
     return known[1] if known is not None else None
+
+
+def name_of(emulation) -> str | None:
+    """The name of the device object that ``emulation`` stands for."""
+    for device_object, known in _emulations.values():
+        if known is emulation:
+            return getattr(device_object, "__name__", None) or getattr(device_object, "_name", None)
+    return None
 
 
 def as_index(index) -> tuple:

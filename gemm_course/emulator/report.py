@@ -1,18 +1,16 @@
 """The result of an emulated launch: counts by source line, findings, and a table beside the source."""
 
 import html
-import inspect
 from functools import cached_property
 
 import numpy as np
 import pandas as pd
 
+from .faults import guarded
 from .findings import Finding
 
-_ACCESS_COLUMNS = (
-    *("function", "line", "site", "space", "op", "array", "bits"),
-    *("requests", "lanes", "bytes", "sectors", "lines", "wavefronts", "ideal_wavefronts"),
-)
+_COUNTS = ("requests", "lanes", "bytes", "sectors", "lines", "wavefronts", "ideal_wavefronts")
+_ACCESS_COLUMNS = ("function", "line", "site", "space", "op", "array", "bits", *_COUNTS)
 _LINE_COLUMNS = ("requests", "sectors", "wavefronts", "operations")
 
 
@@ -22,16 +20,19 @@ class Report:
     ``accesses``: a frame with a row per site, array and width; ``arithmetic``: a frame of floating-point
     operations per line, those of Tensor Cores ("mma") as multiply-adds, an equal share per lane, under the
     dtype of their accumulators; ``findings``: errors first, then advice; ``barriers``: barriers executed,
-    summed over blocks; ``shared_bytes``: shared memory per block; ``trace``: a frame, if a Watch was given.
+    summed over blocks; ``shared_bytes``: shared memory per block; ``trace``: a frame, if a Watch was given;
+    ``silenced``: findings that a comment or ``allow`` has silenced (see :mod:`.silence`).
     """
 
-    def __init__(self, machine, findings, function, watch):
-        self.findings: list[Finding] = findings.listed()
+    def __init__(self, machine, findings, function, source, watch):
+        self.findings: list[Finding] = findings.listed() if machine.counts_only else findings.final()
+        self.silenced: list[Finding] = findings.listed(silenced=True)
         self.grid, self.block = machine.grid, machine.block
+        self.gpu: str = machine.gpu.name  # whose limits held
         self.shared_bytes = machine.static_shared_bytes() + machine.dynamic_shared
         self._sites = machine.sites
         self._tallies = machine.tallies
-        self._function = function
+        self.function, self._source = function, source
         self._watcher = machine.last_watcher
         self.trace_complete = self._watcher is None or not self._watcher.full
         self.watch = watch
@@ -39,6 +40,7 @@ class Report:
     # ---- counts ----
 
     @cached_property
+    @guarded
     def accesses(self) -> pd.DataFrame:
         rows = []
         for (site, array, space, op, bits), counts in self._tallies.accesses.items():
@@ -48,6 +50,7 @@ class Report:
         return frame.sort_values(["function", "line", "site", "op"], ignore_index=True)
 
     @cached_property
+    @guarded
     def arithmetic(self) -> pd.DataFrame:
         rows = [
             (self._sites[site].function, self._sites[site].line, op, np.dtype(dtype).name, lanes)
@@ -57,10 +60,12 @@ class Report:
         return frame.groupby(["function", "line", "op", "dtype"], as_index=False)["lanes"].sum()
 
     @cached_property
+    @guarded
     def barriers(self) -> int:
         return sum(self._tallies.barriers.values())
 
     @cached_property
+    @guarded
     def barriers_by_line(self) -> pd.DataFrame:
         rows = [
             (self._sites[site].function, self._sites[site].line, count)
@@ -81,6 +86,27 @@ class Report:
         for name, value in where.items():
             frame = frame[frame[name] == value]
         return int(frame[column].sum())
+
+    def totals(self) -> dict[str, int]:
+        """Global requests and sectors, shared wavefronts, FLOP and barriers, without a frame per line."""
+        spaces = {"global": np.zeros(len(_COUNTS), np.int64), "shared": np.zeros(len(_COUNTS), np.int64)}
+        for (_, _, space, _, _), counts in self._tallies.accesses.items():
+            if space in spaces:
+                spaces[space] += np.array([int(count) for count in counts])
+        by_space = {space: dict(zip(_COUNTS, counts.tolist())) for space, counts in spaces.items()}
+        operations = ((op, int(lanes)) for (_, op, _), lanes in self._tallies.arithmetic.items())
+        return {
+            "requests": by_space["global"]["requests"],
+            "sectors": by_space["global"]["sectors"],
+            "wavefronts": by_space["shared"]["wavefronts"],
+            "flop": sum(lanes * (2 if op in ("fma", "mma") else 1) for op, lanes in operations),
+            "barriers": self.barriers,
+        }
+
+    def file_of(self, finding: Finding) -> str:
+        """The file of a finding's line: a device function may come from another one than the kernel."""
+        site = self._sites.get(finding.site)
+        return site.file if site is not None else self.function.__code__.co_filename
 
     # ---- derived ----
 
@@ -125,19 +151,21 @@ class Report:
     # ---- output ----
 
     @cached_property
+    @guarded
     def by_line(self) -> pd.DataFrame:
         """The kernel's source lines with the totals of each."""
-        lines, start = inspect.getsourcelines(self._function)
+        lines, start = self._source
         numbers = range(start, start + len(lines))
         frame = pd.DataFrame({"line": numbers, "source": [text.rstrip("\n") for text in lines]})
         moved, computed = (
-            rows[rows["function"] == self._function.__name__] for rows in (self.accesses, self.arithmetic)
+            rows[rows["function"] == self.function.__name__] for rows in (self.accesses, self.arithmetic)
         )
         costs = moved[moved["space"] != "local"].groupby("line")[["requests", "sectors", "wavefronts"]].sum()
         operations = computed.groupby("line")["lanes"].sum().rename("operations")
         frame = frame.join(costs, on="line").join(operations, on="line")
         return frame.astype(dict.fromkeys(_LINE_COLUMNS, "Int64"))
 
+    @guarded
     def __str__(self):
         frame = self.by_line
         width = max(len(text) for text in frame["source"]) + 2
@@ -148,7 +176,12 @@ class Report:
             for line, source, *costs in frame.itertuples(index=False)
         ]
         notes = [f"{f.severity}: {f}" for f in self.findings] or ["nothing found wrong"]
-        return "\n".join([head, *body, "", self._summary(), *notes])
+        return "\n".join([head, *body, "", self._summary(), *notes, *self._silenced()])
+
+    def _silenced(self) -> list[str]:
+        """A sentence about what was silenced, if anything was."""
+        found = ", ".join(f"{f.kind} in line {f.line} ({f.count:,} times)" for f in self.silenced)
+        return [f"silenced: {found}"] if found else []
 
     def _summary(self) -> str:
         return (
@@ -158,6 +191,7 @@ class Report:
             f"{self.flops:,} FLOP, {self.barriers:,} barriers"
         )
 
+    @guarded
     def _repr_html_(self):
         head = "".join(f"<th scope='col'>{name}</th>" for name in ("line", "source", *_LINE_COLUMNS))
         body = "".join(_html_row(*row) for row in self.by_line.itertuples(index=False))
@@ -165,6 +199,7 @@ class Report:
             f"<li><b>{f.kind.replace('_', ' ')}</b>, line {f.line}: {html.escape(f.message)}</li>"
             for f in self.findings
         )
+        notes += "".join(f"<li>{html.escape(text)}</li>" for text in self._silenced())
         return (
             f"<table><caption>{html.escape(self._summary())}</caption>"
             f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

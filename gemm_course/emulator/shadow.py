@@ -29,8 +29,13 @@ class Access(NamedTuple):
 
     @property
     def key(self):
-        where = self.pattern.serial, self.offset, self.mask.serial, self.width
-        return self.storage.slot, self.op, *where, self.site, self.phase
+        where = self.storage.slot, self.pattern.serial, self.offset, self.mask.serial, self.width
+        return *where, self.op, self.site, self.phase
+
+    @property
+    def where(self):
+        """What decides which elements of the declared array each lane accesses."""
+        return self.storage.slot, self.pattern.serial, self.offset, self.mask.serial, self.width
 
     def shape(self) -> tuple:
         """Broadcast shape of index and mask; the block axes are 1 if all blocks do the same."""
@@ -53,7 +58,7 @@ class Access(NamedTuple):
         if self.width > 1:
             cells = (cells[:, None] + np.arange(self.width)).reshape(-1)
             threads = np.repeat(threads, self.width)
-        return cells, threads
+        return self.storage.in_cells(cells, threads)
 
 
 # ---- shared memory: races between barriers ----
@@ -65,17 +70,24 @@ class SharedRaces:
     def __init__(self, machine):
         self.machine = machine
         self.epoch: list[Access] = []
+        self.syncwarps: dict[int, np.ndarray] = {}  # those of some warps only: phase -> (block, warp)
         self._clean = machine.memo("races")
 
     def note(self, access: Access):
         self.epoch.append(access)
+
+    def syncwarp(self, whole):
+        """The lanes of these warps are ordered, (rows, columns, warps) booleans; None if all warps are."""
+        self.machine.phase += 1
+        if whole is not None:
+            self.syncwarps[self.machine.phase] = whole.reshape(-1, whole.shape[-1])
 
     def barrier(self, blocks: Mask):
         """``blocks``: every lane of the blocks that passed the barrier."""
         if self.epoch:
             self._examine()
         if blocks is blocks.geometry.all_threads:
-            self.epoch = []
+            self.epoch, self.syncwarps = [], {}
             return
         rest = (access._replace(mask=access.mask.minus(blocks)) for access in self.epoch)
         self.epoch = [access for access in rest if access.mask.any]
@@ -83,28 +95,45 @@ class SharedRaces:
     def _examine(self):
         if all(access.op == "load" for access in self.epoch):
             return
-        key = tuple(access.key for access in self.epoch)
+        key = (
+            *(access.key for access in self.epoch),
+            *((phase, whole.tobytes()) for phase, whole in self.syncwarps.items()),
+        )
         if key in self._clean:
             return
-        written = {access.storage.slot for access in self.epoch if access.op != "load"}
+        written = {access.storage.family for access in self.epoch if access.op != "load"}
         found = False
-        for slot in written:
-            found |= self._examine_array([a for a in self.epoch if a.storage.slot == slot])
+        for family in written:
+            found |= self._examine_array([a for a in self.epoch if a.storage.family == family])
         if not found:
             self._clean.add(key)
 
     def _examine_array(self, accesses: list[Access]) -> bool:
         rows, columns = np.broadcast_shapes(*(a.shape()[-3:-1] for a in accesses))
+        if self.syncwarps:
+            rows, columns = self.machine.geometry.rows, self.machine.geometry.columns
         touched = [a.touched(rows, columns) for a in accesses]
-        cells = _racing_cells(accesses, touched, rows * columns * accesses[0].storage.size)
+        phases = [self._phases(a, t, rows * columns) for a, t in zip(accesses, touched)]
+        cells = _racing_cells(accesses, touched, phases, rows * columns * accesses[0].storage.block.size)
         if len(cells):
-            self._report(accesses, touched, cells, columns, self.machine.blocks // (rows * columns))
+            self._report(accesses, touched, phases, cells, columns, self.machine.blocks // (rows * columns))
         return len(cells) > 0
 
-    def _report(self, accesses, touched, cells, columns, alike):
+    def _phases(self, access, touched, blocks) -> np.ndarray | int:
+        """How many syncwarps the warps of these threads had passed."""
+        if not self.syncwarps:
+            return access.phase
+        cells, threads = touched
+        passed = np.full((blocks, self.machine.geometry.width // WARP), access.phase)
+        for phase, whole in self.syncwarps.items():
+            if phase <= access.phase:
+                passed -= ~whole
+        return passed[cells // access.storage.block.size, threads // WARP]
+
+    def _report(self, accesses, touched, phases, cells, columns, alike):
         pairs: dict = {}
         for cell in cells[:64]:
-            pair = _first_conflict(accesses, touched, cell)
+            pair = _first_conflict(accesses, touched, phases, cell)
             pairs.setdefault((pair[0].site, pair[2].site), (cell, *pair))
         for (_, site), (cell, *pair) in pairs.items():
             self.machine.findings.add(
@@ -116,8 +145,8 @@ class SharedRaces:
     def _race(self, cell, pair, columns) -> Finding:
         earlier, first, later, second = pair
         storage, machine = later.storage, self.machine
-        block, flat = divmod(int(cell), storage.size)
-        element = machine.array_element(storage, flat)
+        block, flat = divmod(int(cell), storage.block.size)
+        element = storage.element(storage.element_of_cell(flat))
         who, other = (machine.geometry.thread_coordinates(t) for t in (first, second))
         at = [machine.sites[a.site] for a in (earlier, later)]
         verb = {"load": "reads", "store": "writes", "atomic": "updates"}
@@ -143,15 +172,18 @@ class SharedRaces:
         )
 
 
-def _racing_cells(accesses, touched, cells: int) -> np.ndarray:
+def _racing_cells(accesses, touched, phases, cells: int) -> np.ndarray:
     """Cells that two threads access in no defined order, at least one of them writing."""
-    if len({a.phase for a in accesses}) == 1:
+    different = np.unique(np.concatenate([np.unique(phase) for phase in phases]))
+    if len(different) == 1:
         return _contested(accesses, touched, cells)
     across = [(c, t // 32) for c, t in touched]  # syncwarp orders the lanes of one warp only
     racing = [_contested(accesses, across, cells)]
-    for phase in {a.phase for a in accesses}:
-        members = [i for i, a in enumerate(accesses) if a.phase == phase]
-        racing.append(_contested([accesses[i] for i in members], [touched[i] for i in members], cells))
+    for phase in different:
+        chosen = [np.broadcast_to(p == phase, c.shape) for p, (c, _) in zip(phases, touched)]
+        members = [i for i, here in enumerate(chosen) if here.any()]
+        within = [tuple(part[chosen[i]] for part in touched[i]) for i in members]
+        racing.append(_contested([accesses[i] for i in members], within, cells))
     return np.unique(np.concatenate(racing))
 
 
@@ -169,18 +201,19 @@ def _contested(accesses, touched, cells: int) -> np.ndarray:
     return np.flatnonzero(several & written & plain)
 
 
-def _first_conflict(accesses, touched, cell):
+def _first_conflict(accesses, touched, phases, cell):
     """(earlier access, its thread, later access, its thread) of the first pair that races on ``cell``."""
-    met = [
-        (a, int(t))
-        for a, (cells, threads) in zip(accesses, touched)
-        for t in np.unique(threads[cells == cell])
-    ]
-    for position, (later, second) in enumerate(met):
-        for earlier, first in met[:position]:
+    met = []
+    for access, (cells, threads), phase in zip(accesses, touched, phases):
+        here = cells == cell
+        found, where = np.unique(threads[here], return_index=True)
+        passed = np.broadcast_to(phase, cells.shape)[here][where]
+        met += [(access, int(t), int(p)) for t, p in zip(found, passed)]
+    for position, (later, second, now) in enumerate(met):
+        for earlier, first, before in met[:position]:
             writes = earlier.op != "load" or later.op != "load"
             atomic = earlier.op == later.op == "atomic"
-            ordered = earlier.phase != later.phase and first // 32 == second // 32
+            ordered = before != now and first // 32 == second // 32
             if first != second and writes and not atomic and not ordered:
                 return earlier, first, later, second
     raise AssertionError("a racing cell has a racing pair")
@@ -193,20 +226,28 @@ class Initialised:
     """Which elements of one shared array have been written, in each block of the chunk."""
 
     def __init__(self, storage):
-        self.written = np.zeros((1, 1, max(storage.size, 1)), bool)
+        self.block = storage.block
+        self.written = np.zeros((1, 1, max(storage.block.size, 1)), bool)
         self.complete = storage.size == 0
         self._stored, self._sound = set(), set()
 
     def store(self, access: Access):
-        key = access.key[2:6]
+        key = access.where
         if self.complete or key in self._stored:
             return
         self._stored.add(key)
+        self._refine()
         rows, columns = np.broadcast_shapes(access.shape()[-3:-1], self.written.shape[:2])
         if (rows, columns) != self.written.shape[:2]:
             self.written = np.broadcast_to(self.written, (rows, columns, self.written.shape[2])).copy()
         self.written.reshape(-1)[access.touched(rows, columns)[0]] = True
         self.complete = bool(self.written.all())
+
+    def _refine(self):
+        """Keep up with a block whose cells have become smaller: it is used with a smaller dtype as well."""
+        length = self.written.shape[2]
+        if self.block.size > length:
+            self.written = np.repeat(self.written, self.block.size // length, axis=2)
 
     def mark(self, cells: np.ndarray):
         """These elements have been written, in the one running block."""
@@ -214,9 +255,10 @@ class Initialised:
 
     def missing(self, access: Access):
         """Reads of elements not written yet: (cells, threads, rows, columns of blocks), or None."""
-        key = access.key[2:6]
+        key = access.where
         if self.complete or key in self._sound:
             return None
+        self._refine()
         rows, columns = np.broadcast_shapes(access.shape()[-3:-1], self.written.shape[:2])
         written = np.broadcast_to(self.written, (rows, columns, self.written.shape[2])).reshape(-1)
         cells, threads = access.touched(rows, columns)
@@ -253,7 +295,7 @@ class InitialisedLocal:
         return access.mask.array is None and access.pattern.array.shape[-3:] == (1, 1, 1)
 
     def store(self, access: Access):
-        key = access.key[2:6]
+        key = access.where
         if self.complete or key in self._stored:
             return
         self._stored.add(key)
@@ -273,7 +315,7 @@ class InitialisedLocal:
 
     def missing(self, access: Access):
         """The lanes that read elements not written yet, as booleans; None if there are none."""
-        key = access.key[2:6]
+        key = access.where
         if self.complete or key in self._sound:
             return None
         bad = self._bad(access)
@@ -309,21 +351,35 @@ class Now(NamedTuple):
 
 
 class GlobalRaces:
-    """The threads that wrote and read each element of a global array that the kernel writes."""
+    """The threads that wrote and read each cell of global memory that the kernel writes."""
 
     _NO_THREAD = 0
 
-    def __init__(self, storage):
-        self.storage = storage
-        self.writer = np.zeros(storage.size, np.uint32)
-        self.reader = np.zeros(storage.size, np.uint32)
-        self.many = np.zeros(storage.size, np.uint8)  # 1: several readers in one block, 2: in several blocks
-        self.atomic = np.zeros(storage.size, bool)
-        self.site = np.zeros(storage.size, np.int32)
-        self.epoch = np.zeros(storage.size, np.int32)
-        self.read_epoch = np.zeros(storage.size, np.int32)
-        self.clock = np.zeros(storage.size, np.int32)  # of the writer's warp
-        self.read_clock = np.zeros(storage.size, np.int32)
+    def __init__(self, block):
+        self.block = block
+        self.forget()
+
+    def forget(self):
+        """Whatever has been done is ordered before all that follows."""
+        block = self.block
+        self.writer = np.zeros(block.size, np.uint32)
+        self.reader = np.zeros(block.size, np.uint32)
+        self.many = np.zeros(block.size, np.uint8)  # 1: several readers in one block, 2: in several blocks
+        self.atomic = np.zeros(block.size, bool)
+        self.site = np.zeros(block.size, np.int32)
+        self.epoch = np.zeros(block.size, np.int32)
+        self.read_epoch = np.zeros(block.size, np.int32)
+        self.clock = np.zeros(block.size, np.int32)  # of the writer's warp
+        self.updaters = None  # by atomics: 1: several threads of one block, 2: of several blocks
+        self.read_clock = np.zeros(block.size, np.int32)
+
+    def refine(self):
+        """Keep up with a block whose cells have become smaller: it is used with a smaller dtype as well."""
+        length = len(self.writer)
+        if self.block.size > length:
+            for name, record in list(vars(self).items()):
+                if isinstance(record, np.ndarray):
+                    setattr(self, name, np.repeat(record, self.block.size // length))
 
     def _ordered(self, ids, others, epochs, clocks, now: Now):
         """Barriers order the accesses of one block; mbarriers those within the running warp's clock."""
@@ -336,6 +392,8 @@ class GlobalRaces:
         """The lanes that race, as booleans."""
         bad = self._against_writers(cells, ids, now, atomic)
         bad |= self._against_readers(cells, ids, now)
+        if atomic or self.updaters is not None:
+            self._note_updaters(cells, ids, now, atomic)
         self.writer[cells] = ids
         self.epoch[cells], self.site[cells], self.atomic[cells] = now.epoch, site, atomic
         self.clock[cells] = now.clock
@@ -348,9 +406,40 @@ class GlobalRaces:
         bad = (writer != self._NO_THREAD) & (writer != ids)
         if atomic:
             bad &= ~self.atomic[cells]
+        elif self.updaters is not None:
+            updaters = self.updaters[cells]
+            bad |= updaters > 0
         if bad.any():
-            bad &= ~self._ordered(ids, writer, self.epoch[cells], self.clock[cells], now)
+            ordered = self._ordered(ids, writer, self.epoch[cells], self.clock[cells], now)
+            if not atomic and self.updaters is not None:
+                ordered &= updaters < 2
+            bad &= ~ordered
         return bad
+
+    def _note_updaters(self, cells, ids, now: Now, atomic):
+        """Whether several threads have updated an element atomically since it was last stored to."""
+        if self.updaters is None:
+            self.updaters = np.zeros(self.block.size, np.uint8)
+        if not atomic:
+            self.updaters[cells] = 0
+            return
+        left = self.updaters[cells] < 2  # the others are known to have updaters in several blocks
+        if not left.all():
+            cells, ids = cells[left], ids[left]
+            now = now if np.ndim(now.epoch) == 0 else now._replace(epoch=now.epoch[left])
+        writer = self.writer[cells]
+        known = self.atomic[cells] & (writer != self._NO_THREAD)
+        near = (writer - 1) // now.per_block == (ids - 1) // now.per_block
+        passed = known & near & (self.updaters[cells] == 1) & (self.epoch[cells] != now.epoch)  # a barrier
+        self.updaters[cells[passed]] = 0
+        others = known & (writer != ids) & ~(near & (self.epoch[cells] != now.epoch))
+        np.maximum.at(self.updaters, cells[others], np.where(near[others], 1, 2).astype(np.uint8))
+        order = np.lexsort((ids, cells))
+        same = cells[order][1:] == cells[order][:-1]
+        first, second = ids[order][:-1][same], ids[order][1:][same]
+        level = np.where((first - 1) // now.per_block == (second - 1) // now.per_block, 1, 2)
+        different = first != second
+        np.maximum.at(self.updaters, cells[order][1:][same][different], level[different].astype(np.uint8))
 
     def _against_readers(self, cells, ids, now: Now):
         reader, many = self.reader[cells], self.many[cells]
@@ -382,4 +471,4 @@ class GlobalRaces:
 
     def _several_at_once(self, cells, ids, per_block):
         same = (self.reader[cells] - 1) // per_block == (ids - 1) // per_block
-        self.many[cells] = np.maximum(self.many[cells], np.where(same, 1, 2).astype(np.uint8))
+        np.maximum.at(self.many, cells, np.where(same, 1, 2).astype(np.uint8))

@@ -36,6 +36,12 @@ class Tally:
     def add_again(self, key, weight):
         self._pending[key][0] += weight
 
+    def finish(self):
+        """Nothing more will be counted: let go of patterns and arrays."""
+        self.settle()
+        self._pending.clear()
+        self._costs.clear()
+
     def settle(self):
         """Compute the cost of everything tallied so far."""
         for key, entry in self._pending.items():
@@ -96,7 +102,7 @@ def access_cost(key, array, pattern, residue, mask) -> tuple:
     """
     space, op, width, batch = key[0], key[1], key[7], key[8]
     size = array.dtype.itemsize * width
-    if space == "local":
+    if space in ("local", "constant"):
         lanes = mask.active(batch)
         return _requests(mask, batch), lanes, lanes * size, 0, 0, 0, 0
     units, active, repeats = _rows(array, pattern, residue, mask, batch)
@@ -118,9 +124,8 @@ def _rows(array, pattern, residue, mask, batch):
     repeats, rest = divmod(whole, int(np.prod(shape, dtype=np.int64)))
     if rest or not repeats:
         raise AssertionError("an access has more lanes than the iterations and blocks that run together")
-    addresses = np.broadcast_to(addresses, shape).reshape(-1, WARP)
-    active = None if mask.array is None else np.broadcast_to(mask.array, shape).reshape(-1, WARP)
-    return addresses, active, repeats
+    active = None if mask.array is None else np.broadcast_to(mask.array, shape)
+    return *geometry.warps(np.broadcast_to(addresses, shape), active), repeats
 
 
 def _requests(mask, batch) -> int:

@@ -67,33 +67,28 @@ class Watcher:
         line = machine.sites[access.site].line
         array = access.storage
         size, bits = array.dtype.itemsize, array.dtype.itemsize * 8 * access.width
-        flat = self._in_block(machine, access.pattern.array) + access.offset
-        numbers = [self._in_block(machine, np.asarray(machine.plain(v))) for v in values]
-        for linear in lanes:
-            position = int(flat[linear])
-            element = machine.array_element(array, position)
-            value = tuple(n[linear].item() for n in numbers)
-            value = value[0] if len(value) == 1 else value
-            what = (step, line, access.site, array.space, access.op, access.name, element)
-            self._add(Row(*what, *_who(linear), position * size, bits, value))
+        flat = (self._in_block(machine, access.pattern.array) + access.offset)[lanes]
+        numbers = [self._in_block(machine, np.asarray(machine.plain(v)))[lanes].tolist() for v in values]
+        values = numbers[0] if len(numbers) == 1 else zip(*numbers)
+        what = step, line, access.site, array.space, access.op, access.name
+        where = zip(array.elements(flat), _who(lanes), (flat * size).tolist(), values)
+        self._add([Row(*what, element, *who, address, bits, v) for element, who, address, v in where])
 
     def record_barrier(self, machine, site):
         lanes = self._active(machine, machine.mask)
         if len(lanes) == 0:
             return
         what = (self._next(), machine.sites[site].line, site, "", "barrier", "", ())
-        for linear in lanes:
-            self._add(Row(*what, *_who(linear), address=-1, bits=0, value=None))
+        self._add([Row(*what, *who, address=-1, bits=0, value=None) for who in _who(lanes)])
 
     def _next(self) -> int:
         self.steps += 1
         return self.steps - 1
 
-    def _add(self, row):
-        if len(self.rows) < self.watch.limit:
-            self.rows.append(row)
-        else:
-            self.full = True
+    def _add(self, rows):
+        room = self.watch.limit - len(self.rows)
+        self.full |= room < len(rows)
+        self.rows += rows[:room]
 
     def _active(self, machine, mask) -> np.ndarray:
         threads = np.arange(machine.geometry.threads)
@@ -115,6 +110,6 @@ class Watcher:
         return pd.DataFrame(self.rows, columns=Row._fields)
 
 
-def _who(linear) -> tuple[int, int, int]:
-    """(thread, lane, warp) of a thread, given its number in the block."""
-    return int(linear), int(linear % WARP), int(linear // WARP)
+def _who(threads: np.ndarray):
+    """(thread, lane, warp) of each thread, given its number in the block."""
+    return zip(threads.tolist(), (threads % WARP).tolist(), (threads // WARP).tolist())

@@ -5,29 +5,43 @@ new code, print it: ``print(ast.unparse(translate(kernel).tree))``.
 """
 
 import ast
+import builtins
+import copy
+import inspect
+from itertools import count
 from typing import NamedTuple
 
 from . import names
 from .analysis import (
+    Aliases,
     BatchTest,
     Liveness,
+    NarrowTest,
+    Touched,
     assigned_names,
     computed_size,
     contains_jump,
+    folded,
+    hangs_on_memory,
+    is_part,
     is_static,
     jumps_out,
     names_in,
     static_names,
+    walk_here,
 )
-from .cuda_api import Special
+from .cuda_api import BUILTINS, Special
 from .errors import UnsupportedKernel
 from .machine import Site
-from .names import Callee, Namespace, Refused
+from .memory import Constant
+from .names import Callee, Namespace, OtherModule, Refused
 from .registry import Emulation
-from .source import parse
+from .simplify import simplified
+from .source import Source, parse, source_of
+from .versions import Split
+from .views import METHODS
 
-SITES: list[Site] = []
-"""All sites of all translated kernels; a site's number is its position in this list."""
+_site_numbers = count()  # a number is never used twice, so that device functions can be put together
 
 _BINARY = {
     ast.Add: "add",
@@ -40,18 +54,15 @@ _BINARY = {
 }
 _BITS = {ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>"}
 _COMPARE = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
-_ATTRIBUTES = {"shape", "ndim", "size", "dtype", "x", "y", "z", "w"}
+_VALUES = (Constant, tuple)  # what names outside a kernel may stand for, besides numbers and functions
 _STATEMENTS = {
-    ast.Assert: "assert",
     ast.ClassDef: "a class",
     ast.Delete: "del",
-    ast.FunctionDef: "a function inside a kernel",
     ast.Global: "global",
     ast.Import: "import",
     ast.ImportFrom: "import",
     ast.Match: "match",
     ast.Nonlocal: "nonlocal",
-    ast.Raise: "raise",
     ast.Try: "try",
     ast.With: "with",
 }
@@ -61,7 +72,6 @@ _EXPRESSIONS = {
     ast.DictComp: "a dict comprehension",
     ast.GeneratorExp: "a generator",
     ast.JoinedStr: "an f-string",
-    ast.Lambda: "a lambda",
     ast.List: "a list",
     ast.ListComp: "a list comprehension",
     ast.NamedExpr: "the walrus operator",
@@ -92,20 +102,35 @@ class Translation(NamedTuple):
     local_shapes: list  # code that computes the shapes of local arrays from the bindings
     stored: set  # positions of parameters that the function itself (not what it calls) may store to
     passed: list  # (callee root, path, argument position, parameter position)
+    sites: dict  # number -> Site, of this function alone
+    source: Source
 
 
 _cache: dict = {}
-_CACHE_SIZE = 200  # translations kept: every edit of a notebook cell makes new ones
+_CACHE_SIZE = 400  # translations kept: every edit of a notebook cell makes new ones
 
 
-def translate(function, device: bool = False) -> Translation:
-    """Rewrite a function; the result is cached by its code object and what its names stand for."""
+def translate(function, device: bool = False, split: Split | None = None) -> Translation:
+    """Rewrite a function; the result is cached by its code object and what its names stand for.
+
+    ``split``: what to make of the function first, so that each of its variables keeps one type.
+    """
     environment = names.environment(function)
-    key = (function.__code__, device, tuple((name, _signature(value)) for name, value in environment.items()))
+
+    def make():
+        return Translator(function, environment, device, split and split.function()).run()
+
+    return cached(function, environment, (device, split and split.key), make)
+
+
+def cached(function, environment, purpose, make):
+    """What ``make()`` returns, for a function's code, what its names stand for, and a purpose."""
+    kinds = tuple((name, _signature(value)) for name, value in environment.items())
+    key = (function.__code__, kinds, purpose)
     if key not in _cache:
         if len(_cache) >= _CACHE_SIZE:
             del _cache[next(iter(_cache))]
-        _cache[key] = Translator(function, environment, device).run()
+        _cache[key] = make()
     return _cache[key]
 
 
@@ -113,19 +138,27 @@ def _signature(value):
     """What the new code depends on: a number's type; a device function's code, not its constants."""
     if isinstance(value, Callee):
         return value.function.__code__
+    if isinstance(value, (Refused, OtherModule)):  # made anew by every look at the kernel's names
+        return type(value).__name__, str(value)
     if isinstance(value, (bool, int, float)) or not hasattr(value, "__dict__"):
         return type(value).__name__
-    return id(value)
+    return value  # and not its id, which a later object may have
 
 
 class Translator:
     """Rewrites one function."""
 
-    def __init__(self, function, environment, device):
+    def __init__(self, function, environment, device, definition=None):
         self.function, self.environment, self.device = function, environment, device
         self.filename = function.__code__.co_filename
-        self.definition = parse(function)
-        self.sites: dict = {}
+        self.source = source_of(function)
+        parsed = parse(function, self.source)
+        self.shown = simplified(parsed)  # new names of variables -> those in the kernel
+        self.definition = definition or parsed
+        self.functions: dict[str, inspect.Signature] = {}  # those defined inside this one
+        self.inside = False  # whether this is a function inside another one
+        self.numbers: dict = {}  # of the sites, by their nodes
+        self.sites: dict[int, Site] = {}
         self.bindings: dict = {}
         self.passed: list = []
         self.spelled_out: dict = {}
@@ -137,28 +170,42 @@ class Translator:
     # ---- the whole function ----
 
     def run(self) -> Translation:
+        self.prepare()
+        return self._finished(self._body())
+
+    def prepare(self):
+        """Find out what the source alone says."""
         definition = self.definition
-        self._check_signature(definition.args)
-        self.parameters = [argument.arg for argument in definition.args.args]
+        self.parameters = self._parameters(definition)
         self.locals = set(self.parameters) | assigned_names(definition.body)
-        self._check_names()
+        self.functions = self._inner_functions()
         self.shared = self._shared_arrays()
         self.static = static_names(definition, self._constants(), self._range_bounds)
         self.liveness = Liveness(definition)
         self.batch_test = BatchTest(self.liveness, self._resolve)
+        self.narrow_test = NarrowTest(self)
         self.stored = self._stored()
-        self.scopes = _Scopes(definition)
-        self.returns_early = _returns_early(definition.body)
-        body = self._prologue() + self._block(definition.body) + self._epilogue()
-        return self._finished(body)
 
-    def _check_names(self):
-        for name in self.locals:
-            if name.startswith("_") and name != "_":
-                self._refuse(
-                    self.definition,
-                    f"the emulator reserves names with a leading underscore; rename {name}",
-                )
+    def _body(self) -> list:
+        """The new code of the function's body."""
+        self.scopes = Scopes(self.definition)
+        self.returns_early = _returns_early(self.definition.body)
+        return self._prologue() + self._block(self.definition.body) + self._epilogue()
+
+    def _inner_functions(self) -> dict:
+        """The functions defined inside this one, with their signatures."""
+        found: dict = {}
+        for node in walk_body(self.definition):
+            if isinstance(node, ast.FunctionDef):
+                found.setdefault(node.name, []).append(node)
+            elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda):
+                for target in node.targets:
+                    if isinstance(target, ast.Name):
+                        found.setdefault(target.id, []).append(node.value)
+        for name, nodes in found.items():
+            if len(nodes) > 1:
+                self._refuse(nodes[1], f"{name} is defined twice; give the second function another name")
+        return {name: _signature_of(nodes[0].args) for name, nodes in found.items()}
 
     def _shared_arrays(self) -> set:
         """The variables that are always shared arrays or views of them."""
@@ -187,22 +234,27 @@ class Translator:
 
     def _constants(self) -> set:
         """Names whose value is known when the kernel is compiled."""
-        known = {name for name, value in self.environment.items() if isinstance(value, (bool, int))}
+        known = {name for name, value in self.environment.items() if _is_constant(value)}
         known -= self.locals
         return known | set(self.parameters) if self.device else known  # what a call passes may be known
 
-    def _check_signature(self, args):
-        if args.vararg or args.kwarg or args.kwonlyargs:
+    def _parameters(self, definition) -> list:
+        if definition.args.kwarg:
+            self._refuse(definition, "**kwargs is not supported in a kernel; name the parameters")
+        if definition.args.vararg and not self.device:
             self._refuse(
-                self.definition, "*args, **kwargs and keyword-only parameters are not supported in a kernel"
+                definition, "Numba does not compile a kernel with *args; a device function may have them"
             )
+        if definition.args.kwonlyargs:
+            self._refuse(definition, "Numba does not compile keyword-only parameters; leave out the *")
+        return list(_signature_of(definition.args).parameters)
 
     def _prologue(self):
-        unset = sorted(self.locals - set(self.parameters))
+        unset = sorted(assigned_names(self.definition.body) - set(self.parameters) - set(self.functions))
         lines = [f"{name} = _M.unbound" for name in unset]
         lines.append(f"{_region(())} = _M.mask")
         if self.returns_early:
-            lines.append("_f = _M.frame()")
+            lines.append(f"_f = _M.{'frame' if self.device else 'kernel_frame'}()")
         return [s for line in lines for s in self._code(line, self.definition)]
 
     def _epilogue(self):
@@ -213,22 +265,36 @@ class Translator:
         )
 
     def _finished(self, body) -> Translation:
-        arguments = ast.arguments(
-            [], [ast.arg("_M"), *(ast.arg(p) for p in self.parameters)], None, [], [], None, []
-        )
-        function = ast.FunctionDef(
-            self.definition.name, arguments, body, [], lineno=self.definition.lineno, col_offset=0
-        )
-        if "type_params" in ast.FunctionDef._fields:
-            function.type_params = []
-        tree = ast.Module([function], [])
-        _place_all(tree, self.definition.lineno)
+        tree = ast.Module([self._function(body)], [])
+        place_all(tree, self.definition.lineno)
         code = compile(tree, self.filename, "exec")
         positions = {self.parameters.index(name) for name in self.stored}
         callees = [b for b in self.bindings.values() if isinstance(self._follow(b.root, b.path), Callee)]
         return Translation(
-            tree, code, list(self.bindings.values()), callees, self.local_shapes, positions, self.passed
+            tree=tree,
+            code=code,
+            bindings=list(self.bindings.values()),
+            callees=callees,
+            local_shapes=self.local_shapes,
+            stored=positions,
+            passed=self.passed,
+            sites=self.sites,
+            source=self.source,
         )
+
+    def _function(self, body) -> ast.FunctionDef:
+        """The definition of the new code, which takes the machine and all parameters in their order."""
+        function = ast.FunctionDef(
+            self.definition.name,
+            _arguments(self.parameters),
+            body,
+            [],
+            lineno=self.definition.lineno,
+            col_offset=0,
+        )
+        if "type_params" in ast.FunctionDef._fields:
+            function.type_params = []
+        return function
 
     def _refuse(self, node, sentence):
         raise UnsupportedKernel(sentence, self.filename, getattr(node, "lineno", self.definition.lineno))
@@ -257,10 +323,10 @@ class Translator:
 
     def _site(self, node, op, role="", static=True) -> int:
         key = (id(node), role)
-        if key not in self.sites:
-            self.sites[key] = len(SITES)
-            SITES.append(Site(self.definition.name, node.lineno, op, static))
-        return self.sites[key]
+        if key not in self.numbers:
+            self.numbers[key] = number = next(_site_numbers)
+            self.sites[number] = Site(self.definition.name, node.lineno, op, static, self.filename)
+        return self.numbers[key]
 
     # ---- names ----
 
@@ -276,10 +342,11 @@ class Translator:
 
     def _follow(self, root, path):
         value = self.environment.get(root)
+        owner = None
         for name in path:
-            if not isinstance(value, Namespace):
+            if not isinstance(value, Namespace) and not (name == "value" and isinstance(owner, Namespace)):
                 return None
-            value = names.attribute(value, name)
+            owner, value = value, names.attribute(value, name)
         return value
 
     def _resolve(self, node):
@@ -293,15 +360,18 @@ class Translator:
         for length in range(len(path) + 1):
             special = self._follow(root, path[:length])
             if isinstance(special, Special):
+                if path[length:] not in ((), ("x",), ("y",), ("z",)):
+                    self._refuse(node, f"{'.'.join((root, *path))}: only .x, .y and .z can be asked for")
                 return self._expression(".".join((special.code, *path[length:])), node)
+            if isinstance(special, Refused):
+                shown = ".".join((root, *path[:length]))
+                self._refuse(node, f"{shown} cannot be used in a kernel: {special.sentence}")
         value = self._follow(root, path)
         shown = ".".join((root, *path))
         if root not in self.environment:
             self._refuse(node, f"the name {root} is not defined")
         if value is None:
             self._refuse(node, f"the emulator does not support {shown} in a kernel")
-        if isinstance(value, Refused):
-            self._refuse(node, f"{shown} cannot be used in a kernel: {value.sentence}")
         if isinstance(value, Namespace):
             self._refuse(node, f"{shown} is a module; a kernel can only use its members")
         name = "_g_" + "_".join((root, *path))
@@ -315,32 +385,39 @@ class Translator:
         callee = self._resolve(node.func)
         if getattr(callee, "kind", None) == "range":
             return node.args
-        if isinstance(callee, Emulation) and len(node.args) == 1:
+        if isinstance(callee, Emulation) and callee.kind != "iterable" and len(node.args) == 1:
             return self._range_bounds(node.args[0])
         return None
 
     def _stored(self) -> set:
-        """The parameters whose arrays this function itself may change."""
+        """The parameters whose arrays this function itself may change, under whatever name."""
+        aliases = Aliases(self.definition)
         stored = set()
         for node in ast.walk(self.definition):
             if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
-                stored |= _base_names(node)
-            elif isinstance(node, ast.Assign):
-                stored |= _bare_names(node.value)  # a second name for the array
+                stored |= aliases.of(node.value)
             elif isinstance(node, ast.Call):
-                stored |= self._stored_by_call(node)
+                stored |= self._stored_by_call(node, aliases)
         return stored & set(self.parameters)
 
-    def _stored_by_call(self, node) -> set:
+    def _stored_by_call(self, node, aliases) -> set:
         """Arrays that an intrinsic writes; for a device function, that is known once it is bound."""
         callee = self._resolve(node.func)
+        if callee is None:  # a function defined inside: it may write whatever it gets
+            return set().union(*map(aliases.of, [*node.args, *(k.value for k in node.keywords)]))
+        if isinstance(callee, Callee):
+            return self._stored_by_callee(node, callee, aliases)
+        writes = getattr(callee, "writes", ())
+        return set().union(*(aliases.of(a) for i, a in enumerate(node.args) if i in writes))
+
+    def _stored_by_callee(self, node, callee, aliases) -> set:
         stored = set()
-        for position, argument in enumerate(node.args):
-            for name in _base_names(argument) & set(self.parameters):
-                if isinstance(callee, Callee):
-                    self.passed.append((*self._chain(node.func), position, self.parameters.index(name)))
-                elif position in getattr(callee, "writes", ()):
+        for position, argument in _bound_positions(node, inspect.signature(callee.function)):
+            for name in aliases.of(argument) & set(self.parameters):
+                if position is None:
                     stored.add(name)
+                else:
+                    self.passed.append((*self._chain(node.func), position, self.parameters.index(name)))
         return stored
 
     # ---- blocks ----
@@ -378,6 +455,68 @@ class Translator:
     def _do_Pass(self, node):
         return [ast.Pass()]
 
+    def _do_Assert(self, node):
+        text = "" if node.msg is None else _text(node.msg)
+        site = self._site(node, "assert")
+        return self._fill(f"_M.assert_({site}, _TEST, {text!r})", node, _TEST=self._value(node.test))
+
+    def _do_Raise(self, node):
+        """The exception is only reported, so its arguments are shown as they are written."""
+        given = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
+        if given is None or node.cause is not None:
+            self._refuse(node, "only `raise` with an exception is supported in a kernel, without `from`")
+        if not self._is_exception(given):
+            self._refuse(node, f"{ast.unparse(given)} is not an exception, so it cannot be raised")
+        arguments = node.exc.args if isinstance(node.exc, ast.Call) else []
+        text = ", ".join(map(_text, arguments))
+        return self._code(f"_M.raise_({self._site(node, 'raise')}, {ast.unparse(given)!r}, {text!r})", node)
+
+    def _is_exception(self, node) -> bool:
+        spaces = (self.function.__globals__, vars(builtins))
+        value = next((s[node.id] for s in spaces if isinstance(node, ast.Name) and node.id in s), None)
+        return isinstance(value, type) and issubclass(value, BaseException)
+
+    # ---- functions inside the function ----
+
+    def _do_FunctionDef(self, node):
+        if node.decorator_list:
+            self._refuse(node, "a function inside a kernel cannot have decorators; define it outside")
+        inner = copy.copy(self)
+        inner.definition, inner.device, inner.inside = node, True, True
+        inner.parameters = inner._parameters(node)
+        self._check_defaults(node)
+        inner.locals = self.locals | set(inner.parameters) | assigned_names(node.body)
+        inner.functions = self.functions | inner._inner_functions()
+        inner.functions.pop(node.name, None)  # Numba does not compile one that calls itself
+        inner.static, inner.shared = set(), set()
+        inner.liveness = Liveness(node)
+        inner.batch_test, inner.narrow_test = BatchTest(inner.liveness, self._resolve), NarrowTest(inner)
+        inner.regions, inner.loops = [()], []
+        function = inner._function(inner._body())
+        self.counter = inner.counter
+        return [function]
+
+    def _check_defaults(self, node):
+        if node.args.defaults or node.args.vararg:
+            self._refuse(
+                node, "a function inside a kernel can have neither defaults nor *args; define it outside"
+            )
+
+    def _of_Lambda(self, node):
+        self._check_defaults(node)
+        kept = self.locals, self.static
+        parameters = self._parameters(node)
+        self.locals, self.static = self.locals | set(parameters), self.static - set(parameters)
+        new = ast.Lambda(_arguments(parameters), self._value(node.body))
+        self.locals, self.static = kept
+        return new
+
+    def _called_inside(self, node):
+        """The signature of a function defined inside this one that a call is for; None for other calls."""
+        if isinstance(node.func, ast.Lambda):
+            return _signature_of(node.func.args)
+        return self.functions.get(node.func.id) if isinstance(node.func, ast.Name) else None
+
     def _do_Expr(self, node):
         if isinstance(node.value, ast.Constant):
             return []
@@ -413,8 +552,11 @@ class Translator:
         if isinstance(target, ast.Subscript):
             site = self._site(target, "store", "store", self._static_index(target))
             holes = {"_BASE": self._value(target.value), "_INDEX": self._index(target.slice)}
-            return self._fill(f"_M.assign_element({site}, _BASE, _INDEX, _VALUE)", at, **holes, _VALUE=value)
-        self._refuse(target, "a kernel cannot assign to attributes")
+            assign = "assign_part" if is_part(target.slice) else "assign_element"
+            return self._fill(f"_M.{assign}({site}, _BASE, _INDEX, _VALUE)", at, **holes, _VALUE=value)
+        site = self._site(target, "store", "store")
+        line = f"_M.assign_attribute({site}, _BASE, {target.attr!r}, _VALUE)"
+        return self._fill(line, at, _BASE=self._value(target.value), _VALUE=value)
 
     def _assign_tuple(self, target, value, at):
         if any(isinstance(part, ast.Starred) for part in target.elts):
@@ -427,7 +569,8 @@ class Translator:
 
     def _assign_name(self, name, value, at):
         scope = self.scopes.scope(name)
-        if scope == self.regions[-1] and not self.scopes.jumps(scope):
+        alone = scope == self.regions[-1] and not self.scopes.jumps(scope)
+        if alone or name in self.functions:
             return self._fill(f"{name} = _VALUE", at, _VALUE=value)
         return self._fill(f"{name} = _M.assign(_VALUE, {name}, {_region(scope)})", at, _VALUE=value)
 
@@ -460,6 +603,10 @@ class Translator:
 
     def _augment_element(self, node):
         target = node.target
+        if is_part(target.slice):
+            self._refuse(
+                node, "a slice cannot be changed as a whole with += and the like; loop over its elements"
+            )
         static = self._static_index(target)
         load, store = self._site(target, "load", "load", static), self._site(target, "store", "store", static)
         holes = {"_BASE": self._value(target.value), "_INDEX": self._index(target.slice)}
@@ -477,9 +624,12 @@ class Translator:
     # ---- branches ----
 
     def _do_If(self, node):
+        if self._only_exits(node.orelse) and not self._only_exits(node.body):
+            test = ast.copy_location(ast.UnaryOp(ast.Not(), node.test), node)
+            node = ast.copy_location(ast.If(test, node.orelse, node.body), node)  # first those that exit
         number = self._number()
         new = self._fill(
-            f"_c{number} = _M.truth(_TEST)\n_s{number} = _M.mask", node, _TEST=self._value(node.test)
+            f"_c{number} = _M.truth(_TEST)\n_s{number} = _M.mask", node, _TEST=self._condition(node.test)
         )
         new.append(ast.If(self._expression(f"_M.enter(_c{number})", node), self._inside(node.body, node), []))
         if node.orelse:
@@ -488,6 +638,9 @@ class Translator:
         if jumps_out(node):
             return new + self._code(f"_M.leave(_s{number}, {self._frame()}, {self._loop()})", node)
         return new + self._code(f"_M.mask = _s{number}", node)
+
+    def _only_exits(self, body) -> bool:
+        return not self.device and len(body) == 1 and isinstance(body[0], ast.Return)
 
     def _frame(self) -> str:
         return "_f" if self.returns_early else "None"
@@ -512,14 +665,16 @@ class Translator:
 
     # ---- loops ----
 
+    def _examine(self, node, variable, body) -> Touched | None:
+        """The arrays of a loop whose iterations may run at once; none if functions inside might use them."""
+        return None if self.functions else self.batch_test.examine(node, variable, body)
+
     def _do_For(self, node):
-        if node.orelse:
-            self._refuse(node, "else after a loop is not supported in a kernel")
         if not isinstance(node.target, ast.Name):
-            self._refuse(node, "a for loop in a kernel must have a single variable")
-        touched = self.batch_test.examine(node, node.target.id, node.body)
+            self._refuse(node, "the variable of a for loop in a kernel must be a name, or a tuple of names")
+        touched = self._examine(node, node.target.id, node.body)
         loop = self._open_loop(node)
-        new = self._code(f"{loop} = _M.loop({node.lineno}, {self._frame()})", node)
+        new = self._code(f"{loop} = _M.loop({node.lineno}, {self._frame()}{self._may_narrow(node)})", node)
         iterations = self._expression(
             f"_M.iterate({loop}, {loop!r}, _VALUES, _TOUCHED)",
             node,
@@ -531,8 +686,22 @@ class Translator:
         new.append(self._for(loop, iterations, node.target.id, node.body, node, private))
         self.static = static
         self.loops.pop()
-        new += self._code(f"_M.finish({loop})", node)
-        return new if private is None else new + self._forget({*private, node.target.id}, node)
+        new += self._widened(loop, node) + self._code(f"_M.finish({loop})", node)
+        if private is not None:
+            new += self._forget({*private, node.target.id}, node)
+        return new + self._loop_else(loop, node)
+
+    def _loop_else(self, loop, node):
+        """The ``else`` of a loop, for the lanes that did not leave it by ``break``."""
+        if not node.orelse:
+            return []
+        saved = f"_s{self._number()}"
+        new = self._code(f"{saved} = _M.mask", node)
+        test = self._expression(f"_M.completed({loop})", node)
+        new.append(ast.If(test, self._inside(node.orelse, node), []))
+        if any(map(jumps_out, node.orelse)):
+            return new + self._code(f"_M.leave({saved}, {self._frame()}, {self._loop()})", node)
+        return new + self._code(f"_M.mask = {saved}", node)
 
     def _static_inside(self, node) -> set:
         """Names known at compile time in a loop's body, with the variable of a loop of known length."""
@@ -555,13 +724,25 @@ class Translator:
 
     def _iterable(self, node):
         bounds = self._range_bounds(node)
+        if bounds is None and self._kind(node) == "iterable":
+            return self._combined(node)
         if bounds is None:
-            if _base_names(node) & set(self.parameters):
-                self._refuse(node, "a loop over an array is not supported in a kernel; loop over its indices")
-            return self._value(node)
+            site = self._site(node, "load", "load")
+            return self._expression(f"_M.items({site}, _VALUE)", node, _VALUE=self._value(node))
         if not isinstance(node, ast.Call) or not bounds or len(bounds) > 3:
             self._refuse(node, "range() takes one to three numbers")
         return self._expression("_M.range_of(_BOUNDS)", node, _BOUNDS=[self._value(b) for b in bounds])
+
+    def _combined(self, node):
+        """``enumerate(...)`` or ``zip(...)``."""
+        if node.keywords:
+            self._refuse(node, f"{ast.unparse(node.func)}() takes no keyword arguments in a kernel")
+        counted = self._resolve(node.func) is BUILTINS["enumerate"]
+        given = [
+            self._iterable(a) if i == 0 or not counted else self._value(a) for i, a in enumerate(node.args)
+        ]
+        function, site = self._outside(node.func), self._site(node, "load", "call")
+        return self._expression(f"_M.call({site}, _FUNCTION, _GIVEN)", node, _FUNCTION=function, _GIVEN=given)
 
     def _arrays(self, touched):
         if touched is None:
@@ -580,7 +761,7 @@ class Translator:
         region = (*self.regions[-1], self.scopes.number[id(body[0])])
         self.regions.append(region)
         iteration = f"_v{self._number()}"
-        new = self._code(f"{_region(region)} = _M.mask", at)
+        new = self._narrowed(loop, at, iteration) + self._code(f"{_region(region)} = _M.mask", at)
         if private is None:
             new += self._assign_name(variable, self._expression(iteration, at), at)
         else:
@@ -598,32 +779,50 @@ class Translator:
         return self._code(f"if _M.folding: ({variables}) = _M.fold({loop}, ({variables}))", at)
 
     def _do_While(self, node):
-        if node.orelse:
-            self._refuse(node, "else after a loop is not supported in a kernel")
         counted = self._counted(node)
         loop = self._open_loop(node)
-        new = self._code(f"{loop} = _M.loop({node.lineno}, {self._frame()})", node)
-        one_by_one = self._while(loop, node)
+        new = self._code(f"{loop} = _M.loop({node.lineno}, {self._frame()}{self._may_narrow(node)})", node)
+        idle = self._idle(loop, node)
+        if idle:
+            new += self._code(f"_M.may_wait({loop})", node)
+        one_by_one = self._while(loop, node, idle)
         if counted is None:
             new.append(one_by_one)
         else:
             new += self._all_at_once(loop, node, *counted, one_by_one)
         self.loops.pop()
-        return new + self._code(f"_M.finish({loop})", node)
+        new += self._widened(loop, node) + self._code(f"_M.finish({loop})", node)
+        return new + self._loop_else(loop, node)
 
-    def _while(self, loop, node):
+    def _while(self, loop, node, idle):
         region = (*self.regions[-1], self.scopes.number[id(node.body[0])])
         test = self._expression(
-            f"_M.again({loop}) and _M.test({loop}, _TEST)", node, _TEST=self._value(node.test)
+            f"_M.again({loop}) and _M.test({loop}, _TEST)", node, _TEST=self._condition(node.test)
         )
         self.regions.append(region)
         body = (
-            self._code(f"{_region(region)} = _M.mask", node)
+            self._narrowed(loop, node)
+            + self._code(f"{_region(region)} = _M.mask", node)
             + self._block(node.body)
             + self._folded(loop, node.body, node)
+            + idle
         )
         self.regions.pop()
         return ast.copy_location(ast.While(test, body, []), node)
+
+    def _idle(self, loop, node):
+        """Let the machine see whether a loop only waits for what others store."""
+        if not hangs_on_memory(node, self._may_change):
+            return []
+        site = self._site(node, "loop", "loop")
+        return self._code(f"_M.idle({loop}, {site}, {', '.join(sorted(assigned_names(node.body)))})", node)
+
+    def _may_change(self, node) -> bool:
+        """May the value of this expression change although the function itself does nothing?"""
+        if isinstance(node, ast.Call):
+            callee = self._resolve(node.func)
+            return isinstance(callee, Callee) or bool(getattr(callee, "reads", ()))
+        return isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load)
 
     def _all_at_once(self, loop, node, counter, stop, step, touched, one_by_one):
         count = f"_c{self._number()}"
@@ -647,6 +846,25 @@ class Translator:
         )
         return [*new, ast.copy_location(ast.If(test, batched, [one_by_one]), node)]
 
+    def _may_narrow(self, node) -> str:
+        return ", True" if self.narrow_test.variables(node) is not None else ""
+
+    def _narrowed(self, loop, node, iteration=None) -> list:
+        """At the top of an iteration: go on with few lanes. ``iteration``: the loop's value, of all lanes."""
+        variables = self.narrow_test.variables(node)
+        if variables is None:
+            return []
+        names = "".join(f"{name}, " for name in (*variables, *([iteration] if iteration else [])))
+        return self._code(f"if {loop}.sparse: ({names}) = _M.narrow({loop}, ({names}))", node)
+
+    def _widened(self, loop, node) -> list:
+        """After the loop, go back to all lanes."""
+        variables = self.narrow_test.variables(node)
+        if variables is None:
+            return []
+        names = "".join(f"{name}, " for name in variables)
+        return self._code(f"if {loop}.aside is not None: ({names}) = _M.widen({loop}, ({names}))", node)
+
     def _counted(self, node):
         """(counter, stop, step, arrays) of a ``while counter < stop`` whose iterations may run at once.
 
@@ -668,12 +886,15 @@ class Translator:
             return None
         if any(isinstance(n, (ast.Call, ast.Subscript)) for e in fixed for n in ast.walk(e)):
             return None
-        touched = self.batch_test.examine(node, counter, node.body[:-1])
+        touched = self._examine(node, counter, node.body[:-1])
         return None if touched is None else (counter, *fixed, touched)
 
     # ---- expressions ----
 
     def _value(self, node):
+        number = folded(node)
+        if number is not None and not isinstance(node, ast.Constant):
+            return ast.copy_location(ast.Constant(number), node)
         method = getattr(self, f"_of_{type(node).__name__}", None)
         if method is None:
             self._refuse(
@@ -687,6 +908,10 @@ class Translator:
         return ast.Constant(node.value)
 
     def _of_Name(self, node):
+        if node.id in self.functions:
+            self._refuse(
+                node, f"{node.id} is defined inside the kernel, so it can only be called, not passed on"
+            )
         if node.id in self.locals:
             return ast.Name(node.id, ast.Load())
         return self._outside(node)
@@ -695,22 +920,27 @@ class Translator:
         return ast.Tuple([self._value(part) for part in node.elts], ast.Load())
 
     def _of_Attribute(self, node):
-        if self._chain(node) is not None:
+        if self._chain(node) is not None and not isinstance(self._resolve(node.value), _VALUES):
             return self._outside(node)
-        if node.attr not in _ATTRIBUTES:
-            self._refuse(node, f".{node.attr} is not supported in a kernel")
-        return self._expression(f"_M.attribute(_VALUE, {node.attr!r})", node, _VALUE=self._value(node.value))
+        site = self._site(node, "load", "load")
+        line = f"_M.attribute(_VALUE, {node.attr!r}, {site})"
+        return self._expression(line, node, _VALUE=self._value(node.value))
 
     def _of_Subscript(self, node):
         site = self._site(node, "load", "load", self._static_index(node))
         base, index = self._value(node.value), self._index(node.slice)
-        return self._expression(f"_M.subscript({site}, _BASE, _INDEX)", node, _BASE=base, _INDEX=index)
+        read = "view" if is_part(node.slice) else "subscript"
+        return self._expression(f"_M.{read}({site}, _BASE, _INDEX)", node, _BASE=base, _INDEX=index)
 
     def _index(self, node):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            return ast.copy_location(ast.Constant(node.value), node)  # a field of a record
         if isinstance(node, ast.Slice):
             bounds = (node.lower, node.upper, node.step)
             arguments = [ast.Constant(None) if b is None else self._value(b) for b in bounds]
             return self._expression("slice(_ARGUMENTS)", node, _ARGUMENTS=arguments)
+        if isinstance(node, ast.Constant) and node.value is ...:
+            return ast.copy_location(ast.Constant(...), node)
         if isinstance(node, ast.Tuple):
             return ast.copy_location(ast.Tuple([self._index(part) for part in node.elts], ast.Load()), node)
         return self._value(node)
@@ -722,9 +952,9 @@ class Translator:
 
     def _of_UnaryOp(self, node):
         if isinstance(node.op, ast.UAdd):
-            return self._value(node.operand)
+            return self._expression("_M.pos(_A)", node, _A=self._value(node.operand))
         if isinstance(node.op, ast.Not):
-            return self._expression("_M.not_(_A)", node, _A=self._value(node.operand))
+            return self._expression("_M.not_(_A)", node, _A=self._condition(node.operand))
         number = isinstance(node.operand, ast.Constant) and node.operand.value is not None
         if isinstance(node.op, ast.USub) and number:
             return ast.Constant(-self._of_Constant(node.operand).value)
@@ -762,66 +992,158 @@ class Translator:
         return self._expression(f"_M.{name}({site}, {order})", node, **holes)
 
     def _of_BoolOp(self, node):
-        name = "and_" if isinstance(node.op, ast.And) else "or_"
-        result = self._value(node.values[-1])
+        """``a and b`` as a value: one of the two."""
+        return self._joined(
+            node, "first_false" if isinstance(node.op, ast.And) else "first_true", self._value
+        )
+
+    def _condition(self, node):
+        """An expression of which only matters whether it is true."""
+        if isinstance(node, ast.BoolOp):
+            new = self._joined(node, "and_" if isinstance(node.op, ast.And) else "or_", self._condition)
+            return ast.copy_location(new, node)
+        return self._value(node)
+
+    def _joined(self, node, name, value_of):
+        result = value_of(node.values[-1])
         for part in reversed(node.values[:-1]):
-            result = self._expression(f"_M.{name}(_A, lambda: _B)", node, _A=self._value(part), _B=result)
+            result = self._expression(f"_M.{name}(_A, lambda: _B)", node, _A=value_of(part), _B=result)
         return result
 
+    def _of_Cast(self, node):
+        return self._expression(f"_M.converted({node.kind!r}, _VALUE)", node, _VALUE=self._value(node.value))
+
     def _of_Compare(self, node):
-        if any(type(op) not in _COMPARE for op in node.ops):
-            self._refuse(node, "'is' and 'in' are not supported in a kernel")
-        operands = [self._value(node.left)] + [self._value(c) for c in node.comparators]
-        if len(node.ops) == 1:
-            return self._expression(
-                f"_M.compare({_COMPARE[type(node.ops[0])]!r}, _A, _B)", node, _A=operands[0], _B=operands[1]
-            )
-        return self._chained(node, operands)
+        operands = [self._value(operand) for operand in (node.left, *node.comparators)]
+        if len(operands) == 2:
+            return self._comparison(node, node.ops[0], *operands)
+        if len(operands) == 3:
+            return self._chained(node, operands)
+        return self._chain_of_many(node, operands)
+
+    def _comparison(self, node, op, left, right):
+        if type(op) in _COMPARE:
+            call = f"_M.compare({_COMPARE[type(op)]!r}, _A, _B)"
+        else:
+            call = f"_M.{'identical' if isinstance(op, (ast.Is, ast.IsNot)) else 'contained'}(_A, _B)"
+            if isinstance(op, (ast.IsNot, ast.NotIn)):
+                call = f"_M.not_({call})"
+        return self._expression(call, node, _A=left, _B=right)
 
     def _chained(self, node, operands):
         """``a < b < c``: b is evaluated once, and c only where a < b holds."""
-        if len(node.ops) > 2:  # a walrus inside a lambda is local to it
-            self._refuse(node, "the emulator supports chained comparisons of at most three values")
-        (first, second), (left, middle, right) = (_COMPARE[type(op)] for op in node.ops), operands
+        left, middle, right = operands
         name = f"_v{self._number()}"
         kept = ast.NamedExpr(ast.Name(name, ast.Store()), middle)
-        step = self._expression(f"_M.compare({first!r}, _A, _B)", node, _A=left, _B=kept)
-        rest = self._expression(f"_M.compare({second!r}, {name}, _B)", node, _B=right)
+        step = self._comparison(node, node.ops[0], left, kept)
+        rest = self._comparison(node, node.ops[1], self._expression(name, node), right)
         return self._expression("_M.and_(_A, lambda: _B)", node, _A=step, _B=rest)
 
+    def _chain_of_many(self, node, operands):
+        """``a < b < c < d``: each link gets the value before it, and returns the next with the outcome."""
+        first, *rest = operands
+        links = []
+        for op, operand in zip(node.ops, rest):
+            left, right = self._expression("_a", node), self._expression("_b", node)
+            outcome = self._comparison(node, op, left, right)
+            kept = ast.NamedExpr(ast.Name("_b", ast.Store()), operand)
+            links.append(self._expression("lambda _a: (_B, _OUTCOME)", node, _B=kept, _OUTCOME=outcome))
+        return self._expression("_M.chain(_FIRST, _LINKS)", node, _FIRST=first, _LINKS=links)
+
     def _of_IfExp(self, node):
-        literal = next((b for b in (node.body, node.orelse) if isinstance(b, ast.Constant)), None)
-        dtype = ast.Constant(None) if literal is None else self._expression(_literal_type(literal), node)
-        test, then, otherwise = (self._value(part) for part in (node.test, node.body, node.orelse))
-        holes = {"_TEST": test, "_THEN": then, "_ELSE": otherwise, "_DTYPE": dtype}
-        return self._expression("_M.select(_TEST, lambda: _THEN, lambda: _ELSE, _DTYPE)", node, **holes)
+        then, otherwise = self._value(node.body), self._value(node.orelse)
+        holes = {"_TEST": self._condition(node.test), "_THEN": then, "_ELSE": otherwise}
+        return self._expression("_M.select(_TEST, lambda: _THEN, lambda: _ELSE)", node, **holes)
 
     def _of_Call(self, node):
+        signature = self._called_inside(node)
+        if signature is not None:
+            self._check_arguments(node, signature)
+            inside = ast.Name(node.func.id, ast.Load()) if isinstance(node.func, ast.Name) else None
+            return self._call(node, None, inside or self._value(node.func))
+        if self._is_method(node.func):
+            return self._method_call(node)
         callee = self._resolve(node.func)
         if self._chain(node.func) is None:
-            self._refuse(node, "a kernel can only call functions that are defined outside it")
+            self._refuse(node, self._why_not_called(node.func))
         function = self._outside(node.func)
-        if getattr(callee, "kind", "") == "range":
-            self._refuse(node, "range() can only be used in a for loop")
+        kind = getattr(callee, "kind", "")
+        if kind in ("range", "iterable"):
+            self._refuse(node, f"{ast.unparse(node.func)}() can only be used in a for loop")
         if not callable(callee) and not isinstance(callee, Callee):
             self._refuse(node, f"{ast.unparse(node.func)} is not a function")
-        for part in node.args:
-            if isinstance(part, ast.Starred):
-                self._refuse(node, "a starred argument is not supported in a kernel")
-        kind = getattr(callee, "kind", "")
+        if isinstance(callee, Callee):
+            self._check_arguments(node, inspect.signature(callee.function))
+        if callee is BUILTINS["float"] and node.args and isinstance(node.args[0], ast.Constant):
+            if (number := self._number_from_text(node)) is not None:
+                return ast.Constant(number)
         if kind in ("shared_array", "local_array"):
             self._check_shape(node, kind)
+        return self._call(node, callee, function)
+
+    def _call(self, node, callee, function):
         site = self._site(node, *self._call_site(node, callee))
         arguments = [self._argument(a, callee) for a in node.args]
         call = self._expression(
             f"_M.call({site}, _FUNCTION, _ARGUMENTS)", node, _FUNCTION=function, _ARGUMENTS=arguments
         )
-        call.keywords = [ast.keyword(k.arg, self._value(k.value)) for k in node.keywords]
+        if any(k.arg is None for k in node.keywords):
+            self._refuse(node, "** in a call is not supported in a kernel; pass the arguments one by one")
+        call.keywords = [ast.keyword(k.arg, self._argument(k.value, callee)) for k in node.keywords]
         return call
+
+    def _why_not_called(self, function) -> str:
+        if isinstance(function, ast.Name):
+            return f"{function.id} is a variable of the kernel, not a function that it can call"
+        return "a kernel can only call functions by their names"
+
+    def _check_arguments(self, node, signature):
+        """Refuse a call whose arguments do not fit the parameters, as far as that can be seen."""
+        if any(keyword.arg is None for keyword in node.keywords):
+            self._refuse(node, "** in a call is not supported in a kernel; pass the arguments one by one")
+        if any(isinstance(argument, ast.Starred) for argument in node.args):
+            return
+        try:
+            signature.bind(*node.args, **{keyword.arg: keyword.value for keyword in node.keywords})
+        except TypeError as wrong:
+            takes = ", ".join(map(str, signature.parameters.values()))
+            self._refuse(node, f"{ast.unparse(node.func)}({takes}) is called with other arguments: {wrong}")
+
+    def _number_from_text(self, node) -> float | None:
+        """``float("inf")``; None if the argument is not text."""
+        text = node.args[0].value
+        if not isinstance(text, str):
+            return None
+        try:
+            return float(text)
+        except ValueError:
+            self._refuse(node, f"{text!r} is not the text of a number")
+
+    def _is_method(self, function) -> bool:
+        """Is it ``x.name`` of a value of the kernel, or of an array outside?"""
+        if not isinstance(function, ast.Attribute):
+            return False
+        return self._chain(function) is None or isinstance(self._resolve(function.value), _VALUES)
+
+    def _method_call(self, node):
+        name = node.func.attr
+        if name == "sync":
+            group, site = self._value(node.func.value), self._site(node, "barrier")
+            return self._expression(f"_M.grid_barrier({site}, _GROUP)", node, _GROUP=group)
+        if name not in METHODS:
+            self._refuse(node, f"the emulator does not support the method .{name}() in a kernel")
+        if node.keywords or any(isinstance(a, ast.Starred) for a in node.args):
+            self._refuse(node, f"the method .{name}() is supported in a kernel with plain arguments only")
+        site = self._site(node, "load", "load")
+        holes = {"_VALUE": self._value(node.func.value), "_ARGUMENTS": [self._value(a) for a in node.args]}
+        return self._expression(f"_M.method({site}, _VALUE, {name!r}, _ARGUMENTS)", node, **holes)
 
     def _check_shape(self, node, kind):
         given = (*node.args, *(keyword.value for keyword in node.keywords if keyword.arg == "shape"))
         shape = next(iter(given), None)
+        for name in sorted(names_in(shape) - self.locals) if shape is not None else ():
+            if name not in self.environment:
+                self._refuse(node, f"the name {name} is not defined")
         if shape is not None and not is_static(shape, self.static):
             self._refuse(
                 node,
@@ -838,20 +1160,25 @@ class Translator:
             )
         if kind == "local_array" and shape is not None and not names_in(shape) & self.locals:
             expression = ast.Expression(_plain_arithmetic(shape, self._outside))
-            _place_all(expression, node.lineno)
+            place_all(expression, node.lineno)
             self.local_shapes.append(compile(expression, self.filename, "eval"))
 
     def _argument(self, node, callee):
+        if isinstance(node, ast.Starred):
+            return ast.Starred(
+                self._expression("_M.starred(_VALUE)", node, _VALUE=self._owned(node.value)), ast.Load()
+            )
         text = isinstance(node, ast.Constant) and isinstance(node.value, str)
-        if text and getattr(callee, "kind", "") == "intrinsic":
-            return ast.Constant(node.value)  # print("...")
-        return self._owned(node) if isinstance(callee, Callee) else self._value(node)
+        if text and getattr(callee, "kind", "") in ("intrinsic", "shared_array", "local_array"):
+            return ast.Constant(node.value)  # print("..."), dtype="float32"
+        return self._owned(node) if callee is None or isinstance(callee, Callee) else self._value(node)
 
     def _call_site(self, node, callee):
         """The name of a call's site: the variable for which an array is declared, or load or store."""
         kind = getattr(callee, "kind", "")
         if kind in ("shared_array", "local_array", "view"):
-            return self.scopes.declared.get(id(node), kind.replace("_", " ")), "call"
+            name = self.scopes.declared.get(id(node), kind.replace("_", " "))
+            return self.shown.get(name, name), "call"
         writes = getattr(callee, "writes", ())
         op = "store" if writes and not getattr(callee, "reads", ()) else "atomic" if writes else "load"
         fragments = getattr(callee, "fragments", ())
@@ -876,13 +1203,13 @@ def _place(node, at):
         node.lineno, node.col_offset = at.lineno, at.col_offset
 
 
-def _place_all(node, line: int):
+def place_all(node, line: int):
     """Give every node a line: its own, or that of the enclosing node."""
     if "lineno" in node._attributes:
         line = node.lineno = node.end_lineno = getattr(node, "lineno", line)
         node.col_offset = node.end_col_offset = 0
     for child in ast.iter_child_nodes(node):
-        _place_all(child, line)
+        place_all(child, line)
 
 
 class _Filler(ast.NodeTransformer):
@@ -900,7 +1227,7 @@ class _Filler(ast.NodeTransformer):
         return node
 
 
-class _Scopes:
+class Scopes:
     """The scope of each variable: the innermost block with all its uses. Also names for loops and arrays."""
 
     def __init__(self, definition):
@@ -910,12 +1237,15 @@ class _Scopes:
         self.loop_name: dict[int, str] = {}
         self.declared: dict[int, str] = {}
         self.jumping: dict[tuple, bool] = {}
-        for argument in definition.args.args:
-            self.paths[argument.arg] = [()]
+        for name in _signature_of(definition.args).parameters:
+            self.paths[name] = [()]
         self._walk(definition.body, ())
 
     def _walk(self, statements, path):
         for node in statements:
+            if isinstance(node, ast.FunctionDef):
+                self._note(node, ())
+                continue
             self._note_declaration(node)
             for field in ("test", "iter", "target", "value", "targets"):
                 part = getattr(node, field, None)
@@ -935,6 +1265,8 @@ class _Scopes:
         for node in ast.walk(expression):
             if isinstance(node, ast.Name):
                 self.paths.setdefault(node.id, []).append(path)
+            elif isinstance(node, ast.Lambda):
+                self._note(node.body, ())  # called from anywhere
 
     def _note_declaration(self, node):
         if not (isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)):
@@ -960,8 +1292,60 @@ def _returns_early(body) -> bool:
     """Is there a return anywhere but in the last line?"""
     if not body:
         return False
-    inside = any(isinstance(node, ast.Return) for statement in body[:-1] for node in ast.walk(statement))
+    inside = any(isinstance(node, ast.Return) for statement in body[:-1] for node in walk_here(statement))
     return inside or (not isinstance(body[-1], ast.Return) and contains_jump(body[-1]))
+
+
+def _is_constant(value) -> bool:
+    """Is a value from outside known to Numba when it compiles? A named tuple's fields are not."""
+    if type(value) is tuple:
+        return all(map(_is_constant, value))
+    return isinstance(value, (bool, int))
+
+
+def walk_body(definition):
+    """All nodes of a function, without those of functions defined in it."""
+    for statement in definition.body:
+        yield from walk_here(statement)
+
+
+def _signature_of(arguments: ast.arguments) -> inspect.Signature:
+    """The signature of a function in the source; a default is shown as it is written."""
+    kinds = inspect.Parameter
+    plain = [(a, kinds.POSITIONAL_ONLY) for a in arguments.posonlyargs]
+    plain += [(a, kinds.POSITIONAL_OR_KEYWORD) for a in arguments.args]
+    defaults = [None] * (len(plain) - len(arguments.defaults)) + arguments.defaults
+    found = [(a.arg, kind, default) for (a, kind), default in zip(plain, defaults)]
+    if arguments.vararg:
+        found.append((arguments.vararg.arg, kinds.VAR_POSITIONAL, None))
+    found += [(a.arg, kinds.KEYWORD_ONLY, d) for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults)]
+    return inspect.Signature(
+        [kinds(name, kind, default=kinds.empty if d is None else d) for name, kind, d in found]
+    )
+
+
+def _arguments(parameters) -> ast.arguments:
+    """The parameters of a function of the new code."""
+    return ast.arguments([], [ast.arg("_M"), *(ast.arg(p) for p in parameters)], None, [], [], None, [])
+
+
+def _bound_positions(node: ast.Call, signature):
+    """(position of the parameter, argument) of a call; the position is None where it is not known."""
+    starred = any(isinstance(argument, ast.Starred) for argument in node.args)
+    keywords = {k.arg: k.value for k in node.keywords if k.arg is not None}
+    try:
+        bound = signature.bind_partial(*node.args, **keywords).arguments
+    except TypeError:
+        bound, starred = {"": (*node.args, *keywords.values())}, True
+    positions = {name: position for position, name in enumerate(signature.parameters)}
+    for name, given in bound.items():
+        for argument in given if isinstance(given, tuple) else (given,):
+            yield None if starred else positions[name], argument
+
+
+def _text(node) -> str:
+    """A constant as text, any other expression as it is written."""
+    return str(node.value) if isinstance(node, ast.Constant) else ast.unparse(node)
 
 
 def _region(path: tuple) -> str:
@@ -973,14 +1357,6 @@ def _base_names(node) -> set:
         if isinstance(node, ast.Attribute) and node.attr in ("shape", "ndim", "size"):
             return set()
         node = node.value
-    return {node.id} if isinstance(node, ast.Name) else set()
-
-
-def _bare_names(node) -> set:
-    if isinstance(node, ast.Tuple):
-        return set().union(*map(_bare_names, node.elts)) if node.elts else set()
-    if isinstance(node, ast.IfExp):
-        return _bare_names(node.body) | _bare_names(node.orelse)
     return {node.id} if isinstance(node, ast.Name) else set()
 
 
@@ -996,7 +1372,3 @@ def _plain_arithmetic(node, outside):
 
 def _all_names(node) -> set:
     return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
-
-
-def _literal_type(node) -> str:
-    return "_M.literal_types[" + {bool: "0", int: "1", float: "2"}.get(type(node.value), "2") + "]"

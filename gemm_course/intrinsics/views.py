@@ -77,4 +77,4 @@ def rest(typing_context, array, start):
 
 @emulates(rest, elementwise=False, kind="view")
 def _rest(machine, array, start):
-    return machine.subscript(machine.site, array, slice(machine.uniform_value(start), None))
+    return machine.view(machine.site, array, slice(machine.uniform_value(start), None))

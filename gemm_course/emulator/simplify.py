@@ -1,0 +1,74 @@
+"""A kernel's source in fewer kinds of syntax: what the translator need not know is spelled out first."""
+
+import ast
+
+from .analysis import names_in
+
+
+def simplified(definition: ast.FunctionDef) -> dict[str, str]:
+    """Change ``definition`` in place; returns the new names with what the kernel calls them.
+
+    A variable whose name starts with an underscore is renamed, because such names belong to the new code. A
+    loop over ``a, b`` gets one variable, from which the two are assigned. A list that is looped over
+    becomes a tuple.
+    """
+    shown = _rename_underscored(definition)
+    _LoopTargets().visit(definition)
+    return shown
+
+
+def _rename_underscored(definition) -> dict[str, str]:
+    arguments = {node.arg for node in ast.walk(definition) if isinstance(node, ast.arg)}
+    functions = {
+        n.name for n in ast.walk(definition) if isinstance(n, ast.FunctionDef) and n is not definition
+    }
+    own = names_in(definition, ast.Store) | arguments | functions
+    used = own | names_in(definition)
+    new_names = {}
+    for name in sorted(own):
+        if name.startswith("_") and name != "_":
+            new = f"u{name}"
+            while new in used:
+                new = f"u{new}"
+            used.add(new)
+            new_names[name] = new
+    if new_names:
+        _Renamer(new_names).visit(definition)
+    return {new: old for old, new in new_names.items()}
+
+
+class _Renamer(ast.NodeTransformer):
+    def __init__(self, new_names):
+        self.new_names = new_names
+
+    def visit_Name(self, node):
+        node.id = self.new_names.get(node.id, node.id)
+        return node
+
+    def visit_arg(self, node):
+        node.arg = self.new_names.get(node.arg, node.arg)
+        return node
+
+    def visit_FunctionDef(self, node):
+        self.generic_visit(node)
+        node.name = self.new_names.get(node.name, node.name)
+        return node
+
+
+class _LoopTargets(ast.NodeTransformer):
+    """``for a, b in values`` becomes ``for each in values: a, b = each``."""
+
+    def __init__(self):
+        self.count = 0
+
+    def visit_For(self, node):
+        self.generic_visit(node)
+        if isinstance(node.iter, ast.List):
+            node.iter = ast.copy_location(ast.Tuple(node.iter.elts, ast.Load()), node.iter)
+        if isinstance(node.target, (ast.Tuple, ast.List)):
+            self.count += 1
+            each = ast.copy_location(ast.Name(f"_each{self.count}", ast.Store()), node.target)
+            value = ast.copy_location(ast.Name(each.id, ast.Load()), node.target)
+            first = ast.copy_location(ast.Assign([node.target], value), node.target)
+            node.target, node.body = each, [first, *node.body]
+        return node
