@@ -1,4 +1,4 @@
-"""The command line: ``gemm-course lab``, ``test``, ``doctor``, ``update``, ``reset 03`` and others."""
+"""The command line: ``gemm-course lab``, ``test``, ``doctor``, ``emulate program.py`` and others."""
 
 import sys
 from typing import Annotated, Any
@@ -22,7 +22,7 @@ def lab(context: typer.Context) -> None:
 
 @app.command(context_settings=PASS_ON)
 def test(context: typer.Context) -> None:
-    """Run the course's tests; options go to pytest."""
+    """Run the course's tests: a fixed sample, or with --all everything; options go to pytest."""
     from gemm_course.commands.suite import run_tests
 
     raise typer.Exit(run_tests(context.args))
@@ -67,6 +67,20 @@ def progress() -> None:
     from gemm_course import checks
 
     print(checks.progress())
+
+
+@app.command(context_settings={"allow_extra_args": True, "allow_interspersed_args": False})
+def emulate(
+    context: typer.Context,
+    program: Annotated[str, typer.Argument(help="a file, or with -m a module")],
+    gpu: Annotated[str, typer.Option(help="the GPU whose limits hold, such as h200, ada or 8.6")] = "h200",
+    module: Annotated[bool, typer.Option("-m", help="run a module, as python -m does")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="tell it as JSON, for machines")] = False,
+) -> None:
+    """Run a numba.cuda program without a GPU; what follows the program are its own arguments."""
+    from gemm_course.commands.emulate import emulate
+
+    raise typer.Exit(emulate(program, context.args, gpu=gpu, module=module, as_json=as_json))
 
 
 app.add_typer(measuring)

@@ -166,6 +166,13 @@ def counters(
     module: Annotated[
         Path | None, typer.Option(help="A Python file with CASES to count instead of stages.")
     ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Of a module, only cases with this in their names; rows of others stay; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
     wavefronts: Annotated[
         bool, typer.Option("--wavefronts", help="Measure single shared-memory instructions instead.")
     ] = False,
@@ -180,7 +187,7 @@ def counters(
             path = target / "shared_memory_wavefronts.csv"
             rows, failed = record_wavefronts(path)
         else:
-            source, name = _counter_source(stages, shapes, module, Source)
+            source, name = _counter_source(stages, shapes, module, only, Source)
             path = target / "counters" / f"{name}.csv"
             rows, failed = record_counters(source, path, _command())
     for line in failed:
@@ -273,9 +280,9 @@ def _measure_roofs(folder: Path) -> None:
         typer.echo(f"{unit}: {speed:.1f} TFLOPS")
 
 
-def _counter_source(stages, shapes, module, Source):
+def _counter_source(stages, shapes, module, only, Source):
     if module is not None:
-        return Source("module", module=str(module)), module.stem
+        return Source("module", module=str(module), only=tuple(only or ())), module.stem
     names = tuple(stage.name for stage in _able(_stages(stages)))
     return Source("stages", names, tuple(parse_shapes(shapes))), "ladder"
 

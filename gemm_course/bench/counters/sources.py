@@ -23,6 +23,7 @@ class Source:
     kind "stages": stages of the ladder by name (empty: all) at `shapes`, with default tiles; "module": a
     Python file that exposes CASES, objects with .name .kernel .grid .block .make_args() .shared_bytes;
     "wavefronts": one shared-memory instruction per case, including those of the records in `module`.
+    only: words of the names of a module's cases to take; empty: all.
     """
 
     kind: str
@@ -30,6 +31,7 @@ class Source:
     shapes: tuple[tuple[int, int, int], ...] = ()
     module: str = ""
     seed: int = 1
+    only: tuple[str, ...] = ()
 
     def as_text(self) -> str:
         return json.dumps(asdict(self))
@@ -37,7 +39,7 @@ class Source:
     @classmethod
     def from_text(cls, text: str) -> Source:
         fields = json.loads(text)
-        fields["stages"] = tuple(fields["stages"])
+        fields["stages"], fields["only"] = tuple(fields["stages"]), tuple(fields["only"])
         fields["shapes"] = tuple(tuple(shape) for shape in fields["shapes"])
         return cls(**fields)
 
@@ -46,7 +48,7 @@ class Source:
         if self.kind == "stages":
             return stage_cases(self.stages, self.shapes)
         if self.kind == "module":
-            return module_cases(Path(self.module))
+            return module_cases(Path(self.module), self.only)
         if self.kind == "wavefronts":
             return wavefront_cases(self.seed, Path(self.module) if self.module else None)
         raise ValueError(f"no kind of source is called {self.kind!r}")
@@ -92,8 +94,11 @@ def gemm_args(shape: tuple[int, int, int], alignment: int, beta: float, dtype: s
     return m, n, k, np.float32(1), A, B, np.float32(beta), C
 
 
-def module_cases(path: Path) -> list[Case]:
-    """CASES of a Python file. Raises ValueError if the file does not exist or has none."""
+def module_cases(path: Path, only: Sequence[str] = ()) -> list[Case]:
+    """CASES of a Python file, or those whose names contain one of the words.
+
+    Raises ValueError if the file does not exist or has none.
+    """
     if not path.is_file():
         raise ValueError(f"there is no file {path}")
     sys.path.insert(0, str(Path.cwd()))
@@ -101,9 +106,12 @@ def module_cases(path: Path) -> list[Case]:
     module = importlib.util.module_from_spec(spec)
     sys.modules[path.stem] = module
     spec.loader.exec_module(module)
-    found = list(getattr(module, "CASES", ()))
-    if not found:
+    known = list(getattr(module, "CASES", ()))
+    if not known:
         raise ValueError(f"{path} has no CASES")
+    found = [case for case in known if not only or any(word in case.name for word in only)]
+    if not found:
+        raise ValueError(f"{path} has no case called {' or '.join(only)}")
     return [
         Case(case.name, case.kernel, case.grid, case.block, case.make_args, getattr(case, "shared_bytes", 0))
         for case in found

@@ -1,0 +1,18 @@
+"""Whole ``numba.cuda`` programs without a GPU: their kernels and their host side run on the emulator.
+
+Start reading at :mod:`.session`: what is active, and what it records. :mod:`.replacing` puts the emulator's
+host side (:mod:`.host`) in the place of numba.cuda's and takes it away again; :mod:`.kernels` launches.
+:mod:`.plugin` is the pytest plugin.
+"""
+
+from importlib import import_module
+from typing import Any
+
+__all__ = ["Session", "active", "emulated"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    home = "state" if name == "active" else "session"
+    return getattr(import_module(f"{__name__}.{home}"), name)

@@ -1,0 +1,70 @@
+"""What a launch passes to a kernel: host arrays are copied to the device and, after the kernel, back."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from .arrays import as_cuda_array, auto_device, is_on_device, memory_of
+from .streams import default_stream
+
+
+class ArgumentHint:
+    """An array argument with a hint about which of its two copies are needed."""
+
+    copied_in = copied_back = True
+
+    def __init__(self, value):
+        self.value = value
+
+
+class In(ArgumentHint):
+    """Copied to the device; what the kernel writes is lost."""
+
+    copied_back = False
+
+
+class Out(ArgumentHint):
+    """Copied back; the kernel gets garbage."""
+
+    copied_in = False
+
+
+class InOut(ArgumentHint):
+    """Copied both ways, as arrays are without a hint."""
+
+
+def on_device(value, back: list[Callable[[], None]]):
+    """A kernel's argument as the emulator takes it; ``back`` gets what to call after the kernel."""
+    if isinstance(value, ArgumentHint):
+        return _copied(value, back)
+    if is_on_device(value):
+        return memory_of(value)
+    if isinstance(value, np.ndarray):
+        return _copied(InOut(value), back)
+    if isinstance(value, tuple):
+        parts = [on_device(part, back) for part in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+    return as_cuda_array(value).memory if hasattr(value, "__cuda_array_interface__") else value
+
+
+def _copied(hint: ArgumentHint, back: list[Callable[[], None]]) -> np.ndarray:
+    host = hint.value
+    if not isinstance(host, np.ndarray):
+        return on_device(host, back)
+    device, _ = auto_device(host, copy=hint.copied_in)
+    memory = device.memory
+    if not host.flags.writeable:
+        memory.flags.writeable = False
+    elif hint.copied_back:
+        back.append(lambda: np.copyto(host, memory))
+    return memory
+
+
+def through_extensions(extensions, value, back: list[Callable[[], None]]):
+    """An argument as the extensions of ``cuda.jit(extensions=...)`` turn it, the last of them first."""
+    from numba import typeof
+
+    kind = typeof(value) if extensions else None
+    for extension in reversed(extensions):
+        kind, value = extension.prepare_args(kind, value, stream=default_stream(), retr=back)
+    return value

@@ -1,0 +1,94 @@
+"""What a session has seen, as text for people and as plain data for machines."""
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+TIMES = ("The program read times between events; those are the emulator's own and say nothing about a GPU.",)
+
+
+def as_data(session: Any) -> dict[str, Any]:
+    return {
+        "gpu": session.gpu.name,
+        "compute_capability": list(session.gpu.compute_capability),
+        "ok": session.ok,
+        "launches": [_launch_data(launch) for launch in session.launches],
+        "findings": [vars(found) for found in session.findings],
+        "notes": list(notes(session)),
+    }
+
+
+def _launch_data(launch: Any) -> dict[str, Any]:
+    file, line = launch.launched_in
+    return {
+        "kernel": launch.kernel,
+        "file": launch.file,
+        "line": launch.line,
+        "launched_in": {"file": file, "line": line},
+        "grid": list(launch.grid),
+        "block": list(launch.block),
+        "shared_bytes": launch.report.shared_bytes,
+        "counts": launch.report.totals(),
+    }
+
+
+def notes(session: Any) -> Iterator[str]:
+    """What a reader must know to trust the numbers."""
+    if session.times_read:
+        yield from TIMES
+
+
+def as_text(session: Any) -> str:
+    """Launches by kernel with their counts, findings, and what they add up to."""
+    found = session.findings
+    lines = [*_table(session.launches), ""] if session.launches else []
+    lines += [_placed(one) for one in found]
+    lines += list(notes(session))
+    return "\n".join([*lines, _total(session, found)])
+
+
+def _total(session: Any, found: Sequence) -> str:
+    kernels = {(launch.file, launch.line, launch.kernel) for launch in session.launches}
+    errors = sum(one.severity == "error" for one in found)
+    told = [_number(errors, "error")] if errors else []
+    told += [f"{_number(len(found) - errors, 'piece')} of advice"] if len(found) > errors else []
+    if not session.launches:
+        return f"no kernel was launched on the emulated {session.gpu.name}"
+    return (
+        f"{_number(len(session.launches), 'launch')} of {_number(len(kernels), 'kernel')} on an emulated "
+        f"{session.gpu.name}: {' and '.join(told) or 'nothing found wrong'}"
+    )
+
+
+def _number(count: int, what: str) -> str:
+    ending = "" if count == 1 else "es" if what.endswith("ch") else "s"
+    return f"{count:,} {what}{ending}"
+
+
+def _table(launches: Sequence) -> Iterator[str]:
+    """A row for each kernel: how often it was launched, and what that cost in all."""
+    rows: dict[tuple, list[int]] = {}
+    for launch in launches:
+        cost = [1, *launch.report.totals().values()]
+        key = (launch.kernel, f"{short(launch.file)}:{launch.line}")
+        rows[key] = [a + b for a, b in zip(rows.get(key, [0] * len(cost)), cost)]
+    names = [f"{kernel} ({place})" for kernel, place in rows]
+    width = max(map(len, ["kernel", *names]))
+    titles = ("launches", "requests", "sectors", "wavefronts", "FLOP", "barriers")
+    yield f"{'kernel':<{width}}" + "".join(f"{title:>14}" for title in titles)
+    for name, cost in zip(names, rows.values()):
+        yield f"{name:<{width}}" + "".join(f"{number:>14,}" for number in cost)
+
+
+def _placed(found: Any) -> str:
+    often = f" (in {found.launches:,} launches)" if found.launches > 1 else ""
+    return f"{found}{often}"
+
+
+def short(path: str) -> str:
+    """A path as seen from the current folder, if it lies below that."""
+    try:
+        relative = os.path.relpath(path)
+    except ValueError:  # another drive
+        return path
+    return path if relative.startswith("..") else relative
