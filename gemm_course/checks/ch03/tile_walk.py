@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache
+from functools import cache, partial
 from math import ceil, floor
 
 import numpy as np
@@ -51,18 +51,28 @@ def _shares(size: Callable[[float], int]) -> Callable[..., list[Place]]:
     return lambda t, n, BM, BK: _cut(range(BM * BK)[t * size(BM * BK / n) :][: size(BM * BK / n)], BK)
 
 
+def _by_number(number: Callable[[float], int] | None, t, n, BM, BK) -> list[Place]:
+    """Elements `t * n + i` of the tile, for as many `i` as there are passes, or for `n` of them."""
+    passes = n if number is None else number(BM * BK / n)
+    return _cut([e for e in range(t * n, t * n + passes) if e < BM * BK], BK)
+
+
 def _whole(passes: float) -> int:
     return max(1, floor(passes))
 
 
 ONE_PASS = (
     "That is only the first pass. The tile has BM * BK elements: the thread moves on, THREADS elements "
-    "further each time, until it is past the end of the tile."
+    "(not rows) further each time, until it is past the end of the tile."
 )
 CHUNKS = (
     "That gives each thread a chunk of its own. Every element may be fetched once, but neighbouring threads "
     "then load addresses a whole chunk apart, and a request of a warp moves many sectors. Neighbours must "
     "load neighbours: the thread's next element is THREADS further on."
+)
+SWAPPED = (
+    "`tid` and `i` are swapped: `tid * THREADS + i` gives each thread elements that lie side by side. In "
+    "pass `i` thread `tid` fetches element `tid + i * THREADS`, and its neighbours fetch those beside it."
 )
 ROUNDED_DOWN = (
     "The number of passes is rounded down. Where THREADS does not divide BM * BK, there is one more pass, in "
@@ -143,6 +153,7 @@ SLIPS = (
             lambda t, n, BM, BK: _cut(range(t + 1, BM * BK + 1, n), BK),
         )
     ),
+    *(Slip(SWAPPED, partial(_by_number, number)) for number in (ceil, floor, None)),
     Slip(CHUNKS, _shares(floor)),
     Slip(CHUNKS, _shares(ceil)),
     # how many passes
@@ -258,8 +269,8 @@ def _if_none(case: tuple, right: list[Place]) -> str:
     read=places,
     otherwise=_what_is_wrong,
     if_none=_if_none,
-    passed=f"v02's trace shows the same loads for all {len(CASES)} threads, over {len(BLOCK_COLUMNS)} shapes "
-    f"of tile, {len(AT_THE_EDGE)} of them cut off at the edge of the matrix.",
+    passed=f"The emulator has recorded what v02's threads load, and it is the same: {len(CASES)} threads in "
+    f"all, in {len(BLOCK_COLUMNS)} shapes of tile, {len(AT_THE_EDGE)} of them cut off at the matrix's edge.",
 )
 def tile_walk(tid, THREADS, BM, BK):
     """walk(tid, THREADS, BM, BK) -> the (row, column) of a BM x BK tile that a thread fetches, in order."""

@@ -1,10 +1,12 @@
 """Calling what a learner wrote: every way in which it can fail becomes a sentence with the line."""
 
 import inspect
-import re
+import sys
 import traceback
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import islice
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ from .exercise import Refused, nothing_yet
 from .source import defined_but_not_returned, is_stub, source_line
 
 MOST_ITERATIONS = 3_000  # of a loop: the problems here are small, so more means that it does not end
+MOST_LINES = 1_000_000  # of a plain function that one call may run: no exercise needs a tenth
 
 
 # ---- functions -------------------------------------------------------------------------------------------
@@ -49,9 +52,10 @@ def call(function: Callable, *args, read: Callable[[Any], Any] = lambda answer: 
     read: turns the answer into what is compared. The learner's code may still run then, as in a generator.
     """
     try:
-        answer = _drawn(function(*args))
-        if answer is not None and answer is not Ellipsis:
-            return read(answer)
+        with _ends(function):
+            answer = _drawn(function(*args))
+            if answer is not None and answer is not Ellipsis:
+                return read(answer)
     except Refused:
         raise
     except Exception as error:
@@ -66,6 +70,37 @@ def call(function: Callable, *args, read: Callable[[Any], Any] = lambda answer: 
             "indented as its first line is."
         )
     raise nothing_yet()
+
+
+@contextmanager
+def _ends(function: Callable) -> Iterator[None]:
+    """Stop the learner's code, as Refused, once it has run MOST_LINES lines: a `while` that never ends.
+
+    A debugger or a tracer that is at work already is left alone.
+    """
+    filename, lines = getattr(getattr(function, "__code__", None), "co_filename", None), 0
+
+    def count(frame: FrameType, event: str, _: Any):
+        nonlocal lines
+        if frame.f_code.co_filename != filename:
+            return None
+        lines += 1
+        if lines > MOST_LINES:
+            raise Refused(
+                f"`{name_of(function)}` does not come to an end. Does the loop's variable change in each "
+                "iteration, and can its condition become false?",
+                source_line(filename, frame.f_lineno),
+            )
+        return count
+
+    if filename is None or sys.gettrace() is not None:
+        yield
+        return
+    sys.settrace(count)
+    try:
+        yield
+    finally:
+        sys.settrace(None)
 
 
 def _drawn(answer: Any) -> Any:
@@ -152,10 +187,9 @@ def emulate_kernel(kernel: Any, grid: tuple, block: tuple, *args, **options) -> 
         ) from None
     except EmulatorError as error:
         raise Refused(_sentence(str(error)), _line_of(error, kernel.py_func)) from None
-    except Exception as error:
+    except MemoryError as error:
         raise Refused(
-            f"The kernel stopped with {type(error).__name__}: {_in_the_learners_words(str(error))}",
-            _line_of(error, kernel.py_func),
+            "The kernel needs more memory than this machine has.", _line_of(error, kernel.py_func)
         ) from None
 
 
@@ -179,18 +213,6 @@ def _line_of(error: Exception, function: Callable) -> str:
     filename = getattr(getattr(function, "__code__", None), "co_filename", None)
     own = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == filename]
     return source_line(filename, own[-1].lineno) if own else ""
-
-
-TOO_MANY_ARGUMENTS = re.compile(r"_emulate_(load4|store4|store2|copy16)\(\) takes \d+ positional")
-STAND_FOR = {"'DeviceArray'": "an array", "'Lanes'": "an integer", "'Unbound'": "a variable without a value"}
-
-
-def _in_the_learners_words(text: str) -> str:
-    for internal, word in STAND_FOR.items():
-        text = text.replace(internal, word)
-    if called := TOO_MANY_ARGUMENTS.match(text):
-        text = f"{called[1]} has too many arguments. An index is one argument, a tuple: `(row, col)`"
-    return _sentence(text)
 
 
 def _import_of(sentence: str) -> str:

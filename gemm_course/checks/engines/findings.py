@@ -76,7 +76,7 @@ def _divergence(finding: Finding, trial: GemmTrial) -> str:
     ]
     if returns:
         return (
-            "The threads outside C `return` and never reach the barrier, where the others wait for them. "
+            "The threads outside C `return` and never reach the barrier, so nobody fetches their part. "
             f"Let them go on, and guard only the loads and the store. {finding.message}"
         )
     return (
@@ -127,6 +127,7 @@ def _is_inside(finding: Finding, trial: GemmTrial) -> bool:
 FINDINGS = {
     "shared_race": _race,
     "barrier_divergence": _divergence,
+    "barrier_after_exit": _divergence,
     "uninitialised_read": _uninitialised,
     "out_of_bounds": _out_of_bounds,
 }

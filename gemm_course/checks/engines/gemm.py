@@ -237,9 +237,10 @@ def _is_right(trial: GemmTrial, problem: Problem) -> bool:
 
 
 def _by_finding(trial: GemmTrial, likely: Likely) -> Refused | None:
-    if not trial.report.errors:
+    returned = [finding for finding in trial.report.advice if finding.kind == "barrier_after_exit"]
+    finding = next(iter([*returned, *trial.report.errors]), None)
+    if finding is None:
         return None
-    finding = trial.report.errors[0]
     own_words = likely.findings.get(finding.kind)
     message = own_words and own_words(finding, trial)
     if not message:
@@ -280,6 +281,7 @@ FINDING_WORDS = {
     "shared_race": "A barrier is missing. ",
     "uninitialised_read": "Something is read before any thread has stored it. ",
     "barrier_divergence": "Not all threads of the block reach the barrier. ",
+    "barrier_after_exit": "Not all threads of the block reach the barrier. ",
 }
 
 
