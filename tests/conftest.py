@@ -32,8 +32,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
-    """With -s a test speaks with the terminal, so it runs in this process."""
-    return 0 if config.option.capture == "no" else None
+    """One worker more than processors: tests in the browser and of child processes mostly wait.
+
+    With -s a test speaks with the terminal, so it runs in this process.
+    """
+    return 0 if config.option.capture == "no" else (os.cpu_count() or 1) + 1
 
 
 def pytest_configure(config: pytest.Config) -> None:

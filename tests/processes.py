@@ -8,6 +8,7 @@ still belongs to the run and removes the folder.
 
 import contextlib
 import os
+import secrets
 import shutil
 import signal
 import subprocess
@@ -22,6 +23,8 @@ import psutil
 PREFIX = "gemm-course-tests-"
 WAIT = 60  # seconds for what takes moments on an idle machine; nothing is judged by it
 GRACE = 20  # seconds for processes that are about to end
+TRACKER = "from multiprocessing.resource_tracker import"  # started by Python with a first spawned process
+INSIDE = {"JUPYTER_RUNTIME_DIR": "jupyter", "IPYTHONDIR": "ipython"}  # what kernels write into the home
 
 
 class Run:
@@ -32,12 +35,15 @@ class Run:
 
     def __init__(self) -> None:
         clear_killed_runs()
-        self.folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
+        self.folder = Path(tempfile.gettempdir(), f"{PREFIX}{os.getpid()}-{secrets.token_hex(4)}")
         self._watchdog = subprocess.Popen(
             [sys.executable, __file__, str(self.folder)], stdin=subprocess.PIPE, start_new_session=True
         )
-        self._before = {name: os.environ.get(name) for name in ("TMPDIR", "TEMP", "TMP")}
-        os.environ.update(dict.fromkeys(self._before, str(self.folder)))
+        self.folder.mkdir(mode=0o700)  # after the watchdog: at no moment is there a folder that nobody removes
+        own = dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(self.folder))
+        own |= {name: str(self.folder / inside) for name, inside in INSIDE.items()}
+        self._before = {name: os.environ.get(name) for name in own}
+        os.environ.update(own)
         tempfile.tempdir = None  # looked up again
 
     def left_running(self) -> list[str]:
@@ -46,7 +52,12 @@ class Run:
         return [_described(process) for process in self._processes()]
 
     def _processes(self) -> list[psutil.Process]:
-        return [process for process in belonging_to(self.folder) if process.pid != self._watchdog.pid]
+        """This run's processes, but for those that end with this one: its watchdog, Python's own tracker."""
+        return [
+            process
+            for process in belonging_to(self.folder)
+            if process.pid != self._watchdog.pid and TRACKER not in _described(process)
+        ]
 
     def close(self) -> None:
         """Kill what is left of the run and remove its folder."""

@@ -1,6 +1,7 @@
 """Counters: the columns, the cases, and reading Nsight Compute's output."""
 
 import sys
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -112,7 +113,7 @@ def test_without_ncu_there_is_a_sentence(monkeypatch):
 
 
 def test_a_source_can_be_sent_to_another_process():
-    source = Source("stages", ("block_tiled",), ((64, 64, 64), (33, 17, 29)), seed=3)
+    source = Source("stages", ("block_tiled",), ((64, 64, 64), (33, 17, 29)), seed=3, only=("x", "y"))
     assert Source.from_text(source.as_text()) == source
     with pytest.raises(ValueError, match="no kind of source"):
         Source("magic").cases()
@@ -150,6 +151,14 @@ def test_cases_come_from_a_module(tmp_path):
         module_cases(tmp_path / "empty.py")
     with pytest.raises(ValueError, match="there is no file"):
         module_cases(tmp_path / "none.py")
+
+
+def test_some_cases_of_a_file():
+    everything = Source("module", module="tests/emulator/counter_cases.py")
+    names = [case.name for case in replace(everything, only=("strided", "transpose")).cases()]
+    assert names == ["strided_gather", "transpose_without_padding", "transpose_with_padding"]
+    with pytest.raises(ValueError, match="no case called nowhere"):
+        replace(everything, only=("nowhere",)).cases()
 
 
 def test_the_emulators_cases_can_be_counted():

@@ -232,3 +232,10 @@ def test_every_smallest_shape_passes_and_missing_ones_are_asked_for():
 def test_impossible_shapes_are_refused_in_words(shape):
     verdict = check.smallest_failing_shape(**RIGHT_SHAPES | {"a": shape})
     assert not verdict.passed and not verdict.message.startswith("Not yet")
+
+
+def test_a_return_between_the_loads_and_the_barrier_is_named():
+    loaded = "col < n else float32(0)\n"
+    left = f"{loaded}            if row >= m or col >= n:\n                return\n"
+    verdict = verdict_of(changed(TILED, (loaded, left)))
+    assert "The threads outside C `return` and never reach the barrier" in verdict.message

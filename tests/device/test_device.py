@@ -15,9 +15,9 @@ from gemm_course.device.timing import repetitions
 @pytest.fixture
 def fresh_answer():
     """Clear why_no_gpu()'s cached answer, before and after."""
-    presence.why_no_gpu.cache_clear()
+    presence._why_no_gpu.cache_clear()
     yield
-    presence.why_no_gpu.cache_clear()
+    presence._why_no_gpu.cache_clear()
 
 
 @pytest.mark.parametrize(

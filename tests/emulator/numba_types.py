@@ -58,9 +58,10 @@ def contexts():
     return typing_context, target_context
 
 
-def infer(function, *args):
-    """Type a plain kernel function for the given arguments (NumPy arrays and scalars).
+def infer(function, *args, returns=types.void):
+    """Type a plain function for the given arguments (NumPy arrays and scalars).
 
+    returns: the type of the result, that of a kernel unless given; None to find it.
     Returns (typemap: IR variable -> type, calltypes: IR expression -> signature, func_ir).
     """
     flags = CUDAFlags()
@@ -68,7 +69,7 @@ def infer(function, *args):
     flags.compute_capability = HOPPER.compute_capability
     typing_context, target_context = contexts()
     compiler = _FrontEnd(
-        typing_context, target_context, None, tuple(map(typeof, args)), types.void, flags, {}, None, None
+        typing_context, target_context, None, tuple(map(typeof, args)), returns, flags, {}, None, None
     )
     try:
         with patch("numba.cuda.dispatcher.get_current_device", lambda: HOPPER):  # device functions ask for it

@@ -355,6 +355,75 @@ class CarelessWriter(Writer):
             self.put(f"    {store}")
 
 
+class DivergentWriter(Writer):
+    """Writes kernels of loops that the lanes leave one after another, touching only global memory in them."""
+
+    def leaf(self):
+        return self.one_of(
+            lambda: f"x[{self.index(LENGTH)}]",
+            lambda: f"a[{self.index(ROWS, 0)}, {self.index(COLUMNS, 0)}]",
+            lambda: f"float32({self.number(-4, 4)})",
+            lambda: f"(x[{self.index(LENGTH, 0)}] if {self.condition(0)} else float32({self.number(0, 4)}))",
+        )
+
+    def whole(self, depth=2):
+        found = super().whole(depth)
+        return "q" if "pick" in found else found
+
+    def assignment(self):
+        self.put(
+            self.one_of(
+                lambda: f"{self.pick('p', 'q')} = {self.whole()}",
+                lambda: f"{self.pick('u', 'v')} = {self.real()}",
+                lambda: f"{self.pick('u', 'v')} {self.pick('+=', '-=')} {self.leaf()}",
+                lambda: f"p, q = q, ({self.whole(1)}) % 50",
+                lambda: f"d += {self.pick('2', '0.5', 'i')} * {self.leaf()}",
+            )
+        )
+
+    def statement(self):
+        if self.budget <= 0 or self.depth > 4:
+            return self.put(f"u += {self.leaf()}")
+        self.budget -= 1
+        choices = [self.assignment, self.store, self.branch, self.counted_loop, self.free_loop]
+        self.pick(*choices, *([self.jump] if self.loops else []))()
+
+    def free_loop(self):
+        counter = f"w{self.depth}"
+        self.put(f"{counter} = {self.pick('i % 11', 't % 7', 'k[i % 41] % 9')}")
+        self.put(f"while {counter} < {self.number(7, 12)}:")
+        self.depth += 1
+        self.put(f"{counter} += {self.pick('1', '2', '1 + i % 2')}")
+        self.depth -= 1
+        self.in_loop(counter)
+
+    def counted_loop(self):
+        counter = f"j{self.depth}"
+        bounds = self.pick("i % 9", "t % 5, 8", "k[i % 41] % 6", "9, i % 8, -2", "6")
+        self.put(f"for {counter} in range({bounds}):")
+        self.in_loop(counter)
+
+    def kernel(self, dimensions):
+        self.prologue(dimensions)
+        del self.lines[-2:]  # the thread's own array
+        self.budget = self.number(2, 5)
+        self.free_loop()
+        self.statement()
+        self.put("reals[i, 0] += u")
+        self.put("reals[i, 1] += v + float32(d)")
+        self.put("wholes[i, 0] += p")
+        self.put("wholes[i, 1] += q")
+        return HEADER + "\n".join(self.lines) + "\n"
+
+
+@st.composite
+def divergent_kernels(draw):
+    """A RandomKernel whose loops end at different times for different lanes."""
+    grid, block = draw(st.sampled_from(SHAPES))
+    source = DivergentWriter(draw, int(np.prod(block))).kernel(len(block))
+    return RandomKernel(source, grid, block, draw(st.integers(0, 2**16)))
+
+
 @st.composite
 def careless_kernels(draw):
     """A RandomKernel that may race or read uninitialised shared memory."""

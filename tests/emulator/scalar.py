@@ -243,11 +243,9 @@ class Launch:
             Thread(self, block, (tx, ty, tz), shared) for tz in range(z) for ty in range(y) for tx in range(x)
         ]
         alive = [thread.body() for thread in everyone]
-        while alive:
-            paused = [thread for thread in alive if next(thread, "done") != "done"]
-            assert len(paused) in (0, len(alive)), "a barrier that only some threads reach"
-            self.barriers += bool(paused)
-            alive = paused
+        while alive:  # a barrier waits for the threads that have not ended
+            alive = [thread for thread in alive if next(thread, "done") != "done"]
+            self.barriers += bool(alive)
 
     def faults(self):
         """({(kind, array, lines)} in any order of the threads, the same for faults in some orders only).

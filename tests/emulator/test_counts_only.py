@@ -8,16 +8,14 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from numba import cuda
 
-from gemm_course.emulator import EmulatorError, emulate
-from gemm_course.kernels import LADDER
+from gemm_course.emulator import DataDependent, EmulatorError, emulate
+from tests.emulator.tables import check_counts_only
 from tests.sampling import examples
 
 ROUNDS = itertools.count()
 SIZE = 2**17  # more than the farthest element that any of these kernels reads: 217 * (6 * 64 + 5 * 8 + 56)
-COLUMNS = ["line", "space", "op", "array", "bits", "site", "requests", "lanes", "bytes"]
-COLUMNS += ["sectors", "lines", "wavefronts", "ideal_wavefronts"]
-
 TEMPLATE = """\
 from numba import cuda, float32
 from gemm_course.intrinsics import u32
@@ -122,73 +120,16 @@ def affine_kernels(draw):
     return AffineKernel(source, grid, block, size, number(400, 430))
 
 
-def table(report):
-    """The counts that two reports of one launch must share."""
-    frame = report.accesses[COLUMNS].fillna(0).astype({"array": str})
-    return frame.sort_values(COLUMNS[:6]).reset_index(drop=True)
-
-
-def arithmetic(report):
-    columns = ["line", "op", "dtype", "lanes"]
-    return report.arithmetic[columns].sort_values(columns).reset_index(drop=True)
-
-
-def check(kernel, grid, block, args, views, shared_bytes=0, source=""):
-    full = emulate(kernel, grid, block, *args, shared_bytes=shared_bytes)
-    counted = emulate(kernel, grid, block, *views, shared_bytes=shared_bytes, counts_only=True)
-    ran, without = table(full), table(counted)
-    assert ran.equals(without), f"{source}\nrun:\n{ran.to_string()}\ncounted:\n{without.to_string()}"
-    assert arithmetic(full).equals(arithmetic(counted)), source
-    assert full.barriers == counted.barriers, source
-
-
 @settings(max_examples=examples(100, one_in=5), deadline=None, suppress_health_check=list(HealthCheck))
 @given(affine_kernels())
 def test_affine_kernels(tmp_path_factory, affine):
-    check(
+    check_counts_only(
         affine.load(tmp_path_factory.getbasetemp()),
         affine.grid,
         affine.block,
         affine.args(lambda shape: np.zeros(shape, np.float32)),
         affine.args(lambda shape: np.broadcast_to(np.float32(0), shape)),
         source=f"{affine}\n{affine.source}",
-    )
-
-
-def matrices(stage, m, n, k, like, tiles=None):
-    """The arguments of a stage's kernel, with rows as long as its alignment requires."""
-    elements = stage.alignment // stage.itemsize
-    widths = [-(-width // elements) * elements for width in (k, n, n)]
-    A, B, C = (like((rows, width)) for rows, width in zip((m, k, m), widths, strict=True))
-    return stage.arguments(m, n, k, np.float32(1), A, B, np.float32(0.5), C, tiles=tiles)
-
-
-@pytest.mark.many(one_in=4)
-@pytest.mark.parametrize("shape", [(70, 45, 37), (129, 100, 9)], ids=str)
-@pytest.mark.parametrize("stage", LADDER, ids=lambda stage: stage.name)
-def test_stages_of_the_ladder_at_odd_sizes(stage, shape):
-    choices = stage.legal_choices()
-    for tiles in (None, choices[len(choices) // 2]):
-        m, n, _ = shape
-        check(
-            stage.kernel(tiles),
-            stage.grid(m, n, tiles),
-            stage.block(tiles),
-            matrices(stage, *shape, lambda size: np.zeros(size, stage.dtype), tiles),
-            matrices(stage, *shape, lambda size: np.broadcast_to(np.zeros((), stage.dtype), size), tiles),
-            stage.shared_bytes(tiles),
-            source=f"{stage.name} {tiles} {shape}",
-        )
-
-
-def test_kernel5_with_two_rows_of_blocks():
-    stage, tiles, shape = LADDER["kernel5"], {"BM": 64, "BN": 64, "BK": 8, "TM": 4, "TN": 8}, (65, 200, 8)
-    check(
-        stage.kernel(tiles),
-        stage.grid(*shape[:2], tiles),
-        stage.block(tiles),
-        matrices(stage, *shape, lambda size: np.zeros(size, np.float32)),
-        matrices(stage, *shape, lambda size: np.broadcast_to(np.float32(0), size)),
     )
 
 
@@ -200,17 +141,14 @@ def test_kernels_that_depend_on_data_are_refused_with_a_reason():
         emulate(case.kernel, case.grid, case.block, *case.make_args(), counts_only=True)
 
 
-def test_counts_of_a_huge_product_are_those_computed_by_hand():
-    edge, stage = 16384, LADDER["block_tiled"]
-    tiles = {"BM": 32, "BN": 32, "BK": 32}
-    views = matrices(stage, edge, edge, edge, lambda size: np.broadcast_to(np.float32(0), size))
-    report = emulate(
-        stage.kernel(tiles), stage.grid(edge, edge, tiles), stage.block(tiles), *views, counts_only=True
-    )
-    accesses = report.accesses[report.accesses["space"] == "global"]
-    loads = accesses[(accesses["op"] == "load") & accesses["array"].isin(["A", "B"])]
-    assert int(loads["lanes"].sum()) == 2 * edge**3 // 32
-    assert int(loads["requests"].sum()) == 2 * edge**3 // 32 // 32
-    assert int(accesses[accesses["op"] == "store"]["lanes"].sum()) == edge**2
-    fused = report.arithmetic[report.arithmetic["op"] == "fma"]["lanes"].sum()
-    assert edge**3 <= int(fused) <= edge**3 + edge**2
+@cuda.jit
+def compares_a_chain_of_data(x, out):
+    i = cuda.grid(1)
+    if 0 < x[i] <= x[i + 1] < x[0]:
+        out[i] = 1
+
+
+def test_a_chain_of_comparisons_of_data_is_refused_with_a_reason():
+    x = np.broadcast_to(np.float32(0), (64,))
+    with pytest.raises(DataDependent, match="depends on loaded data"):
+        emulate(compares_a_chain_of_data, 1, 32, x, x, counts_only=True)

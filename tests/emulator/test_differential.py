@@ -4,51 +4,17 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from gemm_course.emulator import emulate
-from gemm_course.kernels import LADDER
 from tests.emulator import corpus
 from tests.emulator.random_kernels import careless_kernels, random_kernels
-from tests.emulator.scalar import Launch, NotCovered
+from tests.emulator.scalar import NotCovered
+from tests.emulator.tables import compare_tables, emulated_table, run_both
 from tests.sampling import examples
 
 pytest.importorskip(
     "numba_cuda", reason="asks numba-cuda's type inference, which the built-in numba.cuda lacks"
 )
 
-FIGURES = {
-    "global": ["requests", "lanes", "bytes", "sectors", "lines"],
-    "shared": ["requests", "lanes", "bytes", "wavefronts"],
-    "local": ["requests", "lanes", "bytes"],
-}
 SOUND = corpus.cases("sound")
-
-
-def emulated_table(report):
-    """Counts of a report summed over the places that share a line, space, op, array and width."""
-    keys = ["line", "space", "op", "array", "bits"]
-    summed = report.accesses.groupby(keys)[sorted(set().union(*FIGURES.values()))].sum()
-    return {key: dict(row) for key, row in zip(summed.index, summed.to_dict("records"), strict=True)}
-
-
-def compare_tables(scalar, emulated):
-    assert set(scalar) == set(emulated), f"only one counts {sorted(set(scalar) ^ set(emulated))}"
-    different = {}
-    for key, expected in scalar.items():
-        _, space, op, *_ = key
-        names = ["requests", "lanes"] if op == "atomic" else FIGURES[space]
-        got = {name: int(emulated[key][name]) for name in names}
-        wanted = {name: expected[name] for name in names}
-        if got != wanted:
-            different[key] = (got, wanted)
-    assert not different, "\n".join(f"{key}: {got}, not {wanted}" for key, (got, wanted) in different.items())
-
-
-def run_both(kernel, grid, block, make_args, shared_bytes=0):
-    """(scalar launch, its arguments, report, its arguments)."""
-    plain, emulated = make_args(), make_args()
-    launch = Launch(kernel, grid, block, plain, shared_bytes).run()
-    report = emulate(kernel, grid, block, *emulated, shared_bytes=shared_bytes)
-    return launch, plain, report, emulated
 
 
 @settings(max_examples=examples(80, one_in=5), deadline=None, suppress_health_check=list(HealthCheck))
@@ -96,38 +62,5 @@ def test_sound_corpus(name):
     except NotCovered as missing:
         pytest.skip(f"not covered by the scalar interpreter: {missing}")
     corpus.compare(case, emulated)
-    compare_tables(launch.table(), emulated_table(report))
-    assert report.barriers == launch.barriers
-
-
-def smallest(stage):
-    """The legal tiles with the least work for one block."""
-    return min(stage.legal_choices(), key=lambda tiles: np.prod([max(size, 1) for size in tiles.values()]))
-
-
-def product(stage, m, n, k, tiles):
-    """The arguments of a stage's kernel, of small whole numbers, rows as long as the stage requires."""
-    elements = stage.alignment // stage.itemsize
-    random = np.random.default_rng(m)
-    widths = (-(-width // elements) * elements for width in (k, n, n))
-    A, B, C = (random.integers(-4, 5, shape).astype(stage.dtype) for shape in zip((m, k, m), widths))
-    return stage.arguments(m, n, k, np.float32(2), A, B, np.float32(0.5), C, tiles=tiles)
-
-
-@pytest.mark.many(one_in=4)
-@pytest.mark.parametrize("stage", LADDER, ids=lambda stage: stage.name)
-def test_stages_of_the_ladder(stage):
-    tiles, size = smallest(stage), (9, 11, 6)
-    geometry = stage.kernel(tiles), stage.grid(*size[:2], tiles), stage.block(tiles)
-    try:
-        launch, plain, report, emulated = run_both(
-            *geometry, lambda: product(stage, *size, tiles), stage.shared_bytes(tiles)
-        )
-    except NotCovered as missing:
-        pytest.skip(f"not covered by the scalar interpreter: {missing}")
-    assert report.ok, [str(finding) for finding in report.findings]
-    np.testing.assert_array_equal(emulated[-1], plain[-1])
-    m, n, k, alpha, A, B, beta, C = product(stage, *size, tiles)
-    np.testing.assert_array_equal(emulated[-1][:m, :n], (alpha * (A[:, :k] @ B) + beta * C)[:m, :n])
     compare_tables(launch.table(), emulated_table(report))
     assert report.barriers == launch.barriers

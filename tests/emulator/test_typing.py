@@ -8,7 +8,7 @@ import operator
 
 import numpy as np
 import pytest
-from numba import cuda, float32
+from numba import cuda, float32, uint64
 
 from gemm_course.emulator import emulate
 from gemm_course.intrinsics import u32
@@ -317,3 +317,57 @@ def test_the_smaller_of_a_signed_and_an_unsigned_number_is_a_float64():
         report = emulate(rest_of, 1, 32, out, 40, signed)
         assert out.tolist() == [min(16, 40 - i) for i in range(32)]
         assert ("float64_arithmetic" in {finding.kind for finding in report.findings}) == signed
+
+
+# --- integers of 64 bits ----------------------------------------------------------------------------------
+
+
+@cuda.jit
+def wraps(n, i8, u32, whole, real):
+    i = cuda.grid(1)
+    s, t = n, i
+    for _ in range(5):
+        s = s * 6364136223846793005 + 1
+        t = t * 6364136223846793005 + 1
+    whole[i, 0] = s
+    whole[i, 1] = t
+    whole[i, 2] = uint64(1) << uint64(63)
+    whole[i, 3] = (n > 1) - (i < 1)
+    whole[i, 4] = n**-1
+    whole[i, 5] = abs(i8[i])
+    whole[i, 6] = n // (n - 3) + n % (n - 3)
+    whole[i, 7] = (i + 1) << (n + 61)
+    real[i, 0] = -u32[i]
+    real[i, 1] = i8[i] or 7
+    real[i, 2] = i8[i] and 7
+    real[i, 3] = ~u32[i]
+    real[i, 4] = float(u32[i] * n)
+
+
+def test_integers_wrap_at_64_bits():
+    i8, u32 = np.array([-128, 0], np.int8), np.array([3, 5], np.uint32)
+    whole, real = np.zeros((2, 8), np.int64), np.zeros((2, 5))
+    emulate(wraps, 1, 2, 3, i8, u32, whole, real)
+    chaos = np.array([3, 3, 0, 1])
+    with np.errstate(over="ignore"):
+        for _ in range(5):
+            chaos = chaos * 6364136223846793005 + 1
+    smallest = -(2**63)
+    assert whole[0].tolist() == [chaos[0], chaos[2], smallest, 0, 0, -128, 0, 0]
+    assert whole[1].tolist() == [chaos[1], chaos[3], smallest, 1, 0, 0, 0, 0]
+    assert real[0].tolist() == [float(2**64 - 3), -128, 7, float(2**64 - 4), 9]
+    assert real[1].tolist() == [float(2**64 - 5), 7, 0, float(2**64 - 6), 15]
+
+
+@cuda.jit
+def compares_far_numbers(x, y, out):
+    i = cuda.grid(1)
+    out[i, 0] = x[i] < y[i]
+    out[i, 1] = max(x[i], x[1 - i])
+
+
+def test_numbers_that_are_far_apart_are_compared_exactly():
+    x, y = np.array([-(2**63), 2**63 - 1]), np.array([2**64 - 1, 2**63 - 1], np.uint64)
+    out = np.zeros((2, 2), np.int64)
+    emulate(compares_far_numbers, 1, 2, x, y, out)
+    assert out.tolist() == [[1, 2**63 - 1], [0, 2**63 - 1]]

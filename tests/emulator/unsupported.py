@@ -82,25 +82,6 @@ def with_global(x, out):
 
 
 @cuda.jit
-def with_lambda(x, out):
-    i = cuda.grid(1)
-    out[i] = x[i]
-    double = lambda value: value + value  # <- refused
-    out[i] = double(x[i])
-
-
-@cuda.jit
-def with_an_inner_function(x, out):
-    i = cuda.grid(1)
-    out[i] = x[i]
-
-    def double(value):  # <- refused
-        return value + value
-
-    out[i] = double(x[i])
-
-
-@cuda.jit
 def with_a_class(x, out):
     i = cuda.grid(1)
     out[i] = x[i]
@@ -142,14 +123,6 @@ def with_an_f_string(x, out):
 
 
 @cuda.jit
-def with_a_loop_over_an_array(x, out):
-    i = cuda.grid(1)
-    out[i] = x[i]
-    for value in x:  # <- refused
-        out[i] = value
-
-
-@cuda.jit
 def with_a_starred_target(x, out):
     i = cuda.grid(1)
     out[i] = x[i]
@@ -183,18 +156,6 @@ def with_an_unknown_name(x, out):
     i = cuda.grid(1)
     out[i] = x[i]
     out[i] = scale * x[i]  # <- refused
-
-
-@cuda.jit(device=True)
-def factorial(n):
-    return 1 if n < 2 else n * factorial(n - 1)  # <- refused
-
-
-@cuda.jit
-def with_recursion(x, out):
-    i = cuda.grid(1)
-    out[i] = x[i]
-    out[i] = factorial(i)
 
 
 @cuda.jit(device=True)
@@ -245,4 +206,4 @@ def with_text(x, out):
 
 
 KERNELS = {name: value for name, value in list(globals().items()) if name.startswith("with_")}
-HELPERS = {"with_recursion": factorial, "with_a_list_in_a_device_function": first_of}
+HELPERS = {"with_a_list_in_a_device_function": first_of}

@@ -292,6 +292,14 @@ WRONG["tile_walk"] = altered(
         "divided_by_the_rows": ("BM is how many rows", (PLACE, "(e // BM, e % BM)")),
         "divided_by_the_threads": ("THREADS is how far", (PLACE, "(e // THREADS, e % THREADS)")),
         "first_pass_only": ("only the first pass", (ELEMENTS, "[tid]")),
+        "thread_and_pass_swapped": (
+            "`tid` and `i` are swapped",
+            (ELEMENTS, "[tid * THREADS + i for i in range(THREADS) if tid * THREADS + i < BM * BK]"),
+        ),
+        "without_end": (
+            "does not come to an end",
+            (f"for e in {ELEMENTS}:", "e = tid\n    while e < BM * BK:"),
+        ),
         "a_chunk_each": (
             "a chunk of its own",
             ("places = []", "places, share = [], (BM * BK + THREADS - 1) // THREADS"),

@@ -16,7 +16,7 @@ def four_at_once() -> dict[str, Wrong]:
             (GROUP, "r, c = i + tid // BK, tid % BK * 4"),
         ),
         "column_not_times_four": ("multiplied by 4", (GROUP, GROUP.removesuffix(" * 4"))),
-        "index_in_two_arguments": ("An index is one argument", ("load4(A, (r, c))", "load4(A, r, c)")),
+        "index_in_two_arguments": ("an index is one argument", ("load4(A, (r, c))", "load4(A, r, c)")),
         "four_scalars": ("A is read one float at a time", (COPY, f"{one_by_one}A[r, c + e]")),
         "stored_one_by_one": (
             "out is written one float at a time",

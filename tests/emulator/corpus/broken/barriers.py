@@ -36,20 +36,6 @@ def barrier_in_a_loop_of_uneven_length(x, out):
     out[t] = total
 
 
-@broken_case(
-    "barrier_divergence", grid=2, block=64, args=lambda: (ramp(100), zeros(100)), blocks=((1, 0, 0),)
-)
-@cuda.jit
-def return_before_the_barrier(x, out):
-    tile = cuda.shared.array(64, float32)
-    i = cuda.grid(1)
-    if i >= x.shape[0]:
-        return
-    tile[cuda.threadIdx.x] = x[i]
-    cuda.syncthreads()  # <- barrier_divergence
-    out[i] = tile[cuda.threadIdx.x]
-
-
 @broken_case("barrier_divergence", grid=1, block=64, args=lambda: (ramp(64), zeros(64)))
 @cuda.jit
 def one_barrier_in_each_branch(x, out):

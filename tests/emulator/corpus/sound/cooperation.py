@@ -334,6 +334,18 @@ def early_return_of_a_whole_block_before_a_barrier(x, out):
     out[cuda.blockIdx.x * 64 + 63 - t] = tile[63 - t] * float32(2)
 
 
+@sound_case(grid=2, block=64, args=lambda: (ramp(100), zeros(100)), expected=lambda x, out: (None, x))
+@cuda.jit
+def return_before_the_barrier(x, out):
+    tile = cuda.shared.array(64, float32)
+    i = cuda.grid(1)
+    if i >= x.shape[0]:
+        return
+    tile[cuda.threadIdx.x] = x[i]
+    cuda.syncthreads()
+    out[i] = tile[cuda.threadIdx.x]
+
+
 @sound_case(
     grid=2,
     block=64,

@@ -1,0 +1,69 @@
+"""docs/emulator.md: every block of it runs, and shows what comes out."""
+
+import doctest
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from gemm_course import cli
+from gemm_course.emulator.limits import PROFILES, profile
+from tests.programs.test_plugin import PLUGIN
+
+pytest_plugins = ["pytester"]
+
+PAGE = (Path(__file__).parents[2] / "docs" / "emulator.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"```(\w+)\n(.*?)```", PAGE, re.DOTALL)
+
+
+def alike(shown: str, written: str) -> bool:
+    """Whether something was written as it is shown; `...` stands for anything."""
+    checker = doctest.OutputChecker()
+    options = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    return checker.check_output(shown.strip() + "\n", written.strip() + "\n", options)
+
+
+@pytest.fixture
+def folder(pytester, monkeypatch):
+    """An empty folder with the page's files, from which Python imports."""
+    monkeypatch.syspath_prepend(pytester.path)
+    for kind, text in BLOCKS:
+        named = re.match(r"# (\w+\.py)\n", text)
+        if kind == "python" and named:
+            (pytester.path / named[1]).write_text(text, encoding="utf-8")
+    return pytester
+
+
+def run(command: str, pytester) -> str:
+    program, *arguments = command.split()
+    if program == "gemm-course":
+        return CliRunner().invoke(cli.app, arguments).output
+    return str(pytester.runpytest_inprocess(*PLUGIN, "-p", "no:xdist", *arguments).stdout)
+
+
+@pytest.mark.parametrize("block", [text for kind, text in BLOCKS if kind == "console"])
+def test_commands_write_what_is_shown(folder, block):
+    command, shown = block.removeprefix("$ ").split("\n", 1)
+    written = run(command, folder)
+    assert alike(shown, written), written
+
+
+def test_python_writes_what_is_shown(folder, capsys):
+    shown = next(text for kind, text in BLOCKS if kind == "output")
+    code = next(text for kind, text in BLOCKS if kind == "python" and not text.startswith("#"))
+    exec(code, {})
+    written = capsys.readouterr().out
+    assert alike(shown, written), written
+
+
+def test_the_other_test_passes(folder):
+    assert "1 passed" in run("pytest test_counts.py", folder)
+
+
+def test_the_gpus_it_names_are_those_that_there_are():
+    line = re.search(r"The GPUs are (.*?)\n\n", PAGE, re.DOTALL)[1].replace("\n", " ")
+    first, rest = line.split("You can also say")
+    assert all(name in first for name in PROFILES)
+    for name in re.findall(r"`([\w.]+)`", rest):
+        profile(name)
