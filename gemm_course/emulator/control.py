@@ -5,9 +5,9 @@ import sys
 import numpy as np
 
 from . import lanes
-from .dtypes import INT64
+from .dtypes import INT64, UINT64, is_integer, range_type
 from .errors import KernelStopped, KernelTypeError
-from .iterables import LaneRange, iterable
+from .iterables import LaneRange, TypedRange, iterable
 from .lanes import Lanes
 from .memory import ARRAYS, DeviceArray
 from .narrowing import Narrowing
@@ -212,7 +212,10 @@ class Control(Narrowing):
 
     def iterate(self, loop, name, values, touched=None):
         """The iterations of a ``for``. ``touched``: the arrays of a body whose iterations may run at once."""
-        if isinstance(values, LaneRange):
+        if type(values) is TypedRange:
+            for number in self.iterate(loop, name, values.numbers, touched):
+                yield self.cast(values.dtype, number)
+        elif isinstance(values, LaneRange):
             yield from self._lane_iterations(loop, values)
         elif touched is not None and self.may_batch(values, touched):
             yield from self._batched_iterations(loop, name, values)
@@ -296,18 +299,31 @@ class Control(Narrowing):
 
     def range_of(self, *bounds):
         """``range(...)`` with bounds that may differ from lane to lane."""
+        if all(type(bound) is int for bound in bounds):
+            return self._numbers(bounds)
+        types = [self._dtype(bound) for bound in bounds]
+        dtype = self._type_of_range(types)
+        if dtype != INT64 or UINT64 in types:  # the bounds may wrap around
+            bounds = [self.cast(INT64, self.cast(dtype, bound)) for bound in bounds]
+        numbers = self._numbers(bounds)
+        return numbers if dtype == INT64 else TypedRange(numbers, dtype)
+
+    @staticmethod
+    def _type_of_range(types):
+        for dtype in types:
+            if not is_integer(dtype):
+                raise KernelTypeError(f"range() needs integers, not {dtype}")
+        return range_type(*types)
+
+    def _numbers(self, bounds):
         start, stop, step = map(self._bound, _start_stop_step(bounds))
         if type(step) is not int or step == 0:
             raise KernelTypeError("the step of range() must be nonzero and the same for all threads")
         if type(start) is int and type(stop) is int:
             return range(start, stop, step)
-        return LaneRange(start, stop, step)
+        return LaneRange(self.cast(INT64, start), stop, step)
 
     def _bound(self, value):
-        if type(value) is int:
-            return value
-        if not self._integers(value):
-            raise KernelTypeError(f"range() needs integers, not {self._dtype(value)}")
         if type(value) is Lanes:
             return int(value.low) if value.low == value.high else value
         return int(value)
@@ -316,6 +332,7 @@ class Control(Narrowing):
         """The range that ``while counter < stop`` covers, or None if iterations must run one by one."""
         if self.tracing or self.lanes_apart or self.log is not None:  # these need to see single iterations
             return None
+        stop, step = (int(bound) if isinstance(bound, np.integer) else bound for bound in (stop, step))
         if any(type(bound) is not int for bound in (start, stop, step)) or step <= 0:
             return None
         return range(start, max(start, stop), step)

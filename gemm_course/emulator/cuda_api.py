@@ -6,7 +6,7 @@ import numpy as np
 
 from .arithmetic import CONSTANTS
 from .barriers import GRID
-from .dtypes import BOOL, INT64, dtype_of
+from .dtypes import BOOL, FLOAT16, INT64, dtype_of
 from .errors import KernelTypeError
 from .functions import CUDA_FUNCTIONS, MATH_FUNCTIONS, PYTHON_FUNCTIONS
 from .geometry import Coordinates
@@ -121,6 +121,7 @@ def _dtype(kind) -> np.dtype:
     raise KernelTypeError("an array's dtype must be a numeric type such as float32")
 
 
+UINT32 = np.dtype(np.uint32)
 _POINTER = 8  # bytes: Numba accepts no smaller alignment
 
 
@@ -168,7 +169,18 @@ def _syncthreads_vote(name, combine):
 def _lower_lanes(machine):
     """For each lane, the bits of the lanes below it in the warp."""
     lane = machine.geometry.lane.pattern
-    return Lanes(lane.derive("lt", lambda: (1 << lane.array) - 1))
+    return Lanes(lane.derive("lt", lambda: (1 << lane.array) - 1), 0, UINT32)
+
+
+def _select(machine, condition, a, b):
+    """``cuda.selp``, an instruction: it casts nothing."""
+    test, one, other = (dtype_of(value) for value in (condition, a, b))
+    if test is not BOOL or one is None or one != other or one == FLOAT16 or one.itemsize == 1:
+        raise KernelTypeError(
+            "cuda.selp() takes a condition and two numbers of one type (none of 8 bits, no float16), not "
+            + ", ".join(map(machine.kind_of, (condition, a, b)))
+        )
+    return machine.select(condition, lambda: a, lambda: b)
 
 
 def _constant(machine, array):
@@ -193,7 +205,7 @@ CUDA = {
     **WARP_CALLS,
     "grid": Emulation(_grid),
     "gridsize": Emulation(_gridsize),
-    "warpsize": 32,
+    "warpsize": np.int32(32),
     "shared.array": _array("shared_array"),
     "local.array": _array("local_array"),
     "syncthreads": _of_site(lambda machine, site: machine.barrier(site), **_BARRIER),
@@ -213,7 +225,7 @@ CUDA = {
     "lanemask_lt": Emulation(_lower_lanes),
     "nanosleep": Emulation(lambda machine, nanoseconds: None, elementwise=False),
     "fma": _of_site(lambda machine, site, x, y, z: machine.fma(site, x, y, z)),
-    "selp": Emulation(lambda machine, c, a, b: machine.select(c, lambda: a, lambda: b)),
+    "selp": Emulation(_select),
     "atomic.compare_and_swap": _of_site(_swap_first, reads=(0,), writes=(0,), elementwise=False),
     "atomic.cas": _of_site(_compare_and_swap, reads=(0,), writes=(0,), elementwise=False),
     "const.array_like": Emulation(_constant),

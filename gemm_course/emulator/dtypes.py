@@ -83,5 +83,21 @@ def unify(a: np.dtype, b: np.dtype) -> np.dtype:
     return a if a == b else np.result_type(a, b)
 
 
+@cache
+def range_type(*bounds: np.dtype) -> np.dtype:
+    """The type of the numbers of a ``range`` with these bounds: of the three that there are, the nearest.
+
+    Numba counts for each how many bounds it cannot hold, and how many it holds as another kind of number.
+    """
+    return min((INT32, INT64, UINT64), key=lambda dtype: _distance(bounds, dtype))
+
+
+def _distance(bounds, dtype) -> tuple:
+    kept = [bound for bound in bounds if bound.kind == dtype.kind and bound.itemsize <= dtype.itemsize]
+    held = [bound for bound in bounds if np.can_cast(bound, dtype)]
+    exact = [bound for bound in bounds if bound == dtype]
+    return len(bounds) - len(held), len(held) - len(kept), len(kept) - len(exact)
+
+
 def is_integer(dtype: np.dtype) -> bool:
     return dtype.kind in "biu"

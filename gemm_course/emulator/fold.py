@@ -11,6 +11,8 @@ A log entry holds what decides a cost: the site, the pattern of addresses, the o
 mask; for comparisons the outcome, for // and % the remainder. Blocks are treated like iterations.
 """
 
+import numpy as np
+
 from .lanes import Lanes, comparison
 from .memory import ChosenArray, DeviceArray
 
@@ -105,8 +107,8 @@ def _steady(a, b, c) -> bool:
         return False
     if isinstance(a, tuple):
         return len(a) == len(b) == len(c) and all(_steady(x, y, z) for x, y, z in zip(a, b, c))
-    if type(a) is int:
-        return a - b == b - c
+    if type(a) is int or isinstance(a, np.integer):
+        return int(a) - int(b) == int(b) - int(c)
     if type(a) is DeviceArray:
         fixed = all(
             a.storage is x.storage and a.pattern is x.pattern and a.strides == x.strides for x in (b, c)
@@ -134,8 +136,8 @@ def _shift(a, b, times):
     """``a`` after ``times`` more steps of the size from b to a."""
     if isinstance(a, tuple):
         return tuple(_shift(x, y, times) for x, y in zip(a, b))
-    if type(a) is int:
-        return a + (a - b) * times
+    if type(a) is int or isinstance(a, np.integer):
+        return type(a)(int(a) + (int(a) - int(b)) * times)
     if type(a) is DeviceArray:
         offset, _, *shape = _shift((a.offset, (), *a.shape), (b.offset, (), *b.shape), times)
         return DeviceArray(

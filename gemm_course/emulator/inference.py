@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from . import names
-from .dtypes import INT64, dtype_of, unify
+from .dtypes import dtype_of, unify
 from .errors import KernelTypeError
 from .findings import Findings
 from .lanes import Lanes
@@ -31,7 +31,7 @@ from .memory import (
     unknown,
 )
 from .translate import Scopes, Translator, cached, place_all, translate
-from .versions import MARK, NoVersions, Rewriter, Split, Versions
+from .versions import MARK, NoVersions, Rewriter, Split, Version, Versions, is_number
 
 _PASSES = 32  # enough for any loops: a type is widened a few times at most
 
@@ -43,6 +43,9 @@ class Thing(NamedTuple):
     """The type of what is no number: arrays of one dtype and number of dimensions are alike."""
 
     what: tuple
+
+
+_NOTHING = Thing((type(None),))
 
 
 def kind_of(value):
@@ -210,15 +213,27 @@ class _Steps(Translator):
 
     def _guarded(self, new, step):
         """A step on a path that Numba drops is left out; one that fails tells nothing."""
-        at = getattr(step.node, "lineno", self.definition.lineno)
+        at, unknown = self._line_of(step.node), self._stored_by(step.node)
         handler = ast.ExceptHandler(
             self._expression("_T.failures", self.definition),
             "_e",
-            self._code(f"_T.failed({at}, _e)", self.definition),
+            self._code(f"_T.failed({at}, {unknown!r}, _e)", self.definition),
         )
         new = [ast.Try(new, [handler], [], [])]
         test = self._alive(step.path)
         return new if test is None else [ast.If(test, new, [])]
+
+    def _line_of(self, node) -> int:
+        if isinstance(node, Version):  # where paths come together
+            node = node.sources[0][1].node
+        return getattr(node, "lineno", self.definition.lineno)
+
+    def _stored_by(self, node) -> tuple:
+        """The numbers of the versions that a step defines."""
+        if isinstance(node, Version):
+            return (node.number,)
+        stored = [self.versions.stores.get(id(part)) for part in ast.walk(node)]
+        return tuple(version.number for version in stored if version is not None)
 
     def _alive(self, path):
         tests = [f"_d{number} is not {not outcome}" for number, outcome in path]
@@ -309,12 +324,24 @@ class _Steps(Translator):
                 return self._expression(f"_T.{name}(_PARTS)", test, _PARTS=parts)
             return None
         if isinstance(test, ast.Compare) and len(test.ops) == 1:
+            if isinstance(test.ops[0], (ast.Is, ast.IsNot)):
+                return self._decided_none(test)
             parts = self._constant(test.left), self._constant(test.comparators[0])
             if all(parts):
                 return ast.copy_location(ast.Compare(parts[0], test.ops, [parts[1]]), test)
             return None
         value = self._constant(test)
         return value and self._expression("not not _A", test, _A=value)
+
+    def _decided_none(self, test):
+        """Code for the outcome of ``x is None`` of a parameter that keeps its value."""
+        left, right = test.left, test.comparators[0]
+        name = left.id.split(MARK)[0] if isinstance(left, ast.Name) else None
+        nothing = isinstance(right, ast.Constant) and right.value is None
+        if not nothing or name not in self.parameters or self.only_values()[name] != [None]:
+            return None
+        parameter = ast.Name(f"{name}{MARK}{self.parameters.index(name)}", ast.Load())
+        return ast.copy_location(ast.Compare(parameter, test.ops, [ast.Constant(None)]), test)
 
     def _constant(self, node, follow=True):
         """Code for a number, a constant from outside, or a variable that always holds one of them."""
@@ -394,8 +421,27 @@ class Types:
         self.passes += 1
         return True
 
-    def failed(self, line, error):
-        self.failed_steps.append((line, error))
+    def failed(self, line, numbers, error):
+        self.failed_steps.append((line, numbers, error))
+
+    def check(self, function):
+        """Raise KernelTypeError where a variable has several types and one of them was not found."""
+        for line, numbers, error in self.failed_steps:
+            for version in (self.versions.all[number] for number in numbers):
+                if version.used and self.kinds[version.number] is None and self._may_differ(version):
+                    raise KernelTypeError(
+                        f"{function.__code__.co_filename}, line {line}: Numba finds the types of variables "
+                        f"before a kernel runs, and that of {version.variable} cannot be found here: {error}"
+                    )
+
+    def _may_differ(self, version) -> bool:
+        """Has the variable another type elsewhere, so that Numba would look for one that holds both?
+
+        With None there is always one, which holds either.
+        """
+        others = zip(self.versions.all, self.kinds)
+        known = [kind for other, kind in others if other.variable == version.variable]
+        return _NOTHING not in known and any(map(is_number, known))
 
     def define(self, number, value):
         """Note the kind of a version; returns a value of that kind."""
@@ -436,12 +482,25 @@ class Types:
 
     def chosen(self, number, alive, *parts):
         """The value of a choice between those ``parts()`` that are alive."""
-        values = [part() if here else None for part, here in zip(parts, alive)]
+        values = [self._tried(part) if here else None for part, here in zip(parts, alive)]
+        alive = [here and not isinstance(value, Unbound) for here, value in zip(alive, values)]
+        if not any(alive):
+            return Machine.unbound
         kinds = [kind_of(value) if here else None for value, here in zip(values, alive)]
         known = () if self.choices[number] is None else (self.choices[number][0],)
         whole = reduce(unified, (*known, *(kind for kind, here in zip(kinds, alive) if here)))
         self.choices[number] = whole, tuple(kinds)
         return of_kind(whole, values[alive.index(True)])
+
+    def _tried(self, part):
+        """What ``part()`` gives; in the first passes it may hang on the result of a recursive call."""
+        try:
+            return part()
+        except KernelTypeError:
+            if self.passes > 2:
+                raise
+            self.changed = True
+            return Machine.unbound
 
     def grown(self, number, value):
         """The outcome of an operation. Like a variable, it keeps the room for all types found so far."""
@@ -496,6 +555,14 @@ class Types:
 class _Range:
     """``range(...)`` with bounds of which only the types are known."""
 
+    length = 0
+
+    def __init__(self, dtype):
+        self.dtype = dtype
+
+    def at(self, *_):
+        return unknown(self.dtype)
+
 
 class Typing(Machine):
     """A machine that computes types: no lane is active, nothing is counted, and numbers have no values."""
@@ -532,12 +599,10 @@ class Typing(Machine):
         return of_kind(unified(kind_of(a), kind_of(b)), a)
 
     def range_of(self, *bounds):
-        return _Range()
+        return _Range(self._type_of_range([self._dtype(bound) for bound in bounds]))
 
     def element(self, values):
         """An element of what a loop runs over."""
-        if isinstance(values, _Range):
-            return unknown(INT64)
         if isinstance(values, tuple):
             return Types.meet(*values)
         if hasattr(values, "at"):
@@ -631,6 +696,7 @@ class Typed:
                 self.program.versions
             )  # a recursive call finds what is known so far
             self.steps(machine.typing, types, *map(_blank, arguments))
+            types.check(self.function)
         return self.types[key]
 
 

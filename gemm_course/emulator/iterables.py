@@ -17,6 +17,25 @@ class LaneRange:
         self.start, self.stop, self.step = start, stop, step
 
 
+class TypedRange:
+    """A range whose numbers are of another type than int64."""
+
+    __slots__ = ("numbers", "dtype")
+
+    def __init__(self, numbers, dtype):
+        self.numbers, self.dtype = numbers, dtype
+
+
+class Typed:
+    """What a loop runs over, its values cast to a dtype."""
+
+    def __init__(self, values, dtype):
+        self.values, self.dtype, self.length = values, dtype, values.length
+
+    def at(self, machine, position):
+        return machine.cast(self.dtype, self.values.at(machine, position))
+
+
 class Range:
     """A range whose bounds may differ from lane to lane."""
 
@@ -81,6 +100,8 @@ def iterable(machine, values):
         return Sequence(values)
     if isinstance(values, LaneRange):
         return Range(machine, values)
+    if isinstance(values, TypedRange):
+        return Typed(iterable(machine, values.numbers), values.dtype)
     if hasattr(values, "at"):
         return values
     raise KernelTypeError(f"a for loop runs over a range or a tuple, not over {machine.kind_of(values)}")

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from . import names, signatures
+from . import compiled, names, signatures
 from .arguments import Arguments
 from .errors import (
     ArgumentError,
@@ -90,10 +90,19 @@ def emulate(
     arrays are unchanged.
     """
     function = python_function(kernel)
+    dispatcher = getattr(kernel, "dispatcher", kernel)
+    if dispatcher is not function:
+        function = compiled.function_of(dispatcher, compiled.key_of(args))
     with OwnFaults(function) as faults, np.errstate(all="ignore"):
         told = partial(faults.theirs, progress) if progress is not None else None
         limits = (shared_bytes, counts_only, watch, step_limit, told, gpu, allow)
-        return Launch(function, signatures.declared(kernel), grid, block, args, *limits).run()
+        launch = Launch(function, signatures.declared(kernel), grid, block, args, *limits)
+        report = launch.run()
+    for callee in launch.bound.callees:
+        compiled.keep(callee)
+    if dispatcher is not function:
+        compiled.keep(dispatcher, compiled.key_of(args))
+    return report
 
 
 class Way(NamedTuple):
@@ -118,6 +127,7 @@ class BoundFunction:
     warp_by_warp: bool = False  # whether its warps may wait for each other
     meets_grid: bool = False  # whether all blocks may wait for each other
     casts: signatures.Casts | None = None  # the signatures that it was given
+    callees: list = field(default_factory=list)  # the dispatchers of all functions that it calls
     recursive: bool = False
     depth: int = 0  # calls of a recursive function that have not returned
 
@@ -194,6 +204,7 @@ def bind(function, counts_only=False, device=False, under=(), call=None) -> Boun
             value = names.attribute(value, part)
         if isinstance(value, Callee):
             here = (function.__code__.co_filename, line)
+            bound.callees.append(value.dispatcher)
             if value.function is not function:
                 called = value
                 value = bind(called.function, counts_only, True, (*under, function), here)
@@ -219,6 +230,7 @@ def bind(function, counts_only=False, device=False, under=(), call=None) -> Boun
     bound.local_elements += sum(callee.local_elements for callee in others)
     for callee in others:
         bound.sites |= callee.sites
+        bound.callees += callee.callees
         bound.allowed += [comment for comment in callee.allowed if comment not in bound.allowed]
     return bound
 

@@ -71,7 +71,7 @@ class Machine(Arithmetic, Barriers, Control, Cooperation, Language, MemoryAccess
         self.global_races: dict[int, GlobalRaces] = {}
         self._geometries, self._memos = {}, {}
         self.batch, self.batched, self.batch_key = [], {}, ()
-        self.block_dim, self.grid_dim = Coordinates(*block), Coordinates(*grid)
+        self.block_dim, self.grid_dim = (Coordinates(*map(np.int32, size)) for size in (block, grid))
         self.site = None
         self.warp_by_warp, self.scheduler = warp_by_warp, None
         self.exact = exact  # "shared", "global": memories whose races are found access by access
@@ -100,7 +100,9 @@ class Machine(Arithmetic, Barriers, Control, Cooperation, Language, MemoryAccess
         self.origin = (z, y, x)
         int32 = np.dtype(np.int32)
         self.thread_index = geometry.thread
-        self.block_index = Coordinates(Lanes(geometry.column, x, int32), Lanes(geometry.row, y, int32), z)
+        self.block_index = Coordinates(
+            Lanes(geometry.column, x, int32), Lanes(geometry.row, y, int32), np.int32(z)
+        )
         self.shared_arrays: dict = {}
         self.carved: dict = {}
         self._initialised: dict = {}

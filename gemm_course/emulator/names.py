@@ -10,6 +10,7 @@ import numba
 import numpy as np
 from numba import cuda
 
+from .compiled import function_of
 from .cuda_api import BUILTINS, CUDA, MATH, TYPES, Namespace
 from .errors import LaunchError
 from .functions import NUMPY_FUNCTIONS
@@ -55,8 +56,9 @@ class Callee:
 
     kind = "device"
 
-    def __init__(self, function, declared=()):
-        self.function, self.declared = function, declared
+    def __init__(self, dispatcher, declared=()):
+        self.dispatcher, self.declared = dispatcher, declared
+        self.function = function_of(dispatcher)
 
 
 def python_function(kernel):
@@ -143,7 +145,7 @@ def _device_function(dispatcher):
     signed = declared(dispatcher)
     if signed and type(dispatcher).__name__ == "CPUDispatcher":
         return Refused("it was compiled for the CPU by its signature; decorate it with @cuda.jit")
-    return Callee(dispatcher.py_func, signed)
+    return Callee(dispatcher, signed)
 
 
 def _constant(array: np.ndarray):

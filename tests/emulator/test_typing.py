@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from numba import cuda, float32, uint64
 
-from gemm_course.emulator import emulate
+from gemm_course.emulator import KernelTypeError, emulate
+from gemm_course.emulator.dtypes import range_type
 from gemm_course.intrinsics import u32
 from tests.emulator import corpus, scalar
 from tests.emulator.corpus import noise, ramp, zeros
@@ -371,3 +372,117 @@ def test_numbers_that_are_far_apart_are_compared_exactly():
     out = np.zeros((2, 2), np.int64)
     emulate(compares_far_numbers, 1, 2, x, y, out)
     assert out.tolist() == [[1, 2**63 - 1], [0, 2**63 - 1]]
+
+
+# --- loops over ranges ------------------------------------------------------------------------------------
+
+
+def test_the_type_of_every_range_is_numbas():
+    context, _ = numba_types.contexts()
+    names = ["boolean", *INTEGERS, "int16", "uint16"]
+    for count in (1, 2, 3):
+        for bounds in itertools.product(names, repeat=count):
+            given = tuple(getattr(numba_types.types, name) for name in bounds)
+            wanted = context.resolve_function_type(range, given, {}).return_type.dtype
+            found = range_type(*(np.dtype(name.replace("boolean", "bool")) for name in bounds))
+            assert found.name == str(wanted), bounds
+
+
+@cuda.jit
+def loops_over_typed_ranges(unsigned, narrow, by_type):
+    i = cuda.grid(1)
+    for j in range(unsigned[0]):
+        by_type[i, 0] = -j
+    for j in range(unsigned[i]):
+        by_type[i, 1] = -j
+    for j in range(narrow[0]):
+        by_type[i, 2] += min(j, unsigned[i]) - j  # int64 for an int32 j, float64 for an int64
+    for n, j in enumerate(range(unsigned[1])):
+        by_type[i, 3] = n - j
+    for j in range(i, 4, cuda.blockDim.x):
+        by_type[i, 4] += min(j, unsigned[i])
+
+
+def test_loops_run_over_numbas_types():
+    """A negated uint64 is a large number: the differences show in float64 arrays."""
+    by_type = np.zeros((2, 5))
+    emulate(loops_over_typed_ranges, 1, 2, np.array([3, 2], np.uint64), np.array([4, 1], np.int16), by_type)
+    assert by_type[:, :2].tolist() == [[2.0**64, 2.0**64]] * 2
+    assert by_type[:, 3:].tolist() == [[0, 2], [0, 3]]
+    assert by_type[:, 2].tolist() == [0, -1]
+
+
+@cuda.jit
+def types_of_the_launch(out):
+    i = cuda.grid(1)
+    for j in range(cuda.blockDim.x):
+        out[i, 0] = cuda.popc(-1 - j + j)
+    out[i, 1] = cuda.clz(cuda.blockDim.x) + cuda.clz(cuda.gridDim.y) + cuda.clz(cuda.blockIdx.z)
+    out[i, 2] = cuda.clz(cuda.warpsize)
+
+
+def test_sizes_of_a_launch_have_32_bits():
+    out = np.zeros((1, 3))
+    emulate(types_of_the_launch, 1, 1, out)
+    assert out.tolist() == [[64, 31 + 31 + 32, 26]]
+
+
+def test_selp_casts_nothing():
+    @cuda.jit
+    def selects(x, out):
+        out[0] = cuda.selp(x[0] > 0, x[0], 1.0)
+
+    with pytest.raises(KernelTypeError, match="of one type"):
+        emulate(selects, 1, 1, ramp(1), zeros(1))
+    emulate(selects, 1, 1, np.ones(1), out := np.zeros(1))
+    assert out[0] == 1
+
+
+# --- where no type is found -------------------------------------------------------------------------------
+
+
+@cuda.jit
+def number_or_array(n, x, out):
+    value = 1
+    if n > 5:
+        value = x
+    out[0] = value
+
+
+@cuda.jit
+def number_or_nonsense(n, x, out):
+    value = 1
+    if n > 5:
+        value = x[0] + x
+    out[0] = value
+
+
+@pytest.mark.parametrize(
+    ("kernel", "says"), [(number_or_array, "something else"), (number_or_nonsense, "whole array")]
+)
+def test_a_variable_whose_type_is_not_found_is_refused_on_any_path(kernel, says):
+    line = kernel.py_func.__code__.co_firstlineno + (3 if says == "something else" else 4)
+    with pytest.raises(
+        KernelTypeError, match=f"line {line}: .* that of value cannot be found here: .*{says}"
+    ):
+        emulate(kernel, 1, 1, 3, ramp(2), zeros(1))
+
+
+@cuda.jit(device=True)
+def sum_or_value(value, other=None):
+    if other is None:
+        value = value * 2
+    else:
+        value = value + other
+    return value
+
+
+@cuda.jit
+def without_an_argument(x, out):
+    out[0] = sum_or_value(x[0])
+    out[1] = sum_or_value(x[0], 0.5)
+
+
+def test_numba_drops_the_branch_for_an_argument_that_is_none():
+    emulate(without_an_argument, 1, 1, np.ones(1, np.float32), out := np.zeros(2))
+    assert out.tolist() == [2, 1.5]
