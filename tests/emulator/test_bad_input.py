@@ -464,11 +464,11 @@ def test_plain_function_runs_like_a_kernel():
     assert set(report.accesses["function"]) == {"plain"}
 
 
-def test_global_of_the_module_is_read_when_the_kernel_runs():
+def test_global_of_the_module_is_read_when_the_kernel_is_first_launched():
     for offset in (1, 5):
         globals()["OFFSET"] = np.float32(offset)
         out = zeros(8)
-        emulate(adds_a_global, 1, 8, ramp(8), out)
+        emulate(cuda.jit(adds_a_global.py_func), 1, 8, ramp(8), out)
         assert (out == ramp(8) + offset).all()
 
 
