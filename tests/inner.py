@@ -26,7 +26,11 @@ class Suite:
         """Start a run and go on, as a block; it is killed at the end."""
         command = [sys.executable, "-m", "pytest", "-p", "tests.conftest", *arguments]
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(self.folder)}
-        environment.pop("PYTEST_ADDOPTS", None)  # meant for the outer run
+        for name in (
+            "PYTEST_ADDOPTS",
+            "PYTHONDONTWRITEBYTECODE",
+        ):  # of the outer run
+            environment.pop(name, None)
         return processes.child(
             command,
             cwd=self.folder,

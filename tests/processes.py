@@ -39,7 +39,7 @@ class Run:
         self._watchdog = subprocess.Popen(
             [sys.executable, __file__, str(self.folder)], stdin=subprocess.PIPE, start_new_session=True
         )
-        self.folder.mkdir(mode=0o700)  # after the watchdog: at no moment is there a folder that nobody removes
+        self.folder.mkdir(mode=0o700)  # after the watchdog, which is there to remove it
         own = dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(self.folder))
         own |= {name: str(self.folder / inside) for name, inside in INSIDE.items()}
         self._before = {name: os.environ.get(name) for name in own}

@@ -65,7 +65,7 @@ def assert_nothing_is_left(folder: Path, ports: list[int]) -> None:
     assert not any(is_open(port) for port in ports)
 
 
-@pytest.mark.many(one_in=3)
+@pytest.mark.many(one_in=9)
 @pytest.mark.parametrize("moment", MOMENTS)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_a_run_that_is_stopped_leaves_nothing(number, moment, tmp_path):

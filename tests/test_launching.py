@@ -47,6 +47,7 @@ def product(A, B, C, alpha, beta):
     return alpha * A @ B + beta * C
 
 
+@pytest.mark.many(one_in=3)
 @pytest.mark.parametrize("stage", LADDER, ids=lambda stage: stage.name)
 def test_every_stage_computes(stage):
     A, B, C = matrices(35, 41, 29, stage.dtype)

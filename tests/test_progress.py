@@ -202,6 +202,7 @@ def test_outside_a_notebook_nothing_is_noted(monkeypatch, folder):
     assert check.idle_lanes(28) and not folder.exists()
 
 
+@pytest.mark.many(one_in=2)
 @pytest.mark.parametrize(("where", "expected"), [("notebooks", ["00.3"]), ("solutions", None)])
 def test_a_real_kernel_notes_it_only_for_learners(tmp_path, folder, where, expected):
     place = tmp_path / where

@@ -54,6 +54,7 @@ def suite(tmp_path) -> Suite:
     return Suite(tmp_path, SUITE)
 
 
+@pytest.mark.many(one_in=2)
 @pytest.mark.parametrize("parallel", [(), ("-n", "2")], ids=["in a row", "in parallel"])
 def test_a_quick_run_says_how_much_it_left_out(suite, parallel):
     assert suite.run(*parallel) == {"passed": 5 + 1, "more": 18 + 1} | (

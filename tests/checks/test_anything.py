@@ -83,6 +83,7 @@ KEYWORDS = {
 }
 
 
+@pytest.mark.many(one_in=5)
 @pytest.mark.parametrize("what", ANYTHING)
 @pytest.mark.parametrize("exercise", check.exercises())
 def test_anything_gets_a_verdict(exercise, what):
@@ -94,6 +95,7 @@ def test_anything_gets_a_verdict(exercise, what):
     assert verdict.message and "Traceback" not in verdict._repr_html_() + str(verdict)
 
 
+@pytest.mark.many(one_in=3)
 @pytest.mark.parametrize("exercise", [name for name in check.exercises() if getattr(check, name).right])
 def test_an_answer_to_some_cases_only_is_no_stub(exercise):
     right, calls = getattr(check, exercise).right, count()

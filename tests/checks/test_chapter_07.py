@@ -227,6 +227,7 @@ def test_lanes_numbered_down_their_columns_are_right_as_well():
     assert verdict.passed, str(verdict)
 
 
+@pytest.mark.many(one_in=3)
 @pytest.mark.parametrize("name", RUNS_ALIKE)
 def test_another_way_to_the_same_mistake_gets_its_message(name):
     verdict = RUNS_ALIKE[name].verdict()

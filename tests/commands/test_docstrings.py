@@ -19,11 +19,12 @@ def sources() -> list[Path]:
 
 def broken_docstrings(text: str) -> list[int]:
     """Return the lines of docstrings that are several strings or read as if they were."""
-    lines = []
+    lines, source = [], text.splitlines()
     for node in ast.walk(ast.parse(text)):
         told = ast.get_docstring(node, clean=False) if isinstance(node, DOCUMENTED) else None
         if told is not None:
-            written = ast.get_source_segment(text, node.body[0])
+            first, last = node.body[0].lineno, node.body[0].end_lineno
+            written = "\n".join(source[first - 1 : last]).strip()
             if PUT_TOGETHER.search(told) or not re.fullmatch(r'r?"""(?:(?!""").)*"""', written, re.DOTALL):
                 lines.append(node.body[0].lineno)
     return lines

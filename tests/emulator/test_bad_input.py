@@ -78,6 +78,7 @@ def test_endless_kernel_is_stopped(kernel):
     assert str(line_marked(kernel, "endless")) in str(stopped.value)
 
 
+@pytest.mark.full(reason="a million iterations")
 def test_endless_kernel_is_stopped_by_the_default_limit():
     out = zeros(32)
     with pytest.raises(KernelStopped):

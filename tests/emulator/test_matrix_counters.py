@@ -20,6 +20,7 @@ def emulated(case):
     return int(loads["requests"].sum()), int(loads["wavefronts"].sum())
 
 
+@pytest.mark.many(one_in=3)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_each_matrix_takes_at_least_one_wavefront(case):
     """Eight rows of 16 bytes fill the banks once; what each group of eight lanes needs adds up."""
@@ -48,6 +49,7 @@ def recorded():
         return {row["case"]: row for row in csv.DictReader(file)}
 
 
+@pytest.mark.many(one_in=3)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_the_hardware_counts_the_same(case):
     row = recorded()[case.name]

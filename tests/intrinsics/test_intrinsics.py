@@ -35,6 +35,7 @@ def test_every_intrinsic_is_one_documented_object():
         assert "compute capability" in " ".join(function.__doc__.split()).lower(), function
 
 
+@pytest.mark.full(reason="every stage of the ladder, in a Python of its own")
 def test_kernels_can_be_declared_and_emulated_without_numba_cuda():
     """As on macOS, with only Numba's built-in numba.cuda."""
     script = """
