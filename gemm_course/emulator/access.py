@@ -3,7 +3,9 @@
 import numpy as np
 
 from . import lanes
+from .arithmetic import require_fit
 from .atomics import is_loop, one_after_another, require_dtype
+from .complex_numbers import component
 from .dtypes import BOOL, INT64, dtype_of
 from .errors import ArgumentError, DataDependent, KernelTypeError
 from .exact import ExactRaces
@@ -103,7 +105,7 @@ class MemoryAccess:
         if self.apart:
             self._note_change(access)
         for step, numbers in enumerate(values):
-            self._require_number(numbers)
+            self._require_number(numbers, array)
             if mask.any:
                 array.storage.scatter(pattern, offset + step, numbers, mask)
         if self.tracing:
@@ -166,6 +168,9 @@ class MemoryAccess:
             raise KernelTypeError(f"an atomic operation needs an array, not {kind_of(array)}")
         index = index if isinstance(index, tuple) else (index,)
         require_dtype(name, array)
+        for operand in (value, compare):
+            if operand is not None:
+                self._require_number(self.plain(operand), array)
         pattern, offset, mask = self._locate(site, array, index, 1, "updates")
         if is_loop(name, array.dtype):
             self._account(site, array, "load", pattern, offset, mask, 1)
@@ -399,6 +404,9 @@ class MemoryAccess:
     ) -> Access:
         """Count an access and return it for the checks."""
         pattern = ZERO if pattern is None else pattern
+        if array.dtype.kind == "c":
+            self._account_parts(site, array, op, pattern, offset, mask, width)
+            return Access(array.storage, array.name, op, pattern, offset, mask, width, site, self.phase)
         space, slot = array.storage.space, array.storage.slot
         residue = (offset * array.dtype.itemsize + array.storage.origin) % _COST_PERIOD[space]
         serial = 0 if space == "local" else pattern.serial
@@ -414,6 +422,12 @@ class MemoryAccess:
         if (boundary or width) > 1:
             self._check_alignment(site, array, pattern, offset, mask, boundary or width)
         return Access(array.storage, array.name, op, pattern, offset, mask, width, site, self.phase)
+
+    def _account_parts(self, site, array, op, pattern, offset, mask, width):
+        """A complex number is loaded and stored as two: compiled code has one instruction for each part."""
+        parts = array.changed(dtype=component(array.dtype))
+        for part in range(2 * width):
+            self._account(site, parts, op, lanes.scaled(pattern, 2), 2 * offset + part, mask, 1)
 
     def advise_registers(self, site, array):
         if self.sites[site].static:
@@ -663,9 +677,12 @@ class MemoryAccess:
         return lanes.from_values(np.array(value))
 
     @staticmethod
-    def _require_number(value):
-        if not isinstance(value, (bool, int, float, np.generic, np.ndarray)):
+    def _require_number(value, array: DeviceArray):
+        """Refuse a value that cannot be stored in the array."""
+        if not isinstance(value, (bool, int, float, complex, np.generic, np.ndarray)):
             raise KernelTypeError(f"only numbers can be stored, not {kind_of(value)}")
+        if type(value) is complex or getattr(value, "dtype", BOOL).kind == "c":
+            require_fit(dtype_of(value), array.dtype)
 
     @staticmethod
     def own(value):

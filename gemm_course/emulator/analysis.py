@@ -211,10 +211,10 @@ _FOLDED = {
 }
 
 
-def folded(node) -> bool | int | float | None:
+def folded(node) -> bool | int | float | complex | None:
     """The number that Python itself makes of an expression of constants, before Numba sees it; else None."""
     if isinstance(node, ast.Constant):
-        return node.value if isinstance(node.value, (bool, int, float)) else None
+        return node.value if isinstance(node.value, (bool, int, float, complex)) else None
     if isinstance(node, ast.UnaryOp):
         operands = [folded(node.operand)]
     elif isinstance(node, ast.BinOp) and type(node.op) in _FOLDED:
@@ -231,7 +231,7 @@ def folded(node) -> bool | int | float | None:
             number = _FOLDED[type(node.op)](*operands)
         except (ArithmeticError, TypeError, ValueError):
             return None
-    small = isinstance(number, float) or (isinstance(number, int) and -(2**63) <= number < 2**63)
+    small = isinstance(number, (float, complex)) or (isinstance(number, int) and -(2**63) <= number < 2**63)
     return number if small else None
 
 
@@ -456,6 +456,8 @@ class BatchTest:
         if not isinstance(node.value, ast.Name):
             if which == "stores" or isinstance(node.value, (ast.IfExp, ast.BoolOp)):
                 return False
+            if isinstance(node.value, ast.Attribute) and node.value.attr in ("real", "imag"):
+                return False  # of an array: the same memory under another name
             return self._value(node.value, touched) and self._value(node.slice, touched)
         touched.add(which, node.value.id, node.slice)
         return self._value(node.slice, touched)
@@ -657,4 +659,4 @@ class NarrowTest:
             return isinstance(node.value, ast.Name)
         found = self.translator._resolve(node)
         within = self.translator._resolve(node.value)
-        return isinstance(found, (bool, int, float)) or within in SAME_FOR_ALL
+        return isinstance(found, (bool, int, float, complex)) or within in SAME_FOR_ALL

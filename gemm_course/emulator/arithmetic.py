@@ -5,8 +5,13 @@ import math
 import numpy as np
 
 from . import lanes
+from .complex_numbers import FLOP, IN_PARTS, component, joined
 from .dtypes import (
     BOOL,
+    COMPLEX64,
+    COMPLEX128,
+    FLOAT16,
+    FLOAT32,
     FLOAT64,
     INT8,
     INT64,
@@ -57,6 +62,8 @@ class Arithmetic:
 
     def div(self, site, a, b):
         dtype = promote_division(self._dtype(a), self._dtype(b))
+        if dtype.kind == "c":
+            self._refuse_complex_zero(site, b)
         return self._float(site, "div", np.true_divide, a, b, dtype)
 
     def floordiv(self, site, a, b):
@@ -66,7 +73,7 @@ class Arithmetic:
             if type(a) is int and type(b) is int:
                 return _int64(a // b) if b else 0
             return self.settle(lanes.floor_divide(a, b), a, b)
-        dtype = promote_remainder(self._dtype(a), self._dtype(b))
+        dtype = _real(promote_remainder(self._dtype(a), self._dtype(b)), "//")
         return self._float(site, "div", np.floor_divide, a, b, dtype)
 
     def mod(self, site, a, b):
@@ -76,7 +83,7 @@ class Arithmetic:
             if type(a) is int and type(b) is int:
                 return a % b if b else 0
             return self.settle(lanes.modulo(a, b), a, b)
-        dtype = promote_remainder(self._dtype(a), self._dtype(b))
+        dtype = _real(promote_remainder(self._dtype(a), self._dtype(b)), "%")
         return self._float(site, "div", np.remainder, a, b, dtype)
 
     def pow(self, site, a, b):
@@ -154,7 +161,7 @@ class Arithmetic:
         result = promote(factor, self._dtype(z))
         if factor != result:
             return self._float(site, "add", combine, self._float(site, "mul", np.multiply, x, y), z)
-        self.count_arithmetic(site, "fma", result)
+        self._count_float(site, "fma", result)
         product = self._apply(np.multiply, x, y, result)
         return self._apply(combine, product, z, result)
 
@@ -199,12 +206,12 @@ class Arithmetic:
         factor = self._factor_type(factors)
         result = promote(factor, self._dtype(total))
         if len(factors) == 1:
-            self.count_arithmetic(site, "add", result)
+            self._count_float(site, "add", result)
         elif factor == result:
-            self.count_arithmetic(site, "fma", result)
+            self._count_float(site, "fma", result)
         else:
-            self.count_arithmetic(site, "mul", factor)
-            self.count_arithmetic(site, "add", result)
+            self._count_float(site, "mul", factor)
+            self._count_float(site, "add", result)
 
     def _of_iteration(self, value, levels, iteration):
         """One iteration's slice of a value that has the axes of batched loops."""
@@ -230,11 +237,14 @@ class Arithmetic:
             return outcome
         if isinstance(a, tuple) and isinstance(b, tuple):
             return self.compare_tuples(op, a, b)
-        promote(self._dtype(a), self._dtype(b))  # both must be numbers
-        a, b = self.plain(a), self.plain(b)
+        dtype = promote(self._dtype(a), self._dtype(b))  # both must be numbers
+        if op not in ("==", "!="):
+            _real(dtype, op)
         if isinstance(a, Unknown) or isinstance(b, Unknown):
             return unknown(np.bool_)
-        return self._truth(lanes.COMPARE[op](a, b))
+        if is_integer(dtype):
+            return self._truth(lanes.COMPARE[op](self.plain(a), self.plain(b)))
+        return self._truth(self._apply(lanes.COMPARE[op], a, b, dtype))
 
     def _truth(self, values):
         if np.ndim(values) == 0:
@@ -356,7 +366,7 @@ class Arithmetic:
         return self._extreme(site, "max", lanes.maximum, np.fmax, a, b)
 
     def _extreme(self, site, name, on_integers, on_floats, a, b):
-        dtype = unify(self._dtype(a), self._dtype(b))
+        dtype = _real(unify(self._dtype(a), self._dtype(b)), f"{name}()")
         if not self._integers(a, b) or not is_integer(dtype):  # int64 with uint64 is float64
             return self._float(site, name, on_floats, a, b, dtype)
         if self.log is not None:
@@ -368,13 +378,47 @@ class Arithmetic:
         if is_integer(dtype):
             dtype = INT8 if dtype == BOOL else dtype
             return self.converted(dtype, a if dtype.kind == "u" else self.maximum(site, a, self.neg(site, a)))
+        if dtype.kind == "c":
+            self._count_float(site, "hypot", component(dtype))
+            return np.hypot(self.component(a, "real"), self.component(a, "imag"))
         return np.abs(self._typed(a, dtype))
+
+    def complex_of(self, real, imag=None):
+        """``complex(real)`` or ``complex(real, imag)``."""
+        dtypes = {self._dtype(part) for part in (real, imag) if part is not None}
+        if dtypes & {BOOL, FLOAT16} or (imag is not None and any(dtype.kind == "c" for dtype in dtypes)):
+            shown = " and ".join(sorted(dtype.name for dtype in dtypes))
+            raise KernelTypeError(f"Numba has no complex() of {shown}: convert to float32 or float64 first")
+        whole = COMPLEX64 if dtypes == {FLOAT32} else COMPLEX128
+        if imag is None:
+            return self.cast(whole, real)
+        if isinstance(real, Unknown) or isinstance(imag, Unknown):
+            return unknown(whole)
+        return joined(*(self._typed(part, component(whole)) for part in (real, imag)))
+
+    def component(self, value, name):
+        """``value.real`` or ``value.imag``, of a number of any type but a boolean."""
+        dtype = self._dtype(value)
+        if dtype == BOOL:
+            raise KernelTypeError(f"a boolean has no .{name}")
+        if dtype.kind != "c":
+            return value if name == "real" else self.cast(dtype, 0)
+        if isinstance(value, Unknown):
+            return unknown(component(dtype))
+        part = getattr(value, name)
+        return part.copy() if isinstance(part, np.ndarray) else part  # the whole may change later
+
+    def conjugate(self, value):
+        """``value.conjugate()``; a real number is its own."""
+        return np.conjugate(value) if self._dtype(value).kind == "c" else value
 
     def cast(self, dtype, value):
         """``float32(value)``, ``uint32(value)``, ``int(value)``."""
         if isinstance(value, Unknown):
             return unknown(dtype)
         source = self._dtype(value)
+        if dtype != BOOL:
+            require_fit(source, dtype)
         if is_integer(dtype) and is_integer(source):
             if self.log is not None and dtype.itemsize < 8:
                 self.note_comparison("<", value, np.iinfo(dtype).max if dtype != BOOL else 0, None)
@@ -393,11 +437,15 @@ class Arithmetic:
             dtype = promote(self._dtype(a), self._dtype(b))
         if is_integer(dtype):
             return unknown(dtype)  # integers come here only if they were never loaded
-        self.count_arithmetic(site, name, dtype)
+        self._count_float(site, name, dtype)
         return self._apply(ufunc, a, b, dtype)
 
     def _apply(self, ufunc, a, b, dtype):
         a, b = self.plain(a), self.plain(b)
+        if dtype.kind == "c":
+            if isinstance(a, Unknown) or isinstance(b, Unknown):
+                return unknown(dtype)
+            ufunc = IN_PARTS.get(ufunc, ufunc)
         if getattr(a, "dtype", None) == dtype and getattr(b, "dtype", None) == dtype:
             return ufunc(a, b)
         return ufunc(self._typed(a, dtype), self._typed(b, dtype))
@@ -441,6 +489,25 @@ class Arithmetic:
     def settle_cast(result: Lanes | bool, value):
         return result if type(value) is Lanes or type(result) is bool else uniform(result)
 
+    def _refuse_complex_zero(self, site, divisor):
+        """Report a thread that divides by a complex zero: Numba's code raises an exception there."""
+        if isinstance(divisor, Unknown) or not np.any(zero := np.asarray(self.plain(divisor) == 0)):
+            return
+        saved = self.mask
+        if zero.ndim:
+            self.mask = saved.where(lanes.from_values(zero))
+        try:
+            self.raise_(site, "ZeroDivisionError", "complex division by zero")
+        finally:
+            self.mask = saved
+
+    def _count_float(self, site, name, dtype):
+        if dtype.kind != "c":
+            self.count_arithmetic(site, name, dtype)
+            return
+        for part, times in FLOP[name]:
+            self.count_arithmetic(site, part, component(dtype), times)
+
     def count_arithmetic(self, site, name, dtype, per_lane=1):
         """Count an operation of every active lane; ``per_lane``: how many of them one instruction does."""
         key = ("arithmetic", site, name, dtype.char, self.mask.serial, self.batch_key, per_lane)
@@ -460,6 +527,21 @@ class Arithmetic:
             self.mask.active(self.batch_key),
             lambda: Finding("float64_arithmetic", at.line, message, function=at.function, site=site),
         )
+
+
+def require_fit(given: np.dtype, wanted: np.dtype):
+    """Raise KernelTypeError for a complex number that is to become a real one."""
+    if given.kind == "c" and wanted.kind != "c":
+        raise KernelTypeError(
+            f"Numba converts no {given} to {wanted}: take the .real part of the complex number, or its abs()"
+        )
+
+
+def _real(dtype: np.dtype, op: str) -> np.dtype:
+    """``dtype``; KernelTypeError if it is complex."""
+    if dtype.kind == "c":
+        raise KernelTypeError(f"{op} needs real numbers, not {dtype}: Numba has no {op} of complex ones")
+    return dtype
 
 
 def _int64(number: int) -> int:

@@ -350,7 +350,7 @@ def _alike(a, b) -> bool:
         return a.array is not None and b.array is not None and _same(a.array, b.array)
     if type(a) is Lanes:
         return a.offset == b.offset and (a.pattern is b.pattern or _same(a.pattern.array, b.pattern.array))
-    if isinstance(a, (bool, int, float, np.generic, np.ndarray)):
+    if isinstance(a, (bool, int, float, complex, np.generic, np.ndarray)):
         return _same(a, b)
     if isinstance(a, DeviceArray):
         fixed = a.storage is b.storage and a.strides == b.strides
@@ -366,7 +366,7 @@ def _first_of(array: DeviceArray) -> Lanes:
 
 
 def _same(a, b) -> bool:
-    return np.array_equal(a, b, equal_nan=np.asarray(a).dtype.kind == "f")
+    return np.array_equal(a, b, equal_nan=np.asarray(a).dtype.kind in "fc")
 
 
 def _length(values) -> int:

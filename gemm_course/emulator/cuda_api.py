@@ -1,5 +1,6 @@
-"""What kernels may call: functions of numba.cuda, Python and math, each with its emulation."""
+"""What kernels may call: functions of numba.cuda, Python, math and cmath, each with its emulation."""
 
+import math
 from functools import wraps
 
 import numpy as np
@@ -8,7 +9,7 @@ from .arithmetic import CONSTANTS
 from .barriers import GRID
 from .dtypes import BOOL, FLOAT16, INT64, dtype_of
 from .errors import KernelTypeError
-from .functions import CUDA_FUNCTIONS, MATH_FUNCTIONS, PYTHON_FUNCTIONS
+from .functions import CMATH_FUNCTIONS, CUDA_FUNCTIONS, MATH_FUNCTIONS, PYTHON_FUNCTIONS
 from .geometry import Coordinates
 from .iterables import ITERABLES
 from .lanes import Lanes
@@ -241,7 +242,8 @@ CUDA |= {f"{name}{n}": VectorType(dtype, n) for name, dtype in _VECTORS.items() 
 
 # ---- types, under the names of numba, numba.types and NumPy ----
 
-TYPES = {name: Type(name) for name in (*_INTEGERS, "float16", "float32", "float64")}
+_FLOATS = ("float16", "float32", "float64", "complex64", "complex128")
+TYPES = {name: Type(name) for name in (*_INTEGERS, *_FLOATS)}
 TYPES |= {"boolean": Type(BOOL), "bool_": Type(BOOL), "intp": Type(INT64), "uintp": Type(np.uint64)}
 
 # ---- Python ----
@@ -284,6 +286,8 @@ def _printed(machine, value, where) -> str:
         return _printed(machine, (value.x, value.y, value.z), where)
     if dtype_of(value) is None:
         raise KernelTypeError(f"a kernel prints numbers and text, not {machine.kind_of(value)}")
+    if dtype_of(value).kind == "c":
+        raise KernelTypeError("Numba's print() on a GPU knows no complex numbers: print z.real and z.imag")
     number = machine.plain(value)
     number = np.broadcast_to(number, machine.geometry.shape)[where] if np.ndim(number) else number
     return f"{number:f}" if isinstance(number, (float, np.floating)) else str(number)
@@ -308,6 +312,7 @@ BUILTINS = {
     "int": Conversion(INT64, "iu"),
     "float": Conversion(np.float64, "f"),
     "bool": Type(BOOL),
+    "complex": Emulation(lambda machine, real, imag=None: machine.complex_of(real, imag)),
     "pow": _of_site(lambda machine, site, a, b: machine.pow(site, a, b)),
     "print": Emulation(_print, elementwise=False),
     "range": Emulation(lambda machine, *bounds: machine.range_of(*bounds), kind="range"),
@@ -318,8 +323,11 @@ BUILTINS = {
 
 MATH = {name: Emulation(function) for name, function in MATH_FUNCTIONS.items()} | CONSTANTS
 
+CMATH = {name: Emulation(function) for name, function in CMATH_FUNCTIONS.items()} | CONSTANTS
+CMATH |= {"infj": complex(0, math.inf), "nanj": complex(0, math.nan)}
+
 SAME_FOR_ALL = (CUDA["blockDim"], CUDA["gridDim"])
-_LANEWISE = {id(function) for functions in (BUILTINS, MATH, TYPES) for function in functions.values()}
+_LANEWISE = {id(function) for functions in (BUILTINS, MATH, CMATH, TYPES) for function in functions.values()}
 
 
 def is_lanewise(callee) -> bool:

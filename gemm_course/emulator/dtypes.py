@@ -12,9 +12,10 @@ import numpy as np
 INT8, INT64, UINT64 = np.dtype(np.int8), np.dtype(np.int64), np.dtype(np.uint64)
 INT32, UINT8, UINT16 = np.dtype(np.int32), np.dtype(np.uint8), np.dtype(np.uint16)
 FLOAT16, FLOAT32, FLOAT64 = np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64)
+COMPLEX64, COMPLEX128 = np.dtype(np.complex64), np.dtype(np.complex128)
 BOOL = np.dtype(np.bool_)
 
-_PYTHON = {bool: BOOL, int: INT64, float: FLOAT64}
+_PYTHON = {bool: BOOL, int: INT64, float: FLOAT64, complex: COMPLEX128}
 
 
 def dtype_of(value) -> np.dtype | None:
@@ -39,6 +40,8 @@ def _with_float(a: np.dtype, b: np.dtype) -> np.dtype:
         return FLOAT32  # here and below, Numba chooses a wider type than NumPy
     if pair == {UINT16, FLOAT16} or pair == {UINT16, FLOAT32}:
         return FLOAT64
+    if pair == {UINT16, COMPLEX64}:
+        return COMPLEX128
     return np.result_type(a, b)
 
 
@@ -74,7 +77,7 @@ def promote_power(a: np.dtype, b: np.dtype) -> np.dtype:
 @cache
 def promote_sign(a: np.dtype) -> np.dtype:
     """The type of ``-a`` and ``+a``, and of ``~a`` unless a is a boolean."""
-    return a if a.kind == "f" else UINT64 if a.kind == "u" else INT64
+    return a if a.kind in "fc" else UINT64 if a.kind == "u" else INT64
 
 
 @cache

@@ -12,6 +12,7 @@ from itertools import pairwise, product
 import numpy as np
 
 from .access import kind_of
+from .complex_numbers import joined, quotient
 from .dtypes import BOOL, INT64, dtype_of, is_integer
 from .errors import KernelTypeError
 from .lanes import from_values
@@ -21,21 +22,24 @@ from .registry import Emulation
 EXACT, PROMOTE, SAFE, UNSAFE = range(4)
 """How good a conversion is: a wider type of the same kind, a type that holds most values, any other."""
 
-_WIDENING = ("bhiq", "BHIQ", "efd")
+_WIDENING = ("bhiq", "BHIQ", "efd", "FD")
 _HOLDING = ("?b", "?B", "Bh", "Hi", "Iq", "be", "hf", "id", "qd", "Qd")
+_COMPLEX = ("fF", "dD")  # there is no way back
 _LOSING = ("he", "if")
 
 
 @cache
 def conversions() -> dict:
     """(from, to) -> how good Numba finds that conversion of numbers, for NumPy's letters."""
-    letters = "?bhiqBHIQefd"
+    letters = "?bhiqBHIQefdFD"
     found = {(a, b): EXACT if a == b else UNSAFE + 1 for a, b in product(letters, repeat=2)}
     for chain in _WIDENING:
         for small, large in pairwise(chain):
             found[small, large], found[large, small] = PROMOTE, UNSAFE
     for small, large in _HOLDING:
         found[small, large], found[large, small] = SAFE, UNSAFE
+    for part, whole in _COMPLEX:
+        found[part, whole] = SAFE
     for small, large in _LOSING:
         found[small, large] = found[large, small] = UNSAFE
     for through, a, b in product(letters, repeat=3):
@@ -53,11 +57,12 @@ class Function:
     """A function that kernels call with numbers.
 
     ``compute``: takes arrays or NumPy scalars of the types in a signature, returns the result, or a tuple of
-    them. ``counted``: the name under which it is counted as floating-point arithmetic, or None.
+    them. ``counted``: the name under which it is counted as floating-point arithmetic, or None. ``kinds``:
+    those that arguments may have before they are cast, as in NumPy.
     """
 
-    def __init__(self, name: str, signatures: str, compute, counted: str | None = None):
-        self.name, self.compute, self.counted = name, compute, counted
+    def __init__(self, name: str, signatures: str, compute, counted: str | None = None, kinds: str = "biufc"):
+        self.name, self.compute, self.counted, self.kinds = name, compute, counted, kinds
         self.signatures = [tuple(signature.split(":")) for signature in signatures.split()]
         self._chosen: dict = {}
 
@@ -65,9 +70,9 @@ class Function:
         results, wanted = self._signature(values)
         dtypes = [_dtype(letter) for letter in wanted]
         # where integers are given, the result's type is the one that is computed in
-        floats = [letter for letter in wanted + results if letter in "efd"]
+        floats = [letter for letter in wanted + results if letter in "efdFD"]
         if self.counted and floats:
-            machine.count_arithmetic(machine.site, self.counted, _dtype(floats[0]))
+            machine.count_arithmetic(machine.site, self.counted, _dtype(floats[0].lower()))
         if any(isinstance(value, Unknown) for value in values):
             found = tuple(unknown(_dtype(letter)) for letter in results)
         else:
@@ -91,6 +96,8 @@ class Function:
         if not all(letter is not None and (letter, letter) in conversions() for letter in given):
             raise KernelTypeError(f"{self.name}() takes numbers, not {_shown(values, dtypes)}")
         possible = [s for s in fitting if all(conversions()[pair] <= UNSAFE for pair in zip(given, s[1]))]
+        if not possible or any(dtype.kind not in self.kinds for dtype in dtypes):
+            raise KernelTypeError(f"Numba has no {self.name}() of {_shown(values, dtypes)}")
         return min(possible, key=lambda signature: rating(given, signature[1]))
 
     def emulation(self) -> Emulation:
@@ -215,9 +222,47 @@ def _math() -> dict:
 
 MATH_FUNCTIONS = _math()
 
+# ---- cmath ----
+
+_COMPLEX_UNARY = {
+    "acos": np.arccos, "asin": np.arcsin, "asinh": np.arcsinh, "atan": np.arctan, "atanh": np.arctanh,
+    "cos": np.cos, "exp": np.exp, "sin": np.sin, "sqrt": np.sqrt, "tan": np.tan,
+}  # fmt: skip
+_COMPLEX_ONLY = {
+    "acosh": ("D:F D:D", lambda z: np.arccosh(z.astype(np.complex128))),
+    "cosh": ("F:F D:D", np.cosh),
+    "log10": ("D:F D:D", lambda z: np.log(z) / math.log(10)),
+    "phase": ("f:F d:D", np.angle),
+    "polar": ("ff:F dd:D", lambda z: (np.abs(z), np.angle(z))),
+    "sinh": ("F:F D:D", np.sinh),
+    "tanh": ("D:F D:D", lambda z: np.tanh(z.astype(np.complex128))),
+}
+
+
+def _logarithm(z, base=None):
+    return np.log(z) if base is None else quotient(np.log(z), np.log(base))
+
+
+def _cmath() -> dict:
+    """Numba casts real numbers for some of them, and has no code for real numbers of others."""
+    found = {
+        name: Function(f"cmath.{name}", "F:F D:D", compute, name) for name, compute in _COMPLEX_UNARY.items()
+    }
+    for name, (signatures, compute) in _COMPLEX_ONLY.items():
+        found[name] = Function(f"cmath.{name}", signatures, compute, name, kinds="c")
+    for name, compute in _PREDICATES.items():
+        found[name] = Function(f"cmath.{name}", "?:F ?:D", compute)
+    found["log"] = Function("cmath.log", "F:F D:D F:FF D:DD", _logarithm, "log")
+    polar = lambda r, angle: joined(r * np.cos(angle), r * np.sin(angle))  # noqa: E731
+    found["rect"] = Function("cmath.rect", "F:ff D:dd", polar, "rect", kinds="f")
+    return found
+
+
+CMATH_FUNCTIONS = _cmath()
+
 # ---- NumPy ----
 
-_NUMBERS = "bBhHiIlLqQfd"
+_NUMBERS = "bBhHiIlLqQfdFD"
 _MATH_NAMES = {"arc" + name: "a" + name for name in ("cos", "cosh", "sin", "sinh", "tan", "tanh", "tan2")}
 _MATH_NAMES |= {"deg2rad": "radians", "rad2deg": "degrees", "divide": "div", "fmin": "min", "fmax": "max"}
 _MATH_NAMES |= {"minimum": "min", "maximum": "max"}
@@ -233,9 +278,9 @@ class Ufunc(Function):
     def _choose(self, dtypes, values=()) -> tuple:
         if len(dtypes) != self.ufunc.nin:
             raise KernelTypeError(f"{self.name}() takes {_counted([self.ufunc.nin])}, not {len(dtypes)}")
-        if all(dtype is not None and dtype.kind in "biuf" for dtype in dtypes):
+        if all(dtype is not None and dtype.kind in "biufc" for dtype in dtypes):
             kinds = {dtype.kind for dtype in dtypes}
-            loops = self._loops(dtypes, mixed="f" in kinds and bool(kinds & set("iu")))
+            loops = self._loops(dtypes, mixed=bool(kinds & set("fc")) and bool(kinds & set("iu")))
             wanted, results = next(loops, ("none", ""))
             if set(wanted) <= set(self.letters):
                 return tuple(letter_of(np.dtype(code)) for code in results), tuple(
@@ -246,33 +291,36 @@ class Ufunc(Function):
     def _loops(self, dtypes, mixed):
         for loop in self.ufunc.types:
             wanted, results = loop.split("->")
-            if "e" in loop or "g" in loop:  # Numba passes over the loops for float16 and long double
+            if set("egG") & set(loop):  # Numba passes over the loops for float16 and long double
                 continue
             if all(_fits(dtype, np.dtype(code), mixed) for dtype, code in zip(dtypes, wanted)):
                 yield wanted, results
 
 
 def _fits(dtype, wanted, mixed) -> bool:
-    """May an argument be cast to a loop's type? Beside floats, integers may be cast to any float."""
-    return np.can_cast(dtype, wanted) or (mixed and dtype.kind in "iu" and wanted.kind == "f")
+    """May an argument be cast to a loop's type? Beside others, integers may be cast to any float."""
+    return np.can_cast(dtype, wanted) or (mixed and dtype.kind in "iu" and wanted.kind in "fc")
 
 
 def _numpy() -> dict:
     names = {
-        "fd": "arccos arccosh arcsin arcsinh arctan arctan2 arctanh cos cosh deg2rad degrees divide hypot "
-        "log log10 log2 rad2deg radians sin sinh tan tanh",
+        "fd": "arctan2 deg2rad degrees hypot rad2deg radians",
+        "fdFD": "arccos arccosh arcsin arcsinh arctan arctanh cos cosh divide log log10 log2 sin sinh "
+        "tan tanh",
         _NUMBERS: "fmax fmin maximum minimum",
     }
     uncounted = {
+        _NUMBERS: "conjugate",
         f"?{_NUMBERS}": "equal greater greater_equal isnan less less_equal logical_and logical_not "
         "logical_or logical_xor not_equal",
         "?bBhHiIlLqQ": "bitwise_and bitwise_or bitwise_xor invert",
         "bBhHiIlLqQ": "left_shift right_shift",
     }
     found = {name: Ufunc(name, letters, True) for letters in names for name in names[letters].split()}
-    return found | {
+    found |= {
         name: Ufunc(name, letters, False) for letters in uncounted for name in uncounted[letters].split()
     }
+    return found | {"conj": found["conjugate"]}
 
 
 NUMPY_FUNCTIONS = _numpy()

@@ -345,12 +345,12 @@ class _Steps(Translator):
 
     def _constant(self, node, follow=True):
         """Code for a number, a constant from outside, or a variable that always holds one of them."""
-        if isinstance(node, ast.Constant) and isinstance(node.value, (bool, int, float)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, (bool, int, float, complex)):
             return ast.Constant(node.value)
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
             inner = isinstance(node.operand, ast.Constant) and self._constant(node.operand)
             return ast.UnaryOp(ast.USub(), inner) if inner else None
-        if isinstance(self._resolve(node), (bool, int, float, np.generic)):
+        if isinstance(self._resolve(node), (bool, int, float, complex, np.generic)):
             return self._outside(node)
         if isinstance(node, ast.Name) and node.id in self.locals and follow:
             values = self.only_values().get(node.id.split(MARK)[0], [])

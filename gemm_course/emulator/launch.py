@@ -538,16 +538,16 @@ def _check_argument(name, value):
     if isinstance(value, np.ndarray) and value.dtype.fields:
         value = Records(name, value)
     if isinstance(value, np.ndarray):
-        if value.dtype.kind not in "biuf":
+        if value.dtype.kind not in "biufc":
             raise LaunchError(
                 f"{name} has dtype {value.dtype}; "
-                "the emulator supports booleans, integers, floats and records of them"
+                "the emulator supports booleans, integers, floats, complex numbers and records of them"
             )
         _check_layout(name, value)
         return value
     if value is None:
         return None
-    if isinstance(value, (bool, int, float, np.generic)):
+    if isinstance(value, (bool, int, float, complex, np.generic)):
         return names.as_number(value)
     if isinstance(value, tuple):
         return same_tuple(value, (_check_argument(shown, part) for part, shown in _named_parts(value, name)))

@@ -327,6 +327,12 @@ class RetypedGlobal(GlobalStorage):
         if base.data is not None:
             self.data = base.data.view(np.uint8)[: count * dtype.itemsize].view(dtype)
 
+    def elements(self, positions):
+        """The parts of complex numbers are shown as the numbers that they belong to."""
+        if self.base.dtype.kind == "c" and self.dtype.itemsize * 2 == self.base.dtype.itemsize:
+            return self.base.elements(positions // 2)
+        return super().elements(positions)
+
 
 def upwards(array: np.ndarray) -> np.ndarray:
     """A view in which no axis runs backwards: its first element is the one with the lowest address."""
@@ -361,6 +367,11 @@ def layout_of(array: np.ndarray) -> str:
     return "C" if array.flags.c_contiguous else "F" if array.flags.f_contiguous else "A"
 
 
+def garbage_of(dtype: np.dtype):
+    """What memory holds before anything is written to it: NaN where there is one."""
+    return {"f": np.nan, "c": complex(np.nan, np.nan)}.get(dtype.kind, 0)
+
+
 def _joint(lanes: tuple, *arrays) -> tuple:
     return np.broadcast_shapes(lanes, *(np.shape(a) for a in arrays))
 
@@ -376,7 +387,7 @@ class SharedStorage(Storage):
 
     def __init__(self, dtype, shape, counts_only: bool):
         super().__init__(dtype, shape)
-        garbage = np.nan if self.dtype.kind == "f" else 0
+        garbage = garbage_of(self.dtype)
         self.data = None if counts_only else np.full((1, 1, max(self.size, 1)), garbage, self.dtype)
 
     def _alias(self, dtype):
@@ -455,7 +466,7 @@ class LocalStorage(Storage):
 
     def __init__(self, dtype, shape, counts_only: bool):
         super().__init__(dtype, shape)
-        garbage = np.nan if self.dtype.kind == "f" else 0
+        garbage = garbage_of(self.dtype)
         self.data = None if counts_only else np.full((max(self.size, 1), 1, 1, 1), garbage, self.dtype)
 
     def view(self, pattern, offset) -> np.ndarray | None:

@@ -1,6 +1,7 @@
 """What the names in a kernel stand for: constants of its closure, types, intrinsics, other functions."""
 
 import builtins
+import cmath
 import enum
 import inspect
 import math
@@ -11,7 +12,7 @@ import numpy as np
 from numba import cuda
 
 from .compiled import function_of
-from .cuda_api import BUILTINS, CUDA, MATH, TYPES, Namespace
+from .cuda_api import BUILTINS, CMATH, CUDA, MATH, TYPES, Namespace
 from .errors import LaunchError
 from .functions import NUMPY_FUNCTIONS
 from .language import same_tuple
@@ -48,6 +49,7 @@ def _numpy() -> dict:
 
 
 _MATH = Namespace("math", MATH)
+_CMATH = Namespace("cmath", CMATH)
 _NUMPY = Namespace("numpy", _numpy())
 
 
@@ -111,7 +113,7 @@ def meaning(value):
         return known
     if isinstance(value, type) and issubclass(value, (enum.Enum, tuple)):
         return _EnumClass(value) if issubclass(value, enum.Enum) else _named_tuple(value)
-    if isinstance(value, (bool, int, float, np.generic)):
+    if isinstance(value, (bool, int, float, complex, np.generic)):
         return as_number(value)
     if isinstance(value, np.ndarray):
         return _constant(value)
@@ -135,8 +137,9 @@ def meaning(value):
     builtin = getattr(value, "__name__", None)
     if builtin in BUILTINS and value is getattr(builtins, builtin, None):
         return BUILTINS[builtin]
-    if getattr(value, "__module__", None) == "math" and value.__name__ in MATH:
-        return MATH[value.__name__]
+    for space in (_MATH, _CMATH):
+        if getattr(value, "__module__", None) == space.name and value.__name__ in space.members:
+            return space.members[value.__name__]
     return Refused(_sentence(value))
 
 
@@ -150,19 +153,22 @@ def _device_function(dispatcher):
 
 def _constant(array: np.ndarray):
     """An array from outside a kernel is a constant."""
-    if array.dtype.kind not in "biuf":
+    if array.dtype.kind not in "biufc":
         return Refused(
-            f"it is an array of {array.dtype}; the emulator supports booleans, integers and floats"
+            f"it is an array of {array.dtype}; the emulator supports booleans, integers, floats and complex "
+            "numbers"
         )
     return Constant(array)
 
 
 def as_number(value):
-    """Numba types int64 and float64 like Python's own numbers, so they become those."""
+    """Numba types int64, float64 and complex128 like Python's own numbers, so they become those."""
     if isinstance(value, enum.Enum):
         return as_number(value.value)
     if isinstance(value, np.int64):
         return int(value)
+    if isinstance(value, np.complex128):
+        return complex(value)
     return float(value) if isinstance(value, np.float64) else value
 
 
@@ -173,6 +179,8 @@ def _module(module):
         return _CUDA
     if module is math:
         return _MATH
+    if module is cmath:
+        return _CMATH
     if module is np:
         return _NUMPY
     if module.__name__ in ("numba.cuda.libdevice", "numba.cuda.fp16"):

@@ -16,7 +16,7 @@ from .geometry import WARP, Geometry
 from .lanes import Lanes, Mask, Pattern
 from .memory import ChosenArray, DeviceArray, Unbound
 
-_AS_IT_IS = (bool, int, float, np.generic, Unbound, type(None))  # the same for all lanes
+_AS_IT_IS = (bool, int, float, complex, np.generic, Unbound, type(None))  # the same for all lanes
 
 
 class FewLanes(Geometry):

@@ -11,6 +11,8 @@ import inspect
 from itertools import count
 from typing import NamedTuple
 
+import numpy as np
+
 from . import names
 from .analysis import (
     Aliases,
@@ -54,7 +56,8 @@ _BINARY = {
 }
 _BITS = {ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>"}
 _COMPARE = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
-_VALUES = (Constant, tuple)  # what names outside a kernel may stand for, besides numbers and functions
+# what names outside a kernel may stand for, besides functions and numbers that have no attributes
+_VALUES = (Constant, tuple, complex, np.complexfloating)
 _STATEMENTS = {
     ast.ClassDef: "a class",
     ast.Delete: "del",
@@ -140,7 +143,7 @@ def _signature(value):
         return value.function.__code__
     if isinstance(value, (Refused, OtherModule)):  # made anew by every look at the kernel's names
         return type(value).__name__, str(value)
-    if isinstance(value, (bool, int, float)) or not hasattr(value, "__dict__"):
+    if isinstance(value, (bool, int, float, complex)) or not hasattr(value, "__dict__"):
         return type(value).__name__
     return value  # and not its id, which a later object may have
 
@@ -903,7 +906,7 @@ class Translator:
         return ast.copy_location(method(node), node)
 
     def _of_Constant(self, node):
-        if not isinstance(node.value, (bool, int, float, type(None))):
+        if not isinstance(node.value, (bool, int, float, complex, type(None))):
             self._refuse(node, f"a kernel computes with numbers; {node.value!r} is not a number")
         return ast.Constant(node.value)
 

@@ -10,8 +10,9 @@ import numpy as np
 
 from . import lanes
 from .access import as_lanes, kind_of
+from .complex_numbers import component
 from .cuda_api import Type
-from .dtypes import BOOL, INT64
+from .dtypes import BOOL, INT64, dtype_of
 from .errors import KernelTypeError
 from .findings import place
 from .iterables import Elements
@@ -207,7 +208,7 @@ class Views:
                     f"{len(value)} values cannot be assigned to a part of {target.name} of another shape"
                 )
             return lambda where: value[where[0]]
-        self._require_number(value)
+        self._require_number(self.plain(value), target)
         return lambda where: value
 
     def _check_fits(self, shape, target):
@@ -261,6 +262,8 @@ class Views:
             return self.element_of_records(site, value, name)
         if isinstance(value, RecordArray) and name in ("shape", "ndim", "size"):
             return getattr(value, name)
+        if name in ("real", "imag") and dtype_of(value) is not None:
+            return self.component(value, name)
         if hasattr(value, "parts") and hasattr(value, name):
             return getattr(value, name)
         if isinstance(value, Type) and name == "type":
@@ -276,6 +279,8 @@ class Views:
             return array.dtype.itemsize
         if type(array) is ChosenArray:
             return self.each_choice(array, lambda a: self._attribute_of_array(a, name))
+        if name in ("real", "imag"):
+            return self._parts(array, name)
         if name in ("shape", "ndim"):
             return getattr(array, name)
         if name == "strides":
@@ -288,7 +293,29 @@ class Views:
             return self._flattened(array, ".flat")
         raise KernelTypeError(
             f"the emulator does not support the attribute .{name} of an array in a kernel; it supports "
-            "shape, strides, ndim, size, nbytes, itemsize, dtype, T and flat"
+            "shape, strides, ndim, size, nbytes, itemsize, dtype, T, flat, real and imag"
+        )
+
+    @staticmethod
+    def _parts(array, name) -> DeviceArray:
+        """``array.real`` or ``array.imag``: a view of every second number."""
+        if array.dtype.kind != "c":
+            if name == "real":
+                return array
+            raise KernelTypeError(f"{array.name} holds {array.dtype}, which has no imaginary part")
+        if array.space == "local":
+            raise KernelTypeError(
+                f"the emulator supports .{name} of the elements of a local array, as {array.name}[i].{name}, "
+                "not of the whole array"
+            )
+        part = component(array.dtype)
+        return array.changed(
+            storage=array.storage.retyped(part),
+            dtype=part,
+            strides=tuple(2 * step for step in array.strides),
+            pattern=None if array.pattern is None else lanes.scaled(array.pattern, 2),
+            offset=2 * array.offset + (name == "imag"),
+            layout="A",
         )
 
     def _size(self, array, itemsize):
@@ -314,7 +341,9 @@ class Views:
         """``value.name(...)`` of an array, and ``x.dtype.type(...)``."""
         if isinstance(value, Type) and name == "type":
             return value(self, *arguments)
-        if not isinstance(value, ARRAYS) or name == "type":
+        if name == "conjugate" and dtype_of(value) not in (None, BOOL) and not arguments:
+            return self.conjugate(value)
+        if not isinstance(value, ARRAYS) or name in ("type", "conjugate"):
             raise KernelTypeError(f"{kind_of(value)} has no method .{name}() in a kernel")
         if type(value) is ChosenArray:
             return self.each_choice(value, lambda array: self.method(site, array, name, *arguments))
@@ -524,8 +553,9 @@ METHODS = {
     "transpose": "_transpose",
     "item": "_item",
     "type": "",
+    "conjugate": "",
 }
-"""Methods that kernels may call: of arrays, and ``x.dtype.type(number)``."""
+"""Methods that kernels may call: of arrays, ``x.dtype.type(number)`` and ``z.conjugate()``."""
 
 
 def _leaves(array, where: np.ndarray):

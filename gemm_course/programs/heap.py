@@ -7,6 +7,8 @@ import weakref
 
 import numpy as np
 
+from gemm_course.emulator.memory import garbage_of
+
 from .errors import OUT_OF_MEMORY, DriverError, unsupported
 
 GARBAGE = 0xA5  # in every byte of new memory, except where NaN says it better
@@ -35,7 +37,7 @@ class Heap:
         size = _extent(shape, strides, dtype.itemsize)
         array = np.ndarray(shape, dtype, self._block(size), 0, strides)
         if dtype.kind in "fc":
-            array.fill(np.nan)
+            array.fill(garbage_of(dtype))
         elif dtype.kind == "b":
             array.fill(True)
         return array

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from unittest.mock import patch
 
+from numba.core.target_extension import target_override
 from numba.cuda import types
 from numba.cuda.compiler import CUDACompiler, CUDAFlags
 from numba.cuda.core import ir
@@ -100,5 +101,8 @@ def binary_operations(function, *args):
 def result_type(op, *operands):
     """The type Numba gives `op` (from `operator`, or a function) for operand types given by name."""
     typing_context, _ = contexts()
-    signature = typing_context.resolve_function_type(op, tuple(getattr(types, name) for name in operands), {})
+    operands = tuple(getattr(types, name) for name in operands)
+    device = patch("numba.cuda.dispatcher.get_current_device", lambda: HOPPER)
+    with device, target_override("cuda"):  # as overloads ask for it
+        signature = typing_context.resolve_function_type(op, operands, {})
     return str(signature.return_type)

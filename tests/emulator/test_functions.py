@@ -1,5 +1,6 @@
 """Functions of numbers: types as Numba's inference gives them, values as NumPy or Python computes them."""
 
+import cmath
 import itertools
 import math
 from importlib import import_module
@@ -10,6 +11,7 @@ from numba import cuda
 
 from gemm_course.emulator import KernelTypeError, UnsupportedKernel, emulate
 from gemm_course.emulator.functions import (
+    CMATH_FUNCTIONS,
     CUDA_FUNCTIONS,
     MATH_FUNCTIONS,
     NUMPY_FUNCTIONS,
@@ -23,8 +25,8 @@ numba_types = pytest.importorskip(
     exc_type=ImportError,
 )
 
-LETTERS = "bhiqBHIQfd"
-TYPES = {letter: np.dtype(letter).name for letter in "?bhiqBHIQefd"}
+LETTERS = "bhiqBHIQfdFD"
+TYPES = {letter: np.dtype(letter).name for letter in "?bhiqBHIQefdFD"}
 
 
 def numba_object(name):
@@ -36,6 +38,7 @@ def numba_object(name):
 
 
 ALL = {f"math.{name}": (function, getattr(math, name)) for name, function in MATH_FUNCTIONS.items()}
+ALL |= {f"cmath.{name}": (function, getattr(cmath, name)) for name, function in CMATH_FUNCTIONS.items()}
 ALL |= {f"np.{name}": (function, getattr(np, name)) for name, function in NUMPY_FUNCTIONS.items()}
 ALL |= {
     name: (function, numba_object(name)) for name, function in {**PYTHON_FUNCTIONS, **CUDA_FUNCTIONS}.items()
