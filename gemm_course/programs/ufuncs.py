@@ -102,13 +102,20 @@ def _kernel(function: Callable, given: list) -> Kernel:
     """The kernel of a function of elements. Its source is put where Python looks for sources."""
     inputs = [f"x{number}" for number in range(len(inspect.signature(function).parameters))]
     text = KERNEL.format(
-        name=function.__name__, inputs=", ".join(inputs), elements=", ".join(f"{name}[i]" for name in inputs)
+        name=_identifier(function),
+        inputs=", ".join(inputs),
+        elements=", ".join(f"{name}[i]" for name in inputs),
     )
     filename = f"<vectorize of {function.__name__}, {id(function)}>"
     linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
     space = {"cuda": cuda, "core": Kernel(function, given, device=True)}
     exec(compile(text, filename, "exec"), space)
-    return Kernel(space[function.__name__], None)
+    return Kernel(space[_identifier(function)], None)
+
+
+def _identifier(function: Callable) -> str:
+    """The name of a function that a definition may have: a lambda is called ``<lambda>``."""
+    return function.__name__ if function.__name__.isidentifier() else "element"
 
 
 def for_targets(real: Callable, for_cuda: Callable) -> Callable:
