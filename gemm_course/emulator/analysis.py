@@ -10,10 +10,11 @@ import warnings
 from collections import Counter
 
 from .cuda_api import SAME_FOR_ALL, Special, is_lanewise
+from .trees import children, walk
 
 
 def names_in(node, context=ast.Load) -> set[str]:
-    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, context)}
+    return {n.id for n in walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, context)}
 
 
 def walk_here(node):
@@ -23,7 +24,7 @@ def walk_here(node):
         node = todo.pop()
         yield node
         if not isinstance(node, (ast.FunctionDef, ast.Lambda)):
-            todo += ast.iter_child_nodes(node)
+            todo += children(node)
 
 
 def assigned_names(statements) -> set[str]:
@@ -46,7 +47,7 @@ def jumps_out(node) -> bool:
     if isinstance(node, (ast.For, ast.While)):
         returns = any(isinstance(n, ast.Return) for n in walk_here(node))
         return returns or any(map(jumps_out, node.orelse))
-    return any(jumps_out(child) for child in ast.iter_child_nodes(node) if isinstance(child, ast.stmt))
+    return any(jumps_out(child) for child in children(node) if isinstance(child, ast.stmt))
 
 
 # ---- liveness ----
@@ -106,7 +107,7 @@ class Aliases:
 
     def __init__(self, function: ast.FunctionDef):
         self.sources: dict[str, list] = {}
-        for node in ast.walk(function):
+        for node in walk(function):
             if isinstance(node, ast.Assign):
                 for target, value in _pairs(node):
                     self._add(target, value)
@@ -160,7 +161,7 @@ def hangs_on_memory(loop: ast.While, may_change) -> bool:
     loose: set = set()
 
     def depends(expression) -> bool:
-        nodes = list(ast.walk(expression))
+        nodes = list(walk(expression))
         return any(map(may_change, nodes)) or any(isinstance(n, ast.Name) and n.id in loose for n in nodes)
 
     def spread(statements, under):
@@ -184,7 +185,7 @@ def hangs_on_memory(loop: ast.While, may_change) -> bool:
     return depends(loop.test) or any(
         depends(node.test)
         for top in loop.body
-        for node in ast.walk(top)
+        for node in walk(top)
         if isinstance(node, ast.If) and contains_jump(node)
     )
 
@@ -241,7 +242,7 @@ def folded(node) -> bool | int | float | complex | None:
 def static_names(function: ast.FunctionDef, constants: set[str], is_range) -> set[str]:
     """Variables whose value is known at compile time once loops of known length are unrolled."""
     sources: dict[str, list] = {}
-    for node in ast.walk(function):
+    for node in walk(function):
         if isinstance(node, ast.For) and isinstance(node.target, ast.Name):
             sources.setdefault(node.target.id, []).append(("range", node.iter))
         elif isinstance(node, ast.Assign):
@@ -326,7 +327,7 @@ def _computed(node, assigned: dict, seen: set) -> ast.expr | None:
 
 def _assigned_values(function: ast.FunctionDef) -> dict[str, list]:
     values: dict[str, list] = {}
-    for node in ast.walk(function):
+    for node in walk(function):
         for target, value in _pairs(node) if isinstance(node, ast.Assign) else ():
             if isinstance(target, ast.Name):
                 values.setdefault(target.id, []).append(value)
@@ -395,7 +396,7 @@ class BatchTest:
                 if not isinstance(statement.op, ast.Add) or statement.target.id in found:
                     return None
                 found[statement.target.id] = statement
-        names = (n.id for s in body for n in ast.walk(s) if isinstance(n, ast.Name))
+        names = (n.id for s in body for n in walk(s) if isinstance(n, ast.Name))
         uses = Counter(name for name in names if name in found)
         return None if any(count > 1 for count in uses.values()) else found
 
@@ -471,8 +472,8 @@ class BatchTest:
             return False
         if isinstance(node, ast.Attribute) and node.attr in ("T", "flat"):
             return False
-        children = (child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr))
-        return all(self._value(child, touched) for child in children)
+        parts = (part for part in children(node) if isinstance(part, ast.expr))
+        return all(self._value(part, touched) for part in parts)
 
     def _call(self, node, touched) -> bool:
         callee = self.resolve(node.func)
@@ -509,7 +510,7 @@ def _unconditional(body):
         if isinstance(statement, ast.For):
             yield from _unconditional(statement.body)
         elif isinstance(statement, ast.If):
-            for inner in ast.walk(statement):  # a conditional reduction: shown as a subtraction, so refused
+            for inner in walk(statement):  # a conditional reduction: shown as a subtraction, so refused
                 if isinstance(inner, ast.AugAssign) and isinstance(inner.target, ast.Name):
                     yield ast.copy_location(ast.AugAssign(inner.target, ast.Sub(), inner.value), inner)
         else:
@@ -520,7 +521,7 @@ def _definitions(body) -> dict[str, list]:
     """The expressions assigned to the private variables of a body."""
     found: dict[str, list] = {}
     for top in body:
-        for node in ast.walk(top):
+        for node in walk(top):
             if isinstance(node, ast.Assign):
                 for target, value in _pairs(node):
                     for name in names_in(target, ast.Store):
@@ -551,7 +552,7 @@ def _depends(node, variable, definitions, seen=()) -> bool:
 def _moves(index, variable, definitions, body) -> bool:
     """Does some part of the index differ in every iteration, whatever inner loops do?"""
     parts = index.elts if isinstance(index, ast.Tuple) else [index]
-    loops = (node for statement in body for node in ast.walk(statement) if isinstance(node, ast.For))
+    loops = (node for statement in body for node in walk(statement) if isinstance(node, ast.For))
     inner = {loop.target.id for loop in loops if isinstance(loop.target, ast.Name)}
     return any(_linear(part, variable, definitions, inner) for part in parts)
 
@@ -600,7 +601,7 @@ class NarrowTest:
         if self.translator.inside:
             return None
         if id(loop) not in self.verdicts:
-            used = {n.id for n in ast.walk(loop) if isinstance(n, ast.Name)} & self.translator.locals
+            used = {n.id for n in walk(loop) if isinstance(n, ast.Name)} & self.translator.locals
             self.verdicts[id(loop)] = sorted(used) if used and self._statement(loop) else None
         return self.verdicts[id(loop)]
 
@@ -650,7 +651,7 @@ class NarrowTest:
             lanewise = is_lanewise(self.translator._resolve(node.func))
             return lanewise and not node.keywords and all(map(self._value, node.args))
         plain = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.IfExp, ast.Tuple)
-        parts = (part for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr))
+        parts = (part for part in children(node) if isinstance(part, ast.expr))
         return isinstance(node, plain) and all(map(self._value, parts))
 
     def _attribute(self, node) -> bool:

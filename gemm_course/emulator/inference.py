@@ -31,6 +31,7 @@ from .memory import (
     unknown,
 )
 from .translate import Scopes, Translator, cached, place_all, translate
+from .trees import walk
 from .versions import MARK, NoVersions, Rewriter, Split, Version, Versions, is_number
 
 _PASSES = 32  # enough for any loops: a type is widened a few times at most
@@ -169,7 +170,7 @@ class _Steps(Translator):
         body = [s for step in versions.steps for s in self._step(step)]
         at = self.definition
         unset = [version.name for version in every if version.name not in parameters]
-        new = [s for name in unset for s in self._code(f"{name} = _M.unbound", at)]
+        new = [s for name in unset for s in self._fill("_NAME = _M.unbound", at, _NAME=name)]
         new += [s for n, test in decided.items() for s in self._fill(f"_d{n} = _TEST", at, _TEST=test)]
         new += [s for name in parameters for s in self._record(name, ast.Name(name, ast.Load()), at)]
         loop = ast.While(self._expression("_T.again()", at), body or [ast.Pass()], [])
@@ -209,7 +210,7 @@ class _Steps(Translator):
         known = [self.versions.stores, self.renamed.number]
         if not isinstance(node, ast.Expr):  # a call by itself may do more than compute
             known.append(self.renamed.operation)
-        return any(id(part) in numbers for part in ast.walk(node) for numbers in known)
+        return any(id(part) in numbers for part in walk(node) for numbers in known)
 
     def _guarded(self, new, step):
         """A step on a path that Numba drops is left out; one that fails tells nothing."""
@@ -232,7 +233,7 @@ class _Steps(Translator):
         """The numbers of the versions that a step defines."""
         if isinstance(node, Version):
             return (node.number,)
-        stored = [self.versions.stores.get(id(part)) for part in ast.walk(node)]
+        stored = [self.versions.stores.get(id(part)) for part in walk(node)]
         return tuple(version.number for version in stored if version is not None)
 
     def _alive(self, path):
@@ -250,7 +251,8 @@ class _Steps(Translator):
         return self._record(version.name, value, self.definition)
 
     def _record(self, name, value, at):
-        return self._fill(f"{name} = _T.define({self.number_of[name]}, _VALUE)", at, _VALUE=value)
+        line, number = "_NAME = _T.define(_NUMBER, _VALUE)", self.number_of[name]
+        return self._fill(line, at, _NAME=name, _NUMBER=number, _VALUE=value)
 
     def _returned(self, node):
         value = ast.Constant(None) if node.value is None else self._owned(self.renamed.copy(node.value))
@@ -270,7 +272,7 @@ class _Steps(Translator):
         number = getattr(node, "operation", None)
         if number is None:
             return new
-        return self._expression(f"_T.grown({number}, _VALUE)", node, _VALUE=new)
+        return self._expression("_T.grown(_NUMBER, _VALUE)", node, _NUMBER=number, _VALUE=new)
 
     def _fused(self, node):
         return None  # each operation has a type of its own
@@ -361,7 +363,7 @@ class _Steps(Translator):
         """The expressions assigned to each variable; None for what is not a plain assignment."""
         if self._values is None:
             found = self._values = {}
-            for node in ast.walk(self.definition):
+            for node in walk(self.definition):
                 if isinstance(node, ast.Assign) and len(node.targets) == 1:
                     if isinstance(node.targets[0], ast.Name):
                         found.setdefault(node.targets[0].id, []).append(node.value)
@@ -378,9 +380,7 @@ def _stored_here(node):
     if isinstance(node, ast.arguments):
         return [argument.arg for argument in (*node.posonlyargs, *node.args, *node.kwonlyargs)]
     targets = getattr(node, "targets", None) or [getattr(node, "target", None)]
-    return [
-        n.id for target in targets if target is not None for n in ast.walk(target) if isinstance(n, ast.Name)
-    ]
+    return [n.id for target in targets if target is not None for n in walk(target) if isinstance(n, ast.Name)]
 
 
 def steps_of(function, device) -> Program | None:

@@ -5,6 +5,7 @@ import cmath
 import enum
 import inspect
 import math
+from functools import cache
 from types import CodeType, ModuleType
 
 import numba
@@ -256,6 +257,7 @@ def _paths() -> dict:
 _CUDA_PATHS = _paths()
 
 
+@cache
 def _member(space: Namespace, path: str):
     if path in space.members:
         return space.members[path]

@@ -3,6 +3,7 @@
 import ast
 
 from .analysis import names_in
+from .trees import walk
 
 
 def simplified(definition: ast.FunctionDef) -> dict[str, str]:
@@ -18,10 +19,8 @@ def simplified(definition: ast.FunctionDef) -> dict[str, str]:
 
 
 def _rename_underscored(definition) -> dict[str, str]:
-    arguments = {node.arg for node in ast.walk(definition) if isinstance(node, ast.arg)}
-    functions = {
-        n.name for n in ast.walk(definition) if isinstance(n, ast.FunctionDef) and n is not definition
-    }
+    arguments = {node.arg for node in walk(definition) if isinstance(node, ast.arg)}
+    functions = {n.name for n in walk(definition) if isinstance(n, ast.FunctionDef) and n is not definition}
     own = names_in(definition, ast.Store) | arguments | functions
     used = own | names_in(definition)
     new_names = {}

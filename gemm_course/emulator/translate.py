@@ -40,6 +40,7 @@ from .names import Callee, Namespace, OtherModule, Refused
 from .registry import Emulation
 from .simplify import simplified
 from .source import Source, parse, source_of
+from .trees import children, filled, walk
 from .versions import Split
 from .views import METHODS
 
@@ -110,7 +111,7 @@ class Translation(NamedTuple):
 
 
 _cache: dict = {}
-_CACHE_SIZE = 400  # translations kept: every edit of a notebook cell makes new ones
+_CACHE_SIZE = 600  # results kept, some three for a function: every edit of a notebook cell makes new ones
 
 
 def translate(function, device: bool = False, split: Split | None = None) -> Translation:
@@ -124,6 +125,14 @@ def translate(function, device: bool = False, split: Split | None = None) -> Tra
         return Translator(function, environment, device, split and split.function()).run()
 
     return cached(function, environment, (device, split and split.key), make)
+
+
+def _read(function) -> tuple:
+    """A function's source, its simplified definition, and what the kernel calls the new names in that."""
+    source = source_of(function)
+    definition = parse(function, source)
+    shown = simplified(definition)
+    return source, definition, shown
 
 
 def cached(function, environment, purpose, make):
@@ -154,9 +163,7 @@ class Translator:
     def __init__(self, function, environment, device, definition=None):
         self.function, self.environment, self.device = function, environment, device
         self.filename = function.__code__.co_filename
-        self.source = source_of(function)
-        parsed = parse(function, self.source)
-        self.shown = simplified(parsed)  # new names of variables -> those in the kernel
+        self.source, parsed, self.shown = cached(function, environment, "read", lambda: _read(function))
         self.definition = definition or parsed
         self.functions: dict[str, inspect.Signature] = {}  # those defined inside this one
         self.inside = False  # whether this is a function inside another one
@@ -213,7 +220,7 @@ class Translator:
     def _shared_arrays(self) -> set:
         """The variables that are always shared arrays or views of them."""
         sources: dict = {}
-        for node in ast.walk(self.definition):
+        for node in walk(self.definition):
             if isinstance(node, ast.Assign):
                 for name in assigned_names([node]):
                     sources.setdefault(name, []).append(node.value)
@@ -305,17 +312,12 @@ class Translator:
     # ---- small tools ----
 
     def _code(self, text: str, at) -> list:
-        """Parse a line of new code, placed where ``at`` is; :meth:`_fill` fills its holes."""
-        statements = ast.parse(text).body
-        for statement in statements:
-            for node in ast.walk(statement):
-                _place(node, at)
-        return statements
+        """A line of new code, placed where ``at`` is; :meth:`_fill` fills its holes."""
+        return filled(text, at, {})
 
     def _fill(self, text: str, at, **holes) -> list:
-        """Like :meth:`_code`, with expressions in place of the names in ``holes``."""
-        filler = _Filler(holes)
-        return [filler.visit(statement) for statement in self._code(text, at)]
+        """Like :meth:`_code`, with something in place of the names in ``holes``."""
+        return filled(text, at, holes)
 
     def _expression(self, text: str, at, **holes):
         return self._fill(text, at, **holes)[0].value
@@ -396,7 +398,7 @@ class Translator:
         """The parameters whose arrays this function itself may change, under whatever name."""
         aliases = Aliases(self.definition)
         stored = set()
-        for node in ast.walk(self.definition):
+        for node in walk(self.definition):
             if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
                 stored |= aliases.of(node.value)
             elif isinstance(node, ast.Call):
@@ -556,7 +558,8 @@ class Translator:
             site = self._site(target, "store", "store", self._static_index(target))
             holes = {"_BASE": self._value(target.value), "_INDEX": self._index(target.slice)}
             assign = "assign_part" if is_part(target.slice) else "assign_element"
-            return self._fill(f"_M.{assign}({site}, _BASE, _INDEX, _VALUE)", at, **holes, _VALUE=value)
+            line = f"_M.{assign}(_SITE, _BASE, _INDEX, _VALUE)"
+            return self._fill(line, at, _SITE=site, **holes, _VALUE=value)
         site = self._site(target, "store", "store")
         line = f"_M.assign_attribute({site}, _BASE, {target.attr!r}, _VALUE)"
         return self._fill(line, at, _BASE=self._value(target.value), _VALUE=value)
@@ -574,8 +577,9 @@ class Translator:
         scope = self.scopes.scope(name)
         alone = scope == self.regions[-1] and not self.scopes.jumps(scope)
         if alone or name in self.functions:
-            return self._fill(f"{name} = _VALUE", at, _VALUE=value)
-        return self._fill(f"{name} = _M.assign(_VALUE, {name}, {_region(scope)})", at, _VALUE=value)
+            return self._fill("_NAME = _VALUE", at, _NAME=name, _VALUE=value)
+        line = f"_NAME = _M.assign(_VALUE, _NAME, {_region(scope)})"
+        return self._fill(line, at, _NAME=name, _VALUE=value)
 
     def _do_AugAssign(self, node):
         if isinstance(node.target, ast.Subscript):
@@ -588,8 +592,8 @@ class Translator:
             x, y = self._factors(node.value)
             site, region = self._site(node, "add"), _region(self.scopes.scope(name))
             loops = tuple(self.scopes.loop_name[loop] for loop in reductions)
-            line = f"{name} = _M.accumulate({site}, {name}, _X, _Y, {loops!r}, {region})"
-            return self._fill(line, node, _X=x, _Y=y)
+            line = f"_NAME = _M.accumulate(_SITE, _NAME, _X, _Y, {loops!r}, {region})"
+            return self._fill(line, node, _NAME=name, _SITE=site, _X=x, _Y=y)
         return self._assign_name(name, self._value(self._spelled_out(node, name)), node)
 
     def _spelled_out(self, node, name):
@@ -612,17 +616,17 @@ class Translator:
             )
         static = self._static_index(target)
         load, store = self._site(target, "load", "load", static), self._site(target, "store", "store", static)
-        holes = {"_BASE": self._value(target.value), "_INDEX": self._index(target.slice)}
+        holes = {"_STORE": store, "_LOAD": load}
+        holes |= {"_BASE": self._value(target.value), "_INDEX": self._index(target.slice)}
         operation = self._site(node, "arithmetic")
         if isinstance(node.op, ast.Add):
             holes["_X"], holes["_Y"] = self._factors(node.value)
-            line = f"_M.accumulate_element({store}, {load}, {operation}, _BASE, _INDEX, _X, _Y)"
-            return self._fill(line, node, **holes)
+            line = "_M.accumulate_element(_STORE, _LOAD, _SITE, _BASE, _INDEX, _X, _Y)"
+            return self._fill(line, node, _SITE=operation, **holes)
         self.locals.add("_old")
         new = self._value(self._spelled_out(node, "_old"))
-        return self._fill(
-            f"_M.update({store}, {load}, _BASE, _INDEX, lambda _old: _NEW)", node, **holes, _NEW=new
-        )
+        line = "_M.update(_STORE, _LOAD, _BASE, _INDEX, lambda _old: _NEW)"
+        return self._fill(line, node, **holes, _NEW=new)
 
     # ---- branches ----
 
@@ -716,9 +720,7 @@ class Translator:
 
     def _private(self, body) -> set:
         """The variables of a body whose iterations may run at once: each is local to an iteration."""
-        reductions = {
-            s.target.id for top in body for s in ast.walk(top) if id(s) in self.batch_test.reductions
-        }
+        reductions = {s.target.id for top in body for s in walk(top) if id(s) in self.batch_test.reductions}
         return assigned_names(body) - reductions
 
     def _forget(self, variables, at) -> list:
@@ -731,7 +733,7 @@ class Translator:
             return self._combined(node)
         if bounds is None:
             site = self._site(node, "load", "load")
-            return self._expression(f"_M.items({site}, _VALUE)", node, _VALUE=self._value(node))
+            return self._expression("_M.items(_SITE, _VALUE)", node, _SITE=site, _VALUE=self._value(node))
         if not isinstance(node, ast.Call) or not bounds or len(bounds) > 3:
             self._refuse(node, "range() takes one to three numbers")
         return self._expression("_M.range_of(_BOUNDS)", node, _BOUNDS=[self._value(b) for b in bounds])
@@ -887,7 +889,7 @@ class Translator:
         fixed = (test.comparators[0], last.value)
         if counter in assigned_names(node.body[:-1]) or any(_all_names(part) & changed for part in fixed):
             return None
-        if any(isinstance(n, (ast.Call, ast.Subscript)) for e in fixed for n in ast.walk(e)):
+        if any(isinstance(n, (ast.Call, ast.Subscript)) for e in fixed for n in walk(e)):
             return None
         touched = self._examine(node, counter, node.body[:-1])
         return None if touched is None else (counter, *fixed, touched)
@@ -926,14 +928,16 @@ class Translator:
         if self._chain(node) is not None and not isinstance(self._resolve(node.value), _VALUES):
             return self._outside(node)
         site = self._site(node, "load", "load")
-        line = f"_M.attribute(_VALUE, {node.attr!r}, {site})"
-        return self._expression(line, node, _VALUE=self._value(node.value))
+        line = f"_M.attribute(_VALUE, {node.attr!r}, _SITE)"
+        return self._expression(line, node, _SITE=site, _VALUE=self._value(node.value))
 
     def _of_Subscript(self, node):
         site = self._site(node, "load", "load", self._static_index(node))
         base, index = self._value(node.value), self._index(node.slice)
         read = "view" if is_part(node.slice) else "subscript"
-        return self._expression(f"_M.{read}({site}, _BASE, _INDEX)", node, _BASE=base, _INDEX=index)
+        return self._expression(
+            f"_M.{read}(_SITE, _BASE, _INDEX)", node, _SITE=site, _BASE=base, _INDEX=index
+        )
 
     def _index(self, node):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
@@ -962,21 +966,20 @@ class Translator:
         if isinstance(node.op, ast.USub) and number:
             return ast.Constant(-self._of_Constant(node.operand).value)
         name = "neg" if isinstance(node.op, ast.USub) else "invert"
-        return self._expression(
-            f"_M.{name}({self._site(node, 'arithmetic')}, _A)", node, _A=self._value(node.operand)
-        )
+        site = self._site(node, "arithmetic")
+        return self._expression(f"_M.{name}(_SITE, _A)", node, _SITE=site, _A=self._value(node.operand))
 
     def _of_BinOp(self, node):
         fused = self._fused(node)
         if fused is not None:
             return fused
         site = self._site(node, "arithmetic")
-        operands = {"_A": self._value(node.left), "_B": self._value(node.right)}
+        holes = {"_SITE": site, "_A": self._value(node.left), "_B": self._value(node.right)}
         if type(node.op) in _BITS:
-            return self._expression(f"_M.bits({site}, {_BITS[type(node.op)]!r}, _A, _B)", node, **operands)
+            return self._expression(f"_M.bits(_SITE, {_BITS[type(node.op)]!r}, _A, _B)", node, **holes)
         if type(node.op) not in _BINARY:
             self._refuse(node, "the operator @ is not supported in a kernel: write the product as loops")
-        return self._expression(f"_M.{_BINARY[type(node.op)]}({site}, _A, _B)", node, **operands)
+        return self._expression(f"_M.{_BINARY[type(node.op)]}(_SITE, _A, _B)", node, **holes)
 
     def _fused(self, node):
         """x * y + z and similar, which the compiler turns into one fused multiply-add."""
@@ -992,7 +995,7 @@ class Translator:
         order = "_Z, _X, _Y" if name == "sub_fma" else "_X, _Y, _Z"
         site = self._site(node, "arithmetic")
         holes = {"_X": self._value(product.left), "_Y": self._value(product.right), "_Z": self._value(other)}
-        return self._expression(f"_M.{name}({site}, {order})", node, **holes)
+        return self._expression(f"_M.{name}(_SITE, {order})", node, _SITE=site, **holes)
 
     def _of_BoolOp(self, node):
         """``a and b`` as a value: one of the two."""
@@ -1088,7 +1091,11 @@ class Translator:
         site = self._site(node, *self._call_site(node, callee))
         arguments = [self._argument(a, callee) for a in node.args]
         call = self._expression(
-            f"_M.call({site}, _FUNCTION, _ARGUMENTS)", node, _FUNCTION=function, _ARGUMENTS=arguments
+            "_M.call(_SITE, _FUNCTION, _ARGUMENTS)",
+            node,
+            _SITE=site,
+            _FUNCTION=function,
+            _ARGUMENTS=arguments,
         )
         if any(k.arg is None for k in node.keywords):
             self._refuse(node, "** in a call is not supported in a kernel; pass the arguments one by one")
@@ -1200,34 +1207,13 @@ class Translator:
         return self.device or not names <= {*self.parameters, *self.shared}
 
 
-def _place(node, at):
-    """Give a new node the position of an old one, so that a traceback shows the learner's line."""
-    if "lineno" in node._attributes:
-        node.lineno, node.col_offset = at.lineno, at.col_offset
-
-
 def place_all(node, line: int):
     """Give every node a line: its own, or that of the enclosing node."""
     if "lineno" in node._attributes:
         line = node.lineno = node.end_lineno = getattr(node, "lineno", line)
         node.col_offset = node.end_col_offset = 0
-    for child in ast.iter_child_nodes(node):
+    for child in children(node):
         place_all(child, line)
-
-
-class _Filler(ast.NodeTransformer):
-    """Puts expressions in place of the names in capital letters."""
-
-    def __init__(self, holes):
-        self.holes = holes
-
-    def visit_Name(self, node):
-        return self.holes.get(node.id, node)
-
-    def visit_Call(self, node):
-        self.generic_visit(node)
-        node.args = [part for a in node.args for part in (a if isinstance(a, list) else [a])]
-        return node
 
 
 class Scopes:
@@ -1265,7 +1251,7 @@ class Scopes:
         return self.number.setdefault(id(body[0]), len(self.number) + 1)
 
     def _note(self, expression, path):
-        for node in ast.walk(expression):
+        for node in walk(expression):
             if isinstance(node, ast.Name):
                 self.paths.setdefault(node.id, []).append(path)
             elif isinstance(node, ast.Lambda):
@@ -1374,4 +1360,4 @@ def _plain_arithmetic(node, outside):
 
 
 def _all_names(node) -> set:
-    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+    return {n.id for n in walk(node) if isinstance(n, ast.Name)}

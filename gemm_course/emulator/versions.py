@@ -11,6 +11,7 @@ type, with casts where paths meet.
 import ast
 
 from .analysis import assigned_names
+from .trees import children, walk
 
 MARK = "·"  # in the names of versions; no variable of a kernel is likely to have it
 
@@ -88,7 +89,7 @@ class Versions:
         self.undefined: dict[str, Version] = {}
         self.choices: list[ast.expr] = []
         self.operations: list[ast.AST] = []  # whose types may grow while those of a loop are found
-        self.looped = any(isinstance(node, (ast.For, ast.While)) for node in ast.walk(definition))
+        self.looped = any(isinstance(node, (ast.For, ast.While)) for node in walk(definition))
         self.returns: list[ast.Return] = []
         self.path: tuple = ()
         self.decisions = 0
@@ -145,7 +146,7 @@ class Versions:
         elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
             self._expression(node.operand, now, tested=True)
         else:
-            for child in ast.iter_child_nodes(node):
+            for child in children(node):
                 self._expression(child, now)
             if self.looped and isinstance(node, OPERATIONS):
                 self.operations.append(node)
@@ -252,7 +253,7 @@ class Versions:
             self.steps.append(Step("element", node, self.path))
             exhausted = {**now, **heads}
         else:
-            if any(isinstance(part, ast.NamedExpr) for part in ast.walk(node.test)):
+            if any(isinstance(part, ast.NamedExpr) for part in walk(node.test)):
                 raise NoVersions
             self._expression(node.test, body, tested=True)
             decided = self._decision(node.test)
@@ -389,7 +390,7 @@ class Split(Rewriter):
         place = edge.node.body[-1] if edge.place == "body" else edge.node
         value = Cast(ast.Name(self.names[source.number], ast.Load()), self.kinds[version.number])
         copy = ast.Assign([ast.Name(self.names[version.number], ast.Store())], value)
-        for node in ast.walk(copy):
+        for node in walk(copy):
             if "lineno" in node._attributes:
                 ast.copy_location(node, place)
         self.copies.setdefault((edge.place, id(edge.node)), []).append(copy)
