@@ -463,16 +463,18 @@ check.warp_kernel(make_warp_tiled)
 # ### Exercise 07.7 · Runs of four
 # *core · hard · 20 minutes*
 #
-# In 07.4 the layouts "in fours" were the only ones without a conflict where each lane reads one float at a
-# time. Now write the kernel for this layout, with TM by TN results per thread (both multiples of 4).
+# In 07.4, with each lane reading single floats, only the layouts "in fours" had no conflict. Now write the
+# kernel for this layout, with TM by TN results per thread (both multiples of 4).
 #
-# Blocks have one dimension, with 32 threads per warp. The warps of a block lie side by side first, `BN // WN`
-# of them, then one below the other. The 32 lanes of a warp form a grid of `LANE_ROWS` by `LANE_COLS`, that is
+# Blocks have one dimension, with 32 threads per warp. The warps of a block are numbered row by row, with
+# `BN // WN` warps in a row. The 32 lanes of a warp form a grid of `LANE_ROWS` by `LANE_COLS`, that is
 # `WM // TM` rows and `WN // TN` columns. They are numbered row by row: lanes 0 and 1 lie side by side.
 #
 # In a column of lanes, the first lane owns rows 0 to 3 of the warp tile, the lane below it rows 4 to 7, and
-# so on. When every lane of the column has its first four, it starts again from the top: the first lane gets
-# the next four, and so on, until each lane has TM rows. The same goes for columns.
+# so on. When every lane of the column has its first four, the first lane gets the next four rows, the lane
+# below it the four after these, until each lane has TM rows. Columns go the same way: in a row of lanes, the
+# first owns columns 0 to 3, the next 4 to 7, and so on, until each lane has TN. (`see.owners()` above draws
+# this layout: choose 004 v06.)
 #
 # `fetch` and `put` are given. You write `y0` and `x0`, the reads, and the calls of `put`.
 
@@ -538,8 +540,8 @@ check.runs_of_four(make_runs_of_four)
 # *[Solution](solutions/07_warp_tiles.ipynb#Exercise-07.7-·-Runs-of-four)*
 
 # %% [markdown]
-# **Compare yours with the course's.** Beside the kernel of notebook 06 there is not much to change: runs of
-# four are `4 * LANE_ROWS` rows apart, or `4 * LANE_COLS` columns.
+# **Compare yours with the course's.** Beside the kernel of notebook 06 there is not much to change: only
+# where a thread's rows and columns lie.
 
 # %%
 see.diff("vectorized", "warp_tiled")

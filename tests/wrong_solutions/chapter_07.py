@@ -300,6 +300,10 @@ RUNS = altered(
         "lanes_for_rows": ("`y0` counts lanes", (Y0, "lane // LANE_COLS"), (X0, "lane % LANE_COLS")),
         "lanes_for_columns": ("`x0` counts lanes", (X0, "lane % LANE_COLS")),
         "thread_for_lane": ("where its lane is meant", (Y0, "cuda.threadIdx.x // LANE_COLS * 4")),
+        "grid_for_thread": (
+            "not `cuda.grid(1)`",
+            ("cuda.threadIdx.x // 32, cuda.threadIdx.x % 32", "cuda.grid(1) // 32, cuda.grid(1) % 32"),
+        ),
         "lane_divided_by_lane_rows": (
             "divide by that. The row of a lane",
             (Y0, "lane // LANE_ROWS * 4"),
@@ -367,15 +371,15 @@ RUNS = altered(
         ),
         # as they are stored
         "stored_without_remainder": (
-            "As they are stored: `% 4` is missing",
+            "Where you call `put`: `% 4` is missing",
             (STORE_ROW, STORE_ROW.replace("i % 4", "i")),
         ),
         "stored_by_lane_rows": (
-            "As they are stored: `LANE_ROWS` stands where",
+            "Where you call `put`: `LANE_ROWS` stands where",
             (STORE_COL, STORE_COL.replace("LANE_COLS", "LANE_ROWS")),
         ),
         "block_added_to_put": (
-            "As they are stored: the block's own first row",
+            "Where you call `put`: the block's own first row",
             ("C, row, col)", "C, cuda.blockIdx.y * BM + row, cuda.blockIdx.x * BN + col)"),
         ),
         "put_swapped": ("it takes the row first", ("C, row, col)", "C, col, row)")),

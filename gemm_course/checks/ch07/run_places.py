@@ -74,7 +74,7 @@ WARP: tuple[Part, ...] = (
     (
         "warp {op} (BN // WN) * {W} + {B}",
         "The block's own first {row} does not belong here: `{first}`, `put` and the tiles count from the "
-        "block's tile. Leave `{block} * {B}` out.",
+        "block's tile. Leave `{block} * {B}` out, and take `cuda.threadIdx.x`, not `cuda.grid(1)`.",
     ),
 )
 RUN: tuple[Part, ...] = (

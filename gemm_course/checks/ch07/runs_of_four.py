@@ -47,9 +47,9 @@ def runs_of_four(make_runs_of_four):
     return (
         f"Right on {proof.problems} problems, with {len(TILES)} choices of tiles. As written, a read of As "
         "takes one wavefront, and so does a read of Bs: no lane waits for another. And four elements of a "
-        "thread lie side by side: with `tid = u32(cuda.threadIdx.x)` for its index, Numba's compiler reads "
-        "each run with one 128-bit instruction, 4 per step instead of 16 (8 × 8 results, code for an H200); "
-        "with plain 64-bit indices it does not."
+        "thread lie side by side: with `tid = u32(cuda.threadIdx.x)` for its index (`u32` is "
+        "`numba.uint32`), Numba's compiler reads each run with one 128-bit instruction, 4 per step instead "
+        "of 16 (8 × 8 results, code for an H200); with plain 64-bit indices it does not."
     )
 
 
@@ -93,7 +93,7 @@ def _check_stores(seen: Sequence[Seen], wrong: Sequence[Seen]) -> None:
     for axis, message in mistakes.items():
         if message:
             read_elsewhere = any(each.reads_other_than_stored(axis) for each in seen)
-            raise Refused(f"As they are stored: {_lower(message)}" if read_elsewhere else message, where)
+            raise Refused(f"Where you call `put`: {_lower(message)}" if read_elsewhere else message, where)
     rows = " or ".join(axis.rows for axis, message in mistakes.items() if message is None)
     words = f"The threads' {rows} overlap, or leave gaps." if rows else NOT_ONCE
     raise Refused(f"{words} {first.astray}", where)
