@@ -6,6 +6,7 @@ Without ``--all``, a fixed sample of what is many runs, and nothing marked full;
 import os
 import shutil
 import signal
+import sys
 from collections.abc import Callable, Collection
 
 import pytest
@@ -20,6 +21,8 @@ LEFT_RUNNING = pytest.StashKey[list[str]]()
 RUN = pytest.StashKey[processes.Run]()
 
 os.environ["GEMM_COURSE_PROGRESS"] = "off"  # what passes in tests is no learner's progress
+# nbformat imports jsonschema, which would compile grammars of internationalised addresses: 3 s per process.
+sys.modules.setdefault("rfc3987_syntax", None)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
