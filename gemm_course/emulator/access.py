@@ -474,7 +474,7 @@ class MemoryAccess:
 
     def _check_shared_read(self, site, array, access):
         self.polls, self.last_poll = self.polls + 1, access
-        self.shared_races.note(access)
+        self._note_shared(access)
         early = self.async_copies.overlap(access)
         if early is not None:
             self._report_cells("async_read_too_early", site, array, *early, _too_early(array))
@@ -482,6 +482,11 @@ class MemoryAccess:
         missing = self.initialised(array.storage).missing(access)
         if missing is not None:
             self._report_cells("uninitialised_read", site, array, *missing, _uninitialised(array))
+
+    def _note_shared(self, access):
+        if self.absences.open:
+            self.absences.access(access)
+        self.shared_races.note(access)
 
     def _check_local_read(self, site, array, access):
         self._check_products(site, array, "reads")
@@ -505,7 +510,7 @@ class MemoryAccess:
             self._check_global_race(array, access)
             return
         if space == "shared" and access.op == "store":
-            self.shared_races.note(access)
+            self._note_shared(access)
         if space == "local" and self.asynchronous:
             self._check_products(access.site, array, "writes")
             self.products.touched.add(array.storage.serial)

@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from .absences import report_absent
 from .control import Frame
 from .errors import KernelTypeError, LimitExceeded
-from .findings import Finding, thread_name
 from .geometry import WARP
 from .lanes import from_values
 
@@ -40,11 +40,11 @@ class Barriers:
         if self.apart:
             self.scheduler.barrier(site)
             return
-        blocks = self._blocks_at_barrier(site)
+        blocks, late = self._at_barrier(site)
         self.tally(("barrier", site, blocks.serial, self.batch_key), blocks)
         if self.tracing:
             self.watcher.record_barrier(self, site)
-        self._pass_barrier(blocks)
+        self._pass_barrier(blocks, late)
 
     def barrier_vote(self, site, predicate, combine):
         """``syncthreads_count`` and the like: ``combine(true, there)`` of the threads that take part."""
@@ -61,14 +61,15 @@ class Barriers:
         outcome = np.broadcast_to(combine(*votes), shape)
         return from_values(outcome.astype(np.int32))
 
-    def _pass_barrier(self, blocks):
-        """The threads of ``blocks``, a mask of whole blocks, are ordered."""
+    def _pass_barrier(self, blocks, late=None):
+        """The threads of ``blocks``, a mask of whole blocks, are ordered, without those that are ``late``."""
         everywhere = blocks is self.geometry.all_threads
-        if everywhere:
+        if everywhere and late is None:
             self.epoch = self.epoch + 1
         else:
-            passed = np.broadcast_to(blocks.array, self.geometry.shape).any(axis=2, keepdims=True)
-            self.epoch = self.epoch + passed
+            whole = True if blocks.array is None else blocks.array
+            passed = np.broadcast_to(whole, self.geometry.shape).any(axis=2, keepdims=True)
+            self.epoch = self.epoch + (passed if late is None else passed & ~late)
         if self.log is None:
             self.shared_races.barrier(blocks)
             if everywhere:
@@ -85,54 +86,37 @@ class Barriers:
             numbers = numbers[np.broadcast_to(some, numbers.shape)]
         return numbers.reshape(-1).tolist()
 
-    def _blocks_at_barrier(self, site):
-        """All lanes of the blocks with a thread at the barrier; reports blocks with threads missing."""
+    def _at_barrier(self, site):
+        """All lanes of the blocks with a thread at the barrier, and of their threads those that are late."""
         mask, all_threads = self.mask, self.geometry.all_threads
-        if mask is all_threads:
-            return all_threads
+        if mask is all_threads and not self.absences.open:
+            return all_threads, None
         exists = True if all_threads.array is None else all_threads.array
-        here = np.broadcast_to(mask.array, self.geometry.shape)
+        here = np.broadcast_to(True if mask.array is None else mask.array, self.geometry.shape) & exists
         some = here.any(axis=2, keepdims=True)
-        self.report_absent(site, here, some & exists & ~here)
+        late = self.look_for_absent(site, here, some & exists & ~here)
         if some.all():
-            return all_threads
-        return self.geometry.mask(np.broadcast_to(some & exists, self.geometry.shape))
+            return all_threads, late
+        return self.geometry.mask(np.broadcast_to(some & exists, self.geometry.shape)), late
 
-    def report_absent(self, site, here, absent, may_exit=True):
-        """Report the lanes that are not at a barrier: an error, unless all have exited and may."""
+    def look_for_absent(self, site, here, absent, may_exit=True):
+        """Who is at a barrier, and who is not; returns the lanes that may still come, None if there are none.
+
+        Threads that have exited are advised against. Of others that miss it, what they do next decides.
+        """
+        self.absences.at_barrier(here)
         if not absent.any():
-            return
+            return None
+        if not may_exit:
+            report_absent(self, "barrier_divergence", site, here, absent)
+            return absent
         exited = self.exited()
-        late = absent if exited is None or not may_exit else absent & ~exited
-        if late.any():
-            self._report_divergence("barrier_divergence", site, here, late, self._they_never_come)
-        else:
-            self._report_divergence("barrier_after_exit", site, here, absent, self._they_have_exited)
-
-    def _report_divergence(self, kind, site, here, absent, sentence):
-        at = self.sites[site]
-
-        def make():
-            row, column, linear = (int(i[0]) for i in absent.nonzero())
-            block, who = self.block_coordinates(row, column), self.geometry.thread_coordinates(linear)
-            message = sentence(int(here[row, column].sum()), thread_name(who, block))
-            return Finding(kind, at.line, message, None, None, block, [who], at.function, site)
-
-        self.findings.add((kind, site), int(absent.any(axis=2).sum()), make)
-
-    def _they_never_come(self, present, who):
-        return (
-            f"Only {present} of the {self.geometry.threads} threads of a block reach this barrier; {who} "
-            "does not. All threads of the block must reach it: on a GPU the others may wait forever."
-        )
-
-    def _they_have_exited(self, present, who):
-        return (
-            f"Only {present} of the {self.geometry.threads} threads of a block reach this barrier; the "
-            f"others, {who} among them, have returned before it. Since Volta a barrier waits only for the "
-            "threads that have not returned; on older GPUs what happens is undefined. Let all threads go on, "
-            "and guard only loads and stores."
-        )
+        late = absent if exited is None else absent & ~exited
+        if not late.any():
+            report_absent(self, "barrier_after_exit", site, here, absent)
+            return None
+        self.absences.note(site, here, late)
+        return late
 
     # ---- the lanes of a warp ----
 

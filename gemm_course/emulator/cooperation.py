@@ -66,9 +66,9 @@ class Cooperation:
         for mask in masks:
             here |= True if mask.array is None else mask.array
         exists = True if all_threads.array is None else all_threads.array
-        self.report_absent(site, here & exists, ~here & exists, may_exit=not of_grid)
+        late = self.look_for_absent(site, here & exists, ~here & exists, may_exit=not of_grid)
         self.tally(("barrier", site, all_threads.serial, self.batch_key), all_threads)
-        self._pass_barrier(all_threads)
+        self._pass_barrier(all_threads, late)
         if self.asynchronous:
             self.order.block_barrier()
 

@@ -19,6 +19,7 @@ ADVICE = (
     "dynamic_local_index",
     "negative_index",
     "barrier_after_exit",
+    "barrier_in_branch",
     "unused_allowance",
 )
 

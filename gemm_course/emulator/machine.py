@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from . import lanes
+from .absences import Absences
 from .access import MemoryAccess
 from .arithmetic import Arithmetic, require_tuples_alike
 from .async_copies import AsyncCopies
@@ -110,6 +111,9 @@ class Machine(Arithmetic, Barriers, Control, Cooperation, Language, MemoryAccess
         self.exits = None
         self._thread_ids = None
         self.shared_races = (ExactSharedRaces if "shared" in self.exact else SharedRaces)(self)
+        self.absences = Absences(self)
+        if type(self.epoch) is not int:  # the blocks before have passed different barriers
+            self.epoch = int(self.epoch.max())
         self.async_copies = AsyncCopies(self)
         if self.warp_by_warp:
             self.prepare_warps()
@@ -118,6 +122,7 @@ class Machine(Arithmetic, Barriers, Control, Cooperation, Language, MemoryAccess
         """The blocks of the chunk are done."""
         if self.log is None:
             self.shared_races.barrier(self.geometry.all_threads)
+        self.absences.end()
         self.lane_counts.settle()
         self.tallies.settle()
 

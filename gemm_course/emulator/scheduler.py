@@ -16,6 +16,7 @@ from itertools import groupby
 
 import numpy as np
 
+from .absences import report_absent
 from .errors import Deadlock, KernelStopped, KernelTypeError
 from .findings import thread_name
 from .geometry import WARP
@@ -28,7 +29,7 @@ MOST_WAITING = 4096  # units that may wait at the same time: each is a Python th
 _OF_UNIT = ("mask", "phase", "batch", "batched", "batch_key", "site", "exits")
 _OF_BLOCK = (
     *("geometry", "blocks", "origin", "thread_index", "block_index", "epoch", "tracing", "watcher"),
-    *("shared_arrays", "carved", "_initialised", "_thread_ids", "shared_races", "async_copies"),
+    *("shared_arrays", "carved", "_initialised", "_thread_ids", "shared_races", "absences", "async_copies"),
 )
 
 
@@ -310,10 +311,22 @@ class Scheduler:
         """Release the barrier if every unit that has not ended is there."""
         if len(block.at_barrier) < block.left:
             return False
+        places = {number: block.units[number].site for number in block.at_barrier}
+        if len(set(places.values())) > 1 and not self.machine.asynchronous:
+            self._report_two_barriers(block, places)
         self.machine.all_units_arrived(site, list(block.at_barrier.values()))
         block.at_barrier = {}
         block.passed += 1
         return True
+
+    def _report_two_barriers(self, block, places):
+        """Not all threads of a block wait at the same barrier of the source."""
+        first = min(places.values())
+        here, elsewhere = np.zeros((2, *self.machine.geometry.shape), bool)
+        for number, mask in block.at_barrier.items():
+            lanes = here if places[number] == first else elsewhere
+            lanes |= True if mask.array is None else mask.array
+        report_absent(self.machine, "barrier_divergence", first, here, elsewhere)
 
     def vote(self, site, votes) -> list:
         """Meet the block's other units at a barrier; what all of them have voted, lane by lane."""

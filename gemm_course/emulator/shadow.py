@@ -383,7 +383,7 @@ class GlobalRaces:
 
     def _ordered(self, ids, others, epochs, clocks, now: Now):
         """Barriers order the accesses of one block; mbarriers those within the running warp's clock."""
-        ordered = epochs != now.epoch
+        ordered = epochs < now.epoch
         if now.known is not None:
             ordered |= clocks <= now.known[(others.astype(np.int64) - 1) % now.per_block // WARP]
         return ((ids - 1) // now.per_block == (others - 1) // now.per_block) & ordered

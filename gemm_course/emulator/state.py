@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import numpy as np
 
+    from .absences import Absences
     from .async_copies import AsyncCopies
     from .control import Frame
     from .exact import ExactRaces, ExactSharedRaces
@@ -78,7 +79,8 @@ class State:
     async_copies: AsyncCopies  # cp.async in flight
 
     # order and races
-    epoch: int | np.ndarray  # block barriers passed; an array (rows, columns, 1) where blocks differ
+    epoch: int | np.ndarray  # block barriers passed; an array (rows, columns, 1 or lanes) where they differ
+    absences: Absences  # barriers that some threads have passed by
     phase: int  # syncwarps since the last barrier
     shared_races: SharedRaces | ExactSharedRaces | Order
     global_races: dict[int, GlobalRaces]  # serial of a storage that the kernel may write -> its shadow

@@ -64,10 +64,13 @@ def test_returning_from_a_device_function_is_not_exiting():
         return 1
 
     @cuda.jit
-    def kernel(out):
+    def kernel(out, again):
         out[cuda.threadIdx.x] = wait_if(cuda.threadIdx.x)
+        if again:
+            cuda.syncthreads()
 
-    assert kinds(emulate(kernel, 1, 64, zeros(64))) == ["barrier_divergence"]
+    assert kinds(emulate(kernel, 1, 64, zeros(64), True)) == ["barrier_divergence"]
+    assert kinds(emulate(kernel, 1, 64, zeros(64), False)) == ["barrier_in_branch"]
 
 
 def test_threads_that_return_and_threads_that_pass_by():
@@ -80,8 +83,80 @@ def test_threads_that_return_and_threads_that_pass_by():
             cuda.syncthreads()
         out[t] = 1
 
-    finding = only(emulate(kernel, 1, 64, zeros(64)), "barrier_divergence")
-    assert finding.threads == [(40, 0, 0)]
+    finding = only(emulate(kernel, 1, 64, zeros(64)), "barrier_in_branch")
+    assert finding.threads == [(40, 0, 0)] and "run to their end" in finding.message
+
+
+# ---- barriers that some threads pass by ----
+
+
+def _end(x, out, tile, t):
+    out[t] = t
+
+
+def _come_to_another(x, out, tile, t):
+    cuda.syncthreads()
+
+
+def _use_shared_memory(x, out, tile, t):
+    out[t] = tile[t]
+
+
+def _read_what_the_others_wrote_before(x, out, tile, t):
+    out[t] = x[t ^ 63]
+
+
+def _write_what_the_others_read_later(x, out, tile, t):
+    if t >= 40:
+        x[t ^ 63] = 2
+
+
+@pytest.mark.parametrize(
+    ("afterwards", "expected"),
+    [
+        (_end, ["barrier_in_branch"]),
+        (_come_to_another, ["barrier_divergence"]),
+        (_use_shared_memory, ["barrier_divergence"]),
+        (_read_what_the_others_wrote_before, ["global_race", "barrier_in_branch"]),
+        (_write_what_the_others_read_later, ["global_race", "barrier_in_branch"]),
+    ],
+)
+def test_threads_that_miss_a_barrier_are_judged_by_what_they_do_next(afterwards, expected):
+    then = cuda.jit(device=True)(afterwards)
+
+    @cuda.jit
+    def kernel(x, out):
+        tile = cuda.shared.array(64, float32)
+        t, first = cuda.threadIdx.x, 64 * cuda.blockIdx.x
+        tile[t] = t
+        if t < 40 or cuda.blockIdx.x == 0:
+            x[first + t] = t
+            cuda.syncthreads()
+            out[first + t] = tile[39 - t % 40] + x[first + t]
+        then(x[first:], out[first:], tile, t)
+
+    report = emulate(kernel, (3, 1), 64, zeros(192), zeros(192))
+    assert kinds(report) == expected, report
+    assert report.findings[-1].block == (1, 0, 0) and report.findings[-1].count in (2, 48)
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_lanes_that_run_apart_may_miss_a_barrier_as_well(again):
+    @cuda.jit
+    def kernel(lock, out, again):
+        t = cuda.threadIdx.x
+        while cuda.atomic.cas(lock, 0, 0, 1) != 0:
+            pass
+        out[t] += float32(1)
+        cuda.threadfence()
+        cuda.atomic.exch(lock, 0, 0)
+        if t < 20:
+            cuda.syncthreads()
+        if again:
+            cuda.syncthreads()
+
+    report = emulate(kernel, 1, 40, zeros(1, dtype=np.int32), zeros(40), again)
+    assert kinds(report)[0] == ("barrier_divergence" if again else "barrier_in_branch")
 
 
 def test_votes_at_a_barrier_count_the_threads_that_take_part():

@@ -105,8 +105,8 @@ def wait_for_some(x, out):
     out[t] = x[t]
 
 
-def test_barrier_divergence_names_a_thread_that_is_missing():
-    finding = only(emulate(wait_for_some, 1, (8, 4), ramp(32), zeros(32)), "barrier_divergence")
+def test_a_barrier_in_a_branch_names_a_thread_that_is_missing():
+    finding = only(emulate(wait_for_some, 1, (8, 4), ramp(32), zeros(32)), "barrier_in_branch")
     assert (1, 1, 0) in finding.threads
 
 

@@ -14,7 +14,7 @@ SEES = {
     "memcheck": {"out_of_bounds", "misaligned_access"},
     "racecheck": {"shared_race", "async_read_too_early"},
     "initcheck": set(),
-    "synccheck": {"barrier_divergence", "warp_divergence"},
+    "synccheck": {"barrier_divergence", "barrier_in_branch", "warp_divergence"},
 }
 # numba-cuda 0.30.4 could not link float16 arithmetic there (nvJitLink: conflicting debug information)
 NOT_LINKED = {"half_precision"}

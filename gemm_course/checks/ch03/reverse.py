@@ -190,8 +190,14 @@ def _check_findings(T: int, trial: Trial):
         if finding.kind == "out_of_bounds":
             raise Refused(_outside(T, trial, finding) or finding.message, f"{finding.message} {where}")
         if finding.kind == "barrier_divergence":
-            raise Refused(f"Not all threads of the block reach the barrier: {finding.message}", where)
+            raise _not_for_all(finding, where)
         raise Refused(finding.message, where)
+    if finding := trial.advised("barrier_in_branch"):
+        raise _not_for_all(finding, f"{trial.about}. {trial.line(finding)}")
+
+
+def _not_for_all(finding: Finding, where: str) -> Refused:
+    return Refused(f"Not all threads of the block reach the barrier: {finding.message}", where)
 
 
 def _race(T: int, trial: Trial, race: Finding) -> str:

@@ -264,7 +264,7 @@ IN_A_LOOP = (
 
 
 def _check_divergence(done: Fetched) -> None:
-    diverged = done.error("barrier_divergence")
+    diverged = done.error("barrier_divergence") or done.advised("barrier_in_branch")
     if diverged:
         raise Refused(f"{IN_A_LOOP} {diverged.message}", f"{done.line(diverged)}. {done.about}")
     if done.barriers_per_block > 2:

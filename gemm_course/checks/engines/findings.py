@@ -128,6 +128,7 @@ FINDINGS = {
     "shared_race": _race,
     "barrier_divergence": _divergence,
     "barrier_after_exit": _divergence,
+    "barrier_in_branch": _divergence,
     "uninitialised_read": _uninitialised,
     "out_of_bounds": _out_of_bounds,
 }

@@ -237,7 +237,7 @@ def _is_right(trial: GemmTrial, problem: Problem) -> bool:
 
 
 def _by_finding(trial: GemmTrial, likely: Likely) -> Refused | None:
-    returned = [finding for finding in trial.report.advice if finding.kind == "barrier_after_exit"]
+    returned = [finding for finding in trial.report.advice if finding.kind in PASSED_BY]
     finding = next(iter([*returned, *trial.report.errors]), None)
     if finding is None:
         return None
@@ -275,13 +275,14 @@ SIZES_FROM_SHAPE = (
     "Take the sizes from `m, n, k`, not from `.shape`: the rows of the arrays may be longer than the matrix "
     "is wide, and the rest is not yours."
 )
+PASSED_BY = ("barrier_after_exit", "barrier_in_branch")  # advice, and yet no way to write a GEMM
 FINDING_WORDS = {
     "out_of_bounds": "The kernel accesses elements outside its arrays. ",
     "global_race": "Two threads access the same element. ",
     "shared_race": "A barrier is missing. ",
     "uninitialised_read": "Something is read before any thread has stored it. ",
     "barrier_divergence": "Not all threads of the block reach the barrier. ",
-    "barrier_after_exit": "Not all threads of the block reach the barrier. ",
+    **dict.fromkeys(PASSED_BY, "Not all threads of the block reach the barrier. "),
 }
 
 

@@ -87,6 +87,10 @@ class Trial:
         """The first error of this kind."""
         return next((finding for finding in self.report.errors if finding.kind == kind), None)
 
+    def advised(self, kind: str) -> Finding | None:
+        """The first advice of this kind."""
+        return next((finding for finding in self.report.advice if finding.kind == kind), None)
+
     def strays(self, name: str) -> int:
         """The most lanes that one line sends outside this array."""
         own = self.own_name(name)

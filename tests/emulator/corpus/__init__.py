@@ -16,7 +16,7 @@ from functools import cache
 
 import numpy as np
 
-ADVICE = {"float64_arithmetic", "dynamic_local_index", "negative_index"}
+ADVICE = {"float64_arithmetic", "dynamic_local_index", "negative_index", "barrier_in_branch"}
 ERRORS = {
     "out_of_bounds",
     "shared_race",
