@@ -4,6 +4,7 @@ import ast
 import os
 import traceback
 import types
+from collections.abc import Callable
 from functools import wraps
 
 from .errors import DEBUG, EmulatorError, EmulatorFault, UnsupportedKernel
@@ -55,13 +56,20 @@ def guarded(method):
 
 def lines_of_kernels(trace: types.TracebackType | None) -> types.TracebackType | None:
     """The frames of a traceback that run kernels: the emulator's own do not help a learner."""
+    return frames_where(trace, _runs_a_kernel)
+
+
+def frames_where(
+    trace: types.TracebackType | None, wanted: Callable[[types.CodeType], bool]
+) -> types.TracebackType | None:
+    """The frames of a traceback whose code is wanted."""
     frames = []
     while trace is not None:
         frames.append(trace)
         trace = trace.tb_next
     kept = None
     for frame in reversed(frames):
-        if _runs_a_kernel(frame.tb_frame.f_code):
+        if wanted(frame.tb_frame.f_code):
             kept = types.TracebackType(kept, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
     return kept
 

@@ -7,7 +7,9 @@ from importlib.util import find_spec
 
 from numba.cuda.cudadrv.driver import CudaAPIError
 
-from gemm_course.emulator import LaunchError, UnsupportedKernel
+from gemm_course.emulator import EmulatorError, LaunchError, UnsupportedKernel
+from gemm_course.emulator.errors import DEBUG
+from gemm_course.emulator.faults import frames_where
 
 INVALID_VALUE, OUT_OF_MEMORY, INVALID_HANDLE = 1, 2, 400  # the driver's numbers
 
@@ -42,6 +44,19 @@ def place() -> tuple[str, int]:
         frame = frame.f_back
     frame = frame or innermost
     return frame.f_code.co_filename, frame.f_lineno
+
+
+def without_our_frames(error: BaseException) -> None:
+    """Shorten the traceback of an error of the emulator's to the lines of the program and of its kernels."""
+    if os.environ.get(DEBUG):
+        return
+    package = os.path.dirname(os.path.dirname(__file__)) + os.sep
+    inside = (package, *_INSIDE)
+    while error is not None:
+        if isinstance(error, EmulatorError):
+            kept = frames_where(error.__traceback__, lambda code: not code.co_filename.startswith(inside))
+            error.__traceback__ = kept
+        error = None if error.__suppress_context__ else error.__context__
 
 
 def _folders() -> tuple[str, ...]:

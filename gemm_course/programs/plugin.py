@@ -5,6 +5,7 @@
 the package is imported, is that kernels with signatures can be defined where there is no GPU.
 """
 
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -104,19 +105,28 @@ def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
 def _checked(item: pytest.Item, phase: str) -> Iterator[None]:
     """Run a phase of a test; errors that the emulator finds in its launches fail it."""
     session = _session_of(item)
-    if session is None:
-        return (yield)
-    before = len(session.launches)
+    before = len(session.launches) if session is not None else 0
     try:
         result = yield
-    except BaseException:
-        if found := _taken(item, session, before):
+    except BaseException as error:
+        if session is not None and (found := _taken(item, session, before)):
             item.add_report_section(phase, "emulator", "\n".join(map(str, found)))
+        _shorten(item, error)
         raise
+    if session is None:
+        return result
     found = _taken(item, session, before)
     if any(one.severity == "error" for one in found):
         pytest.fail("\n".join(map(str, found)), pytrace=False)
     return result
+
+
+def _shorten(item: pytest.Item, error: BaseException) -> None:
+    """Of a refusal, show the lines of the test and of the kernel, unless with --full-trace all are wanted."""
+    if "gemm_course.emulator" in sys.modules and not item.config.getoption("fulltrace"):
+        from gemm_course.programs.errors import without_our_frames
+
+        without_our_frames(error)
 
 
 def _taken(item: pytest.Item, session: Any, before: int) -> list:

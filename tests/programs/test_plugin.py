@@ -5,6 +5,7 @@ import sys
 from importlib.metadata import entry_points
 from pathlib import Path
 
+import gemm_course.programs.session  # noqa: F401 (before the first run: what is loaded in one is not kept)
 import pytest
 
 from tests import processes
@@ -52,6 +53,30 @@ def run(pytester):
         return done.ret, done.stdout.str() + done.stderr.str()
 
     return run
+
+
+def test_a_refusal_shows_the_lines_of_the_test_alone(run):
+    _, output = run(
+        """
+from gemm_course.emulator import emulate
+
+@cuda.jit
+def worded(out):
+    out[0] = "seven"
+
+def test_refused(emulated_cuda):
+    worded[1, 1](cuda.device_array(1, np.float32))
+
+def test_refused_directly():
+    emulate(worded, 1, 1, np.zeros(1, np.float32))
+
+def test_not_a_size(emulated_cuda):
+    copied[1, 4096](cuda.device_array(1), cuda.device_array(1))
+"""
+    )
+    assert "3 failed" in output and output.count("\n>  ") == 3
+    assert "/gemm_course/" not in output.replace(str(ROOT), "")
+    assert 'worded[1, 1](cuda' in output and "def launch(" not in output
 
 
 def test_nothing_changes_unless_asked(tmp_path):
