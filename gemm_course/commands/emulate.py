@@ -25,7 +25,7 @@ def emulate(
     try:
         chosen = profile(gpu)
     except LaunchError as error:
-        raise CourseError(f"{error}.") from None
+        raise CourseError(str(error)) from None
     with contextlib.redirect_stdout(sys.stderr) if as_json else contextlib.nullcontext():
         outcome = run_program(target, arguments, gpu=chosen, module=module)
     if as_json:

@@ -26,7 +26,8 @@ rest of Python's syntax), :mod:`.barriers` (and :mod:`.absences` from them), :mo
 
 **Findings.** :mod:`.shadow` sees races and uninitialised reads, :mod:`.happened` and :mod:`.exact` see them
 access by access, :mod:`.order` where warps run one at a time. :mod:`.findings` words them, :mod:`.silence`
-silences them. :mod:`.errors` are the exceptions, and :mod:`.faults` turns the unforeseen into one of them.
+silences them. :mod:`.errors` are the exceptions, :mod:`.faults` turns the unforeseen into one of
+them, and :mod:`.spelling` knows what a misspelt name was meant to be.
 
 **Counts.** :mod:`.counting` is what an access costs, :mod:`.tally` adds up, :mod:`.lane_counts` does for
 lanes that run apart, :mod:`.fold` skips what repeats. :mod:`.trace` records single accesses, :mod:`.report`
@@ -45,6 +46,9 @@ from .errors import (
     KernelTypeError,
     LaunchError,
     LimitExceeded,
+    RefusedLine,
+    UndefinedName,
+    UnknownName,
     UnsupportedKernel,
 )
 from .findings import ADVICE, ERRORS, Finding
@@ -69,7 +73,10 @@ __all__ = [
     "LaunchError",
     "LimitExceeded",
     "MatrixMap",
+    "RefusedLine",
     "Report",
+    "UndefinedName",
+    "UnknownName",
     "UnsupportedKernel",
     "Watch",
     "as_index",

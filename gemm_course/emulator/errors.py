@@ -20,15 +20,24 @@ class ArgumentError(LaunchError, TypeError):
     """The kernel takes other arguments: their number, or what they are."""
 
 
-class UnsupportedKernel(EmulatorError):
-    """The kernel uses something the emulator does not support; raised before anything runs.
-
-    ``filename`` and ``line`` give the place.
-    """
+class RefusedLine(EmulatorError):
+    """A line that cannot be translated; raised before anything runs. ``filename`` and ``line``: its place."""
 
     def __init__(self, sentence: str, filename: str, line: int):
         self.sentence, self.filename, self.line = sentence, filename, line
         super().__init__(f"{filename}, line {line}: {sentence}")
+
+
+class UnsupportedKernel(RefusedLine):
+    """The kernel uses something that the emulator does not support."""
+
+
+class UndefinedName(RefusedLine, NameError):
+    """The kernel uses a name that nothing has: Numba would not compile it either."""
+
+
+class UnknownName(EmulatorError, ValueError):
+    """A report is asked for a count, an array or anything else that it does not have."""
 
 
 class KernelTypeError(EmulatorError, TypeError):

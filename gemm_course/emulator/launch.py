@@ -28,7 +28,7 @@ from .language import same_tuple
 from .limits import MAX_BLOCK, MAX_GRID, MAX_THREADS, profile
 from .machine import Machine
 from .memory import Constant
-from .names import Callee, python_function
+from .names import Callee, parameter_names, python_function
 from .records import Records
 from .report import Report
 from .scheduler import CHUNKS, Block, NeedsFinerUnits, Scheduler
@@ -477,10 +477,6 @@ class Launch:
             position += 1 + skip
             tried = 0 if skip else tried + 1
         return position
-
-
-def parameter_names(function) -> tuple:
-    return tuple(inspect.signature(function).parameters)
 
 
 def _geometry(what, given) -> tuple:

@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 
 from .errors import LaunchError
+from .spelling import did_you_mean
 
 # The same for every compute capability below.
 MAX_THREADS = 1024  # per block
@@ -115,7 +116,10 @@ def profile(gpu: "str | Profile | None" = None) -> Profile:
     found = _BY_NAME.get(_plain(gpu)) if isinstance(gpu, str) else None
     if found is None:
         known = ", ".join([*PROFILES, *ARCHITECTURES])
-        raise LaunchError(f"the emulator knows no GPU named {gpu!r}; it knows {known}")
+        raise LaunchError(
+            f"the emulator knows no GPU named {gpu!r}; it knows {known} and compute capabilities such as 8.6"
+            f"{did_you_mean(str(gpu), (*PROFILES, *ARCHITECTURES))}"
+        )
     return found
 
 

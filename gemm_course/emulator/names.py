@@ -93,6 +93,16 @@ def environment(function) -> dict:
     return values
 
 
+def parameter_names(function) -> tuple[str, ...]:
+    return tuple(inspect.signature(function).parameters)
+
+
+def visible(function) -> set[str]:
+    """The names that a function could use."""
+    free = function.__code__.co_freevars
+    return {*function.__globals__, *free, *BUILTINS}
+
+
 def _names_of(code: CodeType) -> tuple:
     """The names that a function takes from outside, with those of the functions and lambdas in it."""
     inner = (name for part in code.co_consts if isinstance(part, CodeType) for name in _names_of(part))
@@ -195,23 +205,23 @@ class OtherModule(Namespace):
     """Any other module; its members are looked up when a kernel uses them."""
 
     def __init__(self, module):
-        self.name, self.module = module.__name__, module
+        self.name, self.of = module.__name__, module
 
     def __str__(self):
         return self.name
 
     def member(self, name):
-        return meaning(getattr(self.module, name)) if hasattr(self.module, name) else None
+        return meaning(getattr(self.of, name)) if hasattr(self.of, name) else None
 
 
 class _EnumClass(OtherModule):
     """An enum, whose members are their numbers in a kernel."""
 
     def __init__(self, kind):
-        self.name, self.kind = kind.__name__, kind
+        self.name, self.of = kind.__name__, kind
 
     def member(self, name):
-        member = self.kind.__members__.get(name)
+        member = self.of.__members__.get(name)
         if member is None or isinstance(member, int):
             return None if member is None else as_number(member)
         return Refused(f"{self.name} is no IntEnum, and the emulator knows only enums of integers")
@@ -273,6 +283,24 @@ def attribute(owner, name: str):
     if isinstance(owner, OtherModule):
         return owner.member(name)
     return _member(owner, name)
+
+
+def members(space: Namespace) -> set[str]:
+    """The names that a kernel can use of a module."""
+    if isinstance(space, OtherModule):
+        return set(dir(space.of))
+    return {name.partition(".")[0] for name in space.members}
+
+
+def really_has(space: Namespace, name: str) -> bool:
+    """Is there such a name, whether the emulator knows it or not?"""
+    if isinstance(space, OtherModule):
+        return hasattr(space.of, name)
+    root, *path = space.name.removeprefix("numba.").split(".")
+    real = {"numba": numba, "cuda": cuda, "types": numba.types, "math": math, "numpy": np}.get(root)
+    for part in path:
+        real = getattr(real, part, None)
+    return real is None or hasattr(real, name)
 
 
 def _sentence(value) -> str:

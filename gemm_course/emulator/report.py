@@ -1,16 +1,22 @@
 """The result of an emulated launch: counts by source line, findings, and a table beside the source."""
 
 import html
+import re
 from functools import cached_property
 
 import numpy as np
 import pandas as pd
 
+from .errors import UnknownName
 from .faults import guarded
 from .findings import Finding
+from .names import parameter_names
+from .spelling import did_you_mean
 
 _COUNTS = ("requests", "lanes", "bytes", "sectors", "lines", "wavefronts", "ideal_wavefronts")
 _ACCESS_COLUMNS = ("function", "line", "site", "space", "op", "array", "bits", *_COUNTS)
+_KEYS = tuple(name for name in _ACCESS_COLUMNS if name not in _COUNTS)
+_VALUES = {"space": ("global", "shared", "local", "constant"), "op": ("load", "store", "atomic")}
 _LINE_COLUMNS = ("requests", "sectors", "wavefronts", "operations")
 
 
@@ -81,11 +87,36 @@ class Report:
         return self._watcher.frame()
 
     def total(self, column: str, **where) -> int:
-        """Sum of a column of ``accesses``, such as ``report.total("sectors", space="global", array="A")``."""
+        """Sum of a column of ``accesses``, such as ``report.total("sectors", space="global", array="A")``.
+
+        column: one of requests, lanes, bytes, sectors, lines, wavefronts, ideal_wavefronts. where: values of
+        function, line, site, space, op, array and bits. Raises UnknownName for any that there is not.
+        """
+        _require("count", column, _COUNTS)
+        return int(self._rows(where)[column].sum())
+
+    def _rows(self, where: dict) -> pd.DataFrame:
+        """The rows of ``accesses`` with these values."""
         frame = self.accesses
         for name, value in where.items():
+            _require("column to select by", name, _KEYS)
+            self._require_known(name, value)
             frame = frame[frame[name] == value]
-        return int(frame[column].sum())
+        return frame
+
+    def _require_known(self, column, value):
+        """A misspelt value would select nothing, and count as 0. Numbers may do so."""
+        if column == "array":
+            if value not in {site.op for site in self._sites.values()}:  # declared, and never accessed
+                _require(column, value, self._arrays(), parts=True)
+        elif column in _VALUES:
+            _require(column, value, _VALUES[column])
+        elif column == "function":
+            _require(column, value, {site.function for site in self._sites.values()})
+
+    def _arrays(self) -> list[str]:
+        """The names of the arguments, then of what else was accessed."""
+        return [*parameter_names(self.function), *sorted(set(self.accesses["array"]))]
 
     def totals(self) -> dict[str, int]:
         """Global requests and sectors, shared wavefronts, FLOP and barriers, without a frame per line."""
@@ -140,6 +171,9 @@ class Report:
         return self.flops / self.global_bytes if self.global_bytes else float("inf")
 
     def sectors_per_request(self, **where) -> float:
+        """Of global memory: 0 if there are no such requests. where: as in :meth:`total`, without space."""
+        if "space" in where:
+            raise UnknownName("sectors are counted in global memory alone: leave out space")
         requests = self.total("requests", space="global", **where)
         return self.total("sectors", space="global", **where) / requests if requests else 0.0
 
@@ -204,6 +238,16 @@ class Report:
             f"<table><caption>{html.escape(self._summary())}</caption>"
             f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
             f"<ul>{notes or '<li>nothing found wrong</li>'}</ul>"
+        )
+
+
+def _require(what: str, name, known, parts=False):
+    """Raise UnknownName unless ``name`` is known; ``parts``: or an element or field of what is."""
+    whole = re.split(r"[.\[]", name)[0] if parts and isinstance(name, str) else name
+    if name not in known and whole not in known:
+        listed = ", ".join(map(str, dict.fromkeys(known)))
+        raise UnknownName(
+            f"the report has no {what} named {name!r}; it has {listed}{did_you_mean(str(name), known)}"
         )
 
 

@@ -33,13 +33,14 @@ from .analysis import (
     walk_here,
 )
 from .cuda_api import BUILTINS, Special
-from .errors import UnsupportedKernel
+from .errors import UndefinedName, UnsupportedKernel
 from .machine import Site
 from .memory import Constant
 from .names import Callee, Namespace, OtherModule, Refused
 from .registry import Emulation
 from .simplify import simplified
 from .source import Source, parse, source_of
+from .spelling import did_you_mean
 from .trees import children, filled, walk
 from .versions import Split
 from .views import METHODS
@@ -309,6 +310,24 @@ class Translator:
     def _refuse(self, node, sentence):
         raise UnsupportedKernel(sentence, self.filename, getattr(node, "lineno", self.definition.lineno))
 
+    def _refuse_name(self, node, name):
+        known = (*self.locals, *names.visible(self.function))
+        sentence = f"the name {name} is not defined{did_you_mean(name, known)}"
+        raise UndefinedName(sentence, self.filename, node.lineno)
+
+    def _refuse_member(self, node, root, path):
+        """``root.path`` is not what a kernel can use; perhaps there is no such name at all."""
+        shown = ".".join((root, *path))
+        for length, name in enumerate(path):
+            owner = self._follow(root, path[:length])
+            if isinstance(owner, Namespace) and self._follow(root, path[: length + 1]) is None:
+                if not names.really_has(owner, name):
+                    there = ".".join((root, *path[:length]))
+                    sentence = f"{there} has no {name}{did_you_mean(name, names.members(owner))}"
+                    raise UndefinedName(sentence, self.filename, node.lineno)
+                break
+        self._refuse(node, f"the emulator does not support {shown} in a kernel")
+
     # ---- small tools ----
 
     def _code(self, text: str, at) -> list:
@@ -374,9 +393,9 @@ class Translator:
         value = self._follow(root, path)
         shown = ".".join((root, *path))
         if root not in self.environment:
-            self._refuse(node, f"the name {root} is not defined")
+            self._refuse_name(node, root)
         if value is None:
-            self._refuse(node, f"the emulator does not support {shown} in a kernel")
+            self._refuse_member(node, root, path)
         if isinstance(value, Namespace):
             self._refuse(node, f"{shown} is a module; a kernel can only use its members")
         name = "_g_" + "_".join((root, *path))
@@ -1153,7 +1172,7 @@ class Translator:
         shape = next(iter(given), None)
         for name in sorted(names_in(shape) - self.locals) if shape is not None else ():
             if name not in self.environment:
-                self._refuse(node, f"the name {name} is not defined")
+                self._refuse_name(node, name)
         if shape is not None and not is_static(shape, self.static):
             self._refuse(
                 node,

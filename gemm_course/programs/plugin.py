@@ -51,14 +51,10 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
-def _begin(gpu: str | None) -> tuple[Any, Callable[[], None]]:
-    from gemm_course.emulator import LaunchError
+def _begin(gpu: Any) -> tuple[Any, Callable[[], None]]:
     from gemm_course.programs.session import Session, begin
 
-    try:
-        session = Session(gpu)
-    except LaunchError as error:
-        raise pytest.UsageError(str(error)) from None
+    session = Session(_profile(gpu))
     return session, begin(session)
 
 
@@ -75,12 +71,39 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     asked = marker is not None or "emulated_cuda" in getattr(item, "fixturenames", ())
     if not asked:
         return (yield)
-    gpu = marker.kwargs.get("gpu") if marker is not None else None
-    item.stash[SESSION], end = _begin(gpu or item.config.getoption("--emulate-gpu"))
+    item.stash[SESSION], end = _begin(_gpu_of(marker) or item.config.getoption("--emulate-gpu"))
     try:
         return (yield)
     finally:
         end()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A marker that names no GPU of the emulator's stops the run before it begins."""
+    for item in items:
+        for marker in item.iter_markers("emulate_cuda"):
+            _profile(_gpu_of(marker), item)
+
+
+def _gpu_of(marker: pytest.Mark | None) -> Any:
+    """The GPU that a marker asks for, by position or by name."""
+    if marker is None or not (marker.args or marker.kwargs):
+        return None
+    given = [*marker.args, *marker.kwargs.values()]
+    if len(given) > 1 or marker.kwargs.keys() - {"gpu"}:
+        raise pytest.UsageError("the marker emulate_cuda takes one argument, gpu, such as gpu='ada'")
+    return given[0]
+
+
+def _profile(gpu: Any, item: pytest.Item | None = None) -> Any:
+    """What the emulator knows of a GPU. Raises UsageError for a name that is not known."""
+    from gemm_course.emulator import LaunchError
+    from gemm_course.emulator.limits import profile
+
+    try:
+        return profile(gpu)
+    except LaunchError as error:
+        raise pytest.UsageError(f"{item.nodeid}: {error}" if item is not None else str(error)) from None
 
 
 def _session_of(item: pytest.Item) -> Any:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numba import cuda, float32
 
-from gemm_course.emulator import EmulatorError, KernelStopped, UnsupportedKernel, emulate
+from gemm_course.emulator import EmulatorError, KernelStopped, RefusedLine, emulate
 from tests.emulator import corpus, unsupported
 from tests.emulator.corpus import ramp, zeros
 
@@ -246,7 +246,7 @@ def test_views_are_written_in_place():
 def test_unsupported_syntax_is_refused_before_anything_runs(name):
     kernel = unsupported.KERNELS[name]
     out = zeros(8)
-    with pytest.raises(UnsupportedKernel) as refused:
+    with pytest.raises(RefusedLine) as refused:
         emulate(kernel, 1, 8, ramp(8), out)
     assert untouched(out)
     assert Path(refused.value.filename) == Path(unsupported.__file__)
@@ -263,7 +263,7 @@ def test_an_object_that_is_not_a_kernel_is_refused(kernel):
 
 
 def test_text_in_a_kernel_is_said_to_be_no_number():
-    with pytest.raises(UnsupportedKernel, match="computes with numbers; 'x' is not a number"):
+    with pytest.raises(RefusedLine, match="computes with numbers; 'x' is not a number"):
         emulate(unsupported.with_text, 1, 8, ramp(8), zeros(8))
 
 
@@ -337,7 +337,7 @@ def test_traceback_ends_at_the_learners_line(kernel):
     line = line_marked(kernel, "fails")
     with pytest.raises(Exception) as failed:
         emulate(kernel, 1, 8, ramp(8), out)
-    if isinstance(failed.value, UnsupportedKernel):
+    if isinstance(failed.value, RefusedLine):
         assert failed.value.line == line
     else:
         assert own_frames(failed.value)[-1] == (str(HERE), line), failed.value
@@ -360,7 +360,7 @@ def test_traceback_ends_inside_a_device_function():
     line = line_marked(helper_that_fails, "fails")
     where = (
         (failed.value.filename, failed.value.line)
-        if isinstance(failed.value, UnsupportedKernel)
+        if isinstance(failed.value, RefusedLine)
         else own_frames(failed.value)[-1]
     )
     assert where == (str(HERE), line)
@@ -403,7 +403,7 @@ def test_traceback_ends_at_the_line_in_the_cell(shell):
     result = shell.run_cell(CELL.format(line="out[i] = x[i, 0]"))
     error = result.error_in_exec
     assert error is not None
-    if not isinstance(error, UnsupportedKernel):
+    if not isinstance(error, RefusedLine):
         filename, line = own_frames(error)[-1]
         assert line == 8 and filename == shell.user_ns["doubled"].py_func.__code__.co_filename
     assert "gemm_course/emulator" not in "".join(traceback.format_tb(error.__traceback__)[-1:])

@@ -5,9 +5,9 @@ import sys
 from importlib.metadata import entry_points
 from pathlib import Path
 
-import gemm_course.programs.session  # noqa: F401 (before the first run: what is loaded in one is not kept)
 import pytest
 
+import gemm_course.programs.session  # noqa: F401 (before the first run: what is loaded in one is not kept)
 from tests import processes
 
 pytest_plugins = ["pytester"]
@@ -76,7 +76,7 @@ def test_not_a_size(emulated_cuda):
     )
     assert "3 failed" in output and output.count("\n>  ") == 3
     assert "/gemm_course/" not in output.replace(str(ROOT), "")
-    assert 'worded[1, 1](cuda' in output and "def launch(" not in output
+    assert "worded[1, 1](cuda" in output and "def launch(" not in output
 
 
 def test_nothing_changes_unless_asked(tmp_path):
@@ -166,3 +166,7 @@ def test_launches_at_import_fail_the_run(run):
 def test_a_gpu_that_is_not_known(run):
     code, told = run("def test_it():\n    pass\n", "--emulate-cuda", "--emulate-gpu=voodoo")
     assert code == pytest.ExitCode.USAGE_ERROR and "no GPU named 'voodoo'" in told
+    code, told = run("@pytest.mark.emulate_cuda('voodoo')\ndef test_it():\n    pass\n")
+    assert code == pytest.ExitCode.USAGE_ERROR and "test_it: the emulator knows no GPU named 'voodoo'" in told
+    code, told = run("@pytest.mark.emulate_cuda(gp='ada')\ndef test_it():\n    pass\n")
+    assert code == pytest.ExitCode.USAGE_ERROR and "takes one argument, gpu" in told

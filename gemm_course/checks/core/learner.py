@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gemm_course import intrinsics
-from gemm_course.emulator import EmulatorError, KernelStopped, LaunchError, Report, UnsupportedKernel, emulate
+from gemm_course.emulator import EmulatorError, KernelStopped, LaunchError, RefusedLine, Report, emulate
 
 from .exercise import Refused, nothing_yet
 from .source import defined_but_not_returned, is_stub, source_line
@@ -178,7 +178,7 @@ def emulate_kernel(kernel: Any, grid: tuple, block: tuple, *args, **options) -> 
         return emulate(kernel, grid, block, *args, **options)
     except LaunchError as error:
         raise Refused(f"The kernel cannot be launched: {error}.") from None
-    except UnsupportedKernel as error:
+    except RefusedLine as error:
         message = _sentence(error.sentence) + _import_of(error.sentence)
         raise Refused(message, source_line(error.filename, error.line)) from None
     except KernelStopped as error:
@@ -217,7 +217,7 @@ def _line_of(error: Exception, function: Callable) -> str:
 
 def _import_of(sentence: str) -> str:
     """How to import a name that is not defined, if the course's kernels import it."""
-    name = sentence.removeprefix("the name ").removesuffix(" is not defined")
+    name = sentence.removeprefix("the name ").partition(" ")[0]
     return f" Import it: `from gemm_course.intrinsics import {name}`." if name in intrinsics.__all__ else ""
 
 
