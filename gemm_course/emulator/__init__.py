@@ -18,7 +18,8 @@ rest of Python's syntax), :mod:`.barriers` (and :mod:`.absences` from them), :mo
 :mod:`.geometry`. :mod:`.calls` explains calls that fail.
 
 **Memory.** :mod:`.memory` holds the values, :mod:`.arguments` the arrays of a launch, :mod:`.views` and
-:mod:`.records` what a kernel makes of arrays; :mod:`.atomics` and :mod:`.async_copies` change them.
+:mod:`.records` what a kernel makes of arrays; :mod:`.atomics` and :mod:`.async_copies` change them;
+:mod:`.garbage` is what new memory holds.
 
 **Blocks, warps or lanes that wait for others** leave lock-step: :mod:`.scheduler` runs them one at a time.
 :mod:`.warp_calls` and :mod:`.warps` are what a warp does together; :mod:`.cooperation`, :mod:`.mbarriers`,

@@ -10,6 +10,7 @@ from .dtypes import BOOL, INT64, dtype_of
 from .errors import ArgumentError, DataDependent, KernelTypeError
 from .exact import ExactRaces
 from .findings import Finding, place, thread_name
+from .garbage import is_garbage
 from .lanes import ZERO, Lanes, Pattern
 from .memory import ARRAYS, ChosenArray, DeviceArray, Unbound, Unknown
 from .records import Record, RecordArray
@@ -175,7 +176,7 @@ class MemoryAccess:
         if is_loop(name, array.dtype):
             self._account(site, array, "load", pattern, offset, mask, 1)
         access = self._account(site, array, "atomic", pattern, offset, mask, 1)
-        self._check_read(site, array, access)
+        self._check_read(site, array, access, uses_value=name != "exch")
         self._check_write(array, access)
         old = self._serialise(name, array, access, value, compare)
         if self.tracing:
@@ -198,11 +199,23 @@ class MemoryAccess:
         if cells.ndim > 1:
             where = np.ravel_multi_index(where, cells.shape)
         old[active] = one_after_another(name, cells.reshape(-1), where, value[active], compare[active])
+        if storage.space == "global" and name != "exch":
+            self._check_garbage(array, access, old, active)
         self._after_atomic(access, cells.reshape(-1)[where], old, active)
         if self.happened is not None:
             wrote = old == compare if name == "cas" else np.broadcast_to(True, shape)
             self._note_atomics(storage, index[active], active, wrote[active])
         return old
+
+    def _check_garbage(self, array, access, old, active):
+        """An atomic reads: report the lanes that have found what new memory holds."""
+        bad = is_garbage(old) & active
+        if bad.any():
+            culprits = self.geometry.mask(bad)
+            self._find_cells(
+                *("uninitialised_read", access.site, array, culprits, access.pattern, access.offset),
+                _uninitialised(array, "updates"),
+            )
 
     def _after_atomic(self, access, new, old, active):
         if not np.array_equal(new, old[active]):
@@ -460,7 +473,7 @@ class MemoryAccess:
 
     # ---- what may be wrong with it ----
 
-    def _check_read(self, site, array, access: Access):
+    def _check_read(self, site, array, access: Access, uses_value=True):
         if self.log is not None or not access.mask.any:
             return
         space = array.storage.space
@@ -468,18 +481,18 @@ class MemoryAccess:
             if access.op != "atomic":  # an atomic counts as a write
                 self._check_global_race(array, access)
         elif space == "shared":
-            self._check_shared_read(site, array, access)
-        elif space == "local":
+            self._check_shared_read(site, array, access, uses_value)
+        elif space == "local" and uses_value:
             self._check_local_read(site, array, access)
 
-    def _check_shared_read(self, site, array, access):
+    def _check_shared_read(self, site, array, access, uses_value):
         self.polls, self.last_poll = self.polls + 1, access
         self._note_shared(access)
         early = self.async_copies.overlap(access)
         if early is not None:
             self._report_cells("async_read_too_early", site, array, *early, _too_early(array))
             return
-        missing = self.initialised(array.storage).missing(access)
+        missing = self.initialised(array.storage).missing(access) if uses_value else None
         if missing is not None:
             self._report_cells("uninitialised_read", site, array, *missing, _uninitialised(array))
 
@@ -748,9 +761,9 @@ def _axis_word(axis, ndim) -> str:
     return ("row", "column")[axis] if ndim == 2 else "one"
 
 
-def _uninitialised(array):
+def _uninitialised(array, reads="reads"):
     return lambda element, who: (
-        f"{who} reads {place(array.name, element)} before anything has been written to it."
+        f"{who} {reads} {place(array.name, element)} before anything has been written to it."
     )
 
 

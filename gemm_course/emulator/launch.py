@@ -30,6 +30,7 @@ from .machine import Machine
 from .memory import Constant
 from .names import Callee, parameter_names, python_function
 from .records import Records
+from .registry import Emulation, name_of
 from .report import Report
 from .scheduler import CHUNKS, Block, NeedsFinerUnits, Scheduler
 from .silence import Silencing, allowed_in, allowed_kinds
@@ -126,6 +127,7 @@ class BoundFunction:
     local_elements: int = 0  # of the local arrays whose shapes are constant expressions
     warp_by_warp: bool = False  # whether its warps may wait for each other
     meets_grid: bool = False  # whether all blocks may wait for each other
+    needs: list = field(default_factory=list)  # (compute capability, what needs it, file, line)
     casts: signatures.Casts | None = None  # the signatures that it was given
     callees: list = field(default_factory=list)  # the dispatchers of all functions that it calls
     recursive: bool = False
@@ -145,6 +147,15 @@ class BoundFunction:
             args, returned = self.casts.arguments(machine, args)
             return self.casts.result(machine, returned, self._run(machine, args))
         return self._run(machine, args)
+
+    def require(self, gpu):
+        """Refuse instructions that a GPU does not have."""
+        for needed, name, *place in self.needs:
+            if gpu.compute_capability < needed:
+                has, wanted = (".".join(map(str, one)) for one in (gpu.compute_capability, needed))
+                raise UnsupportedKernel(
+                    f"{name} needs a GPU of compute capability {wanted}, and an {gpu.name} has {has}", *place
+                )
 
     def _run(self, machine, args):
         if machine.only_types:
@@ -218,6 +229,9 @@ def bind(function, counts_only=False, device=False, under=(), call=None) -> Boun
         space[name] = _with_arrays(value, ".".join((root, *path)), counts_only)
         bound.warp_by_warp |= getattr(value, "warp_by_warp", False)
         bound.meets_grid |= getattr(value, "meets_grid", False)
+        if isinstance(value, Emulation) and value.needs > (0, 0):
+            shown = (name_of(value) or path[-1], function.__code__.co_filename, line)
+            bound.needs.append((value.needs, *shown))
     bound.typed = Typed(function, device, translation, program, space)
     bound.stored |= translation.stored
     for _ in translation.passed:  # again, where a function passes a parameter on to itself
@@ -230,6 +244,7 @@ def bind(function, counts_only=False, device=False, under=(), call=None) -> Boun
     bound.local_elements += sum(callee.local_elements for callee in others)
     for callee in others:
         bound.sites |= callee.sites
+        bound.needs += callee.needs
         bound.callees += callee.callees
         bound.allowed += [comment for comment in callee.allowed if comment not in bound.allowed]
     return bound
@@ -275,6 +290,7 @@ class Launch:
         self.shared_bytes = _check_limits(self.grid, self.block, shared_bytes, self.gpu)
         self.counts_only, self.watch, self.progress = counts_only, watch, progress
         self.bound = bind(self.function, counts_only)
+        self.bound.require(self.gpu)
         self.args = _check_arguments(self.bound, self.function.__name__, args, declared)
         self.step_limit = step_limit
         self.printed: list[str] = []  # by the kernel

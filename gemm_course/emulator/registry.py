@@ -32,6 +32,7 @@ class Emulation:
     kind: str = "intrinsic"
     fragments: tuple = ()
     warp_by_warp: bool = False  # warps that call it may wait for each other, so they run one at a time
+    needs: tuple = (0, 0)  # compute capability
     meets_grid: bool = False  # all blocks of the grid may wait for each other
 
     def __call__(self, machine, /, *args, **kwargs):

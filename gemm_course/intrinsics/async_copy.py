@@ -104,14 +104,14 @@ def _start(size):
 
 
 for _copy, _size in ((cp_async4, 4), (cp_async16, 16)):
-    emulates(_copy, reads=(2,), writes=(0,))(_start(_size))
+    emulates(_copy, reads=(2,), writes=(0,), needs=(8, 0))(_start(_size))
 
 
-@emulates(cp_async_commit, elementwise=False)
+@emulates(cp_async_commit, elementwise=False, needs=(8, 0))
 def _commit(machine):
     machine.async_copies.commit()
 
 
-@emulates(cp_async_wait, elementwise=False)
+@emulates(cp_async_wait, elementwise=False, needs=(8, 0))
 def _wait(machine, pending):
     machine.async_copies.wait(pending)

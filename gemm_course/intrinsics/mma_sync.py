@@ -68,7 +68,7 @@ def mma_m16n8k16(typing_context, acc, a, b):
     return types.void(acc, a, b), generate
 
 
-@emulates(mma_m16n8k16, reads=(0, 1, 2), writes=(0,), elementwise=False, fragments=(0, 1, 2))
+@emulates(mma_m16n8k16, reads=(0, 1, 2), writes=(0,), elementwise=False, fragments=(0, 1, 2), needs=(8, 0))
 def _emulate(machine, acc, a, b):
     name = "mma_m16n8k16"
     warps.require_whole_warps(machine, name)

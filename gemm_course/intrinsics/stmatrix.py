@@ -54,7 +54,7 @@ def stmatrix_x4(typing_context, array, index, fragment, first):
     return types.void(array, index, fragment, first), generate
 
 
-@emulates(stmatrix_x4, reads=(2,), writes=(0,), elementwise=False)
+@emulates(stmatrix_x4, reads=(2,), writes=(0,), elementwise=False, needs=(9, 0))
 def _store(machine, array, index, fragment, first):
     warps.require_whole_warps(machine, "stmatrix_x4")
     warps.require_shared("stmatrix_x4", array, "float16")

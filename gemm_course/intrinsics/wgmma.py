@@ -260,7 +260,7 @@ def _lanes_of(n: int) -> tuple[np.ndarray, np.ndarray]:
     return lane // 4 + e // 2 % 2 * 8, e // 4 * 8 + lane % 4 * 2 + e % 2
 
 
-@emulates(wgmma, reads=(1,), writes=(1,), fragments=(1,), elementwise=False, warp_by_warp=True)
+@emulates(wgmma, reads=(1,), writes=(1,), fragments=(1,), elementwise=False, warp_by_warp=True, needs=(9, 0))
 def _multiply(machine, n, acc, a, a_index, b, b_index):
     warps.require_whole_warps(machine, "wgmma")
     if getattr(acc, "space", "") != "local" or acc.shape != (n // 2,) or acc.pattern is not None:
@@ -301,23 +301,23 @@ def _queue(machine, n, acc, left, right):
     machine.products.queue(site, acc, finish)
 
 
-@emulates(wgmma_fence, elementwise=False, warp_by_warp=True)
+@emulates(wgmma_fence, elementwise=False, warp_by_warp=True, needs=(9, 0))
 def _fence(machine):
     if machine.log is None:
         machine.products.fence()
 
 
-@emulates(wgmma_commit, elementwise=False, warp_by_warp=True)
+@emulates(wgmma_commit, elementwise=False, warp_by_warp=True, needs=(9, 0))
 def _commit(machine):
     if machine.log is None:
         machine.products.commit()
 
 
-@emulates(wgmma_wait, elementwise=False, warp_by_warp=True)
+@emulates(wgmma_wait, elementwise=False, warp_by_warp=True, needs=(9, 0))
 def _wait(machine, pending):
     if machine.log is None:
         machine.products.wait(pending)
 
 
 for _change in (registers_down, registers_up):
-    emulates(_change, elementwise=False, warp_by_warp=True)(lambda machine, count: None)
+    emulates(_change, elementwise=False, warp_by_warp=True, needs=(9, 0))(lambda machine, count: None)

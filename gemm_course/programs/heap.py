@@ -7,11 +7,9 @@ import weakref
 
 import numpy as np
 
-from gemm_course.emulator.memory import garbage_of
+from gemm_course.emulator import garbage
 
 from .errors import OUT_OF_MEMORY, DriverError, unsupported
-
-GARBAGE = 0xA5  # in every byte of new memory, except where NaN says it better
 
 
 class Heap:
@@ -37,7 +35,7 @@ class Heap:
         size = _extent(shape, strides, dtype.itemsize)
         array = np.ndarray(shape, dtype, self._block(size), 0, strides)
         if dtype.kind in "fc":
-            array.fill(garbage_of(dtype))
+            array.fill(garbage.garbage_float(dtype))
         elif dtype.kind == "b":
             array.fill(True)
         return array
@@ -49,7 +47,7 @@ class Heap:
                 f"{size:,} bytes do not fit: the emulated GPU has {self.capacity:,} bytes of memory, "
                 f"of which {self.taken:,} are taken",
             )
-        whole = np.full(max(size, 1), GARBAGE, np.uint8)
+        whole = np.full(max(size, 1), garbage.BYTE, np.uint8)
         self.taken += size
         address = whole.ctypes.data
         self._blocks[address] = weakref.ref(whole)

@@ -144,11 +144,6 @@ def test_a_report_that_fails_says_so(monkeypatch, show):
     assert (told.value.filename, told.value.line) == (__file__, FIRST_LINE)
 
 
-def test_a_column_that_a_report_lacks_is_the_callers_mistake():
-    with pytest.raises(KeyError, match="colour"):
-        run().total("colour")
-
-
 def from_file(path, text):
     """A kernel from a file of its own; `text` defines it."""
     path.write_text(f"from numba import cuda\n\n\n{text}", encoding="utf-8")

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from numba import cuda, float32
+from numba import cuda, float32, uint64
 
-from gemm_course.emulator import LaunchError, LimitExceeded, emulate
+from gemm_course import intrinsics
+from gemm_course.emulator import LaunchError, LimitExceeded, UnsupportedKernel, emulate
 from gemm_course.emulator.limits import DEFAULT, LIMITS, PROFILES, profile
 from gemm_course.model.gpus import GPUS
 
@@ -29,6 +30,43 @@ def with_a_tile(x):
     tile = cuda.shared.array(8192, float32)
     tile[cuda.threadIdx.x] = float32(1)
     x[cuda.grid(1)] = tile[cuda.threadIdx.x]
+
+
+@cuda.jit(device=True)
+def wait_for_copies():
+    intrinsics.cp_async_wait(0)
+
+
+def copies(x):
+    wait_for_copies()
+
+
+def signals(x):
+    bars = cuda.shared.array(1, uint64)
+    intrinsics.mbarrier_init(bars, 0, 1)
+
+
+def multiplies(x):
+    intrinsics.wgmma_commit()
+
+
+def moves(x):
+    intrinsics.tma_commit()
+
+
+@pytest.mark.parametrize(
+    ("kernel", "name", "newest_without", "needed"),
+    [
+        (copies, "cp_async_wait", "turing", "8.0, and an NVIDIA T4 has 7.5"),
+        (signals, "mbarrier_init", "ada", "9.0, and an NVIDIA GeForce RTX 4090 has 8.9"),
+        (multiplies, "wgmma_commit", "ada", "9.0"),
+        (moves, "tma_commit", "a100", "9.0"),
+    ],
+)
+def test_a_gpu_without_the_instruction(kernel, name, newest_without, needed):
+    with pytest.raises(UnsupportedKernel, match=f"{name} needs a GPU of compute capability {needed}"):
+        emulate(kernel, 1, 128, np.zeros(4, np.float32), gpu=newest_without)
+    assert emulate(kernel, 1, 128, np.zeros(4, np.float32)).ok
 
 
 @pytest.mark.parametrize("capability", GUIDE)

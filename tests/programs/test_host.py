@@ -468,6 +468,36 @@ def test_new_memory_holds_garbage():
     assert cuda.device_array(3, np.bool_).copy_to_host().dtype == bool
 
 
+def counts(x, hits):
+    cuda.atomic.add(hits, 0, 1)
+
+
+def swaps(x, hits):
+    cuda.atomic.exch(hits, 0, 1)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "memory", "found"),
+    [
+        (counts, lambda: cuda.device_array(2, np.int32), True),
+        (counts, lambda: cuda.device_array(2, np.uint64), True),
+        (counts, lambda: cuda.device_array(2, np.float32), True),
+        (counts, lambda: cuda.device_array(2, np.float64)[1:], True),
+        (counts, lambda: cuda.to_device(np.zeros(2, np.float32)), False),
+        (counts, lambda: cuda.to_device(np.full(2, np.nan)), False),
+        (swaps, lambda: cuda.device_array(2, np.int32), False),
+    ],
+)
+def test_an_atomic_on_memory_that_nobody_wrote(kernel, memory, found):
+    with emulated() as session:
+        hits = memory()
+        cuda.jit(kernel)[1, 32](np.zeros(1, np.float32), hits)
+        cuda.jit(kernel)[1, 32](np.zeros(1, np.float32), hits)  # written by now
+    errors = [(one.kind, one.array) for one in session.errors]
+    assert errors == [("uninitialised_read", "hits")] * found
+    assert "updates hits[0] before anything" in str(session) or not found
+
+
 @pytest.mark.parametrize("shape", [2.0, "2", None, (1.5,)])
 def test_shapes_that_are_none(shape):
     with pytest.raises(TypeError):
