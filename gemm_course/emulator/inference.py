@@ -58,7 +58,7 @@ def kind_of(value):
         return _name(dtype)
     if isinstance(value, ARRAYS):
         return Thing(("array", value.dtype, value.ndim))
-    return Thing((type(value),))
+    return Thing(getattr(value, "record_kind", (type(value),)))
 
 
 @cache

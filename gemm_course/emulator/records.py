@@ -1,34 +1,41 @@
 """Arrays of records, such as the states of ``numba.cuda.random``: fields lie along a last dimension.
 
-All fields must have one size. A record is then a row of numbers of that size, and a field a position in it:
-its address, and so what an access costs and which accesses race, are those of the record's bytes.
+A record is a row of units, as large as all fields and gaps are multiples of, and a field one unit or several
+neighbours: its address, and so what an access costs and which accesses race, are those of the record's bytes.
 """
+
+from math import gcd
+from typing import NamedTuple
 
 import numpy as np
 
+from .complex_numbers import component, joined
 from .errors import KernelTypeError, LaunchError
-from .lanes import from_values
+from .memory import Unknown, unknown
+
+
+class Field(NamedTuple):
+    """A field: its type, and where it begins in the record, in bytes."""
+
+    kind: np.dtype
+    offset: int
 
 
 class Records:
     """An argument: a structured NumPy array, seen as an array of numbers."""
 
     def __init__(self, name: str, records: np.ndarray):
-        self.fields = {field: kind for field, (kind, *_) in records.dtype.fields.items()}
-        kinds = set(self.fields.values())
-        sizes = {kind.itemsize for kind in kinds}
-        if len(sizes) > 1 or records.dtype.itemsize != len(self.fields) * sizes.pop():
-            raise LaunchError(
-                f"{name} has records of {records.dtype}; the emulator supports records whose fields all have "
-                "one size, without gaps"
-            )
-        if any(kind.kind not in "biuf" or kind.shape for kind in kinds):
+        self.fields = {name: Field(*where[:2]) for name, where in records.dtype.fields.items()}
+        kinds = {field.kind for field in self.fields.values()}
+        if any(kind.kind not in "biufc" or kind.shape for kind in kinds):
             raise LaunchError(f"{name} has records of {records.dtype}; a field must be a number")
         if not records.flags.c_contiguous:
             raise LaunchError(f"{name} is a view of records; pass np.ascontiguousarray({name})")
-        size = next(iter(kinds)).itemsize
-        number = kinds.pop() if len(kinds) == 1 else np.dtype(f"u{size}")
-        self.array = records.view(number).reshape(*records.shape, len(self.fields))
+        sizes = [number for field in self.fields.values() for number in (field.kind.itemsize, field.offset)]
+        unit = gcd(8, records.dtype.itemsize, *sizes)
+        alike = len(kinds) == 1 and component_of(next(iter(kinds))).itemsize == unit
+        number = component_of(kinds.pop()) if alike else np.dtype(f"u{unit}")
+        self.array = records.view(number).reshape(*records.shape, records.dtype.itemsize // unit)
 
     def in_kernel(self, array) -> "RecordArray":
         return RecordArray(array, self.fields)
@@ -40,6 +47,11 @@ class RecordArray:
     def __init__(self, numbers, fields: dict):
         self.numbers, self.fields, self.name = numbers, fields, numbers.name
         self.shape, self.ndim = numbers.shape[:-1], len(numbers.shape) - 1
+
+    @property
+    def record_kind(self) -> tuple:
+        """What the types of a kernel depend on."""
+        return type(self), *self.fields.items(), self.ndim
 
     @property
     def size(self):
@@ -63,14 +75,24 @@ class Record:
     def __init__(self, array: RecordArray, index: tuple):
         self.array, self.index = array, index
 
+    @property
+    def record_kind(self) -> tuple:
+        return type(self), *self.array.fields.items()
+
     def place(self, field) -> tuple:
-        """(array of numbers, index, dtype of the field)."""
-        fields = self.array.fields
+        """(array of numbers, index of the field's first one, dtype of the field)."""
+        fields, numbers = self.array.fields, self.array.numbers
         if not isinstance(field, str) or field not in fields:
             raise KernelTypeError(
                 f"a record of {self.array.name} has the fields {', '.join(fields)}, not {field}"
             )
-        return self.array.numbers, (*self.index, list(fields).index(field)), fields[field]
+        kind, offset = fields[field]
+        if offset % component_of(kind).itemsize:
+            raise KernelTypeError(
+                f"the field {field} of {self.array.name} begins at byte {offset} of a record, which is not "
+                f"aligned for {kind}: Numba refuses that; make the dtype with align=True"
+            )
+        return numbers, (*self.index, offset // numbers.dtype.itemsize), kind
 
 
 class RecordAccess:
@@ -81,16 +103,46 @@ class RecordAccess:
         if isinstance(base, RecordArray):
             return base.record(index)
         numbers, where, kind = base.place(index)
-        value = self.read(site, numbers, where)
-        return value if kind == numbers.dtype else _reread(self.plain(value), kind)
+        if kind.kind != "c":
+            return self._read_field(site, numbers, where, kind)
+        first, second = _halves(numbers, where, kind)
+        real = self.own(self._read_field(site, numbers, first, component(kind)))
+        imag = self._read_field(site, numbers, second, component(kind))
+        return unknown(kind) if isinstance(real, Unknown) else joined(real, imag)
+
+    def _read_field(self, site, numbers, where, kind):
+        if kind == numbers.dtype:
+            return self.read(site, numbers, where)
+        width = kind.itemsize // numbers.dtype.itemsize
+        values = self.read(site, numbers, where, width, boundary=1)
+        values = values if width > 1 else (values,)
+        if any(isinstance(value, Unknown) for value in values):
+            return unknown(kind)
+        units = [np.asarray(self.plain(value), numbers.dtype) for value in values]
+        return self._as_numbers(np.stack(np.broadcast_arrays(*units), axis=-1).view(kind)[..., 0][()])
+
+    def _write_field(self, site, numbers, where, kind, value):
+        if kind == numbers.dtype:
+            self.write(site, numbers, where, value)
+            return
+        width = kind.itemsize // numbers.dtype.itemsize
+        if isinstance(value, Unknown):
+            units = (unknown(numbers.dtype),) * width
+        else:
+            whole = np.ascontiguousarray(np.asarray(self.plain(value)).astype(kind)[..., None])
+            units = tuple(unit[()] for unit in np.moveaxis(whole.view(numbers.dtype), -1, 0))
+        self.write(site, numbers, where, units if width > 1 else units[0], width, boundary=1)
 
     def assign_field(self, site, base, index, value):
         """``records[i]["field"] = value``, or ``records[i] = record``."""
         if isinstance(base, Record):
             numbers, where, kind = base.place(index)
-            if kind != numbers.dtype:
-                value = _reread(np.asarray(self.plain(self.cast(kind, value))).astype(kind), numbers.dtype)
-            self.write(site, numbers, where, value)
+            value = self.cast(kind, value)
+            if kind.kind != "c":
+                self._write_field(site, numbers, where, kind, value)
+                return
+            for part, name in zip(_halves(numbers, where, kind), ("real", "imag")):
+                self._write_field(site, numbers, part, component(kind), self.component(value, name))
             return
         if not isinstance(value, Record) or value.array.fields != base.fields:
             raise KernelTypeError(f"only a record with the same fields can be stored in {base.name}")
@@ -113,9 +165,12 @@ class RecordAccess:
         return Record(new.array, tuple(map(self.merge, new.index, old.index)))
 
 
-def _reread(value, kind):
-    """The same bits as another type of the same size."""
-    value = np.asarray(value).view(kind)
-    if not value.ndim:
-        return value[()]
-    return from_values(value) if kind.kind in "biu" else value
+def component_of(kind: np.dtype) -> np.dtype:
+    """What a field is accessed as: a complex number part by part."""
+    return component(kind) if kind.kind == "c" else kind
+
+
+def _halves(numbers, where: tuple, kind: np.dtype) -> tuple:
+    """The indices of the real and of the imaginary part."""
+    step = component(kind).itemsize // numbers.dtype.itemsize
+    return where, (*where[:-1], where[-1] + step)

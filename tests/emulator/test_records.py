@@ -123,7 +123,68 @@ def test_what_records_do_not_have(kernel):
     assert (out == 0).all()
 
 
-@pytest.mark.parametrize("dtype", [[("a", "f4"), ("b", "f8")], [("a", "f4", 2)], [("a", "U4")]])
+SIZES = np.dtype([("flag", "?"), ("small", "i2"), ("mass", "f4"), ("z", "c8"), ("w", "c16")], align=True)
+GAPS = np.dtype({"names": ["mass", "key"], "formats": ["f8", "i4"], "offsets": [8, 4], "itemsize": 24})
+
+
+@cuda.jit
+def every_size(records, out):
+    i = cuda.grid(1)
+    record = records[i]
+    if record.flag:
+        record.small = record.small - 1
+        record.z = record.z * 2 + record.mass
+        records[i]["w"] = record.z * 1j
+    out[i] = record.small + record.w.imag
+
+
+def test_fields_of_every_size():
+    records, out = np.zeros(8, SIZES), zeros(8)
+    records["flag"], records["small"], records["mass"] = np.arange(8) % 2, np.arange(8) - 4, 0.5
+    records["z"], records["w"] = np.arange(8) * (1 + 2j), 3j
+    wanted = records.copy()
+    odd = wanted[1::2]
+    odd["small"] -= 1
+    odd["z"] = odd["z"] * 2 + odd["mass"]
+    odd["w"] = odd["z"] * 1j
+    report = emulate(every_size, 1, 8, records, out)
+    assert report.ok and (records == wanted).all()
+    np.testing.assert_array_equal(out, wanted["small"] + wanted["w"].imag)
+    assert set(report.accesses.query("array == 'records'")["bits"]) == {8, 16, 32, 64}
+
+
+@cuda.jit
+def masses(records, out):
+    i = cuda.grid(1)
+    out[i] = records[i].mass + records[i].key
+
+
+@pytest.mark.parametrize("dtype, sectors", [(GAPS, 24 + 24), ([("mass", "f8"), ("key", "i4")], 12 + 12)])
+def test_bytes_at_their_addresses(dtype, sectors):
+    """Records of 24 and of 12 bytes: a field of every record is in so many sectors."""
+    records, out = np.zeros(32, dtype), zeros(32)
+    records["mass"], records["key"] = np.arange(32) / 4, -np.arange(32)
+    report = emulate(masses, 1, 32, records, out)
+    assert (out == np.float32(-0.75) * np.arange(32)).all()
+    assert report.total("bytes", array="records") == 32 * 12
+    assert report.total("sectors", array="records") == sectors
+
+
+def test_one_kernel_for_records_of_several_types():
+    for mass in ("f4", "f8"):
+        records, out = np.zeros(4, [("mass", mass), ("key", "i4")]), np.zeros(4)
+        records["mass"] = 0.1
+        report = emulate(masses, 1, 4, records, out)
+        assert (out == np.dtype(mass).type(0.1)).all()
+        assert set(report.arithmetic["dtype"].astype(str)) == {"float64"}
+
+
+def test_a_field_that_is_not_aligned():
+    with pytest.raises(EmulatorError, match="the field key of records begins at byte 1 of a record"):
+        emulate(masses, 1, 1, np.zeros(4, [("mass", "u1"), ("key", "i4")]), zeros(4))
+
+
+@pytest.mark.parametrize("dtype", [[("a", "f4", 2)], [("a", "U4")]])
 def test_records_that_are_refused(dtype):
     with pytest.raises(LaunchError, match=r"records has records of"):
         emulate(fields, 1, 1, np.zeros(4, dtype), zeros(4))
