@@ -14,8 +14,9 @@ kernel may call.
 its attributes. It is made of parts: :mod:`.arithmetic`, with :mod:`.complex_numbers`, on the types of
 :mod:`.dtypes`, :mod:`.control` (branches and loops, over what :mod:`.iterables` knows), :mod:`.language` (the
 rest of Python's syntax), :mod:`.barriers` (and :mod:`.absences` from them), :mod:`.access` to arrays, and
-:mod:`.narrowing` (few lanes left). Values that differ from lane to lane are in :mod:`.lanes`, their places in
-:mod:`.geometry`. :mod:`.calls` explains calls that fail.
+:mod:`.narrowing` (few lanes left), :mod:`.unset` (variables that only some lanes have set). Values that
+differ from lane to lane are in :mod:`.lanes`, their places in :mod:`.geometry`. :mod:`.calls` explains calls
+that fail.
 
 **Memory.** :mod:`.memory` holds the values, :mod:`.arguments` the arrays of a launch, :mod:`.views` and
 :mod:`.records` what a kernel makes of arrays; :mod:`.atomics` and :mod:`.async_copies` change them;

@@ -602,7 +602,7 @@ class NarrowTest:
             return None
         if id(loop) not in self.verdicts:
             used = {n.id for n in walk(loop) if isinstance(n, ast.Name)} & self.translator.locals
-            self.verdicts[id(loop)] = sorted(used) if used and self._statement(loop) else None
+            self.verdicts[id(loop)] = self.translator.with_tracked(used) if self._statement(loop) else None
         return self.verdicts[id(loop)]
 
     def _statement(self, node) -> bool:

@@ -7,6 +7,7 @@ ERRORS = (
     "shared_race",
     "global_race",
     "uninitialised_read",
+    "unset_variable",
     "barrier_divergence",
     "warp_divergence",
     "misaligned_access",

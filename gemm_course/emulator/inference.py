@@ -32,7 +32,7 @@ from .memory import (
 )
 from .translate import Scopes, Translator, cached, place_all, translate
 from .trees import walk
-from .versions import MARK, NoVersions, Rewriter, Split, Version, Versions, is_number
+from .versions import MARK, NoVersions, Rewriter, Split, Version, Versions, is_number, variable_of
 
 _PASSES = 32  # enough for any loops: a type is widened a few times at most
 
@@ -338,7 +338,7 @@ class _Steps(Translator):
     def _decided_none(self, test):
         """Code for the outcome of ``x is None`` of a parameter that keeps its value."""
         left, right = test.left, test.comparators[0]
-        name = left.id.split(MARK)[0] if isinstance(left, ast.Name) else None
+        name = variable_of(left.id) if isinstance(left, ast.Name) else None
         nothing = isinstance(right, ast.Constant) and right.value is None
         if not nothing or name not in self.parameters or self.only_values()[name] != [None]:
             return None
@@ -355,7 +355,7 @@ class _Steps(Translator):
         if isinstance(self._resolve(node), (bool, int, float, complex, np.generic)):
             return self._outside(node)
         if isinstance(node, ast.Name) and node.id in self.locals and follow:
-            values = self.only_values().get(node.id.split(MARK)[0], [])
+            values = self.only_values().get(variable_of(node.id), [])
             return self._constant(values[0], False) if len(values) == 1 and values[0] is not None else None
         return None
 
@@ -659,9 +659,9 @@ class Typed:
 
     def __init__(self, function, device, translation, program: Program | None, space: dict):
         self.function, self.device, self.program, self.space = function, device, program, space
-        self.code = self._defined(translation)
+        self.code, self.unset = self._defined(translation), translation.unset
         self.steps = None if program is None else _function_of(program.code, "_steps", space)
-        self.variants: dict = {}  # kinds of the arguments -> the code for them
+        self.variants: dict = {}  # kinds of the arguments -> the code for them, kinds of what may be unset
         self.types: dict = {}  # kinds of the arguments -> what is known about the types
 
     def _defined(self, translation):
@@ -669,18 +669,20 @@ class Typed:
 
     def code_for(self, machine, arguments):
         """The code that computes in the right types for these arguments."""
-        if self.program is None or self.program.versions.trivial:
+        if self.program is None or (self.program.versions.trivial and not self.unset):
             return self.code
         key = tuple(map(kind_of, arguments))
         if key not in self.variants:
             split = self._types(machine, key, arguments).rewriting()
-            code = self.code
+            code, unset = self.code, self.unset
             if split.needed:
                 translation = translate(self.function, self.device, split)
                 machine.sites.update(translation.sites)
-                code = self._defined(translation)
-            self.variants[key] = code
-        return self.variants[key]
+                code, unset = self._defined(translation), translation.unset
+            self.variants[key] = code, {site: split.kind_of(name) for site, name in unset.items()}
+        code, kinds = self.variants[key]
+        machine.unset_kinds.update(kinds)
+        return code
 
     def result(self, machine, arguments):
         """A value of the type that the function returns for these arguments."""

@@ -28,6 +28,7 @@ from .records import Record, RecordAccess
 from .shadow import Access, GlobalRaces, Initialised, InitialisedLocal, SharedRaces
 from .state import State
 from .tally import Tally
+from .unset import Unset
 from .views import Views
 
 
@@ -41,7 +42,9 @@ class Site(NamedTuple):
     file: str = ""
 
 
-class Machine(Arithmetic, Barriers, Control, Cooperation, Language, MemoryAccess, RecordAccess, Views, State):
+class Machine(
+    Arithmetic, Barriers, Control, Cooperation, Language, MemoryAccess, RecordAccess, Unset, Views, State
+):
     """Runs translated kernels; the mix-ins hold arithmetic, barriers, control flow and memory access."""
 
     unbound = Unbound()
@@ -82,6 +85,7 @@ class Machine(Arithmetic, Barriers, Control, Cooperation, Language, MemoryAccess
         self.apart = self.lanes_apart = self.asynchronous = self.fine_order = False
         self.epoch = self.phase = 0
         self.exits = None
+        self.unset_kinds: dict = {}
         self.typing = None  # the machine that finds the types of what this one calls
         self.printed: list[str] = []  # shown when the launch has ended, as on a GPU
         self.changes = self.polls = 0  # of memory; looks at memory that the kernel may change
@@ -213,6 +217,8 @@ class Machine(Arithmetic, Barriers, Control, Cooperation, Language, MemoryAccess
         mask = self.mask
         if mask.array is None or old is self.unbound or new is old:
             return new
+        if new is self.unbound:
+            return old
         if isinstance(new, tuple):
             if old is None:
                 return new

@@ -47,6 +47,7 @@ class State:
     report_float64: bool  # whether float64 arithmetic deserves advice: the launch has no float64 array
     typing: object | None  # the machine that finds the types of what this one calls
     warp_by_warp: bool  # the kernel has mbarriers: one block at a time, and one warp of it at a time
+    unset_kinds: dict  # site of a variable that may be unset -> its type, as inference.kind_of names it
     exact: frozenset  # "shared", "global": memories whose races are found access by access
 
     # counting without running

@@ -42,7 +42,8 @@ from .simplify import simplified
 from .source import Source, parse, source_of
 from .spelling import did_you_mean
 from .trees import children, filled, walk
-from .versions import Split
+from .unset import UnsetReads
+from .versions import Split, is_copy, variable_of
 from .views import METHODS
 
 _site_numbers = count()  # a number is never used twice, so that device functions can be put together
@@ -108,6 +109,7 @@ class Translation(NamedTuple):
     stored: set  # positions of parameters that the function itself (not what it calls) may store to
     passed: list  # (callee root, path, argument position, parameter position)
     sites: dict  # number -> Site, of this function alone
+    unset: dict  # site -> name of the variable that is read there and may be unset
     source: Source
 
 
@@ -174,6 +176,8 @@ class Translator:
         self.passed: list = []
         self.spelled_out: dict = {}
         self.local_shapes: list = []
+        self.unset_sites: dict[int, str] = {}
+        self.unset_reads, self.tracked, self.set_in = set(), set(), {}
         self.regions: list[tuple] = [()]
         self.loops: list[str] = []
         self.counter = 0
@@ -199,9 +203,22 @@ class Translator:
 
     def _body(self) -> list:
         """The new code of the function's body."""
-        self.scopes = Scopes(self.definition)
+        self._find_unset()
+        self.scopes = Scopes(self.definition, self.tracked)
         self.returns_early = _returns_early(self.definition.body)
         return self._prologue() + self._block(self.definition.body) + self._epilogue()
+
+    def _find_unset(self):
+        """Find the variables that a lane may read without having set them: their lanes are tracked."""
+        found = UnsetReads(self.definition, {*self.parameters, *self.functions}, self._range_bounds)
+        self.unset_reads = self.unset_reads | found.reads  # of the functions around this one as well
+        self.tracked = found.variables
+        self.set_in = self.set_in | found.lines
+
+    def with_tracked(self, variables) -> list | None:
+        """Variables in alphabetical order, with those that say which lanes have set them; None for none."""
+        tracked = {_whether_set(name) for name in variables if variable_of(name) in self.tracked}
+        return sorted({*variables, *tracked}) or None
 
     def _inner_functions(self) -> dict:
         """The functions defined inside this one, with their signatures."""
@@ -263,6 +280,7 @@ class Translator:
     def _prologue(self):
         unset = sorted(assigned_names(self.definition.body) - set(self.parameters) - set(self.functions))
         lines = [f"{name} = _M.unbound" for name in unset]
+        lines += [f"{_whether_set(name)} = False" for name in sorted(self.tracked)]
         lines.append(f"{_region(())} = _M.mask")
         if self.returns_early:
             lines.append(f"_f = _M.{'frame' if self.device else 'kernel_frame'}()")
@@ -290,6 +308,7 @@ class Translator:
             stored=positions,
             passed=self.passed,
             sites=self.sites,
+            unset=self.unset_sites,
             source=self.source,
         )
 
@@ -593,6 +612,12 @@ class Translator:
         return new
 
     def _assign_name(self, name, value, at):
+        new = self._store(name, value, at)
+        if variable_of(name) in self.tracked and not is_copy(at):
+            new += self._store(_whether_set(name), ast.Constant(True), at)
+        return new
+
+    def _store(self, name, value, at):
         scope = self.scopes.scope(name)
         alone = scope == self.regions[-1] and not self.scopes.jumps(scope)
         if alone or name in self.functions:
@@ -600,12 +625,29 @@ class Translator:
         line = f"_NAME = _M.assign(_VALUE, _NAME, {_region(scope)})"
         return self._fill(line, at, _NAME=name, _VALUE=value)
 
+    def _loaded(self, node):
+        """The value of a variable; garbage in the lanes that have not set it, if there can be any."""
+        if id(node) not in self.unset_reads:
+            return ast.Name(node.id, ast.Load())
+        variable = variable_of(node.id)
+        site = self._site(node, self.shown.get(variable, variable), "load")
+        self.unset_sites[site] = node.id
+        lines = [ast.Constant(line) for line in sorted(self.set_in.get(variable, ()))]
+        holes = {"_SITE": site, "_NAME": node.id, "_IS_SET": _whether_set(node.id), "_LINES": lines}
+        return self._expression("_M.checked(_SITE, _NAME, _IS_SET, _LINES)", node, **holes)
+
     def _do_AugAssign(self, node):
         if isinstance(node.target, ast.Subscript):
             return self._augment_element(node)
         if not isinstance(node.target, ast.Name):
             self._refuse(node, "a kernel cannot assign to attributes")
         name = node.target.id
+        if id(node.target) in self.unset_reads:
+            old = ast.copy_location(ast.Assign([node.target], self._loaded(node.target)), node)
+            return [old, *self._augment_variable(node, name)]
+        return self._augment_variable(node, name)
+
+    def _augment_variable(self, node, name):
         reductions = self.batch_test.reductions.get(id(node))
         if reductions and isinstance(node.op, ast.Add):
             x, y = self._factors(node.value)
@@ -693,7 +735,14 @@ class Translator:
 
     def _examine(self, node, variable, body) -> Touched | None:
         """The arrays of a loop whose iterations may run at once; none if functions inside might use them."""
-        return None if self.functions else self.batch_test.examine(node, variable, body)
+        if self.functions or self._augments_unset(body):
+            return None
+        return self.batch_test.examine(node, variable, body)
+
+    def _augments_unset(self, body) -> bool:
+        """Does it begin a sum with what may be unset?"""
+        nodes = (node for statement in body for node in ast.walk(statement))
+        return any(isinstance(n, ast.AugAssign) and id(n.target) in self.unset_reads for n in nodes)
 
     def _do_For(self, node):
         if not isinstance(node.target, ast.Name):
@@ -708,14 +757,14 @@ class Translator:
             _TOUCHED=self._arrays(touched),
         )
         private = None if touched is None else self._private(node.body)
+        kept, restored = ([], []) if private is None else self._kept({*private, node.target.id}, node)
+        new += kept
         static, self.static = self.static, self._static_inside(node)
         new.append(self._for(loop, iterations, node.target.id, node.body, node, private))
         self.static = static
         self.loops.pop()
         new += self._widened(loop, node) + self._code(f"_M.finish({loop})", node)
-        if private is not None:
-            new += self._forget({*private, node.target.id}, node)
-        return new + self._loop_else(loop, node)
+        return new + restored + self._loop_else(loop, node)
 
     def _loop_else(self, loop, node):
         """The ``else`` of a loop, for the lanes that did not leave it by ``break``."""
@@ -741,6 +790,20 @@ class Translator:
         """The variables of a body whose iterations may run at once: each is local to an iteration."""
         reductions = {s.target.id for top in body for s in walk(top) if id(s) in self.batch_test.reductions}
         return assigned_names(body) - reductions
+
+    def _kept(self, variables, at) -> tuple:
+        """Code that keeps the values from before a loop, and code that restores them.
+
+        No lane of the loop needs its own values afterwards, but other lanes may need theirs.
+        """
+        variables = self.with_tracked(variables)
+        if variables is None:
+            return [], []
+        kept = f"_v{self._number()}"
+        values = ast.Tuple([ast.Name(name, ast.Load()) for name in variables], ast.Load())
+        places = ast.Tuple([ast.Name(name, ast.Store()) for name in variables], ast.Store())
+        restore = ast.Assign([places], ast.Name(kept, ast.Load()))
+        return self._fill("_NAME = _VALUE", at, _NAME=kept, _VALUE=values), [ast.copy_location(restore, at)]
 
     def _forget(self, variables, at) -> list:
         """Drop the values, so that no later assignment under a narrower mask is merged with them."""
@@ -860,11 +923,13 @@ class Translator:
             f"_M.iterate({loop}, {loop!r}, {count}, _TOUCHED)", node, _TOUCHED=self._arrays(touched)
         )
         private = self._private(node.body[:-1])
+        kept, restored = self._kept({*private, counter}, node)
         batched = [
+            *kept,
             self._for(loop, iterations, counter, node.body[:-1], node, private),
-            *self._forget(private, node),
+            *restored,
         ]
-        batched += self._code(f"{counter} = {count}[-1] + {count}.step", node)
+        batched += self._assign_name(counter, self._expression(f"{count}[-1] + {count}.step", node), node)
         test = self._expression(
             f"{count} is not None and _M.may_batch({count}, _TOUCHED)", node, _TOUCHED=self._arrays(touched)
         )
@@ -899,7 +964,7 @@ class Translator:
             return None
         if not (isinstance(last, ast.AugAssign) and isinstance(last.op, ast.Add)):
             return None
-        if not isinstance(test.left, ast.Name):
+        if not isinstance(test.left, ast.Name) or id(test.left) in self.unset_reads:
             return None
         counter = test.left.id
         if not (isinstance(last.target, ast.Name) and last.target.id == counter) or len(node.body) < 2:
@@ -937,7 +1002,7 @@ class Translator:
                 node, f"{node.id} is defined inside the kernel, so it can only be called, not passed on"
             )
         if node.id in self.locals:
-            return ast.Name(node.id, ast.Load())
+            return self._loaded(node)
         return self._outside(node)
 
     def _of_Tuple(self, node):
@@ -1236,9 +1301,14 @@ def place_all(node, line: int):
 
 
 class Scopes:
-    """The scope of each variable: the innermost block with all its uses. Also names for loops and arrays."""
+    """The scope of each variable: the innermost block with all its uses. Also names for loops and arrays.
 
-    def __init__(self, definition):
+    ``tracked``: variables that may be read before they are set. A value may then come from an earlier run of
+    that block, perhaps by fewer lanes, so their scope is the whole function.
+    """
+
+    def __init__(self, definition, tracked=frozenset()):
+        self.tracked = tracked
         self.number: dict[int, int] = {}
         self.paths: dict[str, list] = {}
         self.blocks: dict[tuple, list] = {(): definition.body}
@@ -1283,6 +1353,8 @@ class Scopes:
             self.declared[id(node.value)] = node.targets[0].id
 
     def scope(self, name) -> tuple:
+        if variable_of(name) in self.tracked:
+            return ()
         paths = self.paths.get(name, [()])
         shortest = min(paths, key=len)
         for length in range(len(shortest), -1, -1):
@@ -1354,6 +1426,11 @@ def _bound_positions(node: ast.Call, signature):
 def _text(node) -> str:
     """A constant as text, any other expression as it is written."""
     return str(node.value) if isinstance(node, ast.Constant) else ast.unparse(node)
+
+
+def _whether_set(name: str) -> str:
+    """The new code's variable for which lanes have set this one."""
+    return f"_set_{variable_of(name)}"
 
 
 def _region(path: tuple) -> str:

@@ -293,6 +293,19 @@ class Cast(ast.expr):
     _fields = ("value", "kind")
 
 
+def variable_of(name: str) -> str:
+    """The kernel's name of a variable that has been given a name for one of its types."""
+    return name.split(MARK)[0]
+
+
+def is_copy(node) -> bool:
+    """Is it one of the assignments by which :class:`Split` gives a variable another type where paths meet?"""
+    if not (isinstance(node, ast.Assign) and isinstance(node.value, Cast)):
+        return False
+    names = *node.targets, node.value.value
+    return all(isinstance(n, ast.Name) for n in names) and len({variable_of(n.id) for n in names}) == 1
+
+
 class Rewriter:
     """Copies a tree; subclasses have a method ``copy_X`` for each kind of node that they change."""
 
@@ -376,6 +389,11 @@ class Split(Rewriter):
                 name = f"{name}{MARK}{label}"
             names.append(name)
         return names
+
+    def kind_of(self, name):
+        """The type of the variable that has this name in the new tree; None if it is not of numbers."""
+        known = (kind for kind, other in zip(self.kinds, self.names) if other == name and is_number(kind))
+        return next(known, None)
 
     def _arrive(self, version, source, edge, after=None):
         """Where ``source`` arrives at a meeting on this edge, its value becomes that of ``version``."""

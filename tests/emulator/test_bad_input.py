@@ -295,14 +295,6 @@ def unknown_attribute(x, out):
 
 
 @cuda.jit
-def name_not_assigned_yet(x, out):
-    i = cuda.grid(1)
-    if i > 100:
-        total = x[i]
-    out[i] = total  # <- fails
-
-
-@cuda.jit
 def whole_array_assigned(x, out):
     i = cuda.grid(1)
     out[i] = x  # <- fails
@@ -325,7 +317,6 @@ FAILING = [
     float_as_index,
     array_called,
     unknown_attribute,
-    name_not_assigned_yet,
     whole_array_assigned,
     too_many_values,
 ]

@@ -1,0 +1,223 @@
+"""Variables that a thread reads without having set them, as only other threads ran an assignment.
+
+On a GPU such a variable holds whatever was in a register. In lock-step all lanes share one value, so a lane
+that has set nothing would find another lane's. :class:`UnsetReads` finds, in the source, the reads that may
+come before an assignment. Only for the variables of those reads the new code notes which lanes have set them,
+in a variable of its own, and :class:`Unset` compares it with the lanes that read.
+"""
+
+import ast
+
+import numpy as np
+
+from .analysis import assigned_names, folded
+from .dtypes import BOOL, FLOAT64, INT64, dtype_of
+from .errors import KernelTypeError
+from .findings import Finding, thread_name
+from .garbage import BYTE
+from .memory import ARRAYS, Unbound, Unknown, unknown
+from .records import Record
+from .trees import children, walk
+from .versions import is_copy, variable_of
+
+# ---- in the source ----
+
+
+class _Loop:
+    def __init__(self):
+        self.breaks, self.continues = [], []
+
+
+class UnsetReads:
+    """The reads of a function's variables that some path reaches without an assignment.
+
+    ``reads``: ids of the nodes of their names. ``variables``: those that have such a read. ``lines``: where
+    each variable is set. ``known``: the variables that are set when the function begins; ``range_bounds``
+    gives the arguments of ``range(...)``, or None for another expression.
+    """
+
+    def __init__(self, definition: ast.FunctionDef, known, range_bounds):
+        self.range_bounds = range_bounds
+        self.all = {variable_of(name) for name in assigned_names(definition.body)} - set(known)
+        self.reads: set[int] = set()
+        self.variables: set[str] = set()
+        self.lines: dict[str, set] = {}
+        self.loops: list[_Loop] = []
+        self._block(definition.body, frozenset())
+
+    def _set(self, target, now):
+        """The variables that are set after an assignment to ``target``."""
+        for node in walk(target):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                variable = variable_of(node.id)
+                self.lines.setdefault(variable, set()).add(node.lineno)
+                now = now | {variable}
+        return now
+
+    def _read(self, node, now, hidden=frozenset()):
+        """Note the reads in an expression, or in a function inside; ``hidden``: names of that function."""
+        if isinstance(node, ast.Name):
+            variable = variable_of(node.id)
+            stored = isinstance(node.ctx, ast.Store)
+            if not stored and variable in self.all and variable not in now and variable not in hidden:
+                self.reads.add(id(node))
+                self.variables.add(variable)
+            return
+        if isinstance(node, (ast.Lambda, ast.FunctionDef)):
+            hidden = hidden | {a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)}
+            hidden |= assigned_names(node.body) if isinstance(node, ast.FunctionDef) else set()
+        for child in children(node):
+            self._read(child, now, hidden)
+
+    # ---- statements; each returns the variables that are set after it, or None if it never gets there ----
+
+    def _block(self, statements, now):
+        for statement in statements:
+            if now is None:
+                return None
+            now = self._statement(statement, now)
+        return now
+
+    def _statement(self, node, now):
+        if isinstance(node, ast.If):
+            self._read(node.test, now)
+            return _both(self._block(node.body, now), self._block(node.orelse, now))
+        if isinstance(node, (ast.For, ast.While)):
+            return self._loop(node, now)
+        if isinstance(node, (ast.Break, ast.Continue)):
+            left = self.loops[-1].breaks if isinstance(node, ast.Break) else self.loops[-1].continues
+            left.append(now)
+            return None
+        if is_copy(node):  # of one variable: it sets nothing
+            return now
+        self._read(node, now)
+        if isinstance(node, (ast.Return, ast.Raise)):
+            return None
+        return self._assignment(node, now)
+
+    def _assignment(self, node, now):
+        if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+            variable = variable_of(node.target.id)
+            if variable in self.all and variable not in now:
+                self.reads.add(id(node.target))
+                self.variables.add(variable)
+        if isinstance(node, ast.AnnAssign) and node.value is None:
+            return now
+        for target in getattr(node, "targets", [getattr(node, "target", None)]):
+            now = now if target is None else self._set(target, now)
+        return now
+
+    def _loop(self, node, now):
+        self.loops.append(_Loop())
+        if isinstance(node, ast.For):
+            self._read(node.iter, now)
+            first = self._set(node.target, now)
+            endless, once = False, self._runs(node.iter)
+        else:
+            self._read(node.test, now)
+            first = now
+            endless, once = isinstance(node.test, ast.Constant) and bool(node.test.value), False
+        end = self._block(node.body, first)
+        loop = self.loops.pop()
+        if endless:
+            after = None
+        else:
+            after = _both(end, *loop.continues) if once else now
+            after = self._block(node.orelse, after) if after is not None else None
+        return _both(after, *loop.breaks)
+
+    def _runs(self, values) -> bool:
+        """Does every thread surely run the body of a ``for`` over these values?"""
+        if isinstance(values, (ast.Tuple, ast.List)):
+            return bool(values.elts) and not any(isinstance(part, ast.Starred) for part in values.elts)
+        bounds = list(map(folded, self.range_bounds(values) or ()))
+        if not 1 <= len(bounds) <= 3 or any(type(bound) is not int for bound in bounds) or bounds[2:] == [0]:
+            return False
+        return len(range(*bounds)) > 0
+
+
+def _both(*ends):
+    """The variables that are set at the end of each of several paths."""
+    ends = [end for end in ends if end is not None]
+    return frozenset.intersection(*ends) if ends else None
+
+
+# ---- while the kernel runs ----
+
+
+class Unset:
+    """The machine's part: what a lane reads that has not set a variable."""
+
+    def checked(self, site, value, is_set, *lines):
+        """A variable's value where some lanes may not have set it; ``is_set``: whether, lane by lane.
+
+        ``lines``: where it is set. The lanes that have not set it read garbage.
+        """
+        if is_set is True:
+            return value
+        if isinstance(value, Unbound):
+            value = self._never_set(site, lines)
+        if self.log is not None:
+            return value
+        missing = self.mask if is_set is False else self.mask.where_not(is_set)
+        if not missing.any:
+            return value
+        self._report_unset(site, missing, lines)
+        saved, self.mask = self.mask, missing
+        value = self.merge(_garbage_like(value), value)
+        self.mask = saved
+        return value
+
+    def _never_set(self, site, lines):
+        """A value for a variable that no lane has set, of the type that it would have."""
+        kind = self.unset_kinds.get(site)
+        if kind is None:
+            name = self.sites[site].op
+            raise KernelTypeError(f"{name} is used before any thread has set it ({_where(name, lines)})")
+        return _of_kind(kind, unknown if self.log is not None else garbage)
+
+    def _report_unset(self, site, missing, lines):
+        at = self.sites[site]
+
+        def make():
+            _, block, thread = self._first_lane(missing)
+            who = thread_name(thread, block)
+            message = (
+                f"{who[0].upper()}{who[1:]} reads {at.op} without having set it: {_where(at.op, lines)}, "
+                "which this thread has not run. On a GPU its value is undefined."
+            )
+            return Finding("unset_variable", at.line, message, None, None, block, [thread], at.function, site)
+
+        self.findings.add(("unset_variable", site), missing.active(self.batch_key), make)
+
+
+def _where(name, lines) -> str:
+    numbers = list(map(str, lines))
+    if len(numbers) == 1:
+        return f"{name} is set in line {numbers[0]}"
+    return f"{name} is set in lines {', '.join(numbers[:-1])} and {numbers[-1]}"
+
+
+def garbage(dtype):
+    """A number that was never set: NaN, or a large odd number, negative if the type has a sign."""
+    dtype = np.dtype(dtype)
+    if dtype == BOOL:
+        return True
+    if dtype.kind not in "iu":
+        return float("nan") if dtype == FLOAT64 else dtype.type("nan")
+    number = np.full(dtype.itemsize, BYTE, np.uint8).view(dtype)[0]
+    return int(number) if dtype == INT64 else number
+
+
+def _of_kind(kind, make):
+    return tuple(_of_kind(part, make) for part in kind) if isinstance(kind, tuple) else make(kind)
+
+
+def _garbage_like(value):
+    """Garbage of the type of a number, or of a tuple of numbers; an array stays what it is."""
+    if isinstance(value, tuple):
+        parts = map(_garbage_like, value)
+        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+    if value is None or isinstance(value, (*ARRAYS, Record, Unknown)) or dtype_of(value) is None:
+        return value
+    return garbage(dtype_of(value))
