@@ -225,7 +225,7 @@ class _Steps(Translator):
         return new if test is None else [ast.If(test, new, [])]
 
     def _line_of(self, node) -> int:
-        if isinstance(node, Version):  # where paths come together
+        if isinstance(node, Version) and node.sources:  # where paths come together
             node = node.sources[0][1].node
         return getattr(node, "lineno", self.definition.lineno)
 

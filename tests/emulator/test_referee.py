@@ -3,20 +3,28 @@
 A case is a few lines of a kernel that end in a store. Every line that stores is compared in every thread: the
 type of the stored value with that of Numba's inference, the value with what Numba's typed code computes
 (:mod:`tests.emulator.typed_ir`). The emulator refuses none of them.
+
+`python -m tests.emulator.test_referee 5000 data/emulator_types.csv` compares so many, and writes a table.
 """
 
+import csv
 import itertools
 import linecache
 import operator
+import platform
 import random
+import sys
 from dataclasses import dataclass, field
+from datetime import date
 from functools import cache
+from importlib.metadata import version
 from unittest.mock import patch
 
 import numpy as np
 import pytest
+from numba.core.errors import TypingError
 
-from gemm_course.emulator import KernelTypeError, emulate
+from gemm_course.emulator import EmulatorError, KernelTypeError, emulate
 from gemm_course.emulator.dtypes import dtype_of
 from gemm_course.emulator.machine import Machine
 
@@ -32,8 +40,8 @@ FLOATS = ["float16", "float32", "float64"]
 DTYPES = ["bool", *INTEGERS, *FLOATS]
 LITERALS = {"int64": ["0", "1", "3", "-2", "1000"], "float64": ["0.5", "-1.25", "3.0"], "bool": ["True"]}
 LANES = 4
-SEEDS = [seed for seed in range(14) if seed != 10]  # Numba refuses what is drafted with 10
-PER_KERNEL = 60
+SEEDS = range(60)
+PER_KERNEL = 20  # with more, Numba's inference of some kernels does not end
 BINARY = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
     "%": operator.mod, "&": operator.and_, "|": operator.or_, "^": operator.xor, "<<": operator.lshift,
@@ -78,6 +86,13 @@ def unified(a, b):
     return found if found in DTYPES else None
 
 
+@cache
+def numbers_of(*names):
+    """The type of the numbers of a range with bounds of these types."""
+    given = tuple(getattr(numba_types.types, name) for name in names)
+    return str(numba_types.contexts()[0].resolve_function_type(range, given, {}).return_type.dtype)
+
+
 class NotTyped(Exception):
     """The draft of an expression has operands that Numba does not accept."""
 
@@ -99,7 +114,7 @@ class Function:
     """A device function: with two parameters of these types, or of any."""
 
     name: str
-    source: str
+    body: str
     takes: tuple | None
     result: object  # the type it returns, given those of its arguments
 
@@ -185,7 +200,8 @@ class Writer:
         return f"v{self.names}"
 
     def case(self):
-        self.pick([self.plain, self.plain, self.plain, self.branch, self.loop, self.call])()
+        kinds = [self.branch, self.loop, self.call, self.numbers, self.nested, self.exchange]
+        self.pick([self.plain] * 5 + kinds)()
 
     def plain(self):
         self.put(f"out[i] = {self.expression(3).text}")
@@ -217,6 +233,8 @@ class Writer:
         """A variable that a loop changes; its type at the loop's head is found as Numba finds it."""
         name, first = self.variable(), self.expression(1)
         op, other = self.pick(["+", "-", "*"]), self.leaf()
+        if first.dtype == "bool":  # Numba may refuse it for what it is before it grows
+            return self.plain()
         head, body = first.dtype, None
         for _ in range(8):
             body = typed(BINARY[op], head, other.dtype)
@@ -236,6 +254,48 @@ class Writer:
         self.put(f"    {name} = {name} {op} {other.text}", f"    out[i] = {name}")
         return self.stored(name, head)
 
+    def numbers(self):
+        """A loop whose variable is of any of the types that a range may have."""
+        name, other = self.variable(), self.leaf()
+        types = [self.pick(INTEGERS) for _ in range(self.pick([1, 1, 2, 3]))]
+        low = "n - 4" if not any(dtype[0] == "u" for dtype in types) else "n - 3"
+        bounds = [self.pick(["n - 1", "i", low, "2"]) for _ in types]
+        bounds[2:] = ["n - 2"] * len(bounds[2:])  # a step that is not 0
+        given = ", ".join(f"{dtype}({bound})" for dtype, bound in zip(types, bounds))
+        dtype = numbers_of(*types)
+        op = self.pick(["+", "-", "*"])
+        known(typed(BINARY[op], dtype, other.dtype))
+        self.put(
+            f"for {name} in range({given}):", f"    out[i] = {name}", f"    out[i] = {name} {op} {other.text}"
+        )
+
+    def nested(self):
+        """A variable that branches in a loop change, with `+=` and the like."""
+        name, first, a, b = self.variable(), self.expression(1), self.leaf(), self.leaf()
+        if "bool" in (first.dtype, a.dtype, b.dtype):
+            raise NotTyped
+        op, head = self.pick(["+", "-", "*"]), first.dtype
+        for _ in range(8):
+            grown = known(typed(BINARY[op], head, a.dtype))
+            wider = known(unified(known(unified(head, grown)), b.dtype))
+            if wider == head:
+                break
+            head = wider
+        else:
+            raise NotTyped
+        self.put(f"{name} = {first.text}", f"for _ in range({self.pick(['n - 3', '2', 'i'])}):")
+        self.put(f"    if {self.condition()}:", f"        {name} {op}= {a.text}", f"        out[i] = {name}")
+        self.put(f"    elif {self.condition()}:", f"        {name} = {b.text}", f"    out[i] = {name}")
+        self.stored(name, head)
+
+    def exchange(self):
+        """Two variables of different types that a branch exchanges."""
+        one, other, a, b = self.variable(), self.variable(), self.leaf(), self.leaf()
+        both = known(unified(a.dtype, b.dtype))
+        self.put(f"{one}, {other} = {a.text}, {b.text}", f"if {self.condition()}:")
+        self.put(f"    {one}, {other} = {other}, {one}", f"    out[i] = {one}", f"out[i] = {other}")
+        self.stored(one, both)
+
     def call(self):
         function = self.pick(FUNCTIONS)
         a, b = self.leaf(), self.leaf()
@@ -250,12 +310,14 @@ class Writer:
 
 COMPILED = [("float32", "int64"), ("uint32", "int8"), ("bool", "float16"), ("uint64", "uint8")]
 FUNCTIONS = [
-    Function("plain_sum", "a + b", None, None),
-    Function("first_or_half", "a if b else 0.5", None, None),
-    Function("to_float32", "a * b", ("float32", "float32"), "float32"),
-    Function("to_uint8", "a + b", ("uint8", "int16"), "uint8"),
-    Function("to_float64", "a - b", ("float16", "int32"), "float64"),
-    Function("to_int64", "a - b", ("uint32", "uint32"), "int64"),
+    Function("plain_sum", "return a + b", None, None),
+    Function("first_or_half", "return a if b else 0.5", None, None),
+    Function("larger", "if a > b:\n        return a\n    return b", None, None),
+    Function("grown", "for _ in range(2):\n        a = a - b\n    return a", None, None),
+    Function("to_float32", "return a * b", ("float32", "float32"), "float32"),
+    Function("to_uint8", "return a + b", ("uint8", "int16"), "uint8"),
+    Function("to_float64", "return a - b", ("float16", "int32"), "float64"),
+    Function("to_int64", "return a - b", ("uint32", "uint32"), "int64"),
 ]
 HEADER = "from numba import cuda\nfrom numba.cuda.types import " + ", ".join(DTYPES[1:]) + "\n"
 PARAMETERS = ", ".join(["n", *(f"x_{name}" for name in DTYPES), "out"])
@@ -265,9 +327,7 @@ def device_functions() -> str:
     source = ""
     for function in FUNCTIONS:
         types = f'"{function.result}({", ".join(function.takes)})", ' if function.takes else ""
-        source += (
-            f"\n@cuda.jit({types}device=True)\ndef {function.name}(a, b):\n    return {function.source}\n"
-        )
+        source += f"\n@cuda.jit({types}device=True)\ndef {function.name}(a, b):\n    {function.body}\n"
     return source
 
 
@@ -355,7 +415,7 @@ def written(seed):
     return writer.lines
 
 
-@pytest.mark.many(one_in=13)
+@pytest.mark.many(one_in=30)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_types_and_values_are_those_of_numba(seed):
     kernel, source = kernel_of(written(seed), seed)
@@ -384,3 +444,60 @@ def test_operands_that_numba_refuses_are_refused(text):
                 emulate(space["kernel"], 1, LANES, array(a), array(b), np.zeros(LANES))
             refused += 1
     assert refused >= 60
+
+
+def outcome_of(seed) -> tuple[str, int, int]:
+    """("agree", lines that store, values compared), or ("differ" or whoever refuses it, lines, 0)."""
+    kernel, source = kernel_of(written(seed), seed)
+    lines = sum("out[i] = " in line for line in source)
+    try:
+        with np.errstate(all="ignore"):
+            return "agree", lines, compare(kernel, source)[0]
+    except AssertionError as difference:
+        outcome, told = "differ", difference
+    except EmulatorError as refused:
+        outcome, told = "refused by the emulator", refused
+    except TypingError as refused:
+        outcome, told = "refused by Numba", refused
+    print(f"seed {seed}, {outcome}: {str(told).splitlines()[0]}")
+    return outcome, lines, 0
+
+
+def main(wanted, path):
+    """Compare so many lines that store; write a row for each outcome."""
+    found: dict[str, list] = {
+        "agree": [],
+        "differ": [],
+        "refused by the emulator": [],
+        "refused by Numba": [],
+    }
+    for seed in itertools.count():
+        outcome, *counts = outcome_of(seed)
+        found[outcome].append(counts)
+        if sum(lines for lines, _ in found["agree"]) >= int(wanted):
+            break
+    versions = platform.python_version(), version("numba-cuda"), version("numba"), version("numpy")
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        rows = csv.writer(file)
+        rows.writerow(
+            (
+                "outcome",
+                "kernels",
+                "lines",
+                "values",
+                "python",
+                "numba_cuda",
+                "numba",
+                "numpy",
+                "date",
+                "command",
+            )
+        )
+        command = f"python -m tests.emulator.test_referee {wanted} {path}"
+        for outcome, counts in found.items():
+            sums = len(counts), sum(lines for lines, _ in counts), sum(values for _, values in counts)
+            rows.writerow((outcome, *sums, *versions, date.today(), command))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

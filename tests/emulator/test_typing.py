@@ -470,6 +470,18 @@ def test_a_variable_whose_type_is_not_found_is_refused_on_any_path(kernel, says)
         emulate(kernel, 1, 1, 3, ramp(2), zeros(1))
 
 
+def test_a_variable_that_only_an_endless_loop_sets():
+    @cuda.jit
+    def kernel(out):
+        while out[0] > 1:
+            while True:
+                last *= out[0]  # noqa: F821, F841
+        out[0] = 2
+
+    emulate(kernel, 1, 1, out := np.zeros(1))
+    assert out[0] == 2
+
+
 @cuda.jit(device=True)
 def sum_or_value(value, other=None):
     if other is None:

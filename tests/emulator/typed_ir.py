@@ -62,7 +62,7 @@ def integer_operation(operation, a, b, to):
         far = not 0 <= y < 64
         result = (-1 if x < 0 and name == "rshift" else 0) if far else x << y if name == "lshift" else x >> y
     elif name == "pow":
-        result = x**y if y >= 0 else (-HALF if x == 0 else x**-y if abs(x) == 1 else 0)
+        result = pow(x, y, 2**64) if y >= 0 else (-HALF if x == 0 else x**-y if abs(x) == 1 else 0)
     else:
         result = {"add": operator.add, "sub": operator.sub, "mul": operator.mul, "and": operator.and_,
                   "or": operator.or_, "xor": operator.xor}[name](x, y)  # fmt: skip
@@ -82,6 +82,16 @@ def binary(operation, signature, a, b):
 def _float_operation(operation):
     in_place = {operator.iadd: operator.add, operator.isub: operator.sub, operator.imul: operator.mul}
     return in_place.get(operation, operation)
+
+
+def numbers_of_range(to, bounds):
+    """The numbers of ``range(...)``: as many as Numba counts, with signed numbers of this size."""
+    start, stop, step = ((0, *bounds, 1) if len(bounds) == 1 else (*bounds, 1))[:3]
+    start, stop, step = (int(cast(bound, to)) for bound in (start, stop, step))
+    signed = np.dtype(to).str.replace("u", "i")
+    distance, step = (int(cast(number, np.dtype(signed).type)) for number in (stop - start, step))
+    count = max(0, -(-distance // step))
+    return [cast(start + step * position, to) for position in range(count)]
 
 
 class Thread:
@@ -190,7 +200,7 @@ class Thread:
         if function is cuda.grid:
             return np.int64(self.index)
         if function is range:
-            return range(*map(int, given))
+            return numbers_of_range(numpy_type(signature.return_type.dtype), given)
         given = [cast(value, numpy_type(t)) for value, t in zip(given, signature.args, strict=True)]
         gives = numpy_type(signature.return_type)
         if hasattr(function, "py_func"):
