@@ -2,12 +2,15 @@
 
 import doctest
 import re
+import runpy
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from gemm_course import cli
+from gemm_course.emulator import emulate
 from gemm_course.emulator.limits import PROFILES, profile
 from tests.programs.test_plugin import PLUGIN
 
@@ -67,3 +70,19 @@ def test_the_gpus_it_names_are_those_that_there_are():
     assert all(name in first for name in PROFILES)
     for name in re.findall(r"`([\w.]+)`", rest):
         profile(name)
+
+
+@pytest.mark.parametrize("left_out", [None, 0, 1])
+def test_both_fences_of_the_example_are_needed(left_out, tmp_path):
+    text = next(text for _, text in BLOCKS if text.startswith("# handing_over.py"))
+    parts = text.split("cuda.threadfence()")
+    calls = ["pass" if number == left_out else "cuda.threadfence()" for number in range(2)]
+    (tmp_path / "handing_over.py").write_text(
+        "".join(map("".join, zip(parts, [*calls, ""]))), encoding="utf-8"
+    )
+    kernel = runpy.run_path(str(tmp_path / "handing_over.py"))["hand_over"]
+    value, flag, out = (np.zeros(1, np.int32) for _ in range(3))
+    report = emulate(kernel, 2, 1, value, flag, out)
+    assert out[0] == 42 and {finding.kind for finding in report.errors} == (
+        set() if left_out is None else {"global_race"}
+    )
