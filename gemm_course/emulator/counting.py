@@ -83,8 +83,8 @@ def _distinct(units: np.ndarray, active: np.ndarray | None) -> int:
 
 def _fill_idle(units: np.ndarray, active: np.ndarray) -> np.ndarray:
     """Idle lanes copy an active lane of their warp, so that they add nothing."""
-    first = np.take_along_axis(units, active.argmax(axis=1)[:, None], axis=1)
-    return np.where(active, units, first)
+    first = units[np.arange(len(units)), active.argmax(axis=1)]
+    return np.where(active, units, first[:, None])
 
 
 def shared_cost(words: np.ndarray, active: np.ndarray | None, bits: int, op: str) -> SharedCost:
@@ -103,11 +103,13 @@ def shared_cost(words: np.ndarray, active: np.ndarray | None, bits: int, op: str
 def _by_group_size(words, active, bits, op):
     """(lanes served together, the warps for which that holds), for each group size."""
     size = WARP * 32 // max(bits, 32)
+    if op != "load" or size == WARP:
+        yield size, slice(None)
+        return
     merged = np.zeros(len(words), bool)
-    if op == "load" and size < WARP:
-        for neighbour in _NEIGHBOURS:
-            same = (words == words[:, neighbour]) | ~active | ~active[:, neighbour]
-            merged |= same.all(axis=1)
+    for neighbour in _NEIGHBOURS:
+        same = (words == words[:, neighbour]) | ~active | ~active[:, neighbour]
+        merged |= same.all(axis=1)
     yield size, ~merged
     yield 2 * size, merged
 

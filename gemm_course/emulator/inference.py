@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from . import names
 from .dtypes import dtype_of, unify
 from .errors import KernelTypeError
 from .findings import Findings
@@ -383,9 +382,8 @@ def _stored_here(node):
     return [n.id for target in targets if target is not None for n in walk(target) if isinstance(n, ast.Name)]
 
 
-def steps_of(function, device) -> Program | None:
+def steps_of(function, device, environment) -> Program | None:
     """The program of a function, or None if its types cannot be followed."""
-    environment = names.environment(function)
 
     def make():
         try:

@@ -13,6 +13,7 @@ Pattern + offset is always the value itself, in the range of its type: what wrap
 again from the plain values, modulo 2**64.
 """
 
+from functools import cache
 from itertools import count
 
 import numpy as np
@@ -157,7 +158,11 @@ def split(value) -> tuple[Pattern, int]:
 
 def _modulo(pattern: Pattern, offset: int, dtype: np.dtype) -> np.ndarray:
     """The values as a 64-bit ``dtype``, modulo 2**64."""
-    return (pattern.array.astype(UINT64) + np.uint64(offset % 2**64)).astype(dtype)
+    array = pattern.array
+    if offset:  # in the array's own type, which wraps around: one addition and no copy
+        wrapped = np.uint64(offset % 2**64)
+        array = array + (wrapped if array.dtype == UINT64 else wrapped.astype(INT64))
+    return array.astype(dtype, copy=False)
 
 
 def _fits(low: int, high: int) -> bool:
@@ -231,7 +236,24 @@ def multiply(a, b):
         (p, o), (q, r) = (q, r), (p, o)
     if q is ZERO and _small(p, q) and _fits(r, r) and _fits(*sorted(bound * r for bound in p.bounds)):
         product = _whole(scaled(p, r), o * r, dtype)
+    elif _small(p, q) and dtype == INT64:
+        product = _product_of_patterns(p, o, q, r)
     return _plain("*", np.multiply, p, o, q, r, dtype) if product is None else product
+
+
+def _product_of_patterns(p, o, q, r) -> Lanes | None:
+    """The product with its bounds, which spare a look at its values; None where it may wrap around."""
+    ends = [(low + shift, high + shift) for (low, high), shift in ((p.bounds, o), (q.bounds, r))]
+    products = [a * b for a in ends[0] for b in ends[1]]
+    bounds = min(products), max(products)
+    if not all(_fits(*part) for part in (*ends, bounds)):
+        return None
+
+    def make():
+        left = _modulo(p, o, INT64)
+        return left * (left if q is p and r == o else _modulo(q, r, INT64))
+
+    return Lanes(joint("*", p, q, make, o, r, bounds=bounds), 0, INT64)
 
 
 def scaled(p: Pattern, factor: int) -> Pattern:
@@ -342,7 +364,14 @@ def choose(condition: Pattern, a, b, dtype: np.dtype) -> Lanes:
             return np.where(condition.array, _modulo(p, o, wide), _modulo(q, r, wide))
 
         return Lanes(_chosen(condition, p, q, make, o, r), 0, dtype)
-    chosen = _chosen(condition, p, q, lambda: np.where(condition.array, p.array + (o - r), q.array), o - r)
+    shift = o - r
+    chosen = _chosen(
+        condition,
+        p,
+        q,
+        lambda: np.where(condition.array, p.array + shift if shift else p.array, q.array),
+        shift,
+    )
     return Lanes(chosen, r, dtype)
 
 
@@ -359,12 +388,15 @@ def _dtype(value) -> np.dtype:
     return INT64 if type(value) is int else BOOL if type(value) is bool else value.dtype
 
 
+_limits = cache(np.iinfo)
+
+
 def cast(value, dtype: np.dtype) -> Lanes | bool:
     """``uint32(value)`` and other casts to integers; out-of-range values wrap around."""
     if dtype == BOOL:
         return compare("!=", value, 0)
     pattern, offset = split(value)
-    limits = np.iinfo(dtype)
+    limits = _limits(dtype)
     for low, high in (pattern.bounds, (pattern.low, pattern.high)):
         if low + offset >= limits.min and high + offset <= limits.max:
             return Lanes(pattern, offset, dtype)

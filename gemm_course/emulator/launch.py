@@ -196,15 +196,16 @@ def bind(function, counts_only=False, device=False, under=(), call=None) -> Boun
             "functions that call themselves",
             *call,
         )
-    translation, program = translate(function, device), steps_of(function, device)
+    environment, signature = names.environment(function), inspect.signature(function)
+    translation = translate(function, device, environment=environment)
+    program = steps_of(function, device, environment)
     bound = BoundFunction(
-        inspect.signature(function),
-        names.defaults(function),
+        signature,
+        names.defaults(signature),
         sites=translation.sites | (program.sites if program else {}),
         source=translation.source,
         allowed=allowed_in(translation.source, function),
     )
-    environment = names.environment(function)
     space = {"__builtins__": {"slice": slice}}
     callees = {}
     for name, root, path, line in (*translation.bindings, *(program.bindings if program else ())):
@@ -367,7 +368,7 @@ class Launch:
     # ---- arguments ----
 
     def _parameters(self) -> list:
-        wanted = parameter_names(self.function)
+        wanted = tuple(self.bound.signature.parameters)
         itself = {id(value): name for name, value in zip(wanted, self.args) if isinstance(value, np.ndarray)}
         for position, value in enumerate(self.args):
             for array in _arrays_of(value):

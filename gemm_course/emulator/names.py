@@ -110,9 +110,9 @@ def _names_of(code: CodeType) -> tuple:
     return tuple(dict.fromkeys((*code.co_names, *code.co_freevars, *outside)))
 
 
-def defaults(function) -> dict:
+def defaults(signature: inspect.Signature) -> dict:
     """The values of the parameters that a call may leave out, by name."""
-    parameters = inspect.signature(function).parameters.values()
+    parameters = signature.parameters.values()
     given = {p.name: p.default for p in parameters if p.default is not p.empty}
     return {name: None if value is None else meaning(value) for name, value in given.items()}
 

@@ -1,5 +1,7 @@
 """Totals: what happened how often, and what that costs in requests, sectors and wavefronts."""
 
+import math
+
 import numpy as np
 
 from .counting import MATRIX_LOAD, WARP, WORD, global_cost, shared_cost
@@ -120,8 +122,7 @@ def _rows(array, pattern, residue, mask, batch):
     geometry = mask.geometry
     addresses = pattern.array * array.dtype.itemsize + residue
     shape = np.broadcast_shapes(addresses.shape, np.shape(mask.array), (1, 1, geometry.width))
-    whole = geometry.lanes * int(np.prod(batch, dtype=np.int64))
-    repeats, rest = divmod(whole, int(np.prod(shape, dtype=np.int64)))
+    repeats, rest = divmod(geometry.lanes * math.prod(batch), math.prod(shape))
     if rest or not repeats:
         raise AssertionError("an access has more lanes than the iterations and blocks that run together")
     active = None if mask.array is None else np.broadcast_to(mask.array, shape)
@@ -130,7 +131,7 @@ def _rows(array, pattern, residue, mask, batch):
 
 def _requests(mask, batch) -> int:
     geometry = mask.geometry
-    whole = geometry.lanes // WARP * int(np.prod(batch, dtype=np.int64))
+    whole = geometry.lanes // WARP * math.prod(batch)
     if mask.array is None:
         return whole
     shape = np.broadcast_shapes(mask.array.shape, (1, 1, geometry.width))

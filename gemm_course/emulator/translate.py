@@ -117,12 +117,13 @@ _cache: dict = {}
 _CACHE_SIZE = 600  # results kept, some three for a function: every edit of a notebook cell makes new ones
 
 
-def translate(function, device: bool = False, split: Split | None = None) -> Translation:
+def translate(function, device: bool = False, split: Split | None = None, environment=None) -> Translation:
     """Rewrite a function; the result is cached by its code object and what its names stand for.
 
     ``split``: what to make of the function first, so that each of its variables keeps one type.
+    ``environment``: that of :func:`.names.environment`, if it is known already.
     """
-    environment = names.environment(function)
+    environment = environment or names.environment(function)
 
     def make():
         return Translator(function, environment, device, split and split.function()).run()
