@@ -2,10 +2,10 @@
 
     python -m tests.emulator.bench_emulator --simulator all --output data/emulator_benchmark.csv
 
-Three measurements: the same plain kernels at 128³ in both (the simulator takes up to 20 s for each, so it
-runs only on request); the course's stages at 1024³, with the peak memory of their process; and exact counts
-without running at 16384³. The emulator counts every access in all three, and checks every access in the
-first two.
+Four measurements: the same plain kernels at 128³ in both (the simulator takes up to 20 s for each, so it
+runs only on request); the course's stages at 1024³, with the peak memory of their process; exact counts
+without running at 16384³; and trial division by 2^20 threads, each as long in its loop as its number needs.
+The emulator counts every access in all four, and checks every access where it runs them all.
 """
 
 import argparse
@@ -48,6 +48,7 @@ COLUMNS = (
 )
 STAGES = ("naive_uncoalesced", "naive_coalesced", "block_tiled", "thread_tiled_1d", "thread_tiled_2d")
 REPEATS = 3
+MANY_THREADS = 1 << 20
 
 
 def fastest(action, repeats=REPEATS):
@@ -106,6 +107,14 @@ def run_stage(name, edge, counts_only):
     return seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
+def run_trial_division(threads):
+    """Seconds of the kernel in which every thread tests whether its own number is prime."""
+    from gemm_course.emulator import emulate
+    from tests.emulator.test_narrowing import trial_division
+
+    return fastest(lambda: emulate(trial_division, threads // 256, 256, np.zeros(threads, np.int64)), 1)
+
+
 def views(edge):
     """Arguments that take no memory, for counting."""
     matrix = np.broadcast_to(np.float32(0), (edge, edge))
@@ -145,6 +154,14 @@ def measure(simulator):
                 "seconds": round(taken, 3),
                 "peak_megabytes": round(peak),
             }
+    yield {
+        "what": "a number per thread",
+        "kernel": "trial_division",
+        "m": MANY_THREADS,
+        "n": 1,
+        "k": 1,
+        "seconds": round(run_trial_division(MANY_THREADS), 2),
+    }
 
 
 def cube(edge):
@@ -177,9 +194,10 @@ def origin(command):
 
 def show(row):
     faster = f"{row['times_faster']:6} times faster" if row.get("times_faster") else ""
+    size = f"{row['m']}³" if row["k"] == row["m"] else f"{row['m']:,}"
     memory = f"{row['peak_megabytes']:6} MB at most" if row.get("peak_megabytes") else ""
     print(
-        f"{row['what']:20}{row['kernel']:20}{row['m']:6}³ {row['seconds']:9.3f} s {faster}{memory}",
+        f"{row['what']:20}{row['kernel']:20}{size:>14} {row['seconds']:9.3f} s {faster}{memory}",
         flush=True,
     )
 
