@@ -28,7 +28,7 @@ from .language import same_tuple
 from .limits import MAX_BLOCK, MAX_GRID, MAX_THREADS, profile
 from .machine import Machine
 from .memory import Constant
-from .names import Callee, parameter_names, python_function
+from .names import Callee, python_function
 from .records import Records
 from .registry import Emulation, name_of
 from .report import Report
