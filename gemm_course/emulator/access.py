@@ -417,7 +417,7 @@ class MemoryAccess:
     ) -> Access:
         """Count an access and return it for the checks."""
         pattern = ZERO if pattern is None else pattern
-        if array.dtype.kind == "c":
+        if array.dtype.kind == "c" and array.space != "shared":
             self._account_parts(site, array, op, pattern, offset, mask, width)
             return Access(array.storage, array.name, op, pattern, offset, mask, width, site, self.phase)
         space, slot = array.storage.space, array.storage.slot
@@ -437,7 +437,10 @@ class MemoryAccess:
         return Access(array.storage, array.name, op, pattern, offset, mask, width, site, self.phase)
 
     def _account_parts(self, site, array, op, pattern, offset, mask, width):
-        """A complex number is loaded and stored as two: compiled code has one instruction for each part."""
+        """A complex number outside shared memory is loaded and stored as two, an instruction for each part.
+
+        An argument may begin at any multiple of a part; of shared memory, the compiler knows where it begins.
+        """
         parts = array.changed(dtype=component(array.dtype))
         for part in range(2 * width):
             self._account(site, parts, op, lanes.scaled(pattern, 2), 2 * offset + part, mask, 1)

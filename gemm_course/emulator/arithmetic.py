@@ -73,7 +73,7 @@ class Arithmetic:
             if type(a) is int and type(b) is int:
                 return _int64(a // b) if b else 0
             return self.settle(lanes.floor_divide(a, b), a, b)
-        dtype = _real(promote_remainder(self._dtype(a), self._dtype(b)), "//")
+        dtype = require_real(promote_remainder(self._dtype(a), self._dtype(b)), "//")
         return self._float(site, "div", np.floor_divide, a, b, dtype)
 
     def mod(self, site, a, b):
@@ -83,7 +83,7 @@ class Arithmetic:
             if type(a) is int and type(b) is int:
                 return a % b if b else 0
             return self.settle(lanes.modulo(a, b), a, b)
-        dtype = _real(promote_remainder(self._dtype(a), self._dtype(b)), "%")
+        dtype = require_real(promote_remainder(self._dtype(a), self._dtype(b)), "%")
         return self._float(site, "div", np.remainder, a, b, dtype)
 
     def pow(self, site, a, b):
@@ -239,7 +239,7 @@ class Arithmetic:
             return self.compare_tuples(op, a, b)
         dtype = promote(self._dtype(a), self._dtype(b))  # both must be numbers
         if op not in ("==", "!="):
-            _real(dtype, op)
+            require_real(dtype, op)
         if isinstance(a, Unknown) or isinstance(b, Unknown):
             return unknown(np.bool_)
         if is_integer(dtype):
@@ -366,7 +366,7 @@ class Arithmetic:
         return self._extreme(site, "max", lanes.maximum, np.fmax, a, b)
 
     def _extreme(self, site, name, on_integers, on_floats, a, b):
-        dtype = _real(unify(self._dtype(a), self._dtype(b)), f"{name}()")
+        dtype = require_real(unify(self._dtype(a), self._dtype(b)), f"{name}()")
         if not self._integers(a, b) or not is_integer(dtype):  # int64 with uint64 is float64
             return self._float(site, name, on_floats, a, b, dtype)
         if self.log is not None:
@@ -537,7 +537,7 @@ def require_fit(given: np.dtype, wanted: np.dtype):
         )
 
 
-def _real(dtype: np.dtype, op: str) -> np.dtype:
+def require_real(dtype: np.dtype, op: str) -> np.dtype:
     """``dtype``; KernelTypeError if it is complex."""
     if dtype.kind == "c":
         raise KernelTypeError(f"{op} needs real numbers, not {dtype}: Numba has no {op} of complex ones")

@@ -5,7 +5,7 @@ from functools import wraps
 
 import numpy as np
 
-from .arithmetic import CONSTANTS
+from .arithmetic import CONSTANTS, require_real
 from .barriers import GRID
 from .dtypes import BOOL, FLOAT16, INT64, dtype_of
 from .errors import KernelTypeError
@@ -173,10 +173,23 @@ def _lower_lanes(machine):
     return Lanes(lane.derive("lt", lambda: (1 << lane.array) - 1), 0, UINT32)
 
 
+def _fma(machine, site, x, y, z):
+    for number in (x, y, z):
+        require_real(dtype_of(number) or BOOL, "cuda.fma()")
+    return machine.fma(site, x, y, z)
+
+
 def _select(machine, condition, a, b):
     """``cuda.selp``, an instruction: it casts nothing."""
     test, one, other = (dtype_of(value) for value in (condition, a, b))
-    if test is not BOOL or one is None or one != other or one == FLOAT16 or one.itemsize == 1:
+    if (
+        test is not BOOL
+        or one is None
+        or one != other
+        or one == FLOAT16
+        or one.itemsize == 1
+        or one.kind == "c"
+    ):
         raise KernelTypeError(
             "cuda.selp() takes a condition and two numbers of one type (none of 8 bits, no float16), not "
             + ", ".join(map(machine.kind_of, (condition, a, b)))
@@ -225,7 +238,7 @@ CUDA = {
     "cg.this_grid": Emulation(lambda machine: GRID, elementwise=False, meets_grid=True),
     "lanemask_lt": Emulation(_lower_lanes),
     "nanosleep": Emulation(lambda machine, nanoseconds: None, elementwise=False),
-    "fma": _of_site(lambda machine, site, x, y, z: machine.fma(site, x, y, z)),
+    "fma": _of_site(_fma),
     "selp": Emulation(_select),
     "atomic.compare_and_swap": _of_site(_swap_first, reads=(0,), writes=(0,), elementwise=False),
     "atomic.cas": _of_site(_compare_and_swap, reads=(0,), writes=(0,), elementwise=False),

@@ -551,7 +551,7 @@ def _check_argument(name, value):
     if isinstance(value, np.ndarray) and value.dtype.fields:
         value = Records(name, value)
     if isinstance(value, np.ndarray):
-        if value.dtype.kind not in "biufc":
+        if value.dtype.kind not in "biufc" or value.dtype.char in "gG":  # those of 80 bits
             raise LaunchError(
                 f"{name} has dtype {value.dtype}; "
                 "the emulator supports booleans, integers, floats, complex numbers and records of them"

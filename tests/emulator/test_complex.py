@@ -214,7 +214,7 @@ def test_numbers_given_to_a_kernel_and_counting_without_running():
 
 @pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
 def test_a_number_is_accessed_part_by_part(dtype):
-    """Compiled code has one instruction for the real and one for the imaginary part, side by side."""
+    """Compiled code has one instruction for each part; in shared memory, which is aligned, one for both."""
 
     @cuda.jit
     def kernel(x, out):
@@ -229,8 +229,9 @@ def test_a_number_is_accessed_part_by_part(dtype):
     assert report.total("requests", array="out") == 2
     assert report.total("bytes", array="out") == 32 * size
     assert report.total("sectors", array="out") == 2 * 32 * size // 32  # each part touches every sector
-    assert report.total("wavefronts", array="tile", op="load") == 2 * size // 4
-    assert set(report.accesses["bits"]) == {size * 4}
+    assert report.total("wavefronts", array="tile", op="load") == size // 4
+    for space, bits in (("global", size * 4), ("shared", size * 8)):
+        assert set(report.accesses.query(f"space == '{space}'")["bits"]) == {bits}
     assert report.flops == 32 * (6 + 2)
 
 
@@ -262,6 +263,8 @@ REFUSED = {
     "out[i] = complex(x[i], 1)": r"Numba has no complex\(\) of complex64 and int64",
     "out[i] = cmath.cosh(f[i])": r"Numba has no cmath.cosh\(\) of float32",
     "out[i] = abs(cmath.isclose(x[i], x[i]))": "does not support cmath.isclose",
+    "out[i] = cuda.fma(x[i], x[i], x[i])": r"cuda.fma\(\) needs real numbers",
+    "out[i] = cuda.selp(i > 0, x[i], x[0])": r"cuda.selp\(\) takes a condition and two numbers",
     "out[i] = x[i] & 1": "& needs integers",
     "print(x[i])": r"print\(\) on a GPU knows no complex numbers",
     "out[i] = f.imag[i]": "has no imaginary part",
