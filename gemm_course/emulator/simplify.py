@@ -11,10 +11,12 @@ def simplified(definition: ast.FunctionDef) -> dict[str, str]:
 
     A variable whose name starts with an underscore is renamed, because such names belong to the new code. A
     loop over ``a, b`` gets one variable, from which the two are assigned. A list that is looped over
-    becomes a tuple.
+    becomes a tuple. ``(a and b) and c`` becomes ``a and b and c``, as in Python's own code: of ``(a and 3.0)
+    and c`` Numba never sees the 3.0.
     """
     shown = _rename_underscored(definition)
     _LoopTargets().visit(definition)
+    _Chains().visit(definition)
     return shown
 
 
@@ -70,4 +72,16 @@ class _LoopTargets(ast.NodeTransformer):
             value = ast.copy_location(ast.Name(each.id, ast.Load()), node.target)
             first = ast.copy_location(ast.Assign([node.target], value), node.target)
             node.target, node.body = each, [first, *node.body]
+        return node
+
+
+class _Chains(ast.NodeTransformer):
+    """One ``and`` (or ``or``) for those directly inside each other."""
+
+    def visit_BoolOp(self, node):
+        self.generic_visit(node)
+        inside = [
+            (isinstance(part, ast.BoolOp) and type(part.op) is type(node.op), part) for part in node.values
+        ]
+        node.values = [value for chained, part in inside for value in (part.values if chained else [part])]
         return node

@@ -440,6 +440,17 @@ def test_selp_casts_nothing():
     assert out[0] == 1
 
 
+@cuda.jit
+def chained(x, out):
+    out[0] = ((x[0] and 3.0) and True) + 2**53
+
+
+def test_a_constant_inside_a_chain_of_ands_has_no_say_in_the_type():
+    """Python's own code leaves it out; in float64 the last bit would be lost."""
+    emulate(chained, 1, 1, np.ones(1, np.int32), out := np.zeros(1, np.int64))
+    assert out[0] == 2**53 + 1
+
+
 # --- where no type is found -------------------------------------------------------------------------------
 
 
