@@ -108,6 +108,16 @@ class Control(Narrowing):
             frame.value = self.merge(value, frame.value)
         self.mask = self.geometry.no_threads
 
+    def returned(self, frame, entered):
+        """What a call returns that the lanes ``entered`` began; those that reach its end return None."""
+        missing = frame.value is not None and entered.minus(frame.returned).any
+        if missing and self.log is None and not self.only_types:
+            raise KernelTypeError(
+                "a function reaches its end in some threads, and so returns None there, and a value in "
+                "others: end it with a `return` of a number"
+            )
+        return frame.value
+
     # ---- loops ----
 
     def loop(self, line, frame, may_narrow=False) -> Loop:

@@ -459,6 +459,8 @@ class Types:
     def meet(*values):
         """The value where versions come together; those that no path defines do not count."""
         values = [value for value in values if not isinstance(value, Unbound)]
+        if any(value is not None for value in values):  # beside None, a variable has the type of its values
+            values = [value for value in values if value is not None]
         if not values:
             return Machine.unbound
         return of_kind(reduce(unified, map(kind_of, values)), values[0])

@@ -219,9 +219,12 @@ class Machine(
             return new
         if new is self.unbound:
             return old
+        if new is None or old is None:
+            raise KernelTypeError(
+                "a value is None in some threads and not in others, which the emulator follows only in a "
+                "variable that is set to `None` by name: use a number that stands for None"
+            )
         if isinstance(new, tuple):
-            if old is None:
-                return new
             require_tuples_alike(new, old)
             return same_tuple(new, map(self.merge, new, old))
         if isinstance(new, Record):

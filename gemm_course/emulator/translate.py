@@ -42,7 +42,7 @@ from .simplify import simplified
 from .source import Source, parse, source_of
 from .spelling import did_you_mean
 from .trees import children, filled, walk
-from .unset import UnsetReads
+from .unset import UnsetReads, set_to_none
 from .versions import Split, is_copy, variable_of
 from .views import METHODS
 
@@ -179,6 +179,7 @@ class Translator:
         self.local_shapes: list = []
         self.unset_sites: dict[int, str] = {}
         self.unset_reads, self.tracked, self.set_in = set(), set(), {}
+        self.optional, self.may_be_none = set(), set()  # variables that may be None, of outer functions too
         self.regions: list[tuple] = [()]
         self.loops: list[str] = []
         self.counter = 0
@@ -205,7 +206,7 @@ class Translator:
     def _body(self) -> list:
         """The new code of the function's body."""
         self._find_unset()
-        self.scopes = Scopes(self.definition, self.tracked)
+        self.scopes = Scopes(self.definition, self.tracked | self.optional)
         self.returns_early = _returns_early(self.definition.body)
         return self._prologue() + self._block(self.definition.body) + self._epilogue()
 
@@ -214,11 +215,15 @@ class Translator:
         found = UnsetReads(self.definition, {*self.parameters, *self.functions}, self._range_bounds)
         self.unset_reads = self.unset_reads | found.reads  # of the functions around this one as well
         self.tracked = found.variables
+        self.optional = set_to_none(self.definition)
+        own = assigned_names(self.definition.body) | set(self.parameters)
+        self.may_be_none = (self.may_be_none - own) | self.optional
         self.set_in = self.set_in | found.lines
 
     def with_tracked(self, variables) -> list | None:
         """Variables in alphabetical order, with those that say which lanes have set them; None for none."""
         tracked = {_whether_set(name) for name in variables if variable_of(name) in self.tracked}
+        tracked |= {_whether_none(name) for name in variables if variable_of(name) in self.optional}
         return sorted({*variables, *tracked}) or None
 
     def _inner_functions(self) -> dict:
@@ -282,6 +287,8 @@ class Translator:
         unset = sorted(assigned_names(self.definition.body) - set(self.parameters) - set(self.functions))
         lines = [f"{name} = _M.unbound" for name in unset]
         lines += [f"{_whether_set(name)} = False" for name in sorted(self.tracked)]
+        for name in sorted(self.optional):
+            lines.append(f"{_whether_none(name)} = {f'{name} is None' if name in self.parameters else False}")
         lines.append(f"{_region(())} = _M.mask")
         if self.returns_early:
             lines.append(f"_f = _M.{'frame' if self.device else 'kernel_frame'}()")
@@ -290,9 +297,9 @@ class Translator:
     def _epilogue(self):
         if not self.returns_early:
             return []
-        return self._code(f"_M.mask = {_region(())}", self.definition) + self._code(
-            "return _f.value", self.definition
-        )
+        ends = isinstance(self.definition.body[-1], ast.Return)
+        value = "_f.value" if ends or not self.device else f"_M.returned(_f, {_region(())})"
+        return self._code(f"_M.mask = {_region(())}\nreturn {value}", self.definition)
 
     def _finished(self, body) -> Translation:
         tree = ast.Module([self._function(body)], [])
@@ -569,6 +576,10 @@ class Translator:
     # ---- assignments ----
 
     def _do_Assign(self, node):
+        if is_copy(node):  # whether it is set, or None, is checked where it is used
+            kind, source = node.value.kind, node.value.value.id
+            value = self._expression(f"_M.converted({kind!r}, _VALUE)", node, _VALUE=source)
+            return self._assign_name(node.targets[0].id, value, node)
         value = self._owned(node.value)
         if len(node.targets) == 1:
             return self._assign(node.targets[0], value, node)
@@ -613,10 +624,20 @@ class Translator:
         return new
 
     def _assign_name(self, name, value, at):
-        new = self._store(name, value, at)
+        optional = variable_of(name) in self.optional and not is_copy(at)
+        new = self._store_optional(name, value, at) if optional else self._store(name, value, at)
         if variable_of(name) in self.tracked and not is_copy(at):
             new += self._store(_whether_set(name), ast.Constant(True), at)
         return new
+
+    def _store_optional(self, name, value, at):
+        """Store to a variable that may be None, and note the lanes in which it is."""
+        if isinstance(value, ast.Constant) and value.value is None:  # what others have set stays
+            return self._store(_whether_none(name), ast.Constant(True), at)
+        given = f"_v{self._number()}"
+        new = self._fill("_NAME = _VALUE", at, _NAME=given, _VALUE=value)
+        new += self._store(name, ast.Name(given, ast.Load()), at)
+        return new + self._store(_whether_none(name), self._expression("_A is None", at, _A=given), at)
 
     def _store(self, name, value, at):
         scope = self.scopes.scope(name)
@@ -628,14 +649,26 @@ class Translator:
 
     def _loaded(self, node):
         """The value of a variable; garbage in the lanes that have not set it, if there can be any."""
-        if id(node) not in self.unset_reads:
-            return ast.Name(node.id, ast.Load())
+        value = self._checked(node, node.id)
         variable = variable_of(node.id)
-        site = self._site(node, self.shown.get(variable, variable), "load")
+        if variable not in self.may_be_none:
+            return value
+        holes = {"_SITE": self._variable_site(node), "_VALUE": value, "_IS_NONE": _whether_none(variable)}
+        return self._expression("_M.present(_SITE, _VALUE, _IS_NONE)", node, **holes)
+
+    def _checked(self, node, name):
+        """The value of the variable ``name``, which is set together with that of ``node``."""
+        if id(node) not in self.unset_reads:
+            return ast.Name(name, ast.Load())
+        site, variable = self._variable_site(node), variable_of(node.id)
         self.unset_sites[site] = node.id
         lines = [ast.Constant(line) for line in sorted(self.set_in.get(variable, ()))]
-        holes = {"_SITE": site, "_NAME": node.id, "_IS_SET": _whether_set(node.id), "_LINES": lines}
+        holes = {"_SITE": site, "_NAME": name, "_IS_SET": _whether_set(variable), "_LINES": lines}
         return self._expression("_M.checked(_SITE, _NAME, _IS_SET, _LINES)", node, **holes)
+
+    def _variable_site(self, node) -> int:
+        variable = variable_of(node.id)
+        return self._site(node, self.shown.get(variable, variable), "load")
 
     def _do_AugAssign(self, node):
         if isinstance(node.target, ast.Subscript):
@@ -743,7 +776,9 @@ class Translator:
     def _augments_unset(self, body) -> bool:
         """Does it begin a sum with what may be unset?"""
         nodes = (node for statement in body for node in ast.walk(statement))
-        return any(isinstance(n, ast.AugAssign) and id(n.target) in self.unset_reads for n in nodes)
+        targets = [node.target for node in nodes if isinstance(node, ast.AugAssign)]
+        none = any(isinstance(t, ast.Name) and variable_of(t.id) in self.may_be_none for t in targets)
+        return none or any(id(target) in self.unset_reads for target in targets)
 
     def _do_For(self, node):
         if not isinstance(node.target, ast.Name):
@@ -1105,12 +1140,25 @@ class Translator:
         return self._expression(f"_M.converted({node.kind!r}, _VALUE)", node, _VALUE=self._value(node.value))
 
     def _of_Compare(self, node):
+        if self._asks_for_none(node):
+            test = self._checked(node.left, _whether_none(node.left.id))
+            return (
+                self._expression("_M.not_(_A)", node, _A=test) if isinstance(node.ops[0], ast.IsNot) else test
+            )
         operands = [self._value(operand) for operand in (node.left, *node.comparators)]
         if len(operands) == 2:
             return self._comparison(node, node.ops[0], *operands)
         if len(operands) == 3:
             return self._chained(node, operands)
         return self._chain_of_many(node, operands)
+
+    def _asks_for_none(self, node) -> bool:
+        """Is it ``x is None``, or the opposite, of a variable that may differ in that from lane to lane?"""
+        if len(node.ops) > 1 or not isinstance(node.ops[0], (ast.Is, ast.IsNot)):
+            return False
+        left, right = node.left, node.comparators[0]
+        known = isinstance(left, ast.Name) and variable_of(left.id) in self.may_be_none
+        return known and isinstance(right, ast.Constant) and right.value is None
 
     def _comparison(self, node, op, left, right):
         if type(op) in _COMPARE:
@@ -1432,6 +1480,11 @@ def _text(node) -> str:
 def _whether_set(name: str) -> str:
     """The new code's variable for which lanes have set this one."""
     return f"_set_{variable_of(name)}"
+
+
+def _whether_none(name: str) -> str:
+    """The new code's variable for which lanes have set this one to None."""
+    return f"_none_{variable_of(name)}"
 
 
 def _region(path: tuple) -> str:

@@ -10,7 +10,7 @@ import ast
 
 import numpy as np
 
-from .analysis import assigned_names, folded
+from .analysis import assigned_names, folded, walk_here
 from .dtypes import BOOL, FLOAT64, INT64, dtype_of
 from .errors import KernelTypeError
 from .findings import Finding, thread_name
@@ -142,6 +142,20 @@ def _both(*ends):
     return frozenset.intersection(*ends) if ends else None
 
 
+def set_to_none(definition) -> set[str]:
+    """The variables to which a function assigns None."""
+    found = set()
+    for statement in definition.body:
+        for node in walk_here(statement):
+            if (
+                isinstance(node, ast.Assign)
+                and isinstance(node.value, ast.Constant)
+                and node.value.value is None
+            ):
+                found |= {variable_of(target.id) for target in node.targets if isinstance(target, ast.Name)}
+    return found
+
+
 # ---- while the kernel runs ----
 
 
@@ -167,6 +181,23 @@ class Unset:
         value = self.merge(_garbage_like(value), value)
         self.mask = saved
         return value
+
+    def present(self, site, value, is_none):
+        """The value of a variable, or None if it ``is_none`` in all lanes that read; they must agree."""
+        if is_none is False or self.log is not None:
+            return value
+        if is_none is True:
+            return None
+        without = self.mask.where(is_none)
+        if not without.any:
+            return value
+        if not self.mask.where_not(is_none).any:
+            return None
+        _, block, thread = self._first_lane(without)
+        raise KernelTypeError(
+            f"{self.sites[site].op} is None in {thread_name(thread, block)}, which uses it in line "
+            f"{self.sites[site].line}, and a value in others: test it with `is None` first"
+        )
 
     def _never_set(self, site, lines):
         """A value for a variable that no lane has set, of the type that it would have."""

@@ -300,6 +300,100 @@ def test_random_kernels_agree_with_each_thread_alone(seed, narrow, wide, monkeyp
     check_random(seed, wide)
 
 
+@cuda.jit
+def none_at_first(x, n, out):
+    i = cuda.grid(1)
+    best = None
+    for k in range(i):
+        if x[k] > 3 and best is None:
+            best = k
+    if best is not None:
+        out[i] = best
+    else:
+        out[i] = 70
+
+
+@cuda.jit
+def none_for_some(x, n, out):
+    i = cuda.grid(1)
+    v = 3
+    if i % 2 == 0:
+        v = None
+    if i % 4 == 0:
+        v = x[i]
+    out[i] = 60 if v is None else v
+
+
+@cuda.jit
+def none_then_a_value(x, n, out):
+    i = cuda.grid(1)
+    v = None
+    if i < 20:
+        v = x[i]
+    v += 1
+    out[i] = v
+
+
+@cuda.jit
+def none_used_as_a_number(x, n, out):
+    i = cuda.grid(1)
+    v = None
+    if i < 5:
+        v = x[i]
+    out[i] = v
+
+
+@cuda.jit(device=True)
+def half_or_none(a):
+    if a > 3:
+        return None
+    return a / 2
+
+
+@cuda.jit
+def none_from_a_function(x, n, out):
+    i = cuda.grid(1)
+    out[i] = half_or_none(x[i])
+
+
+@cuda.jit(device=True)
+def half_or_the_end(a):
+    if a < 4:
+        return a / 2
+    elif a >= 4:
+        a += 1
+
+
+@cuda.jit
+def none_at_the_end_of_a_function(x, n, out):
+    i = cuda.grid(1)
+    out[i] = half_or_the_end(x[i])
+
+
+NONE = [
+    (none_at_the_end_of_a_function, "reaches its end in some threads"),
+    (none_at_first, [70, 70, 70, 70, 70, 4, 4, 4]),
+    (none_for_some, [0, 3, 60, 3, 4, 3, 60, 3]),
+    (none_then_a_value, [1, 2, 3, 4, 5, 6, 7, 8]),
+    (
+        none_used_as_a_number,
+        r"v is None in thread \(5, 0, 0\) of block \(0, 0, 0\), which uses it in line \d+",
+    ),
+    (none_from_a_function, "None in some threads and not in others"),
+]
+
+
+@pytest.mark.parametrize(("tried", "expected"), NONE, ids=lambda v: getattr(v, "__name__", ""))
+def test_none_in_some_threads_is_right_or_refused(tried, expected):
+    out, x = np.full(LANES, -1.0), np.arange(LANES, dtype=np.float32)
+    if isinstance(expected, str):
+        with pytest.raises(KernelTypeError, match=expected):
+            emulate(tried, 1, LANES, x, 4, out)
+    else:
+        assert not unset_reads(emulate(tried, 1, LANES, x, 4, out))
+        np.testing.assert_array_equal(out, np.array(expected, float))
+
+
 if __name__ == "__main__":
     for number in range(int(sys.argv[1])):
         check_random(number, number % 2 == 1)
