@@ -15,6 +15,7 @@ from .lanes import ZERO, Lanes, Pattern
 from .memory import ARRAYS, ChosenArray, DeviceArray, Unbound, Unknown
 from .records import Record, RecordArray
 from .shadow import Access
+from .tally import AccessKey
 
 TRUE, FALSE = (Pattern(np.full((1, 1, 1), value)) for value in (True, False))
 # offsets that differ by so many bytes cost the same
@@ -425,7 +426,9 @@ class MemoryAccess:
         serial = 0 if space == "local" else pattern.serial
         if space == "local":
             self.advise_registers(site, array)
-        key = (space, counted_as or op, site, slot, serial, residue, mask.serial, width, self.batch_key)
+        key = AccessKey(
+            space, counted_as or op, site, slot, serial, residue, mask.serial, width, self.batch_key
+        )
         if mask.any and self.lanes_apart:
             self.lane_counts.add(counted_as or op, site, array, pattern, offset, width)
         elif mask.any:

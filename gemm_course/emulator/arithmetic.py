@@ -30,6 +30,7 @@ from .errors import DataDependent, KernelTypeError
 from .findings import Finding
 from .lanes import Lanes
 from .memory import ARRAYS, Unbound, Unknown, unknown
+from .tally import OperationsKey
 
 
 class Arithmetic:
@@ -510,7 +511,7 @@ class Arithmetic:
 
     def count_arithmetic(self, site, name, dtype, per_lane=1):
         """Count an operation of every active lane; ``per_lane``: how many of them one instruction does."""
-        key = ("arithmetic", site, name, dtype.char, self.mask.serial, self.batch_key, per_lane)
+        key = OperationsKey(site, name, dtype.char, self.mask.serial, self.batch_key, per_lane)
         self.tally(key, self.mask)
         if dtype == FLOAT64 and self.report_float64:
             self._advise_float64(site)

@@ -7,6 +7,7 @@ from .control import Frame
 from .errors import KernelTypeError, LimitExceeded
 from .geometry import WARP
 from .lanes import from_values
+from .tally import BarrierKey
 
 
 class GridGroup:
@@ -41,7 +42,7 @@ class Barriers:
             self.scheduler.barrier(site)
             return
         blocks, late = self._at_barrier(site)
-        self.tally(("barrier", site, blocks.serial, self.batch_key), blocks)
+        self.tally(BarrierKey(site, blocks.serial, self.batch_key), blocks)
         if self.tracing:
             self.watcher.record_barrier(self, site)
         self._pass_barrier(blocks, late)

@@ -11,6 +11,7 @@ from .order import Order
 from .products import WARPGROUP, Products
 from .scheduler import CHUNKS, LANES, WARPS, Block, Scheduler
 from .shadow import Access, Now
+from .tally import BarrierKey
 from .tensor_copies import TensorCopies
 
 
@@ -67,7 +68,7 @@ class Cooperation:
             here |= True if mask.array is None else mask.array
         exists = True if all_threads.array is None else all_threads.array
         late = self.look_for_absent(site, here & exists, ~here & exists, may_exit=not of_grid)
-        self.tally(("barrier", site, all_threads.serial, self.batch_key), all_threads)
+        self.tally(BarrierKey(site, all_threads.serial, self.batch_key), all_threads)
         self._pass_barrier(all_threads, late)
         if self.asynchronous:
             self.order.block_barrier()

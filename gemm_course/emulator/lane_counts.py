@@ -10,6 +10,7 @@ from collections import Counter
 import numpy as np
 
 from .lanes import Pattern
+from .tally import AccessKey
 
 
 class LaneCounts:
@@ -45,5 +46,5 @@ class LaneCounts:
             index[0, 0, threads], there[0, 0, threads] = list(elements.values()), True
             pattern, mask = Pattern(index), machine.geometry.mask(there)
             serial = 0 if array.space == "local" else pattern.serial
-            what = array.space, kind, site, slot, serial, 0, mask.serial, width, ()
+            what = AccessKey(array.space, kind, site, slot, serial, 0, mask.serial, width, ())
             machine.tally(what, (array, pattern, 0, mask))

@@ -49,19 +49,20 @@ class Report:
     @guarded
     def accesses(self) -> pd.DataFrame:
         rows = []
-        for (site, array, space, op, bits), counts in self._tallies.accesses.items():
-            at = self._sites[site]
-            rows.append((at.function, at.line, site, space, op, array, bits, *(int(c) for c in counts)))
+        for what, counts in self._tallies.accesses.items():
+            at = self._sites[what.site]
+            slot = at.function, at.line, what.site, what.space, what.op, what.array, what.bits
+            rows.append((*slot, *(int(c) for c in counts)))
         frame = pd.DataFrame(rows, columns=_ACCESS_COLUMNS)
         return frame.sort_values(["function", "line", "site", "op"], ignore_index=True)
 
     @cached_property
     @guarded
     def arithmetic(self) -> pd.DataFrame:
-        rows = [
-            (self._sites[site].function, self._sites[site].line, op, np.dtype(dtype).name, lanes)
-            for (site, op, dtype), lanes in self._tallies.arithmetic.items()
-        ]
+        rows = []
+        for what, lanes in self._tallies.arithmetic.items():
+            at = self._sites[what.site]
+            rows.append((at.function, at.line, what.op, np.dtype(what.dtype).name, lanes))
         frame = pd.DataFrame(rows, columns=("function", "line", "op", "dtype", "lanes"))
         return frame.groupby(["function", "line", "op", "dtype"], as_index=False)["lanes"].sum()
 
@@ -121,11 +122,11 @@ class Report:
     def totals(self) -> dict[str, int]:
         """Global requests and sectors, shared wavefronts, FLOP and barriers, without a frame per line."""
         spaces = {"global": np.zeros(len(_COUNTS), np.int64), "shared": np.zeros(len(_COUNTS), np.int64)}
-        for (_, _, space, _, _), counts in self._tallies.accesses.items():
-            if space in spaces:
-                spaces[space] += np.array([int(count) for count in counts])
+        for what, counts in self._tallies.accesses.items():
+            if what.space in spaces:
+                spaces[what.space] += np.array([int(count) for count in counts])
         by_space = {space: dict(zip(_COUNTS, counts.tolist())) for space, counts in spaces.items()}
-        operations = ((op, int(lanes)) for (_, op, _), lanes in self._tallies.arithmetic.items())
+        operations = ((what.op, int(lanes)) for what, lanes in self._tallies.arithmetic.items())
         return {
             "requests": by_space["global"]["requests"],
             "sectors": by_space["global"]["sectors"],

@@ -1,6 +1,7 @@
 """Totals: what happened how often, and what that costs in requests, sectors and wavefronts."""
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -9,12 +10,72 @@ from .counting import MATRIX_LOAD, WARP, WORD, global_cost, shared_cost
 _SETTLE_AT = 2048  # different entries after which costs are computed, so that old patterns can be freed
 
 
+class AccessKey(NamedTuple):
+    """What decides the cost of an access. ``pattern`` and ``mask`` are serial numbers."""
+
+    space: str
+    op: str
+    site: int
+    slot: object  # of the storage
+    pattern: int
+    residue: int  # of the first address, in bytes, as far as it matters
+    mask: int
+    width: int  # elements per lane
+    batch: tuple  # lengths of the loops whose iterations run at once
+
+
+class OperationsKey(NamedTuple):
+    """What decides how many operations a line does; ``mask`` is a serial number."""
+
+    site: int
+    op: str
+    dtype: str
+    mask: int
+    batch: tuple
+    per_lane: int
+
+
+class BarrierKey(NamedTuple):
+    site: int
+    mask: int
+    batch: tuple
+
+
+class MovedKey(NamedTuple):
+    """What TMA or wgmma moves: its cost is known."""
+
+    site: int
+    array: str
+    space: str
+    op: str
+    bits: int
+    costs: tuple
+
+
+class Accesses(NamedTuple):
+    """Accesses that a report shows in one row."""
+
+    site: int
+    array: str
+    space: str
+    op: str
+    bits: int
+
+
+class Operations(NamedTuple):
+    """Arithmetic that a report shows in one row."""
+
+    site: int
+    op: str
+    dtype: str
+
+
 class Tally:
     """Counts accesses and arithmetic by what decides their cost, and computes each cost once.
 
     ``keep``: keep the entries, because skipped iterations may still be added to them.
-    ``accesses``: (site, array name, space, op, bits) -> the counts of :func:`access_cost`, summed;
-    ``arithmetic``: (site, op, dtype) -> operations, summed over lanes; ``barriers``: site -> barriers
+    ``accesses``: :class:`Accesses` -> the counts of :func:`access_cost`, summed;
+    ``arithmetic``: :class:`Operations` -> their number, summed over lanes; ``barriers``: site -> barriers
     executed, summed over blocks.
     """
 
@@ -51,58 +112,55 @@ class Tally:
             if not times:
                 continue
             entry[0] = 0
-            if key[0] == "moved":
-                self._settle_moved(key, times)
-            elif key[0] == "arithmetic":
-                self._settle_arithmetic(key, times, payload)
-            elif key[0] == "barrier":
-                self._settle_barrier(key, times, payload)
-            else:
-                self._settle_access(key, times, payload)
+            _SETTLE[type(key)](self, key, times, payload)
         if len(self._pending) > _SETTLE_AT and not self._keep:
             self._pending.clear()
             self._costs.clear()
 
-    def _settle_moved(self, key, times):
-        """What TMA or wgmma moves, ("moved", site, array, space, op, bits, costs): its cost is known."""
-        *slot, costs = key[1:]
-        row = self.accesses.setdefault(tuple(slot), np.zeros(7, np.int64))
-        row += np.multiply(costs, times)
+    def _settle_moved(self, key: MovedKey, times, _):
+        row = self.accesses.setdefault(Accesses(*key[:-1]), np.zeros(7, np.int64))
+        row += np.multiply(key.costs, times)
 
-    def _settle_arithmetic(self, key, times, mask):
-        _, site, name, dtype, _, batch, per_lane = key
-        slot = (site, name, dtype)
-        self.arithmetic[slot] = self.arithmetic.get(slot, 0) + times * per_lane * mask.active(batch)
+    def _settle_operations(self, key: OperationsKey, times, mask):
+        row = Operations(key.site, key.op, key.dtype)
+        done = times * key.per_lane * mask.active(key.batch)
+        self.arithmetic[row] = self.arithmetic.get(row, 0) + done
 
-    def _settle_barrier(self, key, times, mask):
-        _, site, _, batch = key
-        blocks = _blocks(mask) if mask.array is None else mask.active(batch) // mask.geometry.threads
-        self.barriers[site] = self.barriers.get(site, 0) + times * blocks
+    def _settle_barrier(self, key: BarrierKey, times, mask):
+        blocks = _blocks(mask) if mask.array is None else mask.active(key.batch) // mask.geometry.threads
+        self.barriers[key.site] = self.barriers.get(key.site, 0) + times * blocks
 
-    def _settle_access(self, key, times, payload):
+    def _settle_access(self, key: AccessKey, times, payload):
         cost = self._costs.get(key)
         if cost is None:
             cost = self._costs[key] = access_cost(key, *payload)
-        space, op, site, _, _, _, _, width, _ = key
         array = payload[0]
-        kind = "load" if op == MATRIX_LOAD else op
-        slot = (site, array.name, space, kind, width * array.dtype.itemsize * 8)
+        kind = "load" if key.op == MATRIX_LOAD else key.op
+        slot = Accesses(key.site, array.name, key.space, kind, key.width * array.dtype.itemsize * 8)
         row = self.accesses.get(slot)
         if row is None:
             row = self.accesses[slot] = np.zeros(7, np.int64)
         row += np.multiply(cost, times)
 
 
+_SETTLE = {
+    AccessKey: Tally._settle_access,
+    OperationsKey: Tally._settle_operations,
+    BarrierKey: Tally._settle_barrier,
+    MovedKey: Tally._settle_moved,
+}
+
+
 def _blocks(mask) -> int:
     return mask.geometry.rows * mask.geometry.columns
 
 
-def access_cost(key, array, pattern, residue, mask) -> tuple:
+def access_cost(key: AccessKey, array, pattern, residue, mask) -> tuple:
     """The cost of one access by all blocks that run together.
 
     Returns (requests, lanes, bytes, sectors, lines, wavefronts, ideal wavefronts).
     """
-    space, op, width, batch = key[0], key[1], key[7], key[8]
+    space, op, width, batch = key.space, key.op, key.width, key.batch
     size = array.dtype.itemsize * width
     if space in ("local", "constant"):
         lanes = mask.active(batch)

@@ -12,6 +12,7 @@ from .access import wrong_number_of_indices
 from .errors import KernelTypeError
 from .findings import place
 from .memory import DeviceArray
+from .tally import MovedKey
 
 SECTOR, LINE = 32, 128
 CHUNK = 16  # bytes that a swizzle keeps together
@@ -209,10 +210,10 @@ class TensorCopies:
         bits = matrix.bytes * 8
         moved = int((height * width).sum()) * size
         costs = (len(rows), len(rows), moved, sectors, lines, 0, 0)
-        machine.tally(("moved", site, matrix.array.name, "global", op, bits, costs), None)
+        machine.tally(MovedKey(site, matrix.array.name, "global", op, bits, costs), None)
         across = "store" if op == "load" else "load"
         boxes = (len(rows), len(rows), len(rows) * matrix.bytes, 0, 0, 0, 0)
-        machine.tally(("moved", site, tile.name, "shared", across, bits, boxes), None)
+        machine.tally(MovedKey(site, tile.name, "shared", across, bits, boxes), None)
 
     # ---- what is wrong ----
 

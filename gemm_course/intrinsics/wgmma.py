@@ -30,6 +30,7 @@ import numpy as np
 
 from gemm_course.emulator import KernelTypeError, emulates, warps
 from gemm_course.emulator.counting import matrix_wavefronts
+from gemm_course.emulator.tally import MovedKey
 from gemm_course.emulator.tensor_copies import swizzled
 from gemm_course.intrinsics._codegen import (
     TypingError,
@@ -250,8 +251,8 @@ class _Tile:
         wavefronts = matrix_wavefronts(columns.T.reshape(-1, 8))
         matrices = columns.size // 8
         costs = (1, WARP, matrices * 128, 0, 0, wavefronts, matrices)
-        key = ("moved", self.site, self.array.name, "shared", "load", 128)
-        machine.tally((*key, tuple(requests * cost for cost in costs)), None)
+        moved = tuple(requests * cost for cost in costs)
+        machine.tally(MovedKey(self.site, self.array.name, "shared", "load", 128, moved), None)
 
 
 def _lanes_of(n: int) -> tuple[np.ndarray, np.ndarray]:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from numba import cuda
+from numba import cuda, float32
 
 from gemm_course.emulator import DataDependent, EmulatorError, emulate
 from tests.emulator.tables import check_counts_only
@@ -152,3 +152,17 @@ def test_a_chain_of_comparisons_of_data_is_refused_with_a_reason():
     x = np.broadcast_to(np.float32(0), (64,))
     with pytest.raises(DataDependent, match="depends on loaded data"):
         emulate(compares_a_chain_of_data, 1, 32, x, x, counts_only=True)
+
+
+def test_what_is_counted_has_a_key_with_names():
+    def kernel(x):
+        tile = cuda.shared.array(32, float32)
+        tile[cuda.threadIdx.x] = x[cuda.threadIdx.x] + x[cuda.threadIdx.x]
+        cuda.syncthreads()
+
+    tallies = emulate(kernel, 1, 32, np.zeros(32, np.float32))._tallies
+    assert {(what.space, what.array, what.op, what.bits) for what in tallies.accesses} == {
+        ("global", "x", "load", 32),
+        ("shared", "tile", "store", 32),
+    }
+    assert [(what.op, what.dtype) for what in tallies.arithmetic] == [("add", "f")]
