@@ -142,7 +142,7 @@ def _read(function) -> tuple:
 def cached(function, environment, purpose, make):
     """What ``make()`` returns, for a function's code, what its names stand for, and a purpose."""
     kinds = tuple((name, _signature(value)) for name, value in environment.items())
-    key = (function.__code__, kinds, purpose)
+    key = (_identity(function), kinds, purpose)
     if key not in _cache:
         if len(_cache) >= _CACHE_SIZE:
             del _cache[next(iter(_cache))]
@@ -150,10 +150,15 @@ def cached(function, environment, purpose, make):
     return _cache[key]
 
 
+def _identity(function) -> tuple:
+    """A function's code and file: in a notebook, a comment that silences a finding changes only the file."""
+    return function.__code__, function.__code__.co_filename
+
+
 def _signature(value):
     """What the new code depends on: a number's type; a device function's code, not its constants."""
     if isinstance(value, Callee):
-        return value.function.__code__
+        return _identity(value.function)
     if isinstance(value, (Refused, OtherModule)):  # made anew by every look at the kernel's names
         return type(value).__name__, str(value)
     if isinstance(value, (bool, int, float, complex)) or not hasattr(value, "__dict__"):

@@ -1,5 +1,7 @@
 """Findings that are silenced by a comment or an argument, and counted."""
 
+import linecache
+
 import pytest
 from numba import cuda
 
@@ -36,6 +38,27 @@ def test_a_comment_that_silences_nothing_is_advised_against():
     assert finding.kind == "unused_allowance" and finding.severity == "advice" and report.ok
     assert finding.line == last_one_wins.py_func.__code__.co_firstlineno + 3
     assert not emulate(last_one_wins, 1, 1, ramp(1), zeros(2), counts_only=True).findings
+
+
+SOURCE = """
+@cuda.jit
+def kernel(out):
+    out[0] = cuda.grid(1)
+"""
+
+
+def in_a_cell(source, number):
+    """The kernel that a notebook cell defines; each cell has a file name of its own."""
+    name, space = f"<cell of test_silencing {number}>", {"cuda": cuda}
+    linecache.cache[name] = len(source), None, source.splitlines(True), name
+    exec(compile(source, name, "exec"), space)
+    return space["kernel"]
+
+
+def test_a_comment_that_is_added_in_a_notebook_silences_as_well():
+    silenced = SOURCE.rstrip() + "  # emulator: allow global_race\n"
+    oks = [emulate(in_a_cell(text, at), 1, 2, zeros(1)).ok for at, text in enumerate((SOURCE, silenced))]
+    assert oks == [False, True]
 
 
 def test_unknown_kinds_are_refused():
