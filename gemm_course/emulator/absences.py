@@ -1,8 +1,10 @@
 """Threads that pass a barrier by: whether that is wrong shows in what they do afterwards.
 
-Since Volta a barrier waits only for the threads that have not ended. So it does no harm if the absent threads
-just run to their end, which is advised against. If they reach another barrier, they meet threads that wait
-elsewhere, which is an error. So it is if they use shared memory: then they are not ordered with the others.
+Since Volta a barrier waits only for the threads that have not ended. So it does no harm if whole warps just
+run to their end, which is advised against. If threads of one warp part, it is an error: the instruction asks
+for all threads of a warp (PTX, ``bar.sync``), and NVIDIA's synccheck reports just these cases as errors
+(``data/h200/sanitizer.csv``). If absent threads reach another barrier, they meet threads that wait elsewhere,
+which is an error too. So it is if they use shared memory: then they are not ordered with the others.
 """
 
 from dataclasses import dataclass
@@ -76,20 +78,36 @@ class Absences:
     def end(self):
         """The blocks have ended, and so have the threads that did not come."""
         for absence in self.open:
-            report_absent(self.machine, "barrier_in_branch", absence.site, absence.here, absence.late)
+            site, here, late = absence.site, absence.here, absence.late
+            parted = _of_parted_warps(here, late)
+            whole = late & ~parted.any(axis=2, keepdims=True)
+            if parted.any():
+                report_absent(self.machine, "barrier_divergence", site, here, parted, words=_they_part)
+            if whole.any():
+                report_absent(self.machine, "barrier_in_branch", site, here, whole)
         self.open = []
 
 
-def report_absent(machine, kind, site, here, absent, access=None):
-    """Report the lanes ``absent`` from a barrier; ``access``: to shared memory, by which they do harm."""
-    at = machine.sites[site]
+def _of_parted_warps(here, late):
+    """Those of the lanes ``late`` in whose warp there are lanes ``here``."""
+    threads = late.shape[2]
+    warps = np.logical_or.reduceat(np.broadcast_to(here, late.shape), np.arange(0, threads, 32), axis=2)
+    return late & np.repeat(warps, 32, axis=2)[:, :, :threads]
+
+
+def report_absent(machine, kind, site, here, absent, access=None, words=None):
+    """Report the lanes ``absent`` from a barrier.
+
+    access: to shared memory, by which they do harm. words: what to say, if it is not what the kind says.
+    """
+    at, words = machine.sites[site], words or _SENTENCES[kind]
 
     def make():
         row, column, linear = (int(i[0]) for i in absent.nonzero())
         block, who = machine.block_coordinates(row, column), machine.geometry.thread_coordinates(linear)
         count = f"Only {int(here[row, column].sum())} of the {machine.geometry.threads} threads of a block"
         use = None if access is None else (access.name, machine.sites[access.site].line)
-        message = f"{count} reach this barrier; {_SENTENCES[kind](thread_name(who, block), use)}"
+        message = f"{count} reach this barrier; {words(thread_name(who, block), use)}"
         return Finding(kind, at.line, message, None, None, block, [who], at.function, site)
 
     machine.findings.add((kind, site), int(absent.any(axis=2).sum()), make)
@@ -100,6 +118,15 @@ def _they_never_come(who, use):
     return (
         f"{who} does not{instead}. All threads of the block must reach it: on a GPU the others may wait "
         "forever."
+    )
+
+
+def _they_part(who, _):
+    return (
+        f"the others, {who} among them, run to their end without another, some of them in the same warp. All "
+        "threads of a warp must reach a barrier together: elsewhere what happens is undefined, and NVIDIA's "
+        "compute-sanitizer calls it an error. Let all threads reach the barrier, and guard only loads and "
+        "stores."
     )
 
 

@@ -106,7 +106,7 @@ def wait_for_some(x, out):
 
 
 def test_a_barrier_in_a_branch_names_a_thread_that_is_missing():
-    finding = only(emulate(wait_for_some, 1, (8, 4), ramp(32), zeros(32)), "barrier_in_branch")
+    finding = only(emulate(wait_for_some, 1, (8, 4), ramp(32), zeros(32)), "barrier_divergence")
     assert (1, 1, 0) in finding.threads
 
 

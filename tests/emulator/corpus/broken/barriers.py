@@ -1,4 +1,4 @@
-"""A barrier that some threads of the block never reach: an error if they do anything else together later."""
+"""A barrier that some threads of the block never reach: advice if whole warps just run to their end."""
 
 from numba import cuda, float32
 
@@ -16,12 +16,12 @@ def barrier_under_an_if(x, out):
     out[t] = tile[t]
 
 
-@broken_case("barrier_in_branch", grid=1, block=32, args=lambda: (ramp(32), zeros(32)))
+@broken_case("barrier_divergence", grid=1, block=32, args=lambda: (ramp(32), zeros(32)))
 @cuda.jit
 def barrier_under_an_if_inside_one_warp(x, out):
     t = cuda.threadIdx.x
     if t % 2 == 0:
-        cuda.syncthreads()  # <- barrier_in_branch
+        cuda.syncthreads()  # <- barrier_divergence
     out[t] = x[t]
 
 
@@ -48,7 +48,7 @@ def one_barrier_in_each_branch(x, out):
         cuda.syncthreads()  # <- barrier_divergence
 
 
-@broken_case("barrier_in_branch", grid=1, block=64, args=lambda: (ramp(64), zeros(64)))
+@broken_case("barrier_divergence", grid=1, block=64, args=lambda: (ramp(64), zeros(64)))
 @cuda.jit
 def some_threads_break_out(x, out):
     t = cuda.threadIdx.x
@@ -56,17 +56,17 @@ def some_threads_break_out(x, out):
     while j < 4:
         if x[t] < 20 and j == 2:
             break
-        cuda.syncthreads()  # <- barrier_in_branch
+        cuda.syncthreads()  # <- barrier_divergence
         j += 1
     out[t] = j
 
 
-@broken_case("barrier_in_branch", grid=1, block=64, args=lambda: (ramp(64), zeros(64)))
+@broken_case("barrier_divergence", grid=1, block=64, args=lambda: (ramp(64), zeros(64)))
 @cuda.jit
 def barrier_where_the_data_say(x, out):
     t = cuda.threadIdx.x
     if x[t] > 30:
-        cuda.syncthreads()  # <- barrier_in_branch
+        cuda.syncthreads()  # <- barrier_divergence
     out[t] = x[t]
 
 
@@ -83,14 +83,14 @@ def some_threads_continue(x, out):
     out[t] = total
 
 
-@broken_case("barrier_in_branch", grid=2, block=32, args=lambda: (ramp(48), zeros(64)), blocks=((1, 0, 0),))
+@broken_case("barrier_divergence", grid=2, block=32, args=lambda: (ramp(48), zeros(64)), blocks=((1, 0, 0),))
 @cuda.jit
 def barrier_splits_the_last_block(x, out):
     i = cuda.grid(1)
     value = float32(0)
     if i < x.shape[0]:
         value = x[i]
-        cuda.syncthreads()  # <- barrier_in_branch
+        cuda.syncthreads()  # <- barrier_divergence
     out[i] = value
 
 
