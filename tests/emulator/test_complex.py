@@ -7,7 +7,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from numba import complex64, complex128, cuda, float32
+from numba import complex64, complex128, cuda, float32, vectorize
 
 from gemm_course import emulated
 from gemm_course.emulator import EmulatorError, KernelRaised, KernelTypeError, emulate
@@ -295,7 +295,7 @@ def test_the_host_side():
         fresh = cuda.device_array_like(there)
         assert fresh.dtype == x.dtype and np.isnan(fresh.copy_to_host().imag).all()
         assert np.isnan(cuda.managed_array(3, np.complex128).imag).all()
-        product = cuda.vectorize(["complex64(complex64, float32)"])(lambda a, b: a * b)
+        product = vectorize(["complex64(complex64, float32)"], target="cuda")(lambda a, b: a * b)
         half = np.full(100, 0.5, np.float32)
         np.testing.assert_array_equal(product(there, half).copy_to_host(), x / 2)
         total = cuda.reduce(lambda a, b: a + b)(there)
