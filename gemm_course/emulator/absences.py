@@ -1,10 +1,11 @@
 """Threads that pass a barrier by: whether that is wrong shows in what they do afterwards.
 
-Since Volta a barrier waits only for the threads that have not ended. So it does no harm if whole warps just
-run to their end, which is advised against. If threads of one warp part, it is an error: the instruction asks
-for all threads of a warp (PTX, ``bar.sync``), and NVIDIA's synccheck reports just these cases as errors
-(``data/h200/sanitizer.csv``). If absent threads reach another barrier, they meet threads that wait elsewhere,
-which is an error too. So it is if they use shared memory: then they are not ordered with the others.
+Since Volta a barrier waits only for the threads that have not ended. So it does no harm if the absent threads
+just run to their end, which is advised against. If threads of one warp part and the absent ones still access
+memory, it is an error: the instruction asks for all threads of a warp (PTX, ``bar.sync``), and NVIDIA's
+synccheck reports just these cases as errors (``data/h200/sanitizer.csv``). If absent threads reach another
+barrier, they meet threads that wait elsewhere, which is an error too. So it is if they use shared memory:
+then they are not ordered with the others.
 """
 
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ class Absence:
     site: int
     here: np.ndarray
     late: np.ndarray  # they may still do something
+    busy: np.ndarray | bool = False  # those that have accessed global memory since
 
 
 class Absences:
@@ -57,10 +59,12 @@ class Absences:
 
     def access(self, access):
         """An access to shared memory, by lanes that may have missed a barrier."""
-        active = access.mask.array
-        if active is None:
-            active = np.ones((1, 1, 1), bool)
-        self._convict(active.any(axis=tuple(range(active.ndim - 3))), access)
+        self._convict(_lanes(access), access)
+
+    def global_access(self, access):
+        """An access to global memory, by lanes that may have missed a barrier."""
+        for absence in self.open:
+            absence.busy = absence.busy | (absence.late & _lanes(access))
 
     def _convict(self, lanes, access=None):
         undecided = []
@@ -79,13 +83,21 @@ class Absences:
         """The blocks have ended, and so have the threads that did not come."""
         for absence in self.open:
             site, here, late = absence.site, absence.here, absence.late
-            parted = _of_parted_warps(here, late)
+            parted = _of_parted_warps(here, late & absence.busy)
             whole = late & ~parted.any(axis=2, keepdims=True)
             if parted.any():
                 report_absent(self.machine, "barrier_divergence", site, here, parted, words=_they_part)
             if whole.any():
                 report_absent(self.machine, "barrier_in_branch", site, here, whole)
         self.open = []
+
+
+def _lanes(access):
+    """The lanes that take part in an access."""
+    active = access.mask.array
+    if active is None:
+        return np.ones((1, 1, 1), bool)
+    return active.any(axis=tuple(range(active.ndim - 3)))
 
 
 def _of_parted_warps(here, late):
@@ -123,10 +135,9 @@ def _they_never_come(who, use):
 
 def _they_part(who, _):
     return (
-        f"the others, {who} among them, run to their end without another, some of them in the same warp. All "
-        "threads of a warp must reach a barrier together: elsewhere what happens is undefined, and NVIDIA's "
-        "compute-sanitizer calls it an error. Let all threads reach the barrier, and guard only loads and "
-        "stores."
+        f"{who}, of the same warp as some of these, passes it by and goes on. All threads of a warp must "
+        "reach a barrier together: otherwise what happens is undefined, and NVIDIA's compute-sanitizer calls "
+        "it an error. Let all threads reach the barrier, and guard only loads and stores."
     )
 
 

@@ -484,6 +484,8 @@ class MemoryAccess:
             return
         space = array.storage.space
         if space == "global":
+            if self.absences.open:
+                self.absences.global_access(access)
             if access.op != "atomic":  # an atomic counts as a write
                 self._check_global_race(array, access)
         elif space == "shared":
@@ -526,6 +528,8 @@ class MemoryAccess:
         if space == "global":
             if not array.storage.writeable:
                 raise ArgumentError(f"{array.name} is read-only, and the kernel writes to it")
+            if self.absences.open:
+                self.absences.global_access(access)
             self._check_global_race(array, access)
             return
         if space == "shared" and access.op == "store":

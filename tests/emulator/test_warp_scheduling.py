@@ -292,7 +292,7 @@ def test_a_barrier_that_part_of_a_block_never_reaches_is_found():
             cuda.syncthreads()
 
     (finding,) = emulate(kernel, 1, 64).findings
-    assert finding.kind == "barrier_divergence" and "Only 48 of the 64 threads" in finding.message
+    assert finding.kind == "barrier_in_branch" and "Only 48 of the 64 threads" in finding.message
 
 
 def test_an_error_in_one_warp_ends_all_warps():

@@ -1,4 +1,4 @@
-"""A barrier that some threads of the block never reach: advice if whole warps just run to their end."""
+"""A barrier that some threads of the block never reach: advice if these just run to their end."""
 
 from numba import cuda, float32
 
