@@ -138,6 +138,8 @@ class Views:
         if plain and (self.log is None or bounds == [None, None]):
             covered = range(*slice(*bounds, step).indices(extent))
             return covered.start, len(covered), step
+        if plain and step == 1 and (inside := self._noted_inside(bounds, extent)):
+            return inside
         low, high = (0, extent) if step > 0 else (-1, self.sub(None, extent, 1))
         start = low if step > 0 else high
         stop = high if step > 0 else low
@@ -149,6 +151,16 @@ class Views:
         if step != 1:
             length = self.floordiv(None, self.add(None, length, step - (1 if step > 0 else -1)), step)
         return self._settled(start), self._settled(self.maximum(None, length, 0)), step
+
+    def _noted_inside(self, bounds, extent) -> tuple | None:
+        """The same for numbers that need no clamping; notes how far they are from it."""
+        start, stop = (usual if b is None else b for b, usual in zip(bounds, (0, extent)))
+        distances = start, stop - start, extent - stop
+        if min(distances) < 0:
+            return None
+        for distance in distances:
+            self._log_only(("<", False), (distance, 0, None))
+        return start, stop - start, 1
 
     def _clamped(self, bound, extent, low, high):
         bound = self.cast(INT64, bound)
