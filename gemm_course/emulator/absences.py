@@ -45,8 +45,8 @@ class Absences:
     def _join(self, new):
         """One entry per barrier in the source, however often a loop comes to it."""
         for known in self.open:
-            fresh = new.late.any(axis=2, keepdims=True) & ~known.late.any(axis=2, keepdims=True)
             if known.site == new.site:
+                fresh = new.late.any(axis=2, keepdims=True) & ~known.late.any(axis=2, keepdims=True)
                 known.here = np.where(fresh, new.here, known.here)
                 known.late = known.late | new.late
                 return
