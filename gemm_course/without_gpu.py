@@ -4,7 +4,7 @@ With a signature numba.cuda compiles a kernel where it is defined, and raises Cu
 driver. The emulator needs no compiled code, so from ``import gemm_course`` on such a kernel only keeps its
 signature; launched on a GPU that is not there, it raises that error.
 
-This module is imported with the package, so it needs nothing but the standard library.
+This module is imported with the package, so it needs nothing but the standard library and :mod:`.frozen`.
 """
 
 import importlib.util
@@ -13,6 +13,8 @@ from collections.abc import Callable
 from importlib.abc import MetaPathFinder
 from types import SimpleNamespace
 from typing import Any
+
+from .frozen import freeze_definition
 
 _DISPATCHER = "numba.cuda.dispatcher"
 
@@ -67,6 +69,7 @@ def _waiting(compile_it: Callable, normalized: Callable) -> Callable:
     from numba.cuda.cudadrv.error import CudaSupportError
 
     def compile_or_wait(self, types, return_type=None, **options):
+        freeze_definition(self)
         try:
             given = () if return_type is None else (return_type,)
             return compile_it(self, types, *given, **options)

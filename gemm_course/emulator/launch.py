@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..frozen import has_constants, original
 from . import compiled, names, signatures
 from .arguments import Arguments
 from .errors import (
@@ -23,7 +24,7 @@ from .faults import OwnFaults, lines_of_kernels
 from .findings import Findings
 from .fold import Fold
 from .geometry import chunks
-from .inference import Typed, steps_of
+from .inference import Typed, kind_of, steps_of
 from .language import same_tuple
 from .limits import MAX_BLOCK, MAX_GRID, MAX_THREADS, profile
 from .machine import Machine
@@ -92,17 +93,18 @@ def emulate(
     """
     function = python_function(kernel)
     dispatcher = getattr(kernel, "dispatcher", kernel)
+    declared = signatures.declared(kernel)
     if dispatcher is not function:
-        function = compiled.function_of(dispatcher, compiled.key_of(args))
+        function = compiled.function_of(dispatcher, compiled.key_of(args), bool(declared))
     with OwnFaults(function) as faults, np.errstate(all="ignore"):
         told = partial(faults.theirs, progress) if progress is not None else None
         limits = (shared_bytes, counts_only, watch, step_limit, told, gpu, allow)
-        launch = Launch(function, signatures.declared(kernel), grid, block, args, *limits)
+        launch = Launch(function, declared, grid, block, args, *limits)
         report = launch.run()
     for callee in launch.bound.callees:
-        compiled.keep(callee)
-    if dispatcher is not function:
-        compiled.keep(dispatcher, compiled.key_of(args))
+        compiled.keep(callee.dispatcher, callee.called_with)
+    if dispatcher is not function and not declared:
+        compiled.keep(dispatcher, {compiled.key_of(args)})
     return report
 
 
@@ -129,7 +131,10 @@ class BoundFunction:
     meets_grid: bool = False  # whether all blocks may wait for each other
     needs: list = field(default_factory=list)  # (compute capability, what needs it, file, line)
     casts: signatures.Casts | None = None  # the signatures that it was given
-    callees: list = field(default_factory=list)  # the dispatchers of all functions that it calls
+    callees: list = field(default_factory=list)  # all functions that it calls, and what those call
+    dispatcher: object = None  # of a device function whose constants are those of each combination of types
+    called_with: set = field(default_factory=set)  # combinations of types
+    earlier: dict = field(default_factory=dict)  # those for which it was compiled with other constants
     recursive: bool = False
     depth: int = 0  # calls of a recursive function that have not returned
 
@@ -158,6 +163,11 @@ class BoundFunction:
                 )
 
     def _run(self, machine, args):
+        if self.dispatcher is not None:
+            key = _types_of(args)
+            self.called_with.add(key)
+            if key in self.earlier:
+                return self.earlier[key]._run(machine, args)
         if machine.only_types:
             return self.typed.result(machine, args)
         code = self.typed.code_for(machine, args)
@@ -190,7 +200,7 @@ class BoundFunction:
 
 def bind(function, counts_only=False, device=False, under=(), call=None) -> BoundFunction:
     """Translate a function and all it calls, and bind the code to the constants of this closure."""
-    if function in under:
+    if original(function) in under:
         raise UnsupportedKernel(
             f"{function.__name__} calls another function that calls {function.__name__}; Numba supports only "
             "functions that call themselves",
@@ -216,12 +226,8 @@ def bind(function, counts_only=False, device=False, under=(), call=None) -> Boun
             value = names.attribute(value, part)
         if isinstance(value, Callee):
             here = (function.__code__.co_filename, line)
-            bound.callees.append(value.dispatcher)
-            if value.function is not function:
-                called = value
-                value = bind(called.function, counts_only, True, (*under, function), here)
-                if called.declared:
-                    value.casts = signatures.Casts(called.function.__name__, called.declared)
+            if original(value.function) is not original(function):
+                value = _bind_callee(value, counts_only, (*under, original(function)), here)
             elif device:
                 value, bound.recursive = bound, True
             else:
@@ -240,15 +246,44 @@ def bind(function, counts_only=False, device=False, under=(), call=None) -> Boun
             if given in callees[root, path].stored:
                 bound.stored.add(parameter)
     shapes = [eval(shape, space) for shape in translation.local_shapes]
-    others = [callee for callee in callees.values() if callee is not bound]
+    others = [
+        one
+        for callee in callees.values()
+        if callee is not bound
+        for one in (callee, *callee.earlier.values())
+    ]
     bound.local_elements = sum(int(np.prod(shape)) for shape in shapes)
     bound.local_elements += sum(callee.local_elements for callee in others)
     for callee in others:
         bound.sites |= callee.sites
         bound.needs += callee.needs
-        bound.callees += callee.callees
+        bound.callees += (callee, *callee.callees) if callee.dispatcher is not None else callee.callees
         bound.allowed += [comment for comment in callee.allowed if comment not in bound.allowed]
     return bound
+
+
+def _bind_callee(callee: Callee, counts_only, under, call) -> BoundFunction:
+    """Bind a device function, also as it was compiled before some of its constants changed."""
+    bound = bind(callee.function, counts_only, True, under, call)
+    if callee.declared:
+        bound.casts = signatures.Casts(callee.function.__name__, callee.declared)
+        return bound
+    if not has_constants(callee.function):
+        return bound
+    bound.dispatcher, versions = callee.dispatcher, {}
+    for key, function in compiled.changed(callee.dispatcher).items():
+        if function not in versions:
+            versions[function] = bind(function, counts_only, True, under, call)
+        bound.earlier[key] = versions[function]
+    for version in versions.values():
+        bound.stored |= version.stored
+        bound.warp_by_warp |= version.warp_by_warp
+        bound.meets_grid |= version.meets_grid
+    return bound
+
+
+def _types_of(args) -> tuple:
+    return tuple((kind_of(value), getattr(value, "layout", None)) for value in args)
 
 
 def _with_arrays(value, name: str, counts_only: bool):
@@ -310,8 +345,8 @@ class Launch:
         if stopped is not None:
             raise stopped
         report = Report(self.machine, self.findings, self.function, self.bound.source, self.watch)
-        for original, copy in self.arrays.results:
-            np.copyto(original, copy)
+        for array, copy in self.arrays.results:
+            np.copyto(array, copy)
         return report
 
     def _attempt(self, way):

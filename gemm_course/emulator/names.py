@@ -12,7 +12,7 @@ import numba
 import numpy as np
 from numba import cuda
 
-from .compiled import function_of
+from ..frozen import as_defined
 from .cuda_api import BUILTINS, CMATH, CUDA, MATH, TYPES, Namespace
 from .errors import LaunchError
 from .functions import NUMPY_FUNCTIONS
@@ -61,7 +61,7 @@ class Callee:
 
     def __init__(self, dispatcher, declared=()):
         self.dispatcher, self.declared = dispatcher, declared
-        self.function = function_of(dispatcher)
+        self.function = (as_defined(dispatcher) if declared else None) or dispatcher.py_func
 
 
 def python_function(kernel):

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..frozen import original
 from . import names
 from .analysis import (
     Aliases,
@@ -345,6 +346,8 @@ class Translator:
     def _refuse_name(self, node, name):
         known = (*self.locals, *names.visible(self.function))
         sentence = f"the name {name} is not defined{did_you_mean(name, known)}"
+        if name in original(self.function).__globals__:
+            sentence = f"{name} was not defined yet when Numba compiled this function: define it above"
         raise UndefinedName(sentence, self.filename, node.lineno)
 
     def _refuse_member(self, node, root, path):

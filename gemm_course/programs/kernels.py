@@ -4,8 +4,7 @@ import functools
 import inspect
 import numbers
 import types
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from numba.types import Type
 
 from gemm_course.emulator import signatures as signed
 from gemm_course.emulator.limits import MAX_STATIC_SHARED_BYTES, MAX_THREADS
+from gemm_course.frozen import as_defined, closure_of, freeze_definition, frozen, globals_of
 
 from .arguments import on_device, through_extensions
 from .errors import INVALID_VALUE, DriverError, place, unsupported
@@ -106,6 +106,8 @@ class Kernel:
         self.declared = [signed.declaration(one, options.get("device", False)) for one in given or ()]
         self.launched: dict[tuple, Any] = {}  # types of arguments -> the function as it was compiled for them
         self._compiled: Any = None
+        if given:
+            freeze_definition(self)
 
     def __get__(self, owner: Any, kind: Any = None) -> Any:
         return self if owner is None else types.MethodType(self, owner)
@@ -148,13 +150,15 @@ class Kernel:
         kernel = Kernel(self.py_func, None, **self.targetoptions)
         types = tuple(arg if isinstance(arg, Type) else _type(arg) for arg in args)
         kernel.declared = [signed.Declared(types, None)]
+        freeze_definition(kernel)
         return kernel
 
     def compiled_for(self, args: Sequence) -> Callable:
-        """The function with the values that names outside of it had when it was first launched so."""
+        """The function with the values that names outside had as it was first launched so, or defined."""
         types = tuple(map(_type, args))
         if types not in self.launched:
-            self.launched[types] = frozen(self.py_func)
+            _check_calls(self.py_func)
+            self.launched[types] = (self.declared and as_defined(self)) or frozen(self.py_func)
         return self.launched[types]
 
     @property
@@ -261,39 +265,10 @@ class ForAll:
             self.dispatcher.configure(blocks, threads, self.stream, self.sharedmem)(*args)
 
 
-def frozen(function: Callable) -> Callable:
-    """A copy of a function for which numbers and arrays outside never change: Numba compiles them in."""
-    outside, code = function.__globals__, function.__code__
-    constants = {name: _constant(outside[name]) for name in _names_in(code) if name in outside}
-    closure = tuple(map(_frozen_cell, function.__closure__ or ())) or None
-    if any(
-        getattr(value, "py_func", None) is function for value in (*constants.values(), *_contents(closure))
-    ):
+def _check_calls(function: Callable) -> None:
+    used = (*globals_of(function).values(), *closure_of(function))
+    if any(getattr(value, "py_func", None) is function for value in used):
         raise unsupported(f"{function.__name__} calls itself, which only device functions can")
-    copy = types.FunctionType(code, constants, function.__name__, function.__defaults__, closure)
-    return functools.update_wrapper(copy, function, updated=())
-
-
-def _names_in(code: types.CodeType) -> set[str]:
-    inner = (part for part in code.co_consts if isinstance(part, types.CodeType))
-    return set(code.co_names).union(*map(_names_in, inner))
-
-
-def _frozen_cell(cell: types.CellType) -> types.CellType:
-    try:
-        return types.CellType(_constant(cell.cell_contents))
-    except ValueError:  # it has no value yet
-        return cell
-
-
-def _contents(closure: tuple | None) -> Iterator[Any]:
-    for cell in closure or ():
-        with suppress(ValueError):
-            yield cell.cell_contents
-
-
-def _constant(value: Any) -> Any:
-    return value.copy() if isinstance(value, np.ndarray) else value
 
 
 def _type(value: Any) -> Any:

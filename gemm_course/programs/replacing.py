@@ -17,6 +17,7 @@ import numba
 from numba import config
 
 from gemm_course.emulator.signatures import declared
+from gemm_course.frozen import as_defined, freeze_definition
 
 from . import host, ufuncs
 from .errors import unsupported
@@ -118,6 +119,7 @@ def _kernel_of(dispatcher: Any) -> Kernel:
         options = getattr(dispatcher, "targetoptions", {"device": getattr(dispatcher, "_device", False)})
         kernel = _kernels[dispatcher] = Kernel(dispatcher.py_func, None, **options)
         kernel.declared = declared(dispatcher)
+        freeze_definition(kernel, as_defined(dispatcher))
     return kernel
 
 

@@ -1,10 +1,13 @@
-"""Constants outside kernels: Numba compiles them in, so a kernel keeps those of its first launch."""
+"""Constants outside kernels: Numba compiles them in, for each combination of types when it first meets it."""
+
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
 from numba import cuda
 
-from gemm_course.emulator import UnsupportedKernel, emulate
+from gemm_course.emulator import UndefinedName, UnsupportedKernel, emulate
+from gemm_course.programs import emulated
 
 FACTOR, TERM, TABLE = 2, 3, np.arange(3.0)
 
@@ -37,8 +40,11 @@ def test_a_kernel_keeps_the_constants_of_its_first_launch(monkeypatch):
     TABLE[0] = 100
     try:
         assert result(kernel) == 5
-        assert result(kernel, np.float32) == 2 + 20 + 100  # compiled anew; its device function is not
-        assert result(define()) == 10 + 20 + 100
+        assert result(kernel, np.float32) == 10 + 20 + 100  # compiled anew, and so is its device function
+        monkeypatch.setitem(globals(), "FACTOR", 1000)
+        assert result(kernel, np.float32) == 10 + 20 + 100
+        assert result(kernel) == 5
+        assert result(define()) == 1000 + 20 + 100
     finally:
         TABLE[0] = 0
 
@@ -50,3 +56,61 @@ def test_a_kernel_that_was_refused_has_kept_nothing(monkeypatch):
         result(kernel)
     monkeypatch.setitem(globals(), "TERM", 4)
     assert result(kernel) == 6
+
+
+@pytest.mark.parametrize("way", ["kernel", "device function", "closure", "session"])
+def test_signatures_are_compiled_where_they_are_defined(way, monkeypatch):
+    amount, calls = 2, way == "device function"
+
+    def make():
+        device, signed = (("float64(float64)",), ()) if calls else ((), ("void(float64[:])",))
+
+        @cuda.jit(*device, device=True)
+        def scaled(x):
+            return x * FACTOR
+
+        @cuda.jit(*signed)
+        def kernel(out):
+            out[0] = scaled(out[0]) if calls else FACTOR * amount
+
+        return kernel
+
+    with emulated() if way == "session" else nullcontext():
+        kernel, out = make(), np.full(1, 2.0)
+        monkeypatch.setitem(globals(), "FACTOR", 10)
+        amount = 3 if way == "closure" else amount
+        if way == "session":
+            kernel[1, 1](out)
+        else:
+            emulate(kernel, 1, 1, out)
+    assert out[0] == 4
+
+
+def test_a_device_function_has_the_constants_of_each_combination_of_types(monkeypatch):
+    @cuda.jit(device=True)
+    def doubled(x, n):
+        return x * FACTOR if n == 0 else doubled(x * FACTOR, n - 1)
+
+    @cuda.jit
+    def ones(out):
+        out[0] = doubled(1, 1)
+
+    @cuda.jit
+    def both(out):
+        out[0] = doubled(1, 1)
+        out[1] = doubled(1.0, 1)
+
+    emulate(ones, 1, 1, out := np.zeros(2))
+    monkeypatch.setitem(globals(), "FACTOR", 10)
+    emulate(both, 1, 1, out)
+    assert out.tolist() == [4, 100]
+
+
+def test_signatures_know_only_what_is_defined_above_them(monkeypatch):
+    @cuda.jit("void(float64[:])")
+    def kernel(out):
+        out[0] = LATER  # noqa: F821
+
+    monkeypatch.setitem(globals(), "LATER", 10)
+    with pytest.raises(UndefinedName, match="LATER was not defined yet"):
+        emulate(kernel, 1, 1, np.zeros(1))
