@@ -1,4 +1,4 @@
-"""What every test may rely on: the markers gpu, browser, many and full, and repeatable random cases.
+"""What every test may rely on: the markers gpu, browser, many, full and waits, and repeatable random cases.
 
 Without ``--all``, a fixed sample of what is many runs, and nothing marked full; tests/sampling.py draws it.
 """
@@ -124,6 +124,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if not config.getoption("--all"):
         _keep_the_sample(config, items)
     _skip_what_cannot_run(items)
+    items.sort(key=lambda item: not _waits(item))
+
+
+def _waits(item: pytest.Item) -> bool:
+    """Whether a test mostly waits for other processes.
+
+    Such tests are slow and need little of a processor. They come first, while other workers compute: at the
+    end of a run they would leave processors idle.
+    """
+    return any(item.get_closest_marker(name) for name in ("browser", "waits"))
 
 
 def _keep_the_sample(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -16,7 +16,7 @@ class Suite:
 
     def __init__(self, folder: Path, source: str):
         self.folder = folder
-        (folder / "pytest.ini").write_text("[pytest]\nmarkers =\n  many\n  full\n")
+        (folder / "pytest.ini").write_text("[pytest]\nmarkers =\n  many\n  full\n  waits\n")
         self.write(source)
 
     def write(self, source: str) -> None:
@@ -26,10 +26,7 @@ class Suite:
         """Start a run and go on, as a block; it is killed at the end."""
         command = [sys.executable, "-m", "pytest", "-p", "tests.conftest", *arguments]
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(self.folder)}
-        for name in (
-            "PYTEST_ADDOPTS",
-            "PYTHONDONTWRITEBYTECODE",
-        ):  # of the outer run
+        for name in ("PYTEST_ADDOPTS", "PYTHONDONTWRITEBYTECODE"):  # of the outer run
             environment.pop(name, None)
         return processes.child(
             command,

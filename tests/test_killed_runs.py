@@ -16,7 +16,10 @@ import pytest
 from tests import processes
 from tests.inner import ROOT, Suite
 
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")
+pytestmark = [
+    pytest.mark.waits,
+    pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals"),
+]
 
 # A test with a child that has a session of its own, as JupyterLab's kernels have, and listens on a port.
 SERVING = """

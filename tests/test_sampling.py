@@ -1,5 +1,7 @@
 """The quick run's sample: fixed, evenly spread, never empty; --all, --lf and a name on the command line."""
 
+import re
+
 import pytest
 
 from tests import sampling
@@ -74,6 +76,14 @@ def test_what_is_named_runs_and_runs_whole(suite):
 
 def test_a_narrow_selection_is_not_left_empty(suite):
     assert suite.run("-k", "test_many[1] or test_many[8]")["passed"] == 1
+
+
+def test_what_waits_comes_first(suite):
+    suite.write(
+        "import pytest\ndef test_a(): pass\n@pytest.mark.waits\ndef test_b(): pass\ndef test_c(): pass\n"
+    )
+    suite.run("-v")
+    assert re.findall(r"::test_(\w)", suite.said) == ["b", "a", "c"]
 
 
 def test_what_failed_under_all_is_run_again_by_lf(suite):

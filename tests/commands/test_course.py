@@ -306,6 +306,7 @@ def without_network(machine) -> Machine:
     return machine
 
 
+@pytest.mark.waits
 def test_no_network_is_told_where_the_machine_has_uv(without_network):
     uv = shutil.which("uv") or shutil.which("uv", path=str(ROOT / ".venv" / "bin"))
     without_network.provide("uv", f'exec "{uv}" "$@"')
@@ -314,6 +315,7 @@ def test_no_network_is_told_where_the_machine_has_uv(without_network):
     assert not without_network.venv.exists()
 
 
+@pytest.mark.waits
 @pytest.mark.full(reason="makes an environment, with pip in it")
 def test_no_network_is_told_where_the_machine_has_no_uv(without_network):
     done = without_network.start()
@@ -321,6 +323,7 @@ def test_no_network_is_told_where_the_machine_has_no_uv(without_network):
     assert not without_network.venv.exists()
 
 
+@pytest.mark.waits
 @pytest.mark.full(reason="installs all packages")
 def test_a_real_set_up_without_uv_on_the_machine(machine):
     """The whole of it: venv, pip, uv, the packages; then the course's own command answers, also offline."""

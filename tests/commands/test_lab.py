@@ -19,6 +19,8 @@ from gemm_course.commands import lab
 from gemm_course.commands.places import ROOT
 from tests import processes
 
+pytestmark = pytest.mark.waits
+
 COURSE, ALONE = "gemm_course.cli lab".split(), ["jupyterlab", "--allow-root", "--port-retries=50"]
 AT_MOST = 2  # times what JupyterLab alone takes
 

@@ -29,6 +29,7 @@ def run(*command: str | Path, cwd: Path) -> str:
     return done.stdout
 
 
+@pytest.mark.waits
 @pytest.mark.full(reason="builds the wheel and installs it with all that it needs, from the network")
 def test_the_wheel_needs_no_clone(tmp_path):
     locked, environment, elsewhere = (tmp_path / name for name in ("locked.txt", "venv", "elsewhere"))
