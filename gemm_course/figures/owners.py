@@ -66,14 +66,18 @@ def stored_elements(trace, shape: tuple[int, int]) -> tuple[np.ndarray, np.ndarr
 
 @cache
 def traced(name: str, tiles: tuple[tuple[str, int], ...]) -> OwnerMap:
-    """The owner map of a warp-tiled stage with these tiles.
+    """The owner map of a warp-tiled stage with these tiles."""
+    return traced_kernel(LADDER[name].kernel(dict(tiles)), name, dict(tiles))
+
+
+def traced_kernel(kernel, name: str, sizes: dict[str, int]) -> OwnerMap:
+    """The owner map of a kernel, launched in place of a warp-tiled stage's with these tiles.
 
     With k = 0 the block fetches and computes nothing: all it does to global memory is to store C.
     """
-    stage, sizes = LADDER[name], dict(tiles)
-    m, n = sizes["BM"], sizes["BN"]
+    stage, m, n = LADDER[name], sizes["BM"], sizes["BN"]
     A, B, C = np.zeros((m, 4), np.float32), np.zeros((4, n), np.float32), np.zeros((m, n), np.float32)
-    launch = (stage.kernel(sizes), stage.grid(m, n, sizes), stage.block(sizes))
+    launch = (kernel, stage.grid(m, n, sizes), stage.block(sizes))
     report = emulate(*launch, m, n, 0, np.float32(1), A, B, np.float32(0), C, watch=Watch(local=False))
     return OwnerMap(
         *stored_elements(report.trace, (m, n)), (sizes["WM"], sizes["WN"]), _sub_tile(name, sizes)

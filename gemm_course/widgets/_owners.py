@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from inspect import signature
 
 import numpy as np
 
@@ -21,18 +22,18 @@ KERNELS = {
     "003: TN 4, WNITER 1": ("warp_tiled_tm1", {**_TM1, "TN": 4, "WNITER": 1}),
     "004 v06: 8 × 4 lanes": ("warp_tiled", {**_V06, "TM": 4, "TN": 8}),
     "004 v06: 4 × 8 lanes": ("warp_tiled", {**_V06, "TM": 8, "TN": 4}),
+    "004 v06: 8 × 8 results": ("warp_tiled", {**_V06, "BN": 2 * BLOCK, "WM": BLOCK, "TM": 8, "TN": 8}),
 }
 
 
-def owners(elements: Callable | None = None) -> None:
+def owners(mine: Callable | None = None) -> None:
     """Show who stores which element of a block's tile: for the block, a warp, a sub-tile or a thread.
 
-    ``elements``: your own function, (tid, BN, WM, WN, TN, WNITER) -> [(row, column), ...]. Then its map is
-    shown, for the tiles of document 003's kernel.
+    ``mine``: your own function. Either (tid, BN, WM, WN, TN, WNITER) -> [(row, column), ...], as in exercise
+    07.2: its map is shown for the tiles of document 003's kernel. Or the factory of a kernel,
+    (BM, BN, BK, WM, WN, TM, TN) -> kernel, as in exercise 07.7: what the kernel stores, for the tiles of v06.
     """
-    maps = {name: owner_map(name) for name in KERNELS}  # made now, so that no slider waits for them
-    if elements is not None:
-        maps = {name: own_map(name, elements) for name in KERNELS if KERNELS[name][0] == "warp_tiled_tm1"}
+    maps = _own_maps(mine) if mine else {name: owner_map(name) for name in KERNELS}
     first = next(iter(maps))
     controls = {
         "kernel": ("kernel", list(maps), first),
@@ -44,6 +45,13 @@ def owners(elements: Callable | None = None) -> None:
     Explorer(lambda kernel, **view: figure.draw(maps[kernel], **view), controls).show()
 
 
+def _own_maps(mine: Callable) -> dict[str, OwnerMap]:
+    """A learner's maps, made now, so that no slider waits for them."""
+    if next(iter(signature(mine).parameters), "") == "BM":
+        return {name: kernel_map(name, mine) for name in KERNELS if KERNELS[name][0] == "warp_tiled"}
+    return {name: own_map(name, mine) for name in KERNELS if KERNELS[name][0] == "warp_tiled_tm1"}
+
+
 def draw(kernel: str, level: str, colour: str, warp: int, lane: int) -> Picture:
     """Draw one view: a name of KERNELS, a level, a colouring, and the marked thread."""
     return figure.draw(owner_map(kernel), level, colour, warp, lane)
@@ -53,6 +61,13 @@ def owner_map(kernel: str) -> OwnerMap:
     """The owner map of one of KERNELS, from the emulator's trace of its stores."""
     name, tiles = KERNELS[kernel]
     return figure.traced(name, tuple(tiles.items()))
+
+
+def kernel_map(kernel: str, make: Callable) -> OwnerMap:
+    """The owner map of the kernel that a learner's factory makes for the tiles of one of KERNELS."""
+    name, tiles = KERNELS[kernel]
+    sizes = (tiles[size] for size in ("BM", "BN", "BK", "WM", "WN", "TM", "TN"))
+    return figure.traced_kernel(make(*sizes), name, tiles)
 
 
 def own_map(kernel: str, elements: Callable) -> OwnerMap:

@@ -464,17 +464,20 @@ check.warp_kernel(make_warp_tiled)
 # *core · hard · 20 minutes*
 #
 # In 07.4, with each lane reading single floats, only the layouts "in fours" had no conflict. Now write the
-# kernel for this layout, with TM by TN results per thread (both multiples of 4).
+# kernel for this layout, with TM by TN results per thread (both multiples of 4). Before you start, guess:
+# single rows in turn, one to each lane, would have no conflict either. Why *four*? The checker answers when
+# you have passed.
 #
 # Blocks have one dimension, with 32 threads per warp. The warps of a block are numbered row by row, with
 # `BN // WN` warps in a row. The 32 lanes of a warp form a grid of `LANE_ROWS` by `LANE_COLS`, that is
-# `WM // TM` rows and `WN // TN` columns. They are numbered row by row: lanes 0 and 1 lie side by side.
+# `WM // TM` rows and `WN // TN` columns. They are numbered row by row: lanes 0 and 1 lie side by side. (Down
+# the columns would do as well; the checker takes both.)
 #
-# In a column of lanes, the first lane owns rows 0 to 3 of the warp tile, the lane below it rows 4 to 7, and
-# so on. When every lane of the column has its first four, the first lane gets the next four rows, the lane
-# below it the four after these, until each lane has TM rows. Columns go the same way: in a row of lanes, the
-# first owns columns 0 to 3, the next 4 to 7, and so on, until each lane has TN. (`see.owners()` above draws
-# this layout: choose 004 v06.)
+# The lanes in a column of this grid share out the rows of the warp tile, four at a time. Take WM = 32 and
+# TM = 8, so there are four lanes in a column. Their first runs are rows 0–3, 4–7, 8–11 and 12–15. Then the
+# turn comes round: the first lane has rows 16–19 as well, the next 20–23, and so on. Lanes in a row of the
+# grid share out the columns in the same way. (`see.owners()` above draws this layout: choose "004 v06: 8 × 8
+# results", look at a *thread*.)
 #
 # `fetch` and `put` are given. You write `y0` and `x0`, the reads, and the calls of `put`.
 
@@ -538,12 +541,19 @@ check.runs_of_four(make_runs_of_four)
 
 # %% [markdown] tags=["stub"]
 # *[Solution](solutions/07_warp_tiles.ipynb#Exercise-07.7-·-Runs-of-four)*
+#
+# Right or wrong, you can look at the layout of your kernel: `see.owners(make_runs_of_four)`. When you have
+# passed, compare it with the course's: `see.diff("vectorized", "warp_tiled")`. Beside the kernel of notebook
+# 06 there is not much to change, only where a thread's rows and columns lie.
 
-# %% [markdown]
-# **Compare yours with the course's.** Beside the kernel of notebook 06 there is not much to change: only
-# where a thread's rows and columns lie.
+# %% tags=["solution"] id="own-layout"
+see.owners(make_runs_of_four)
 
-# %%
+# %% [markdown] tags=["solution"]
+# **Compare it with the course's.** Beside the kernel of notebook 06 there is not much to change: only where a
+# thread's rows and columns lie.
+
+# %% tags=["solution"] id="own-diff"
 see.diff("vectorized", "warp_tiled")
 
 # %% [markdown]

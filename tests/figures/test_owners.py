@@ -4,6 +4,7 @@ import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 import pytest
+from numba import cuda
 
 from gemm_course.figures import colours, owners, warp_reads
 from gemm_course.figures.owners import NOBODY, SEVERAL
@@ -94,6 +95,19 @@ def test_a_learners_own_map_shows_its_holes():
     picture = owners.draw(found, "block", "warp", 0, 0)
     assert f"hatch-{colours.WARN[1:]}" in picture.data
     assert "owns 0 of the block's" in picture.alt
+
+
+def test_a_learners_own_kernel_shows_where_it_stores():
+    def first_columns_of_a_row_per_warp(BM, BN, BK, WM, WN, TM, TN):
+        def kernel(m, n, k, alpha, A, B, beta, C):
+            for i in range(TM * TN):
+                C[cuda.threadIdx.x // 32, i % TM] = 0
+
+        return kernel
+
+    found = _owners.kernel_map("004 v06: 8 × 8 results", first_columns_of_a_row_per_warp)
+    assert found.owner.shape == (64, 128)
+    assert (found.owner[:4, :8] == SEVERAL).all() and (found.owner[4:] == NOBODY).all()
 
 
 def test_a_map_without_elements_can_be_shown():

@@ -337,12 +337,15 @@ RUNS = altered(
             ("(4 * LANE_COLS)", "LANE_COLS"),
         ),
         "strides_swapped": (
-            "rows step by `4 * LANE_ROWS`",
+            "Which of them share out the rows?",
             ("(4 * LANE_ROWS)", "(4 * LANES)"),
             ("(4 * LANE_COLS)", "(4 * LANE_ROWS)"),
             ("LANES)", "LANE_COLS)"),
         ),
-        "lane_rows_for_columns": ("columns step by `4 * LANE_COLS`", ("(4 * LANE_COLS)", "(4 * LANE_ROWS)")),
+        "lane_rows_for_columns": (
+            "Which of them share out the columns?",
+            ("(4 * LANE_COLS)", "(4 * LANE_ROWS)"),
+        ),
         "step_counts_results": ("The step counts lanes, not results", ("(4 * LANE_ROWS)", "(4 * TM)")),
         "half_a_warp_tile_on": (
             "`WM // 2` is right only where",
@@ -375,7 +378,7 @@ RUNS = altered(
             (STORE_ROW, STORE_ROW.replace("i % 4", "i")),
         ),
         "stored_by_lane_rows": (
-            "Where you call `put`: `LANE_ROWS` stands where",
+            "Where you call `put`: `LANE_ROWS` stands in the step",
             (STORE_COL, STORE_COL.replace("LANE_COLS", "LANE_ROWS")),
         ),
         "block_added_to_put": (
@@ -402,7 +405,7 @@ RUNS = altered(
             (READ_A, READ_A.replace("i % 4", "i")),
         ),
         "b_read_by_lane_rows": (
-            "look at the reads of `Bs`: `LANE_ROWS` stands where",
+            "look at the reads of `Bs`: `LANE_ROWS` stands in the step",
             (READ_B, READ_B.replace("LANE_COLS", "LANE_ROWS")),
         ),
         "a_read_too_early": (

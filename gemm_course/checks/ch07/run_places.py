@@ -83,37 +83,35 @@ RUN: tuple[Part, ...] = (
     (
         "{i}",
         "The runs are contiguous, `{first} + {i}`, but the next lane begins only four {rows} further on: "
-        "these are its {rows} as well. The thread's next run comes `4 * {LANES}` {rows} further on.",
+        "these are its {rows} as well. How many {rows} do the first runs of all lanes fill?",
     ),
     (
         "{i} // 4 * {LANES} + {i} % 4",
         "The next run begins too early: between two runs of a thread lie those of all other lanes, four "
-        "{rows} each. The step is `4 * {LANES}`.",
+        "{rows} each.",
     ),
     (
         "{i} // 4 * (4 * {OTHER_LANES}) + {i} % 4",
-        "`{OTHER_LANES}` stands where `{LANES}` is meant: `LANE_ROWS` lanes stand one below the other, "
-        "`LANE_COLS` side by side, so {rows} step by `4 * {LANES}`.",
+        "`{OTHER_LANES}` stands in the step from run to run of the {rows}: `LANE_ROWS` lanes stand one below "
+        "the other, `LANE_COLS` side by side. Which of them share out the {rows}?",
     ),
     (
         "{i} // 4 * (4 * {T}) + {i} % 4",
-        "The step counts lanes, not results: between two runs of a thread lie four {rows} of each of the "
-        "`{LANES}` lanes, so {rows} step by `4 * {LANES}`, not by `4 * {T}`.",
+        "The step counts lanes, not results: between two runs of a thread lie four {rows} of each other "
+        "lane. `{T}` is how many {rows} one thread has.",
     ),
     (
         "{i} // 4 * ({W} // 2) + {i} % 4",
-        "A step of `{W} // 2` is right only where each thread has two runs, {T} = 8. The first runs of all "
-        "lanes take `4 * {LANES}` {rows}: that is the step.",
+        "A step of `{W} // 2` is right only where each thread has two runs, {T} = 8. How many {rows} do the "
+        "first runs of all lanes fill, whatever {T} is?",
     ),
     (
         "({i} >= 4) * (4 * {LANES}) + {i} % 4",
-        "There may be more than two runs: with {T} = 16 there are four. Each is `4 * {LANES}` {rows} after "
-        "the one before, and `{i}` is in run `{i} // 4`.",
+        "There may be more than two runs: with {T} = 16 there are four. Which of them is `{i}` in?",
     ),
     (
         "{i} % 4",
-        "All runs of a thread have the same {rows}: the step from run to run is missing, "
-        "`{i} // 4 * (4 * {LANES})`.",
+        "All runs of a thread have the same {rows}: the step from run to run is missing.",
     ),
     (
         "{i} // 4 * (4 * {LANES}) + {i}",
@@ -125,7 +123,7 @@ RUN: tuple[Part, ...] = (
     ),
     (
         "{i} % 4 * (4 * {LANES}) + {i} // 4",
-        "`//` and `%` are swapped for the run: `{i}` is element `{i} % 4` of run `{i} // 4`.",
+        "`//` and `%` are swapped for the run: four values of `{i}` in a row belong to the same run.",
     ),
 )
 NOWHERE = (

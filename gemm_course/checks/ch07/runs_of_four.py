@@ -32,10 +32,11 @@ TILES = tile_choices(
     start="work out `y0` and `x0`, the thread's first row and column; then read, then store.",
     hints=(
         "Lane number `lane` stands in row `lane // LANE_COLS` and column `lane % LANE_COLS` of the grid of "
-        "lanes. Each of them starts with a run of four. So `y0` is four times the lane's row, plus the "
-        "warp's own first row.",
-        "An example: WM = 64 and TM = 8, so 8 lanes stand one below the other. Their first runs take rows 0 "
-        "to 31, and the second run of the first lane begins at row 32, four times LANE_ROWS after its first.",
+        "lanes, and begins with a run of four: `y0` is four times the lane's row, plus the warp's own first "
+        "row. With WM = 64 and TM = 8, the first runs of the 8 lanes in a column take rows 0 to 31, and the "
+        "second run of the first lane begins at row 32.",
+        "Which run is row `i` of a thread in, and which element of the run is it? `//` and `%` tell, by 4. "
+        "From one run to the next it is as far as the first runs of all lanes in the column reach.",
         "Row `i` of a thread is element `i % 4` of run `i // 4`: `y0 + i // 4 * (4 * LANE_ROWS) + i % 4`.",
         "The same formula, with `j`, `x0` and `LANE_COLS`, gives its columns. You need both twice: where As "
         "and Bs are read, and in `put(m, n, alpha, acc[i, j], beta, C, row, col)`.",
@@ -46,10 +47,11 @@ def runs_of_four(make_runs_of_four):
     proof = FACTORY.prove(make_runs_of_four)
     return (
         f"Right on {proof.problems} problems, with {len(TILES)} choices of tiles. As written, a read of As "
-        "takes one wavefront, and so does a read of Bs: no lane waits for another. And four elements of a "
-        "thread lie side by side: with `tid = u32(cuda.threadIdx.x)` for its index (`u32` is "
-        "`numba.uint32`), Numba's compiler reads each run with one 128-bit instruction, 4 per step instead "
-        "of 16 (8 × 8 results, code for an H200); with plain 64-bit indices it does not."
+        "takes one wavefront, and so does a read of Bs: no lane waits for another. Single rows in turn would "
+        "do that as well. What four side by side give in addition: one 128-bit instruction can read them, 4 "
+        "per step instead of 16 (8 × 8 results). `load4` is such an instruction. For single reads Numba's "
+        "compiler makes it from four where the thread's number has 32 bits, `u32(cuda.threadIdx.x)` with "
+        "`u32` from `gemm_course.intrinsics`, and with plain 64-bit indices it does not (code for an H200)."
     )
 
 
