@@ -163,10 +163,10 @@ for columns in (8, 4):
 # At BK = 8 each row of the tile is a whole sector. At BK = 4 it is half of one, and this pass has no use for
 # the other half.
 #
-# Now find your walk in the kernel, once for each tile. The tile of A takes A_LOADS passes and the tile of B
-# takes B_LOADS. In this kernel THREADS must divide the number of elements in each tile, so no thread is ever
-# idle. Your walk also works without that. `unroll` and `u32` do not change what is computed: they help the
-# compiler.
+# Now find your walk in the kernel, once for each tile. Each thread computes one element of C, so THREADS is
+# BM × BN. The tile of A takes A_LOADS passes and the tile of B takes B_LOADS. In this kernel THREADS must
+# divide the number of elements in each tile, so no thread is ever idle. Your walk also works without that.
+# `unroll` and `u32` do not change what is computed: they help the compiler.
 
 # %%
 see.source("block_tiled")
