@@ -12,7 +12,7 @@ from .exact import ExactRaces
 from .findings import Finding, place, thread_name
 from .garbage import is_garbage
 from .lanes import ZERO, Lanes, Pattern
-from .memory import ARRAYS, ChosenArray, DeviceArray, Unbound, Unknown
+from .memory import ARRAYS, ChosenArray, DeviceArray, Unbound, Unknown, unknown
 from .records import Record, RecordArray
 from .shadow import Access
 from .tally import AccessKey
@@ -85,6 +85,9 @@ class MemoryAccess:
         pattern, offset, mask = self._locate(site, array, index, width, "reads")
         storage = array.storage
         access = self._account(site, array, "load", pattern, offset, mask, width, boundary, counted_as)
+        if self.log is not None:
+            number = unknown(storage.dtype)
+            return number if width == 1 else (number,) * width
         self._check_read(site, array, access)
         values = [storage.gather(pattern, offset + step) for step in range(width)]
         if self.tracing:
@@ -108,7 +111,7 @@ class MemoryAccess:
             self._note_change(access)
         for step, numbers in enumerate(values):
             self._require_number(numbers, array)
-            if mask.any:
+            if self.log is None and mask.any:
                 array.storage.scatter(pattern, offset + step, numbers, mask)
         if self.tracing:
             self.watcher.record(self, access, values)

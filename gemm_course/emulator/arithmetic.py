@@ -442,10 +442,10 @@ class Arithmetic:
         return self._apply(ufunc, a, b, dtype)
 
     def _apply(self, ufunc, a, b, dtype):
+        if type(a) is Unknown or type(b) is Unknown:
+            return unknown(dtype)
         a, b = self.plain(a), self.plain(b)
         if dtype.kind == "c":
-            if isinstance(a, Unknown) or isinstance(b, Unknown):
-                return unknown(dtype)
             ufunc = IN_PARTS.get(ufunc, ufunc)
         if getattr(a, "dtype", None) == dtype and getattr(b, "dtype", None) == dtype:
             return ufunc(a, b)

@@ -27,6 +27,12 @@ def dtype_of(value) -> np.dtype | None:
 
 
 @cache
+def name_of(dtype: np.dtype) -> str:
+    """``dtype.name``, which NumPy puts together anew each time."""
+    return dtype.name
+
+
+@cache
 def promote(a: np.dtype, b: np.dtype) -> np.dtype:
     """The type of ``a + b`` (also of -, *, //, %, &, |, ^) for operands of these types."""
     if a.kind in "biu" and b.kind in "biu":

@@ -64,15 +64,18 @@ class Fold:
         return slice(k0, k1), slice(n0, n1)
 
     def _repeats(self, length) -> bool:
-        log = self.machine.log
-        (k0, n0), (k1, n1), (k2, n2) = (self._period(length, back) for back in (0, 1, 2))
-        if k0.stop - k0.start != k1.stop - k1.start or k1.stop - k1.start != k2.stop - k2.start:
+        log, marks = self.machine.log, self.marks
+        end, first, second = marks[-1][0], marks[-1 - length][0], marks[-1 - 2 * length][0]
+        entries = end - first
+        if first - second != entries or second - marks[-1 - 3 * length][0] != entries:
             return False
+        if entries and log.keys[end - 1] != log.keys[first - 1]:  # most often these differ, if any do
+            return False
+        (k0, n0), (k1, n1), (k2, n2) = (self._period(length, back) for back in (0, 1, 2))
         if any(kept[k0] != kept[k1] or kept[k1] != kept[k2] for kept in (log.keys, log.weights)):
             return False
-        if not all(
-            a - b == b - c for (a, _, _), (b, _, _), (c, _, _) in zip(*(log.numbers[n] for n in (n0, n1, n2)))
-        ):
+        numbers = log.numbers
+        if any(a[0] - b[0] != b[0] - c[0] for a, b, c in zip(numbers[n0], numbers[n1], numbers[n2])):
             return False
         s0, s1, s2 = (self.states[-1 - back * length] for back in (0, 1, 2))
         return all(_steady(a, b, c) for a, b, c in zip(s0, s1, s2))

@@ -8,12 +8,12 @@ longer change. Where a variable turns out to have several types, the kernel is t
 """
 
 import ast
-from functools import cache, reduce
+from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
 
-from .dtypes import dtype_of, unify
+from .dtypes import dtype_of, name_of, unify
 from .errors import KernelTypeError
 from .findings import Findings
 from .lanes import Lanes
@@ -54,15 +54,10 @@ def kind_of(value):
         return tuple(map(kind_of, value))
     dtype = dtype_of(value)
     if isinstance(dtype, np.dtype) and not isinstance(value, type):
-        return _name(dtype)
+        return name_of(dtype)
     if isinstance(value, ARRAYS):
         return Thing(("array", value.dtype, value.ndim))
     return Thing(getattr(value, "record_kind", (type(value),)))
-
-
-@cache
-def _name(dtype) -> str:
-    return dtype.name
 
 
 def unified(a, b):
@@ -70,7 +65,7 @@ def unified(a, b):
     if a == b:
         return a
     if isinstance(a, str) and isinstance(b, str):
-        return _name(unify(np.dtype(a), np.dtype(b)))
+        return name_of(unify(np.dtype(a), np.dtype(b)))
     if type(a) is type(b) is tuple and len(a) == len(b):
         return tuple(map(unified, a, b))
     raise KernelTypeError("a variable is a number on one path and something else on another")

@@ -1,5 +1,6 @@
 """Global, shared and local memory: where the values are, and how lanes read and write them."""
 
+from functools import cache
 from itertools import count
 
 import numpy as np
@@ -14,20 +15,12 @@ class DeviceArray:
 
     ``pattern`` and ``offset`` locate its first element inside the storage, ``strides`` the others, counted in
     elements. An extent in ``shape`` is a Lanes where it differs from lane to lane. ``layout`` is Numba's:
-    "C", "F" or, for anything else, "A". ``escapes``: see :class:`Escape`.
+    "C", "F" or, for anything else, "A". ``escapes``: see :class:`Escape`. ``rows``: the views of a thread's own
+    array that a kernel has taken so far, by their indices.
     """
 
-    __slots__ = (
-        "name",
-        "storage",
-        "dtype",
-        "shape",
-        "strides",
-        "pattern",
-        "offset",
-        "layout",
-        "escapes",
-    )
+    _GIVEN = ("name", "storage", "dtype", "shape", "strides", "pattern", "offset", "layout", "escapes")
+    __slots__ = (*_GIVEN, "rows")
 
     def __init__(
         self, name, storage, dtype, shape, strides=None, pattern=None, offset=0, layout="C", escapes=()
@@ -35,7 +28,7 @@ class DeviceArray:
         self.name, self.storage, self.dtype, self.shape = name, storage, np.dtype(dtype), tuple(shape)
         self.strides = row_major(self.shape) if strides is None else strides
         self.pattern, self.offset = pattern, offset
-        self.layout, self.escapes = layout, escapes
+        self.layout, self.escapes, self.rows = layout, escapes, {}
 
     @property
     def space(self) -> str:
@@ -51,7 +44,7 @@ class DeviceArray:
 
     def changed(self, **values) -> "DeviceArray":
         """The same array with other values of some attributes."""
-        return DeviceArray(**({name: getattr(self, name) for name in self.__slots__} | values))
+        return DeviceArray(**({name: getattr(self, name) for name in self._GIVEN} | values))
 
     def in_each_lane(self, change) -> "DeviceArray":
         """The array with ``change(lanes)`` in place of everything that differs from lane to lane."""
@@ -119,8 +112,12 @@ class Unbound:
     """The value of a variable before its first assignment."""
 
 
+@cache
 def unknown(dtype) -> Unknown:
-    return np.zeros((), dtype).view(Unknown)
+    """A number of which only the type is known: one for each type, which nobody can change."""
+    number = np.zeros((), dtype).view(Unknown)
+    number.flags.writeable = False
+    return number
 
 
 def affine(pattern: Pattern) -> tuple | None:

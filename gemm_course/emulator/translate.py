@@ -1350,7 +1350,7 @@ class Translator:
 
 def place_all(node, line: int):
     """Give every node a line: its own, or that of the enclosing node."""
-    if "lineno" in node._attributes:
+    if node._attributes:  # of a place
         line = node.lineno = node.end_lineno = getattr(node, "lineno", line)
         node.col_offset = node.end_col_offset = 0
     for child in children(node):

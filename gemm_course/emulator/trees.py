@@ -26,7 +26,7 @@ def children(node: ast.AST) -> list[ast.AST]:
         value = getattr(node, field, None)
         if type(value) is list:
             found += [part for part in value if isinstance(part, ast.AST)]
-        elif isinstance(value, ast.AST):
+        elif value is not None and isinstance(value, ast.AST):
             found.append(value)
     return found
 
@@ -40,52 +40,74 @@ def walk(node: ast.AST) -> list[ast.AST]:
     return found
 
 
-@lru_cache(maxsize=1000)
-def _template(text: str) -> list[ast.stmt]:
-    return ast.parse(text).body
-
-
 def filled(text: str, at: ast.AST, holes: dict) -> list[ast.stmt]:
     """Lines of new code, placed where ``at`` is, so that a traceback shows the learner's line.
 
     In place of the names in ``holes`` come expressions, lists of them for arguments of a call, numbers, or
     other names. What differs from line to line is better a hole: each text is remembered.
     """
-    filler = _Filler(at, holes)
-    return [filler.copy(statement) for statement in _template(text)]
+    line, column = at.lineno, at.col_offset
+    return [make(holes, line, column) for make in _template(text, tuple(holes))]
 
 
-class _Filler:
-    """Copies a template."""
+@lru_cache(maxsize=1000)
+def _template(text: str, holes: tuple) -> list:
+    return [_maker(statement, holes) for statement in ast.parse(text).body]
 
-    def __init__(self, at, holes):
-        self.lineno, self.col_offset, self.holes = at.lineno, at.col_offset, holes
 
-    def copy(self, node):
-        kind = type(node)
-        if kind is ast.Name:
-            new = self._name(node)
-        elif kind is ast.Constant:
-            new = ast.Constant(node.value)
-        elif isinstance(node, _LEAVES):
-            return node
-        else:
-            new = kind(*[self._part(getattr(node, field)) for field in kind._fields])
-        if not hasattr(new, "lineno"):
-            new.lineno, new.col_offset = self.lineno, self.col_offset
-        return new
-
-    def _name(self, node):
-        hole = self.holes.get(node.id, node.id)
-        if type(hole) is str:
-            return ast.Name(hole, node.ctx)
-        return ast.Constant(hole) if type(hole) is int else hole
-
-    def _part(self, value):
+def _maker(node: ast.AST, holes: tuple):
+    """A function of (holes, line, column) that makes a new node like this one."""
+    kind = type(node)
+    if kind is ast.Name and node.id in holes:
+        return _hole(node)
+    if isinstance(node, _LEAVES):
+        return lambda given, line, column: node
+    fixed, varying = [], []
+    for field in kind._fields:
+        value = getattr(node, field)
         if type(value) is list:
-            return [new for part in value for new in self._several(part)]
-        return self.copy(value) if isinstance(value, ast.AST) else value
+            varying.append((len(fixed), _list_maker(value, holes)))
+        elif isinstance(value, ast.AST) and not isinstance(value, _LEAVES):
+            varying.append((len(fixed), _maker(value, holes)))
+        fixed.append(value)
+    placed = bool(kind._attributes)
 
-    def _several(self, part):
-        hole = self.holes.get(part.id) if type(part) is ast.Name else None
-        return hole if type(hole) is list else (self.copy(part) if isinstance(part, ast.AST) else part,)
+    def make(given, line, column):
+        parts = fixed.copy()
+        for position, part in varying:
+            parts[position] = part(given, line, column)
+        return kind(*parts, lineno=line, col_offset=column) if placed else kind(*parts)
+
+    return make
+
+
+def _hole(node: ast.Name):
+    name, context = node.id, node.ctx
+
+    def make(given, line, column):
+        hole = given[name]
+        if type(hole) is str:
+            return ast.Name(hole, context, lineno=line, col_offset=column)
+        if type(hole) is int:
+            return ast.Constant(hole, lineno=line, col_offset=column)
+        if not hasattr(hole, "lineno"):
+            hole.lineno, hole.col_offset = line, column
+        return hole
+
+    return make
+
+
+def _list_maker(nodes: list, holes: tuple):
+    """The same for a list; a list of expressions may take the place of one of its names."""
+    makers = [(getattr(node, "id", None), _maker(node, holes)) for node in nodes]
+
+    def make(given, line, column):
+        made = []
+        for name, part in makers:
+            if type(given.get(name)) is list:
+                made += given[name]
+            else:
+                made.append(part(given, line, column))
+        return made
+
+    return make

@@ -3,6 +3,7 @@
 Nothing here reads or writes an element, except where a whole slice is assigned.
 """
 
+from functools import cache
 from math import prod
 from typing import NamedTuple
 
@@ -51,9 +52,19 @@ class Views:
         if not isinstance(base, DeviceArray):
             raise KernelTypeError(f"{kind_of(base)} cannot be indexed")
         given = index if isinstance(index, tuple) else (index,)
+        if base.space != "local":
+            return self._new_part(site, base, given)
+        self.advise_registers(site, base)
+        numbers = all(type(part) is int for part in given)
+        row = base.rows.get(given) if numbers else None
+        if row is None:
+            row = self._new_part(site, base, given)
+            if numbers and _inside(given, base.shape):  # the others are reported each time
+                base.rows[given] = row
+        return row
+
+    def _new_part(self, site, base, given) -> DeviceArray:
         index = _without_ellipsis(base, given)
-        if base.space == "local":
-            self.advise_registers(site, base)
         start, shape, strides, escapes = [], [], [], base.escapes
         for part in index:
             if part is None:
@@ -591,6 +602,8 @@ def _limited(escapes: tuple, where: np.ndarray) -> tuple:
 
 def _without_ellipsis(base: DeviceArray, index: tuple) -> tuple:
     """The index with slices in place of an ellipsis."""
+    if len(index) <= base.ndim and not any(part is ... for part in index):
+        return index
     places = [position for position, part in enumerate(index) if part is ...]
     named = sum(part is not None and part is not ... for part in index)
     if len(places) > 1:
@@ -606,24 +619,39 @@ def _without_ellipsis(base: DeviceArray, index: tuple) -> tuple:
     return (*index[: places[0]], *filled, *index[places[0] + 1 :])
 
 
+def _inside(index: tuple, shape: tuple) -> bool:
+    return all(type(extent) is int and 0 <= part < extent for part, extent in zip(index, shape))
+
+
 def _layout(base: DeviceArray, index: tuple) -> str:
     """Numba's layout of a view: a part of an array keeps its layout if its type alone says so."""
-    if base.layout == "A":
+    return _layout_of(base.layout, base.ndim, tuple(map(_kind_of_part, index)))
+
+
+def _kind_of_part(part) -> str:
+    """What one part of an index is, as far as a view's layout depends on it."""
+    if part is None or part is ...:
+        return "new" if part is None else "rest"
+    return ("slice" if part.step is None else "steps") if isinstance(part, slice) else "number"
+
+
+@cache
+def _layout_of(layout: str, ndim: int, index: tuple) -> str:
+    if layout == "A":
         return "A"
-    at = next((position for position, part in enumerate(index) if part is ...), len(index))
+    at = index.index("rest") if "rest" in index else len(index)
     left, right = index[:at], index[at + 1 :]
-    whole = sum(part is not None for part in (*left, *right)) == base.ndim
-    outer, inner = (left, right) if base.layout == "C" else (right, left)
+    whole = sum(part != "new" for part in (*left, *right)) == ndim
+    outer, inner = (left, right) if layout == "C" else (right, left)
     if at == len(index):
-        outer, inner = (left, ()) if base.layout == "C" or whole else ((), left)
+        outer, inner = (left, ()) if layout == "C" or whole else ((), left)
     elif whole:
         outer, inner = left + right, ()
-    if base.layout == "F":
+    if layout == "F":
         outer = outer[::-1]
-    if inner or any(isinstance(part, slice) or part is None for part in outer[:-1]):
+    if inner or any(part != "number" for part in outer[:-1]):
         return "A"
-    last = outer[-1] if outer else 0
-    return "A" if last is None or (isinstance(last, slice) and last.step is not None) else base.layout
+    return "A" if outer and outer[-1] in ("new", "steps") else layout
 
 
 def shape_in_words(shape) -> str:

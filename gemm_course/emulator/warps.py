@@ -8,7 +8,7 @@ one for the whole warp. The functions here take the running machine; the intrins
 import numpy as np
 
 from .counting import MATRIX_LOAD
-from .dtypes import BOOL, FLOAT32
+from .dtypes import BOOL, FLOAT32, name_of
 from .errors import KernelTypeError
 from .findings import Finding, thread_name
 from .geometry import WARP
@@ -142,19 +142,21 @@ def write_fragment(machine, instruction: str, fragment, layout: Layout, matrices
 
 
 def _check_fragment(instruction, fragment, per_lane, dtypes):
+    right = isinstance(fragment, DeviceArray) and fragment.space == "local" and fragment.shape == (per_lane,)
+    if right and name_of(fragment.dtype) in dtypes:
+        return
     wanted = f"{instruction} takes a thread's own array of {per_lane} {' or '.join(dtypes)}"
     if not isinstance(fragment, DeviceArray):
         raise KernelTypeError(f"{wanted}, cuda.local.array, as a fragment, not {type(fragment).__name__}")
     if fragment.space != "local":
         raise KernelTypeError(f"{wanted}, cuda.local.array; {fragment.name} is in {fragment.space} memory")
-    if fragment.dtype.name not in dtypes or fragment.shape != (per_lane,):
-        shape = " by ".join(map(str, fragment.shape))
-        raise KernelTypeError(f"{wanted}; {fragment.name} has {shape} {fragment.dtype}")
+    shape = " by ".join(map(str, fragment.shape))
+    raise KernelTypeError(f"{wanted}; {fragment.name} has {shape} {fragment.dtype}")
 
 
 def require_shared(instruction: str, array, *dtypes):
     """Refuse an array that is not in shared memory or holds something else."""
-    if not isinstance(array, DeviceArray) or array.space != "shared" or array.dtype.name not in dtypes:
+    if not isinstance(array, DeviceArray) or array.space != "shared" or name_of(array.dtype) not in dtypes:
         given = f"this is of type {type(array).__name__}"
         if isinstance(array, DeviceArray):
             given = f"{array.name} holds {array.dtype} in {array.space} memory"

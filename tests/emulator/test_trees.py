@@ -38,3 +38,12 @@ def test_products_and_remainders_of_lanes_wrap_around_as_int64(largest, shift):
     np.testing.assert_array_equal(lanes.multiply(x, y).values(), a * b)
     np.testing.assert_array_equal(lanes.multiply(x, x).values(), a * a)
     np.testing.assert_array_equal(lanes.modulo(x, y).values(), a % b)
+
+
+def test_a_hole_without_a_place_gets_that_of_the_line():
+    at, bare = ast.Pass(lineno=7, col_offset=4), ast.Constant(5)
+    (new,) = trees.filled("_M.f(x=[_VALUE])", at, {"_VALUE": bare})
+    assert bare.lineno == 7
+    (again,) = trees.filled("_M.f(x=[_VALUE])", at, {"_VALUE": bare})
+    assert ast.unparse(again) == ast.unparse(new) == "_M.f(x=[5])"
+    assert again.value.keywords[0].value is not new.value.keywords[0].value
