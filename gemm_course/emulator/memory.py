@@ -15,8 +15,8 @@ class DeviceArray:
 
     ``pattern`` and ``offset`` locate its first element inside the storage, ``strides`` the others, counted in
     elements. An extent in ``shape`` is a Lanes where it differs from lane to lane. ``layout`` is Numba's:
-    "C", "F" or, for anything else, "A". ``escapes``: see :class:`Escape`. ``rows``: the views of a thread's own
-    array that a kernel has taken so far, by their indices.
+    "C", "F" or, for anything else, "A". ``escapes``: see :class:`Escape`. ``rows``: the views that a kernel
+    has taken of a thread's own array so far, by their indices.
     """
 
     _GIVEN = ("name", "storage", "dtype", "shape", "strides", "pattern", "offset", "layout", "escapes")

@@ -1,17 +1,22 @@
 """The result of an emulated launch: counts by source line, findings, and a table beside the source."""
 
+from __future__ import annotations
+
 import html
 import re
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from .errors import UnknownName
 from .faults import guarded
 from .findings import Finding
 from .names import parameter_names
 from .spelling import did_you_mean
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _COUNTS = ("requests", "lanes", "bytes", "sectors", "lines", "wavefronts", "ideal_wavefronts")
 _ACCESS_COLUMNS = ("function", "line", "site", "space", "op", "array", "bits", *_COUNTS)
@@ -53,7 +58,7 @@ class Report:
             at = self._sites[what.site]
             slot = at.function, at.line, what.site, what.space, what.op, what.array, what.bits
             rows.append((*slot, *(int(c) for c in counts)))
-        frame = pd.DataFrame(rows, columns=_ACCESS_COLUMNS)
+        frame = _frame(rows, columns=_ACCESS_COLUMNS)
         return frame.sort_values(["function", "line", "site", "op"], ignore_index=True)
 
     @cached_property
@@ -63,7 +68,7 @@ class Report:
         for what, lanes in self._tallies.arithmetic.items():
             at = self._sites[what.site]
             rows.append((at.function, at.line, what.op, np.dtype(what.dtype).name, lanes))
-        frame = pd.DataFrame(rows, columns=("function", "line", "op", "dtype", "lanes"))
+        frame = _frame(rows, columns=("function", "line", "op", "dtype", "lanes"))
         return frame.groupby(["function", "line", "op", "dtype"], as_index=False)["lanes"].sum()
 
     @cached_property
@@ -78,7 +83,7 @@ class Report:
             (self._sites[site].function, self._sites[site].line, count)
             for site, count in self._tallies.barriers.items()
         ]
-        frame = pd.DataFrame(rows, columns=("function", "line", "barriers"))
+        frame = _frame(rows, columns=("function", "line", "barriers"))
         return frame.sort_values("line", ignore_index=True)
 
     @cached_property
@@ -191,7 +196,7 @@ class Report:
         """The kernel's source lines with the totals of each."""
         lines, start = self._source
         numbers = range(start, start + len(lines))
-        frame = pd.DataFrame({"line": numbers, "source": [text.rstrip("\n") for text in lines]})
+        frame = _frame({"line": numbers, "source": [text.rstrip("\n") for text in lines]})
         moved, computed = (
             rows[rows["function"] == self.function.__name__] for rows in (self.accesses, self.arithmetic)
         )
@@ -252,8 +257,17 @@ def _require(what: str, name, known, parts=False):
         )
 
 
+def _frame(data, columns=None) -> pd.DataFrame:
+    """A frame. pandas is imported only here, when somebody asks for counts: it takes a third of a second."""
+    import pandas as pd
+
+    return pd.DataFrame(data, columns=columns)
+
+
 def _cell(value) -> str:
-    return "" if value is pd.NA or value != value else f"{int(value):,}"
+    from pandas import isna
+
+    return "" if isna(value) else f"{int(value):,}"
 
 
 def _html_row(line, source, *costs) -> str:

@@ -35,6 +35,12 @@ def test_importing_the_package_loads_nothing_heavy():
     assert not set(HEAVY) & set(loaded)
 
 
+def test_pandas_is_loaded_with_the_first_counts_alone():
+    loaded = python("import sys, gemm_course.checks; print(*sys.modules)").split()
+    assert "gemm_course.emulator.report" in loaded
+    assert "pandas" not in loaded
+
+
 @pytest.mark.parametrize("name", MODULES)
 def test_every_module_can_be_imported(name):
     import_module(name)

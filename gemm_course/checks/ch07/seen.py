@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from gemm_course.checks.engines.gemm import GemmTrial, try_on
 from gemm_course.checks.engines.problem import Problem
@@ -14,6 +14,9 @@ from gemm_course.checks.engines.tiles import Tiles
 from gemm_course.emulator import Watch
 
 from .run_places import COLUMNS, ROWS, Axis, marked
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 AXES = (ROWS, COLUMNS)
 

@@ -1,10 +1,14 @@
 """What the lanes of a launch's first warp touch: how they lie side by side, and how each walks along k."""
 
-from dataclasses import dataclass
+from __future__ import annotations
 
-import pandas as pd
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from gemm_course.emulator import Watch
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 WATCH = Watch(block=(0, 0, 0), warp=0)
 

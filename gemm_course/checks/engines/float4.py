@@ -1,12 +1,13 @@
 """Kernels (A, out) of one block that move one tile, four floats at a time: run, and held to 128 bits."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from gemm_course.checks.core import Refused, kernel_of
 from gemm_course.emulator import Finding
@@ -14,6 +15,9 @@ from gemm_course.emulator import Finding
 from .problem import PADDING
 from .tiles import Tiles
 from .trial import Trial, try_kernel
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 NAMES = ("A", "out")
 BEHIND = 8  # floats behind each row of A's tile, NaN: rows go on where the matrix does, whole sectors

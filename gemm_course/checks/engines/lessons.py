@@ -4,11 +4,12 @@ A lesson takes a trial on whole tiles, and raises Refused if the kernel does mor
 exercise lists its own, such as ``lessons=(*STANDARD, reads(1.5))``.
 """
 
+from __future__ import annotations
+
 import ast
 from collections.abc import Callable
 from math import prod
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from gemm_course.checks.core import Refused, nothing_yet, source_tree
 from gemm_course.emulator import Finding, Watch
@@ -18,6 +19,9 @@ from .float64 import why_float64
 from .gemm import GemmTrial, try_on
 from .tiles import Tiles
 from .trial import Trial
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Lesson = Callable[[GemmTrial], None]
 

@@ -1,13 +1,17 @@
 """One launch of a learner's kernel: what went in, what came out, what the emulator counted and found."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from gemm_course.checks.core import Refused, emulate_kernel, line_at, number_shown, parameter_names
 from gemm_course.emulator import Finding, Report
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 BITS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
