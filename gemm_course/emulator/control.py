@@ -5,7 +5,7 @@ import sys
 import numpy as np
 
 from . import lanes
-from .dtypes import INT64, UINT64, is_integer, range_type
+from .dtypes import INT64, UINT64, range_type
 from .errors import KernelStopped, KernelTypeError
 from .iterables import LaneRange, TypedRange, iterable
 from .lanes import Lanes
@@ -308,12 +308,14 @@ class Control(Narrowing):
         self.batch_key = tuple(self.batch)
 
     def range_of(self, *bounds):
-        """``range(...)`` with bounds that may differ from lane to lane."""
+        """``range(...)`` with bounds that may differ from lane to lane; Numba cuts floats off to integers."""
         if all(type(bound) is int for bound in bounds):
             return self._numbers(bounds)
         types = [self._dtype(bound) for bound in bounds]
         dtype = self._type_of_range(types)
-        if dtype != INT64 or UINT64 in types:  # the bounds may wrap around
+        if dtype != INT64 or any(
+            kind == UINT64 or kind.kind == "f" for kind in types
+        ):  # they may wrap around
             bounds = [self.cast(INT64, self.cast(dtype, bound)) for bound in bounds]
         numbers = self._numbers(bounds)
         return numbers if dtype == INT64 else TypedRange(numbers, dtype)
@@ -321,8 +323,8 @@ class Control(Narrowing):
     @staticmethod
     def _type_of_range(types):
         for dtype in types:
-            if not is_integer(dtype):
-                raise KernelTypeError(f"range() needs integers, not {dtype}")
+            if dtype.kind == "c":
+                raise KernelTypeError(f"range() takes no complex numbers, as of {dtype}")
         return range_type(*types)
 
     def _numbers(self, bounds):

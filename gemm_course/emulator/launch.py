@@ -145,6 +145,11 @@ class BoundFunction:
         parameters = self.signature.parameters.values()
         self.count = len(parameters) if all(p.kind in plain for p in parameters) else None
 
+    @property
+    def record_kind(self) -> tuple:
+        """What the types of a function depend on that gets this one as an argument."""
+        return type(self), self.typed.function
+
     def __call__(self, machine, /, *args, **keywords):
         if keywords or len(args) != self.count:
             args = self.arguments(args, keywords)

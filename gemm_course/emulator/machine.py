@@ -206,6 +206,13 @@ class Machine(
                 raise
             raise wrong from None
 
+    @staticmethod
+    def function_in(value, name):
+        """The device function that a variable holds."""
+        if getattr(value, "kind", None) != "device":
+            raise KernelTypeError(f"{name} is a variable, and holds no device function that could be called")
+        return value
+
     # ---- variables ----
 
     def assign(self, new, old, region):
@@ -229,6 +236,8 @@ class Machine(
             return same_tuple(new, map(self.merge, new, old))
         if isinstance(new, Record):
             return self.joined_records(new, old)
+        if "device" in (getattr(new, "kind", None), getattr(old, "kind", None)):
+            raise KernelTypeError("a variable cannot hold different functions in different threads")
         if isinstance(new, ARRAYS) or isinstance(old, ARRAYS):
             return self.join_arrays(self._pattern_of(mask), new, old) if mask.any else old
         if dtype_of(old) is None:
@@ -249,8 +258,14 @@ class Machine(
             mask.memo["pattern"] = lanes.Pattern(mask.array)
         return mask.memo["pattern"]
 
-    def unpack(self, values, count):
-        """``a, b = values``."""
+    def unpack(self, site, values, count):
+        """``a, b = values``, a tuple or an array; ``site``: where the elements of an array are read."""
+        if isinstance(values, ARRAYS):
+            if not self.only_types and np.any(self.plain(self.length(values)) != count):
+                raise KernelTypeError(
+                    f"{count} values are needed, and this part of {values.name} has not {count}"
+                )
+            return tuple(self.subscript(site, values, position) for position in range(count))
         if not isinstance(values, tuple) or len(values) != count:
             raise KernelTypeError(f"{count} values are needed on the right-hand side of this assignment")
         return values

@@ -282,6 +282,8 @@ def attribute(owner, name: str):
         return owner  # Color.RED.value
     if isinstance(owner, OtherModule):
         return owner.member(name)
+    if owner is _CUDA and name == "random" and hasattr(cuda, name):  # which no program has to import
+        return OtherModule(cuda.random)
     return _member(owner, name)
 
 

@@ -626,7 +626,8 @@ class Translator:
         if any(isinstance(part, ast.Starred) for part in target.elts):
             self._refuse(target, "a starred target is not supported in a kernel")
         name = f"_v{self._number()}"
-        new = self._fill(f"{name} = _M.unpack(_VALUE, {len(target.elts)})", at, _VALUE=value)
+        site = self._site(target, "load", "load")
+        new = self._fill(f"{name} = _M.unpack({site}, _VALUE, {len(target.elts)})", at, _VALUE=value)
         for position, part in enumerate(target.elts):
             new += self._assign(part, self._expression(f"{name}[{position}]", at), at)
         return new
@@ -1210,9 +1211,16 @@ class Translator:
             return self._call(node, None, inside or self._value(node.func))
         if self._is_method(node.func):
             return self._method_call(node)
+        if isinstance(node.func, ast.Name) and node.func.id in self.locals:
+            name = node.func.id
+            return self._call(
+                node,
+                None,
+                self._expression(f"_M.function_in(_VALUE, {name!r})", node, _VALUE=self._value(node.func)),
+            )
         callee = self._resolve(node.func)
         if self._chain(node.func) is None:
-            self._refuse(node, self._why_not_called(node.func))
+            self._refuse(node, "a kernel can only call functions by their names")
         function = self._outside(node.func)
         kind = getattr(callee, "kind", "")
         if kind in ("range", "iterable"):
@@ -1242,11 +1250,6 @@ class Translator:
             self._refuse(node, "** in a call is not supported in a kernel; pass the arguments one by one")
         call.keywords = [ast.keyword(k.arg, self._argument(k.value, callee)) for k in node.keywords]
         return call
-
-    def _why_not_called(self, function) -> str:
-        if isinstance(function, ast.Name):
-            return f"{function.id} is a variable of the kernel, not a function that it can call"
-        return "a kernel can only call functions by their names"
 
     def _check_arguments(self, node, signature):
         """Refuse a call whose arguments do not fit the parameters, as far as that can be seen."""

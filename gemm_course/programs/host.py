@@ -1,5 +1,6 @@
 """The emulator's host side by numba.cuda's names: what a program finds in ``numba.cuda`` in a session."""
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -57,7 +58,12 @@ def _refusal(sentence: str) -> Callable:
     return refuse
 
 
-NAMES |= {name: _refusal(sentence) for name, sentence in REFUSED.items()}
+def _guvectorize(*signatures: Any, **options: Any) -> Callable:
+    """A program may define what it never calls, so the refusal is in the call."""
+    return lambda function: functools.wraps(function)(_refusal(REFUSED["guvectorize"]))
+
+
+NAMES |= {name: _refusal(sentence) for name, sentence in REFUSED.items()} | {"guvectorize": _guvectorize}
 
 PUBLIC = tuple(name for name in NAMES if name not in ("_auto_device", "auto_device", "get_context", "reset"))
 

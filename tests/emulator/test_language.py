@@ -119,6 +119,17 @@ def none_as_default(i, x):
     return or_nothing(x) + or_nothing(x, 1.0) + or_nothing(x, other=None)
 
 
+@cuda.jit(device=True)
+def applied(function, value):
+    return function(value) + 1
+
+
+@case
+def functions_as_arguments(i, x):
+    chosen = scaled
+    return applied(chosen, x) + 100 * applied(or_nothing, i)
+
+
 @case
 def positional_only(i, x):
     return positional(x, 1.0) + positional(x, 1.0, c=4)
@@ -390,7 +401,7 @@ def test_as_in_python(name, monkeypatch):
     x, out = inputs()
     report = emulate(kernel_of(CASES[name]), 1, THREADS, x, out)
     assert report.ok, [str(finding) for finding in report.findings]
-    for helper in (scaled, added_up, how_many, or_nothing, positional, fibonacci, factorial):
+    for helper in (scaled, applied, added_up, how_many, or_nothing, positional, fibonacci, factorial):
         monkeypatch.setitem(globals(), helper.py_func.__name__, helper.py_func)
     np.testing.assert_allclose(out, [CASES[name].py_func(i, x[i]) for i in range(THREADS)], rtol=1e-14)
 
@@ -647,7 +658,7 @@ SENTENCES = {
     "each_other": "Numba supports only functions that call themselves",
     "function_as_value": "twice is defined inside the kernel, so it can only be called",
     "defined_twice": "f is defined twice",
-    "calls_a_variable": "y is a variable of the kernel, not a function",
+    "calls_a_variable": "y is a variable, and holds no device function",
     "walrus": "the walrus operator is not supported",
     "raises_a_number": "3 is not an exception",
     "iterates_over_a_number": "a for loop runs over a range or a tuple, not over a float32 value",
@@ -745,3 +756,45 @@ def test_types_of_defaults_are_those_of_their_values():
 def test_a_number_as_an_array_is_named():
     with pytest.raises(KernelTypeError, match="cannot be indexed"):
         emulate(with_a_tuple_of_arrays, 1, 8, (3.0, ramp(8)), zeros(8))
+
+
+@cuda.jit
+def takes_arrays_apart(rows, out):
+    i = cuda.grid(1)
+    x, y = rows[i, 1:3]
+    (z,) = rows[i, -1:]
+    first, second = rows
+    out[i] = x + 10 * y + 100 * z + second[0] - first[0]
+
+
+@cuda.jit
+def takes_too_many(rows, out):
+    x, y = rows[0]
+    out[0] = x + y
+
+
+@cuda.jit
+def different_functions(rows, out):
+    i = cuda.grid(1)
+    function = scaled
+    if i:
+        function = or_nothing
+    out[i] = function(rows[i, 0])
+
+
+def test_an_array_on_the_right_of_several_targets():
+    rows, out = np.arange(10.0).reshape(2, 5), np.zeros(2)
+    assert emulate(takes_arrays_apart, 1, 2, rows, out).ok
+    assert out.tolist() == [1 + 20 + 400 + 5, 6 + 70 + 900 + 5]
+
+
+@pytest.mark.parametrize(
+    "kernel, sentence",
+    [
+        (takes_too_many, "2 values are needed"),
+        (different_functions, "different functions in different threads"),
+    ],
+)
+def test_what_cannot_be_taken_apart_or_called(kernel, sentence):
+    with pytest.raises(EmulatorError, match=sentence):
+        emulate(kernel, 1, 2, np.ones((2, 5)), np.zeros(2))

@@ -224,7 +224,7 @@ def draws(states, out):
     out[i, 0] = numba_random.xoroshiro128p_uniform_float32(states, i)
     out[i, 1] = numba_random.xoroshiro128p_uniform_float64(states, i)
     out[i, 2] = numba_random.xoroshiro128p_normal_float32(states, i)
-    out[i, 3] = numba_random.xoroshiro128p_normal_float64(states, i)
+    out[i, 3] = cuda.random.xoroshiro128p_normal_float64(states, i)
 
 
 def test_random_numbers_are_those_of_the_algorithm():

@@ -4,6 +4,7 @@ The reference is Numba itself: its type inference for CUDA is plain Python and n
 """
 
 import itertools
+import math
 import operator
 
 import numpy as np
@@ -381,7 +382,7 @@ def test_numbers_that_are_far_apart_are_compared_exactly():
 
 def test_the_type_of_every_range_is_numbas():
     context, _ = numba_types.contexts()
-    names = ["boolean", *INTEGERS, "int16", "uint16"]
+    names = ["boolean", *INTEGERS, "int16", "uint16", "float32", "float64"]
     for count in (1, 2, 3):
         for bounds in itertools.product(names, repeat=count):
             given = tuple(getattr(numba_types.types, name) for name in bounds)
@@ -412,6 +413,22 @@ def test_loops_run_over_numbas_types():
     assert by_type[:, :2].tolist() == [[2.0**64, 2.0**64]] * 2
     assert by_type[:, 3:].tolist() == [[0, 2], [0, 3]]
     assert by_type[:, 2].tolist() == [0, -1]
+
+
+@cuda.jit
+def loops_to_floats(bounds, out):
+    i = cuda.grid(1)
+    for _ in range(bounds[i]):
+        out[i] += 1
+    for _ in range(1, bounds[i] / 2, 1):
+        out[i] += 10
+    for _ in range(math.ceil(bounds[1] + 0.5)):
+        out[i] += 100
+
+
+def test_bounds_of_ranges_are_cut_off_to_integers():
+    emulate(loops_to_floats, 1, 4, np.array([2.7, -1.5, 0.9, 6.0]), out := np.zeros(4))
+    assert out.tolist() == [2, 0, 0, 26]
 
 
 @cuda.jit
