@@ -32,7 +32,8 @@ silences them. :mod:`.errors` are the exceptions, :mod:`.faults` turns the unfor
 them, and :mod:`.spelling` knows what a misspelt name was meant to be.
 
 **Counts.** :mod:`.counting` is what an access costs, :mod:`.tally` adds up, :mod:`.lane_counts` does for
-lanes that run apart, :mod:`.fold` skips what repeats. :mod:`.trace` records single accesses, :mod:`.report`
+lanes that run apart, :mod:`.fold` skips what repeats. :mod:`.merging` finds how little compiled code may
+do of it, and :mod:`.needed` what it cannot leave out. :mod:`.trace` records single accesses, :mod:`.report`
 shows it all; :mod:`.limits` is what each GPU allows.
 """
 

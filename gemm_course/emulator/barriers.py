@@ -38,6 +38,8 @@ class Barriers:
 
     def barrier(self, site):
         """``cuda.syncthreads()``."""
+        if self.tracing:
+            self.watcher.ordered(self)
         if self.apart:
             self.scheduler.barrier(site)
             return
@@ -136,6 +138,8 @@ class Barriers:
         if self.log is not None:
             return
         self.fine_order = True
+        if self.tracing:
+            self.watcher.ordered(self)
         bits = (waited * (1 << np.arange(WARP))).sum(axis=-1, keepdims=True)
         whole = ((active | ~waited) & (~active | (members & bits == bits))).all(axis=-1)
         if not self.apart:
@@ -160,6 +164,8 @@ class Barriers:
         if self.log is not None:
             return
         self.fine_order = True
+        if self.tracing:
+            self.watcher.ordered(self)
         if self.happened is not None:
             self.happened.fence(self.active_ids().tolist(), wide)
 
@@ -180,6 +186,8 @@ class Barriers:
             self.barrier(site)
             return
         self._require_resident()
+        if self.tracing:
+            self.watcher.ordered(self)
         self.scheduler.grid_barrier(site)
 
     def _require_resident(self):

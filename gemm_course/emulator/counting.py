@@ -100,6 +100,22 @@ def shared_cost(words: np.ndarray, active: np.ndarray | None, bits: int, op: str
     return SharedCost(len(words), int(np.count_nonzero(active)), total, ideal)
 
 
+def sectors_per_warp(addresses: np.ndarray, active: np.ndarray, size: int) -> np.ndarray:
+    """The sectors that each warp touches, as in :func:`global_cost`; every warp has an active lane."""
+    ends = np.concatenate([addresses, addresses + size - 1], axis=1) >> _SECTOR_BITS
+    sectors = np.sort(_fill_idle(ends, np.concatenate([active, active], axis=1)), axis=1)
+    return 1 + np.count_nonzero(sectors[:, 1:] != sectors[:, :-1], axis=1)
+
+
+def wavefronts_per_warp(words: np.ndarray, active: np.ndarray, bits: int, op: str) -> np.ndarray:
+    """The wavefronts of each warp, as in :func:`shared_cost`."""
+    found = np.zeros(len(words), np.int64)
+    for size, members in _by_group_size(words, active, bits, op):
+        depth = _bank_depth(*_words_of_groups(words[members], active[members], bits, size))
+        found[members] = depth.reshape(-1, WARP // size).sum(axis=1)
+    return found
+
+
 def _by_group_size(words, active, bits, op):
     """(lanes served together, the warps for which that holds), for each group size."""
     size = WARP * 32 // max(bits, 32)

@@ -29,7 +29,9 @@ from .language import same_tuple
 from .limits import MAX_BLOCK, MAX_GRID, MAX_THREADS, profile
 from .machine import Machine
 from .memory import Constant
+from .merging import Merging
 from .names import Callee, python_function
+from .needed import surely_needed
 from .records import Records
 from .registry import Emulation, name_of
 from .report import Report
@@ -41,6 +43,7 @@ from .translate import translate
 
 STEP_LIMIT = 1_000_000
 CHUNK_LANES = 1 << 15  # lanes that run together: enough for NumPy to pay off, few enough for the caches
+FOLLOWED_LANES = 1 << 11  # the same where every access is kept
 CHUNK_ELEMENTS = 1 << 20  # elements of all local arrays in a chunk, for the same reason
 PATIENCE = 110  # blocks that may differ before many are counted at a time: three periods of 32, and a few
 SHORT_PATIENCE = 12  # in a grid of one row: such kernels often assign the tiles in an order of their own
@@ -60,6 +63,7 @@ def emulate(
     progress=None,
     gpu=None,
     allow=(),
+    as_compiled=False,
 ):
     """Run a ``numba.cuda`` kernel without a GPU and report every access as the hardware would count it.
 
@@ -77,6 +81,8 @@ def emulate(
     step_limit : iterations that any one loop may run before the kernel is stopped.
     progress : called with (blocks done, blocks in all) after every chunk of blocks.
     gpu : the GPU whose limits hold: "h200" (the default), "ada", "8.6"; see :func:`.limits.profile`.
+    as_compiled : find out as well how little compiled code may access, for ``report.as_compiled`` and
+        ``report.at_least``: takes several times as long. See :mod:`.merging`.
     allow : kinds of findings to silence, such as "global_race"; ``# emulator: allow global_race`` at the end
         of a line of the kernel silences them there. ``report.silenced`` has what was silenced.
 
@@ -98,7 +104,7 @@ def emulate(
         function = compiled.function_of(dispatcher, compiled.key_of(args), bool(declared))
     with OwnFaults(function) as faults, np.errstate(all="ignore"):
         told = partial(faults.theirs, progress) if progress is not None else None
-        limits = (shared_bytes, counts_only, watch, step_limit, told, gpu, allow)
+        limits = (shared_bytes, counts_only, watch, step_limit, told, gpu, allow, as_compiled)
         launch = Launch(function, declared, grid, block, args, *limits)
         report = launch.run()
     for callee in launch.bound.callees:
@@ -324,6 +330,7 @@ class Launch:
         progress,
         gpu,
         allow,
+        as_compiled=False,
     ):
         self.function = function
         self.grid, self.block = _geometry("grid", grid), _geometry("block", block)
@@ -338,6 +345,22 @@ class Launch:
         self.silencing = Silencing(self.bound.allowed, allowed_kinds(allow))
         if watch is not None and counts_only:
             raise LaunchError("a trace needs a full run; pass either counts_only or watch, not both")
+        self.merging: Merging | None = None
+        self.needed = self._surely_needed() if as_compiled else None
+
+    def _surely_needed(self) -> set:
+        """What no compiler can leave out. Refuses what cannot be followed access by access."""
+        if self.counts_only or self.watch is not None:
+            other = "counts_only" if self.counts_only else "watch"
+            raise LaunchError(f"as_compiled needs a full run of its own; pass it without {other}")
+        if self.bound.warp_by_warp:
+            code = self.function.__code__
+            raise UnsupportedKernel(
+                "as_compiled does not follow warps that wait at mbarriers; leave it out for this kernel",
+                code.co_filename,
+                code.co_firstlineno,
+            )
+        return surely_needed(self.function)
 
     def run(self) -> Report:
         """Run in lock-step; again in another way if that has turned out not to be enough."""
@@ -349,7 +372,9 @@ class Launch:
             print(*self.printed, sep="\n", end="\n" * bool(self.printed))
         if stopped is not None:
             raise stopped
-        report = Report(self.machine, self.findings, self.function, self.bound.source, self.watch)
+        report = Report(
+            self.machine, self.findings, self.function, self.bound.source, self.watch, self.merging
+        )
         for array, copy in self.arrays.results:
             np.copyto(array, copy)
         return report
@@ -365,6 +390,8 @@ class Launch:
             else:
                 self._run_units(way.units)
             self.machine.tallies.finish()
+            if self.merging is not None:
+                self.merging.finish()
         except NeedsFinerUnits as needed:
             return None, way._replace(units=needed.units)
         except KernelStopped as stopped:
@@ -451,10 +478,15 @@ class Launch:
         else:
             self._call()
         machine.end()
+        if self.merging is not None:
+            self.merging.settle()
 
     def _start(self, z, y, x, rows, columns):
         machine = self.machine
         machine.start(z, y, x, rows, columns)
+        if self.merging is not None:
+            machine.tracing, machine.watcher = True, self.merging
+            return
         watched = self.watch is not None and self.watch.inside(z, y, x, rows, columns)
         machine.tracing = watched
         machine.watcher = self.watcher if watched else None
@@ -470,18 +502,22 @@ class Launch:
     def _run_all(self):
         rows, columns = 1, 1
         if not self.bound.warp_by_warp:
-            rows, columns = _chunk_shape(self.grid, self.machine, self.bound.local_elements)
+            rows, columns = self._chunk_shape()
         progress = self._begin()
         for z, y, x, r, c in chunks(self.grid, rows, columns):
             self._chunk(z, y, x, r, c)
             progress(r * c)
+
+    def _chunk_shape(self) -> tuple:
+        most = CHUNK_LANES if self.needed is None else FOLLOWED_LANES
+        return _chunk_shape(self.grid, self.machine, self.bound.local_elements, most)
 
     def _run_units(self, units):
         """Run in units that wait for each other."""
         machine, (rows, columns) = self.machine, (1, 1)
         room = self.gpu.resident_blocks(self.block[0] * self.block[1] * self.block[2], self.shared_bytes)
         if units == CHUNKS:
-            rows, columns = _chunk_shape(self.grid, machine, self.bound.local_elements)
+            rows, columns = self._chunk_shape()
             room = self.grid[0] * self.grid[1] * self.grid[2]
         places = list(chunks(self.grid, rows, columns))
         progress = self._begin()
@@ -496,6 +532,8 @@ class Launch:
     def _begin(self):
         """Prepare the trace; returns a function that tells how many more blocks are done."""
         self.watcher = self.machine.last_watcher = Watcher(self.watch) if self.watch is not None else None
+        if self.needed is not None:
+            self.merging = Merging(self.machine, self.needed)
         total, done = self.grid[0] * self.grid[1] * self.grid[2], 0
 
         def progress(blocks):
@@ -629,10 +667,10 @@ def _arrays_of(value) -> list[np.ndarray]:
     return [value.array] if hasattr(value, "in_kernel") else []
 
 
-def _chunk_shape(grid, machine, local_elements) -> tuple:
+def _chunk_shape(grid, machine, local_elements, most) -> tuple:
     """(rows, columns) of blocks that run together: nearly square, so that blocks share what they load."""
     threads = -(-machine.block[0] * machine.block[1] * machine.block[2] // 32) * 32
-    lanes = min(CHUNK_LANES, CHUNK_ELEMENTS // max(local_elements, 1))
+    lanes = min(most, CHUNK_ELEMENTS // max(local_elements, 1))
     blocks = max(lanes // threads, 1)
     columns = min(grid[0], max(int(blocks**0.5), 1))
     rows = min(grid[1], max(blocks // columns, 1))

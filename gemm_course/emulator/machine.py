@@ -40,6 +40,7 @@ class Site(NamedTuple):
     op: str
     static: bool = True  # whether the index of a local array is known at compile time
     file: str = ""
+    column: int = -1
 
 
 class Machine(

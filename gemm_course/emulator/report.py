@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 from functools import cached_property
+from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from .errors import UnknownName
 from .faults import guarded
 from .findings import Finding
+from .merging import COUNTS
 from .names import parameter_names
 from .spelling import did_you_mean
 
@@ -22,6 +24,7 @@ _COUNTS = ("requests", "lanes", "bytes", "sectors", "lines", "wavefronts", "idea
 _ACCESS_COLUMNS = ("function", "line", "site", "space", "op", "array", "bits", *_COUNTS)
 _KEYS = tuple(name for name in _ACCESS_COLUMNS if name not in _COUNTS)
 _VALUES = {"space": ("global", "shared", "local", "constant"), "op": ("load", "store", "atomic")}
+_MERGED = {"space": ("global", "shared"), "op": ("load", "store")}  # what is counted as compiled
 _LINE_COLUMNS = ("requests", "sectors", "wavefronts", "operations")
 
 
@@ -32,10 +35,11 @@ class Report:
     operations per line, those of Tensor Cores ("mma") as multiply-adds, an equal share per lane, under the
     dtype of their accumulators; ``findings``: errors first, then advice; ``barriers``: barriers executed,
     summed over blocks; ``shared_bytes``: shared memory per block; ``trace``: a frame, if a Watch was given;
-    ``silenced``: findings that a comment or ``allow`` has silenced (see :mod:`.silence`).
+    ``as_compiled``: a frame, if that was asked for; ``silenced``: findings that a comment or ``allow`` has
+    silenced (see :mod:`.silence`).
     """
 
-    def __init__(self, machine, findings, function, source, watch):
+    def __init__(self, machine, findings, function, source, watch, merging=None):
         self.findings: list[Finding] = findings.listed() if machine.counts_only else findings.final()
         self.silenced: list[Finding] = findings.listed(silenced=True)
         self.grid, self.block = machine.grid, machine.block
@@ -47,6 +51,7 @@ class Report:
         self._watcher = machine.last_watcher
         self.trace_complete = self._watcher is None or not self._watcher.full
         self.watch = watch
+        self._least: dict | None = None if merging is None else merging.least
 
     # ---- counts ----
 
@@ -100,6 +105,46 @@ class Report:
         """
         _require("count", column, _COUNTS)
         return int(self._rows(where)[column].sum())
+
+    @cached_property
+    @guarded
+    def as_compiled(self) -> pd.DataFrame:
+        """Loads and stores of global and shared memory as written, and what compiled code does at least.
+
+        A row per space, op and array, with requests, sectors and wavefronts and, for each, a column such as
+        ``at_least_requests``. :mod:`.merging` says what may become less. Raises AttributeError unless
+        ``as_compiled=True`` was passed to :func:`emulate`.
+        """
+        self._require_least()
+        frame = self.accesses
+        frame = frame[frame["space"].isin(_MERGED["space"]) & frame["op"].isin(_MERGED["op"])]
+        frame = frame.groupby(["space", "op", "array"], as_index=False)[list(COUNTS)].sum()
+        found = [self._least_of(*what) for what in frame[["space", "op", "array"]].itertuples(index=False)]
+        for position, column in enumerate(COUNTS):
+            frame[f"at_least_{column}"] = [counts[position] for counts in found]
+        return frame
+
+    def at_least(self, column: str, space: str, op: str, array: str | None = None) -> int:
+        """What compiled code accesses at least: a lower bound of ``total(column, space=..., op=...)``.
+
+        column: one of requests, sectors, wavefronts. space: "global" or "shared"; op: "load" or "store".
+        array: of one array alone. For all arrays together that may be less than the sum. Raises UnknownName
+        for other words, AttributeError unless ``as_compiled=True`` was passed to :func:`emulate`.
+        """
+        self._require_least()
+        _require("count", column, COUNTS)
+        _require("space", space, _MERGED["space"])
+        _require("op", op, _MERGED["op"])
+        if array is not None:
+            self._require_known("array", array)
+        return self._least_of(space, op, array)[COUNTS.index(column)]
+
+    def _least_of(self, space, op, array) -> list[int]:
+        return [int(count) for count in self._least.get((space, op, array), (0,) * len(COUNTS))]
+
+    def _require_least(self):
+        if self._least is None:
+            raise AttributeError("this was not counted: pass as_compiled=True to emulate()")
 
     def _rows(self, where: dict) -> pd.DataFrame:
         """The rows of ``accesses`` with these values."""
@@ -216,7 +261,24 @@ class Report:
             for line, source, *costs in frame.itertuples(index=False)
         ]
         notes = [f"{f.severity}: {f}" for f in self.findings] or ["nothing found wrong"]
-        return "\n".join([head, *body, "", self._summary(), *notes, *self._silenced()])
+        return "\n".join([head, *body, "", self._summary(), *self._compiled(), *notes, *self._silenced()])
+
+    def _compiled(self) -> list[str]:
+        """Sentences about what compiled code does at least, if that was asked for."""
+        if self._least is None:
+            return []
+        told = []
+        for space, op in product(*_MERGED.values()):
+            columns = ("requests", "sectors" if space == "global" else "wavefronts")
+            parts = [
+                self._both(column, space, op) for column in columns if self.total(column, space=space, op=op)
+            ]
+            told += [f"{space} {op}s: {'; '.join(parts)}"] if parts else []
+        return told
+
+    def _both(self, column, space, op) -> str:
+        written, least = self.total(column, space=space, op=op), self.at_least(column, space, op)
+        return f"{written:,} {column} as written, at least {least:,} as compiled"
 
     def _silenced(self) -> list[str]:
         """A sentence about what was silenced, if anything was."""
@@ -240,10 +302,11 @@ class Report:
             for f in self.findings
         )
         notes += "".join(f"<li>{html.escape(text)}</li>" for text in self._silenced())
+        compiled = "".join(f"<p>{html.escape(text)}</p>" for text in self._compiled())
         return (
             f"<table><caption>{html.escape(self._summary())}</caption>"
             f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-            f"<ul>{notes or '<li>nothing found wrong</li>'}</ul>"
+            f"{compiled}<ul>{notes or '<li>nothing found wrong</li>'}</ul>"
         )
 
 

@@ -81,6 +81,9 @@ class Watcher:
         what = (self._next(), machine.sites[site].line, site, "", "barrier", "", ())
         self._add([Row(*what, *who, address=-1, bits=0, value=None) for who in _who(lanes)])
 
+    def ordered(self, machine):
+        """A barrier or a fence: nothing to record."""
+
     def _next(self) -> int:
         self.steps += 1
         return self.steps - 1

@@ -384,7 +384,8 @@ class Translator:
         key = (id(node), role)
         if key not in self.numbers:
             self.numbers[key] = number = next(_site_numbers)
-            self.sites[number] = Site(self.definition.name, node.lineno, op, static, self.filename)
+            place = self.filename, node.col_offset
+            self.sites[number] = Site(self.definition.name, node.lineno, op, static, *place)
         return self.numbers[key]
 
     # ---- names ----

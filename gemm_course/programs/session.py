@@ -62,8 +62,10 @@ class Session:
     first; ``gpu``: the GPU's profile. ``print(session)`` shows a summary.
     """
 
-    def __init__(self, gpu: str | Profile | None = None, step_limit: int = STEP_LIMIT):
-        self.gpu, self.step_limit = profile(gpu), step_limit
+    def __init__(
+        self, gpu: str | Profile | None = None, step_limit: int = STEP_LIMIT, as_compiled: bool = False
+    ):
+        self.gpu, self.step_limit, self.as_compiled = profile(gpu), step_limit, as_compiled
         self.launches: list[Launch] = []
         self.times_read = False  # whether the program asked for the time between events
         self.heap = Heap(self.gpu.memory_bytes)
@@ -76,7 +78,7 @@ class Session:
     ) -> None:
         """Emulate one launch and record it. Raises what :func:`gemm_course.emulator.emulate` raises."""
         grid, block = configured.griddim, configured.blockdim
-        limits = {"gpu": self.gpu, "step_limit": self.step_limit}
+        limits = {"gpu": self.gpu, "step_limit": self.step_limit, "as_compiled": self.as_compiled}
         with self._one_at_a_time:
             try:
                 report = emulate(function, grid, block, *args, shared_bytes=configured.sharedmem, **limits)
@@ -142,14 +144,18 @@ def found_in(launches: Sequence[Launch]) -> list[Found]:
 
 
 @contextmanager
-def emulated(gpu: str | Profile | None = None, *, step_limit: int = STEP_LIMIT) -> Iterator[Session]:
+def emulated(
+    gpu: str | Profile | None = None, *, step_limit: int = STEP_LIMIT, as_compiled: bool = False
+) -> Iterator[Session]:
     """Within this block numba.cuda is the emulator's: kernels run without a GPU, and are checked and counted.
 
     gpu: whose limits hold, such as "h200" (the default), "ada" or "8.6". step_limit: iterations that any one
-    loop of a kernel may run. At the end of the block, after an error as well, numba.cuda is as before.
+    loop of a kernel may run. as_compiled: every launch's report also has ``as_compiled``, how little compiled
+    code may access, which takes longer. At the end of the block, after an error as well, numba.cuda is as
+    before.
     Raises LaunchError if the emulator does not know the GPU.
     """
-    session = Session(gpu, step_limit)
+    session = Session(gpu, step_limit, as_compiled)
     end = begin(session)
     try:
         yield session

@@ -138,7 +138,7 @@ def test_an_error_of_the_callers_own_function_passes():
 )
 def test_a_report_that_fails_says_so(monkeypatch, show):
     report = run()
-    monkeypatch.setattr("gemm_course.emulator.report.pd.DataFrame", failing(KeyError("secret")))
+    monkeypatch.setattr("pandas.DataFrame", failing(KeyError("secret")))
     with pytest.raises(EmulatorFault) as told:
         show(report)
     assert (told.value.filename, told.value.line) == (__file__, FIRST_LINE)

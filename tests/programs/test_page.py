@@ -64,6 +64,11 @@ def test_the_other_test_passes(folder):
     assert "1 passed" in run("pytest test_counts.py", folder)
 
 
+def test_the_example_of_counts_as_compiled_shows_what_it_says(folder, capsys):
+    runpy.run_path(str(folder.path / "smooth_rows.py"), run_name="__main__")
+    assert "global loads: 4 requests as written, at least 1 as compiled; " in capsys.readouterr().out
+
+
 def test_the_gpus_it_names_are_those_that_there_are():
     line = re.search(r"The GPUs are (.*?)\n\n", PAGE, re.DOTALL)[1].replace("\n", " ")
     first, rest = line.split("You can also say")
