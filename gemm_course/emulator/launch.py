@@ -82,7 +82,7 @@ def emulate(
     progress : called with (blocks done, blocks in all) after every chunk of blocks.
     gpu : the GPU whose limits hold: "h200" (the default), "ada", "8.6"; see :func:`.limits.profile`.
     as_compiled : find out as well how little compiled code may access, for ``report.as_compiled`` and
-        ``report.at_least``: takes several times as long. See :mod:`.merging`.
+        ``report.at_least``: takes up to some twenty times as long. See :mod:`.merging`.
     allow : kinds of findings to silence, such as "global_race"; ``# emulator: allow global_race`` at the end
         of a line of the kernel silences them there. ``report.silenced`` has what was silenced.
 
