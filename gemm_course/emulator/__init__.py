@@ -4,7 +4,8 @@ It knows kernels in general and nothing about matrix multiplication. A launch go
 order; :mod:`.launch` is where to start reading.
 
 **From source to code.** :mod:`.names` says what each name in a kernel stands for, :mod:`.source` finds its
-lines; :mod:`.compiled` keeps the constants of the first launch. :mod:`.simplify` spells out what the rest
+lines; :mod:`.inside` makes device functions of those inside it, :mod:`.compiled` keeps the constants of the
+first launch. :mod:`.simplify` spells out what the rest
 need not know, :mod:`.versions` and :mod:`.inference` find the types as Numba does, :mod:`.translate`
 rewrites the function, with what :mod:`.analysis` knows from the source alone, on the :mod:`.trees` of both.
 :mod:`.cuda_api`, :mod:`.libdevice`, :mod:`.functions`, :mod:`.signatures` and :mod:`.registry` hold what a

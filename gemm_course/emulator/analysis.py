@@ -594,12 +594,7 @@ class NarrowTest:
         self.verdicts: dict[int, list | None] = {}
 
     def variables(self, loop) -> list[str] | None:
-        """The variables that the loop uses, in alphabetical order; None if it may not be narrowed.
-
-        A function inside another one uses variables of that as well, and cannot narrow them.
-        """
-        if self.translator.inside:
-            return None
+        """The variables that the loop uses, in alphabetical order; None if it may not be narrowed."""
         if id(loop) not in self.verdicts:
             used = {n.id for n in walk(loop) if isinstance(n, ast.Name)} & self.translator.locals
             self.verdicts[id(loop)] = self.translator.with_tracked(used) if self._statement(loop) else None

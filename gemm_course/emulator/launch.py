@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..frozen import has_constants, original
-from . import compiled, names, signatures
+from . import compiled, inside, names, signatures
 from .arguments import Arguments
 from .errors import (
     ArgumentError,
@@ -217,7 +217,7 @@ def bind(function, counts_only=False, device=False, under=(), call=None) -> Boun
             "functions that call themselves",
             *call,
         )
-    environment, signature = names.environment(function), inspect.signature(function)
+    environment, signature = inside.environment(function), inspect.signature(function)
     translation = translate(function, device, environment=environment)
     program = steps_of(function, device, environment)
     bound = BoundFunction(
@@ -225,7 +225,7 @@ def bind(function, counts_only=False, device=False, under=(), call=None) -> Boun
         names.defaults(signature),
         sites=translation.sites | (program.sites if program else {}),
         source=translation.source,
-        allowed=allowed_in(translation.source, function),
+        allowed=allowed_in(inside.read(function).own, function),
     )
     space = {"__builtins__": {"slice": slice}}
     callees = {}
@@ -279,7 +279,7 @@ def _bind_callee(callee: Callee, counts_only, under, call) -> BoundFunction:
     if callee.declared:
         bound.casts = signatures.Casts(callee.function.__name__, callee.declared)
         return bound
-    if not has_constants(callee.function):
+    if callee.dispatcher is None or not has_constants(callee.function):
         return bound
     bound.dispatcher, versions = callee.dispatcher, {}
     for key, function in compiled.changed(callee.dispatcher).items():

@@ -55,13 +55,12 @@ _NUMPY = Namespace("numpy", _numpy())
 
 
 class Callee:
-    """A function that the kernel calls: a device function."""
+    """A function that the kernel calls: a device function. ``dispatcher``: None for one inside the kernel."""
 
     kind = "device"
 
-    def __init__(self, dispatcher, declared=()):
-        self.dispatcher, self.declared = dispatcher, declared
-        self.function = (as_defined(dispatcher) if declared else None) or dispatcher.py_func
+    def __init__(self, function, dispatcher=None, declared=()):
+        self.function, self.dispatcher, self.declared = function, dispatcher, declared
 
 
 def python_function(kernel):
@@ -78,7 +77,7 @@ def environment(function) -> dict:
     code = function.__code__
     cells = dict(zip(code.co_freevars, function.__closure__ or ()))
     values = {}
-    for name in _names_of(code):
+    for name in names_of(code):
         if name in cells:
             try:
                 values[name] = meaning(cells[name].cell_contents)
@@ -103,9 +102,9 @@ def visible(function) -> set[str]:
     return {*function.__globals__, *free, *BUILTINS}
 
 
-def _names_of(code: CodeType) -> tuple:
+def names_of(code: CodeType) -> tuple:
     """The names that a function takes from outside, with those of the functions and lambdas in it."""
-    inner = (name for part in code.co_consts if isinstance(part, CodeType) for name in _names_of(part))
+    inner = (name for part in code.co_consts if isinstance(part, CodeType) for name in names_of(part))
     outside = (name for name in inner if name not in code.co_cellvars)
     return tuple(dict.fromkeys((*code.co_names, *code.co_freevars, *outside)))
 
@@ -119,6 +118,8 @@ def defaults(signature: inspect.Signature) -> dict:
 
 def meaning(value):
     """What a Python object stands for inside a kernel."""
+    if isinstance(value, Callee):
+        return value
     known = emulation_of(value)
     if known is not None:
         return known
@@ -159,7 +160,7 @@ def _device_function(dispatcher):
     signed = declared(dispatcher)
     if signed and type(dispatcher).__name__ == "CPUDispatcher":
         return Refused("it was compiled for the CPU by its signature; decorate it with @cuda.jit")
-    return Callee(dispatcher, signed)
+    return Callee((as_defined(dispatcher) if signed else None) or dispatcher.py_func, dispatcher, signed)
 
 
 def _constant(array: np.ndarray):

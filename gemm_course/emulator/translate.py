@@ -6,7 +6,6 @@ new code, print it: ``print(ast.unparse(translate(kernel).tree))``.
 
 import ast
 import builtins
-import copy
 import inspect
 from itertools import count
 from typing import NamedTuple
@@ -14,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..frozen import original
-from . import names
+from . import inside, names
 from .analysis import (
     Aliases,
     BatchTest,
@@ -39,8 +38,7 @@ from .machine import Site
 from .memory import Constant
 from .names import Callee, Namespace, OtherModule, Refused
 from .registry import Emulation
-from .simplify import simplified
-from .source import Source, parse, source_of
+from .source import Source
 from .spelling import did_you_mean
 from .trees import children, filled, walk
 from .unset import UnsetReads, set_to_none
@@ -79,6 +77,7 @@ _EXPRESSIONS = {
     ast.DictComp: "a dict comprehension",
     ast.GeneratorExp: "a generator",
     ast.JoinedStr: "an f-string",
+    ast.Lambda: "a lambda that is neither called nor given a name",
     ast.List: "a list",
     ast.ListComp: "a list comprehension",
     ast.NamedExpr: "the walrus operator",
@@ -122,22 +121,14 @@ def translate(function, device: bool = False, split: Split | None = None, enviro
     """Rewrite a function; the result is cached by its code object and what its names stand for.
 
     ``split``: what to make of the function first, so that each of its variables keeps one type.
-    ``environment``: that of :func:`.names.environment`, if it is known already.
+    ``environment``: that of :func:`.inside.environment`, if it is known already.
     """
-    environment = environment or names.environment(function)
+    environment = environment or inside.environment(function)
 
     def make():
         return Translator(function, environment, device, split and split.function()).run()
 
     return cached(function, environment, (device, split and split.key), make)
-
-
-def _read(function) -> tuple:
-    """A function's source, its simplified definition, and what the kernel calls the new names in that."""
-    source = source_of(function)
-    definition = parse(function, source)
-    shown = simplified(definition)
-    return source, definition, shown
 
 
 def cached(function, environment, purpose, make):
@@ -173,10 +164,9 @@ class Translator:
     def __init__(self, function, environment, device, definition=None):
         self.function, self.environment, self.device = function, environment, device
         self.filename = function.__code__.co_filename
-        self.source, parsed, self.shown = cached(function, environment, "read", lambda: _read(function))
-        self.definition = definition or parsed
-        self.functions: dict[str, inspect.Signature] = {}  # those defined inside this one
-        self.inside = False  # whether this is a function inside another one
+        read = inside.read(function)
+        self.source, self.shown = read.source, read.shown
+        self.definition = definition or read.definition
         self.numbers: dict = {}  # of the sites, by their nodes
         self.sites: dict[int, Site] = {}
         self.bindings: dict = {}
@@ -201,7 +191,6 @@ class Translator:
         definition = self.definition
         self.parameters = self._parameters(definition)
         self.locals = set(self.parameters) | assigned_names(definition.body)
-        self.functions = self._inner_functions()
         self.shared = self._shared_arrays()
         self.static = static_names(definition, self._constants(), self._range_bounds)
         self.liveness = Liveness(definition)
@@ -218,34 +207,18 @@ class Translator:
 
     def _find_unset(self):
         """Find the variables that a lane may read without having set them: their lanes are tracked."""
-        found = UnsetReads(self.definition, {*self.parameters, *self.functions}, self._range_bounds)
-        self.unset_reads = self.unset_reads | found.reads  # of the functions around this one as well
+        found = UnsetReads(self.definition, self.parameters, self._range_bounds)
+        self.unset_reads = found.reads
         self.tracked = found.variables
         self.optional = set_to_none(self.definition)
-        own = assigned_names(self.definition.body) | set(self.parameters)
-        self.may_be_none = (self.may_be_none - own) | self.optional
-        self.set_in = self.set_in | found.lines
+        self.may_be_none = self.optional
+        self.set_in = found.lines
 
     def with_tracked(self, variables) -> list | None:
         """Variables in alphabetical order, with those that say which lanes have set them; None for none."""
         tracked = {_whether_set(name) for name in variables if variable_of(name) in self.tracked}
         tracked |= {_whether_none(name) for name in variables if variable_of(name) in self.optional}
         return sorted({*variables, *tracked}) or None
-
-    def _inner_functions(self) -> dict:
-        """The functions defined inside this one, with their signatures."""
-        found: dict = {}
-        for node in walk_body(self.definition):
-            if isinstance(node, ast.FunctionDef):
-                found.setdefault(node.name, []).append(node)
-            elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda):
-                for target in node.targets:
-                    if isinstance(target, ast.Name):
-                        found.setdefault(target.id, []).append(node.value)
-        for name, nodes in found.items():
-            if len(nodes) > 1:
-                self._refuse(nodes[1], f"{name} is defined twice; give the second function another name")
-        return {name: _signature_of(nodes[0].args) for name, nodes in found.items()}
 
     def _shared_arrays(self) -> set:
         """The variables that are always shared arrays or views of them."""
@@ -290,7 +263,7 @@ class Translator:
         return list(_signature_of(definition.args).parameters)
 
     def _prologue(self):
-        unset = sorted(assigned_names(self.definition.body) - set(self.parameters) - set(self.functions))
+        unset = sorted(assigned_names(self.definition.body) - set(self.parameters))
         lines = [f"{name} = _M.unbound" for name in unset]
         lines += [f"{_whether_set(name)} = False" for name in sorted(self.tracked)]
         for name in sorted(self.optional):
@@ -463,7 +436,7 @@ class Translator:
     def _stored_by_call(self, node, aliases) -> set:
         """Arrays that an intrinsic writes; for a device function, that is known once it is bound."""
         callee = self._resolve(node.func)
-        if callee is None:  # a function defined inside: it may write whatever it gets
+        if callee is None:
             return set().union(*map(aliases.of, [*node.args, *(k.value for k in node.keywords)]))
         if isinstance(callee, Callee):
             return self._stored_by_callee(node, callee, aliases)
@@ -535,47 +508,6 @@ class Translator:
         spaces = (self.function.__globals__, vars(builtins))
         value = next((s[node.id] for s in spaces if isinstance(node, ast.Name) and node.id in s), None)
         return isinstance(value, type) and issubclass(value, BaseException)
-
-    # ---- functions inside the function ----
-
-    def _do_FunctionDef(self, node):
-        if node.decorator_list:
-            self._refuse(node, "a function inside a kernel cannot have decorators; define it outside")
-        inner = copy.copy(self)
-        inner.definition, inner.device, inner.inside = node, True, True
-        inner.parameters = inner._parameters(node)
-        self._check_defaults(node)
-        inner.locals = self.locals | set(inner.parameters) | assigned_names(node.body)
-        inner.functions = self.functions | inner._inner_functions()
-        inner.functions.pop(node.name, None)  # Numba does not compile one that calls itself
-        inner.static, inner.shared = set(), set()
-        inner.liveness = Liveness(node)
-        inner.batch_test, inner.narrow_test = BatchTest(inner.liveness, self._resolve), NarrowTest(inner)
-        inner.regions, inner.loops = [()], []
-        function = inner._function(inner._body())
-        self.counter = inner.counter
-        return [function]
-
-    def _check_defaults(self, node):
-        if node.args.defaults or node.args.vararg:
-            self._refuse(
-                node, "a function inside a kernel can have neither defaults nor *args; define it outside"
-            )
-
-    def _of_Lambda(self, node):
-        self._check_defaults(node)
-        kept = self.locals, self.static
-        parameters = self._parameters(node)
-        self.locals, self.static = self.locals | set(parameters), self.static - set(parameters)
-        new = ast.Lambda(_arguments(parameters), self._value(node.body))
-        self.locals, self.static = kept
-        return new
-
-    def _called_inside(self, node):
-        """The signature of a function defined inside this one that a call is for; None for other calls."""
-        if isinstance(node.func, ast.Lambda):
-            return _signature_of(node.func.args)
-        return self.functions.get(node.func.id) if isinstance(node.func, ast.Name) else None
 
     def _do_Expr(self, node):
         if isinstance(node.value, ast.Constant):
@@ -652,7 +584,7 @@ class Translator:
     def _store(self, name, value, at):
         scope = self.scopes.scope(name)
         alone = scope == self.regions[-1] and not self.scopes.jumps(scope)
-        if alone or name in self.functions:
+        if alone:
             return self._fill("_NAME = _VALUE", at, _NAME=name, _VALUE=value)
         line = f"_NAME = _M.assign(_VALUE, _NAME, {_region(scope)})"
         return self._fill(line, at, _NAME=name, _VALUE=value)
@@ -778,8 +710,8 @@ class Translator:
     # ---- loops ----
 
     def _examine(self, node, variable, body) -> Touched | None:
-        """The arrays of a loop whose iterations may run at once; none if functions inside might use them."""
-        if self.functions or self._augments_unset(body):
+        """The arrays of a loop whose iterations may run at once."""
+        if self._augments_unset(body):
             return None
         return self.batch_test.examine(node, variable, body)
 
@@ -1043,7 +975,8 @@ class Translator:
         return ast.Constant(node.value)
 
     def _of_Name(self, node):
-        if node.id in self.functions:
+        callee = self._resolve(node)
+        if isinstance(callee, Callee) and callee.dispatcher is None:
             self._refuse(
                 node, f"{node.id} is defined inside the kernel, so it can only be called, not passed on"
             )
@@ -1205,11 +1138,6 @@ class Translator:
         return self._expression("_M.select(_TEST, lambda: _THEN, lambda: _ELSE)", node, **holes)
 
     def _of_Call(self, node):
-        signature = self._called_inside(node)
-        if signature is not None:
-            self._check_arguments(node, signature)
-            inside = ast.Name(node.func.id, ast.Load()) if isinstance(node.func, ast.Name) else None
-            return self._call(node, None, inside or self._value(node.func))
         if self._is_method(node.func):
             return self._method_call(node)
         if isinstance(node.func, ast.Name) and node.func.id in self.locals:
@@ -1382,9 +1310,6 @@ class Scopes:
 
     def _walk(self, statements, path):
         for node in statements:
-            if isinstance(node, ast.FunctionDef):
-                self._note(node, ())
-                continue
             self._note_declaration(node)
             for field in ("test", "iter", "target", "value", "targets"):
                 part = getattr(node, field, None)
@@ -1404,8 +1329,6 @@ class Scopes:
         for node in walk(expression):
             if isinstance(node, ast.Name):
                 self.paths.setdefault(node.id, []).append(path)
-            elif isinstance(node, ast.Lambda):
-                self._note(node.body, ())  # called from anywhere
 
     def _note_declaration(self, node):
         if not (isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)):

@@ -588,6 +588,32 @@ def wrong_kernels():
             f = lambda value: 3 * value  # noqa: E731
         out[0] = f(3)
 
+    def default_that_is_no_number(x, out):
+        f = lambda value, factor=math.inf * 2: value * factor  # noqa: E731
+        out[0] = f(3)
+
+    def variable_set_below(x, out):
+        f = lambda value: value * later  # noqa: E731
+        later = 3
+        out[0] = f(3)
+
+    def recursion_inside(x, out):
+        def f(value):
+            return f(value - 1) if value else 0
+
+        out[0] = f(3)
+
+    def other_of_the_same_name(x, out):
+        amount = 3
+
+        def f(value):
+            return value * amount
+
+        def g(amount):
+            return f(amount)
+
+        out[0] = g(3)
+
     def calls_a_variable(x, out):
         y = x[0]
         out[0] = y(3)
@@ -659,6 +685,10 @@ SENTENCES = {
     "function_as_value": "twice is defined inside the kernel, so it can only be called",
     "defined_twice": "f is defined twice",
     "calls_a_variable": "y is a variable, and holds no device function",
+    "default_that_is_no_number": "as defaults only numbers",
+    "variable_set_below": "f uses later, which is set only below it",
+    "recursion_inside": "f calls itself; only a function outside the kernel can",
+    "other_of_the_same_name": "f uses amount of the kernel, and there is another amount here",
     "walrus": "the walrus operator is not supported",
     "raises_a_number": "3 is not an exception",
     "iterates_over_a_number": "a for loop runs over a range or a tuple, not over a float32 value",
@@ -720,13 +750,13 @@ def test_print_writes_what_a_gpu_writes(capsys):
 @cuda.jit
 def many_blocks(x, out):
     _row, _column = cuda.grid(2)
-    pick = lambda value, other=3: value  # noqa: E731
+    pick = lambda value, other=3: value + other  # noqa: E731
     out[_row, _column] = pick(x[_row, _column])
 
 
-def test_lambda_with_a_default_is_refused():
-    with pytest.raises(UnsupportedKernel, match="neither defaults nor"):
-        emulate(many_blocks, (2, 2), (4, 4), zeros(8, 8), zeros(8, 8))
+def test_a_lambda_with_a_default_in_many_blocks():
+    emulate(many_blocks, (2, 2), (4, 4), zeros(8, 8), out := zeros(8, 8))
+    assert (out == 3).all()
 
 
 @pytest.mark.parametrize("shape", list(itertools.product((1, 3), (8, 33))))

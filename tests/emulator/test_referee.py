@@ -201,7 +201,7 @@ class Writer:
         return f"v{self.names}"
 
     def case(self):
-        kinds = [self.branch, self.loop, self.call, self.numbers, self.nested, self.exchange]
+        kinds = [self.branch, self.loop, self.call, self.numbers, self.nested, self.exchange, self.inside]
         self.pick([self.plain] * 5 + kinds)()
 
     def plain(self):
@@ -296,6 +296,29 @@ class Writer:
         self.put(f"{one}, {other} = {a.text}, {b.text}", f"if {self.condition()}:")
         self.put(f"    {one}, {other} = {other}, {one}", f"    out[i] = {one}", f"out[i] = {other}")
         self.stored(one, both)
+
+    def inside(self):
+        """A function or lambda inside the kernel, called with arguments of different types."""
+        name, outer, given = self.variable(), self.variable(), self.leaf()
+        op, fixed, first = self.pick(["+", "-", "*"]), self.leaf(), self.pick(["a", "b", "v", "leaf"])
+        calls = [(self.leaf(), self.leaf()) for _ in range(2)]
+        for a, b in calls:
+            types = {"a": a.dtype, "b": b.dtype, "v": given.dtype, "leaf": fixed.dtype}
+            known(unified(types[first], known(typed(BINARY[op], a.dtype, given.dtype))))
+        then = {"v": outer, "leaf": fixed.text}.get(first, first)
+        self.put(f"{outer} = {given.text}")
+        if self.random.random() < 0.3:
+            self.put(f"{name} = lambda a, b: {then} if {self.condition()} else a {op} {outer}")
+        elif self.random.random() < 0.5:
+            self.put(f"def {name}(a, b):", f"    if {self.condition()}:", f"        return {then}")
+            self.put(f"    return a {op} {outer}")
+        else:
+            self.put(
+                f"def {name}(a, b):", f"    c = {then}", f"    for _ in range({self.pick(['n - 4', 'i'])}):"
+            )
+            self.put(f"        c = a {op} {outer}", "    return c")
+        for a, b in calls:
+            self.put(f"out[i] = {name}({a.text}, {b.text})")
 
     def call(self):
         function = self.pick(FUNCTIONS)

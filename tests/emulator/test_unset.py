@@ -164,10 +164,10 @@ def in_a_function_inside(x, n, out):
 
     def tripled(a):
         if a > 2:
-            w = 3 * v  # <- unset v
+            w = 3 * v
         return w  # <- unset w
 
-    out[i] = tripled(i)
+    out[i] = tripled(i)  # <- unset v
 
 
 @cuda.jit

@@ -173,7 +173,8 @@ class Thread:
         return self.known(node.value)[self.known(node.index)]
 
     def of_static_getitem(self, node):
-        return self.known(node.value)[node.index]
+        index = self.known(node.index_var) if node.index is None else node.index
+        return self.known(node.value)[index]
 
     def of_build_tuple(self, node):
         return tuple(self.known(item) for item in node.items)
