@@ -323,7 +323,25 @@ def _numpy() -> dict:
     return found | {"conj": found["conjugate"]}
 
 
-NUMPY_FUNCTIONS = _numpy()
+def _angle(z, degrees=False):
+    """``np.angle``: computed in the type of the parts, and always a float64."""
+    real = z.real if z.dtype.kind == "c" else z
+    return np.arctan2(z.imag, real).astype(np.float64) * np.where(degrees, 180 / math.pi, 1.0)
+
+
+_REAL_NUMBERS = "bhiqBHIQefd"
+PARTS_BY_NUMPY = {
+    name: Function(
+        f"np.{name}", " ".join(map("{0}:{0}".format, _REAL_NUMBERS)) + " f:F d:D", getattr(np, name)
+    )
+    for name in ("real", "imag")
+}
+for _part in PARTS_BY_NUMPY.values():
+    _part.kinds = "iufc"  # a boolean has no parts
+PARTS_BY_NUMPY["angle"] = Function("np.angle", "d:f d:d d:F d:D d:f? d:d? d:F? d:D?", _angle, "atan2")
+
+
+NUMPY_FUNCTIONS = _numpy()  # those that are ufuncs
 
 # ---- Python ----
 

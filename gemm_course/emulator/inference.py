@@ -60,6 +60,19 @@ def kind_of(value):
     return Thing(getattr(value, "record_kind", (type(value),)))
 
 
+class NoCommonArray(KernelTypeError):
+    """A variable or a choice is one of two arrays that differ in type."""
+
+
+def _is_array(kind) -> bool:
+    return isinstance(kind, Thing) and kind.what[0] == "array"
+
+
+def _described(kind: Thing) -> str:
+    _, dtype, dimensions = kind.what
+    return f"{dtype} with {dimensions} dimension{'s' * (dimensions != 1)}"
+
+
 def unified(a, b):
     """The kind of a variable that has these kinds on two paths; KernelTypeError if there is none."""
     if a == b:
@@ -68,6 +81,10 @@ def unified(a, b):
         return name_of(unify(np.dtype(a), np.dtype(b)))
     if type(a) is type(b) is tuple and len(a) == len(b):
         return tuple(map(unified, a, b))
+    if _is_array(a) and _is_array(b):
+        raise NoCommonArray(
+            f"Numba needs arrays of one type where paths meet, not {_described(a)} and {_described(b)}"
+        )
     raise KernelTypeError("a variable is a number on one path and something else on another")
 
 
@@ -420,6 +437,9 @@ class Types:
     def check(self, function):
         """Raise KernelTypeError where a variable has several types and one of them was not found."""
         for line, numbers, error in self.failed_steps:
+            used = [self.versions.all[number].used for number in numbers]
+            if isinstance(error, NoCommonArray) and (any(used) or not numbers):
+                raise KernelTypeError(f"{function.__code__.co_filename}, line {line}: {error}")
             for version in (self.versions.all[number] for number in numbers):
                 if version.used and self.kinds[version.number] is None and self._may_differ(version):
                     raise KernelTypeError(

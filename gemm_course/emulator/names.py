@@ -15,7 +15,7 @@ from numba import cuda
 from ..frozen import as_defined
 from .cuda_api import BUILTINS, CMATH, CUDA, MATH, TYPES, Namespace
 from .errors import LaunchError
-from .functions import NUMPY_FUNCTIONS
+from .functions import NUMPY_FUNCTIONS, PARTS_BY_NUMPY
 from .language import same_tuple
 from .memory import Constant
 from .registry import Emulation, emulation_of
@@ -45,7 +45,7 @@ def _numpy() -> dict:
             hint = f"; use {instead}" if instead else ""
             without[name] = Refused(f"Numba has no code of it for a GPU{hint}")
     constants = {name: MATH[name] for name in ("pi", "e", "inf", "nan")}
-    functions = {name: Emulation(function) for name, function in NUMPY_FUNCTIONS.items()}
+    functions = {name: Emulation(function) for name, function in (NUMPY_FUNCTIONS | PARTS_BY_NUMPY).items()}
     return without | TYPES | constants | functions
 
 

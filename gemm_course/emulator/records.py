@@ -152,11 +152,14 @@ class RecordAccess:
 
     def assign_attribute(self, site, base, name, value):
         """``record.field = value``."""
+        self.require_record(base, name)
+        self.assign_field(site, base, name, value)
+
+    def require_record(self, base, name):
         if not isinstance(base, Record):
             raise KernelTypeError(
                 f"a kernel cannot assign to attributes, as to .{name} of {self.kind_of(base)}"
             )
-        self.assign_field(site, base, name, value)
 
     def joined_records(self, new: Record, old):
         """A variable that holds ``new`` in the active lanes and ``old`` in the others."""

@@ -615,8 +615,8 @@ class Translator:
     def _do_AugAssign(self, node):
         if isinstance(node.target, ast.Subscript):
             return self._augment_element(node)
-        if not isinstance(node.target, ast.Name):
-            self._refuse(node, "a kernel cannot assign to attributes")
+        if isinstance(node.target, ast.Attribute):
+            return self._augment_field(node)
         name = node.target.id
         if id(node.target) in self.unset_reads:
             old = ast.copy_location(ast.Assign([node.target], self._loaded(node.target)), node)
@@ -644,6 +644,14 @@ class Translator:
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
             return self._value(node.left), self._value(node.right)
         return self._value(node), ast.Constant(None)
+
+    def _augment_field(self, node):
+        """``record.field += value``, as of ``record["field"]``."""
+        at, name = node.target, node.target.attr
+        target = ast.copy_location(ast.Subscript(at.value, ast.Constant(name), at.ctx), at)
+        new = self._augment_element(ast.copy_location(ast.AugAssign(target, node.op, node.value), node))
+        check = self._fill(f"_M.require_record(_BASE, {name!r})", node, _BASE=self._value(at.value))
+        return [*check, *new]
 
     def _augment_element(self, node):
         target = node.target

@@ -12,7 +12,7 @@ import numpy as np
 
 from .analysis import assigned_names, folded, walk_here
 from .dtypes import BOOL, FLOAT64, INT64, dtype_of
-from .errors import KernelTypeError
+from .errors import KernelStopped, KernelTypeError
 from .findings import Finding, thread_name
 from .garbage import BYTE
 from .memory import ARRAYS, Unbound, Unknown, unknown
@@ -176,6 +176,8 @@ class Unset:
         missing = self.mask if is_set is False else self.mask.where_not(is_set)
         if not missing.any:
             return value
+        if isinstance(value, (*ARRAYS, Record)):
+            raise KernelStopped(f"line {self.sites[site].line}: {self._about_unset(site, missing, lines)[0]}")
         self._report_unset(site, missing, lines)
         saved, self.mask = self.mask, missing
         value = self.merge(_garbage_like(value), value)
@@ -207,16 +209,21 @@ class Unset:
             raise KernelTypeError(f"{name} is used before any thread has set it ({_where(name, lines)})")
         return _of_kind(kind, unknown if self.log is not None else garbage)
 
+    def _about_unset(self, site, missing, lines) -> tuple:
+        """(a sentence about the first thread that reads what it has not set, its block, the thread)."""
+        name, (_, block, thread) = self.sites[site].op, self._first_lane(missing)
+        who = thread_name(thread, block)
+        sentence = (
+            f"{who[0].upper()}{who[1:]} reads {name} without having set it: {_where(name, lines)}, "
+            "which this thread has not run. On a GPU its value is undefined."
+        )
+        return sentence, block, thread
+
     def _report_unset(self, site, missing, lines):
         at = self.sites[site]
 
         def make():
-            _, block, thread = self._first_lane(missing)
-            who = thread_name(thread, block)
-            message = (
-                f"{who[0].upper()}{who[1:]} reads {at.op} without having set it: {_where(at.op, lines)}, "
-                "which this thread has not run. On a GPU its value is undefined."
-            )
+            message, block, thread = self._about_unset(site, missing, lines)
             return Finding("unset_variable", at.line, message, None, None, block, [thread], at.function, site)
 
         self.findings.add(("unset_variable", site), missing.active(self.batch_key), make)
@@ -245,7 +252,7 @@ def _of_kind(kind, make):
 
 
 def _garbage_like(value):
-    """Garbage of the type of a number, or of a tuple of numbers; an array stays what it is."""
+    """Garbage of the type of a number, or of a tuple of numbers; an array in it stays what it is."""
     if isinstance(value, tuple):
         parts = map(_garbage_like, value)
         return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)

@@ -311,3 +311,21 @@ def test_a_float32_is_compared_with_a_float64_in_float64():
     out = np.ones(2)
     emulate(kernel, 1, 2, np.full(2, 0.1, np.float32), out)
     assert (out == 0).all()
+
+
+@cuda.jit
+def parts_by_numpy(z, x, out):
+    i = cuda.grid(1)
+    out[i, 0] = np.real(z[i])
+    out[i, 1] = np.imag(z[i])
+    out[i, 2] = np.angle(z[i])
+    out[i, 3] = np.angle(z[i], True)
+    out[i, 4] = np.real(x[i]) + np.imag(x[i]) + np.angle(-x[i])
+
+
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_parts_and_angles_by_numpy(dtype):
+    z, x = np.array([1 + 2j, -3 - 1j, -2 + 0j], dtype), np.array([1, 2, 3], np.float32)
+    emulate(parts_by_numpy, 1, 3, z, x, out := np.zeros((3, 5)))
+    wanted = [z.real, z.imag, np.angle(z), np.angle(z, True), x + np.float32(np.pi)]
+    np.testing.assert_allclose(out, np.stack(wanted, axis=1), rtol=1e-6)

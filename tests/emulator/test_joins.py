@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numba import cuda, float32, int8, int32, uint32
 
-from gemm_course.emulator import emulate
+from gemm_course.emulator import KernelTypeError, emulate
 
 numba_types = pytest.importorskip(
     "tests.emulator.numba_types",
@@ -272,3 +272,30 @@ def test_counted_arithmetic_is_that_of_a_full_run(kernel):
         return
     for name in ("arithmetic", "accesses"):
         assert getattr(counted, name).equals(getattr(report, name))
+
+
+@cuda.jit
+def one_of_two_arrays(x, y, n, out):
+    s = x
+    if n > 3:
+        s = y
+    out[0] = n
+    if n == 3:
+        out[0] = s[0]
+
+
+@cuda.jit
+def a_choice_of_two_arrays(x, y, n, out):
+    out[0] = (x if n == 3 else y)[0]
+
+
+@pytest.mark.parametrize("kernel", [one_of_two_arrays, a_choice_of_two_arrays], ids=lambda k: k.__name__)
+@pytest.mark.parametrize("other", [np.ones(1, bool), np.ones(1), np.ones((1, 1), np.float32)], ids=str)
+def test_arrays_of_two_types_are_refused_on_any_path(kernel, other):
+    """As by Numba, whichever path the threads take."""
+    x, out = np.ones(1, np.float32), np.zeros(1)
+    for n in (3, 4):
+        with pytest.raises(KernelTypeError, match="arrays of one type where paths meet"):
+            emulate(kernel, 1, 1, x, other, n, out)
+    emulate(kernel, 1, 1, x, x.copy(), 3, out)
+    assert out[0] == 1

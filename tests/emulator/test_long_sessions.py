@@ -12,7 +12,7 @@ import pytest
 from numba import cuda
 
 import gemm_course.emulator
-from gemm_course.emulator import emulate, translate
+from gemm_course.emulator import emulate, inside, translate
 from tests.emulator.corpus import ramp, zeros
 
 SOURCE = """\
@@ -70,8 +70,9 @@ def measured(edits):
 
 def check_growth(edits, monkeypatch):
     """Nothing grows between the first third of the edits and the last; the cache of translations is full."""
-    monkeypatch.setattr(translate, "_CACHE_SIZE", edits // 10)
-    monkeypatch.setattr(translate, "_cache", {})  # not that of other tests, whose memory is not traced
+    for module in (inside, translate):
+        monkeypatch.setattr(module, "_CACHE_SIZE", edits // 10)
+        monkeypatch.setattr(module, "_cache", {})  # not that of other tests, whose memory is not traced
     tracemalloc.start()
     try:
         third = edits // 3

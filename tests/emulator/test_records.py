@@ -7,7 +7,7 @@ import pytest
 from numba import cuda
 from numba.cuda import random as numba_random
 
-from gemm_course.emulator import EmulatorError, LaunchError, emulate
+from gemm_course.emulator import EmulatorError, KernelTypeError, LaunchError, emulate
 from tests.emulator.corpus import zeros
 
 PAIR = np.dtype([("first", np.float32), ("second", np.float32)])
@@ -247,3 +247,32 @@ def test_loads_and_stores_of_a_state():
     report = emulate(draws, 1, 32, as_records(states(32)), np.zeros((32, 4)))
     accesses = report.accesses.query("array == 'states'").groupby("op")["requests"].sum()
     assert accesses.to_dict() == {"load": 12, "store": 12}
+
+
+@cuda.jit
+def changes_fields(records, out):
+    i = cuda.grid(1)
+    records[i].a += 1
+    one = records[i]
+    one.b *= 2 * i
+    one.a -= out[i]
+    out[i] = one.a
+
+
+def test_fields_are_changed_in_place():
+    """As Numba compiles them: a load and a store of each field."""
+    records = np.zeros(4, [("a", np.float32), ("b", np.int32)])
+    records["a"], records["b"] = range(4), 3
+    report = emulate(changes_fields, 1, 4, records, out := np.full(4, 0.5))
+    assert out.tolist() == [0.5, 1.5, 2.5, 3.5]
+    assert records["a"].tolist() == [0.5, 1.5, 2.5, 3.5] and records["b"].tolist() == [0, 6, 12, 18]
+    assert report.total("requests", array="records", op="store") == 3
+
+
+def test_an_array_has_no_fields_to_change():
+    @cuda.jit
+    def kernel(out):
+        out.size += 1
+
+    with pytest.raises(KernelTypeError, match=r"cannot assign to attributes, as to \.size"):
+        emulate(kernel, 1, 1, np.zeros(1))

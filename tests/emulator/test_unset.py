@@ -10,9 +10,9 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from numba import cuda
+from numba import cuda, float32
 
-from gemm_course.emulator import KernelTypeError, emulate
+from gemm_course.emulator import KernelStopped, KernelTypeError, emulate
 from gemm_course.emulator.machine import Machine
 from gemm_course.emulator.unset import garbage
 from tests.emulator.partial_kernels import BLOCK, SLOTS, THREADS, Alone, kernel, source
@@ -237,6 +237,44 @@ def test_a_function_inside_reads_what_is_not_set():
     np.testing.assert_array_equal(out[3:6], [9, 12, 15])
     assert np.isnan(out[[0, 1, 2, 6, 7]]).all()
     assert set(unset_reads(report)) == marked(in_a_function_inside)
+
+
+@cuda.jit
+def an_array(x, out):
+    i = cuda.grid(1)
+    if i < 5:
+        s = x
+    out[i] = s[i]
+
+
+@cuda.jit
+def a_row(x, out):
+    i = cuda.grid(1)
+    if i < 5:
+        s = x[i:]
+    elif i > 7:
+        s = out
+    s[0] = 9
+
+
+@cuda.jit
+def a_shared_array(x, out):
+    i = cuda.grid(1)
+    if i < 5:
+        s = cuda.shared.array(8, float32)
+        s[i] = 1
+    cuda.syncthreads()
+    out[i] = s[0]
+
+
+@pytest.mark.parametrize("tried", [an_array, a_row, a_shared_array], ids=lambda k: k.__name__)
+def test_an_array_that_is_not_set_is_never_that_of_another_thread(tried):
+    x, out = np.arange(8, dtype=np.float32), np.zeros(8, np.float32)
+    with pytest.raises(
+        KernelStopped, match=r"Thread \(5, 0, 0\) .* reads s without having set it: s is set in"
+    ):
+        emulate(tried, 1, LANES, x, out)
+    assert x.tolist() == list(range(8)) and not out.any()
 
 
 def test_the_finding_tells_who_reads_what_and_where_it_is_set():
