@@ -463,15 +463,15 @@ check.warp_kernel(make_warp_tiled)
 # ### Exercise 07.7 · Runs of four
 # *core · hard · 20 minutes*
 #
-# In 07.4, with each lane reading single floats, only the layouts "in fours" had no conflict. Now write the
-# kernel for this layout, with TM by TN results per thread (both multiples of 4). Before you start, guess:
-# single rows in turn, one to each lane, would have no conflict either. Why *four*? The checker answers when
-# you have passed.
+# Of the layouts in 07.4, with each lane reading single floats, only those "in fours" had no conflict. Now
+# write the kernel for such a layout, with TM by TN results per thread (both multiples of 4). One more layout
+# would have no conflict either: single rows in turn, one to each lane. So why *four*? Guess before you start;
+# the checker answers when you have passed.
 #
 # Blocks have one dimension, with 32 threads per warp. The warps of a block are numbered row by row, with
 # `BN // WN` warps in a row. The 32 lanes of a warp form a grid of `LANE_ROWS` by `LANE_COLS`, that is
 # `WM // TM` rows and `WN // TN` columns. They are numbered row by row: lanes 0 and 1 lie side by side. (Down
-# the columns would do as well; the checker takes both.)
+# the columns would do as well, for lanes and for warps; the checker takes both.)
 #
 # The lanes in a column of this grid share out the rows of the warp tile, four at a time. Take WM = 32 and
 # TM = 8, so there are four lanes in a column. Their first runs are rows 0–3, 4–7, 8–11 and 12–15. Then the
@@ -542,7 +542,8 @@ check.runs_of_four(make_runs_of_four)
 # %% [markdown] tags=["stub"]
 # *[Solution](solutions/07_warp_tiles.ipynb#Exercise-07.7-·-Runs-of-four)*
 #
-# Right or wrong, you can look at the layout of your kernel: `see.owners(make_runs_of_four)`. When you have
+# Right or wrong, you can look at the layout of your kernel: `see.owners(make_runs_of_four)` shows where block
+# (0, 0) stores. When you have
 # passed, compare it with the course's: `see.diff("vectorized", "warp_tiled")`. Beside the kernel of notebook
 # 06 there is not much to change, only where a thread's rows and columns lie.
 

@@ -301,7 +301,7 @@ RUNS = altered(
         "lanes_for_columns": ("`x0` counts lanes", (X0, "lane % LANE_COLS")),
         "thread_for_lane": ("where its lane is meant", (Y0, "cuda.threadIdx.x // LANE_COLS * 4")),
         "grid_for_thread": (
-            "not `cuda.grid(1)`",
+            "no `cuda.grid(1)`",
             ("cuda.threadIdx.x // 32, cuda.threadIdx.x % 32", "cuda.grid(1) // 32, cuda.grid(1) % 32"),
         ),
         "lane_divided_by_lane_rows": (
@@ -352,6 +352,12 @@ RUNS = altered(
             ("(4 * LANE_ROWS)", "(WM // 2)"),
             ("(4 * LANE_COLS)", "(WN // 2)"),
         ),
+        "step_of_one_threads_rows": (
+            "how many rows one thread has",
+            ("i // 4 * (4 * LANE_ROWS)", "i // 4 * TM"),
+            ("j // 4 * (4 * LANE_COLS)", "j // 4 * TN"),
+        ),
+        "step_of_a_warp_tile": ("out of the warp's tile", ("j // 4 * (4 * LANE_COLS)", "j // 4 * WN")),
         "two_runs_only": (
             "more than two runs",
             ("i // 4 * (4 * LANE_ROWS)", "(i >= 4) * 4 * LANE_ROWS"),
@@ -362,7 +368,7 @@ RUNS = altered(
         "rows_only_in_runs": ("these are its columns as well", (RUN_COL, "j")),
         "without_remainder": ("`% 4` is missing", ("i % 4", "i")),
         "first_of_each_run": ("All columns of a run are its first", (" + j % 4", "")),
-        "run_swapped": ("swapped for the run", (RUN_ROW, "i % 4 * (4 * LANE_ROWS) + i // 4")),
+        "run_swapped": ("split wrongly into run and place", (RUN_ROW, "i % 4 * (4 * LANE_ROWS) + i // 4")),
         "every_second_row": ("The threads' rows overlap, or leave gaps", (RUN_ROW, "i * 2")),
         "contiguous": ("bank conflict", *CONTIGUOUS),
         "single_rows": (
@@ -413,6 +419,14 @@ RUNS = altered(
             (READ_A, READ_A.replace("(4 * LANE_ROWS)", "LANE_ROWS")),
         ),
         "one_row_for_all": ("they must go on with `i`", (READ_A, "As[p, y0]")),
+        "y0_for_x0": ("is `y0` in the place of `x0`", (READ_B, READ_B.replace("x0", "y0"))),
+        "x0_left_out": ("look at the reads of `Bs`: `x0` is missing", (READ_B, READ_B.replace("x0 + ", ""))),
+        "other_results_put": ("its own row and column", (PUT, PUT.replace("acc[i, j]", "acc[i, 0]"))),
+        "two_runs_read_whatever_the_tiles": (
+            "It happens with",
+            (FILL.replace("a[i]", ""), "for i in range(8):\n                    "),
+            (f"a[i] = {READ_A}", f"a[i % TM] = {READ_A}"),
+        ),
         "a_read_in_steps_of_eight": (
             "A thread must read the rows of `As` that its results belong to",
             (READ_A, "As[p, y0 + i // 4 * 8 + i % 4]"),

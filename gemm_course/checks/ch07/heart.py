@@ -70,11 +70,12 @@ def _out_of_bounds(finding: Finding, trial: GemmTrial) -> str | None:
     if not len(accesses) or set(accesses["space"]) != {"shared"}:
         return None
     if finding.element[0] < trial.tiles.BK:
-        return (
-            f"`{finding.array}` is read beyond the end of its rows. `y0` and `x0` are places within the "
-            "block's tile: neither the block nor `cuda.grid` belongs in them, only `cuda.threadIdx.x`. "
-            f"{finding.message}"
+        why = (
+            "`y0` and `x0` are places in the block's tile: neither the block nor `cuda.grid` belongs in them."
         )
+        if not any(finding.block or ()):
+            why = f"It happens with {trial.tiles}: is a size fixed that these tiles do not have?"
+        return f"`{finding.array}` is read beyond the end of its rows. {why} {finding.message}"
     return (
         f"`{finding.array}` is read outside its bounds. Both tiles are BK rows high: As is transposed, "
         f"`As[p, row]`, and Bs is `Bs[p, column]`. {finding.message}"

@@ -51,8 +51,8 @@ WARP: tuple[Part, ...] = (
     ("warp {op} (BN // WN) * {W}", ""),
     (
         "0",
-        "The warp is left out of `{first}`: all warps have the same {rows}. A warp's tile begins at row "
-        "`warp // (BN // WN) * WM` and column `warp % (BN // WN) * WN`.",
+        "The warp is left out of `{first}`, or adds nothing to it: all warps have the same {rows}. A warp's "
+        "tile begins {W} {rows} after that of the warp before.",
     ),
     *(
         (
@@ -74,7 +74,7 @@ WARP: tuple[Part, ...] = (
     (
         "warp {op} (BN // WN) * {W} + {B}",
         "The block's own first {row} does not belong here: `{first}`, `put` and the tiles count from the "
-        "block's tile. Leave `{block} * {B}` out, and take `cuda.threadIdx.x`, not `cuda.grid(1)`.",
+        "block's tile. There is no `{block}` in it, and no `cuda.grid(1)` in place of `cuda.threadIdx.x`.",
     ),
 )
 RUN: tuple[Part, ...] = (
@@ -101,6 +101,16 @@ RUN: tuple[Part, ...] = (
         "lane. `{T}` is how many {rows} one thread has.",
     ),
     (
+        "{i} // 4 * {T} + {i} % 4",
+        "The step from run to run is `{T}`, how many {rows} one thread has. But between two runs of a thread "
+        "lie those of all other lanes, four {rows} each.",
+    ),
+    (
+        "{i} // 4 * {W} + {i} % 4",
+        "The step from run to run is `{W}`: that leads out of the warp's tile. How many {rows} do the first "
+        "runs of all lanes fill?",
+    ),
+    (
         "{i} // 4 * ({W} // 2) + {i} % 4",
         "A step of `{W} // 2` is right only where each thread has two runs, {T} = 8. How many {rows} do the "
         "first runs of all lanes fill, whatever {T} is?",
@@ -123,9 +133,11 @@ RUN: tuple[Part, ...] = (
     ),
     (
         "{i} % 4 * (4 * {LANES}) + {i} // 4",
-        "`//` and `%` are swapped for the run: four values of `{i}` in a row belong to the same run.",
+        "`{i}` is split wrongly into run and place: a run has four elements, so four values of `{i}` in a "
+        "row belong to the same run.",
     ),
 )
+IN_PLACE_OF = "Is `{other_first}` in the place of `{first}`? The {rows} are those that it would give."
 NOWHERE = (
     "All threads begin at {row} 0. Work out `{first}` from warp and lane, and these from `cuda.threadIdx.x`: "
     "the blocks have one dimension, `threadIdx.y` is 0 in all threads."
@@ -138,6 +150,7 @@ class Axis:
 
     row: str
     first: str
+    other_first: str
     i: str
     op: str
     other_op: str
@@ -172,11 +185,20 @@ class Axis:
         names |= {"tid": tid, "warp": tid // 32, "lane": tid % 32, self.i: np.arange(names[self.T])}
         return sum((eval(formula, {}, names) for formula, _ in parts), np.zeros_like(tid))
 
+    def _with_the_others_first(self, tiles: Tiles) -> np.ndarray:
+        """The places where the other axis's first one is taken, and the steps are right."""
+        other = COLUMNS if self is ROWS else ROWS
+        return other.right(tiles)[:, :1] + (self.right(tiles) - self.right(tiles)[:, :1])
+
     def mistake(self, found: Mapping[Tiles, np.ndarray]) -> str | None:
         """What is wrong with the places found, "" where nothing is, None where no likely mistake fits.
 
         found: for each choice of tiles, booleans as :func:`marked` makes them.
         """
+        if all(
+            (marked(self._with_the_others_first(t), t, self, m.shape[1]) == m).all() for t, m in found.items()
+        ):
+            return self.text(IN_PLACE_OF)
         for parts in self._candidates:
             if all(
                 (marked(self._places(t, parts), t, self, m.shape[1]) == m).all() for t, m in found.items()
@@ -201,5 +223,7 @@ def marked(places: np.ndarray, tiles: Tiles, axis: Axis, size: int) -> np.ndarra
     return found
 
 
-ROWS = Axis("row", "y0", "i", "//", "%", "BM", "WM", "TM", "LANE_ROWS", "LANE_COLS", "cuda.blockIdx.y")
-COLUMNS = Axis("column", "x0", "j", "%", "//", "BN", "WN", "TN", "LANE_COLS", "LANE_ROWS", "cuda.blockIdx.x")
+ROWS = Axis("row", "y0", "x0", "i", "//", "%", "BM", "WM", "TM", "LANE_ROWS", "LANE_COLS", "cuda.blockIdx.y")
+COLUMNS = Axis(
+    "column", "x0", "y0", "j", "%", "//", "BN", "WN", "TN", "LANE_COLS", "LANE_ROWS", "cuda.blockIdx.x"
+)

@@ -14,7 +14,7 @@ from gemm_course.checks.engines.tiles import Tiles, tile_choices
 from gemm_course.emulator import Watch
 
 from .heart import FINDINGS, check_begun, loaded_once, one_wavefront
-from .run_places import COLUMNS, ROWS, Axis
+from .run_places import COLUMNS, NOWHERE, ROWS, Axis
 from .seen import AXES, Seen
 
 TILES = tile_choices(
@@ -49,9 +49,9 @@ def runs_of_four(make_runs_of_four):
         f"Right on {proof.problems} problems, with {len(TILES)} choices of tiles. As written, a read of As "
         "takes one wavefront, and so does a read of Bs: no lane waits for another. Single rows in turn would "
         "do that as well. What four side by side give in addition: one 128-bit instruction can read them, 4 "
-        "per step instead of 16 (8 × 8 results). `load4` is such an instruction. For single reads Numba's "
-        "compiler makes it from four where the thread's number has 32 bits, `u32(cuda.threadIdx.x)` with "
-        "`u32` from `gemm_course.intrinsics`, and with plain 64-bit indices it does not (code for an H200)."
+        "per step instead of 16 (8 × 8 results). `load4` is such an instruction. Does Numba's compiler make "
+        "one of four single reads? With plain 64-bit indices no, with `tid = u32(cuda.threadIdx.x)` yes "
+        "(`u32` from `gemm_course.intrinsics`; code for an H200)."
     )
 
 
@@ -78,6 +78,13 @@ def _check_places(trials: Sequence[GemmTrial]) -> None:
         return  # what is missing among the reads then says less than the finding
     for axis, array in ((ROWS, "As"), (COLUMNS, "Bs")):
         _check_reads(seen, axis, array)
+    wrong = [trial for trial in trials if trial.wrong.any()]
+    if wrong and not any(trial.report.errors for trial in trials):
+        raise Refused(
+            "Each thread reads the right elements, and each element of C is stored once. But the numbers are "
+            "wrong: does each `put` get the `acc[i, j]` of its own row and column, and `alpha`?",
+            f"{wrong[0].about}.",
+        )
 
 
 def _check_stores(seen: Sequence[Seen], wrong: Sequence[Seen]) -> None:
@@ -95,7 +102,9 @@ def _check_stores(seen: Sequence[Seen], wrong: Sequence[Seen]) -> None:
     for axis, message in mistakes.items():
         if message:
             read_elsewhere = any(each.reads_other_than_stored(axis) for each in seen)
-            raise Refused(f"Where you call `put`: {_lower(message)}" if read_elsewhere else message, where)
+            if read_elsewhere:
+                message = f"Where you call `put`: {_in_one_place(message, axis)}"
+            raise Refused(message, where)
     rows = " or ".join(axis.rows for axis, message in mistakes.items() if message is None)
     words = f"The threads' {rows} overlap, or leave gaps." if rows else NOT_ONCE
     raise Refused(f"{words} {first.astray}", where)
@@ -108,7 +117,8 @@ def _check_reads(seen: Sequence[Seen], axis: Axis, array: str) -> None:
     message = axis.mistake({each.tiles: each.read[axis] for each in seen})
     if message:
         raise Refused(
-            f"The results go to the right places, so look at the reads of `{array}`: {_lower(message)}",
+            f"The results go to the right places, so look at the reads of `{array}`: "
+            f"{_in_one_place(message, axis)}",
             f"{wrong[0].trial.about}.",
         )
     if not wrong[0].trial.report.errors:
@@ -125,8 +135,11 @@ NOT_ONCE = (
 )
 
 
-def _lower(sentence: str) -> str:
-    return sentence[0].lower() + sentence[1:]
+def _in_one_place(message: str, axis: Axis) -> str:
+    """The message about a mistake made in this place only, so that `y0` and `x0` are right."""
+    if message == axis.text(NOWHERE):
+        return f"`{axis.first}` is missing."
+    return message[0].lower() + message[1:]
 
 
 # ---- lessons -----------------------------------------------------------------------------------------------
