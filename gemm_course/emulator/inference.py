@@ -13,9 +13,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .cuda_api import Special, Type
 from .dtypes import dtype_of, name_of, unify
 from .errors import KernelTypeError
 from .findings import Findings
+from .functions import Function
 from .lanes import Lanes
 from .machine import Machine
 from .memory import (
@@ -29,10 +31,13 @@ from .memory import (
     Unknown,
     unknown,
 )
+from .registry import Emulation
 from .translate import Scopes, Translator, cached, place_all, translate
 from .trees import walk
 from .versions import MARK, NoVersions, Rewriter, Split, Version, Versions, is_number, variable_of
 
+_SPLITS_KEPT = 32  # for each program
+_FIXED = (type, np.dtype, Emulation, Function, Special, Type)  # mean the same whenever a kernel names them
 _PASSES = 32  # enough for any loops: a type is widened a few times at most
 
 
@@ -127,6 +132,7 @@ class Program(NamedTuple):
     code: object
     bindings: list
     sites: dict  # number -> Site
+    splits: dict  # what the types depend on, in the launches so far -> Split
 
 
 class _Renamed(Rewriter):
@@ -191,9 +197,8 @@ class _Steps(Translator):
             function.type_params = []
         tree = ast.Module([function], [])
         place_all(tree, at.lineno)
-        return Program(
-            versions, compile(tree, self.filename, "exec"), list(self.bindings.values()), self.sites
-        )
+        code = compile(tree, self.filename, "exec")
+        return Program(versions, code, list(self.bindings.values()), self.sites, {})
 
     def _step(self, step) -> list:
         node = step.node
@@ -688,7 +693,7 @@ class Typed:
             return self.code
         key = tuple(map(kind_of, arguments))
         if key not in self.variants:
-            split = self._types(machine, key, arguments).rewriting()
+            split = self._split(machine, key, arguments)
             code, unset = self.code, self.unset
             if split.needed:
                 translation = translate(self.function, self.device, split)
@@ -698,6 +703,29 @@ class Typed:
         code, kinds = self.variants[key]
         machine.unset_kinds.update(kinds)
         return code
+
+    def _split(self, machine, key, arguments) -> Split:
+        """What to make of the function for these arguments; kept for launches in which nothing differs."""
+        try:
+            known = self._launch_key(machine, arguments)
+        except _NotKept:
+            return self._types(machine, key, arguments).rewriting()
+        splits = self.program.splits
+        if known not in splits:
+            if len(splits) >= _SPLITS_KEPT:
+                splits.clear()
+            splits[known] = self._types(machine, key, arguments).rewriting()
+        return splits[known]
+
+    def _launch_key(self, machine, arguments) -> tuple:
+        """All that the types in a kernel can depend on; raises _NotKept where that is hard to tell."""
+        if self.device:
+            raise _NotKept
+        outside = tuple(
+            (name, _key_of(value)) for name, value in self.space.items() if name != "__builtins__"
+        )
+        given = tuple(map(_key_of_argument, arguments))
+        return machine.grid, machine.block, machine.dynamic_shared, given, outside
 
     def result(self, machine, arguments):
         """A value of the type that the function returns for these arguments."""
@@ -715,6 +743,29 @@ class Typed:
             self.steps(machine.typing, types, *map(_blank, arguments))
             types.check(self.function)
         return self.types[key]
+
+
+class _NotKept(Exception):
+    """The types may depend on more than can be compared."""
+
+
+def _key_of_argument(value):
+    if type(value) is not DeviceArray and isinstance(kind := kind_of(value), str):
+        return kind
+    return _key_of(value)
+
+
+def _key_of(value):
+    """Equal for values that make no difference to the types in a kernel."""
+    if value is None or isinstance(value, (bool, int, float, complex, np.generic)):
+        return type(value), repr(value)
+    if type(value) is tuple:
+        return tuple(map(_key_of, value))
+    if type(value) is DeviceArray and value.pattern is None and not value.escapes:
+        return value.space, value.dtype, value.shape, value.strides, value.offset, value.layout
+    if isinstance(value, _FIXED):
+        return type(value), value
+    raise _NotKept
 
 
 def _function_of(code, name, space):

@@ -13,6 +13,7 @@ from numba import cuda, float32, uint64
 
 from gemm_course.emulator import KernelTypeError, emulate
 from gemm_course.emulator.dtypes import range_type
+from gemm_course.emulator.inference import Types
 from gemm_course.intrinsics import u32
 from tests.emulator import corpus, scalar
 from tests.emulator.corpus import noise, ramp, zeros
@@ -528,3 +529,32 @@ def without_an_argument(x, out):
 def test_numba_drops_the_branch_for_an_argument_that_is_none():
     emulate(without_an_argument, 1, 1, np.ones(1, np.float32), out := np.zeros(2))
     assert out.tolist() == [2, 1.5]
+
+
+def squares(limit, narrow):
+    """A kernel whose types a constant from outside decides: Numba drops the branch that is never taken."""
+
+    def kernel(x, out, other):
+        i = cuda.grid(1)
+        value = narrow
+        if limit > 3:
+            value = x[i]
+        if other is not None:
+            value = other
+        out[i] = value * value
+
+    return kernel
+
+
+def test_types_are_found_again_where_a_constant_or_an_argument_differs(monkeypatch):
+    passes, run = [], Types.again
+    monkeypatch.setattr(Types, "again", lambda types: passes.append(types) or run(types))
+    x, single = np.ones(4, np.float64), np.float32(2)
+    launches = [(5, single, None), (1, single, None), (1, 2.0, None), (1, single, 1.0)]
+    found = []
+    for *outside, other in [*launches, *launches]:
+        found.append(emulate(squares(*outside), 1, 4, x, x.copy(), other).arithmetic["dtype"].tolist())
+        if len(found) == len(launches):
+            passes.clear()
+    assert found == [["float64"], ["float32"], ["float64"], ["float64"]] * 2
+    assert not passes  # what is known from an equal launch is not found again
