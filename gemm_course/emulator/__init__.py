@@ -9,7 +9,7 @@ first launch. :mod:`.simplify` spells out what the rest
 need not know, :mod:`.versions` and :mod:`.inference` find the types as Numba does, :mod:`.translate`
 rewrites the function, with what :mod:`.analysis` knows from the source alone, on the :mod:`.trees` of both.
 :mod:`.cuda_api`, :mod:`.libdevice`, :mod:`.functions`, :mod:`.signatures` and :mod:`.registry` hold what a
-kernel may call.
+kernel may call, :mod:`.operators` what Python itself calls by signs.
 
 **The machine.** :mod:`.machine` runs the new code for all lanes of many blocks at once; :mod:`.state` lists
 its attributes. It is made of parts: :mod:`.arithmetic`, with :mod:`.complex_numbers`, on the types of

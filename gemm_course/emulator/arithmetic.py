@@ -327,6 +327,18 @@ class Arithmetic:
             return a and rest()
         return self.and_(a, rest) if self._dtype(a) == BOOL else self.select(a, rest, lambda: a)
 
+    def reinterpreted(self, value, kind=None):
+        """``value.view(kind)``: the bits of a number as a number of another type."""
+        old, new = self._dtype(value), getattr(kind, "dtype", None)
+        if not isinstance(new, np.dtype) or {old.kind, new.kind} - set("iuf") or old.itemsize != new.itemsize:
+            raise KernelTypeError(
+                f"a {old} value can be viewed as an integer or a float of {8 * old.itemsize} bits only"
+            )
+        if isinstance(value, Unknown):
+            return unknown(new)
+        bits = np.ascontiguousarray(self.plain(value), old)
+        return self._as_numbers(bits.view(new).reshape(np.shape(self.plain(value)))[()])
+
     def converted(self, kind, value):
         """A number, or a tuple of them, as this type: the name of a dtype, or a tuple of such names."""
         if value is self.unbound:

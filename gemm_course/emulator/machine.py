@@ -266,7 +266,7 @@ class Machine(
                 raise KernelTypeError(
                     f"{count} values are needed, and this part of {values.name} has not {count}"
                 )
-            return tuple(self.subscript(site, values, position) for position in range(count))
+            return tuple(self.own(self.subscript(site, values, position)) for position in range(count))
         if not isinstance(values, tuple) or len(values) != count:
             raise KernelTypeError(f"{count} values are needed on the right-hand side of this assignment")
         return values

@@ -13,6 +13,7 @@ import numpy as np
 from numba import cuda
 
 from ..frozen import as_defined
+from . import operators  # noqa: F401 - registers them
 from .cuda_api import BUILTINS, CMATH, CUDA, MATH, TYPES, Namespace
 from .errors import LaunchError
 from .functions import NUMPY_FUNCTIONS, PARTS_BY_NUMPY

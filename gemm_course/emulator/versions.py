@@ -334,6 +334,17 @@ def is_number(kind) -> bool:
     return isinstance(kind, str) or (type(kind) is tuple and all(map(is_number, kind)))
 
 
+def is_array(kind) -> bool:
+    return getattr(kind, "what", (None,))[0] == "array"
+
+
+def _label(kind) -> str:
+    """A type as part of a variable's name."""
+    if is_array(kind):
+        return "array"
+    return str(kind).translate({ord(c): None for c in "'() "}).replace(",", "_")
+
+
 class Split(Rewriter):
     """Rewrites a function so that each of its variables keeps one type.
 
@@ -382,13 +393,26 @@ class Split(Rewriter):
         """A name for each version: that of its variable, with its type if the variable has several."""
         first: dict[str, object] = {}
         names = []
+        mixed = self._mixed()
         for version, kind in zip(self.versions.all, self.kinds):
             name = version.variable
-            if version.matters and is_number(kind) and first.setdefault(name, kind) != kind:
-                label = str(kind).translate({ord(c): None for c in "'() "}).replace(",", "_")
-                name = f"{name}{MARK}{label}"
+            several = is_number(kind) or name in mixed
+            if version.matters and several and first.setdefault(name, kind) != kind:
+                name = f"{name}{MARK}{_label(kind)}"
             names.append(name)
         return names
+
+    def _mixed(self) -> set[str]:
+        """The variables that are an array here and a number there, and whose types are all known."""
+        found: dict[str, list] = {}
+        for version, kind in zip(self.versions.all, self.kinds):
+            if version.matters:
+                found.setdefault(version.variable, []).append(kind)
+        return {
+            name
+            for name, kinds in found.items()
+            if any(map(is_array, kinds)) and all(is_array(kind) or is_number(kind) for kind in kinds)
+        }
 
     def kind_of(self, name):
         """The type of the variable that has this name in the new tree; None if it is not of numbers."""

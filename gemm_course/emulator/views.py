@@ -361,11 +361,13 @@ class Views:
         return shape[0]
 
     def method(self, site, value, name, *arguments):
-        """``value.name(...)`` of an array, and ``x.dtype.type(...)``."""
+        """``value.name(...)`` of an array or a number, and ``x.dtype.type(...)``."""
         if isinstance(value, Type) and name == "type":
             return value(self, *arguments)
         if name == "conjugate" and dtype_of(value) not in (None, BOOL) and not arguments:
             return self.conjugate(value)
+        if name == "view" and dtype_of(value) is not None and not isinstance(value, ARRAYS):
+            return self.reinterpreted(value, *arguments)
         if not isinstance(value, ARRAYS) or name in ("type", "conjugate"):
             raise KernelTypeError(f"{kind_of(value)} has no method .{name}() in a kernel")
         if type(value) is ChosenArray:

@@ -257,3 +257,28 @@ def test_half_precision():
     wide = x.astype(np.float64)
     wanted = np.stack([x + y, wide * y + wide, np.sqrt(x), np.maximum(x, y)], 1).astype(np.float16)
     assert (out == wanted).all() and (truth == (x < y)).all()
+
+
+def test_the_bits_of_a_number_as_another_type():
+    def kernel(x, exponents, cleared, n, as_float):
+        i = cuda.grid(1)
+        bits = x[i].view(np.int64)
+        exponents[i] = (bits >> 52) & 0x7FF
+        cleared[i] = (bits & ~np.int64(0xFF)).view(np.float64)
+        as_float[i] = n[i].view(np.float32) + np.float32(1).view(np.int32)
+
+    x, n = np.array([1.5, -2e-9, 0.1]), np.array([1, 2**30, -7], np.int32)
+    exponents, cleared, as_float = np.zeros(3, np.int64), np.zeros(3), np.zeros(3)
+    assert emulate(kernel, 1, 3, x, exponents, cleared, n, as_float).ok
+    bits = x.view(np.int64)
+    np.testing.assert_array_equal(exponents, (bits >> 52) & 0x7FF)
+    np.testing.assert_array_equal(cleared, (bits & ~0xFF).view(np.float64))
+    np.testing.assert_array_equal(as_float, n.view(np.float32).astype(np.float64) + 0x3F800000)
+
+    def wider(x, o):
+        o[0] = x[0].view(np.int32)
+
+    with pytest.raises(
+        KernelTypeError, match="a float64 value can be viewed as an integer or a float of 64 bits"
+    ):
+        emulate(wider, 1, 1, x, exponents)

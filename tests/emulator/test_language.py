@@ -6,7 +6,9 @@ Each case is a device function of a thread's number and a float; Python runs the
 import enum
 import itertools
 import math
+import operator
 from collections import namedtuple
+from operator import rshift
 
 import numpy as np
 import pytest
@@ -91,6 +93,12 @@ def fibonacci(n):
 @cuda.jit(device=True)
 def factorial(n):
     return 1 if n < 2 else n * factorial(n - 1)
+
+
+@case
+def operators_as_functions(i, x):
+    whole = operator.xor(operator.rshift(i * 8, 1), operator.mod(7, 4)) + rshift(operator.invert(i), 1)
+    return whole + operator.truediv(operator.sub(x, 1.5), 4) + operator.neg(operator.le(i, 3) and x)
 
 
 @case

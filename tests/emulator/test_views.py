@@ -545,3 +545,55 @@ def test_what_is_refused_is_refused_with_a_sentence(function, words):
     with pytest.raises((KernelTypeError, UnsupportedKernel), match=words) as refused:
         emulate(cuda.jit(function), 1, 8, 3, o)
     assert isinstance(refused.value, EmulatorError) and not o.any()
+
+
+# --- unpacking ---------------------------------------------------------------------------------------------
+
+
+@cuda.jit(device=True)
+def swapped(pair):
+    first, second = pair
+    return second, first
+
+
+@cuda.jit
+def unpacks_arrays(a, o):
+    i = cuda.grid(1)
+    x, y = swapped(a[i, 2:4])
+    row, other = a[i : i + 2]
+    own = cuda.local.array(2, float32)
+    own[0], own[1] = x, y
+    u, v = own
+    own[0] = 99
+    o[i, 0], o[i, 1], o[i, 2], o[i, 3] = x - y, u, v, row[0] * other[1]
+
+
+@cuda.jit
+def array_then_tuple(a, o):
+    i = cuda.grid(1)
+    pair = a[i, 2:4]
+    o[i, 0] = pair[0]
+    if i > 1:
+        for pair in [swapped(pair), swapped(pair)]:  # noqa: B020
+            o[i, 1] += pair[0]
+
+
+def test_an_array_is_unpacked_into_its_elements_or_rows_as_in_numba():
+    a, o = ramp(8, 8), zeros(8, 4)
+    run(unpacks_arrays, 7, a, o)
+    expected = [a[:7, 3] - a[:7, 2], a[:7, 3], a[:7, 2], a[:7, 0] * a[1:, 1]]
+    np.testing.assert_array_equal(o[:7], np.stack(expected, 1))
+
+    @cuda.jit
+    def of_another_length(a):
+        _x, _y = a[0:3, 0]
+
+    with pytest.raises(KernelTypeError, match="2 values are needed, and this part of a has not 2"):
+        emulate(of_another_length, 1, 1, a)
+
+
+def test_a_variable_may_be_an_array_here_and_a_tuple_there_if_nothing_uses_both():
+    a, o = ramp(4, 8), zeros(4, 4)
+    run(array_then_tuple, 4, a, o)
+    np.testing.assert_array_equal(o[:, 0], a[:, 2])
+    np.testing.assert_array_equal(o[:, 1], np.where(np.arange(4) > 1, 2 * a[:, 3], 0))
