@@ -1,4 +1,4 @@
-"""What every test may rely on: the markers gpu, browser, many, full and waits, and repeatable random cases.
+"""What every test may rely on: markers for what is slow or needs a GPU or a browser; repeatable random cases.
 
 Without ``--all``, a fixed sample of what is many runs, and nothing marked full; tests/sampling.py draws it.
 """
@@ -8,6 +8,7 @@ import shutil
 import signal
 import sys
 from collections.abc import Callable, Collection
+from itertools import islice
 
 import pytest
 from hypothesis import settings
@@ -124,16 +125,31 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if not config.getoption("--all"):
         _keep_the_sample(config, items)
     _skip_what_cannot_run(items)
-    items.sort(key=lambda item: not _waits(item))
+    workers = config.workerinput["workercount"] if _is_worker(config) else 1
+    items[:] = slow_ones_first(items, workers)
 
 
-def _waits(item: pytest.Item) -> bool:
-    """Whether a test mostly waits for other processes.
+def slow_ones_first(items: list[pytest.Item], workers: int) -> list[pytest.Item]:
+    """Bring slow tests to the front, so that at the end no worker has one while the others are idle.
 
-    Such tests are slow and need little of a processor. They come first, while other workers compute: at the
-    end of a run they would leave processors idle.
+    Each worker begins with an equal part of the tests, in their order, and later takes over what others have
+    left. The first begins with the tests that wait for other processes and need little of a processor,
+    the others with those that compute for long.
     """
-    return any(item.get_closest_marker(name) for name in ("browser", "waits"))
+    waiting = [item for item in items if _has(item, "browser", "waits")]
+    long = [item for item in items if _has(item, "long") and item not in waiting]
+    rest = iter([item for item in items if item not in {*waiting, *long}])
+    size, parts = -(-len(items) // workers), max(workers - 1, 1)
+    ordered = [*waiting, *(long if workers == 1 else ())]
+    for part in range(workers):
+        if part:
+            ordered += long[(part - 1) :: parts]
+        ordered += islice(rest, max((part + 1) * size - len(ordered), 0))
+    return ordered
+
+
+def _has(item: pytest.Item, *names: str) -> bool:
+    return any(item.get_closest_marker(name) for name in names)
 
 
 def _keep_the_sample(config: pytest.Config, items: list[pytest.Item]) -> None:

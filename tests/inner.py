@@ -16,7 +16,7 @@ class Suite:
 
     def __init__(self, folder: Path, source: str):
         self.folder = folder
-        (folder / "pytest.ini").write_text("[pytest]\nmarkers =\n  many\n  full\n  waits\n")
+        (folder / "pytest.ini").write_text("[pytest]\nmarkers =\n  many\n  full\n  waits\n  long\n")
         self.write(source)
 
     def write(self, source: str) -> None:

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from tests import sampling
+from tests.conftest import slow_ones_first
 from tests.inner import Suite
 
 SUITE = """
@@ -84,6 +85,28 @@ def test_what_waits_comes_first(suite):
     )
     suite.run("-v")
     assert re.findall(r"::test_(\w)", suite.said) == ["b", "a", "c"]
+
+
+class Item:
+    """A test with one marker, or with none."""
+
+    def __init__(self, marker):
+        self.marker = marker
+
+    def get_closest_marker(self, name):
+        return self.marker if self.marker == name else None
+
+
+@pytest.mark.parametrize(
+    ("workers", "expected"),
+    [(1, "wwlll......"), (2, "ww....lll.."), (3, "ww..ll..l..")],
+)
+def test_each_worker_begins_with_slow_ones(workers, expected):
+    markers = {"w": "waits", "l": "long", ".": None}
+    items = [Item(markers[letter]) for letter in ".l.w..l.wl."]
+    ordered = slow_ones_first(items, workers)
+    assert set(ordered) == set(items)
+    assert "".join((item.marker or ".")[0] for item in ordered) == expected
 
 
 def test_what_failed_under_all_is_run_again_by_lf(suite):

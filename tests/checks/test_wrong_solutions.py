@@ -25,6 +25,7 @@ def test_there_are_enough_wrong_solutions(exercise):
     assert len(WRONG[exercise]) >= (FOR_A_KERNEL if is_kernel else FOR_OTHERS)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("exercise", WRONG)
 def test_wrong_solutions_are_refused_and_their_mistakes_named(exercise, sample, subtests):
     messages = []

@@ -90,6 +90,7 @@ def test_edited_kernels_leave_nothing_behind(monkeypatch):
     check_growth(30, monkeypatch)
 
 
+@pytest.mark.long
 @pytest.mark.full(reason="three hundred kernels are translated and run")
 def test_three_hundred_edited_kernels_leave_nothing_behind(monkeypatch):
     check_growth(300, monkeypatch)

@@ -179,6 +179,7 @@ def test_every_stage_was_recorded():
     assert {row["case"].split()[0] for row in recorded("ladder").values()} == {stage.name for stage in LADDER}
 
 
+@pytest.mark.long
 @pytest.mark.many(one_in=12)
 @pytest.mark.parametrize("case", recorded("ladder"))
 def test_stages_of_the_ladder(case):

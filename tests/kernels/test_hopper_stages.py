@@ -57,6 +57,7 @@ def test_only_wgmma_tma_stops_the_whole_block_in_every_step(name, emulated):
     assert report.barriers == (1 + 5 if name == "wgmma_tma" else 1)
 
 
+@pytest.mark.long
 @pytest.mark.many(one_in=4)
 @pytest.mark.parametrize("name", NAMES[::-1])  # of which a quick run takes the first, not the slowest
 def test_a_large_problem_is_counted_without_running(name):

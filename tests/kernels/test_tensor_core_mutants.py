@@ -140,6 +140,7 @@ def altered(module, change, folder):
     return loaded
 
 
+@pytest.mark.long
 @pytest.mark.many(one_in=8)
 @pytest.mark.parametrize("slip", SLIPS)
 def test_the_slip_is_found(slip, emulated, tmp_path, monkeypatch):

@@ -30,6 +30,7 @@ def _texts(notebook) -> list[tuple[str, str]]:
     return found
 
 
+@pytest.mark.long
 @pytest.mark.many(one_in=9)
 @pytest.mark.parametrize("name", NOTEBOOKS)
 def test_solutions_pass_every_check(name):
@@ -41,6 +42,7 @@ def test_solutions_pass_every_check(name):
     assert not [cell for cell, text in answers.items() if "Passed" not in text]
 
 
+@pytest.mark.long
 @pytest.mark.many(one_in=9)
 @pytest.mark.parametrize("name", NOTEBOOKS)
 def test_learners_reach_the_end_and_are_told_not_yet(name):
