@@ -5,16 +5,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gemm_course.emulator import wavefronts
 from tests.emulator.scalar import plain_wavefronts
+from tests.sampling import examples
 
 MEASURED = Path(__file__).parents[2] / "data" / "h200" / "shared_memory_wavefronts.csv"
 WARP = 32
 OPS = st.sampled_from(["load", "store"])
 WIDTHS = st.sampled_from([32, 64, 128])
+MANY = settings(max_examples=examples(100, one_in=4))
 
 
 def measured():
@@ -64,11 +66,13 @@ def test_the_rule_in_plain_loops_explains_every_measurement():
         assert plain_wavefronts(lanes, int(row["bits"]), row["op"]) == int(row["data_stage_wavefronts"]), row
 
 
+@MANY
 @given(INSTRUCTIONS)
 def test_agrees_with_the_rule_in_plain_loops(instruction):
     assert wavefronts(*instruction) == plain_wavefronts(*instruction)
 
 
+@MANY
 @given(INSTRUCTIONS)
 def test_between_ideal_and_one_per_lane(instruction):
     lanes, bits, op = instruction
@@ -80,6 +84,7 @@ def test_between_ideal_and_one_per_lane(instruction):
     assert got <= active
 
 
+@MANY
 @given(INSTRUCTIONS, st.integers(0, 40))
 def test_shifting_all_lanes_by_whole_rows_of_banks_changes_nothing(instruction, rows):
     lanes, bits, op = instruction
@@ -87,6 +92,7 @@ def test_shifting_all_lanes_by_whole_rows_of_banks_changes_nothing(instruction, 
     assert wavefronts(shifted, bits, op) == wavefronts(lanes, bits, op)
 
 
+@MANY
 @given(INSTRUCTIONS, st.integers(0, 31))
 def test_shifting_all_lanes_by_one_access_changes_nothing(instruction, units):
     lanes, bits, op = instruction
@@ -94,22 +100,26 @@ def test_shifting_all_lanes_by_one_access_changes_nothing(instruction, units):
     assert wavefronts(shifted, bits, op) == wavefronts(lanes, bits, op)
 
 
+@MANY
 @given(lane_words(32), OPS, st.permutations(range(WARP)))
 def test_order_of_lanes_does_not_matter_at_32_bits(lanes, op, order):
     assert wavefronts([lanes[lane] for lane in order], 32, op) == wavefronts(lanes, 32, op)
 
 
+@MANY
 @given(lane_words(32), OPS, st.permutations(range(32)))
 def test_the_numbering_of_banks_does_not_matter_at_32_bits(lanes, op, order):
     renamed = [lane // 32 * 32 + order[lane % 32] if lane >= 0 else -1 for lane in lanes]
     assert wavefronts(renamed, 32, op) == wavefronts(lanes, 32, op)
 
 
+@MANY
 @given(lane_words(32))
 def test_loads_and_stores_cost_the_same_at_32_bits(lanes):
     assert wavefronts(lanes, 32, "load") == wavefronts(lanes, 32, "store")
 
 
+@MANY
 @given(INSTRUCTIONS, st.integers(0, WARP - 1))
 def test_an_idle_lane_never_costs_more_at_32_bits(instruction, lane):
     lanes, _, op = instruction
@@ -117,6 +127,7 @@ def test_an_idle_lane_never_costs_more_at_32_bits(instruction, lane):
     assert wavefronts(fewer, 32, op) <= wavefronts(lanes, 32, op)
 
 
+@MANY
 @given(st.sampled_from([8, 16]), lane_words(32), OPS)
 def test_narrow_accesses_count_like_32_bits(bits, lanes, op):
     assert wavefronts(lanes, bits, op) == wavefronts(lanes, 32, op)

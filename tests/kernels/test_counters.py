@@ -180,7 +180,7 @@ def test_every_stage_was_recorded():
 
 
 @pytest.mark.long
-@pytest.mark.many(one_in=12)
+@pytest.mark.many(one_in=20)
 @pytest.mark.parametrize("case", recorded("ladder"))
 def test_stages_of_the_ladder(case):
     row = recorded("ladder")[case]

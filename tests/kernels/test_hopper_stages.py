@@ -23,7 +23,7 @@ def small(name: str) -> dict[str, int]:
 SMALL_PERSISTENT = small("persistent")
 
 
-@pytest.mark.many(one_in=2)
+@pytest.mark.many(one_in=4)
 @pytest.mark.parametrize("name", NAMES)
 def test_tiles_are_fetched_once_per_block_and_nothing_past_the_edges(name, emulated):
     m, n, k = 130, 150, 40

@@ -42,7 +42,7 @@ SMALL = {  # tiles small enough that a few hundred elements make several blocks 
 SHAPES = [(1, 1, 1), (3, 5, 0), (1, 70, 1), (67, 1, 3), (129, 131, 17), (63, 65, 9), (64, 64, 16), (5, 7, 31)]
 
 
-@pytest.mark.many(one_in=8)
+@pytest.mark.many(one_in=16)
 @ANY_STAGE
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: "x".join(map(str, shape)))
 def test_small_tiles_at_odd_shapes(stage, shape, emulated):
@@ -53,7 +53,7 @@ def test_small_tiles_at_odd_shapes(stage, shape, emulated):
         assert run.report.findings == []
 
 
-@pytest.mark.many(one_in=3)
+@pytest.mark.many(one_in=6)
 @ANY_STAGE
 def test_default_tiles_at_an_odd_shape(stage, emulated):
     run = emulated(stage, 141, 267, 23, alpha=0.5, beta=2.0)
@@ -110,7 +110,7 @@ def test_padding_sets_the_rows_of_fragments_apart(pad, emulated):
     assert conflicts.to_dict() == {0: {"As": 8, "Bs": 8}, 8: {"As": 1, "Bs": 1}, 16: {"As": 2, "Bs": 2}}[pad]
 
 
-@pytest.mark.many(one_in=8)
+@pytest.mark.many(one_in=16)
 @pytest.mark.parametrize("bk", [32, 64])
 @pytest.mark.parametrize("wn", [32, 64])
 @pytest.mark.parametrize(
