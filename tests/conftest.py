@@ -133,17 +133,14 @@ def slow_ones_first(items: list[pytest.Item], workers: int) -> list[pytest.Item]
     """Bring slow tests to the front, so that at the end no worker has one while the others are idle.
 
     Each worker begins with an equal part of the tests, in their order, and later takes over what others have
-    left. The first begins with the tests that wait for other processes and need little of a processor,
-    the others with those that compute for long.
+    left. So the slow ones are dealt out: first those that wait for other processes, then those that compute.
     """
     waiting = [item for item in items if _has(item, "browser", "waits")]
-    long = [item for item in items if _has(item, "long") and item not in waiting]
-    rest = iter([item for item in items if item not in {*waiting, *long}])
-    size, parts = -(-len(items) // workers), max(workers - 1, 1)
-    ordered = [*waiting, *(long if workers == 1 else ())]
+    slow = [*waiting, *(item for item in items if _has(item, "long") and item not in waiting)]
+    rest = iter([item for item in items if item not in set(slow)])
+    size, ordered = -(-len(items) // workers), []
     for part in range(workers):
-        if part:
-            ordered += long[(part - 1) :: parts]
+        ordered += slow[part::workers]
         ordered += islice(rest, max((part + 1) * size - len(ordered), 0))
     return ordered
 

@@ -99,7 +99,7 @@ class Item:
 
 @pytest.mark.parametrize(
     ("workers", "expected"),
-    [(1, "wwlll......"), (2, "ww....lll.."), (3, "ww..ll..l..")],
+    [(1, "wwlll......"), (2, "wll...wl..."), (3, "wl..wl..l..")],
 )
 def test_each_worker_begins_with_slow_ones(workers, expected):
     markers = {"w": "waits", "l": "long", ".": None}

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import product
 
 import numpy as np
@@ -179,11 +179,7 @@ class Axis:
         return self._places(tiles, self._candidates[0])
 
     def _places(self, tiles: Tiles, parts: tuple[Part, ...]) -> np.ndarray:
-        t = tiles
-        names = {**dict(zip(t.names, t.values)), "LANE_ROWS": t.WM // t.TM, "LANE_COLS": t.WN // t.TN}
-        tid = np.arange(t.BM * t.BN // (t.TM * t.TN))[:, None]
-        names |= {"tid": tid, "warp": tid // 32, "lane": tid % 32, self.i: np.arange(names[self.T])}
-        return sum((eval(formula, {}, names) for formula, _ in parts), np.zeros_like(tid))
+        return sum(_computed(self, tiles, formula) for formula, _ in parts)
 
     def _with_the_others_first(self, tiles: Tiles) -> np.ndarray:
         """The places where the other axis's first one is taken, and the steps are right."""
@@ -207,6 +203,15 @@ class Axis:
                 words = NOWHERE if lane == warp == "0" else next((words for _, words in parts if words), "")
                 return self.text(words)
         return None
+
+
+@cache
+def _computed(axis: Axis, t: Tiles, formula: str) -> np.ndarray:
+    """A formula's value for each thread, (threads, 1 or TM or TN). The same few are needed often."""
+    names = {**dict(zip(t.names, t.values)), "LANE_ROWS": t.WM // t.TM, "LANE_COLS": t.WN // t.TN}
+    tid = np.arange(t.BM * t.BN // (t.TM * t.TN))[:, None]
+    names |= {"tid": tid, "warp": tid // 32, "lane": tid % 32, axis.i: np.arange(names[axis.T])}
+    return np.zeros_like(tid) + eval(formula, {}, names)
 
 
 def marked(places: np.ndarray, tiles: Tiles, axis: Axis, size: int) -> np.ndarray:
