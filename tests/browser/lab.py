@@ -323,6 +323,6 @@ class Slider:
         y = track["y"] + track["height"] / 2
         self.page.mouse.move(start["x"] + start["width"] / 2, y)
         self.page.mouse.down()
-        self.page.mouse.move(track["x"] + to * track["width"], y, steps=5)
+        self.page.mouse.move(track["x"] + to * track["width"], y, steps=2)
         self.page.mouse.up()
         self.notebook.settle()

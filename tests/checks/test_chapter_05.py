@@ -143,6 +143,7 @@ def test_conflict_free_but_wrong_with_the_documents_tiles_is_refused():
     assert not verdict_of(cell).passed
 
 
+@pytest.mark.full(reason="all problems with all choices of tiles")
 def test_one_array_for_both_tiles_is_judged_as_well():
     cell = changed(
         solution("no_conflicts"),

@@ -26,10 +26,11 @@ def test_there_are_enough_wrong_solutions(exercise):
 
 
 @pytest.mark.long
+@pytest.mark.many(one_in=3)
 @pytest.mark.parametrize("exercise", WRONG)
 def test_wrong_solutions_are_refused_and_their_mistakes_named(exercise, sample, subtests):
     messages = []
-    for name in sample(list(WRONG[exercise]), one_in=20):
+    for name in sample(list(WRONG[exercise]), one_in=10):
         wrong = WRONG[exercise][name]
         with subtests.test(name):
             verdict = wrong.verdict()

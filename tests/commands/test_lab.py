@@ -70,25 +70,34 @@ def serve(home: Path, *arguments: str, what: list[str] = COURSE) -> Iterator[Ser
         yield Served(process)
 
 
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with serve(tmp_path_factory.mktemp("home")) as running:
-        yield running
+@contextlib.contextmanager
+def taken_port() -> Iterator[int]:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        yield other.getsockname()[1]
 
 
-def test_it_serves_the_course_and_names_notebook_00(served):
-    path, token = served.url.split("?")
-    assert re.search(r"/lab/tree/notebooks/00_\w+\.ipynb$", path)
-    base = path.split("/lab/")[0]
-    with urllib.request.urlopen(f"{base}/api/contents/course.py?{token}&content=0", timeout=20) as answer:
-        assert answer.status == 200
+def test_it_serves_the_course_says_little_and_stops_on_ctrl_c(tmp_path):
+    """On a port that something else has."""
+    with taken_port() as port, serve(tmp_path, f"--port={port}") as running:
+        path, token = running.url.split("?")
+        assert re.search(r"/lab/tree/notebooks/00_\w+\.ipynb$", path)
+        base = path.split("/lab/")[0]
+        assert not base.endswith(f":{port}"), "it takes another"
+        with urllib.request.urlopen(f"{base}/api/contents/course.py?{token}&content=0", timeout=20) as answer:
+            assert answer.status == 200
+        assert not [line for line in running.said if line.startswith(("[I", "[E"))]
+        if os.name != "nt":  # where Ctrl-C cannot be sent to one process alone
+            assert running.stop() == 0, "Ctrl-C stops it without a question"
+            assert "Traceback" not in "".join(running.said)
 
 
-@pytest.mark.full(reason="starts JupyterLab six times")
+@pytest.mark.full(reason="starts JupyterLab four times")
 def test_a_second_start_takes_little_longer_than_jupyterlab_alone(tmp_path):
-    """In seconds of the processor, in turn, the best of three: the same on a busy machine."""
+    """In seconds of the processor, in turn, the better of two: the same on a busy machine."""
     ours, alone = [], []
-    for _ in range(3):
+    for _ in range(2):
         ours.append(_seconds_to_start(tmp_path, COURSE))
         alone.append(_seconds_to_start(tmp_path, ALONE))
     assert min(ours) < AT_MOST * min(alone), (ours, alone)
@@ -98,22 +107,6 @@ def _seconds_to_start(home: Path, what: list[str]) -> float:
     with serve(home, what=what) as running:
         times = psutil.Process(running.process.pid).cpu_times()
         return times.user + times.system
-
-
-def test_it_says_little(served):
-    assert not [line for line in served.said if line.startswith(("[I", "[E"))]
-
-
-@pytest.mark.skipif(os.name == "nt", reason="Ctrl-C cannot be sent to one process alone on Windows")
-def test_it_takes_another_port_when_its_own_is_taken_and_stops_on_ctrl_c(tmp_path):
-    with socket.socket() as other:
-        other.bind(("127.0.0.1", 0))
-        other.listen()
-        port = other.getsockname()[1]
-        with serve(tmp_path, f"--port={port}") as running:
-            assert f":{port}/" not in running.url
-            assert running.stop() == 0, "Ctrl-C stops it without a question"
-            assert "Traceback" not in "".join(running.said)
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="Windows closes a terminal in another way")
@@ -141,13 +134,13 @@ def test_only_root_is_let_in_as_root(monkeypatch):
 
 @pytest.mark.browser
 @pytest.mark.full(reason="JupyterLab in Chromium, for the news prompt alone")
-def test_the_browser_shows_notebook_00_and_asks_for_no_news(served, chromium):
+def test_the_browser_shows_notebook_00_and_asks_for_no_news(tmp_path, chromium):
     from playwright.sync_api import sync_playwright
 
-    with sync_playwright() as playwright:
+    with serve(tmp_path) as running, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         page = browser.new_page()
-        page.goto(served.url)
+        page.goto(running.url)
         page.wait_for_selector(".jp-NotebookPanel .jp-Cell", timeout=60_000)
         page.wait_for_timeout(3_000)  # the news prompt comes a moment after the page
         assert page.locator(".Toastify__toast, .jp-toast").count() == 0
