@@ -2,6 +2,7 @@
 
 import os
 import signal
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -23,6 +24,7 @@ def serve(arguments: Sequence[str] = ()) -> None:
     from jupyterlab.labapp import LabApp
 
     LabApp.launch_instance([*options(arguments), *arguments])
+    _end_workers()
 
 
 def options(given: Sequence[str] = ()) -> list[str]:
@@ -57,6 +59,16 @@ def _end_with_the_terminal() -> None:
     """When its terminal is closed, end as JupyterLab ends when asked to, which ends the kernels as well."""
     if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) == signal.SIG_DFL:
         signal.signal(signal.SIGHUP, lambda *_: os.kill(os.getpid(), signal.SIGTERM))
+
+
+def _end_workers() -> None:
+    """End AnyIO's worker threads, for which Python would wait.
+
+    One that was at work on a request when the server stopped waits for another one for ever (anyio 4.16).
+    """
+    for thread in threading.enumerate():
+        if thread.name.startswith("AnyIO worker"):
+            thread.stop()
 
 
 def _is_root() -> bool:
