@@ -28,6 +28,8 @@ _NO_KERNELS = (
     "--KernelSpecManager.ensure_native_kernel=False",
     "--KernelSpecManager.allowed_kernelspecs=none",
 )
+# Without this, Chromium lays the whole notebook out anew at every key.
+_OUT_OF_SIGHT = ".jp-Notebook .jp-Cell { content-visibility: auto; contain-intrinsic-size: auto 300px; }"
 # What the page is told to do, and how it tells that it is done.
 _IN_PAGE = """
 window.course = {
@@ -59,7 +61,8 @@ window.course = {
         this.panel.dispose();
     },
     async settled() {
-        do await new Promise(later => setTimeout(later, 10)); while (this.unanswered.size);
+        for (let quiet = 0; quiet < 3; quiet = this.unanswered.size ? 0 : quiet + 1)
+            await new Promise(later => setTimeout(later, 10));
     },
     async drawn() {
         await new Promise(frame => requestAnimationFrame(() => requestAnimationFrame(frame)));
@@ -167,6 +170,7 @@ class Lab:
         self.page.goto(f"{self.base}/lab?token={TOKEN}&reset")
         self.page.wait_for_function("() => window.jupyterapp !== undefined", polling=100)
         self.page.evaluate(_IN_PAGE)
+        self.page.add_style_tag(content=_OUT_OF_SIGHT)
 
 
 class Notebook:
@@ -288,7 +292,7 @@ class Slider:
 
     def __init__(self, notebook: Notebook, locator):
         self.notebook, self.page, self.locator = notebook, notebook.page, locator
-        self.handle = locator.get_by_role("slider")
+        self.handle = locator.locator(".noUi-handle")  # another element when the slider's range has changed
         self.output = locator.locator("xpath=ancestor::*[contains(@class,'jp-Cell-outputArea')][1]")
 
     @property
@@ -311,8 +315,9 @@ class Slider:
 
     def press(self, *keys: str) -> None:
         """Press keys on the handle, one after the other, and wait until the pictures have followed."""
+        self.handle.focus()
         for key in keys:
-            self.handle.press(key)
+            self.page.keyboard.press(key)
         self.notebook.settle()
 
     def drag(self, to: float) -> None:
