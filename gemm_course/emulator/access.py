@@ -9,7 +9,7 @@ from .complex_numbers import component
 from .dtypes import BOOL, INT64, dtype_of
 from .errors import ArgumentError, DataDependent, KernelTypeError
 from .exact import ExactRaces
-from .findings import Finding, place, thread_name
+from .findings import Finding, equal_stores, place, thread_name
 from .garbage import is_garbage
 from .lanes import ZERO, Lanes, Pattern
 from .memory import ARRAYS, ChosenArray, DeviceArray, Unbound, Unknown, unknown
@@ -104,8 +104,8 @@ class MemoryAccess:
             return
         pattern, offset, mask = self._locate(site, array, index, width, "writes")
         access = self._account(site, array, "store", pattern, offset, mask, width, boundary)
-        self._check_write(array, access)
         values = [self.plain(v) for v in (value if width > 1 else (value,))]
+        self._check_write(array, access, values[0] if width == 1 and not self.strict else None)
         self.changes += 1
         if self.apart:
             self._note_change(access)
@@ -520,7 +520,8 @@ class MemoryAccess:
             where = self.geometry.mask(bad), access.pattern, access.offset
             self._find_cells("uninitialised_read", site, array, *where, _uninitialised(array))
 
-    def _check_write(self, array, access: Access):
+    def _check_write(self, array, access: Access, value=None):
+        """``value``: what each lane stores, if that matters for races."""
         space = array.storage.space
         if space == "constant":
             raise KernelTypeError(
@@ -533,10 +534,10 @@ class MemoryAccess:
                 raise ArgumentError(f"{array.name} is read-only, and the kernel writes to it")
             if self.absences.open:
                 self.absences.global_access(access)
-            self._check_global_race(array, access)
+            self._check_global_race(array, access, value)
             return
         if space == "shared" and access.op == "store":
-            self._note_shared(access)
+            self._note_shared(access if value is None else access._replace(value=self.own(value)))
         if space == "local" and self.asynchronous:
             self._check_products(access.site, array, "writes")
             self.products.touched.add(array.storage.serial)
@@ -547,7 +548,7 @@ class MemoryAccess:
         if self.asynchronous and self.products.busy(array.storage):
             self.products.report_busy(site, array, verb)
 
-    def _check_global_race(self, array, access: Access):
+    def _check_global_race(self, array, access: Access, value=None):
         races = self.global_races.get(array.storage.serial)
         if races is None:  # an array that is only read
             return
@@ -565,22 +566,64 @@ class MemoryAccess:
             now = now._replace(epoch=np.repeat(epochs, access.width * array.storage.parts))
         cells, ids = array.storage.in_cells(cells, ids)
         if self.exact_races is not None:
-            self._check_exactly(array, access, cells, ids)
+            self._check_exactly(array, access, cells, ids, value, (shape, active))
             return
         races.refine()
         if access.op == "load":
-            bad = races.load(cells, ids, now)
+            bad = before = races.load(cells, ids, now)
         else:
-            bad = races.store(cells, ids, access.site, now, atomic=access.op == "atomic")
-        if bad.any():
+            before, within = races.store(cells, ids, access.site, now, atomic=access.op == "atomic")
+            bad = before | within
+        if bad.any() and not self._advise_equal(array, access, cells, ids, before, value, (shape, active)):
             self._report_global_race(array, access, cells[bad], ids[bad], races)
 
-    def _check_exactly(self, array, access, cells, ids):
+    def _has_it_already(self, array, access, value, chosen) -> np.ndarray | None:
+        """In which lanes the array has what they store; None unless all store one known value.
+
+        ``chosen``: the shape of all lanes, and which of them are active.
+        """
+        if access.op != "store" or value is None or np.size(value) != 1 or array.storage.data is None:
+            return None
+        shape, active = chosen
+        present = np.broadcast_to(array.storage.gather(access.pattern, access.offset), shape)
+        return present[active].reshape(-1) == np.asarray(value).astype(array.dtype).item()
+
+    def _advise_equal(self, array, access, cells, ids, before, value, chosen) -> bool:
+        """Advise, and return True, if it does not matter which of these stores comes first.
+
+        All lanes store one value; those that race with earlier accesses (``before``) find it there already.
+        """
+        there = self._has_it_already(array, access, value, chosen)
+        if there is None or len(there) != len(cells) or not there[before].all():
+            return False
+        order = np.argsort(cells, kind="stable")
+        twice = order[:-1][cells[order][1:] == cells[order][:-1]]
+        lane = int(twice[0]) if len(twice) else int(before.argmax())
+        self.findings.add(
+            ("equal_stores", access.site, array.name),
+            len(twice) or int(before.sum()),
+            lambda: self._equal_stores(array, access, int(cells[lane]), int(ids[lane])),
+        )
+        return True
+
+    def _equal_stores(self, array, access, cell, me) -> Finding:
+        who, block = self.thread_of(me)
+        element, at = array.storage.element(array.storage.element_of_cell(cell)), self.sites[access.site]
+        message = equal_stores(thread_name(who, block), place(array.name, element))
+        return Finding(
+            "equal_stores", at.line, message, array.name, element, block, [who], at.function, access.site
+        )
+
+    def _check_exactly(self, array, access, cells, ids, value, chosen):
         serial = array.storage.serial
         races = self.exact_races.setdefault(serial, ExactRaces(self.happened, serial))
         races.refine(array.storage.block.size)
         found = races.note(cells.tolist(), ids.tolist(), access.op, access.site)
-        if found:
+        earlier = {
+            cell for cell, _, rival in found if (rival.site, rival.made) != (access.site, self.happened.time)
+        }
+        before = np.isin(cells, list(earlier))
+        if found and not self._advise_equal(array, access, cells, ids, before, value, chosen):
             cell, me, rival = found[0]
             verb = "reads" if rival.op == "load" else "also writes"
             self.findings.add(

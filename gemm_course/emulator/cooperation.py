@@ -219,7 +219,7 @@ class Cooperation:
         races.refine()
         me = int(self.thread_ids().reshape(-1)[thread])
         cells, ids = array.storage.in_cells(cells, np.full(len(cells), me, np.uint32))
-        bad = races.store(cells, ids, site, self.now(of_unit=True))
+        bad = np.logical_or(*races.store(cells, ids, site, self.now(of_unit=True)))
         if bad.any():
             all_threads = self.geometry.all_threads
             access = Access(array.storage, array.name, "store", ZERO, 0, all_threads, 1, site, self.phase)

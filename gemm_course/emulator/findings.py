@@ -19,6 +19,7 @@ ADVICE = (
     "float64_arithmetic",
     "dynamic_local_index",
     "negative_index",
+    "equal_stores",
     "barrier_after_exit",
     "barrier_in_branch",
     "unused_allowance",
@@ -89,6 +90,15 @@ def _rank(finding: Finding):
 def place(array: str, element: tuple) -> str:
     """``As[0, 3]``"""
     return f"{array}[{', '.join(map(str, element))}]"
+
+
+def equal_stores(who: str, where: str) -> str:
+    """What is said of threads that store the same value to one element."""
+    sentence = (
+        f"{who} and others write {where}, in no defined order, but all the same value, so it does not matter "
+        "which comes first: one of them could write it."
+    )
+    return sentence[0].upper() + sentence[1:]
 
 
 def thread_name(thread: tuple, block: tuple | None = None) -> str:

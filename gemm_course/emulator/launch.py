@@ -64,6 +64,7 @@ def emulate(
     gpu=None,
     allow=(),
     as_compiled=False,
+    strict=False,
 ):
     """Run a ``numba.cuda`` kernel without a GPU and report every access as the hardware would count it.
 
@@ -85,6 +86,7 @@ def emulate(
         ``report.at_least``: takes up to some twenty times as long. See :mod:`.merging`.
     allow : kinds of findings to silence, such as "global_race"; ``# emulator: allow global_race`` at the end
         of a line of the kernel silences them there. ``report.silenced`` has what was silenced.
+    strict : threads that store equal values to one element are a race as well, not only advice.
 
     Returns
     -------
@@ -104,7 +106,7 @@ def emulate(
         function = compiled.function_of(dispatcher, compiled.key_of(args), bool(declared))
     with OwnFaults(function) as faults, np.errstate(all="ignore"):
         told = partial(faults.theirs, progress) if progress is not None else None
-        limits = (shared_bytes, counts_only, watch, step_limit, told, gpu, allow, as_compiled)
+        limits = (shared_bytes, counts_only, watch, step_limit, told, gpu, allow, as_compiled, strict)
         launch = Launch(function, declared, grid, block, args, *limits)
         report = launch.run()
     for callee in launch.bound.callees:
@@ -331,6 +333,7 @@ class Launch:
         gpu,
         allow,
         as_compiled=False,
+        strict=False,
     ):
         self.function = function
         self.grid, self.block = _geometry("grid", grid), _geometry("block", block)
@@ -340,7 +343,7 @@ class Launch:
         self.bound = bind(self.function, counts_only)
         self.bound.require(self.gpu)
         self.args = _check_arguments(self.bound, self.function.__name__, args, declared)
-        self.step_limit = step_limit
+        self.step_limit, self.strict = step_limit, strict
         self.printed: list[str] = []  # by the kernel
         self.silencing = Silencing(self.bound.allowed, allowed_kinds(allow))
         if watch is not None and counts_only:
@@ -409,6 +412,7 @@ class Launch:
             findings=self.findings,
             warp_by_warp=self.bound.warp_by_warp,
             exact=way.exact,
+            strict=self.strict,
         )
         self.machine.gpu, self.printed = self.gpu, self.machine.printed
         self.machine.sites = self.bound.sites

@@ -63,6 +63,7 @@ class Machine(
         findings,
         warp_by_warp=False,
         exact=frozenset(),
+        strict=False,
     ):
         self.grid, self.block, self.dynamic_shared = grid, block, shared_bytes
         self.counts_only, self.step_limit = counts_only, step_limit
@@ -79,6 +80,7 @@ class Machine(
         self.block_dim, self.grid_dim = (Coordinates(*map(np.int32, size)) for size in (block, grid))
         self.site = None
         self.warp_by_warp, self.scheduler = warp_by_warp, None
+        self.strict = strict  # stores of equal values race as well
         self.exact = exact  # "shared", "global": memories whose races are found access by access
         self.happened = Happened(block[0] * block[1] * block[2]) if exact else None
         self.exact_races: dict[int, ExactRaces] | None = {} if "global" in exact else None

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .findings import Finding, place, thread_name
+from .findings import Finding, equal_stores, place, thread_name
 from .geometry import WARP
 from .lanes import Mask, Pattern
 
@@ -26,6 +26,7 @@ class Access(NamedTuple):
     width: int  # elements per lane
     site: int
     phase: int  # syncwarps since the barrier
+    value: object = None  # what a store of single elements stores, where it is kept
 
     @property
     def key(self):
@@ -60,8 +61,21 @@ class Access(NamedTuple):
             threads = np.repeat(threads, self.width)
         return self.storage.in_cells(cells, threads)
 
+    def stored(self, rows: int, columns: int) -> np.ndarray | None:
+        """What every active lane stores, in the order of :meth:`touched`; None if that is not known."""
+        if self.op != "store" or not isinstance(self.value, (bool, int, float, np.generic, np.ndarray)):
+            return None
+        shape = np.broadcast_shapes(self.shape(), np.shape(self.value), (rows, columns, 1))
+        values = np.broadcast_to(np.asarray(self.value).astype(self.storage.dtype), shape)
+        if self.mask.array is not None:
+            values = values[np.broadcast_to(self.mask.array, shape)]
+        return values.reshape(-1)
+
 
 # ---- shared memory: races between barriers ----
+
+
+_MOST_KEPT = 2**22  # stored values between two barriers; without them, equal ones count as different
 
 
 class SharedRaces:
@@ -72,8 +86,13 @@ class SharedRaces:
         self.epoch: list[Access] = []
         self.syncwarps: dict[int, np.ndarray] = {}  # those of some warps only: phase -> (block, warp)
         self._clean = machine.memo("races")
+        self._kept = 0  # stored values
 
     def note(self, access: Access):
+        if access.value is not None:
+            self._kept += np.size(access.value)
+            if self._kept > _MOST_KEPT:
+                access = access._replace(value=None)
         self.epoch.append(access)
 
     def syncwarp(self, whole):
@@ -86,6 +105,7 @@ class SharedRaces:
         """``blocks``: every lane of the blocks that passed the barrier."""
         if self.epoch:
             self._examine()
+        self._kept = 0
         if blocks is blocks.geometry.all_threads:
             self.epoch, self.syncwarps = [], {}
             return
@@ -115,9 +135,61 @@ class SharedRaces:
         touched = [a.touched(rows, columns) for a in accesses]
         phases = [self._phases(a, t, rows * columns) for a, t in zip(accesses, touched)]
         cells = _racing_cells(accesses, touched, phases, rows * columns * accesses[0].storage.block.size)
-        if len(cells):
-            self._report(accesses, touched, phases, cells, columns, self.machine.blocks // (rows * columns))
-        return len(cells) > 0
+        if not len(cells):
+            return False
+        alike = self.machine.blocks // (rows * columns)
+        differ = self._differ(accesses, rows, columns)[cells]
+        if differ.any():
+            self._report(accesses, touched, phases, cells[differ], columns, alike)
+        if not differ.all():
+            self._advise(accesses, touched, cells[~differ], columns, alike)
+        return True
+
+    def _differ(self, accesses, rows, columns) -> np.ndarray:
+        """Which cells of ``rows`` x ``columns`` blocks hold more than one value that all of them store."""
+        geometry, size = self.machine.geometry, accesses[0].storage.block.size
+        all_rows, all_columns = geometry.rows, geometry.columns
+        differ = np.zeros(all_rows * all_columns * size, bool)
+        held, known = np.zeros(differ.shape, accesses[0].storage.dtype), np.zeros(differ.shape, bool)
+        for access in accesses:
+            cells, _ = access.touched(all_rows, all_columns)
+            values = access.stored(all_rows, all_columns)
+            if values is None or len(values) != len(cells) or access.storage.dtype != held.dtype:
+                differ[cells] = True
+                continue
+            differ[cells[known[cells] & (held[cells] != values)]] = True
+            held[cells], known[cells] = values, True
+            differ[cells[held[cells] != values]] = True
+        by_block = differ.reshape(all_rows, all_columns, size)
+        for axis, wanted in enumerate((rows, columns)):
+            if wanted == 1:
+                by_block = by_block.any(axis, keepdims=True)
+        return by_block.reshape(-1)
+
+    def _advise(self, accesses, touched, cells, columns, alike):
+        """Point out the stores of equal values to one element."""
+        cell = cells[0]
+        chosen = next(i for i, (found, _) in enumerate(touched) if cell in found)
+        access, thread = accesses[chosen], touched[chosen][1][touched[chosen][0] == cell][0]
+        machine, storage = self.machine, access.storage
+        block, flat = divmod(int(cell), storage.block.size)
+        at, element = machine.sites[access.site], storage.element(storage.element_of_cell(flat))
+        who, where = machine.geometry.thread_coordinates(int(thread)), divmod(block, columns)
+        machine.findings.add(
+            ("equal_stores", access.site, access.name),
+            len(cells) * alike,
+            lambda: Finding(
+                kind="equal_stores",
+                line=at.line,
+                message=equal_stores(thread_name(who), place(access.name, element)),
+                array=access.name,
+                element=element,
+                block=machine.block_coordinates(*where),
+                threads=[who],
+                function=at.function,
+                site=access.site,
+            ),
+        )
 
     def _phases(self, access, touched, blocks) -> np.ndarray | int:
         """How many syncwarps the warps of these threads had passed."""
@@ -389,7 +461,7 @@ class GlobalRaces:
         return ((ids - 1) // now.per_block == (others - 1) // now.per_block) & ordered
 
     def store(self, cells, ids, site, now: Now, atomic=False):
-        """The lanes that race, as booleans."""
+        """The lanes that race with earlier accesses, and those with another lane of this one, as booleans."""
         bad = self._against_writers(cells, ids, now, atomic)
         bad |= self._against_readers(cells, ids, now)
         if atomic or self.updaters is not None:
@@ -397,9 +469,7 @@ class GlobalRaces:
         self.writer[cells] = ids
         self.epoch[cells], self.site[cells], self.atomic[cells] = now.epoch, site, atomic
         self.clock[cells] = now.clock
-        if not atomic:
-            bad |= self.writer[cells] != ids
-        return bad
+        return bad, np.zeros_like(bad) if atomic else self.writer[cells] != ids
 
     def _against_writers(self, cells, ids, now: Now, atomic=False):
         writer = self.writer[cells]

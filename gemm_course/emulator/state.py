@@ -86,6 +86,7 @@ class State:
     shared_races: SharedRaces | ExactSharedRaces | Order
     global_races: dict[int, GlobalRaces]  # serial of a storage that the kernel may write -> its shadow
     exact_races: dict[int, ExactRaces] | None
+    strict: bool  # stores of equal values race as well
     happened: Happened | None  # the order of all accesses, where races are found access by access
     fine_order: bool  # a fence or a flag has been met: only the exact way can tell races
 

@@ -37,7 +37,7 @@ def run_both(kernel, grid, block, make_args, shared_bytes=0):
     """(scalar launch, its arguments, report, its arguments)."""
     plain, emulated = make_args(), make_args()
     launch = Launch(kernel, grid, block, plain, shared_bytes).run()
-    report = emulate(kernel, grid, block, *emulated, shared_bytes=shared_bytes)
+    report = emulate(kernel, grid, block, *emulated, shared_bytes=shared_bytes, strict=True)
     return launch, plain, report, emulated
 
 

@@ -1,6 +1,7 @@
 """Single findings in detail: the element, the block and the threads that they name."""
 
 import numpy as np
+import pytest
 from numba import cuda, float32
 
 from gemm_course.emulator import emulate
@@ -147,3 +148,63 @@ def test_a_loop_variable_changed_in_the_loop_is_not_known():
         out[cuda.threadIdx.x] = acc[0]
 
     assert "dynamic_local_index" in {f.kind for f in emulate(add_up, 1, 4, ramp(4), zeros(4)).findings}
+
+
+# ---- several threads that store to one element ----
+
+
+@cuda.jit
+def raise_flag(value, out):
+    out[0] = 7
+
+
+@cuda.jit
+def raise_flag_and_wait(value, out):
+    out[0] = 7
+    cuda.cg.this_grid().sync()
+    out[cuda.grid(1) + 1] = out[0]
+
+
+@cuda.jit
+def raise_flag_twice(value, out):
+    out[0] = 7
+    out[0] = 8
+
+
+@cuda.jit
+def store_the_value(value, out):
+    out[0] = value[cuda.grid(1)]
+
+
+@cuda.jit
+def share_the_value(value, out):
+    shared = cuda.shared.array(1, float32)
+    shared[0] = value[cuda.grid(1)]
+    cuda.syncthreads()
+    out[cuda.grid(1)] = shared[0]
+
+
+ONE, TWO = np.full(64, 7, np.float32), np.repeat(np.float32([7, 8]), 32)  # for both blocks, one for each
+OTHER = np.where(np.arange(64) == 40, 9, ONE).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    "kernel, value, error, strictly",
+    [
+        (raise_flag, ONE, None, "global_race"),
+        (raise_flag_and_wait, ONE, None, "global_race"),
+        (raise_flag_twice, ONE, "global_race", "global_race"),
+        (store_the_value, ONE, "global_race", "global_race"),  # data that happen to be equal
+        (share_the_value, ONE, None, "shared_race"),
+        (share_the_value, TWO, None, "shared_race"),
+        (share_the_value, OTHER, "shared_race", "shared_race"),
+    ],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+def test_stores_of_one_value_are_advice_and_of_several_a_race(kernel, value, error, strictly):
+    report, strict = (emulate(kernel, 2, 32, value, zeros(65), strict=strict) for strict in (False, True))
+    assert {found.kind for found in report.errors} == ({error} if error else set())
+    assert {found.kind for found in strict.errors} == {strictly}
+    assert report.findings[0].element == (0,)
+    if error is None:
+        assert "the same value" in only(report, "equal_stores").message
