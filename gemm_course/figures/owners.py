@@ -21,6 +21,7 @@ NOBODY, SEVERAL = -1, -2
 _SIDE = 416.0  # the most units for the drawn part in either direction
 _SAME_WARP = "#CFE8F7"  # a paler NOW: threads of the same warp
 _TINTS = (colours.PALE[colours.C], "#EAF6F2")  # neighbouring warps, both of C's hue
+_HATCHING = {NOBODY: colours.QUIET, SEVERAL: colours.WARN}
 _LABEL = 12
 
 
@@ -30,13 +31,14 @@ class OwnerMap:
 
     owner: (BM, BN) thread of the block that stores the element, NOBODY or SEVERAL. place: (BM, BN) the
     element's number among its thread's results, from 0, in the order of storing. warp_tile: rows and columns
-    of a warp. sub_tile: rows and columns that a warp covers at once.
+    of a warp. sub_tile: rows and columns that a warp covers at once. lanes: rows and columns of its lanes.
     """
 
     owner: np.ndarray
     place: np.ndarray
     warp_tile: tuple[int, int]
     sub_tile: tuple[int, int]
+    lanes: tuple[int, int]
 
     @property
     def warps(self) -> int:
@@ -79,17 +81,18 @@ def traced_kernel(kernel, name: str, sizes: dict[str, int]) -> OwnerMap:
     A, B, C = np.zeros((m, 4), np.float32), np.zeros((4, n), np.float32), np.zeros((m, n), np.float32)
     launch = (kernel, stage.grid(m, n, sizes), stage.block(sizes))
     report = emulate(*launch, m, n, 0, np.float32(1), A, B, np.float32(0), C, watch=Watch(local=False))
-    return OwnerMap(
-        *stored_elements(report.trace, (m, n)), (sizes["WM"], sizes["WN"]), _sub_tile(name, sizes)
-    )
+    stored = stored_elements(report.trace, (m, n))
+    return OwnerMap(*stored, (sizes["WM"], sizes["WN"]), *_sub_tile_and_lanes(name, sizes))
 
 
-def _sub_tile(name: str, t: dict[str, int]) -> tuple[int, int]:
-    """Rows and columns that a warp's lanes cover at a time."""
+def _sub_tile_and_lanes(name: str, t: dict[str, int]) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Rows and columns that a warp's lanes cover at a time, and rows and columns of lanes."""
     if name == "warp_tiled":  # runs of four: 4 × 4 elements per lane
-        return t["WM"] // t["TM"] * 4, t["WN"] // t["TN"] * 4
+        down, across = t["WM"] // t["TM"], t["WN"] // t["TN"]
+        return (4 * down, 4 * across), (down, across)
     wmiter = t["WM"] * t["WN"] // (32 * t["TM"] * t["TN"] * t["WNITER"])
-    return t["WM"] // wmiter, t["WN"] // t["WNITER"]
+    down, across = t["WM"] // wmiter, t["WN"] // t["WNITER"]
+    return (down, across), (down // t["TM"], across // t["TN"])
 
 
 def draw(owners: OwnerMap, level: str, colour: str, warp: int, lane: int) -> Picture:
@@ -118,27 +121,25 @@ def _title(owners: OwnerMap, level: str, warp: int, thread: int, mine: np.ndarra
     if level == "warp":
         return f"Warp {warp} covers {WM} × {WN} in {WM // down} × {WN // across} steps of {down} × {across}"
     if level == "sub-tile":
-        lanes_down, lanes_across = _lane_grid(owners, warp)
+        lanes_down, lanes_across = owners.lanes
         piece = f"{down // lanes_down} × {across // lanes_across}"
         return f"One step: {lanes_down} × {lanes_across} lanes cover {down} × {across}, {piece} each"
     return f"Thread {thread} keeps {len(mine)} results, numbered in order"
 
 
 def _facts(owners: OwnerMap, warp: int, lane: int, mine: np.ndarray) -> list[str]:
-    across = _lane_grid(owners, warp)[1]
-    return [
+    across = owners.lanes[1]
+    facts = [
         f"Thread {warp * WARP + lane} = warp {warp}, lane {lane}: row {lane // across}, column "
         f"{lane % across} of the lanes.",
         f"Its rows of the tile: {_stretches(mine[:, 0])}.",
         f"Its columns: {_stretches(mine[:, 1])}.",
     ]
-
-
-def _lane_grid(owners: OwnerMap, warp: int) -> tuple[int, int]:
-    """Rows and columns of the warp's lanes, as they lie in its first step."""
-    (row, column), (down, across) = owners.corner_of_warp(warp), owners.sub_tile
-    step = owners.owner[row : row + down, column : column + across]
-    return len(np.unique(step[:, 0])), len(np.unique(step[0]))
+    if several := int((owners.owner == SEVERAL).sum()):
+        facts.append(f"Not counted: {several} elements that several threads store (hatched red).")
+    if nobodys := int((owners.owner == NOBODY).sum()):
+        facts.append(f"No thread stores {nobodys} elements (hatched grey).")
+    return facts
 
 
 def _stretches(numbers: np.ndarray) -> str:
@@ -187,14 +188,17 @@ def _region(drawing: Drawing, owners: OwnerMap, level: str, colour: str, thread:
         rows, columns, 60.0, drawing.top + 22, wide, min(high, 30.0 if level == "sub-tile" else high)
     )
     fills: dict[str, list] = {}
+    hatched = []
     for row, column, down, across, who in _patches(_keys(owner, colour, thread)):
         fills.setdefault(_fill(owners, colour, owner[row, column], thread), []).append(
             frame.box(row, column, down, across)
         )
         if who < 0:
-            drawing.hatch(*frame.box(row, column, down, across), colours.WARN)
+            hatched.append((frame.box(row, column, down, across), _HATCHING[who]))
     for fill, rectangles in fills.items():
         drawing.area(rectangles, fill)
+    for box, stroke in hatched:
+        drawing.hatch(*box, stroke)
     _lines(drawing, owners, frame)
     if level == "block":
         _warp_labels(drawing, owners, frame)

@@ -34,7 +34,7 @@ def owners(mine: Callable | None = None) -> None:
     (BM, BN, BK, WM, WN, TM, TN) -> kernel, as in exercise 07.7: what the kernel stores, for the tiles of v06.
     """
     maps = _own_maps(mine) if mine else {name: owner_map(name) for name in KERNELS}
-    first = next(iter(maps))
+    first = list(maps)[-1 if mine else 0]  # of one's own, the one with runs in both directions
     controls = {
         "kernel": ("kernel", list(maps), first),
         "level": ("look at a", figure.LEVELS, "block"),

@@ -464,20 +464,21 @@ check.warp_kernel(make_warp_tiled)
 # *core · hard · 20 minutes*
 #
 # Of the layouts in 07.4, with each lane reading single floats, only those "in fours" had no conflict. Now
-# write the kernel for such a layout, with TM by TN results per thread (both multiples of 4). One more layout
-# would have no conflict either: single rows in turn, one to each lane. So why *four*? Guess before you start;
-# the checker answers when you have passed.
+# write the kernel for such a layout, with TM by TN results per thread (both multiples of 4): TM and TN now
+# count all rows and columns of a thread, not those of one step. One more layout would have no conflict
+# either: single rows in turn, one to each lane. So why *four*, and not one, two or eight? Guess before you
+# start; the checker answers when you have passed.
 #
 # Blocks have one dimension, with 32 threads per warp. The warps of a block are numbered row by row, with
 # `BN // WN` warps in a row. The 32 lanes of a warp form a grid of `LANE_ROWS` by `LANE_COLS`, that is
 # `WM // TM` rows and `WN // TN` columns. They are numbered row by row: lanes 0 and 1 lie side by side. (Down
 # the columns would do as well, for lanes and for warps; the checker takes both.)
 #
-# The lanes in a column of this grid share out the rows of the warp tile, four at a time. Take WM = 32 and
-# TM = 8, so there are four lanes in a column. Their first runs are rows 0–3, 4–7, 8–11 and 12–15. Then the
-# turn comes round: the first lane has rows 16–19 as well, the next 20–23, and so on. Lanes in a row of the
-# grid share out the columns in the same way. (`see.owners()` above draws this layout: choose "004 v06: 8 × 8
-# results", look at a *thread*.)
+# Going down one column of lanes, each lane takes four rows of the warp tile; after the last lane, the first
+# takes the next four. With WM = 32 and TM = 8 there are four lanes in a column. Their first runs are rows
+# 0–3, 4–7, 8–11 and 12–15. Then the first lane has rows 16–19 as well, the next 20–23, and so on. Going
+# across one row of lanes, the columns are taken in the same way. (`see.owners()` above draws this layout:
+# choose "004 v06: 4 × 8 lanes", look at a *thread*.)
 #
 # `fetch` and `put` are given. You write `y0` and `x0`, the reads, and the calls of `put`.
 

@@ -229,6 +229,14 @@ def test_lanes_numbered_down_their_columns_are_right_as_well():
     assert verdict.passed, str(verdict)
 
 
+def test_one_operand_may_be_read_by_fours():
+    alone = "for i in range(TM):\n                    a[i] = As[p, y0 + i // 4 * (4 * LANE_ROWS) + i % 4]"
+    fours = "for i in range(0, TM, 4):\n                    a[i], a[i + 1], a[i + 2], a[i + 3] = load4("
+    cell = changed(solution("runs_of_four"), (alone, f"{fours}As, (p, y0 + i * LANE_ROWS))"))
+    verdict = verdict_of(f"from gemm_course.intrinsics import load4\n\n{cell}")
+    assert verdict.passed, str(verdict)
+
+
 @pytest.mark.many(one_in=8)
 @pytest.mark.parametrize("name", RUNS_ALIKE)
 def test_another_way_to_the_same_mistake_gets_its_message(name):

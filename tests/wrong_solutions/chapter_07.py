@@ -419,6 +419,16 @@ RUNS = altered(
             (READ_A, READ_A.replace("(4 * LANE_ROWS)", "LANE_ROWS")),
         ),
         "one_row_for_all": ("they must go on with `i`", (READ_A, "As[p, y0]")),
+        "b_read_as_a_is": (
+            "look at the reads of `Bs`: these are the places of the other side",
+            (READ_B, READ_A.replace("As", "Bs").replace("i", "j")),
+        ),
+        "y0_one_too_far": ("All rows are one too far", (Y0, f"{Y0} + 1")),
+        "runs_counted_from_one": ("one run too far", ("i // 4 * (4", "(i // 4 + 1) * (4")),
+        "a_row_left_out": (
+            "Where you call `put`: the last of a thread's TM rows",
+            (PUT_LOOP, PUT_LOOP.replace("range(TM)", "range(TM - 1)")),
+        ),
         "y0_for_x0": ("is `y0` in the place of `x0`", (READ_B, READ_B.replace("x0", "y0"))),
         "x0_left_out": ("look at the reads of `Bs`: `x0` is missing", (READ_B, READ_B.replace("x0 + ", ""))),
         "other_results_put": ("its own row and column", (PUT, PUT.replace("acc[i, j]", "acc[i, 0]"))),

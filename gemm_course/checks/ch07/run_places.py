@@ -1,8 +1,10 @@
 """Where the threads of exercise 07.7 have their rows and columns: rightly, and by the likely mistakes."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cache, cached_property
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cache, cached_property, partial
 from itertools import product
 
 import numpy as np
@@ -76,6 +78,12 @@ WARP: tuple[Part, ...] = (
         "The block's own first {row} does not belong here: `{first}`, `put` and the tiles count from the "
         "block's tile. There is no `{block}` in it, and no `cuda.grid(1)` in place of `cuda.threadIdx.x`.",
     ),
+    ("warp {op} (BN // WN) * {W} + 1", "All {rows} are one too far."),
+    ("warp {op} (BN // WN) * {W} - 1", "All {rows} come one too early."),
+    (
+        "warp {op} (BN // WN) * {W} + 4 * {LANES}",
+        "All {rows} are one run too far: the first is run 0.",
+    ),
 )
 RUN: tuple[Part, ...] = (
     ("{i} // 4 * (4 * {LANES}) + {i} % 4", ""),
@@ -132,10 +140,18 @@ RUN: tuple[Part, ...] = (
         "All {rows} of a run are its first: `{i} % 4` is missing, the place in the run.",
     ),
     (
+        "least({i}, {T} - 2) // 4 * (4 * {LANES}) + least({i}, {T} - 2) % 4",
+        "The last of a thread's {T} {rows} is missing: does a loop end too early?",
+    ),
+    (
         "{i} % 4 * (4 * {LANES}) + {i} // 4",
         "`{i}` is split wrongly into run and place: a run has four elements, so four values of `{i}` in a "
         "row belong to the same run.",
     ),
+)
+THE_OTHERS = (
+    "These are the places of the other side, of `{other_first}` and `{OTHER_LANES}`. The {rows} "
+    "begin at `{first}`, and `{LANES}` lanes share them out."
 )
 IN_PLACE_OF = "Is `{other_first}` in the place of `{first}`? The {rows} are those that it would give."
 NOWHERE = (
@@ -181,24 +197,34 @@ class Axis:
     def _places(self, tiles: Tiles, parts: tuple[Part, ...]) -> np.ndarray:
         return sum(_computed(self, tiles, formula) for formula, _ in parts)
 
+    @property
+    def other(self) -> Axis:
+        return COLUMNS if self is ROWS else ROWS
+
     def _with_the_others_first(self, tiles: Tiles) -> np.ndarray:
         """The places where the other axis's first one is taken, and the steps are right."""
-        other = COLUMNS if self is ROWS else ROWS
-        return other.right(tiles)[:, :1] + (self.right(tiles) - self.right(tiles)[:, :1])
+        return self.other.right(tiles)[:, :1] + (self.right(tiles) - self.right(tiles)[:, :1])
+
+    def _by_the_others_formula(self, tiles: Tiles) -> np.ndarray:
+        """The places by the other axis's formula, as many as this one has."""
+        counted = replace(self.other, T=self.T)
+        return sum(_computed(counted, tiles, formula) for formula, _ in self.other._candidates[0])
 
     def mistake(self, found: Mapping[Tiles, np.ndarray]) -> str | None:
         """What is wrong with the places found, "" where nothing is, None where no likely mistake fits.
 
         found: for each choice of tiles, booleans as :func:`marked` makes them.
         """
-        if all(
-            (marked(self._with_the_others_first(t), t, self, m.shape[1]) == m).all() for t, m in found.items()
-        ):
+
+        def fits(places: Callable[[Tiles], np.ndarray]) -> bool:
+            return all((marked(places(t), t, self, m.shape[1]) == m).all() for t, m in found.items())
+
+        if fits(self._with_the_others_first):
             return self.text(IN_PLACE_OF)
+        if fits(self._by_the_others_formula):
+            return self.text(THE_OTHERS)
         for parts in self._candidates:
-            if all(
-                (marked(self._places(t, parts), t, self, m.shape[1]) == m).all() for t, m in found.items()
-            ):
+            if fits(partial(self._places, parts=parts)):
                 (lane, _), (warp, _), _ = parts
                 words = NOWHERE if lane == warp == "0" else next((words for _, words in parts if words), "")
                 return self.text(words)
@@ -210,7 +236,8 @@ def _computed(axis: Axis, t: Tiles, formula: str) -> np.ndarray:
     """A formula's value for each thread, (threads, 1 or TM or TN). The same few are needed often."""
     names = {**dict(zip(t.names, t.values)), "LANE_ROWS": t.WM // t.TM, "LANE_COLS": t.WN // t.TN}
     tid = np.arange(t.BM * t.BN // (t.TM * t.TN))[:, None]
-    names |= {"tid": tid, "warp": tid // 32, "lane": tid % 32, axis.i: np.arange(names[axis.T])}
+    names |= {"tid": tid, "warp": tid // 32, "lane": tid % 32, "least": np.minimum}
+    names[axis.i] = np.arange(names[axis.T])
     return np.zeros_like(tid) + eval(formula, {}, names)
 
 

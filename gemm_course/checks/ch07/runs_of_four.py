@@ -23,7 +23,7 @@ TILES = tile_choices(
     (64, 32, 4, 32, 32, 4, 8),
     (32, 128, 4, 32, 64, 8, 8),  # 4 by 8 lanes, the others have 8 by 4 or as many
     (64, 128, 4, 32, 32, 8, 4),  # two warps down, four across
-    (128, 32, 4, 128, 32, 16, 8),  # four runs down
+    (128, 16, 4, 128, 16, 16, 4),  # four runs down
 )
 
 
@@ -153,7 +153,8 @@ def in_runs(trial: GemmTrial) -> None:
     trace = try_on(trial.kernel, trial.geometry, one_tile, tiles=trial.tiles, watch=watch).report.trace
     loads = trace[(trace["space"] == "shared") & (trace["op"] == "load") & (trace["lane"] == 0)]
     for array, rows in loads.groupby("array"):
-        places = np.array(sorted({column for row, column in rows["element"] if row == 0}))
+        first = ((at[1], bits // 32) for at, bits in zip(rows["element"], rows["bits"]) if at[0] == 0)
+        places = np.array(sorted({start + i for start, width in first for i in range(width)}))
         if len(places) % 4 or (places.reshape(-1, 4) != places[::4, None] // 4 * 4 + np.arange(4)).any():
             raise Refused(
                 f"Right, and without a bank conflict. But a thread's elements of `{array}` are apart: four "
