@@ -582,7 +582,8 @@ class MemoryAccess:
 
         ``chosen``: the shape of all lanes, and which of them are active.
         """
-        if access.op != "store" or value is None or np.size(value) != 1 or array.storage.data is None:
+        known = isinstance(value, (bool, int, float, np.generic, np.ndarray)) and np.size(value) == 1
+        if access.op != "store" or not known or array.storage.data is None:
             return None
         shape, active = chosen
         present = np.broadcast_to(array.storage.gather(access.pattern, access.offset), shape)

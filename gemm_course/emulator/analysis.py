@@ -363,14 +363,14 @@ class BatchTest:
 
     def __init__(self, liveness: Liveness, resolve):
         self.liveness, self.resolve = liveness, resolve
-        self.verdicts: dict[int, Touched | None] = {}
+        self.verdicts: dict[int, tuple] = {}  # the loop is kept: no other node may get its id
         self.reductions: dict[int, list[int]] = {}  # id of an AugAssign -> ids of the loops it reduces over
 
     def examine(self, loop, variable: str, body) -> Touched | None:
         """The arrays touched if the iterations may run at once, else None."""
         if id(loop) not in self.verdicts:
-            self.verdicts[id(loop)] = self._examine(loop, variable, body)
-        return self.verdicts[id(loop)]
+            self.verdicts[id(loop)] = loop, self._examine(loop, variable, body)
+        return self.verdicts[id(loop)][1]
 
     def _examine(self, loop, variable, body):
         reductions = self._reductions(body)
@@ -591,14 +591,15 @@ class NarrowTest:
 
     def __init__(self, translator):
         self.translator = translator
-        self.verdicts: dict[int, list | None] = {}
+        self.verdicts: dict[int, tuple] = {}  # as in BatchTest
 
     def variables(self, loop) -> list[str] | None:
         """The variables that the loop uses, in alphabetical order; None if it may not be narrowed."""
         if id(loop) not in self.verdicts:
             used = {n.id for n in walk(loop) if isinstance(n, ast.Name)} & self.translator.locals
-            self.verdicts[id(loop)] = self.translator.with_tracked(used) if self._statement(loop) else None
-        return self.verdicts[id(loop)]
+            verdict = self.translator.with_tracked(used) if self._statement(loop) else None
+            self.verdicts[id(loop)] = loop, verdict
+        return self.verdicts[id(loop)][1]
 
     def _statement(self, node) -> bool:
         if isinstance(node, (ast.Pass, ast.Break, ast.Continue)):

@@ -90,7 +90,7 @@ class SharedRaces:
 
     def note(self, access: Access):
         if access.value is not None:
-            self._kept += np.size(access.value)
+            self._kept += getattr(access.value, "size", 1)
             if self._kept > _MOST_KEPT:
                 access = access._replace(value=None)
         self.epoch.append(access)

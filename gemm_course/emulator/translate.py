@@ -167,7 +167,8 @@ class Translator:
         read = inside.read(function)
         self.source, self.shown = read.source, read.shown
         self.definition = definition or read.definition
-        self.numbers: dict = {}  # of the sites, by their nodes
+        self.numbers: dict = {}  # of the sites, by the ids of their nodes
+        self.alive: list = []  # nodes made on the way whose ids are keys: no later node may get the same id
         self.sites: dict[int, Site] = {}
         self.bindings: dict = {}
         self.passed: list = []
@@ -356,6 +357,7 @@ class Translator:
     def _site(self, node, op, role="", static=True) -> int:
         key = (id(node), role)
         if key not in self.numbers:
+            self.alive.append(node)
             self.numbers[key] = number = next(_site_numbers)
             place = self.filename, node.col_offset
             self.sites[number] = Site(self.definition.name, node.lineno, op, static, *place)
@@ -636,6 +638,7 @@ class Translator:
     def _spelled_out(self, node, name):
         """``name op value`` for ``name op= value``, always the same tree."""
         if id(node) not in self.spelled_out:
+            self.alive.append(node)
             old = ast.copy_location(ast.Name(name, ast.Load()), node)
             self.spelled_out[id(node)] = ast.copy_location(ast.BinOp(old, node.op, node.value), node)
         return self.spelled_out[id(node)]
@@ -825,6 +828,7 @@ class Translator:
         )
 
     def _open_loop(self, node) -> str:
+        self.alive.append(node)
         loop = self.scopes.loop_name.setdefault(id(node), f"_l{self._number()}")
         self.loops.append(loop)
         return loop

@@ -269,6 +269,27 @@ def test_fields_are_changed_in_place():
     assert report.total("requests", array="records", op="store") == 3
 
 
+@cuda.jit
+def changes_one_field_often(records):
+    one = records[cuda.grid(1)]
+    one.a += 1
+    one.a *= 3
+    one.a -= 2
+    one.a *= 5
+    one.a += 7
+    one.a -= 4
+    one.a *= 2
+    one.a += 6
+
+
+def test_each_change_of_a_field_is_a_place_of_its_own():
+    """The changes are rewritten in memory that is free again: none may be taken for one before it."""
+    records = np.zeros(4, [("a", np.float32), ("b", np.int32)])
+    report = emulate(changes_one_field_often, 1, 4, records)
+    assert records["a"].tolist() == [((((0 + 1) * 3 - 2) * 5 + 7 - 4) * 2) + 6] * 4
+    assert report.accesses.groupby("op")["site"].nunique().to_dict() == {"load": 8, "store": 8}
+
+
 def test_an_array_has_no_fields_to_change():
     @cuda.jit
     def kernel(out):
