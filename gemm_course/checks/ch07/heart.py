@@ -74,7 +74,7 @@ def _out_of_bounds(finding: Finding, trial: GemmTrial) -> str | None:
             "`y0` and `x0` are places in the block's tile: neither the block nor `cuda.grid` belongs in them."
         )
         if not any(finding.block or ()):
-            why = f"It happens with {trial.tiles}: which of its places is a thread to read, with these sizes?"
+            why = f"It happens with {trial.tiles}: do the steps between a thread's places fit these sizes?"
         return f"`{finding.array}` is read beyond the end of its rows. {why} {finding.message}"
     return (
         f"`{finding.array}` is read outside its bounds. Both tiles are BK rows high: As is transposed, "
