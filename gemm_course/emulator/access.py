@@ -577,32 +577,39 @@ class MemoryAccess:
         if bad.any() and not self._advise_equal(array, access, cells, ids, before, value, (shape, active)):
             self._report_global_race(array, access, cells[bad], ids[bad], races)
 
-    def _has_it_already(self, array, access, value, chosen) -> np.ndarray | None:
-        """In which lanes the array has what they store; None unless all store one known value.
+    def _stored_and_there(self, array, access, value, chosen) -> tuple[np.ndarray, np.ndarray] | None:
+        """What each lane stores, and what the array has there already; None if it is not known.
 
         ``chosen``: the shape of all lanes, and which of them are active.
         """
-        known = isinstance(value, (bool, int, float, np.generic, np.ndarray)) and np.size(value) == 1
+        known = isinstance(value, (bool, int, float, np.generic, np.ndarray)) and array.dtype.kind in "biuf"
         if access.op != "store" or not known or array.storage.data is None:
             return None
         shape, active = chosen
-        present = np.broadcast_to(array.storage.gather(access.pattern, access.offset), shape)
-        return present[active].reshape(-1) == np.asarray(value).astype(array.dtype).item()
+        with np.errstate(all="ignore"):
+            value = np.asarray(value).astype(array.dtype)
+        there = array.storage.gather(access.pattern, access.offset)
+        return tuple(np.broadcast_to(values, shape)[active].reshape(-1) for values in (value, there))
 
     def _advise_equal(self, array, access, cells, ids, before, value, chosen) -> bool:
         """Advise, and return True, if it does not matter which of these stores comes first.
 
-        All lanes store one value; those that race with earlier accesses (``before``) find it there already.
+        Those that race with earlier accesses (``before``) find their value there already, and those of this
+        instruction to one cell are equal.
         """
-        there = self._has_it_already(array, access, value, chosen)
-        if there is None or len(there) != len(cells) or not there[before].all():
+        known = self._stored_and_there(array, access, value, chosen)
+        if known is None or len(known[0]) != len(cells) or not _equal(*known)[before].all():
             return False
         order = np.argsort(cells, kind="stable")
-        twice = order[:-1][cells[order][1:] == cells[order][:-1]]
-        lane = int(twice[0]) if len(twice) else int(before.argmax())
+        stored, sorted_cells = known[0][order], cells[order]
+        twice = sorted_cells[1:] == sorted_cells[:-1]
+        if not _equal(stored[1:], stored[:-1])[twice].all():
+            return False
+        repeated = order[:-1][twice]
+        lane = int(repeated[0]) if len(repeated) else int(before.argmax())
         self.findings.add(
             ("equal_stores", access.site, array.name),
-            len(twice) or int(before.sum()),
+            len(repeated) or int(before.sum()),
             lambda: self._equal_stores(array, access, int(cells[lane]), int(ids[lane])),
         )
         return True
@@ -773,6 +780,10 @@ def wrong_number_of_indices(array: DeviceArray, index: tuple) -> str:
     dimensions = f"{array.ndim} dimension" + "s" * (array.ndim != 1)
     given = "1 index is" if len(index) == 1 else f"{len(index)} indices are"
     return f"{array.name} has {dimensions}, but {given} given"
+
+
+def _equal(values: np.ndarray, others: np.ndarray) -> np.ndarray:
+    return (values == others) | ((values != values) & (others != others))  # two NaNs are equal here
 
 
 def as_lanes(condition) -> Lanes:

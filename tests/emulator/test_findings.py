@@ -185,6 +185,7 @@ def share_the_value(value, out):
 
 
 ONE, TWO = np.full(64, 7, np.float32), np.repeat(np.float32([7, 8]), 32)  # for both blocks, one for each
+NAN = np.full(64, np.nan, np.float32)
 OTHER = np.where(np.arange(64) == 40, 9, ONE).astype(np.float32)
 
 
@@ -194,7 +195,9 @@ OTHER = np.where(np.arange(64) == 40, 9, ONE).astype(np.float32)
         (raise_flag, ONE, None, "global_race"),
         (raise_flag_and_wait, ONE, None, "global_race"),
         (raise_flag_twice, ONE, "global_race", "global_race"),
-        (store_the_value, ONE, "global_race", "global_race"),  # data that happen to be equal
+        (store_the_value, ONE, None, "global_race"),
+        (store_the_value, NAN, None, "global_race"),
+        (store_the_value, OTHER, "global_race", "global_race"),
         (share_the_value, ONE, None, "shared_race"),
         (share_the_value, TWO, None, "shared_race"),
         (share_the_value, OTHER, "shared_race", "shared_race"),
