@@ -320,4 +320,5 @@ def _sentence(value) -> str:
             f"{name} is a Python function; "
             "a kernel can only call functions decorated with @cuda.jit(device=True), and intrinsics"
         )
-    return f"a kernel can use numbers, tuples of numbers, NumPy arrays, types and functions from outside, not a {kind}"
+    known = "numbers, tuples of numbers, NumPy arrays, types and functions"
+    return f"a kernel can use {known} from outside, not a {kind}"
