@@ -115,7 +115,8 @@ def report_absent(machine, kind, site, here, absent, access=None, words=None):
     at, words = machine.sites[site], words or _SENTENCES[kind]
 
     def make():
-        row, column, linear = (int(i[0]) for i in absent.nonzero())
+        never = absent & ~here  # in a loop some may be absent later only
+        row, column, linear = (int(i[0]) for i in (never if never.any() else absent).nonzero())
         block, who = machine.block_coordinates(row, column), machine.geometry.thread_coordinates(linear)
         count = f"Only {int(here[row, column].sum())} of the {machine.geometry.threads} threads of a block"
         use = None if access is None else (access.name, machine.sites[access.site].line)

@@ -124,6 +124,7 @@ def found_in(launches: Sequence[Launch]) -> list[Found]:
     follow it.
     """
     together: dict[tuple, Found] = {}
+    latest: dict[tuple, Launch] = {}  # in which a finding was seen: one launch may have it in two forms
     for launch in launches:
         for one in launch.report.findings:
             file = launch.report.file_of(one)
@@ -139,7 +140,8 @@ def found_in(launches: Sequence[Launch]) -> list[Found]:
                 together[key] = Found(severity, one.kind, *where, one.message, one.array, one.count, 1)
             else:
                 known.count += one.count
-                known.launches += 1
+                known.launches += latest[key] is not launch
+            latest[key] = launch
     return sorted(together.values(), key=lambda found: (found.severity != "error", found.file, found.line))
 
 

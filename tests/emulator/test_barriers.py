@@ -89,6 +89,18 @@ def test_threads_that_return_and_threads_that_pass_by():
     assert finding.threads == [(40, 0, 0)] and "of the same warp" in finding.message
 
 
+def test_the_example_is_a_thread_that_the_counted_ones_waited_for():
+    @cuda.jit
+    def kernel(edge):
+        while edge >= 32:
+            if cuda.threadIdx.x < edge:
+                cuda.syncthreads()
+            edge //= 2
+
+    finding = only(emulate(kernel, 1, 256, 128), "barrier_in_branch")
+    assert "Only 128 of the 256 threads" in finding.message and finding.threads == [(128, 0, 0)]
+
+
 # ---- barriers that some threads pass by ----
 
 

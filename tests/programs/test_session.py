@@ -200,6 +200,25 @@ def test_arrays_outside_of_a_session_say_what_is_missing():
         allocate(4)
 
 
+@cuda.jit
+def lock_without_fences(lock, total):
+    if cuda.threadIdx.x == 0:
+        while cuda.atomic.cas(lock, 0, 0, 1) != 0:
+            pass
+        total[0] += 1
+        cuda.atomic.exch(lock, 0, 0)
+
+
+def test_one_launch_counts_once_however_many_findings_a_line_has():
+    with emulated() as session:
+        lock, total = np.zeros(1, np.int32), np.zeros(1)
+        lock_without_fences[3, 32](lock, total)
+        once = [found.launches for found in session.findings]
+        lock_without_fences[3, 32](lock, total)
+        twice = [found.launches for found in session.findings]
+    assert len(session.launches[0].report.findings) > len(once) and set(once) == {1} and set(twice) == {2}
+
+
 def test_numbas_simulator_gives_way_to_the_emulator(tmp_path):
     """Whoever has no GPU may have NUMBA_ENABLE_CUDASIM set; the emulator takes the simulator's place."""
     program = """
