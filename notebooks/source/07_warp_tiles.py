@@ -463,16 +463,15 @@ check.warp_kernel(make_warp_tiled)
 # ### Exercise 07.7 · Runs of four
 # *core · hard · 20 minutes*
 #
-# Of the layouts in 07.4, with each lane reading single floats, only those "in fours" had no conflict. Now
-# write the kernel for such a layout, with TM by TN results per thread (both multiples of 4): TM and TN now
-# count all rows and columns of a thread, not those of one step. One more layout would have no conflict
-# either: single rows in turn, one to each lane. So why *four*, and not one, two or eight? Guess before you
-# start; the checker answers when you have passed.
+# In 07.4, where each lane read one float, only the layouts "in fours" had no conflict. Now write the kernel
+# for such a layout, with TM by TN results per thread (both multiples of 4): TM and TN now count all rows and
+# columns of a thread, not those of one step. One more layout would have no conflict either: lane 0 takes
+# row 0, the next lane in its column row 1, and so on, round and round. So why *four*, and not one, two or
+# eight? Guess before you start; the checker answers when you have passed.
 #
 # Blocks have one dimension, with 32 threads per warp. The warps of a block are numbered row by row, with
 # `BN // WN` warps in a row. The 32 lanes of a warp form a grid of `LANE_ROWS` by `LANE_COLS`, that is
-# `WM // TM` rows and `WN // TN` columns. They are numbered row by row: lanes 0 and 1 lie side by side. (Down
-# the columns would do as well, for lanes and for warps; the checker takes both.)
+# `WM // TM` rows and `WN // TN` columns. They are numbered row by row: lanes 0 and 1 lie side by side.
 #
 # Going down one column of lanes, each lane takes four rows of the warp tile; after the last lane, the first
 # takes the next four. With WM = 32 and TM = 8 there are four lanes in a column. Their first runs are rows
@@ -480,7 +479,8 @@ check.warp_kernel(make_warp_tiled)
 # across one row of lanes, the columns are taken in the same way. (`see.owners()` above draws this layout:
 # choose "004 v06: 4 × 8 lanes", look at a *thread*.)
 #
-# `fetch` and `put` are given. You write `y0` and `x0`, the reads, and the calls of `put`.
+# `fetch` and `put` are given. You write `y0` and `x0`, the reads, and the calls of `put`. (The checker also
+# takes warps and lanes that are numbered down the columns.)
 
 # %%
 from gemm_course.checks.kits import thread_tile_parts

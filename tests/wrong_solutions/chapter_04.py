@@ -102,7 +102,7 @@ WRONG["thread_columns"] = altered(
             ("for i in range(TM):\n            acc[i] = 0\n", "pass\n"),
         ),
         "rotated_rows": (
-            "cannot stay in registers",
+            "may not stay in registers",
             (STEP, "j = (i + tx) % TM\n                    acc[j] += As[ty * TM + j, p] * b"),
         ),
         "results_in_shared_memory": (

@@ -74,7 +74,10 @@ def _out_of_bounds(finding: Finding, trial: GemmTrial) -> str | None:
             "`y0` and `x0` are places in the block's tile: neither the block nor `cuda.grid` belongs in them."
         )
         if not any(finding.block or ()):
-            why = f"It happens with {trial.tiles}: do the steps between a thread's places fit these sizes?"
+            why = (
+                f"It happens with {trial.tiles}: is it the right array (As has BM columns, Bs has BN), the "
+                "right number of elements (TM of As, TN of Bs), the right step from one to the next?"
+            )
         return f"`{finding.array}` is read beyond the end of its rows. {why} {finding.message}"
     return (
         f"`{finding.array}` is read outside its bounds. Both tiles are BK rows high: As is transposed, "

@@ -47,8 +47,9 @@ def runs_of_four(make_runs_of_four):
     proof = FACTORY.prove(make_runs_of_four)
     return (
         f"Right on {proof.problems} problems, with {len(TILES)} choices of tiles. As written, a read of As "
-        "takes one wavefront, and so does a read of Bs: no lane waits for another. Single rows in turn would "
-        "do that as well. What four side by side give in addition: one 128-bit instruction can read them, 4 "
+        "takes one wavefront, and so does a read of Bs: no lane waits for another. Runs of eight "
+        "would put lanes eight words apart, and so have a conflict. Single rows in turn would do as well as "
+        "four. What four side by side give in addition: one 128-bit instruction can read them, 4 "
         "per step instead of 16 (8 × 8 results). `load4` is such an instruction. Does Numba's compiler make "
         "one of four single reads? With plain 64-bit indices no, with `tid = u32(cuda.threadIdx.x)` yes "
         "(`u32` from `gemm_course.intrinsics`; code for an H200)."
@@ -81,8 +82,9 @@ def _check_places(trials: Sequence[GemmTrial]) -> None:
     wrong = [trial for trial in trials if trial.wrong.any()]
     if wrong and not any(trial.report.errors for trial in trials):
         raise Refused(
-            "Each thread reads the right elements, and each element of C is stored once. But the numbers are "
-            "wrong: does each `put` get the `acc[i, j]` of its own row and column, and `alpha`?",
+            "Each thread reads the right columns of the tiles, and each element of C is stored once. But the "
+            "numbers are wrong. Is `p` the first index of both reads? Is `a[i] * b[j]` added to `acc[i, j]` "
+            "for each p? Does each `put` get the `acc[i, j]` of its own row and column, and `alpha`?",
             f"{wrong[0].about}.",
         )
 
@@ -94,7 +96,9 @@ def _check_stores(seen: Sequence[Seen], wrong: Sequence[Seen]) -> None:
     where = f"{first.trial.about}."
     if not first.stored[ROWS].any():
         raise Refused(
-            "Nothing is stored into C: call `put` once for each result, after the loop over k.", where
+            "Nothing is stored into C: call `put` once for each result, after the loop over k. If you do, "
+            "the rows or columns lie outside C: `y0` and `x0` stay as they are in the loops.",
+            where,
         )
     if all(each.stores_columns_as_rows for each in seen):
         raise Refused("Row and column are swapped in `put`: it takes the row first.", where)

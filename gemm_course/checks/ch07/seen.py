@@ -81,7 +81,8 @@ class Seen:
     def first_other(self, axis: Axis) -> str:
         """The first thread of which this is true, in words."""
         tid = int((self.read[axis] != self._of_tile(axis)).any(axis=1).argmax())
-        read, stored = (_listed(found[tid], axis) for found in (self.read[axis], self._of_tile(axis)))
+        both = self.read[axis][tid], self._of_tile(axis)[tid]
+        read, stored = (_listed(found, axis, int((both[0] != both[1]).argmax())) for found in both)
         return f"Thread {tid} reads {read}, and stores to {stored} of the block's tile."
 
 
@@ -109,8 +110,11 @@ def _astray(stores: pd.DataFrame, t: Tiles) -> str:
     return f"A thread stores to row {row}, column {column}, which is outside the block's tile."
 
 
-def _listed(found: np.ndarray, axis: Axis) -> str:
+def _listed(found: np.ndarray, axis: Axis, at: int) -> str:
+    """At most eight of the marked places, with those around ``at``."""
     places = np.flatnonzero(found)
     if not len(places):
         return f"no {axis.row}"
-    return f"{axis.rows} {', '.join(map(str, places[:8]))}{' ...' if len(places) > 8 else ''}"
+    begin = max(0, min(int((places < at).sum()) - 3, len(places) - 8))
+    shown = ", ".join(map(str, places[begin : begin + 8]))
+    return f"{axis.rows} {'... ' * (begin > 0)}{shown}{' ...' * (begin + 8 < len(places))}"

@@ -72,9 +72,9 @@ def in_registers(trial: GemmTrial) -> None:
     for finding in trial.report.advice:
         if finding.kind == "dynamic_local_index":
             raise Refused(
-                f"The result is right, but `{finding.array}` cannot stay in registers: {finding.message} "
-                "Let the loops over it run a constant number of times, and index it with their variables "
-                "alone.",
+                f"The result is right, but `{finding.array}` may not stay in registers. {finding.message} "
+                "Let `for` loops over it run a constant number of times, and index it with their variables "
+                "alone: then it stays there for sure.",
                 trial.line(finding),
             )
     BM, BN, BK = trial.tiles.block_tile
