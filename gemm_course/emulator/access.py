@@ -455,8 +455,9 @@ class MemoryAccess:
         if self.sites[site].static:
             return
         sentence = (
-            f"This index of {array.name} is no constant and no variable of a `for` loop over constants. Unless "
-            "the compiler can work it out, the array goes to local memory, which is as slow as global memory."
+            f"This index of {array.name} is no constant and no variable of a `for` loop over constants. "
+            "Unless the compiler can work it out, the array goes to local memory, which is as slow as global "
+            "memory."
         )
         self._find_lanes("dynamic_local_index", site, array, self.mask, None, lambda element, who: sentence)
 
