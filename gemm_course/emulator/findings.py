@@ -20,6 +20,7 @@ ADVICE = (
     "dynamic_local_index",
     "negative_index",
     "equal_stores",
+    "absent_lane",
     "barrier_after_exit",
     "barrier_in_branch",
     "unused_allowance",

@@ -12,6 +12,7 @@ import numpy as np
 from .dtypes import BOOL
 from .errors import KernelTypeError
 from .findings import Finding, thread_name
+from .garbage import garbage_float
 from .geometry import WARP
 from .lanes import Lanes, Pattern, from_values
 from .memory import Unknown
@@ -111,7 +112,7 @@ def _waited_for(machine, shape) -> np.ndarray:
     return np.broadcast_to(waited, np.broadcast_shapes(waited.shape, shape))
 
 
-def _report(machine, call, lanes, sentence):
+def _report(machine, call, lanes, sentence, kind="warp_divergence"):
     """Report these lanes, (..., warps, 32) booleans; ``sentence`` tells about the first."""
     if not lanes.any():
         return
@@ -122,7 +123,7 @@ def _report(machine, call, lanes, sentence):
         who, block = _place(machine, where)
         others, message = sentence(machine, where, f"this {call.name}")
         return Finding(
-            kind="warp_divergence",
+            kind=kind,
             line=at.line,
             message=f"{thread_name(who, block)} {message}".replace("thread", "Thread", 1),
             block=block,
@@ -131,7 +132,7 @@ def _report(machine, call, lanes, sentence):
             site=call.site,
         )
 
-    machine.findings.add(("warp_divergence", call.site), int(lanes.sum()), make)
+    machine.findings.add((kind, call.site), int(lanes.sum()), make)
 
 
 def _place(machine, where):
@@ -167,6 +168,13 @@ def _disagree(machine, where, what):
     )
 
 
+def _of_nobody(machine, where, what):
+    return [], (
+        f"executes {what}, and takes a value from a lane that the mask does not name or that is not there: the "
+        "value is undefined. Here it is NaN or an odd number, so that a result that depends on it shows it."
+    )
+
+
 def _listed(lanes: list[int]) -> str:
     if lanes == list(range(lanes[0], lanes[-1] + 1)):
         return f"{lanes[0]} to {lanes[-1]}"
@@ -186,16 +194,23 @@ def _shuffle(name, source_lane):
             raise KernelTypeError(f"{name} takes int32, int64, float32 or float64, not {dtype or 'this'}")
         if machine._dtype(operand).kind not in "biu":
             raise KernelTypeError(f"{name} needs an integer for the lane, not {machine._dtype(operand)}")
-        _members(machine, call, mask)
+        shape, active, members = _members(machine, call, mask)
         lane = machine.geometry.linear % WARP
         wanted = source_lane(lane, machine.plain(operand))
-        source = np.where((wanted >= 0) & (wanted < WARP), wanted, lane) + machine.geometry.linear - lane
+        wanted = np.where((wanted >= 0) & (wanted < WARP), wanted, lane)
+        source = wanted + machine.geometry.linear - lane
         if isinstance(value, Unknown):
             return value
         value = np.asarray(machine.plain(value))
         values = np.broadcast_to(value, np.broadcast_shapes(value.shape, source.shape))
         source = np.broadcast_to(source, values.shape[:-1] + source.shape[-1:])
         taken = np.take_along_axis(values, source, axis=-1)
+        if machine.log is None:
+            shape = np.broadcast_shapes(shape, wanted.shape)
+            undefined = active & (members >> _per_warp(wanted, shape) & 1 == 0)
+            if undefined.any():
+                _report(machine, call, undefined, _of_nobody, "absent_lane")
+                taken = np.where(undefined.reshape(shape), garbage_float(taken.dtype), taken)
         return from_values(taken) if taken.dtype.kind in "biu" else taken
 
     return _called_by_warp(name, shuffle)
