@@ -567,11 +567,13 @@ class MemoryAccess:
             now = now._replace(epoch=np.repeat(epochs, access.width * array.storage.parts))
         cells, ids = array.storage.in_cells(cells, ids)
         if self.exact_races is not None:
-            self._check_exactly(array, access, cells, ids, value, (shape, active))
+            self._check_exactly(array, access, cells, ids, races, value, (shape, active))
             return
         races.refine()
         if access.op == "load":
             bad = before = races.load(cells, ids, now)
+            if bad.any():
+                bad = before = bad & ~races.loads_its_own(cells, ids)
         else:
             before, within = races.store(cells, ids, access.site, now, atomic=access.op == "atomic")
             bad = before | within
@@ -606,6 +608,7 @@ class MemoryAccess:
         twice = sorted_cells[1:] == sorted_cells[:-1]
         if not _equal(stored[1:], stored[:-1])[twice].all():
             return False
+        self.global_races[array.storage.serial].note_alike(cells, ids)
         repeated = order[:-1][twice]
         lane = int(repeated[0]) if len(repeated) else int(before.argmax())
         self.findings.add(
@@ -623,11 +626,15 @@ class MemoryAccess:
             "equal_stores", at.line, message, array.name, element, block, [who], at.function, access.site
         )
 
-    def _check_exactly(self, array, access, cells, ids, value, chosen):
+    def _check_exactly(self, array, access, cells, ids, races, value, chosen):
         serial = array.storage.serial
-        races = self.exact_races.setdefault(serial, ExactRaces(self.happened, serial))
-        races.refine(array.storage.block.size)
-        found = races.note(cells.tolist(), ids.tolist(), access.op, access.site)
+        exact = self.exact_races.setdefault(serial, ExactRaces(self.happened, serial))
+        exact.refine(array.storage.block.size)
+        found = exact.note(cells.tolist(), ids.tolist(), access.op, access.site)
+        if found and access.op == "load":
+            at, who = (np.array(column) for column in list(zip(*found))[:2])
+            own = races.loads_its_own(at, who)
+            found = [one for one, harmless in zip(found, own) if not harmless]
         earlier = {
             cell for cell, _, rival in found if (rival.site, rival.made) != (access.site, self.happened.time)
         }

@@ -1,6 +1,7 @@
 """What kernels may call: functions of numba.cuda, Python, math and cmath, each with its emulation."""
 
 import math
+from contextlib import suppress
 from functools import wraps
 
 import numpy as np
@@ -117,8 +118,9 @@ def _gridsize(machine, dimensions):
 def _dtype(kind) -> np.dtype:
     if isinstance(kind, Type):
         return kind.dtype
-    if isinstance(kind, str) and kind in TYPES:
-        return TYPES[kind].dtype
+    with suppress(TypeError):  # "float32", or "f4" as NumPy calls it
+        if isinstance(kind, str) and np.dtype(kind).name in TYPES:
+            return TYPES[np.dtype(kind).name].dtype
     raise KernelTypeError("an array's dtype must be a numeric type such as float32")
 
 

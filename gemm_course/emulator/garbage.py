@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from .dtypes import BOOL, FLOAT64, INT64
 from .memory import garbage_of
 
 BYTE = 0xA5  # in every byte; floats are NaN, with these bytes in it
@@ -22,3 +23,14 @@ def is_garbage(values: np.ndarray) -> np.ndarray:
     bits = _BITS[values.dtype.itemsize]
     one = _FLOATS.get(values.dtype, np.frombuffer(bytes([BYTE]) * values.dtype.itemsize, bits)[0])
     return values.view(bits) == one.view(bits)
+
+
+def garbage(dtype):
+    """A number that was never set: NaN, or a large odd number, negative if the type has a sign."""
+    dtype = np.dtype(dtype)
+    if dtype == BOOL:
+        return True
+    if dtype.kind not in "iu":
+        return float("nan") if dtype == FLOAT64 else dtype.type("nan")
+    number = np.full(dtype.itemsize, BYTE, np.uint8).view(dtype)[0]
+    return int(number) if dtype == INT64 else number

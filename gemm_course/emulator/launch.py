@@ -449,7 +449,7 @@ class Launch:
             self.arrays.place()
         self.machine.global_races = self.arrays.races
         given = [array for value in self.args for array in _arrays_of(value)]
-        self.machine.report_float64 = not any(array.dtype == np.float64 for array in given)
+        self.machine.report_float64 = not any(array.dtype in ("float64", "complex128") for array in given)
         return [self._parameter(value, name, itself) for name, value in zip(wanted, self.args)]
 
     def _parameter(self, value, name, itself):

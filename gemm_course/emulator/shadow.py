@@ -152,8 +152,13 @@ class SharedRaces:
         all_rows, all_columns = geometry.rows, geometry.columns
         differ = np.zeros(all_rows * all_columns * size, bool)
         held, known = np.zeros(differ.shape, accesses[0].storage.dtype), np.zeros(differ.shape, bool)
+        stored = np.zeros(0, np.int64)
         for access in accesses:
-            cells, _ = access.touched(all_rows, all_columns)
+            cells, threads = access.touched(all_rows, all_columns)
+            if access.op == "load":  # of what the thread has stored itself, or else before or after another
+                differ[cells[~np.isin(_pairs(cells, threads), stored)]] = True
+                continue
+            stored = np.union1d(stored, _pairs(cells, threads))
             values = access.stored(all_rows, all_columns)
             if values is None or len(values) != len(cells) or access.storage.dtype != held.dtype:
                 differ[cells] = True
@@ -436,6 +441,11 @@ class Now(NamedTuple):
     clock: int = 0
 
 
+def _pairs(cells, ids) -> np.ndarray:
+    """Each cell and thread as one number."""
+    return cells.astype(np.int64) << 32 | ids
+
+
 class GlobalRaces:
     """The threads that wrote and read each cell of global memory that the kernel writes."""
 
@@ -458,11 +468,27 @@ class GlobalRaces:
         self.clock = np.zeros(block.size, np.int32)  # of the writer's warp
         self.updaters = None  # by atomics: 1: several threads of one block, 2: of several blocks
         self.read_clock = np.zeros(block.size, np.int32)
+        self.alike: list[np.ndarray] = []  # cells and threads of stores of equal values
+
+    def note_alike(self, cells, ids):
+        """Several threads have stored equal values to one cell: each of them may load what it has stored."""
+        stores = _pairs(cells, ids)
+        if not any(np.array_equal(stores, known) for known in self.alike):
+            self.alike.append(stores)
+
+    def loads_its_own(self, cells, ids) -> np.ndarray:
+        """Which of these loads are of threads that have stored there what others have stored as well."""
+        return (
+            np.isin(_pairs(cells, ids), np.concatenate(self.alike))
+            if self.alike
+            else np.zeros(len(cells), bool)
+        )
 
     def refine(self):
         """Keep up with a block whose cells have become smaller: it is used with a smaller dtype as well."""
         length = len(self.writer)
         if self.block.size > length:
+            self.alike = []
             for name, record in list(vars(self).items()):
                 if isinstance(record, np.ndarray):
                     setattr(self, name, np.repeat(record, self.block.size // length))

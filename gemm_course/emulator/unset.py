@@ -8,13 +8,11 @@ in a variable of its own, and :class:`Unset` compares it with the lanes that rea
 
 import ast
 
-import numpy as np
-
 from .analysis import assigned_names, folded, walk_here
-from .dtypes import BOOL, FLOAT64, INT64, dtype_of
+from .dtypes import dtype_of
 from .errors import KernelStopped, KernelTypeError
 from .findings import Finding, thread_name
-from .garbage import BYTE
+from .garbage import garbage
 from .memory import ARRAYS, Unbound, Unknown, unknown
 from .records import Record
 from .trees import children, walk
@@ -234,17 +232,6 @@ def _where(name, lines) -> str:
     if len(numbers) == 1:
         return f"{name} is set in line {numbers[0]}"
     return f"{name} is set in lines {', '.join(numbers[:-1])} and {numbers[-1]}"
-
-
-def garbage(dtype):
-    """A number that was never set: NaN, or a large odd number, negative if the type has a sign."""
-    dtype = np.dtype(dtype)
-    if dtype == BOOL:
-        return True
-    if dtype.kind not in "iu":
-        return float("nan") if dtype == FLOAT64 else dtype.type("nan")
-    number = np.full(dtype.itemsize, BYTE, np.uint8).view(dtype)[0]
-    return int(number) if dtype == INT64 else number
 
 
 def _of_kind(kind, make):

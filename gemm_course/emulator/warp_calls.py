@@ -12,7 +12,7 @@ import numpy as np
 from .dtypes import BOOL
 from .errors import KernelTypeError
 from .findings import Finding, thread_name
-from .garbage import garbage_float
+from .garbage import garbage
 from .geometry import WARP
 from .lanes import Lanes, Pattern, from_values
 from .memory import Unknown
@@ -170,8 +170,8 @@ def _disagree(machine, where, what):
 
 def _of_nobody(machine, where, what):
     return [], (
-        f"executes {what}, and takes a value from a lane that the mask does not name or that is not there: the "
-        "value is undefined. Here it is NaN or an odd number, so that a result that depends on it shows it."
+        f"executes {what}, and takes a value from a lane that the mask does not name or that is not there: "
+        "the value is undefined. Here it is NaN or an odd number: a result that depends on it shows it."
     )
 
 
@@ -210,7 +210,7 @@ def _shuffle(name, source_lane):
             undefined = active & (members >> _per_warp(wanted, shape) & 1 == 0)
             if undefined.any():
                 _report(machine, call, undefined, _of_nobody, "absent_lane")
-                taken = np.where(undefined.reshape(shape), garbage_float(taken.dtype), taken)
+                taken = np.where(undefined.reshape(shape), garbage(taken.dtype), taken)
         return from_values(taken) if taken.dtype.kind in "biu" else taken
 
     return _called_by_warp(name, shuffle)

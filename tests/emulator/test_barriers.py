@@ -348,3 +348,33 @@ def test_shuffles_take_the_types_that_numba_has_for_them():
 
     with pytest.raises(KernelTypeError, match="shfl_sync takes int32, int64, float32 or float64, not int16"):
         emulate(kernel, 1, 32, zeros(32, dtype=np.int16), zeros(32))
+
+
+@cuda.jit
+def shuffle_beyond_the_mask(x, out):
+    lane = cuda.threadIdx.x
+    mask = cuda.ballot_sync(FULL, lane < 30)
+    if lane < 30:
+        out[lane] = cuda.shfl_down_sync(mask, x[lane], 20)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int32])
+def test_a_shuffle_from_a_lane_outside_the_mask_is_undefined(dtype):
+    x, out = np.arange(32, dtype=dtype), np.zeros(32, dtype)
+    finding = only(emulate(shuffle_beyond_the_mask, 1, 32, x, out), "absent_lane")
+    assert finding.threads == [(10, 0, 0)] and finding.count == 2
+    assert (out[:10] == x[20:30]).all()
+    assert np.isnan(out[10:12]).all() if dtype == np.float32 else (out[10:12] < -(10**9)).all()
+
+
+def test_lanes_that_are_not_there_do_not_spoil_a_sum_that_leaves_them_out():
+    @cuda.jit
+    def kernel(x, out):
+        value = x[cuda.threadIdx.x]
+        for distance in (8, 4, 2, 1):
+            value += cuda.shfl_down_sync(FULL, value, distance)
+        if cuda.threadIdx.x == 0:
+            out[0] = value
+
+    out = zeros(1)
+    assert emulate(kernel, 1, 16, np.ones(16, np.float32), out).ok and out[0] == 16

@@ -329,3 +329,11 @@ def test_parts_and_angles_by_numpy(dtype):
     emulate(parts_by_numpy, 1, 3, z, x, out := np.zeros((3, 5)))
     wanted = [z.real, z.imag, np.angle(z), np.angle(z, True), x + np.float32(np.pi)]
     np.testing.assert_allclose(out, np.stack(wanted, axis=1), rtol=1e-6)
+
+
+def test_float64_is_expected_where_arrays_are_complex128():
+    @cuda.jit
+    def kernel(z):
+        z[cuda.threadIdx.x] *= 2
+
+    assert emulate(kernel, 1, 32, np.ones(32, np.complex128)).findings == []

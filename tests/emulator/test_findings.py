@@ -189,6 +189,26 @@ NAN = np.full(64, np.nan, np.float32)
 OTHER = np.where(np.arange(64) == 40, 9, ONE).astype(np.float32)
 
 
+@pytest.mark.parametrize("some", [64, 40])
+def test_a_thread_may_load_what_it_and_all_others_have_stored(some):
+    @cuda.jit
+    def in_global(value, out):
+        if cuda.grid(1) < some:
+            value[0] = 7
+        out[cuda.grid(1)] = value[0]
+
+    @cuda.jit
+    def in_shared(value, out):
+        shared = cuda.shared.array(1, float32)
+        if cuda.threadIdx.x < some:
+            shared[0] = value[0]
+        out[cuda.threadIdx.x] = shared[0]
+
+    reports = emulate(in_global, 2, 32, zeros(1), zeros(64)), emulate(in_shared, 1, 64, ONE, zeros(64))
+    assert [report.ok for report in reports] == [some == 64] * 2
+    assert all("reads" in finding.message for report in reports for finding in report.errors)
+
+
 @pytest.mark.parametrize(
     "kernel, value, error, strictly",
     [

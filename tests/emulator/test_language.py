@@ -485,7 +485,7 @@ def test_optional_array(weights):
 def with_shapes_from_outside(out):
     t = cuda.threadIdx.x
     tile = cuda.shared.array(SHAPE, dtype="float32")
-    mine = cuda.local.array(shape=SHAPE[0], dtype=int32)
+    mine = cuda.local.array(shape=SHAPE[0], dtype="i4")
     other = cuda.shared.array(SHAPE[1], SHORT)
     tile[t // 8, t % 8] = t
     other[t % 8] = t % 8
