@@ -12,7 +12,7 @@ from operator import rshift
 
 import numpy as np
 import pytest
-from numba import cuda, float32, int32
+from numba import cuda, float32
 
 from gemm_course.emulator import (
     ArgumentError,
