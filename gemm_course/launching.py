@@ -23,7 +23,7 @@ from gemm_course.device import NoGpu, gpu_available, require_gpu, why_too_old
 from gemm_course.device.buffers import leading_dimension, padded
 from gemm_course.emulator.limits import MAX_GRID
 from gemm_course.intrinsics.tma import TensorMap
-from gemm_course.kernels import LADDER, IllegalTiles, Stage
+from gemm_course.kernels import LADDER, IllegalTiles, KernelLaunch, Stage
 
 BACKENDS = ("auto", "gpu", "emulator")
 OWN_KERNEL_ALIGNMENT = 64  # bytes; rows of a learner's kernel start as document 004 pads them
@@ -50,9 +50,10 @@ class Result:
     """What `run` returns: C, (m, n), of A's dtype, and how it came about.
 
     leading_dimensions: elements from row to row of A, B and C as the kernel saw them. milliseconds: one
-    launch by CUDA events, on a GPU, else None. report: the emulator's, if it ran. If C has more tiles in one
-    direction than a grid can have blocks, it takes several launches: milliseconds are then all
-    together, grid, leading dimensions and report the first's.
+    launch by CUDA events, on a GPU, else None. report: the emulator's, if it ran. Where C takes several
+    launches, milliseconds are all together. If that is because C has more tiles in one direction than a grid
+    can have blocks, grid, leading dimensions and report are the first's; if the stage consists of several,
+    grid and report are the last's.
     """
 
     C: np.ndarray = field(repr=False)
@@ -70,16 +71,6 @@ class Result:
     def tflops(self) -> float | None:
         """2 m n k operations in the measured time, on a GPU, else None."""
         return 2e-9 * self.m * self.n * self.k / self.milliseconds if self.milliseconds else None
-
-
-@dataclass(frozen=True)
-class _Configured:
-    """A kernel with all its launch needs, wherever it came from."""
-
-    kernel: Any
-    grid: tuple[int, ...]
-    block: tuple[int, ...]
-    shared_bytes: int = 0
 
 
 def run(
@@ -126,21 +117,25 @@ def run(
         return _in_parts(
             most, stage, A, B, C, alpha=alpha, beta=beta, tiles=tiles, backend=backend, report=report
         )
-    configured = _configure(stage, stage_or_kernel, tiles, m, n)
     of_k, of_n = (leading_dimension(columns, alignment, dtype.itemsize) for columns in (k, n))
     leading = {"A": of_k, "B": of_n, "C": of_n}
     old = np.full((m, n), np.nan, dtype) if C is None else C
 
     def arguments() -> list:
         a, b, c = (padded(matrix, leading[name]) for name, matrix in zip("ABC", (A, B, old), strict=True))
-        standard = (m, n, k, np.float32(alpha), a, b, np.float32(beta), c)
-        return list(standard if stage is None else stage.arguments(*standard, tiles=tiles))
+        return [m, n, k, np.float32(alpha), a, b, np.float32(beta), c]
+
+    def launches(standard: Sequence) -> Sequence[KernelLaunch]:
+        if stage is None:
+            return (_from_numba(stage_or_kernel, standard),)
+        return stage.launches(*standard, tiles=tiles)
 
     chosen = _choose(backend, stage)
-    about = (chosen, m, n, k, configured.grid, configured.block, leading)
-    if 0 in configured.grid:
+    grid, block = _geometry(stage, stage_or_kernel, tiles, m, n)
+    about = (chosen, m, n, k, grid, block, leading)
+    if 0 in grid:
         return Result(np.empty((m, n), dtype), *about)
-    done = _launch(configured, arguments, chosen, report, work=m * n * k)
+    done = _launch(launches, arguments, chosen, report, work=m * n * k)
     return Result(
         np.ascontiguousarray(done.arrays[PLACE_OF_C][:, :n]), *about, done.milliseconds, done.report
     )
@@ -162,10 +157,9 @@ def launch(configured, *args: Any, backend: str = "auto", report: bool = False) 
             )
     if problems:
         raise ValueError("\n".join(problems))
-    made = _from_numba(configured)
     chosen = _choose(backend, None)
-    work = int(np.prod(made.grid) * np.prod(made.block))
-    done = _launch(made, lambda: _copied(args), chosen, report, work)
+    work = int(np.prod(configured.griddim) * np.prod(configured.blockdim))
+    done = _launch(lambda own: (_from_numba(configured, own),), lambda: _copied(args), chosen, report, work)
     arrays = {name: array for name, array in zip(names, done.arrays, strict=True) if array is not None}
     return Launch(arrays, chosen, done.milliseconds, done.report)
 
@@ -276,12 +270,20 @@ def _stage_of(stage_or_kernel) -> Stage | None:
     return stage_or_kernel if isinstance(stage_or_kernel, Stage) else None
 
 
-def _configure(stage: Stage | None, kernel, tiles, m: int, n: int) -> _Configured:
+def _geometry(stage: Stage | None, kernel, tiles, m: int, n: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Blocks, and threads of a block, of the stage's own kernel or a configured one."""
     if stage is None:
-        return _from_numba(kernel)
-    return _Configured(
-        stage.kernel(tiles), stage.grid(m, n, tiles), stage.block(tiles), stage.shared_bytes(tiles)
-    )
+        return _sizes(kernel.griddim), _sizes(kernel.blockdim)
+    return stage.grid(m, n, tiles), stage.block(tiles)
+
+
+def _from_numba(configured, arguments: Sequence) -> KernelLaunch:
+    grid, block = _sizes(configured.griddim), _sizes(configured.blockdim)
+    return KernelLaunch(configured.dispatcher, grid, block, int(configured.sharedmem), tuple(arguments))
+
+
+def _sizes(given) -> tuple[int, ...]:
+    return tuple(int(size) for size in given)
 
 
 def _reach(stage: Stage | None, tiles, m: int, n: int) -> tuple[int, int]:
@@ -310,15 +312,6 @@ def _in_parts(most: tuple[int, int], stage: Stage, A, B, C, **options) -> Result
         whole[i, j] = done[-1].C
     times = [part.milliseconds for part in done]
     return replace(done[0], C=whole, m=m, n=n, milliseconds=None if None in times else sum(times))
-
-
-def _from_numba(configured) -> _Configured:
-    return _Configured(
-        configured.dispatcher,
-        tuple(int(size) for size in configured.griddim),
-        tuple(int(size) for size in configured.blockdim),
-        int(configured.sharedmem),
-    )
 
 
 def _parameters(dispatcher) -> list[str]:
@@ -370,16 +363,18 @@ class _Done:
     report: Any
 
 
+Launches = Callable[[Sequence], Sequence[KernelLaunch]]  # from arguments, here or on the GPU
+
+
 def _launch(
-    configured: _Configured, arguments: Callable[[], list], backend: str, report: bool, work: int
+    launches: Launches, arguments: Callable[[], list], backend: str, report: bool, work: int
 ) -> _Done:
-    if backend == "emulator":
-        args = arguments()
-        found = _emulated(configured, args, work)
-        return _Done(_arrays_of(args), None, found)
     args = arguments()
-    milliseconds = _on_gpu(configured, args)
-    found = _emulated(configured, arguments(), work, brief=True) if report else None
+    if backend == "emulator":
+        found = _emulated(launches(args), work)
+        return _Done(_arrays_of(args), None, found)
+    milliseconds = _on_gpu(launches, args)
+    found = _emulated(launches(arguments()), work, brief=True) if report else None
     return _Done(_arrays_of(args), milliseconds, found)
 
 
@@ -387,20 +382,21 @@ def _arrays_of(args: Sequence) -> list[np.ndarray | None]:
     return [arg if isinstance(arg, np.ndarray) else None for arg in args]
 
 
-def _on_gpu(configured: _Configured, args: list) -> float:
-    """Launch on device copies of the arguments, copy arrays back into them -> milliseconds of one launch."""
+def _on_gpu(launches: Launches, args: list) -> float:
+    """Launch on device copies of the arguments, copy arrays back into them -> milliseconds in all."""
     from numba import cuda
 
     from gemm_course.device import compile_for, on_device, time_launch
     from gemm_course.device import launch as launch_on_gpu
 
     device_args = on_device(args)
-    compile_for(configured.kernel, device_args)
+    ready = launches(device_args)
+    for each in ready:
+        compile_for(each.kernel, each.arguments)
 
     def go():
-        launch_on_gpu(
-            configured.kernel, configured.grid, configured.block, device_args, configured.shared_bytes
-        )
+        for each in ready:
+            launch_on_gpu(each.kernel, each.grid, each.block, each.arguments, each.shared_bytes)
 
     before, after = cuda.event(), cuda.event()
     before.record()
@@ -414,16 +410,22 @@ def _on_gpu(configured: _Configured, args: list) -> float:
     return first if first > QUICK_MS else time_launch(go, budget_ms=50, most=10).median_ms
 
 
-def _emulated(configured: _Configured, args: list, work: int, brief: bool = False):
-    """Emulate, writing into the arrays; if `brief`, what would take long is only counted."""
+def _emulated(launches: Sequence[KernelLaunch], work: int, brief: bool = False):
+    """Emulate into the arrays; if `brief`, what would take long is only counted. -> the last report"""
     from gemm_course.emulator import emulate
 
+    def each(**options):
+        for one in launches:
+            report = emulate(
+                one.kernel, one.grid, one.block, *one.arguments, shared_bytes=one.shared_bytes, **options
+            )
+        return report
+
     seconds = work / EMULATED_FMAS_A_SECOND
-    launched = (configured.kernel, configured.grid, configured.block)
     if seconds <= LONG_SECONDS:
-        return emulate(*launched, *args, shared_bytes=configured.shared_bytes)
+        return each()
     if brief:
-        return emulate(*launched, *args, shared_bytes=configured.shared_bytes, counts_only=True)
+        return each(counts_only=True)
     print(
         f"The emulator will need about {_duration(seconds)} for this; a smaller problem shows the same. "
         "Interrupt it as you like: nothing of yours is changed.",
@@ -432,7 +434,7 @@ def _emulated(configured: _Configured, args: list, work: int, brief: bool = Fals
     from gemm_course.progress_bar import progress_bar
 
     with progress_bar("emulating", "blocks") as show:
-        return emulate(*launched, *args, shared_bytes=configured.shared_bytes, progress=show)
+        return each(progress=show)
 
 
 def _duration(seconds: float) -> str:

@@ -9,7 +9,7 @@ from gemm_course.bench.cublas import cublas_version
 from gemm_course.bench.problem import Problem
 from gemm_course.device import compile_for, gpu_facts, launch, time_alternating, why_too_old
 from gemm_course.device.launch import Resources, allow_shared_memory, must_opt_in
-from gemm_course.kernels import Stage, tiles_text
+from gemm_course.kernels import KernelLaunch, Stage, tiles_text
 from gemm_course.records import origin
 from gemm_course.records.columns import LADDER, SHORT_DTYPES
 
@@ -33,22 +33,20 @@ class Candidate:
         if reason:
             raise TooOld(reason)
         self.stage, self.tiles, self.problem = stage, stage.complete(tiles), problem
-        m, n, _ = problem.shape
-        self.kernel = stage.kernel(tiles)
-        self.geometry = (stage.grid(m, n, tiles), stage.block(tiles))
-        self.shared_bytes = stage.shared_bytes(tiles)
-        self.resources: Resources = compile_for(self.kernel, self.arguments())
-        if must_opt_in(self.shared_bytes, self.resources):
-            allow_shared_memory(self.kernel, self.shared_bytes)
+        for each in self.launches():
+            self.resources: Resources = compile_for(each.kernel, each.arguments)  # at last, the last one's
+            if must_opt_in(each.shared_bytes, self.resources):
+                allow_shared_memory(each.kernel, each.shared_bytes)
 
-    def arguments(self, alpha: float = 1.0, beta: float = 0.0) -> list:
-        """The arguments of the stage's kernel for this problem."""
-        return list(self.stage.arguments(*self.problem.arguments(alpha, beta), tiles=self.tiles))
+    def launches(self, alpha: float = 1.0, beta: float = 0.0) -> tuple[KernelLaunch, ...]:
+        """What the stage launches for this problem."""
+        return self.stage.launches(*self.problem.arguments(alpha, beta), tiles=self.tiles)
 
     def launch(self, alpha: float = 1.0, beta: float = 0.0) -> None:
-        """Queue one launch; its arguments stay alive until the next one."""
-        self._given = self.arguments(alpha, beta)
-        launch(self.kernel, *self.geometry, self._given, self.shared_bytes)
+        """Queue the launches; their arguments stay alive until the next time."""
+        self._given = self.launches(alpha, beta)
+        for each in self._given:
+            launch(each.kernel, each.grid, each.block, each.arguments, each.shared_bytes)
 
     def check(self, scalings=SCALINGS) -> float:
         """The largest relative error against float64. Raises WrongResult."""
@@ -67,11 +65,15 @@ class Candidate:
 
         cuBLAS has accumulators of the stage's dtype.
         """
-        arguments = self.arguments()
-        ready = self.kernel[(*self.geometry, 0, self.shared_bytes)]  # queues a launch with the least overhead
+        # configured kernels, which queue a launch with the least overhead
+        ready = [
+            (each.kernel[each.grid, each.block, 0, each.shared_bytes], each.arguments)
+            for each in self.launches()
+        ]
 
         def go():
-            ready(*arguments)
+            for kernel, arguments in ready:
+                kernel(*arguments)
 
         launchers = [go, self.problem.cublas(self.stage.accumulate), *([triton] if triton else [])]
         own, cublas, *others = time_alternating(launchers, budget_ms, most, least)
@@ -89,7 +91,7 @@ class Candidate:
     def resource_columns(self) -> dict[str, int]:
         return {
             "registers": self.resources.registers,
-            "shared_bytes": self.resources.static_shared_bytes + self.shared_bytes,
+            "shared_bytes": self.resources.static_shared_bytes + self.stage.shared_bytes(self.tiles),
             "local_bytes": self.resources.local_bytes,
         }
 

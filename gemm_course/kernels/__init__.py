@@ -12,6 +12,7 @@ from gemm_course.kernels import (
     naive_uncoalesced,
     penny_xu_tile,
     persistent,
+    stream_k,
     thread_tiled_1d,
     thread_tiled_2d,
     vectorized,
@@ -21,9 +22,9 @@ from gemm_course.kernels import (
     wgmma_tma,
     wmma,
 )
-from gemm_course.kernels.base import IllegalTiles, Ladder, Stage, tiles_text
+from gemm_course.kernels.base import IllegalTiles, KernelLaunch, Ladder, Stage, tiles_text
 
-__all__ = ["LADDER", "IllegalTiles", "Ladder", "Stage", "tiles_text"]
+__all__ = ["LADDER", "IllegalTiles", "KernelLaunch", "Ladder", "Stage", "tiles_text"]
 
 LADDER = Ladder(
     (
@@ -39,6 +40,7 @@ LADDER = Ladder(
         warp_tiled.STAGE,
         double_buffered.STAGE,
         async_copy.STAGE,
+        stream_k.STAGE,
         wmma.STAGE,
         wmma.FP16_ACC,
         mma_swizzled.STAGE,

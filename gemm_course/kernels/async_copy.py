@@ -34,12 +34,8 @@ from gemm_course.kernels.base import (
 )
 
 
-def build(BM, BN, BK, WM, WN, TM, TN, SLOTS, GROUP, PAD):
-    """The kernel for blocks of BM by BN elements, WM by WN per warp, TM by TN per thread."""
-    THREADS = BM // WM * (BN // WN) * 32
-    LANE_ROWS, LANE_COLS = WM // TM, WN // TN  # the warp's threads as a grid
-    A_WIDTH = BM + PAD
-    IN_FLIGHT = SLOTS - 2  # copies still under way when the next tile is needed
+def fetcher(BM, BN, BK, THREADS):
+    """Returns the function that starts the copies of one step's tiles."""
     A_ROWS, B_ROWS = THREADS // BK, THREADS // (BN // 4)  # rows the block fetches at a time
 
     @cuda.jit(device=True)
@@ -56,6 +52,19 @@ def build(BM, BN, BK, WM, WN, TM, TN, SLOTS, GROUP, PAD):
                 Bs, (slot, r, c), B, (k0 + r, min(col0 + c, (n - 1) // 4 * 4)), 16 if k0 + r < k else 0
             )
         cp_async_commit()
+
+    return fetch
+
+
+def build(BM, BN, BK, WM, WN, TM, TN, SLOTS, GROUP, PAD):
+    """The kernel for blocks of BM by BN elements, WM by WN per warp, TM by TN per thread."""
+    THREADS = BM // WM * (BN // WN) * 32
+    LANE_ROWS, LANE_COLS = WM // TM, WN // TN  # the warp's threads as a grid
+    A_WIDTH = BM + PAD
+    IN_FLIGHT = SLOTS - 2  # copies still under way when the next tile is needed
+    A_ROWS, B_ROWS = THREADS // BK, THREADS // (BN // 4)  # rows the block fetches at a time
+
+    fetch = fetcher(BM, BN, BK, THREADS)
 
     def async_copy(m, n, k, alpha, A, B, beta, C):
         As = cuda.shared.array((SLOTS, BK, A_WIDTH), float32, 16)

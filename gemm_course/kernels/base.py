@@ -19,6 +19,7 @@ from gemm_course.emulator.limits import (
     MAX_STATIC_SHARED_BYTES,
     MAX_THREADS,
     REGISTERS_PER_SM,
+    profile,
 )
 
 
@@ -32,6 +33,17 @@ class IllegalTiles(ValueError):
             f"{stage.name} cannot run with {tiles_text(tiles)}: {'; '.join(broken)}. "
             f"The nearest legal choice is {tiles_text(self.nearest)}."
         )
+
+
+@dataclass(frozen=True, eq=False)
+class KernelLaunch:
+    """One launch of a kernel with all that it takes."""
+
+    kernel: Callable
+    grid: tuple[int, ...]
+    block: tuple[int, ...]
+    shared_bytes: int  # dynamic
+    arguments: tuple
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +76,8 @@ class Stage:
     # (tiles, m, n, k, alpha, A, B, beta, C) -> the kernel's arguments. A stage whose kernel takes something
     # else, such as tensor maps of A and B, defines that here; C keeps its position.
     takes: Callable[..., tuple] = lambda t, *standard: standard
+    # The same -> the launches that compute C fastest, where that is not one launch of the stage's own kernel.
+    shares: Callable[..., tuple[KernelLaunch, ...]] | None = None
 
     def __repr__(self) -> str:
         return f"<stage {self.name}>"
@@ -74,13 +88,17 @@ class Stage:
         return np.dtype(self.dtype).itemsize
 
     def complete(self, tiles: Mapping[str, int] | None = None) -> dict[str, int]:
-        """The default tiles, overridden by the given ones. Raises ValueError for an unknown name."""
+        """The default tiles, overridden by the given ones. Raises ValueError for an unknown name.
+
+        The default of BLOCKS is the number of multiprocessors of the GPU at hand.
+        """
         unknown = sorted(set(tiles or {}) - set(self.tiles))
         if unknown:
             known = ", ".join(self.tiles)
             raise ValueError(f"{self.name} has no tile size called {', '.join(unknown)}; it has {known}")
         given = {name: int(value) if _is_whole(value) else value for name, value in (tiles or {}).items()}
-        return {**self.tiles, **given}
+        here = {"BLOCKS": multiprocessors()} if "BLOCKS" in self.tiles else {}
+        return {**self.tiles, **here, **given}
 
     def rules(self, tiles: Mapping[str, int] | None = None) -> list[str]:
         """The rules that these tiles break, one message each; an empty list means that they are legal."""
@@ -140,6 +158,23 @@ class Stage:
         `device.on_device` copies them to a GPU.
         """
         return tuple(self.takes(SimpleNamespace(**self._checked(tiles)), *standard))
+
+    def launches(self, *standard, tiles: Mapping[str, int] | None = None) -> tuple[KernelLaunch, ...]:
+        """The launches that compute C, in this order, for (m, n, k, alpha, A, B, beta, C): mostly one.
+
+        A kernel launched alone, with `grid`, `block` and `arguments`, computes all of C as well. Several
+        launches are those that do it fastest. None if C has no elements.
+        """
+        m, n = standard[:2]
+        grid = self.grid(m, n, tiles)
+        if 0 in grid:
+            return ()
+        if self.shares is not None:
+            return self.shares(SimpleNamespace(**self._checked(tiles)), *standard)
+        arguments = self.arguments(*standard, tiles=tiles)
+        return (
+            KernelLaunch(self.kernel(tiles), grid, self.block(tiles), self.shared_bytes(tiles), arguments),
+        )
 
     def launch_bounds(self, tiles: Mapping[str, int] | None = None) -> tuple[int, int]:
         """For the compiler: the threads of a block, and how many blocks an SM must be able to hold.
@@ -203,6 +238,15 @@ class Ladder:
 def tiles_text(tiles: Mapping[str, int]) -> str:
     """Tiles in one line, as messages and records write them: "BM=128 BN=128 BK=16"."""
     return " ".join(f"{name}={value}" for name, value in tiles.items())
+
+
+def multiprocessors() -> int:
+    """How many multiprocessors the GPU at hand has; without one, the H200, which the emulator imitates."""
+    from numba import cuda
+
+    return (
+        cuda.get_current_device().MULTIPROCESSOR_COUNT if cuda.is_available() else profile().multiprocessors
+    )
 
 
 def tiles_over(length: int, tile: int) -> int:

@@ -1,0 +1,226 @@
+"""Stream-K: the steps along k are shared out evenly, not the tiles.
+
+Beyond the documents. Whole tiles leave multiprocessors idle in the last wave: 288 tiles on 132 of them take
+as long as 396. Here the steps of all tiles, laid end to end, are cut into one equal range per block. A block
+computes its range, tile by tile. Where a range begins or ends within a tile, the block writes what it has to
+a workspace and adds its steps to the tile's count. The block that completes the count adds up all parts and
+stores the tile. Nobody waits, so blocks may run in any order, and the parts are added in the order of k, so
+the result is always the same.
+
+The loop over parts is slower than async_copy, by a tenth. So `launches` leaves the full waves to async_copy,
+and shares out only the tiles of the last one.
+
+The idea is from Osama et al., "Stream-K: Work-centric Parallel Decomposition for Dense Matrix-Matrix
+Multiplication on the GPU" (2023).
+"""
+
+import numpy as np
+from numba import cuda, float32, int64
+
+from gemm_course.intrinsics import cp_async_wait, load4, store4, u32, unroll
+from gemm_course.kernels import async_copy
+from gemm_course.kernels.async_copy import fetcher
+from gemm_course.kernels.base import KernelLaunch, Stage, tiles_over
+from gemm_course.kernels.tensor_tiles import grouped
+
+FULL_ENOUGH = 0.9  # to share out a last wave that occupies so much of the GPU costs more than it gains
+
+
+def build(BM, BN, BK, WM, WN, TM, TN, SLOTS, GROUP, PAD, BLOCKS):
+    """async_copy's kernel with a loop over parts of tiles; BLOCKS affects only the launch."""
+    THREADS = BM // WM * (BN // WN) * 32
+    LANE_ROWS, LANE_COLS = WM // TM, WN // TN  # the warp's threads as a grid
+    A_WIDTH = BM + PAD
+    IN_FLIGHT = SLOTS - 2  # copies still under way when the next tile is needed
+    fetch = fetcher(BM, BN, BK, THREADS)
+
+    @cuda.jit(device=True)
+    def block_of(step, steps, blocks):
+        """The block whose range has this step."""
+        return ((step + 1) * blocks - 1) // steps
+
+    @cuda.jit(device=True)
+    def write(parts, block, half, acc, tid):
+        """Write a thread's part of a tile to one of its block's two places."""
+        for i in unroll(range(TM)):
+            for j in unroll(range(0, TN, 4)):
+                four = (acc[i, j], acc[i, j + 1], acc[i, j + 2], acc[i, j + 3])
+                store4(parts, (block, half, (i * TN + j) // 4, tid, 0), four)
+
+    @cuda.jit(device=True)
+    def add(parts, block, half, acc, tid):
+        """Add what a block has written to one of its places."""
+        for i in unroll(range(TM)):
+            for j in unroll(range(0, TN, 4)):
+                v = load4(parts, (block, half, (i * TN + j) // 4, tid, 0))
+                for e in unroll(range(4)):
+                    acc[i, j + e] += v[e]
+
+    def stream_k(m, n, k, alpha, A, B, beta, C, parts, arrived, done):
+        As = cuda.shared.array((SLOTS, BK, A_WIDTH), float32, 16)
+        Bs = cuda.shared.array((SLOTS, BK, BN), float32, 16)
+        count = cuda.shared.array(1, int64)
+        a = cuda.local.array((2, TM), float32)
+        b = cuda.local.array((2, TN), float32)
+        acc = cuda.local.array((TM, TN), float32)
+        zeros = (float32(0), float32(0), float32(0), float32(0))
+        tid = u32(cuda.threadIdx.x)
+        warp, lane = tid // 32, tid % 32
+        lane_row = lane // LANE_COLS
+        lane_col = lane % LANE_COLS
+        y0 = warp // (BN // WN) * WM + lane_row * 4  # this thread's first element within the tile
+        x0 = warp % (BN // WN) * WN + lane_col * 4
+
+        tile_rows, tile_cols = (m + BM - 1) // BM, (n + BN - 1) // BN
+        per_tile = max((k + BK - 1) // BK, 1)
+        steps = (tile_rows * tile_cols - done) * per_tile  # of all tiles that are not done yet
+        blocks = min(
+            cuda.gridDim.x, steps
+        )  # no block of these has an empty range, and the others have nothing
+        at, stop = steps * cuda.blockIdx.x // blocks, min(steps * (cuda.blockIdx.x + 1) // blocks, steps)
+        while at < stop:
+            tile, first = at // per_tile, at % per_tile
+            last = min(per_tile, first + stop - at)  # this part: steps first to last of the tile
+            tile_row, tile_col = grouped(u32(done + tile), tile_rows, tile_cols, GROUP)
+            row0, col0 = tile_row * BM, tile_col * BN
+            end = last * BK  # the copies read nothing beyond
+            for i in unroll(range(TM)):
+                for j in unroll(range(TN)):
+                    acc[i, j] = 0
+            for s in unroll(range(SLOTS - 1)):
+                fetch(As, Bs, s, A, B, row0, col0, (first + s) * BK, m, n, min(k, end), tid)
+            cp_async_wait(IN_FLIGHT)
+            cuda.syncthreads()
+            for i in unroll(range(0, TM, 4)):
+                a[0, i], a[0, i + 1], a[0, i + 2], a[0, i + 3] = load4(As, (0, 0, y0 + i * LANE_ROWS))
+            for j in unroll(range(0, TN, 4)):
+                b[0, j], b[0, j + 1], b[0, j + 2], b[0, j + 3] = load4(Bs, (0, 0, x0 + j * LANE_COLS))
+            k0, slot = first * BK, u32(0)
+            while k0 < end:
+                for p in unroll(range(BK)):
+                    now, then = p % 2, (p + 1) % 2
+                    if p == 0:  # everybody has read the tile multiplied last: its slot is free
+                        free = u32(slot ^ 1) if SLOTS == 2 else u32((slot + SLOTS - 1) % SLOTS)
+                        fetch(As, Bs, free, A, B, row0, col0, k0 + (SLOTS - 1) * BK, m, n, min(k, end), tid)
+                    if p == BK - 1:  # the next operands are in the next tile
+                        cp_async_wait(IN_FLIGHT)
+                        cuda.syncthreads()
+                        slot = u32(slot ^ 1) if SLOTS == 2 else u32((slot + 1) % SLOTS)
+                    q = (p + 1) % BK
+                    for i in unroll(range(0, TM, 4)):
+                        v = load4(As, (slot, q, y0 + i * LANE_ROWS))
+                        a[then, i], a[then, i + 1], a[then, i + 2], a[then, i + 3] = v
+                    for j in unroll(range(0, TN, 4)):
+                        v = load4(Bs, (slot, q, x0 + j * LANE_COLS))
+                        b[then, j], b[then, j + 1], b[then, j + 2], b[then, j + 3] = v
+                    for i in unroll(range(TM)):
+                        for s in unroll(range(TN)):
+                            j = s if i % 2 == 0 else TN - 1 - s  # back and forth: neighbours share an operand
+                            acc[i, j] += a[now, i] * b[now, j]
+                k0 += BK
+            cp_async_wait(0)
+            cuda.syncthreads()  # the ring is free for the next part
+
+            complete = last - first == per_tile
+            if not complete:
+                write(parts, cuda.blockIdx.x, 0 if first == 0 else 1, acc, tid)
+                cuda.threadfence()  # the part is there before its steps are counted
+                cuda.syncthreads()
+                if tid == 0:
+                    count[0] = cuda.atomic.add(arrived, tile, last - first) + last - first
+                cuda.syncthreads()
+                complete = count[0] == per_tile
+                if complete:
+                    cuda.threadfence()
+                    if tid == 0:
+                        arrived[tile] = 0  # for the next launch
+                    for i in unroll(range(TM)):
+                        for j in unroll(range(TN)):
+                            acc[i, j] = 0
+                    block = block_of(tile * per_tile, steps, blocks)
+                    final = block_of((tile + 1) * per_tile - 1, steps, blocks)
+                    add(parts, block, 0, acc, tid)
+                    while block < final:
+                        block += 1
+                        add(parts, block, 1, acc, tid)
+            if complete:
+                for i in unroll(range(TM)):
+                    row = row0 + y0 + i // 4 * (4 * LANE_ROWS) + i % 4
+                    for j in unroll(range(0, TN, 4)):
+                        col = col0 + x0 + j * LANE_COLS
+                        if row < m and col < n:
+                            old = load4(C, (row, col)) if beta != 0 else zeros
+                            c0 = alpha * acc[i, j] + beta * old[0]
+                            c1 = alpha * acc[i, j + 1] + beta * old[1]
+                            c2 = alpha * acc[i, j + 2] + beta * old[2]
+                            c3 = alpha * acc[i, j + 3] + beta * old[3]
+                            if col + 3 < n:
+                                store4(C, (row, col), (c0, c1, c2, c3))
+                            else:
+                                C[row, col] = c0
+                                if col + 1 < n:
+                                    C[row, col + 1] = c1
+                                if col + 2 < n:
+                                    C[row, col + 2] = c2
+            at += last - first
+
+    return stream_k
+
+
+def workspace(t, m, n, C) -> tuple:
+    """(parts, arrived): two places per block for a part of a tile, and the steps counted of each tile.
+
+    parts: float32, (BLOCKS, 2, fours per thread, threads, 4). arrived: int64, zeros. Both are where C is.
+    """
+    parts = (t.BLOCKS, 2, t.TM * t.TN // 4, threads(t), 4)
+    arrived = np.zeros(max(1, tiles_over(m, t.BM) * tiles_over(n, t.BN)), np.int64)
+    if isinstance(C, np.ndarray):
+        return np.empty(parts, np.float32), arrived
+    return cuda.device_array(parts, np.float32), cuda.to_device(arrived)
+
+
+def arguments(t, *standard, done: int = 0) -> tuple:
+    """The kernel's arguments: a workspace, and how many tiles another launch computes."""
+    m, n, *_, C = standard
+    return (*standard, *workspace(t, m, n, C), done)
+
+
+def shares(t, *standard) -> tuple[KernelLaunch, ...]:
+    """Full waves by async_copy, the tiles of the last wave shared out, unless that wave is nearly full."""
+    m, n = standard[:2]
+    tiles = tiles_over(m, t.BM) * tiles_over(n, t.BN)
+    last = tiles % t.BLOCKS
+    whole = tiles if last >= FULL_ENOUGH * t.BLOCKS else tiles - last
+    sizes = vars(t)
+    theirs = {name: size for name, size in sizes.items() if name != "BLOCKS"}
+    block = (threads(t),)
+    found = []
+    if whole:
+        found.append(KernelLaunch(async_copy.STAGE.kernel(theirs), (whole,), block, 0, standard))
+    if whole < tiles:
+        rest = arguments(t, *standard, done=whole)
+        found.append(KernelLaunch(STAGE.kernel(sizes), (t.BLOCKS,), block, 0, rest))
+    return tuple(found)
+
+
+def threads(t) -> int:
+    return 32 * (t.BM * t.BN // (t.WM * t.WN))
+
+
+STAGE = Stage(
+    name="stream_k",
+    title="Steps along k shared out evenly",
+    document="beyond the documents",
+    tiles={**async_copy.STAGE.tiles, "BLOCKS": 132},
+    options={**async_copy.STAGE.options, "GROUP": (8,), "PAD": (4,), "BLOCKS": (132,)},
+    may_be_zero=frozenset({"PAD"}),
+    requirements=async_copy.requirements,
+    build=build,
+    threads=lambda t: (threads(t),),
+    blocks=lambda m, n, t: (t.BLOCKS if m and n else 0,),
+    registers=async_copy.STAGE.registers,
+    alignment=16,
+    compute_capability=(8, 0),
+    takes=arguments,
+    shares=shares,
+)

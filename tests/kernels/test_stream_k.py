@@ -1,0 +1,103 @@
+"""Stream-K: a tile cut across blocks is added up by the last of them; only a last wave is shared out."""
+
+import numpy as np
+import pytest
+
+from gemm_course.emulator import emulate
+from gemm_course.kernels import LADDER, stream_k
+from tests.kernels.conftest import allowed, padded
+from tests.kernels.test_results import SMALL
+from tests.kernels.test_tensor_core_mutants import altered
+
+STAGE, ASYNC_COPY = LADDER["stream_k"], LADDER["async_copy"]
+TILES = SMALL["stream_k"]
+
+
+def problem(m, n, k, alpha=1.0, beta=0.0):
+    """(the stage's standard arguments, the exact result)"""
+    random = np.random.default_rng([m, n, k])
+    A, B, C = (random.standard_normal(shape, dtype=np.float32) for shape in ((m, k), (k, n), (m, n)))
+    exact = alpha * A.astype(float) @ B + beta * C.astype(float)
+    return (m, n, k, np.float32(alpha), padded(A), padded(B), np.float32(beta), padded(C)), exact
+
+
+def launched(launch):
+    return emulate(launch.kernel, launch.grid, launch.block, *launch.arguments)
+
+
+@pytest.mark.parametrize("shape", [(250, 190, 50), (64, 64, 100), (640, 64, 33), (3, 5, 0), (129, 65, 7)])
+@pytest.mark.parametrize("blocks", [1, 5, 32])
+def test_all_launches_together_compute_c(shape, blocks):
+    standard, exact = problem(*shape, alpha=1.25, beta=-0.5)
+    reports = [launched(one) for one in STAGE.launches(*standard, tiles=TILES | {"BLOCKS": blocks})]
+    C = standard[-1][:, : shape[1]]
+    assert np.linalg.norm(C - exact) <= allowed(STAGE) * (np.linalg.norm(exact) or 1)
+    assert np.isnan(standard[-1][:, shape[1] :]).all()
+    assert all(report.findings == [] for report in reports)
+
+
+@pytest.mark.parametrize(
+    ("tiles", "whole"),
+    [(3, 0), (4, 0), (9, 9), (10, 10), (12, 10), (19, 19), (25, 20), (20, 20)],
+)
+def test_only_a_last_wave_that_leaves_much_idle_is_shared_out(tiles, whole):
+    standard, _ = problem(64 * tiles, 64, 8)
+    launches = STAGE.launches(*standard, tiles=TILES | {"BLOCKS": 10})
+    kernels = [one.kernel.py_func.__name__ for one in launches]
+    assert kernels == ["async_copy"] * (whole > 0) + ["stream_k"] * (whole < tiles)
+    if whole:
+        assert launches[0].grid == (whole,)
+    if whole < tiles:
+        assert launches[-1].grid == (10,) and launches[-1].arguments[-1] == whole
+
+
+def test_the_result_is_the_same_each_time_and_the_counters_are_zero_again():
+    standard, _ = problem(130, 70, 90)
+    launch = STAGE.kernel(TILES), STAGE.grid(130, 70, TILES), STAGE.block(TILES)
+    arguments = STAGE.arguments(*standard, tiles=TILES)
+    arrived, results = arguments[-2], []
+    for _ in range(2):
+        emulate(*launch, *arguments)
+        results.append(standard[-1].copy())
+        assert not arrived.any()
+    np.testing.assert_array_equal(*results)
+
+
+SLIPS = {
+    "no fence before the steps are counted": (
+        ("                cuda.threadfence()  # the part is there before its steps are counted\n", ""),
+        "global_race",
+    ),
+    "no barrier before the steps are counted": (
+        ("counted\n                cuda.syncthreads()\n", "counted\n"),
+        "global_race",
+    ),
+    "every block stores the tile": (
+        ("complete = count[0] == per_tile", "complete = count[0] <= per_tile"),
+        "global_race",
+    ),
+    "no barrier before the next part": (
+        ("            cuda.syncthreads()  # the ring is free for the next part\n", ""),
+        "shared_race",
+    ),
+}
+
+
+@pytest.mark.parametrize("slip", SLIPS)
+def test_the_slip_is_found(slip, tmp_path):
+    change, kind = SLIPS[slip]
+    kernel = altered(stream_k, change, tmp_path).STAGE.kernel(TILES)
+    standard, _ = problem(130, 70, 192)
+    launch = STAGE.grid(130, 70, TILES), STAGE.block(TILES), *STAGE.arguments(*standard, tiles=TILES)
+    report = emulate(kernel, *launch)
+    assert kind in {finding.kind for finding in report.errors}, [str(finding) for finding in report.findings]
+
+
+def test_a_counter_that_is_not_reset_spoils_the_next_launch(tmp_path):
+    kernel = altered(stream_k, ("arrived[tile] = 0", "pass"), tmp_path).STAGE.kernel(TILES)
+    standard, exact = problem(130, 70, 192)
+    launch = STAGE.grid(130, 70, TILES), STAGE.block(TILES), *STAGE.arguments(*standard, tiles=TILES)
+    for right in (True, False):
+        standard[-1][:] = np.nan
+        emulate(kernel, *launch)
+        assert np.allclose(standard[-1][:, :70], exact, atol=1e-3) == right
