@@ -62,8 +62,6 @@ def build(BM, BN, BK, WM, WN, TM, TN, SLOTS, GROUP, PAD):
     LANE_ROWS, LANE_COLS = WM // TM, WN // TN  # the warp's threads as a grid
     A_WIDTH = BM + PAD
     IN_FLIGHT = SLOTS - 2  # copies still under way when the next tile is needed
-    A_ROWS, B_ROWS = THREADS // BK, THREADS // (BN // 4)  # rows the block fetches at a time
-
     fetch = fetcher(BM, BN, BK, THREADS)
 
     def async_copy(m, n, k, alpha, A, B, beta, C):
