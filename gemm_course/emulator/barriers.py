@@ -171,10 +171,12 @@ class Barriers:
 
     def active_ids(self) -> np.ndarray:
         """The numbers of the active threads, counted from 1 over the grid."""
-        ids = np.broadcast_to(self.thread_ids(), self.geometry.shape)
-        if self.mask.array is None:
+        ids, active = np.broadcast_to(self.thread_ids(), self.geometry.shape), self.mask.array
+        if active is None:
             return ids.reshape(-1)
-        return ids[np.broadcast_to(self.mask.array, ids.shape)]
+        if active.ndim > ids.ndim:  # iterations that run at once: those of any of them
+            active = active.any(axis=tuple(range(active.ndim - ids.ndim)))
+        return ids[np.broadcast_to(active, ids.shape)]
 
     # ---- the grid ----
 

@@ -226,6 +226,22 @@ def test_a_loop_that_counts_its_attempts_waits_as_well(monkeypatch):
     assert attempts[0] > 0
 
 
+def test_iterations_that_run_at_once_store_before_a_thread_waits():
+    @cuda.jit
+    def kernel(x, out, lock):
+        v = x[cuda.threadIdx.x]
+        for b in range(8):
+            if b == v:
+                out[cuda.blockIdx.x, b] = 1
+        while cuda.atomic.compare_and_swap(lock, 0, 1) != 0:
+            pass
+        cuda.atomic.exch(lock, 0, 0)
+
+    out = zeros(2, 8)
+    emulate(kernel, 2, 1, np.array([3]), out, integers(1))
+    assert (out == (np.arange(8) == 3)).all()
+
+
 def test_a_loop_that_ends_without_others_is_left_alone(monkeypatch):
     """A list is followed in an array that the kernel also stores to, for longer than others would wait."""
     monkeypatch.setattr(control, "PATIENCE", 20)
