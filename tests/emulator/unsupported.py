@@ -82,6 +82,18 @@ def with_global(x, out):
 
 
 @cuda.jit
+def with_nonlocal(x, out):
+    count = 0
+
+    def add():
+        nonlocal count  # <- refused
+        count = 1
+
+    add()
+    out[cuda.grid(1)] = count
+
+
+@cuda.jit
 def with_a_class(x, out):
     i = cuda.grid(1)
     out[i] = x[i]
