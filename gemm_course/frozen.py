@@ -60,9 +60,14 @@ def as_defined(dispatcher: Any) -> Callable | None:
     return getattr(dispatcher, "__dict__", {}).get(_DEFINED)
 
 
-def _names_in(code: types.CodeType) -> set[str]:
+@functools.lru_cache(maxsize=1000)
+def _names_in(code: types.CodeType) -> frozenset[str]:
+    """The global names that code reads; ``co_names`` has attributes too."""
+    import dis  # here, for it takes longer than all else that `import gemm_course` loads
+
+    here = (found.argval for found in dis.get_instructions(code) if found.opname == "LOAD_GLOBAL")
     inner = (part for part in code.co_consts if isinstance(part, types.CodeType))
-    return set(code.co_names).union(*map(_names_in, inner))
+    return frozenset(here).union(*map(_names_in, inner))
 
 
 def _cell(cell: types.CellType) -> types.CellType:

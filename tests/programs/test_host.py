@@ -220,6 +220,17 @@ def test_a_kernel_that_calls_itself_is_refused():
         again[1, 1](np.zeros(1))
 
 
+def test_a_kernel_with_the_name_of_a_function_that_it_calls(monkeypatch):
+    @cuda.jit
+    def sqrt(x):
+        x[0] = math.sqrt(x[0])
+
+    monkeypatch.setitem(globals(), "sqrt", sqrt)
+    x = np.full(1, 9.0)
+    sqrt[1, 1](x)
+    assert x[0] == 3
+
+
 def test_dynamic_shared_memory():
     @cuda.jit
     def reversed_(x):
