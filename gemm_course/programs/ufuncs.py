@@ -122,7 +122,9 @@ def for_targets(real: Callable, for_cuda: Callable) -> Callable:
     """``numba.vectorize`` or ``guvectorize`` that leaves all targets but "cuda" to Numba."""
 
     @functools.wraps(real)
-    def chosen(*args: Any, target: str = "cpu", **options: Any) -> Any:
-        return for_cuda(*args, **options) if target == "cuda" else real(*args, target=target, **options)
+    def chosen(*args: Any, **options: Any) -> Any:
+        if options.get("target") != "cuda":
+            return real(*args, **options)
+        return for_cuda(*args, **{name: value for name, value in options.items() if name != "target"})
 
     return chosen

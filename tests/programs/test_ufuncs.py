@@ -86,6 +86,14 @@ def test_other_targets_are_numbas():
     assert (doubled(ramp(4)) == 2 * ramp(4)).all()
 
 
+def test_a_bare_decorator_is_numbas():
+    @numba.vectorize
+    def halved(a):
+        return a / 2
+
+    assert (halved(ramp(4)) == ramp(4) / 2).all()
+
+
 def test_what_is_refused():
     with pytest.raises(NotImplementedError, match="types"):
         vectorize(target="cuda")(lambda a: a)
