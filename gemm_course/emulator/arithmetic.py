@@ -439,7 +439,7 @@ class Arithmetic:
         if is_integer(dtype):
             if dtype == BOOL:
                 return self._truth(self.plain(value) != 0)
-            values = _truncated(self.plain(value), dtype)
+            values = truncated(self.plain(value), dtype)
             return lanes.from_values(values) if np.ndim(values) else uniform(lanes.from_values(values))
         return self._typed(value, dtype)
 
@@ -562,7 +562,7 @@ def _int64(number: int) -> int:
     return number if -(2**63) <= number < 2**63 else (number + 2**63) % 2**64 - 2**63
 
 
-def _truncated(values, dtype) -> np.ndarray:
+def truncated(values, dtype) -> np.ndarray:
     """Floats as integers, as a GPU converts them: the nearest number of 16 bits or more that there is."""
     wide = np.dtype(f"{dtype.kind}{max(dtype.itemsize, 2)}")
     limits = np.iinfo(wide)

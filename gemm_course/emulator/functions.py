@@ -12,6 +12,7 @@ from itertools import pairwise, product
 import numpy as np
 
 from .access import kind_of
+from .arithmetic import truncated
 from .complex_numbers import joined, quotient
 from .dtypes import BOOL, INT64, dtype_of, is_integer
 from .errors import KernelTypeError
@@ -347,16 +348,33 @@ NUMPY_FUNCTIONS = _numpy()  # those that are ufuncs
 
 
 def rounded(x, digits=None):
-    """``round(x)`` and ``round(x, digits)``, halves to even; the scaling is done in float64."""
+    """``round(x)`` and ``round(x, digits)``, halves to even: as in Numba, an int64 of x scaled in float64."""
+    x = x.astype(np.float64)
     if digits is None:
-        return np.rint(x)
-    digits = np.asarray(digits, np.float64)
-    first, second = 10.0 ** np.where(digits > 22, digits - 22, digits), np.where(digits > 22, 1e22, 1.0)
+        return _whole(x)
+    digits = np.asarray(digits)
+    first, second = np.where(digits > 22, digits - 22, np.abs(digits)), np.where(digits > 22, 1e22, 1.0)
+    first = _POWERS_OF_TEN[np.minimum(first, len(_POWERS_OF_TEN) - 1)]
     scaled = (x * first) * second
-    up = (np.rint(scaled.astype(x.dtype)) / second) / first
-    down = np.rint((x / 10.0**-digits).astype(x.dtype)) * 10.0**-digits
-    result = np.where(digits >= 0, up, down)
-    return np.where(np.isfinite(x) & np.isfinite(scaled), result, x)
+    up, down = (_whole(scaled) / second) / first, _whole(x / first) * first
+    kept = ~np.isfinite(x) | ((digits >= 0) & np.isinf(scaled))
+    return np.where(kept, x, np.where(digits >= 0, up, down))
+
+
+def _whole(x):
+    return truncated(np.rint(x), INT64)
+
+
+def _power(number: float, exponent: int) -> float:
+    """Repeated squaring, which rounds as Numba does."""
+    result = 1.0
+    while exponent:
+        result *= number if exponent & 1 else 1.0
+        number, exponent = number * number, exponent >> 1
+    return result
+
+
+_POWERS_OF_TEN = np.array([_power(10.0, exponent) for exponent in range(310)])  # the last is infinite
 
 
 def floor_and_rest(x, y):

@@ -241,6 +241,41 @@ def test_rounding_as_python_rounds():
         np.testing.assert_allclose(got, [round(v, digits) for v in x.tolist()], rtol=1e-14)
 
 
+def rounded_by_numba(x, digits):
+    """numba-cuda's ``round_to_impl``: in float64 whatever the type of x is, and by way of an int64."""
+    if math.isinf(x) or math.isnan(x):
+        return x
+    first, second = (10.0 ** (digits - 22), 1e22) if digits > 22 else (10.0 ** abs(digits), 1.0)
+    scaled = (x * first) * second if digits >= 0 else x / first
+    if math.isinf(scaled):
+        return x
+    whole = min(max(round(scaled), -(2**63)), 2**63 - 1)
+    if abs(scaled - whole) == 0.5:
+        whole = 2.0 * round(scaled / 2.0)
+    return (whole / second) / first if digits >= 0 else whole * first
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rounding_as_numba_rounds(dtype):
+    @cuda.jit
+    def kernel(x, digits, out):
+        i = cuda.grid(1)
+        if i < len(out):
+            out[i] = round(x[i], digits[i])
+
+    random = np.random.default_rng(1)
+    halfway = np.round(random.random(3000) * 10, 4)  # many of them are, for three digits
+    special = [0.3425, 0.5425, np.nan, np.inf, 0.0, 1e30]
+    x = np.concatenate([special, halfway, random.normal(size=3000)])
+    x = np.concatenate([x, -x]).astype(dtype)
+    digits = random.integers(-3, 13, len(x))
+    digits[::1000], digits[0] = 30, 3
+    out = np.zeros(len(x), dtype)
+    emulate(kernel, 100, 128, x, digits, out)
+    expected = [rounded_by_numba(*pair) for pair in zip(x.tolist(), digits.tolist())]
+    np.testing.assert_array_equal(out, np.array(expected, dtype))
+
+
 def test_half_precision():
     @cuda.jit
     def kernel(x, y, out, truth):
