@@ -30,7 +30,7 @@ class MemoryAccess:
     def subscript(self, site, base, index):
         """``base[index]`` as a value."""
         if isinstance(base, tuple):
-            return self._pick(base, index)
+            return self._pick(site, base, index)
         if not isinstance(base, ARRAYS):
             if isinstance(base, (RecordArray, Record)):
                 return self.element_of_records(site, base, index)
@@ -52,7 +52,7 @@ class MemoryAccess:
         else:
             self.write(site, base, index, value)
 
-    def _pick(self, values: tuple, index):
+    def _pick(self, site, values: tuple, index):
         """An element of a tuple; lane by lane where the index differs between iterations or lanes."""
         if type(index) is not Lanes:
             position = self._index_number(index)
@@ -60,9 +60,14 @@ class MemoryAccess:
                 raise KernelTypeError(f"index {position} is out of range for a tuple of {len(values)} values")
             return values[position]
         wanted = index.values()
+        beyond = (wanted < -len(values)) | (wanted >= len(values))
+        self.raise_where(beyond, site, "IndexError", "tuple index out of range")
         chosen = values[-1]
         for position in range(len(values) - 2, -1, -1):
-            here = index.pattern.derive(("==", position - index.offset), lambda p=position: wanted == p)
+            same = position, position - len(values)
+            here = index.pattern.derive(
+                ("in", *(p - index.offset for p in same)), lambda p=same: (wanted == p[0]) | (wanted == p[1])
+            )
             chosen = self.choose(Lanes(here, 0, BOOL), values[position], chosen)
         return chosen
 

@@ -504,15 +504,9 @@ class Arithmetic:
 
     def _refuse_complex_zero(self, site, divisor):
         """Report a thread that divides by a complex zero: Numba's code raises an exception there."""
-        if isinstance(divisor, Unknown) or not np.any(zero := np.asarray(self.plain(divisor) == 0)):
-            return
-        saved = self.mask
-        if zero.ndim:
-            self.mask = saved.where(lanes.from_values(zero))
-        try:
-            self.raise_(site, "ZeroDivisionError", "complex division by zero")
-        finally:
-            self.mask = saved
+        if not isinstance(divisor, Unknown):
+            zero = np.asarray(self.plain(divisor) == 0)
+            self.raise_where(zero, site, "ZeroDivisionError", "complex division by zero")
 
     def _count_float(self, site, name, dtype):
         if dtype.kind != "c":

@@ -658,8 +658,10 @@ class Typing(Machine):
     def _locate(self, site, array, index, width, verb):
         return None, 0, self.mask
 
-    def _pick(self, values, index):
-        return Types.meet(*values) if isinstance(index, (Unknown, Lanes)) else super()._pick(values, index)
+    def _pick(self, site, values, index):
+        if isinstance(index, (Unknown, Lanes)):
+            return Types.meet(*values)
+        return super()._pick(site, values, index)
 
     def shared_array(self, site, shape, dtype, alignment=None):
         return super().shared_array(site, _extents(shape), dtype, alignment)

@@ -92,6 +92,16 @@ class Language:
         self.raise_(site, "AssertionError", text)
         self.mask = saved
 
+    def raise_where(self, here, site, kind, text):
+        """``raise kind(text)`` for the active lanes in which ``here`` holds."""
+        if not here.any():
+            return
+        saved = self.mask
+        if here.ndim:
+            self.mask = saved.where(lanes.from_values(here))
+        self.raise_(site, kind, text)
+        self.mask = saved
+
     def raise_(self, site, kind, text):
         """``raise kind(text)``: stops the kernel if a thread reaches it."""
         if not self.mask.any:

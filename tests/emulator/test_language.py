@@ -467,6 +467,41 @@ def test_a_kernel_of_any_number_of_arrays_is_refused():
         emulate(with_any_number_of_arrays, 1, 8, zeros(8), ramp(8))
 
 
+def test_a_tuple_is_indexed_from_its_end_too():
+    @cuda.jit
+    def kernel(out):
+        i = cuda.threadIdx.x
+        out[i] = (10, 20, 30)[i - 3]
+
+    out = np.zeros(6, np.int64)
+    emulate(kernel, 1, 6, out)
+    assert out.tolist() == [10, 20, 30] * 2
+
+
+@pytest.mark.parametrize("least, thread", [(0, 3), (-4, 0)])
+def test_a_thread_that_indexes_a_tuple_beyond_its_end_is_stopped(least, thread):
+    @cuda.jit
+    def kernel(out, least):
+        i = cuda.threadIdx.x
+        out[i] = (10, 20, 30)[i + least]
+
+    out = np.zeros(5, np.int64)
+    with pytest.raises(
+        KernelRaised, match=rf"Thread \({thread}, 0, 0\).*IndexError: tuple index out of range"
+    ):
+        emulate(kernel, 1, 5, out, least)
+    assert not out.any()
+
+
+def test_a_shape_is_indexed_beyond_its_end():
+    @cuda.jit
+    def kernel(x, out):
+        out[cuda.threadIdx.x] = x.shape[cuda.threadIdx.x]
+
+    with pytest.raises(KernelRaised, match="IndexError"):
+        emulate(kernel, 1, 3, zeros(2, 3), zeros(3))
+
+
 def test_tuple_of_arrays():
     first, second, out = ramp(8), ramp(8) + 1, zeros(8)
     report = emulate(with_a_tuple_of_arrays, 1, 8, (first, second), out)
