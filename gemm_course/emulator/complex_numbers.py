@@ -1,6 +1,7 @@
-"""Arithmetic of complex numbers as numba.cuda compiles it: on real and imaginary parts, in their precision.
+"""Complex numbers as numba.cuda computes with them: on real and imaginary parts, in their precision.
 
-NumPy's own product, quotient and power round differently, and differ where a part is zero or not finite.
+NumPy's own product, quotient and power round differently, and differ where a part is zero or not finite;
+so do its exponential and its hyperbolic functions.
 """
 
 import numpy as np
@@ -59,3 +60,80 @@ def power(a, b):
 
 IN_PARTS = {np.multiply: product, np.true_divide: quotient, np.power: power}
 """NumPy's operations that are replaced; its sums are those of the parts."""
+
+
+# ---- functions ----
+
+_LN_10 = np.float64(2.302585092994046)  # a float64 also beside float32
+
+
+def exponential(z):
+    x, y = z.real, z.imag
+    size, lost = np.exp(x), np.isinf(x) & ~np.isfinite(y)
+    real, imag = (_times(part, size, np.isinf(x)) for part in (np.cos(y), np.sin(y)))
+    imag = np.where(lost & (x < 0), size, np.where(np.isnan(x) & (y == 0), y, imag))
+    return joined(np.where(lost, size, real), imag)
+
+
+def logarithm_to_10(z):
+    logarithm = np.log(z)
+    return joined(logarithm.real / _LN_10, logarithm.imag / _LN_10)
+
+
+def of_polar(length, angle):
+    """``cmath.rect``."""
+    endless, lost = np.isinf(length), ~np.isfinite(angle)
+    parts = (np.where(endless & (p == 0), p / length, p * length) for p in (np.cos(angle), np.sin(angle)))
+    kept = np.abs(length), np.zeros_like(length)
+    parts = (np.where(lost & (length == 0), *pair) for pair in zip(kept, parts))
+    return joined(*(np.where(lost & endless, *pair) for pair in zip((length, angle), parts)))
+
+
+def hyperbolic_cosine(z):
+    x, y = z.real, z.imag
+    plain = (y == 0) | np.isnan(y)
+    real = np.where(plain, np.abs(x), np.copysign(x, np.cos(y)))
+    imag = np.where(plain, y, np.copysign(x, np.sin(y))) * np.sign(x)
+    inside = np.cos(y) * np.cosh(x), np.sin(y) * np.sinh(x)
+    return joined(*(np.where(np.isinf(x), *pair) for pair in zip((real, imag), inside)))
+
+
+def hyperbolic_sine(z):
+    x, y = z.real, z.imag
+    endless = np.isinf(x)
+    real, imag = _times(np.cos(y), np.sinh(x), endless), _times(np.sin(y), np.cosh(x), endless)
+    return joined(np.where(endless & np.isnan(y), x, real), imag)
+
+
+def hyperbolic_tangent(z):
+    """CPython's algorithm."""
+    x, y = z.real, z.imag
+    a, b, c = np.tanh(x), np.tan(y), 1 / np.cosh(x)
+    bottom = 1 + (a * b) ** 2
+    inside = a * (1 + b * b) / bottom, b / bottom * c * c
+    far = (
+        np.copysign(x.dtype.type(1), x),
+        np.where(np.isinf(y), 0, np.copysign(x.dtype.type(0), np.sin(2 * y))),
+    )
+    return joined(*(np.where(np.isinf(x), *pair) for pair in zip(far, inside)))
+
+
+def cosine(z):
+    return hyperbolic_cosine(joined(-z.imag, z.real))
+
+
+def sine(z):
+    return _turned_back(hyperbolic_sine(joined(-z.imag, z.real)))
+
+
+def tangent(z):
+    return _turned_back(hyperbolic_tangent(joined(-z.imag, z.real)))
+
+
+def _turned_back(z):
+    return joined(z.imag, -z.real)
+
+
+def _times(part, size, endless):
+    """Their product, where a part that is 0 stays so beside an infinite number."""
+    return np.where(endless & (part == 0), part, part * size)

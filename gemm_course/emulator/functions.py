@@ -11,9 +11,9 @@ from itertools import pairwise, product
 
 import numpy as np
 
+from . import complex_numbers
 from .access import kind_of
 from .arithmetic import truncated
-from .complex_numbers import joined, quotient
 from .dtypes import BOOL, INT64, dtype_of, is_integer
 from .errors import KernelTypeError
 from .lanes import from_values
@@ -227,21 +227,22 @@ MATH_FUNCTIONS = _math()
 
 _COMPLEX_UNARY = {
     "acos": np.arccos, "asin": np.arcsin, "asinh": np.arcsinh, "atan": np.arctan, "atanh": np.arctanh,
-    "cos": np.cos, "exp": np.exp, "sin": np.sin, "sqrt": np.sqrt, "tan": np.tan,
+    "cos": complex_numbers.cosine, "exp": complex_numbers.exponential, "sin": complex_numbers.sine,
+    "sqrt": np.sqrt, "tan": complex_numbers.tangent,
 }  # fmt: skip
 _COMPLEX_ONLY = {
     "acosh": ("D:F D:D", lambda z: np.arccosh(z.astype(np.complex128))),
-    "cosh": ("F:F D:D", np.cosh),
-    "log10": ("D:F D:D", lambda z: np.log(z) / math.log(10)),
+    "cosh": ("F:F D:D", complex_numbers.hyperbolic_cosine),
+    "log10": ("D:F D:D", complex_numbers.logarithm_to_10),
     "phase": ("f:F d:D", np.angle),
     "polar": ("ff:F dd:D", lambda z: (np.abs(z), np.angle(z))),
-    "sinh": ("F:F D:D", np.sinh),
-    "tanh": ("D:F D:D", lambda z: np.tanh(z.astype(np.complex128))),
+    "sinh": ("F:F D:D", complex_numbers.hyperbolic_sine),
+    "tanh": ("D:F D:D", lambda z: complex_numbers.hyperbolic_tangent(z.astype(np.complex128))),
 }
 
 
 def _logarithm(z, base=None):
-    return np.log(z) if base is None else quotient(np.log(z), np.log(base))
+    return np.log(z) if base is None else complex_numbers.quotient(np.log(z), np.log(base))
 
 
 def _cmath() -> dict:
@@ -254,8 +255,7 @@ def _cmath() -> dict:
     for name, compute in _PREDICATES.items():
         found[name] = Function(f"cmath.{name}", "?:F ?:D", compute)
     found["log"] = Function("cmath.log", "F:F D:D F:FF D:DD", _logarithm, "log")
-    polar = lambda r, angle: joined(r * np.cos(angle), r * np.sin(angle))  # noqa: E731
-    found["rect"] = Function("cmath.rect", "F:ff D:dd", polar, "rect", kinds="f")
+    found["rect"] = Function("cmath.rect", "F:ff D:dd", complex_numbers.of_polar, "rect", kinds="f")
     return found
 
 

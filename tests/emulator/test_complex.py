@@ -2,6 +2,7 @@
 
 import cmath
 import linecache
+import math
 import operator
 from unittest.mock import patch
 
@@ -181,6 +182,60 @@ def test_products_and_quotients_round_in_their_own_precision():
     ratio = d / c
     by_real = np.abs(c) >= np.abs(d)
     assert (out[:, 1].real == (a + b * ratio) / (c + d * ratio))[by_real].all()
+
+
+INF, NAN = math.inf, math.nan
+SPECIAL = [  # as numba-cuda's cmathimpl computes them
+    (cmath.exp, (-INF, -INF), (0.0, 0.0)),
+    (cmath.exp, (INF, NAN), (INF, NAN)),
+    (cmath.exp, (INF, 0.0), (INF, 0.0)),
+    (cmath.exp, (NAN, -0.0), (NAN, -0.0)),
+    (cmath.log10, (0.0, INF), (INF, math.pi / 2 / math.log(10))),
+    (cmath.log10, (-0.0, -INF), (INF, -math.pi / 2 / math.log(10))),
+    (cmath.log10, (0.0, -0.0), (-INF, -0.0)),
+    (cmath.rect, (0.0, INF), (0.0, 0.0)),
+    (cmath.rect, (INF, 0.0), (INF, 0.0)),
+    (cmath.rect, (-INF, 0.0), (-INF, -0.0)),
+    (cmath.rect, (-INF, NAN), (-INF, NAN)),
+    (cmath.cosh, (-INF, -0.0), (INF, 0.0)),
+    (cmath.sinh, (INF, 0.0), (INF, 0.0)),
+    (cmath.sinh, (0.0, INF), (NAN, NAN)),
+    (cmath.tanh, (-INF, INF), (-1.0, 0.0)),
+    (cmath.cos, (0.0, INF), (INF, -0.0)),
+    (cmath.sin, (INF, 0.0), (NAN, NAN)),
+    (cmath.tan, (1.0, INF), (0.0, 1.0)),
+]
+
+
+@pytest.mark.parametrize("function, given, expected", SPECIAL)
+def test_functions_of_what_is_zero_or_not_finite(function, given, expected):
+    @cuda.jit
+    def of_polar(x, out):
+        out[0] = function(x[0], x[1])
+
+    @cuda.jit
+    def of_complex(x, out):
+        out[0] = function(complex(x[0], x[1]))
+
+    out = np.zeros(1, np.complex128)
+    emulate(of_polar if function is cmath.rect else of_complex, 1, 1, np.array(given), out)
+    for got, wanted in zip((out[0].real, out[0].imag), expected):
+        np.testing.assert_allclose(got, wanted, rtol=1e-15)
+        assert wanted != 0 or np.signbit(got) == np.signbit(wanted)
+
+
+@pytest.mark.parametrize("name", "cos cosh exp log10 sin sinh tan tanh".split())
+def test_functions_of_ordinary_numbers(name):
+    function = getattr(cmath, name)
+
+    @cuda.jit
+    def kernel(z, out):
+        i = cuda.grid(1)
+        out[i] = function(z[i])
+
+    z, out = random_complex(256), np.zeros(256, np.complex64)
+    emulate(kernel, 8, 32, z, out)
+    np.testing.assert_allclose(out, [function(complex(each)) for each in z], rtol=3e-6)
 
 
 def test_a_quotient_by_zero_ends_the_thread():
