@@ -64,27 +64,37 @@ class Arithmetic:
     def div(self, site, a, b):
         dtype = promote_division(self._dtype(a), self._dtype(b))
         if dtype.kind == "c":
-            self._refuse_complex_zero(site, b)
+            self._refuse_zero(site, b, "complex division by zero")
+        elif self.debug:
+            self._refuse_zero(site, b, "division by zero")
         return self._float(site, "div", np.true_divide, a, b, dtype)
 
     def floordiv(self, site, a, b):
         if self._integers(a, b):
+            if self.debug:
+                self._refuse_zero(site, b, "integer division by zero")
             if self.log is not None:
                 self.note_divisor("//", a, b)
             if type(a) is int and type(b) is int:
                 return _int64(a // b) if b else 0
             return self.settle(lanes.floor_divide(a, b), a, b)
         dtype = require_real(promote_remainder(self._dtype(a), self._dtype(b)), "//")
+        if self.debug:
+            self._refuse_zero(site, b, "division by zero")
         return self._float(site, "div", np.floor_divide, a, b, dtype)
 
     def mod(self, site, a, b):
         if self._integers(a, b):
+            if self.debug:
+                self._refuse_zero(site, b, "integer modulo by zero")
             if self.log is not None:
                 self.note_divisor("%", a, b)
             if type(a) is int and type(b) is int:
                 return a % b if b else 0
             return self.settle(lanes.modulo(a, b), a, b)
         dtype = require_real(promote_remainder(self._dtype(a), self._dtype(b)), "%")
+        if self.debug:
+            self._refuse_zero(site, b, "modulo by zero")
         return self._float(site, "div", np.remainder, a, b, dtype)
 
     def pow(self, site, a, b):
@@ -502,11 +512,10 @@ class Arithmetic:
     def settle_cast(result: Lanes | bool, value):
         return result if type(value) is Lanes or type(result) is bool else uniform(result)
 
-    def _refuse_complex_zero(self, site, divisor):
-        """Report a thread that divides by a complex zero: Numba's code raises an exception there."""
+    def _refuse_zero(self, site, divisor, text):
+        """Report a thread that divides by zero where Numba's code raises an exception."""
         if not isinstance(divisor, Unknown):
-            zero = np.asarray(self.plain(divisor) == 0)
-            self.raise_where(zero, site, "ZeroDivisionError", "complex division by zero")
+            self.raise_where(np.asarray(self.plain(divisor) == 0), site, "ZeroDivisionError", text)
 
     def _count_float(self, site, name, dtype):
         if dtype.kind != "c":

@@ -113,10 +113,13 @@ class Language:
         *_, row, column, linear = (int(axis[0]) for axis in here.nonzero())
         name = thread_name(self.geometry.thread_coordinates(linear), self.block_coordinates(row, column))
         what = f"{kind}: {text}" if text else kind
-        raise KernelRaised(
-            f"{name[0].upper()}{name[1:]} raises {what} in line {self.sites[site].line}. On a GPU, a kernel "
-            "that is compiled without debug=True does not tell: the thread just ends there."
-        )
+        sentence = f"{name[0].upper()}{name[1:]} raises {what} in line {self.sites[site].line}."
+        if not self.debug:
+            sentence += (
+                " On a GPU, a kernel that is compiled without debug=True does not tell: the thread just ends "
+                "there."
+            )
+        raise KernelRaised(sentence)
 
     kind_of = staticmethod(kind_of)
 

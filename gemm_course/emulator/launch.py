@@ -65,6 +65,7 @@ def emulate(
     allow=(),
     as_compiled=False,
     strict=False,
+    debug=None,
 ):
     """Run a ``numba.cuda`` kernel without a GPU and report every access as the hardware would count it.
 
@@ -87,6 +88,8 @@ def emulate(
     allow : kinds of findings to silence, such as "global_race"; ``# emulator: allow global_race`` at the end
         of a line of the kernel silences them there. ``report.silenced`` has what was silenced.
     strict : threads that store equal values to one element are a race as well, not only advice.
+    debug : a division by zero stops the kernel, as Numba compiles kernels with ``debug=True``; what is left
+        out is taken from the kernel.
 
     Returns
     -------
@@ -106,7 +109,9 @@ def emulate(
         function = compiled.function_of(dispatcher, compiled.key_of(args), bool(declared))
     with OwnFaults(function) as faults, np.errstate(all="ignore"):
         told = partial(faults.theirs, progress) if progress is not None else None
-        limits = (shared_bytes, counts_only, watch, step_limit, told, gpu, allow, as_compiled, strict)
+        if debug is None:
+            debug = bool(getattr(dispatcher, "targetoptions", {}).get("debug"))
+        limits = (shared_bytes, counts_only, watch, step_limit, told, gpu, allow, as_compiled, strict, debug)
         launch = Launch(function, declared, grid, block, args, *limits)
         report = launch.run()
     for callee in launch.bound.callees:
@@ -334,6 +339,7 @@ class Launch:
         allow,
         as_compiled=False,
         strict=False,
+        debug=False,
     ):
         self.function = function
         self.grid, self.block = _geometry("grid", grid), _geometry("block", block)
@@ -343,7 +349,7 @@ class Launch:
         self.bound = bind(self.function, counts_only)
         self.bound.require(self.gpu)
         self.args = _check_arguments(self.bound, self.function.__name__, args, declared)
-        self.step_limit, self.strict = step_limit, strict
+        self.step_limit, self.strict, self.debug = step_limit, strict, debug
         self.printed: list[str] = []  # by the kernel
         self.silencing = Silencing(self.bound.allowed, allowed_kinds(allow))
         if watch is not None and counts_only:
@@ -414,7 +420,7 @@ class Launch:
             exact=way.exact,
             strict=self.strict,
         )
-        self.machine.gpu, self.printed = self.gpu, self.machine.printed
+        self.machine.gpu, self.machine.debug, self.printed = self.gpu, self.debug, self.machine.printed
         self.machine.sites = self.bound.sites
         self.arrays = Arguments(self.counts_only)
         self.parameters = self._parameters()

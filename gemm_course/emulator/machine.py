@@ -50,6 +50,7 @@ class Machine(
 
     unbound = Unbound()
     gpu = DEFAULT  # whose limits hold
+    debug = False  # of the kernel: a division by zero raises
     only_types = False
 
     def __init__(

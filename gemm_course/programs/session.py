@@ -79,9 +79,12 @@ class Session:
         """Emulate one launch and record it. Raises what :func:`gemm_course.emulator.emulate` raises."""
         grid, block = configured.griddim, configured.blockdim
         limits = {"gpu": self.gpu, "step_limit": self.step_limit, "as_compiled": self.as_compiled}
+        debug = bool(configured.dispatcher.targetoptions.get("debug"))
         with self._one_at_a_time:
             try:
-                report = emulate(function, grid, block, *args, shared_bytes=configured.sharedmem, **limits)
+                report = emulate(
+                    function, grid, block, *args, shared_bytes=configured.sharedmem, debug=debug, **limits
+                )
             except LimitExceeded as error:
                 raise DriverError(INVALID_VALUE, str(error)) from None
             code = function.__code__

@@ -467,6 +467,49 @@ def test_a_kernel_of_any_number_of_arrays_is_refused():
         emulate(with_any_number_of_arrays, 1, 8, zeros(8), ramp(8))
 
 
+def _divide(a, b, out):
+    i = cuda.threadIdx.x
+    if i != 1:
+        out[i] = a[i] / b[i]
+        out[i] = a[i] // b[i]
+        out[i] = a[i] % b[i]
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.uint8, np.float32])
+def test_a_division_by_zero_raises_with_debug_alone(dtype):
+    a, b, out = (np.full(8, n, dtype) for n in (3, 2, 9))
+    b[1] = 0  # of a thread that does not divide
+    emulate(cuda.jit(_divide, debug=True, opt=False), 1, 8, a, b, out)
+    assert (np.delete(out, 1) == 1).all()
+    b[5] = 0
+    emulate(cuda.jit(_divide), 1, 8, a, b, out)
+    assert out[5] == 0 if dtype != np.float32 else np.isnan(out[5])
+    with pytest.raises(
+        KernelRaised, match=r"Thread \(5, 0, 0\) .* raises ZeroDivisionError: division by zero"
+    ):
+        emulate(cuda.jit(_divide, debug=True, opt=False), 1, 8, a, b, out)
+
+
+@pytest.mark.parametrize(
+    "operation, number, text",
+    [
+        (operator.floordiv, 1, "integer division by zero"),
+        (operator.mod, 1, "integer modulo by zero"),
+        (operator.floordiv, 1.0, "division by zero"),
+        (operator.mod, 1.0, "modulo by zero"),
+    ],
+)
+def test_what_a_division_by_zero_raises(operation, number, text):
+    @cuda.jit
+    def kernel(a, b, out):
+        out[0] = operation(a, b)
+
+    out = np.zeros(1)
+    with pytest.raises(KernelRaised, match=f"ZeroDivisionError: {text} in line"):
+        emulate(kernel, 1, 1, number, number - 1, out, debug=True)
+    emulate(kernel, 1, 1, number, number - 1, out)
+
+
 def test_a_tuple_is_indexed_from_its_end_too():
     @cuda.jit
     def kernel(out):

@@ -10,7 +10,7 @@ from numba import complex128, cuda, float64, int64
 from numba.cuda.cudadrv.driver import CudaAPIError
 
 from gemm_course import emulated
-from gemm_course.emulator import LaunchError
+from gemm_course.emulator import KernelRaised, LaunchError
 from gemm_course.programs.errors import UnsupportedCall
 
 
@@ -268,6 +268,15 @@ def test_options(options):
     x = ramp(32)
     kernel[1, 32](x)
     assert (x == 1).all()
+
+
+def test_a_division_by_zero_with_debug():
+    @cuda.jit(debug=True, opt=False)
+    def kernel(x):
+        x[0] = x[0] / x[1]
+
+    with pytest.raises(KernelRaised, match="ZeroDivisionError"):
+        kernel[1, 1](np.zeros(2))
 
 
 @pytest.mark.parametrize(
