@@ -25,6 +25,7 @@ from .language import Language, same_tuple
 from .limits import DEFAULT, MAX_STATIC_SHARED_BYTES
 from .memory import ARRAYS, DeviceArray, LocalStorage, SharedStorage, Unbound, Unknown, unknown
 from .records import Record, RecordAccess
+from .registry import Emulation
 from .shadow import Access, GlobalRaces, Initialised, InitialisedLocal, SharedRaces
 from .state import State
 from .tally import Tally
@@ -212,8 +213,9 @@ class Machine(
 
     @staticmethod
     def function_in(value, name):
-        """The device function that a variable holds."""
-        if getattr(value, "kind", None) != "device":
+        """The device function, or the atomic operation, that a variable holds."""
+        atomic = isinstance(value, Emulation) and value.reads and value.writes
+        if not atomic and getattr(value, "kind", None) != "device":
             raise KernelTypeError(f"{name} is a variable, and holds no device function that could be called")
         return value
 

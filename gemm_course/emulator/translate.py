@@ -898,7 +898,8 @@ class Translator:
         """May the value of this expression change although the function itself does nothing?"""
         if isinstance(node, ast.Call):
             callee = self._resolve(node.func)
-            return isinstance(callee, Callee) or bool(getattr(callee, "reads", ()))
+            held = isinstance(node.func, ast.Name) and node.func.id in self.locals
+            return held or isinstance(callee, Callee) or bool(getattr(callee, "reads", ()))
         return isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load)
 
     def _all_at_once(self, loop, node, counter, stop, step, touched, one_by_one):

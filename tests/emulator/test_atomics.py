@@ -150,3 +150,38 @@ def test_dtypes_without_an_atomic_are_refused(name, dtype):
 
     with pytest.raises(KernelTypeError, match=rf"cuda\.atomic\.{name} takes arrays of .*out holds"):
         emulate(kernel, 1, 1, np.zeros(1, dtype))
+
+
+@cuda.jit(device=True)
+def one_more(operation, x, i, value):
+    old = operation(x, i, value)
+    return old + 1
+
+
+def test_an_operation_passed_to_a_device_function():
+    @cuda.jit
+    def kernel(x, out):
+        t = cuda.threadIdx.x
+        out[t] = one_more(cuda.atomic.add, x, 0, 2)
+        one_more(cuda.atomic.sub, x, 1, 3)
+
+    x, out = np.zeros(2, np.int32), np.zeros(32, np.int64)
+    report = emulate(kernel, 1, 32, x, out)
+    assert x.tolist() == [64, -96] and (out == np.arange(0, 64, 2) + 1).all() and report.ok
+
+
+def test_an_operation_with_a_name_in_the_kernel():
+    @cuda.jit
+    def kernel(lock, total):
+        take = cuda.atomic.compare_and_swap
+        while take(lock, 0, 1) != 0:
+            pass
+        cuda.threadfence()
+        total[0] += 1
+        cuda.threadfence()
+        release = cuda.atomic.exch
+        release(lock, 0, 0)
+
+    lock, total = np.zeros(1, np.int32), np.zeros(1, np.int32)
+    assert emulate(kernel, 3, 1, lock, total).ok
+    assert total[0] == 3 and lock[0] == 0
