@@ -7,8 +7,8 @@ a workspace and adds its steps to the tile's count. The block that completes the
 stores the tile. Nobody waits, so blocks may run in any order, and the parts are added in the order of k, so
 the result is always the same.
 
-The loop over parts is slower than async_copy, by a tenth. So `launches` leaves the full waves to async_copy,
-and shares out only the tiles of the last one.
+The loop over parts is slower than async_copy. So `launches` leaves the full waves to async_copy, and shares
+out only the tiles of the last one, unless it is nearly full or k is short.
 
 The idea is from Osama et al., "Stream-K: Work-centric Parallel Decomposition for Dense Matrix-Matrix
 Multiplication on the GPU" (2023).
@@ -23,7 +23,8 @@ from gemm_course.kernels.async_copy import fetcher
 from gemm_course.kernels.base import KernelLaunch, Stage, tiles_over
 from gemm_course.kernels.tensor_tiles import grouped
 
-FULL_ENOUGH = 0.9  # to share out a last wave that occupies so much of the GPU costs more than it gains
+SLOWER = 0.08  # a step of this loop takes so much longer than one of async_copy's
+ADDING_UP = 20  # steps that the writing, waiting and adding of parts takes
 
 
 def build(BM, BN, BK, WM, WN, TM, TN, SLOTS, GROUP, PAD, BLOCKS):
@@ -186,11 +187,13 @@ def arguments(t, *standard, done: int = 0) -> tuple:
 
 
 def shares(t, *standard) -> tuple[KernelLaunch, ...]:
-    """Full waves by async_copy, the tiles of the last wave shared out, unless that wave is nearly full."""
-    m, n = standard[:2]
+    """Full waves by async_copy; the tiles of the last wave are shared out where that takes fewer steps."""
+    m, n, k = standard[:3]
     tiles = tiles_over(m, t.BM) * tiles_over(n, t.BN)
-    last = tiles % t.BLOCKS
-    whole = tiles if last >= FULL_ENOUGH * t.BLOCKS else tiles - last
+    whole = tiles - tiles % t.BLOCKS
+    steps, occupied = tiles_over(k, t.BK), tiles % t.BLOCKS / t.BLOCKS  # of the last wave
+    if (1 + SLOWER) * occupied * steps + ADDING_UP >= steps:
+        whole = tiles
     sizes = vars(t)
     theirs = {name: size for name, size in sizes.items() if name != "BLOCKS"}
     block = (threads(t),)

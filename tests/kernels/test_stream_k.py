@@ -25,7 +25,7 @@ def launched(launch):
     return emulate(launch.kernel, launch.grid, launch.block, *launch.arguments)
 
 
-@pytest.mark.parametrize("shape", [(250, 190, 50), (64, 64, 100), (640, 64, 33), (3, 5, 0), (129, 65, 7)])
+@pytest.mark.parametrize("shape", [(250, 190, 200), (64, 64, 300), (640, 64, 33), (3, 5, 0), (129, 65, 230)])
 @pytest.mark.parametrize("blocks", [1, 5, 32])
 def test_all_launches_together_compute_c(shape, blocks):
     standard, exact = problem(*shape, alpha=1.25, beta=-0.5)
@@ -37,11 +37,19 @@ def test_all_launches_together_compute_c(shape, blocks):
 
 
 @pytest.mark.parametrize(
-    ("tiles", "whole"),
-    [(3, 0), (4, 0), (9, 9), (10, 10), (12, 10), (19, 19), (25, 20), (20, 20)],
+    ("tiles", "k", "whole"),
+    [
+        (3, 8000, 0),
+        (9, 8000, 0),
+        (10, 8000, 10),
+        (12, 8000, 10),
+        (19, 8000, 10),
+        (25, 8000, 20),
+    ]  # of 10 blocks
+    + [(9, 2000, 9), (12, 240, 10), (12, 160, 12), (1, 160, 1), (1, 200, 0)],
 )
-def test_only_a_last_wave_that_leaves_much_idle_is_shared_out(tiles, whole):
-    standard, _ = problem(64 * tiles, 64, 8)
+def test_a_last_wave_is_shared_out_where_that_takes_fewer_steps(tiles, k, whole):
+    standard, _ = problem(64 * tiles, 64, k)
     launches = STAGE.launches(*standard, tiles=TILES | {"BLOCKS": 10})
     kernels = [one.kernel.py_func.__name__ for one in launches]
     assert kernels == ["async_copy"] * (whole > 0) + ["stream_k"] * (whole < tiles)
