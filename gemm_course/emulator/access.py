@@ -176,7 +176,7 @@ class MemoryAccess:
             return self.each_choice(array, lambda a: self.atomic(site, name, a, index, value, compare))
         if not isinstance(array, DeviceArray):
             raise KernelTypeError(f"an atomic operation needs an array, not {kind_of(array)}")
-        index = index if isinstance(index, tuple) else (index,)
+        index = tuple(map(self._cast_index, index if isinstance(index, tuple) else (index,)))
         require_dtype(name, array)
         for operand in (value, compare):
             if operand is not None:
@@ -191,6 +191,13 @@ class MemoryAccess:
         if self.tracing:
             self.watcher.record(self, access, [old])
         return self._as_numbers(old)
+
+    def _cast_index(self, position):
+        """For an atomic operation, and for no other access, Numba makes an integer of a float."""
+        dtype = dtype_of(position)
+        return (
+            self.cast(np.dtype(np.int64), position) if dtype is not None and dtype.kind == "f" else position
+        )
 
     def _serialise(self, name, array, access, value, compare):
         storage = array.storage

@@ -375,29 +375,6 @@ class _Steps(Translator):
             return self._constant(values[0], False) if len(values) == 1 and values[0] is not None else None
         return None
 
-    def only_values(self) -> dict:
-        """The expressions assigned to each variable; None for what is not a plain assignment."""
-        if self._values is None:
-            found = self._values = {}
-            for node in walk(self.definition):
-                if isinstance(node, ast.Assign) and len(node.targets) == 1:
-                    if isinstance(node.targets[0], ast.Name):
-                        found.setdefault(node.targets[0].id, []).append(node.value)
-                        continue
-                for part in _stored_here(node):
-                    found.setdefault(part, []).append(None)
-        return self._values
-
-    _values = None
-
-
-def _stored_here(node):
-    """Names that a statement assigns in any other way than ``name = value``."""
-    if isinstance(node, ast.arguments):
-        return [argument.arg for argument in (*node.posonlyargs, *node.args, *node.kwonlyargs)]
-    targets = getattr(node, "targets", None) or [getattr(node, "target", None)]
-    return [n.id for target in targets if target is not None for n in walk(target) if isinstance(n, ast.Name)]
-
 
 def steps_of(function, device, environment) -> Program | None:
     """The program of a function, or None if its types cannot be followed."""

@@ -14,6 +14,7 @@ from . import names
 from .analysis import assigned_names, walk_here
 from .errors import UnsupportedKernel
 from .names import Callee
+from .pruning import conditions, outcomes, prune
 from .simplify import simplified
 from .source import Source, parse, source_of
 from .trees import walk
@@ -35,6 +36,7 @@ class Read(NamedTuple):
     """A function without those inside it. ``shown``: new names -> names in the source.
 
     ``own``: the source with empty lines in place of the functions inside. ``inside``: name -> Inside.
+    Of branches whose conditions are known, ``definition`` has only those that are taken.
     """
 
     source: Source
@@ -44,28 +46,68 @@ class Read(NamedTuple):
     inside: dict
 
 
+class _Parsed(NamedTuple):
+    """A function's source with all branches; ``conditions``: those that may turn out to be known."""
+
+    source: Source
+    definition: ast.FunctionDef
+    shown: dict
+    conditions: list
+
+
 _cache: dict = {}
-_CACHE_SIZE = 300
+_CACHE_SIZE = 600  # two for a function
 
 
 def read(function) -> Read:
     """Raises UnsupportedKernel if the source is not found, or for a function inside that Numba refuses."""
-    key = function.__code__, function.__code__.co_filename
+    parsed = _parsed(function)
+    known = outcomes(parsed.conditions, function)
+    return _kept((*_place(function), known), lambda: _read(function, parsed, known))
+
+
+def identity(function) -> tuple:
+    """What the code of a function depends on, besides the types of its constants.
+
+    Its file belongs to it: in a notebook, a comment that silences a finding changes only the file.
+    """
+    try:
+        return *_place(function), outcomes(_parsed(function).conditions, function)
+    except UnsupportedKernel:  # it has no source, which matters only if it is called
+        return _place(function)
+
+
+def _place(function) -> tuple:
+    return function.__code__, function.__code__.co_filename
+
+
+def _kept(key, make):
     if key not in _cache:
         if len(_cache) >= _CACHE_SIZE:
             del _cache[next(iter(_cache))]
-        _cache[key] = _read(function)
+        _cache[key] = make()
     return _cache[key]
 
 
-def _read(function) -> Read:
-    code, known = function.__code__, vars(function).get(_ATTRIBUTE)
-    if known is None:
-        source = source_of(function)
-        definition = parse(function, source)
-        shown = simplified(definition)
-    else:
-        source, definition, shown = known.source, copy.deepcopy(known.definition), known.shown
+def _parsed(function) -> _Parsed:
+    return _kept(_place(function), lambda: _parse(function))
+
+
+def _parse(function) -> _Parsed:
+    known = vars(function).get(_ATTRIBUTE)
+    if known is not None:
+        return _Parsed(known.source, known.definition, known.shown, conditions(known.definition))
+    source = source_of(function)
+    definition = parse(function, source)
+    shown = simplified(definition)
+    return _Parsed(source, definition, shown, conditions(definition))
+
+
+def _read(function, parsed: _Parsed, known: tuple) -> Read:
+    code, (source, definition, shown, _) = function.__code__, parsed
+    if any(known) or False in known or _has_code_inside(code):
+        definition = copy.deepcopy(definition)
+    prune(definition, known, code.co_filename, shown)
     lifted = _Lifting(definition, code.co_filename).inside if _has_code_inside(code) else {}
     inside = {name: _compiled(new, code.co_filename, source, shown) for name, new in lifted.items()}
     return Read(source, _without(source, lifted), definition, shown, inside)

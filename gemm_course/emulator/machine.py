@@ -42,6 +42,7 @@ class Site(NamedTuple):
     static: bool = True  # whether the index of a local array is known at compile time
     file: str = ""
     column: int = -1
+    one_constant: bool = False  # whether the index is a single integer that Numba knows, as for a record
 
 
 class Machine(

@@ -11,6 +11,7 @@ import inspect
 
 from .analysis import assigned_names, names_in, walk_here
 from .names import Callee, attribute, environment
+from .pruning import conditions, outcomes, prune
 from .source import parse, source_of
 from .trees import children, walk
 
@@ -46,6 +47,7 @@ class _Program:
         if function.__code__ in self.functions:
             return
         definition, names = parse(function, source_of(function)), environment(function)
+        prune(definition, outcomes(conditions(definition), function), function.__code__.co_filename)
         self.functions[function.__code__] = function, definition, names
         for node in walk(definition):
             if isinstance(node, ast.Call):

@@ -11,6 +11,7 @@ import numpy as np
 
 from .complex_numbers import component, joined
 from .errors import KernelTypeError, LaunchError
+from .lanes import Lanes
 from .memory import Unknown, unknown
 
 
@@ -82,6 +83,8 @@ class Record:
     def place(self, field) -> tuple:
         """(array of numbers, index of the field's first one, dtype of the field)."""
         fields, numbers = self.array.fields, self.array.numbers
+        if type(field) is int:
+            field = self._name_of(field)
         if not isinstance(field, str) or field not in fields:
             raise KernelTypeError(
                 f"a record of {self.array.name} has the fields {', '.join(fields)}, not {field}"
@@ -94,21 +97,37 @@ class Record:
             )
         return numbers, (*self.index, offset // numbers.dtype.itemsize), kind
 
+    def _name_of(self, number: int) -> str:
+        fields = list(self.array.fields)
+        if not -len(fields) <= number < len(fields):
+            raise KernelTypeError(
+                f"a record of {self.array.name} has {len(fields)} fields, and none has the number {number}"
+            )
+        return fields[number]
+
 
 class RecordAccess:
     """The machine's reads and writes of fields."""
 
     def element_of_records(self, site, base, index):
-        """``records[i]``, or ``records[i]["field"]``."""
+        """``records[i]``, ``records[i]["field"]``, or ``records[i][-1]``, by the number of the field."""
         if isinstance(base, RecordArray):
             return base.record(index)
-        numbers, where, kind = base.place(index)
+        numbers, where, kind = self._place_of(site, base, index)
         if kind.kind != "c":
             return self._read_field(site, numbers, where, kind)
         first, second = _halves(numbers, where, kind)
         real = self.own(self._read_field(site, numbers, first, component(kind)))
         imag = self._read_field(site, numbers, second, component(kind))
         return unknown(kind) if isinstance(real, Unknown) else joined(real, imag)
+
+    def _place_of(self, site, record: Record, field):
+        if isinstance(field, (int, Lanes)) and not self.sites[site].one_constant:
+            raise KernelTypeError(
+                f"Numba must know which field of {record.array.name} this is: give its name, or its number "
+                "as a constant"
+            )
+        return record.place(field)
 
     def _read_field(self, site, numbers, where, kind):
         if kind == numbers.dtype:
@@ -136,7 +155,7 @@ class RecordAccess:
     def assign_field(self, site, base, index, value):
         """``records[i]["field"] = value``, or ``records[i] = record``."""
         if isinstance(base, Record):
-            numbers, where, kind = base.place(index)
+            numbers, where, kind = self._place_of(site, base, index)
             value = self.cast(kind, value)
             if kind.kind != "c":
                 self._write_field(site, numbers, where, kind, value)

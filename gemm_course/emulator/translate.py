@@ -134,7 +134,7 @@ def translate(function, device: bool = False, split: Split | None = None, enviro
 def cached(function, environment, purpose, make):
     """What ``make()`` returns, for a function's code, what its names stand for, and a purpose."""
     kinds = tuple((name, _signature(value)) for name, value in environment.items())
-    key = (_identity(function), kinds, purpose)
+    key = (inside.identity(function), kinds, purpose)
     if key not in _cache:
         if len(_cache) >= _CACHE_SIZE:
             del _cache[next(iter(_cache))]
@@ -142,15 +142,10 @@ def cached(function, environment, purpose, make):
     return _cache[key]
 
 
-def _identity(function) -> tuple:
-    """A function's code and file: in a notebook, a comment that silences a finding changes only the file."""
-    return function.__code__, function.__code__.co_filename
-
-
 def _signature(value):
     """What the new code depends on: a number's type; a device function's code, not its constants."""
     if isinstance(value, Callee):
-        return _identity(value.function)
+        return inside.identity(value.function)
     if isinstance(value, (Refused, OtherModule)):  # made anew by every look at the kernel's names
         return type(value).__name__, str(value)
     if isinstance(value, (bool, int, float, complex)) or not hasattr(value, "__dict__"):
@@ -177,6 +172,7 @@ class Translator:
         self.unset_sites: dict[int, str] = {}
         self.unset_reads, self.tracked, self.set_in = set(), set(), {}
         self.optional, self.may_be_none = set(), set()  # variables that may be None, of outer functions too
+        self.values: dict | None = None  # see only_values
         self.regions: list[tuple] = [()]
         self.loops: list[str] = []
         self.counter = 0
@@ -360,8 +356,36 @@ class Translator:
             self.alive.append(node)
             self.numbers[key] = number = next(_site_numbers)
             place = self.filename, node.col_offset
-            self.sites[number] = Site(self.definition.name, node.lineno, op, static, *place)
+            constant = isinstance(node, ast.Subscript) and self._is_one_constant(node.slice)
+            self.sites[number] = Site(self.definition.name, node.lineno, op, static, *place, constant)
         return self.numbers[key]
+
+    def _is_one_constant(self, node) -> bool:
+        """Is an index one integer that Numba knows: a literal, or a name for one?"""
+        if isinstance(node, ast.Name) and node.id in self.locals:
+            if node.id in self.parameters:
+                return False
+            given = self.only_values().get(node.id, [])
+            return len(given) == 1 and given[0] is not None and self._is_constant_outside(given[0])
+        return self._is_constant_outside(node)
+
+    def _is_constant_outside(self, node) -> bool:
+        if isinstance(node, ast.Name):
+            return node.id not in self.locals and type(self.environment.get(node.id)) is int
+        return type(folded(node)) is int
+
+    def only_values(self) -> dict:
+        """The expressions assigned to each variable; None for what is not a plain assignment."""
+        if self.values is None:
+            found = self.values = {}
+            for node in walk(self.definition):
+                if isinstance(node, ast.Assign) and len(node.targets) == 1:
+                    if isinstance(node.targets[0], ast.Name):
+                        found.setdefault(node.targets[0].id, []).append(node.value)
+                        continue
+                for part in _stored_here(node):
+                    found.setdefault(part, []).append(None)
+        return self.values
 
     # ---- names ----
 
@@ -1300,6 +1324,14 @@ def place_all(node, line: int):
         node.col_offset = node.end_col_offset = 0
     for child in children(node):
         place_all(child, line)
+
+
+def _stored_here(node):
+    """Names that a statement assigns in any other way than ``name = value``."""
+    if isinstance(node, ast.arguments):
+        return [argument.arg for argument in (*node.posonlyargs, *node.args, *node.kwonlyargs)]
+    targets = getattr(node, "targets", None) or [getattr(node, "target", None)]
+    return [n.id for target in targets if target is not None for n in walk(target) if isinstance(n, ast.Name)]
 
 
 class Scopes:

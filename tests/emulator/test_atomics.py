@@ -1,5 +1,7 @@
 """Atomic operations of many lanes: what each lane finds, and what is left, as if one went after another."""
 
+import math
+
 import numpy as np
 import pytest
 from numba import cuda, int32
@@ -185,3 +187,42 @@ def test_an_operation_with_a_name_in_the_kernel():
     lock, total = np.zeros(1, np.int32), np.zeros(1, np.int32)
     assert emulate(kernel, 3, 1, lock, total).ok
     assert total[0] == 3 and lock[0] == 0
+
+
+def test_an_index_that_is_a_float_is_cut_off():
+    @cuda.jit
+    def kernel(x, line, plane, found):
+        i = cuda.grid(1)
+        found[i] = cuda.atomic.add(line, x[i], 1)
+        cuda.atomic.add(line, math.floor(2.5), 10)
+        cuda.atomic.max(plane, (x[i], np.float32(1.9)), i)
+        cuda.atomic.cas(line, 3.7, 0, 5)
+
+    x, line, plane = np.array([-0.9, 0.9, 1.0, 1.999]), np.zeros(4, np.int32), np.zeros((2, 2), np.int32)
+    emulate(kernel, 1, 4, x, line, plane, found := np.zeros(4))
+    assert line.tolist() == [2, 2, 40, 5] and found.tolist() == [0, 1, 0, 1]
+    assert plane.tolist() == [[0, 1], [0, 3]]
+
+
+def test_an_index_that_is_a_float_out_of_bounds():
+    @cuda.jit
+    def kernel(line):
+        cuda.atomic.add(line, 4.5, 1)
+
+    report = emulate(kernel, 1, 1, np.zeros(4, np.int32))
+    assert [finding.kind for finding in report.errors] == ["out_of_bounds"]
+
+
+@pytest.mark.parametrize("other", ["a complex index", "a store"])
+def test_only_for_atomics_a_float_is_an_index(other):
+    stores, index = other == "a store", 1.5 if other == "a store" else 1.5j
+
+    @cuda.jit
+    def kernel(line):
+        if stores:
+            line[index] = 1
+        else:
+            cuda.atomic.add(line, index, 1)
+
+    with pytest.raises(KernelTypeError, match="an index must be an integer"):
+        emulate(kernel, 1, 1, np.zeros(4, np.int32))

@@ -94,7 +94,44 @@ def test_race_for_a_field():
     assert "global_race" in {f.kind for f in emulate(all_to_the_first, 1, 64, pairs(4)).findings}
 
 
+LAST, FIRST_NUMBER = -1, 0
+
+
+def test_fields_by_their_numbers():
+    @cuda.jit
+    def numbered(records, out):
+        i = cuda.grid(1)
+        second = 1
+        record = records[i]
+        out[i] = records[i][FIRST_NUMBER] + 2 * record[LAST] + 100 * record[second] + record[0]
+        records[i][-2] = 7
+        record[1] += 1
+
+    records, out = np.zeros(4, MIXED), zeros(4)
+    records["count"], records["weight"] = np.arange(4), 0.5
+    assert emulate(numbered, 1, 4, records, out).ok
+    assert out.tolist() == [51, 53, 55, 57]
+    assert records["count"].tolist() == [7] * 4 and records["weight"].tolist() == [1.5] * 4
+
+
 def wrong_kernels():
+    def number_too_large(records, out):
+        out[0] = records[0][2]
+
+    def number_too_small(records, out):
+        records[0][-3] = 1
+
+    def number_that_is_computed(records, out):
+        out[0] = records[0][FIRST_NUMBER + 1]
+
+    def number_that_changes(records, out):
+        for i in range(2):
+            out[i] += records[0][i]
+            cuda.syncthreads()
+
+    def number_of_a_thread(records, out):
+        out[0] = records[0][cuda.threadIdx.x]
+
     def no_such_field(records, out):
         out[0] = records[0]["third"]
 
@@ -108,6 +145,11 @@ def wrong_kernels():
 
 
 WRONG = {
+    "number_too_large": "a record of records has 2 fields, and none has the number 2",
+    "number_too_small": "a record of records has 2 fields, and none has the number -3",
+    "number_that_is_computed": "Numba must know which field of records this is",
+    "number_that_changes": "Numba must know which field of records this is",
+    "number_of_a_thread": "Numba must know which field of records this is",
     "no_such_field": "a record of records has the fields first, second, not third",
     "without_a_field": "only numbers can be stored",
     "attribute_of_an_array": "a kernel cannot assign to attributes",
