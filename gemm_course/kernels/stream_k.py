@@ -1,14 +1,15 @@
 """Stream-K: the steps along k are shared out evenly, not the tiles.
 
-Beyond the documents. Whole tiles leave multiprocessors idle in the last wave: 288 tiles on 132 of them take
-as long as 396. Here the steps of all tiles, laid end to end, are cut into one equal range per block. A block
-computes its range, tile by tile. Where a range begins or ends within a tile, the block writes what it has to
-a workspace and adds its steps to the tile's count. The block that completes the count adds up all parts and
-stores the tile. Nobody waits, so blocks may run in any order, and the parts are added in the order of k, so
-the result is always the same.
+Beyond the documents. Whole tiles leave multiprocessors idle in the last wave: with one block on each of 132,
+288 tiles take as long as 396. Here the steps of all tiles, laid end to end, are cut into one range per block,
+equal within a step. A block computes its range, tile by tile. Where the range begins or ends within a tile,
+the block writes its partial sums to a workspace, and then adds the number of steps that it has done to the
+tile's count. The block that completes the count adds up all parts and stores the tile. No block waits for
+another, so they may run in any order. The parts are added in the order of k, so the result is the same in
+every run with as many blocks.
 
-The loop over parts is slower than async_copy. So `launches` leaves the full waves to async_copy, and shares
-out only the tiles of the last one, unless it is nearly full or k is short.
+The loop over parts is slower than async_copy (NOTES.md has what was tried). So `shares` leaves the full waves
+to async_copy, and shares out only the tiles of the last one, unless it is nearly full or k is short.
 
 The idea is from Osama et al., "Stream-K: Work-centric Parallel Decomposition for Dense Matrix-Matrix
 Multiplication on the GPU" (2023).
@@ -23,12 +24,12 @@ from gemm_course.kernels.async_copy import fetcher
 from gemm_course.kernels.base import KernelLaunch, Stage, tiles_over
 from gemm_course.kernels.tensor_tiles import grouped
 
-SLOWER = 0.08  # a step of this loop takes so much longer than one of async_copy's
-ADDING_UP = 20  # steps that the writing, waiting and adding of parts takes
+SLOWER = 0.08  # by this fraction a step of this loop takes longer than one of async_copy's, on an H200
+ADDING_UP = 20  # writing, counting and adding up parts takes as long as so many steps
 
 
 def build(BM, BN, BK, WM, WN, TM, TN, SLOTS, GROUP, PAD, BLOCKS):
-    """async_copy's kernel with a loop over parts of tiles; BLOCKS affects only the launch."""
+    """async_copy's kernel with a loop over parts of tiles; BLOCKS, the most blocks, sizes the workspace."""
     THREADS = BM // WM * (BN // WN) * 32
     LANE_ROWS, LANE_COLS = WM // TM, WN // TN  # the warp's threads as a grid
     A_WIDTH = BM + PAD
@@ -41,19 +42,22 @@ def build(BM, BN, BK, WM, WN, TM, TN, SLOTS, GROUP, PAD, BLOCKS):
         return ((step + 1) * blocks - 1) // steps
 
     @cuda.jit(device=True)
-    def write(parts, block, half, acc, tid):
-        """Write a thread's part of a tile to one of its block's two places."""
+    def write(parts, block, place, acc, tid):
+        """Write a thread's part of a tile to one of its block's two places.
+
+        Place 0 is for the part that begins a tile, 1 for any other: a block has at most one of each.
+        """
         for i in unroll(range(TM)):
             for j in unroll(range(0, TN, 4)):
                 four = (acc[i, j], acc[i, j + 1], acc[i, j + 2], acc[i, j + 3])
-                store4(parts, (block, half, (i * TN + j) // 4, tid, 0), four)
+                store4(parts, (block, place, (i * TN + j) // 4, tid, 0), four)
 
     @cuda.jit(device=True)
-    def add(parts, block, half, acc, tid):
+    def add(parts, block, place, acc, tid):
         """Add what a block has written to one of its places."""
         for i in unroll(range(TM)):
             for j in unroll(range(0, TN, 4)):
-                v = load4(parts, (block, half, (i * TN + j) // 4, tid, 0))
+                v = load4(parts, (block, place, (i * TN + j) // 4, tid, 0))
                 for e in unroll(range(4)):
                     acc[i, j + e] += v[e]
 
@@ -75,12 +79,12 @@ def build(BM, BN, BK, WM, WN, TM, TN, SLOTS, GROUP, PAD, BLOCKS):
         tile_rows, tile_cols = (m + BM - 1) // BM, (n + BN - 1) // BN
         per_tile = max((k + BK - 1) // BK, 1)
         steps = (tile_rows * tile_cols - done) * per_tile  # of all tiles that are not done yet
-        blocks = min(
-            cuda.gridDim.x, steps
-        )  # no block of these has an empty range, and the others have nothing
-        at, stop = steps * cuda.blockIdx.x // blocks, min(steps * (cuda.blockIdx.x + 1) // blocks, steps)
+        # None of these blocks has an empty range. Any more blocks have nothing to do: they begin at the end.
+        blocks = min(cuda.gridDim.x, steps)
+        at = steps * cuda.blockIdx.x // blocks
+        stop = min(steps * (cuda.blockIdx.x + 1) // blocks, steps)
         while at < stop:
-            tile, first = at // per_tile, at % per_tile
+            tile, first = at // per_tile, at % per_tile  # tile 0 is the first that is not done yet
             last = min(per_tile, first + stop - at)  # this part: steps first to last of the tile
             tile_row, tile_col = grouped(u32(done + tile), tile_rows, tile_cols, GROUP)
             row0, col0 = tile_row * BM, tile_col * BN
@@ -122,7 +126,7 @@ def build(BM, BN, BK, WM, WN, TM, TN, SLOTS, GROUP, PAD, BLOCKS):
             cp_async_wait(0)
             cuda.syncthreads()  # the ring is free for the next part
 
-            complete = last - first == per_tile
+            complete = last - first == per_tile  # the whole tile; or else, this block is the last to arrive
             if not complete:
                 write(parts, cuda.blockIdx.x, 0 if first == 0 else 1, acc, tid)
                 cuda.threadfence()  # the part is there before its steps are counted
@@ -171,7 +175,8 @@ def build(BM, BN, BK, WM, WN, TM, TN, SLOTS, GROUP, PAD, BLOCKS):
 def workspace(t, m, n, C) -> tuple:
     """(parts, arrived): two places per block for a part of a tile, and the steps counted of each tile.
 
-    parts: float32, (BLOCKS, 2, fours per thread, threads, 4). arrived: int64, zeros. Both are where C is.
+    parts: float32, (BLOCKS, 2, fours per thread, threads, 4). arrived: int64, zeros, as each launch leaves
+    them. Both are where C is. Launches that may run at the same time need one each.
     """
     parts = (t.BLOCKS, 2, t.TM * t.TN // 4, threads(t), 4)
     arrived = np.zeros(max(1, tiles_over(m, t.BM) * tiles_over(n, t.BN)), np.int64)
@@ -194,16 +199,14 @@ def shares(t, *standard) -> tuple[KernelLaunch, ...]:
     steps, occupied = tiles_over(k, t.BK), tiles % t.BLOCKS / t.BLOCKS  # of the last wave
     if (1 + SLOWER) * occupied * steps + ADDING_UP >= steps:
         whole = tiles
-    sizes = vars(t)
-    theirs = {name: size for name, size in sizes.items() if name != "BLOCKS"}
-    block = (threads(t),)
-    found = []
+    sizes, block, launches = vars(t), (threads(t),), []
     if whole:
-        found.append(KernelLaunch(async_copy.STAGE.kernel(theirs), (whole,), block, 0, standard))
+        kernel = async_copy.STAGE.kernel({name: sizes[name] for name in async_copy.STAGE.tiles})
+        launches.append(KernelLaunch(kernel, (whole,), block, 0, standard))
     if whole < tiles:
         rest = arguments(t, *standard, done=whole)
-        found.append(KernelLaunch(STAGE.kernel(sizes), (t.BLOCKS,), block, 0, rest))
-    return tuple(found)
+        launches.append(KernelLaunch(STAGE.kernel(sizes), (t.BLOCKS,), block, 0, rest))
+    return tuple(launches)
 
 
 def threads(t) -> int:

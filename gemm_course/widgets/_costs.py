@@ -9,6 +9,7 @@ import numpy as np
 
 from gemm_course.emulator import DataDependent, Report, emulate
 from gemm_course.kernels import LADDER, Stage
+from gemm_course.kernels.base import tiles_over
 from gemm_course.widgets._measured import SIZE
 
 WIDE = 1024  # columns of the matrices that one block's accesses are counted on
@@ -125,6 +126,8 @@ def _reads_in_steps_only(name: str) -> bool:
 def _count(stage: Stage, sizes: Mapping[str, int], m: int, n: int, k: int) -> Report:
     """Count the accesses of C (m by n) in matrices whose rows are WIDE elements long."""
     A, B, C = (_zeros(stage.dtype, name) for name in "ABC")
+    if "BLOCKS" in sizes:  # one block per tile: none is cut
+        sizes = {**sizes, "BLOCKS": tiles_over(m, sizes["BM"]) * tiles_over(n, sizes["BN"])}
     launch = (stage.kernel(sizes), stage.grid(m, n, sizes), stage.block(sizes))
     problem = stage.arguments(m, n, k, np.float32(1), A, B, np.float32(0), C, tiles=sizes)
     shared = stage.shared_bytes(sizes)

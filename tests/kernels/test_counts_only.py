@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gemm_course.emulator import emulate
+from gemm_course.emulator import DataDependent, emulate
 from gemm_course.kernels import LADDER
 from tests.emulator.tables import check_counts_only
 
@@ -18,7 +18,9 @@ def matrices(stage, m, n, k, like, tiles=None):
 
 @pytest.mark.many(one_in=8)
 @pytest.mark.parametrize("shape", [(70, 45, 37), (129, 100, 9)], ids=str)
-@pytest.mark.parametrize("stage", LADDER, ids=lambda stage: stage.name)
+@pytest.mark.parametrize(
+    "stage", [stage for stage in LADDER if stage.name != "stream_k"], ids=lambda stage: stage.name
+)
 def test_stages_of_the_ladder_at_odd_sizes(stage, shape):
     choices = stage.legal_choices()
     for tiles in (None, choices[len(choices) // 2]):
@@ -32,6 +34,19 @@ def test_stages_of_the_ladder_at_odd_sizes(stage, shape):
             stage.shared_bytes(tiles),
             source=f"{stage.name} {tiles} {shape}",
         )
+
+
+@pytest.mark.parametrize("blocks", [1, 2])
+def test_stream_k_is_counted_only_where_no_tile_is_cut(blocks):
+    """Which block adds up a tile depends on what an atomic returns."""
+    stage, tiles, shape = LADDER["stream_k"], {"BLOCKS": blocks}, (70, 45, 37)
+    views = matrices(stage, *shape, lambda size: np.broadcast_to(np.float32(0), size), tiles)
+    launch = stage.kernel(tiles), stage.grid(*shape[:2], tiles), stage.block(tiles), *views
+    if blocks == 1:
+        assert emulate(*launch, counts_only=True).total("lanes", space="global", op="store") == 70 * 12
+    else:
+        with pytest.raises(DataDependent):
+            emulate(*launch, counts_only=True)
 
 
 def test_kernel5_with_two_rows_of_blocks():

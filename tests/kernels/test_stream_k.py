@@ -10,7 +10,8 @@ from tests.kernels.test_results import SMALL
 from tests.kernels.test_tensor_core_mutants import altered
 
 STAGE, ASYNC_COPY = LADDER["stream_k"], LADDER["async_copy"]
-TILES = SMALL["stream_k"]
+TILES = SMALL["stream_k"] | {"BLOCKS": 3}
+CUT = (66, 70, 96)  # four tiles of twelve steps, 16 steps for each block
 
 
 def problem(m, n, k, alpha=1.0, beta=0.0):
@@ -60,8 +61,8 @@ def test_a_last_wave_is_shared_out_where_that_takes_fewer_steps(tiles, k, whole)
 
 
 def test_the_result_is_the_same_each_time_and_the_counters_are_zero_again():
-    standard, _ = problem(130, 70, 90)
-    launch = STAGE.kernel(TILES), STAGE.grid(130, 70, TILES), STAGE.block(TILES)
+    standard, _ = problem(*CUT)
+    launch = STAGE.kernel(TILES), STAGE.grid(*CUT[:2], TILES), STAGE.block(TILES)
     arguments = STAGE.arguments(*standard, tiles=TILES)
     arrived, results = arguments[-2], []
     for _ in range(2):
@@ -95,16 +96,16 @@ SLIPS = {
 def test_the_slip_is_found(slip, tmp_path):
     change, kind = SLIPS[slip]
     kernel = altered(stream_k, change, tmp_path).STAGE.kernel(TILES)
-    standard, _ = problem(130, 70, 192)
-    launch = STAGE.grid(130, 70, TILES), STAGE.block(TILES), *STAGE.arguments(*standard, tiles=TILES)
+    standard, _ = problem(*CUT)
+    launch = STAGE.grid(*CUT[:2], TILES), STAGE.block(TILES), *STAGE.arguments(*standard, tiles=TILES)
     report = emulate(kernel, *launch)
     assert kind in {finding.kind for finding in report.errors}, [str(finding) for finding in report.findings]
 
 
 def test_a_counter_that_is_not_reset_spoils_the_next_launch(tmp_path):
     kernel = altered(stream_k, ("arrived[tile] = 0", "pass"), tmp_path).STAGE.kernel(TILES)
-    standard, exact = problem(130, 70, 192)
-    launch = STAGE.grid(130, 70, TILES), STAGE.block(TILES), *STAGE.arguments(*standard, tiles=TILES)
+    standard, exact = problem(*CUT)
+    launch = STAGE.grid(*CUT[:2], TILES), STAGE.block(TILES), *STAGE.arguments(*standard, tiles=TILES)
     for right in (True, False):
         standard[-1][:] = np.nan
         emulate(kernel, *launch)
