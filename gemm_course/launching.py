@@ -411,8 +411,11 @@ def _on_gpu(launches: Launches, args: list) -> float:
 
 
 def _emulated(launches: Sequence[KernelLaunch], work: int, brief: bool = False):
-    """Emulate into the arrays; if `brief`, what would take long is only counted. -> the last report"""
-    from gemm_course.emulator import emulate
+    """Emulate into the arrays; if `brief`, what would take long is only counted. -> the last report
+
+    None if counting alone is not possible.
+    """
+    from gemm_course.emulator import DataDependent, emulate
 
     def each(**options):
         for one in launches:
@@ -425,7 +428,11 @@ def _emulated(launches: Sequence[KernelLaunch], work: int, brief: bool = False):
     if seconds <= LONG_SECONDS:
         return each()
     if brief:
-        return each(counts_only=True)
+        try:
+            return each(counts_only=True)
+        except DataDependent as reason:
+            print(f"There is no report: {reason}. Smaller matrices have one.", flush=True)
+            return None
     print(
         f"The emulator will need about {_duration(seconds)} for this; a smaller problem shows the same. "
         "Interrupt it as you like: nothing of yours is changed.",

@@ -244,9 +244,8 @@ def multiprocessors() -> int:
     """How many multiprocessors the GPU at hand has; without one, the H200, which the emulator imitates."""
     from numba import cuda
 
-    return (
-        cuda.get_current_device().MULTIPROCESSOR_COUNT if cuda.is_available() else profile().multiprocessors
-    )
+    gpu = cuda.get_current_device() if cuda.is_available() else None
+    return getattr(gpu, "MULTIPROCESSOR_COUNT", profile().multiprocessors)  # Numba's simulator has none
 
 
 def tiles_over(length: int, tile: int) -> int:

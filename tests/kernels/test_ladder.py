@@ -1,6 +1,7 @@
 """The ladder as a registry: its order, its tiles, its rules, its launches."""
 
 import dataclasses
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -87,6 +88,18 @@ def test_tile_sizes_may_be_numpy_integers():
     stage = LADDER["thread_tiled_2d"]
     assert stage.rules({"BK": np.int64(8)}) == []
     assert stage.kernel({"BK": np.int64(8)}) is stage.kernel({"BK": 8})
+
+
+@pytest.mark.parametrize("gpu", [84, None])
+def test_there_is_a_block_for_each_multiprocessor_of_the_gpu_at_hand(monkeypatch, gpu):
+    device = SimpleNamespace() if gpu is None else SimpleNamespace(MULTIPROCESSOR_COUNT=gpu)
+    monkeypatch.setattr("numba.cuda.is_available", lambda: True)
+    monkeypatch.setattr("numba.cuda.get_current_device", lambda: device)
+    for name in ("persistent", "stream_k"):
+        stage = LADDER[name]
+        assert stage.complete()["BLOCKS"] == (gpu or 132)  # a simulated GPU has none
+        assert stage.complete({"BLOCKS": 5})["BLOCKS"] == 5
+        assert stage.grid(8192, 8192) == (gpu or 132,)
 
 
 def test_padding_may_be_zero():

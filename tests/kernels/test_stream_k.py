@@ -5,6 +5,7 @@ import pytest
 
 from gemm_course.emulator import emulate
 from gemm_course.kernels import LADDER, stream_k
+from gemm_course.launching import _emulated
 from tests.kernels.conftest import allowed, padded
 from tests.kernels.test_results import SMALL
 from tests.kernels.test_tensor_core_mutants import altered
@@ -70,6 +71,12 @@ def test_the_result_is_the_same_each_time_and_the_counters_are_zero_again():
         results.append(standard[-1].copy())
         assert not arrived.any()
     np.testing.assert_array_equal(*results)
+
+
+def test_where_counting_alone_is_not_possible_there_is_no_report_and_a_word_why(capsys):
+    standard, _ = problem(66, 70, 800)
+    assert _emulated(STAGE.launches(*standard, tiles=TILES), work=10**12, brief=True) is None
+    assert "no report: a branch depends on loaded data" in capsys.readouterr().out
 
 
 SLIPS = {
