@@ -241,7 +241,7 @@ class MemoryAccess:
 
     def _note_change(self, access):
         """Who has last changed an element, for messages about threads that wait for it."""
-        if access.storage.space != "local":
+        if access.storage.space != "local" and access.mask.any:  # none if all are out of bounds
             where, who = self._first_cells(access)
             self.last_change.update(dict.fromkeys(where, (who, access.site)))
 
@@ -256,7 +256,7 @@ class MemoryAccess:
 
     def awaited(self, access: Access) -> str:
         """What a loop that looked at an element waits for."""
-        if access is None:
+        if access is None or not access.mask.any:
             return "something to change"
         (where, *_), _ = self._first_cells(access)
         what = f"{place(access.name, access.storage.element(where[1]))} to change"

@@ -406,3 +406,21 @@ def test_a_kernel_that_is_run_again_prints_once(capsys):
 
     emulate(kernel, 2, 32, integers(1))
     assert sorted(capsys.readouterr().out.splitlines()) == ["block 0", "block 1"]
+
+
+@pytest.mark.parametrize("load", [False, True])
+def test_accesses_wholly_out_of_bounds_where_threads_wait(load):
+    @cuda.jit
+    def kernel(flag, out):
+        if cuda.blockIdx.x == 0:
+            while cuda.atomic.add(flag, 0, 0) == 0:
+                pass
+        else:
+            if load:
+                out[0] = out[out.size]
+            else:
+                out[out.size] = 1
+            cuda.atomic.exch(flag, 0, 1)
+
+    report = emulate(kernel, 2, 1, np.zeros(1, np.int32), np.zeros(5, np.int32))
+    assert [finding.kind for finding in report.errors] == ["out_of_bounds"]
