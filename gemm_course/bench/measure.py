@@ -34,7 +34,7 @@ class Candidate:
             raise TooOld(reason)
         self.stage, self.tiles, self.problem = stage, stage.complete(tiles), problem
         for each in self.launches():
-            self.resources: Resources = compile_for(each.kernel, each.arguments)  # at last, the last one's
+            self.resources: Resources = compile_for(each.kernel, each.arguments)  # the last launch's stay
             if must_opt_in(each.shared_bytes, self.resources):
                 allow_shared_memory(each.kernel, each.shared_bytes)
 

@@ -578,6 +578,8 @@ class MemoryAccess:
             epochs = np.broadcast_to(now.epoch, shape)[active].reshape(-1)
             now = now._replace(epoch=np.repeat(epochs, access.width * array.storage.parts))
         cells, ids = array.storage.in_cells(cells, ids)
+        if access.op != "load":
+            races.forget_alike(cells)
         if self.exact_races is not None:
             self._check_exactly(array, access, cells, ids, races, value, (shape, active))
             return

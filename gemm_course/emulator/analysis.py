@@ -192,7 +192,7 @@ def hangs_on_memory(loop: ast.While, may_change) -> bool:
 
 # ---- numbers known at compile time ----
 
-_FOLDED = {
+SIGNS = {  # of arithmetic, as Python computes them
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
@@ -218,7 +218,7 @@ def folded(node) -> bool | int | float | complex | None:
         return node.value if isinstance(node.value, (bool, int, float, complex)) else None
     if isinstance(node, ast.UnaryOp):
         operands = [folded(node.operand)]
-    elif isinstance(node, ast.BinOp) and type(node.op) in _FOLDED:
+    elif isinstance(node, ast.BinOp) and type(node.op) in SIGNS:
         operands = [folded(node.left), folded(node.right)]
     else:
         return None
@@ -229,7 +229,7 @@ def folded(node) -> bool | int | float | complex | None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # ~True is on its way out of Python
         try:
-            number = _FOLDED[type(node.op)](*operands)
+            number = SIGNS[type(node.op)](*operands)
         except (ArithmeticError, TypeError, ValueError):
             return None
     small = isinstance(number, (float, complex)) or (isinstance(number, int) and -(2**63) <= number < 2**63)

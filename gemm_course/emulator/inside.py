@@ -124,10 +124,10 @@ def environment(function) -> dict:
         return values
     inside = read(function).inside
     callees = {name: Callee(_function(new)) for name, new in inside.items()}
-    outside = _outside(function) | callees
     for callee in callees.values():
         used = names.names_of(callee.function.__code__)
-        callee.function.__globals__.update({name: outside[name] for name in used if name in outside})
+        inner = {name: callees[name] for name in used if name in callees}
+        callee.function.__globals__.update(names.outside(used, function) | inner)
     return values | callees
 
 
@@ -135,17 +135,6 @@ def _function(new: Inside):
     function = types.FunctionType(new.code, {}, new.definition.name, new.defaults)
     vars(function)[_ATTRIBUTE] = new
     return function
-
-
-def _outside(function) -> dict:
-    """The globals of a function, and what it uses of the function around it."""
-    found = dict(function.__globals__)
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
-        try:
-            found[name] = cell.cell_contents
-        except ValueError:  # it has no value yet
-            found.pop(name, None)
-    return found
 
 
 def _compiled(definition, filename, source, shown) -> Inside:

@@ -73,6 +73,18 @@ def python_function(kernel):
     return function
 
 
+def outside(wanted, function) -> dict:
+    """What names from outside a function stand for, without those that stand for nothing yet."""
+    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
+    found = {name: function.__globals__[name] for name in wanted if name in function.__globals__}
+    for name in cells.keys() & set(wanted):
+        try:
+            found[name] = cells[name].cell_contents
+        except ValueError:  # it has no value yet
+            found.pop(name, None)
+    return found
+
+
 def environment(function) -> dict:
     """Every name that the function does not assign itself, with what it stands for."""
     code = function.__code__

@@ -10,11 +10,12 @@ import operator
 
 import numpy as np
 
-from .analysis import assigned_names, folded, names_in, walk_here
+from .analysis import SIGNS, assigned_names, folded, names_in, walk_here
 from .errors import UnsupportedKernel
+from .names import outside
 from .trees import walk
 
-_SIGNS = {
+_COMPARISONS = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
     ast.Is: operator.is_,
@@ -24,17 +25,6 @@ _SIGNS = {
     ast.Gt: operator.gt,
     ast.GtE: operator.ge,
     ast.In: lambda a, b: operator.contains(b, a),
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-    ast.BitAnd: operator.and_,
-    ast.BitOr: operator.or_,
-    ast.BitXor: operator.xor,
-    ast.LShift: operator.lshift,
-    ast.RShift: operator.rshift,
 }
 _TRUE_OR_FALSE = (bool, int, float, str, np.bool_, np.number, type(None))  # Numba has bool() of these
 _JUMPS = (ast.Return, ast.Break, ast.Continue, ast.Raise)
@@ -61,7 +51,7 @@ def conditions(definition: ast.FunctionDef) -> list:
 
 def outcomes(found: list, function) -> tuple:
     """What each of these conditions is for the values that a function has now: True, False, or None."""
-    values = _values({name for node in found for name in names_in(node)}, function) if found else {}
+    values = outside({name for node in found for name in names_in(node)}, function) if found else {}
     return tuple(_outcome(node, values) for node in found)
 
 
@@ -82,11 +72,11 @@ def _without_not(node):
 def _could_be_known(node, own) -> bool:
     if isinstance(node, ast.Compare):
         parts = [node.left, *node.comparators]
-        return all(type(sign) in _SIGNS for sign in node.ops) and all(
+        return all(type(sign) in _COMPARISONS for sign in node.ops) and all(
             _is_operand(part, own) for part in parts
         )
     if isinstance(node, ast.BinOp) and folded(node) is None:
-        return type(node.op) in _SIGNS and _is_operand(node.left, own) and _is_operand(node.right, own)
+        return type(node.op) is not ast.Pow and _is_operand(node.left, own) and _is_operand(node.right, own)
     return _is_operand(node, own)
 
 
@@ -96,25 +86,13 @@ def _is_operand(node, own) -> bool:
     return isinstance(node, ast.Constant) or folded(node) is not None
 
 
-def _values(names, function) -> dict:
-    """What names from outside a function stand for, without those that stand for nothing yet."""
-    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
-    found = {name: function.__globals__[name] for name in names if name in function.__globals__}
-    for name in names & cells.keys():
-        try:
-            found[name] = cells[name].cell_contents
-        except ValueError:  # it has no value yet
-            found.pop(name, None)
-    return found
-
-
 def _outcome(node, values) -> bool | None:
     try:
         if isinstance(node, ast.Compare):
             return _of_chain(node, values)
         if isinstance(node, ast.BinOp) and folded(node) is None:
             left, right = _operand(node.left, values), _operand(node.right, values)
-            return bool(_SIGNS[type(node.op)](left, right))
+            return bool(SIGNS[type(node.op)](left, right))
         value = _value(node, values)
         return bool(value) if isinstance(value, _TRUE_OR_FALSE) else None
     except Exception:  # whatever an object from outside raises, and a name without a value
@@ -125,7 +103,7 @@ def _of_chain(node: ast.Compare, values) -> bool | None:
     """Of ``a < b < c``: Numba looks at ``a < b`` first, and then at ``b < c``."""
     operands = [_operand(part, values) for part in (node.left, *node.comparators)]
     pairs = zip(node.ops, operands, operands[1:])
-    return all(_SIGNS[type(sign)](left, right) for sign, left, right in pairs)
+    return all(_COMPARISONS[type(sign)](left, right) for sign, left, right in pairs)
 
 
 def _operand(node, values):

@@ -476,13 +476,15 @@ class GlobalRaces:
         if not any(np.array_equal(stores, known) for known in self.alike):
             self.alike.append(stores)
 
+    def forget_alike(self, cells):
+        """These cells are stored to again."""
+        self.alike = [known[~np.isin(known >> 32, cells)] for known in self.alike]
+
     def loads_its_own(self, cells, ids) -> np.ndarray:
         """Which of these loads are of threads that have stored there what others have stored as well."""
-        return (
-            np.isin(_pairs(cells, ids), np.concatenate(self.alike))
-            if self.alike
-            else np.zeros(len(cells), bool)
-        )
+        if not self.alike:
+            return np.zeros(len(cells), bool)
+        return np.isin(_pairs(cells, ids), np.concatenate(self.alike))
 
     def refine(self):
         """Keep up with a block whose cells have become smaller: it is used with a smaller dtype as well."""

@@ -210,6 +210,7 @@ def shares(t, *standard) -> tuple[KernelLaunch, ...]:
 
 
 def threads(t) -> int:
+    """Of a block, as in async_copy."""
     return 32 * (t.BM * t.BN // (t.WM * t.WN))
 
 

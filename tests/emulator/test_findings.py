@@ -209,6 +209,24 @@ def test_a_thread_may_load_what_it_and_all_others_have_stored(some):
     assert all("reads" in finding.message for report in reports for finding in report.errors)
 
 
+@pytest.mark.parametrize("fence", [False, True])  # with one, races are found access by access
+def test_what_another_thread_stores_later_is_not_the_thread_s_own(fence):
+    @cuda.jit
+    def kernel(value, out):
+        value[0] = 7
+        if fence:
+            cuda.threadfence()
+            cuda.atomic.add(out, 40, 1)
+        cuda.syncthreads()
+        if cuda.threadIdx.x == 1:
+            value[0] = 8
+        out[cuda.threadIdx.x] = value[0]
+
+    found = emulate(kernel, 1, 32, zeros(1), zeros(41)).errors
+    assert {finding.kind for finding in found} == {"global_race"}
+    assert any("reads value[0]" in finding.message for finding in found)
+
+
 @pytest.mark.parametrize(
     "kernel, value, error, strictly",
     [

@@ -30,18 +30,6 @@ SMALL = {  # tiles small enough that a few hundred elements make several blocks 
         "SLOTS": 3,
         "GROUP": 2,
     },
-    "stream_k": {
-        "BM": 64,
-        "BN": 64,
-        "BK": 8,
-        "WM": 32,
-        "WN": 32,
-        "TM": 4,
-        "TN": 8,
-        "SLOTS": 2,
-        "GROUP": 2,
-        "BLOCKS": 5,
-    },
     "wmma": {"BM": 64, "BN": 64, "BK": 16, "WM": 32, "WN": 32},
     "wmma_fp16_acc": {"BM": 64, "BN": 64, "BK": 16, "WM": 32, "WN": 32, "PAD": 16},
     "mma_swizzled": {"BM": 64, "BN": 64, "BK": 16, "WM": 32, "WN": 32},
@@ -51,6 +39,7 @@ SMALL = {  # tiles small enough that a few hundred elements make several blocks 
     "warp_specialised": {"BM": 128, "BN": 64, "BK": 16, "SLOTS": 2, "GROUP": 2},
     "persistent": {"BM": 128, "BN": 128, "BK": 32, "SLOTS": 3, "GROUP": 2, "PARTS": 2, "BLOCKS": 2},
 }
+SMALL["stream_k"] = SMALL["async_copy"] | {"SLOTS": 2, "BLOCKS": 5}
 SHAPES = [(1, 1, 1), (3, 5, 0), (1, 70, 1), (67, 1, 3), (129, 131, 17), (63, 65, 9), (64, 64, 16), (5, 7, 31)]
 
 
