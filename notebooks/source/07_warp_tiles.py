@@ -463,11 +463,11 @@ check.warp_kernel(make_warp_tiled)
 # ### Exercise 07.7 · Runs of four
 # *core · hard · 20 minutes*
 #
-# In 07.4, where each lane read one float, only the layouts "in fours" had no conflict. Now write the kernel
-# for such a layout, with TM by TN results per thread (both multiples of 4): TM and TN now count all rows and
-# columns of a thread, not those of one step. One more layout would have no conflict either: lane 0 takes
-# row 0, the next lane in its column row 1, and so on, round and round. So why *four*, and not one, two or
-# eight? Guess before you start; the checker answers when you have passed.
+# In 07.4, with one float per lane, only the layouts "in fours" had no conflict. Now write the kernel for such
+# a layout, with TM by TN results per thread (both multiples of 4): TM = 8 now means two runs of four rows.
+# Single rows dealt out in turn would have no conflict either: lane 0 takes row 0, the next lane in its column
+# row 1, and after the last lane, lane 0 takes the next row. So why *four*, and not one, two or eight? Guess
+# before you start; the checker answers when you have passed.
 #
 # Blocks have one dimension, with 32 threads per warp. The warps of a block are numbered row by row, with
 # `BN // WN` warps in a row. The 32 lanes of a warp form a grid of `LANE_ROWS` by `LANE_COLS`, that is
