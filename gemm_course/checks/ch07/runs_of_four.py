@@ -48,8 +48,8 @@ def runs_of_four(make_runs_of_four):
     return (
         f"Right on {proof.problems} problems, with {len(TILES)} choices of tiles. As written, a read of As "
         "takes one wavefront, and so does a read of Bs: no lane waits for another. Runs of eight "
-        "would put lanes eight words apart, a conflict where eight of them lie in a column or row. Single rows in turn would do as well as "
-        "four. What four side by side give in addition: one 128-bit instruction can read them, 4 "
+        "would put lanes eight words apart, a conflict where eight lie in a column or row. Single rows in "
+        "turn would do as well as four. What four side by side give in addition: one 128-bit instruction can read them, 4 "
         "per step instead of 16 (8 × 8 results). `load4` is such an instruction. Does Numba's compiler make "
         "one of four single reads? With plain 64-bit indices no, with `tid = u32(cuda.threadIdx.x)` yes "
         "(`u32` from `gemm_course.intrinsics`; code for an H200)."
@@ -96,8 +96,8 @@ def _check_stores(seen: Sequence[Seen], wrong: Sequence[Seen]) -> None:
     where = f"{first.trial.about}."
     if not first.stored[ROWS].any():
         raise Refused(
-            "Nothing is stored into C. Was `put` called, once for each result, after the loop over k? Do `y0` "
-            "and `x0` stay as they are in the loops?",
+            "Nothing is stored into C. Was `put` called, once for each result, after the loop over k? Do "
+            "`y0` and `x0` stay as they are in the loops?",
             where,
         )
     if all(each.stores_columns_as_rows for each in seen):
