@@ -49,10 +49,10 @@ def runs_of_four(make_runs_of_four):
         f"Right on {proof.problems} problems, with {len(TILES)} choices of tiles. As written, a read of As "
         "takes one wavefront, and so does a read of Bs: no lane waits for another. Runs of eight "
         "would put lanes eight words apart, a conflict where eight lie in a column or row. Single rows in "
-        "turn would do as well as four. What four side by side give in addition: one 128-bit instruction can read them, 4 "
-        "per step instead of 16 (8 × 8 results). `load4` is such an instruction. Does Numba's compiler make "
-        "one of four single reads? With plain 64-bit indices no, with `tid = u32(cuda.threadIdx.x)` yes "
-        "(`u32` from `gemm_course.intrinsics`; code for an H200)."
+        "turn would do as well as four. What four side by side give in addition: one 128-bit instruction can "
+        "read them, 4 per step instead of 16 (8 × 8 results). `load4` is such an instruction. "
+        "Does Numba's compiler make one of four single reads? With plain 64-bit indices no, with `tid = "
+        "u32(cuda.threadIdx.x)` yes (`u32` from `gemm_course.intrinsics`; code for an H200)."
     )
 
 
