@@ -160,6 +160,7 @@ def requirements(t):
 STAGE = Stage(
     name="async_copy",
     title="Asynchronous copies into a ring of tiles",
+    after="double_buffered",
     document="beyond the documents",
     tiles={
         "BM": 128,

@@ -66,6 +66,8 @@ class Stage:
     build: Callable[..., Callable]  # tiles -> the kernel as plain Python
     threads: Callable[[SimpleNamespace], tuple[int, ...]]  # (x,) or (x, y)
     blocks: Callable[[int, int, SimpleNamespace], tuple[int, ...]]
+    after: str = ""  # the stage that this one changes; the first stage has none
+    side: bool = False  # a side branch: no stage follows it
     registers: Callable[[SimpleNamespace], int] = lambda t: MAX_REGISTERS  # the most a thread may use
     dynamic_shared_bytes: Callable[[SimpleNamespace], int] = lambda t: 0
     may_be_zero: frozenset[str] = frozenset()

@@ -64,6 +64,7 @@ def requirements(t):
 STAGE = Stage(
     name="block_tiled",
     title="Tiles in shared memory, of any shape",
+    after="naive_coalesced",
     document="004: v02",
     tiles={"BM": 16, "BN": 32, "BK": 64},
     options={

@@ -113,6 +113,7 @@ def requirements(t):
 STAGE = Stage(
     name="double_buffered",
     title="Fetch the next tile while multiplying",
+    after="warp_tiled",
     document="beyond the documents",
     tiles={"BM": 128, "BN": 256, "BK": 8, "WM": 64, "WN": 64, "TM": 16, "TN": 8, "PAD": 4},
     options={

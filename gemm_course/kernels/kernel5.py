@@ -70,6 +70,8 @@ def requirements(t):
 STAGE = Stage(
     name="kernel5",
     title="2D thread tiles, fetched in slices",
+    after="thread_tiled_2d",
+    side=True,
     document="000: Kernel 5",
     tiles={"BM": 256, "BN": 128, "BK": 32, "TM": 16, "TN": 4},
     options={

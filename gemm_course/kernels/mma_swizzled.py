@@ -117,6 +117,7 @@ def requirements(t):
 STAGE = Stage(
     name="mma_swizzled",
     title="Fragments of known layout",
+    after="wmma",
     document="beyond the documents",
     tiles={"BM": 128, "BN": 128, "BK": 64, "WM": 64, "WN": 64},
     options={

@@ -181,6 +181,7 @@ def requirements(t):
 STAGE = Stage(
     name="mma_sync",
     title="A ring of tiles for Tensor Cores",
+    after="mma_swizzled",
     document="beyond the documents",
     tiles={"BM": 128, "BN": 256, "BK": 64, "WM": 64, "WN": 64, "SLOTS": 3, "GROUP": 8},
     options={

@@ -157,6 +157,7 @@ def requirements(t):
 STAGE = Stage(
     name="mma_tma",
     title="Warp specialization with mma.sync",
+    after="mma_sync",
     document="beyond the documents",
     tiles={"BM": 128, "BN": 256, "BK": 64, "WM": 64, "WN": 64, "SLOTS": 3, "GROUP": 8},
     options={

@@ -40,6 +40,7 @@ def requirements(t):
 STAGE = Stage(
     name="naive_coalesced",
     title="Coalesced: neighbours read neighbours",
+    after="naive_uncoalesced",
     document="004: v01",
     tiles={"BM": 2, "BN": 128},
     options={"BM": (1, 2, 4, 8, 16, 32, 64, 128, 256), "BN": (1, 2, 4, 8, 16, 32, 64, 128, 256)},

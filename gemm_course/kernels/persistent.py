@@ -226,6 +226,7 @@ def with_results(t, m, n, k, alpha, A, B, beta, C) -> tuple:
 STAGE = Stage(
     name="persistent",
     title="Persistent blocks",
+    after="warp_specialised",
     document="beyond the documents",
     tiles={"BM": 128, "BN": 256, "BK": 64, "WM": 64, "SLOTS": 4, "GROUP": 16, "PARTS": 4, "BLOCKS": 132},
     options={

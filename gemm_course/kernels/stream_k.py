@@ -217,6 +217,7 @@ def threads(t) -> int:
 STAGE = Stage(
     name="stream_k",
     title="Steps along k shared out evenly",
+    after="async_copy",
     document="beyond the documents",
     tiles={**async_copy.STAGE.tiles, "BLOCKS": 132},
     options={**async_copy.STAGE.options, "GROUP": (8,), "PAD": (4,), "BLOCKS": (132,)},

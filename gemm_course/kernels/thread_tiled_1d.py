@@ -60,6 +60,7 @@ def requirements(t):
 STAGE = Stage(
     name="thread_tiled_1d",
     title="A column of results in registers",
+    after="block_tiled",
     document="004: v03",
     tiles={"BM": 128, "BN": 128, "BK": 8, "TM": 32},
     options={

@@ -76,6 +76,7 @@ def requirements(t):
 STAGE = Stage(
     name="thread_tiled_2d",
     title="A tile of results in registers",
+    after="thread_tiled_1d",
     document="004: v04",
     tiles={"BM": 128, "BN": 128, "BK": 32, "TM": 16, "TN": 4},
     options={

@@ -98,6 +98,7 @@ def requirements(t):
 STAGE = Stage(
     name="vectorized",
     title="Four floats at a time",
+    after="thread_tiled_2d",
     document="004: v05",
     tiles={"BM": 128, "BN": 128, "BK": 32, "TM": 16, "TN": 4, "PAD": 4},
     options={

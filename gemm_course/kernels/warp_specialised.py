@@ -132,6 +132,7 @@ def requirements(t):
 STAGE = Stage(
     name="warp_specialised",
     title="Warp specialization with wgmma",
+    after="wgmma_tma",
     document="beyond the documents",
     tiles={"BM": 128, "BN": 256, "BK": 64, "WM": 64, "SLOTS": 4, "GROUP": 8},
     options={

@@ -100,6 +100,7 @@ def requirements(t):
 STAGE = Stage(
     name="warp_tiled",
     title="Warp tiles",
+    after="vectorized",
     document="004: v06",
     tiles={"BM": 128, "BN": 128, "BK": 16, "WM": 32, "WN": 64, "TM": 8, "TN": 8, "PAD": 0},
     options={

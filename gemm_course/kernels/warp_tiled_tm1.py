@@ -121,6 +121,8 @@ def requirements(t):
 STAGE = Stage(
     name="warp_tiled_tm1",
     title="Warp tiles, one row per thread",
+    after="vectorized",
+    side=True,
     document="003",
     tiles={"BM": 128, "BN": 128, "BK": 16, "WM": 64, "WN": 32, "TM": 1, "TN": 8, "WNITER": 1},
     options={

@@ -122,6 +122,7 @@ def requirements(t):
 STAGE = Stage(
     name="wgmma_tma",
     title="TMA copies, wgmma multiplies",
+    after="mma_tma",
     document="beyond the documents",
     tiles={"BM": 128, "BN": 256, "BK": 64, "WM": 64, "SLOTS": 4, "GROUP": 8},
     options={

@@ -115,7 +115,7 @@ def build(BM, BN, BK, WM, WN, PAD, acc_type=float32):
     return wmma
 
 
-def variation(name, title, acc_type):
+def variation(name, title, acc_type, after, side=False):
     """The stage with accumulators of one type."""
     acc_bytes = acc_type.bitwidth // 8
 
@@ -136,6 +136,8 @@ def variation(name, title, acc_type):
     return Stage(
         name=name,
         title=title,
+        after=after,
+        side=side,
         document="004: v07",
         tiles={"BM": 128, "BN": 128, "BK": 64, "WM": 64, "WN": 64, "PAD": 8},
         options={
@@ -159,5 +161,5 @@ def variation(name, title, acc_type):
     )
 
 
-STAGE = variation("wmma", "Tensor Cores", float32)
-FP16_ACC = variation("wmma_fp16_acc", "Tensor Cores, FP16 accumulation", float16)
+STAGE = variation("wmma", "Tensor Cores", float32, after="warp_tiled")
+FP16_ACC = variation("wmma_fp16_acc", "Tensor Cores, FP16 accumulation", float16, after="wmma", side=True)
