@@ -7,7 +7,7 @@ the names from here only; a move to another compiler touches this folder and `ge
 from gemm_course.intrinsics.async_copy import cp_async4, cp_async16, cp_async_commit, cp_async_wait
 from gemm_course.intrinsics.indexing import kept, u32
 from gemm_course.intrinsics.ldmatrix import ldmatrix_x2, ldmatrix_x2_trans, ldmatrix_x4, ldmatrix_x4_trans
-from gemm_course.intrinsics.loops import unroll
+from gemm_course.intrinsics.loops import rolled, unroll
 from gemm_course.intrinsics.mbarrier import (
     fence_async,
     mbarrier_arrive,
@@ -61,6 +61,7 @@ __all__ = [
     "registers_down",
     "registers_up",
     "rest",
+    "rolled",
     "stmatrix_x4",
     "store2",
     "store4",

@@ -1,8 +1,11 @@
-"""`unroll`: the `#pragma unroll` that Numba does not have.
+"""`unroll` and `rolled`: the `#pragma unroll` that Numba does not have, and `#pragma unroll 1`.
 
 Registers have no addresses. An array of accumulators stays in registers only if every index into it is a
 compile-time constant, so each loop over it must be fully unrolled. The compiler does that by itself only for
 short loops; longer ones put the array into local memory, which is device memory.
+
+Where a loop holds no such array, copies of its body gain nothing, and a thread that runs through them for the
+first time waits for each, since instructions too come from memory.
 """
 
 import re
@@ -10,13 +13,13 @@ import re
 from gemm_course.emulator import emulates
 from gemm_course.intrinsics._codegen import intrinsic, ir
 
-__all__ = ["unroll"]
+__all__ = ["rolled", "unroll"]
 
 NUMBAS_BLOCK = re.compile(r"B\d+")  # as Numba names its own; others are "B8.endif"
 
 
-class _FullUnroll:
-    """Watches the code generation of one function and marks the loops that `unroll` announced.
+class _LoopHints:
+    """Watches the code generation of one function and marks the loops that were announced.
 
     LLVM's loop hints belong on the jump that closes the loop, which Numba emits long after it has evaluated
     the iterable. So the first jump to a Python basic block after the announcement identifies the loop's
@@ -25,26 +28,35 @@ class _FullUnroll:
 
     def __init__(self, builder):
         self.builder = builder
-        self.headers = set()
-        self.announced = False
+        self.headers = {}  # header -> LLVM's hint
+        self.announced = None
         self.branch = builder.branch
         builder.branch = self
 
     def __call__(self, target):
         jump = self.branch(target)
         if target in self.headers and target.instructions:
-            jump.set_metadata("llvm.loop", self.hint())
+            jump.set_metadata("llvm.loop", self.metadata(self.headers[target]))
         elif self.announced and NUMBAS_BLOCK.fullmatch(target.name):
-            self.headers.add(target)
-            self.announced = False
+            self.headers[target] = self.announced
+            self.announced = None
         return jump
 
-    def hint(self):
+    def metadata(self, hint):
         module = self.builder.module
-        full = module.add_metadata([ir.MetaDataString(module, "llvm.loop.unroll.full")])
-        loop = ir.MDValue(module, [full], name=str(len(module.metadata)))
-        loop.operands = (loop, full)  # its first operand is itself, which keeps it distinct from other loops'
+        kind = module.add_metadata([ir.MetaDataString(module, hint)])
+        loop = ir.MDValue(module, [kind], name=str(len(module.metadata)))
+        loop.operands = (loop, kind)  # its first operand is itself, which keeps it distinct from other loops'
         return loop
+
+
+def _announce(hint):
+    def generate(context, builder, signature, arguments):
+        watch = builder.branch if isinstance(builder.branch, _LoopHints) else _LoopHints(builder)
+        watch.announced = hint
+        return arguments[0]
+
+    return generate
 
 
 @intrinsic
@@ -54,15 +66,20 @@ def unroll(typing_context, iterable):
     iterable: a `range` whose bounds are compile-time constants. Returns it unchanged. LLVM's loop hint
     `llvm.loop.unroll.full`; every compute capability.
     """
+    return iterable(iterable), _announce("llvm.loop.unroll.full")
 
-    def generate(context, builder, signature, arguments):
-        watch = builder.branch if isinstance(builder.branch, _FullUnroll) else _FullUnroll(builder)
-        watch.announced = True
-        return arguments[0]
 
-    return iterable(iterable), generate
+@intrinsic
+def rolled(typing_context, iterable):
+    """`for step in rolled(range(steps)):` compiles to one copy of the loop's body, where it could be four.
+
+    iterable: a `range`. Returns it unchanged. LLVM's loop hint `llvm.loop.unroll.disable`; every compute
+    capability.
+    """
+    return iterable(iterable), _announce("llvm.loop.unroll.disable")
 
 
 @emulates(unroll)
-def _emulate_unroll(machine, iterable):
+@emulates(rolled)
+def _emulate_loop(machine, iterable):
     return iterable  # the emulator emits no code, so there is nothing to unroll

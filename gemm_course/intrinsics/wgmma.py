@@ -36,9 +36,11 @@ from gemm_course.intrinsics._codegen import (
     TypingError,
     intrinsic,
     ir,
+    pack,
     ptx_results,
     read_registers,
     types,
+    unpack,
     write_registers,
 )
 from gemm_course.intrinsics._hopper import literal, no_operands, require_hopper, shared_operand
@@ -57,27 +59,41 @@ UNIT = 16  # bytes; descriptors count in these
 WARP, WARPGROUP = 32, 128  # threads
 REGISTER_STEPS = range(24, 257, 8)  # what setmaxnreg takes
 
-_FLOAT, _LONG = ir.FloatType(), ir.IntType(64)
+_FLOAT, _LONG, _WORD = ir.FloatType(), ir.IntType(64), ir.IntType(32)
 
 
 def _descriptor(context, builder, kind, tile, index_type, index, panels):
     """The descriptor of an operand: address, distance of panels and of 8 rows in units of 16 bytes, swizzle.
 
     panels: whether the operand may continue in the next panel, because its rows are too short.
+
+    The index is added to the finished descriptor of the array's start, in units of 16 bytes: a loop over
+    slots then costs one multiply-add per operand, not one for the address and four to fit it in.
     """
-    address = shared_operand(context, builder, kind, tile, index_type, index)
-    strides = context.make_array(kind)(context, builder, value=tile).strides
-    row = builder.extract_value(strides, kind.ndim - 2)
-    panel = builder.extract_value(strides, kind.ndim - 3) if panels else _LONG(UNIT)
+    strides = unpack(builder, context.make_array(kind)(context, builder, value=tile).strides, kind.ndim)
+    row = strides[-2]
+    panel = strides[-3] if panels else _LONG(UNIT)
     # The swizzle's code is 1, 2, 3 for rows of 128, 64, 32 bytes.
     by_128, by_64 = (builder.icmp_signed("==", row, _LONG(size)) for size in (128, 64))
     swizzle = builder.select(by_128, _LONG(1), builder.select(by_64, _LONG(2), _LONG(3)))
-    fields = ((builder.zext(address, _LONG), 0), (panel, 16), (builder.mul(row, _LONG(8)), 32))
+    zeros = pack(builder, [_LONG(0)] * kind.ndim)
+    start = shared_operand(context, builder, kind, tile, types.UniTuple(types.intp, kind.ndim), zeros)
+    fields = ((builder.zext(start, _LONG), 0), (panel, 16), (builder.mul(row, _LONG(8)), 32))
     word = builder.shl(swizzle, _LONG(62))
     for length, position in fields:
-        units = builder.and_(builder.udiv(length, _LONG(UNIT)), _LONG(0x3FFF))
-        word = builder.or_(word, builder.shl(units, _LONG(position)))
-    return word
+        word = builder.or_(word, builder.shl(builder.udiv(length, _LONG(UNIT)), _LONG(position)))
+    kinds = list(index_type)
+    *leading, last = (
+        context.cast(builder, value, of, types.uint32)
+        for value, of in zip(unpack(builder, index, kind.ndim), kinds, strict=True)
+    )
+    offset = builder.lshr(last, _WORD(3))  # eight FP16 values per unit
+    for value, stride in zip(leading, strides[:-1], strict=True):
+        units = builder.trunc(builder.udiv(stride, _LONG(UNIT)), _WORD)
+        offset = builder.add(offset, builder.mul(value, units))
+    low = builder.add(builder.trunc(word, _WORD), offset)  # below 2**18 bytes: it does not reach the panels
+    high = builder.and_(word, _LONG(0xFFFFFFFF << 32))
+    return builder.or_(high, builder.zext(low, _LONG))
 
 
 def _is_tile(kind) -> bool:

@@ -19,6 +19,7 @@ from gemm_course.intrinsics import (
     mbarrier_wait,
     registers_down,
     registers_up,
+    rolled,
     stmatrix_x4,
     store2,
     tensor_map,
@@ -48,6 +49,7 @@ from gemm_course.kernels.tensor_tiles import (
     old,
     ring_bytes,
     store_edge,
+    warpgroup_of,
 )
 
 
@@ -56,6 +58,7 @@ def build(BM, BN, BK, WM, SLOTS, GROUP, PARTS, BLOCKS):
     TILE_BYTES = (BM * BK + BK * BN) * 2
     HEIGHT, ACCS, PANELS = WM // 64, BN // 2, BN // PANEL
     CONSUMERS = BM // WM
+    RESULTS = HEIGHT * ACCS  # per thread
     PIECES = HEIGHT * PANELS // PARTS  # of 64 by 64 results, in one part of a consumer's tile
     MANY, FEW = CONSUMER_REGISTERS[CONSUMERS], PRODUCER_REGISTERS
 
@@ -66,7 +69,7 @@ def build(BM, BN, BK, WM, SLOTS, GROUP, PARTS, BLOCKS):
         tile, slot, parity = u32(cuda.blockIdx.x), u32(0), u32(0)
         while tile < u32(tile_rows * tile_cols):
             tile_row, tile_col = grouped(tile, tile_rows, tile_cols, GROUP)
-            for step in range(steps):
+            for step in rolled(range(steps)):
                 mbarrier_wait(empty, slot, parity ^ 1)
                 mbarrier_expect(full, slot, TILE_BYTES)
                 tma_load(As, (slot, 0, 0), A, (tile_row * BM, step * BK), full, slot)
@@ -83,9 +86,9 @@ def build(BM, BN, BK, WM, SLOTS, GROUP, PARTS, BLOCKS):
         tile, parity = u32(cuda.blockIdx.x), u32(0)
         while tile < u32(tile_rows * tile_cols):
             tile_row, tile_col = grouped(tile, tile_rows, tile_cols, GROUP)
-            for part in range(PARTS):
+            for part in rolled(range(PARTS)):
                 mbarrier_wait(c_full, w, parity)
-                for q in range(PIECES):
+                for q in rolled(range(PIECES)):
                     i, j = (part * PIECES + q) // PANELS, (part * PIECES + q) % PANELS
                     row, col = u32(tile_row * BM + w * WM + i * 64), u32(tile_col * BN + j * PANEL)
                     if lane == 0 and col < whole:
@@ -115,17 +118,16 @@ def build(BM, BN, BK, WM, SLOTS, GROUP, PARTS, BLOCKS):
                     acc[i, e] += beta * old(C, row + e // 2 % 2 * 8, col + e // 4 * 8 + e % 2, m, n)
         for i in unroll(range(HEIGHT)):
             for e in unroll(range(0, ACCS, 2)):
-                store2(rounded[i], e, (acc[i, e], acc[i, e + 1]))
+                store2(rounded, i * ACCS + e, (acc[i, e], acc[i, e + 1]))
 
     @cuda.jit(device=True)
     def stage_tile(Cs, c_full, c_empty, w, y0, lane, rounded, part, phase):
         """Write a part of a consumer's results to Cs, swizzled as TMA reads them, once Cs is empty."""
         mbarrier_wait(c_empty, w, phase ^ 1)
         for q in unroll(range(PIECES)):
-            i, j = (part * PIECES + q) // PANELS, (part * PIECES + q) % PANELS
             for x in unroll(range(0, 8, 2)):
                 z = (x + lane // 16 ^ lane % 8) * 8
-                stmatrix_x4(Cs, (w, q, y0 + lane % 16, z), rounded[i], j * 32 + x * 4)
+                stmatrix_x4(Cs, (w, q, y0 + lane % 16, z), rounded, (part * PIECES + q) * 32 + x * 4)
         fence_async()
         cuda.syncwarp()
         if lane == 0:
@@ -142,11 +144,11 @@ def build(BM, BN, BK, WM, SLOTS, GROUP, PARTS, BLOCKS):
         Bs = carve(tiles, SLOTS * BM * BK, (SLOTS, PANELS, BK, PANEL))
         Cs = carve(tiles, SLOTS * (BM + BN) * BK, (CONSUMERS, PIECES, 64, PANEL))
         acc = cuda.local.array((HEIGHT, ACCS), float32)
-        rounded = cuda.local.array((HEIGHT, ACCS), float16)
+        rounded = cuda.local.array(RESULTS, float16)
         tid = u32(cuda.threadIdx.x)
         warp, lane = tid // 32, tid % 32
         tile_rows, tile_cols = u32((m + BM - 1) // BM), u32((n + BN - 1) // BN)
-        steps = max((k + BK - 1) // BK, 2 * PARTS - 1)  # those past k fetch zeros
+        steps = u32(max((k + BK - 1) // BK, 2 * PARTS - 1))  # those past k fetch zeros
         if tid == 0:
             for s in unroll(range(SLOTS)):
                 mbarrier_init(full, s, 1)
@@ -169,13 +171,14 @@ def build(BM, BN, BK, WM, SLOTS, GROUP, PARTS, BLOCKS):
                 store_tiles(Cs, c_full, c_empty, warp - 1, results, C, u32(m), u32(n))
         else:
             registers_up(MANY)
-            w, y0 = warp // 4 - 1, warp % 4 * 16  # the consumer, and this warp's rows in each 64
+            w, y0 = u32(warpgroup_of(tid) - 1), warp % 4 * 16  # the consumer, and this warp's rows in each 64
             tile, slot, parity, before, phase = u32(cuda.blockIdx.x), u32(0), u32(0), u32(0), u32(0)
             while tile < u32(tile_rows * tile_cols):
                 for i in unroll(range(HEIGHT)):
                     for e in unroll(range(ACCS)):
                         acc[i, e] = 0
-                for step in range(steps):
+                step = u32(0)
+                while step < steps:
                     mbarrier_wait(full, slot, parity)
                     wgmma_fence()
                     for p in unroll(range(0, BK, 16)):
@@ -190,6 +193,7 @@ def build(BM, BN, BK, WM, SLOTS, GROUP, PARTS, BLOCKS):
                         mbarrier_arrive(empty, before)
                     before = slot
                     slot, parity = next_slot(slot, parity, SLOTS)
+                    step = u32(step + 1)
                 wgmma_wait(0)
                 if lane == 0:
                     mbarrier_arrive(empty, before)  # the producer may fetch for the next tile

@@ -29,6 +29,16 @@ def grouped(tile, tile_rows, tile_cols, group_rows):
 
 
 @cuda.jit(device=True)
+def warpgroup_of(tid):
+    """The number of a thread's warpgroup, taken from its warp's first lane.
+
+    So the compiler knows that the warp has one number. The place of a tile that depends on it is then
+    computed once per warp, in the uniform registers from which wgmma takes it, not per thread and copied.
+    """
+    return u32(cuda.shfl_sync(0xFFFFFFFF, tid // 128, 0))
+
+
+@cuda.jit(device=True)
 def next_slot(slot, parity, slots):
     """The next slot of a ring; after the last, the first again, with the other parity."""
     last = slot == slots - 1

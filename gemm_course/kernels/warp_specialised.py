@@ -21,6 +21,7 @@ from gemm_course.intrinsics import (
     mbarrier_wait,
     registers_down,
     registers_up,
+    rolled,
     tma_acquire,
     tma_load,
     u32,
@@ -43,6 +44,7 @@ from gemm_course.kernels.tensor_tiles import (
     next_slot,
     ring_bytes,
     store_pair,
+    warpgroup_of,
 )
 
 
@@ -57,7 +59,7 @@ def build(BM, BN, BK, WM, SLOTS, GROUP):
     def produce(As, Bs, full, empty, A, B, row0, col0, steps):
         """Fetch tile after tile, each as soon as its slot is empty."""
         slot, parity = u32(0), u32(0)
-        for step in range(steps):
+        for step in rolled(range(steps)):
             mbarrier_wait(empty, slot, parity ^ 1)  # true in the first pass: parity 1 is over
             mbarrier_expect(full, slot, TILE_BYTES)
             tma_load(As, (slot, 0, 0), A, (row0, step * BK), full, slot)
@@ -75,7 +77,7 @@ def build(BM, BN, BK, WM, SLOTS, GROUP):
         tid = u32(cuda.threadIdx.x)
         tile_row, tile_col = grouped(u32(cuda.blockIdx.x), (m + BM - 1) // BM, (n + BN - 1) // BN, GROUP)
         row0, col0 = u32(tile_row * BM), u32(tile_col * BN)
-        steps = (k + BK - 1) // BK
+        steps = u32((k + BK - 1) // BK)
         if tid == 0:
             tma_acquire(A)
             tma_acquire(B)
@@ -91,13 +93,13 @@ def build(BM, BN, BK, WM, SLOTS, GROUP):
                 produce(As, Bs, full, empty, A, B, row0, col0, steps)
         else:
             registers_up(MANY)
-            y0 = (tid // 128 - 1) * WM  # this consumer's first row within the tile
+            y0 = (warpgroup_of(tid) - 1) * WM  # this consumer's first row within the tile
             warp, lane = tid % 128 // 32, tid % 32
             for i in unroll(range(HEIGHT)):
                 for e in unroll(range(ACCS)):
                     acc[i, e] = 0
             slot, parity, before = u32(0), u32(0), u32(0)
-            for step in range(steps):
+            for step in rolled(range(steps)):
                 mbarrier_wait(full, slot, parity)
                 wgmma_fence()
                 for p in unroll(range(0, BK, 16)):

@@ -37,6 +37,7 @@ from gemm_course.kernels.tensor_tiles import (
     maps,
     ring_bytes,
     store_pair,
+    warpgroup_of,
 )
 
 
@@ -78,7 +79,7 @@ def build(BM, BN, BK, WM, SLOTS, GROUP):
                     fetch(As, Bs, s, A, B, row0, col0, s * BK, full)
         cuda.syncthreads()
 
-        y0 = tid // 128 * WM  # this warpgroup's first row within the tile
+        y0 = warpgroup_of(tid) * WM  # this warpgroup's first row within the tile
         step, slot, parity = 0, u32(0), u32(0)
         while step < steps:
             mbarrier_wait(full, slot, parity)
