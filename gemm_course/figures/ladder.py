@@ -25,13 +25,15 @@ class Speed:
 
 @dataclass(frozen=True)
 class Rung:
-    """One stage: its speeds by GPU, where there are any, and its loads per multiply-add."""
+    """One stage: its speeds by GPU, where there are any, its loads per multiply-add, and what it follows."""
 
     name: str
     group: str  # the heading it stands under, such as "FP32"
     speeds: Mapping[str, Speed]
     global_loads: float
     shared_loads: float
+    after: str = ""  # the stage that this one changes
+    side: bool = False  # no stage follows it
 
 
 def ladder(
@@ -41,7 +43,7 @@ def ladder(
     title: str,
     note: str,
 ) -> Picture:
-    """Draw the rungs in order, at most four GPUs.
+    """Draw the rungs in order, at most four GPUs. A side branch is indented.
 
     ``gpus`` says for each GPU where its figures come from ("measured", "published"); ``cublas`` has the
     TFLOPS of cuBLAS by (group, GPU).
@@ -50,12 +52,15 @@ def ladder(
     marks = dict(zip(gpus, _MARKS, strict=False))
     y = _legend(drawing, gpus, marks)
     y = _head(drawing, y)
-    group = None
+    group, trunk = None, ""  # trunk: the last stage above that is no side branch
     for rung in rungs:
         if rung.group != group:
             group = rung.group
             y = _heading(drawing, group, [(gpu, cublas.get((group, gpu))) for gpu in gpus], marks, y)
         _rung(drawing, rung, marks, y)
+        if rung.after != trunk:
+            drawing.text(_LEFT - 8, y + 16, f"after {rung.after}", anchor="end", fill=colours.QUIET)
+        trunk = trunk if rung.side else rung.name
         y += _ROW
     for line in wrap(note, 14, 544):
         drawing.text(8, y + 16, line, fill=colours.QUIET)
@@ -102,7 +107,10 @@ def _heading(drawing: Drawing, group: str, cublas: Sequence, marks: Mapping, y: 
 
 
 def _rung(drawing: Drawing, rung: Rung, marks: Mapping, y: float) -> None:
-    drawing.text(8, y + 16, rung.name, bold=True)
+    if rung.side:
+        drawing.line(12, y + 2, 12, y + 11, stroke=colours.QUIET)
+        drawing.line(12, y + 11, 20, y + 11, stroke=colours.QUIET)
+    drawing.text(24 if rung.side else 8, y + 16, rung.name, bold=True)
     known = [(gpu, rung.speeds[gpu]) for gpu in marks if gpu in rung.speeds]
     if not known:
         drawing.text(14, y + 34, "not measured yet", fill=colours.QUIET)
@@ -140,9 +148,10 @@ def _in_words(rungs: Sequence[Rung], gpus: Mapping[str, str], cublas: Mapping, n
     told = [f"{group} cuBLAS on {gpu}: {tflops:.3g} TFLOPS." for (group, gpu), tflops in cublas.items()]
     for rung in rungs:
         known = [f"{gpu} {_said(rung.speeds[gpu])}" for gpu in gpus if gpu in rung.speeds]
+        follows = f"; {'a side branch ' if rung.side else ''}after {rung.after}" if rung.after else ""
         told.append(
-            f"{rung.name} ({rung.group}): {', '.join(known) or 'not measured yet'}; loads per multiply-add:"
-            f" global {_ratio(rung.global_loads)}, shared {_ratio(rung.shared_loads)}."
+            f"{rung.name} ({rung.group}): {', '.join(known) or 'not measured yet'}{follows}; loads per"
+            f" multiply-add: global {_ratio(rung.global_loads)}, shared {_ratio(rung.shared_loads)}."
         )
     return " ".join([*told, note])
 

@@ -1,4 +1,4 @@
-"""The ladder: every kernel of the course in teaching order, each one idea away from the one before."""
+"""The ladder: every kernel of the course in teaching order, each one idea away from an earlier one."""
 
 from gemm_course.kernels import (
     async_copy,

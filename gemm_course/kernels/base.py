@@ -215,10 +215,16 @@ class Stage:
 
 
 class Ladder:
-    """The stages in teaching order: iterate over them, or look one up by name or index."""
+    """The stages in teaching order: iterate over them, or look one up by name or index.
+
+    They form a tree: each stage but the first follows an earlier one, and none follows a side branch. Raises
+    ValueError for stages that do not.
+    """
 
     def __init__(self, stages: Iterable[Stage]):
-        self._stages = {stage.name: stage for stage in stages}
+        self._stages: dict[str, Stage] = {}
+        for stage in stages:
+            self._add(stage)
 
     def __iter__(self) -> Iterator[Stage]:
         return iter(self._stages.values())
@@ -235,6 +241,24 @@ class Ladder:
         if key not in self._stages:
             raise KeyError(f"no stage is called {key!r}; the ladder is {', '.join(self._stages)}")
         return self._stages[key]
+
+    def path(self, name: str) -> tuple[Stage, ...]:
+        """The stages from the first to this one, each followed by the next. Raises KeyError."""
+        stage = self[name]
+        return (*self.path(stage.after), stage) if stage.after else (stage,)
+
+    def followers(self, name: str) -> tuple[Stage, ...]:
+        """The stages that follow this one directly, in teaching order. Raises KeyError."""
+        return tuple(stage for stage in self if stage.after == self[name].name)
+
+    def _add(self, stage: Stage) -> None:
+        if stage.name in self._stages:
+            raise ValueError(f"two stages are called {stage.name}")
+        if stage.after not in (self._stages or ("",)):  # the first stage follows no other
+            raise ValueError(f"{stage.name} follows {stage.after!r}, but no earlier stage is called that")
+        if stage.after and self._stages[stage.after].side:
+            raise ValueError(f"{stage.name} follows {stage.after}, but nothing follows a side branch")
+        self._stages[stage.name] = stage
 
 
 def tiles_text(tiles: Mapping[str, int]) -> str:

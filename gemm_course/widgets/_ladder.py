@@ -88,7 +88,7 @@ def _folder(gpu: str) -> str | None:
 def _rung(stage: Stage, gpus) -> Rung:
     speeds = {gpu: speed for gpu in gpus if (speed := _speed(stage, gpu))}
     cost = cost_of_squares(stage)
-    return Rung(stage.name, _group(stage), speeds, cost.loads, cost.shared_loads)
+    return Rung(stage.name, _group(stage), speeds, cost.loads, cost.shared_loads, stage.after, stage.side)
 
 
 def _speed(stage: Stage, gpu: str) -> Speed | None:

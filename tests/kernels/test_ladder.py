@@ -1,6 +1,13 @@
 """The ladder as a registry: its order, its tiles, its rules, its launches."""
 
+import ast
 import dataclasses
+import difflib
+import functools
+import inspect
+import io
+import itertools
+import tokenize
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gemm_course.emulator.limits import MAX_SHARED_BYTES, MAX_THREADS
-from gemm_course.kernels import LADDER, IllegalTiles
+from gemm_course.kernels import LADDER, IllegalTiles, Ladder
 
 ORDER = """
     naive_uncoalesced naive_coalesced penny_xu_tile block_tiled thread_tiled_1d thread_tiled_2d kernel5
@@ -18,6 +25,16 @@ ORDER = """
 """.split()
 TILED = [LADDER[name] for name in ORDER[3:]]
 VECTORS = ORDER[ORDER.index("vectorized") :]
+MOST_NEW_LINES = 45  # in a stage's build, beside the one that it follows
+LONGER = {  # how many lines, and why
+    "async_copy": (48, "copies that need no registers, operands read ahead, blocks in groups"),
+    "stream_k": (64, "steps shared out are of no use before their parts are added up"),
+    "wmma": (56, "fragments replace the thread tiles, from the fetching to the storing"),
+    "mma_sync": (76, "a ring, fragments read ahead, copies without bounds checks, wide stores"),
+    "mma_tma": (48, "TMA and a producer: neither helps here without the other"),
+    "wgmma_tma": (46, "wgmma replaces fragments, and their reads, products and stores"),
+    "persistent": (96, "many tiles per block, results stored beside the next products"),
+}
 ANY_STAGE = pytest.mark.parametrize("stage", LADDER, ids=lambda stage: stage.name)
 
 
@@ -30,6 +47,82 @@ def test_the_stages_are_in_teaching_order():
 def test_the_message_about_an_unknown_stage_lists_the_known_ones():
     with pytest.raises(KeyError, match=r"'block_tilde'.*block_tiled"):
         LADDER["block_tilde"]
+
+
+@ANY_STAGE
+def test_the_stages_form_a_tree_in_teaching_order(stage):
+    path = LADDER.path(stage.name)
+    assert path[0] is LADDER[0] and path[-1] is stage
+    assert [step for step in LADDER if step in path] == list(path)
+    for lower, upper in itertools.pairwise(path):
+        assert upper.after == lower.name and upper in LADDER.followers(lower.name)
+    assert not (stage.side and LADDER.followers(stage.name))
+
+
+def test_a_path_leaves_out_side_branches():
+    names = [stage.name for stage in LADDER.path("block_tiled")]
+    assert names == ["naive_uncoalesced", "naive_coalesced", "block_tiled"]
+    assert [stage.name for stage in LADDER.followers("naive_coalesced")] == ["penny_xu_tile", "block_tiled"]
+    for look_up in (LADDER.path, LADDER.followers):
+        with pytest.raises(KeyError, match="no stage is called 'block_tilde'"):
+            look_up("block_tilde")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"after": "vectorized"}, "new follows 'vectorized', but no earlier stage is called that"),
+        ({"after": "new"}, "new follows 'new', but no earlier stage is called that"),
+        ({"after": ""}, "new follows '', but no earlier stage is called that"),
+        ({"after": "penny_xu_tile"}, "new follows penny_xu_tile, but nothing follows a side branch"),
+        ({"name": "block_tiled"}, "two stages are called block_tiled"),
+    ],
+)
+def test_stages_that_form_no_tree_are_refused(changes, message):
+    new = dataclasses.replace(LADDER["thread_tiled_1d"], **{"name": "new", **changes})
+    with pytest.raises(ValueError, match=f"^{message}$"):
+        Ladder([*list(LADDER)[:4], new])
+
+
+def test_the_first_stage_follows_no_other():
+    with pytest.raises(ValueError, match=r"^block_tiled follows 'naive_coalesced', but no earlier stage"):
+        Ladder([LADDER["block_tiled"]])
+
+
+def code_lines(stage):
+    """The lines of a stage's build without indentation, comments, docstrings and blank lines."""
+    build = stage.build.func if isinstance(stage.build, functools.partial) else stage.build
+    source = inspect.getsource(build)
+    lines = source.splitlines()
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            row, column = token.start
+            lines[row - 1] = lines[row - 1][:column]
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef) and ast.get_docstring(node) is not None:
+            docstring = node.body[0]
+            for row in range(docstring.lineno, docstring.end_lineno + 1):
+                lines[row - 1] = ""
+    return [line.strip() for line in lines if line.strip()]
+
+
+def new_lines(stage):
+    """How many lines of a stage's build are not in that of the stage which it follows."""
+    before = code_lines(LADDER[stage.after]) if stage.after else []
+    changes = difflib.SequenceMatcher(None, before, code_lines(stage), autojunk=False).get_opcodes()
+    return sum(end - start for kind, _, _, start, end in changes if kind != "equal")
+
+
+@ANY_STAGE
+def test_a_stage_adds_few_lines_to_the_one_that_it_follows(stage):
+    lines = new_lines(stage)
+    most, _ = LONGER.get(stage.name, (MOST_NEW_LINES, ""))
+    assert lines <= most, f"{stage.name} adds {lines} lines to {stage.after}: split it, or say why not"
+    assert stage.name not in LONGER or lines > MOST_NEW_LINES, f"{stage.name} is no longer an exception"
+
+
+def test_every_exception_is_a_stage():
+    assert [name for name in ORDER if name in LONGER] == list(LONGER)
 
 
 @ANY_STAGE

@@ -90,6 +90,17 @@ def test_fp16_stages_have_their_own_group_and_cublas():
     assert "wmma (FP16): not measured yet" in picture.alt and ">not measured yet<" in picture.data
 
 
+def test_the_ladder_says_what_each_stage_follows():
+    picture = see.ladder()
+    for stage in LADDER:
+        (told,) = re.findall(
+            rf"\b{stage.name} \(FP[^)]*\):.*?; (?:(a side branch )?after (\w+); )?loads", picture.alt
+        )
+        assert told == ("a side branch " if stage.side else "", stage.after)
+    assert ">after warp_tiled<" in picture.data  # wmma: the stage above it is another
+    assert ">after naive_coalesced<" not in picture.data  # block_tiled: only a side branch lies between
+
+
 @pytest.mark.parametrize("name", ["naive_uncoalesced", "naive_coalesced", "block_tiled", "vectorized"])
 def test_one_block_represents_all(name):
     moved = _charts._counted(name, (1024,) * 3).total("sectors", space="global")
