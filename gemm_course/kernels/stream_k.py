@@ -22,6 +22,7 @@ from gemm_course.intrinsics import cp_async_wait, load4, store4, u32, unroll
 from gemm_course.kernels import async_copy
 from gemm_course.kernels.async_copy import fetcher
 from gemm_course.kernels.base import KernelLaunch, Stage, tiles_over
+from gemm_course.kernels.results import store_four
 from gemm_course.kernels.tensor_tiles import grouped
 
 SLOWER = 0.08  # by this fraction a step of this loop takes longer than one of async_copy's, on an H200
@@ -68,7 +69,6 @@ def build(BM, BN, BK, WM, WN, TM, TN, SLOTS, GROUP, PAD, BLOCKS):
         a = cuda.local.array((2, TM), float32)
         b = cuda.local.array((2, TN), float32)
         acc = cuda.local.array((TM, TN), float32)
-        zeros = (float32(0), float32(0), float32(0), float32(0))
         tid = u32(cuda.threadIdx.x)
         warp, lane = tid // 32, tid % 32
         lane_row = lane // LANE_COLS
@@ -153,20 +153,8 @@ def build(BM, BN, BK, WM, WN, TM, TN, SLOTS, GROUP, PAD, BLOCKS):
                     row = row0 + y0 + i // 4 * (4 * LANE_ROWS) + i % 4
                     for j in unroll(range(0, TN, 4)):
                         col = col0 + x0 + j * LANE_COLS
-                        if row < m and col < n:
-                            old = load4(C, (row, col)) if beta != 0 else zeros
-                            c0 = alpha * acc[i, j] + beta * old[0]
-                            c1 = alpha * acc[i, j + 1] + beta * old[1]
-                            c2 = alpha * acc[i, j + 2] + beta * old[2]
-                            c3 = alpha * acc[i, j + 3] + beta * old[3]
-                            if col + 3 < n:
-                                store4(C, (row, col), (c0, c1, c2, c3))
-                            else:
-                                C[row, col] = c0
-                                if col + 1 < n:
-                                    C[row, col + 1] = c1
-                                if col + 2 < n:
-                                    C[row, col + 2] = c2
+                        four = (acc[i, j], acc[i, j + 1], acc[i, j + 2], acc[i, j + 3])
+                        store_four(C, row, col, m, n, alpha, beta, four)
             at += last - first
 
     return stream_k
