@@ -8,8 +8,9 @@ tile's count. The block that completes the count adds up all parts and stores th
 another, so they may run in any order. The parts are added in the order of k, so the result is the same in
 every run with as many blocks.
 
-The loop over parts is slower than async_copy (NOTES.md has what was tried). So `shares` leaves the full waves
-to async_copy, and shares out only the tiles of the last one, unless it is nearly full or k is short.
+The loop over parts is slower than that of grouped_blocks (NOTES.md has what was tried). So `shares` leaves the
+full waves to grouped_blocks, and shares out only the tiles of the last one, unless it is nearly full or k is
+short.
 
 The idea is from Osama et al., "Stream-K: Work-centric Parallel Decomposition for Dense Matrix-Matrix
 Multiplication on the GPU" (2023).
@@ -19,18 +20,19 @@ import numpy as np
 from numba import cuda, float32, int64
 
 from gemm_course.intrinsics import cp_async_wait, load4, store4, u32, unroll
-from gemm_course.kernels import async_copy
+from gemm_course.kernels import grouped_blocks
 from gemm_course.kernels.async_copy import fetcher
 from gemm_course.kernels.base import KernelLaunch, Stage, tiles_over
+from gemm_course.kernels.read_ahead import requirements
 from gemm_course.kernels.results import store_four
 from gemm_course.kernels.tensor_tiles import grouped
 
-SLOWER = 0.08  # by this fraction a step of this loop takes longer than one of async_copy's, on an H200
+SLOWER = 0.08  # by this fraction a step of this loop takes longer than one of grouped_blocks', on an H200
 ADDING_UP = 20  # writing, counting and adding up parts takes as long as so many steps
 
 
 def build(BM, BN, BK, WM, WN, TM, TN, SLOTS, GROUP, PAD, BLOCKS):
-    """async_copy's kernel with a loop over parts of tiles; BLOCKS, the most blocks, sizes the workspace."""
+    """grouped_blocks with a loop over parts of tiles; BLOCKS, the most blocks, sizes the workspace."""
     THREADS = BM // WM * (BN // WN) * 32
     LANE_ROWS, LANE_COLS = WM // TM, WN // TN  # the warp's threads as a grid
     A_WIDTH = BM + PAD
@@ -180,7 +182,7 @@ def arguments(t, *standard, done: int = 0) -> tuple:
 
 
 def shares(t, *standard) -> tuple[KernelLaunch, ...]:
-    """Full waves by async_copy; the tiles of the last wave are shared out where that takes fewer steps."""
+    """Full waves by grouped_blocks; the last wave's tiles are shared out where that takes fewer steps."""
     m, n, k = standard[:3]
     tiles = tiles_over(m, t.BM) * tiles_over(n, t.BN)
     whole = tiles - tiles % t.BLOCKS
@@ -189,7 +191,7 @@ def shares(t, *standard) -> tuple[KernelLaunch, ...]:
         whole = tiles
     sizes, block, launches = vars(t), (threads(t),), []
     if whole:
-        kernel = async_copy.STAGE.kernel({name: sizes[name] for name in async_copy.STAGE.tiles})
+        kernel = grouped_blocks.STAGE.kernel({name: sizes[name] for name in grouped_blocks.STAGE.tiles})
         launches.append(KernelLaunch(kernel, (whole,), block, 0, standard))
     if whole < tiles:
         rest = arguments(t, *standard, done=whole)
@@ -198,23 +200,23 @@ def shares(t, *standard) -> tuple[KernelLaunch, ...]:
 
 
 def threads(t) -> int:
-    """Of a block, as in async_copy."""
+    """Of a block, as in grouped_blocks."""
     return 32 * (t.BM * t.BN // (t.WM * t.WN))
 
 
 STAGE = Stage(
     name="stream_k",
     title="Steps along k shared out evenly",
-    after="async_copy",
+    after="grouped_blocks",
     document="beyond the documents",
-    tiles={**async_copy.STAGE.tiles, "BLOCKS": 132},
-    options={**async_copy.STAGE.options, "GROUP": (8,), "PAD": (4,), "BLOCKS": (132,)},
+    tiles={**grouped_blocks.STAGE.tiles, "BLOCKS": 132},
+    options={**grouped_blocks.STAGE.options, "GROUP": (8,), "PAD": (4,), "BLOCKS": (132,)},
     may_be_zero=frozenset({"PAD"}),
-    requirements=async_copy.requirements,
+    requirements=requirements,
     build=build,
     threads=lambda t: (threads(t),),
     blocks=lambda m, n, t: (t.BLOCKS if m and n else 0,),
-    registers=async_copy.STAGE.registers,
+    registers=grouped_blocks.STAGE.registers,
     alignment=16,
     compute_capability=(8, 0),
     takes=arguments,
