@@ -349,14 +349,14 @@ class TestOnAGpu:
         assert done.backend == "gpu"
 
 
-# naive_coalesced counts columns along y, the others rows; async_copy has one axis only and no such limit.
+# naive_coalesced counts columns along y, the others rows; grouped_blocks has one axis only and no such limit.
 @pytest.mark.parametrize(
     ("stage", "tiles"),
     [
         ("block_tiled", {"BM": 8, "BN": 16, "BK": 16}),
         ("naive_coalesced", {"BM": 2, "BN": 32}),
         ("naive_uncoalesced", {"BM": 8, "BN": 4}),
-        ("async_copy", {}),
+        ("grouped_blocks", {}),
     ],
 )
 def test_a_grid_too_tall_is_launched_in_parts(monkeypatch, stage, tiles):
@@ -365,7 +365,7 @@ def test_a_grid_too_tall_is_launched_in_parts(monkeypatch, stage, tiles):
     whole = run(stage, A, B, C, alpha=2.0, beta=0.5, tiles=tiles, backend="emulator")
     assert near(whole.C, 2 * A @ B + 0.5 * C)
     assert (whole.m, whole.n, whole.k) == (45, 131, 6)
-    if stage != "async_copy":
+    if stage != "grouped_blocks":
         assert whole.grid[1] == 2
     without = run(stage, A, B, tiles=tiles, backend="emulator")
     assert near(without.C, A @ B)

@@ -8,9 +8,8 @@ tile's count. The block that completes the count adds up all parts and stores th
 another, so they may run in any order. The parts are added in the order of k, so the result is the same in
 every run with as many blocks.
 
-The loop over parts is slower than that of grouped_blocks (NOTES.md has what was tried). So `shares` leaves the
-full waves to grouped_blocks, and shares out only the tiles of the last one, unless it is nearly full or k is
-short.
+The loop over parts is slower than grouped_blocks (NOTES.md has what was tried). So `shares` leaves the full
+waves to grouped_blocks, and shares out only the last one's tiles, unless it is nearly full or k is short.
 
 The idea is from Osama et al., "Stream-K: Work-centric Parallel Decomposition for Dense Matrix-Matrix
 Multiplication on the GPU" (2023).

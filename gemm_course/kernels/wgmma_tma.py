@@ -6,7 +6,7 @@ bound. wgmma reads both operands from shared memory, so registers hold only accu
 while the products of one slot are computed, the next slot is full and its products are already queued.
 
 The tiles of B are panels of 64 columns side by side, since a swizzle permutes rows of at most 128 bytes.
-Blocks are numbered in groups of GROUP rows of tiles, as in async_copy.
+Blocks are numbered in groups of GROUP rows of tiles, as in grouped_blocks.
 """
 
 from numba import cuda, float32, uint64

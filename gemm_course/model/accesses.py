@@ -7,7 +7,7 @@ a thread that computes `rows` by `columns` results reads rows + columns elements
 step along k.
 
 They are exact for stages that fetch tile by tile, also where tiles extend past the matrices. Stages that
-fetch ahead (`double_buffered`, `async_copy`) read the same elements at sizes that their tiles divide; what
+fetch ahead, from `double_buffered` on, read the same elements at sizes that their tiles divide; what
 else they write to shared memory and read past the edge is left to the emulator. The same holds for Tensor
 Cores: their fragments belong to a warp, which loads its rows of As and its columns of Bs for each step;
 results that go through shared memory on their way to C are not counted. A warpgroup (wgmma) reads 64 rows of

@@ -48,7 +48,7 @@ def matmul(A, B, C):
 # Here is where it leads, on one and the same machine, with one and the same result:
 
 # %%
-see.tflops("naive_uncoalesced", "naive_coalesced", "block_tiled", "thread_tiled_2d", "async_copy")
+see.tflops("naive_uncoalesced", "naive_coalesced", "block_tiled", "thread_tiled_2d", "grouped_blocks")
 
 # %% [markdown]
 # One TFLOPS is $10^{12}$ additions or multiplications of real numbers a second.

@@ -42,14 +42,14 @@ def test_a_stage_measured_again_replaces_its_rows_at_that_size_only(recorded, tm
 
 def test_the_sweep_keeps_other_tiles_unless_the_kernel_changed(recorded, tmp_path):
     path = recorded / "sweep.csv"
-    old = rows_of(SWEEP, path, "async_copy")
+    old = rows_of(SWEEP, path, "grouped_blocks")
     SWEEP.append(tmp_path / "new" / "sweep.csv", [old[3] | {"tflops": 1.0}])
     merge(tmp_path / "new", recorded)
-    assert len(rows_of(SWEEP, path, "async_copy")) == len(old)
+    assert len(rows_of(SWEEP, path, "grouped_blocks")) == len(old)
     others = len(SWEEP.rows(path)) - len(old)
-    (done,) = merge(tmp_path / "new", recorded, again=["async_copy"])
+    (done,) = merge(tmp_path / "new", recorded, again=["grouped_blocks"])
     assert (done.added, done.replaced) == (1, len(old))
-    assert [row["tflops"] for row in rows_of(SWEEP, path, "async_copy")] == [1.0]
+    assert [row["tflops"] for row in rows_of(SWEEP, path, "grouped_blocks")] == [1.0]
     assert len(SWEEP.rows(path)) == others + 1
 
 

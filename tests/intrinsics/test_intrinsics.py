@@ -238,7 +238,7 @@ def machine_code_of(stage) -> tuple[str, str]:
 
 @pytest.mark.gpu
 def test_the_compiler_emits_what_the_intrinsics_promise():
-    ptx, sass = machine_code_of(LADDER["async_copy"])
+    ptx, sass = machine_code_of(LADDER["grouped_blocks"])
     for instruction in ("cp.async.ca.shared.global", "cp.async.cg.shared.global", "cp.async.commit_group"):
         assert instruction in ptx
     assert "cp.async.wait_group 0" in ptx
@@ -263,7 +263,9 @@ def test_sixteen_bytes_of_float16_are_moved_at_once():
 
 @pytest.mark.gpu
 @pytest.mark.parametrize(
-    "name", ["thread_tiled_2d", "vectorized", "warp_tiled", "double_buffered", "async_copy"]
+    "name",
+    ["thread_tiled_2d", "vectorized", "warp_tiled", "double_buffered"]
+    + ["async_copy", "read_ahead", "grouped_blocks"],
 )
 def test_unrolled_loops_leave_the_accumulators_in_registers(name):
     ptx, _ = machine_code_of(LADDER[name])

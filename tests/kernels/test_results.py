@@ -19,17 +19,8 @@ SMALL = {  # tiles small enough that a few hundred elements make several blocks 
     "warp_tiled_tm1": {"BM": 64, "BN": 64, "BK": 8, "WM": 32, "WN": 32, "TN": 4, "WNITER": 2},
     "warp_tiled": {"BM": 64, "BN": 64, "BK": 8, "WM": 32, "WN": 32, "TM": 8, "TN": 4},
     "double_buffered": {"BM": 64, "BN": 64, "BK": 8, "WM": 32, "WN": 32, "TM": 4, "TN": 8},
-    "async_copy": {
-        "BM": 64,
-        "BN": 64,
-        "BK": 8,
-        "WM": 32,
-        "WN": 32,
-        "TM": 4,
-        "TN": 8,
-        "SLOTS": 3,
-        "GROUP": 2,
-    },
+    "async_copy": {"BM": 64, "BN": 64, "BK": 8, "WM": 32, "WN": 32, "TM": 4, "TN": 8, "SLOTS": 3},
+    "read_ahead": {"BM": 64, "BN": 64, "BK": 8, "WM": 32, "WN": 32, "TM": 4, "TN": 8, "SLOTS": 3},
     "wmma": {"BM": 64, "BN": 64, "BK": 16, "WM": 32, "WN": 32},
     "wmma_fp16_acc": {"BM": 64, "BN": 64, "BK": 16, "WM": 32, "WN": 32, "PAD": 16},
     "mma_swizzled": {"BM": 64, "BN": 64, "BK": 16, "WM": 32, "WN": 32},
@@ -39,7 +30,8 @@ SMALL = {  # tiles small enough that a few hundred elements make several blocks 
     "warp_specialised": {"BM": 128, "BN": 64, "BK": 16, "SLOTS": 2, "GROUP": 2},
     "persistent": {"BM": 128, "BN": 128, "BK": 32, "SLOTS": 3, "GROUP": 2, "PARTS": 2, "BLOCKS": 2},
 }
-SMALL["stream_k"] = SMALL["async_copy"] | {"SLOTS": 2, "BLOCKS": 5}
+SMALL["grouped_blocks"] = SMALL["read_ahead"] | {"GROUP": 2}
+SMALL["stream_k"] = SMALL["grouped_blocks"] | {"SLOTS": 2, "BLOCKS": 5}
 SHAPES = [(1, 1, 1), (3, 5, 0), (1, 70, 1), (67, 1, 3), (129, 131, 17), (63, 65, 9), (64, 64, 16), (5, 7, 31)]
 
 
@@ -135,9 +127,10 @@ def test_results_leave_in_whole_sectors(name, emulated):
     assert (stores["sectors"] * 32 == stores["bytes"]).all()
 
 
-def test_a_warp_reads_its_operands_without_bank_conflicts(emulated):
+@pytest.mark.parametrize("name", ["read_ahead", "grouped_blocks"])
+def test_a_warp_reads_its_operands_without_bank_conflicts(name, emulated):
     """Runs of four, side by side: the eight lanes along a row read 32 neighbouring floats of Bs."""
-    accesses = emulated(LADDER["async_copy"], 128, 256, 16).report.accesses
+    accesses = emulated(LADDER[name], 128, 256, 16).report.accesses
     reads = accesses[(accesses["space"] == "shared") & (accesses["op"] == "load")]
     assert set(reads["bits"]) == {128}
     assert (reads["wavefronts"] == reads["ideal_wavefronts"]).all()
@@ -145,7 +138,7 @@ def test_a_warp_reads_its_operands_without_bank_conflicts(emulated):
 
 def test_the_order_of_blocks_covers_every_tile_once(emulated):
     """GROUP rows of tiles at a time, the last group shorter than the others."""
-    run = emulated(LADDER["async_copy"], 64 * 5, 64 * 3, 8, tiles=SMALL["async_copy"])
+    run = emulated(LADDER["grouped_blocks"], 64 * 5, 64 * 3, 8, tiles=SMALL["grouped_blocks"])
     stores = run.report.accesses[
         (run.report.accesses["array"] == "C") & (run.report.accesses["op"] == "store")
     ]

@@ -10,7 +10,7 @@ from tests.kernels.conftest import allowed, padded
 from tests.kernels.test_results import SMALL
 from tests.kernels.test_tensor_core_mutants import altered
 
-STAGE, ASYNC_COPY = LADDER["stream_k"], LADDER["async_copy"]
+STAGE = LADDER["stream_k"]
 TILES = SMALL["stream_k"] | {"BLOCKS": 3}
 CUT = (66, 70, 96)  # four tiles of twelve steps, 16 steps for each block
 
@@ -54,7 +54,7 @@ def test_a_last_wave_is_shared_out_where_that_takes_fewer_steps(tiles, k, whole)
     standard, _ = problem(64 * tiles, 64, k)
     launches = STAGE.launches(*standard, tiles=TILES | {"BLOCKS": 10})
     kernels = [one.kernel.py_func.__name__ for one in launches]
-    assert kernels == ["async_copy"] * (whole > 0) + ["stream_k"] * (whole < tiles)
+    assert kernels == ["grouped_blocks"] * (whole > 0) + ["stream_k"] * (whole < tiles)
     if whole:
         assert launches[0].grid == (whole,)
     if whole < tiles:

@@ -46,7 +46,7 @@ def test_loads_count_elements_however_wide_they_are():
     assert f"shared loads per multiply-add {2 / 8:.3g}" in said
 
 
-@pytest.mark.parametrize("name", ["wmma", "async_copy"])
+@pytest.mark.parametrize("name", ["wmma", "read_ahead"])
 def test_what_happens_once_is_counted_once(name):
     """Results that go through shared memory and tiles read ahead are not counted in every step."""
     stage = LADDER[name]
