@@ -513,7 +513,7 @@ see.quiz("08")
 #
 # Every kernel of the documents, from the first to this one, and behind them some that no document has: what
 # each was published to do, what it does on an H200, and beside it what it asks of memory for each
-# multiply-add. (`double_buffered`, `async_copy` and `stream_k` belong to notebook 09; they are FP32 still.)
+# multiply-add. (Those from `double_buffered` to `stream_k` belong to notebook 09; they are FP32 still.)
 
 # %%
 see.ladder()
