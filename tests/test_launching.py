@@ -229,7 +229,10 @@ def test_on_a_gpu_too_old_it_runs_on_the_emulator_and_says_why(monkeypatch, caps
         run("async_copy", A, B, backend="gpu")
 
 
-@pytest.mark.parametrize("name", ["mma_tma", "wgmma_tma", "warp_specialised", "persistent"])
+HOPPERS = ("mma_tma", "wgmma_tma", "warp_specialised", "tile_loop", "staged_store", "persistent")
+
+
+@pytest.mark.parametrize("name", HOPPERS)
 def test_a_gpu_that_is_not_hopper_leaves_hoppers_stages_to_the_emulator(name, monkeypatch, capsys):
     class Newer:
         name, compute_capability = "NVIDIA B200", (10, 0)

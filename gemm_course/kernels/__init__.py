@@ -14,9 +14,11 @@ from gemm_course.kernels import (
     penny_xu_tile,
     persistent,
     read_ahead,
+    staged_store,
     stream_k,
     thread_tiled_1d,
     thread_tiled_2d,
+    tile_loop,
     vectorized,
     warp_specialised,
     warp_tiled,
@@ -52,6 +54,8 @@ LADDER = Ladder(
         mma_tma.STAGE,
         wgmma_tma.STAGE,
         warp_specialised.STAGE,
+        tile_loop.STAGE,
+        staged_store.STAGE,
         persistent.STAGE,
     )
 )

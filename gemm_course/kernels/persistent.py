@@ -1,10 +1,12 @@
-"""Persistent blocks: one per multiprocessor, each computing many tiles without a pause between them.
+"""Results written to shared memory while the next tile's first products are computed.
 
-Beyond the documents; Hopper. A block that ends after one tile leaves its multiprocessor idle twice: before
-its first operands have arrived, and while it stores. A persistent block takes every BLOCKS-th tile instead.
-The producer does not stop at the end of a tile: it fills the ring for the next one while the consumers finish
-this one. They round their results to FP16, queue the first products of the next tile, and while these are
-computed write the results to shared memory, a part in every second step; other warps store them by TMA.
+Beyond the documents; Hopper. In staged_store the Tensor Cores have nothing to do at the end of a tile until
+all its results are in shared memory. Here a consumer only rounds them. It keeps them in registers, two in
+each, queues the first products of the next tile, and writes the results while these are computed: a part in
+every second step, since products read shared memory too, and one large part would hold them up.
+
+So the consumers hardly pause between two tiles. That is what persistent blocks are for, one per
+multiprocessor for all its tiles (tile_loop).
 """
 
 from numba import cuda, float32, uint64
@@ -14,20 +16,11 @@ from gemm_course.intrinsics import (
     carve,
     fence_async,
     mbarrier_arrive,
-    mbarrier_expect,
     mbarrier_init,
     mbarrier_wait,
     registers_down,
     registers_up,
-    rolled,
-    stmatrix_x4,
-    store2,
-    tensor_map,
     tma_acquire,
-    tma_commit,
-    tma_load,
-    tma_store,
-    tma_wait_read,
     u32,
     unroll,
     wgmma,
@@ -36,103 +29,33 @@ from gemm_course.intrinsics import (
     wgmma_wait,
 )
 from gemm_course.kernels.base import Stage, tiles_over
+from gemm_course.kernels.staged_store import (
+    finisher,
+    requirements,
+    shared_bytes,
+    stager,
+    storer,
+    with_results,
+)
 from gemm_course.kernels.tensor_tiles import (
     CONSUMER_REGISTERS,
     PANEL,
     PRODUCER_REGISTERS,
-    fits_consumers,
-    fits_shared,
-    fits_wgmma,
-    grouped,
-    maps,
     next_slot,
-    old,
-    ring_bytes,
-    store_edge,
     warpgroup_of,
 )
+from gemm_course.kernels.tile_loop import producer
 
 
 def build(BM, BN, BK, WM, SLOTS, GROUP, PARTS, BLOCKS):
     """The kernel for tiles of BM by BN elements, WM by BN per consumer; BLOCKS affects only the launch."""
-    TILE_BYTES = (BM * BK + BK * BN) * 2
     HEIGHT, ACCS, PANELS = WM // 64, BN // 2, BN // PANEL
     CONSUMERS = BM // WM
     RESULTS = HEIGHT * ACCS  # per thread
     PIECES = HEIGHT * PANELS // PARTS  # of 64 by 64 results, in one part of a consumer's tile
     MANY, FEW = CONSUMER_REGISTERS[CONSUMERS], PRODUCER_REGISTERS
-
-    @cuda.jit(device=True)
-    def produce(As, Bs, full, empty, A, B, m, n, steps):
-        """Fetch the operands of all the block's tiles, step by step, each as soon as its slot is empty."""
-        tile_rows, tile_cols = u32((m + BM - 1) // BM), u32((n + BN - 1) // BN)
-        tile, slot, parity = u32(cuda.blockIdx.x), u32(0), u32(0)
-        while tile < u32(tile_rows * tile_cols):
-            tile_row, tile_col = grouped(tile, tile_rows, tile_cols, GROUP)
-            for step in rolled(range(steps)):
-                mbarrier_wait(empty, slot, parity ^ 1)
-                mbarrier_expect(full, slot, TILE_BYTES)
-                tma_load(As, (slot, 0, 0), A, (tile_row * BM, step * BK), full, slot)
-                for j in unroll(range(PANELS)):
-                    tma_load(Bs, (slot, j, 0, 0), B, (step * BK, tile_col * BN + j * PANEL), full, slot)
-                slot, parity = next_slot(slot, parity, SLOTS)
-            tile = u32(tile + cuda.gridDim.x)
-
-    @cuda.jit(device=True)
-    def store_tiles(Cs, c_full, c_empty, w, results, C, m, n):
-        """Store the results of consumer w from Cs, part after part of each tile, 64 by 64 at a time."""
-        lane, whole = u32(cuda.threadIdx.x) % 32, n // 8 * 8  # TMA stores 16 bytes or nothing
-        tile_rows, tile_cols = u32((m + BM - 1) // BM), u32((n + BN - 1) // BN)
-        tile, parity = u32(cuda.blockIdx.x), u32(0)
-        while tile < u32(tile_rows * tile_cols):
-            tile_row, tile_col = grouped(tile, tile_rows, tile_cols, GROUP)
-            for part in rolled(range(PARTS)):
-                mbarrier_wait(c_full, w, parity)
-                for q in rolled(range(PIECES)):
-                    i, j = (part * PIECES + q) // PANELS, (part * PIECES + q) % PANELS
-                    row, col = u32(tile_row * BM + w * WM + i * 64), u32(tile_col * BN + j * PANEL)
-                    if lane == 0 and col < whole:
-                        tma_store(results, (row, col), Cs, (w, q, 0, 0))
-                    if whole < n and col <= whole and whole < col + PANEL:
-                        store_edge(C, row, m, n, Cs, w, q, u32((whole - col) // 8), lane)
-                cuda.syncwarp()
-                if lane == 0:
-                    tma_commit()
-                    tma_wait_read(0)
-                    mbarrier_arrive(c_empty, w)
-                parity = u32(parity ^ 1)
-            tile = u32(tile + cuda.gridDim.x)
-
-    @cuda.jit(device=True)
-    def finish(rounded, acc, alpha, beta, C, tile, y, x, m, n):
-        """Round alpha * acc + beta * C to FP16; this lane's results start at row y, column x of the tile."""
-        if alpha != 1:
-            for i in unroll(range(HEIGHT)):
-                for e in unroll(range(ACCS)):
-                    acc[i, e] *= alpha
-        if beta != 0:
-            tile_row, tile_col = grouped(tile, u32((m + BM - 1) // BM), u32((n + BN - 1) // BN), GROUP)
-            for i in unroll(range(HEIGHT)):
-                row, col = u32(tile_row * BM + y + i * 64), u32(tile_col * BN + x)
-                for e in unroll(range(ACCS)):
-                    acc[i, e] += beta * old(C, row + e // 2 % 2 * 8, col + e // 4 * 8 + e % 2, m, n)
-        for i in unroll(range(HEIGHT)):
-            for e in unroll(range(0, ACCS, 2)):
-                store2(rounded, i * ACCS + e, (acc[i, e], acc[i, e + 1]))
-
-    @cuda.jit(device=True)
-    def stage_tile(Cs, c_full, c_empty, w, y0, lane, rounded, part, phase):
-        """Write a part of a consumer's results to Cs, swizzled as TMA reads them, once Cs is empty."""
-        mbarrier_wait(c_empty, w, phase ^ 1)
-        for q in unroll(range(PIECES)):
-            for x in unroll(range(0, 8, 2)):
-                z = (x + lane // 16 ^ lane % 8) * 8
-                stmatrix_x4(Cs, (w, q, y0 + lane % 16, z), rounded, (part * PIECES + q) * 32 + x * 4)
-        fence_async()
-        cuda.syncwarp()
-        if lane == 0:
-            mbarrier_arrive(c_full, w)
-        return u32(phase ^ 1)
+    produce, finish = producer(BM, BN, BK, SLOTS, GROUP), finisher(BM, BN, WM, GROUP)
+    stage_tile, store_tiles = stager(BN, WM, PARTS), storer(BM, BN, WM, GROUP, PARTS)
 
     def persistent(m, n, k, alpha, A, B, beta, C, results):
         full = cuda.shared.array(SLOTS, uint64)
@@ -152,7 +75,7 @@ def build(BM, BN, BK, WM, SLOTS, GROUP, PARTS, BLOCKS):
         if tid == 0:
             for s in unroll(range(SLOTS)):
                 mbarrier_init(full, s, 1)
-                mbarrier_init(empty, s, 4 * CONSUMERS)
+                mbarrier_init(empty, s, 4 * CONSUMERS)  # one arrival per warp
             for w in unroll(range(CONSUMERS)):
                 mbarrier_init(c_full, w, 4)
                 mbarrier_init(c_empty, w, 1)
@@ -190,7 +113,7 @@ def build(BM, BN, BK, WM, SLOTS, GROUP, PARTS, BLOCKS):
                             phase = stage_tile(Cs, c_full, c_empty, w, y0, lane, rounded, part, phase)
                     wgmma_wait(1)
                     if step > 0 and lane == 0:
-                        mbarrier_arrive(empty, before)
+                        mbarrier_arrive(empty, before)  # the step before has read its slot
                     before = slot
                     slot, parity = next_slot(slot, parity, SLOTS)
                     step = u32(step + 1)
@@ -205,32 +128,10 @@ def build(BM, BN, BK, WM, SLOTS, GROUP, PARTS, BLOCKS):
     return persistent
 
 
-def requirements(t):
-    """The rules of warp_specialised, and room for the results in shared memory."""
-    yield from fits_wgmma(t)
-    yield from fits_consumers(t, rounded=True)
-    pieces = t.WM // 64 * (t.BN // PANEL)
-    yield (
-        pieces % t.PARTS == 0,
-        f"a consumer has {pieces} pieces of 64 by 64 results, which PARTS ({t.PARTS}) must divide",
-    )
-    yield from fits_shared(shared_bytes(t))
-
-
-def shared_bytes(t) -> int:
-    """Shared memory of the ring and of one part of a tile of results."""
-    return ring_bytes(t) + t.BM * t.BN // t.PARTS * 2
-
-
-def with_results(t, m, n, k, alpha, A, B, beta, C) -> tuple:
-    """The launch's arguments: A and B as tensor maps, C, and a map of those columns that TMA can store."""
-    return *maps(t, m, n, k, alpha, A, B, beta, C), tensor_map(C, (m, n // 8 * 8), (64, PANEL))
-
-
 STAGE = Stage(
     name="persistent",
-    title="Persistent blocks",
-    after="warp_specialised",
+    title="Results written during the next products",
+    after="staged_store",
     document="beyond the documents",
     tiles={"BM": 128, "BN": 256, "BK": 64, "WM": 64, "SLOTS": 4, "GROUP": 16, "PARTS": 4, "BLOCKS": 132},
     options={

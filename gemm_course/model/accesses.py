@@ -69,8 +69,9 @@ def accesses(
     if "BK" not in t:
         return _untiled(m, n, k, beta)
     threads, blocks = math.prod(stage.block(tiles)), _over(m, t["BM"]) * _over(n, t["BN"])
-    # persistent writes a part of C in every second of its first steps, and has at least as many as that takes
-    steps = max(_over(k, t["BK"]), 2 * t.get("PARTS", 0) - 1)
+    steps = _over(k, t["BK"])
+    if stage.name == "persistent":  # enough to write a part of C in every second one
+        steps = max(steps, 2 * t["PARTS"] - 1)
     tile_elements = t["BK"] * (t["BM"] + t["BN"])
     wide = max(1, stage.alignment // stage.itemsize)
     return Accesses(

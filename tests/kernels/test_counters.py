@@ -60,8 +60,9 @@ EXPLAINED_STAGES = {
     "mma_tma": {"shared_store_requests": Explained(IN_PARTS, or_more=True)},
 }
 BY_ARRIVAL, LARGEST_RUN = ("stream_k",), 400
-WARPGROUPS = ("wgmma_tma", "warp_specialised", "persistent")  # with products by wgmma
-STORES_PAIRS = ("mma_swizzled", "wgmma_tma", "warp_specialised")
+# with products by wgmma
+WARPGROUPS = ("wgmma_tma", "warp_specialised", "tile_loop", "staged_store", "persistent")
+STORES_PAIRS = ("mma_swizzled", "wgmma_tma", "warp_specialised", "tile_loop")
 # vectorized, warp_tiled and double_buffered store like that too, but were counted with a store of their own.
 STORES_FOURS = ("async_copy", "read_ahead")
 

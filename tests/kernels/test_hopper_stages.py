@@ -11,16 +11,15 @@ from gemm_course.kernels import LADDER
 from gemm_course.kernels.tensor_tiles import CONSUMER_REGISTERS, PRODUCER_REGISTERS
 from tests.kernels.conftest import padded
 
-NAMES = ("mma_tma", "wgmma_tma", "warp_specialised", "persistent")
+NAMES = ("mma_tma", "wgmma_tma", "warp_specialised", "tile_loop", "staged_store", "persistent")
+PERSISTENT = ("tile_loop", "staged_store", "persistent")  # blocks that compute many tiles
 SMALL = {"BM": 128, "BN": 128, "BK": 32, "SLOTS": 3, "GROUP": 2}
 
 
 def small(name: str) -> dict[str, int]:
-    more = {"persistent": {"PARTS": 2}, "mma_tma": {"WM": 32, "WN": 64}}
+    parts = {"PARTS": 2}
+    more = {"staged_store": parts, "persistent": parts, "mma_tma": {"WM": 32, "WN": 64}}
     return SMALL | more.get(name, {})
-
-
-SMALL_PERSISTENT = small("persistent")
 
 
 @pytest.mark.many(one_in=4)
@@ -32,8 +31,9 @@ def test_tiles_are_fetched_once_per_block_and_nothing_past_the_edges(name, emula
     assert loads.to_dict() == {"A": 2 * m * k * 2, "B": 2 * k * n * 2}  # two tiles of C across, two down
 
 
-def test_results_leave_through_shared_memory_without_conflicts(emulated):
-    report = emulated(LADDER["persistent"], 130, 150, 40, tiles=SMALL_PERSISTENT).report
+@pytest.mark.parametrize("name", ["staged_store", "persistent"])
+def test_results_leave_through_shared_memory_without_conflicts(name, emulated):
+    report = emulated(LADDER[name], 130, 150, 40, tiles=small(name)).report
     stores = report.accesses.query("array == 'C' and op == 'store'")
     boxes = stores["bits"] == 64 * 64 * 16
     assert stores[boxes]["bytes"].sum() == 130 * 144 * 2
@@ -44,11 +44,28 @@ def test_results_leave_through_shared_memory_without_conflicts(emulated):
 
 @pytest.mark.many(one_in=4)
 @pytest.mark.parametrize("blocks", [1, 3, 4, 7])
-def test_persistent_blocks_share_all_tiles(blocks, emulated):
-    tiles = SMALL_PERSISTENT | {"BLOCKS": blocks}
-    run = emulated(LADDER["persistent"], 300, 300, 40, tiles=tiles, alpha=0.5, beta=1.5)
+@pytest.mark.parametrize("name", PERSISTENT)
+def test_persistent_blocks_share_all_tiles(name, blocks, emulated):
+    tiles = small(name) | {"BLOCKS": blocks}
+    run = emulated(LADDER[name], 300, 300, 40, tiles=tiles, alpha=0.5, beta=1.5)
     assert run.report.grid[0] == blocks
     assert run.error < 5e-4 and run.padding_untouched and run.report.findings == []
+
+
+@pytest.mark.parametrize("blocks", [1, 3])
+def test_a_loop_over_tiles_changes_no_access(blocks, emulated):
+    """The same copies, products and stores as with one tile per block; there is less to set up."""
+    arrays, tiles = ["A", "B", "As", "Bs", "C"], small("warp_specialised")
+    one_each = emulated(LADDER["warp_specialised"], 300, 150, 70, tiles=tiles, beta=1.0).report
+    many = emulated(LADDER["tile_loop"], 300, 150, 70, tiles=tiles | {"BLOCKS": blocks}, beta=1.0).report
+    for column in ("bytes", "requests", "wavefronts"):
+        moved = [
+            report.accesses.groupby(["array", "op"])[column].sum().loc[arrays] for report in (one_each, many)
+        ]
+        assert (moved[0] == moved[1]).all()
+    products = [report.arithmetic.query("op == 'mma'")["lanes"].sum() for report in (one_each, many)]
+    assert products[0] == products[1]
+    assert (one_each.barriers, many.barriers) == (6, blocks)
 
 
 @pytest.mark.parametrize("name", NAMES)

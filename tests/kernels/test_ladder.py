@@ -22,6 +22,7 @@ ORDER = """
     naive_uncoalesced naive_coalesced penny_xu_tile block_tiled thread_tiled_1d thread_tiled_2d kernel5
     vectorized warp_tiled_tm1 warp_tiled double_buffered async_copy read_ahead
     grouped_blocks stream_k wmma wmma_fp16_acc mma_swizzled mma_sync mma_tma wgmma_tma warp_specialised
+    tile_loop staged_store
     persistent
 """.split()
 TILED = [LADDER[name] for name in ORDER[3:]]
@@ -33,9 +34,13 @@ LONGER = {  # how many lines, and why
     "mma_sync": (76, "a ring, fragments read ahead, copies without bounds checks, wide stores"),
     "mma_tma": (48, "TMA and a producer: neither helps here without the other"),
     "wgmma_tma": (46, "wgmma replaces fragments, and their reads, products and stores"),
-    "persistent": (96, "many tiles per block, results stored beside the next products"),
 }
-FEW_CHOICES = ("async_copy", "read_ahead")  # the sliders of grouped_blocks offer all of theirs as well
+FEW_CHOICES = {  # and a stage whose sliders offer all of these as well, with one of these values more
+    "async_copy": ("grouped_blocks", [{"GROUP": 8}]),
+    "read_ahead": ("grouped_blocks", [{"GROUP": 8}]),
+    "tile_loop": ("persistent", [{"PARTS": 1}, {"PARTS": 2}, {"PARTS": 4}]),
+    "staged_store": ("persistent", [{}]),
+}
 ANY_STAGE = pytest.mark.parametrize("stage", LADDER, ids=lambda stage: stage.name)
 
 
@@ -145,8 +150,10 @@ def test_a_tiled_stage_offers_many_legal_choices(stage):
     if stage.name not in FEW_CHOICES:
         assert len(choices) >= (150 if stage.dtype == "float32" else 100)
     else:
-        assert 30 <= len(choices) <= 40
-        assert all(tiles | {"GROUP": 8} in LADDER["grouped_blocks"].legal_choices() for tiles in choices)
+        assert 10 <= len(choices) <= 40
+        other, additions = FEW_CHOICES[stage.name]
+        offered = LADDER[other].legal_choices()
+        assert all(any(tiles | more in offered for more in additions) for tiles in choices)
 
 
 @ANY_STAGE
@@ -194,7 +201,7 @@ def test_there_is_a_block_for_each_multiprocessor_of_the_gpu_at_hand(monkeypatch
     device = SimpleNamespace() if gpu is None else SimpleNamespace(MULTIPROCESSOR_COUNT=gpu)
     monkeypatch.setattr("numba.cuda.is_available", lambda: True)
     monkeypatch.setattr("numba.cuda.get_current_device", lambda: device)
-    for name in ("persistent", "stream_k"):
+    for name in ("tile_loop", "staged_store", "persistent", "stream_k"):
         stage = LADDER[name]
         assert stage.complete()["BLOCKS"] == (gpu or 132)  # a simulated GPU has none
         assert stage.complete({"BLOCKS": 5})["BLOCKS"] == 5

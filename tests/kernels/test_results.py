@@ -28,6 +28,8 @@ SMALL = {  # tiles small enough that a few hundred elements make several blocks 
     "mma_tma": {"BM": 128, "BN": 64, "BK": 32, "WM": 32, "WN": 32, "SLOTS": 3, "GROUP": 2},
     "wgmma_tma": {"BM": 64, "BN": 64, "BK": 32, "SLOTS": 2, "GROUP": 2},
     "warp_specialised": {"BM": 128, "BN": 64, "BK": 16, "SLOTS": 2, "GROUP": 2},
+    "tile_loop": {"BM": 128, "BN": 64, "BK": 16, "SLOTS": 2, "GROUP": 2, "BLOCKS": 2},
+    "staged_store": {"BM": 128, "BN": 128, "BK": 32, "SLOTS": 3, "GROUP": 2, "PARTS": 2, "BLOCKS": 2},
     "persistent": {"BM": 128, "BN": 128, "BK": 32, "SLOTS": 3, "GROUP": 2, "PARTS": 2, "BLOCKS": 2},
 }
 SMALL["grouped_blocks"] = SMALL["read_ahead"] | {"GROUP": 2}

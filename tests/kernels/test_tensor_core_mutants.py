@@ -9,8 +9,23 @@ import inspect
 
 import pytest
 
-from gemm_course.kernels import mma_sync, mma_tiles, mma_tma, persistent, warp_specialised, wgmma_tma, wmma
+from gemm_course.emulator import Deadlock
+from gemm_course.kernels import (
+    mma_sync,
+    mma_tiles,
+    mma_tma,
+    persistent,
+    staged_store,
+    tile_loop,
+    warp_specialised,
+    wgmma_tma,
+    wmma,
+)
 
+LAST_WAIT = "                wgmma_wait(0)\n"
+LAST_SLOT = """                if steps > 0 and lane == 0:
+                    mbarrier_arrive(empty, before)  # the producer may fetch for the next tile
+"""
 LOOP_END = """            cp_async_wait(IN_FLIGHT)
             cuda.syncthreads()
             after"""
@@ -95,8 +110,18 @@ SLIPS = {
         ("wgmma_fence()", "pass"),
         "missing_fence",
     ),
+    "a tile's last slot is given back while products still read it": (
+        tile_loop,
+        (LAST_WAIT + LAST_SLOT, LAST_SLOT + LAST_WAIT),
+        "shared_race",
+    ),
+    "results are stored before the last products are complete": (
+        tile_loop,
+        (LAST_WAIT, ""),
+        "async_read_too_early",
+    ),
     "results overwrite those that TMA still reads": (
-        persistent,
+        staged_store,
         (
             "tma_wait_read(0)\n                    mbarrier_arrive(c_empty, w)",
             "mbarrier_arrive(c_empty, w)\n                    tma_wait_read(0)",
@@ -104,27 +129,54 @@ SLIPS = {
         "shared_race",
     ),
     "TMA stores results that it cannot see yet": (
-        persistent,
+        staged_store,
         ("fence_async()\n        cuda.syncwarp()", "cuda.syncwarp()"),
         "missing_fence",
     ),
     "results count as stored while TMA still reads them": (
-        persistent,
+        staged_store,
         ("tma_wait_read(0)", "pass"),
         "missing_wait",
     ),
 }
+HANGS = {  # who then waits for what
+    "a tile's last slot is never given back": (
+        tile_loop,
+        (LAST_SLOT, ""),
+        r"warp 0 waits .* of empty\[2\], which still needs 8 arrivals",
+    ),
+    "consumers begin each tile in the first slot": (
+        tile_loop,
+        ("                row0,", "                slot, parity = u32(0), u32(0)\n                row0,"),
+        r"warp 0 waits .* of empty\[0\], which still needs 8 arrivals",
+    ),
+    "results are written without waiting for room": (
+        staged_store,
+        ("mbarrier_wait(c_empty, w, phase ^ 1)", "pass"),
+        r"warp 1 waits .* of c_full\[0\], which still needs 4 arrivals",
+    ),
+    "results are stored without waiting for them": (
+        staged_store,
+        ("mbarrier_wait(c_full, w, parity)", "pass"),
+        r"warps 4 to 7 wait .* of c_empty\[0\], which still needs 1 arrival",
+    ),
+}
+USERS = {mma_tiles: (mma_sync,), staged_store: (staged_store, persistent)}  # of a module's functions
+SLIPS_IN_STAGES = [(slip, user) for slip in SLIPS for user in USERS.get(SLIPS[slip][0], (SLIPS[slip][0],))]
 RING = {"BM": 128, "BN": 128, "BK": 32, "WM": 64, "SLOTS": 3, "GROUP": 2}
 TILES = {
     wgmma_tma: RING,
     warp_specialised: RING,
+    tile_loop: RING | {"BLOCKS": 1},
+    staged_store: RING | {"PARTS": 2, "BLOCKS": 1},
     persistent: RING | {"PARTS": 2, "BLOCKS": 1},
     mma_tma: {"BM": 128, "BN": 64, "BK": 32, "WM": 32, "WN": 32, "SLOTS": 3, "GROUP": 1},
     mma_sync: {"BM": 64, "BN": 64, "BK": 32, "WM": 32, "WN": 32, "SLOTS": 3, "GROUP": 1},
     wmma: {"BM": 64, "BN": 64, "BK": 16, "WM": 32, "WN": 32},
 }
 
-SHAPES = {persistent: (300, 130, 96)}
+MANY_TILES = (300, 130, 96)
+SHAPES = {tile_loop: MANY_TILES, staged_store: MANY_TILES, persistent: MANY_TILES}
 
 
 def altered(module, change, folder):
@@ -140,16 +192,32 @@ def altered(module, change, folder):
     return loaded
 
 
+def stage_of(user, module, loaded, monkeypatch):
+    """The stage of `user` with what it takes from `module` as in the altered copy; nothing is built yet."""
+    if user is module:
+        return loaded.STAGE
+    for name, function in vars(module).items():
+        if inspect.isfunction(function) and getattr(user, name, None) is function:
+            monkeypatch.setattr(user, name, getattr(loaded, name))
+    return dataclasses.replace(user.STAGE)
+
+
 @pytest.mark.long
 @pytest.mark.many(one_in=8)
-@pytest.mark.parametrize("slip", SLIPS)
-def test_the_slip_is_found(slip, emulated, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("slip", "user"), SLIPS_IN_STAGES, ids=lambda value: getattr(value, "__name__", value).split(".")[-1]
+)
+def test_the_slip_is_found(slip, user, emulated, tmp_path, monkeypatch):
     module, change, kind = SLIPS[slip]
-    loaded = altered(module, change, tmp_path)
-    if module is mma_tiles:  # two stages share it: here one of them, in a copy for which nothing is built yet
-        monkeypatch.setattr(mma_sync, "results", loaded.results)
-        module, stage = mma_sync, dataclasses.replace(mma_sync.STAGE)
-    else:
-        stage = loaded.STAGE
-    report = emulated(stage, *SHAPES.get(module, (64, 64, 192)), tiles=TILES[module]).report
+    stage = stage_of(user, module, altered(module, change, tmp_path), monkeypatch)
+    report = emulated(stage, *SHAPES.get(user, (64, 64, 192)), tiles=TILES[user]).report
     assert kind in {finding.kind for finding in report.errors}, [str(finding) for finding in report.findings]
+
+
+@pytest.mark.many(one_in=2)
+@pytest.mark.parametrize("slip", HANGS)
+def test_a_kernel_that_would_hang_says_who_waits_for_what(slip, emulated, tmp_path):
+    module, change, message = HANGS[slip]
+    loaded = altered(module, change, tmp_path)
+    with pytest.raises(Deadlock, match=message):
+        emulated(loaded.STAGE, *SHAPES[module], tiles=TILES[module])

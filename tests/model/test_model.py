@@ -11,7 +11,7 @@ from gemm_course.model import GPUS, Roofline, accesses, occupancy, shared_memory
 
 H200, RTX_3090 = GPUS["H200"], GPUS["RTX 3090"]
 FETCH_AHEAD = ("double_buffered", "async_copy", "read_ahead", "grouped_blocks", "stream_k", "mma_sync")
-WARPGROUPS = ("mma_tma", "wgmma_tma", "warp_specialised", "persistent")
+WARPGROUPS = ("mma_tma", "wgmma_tma", "warp_specialised", "tile_loop", "staged_store", "persistent")
 TENSOR_CORES = tuple(stage.name for stage in LADDER if stage.dtype == "float16")
 
 
