@@ -396,6 +396,7 @@ def test_an_uninitialised_fragment_is_found():
         ("wmma", "HMMA.16816.F32"),
         ("wmma_fp16_acc", "HMMA.16816.F16"),
         ("mma_swizzled", "HMMA.16816.F32"),
+        ("mma_ring", "HMMA.16816.F32"),
         ("mma_sync", "HMMA.16816.F32"),
         ("mma_tma", "HMMA.16816.F32"),
     ],

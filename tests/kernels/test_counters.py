@@ -25,7 +25,7 @@ PADDED_COPY = (
     "it counts 1.5 times as many sectors where all tiles are complete"
 )
 ASYNCHRONOUS = """
-    async_copy read_ahead grouped_blocks stream_k wmma wmma_fp16_acc mma_swizzled mma_sync
+    async_copy read_ahead grouped_blocks stream_k wmma wmma_fp16_acc mma_swizzled mma_ring mma_sync
 """.split()
 SKIPPED_PRODUCT = (
     "of two neighbouring accumulators the second is multiplied by alpha only where it is stored: not beyond "
@@ -44,6 +44,9 @@ COPIES = {
     "shared_load_requests": Explained(IN_PARTS, or_more=True),
     "async_copy_sectors": Explained(WHOLE_COPY, or_more=True),
 }
+COPIES_AND_RESULTS = COPIES | {
+    "shared_store_requests": Explained(IN_PARTS, or_more=True),
+}
 EXPLAINED_STAGES = {
     "async_copy": {"async_copy_sectors": Explained(WHOLE_COPY, or_more=True)},
     "read_ahead": COPIES,
@@ -52,11 +55,8 @@ EXPLAINED_STAGES = {
     "wmma": {"async_copy_sectors": Explained(PADDED_COPY, or_more=True)},
     "wmma_fp16_acc": {"async_copy_sectors": Explained(PADDED_COPY, or_more=True)},
     "mma_swizzled": {"async_copy_sectors": Explained(WHOLE_COPY, or_more=True)},
-    "mma_sync": {
-        "async_copy_sectors": Explained(WHOLE_COPY, or_more=True),
-        "shared_load_requests": Explained(IN_PARTS, or_more=True),
-        "shared_store_requests": Explained(IN_PARTS, or_more=True),
-    },
+    "mma_ring": COPIES_AND_RESULTS,
+    "mma_sync": COPIES_AND_RESULTS,
     "mma_tma": {"shared_store_requests": Explained(IN_PARTS, or_more=True)},
 }
 BY_ARRIVAL, LARGEST_RUN = ("stream_k",), 400
@@ -176,6 +176,7 @@ OLD_C = [
 JOINED = {
     "wmma": [("wmma", "load", 32, QUARTER, QUARTER)],  # eight neighbouring accumulators, in two loads
     "wmma_fp16_acc": [("wmma", "load", 16, QUARTER, QUARTER)],
+    "mma_ring": OLD_C,
     "mma_sync": OLD_C,
     "mma_tma": OLD_C,
 }

@@ -21,9 +21,8 @@ from gemm_course.kernels import LADDER, IllegalTiles, Ladder
 ORDER = """
     naive_uncoalesced naive_coalesced penny_xu_tile block_tiled thread_tiled_1d thread_tiled_2d kernel5
     vectorized warp_tiled_tm1 warp_tiled double_buffered async_copy read_ahead
-    grouped_blocks stream_k wmma wmma_fp16_acc mma_swizzled mma_sync mma_tma wgmma_tma warp_specialised
-    tile_loop staged_store
-    persistent
+    grouped_blocks stream_k wmma wmma_fp16_acc mma_swizzled mma_ring mma_sync mma_tma wgmma_tma
+    warp_specialised tile_loop staged_store persistent
 """.split()
 TILED = [LADDER[name] for name in ORDER[3:]]
 VECTORS = ORDER[ORDER.index("vectorized") :]
@@ -31,13 +30,13 @@ MOST_NEW_LINES = 45  # in a stage's build, beside the one that it follows
 LONGER = {  # how many lines, and why
     "stream_k": (66, "steps shared out are of no use before their parts are added up"),
     "wmma": (58, "fragments replace the thread tiles, from the fetching to the storing"),
-    "mma_sync": (76, "a ring, fragments read ahead, copies without bounds checks, wide stores"),
     "mma_tma": (48, "TMA and a producer: neither helps here without the other"),
     "wgmma_tma": (46, "wgmma replaces fragments, and their reads, products and stores"),
 }
 FEW_CHOICES = {  # and a stage whose sliders offer all of these as well, with one of these values more
     "async_copy": ("grouped_blocks", [{"GROUP": 8}]),
     "read_ahead": ("grouped_blocks", [{"GROUP": 8}]),
+    "mma_ring": ("mma_sync", [{}]),
     "tile_loop": ("persistent", [{"PARTS": 1}, {"PARTS": 2}, {"PARTS": 4}]),
     "staged_store": ("persistent", [{}]),
 }

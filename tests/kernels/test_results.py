@@ -24,6 +24,7 @@ SMALL = {  # tiles small enough that a few hundred elements make several blocks 
     "wmma": {"BM": 64, "BN": 64, "BK": 16, "WM": 32, "WN": 32},
     "wmma_fp16_acc": {"BM": 64, "BN": 64, "BK": 16, "WM": 32, "WN": 32, "PAD": 16},
     "mma_swizzled": {"BM": 64, "BN": 64, "BK": 16, "WM": 32, "WN": 32},
+    "mma_ring": {"BM": 64, "BN": 64, "BK": 32, "WM": 32, "WN": 32, "SLOTS": 3, "GROUP": 2},
     "mma_sync": {"BM": 64, "BN": 64, "BK": 32, "WM": 32, "WN": 32, "SLOTS": 3, "GROUP": 2},
     "mma_tma": {"BM": 128, "BN": 64, "BK": 32, "WM": 32, "WN": 32, "SLOTS": 3, "GROUP": 2},
     "wgmma_tma": {"BM": 64, "BN": 64, "BK": 32, "SLOTS": 2, "GROUP": 2},
@@ -109,7 +110,7 @@ def test_padding_sets_the_rows_of_fragments_apart(pad, emulated):
 @pytest.mark.parametrize("bk", [32, 64])
 @pytest.mark.parametrize("wn", [32, 64])
 @pytest.mark.parametrize(
-    ("name", "arrays"), [("mma_swizzled", "AB"), ("mma_sync", "ABC"), ("mma_tma", "ABC")]
+    ("name", "arrays"), [("mma_swizzled", "AB"), ("mma_ring", "ABC"), ("mma_sync", "ABC"), ("mma_tma", "ABC")]
 )
 def test_swizzled_rows_never_collide(name, arrays, bk, wn, emulated):
     tiles = {"BM": 64 if wn == 32 else 128, "BN": 128, "BK": bk, "WM": 32, "WN": wn}
@@ -120,7 +121,7 @@ def test_swizzled_rows_never_collide(name, arrays, bk, wn, emulated):
     assert (shared["wavefronts"] == shared["ideal_wavefronts"]).all()
 
 
-@pytest.mark.parametrize("name", ["mma_sync", "mma_tma"])
+@pytest.mark.parametrize("name", ["mma_ring", "mma_sync", "mma_tma"])
 def test_results_leave_in_whole_sectors(name, emulated):
     """Pairs of FP16 values stored straight from the registers of a warp would fill half of each sector."""
     accesses = emulated(LADDER[name], 128, 256, 64).report.accesses

@@ -11,6 +11,7 @@ import pytest
 
 from gemm_course.emulator import Deadlock
 from gemm_course.kernels import (
+    mma_ring,
     mma_sync,
     mma_tiles,
     mma_tma,
@@ -26,10 +27,46 @@ LAST_WAIT = "                wgmma_wait(0)\n"
 LAST_SLOT = """                if steps > 0 and lane == 0:
                     mbarrier_arrive(empty, before)  # the producer may fetch for the next tile
 """
+LOOP_START = """        cp_async_wait(IN_FLIGHT)
+        cuda.syncthreads()
+        slot"""
 LOOP_END = """            cp_async_wait(IN_FLIGHT)
             cuda.syncthreads()
             after"""
 SLIPS = {
+    "the first tile is multiplied before it has arrived": (
+        mma_ring,
+        (LOOP_START, LOOP_START.replace("(IN_FLIGHT)", "(IN_FLIGHT + 1)")),
+        "async_read_too_early",
+    ),
+    "the next tile is multiplied before it has arrived": (
+        mma_ring,
+        (LOOP_END, LOOP_END.replace("(IN_FLIGHT)", "(IN_FLIGHT + 1)")),
+        "async_read_too_early",
+    ),
+    "only a part of a tile's copies is committed with it": (
+        mma_ring,
+        ("if part == STEPS - 1:", "if part == 0:"),
+        "async_read_too_early",
+    ),
+    "a tile is multiplied before everybody has fetched": (
+        mma_ring,
+        (LOOP_START, LOOP_START.replace("cuda.syncthreads()", "cuda.syncwarp()")),
+        "shared_race",
+    ),
+    "a slot is filled before everybody has read it": (
+        mma_ring,
+        (LOOP_END, LOOP_END.replace("cuda.syncthreads()", "cuda.syncwarp()")),
+        "shared_race",
+    ),
+    "the slot that is filled is the one that is read": (
+        mma_ring,
+        (
+            "free, slot = slot, u32(0) if after == SLOTS else after",
+            "free = slot = u32(0) if after == SLOTS else after",
+        ),
+        "shared_race",
+    ),
     "the wait lets one copy too many be under way": (
         mma_sync,
         (LOOP_END, LOOP_END.replace("(IN_FLIGHT)", "(IN_FLIGHT + 1)")),
@@ -171,6 +208,7 @@ TILES = {
     staged_store: RING | {"PARTS": 2, "BLOCKS": 1},
     persistent: RING | {"PARTS": 2, "BLOCKS": 1},
     mma_tma: {"BM": 128, "BN": 64, "BK": 32, "WM": 32, "WN": 32, "SLOTS": 3, "GROUP": 1},
+    mma_ring: {"BM": 64, "BN": 64, "BK": 32, "WM": 32, "WN": 32, "SLOTS": 3, "GROUP": 1},
     mma_sync: {"BM": 64, "BN": 64, "BK": 32, "WM": 32, "WN": 32, "SLOTS": 3, "GROUP": 1},
     wmma: {"BM": 64, "BN": 64, "BK": 16, "WM": 32, "WN": 32},
 }

@@ -10,7 +10,15 @@ from gemm_course.kernels import LADDER, IllegalTiles
 from gemm_course.model import GPUS, Roofline, accesses, occupancy, shared_memory_ceiling, waves
 
 H200, RTX_3090 = GPUS["H200"], GPUS["RTX 3090"]
-FETCH_AHEAD = ("double_buffered", "async_copy", "read_ahead", "grouped_blocks", "stream_k", "mma_sync")
+FETCH_AHEAD = (
+    "double_buffered",
+    "async_copy",
+    "read_ahead",
+    "grouped_blocks",
+    "stream_k",
+    "mma_ring",
+    "mma_sync",
+)
 WARPGROUPS = ("mma_tma", "wgmma_tma", "warp_specialised", "tile_loop", "staged_store", "persistent")
 TENSOR_CORES = tuple(stage.name for stage in LADDER if stage.dtype == "float16")
 
