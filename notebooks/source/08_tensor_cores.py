@@ -532,11 +532,12 @@ see.roofline(until="wmma_fp16_acc")
 #
 # ### Beyond the documents
 #
-# The last six go on asking it:
+# The stages behind it go on asking it:
 #
 # - `mma_swizzled` loads fragments whose layout is known. Its rows change places instead of being skewed, and
 #   sums go straight to C.
-# - `mma_sync` has the next tiles come while it multiplies, and the next fragments as well.
+# - `mma_ring` has the next tiles come while it multiplies, as `async_copy` does.
+# - `mma_sync` loads the next fragments meanwhile as well.
 # - `mma_tma` has the tiles brought by TMA, a unit of Hopper's that copies on its own. A warpgroup asks for
 #   them, and the warps that multiply copy nothing any more.
 # - `wgmma_tma` has Hopper's instruction for four warps together, which reads its operands from shared memory
@@ -561,8 +562,8 @@ last = halves[halves["stage"] == "persistent"].set_index("m")
 (100 * last["triton_tflops"] / last["cublas_tflops"]).round(1).to_frame("Triton")
 
 # %% [markdown]
-# So a kernel written in Python can do what the library does that NVIDIA ships. Each of the last six has its
-# file in `gemm_course/kernels`, and `see.source` shows it.
+# So a kernel written in Python can do what the library does that NVIDIA ships. Each of these stages has
+# its file in `gemm_course/kernels`, and `see.source` shows it.
 #
 # ## Recap
 #
