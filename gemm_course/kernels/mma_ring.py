@@ -3,7 +3,8 @@
 Beyond the documents. In mma_swizzled a block fetches a tile, waits for it, and multiplies it. Here, as in
 async_copy, it starts the copies of later tiles before it multiplies: dynamic shared memory has room for a
 ring of large tiles. The barrier at the end of a tile then says two things: the next tile is there, and
-everybody has read this one, so that its slot may be filled.
+everybody has read this one, so that its slot may be filled. Blocks are numbered in groups, as in
+grouped_blocks.
 
 A multiprocessor has registers for two such warps per scheduler, and every instruction beside the products
 delays them. So a copy in the loop takes three: two for its address, and the copy itself. It needs no bounds
