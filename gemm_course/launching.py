@@ -112,6 +112,8 @@ def run(
         raise ValueError("\n".join(problems))
 
     m, k, n = *A.shape, B.shape[1]
+    if stage is not None:
+        tiles = stage.tiles_for(m, n, k, tiles)
     most = _reach(stage, tiles, m, n)
     if most != (m, n):
         return _in_parts(

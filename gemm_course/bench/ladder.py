@@ -127,7 +127,7 @@ def check_odd_shapes(
                     say(f"{stage.name} is wrong at {shape}: {verdict}")
                 row = dict(zip("mnk", shape, strict=True)) | {
                     "stage": stage.name,
-                    "tiles": tiles_text(stage.complete(change)),
+                    "tiles": tiles_text(stage.tiles_for(*shape, change)),
                     "relative_error": error,
                     "cublas_error": problem.cublas_error(stage.accumulate),
                     "verdict": verdict,

@@ -32,11 +32,9 @@ class Candidate:
         reason = why_too_old(stage.name, stage.compute_capability)
         if reason:
             raise TooOld(reason)
-        self.stage, self.tiles, self.problem = stage, stage.complete(tiles), problem
+        self.stage, self.tiles, self.problem = stage, stage.tiles_for(*problem.shape, tiles), problem
         for each in self.launches():
-            self.resources: Resources = compile_for(each.kernel, each.arguments)  # the last launch's stay
-            if must_opt_in(each.shared_bytes, self.resources):
-                allow_shared_memory(each.kernel, each.shared_bytes)
+            self.resources = _prepared(each)  # the last launch's stay
 
     def launches(self, alpha: float = 1.0, beta: float = 0.0) -> tuple[KernelLaunch, ...]:
         """What the stage launches for this problem."""
@@ -48,10 +46,23 @@ class Candidate:
         for each in self._given:
             launch(each.kernel, each.grid, each.block, each.arguments, each.shared_bytes)
 
+    def launch_alone(self, alpha: float = 1.0, beta: float = 0.0) -> None:
+        """Queue the stage's own kernel, which computes all of C."""
+        self._given = self.stage.alone(*self.problem.arguments(alpha, beta), tiles=self.tiles)
+        _prepared(self._given)
+        each = self._given
+        launch(each.kernel, each.grid, each.block, each.arguments, each.shared_bytes)
+
     def check(self, scalings=SCALINGS) -> float:
-        """The largest relative error against float64. Raises WrongResult."""
+        """The largest relative error against float64. Raises WrongResult.
+
+        Of a stage that may launch several kernels, its own kernel alone is checked as well.
+        """
+        ways = [self.launch] if self.stage.shares is None else [self.launch, self.launch_alone]
         accumulate = self.stage.accumulate
-        return max(self.problem.error_of(self.launch, alpha, beta, accumulate) for alpha, beta in scalings)
+        return max(
+            self.problem.error_of(way, alpha, beta, accumulate) for way in ways for alpha, beta in scalings
+        )
 
     def measure(
         self,
@@ -96,6 +107,14 @@ class Candidate:
         }
 
 
+def _prepared(each: KernelLaunch) -> Resources:
+    """Compile a launch's kernel, and let it use the shared memory that it needs; -> what it takes."""
+    found = compile_for(each.kernel, each.arguments)
+    if must_opt_in(each.shared_bytes, found):
+        allow_shared_memory(each.kernel, each.shared_bytes)
+    return found
+
+
 def row_of(
     stage: Stage, tiles: Mapping[str, int], shape: tuple[int, int, int], command: str
 ) -> dict[str, Any]:
@@ -110,7 +129,7 @@ def row_of(
         "m": m,
         "n": n,
         "k": k,
-        "tiles": tiles_text(stage.complete(tiles)),
+        "tiles": tiles_text(stage.tiles_for(m, n, k, tiles)),
         **origin(gpu.name, gpu.driver, gpu.cuda, command),
         "cublas": cublas_version(),
     }

@@ -17,6 +17,7 @@ from gemm_course.kernels import (
     read_ahead,
     staged_store,
     stream_k,
+    stream_k_fp16,
     thread_tiled_1d,
     thread_tiled_2d,
     tile_loop,
@@ -59,5 +60,6 @@ LADDER = Ladder(
         tile_loop.STAGE,
         staged_store.STAGE,
         persistent.STAGE,
+        stream_k_fp16.STAGE,
     )
 )

@@ -80,6 +80,8 @@ class Stage:
     takes: Callable[..., tuple] = lambda t, *standard: standard
     # The same -> the launches that compute C fastest, where that is not one launch of the stage's own kernel.
     shares: Callable[..., tuple[KernelLaunch, ...]] | None = None
+    # (m, n, k, default tiles) -> what to change for C of m by n, where other tiles may be faster.
+    suits: Callable[[int, int, int, SimpleNamespace], Mapping[str, int]] | None = None
 
     def __repr__(self) -> str:
         return f"<stage {self.name}>"
@@ -101,6 +103,12 @@ class Stage:
         given = {name: int(value) if _is_whole(value) else value for name, value in (tiles or {}).items()}
         here = {"BLOCKS": multiprocessors()} if "BLOCKS" in self.tiles else {}
         return {**self.tiles, **here, **given}
+
+    def tiles_for(self, m: int, n: int, k: int, tiles: Mapping[str, int] | None = None) -> dict[str, int]:
+        """The given tiles, completed; if none are given, those that this stage takes for C of m by n."""
+        if not tiles and self.suits is not None:
+            tiles = self.suits(m, n, k, SimpleNamespace(**self.complete()))
+        return self.complete(tiles)
 
     def rules(self, tiles: Mapping[str, int] | None = None) -> list[str]:
         """The rules that these tiles break, one message each; an empty list means that they are legal."""
@@ -165,17 +173,23 @@ class Stage:
         """The launches that compute C, in this order, for (m, n, k, alpha, A, B, beta, C): mostly one.
 
         A kernel launched alone, with `grid`, `block` and `arguments`, computes all of C as well. Several
-        launches are those that do it fastest. None if C has no elements.
+        launches are those that do it fastest. tiles: as in `tiles_for`. None if C has no elements.
         """
-        m, n = standard[:2]
+        m, n, k = standard[:3]
+        tiles = self.tiles_for(m, n, k, tiles)
         grid = self.grid(m, n, tiles)
         if 0 in grid:
             return ()
         if self.shares is not None:
             return self.shares(SimpleNamespace(**self._checked(tiles)), *standard)
+        return (self.alone(*standard, tiles=tiles),)
+
+    def alone(self, *standard, tiles: Mapping[str, int] | None = None) -> KernelLaunch:
+        """The launch of the stage's own kernel, for (m, n, k, alpha, A, B, beta, C); it computes all of C."""
+        m, n = standard[:2]
         arguments = self.arguments(*standard, tiles=tiles)
-        return (
-            KernelLaunch(self.kernel(tiles), grid, self.block(tiles), self.shared_bytes(tiles), arguments),
+        return KernelLaunch(
+            self.kernel(tiles), self.grid(m, n, tiles), self.block(tiles), self.shared_bytes(tiles), arguments
         )
 
     def launch_bounds(self, tiles: Mapping[str, int] | None = None) -> tuple[int, int]:

@@ -9,6 +9,7 @@ So the consumers hardly pause between two tiles. That is what persistent blocks 
 multiprocessor for all its tiles (tile_loop).
 """
 
+import numpy as np
 from numba import cuda, float32, uint64
 from numba.types import float16
 
@@ -57,7 +58,7 @@ def build(BM, BN, BK, WM, SLOTS, GROUP, PARTS, BLOCKS):
     produce, finish = producer(BM, BN, BK, SLOTS, GROUP), finisher(BM, BN, WM, GROUP)
     stage_tile, store_tiles = stager(BN, WM, PARTS), storer(BM, BN, WM, GROUP, PARTS)
 
-    def persistent(m, n, k, alpha, A, B, beta, C, results):
+    def persistent(m, n, k, alpha, A, B, beta, C, results, tiles_here):
         full = cuda.shared.array(SLOTS, uint64)
         empty = cuda.shared.array(SLOTS, uint64)
         c_full = cuda.shared.array(CONSUMERS, uint64)
@@ -70,7 +71,7 @@ def build(BM, BN, BK, WM, SLOTS, GROUP, PARTS, BLOCKS):
         rounded = cuda.local.array(RESULTS, float16)
         tid = u32(cuda.threadIdx.x)
         warp, lane = tid // 32, tid % 32
-        tile_rows, tile_cols = u32((m + BM - 1) // BM), u32((n + BN - 1) // BN)
+        count = u32(tiles_here)  # tiles; any others are left to another launch
         steps = u32(max((k + BK - 1) // BK, 2 * PARTS - 1))  # those past k fetch zeros
         if tid == 0:
             for s in unroll(range(SLOTS)):
@@ -87,16 +88,16 @@ def build(BM, BN, BK, WM, SLOTS, GROUP, PARTS, BLOCKS):
             if tid == 0:
                 tma_acquire(A)
                 tma_acquire(B)
-                produce(As, Bs, full, empty, A, B, m, n, steps)
+                produce(As, Bs, full, empty, A, B, m, n, steps, count)
             elif warp > 0 and warp <= CONSUMERS:
                 if lane == 0:
                     tma_acquire(results)
-                store_tiles(Cs, c_full, c_empty, warp - 1, results, C, u32(m), u32(n))
+                store_tiles(Cs, c_full, c_empty, warp - 1, results, C, u32(m), u32(n), count)
         else:
             registers_up(MANY)
             w, y0 = u32(warpgroup_of(tid) - 1), warp % 4 * 16  # the consumer, and this warp's rows in each 64
             tile, slot, parity, before, phase = u32(cuda.blockIdx.x), u32(0), u32(0), u32(0), u32(0)
-            while tile < u32(tile_rows * tile_cols):
+            while tile < count:
                 for i in unroll(range(HEIGHT)):
                     for e in unroll(range(ACCS)):
                         acc[i, e] = 0
@@ -128,6 +129,13 @@ def build(BM, BN, BK, WM, SLOTS, GROUP, PARTS, BLOCKS):
     return persistent
 
 
+def arguments(t, *standard, tiles_here: int | None = None) -> tuple:
+    """The launch's arguments: those of staged_store, and how many tiles to compute, all unless given."""
+    if tiles_here is None:
+        tiles_here = tiles_over(standard[0], t.BM) * tiles_over(standard[1], t.BN)
+    return *with_results(t, *standard), np.int64(tiles_here)
+
+
 STAGE = Stage(
     name="persistent",
     title="Results written during the next products",
@@ -152,5 +160,5 @@ STAGE = Stage(
     alignment=16,
     compute_capability=(9, 0),
     dtype="float16",
-    takes=with_results,
+    takes=arguments,
 )

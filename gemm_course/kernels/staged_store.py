@@ -107,12 +107,12 @@ def storer(BM, BN, WM, GROUP, PARTS):
     PIECES = WM // 64 * PANELS // PARTS  # of 64 by 64 results, in one part of a consumer's tile
 
     @cuda.jit(device=True)
-    def store_tiles(Cs, c_full, c_empty, w, results, C, m, n):
-        """Store the results of consumer w from Cs, part after part of each tile, 64 by 64 at a time."""
+    def store_tiles(Cs, c_full, c_empty, w, results, C, m, n, count):
+        """Store consumer w's results of the block's tiles, of `count` in all, from Cs, 64 by 64 at a time."""
         lane, whole = u32(cuda.threadIdx.x) % 32, n // 8 * 8  # TMA stores 16 bytes or nothing
         tile_rows, tile_cols = u32((m + BM - 1) // BM), u32((n + BN - 1) // BN)
         tile, parity = u32(cuda.blockIdx.x), u32(0)
-        while tile < u32(tile_rows * tile_cols):
+        while tile < count:
             tile_row, tile_col = grouped(tile, tile_rows, tile_cols, GROUP)
             for part in rolled(range(PARTS)):
                 mbarrier_wait(c_full, w, parity)
@@ -122,7 +122,7 @@ def storer(BM, BN, WM, GROUP, PARTS):
                     if lane == 0 and col < whole:
                         tma_store(results, (row, col), Cs, (w, q, 0, 0))
                     if whole < n and col <= whole and whole < col + PANEL:
-                        store_edge(C, row, m, n, Cs, w, q, u32((whole - col) // 8), lane)
+                        store_edge(C, row, m, n, Cs, w, q, 64, u32((whole - col) // 8), lane)
                 cuda.syncwarp()
                 if lane == 0:
                     tma_commit()
@@ -157,7 +157,7 @@ def build(BM, BN, BK, WM, SLOTS, GROUP, PARTS, BLOCKS):
         rounded = cuda.local.array(RESULTS, float16)
         tid = u32(cuda.threadIdx.x)
         warp, lane = tid // 32, tid % 32
-        tile_rows, tile_cols = u32((m + BM - 1) // BM), u32((n + BN - 1) // BN)
+        count = u32(u32((m + BM - 1) // BM) * u32((n + BN - 1) // BN))  # tiles
         steps = u32((k + BK - 1) // BK)
         if tid == 0:
             for s in unroll(range(SLOTS)):
@@ -174,16 +174,16 @@ def build(BM, BN, BK, WM, SLOTS, GROUP, PARTS, BLOCKS):
             if tid == 0:
                 tma_acquire(A)
                 tma_acquire(B)
-                produce(As, Bs, full, empty, A, B, m, n, steps)
+                produce(As, Bs, full, empty, A, B, m, n, steps, count)
             elif warp > 0 and warp <= CONSUMERS:
                 if lane == 0:
                     tma_acquire(results)
-                store_tiles(Cs, c_full, c_empty, warp - 1, results, C, u32(m), u32(n))
+                store_tiles(Cs, c_full, c_empty, warp - 1, results, C, u32(m), u32(n), count)
         else:
             registers_up(MANY)
             w, y0 = u32(warpgroup_of(tid) - 1), warp % 4 * 16  # the consumer, and this warp's rows in each 64
             tile, slot, parity, before, phase = u32(cuda.blockIdx.x), u32(0), u32(0), u32(0), u32(0)
-            while tile < u32(tile_rows * tile_cols):
+            while tile < count:
                 for i in unroll(range(HEIGHT)):
                     for e in unroll(range(ACCS)):
                         acc[i, e] = 0

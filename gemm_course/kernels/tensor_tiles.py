@@ -68,13 +68,13 @@ def store_pair(C, row, col, m, n, alpha, beta, first, second):
 
 
 @cuda.jit(device=True)
-def store_edge(C, row, m, n, Cs, w, piece, chunk, lane):
-    """Store the columns of C past the last multiple of 8, from a swizzled piece of 64 rows from `row` on.
+def store_edge(C, row, m, n, Cs, w, piece, rows, chunk, lane):
+    """Store the columns of C past the last multiple of 8, from a swizzled piece of `rows` rows from `row` on.
 
     TMA stores 16 bytes or nothing. Cs[w, piece] is the piece; chunk: which 16 bytes of its rows they are.
     """
     y = lane
-    while y < 64 and row + y < m:
+    while y < rows and row + y < m:
         z = u32(n // 8 * 8)
         while z < n:
             C[u32(row + y), z] = Cs[w, piece, y, u32((chunk ^ y % 8) * 8 + z % 8)]

@@ -53,11 +53,11 @@ def producer(BM, BN, BK, SLOTS, GROUP):
     TILE_BYTES, PANELS = (BM * BK + BK * BN) * 2, BN // PANEL
 
     @cuda.jit(device=True)
-    def produce(As, Bs, full, empty, A, B, m, n, steps):
-        """Fetch the operands of all the block's tiles, step by step, each as soon as its slot is empty."""
+    def produce(As, Bs, full, empty, A, B, m, n, steps, count):
+        """Fetch the operands of the block's tiles, of `count` in all, each as soon as its slot is empty."""
         tile_rows, tile_cols = u32((m + BM - 1) // BM), u32((n + BN - 1) // BN)
         tile, slot, parity = u32(cuda.blockIdx.x), u32(0), u32(0)
-        while tile < u32(tile_rows * tile_cols):
+        while tile < count:
             tile_row, tile_col = grouped(tile, tile_rows, tile_cols, GROUP)
             for step in rolled(range(steps)):
                 mbarrier_wait(empty, slot, parity ^ 1)
@@ -87,7 +87,7 @@ def build(BM, BN, BK, WM, SLOTS, GROUP, BLOCKS):
         acc = cuda.local.array((HEIGHT, ACCS), float32)
         tid = u32(cuda.threadIdx.x)
         tile_rows, tile_cols = u32((m + BM - 1) // BM), u32((n + BN - 1) // BN)
-        steps = u32((k + BK - 1) // BK)
+        count, steps = u32(tile_rows * tile_cols), u32((k + BK - 1) // BK)
         if tid == 0:
             tma_acquire(A)
             tma_acquire(B)
@@ -100,13 +100,13 @@ def build(BM, BN, BK, WM, SLOTS, GROUP, BLOCKS):
         if tid < 128:
             registers_down(FEW)
             if tid == 0:
-                produce(As, Bs, full, empty, A, B, m, n, steps)
+                produce(As, Bs, full, empty, A, B, m, n, steps, count)
         else:
             registers_up(MANY)
             y0 = (warpgroup_of(tid) - 1) * WM  # this consumer's first row within the tile
             warp, lane = tid % 128 // 32, tid % 32
             tile, slot, parity, before = u32(cuda.blockIdx.x), u32(0), u32(0), u32(0)
-            while tile < u32(tile_rows * tile_cols):
+            while tile < count:
                 tile_row, tile_col = grouped(tile, tile_rows, tile_cols, GROUP)
                 row0, col0 = u32(tile_row * BM), u32(tile_col * BN)
                 for i in unroll(range(HEIGHT)):

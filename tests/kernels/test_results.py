@@ -35,6 +35,7 @@ SMALL = {  # tiles small enough that a few hundred elements make several blocks 
 }
 SMALL["grouped_blocks"] = SMALL["read_ahead"] | {"GROUP": 2}
 SMALL["stream_k"] = SMALL["grouped_blocks"] | {"SLOTS": 2, "BLOCKS": 5}
+SMALL["stream_k_fp16"] = SMALL["persistent"] | {"CUT": 2, "BLOCKS": 5}
 SHAPES = [(1, 1, 1), (3, 5, 0), (1, 70, 1), (67, 1, 3), (129, 131, 17), (63, 65, 9), (64, 64, 16), (5, 7, 31)]
 
 
