@@ -15,6 +15,9 @@ The idea is from Osama et al., "Stream-K: Work-centric Parallel Decomposition fo
 Multiplication on the GPU" (2023).
 """
 
+import math
+from types import SimpleNamespace
+
 import numpy as np
 from numba import cuda, float32, int64
 
@@ -27,6 +30,7 @@ from gemm_course.kernels.results import store_four
 from gemm_course.kernels.tensor_tiles import grouped
 
 SLOWER = 0.08  # by this fraction a step of this loop takes longer than one of grouped_blocks', on an H200
+TALL = 1.05  # a step with tiles of 256 by 128 takes so many times as long as with 128 by 256
 ADDING_UP = 20  # writing, counting and adding up parts takes as long as so many steps
 
 
@@ -44,22 +48,19 @@ def build(BM, BN, BK, WM, WN, TM, TN, SLOTS, GROUP, PAD, BLOCKS):
         return ((step + 1) * blocks - 1) // steps
 
     @cuda.jit(device=True)
-    def write(parts, block, place, acc, tid):
-        """Write a thread's part of a tile to one of its block's two places.
-
-        Place 0 is for the part that begins a tile, 1 for any other: a block has at most one of each.
-        """
+    def write(parts, place, acc, tid):
+        """Write a thread's part of a tile to a place of the workspace."""
         for i in unroll(range(TM)):
             for j in unroll(range(0, TN, 4)):
                 four = (acc[i, j], acc[i, j + 1], acc[i, j + 2], acc[i, j + 3])
-                store4(parts, (block, place, (i * TN + j) // 4, tid, 0), four)
+                store4(parts, (place, (i * TN + j) * THREADS + tid * 4), four)
 
     @cuda.jit(device=True)
-    def add(parts, block, place, acc, tid):
-        """Add what a block has written to one of its places."""
+    def add(parts, place, acc, tid):
+        """Add what the same thread of a block has written to a place."""
         for i in unroll(range(TM)):
             for j in unroll(range(0, TN, 4)):
-                v = load4(parts, (block, place, (i * TN + j) // 4, tid, 0))
+                v = load4(parts, (place, (i * TN + j) * THREADS + tid * 4))
                 for e in unroll(range(4)):
                     acc[i, j + e] += v[e]
 
@@ -129,7 +130,8 @@ def build(BM, BN, BK, WM, WN, TM, TN, SLOTS, GROUP, PAD, BLOCKS):
 
             complete = last - first == per_tile  # the whole tile; or else, this block is the last to arrive
             if not complete:
-                write(parts, cuda.blockIdx.x, 0 if first == 0 else 1, acc, tid)
+                # Place 2 b of block b is for the part that begins a tile, 2 b + 1 for any other.
+                write(parts, cuda.blockIdx.x * 2 + (first > 0), acc, tid)
                 cuda.threadfence()  # the part is there before its steps are counted
                 cuda.syncthreads()
                 if tid == 0:
@@ -145,10 +147,10 @@ def build(BM, BN, BK, WM, WN, TM, TN, SLOTS, GROUP, PAD, BLOCKS):
                             acc[i, j] = 0
                     block = block_of(tile * per_tile, steps, blocks)
                     final = block_of((tile + 1) * per_tile - 1, steps, blocks)
-                    add(parts, block, 0, acc, tid)
+                    add(parts, block * 2, acc, tid)
                     while block < final:
                         block += 1
-                        add(parts, block, 1, acc, tid)
+                        add(parts, block * 2 + 1, acc, tid)
             if complete:
                 for i in unroll(range(TM)):
                     row = row0 + y0 + i // 4 * (4 * LANE_ROWS) + i % 4
@@ -164,11 +166,11 @@ def build(BM, BN, BK, WM, WN, TM, TN, SLOTS, GROUP, PAD, BLOCKS):
 def workspace(t, m, n, C) -> tuple:
     """(parts, arrived): two places per block for a part of a tile, and the steps counted of each tile.
 
-    parts: float32, (BLOCKS, 2, fours per thread, threads, 4). arrived: int64, zeros, as each launch leaves
-    them. Both are where C is. Launches that may run at the same time need one each.
+    parts: float32, (2 BLOCKS, BM * BN). arrived: int64, zeros, as each launch leaves them. Both are where C
+    is. Launches that may run at the same time need one each.
     """
-    parts = (t.BLOCKS, 2, t.TM * t.TN // 4, threads(t), 4)
-    arrived = np.zeros(max(1, tiles_over(m, t.BM) * tiles_over(n, t.BN)), np.int64)
+    parts = (2 * t.BLOCKS, t.BM * t.BN)
+    arrived = np.zeros(max(1, tiles_of(t, m, n)), np.int64)
     if isinstance(C, np.ndarray):
         return np.empty(parts, np.float32), arrived
     return cuda.device_array(parts, np.float32), cuda.to_device(arrived)
@@ -180,13 +182,47 @@ def arguments(t, *standard, done: int = 0) -> tuple:
     return (*standard, *workspace(t, m, n, C), done)
 
 
+def tiles_of(t, m, n) -> int:
+    """How many tiles C has."""
+    return tiles_over(m, t.BM) * tiles_over(n, t.BN)
+
+
+def sharing_blocks(tiles: int, steps: int, most: int) -> int:
+    """How many blocks share out so many tiles of so many steps each; `most` fit the GPU at a time.
+
+    A tile in p parts takes steps / p steps and p additions, and an addition takes about as long as a step.
+    So the square root of the steps is the best number of parts.
+    """
+    return min(most, tiles * max(1, round(math.sqrt(steps))))
+
+
+def steps_if_shared(t, m, n, k) -> float:
+    """How many of grouped_blocks' steps the last wave takes when its tiles are shared out."""
+    left, steps = tiles_of(t, m, n) % t.BLOCKS, tiles_over(k, t.BK)
+    if not left:
+        return 0
+    return (1 + SLOWER) * left * steps / sharing_blocks(left, steps, t.BLOCKS) + ADDING_UP
+
+
+def suits(m, n, k, t) -> dict[str, int]:
+    """Wide tiles, or tall ones where they fill the waves better: those that take the least time."""
+
+    def time(change) -> float:
+        chosen = SimpleNamespace(**{**vars(t), **change})
+        full, left = divmod(tiles_of(chosen, m, n), t.BLOCKS)
+        steps = tiles_over(k, t.BK)
+        last = min(steps, steps_if_shared(chosen, m, n, k)) if left else 0
+        return (full * steps + last) * (TALL if change else 1)
+
+    return min({}, {"BM": 256, "BN": 128, "WM": 128, "WN": 32}, key=time)
+
+
 def shares(t, *standard) -> tuple[KernelLaunch, ...]:
     """Full waves by grouped_blocks; the last wave's tiles are shared out where that takes fewer steps."""
     m, n, k = standard[:3]
-    tiles = tiles_over(m, t.BM) * tiles_over(n, t.BN)
+    tiles, steps = tiles_of(t, m, n), tiles_over(k, t.BK)
     whole = tiles - tiles % t.BLOCKS
-    steps, occupied = tiles_over(k, t.BK), tiles % t.BLOCKS / t.BLOCKS  # of the last wave
-    if (1 + SLOWER) * occupied * steps + ADDING_UP >= steps:
+    if steps_if_shared(t, m, n, k) >= steps:
         whole = tiles
     sizes, block, launches = vars(t), (threads(t),), []
     if whole:
@@ -194,7 +230,8 @@ def shares(t, *standard) -> tuple[KernelLaunch, ...]:
         launches.append(KernelLaunch(kernel, (whole,), block, 0, standard))
     if whole < tiles:
         rest = arguments(t, *standard, done=whole)
-        launches.append(KernelLaunch(STAGE.kernel(sizes), (t.BLOCKS,), block, 0, rest))
+        blocks = sharing_blocks(tiles - whole, steps, t.BLOCKS)
+        launches.append(KernelLaunch(STAGE.kernel(sizes), (blocks,), block, 0, rest))
     return tuple(launches)
 
 
@@ -220,4 +257,5 @@ STAGE = Stage(
     compute_capability=(8, 0),
     takes=arguments,
     shares=shares,
+    suits=suits,
 )

@@ -49,6 +49,7 @@ from gemm_course.intrinsics import (
 )
 from gemm_course.kernels import persistent
 from gemm_course.kernels.base import KernelLaunch, Stage, tiles_over
+from gemm_course.kernels.stream_k import sharing_blocks
 from gemm_course.kernels.tensor_tiles import (
     CONSUMER_REGISTERS,
     PANEL,
@@ -294,9 +295,10 @@ def steps_if_shared(t, m, n, k) -> float:
     if left == 0 or left > FULLEST * t.BLOCKS:
         return float("inf")
     whole = tiles // t.BLOCKS * max(steps, 2 * t.PARTS - 1) * _step(t.BM, t.BN)
-    narrow = left * t.CUT  # tiles, to which as many parts belong as there are blocks
-    added = max(1, t.BLOCKS / narrow) * ADDING * t.BM * width / (128 * 256)
-    return whole + SHARING + narrow / t.BLOCKS * steps * _step(t.BM, width) + added
+    blocks = sharing_blocks(left * t.CUT, steps, t.BLOCKS)
+    parts = max(1, blocks / (left * t.CUT))  # of a tile
+    added = parts * ADDING * t.BM * width / (128 * 256)
+    return whole + SHARING + left * t.CUT / blocks * steps * _step(t.BM, width) + added
 
 
 def _step(rows: int, columns: int) -> float:
@@ -349,7 +351,8 @@ def shares(t, *standard) -> tuple[KernelLaunch, ...]:
         )
     if whole < tiles:
         rest = arguments(t, *standard, done=whole)
-        launches.append(KernelLaunch(STAGE.kernel(sizes), (t.BLOCKS,), block, shared_bytes(t), rest))
+        blocks = sharing_blocks((tiles - whole) * t.CUT, tiles_over(k, t.BK), t.BLOCKS)
+        launches.append(KernelLaunch(STAGE.kernel(sizes), (blocks,), block, shared_bytes(t), rest))
     return tuple(launches)
 
 
