@@ -65,12 +65,12 @@ def accesses(
     stage: Stage, m: int, n: int, k: int, tiles: Mapping[str, int] | None = None, beta: float = 0.0
 ) -> Accesses:
     """The accesses of a stage for C = alpha AB + beta C, (m, n, k), all at least 1. Raises IllegalTiles."""
-    t = stage.complete(tiles)
+    tiles = t = stage.tiles_for(m, n, k, tiles)
     if "BK" not in t:
         return _untiled(m, n, k, beta)
     threads, blocks = math.prod(stage.block(tiles)), _over(m, t["BM"]) * _over(n, t["BN"])
     steps = _over(k, t["BK"])
-    if stage.name == "persistent":  # enough to write a part of C in every second one
+    if stage.name in ("persistent", "stream_k_fp16"):  # enough to write a part of C in every second one
         steps = max(steps, 2 * t["PARTS"] - 1)
     tile_elements = t["BK"] * (t["BM"] + t["BN"])
     wide = max(1, stage.alignment // stage.itemsize)

@@ -9,7 +9,7 @@ import numpy as np
 
 from gemm_course.emulator import DataDependent, Report, emulate
 from gemm_course.kernels import LADDER, Stage
-from gemm_course.kernels.base import tiles_over
+from gemm_course.kernels.parts.base import tiles_over
 from gemm_course.widgets._measured import SIZE
 
 WIDE = 1024  # columns of the matrices that one block's accesses are counted on

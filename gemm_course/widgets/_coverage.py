@@ -12,7 +12,7 @@ from gemm_course.emulator import Watch, emulate
 from gemm_course.figures import coverage as figure
 from gemm_course.figures.picture import Picture
 from gemm_course.kernels import LADDER, Stage
-from gemm_course.kernels.fetch_only import fetch_only
+from gemm_course.kernels.variants.fetch_only import fetch_only
 from gemm_course.widgets._explorer import Explorer, StepThrough
 from gemm_course.widgets._fitting import shown
 

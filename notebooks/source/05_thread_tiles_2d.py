@@ -169,7 +169,7 @@ see.filling("kernel5")
 # Document 001 is the first draft of the same kernel. Here is what its block leaves in the tiles. Try all BK.
 
 # %%
-from gemm_course.kernels.kernel5_draft import STAGE as draft
+from gemm_course.kernels.variants.kernel5_draft import STAGE as draft
 
 see.coverage(draft)
 
@@ -245,7 +245,7 @@ see.tile_banks()
 # neighbouring words. Count it:
 
 # %%
-from gemm_course.kernels.kernel5_spread import STAGE as spread
+from gemm_course.kernels.variants.kernel5_spread import STAGE as spread
 
 sectors(spread)
 

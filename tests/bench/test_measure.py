@@ -38,7 +38,7 @@ def pretended(monkeypatch):
         "time_alternating": in_turn,
     }.items():
         monkeypatch.setattr(measure, name, value)
-    monkeypatch.setattr("gemm_course.kernels.base._kernel", lambda stage, tiles: asked.kernel)
+    monkeypatch.setattr("gemm_course.kernels.parts.base._kernel", lambda stage, tiles: asked.kernel)
     asked.problem = SimpleNamespace(
         shape=(256, 512, 128),
         arguments=lambda alpha, beta: [256, 512, 128, alpha, "A", "B", beta, "C"],

@@ -14,7 +14,7 @@ from gemm_course.checks.engines.tiles import tile_choices
 from gemm_course.checks.kits import parts
 from gemm_course.intrinsics import load4, unroll
 from gemm_course.kernels import LADDER
-from gemm_course.kernels.base import tiles_text
+from gemm_course.kernels.parts.base import tiles_text
 from gemm_course.model.formulas import document_003 as document
 from tests.checks.cells import verdict_of
 from tests.wrong_solutions.altering import changed, solution

@@ -59,9 +59,9 @@ EXPLAINED_STAGES = {
     "mma_sync": COPIES_AND_RESULTS,
     "mma_tma": {"shared_store_requests": Explained(IN_PARTS, or_more=True)},
 }
-BY_ARRIVAL, LARGEST_RUN = ("stream_k",), 400
+BY_ARRIVAL, LARGEST_RUN = ("stream_k", "stream_k_fp16"), 400
 # with products by wgmma
-WARPGROUPS = ("wgmma_tma", "warp_specialised", "tile_loop", "staged_store", "persistent")
+WARPGROUPS = ("wgmma_tma", "warp_specialised", "tile_loop", "staged_store", "persistent", "stream_k_fp16")
 STORES_PAIRS = ("mma_swizzled", "wgmma_tma", "warp_specialised", "tile_loop")
 # vectorized, warp_tiled and double_buffered store like that too, but were counted with a store of their own.
 STORES_FOURS = ("async_copy", "read_ahead")
@@ -225,9 +225,11 @@ def test_stages_of_the_ladder(case):
     elif max(shape) > LARGEST_RUN:
         pytest.skip("what is added up depends on which block arrives last, and to run all takes minutes")
     else:
-        standard = gemm_args(shape, stage.alignment, 0.5 if "beta" in case else 0.0)
-        report = emulate(*launch, *stage.arguments(*standard, tiles=tiles))
-        row = {**row, "float32_mul": products_of_c(row, tiles, "beta" in case)}
+        standard = gemm_args(shape, stage.alignment, 0.5 if "beta" in case else 0.0, stage.dtype)
+        arguments = stage.arguments(*standard, tiles=tiles)
+        report = emulate(*launch, *arguments, shared_bytes=stage.shared_bytes(tiles))
+        if stage.dtype == "float32":
+            row = {**row, "float32_mul": products_of_c(row, tiles, "beta" in case)}
     counts, measured = emulated(report), hardware(row)
     for name in ("local_load_requests", "local_store_requests"):  # the compiler may keep them in registers
         del counts[name], measured[name]

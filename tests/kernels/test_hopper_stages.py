@@ -8,7 +8,7 @@ import pytest
 from gemm_course.emulator import emulate
 from gemm_course.emulator.limits import REGISTERS_PER_SM
 from gemm_course.kernels import LADDER
-from gemm_course.kernels.tensor_tiles import CONSUMER_REGISTERS, PRODUCER_REGISTERS
+from gemm_course.kernels.parts.tensor_tiles import CONSUMER_REGISTERS, PRODUCER_REGISTERS
 from tests.kernels.conftest import padded
 
 NAMES = ("mma_tma", "wgmma_tma", "warp_specialised", "tile_loop", "staged_store", "persistent")

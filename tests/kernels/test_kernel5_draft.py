@@ -5,7 +5,7 @@ import inspect
 import pytest
 
 from gemm_course.kernels import LADDER
-from gemm_course.kernels.kernel5_draft import STAGE
+from gemm_course.kernels.variants.kernel5_draft import STAGE
 
 TILES = {"BM": 32, "BN": 64, "TM": 4, "TN": 8}  # 8 by 8 threads: BK = 8 is the one size that works
 

@@ -5,7 +5,7 @@ import pytest
 
 from gemm_course.emulator import emulate
 from gemm_course.kernels import LADDER
-from gemm_course.kernels.kernel5_spread import STAGE
+from gemm_course.kernels.variants.kernel5_spread import STAGE
 
 SMALL = {"BM": 32, "BN": 64, "BK": 16, "TM": 4, "TN": 8}
 DOCUMENT = {"BM": 128, "BN": 128, "BK": 16, "TM": 8, "TN": 8}

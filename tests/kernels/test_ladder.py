@@ -8,6 +8,7 @@ import inspect
 import io
 import itertools
 import tokenize
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,23 +16,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gemm_course import kernels
 from gemm_course.emulator.limits import MAX_SHARED_BYTES, MAX_THREADS
 from gemm_course.kernels import LADDER, IllegalTiles, Ladder
 
-ORDER = """
-    naive_uncoalesced naive_coalesced penny_xu_tile block_tiled thread_tiled_1d thread_tiled_2d kernel5
-    vectorized warp_tiled_tm1 warp_tiled double_buffered async_copy read_ahead
-    grouped_blocks stream_k wmma wmma_fp16_acc mma_swizzled mma_ring mma_sync mma_tma wgmma_tma
-    warp_specialised tile_loop staged_store persistent
-""".split()
-TILED = [LADDER[name] for name in ORDER[3:]]
-VECTORS = ORDER[ORDER.index("vectorized") :]
+NAMES = [stage.name for stage in LADDER]
+TILED = [LADDER[name] for name in NAMES[3:]]
+VECTORS = NAMES[NAMES.index("vectorized") :]
+KERNELS = Path(kernels.__file__).parent
+STREAM_K = ("stream_k", "stream_k_fp16")
 MOST_NEW_LINES = 45  # in a stage's build, beside the one that it follows
 LONGER = {  # how many lines, and why
     "stream_k": (66, "steps shared out are of no use before their parts are added up"),
     "wmma": (58, "fragments replace the thread tiles, from the fetching to the storing"),
     "mma_tma": (48, "TMA and a producer: neither helps here without the other"),
     "wgmma_tma": (46, "wgmma replaces fragments, and their reads, products and stores"),
+    "stream_k_fp16": (123, "as stream_k; and each warp adds up and stores for itself"),
 }
 FEW_CHOICES = {  # and a stage whose sliders offer all of these as well, with one of these values more
     "async_copy": ("grouped_blocks", [{"GROUP": 8}]),
@@ -43,8 +43,14 @@ FEW_CHOICES = {  # and a stage whose sliders offer all of these as well, with on
 ANY_STAGE = pytest.mark.parametrize("stage", LADDER, ids=lambda stage: stage.name)
 
 
-def test_the_stages_are_in_teaching_order():
-    assert [stage.name for stage in LADDER] == ORDER
+def test_the_files_are_the_stages_in_teaching_order():
+    """Nothing else is in the folder: helpers are in `parts`, kernels beside the ladder in `variants`."""
+    files = sorted(path.stem for path in KERNELS.glob("*.py") if path.stem != "__init__")
+    assert [file[4:] for file in files] == [name for name in NAMES if name != "wmma_fp16_acc"]
+    for letter, group in itertools.groupby(files, key=lambda file: file[0]):
+        assert [file[:4] for file in group] == [
+            f"{letter}{i:02d}_" for i in range(1, 1 + sum(file[0] == letter for file in files))
+        ]
     assert LADDER["block_tiled"] is LADDER[3]
     assert "kernel5_draft" not in LADDER
 
@@ -127,7 +133,7 @@ def test_a_stage_adds_few_lines_to_the_one_that_it_follows(stage):
 
 
 def test_every_exception_is_a_stage():
-    assert [name for name in ORDER if name in LONGER] == list(LONGER)
+    assert [name for name in NAMES if name in LONGER] == list(LONGER)
 
 
 @ANY_STAGE
@@ -146,7 +152,9 @@ def test_the_kernel_is_named_like_its_stage_and_takes_the_common_parameters(stag
 @pytest.mark.parametrize("stage", TILED, ids=lambda stage: stage.name)
 def test_a_tiled_stage_offers_many_legal_choices(stage):
     choices = stage.legal_choices()
-    if stage.name not in FEW_CHOICES:
+    if stage.name == "stream_k_fp16":  # few: its tiles follow from the shape
+        assert 10 <= len(choices) <= 40
+    elif stage.name not in FEW_CHOICES:
         assert len(choices) >= (150 if stage.dtype == "float32" else 100)
     else:
         assert 10 <= len(choices) <= 40
@@ -200,7 +208,7 @@ def test_there_is_a_block_for_each_multiprocessor_of_the_gpu_at_hand(monkeypatch
     device = SimpleNamespace() if gpu is None else SimpleNamespace(MULTIPROCESSOR_COUNT=gpu)
     monkeypatch.setattr("numba.cuda.is_available", lambda: True)
     monkeypatch.setattr("numba.cuda.get_current_device", lambda: device)
-    for name in ("tile_loop", "staged_store", "persistent", "stream_k"):
+    for name in ("tile_loop", "staged_store", "persistent", *STREAM_K):
         stage = LADDER[name]
         assert stage.complete()["BLOCKS"] == (gpu or 132)  # a simulated GPU has none
         assert stage.complete({"BLOCKS": 5})["BLOCKS"] == 5
@@ -232,7 +240,7 @@ def test_a_grid_covers_c_without_an_idle_row_of_blocks(m, n, data):
     tiles = data.draw(st.sampled_from(stage.legal_choices()))
     rows, columns = -(-m // tiles["BM"]), -(-n // tiles["BN"])
     needed = min(rows * columns, tiles.get("BLOCKS", rows * columns))
-    if stage.name == "stream_k" and needed:  # a tile may take several blocks
+    if stage.name in STREAM_K and needed:  # a tile may take several blocks
         needed = tiles["BLOCKS"]
     assert int(np.prod(stage.grid(m, n, tiles))) == needed
 

@@ -2,7 +2,9 @@
 
 import pytest
 
-from gemm_course.kernels import async_copy, grouped_blocks, read_ahead
+from gemm_course.kernels import a12_async_copy as async_copy
+from gemm_course.kernels import a13_read_ahead as read_ahead
+from gemm_course.kernels import a14_grouped_blocks as grouped_blocks
 from tests.kernels.test_results import SMALL
 from tests.kernels.test_tensor_core_mutants import altered
 

@@ -10,18 +10,16 @@ import inspect
 import pytest
 
 from gemm_course.emulator import Deadlock
-from gemm_course.kernels import (
-    mma_ring,
-    mma_sync,
-    mma_tiles,
-    mma_tma,
-    persistent,
-    staged_store,
-    tile_loop,
-    warp_specialised,
-    wgmma_tma,
-    wmma,
-)
+from gemm_course.kernels import b01_wmma as wmma
+from gemm_course.kernels import b03_mma_ring as mma_ring
+from gemm_course.kernels import b04_mma_sync as mma_sync
+from gemm_course.kernels import c01_mma_tma as mma_tma
+from gemm_course.kernels import c02_wgmma_tma as wgmma_tma
+from gemm_course.kernels import c03_warp_specialised as warp_specialised
+from gemm_course.kernels import c04_tile_loop as tile_loop
+from gemm_course.kernels import c05_staged_store as staged_store
+from gemm_course.kernels import c06_persistent as persistent
+from gemm_course.kernels.parts import mma_tiles
 
 LAST_WAIT = "                wgmma_wait(0)\n"
 LAST_SLOT = """                if steps > 0 and lane == 0:

@@ -23,7 +23,7 @@ from gemm_course.checks.core import (
     number_shown,
 )
 from gemm_course.emulator import Finding, Watch
-from gemm_course.kernels.fetch_only import fetch_only
+from gemm_course.kernels.variants.fetch_only import fetch_only
 
 from .problem import Problem
 from .tiles import Tiles

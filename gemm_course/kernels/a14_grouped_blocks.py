@@ -8,9 +8,9 @@ GROUP rows, they need only a few of each, and one block finds in the L2 cache wh
 from numba import cuda, float32
 
 from gemm_course.intrinsics import cp_async_wait, load4, store4, u32, unroll
-from gemm_course.kernels.async_copy import fetcher
-from gemm_course.kernels.base import Stage, registers_for, tiles_over
-from gemm_course.kernels.read_ahead import requirements
+from gemm_course.kernels.a12_async_copy import fetcher
+from gemm_course.kernels.a13_read_ahead import requirements
+from gemm_course.kernels.parts.base import Stage, registers_for, tiles_over
 
 
 def build(BM, BN, BK, WM, WN, TM, TN, SLOTS, GROUP, PAD):

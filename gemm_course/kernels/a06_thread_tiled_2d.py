@@ -7,7 +7,7 @@ shared memory feed TM * TN multiply-adds.
 from numba import cuda, float32
 
 from gemm_course.intrinsics import u32, unroll
-from gemm_course.kernels.base import (
+from gemm_course.kernels.parts.base import (
     Stage,
     columns_by_rows,
     fits_block,

@@ -28,7 +28,7 @@ from gemm_course.intrinsics import (
     wmma_mma,
     wmma_store,
 )
-from gemm_course.kernels.base import (
+from gemm_course.kernels.parts.base import (
     Stage,
     accumulators_fit_registers,
     columns_by_rows,
@@ -163,3 +163,4 @@ def variation(name, title, acc_type, after, side=False):
 
 STAGE = variation("wmma", "Tensor Cores", float32, after="warp_tiled")
 FP16_ACC = variation("wmma_fp16_acc", "Tensor Cores, FP16 accumulation", float16, after="wmma", side=True)
+STAGES = (STAGE, FP16_ACC)

@@ -10,7 +10,7 @@ threads of a warp stay close together and read the same few rows of shared memor
 from numba import cuda, float32
 
 from gemm_course.intrinsics import load4, store4, u32, unroll
-from gemm_course.kernels.base import (
+from gemm_course.kernels.parts.base import (
     Stage,
     columns_by_rows,
     fits_block,

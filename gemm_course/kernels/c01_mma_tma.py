@@ -32,9 +32,9 @@ from gemm_course.intrinsics import (
     u32,
     unroll,
 )
-from gemm_course.kernels.base import Stage, fragments_cover_the_tiles, tiles_over
-from gemm_course.kernels.mma_tiles import every_second_piece, products, results, rows_of_results
-from gemm_course.kernels.tensor_tiles import (
+from gemm_course.kernels.parts.base import Stage, fragments_cover_the_tiles, tiles_over
+from gemm_course.kernels.parts.mma_tiles import every_second_piece, products, results, rows_of_results
+from gemm_course.kernels.parts.tensor_tiles import (
     CONSUMER_REGISTERS,
     PANEL,
     PRODUCER_REGISTERS,

@@ -19,11 +19,11 @@ from gemm_course.intrinsics import (
     u32,
     unroll,
 )
-from gemm_course.kernels.base import Stage, tiles_over
-from gemm_course.kernels.mma_ring import copies, shared_bytes
-from gemm_course.kernels.mma_ring import requirements as rules_of_a_ring
-from gemm_course.kernels.mma_tiles import every_second_piece, products, results
-from gemm_course.kernels.tensor_tiles import grouped
+from gemm_course.kernels.b03_mma_ring import copies, shared_bytes
+from gemm_course.kernels.b03_mma_ring import requirements as rules_of_a_ring
+from gemm_course.kernels.parts.base import Stage, tiles_over
+from gemm_course.kernels.parts.mma_tiles import every_second_piece, products, results
+from gemm_course.kernels.parts.tensor_tiles import grouped
 
 
 def build(BM, BN, BK, WM, WN, SLOTS, GROUP):

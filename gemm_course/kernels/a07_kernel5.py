@@ -1,25 +1,23 @@
-"""Kernel 5 without bank conflicts: padded rows, and each thread's columns spread over the tile.
+"""A 2D thread tile in which each thread fetches the slices of A and B that lie beside its own tile of C.
 
-It is not part of the ladder: `kernel5` with two independent changes. PAD extra words at the end of every
-row of a tile move rows that are TM apart into different banks. With SPREAD = 1 thread tx owns the
-columns tx, tx + BN / TN, tx + 2 BN / TN, ..., so that neighbouring threads touch neighbouring elements of
-Bs, and of B and C as well.
+Document 000, "Kernel 5". Compared with `thread_tiled_2d` only the fetching differs. Threads form a (BM /
+TM) by (BN / TN) grid; thread (ty, tx) fetches TM elements of column tx of A's tile and TN elements of
+row ty of B's. That covers the tiles only if BK is both BN / TN and BM / TM, so each thread goes on in
+strides of the block's width (along A's columns) and height (along B's rows) until BK is reached.
 """
 
 from numba import cuda, float32
 
 from gemm_course.intrinsics import u32, unroll
-from gemm_course.kernels.base import Stage, columns_by_rows, fits_block, fits_registers, registers_for
+from gemm_course.kernels.parts.base import Stage, columns_by_rows, fits_block, fits_registers, registers_for
 
 
-def build(BM, BN, BK, TM, TN, PAD, SPREAD):
+def build(BM, BN, BK, TM, TN):
     """The kernel for blocks of BM by BN elements, TM by TN per thread, that step along k by BK."""
-    A_WIDTH, B_WIDTH = BK + PAD, BN + PAD  # in the kernel, a sum is not a compile-time constant
-    BY_X, BY_J = (1, BN // TN) if SPREAD else (TN, 1)  # columns between threads, between results
 
-    def kernel5_spread(m, n, k, alpha, A, B, beta, C):
-        As = cuda.shared.array((BM, A_WIDTH), float32, 16)
-        Bs = cuda.shared.array((BK, B_WIDTH), float32, 16)
+    def kernel5(m, n, k, alpha, A, B, beta, C):
+        As = cuda.shared.array((BM, BK), float32, 16)
+        Bs = cuda.shared.array((BK, BN), float32, 16)
         a = cuda.local.array(TM, float32)
         b = cuda.local.array(TN, float32)
         acc = cuda.local.array((TM, TN), float32)
@@ -28,7 +26,7 @@ def build(BM, BN, BK, TM, TN, PAD, SPREAD):
                 acc[i, j] = 0
         tx, ty = u32(cuda.threadIdx.x), u32(cuda.threadIdx.y)
         row0 = u32(cuda.blockIdx.y) * BM + ty * TM  # this thread's first row and column of C
-        col0 = u32(cuda.blockIdx.x) * BN + tx * BY_X
+        col0 = u32(cuda.blockIdx.x) * BN + tx * TN
         k0 = 0
         while k0 < k:
             c = tx
@@ -39,15 +37,14 @@ def build(BM, BN, BK, TM, TN, PAD, SPREAD):
             r = ty
             while r < BK:  # rows ty, ty + BM / TM, ... of B's tile
                 for j in unroll(range(TN)):
-                    x = j * BY_J
-                    Bs[r, tx * BY_X + x] = B[k0 + r, col0 + x] if k0 + r < k and col0 + x < n else float32(0)
+                    Bs[r, tx * TN + j] = B[k0 + r, col0 + j] if k0 + r < k and col0 + j < n else float32(0)
                 r += BM // TM
             cuda.syncthreads()
             for p in unroll(range(BK)):
                 for i in unroll(range(TM)):
                     a[i] = As[ty * TM + i, p]
                 for j in unroll(range(TN)):
-                    b[j] = Bs[p, tx * BY_X + j * BY_J]
+                    b[j] = Bs[p, tx * TN + j]
                 for i in unroll(range(TM)):
                     for j in unroll(range(TN)):
                         acc[i, j] += a[i] * b[j]
@@ -55,40 +52,38 @@ def build(BM, BN, BK, TM, TN, PAD, SPREAD):
             k0 += BK
         for i in unroll(range(TM)):
             for j in unroll(range(TN)):
-                row, col = row0 + i, col0 + j * BY_J
+                row, col = row0 + i, col0 + j
                 if row < m and col < n:
                     C[row, col] = alpha * acc[i, j] + beta * C[row, col] if beta != 0 else alpha * acc[i, j]
 
-    return kernel5_spread
+    return kernel5
 
 
 def requirements(t):
-    """Whole thread tiles, as in `kernel5`."""
+    """Whole thread tiles; the strided loops make any BK legal."""
     yield t.BM % t.TM == 0, f"BM ({t.BM}) must be a multiple of TM ({t.TM}): a thread owns TM whole rows"
     yield t.BN % t.TN == 0, f"BN ({t.BN}) must be a multiple of TN ({t.TN}): a thread owns TN whole columns"
-    yield t.SPREAD in (0, 1), f"SPREAD must be 0 (columns side by side) or 1 (columns apart), not {t.SPREAD}"
-    yield from fits_block(t.BM * t.BN // (t.TM * t.TN), 4 * (t.BM * (t.BK + t.PAD) + t.BK * (t.BN + t.PAD)))
+    yield from fits_block(t.BM * t.BN // (t.TM * t.TN), 4 * t.BK * (t.BM + t.BN))
     yield from fits_registers(t.TM, t.TN)
 
 
 STAGE = Stage(
-    name="kernel5_spread",
-    title="Kernel 5 without bank conflicts",
-    document="000: Kernel 5, with its shared memory fixed",
-    tiles={"BM": 128, "BN": 128, "BK": 16, "TM": 8, "TN": 8, "PAD": 1, "SPREAD": 1},
+    name="kernel5",
+    title="2D thread tiles, fetched in slices",
+    after="thread_tiled_2d",
+    side=True,
+    document="000: Kernel 5",
+    tiles={"BM": 256, "BN": 128, "BK": 32, "TM": 16, "TN": 4},
     options={
         "BM": (32, 64, 128, 256),
         "BN": (32, 64, 128, 256),
         "BK": (8, 16, 32),
         "TM": (4, 8, 16),
         "TN": (4, 8, 16),
-        "PAD": (0, 1, 2, 4),
-        "SPREAD": (0, 1),
     },
     requirements=requirements,
     build=build,
     threads=lambda t: (t.BN // t.TN, t.BM // t.TM),
     blocks=columns_by_rows,
     registers=lambda t: registers_for(t.TM, t.TN),
-    may_be_zero=frozenset({"PAD", "SPREAD"}),
 )

@@ -22,7 +22,7 @@ from gemm_course.intrinsics import (
     u32,
     unroll,
 )
-from gemm_course.kernels.base import (
+from gemm_course.kernels.parts.base import (
     Stage,
     accumulators_fit_registers,
     columns_by_rows,
@@ -30,7 +30,7 @@ from gemm_course.kernels.base import (
     fragments_cover_the_tiles,
     shares_evenly,
 )
-from gemm_course.kernels.tensor_tiles import store_pair
+from gemm_course.kernels.parts.tensor_tiles import store_pair
 
 
 def build(BM, BN, BK, WM, WN):

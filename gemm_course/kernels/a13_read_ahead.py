@@ -11,10 +11,10 @@ multiplication shares an operand with the one before it, and the register file h
 from numba import cuda, float32
 
 from gemm_course.intrinsics import cp_async_wait, load4, u32, unroll
-from gemm_course.kernels import async_copy
-from gemm_course.kernels.async_copy import fetcher
-from gemm_course.kernels.base import Stage, columns_by_rows, registers_for
-from gemm_course.kernels.results import store_four
+from gemm_course.kernels import a12_async_copy as async_copy
+from gemm_course.kernels.a12_async_copy import fetcher
+from gemm_course.kernels.parts.base import Stage, columns_by_rows, registers_for
+from gemm_course.kernels.parts.results import store_four
 
 
 def build(BM, BN, BK, WM, WN, TM, TN, SLOTS, PAD):

@@ -11,7 +11,7 @@ stored.
 from numba import cuda, float32
 
 from gemm_course.intrinsics import cp_async4, cp_async16, cp_async_commit, cp_async_wait, u32, unroll
-from gemm_course.kernels.base import (
+from gemm_course.kernels.parts.base import (
     Stage,
     columns_by_rows,
     fits_block,
@@ -21,7 +21,7 @@ from gemm_course.kernels.base import (
     shares_evenly,
     warp_covers_its_tile,
 )
-from gemm_course.kernels.results import store_four
+from gemm_course.kernels.parts.results import store_four
 
 
 def fetcher(BM, BN, BK, THREADS):

@@ -47,10 +47,10 @@ from gemm_course.intrinsics import (
     wgmma_fence,
     wgmma_wait,
 )
-from gemm_course.kernels import persistent
-from gemm_course.kernels.base import KernelLaunch, Stage, tiles_over
-from gemm_course.kernels.stream_k import sharing_blocks
-from gemm_course.kernels.tensor_tiles import (
+from gemm_course.kernels import c06_persistent as persistent
+from gemm_course.kernels.a15_stream_k import sharing_blocks
+from gemm_course.kernels.parts.base import KernelLaunch, Stage, tiles_over
+from gemm_course.kernels.parts.tensor_tiles import (
     CONSUMER_REGISTERS,
     PANEL,
     PRODUCER_REGISTERS,

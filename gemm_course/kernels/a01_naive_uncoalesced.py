@@ -7,7 +7,7 @@ a sector of its own, and the hardware moves 32 bytes for every 4 that are used.
 from numba import cuda, float32
 
 from gemm_course.intrinsics import u32
-from gemm_course.kernels.base import MAX_THREADS, Stage, tiles_over
+from gemm_course.kernels.parts.base import MAX_THREADS, Stage, tiles_over
 
 
 def build(BM, BN):

@@ -37,8 +37,9 @@ from gemm_course.intrinsics import (
     wgmma_fence,
     wgmma_wait,
 )
-from gemm_course.kernels.base import Stage, tiles_over
-from gemm_course.kernels.tensor_tiles import (
+from gemm_course.kernels.c04_tile_loop import producer
+from gemm_course.kernels.parts.base import Stage, tiles_over
+from gemm_course.kernels.parts.tensor_tiles import (
     CONSUMER_REGISTERS,
     PANEL,
     PRODUCER_REGISTERS,
@@ -53,7 +54,6 @@ from gemm_course.kernels.tensor_tiles import (
     store_edge,
     warpgroup_of,
 )
-from gemm_course.kernels.tile_loop import producer
 
 
 def finisher(BM, BN, WM, GROUP):

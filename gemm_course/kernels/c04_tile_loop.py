@@ -31,8 +31,8 @@ from gemm_course.intrinsics import (
     wgmma_fence,
     wgmma_wait,
 )
-from gemm_course.kernels.base import Stage, tiles_over
-from gemm_course.kernels.tensor_tiles import (
+from gemm_course.kernels.parts.base import Stage, tiles_over
+from gemm_course.kernels.parts.tensor_tiles import (
     CONSUMER_REGISTERS,
     PANEL,
     PRODUCER_REGISTERS,

@@ -9,7 +9,7 @@ a column, over different banks.
 from numba import cuda, float32
 
 from gemm_course.intrinsics import load4, store4, u32, unroll
-from gemm_course.kernels.base import (
+from gemm_course.kernels.parts.base import (
     Stage,
     columns_by_rows,
     fits_block,
@@ -18,7 +18,7 @@ from gemm_course.kernels.base import (
     registers_for,
     shares_evenly,
 )
-from gemm_course.kernels.results import store_four
+from gemm_course.kernels.parts.results import store_four
 
 
 def build(BM, BN, BK, TM, TN, PAD):

@@ -11,7 +11,7 @@ enough.
 from numba import cuda, float32
 
 from gemm_course.intrinsics import u32
-from gemm_course.kernels.base import MAX_THREADS, Stage, columns_by_rows
+from gemm_course.kernels.parts.base import MAX_THREADS, Stage, columns_by_rows
 
 
 def build(BM, BN, BK):

@@ -27,8 +27,8 @@ from gemm_course.intrinsics import (
     wgmma_fence,
     wgmma_wait,
 )
-from gemm_course.kernels.base import MAX_REGISTERS, REGISTERS_PER_SM, Stage, tiles_over
-from gemm_course.kernels.tensor_tiles import (
+from gemm_course.kernels.parts.base import MAX_REGISTERS, REGISTERS_PER_SM, Stage, tiles_over
+from gemm_course.kernels.parts.tensor_tiles import (
     PANEL,
     fits_accumulators,
     fits_shared,

@@ -29,8 +29,8 @@ from gemm_course.intrinsics import (
     wgmma_fence,
     wgmma_wait,
 )
-from gemm_course.kernels.base import Stage, tiles_over
-from gemm_course.kernels.staged_store import (
+from gemm_course.kernels.c04_tile_loop import producer
+from gemm_course.kernels.c05_staged_store import (
     finisher,
     requirements,
     shared_bytes,
@@ -38,14 +38,14 @@ from gemm_course.kernels.staged_store import (
     storer,
     with_results,
 )
-from gemm_course.kernels.tensor_tiles import (
+from gemm_course.kernels.parts.base import Stage, tiles_over
+from gemm_course.kernels.parts.tensor_tiles import (
     CONSUMER_REGISTERS,
     PANEL,
     PRODUCER_REGISTERS,
     next_slot,
     warpgroup_of,
 )
-from gemm_course.kernels.tile_loop import producer
 
 
 def build(BM, BN, BK, WM, SLOTS, GROUP, PARTS, BLOCKS):

@@ -29,7 +29,7 @@ from gemm_course.intrinsics import (
     u32,
     unroll,
 )
-from gemm_course.kernels.base import (
+from gemm_course.kernels.parts.base import (
     MAX_THREADS,
     Stage,
     accumulators_fit_registers,
@@ -37,8 +37,8 @@ from gemm_course.kernels.base import (
     shares_evenly,
     tiles_over,
 )
-from gemm_course.kernels.mma_tiles import every_second_piece, results, rows_of_results
-from gemm_course.kernels.tensor_tiles import grouped
+from gemm_course.kernels.parts.mma_tiles import every_second_piece, results, rows_of_results
+from gemm_course.kernels.parts.tensor_tiles import grouped
 
 
 def copies(BM, BN, BK, THREADS):

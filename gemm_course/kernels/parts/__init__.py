@@ -1,0 +1,1 @@
+"""What the kernels of several stages share, and what a stage is."""

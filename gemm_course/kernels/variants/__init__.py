@@ -1,0 +1,1 @@
+"""Kernels beside the ladder, which notebooks and exercises look at."""
