@@ -229,7 +229,7 @@ def test_on_a_gpu_too_old_it_runs_on_the_emulator_and_says_why(monkeypatch, caps
         run("async_copy", A, B, backend="gpu")
 
 
-HOPPERS = ("mma_tma", "wgmma_tma", "warp_specialised", "tile_loop", "staged_store", "persistent")
+HOPPERS = ("mma_tma", "wgmma_tma", "warp_specialised", "persistent", "staged_store", "overlapped_store")
 
 
 @pytest.mark.parametrize("name", HOPPERS)

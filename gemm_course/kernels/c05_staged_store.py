@@ -1,6 +1,6 @@
 """Results stored by TMA: consumers write them to shared memory, and other warps store them from there.
 
-Beyond the documents; Hopper. In tile_loop every thread stores its own results, two at a time, each pair with
+Beyond the documents; Hopper. In persistent every thread stores its own results, two at a time, each pair with
 its own address and bounds check. Here a consumer rounds its results to FP16 and writes them to shared memory
 with stmatrix, swizzled as TMA reads them. Warps of the producer's warpgroup, one for each consumer, have TMA
 store them, 64 by 64 at a time, while the consumers multiply again.
@@ -37,7 +37,7 @@ from gemm_course.intrinsics import (
     wgmma_fence,
     wgmma_wait,
 )
-from gemm_course.kernels.c04_tile_loop import producer
+from gemm_course.kernels.c04_persistent import producer
 from gemm_course.kernels.parts.base import Stage, tiles_over
 from gemm_course.kernels.parts.tensor_tiles import (
     CONSUMER_REGISTERS,
@@ -211,7 +211,7 @@ def build(BM, BN, BK, WM, SLOTS, GROUP, PARTS, BLOCKS):
 
 
 def requirements(t):
-    """The rules of tile_loop, and room for the results in shared memory."""
+    """The rules of persistent, and room for the results in shared memory."""
     yield from fits_wgmma(t)
     yield from fits_consumers(t, rounded=True)
     pieces = t.WM // 64 * (t.BN // PANEL)
@@ -235,7 +235,7 @@ def with_results(t, m, n, k, alpha, A, B, beta, C) -> tuple:
 STAGE = Stage(
     name="staged_store",
     title="Results stored by TMA",
-    after="tile_loop",
+    after="persistent",
     document="beyond the documents",
     tiles={"BM": 128, "BN": 256, "BK": 64, "WM": 64, "SLOTS": 4, "GROUP": 16, "PARTS": 2, "BLOCKS": 132},
     options={

@@ -1,11 +1,11 @@
-"""Stream-K for Hopper: full waves by persistent, the tiles that are left shared out along k.
+"""Stream-K for Hopper: full waves by overlapped_store, the tiles that are left shared out along k.
 
-Beyond the documents; Hopper. What stream_k does for FP32, with wgmma: persistent computes as many tiles as
-fill whole waves. The steps along k of all tiles that are left, laid end to end, are cut into one range per
-block. Where a range begins or ends within a tile, each warp writes its accumulators to a workspace and adds
-the number of steps to a count of its own. The warp that completes the count adds up what the same warps of
-all blocks have written, in the order of k, and stores. No warp waits for another, and the result is the same
-in every run with as many blocks.
+Beyond the documents; Hopper. What stream_k does for FP32, with wgmma: overlapped_store computes as many
+tiles as fill whole waves. The steps along k of all tiles that are left, laid end to end, are cut into one
+range per block. Where a range begins or ends within a tile, each warp writes its accumulators to a workspace
+and adds the number of steps to a count of its own. The warp that completes the count adds up what the same
+warps of all blocks have written, in the order of k, and stores. No warp waits for another, and the result is
+the same in every run with as many blocks.
 
 Few tiles left means many parts per tile, and a warp that adds up many parts takes long. So the tiles that are
 left are cut into CUT narrower ones.
@@ -47,7 +47,7 @@ from gemm_course.intrinsics import (
     wgmma_fence,
     wgmma_wait,
 )
-from gemm_course.kernels import c06_persistent as persistent
+from gemm_course.kernels import c06_overlapped_store as overlapped_store
 from gemm_course.kernels.a15_stream_k import sharing_blocks
 from gemm_course.kernels.parts.base import KernelLaunch, Stage, tiles_over
 from gemm_course.kernels.parts.tensor_tiles import (
@@ -80,7 +80,7 @@ CHOICES = (
 
 
 def build(BM, BN, BK, WM, SLOTS, GROUP, PARTS, CUT, BLOCKS):
-    """The kernel for tiles of BM by BN / CUT elements; BLOCKS sizes the workspace, PARTS is persistent's."""
+    """The kernel for tiles of BM by BN / CUT; BLOCKS sizes the workspace, PARTS is overlapped_store's."""
     WIDTH, RING = BN // CUT, ring(BM, BN, BK, SLOTS, CUT)
     TILE_BYTES = (BM * BK + BK * WIDTH) * 2
     HEIGHT, ACCS, PANELS = WM // 64, WIDTH // 2, WIDTH // PANEL
@@ -256,7 +256,7 @@ def build(BM, BN, BK, WM, SLOTS, GROUP, PARTS, CUT, BLOCKS):
 
 
 def ring(BM, BN, BK, SLOTS, CUT) -> int:
-    """Slots of this kernel's ring: 8, or as many as fit where persistent has SLOTS."""
+    """Slots of this kernel's ring: 8, or as many as fit where overlapped_store has SLOTS."""
     return min(8, SLOTS * (BM + BN) // (BM + BN // CUT))
 
 
@@ -267,8 +267,8 @@ def shared_bytes(t) -> int:
 
 
 def requirements(t):
-    """The rules of persistent, and tiles that can be cut."""
-    yield from persistent.requirements(t)
+    """The rules of overlapped_store, and tiles that can be cut."""
+    yield from overlapped_store.requirements(t)
     yield (
         t.BN % (t.CUT * PANEL) == 0,
         f"BN ({t.BN}) must be a multiple of CUT * {PANEL} ({t.CUT * PANEL}): narrower tiles of whole panels",
@@ -283,7 +283,7 @@ def tiles_of(t, m, n) -> int:
 
 
 def steps_in_waves(t, m, n, k) -> float:
-    """How long persistent alone takes, in steps of 128 by 256."""
+    """How long overlapped_store alone takes, in steps of 128 by 256."""
     steps = max(tiles_over(k, t.BK), 2 * t.PARTS - 1)
     return tiles_over(tiles_of(t, m, n), t.BLOCKS) * steps * _step(t.BM, t.BN)
 
@@ -337,17 +337,17 @@ def arguments(t, *standard, done: int = 0) -> tuple:
 
 
 def shares(t, *standard) -> tuple[KernelLaunch, ...]:
-    """Full waves by persistent; the tiles of the last wave are shared out where that takes fewer steps."""
+    """Full waves by overlapped_store; the last wave's tiles are shared out where that takes fewer steps."""
     m, n, k = standard[:3]
     tiles = whole = tiles_of(t, m, n)
     if steps_if_shared(t, m, n, k) < steps_in_waves(t, m, n, k):
         whole -= tiles % t.BLOCKS
     sizes, block, launches = vars(t), (threads(t),), []
     if whole:
-        kernel = persistent.STAGE.kernel({name: sizes[name] for name in persistent.STAGE.tiles})
-        here = persistent.arguments(t, *standard, tiles_here=whole)
+        kernel = overlapped_store.STAGE.kernel({name: sizes[name] for name in overlapped_store.STAGE.tiles})
+        here = overlapped_store.arguments(t, *standard, tiles_here=whole)
         launches.append(
-            KernelLaunch(kernel, (min(whole, t.BLOCKS),), block, persistent.shared_bytes(t), here)
+            KernelLaunch(kernel, (min(whole, t.BLOCKS),), block, overlapped_store.shared_bytes(t), here)
         )
     if whole < tiles:
         rest = arguments(t, *standard, done=whole)
@@ -357,16 +357,16 @@ def shares(t, *standard) -> tuple[KernelLaunch, ...]:
 
 
 def threads(t) -> int:
-    """Of a block, as in persistent."""
+    """Of a block, as in overlapped_store."""
     return 128 * (t.BM // t.WM + 1)
 
 
 STAGE = Stage(
     name="stream_k_fp16",
     title="Stream-K, and tiles that suit the shape",
-    after="persistent",
+    after="overlapped_store",
     document="beyond the documents",
-    tiles={**persistent.STAGE.tiles, "CUT": 1},
+    tiles={**overlapped_store.STAGE.tiles, "CUT": 1},
     options={
         "BN": (64, 128, 192, 256),
         "SLOTS": (4, 6, 8),

@@ -70,7 +70,7 @@ def accesses(
         return _untiled(m, n, k, beta)
     threads, blocks = math.prod(stage.block(tiles)), _over(m, t["BM"]) * _over(n, t["BN"])
     steps = _over(k, t["BK"])
-    if stage.name in ("persistent", "stream_k_fp16"):  # enough to write a part of C in every second one
+    if stage.name in ("overlapped_store", "stream_k_fp16"):  # enough to write a part of C in every second one
         steps = max(steps, 2 * t["PARTS"] - 1)
     tile_elements = t["BK"] * (t["BM"] + t["BN"])
     wide = max(1, stage.alignment // stage.itemsize)

@@ -61,8 +61,15 @@ EXPLAINED_STAGES = {
 }
 BY_ARRIVAL, LARGEST_RUN = ("stream_k", "stream_k_fp16"), 400
 # with products by wgmma
-WARPGROUPS = ("wgmma_tma", "warp_specialised", "tile_loop", "staged_store", "persistent", "stream_k_fp16")
-STORES_PAIRS = ("mma_swizzled", "wgmma_tma", "warp_specialised", "tile_loop")
+WARPGROUPS = (
+    "wgmma_tma",
+    "warp_specialised",
+    "persistent",
+    "staged_store",
+    "overlapped_store",
+    "stream_k_fp16",
+)
+STORES_PAIRS = ("mma_swizzled", "wgmma_tma", "warp_specialised", "persistent")
 # vectorized, warp_tiled and double_buffered store like that too, but were counted with a store of their own.
 STORES_FOURS = ("async_copy", "read_ahead")
 

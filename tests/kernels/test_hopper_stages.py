@@ -11,14 +11,14 @@ from gemm_course.kernels import LADDER
 from gemm_course.kernels.parts.tensor_tiles import CONSUMER_REGISTERS, PRODUCER_REGISTERS
 from tests.kernels.conftest import padded
 
-NAMES = ("mma_tma", "wgmma_tma", "warp_specialised", "tile_loop", "staged_store", "persistent")
-PERSISTENT = ("tile_loop", "staged_store", "persistent")  # blocks that compute many tiles
+NAMES = ("mma_tma", "wgmma_tma", "warp_specialised", "persistent", "staged_store", "overlapped_store")
+PERSISTENT = ("persistent", "staged_store", "overlapped_store")  # blocks that compute many tiles
 SMALL = {"BM": 128, "BN": 128, "BK": 32, "SLOTS": 3, "GROUP": 2}
 
 
 def small(name: str) -> dict[str, int]:
     parts = {"PARTS": 2}
-    more = {"staged_store": parts, "persistent": parts, "mma_tma": {"WM": 32, "WN": 64}}
+    more = {"staged_store": parts, "overlapped_store": parts, "mma_tma": {"WM": 32, "WN": 64}}
     return SMALL | more.get(name, {})
 
 
@@ -31,7 +31,7 @@ def test_tiles_are_fetched_once_per_block_and_nothing_past_the_edges(name, emula
     assert loads.to_dict() == {"A": 2 * m * k * 2, "B": 2 * k * n * 2}  # two tiles of C across, two down
 
 
-@pytest.mark.parametrize("name", ["staged_store", "persistent"])
+@pytest.mark.parametrize("name", ["staged_store", "overlapped_store"])
 def test_results_leave_through_shared_memory_without_conflicts(name, emulated):
     report = emulated(LADDER[name], 130, 150, 40, tiles=small(name)).report
     stores = report.accesses.query("array == 'C' and op == 'store'")
@@ -57,7 +57,7 @@ def test_a_loop_over_tiles_changes_no_access(blocks, emulated):
     """The same copies, products and stores as with one tile per block; there is less to set up."""
     arrays, tiles = ["A", "B", "As", "Bs", "C"], small("warp_specialised")
     one_each = emulated(LADDER["warp_specialised"], 300, 150, 70, tiles=tiles, beta=1.0).report
-    many = emulated(LADDER["tile_loop"], 300, 150, 70, tiles=tiles | {"BLOCKS": blocks}, beta=1.0).report
+    many = emulated(LADDER["persistent"], 300, 150, 70, tiles=tiles | {"BLOCKS": blocks}, beta=1.0).report
     for column in ("bytes", "requests", "wavefronts"):
         moved = [
             report.accesses.groupby(["array", "op"])[column].sum().loc[arrays] for report in (one_each, many)

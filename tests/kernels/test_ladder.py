@@ -37,8 +37,8 @@ FEW_CHOICES = {  # and a stage whose sliders offer all of these as well, with on
     "async_copy": ("grouped_blocks", [{"GROUP": 8}]),
     "read_ahead": ("grouped_blocks", [{"GROUP": 8}]),
     "mma_ring": ("mma_sync", [{}]),
-    "tile_loop": ("persistent", [{"PARTS": 1}, {"PARTS": 2}, {"PARTS": 4}]),
-    "staged_store": ("persistent", [{}]),
+    "persistent": ("overlapped_store", [{"PARTS": 1}, {"PARTS": 2}, {"PARTS": 4}]),
+    "staged_store": ("overlapped_store", [{}]),
 }
 ANY_STAGE = pytest.mark.parametrize("stage", LADDER, ids=lambda stage: stage.name)
 
@@ -208,7 +208,7 @@ def test_there_is_a_block_for_each_multiprocessor_of_the_gpu_at_hand(monkeypatch
     device = SimpleNamespace() if gpu is None else SimpleNamespace(MULTIPROCESSOR_COUNT=gpu)
     monkeypatch.setattr("numba.cuda.is_available", lambda: True)
     monkeypatch.setattr("numba.cuda.get_current_device", lambda: device)
-    for name in ("tile_loop", "staged_store", "persistent", *STREAM_K):
+    for name in ("persistent", "staged_store", "overlapped_store", *STREAM_K):
         stage = LADDER[name]
         assert stage.complete()["BLOCKS"] == (gpu or 132)  # a simulated GPU has none
         assert stage.complete({"BLOCKS": 5})["BLOCKS"] == 5

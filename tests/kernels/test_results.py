@@ -29,13 +29,13 @@ SMALL = {  # tiles small enough that a few hundred elements make several blocks 
     "mma_tma": {"BM": 128, "BN": 64, "BK": 32, "WM": 32, "WN": 32, "SLOTS": 3, "GROUP": 2},
     "wgmma_tma": {"BM": 64, "BN": 64, "BK": 32, "SLOTS": 2, "GROUP": 2},
     "warp_specialised": {"BM": 128, "BN": 64, "BK": 16, "SLOTS": 2, "GROUP": 2},
-    "tile_loop": {"BM": 128, "BN": 64, "BK": 16, "SLOTS": 2, "GROUP": 2, "BLOCKS": 2},
+    "persistent": {"BM": 128, "BN": 64, "BK": 16, "SLOTS": 2, "GROUP": 2, "BLOCKS": 2},
     "staged_store": {"BM": 128, "BN": 128, "BK": 32, "SLOTS": 3, "GROUP": 2, "PARTS": 2, "BLOCKS": 2},
-    "persistent": {"BM": 128, "BN": 128, "BK": 32, "SLOTS": 3, "GROUP": 2, "PARTS": 2, "BLOCKS": 2},
+    "overlapped_store": {"BM": 128, "BN": 128, "BK": 32, "SLOTS": 3, "GROUP": 2, "PARTS": 2, "BLOCKS": 2},
 }
 SMALL["grouped_blocks"] = SMALL["read_ahead"] | {"GROUP": 2}
 SMALL["stream_k"] = SMALL["grouped_blocks"] | {"SLOTS": 2, "BLOCKS": 5}
-SMALL["stream_k_fp16"] = SMALL["persistent"] | {"CUT": 2, "BLOCKS": 5}
+SMALL["stream_k_fp16"] = SMALL["overlapped_store"] | {"CUT": 2, "BLOCKS": 5}
 SHAPES = [(1, 1, 1), (3, 5, 0), (1, 70, 1), (67, 1, 3), (129, 131, 17), (63, 65, 9), (64, 64, 16), (5, 7, 31)]
 
 

@@ -57,7 +57,9 @@ def test_the_tiles_left_are_shared_out_where_that_takes_fewer_steps(shape, share
     matrices = (np.empty(size, np.float16) for size in ((m, k), (k, n), (m, n)))
     a, b, c = matrices
     launches = STAGE.launches(m, n, k, np.float32(1), a, b, np.float32(0), c, tiles=vars(t))
-    assert [one.kernel.py_func.__name__ for one in launches] == ["persistent", "stream_k_fp16"][: 1 + shared]
+    assert [one.kernel.py_func.__name__ for one in launches] == ["overlapped_store", "stream_k_fp16"][
+        : 1 + shared
+    ]
 
 
 @pytest.mark.parametrize(

@@ -16,9 +16,9 @@ from gemm_course.kernels import b04_mma_sync as mma_sync
 from gemm_course.kernels import c01_mma_tma as mma_tma
 from gemm_course.kernels import c02_wgmma_tma as wgmma_tma
 from gemm_course.kernels import c03_warp_specialised as warp_specialised
-from gemm_course.kernels import c04_tile_loop as tile_loop
+from gemm_course.kernels import c04_persistent as persistent
 from gemm_course.kernels import c05_staged_store as staged_store
-from gemm_course.kernels import c06_persistent as persistent
+from gemm_course.kernels import c06_overlapped_store as overlapped_store
 from gemm_course.kernels.parts import mma_tiles
 
 LAST_WAIT = "                wgmma_wait(0)\n"
@@ -146,12 +146,12 @@ SLIPS = {
         "missing_fence",
     ),
     "a tile's last slot is given back while products still read it": (
-        tile_loop,
+        persistent,
         (LAST_WAIT + LAST_SLOT, LAST_SLOT + LAST_WAIT),
         "shared_race",
     ),
     "results are stored before the last products are complete": (
-        tile_loop,
+        persistent,
         (LAST_WAIT, ""),
         "async_read_too_early",
     ),
@@ -176,12 +176,12 @@ SLIPS = {
 }
 HANGS = {  # who then waits for what
     "a tile's last slot is never given back": (
-        tile_loop,
+        persistent,
         (LAST_SLOT, ""),
         r"warp 0 waits .* of empty\[2\], which still needs 8 arrivals",
     ),
     "consumers begin each tile in the first slot": (
-        tile_loop,
+        persistent,
         ("                row0,", "                slot, parity = u32(0), u32(0)\n                row0,"),
         r"warp 0 waits .* of empty\[0\], which still needs 8 arrivals",
     ),
@@ -196,15 +196,15 @@ HANGS = {  # who then waits for what
         r"warps 4 to 7 wait .* of c_empty\[0\], which still needs 1 arrival",
     ),
 }
-USERS = {mma_tiles: (mma_sync,), staged_store: (staged_store, persistent)}  # of a module's functions
+USERS = {mma_tiles: (mma_sync,), staged_store: (staged_store, overlapped_store)}  # of a module's functions
 SLIPS_IN_STAGES = [(slip, user) for slip in SLIPS for user in USERS.get(SLIPS[slip][0], (SLIPS[slip][0],))]
 RING = {"BM": 128, "BN": 128, "BK": 32, "WM": 64, "SLOTS": 3, "GROUP": 2}
 TILES = {
     wgmma_tma: RING,
     warp_specialised: RING,
-    tile_loop: RING | {"BLOCKS": 1},
+    persistent: RING | {"BLOCKS": 1},
     staged_store: RING | {"PARTS": 2, "BLOCKS": 1},
-    persistent: RING | {"PARTS": 2, "BLOCKS": 1},
+    overlapped_store: RING | {"PARTS": 2, "BLOCKS": 1},
     mma_tma: {"BM": 128, "BN": 64, "BK": 32, "WM": 32, "WN": 32, "SLOTS": 3, "GROUP": 1},
     mma_ring: {"BM": 64, "BN": 64, "BK": 32, "WM": 32, "WN": 32, "SLOTS": 3, "GROUP": 1},
     mma_sync: {"BM": 64, "BN": 64, "BK": 32, "WM": 32, "WN": 32, "SLOTS": 3, "GROUP": 1},
@@ -212,7 +212,7 @@ TILES = {
 }
 
 MANY_TILES = (300, 130, 96)
-SHAPES = {tile_loop: MANY_TILES, staged_store: MANY_TILES, persistent: MANY_TILES}
+SHAPES = {persistent: MANY_TILES, staged_store: MANY_TILES, overlapped_store: MANY_TILES}
 
 
 def altered(module, change, folder):

@@ -20,7 +20,7 @@ FETCH_AHEAD = (
     "mma_sync",
 )
 WARPGROUPS = """
-    mma_tma wgmma_tma warp_specialised tile_loop staged_store persistent stream_k_fp16
+    mma_tma wgmma_tma warp_specialised persistent staged_store overlapped_store stream_k_fp16
 """.split()
 TENSOR_CORES = tuple(stage.name for stage in LADDER if stage.dtype == "float16")
 

@@ -1,4 +1,4 @@
-"""Blocks that compute many tiles: the next tile's operands are fetched while this one is finished.
+"""Persistent blocks: while a block finishes one tile, it fetches the operands of its next one.
 
 Beyond the documents; Hopper. A block of warp_specialised ends after one tile. The next block on its
 multiprocessor sets up its barriers and waits for its first operands, and meanwhile nothing is multiplied.
@@ -78,7 +78,7 @@ def build(BM, BN, BK, WM, SLOTS, GROUP, BLOCKS):
     MANY, FEW = CONSUMER_REGISTERS[CONSUMERS], PRODUCER_REGISTERS
     produce = producer(BM, BN, BK, SLOTS, GROUP)
 
-    def tile_loop(m, n, k, alpha, A, B, beta, C):
+    def persistent(m, n, k, alpha, A, B, beta, C):
         full = cuda.shared.array(SLOTS, uint64)
         empty = cuda.shared.array(SLOTS, uint64)
         tiles = cuda.shared.array(0, float16, 1024)
@@ -137,7 +137,7 @@ def build(BM, BN, BK, WM, SLOTS, GROUP, BLOCKS):
                             store_pair(C, row + h * 8, col, m, n, alpha, beta, acc[i, e], acc[i, e + 1])
                 tile = u32(tile + cuda.gridDim.x)
 
-    return tile_loop
+    return persistent
 
 
 def requirements(t):
@@ -148,8 +148,8 @@ def requirements(t):
 
 
 STAGE = Stage(
-    name="tile_loop",
-    title="Blocks that compute many tiles",
+    name="persistent",
+    title="Persistent blocks: each computes many tiles",
     after="warp_specialised",
     document="beyond the documents",
     tiles={"BM": 128, "BN": 256, "BK": 64, "WM": 64, "SLOTS": 4, "GROUP": 16, "BLOCKS": 132},

@@ -6,7 +6,7 @@ each, queues the first products of the next tile, and writes the results while t
 every second step, since products read shared memory too, and one large part would hold them up.
 
 So the consumers hardly pause between two tiles. That is what persistent blocks are for, one per
-multiprocessor for all its tiles (tile_loop).
+multiprocessor for all its tiles (persistent).
 """
 
 import numpy as np
@@ -29,7 +29,7 @@ from gemm_course.intrinsics import (
     wgmma_fence,
     wgmma_wait,
 )
-from gemm_course.kernels.c04_tile_loop import producer
+from gemm_course.kernels.c04_persistent import producer
 from gemm_course.kernels.c05_staged_store import (
     finisher,
     requirements,
@@ -58,7 +58,7 @@ def build(BM, BN, BK, WM, SLOTS, GROUP, PARTS, BLOCKS):
     produce, finish = producer(BM, BN, BK, SLOTS, GROUP), finisher(BM, BN, WM, GROUP)
     stage_tile, store_tiles = stager(BN, WM, PARTS), storer(BM, BN, WM, GROUP, PARTS)
 
-    def persistent(m, n, k, alpha, A, B, beta, C, results, tiles_here):
+    def overlapped_store(m, n, k, alpha, A, B, beta, C, results, tiles_here):
         full = cuda.shared.array(SLOTS, uint64)
         empty = cuda.shared.array(SLOTS, uint64)
         c_full = cuda.shared.array(CONSUMERS, uint64)
@@ -126,7 +126,7 @@ def build(BM, BN, BK, WM, SLOTS, GROUP, PARTS, BLOCKS):
             for part in unroll(range(PARTS)):
                 phase = stage_tile(Cs, c_full, c_empty, w, y0, lane, rounded, part, phase)
 
-    return persistent
+    return overlapped_store
 
 
 def arguments(t, *standard, tiles_here: int | None = None) -> tuple:
@@ -137,8 +137,8 @@ def arguments(t, *standard, tiles_here: int | None = None) -> tuple:
 
 
 STAGE = Stage(
-    name="persistent",
-    title="Results written during the next products",
+    name="overlapped_store",
+    title="Results stored during the next tile's products",
     after="staged_store",
     document="beyond the documents",
     tiles={"BM": 128, "BN": 256, "BK": 64, "WM": 64, "SLOTS": 4, "GROUP": 16, "PARTS": 4, "BLOCKS": 132},
