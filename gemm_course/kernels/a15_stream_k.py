@@ -1,31 +1,33 @@
 """Stream-K: the steps along k are shared out evenly, not the tiles.
 
-Beyond the documents. Whole tiles leave multiprocessors idle in the last wave: with one block on each of 132,
-288 tiles take as long as 396. Here the steps of all tiles, laid end to end, are cut into one range per block,
-equal within a step. A block computes its range, tile by tile. Where the range begins or ends within a tile,
-the block writes its partial sums to a workspace, and then adds the number of steps that it has done to the
-tile's count. The block that completes the count adds up all parts and stores the tile. No block waits for
-another, so they may run in any order. The parts are added in the order of k, so the result is the same in
-every run with as many blocks.
+Beyond the documents. The blocks that run at one time are a wave, and whole tiles leave multiprocessors idle
+in the last one: with one block on each of 132, 288 tiles need three waves, like 396. Here the steps of all
+tiles, each BK along k, are laid end to end and cut into one range per block, whose lengths differ by at most
+one step. A block computes its range, tile by tile. Where the range begins or ends within a tile, the block
+writes its partial sums to a workspace, and then adds the number of steps that it has done to the tile's
+count. The block that completes the count adds up all parts and stores the tile. No block waits for another,
+so they may run in any order. The parts are added in the order of k, so the result is bit for bit the same in
+every run with the same number of blocks.
 
 The loop over parts is slower than grouped_blocks (NOTES.md has what was tried). So `shares` leaves the full
-waves to grouped_blocks, and shares out only the last one's tiles, unless it is nearly full or k is short.
+waves to grouped_blocks, and shares out only the last one's tiles in a second launch, unless it is nearly full
+or k is short. `suits` takes tall tiles where C is narrow.
 
 The idea is from Osama et al., "Stream-K: Work-centric Parallel Decomposition for Dense Matrix-Matrix
 Multiplication on the GPU" (2023).
 """
 
-import math
 from types import SimpleNamespace
 
 import numpy as np
 from numba import cuda, float32, int64
 
-from gemm_course.intrinsics import cp_async_wait, load4, store4, u32, unroll
+from gemm_course.intrinsics import cp_async_wait, load4, u32, unroll
 from gemm_course.kernels import a14_grouped_blocks as grouped_blocks
 from gemm_course.kernels.a12_async_copy import fetcher
 from gemm_course.kernels.a13_read_ahead import requirements
 from gemm_course.kernels.parts.base import KernelLaunch, Stage, tiles_over
+from gemm_course.kernels.parts.partial_tiles import block_of, blocks_for, partial_sums
 from gemm_course.kernels.parts.results import store_four
 from gemm_course.kernels.parts.tensor_tiles import grouped
 
@@ -40,31 +42,9 @@ def build(BM, BN, BK, WM, WN, TM, TN, SLOTS, GROUP, PAD, BLOCKS):
     LANE_ROWS, LANE_COLS = WM // TM, WN // TN  # the warp's threads as a grid
     A_WIDTH = BM + PAD
     IN_FLIGHT = SLOTS - 2  # copies still under way when the next tile is needed
-    fetch = fetcher(BM, BN, BK, THREADS)
+    fetch, (write, add) = fetcher(BM, BN, BK, THREADS), partial_sums(TM, TN, THREADS)
 
-    @cuda.jit(device=True)
-    def block_of(step, steps, blocks):
-        """The block whose range has this step."""
-        return ((step + 1) * blocks - 1) // steps
-
-    @cuda.jit(device=True)
-    def write(parts, place, acc, tid):
-        """Write a thread's part of a tile to a place of the workspace."""
-        for i in unroll(range(TM)):
-            for j in unroll(range(0, TN, 4)):
-                four = (acc[i, j], acc[i, j + 1], acc[i, j + 2], acc[i, j + 3])
-                store4(parts, (place, (i * TN + j) * THREADS + tid * 4), four)
-
-    @cuda.jit(device=True)
-    def add(parts, place, acc, tid):
-        """Add what the same thread of a block has written to a place."""
-        for i in unroll(range(TM)):
-            for j in unroll(range(0, TN, 4)):
-                v = load4(parts, (place, (i * TN + j) * THREADS + tid * 4))
-                for e in unroll(range(4)):
-                    acc[i, j + e] += v[e]
-
-    def stream_k(m, n, k, alpha, A, B, beta, C, parts, arrived, done):
+    def stream_k(m, n, k, alpha, A, B, beta, C, partials, steps_done, first_tile):
         As = cuda.shared.array((SLOTS, BK, A_WIDTH), float32, 16)
         Bs = cuda.shared.array((SLOTS, BK, BN), float32, 16)
         count = cuda.shared.array(1, int64)
@@ -80,15 +60,15 @@ def build(BM, BN, BK, WM, WN, TM, TN, SLOTS, GROUP, PAD, BLOCKS):
 
         tile_rows, tile_cols = (m + BM - 1) // BM, (n + BN - 1) // BN
         per_tile = max((k + BK - 1) // BK, 1)
-        steps = (tile_rows * tile_cols - done) * per_tile  # of all tiles that are not done yet
+        steps = (tile_rows * tile_cols - first_tile) * per_tile  # of all tiles from the first on
         # None of these blocks has an empty range. Any more blocks have nothing to do: they begin at the end.
         blocks = min(cuda.gridDim.x, steps)
         at = steps * cuda.blockIdx.x // blocks
         stop = min(steps * (cuda.blockIdx.x + 1) // blocks, steps)
         while at < stop:
-            tile, first = at // per_tile, at % per_tile  # tile 0 is the first that is not done yet
-            last = min(per_tile, first + stop - at)  # this part: steps first to last of the tile
-            tile_row, tile_col = grouped(u32(done + tile), tile_rows, tile_cols, GROUP)
+            tile, first = at // per_tile, at % per_tile  # counted from first_tile on
+            last = min(per_tile, first + stop - at)  # this part: steps first to last - 1 of the tile
+            tile_row, tile_col = grouped(u32(first_tile + tile), tile_rows, tile_cols, GROUP)
             row0, col0 = tile_row * BM, tile_col * BN
             end = last * BK  # the copies read nothing beyond
             for i in unroll(range(TM)):
@@ -130,27 +110,29 @@ def build(BM, BN, BK, WM, WN, TM, TN, SLOTS, GROUP, PAD, BLOCKS):
 
             complete = last - first == per_tile  # the whole tile; or else, this block is the last to arrive
             if not complete:
-                # Place 2 b of block b is for the part that begins a tile, 2 b + 1 for any other.
-                write(parts, cuda.blockIdx.x * 2 + (first > 0), acc, tid)
+                # Block b has two places: 2 b for a part that begins a tile, which only its last can be, and
+                # 2 b + 1 for one that does not, which only its first can be.
+                write(partials, cuda.blockIdx.x * 2 + (first > 0), acc, tid)
                 cuda.threadfence()  # the part is there before its steps are counted
                 cuda.syncthreads()
                 if tid == 0:
-                    count[0] = cuda.atomic.add(arrived, tile, last - first) + last - first
+                    count[0] = cuda.atomic.add(steps_done, tile, last - first) + last - first
                 cuda.syncthreads()
                 complete = count[0] == per_tile
                 if complete:
                     cuda.threadfence()
                     if tid == 0:
-                        arrived[tile] = 0  # for the next launch
+                        steps_done[tile] = 0  # for the next launch
+                    # Its own part is read back as well: the order of adding does not depend on who is last.
                     for i in unroll(range(TM)):
                         for j in unroll(range(TN)):
                             acc[i, j] = 0
                     block = block_of(tile * per_tile, steps, blocks)
-                    final = block_of((tile + 1) * per_tile - 1, steps, blocks)
-                    add(parts, block * 2, acc, tid)
-                    while block < final:
+                    last_block = block_of((tile + 1) * per_tile - 1, steps, blocks)
+                    add(partials, block * 2, acc, tid)
+                    while block < last_block:
                         block += 1
-                        add(parts, block * 2 + 1, acc, tid)
+                        add(partials, block * 2 + 1, acc, tid)
             if complete:
                 for i in unroll(range(TM)):
                     row = row0 + y0 + i // 4 * (4 * LANE_ROWS) + i % 4
@@ -164,22 +146,22 @@ def build(BM, BN, BK, WM, WN, TM, TN, SLOTS, GROUP, PAD, BLOCKS):
 
 
 def workspace(t, m, n, C) -> tuple:
-    """(parts, arrived): two places per block for a part of a tile, and the steps counted of each tile.
+    """(partials, steps_done): two places per block for a part of a tile, and the steps counted per tile.
 
-    parts: float32, (2 BLOCKS, BM * BN). arrived: int64, zeros, as each launch leaves them. Both are where C
-    is. Launches that may run at the same time need one each.
+    partials: float32, (2 BLOCKS, BM * BN). steps_done: int64, zeros, as each launch leaves them. Both are
+    where C is. Launches that may run at the same time need one each.
     """
-    parts = (2 * t.BLOCKS, t.BM * t.BN)
-    arrived = np.zeros(max(1, tiles_of(t, m, n)), np.int64)
+    partials = (2 * t.BLOCKS, t.BM * t.BN)
+    steps_done = np.zeros(max(1, tiles_of(t, m, n)), np.int64)
     if isinstance(C, np.ndarray):
-        return np.empty(parts, np.float32), arrived
-    return cuda.device_array(parts, np.float32), cuda.to_device(arrived)
+        return np.empty(partials, np.float32), steps_done
+    return cuda.device_array(partials, np.float32), cuda.to_device(steps_done)
 
 
-def arguments(t, *standard, done: int = 0) -> tuple:
-    """The kernel's arguments: a workspace, and how many tiles another launch computes."""
+def arguments(t, *standard, first_tile: int = 0) -> tuple:
+    """The kernel's arguments: a workspace, and the first tile; those before it another launch computes."""
     m, n, *_, C = standard
-    return (*standard, *workspace(t, m, n, C), done)
+    return (*standard, *workspace(t, m, n, C), first_tile)
 
 
 def tiles_of(t, m, n) -> int:
@@ -187,21 +169,12 @@ def tiles_of(t, m, n) -> int:
     return tiles_over(m, t.BM) * tiles_over(n, t.BN)
 
 
-def sharing_blocks(tiles: int, steps: int, most: int) -> int:
-    """How many blocks share out so many tiles of so many steps each; `most` fit the GPU at a time.
-
-    A tile in p parts takes steps / p steps and p additions, and an addition takes about as long as a step.
-    So the square root of the steps is the best number of parts.
-    """
-    return min(most, tiles * max(1, round(math.sqrt(steps))))
-
-
 def steps_if_shared(t, m, n, k) -> float:
     """How many of grouped_blocks' steps the last wave takes when its tiles are shared out."""
     left, steps = tiles_of(t, m, n) % t.BLOCKS, tiles_over(k, t.BK)
     if not left:
         return 0
-    return (1 + SLOWER) * left * steps / sharing_blocks(left, steps, t.BLOCKS) + ADDING_UP
+    return (1 + SLOWER) * left * steps / blocks_for(left, steps, t.BLOCKS) + ADDING_UP
 
 
 def suits(m, n, k, t) -> dict[str, int]:
@@ -229,8 +202,8 @@ def shares(t, *standard) -> tuple[KernelLaunch, ...]:
         kernel = grouped_blocks.STAGE.kernel({name: sizes[name] for name in grouped_blocks.STAGE.tiles})
         launches.append(KernelLaunch(kernel, (whole,), block, 0, standard))
     if whole < tiles:
-        rest = arguments(t, *standard, done=whole)
-        blocks = sharing_blocks(tiles - whole, steps, t.BLOCKS)
+        rest = arguments(t, *standard, first_tile=whole)
+        blocks = blocks_for(tiles - whole, steps, t.BLOCKS)
         launches.append(KernelLaunch(STAGE.kernel(sizes), (blocks,), block, 0, rest))
     return tuple(launches)
 

@@ -2,16 +2,16 @@
 
 Beyond the documents; Hopper. What stream_k does for FP32, with wgmma: overlapped_store computes as many
 tiles as fill whole waves. The steps along k of all tiles that are left, laid end to end, are cut into one
-range per block. Where a range begins or ends within a tile, each warp writes its accumulators to a workspace
-and adds the number of steps to a count of its own. The warp that completes the count adds up what the same
-warps of all blocks have written, in the order of k, and stores. No warp waits for another, and the result is
-the same in every run with as many blocks.
+range per block, in a second launch. Where a range begins or ends within a tile, each warp writes its
+accumulators to a workspace and adds its number of steps to the count of this tile and warp, to which the same
+warp of every block adds. The one that completes the count adds up all parts, in the order of k, and stores.
+No warp waits for another, and the result is bit for bit the same in every run with the same number of blocks.
 
 Few tiles left means many parts per tile, and a warp that adds up many parts takes long. So the tiles that are
 left are cut into CUT narrower ones.
 
-The tiles depend on the shape (`suits`): of four widths the one with which the waves take the least time, when
-each step counts as long as it was measured. Small tiles fill more multiprocessors, wide ones fetch less.
+`suits` chooses the width BN and CUT for each shape: those with the least time, computed from measured times
+per step. Narrow tiles fill more multiprocessors, wide ones fetch less.
 """
 
 from types import SimpleNamespace
@@ -23,7 +23,6 @@ from numba.types import float16
 from gemm_course.intrinsics import (
     carve,
     fence_async,
-    load4,
     mbarrier_arrive,
     mbarrier_expect,
     mbarrier_init,
@@ -33,7 +32,6 @@ from gemm_course.intrinsics import (
     rolled,
     stmatrix_x4,
     store2,
-    store4,
     tensor_map,
     tma_acquire,
     tma_commit,
@@ -48,8 +46,8 @@ from gemm_course.intrinsics import (
     wgmma_wait,
 )
 from gemm_course.kernels import c06_overlapped_store as overlapped_store
-from gemm_course.kernels.a15_stream_k import sharing_blocks
 from gemm_course.kernels.parts.base import KernelLaunch, Stage, tiles_over
+from gemm_course.kernels.parts.partial_tiles import block_of, blocks_for, partial_sums
 from gemm_course.kernels.parts.tensor_tiles import (
     CONSUMER_REGISTERS,
     PANEL,
@@ -68,9 +66,9 @@ ROWS = 16  # of results that a warp stores at a time
 
 # Measured on an H200, in units of a step of 128 by 256 by 64 (NOTES.md has the figures):
 STEP = {64: 0.44, 128: 0.54, 192: 0.755, 256: 1.0}  # a step of 128 rows by so many columns
-SHARING = 30  # writing, counting and adding up the parts of tiles, in a launch of its own
+SHARING = 30  # writing, counting and adding up parts, in a launch of its own
 ADDING = 1.4  # each part of 128 by 256 that one block adds up
-FULLEST = 0.6  # blocks that share a fuller wave read too much at once that is not in the L2 cache
+FULLEST = 0.6  # of a wave; blocks that share a fuller one find too little in L2, at many places along k
 CHOICES = (
     {"BN": 256, "SLOTS": 4, "PARTS": 4},
     {"BN": 192, "SLOTS": 4, "PARTS": 3},
@@ -81,35 +79,32 @@ CHOICES = (
 
 def build(BM, BN, BK, WM, SLOTS, GROUP, PARTS, CUT, BLOCKS):
     """The kernel for tiles of BM by BN / CUT; BLOCKS sizes the workspace, PARTS is overlapped_store's."""
-    WIDTH, RING = BN // CUT, ring(BM, BN, BK, SLOTS, CUT)
-    TILE_BYTES = (BM * BK + BK * WIDTH) * 2
+    WIDTH, RING = BN // CUT, ring(BM, BN, SLOTS, CUT)  # RING: this kernel's slots
+    SLOT_BYTES = (BM * BK + BK * WIDTH) * 2
     HEIGHT, ACCS, PANELS = WM // 64, WIDTH // 2, WIDTH // PANEL
     CONSUMERS = BM // WM
     THREADS, WARPS = 128 * CONSUMERS, 4 * CONSUMERS  # that multiply
+    write, add = partial_sums(HEIGHT, ACCS, THREADS)
     MANY, FEW = CONSUMER_REGISTERS[CONSUMERS], PRODUCER_REGISTERS
 
     @cuda.jit(device=True)
-    def place_of(tile, done, m, n):
-        """First row and column of a narrow tile; tile 0 is in the first wide one that is not done."""
-        row, col = grouped(u32(done + tile // CUT), u32((m + BM - 1) // BM), u32((n + BN - 1) // BN), GROUP)
+    def place_of(tile, first_tile, m, n):
+        """First row and column of a narrow tile; tile 0 is in the wide one called first_tile."""
+        tile_rows, tile_cols = u32((m + BM - 1) // BM), u32((n + BN - 1) // BN)
+        row, col = grouped(u32(first_tile + tile // CUT), tile_rows, tile_cols, GROUP)
         return u32(row * BM), u32(col * BN + tile % CUT * WIDTH)
 
     @cuda.jit(device=True)
-    def block_of(step, steps, blocks):
-        """The block whose range has this step."""
-        return ((step + 1) * blocks - 1) // steps
-
-    @cuda.jit(device=True)
-    def produce(As, Bs, full, empty, A, B, m, n, done, per_tile, at, stop):
+    def produce(As, Bs, full, empty, A, B, m, n, first_tile, per_tile, at, stop):
         """Fetch the operands of steps at to stop, each as soon as its slot is empty."""
         slot, parity = u32(0), u32(0)
         while at < stop:
             tile, first = at // per_tile, at % per_tile
             last = min(per_tile, first + stop - at)
-            row0, col0 = place_of(tile, done, m, n)
+            row0, col0 = place_of(tile, first_tile, m, n)
             for step in rolled(range(first, last)):
                 mbarrier_wait(empty, slot, parity ^ 1)
-                mbarrier_expect(full, slot, TILE_BYTES)
+                mbarrier_expect(full, slot, SLOT_BYTES)
                 tma_load(As, (slot, 0, 0), A, (row0, step * BK), full, slot)
                 for j in unroll(range(PANELS)):
                     tma_load(Bs, (slot, j, 0, 0), B, (step * BK, col0 + j * PANEL), full, slot)
@@ -117,25 +112,11 @@ def build(BM, BN, BK, WM, SLOTS, GROUP, PARTS, CUT, BLOCKS):
             at += last - first
 
     @cuda.jit(device=True)
-    def write(parts, place, acc, thread):
-        """Write a thread's part of a tile to a place of the workspace."""
-        for i in unroll(range(HEIGHT)):
-            for e in unroll(range(0, ACCS, 4)):
-                four = (acc[i, e], acc[i, e + 1], acc[i, e + 2], acc[i, e + 3])
-                store4(parts, (place, (i * ACCS + e) * THREADS + thread * 4), four)
-
-    @cuda.jit(device=True)
-    def add(parts, place, acc, thread):
-        """Add what the same thread of a block has written to a place."""
-        for i in unroll(range(HEIGHT)):
-            for e in unroll(range(0, ACCS, 4)):
-                v = load4(parts, (place, (i * ACCS + e) * THREADS + thread * 4))
-                for x in unroll(range(4)):
-                    acc[i, e + x] += v[x]
-
-    @cuda.jit(device=True)
     def store_rows(Cs, warp, lane, acc, alpha, beta, results, C, row0, col0, m, n):
-        """C = alpha * acc + beta * C for the warp's 16 rows of each 64, by TMA, 64 columns at a time."""
+        """C = alpha * acc + beta * C for the warp's 16 rows of each 64, by TMA, 64 columns at a time.
+
+        Each warp completes tiles by itself, so it cannot leave them to a warp that stores for all.
+        """
         rounded = cuda.local.array(32, float16)
         whole = n // 8 * 8  # TMA stores 16 bytes or nothing
         if lane == 0:
@@ -151,20 +132,21 @@ def build(BM, BN, BK, WM, SLOTS, GROUP, PARTS, CUT, BLOCKS):
                     second += beta * old(C, y, u32(x + 1), m, n)
                 store2(rounded, e, (first, second))
             if lane == 0:
-                tma_wait_read(1)  # the piece before the last has been read
+                tma_wait_read(1)  # at most the piece before, in the other buffer, is still being read
             cuda.syncwarp()
             for x in unroll(range(0, 8, 2)):
                 z = (x + lane // 16 ^ lane % 8) * 8
                 stmatrix_x4(Cs, (warp, q % 2, lane % 16, z), rounded, x * 4)
             fence_async()
             cuda.syncwarp()
-            if lane == 0 and col < whole:
-                tma_store(results, (row, col), Cs, (warp, q % 2, 0, 0))
-                tma_commit()
+            if lane == 0:
+                if col < whole:
+                    tma_store(results, (row, col), Cs, (warp, q % 2, 0, 0))
+                tma_commit()  # a group per piece, even an empty one: tma_wait_read counts them
             if whole < n and col <= whole and whole < col + PANEL:
                 store_edge(C, row, m, n, Cs, warp, q % 2, ROWS, u32((whole - col) // 8), lane)
 
-    def stream_k_fp16(m, n, k, alpha, A, B, beta, C, results, parts, arrived, done):
+    def stream_k_fp16(m, n, k, alpha, A, B, beta, C, results, partials, steps_done, first_tile):
         full = cuda.shared.array(RING, uint64)
         empty = cuda.shared.array(RING, uint64)
         tiles = cuda.shared.array(0, float16, 1024)
@@ -182,7 +164,7 @@ def build(BM, BN, BK, WM, SLOTS, GROUP, PARTS, CUT, BLOCKS):
 
         per_tile = max((k + BK - 1) // BK, 1)
         wide = (m + BM - 1) // BM * ((n + BN - 1) // BN)
-        steps = (wide - done) * CUT * per_tile  # of all tiles that are not done yet
+        steps = (wide - first_tile) * CUT * per_tile  # of all tiles from the first on
         # None of these blocks has an empty range. Any more blocks have nothing to do: they begin at the end.
         blocks = min(cuda.gridDim.x, steps)
         at = steps * cuda.blockIdx.x // blocks
@@ -192,14 +174,16 @@ def build(BM, BN, BK, WM, SLOTS, GROUP, PARTS, CUT, BLOCKS):
             if tid == 0:
                 tma_acquire(A)
                 tma_acquire(B)
-                produce(As, Bs, full, empty, A, B, m, n, done, per_tile, at, stop)
+                produce(As, Bs, full, empty, A, B, m, n, first_tile, per_tile, at, stop)
         else:
             registers_up(MANY)
-            w, warp, lane = warpgroup_of(tid) - 1, tid // 32 - 4, tid % 32
+            w, warp, lane = warpgroup_of(tid) - 1, tid // 32 - 4, tid % 32  # warp: among the consumers'
+            if lane == 0:
+                tma_acquire(results)
             slot, parity, before = u32(0), u32(0), u32(0)
             while at < stop:
                 tile, first = at // per_tile, at % per_tile
-                last = min(per_tile, first + stop - at)  # this part: steps first to last of the tile
+                last = min(per_tile, first + stop - at)  # this part: steps first to last - 1 of the tile
                 for i in unroll(range(HEIGHT)):
                     for e in unroll(range(ACCS)):
                         acc[i, e] = 0
@@ -219,32 +203,32 @@ def build(BM, BN, BK, WM, SLOTS, GROUP, PARTS, CUT, BLOCKS):
                 if lane == 0:
                     mbarrier_arrive(empty, before)  # the producer may fetch for the next part
 
-                complete = last - first == per_tile  # the whole tile; or, this warp is the last to arrive
+                complete = last - first == per_tile  # or, this warp is the last to arrive
                 if not complete:
-                    # Place 2 b of block b is for a part that begins a tile, 2 b + 1 for any other.
-                    write(parts, cuda.blockIdx.x * 2 + (first > 0), acc, tid - 128)
-                    cuda.syncwarp()
+                    # Block b has two places: 2 b for a part that begins a tile, 2 b + 1 for any other.
+                    write(partials, cuda.blockIdx.x * 2 + (first > 0), acc, tid - 128)
+                    cuda.syncwarp()  # what the lanes wrote comes before lane 0's fence
                     count = int64(0)
                     if lane == 0:
                         cuda.threadfence()  # the warp's part is there before it is counted
-                        count = cuda.atomic.add(arrived, (tile, warp), last - first) + last - first
+                        count = cuda.atomic.add(steps_done, (tile, warp), last - first) + last - first
                         cuda.threadfence()  # those that were counted before are there
                     cuda.syncwarp()
                     complete = cuda.shfl_sync(ALL_LANES, count, 0) == per_tile
                     if complete:
                         if lane == 0:
-                            arrived[tile, warp] = 0  # for the next launch
+                            steps_done[tile, warp] = 0  # for the next launch
                         for i in unroll(range(HEIGHT)):
                             for e in unroll(range(ACCS)):
                                 acc[i, e] = 0
                         block = block_of(tile * per_tile, steps, blocks)
-                        final = block_of((tile + 1) * per_tile - 1, steps, blocks)
-                        add(parts, block * 2, acc, tid - 128)
-                        while block < final:
+                        last_block = block_of((tile + 1) * per_tile - 1, steps, blocks)
+                        add(partials, block * 2, acc, tid - 128)
+                        while block < last_block:
                             block += 1
-                            add(parts, block * 2 + 1, acc, tid - 128)
+                            add(partials, block * 2 + 1, acc, tid - 128)
                 if complete:
-                    row0, col0 = place_of(tile, done, m, n)
+                    row0, col0 = place_of(tile, first_tile, m, n)
                     row0 = u32(row0 + w * WM + warp % 4 * 16)
                     store_rows(Cs, warp, lane, acc, alpha, beta, results, C, row0, col0, u32(m), u32(n))
                 at += last - first
@@ -255,15 +239,15 @@ def build(BM, BN, BK, WM, SLOTS, GROUP, PARTS, CUT, BLOCKS):
     return stream_k_fp16
 
 
-def ring(BM, BN, BK, SLOTS, CUT) -> int:
-    """Slots of this kernel's ring: 8, or as many as fit where overlapped_store has SLOTS."""
+def ring(BM, BN, SLOTS, CUT) -> int:
+    """Slots of this kernel's ring: as many as fit into the memory of overlapped_store's, at most 8."""
     return min(8, SLOTS * (BM + BN) // (BM + BN // CUT))
 
 
 def shared_bytes(t) -> int:
     """Shared memory of the ring, and of two pieces of 16 by 64 results per warp."""
-    slots = ring(t.BM, t.BN, t.BK, t.SLOTS, t.CUT)
-    return slots * (t.BM + t.BN // t.CUT) * t.BK * 2 + t.BM // 16 * 2 * ROWS * PANEL * 2
+    slots, warps = ring(t.BM, t.BN, t.SLOTS, t.CUT), t.BM // t.WM * 4
+    return slots * (t.BM + t.BN // t.CUT) * t.BK * 2 + warps * 2 * ROWS * PANEL * 2
 
 
 def requirements(t):
@@ -295,14 +279,14 @@ def steps_if_shared(t, m, n, k) -> float:
     if left == 0 or left > FULLEST * t.BLOCKS:
         return float("inf")
     whole = tiles // t.BLOCKS * max(steps, 2 * t.PARTS - 1) * _step(t.BM, t.BN)
-    blocks = sharing_blocks(left * t.CUT, steps, t.BLOCKS)
+    blocks = blocks_for(left * t.CUT, steps, t.BLOCKS)
     parts = max(1, blocks / (left * t.CUT))  # of a tile
     added = parts * ADDING * t.BM * width / (128 * 256)
     return whole + SHARING + left * t.CUT / blocks * steps * _step(t.BM, width) + added
 
 
 def _step(rows: int, columns: int) -> float:
-    return rows / 128 * STEP.get(columns, columns / 256)
+    return rows / 128 * STEP[columns]
 
 
 def suits(m, n, k, t) -> dict[str, int]:
@@ -317,23 +301,23 @@ def suits(m, n, k, t) -> dict[str, int]:
 
 
 def workspace(t, m, n, C) -> tuple:
-    """(parts, arrived): two places per block for a part of a tile, and the steps counted of each warp's tile.
+    """(partials, steps_done): two places per block for a part of a tile, and the steps counted.
 
-    parts: float32, (2 BLOCKS, BM * BN / CUT). arrived: int64, (tiles, warps), zeros, as each launch leaves
-    them. Both are where C is. Launches that may run at the same time need one each.
+    partials: float32, (2 BLOCKS, BM * BN / CUT). steps_done: int64, (tiles, warps), zeros, as each launch
+    leaves them. Both are where C is. Launches that may run at the same time need one each.
     """
-    parts = (2 * t.BLOCKS, t.BM * t.BN // t.CUT)
-    arrived = np.zeros((max(1, tiles_of(t, m, n) * t.CUT), t.BM // t.WM * 4), np.int64)
+    partials = (2 * t.BLOCKS, t.BM * t.BN // t.CUT)
+    steps_done = np.zeros((max(1, tiles_of(t, m, n) * t.CUT), t.BM // t.WM * 4), np.int64)
     if isinstance(C, np.ndarray):
-        return np.empty(parts, np.float32), arrived
-    return cuda.device_array(parts, np.float32), cuda.to_device(arrived)
+        return np.empty(partials, np.float32), steps_done
+    return cuda.device_array(partials, np.float32), cuda.to_device(steps_done)
 
 
-def arguments(t, *standard, done: int = 0) -> tuple:
-    """The kernel's arguments: maps of A, B and C, a workspace, how many tiles another launch computes."""
+def arguments(t, *standard, first_tile: int = 0) -> tuple:
+    """The kernel's arguments: maps of A, B and C, a workspace, and the first tile that it computes."""
     m, n, *_, C = standard
     results = tensor_map(C, (m, n // 8 * 8), (ROWS, PANEL))
-    return *maps(t, *standard), results, *workspace(t, m, n, C), np.int64(done)
+    return *maps(t, *standard), results, *workspace(t, m, n, C), np.int64(first_tile)
 
 
 def shares(t, *standard) -> tuple[KernelLaunch, ...]:
@@ -350,8 +334,8 @@ def shares(t, *standard) -> tuple[KernelLaunch, ...]:
             KernelLaunch(kernel, (min(whole, t.BLOCKS),), block, overlapped_store.shared_bytes(t), here)
         )
     if whole < tiles:
-        rest = arguments(t, *standard, done=whole)
-        blocks = sharing_blocks((tiles - whole) * t.CUT, tiles_over(k, t.BK), t.BLOCKS)
+        rest = arguments(t, *standard, first_tile=whole)
+        blocks = blocks_for((tiles - whole) * t.CUT, tiles_over(k, t.BK), t.BLOCKS)
         launches.append(KernelLaunch(STAGE.kernel(sizes), (blocks,), block, shared_bytes(t), rest))
     return tuple(launches)
 

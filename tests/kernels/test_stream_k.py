@@ -112,7 +112,7 @@ def test_the_slip_is_found(slip, tmp_path):
 
 
 def test_a_counter_that_is_not_reset_spoils_the_next_launch(tmp_path):
-    kernel = altered(stream_k, ("arrived[tile] = 0", "pass"), tmp_path).STAGE.kernel(TILES)
+    kernel = altered(stream_k, ("steps_done[tile] = 0", "pass"), tmp_path).STAGE.kernel(TILES)
     standard, exact = problem(*CUT)
     launch = STAGE.grid(*CUT[:2], TILES), STAGE.block(TILES), *STAGE.arguments(*standard, tiles=TILES)
     for right in (True, False):

@@ -54,7 +54,7 @@ def test_the_formulas_are_the_emulators_counts(stage, shape, beta):
     report, formula = emulated(stage, *shape, beta), accesses(stage, *shape, beta=beta)
     for array, loads in formula.global_loads.items():
         assert elements(report, "global", "load", [array], stage.itemsize) == loads, array
-    workspace = elements(report, "global", "store", ["parts", "arrived"]) if stage.name == "stream_k" else 0
+    workspace = elements(report, "global", "store", ["partials", "steps_done"])
     assert elements(report, "global", "store", None, stage.itemsize) - workspace == formula.global_stores
     if stage.name not in FETCH_AHEAD:
         tiles = ["As", "Bs"] if stage.name in TENSOR_CORES else None
