@@ -273,3 +273,38 @@ def test_unrolled_loops_leave_the_accumulators_in_registers(name):
     tiles = LADDER[name].tiles
     multiplications = len(re.findall(r"\bfma\.rn(?:\.ftz)?\.f32", ptx))
     assert multiplications >= tiles["BK"] * tiles["TM"] * tiles["TN"]
+
+
+def rolled_and_not():
+    """Two kernels that differ only in `rolled`."""
+
+    def plain(x, n):
+        for i in range(n):
+            x[i * 7] = i
+
+    def hinted(x, n):
+        for i in intrinsics.rolled(range(n)):
+            x[i * 7] = i
+
+    return cuda.jit(plain), cuda.jit(hinted)
+
+
+def test_a_rolled_loop_does_what_the_loop_does():
+    found = []
+    for kernel in rolled_and_not():
+        x = np.zeros(64, np.float32)
+        report = emulate(kernel, 1, 1, x, 9)
+        found.append((x.tolist(), report.total("lanes", space="global", op="store")))
+    assert found[0] == found[1]
+
+
+@pytest.mark.gpu
+def test_a_rolled_loop_has_one_copy_of_its_body():
+    stores = []
+    for kernel in rolled_and_not():
+        x = np.zeros(64, np.float32)
+        kernel[1, 1](x, 9)
+        assert x[::7].tolist()[:9] == list(range(9))
+        (sass,) = kernel.inspect_sass().values()
+        stores.append(len(re.findall(r"\bSTG\b", sass)))
+    assert stores[1] == 1 < stores[0]
