@@ -2,7 +2,10 @@
 
 Document 004, v06. A thread's rows come in runs of four, and so do its columns; the runs of neighbouring
 threads lie side by side. So one 128-bit instruction of a warp reads one contiguous stretch of
-shared memory, and no two threads need different words of the same bank.
+shared memory, and in these reads no two threads need different words of the same bank.
+
+PAD adds elements to each row of As. The rows then start in different banks, so that storing the transposed A
+causes fewer conflicts.
 """
 
 from numba import cuda, float32
@@ -55,7 +58,7 @@ def build(BM, BN, BK, WM, WN, TM, TN, PAD):
                 store4(Bs, (r, c), load4(B, (k0 + r, col0 + c)) if k0 + r < k and col0 + c < n else zeros)
             cuda.syncthreads()
             for p in unroll(range(BK)):
-                for i in unroll(range(TM)):
+                for i in unroll(range(TM)):  # the compiler merges each run of four into one 128-bit read
                     a[i] = As[p, y0 + i // 4 * (4 * LANE_ROWS) + i % 4]
                 for j in unroll(range(TN)):
                     b[j] = Bs[p, x0 + j // 4 * (4 * LANE_COLS) + j % 4]

@@ -47,8 +47,9 @@ def build(BM, BN, BK, WM, WN, TM, TN, PAD):
         row0, col0 = u32(cuda.blockIdx.y) * BM, u32(cuda.blockIdx.x) * BN
         y0 = warp // (BN // WN) * WM + lane // LANE_COLS * 4  # this thread's first element within the tile
         x0 = warp % (BN // WN) * WN + lane % LANE_COLS * 4
-        k0, slot = 0, 0
+        k0, free = 0, 0
         while k0 < k + BK:  # fetch the tile at k0 and multiply the one before it
+            slot = 1 - free  # read this one, and fill the other
             for i in unroll(range(A_PASSES)):
                 r, c = i * A_ROWS + tid // (BK // 4), tid % (BK // 4) * 4
                 v = load4(A, (row0 + r, k0 + c)) if row0 + r < m and k0 + c < k else zeros
@@ -62,21 +63,21 @@ def build(BM, BN, BK, WM, WN, TM, TN, PAD):
             if k0 > 0:
                 for p in unroll(range(BK)):
                     for i in unroll(range(TM)):
-                        a[i] = As[1 - slot, p, y0 + i // 4 * (4 * LANE_ROWS) + i % 4]
+                        a[i] = As[slot, p, y0 + i // 4 * (4 * LANE_ROWS) + i % 4]
                     for j in unroll(range(TN)):
-                        b[j] = Bs[1 - slot, p, x0 + j // 4 * (4 * LANE_COLS) + j % 4]
+                        b[j] = Bs[slot, p, x0 + j // 4 * (4 * LANE_COLS) + j % 4]
                     for i in unroll(range(TM)):
                         for j in unroll(range(TN)):
                             acc[i, j] += a[i] * b[j]
             for i in unroll(range(A_PASSES)):
                 r, c = i * A_ROWS + tid // (BK // 4), tid % (BK // 4) * 4
                 for e in unroll(range(4)):
-                    As[slot, c + e, r] = next_a[i, e]
+                    As[free, c + e, r] = next_a[i, e]
             for i in unroll(range(B_PASSES)):
                 r, c = i * B_ROWS + tid // (BN // 4), tid % (BN // 4) * 4
-                store4(Bs, (slot, r, c), (next_b[i, 0], next_b[i, 1], next_b[i, 2], next_b[i, 3]))
+                store4(Bs, (free, r, c), (next_b[i, 0], next_b[i, 1], next_b[i, 2], next_b[i, 3]))
             cuda.syncthreads()
-            k0, slot = k0 + BK, 1 - slot
+            k0, free = k0 + BK, slot
         for i in unroll(range(TM)):
             row = row0 + y0 + i // 4 * (4 * LANE_ROWS) + i % 4
             for j in unroll(range(0, TN, 4)):

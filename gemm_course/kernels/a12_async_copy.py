@@ -1,8 +1,10 @@
 """Asynchronous copies: cp.async fills a ring of SLOTS tiles while the block multiplies.
 
 Beyond the documents. cp.async copies from global to shared memory without using registers and without
-waiting. What double_buffered loads into registers and stores after it has multiplied, is here on its way
-to shared memory meanwhile, and further tiles can be as well: one for each slot but the one that is read.
+waiting. While the block multiplies one tile, later ones are on their way: one for each slot but the one that
+is read. With two slots this is double_buffered's pair of tiles, without the registers in between. Elsewhere
+the slots are called stages of a pipeline.
+
 Copies of 4 bytes transpose A on the way. Past k, a copy is told to read 0 bytes and writes zeros, at no
 extra cost. Rows and columns outside C are read from the nearest one inside, for results that are never
 stored.
@@ -25,7 +27,7 @@ from gemm_course.kernels.parts.results import store_four
 
 
 def fetcher(BM, BN, BK, THREADS):
-    """Returns the function that starts the copies of one step's tiles."""
+    """Returns the function that starts the copies of one tile of A and one of B."""
     A_ROWS, B_ROWS = THREADS // BK, THREADS // (BN // 4)  # rows the block fetches at a time
 
     @cuda.jit(device=True)
@@ -51,7 +53,7 @@ def build(BM, BN, BK, WM, WN, TM, TN, SLOTS, PAD):
     THREADS = BM // WM * (BN // WN) * 32
     LANE_ROWS, LANE_COLS = WM // TM, WN // TN  # the warp's threads as a grid
     A_WIDTH = BM + PAD
-    IN_FLIGHT = SLOTS - 2  # copies still under way when the next tile is needed
+    IN_FLIGHT = SLOTS - 2  # later tiles whose copies may be under way when the next is needed
     fetch = fetcher(BM, BN, BK, THREADS)
 
     def async_copy(m, n, k, alpha, A, B, beta, C):
@@ -85,7 +87,7 @@ def build(BM, BN, BK, WM, WN, TM, TN, SLOTS, PAD):
                     for j in unroll(range(TN)):
                         acc[i, j] += a[i] * b[j]
             k0, slot = k0 + BK, u32((slot + 1) % SLOTS)
-        cp_async_wait(0)
+        cp_async_wait(0)  # no copy may be under way when the block ends
         for i in unroll(range(TM)):
             row = row0 + y0 + i // 4 * (4 * LANE_ROWS) + i % 4
             for j in unroll(range(0, TN, 4)):

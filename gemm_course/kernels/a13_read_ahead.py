@@ -1,11 +1,14 @@
 """Operands read one step ahead: those of the next step arrive while the current ones are multiplied.
 
-Beyond the documents. A thread has two sets of registers for operands, and reads into one while it multiplies
-the other: its reads have a whole step's multiplications to arrive in. At the last step of a tile the next
-operands are in the next tile, so the block waits for it before that step.
+Beyond the documents; elsewhere called register double buffering. A step is one of the BK columns of As and
+the row of Bs that it is multiplied with. A thread has two sets of registers for a step's operands. It reads
+into one from shared memory while it multiplies the other, so a read may take as long as a step's
+multiplications. At the last step of a tile the next operands are in the next tile: the block waits for that
+one first.
 
-A thread goes over its results back and forth: left to right in one row, right to left in the next. So each
-multiplication shares an operand with the one before it, and the register file has to deliver one fewer.
+A second, smaller idea: a thread goes over its results back and forth (a serpentine), left to right in one
+row, right to left in the next. Within a row, neighbouring multiplications share an element of A; where the
+row changes, they share one of B. So the register file has to deliver one operand fewer.
 """
 
 from numba import cuda, float32
@@ -22,7 +25,7 @@ def build(BM, BN, BK, WM, WN, TM, TN, SLOTS, PAD):
     THREADS = BM // WM * (BN // WN) * 32
     LANE_ROWS, LANE_COLS = WM // TM, WN // TN  # the warp's threads as a grid
     A_WIDTH = BM + PAD
-    IN_FLIGHT = SLOTS - 2  # copies still under way when the next tile is needed
+    IN_FLIGHT = SLOTS - 2  # later tiles whose copies may be under way when the next is needed
     fetch = fetcher(BM, BN, BK, THREADS)
 
     def read_ahead(m, n, k, alpha, A, B, beta, C):
@@ -70,7 +73,7 @@ def build(BM, BN, BK, WM, WN, TM, TN, SLOTS, PAD):
                         j = s if i % 2 == 0 else TN - 1 - s  # back and forth: neighbours share an operand
                         acc[i, j] += a[now, i] * b[now, j]
             k0 += BK
-        cp_async_wait(0)
+        cp_async_wait(0)  # no copy may be under way when the block ends
         for i in unroll(range(TM)):
             row = row0 + y0 + i // 4 * (4 * LANE_ROWS) + i % 4
             for j in unroll(range(0, TN, 4)):
@@ -99,7 +102,8 @@ STAGE = Stage(
     build=build,
     threads=async_copy.STAGE.threads,
     blocks=columns_by_rows,
-    registers=lambda t: registers_for(t.TM + 2, t.TN + 2),  # room for the second set of operands
+    # (TM + 2) (TN + 2) = TM TN + 2 (TM + TN) + 4: results, two sets of operands
+    registers=lambda t: registers_for(t.TM + 2, t.TN + 2),
     alignment=16,
     compute_capability=(8, 0),
 )

@@ -2,7 +2,10 @@
 
 Beyond the documents. Blocks with neighbouring numbers run at the same time. Numbered row by row, those of one
 moment need a few rows of tiles of A, but every column of tiles of B. Numbered down the columns of a group of
-GROUP rows, they need only a few of each, and one block finds in the L2 cache what another has fetched.
+GROUP rows, they need only a few of each, and one block finds in the L2 cache what another has fetched. The
+grid has one dimension now: the kernel computes a tile's row and column from the block's number.
+
+Triton's tutorials call this grouped ordering; CUTLASS calls it threadblock swizzle, or rasterization.
 """
 
 from numba import cuda, float32
@@ -18,7 +21,7 @@ def build(BM, BN, BK, WM, WN, TM, TN, SLOTS, GROUP, PAD):
     THREADS = BM // WM * (BN // WN) * 32
     LANE_ROWS, LANE_COLS = WM // TM, WN // TN  # the warp's threads as a grid
     A_WIDTH = BM + PAD
-    IN_FLIGHT = SLOTS - 2  # copies still under way when the next tile is needed
+    IN_FLIGHT = SLOTS - 2  # later tiles whose copies may be under way when the next is needed
     fetch = fetcher(BM, BN, BK, THREADS)
 
     def grouped_blocks(m, n, k, alpha, A, B, beta, C):
@@ -35,10 +38,10 @@ def build(BM, BN, BK, WM, WN, TM, TN, SLOTS, GROUP, PAD):
         warp, lane = tid // 32, tid % 32
         tile_rows, tile_cols = (m + BM - 1) // BM, (n + BN - 1) // BN
         group = u32(cuda.blockIdx.x) // (GROUP * tile_cols)
-        rest = u32(cuda.blockIdx.x) % (GROUP * tile_cols)
+        within = u32(cuda.blockIdx.x) % (GROUP * tile_cols)  # the block's number in its group
         height = min(GROUP, tile_rows - group * GROUP)  # the last group may have fewer rows of tiles
-        row0, col0 = u32(group * GROUP + rest % height) * BM, u32(rest // height) * BN
-        # Without these two names, or with the store as a function, this kernel is 3 % slower: NOTES.md
+        row0, col0 = u32(group * GROUP + within % height) * BM, u32(within // height) * BN
+        # Written without these two names, the kernel is 3 % slower (NOTES.md).
         lane_row = lane // LANE_COLS
         lane_col = lane % LANE_COLS
         y0 = warp // (BN // WN) * WM + lane_row * 4  # this thread's first element within the tile
@@ -75,9 +78,10 @@ def build(BM, BN, BK, WM, WN, TM, TN, SLOTS, GROUP, PAD):
                         j = s if i % 2 == 0 else TN - 1 - s  # back and forth: neighbours share an operand
                         acc[i, j] += a[now, i] * b[now, j]
             k0 += BK
-        cp_async_wait(0)
+        cp_async_wait(0)  # no copy may be under way when the block ends
         for i in unroll(range(TM)):
             row = row0 + y0 + i // 4 * (4 * LANE_ROWS) + i % 4
+            # What store_four does, written out: calling it makes the kernel 3 % slower (NOTES.md).
             for j in unroll(range(0, TN, 4)):
                 col = col0 + x0 + j * LANE_COLS
                 if row < m and col < n:

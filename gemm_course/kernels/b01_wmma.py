@@ -1,13 +1,17 @@
-"""Document 004's v07: Tensor Cores. A warp multiplies fragments of 16 by 16 FP16 values.
+"""Tensor Cores: a warp multiplies 16 by 16 FP16 values by 16 by 16 in one operation.
 
-A and B are float16 now, and a warp no longer cuts its tile into thread tiles. It loads 16 by 16 pieces of
-As and Bs into fragments, which its 32 lanes hold together, and one instruction multiplies two of them: 4096
-multiply-adds, where a warp's FFMA does 32. The accumulators are float32, or float16 in `wmma_fp16_acc`.
-Each copy moves 8 FP16 values.
+Document 004's v07. A and B are float16 now, and a warp no longer cuts its tile into thread tiles. It loads 16
+by 16 pieces of As and Bs into fragments, which its 32 lanes hold together, and one WMMA operation multiplies
+two of them: 4096 multiply-adds in two machine instructions, where a warp's FFMA does 32. The accumulators are
+float32, or float16 in `wmma_fp16_acc`.
 
-Rows of a tile that are 32, 64 or 128 bytes apart start in the same few banks, and the 8 rows of a fragment
-would conflict: PAD extra values per row set them apart. The layout of a fragment is unspecified, so the
-accumulators go through shared memory to be scaled, added to beta C and stored.
+cp.async copies the tiles, 8 FP16 values at a time, as in async_copy. But there is one slot only: the block
+waits for each tile before it multiplies. A need not be transposed any more.
+
+The hardware reads 8 rows of a fragment at a time. Without padding the rows of a tile are 32, 64, 128 or more
+bytes apart, so these 8 start in few different banks; PAD extra values per row set them apart. The layout of a
+fragment is unspecified, so the accumulators go through shared memory to be scaled, added to beta C and
+stored.
 """
 
 import functools
@@ -53,6 +57,7 @@ def build(BM, BN, BK, WM, WN, PAD, acc_type=float32):
         As = cuda.shared.array((BM, A_WIDTH), float16, 32)
         Bs = cuda.shared.array((BK, B_WIDTH), float16, 32)
         Cs = cuda.shared.array((WARPS, SIDE, C_WIDTH), acc_type, 32)
+        # 16 values per lane, not 256 / 32 = 8: WMMA's fragments of A and B hold every value twice
         a = cuda.local.array((ROWS, 16), float16)
         b = cuda.local.array((COLUMNS, 16), float16)
         acc = cuda.local.array((ROWS, COLUMNS, 8), acc_type)

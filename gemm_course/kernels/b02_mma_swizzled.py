@@ -1,12 +1,14 @@
 """Fragments of known layout: ldmatrix and mma.sync, and rows that are swizzled instead of padded.
 
 Beyond the documents. WMMA hides which lane holds which element, so every accumulator goes through shared
-memory on its way to C. `ldmatrix` fills fragments whose layout is known: a thread stores its own results,
-two neighbours at a time.
+memory on its way to C. The layout of mma.sync's fragments is documented, and ldmatrix loads those of A and B.
+So a thread knows its results and stores them itself, two neighbours at a time.
 
 With ldmatrix each lane passes the address of a row of 8 values, wherever that is. So a row of a tile need not
 be stored in order: piece p of its 16-byte pieces is stored at place p ^ row % 8, a *swizzle*. The 8 pieces
-of one column, which one instruction reads together, then cover all 32 banks, without padding.
+of one column, which ldmatrix reads together, as one 8 by 8 matrix, then cover all 32 banks, without padding.
+In As that holds for BK = 64. Shorter rows do not fill the 128 bytes of all banks: several neighbours
+(A_REPEAT) fill them together, and swap their A_SPAN pieces in the same way.
 """
 
 from numba import cuda, float32
@@ -39,12 +41,12 @@ def build(BM, BN, BK, WM, WN):
     ROWS, COLUMNS, PRODUCTS = WM // 16, WN // 16, WN // 8  # a fragment of B serves two products side by side
     A_PIECES, B_PIECES = BK // 8, BN // 8  # of 8 values, 16 bytes, in a row of a tile
     A_ROWS, B_ROWS = THREADS // A_PIECES, THREADS // B_PIECES  # rows the block fetches at a time
-    REPEAT, SPAN = max(1, 8 // A_PIECES), min(8, A_PIECES)  # short rows: several fill the banks together
+    A_REPEAT, A_SPAN = max(1, 8 // A_PIECES), min(8, A_PIECES)  # short rows: several fill the banks together
 
     @cuda.jit(device=True)
     def in_a(row, piece):
         """The column of As at which a piece of a row is kept."""
-        return (piece ^ (row // REPEAT % SPAN)) * 8
+        return (piece ^ (row // A_REPEAT % A_SPAN)) * 8
 
     @cuda.jit(device=True)
     def in_b(row, piece):

@@ -1,15 +1,22 @@
 """A ring of tiles for Tensor Cores: the next tiles come while one is multiplied.
 
 Beyond the documents. In mma_swizzled a block fetches a tile, waits for it, and multiplies it. Here, as in
-async_copy, it starts the copies of later tiles before it multiplies: dynamic shared memory has room for a
-ring of large tiles. The barrier at the end of a tile then says two things: the next tile is there, and
-everybody has read this one, so that its slot may be filled. Blocks are numbered in groups, as in
-grouped_blocks.
+async_copy, it starts the copies of later tiles before it multiplies. The barrier at the end of a tile then
+says two things: the next tile is there, and everybody has read this one, so that its slot may be filled.
 
-A multiprocessor has registers for two such warps per scheduler, and every instruction beside the products
-delays them. So a copy in the loop takes three: two for its address, and the copy itself. It needs no bounds
-check along k, because the tiles that k cuts off come first. Results go to C through shared memory, 16 bytes
-per lane.
+The ring is the main change. What comes with it:
+- Dynamic shared memory, which has room for several large tiles.
+- Blocks numbered in groups, as in grouped_blocks.
+- Results collected in shared memory, so that a lane stores 16 bytes at a time instead of 4.
+- If k cuts off a tile, that one comes first. So all tiles in the loop are whole, and need no bounds check
+  along k.
+- Offsets in shared memory that are computed once, before the loop: a copy in the loop takes three
+  instructions, two for its address in A or B and the copy itself.
+
+Why so few: with some 240 registers per thread a multiprocessor has room for 8 warps, two per scheduler. While
+one of them runs other instructions, there is only one more to keep the Tensor Cores busy.
+
+A step is 16 deep along k, as deep as one product: a tile has STEPS of them.
 """
 
 from numba import cuda, float32
@@ -54,16 +61,19 @@ def copies(BM, BN, BK, THREADS):
 
     @cuda.jit(device=True)
     def own_pieces(tid, row0, col0, n):
-        """Where a thread's first piece of each tile comes from, and its offsets in the ring's first slot."""
-        own = kept(tid % A_PIECES * 8), kept(tid // B_PIECES)  # a column in a tile of A, a row in one of B
+        """Where a thread's first piece of each tile comes from, and its offsets in the ring's first slot.
+
+        a_row, b_col: in A and B. a_col, b_row: in the tiles.
+        """
+        a_col, b_row = kept(tid % A_PIECES * 8), kept(tid // B_PIECES)  # within a tile
         r, piece = tid // A_PIECES, tid % A_PIECES
-        row, to_a = row0 + r, kept(r * BK + (piece ^ (r // A_REPEAT % A_SPAN)) * 8)
+        a_row, to_a = row0 + r, kept(r * BK + (piece ^ (r // A_REPEAT % A_SPAN)) * 8)
         r, piece = tid // B_PIECES, tid % B_PIECES
-        col, to_b = min(col0 + piece * 8, (n - 1) // 8 * 8), kept(r * BN + (piece ^ (r % 8)) * 8)
-        return own, row, col, to_a, to_b
+        b_col, to_b = min(col0 + piece * 8, (n - 1) // 8 * 8), kept(r * BN + (piece ^ (r % 8)) * 8)
+        return a_row, a_col, b_row, b_col, to_a, to_b
 
     @cuda.jit(device=True)
-    def fetch_first(As, Bs, to_a, to_b, A, B, row, col, own, m, k):
+    def fetch_first(As, Bs, to_a, to_b, A, B, a_row, a_col, b_row, b_col, m, k):
         """Start the copies of the first tiles, those that k cuts off if there are any, into the first slot.
 
         Returns where whole tiles end along k, and where the next ones to fetch start.
@@ -71,27 +81,27 @@ def copies(BM, BN, BK, THREADS):
         whole = u32(k // BK * BK)
         ragged = whole < k
         k0 = whole if ragged else u32(0)
-        c = k0 + own[0]
+        c = k0 + a_col
         valid = max(0, min(k - c, 8)) * 2  # bytes; past k there may be NaN
         for i in unroll(range(A_COPIES)):
-            cp_async16(As, to_a + i * A_ROWS * BK, A, (min(row + i * A_ROWS, m - 1), c), valid)
+            cp_async16(As, to_a + i * A_ROWS * BK, A, (min(a_row + i * A_ROWS, m - 1), c), valid)
         for i in unroll(range(B_COPIES)):
-            r = k0 + own[1] + i * B_ROWS
-            cp_async16(Bs, to_b + i * B_ROWS * BN, B, (r, col), 16 if r < k else 0)
+            r = k0 + b_row + i * B_ROWS
+            cp_async16(Bs, to_b + i * B_ROWS * BN, B, (r, b_col), 16 if r < k else 0)
         cp_async_commit()
         return whole, u32(0) if ragged else u32(BK)
 
     @cuda.jit(device=True)
-    def fetch(As, Bs, into_a, into_b, A, B, row, col, k0, own, m, whole, part):
+    def fetch(As, Bs, into_a, into_b, A, B, a_row, a_col, b_row, b_col, k0, m, whole, part):
         """Start one of the STEPS parts of the copies of whole tiles at k0; past the last, copy nothing."""
         size = 16 if k0 < whole else 0
         for i in unroll(range(A_COPIES)):
             if i % STEPS == part:
-                from_a = (min(row + i * A_ROWS, m - 1), k0 + own[0])
+                from_a = (min(a_row + i * A_ROWS, m - 1), k0 + a_col)
                 cp_async16(As, into_a + i * A_ROWS * BK, A, from_a, size)
         for i in unroll(range(B_COPIES)):
             if i % STEPS == part:
-                cp_async16(Bs, into_b + i * B_ROWS * BN, rest(B, k0 + i * B_ROWS), (own[1], col), size)
+                cp_async16(Bs, into_b + i * B_ROWS * BN, rest(B, k0 + i * B_ROWS), (b_row, b_col), size)
         if part == STEPS - 1:
             cp_async_commit()
 
@@ -103,7 +113,7 @@ def build(BM, BN, BK, WM, WN, SLOTS, GROUP):
     THREADS = BM // WM * (BN // WN) * 32
     ROWS, COLUMNS, PRODUCTS = WM // 16, WN // 16, WN // 8  # fragments of A, of B, and products side by side
     STEPS = BK // 16
-    IN_FLIGHT = SLOTS - 2  # copies still under way when the next tile is needed
+    IN_FLIGHT = SLOTS - 2  # later tiles whose copies may be under way when the next is needed
     A_TILE, B_TILE = BM * BK, BK * BN
     A_REPEAT, A_SPAN = 64 // BK, BK // 8  # short rows: several fill the banks together
     own_pieces, fetch_first, fetch = copies(BM, BN, BK, THREADS)
@@ -129,23 +139,23 @@ def build(BM, BN, BK, WM, WN, SLOTS, GROUP):
         y0, x0 = warp // (BN // WN) * WM, warp % (BN // WN) * WN  # the warp's tile within the block's
 
         # where this thread's first piece of each tile comes from, and where it goes
-        own, row, col, to_a, to_b = own_pieces(tid, row0, col0, n)
+        a_row, a_col, b_row, b_col, to_a, to_b = own_pieces(tid, row0, col0, n)
         # this lane's row: of A's first fragment at each step, of each of B's fragments at the first step
         line, half = lane % 16, lane // 16
         a_at = every_second_piece((y0 + line) * BK, half ^ (line // A_REPEAT % A_SPAN))
         b_at = every_second_piece(line * BN, (x0 // 8 + half) ^ (line % 8))
 
         # the tile that k cuts off, if any, comes first: those after it are whole
-        whole, ahead = fetch_first(As, Bs, to_a, to_b, A, B, row, col, own, m, k)
+        whole, ahead = fetch_first(As, Bs, to_a, to_b, A, B, a_row, a_col, b_row, b_col, m, k)
         for s in unroll(range(1, SLOTS - 1)):
             into_a, into_b = to_a + s * A_TILE, to_b + s * B_TILE
             for part in unroll(range(STEPS)):
-                fetch(As, Bs, into_a, into_b, A, B, row, col, ahead, own, m, whole, part)
+                fetch(As, Bs, into_a, into_b, A, B, a_row, a_col, b_row, b_col, ahead, m, whole, part)
             ahead = u32(ahead + BK)
         cp_async_wait(IN_FLIGHT)
         cuda.syncthreads()
         slot, free = u32(0), u32(SLOTS - 1)  # the slots to read and to fill
-        while ahead < whole + (SLOTS - 1) * BK:
+        while ahead < whole + (SLOTS - 1) * BK:  # the tile at `ahead` is SLOTS - 1 after the one multiplied
             A_now, B_now = rest(As, slot * A_TILE), rest(Bs, slot * B_TILE)
             into_a, into_b = kept(free * A_TILE + to_a), kept(free * B_TILE + to_b)
             for p in unroll(range(STEPS)):
@@ -153,7 +163,7 @@ def build(BM, BN, BK, WM, WN, SLOTS, GROUP):
                     ldmatrix_x4(a[i], A_now, a_at[p] + i * 16 * BK)
                 for j in unroll(range(COLUMNS)):
                     ldmatrix_x4_trans(b[j], B_now, b_at[j] + p * 16 * BN)
-                fetch(As, Bs, into_a, into_b, A, B, row, col, ahead, own, m, whole, p)
+                fetch(As, Bs, into_a, into_b, A, B, a_row, a_col, b_row, b_col, ahead, m, whole, p)
                 for i in unroll(range(ROWS)):
                     for j in unroll(range(COLUMNS)):
                         mma_m16n8k16(acc[i, 2 * j], a[i], b[j][0:4])
@@ -163,7 +173,7 @@ def build(BM, BN, BK, WM, WN, SLOTS, GROUP):
             after = u32(slot + 1)
             free, slot = slot, u32(0) if after == SLOTS else after  # everybody has read the freed slot
             ahead = u32(ahead + BK)
-        cp_async_wait(0)
+        cp_async_wait(0)  # no copy may be under way when the block ends
 
         finish(acc, alpha, beta, Cs, warp, lane, C, u32(row0 + y0), u32(col0 + x0), m, n)
 

@@ -1,9 +1,10 @@
 """Fragments loaded during products: the Tensor Cores are seldom idle.
 
-Beyond the documents. In mma_ring a warp loads the fragments of a step and waits for them before it can
-multiply. Here it has two sets of fragments: each step along k loads its own while the Tensor Cores multiply
-those of the step before, also across the barrier: the last products of a tile come after it, beside the first
-loads of the next tile.
+Beyond the documents. In mma_ring a warp loads the fragments of a step, 16 deep along k, and waits for them
+before it can multiply. This is read_ahead's idea with fragments for operands: a warp has two sets of them,
+and each step loads its own while the Tensor Cores multiply those of the step before. The products lag one
+step, so that they can run past the barrier: the last ones of a tile come after it, beside the first loads of
+the next tile.
 """
 
 from numba import cuda, float32
@@ -31,7 +32,7 @@ def build(BM, BN, BK, WM, WN, SLOTS, GROUP):
     THREADS = BM // WM * (BN // WN) * 32
     ROWS, COLUMNS, PRODUCTS = WM // 16, WN // 16, WN // 8  # fragments of A, of B, and products side by side
     STEPS = BK // 16
-    IN_FLIGHT = SLOTS - 2  # copies still under way when the next tile is needed
+    IN_FLIGHT = SLOTS - 2  # later tiles whose copies may be under way when the next is needed
     A_TILE, B_TILE = BM * BK, BK * BN
     A_REPEAT, A_SPAN = 64 // BK, BK // 8  # short rows: several fill the banks together
     own_pieces, fetch_first, fetch = copies(BM, BN, BK, THREADS)
@@ -53,24 +54,24 @@ def build(BM, BN, BK, WM, WN, SLOTS, GROUP):
         y0, x0 = warp // (BN // WN) * WM, warp % (BN // WN) * WN  # the warp's tile within the block's
 
         # where this thread's first piece of each tile comes from, and where it goes
-        own, row, col, to_a, to_b = own_pieces(tid, row0, col0, n)
+        a_row, a_col, b_row, b_col, to_a, to_b = own_pieces(tid, row0, col0, n)
         # this lane's row: of A's first fragment at each step, of each of B's fragments at the first step
         line, half = lane % 16, lane // 16
         a_at = every_second_piece((y0 + line) * BK, half ^ (line // A_REPEAT % A_SPAN))
         b_at = every_second_piece(line * BN, (x0 // 8 + half) ^ (line % 8))
 
         # the tile that k cuts off, if any, comes first: those after it are whole
-        whole, ahead = fetch_first(As, Bs, to_a, to_b, A, B, row, col, own, m, k)
+        whole, ahead = fetch_first(As, Bs, to_a, to_b, A, B, a_row, a_col, b_row, b_col, m, k)
         for s in unroll(range(1, SLOTS - 1)):
             into_a, into_b = to_a + s * A_TILE, to_b + s * B_TILE
             for part in unroll(range(STEPS)):
-                fetch(As, Bs, into_a, into_b, A, B, row, col, ahead, own, m, whole, part)
+                fetch(As, Bs, into_a, into_b, A, B, a_row, a_col, b_row, b_col, ahead, m, whole, part)
             ahead = u32(ahead + BK)
         clear(acc, a[1], b[1])  # the first step has nothing to multiply yet
         cp_async_wait(IN_FLIGHT)
         cuda.syncthreads()
         slot, free = u32(0), u32(SLOTS - 1)  # the slots to read and to fill
-        while ahead < whole + (SLOTS - 1) * BK:
+        while ahead < whole + (SLOTS - 1) * BK:  # the tile at `ahead` is SLOTS - 1 after the one multiplied
             A_now, B_now = rest(As, slot * A_TILE), rest(Bs, slot * B_TILE)
             into_a, into_b = kept(free * A_TILE + to_a), kept(free * B_TILE + to_b)
             for p in unroll(range(STEPS)):
@@ -79,7 +80,7 @@ def build(BM, BN, BK, WM, WN, SLOTS, GROUP):
                     ldmatrix_x4(a[now, i], A_now, a_at[p] + i * 16 * BK)
                 for j in unroll(range(COLUMNS)):
                     ldmatrix_x4_trans(b[now, j], B_now, b_at[j] + p * 16 * BN)
-                fetch(As, Bs, into_a, into_b, A, B, row, col, ahead, own, m, whole, p)
+                fetch(As, Bs, into_a, into_b, A, B, a_row, a_col, b_row, b_col, ahead, m, whole, p)
                 multiply(acc, a[before], b[before])
             cp_async_wait(IN_FLIGHT)
             cuda.syncthreads()
@@ -87,7 +88,7 @@ def build(BM, BN, BK, WM, WN, SLOTS, GROUP):
             free, slot = slot, u32(0) if after == SLOTS else after  # everybody has read the freed slot
             ahead = u32(ahead + BK)
         multiply(acc, a[(STEPS - 1) % 2], b[(STEPS - 1) % 2])
-        cp_async_wait(0)
+        cp_async_wait(0)  # no copy may be under way when the block ends
 
         finish(acc, alpha, beta, Cs, warp, lane, C, u32(row0 + y0), u32(col0 + x0), m, n)
 

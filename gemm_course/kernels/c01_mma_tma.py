@@ -1,15 +1,18 @@
 """Warp specialization: a producer loads tiles by TMA, consumers only multiply.
 
-Beyond the documents; Hopper. In mma_sync every fourth instruction of the loop belongs to a copy, and together
-they cost a tenth of the Tensor Cores' time. Here one thread of an extra warpgroup, the *producer*, requests
-whole tiles from TMA, as far ahead as the ring allows. The other warps, the *consumers*, load fragments and
-multiply them.
+Beyond the documents; Hopper. In mma_sync a fifth of the loop's instructions are there for copies; without any
+copies the kernel would take a tenth less time. Here one thread of an extra warpgroup, the *producer*,
+requests whole tiles from TMA, as far ahead as the ring allows. The other warps, the *consumers*, load
+fragments and multiply them.
 
 No barrier stops the whole block any more. Two mbarriers per slot synchronize producer and consumers:
 full[slot], which the copies complete, and empty[slot], at which every consumer warp arrives when it has read
 the slot. The producer needs hardly any registers, the consumers many: setmaxnreg moves them.
 
-A swizzle permutes rows of at most 128 bytes, so the tiles of B are panels of 64 columns side by side.
+TMA's swizzle permutes the 16-byte pieces within rows of at most 128 bytes, so the tiles of B are panels of 64
+columns side by side.
+
+`steps` counts tiles along k, BK deep each; a tile is multiplied in STEPS parts of 16.
 """
 
 from numba import cuda, float32, uint64
@@ -59,10 +62,14 @@ def build(BM, BN, BK, WM, WN, SLOTS, GROUP):
 
     @cuda.jit(device=True)
     def produce(As, Bs, full, empty, A, B, row0, col0, steps):
-        """Fetch tile after tile, each as soon as its slot is empty."""
+        """Fetch tile after tile, each as soon as its slot is empty.
+
+        The first time through the ring the wait returns at once: on a new barrier the phase before the first,
+        of parity 1, counts as completed.
+        """
         slot, parity = u32(0), u32(0)
         for step in range(steps):
-            mbarrier_wait(empty, slot, parity ^ 1)  # true in the first pass: parity 1 is over
+            mbarrier_wait(empty, slot, parity ^ 1)
             mbarrier_expect(full, slot, (A_TILE + B_TILE) * 2)
             tma_load(As, slot * A_TILE, A, (row0, step * BK), full, slot)
             for j in unroll(range(PANELS)):
@@ -85,8 +92,6 @@ def build(BM, BN, BK, WM, WN, SLOTS, GROUP):
         row0, col0 = u32(tile_row * BM), u32(tile_col * BN)
         steps = u32((k + BK - 1) // BK)
         if tid == 0:
-            tma_acquire(A)
-            tma_acquire(B)
             for s in unroll(range(SLOTS)):
                 mbarrier_init(full, s, 1)
                 mbarrier_init(empty, s, WARPS)
@@ -96,6 +101,8 @@ def build(BM, BN, BK, WM, WN, SLOTS, GROUP):
         if warp >= WARPS:
             registers_down(FEW)
             if tid == WARPS * 32:
+                tma_acquire(A)
+                tma_acquire(B)
                 produce(As, Bs, full, empty, A, B, row0, col0, steps)
             return
         registers_up(MANY)
@@ -117,8 +124,10 @@ def build(BM, BN, BK, WM, WN, SLOTS, GROUP):
                 for j in unroll(range(COLUMNS)):
                     ldmatrix_x4_trans(b[now, j], B_now, b_at[j] + p * 16 * PANEL)
                 multiply(acc, a[last], b[last])
+                # the step before has multiplied all its fragments; ldmatrix and mma run for the whole warp at
+                # once, so lane 0 may arrive for all lanes
                 if p == 0 and step > 0 and lane == 0:
-                    mbarrier_arrive(empty, before)  # the step before has multiplied all its fragments
+                    mbarrier_arrive(empty, before)
             before, step = slot, u32(step + 1)
             slot, parity = next_slot(slot, parity, SLOTS)
         multiply(acc, a[(STEPS - 1) % 2], b[(STEPS - 1) % 2])

@@ -1,12 +1,12 @@
 """TMA copies the tiles, and wgmma multiplies them in shared memory.
 
-Beyond the documents; Hopper. As in mma_tma one thread requests whole tiles, but it multiplies as well. An
-mbarrier tells the block when they have arrived: no thread copies, computes an element's address or checks a
-bound. wgmma reads both operands from shared memory, so registers hold only accumulators. It is asynchronous:
-while the products of one slot are computed, the next slot is full and its products are already queued.
+Beyond the documents; Hopper. mma_tma still spends instructions on loading fragments. wgmma, which four warps
+(a warpgroup) run together, reads both operands from shared memory, and registers hold only accumulators. Its
+products are asynchronous: while those of one slot are computed, those of the next are already queued.
 
-The tiles of B are panels of 64 columns side by side, since a swizzle permutes rows of at most 128 bytes.
-Blocks are numbered in groups of GROUP rows of tiles, as in grouped_blocks.
+To show this alone there is no producer here. Thread 0 requests the tiles, and multiplies as well. An mbarrier
+tells the block when a tile has arrived, and a barrier of the whole block in every step says which slot is
+free. warp_specialised brings the producer back. A step is one iteration of the loop along k, BK deep.
 """
 
 from numba import cuda, float32, uint64

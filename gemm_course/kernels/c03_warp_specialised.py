@@ -6,7 +6,8 @@ fetches ahead as far as the ring allows, and the consumers multiply as soon as a
 per slot synchronize them: full[slot], which the copies complete, and empty[slot], at which every consumer
 warp arrives.
 
-The producer needs hardly any registers, the consumers many: setmaxnreg moves them.
+The producer needs hardly any registers, the consumers many: setmaxnreg moves them. A step is one iteration of
+the loop along k, BK deep.
 """
 
 from numba import cuda, float32, uint64
@@ -57,10 +58,14 @@ def build(BM, BN, BK, WM, SLOTS, GROUP):
 
     @cuda.jit(device=True)
     def produce(As, Bs, full, empty, A, B, row0, col0, steps):
-        """Fetch tile after tile, each as soon as its slot is empty."""
+        """Fetch tile after tile, each as soon as its slot is empty.
+
+        The first time through the ring the wait returns at once: on a new barrier the phase before the first,
+        of parity 1, counts as completed.
+        """
         slot, parity = u32(0), u32(0)
-        for step in rolled(range(steps)):
-            mbarrier_wait(empty, slot, parity ^ 1)  # true in the first pass: parity 1 is over
+        for step in rolled(range(steps)):  # one copy of the body; the compiler would make four
+            mbarrier_wait(empty, slot, parity ^ 1)
             mbarrier_expect(full, slot, TILE_BYTES)
             tma_load(As, (slot, 0, 0), A, (row0, step * BK), full, slot)
             for j in unroll(range(PANELS)):
@@ -111,7 +116,7 @@ def build(BM, BN, BK, WM, SLOTS, GROUP):
                     mbarrier_arrive(empty, before)  # the step before has read its slot
                 before = slot
                 slot, parity = next_slot(slot, parity, SLOTS)
-            wgmma_wait(0)
+            wgmma_wait(0)  # the last slot is not given back: nobody refills it
 
             for i in unroll(range(HEIGHT)):
                 row = row0 + y0 + i * 64 + warp * 16 + lane // 4

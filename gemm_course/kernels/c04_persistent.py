@@ -5,8 +5,9 @@ multiprocessor sets up its barriers and waits for its first operands, and meanwh
 Here there is one block per multiprocessor, and it takes every BLOCKS-th tile. The producer does not stop at
 the end of a tile: it fills the ring for the next one while the consumers store this one.
 
-The ring goes on from tile to tile. After a tile's last products the consumers give their last slot back, as
-they do with every other, and the next tile begins in the slot after it.
+The ring goes on from tile to tile: neither its slots nor their parities start again. After a tile's last
+products the consumers give their last slot back, as they do with every other, and the next tile begins in the
+slot after it.
 """
 
 from numba import cuda, float32, uint64
@@ -60,7 +61,7 @@ def producer(BM, BN, BK, SLOTS, GROUP):
         while tile < count:
             tile_row, tile_col = grouped(tile, tile_rows, tile_cols, GROUP)
             for step in rolled(range(steps)):
-                mbarrier_wait(empty, slot, parity ^ 1)
+                mbarrier_wait(empty, slot, parity ^ 1)  # returns at once the first time through the ring
                 mbarrier_expect(full, slot, TILE_BYTES)
                 tma_load(As, (slot, 0, 0), A, (tile_row * BM, step * BK), full, slot)
                 for j in unroll(range(PANELS)):

@@ -2,13 +2,15 @@
 
 Beyond the documents; Hopper. In persistent every thread stores its own results, two at a time, each pair with
 its own address and bounds check. Here a consumer rounds its results to FP16 and writes them to shared memory
-with stmatrix, swizzled as TMA reads them. Warps of the producer's warpgroup, one for each consumer, have TMA
-store them, 64 by 64 at a time, while the consumers multiply again.
+with stmatrix, swizzled as TMA reads them: it *stages* them. Warps of the producer's warpgroup, one for each
+consumer, have TMA store them, 64 by 64 at a time. Warp 0 has the producer, so there are at most three such
+warps, and at most three consumers.
 
 Two more mbarriers per consumer are for results what full and empty are for operands: at c_full its warps
-arrive when they have written, at c_empty the warp that stores when TMA has read. So a consumer waits for
-nothing but room. Beside four slots there is none for all results of a tile of 128 by 256: hence PARTS, of
-which one at a time is in shared memory.
+arrive when they have written, at c_empty the warp that stores when TMA has read. Beside four slots there is
+no room for all results of a tile of 128 by 256: hence PARTS, of which one at a time is in shared memory. A
+consumer waits only until TMA has read the part before. Only the last part's store runs while the next tile is
+multiplied.
 """
 
 from numba import cuda, float32, uint64
@@ -56,12 +58,12 @@ from gemm_course.kernels.parts.tensor_tiles import (
 )
 
 
-def finisher(BM, BN, WM, GROUP):
+def rounder(BM, BN, WM, GROUP):
     """Returns the function with which a consumer rounds a tile's results."""
     HEIGHT, ACCS = WM // 64, BN // 2
 
     @cuda.jit(device=True)
-    def finish(rounded, acc, alpha, beta, C, tile, y, x, m, n):
+    def scale_and_round(rounded, acc, alpha, beta, C, tile, y, x, m, n):
         """Round alpha * acc + beta * C to FP16; this lane's results start at row y, column x of the tile."""
         if alpha != 1:
             for i in unroll(range(HEIGHT)):
@@ -77,7 +79,7 @@ def finisher(BM, BN, WM, GROUP):
             for e in unroll(range(0, ACCS, 2)):
                 store2(rounded, i * ACCS + e, (acc[i, e], acc[i, e + 1]))
 
-    return finish
+    return scale_and_round
 
 
 def stager(BN, WM, PARTS):
@@ -85,20 +87,20 @@ def stager(BN, WM, PARTS):
     PIECES = WM // 64 * (BN // PANEL) // PARTS  # of 64 by 64 results
 
     @cuda.jit(device=True)
-    def stage_tile(Cs, c_full, c_empty, w, y0, lane, rounded, part, phase):
+    def stage_part(Cs, c_full, c_empty, w, y0, lane, rounded, part, c_parity):
         """Write a part of a consumer's results to Cs, swizzled as TMA reads them, once Cs is empty."""
-        mbarrier_wait(c_empty, w, phase ^ 1)
+        mbarrier_wait(c_empty, w, c_parity ^ 1)  # returns at once for the first part
         for q in unroll(range(PIECES)):
             for x in unroll(range(0, 8, 2)):
-                z = (x + lane // 16 ^ lane % 8) * 8
+                z = ((x + lane // 16) ^ (lane % 8)) * 8  # 16-byte piece x of the row, or x + 1, swizzled
                 stmatrix_x4(Cs, (w, q, y0 + lane % 16, z), rounded, (part * PIECES + q) * 32 + x * 4)
         fence_async()
         cuda.syncwarp()
         if lane == 0:
             mbarrier_arrive(c_full, w)
-        return u32(phase ^ 1)
+        return u32(c_parity ^ 1)
 
-    return stage_tile
+    return stage_part
 
 
 def storer(BM, BN, WM, GROUP, PARTS):
@@ -141,8 +143,8 @@ def build(BM, BN, BK, WM, SLOTS, GROUP, PARTS, BLOCKS):
     RESULTS = HEIGHT * ACCS  # per thread
     PIECES = HEIGHT * PANELS // PARTS  # of 64 by 64 results, in one part of a consumer's tile
     MANY, FEW = CONSUMER_REGISTERS[CONSUMERS], PRODUCER_REGISTERS
-    produce, finish = producer(BM, BN, BK, SLOTS, GROUP), finisher(BM, BN, WM, GROUP)
-    stage_tile, store_tiles = stager(BN, WM, PARTS), storer(BM, BN, WM, GROUP, PARTS)
+    produce, scale_and_round = producer(BM, BN, BK, SLOTS, GROUP), rounder(BM, BN, WM, GROUP)
+    stage_part, store_tiles = stager(BN, WM, PARTS), storer(BM, BN, WM, GROUP, PARTS)
 
     def staged_store(m, n, k, alpha, A, B, beta, C, results):
         full = cuda.shared.array(SLOTS, uint64)
@@ -182,7 +184,7 @@ def build(BM, BN, BK, WM, SLOTS, GROUP, PARTS, BLOCKS):
         else:
             registers_up(MANY)
             w, y0 = u32(warpgroup_of(tid) - 1), warp % 4 * 16  # the consumer, and this warp's rows in each 64
-            tile, slot, parity, before, phase = u32(cuda.blockIdx.x), u32(0), u32(0), u32(0), u32(0)
+            tile, slot, parity, before, c_parity = u32(cuda.blockIdx.x), u32(0), u32(0), u32(0), u32(0)
             while tile < count:
                 for i in unroll(range(HEIGHT)):
                     for e in unroll(range(ACCS)):
@@ -202,9 +204,11 @@ def build(BM, BN, BK, WM, SLOTS, GROUP, PARTS, BLOCKS):
                 wgmma_wait(0)
                 if steps > 0 and lane == 0:
                     mbarrier_arrive(empty, before)  # the producer may fetch for the next tile
-                finish(rounded, acc, alpha, beta, C, tile, w * WM + y0 + lane // 4, lane % 4 * 2, m, n)
+                scale_and_round(
+                    rounded, acc, alpha, beta, C, tile, w * WM + y0 + lane // 4, lane % 4 * 2, m, n
+                )
                 for part in unroll(range(PARTS)):
-                    phase = stage_tile(Cs, c_full, c_empty, w, y0, lane, rounded, part, phase)
+                    c_parity = stage_part(Cs, c_full, c_empty, w, y0, lane, rounded, part, c_parity)
                 tile = u32(tile + cuda.gridDim.x)
 
     return staged_store

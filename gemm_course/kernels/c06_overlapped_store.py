@@ -3,10 +3,12 @@
 Beyond the documents; Hopper. In staged_store the Tensor Cores have nothing to do at the end of a tile until
 all its results are in shared memory. Here a consumer only rounds them. It keeps them in registers, two in
 each, queues the first products of the next tile, and writes the results while these are computed: a part in
-every second step, since products read shared memory too, and one large part would hold them up.
+every second step, since products read shared memory too, and one large part would hold them up. So the
+consumers hardly pause between two tiles. Where beta is not 0, though, nothing hides the loads of C.
 
-So the consumers hardly pause between two tiles. That is what persistent blocks are for, one per
-multiprocessor for all its tiles (persistent).
+A step is one iteration of the loop along k, BK deep. A tile takes at least 2 PARTS - 1 steps, since the last
+part of the tile before is written in step 2 PARTS - 2. The grid must have no more blocks than there are
+tiles: a block without a tile would write results that nobody stores.
 """
 
 import numpy as np
@@ -31,8 +33,8 @@ from gemm_course.intrinsics import (
 )
 from gemm_course.kernels.c04_persistent import producer
 from gemm_course.kernels.c05_staged_store import (
-    finisher,
     requirements,
+    rounder,
     shared_bytes,
     stager,
     storer,
@@ -55,8 +57,8 @@ def build(BM, BN, BK, WM, SLOTS, GROUP, PARTS, BLOCKS):
     RESULTS = HEIGHT * ACCS  # per thread
     PIECES = HEIGHT * PANELS // PARTS  # of 64 by 64 results, in one part of a consumer's tile
     MANY, FEW = CONSUMER_REGISTERS[CONSUMERS], PRODUCER_REGISTERS
-    produce, finish = producer(BM, BN, BK, SLOTS, GROUP), finisher(BM, BN, WM, GROUP)
-    stage_tile, store_tiles = stager(BN, WM, PARTS), storer(BM, BN, WM, GROUP, PARTS)
+    produce, scale_and_round = producer(BM, BN, BK, SLOTS, GROUP), rounder(BM, BN, WM, GROUP)
+    stage_part, store_tiles = stager(BN, WM, PARTS), storer(BM, BN, WM, GROUP, PARTS)
 
     def overlapped_store(m, n, k, alpha, A, B, beta, C, results, tiles_here):
         full = cuda.shared.array(SLOTS, uint64)
@@ -96,7 +98,7 @@ def build(BM, BN, BK, WM, SLOTS, GROUP, PARTS, BLOCKS):
         else:
             registers_up(MANY)
             w, y0 = u32(warpgroup_of(tid) - 1), warp % 4 * 16  # the consumer, and this warp's rows in each 64
-            tile, slot, parity, before, phase = u32(cuda.blockIdx.x), u32(0), u32(0), u32(0), u32(0)
+            tile, slot, parity, before, c_parity = u32(cuda.blockIdx.x), u32(0), u32(0), u32(0), u32(0)
             while tile < count:
                 for i in unroll(range(HEIGHT)):
                     for e in unroll(range(ACCS)):
@@ -110,8 +112,9 @@ def build(BM, BN, BK, WM, SLOTS, GROUP, PARTS, BLOCKS):
                             wgmma(BN, acc[i], As, (slot, w * WM + i * 64, p), Bs, (slot, 0, p, 0))
                     wgmma_commit()
                     for part in unroll(range(PARTS)):
-                        if step == 2 * part and tile >= cuda.gridDim.x:  # while the Tensor Cores are busy
-                            phase = stage_tile(Cs, c_full, c_empty, w, y0, lane, rounded, part, phase)
+                        # not in the block's first tile: there is none before it
+                        if step == 2 * part and tile >= cuda.gridDim.x:
+                            c_parity = stage_part(Cs, c_full, c_empty, w, y0, lane, rounded, part, c_parity)
                     wgmma_wait(1)
                     if step > 0 and lane == 0:
                         mbarrier_arrive(empty, before)  # the step before has read its slot
@@ -121,10 +124,12 @@ def build(BM, BN, BK, WM, SLOTS, GROUP, PARTS, BLOCKS):
                 wgmma_wait(0)
                 if lane == 0:
                     mbarrier_arrive(empty, before)  # the producer may fetch for the next tile
-                finish(rounded, acc, alpha, beta, C, tile, w * WM + y0 + lane // 4, lane % 4 * 2, m, n)
+                scale_and_round(
+                    rounded, acc, alpha, beta, C, tile, w * WM + y0 + lane // 4, lane % 4 * 2, m, n
+                )
                 tile = u32(tile + cuda.gridDim.x)
-            for part in unroll(range(PARTS)):
-                phase = stage_tile(Cs, c_full, c_empty, w, y0, lane, rounded, part, phase)
+            for part in unroll(range(PARTS)):  # the last tile's results: no next tile hides them
+                c_parity = stage_part(Cs, c_full, c_empty, w, y0, lane, rounded, part, c_parity)
 
     return overlapped_store
 

@@ -187,7 +187,7 @@ HANGS = {  # who then waits for what
     ),
     "results are written without waiting for room": (
         staged_store,
-        ("mbarrier_wait(c_empty, w, phase ^ 1)", "pass"),
+        ("mbarrier_wait(c_empty, w, c_parity ^ 1)", "pass"),
         r"warp 1 waits .* of c_full\[0\], which still needs 4 arrivals",
     ),
     "results are stored without waiting for them": (

@@ -10,7 +10,11 @@ from gemm_course.intrinsics import copy16, kept, mma_m16n8k16, store2, u32, unro
 
 @cuda.jit(device=True)
 def every_second_piece(row, piece):
-    """Offsets in a tile of a row's first, third, fifth and seventh piece; the first is at `piece`."""
+    """Offsets in a swizzled tile of a row's piece, and of those 2, 4 and 6 further; the first is at `piece`.
+
+    In a row with swizzle s, piece 2 p + half is at (2 p + half) ^ s, which is (half ^ s) ^ 2 p: so one base
+    and three XORs give the offsets of all steps.
+    """
     third, fifth, seventh = piece ^ 2, piece ^ 4, piece ^ 6
     return kept(row + piece * 8), kept(row + third * 8), kept(row + fifth * 8), kept(row + seventh * 8)
 

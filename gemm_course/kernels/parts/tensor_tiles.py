@@ -20,7 +20,8 @@ def grouped(tile, tile_rows, tile_cols, group_rows):
     """(row, column) of tile number `tile`, in groups of `group_rows` rows of tiles, down the columns of each.
 
     Tiles with neighbouring numbers are computed at the same time; down the columns they need few different
-    tiles of A and of B, and find them in the L2 cache.
+    tiles of A and of B, and find them in the L2 cache. Triton's tutorials call it grouped ordering, CUTLASS
+    threadblock swizzle, or rasterization.
     """
     whole = u32(group_rows * tile_cols)
     first, rest = u32(tile // whole * group_rows), u32(tile % whole)
@@ -125,7 +126,9 @@ def fits_consumers(t, rounded: bool = False):
 def registers_of_consumers(consumers: int) -> int:
     """How many registers the rules may count on per thread, with two or three consumers.
 
-    With three, the compiler needs room for the accumulators in what a thread has before registers are moved.
+    With two, all that setmaxnreg gives: 192 accumulators compile into 216 registers, though a thread starts
+    with 168 (65,536 / 384). With three a thread starts with 128 (65,536 / 512), and the compiler refuses a
+    kernel with 128 accumulators: they must fit in what a thread has before registers are moved.
     """
     return REGISTERS_PER_SM // 512 if consumers == 3 else CONSUMER_REGISTERS[2]
 
