@@ -30,7 +30,10 @@ LONGER = {  # how many lines, and why
     "stream_k": (66, "steps shared out are of no use before their parts are added up"),
     "wmma": (58, "fragments replace the thread tiles, from the fetching to the storing"),
     "mma_tma": (48, "TMA and a producer: neither helps here without the other"),
-    "wgmma_tma": (46, "wgmma replaces fragments, and their reads, products and stores"),
+    "wgmma_tma": (
+        48,
+        "wgmma replaces fragments, and their reads, products and stores; and the producer goes",
+    ),
     "stream_k_fp16": (123, "as stream_k; and each warp adds up and stores for itself"),
 }
 FEW_CHOICES = {  # and a stage whose sliders offer all of these as well, with one of these values more
