@@ -578,24 +578,34 @@ class MemoryAccess:
             epochs = np.broadcast_to(now.epoch, shape)[active].reshape(-1)
             now = now._replace(epoch=np.repeat(epochs, access.width * array.storage.parts))
         cells, ids = array.storage.in_cells(cells, ids)
-        if access.op != "load":
-            races.forget_alike(cells)
         if self.exact_races is not None:
-            self._check_exactly(array, access, cells, ids, races, value, (shape, active))
+            self._check_exactly(
+                array, access, cells, ids, self._stored(array, access, value, (shape, active))
+            )
             return
         races.refine()
         if access.op == "load":
-            bad = before = races.load(cells, ids, now)
+            bad = races.load(cells, ids, now)
             if bad.any():
-                bad = before = bad & ~races.loads_its_own(cells, ids)
-        else:
-            before, within = races.store(cells, ids, access.site, now, atomic=access.op == "atomic")
-            bad = before | within
-        if bad.any() and not self._advise_equal(array, access, cells, ids, before, value, (shape, active)):
+                bad = bad & ~races.loads_its_own(cells, ids)
+            if bad.any():
+                self._report_global_race(array, access, cells[bad], ids[bad], races)
+            return
+        alike = races.are_alike(cells)
+        races.forget_alike(cells)
+        after, overtaking, within = races.store(cells, ids, access.site, now, atomic=access.op == "atomic")
+        bad = after | overtaking | within
+        if not bad.any():
+            return
+        only_loads = overtaking & ~after & ~alike  # by threads that have not stored the value themselves
+        chosen = shape, active
+        if only_loads.any() or not self._advise_equal(
+            array, access, cells, ids, after | overtaking, value, chosen
+        ):
             self._report_global_race(array, access, cells[bad], ids[bad], races)
 
-    def _stored_and_there(self, array, access, value, chosen) -> tuple[np.ndarray, np.ndarray] | None:
-        """What each lane stores, and what the array has there already; None if it is not known.
+    def _stored(self, array, access, value, chosen) -> np.ndarray | None:
+        """What each lane stores; None if it is not known.
 
         ``chosen``: the shape of all lanes, and which of them are active.
         """
@@ -605,8 +615,7 @@ class MemoryAccess:
         shape, active = chosen
         with np.errstate(all="ignore"):
             value = np.asarray(value).astype(array.dtype)
-        there = array.storage.gather(access.pattern, access.offset)
-        return tuple(np.broadcast_to(values, shape)[active].reshape(-1) for values in (value, there))
+        return np.broadcast_to(value, shape)[active].reshape(-1)
 
     def _advise_equal(self, array, access, cells, ids, before, value, chosen) -> bool:
         """Advise, and return True, if it does not matter which of these stores comes first.
@@ -614,23 +623,34 @@ class MemoryAccess:
         Those that race with earlier accesses (``before``) find their value there already, and those of this
         instruction to one cell are equal.
         """
-        known = self._stored_and_there(array, access, value, chosen)
-        if known is None or len(known[0]) != len(cells) or not _equal(*known)[before].all():
+        stored = self._stored(array, access, value, chosen)
+        if stored is None or len(stored) != len(cells):
+            return False
+        shape, active = chosen
+        there = array.storage.gather(access.pattern, access.offset)
+        if not _equal(stored, np.broadcast_to(there, shape)[active].reshape(-1))[before].all():
             return False
         order = np.argsort(cells, kind="stable")
-        stored, sorted_cells = known[0][order], cells[order]
+        sorted_stores, sorted_cells = stored[order], cells[order]
         twice = sorted_cells[1:] == sorted_cells[:-1]
-        if not _equal(stored[1:], stored[:-1])[twice].all():
+        if not _equal(sorted_stores[1:], sorted_stores[:-1])[twice].all():
             return False
         self.global_races[array.storage.serial].note_alike(cells, ids)
         repeated = order[:-1][twice]
+        if not len(repeated):  # something finer than a barrier may order them
+            self.doubts.add("global")
         lane = int(repeated[0]) if len(repeated) else int(before.argmax())
-        self.findings.add(
-            ("equal_stores", access.site, array.name),
-            len(repeated) or int(before.sum()),
-            lambda: self._equal_stores(array, access, int(cells[lane]), int(ids[lane])),
+        self._add_equal_stores(
+            array, access, int(cells[lane]), int(ids[lane]), len(repeated) or int(before.sum())
         )
         return True
+
+    def _add_equal_stores(self, array, access, cell, me, count):
+        self.findings.add(
+            ("equal_stores", access.site, array.name),
+            count,
+            lambda: self._equal_stores(array, access, cell, me),
+        )
 
     def _equal_stores(self, array, access, cell, me) -> Finding:
         who, block = self.thread_of(me)
@@ -640,27 +660,22 @@ class MemoryAccess:
             "equal_stores", at.line, message, array.name, element, block, [who], at.function, access.site
         )
 
-    def _check_exactly(self, array, access, cells, ids, races, value, chosen):
+    def _check_exactly(self, array, access, cells, ids, values=None, of_unit=False):
+        """``values``: what is stored, None if it is not known; of_unit: by a unit that acts for a thread."""
         serial = array.storage.serial
         exact = self.exact_races.setdefault(serial, ExactRaces(self.happened, serial))
         exact.refine(array.storage.block.size)
-        found = exact.note(cells.tolist(), ids.tolist(), access.op, access.site)
-        if found and access.op == "load":
-            at, who = (np.array(column) for column in list(zip(*found))[:2])
-            own = races.loads_its_own(at, who)
-            found = [one for one, harmless in zip(found, own) if not harmless]
-        earlier = {
-            cell for cell, _, rival in found if (rival.site, rival.made) != (access.site, self.happened.time)
-        }
-        before = np.isin(cells, list(earlier))
-        if found and not self._advise_equal(array, access, cells, ids, before, value, chosen):
-            cell, me, rival = found[0]
+        found = exact.note(cells.tolist(), ids.tolist(), access.op, access.site, values, of_unit)
+        if racing := [one for one in found if not one.harmless]:
+            cell, me, rival, _ = racing[0]
             verb = "reads" if rival.op == "load" else "also writes"
             self.findings.add(
                 ("global_race", access.site, array.name),
-                len(found),
+                len(racing),
                 lambda: self._global_race(array, access, cell, me, rival.thread, verb),
             )
+        elif found:
+            self._add_equal_stores(array, access, *found[0][:2], len(found))
 
     def _report_global_race(self, array, access, cells, ids, races):
         cell, me = int(cells[0]), int(ids[0])

@@ -216,19 +216,23 @@ class Cooperation:
         races = self.global_races.get(array.storage.serial)
         if races is None or not len(cells):
             return
-        races.refine()
         me = int(self.thread_ids().reshape(-1)[thread])
         cells, ids = array.storage.in_cells(cells, np.full(len(cells), me, np.uint32))
-        bad = np.logical_or(*races.store(cells, ids, site, self.now(of_unit=True)))
+        all_threads = self.geometry.all_threads
+        access = Access(array.storage, array.name, "store", ZERO, 0, all_threads, 1, site, self.phase)
+        if self.exact_races is not None:
+            self._check_exactly(array, access, cells, ids, of_unit=True)
+            return
+        races.refine()
+        bad = np.logical_or.reduce(races.store(cells, ids, site, self.now(of_unit=True)))
         if bad.any():
-            all_threads = self.geometry.all_threads
-            access = Access(array.storage, array.name, "store", ZERO, 0, all_threads, 1, site, self.phase)
             self._report_global_race(array, access, cells[bad], ids[bad], races)
 
     def now(self, of_unit: bool = False) -> Now:
         """The time of an access to global memory; of_unit: by a unit that acts for a thread.
 
-        The lanes of one warp are not ordered with what the warp has just done; a unit started later is.
+        The lanes of one warp are not ordered with what the warp has done since they met; a unit started later
+        is.
         """
         if not self.asynchronous:
             return Now(self.epoch, self.geometry.threads)
@@ -236,7 +240,7 @@ class Cooperation:
         known = self.order.clocks[me, : self.order.warps].copy()
         clock = known[me]
         if not of_unit:
-            known[me] -= 1
+            known[me] = self.order.together[me]
         return Now(self.epoch, self.geometry.threads, known, clock)
 
 

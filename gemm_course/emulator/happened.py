@@ -9,6 +9,9 @@ a fence or passes a barrier after that, is ordered after all that the first thre
 done, before its fence. The atomic may also be another thread's that has met the first one at a barrier after
 the fence: CUDA's fences are sequentially consistent. What was released at an element is never forgotten, so
 knowing it is one number: the time up to which one has read there.
+
+At an mbarrier a warp counts as one: an arrival tells what all its lanes have done and know, and all lanes of
+a warp that waits are told.
 """
 
 from bisect import bisect_left
@@ -42,7 +45,25 @@ class Fence(NamedTuple):
     time: int  # its own
     barrier: int  # those of its block
     mates: np.ndarray | None  # those of the lanes of its warp
+    warps: dict  # those of warps of its block, by mbarriers: first thread -> time
     known: Known
+
+
+class Told:
+    """What those are told who wait for a phase of an mbarrier.
+
+    warps: first thread of a warp -> the time before which its accesses are done. known, read: elements with
+    atomics, and the times up to which those who arrived had read there, with a fence after it or without.
+    fences: what they had fenced, for the block and for the whole GPU.
+    """
+
+    __slots__ = ("warps", "known", "read", "fences")
+
+    def __init__(self):
+        self.warps: dict[int, int] = {}
+        self.known: dict[tuple, int] = {}
+        self.read: dict[tuple, int] = {}
+        self.fences: dict[bool, dict[int, Fence]] = {False: {}, True: {}}
 
 
 class Latest:
@@ -69,6 +90,7 @@ class Released:
         self.threads: dict[int, Latest] = {}
         self.blocks: dict[int, Latest] = {}
         self.lanes: dict[int, Latest] = {}
+        self.warps: dict[int, Latest] = {}
         self.cells: dict[tuple, Latest] = {}
 
     def add(self, time, thread, fence: Fence, happened):
@@ -78,6 +100,8 @@ class Released:
             first = thread - happened.lane(thread)
             for lane in np.flatnonzero(fence.mates).tolist():
                 self.lanes.setdefault(first + lane, Latest()).add(time, int(fence.mates[lane]))
+        for first, when in fence.warps.items():
+            self.warps.setdefault(first, Latest()).add(time, when)
         for cell, when in fence.known.cells.items():
             self.cells.setdefault(cell, Latest()).add(time, when)
 
@@ -88,9 +112,10 @@ class Released:
         for thread, fence in lent.threads.items():
             self.add(time, thread, fence, happened)
 
-    def covers(self, thread, block, made, time) -> bool:
+    def covers(self, thread, block, warp, made, time) -> bool:
         """Is an access of ``thread``, made at time ``made``, among what was released before ``time``?"""
-        for known in (self.threads.get(thread), self.blocks.get(block), self.lanes.get(thread)):
+        by_warp = self.warps.get(warp) if self.warps else None
+        for known in (self.threads.get(thread), self.blocks.get(block), self.lanes.get(thread), by_warp):
             if known is not None and made < known.before(time):
                 return True
         return False
@@ -116,6 +141,12 @@ class Lent:
             self.threads.update(fences)
 
 
+def _grow(numbers: dict, others: dict):
+    """Raise numbers to those of others."""
+    for key, number in others.items():
+        numbers[key] = max(numbers.get(key, 0), number)
+
+
 class Happened:
     """The order of the accesses of one launch. Threads are numbered from 1 over the grid."""
 
@@ -130,6 +161,7 @@ class Happened:
         self.grid_time = self.time
         self.barriers: dict[int, int] = {}  # block -> time of its last barrier
         self.met: dict[int, np.ndarray] = {}  # first thread of a warp -> when lanes last met, (32, 32)
+        self.told: dict[int, dict[int, int]] = {}  # first thread of a warp -> Told.warps of all its waits
         self.by_block: dict[int, Known] = {}
         self.by_thread: dict[int, dict[int, Known]] = {}  # block -> thread -> more than its block knows
         self.read: dict[int, dict[int, dict]] = {}  # block -> thread -> element -> when, with no fence since
@@ -143,6 +175,10 @@ class Happened:
 
     def lane(self, thread) -> int:
         return (thread - 1) % self.per_block % WARP
+
+    def warp(self, thread) -> int:
+        """The first thread of its warp."""
+        return thread - self.lane(thread)
 
     # ---- events ----
 
@@ -183,6 +219,38 @@ class Happened:
             together = Lent(0, fences)
             self.lent.update({((thread,), wide): together for thread in threads})
 
+    def arrive(self, threads, told: Told):
+        """A warp with these threads arrives at an mbarrier: who waits for the phase will be told."""
+        self.time += 1
+        first, block = threads[0], self.block(threads[0])
+        _grow(told.warps, self.told.get(first, {}))
+        told.warps[first] = self.time
+        for thread in threads:
+            _grow(told.known, self._known(block, thread).cells)
+            _grow(told.read, self.read.get(block, {}).get(thread, {}))
+        for wide, fences in told.fences.items():
+            recent = self.recent.get((block, wide), {})
+            fences.update((thread, recent[thread]) for thread in threads if thread in recent)
+            for thread in threads:
+                fences.update(self.lent.get(((thread,), wide), Lent()).threads)
+
+    def wait(self, threads, told: Told):
+        """A warp with these threads has waited for those who told this."""
+        self.time += 1
+        first, block = threads[0], self.block(threads[0])
+        _grow(self.told.setdefault(first, {}), told.warps)
+        for thread in threads:
+            if told.read:
+                _grow(self.read.setdefault(block, {}).setdefault(thread, {}), told.read)
+            if told.known:
+                cells = dict(self._known(block, thread).cells)
+                _grow(cells, told.known)
+                self.by_thread.setdefault(block, {})[thread] = Known(cells)
+        for wide, fences in told.fences.items():
+            for thread in threads if fences else ():
+                known = self.lent.get(((thread,), wide), Lent()).threads
+                self.lent[(thread,), wide] = Lent(0, {**known, **fences})
+
     def fence(self, threads, wide):
         """These threads execute a fence; wide: for the whole GPU, not only for their block."""
         self.time += 1
@@ -191,7 +259,8 @@ class Happened:
             met = self.met.get(thread - lane)
             mates = None if met is None else met[lane].copy()
             known = self._learn(block, thread, wide)
-            fence = Fence(self.time, self.barriers.get(block, 0), mates, known)
+            warps = dict(self.told.get(thread - lane, ()))
+            fence = Fence(self.time, self.barriers.get(block, 0), mates, warps, known)
             for far in (False, True) if wide else (False,):
                 self.fences[thread, far] = fence
                 self.recent.setdefault((block, far), {})[thread] = fence
@@ -236,27 +305,32 @@ class Happened:
     def _learn_together(self, block, threads) -> Known:
         cells: dict = {}
         for thread in threads:
-            for where, when in self._learn(block, thread, True).cells.items():
-                cells[where] = max(cells.get(where, 0), when)
+            _grow(cells, self._learn(block, thread, True).cells)
         return Known(cells)
 
     def ordered(self, me, other, made) -> bool:
         """Does an access that ``other`` made at time ``made`` happen before what ``me`` does now?"""
         if me == other or made < self.grid_time:
             return True
-        block, others = self.block(me), self.block(other)
+        block, others, warp = self.block(me), self.block(other), self.warp(other)
         if block == others:
             if made < self.barriers.get(block, 0):
                 return True
-            lane, lanes = self.lane(me), self.lane(other)
-            met = self.met.get(me - lane)
-            if met is not None and me - lane == other - lanes and made < met[lane, lanes]:
+            own = self.warp(me)
+            met = self.met.get(own)
+            if met is not None and own == warp and made < met[me - own, other - warp]:
+                return True
+            if made < self.told.get(own, {}).get(warp, 0):
                 return True
         for where, when in self._reached(self._known(block, me)).items():
             released = self.released.get(where)
-            if released is not None and released.covers(other, others, made, when):
+            if released is not None and released.covers(other, others, warp, made, when):
                 return True
         return False
+
+    def ordered_with_warp(self, me, other, made) -> bool:
+        """The same for a unit that acts for the warp of ``me``: what its lanes have done came before."""
+        return self.warp(me) == self.warp(other) or self.ordered(me, other, made)
 
     def has_read(self, me, cell, made) -> bool:
         """Has the thread, by an atomic of its own, seen what others did to this element at time ``made``?"""

@@ -122,10 +122,13 @@ def emulate(
 
 
 class Way(NamedTuple):
-    """How to run a launch: in which units (None: all in lock-step), and which races are found exactly."""
+    """How to run a launch: in which units (None: all in lock-step), and which races are found exactly, of
+    shared memory in which arrays.
+    """
 
     units: str | None = None
     exact: frozenset = frozenset()
+    examined: frozenset = frozenset()
 
 
 @dataclass
@@ -418,6 +421,7 @@ class Launch:
             findings=self.findings,
             warp_by_warp=self.bound.warp_by_warp,
             exact=way.exact,
+            examined=way.examined,
             strict=self.strict,
         )
         self.machine.gpu, self.machine.debug, self.printed = self.gpu, self.debug, self.machine.printed
@@ -428,11 +432,18 @@ class Launch:
 
     def _more_exactly(self, way):
         """Races found where more than barriers orders accesses: those are to be examined exactly."""
-        if not self.machine.fine_order or self.bound.warp_by_warp or way.exact:
+        machine = self.machine
+        if way.exact or not (machine.fine_order or self.bound.warp_by_warp):
             return None
         kinds = {finding.kind for finding in self.findings.listed()}
-        exact = frozenset(space for space in ("shared", "global") if f"{space}_race" in kinds)
-        return way._replace(exact=exact) if exact else None
+        exact = set(machine.doubts)
+        if "global_race" in kinds:
+            exact.add("global")
+        if "shared_race" in kinds and not self.bound.warp_by_warp:  # there, doubts say it
+            exact.add("shared")
+        if not exact:
+            return None
+        return way._replace(exact=frozenset(exact), examined=frozenset(machine.suspects))
 
     def _with_cause(self, stopped):
         errors = [finding for finding in self.findings.listed() if finding.severity == "error"]

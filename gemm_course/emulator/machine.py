@@ -66,6 +66,7 @@ class Machine(
         findings,
         warp_by_warp=False,
         exact=frozenset(),
+        examined=frozenset(),
         strict=False,
     ):
         self.grid, self.block, self.dynamic_shared = grid, block, shared_bytes
@@ -85,8 +86,11 @@ class Machine(
         self.warp_by_warp, self.scheduler = warp_by_warp, None
         self.strict = strict  # stores of equal values race as well
         self.exact = exact  # "shared", "global": memories whose races are found access by access
+        self.examined = examined  # of shared memory, only these arrays
         self.happened = Happened(block[0] * block[1] * block[2]) if exact else None
         self.exact_races: dict[int, ExactRaces] | None = {} if "global" in exact else None
+        self.doubts: set[str] = set()
+        self.suspects: set = set()
         self.lane_counts = LaneCounts(self)
         self.apart = self.lanes_apart = self.asynchronous = self.fine_order = False
         self.epoch = self.phase = 0

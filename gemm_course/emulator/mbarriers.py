@@ -4,6 +4,8 @@ import numpy as np
 
 from .errors import KernelStopped, KernelTypeError
 from .findings import place
+from .geometry import WARP
+from .happened import Told
 from .order import MOST_BARRIERS
 
 
@@ -14,6 +16,7 @@ class MBarrier:
         self.name, self.arrivals = name, arrivals
         self.pending, self.bytes, self.phase = arrivals, 0, 0
         self.gathered, self.known = order.zero_clock(), order.zero_clock()
+        self.telling, self.told = Told(), Told()  # the same, where races are examined access by access
         self.agent, self.time = order.new_agent(), 0
         self.made_by, self.made_at, self.site = order.me, int(order.clocks[order.me, order.me]), site
         self.fenced = False
@@ -25,6 +28,7 @@ class MBarrier:
             self.phase += 1
             self.pending = self.arrivals
             self.known, self.gathered = self.gathered, np.zeros_like(self.gathered)
+            self.told, self.telling = self.telling, Told()
 
     def settle(self):
         """Let copies land once all threads have arrived: no sooner than a warp needs them."""
@@ -88,6 +92,8 @@ class MBarriers:
                     f"{barrier.pending}: what happens then is undefined."
                 )
             np.maximum(barrier.gathered, order.release(), out=barrier.gathered)
+            if self.machine.happened is not None:
+                self.machine.happened.arrive(self._warp(), barrier.telling)
             barrier.pending -= threads
             barrier.bytes += threads * self._number("the bytes an mbarrier expects", size)
             barrier.advance()
@@ -110,6 +116,8 @@ class MBarriers:
 
             self.machine.scheduler.wait(site, completed, what)
             self.machine.order.acquire(barrier.known)
+            if self.machine.happened is not None:
+                self.machine.happened.wait(self._warp(), barrier.told)
 
     # ---- what copies and fences do ----
 
@@ -140,6 +148,12 @@ class MBarriers:
         cells = np.broadcast_to(offset if pattern is None else pattern.array + offset, lanes)
         chosen, counts = np.unique(cells if mask.array is None else cells[mask.array], return_counts=True)
         return [(int(cell), int(count)) for cell, count in zip(chosen, counts)]
+
+    def _warp(self) -> list[int]:
+        """The numbers of the running warp's threads, counted over the grid."""
+        machine, first = self.machine, self.machine.scheduler.current.first_thread
+        last = min(first + WARP, machine.geometry.threads)
+        return machine.thread_ids()[0, 0, first:last].tolist()
 
     def _known(self, site, array, cell) -> MBarrier:
         barrier = self.barriers.get((array.storage.serial, cell))

@@ -6,7 +6,10 @@ and the time up to which it is ordered after each other warp. Arriving at an mba
 waiting acquires it. An access is sound if it is ordered after the earlier access to the same element. Copies
 to shared memory are ordered before a wait at the mbarrier that they report to.
 
-The lanes of one warp count as one: races among them are not examined here.
+At an mbarrier, and for TMA and wgmma, the lanes of one warp count as one. What they load and store themselves
+is ordered by a syncwarp of all of them, or by an arrival and a wait. Where two threads may race, nothing is
+reported yet: flags, or a syncwarp of some lanes, could still order them. The launch then runs again, and
+:mod:`.exact` examines what threads load and store. Flags do not order what TMA and wgmma do.
 """
 
 from typing import NamedTuple
@@ -14,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .findings import place
+from .geometry import WARP
 from .memory import DeviceArray
 from .shadow import Access
 
@@ -53,6 +57,9 @@ class AsyncAccesses:
                 return entry, met
 
 
+SEVERAL = -1
+
+
 class Shadow:
     """The warps that last wrote and read each element of one shared array."""
 
@@ -60,9 +67,13 @@ class Shadow:
         size = max(storage.size, 1)
         self.writer = np.zeros(size, np.int16)
         self.written = np.zeros(size, np.int32)  # time on the writer's clock; 0: never
+        self.write_lane = np.zeros(size, np.int8)
         self.write_site = np.zeros(size, np.int32)
         self.read = np.zeros((warps, size), np.int32)  # times on the readers' clocks
+        self.read_lane = np.zeros((warps, size), np.int8)  # or SEVERAL, since they met
         self.read_site = np.zeros((warps, size), np.int32)
+        self.unit_read = np.zeros((warps, size), np.int32)  # by TMA and wgmma, for these warps
+        self.updated: np.ndarray | None = None  # by atomics: times on the clocks of the warps
         self.unfenced = np.zeros(size, bool)  # stored by a thread, with no fence since
         self.reading, self.writing = AsyncAccesses(size), AsyncAccesses(size)
 
@@ -72,12 +83,15 @@ class Order:
 
     def __init__(self, machine):
         self.machine = machine
-        self.warps = machine.geometry.width // 32
+        self.warps = machine.geometry.width // WARP
         self.agents = self.warps
         self.clocks = np.zeros((self.warps, self.warps + MOST_BARRIERS), np.int32)
-        self.clocks[range(self.warps), range(self.warps)] = 1
+        self._own = np.arange(self.warps), np.arange(self.warps)
+        self.clocks[self._own] = 1
+        self.together = np.zeros(self.warps, np.int32)  # the time of each warp up to which its lanes have met
+        self.exact = machine.shared_races if "shared" in machine.exact else None
         self.shadows: dict[int, Shadow] = {}
-        self._cells: dict[tuple, np.ndarray] = {}
+        self._cells: dict[tuple, tuple] = {}
 
     # ---- clocks ----
 
@@ -92,11 +106,18 @@ class Order:
         return known
 
     def acquire(self, known: np.ndarray):
-        np.maximum(self.clocks[self.me], known, out=self.clocks[self.me])
+        me = self.me
+        np.maximum(self.clocks[me], known, out=self.clocks[me])
+        self.together[me] = max(self.together[me], known[me])
 
     def block_barrier(self):
         self.clocks[:] = self.clocks.max(axis=0)
-        self.clocks[range(self.warps), range(self.warps)] += 1
+        self.together[:] = self.clocks[self._own]
+        self.clocks[self._own] += 1
+
+    def syncwarp(self, whole):
+        """All lanes of the running warp have met."""
+        self.together[self.me] = self.release()[self.me]
 
     def new_agent(self) -> int:
         self.agents += 1
@@ -108,35 +129,45 @@ class Order:
     # ---- accesses of threads: the interface of SharedRaces ----
 
     def note(self, access: Access):
-        if access.op == "atomic" or not access.mask.any:
+        if not access.mask.any:
             return
-        cells = self._cells_of(access)
+        if self.exact is not None:
+            self.exact.note(access)
+        cells, lanes = self._cells_of(access)
         shadow = self.shadow(access.storage)
         if access.op == "load":
-            self._check_earlier_writes(access.storage, access.name, shadow, cells, access.site, "reads")
-            self._note_read(shadow, cells, access.site)
-        else:
-            self._check_all_earlier(access.storage, access.name, shadow, cells, access.site, "writes")
+            self._check_earlier_writes(
+                access.storage, access.name, shadow, cells, access.site, "reads", lanes
+            )
+            self._note_read(shadow, cells, lanes, access.site)
+        elif access.op == "store":
+            self._check_all_earlier(access.storage, access.name, shadow, cells, access.site, "writes", lanes)
             self._note_write(shadow, cells, access.site, self.me, self.clocks[self.me, self.me])
+            shadow.write_lane[cells] = lanes
+            if (shadow.write_lane[cells] != lanes).any():
+                self._doubt(access.storage)
             shadow.unfenced[cells] = True
+        else:
+            self._note_update(access.storage, shadow, cells, lanes)
 
-    def _cells_of(self, access) -> np.ndarray:
-        """The elements that the active lanes access; one that several lanes access is repeated."""
+    def _cells_of(self, access) -> tuple[np.ndarray, np.ndarray]:
+        """The elements that the active lanes access, and the lanes; one that several access is repeated."""
         key = access.pattern.serial, access.mask.serial, access.width
         if key not in self._cells:
             active = True if access.mask.array is None else access.mask.array
             lanes = (1, 1, self.machine.geometry.width)
             # axes in front of the lanes belong to batched loops
             shape = np.broadcast_shapes(access.pattern.array.shape, np.shape(active), lanes)
-            cells = np.broadcast_to(access.pattern.array, shape)[np.broadcast_to(active, shape)]
-            self._cells[key] = (cells[:, None] + np.arange(access.width)).reshape(-1)
-        return self._cells[key] + access.offset
+            active = np.broadcast_to(active, shape)
+            cells = np.broadcast_to(access.pattern.array, shape)[active]
+            lane = np.broadcast_to((np.arange(lanes[2]) % WARP).astype(np.int8), shape)[active]
+            cells = (cells[:, None] + np.arange(access.width)).reshape(-1)
+            self._cells[key] = cells, np.repeat(lane, access.width)
+        cells, lanes = self._cells[key]
+        return cells + access.offset, lanes
 
     def barrier(self, blocks):
         """At the end of a block nothing is left to examine."""
-
-    def syncwarp(self, whole):
-        """The lanes of one warp count as one here."""
 
     def shadow(self, storage) -> Shadow:
         found = self.shadows.get(storage.serial)
@@ -144,9 +175,23 @@ class Order:
             found = self.shadows[storage.serial] = Shadow(storage, self.warps)
         return found
 
-    def _note_read(self, shadow, cells, site):
-        shadow.read[self.me, cells] = self.clocks[self.me, self.me]
-        shadow.read_site[self.me, cells] = site
+    def _note_read(self, shadow, cells, lanes, site):
+        me = self.me
+        times, lane = shadow.read[me], shadow.read_lane[me]
+        several = cells[(times[cells] > self.together[me]) & (lane[cells] != lanes)]
+        lane[cells] = lanes
+        several = np.concatenate([several, cells[lane[cells] != lanes]])  # also in this access
+        lane[several] = SEVERAL
+        times[cells] = self.clocks[me, me]
+        shadow.read_site[me, cells] = site
+
+    def _note_update(self, storage, shadow, cells, lanes):
+        """By atomics, which do not race with each other."""
+        if (self._unordered_writes(shadow, cells, lanes) | self._unordered_reads(shadow, cells, lanes)).any():
+            self._doubt(storage)
+        if shadow.updated is None:
+            shadow.updated = np.zeros((self.warps, shadow.written.size), np.int32)
+        shadow.updated[self.me, cells] = self.clocks[self.me, self.me]
 
     @staticmethod
     def _note_write(shadow, cells, site, agent, time):
@@ -177,7 +222,8 @@ class Order:
         """The running warp has waited for it: to the others the warp itself has read the cells now."""
         shadow, entry = token
         shadow.reading.end(entry)
-        self._note_read(shadow, entry.cells, entry.site)
+        shadow.unit_read[self.me, entry.cells] = self.clocks[self.me, self.me]
+        shadow.read_site[self.me, entry.cells] = entry.site
 
     def begin_writing(self, array, cells, site) -> tuple:
         shadow = self.shadow(array.storage)
@@ -192,15 +238,47 @@ class Order:
         self._note_write(shadow, entry.cells, entry.site, agent, time)
         shadow.unfenced[entry.cells] = False
 
-    # ---- what is wrong ----
+    # ---- what is in no order ----
 
-    def _check_earlier_writes(self, storage, name, shadow, cells, site, verb, kind="async_read_too_early"):
+    def _unordered_writes(self, shadow, cells, lanes) -> np.ndarray:
+        """Which of these accesses of the running warp's lanes nothing orders after other stores."""
+        me, writer, written = self.me, shadow.writer[cells], shadow.written[cells]
+        own = (writer == me) & (written > self.together[me]) & (shadow.write_lane[cells] != lanes)
+        return own | (written > self.clocks[me, writer]) & (writer < self.warps)
+
+    def _unordered_reads(self, shadow, cells, lanes) -> np.ndarray:
+        """... nor after other threads' loads."""
+        me = self.me
+        own = (shadow.read[me, cells] > self.together[me]) & (shadow.read_lane[me, cells] != lanes)
+        return own | (shadow.read[:, cells] > self.clocks[me, : self.warps, None]).any(axis=0)
+
+    def _unordered_updates(self, shadow, cells) -> np.ndarray:
+        """By which warps' atomics."""
+        known = self.clocks[self.me, : self.warps].copy()
+        known[self.me] = self.together[self.me]
+        return shadow.updated[:, cells] > known[:, None]
+
+    def _doubt(self, storage):
+        """Two threads may race for an element of this array."""
+        self.machine.doubts.add("shared")
+        self.machine.suspects.add(storage.family)
+
+    def _check_earlier_writes(
+        self, storage, name, shadow, cells, site, verb, lanes=None, kind="async_read_too_early"
+    ):
+        """lanes: those that access the cells; None for TMA and wgmma."""
         in_flight = shadow.writing.overlap(cells)
         if in_flight is not None:
             entry, met = in_flight
             self._report_early(kind, storage, name, met, site, verb, entry.site)
             return
         unordered = shadow.written[cells] > self.clocks[self.me, shadow.writer[cells]]
+        if lanes is not None:
+            if self._unordered_writes(shadow, cells, lanes).any():
+                self._doubt(storage)
+            if shadow.updated is not None and self._unordered_updates(shadow, cells).any():
+                self._doubt(storage)
+            unordered &= shadow.writer[cells] >= self.warps
         if not unordered.any():
             return
         met = cells[unordered]
@@ -211,21 +289,28 @@ class Order:
             began = int(shadow.write_site[met[0]])
             self._report_race(storage, name, met, site, verb, f"warp {other} writes", began)
 
-    def _check_all_earlier(self, storage, name, shadow, cells, site, verb):
-        self._check_earlier_writes(storage, name, shadow, cells, site, verb, "shared_race")
+    def _check_all_earlier(self, storage, name, shadow, cells, site, verb, lanes=None):
+        self._check_earlier_writes(storage, name, shadow, cells, site, verb, lanes, "shared_race")
         in_flight = shadow.reading.overlap(cells)
         if in_flight is not None:
             entry, met = in_flight
             what = f"an operation that warp {entry.warp} started still reads"
             self._report_race(storage, name, met, site, verb, what, entry.site)
             return
-        unordered = shadow.read[:, cells] > self.clocks[self.me, : self.warps, None]
+        known = self.clocks[self.me, : self.warps, None]
+        unordered = shadow.unit_read[:, cells] > known
+        if lanes is None:
+            unordered |= shadow.read[:, cells] > known
+        elif self._unordered_reads(shadow, cells, lanes).any():
+            self._doubt(storage)
         unordered[self.me] = False
         if unordered.any():
             warp = int(unordered.any(axis=1).argmax())
             met = cells[unordered[warp]]
             where = int(shadow.read_site[warp, met[0]])
             self._report_race(storage, name, met, site, verb, f"warp {warp} reads", where)
+
+    # ---- what is wrong ----
 
     def _report_early(self, kind, storage, name, cells, site, verb, began):
         self._report(

@@ -137,6 +137,7 @@ class SharedRaces:
         cells = _racing_cells(accesses, touched, phases, rows * columns * accesses[0].storage.block.size)
         if not len(cells):
             return False
+        self.machine.suspects.add(accesses[0].storage.family)
         alike = self.machine.blocks // (rows * columns)
         differ = self._differ(accesses, rows, columns)[cells]
         if differ.any():
@@ -174,16 +175,25 @@ class SharedRaces:
 
     def _advise(self, accesses, touched, cells, columns, alike):
         """Point out the stores of equal values to one element."""
-        cell = cells[0]
-        chosen = next(i for i, (found, _) in enumerate(touched) if cell in found)
+        at_once = [_at_once(access, *found) for access, found in zip(accesses, touched)]
+        certain = cells[np.isin(cells, np.concatenate(at_once))]  # of one instruction: nothing can order them
+        if not len(certain):
+            self.machine.doubts.add("shared")
+        cell = certain[0] if len(certain) else cells[0]
+        chosen = next(
+            i for i, (found, _) in enumerate(touched) if cell in (at_once[i] if len(certain) else found)
+        )
         access, thread = accesses[chosen], touched[chosen][1][touched[chosen][0] == cell][0]
+        self._advise_equal(access, cell, thread, columns, len(cells) * alike)
+
+    def _advise_equal(self, access, cell, thread, columns, count):
         machine, storage = self.machine, access.storage
         block, flat = divmod(int(cell), storage.block.size)
         at, element = machine.sites[access.site], storage.element(storage.element_of_cell(flat))
         who, where = machine.geometry.thread_coordinates(int(thread)), divmod(block, columns)
         machine.findings.add(
             ("equal_stores", access.site, access.name),
-            len(cells) * alike,
+            count,
             lambda: Finding(
                 kind="equal_stores",
                 line=at.line,
@@ -233,6 +243,8 @@ class SharedRaces:
         lack = "no barrier between them"
         if first // 32 == second // 32:
             lack = "neither a barrier nor a syncwarp between them"
+        elif machine.asynchronous:
+            lack = "neither a barrier between them nor an mbarrier at which one arrives and the other waits"
         message = (
             f"{what} and {thread_name(other)} {verb[later.op]} it {then}, with {lack}: either may come first."
         )
@@ -248,6 +260,15 @@ class SharedRaces:
             site=later.site,
             other_line=at[0].line,
         )
+
+
+def _at_once(access, cells, threads) -> np.ndarray:
+    """The cells to which several threads store in this access."""
+    if access.op != "store":
+        return cells[:0]
+    order = np.lexsort((threads, cells))
+    cells, threads = cells[order], threads[order]
+    return cells[1:][(cells[1:] == cells[:-1]) & (threads[1:] != threads[:-1])]
 
 
 def _racing_cells(accesses, touched, phases, cells: int) -> np.ndarray:
@@ -432,7 +453,8 @@ class InitialisedLocal:
 
 class Now(NamedTuple):
     """The time of an access: the barriers passed so far, and the threads per block. Where warps run one at a
-    time, also the running warp's vector clock, and its own time.
+    time, also the running warp's vector clock, with the time up to which its own lanes have met for its own,
+    and its time.
     """
 
     epoch: int
@@ -480,6 +502,12 @@ class GlobalRaces:
         """These cells are stored to again."""
         self.alike = [known[~np.isin(known >> 32, cells)] for known in self.alike]
 
+    def are_alike(self, cells) -> np.ndarray:
+        """The cells to which several threads have stored equal values."""
+        if not self.alike:
+            return np.zeros(len(cells), bool)
+        return np.isin(cells, np.concatenate(self.alike) >> 32)
+
     def loads_its_own(self, cells, ids) -> np.ndarray:
         """Which of these loads are of threads that have stored there what others have stored as well."""
         if not self.alike:
@@ -495,23 +523,29 @@ class GlobalRaces:
                 if isinstance(record, np.ndarray):
                     setattr(self, name, np.repeat(record, self.block.size // length))
 
-    def _ordered(self, ids, others, epochs, clocks, now: Now):
-        """Barriers order the accesses of one block; mbarriers those within the running warp's clock."""
+    def _ordered(self, ids, others, epochs, clocks, now: Now, several=False):
+        """Barriers order the accesses of one block; mbarriers those within the running warp's clock.
+
+        several: where other threads may have accessed the cell as well, whose clocks are not known.
+        """
         ordered = epochs < now.epoch
         if now.known is not None:
-            ordered |= clocks <= now.known[(others.astype(np.int64) - 1) % now.per_block // WARP]
+            known = clocks <= now.known[(others.astype(np.int64) - 1) % now.per_block // WARP]
+            ordered |= known & ~np.asarray(several)
         return ((ids - 1) // now.per_block == (others - 1) // now.per_block) & ordered
 
     def store(self, cells, ids, site, now: Now, atomic=False):
-        """The lanes that race with earlier accesses, and those with another lane of this one, as booleans."""
+        """The lanes that race with earlier stores, with earlier loads, and with another lane of this access:
+        three arrays of booleans.
+        """
         bad = self._against_writers(cells, ids, now, atomic)
-        bad |= self._against_readers(cells, ids, now)
+        overtaken = self._against_readers(cells, ids, now)
         if atomic or self.updaters is not None:
             self._note_updaters(cells, ids, now, atomic)
         self.writer[cells] = ids
         self.epoch[cells], self.site[cells], self.atomic[cells] = now.epoch, site, atomic
         self.clock[cells] = now.clock
-        return bad, np.zeros_like(bad) if atomic else self.writer[cells] != ids
+        return bad, overtaken, np.zeros_like(bad) if atomic else self.writer[cells] != ids
 
     def _against_writers(self, cells, ids, now: Now, atomic=False):
         writer = self.writer[cells]
@@ -522,7 +556,8 @@ class GlobalRaces:
             updaters = self.updaters[cells]
             bad |= updaters > 0
         if bad.any():
-            ordered = self._ordered(ids, writer, self.epoch[cells], self.clock[cells], now)
+            several = self.updaters is not None and self.updaters[cells] > 0
+            ordered = self._ordered(ids, writer, self.epoch[cells], self.clock[cells], now, several)
             if not atomic and self.updaters is not None:
                 ordered &= updaters < 2
             bad &= ~ordered
@@ -557,8 +592,8 @@ class GlobalRaces:
         reader, many = self.reader[cells], self.many[cells]
         bad = (reader != self._NO_THREAD) & ((reader != ids) | (many > 0))
         if bad.any():
-            ordered = self._ordered(ids, reader, self.read_epoch[cells], self.read_clock[cells], now)
-            bad &= (many == 2) | ~ordered
+            epochs, clocks = self.read_epoch[cells], self.read_clock[cells]
+            bad &= (many == 2) | ~self._ordered(ids, reader, epochs, clocks, now, many > 0)
         return bad
 
     def load(self, cells, ids, now: Now):

@@ -87,6 +87,9 @@ class State:
     global_races: dict[int, GlobalRaces]  # serial of a storage that the kernel may write -> its shadow
     exact_races: dict[int, ExactRaces] | None
     strict: bool  # stores of equal values race as well
+    examined: frozenset  # the shared arrays, by their families, of which this holds
+    doubts: set[str]  # "shared", "global": memories where it needs the exact way to tell
+    suspects: set  # the shared arrays in which there may be races, by their families
     happened: Happened | None  # the order of all accesses, where races are found access by access
     fine_order: bool  # a fence or a flag has been met: only the exact way can tell races
 
