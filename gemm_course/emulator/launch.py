@@ -439,8 +439,8 @@ class Launch:
         exact = set(machine.doubts)
         if "global_race" in kinds:
             exact.add("global")
-        if "shared_race" in kinds and not self.bound.warp_by_warp:  # there, doubts say it
-            exact.add("shared")
+        if "shared_race" in kinds and not self.bound.warp_by_warp:
+            exact.add("shared")  # where warps run one at a time, threads that may race are in the doubts
         if not exact:
             return None
         return way._replace(exact=frozenset(exact), examined=frozenset(machine.suspects))
