@@ -33,8 +33,8 @@ class Candidate:
         if reason:
             raise TooOld(reason)
         self.stage, self.tiles, self.problem = stage, stage.tiles_for(*problem.shape, tiles), problem
-        for each in self.launches():
-            self.resources = _prepared(each)  # the last launch's stay
+        for each in self.launches():  # the last launch's resources stay
+            self.resources, self.dynamic_shared_bytes = _prepared(each), each.shared_bytes
 
     def launches(self, alpha: float = 1.0, beta: float = 0.0) -> tuple[KernelLaunch, ...]:
         """What the stage launches for this problem."""
@@ -48,9 +48,8 @@ class Candidate:
 
     def launch_alone(self, alpha: float = 1.0, beta: float = 0.0) -> None:
         """Queue the stage's own kernel, which computes all of C."""
-        self._given = self.stage.alone(*self.problem.arguments(alpha, beta), tiles=self.tiles)
-        _prepared(self._given)
-        each = self._given
+        each = self.stage.alone(*self.problem.arguments(alpha, beta), tiles=self.tiles)
+        self._given = (each,)
         launch(each.kernel, each.grid, each.block, each.arguments, each.shared_bytes)
 
     def check(self, scalings=SCALINGS) -> float:
@@ -102,7 +101,7 @@ class Candidate:
     def resource_columns(self) -> dict[str, int]:
         return {
             "registers": self.resources.registers,
-            "shared_bytes": self.resources.static_shared_bytes + self.stage.shared_bytes(self.tiles),
+            "shared_bytes": self.resources.static_shared_bytes + self.dynamic_shared_bytes,
             "local_bytes": self.resources.local_bytes,
         }
 

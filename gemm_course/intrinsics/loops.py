@@ -4,8 +4,8 @@ Registers have no addresses. An array of accumulators stays in registers only if
 compile-time constant, so each loop over it must be fully unrolled. The compiler does that by itself only for
 short loops; longer ones put the array into local memory, which is device memory.
 
-Where a loop holds no such array, copies of its body gain nothing, and a thread that runs through them for the
-first time waits for each, since instructions too come from memory.
+Where a loop holds no such array, copies of its body may gain nothing: the producers of the Hopper kernels are
+as fast without them, and a kernel's code is up to a fifth shorter.
 """
 
 import re

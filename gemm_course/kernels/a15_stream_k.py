@@ -169,7 +169,7 @@ def tiles_of(t, m, n) -> int:
     return tiles_over(m, t.BM) * tiles_over(n, t.BN)
 
 
-def steps_if_shared(t, m, n, k) -> float:
+def last_wave_if_shared(t, m, n, k) -> float:
     """How many of grouped_blocks' steps the last wave takes when its tiles are shared out."""
     left, steps = tiles_of(t, m, n) % t.BLOCKS, tiles_over(k, t.BK)
     if not left:
@@ -182,9 +182,8 @@ def suits(m, n, k, t) -> dict[str, int]:
 
     def time(change) -> float:
         chosen = SimpleNamespace(**{**vars(t), **change})
-        full, left = divmod(tiles_of(chosen, m, n), t.BLOCKS)
-        steps = tiles_over(k, t.BK)
-        last = min(steps, steps_if_shared(chosen, m, n, k)) if left else 0
+        full, steps = tiles_of(chosen, m, n) // t.BLOCKS, tiles_over(k, t.BK)
+        last = min(steps, last_wave_if_shared(chosen, m, n, k))
         return (full * steps + last) * (TALL if change else 1)
 
     return min({}, {"BM": 256, "BN": 128, "WM": 128, "WN": 32}, key=time)
@@ -195,7 +194,7 @@ def shares(t, *standard) -> tuple[KernelLaunch, ...]:
     m, n, k = standard[:3]
     tiles, steps = tiles_of(t, m, n), tiles_over(k, t.BK)
     whole = tiles - tiles % t.BLOCKS
-    if steps_if_shared(t, m, n, k) >= steps:
+    if last_wave_if_shared(t, m, n, k) >= steps:
         whole = tiles
     sizes, block, launches = vars(t), (threads(t),), []
     if whole:

@@ -68,7 +68,7 @@ ROWS = 16  # of results that a warp stores at a time
 STEP = {64: 0.44, 128: 0.54, 192: 0.755, 256: 1.0}  # a step of 128 rows by so many columns
 SHARING = 30  # writing, counting and adding up parts, in a launch of its own
 ADDING = 1.4  # each part of 128 by 256 that one block adds up
-FULLEST = 0.6  # of a wave; blocks that share a fuller one find too little in L2, at many places along k
+FULLEST = 0.6  # of a wave; sharing a fuller one did not pay
 CHOICES = (
     {"BN": 256, "SLOTS": 4, "PARTS": 4},
     {"BN": 192, "SLOTS": 4, "PARTS": 3},

@@ -39,7 +39,7 @@ def partial_sums(ROWS, COLUMNS, THREADS):
 def blocks_for(tiles: int, steps: int, most: int) -> int:
     """How many blocks share out so many tiles of so many steps each; `most` fit the GPU at a time.
 
-    A tile in p parts takes steps / p steps and p additions, and an addition takes about as long as a step.
-    So the square root of the steps is about the best number of parts.
+    A tile in p parts takes steps / p steps and p additions. If an addition takes as long as a step (on
+    an H200 some 1.4 of one, NOTES.md), the square root of the steps is the best number of parts.
     """
     return min(most, tiles * max(1, round(math.sqrt(steps))))
