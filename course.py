@@ -6,7 +6,7 @@
     python3 course.py doctor     says what this machine has; the other commands of gemm-course work as well
 
 The packages go into .venv beside this file and nowhere else. With an NVIDIA driver, those for the GPU are
-added; --cpu leaves them out.
+added; --cpu leaves them out. --compiler adds NVIDIA's compiler, which shows machine code without a GPU.
 """
 
 import contextlib
@@ -45,11 +45,13 @@ def main(arguments):
     if {"-h", "--help"} & set(arguments[:1]):
         print(__doc__)
         return
-    command = [word for word in arguments if word != "--cpu"] or ["lab"]
+    command = [word for word in arguments if word not in ("--cpu", "--compiler")] or ["lab"]
     for number in stopping():
         signal.signal(number, interrupt)
     try:
         extra = None if "--cpu" in arguments else gpu_extra()
+        if not extra and (command[0] == "test" or "--compiler" in arguments or has_compiler()):
+            extra = "compiler"
         set_up({"--extra=" + extra} if extra else set(), {"--dev"} if command[0] == "test" else set())
     except OSError as error:
         sys.exit(sentence(str(error)))
@@ -81,10 +83,15 @@ def gpu_extra():
     return "gpu-cu12" if driver >= 525 else None
 
 
-def set_up(gpu, dev):
+def has_compiler():
+    """Was NVIDIA's compiler installed? Then it stays when a newer course is."""
+    return STAMP.exists() and "--extra=compiler" in STAMP.read_text().split()
+
+
+def set_up(extras, dev):
     """Bring .venv to the state that uv.lock describes, unless the stamp says that it is there already."""
     recipe = LOCK.read_bytes() + (ROOT / "pyproject.toml").read_bytes() + bytes(ROOT)
-    wanted = {hashlib.sha256(recipe).hexdigest()} | gpu | dev
+    wanted = {hashlib.sha256(recipe).hexdigest()} | extras | dev
     if PYTHON.exists() and STAMP.exists() and wanted <= set(STAMP.read_text().split()):
         return
     print("Setting the course up in .venv, which takes some minutes the first time ...", flush=True)
@@ -98,7 +105,7 @@ def set_up(gpu, dev):
             STAMP.unlink()
         uv, groups = find_uv()
         python = PYTHON if PYTHON.exists() else sys.executable
-        step([*uv, "sync", "--frozen", "--python", str(python), *groups, *(dev or ["--no-dev"]), *gpu])
+        step([*uv, "sync", "--frozen", "--python", str(python), *groups, *(dev or ["--no-dev"]), *extras])
         step([str(PYTHON), "-P", "-c", "import gemm_course"])
         STAMP.write_text("\n".join(wanted))
     except BaseException:

@@ -155,7 +155,25 @@ def test_testing_adds_what_tests_need_and_opening_keeps_it(machine):
     machine.provide_uv()
     for command in ("lab", "test", "lab", "test"):
         machine.start(command)
-    assert [call.split()[-1] for call in machine.calls()] == ["--no-dev", "--dev"]
+    options = [[word for word in call.split() if word.startswith("--")] for call in machine.calls()]
+    assert [found[2:] for found in options] == [["--no-dev"], ["--dev", "--extra=compiler"]]
+
+
+def test_the_compiler_is_added_when_asked_for_and_stays(machine):
+    machine.provide_uv()
+    for arguments in (["lab"], ["--compiler", "lab"], ["lab"]):
+        assert machine.start(*arguments).stdout.splitlines()[-1] == "runs -P -m gemm_course.cli lab"
+    with (machine.course / "uv.lock").open("a") as file:
+        file.write("# newer\n")
+    machine.start("lab")
+    assert ["--extra=compiler" in call for call in machine.calls()] == [False, True, True]
+
+
+def test_the_packages_for_the_gpu_have_the_compiler_in_them(machine):
+    machine.provide_uv()
+    machine.provide_gpu("580.65.06", "9.0")
+    machine.start("--compiler", "test")
+    assert [word for word in machine.calls()[0].split() if "extra" in word] == ["--extra=gpu-cu13"]
 
 
 @pytest.mark.parametrize(

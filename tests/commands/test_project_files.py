@@ -67,11 +67,23 @@ def test_macos_gets_no_numba_cuda_and_others_do():
         assert "numba" in names
 
 
+def extra(name: str) -> set[tuple[str, ...]]:
+    """Return an extra's requirements as (name, extra of its own, versions); none of them is for macOS."""
+    wanted = [Requirement(line) for line in PROJECT["optional-dependencies"][name]]
+    assert not any(requirement.marker.evaluate({"sys_platform": "darwin"}) for requirement in wanted)
+    return {(requirement.name, *requirement.extras, str(requirement.specifier)) for requirement in wanted}
+
+
+def test_the_compiler_is_that_of_the_gpu_packages():
+    assert extra("compiler") < extra("gpu-cu13")
+    assert {name for name, *_ in extra("compiler")} == {"numba-cuda", "nvidia-cuda-nvdisasm"}
+
+
 @pytest.mark.parametrize("version", ["12", "13"])
 def test_the_gpu_packages_bring_cupy_and_cublas_of_one_cuda_version(version):
-    extra = map(Requirement, PROJECT["optional-dependencies"][f"gpu-cu{version}"])
-    found = {(requirement.name, *requirement.extras, str(requirement.specifier)) for requirement in extra}
-    assert {name for name, *_ in found} == {"numba-cuda", "cuda-toolkit", f"cupy-cuda{version}x"}
+    found = extra(f"gpu-cu{version}")
+    names = {"numba-cuda", "cuda-toolkit", "nvidia-cuda-nvdisasm", f"cupy-cuda{version}x"}
+    assert {name for name, *_ in found} == names
     assert ("cuda-toolkit", "cublas", f"=={version}.*") in found
 
 
