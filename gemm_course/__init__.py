@@ -9,10 +9,11 @@ from typing import Any
 
 from gemm_course.without_gpu import accept_signatures
 
-__all__ = ["LADDER", "check", "emulate", "emulated", "launch", "run"]
+__all__ = ["LADDER", "check", "compiled", "emulate", "emulated", "launch", "run"]
 
 _HOMES = {
     "LADDER": "gemm_course.kernels",
+    "compiled": "gemm_course.compiler",
     "emulate": "gemm_course.emulator",
     "emulated": "gemm_course.programs",
     "launch": "gemm_course.launching",

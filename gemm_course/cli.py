@@ -1,6 +1,7 @@
 """The command line: ``gemm-course lab``, ``test``, ``doctor``, ``emulate program.py`` and others."""
 
 import sys
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -81,6 +82,33 @@ def emulate(
     from gemm_course.commands.emulate import emulate
 
     raise typer.Exit(emulate(program, context.args, gpu=gpu, module=module, as_json=as_json))
+
+
+@app.command(name="compile")
+def show_machine_code(
+    stages: Annotated[
+        list[str] | None,
+        typer.Argument(help="Stages of the ladder by name; all by default.", show_default=False),
+    ] = None,
+    capability: Annotated[str, typer.Option("--for", help="The GPU's compute capability.")] = "9.0",
+    tiles: Annotated[str, typer.Option(help="Tiles to change, as in 'BM=64 BN=64'.")] = "",
+    text: Annotated[bool, typer.Option("--text", help="All the machine code, not a summary of it.")] = False,
+    record: Annotated[
+        bool, typer.Option("--record", help="Write what the default tiles become into data/machine_code.")
+    ] = False,
+    folder: Annotated[
+        Path | None, typer.Option(help="Where to write instead of data.", show_default=False)
+    ] = None,
+) -> None:
+    """Say what machine code the stages become; this needs no GPU."""
+    from gemm_course.commands import machine_code
+
+    if record:
+        machine_code.write(
+            stages or [], " ".join(["gemm-course compile", *(stages or []), "--record"]), folder
+        )
+    else:
+        machine_code.show(stages or [], capability, tiles, text)
 
 
 app.add_typer(measuring)

@@ -144,6 +144,45 @@ COUNTERS = Table(
     later=COUNTED_OF_TENSOR_CORES,
 )
 
+MACHINE_INSTRUCTIONS = (  # the kinds of gemm_course/compiler/kinds.py
+    "multiply_add",
+    "tensor_core_product",
+    "other_arithmetic",
+    "global_load",
+    "global_store",
+    "asynchronous_copy",
+    "shared_load",
+    "shared_store",
+    "atomic",
+    "local_memory",
+    "integer_arithmetic",
+    "compare_and_select",
+    "branch",
+    "barrier_and_fence",
+    "move",
+    "other",
+)
+COMPILERS = ("nvvm", "nvjitlink", "nvdisasm", "numba", "numba_cuda", "python")
+MACHINE_CODE = Table(
+    {
+        "stage": "text",
+        "tiles": "text",
+        "compute_capability": "text",
+        "registers": "whole",
+        "spilled_bytes": "whole",
+        "local_bytes": "whole",
+        "static_shared_bytes": "whole",
+        "shared_bytes": "whole",
+        "instructions": "whole",
+        "loop_instructions": "whole",
+        **dict.fromkeys(MACHINE_INSTRUCTIONS, "whole"),
+        **dict.fromkeys((f"loop_{kind}" for kind in MACHINE_INSTRUCTIONS), "whole"),
+        **dict.fromkeys(COMPILERS, "text"),
+        "date": "text",
+        "command": "text",
+    }
+)
+
 PEERS = Table(
     {
         "peer": "text",

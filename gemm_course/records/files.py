@@ -14,11 +14,12 @@ if TYPE_CHECKING:
 _PACKAGE = Path(__file__).resolve().parents[1]
 _IN_WHEEL, _IN_CLONE = _PACKAGE / "_data", _PACKAGE.parent / "data"
 DATA = _IN_WHEEL if _IN_WHEEL.is_dir() else _IN_CLONE
+MACHINE_CODE = "machine_code"  # the one folder that is no GPU's: nothing in it was measured
 
 
 def gpus(data: Path = DATA) -> list[str]:
     """The folders of GPUs that something was measured on, such as ["h200"]."""
-    return sorted(folder.name for folder in data.glob("*") if folder.is_dir())
+    return sorted(folder.name for folder in data.glob("*") if folder.is_dir() and folder.name != MACHINE_CODE)
 
 
 def ladder(gpu: str = "h200", data: Path = DATA) -> pd.DataFrame:
@@ -64,6 +65,15 @@ def compute_roofs(gpu: str = "h200", data: Path = DATA) -> pd.DataFrame:
 def peers(gpu: str = "h200", data: Path = DATA) -> pd.DataFrame:
     """Other people's kernels, measured on this GPU."""
     return columns.PEERS.read(data / gpu / "peers.csv")
+
+
+def machine_code(data: Path = DATA) -> pd.DataFrame:
+    """What the ladder's stages compile to, a row a stage and compute capability: "8.0", "8.6", "9.0".
+
+    Counts of instructions by kind, of the whole kernel and, as `loop_...`, of the loop that counts. The
+    code itself: :func:`gemm_course.compiler.recorded`.
+    """
+    return columns.MACHINE_CODE.read(data / MACHINE_CODE / "stages.csv")
 
 
 def published(data: Path = DATA) -> pd.DataFrame:

@@ -1,0 +1,55 @@
+"""`gemm-course compile`: what stages of the ladder compile to, shown, or written into data/machine_code."""
+
+from __future__ import annotations
+
+from itertools import count
+from pathlib import Path
+
+from gemm_course.commands.errors import CourseError
+from gemm_course.compiler import CannotCompile, NoCompiler, compiled
+from gemm_course.compiler.nvidia import why_no_compiler
+from gemm_course.compiler.record import record
+from gemm_course.kernels import LADDER, Stage
+from gemm_course.progress_bar import progress_bar
+from gemm_course.records import DATA, parse_tiles
+
+
+def show(stages: list[str], capability: str, tiles: str, text: bool) -> None:
+    """Print a summary of each stage, or all its machine code. Raises CourseError with what is wrong."""
+    for stage in _known(stages):
+        try:
+            code = compiled(stage, compute_capability=capability, tiles=parse_tiles(tiles))
+        except (CannotCompile, NoCompiler, ValueError) as reason:
+            raise CourseError(str(reason)) from None
+        print(code.text if text else f"{code}\n")
+
+
+def write(stages: list[str], command: str, data: Path | None = None) -> None:
+    """Record stages at their default tiles, all of the ladder by default. Raises CourseError."""
+    reason = why_no_compiler()
+    if reason is not None:
+        raise CourseError(reason)
+    chosen, data = _known(stages), data or DATA
+    with progress_bar("compiling", "stages") as bar:
+        done = count(1)
+        rows = record(
+            chosen,
+            lambda stage, capability: compiled(stage, compute_capability=capability),
+            command,
+            data,
+            lambda stage: bar(next(done), len(chosen), stage.name),
+        )
+    for row in rows:
+        print(
+            f"{row['stage']} for {row['compute_capability']}: {row['registers']} registers, "
+            f"{row['spilled_bytes']} bytes spilled, {row['instructions']:,} instructions"
+        )
+    print(f"{len(rows)} rows of {data / 'machine_code' / 'stages.csv'}")
+
+
+def _known(names: list[str]) -> list[Stage]:
+    unknown = [name for name in names if name not in LADDER]
+    if unknown:
+        known = ", ".join(stage.name for stage in LADDER)
+        raise CourseError(f"no stage is called {' or '.join(unknown)}; the ladder is {known}")
+    return [LADDER[name] for name in names] or list(LADDER)

@@ -1,0 +1,24 @@
+"""The compiler's work without a GPU: the machine code that a kernel becomes, and what it takes.
+
+    from gemm_course import compiled
+
+    compiled("vectorized")                            # a stage of the ladder
+    compiled("vectorized", tiles={"TN": 8})
+    compiled(my_kernel, A, B, C)                      # types count, values do not
+    compiled(my_kernel[grid, block], A, B, C, compute_capability=(8, 6)).loop
+
+:func:`compiled` (:mod:`.compile`) goes the way of a launch on a GPU: Numba makes LLVM's intermediate code
+of the kernel (:mod:`._numba`), NVIDIA's optimiser and linker make machine code of that, and its
+disassembler writes it down with the lines of the source (:mod:`.nvidia`). :mod:`.disassembly` reads the
+text, :mod:`.loops` finds the loops, :mod:`.kinds` says what each instruction does, :mod:`.result` holds it
+all, and :mod:`.reasons` says in a sentence why there is none. :mod:`.record` keeps the ladder's, for
+machines without NVIDIA's tools.
+"""
+
+from gemm_course.compiler.compile import compiled
+from gemm_course.compiler.kinds import KINDS, kind_of
+from gemm_course.compiler.reasons import CannotCompile, NoCompiler
+from gemm_course.compiler.record import recorded
+from gemm_course.compiler.result import Compiled, Loop
+
+__all__ = ["KINDS", "CannotCompile", "Compiled", "Loop", "NoCompiler", "compiled", "kind_of", "recorded"]

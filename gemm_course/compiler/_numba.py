@@ -1,0 +1,233 @@
+"""The insides of numba-cuda that compiling without a GPU needs. No other module of the course touches them.
+
+numba-cuda compiles for the GPU at hand: it asks the driver what that is, and keeps what it has made for it.
+`cuda.compile` compiles a kernel for any GPU, but its device functions still ask, and what it makes of them
+stays with them. So for as long as Numba's part takes, and for this thread alone,
+
+- `numba.cuda.dispatcher.get_current_device` answers with the compute capability that is compiled for;
+- device functions forget what has been made of them, and remember it again afterwards: it may be for another
+  compute capability, or, where there is no GPU, nothing but a signature that waits (gemm_course.without_gpu);
+- device functions are compiled with the numbers of their lines, as `lineinfo=True` would.
+
+Numba's lock on compiling is held meanwhile. All else follows what `numba.cuda.dispatcher._Kernel` does when a
+kernel is launched, as of numba-cuda 0.30, which pyproject.toml asks for.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from gemm_course.frozen import as_defined
+from gemm_course.intrinsics.tma import TensorMap
+
+HOPPER = (9, 0)
+LIBRARIES = ("numba", "numba_cuda")
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """What Numba makes of a kernel: LLVM's intermediate code, for NVIDIA's optimiser.
+
+    name: the kernel's mangled name. files: of the kernel and its device functions, as their code objects
+    name them. sources: what is linked to them, CUDA C++ as (name, text), such as float16's arithmetic.
+    others: what is linked and no source.
+    """
+
+    modules: tuple[str, ...]
+    name: str
+    files: tuple[str, ...]
+    sources: tuple[tuple[str, str], ...]
+    others: tuple[str, ...]
+
+
+def architecture(capability: tuple[int, int]) -> str:
+    """ "86", "90a": the target that numba-cuda chooses for a GPU of this compute capability."""
+    major, minor = capability
+    return f"{major}{minor}{'a' if capability >= HOPPER else ''}"
+
+
+def lowered(dispatcher: Any, types: tuple, capability: tuple[int, int]) -> Lowered:
+    """Numba's part of compiling a kernel for arguments of these Numba types. Raises what Numba raises."""
+    from numba.cuda import types as numba_types
+    from numba.cuda.compiler import compile_cuda, kernel_fixup
+    from numba.cuda.cudadrv import nvvm
+
+    options = dispatcher.targetoptions
+    function = as_defined(dispatcher) or dispatcher.py_func
+    with _compiling_for(capability) as device_functions:
+        result = compile_cuda(
+            function,
+            numba_types.void,
+            types,
+            lineinfo=True,
+            forceinline=bool(options.get("forceinline")),
+            fastmath=bool(options.get("fastmath")),
+            nvvm_options={},  # they are for NVVM, which is called without Numba
+            cc=capability,
+        )
+        library = result.library
+        kernel = library.get_function(result.fndesc.llvm_func_name)
+        kernel_fixup(kernel, False)
+        nvvm.set_launch_bounds(kernel, options.get("launch_bounds"))
+        modules = tuple(nvvm.llvm_replace(module) for module in library.llvm_strs)  # as NVVM's dialect has it
+    files = [function.__code__.co_filename, *(one.py_func.__code__.co_filename for one in device_functions)]
+    sources, others = _to_link(library, options, modules)
+    if sources:  # NVRTC notes the version of debug information as another kind of flag: this one is to hold
+        modules = tuple(
+            re.sub(r'i32 \d+, (!"Debug Info Version")', r"i32 4, \1", module) for module in modules
+        )
+    return Lowered(modules, kernel.name, tuple(dict.fromkeys(files)), sources, others)
+
+
+def _to_link(library: Any, options: dict, modules: tuple[str, ...]) -> tuple[tuple, tuple]:
+    """-> sources in CUDA C++, and the names of what is no source."""
+    from numba.cuda import dispatcher
+
+    wanted = [*(options.get("link") or ()), *library._linking_files]
+    if any(name in module for name in dispatcher.reshape_funcs for module in modules):
+        wanted.append(str(Path(dispatcher.__file__).with_name("reshape_funcs.cu")))
+    sources, others = [], ["cudadevrt, for a barrier of the whole grid"] if library.use_cooperative else []
+    for one in dict.fromkeys(wanted):
+        if isinstance(one, str) and one.endswith(".cu"):
+            sources.append((os.path.basename(one), Path(one).read_text(encoding="utf-8")))
+        elif getattr(one, "kind", "") == "cu":
+            text = one.data if isinstance(one.data, str) else one.data.decode()
+            sources.append((one.name, text))
+        else:
+            others.append(one if isinstance(one, str) else one.name)
+    return tuple(sorted(sources, key=lambda source: source[1])), tuple(others)
+
+
+def compiled_source(name: str, text: str, capability: tuple[int, int], lto: bool) -> bytes:
+    """CUDA C++ through NVRTC: LTO-IR or PTX. Raises what cuda.core raises."""
+    from numba.cuda.cudadrv import nvrtc
+
+    suffix = ("a",) if capability >= HOPPER else ()
+    code, _ = nvrtc.compile(text, name, (*capability, *suffix), ltoir=lto)
+    return bytes(code.code)
+
+
+def nvvm_options(options: dict) -> dict[str, int | None]:
+    """What a kernel's `cuda.jit` options, in `dispatcher.targetoptions`, mean for NVVM."""
+    fast = {"ftz": 1, "fma": 1, "prec-div": 0, "prec-sqrt": 0} if options.get("fastmath") else {}
+    return {"opt": 3 if options.get("opt", True) else 0, **fast}
+
+
+def type_of(value: Any) -> Any:
+    """The Numba type of an argument as a launch on a GPU would have it. Raises ValueError if there is none.
+
+    A tensor map is 16 uint64 there; an array of the host becomes one of the device, which is aligned and not
+    read-only.
+    """
+    from numba.cuda import types
+    from numba.cuda.np import numpy_support
+    from numba.cuda.typing.typeof import Purpose, typeof
+
+    if isinstance(value, types.Type):
+        return value
+    if isinstance(value, TensorMap):
+        return types.Array(types.uint64, 1, "C")
+    if isinstance(value, np.ndarray) and value.dtype.hasobject is False:
+        flags = value.flags
+        layout = "C" if flags.c_contiguous else "F" if flags.f_contiguous else "A"
+        return types.Array(numpy_support.from_dtype(value.dtype), value.ndim, layout)
+    return typeof(value, Purpose.argument)
+
+
+def declared(dispatcher: Any) -> list[tuple]:
+    """The types of a kernel's signatures, if it was defined with some: it takes no other arguments."""
+    return [] if dispatcher._can_compile else list(dispatcher.overloads)
+
+
+@contextmanager
+def _compiling_for(capability: tuple[int, int]) -> Iterator[list]:
+    """See the module's description. Yields the device functions of the course or the learner, as they
+    come."""
+    from numba.cuda import dispatcher as module
+    from numba.cuda.core.compiler_lock import global_compiler_lock
+    from numba.cuda.core.errors import NumbaWarning
+
+    kind, device, mine = (
+        module.CUDADispatcher,
+        SimpleNamespace(compute_capability=capability),
+        _in_this_thread(),
+    )
+    resolve, ask = kind.get_call_template, module.get_current_device
+    before: dict[Any, dict] = {}
+    own: list = []
+
+    def get_call_template(self, args, kws):
+        if mine() and self not in before:
+            before[self] = dict(vars(self))
+            _forget(self)
+            if not _is_numbas(self.py_func):
+                own.append(self)
+        return resolve(self, args, kws)
+
+    def get_current_device():
+        return device if mine() else ask()
+
+    with global_compiler_lock, warnings.catch_warnings():
+        warnings.simplefilter("ignore", NumbaWarning)  # of functions that have no source, say
+        kind.get_call_template, module.get_current_device = get_call_template, get_current_device
+        try:
+            yield own
+        finally:
+            kind.get_call_template, module.get_current_device = resolve, ask
+            for function, state in before.items():
+                _remember(function, state)
+
+
+def _in_this_thread() -> Callable[[], bool]:
+    thread = threading.get_ident()
+    return lambda: threading.get_ident() == thread
+
+
+def _is_numbas(function: Callable) -> bool:
+    """Whether it is one of Numba's own, such as what `max` stands for; its lines are nobody's concern."""
+    return function.__module__.partition(".")[0] in LIBRARIES
+
+
+def _forget(function: Any) -> None:
+    """Let a device function be compiled anew, with lines, and with the signatures that it was defined
+    with."""
+    signatures = {types: made.signature.return_type for types, made in function.overloads.items()}
+    function.overloads = type(function.overloads)()
+    function.py_func = as_defined(function) or function.py_func
+    function.targetoptions = {**function.targetoptions, "lineinfo": not _is_numbas(function.py_func)}
+    if not function._can_compile:
+        for types, return_type in signatures.items():
+            function.compile_device(types, return_type)
+
+
+def _remember(function: Any, state: dict) -> None:
+    """Give a device function back what it had, and take what was made of it out of Numba's tables."""
+    for made in function.overloads.values():
+        made.target_context.remove_user_function(made.entry_point)
+    own = vars(function)
+    for name in own.keys() - state.keys():
+        del own[name]
+    own.update(state)
+
+
+def file_names(files: tuple[str, ...]) -> dict[str, str]:
+    """A file's name as the debug information writes it -> as code objects do; the course's from its package
+    on."""
+    package = Path(__file__).parents[1]
+    names = {}
+    for file in files:
+        path = Path(os.path.abspath(file))
+        of_course = path.relative_to(package.parent).as_posix() if path.is_relative_to(package) else None
+        names[os.path.normcase(path)] = of_course or file
+    return names

@@ -1,0 +1,249 @@
+"""`compiled`: the ways in which one can ask, and the steps from Python to machine code."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import math
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from gemm_course.compiler import _numba
+from gemm_course.compiler.disassembly import instructions
+from gemm_course.compiler.limits import shown, why_not, why_too_much
+from gemm_course.compiler.nvidia import disassembled, linked, optimised, require_compiler, why_no_compiler
+from gemm_course.compiler.reasons import CannotCompile, NoCompiler, linkers_reason, numbas_reason, one_of
+from gemm_course.compiler.record import RECORDED, compiler_text, recorded, versions
+from gemm_course.compiler.result import Compiled
+from gemm_course.emulator.limits import LIMITS, MAX_THREADS
+from gemm_course.emulator.spelling import did_you_mean
+from gemm_course.kernels import LADDER, Stage, tiles_text
+from gemm_course.programs.state import active
+
+EXAMPLE = 64  # rows and columns of the matrices that stand for a stage's arguments; their types count
+KEPT = 64  # stages with tiles that are compiled once for all
+
+
+def compiled(
+    kernel_or_stage: Any,
+    *args: Any,
+    compute_capability: tuple[int, int] | str = (9, 0),
+    tiles: Mapping[str, int] | None = None,
+) -> Compiled:
+    """Compile a kernel as a launch on a GPU of this compute capability would, and say what became of it.
+
+    kernel_or_stage: a stage of the ladder or its name; or a kernel, a `cuda.jit` one, configured as in
+    `my_kernel[grid, block]` or not, or a plain function. args: for a kernel, example arguments, NumPy
+    arrays and numbers, of which only the types count; none if it was defined with a signature.
+    compute_capability: of those that the course knows, (7, 5) to (12, 0); "8.6" and "sm_86" will do. tiles:
+    sizes to change from a stage's defaults.
+
+    Needs no GPU but the extra `compiler`. Without it a stage at its default tiles is read from the record,
+    for 8.0, 8.6 and 9.0. The code is what a launch loads on such a GPU if numba-cuda finds the same versions
+    of NVIDIA's NVVM and nvJitLink there.
+
+    Raises CannotCompile, a ValueError, with the reason in a sentence; IllegalTiles; NoCompiler, with what to
+    install.
+    """
+    capability = _capability(compute_capability)
+    if isinstance(kernel_or_stage, (str, Stage)):
+        stage = _stage(kernel_or_stage)
+        if args:
+            raise CannotCompile(f"{stage.name} is a stage of the ladder, which needs no example arguments.")
+        return _of_stage(stage, stage.complete(tiles), capability)
+    if tiles is not None:
+        raise CannotCompile("tiles belong to a stage of the ladder; your own kernel has its sizes built in.")
+    asked = _asked(kernel_or_stage)
+    require_compiler()
+    if active() is not None:
+        raise CannotCompile(
+            "numba.cuda is emulated at the moment; ask for machine code outside of emulated()."
+        )
+    dispatcher = _dispatcher(asked.kernel)
+    types = _types(dispatcher, args)
+    return _compile(dispatcher, types, capability, asked)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A kernel, and what is known of its launch."""
+
+    kernel: Any
+    name: str
+    tiles: str = ""
+    dynamic_shared_bytes: int = 0
+
+
+# --- what is asked for --------------------------------------------------------------------------------------
+
+
+def _capability(given: Any) -> tuple[int, int]:
+    if isinstance(given, str) and (parts := re.fullmatch(r"(?:sm_|cc)?(\d+)\.?(\d)", given.strip().lower())):
+        given = (int(parts[1]), int(parts[2]))
+    if given not in list(LIMITS):
+        known = one_of(map(shown, LIMITS))
+        raise CannotCompile(
+            f"the compute capability must be {known}, written (9, 0) or '9.0', not {given!r}."
+        )
+    return given
+
+
+def _stage(named: str | Stage) -> Stage:
+    if isinstance(named, Stage):
+        return named
+    if named not in LADDER:
+        known = [stage.name for stage in LADDER]
+        raise CannotCompile(
+            f"no stage is called {named!r}{did_you_mean(named, known)}; the ladder is {', '.join(known)}."
+        )
+    return LADDER[named]
+
+
+def _of_stage(stage: Stage, tiles: dict[str, int], capability: tuple[int, int]) -> Compiled:
+    if impossible := why_not(stage, tiles, capability):  # raises IllegalTiles
+        raise CannotCompile(impossible)
+    reason = why_no_compiler()
+    if reason is None:
+        return _compiled_stage(stage, tuple(tiles.items()), capability)
+    found = recorded(stage, capability) if tiles == stage.complete() else None
+    if found is not None:
+        return found
+    known = one_of(map(shown, RECORDED))
+    raise NoCompiler(
+        f"{reason} Without it there is machine code only of the ladder's stages at their default tiles, for "
+        f"compute capability {known}."
+    )
+
+
+@functools.lru_cache(maxsize=KEPT)
+def _compiled_stage(
+    stage: Stage, tiles: tuple[tuple[str, int], ...], capability: tuple[int, int]
+) -> Compiled:
+    chosen = dict(tiles)
+    A, B, C = (np.zeros((EXAMPLE, EXAMPLE), stage.dtype) for _ in range(3))
+    standard = (EXAMPLE, EXAMPLE, EXAMPLE, np.float32(1), A, B, np.float32(0), C)
+    dispatcher = stage.kernel(chosen)
+    types = _types(dispatcher, stage.arguments(*standard, tiles=chosen))
+    asked = _Asked(dispatcher, stage.name, tiles_text(chosen), stage.shared_bytes(chosen))
+    return _compile(dispatcher, types, capability, asked)
+
+
+def _asked(given: Any) -> _Asked:
+    if all(hasattr(given, name) for name in ("dispatcher", "griddim", "blockdim", "sharedmem")):
+        name = given.dispatcher.py_func.__name__
+        threads = math.prod(int(size) for size in given.blockdim)
+        if threads > MAX_THREADS:
+            raise CannotCompile(
+                f"{name} is configured with {threads} threads per block; {MAX_THREADS} is the most."
+            )
+        return _Asked(given.dispatcher, name, dynamic_shared_bytes=int(given.sharedmem))
+    function = getattr(given, "py_func", given)
+    if not isinstance(function, FunctionType):
+        raise CannotCompile(
+            "a stage of the ladder, a kernel or a function is needed, such as compiled('vectorized') or "
+            f"compiled(my_kernel, A, B), not {given!r}."
+        )
+    return _Asked(given, function.__name__)
+
+
+def _dispatcher(kernel: Any) -> Any:
+    """numba-cuda's own object for a kernel. Raises CannotCompile for what a launch could not run either."""
+    from numba import cuda
+
+    if isinstance(kernel, FunctionType):
+        kernel = cuda.jit(kernel)
+    kernel = getattr(kernel, "compiled", kernel)  # of a kernel that was defined while numba.cuda was emulated
+    name, options = kernel.py_func.__name__, kernel.targetoptions
+    if options.get("device"):
+        raise CannotCompile(f"{name} is a device function: compile a kernel that calls it.")
+    if options.get("debug"):
+        raise CannotCompile(f"{name} has debug=True, which switches the optimiser off: leave it out.")
+    return kernel
+
+
+def _types(dispatcher: Any, args: Sequence) -> tuple:
+    """The Numba types of a launch with these arguments."""
+    function = dispatcher.py_func
+    names = list(inspect.signature(function).parameters)
+    declared = _numba.declared(dispatcher)
+    if len(declared) == 1 and not args:
+        return declared[0]
+    if len(names) != len(args):
+        raise CannotCompile(
+            f"{function.__name__} takes {_count(len(names), 'argument')} ({', '.join(names)}); "
+            f"{len(args)} {'was' if len(args) == 1 else 'were'} given. Only their types count."
+        )
+    types = []
+    for name, value in zip(names, args, strict=True):
+        try:
+            types.append(_numba.type_of(value))
+        except (ValueError, TypeError, NotImplementedError):
+            raise CannotCompile(
+                f"Numba has no type for the argument {name}, {_shown(value)}: pass NumPy arrays and numbers."
+            ) from None
+    if declared and tuple(types) not in declared:
+        return declared[0] if len(declared) == 1 else _refuse(function, declared)
+    return tuple(types)
+
+
+def _refuse(function: Callable, declared: list[tuple]) -> tuple:
+    raise CannotCompile(
+        f"{function.__name__} was defined with {len(declared)} signatures, and these arguments fit none of "
+        "them exactly."
+    )
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number} {thing}{'' if number == 1 else 's'}"
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return f"an array of {value.dtype}"
+    return f"{'an' if type(value).__name__[0] in 'aeiou' else 'a'} {type(value).__name__}"
+
+
+# --- from Python to machine code ----------------------------------------------------------------------------
+
+
+def _compile(dispatcher: Any, types: tuple, capability: tuple[int, int], asked: _Asked) -> Compiled:
+    options, function = dispatcher.targetoptions, dispatcher.py_func
+    name, target, lto = function.__name__, _numba.architecture(capability), bool(options.get("lto", True))
+    begun = time.perf_counter()
+    try:
+        code = _numba.lowered(dispatcher, types, capability)
+    except Exception as error:  # Numba raises whatever its passes come upon; the learner needs a sentence
+        raise numbas_reason(error, function) from error
+    if code.others:
+        raise CannotCompile(f"{name} is linked with {', '.join(code.others)}, which is done on a GPU only.")
+    parts = [optimised(code.modules, target, _numba.nvvm_options(options), lto, name)]
+    for source in code.sources:
+        try:
+            parts.append(_numba.compiled_source(*source, capability, lto))
+        except Exception as error:  # NVRTC's, of which cuda.core and cuda.bindings have several
+            raise linkers_reason(str(error), name) from error
+    image, used = linked(parts, target, name, lto, options.get("max_registers"))
+    seconds = time.perf_counter() - begun
+    shared = used.shared_bytes + asked.dynamic_shared_bytes
+    if impossible := why_too_much(name, shared, capability):
+        raise CannotCompile(impossible)
+    rows = instructions(disassembled(image), code.name, name, _numba.file_names(code.files))
+    return Compiled(
+        name=asked.name,
+        tiles=asked.tiles,
+        compute_capability=capability,
+        registers=used.registers,
+        spilled_bytes=used.spilled_bytes,
+        local_bytes=used.local_bytes,
+        shared_bytes=shared,
+        static_shared_bytes=used.shared_bytes,
+        seconds=seconds,
+        compiler=compiler_text(versions()),
+        rows=rows,
+    )

@@ -1,0 +1,37 @@
+"""What a GPU of some compute capability can run at all, compiled or not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from gemm_course.emulator.limits import LIMITS
+from gemm_course.kernels import Stage
+
+HOPPER = 9  # what needs this generation runs on no other
+
+
+def why_not(stage: Stage, tiles: Mapping[str, int] | None, capability: tuple[int, int]) -> str | None:
+    """Why no GPU of this compute capability can run a stage with these tiles, as a sentence, or None if one
+    can."""
+    needed = stage.compute_capability
+    only = needed[0] == HOPPER
+    if (capability[0] != HOPPER) if only else capability < needed:
+        known = f"{shown(needed)}{', Hopper' if only else ' or newer'}"
+        return f"{stage.name} needs compute capability {known}, not {shown(capability)}."
+    return why_too_much(stage.name, stage.shared_bytes(tiles), capability)
+
+
+def why_too_much(name: str, shared_bytes: int, capability: tuple[int, int]) -> str | None:
+    """Why a block of a kernel cannot have so much shared memory, as a sentence, or None if it can."""
+    most = LIMITS[capability].shared_bytes_per_block
+    if shared_bytes <= most:
+        return None
+    return (
+        f"a block of {name} needs {shared_bytes:,} bytes of shared memory; with compute capability "
+        f"{shown(capability)} it can have {most:,}."
+    )
+
+
+def shown(capability: tuple[int, int]) -> str:
+    """ "9.0"."""
+    return ".".join(map(str, capability))

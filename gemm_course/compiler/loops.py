@@ -1,0 +1,106 @@
+"""Finds loops in machine code, by the jumps back that close them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+
+from gemm_course.compiler.disassembly import SIZE, Instruction
+
+JUMPS = ("BRA", "JMP", "BRX", "BRXU", "JMX", "UBRA")
+ENDS = ("EXIT", "RET", "KILL", "BPT")
+_TARGET = re.compile(r"0x([0-9a-f]+)$")
+
+
+def loops(code: Sequence[Instruction]) -> list[frozenset[int]]:
+    """The loops of a kernel, each as the set of its instructions' addresses, loops inside it included.
+
+    A loop is what a jump back closes to an instruction that every way into the loop passes. Parts that the
+    compiler has moved elsewhere, such as what is done rarely, belong to it as well.
+    """
+    starts = _block_starts(code)
+    blocks = {
+        start: code[start // SIZE : end // SIZE] for start, end in pairwise([*starts, len(code) * SIZE])
+    }
+    following = {start: _successors(block, blocks) for start, block in blocks.items()}
+    dominators = _dominators(following)
+    bodies: dict[int, set[int]] = {}
+    preceding: dict[int, list[int]] = {start: [] for start in blocks}
+    for start, nexts in following.items():
+        for one in nexts:
+            preceding[one].append(start)
+    for start in dominators:
+        for head in following[start]:
+            if head in dominators[start]:
+                bodies.setdefault(head, set()).update(_body(head, start, preceding, dominators))
+    return [
+        frozenset(one.address for start in body for one in blocks[start])
+        for _, body in sorted(bodies.items())
+    ]
+
+
+def _block_starts(code: Sequence[Instruction]) -> list[int]:
+    starts = {0}
+    for one in code:
+        if _root(one) in (*JUMPS, *ENDS):
+            starts.add(one.address + SIZE)
+            starts.update(_targets(one))
+    return sorted(start for start in starts if start < len(code) * SIZE)
+
+
+def _successors(block: Sequence[Instruction], blocks: dict) -> list[int]:
+    last = block[-1]
+    targets = _targets(last) if _root(last) in JUMPS else []
+    # "@P0 BRA 0x10" and "BRA.U UP0, 0x10" may go on with the next instruction, "BRA 0x10" does not.
+    surely = not last.predicate and (
+        _root(last) in ENDS or (_root(last) in JUMPS and "," not in last.operands)
+    )
+    onward = [] if surely else [last.address + SIZE]
+    return [start for start in dict.fromkeys([*targets, *onward]) if start in blocks]
+
+
+def _targets(one: Instruction) -> list[int]:
+    found = _TARGET.search(one.operands) if _root(one) in JUMPS else None
+    return [int(found[1], 16)] if found else []
+
+
+def _root(one: Instruction) -> str:
+    return one.opcode.split(".")[0]
+
+
+def _dominators(following: dict[int, list[int]]) -> dict[int, set[int]]:
+    """For each block that the kernel's start leads to: the blocks on every way to it, itself included."""
+    order, seen, waiting = [], {0}, [0]
+    while waiting:
+        start = waiting.pop()
+        order.append(start)
+        for one in following[start]:
+            if one not in seen:
+                seen.add(one)
+                waiting.append(one)
+    order.sort()
+    preceding: dict[int, list[int]] = {start: [] for start in order}
+    for start in order:
+        for one in following[start]:
+            preceding[one].append(start)
+    dominators = {start: set(order) for start in order} | {0: {0}}
+    changed = True
+    while changed:
+        changed = False
+        for start in order[1:]:
+            new = {start} | set.intersection(*(dominators[one] for one in preceding[start]))
+            if new != dominators[start]:
+                dominators[start], changed = new, True
+    return dominators
+
+
+def _body(head: int, end: int, preceding: dict, reached: dict) -> set[int]:
+    """The blocks that lead to `end` without passing `head`, and `head` itself."""
+    body, waiting = {head}, [end]
+    while waiting:
+        start = waiting.pop()
+        if start not in body:
+            body.add(start)
+            waiting += [one for one in preceding[start] if one in reached]
+    return body

@@ -1,0 +1,121 @@
+"""Why there is no machine code, in a sentence."""
+
+from __future__ import annotations
+
+import linecache
+import re
+from collections.abc import Callable, Iterable
+
+LONGEST = 300  # characters of a reason
+PREAMBLES = ("Failed in ", "- Resolution failure", 'File "', "During: ", "Traceback")
+NUMBAS_FILES = (
+    "/numba/",
+    "/numba_cuda/",
+    "\\\\numba\\\\",
+    "\\\\numba_cuda\\\\",
+    "<unknown>",
+    "unknown location",
+)
+
+
+class CannotCompile(ValueError):
+    """This kernel cannot be compiled as asked; the message says why in a sentence."""
+
+
+class NoCompiler(RuntimeError):
+    """NVIDIA's tools are not here; the message says in a sentence what to install."""
+
+
+def numbas_reason(error: BaseException, function: Callable) -> CannotCompile:
+    """What Numba says against a function: its reason, and the line if it can be told."""
+    text = re.sub(r"\x1b\[[0-9;]*m", "", str(error))  # colours of a terminal
+    reason = _essence(text) or type(error).__name__
+    if not _is_numbas(error) and not isinstance(error, TypeError):
+        reason = f"{type(error).__name__}: {reason}"
+    return CannotCompile(f"Numba cannot compile {function.__name__}{_place(error)}: {_cut(reason)}")
+
+
+def optimisers_reason(log: str, name: str) -> CannotCompile:
+    """What NVIDIA's optimiser, NVVM, says against a kernel, from its log."""
+    return CannotCompile(f"NVIDIA's optimiser refuses {name}: {_cut(_first_error(log))}")
+
+
+def linkers_reason(log: str, name: str) -> CannotCompile:
+    """What NVIDIA's linker and assembler say against a kernel, from their log."""
+    too_much = re.search(r"uses too much shared data \((0x[0-9a-f]+) bytes, (0x[0-9a-f]+) max\)", log)
+    if too_much:
+        used, most = (f"{int(number, 16):,}" for number in too_much.groups())
+        return CannotCompile(
+            f"{name} has {used} bytes of shared memory in arrays of fixed shape; the maximum is {most}. A "
+            "launch can request more: cuda.shared.array(0, ...) and kernel[grid, block, 0, bytes]."
+        )
+    return CannotCompile(f"NVIDIA's linker refuses {name}: {_cut(_first_error(log))}")
+
+
+def _first_error(log: str) -> str:
+    lines = [line.strip() for line in log.splitlines() if line.strip()]
+    wrong = [line for line in lines if re.search(r"(?i)error|fatal|undefined", line)]
+    return re.sub(r"^(ptxas|nvlink|error|fatal|ERROR|:|\s)+", "", (wrong or lines or [log])[0])
+
+
+def _is_numbas(error: BaseException) -> bool:
+    return any(base.__name__ == "NumbaError" for base in type(error).__mro__)
+
+
+def _essence(text: str) -> str:
+    """The line of Numba's message that says it, in words that read alone."""
+    if "NRT required but not enabled" in text:
+        return "it makes a new array, which a kernel cannot: write into an argument, element by element"
+    lines = [line.strip() for line in text.splitlines()]
+    lines = [line for line in lines if line and not line.startswith(PREAMBLES)]
+    for i, line in enumerate(lines):
+        if line.startswith("No implementation of function"):
+            call = next((one[4:] for one in lines[i:] if one.startswith(">>> ")), "")
+            if call.startswith("array(") and not call.startswith("array(array("):
+                return "the shape of an array in shared or local memory must consist of constants"
+            why = _rejection(lines[i:])
+            return f"there is no {call}" + (f": {why}" if why else "")
+    return lines[0] if lines else ""
+
+
+def _rejection(lines: list[str]) -> str:
+    """What the only candidate with an opinion said of the types of a call."""
+    said = {lines[i + 1] for i, line in enumerate(lines[:-1]) if line.startswith("Rejected as")}
+    return re.sub(r"^\w*Error: ", "", said.pop()) if len(said) == 1 else ""
+
+
+def _place(error: BaseException) -> str:
+    """ ", line 7, `acc += A[row, p]`", or nothing: the innermost place that Numba was at outside of its own
+    files.
+
+    Not every error has a place, but what Numba worked on has: it is in the variables of the functions on
+    the way.
+    """
+    frames, traceback = [], error.__traceback__
+    while traceback is not None:
+        frames.append(traceback.tb_frame)
+        traceback = traceback.tb_next
+    places = [getattr(error, "loc", None)]
+    for frame in reversed(frames):
+        known = frame.f_locals
+        places += [
+            known.get("loc"),
+            *(getattr(known.get(name), "loc", None) for name in ("self", "inst", "stmt")),
+        ]
+    for place in places:
+        file, line = getattr(place, "filename", None), getattr(place, "line", None)
+        if isinstance(file, str) and isinstance(line, int) and not any(part in file for part in NUMBAS_FILES):
+            source = linecache.getline(file, line).strip()
+            return f", line {line}" + (f", `{source}`" if source else "")
+    return ""
+
+
+def _cut(reason: str) -> str:
+    reason = " ".join(reason.split()).rstrip(".:")
+    return (reason if len(reason) <= LONGEST else reason[: LONGEST - 4] + " ...") + "."
+
+
+def one_of(names: Iterable[str]) -> str:
+    """ "7.5, 8.0 or 9.0"."""
+    *most, last = names
+    return f"{', '.join(most)} or {last}" if most else last

@@ -1,0 +1,206 @@
+"""What `compiled` returns: the machine code of a kernel, counted by kind and by line, and what it takes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from gemm_course.compiler.disassembly import Instruction
+from gemm_course.compiler.kinds import KINDS, MULTIPLY_ADD, TENSOR_CORE
+from gemm_course.compiler.loops import loops
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SHOWN = 4  # kinds that a summary names
+PLURALS = {
+    "multiply-add": "multiply-adds",
+    "Tensor Core product": "Tensor Core products",
+    "global load": "global loads",
+    "global store": "global stores",
+    "asynchronous copy": "asynchronous copies",
+    "shared load": "shared loads",
+    "shared store": "shared stores",
+    "atomic": "atomics",
+    "local memory": "of local memory",
+    "integer arithmetic": "of integer arithmetic",
+    "other arithmetic": "of other arithmetic",
+    "compare and select": "comparisons and selections",
+    "branch": "branches",
+    "barrier and fence": "barriers and fences",
+    "move": "moves",
+    "other": "others",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Loop:
+    """A loop of machine code, as often as it stands there: the compiler may have written several iterations.
+
+    rows: its instructions by address, those of loops inside it included. work: the kind that the kernel is
+    there for, "Tensor Core product" if it has any, or else "multiply-add".
+    """
+
+    rows: Sequence[Instruction] = field(repr=False)
+    work: str
+
+    @cached_property
+    def instructions(self) -> pd.DataFrame:
+        """As in `Compiled.instructions`."""
+        return _frame(self.rows)
+
+    @cached_property
+    def by_kind(self) -> dict[str, int]:
+        """Instructions by kind, all kinds, in the order of KINDS."""
+        return _by_kind(self.rows)
+
+    @cached_property
+    def addresses(self) -> frozenset[int]:
+        """Where its instructions are, in bytes from the kernel's start."""
+        return frozenset(row.address for row in self.rows)
+
+    @property
+    def share(self) -> float:
+        """Which part of its instructions is work, 0 to 1. A Tensor Core product is one of many clocks."""
+        return self.by_kind[self.work] / len(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __repr__(self) -> str:
+        work = self.by_kind[self.work]
+        return f"{work:,} of {len(self):,} instructions are {PLURALS[self.work]}: {self.share:.0%}"
+
+
+@dataclass(frozen=True, eq=False)
+class Compiled:
+    """A kernel's machine code for one compute capability, and what it takes.
+
+    registers: per thread. spilled_bytes: how much of a thread's registers the code stores to local memory,
+    because there are too few, each store counted once. local_bytes: of local memory per thread, for spilled
+    values and for arrays that cannot stay in registers. shared_bytes: per block, arrays of fixed shape and
+    what the launch requests together, if it is known; static_shared_bytes: the former. seconds: of wall
+    time from the Python function to machine code; None if it is read from the record. compiler: which
+    versions compiled it.
+    """
+
+    name: str
+    tiles: str  # of a stage, as in "BM=128 BN=128"; "" for any other kernel
+    compute_capability: tuple[int, int]
+    registers: int
+    spilled_bytes: int
+    local_bytes: int
+    shared_bytes: int
+    static_shared_bytes: int
+    seconds: float | None
+    compiler: str
+    rows: Sequence[Instruction] = field(repr=False)
+
+    @cached_property
+    def instructions(self) -> pd.DataFrame:
+        """All instructions in order: address (bytes), opcode, kind (of KINDS), text, line, file.
+
+        line: of the innermost function of the kernel's own; 0, and file "", where there is none, as in the
+        division of integers, which is NVIDIA's.
+        """
+        return _frame(self.rows)
+
+    @cached_property
+    def by_kind(self) -> dict[str, int]:
+        """Instructions by kind, all kinds, in the order of KINDS."""
+        return _by_kind(self.rows)
+
+    @cached_property
+    def by_line(self) -> pd.DataFrame:
+        """Instructions by kind, a row for each file and line, a column for each kind that there is."""
+        import pandas as pd
+
+        frame = self.instructions
+        table = pd.crosstab([frame["file"], frame["line"]], frame["kind"])
+        return table[[kind for kind in KINDS if kind in table.columns]].rename_axis(columns=None)
+
+    @property
+    def work(self) -> str:
+        """The kind of instruction that it is there for: Tensor Core products, or else multiply-adds."""
+        return TENSOR_CORE if self.by_kind[TENSOR_CORE] else MULTIPLY_ADD
+
+    @cached_property
+    def loops(self) -> list[Loop]:
+        """The loops by address, each with those inside it."""
+        places = {row.address: row for row in self.rows}
+        return [Loop([places[address] for address in sorted(body)], self.work) for body in loops(self.rows)]
+
+    @cached_property
+    def loop(self) -> Loop | None:
+        """The loop that counts: the one with most of what the kernel is there for, `work`; None without any.
+
+        Of a loop around others, only what is outside of those is compared.
+        """
+        found = [(self._own_work(loop), -len(loop), loop) for loop in self.loops]
+        most = max(found, key=lambda one: one[:2], default=None)
+        return most[2] if most and most[0] else None
+
+    @cached_property
+    def text(self) -> str:
+        """All machine code as text, with a comment where the line of source changes."""
+        lines, place = [], None
+        for row in self.rows:
+            if (row.file, row.line) != place:
+                place = row.file, row.line
+                lines.append(f"// {row.file}:{row.line}" if row.file else "// no line of the source")
+            lines.append(f"/*{row.address:04x}*/ {row.text}")
+        return "\n".join(lines)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __repr__(self) -> str:
+        major, minor = self.compute_capability
+        spilled = f"{self.spilled_bytes:,} bytes spilled" if self.spilled_bytes else "nothing spilled"
+        local = f"{self.local_bytes:,} bytes of local memory" if self.local_bytes else "no local memory"
+        how = (
+            f"compiled in {self.seconds:.1f} s" if self.seconds is not None else f"recorded, {self.compiler}"
+        )
+        tiles = f" ({self.tiles})" if self.tiles else ""
+        lines = [
+            f"{self.name}{tiles} for compute capability {major}.{minor}: {self.registers} registers, "
+            f"{spilled}, {local}, {self.shared_bytes:,} bytes of shared memory per block ({how})",
+            f"{len(self):,} instructions: {_summary(self.by_kind)}",
+        ]
+        if self.loop:
+            lines.append(f"the loop that counts: {self.loop}")
+        return "\n".join(lines)
+
+    def _own_work(self, loop: Loop) -> int:
+        inside = set().union(*(other.addresses for other in self.loops if other.addresses < loop.addresses))
+        return sum(row.kind == self.work for row in loop.rows if row.address not in inside)
+
+
+def _by_kind(rows: Iterable[Instruction]) -> dict[str, int]:
+    counts = Counter(row.kind for row in rows)
+    return {kind: counts[kind] for kind in KINDS}
+
+
+def _summary(by_kind: dict[str, int]) -> str:
+    most = sorted((kind for kind in by_kind if by_kind[kind]), key=lambda kind: -by_kind[kind])
+    named = [f"{by_kind[kind]:,} {PLURALS[kind]}" for kind in most[:SHOWN]]
+    rest = sum(by_kind[kind] for kind in most[SHOWN:])
+    return ", ".join([*named, *([f"{rest:,} more"] if rest else [])])
+
+
+def _frame(rows: Sequence[Instruction]) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.DataFrame(
+        {
+            "address": [row.address for row in rows],
+            "opcode": [row.opcode for row in rows],
+            "kind": [row.kind for row in rows],
+            "text": [row.text for row in rows],
+            "line": [row.line for row in rows],
+            "file": [row.file for row in rows],
+        }
+    )
