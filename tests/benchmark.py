@@ -116,6 +116,26 @@ def reading() -> Iterator[Row]:
         yield Row("sweep", name, [milliseconds(action) for _ in range(7)], median_limit=100)
 
 
+def machine_code() -> Iterator[Row]:
+    """Compiling stages and exercise answers, the disassembly included; reading the record of the stages."""
+    from gemm_course.compiler import compiled, recorded
+    from gemm_course.compiler.compile import _compiled_stage
+    from gemm_course.compiler.record import _read
+    from gemm_course.kernels import LADDER
+    from tests.compiler.answers import ANSWERS, outcome
+
+    compiled("naive_coalesced")  # Numba's tables are filled once
+    stages = [stage for stage in LADDER if stage.compute_capability <= (9, 0)]
+    _compiled_stage.cache_clear()
+    times = [milliseconds(compiled, stage) for stage in stages]
+    yield Row("machine code", "the stages, compiled", times, median_limit=3000)
+    times = [milliseconds(outcome, *answer) for answer in ANSWERS]
+    yield Row("machine code", "exercise answers, compiled or refused", times, median_limit=3000)
+    _read.cache_clear()
+    times = [milliseconds(recorded, stage, (9, 0)) for stage in stages]
+    yield Row("machine code", "the stages, from the record", times, median_limit=100)
+
+
 def notebooks() -> Iterator[Row]:
     """Every notebook from top to bottom, the start of its kernel included."""
     from tests.notebooks.test_run import NOTEBOOKS, run
@@ -192,7 +212,9 @@ def _moved(slider) -> list[dict[str, float]]:
     return moves
 
 
-GROUPS = {group.__name__: group for group in (checks, pictures, reading, notebooks, lab, sliders)}
+GROUPS = {
+    group.__name__: group for group in (checks, pictures, reading, machine_code, notebooks, lab, sliders)
+}
 
 
 def write(rows: Iterable[Row], command: str, path: Path) -> None:

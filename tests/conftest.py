@@ -183,9 +183,10 @@ def _wanted(config: pytest.Config, items: list[pytest.Item]) -> set[pytest.Item]
 
 
 def _skip_what_cannot_run(items: list[pytest.Item]) -> None:
-    """Skip what needs a GPU or a browser where there is none, and say so.
+    """Skip what needs a GPU, a browser or NVIDIA's compiler where there is none, and say so.
 
-    GEMM_COURSE_REQUIRE_BROWSER=1 forbids the skip: then a missing browser is a failure.
+    GEMM_COURSE_REQUIRE_BROWSER=1 and GEMM_COURSE_REQUIRE_COMPILER=1 forbid it: then what is missing is a
+    failure.
     """
     needs_gpu = [item for item in items if _needs_gpu(item)]
     needs_browser = [item for item in items if item.get_closest_marker("browser")]
@@ -195,11 +196,22 @@ def _skip_what_cannot_run(items: list[pytest.Item]) -> None:
         if os.environ.get("GEMM_COURSE_REQUIRE_BROWSER") == "1":
             raise pytest.UsageError("GEMM_COURSE_REQUIRE_BROWSER=1, but there is no Chromium on the PATH.")
         _skip(needs_browser, "needs Chromium: install it, or set GEMM_COURSE_CHROMIUM to its path")
+    needs_compiler = [item for item in items if item.get_closest_marker("compiler")]
+    if needs_compiler and (reason := _why_no_compiler()):
+        if os.environ.get("GEMM_COURSE_REQUIRE_COMPILER") == "1":
+            raise pytest.UsageError(f"GEMM_COURSE_REQUIRE_COMPILER=1, but: {reason}")
+        _skip(needs_compiler, reason)
 
 
 def _skip(items: list[pytest.Item], reason: str) -> None:
     for item in items:
         item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def _why_no_compiler() -> str | None:
+    from gemm_course.compiler.nvidia import why_no_compiler
+
+    return why_no_compiler()
 
 
 def _why_no_gpu() -> str | None:

@@ -11,6 +11,7 @@ from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from gemm_course.commands.errors import CourseError
 from gemm_course.commands.git import Clone
 from gemm_course.commands.places import ROOT
+from gemm_course.compiler.nvidia import why_no_compiler
 from gemm_course.device import gpu_facts, why_no_gpu
 from gemm_course.device.facts import ask_nvidia_smi
 
@@ -26,19 +27,20 @@ class Finding:
 
 def examine() -> list[Finding]:
     """Look at everything the course depends on."""
-    return [_course(), _python(), *_packages(), _numba_cuda(), *_gpu(), _tests()]
+    return [_course(), _python(), *_packages(), _numba_cuda(), *_gpu(), _compiler(), _tests()]
 
 
 def show(findings: list[Finding]) -> None:
     """Print the findings as a table, with the advice below the thing it is about."""
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     for finding in findings:
-        table.add_row("!" if finding.advice else "✓", finding.subject, finding.found)
+        table.add_row("!" if finding.advice else "✓", finding.subject, escape(finding.found))
         if finding.advice:
-            table.add_row("", "", f"→ {finding.advice}", style="yellow")
+            table.add_row("", "", escape(f"→ {finding.advice}"), style="yellow")
     Console(highlight=False).print(table)
 
 
@@ -129,6 +131,13 @@ def _counters() -> Finding:
         "Install Nsight Compute to read the hardware's counters yourself; recorded ones are shown without."
     )
     return Finding("Nsight Compute", found or "missing", None if found else advice)
+
+
+def _compiler() -> Finding:
+    reason = why_no_compiler()
+    if reason is None:
+        return Finding("machine code", "of any kernel: gemm_course.compiled")
+    return Finding("machine code", f"recorded, of the ladder's stages. {reason}")
 
 
 def _tests() -> Finding:

@@ -138,7 +138,9 @@ def type_of(value: Any) -> Any:
         return value
     if isinstance(value, TensorMap):
         return types.Array(types.uint64, 1, "C")
-    if isinstance(value, np.ndarray) and value.dtype.hasobject is False:
+    if isinstance(value, np.ndarray):
+        if value.dtype.hasobject:
+            raise ValueError("Python objects cannot be copied to a GPU")
         flags = value.flags
         layout = "C" if flags.c_contiguous else "F" if flags.f_contiguous else "A"
         return types.Array(numpy_support.from_dtype(value.dtype), value.ndim, layout)

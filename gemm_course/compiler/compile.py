@@ -18,10 +18,17 @@ from gemm_course.compiler import _numba
 from gemm_course.compiler.disassembly import instructions
 from gemm_course.compiler.limits import shown, why_not, why_too_much
 from gemm_course.compiler.nvidia import disassembled, linked, optimised, require_compiler, why_no_compiler
-from gemm_course.compiler.reasons import CannotCompile, NoCompiler, linkers_reason, numbas_reason, one_of
+from gemm_course.compiler.reasons import (
+    CannotCompile,
+    NoCompiler,
+    linkers_reason,
+    numbas_reason,
+    one_of,
+    too_much_static,
+)
 from gemm_course.compiler.record import RECORDED, compiler_text, recorded, versions
 from gemm_course.compiler.result import Compiled
-from gemm_course.emulator.limits import LIMITS, MAX_THREADS
+from gemm_course.emulator.limits import LIMITS, MAX_STATIC_SHARED_BYTES, MAX_THREADS
 from gemm_course.emulator.spelling import did_you_mean
 from gemm_course.kernels import LADDER, Stage, tiles_text
 from gemm_course.programs.state import active
@@ -230,6 +237,8 @@ def _compile(dispatcher: Any, types: tuple, capability: tuple[int, int], asked: 
             raise linkers_reason(str(error), name) from error
     image, used = linked(parts, target, name, lto, options.get("max_registers"))
     seconds = time.perf_counter() - begun
+    if used.shared_bytes > MAX_STATIC_SHARED_BYTES:  # for 9.0 the assembler does not say so
+        raise too_much_static(name, used.shared_bytes)
     shared = used.shared_bytes + asked.dynamic_shared_bytes
     if impossible := why_too_much(name, shared, capability):
         raise CannotCompile(impossible)

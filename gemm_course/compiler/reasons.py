@@ -6,6 +6,8 @@ import linecache
 import re
 from collections.abc import Callable, Iterable
 
+from gemm_course.emulator.limits import MAX_STATIC_SHARED_BYTES
+
 LONGEST = 300  # characters of a reason
 PREAMBLES = ("Failed in ", "- Resolution failure", 'File "', "During: ", "Traceback")
 NUMBAS_FILES = (
@@ -42,14 +44,19 @@ def optimisers_reason(log: str, name: str) -> CannotCompile:
 
 def linkers_reason(log: str, name: str) -> CannotCompile:
     """What NVIDIA's linker and assembler say against a kernel, from their log."""
-    too_much = re.search(r"uses too much shared data \((0x[0-9a-f]+) bytes, (0x[0-9a-f]+) max\)", log)
+    too_much = re.search(r"uses too much shared data \((0x[0-9a-f]+) bytes", log)
     if too_much:
-        used, most = (f"{int(number, 16):,}" for number in too_much.groups())
-        return CannotCompile(
-            f"{name} has {used} bytes of shared memory in arrays of fixed shape; the maximum is {most}. A "
-            "launch can request more: cuda.shared.array(0, ...) and kernel[grid, block, 0, bytes]."
-        )
+        return too_much_static(name, int(too_much[1], 16))
     return CannotCompile(f"NVIDIA's linker refuses {name}: {_cut(_first_error(log))}")
+
+
+def too_much_static(name: str, shared_bytes: int) -> CannotCompile:
+    """Arrays of fixed shape take more shared memory than they can have."""
+    return CannotCompile(
+        f"{name} has {shared_bytes:,} bytes of shared memory in arrays of fixed shape; the maximum is "
+        f"{MAX_STATIC_SHARED_BYTES:,}. A launch can request more: cuda.shared.array(0, ...) and "
+        "kernel[grid, block, 0, bytes]."
+    )
 
 
 def _first_error(log: str) -> str:
