@@ -4,6 +4,7 @@
     records.sweep("h200")             every tile choice, measured
     records.counters("ladder")        Nsight Compute's counters, "ladder" or another group
     records.peers(), records.published()
+    records.machine_code()            what the stages compile to, counted
     records.provenance(frame)         "NVIDIA H200, driver 580, CUDA 13.0, ..., 2026-11-21"
 
 `data/README.md` says how each file was made and what its columns mean.
@@ -18,6 +19,7 @@ from gemm_course.records.files import (
     counters,
     gpus,
     ladder,
+    machine_code,
     peers,
     published,
     roofs,
@@ -38,6 +40,7 @@ __all__ = [
     "counters",
     "gpus",
     "ladder",
+    "machine_code",
     "origin",
     "parse_tiles",
     "peers",
