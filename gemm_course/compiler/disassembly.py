@@ -16,6 +16,7 @@ NOWHERE = ("", 0)  # the place of an instruction that belongs to no line
 
 _PLACE = re.compile(r'\s*//## File "(?P<file>[^"]*)", line (?P<line>\d+)')
 _LABEL = re.compile(r"(?P<name>[.$\w]+):\s*$")
+_SECTION = re.compile(r"\s*\.section\s+\.text\.(?P<name>[^\s,]+)")
 _FUNCTION = re.compile(r"\s*\.type\s+(?P<name>\S+?),@function")
 _INSTRUCTION = re.compile(r"\s*/\*(?P<address>[0-9a-f]{4,})\*/\s+(?P<text>.*?)\s*;?\s*$")
 _REFERENCE = re.compile(r"`\((?P<name>[^()]*)\)")
@@ -65,11 +66,17 @@ def instructions(text: str, kernel: str, name: str, files: Mapping[str, str]) ->
     """The instructions of a kernel in nvdisasm's output (-gi -c), with addresses in place of labels.
 
     kernel: its mangled name there, for which `name` is written. files: the file names of debug information,
-    absolute and normalised, with the names to show; lines of any other file count for the one that called it.
+    absolute and normalised, with the names to show; lines of any other file count for the one that called
+    it. Functions that the kernel calls, and that have sections of their own, follow it.
     """
-    lines = [line for line in text.splitlines() if line.strip()]
-    found = list(_read(lines, files))
-    addresses = {label: address for labels, address, *_ in found for label in labels}
+    sections = _sections(text, kernel)
+    codes, addresses, begin = [], {}, 0
+    for lines in sections:
+        section = _without_padding(list(_read(lines, files)))
+        for labels, address, *_ in section:
+            addresses |= dict.fromkeys(labels, begin + address)
+        codes += [(begin + address, code, place) for _, address, code, place in section]
+        begin += SIZE * len(section)
 
     def written(reference: re.Match) -> str:
         target = reference["name"]
@@ -77,17 +84,28 @@ def instructions(text: str, kernel: str, name: str, files: Mapping[str, str]) ->
             return f"{addresses[target]:#x}"
         return name if target == kernel else reference[0]
 
-    rows = [
+    return [
         Instruction(address, _REFERENCE.sub(written, code).replace(kernel, name), *place)
-        for _, address, code, place in found
+        for address, code, place in codes
     ]
-    return _without_padding(rows)
 
 
-def _read(
-    lines: Iterable[str], files: Mapping[str, str]
-) -> Iterator[tuple[list[str], int, str, tuple[str, int]]]:
-    """-> labels before an instruction, its address, its text, its place, one after the other.
+def _sections(text: str, kernel: str) -> list[list[str]]:
+    """The lines of each section of code, the kernel's first."""
+    sections: list[tuple[str, list[str]]] = [("", [])]
+    for line in text.splitlines():
+        if begun := _SECTION.match(line):
+            sections.append((begun["name"], []))
+        elif line.strip():
+            sections[-1][1].append(line)
+    return [lines for _, lines in sorted(sections, key=lambda section: section[0] != kernel)]
+
+
+_Code = tuple[list[str], int, str, tuple[str, int]]  # labels before an instruction, address, text, place
+
+
+def _read(lines: Iterable[str], files: Mapping[str, str]) -> Iterator[_Code]:
+    """The instructions of a section, one after the other.
 
     A function that was inlined has several lines for its place: its own first, then those that called it.
     """
@@ -109,10 +127,10 @@ def _read(
             place, begun = NOWHERE, False
 
 
-def _without_padding(rows: list[Instruction]) -> list[Instruction]:
-    """Without what fills the end, and with no line for the endless loop before it: no thread gets there."""
-    while rows and rows[-1].text == "NOP":
-        rows.pop()
-    if rows and rows[-1].text == f"BRA {rows[-1].address:#x}":
-        rows.pop()
-    return rows
+def _without_padding(codes: list[_Code]) -> list[_Code]:
+    """Without what fills the end, and the endless loop before it, which no thread gets to."""
+    while codes and codes[-1][2] == "NOP":
+        codes.pop()
+    if codes and codes[-1][2] in [f"BRA `({label})" for label in codes[-1][0]]:
+        codes.pop()
+    return codes

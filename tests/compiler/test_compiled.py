@@ -218,7 +218,7 @@ def test_float16_arithmetic_is_linked_from_cuda_c():
 
 
 def test_without_link_time_optimisation_as_cuda_jit_has_it():
-    found = compiled(cuda.jit(lto=False)(axpy), *ARGUMENTS)
+    found = compiled(cuda.jit(axpy, lto=False), *ARGUMENTS)  # cuda.jit(lto=False)(axpy) forgets it
     assert found.by_kind["multiply-add"] == 1
     assert LINE_OF_AXPY in set(found.instructions["line"])
 

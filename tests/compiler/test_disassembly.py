@@ -59,5 +59,22 @@ def test_lines_are_those_of_the_innermost_function_of_ones_own():
     assert places[7] == ("", 0), "a function of NVIDIA's"
 
 
+def test_a_function_with_a_section_of_its_own_follows_the_kernel():
+    own = """
+\t.section\t.text.divide,"ax",@progbits
+        .type           divide,@function
+divide:
+        /*0000*/                   MUFU.RCP R1, R2 ;
+        /*0010*/                   RET.REL.NODEC R4 `(divide) ;
+        /*0020*/                   NOP;
+"""
+    both = instructions(
+        own + '\t.section\t.text._Z3kernelB2v1,"ax"\n' + TEXT, "_Z3kernelB2v1", "kernel", FILES
+    )
+    assert both[: len(ROWS)] == ROWS
+    rest = [(row.address, row.opcode) for row in both[len(ROWS) :]]
+    assert rest == [(len(ROWS) * 16, "MUFU.RCP"), (len(ROWS) * 16 + 16, "RET.REL.NODEC")]
+
+
 def test_padding_is_left_out():
     assert ROWS[-1].opcode == "RET.REL.NODEC"

@@ -1,0 +1,27 @@
+"""The machine code is what numba-cuda itself makes for a launch, by its own classes and its own linker."""
+
+import json
+import sys
+
+import pytest
+from numba import cuda
+
+from gemm_course import compiled
+from tests import processes
+
+STAGES = ("naive_coalesced", "thread_tiled_1d", "vectorized", "wmma", "mma_sync", "persistent")
+
+
+@pytest.mark.compiler
+@pytest.mark.waits
+def test_opcode_for_opcode():
+    from tests.compiler.numbas_own_way import ARGUMENTS, OPTIONS, kernel
+
+    done = processes.run([sys.executable, "-m", "tests.compiler.numbas_own_way", *STAGES])
+    assert done.returncode == 0, done.stderr
+    theirs = json.loads(done.stdout)
+    ours = {name: compiled(name) for name in STAGES}
+    ours |= {str(options): compiled(cuda.jit(kernel, **options), *ARGUMENTS) for options in OPTIONS}
+    assert set(theirs) == set(ours)
+    for name, found in ours.items():
+        assert theirs[name] == list(found.instructions["opcode"]), name
