@@ -20,6 +20,7 @@ _SECTION = re.compile(r"\s*\.section\s+\.text\.(?P<name>[^\s,]+)")
 _FUNCTION = re.compile(r"\s*\.type\s+(?P<name>\S+?),@function")
 _INSTRUCTION = re.compile(r"\s*/\*(?P<address>[0-9a-f]{4,})\*/\s+(?P<text>.*?)\s*;?\s*$")
 _REFERENCE = re.compile(r"`\((?P<name>[^()]*)\)")
+_Code = tuple[list[str], int, str, tuple[str, int]]  # labels before an instruction, address, text, place
 _PARTS = re.compile(r"(?:(?P<predicate>@!?U?P\w+)\s+)?(?P<opcode>\S+)\s*(?P<operands>.*)")
 
 
@@ -99,9 +100,6 @@ def _sections(text: str, kernel: str) -> list[list[str]]:
         elif line.strip():
             sections[-1][1].append(line)
     return [lines for _, lines in sorted(sections, key=lambda section: section[0] != kernel)]
-
-
-_Code = tuple[list[str], int, str, tuple[str, int]]  # labels before an instruction, address, text, place
 
 
 def _read(lines: Iterable[str], files: Mapping[str, str]) -> Iterator[_Code]:

@@ -186,7 +186,7 @@ def _by_kind(rows: Iterable[Instruction]) -> dict[str, int]:
 
 def _summary(by_kind: dict[str, int]) -> str:
     most = sorted((kind for kind in by_kind if by_kind[kind]), key=lambda kind: -by_kind[kind])
-    named = [f"{by_kind[kind]:,} {PLURALS[kind]}" for kind in most[:SHOWN]]
+    named = [f"{by_kind[kind]:,} {kind if by_kind[kind] == 1 else PLURALS[kind]}" for kind in most[:SHOWN]]
     rest = sum(by_kind[kind] for kind in most[SHOWN:])
     return ", ".join([*named, *([f"{rest:,} more"] if rest else [])])
 

@@ -13,7 +13,7 @@ STAGES = ("naive_coalesced", "thread_tiled_1d", "vectorized", "wmma", "mma_sync"
 
 
 @pytest.mark.compiler
-@pytest.mark.waits
+@pytest.mark.full(reason="compiles eleven kernels, in two processes")
 def test_opcode_for_opcode():
     from tests.compiler.numbas_own_way import ARGUMENTS, OPTIONS, kernel
 

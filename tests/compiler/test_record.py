@@ -77,7 +77,7 @@ def test_what_is_not_recorded_is_none():
 
 
 @pytest.mark.compiler
-@pytest.mark.many(one_in=8)
+@pytest.mark.many(one_in=12)
 @pytest.mark.parametrize(("stage", "capability"), EVERY, ids=IDS)
 def test_the_record_is_of_the_kernels_as_they_are(stage, capability):
     old = recorded(stage, capability)
