@@ -20,7 +20,7 @@ import re
 import threading
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -216,7 +216,8 @@ def _forget(function: Any) -> None:
 def _remember(function: Any, state: dict) -> None:
     """Give a device function back what it had, and take what was made of it out of Numba's tables."""
     for made in function.overloads.values():
-        made.target_context.remove_user_function(made.entry_point)
+        with suppress(KeyError):  # an interruption came between the two
+            made.target_context.remove_user_function(made.entry_point)
     own = vars(function)
     for name in own.keys() - state.keys():
         del own[name]
