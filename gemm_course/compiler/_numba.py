@@ -154,8 +154,7 @@ def declared(dispatcher: Any) -> list[tuple]:
 
 @contextmanager
 def _compiling_for(capability: tuple[int, int]) -> Iterator[list]:
-    """See the module's description. Yields the device functions of the course or the learner, as they
-    come."""
+    """See the module's description. Yields the list that device functions come into, Numba's own left out."""
     from numba.cuda import dispatcher as module
     from numba.cuda.core.compiler_lock import global_compiler_lock
     from numba.cuda.core.errors import NumbaWarning
@@ -202,8 +201,7 @@ def _is_numbas(function: Callable) -> bool:
 
 
 def _forget(function: Any) -> None:
-    """Let a device function be compiled anew, with lines, and with the signatures that it was defined
-    with."""
+    """Let a device function be compiled anew, with lines, and with the signatures of its definition."""
     signatures = {types: made.signature.return_type for types, made in function.overloads.items()}
     function.overloads = type(function.overloads)()
     function.py_func = as_defined(function) or function.py_func
@@ -225,8 +223,7 @@ def _remember(function: Any, state: dict) -> None:
 
 
 def file_names(files: tuple[str, ...]) -> dict[str, str]:
-    """A file's name as the debug information writes it -> as code objects do; the course's from its package
-    on."""
+    """A file's name in debug information -> in code objects, or for the course's from its package on."""
     package = Path(__file__).parents[1]
     names = {}
     for file in files:

@@ -1,5 +1,4 @@
-"""Reads nvdisasm's text: the instructions in order, each with its address and the line of source it belongs
-to."""
+"""Reads nvdisasm's text: instructions in order, each with its address and its line of the source."""
 
 from __future__ import annotations
 

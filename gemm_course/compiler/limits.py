@@ -11,8 +11,7 @@ HOPPER = 9  # what needs this generation runs on no other
 
 
 def why_not(stage: Stage, tiles: Mapping[str, int] | None, capability: tuple[int, int]) -> str | None:
-    """Why no GPU of this compute capability can run a stage with these tiles, as a sentence, or None if one
-    can."""
+    """Why a GPU of this compute capability cannot run a stage with these tiles, a sentence, or None."""
     needed = stage.compute_capability
     only = needed[0] == HOPPER
     if (capability[0] != HOPPER) if only else capability < needed:

@@ -1,5 +1,4 @@
-"""Thirty answers to exercises, right and wrong, as the checkers launch them: with what is `compiled`
-called?"""
+"""Thirty answers to exercises, right and wrong, compiled as the checkers launch them."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,5 +1,4 @@
-"""The record of the ladder's machine code: complete, small, of the kernels as they are, and read as it was
-written."""
+"""The record of the ladder's machine code: complete, small, and of the kernels as they are."""
 
 import lzma
 
