@@ -111,7 +111,8 @@ def linked(
     """
     from cuda.bindings import nvjitlink
 
-    words = [f"-arch=sm_{architecture}", "-lineinfo", "-verbose"]
+    # What its cache has, nvJitLink does not report on.
+    words = [f"-arch=sm_{architecture}", "-lineinfo", "-verbose", "-no-cache"]
     words += ["-lto"] if lto else []
     words += [f"-maxrregcount={max_registers}"] if max_registers else []
     kind = nvjitlink.InputType.LTOIR if lto else nvjitlink.InputType.PTX

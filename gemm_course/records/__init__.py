@@ -5,6 +5,7 @@
     records.counters("ladder")        Nsight Compute's counters, "ladder" or another group
     records.peers(), records.published()
     records.machine_code()            what the stages compile to, counted
+    records.profiles()                what Nsight Compute measured of whole kernels
     records.provenance(frame)         "NVIDIA H200, driver 580, CUDA 13.0, ..., 2026-11-21"
 
 `data/README.md` says how each file was made and what its columns mean.
@@ -21,6 +22,7 @@ from gemm_course.records.files import (
     ladder,
     machine_code,
     peers,
+    profiles,
     published,
     roofs,
     shared_memory_wavefronts,
@@ -44,6 +46,7 @@ __all__ = [
     "origin",
     "parse_tiles",
     "peers",
+    "profiles",
     "provenance",
     "published",
     "roofs",

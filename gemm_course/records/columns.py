@@ -183,6 +183,53 @@ MACHINE_CODE = Table(
     }
 )
 
+# How busy what was, in percent of the most that it can do, averaged over all clocks of the launch.
+PROFILE_BUSY = (
+    "issue_slots",  # clocks in which a scheduler issued an instruction
+    "fma_pipe",
+    "alu_pipe",
+    "lsu_pipe",
+    "tensor_pipe",
+    "uniform_pipe",
+    "xu_pipe",
+    "l1_data",  # wavefronts of L1 and shared memory, which are one memory
+    "l1_writeback",  # from there to registers
+    "l1_requests",
+    "l2",
+    "l2_to_sm",
+    "dram",
+)
+# Averages per scheduler, of which a multiprocessor has four, and per clock in which it had warps.
+PROFILE_RATES = ("warps_possible", "warps_active", "warps_eligible", "issued", "l1_hits", "l2_hits")
+PROFILE_CLOCKS = ("clocks", "active_clocks")  # of a multiprocessor: of the launch, and while it had warps
+PROFILE_LIMITS = ("limit_blocks", "limit_registers", "limit_shared_memory", "limit_warps")  # blocks per SM
+PROFILE = Table(
+    {
+        "stage": "text",
+        "tiles": "text",
+        "m": "whole",
+        "n": "whole",
+        "k": "whole",
+        "file": "text",
+        "kernel": "text",
+        "grid": "text",
+        "block": "text",
+        "dynamic_shared_bytes": "whole",
+        "static_shared_bytes": "whole",
+        "registers": "whole",
+        "local_bytes": "whole",
+        **dict.fromkeys(PROFILE_CLOCKS, "real"),
+        **dict.fromkeys(PROFILE_RATES, "real"),
+        **dict.fromkeys(PROFILE_BUSY, "real"),
+        **dict.fromkeys(PROFILE_LIMITS, "whole"),
+        "samples": "whole",
+        **dict.fromkeys(COUNTED, "whole"),
+        **dict.fromkeys(COUNTED_OF_TENSOR_CORES, "whole"),
+        **ORIGIN,
+        "ncu": "text",
+    }
+)
+
 PEERS = Table(
     {
         "peer": "text",

@@ -52,6 +52,14 @@ def counters(group: str = "ladder", gpu: str = "h200", data: Path = DATA) -> pd.
     return columns.COUNTERS.read(data / gpu / "counters" / f"{group}.csv")
 
 
+def profiles(gpu: str = "h200", data: Path = DATA) -> pd.DataFrame:
+    """What Nsight Compute measured of whole kernels, a row for each kernel, tile choice and size.
+
+    What it found per instruction: :func:`gemm_course.profiles.recorded`.
+    """
+    return columns.PROFILE.read(data / gpu / "profile" / "kernels.csv")
+
+
 def roofs(gpu: str = "h200", data: Path = DATA) -> pd.DataFrame:
     """Measured bandwidths in TB/s by memory: "DRAM", "L2", "shared"."""
     return columns.ROOFS.read(data / gpu / "roofs.csv")

@@ -1,0 +1,184 @@
+"""What a kernel did on a GPU, measured: where its warps stood, and how busy the GPU's parts were."""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gemm_course.compiler import Compiled
+from gemm_course.compiler.disassembly import SIZE, Instruction
+from gemm_course.compiler.kinds import KINDS
+from gemm_course.emulator.spelling import did_you_mean
+from gemm_course.kernels import LADDER, Stage, tiles_text
+from gemm_course.profiles.store import COUNTED, FOLDER, TABLE, read
+from gemm_course.profiles.waits import WAITS, wait_of
+from gemm_course.records import DATA
+from gemm_course.records.columns import PROFILE
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+USUAL = 4096  # rows and columns of the matrices
+
+
+class NoProfile(LookupError):
+    """Nothing was recorded of this kernel; the message says of what there is a profile."""
+
+
+@dataclass(frozen=True, eq=False)
+class Profile:
+    """One launch of a kernel, as Nsight Compute saw it.
+
+    name: the stage's, or the kernel's own. tiles: "BM=128 BN=128", "" for a kernel that is no stage's.
+    measured: the row of `records.profiles`: clocks, how busy the parts of the GPU were, warps, counters.
+    code: the machine code that ran, from the GPU's own compiler. sources: file -> line -> its text, of the
+    functions that instructions came from.
+    """
+
+    name: str
+    tiles: str
+    measured: Mapping[str, Any]
+    code: Compiled
+    content: Mapping[str, Any] = field(repr=False)
+
+    @cached_property
+    def instructions(self) -> pd.DataFrame:
+        """A row for each instruction, as in `Compiled.instructions`, with what was measured of it.
+
+        executed: how often warps executed it. threads: how often threads did, those whose predicate was
+        off not counted. global_sectors, shared_wavefronts: of its accesses. samples: how often a sampled
+        warp stood there; and of these, a column for each of WAITS.
+        """
+        import pandas as pd
+
+        rows = self.code.rows
+        waits = {name: [0] * len(rows) for name in WAITS}
+        for reason, counts in self.content["samples"].items():
+            for place, count in enumerate(counts):
+                if count:
+                    waits[wait_of(reason, rows, place)][place] += count
+        counted = {name: self.content[name] for name in COUNTED}
+        frame = pd.concat([self.code.instructions, pd.DataFrame({**counted, **waits})], axis=1)
+        frame.insert(frame.columns.get_loc(next(iter(WAITS))), "samples", frame[list(WAITS)].sum(axis=1))
+        return frame
+
+    @cached_property
+    def samples(self) -> int:
+        """How often a warp was sampled; all warps together."""
+        return int(self.instructions["samples"].sum())
+
+    @cached_property
+    def waits(self) -> dict[str, float]:
+        """Which part of its time a warp spends on what, a share for each of WAITS; together 1."""
+        sums = self.instructions[list(WAITS)].sum()
+        return {name: float(sums[name] / self.samples) for name in WAITS}
+
+    @cached_property
+    def executed(self) -> dict[str, int]:
+        """Executed instructions of warps by kind, all kinds, in the order of KINDS."""
+        sums = self.instructions.groupby("kind")["executed"].sum()
+        return {kind: int(sums.get(kind, 0)) for kind in KINDS}
+
+    @cached_property
+    def by_line(self) -> pd.DataFrame:
+        """A row for each file and line: counts, samples, also by wait, and executed instructions by kind."""
+        import pandas as pd
+
+        frame = self.instructions
+        place = [frame["file"], frame["line"]]
+        sums = frame.groupby(place)[[*COUNTED, "samples", *WAITS]].sum()
+        kinds = frame.pivot_table("executed", ["file", "line"], "kind", "sum", fill_value=0)
+        return pd.concat([sums, kinds[[kind for kind in KINDS if kind in kinds.columns]]], axis=1)
+
+    @property
+    def sources(self) -> dict[str, dict[int, str]]:
+        return {
+            file: {int(line): text for line, text in lines.items()}
+            for file, lines in self.content["sources"].items()
+        }
+
+    @property
+    def tflops(self) -> float:
+        """Of the profiled launch; for speed, what counts is the bench's many launches in a row."""
+        row = self.measured
+        return 2 * row["m"] * row["n"] * row["k"] / row["nanoseconds"] / 1000
+
+    def __repr__(self) -> str:
+        most = Counter(self.waits).most_common(3)
+        spent = ", ".join(f"{name} {share:.0%}" for name, share in most)
+        row = self.measured
+        return (
+            f"{self.name} ({self.tiles}) at {row['m']} × {row['n']} × {row['k']} on an {row['gpu']}: "
+            f"{row['nanoseconds'] / 1e6:.3g} ms; a warp's time: {spent}"
+        )
+
+
+def recorded(
+    stage: Stage | str,
+    tiles: Mapping[str, int] | None = None,
+    size: int | tuple[int, int, int] = USUAL,
+    gpu: str = "h200",
+    data: Path = DATA,
+) -> Profile:
+    """The recorded profile of a stage of the ladder, or of another kernel by the name it was recorded under.
+
+    tiles: sizes to change from the stage's defaults. size: m = n = k, or (m, n, k). gpu: the folder of
+    records. Raises NoProfile, with what was recorded.
+    """
+    name = stage if isinstance(stage, str) else stage.name
+    shape = (size, size, size) if isinstance(size, int) else tuple(size)
+    chosen = tiles_text(LADDER[name].complete(tiles)) if name in LADDER else tiles_text(tiles or {})
+    rows = _rows(data / gpu / FOLDER / TABLE)
+    for row in rows:
+        if (row["stage"], row["tiles"], row["m"], row["n"], row["k"]) == (name, chosen, *shape):
+            return _profile(row, data / gpu / FOLDER)
+    raise NoProfile(_what_there_is(rows, name, chosen, shape))
+
+
+def _what_there_is(rows: list[dict], name: str, tiles: str, shape: tuple[int, int, int]) -> str:
+    names = list(dict.fromkeys(row["stage"] for row in rows))
+    if name not in names:
+        known = ", ".join(names) or "no other"
+        return f"no profile was recorded of {name}{did_you_mean(name, names)}; there is {known}."
+    settings = (_setting(row["tiles"], row["m"], row["n"], row["k"]) for row in rows if row["stage"] == name)
+    return (
+        f"no profile was recorded of {name} with {_setting(tiles, *shape)}; there is {'; '.join(settings)}."
+    )
+
+
+def _setting(tiles: str, m: int, n: int, k: int) -> str:
+    return f"{tiles} at {m} × {n} × {k}"
+
+
+@functools.lru_cache(maxsize=4)
+def _rows(path: Path) -> list[dict[str, Any]]:
+    return PROFILE.rows(path)
+
+
+def _profile(row: dict[str, Any], folder: Path) -> Profile:
+    return _read(folder / row["file"], tuple(row.items()))
+
+
+@functools.lru_cache(maxsize=32)
+def _read(path: Path, row: tuple[tuple[str, Any], ...]) -> Profile:
+    measured, content = dict(row), read(path)
+    places = zip(content["text"], content["file"], content["line"], strict=True)
+    code = Compiled(
+        name=measured["stage"],
+        tiles=measured["tiles"],
+        compute_capability=tuple(content["compute_capability"]),
+        registers=measured["registers"],
+        spilled_bytes=content["spilled_bytes"],
+        local_bytes=measured["local_bytes"],
+        shared_bytes=measured["static_shared_bytes"] + measured["dynamic_shared_bytes"],
+        static_shared_bytes=measured["static_shared_bytes"],
+        seconds=None,
+        compiler=content["compiler"],
+        rows=[Instruction(SIZE * i, text, file, line) for i, (text, file, line) in enumerate(places)],
+    )
+    return Profile(measured["stage"], measured["tiles"], measured, code, content)

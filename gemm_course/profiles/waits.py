@@ -1,0 +1,140 @@
+"""What a warp does from clock to clock, in words: it issues an instruction, or it waits for something.
+
+Nsight Compute samples every so many clocks where each warp is and why it does not issue. Its reasons are
+NVIDIA's ("Nsight Compute, Kernel Profiling Guide", "Warp Stall Reasons"); two of them mean different things
+at different instructions, so some are told apart here by the instruction that waits.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from gemm_course.compiler.disassembly import Instruction
+
+BACK = 12  # instructions before a jump among which the one that sets its condition is looked for
+
+
+@dataclass(frozen=True)
+class Wait:
+    """One way for a warp to spend its time. meaning: what it is; help: what makes it less."""
+
+    name: str
+    meaning: str
+    help: str
+
+
+_ALL = (
+    Wait("issuing", "the warp issues an instruction", "nothing is lost here"),
+    Wait(
+        "another warp's turn",
+        "the warp is ready, but its scheduler issues for another warp in this clock",
+        "nothing: the scheduler has enough to do, only fewer instructions would help",
+    ),
+    Wait(
+        "global memory",
+        "the warp needs what a load from global or local memory brings",
+        "fewer loads, loads asked for earlier, or more warps to work meanwhile",
+    ),
+    Wait(
+        "shared memory",
+        "the warp needs what a load from shared memory brings",
+        "fewer or wider loads, loads asked for earlier, or more independent work per thread",
+    ),
+    Wait(
+        "queue to global memory",
+        "the queue of accesses to global memory is full, so the warp cannot ask for more",
+        "fewer accesses, each of more bytes, with fewer sectors",
+    ),
+    Wait(
+        "queue to shared memory",
+        "the queue of accesses to shared memory is full, so the warp cannot ask for more",
+        "fewer or wider accesses, without bank conflicts",
+    ),
+    Wait(
+        "copies",
+        "the warp needs a tile that is still being copied to shared memory",
+        "copies begun earlier, or more of them under way",
+    ),
+    Wait(
+        "barrier",
+        "the warp has reached a barrier before other warps of its block",
+        "fewer barriers, equal work per warp, or another block to work meanwhile",
+    ),
+    Wait(
+        "Tensor Cores",
+        "the warp needs a product that the Tensor Cores have not finished",
+        "little: they work meanwhile; if they do not, more products under way",
+    ),
+    Wait(
+        "busy unit",
+        "the unit that computes this kind of instruction is busy",
+        "fewer instructions of this kind",
+    ),
+    Wait(
+        "fixed delay",
+        "the warp needs the result of an instruction just before, which takes a fixed number of clocks",
+        "independent instructions between the two, or more warps",
+    ),
+    Wait(
+        "dispatch",
+        "the instruction was chosen, but held up on its way to the unit",
+        "other registers as operands, which the compiler chooses",
+    ),
+    Wait(
+        "next instruction",
+        "the next instruction is not there yet: after a jump, or because the code is long",
+        "shorter code, fewer jumps",
+    ),
+    Wait("other", "all else, such as the end of the kernel, or a warp that sleeps", ""),
+)
+WAITS = MappingProxyType({wait.name: wait for wait in _ALL})
+
+# Nsight Compute's reasons, as in the columns `stall_...` of its page of sources, and what they mean here.
+_MEANS = {
+    "selected": "issuing",
+    "not_selected": "another warp's turn",
+    "long_sb": "global memory",
+    "short_sb": "shared memory",
+    "lg": "queue to global memory",
+    "tex": "queue to global memory",
+    "mio": "queue to shared memory",
+    "barrier": "barrier",
+    "membar": "barrier",
+    "gmma": "Tensor Cores",
+    "math": "busy unit",
+    "wait": "fixed delay",
+    "dispatch": "dispatch",
+    "no_inst": "next instruction",
+    "branch_resolving": "next instruction",
+    "imc": "next instruction",
+}
+REASONS = (*_MEANS, "drain", "sleep", "misc")
+_PREDICATE = re.compile(r"@!?(U?P\d)")
+
+
+def wait_of(reason: str, code: Sequence[Instruction], place: int) -> str:
+    """The wait that a reason of Nsight Compute's means at an instruction, a key of WAITS.
+
+    code: all instructions of the kernel by address; place: the index of the one that waits.
+    """
+    one = code[place]
+    if reason in ("barrier", "wait") and one.opcode.startswith("WARPGROUP."):
+        return "Tensor Cores"
+    if reason == "long_sb" and (one.opcode.startswith(("DEPBAR", "SYNCS")) or _asks_for_a_copy(code, place)):
+        return "copies"
+    return _MEANS.get(reason, "other")
+
+
+def _asks_for_a_copy(code: Sequence[Instruction], place: int) -> bool:
+    """Is this a jump whose condition is whether an mbarrier has completed?"""
+    condition = _PREDICATE.match(code[place].predicate)
+    if not condition or not code[place].opcode.startswith("BRA"):
+        return False
+    for one in reversed(code[max(0, place - BACK) : place]):
+        operands = one.operands.replace(",", " ").split()
+        if condition[1] in operands[:2]:
+            return one.opcode.startswith("SYNCS")
+    return False
