@@ -1,0 +1,1 @@
+"""Profiles of kernels by Nsight Compute: which are recorded, and how."""
