@@ -12,6 +12,7 @@ from gemm_course.figures.svg import Drawing, text_width, wrap
 _LEFT, _RIGHT, _MOST = 222.0, 402.0, 1.1  # where the scale begins and ends, and the share at its end
 _GLOBAL, _SHARED = 478.0, 552.0  # right edges of the two columns of accesses
 _ROW = 42.0
+_APART = (94.0, 51.0)  # of a row's first two figures, and of the others
 _MARKS = (("●", colours.NOW), ("▲", colours.QUIET), ("■", colours.QUIET), ("◆", colours.INK))
 
 
@@ -43,23 +44,25 @@ def ladder(
     title: str,
     note: str,
 ) -> Picture:
-    """Draw the rungs in order, at most four GPUs. A side branch is indented.
+    """Draw the rungs in order, at most four GPUs. A side branch is indented, and the legend says so.
 
     ``gpus`` says for each GPU where its figures come from ("measured", "published"); ``cublas`` has the
     TFLOPS of cuBLAS by (group, GPU).
     """
     drawing = Drawing(title)
     marks = dict(zip(gpus, _MARKS, strict=False))
-    y = _legend(drawing, gpus, marks)
+    y = _legend(drawing, gpus, marks, branches=any(rung.side for rung in rungs))
     y = _head(drawing, y)
     group, trunk = None, ""  # trunk: the last stage above that is no side branch
     for rung in rungs:
-        if rung.group != group:
+        begins = rung.group != group
+        if begins:
             group = rung.group
             y = _heading(drawing, group, [(gpu, cublas.get((group, gpu))) for gpu in gpus], marks, y)
         _rung(drawing, rung, marks, y)
-        if rung.after != trunk:
-            drawing.text(_LEFT - 8, y + 16, f"after {rung.after}", anchor="end", fill=colours.QUIET)
+        if (begins and not rung.side) or rung.after != trunk:
+            words = f"after {rung.after}" if rung.after else ""
+            drawing.text(_LEFT - 8, y + 16, words, anchor="end", fill=colours.QUIET)
         trunk = trunk if rung.side else rung.name
         y += _ROW
     for line in wrap(note, 14, 544):
@@ -68,7 +71,7 @@ def ladder(
     return drawing.picture(_in_words(rungs, gpus, cublas, note))
 
 
-def _legend(drawing: Drawing, gpus: Mapping[str, str], marks: Mapping) -> float:
+def _legend(drawing: Drawing, gpus: Mapping[str, str], marks: Mapping, branches: bool) -> float:
     x, y = 8.0, drawing.top + 14
     for place, (gpu, how) in enumerate(gpus.items()):
         if place == 3:
@@ -77,6 +80,10 @@ def _legend(drawing: Drawing, gpus: Mapping[str, str], marks: Mapping) -> float:
         _mark(drawing, x + 6, y, *marks[gpu])
         drawing.text(x + 18, y, words, fill=colours.QUIET)
         x += text_width(words) + 28
+    if branches:
+        y += 20
+        _elbow(drawing, 8, y - 15)
+        drawing.text(22, y, "side branch: no later stage is built on it", fill=colours.QUIET)
     return y + 12
 
 
@@ -108,16 +115,16 @@ def _heading(drawing: Drawing, group: str, cublas: Sequence, marks: Mapping, y: 
 
 def _rung(drawing: Drawing, rung: Rung, marks: Mapping, y: float) -> None:
     if rung.side:
-        drawing.line(12, y + 2, 12, y + 11, stroke=colours.QUIET)
-        drawing.line(12, y + 11, 20, y + 11, stroke=colours.QUIET)
+        _elbow(drawing, 12, y)
     drawing.text(24 if rung.side else 8, y + 16, rung.name, bold=True)
     known = [(gpu, rung.speeds[gpu]) for gpu in marks if gpu in rung.speeds]
     if not known:
         drawing.text(14, y + 34, "not measured yet", fill=colours.QUIET)
     for place, (gpu, speed) in enumerate(known):
-        mark, hue = marks[gpu]
-        _mark(drawing, 14 + 66 * place, y + 34, mark, hue)
-        drawing.text(24 + 66 * place, y + 34, f"{speed.tflops:.3g}")
+        x = 14 + (place and _APART[0] + _APART[1] * (place - 1))
+        _mark(drawing, x, y + 34, *marks[gpu])
+        percent = f", {100 * speed.share:.0f} %" if speed.share is not None and not place else ""
+        drawing.text(x + 10, y + 34, f"{speed.tflops:.3g}{percent}")
     drawing.line(_LEFT, y + 20, _RIGHT, y + 20, stroke=colours.EDGE)
     for share in (0, 0.5, 1):
         drawing.line(
@@ -128,6 +135,11 @@ def _rung(drawing: Drawing, rung: Rung, marks: Mapping, y: float) -> None:
             _mark(drawing, _x(speed.share), y + 26, *marks[gpu], size=17)
     drawing.text(_GLOBAL, y + 26, _ratio(rung.global_loads), anchor="end")
     drawing.text(_SHARED, y + 26, _ratio(rung.shared_loads), anchor="end")
+
+
+def _elbow(drawing: Drawing, x: float, y: float) -> None:
+    drawing.line(x, y + 2, x, y + 11, stroke=colours.QUIET)
+    drawing.line(x, y + 11, x + 8, y + 11, stroke=colours.QUIET)
 
 
 def _mark(drawing: Drawing, x: float, y: float, mark: str, hue: str, size: float = 14) -> None:

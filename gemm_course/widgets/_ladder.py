@@ -142,6 +142,7 @@ def _note() -> str:
     measured = provenance(LADDER)
     sources = sorted({source for gpu in PUBLISHED_ON for source in _published(gpu, "fp32")["source"]})
     return (
-        f"Measured: {SIZE}³; {measured}. Published: {'; '.join(sources)}, by their authors. "
+        f"Measured: {SIZE}³, each stage in turn with cuBLAS, so each share is of cuBLAS in the same run; "
+        f"{measured}. Published: {'; '.join(sources)}, by their authors. "
         f"Loads: elements that the kernel asks for, {WIDE}³, counted by the emulator."
     )

@@ -511,45 +511,47 @@ see.quiz("08")
 # %% [markdown]
 # ## The whole ladder
 #
-# Every kernel of the documents, from the first to this one, and behind them some that no document has: what
-# each was published to do, what it does on an H200, and beside it what it asks of memory for each
-# multiply-add. (Those from `double_buffered` to `stream_k` belong to notebook 09; they are FP32 still.)
+# The kernels of the documents, from the first to this one, followed by some from no document: what each was
+# published to do, what it does on an H200, and what it asks of memory for each multiply-add. (Those from
+# `double_buffered` to `stream_k` belong to notebook 09; they are still FP32.)
 
 # %%
 see.ladder()
 
 # %% [markdown]
-# And those up to this notebook's on one roofline:
+# Here are the stages up to this notebook's on one roofline:
 
 # %%
 see.roofline(until="wmma_fp16_acc")
 
 # %% [markdown]
-# Read it from the top. Coalescing made requests cheaper. Tiles made them fewer. Registers took over from
-# shared memory what shared memory had taken over from global memory, first along one side, then along
-# both. Wide accesses made instructions fewer, warp tiles made the banks agree. And then the arithmetic
-# itself was exchanged. Each step began with the same question: what limits it now?
+# Read it from the top. Coalescing made each request cheaper. Shared-memory tiles made requests to global
+# memory fewer. Thread tiles moved repeated loads on from shared memory to registers, first along one side,
+# then along both. Wide accesses made instructions fewer, and warp tiles made loads from shared memory fewer.
+# Then the arithmetic itself was exchanged. Each step began with the same question: what limits it now?
 #
 # ### Beyond the documents
 #
-# The stages behind it go on asking it:
+# The later stages keep asking it. The [glossary](glossary.md) explains their words; notebooks that build
+# these kernels are yet to come.
 #
-# - `mma_swizzled` loads fragments whose layout is known. Its rows change places instead of being skewed, and
-#   sums go straight to C.
-# - `mma_ring` has the next tiles come while it multiplies, as `async_copy` does.
-# - `mma_sync` loads the next fragments meanwhile as well.
-# - `mma_tma` has the tiles brought by TMA, a unit of Hopper's that copies on its own. A warpgroup asks for
-#   them, and the warps that multiply copy nothing any more.
-# - `wgmma_tma` has Hopper's instruction for four warps together, which reads its operands from shared memory
-#   by itself.
-# - `warp_specialised` lets a warpgroup fetch again, as in `mma_tma`, for products by that instruction. By
-#   itself that gains nothing here; the stages after it are built on it.
+# - `mma_swizzled` loads fragments whose layout is known. Pieces of 16 bytes change places within a row, which
+#   takes the place of the skew, and sums go straight to C.
+# - `mma_ring` fetches the next tiles while it multiplies, as `async_copy` does.
+# - `mma_sync` also loads the next fragments while it multiplies.
+# - `mma_tma` lets TMA bring the tiles, a unit of Hopper GPUs that copies on its own. One group of four warps,
+#   a warpgroup, asks for the tiles; the warps that multiply copy nothing.
+# - `wgmma_tma` multiplies with wgmma, Hopper's instruction for a whole warpgroup, which reads its operands
+#   from shared memory by itself. One of the threads that multiply asks for the tiles.
+# - `warp_specialised` gives the fetching to a warpgroup of its own, as in `mma_tma`. By itself that gains
+#   nothing here; the stages after it are built on it.
 # - `persistent` has as many blocks as there are SMs. Each takes one tile of C after the other.
-# - `staged_store` has TMA store the results as well.
-# - `overlapped_store` writes them while the next tile is multiplied, so it hardly stops between two tiles.
-# - `stream_k_fp16` chooses its tiles by the shape, and shares out those that would leave SMs idle at the end.
+# - `staged_store` lets TMA store the results as well.
+# - `overlapped_store` stores them while the next tile is multiplied.
+# - `stream_k_fp16` chooses the size of its tiles by the shape of C, and shares out those that would leave SMs
+#   idle at the end.
 #
-# How far does that lead? In per cent of cuBLAS, which was measured in turn with each of them, for two sizes:
+# How far does this get us? Each stage in per cent of cuBLAS in the same run, for two sizes:
 
 # %%
 halves = records.ladder().query("dtype == 'fp16' and m == n == k and m in (4096, 8192)")
@@ -557,15 +559,15 @@ share = 100 * halves.pivot(index="stage", columns="m", values="ratio_to_cublas")
 share.loc[[stage.name for stage in LADDER if stage.dtype == "float16"]].round(1)
 
 # %% [markdown]
-# In the same runs as `overlapped_store`, Triton, a compiler that is made for such kernels:
+# And Triton, a compiler that is made for such kernels, in the same run as `overlapped_store`:
 
 # %%
 last = halves[halves["stage"] == "overlapped_store"].set_index("m")
 (100 * last["triton_tflops"] / last["cublas_tflops"]).round(1).to_frame("Triton")
 
 # %% [markdown]
-# So a kernel written in Python can do what the library does that NVIDIA ships. Each of these stages has
-# its file in `gemm_course/kernels`, and `see.source` shows it.
+# So on this GPU, at these sizes, a kernel written in Python is as fast as the library that NVIDIA ships. Each
+# of these stages has its file in `gemm_course/kernels`, and `see.source` shows it.
 #
 # ## Recap
 #
@@ -579,5 +581,5 @@ last = halves[halves["stage"] == "overlapped_store"].set_index("m")
 #   once. And they are so fast that waiting for tiles takes much of the time: a large BK, so as to wait
 #   less often.
 #
-# **Next:** the tiles still come while nobody computes. Notebook 09, which is yet to come, lets them come
-# meanwhile; until then `see.source("async_copy")` shows how.
+# **Next:** in `wmma`, nobody computes while the tiles come. Notebook 09, which is yet to come, does both at
+# once; until then `see.source("async_copy")` shows how.
