@@ -1,18 +1,23 @@
 """The bandwidth that each memory really has: the slanted roofs of the roofline, measured by reading.
 
 DRAM: an array far larger than the L2 cache, read once. L2: an array that easily fits in it, read again and
-again by all multiprocessors. Shared: each block reads its own shared memory, 16 neighbouring bytes per lane.
+again by all multiprocessors. L2 by TMA: the same, copied to shared memory in boxes, the best of several ways.
+Shared: each block reads its own shared memory, 16 neighbouring bytes per lane.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
 
-from gemm_course.device import gpu_facts, time_launch
+from gemm_course.bench import tma_reader
+from gemm_course.device import gpu_facts, time_launch, why_too_old
+from gemm_course.device.launch import allow_shared_memory, compile_for
+from gemm_course.intrinsics import tensor_map
 from gemm_course.records import origin
 from gemm_course.records.columns import ROOFS
 
@@ -22,20 +27,67 @@ SHARED_FLOATS = 8192
 SHARED_ROUNDS = 500
 
 
+@dataclass(frozen=True)
+class _Measured:
+    """A memory's bandwidth, and how it was read: `bytes` is the size of the array."""
+
+    memory: str
+    bytes: int
+    tb_s: float
+    method: str
+
+
 def measure_roofs(path: Path, command: str) -> dict[str, float]:
-    """Measure and write a row per memory -> TB/s by memory, "DRAM", "L2" and "shared"."""
+    """Measure and write a row per memory -> TB/s by memory, "DRAM", "L2", "L2 by TMA" and "shared".
+
+    "L2 by TMA" is left out where there is no such unit.
+    """
     gpu = gpu_facts()
     beside = origin(gpu.name, gpu.driver, gpu.cuda, command)
-    found = {}
-    path.unlink(missing_ok=True)
-    for memory, working_set, go, moved in (
-        ("DRAM", *_reader(min(4 * 2**30, gpu.memory_bytes // 4), rounds=1)),
-        ("L2", *_reader(gpu.l2_bytes // 4, rounds=100)),
-        ("shared", *_shared_reader()),
-    ):
-        found[memory] = moved / time_launch(go, budget_ms=200).best_ms * 1e-9
-        ROOFS.append(path, [{"memory": memory, "bytes": working_set, "tb_s": found[memory], **beside}])
-    return found
+    measured = [asdict(memory) for memory in _memories()]
+    ROOFS.write(path, [row | beside for row in measured])
+    return {row["memory"]: row["tb_s"] for row in measured}
+
+
+def _memories() -> Iterator[_Measured]:
+    gpu = gpu_facts()
+    yield _by_loads("DRAM", *_reader(min(4 * 2**30, gpu.memory_bytes // 4), rounds=1))
+    yield _by_loads("L2", *_reader(gpu.l2_bytes // 4, rounds=100))
+    if not why_too_old("TMA", (9, 0)):
+        yield _by_tma(gpu.l2_bytes // 4)
+    yield _by_loads("shared", *_shared_reader())
+
+
+def _by_loads(memory: str, size: int, go: Callable[[], None], moved: int) -> _Measured:
+    return _Measured(memory, size, _terabytes_per_second(go, moved), "128-bit loads")
+
+
+def _terabytes_per_second(go: Callable[[], None], moved: int) -> float:
+    return moved / time_launch(go, budget_ms=200).best_ms * 1e-9
+
+
+def _by_tma(size: int) -> _Measured:
+    """The fastest of all choices."""
+    from numba import cuda
+
+    array = cuda.to_device(tma_reader.array_of(size))
+    speeds = {choice: _speed_by_tma(array, choice) for choice in tma_reader.CHOICES}
+    fastest = max(speeds, key=speeds.get)
+    return _Measured("L2 by TMA", array.nbytes, speeds[fastest], str(fastest))
+
+
+def _speed_by_tma(array, choice: tma_reader.Choice) -> float:
+    from numba import cuda
+
+    blocks, kernel = gpu_facts().multiprocessors, tma_reader.reader(choice.rows, choice.slots)
+    boxes = tensor_map(array, array.shape, (choice.rows, tma_reader.COLUMNS))
+    out = cuda.to_device(np.zeros(blocks * choice.slots, np.float32))
+    counts = (array.shape[0] // choice.rows, choice.sharers, tma_reader.LOADS)
+    arguments = (boxes, *map(np.uint32, counts), out)
+    compile_for(kernel, arguments)
+    allow_shared_memory(kernel, choice.shared_bytes)
+    ready = kernel[blocks, choice.threads, 0, choice.shared_bytes]
+    return _terabytes_per_second(lambda: ready(*arguments), choice.moved(blocks, tma_reader.LOADS))
 
 
 def _reader(size: int, rounds: int) -> tuple[int, Callable[[], None], int]:

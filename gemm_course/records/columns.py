@@ -253,7 +253,9 @@ PEERS = Table(
 
 COMPUTE_ROOFS = Table({"unit": "text", "tflops": "real", "sm_clock_mhz": "whole", **ORIGIN})
 
-ROOFS = Table({"memory": "text", "bytes": "whole", "tb_s": "real", **ORIGIN})
+ROOFS = Table(
+    {"memory": "text", "bytes": "whole", "tb_s": "real", "method": "text", **ORIGIN}, later=("method",)
+)
 
 PUBLISHED = Table(
     {

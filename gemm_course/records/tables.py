@@ -39,7 +39,7 @@ class Table:
         frame = pd.read_csv(path, dtype=dict.fromkeys(texts, "object"), na_values=[""], keep_default_na=False)
         self._compare(path, list(frame.columns))
         frame = frame.reindex(columns=list(self.columns))
-        frame[texts] = frame[texts].fillna("")
+        frame[texts] = frame[texts].astype("object").fillna("")
         return self._typed(frame)
 
     def rows(self, path: Path) -> list[dict[str, Any]]:
