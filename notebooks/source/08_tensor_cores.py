@@ -511,47 +511,47 @@ see.quiz("08")
 # %% [markdown]
 # ## The whole ladder
 #
-# The kernels of the documents, from the first to this one, followed by some from no document: what each was
-# published to do, what it does on an H200, and what it asks of memory for each multiply-add. (Those from
+# The kernels of the documents, from the first to this one, followed by some from no document: the published
+# speed, the speed on an H200, and how many elements each loads per multiply-add. (Those from
 # `double_buffered` to `stream_k` belong to notebook 09; they are still FP32.)
 
 # %%
 see.ladder()
 
 # %% [markdown]
-# Here are the stages up to this notebook's on one roofline:
+# One roofline, with the stages up to this notebook's:
 
 # %%
 see.roofline(until="wmma_fp16_acc")
 
 # %% [markdown]
-# Read it from the top. Coalescing made each request cheaper. Shared-memory tiles made requests to global
+# Read the ladder from the top. Coalescing made each request cheaper. Shared-memory tiles made requests to global
 # memory fewer. Thread tiles moved repeated loads on from shared memory to registers, first along one side,
 # then along both. Wide accesses made instructions fewer, and warp tiles made loads from shared memory fewer.
-# Then the arithmetic itself was exchanged. Each step began with the same question: what limits it now?
+# Then Tensor Cores replaced ordinary multiply-adds. Each step began with the same question: what limits it now?
 #
 # ### Beyond the documents
 #
 # The later stages keep asking it. The [glossary](glossary.md) explains their words; notebooks that build
 # these kernels are yet to come.
 #
-# - `mma_swizzled` loads fragments whose layout is known. Pieces of 16 bytes change places within a row, which
-#   takes the place of the skew, and sums go straight to C.
+# - `mma_swizzled` uses instructions whose fragments have a documented layout. So it can store each sum to C
+#   from the register that holds it. Instead of a skew, pieces of 16 bytes change places within a row.
 # - `mma_ring` fetches the next tiles while it multiplies, as `async_copy` does.
-# - `mma_sync` also loads the next fragments while it multiplies.
+# - `mma_sync` loads the fragments of the next product while it multiplies, too.
 # - `mma_tma` lets TMA bring the tiles, a unit of Hopper GPUs that copies on its own. One group of four warps,
 #   a warpgroup, asks for the tiles; the warps that multiply copy nothing.
 # - `wgmma_tma` multiplies with wgmma, Hopper's instruction for a whole warpgroup, which reads its operands
 #   from shared memory by itself. One of the threads that multiply asks for the tiles.
-# - `warp_specialised` gives the fetching to a warpgroup of its own, as in `mma_tma`. By itself that gains
-#   nothing here; the stages after it are built on it.
+# - `warp_specialised` multiplies with wgmma and fetches with a warpgroup of its own, as `mma_tma` does. By
+#   itself that gains nothing here; the stages after it are built on it.
 # - `persistent` has as many blocks as there are SMs. Each takes one tile of C after the other.
 # - `staged_store` lets TMA store the results as well.
 # - `overlapped_store` stores them while the next tile is multiplied.
-# - `stream_k_fp16` chooses the size of its tiles by the shape of C, and shares out those that would leave SMs
-#   idle at the end.
+# - `stream_k_fp16` chooses the size of its tiles by the shape of C. The last tiles, too few for all SMs, are
+#   cut along k and shared out among them.
 #
-# How far does this get us? Each stage in per cent of cuBLAS in the same run, for two sizes:
+# How far does this get us? Each stage's speed as a percentage of cuBLAS's in the same run, for two sizes:
 
 # %%
 halves = records.ladder().query("dtype == 'fp16' and m == n == k and m in (4096, 8192)")
@@ -566,8 +566,8 @@ last = halves[halves["stage"] == "overlapped_store"].set_index("m")
 (100 * last["triton_tflops"] / last["cublas_tflops"]).round(1).to_frame("Triton")
 
 # %% [markdown]
-# So on this GPU, at these sizes, a kernel written in Python is as fast as the library that NVIDIA ships. Each
-# of these stages has its file in `gemm_course/kernels`, and `see.source` shows it.
+# So on this GPU, at these sizes, kernels written in Python, the last two, are as fast as the library that
+# NVIDIA ships. Each stage has its file in `gemm_course/kernels`, and `see.source` shows it.
 #
 # ## Recap
 #
@@ -581,5 +581,5 @@ last = halves[halves["stage"] == "overlapped_store"].set_index("m")
 #   once. And they are so fast that waiting for tiles takes much of the time: a large BK, so as to wait
 #   less often.
 #
-# **Next:** in `wmma`, nobody computes while the tiles come. Notebook 09, which is yet to come, does both at
+# **Next:** in `wmma`, no thread computes while tiles arrive. Notebook 09, which is yet to come, does both at
 # once; until then `see.source("async_copy")` shows how.
