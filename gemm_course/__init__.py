@@ -1,7 +1,7 @@
 """How a GPU multiplies matrices: kernels, an emulator that counts their accesses, figures and exercises.
 
-``from gemm_course import run, launch, emulate, emulated, check, LADDER``. Each name is loaded when it is
-first asked for, so that ``import gemm_course`` alone costs next to nothing.
+``from gemm_course import run, launch, emulate, emulated, compiled, profiled, check, LADDER``. Each name is
+loaded when it is first asked for, so that ``import gemm_course`` alone costs next to nothing.
 """
 
 from importlib import import_module
@@ -9,7 +9,7 @@ from typing import Any
 
 from gemm_course.without_gpu import accept_signatures
 
-__all__ = ["LADDER", "check", "compiled", "emulate", "emulated", "launch", "run"]
+__all__ = ["LADDER", "check", "compiled", "emulate", "emulated", "launch", "profiled", "run"]
 
 _HOMES = {
     "LADDER": "gemm_course.kernels",
@@ -17,6 +17,7 @@ _HOMES = {
     "emulate": "gemm_course.emulator",
     "emulated": "gemm_course.programs",
     "launch": "gemm_course.launching",
+    "profiled": "gemm_course.bench.profile",
     "run": "gemm_course.launching",
 }
 

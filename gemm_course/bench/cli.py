@@ -1,4 +1,4 @@
-"""The measuring commands: `gemm-course bench`, `sweep`, `counters`, `sanitize` and `merge`."""
+"""The measuring commands: `gemm-course bench`, `sweep`, `counters`, `profile`, `sanitize` and `merge`."""
 
 import itertools
 import math
@@ -198,6 +198,72 @@ def counters(
 
 
 @app.command()
+def profile(
+    stages: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Stages of the ladder or variants, by name; by default the ladder's at 4096, and all else "
+            "that the course shows.",
+            show_default=False,
+        ),
+    ] = None,
+    tiles: Tiles = None,
+    sizes: Annotated[
+        str | None,
+        typer.Option(
+            help="Matrix sizes, as in 4096,1024 or 1023x517x769; 4096 by default.", show_default=False
+        ),
+    ] = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="Also profile what the folder has a profile of, and replace that.")
+    ] = False,
+    minutes: Annotated[
+        float | None,
+        typer.Option(
+            help="Begin no kernel after so many minutes; the same command resumes.", show_default=False
+        ),
+    ] = None,
+    folder: Folder = None,
+) -> None:
+    """Profile stages with Nsight Compute: what every instruction did and waited for. Resumes.
+
+    A profile is a row of profile/kernels.csv and a file beside it.
+    """
+    from gemm_course.bench.profile.record import record_profiles
+    from gemm_course.progress_bar import progress_bar
+
+    until = math.inf if minutes is None else time.monotonic() + 60 * minutes
+    target = _folder(folder)
+    with _sentences():
+        chosen = _able_to_profile(_profiles(stages, tiles, sizes))
+        with progress_bar("profiling", "kernels") as show:
+            done = record_profiles(chosen, target, _command(), again, until, show)
+    for line in done.failed:
+        typer.echo(f"not profiled: {line}", err=True)
+    if done.there:
+        typer.echo(f"{done.there} were profiled before; --again does so anew")
+    if done.left:
+        typer.echo(f"{done.left} are left: there was no time; the same command goes on")
+    typer.echo(f"{done.profiled} profiles written to {target / 'profile'}")
+    if done.failed:
+        raise typer.Exit(1)
+
+
+def _profiles(stages, tiles, sizes) -> list:
+    from gemm_course.bench.profile.wanted import recorded_ones, wanted
+    from gemm_course.kernels import LADDER
+
+    if not (stages or tiles or sizes):
+        return recorded_ones()
+    return wanted(stages or [stage.name for stage in LADDER], tiles or (), parse_shapes(sizes or "4096"))
+
+
+def _able_to_profile(chosen: list) -> list:
+    able = _able(list(dict.fromkeys(one.stage for one in chosen)))
+    return [one for one in chosen if one.stage in able]
+
+
+@app.command()
 def sanitize(
     stages: Stages = None,
     shapes: Annotated[
@@ -362,14 +428,15 @@ def _command() -> str:
 @contextmanager
 def _sentences():
     """End the command with a sentence instead of a traceback, for errors that the user can fix."""
-    from gemm_course.bench.counters.record import NoProfiler
+    from gemm_course.bench.counters.ncu import NoProfiler
     from gemm_course.bench.cublas import NoCublas
     from gemm_course.bench.sanitizer import NoSanitizer
     from gemm_course.bench.triton_peer import NoTriton
+    from gemm_course.compiler import NoCompiler
 
     try:
         yield
-    except (NoProfiler, NoCublas, NoSanitizer, NoTriton, ValueError) as problem:
+    except (NoProfiler, NoCublas, NoCompiler, NoSanitizer, NoTriton, ValueError) as problem:
         _stop(str(problem))
     except KeyboardInterrupt:
         _stop("Interrupted; what was measured is kept, and the same command resumes from there.")

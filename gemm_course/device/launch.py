@@ -37,9 +37,12 @@ def must_opt_in(dynamic_bytes: int, compiled: Resources) -> bool:
 
 
 def compile_for(kernel, args: Sequence) -> Resources:
-    """Compile a kernel for the types of these arguments, unless that has been done; returns what it takes."""
+    """Compile a kernel for the types of these arguments, unless that has been done; returns what it takes.
+
+    A kernel that was defined with signatures is compiled already, and for no other types.
+    """
     types = tuple(kernel.typeof_pyval(arg) for arg in args)
-    if types not in kernel.overloads:
+    if types not in kernel.overloads and kernel._can_compile:
         kernel.compile(types)
     return resources(kernel)
 

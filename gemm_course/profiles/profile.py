@@ -15,15 +15,14 @@ from gemm_course.compiler.disassembly import SIZE, Instruction
 from gemm_course.compiler.kinds import KINDS
 from gemm_course.emulator.spelling import did_you_mean
 from gemm_course.kernels import LADDER, Stage, tiles_text
-from gemm_course.profiles.store import COUNTED, FOLDER, TABLE, read
+from gemm_course.kernels.variants import variants
+from gemm_course.profiles.store import COUNTED, FOLDER, TABLE, USUAL, read
 from gemm_course.profiles.waits import WAITS, wait_of
 from gemm_course.records import DATA
 from gemm_course.records.columns import PROFILE
 
 if TYPE_CHECKING:
     import pandas as pd
-
-USUAL = 4096  # rows and columns of the matrices
 
 
 class NoProfile(LookupError):
@@ -74,9 +73,12 @@ class Profile:
 
     @cached_property
     def waits(self) -> dict[str, float]:
-        """Which part of its time a warp spends on what, a share for each of WAITS; together 1."""
+        """Which part of its time a warp spends on what, a share for each of WAITS; together 1.
+
+        All 0 for a launch that was so short that no warp was sampled.
+        """
         sums = self.instructions[list(WAITS)].sum()
-        return {name: float(sums[name] / self.samples) for name in WAITS}
+        return {name: float(sums[name] / max(1, self.samples)) for name in WAITS}
 
     @cached_property
     def executed(self) -> dict[str, int]:
@@ -103,19 +105,24 @@ class Profile:
         }
 
     @property
-    def tflops(self) -> float:
-        """Of the profiled launch; for speed, what counts is the bench's many launches in a row."""
+    def tflops(self) -> float | None:
+        """Of the profiled launch; for speed, what counts is the bench's many launches in a row.
+
+        None for a kernel that is no matrix multiplication of known size.
+        """
         row = self.measured
+        if row["m"] is None:
+            return None
         return 2 * row["m"] * row["n"] * row["k"] / row["nanoseconds"] / 1000
 
     def __repr__(self) -> str:
         most = Counter(self.waits).most_common(3)
-        spent = ", ".join(f"{name} {share:.0%}" for name, share in most)
+        spent = ", ".join(f"{name} {share:.0%}" for name, share in most if share)
         row = self.measured
-        return (
-            f"{self.name} ({self.tiles}) at {row['m']} × {row['n']} × {row['k']} on an {row['gpu']}: "
-            f"{row['nanoseconds'] / 1e6:.3g} ms; a warp's time: {spent}"
-        )
+        tiles = f" ({self.tiles})" if self.tiles else ""
+        size = "" if row["m"] is None else f" at {row['m']} × {row['n']} × {row['k']}"
+        took = f": {row['nanoseconds'] / 1e6:.3g} ms" if row["nanoseconds"] is not None else ""
+        return f"{self.name}{tiles}{size} on an {row['gpu']}{took}; a warp's time: {spent or 'not sampled'}"
 
 
 def recorded(
@@ -132,7 +139,8 @@ def recorded(
     """
     name = stage if isinstance(stage, str) else stage.name
     shape = (size, size, size) if isinstance(size, int) else tuple(size)
-    chosen = tiles_text(LADDER[name].complete(tiles)) if name in LADDER else tiles_text(tiles or {})
+    known = next((one for one in (*LADDER, *variants()) if one.name == name), None)
+    chosen = tiles_text(known.complete(tiles) if known else tiles or {})
     rows = _rows(data / gpu / FOLDER / TABLE)
     for row in rows:
         if (row["stage"], row["tiles"], row["m"], row["n"], row["k"]) == (name, chosen, *shape):
@@ -166,7 +174,11 @@ def _profile(row: dict[str, Any], folder: Path) -> Profile:
 
 @functools.lru_cache(maxsize=32)
 def _read(path: Path, row: tuple[tuple[str, Any], ...]) -> Profile:
-    measured, content = dict(row), read(path)
+    return profile_of(dict(row), read(path))
+
+
+def profile_of(measured: Mapping[str, Any], content: Mapping[str, Any]) -> Profile:
+    """The profile made of a row of `records.profiles` and of what `store` keeps beside it."""
     places = zip(content["text"], content["file"], content["line"], strict=True)
     code = Compiled(
         name=measured["stage"],

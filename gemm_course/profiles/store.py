@@ -1,9 +1,10 @@
 """Profiles as they are kept: a table with a row for each, and a file with each one's instructions.
 
 `data/GPU/profile/kernels.csv` has the row, `NAME.json.xz` beside it what was sampled and counted per
-instruction: {"file": [...], "line": [...], "text": [...], "executed": [...], "threads": [...],
-"global_sectors": [...], "shared_wavefronts": [...], "samples": {reason: [...]}, "sources": {file: {line:
-text}}}, lists with one entry per instruction, 16 bytes each, in order.
+instruction: {"compute_capability": [9, 0], "compiler": ..., "spilled_bytes": ..., "text": [...],
+"file": [...], "line": [...], "executed": [...], "threads": [...], "global_sectors": [...],
+"shared_wavefronts": [...], "samples": {reason: [...]}, "sources": {file: {line: text}}}, lists with one entry
+per instruction, 16 bytes each, in order.
 """
 
 from __future__ import annotations
@@ -14,18 +15,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from gemm_course.kernels import Stage
+
+USUAL = 4096  # rows and columns of the matrices
 FOLDER, TABLE, SUFFIX = "profile", "kernels.csv", ".json.xz"
 COUNTED = ("executed", "threads", "global_sectors", "shared_wavefronts")
 
 
-def file_name(stage: str, tiles: str, default_tiles: str, size: str, usual_size: str) -> str:
-    """The name, without its suffix, of the file of a kernel: only what is not usual is in it."""
-    parts = [
-        stage,
-        *([] if tiles == default_tiles else tiles.split()),
-        *([] if size == usual_size else [size]),
-    ]
-    return "-".join(parts)
+def file_name(stage: Stage, tiles: Mapping[str, int], shape: tuple[int, int, int]) -> str:
+    """The name, without its suffix, of the file of a stage's profile: only what is not usual is in it."""
+    default = stage.complete()
+    changed = [f"{name}{size}" for name, size in tiles.items() if size != default[name]]
+    sizes = list(dict.fromkeys(shape))
+    size = [] if sizes == [USUAL] else ["x".join(map(str, sizes if len(sizes) == 1 else shape))]
+    return "-".join([stage.name, *changed, *size])
 
 
 def write(path: Path, content: Mapping[str, Any]) -> None:

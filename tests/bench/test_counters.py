@@ -7,10 +7,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from gemm_course.bench.counters import Source, record
+from gemm_course.bench.counters import Source, ncu, record
 from gemm_course.bench.counters.metrics import METRICS, TENSOR_METRICS
+from gemm_course.bench.counters.ncu import NoProfiler, find_ncu
 from gemm_course.bench.counters.patterns import INACTIVE, SHARED_BYTES, instructions, wavefront_cases
-from gemm_course.bench.counters.record import NoProfiler, find_ncu, pair, parse
+from gemm_course.bench.counters.record import pair, parse
 from gemm_course.bench.counters.sources import gemm_args, module_cases, stage_cases
 from gemm_course.kernels import LADDER
 from gemm_course.records.columns import COUNTED, COUNTED_OF_TENSOR_CORES, COUNTERS
@@ -83,7 +84,8 @@ def test_counts_are_recorded_even_if_tensor_metrics_are_unknown(tmp_path, monkey
     program, asked, path = tmp_path / "ncu", tmp_path / "asked", tmp_path / "counters.csv"
     program.write_text(PRETENDED.format(asked=str(asked), knows=knows))
     program.chmod(0o755)
-    monkeypatch.setattr(record, "find_ncu", lambda: str(program))
+    for module in (ncu, record):
+        monkeypatch.setattr(module, "find_ncu", lambda: str(program))
     monkeypatch.setattr(record, "require_gpu", lambda: None)
     monkeypatch.setattr(record, "gpu_facts", lambda: SimpleNamespace(name="T4", driver="580", cuda="13.0"))
     assert record.record_counters(Source("stages"), path, "gemm-course counters") == (1, [])
@@ -107,7 +109,7 @@ def test_counts_are_matched_with_their_launches():
 
 
 def test_without_ncu_there_is_a_sentence(monkeypatch):
-    monkeypatch.setattr("gemm_course.bench.counters.record.shutil.which", lambda *_, **__: None)
+    monkeypatch.setattr("gemm_course.bench.counters.ncu.shutil.which", lambda *_, **__: None)
     with pytest.raises(NoProfiler, match="is not installed here"):
         find_ncu()
 

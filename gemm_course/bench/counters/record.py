@@ -1,26 +1,19 @@
 """Runs Nsight Compute on a list of cases and writes what it counted."""
 
-import csv
 import datetime
-import json
-import re
-import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from gemm_course.bench.counters.metrics import DATA_STAGE, METRICS, TENSOR_METRICS
+from gemm_course.bench.counters.ncu import NoProfiler, find_ncu, ncu_version, refuse_if_forbidden, watched
+from gemm_course.bench.counters.pages import launches, size, whole
 from gemm_course.bench.counters.patterns import instructions
 from gemm_course.bench.counters.sources import Source
 from gemm_course.device import gpu_facts, require_gpu
 from gemm_course.records import origin
 from gemm_course.records.columns import COUNTERS, WAVEFRONTS
-
-
-class NoProfiler(RuntimeError):
-    """Nsight Compute is missing, or may not read the counters; the message is one sentence."""
 
 
 def record_counters(source: Source, path: Path, command: str) -> tuple[int, list[str]]:
@@ -87,8 +80,7 @@ def profile(
     done, tried, text = _watched(ncu, source, {**metrics, **(optional or {})})
     if optional and (done.returncode or not parse(text.splitlines(), {})):  # one unknown metric fails all
         done, tried, text = _watched(ncu, source, metrics)
-    if "ERR_NVGPUCTRPERM" in text + done.stdout + done.stderr:
-        raise NoProfiler("Nsight Compute may not read the counters here: the driver allows only root to.")
+    refuse_if_forbidden(text + done.stdout + done.stderr)
     if done.returncode or tried is None:
         raise RuntimeError(f"the profiled process failed: {(done.stderr + done.stdout + text)[-2000:]}")
     launched = [about for about in tried if "error" not in about]
@@ -101,14 +93,12 @@ def _watched(
 ) -> tuple[subprocess.CompletedProcess, list[dict] | None, str]:
     """Run the cases under Nsight Compute -> (the process, its report or None, what was printed)."""
     with tempfile.TemporaryDirectory() as folder:
-        log, report = Path(folder) / "counters.csv", Path(folder) / "cases.jsonl"
-        watch = [ncu, "--clock-control", "none", "--csv", "--page", "raw", "--print-units", "base"]
-        watch += ["--metrics", ",".join(metrics.values()), "--log-file", str(log)]
-        child = [sys.executable, "-m", "gemm_course.bench.counters.child", source.as_text(), str(report)]
-        done = subprocess.run([*watch, *child], capture_output=True, text=True)
+        log = Path(folder) / "counters.csv"
+        options = ["--csv", "--page", "raw", "--print-units", "base"]
+        options += ["--metrics", ",".join(metrics.values()), "--log-file", str(log)]
+        done, tried = watched(ncu, options, source, Path(folder))
         text = log.read_text(encoding="utf-8") if log.exists() else ""
-        lines = report.read_text(encoding="utf-8").splitlines() if report.exists() else None
-    return done, None if lines is None else [json.loads(line) for line in lines], text
+    return done, tried, text
 
 
 def pair(launched: Sequence[dict], counted: Sequence[dict]) -> list[dict]:
@@ -130,45 +120,16 @@ def parse(
 
     Raises NoProfiler if a metric is missing; a missing optional one is None.
     """
-    rows = list(csv.reader(line for line in lines if line.startswith('"')))
-    if not rows:
-        return []
-    names, _units, *launches = rows
-    place = {name: i for i, name in enumerate(names)}
-    missing = [metric for metric in metrics.values() if metric not in place]
+    found = launches(lines)
+    missing = [metric for metric in metrics.values() if found and metric not in found[0]]
     if missing:
         raise NoProfiler(f"this GPU or version of Nsight Compute lacks the metrics {', '.join(missing)}.")
+    wanted = {**metrics, **(optional or {})}
     return [
         {
-            "grid": _size(row[place["Grid Size"]]),
-            "block": _size(row[place["Block Size"]]),
-            **{
-                name: _whole(row[place[metric]]) if metric in place else None
-                for name, metric in {**metrics, **(optional or {})}.items()
-            },
+            "grid": size(values["Grid Size"]),
+            "block": size(values["Block Size"]),
+            **{name: whole(values.get(metric)) for name, metric in wanted.items()},
         }
-        for row in launches
+        for values in found
     ]
-
-
-def find_ncu() -> str:
-    """The path of Nsight Compute's command line. Raises NoProfiler."""
-    found = shutil.which("ncu") or shutil.which("ncu", path="/usr/local/cuda/bin")
-    if found is None:
-        raise NoProfiler("Nsight Compute (`ncu`) is not installed here; it comes with the CUDA toolkit.")
-    return found
-
-
-def ncu_version() -> str:
-    answer = subprocess.run([find_ncu(), "--version"], capture_output=True, text=True).stdout
-    found = re.search(r"Version ([\d.]+)", answer)
-    return found.group(1) if found else ""
-
-
-def _size(text: str) -> str:
-    return "x".join(re.findall(r"\d+", text))
-
-
-def _whole(text: str) -> int | None:
-    digits = text.replace(",", "")
-    return round(float(digits)) if digits not in ("", "n/a", "nan") else None

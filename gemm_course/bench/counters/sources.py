@@ -5,24 +5,28 @@ from __future__ import annotations
 import importlib.util
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from gemm_course.bench.counters.case import Case
 from gemm_course.bench.counters.patterns import wavefront_cases
-from gemm_course.kernels import LADDER, tiles_text
+from gemm_course.kernels import LADDER, Stage, tiles_text
+from gemm_course.kernels.variants import variants
+from gemm_course.records import parse_tiles
 
 
 @dataclass(frozen=True)
 class Source:
     """Where cases come from, as text that can be passed to another process.
 
-    kind "stages": stages of the ladder by name (empty: all) at `shapes`, with default tiles; "module": a
-    Python file that exposes CASES, objects with .name .kernel .grid .block .make_args() .shared_bytes;
-    "wavefronts": one shared-memory instruction per case, including those of the records in `module`.
+    kind "stages": stages by name (empty: the whole ladder) at `shapes`, with `tiles` changed from the
+    defaults; "module": a Python file that exposes CASES, objects with .name .kernel .grid .block .make_args()
+    .shared_bytes; "pickled": one launch that `pickled` has written into the file `module`; "wavefronts": one
+    shared-memory instruction per case, including those of the records in `module`.
     only: words of the names of a module's cases to take; empty: all.
     """
 
@@ -32,6 +36,7 @@ class Source:
     module: str = ""
     seed: int = 1
     only: tuple[str, ...] = ()
+    tiles: str = ""
 
     def as_text(self) -> str:
         return json.dumps(asdict(self))
@@ -46,35 +51,51 @@ class Source:
     def cases(self) -> list[Case]:
         """The cases, in an order that is the same in every process."""
         if self.kind == "stages":
-            return stage_cases(self.stages, self.shapes)
+            return stage_cases(self.stages, self.shapes, parse_tiles(self.tiles))
         if self.kind == "module":
             return module_cases(Path(self.module), self.only)
+        if self.kind == "pickled":
+            return [unpickled(Path(self.module))]
         if self.kind == "wavefronts":
             return wavefront_cases(self.seed, Path(self.module) if self.module else None)
         raise ValueError(f"no kind of source is called {self.kind!r}")
 
 
-def stage_cases(names: Sequence[str], shapes: Sequence[tuple[int, int, int]]) -> list[Case]:
-    """The ladder's stages at these shapes, default tiles; shapes other than cubes also with beta = 0.5."""
-    stages = [LADDER[name] for name in names] if names else list(LADDER)
+def stage_named(name: str) -> Stage:
+    """A stage of the ladder or a variant of one. Raises ValueError for an unknown name."""
+    stages = {stage.name: stage for stage in (*LADDER, *variants())}
+    if name not in stages:
+        raise ValueError(f"no stage is called {name}; there is {', '.join(stages)}")
+    return stages[name]
+
+
+def stage_cases(
+    names: Sequence[str], shapes: Sequence[tuple[int, int, int]], tiles: Mapping[str, int] | None = None
+) -> list[Case]:
+    """Stages with tiles changed from the defaults; shapes other than cubes also with beta = 0.5."""
+    stages = [stage_named(name) for name in names] if names else list(LADDER)
     return [
-        _stage_case(stage, shape, beta)
+        _stage_case(stage, shape, beta, stage.complete(tiles))
         for stage in stages
         for shape in shapes
         for beta in ((0.0,) if len(set(shape)) == 1 else (0.0, 0.5))
     ]
 
 
-def _stage_case(stage, shape: tuple[int, int, int], beta: float) -> Case:
+def _stage_case(stage: Stage, shape: tuple[int, int, int], beta: float, tiles: Mapping[str, int]) -> Case:
     m, n, k = shape
+
+    def arguments() -> tuple:
+        return stage.arguments(*gemm_args(shape, stage.alignment, beta, stage.dtype), tiles=tiles)
+
     return Case(
         name=f"{stage.name} {m}x{n}x{k}" + (f" beta={beta:g}" if beta else ""),
-        kernel=stage.kernel(),
-        grid=stage.grid(m, n),
-        block=stage.block(),
-        make_args=lambda: stage.arguments(*gemm_args(shape, stage.alignment, beta, stage.dtype)),
-        shared_bytes=stage.shared_bytes(),
-        setting={"m": m, "n": n, "k": k, "tiles": tiles_text(stage.tiles)},
+        kernel=stage.kernel(tiles),
+        grid=stage.grid(m, n, tiles),
+        block=stage.block(tiles),
+        make_args=arguments,
+        shared_bytes=stage.shared_bytes(tiles),
+        setting={"m": m, "n": n, "k": k, "tiles": tiles_text(tiles)},
     )
 
 
@@ -116,3 +137,29 @@ def module_cases(path: Path, only: Sequence[str] = ()) -> list[Case]:
         Case(case.name, case.kernel, case.grid, case.block, case.make_args, getattr(case, "shared_bytes", 0))
         for case in found
     ]
+
+
+def pickled(configured: Any, args: Sequence[Any], path: Path) -> Source:
+    """Write a configured kernel, `my_kernel[grid, block]`, and its arguments into a file for another process.
+
+    A kernel of a notebook, or one that was defined in a function, is written with all that it uses; one of a
+    module by its name. Its signatures, if it was defined with some, are compiled again there.
+    """
+    from numba.cuda import serialize
+
+    kernel = configured.dispatcher
+    signatures = [] if kernel._can_compile else list(kernel.overloads)
+    sizes = [tuple(int(part) for part in given) for given in (configured.griddim, configured.blockdim)]
+    path.write_bytes(serialize.dumps((kernel, signatures, *sizes, int(configured.sharedmem), tuple(args))))
+    return Source("pickled", module=str(path))
+
+
+def unpickled(path: Path) -> Case:
+    """The case in a file of `pickled`."""
+    from numba.cuda import serialize
+
+    kernel, signatures, grid, block, shared_bytes, args = serialize.loads(path.read_bytes())
+    for types in signatures:
+        kernel.compile(types)
+    kernel.disable_compile(bool(signatures))
+    return Case(kernel.py_func.__name__, kernel, grid, block, lambda: args, shared_bytes)

@@ -1,0 +1,89 @@
+"""Nsight Compute's command line: where it is, and running it over a process that launches cases."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from gemm_course.bench.counters.sources import Source
+
+FORBIDDEN = (
+    "Nsight Compute may not read the counters here: the driver allows only an administrator to. Run this as "
+    "root, or have all users allowed: developer.nvidia.com/ERR_NVGPUCTRPERM says how."
+)
+
+
+class NoProfiler(RuntimeError):
+    """Nsight Compute is missing, or may not read the counters; the message is one sentence."""
+
+
+def find_ncu() -> str:
+    """The path of Nsight Compute's command line. Raises NoProfiler."""
+    found = shutil.which("ncu") or shutil.which("ncu", path="/usr/local/cuda/bin")
+    if found is None:
+        raise NoProfiler("Nsight Compute (`ncu`) is not installed here; it comes with the CUDA toolkit.")
+    return found
+
+
+def ncu_version() -> str:
+    answer = subprocess.run([find_ncu(), "--version"], capture_output=True, text=True).stdout
+    found = re.search(r"Version ([\d.]+)", answer)
+    return found.group(1) if found else ""
+
+
+def watched(
+    ncu: str,
+    options: Sequence[str],
+    source: Source,
+    folder: Path,
+    seconds: float | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> tuple[subprocess.CompletedProcess, list[dict] | None]:
+    """Launch the cases of a source under Nsight Compute -> (the process, what it launched or failed to).
+
+    The latter is None if the process did not come so far. folder: for files, empty. Raises
+    subprocess.TimeoutExpired after so many seconds, when all processes have been ended.
+    """
+    report = folder / "cases.jsonl"
+    child = [sys.executable, "-m", "gemm_course.bench.counters.child", source.as_text(), str(report)]
+    done = _run([ncu, "--clock-control", "none", *options, *child], seconds, environment)
+    lines = report.read_text(encoding="utf-8").splitlines() if report.exists() else None
+    return done, None if lines is None else [json.loads(line) for line in lines]
+
+
+def _run(command: Sequence[str], seconds, environment) -> subprocess.CompletedProcess:
+    """As `subprocess.run`, but ends what the command has started as well if it is interrupted or late."""
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        env={**os.environ, **(environment or {})},
+        start_new_session=True,
+    )
+    try:
+        output, errors = process.communicate(timeout=seconds)
+    except BaseException:
+        if hasattr(os, "killpg"):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+        process.kill()
+        process.communicate()
+        raise
+    return subprocess.CompletedProcess(command, process.returncode, output, errors)
+
+
+def refuse_if_forbidden(text: str) -> None:
+    """Raise NoProfiler if Nsight Compute says that it may not read the counters."""
+    if "ERR_NVGPUCTRPERM" in text:
+        raise NoProfiler(FORBIDDEN)

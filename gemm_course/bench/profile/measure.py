@@ -1,0 +1,135 @@
+"""One launch under Nsight Compute: the metrics of the kernel, and what was measured of each instruction."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gemm_course.bench.counters.ncu import find_ncu, ncu_version, refuse_if_forbidden, watched
+from gemm_course.bench.counters.pages import launches, number, size, whole
+from gemm_course.bench.counters.sources import Source
+from gemm_course.bench.profile import pages
+from gemm_course.bench.profile.join import joined
+from gemm_course.bench.profile.metrics import ASKED_FOR, REAL, WHOLE
+from gemm_course.bench.profile.sources import sources
+from gemm_course.compiler import Compiled
+from gemm_course.device import gpu_facts
+from gemm_course.records import origin
+from gemm_course.records.columns import PROFILE
+
+SECONDS = 300  # a launch that takes longer under Nsight Compute is given up; it takes some 40 passes
+LAUNCHED = (
+    "kernel",
+    "grid",
+    "block",
+    "dynamic_shared_bytes",
+    "static_shared_bytes",
+    "registers",
+    "local_bytes",
+)
+
+
+class NotProfiled(RuntimeError):
+    """A kernel could not be profiled; the message says why."""
+
+
+@dataclass(frozen=True)
+class Launch:
+    """What Nsight Compute has to say of one launch: `about` it, its metrics by name, its instructions."""
+
+    about: Mapping[str, Any]
+    metrics: Mapping[str, str]
+    rows: Sequence[pages.Measured]
+
+
+def watch(source: Source) -> Callable[[], Launch]:
+    """Launch the one case of a source under Nsight Compute -> what reads its report.
+
+    Reading takes some seconds, in which the GPU can do something else. Raises NoProfiler, NotProfiled.
+    """
+    folder = tempfile.TemporaryDirectory(prefix="gemm-course-profile-")
+    try:
+        report = Path(folder.name) / "report.ncu-rep"
+        about = _watched(source, report)
+    except BaseException:
+        folder.cleanup()
+        raise
+
+    def read() -> Launch:
+        with folder:
+            return _read(report, about)
+
+    return read
+
+
+def _watched(source: Source, report: Path) -> dict[str, Any]:
+    """Write the report -> what was launched."""
+    path = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}  # a kernel may come from any module
+    for metrics in ASKED_FOR:
+        options = ["--set", "full", "-f", "-o", str(report)]
+        options += ["--metrics", ",".join(metrics)] if metrics else []
+        try:
+            done, tried = watched(find_ncu(), options, source, report.parent, SECONDS, path)
+        except subprocess.TimeoutExpired:
+            raise NotProfiled(f"it took more than {SECONDS} seconds under Nsight Compute") from None
+        said = done.stdout + done.stderr
+        refuse_if_forbidden(said)
+        if tried and "error" in tried[0]:
+            raise NotProfiled(tried[0]["error"])
+        if tried and report.exists() and not done.returncode:
+            return tried[0]
+    raise NotProfiled(f"Nsight Compute ended without a report: {' '.join(said.split())[-600:]}")
+
+
+def _read(report: Path, about: Mapping[str, Any]) -> Launch:
+    found = launches(_page(report, "raw"))
+    kernels = pages.kernels(_page(report, "source"))
+    if len(found) != 1 or len(kernels) != 1:
+        raise NotProfiled(f"one kernel was launched, {len(found)} and {len(kernels)} were reported")
+    (metrics,), (rows,) = found, kernels
+    geometry = size(metrics["Grid Size"]), size(metrics["Block Size"])
+    if geometry != (about["grid"], about["block"]):
+        raise NotProfiled(f"another launch was reported, of {geometry[0]} blocks of {geometry[1]} threads")
+    return Launch(about, metrics, rows)
+
+
+def _page(report: Path, name: str) -> list[str]:
+    command = [find_ncu(), "-i", str(report), "--page", name, "--csv", "--print-units", "base"]
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace")
+    if done.returncode:
+        raise NotProfiled(f"Nsight Compute cannot print its report: {done.stderr or done.stdout}")
+    return done.stdout.splitlines()
+
+
+def profile_row(launch: Launch, about: Mapping[str, Any], command: str) -> dict[str, Any]:
+    """A row of `records.profiles`. about: which case it is, in the columns for that."""
+    gpu = gpu_facts()
+    return {
+        **dict.fromkeys(PROFILE.columns),
+        **{name: launch.about[name] for name in LAUNCHED},
+        **{name: number(launch.metrics.get(metric)) for name, metric in REAL.items()},
+        **{name: whole(launch.metrics.get(metric)) for name, metric in WHOLE.items()},
+        **origin(gpu.name, gpu.driver, gpu.cuda, command),
+        "ncu": ncu_version(),
+        **about,
+    }
+
+
+def profile_content(launch: Launch, code: Compiled) -> dict[str, Any]:
+    """What a profile's file has, see `profiles.store`. Raises OtherCode if something else was launched."""
+    return {
+        "compute_capability": list(code.compute_capability),
+        "compiler": code.compiler,
+        "spilled_bytes": code.spilled_bytes,
+        "text": [row.text for row in code.rows],
+        "file": [row.file for row in code.rows],
+        "line": [row.line for row in code.rows],
+        **joined(code.rows, launch.rows),
+        "sources": sources(code.rows),
+    }

@@ -1,0 +1,83 @@
+"""`profiled`: the recorded profile of a stage, or a learner's own kernel under Nsight Compute."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gemm_course.bench.counters.ncu import find_ncu
+from gemm_course.bench.counters.sources import pickled
+from gemm_course.bench.profile.measure import profile_content, profile_row, watch
+from gemm_course.compiler import compiled
+from gemm_course.compiler.nvidia import require_compiler
+from gemm_course.device import gpu_facts, require_gpu
+from gemm_course.kernels import Stage
+from gemm_course.profiles import Profile, recorded
+from gemm_course.profiles.profile import profile_of
+from gemm_course.profiles.store import USUAL
+
+
+def profiled(
+    kernel_or_stage: Any,
+    *args: Any,
+    tiles: Mapping[str, int] | None = None,
+    size: int | tuple[int, int, int] = USUAL,
+) -> Profile:
+    """Where a kernel's time goes, measured: what each instruction and line did and waited for.
+
+    kernel_or_stage: a stage of the ladder or its name, of which a recorded profile is read, without a GPU; or
+    a configured kernel, `my_kernel[grid, block]`, which is launched once on this computer's GPU under Nsight
+    Compute. args: for a kernel, its NumPy arrays and numbers; they stay as they are. tiles, size: of the
+    stage, as in `gemm_course.profiles.recorded`.
+
+    A kernel is launched in another process, again and again for some 40 passes: it takes seconds, and far
+    longer for a kernel of which one launch takes a second. Its profile has no m, n and k.
+
+    Raises NoProfile for a stage that was not recorded so; for a kernel NoGpu, NoProfiler (Nsight Compute is
+    missing, or may not read the counters) and NoCompiler, with what to do; CannotCompile; NotProfiled if the
+    launch failed; ValueError for arguments that cannot be copied to another process.
+    """
+    if isinstance(kernel_or_stage, (str, Stage)):
+        if args:
+            raise ValueError("A stage's profile is recorded: it takes tiles and a size, but no arguments.")
+        return recorded(kernel_or_stage, tiles, size)
+    if tiles is not None or size != USUAL:
+        raise ValueError("tiles and size belong to a stage of the ladder; your own kernel has them built in.")
+    _require_configured(kernel_or_stage)
+    require_gpu()
+    find_ncu()
+    require_compiler()
+    _require_plain(args)
+    return _launched(kernel_or_stage, args)
+
+
+def _launched(configured: Any, args: tuple) -> Profile:
+    code = compiled(configured, *args, compute_capability=gpu_facts().compute_capability)
+    with tempfile.TemporaryDirectory(prefix="gemm-course-profile-") as folder:
+        try:
+            source = pickled(configured, args, Path(folder) / "launch.pickle")
+        except Exception as error:  # whatever a value of the kernel's raises that cannot be written down
+            raise ValueError(f"{code.name} cannot be copied to another process: {error}") from error
+        launch = watch(source)()
+    row = profile_row(launch, {"stage": code.name, "tiles": ""}, "gemm_course.profiled")
+    return profile_of(row, profile_content(launch, code))
+
+
+def _require_configured(kernel: Any) -> None:
+    if not all(hasattr(kernel, name) for name in ("dispatcher", "griddim", "blockdim", "sharedmem")):
+        raise ValueError(
+            "a stage of the ladder or a configured kernel is needed, such as profiled('vectorized') or "
+            f"profiled(my_kernel[grid, block], A, B), not {kernel!r}."
+        )
+
+
+def _require_plain(args: tuple) -> None:
+    for number, arg in enumerate(args, 1):
+        if hasattr(arg, "__cuda_array_interface__"):
+            raise ValueError(f"argument {number} is on the GPU: pass a NumPy array, arg.copy_to_host().")
+        if isinstance(arg, np.ndarray) and not (arg.flags.c_contiguous or arg.flags.f_contiguous):
+            raise ValueError(f"argument {number} is not contiguous: pass np.ascontiguousarray of it.")

@@ -1,0 +1,81 @@
+"""Reads Nsight Compute's page of sources, printed as CSV: what it measured of each machine instruction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from gemm_course.bench.counters.pages import csv_rows, whole
+from gemm_course.compiler.disassembly import Instruction
+
+STALL = "stall_"
+NOT_ISSUED = "(Not Issued)"  # the same samples again, those left out in which the scheduler issued
+SAMPLES = "# Samples"
+COLUMNS = {  # what is kept, and the page's name for it; a kernel without such accesses has no column
+    "executed": "Instructions Executed",
+    "threads": "Predicated-On Thread Instructions Executed",
+    "global_sectors": "L2 Theoretical Sectors Global",
+    "shared_wavefronts": "L1 Wavefronts Shared",
+}
+# Samples of a warp that waits for its turn with wgmma are counted in "# Samples", but have no column.
+WITHOUT_COLUMN = "gmma"
+SPELLINGS = {"sleeping": "sleep"}
+
+
+@dataclass(frozen=True)
+class Measured:
+    """An instruction as the page has it. address: in the GPU's memory. counts: by our name. samples: by
+    Nsight Compute's reason, where there are any."""
+
+    address: int
+    text: str
+    counts: Mapping[str, int]
+    samples: Mapping[str, int]
+
+    @property
+    def opcode(self) -> str:
+        return Instruction(0, self.text, "", 0).opcode
+
+    @property
+    def is_padding(self) -> bool:
+        """Is it what fills the end of a function: an empty instruction, or an endless loop?"""
+        return self.text == "NOP" or self.text == f"BRA {self.address:#x}"
+
+
+def kernels(lines: Iterable[str]) -> list[list[Measured]]:
+    """The instructions of each launch, in the order of the page. Raises ValueError if it is another page."""
+    found: list[list[Measured]] = []
+    names: list[str] = []
+    begun = False  # the line with a kernel's name has been read, its instructions follow
+    for row in csv_rows(lines):
+        if row[0] == "Kernel Name":
+            found.append([])
+            begun = True
+        elif row[0] == "Address":
+            names = row
+            if not begun:
+                found.append([])
+            begun = False
+        elif not names:
+            raise ValueError(f"this is not Nsight Compute's page of sources: {row[:3]}")
+        else:
+            found[-1].append(_measured(dict(zip(names, row))))
+    return found
+
+
+def _measured(row: Mapping[str, str]) -> Measured:
+    reasons = {
+        SPELLINGS.get(name.removeprefix(STALL), name.removeprefix(STALL)): whole(value) or 0
+        for name, value in row.items()
+        if name.startswith(STALL) and not name.endswith(NOT_ISSUED)
+    }
+    rest = (whole(row[SAMPLES]) or 0) - sum(reasons.values())
+    if rest < 0:
+        raise ValueError(f"at {row['Source'].strip()} Nsight Compute has more reasons than samples")
+    reasons[WITHOUT_COLUMN] = reasons.get(WITHOUT_COLUMN, 0) + rest
+    return Measured(
+        address=int(row["Address"], 16),
+        text=" ".join(row["Source"].split()),
+        counts={name: whole(row.get(column)) or 0 for name, column in COLUMNS.items()},
+        samples={reason: count for reason, count in reasons.items() if count},
+    )

@@ -1,0 +1,77 @@
+"""Which profiles are to be made: the ladder's and those of `cases`, or what a command names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gemm_course.bench.counters.sources import Source, stage_named
+from gemm_course.bench.profile.cases import ASKED
+from gemm_course.kernels import LADDER, Stage, tiles_text
+from gemm_course.profiles.store import SUFFIX, USUAL, file_name
+from gemm_course.records import parse_tiles
+
+Shape = tuple[int, int, int]
+KEY = ("stage", "tiles", "m", "n", "k")  # what a row of `records.profiles` is found by
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A stage with all its tiles, at m, n, k. Raises IllegalTiles where it is made of illegal ones."""
+
+    stage: Stage
+    tiles: Mapping[str, int]
+    shape: Shape
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """The columns that say which case a row is."""
+        m, n, k = self.shape
+        return {
+            "stage": self.stage.name,
+            "tiles": tiles_text(self.tiles),
+            "m": m,
+            "n": n,
+            "k": k,
+            "file": self.file,
+        }
+
+    @property
+    def key(self) -> tuple:
+        return tuple(self.about[name] for name in KEY)
+
+    @property
+    def file(self) -> str:
+        return file_name(self.stage, self.tiles, self.shape) + SUFFIX
+
+    @property
+    def source(self) -> Source:
+        return Source("stages", (self.stage.name,), (self.shape,), tiles=tiles_text(self.tiles))
+
+    def __str__(self) -> str:
+        m, n, k = self.shape
+        return f"{self.stage.name} {tiles_text(self.tiles)} at {m}x{n}x{k}"
+
+
+def wanted(stages: Iterable[str], tiles: Sequence[str], shapes: Iterable[Shape]) -> list[Wanted]:
+    """Every stage, of the ladder or a variant, with each change of tiles at each shape.
+
+    Raises ValueError for an unknown name, IllegalTiles.
+    """
+    shapes = list(shapes)
+    return [_wanted(name, text, shape) for name in stages for text in (tiles or ("",)) for shape in shapes]
+
+
+def recorded_ones() -> list[Wanted]:
+    """What belongs in the records: the ladder at its default tiles and the usual size, and `cases.ASKED`."""
+    ladder = wanted((stage.name for stage in LADDER), (), [(USUAL,) * 3])
+    asked = [_wanted(one.stage, one.tiles, (size,) * 3) for one in ASKED for size in one.sizes]
+    return list({one.key: one for one in [*ladder, *asked]}.values())
+
+
+def _wanted(name: str, tiles: str, shape: Shape) -> Wanted:
+    stage = stage_named(name)
+    chosen = stage.complete(parse_tiles(tiles))
+    stage.grid(*shape[:2], chosen)  # raises IllegalTiles
+    return Wanted(stage, chosen, shape)
