@@ -1,4 +1,8 @@
-"""Which kernels are profiled beside the ladder at its default tiles and the usual size."""
+"""Which kernels are profiled beside the ladder at its default tiles and the usual size.
+
+Each is one change away from another profile, with registers and blocks per multiprocessor as equal as
+possible, so that what differs between the two has one cause.
+"""
 
 from dataclasses import dataclass
 
@@ -17,4 +21,172 @@ class Asked:
     why: str
 
 
-ASKED: tuple[Asked, ...] = ()
+USUAL = (4096,)
+
+# Sectors, lines and where rows begin: notebooks 01 and 02.
+NAIVE = (
+    Asked(
+        "naive_uncoalesced",
+        "BM=4 BN=64",
+        USUAL,
+        "A warp is 4 rows by 8 columns: 5 sectors per k step, as naive_coalesced with 32 x 32, but 5 lines "
+        "instead of 2. Is it as fast?",
+    ),
+    Asked(
+        "naive_uncoalesced",
+        "",
+        (4104,),
+        "Rows are 8 floats longer, no multiple of 128 bytes; sectors and lines are those of 4096. Does L1 "
+        "look up lines one by one, or only those that fall into the same sets?",
+    ),
+    Asked(
+        "naive_coalesced",
+        "BM=32 BN=32",
+        USUAL,
+        "The block of naive_uncoalesced, so that only the order of the threads differs; and the block of "
+        "penny_xu_tile, so that only shared memory differs.",
+    ),
+    Asked(
+        "naive_coalesced",
+        "BM=16 BN=16",
+        USUAL,
+        "4 sectors per k step where 32 x 32 has 5, but 3 lines instead of 2. Are fewer sectors faster?",
+    ),
+)
+
+# The same machine code with fewer blocks on a multiprocessor: notebooks 04, 05 and 08. Shared memory takes
+# as much as it can of L1, in the cases with more blocks too, so that L1 is equally small in those that are
+# compared. (wmma_fp16_acc copies past L1.)
+DOCUMENT_V03 = "BM=64 BN=64 BK=8 TM=8"
+RESIDENCY = (
+    Asked(
+        "thread_tiled_1d_fewer_blocks",
+        f"{DOCUMENT_V03} SPARE=52",
+        USUAL,
+        "Document 004's tiles with 32 registers: 4 blocks per multiprocessor, 64 warps.",
+    ),
+    Asked(
+        "thread_tiled_1d_fewer_blocks",
+        f"{DOCUMENT_V03} SPARE=108",
+        USUAL,
+        "The same code with 2 blocks, 32 warps.",
+    ),
+    Asked(
+        "thread_tiled_1d_fewer_blocks",
+        f"{DOCUMENT_V03} SPARE=200",
+        USUAL,
+        "The same code with one block, 16 warps, as with 96 registers. Do its warps wait at the barrier?",
+    ),
+    Asked(
+        "thread_tiled_2d_fewer_blocks",
+        "SPARE=80",
+        USUAL,
+        "The default tiles: 2 blocks per multiprocessor, 16 warps.",
+    ),
+    Asked(
+        "thread_tiled_2d_fewer_blocks",
+        "SPARE=150",
+        USUAL,
+        "The same code with one block, 8 warps. Are 64 independent accumulators enough, with so few warps "
+        "and barriers between them?",
+    ),
+    Asked(
+        "wmma_fp16_acc_fewer_blocks",
+        "SPARE=60",
+        USUAL,
+        "Two blocks, as wmma has, where FP16 accumulators leave room for three. Is the third block what "
+        "makes wmma_fp16_acc faster?",
+    ),
+)
+
+# Local memory, thread tiles and banks: notebooks 04 and 05.
+DOCUMENT_V04 = "BM=128 BN=128 BK=16 TM=8 TN=8"
+THREAD_TILES = (
+    Asked(
+        "thread_tiled_1d",
+        "BM=32 BN=64 BK=64 TM=32",
+        USUAL,
+        "The most local memory per thread in the sweep. What does it wait for?",
+    ),
+    Asked(
+        "thread_tiled_2d",
+        DOCUMENT_V04,
+        USUAL,
+        "8 x 8 results: 20 wavefronts per step, in 4 wide reads. Is shared memory the limit?",
+    ),
+    Asked(
+        "thread_tiled_2d",
+        "BK=16",
+        USUAL,
+        "16 x 4 results, and everything else as with 8 x 8: 12 wavefronts per step, in 5 wide reads.",
+    ),
+    Asked(
+        "kernel5",
+        DOCUMENT_V04,
+        USUAL,
+        "thread_tiled_2d's arithmetic at the same tiles. What do 32 sectors per request of B cost?",
+    ),
+    Asked(
+        "kernel5_spread",
+        "PAD=0",
+        USUAL,
+        "Half of kernel5's wavefronts, and more instructions. Which counts?",
+    ),
+)
+
+# vectorized taken apart, its padding, and which lanes read together: notebooks 06 and 07.
+VECTORIZED = (
+    Asked(
+        "vectorized_apart",
+        "FOURS=1 TRANSPOSED=0",
+        USUAL,
+        "128-bit accesses without transposing, between thread_tiled_2d and vectorized at their tiles.",
+    ),
+    Asked(
+        "vectorized_apart",
+        "FOURS=0 TRANSPOSED=1 PAD=4",
+        USUAL,
+        "Transposing without 128-bit accesses, between thread_tiled_2d and vectorized at their tiles.",
+    ),
+    Asked(
+        "vectorized",
+        "PAD=0",
+        USUAL,
+        "8 wavefronts per transposing store instead of 4. Is the padding worth it, and by what?",
+    ),
+    Asked(
+        "vectorized",
+        f"{DOCUMENT_V04} PAD=0",
+        USUAL,
+        "20 wavefronts per step where warp_tiled has 12; the tiles and the number of instructions in the "
+        "loop are the same.",
+    ),
+    Asked(
+        "vectorized",
+        "BM=128 BN=128 BK=16 TM=4 TN=16 PAD=4",
+        USUAL,
+        "Wide results: the lanes' pieces of Bs lie 16 floats apart. Do the conflicts explain the speed?",
+    ),
+    Asked(
+        "warp_tiled",
+        "BM=128 BN=256 BK=8 WM=64 WN=64 TM=16 TN=8 PAD=4",
+        USUAL,
+        "The tiles of double_buffered, without its second pair of tiles: what does fetching ahead save?",
+    ),
+)
+
+# Depth, padding and half-used sectors of the Tensor Core kernel: notebook 08.
+SMALL_BLOCKS = "BM=64 BN=64 BK=64 WM=32 WN=64"
+TENSOR_CORES = (
+    Asked("wmma", "BK=16", USUAL, "Barriers four times as often, the same wavefronts. What waits?"),
+    Asked("wmma", "PAD=0", USUAL, "8 wavefronts per 8 rows of A's fragments instead of 1."),
+    Asked(
+        "wmma",
+        f"{SMALL_BLOCKS} PAD=8",
+        USUAL,
+        "Fewer wavefronts than with a padding of 16, and slower: because rows begin inside a sector?",
+    ),
+    Asked("wmma", f"{SMALL_BLOCKS} PAD=16", USUAL, "Twice the wavefronts of a padding of 8, and faster."),
+)
+
+ASKED = (*NAIVE, *RESIDENCY, *THREAD_TILES, *VECTORIZED, *TENSOR_CORES)

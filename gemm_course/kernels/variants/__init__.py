@@ -1,4 +1,4 @@
-"""Kernels beside the ladder, which notebooks and exercises look at."""
+"""Kernels beside the ladder, which notebooks and exercises look at, or which are only measured."""
 
 import functools
 import importlib
@@ -9,6 +9,13 @@ from gemm_course.kernels.parts.base import Stage
 
 @functools.cache
 def variants() -> tuple[Stage, ...]:
-    """Those that are stages: they are launched like the ladder's, but are not in it."""
+    """Those that are stages: they are launched like the ladder's, but are not in it.
+
+    A file has one, STAGE, several, STAGES, or none.
+    """
     modules = (importlib.import_module(f"{__name__}.{file.name}") for file in pkgutil.iter_modules(__path__))
-    return tuple(module.STAGE for module in modules if hasattr(module, "STAGE"))
+    return tuple(stage for module in modules for stage in _stages(module))
+
+
+def _stages(module) -> tuple[Stage, ...]:
+    return getattr(module, "STAGES", ()) or ((module.STAGE,) if hasattr(module, "STAGE") else ())
