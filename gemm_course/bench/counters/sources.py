@@ -142,8 +142,8 @@ def module_cases(path: Path, only: Sequence[str] = ()) -> list[Case]:
 def pickled(configured: Any, args: Sequence[Any], path: Path) -> Source:
     """Write a configured kernel, `my_kernel[grid, block]`, and its arguments into a file for another process.
 
-    A kernel of a notebook, or one that was defined in a function, is written with all that it uses; one of a
-    module by its name. Its signatures, if it was defined with some, are compiled again there.
+    The kernel is written with all that it uses, device functions and constants, so it may come from a
+    notebook. Its signatures, if it was defined with some, are compiled again there.
     """
     from numba.cuda import serialize
 

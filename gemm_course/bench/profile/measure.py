@@ -72,7 +72,7 @@ def _watched(source: Source, report: Path) -> dict[str, Any]:
     """Write the report -> what was launched."""
     path = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}  # a kernel may come from any module
     for metrics in ASKED_FOR:
-        options = ["--set", "full", "-f", "-o", str(report)]
+        options = ["--set", "full", "-f", "-o", str(report.with_suffix(""))]
         options += ["--metrics", ",".join(metrics)] if metrics else []
         try:
             done, tried = watched(find_ncu(), options, source, report.parent, SECONDS, path)
