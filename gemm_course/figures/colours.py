@@ -18,6 +18,24 @@ WARN = "#B3261E"  # a rule is broken, a race is found
 
 PALE = {A: "#CCE3F0", B: "#F7DFCC", C: "#CCECE3"}  # the same hue, for what is not touched now
 
+# A warp's time: grey is well spent, a colour is waiting; kinds that belong together have the same hue.
+OF_WAIT = {
+    "issuing": "#3D4752",
+    "another warp's turn": "#AEB6C1",
+    "global memory": "#5B3A8E",
+    "queue to global memory": "#A88BD4",
+    "copies": "#DDD0F0",
+    "shared memory": "#96480A",
+    "queue to shared memory": "#EBA45C",
+    "barrier": "#CC79A7",
+    "Tensor Cores": "#0B7A75",
+    "busy unit": "#74CBC3",
+    "fixed delay": "#F3E6A0",
+    "dispatch": "#C9B23F",
+    "next instruction": "#7D8B35",
+    "other": PAPER,
+}
+
 
 def of_array(name: str) -> str:
     """Return the hue of the array called ``name``; a shared tile (``As``) keeps the hue of its matrix."""

@@ -19,76 +19,96 @@ BACK = 12  # instructions before a jump among which the one that sets its condit
 
 @dataclass(frozen=True)
 class Wait:
-    """One way for a warp to spend its time. meaning: what it is; help: what makes it less."""
+    """One way for a warp to spend its time.
+
+    meaning: what it is. help: what makes it less. waits: completes "a warp waits 24 % of its time ...", such
+    as "at barriers"; "" if no time is lost, because the warp's scheduler issues an instruction.
+    """
 
     name: str
     meaning: str
     help: str
+    waits: str = ""
 
 
 _ALL = (
-    Wait("issuing", "the warp issues an instruction", "nothing is lost here"),
+    Wait(
+        "issuing",
+        "the warp issues an instruction; a scheduler issues one per clock, so 16 warps have 6 % each at most",
+        "fewer instructions",
+    ),
     Wait(
         "another warp's turn",
-        "the warp is ready, but its scheduler issues for another warp in this clock",
-        "nothing: the scheduler has enough to do, only fewer instructions would help",
+        "the warp is ready, but in this clock its scheduler issues for another warp",
+        "fewer instructions",
     ),
     Wait(
         "global memory",
         "the warp needs what a load from global or local memory brings",
-        "fewer loads, loads asked for earlier, or more warps to work meanwhile",
+        "fewer loads, earlier loads, or more warps to work meanwhile",
+        "for loads from global memory",
     ),
     Wait(
         "shared memory",
-        "the warp needs what a load from shared memory brings",
-        "fewer or wider loads, loads asked for earlier, or more independent work per thread",
+        "the warp needs what a load from shared memory brings, or what a slow operation gives, such as a root",
+        "fewer or wider loads, earlier loads, or more independent work per thread",
+        "for loads from shared memory",
     ),
     Wait(
         "queue to global memory",
         "the queue of accesses to global memory is full, so the warp cannot ask for more",
         "fewer accesses, each of more bytes, with fewer sectors",
+        "for room in the queue to global memory",
     ),
     Wait(
         "queue to shared memory",
         "the queue of accesses to shared memory is full, so the warp cannot ask for more",
         "fewer or wider accesses, without bank conflicts",
+        "for room in the queue to shared memory",
     ),
     Wait(
         "copies",
-        "the warp needs a tile that is still being copied to shared memory",
-        "copies begun earlier, or more of them under way",
+        "the warp needs a tile that is still being copied to shared memory; a producer waits for a free slot",
+        "earlier copies, or more slots; that a producer waits costs nothing",
+        "for copies",
     ),
     Wait(
         "barrier",
-        "the warp has reached a barrier before other warps of its block",
+        "the warp is at a barrier before other warps of its block, or at a fence before its stores are done",
         "fewer barriers, equal work per warp, or another block to work meanwhile",
+        "at barriers",
     ),
     Wait(
         "Tensor Cores",
         "the warp needs a product that the Tensor Cores have not finished",
-        "little: they work meanwhile; if they do not, more products under way",
+        "nothing, if the Tensor Cores are busy all the time; if not, more products under way",
+        "for products of the Tensor Cores",
     ),
     Wait(
         "busy unit",
-        "the unit that computes this kind of instruction is busy",
-        "fewer instructions of this kind",
+        "the unit for this kind of instruction is still at work on earlier ones",
+        "fewer such instructions; nothing, if they are the work itself, as on Tensor Cores",
+        "for a busy unit",
     ),
     Wait(
         "fixed delay",
         "the warp needs the result of an instruction just before, which takes a fixed number of clocks",
         "independent instructions between the two, or more warps",
+        "for the result of an instruction just before",
     ),
     Wait(
         "dispatch",
-        "the instruction was chosen, but held up on its way to the unit",
-        "other registers as operands, which the compiler chooses",
+        "the instruction is held up on its way to the unit, for instance while its registers are read",
+        "little: the compiler chooses the registers, with other tiles others",
+        "for dispatch",
     ),
     Wait(
         "next instruction",
-        "the next instruction is not there yet: after a jump, or because the code is long",
-        "shorter code, fewer jumps",
+        "the next instruction, or a constant in it, has not been fetched: after a jump, or in long code",
+        "fewer jumps, shorter code",
+        "for its next instruction",
     ),
-    Wait("other", "all else, such as the end of the kernel, or a warp that sleeps", ""),
+    Wait("other", "all else, such as the end of the kernel, or a warp that sleeps", "", "for other reasons"),
 )
 WAITS = MappingProxyType({wait.name: wait for wait in _ALL})
 

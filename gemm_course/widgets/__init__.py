@@ -29,11 +29,13 @@ _HOMES = {
     "quiz": "quiz",
     "vectorized_peers": "peers",
     "compare": "compare",
+    "compare_code": "compare_code",
     "scatter": "scatter",
     "wavefronts": "wavefronts",
     "registers": "registers",
     "tile_banks": "tile_banks",
     "tiles": "tiles",
+    "waits": "waits",
     "walk": "walk",
     "warp_reads": "warp_reads",
 }

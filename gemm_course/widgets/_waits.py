@@ -1,0 +1,178 @@
+"""What a warp waits for, in stages of the ladder and in a learner's own kernel, from recorded profiles."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+from gemm_course import records
+from gemm_course.compiler.kinds import TENSOR_CORE
+from gemm_course.figures import waits as figure
+from gemm_course.figures.picture import Picture
+from gemm_course.figures.waits import GOOD, Bar, percent
+from gemm_course.kernels import LADDER, Stage, tiles_text
+from gemm_course.profiles import WAITS, NoProfile, Profile, recorded
+from gemm_course.profiles.profile import USUAL
+
+FEW = 2500  # samples; with fewer, a share can be wrong by a point and more: 1 / (2 √samples)
+PARTS = {  # what can be busy beside the schedulers, as in records.columns.PROFILE_BUSY
+    "fma_pipe": "multiply-add units",
+    "alu_pipe": "integer units",
+    "lsu_pipe": "load-store units",
+    "tensor_pipe": "Tensor Cores",
+    "uniform_pipe": "uniform units",
+    "xu_pipe": "units for roots",
+    "l1_data": "L1 and shared memory",
+    "l1_writeback": "L1's way to registers",
+    "l1_requests": "requests to L1",
+    "l2": "L2",
+    "l2_to_sm": "L2's way to the SMs",
+    "dram": "DRAM",
+}
+
+Kernel = str | Stage | Profile | tuple[str | Stage, Mapping[str, int]] | Mapping[str, Mapping[str, int]]
+
+
+def waits(*kernels: Kernel, size: int | tuple[int, int, int] = USUAL) -> Picture:
+    """Draw what a warp spends its time on, a bar for each kernel, and how busy the hardware was meanwhile.
+
+    kernels: stages of the ladder or their names, with default tiles; ("vectorized", {"TM": 8}) or
+    {"vectorized": {"TM": 8}} for other tiles; profiles, such as that of your own kernel. Without any, all
+    stages of which there is a profile. size: m = n = k, or (m, n, k), of what is recorded.
+
+    Raises NoProfile, a LookupError, with what is recorded; ValueError for a profile without samples.
+    """
+    profiles = [profile for kernel in kernels for profile in _profiles(kernel, size)] or _whole_ladder(size)
+    for profile in profiles:
+        if not profile.samples:
+            raise ValueError(f"no warp of {profile.name} was sampled: it ran for too short a time.")
+    bars = [_bar(profile, label) for profile, label in zip(profiles, _labels(profiles), strict=True)]
+    if len(bars) > figure.DETAILED:
+        bars = [_without_usual_tiles(bar, profile) for bar, profile in zip(bars, profiles, strict=True)]
+    return figure.waits(bars, _answer(bars), _note(profiles))
+
+
+# --- which ones ---------------------------------------------------------------------------------------------
+
+
+def _profiles(kernel: Kernel, size: int | tuple[int, int, int]) -> Iterator[Profile]:
+    if isinstance(kernel, Profile):
+        yield kernel
+    elif isinstance(kernel, Mapping):
+        for stage, tiles in kernel.items():
+            yield recorded(stage, tiles, size)
+    elif isinstance(kernel, tuple):
+        yield recorded(*kernel, size)
+    else:
+        yield recorded(kernel, None, size)
+
+
+def _whole_ladder(size: int | tuple[int, int, int]) -> list[Profile]:
+    found = []
+    for stage in LADDER:
+        try:
+            found.append(recorded(stage, None, size))
+        except NoProfile:  # the others are worth seeing; the note says which are missing
+            continue
+    if not found:
+        raise NoProfile(f"no profile was recorded of any stage at {_size_text(size)}.")
+    return found
+
+
+def _labels(profiles: Sequence[Profile]) -> list[str]:
+    """Their names; where one name occurs more than once, with the tile sizes in which they differ."""
+    names = Counter(profile.name for profile in profiles)
+    labels = []
+    for profile in profiles:
+        same = [_sizes(other) for other in profiles if other.name == profile.name]
+        differing = {text for text in _sizes(profile) if any(text not in others for others in same)}
+        more = [text for text in _sizes(profile) if text in differing] if names[profile.name] > 1 else []
+        labels.append(" ".join([profile.name, *more]))
+    return labels
+
+
+def _sizes(profile: Profile) -> list[str]:
+    return profile.tiles.split()
+
+
+# --- what is drawn ------------------------------------------------------------------------------------------
+
+
+def _bar(profile: Profile, label: str) -> Bar:
+    row = profile.measured
+    tensor = profile.code.work == TENSOR_CORE
+    busy = {words: share for name, words in PARTS.items() if (share := _share(row, name)) is not None}
+    busiest = max(busy, key=busy.__getitem__, default=None)
+    return Bar(
+        label=label,
+        tiles=profile.tiles,
+        shares=profile.waits,
+        milliseconds=row["nanoseconds"] / 1e6,
+        warps=row.get("warps_active"),
+        issues=_share(row, "issue_slots"),
+        computing=PARTS["tensor_pipe" if tensor else "fma_pipe"],
+        units=_share(row, "tensor_pipe" if tensor else "fma_pipe"),
+        busiest=(busiest, busy[busiest]) if busiest else None,
+    )
+
+
+def _share(row: Mapping[str, Any], name: str) -> float | None:
+    """A percentage of the record as a share, None if it was not measured."""
+    value = row.get(name)
+    return None if value is None else value / 100
+
+
+def _without_usual_tiles(bar: Bar, profile: Profile) -> Bar:
+    """In a line there is room for tiles only below it, so the usual ones are left out."""
+    usual = LADDER[profile.name].tiles if profile.name in LADDER else None
+    if usual is None or profile.tiles != tiles_text(usual):
+        return bar
+    return Bar(**{**vars(bar), "tiles": ""})
+
+
+# --- what is said -------------------------------------------------------------------------------------------
+
+
+def _answer(bars: Sequence[Bar]) -> str:
+    """For one bar how long a warp waits, and most of all for what; for more the largest change."""
+    if len(bars) == 1:
+        (bar,) = bars
+        name = max(_waits(bar), key=_waits(bar).__getitem__)
+        return (
+            f"{bar.label}: a warp waits {percent(bar.waiting)} of its time, {percent(bar.shares[name])} "
+            f"{WAITS[name].waits}"
+        )
+    changes = [
+        (abs(_waits(after)[name] - share), before, after, name)
+        for before, after in pairwise(bars)
+        for name, share in _waits(before).items()
+    ]
+    _, before, after, name = max(changes, key=lambda change: change[0])
+    return (
+        f"{after.label}: a warp waits {percent(after.shares[name])} of its time {WAITS[name].waits}; in "
+        f"{before.label}, {percent(before.shares[name])}"
+    )
+
+
+def _waits(bar: Bar) -> dict[str, float]:
+    return {name: share for name, share in bar.shares.items() if name not in GOOD}
+
+
+def _note(profiles: Sequence[Profile]) -> str:
+    """Size, GPU, versions and dates; whether there are few samples."""
+    import pandas as pd
+
+    rows = pd.DataFrame([dict(profile.measured) for profile in profiles])
+    sizes = dict.fromkeys(_size_text((row["m"], row["n"], row["k"])) for row in rows.to_dict("records"))
+    versions = sorted({str(version) for version in rows.get("ncu", ()) if version})
+    ncu = f"Nsight Compute {' and '.join(versions)}" if versions else "Nsight Compute"
+    few = [profile.name for profile in profiles if profile.samples < FEW]
+    doubt = f" Rough, with fewer than {FEW:,} samples: {', '.join(few)}." if few else ""
+    return f"{', '.join(sizes)}; measured with {ncu}; {records.provenance(rows)}.{doubt}"
+
+
+def _size_text(size: int | tuple[int, int, int]) -> str:
+    m, n, k = (size, size, size) if isinstance(size, int) else size
+    return f"{m}³" if m == n == k else f"{m} × {n} × {k}"
