@@ -95,14 +95,17 @@ def _keys(bars: Sequence[Bar]) -> dict[str, str]:
 
 
 _WARP = (
-    "A bar is the time of one warp, on average. Grey is time well spent: the warp issues an instruction, or it "
-    "is ready and its scheduler issues for another warp. Colour is waiting."
+    "A bar is the time of one warp, on average. Grey is time well spent: the warp issues an instruction, or "
+    "it is ready and its scheduler issues for another warp. Colour is waiting."
 )
 _KERNEL = "A warp's time is not the kernel's: while one warp waits, its scheduler issues for the others. {}"
-_BELOW = "Below each bar: the part of all clocks in which a scheduler issued, and the busiest other part of the GPU."
+_BELOW = (
+    "Below each bar: the part of all clocks in which a scheduler issued, and the busiest other part of the "
+    "GPU."
+)
 _BESIDE = (
-    "issue: the part of all clocks in which a scheduler issued; units: how busy the Tensor Cores were, or in a "
-    "kernel without them the multiply-add units; ms: the time of the launch."
+    "issue: the part of all clocks in which a scheduler issued; units: how busy the Tensor Cores were, or in "
+    "a kernel without them the multiply-add units; ms: the time of the launch."
 )
 
 
@@ -135,7 +138,7 @@ def _heading(drawing: Drawing, bar: Bar, y: float) -> float:
     time = f"{milliseconds(bar.milliseconds)} ms"
     drawing.text(_LEFT, y + 14, bar.label, bold=True)
     drawing.text(_RIGHT, y + 14, time, anchor="end")
-    beside = _LEFT + text_width(bar.label, bold=True) + 10
+    beside = _LEFT + 1.1 * text_width(bar.label, bold=True) + 8  # bold underscores are wide
     if beside + text_width(bar.tiles) < _RIGHT - text_width(time) - 10:
         drawing.text(beside, y + 14, bar.tiles, fill=colours.QUIET)
         return y + 20

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
@@ -15,6 +14,7 @@ from gemm_course.figures.waits import GOOD, Bar, percent
 from gemm_course.kernels import LADDER, Stage, tiles_text
 from gemm_course.profiles import WAITS, NoProfile, Profile, recorded
 from gemm_course.profiles.profile import USUAL
+from gemm_course.widgets._labels import labels
 
 FEW = 2500  # samples; with fewer, a share can be wrong by a point and more: 1 / (2 √samples)
 PARTS = {  # what can be busy beside the schedulers, as in records.columns.PROFILE_BUSY
@@ -48,7 +48,7 @@ def waits(*kernels: Kernel, size: int | tuple[int, int, int] = USUAL) -> Picture
     for profile in profiles:
         if not profile.samples:
             raise ValueError(f"no warp of {profile.name} was sampled: it ran for too short a time.")
-    bars = [_bar(profile, label) for profile, label in zip(profiles, _labels(profiles), strict=True)]
+    bars = [_bar(profile, label) for profile, label in zip(profiles, labels(profiles), strict=True)]
     if len(bars) > figure.DETAILED:
         bars = [_without_usual_tiles(bar, profile) for bar, profile in zip(bars, profiles, strict=True)]
     return figure.waits(bars, _answer(bars), _note(profiles))
@@ -79,22 +79,6 @@ def _whole_ladder(size: int | tuple[int, int, int]) -> list[Profile]:
     if not found:
         raise NoProfile(f"no profile was recorded of any stage at {_size_text(size)}.")
     return found
-
-
-def _labels(profiles: Sequence[Profile]) -> list[str]:
-    """Their names; where one name occurs more than once, with the tile sizes in which they differ."""
-    names = Counter(profile.name for profile in profiles)
-    labels = []
-    for profile in profiles:
-        same = [_sizes(other) for other in profiles if other.name == profile.name]
-        differing = {text for text in _sizes(profile) if any(text not in others for others in same)}
-        more = [text for text in _sizes(profile) if text in differing] if names[profile.name] > 1 else []
-        labels.append(" ".join([profile.name, *more]))
-    return labels
-
-
-def _sizes(profile: Profile) -> list[str]:
-    return profile.tiles.split()
 
 
 # --- what is drawn ------------------------------------------------------------------------------------------

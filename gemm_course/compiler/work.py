@@ -1,0 +1,45 @@
+"""How much of a product one machine instruction computes, and how long that takes at least.
+
+Clocks: for FP32 the "CUDA C++ Programming Guide", "Throughput of native arithmetic instructions"; for FP16 on
+Tensor Cores NVIDIA's white papers of the A100, 256 multiply-adds per clock and Tensor Core, and of the H100,
+twice that. A multiprocessor has a Tensor Core for each of its four schedulers.
+"""
+
+from __future__ import annotations
+
+import re
+
+from gemm_course.emulator.limits import LIMITS
+
+LANES = 32
+WARPS_OF_WGMMA = 4  # which compute one product together
+_PER_LANE = {"FFMA": 1, "FFMA32I": 1, "DFMA": 1, "HFMA2": 2}
+_TENSOR_CORE_RATE = {(8, 0): 256, (9, 0): 512}
+_PRODUCT = re.compile(r"HMMA\.(16)(8)(16|8)\b|HGMMA\.(64)x(\d+)x(\d+)\b")
+
+
+def multiply_adds(opcode: str) -> int | None:
+    """How many multiply-adds a warp does with this instruction, all lanes together.
+
+    For a product of four warps, "HGMMA.64x256x16.F32", a warp's part of it. None if it is not known.
+    """
+    product = _PRODUCT.match(opcode)
+    if product:
+        m, n, k = (int(size) for size in product.groups() if size)
+        return m * n * k // (WARPS_OF_WGMMA if opcode.startswith("HGMMA") else 1)
+    per_lane = _PER_LANE.get(opcode.split(".")[0])
+    return None if per_lane is None else LANES * per_lane
+
+
+def least_clocks(opcode: str, compute_capability: tuple[int, int]) -> float | None:
+    """The clocks that a multiprocessor's quarter needs for this instruction of one warp, at least.
+
+    Known of FP32 multiply-adds, and of FP16 products for compute capability 8.0 and 9.0; else None.
+    """
+    if opcode.startswith("FFMA"):
+        limits = LIMITS[compute_capability]
+        return LANES * limits.partitions / limits.fp32_lanes
+    done, rate = multiply_adds(opcode), _TENSOR_CORE_RATE.get(compute_capability)
+    if not _PRODUCT.match(opcode) or rate is None or "TF32" in opcode:
+        return None
+    return done / rate

@@ -1,0 +1,156 @@
+"""What a change did to the machine code of the loop that counts: instructions by kind, before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from gemm_course.compiler import KINDS
+from gemm_course.figures import colours
+from gemm_course.figures.picture import Picture
+from gemm_course.figures.svg import PAGE, SMALL, Drawing, wrap
+
+_LEFT, _RIGHT, _LINE = 8.0, PAGE - 8.0, 18.0
+_BARS, _LONGEST = 184.0, 220.0  # where bars begin, and how long the longest is
+_FILLS = ("#AEB6C1", colours.NOW)
+_SIDES = ("before", "after")
+
+
+@dataclass(frozen=True)
+class Side:
+    """One kernel. instructions: in its loop by kind, for so much work. facts: what it takes, in words."""
+
+    label: str
+    tiles: str
+    instructions: Mapping[str, float]
+    facts: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def all(self) -> float:
+        """Instructions of all kinds for that work."""
+        return sum(self.instructions.values())
+
+
+def number(value: float) -> str:
+    """ "1,377", "23.4", "0.391", "0.0078", "0"."""
+    return f"{value:,.0f}" if value >= 100 or not value else f"{value:.{3 if value >= 0.1 else 2}g}"
+
+
+def changes(before: Side, after: Side) -> dict[str, float]:
+    """How many more instructions of each kind there are after the change, the largest change first.
+
+    Kinds of which there are as many, to three digits, are left out.
+    """
+    pairs = {kind: (before.instructions.get(kind, 0), after.instructions.get(kind, 0)) for kind in KINDS}
+    found = {kind: new - old for kind, (old, new) in pairs.items() if number(old) != number(new)}
+    return dict(sorted(found.items(), key=lambda one: -abs(one[1])))
+
+
+def draw(before: Side, after: Side, per: str, title: str, remarks: Sequence[str], note: str) -> Picture:
+    """Draw two bars for each kind of which the number changed, and a table of what the kernels take.
+
+    per: the work that instructions are counted for, such as "1,000 multiply-adds". remarks: sentences below.
+    """
+    drawing = Drawing(title)
+    changed = changes(before, after)
+    y = _legend(drawing, (before, after), drawing.top)
+    y = _heading(drawing, f"instructions in the loop, per {per}", y)
+    widest = max((side.instructions.get(kind, 0) for side in (before, after) for kind in changed), default=0)
+    drawing.text(_LEFT, y + 14, "all kinds", bold=True)
+    drawing.text(_BARS, y + 14, f"{number(before.all)} → {number(after.all)}")
+    drawing.text(_RIGHT, y + 14, _change(before.all, after.all), anchor="end", bold=True)
+    y += 26
+    for kind in changed:
+        values = before.instructions.get(kind, 0), after.instructions.get(kind, 0)
+        y = _pair(drawing, kind, values, widest, y)
+    same = _same(before, changed)
+    y = _lines(drawing, [same] if same else [], y, colours.INK)
+    y = _table(drawing, before, after, y + 4)
+    y = _lines(drawing, remarks, y + 4, colours.INK)
+    _lines(drawing, [note], y + 2, colours.QUIET)
+    return drawing.picture(_in_words(before, after, per, changed, [*remarks, note]))
+
+
+def _legend(drawing: Drawing, sides: Sequence[Side], y: float) -> float:
+    for word, side, fill in zip(_SIDES, sides, _FILLS, strict=True):
+        drawing.rect(_LEFT, y + 2, 14, 14, fill, stroke=colours.INK, line=0.8)
+        drawing.text(_LEFT + 22, y + 14, f"{word}:", fill=colours.QUIET)
+        drawing.text(_LEFT + 78, y + 14, side.label, bold=True)
+        y += _LINE
+        for line in wrap(side.tiles, SMALL, _RIGHT - _LEFT - 78) if side.tiles else ():
+            drawing.text(_LEFT + 78, y + 14, line, fill=colours.QUIET)
+            y += _LINE
+        y += 3
+    return y + 4
+
+
+def _heading(drawing: Drawing, words: str, y: float) -> float:
+    drawing.rect(_LEFT, y, _RIGHT - _LEFT, 22, "#EEF1F4")
+    drawing.text(_LEFT + 6, y + 16, words, bold=True)
+    return y + 28
+
+
+def _pair(drawing: Drawing, kind: str, values: tuple[float, float], widest: float, y: float) -> float:
+    """A kind, its two numbers as bars, the change at the right, and below what the kind is."""
+    drawing.text(_LEFT, y + 14, kind, bold=True)
+    drawing.text(_RIGHT, y + 14, _change(*values), anchor="end", bold=True)
+    for value, fill in zip(values, _FILLS, strict=True):
+        width = max(_LONGEST * value / widest, 1.5) if value else 0
+        if value:
+            drawing.rect(_BARS, y + 2, width, 14, fill, stroke=colours.INK, line=0.8)
+        drawing.text(_BARS + width + 6, y + 14, number(value) if value else "none")
+        y += 17
+    return _lines(drawing, [KINDS[kind].split(";")[0]], y, colours.QUIET) + 4
+
+
+def _change(before: float, after: float) -> str:
+    difference = after - before
+    return f"{'+' if difference > 0 else '−' if difference < 0 else ''}{number(abs(difference))}"
+
+
+def _same(side: Side, changed: Mapping[str, float]) -> str:
+    same = [kind for kind, count in side.instructions.items() if count and kind not in changed]
+    named = ", ".join(f"{kind} {number(side.instructions[kind])}" for kind in same)
+    return f"As many in both: {named}." if named else ""
+
+
+def _table(drawing: Drawing, before: Side, after: Side, y: float) -> float:
+    drawing.rect(_LEFT, y, _RIGHT - _LEFT, 22, "#EEF1F4")
+    drawing.text(_LEFT + 6, y + 16, "the whole", bold=True)
+    drawing.text(_RIGHT - 130, y + 16, _SIDES[0], anchor="end", bold=True)
+    drawing.text(_RIGHT - 6, y + 16, _SIDES[1], anchor="end", bold=True)
+    y += 26
+    for name, value in before.facts.items():
+        drawing.text(_LEFT + 6, y + 14, name)
+        drawing.text(_RIGHT - 130, y + 14, value, anchor="end")
+        drawing.text(_RIGHT - 6, y + 14, after.facts[name], anchor="end", bold=after.facts[name] != value)
+        y += 21
+    return y
+
+
+def _lines(drawing: Drawing, paragraphs: Sequence[str], y: float, fill: str) -> float:
+    for words in paragraphs:
+        for line in wrap(words, SMALL, _RIGHT - _LEFT):
+            drawing.text(_LEFT, y + 14, line, fill=fill)
+            y += _LINE
+        y += 4
+    return y
+
+
+def _in_words(
+    before: Side, after: Side, per: str, changed: Mapping[str, float], sentences: Sequence[str]
+) -> str:
+    def pair(kind: str) -> str:
+        return f"{number(before.instructions.get(kind, 0))} → {number(after.instructions.get(kind, 0))}"
+
+    told = [
+        f"Before: {_called(before)}; after: {_called(after)}. Instructions in the loop that counts, per "
+        f"{per}: all {number(before.all)} → {number(after.all)}",
+        *(f"{kind} {pair(kind)}" for kind in changed),
+    ]
+    facts = [f"{name}: {value} → {after.facts[name]}." for name, value in before.facts.items()]
+    return " ".join(filter(None, [", ".join(told) + ".", _same(before, changed), *facts, *sentences]))
+
+
+def _called(side: Side) -> str:
+    return f"{side.label} ({side.tiles})" if side.tiles else side.label
