@@ -32,7 +32,7 @@ OF_WAIT = {
     "busy unit": "#74CBC3",
     "fixed delay": "#F3E6A0",
     "dispatch": "#C9B23F",
-    "next instruction": "#7D8B35",
+    "next instruction": "#626E27",
     "other": PAPER,
 }
 

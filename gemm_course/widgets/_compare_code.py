@@ -49,7 +49,7 @@ def compare_code(
     return figure.draw(*sides, per, _answer(called, *sides, per), remarks, _note(codes))
 
 
-_ELEMENTS = "The million counts single elements: a multiply-add instruction does 32 of them, one per lane of the warp."
+_ELEMENTS = "The million counts single elements: a warp's multiply-add instruction does 32 of them."
 _CAUTION = (
     "A scheduler issues one instruction per clock. Instructions are counted as they stand in the loop; a "
     "branch may skip some. What a load or a store costs in memory is not in these counts."
