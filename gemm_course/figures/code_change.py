@@ -68,7 +68,7 @@ def draw(before: Side, after: Side, per: str, title: str, remarks: Sequence[str]
     y = _table(drawing, before, after, y + 4)
     y = _lines(drawing, remarks, y + 4, colours.INK)
     _lines(drawing, [note], y + 2, colours.QUIET)
-    return drawing.picture(_in_words(before, after, per, changed, [*remarks, note]))
+    return drawing.picture(_in_words(before, after, per, changed, [*remarks, note])).plain
 
 
 def _legend(drawing: Drawing, sides: Sequence[Side], y: float) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 
 
@@ -19,6 +19,11 @@ class Picture:
     data: str | bytes
     alt: str
     width: int = 672
+
+    @property
+    def plain(self) -> Picture:
+        """The same with ordinary spaces in its words, for one whose text keeps figures and units together."""
+        return replace(self, alt=self.alt.replace("\u00a0", " "))
 
     @property
     def mime(self) -> str:

@@ -22,6 +22,7 @@ GOOD = tuple(wait.name for wait in WAITS.values() if not wait.waits)
 _LEFT, _RIGHT, _LINE = 8.0, PAGE - 8.0, 18.0
 _HALF = (_RIGHT - _LEFT - 8) / 2
 _BUSY = "#CFE3F5"
+_BOLD = 1.1  # the underscores of a bold name are wider than estimated
 _FROM, _TO = 164.0, 396.0  # of a bar in a line, and the right edges of the figures behind it
 _COLUMNS = {"issue": 444.0, "units": 500.0, "ms": _RIGHT}
 
@@ -39,7 +40,7 @@ class Bar:
     label: str
     tiles: str
     shares: Mapping[str, float]
-    milliseconds: float
+    milliseconds: float | None = None
     warps: float | None = None
     issues: float | None = None
     computing: str = "multiply-add units"
@@ -80,7 +81,7 @@ def waits(bars: Sequence[Bar], title: str, note: str) -> Picture:
     for line in wrap(note, SMALL, _RIGHT - _LEFT):
         drawing.text(_LEFT, y + 14, line, fill=colours.QUIET)
         y += _LINE
-    return drawing.picture(_in_words(bars, keys, note))
+    return drawing.picture(_in_words(bars, keys, note)).plain
 
 
 def _keys(bars: Sequence[Bar]) -> dict[str, str]:
@@ -89,7 +90,8 @@ def _keys(bars: Sequence[Bar]) -> dict[str, str]:
     for bar in bars:
         sums.update(bar.parts)
     good = [name for name in GOOD if name in sums]
-    rest = sorted(sums.keys() - {*GOOD, OTHER}, key=lambda name: -sums[name])
+    others = [name for name in WAITS if name in sums and name not in (*GOOD, OTHER)]
+    rest = sorted(others, key=lambda name: -sums[name])
     order = [*good, *rest, *([OTHER] if OTHER in sums else [])]
     return dict(zip(order, "abcdefghijklmn", strict=False))
 
@@ -135,10 +137,13 @@ def _in_detail(drawing: Drawing, bars: Sequence[Bar], keys: Mapping[str, str], y
 
 def _heading(drawing: Drawing, bar: Bar, y: float) -> float:
     """The label, the tiles beside it or below, and at the right the time of the launch."""
-    time = f"{milliseconds(bar.milliseconds)} ms"
+    time = _time_in_words(bar)
     drawing.text(_LEFT, y + 14, bar.label, bold=True)
-    drawing.text(_RIGHT, y + 14, time, anchor="end")
-    beside = _LEFT + 1.1 * text_width(bar.label, bold=True) + 8  # bold underscores are wide
+    if time:
+        drawing.text(_RIGHT, y + 14, time, anchor="end")
+    if not bar.tiles:
+        return y + 20
+    beside = _LEFT + _BOLD * text_width(bar.label, bold=True) + 8
     if beside + text_width(bar.tiles) < _RIGHT - text_width(time) - 10:
         drawing.text(beside, y + 14, bar.tiles, fill=colours.QUIET)
         return y + 20
@@ -190,28 +195,35 @@ def _in_lines(drawing: Drawing, bars: Sequence[Bar], keys: Mapping[str, str], y:
         drawing.text(x, y + 14, words, anchor="end", fill=colours.QUIET)
     y += 22
     for place, bar in enumerate(bars):
-        high = 26 + (_LINE if bar.tiles else 0)
+        above = text_width(bar.label, bold=True) * _BOLD > _FROM - _LEFT
+        tiles = wrap(bar.tiles, SMALL, _RIGHT - _LEFT) if bar.tiles else []
+        high = 26 + _LINE * (above + len(tiles))
         if place % 2:
             drawing.rect(0, y - 3, PAGE, high, "#F6F8FA")
-        _line(drawing, bar, keys, y)
+        drawing.text(_LEFT, y + 15, bar.label, bold=True)
+        _line(drawing, bar, keys, y + _LINE * above)
+        for line, words in enumerate(reversed(tiles)):
+            drawing.text(_LEFT, y + high - 11 - _LINE * line, words, fill=colours.QUIET)
         y += high
     return y + 8
 
 
 def _line(drawing: Drawing, bar: Bar, keys: Mapping[str, str], y: float) -> None:
-    drawing.text(_LEFT, y + 15, bar.label, bold=True)
     _time(drawing, bar, keys, _FROM, y, _TO - _FROM, 20)
     figures = {"issue": bar.issues, "units": bar.units}
     for name, share in figures.items():
         drawing.text(_COLUMNS[name], y + 15, "–" if share is None else percent(share), anchor="end")
-    drawing.text(_COLUMNS["ms"], y + 15, milliseconds(bar.milliseconds), anchor="end")
-    if bar.tiles:
-        drawing.text(_LEFT, y + 15 + _LINE, bar.tiles, fill=colours.QUIET)
+    time = "–" if bar.milliseconds is None else milliseconds(bar.milliseconds)
+    drawing.text(_COLUMNS["ms"], y + 15, time, anchor="end")
 
 
 def milliseconds(value: float) -> str:
     """Three significant digits, without an exponent."""
     return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def _time_in_words(bar: Bar) -> str:
+    return "" if bar.milliseconds is None else f"{milliseconds(bar.milliseconds)} ms"
 
 
 # --- what the parts mean ------------------------------------------------------------------------------------
@@ -239,7 +251,10 @@ def _meaning(drawing: Drawing, bars: Sequence[Bar], name: str, key: str, y: floa
     else:
         drawing.text(_LEFT + 10, y + 15, key, anchor="middle", fill=colours.text_on(fill))
     drawing.text(_LEFT + 30, y + 15, name, bold=True)
-    drawing.text(_RIGHT, y + 15, _how_much(bars, name), anchor="end")
+    share = _how_much(bars, name)
+    if _BOLD * text_width(name, bold=True) + text_width(share) > _RIGHT - _LEFT - 40:
+        y += _LINE
+    drawing.text(_RIGHT, y + 15, share, anchor="end")
     y += 20
     for line in wrap(explained(name, detailed), SMALL, _RIGHT - _LEFT - 30):
         drawing.text(_LEFT + 30, y + 13, line, fill=colours.QUIET)
@@ -290,4 +305,5 @@ def _bar_in_words(bar: Bar) -> str:
     if bar.busiest:
         busy.append(f"busiest part {bar.busiest[0]}, {percent(bar.busiest[1])}")
     hardware = f"; {', '.join(busy)}" if busy else ""
-    return f"{bar.label}{tiles}, {milliseconds(bar.milliseconds)} ms: a warp's time: {spent}{hardware}."
+    called = ", ".join(filter(None, [f"{bar.label}{tiles}", _time_in_words(bar)]))
+    return f"{called}: a warp's time: {spent}{hardware}."

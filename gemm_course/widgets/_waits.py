@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -12,8 +13,9 @@ from gemm_course.figures import waits as figure
 from gemm_course.figures.picture import Picture
 from gemm_course.figures.waits import GOOD, Bar, percent
 from gemm_course.kernels import LADDER, Stage, tiles_text
+from gemm_course.kernels.variants import variants
 from gemm_course.profiles import WAITS, NoProfile, Profile, recorded
-from gemm_course.profiles.profile import USUAL
+from gemm_course.profiles.store import USUAL
 from gemm_course.widgets._labels import labels
 
 FEW = 2500  # samples; with fewer, a share can be wrong by a point and more: 1 / (2 √samples)
@@ -93,7 +95,7 @@ def _bar(profile: Profile, label: str) -> Bar:
         label=label,
         tiles=profile.tiles,
         shares=profile.waits,
-        milliseconds=row["nanoseconds"] / 1e6,
+        milliseconds=row["nanoseconds"] / 1e6 if row.get("nanoseconds") is not None else None,
         warps=row.get("warps_active"),
         issues=_share(row, "issue_slots"),
         computing=PARTS["tensor_pipe" if tensor else "fma_pipe"],
@@ -110,10 +112,9 @@ def _share(row: Mapping[str, Any], name: str) -> float | None:
 
 def _without_usual_tiles(bar: Bar, profile: Profile) -> Bar:
     """In a line there is room for tiles only below it, so the usual ones are left out."""
-    usual = LADDER[profile.name].tiles if profile.name in LADDER else None
-    if usual is None or profile.tiles != tiles_text(usual):
-        return bar
-    return Bar(**{**vars(bar), "tiles": ""})
+    stage = next((one for one in (*LADDER, *variants()) if one.name == profile.name), None)
+    usual = stage is not None and profile.tiles == tiles_text(stage.complete())
+    return replace(bar, tiles="") if usual else bar
 
 
 # --- what is said -------------------------------------------------------------------------------------------
@@ -149,12 +150,15 @@ def _note(profiles: Sequence[Profile]) -> str:
     import pandas as pd
 
     rows = pd.DataFrame([dict(profile.measured) for profile in profiles])
-    sizes = dict.fromkeys(_size_text((row["m"], row["n"], row["k"])) for row in rows.to_dict("records"))
+    shapes = dict.fromkeys(
+        tuple(profile.measured[side] for side in "mnk") for profile in profiles if profile.measured["m"]
+    )
     versions = sorted({str(version) for version in rows.get("ncu", ()) if version})
     ncu = f"Nsight Compute {' and '.join(versions)}" if versions else "Nsight Compute"
     few = [profile.name for profile in profiles if profile.samples < FEW]
     doubt = f" Rough, with fewer than {FEW:,} samples: {', '.join(few)}." if few else ""
-    return f"{', '.join(sizes)}; measured with {ncu}; {records.provenance(rows)}.{doubt}"
+    told = [*map(_size_text, shapes), f"measured with {ncu}", records.provenance(rows)]
+    return f"{'; '.join(told)}.{doubt}"
 
 
 def _size_text(size: int | tuple[int, int, int]) -> str:

@@ -1,0 +1,178 @@
+"""`see.waits`: which profiles it takes, what it says of them, and what it refuses."""
+
+import re
+
+import pytest
+
+from gemm_course import records
+from gemm_course import widgets as see
+from gemm_course.figures.waits import percent
+from gemm_course.kernels import LADDER, tiles_text
+from gemm_course.profiles import NoProfile, Profile
+from gemm_course.profiles.profile import profile_of
+from gemm_course.records.columns import PROFILE, PROFILE_BUSY
+from gemm_course.widgets import _waits
+
+SAMPLES = {"selected": 400, "not_selected": 2000, "mio": 2400, "long_sb": 1600, "barrier": 3600}
+CODE = ("LDS R1, [R0]", "FFMA R2, R1, R1, R2", "BRA 0x0")
+
+
+def profile(name="mine", tiles="", samples=SAMPLES, code=CODE, **measured) -> Profile:
+    """A made-up profile; what is not given was not measured."""
+    row = dict.fromkeys(PROFILE.columns) | {
+        "stage": name,
+        "tiles": tiles,
+        "registers": 32,
+        "local_bytes": 0,
+        "static_shared_bytes": 0,
+        "dynamic_shared_bytes": 0,
+        "gpu": "NVIDIA H200",
+        "driver": "580",
+        "ncu": "2025.3.1.0",
+        **measured,
+    }
+    nothing = [0] * len(code)
+    content = {
+        "compute_capability": [9, 0],
+        "compiler": "made up",
+        "spilled_bytes": 0,
+        "text": list(code),
+        "file": ["mine.py"] * len(code),
+        "line": [*range(1, len(code) + 1)],
+        **dict.fromkeys(("executed", "threads", "global_sectors", "shared_wavefronts"), nothing),
+        "samples": {reason: [count, *nothing[1:]] for reason, count in samples.items()},
+        "sources": {},
+    }
+    return profile_of(row, content)
+
+
+@pytest.fixture
+def shelf(monkeypatch):
+    """Profiles that `recorded` finds, by name and tiles; all else it refuses."""
+    kept = {}
+
+    def recorded(stage, tiles=None, size=4096):
+        name = getattr(stage, "name", stage)
+        key = name, tiles_text(LADDER[name].complete(tiles)) if name in LADDER else "", size
+        if key not in kept:
+            raise NoProfile(f"no profile was recorded of {key}.")
+        return kept[key]
+
+    monkeypatch.setattr(_waits, "recorded", recorded)
+
+    def put(name, samples=SAMPLES, size=4096, tiles=None, **measured):
+        text = tiles_text(LADDER[name].complete(tiles))
+        kept[name, text, size] = profile(name, text, samples, m=size, n=size, k=size, **measured)
+
+    return put
+
+
+def test_the_title_of_one_says_how_long_it_waits_and_most_for_what():
+    picture = see.waits(profile())
+    assert picture.alt.startswith(
+        "mine: a warp waits 76 % of its time, 36 % at barriers. mine: a warp's time: issuing 4 %, another "
+        "warp's turn 20 %, global memory 16 %, queue to shared memory 24 %, barrier 36 %."
+    )
+
+
+def test_the_title_of_several_says_what_changed_most(shelf):
+    shelf("block_tiled")
+    shelf("thread_tiled_1d", SAMPLES | {"mio": 100, "not_selected": 4300})
+    shelf("vectorized", SAMPLES | {"mio": 110, "not_selected": 4290})
+    picture = see.waits("block_tiled", LADDER["thread_tiled_1d"], "vectorized")
+    assert picture.alt.startswith(
+        "thread_tiled_1d: a warp waits 1 % of its time for room in the queue to shared memory; in "
+        "block_tiled, 24 %."
+    )
+
+
+def test_time_well_spent_is_no_answer(shelf):
+    shelf("block_tiled")
+    shelf("vectorized", SAMPLES | {"not_selected": 9000})
+    title = see.waits("block_tiled", "vectorized").alt.split(". ")[0]
+    assert "barriers" in title and "turn" not in title
+
+
+def test_hardware_is_as_measured():
+    busy = dict.fromkeys(PROFILE_BUSY, 10.0) | {"issue_slots": 55.6, "l1_data": 91.2, "fma_pipe": 20.25}
+    picture = see.waits(profile(**busy, warps_active=15.91, nanoseconds=15_268_352))
+    assert "15.3 ms: a warp's time" in picture.alt
+    assert (
+        "its scheduler with 15.9 warps issues in 56 % of the clocks, multiply-add units 20 % busy, busiest "
+        "part L1 and shared memory, 91 %." in picture.alt
+    )
+
+
+def test_tensor_cores_are_the_units_of_a_kernel_that_uses_them():
+    products = ("HMMA.16816.F32 R0, R4, R8, R0", "BRA 0x0")
+    picture = see.waits(profile(code=products, issue_slots=12.0, tensor_pipe=85.0, fma_pipe=3.0))
+    assert "Tensor Cores 85 % busy" in picture.alt and "multiply-add" not in picture.alt
+
+
+def test_every_part_that_can_be_busy_has_a_name_that_fits():
+    assert {"issue_slots", *_waits.PARTS} == set(PROFILE_BUSY)
+    for name in _waits.PARTS:
+        assert f"busiest part {_waits.PARTS[name]}, 93 %" in see.waits(profile(**{name: 93.0})).alt
+
+
+def test_other_tiles_as_pairs_and_as_dicts(shelf):
+    shelf("vectorized")
+    shelf("vectorized", tiles={"BK": 16})
+    pair = see.waits("vectorized", ("vectorized", {"BK": 16}))
+    assert see.waits("vectorized", {"vectorized": {"BK": 16}}).alt == pair.alt
+    assert pair.alt.startswith("vectorized BK=16: a warp waits")
+    assert "vectorized BK=32 (BM=128" in pair.alt
+
+
+def test_without_arguments_all_that_is_recorded_in_the_order_of_the_ladder(shelf):
+    names = [stage.name for stage in LADDER if stage.name != "kernel5"]
+    for name in reversed(names):
+        shelf(name)
+    said = see.waits().alt.split("What it means")[0]
+    assert re.findall(r"(\w+): a warp's time", said) == names
+    assert "BM=" not in said  # usual tiles are left out where there is little room
+
+
+def test_unusual_tiles_are_told_among_many(shelf):
+    for stage in LADDER:
+        shelf(stage.name)
+    shelf("vectorized", tiles={"BK": 16})
+    said = see.waits(*LADDER, ("vectorized", {"BK": 16})).alt
+    assert "vectorized BK=16 (BM=128 BN=128 BK=16" in said and "kernel5: a warp's time" in said
+
+
+def test_another_size(shelf):
+    shelf("vectorized", size=1024)
+    assert "1024³; measured with Nsight Compute 2025.3.1.0; NVIDIA H200, driver 580." in (
+        see.waits("vectorized", size=1024).alt
+    )
+
+
+def test_few_samples_are_called_rough():
+    few = {reason: count // 100 for reason, count in SAMPLES.items()}
+    assert "Rough, with fewer than 2,500 samples: mine." in see.waits(profile(samples=few)).alt
+    assert "Rough" not in see.waits(profile()).alt
+
+
+def test_what_cannot_be_shown_is_refused_in_a_sentence(shelf):
+    with pytest.raises(ValueError, match=r"^no warp of mine was sampled: it ran for too short a time\.$"):
+        see.waits(profile(samples={}))
+    with pytest.raises(NoProfile, match="no profile was recorded of any stage at 4096³"):
+        see.waits()
+
+
+def test_an_unknown_name_is_refused_with_what_there_is():
+    with pytest.raises(NoProfile, match="no profile was recorded of block_tilde"):
+        see.waits("block_tilde")
+
+
+@pytest.mark.skipif(records.profiles().empty, reason="no profile has been recorded yet")
+def test_all_recorded_stages_and_their_shares():
+    rows = records.profiles()
+    said = see.waits().alt.split("What it means")[0]
+    names = [stage.name for stage in LADDER if stage.name in set(rows["stage"])]
+    assert re.findall(r"(\w+), [\d.]+ ms: a warp's time", said) == names
+    for name in names:
+        found = _waits.recorded(name)
+        issuing = percent(found.waits["issuing"]).replace("\u00a0", " ")
+        assert f"issuing {issuing}" in said or found.waits["issuing"] < 0.02
