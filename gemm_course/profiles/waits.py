@@ -99,7 +99,7 @@ _ALL = (
     Wait(
         "dispatch",
         "the instruction is held up on its way to the unit, for instance while its registers are read",
-        "little: the compiler chooses the registers, with other tiles others",
+        "hardly anything, since the compiler chooses the registers",
         "for dispatch",
     ),
     Wait(

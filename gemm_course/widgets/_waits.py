@@ -121,14 +121,14 @@ def _without_usual_tiles(bar: Bar, profile: Profile) -> Bar:
 
 
 def _answer(bars: Sequence[Bar]) -> str:
-    """For one bar how long a warp waits, and most of all for what; for more the largest change."""
+    """For one bar how long a warp waits, most for what, and what its scheduler does; else what changed most."""
     if len(bars) == 1:
         (bar,) = bars
         name = max(_waits(bar), key=_waits(bar).__getitem__)
-        return (
-            f"{bar.label}: a warp waits {percent(bar.waiting)} of its time, {percent(bar.shares[name])} "
-            f"{WAITS[name].waits}"
-        )
+        most = f"{percent(bar.shares[name])} {WAITS[name].waits}"
+        told = f"{bar.label}: a warp waits {percent(bar.waiting)} of its time, {most}"
+        busy = "" if bar.issues is None else f"; its scheduler issues in {percent(bar.issues)} of all clocks"
+        return told + busy
     changes = [
         (abs(_waits(after)[name] - share), before, after, name)
         for before, after in pairwise(bars)
