@@ -121,7 +121,7 @@ def _without_usual_tiles(bar: Bar, profile: Profile) -> Bar:
 
 
 def _answer(bars: Sequence[Bar]) -> str:
-    """For one bar how long a warp waits, most for what, and what its scheduler does; else what changed most."""
+    """For one bar how long a warp waits, for what most, and what its scheduler does; else what changed."""
     if len(bars) == 1:
         (bar,) = bars
         name = max(_waits(bar), key=_waits(bar).__getitem__)
