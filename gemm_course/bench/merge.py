@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from gemm_course.profiles import store
 from gemm_course.records import Table
 from gemm_course.records.columns import (
     COMPILED,
@@ -13,6 +15,7 @@ from gemm_course.records.columns import (
     CORRECTNESS,
     COUNTERS,
     LADDER,
+    PROFILE,
     ROOFS,
     SANITIZER,
     SWEEP,
@@ -28,6 +31,7 @@ KEYS = {
     "roofs.csv": (ROOFS, ("memory",)),
     "compute_roofs.csv": (COMPUTE_ROOFS, ("unit",)),
     "counters/*.csv": (COUNTERS, ("case",)),
+    f"{store.FOLDER}/{store.TABLE}": (PROFILE, store.KEY),
 }
 
 
@@ -41,10 +45,11 @@ class Merged:
 
 
 def merge(source: Path, target: Path, again: Sequence[str] = ()) -> list[Merged]:
-    """Put the rows of every known file in `source` into its namesake in `target`.
+    """Put the rows of every known file in `source` into its namesake in `target`, profiles with their files.
 
     again: stages whose kernels have changed; all their old rows of the sweep are dropped. Raises ValueError
-    if there is no record in `source`, or if it was measured on another GPU than the target's rows.
+    if there is no record in `source`, if it was measured on another GPU than the target's rows, or if a
+    profile's file is missing.
     """
     found = [(path, *KEYS[pattern]) for pattern in KEYS for path in sorted(source.glob(pattern))]
     if not found:
@@ -60,13 +65,28 @@ def _merged(new: Path, old: Path, table: Table, key: Sequence[str], again: Seque
     rows, recorded = _last_ones(table.rows(new), key), table.rows(old)
     _same_gpu(new, rows, old, recorded)
     measured = {tuple(row[name] for name in key) for row in rows}
+    files = _copied(new.parent, old.parent, rows) if table is PROFILE else frozenset()
     kept = [
         row
         for row in recorded
-        if tuple(row[name] for name in key) not in measured and row.get("stage") not in again
+        if tuple(row[name] for name in key) not in measured
+        and row.get("stage") not in again
+        and row.get("file") not in files
     ]
-    table.write(old, kept + rows)
+    table.write(old, store.in_order(kept + rows) if table is PROFILE else kept + rows)
     return Merged(old.name, len(rows), len(recorded) - len(kept))
+
+
+def _copied(source: Path, target: Path, rows: list[dict]) -> set[str]:
+    """Copy the files of these profiles -> their names."""
+    files = {row["file"] for row in rows}
+    missing = sorted(file for file in files if not (source / file).is_file())
+    if missing:
+        raise ValueError(f"{source} has rows of profiles whose files are missing: {', '.join(missing)}")
+    target.mkdir(parents=True, exist_ok=True)
+    for file in files:
+        shutil.copyfile(source / file, target / file)
+    return files
 
 
 def _last_ones(rows: list[dict], key: Sequence[str]) -> list[dict]:

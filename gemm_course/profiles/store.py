@@ -11,14 +11,15 @@ from __future__ import annotations
 
 import json
 import lzma
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from gemm_course.kernels import Stage
+from gemm_course.kernels import LADDER, Stage
 
 USUAL = 4096  # rows and columns of the matrices
 FOLDER, TABLE, SUFFIX = "profile", "kernels.csv", ".json.xz"
+KEY = ("stage", "tiles", "m", "n", "k")  # what there is one profile of
 COUNTED = ("executed", "threads", "global_sectors", "shared_wavefronts")
 
 
@@ -29,6 +30,18 @@ def file_name(stage: Stage, tiles: Mapping[str, int], shape: tuple[int, int, int
     sizes = list(dict.fromkeys(shape))
     size = [] if sizes == [USUAL] else ["x".join(map(str, sizes if len(sizes) == 1 else shape))]
     return "-".join([stage.name, *changed, *size])
+
+
+def in_order(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Rows of profiles in the ladder's order, variants last, what is usual before what is not."""
+    names = [stage.name for stage in LADDER]
+
+    def place(row: Mapping[str, Any]) -> tuple:
+        name = row["stage"]
+        known = names.index(name) if name in names else len(names)
+        return known, name, len(row["file"]), row["file"]
+
+    return sorted(rows, key=place)
 
 
 def write(path: Path, content: Mapping[str, Any]) -> None:

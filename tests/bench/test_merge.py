@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from gemm_course.bench.cli import app
 from gemm_course.bench.merge import KEYS, merge
 from gemm_course.records import DATA
-from gemm_course.records.columns import COUNTERS, LADDER, SWEEP
+from gemm_course.records.columns import COUNTERS, LADDER, PROFILE, SWEEP
 
 runner = CliRunner()
 
@@ -101,5 +101,58 @@ def test_the_command_says_what_it_did(recorded, tmp_path):
 
 
 def test_every_kind_of_record_that_a_command_writes_can_be_merged():
-    written = {"ladder.csv", "correctness.csv", "sweep.csv", "stage_sanitizer.csv", "roofs.csv"}
+    written = {
+        "ladder.csv",
+        "correctness.csv",
+        "sweep.csv",
+        "stage_sanitizer.csv",
+        "roofs.csv",
+        "profile/kernels.csv",
+    }
     assert written <= set(KEYS)
+
+
+def profile_rows(folder, *cases):
+    """Rows of profiles, and a file with some bytes for each."""
+    rows = []
+    for stage, tiles, size, command in cases:
+        file = f"{stage}-{size}.json.xz"
+        about = {"stage": stage, "tiles": tiles, "m": size, "n": size, "k": size, "file": file}
+        rows.append({**dict.fromkeys(PROFILE.columns), **about, "gpu": "NVIDIA H200", "command": command})
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / file).write_bytes(f"{stage} {tiles} {command}".encode())
+    PROFILE.append(folder / "kernels.csv", rows)
+
+
+def test_profiles_are_merged_with_their_files(tmp_path):
+    old, new = tmp_path / "h200" / "profile", tmp_path / "new" / "profile"
+    profile_rows(
+        old, ("block_tiled", "BM=16", 4096, "1"), ("kernel5", "BM=16", 4096, "1"), ("wmma", "", 512, "1")
+    )
+    profile_rows(
+        new, ("block_tiled", "BM=16", 4096, "2"), ("naive_coalesced", "", 64, "2"), ("wmma", "", 64, "2")
+    )
+    profile_rows(
+        new, ("kernel5", "BM=32", 4096, "2")
+    )  # other tiles in the same file: the default has changed
+    (done,) = merge(tmp_path / "new", tmp_path / "h200")
+    assert (done.file, done.added, done.replaced) == ("kernels.csv", 4, 2)
+    rows = PROFILE.rows(old / "kernels.csv")
+    assert [(row["stage"], row["tiles"], row["m"], row["command"]) for row in rows] == [
+        ("naive_coalesced", "", 64, "2"),
+        ("block_tiled", "BM=16", 4096, "2"),
+        ("kernel5", "BM=32", 4096, "2"),
+        ("wmma", "", 64, "2"),
+        ("wmma", "", 512, "1"),
+    ]
+    for row in rows:
+        assert (old / row["file"]).read_text() == f"{row['stage']} {row['tiles']} {row['command']}"
+
+
+def test_a_profile_without_its_file_is_not_merged(tmp_path):
+    new = tmp_path / "new" / "profile"
+    profile_rows(new, ("block_tiled", "BM=16", 4096, "2"))
+    (new / "block_tiled-4096.json.xz").unlink()
+    with pytest.raises(ValueError, match=r"whose files are missing: block_tiled-4096\.json\.xz"):
+        merge(tmp_path / "new", tmp_path / "h200")
+    assert not (tmp_path / "h200").exists()

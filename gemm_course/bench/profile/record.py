@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,11 +13,10 @@ from typing import Any
 
 from gemm_course.bench.counters.ncu import find_ncu
 from gemm_course.bench.profile.measure import Launch, NotProfiled, profile_content, profile_row, watch
-from gemm_course.bench.profile.wanted import KEY, Wanted
+from gemm_course.bench.profile.wanted import Wanted
 from gemm_course.compiler import compiled
 from gemm_course.compiler.nvidia import require_compiler
 from gemm_course.device import gpu_facts, require_gpu
-from gemm_course.kernels import LADDER
 from gemm_course.profiles import store
 from gemm_course.records.columns import PROFILE
 
@@ -94,28 +93,21 @@ class _Keeper:
         PROFILE.cut_partial_line(self.table)
 
     def has(self, one: Wanted) -> bool:
-        listed = any(_key(row) == one.key for row in PROFILE.rows(self.table))
-        return listed and (self.folder / one.file).exists()
+        listed = {(_key(row), row["file"]) for row in PROFILE.rows(self.table)}
+        return (one.key, one.file) in listed and (self.folder / one.file).exists()
 
     def keep(self, one: Wanted, row: dict[str, Any], content: dict[str, Any]) -> None:
-        """Write the file, then the row, in place of what there was of the same stage, tiles and size."""
-        store.write(self.folder / one.file, content)
+        """Write the file, and the row in place of what there was of the same stage, tiles and size.
+
+        A row whose file this was goes as well: it is of tiles that were the default once.
+        """
         with self._writing:
-            rows = [old for old in PROFILE.rows(self.table) if _key(old) != one.key]
-            PROFILE.write(self.table, in_order([*rows, row]))
-
-
-def in_order(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Rows of profiles in the ladder's order, variants last, each stage's default tiles first."""
-    names = [stage.name for stage in LADDER]
-
-    def place(row: dict[str, Any]) -> tuple:
-        name = row["stage"]
-        known = names.index(name) if name in names else len(names)
-        return known, name, len(row["file"]), row["file"]
-
-    return sorted(rows, key=place)
+            store.write(self.folder / one.file, content)
+            rows = [
+                old for old in PROFILE.rows(self.table) if _key(old) != one.key and old["file"] != one.file
+            ]
+            PROFILE.write(self.table, store.in_order([*rows, row]))
 
 
 def _key(row: dict[str, Any]) -> tuple:
-    return tuple(row[name] for name in KEY)
+    return tuple(row[name] for name in store.KEY)

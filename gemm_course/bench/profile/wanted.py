@@ -9,11 +9,10 @@ from typing import Any
 from gemm_course.bench.counters.sources import Source, stage_named
 from gemm_course.bench.profile.cases import ASKED
 from gemm_course.kernels import LADDER, Stage, tiles_text
-from gemm_course.profiles.store import SUFFIX, USUAL, file_name
+from gemm_course.profiles.store import KEY, SUFFIX, USUAL, file_name
 from gemm_course.records import parse_tiles
 
 Shape = tuple[int, int, int]
-KEY = ("stage", "tiles", "m", "n", "k")  # what a row of `records.profiles` is found by
 
 
 @dataclass(frozen=True)
