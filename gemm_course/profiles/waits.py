@@ -50,7 +50,7 @@ _ALL = (
     ),
     Wait(
         "shared memory",
-        "the warp needs what a load from shared memory brings, or what a slow operation gives, as a root",
+        "the warp needs what a load from shared memory brings, or a slow operation's result, such as a root",
         "fewer or wider loads, earlier loads, or more independent work per thread",
         "for loads from shared memory",
     ),
