@@ -2,13 +2,14 @@
 
 accesses(stage, m, n, k, tiles)             how often it touches global and shared memory, by formula
 occupancy(threads, registers, shared, gpu)  how many blocks a multiprocessor holds, and what limits them
+tanks(threads, registers, shared, limits)   the same, resource by resource: what a block takes, what is left
 waves(blocks, per_multiprocessor, gpu)      how evenly a grid fills the GPU
 Roofline(gpu).attainable(...)               the TFLOPS that memory allows
 """
 
 from gemm_course.model.accesses import Accesses, accesses
 from gemm_course.model.gpus import GPUS, Gpu
-from gemm_course.model.occupancy import Occupancy, Waves, occupancy, waves
+from gemm_course.model.occupancy import Occupancy, Tank, Waves, occupancy, tanks, waves
 from gemm_course.model.roofline import Roofline, shared_memory_ceiling
 
 __all__ = [
@@ -17,9 +18,11 @@ __all__ = [
     "Gpu",
     "Occupancy",
     "Roofline",
+    "Tank",
     "Waves",
     "accesses",
     "occupancy",
     "shared_memory_ceiling",
+    "tanks",
     "waves",
 ]

@@ -3,9 +3,27 @@
 from dataclasses import dataclass
 
 from gemm_course.emulator.limits import MAX_THREADS
-from gemm_course.model.gpus import GPUS, Gpu
+from gemm_course.model.gpus import GPUS, Gpu, Limits
 
 WARP = 32
+
+
+@dataclass(frozen=True)
+class Tank:
+    """One resource of a multiprocessor and what a block takes of it, rounded up as the hardware does it.
+
+    name: "threads", "registers", "shared memory" or "blocks". Registers are counted in registers, shared
+    memory in bytes with what the system takes, threads in warps. fits: how many blocks find room.
+    """
+
+    name: str
+    size: int
+    per_block: int
+    fits: int
+
+    def left(self, blocks: int) -> int:
+        """What so many blocks leave."""
+        return self.size - blocks * self.per_block
 
 
 @dataclass(frozen=True)
@@ -36,41 +54,43 @@ def occupancy(threads: int, registers: int, shared_bytes: int, gpu: Gpu = GPUS["
     occupancy calculator). Zero blocks mean that the kernel cannot be launched. Raises ValueError for counts
     below zero.
     """
+    held = tanks(threads, registers, shared_bytes, gpu.limits)
+    blocks, most = min(tank.fits for tank in held), gpu.limits.threads // WARP
+    return Occupancy(blocks, blocks * _portions(threads, WARP), most, {tank.name: tank.fits for tank in held})
+
+
+def tanks(threads: int, registers: int, shared_bytes: int, limits: Limits) -> tuple[Tank, Tank, Tank, Tank]:
+    """The four resources that blocks share, for the same arguments as `occupancy`. Raises ValueError."""
     if threads < 1 or registers < 0 or shared_bytes < 0:
         raise ValueError(
             f"no kernel has {threads} threads, {registers} registers, {shared_bytes} shared bytes"
         )
-    limits = gpu.limits
-    warps = _portions(threads, WARP)
-    allowed = {
-        "threads": limits.threads // WARP // warps,
-        "registers": _blocks_by_registers(registers, warps, gpu),
-        "shared memory": _blocks_by_shared_memory(shared_bytes, gpu),
-        "blocks": limits.blocks,
-    }
-    if threads > MAX_THREADS:
-        allowed["threads"] = 0
-    blocks = min(allowed.values())
-    return Occupancy(blocks, blocks * warps, limits.threads // WARP, allowed)
+    warps, most_warps = _portions(threads, WARP), limits.threads // WARP
+    return (
+        Tank("threads", most_warps, warps, most_warps // warps if threads <= MAX_THREADS else 0),
+        _registers(registers, warps, limits),
+        _shared_memory(shared_bytes, limits),
+        Tank("blocks", limits.blocks, 1, limits.blocks),
+    )
 
 
-def _blocks_by_registers(registers: int, warps: int, gpu: Gpu) -> int:
-    limits = gpu.limits
-    if registers > limits.registers_per_thread:
-        return 0
-    if registers == 0:
-        return limits.blocks
+def _registers(registers: int, warps: int, limits: Limits) -> Tank:
     per_warp = _portions(registers * WARP, limits.register_unit) * limits.register_unit
-    warps_held = limits.registers // limits.partitions // per_warp * limits.partitions
-    return warps_held // warps
+    if registers == 0:
+        fits = limits.blocks
+    elif registers > limits.registers_per_thread:
+        fits = 0
+    else:  # each quarter of the register file holds whole warps
+        fits = limits.registers // limits.partitions // per_warp * limits.partitions // warps
+    return Tank("registers", limits.registers, warps * per_warp, fits)
 
 
-def _blocks_by_shared_memory(shared_bytes: int, gpu: Gpu) -> int:
-    limits = gpu.limits
+def _shared_memory(shared_bytes: int, limits: Limits) -> Tank:
     per_block = (
         _portions(shared_bytes + limits.reserved_shared_bytes, limits.shared_unit) * limits.shared_unit
     )
-    return limits.shared_bytes // per_block if per_block else limits.blocks
+    fits = limits.shared_bytes // per_block if per_block else limits.blocks
+    return Tank("shared memory", limits.shared_bytes, per_block, fits)
 
 
 def _portions(amount: int, unit: int) -> int:

@@ -24,6 +24,7 @@ _HOMES = {
     "heatmap": "heatmap",
     "ladder": "ladder",
     "lanes": "lanes",
+    "occupancy": "occupancy",
     "owners": "owners",
     "predict": "quiz",
     "quiz": "quiz",

@@ -78,7 +78,8 @@ def _slider(label: str, options: Sequence, value) -> widgets.SelectionSlider:
     )
 
 
-def _show(parts: Sequence[widgets.Widget]) -> None:
+def show_controls(parts: Sequence[widgets.Widget]) -> None:
+    """Display controls one below the other."""
     box = widgets.VBox(list(parts))
     box.add_class("gemm-controls")
     display(box)
@@ -99,7 +100,7 @@ class Explorer:
 
     def show(self) -> None:
         """Display the controls and the first picture."""
-        _show(list(self.controls.sliders.values()))
+        show_controls(list(self.controls.sliders.values()))
         self._redraw()
         name_the_handles()
 
@@ -143,7 +144,7 @@ class StepThrough:
         buttons = widgets.HBox(
             [self.previous, self.next, self.play], layout=widgets.Layout(flex_flow="row wrap")
         )
-        _show([*self.controls.sliders.values(), self.step, buttons])
+        show_controls([*self.controls.sliders.values(), self.step, buttons])
         self._redraw()
         name_the_handles()
 

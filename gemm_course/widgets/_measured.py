@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
+import pandas as pd
+
 from gemm_course import records
 from gemm_course.kernels import LADDER, Stage
 
@@ -21,6 +23,7 @@ class Choice:
     tflops: float | None
     registers: int | None
     reason: str  # why it could not be measured, in words; "" if it was
+    shared_bytes: int | None = None  # per block, as the driver counts it
 
 
 def recorded(stage: Stage, tiles: Mapping[str, int]) -> Choice | None:
@@ -100,15 +103,16 @@ def _choices(name: str) -> dict[tuple[int, ...], Choice]:
     """
     stage, found = LADDER[name], {}
     rows = _rows(name)
-    columns = (rows["tiles"], rows["tflops"], rows["registers"], rows["reason"])
-    for text, tflops, registers, reason in zip(*columns, strict=True):
+    columns = (rows[name] for name in ("tiles", "tflops", "registers", "shared_bytes", "reason"))
+    for text, tflops, registers, shared_bytes, reason in zip(*columns, strict=True):
         tiles = records.parse_tiles(text)
         if set(tiles) == set(stage.tiles):
             known = Choice(
                 {size: tiles[size] for size in stage.tiles},
                 tflops if tflops == tflops else None,
-                int(registers) if registers == registers and registers is not None else None,
+                None if pd.isna(registers) else int(registers),
                 reason,
+                None if pd.isna(shared_bytes) else int(shared_bytes),
             )
             found[_key(stage, tiles)] = known
     return found

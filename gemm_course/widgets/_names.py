@@ -1,9 +1,10 @@
-"""Accessible names for sliders.
+"""Accessible names for sliders and for groups of buttons.
 
 ipywidgets gives the handle of a slider the role and the keys of a slider, but no name and, for a
 SelectionSlider, the position in the list instead of the value. A screen reader then says "slider, 3".
 These few lines of JavaScript give the handle the label and the text of the read-out, now and after every
-move. Where no JavaScript runs, nothing happens.
+move. Buttons of which one is pressed get a name for the group, and say which it is. Where no JavaScript
+runs, nothing happens.
 """
 
 from __future__ import annotations
@@ -22,6 +23,12 @@ _SCRIPT = """
         if (value && handle.getAttribute(key) !== value) handle.setAttribute(key, value);
     }
   };
+  const press = group => {
+    for (const button of group.querySelectorAll('button')) {
+      const pressed = String(button.classList.contains('mod-active'));
+      if (button.getAttribute('aria-pressed') !== pressed) button.setAttribute('aria-pressed', pressed);
+    }
+  };
   let tries = 0;
   const timer = setInterval(() => {
     for (const slider of document.querySelectorAll('.gemm-controls .widget-slider:not([data-named])')) {
@@ -30,6 +37,16 @@ _SCRIPT = """
       new MutationObserver(() => name(slider)).observe(
         slider, {subtree: true, childList: true, characterData: true, attributeFilter: ['aria-valuetext']});
       name(slider);
+    }
+    const groups = '.gemm-controls .widget-toggle-buttons:not([data-named])';
+    for (const group of document.querySelectorAll(groups)) {
+      if (!group.querySelector('button')) continue;
+      group.dataset.named = 'yes';
+      group.setAttribute('role', 'group');
+      group.setAttribute('aria-label', group.querySelector('.widget-label')?.textContent ?? '');
+      new MutationObserver(() => press(group)).observe(
+        group, {subtree: true, childList: true, attributeFilter: ['class']});
+      press(group);
     }
     if (++tries > 40) clearInterval(timer);
   }, 100);

@@ -1,0 +1,139 @@
+"""What the picture of an SM's tanks says: how many blocks fit, what is full, what the next one needs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gemm_course.model import Tank
+
+ORDER = ("registers", "shared memory", "threads", "blocks")  # of the tanks, from left to right
+LABELS = {"threads": "warp slots", "blocks": "block slots"}  # for what the model names otherwise
+_UNIT = {"registers": "register", "threads": "warp slot", "blocks": "block slot"}
+_FEW = ("no", "a first", "a second", "a third", "a fourth", "a fifth", "a sixth", "a seventh", "an eighth")
+
+
+@dataclass(frozen=True)
+class Contents:
+    """A multiprocessor with `blocks` of a kernel in it.
+
+    at_most: whether the registers are the most that a block may take, so that more blocks may fit. about:
+    the kernel and the GPU. notes: where the figures come from.
+    """
+
+    tanks: Sequence[Tank]
+    blocks: int
+    about: str
+    notes: Sequence[str]
+    at_most: bool = False
+
+    @property
+    def ordered(self) -> list[Tank]:
+        """The tanks as they are drawn."""
+        return sorted(self.tanks, key=lambda tank: ORDER.index(tank.name))
+
+    @property
+    def fits(self) -> int:
+        """How many blocks find room."""
+        return min(tank.fits for tank in self.tanks)
+
+    @property
+    def short(self) -> list[Tank]:
+        """The tanks without room for one block more than there are."""
+        return [tank for tank in self.ordered if tank.fits <= self.blocks]
+
+
+def label(tank: Tank) -> str:
+    """The tank's name in the picture."""
+    return LABELS.get(tank.name, tank.name)
+
+
+def amount(tank: Tank, value: int) -> str:
+    """An amount as the picture's table writes it, such as "65,536" or "33.5 KB"."""
+    return f"{value / 1024:g} KB" if tank.name == "shared memory" else f"{value:,}"
+
+
+def title(contents: Contents) -> str:
+    """The answer: "2 blocks fit: registers are full; 16 of 64 warps"."""
+    blocks, least = contents.blocks, "at least " if contents.at_most else ""
+    if not contents.fits:
+        return f"No block fits: {_and(_too_little(tank) for tank in contents.short)}"
+    threads = next(tank for tank in contents.tanks if tank.name == "threads")
+    warps = f"{blocks * threads.per_block} of {threads.size} warps"
+    if blocks < contents.fits:
+        held = f"{_count(blocks, 'block')} of {least}{contents.fits}" if blocks else "An empty SM"
+        return f"{held}: there is room for {'another' if blocks else 'a block'}; {warps}"
+    said = f"{least}{_count(blocks, 'block')} {'fits' if blocks == 1 else 'fit'}"
+    return f"{said[0].upper()}{said[1:]}: {_why(contents)}; {warps}"
+
+
+def sentence(contents: Contents) -> str:
+    """What the next block needs, and what is left of it in the tanks that have too little."""
+    next_one = f"{nth(contents.blocks + 1)} block"
+    if not contents.short:
+        return f"{next_one[0].upper()}{next_one[1:]} would find room in every tank."
+    lacking = "; ".join(_lack(tank, contents.blocks) for tank in contents.short)
+    return f"{next_one[0].upper()}{next_one[1:]} would need {lacking}."
+
+
+def in_words(contents: Contents) -> str:
+    """The table, the sentence and the notes, for those who cannot see the picture."""
+    tanks = contents.ordered
+    of_sm = _and(_quantity(tank, tank.size) for tank in tanks)
+    of_block = _and(_quantity(tank, tank.per_block) for tank in tanks)
+    left = _and(_quantity(tank, tank.left(contents.blocks)) for tank in tanks)
+    return (
+        f"{contents.about} An SM has {of_sm}. A block takes {'at most ' * contents.at_most}{of_block}. "
+        f"{_count(contents.blocks, 'block')} in it: {left} left. {sentence(contents)} "
+        f"{' '.join(contents.notes)}"
+    )
+
+
+def nth(number: int) -> str:
+    """ "a second", "an 11th"."""
+    if number < len(_FEW):
+        return _FEW[number]
+    ending = {1: "st", 2: "nd", 3: "rd"}.get(number % 10 if number not in (11, 12, 13) else 0, "th")
+    return f"{'an' if number in (11, 18) else 'a'} {number}{ending}"
+
+
+def _why(contents: Contents) -> str:
+    """What is full, and what is too little for one more block."""
+    full = [tank for tank in contents.short if not tank.left(contents.blocks)]
+    lacking = [tank for tank in contents.short if tank not in full]
+    parts = []
+    if full:
+        one = len(full) == 1 and full[0].name == "shared memory"
+        parts.append(f"{_and(label(tank) for tank in full)} {'is' if one else 'are'} full")
+    if lacking:
+        parts.append(f"{_and(map(_too_little, lacking))} for {nth(contents.blocks + 1)}")
+    return ", ".join(parts)
+
+
+def _too_little(tank: Tank) -> str:
+    return f"too {'little' if tank.name == 'shared memory' else 'few'} {label(tank)}"
+
+
+def _lack(tank: Tank, blocks: int) -> str:
+    """ "32,768 registers, and 0 are left"."""
+    left = tank.left(blocks)
+    are = "is" if left == 1 or tank.name == "shared memory" else "are"
+    said = f"{_quantity(tank, tank.per_block)}, and {amount(tank, left)} {are} left"
+    if tank.name == "registers" and left >= tank.per_block:
+        said += ", but a warp's must lie in one quarter of the SM"
+    return said
+
+
+def _quantity(tank: Tank, value: int) -> str:
+    if tank.name == "shared memory":
+        return f"{amount(tank, value)} of shared memory"
+    return _count(value, _UNIT[tank.name])
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+def _and(parts) -> str:
+    *most, last = parts
+    return f"{', '.join(most)} and {last}" if most else last

@@ -1,0 +1,194 @@
+"""A multiprocessor as four tanks that blocks of a kernel fill, one by one, until one tank is full."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import ipywidgets as widgets
+
+from gemm_course.compiler import Compiled
+from gemm_course.compiler.limits import shown
+from gemm_course.emulator.limits import LIMITS, profile
+from gemm_course.figures import tanks as figure
+from gemm_course.figures.picture import Picture
+from gemm_course.figures.tank_words import Contents
+from gemm_course.kernels import LADDER, Stage
+from gemm_course.model import GPUS, tanks
+from gemm_course.widgets._canvas import Canvas
+from gemm_course.widgets._explorer import Controls, show_controls
+from gemm_course.widgets._names import name_the_handles
+from gemm_course.widgets._segments import segments
+from gemm_course.widgets._taken import OfCode, OfStage
+
+OFFERED = ("H200", "A100", "RTX 3090")  # the ladder's machine code is on record for them
+_HOPPER = 9
+_SAME = ("GROUP", "BLOCKS", "CUT")  # sizes that do not change what a block takes
+Capability = tuple[int, int]  # a compute capability
+
+
+def occupancy(
+    subject: str | Stage | Compiled = "thread_tiled_1d",
+    *,
+    tiles: Mapping[str, int] | None = None,
+    gpu: str = "H200",
+    block: int | Sequence[int] | None = None,
+) -> None:
+    """Show how many blocks of a kernel an SM holds, and which of its resources they use up.
+
+    subject: a stage of the ladder, with sliders that begin at ``tiles``, on a GPU such as "H200", "A100" or
+    "RTX 3090"; or what `compiled` returned, with the threads of its ``block`` as a number or a tuple. Raises
+    ValueError for a GPU that cannot run the stage, or if a block size is needed; KeyError for an unknown
+    stage; LaunchError for an unknown GPU.
+    """
+    if isinstance(subject, Compiled):
+        name, capability = _gpu_of(subject)
+        Filling(OfCode(subject, _threads(subject, block)), {name: capability}, name, {}).show()
+        return
+    stage, name = LADDER[subject] if isinstance(subject, str) else subject, _named(gpu)
+    sliders = _sliders(stage, stage.complete(tiles))
+    Filling(OfStage(stage), _gpus(stage, name), name, sliders).show()
+
+
+class Filling:
+    """The controls and the picture: tiles, a GPU, and the number of blocks that are in."""
+
+    def __init__(
+        self,
+        subject: OfStage | OfCode,
+        gpus: Mapping[str, Capability],
+        gpu: str,
+        sliders: Mapping[str, tuple],
+    ):
+        self._subject, self._gpus = subject, gpus
+        self._canvas = Canvas()
+        self.gpu = segments("GPU", list(gpus), gpu)
+        self.controls = Controls(sliders, self._fill)
+        self.compile = widgets.Button(description="compile these tiles", tooltip="Compile these tiles")
+        self.steps = {
+            words: widgets.Button(description=words, tooltip=tip)
+            for words, tip in (
+                ("empty", "Take all blocks out of the SM"),
+                ("◀ one less", "Take a block out of the SM"),
+                ("add a block ▶", "Put a block into the SM"),
+                ("fill", "Put in as many blocks as fit"),
+            )
+        }
+        moves = (lambda _: 0, lambda fits: self.blocks - 1, lambda fits: self.blocks + 1, lambda fits: fits)
+        for button, move in zip(self.steps.values(), moves, strict=True):
+            button.on_click(lambda _, move=move: self._step(move))
+        self.gpu.observe(lambda _: self._fill(), names="value")
+        self.compile.on_click(lambda _: self._compile())
+        self.blocks = self._fits()
+
+    def show(self) -> None:
+        """Display the controls and the full SM; compile first if that is needed."""
+        row = widgets.Layout(flex_flow="row wrap")
+        parts = [self.gpu, *self.controls.sliders.values(), widgets.HBox([*self.steps.values()], layout=row)]
+        can = isinstance(self._subject, OfStage)
+        show_controls([*parts, self.compile] if can else parts)
+        if self._subject.can_compile(*self._chosen()):
+            self._subject.compile(*self._chosen())
+        self._fill()
+        name_the_handles()
+
+    def _chosen(self) -> tuple[dict[str, int], Capability]:
+        return self.controls.values(), self._gpus[self.gpu.value]
+
+    def _fits(self) -> int:
+        tiles, capability = self._chosen()
+        if self._subject.broken(tiles):
+            return 0
+        return _contents(self._subject, self.gpu.value, tiles, capability, 0).fits
+
+    def _fill(self) -> None:
+        self._step(lambda fits: fits)
+
+    def _step(self, move) -> None:
+        """Put in the number of blocks that ``move`` makes of those that fit, and draw them."""
+        fits = self._fits()
+        self.blocks = min(max(move(fits), 0), fits)
+        empty, less, more, full = self.steps.values()
+        empty.disabled = less.disabled = self.blocks == 0
+        more.disabled = full.disabled = self.blocks == fits
+        self.compile.disabled = not self._subject.can_compile(*self._chosen())
+        self._canvas.show(draw(self._subject, self.gpu.value, *self._chosen(), self.blocks))
+
+    def _compile(self) -> None:
+        self.compile.disabled = True
+        self._subject.compile(*self._chosen())
+        self._fill()
+
+
+def draw(
+    subject: OfStage | OfCode,
+    gpu: str,
+    tiles: Mapping[str, int],
+    capability: Capability,
+    blocks: int | None = None,
+) -> Picture:
+    """Draw the tanks of an SM with ``blocks`` of a kernel in it, or as many as fit."""
+    if broken := subject.broken(tiles):
+        return figure.refused("These tiles cannot run", f"{subject.name(tiles)}.", broken)
+    return figure.tanks(_contents(subject, gpu, tiles, capability, blocks))
+
+
+def _contents(subject, gpu: str, tiles, capability: Capability, blocks: int | None) -> Contents:
+    taken, limits = subject.taken(tiles, capability), LIMITS[capability]
+    held = tanks(taken.threads, taken.registers, taken.shared_bytes, limits)
+    about = f"{subject.name(tiles)}: blocks of {taken.threads} threads, on an SM of the {gpu}."
+    full = min(tank.fits for tank in held)
+    return Contents(
+        held, full if blocks is None else blocks, about, [taken.source, _granularity(limits)], not taken.exact
+    )
+
+
+def _granularity(limits) -> str:
+    system = limits.reserved_shared_bytes // 1024
+    return (
+        f"A warp takes registers in multiples of {limits.register_unit}, a block shared memory in multiples "
+        f"of {limits.shared_unit} bytes{f', {system} KB more for the system' if system else ''}."
+    )
+
+
+def _threads(code: Compiled, block: int | Sequence[int] | None) -> int:
+    """The threads of a block. Raises ValueError if they are not known."""
+    if block is None:
+        raise ValueError(f"how many threads does a block of {code.name} have? Pass block=256, for example.")
+    return math.prod(block) if isinstance(block, Sequence) else int(block)
+
+
+def _gpu_of(code: Compiled) -> tuple[str, Capability]:
+    """The first GPU of the course's table with the code's compute capability, or the capability itself."""
+    capability = code.compute_capability
+    named = (name for name, gpu in GPUS.items() if gpu.compute_capability == capability)
+    return next(named, f"compute capability {shown(capability)}"), capability
+
+
+def _named(gpu: str) -> str:
+    """The GPU's name in the course's table. Raises LaunchError."""
+    return next(name for name, known in GPUS.items() if known.name == profile(gpu).name)
+
+
+def _gpus(stage: Stage, wanted: str) -> dict[str, Capability]:
+    """The GPUs that can run a stage, with the wanted one. Raises ValueError if that cannot."""
+    if not _runs(stage, wanted):
+        needed = shown(stage.compute_capability)
+        raise ValueError(f"{stage.name} needs compute capability {needed}, which the {wanted} does not have")
+    names = [name for name in dict.fromkeys([*OFFERED, wanted]) if _runs(stage, name)]
+    return {name: GPUS[name].compute_capability for name in names}
+
+
+def _runs(stage: Stage, gpu: str) -> bool:
+    """Whether a GPU has the instructions of a stage; how much shared memory it needs does not count."""
+    needed, has = stage.compute_capability, GPUS[gpu].compute_capability
+    return has[0] == _HOPPER if needed[0] == _HOPPER else has >= needed
+
+
+def _sliders(stage: Stage, chosen: Mapping[str, int]) -> dict[str, tuple]:
+    """A slider for each tile size that matters, as Controls takes it."""
+    return {
+        size: (size, sorted({*options, chosen[size]}), chosen[size])
+        for size, options in stage.options.items()
+        if size not in _SAME and len(options) > 1
+    }

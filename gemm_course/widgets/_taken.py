@@ -1,0 +1,151 @@
+"""What a block of a stage takes of a multiprocessor on some GPU, and how that is known."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from gemm_course.compiler import CannotCompile, Compiled, compiled
+from gemm_course.compiler.limits import shown
+from gemm_course.compiler.nvidia import why_no_compiler
+from gemm_course.compiler.record import recorded
+from gemm_course.emulator.limits import LIMITS, MAX_REGISTERS
+from gemm_course.kernels import Stage, tiles_text
+from gemm_course.widgets import _measured as sweep
+from gemm_course.widgets._costs import cost
+
+SWEPT = (9, 0)  # the compute capability of the GPU that the sweep ran on
+_WARP, _UNIT = 32, 8  # threads; the compiler gives a thread registers in multiples of eight
+
+
+@dataclass(frozen=True)
+class Taken:
+    """Threads and bytes of shared memory per block, registers per thread.
+
+    source: a sentence that says where they come from. exact: whether the registers are known, or only the
+    most that the compiler may give a thread.
+    """
+
+    threads: int
+    registers: int
+    shared_bytes: int
+    source: str
+    exact: bool = True
+
+
+def known(stage: Stage, tiles: Mapping[str, int], capability: tuple[int, int]) -> Taken | None:
+    """What is on record: machine code for default tiles, or else what the sweep's driver said; or None."""
+    tiles, threads = stage.complete(tiles), math.prod(stage.block(tiles))
+    if tiles == stage.complete() and (code := recorded(stage, capability)):
+        return of_code(code, threads, "machine code on record")
+    found = sweep.recorded(stage, tiles) if capability == SWEPT else None
+    if found is None or found.registers is None or found.shared_bytes is None:
+        return None
+    source = f"{found.registers} registers per thread: the driver's own figure, {sweep.source(stage)}."
+    return Taken(threads, found.registers, found.shared_bytes, source)
+
+
+def now(stage: Stage, tiles: Mapping[str, int], capability: tuple[int, int]) -> Taken | str:
+    """The same by compiling, which takes seconds, or a sentence that says why it cannot be compiled."""
+    if reason := why_no_compiler():
+        return reason
+    try:
+        code = compiled(stage, compute_capability=capability, tiles=tiles)
+    except CannotCompile as reason:
+        return str(reason)
+    return of_code(code, math.prod(stage.block(tiles)), "compiled here")
+
+
+def at_most(stage: Stage, tiles: Mapping[str, int], capability: tuple[int, int]) -> Taken:
+    """The most that a block can take, from what the kernel asks the compiler for: threads, and blocks per SM.
+
+    Shared memory is what the emulator counts.
+    """
+    threads, blocks = stage.launch_bounds(tiles)
+    blocks = min(
+        blocks, LIMITS[capability].threads // threads
+    )  # where the kernel asks for more, it gets these
+    registers = most_registers(threads, blocks, capability)
+    source = (
+        f"At most {registers} registers per thread: the kernel asks the compiler for room for "
+        f"{blocks} {'block' if blocks == 1 else 'blocks'} of {threads} threads."
+    )
+    return Taken(threads, registers, cost(stage, stage.complete(tiles)).shared_bytes, source, exact=False)
+
+
+def most_registers(threads: int, blocks: int, capability: tuple[int, int]) -> int:
+    """The most registers per thread with which an SM holds so many blocks of so many threads."""
+    limits = LIMITS[capability]
+    warps = blocks * -(-threads // _WARP)
+    in_a_quarter = -(-warps // limits.partitions)
+    registers = limits.registers // limits.partitions // in_a_quarter // _WARP // _UNIT * _UNIT
+    return min(MAX_REGISTERS, registers)
+
+
+def of_code(code: Compiled, threads: int, how: str) -> Taken:
+    """What machine code says; ``how`` it came about, such as "machine code on record"."""
+    source = (
+        f"{code.registers} registers per thread: {how} for compute capability "
+        f"{shown(code.compute_capability)}, {code.compiler}."
+    )
+    return Taken(threads, code.registers, code.shared_bytes, source)
+
+
+class OfStage:
+    """A stage with any tiles on any GPU."""
+
+    def __init__(self, stage: Stage):
+        self.stage = stage
+        self._compiled: dict[tuple, Taken | str] = {}
+
+    def taken(self, tiles: Mapping[str, int], capability: tuple[int, int]) -> Taken:
+        """What a block takes, as far as it is known without compiling."""
+        here = self._compiled.get(self._key(tiles, capability))
+        if found := known(self.stage, tiles, capability):
+            return found
+        if isinstance(here, Taken):
+            return here
+        most = at_most(self.stage, tiles, capability)
+        why = here or why_no_compiler() or "Compile these tiles to know how many they are."
+        return replace(most, source=f"{most.source} {why}")
+
+    def can_compile(self, tiles: Mapping[str, int], capability: tuple[int, int]) -> bool:
+        """Whether compiling would tell more."""
+        if self._key(tiles, capability) in self._compiled or self.stage.rules(tiles):
+            return False
+        return why_no_compiler() is None and not self.taken(tiles, capability).exact
+
+    def compile(self, tiles: Mapping[str, int], capability: tuple[int, int]) -> None:
+        """Compile, for `taken`."""
+        self._compiled[self._key(tiles, capability)] = now(self.stage, tiles, capability)
+
+    def broken(self, tiles: Mapping[str, int]) -> list[str]:
+        """The rules that tiles break."""
+        return self.stage.rules(tiles)
+
+    def name(self, tiles: Mapping[str, int]) -> str:
+        """The stage and its tiles."""
+        return f"{self.stage.name}, {tiles_text(self.stage.complete(tiles))}"
+
+    def _key(self, tiles: Mapping[str, int], capability: tuple[int, int]) -> tuple:
+        return tuple(self.stage.complete(tiles).items()), capability
+
+
+class OfCode:
+    """A kernel's machine code, in which nothing can be chosen; with the same methods."""
+
+    def __init__(self, code: Compiled, threads: int):
+        self.code, self._taken = code, of_code(code, threads, "machine code")
+
+    def taken(self, tiles: Mapping[str, int], capability: tuple[int, int]) -> Taken:
+        return self._taken
+
+    def can_compile(self, tiles: Mapping[str, int], capability: tuple[int, int]) -> bool:
+        return False
+
+    def broken(self, tiles: Mapping[str, int]) -> list[str]:
+        return []
+
+    def name(self, tiles: Mapping[str, int]) -> str:
+        return ", ".join(filter(None, (self.code.name, self.code.tiles)))

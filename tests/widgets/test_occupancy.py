@@ -1,0 +1,237 @@
+"""The SM's tanks: what a block takes comes from the best source there is, and buttons fill them."""
+
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+
+from gemm_course import widgets as see
+from gemm_course.compiler import Compiled, compiled
+from gemm_course.compiler.nvidia import why_no_compiler
+from gemm_course.compiler.record import recorded
+from gemm_course.kernels import LADDER
+from gemm_course.model import GPUS, occupancy
+from gemm_course.widgets import _measured as sweep
+from gemm_course.widgets import _occupancy, _taken
+from gemm_course.widgets._occupancy import Filling
+from gemm_course.widgets._taken import OfCode, OfStage
+
+HOPPER, AMPERE = (9, 0), (8, 6)
+TILED = LADDER["thread_tiled_2d"]
+
+
+class Screen:
+    """Stands in for IPython's display."""
+
+    def __init__(self):
+        self.said = []
+
+    def __call__(self, *things, **_):
+        self.said += [thing["text/plain"] for thing in things if isinstance(thing, dict)]
+        return self
+
+    def update(self, bundle, raw):
+        self.said.append(bundle["text/plain"])
+
+
+@pytest.fixture
+def screen(monkeypatch):
+    screen = Screen()
+    for module in ("_explorer", "_canvas", "_names"):
+        monkeypatch.setattr(f"gemm_course.widgets.{module}.display", screen)
+    return screen
+
+
+@pytest.fixture
+def shown(monkeypatch, screen):
+    """The widgets that `see.occupancy` made."""
+    made, show = [], Filling.show
+    monkeypatch.setattr(Filling, "show", lambda self: made.append(self) or show(self))
+    return made
+
+
+@pytest.fixture
+def without_compiler(monkeypatch):
+    for module in ("gemm_course.widgets._taken", "gemm_course.compiler.compile"):
+        monkeypatch.setattr(f"{module}.why_no_compiler", lambda: "There is no compiler here.")
+
+
+# ---- where a block's registers come from -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("stage", LADDER, ids=lambda stage: stage.name)
+@pytest.mark.parametrize("capability", [(8, 0), (8, 6), (9, 0)], ids=str)
+def test_default_tiles_are_read_from_the_record(stage, capability, without_compiler):
+    code = recorded(stage, capability)
+    taken = OfStage(stage).taken(stage.complete(), capability)
+    if code is None:  # such a GPU cannot run it
+        assert not taken.exact
+    else:
+        assert (taken.registers, taken.shared_bytes, taken.exact) == (code.registers, code.shared_bytes, True)
+        assert taken.source.startswith(f"{code.registers} registers per thread: machine code on record")
+
+
+def test_other_tiles_are_read_from_the_sweep_of_that_gpu(without_compiler):
+    choice = next(c for c in sweep.measured(TILED) if dict(c.tiles) != TILED.complete())
+    here = OfStage(TILED).taken(choice.tiles, HOPPER)
+    assert (here.registers, here.shared_bytes, here.exact) == (choice.registers, choice.shared_bytes, True)
+    assert "NVIDIA H200" in here.source and "driver" in here.source
+    assert not OfStage(TILED).taken(choice.tiles, AMPERE).exact
+
+
+def test_without_a_compiler_a_sentence_says_so(without_compiler):
+    subject, tiles = OfStage(TILED), {**TILED.complete(), "BK": 8}
+    taken = subject.taken(tiles, AMPERE)
+    assert taken.source == (
+        "At most 128 registers per thread: the kernel asks the compiler for room for 2 blocks of 256 "
+        "threads. There is no compiler here."
+    )
+    assert not subject.can_compile(tiles, AMPERE)
+    assert _occupancy.draw(subject, "RTX 3090", tiles, AMPERE).alt.startswith("At least 2 blocks fit")
+
+
+@pytest.mark.compiler
+def test_what_is_nowhere_on_record_is_compiled():
+    subject, tiles = OfStage(TILED), {"BM": 32, "BN": 32, "BK": 8, "TM": 2, "TN": 2}
+    assert subject.can_compile(tiles, AMPERE)
+    assert "Compile these tiles" in subject.taken(tiles, AMPERE).source
+    subject.compile(tiles, AMPERE)
+    code = compiled(TILED, compute_capability=AMPERE, tiles=tiles)
+    taken = subject.taken(tiles, AMPERE)
+    assert (taken.registers, taken.shared_bytes, taken.exact) == (code.registers, code.shared_bytes, True)
+    assert not subject.can_compile(tiles, AMPERE)
+
+
+def test_what_cannot_be_compiled_is_said_and_not_tried_again(monkeypatch):
+    if why_no_compiler():
+        monkeypatch.setattr(_taken, "why_no_compiler", lambda: None)
+    subject = OfStage(LADDER["mma_ring"])
+    tiles = LADDER["mma_ring"].complete()
+    subject.compile(tiles, AMPERE)
+    assert "it can have 101,376" in subject.taken(tiles, AMPERE).source
+    assert not subject.can_compile(tiles, AMPERE)
+    alt = _occupancy.draw(subject, "RTX 3090", tiles, AMPERE).alt
+    assert alt.startswith("No block fits: too little shared memory")
+
+
+@pytest.mark.parametrize("stage", LADDER, ids=lambda stage: stage.name)
+@pytest.mark.parametrize("capability", [(8, 0), (8, 6), (9, 0)], ids=str)
+def test_the_compiler_stays_below_the_bound(stage, capability):
+    """The bound is what the launch bounds leave a thread: the record has no stage that takes more."""
+    code = recorded(stage, capability)
+    if code is not None:
+        assert code.registers <= _taken.at_most(stage, stage.complete(), capability).registers
+
+
+@pytest.mark.parametrize("threads", range(32, 1025, 32))
+@pytest.mark.parametrize("blocks", [1, 2, 3, 5])
+def test_with_the_bound_so_many_blocks_find_registers(threads, blocks):
+    if threads * blocks <= 2048:
+        registers = _taken.most_registers(threads, blocks, HOPPER)
+        assert occupancy(threads, registers, 0).limits["registers"] >= blocks
+        more = registers + 8
+        assert more > 255 or occupancy(threads, more, 0).limits["registers"] < blocks
+
+
+# ---- the widget --------------------------------------------------------------------------------------------
+
+
+def test_blocks_go_in_and_out_one_by_one(shown, screen):
+    see.occupancy("thread_tiled_2d")
+    (filling,) = shown
+    empty, less, more, full = filling.steps.values()
+    assert screen.said[-1].startswith("2 blocks fit: registers are full; 16 of 64 warps")
+    assert (more.disabled, full.disabled, less.disabled) == (True, True, False)
+    less.click()
+    assert screen.said[-1].startswith("1 block of 2")
+    empty.click()
+    assert screen.said[-1].startswith("An empty SM") and empty.disabled and less.disabled
+    for _ in range(5):
+        more.click()
+    assert screen.said[-1].startswith("2 blocks fit")
+
+
+def test_another_gpu_is_filled_anew(shown, screen):
+    see.occupancy("naive_coalesced")
+    (filling,) = shown
+    filling.steps["empty"].click()
+    filling.gpu.value = "RTX 3090"
+    assert screen.said[-1].startswith(
+        "6 blocks fit: warp slots are full, too few registers for a seventh; 48 of 48 warps"
+    )
+    assert "an SM of the RTX 3090" in screen.said[-1]
+
+
+def test_tiles_that_cannot_run_are_named_and_leave_nothing_to_fill(shown, screen):
+    see.occupancy("thread_tiled_2d")
+    (filling,) = shown
+    tiles = next(
+        {**TILED.complete(), size: value}
+        for size, options in TILED.options.items()
+        for value in options
+        if TILED.rules({**TILED.complete(), size: value})
+    )
+    for size, value in tiles.items():
+        filling.controls.sliders[size].value = value
+    assert screen.said[-1].startswith("These tiles cannot run") and TILED.rules(tiles)[0] in screen.said[-1]
+    assert all(button.disabled for button in filling.steps.values())
+
+
+@pytest.mark.compiler
+def test_tiles_that_are_asked_for_are_compiled_at_once_and_others_at_a_button(shown, screen):
+    see.occupancy("thread_tiled_2d", tiles={"BM": 32, "BN": 32, "BK": 8, "TM": 2, "TN": 2}, gpu="RTX 3090")
+    (filling,) = shown
+    assert "compiled here for compute capability 8.6" in screen.said[-1]
+    filling.controls.sliders["TN"].value = 4
+    assert screen.said[-1].startswith("At least") and not filling.compile.disabled
+    filling.compile.click()
+    assert "compiled here for compute capability 8.6" in screen.said[-1] and filling.compile.disabled
+
+
+def test_machine_code_needs_a_block_size(shown, screen):
+    code = recorded("thread_tiled_1d", AMPERE)
+    assert isinstance(code, Compiled)
+    see.occupancy(code, block=(512, 1))
+    assert screen.said[-1].startswith("2 blocks fit: registers are full; 32 of 48 warps")
+    assert list(shown[0].gpu.options) == ["RTX 3090"]
+    with pytest.raises(ValueError, match="how many threads does a block of thread_tiled_1d have"):
+        see.occupancy(code)
+
+
+def test_only_gpus_that_can_run_a_stage_are_offered(shown):
+    see.occupancy("wgmma_tma")
+    see.occupancy("vectorized", gpu="t4")
+    assert [list(one.gpu.options) for one in shown] == [["H200"], ["H200", "A100", "RTX 3090", "T4"]]
+    with pytest.raises(ValueError, match="wgmma_tma needs compute capability 9[.]0, which the A100"):
+        see.occupancy("wgmma_tma", gpu="A100")
+
+
+def test_every_control_has_a_name(shown):
+    see.occupancy("thread_tiled_2d")
+    (filling,) = shown
+    assert filling.gpu.description == "GPU" and list(filling.gpu.options) == list(_occupancy.OFFERED)
+    for button in [*filling.steps.values(), filling.compile]:
+        assert button.description and button.tooltip
+
+
+@pytest.mark.parametrize("stage", LADDER, ids=lambda stage: stage.name)
+def test_every_stage_has_a_picture_of_the_same_height_that_agrees_with_the_model(stage, without_compiler):
+    subject, heights = OfStage(stage), set()
+    for gpu, capability in _occupancy._gpus(stage, "H200").items():
+        picture = _occupancy.draw(subject, gpu, stage.complete(), capability)
+        taken = subject.taken(stage.complete(), capability)
+        held = occupancy(taken.threads, taken.registers, taken.shared_bytes, GPUS[gpu])
+        assert f"{held.warps} of {held.most_warps} warps" in picture.alt or held.blocks == 0
+        root = ElementTree.fromstring(picture.data)
+        heights.add(root.get("height"))
+        lowest = max(float(text.get("y")) for text in root.iter("{http://www.w3.org/2000/svg}text"))
+        assert lowest < float(root.get("viewBox").split()[3])
+    refused = _occupancy.draw(subject, "H200", {**stage.complete(), "BM": 0}, HOPPER)
+    heights.add(ElementTree.fromstring(refused.data).get("height"))
+    assert len(heights) == 1
+
+
+def test_code_is_drawn_for_its_own_compute_capability():
+    code = recorded("naive_coalesced", (8, 0))
+    assert _occupancy._gpu_of(code) == ("A100", (8, 0))
+    alt = _occupancy.draw(OfCode(code, 256), "A100", {}, (8, 0)).alt
+    assert "machine code for compute capability 8.0" in alt
