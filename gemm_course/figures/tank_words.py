@@ -38,6 +38,12 @@ class Contents:
         return min(tank.fits for tank in self.tanks)
 
     @property
+    def at_least(self) -> bool:
+        """Whether more blocks may fit: only the registers are short, and may be fewer."""
+        others = min(tank.fits for tank in self.tanks if tank.name != "registers")
+        return self.at_most and self.fits < others
+
+    @property
     def short(self) -> list[Tank]:
         """The tanks without room for one block more than there are."""
         return [tank for tank in self.ordered if tank.fits <= self.blocks]
@@ -55,7 +61,7 @@ def amount(tank: Tank, value: int) -> str:
 
 def title(contents: Contents) -> str:
     """The answer: "2 blocks fit: registers are full; 16 of 64 warps"."""
-    blocks, least = contents.blocks, "at least " if contents.at_most else ""
+    blocks, least = contents.blocks, "at least " if contents.at_least else ""
     if not contents.fits:
         return f"No block fits: {_and(_too_little(tank) for tank in contents.short)}"
     threads = next(tank for tank in contents.tanks if tank.name == "threads")
@@ -64,16 +70,16 @@ def title(contents: Contents) -> str:
         held = f"{_count(blocks, 'block')} of {least}{contents.fits}" if blocks else "An empty SM"
         return f"{held}: there is room for {'another' if blocks else 'a block'}; {warps}"
     said = f"{least}{_count(blocks, 'block')} {'fits' if blocks == 1 else 'fit'}"
-    return f"{said[0].upper()}{said[1:]}: {_why(contents)}; {warps}"
+    return f"{_capital(said)}: {_why(contents)}; {warps}"
 
 
 def sentence(contents: Contents) -> str:
     """What the next block needs, and what is left of it in the tanks that have too little."""
-    next_one = f"{nth(contents.blocks + 1)} block"
+    next_one = _capital(f"{nth(contents.blocks + 1)} block")
     if not contents.short:
-        return f"{next_one[0].upper()}{next_one[1:]} would find room in every tank."
-    lacking = "; ".join(_lack(tank, contents.blocks) for tank in contents.short)
-    return f"{next_one[0].upper()}{next_one[1:]} would need {lacking}."
+        return f"{next_one} would find room in every tank."
+    lacking = "; ".join(_lack(tank, contents) for tank in contents.short)
+    return f"{next_one} would need {lacking}."
 
 
 def in_words(contents: Contents) -> str:
@@ -99,6 +105,8 @@ def nth(number: int) -> str:
 
 def _why(contents: Contents) -> str:
     """What is full, and what is too little for one more block."""
+    if contents.at_least:
+        return "registers may be full"
     full = [tank for tank in contents.short if not tank.left(contents.blocks)]
     lacking = [tank for tank in contents.short if tank not in full]
     parts = []
@@ -114,14 +122,19 @@ def _too_little(tank: Tank) -> str:
     return f"too {'little' if tank.name == 'shared memory' else 'few'} {label(tank)}"
 
 
-def _lack(tank: Tank, blocks: int) -> str:
+def _lack(tank: Tank, contents: Contents) -> str:
     """ "32,768 registers, and 0 are left"."""
-    left = tank.left(blocks)
+    left, guessed = tank.left(contents.blocks), contents.at_most and tank.name == "registers"
     are = "is" if left == 1 or tank.name == "shared memory" else "are"
-    said = f"{_quantity(tank, tank.per_block)}, and {amount(tank, left)} {are} left"
+    needed, rest = _quantity(tank, tank.per_block), f"{amount(tank, left)} {are} left"
+    said = f"up to {needed}, and at least {rest}" if guessed else f"{needed}, and {rest}"
     if tank.name == "registers" and left >= tank.per_block:
         said += ", but a warp's must lie in one quarter of the SM"
     return said
+
+
+def _capital(words: str) -> str:
+    return words[0].upper() + words[1:]
 
 
 def _quantity(tank: Tank, value: int) -> str:

@@ -117,7 +117,19 @@ def _rows(contents: Contents) -> Iterator[tuple[str, list[str]]]:
     known, blocks = contents.ordered, contents.blocks
     held = f"{blocks} block{'' if blocks == 1 else 's'}"
     yield "an SM has", [amount(tank, tank.size) for tank in known]
-    yield "one block", [amount(tank, tank.per_block) for tank in known]
-    yield held, [amount(tank, blocks * tank.per_block) for tank in known]
-    yield "left", [amount(tank, tank.left(blocks)) for tank in known]
-    yield nth(blocks + 1).split()[1] + " block", ["no room" if t in contents.short else "fits" for t in known]
+    yield "one block", [_bounded(contents, tank, tank.per_block, "up to") for tank in known]
+    yield held, [_bounded(contents, tank, blocks * tank.per_block, "up to") for tank in known]
+    yield "left", [_bounded(contents, tank, tank.left(blocks), "at least") for tank in known]
+    yield f"{nth(blocks + 1).split()[1]} block", [_room(contents, tank) for tank in known]
+
+
+def _bounded(contents: Contents, tank: Tank, value: int, bound: str) -> str:
+    """An amount, as a bound if it is one of registers that are not known."""
+    guessed = contents.at_most and tank.name == "registers"
+    return f"{bound} {amount(tank, value)}" if guessed else amount(tank, value)
+
+
+def _room(contents: Contents, tank: Tank) -> str:
+    if tank not in contents.short:
+        return "fits"
+    return "not known" if contents.at_most and tank.name == "registers" else "no room"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import ipywidgets as widgets
 
@@ -24,6 +24,14 @@ from gemm_course.widgets._taken import OfCode, OfStage
 OFFERED = ("H200", "A100", "RTX 3090")  # the ladder's machine code is on record for them
 _HOPPER = 9
 _SAME = ("GROUP", "BLOCKS", "CUT")  # sizes that do not change what a block takes
+_STEPS = (
+    ("empty", "Take all blocks out of the SM"),
+    ("◀ one less", "Take a block out of the SM"),
+    ("add a block ▶", "Put a block into the SM"),
+    ("fill", "Put in as many blocks as fit"),
+)
+_MOVES = (lambda *_: 0, lambda blocks, _: blocks - 1, lambda blocks, _: blocks + 1, lambda _, fits: fits)
+_COMPILE = "compile these tiles"
 Capability = tuple[int, int]  # a compute capability
 
 
@@ -64,31 +72,20 @@ class Filling:
         self._canvas = Canvas()
         self.gpu = segments("GPU", list(gpus), gpu)
         self.controls = Controls(sliders, self._fill)
-        self.compile = widgets.Button(description="compile these tiles", tooltip="Compile these tiles")
-        self.steps = {
-            words: widgets.Button(description=words, tooltip=tip)
-            for words, tip in (
-                ("empty", "Take all blocks out of the SM"),
-                ("◀ one less", "Take a block out of the SM"),
-                ("add a block ▶", "Put a block into the SM"),
-                ("fill", "Put in as many blocks as fit"),
-            )
-        }
-        moves = (lambda _: 0, lambda fits: self.blocks - 1, lambda fits: self.blocks + 1, lambda fits: fits)
-        for button, move in zip(self.steps.values(), moves, strict=True):
+        self.buttons = {words: _button(words, tip) for words, tip in _STEPS}
+        for button, move in zip(self.buttons.values(), _MOVES, strict=True):
             button.on_click(lambda _, move=move: self._step(move))
+        if isinstance(subject, OfStage):
+            self.buttons[_COMPILE] = _button(_COMPILE, "Compile the kernel for the chosen tiles and GPU")
+            self.buttons[_COMPILE].on_click(lambda _: self._compile())
         self.gpu.observe(lambda _: self._fill(), names="value")
-        self.compile.on_click(lambda _: self._compile())
-        self.blocks = self._fits()
+        self.blocks = 0
 
     def show(self) -> None:
-        """Display the controls and the full SM; compile first if that is needed."""
-        row = widgets.Layout(flex_flow="row wrap")
-        parts = [self.gpu, *self.controls.sliders.values(), widgets.HBox([*self.steps.values()], layout=row)]
-        can = isinstance(self._subject, OfStage)
-        show_controls([*parts, self.compile] if can else parts)
-        if self._subject.can_compile(*self._chosen()):
-            self._subject.compile(*self._chosen())
+        """Display the controls and the full SM; compile first what is not on record."""
+        row = widgets.HBox([*self.buttons.values()], layout=widgets.Layout(flex_flow="row wrap"))
+        show_controls([self.gpu, *self.controls.sliders.values(), row])
+        self._subject.compile_unless_known(*self._chosen())
         self._fill()
         name_the_handles()
 
@@ -102,22 +99,26 @@ class Filling:
         return _contents(self._subject, self.gpu.value, tiles, capability, 0).fits
 
     def _fill(self) -> None:
-        self._step(lambda fits: fits)
+        self._step(lambda _, fits: fits)
 
-    def _step(self, move) -> None:
-        """Put in the number of blocks that ``move`` makes of those that fit, and draw them."""
+    def _step(self, move: Callable[[int, int], int]) -> None:
+        """Put in what ``move`` makes of the blocks that are in and those that fit, and draw them."""
         fits = self._fits()
-        self.blocks = min(max(move(fits), 0), fits)
-        empty, less, more, full = self.steps.values()
-        empty.disabled = less.disabled = self.blocks == 0
-        more.disabled = full.disabled = self.blocks == fits
-        self.compile.disabled = not self._subject.can_compile(*self._chosen())
+        self.blocks = min(max(move(self.blocks, fits), 0), fits)
         self._canvas.show(draw(self._subject, self.gpu.value, *self._chosen(), self.blocks))
 
     def _compile(self) -> None:
-        self.compile.disabled = True
+        """Compile, which takes seconds, and fill the SM; the button says so meanwhile."""
+        if self._subject.broken(self.controls.values()):
+            return
+        self.buttons[_COMPILE].description = "compiling …"
         self._subject.compile(*self._chosen())
+        self.buttons[_COMPILE].description = _COMPILE
         self._fill()
+
+
+def _button(words: str, tip: str) -> widgets.Button:
+    return widgets.Button(description=words, tooltip=tip, layout=widgets.Layout(width="auto"))
 
 
 def draw(

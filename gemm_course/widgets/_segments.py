@@ -15,4 +15,5 @@ def segments(label: str, options: Sequence[str], value: str) -> widgets.ToggleBu
         description=label,
         tooltips=[f"{label}: {option}" for option in options],
         style={"description_width": "150px", "button_width": "auto"},
+        layout=widgets.Layout(display="flex", flex_flow="row wrap", align_items="center"),
     )

@@ -100,24 +100,23 @@ class OfStage:
         self._compiled: dict[tuple, Taken | str] = {}
 
     def taken(self, tiles: Mapping[str, int], capability: tuple[int, int]) -> Taken:
-        """What a block takes, as far as it is known without compiling."""
+        """What a block takes, as far as it is known by now."""
         here = self._compiled.get(self._key(tiles, capability))
-        if found := known(self.stage, tiles, capability):
-            return found
         if isinstance(here, Taken):
             return here
+        if found := known(self.stage, tiles, capability):
+            return found
         most = at_most(self.stage, tiles, capability)
         why = here or why_no_compiler() or "Compile these tiles to know how many they are."
         return replace(most, source=f"{most.source} {why}")
 
-    def can_compile(self, tiles: Mapping[str, int], capability: tuple[int, int]) -> bool:
-        """Whether compiling would tell more."""
-        if self._key(tiles, capability) in self._compiled or self.stage.rules(tiles):
-            return False
-        return why_no_compiler() is None and not self.taken(tiles, capability).exact
+    def compile_unless_known(self, tiles: Mapping[str, int], capability: tuple[int, int]) -> None:
+        """Compile if there is nothing on record."""
+        if not self.stage.rules(tiles) and known(self.stage, tiles, capability) is None:
+            self.compile(tiles, capability)
 
     def compile(self, tiles: Mapping[str, int], capability: tuple[int, int]) -> None:
-        """Compile, for `taken`."""
+        """Compile, for `taken`. Raises IllegalTiles."""
         self._compiled[self._key(tiles, capability)] = now(self.stage, tiles, capability)
 
     def broken(self, tiles: Mapping[str, int]) -> list[str]:
@@ -141,8 +140,8 @@ class OfCode:
     def taken(self, tiles: Mapping[str, int], capability: tuple[int, int]) -> Taken:
         return self._taken
 
-    def can_compile(self, tiles: Mapping[str, int], capability: tuple[int, int]) -> bool:
-        return False
+    def compile_unless_known(self, tiles: Mapping[str, int], capability: tuple[int, int]) -> None:
+        pass
 
     def broken(self, tiles: Mapping[str, int]) -> list[str]:
         return []

@@ -32,7 +32,10 @@ TITLES = {
     "2 blocks fit: shared memory is full; 4 of 64 warps": contents(64, 32, 113 * 1024),
     "20 blocks fit: too few registers for a 21st; 20 of 64 warps": contents(32, 96, 0),
     "No block fits: too little shared memory": contents(128, 64, 128 * 1024, "RTX 3090"),
-    "At least 2 blocks fit: registers are full; 32 of 64 warps": contents(512, 64, 8192, at_most=True),
+    "At least 2 blocks fit: registers may be full; 32 of 64 warps": contents(512, 64, 8192, at_most=True),
+    "1 block fits: registers are full, too little shared memory for a second; 16 of 64 warps": contents(
+        512, 128, 163840, at_most=True
+    ),
     "1 block of 2: there is room for another; 8 of 64 warps": contents(256, 128, 33280, blocks=1),
     "1 block of at least 2: there is room for another; 16 of 64 warps": contents(
         512, 64, 0, blocks=1, at_most=True
@@ -51,6 +54,10 @@ def test_the_title_states_the_answer(expected):
     ("filled", "words"),
     [
         (contents(256, 128, 33280), "A third block would need 32,768 registers, and 0 are left."),
+        (
+            contents(256, 128, 33280, at_most=True),
+            "A third block would need up to 32,768 registers, and at least 0 are left.",
+        ),
         (contents(256, 128, 33280, blocks=1), "A second block would find room in every tank."),
         (
             contents(384, 168, 197632),
@@ -130,3 +137,10 @@ def test_all_pictures_are_equally_high_and_nothing_leaves_the_page():
         assert max(float(each.get("y")) for each in texts) < height
         assert min(float(each.get("font-size")) for each in texts) >= 14
     assert len(heights) == 1
+
+
+def test_registers_that_are_not_known_are_bounds():
+    data = draw(contents(512, 64, 8192, at_most=True)).data
+    for words in ("up to 32,768", "up to 65,536", "at least 0", "not known"):
+        assert f">{words}<" in data
+    assert ">up to" not in draw(contents(512, 64, 8192)).data

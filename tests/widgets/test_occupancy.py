@@ -85,30 +85,38 @@ def test_without_a_compiler_a_sentence_says_so(without_compiler):
         "At most 128 registers per thread: the kernel asks the compiler for room for 2 blocks of 256 "
         "threads. There is no compiler here."
     )
-    assert not subject.can_compile(tiles, AMPERE)
+    subject.compile(tiles, AMPERE)
+    assert subject.taken(tiles, AMPERE) == taken
     assert _occupancy.draw(subject, "RTX 3090", tiles, AMPERE).alt.startswith("At least 2 blocks fit")
 
 
 @pytest.mark.compiler
 def test_what_is_nowhere_on_record_is_compiled():
     subject, tiles = OfStage(TILED), {"BM": 32, "BN": 32, "BK": 8, "TM": 2, "TN": 2}
-    assert subject.can_compile(tiles, AMPERE)
     assert "Compile these tiles" in subject.taken(tiles, AMPERE).source
-    subject.compile(tiles, AMPERE)
+    subject.compile_unless_known(tiles, AMPERE)
     code = compiled(TILED, compute_capability=AMPERE, tiles=tiles)
     taken = subject.taken(tiles, AMPERE)
     assert (taken.registers, taken.shared_bytes, taken.exact) == (code.registers, code.shared_bytes, True)
-    assert not subject.can_compile(tiles, AMPERE)
 
 
-def test_what_cannot_be_compiled_is_said_and_not_tried_again(monkeypatch):
+def test_what_is_on_record_is_compiled_when_asked_for_only(monkeypatch):
+    asked = []
+    monkeypatch.setattr(_taken, "now", lambda *what: asked.append(what) or "Not here.")
+    subject = OfStage(TILED)
+    subject.compile_unless_known(TILED.complete(), HOPPER)
+    assert not asked
+    subject.compile(TILED.complete(), HOPPER)
+    assert len(asked) == 1 and "on record" in subject.taken(TILED.complete(), HOPPER).source
+
+
+def test_what_cannot_be_compiled_is_said(monkeypatch):
     if why_no_compiler():
         monkeypatch.setattr(_taken, "why_no_compiler", lambda: None)
     subject = OfStage(LADDER["mma_ring"])
     tiles = LADDER["mma_ring"].complete()
     subject.compile(tiles, AMPERE)
     assert "it can have 101,376" in subject.taken(tiles, AMPERE).source
-    assert not subject.can_compile(tiles, AMPERE)
     alt = _occupancy.draw(subject, "RTX 3090", tiles, AMPERE).alt
     assert alt.startswith("No block fits: too little shared memory")
 
@@ -138,22 +146,25 @@ def test_with_the_bound_so_many_blocks_find_registers(threads, blocks):
 def test_blocks_go_in_and_out_one_by_one(shown, screen):
     see.occupancy("thread_tiled_2d")
     (filling,) = shown
-    empty, less, more, full = filling.steps.values()
+    empty, less, more, full = list(filling.buttons.values())[:4]
     assert screen.said[-1].startswith("2 blocks fit: registers are full; 16 of 64 warps")
-    assert (more.disabled, full.disabled, less.disabled) == (True, True, False)
     less.click()
     assert screen.said[-1].startswith("1 block of 2")
     empty.click()
-    assert screen.said[-1].startswith("An empty SM") and empty.disabled and less.disabled
+    less.click()
+    assert screen.said[-1].startswith("An empty SM")
     for _ in range(5):
         more.click()
+    assert screen.said[-1].startswith("2 blocks fit")
+    empty.click()
+    full.click()
     assert screen.said[-1].startswith("2 blocks fit")
 
 
 def test_another_gpu_is_filled_anew(shown, screen):
     see.occupancy("naive_coalesced")
     (filling,) = shown
-    filling.steps["empty"].click()
+    filling.buttons["empty"].click()
     filling.gpu.value = "RTX 3090"
     assert screen.said[-1].startswith(
         "6 blocks fit: warp slots are full, too few registers for a seventh; 48 of 48 warps"
@@ -173,7 +184,10 @@ def test_tiles_that_cannot_run_are_named_and_leave_nothing_to_fill(shown, screen
     for size, value in tiles.items():
         filling.controls.sliders[size].value = value
     assert screen.said[-1].startswith("These tiles cannot run") and TILED.rules(tiles)[0] in screen.said[-1]
-    assert all(button.disabled for button in filling.steps.values())
+    shown_last = screen.said[-1]
+    for button in filling.buttons.values():
+        button.click()
+        assert screen.said[-1] == shown_last
 
 
 @pytest.mark.compiler
@@ -182,9 +196,9 @@ def test_tiles_that_are_asked_for_are_compiled_at_once_and_others_at_a_button(sh
     (filling,) = shown
     assert "compiled here for compute capability 8.6" in screen.said[-1]
     filling.controls.sliders["TN"].value = 4
-    assert screen.said[-1].startswith("At least") and not filling.compile.disabled
-    filling.compile.click()
-    assert "compiled here for compute capability 8.6" in screen.said[-1] and filling.compile.disabled
+    assert screen.said[-1].startswith("At least")
+    filling.buttons["compile these tiles"].click()
+    assert "compiled here for compute capability 8.6" in screen.said[-1]
 
 
 def test_machine_code_needs_a_block_size(shown, screen):
@@ -201,7 +215,7 @@ def test_only_gpus_that_can_run_a_stage_are_offered(shown):
     see.occupancy("wgmma_tma")
     see.occupancy("vectorized", gpu="t4")
     assert [list(one.gpu.options) for one in shown] == [["H200"], ["H200", "A100", "RTX 3090", "T4"]]
-    with pytest.raises(ValueError, match="wgmma_tma needs compute capability 9[.]0, which the A100"):
+    with pytest.raises(ValueError, match=r"wgmma_tma needs compute capability 9\.0, which the A100"):
         see.occupancy("wgmma_tma", gpu="A100")
 
 
@@ -209,7 +223,8 @@ def test_every_control_has_a_name(shown):
     see.occupancy("thread_tiled_2d")
     (filling,) = shown
     assert filling.gpu.description == "GPU" and list(filling.gpu.options) == list(_occupancy.OFFERED)
-    for button in [*filling.steps.values(), filling.compile]:
+    assert [button.description for button in filling.buttons.values()] == list(filling.buttons)
+    for button in filling.buttons.values():
         assert button.description and button.tooltip
 
 
