@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -138,7 +139,7 @@ def recorded(
     records. Raises NoProfile, with what was recorded.
     """
     name = stage if isinstance(stage, str) else stage.name
-    shape = (size, size, size) if isinstance(size, int) else tuple(size)
+    shape = (size, size, size) if isinstance(size, Integral) else tuple(size)
     known = next((one for one in (*LADDER, *variants()) if one.name == name), None)
     chosen = tiles_text(known.complete(tiles) if known else tiles or {})
     rows = _rows(data / gpu / FOLDER / TABLE)
