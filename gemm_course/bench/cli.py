@@ -202,8 +202,8 @@ def profile(
     stages: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Stages of the ladder or variants, by name; by default the ladder's at 4096, and all else "
-            "that the course shows.",
+            help="Stages of the ladder or variants, by name; all by default. Without tiles and sizes: all "
+            "that the course shows of them.",
             show_default=False,
         ),
     ] = None,
@@ -253,8 +253,8 @@ def _profiles(stages, tiles, sizes) -> list:
     from gemm_course.bench.profile.wanted import recorded_ones, wanted
     from gemm_course.kernels import LADDER
 
-    if not (stages or tiles or sizes):
-        return recorded_ones()
+    if not (tiles or sizes):
+        return recorded_ones(stages or ())
     return wanted(stages or [stage.name for stage in LADDER], tiles or (), parse_shapes(sizes or "4096"))
 
 

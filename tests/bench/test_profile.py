@@ -19,7 +19,7 @@ from gemm_course.bench.counters import ncu
 from gemm_course.bench.counters.ncu import NoProfiler
 from gemm_course.bench.counters.sources import Source, pickled
 from gemm_course.bench.profile import NotProfiled, measure, own, profiled, record
-from gemm_course.bench.profile.cases import ASKED
+from gemm_course.bench.profile.cases import ASKED, Asked
 from gemm_course.bench.profile.measure import Launch, profile_row, watch
 from gemm_course.bench.profile.metrics import REAL, WHOLE
 from gemm_course.bench.profile.record import record_profiles
@@ -331,10 +331,10 @@ def test_the_command_says_what_it_did(launches_of, commands_gpu, tmp_path):
     assert done.exit_code == 1
     assert done.output.count("not profiled: wmma BM=") == 2
     assert f"2 profiles written to {tmp_path / 'h200' / 'profile'}" in done.output
-    again = runner.invoke(app, ["profile", "block_tiled", *folder])
+    again = runner.invoke(app, ["profile", "block_tiled", "--sizes", "512", *folder])
     assert again.exit_code == 0
     assert again.output.startswith("1 were profiled before; --again does so anew\n0 profiles written")
-    none = runner.invoke(app, ["profile", "kernel5", "--minutes", "0", *folder])
+    none = runner.invoke(app, ["profile", "kernel5", "--sizes", "512", "--minutes", "0", *folder])
     assert none.output.startswith("1 are left: there was no time; the same command goes on\n0 profiles")
 
 
@@ -360,6 +360,20 @@ def test_by_default_it_is_the_ladder_and_all_that_is_asked_for():
         for size in asked.sizes:
             (one,) = wanted([asked.stage], [asked.tiles], [(size,) * 3])
             assert one.key in keys
+
+
+def test_of_a_stage_it_is_all_that_is_asked_for(monkeypatch):
+    asked = (Asked("wmma", "PAD=0", (4096, 512), "why"), Asked("kernel5", "", (4096,), "why"))
+    monkeypatch.setattr("gemm_course.bench.profile.wanted.ASKED", asked)
+    assert [one.file for one in recorded_ones(["kernel5_draft", "wmma"])] == [
+        "wmma.json.xz",
+        "wmma-PAD0.json.xz",
+        "wmma-PAD0-512.json.xz",
+        "kernel5_draft.json.xz",
+    ]
+    assert len(recorded_ones()) == len(LADDER) + 2
+    with pytest.raises(ValueError, match="no stage is called nothing"):
+        recorded_ones(["wmma", "nothing"])
 
 
 def test_a_case_names_all_that_a_child_needs():

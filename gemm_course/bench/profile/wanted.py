@@ -62,11 +62,20 @@ def wanted(stages: Iterable[str], tiles: Sequence[str], shapes: Iterable[Shape])
     return [_wanted(name, text, shape) for name in stages for text in (tiles or ("",)) for shape in shapes]
 
 
-def recorded_ones() -> list[Wanted]:
-    """What belongs in the records: the ladder at its default tiles and the usual size, and `cases.ASKED`."""
+def recorded_ones(stages: Sequence[str] = ()) -> list[Wanted]:
+    """What belongs in the records: the ladder at its default tiles and the usual size, and `cases.ASKED`.
+
+    stages: only of these, by name; one of which nothing is recorded is taken at its defaults. Raises
+    ValueError for an unknown name.
+    """
     ladder = wanted((stage.name for stage in LADDER), (), [(USUAL,) * 3])
     asked = [_wanted(one.stage, one.tiles, (size,) * 3) for one in ASKED for size in one.sizes]
-    return list({one.key: one for one in [*ladder, *asked]}.values())
+    found = {one.key: one for one in [*ladder, *asked]}.values()
+    if not stages:
+        return list(found)
+    of_stages = [one for one in found if one.stage.name in stages]
+    others = [name for name in stages if name not in {one.stage.name for one in of_stages}]
+    return [*of_stages, *wanted(others, (), [(USUAL,) * 3])]
 
 
 def _wanted(name: str, tiles: str, shape: Shape) -> Wanted:
