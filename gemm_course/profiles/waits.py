@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 from gemm_course.compiler.disassembly import Instruction
 
-BACK = 12  # instructions before a jump among which the one that sets its condition is looked for
+BACK = 64  # instructions before a jump among which the one that sets its condition is looked for
 
 
 @dataclass(frozen=True)
@@ -143,9 +143,15 @@ def wait_of(reason: str, code: Sequence[Instruction], place: int) -> str:
     one = code[place]
     if reason in ("barrier", "wait") and one.opcode.startswith("WARPGROUP."):
         return "Tensor Cores"
-    if reason == "long_sb" and (one.opcode.startswith(("DEPBAR", "SYNCS")) or _asks_for_a_copy(code, place)):
+    if reason == "long_sb" and (_waits_for_copies(code, place) or _asks_for_a_copy(code, place)):
         return "copies"
     return _MEANS.get(reason, "other")
+
+
+def _waits_for_copies(code: Sequence[Instruction], place: int) -> bool:
+    """Is this the wait for copies that the warp began itself? It is seen at the instruction after it."""
+    before = code[place - 1].opcode if place else ""
+    return code[place].opcode.startswith(("DEPBAR", "SYNCS")) or before.startswith("DEPBAR")
 
 
 def _asks_for_a_copy(code: Sequence[Instruction], place: int) -> bool:
