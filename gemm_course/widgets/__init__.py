@@ -24,6 +24,7 @@ _HOMES = {
     "heatmap": "heatmap",
     "ladder": "ladder",
     "lanes": "lanes",
+    "machine_code": "machine_code",
     "occupancy": "occupancy",
     "owners": "owners",
     "predict": "quiz",

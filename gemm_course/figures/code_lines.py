@@ -1,0 +1,119 @@
+"""Lines of a source, with the machine instructions that each became and what was measured of these."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+
+@dataclass(frozen=True)
+class Machine:
+    """One machine instruction.
+
+    opcode: without modifiers. executed: how often warps executed it. stood: which part of their time warps
+    stood there, 0 to 1. Both are None if nothing was measured.
+    """
+
+    address: int
+    text: str
+    opcode: str
+    kind: str
+    in_loop: bool
+    executed: int | None = None
+    stood: float | None = None
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of the source. number: 0 for instructions of no line. waits: why warps stood there, in parts
+    of their time at this line, most first.
+    """
+
+    number: int
+    text: str
+    instructions: Sequence[Machine] = ()
+    waits: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return f"line {self.number}" if self.number else "no line of the source"
+
+    @cached_property
+    def kinds(self) -> Counter[str]:
+        return Counter(one.kind for one in self.instructions)
+
+    @cached_property
+    def in_loop(self) -> int:
+        """How many of its instructions are in the loop that counts."""
+        return sum(one.in_loop for one in self.instructions)
+
+    @property
+    def measured(self) -> bool:
+        return any(one.executed is not None for one in self.instructions)
+
+    @cached_property
+    def executed(self) -> int:
+        return sum(one.executed or 0 for one in self.instructions)
+
+    @cached_property
+    def stood(self) -> float:
+        return sum(one.stood or 0 for one in self.instructions)
+
+
+@dataclass(frozen=True)
+class Whole:
+    """What lines are compared with. executed: how many instructions warps executed in the whole kernel;
+    longest: which part of their time they stood at the line where they stood longest; has_loop: is there a
+    loop that counts?
+    """
+
+    executed: int
+    longest: float
+    has_loop: bool
+
+    @classmethod
+    def of(cls, lines: Sequence[Line]) -> Whole:
+        return cls(
+            sum(line.executed for line in lines),
+            max(line.stood for line in lines),
+            any(line.in_loop for line in lines),
+        )
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function of the source, or what stands in its place for instructions of no line.
+
+    place: the file it is in, or what else there is to say.
+    """
+
+    name: str
+    place: str
+    lines: Sequence[Line]
+
+    @property
+    def heading(self) -> str:
+        return ", ".join(filter(None, (self.name, self.place)))
+
+
+def short(count: float) -> str:
+    """Return a count in five characters or less: "2.15 G", "33.6 M", "524 k"."""
+    for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if count >= 0.9995 * size:
+            value = count / size
+            return f"{value:.{2 if value < 9.995 else 1 if value < 99.95 else 0}f} {unit}"
+    return f"{count:.0f}"
+
+
+def percent(part: float) -> str:
+    """Return such as "35.0 %"; "" for nothing at all."""
+    if part == 0:
+        return ""
+    return f"{100 * part:.1f} %" if part >= 0.0005 else "<0.1 %"
+
+
+def unbroken(words: str) -> str:
+    """Return words whose percentages are not divided between lines."""
+    return words.replace(" %", "\u00a0%")

@@ -1,0 +1,81 @@
+"""The mark of each kind of machine instruction: two letters on a colour, in lists, bars and the legend."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from html import escape
+
+from gemm_course.compiler.kinds import KINDS
+from gemm_course.compiler.result import PLURALS
+from gemm_course.figures import colours
+from gemm_course.figures.svg import MONO
+
+# Arithmetic is green, what touches global memory yellow, shared memory purple; what goes with it is grey.
+MARKS = {
+    "multiply-add": ("MA", colours.C),
+    "Tensor Core product": ("TC", colours.C),
+    "other arithmetic": ("FP", colours.PALE[colours.C]),
+    "global load": ("GL", colours.MOVED),
+    "global store": ("GS", colours.MOVED),
+    "asynchronous copy": ("AC", colours.MOVED),
+    "shared load": ("SL", colours.SHARED),
+    "shared store": ("SS", colours.SHARED),
+    "atomic": ("AT", colours.MOVED),
+    "local memory": ("LM", colours.LOCAL),
+    "integer arithmetic": ("IN", colours.EDGE),
+    "compare and select": ("CS", colours.EDGE),
+    "branch": ("BR", colours.QUIET),
+    "barrier and fence": ("BF", colours.INK),
+    "move": ("MV", colours.EDGE),
+    "other": ("OT", colours.EDGE),
+}
+_BAR = 40  # pixels
+
+
+def counted(count: int, kind: str) -> str:
+    """Return such as "2,048 multiply-adds"."""
+    return f"{count:,} {kind if count == 1 else PLURALS[kind]}"
+
+
+def all_counted(counts: Mapping[str, int]) -> str:
+    """Return the kinds that there are, most first: "128 shared loads, 2 branches"."""
+    most = sorted((kind for kind in counts if counts[kind]), key=lambda kind: -counts[kind])
+    return ", ".join(counted(counts[kind], kind) for kind in most)
+
+
+def mark(kind: str) -> str:
+    """Return the two letters of a kind on its colour, as HTML, in the font of what is around."""
+    letters, fill = MARKS[kind]
+    return f'<span style="background:{fill};color:{colours.text_on(fill)};padding:0 2px">{letters}</span>'
+
+
+def mark_in_words(kind: str) -> str:
+    """Return the mark of a kind, for a place among words."""
+    return f'<span style="font-family:{MONO};font-size:12px">{mark(kind)}</span>'
+
+
+def bar(counts: Mapping[str, int]) -> str:
+    """Return how instructions divide into kinds, as HTML: a strip with a part for each kind."""
+    parts = "".join(_part(kind, counts[kind]) for kind in MARKS if counts.get(kind))
+    return f'<span style="display:flex;flex:0 0 {_BAR}px;width:{_BAR}px;height:11px">{parts}</span>'
+
+
+def _part(kind: str, count: int) -> str:
+    return (
+        f'<span title="{counted(count, kind)}" style="flex:{count} 1 0;min-width:3px;height:11px;'
+        f'background:{MARKS[kind][1]};border-right:1px solid {colours.PAPER};box-sizing:border-box"></span>'
+    )
+
+
+def legend(kinds: Iterable[str]) -> str:
+    """Return what these kinds are, each once, as HTML."""
+    there = set(kinds)
+    rows = "".join(_explained(kind) for kind in MARKS if kind in there)
+    return f'<div style="display:flex;flex-wrap:wrap;column-gap:16px;font-size:12px">{rows}</div>'
+
+
+def _explained(kind: str) -> str:
+    return (
+        f'<div style="flex:1 1 380px;padding:1px 0 1px 26px;text-indent:-26px">{mark_in_words(kind)} '
+        f"<b>{kind}</b>: {escape(KINDS[kind])}</div>"
+    )

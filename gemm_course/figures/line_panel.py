@@ -1,0 +1,127 @@
+"""The machine instructions of one line of a source: what they are, and how long warps stood at each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from html import escape
+from itertools import groupby
+
+from gemm_course.figures import colours
+from gemm_course.figures.code_lines import Line, Machine, Whole, percent, short, unbroken
+from gemm_course.figures.kind_marks import all_counted, counted, mark, mark_in_words
+from gemm_course.figures.svg import MONO
+
+RUN = 4  # so many like instructions in a row are shown as one, which opens
+WAITS, LEAST = 4, 0.01  # so many reasons are named, none of a smaller part
+IN_LOOP, SOME_IN_LOOP = "┃", "┇"
+_ROWS = f"font-family:{MONO};font-size:12px;line-height:18px;white-space:pre;margin-left:14px"
+_SHIFTED = "padding-left:4px"  # what a mark is wider than its two letters
+
+
+def panel(line: Line, whole: Whole) -> str:
+    """Return the instructions of a line as HTML."""
+    heading = f"<b>{line.name[0].upper()}{line.name[1:]}</b>"
+    code = (
+        f'<div style="font-family:{MONO};font-size:12px;white-space:pre-wrap;overflow-wrap:anywhere;'
+        f'background:{colours.IDLE};padding:2px 6px;margin:3px 0">{escape(line.text.strip())}</div>'
+    )
+    words = "".join(f'<div style="margin-bottom:3px">{unbroken(one)}</div>' for one in _words(line, whole))
+    return f"{heading}{code if line.number else ''}{words}{_table(line)}"
+
+
+def spoken(line: Line, whole: Whole) -> str:
+    """Return what is counted and measured of a line, in words."""
+    parts = [f"{_number(line)}: {all_counted(line.kinds)}"]
+    if line.in_loop:
+        parts.append(f"{line.in_loop:,} in the loop that counts")
+    if line.measured:
+        parts.append(_executed(line, whole))
+        parts.append(f"warps stood here {percent(line.stood) or '0 %'} of their time")
+    return "; ".join(parts)
+
+
+def _number(line: Line) -> str:
+    count = len(line.instructions)
+    return f"{count:,} instruction{'' if count == 1 else 's'}"
+
+
+def _executed(line: Line, whole: Whole) -> str:
+    if not line.executed:
+        return "never executed"
+    share = percent(line.executed / whole.executed)
+    return f"warps executed {line.executed:,} instructions here, {share} of all"
+
+
+def _words(line: Line, whole: Whole) -> Iterator[str]:
+    within = {0: "none", len(line.instructions): "all"}.get(line.in_loop, f"{line.in_loop:,}")
+    yield f"{_number(line)}{f', {within} in the loop that counts' if whole.has_loop else ''}:"
+    marks = (f"{mark_in_words(kind)} {counted(count, kind)}" for kind, count in line.kinds.most_common())
+    yield " ".join(f'<span style="white-space:nowrap;margin-right:10px">{one}</span>' for one in marks)
+    if line.measured:
+        said = _executed(line, whole)
+        yield f"{said[0].upper()}{said[1:]}. {_stood(line)}"
+
+
+def _stood(line: Line) -> str:
+    if not line.stood:
+        return "No warp was seen here."
+    waits = [(name, part) for name, part in line.waits.items() if part >= LEAST][:WAITS]
+    why = ", ".join(f"{name} {100 * part:.0f} %" for name, part in waits)
+    return f"Warps stood here {percent(line.stood)} of their time; of that, {why}."
+
+
+# --- the list of instructions -------------------------------------------------------------------------------
+
+
+def _table(line: Line) -> str:
+    columns = "executed  stood " if line.measured else ""
+    heading = f'<div style="{_ROWS};{_SHIFTED};color:{colours.QUIET}">      at {columns}instruction</div>'
+    parts = []
+    for alone, runs in groupby(_runs(line.instructions), key=lambda run: len(run) < RUN):
+        if alone:
+            rows = "\n".join(_row(one, mark(one.kind)) for run in runs for one in run)
+            parts.append(f'<div style="{_ROWS}">{rows}</div>')
+        else:
+            parts += [_folded(run, is_open=len(run) == len(line.instructions)) for run in runs]
+    return heading + "".join(parts)
+
+
+def _runs(instructions: Sequence[Machine]) -> Iterator[list[Machine]]:
+    """Divide into runs of like instructions."""
+    for _, same in groupby(instructions, key=lambda one: (one.opcode, one.kind)):
+        yield list(same)
+
+
+def _folded(run: Sequence[Machine], is_open: bool) -> str:
+    """A run as one row, which opens, or is open."""
+    rows = "\n".join(_row(one, "  ") for one in run)
+    words = f"<b>{run[0].opcode} × {len(run):,}</b>"
+    executed, stood = _sum(one.executed for one in run), _sum(one.stood for one in run)
+    sign = _sign({one.in_loop for one in run}) + mark(run[0].kind)
+    together = _columns(sign, run[0].address, executed, stood, words)
+    style = f"{_ROWS};display:list-item;list-style-position:outside;cursor:pointer"
+    return (
+        f'<details{" open" if is_open else ""}><summary data-lm-suppress-shortcuts="true" style="{style}">'
+        f"{together}</summary>"
+        f'<div style="{_ROWS};{_SHIFTED}">{rows}</div></details>'
+    )
+
+
+def _row(one: Machine, mark: str) -> str:
+    return _columns(_sign({one.in_loop}) + mark, one.address, one.executed, one.stood, escape(one.text))
+
+
+def _sign(in_loop: set[bool]) -> str:
+    return SOME_IN_LOOP if len(in_loop) > 1 else IN_LOOP if True in in_loop else " "
+
+
+def _columns(sign: str, address: int, executed: int | None, stood: float | None, words: str) -> str:
+    at = f"{sign}{address:>5x}"
+    if executed is None or stood is None:
+        return f"{at} {words}"
+    return f"{at} {short(executed):>8} {percent(stood):>6} {words}"
+
+
+def _sum(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None

@@ -1,0 +1,209 @@
+"""A kernel's source beside the machine code that it became: a list of lines, and one line's instructions.
+
+It is HTML, text throughout, with its styles on the elements: what JupyterLab leaves of an output that it does
+not trust still shows the list and the instructions of the line that is chosen first.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import PythonLexer
+
+from gemm_course.figures import colours
+from gemm_course.figures.code_lines import Function, Line, Whole, percent, short, unbroken
+from gemm_course.figures.kind_marks import bar, legend
+from gemm_course.figures.line_panel import IN_LOOP, SOME_IN_LOOP, panel, spoken
+from gemm_course.figures.svg import MONO, SANS
+
+HEIGHT = 440  # pixels of the list, and of the instructions: nothing jumps when another line is chosen
+CHOSEN, EDGE_OF_CHOSEN = "#D8EFFB", colours.A
+STILL = "Run this cell to choose another line."
+_BOX = f"height:{HEIGHT}px;overflow:auto;border:1px solid {colours.EDGE};box-sizing:border-box"
+_STOOD = 30  # pixels of the longest bar
+
+
+@dataclass(frozen=True)
+class Caption:
+    """The words around the picture. title: its answer; loop: what the loop that counts consists of; missing:
+    why nothing is measured, or ""; source: what was compiled and measured where.
+    """
+
+    title: str
+    loop: str
+    missing: str
+    source: str
+
+
+@dataclass(frozen=True)
+class MachineCode:
+    """The picture: markup with one line chosen; panels, the HTML of the right side for each line that can be
+    chosen, in order; names, what each is called; text, the same in words.
+    """
+
+    markup: str
+    panels: Sequence[str]
+    names: Sequence[str]
+    text: str
+
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        return {"text/html": self.markup, "text/plain": self.text}
+
+
+def machine_code(functions: Sequence[Function], chosen: Line, caption: Caption) -> MachineCode:
+    """Draw functions, the kernel first, with one line chosen. Lines without instructions cannot be."""
+    lines = [line for function in functions for line in function.lines if line.instructions]
+    whole, first = Whole.of(lines), lines.index(chosen)
+    names = [f"Instructions of {line.name}" for line in lines]
+    panels = [panel(line, whole) for line in lines]
+    kinds = legend({kind for line in lines for kind in line.kinds})
+    markup = (
+        f'<div class="gemm-machine-code" style="background:{colours.PAPER};color:{colours.INK};'
+        f"border:1px solid {colours.EDGE};padding:10px 12px;font-family:{SANS};font-size:13px;"
+        f'line-height:1.45;box-sizing:border-box">{_heading(caption)}'
+        f'<div style="display:flex;flex-wrap:wrap;gap:10px;margin:6px 0">'
+        f"{_source(functions, chosen, whole)}{_instructions(names[first], panels[first])}</div>"
+        f"{kinds}{_footer(caption, chosen.measured)}</div>"
+    )
+    return MachineCode(markup, panels, names, _in_words(functions, whole, caption))
+
+
+def _instructions(name: str, content: str) -> str:
+    return (
+        f'<div class="gemm-instructions" role="region" tabindex="0" aria-label="{name}"'
+        f' data-lm-suppress-shortcuts="true"'
+        f' style="{_BOX};flex:2 1 380px;min-width:0;padding:6px 8px">{content}</div>'
+    )
+
+
+def _heading(caption: Caption) -> str:
+    missing = f"<div>{escape(caption.missing)}</div>" if caption.missing else ""
+    return (
+        f'<div style="font-weight:bold;font-size:16px">{escape(unbroken(caption.title))}</div>'
+        f"<div>{escape(unbroken(caption.loop))}</div>{missing}"
+        f'<div class="gemm-how" style="color:{colours.QUIET}">{STILL}</div>'
+    )
+
+
+def _footer(caption: Caption, measured: bool) -> str:
+    signs = f"{IN_LOOP} in the loop that counts; {SOME_IN_LOOP} some instructions in it, some outside."
+    columns = (
+        " Executed: instructions that warps executed, of all instructions of a line together (k, M, G: "
+        "thousand, million, thousand million). Stood: the part of their time that warps spent at a line."
+        if measured
+        else ""
+    )
+    return (
+        f'<div style="font-size:12px;margin-top:4px">{signs}{columns}</div>'
+        f'<div style="font-size:12px;color:{colours.QUIET}">{escape(caption.source)}</div>'
+    )
+
+
+# --- the list of lines --------------------------------------------------------------------------------------
+
+
+def _source(functions: Sequence[Function], chosen: Line, whole: Whole) -> str:
+    rows = "".join(_function(function, chosen, whole) for function in functions)
+    return (
+        f'<div class="gemm-lines" role="listbox" tabindex="0" aria-label="Lines of the source"'
+        f' data-lm-suppress-shortcuts="true" style="{_BOX};flex:3 1 540px;min-width:0;position:relative">'
+        f"{_columns(chosen.measured)}{rows}</div>"
+    )
+
+
+def _columns(measured: bool) -> str:
+    words = (("executed", 54), ("stood", 84)) if measured else ()
+    cells = "".join(_cell(each, width) for each, width in (*words, ("instructions", 87)))
+    return (
+        f'<div class="gemm-columns" role="presentation" style="display:flex;flex-wrap:wrap;'
+        f'color:{colours.QUIET};padding:2px 6px 2px 7px;font-size:12px">'
+        f'<span style="flex:1 1 240px">line</span>{_cells(cells)}</div>'
+    )
+
+
+def _cells(cells: str) -> str:
+    style = "display:flex;flex:0 0 auto;margin-left:auto;align-items:center;font-size:12px"
+    return f'<span style="{style}">{cells}</span>'
+
+
+def _cell(words: str, width: int) -> str:
+    return f'<span style="width:{width}px;text-align:right;white-space:nowrap">{words}</span>'
+
+
+def _function(function: Function, chosen: Line, whole: Whole) -> str:
+    heading = (
+        f'<div role="presentation" style="background:{colours.IDLE};color:{colours.QUIET};font-size:12px;'
+        f'padding:2px 6px;overflow-wrap:anywhere">{escape(function.heading)}</div>'
+    )
+    code = _coloured([line.text for line in function.lines])
+    rows = "".join(
+        _row(line, text, line is chosen, whole) for line, text in zip(function.lines, code, strict=True)
+    )
+    return f'<div role="group" aria-label="{escape(function.heading)}">{heading}{rows}</div>'
+
+
+def _coloured(lines: Sequence[str]) -> list[str]:
+    """The lines without their common indentation, in Python's colours, as HTML."""
+    text = textwrap.dedent("\n".join(lines))
+    lexer = PythonLexer(stripnl=False, ensurenl=False)
+    return highlight(text + "\n", lexer, HtmlFormatter(noclasses=True, nowrap=True)).split("\n")[: len(lines)]
+
+
+def _row(line: Line, code: str, chosen: bool, whole: Whole) -> str:
+    number = f"{line.number or '':>4}"
+    sign = " " if not line.in_loop else IN_LOOP if line.in_loop == len(line.instructions) else SOME_IN_LOOP
+    words = (
+        f'<span title="{escape(line.text.strip())}" style="flex:1 1 240px;min-width:0;overflow:hidden;'
+        f'text-overflow:ellipsis;white-space:pre;font-family:{MONO};font-size:12px;line-height:18px">'
+        f'<span style="color:{colours.QUIET}">{sign}{number} </span>{code}</span>'
+    )
+    style = (
+        f"display:flex;flex-wrap:wrap;padding:0 6px 0 4px;border-top:1px solid {colours.IDLE};"
+        "border-left:3px solid"
+    )
+    if not line.instructions:
+        return f'<div role="presentation" style="{style} {colours.PAPER}">{words}</div>'
+    fill, edge = (CHOSEN, EDGE_OF_CHOSEN) if chosen else (colours.PAPER, colours.PAPER)
+    code_in_words = f": {line.text.strip()}" if line.number else ""
+    said = escape(f"{line.name}{code_in_words}; {spoken(line, whole)}")
+    return (
+        f'<div class="gemm-line" role="option" aria-selected="{str(chosen).lower()}" aria-label="{said}"'
+        f' style="{style} {edge};background:{fill};cursor:pointer">'
+        f"{words}{_measures(line, whole.longest)}</div>"
+    )
+
+
+def _measures(line: Line, longest: float) -> str:
+    """What is counted and measured of a line, in columns."""
+    cells = _cell(f"{len(line.instructions):,}", 42) + '<span style="width:5px"></span>' + bar(line.kinds)
+    if line.measured:
+        stood = f"{_bar(line.stood / longest if longest else 0)}{_cell(percent(line.stood), 48)}"
+        cells = f"{_cell(short(line.executed), 54)}{stood}{cells}"
+    return _cells(cells)
+
+
+def _bar(part: float) -> str:
+    filled = (
+        f'<span style="display:block;height:9px;width:{100 * part:.0f}%;background:{colours.QUIET}"></span>'
+    )
+    return f'<span style="display:block;width:{_STOOD}px;height:9px;margin-left:6px">{filled}</span>'
+
+
+def _in_words(functions: Sequence[Function], whole: Whole, caption: Caption) -> str:
+    return "\n".join(
+        filter(None, (caption.title, caption.loop, caption.missing, *_told(functions, whole), caption.source))
+    )
+
+
+def _told(functions: Sequence[Function], whole: Whole) -> Iterator[str]:
+    for function in functions:
+        yield function.heading
+        for line in function.lines:
+            if line.instructions:
+                code = f": {line.text.strip()}" if line.number else ""
+                yield f"  {line.name}{code}\n    {spoken(line, whole)}"

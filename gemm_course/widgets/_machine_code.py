@@ -1,0 +1,175 @@
+"""The machine code of a stage or of your own kernel, line by line, with what was measured of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from gemm_course import records
+from gemm_course.compiler import CannotCompile, Compiled, NoCompiler, compiled
+from gemm_course.compiler.disassembly import NOWHERE
+from gemm_course.compiler.limits import shown
+from gemm_course.figures import machine_code as figure
+from gemm_course.figures.code_lines import Function, Line, Machine, percent
+from gemm_course.figures.machine_code import Caption
+from gemm_course.kernels import Stage
+from gemm_course.profiles import WAITS, NoProfile, Profile, recorded
+from gemm_course.widgets._canvas import Text
+from gemm_course.widgets._choosing import Choosable
+from gemm_course.widgets._loop_in_words import loop_in_words
+from gemm_course.widgets._sources import Sources, functions_in, sources_of
+
+NEWEST = (9, 0)
+NOT_MEASURED = (
+    "How often each line is executed and where warps wait was not measured of this code: a GPU has to run it."
+)
+
+
+def machine_code(
+    subject: str | Stage | Compiled | Profile | Any,
+    *args: Any,
+    tiles: Mapping[str, int] | None = None,
+    compute_capability: tuple[int, int] | str | None = None,
+) -> Choosable | Text:
+    """Show source and machine code side by side: choose a line, and see the instructions that it became.
+
+    subject: a stage of the ladder or its name, with tiles to change from its defaults; your kernel, followed
+    by example arguments as for `compiled`; a `Compiled` or a `Profile`. If a profile was recorded under this
+    name, its code and its measurements are shown. compute_capability: 9.0 unless you say otherwise.
+
+    What cannot be compiled, here or at all, is answered with a sentence. Raises IllegalTiles.
+    """
+    if isinstance(subject, Profile):
+        return of_profile(subject)
+    if isinstance(subject, Compiled):
+        return of_code(subject)
+    profile = None if args else _profile(subject, tiles, compute_capability)
+    if profile is not None:
+        return of_profile(profile)
+    try:
+        code = compiled(subject, *args, tiles=tiles, compute_capability=compute_capability or NEWEST)
+    except (CannotCompile, NoCompiler) as reason:
+        return Text(str(reason))
+    return of_code(code)
+
+
+def _profile(subject: Any, tiles: Mapping | None, capability: tuple[int, int] | str | None) -> Profile | None:
+    """The profile of a stage's code for this compute capability, if one was recorded."""
+    if not isinstance(subject, (str, Stage)):
+        return None
+    try:
+        profile = recorded(subject, tiles)
+    except NoProfile:
+        return None
+    asked, ran = (re.findall(r"\d", str(one)) for one in (capability, profile.code.compute_capability))
+    return profile if capability is None or asked == ran else None
+
+
+def of_code(code: Compiled) -> Choosable:
+    """Show machine code of which nothing was measured."""
+    functions = _functions(code, sources_of(code), None)
+    chosen = max(_choosable(functions), key=lambda line: (line.in_loop, len(line.instructions)))
+    count = f"{len(chosen.instructions):,} of {len(code):,} instructions"
+    place = _named(chosen, functions)
+    title = f"{code.name}: " + (f"{place} became {count}" if chosen.number else f"{count} are of no line")
+    caption = Caption(title, loop_in_words(code), NOT_MEASURED, _about(code))
+    return Choosable(figure.machine_code(functions, chosen, caption))
+
+
+def of_profile(profile: Profile) -> Choosable:
+    """Show the machine code that ran, with how often and where warps waited."""
+    code = profile.code
+    functions = _functions(code, profile.sources, profile)
+    chosen = max(_choosable(functions), key=lambda line: line.stood)
+    title = f"{profile.name}: warps stood longest at {_named(chosen, functions)}, {percent(chosen.stood)} of their time"
+    loop = loop_in_words(code, profile.measured.get("tensor_pipe"))
+    caption = Caption(title, loop, "", _measured_where(profile))
+    return Choosable(figure.machine_code(functions, chosen, caption))
+
+
+def _named(line: Line, functions: list[Function]) -> str:
+    """The line, with its function if that is not the kernel itself."""
+    if not line.number:
+        return "instructions of no line"
+    (function,) = (each for each in functions if any(one is line for one in each.lines))
+    return line.name if function is functions[0] else f"{line.name} of {function.heading}"
+
+
+def _about(code: Compiled) -> str:
+    tiles = f" ({code.tiles})" if code.tiles else ""
+    return f"{code.name}{tiles}, compute capability {shown(code.compute_capability)}; {code.compiler}"
+
+
+def _measured_where(profile: Profile) -> str:
+    row = profile.measured
+    where = records.provenance(pd.DataFrame([row]))
+    tool = f", Nsight Compute {row['ncu']}" if row.get("ncu") else ""
+    size = f"{row['m']} × {row['n']} × {row['k']}"
+    return f"{profile.name} ({profile.tiles}), {size}; measured: {where}{tool}; code: {profile.code.compiler}"
+
+
+# --- lines with their instructions --------------------------------------------------------------------------
+
+
+def _functions(code: Compiled, sources: Sources, profile: Profile | None) -> list[Function]:
+    """The kernel first, then what was inlined into it, then instructions of no line."""
+    machine = _by_place(code, profile)
+    waits = _waits(profile) if profile else {}
+    first = {place: order for order, place in enumerate(machine)}
+    found = []
+    for file, lines in sources.items():
+        for name, numbers in functions_in(lines):
+            places = [(file, number) for number in numbers]
+            rows = [
+                Line(number, lines[number], machine.get((file, number), ()), waits.get((file, number), {}))
+                for number in numbers
+            ]
+            order = min(first.get(place, len(first)) for place in places)
+            found.append((name != code.name, order, Function(name, _place(file), rows)))
+    functions = [function for *_, function in sorted(found, key=lambda each: each[:2])]
+    if NOWHERE in machine:
+        row = Line(0, "no line of the source", machine[NOWHERE], waits.get(NOWHERE, {}))
+        functions.append(Function("", "NVIDIA's own code, such as a division of integers", [row]))
+    return functions
+
+
+def _place(file: str) -> str:
+    if file.startswith("gemm_course/"):
+        return file
+    return Path(file).name if Path(file).exists() else "notebook"
+
+
+def _by_place(code: Compiled, profile: Profile | None) -> dict[tuple[str, int], list[Machine]]:
+    """The instructions of each file and line, in the order in which lines first come."""
+    in_loop = code.loop.addresses if code.loop else frozenset()
+    measured = _measured(profile) if profile else [(None, None)] * len(code.rows)
+    found: dict[tuple[str, int], list[Machine]] = {}
+    for one, (executed, stood) in zip(code.rows, measured, strict=True):
+        opcode = one.opcode.split(".")[0]
+        row = Machine(one.address, one.text, opcode, one.kind, one.address in in_loop, executed, stood)
+        found.setdefault((one.file, one.line), []).append(row)
+    return found
+
+
+def _measured(profile: Profile) -> list[tuple[int, float]]:
+    """Of each instruction: how often warps executed it, and which part of their time they stood there."""
+    frame = profile.instructions
+    return list(zip(frame["executed"].tolist(), (frame["samples"] / max(profile.samples, 1)).tolist()))
+
+
+def _waits(profile: Profile) -> dict[tuple[str, int], dict[str, float]]:
+    """Of each line: what warps did there, in parts of their time at this line, most first."""
+    names, found = list(WAITS), {}
+    for place, row in profile.by_line[names].iterrows():
+        total = row.sum()
+        if total:
+            found[place] = (row / total).sort_values(ascending=False, kind="stable").to_dict()
+    return found
+
+
+def _choosable(functions: list[Function]) -> list[Line]:
+    return [line for function in functions for line in function.lines if line.instructions]
