@@ -213,8 +213,59 @@ def _moved(slider) -> list[dict[str, float]]:
     return moves
 
 
+# How long after a key or a click the instructions of another line were drawn.
+_WATCH_LINES = """
+root => {
+    window.drawn = [];
+    const begin = () => { window.begun = performance.now(); };
+    for (const kind of ['keydown', 'click']) document.addEventListener(kind, begin, {capture: true});
+    new MutationObserver(() => requestAnimationFrame(() => setTimeout(() =>
+        window.drawn.push(performance.now() - window.begun)))
+    ).observe(root.querySelector('.gemm-instructions'), {childList: true});
+}
+"""
+
+
+def lines() -> Iterator[Row]:
+    """Machine code by lines in a browser, from the key or click to another line's instructions, drawn."""
+    from playwright.sync_api import sync_playwright
+
+    from tests.browser.lab import Lab, jupyterlab
+    from tests.browser.test_machine_code_in_the_browser import NAME, Shown, write
+    from tests.conftest import find_chromium
+
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        write(Path(folder) / NAME)
+        browser = playwright.chromium.launch(executable_path=find_chromium())
+        context = browser.new_context(viewport={"width": 1280, "height": 1000})
+        with jupyterlab(Path(folder)) as base, Lab(context, base).open(NAME) as notebook:
+            notebook.run_all()
+            shown = Shown(notebook, 0).ready()
+            shown.list.focus()
+            shown.press("Home")
+            shown.root.evaluate(_WATCH_LINES)
+            found = shown.root.locator(".gemm-line")
+            ways = {
+                "key": [lambda: notebook.page.keyboard.press("ArrowDown")] * (found.count() - 1),
+                "click": [found.nth(place).click for place in range(found.count() - 1)],
+            }
+            for way, actions in ways.items():
+                times = [_drawn(notebook.page, action) for action in actions]
+                yield Row("machine code by lines", way, times, median_limit=100)
+        browser.close()
+
+
+def _drawn(page, action: Callable) -> float:
+    """Choose a line; return the milliseconds until its instructions were drawn."""
+    page.evaluate("() => { window.drawn = []; }")
+    action()
+    page.wait_for_function("() => window.drawn.length > 0")
+    return page.evaluate("() => window.drawn[0]")
+
+
 GROUPS = {
-    group.__name__: group for group in (checks, pictures, reading, machine_code, notebooks, lab, sliders)
+    group.__name__: group
+    for group in (checks, pictures, reading, machine_code, notebooks, lab, sliders, lines)
 }
 
 

@@ -68,7 +68,7 @@ def machine_code(functions: Sequence[Function], chosen: Line, caption: Caption) 
         f'line-height:1.45;box-sizing:border-box">{_heading(caption)}'
         f'<div style="display:flex;flex-wrap:wrap;gap:10px;margin:6px 0">'
         f"{_source(functions, chosen, whole)}{_instructions(names[first], panels[first])}</div>"
-        f"{kinds}{_footer(caption, chosen.measured)}</div>"
+        f"{kinds}{_footer(caption, whole, chosen.measured)}</div>"
     )
     return MachineCode(markup, panels, names, _in_words(functions, whole, caption))
 
@@ -90,16 +90,16 @@ def _heading(caption: Caption) -> str:
     )
 
 
-def _footer(caption: Caption, measured: bool) -> str:
-    signs = f"{IN_LOOP} in the loop that counts; {SOME_IN_LOOP} some instructions in it, some outside."
+def _footer(caption: Caption, whole: Whole, measured: bool) -> str:
+    signs = f"{IN_LOOP} in the loop that counts; {SOME_IN_LOOP} some instructions in it, some outside. "
     columns = (
-        " Executed: instructions that warps executed, of all instructions of a line together (k, M, G: "
+        "Executed: instructions that warps executed, of all instructions of a line together (k, M, G: "
         "thousand, million, thousand million). Stood: the part of their time that warps spent at a line."
         if measured
         else ""
     )
     return (
-        f'<div style="font-size:12px;margin-top:4px">{signs}{columns}</div>'
+        f'<div style="font-size:12px;margin-top:4px">{signs if whole.has_loop else ""}{columns}</div>'
         f'<div style="font-size:12px;color:{colours.QUIET}">{escape(caption.source)}</div>'
     )
 

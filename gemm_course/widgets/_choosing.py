@@ -13,8 +13,9 @@ import json
 
 from gemm_course.figures.machine_code import CHOSEN, EDGE_OF_CHOSEN, MachineCode
 
-# In JupyterLab the element that has the focus must itself bear data-lm-suppress-shortcuts, or the notebook
-# takes its arrow keys. A cell shown twice has two roots; each is wired once.
+# What takes the focus bears data-lm-suppress-shortcuts, or JupyterLab would take keys typed there as its own:
+# arrow keys leave the cell, letters add and delete cells. A cell shown twice has two roots; each is wired
+# once.
 _SCRIPT = """
 (() => {
   const unpack = async packed => {
@@ -61,7 +62,6 @@ _SCRIPT = """
     list.addEventListener('keydown', event => {
       if (!(event.key in steps) || event.ctrlKey || event.altKey || event.metaKey || event.shiftKey) return;
       event.preventDefault();
-      event.stopPropagation();
       choose(chosen + steps[event.key]);
     });
     root.querySelector('.gemm-how').textContent =

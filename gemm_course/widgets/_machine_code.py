@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +85,8 @@ def of_profile(profile: Profile) -> Choosable:
     code = profile.code
     functions = _functions(code, profile.sources, profile)
     chosen = max(_choosable(functions), key=lambda line: line.stood)
-    title = f"{profile.name}: warps stood longest at {_named(chosen, functions)}, {percent(chosen.stood)} of their time"
+    place = _named(chosen, functions)
+    title = f"{profile.name}: warps stood longest at {place}, {percent(chosen.stood)} of their time"
     loop = loop_in_words(code, profile.measured.get("tensor_pipe"))
     caption = Caption(title, loop, "", _measured_where(profile))
     return Choosable(figure.machine_code(functions, chosen, caption))
@@ -96,7 +97,7 @@ def _named(line: Line, functions: list[Function]) -> str:
     if not line.number:
         return "instructions of no line"
     (function,) = (each for each in functions if any(one is line for one in each.lines))
-    return line.name if function is functions[0] else f"{line.name} of {function.heading}"
+    return line.name if function is functions[0] else f"{line.name} of {function.name or function.place}"
 
 
 def _about(code: Compiled) -> str:
@@ -121,7 +122,7 @@ def _functions(code: Compiled, sources: Sources, profile: Profile | None) -> lis
     waits = _waits(profile) if profile else {}
     first = {place: order for order, place in enumerate(machine)}
     found = []
-    for file, lines in sources.items():
+    for file, lines in _completed(sources, machine).items():
         for name, numbers in functions_in(lines):
             places = [(file, number) for number in numbers]
             rows = [
@@ -135,6 +136,15 @@ def _functions(code: Compiled, sources: Sources, profile: Profile | None) -> lis
         row = Line(0, "no line of the source", machine[NOWHERE], waits.get(NOWHERE, {}))
         functions.append(Function("", "NVIDIA's own code, such as a division of integers", [row]))
     return functions
+
+
+def _completed(sources: Sources, places: Iterable[tuple[str, int]]) -> Sources:
+    """The sources, with an empty line where instructions name one that is not there."""
+    found = {file: dict(lines) for file, lines in sources.items()}
+    for file, number in places:
+        if file:
+            found.setdefault(file, {}).setdefault(number, "")
+    return found
 
 
 def _place(file: str) -> str:
