@@ -15,8 +15,6 @@ INK = "#1F2328"  # text and outlines
 QUIET = "#57606A"  # secondary text
 PAPER = "#FFFFFF"  # set explicitly, so that pictures look the same in a dark theme
 WARN = "#B3261E"  # a rule is broken, a race is found
-SHARED = "#CC79A7"  # an instruction on shared memory
-LOCAL = "#E69F00"  # an instruction on local memory, which stands in for registers
 
 PALE = {A: "#CCE3F0", B: "#F7DFCC", C: "#CCECE3"}  # the same hue, for what is not touched now
 

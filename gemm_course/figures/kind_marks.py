@@ -10,22 +10,24 @@ from gemm_course.compiler.result import PLURALS
 from gemm_course.figures import colours
 from gemm_course.figures.svg import MONO
 
-# Arithmetic is green, what touches global memory yellow, shared memory purple; what goes with it is grey.
+# The hues are those of the waits that such instructions lead to: purple for global memory, brown for shared
+# memory, teal for Tensor Cores. Multiply-adds are green like the accumulators; what goes with it all is grey.
+_GLOBAL, _SHARED = (colours.OF_WAIT[f"queue to {memory} memory"] for memory in ("global", "shared"))
 MARKS = {
     "multiply-add": ("MA", colours.C),
-    "Tensor Core product": ("TC", colours.C),
+    "Tensor Core product": ("TC", colours.OF_WAIT["Tensor Cores"]),
     "other arithmetic": ("FP", colours.PALE[colours.C]),
-    "global load": ("GL", colours.MOVED),
-    "global store": ("GS", colours.MOVED),
-    "asynchronous copy": ("AC", colours.MOVED),
-    "shared load": ("SL", colours.SHARED),
-    "shared store": ("SS", colours.SHARED),
-    "atomic": ("AT", colours.MOVED),
-    "local memory": ("LM", colours.LOCAL),
+    "global load": ("GL", _GLOBAL),
+    "global store": ("GS", _GLOBAL),
+    "asynchronous copy": ("AC", colours.OF_WAIT["copies"]),
+    "shared load": ("SL", _SHARED),
+    "shared store": ("SS", _SHARED),
+    "atomic": ("AT", _GLOBAL),
+    "local memory": ("LM", colours.OF_WAIT["global memory"]),
     "integer arithmetic": ("IN", colours.EDGE),
     "compare and select": ("CS", colours.EDGE),
     "branch": ("BR", colours.QUIET),
-    "barrier and fence": ("BF", colours.INK),
+    "barrier and fence": ("BF", colours.OF_WAIT["barrier"]),
     "move": ("MV", colours.EDGE),
     "other": ("OT", colours.EDGE),
 }

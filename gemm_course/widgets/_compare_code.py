@@ -8,7 +8,7 @@ from gemm_course.compiler import Compiled, Loop, compiled
 from gemm_course.compiler.disassembly import Instruction
 from gemm_course.compiler.kinds import MULTIPLY_ADD
 from gemm_course.compiler.result import PLURALS
-from gemm_course.compiler.work import least_clocks, multiply_adds
+from gemm_course.compiler.work import multiply_adds
 from gemm_course.figures import code_change as figure
 from gemm_course.figures.code_change import Side, number
 from gemm_course.figures.picture import Picture
@@ -16,6 +16,7 @@ from gemm_course.figures.waits import percent
 from gemm_course.kernels import Stage
 from gemm_course.profiles import Profile
 from gemm_course.widgets._labels import labels
+from gemm_course.widgets._loop_in_words import busy_clocks
 
 MILLION = "million multiply-adds"
 
@@ -124,22 +125,16 @@ def _facts(codes: Sequence[Compiled], loops: Sequence[Loop]) -> list[dict[str, s
         }
         for code, loop in zip(codes, loops, strict=True)
     ]
-    clocks = [_least_clocks(code, loop) for code, loop in zip(codes, loops, strict=True)]
+    clocks = [busy_clocks(code, loop) for code, loop in zip(codes, loops, strict=True)]
     if None not in clocks and all(loop.work == MULTIPLY_ADD for loop in loops):
         for fact, loop, busy in zip(facts, loops, clocks, strict=True):
             fact["at most, of the FP32 peak"] = percent(min(busy / len(loop), 1))
     return facts
 
 
-def _least_clocks(code: Compiled, loop: Loop) -> float | None:
-    """How long its multiply-adds or products keep their unit busy, at least; None if that is not known."""
-    clocks = [least_clocks(row.opcode, code.compute_capability) for row in _work(loop)]
-    return None if None in clocks else sum(clocks)
-
-
 def _most(name: str, code: Compiled, loop: Loop) -> str:
     """What the loop allows: which part of the peak, or for Tensor Cores whether it is issued fast enough."""
-    count, issued, busy = loop.by_kind[loop.work], len(loop), _least_clocks(code, loop)
+    count, issued, busy = loop.by_kind[loop.work], len(loop), busy_clocks(code, loop)
     told = f"{name}: {count:,} of {issued:,} instructions are {PLURALS[loop.work]}"
     if busy is None:
         return f"{told}."

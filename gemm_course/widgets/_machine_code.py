@@ -22,6 +22,7 @@ from gemm_course.widgets._canvas import Text
 from gemm_course.widgets._choosing import Choosable
 from gemm_course.widgets._loop_in_words import loop_in_words
 from gemm_course.widgets._sources import Sources, functions_in, sources_of
+from gemm_course.widgets._waits import FEW
 
 NEWEST = (9, 0)
 NOT_MEASURED = (
@@ -72,9 +73,8 @@ def _profile(subject: Any, tiles: Mapping | None, capability: tuple[int, int] | 
 def of_code(code: Compiled) -> Choosable:
     """Show machine code of which nothing was measured."""
     functions = _functions(code, sources_of(code), None)
-    chosen = max(_choosable(functions), key=lambda line: (line.in_loop, len(line.instructions)))
-    count = f"{len(chosen.instructions):,} of {len(code):,} instructions"
-    place = _named(chosen, functions)
+    chosen = _most_of_the_loop(functions)
+    count, place = f"{len(chosen.instructions):,} of {len(code):,} instructions", _named(chosen, functions)
     title = f"{code.name}: " + (f"{place} became {count}" if chosen.number else f"{count} are of no line")
     caption = Caption(title, loop_in_words(code), NOT_MEASURED, _about(code))
     return Choosable(figure.machine_code(functions, chosen, caption))
@@ -85,11 +85,20 @@ def of_profile(profile: Profile) -> Choosable:
     code = profile.code
     functions = _functions(code, profile.sources, profile)
     chosen = max(_choosable(functions), key=lambda line: line.stood)
-    place = _named(chosen, functions)
-    title = f"{profile.name}: warps stood longest at {place}, {percent(chosen.stood)} of their time"
+    title = (
+        f"{profile.name}: warps stood longest at {_named(chosen, functions)}, {percent(chosen.stood)} of "
+        "their time"
+    )
+    if not profile.samples:
+        chosen = _most_of_the_loop(functions)
+        title = f"{profile.name}: it ended before a warp was sampled"
     loop = loop_in_words(code, profile.measured.get("tensor_pipe"))
     caption = Caption(title, loop, "", _measured_where(profile))
     return Choosable(figure.machine_code(functions, chosen, caption))
+
+
+def _most_of_the_loop(functions: list[Function]) -> Line:
+    return max(_choosable(functions), key=lambda line: (line.in_loop, len(line.instructions)))
 
 
 def _named(line: Line, functions: list[Function]) -> str:
@@ -101,16 +110,20 @@ def _named(line: Line, functions: list[Function]) -> str:
 
 
 def _about(code: Compiled) -> str:
-    tiles = f" ({code.tiles})" if code.tiles else ""
-    return f"{code.name}{tiles}, compute capability {shown(code.compute_capability)}; {code.compiler}"
+    return f"{_titled(code)}, compute capability {shown(code.compute_capability)}; {code.compiler}"
 
 
 def _measured_where(profile: Profile) -> str:
     row = profile.measured
     where = records.provenance(pd.DataFrame([row]))
     tool = f", Nsight Compute {row['ncu']}" if row.get("ncu") else ""
-    size = f"{row['m']} × {row['n']} × {row['k']}"
-    return f"{profile.name} ({profile.tiles}), {size}; measured: {where}{tool}; code: {profile.code.compiler}"
+    size = "" if row["m"] is None else f", {row['m']} × {row['n']} × {row['k']}"
+    doubt = f" Rough, with fewer than {FEW:,} samples." if profile.samples < FEW else ""
+    return f"{_titled(profile)}{size}; measured: {where}{tool}; code: {profile.code.compiler}.{doubt}"
+
+
+def _titled(kernel: Compiled | Profile) -> str:
+    return f"{kernel.name} ({kernel.tiles})" if kernel.tiles else kernel.name
 
 
 # --- lines with their instructions --------------------------------------------------------------------------

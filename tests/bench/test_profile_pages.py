@@ -5,8 +5,8 @@ import pytest
 from gemm_course import LADDER
 from gemm_course.bench.profile import pages
 from gemm_course.bench.profile.join import OtherCode, joined, places
-from gemm_course.bench.profile.sources import sources
 from gemm_course.compiler.disassembly import Instruction
+from gemm_course.compiler.sources import sources
 from gemm_course.profiles.waits import REASONS
 from tests.bench.nsight import (
     ACCESSES,

@@ -17,8 +17,8 @@ from gemm_course.bench.counters.sources import Source
 from gemm_course.bench.profile import pages
 from gemm_course.bench.profile.join import joined
 from gemm_course.bench.profile.metrics import ASKED_FOR, REAL, WHOLE
-from gemm_course.bench.profile.sources import sources
 from gemm_course.compiler import Compiled
+from gemm_course.compiler.sources import sources
 from gemm_course.device import gpu_facts
 from gemm_course.records import origin
 from gemm_course.records.columns import PROFILE

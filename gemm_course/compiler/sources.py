@@ -1,4 +1,4 @@
-"""The text of the functions that a kernel's instructions came from, for a profile to show it anywhere."""
+"""The text of the functions that a kernel's instructions came from."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-import gemm_course
 from gemm_course.compiler.disassembly import Instruction
 
-_ROOT = Path(gemm_course.__file__).parents[1]
+_ROOT = Path(__file__).parents[2]
 
 
 def sources(code: Iterable[Instruction]) -> dict[str, dict[str, str]]:
