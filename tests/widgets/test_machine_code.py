@@ -10,10 +10,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gemm_course import LADDER
+from gemm_course import LADDER, records
 from gemm_course import widgets as see
 from gemm_course.compiler import Compiled, NoCompiler, recorded
 from gemm_course.profiles import NoProfile
+from gemm_course.profiles import recorded as recorded_profile
 from gemm_course.widgets import _machine_code
 from gemm_course.widgets._loop_in_words import loop_in_words
 from gemm_course.widgets._sources import functions_in, sources_of
@@ -107,6 +108,17 @@ def test_lines_that_the_sources_lack_are_shown_without_text():
     assert [label.split(":")[0] for label in labels(see.machine_code(profile))][:-1] == [
         *("line 11", "line 12", "line 13", "line 5")
     ]
+
+
+@pytest.mark.many(one_in=9)
+@pytest.mark.parametrize("row", records.profiles().to_dict("records"), ids=lambda row: row["file"])
+def test_every_recorded_profile_is_shown_in_full(row):
+    tiles = records.parse_tiles(row["tiles"])
+    profile = recorded_profile(row["stage"], tiles, (row["m"], row["n"], row["k"]))
+    said = labels(see.machine_code(profile))
+    executed = [re.search(r"executed ([\d,]+) instr", label) for label in said]
+    assert sum(int(one[1].replace(",", "")) for one in executed if one) == sum(profile.content["executed"])
+    assert len(said) == len(profile.by_line)
 
 
 # --- which code is shown ------------------------------------------------------------------------------------
