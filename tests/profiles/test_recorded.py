@@ -5,6 +5,7 @@ import pytest
 
 from gemm_course import emulate
 from gemm_course.bench.counters.sources import stage_named
+from gemm_course.compiler.disassembly import SIZE
 from gemm_course.compiler.kinds import KINDS
 from gemm_course.device.buffers import leading_dimension
 from gemm_course.emulator import DataDependent
@@ -15,6 +16,7 @@ from gemm_course.records.columns import PROFILE
 
 TABLES = {gpu: DATA / gpu / FOLDER / "kernels.csv" for gpu in gpus()}
 ROWS = [(gpu, row) for gpu, path in TABLES.items() for row in PROFILE.rows(path)]
+FP32 = [(gpu, row) for gpu, row in ROWS if stage_named(row["stage"]).dtype == "float32"]
 pytestmark = pytest.mark.skipif(not ROWS, reason="no profile was recorded: gemm-course profile, on a GPU")
 
 # The counter of the requests that an instruction makes, one per warp with at least one active lane.
@@ -24,10 +26,14 @@ REQUESTS = {
     "LDS": "shared_load_requests",
     "STS": "shared_store_requests",
     "LDSM": "matrix_load_requests",
-    "LDGSTS": "async_copy_requests",
 }
 FLOATS = {"FFMA": "float32_fma", "FADD": "float32_add", "FMUL": "float32_mul"}
-OTHER_GLOBAL = ("async_copy_requests", "global_reduction_requests", "global_atomic_requests")
+SECTORS = {
+    "LDG": "global_load_sectors",
+    "STG": "global_store_sectors",
+    "RED": "global_reduction_sectors",
+    "ATOMG": "global_atomic_sectors",
+}
 
 
 def named(case) -> str:
@@ -68,11 +74,30 @@ def test_instructions_have_all_samples_and_all_that_was_executed(case):
     found = profile_of(case)
     row, frame = found.measured, found.instructions
     assert frame["samples"].sum() == found.by_line["samples"].sum() == row["samples"] > 0
-    assert frame["executed"].sum() == row["warp_instructions"]
     assert list(found.executed) == list(KINDS)
-    assert sum(found.executed.values()) == row["warp_instructions"]
+    assert sum(found.executed.values()) == frame["executed"].sum()
+    assert 0 <= frame["executed"].sum() - row["warp_instructions"] <= asked_again(found)
     assert (frame["threads"] <= 32 * frame["executed"]).all()
     assert frame["shared_wavefronts"].sum() == row["shared_wavefronts"]
+
+
+def asked_again(found) -> int:
+    """How often instructions were executed that only ask an mbarrier again, and then jump back.
+
+    Warps ask as long as the copy takes. In the pass that counts each instruction they ask more often than in
+    the one that counts all together. 0 for a kernel that waits for no mbarrier.
+    """
+    asking = [loop for loop in found.code.loops if any("TRYWAIT" in row.opcode for row in loop.rows)]
+    innermost = [one for one in asking if not any(other.addresses < one.addresses for other in asking)]
+    counted = found.instructions.set_index("address")["executed"]
+    return sum(int(counted[[*sorted(one.addresses), max(one.addresses) + SIZE]].sum()) for one in innermost)
+
+
+def test_what_polls_is_told_from_what_does_not():
+    found = [profile_of(case) for case in ROWS]
+    polling = {one.name for one in found if asked_again(one)}
+    assert polling <= {one.name for one in found if one.executed["Tensor Core product"]}
+    assert {one.name for one in found} - polling >= {"naive_uncoalesced", "vectorized", "stream_k", "wmma"}
 
 
 @on_every_profile
@@ -89,19 +114,36 @@ def test_accesses_are_the_requests_that_were_counted(case):
     for opcode, column in REQUESTS.items():
         executed, threads = (of_opcode(found.instructions, opcode, name) for name in ("executed", "threads"))
         requests = found.measured[column]
+        if opcode == "LDG":  # the counter of loads has asynchronous copies in it
+            requests -= found.measured["async_copy_requests"]
         assert requests <= executed and threads <= 32 * requests, opcode
         if threads == 32 * executed:
             assert requests == executed, opcode
 
 
 @on_every_profile
-def test_sectors_are_those_that_were_counted(case):
+def test_asynchronous_copies_are_the_requests_that_were_counted(case):
+    """One that copies nothing, but fills with zeros beyond the end of k, requests nothing."""
     found = profile_of(case)
-    row = found.measured
-    if any(row[name] for name in OTHER_GLOBAL):
-        pytest.skip("it also copies asynchronously or has atomics, whose sectors are counted by other units")
-    sectors = row["global_load_sectors"] + row["global_store_sectors"]
-    assert found.instructions["global_sectors"].sum() == sectors
+    executed, requests = (
+        of_opcode(found.instructions, "LDGSTS", "executed"),
+        found.measured["async_copy_requests"],
+    )
+    assert 0.95 * executed <= requests <= executed
+
+
+@on_every_profile
+def test_sectors_are_those_that_were_counted(case):
+    """Some copies that only fill with zeros are counted differently: about one sector in 10,000."""
+    found = profile_of(case)
+    for opcode, column in SECTORS.items():
+        sectors = of_opcode(found.instructions, opcode, "global_sectors")
+        assert sectors == found.measured[column], opcode
+    copied = of_opcode(found.instructions, "LDGSTS", "global_sectors")
+    assert copied == pytest.approx(found.measured["async_copy_sectors"], rel=2e-4)
+    assert found.instructions["global_sectors"].sum() == copied + sum(
+        found.measured[column] for column in SECTORS.values()
+    )
 
 
 @on_every_profile
@@ -111,12 +153,11 @@ def test_every_line_with_instructions_can_be_shown(case):
         assert not one.file or one.line in found.sources[one.file]
 
 
-@on_every_profile
+@pytest.mark.many(one_in=4)
+@pytest.mark.parametrize("case", FP32, ids=named)
 def test_lines_multiply_and_add_as_often_as_in_the_emulator(case):
     _, row = case
     stage, tiles = stage_named(row["stage"]), parse_tiles(row["tiles"])
-    if stage.dtype != "float32":
-        pytest.skip("its products are those of Tensor Cores")
     frame = profile_of(case).instructions
     by_line = frame[frame["opcode"].str.startswith("FFMA")].groupby("line")["threads"].sum()
     try:
