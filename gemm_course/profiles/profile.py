@@ -19,7 +19,7 @@ from gemm_course.kernels import LADDER, Stage, tiles_text
 from gemm_course.kernels.variants import variants
 from gemm_course.profiles.store import COUNTED, FOLDER, TABLE, USUAL, read
 from gemm_course.profiles.waits import WAITS, wait_of
-from gemm_course.records import DATA
+from gemm_course.records import DATA, parse_tiles
 from gemm_course.records.columns import PROFILE
 
 if TYPE_CHECKING:
@@ -135,18 +135,25 @@ def recorded(
 ) -> Profile:
     """The recorded profile of a stage of the ladder, or of another kernel by the name it was recorded under.
 
-    tiles: sizes to change from the stage's defaults. size: m = n = k, or (m, n, k). gpu: the folder of
+    tiles: sizes to change from the stage's defaults; if BLOCKS, a default of which depends on the GPU, is not
+    among them, it is that of the GPU that was recorded. size: m = n = k, or (m, n, k). gpu: the folder of
     records. Raises NoProfile, with what was recorded.
     """
     name = stage if isinstance(stage, str) else stage.name
     shape = (size, size, size) if isinstance(size, Integral) else tuple(size)
     known = next((one for one in (*LADDER, *variants()) if one.name == name), None)
-    chosen = tiles_text(known.complete(tiles) if known else tiles or {})
+    chosen = known.complete(tiles) if known else dict(tiles or {})
+    free = {"BLOCKS"} - (tiles or {}).keys()
+
+    def fixed(sizes: Mapping[str, int]) -> dict[str, int]:
+        return {name: size for name, size in sizes.items() if name not in free}
+
     rows = _rows(data / gpu / FOLDER / TABLE)
     for row in rows:
-        if (row["stage"], row["tiles"], row["m"], row["n"], row["k"]) == (name, chosen, *shape):
+        about = (row["stage"], fixed(parse_tiles(row["tiles"])), row["m"], row["n"], row["k"])
+        if about == (name, fixed(chosen), *shape):
             return _profile(row, data / gpu / FOLDER)
-    raise NoProfile(_what_there_is(rows, name, chosen, shape))
+    raise NoProfile(_what_there_is(rows, name, tiles_text(chosen), shape))
 
 
 def _what_there_is(rows: list[dict], name: str, tiles: str, shape: tuple[int, int, int]) -> str:

@@ -25,7 +25,7 @@ from gemm_course.bench.profile.metrics import REAL, WHOLE
 from gemm_course.bench.profile.record import record_profiles
 from gemm_course.bench.profile.wanted import recorded_ones, wanted
 from gemm_course.compiler import Compiled
-from gemm_course.profiles import recorded
+from gemm_course.profiles import NoProfile, recorded
 from gemm_course.records import parse_tiles, profiles
 from gemm_course.records.columns import ORIGIN, PROFILE
 from tests import processes
@@ -266,6 +266,20 @@ def test_profiles_are_kept_in_the_ladders_order_and_read_back(launches_of, tmp_p
     assert (found.samples, found.measured["samples"], found.code.rows) == (24, 24, CODE)
     assert found.waits["Tensor Cores"] == 4 / 24
     assert recorded("kernel5_spread", data=tmp_path).tiles.endswith("SPREAD=1")
+
+
+def test_a_profile_is_found_on_a_gpu_with_another_number_of_multiprocessors(
+    launches_of, tmp_path, monkeypatch
+):
+    chosen = wanted(["persistent"], ["BLOCKS=132", "BLOCKS=64"], [CUBE])
+    record_profiles(chosen, tmp_path / "h200", "test")
+    monkeypatch.setattr("gemm_course.kernels.parts.base.multiprocessors", lambda: 82)
+    assert recorded("persistent", {"BLOCKS": 132}, data=tmp_path).tiles.endswith("BLOCKS=132")
+    assert recorded("persistent", data=tmp_path).tiles.endswith("BLOCKS=132")
+    with pytest.raises(NoProfile, match="BLOCKS=82 at 4096"):
+        recorded("persistent", {"BLOCKS": 82}, data=tmp_path)
+    with pytest.raises(NoProfile, match="SLOTS=3"):
+        recorded("persistent", {"SLOTS": 3}, data=tmp_path)
 
 
 def test_a_kernel_that_fails_stops_no_other(launches_of, tmp_path):
