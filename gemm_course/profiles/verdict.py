@@ -47,8 +47,8 @@ PARTS = (
 class Verdict:
     """What limits a kernel now.
 
-    limiter: the name of one of PARTS, or of one of WAITS where no part is busy in LIMIT of the clocks.
-    share: of the clocks in which the part was busy, or of its time that a warp spends on this wait, 0 to 1;
+    limiter: the name of one of PARTS, or with `waiting` of one of WAITS, where no part is busy in LIMIT of the
+    clocks. share: of the clocks in which the part was busy, or of its time that a warp spends on this wait, 0 to 1;
     clocks are those in which a multiprocessor has work. next: the part that would be the limit if this one
     were gone, next_share how busy it is, and at_most how many times as fast the kernel could be then. idle:
     the part of the launch for which a multiprocessor has no work, because the blocks do not come out even.
@@ -56,6 +56,7 @@ class Verdict:
 
     name: str
     limiter: str
+    waiting: bool
     share: float
     next: str
     next_share: float
@@ -82,10 +83,10 @@ def verdict(profile: Profile) -> Verdict:
     waiting = f"a warp waits {_percent(waited)} of its time {WAITS[wait].waits}"
     if busy[first] < LIMIT:
         told = f"Waiting: {waiting}, and no part is busy in more than {_percent(busy[first])} of the clocks"
-        return _verdict(profile.name, (wait, waited), (first.name, busy[first]), idle, told)
+        return _verdict(profile.name, (wait, True, waited), (first.name, busy[first]), idle, told)
     told = f"{_begun(first.name)}: {first.busy} in {_percent(busy[first])} of the clocks"
     told += f"{_of_what(first, profile)}; {waiting}"
-    return _verdict(profile.name, (first.name, busy[first]), (second.name, busy[second]), idle, told)
+    return _verdict(profile.name, (first.name, False, busy[first]), (second.name, busy[second]), idle, told)
 
 
 def _of_what(part: Part, profile: Profile) -> str:
@@ -97,7 +98,7 @@ def _of_what(part: Part, profile: Profile) -> str:
 
 
 def _verdict(
-    name: str, limit: tuple[str, float], after: tuple[str, float], idle: float, told: str
+    name: str, limit: tuple[str, bool, float], after: tuple[str, float], idle: float, told: str
 ) -> Verdict:
     sentence = (
         f"{told}. Without that limit, {after[0]} would be the next, busy in {_percent(after[1])} of the "
