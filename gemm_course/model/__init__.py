@@ -10,7 +10,7 @@ Roofline(gpu).attainable(...)               the TFLOPS that memory allows
 from gemm_course.model.accesses import Accesses, accesses
 from gemm_course.model.gpus import GPUS, Gpu
 from gemm_course.model.occupancy import Occupancy, Tank, Waves, occupancy, tanks, waves
-from gemm_course.model.roofline import Roofline, shared_memory_ceiling
+from gemm_course.model.roofline import Roofline, issue_ceiling, shared_memory_ceiling
 
 __all__ = [
     "GPUS",
@@ -21,6 +21,7 @@ __all__ = [
     "Tank",
     "Waves",
     "accesses",
+    "issue_ceiling",
     "occupancy",
     "shared_memory_ceiling",
     "tanks",

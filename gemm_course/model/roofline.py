@@ -40,13 +40,24 @@ class Roofline:
         return self.bandwidths[memory]
 
 
-def shared_memory_ceiling(wavefronts: int, fma: int, gpu: Gpu = GPUS["H200"]) -> float:
-    """TFLOPS that shared memory allows a kernel of so many wavefronts and FP32 fused multiply-adds (lanes).
+def shared_memory_ceiling(
+    wavefronts: int, fma: int, gpu: Gpu = GPUS["H200"], peak: float | None = None
+) -> float:
+    """TFLOPS that shared memory allows a kernel of so many wavefronts and fused multiply-adds (of lanes).
 
     A multiprocessor serves one wavefront per clock; in the same clock it could do a fused multiply-add on
-    each of its FP32 lanes.
+    each of its FP32 lanes. The result is at most `peak` TFLOPS, FP32's if it is not given.
     """
+    peak = gpu.peak_fp32_tflops if peak is None else peak
     if wavefronts <= 0:
-        return gpu.peak_fp32_tflops
-    lanes_per_wavefront = fma / wavefronts
-    return gpu.peak_fp32_tflops * min(1.0, lanes_per_wavefront / gpu.limits.fp32_lanes)
+        return peak
+    per_wavefront = 2e-6 * gpu.multiprocessors * gpu.clock_mhz
+    return min(peak, per_wavefront * fma / wavefronts)
+
+
+def issue_ceiling(share: float, gpu: Gpu = GPUS["H200"]) -> float:
+    """TFLOPS that issue slots allow a kernel of whose instructions `share` (0 to 1) are FP32 multiply-adds.
+
+    A scheduler issues one instruction per clock, and reaches the peak if each is a multiply-add.
+    """
+    return gpu.peak_fp32_tflops * share

@@ -15,10 +15,11 @@ from gemm_course.figures import roofline as drawn
 from gemm_course.figures.counts import side_by_side
 from gemm_course.figures.picture import Picture
 from gemm_course.kernels import LADDER, Stage, tiles_text
-from gemm_course.model import Roofline, shared_memory_ceiling
+from gemm_course.model import shared_memory_ceiling
 from gemm_course.widgets import _ladder as ladder
 from gemm_course.widgets._costs import cost_of_squares
 from gemm_course.widgets._explorer import Explorer
+from gemm_course.widgets._roofs import fp32_peak, memories, model_of_the_h200, roofs_of, tensor_peak
 
 SIZE = 4096  # of the matrices that TFLOPS are measured on
 COUNTED = 1024  # of those that accesses are counted on
@@ -82,12 +83,16 @@ def _in_capitals(dtypes: Sequence[str]) -> str:
     return " and ".join(dtypes).upper().replace("AND", "and")
 
 
-def roofline(*stages: str, shared: str | None = None, until: str | None = None) -> Picture | None:
+def roofline(
+    *stages: str, shared: str | None = None, limits: str | None = None, until: str | None = None
+) -> Picture | None:
     """Draw stages on the H200's roofline, by the bytes that their warps ask of L1 and the TFLOPS measured.
 
     ``shared`` names a stage whose shared-memory ceilings are drawn: by the source, and by the hardware's
-    counter. ``until`` draws all stages of the ladder up to that one on one roofline. Without a stage,
-    show a slider for the size of a matrix product in which every element moves only once.
+    counter. ``limits`` names a stage of which only the roofs are drawn that it cannot rise above: those of
+    the memories that all its bytes pass, its issue slots, shared memory with all that the hardware counted.
+    ``until`` draws all stages of the ladder up to that one on one roofline. Without a stage, show a slider
+    for the size of a matrix product in which every element moves only once.
     """
     if until:
         return _all_on_one(ladder.up_to(until))
@@ -95,13 +100,33 @@ def roofline(*stages: str, shared: str | None = None, until: str | None = None) 
         sizes = [64 * 2**step for step in range(9)]
         Explorer(_ideal, {"n": ("n × n matrices, n", sizes, 256)}).show()
         return None
-    shape = (COUNTED,) * 3
     chosen = [LADDER[name] for name in stages]
     points = [_point(stage, stage is chosen[-1]) for stage in chosen]
-    ceilings = _shared_ceilings(shared, shape) if shared else []
+    if limits:
+        return _under_its_roofs(LADDER[limits], chosen, points)
+    ceilings = _shared_ceilings(shared, (COUNTED,) * 3) if shared else []
     title = f"{stages[-1]}: {points[-1].intensity:.2g} FLOP per byte that its warps ask for"
-    note = _source(chosen)
-    return drawn.roofline(*roofs(), points, title, note, ceilings=ceilings, tensor_peak=tensor_peak(chosen))
+    known = {"ceilings": ceilings, "tensor_peak": tensor_peak(chosen)}
+    return drawn.roofline(memories(chosen), fp32_peak(), points, title, _source(chosen), **known)
+
+
+def _under_its_roofs(stage: Stage, chosen: Sequence[Stage], points: Sequence[drawn.Point]) -> Picture:
+    """Draw stages under the roofs of one of them."""
+    own, point = roofs_of(stage), _point(stage, True)
+    name, lowest = own.lowest(point.intensity)
+    reached = (
+        f"{point.tflops:.3g} TFLOPS, {point.tflops / lowest:.0%} of" if point.tflops else "not measured;"
+    )
+    return drawn.roofline(
+        own.memories,
+        fp32_peak(),
+        points,
+        f"{stage.name}: {reached} its lowest roof",
+        f"{_source(chosen)}. {own.source}",
+        ceilings=own.ceilings,
+        under_title=f"Its lowest roof: {name}, {lowest:.3g} TFLOPS",
+        tensor_peak=tensor_peak([*chosen, stage]),
+    )
 
 
 def _all_on_one(stages: Sequence[Stage]) -> Picture:
@@ -113,7 +138,8 @@ def _all_on_one(stages: Sequence[Stage]) -> Picture:
         ratio = known[-1].tflops / known[0].tflops
         times = f"{ratio:.3g}" if ratio < 1000 else f"{ratio:.0f}"
         title = f"The last is {times} times as fast as {known[0].label}"
-    return drawn.all_on_one(*roofs(), points, title, _source(stages), tensor_peak=tensor_peak(stages))
+    known = {"tensor_peak": tensor_peak(stages)}
+    return drawn.all_on_one(memories(stages), fp32_peak(), points, title, _source(stages), **known)
 
 
 def _point(stage: Stage, now: bool) -> drawn.Point:
@@ -125,25 +151,6 @@ def _point(stage: Stage, now: bool) -> drawn.Point:
 def _source(stages: Sequence[Stage]) -> str:
     used = sorted({ladder.precision(stage) for stage in stages}, reverse=True)
     return f"{SIZE}³, {_in_capitals(used)}; {ladder.provenance(stages)}"
-
-
-@lru_cache
-def model_of_the_h200() -> Roofline:
-    """Return the H200's roofline: DRAM and L1 by data sheet, L2 as measured, if it was."""
-    measured = records.roofs()
-    measured = measured[measured["memory"] == "L2"]
-    return Roofline(measured=dict(zip(measured["memory"], measured["tb_s"], strict=True)))
-
-
-def roofs() -> tuple[list[charts.Roof], float]:
-    """Return the H200's roofs and its peak, ready to be drawn."""
-    model = model_of_the_h200()
-    return [drawn.Roof(memory, speed) for memory, speed in model.bandwidths.items()], model.peak_tflops
-
-
-def tensor_peak(stages: Sequence[Stage]) -> float | None:
-    """Return the H200's FP16 peak on Tensor Cores if one of the stages is FP16, else None."""
-    return model_of_the_h200().gpu.fp16_tensor_tflops if any(s.dtype == "float16" for s in stages) else None
 
 
 def _shared_ceilings(stage: str, shape: tuple[int, int, int]) -> list[tuple[str, float]]:

@@ -19,10 +19,10 @@ from gemm_course.launching import run
 from gemm_course.model import occupancy
 from gemm_course.widgets import _measured as sweep
 from gemm_course.widgets._canvas import Canvas, Text
-from gemm_course.widgets._charts import roofs, tensor_peak
 from gemm_course.widgets._costs import cost
 from gemm_course.widgets._explorer import Explorer
 from gemm_course.widgets._measured import SIZE
+from gemm_course.widgets._roofs import fp32_peak, memories, tensor_peak
 
 _FURTHER = 3  # measured choices shown from further than one step away
 
@@ -201,7 +201,8 @@ def on_roofline(stage: Stage, chosen: Mapping[str, int]) -> Picture:
         else f"{stage.name}: these tiles cannot run"
     )
     return roofline.roofline(
-        *roofs(),
+        memories([stage]),
+        fp32_peak(),
         points,
         title,
         _source(stage),
