@@ -21,6 +21,7 @@ from gemm_course.figures.picture import Picture
 _LEFT, _LOW, _HIGH = 0.03, 0.1, 200  # FLOP per byte, TFLOPS: where the axes begin and end
 _HIGH_WITH_TENSOR_CORES = 2000
 _HEIGHT = 4.4  # inches
+_NOTE_LINES = 2  # for which there is always room
 _AXIS = "FLOP per byte that warps ask of L1"
 
 
@@ -63,7 +64,7 @@ def roofline(
     ``tensor_peak`` is the peak of FP16 on Tensor Cores, if kernels use them.
     """
     right = 300 if all(point.intensity < 250 for point in points) else 6000
-    sheet = _sheet(tuple(roofs), peak, axis, tuple(ceilings), right, tensor_peak)
+    sheet = _sheet(tuple(roofs), peak, axis, tuple(ceilings), right, tensor_peak, below=_room_for(note))
     png = sheet.render(_moving(sheet, points, title, note, under_title))
     spoken = "; ".join(_spoken(point) for point in points)
     limits = "".join(f" {label}: {value:.3g} TFLOPS." for label, value in ceilings)
@@ -95,6 +96,11 @@ def all_on_one(
     spoken = "; ".join(f"{number} {_spoken(point)}" for number, point in enumerate(points, 1))
     alt = f"{title}. {_roofs_in_words(roofs, peak, tensor_peak)} Points: {spoken}. {note}"
     return Picture(sheet.render(artists), alt, round(WIDTH * 100))
+
+
+def _room_for(note: str) -> float:
+    """Inches below the axes for the lines of a note that are more than usual."""
+    return 0.17 * max(0, len(textwrap.wrap(note, NOTE)) - _NOTE_LINES)
 
 
 def _roofs_in_words(roofs: Sequence[Roof], peak: float, tensor_peak: float | None) -> str:
@@ -162,7 +168,7 @@ class _Sheet:
             label = f"FP16 Tensor Core peak: {tensor_peak:.3g}"
             self.axes.axhline(tensor_peak, color=colours.INK, linewidth=1.6, linestyle="--", label=label)
         for place, (label, value) in enumerate(ceilings):
-            style = ("--", ":")[place % 2]
+            style = ("--", ":", "-.")[place % 3]
             self.axes.axhline(
                 value, color=colours.B, linewidth=1.4, linestyle=style, label=f"{label}: {value:.3g}"
             )
@@ -268,14 +274,20 @@ _ASIDE = [
 
 
 def _spread(sheet: _Sheet, points: Sequence[Point]) -> list[tuple[float, float]]:
-    """Return for every point where its number stands, beside its dot and clear of other dots and numbers."""
+    """Return for every point where its number stands: beside its dot, clear of the others and the legend."""
     scale = 72 / DPI
     dots = [
         sheet.axes.transData.transform((point.intensity, point.tflops or _LOW)) * scale for point in points
     ]
+    legend = sheet.axes.get_legend().get_window_extent().padded(8 / scale)
     taken, chosen = list(dots), []
     for dot in dots:
-        free = (aside for aside in _ASIDE if all(np.hypot(*(dot + aside - other)) > 13 for other in taken))
+        free = (
+            aside
+            for aside in _ASIDE
+            if all(np.hypot(*(dot + aside - other)) > 13 for other in taken)
+            and not legend.contains(*((dot + aside) / scale))
+        )
         aside = next(free, _ASIDE[-1])
         taken.append(dot + aside)
         chosen.append(aside)

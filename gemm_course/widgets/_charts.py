@@ -19,7 +19,14 @@ from gemm_course.model import shared_memory_ceiling
 from gemm_course.widgets import _ladder as ladder
 from gemm_course.widgets._costs import cost_of_squares
 from gemm_course.widgets._explorer import Explorer
-from gemm_course.widgets._roofs import fp32_peak, memories, model_of_the_h200, roofs_of, tensor_peak
+from gemm_course.widgets._roofs import (
+    Ceiling,
+    fp32_peak,
+    memories,
+    model_of_the_h200,
+    roofs_of,
+    tensor_peak,
+)
 
 SIZE = 4096  # of the matrices that TFLOPS are measured on
 COUNTED = 1024  # of those that accesses are counted on
@@ -96,6 +103,8 @@ def roofline(
     """
     if until:
         return _all_on_one(ladder.up_to(until))
+    if limits and not stages:
+        stages = (limits,)
     if not stages:
         sizes = [64 * 2**step for step in range(9)]
         Explorer(_ideal, {"n": ("n × n matrices, n", sizes, 256)}).show()
@@ -114,17 +123,16 @@ def _under_its_roofs(stage: Stage, chosen: Sequence[Stage], points: Sequence[dra
     """Draw stages under the roofs of one of them."""
     own, point = roofs_of(stage), _point(stage, True)
     name, lowest = own.lowest(point.intensity)
-    reached = (
-        f"{point.tflops:.3g} TFLOPS, {point.tflops / lowest:.0%} of" if point.tflops else "not measured;"
-    )
+    known = point.tflops
+    reached = f"{known:.3g} TFLOPS, {100 * known / lowest:.0f} % of" if known else "not measured below"
     return drawn.roofline(
         own.memories,
         fp32_peak(),
         points,
         f"{stage.name}: {reached} its lowest roof",
-        f"{_source(chosen)}. {own.source}",
-        ceilings=own.ceilings,
-        under_title=f"Its lowest roof: {name}, {lowest:.3g} TFLOPS",
+        _source(chosen, own.ceilings),
+        ceilings=[(ceiling.label, ceiling.tflops) for ceiling in own.ceilings],
+        under_title=f"The lowest roof: {name}, {lowest:.3g} TFLOPS",
         tensor_peak=tensor_peak([*chosen, stage]),
     )
 
@@ -148,9 +156,11 @@ def _point(stage: Stage, now: bool) -> drawn.Point:
     return drawn.Point(stage.name, intensity, ladder.speed_on_the_h200(stage), now)
 
 
-def _source(stages: Sequence[Stage]) -> str:
+def _source(stages: Sequence[Stage], ceilings: Sequence[Ceiling] = ()) -> str:
     used = sorted({ladder.precision(stage) for stage in stages}, reverse=True)
-    return f"{SIZE}³, {_in_capitals(used)}; {ladder.provenance(stages)}"
+    measured = [ceiling.measured for ceiling in ceilings if ceiling.measured is not None]
+    compilers = [f". Loop: {ceiling.compiler}" for ceiling in ceilings if ceiling.compiler]
+    return f"{SIZE}³, {_in_capitals(used)}; {ladder.provenance(stages, *measured)}{''.join(compilers)}"
 
 
 def _shared_ceilings(stage: str, shape: tuple[int, int, int]) -> list[tuple[str, float]]:

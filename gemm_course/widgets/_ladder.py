@@ -64,10 +64,10 @@ def speed_on_the_h200(stage: Stage) -> float | None:
     return speed.tflops if speed else None
 
 
-def provenance(stages: Iterable[Stage]) -> str:
-    """Return where the H200's figures of some stages come from, in one line."""
-    rows = pd.concat([_recorded("h200", *kind) for kind in sorted({_kind(stage) for stage in stages})])
-    return records.provenance(rows)
+def provenance(stages: Iterable[Stage], *others: pd.DataFrame) -> str:
+    """Return where the H200's figures of some stages, and ``others`` beside them, come from, in one line."""
+    rows = [_recorded("h200", *kind) for kind in sorted({_kind(stage) for stage in stages})]
+    return records.provenance(pd.concat([*rows, *others]))
 
 
 def _gpus() -> dict[str, str]:

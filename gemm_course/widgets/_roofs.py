@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+
+import pandas as pd
 
 from gemm_course import records
 from gemm_course.compiler import recorded
@@ -16,23 +17,30 @@ from gemm_course.model import Roofline, issue_ceiling, shared_memory_ceiling
 SIZE = 1024  # of the matrices that wavefronts were counted on
 HOPPER = (9, 0)
 BY_TMA = "L2 by TMA"
-_FETCHES = ("LDG", "LDGSTS", "UTMALDG")  # the instructions that read global memory
-_KEPT_BY_L1 = ("LDG.", "LDGSTS.E")  # unless they say BYPASS
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """A flat roof in TFLOPS, and where it comes from: rows that were measured, or a compiler's versions."""
+
+    label: str
+    tflops: float
+    measured: pd.DataFrame | None = None
+    compiler: str = ""
 
 
 @dataclass(frozen=True)
 class Roofs:
-    """What a stage cannot rise above: memories by FLOP per byte, ceilings and `peak` in TFLOPS."""
+    """What a stage cannot rise above: memories by FLOP per byte, ceilings and the `peak` of arithmetic."""
 
     memories: list[Roof]
-    ceilings: list[tuple[str, float]]
-    peak: tuple[str, float]
-    source: str  # where the ceilings come from
+    ceilings: list[Ceiling]
+    peak: Ceiling
 
     def heights(self, intensity: float) -> list[tuple[str, float]]:
         """Each roof with the TFLOPS that it allows a kernel of this intensity."""
         slanted = [(roof.label, roof.terabytes_per_second * intensity) for roof in self.memories]
-        return [*slanted, *self.ceilings, self.peak]
+        return [*slanted, *((flat.label, flat.tflops) for flat in (*self.ceilings, self.peak))]
 
     def lowest(self, intensity: float) -> tuple[str, float]:
         """The roof that allows least."""
@@ -63,7 +71,7 @@ def memories(stages: Sequence[Stage]) -> list[Roof]:
     L2 was read with loads; TMA reads faster, so a stage that it feeds gets the roof measured with TMA, if
     there is one, and not that of loads.
     """
-    by_tma = [fed_from(stage) == BY_TMA for stage in stages]
+    by_tma = [fed_by_tma(stage) for stage in stages]
     left_out = {name for name, unused in ((BY_TMA, not any(by_tma)), ("L2", all(by_tma))) if unused}
     names = {"L2": "L2, by loads"} if any(by_tma) else {}
     bandwidths = model_of_the_h200().bandwidths.items()
@@ -74,35 +82,31 @@ def memories(stages: Sequence[Stage]) -> list[Roof]:
 def roofs_of(stage: Stage) -> Roofs:
     """Return the roofs that belong to a stage with its default tiles, as far as they are known.
 
-    All bytes pass the memory that is L1 and shared memory. Those that TMA or a copy past L1 fetches come from
-    L2; what ordinary loads ask for L1 may hold. DRAM is no roof here: what comes from there is not on the axis.
+    All bytes pass the memory that is L1 and shared memory. What TMA fetches comes from L2; what loads and
+    asynchronous copies ask for, L1 may hold, or another multiprocessor may ask for at the same time, so that
+    L2 as it was read by loads is no roof. Nor is DRAM: what comes from there is not on the axis.
     """
-    known, fed = model_of_the_h200().bandwidths, fed_from(stage)
-    names = [name for name in dict.fromkeys(("L1", fed)) if name in known]
-    fp16 = stage.dtype == "float16"
-    peak = ("the FP16 Tensor Core peak", tensor_peak([stage])) if fp16 else ("the FP32 peak", fp32_peak())
-    found = [ceiling for ceiling in (_issue_slots(stage), _shared_memory(stage, peak[1])) if ceiling]
-    ceilings = [(label, height) for label, height, _ in found if height < peak[1]]
-    sources = " ".join(source for _, height, source in found if height < peak[1])
-    return Roofs([Roof(name, known[name]) for name in names], ceilings, peak, sources)
+    known = model_of_the_h200().bandwidths
+    names = [name for name in ("L1", *([BY_TMA] if fed_by_tma(stage) else [])) if name in known]
+    highest = tensor_peak([stage]) or fp32_peak()
+    peak = Ceiling("the FP16 Tensor Core peak" if tensor_peak([stage]) else "the FP32 peak", highest)
+    found = (_issue_slots(stage), _tensor_cores(stage), _shared_memory(stage, highest))
+    ceilings = [ceiling for ceiling in found if ceiling and ceiling.tflops < highest]
+    return Roofs([Roof(name, known[name]) for name in names], ceilings, peak)
 
 
 @lru_cache
-def fed_from(stage: Stage) -> str:
-    """Return the nearest memory that a stage's tiles of A and B come from: "L1", "L2" or "L2 by TMA".
+def fed_by_tma(stage: Stage) -> bool:
+    """Whether TMA fetches a stage's tiles, by its machine code on record."""
+    return _has(stage, "UTMALDG")
 
-    Its machine code for 9.0 says so; without a record of it, "L1", which serves every load.
-    """
+
+def _has(stage: Stage, opcode: str) -> bool:
     code = recorded(stage, HOPPER)
-    opcodes = {row.opcode for row in code.rows} if code else set()
-    if any(opcode.startswith("UTMALDG") for opcode in opcodes):
-        return BY_TMA
-    fetched = [row.opcode for row in code.loop.rows if row.opcode.startswith(_FETCHES)] if code else []
-    copies = [opcode for opcode in fetched if opcode != "LDGDEPBAR"]
-    return "L2" if copies and all("BYPASS" in opcode for opcode in copies) else "L1"
+    return code is not None and any(row.opcode.startswith(opcode) for row in code.rows)
 
 
-def _issue_slots(stage: Stage) -> tuple[str, float, str] | None:
+def _issue_slots(stage: Stage) -> Ceiling | None:
     """What the loop's other instructions leave to multiply-adds; None on Tensor Cores, where a product is one
     instruction of many clocks.
     """
@@ -110,19 +114,26 @@ def _issue_slots(stage: Stage) -> tuple[str, float, str] | None:
     if code is None or code.loop is None or stage.dtype != "float32":
         return None
     share = code.loop.share
-    label = f"issue slots, {share:.0%} multiply-adds"
-    return label, issue_ceiling(share), f"Loop: {code.compiler}."
+    label = f"issue slots, {100 * share:.0f} % multiply-adds"
+    return Ceiling(label, issue_ceiling(share), compiler=code.compiler)
 
 
-def _shared_memory(stage: Stage, peak: float) -> tuple[str, float, str] | None:
+def _tensor_cores(stage: Stage) -> Ceiling | None:
+    """What the stage's instruction reaches alone, without any memory."""
+    unit = "wgmma FP16" if _has(stage, "HGMMA") else "mma FP16"
+    rows = records.compute_roofs()
+    rows = rows[rows["unit"] == unit]
+    if stage.dtype != "float16" or rows.empty:
+        return None
+    return Ceiling(f"{unit.split()[0]} alone, as measured", float(rows["tflops"].iloc[-1]), rows)
+
+
+def _shared_memory(stage: Stage, peak: float) -> Ceiling | None:
     """What all of the stage's wavefronts of shared memory leave, by the hardware's counter."""
     rows = records.counters("ladder")
-    rows = rows[(rows["case"] == f"{stage.name} {SIZE}x{SIZE}x{SIZE}") & (rows["tiles"] == _default(stage))]
+    case = f"{stage.name} {SIZE}x{SIZE}x{SIZE}"
+    rows = rows[(rows["case"] == case) & (rows["tiles"] == tiles_text(stage.tiles))]
     if rows.empty or not rows["shared_wavefronts"].iloc[0]:
         return None
-    height = shared_memory_ceiling(int(rows["shared_wavefronts"].iloc[0]), math.prod((SIZE,) * 3), peak=peak)
-    return "shared memory, loads and stores", height, f"Wavefronts: {records.provenance(rows)}."
-
-
-def _default(stage: Stage) -> str:
-    return tiles_text(stage.tiles)
+    height = shared_memory_ceiling(int(rows["shared_wavefronts"].iloc[0]), SIZE**3, peak=peak)
+    return Ceiling("shared memory, loads and stores", height, rows)

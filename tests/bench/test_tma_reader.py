@@ -103,11 +103,11 @@ def test_the_bandwidth_is_that_of_the_bytes_that_were_read(monkeypatch):
 
 
 @pytest.mark.gpu
-def test_tma_reads_l2_no_faster_than_its_ports(tmp_path):
-    """64 bytes per clock and multiprocessor; the array lies in the L2 cache, or it would be DRAM's speed."""
+def test_tma_reads_l2_faster_than_dram_and_slower_than_shared_memory_is_written(tmp_path):
+    """128 bytes per clock and multiprocessor."""
     from gemm_course.device import gpu_facts, why_too_old
 
     if why := why_too_old("TMA", (9, 0)):
         pytest.skip(why)
     gpu, found = gpu_facts(), roofs.measure_roofs(tmp_path / "roofs.csv", "test")
-    assert found["DRAM"] < found["L2 by TMA"] < 64e-6 * gpu.multiprocessors * gpu.max_sm_clock_mhz
+    assert found["DRAM"] < found["L2 by TMA"] < 128e-6 * gpu.multiprocessors * gpu.max_sm_clock_mhz

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from gemm_course import run
 from gemm_course.kernels import LADDER, IllegalTiles
-from gemm_course.model import GPUS, Roofline, accesses, occupancy, shared_memory_ceiling, waves
+from gemm_course.model import GPUS, Roofline, accesses, issue_ceiling, occupancy, shared_memory_ceiling, waves
 
 H200, RTX_3090 = GPUS["H200"], GPUS["RTX 3090"]
 FETCH_AHEAD = (
@@ -160,6 +160,14 @@ def test_shared_memory_holds_the_tiled_kernel_at_an_eighth():
     # two wavefronts for the 32 multiply-adds of a warp, as in notebook 03
     assert shared_memory_ceiling(2, 32) == pytest.approx(8.4, abs=0.1)
     assert shared_memory_ceiling(0, 32) == H200.peak_fp32_tflops
+    assert shared_memory_ceiling(1, 10**6) == H200.peak_fp32_tflops
+    assert shared_memory_ceiling(1, 1024, peak=600) == pytest.approx(8 * H200.peak_fp32_tflops)
+    assert shared_memory_ceiling(1, 2048, peak=600) == 600
+
+
+def test_issue_slots_leave_to_multiply_adds_their_share():
+    assert issue_ceiling(1) == H200.peak_fp32_tflops
+    assert issue_ceiling(0.25, RTX_3090) == RTX_3090.peak_fp32_tflops / 4
 
 
 @pytest.mark.gpu
