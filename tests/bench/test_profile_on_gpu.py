@@ -46,7 +46,7 @@ def test_a_stage_is_profiled_and_recorded(tmp_path):
     assert len(profiles("here", tmp_path)) == 2
 
 
-FACTOR = 3
+FACTOR = np.float32(3)
 
 
 @cuda.jit(device=True)
