@@ -47,11 +47,12 @@ PARTS = (
 class Verdict:
     """What limits a kernel now.
 
-    limiter: the name of one of PARTS, or with `waiting` of one of WAITS, where no part is busy in LIMIT of the
-    clocks. share: of the clocks in which the part was busy, or of its time that a warp spends on this wait, 0 to 1;
-    clocks are those in which a multiprocessor has work. next: the part that would be the limit if this one
-    were gone, next_share how busy it is, and at_most how many times as fast the kernel could be then. idle:
-    the part of the launch for which a multiprocessor has no work, because the blocks do not come out even.
+    limiter: the name of one of PARTS, or, with `waiting`, of one of WAITS, where no part is busy in LIMIT of
+    the clocks. share: of the clocks in which the part was busy, or of its time that a warp spends on this
+    wait, 0 to 1; clocks are those in which a multiprocessor has work. next: the part that would be the limit
+    if this one were gone, next_share how busy it is, and at_most how many times as fast the kernel could be
+    then. idle: the part of the launch for which a multiprocessor has no work, because the blocks do not come
+    out even.
     """
 
     name: str

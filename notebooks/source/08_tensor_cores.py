@@ -528,8 +528,8 @@ see.roofline(until="wmma_fp16_acc")
 # Read the ladder from the top. Coalescing made each request cheaper. Shared-memory tiles made requests to
 # global memory fewer. Thread tiles moved repeated loads on from shared memory to registers, first along one
 # side, then along both. Wide accesses made instructions fewer, and warp tiles made loads from shared memory
-# fewer. Then Tensor Cores replaced ordinary multiply-adds. Each step began with the same question: what limits
-# it now?
+# fewer. Then Tensor Cores replaced ordinary multiply-adds. Each step began with the same question: what
+# limits it now?
 #
 # ### Beyond the documents
 #
