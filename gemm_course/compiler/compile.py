@@ -107,7 +107,7 @@ def _stage(named: str | Stage) -> Stage:
     if named not in LADDER:
         known = [stage.name for stage in LADDER]
         raise CannotCompile(
-            f"no stage is called {named!r}{did_you_mean(named, known)}; the ladder is {', '.join(known)}."
+            f"no stage is called {named!r}; the ladder is {', '.join(known)}{did_you_mean(named, known) or '.'}"
         )
     return LADDER[named]
 

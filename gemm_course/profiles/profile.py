@@ -160,7 +160,7 @@ def _what_there_is(rows: list[dict], name: str, tiles: str, shape: tuple[int, in
     names = list(dict.fromkeys(row["stage"] for row in rows))
     if name not in names:
         known = ", ".join(names) or "no other"
-        return f"no profile was recorded of {name}{did_you_mean(name, names)}; there is {known}."
+        return f"no profile was recorded of {name}, but of {known}{did_you_mean(name, names) or '.'}"
     settings = (_setting(row["tiles"], row["m"], row["n"], row["k"]) for row in rows if row["stage"] == name)
     return (
         f"no profile was recorded of {name} with {_setting(tiles, *shape)}; there is {'; '.join(settings)}."

@@ -382,7 +382,7 @@ device_function = cuda.jit(device=True)(returns)
 @pytest.mark.parametrize(
     ("asked", "args", "options", "said"),
     [
-        ("vectorised", (), {}, "no stage is called 'vectorised'; did you mean vectorized?; the ladder is "),
+        ("vectorised", (), {}, "no stage is called 'vectorised'; the ladder is "),
         ("vectorized", (X,), {}, "vectorized is a stage of the ladder, which needs no example arguments."),
         (axpy, ARGUMENTS, {"tiles": {"BM": 4}}, "tiles belong to a stage"),
         (axpy, (X, X), {}, "axpy takes 3 arguments (a, x, y); 2 were given. Only their types count."),
