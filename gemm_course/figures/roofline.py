@@ -137,6 +137,7 @@ class _Sheet:
         self.figure.subplots_adjust(left=left, bottom=bottom, right=0.98, top=top)
         self._scales(axis, right, _HIGH_WITH_TENSOR_CORES if tensor_peak else _HIGH)
         self._lines(roofs, peak, ceilings, right, tensor_peak)
+        self._flat = [value for _, value in ceilings]
         self.axes.legend(fontsize=10, loc="lower right", framealpha=1)
         self.canvas.draw()
         self._fixed = self.canvas.copy_from_bbox(self.figure.bbox)
@@ -173,6 +174,11 @@ class _Sheet:
                 value, color=colours.B, linewidth=1.4, linestyle=style, label=f"{label}: {value:.3g}"
             )
 
+    def just_above(self, point: Point) -> bool:
+        """Whether a ceiling would run through a label above a point, and none through one beside it."""
+        near = [value / point.tflops for value in self._flat]
+        return any(1.08 < ratio < 2 for ratio in near) and not any(0.8 < ratio < 1.08 for ratio in near)
+
     def render(self, artists: Sequence) -> bytes:
         """Draw ``artists`` over the fixed part, return a PNG of both, and remove them again."""
         self.canvas.restore_region(self._fixed)
@@ -200,8 +206,17 @@ def _moving(sheet: _Sheet, points: Sequence[Point], title: str, note: str, under
     for place, point in enumerate(points):
         neighbours = [p.intensity for p in points if point.intensity < p.intensity < 10 * point.intensity]
         to_the_left = point.intensity > 8 or (point.intensity > 0.5 and bool(neighbours))
-        artists += _marked(axes, point, place, to_the_left) if point.tflops else _unmeasured(axes, point)
+        if point.tflops:
+            beside = sheet.just_above(point) and not _crowded(point, measured)
+            artists += _marked(axes, point, place, to_the_left, beside)
+        else:
+            artists += _unmeasured(axes, point)
     return artists
+
+
+def _crowded(point: Point, measured: Sequence[Point]) -> bool:
+    """Whether the label of another point would stand where one beside this point would."""
+    return any(other is not point and 0.75 < other.tflops / point.tflops < 1.3 for other in measured)
 
 
 def _unmeasured(axes, point: Point) -> list:
@@ -220,7 +235,7 @@ def _unmeasured(axes, point: Point) -> list:
     return [line, label]
 
 
-def _marked(axes, point: Point, place: int, to_the_left: bool) -> list:
+def _marked(axes, point: Point, place: int, to_the_left: bool, beside: bool) -> list:
     (dot,) = axes.plot(
         point.intensity,
         point.tflops,
@@ -233,7 +248,9 @@ def _marked(axes, point: Point, place: int, to_the_left: bool) -> list:
     label = axes.annotate(
         f"{point.label} {short(point.tflops)}",
         (point.intensity, point.tflops),
-        (-9 if to_the_left else 9, 8 if point.now else -12),
+        (-12 if to_the_left else 12, -4)
+        if point.now and beside
+        else (-9 if to_the_left else 9, 8 if point.now else -12),
         textcoords="offset points",
         ha="right" if to_the_left else "left",
         fontweight="bold" if point.now else "normal",

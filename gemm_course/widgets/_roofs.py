@@ -68,8 +68,9 @@ def tensor_peak(stages: Sequence[Stage]) -> float | None:
 def memories(stages: Sequence[Stage]) -> list[Roof]:
     """Return a roof for each memory that matters to one of the stages.
 
-    L2 was read with loads; TMA reads faster, so a stage that it feeds gets the roof measured with TMA, if
-    there is one, and not that of loads.
+    L2 was read with loads, each part by one block. With TMA it was also read by several blocks that want the
+    same box at a time, which is faster, and is what blocks of a product do: a stage that TMA feeds gets that
+    roof, if it was measured, and not that of loads.
     """
     by_tma = [fed_by_tma(stage) for stage in stages]
     left_out = {name for name, unused in ((BY_TMA, not any(by_tma)), ("L2", all(by_tma))) if unused}

@@ -150,3 +150,17 @@ def test_published_tflops_leave_out_unpublished_stages():
         "penny_xu_tile"
         not in see.tflops("block_tiled", "penny_xu_tile", on="RTX 3090").alt.split("TFLOPS:")[1]
     )
+
+
+def test_no_number_of_the_roofline_stands_in_its_legend(monkeypatch):
+    kept, spread = [], roofline._spread
+    monkeypatch.setattr(
+        roofline, "_spread", lambda *given: kept.append((given, spread(*given))) or kept[-1][1]
+    )
+    see.roofline(until="stream_k_fp16")
+    ((sheet, points), asides) = kept[0]
+    legend = sheet.axes.get_legend().get_window_extent()
+    for point, aside in zip(points, asides, strict=True):
+        x, y = sheet.axes.transData.transform((point.intensity, point.tflops))
+        scale = roofline.DPI / 72
+        assert not legend.contains(x + aside[0] * scale, y + aside[1] * scale), point.label
