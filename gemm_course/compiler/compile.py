@@ -106,9 +106,8 @@ def _stage(named: str | Stage) -> Stage:
         return named
     if named not in LADDER:
         known = [stage.name for stage in LADDER]
-        raise CannotCompile(
-            f"no stage is called {named!r}; the ladder is {', '.join(known)}{did_you_mean(named, known) or '.'}"
-        )
+        guess = did_you_mean(named, known) or "."
+        raise CannotCompile(f"no stage is called {named!r}; the ladder is {', '.join(known)}{guess}")
     return LADDER[named]
 
 
