@@ -97,30 +97,30 @@ def roofline(
 
     ``shared`` names a stage whose shared-memory ceilings are drawn: by the source, and by the hardware's
     counter. ``limits`` names a stage of which only the roofs are drawn that it cannot rise above: those of
-    the memories that all its bytes pass, its issue slots, shared memory with all that the hardware counted.
-    ``until`` draws all stages of the ladder up to that one on one roofline. Without a stage, show a slider
-    for the size of a matrix product in which every element moves only once.
+    the memories that all its bytes pass, its issue slots, its Tensor Core instruction alone, shared memory
+    with all that the hardware counted. ``until`` draws all stages of the ladder up to that one on one
+    roofline. Without a stage, show a slider for the size of a matrix product in which every element moves
+    only once. Raises KeyError for an unknown stage.
     """
     if until:
         return _all_on_one(ladder.up_to(until))
-    if limits and not stages:
-        stages = (limits,)
+    if limits:
+        return _under_its_roofs(LADDER[limits], [LADDER[name] for name in stages])
     if not stages:
         sizes = [64 * 2**step for step in range(9)]
         Explorer(_ideal, {"n": ("n × n matrices, n", sizes, 256)}).show()
         return None
     chosen = [LADDER[name] for name in stages]
     points = [_point(stage, stage is chosen[-1]) for stage in chosen]
-    if limits:
-        return _under_its_roofs(LADDER[limits], chosen, points)
     ceilings = _shared_ceilings(shared, (COUNTED,) * 3) if shared else []
     title = f"{stages[-1]}: {points[-1].intensity:.2g} FLOP per byte that its warps ask for"
     known = {"ceilings": ceilings, "tensor_peak": tensor_peak(chosen)}
     return drawn.roofline(memories(chosen), fp32_peak(), points, title, _source(chosen), **known)
 
 
-def _under_its_roofs(stage: Stage, chosen: Sequence[Stage], points: Sequence[drawn.Point]) -> Picture:
-    """Draw stages under the roofs of one of them."""
+def _under_its_roofs(stage: Stage, others: Sequence[Stage]) -> Picture:
+    """Draw a stage under its own roofs, and others beside it."""
+    chosen = [*others, *([] if stage in others else [stage])]
     own, point = roofs_of(stage), _point(stage, True)
     name, lowest = own.lowest(point.intensity)
     known = point.tflops
@@ -128,12 +128,12 @@ def _under_its_roofs(stage: Stage, chosen: Sequence[Stage], points: Sequence[dra
     return drawn.roofline(
         own.memories,
         fp32_peak(),
-        points,
+        [_point(each, each is stage) for each in chosen],
         f"{stage.name}: {reached} its lowest roof",
         _source(chosen, own.ceilings),
         ceilings=[(ceiling.label, ceiling.tflops) for ceiling in own.ceilings],
         under_title=f"The lowest roof: {name}, {lowest:.3g} TFLOPS",
-        tensor_peak=tensor_peak([*chosen, stage]),
+        tensor_peak=tensor_peak(chosen),
     )
 
 

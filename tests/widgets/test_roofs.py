@@ -104,6 +104,16 @@ def test_the_loop_stands_for_the_kernel(stage):
     assert executed == pytest.approx(share, rel=0.04)
 
 
+def test_the_stage_is_drawn_once_whether_it_is_named_twice_or_not():
+    alone, beside, twice = (
+        see.roofline(*others, limits="vectorized").alt for others in ((), ("warp_tiled",), ("vectorized",))
+    )
+    assert alone == twice and alone.count("vectorized: 30.1 FLOP per byte") == 1
+    assert "warp_tiled: 30.1 FLOP per byte" in beside and "vectorized: 30.1 FLOP per byte" in beside
+    with pytest.raises(KeyError, match="no stage is called"):
+        see.roofline(limits="no_such_stage")
+
+
 def test_tensor_core_stages_have_the_roof_of_their_instruction():
     units = records.compute_roofs().set_index("unit")["tflops"]
     for name, unit in (("mma_sync", "mma FP16"), ("mma_tma", "mma FP16"), ("wgmma_tma", "wgmma FP16")):
