@@ -100,8 +100,10 @@ def roofline(
     the memories that all its bytes pass, its issue slots, its Tensor Core instruction alone, shared memory
     with all that the hardware counted. ``until`` draws all stages of the ladder up to that one on one
     roofline. Without a stage, show a slider for the size of a matrix product in which every element moves
-    only once. Raises KeyError for an unknown stage.
+    only once. Raises KeyError for an unknown stage, ValueError for `until` beside anything else.
     """
+    if until and (stages or shared or limits):
+        raise ValueError("until draws all stages up to one: leave out the stages, shared and limits.")
     if until:
         return _all_on_one(ladder.up_to(until))
     if limits:

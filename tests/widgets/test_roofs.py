@@ -119,3 +119,8 @@ def test_tensor_core_stages_have_the_roof_of_their_instruction():
     for name, unit in (("mma_sync", "mma FP16"), ("mma_tma", "mma FP16"), ("wgmma_tma", "wgmma FP16")):
         (own,) = [one for one in roofs_of(LADDER[name]).ceilings if "alone" in one.label]
         assert own.tflops == units[unit]
+
+
+def test_until_goes_with_nothing_else():
+    with pytest.raises(ValueError, match="leave out"):
+        see.roofline(until="warp_tiled", limits="vectorized")
