@@ -15,6 +15,8 @@ INK = "#1F2328"  # text and outlines
 QUIET = "#57606A"  # secondary text
 PAPER = "#FFFFFF"  # set explicitly, so that pictures look the same in a dark theme
 WARN = "#B3261E"  # a rule is broken, a race is found
+BUSY = "#CFE3F5"  # how busy a part of the GPU is
+LIMIT = "#7FB2E0"  # the same of the part that limits a kernel
 
 PALE = {A: "#CCE3F0", B: "#F7DFCC", C: "#CCECE3"}  # the same hue, for what is not touched now
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from gemm_course.figures import colours
 from gemm_course.figures.picture import Picture
+from gemm_course.figures.rows import LEFT, LINE, RIGHT, heading, name_width, paragraph
 from gemm_course.figures.svg import PAGE, SMALL, Drawing, text_width, wrap
 from gemm_course.profiles import WAITS
 
@@ -19,12 +20,9 @@ SHOWN = 0.02  # the smallest part of a bar; what is smaller is in "other"
 DETAILED = 6  # more bars than these are drawn in one line each
 OTHER = "other"
 GOOD = tuple(wait.name for wait in WAITS.values() if not wait.waits)
-_LEFT, _RIGHT, _LINE = 8.0, PAGE - 8.0, 18.0
-_HALF = (_RIGHT - _LEFT - 8) / 2
-_BUSY = "#CFE3F5"
-_BOLD = 1.1  # the underscores of a bold name are wider than estimated
+_HALF = (RIGHT - LEFT - 8) / 2
 _FROM, _TO = 164.0, 396.0  # of a bar in a line, and the right edges of the figures behind it
-_COLUMNS = {"issue": 444.0, "units": 500.0, "ms": _RIGHT}
+_COLUMNS = {"issue": 444.0, "units": 500.0, "ms": RIGHT}
 
 
 @dataclass(frozen=True)
@@ -75,12 +73,11 @@ def waits(bars: Sequence[Bar], title: str, note: str) -> Picture:
     drawing = Drawing(title)
     keys = _keys(bars)
     detailed = len(bars) <= DETAILED
-    y = _paragraphs(drawing, (_WARP, _KERNEL.format(_BELOW if detailed else _BESIDE)), drawing.top) + 6
+    y = paragraph(drawing, _WARP, drawing.top) + 4
+    y = paragraph(drawing, _KERNEL.format(_BELOW if detailed else _BESIDE), y) + 10
     y = (_in_detail if detailed else _in_lines)(drawing, bars, keys, y)
     y = _meanings(drawing, bars, keys, y, detailed)
-    for line in wrap(note, SMALL, _RIGHT - _LEFT):
-        drawing.text(_LEFT, y + 14, line, fill=colours.QUIET)
-        y += _LINE
+    paragraph(drawing, note, y)
     return drawing.picture(_in_words(bars, keys, note)).plain
 
 
@@ -111,46 +108,19 @@ _BESIDE = (
 )
 
 
-def _paragraphs(drawing: Drawing, paragraphs: Sequence[str], y: float) -> float:
-    for words in paragraphs:
-        for line in wrap(words, SMALL, _RIGHT - _LEFT):
-            drawing.text(_LEFT, y + 14, line, fill=colours.QUIET)
-            y += _LINE
-        y += 4
-    return y
-
-
 # --- few bars: wide ones, with the hardware's below ---------------------------------------------------------
 
 
 def _in_detail(drawing: Drawing, bars: Sequence[Bar], keys: Mapping[str, str], y: float) -> float:
     for bar in bars:
-        y = _heading(drawing, bar, y)
-        _time(drawing, bar, keys, _LEFT, y, _RIGHT - _LEFT, 26)
+        y = heading(drawing, bar.label, bar.tiles, _time_in_words(bar), y)
+        _time(drawing, bar, keys, LEFT, y, RIGHT - LEFT, 26)
         y += 30
         tracks = _tracks(bar)
         for place, (words, share) in enumerate(tracks):
-            _track(drawing, words, share, _LEFT + place * (_HALF + 8), y)
+            _track(drawing, words, share, LEFT + place * (_HALF + 8), y)
         y += 36 if tracks else 12
     return y
-
-
-def _heading(drawing: Drawing, bar: Bar, y: float) -> float:
-    """The label, the tiles beside it or below, and at the right the time of the launch."""
-    time = _time_in_words(bar)
-    drawing.text(_LEFT, y + 14, bar.label, bold=True)
-    if time:
-        drawing.text(_RIGHT, y + 14, time, anchor="end")
-    if not bar.tiles:
-        return y + 20
-    beside = _LEFT + _BOLD * text_width(bar.label, bold=True) + 8
-    if beside + text_width(bar.tiles) < _RIGHT - text_width(time) - 10:
-        drawing.text(beside, y + 14, bar.tiles, fill=colours.QUIET)
-        return y + 20
-    for line in wrap(bar.tiles, SMALL, _RIGHT - _LEFT):
-        y += _LINE
-        drawing.text(_LEFT, y + 14, line, fill=colours.QUIET)
-    return y + 20
 
 
 def _time(drawing: Drawing, bar: Bar, keys: Mapping[str, str], x: float, y: float, wide: float, high: float):
@@ -182,7 +152,7 @@ def _tracks(bar: Bar) -> list[tuple[str, float]]:
 
 
 def _track(drawing: Drawing, words: str, share: float, x: float, y: float) -> None:
-    drawing.rect(x, y, _HALF * min(share, 1), 18, _BUSY)
+    drawing.rect(x, y, _HALF * min(share, 1), 18, colours.BUSY)
     drawing.rect(x, y, _HALF, 18, "none", stroke=colours.QUIET, line=0.8)
     drawing.text(x + 6, y + 14, words)
 
@@ -195,15 +165,15 @@ def _in_lines(drawing: Drawing, bars: Sequence[Bar], keys: Mapping[str, str], y:
         drawing.text(x, y + 14, words, anchor="end", fill=colours.QUIET)
     y += 22
     for place, bar in enumerate(bars):
-        above = text_width(bar.label, bold=True) * _BOLD > _FROM - _LEFT
-        tiles = wrap(bar.tiles, SMALL, _RIGHT - _LEFT) if bar.tiles else []
-        high = 26 + _LINE * (above + len(tiles))
+        above = name_width(bar.label) > _FROM - LEFT
+        tiles = wrap(bar.tiles, SMALL, RIGHT - LEFT) if bar.tiles else []
+        high = 26 + LINE * (above + len(tiles))
         if place % 2:
             drawing.rect(0, y - 3, PAGE, high, "#F6F8FA")
-        drawing.text(_LEFT, y + 15, bar.label, bold=True)
-        _line(drawing, bar, keys, y + _LINE * above)
+        drawing.text(LEFT, y + 15, bar.label, bold=True)
+        _line(drawing, bar, keys, y + LINE * above)
         for line, words in enumerate(reversed(tiles)):
-            drawing.text(_LEFT, y + high - 11 - _LINE * line, words, fill=colours.QUIET)
+            drawing.text(LEFT, y + high - 11 - LINE * line, words, fill=colours.QUIET)
         y += high
     return y + 8
 
@@ -236,8 +206,8 @@ def _meanings(
     for name, key in keys.items():
         if (name in GOOD) is not good:
             good = name in GOOD
-            drawing.rect(_LEFT, y + 2, _RIGHT - _LEFT, 22, "#EEF1F4")
-            drawing.text(_LEFT + 6, y + 18, "time well spent" if good else "waiting", bold=True)
+            drawing.rect(LEFT, y + 2, RIGHT - LEFT, 22, "#EEF1F4")
+            drawing.text(LEFT + 6, y + 18, "time well spent" if good else "waiting", bold=True)
             y += 30
         y = _meaning(drawing, bars, name, key, y, detailed)
     return y + 4
@@ -245,20 +215,20 @@ def _meanings(
 
 def _meaning(drawing: Drawing, bars: Sequence[Bar], name: str, key: str, y: float, detailed: bool) -> float:
     fill = colours.OF_WAIT[name]
-    drawing.rect(_LEFT, y, 20, 20, fill, stroke=colours.EDGE)
+    drawing.rect(LEFT, y, 20, 20, fill, stroke=colours.EDGE)
     if name == OTHER:
-        drawing.hatch(_LEFT, y, 20, 20)
+        drawing.hatch(LEFT, y, 20, 20)
     else:
-        drawing.text(_LEFT + 10, y + 15, key, anchor="middle", fill=colours.text_on(fill))
-    drawing.text(_LEFT + 30, y + 15, name, bold=True)
+        drawing.text(LEFT + 10, y + 15, key, anchor="middle", fill=colours.text_on(fill))
+    drawing.text(LEFT + 30, y + 15, name, bold=True)
     share = _how_much(bars, name)
-    if _BOLD * text_width(name, bold=True) + text_width(share) > _RIGHT - _LEFT - 40:
-        y += _LINE
-    drawing.text(_RIGHT, y + 15, share, anchor="end")
+    if name_width(name) + text_width(share) > RIGHT - LEFT - 40:
+        y += LINE
+    drawing.text(RIGHT, y + 15, share, anchor="end")
     y += 20
-    for line in wrap(explained(name, detailed), SMALL, _RIGHT - _LEFT - 30):
-        drawing.text(_LEFT + 30, y + 13, line, fill=colours.QUIET)
-        y += _LINE
+    for line in wrap(explained(name, detailed), SMALL, RIGHT - LEFT - 30):
+        drawing.text(LEFT + 30, y + 13, line, fill=colours.QUIET)
+        y += LINE
     return y + 5
 
 

@@ -6,7 +6,8 @@ time than this part needs. If no part has been that busy, the warps have waited 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from gemm_course.compiler.kinds import MULTIPLY_ADD
 from gemm_course.profiles.profile import Profile
@@ -20,98 +21,142 @@ IDLE = 0.02  # of the launch: what is said of multiprocessors without work
 class Part:
     """A part of the GPU that can be the limit.
 
-    busy: completes "... in 91 % of the clocks". measures: columns of `records.profiles`; the highest counts.
+    measures: columns of `records.profiles`; the highest counts. busy: completes "... in 91 % of the clocks".
+    are: "are" for units and slots, "is" for a memory.
     """
 
     name: str
-    busy: str
     measures: tuple[str, ...]
+    busy: str = "busy"
+    are: str = "are"
 
 
-PARTS = (
-    Part("issue slots", "the schedulers issue an instruction", ("issue_slots",)),
-    Part("multiply-add units", "they compute", ("fma_pipe",)),
-    Part("integer units", "they compute", ("alu_pipe",)),
-    Part("Tensor Cores", "they compute", ("tensor_pipe",)),
-    Part(
-        "L1 and shared memory",
-        "this memory is busy",
-        ("l1_data", "l1_writeback", "l1_requests", "lsu_pipe"),
-    ),
-    Part("L2", "this memory is busy", ("l2", "l2_to_sm")),
-    Part("DRAM", "this memory is busy", ("dram",)),
+_ALL = (
+    Part("issue slots", ("issue_slots",), busy="taken"),
+    Part("multiply-add units", ("fma_pipe",)),
+    Part("integer units", ("alu_pipe",)),
+    Part("Tensor Cores", ("tensor_pipe",)),
+    Part("L1 and shared memory", ("l1_data", "l1_writeback", "l1_requests", "lsu_pipe"), are="is"),
+    Part("L2", ("l2", "l2_to_sm"), are="is"),
+    Part("DRAM", ("dram",), are="is"),
 )
+PARTS = {part.name: part for part in _ALL}
+_SLOTS = _ALL[0].name
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What limits a kernel now.
+    """What limits a kernel now. Shares are from 0 to 1.
 
-    limiter: the name of one of PARTS, or, with `waiting`, of one of WAITS, where no part is busy in LIMIT of
-    the clocks. share: of the clocks in which the part was busy, or of its time that a warp spends on this
-    wait, 0 to 1; clocks are those in which a multiprocessor has work. next: the part that would be the limit
-    if this one were gone, next_share how busy it is, and at_most how many times as fast the kernel could be
-    then. idle: the part of the launch for which a multiprocessor has no work, because the blocks do not come
-    out even.
+    busy: each part that was measured, the busiest first, and the share of the clocks in which it was busy;
+    clocks are those in which a multiprocessor has work. wait, waited: what a warp waits for longest, one of
+    WAITS, and the share of its time. multiply_adds: of all executed instructions. idle: the share of the
+    launch for which a multiprocessor has no work, because the blocks do not come out even.
     """
 
     name: str
-    limiter: str
-    waiting: bool
-    share: float
-    next: str
-    next_share: float
+    busy: Mapping[str, float] = field(repr=False)
+    wait: str
+    waited: float
+    multiply_adds: float
     idle: float
-    sentence: str
+
+    @property
+    def waiting(self) -> bool:
+        """Is waiting the limit, because no part is busy enough?"""
+        return next(iter(self.busy.values())) < LIMIT
+
+    @property
+    def limiter(self) -> str:
+        """The name of one of PARTS or, if waiting is the limit, of one of WAITS."""
+        return self.wait if self.waiting else next(iter(self.busy))
+
+    @property
+    def share(self) -> float:
+        """Of the clocks in which the limiter was busy or, if waiting is the limit, of a warp's time."""
+        return self.waited if self.waiting else self.busy[self.limiter]
+
+    @property
+    def next(self) -> str:
+        """The part that would be the limit if this one, or the waiting, were gone."""
+        return list(self.busy)[0 if self.waiting else 1]
+
+    @property
+    def next_share(self) -> float:
+        return self.busy[self.next]
 
     @property
     def at_most(self) -> float:
+        """How many times as fast the kernel could be then: the other parts would still need their clocks."""
         return 1 / self.next_share
 
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The limit, what would be next, the longest wait, and idle multiprocessors if there are many."""
+        told = [self._limit(), self._next()]
+        if not self.waiting:
+            told.append(f"A warp waits {_percent(self.waited)} of its time {self.wait_in_words}.")
+        if self.idle >= IDLE:
+            told.append(f"Multiprocessors have no work for {_percent(self.idle)} of the launch.")
+        return tuple(told)
+
+    @property
+    def wait_in_words(self) -> str:
+        """Completes "a warp waits ...", such as "at barriers"."""
+        return WAITS[self.wait].waits
+
+    def _limit(self) -> str:
+        if self.waiting:
+            waited = f"{_percent(self.waited)} of a warp's time {self.wait_in_words}"
+            return f"Limit: waiting, {waited}; no part is busy in {_percent(LIMIT)} of the clocks."
+        told = f"Limit: {self.limiter}, {PARTS[self.limiter].busy} in {_percent(self.share)} of the clocks"
+        work = f", {_percent(self.multiply_adds)} of them by multiply-adds" if self.limiter == _SLOTS else ""
+        return f"{told}{work}."
+
+    def _next(self) -> str:
+        faster = f"at most {three_digits(self.at_most)} times as fast"
+        return f"Next: {self.next}, {_percent(self.next_share)}, so {faster}."
+
     def __str__(self) -> str:
-        return self.sentence
+        return " ".join(self.sentences)
 
 
 def verdict(profile: Profile) -> Verdict:
-    """What limits a kernel, from one launch of it; see :class:`Verdict`."""
+    """What limits a kernel, from one launch of it.
+
+    Raises ValueError for a profile without clocks, or with fewer than two parts measured.
+    """
     row = profile.measured
-    idle = 1 - row["active_clocks"] / row["clocks"]
-    busy = {part: max(row[name] or 0.0 for name in part.measures) / 100 / (1 - idle) for part in PARTS}
-    first, second = sorted(busy, key=lambda part: -busy[part])[:2]
-    wait, waited = max(
-        ((name, share) for name, share in profile.waits.items() if WAITS[name].waits), key=lambda one: one[1]
-    )
-    waiting = f"a warp waits {_percent(waited)} of its time {WAITS[wait].waits}"
-    if busy[first] < LIMIT:
-        told = f"Waiting: {waiting}, and no part is busy in more than {_percent(busy[first])} of the clocks"
-        return _verdict(profile.name, (wait, True, waited), (first.name, busy[first]), idle, told)
-    told = f"{_begun(first.name)}: {first.busy} in {_percent(busy[first])} of the clocks"
-    told += f"{_of_what(first, profile)}; {waiting}"
-    return _verdict(profile.name, (first.name, False, busy[first]), (second.name, busy[second]), idle, told)
-
-
-def _of_what(part: Part, profile: Profile) -> str:
-    """For issue slots: how many of them the work took."""
-    if part.name != "issue slots":
-        return ""
+    busy = _busy(row) if row["clocks"] and row["active_clocks"] else {}
+    if len(busy) < 2:
+        raise ValueError(f"it was not measured how busy the parts of the GPU were with {profile.name}.")
+    waits = {name: share for name, share in profile.waits.items() if WAITS[name].waits}
+    longest = max(waits, key=waits.__getitem__)
     executed = profile.executed
-    return f", {_percent(executed[MULTIPLY_ADD] / sum(executed.values()))} of them for multiply-adds"
-
-
-def _verdict(
-    name: str, limit: tuple[str, bool, float], after: tuple[str, float], idle: float, told: str
-) -> Verdict:
-    sentence = (
-        f"{told}. Without that limit, {after[0]} would be the next, busy in {_percent(after[1])} of the "
+    return Verdict(
+        name=profile.name,
+        busy=busy,
+        wait=longest,
+        waited=waits[longest],
+        multiply_adds=executed[MULTIPLY_ADD] / max(1, sum(executed.values())),
+        idle=1 - row["active_clocks"] / row["clocks"],
     )
-    sentence += f"clocks now: at most {1 / after[1]:.3g} times as fast."
-    if idle >= IDLE:
-        sentence += f" Multiprocessors have no work for {_percent(idle)} of the launch."
-    return Verdict(name, *limit, *after, idle, sentence)
 
 
-def _begun(text: str) -> str:
-    return text[0].upper() + text[1:]
+def _busy(row: Mapping[str, float | None]) -> dict[str, float]:
+    """The parts that were measured, the busiest first."""
+    active = row["active_clocks"] / row["clocks"]
+    found = {}
+    for part in PARTS.values():
+        measured = [row[name] for name in part.measures if row[name] is not None]
+        if measured:
+            found[part.name] = max(measured) / 100 / active
+    return dict(sorted(found.items(), key=lambda one: -one[1]))
+
+
+def three_digits(value: float) -> str:
+    """Without an exponent: "0.498", "1.50", "302", "1,200"."""
+    return f"{value:#.3g}".rstrip(".") if value < 999.5 else f"{value:,.0f}"
 
 
 def _percent(share: float) -> str:

@@ -24,6 +24,7 @@ _HOMES = {
     "heatmap": "heatmap",
     "ladder": "ladder",
     "lanes": "lanes",
+    "limits": "limits",
     "machine_code": "machine_code",
     "occupancy": "occupancy",
     "owners": "owners",

@@ -21,8 +21,8 @@ from gemm_course.profiles import WAITS, NoProfile, Profile, recorded
 from gemm_course.widgets._canvas import Text
 from gemm_course.widgets._choosing import Choosable
 from gemm_course.widgets._loop_in_words import loop_in_words
+from gemm_course.widgets._profiled import FEW
 from gemm_course.widgets._sources import Sources, functions_in, sources_of
-from gemm_course.widgets._waits import FEW
 
 NEWEST = (9, 0)
 NOT_MEASURED = (

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
-from gemm_course import records
 from gemm_course.compiler.kinds import TENSOR_CORE
 from gemm_course.figures import waits as figure
 from gemm_course.figures.picture import Picture
 from gemm_course.figures.waits import GOOD, Bar, percent
-from gemm_course.kernels import LADDER, Stage, tiles_text
-from gemm_course.kernels.variants import variants
-from gemm_course.profiles import WAITS, NoProfile, Profile, recorded
+from gemm_course.profiles import WAITS, Profile
 from gemm_course.profiles.store import USUAL
 from gemm_course.widgets._labels import labels
+from gemm_course.widgets._profiled import Kernel, note, profiles_of, unusual_tiles
 
-FEW = 2500  # samples; with fewer, a share can be wrong by a point and more: 1 / (2 √samples)
 PARTS = {  # what can be busy beside the schedulers, as in records.columns.PROFILE_BUSY
     "fma_pipe": "multiply-add units",
     "alu_pipe": "integer units",
@@ -34,8 +31,6 @@ PARTS = {  # what can be busy beside the schedulers, as in records.columns.PROFI
     "dram": "DRAM",
 }
 
-Kernel = str | Stage | Profile | tuple[str | Stage, Mapping[str, int]] | Mapping[str, Mapping[str, int]]
-
 
 def waits(*kernels: Kernel, size: int | tuple[int, int, int] = USUAL) -> Picture:
     """Draw what a warp spends its time on, a bar for each kernel, and how busy the hardware was meanwhile.
@@ -46,41 +41,11 @@ def waits(*kernels: Kernel, size: int | tuple[int, int, int] = USUAL) -> Picture
 
     Raises NoProfile, a LookupError, with what is recorded; ValueError for a profile without samples.
     """
-    profiles = [profile for kernel in kernels for profile in _profiles(kernel, size)] or _whole_ladder(size)
-    for profile in profiles:
-        if not profile.samples:
-            raise ValueError(f"no warp of {profile.name} was sampled: it ran for too short a time.")
+    profiles = profiles_of(kernels, size)
     bars = [_bar(profile, label) for profile, label in zip(profiles, labels(profiles), strict=True)]
     if len(bars) > figure.DETAILED:
-        bars = [_without_usual_tiles(bar, profile) for bar, profile in zip(bars, profiles, strict=True)]
-    return figure.waits(bars, _answer(bars), _note(profiles))
-
-
-# --- which ones ---------------------------------------------------------------------------------------------
-
-
-def _profiles(kernel: Kernel, size: int | tuple[int, int, int]) -> Iterator[Profile]:
-    if isinstance(kernel, Profile):
-        yield kernel
-    elif isinstance(kernel, Mapping):
-        for stage, tiles in kernel.items():
-            yield recorded(stage, tiles, size)
-    elif isinstance(kernel, tuple):
-        yield recorded(*kernel, size)
-    else:
-        yield recorded(kernel, None, size)
-
-
-def _whole_ladder(size: int | tuple[int, int, int]) -> list[Profile]:
-    found = []
-    for stage in LADDER:
-        try:
-            found.append(recorded(stage, None, size))
-        except NoProfile:  # the others are worth seeing; the note says which are missing
-            continue
-    if not found:
-        raise NoProfile(f"no profile was recorded of any stage at {_size_text(size)}.")
-    return found
+        bars = [replace(bar, tiles=unusual_tiles(one)) for bar, one in zip(bars, profiles, strict=True)]
+    return figure.waits(bars, _answer(bars), note(profiles))
 
 
 # --- what is drawn ------------------------------------------------------------------------------------------
@@ -110,13 +75,6 @@ def _share(row: Mapping[str, Any], name: str) -> float | None:
     return None if value is None else value / 100
 
 
-def _without_usual_tiles(bar: Bar, profile: Profile) -> Bar:
-    """In a line there is room for tiles only below it, so the usual ones are left out."""
-    stage = next((one for one in (*LADDER, *variants()) if one.name == profile.name), None)
-    usual = stage is not None and profile.tiles == tiles_text(stage.complete())
-    return replace(bar, tiles="") if usual else bar
-
-
 # --- what is said -------------------------------------------------------------------------------------------
 
 
@@ -143,24 +101,3 @@ def _answer(bars: Sequence[Bar]) -> str:
 
 def _waits(bar: Bar) -> dict[str, float]:
     return {name: share for name, share in bar.shares.items() if name not in GOOD}
-
-
-def _note(profiles: Sequence[Profile]) -> str:
-    """Size, GPU, versions and dates; whether there are few samples."""
-    import pandas as pd
-
-    rows = pd.DataFrame([dict(profile.measured) for profile in profiles])
-    shapes = dict.fromkeys(
-        tuple(profile.measured[side] for side in "mnk") for profile in profiles if profile.measured["m"]
-    )
-    versions = sorted({str(version) for version in rows.get("ncu", ()) if version})
-    ncu = f"Nsight Compute {' and '.join(versions)}" if versions else "Nsight Compute"
-    few = [profile.name for profile in profiles if profile.samples < FEW]
-    doubt = f" Rough, with fewer than {FEW:,} samples: {', '.join(few)}." if few else ""
-    told = [*map(_size_text, shapes), f"measured with {ncu}", records.provenance(rows)]
-    return f"{'; '.join(told)}.{doubt}"
-
-
-def _size_text(size: int | tuple[int, int, int]) -> str:
-    m, n, k = (size, size, size) if isinstance(size, int) else size
-    return f"{m}³" if m == n == k else f"{m} × {n} × {k}"

@@ -7,10 +7,9 @@ import pytest
 from gemm_course import records
 from gemm_course.compiler.kinds import MULTIPLY_ADD
 from gemm_course.profiles import WAITS, recorded, verdict
-from gemm_course.profiles.verdict import LIMIT, PARTS
+from gemm_course.profiles.verdict import LIMIT, PARTS, three_digits
 
-MEASURES = [name for part in PARTS for name in part.measures]
-PART_NAMES = {part.name for part in PARTS}
+MEASURES = [name for part in PARTS.values() for name in part.measures]
 
 
 def made_up(waits=None, idle=0.0, **busy):
@@ -32,8 +31,10 @@ def test_the_busiest_part_is_the_limit_and_the_second_is_next():
     found = verdict(made_up(l1_data=80.0, issue_slots=50.0))
     assert (found.limiter, found.waiting, found.next) == ("L1 and shared memory", False, "issue slots")
     assert (found.share, found.next_share, found.at_most) == pytest.approx((0.8, 0.5, 2.0))
-    assert "80 % of the clocks" in str(found) and "at most 2 times as fast" in str(found)
-    assert "no work" not in str(found)
+    assert str(found) == (
+        "Limit: L1 and shared memory, busy in 80 % of the clocks. Next: issue slots, 50 %, so at most 2.00 "
+        "times as fast. A warp waits 40 % of its time at barriers."
+    )
 
 
 def test_measures_of_one_part_are_no_two_limits():
@@ -45,7 +46,18 @@ def test_without_a_busy_part_the_longest_wait_is_the_limit():
     found = verdict(made_up(fma_pipe=100 * LIMIT - 1, waits={"issuing": 0.7, "copies": 0.2, "barrier": 0.1}))
     assert (found.limiter, found.waiting, found.share) == ("copies", True, 0.2)
     assert found.next == "multiply-add units"
-    assert found.sentence.startswith("Waiting: a warp waits 20 % of its time for copies")
+    assert str(found) == (
+        "Limit: waiting, 20 % of a warp's time for copies; no part is busy in 70 % of the clocks. Next: "
+        "multiply-add units, 69 %, so at most 1.45 times as fast."
+    )
+
+
+def test_a_wait_with_the_name_of_a_part_is_told_from_it():
+    products = {"Tensor Cores": 0.5, "issuing": 0.5}
+    waiting, busy = verdict(made_up(waits=products)), verdict(made_up(waits=products, tensor_pipe=90.0))
+    assert waiting.limiter == busy.limiter == "Tensor Cores"
+    assert waiting.waiting and not busy.waiting
+    assert (waiting.share, busy.share) == pytest.approx((0.5, 0.9))
 
 
 def test_time_that_is_not_lost_is_no_wait():
@@ -61,17 +73,39 @@ def test_a_part_is_judged_by_the_clocks_in_which_there_is_work():
 
 
 def test_issue_slots_are_told_with_what_they_were_for():
-    assert "60 % of them for multiply-adds" in str(verdict(made_up(issue_slots=90.0)))
+    assert "60 % of them by multiply-adds" in str(verdict(made_up(issue_slots=90.0)))
     assert "multiply-adds" not in str(verdict(made_up(dram=90.0)))
 
 
-def test_a_part_that_was_not_measured_is_not_busy():
-    assert verdict(made_up(dram=None, l2=80.0)).limiter == "L2"
+def test_a_part_that_was_not_measured_is_left_out():
+    found = verdict(made_up(dram=None, l2=80.0, lsu_pipe=None))
+    assert found.limiter == "L2" and set(PARTS) - set(found.busy) == {"DRAM"}
+
+
+@pytest.mark.parametrize("missing", [{"clocks": None}, {"active_clocks": None}, dict.fromkeys(MEASURES[1:])])
+def test_without_what_was_measured_there_is_no_verdict(missing):
+    with pytest.raises(ValueError, match=r"^it was not measured how busy the parts .* with kernel\.$"):
+        verdict(made_up(**missing))
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_the_limit_is_told_in_words_that_fit_each_part(part):
+    found = verdict(made_up(**{PARTS[part].measures[0]: 90.0}))
+    assert found.limiter == part and (found.share, found.at_most) == pytest.approx((0.9, 10))
+    assert found.sentences[0].startswith(
+        f"Limit: {part}, {'taken' if part == 'issue slots' else 'busy'} in 90"
+    )
+    assert PARTS[part].are == ("are" if part.endswith("s") else "is")
+
+
+def test_figures_have_three_digits():
+    figures = (0.49837, 1.5, 43, 302.1, 999.6, 1200)
+    assert [three_digits(one) for one in figures] == ["0.498", "1.50", "43.0", "302", "1,000", "1,200"]
 
 
 def test_every_recorded_profile_has_a_verdict():
     for row in records.profiles().itertuples():
         found = verdict(recorded(row.stage, records.parse_tiles(row.tiles), (row.m, row.n, row.k)))
-        assert found.limiter in (WAITS if found.waiting else PART_NAMES)
-        assert found.next in PART_NAMES - {found.limiter}
+        assert found.limiter in (WAITS if found.waiting else PARTS)
+        assert found.next in found.busy and (found.waiting or found.next != found.limiter)
         assert 0 < found.next_share <= 1 and 0 < found.share <= 1 and 0 <= found.idle < 0.1

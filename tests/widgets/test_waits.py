@@ -7,64 +7,11 @@ import pytest
 from gemm_course import records
 from gemm_course import widgets as see
 from gemm_course.figures.waits import percent
-from gemm_course.kernels import LADDER, tiles_text
-from gemm_course.profiles import NoProfile, Profile
-from gemm_course.profiles.profile import profile_of
-from gemm_course.records.columns import PROFILE, PROFILE_BUSY
+from gemm_course.kernels import LADDER
+from gemm_course.profiles import NoProfile, recorded
+from gemm_course.records.columns import PROFILE_BUSY
 from gemm_course.widgets import _waits
-
-SAMPLES = {"selected": 400, "not_selected": 2000, "mio": 2400, "long_sb": 1600, "barrier": 3600}
-CODE = ("LDS R1, [R0]", "FFMA R2, R1, R1, R2", "BRA 0x0")
-
-
-def profile(name="mine", tiles="", samples=SAMPLES, code=CODE, **measured) -> Profile:
-    """A made-up profile; what is not given was not measured."""
-    row = dict.fromkeys(PROFILE.columns) | {
-        "stage": name,
-        "tiles": tiles,
-        "registers": 32,
-        "local_bytes": 0,
-        "static_shared_bytes": 0,
-        "dynamic_shared_bytes": 0,
-        "gpu": "NVIDIA H200",
-        "driver": "580",
-        "ncu": "2025.3.1.0",
-        **measured,
-    }
-    nothing = [0] * len(code)
-    content = {
-        "compute_capability": [9, 0],
-        "compiler": "made up",
-        "spilled_bytes": 0,
-        "text": list(code),
-        "file": ["mine.py"] * len(code),
-        "line": [*range(1, len(code) + 1)],
-        **dict.fromkeys(("executed", "threads", "global_sectors", "shared_wavefronts"), nothing),
-        "samples": {reason: [count, *nothing[1:]] for reason, count in samples.items()},
-        "sources": {},
-    }
-    return profile_of(row, content)
-
-
-@pytest.fixture
-def shelf(monkeypatch):
-    """Profiles that `recorded` finds, by name and tiles; all else it refuses."""
-    kept = {}
-
-    def recorded(stage, tiles=None, size=4096):
-        name = getattr(stage, "name", stage)
-        key = name, tiles_text(LADDER[name].complete(tiles)) if name in LADDER else "", size
-        if key not in kept:
-            raise NoProfile(f"no profile was recorded of {key}.")
-        return kept[key]
-
-    monkeypatch.setattr(_waits, "recorded", recorded)
-
-    def put(name, samples=SAMPLES, size=4096, tiles=None, **measured):
-        text = tiles_text(LADDER[name].complete(tiles))
-        kept[name, text, size] = profile(name, text, samples, m=size, n=size, k=size, **measured)
-
-    return put
+from tests.widgets.made_up_profiles import SAMPLES, profile
 
 
 def test_the_title_of_one_says_how_long_it_waits_and_most_for_what():
@@ -175,6 +122,6 @@ def test_all_recorded_stages_and_their_shares():
     names = [stage.name for stage in LADDER if stage.name in set(rows["stage"])]
     assert re.findall(r"(\w+), [\d.]+ ms: a warp's time", said) == names
     for name in names:
-        found = _waits.recorded(name)
+        found = recorded(name)
         issuing = percent(found.waits["issuing"]).replace("\u00a0", " ")
         assert f"issuing {issuing}" in said or found.waits["issuing"] < 0.02

@@ -1,0 +1,37 @@
+"""What pictures with a row per kernel have in common: its heading, and paragraphs between margins."""
+
+from __future__ import annotations
+
+from gemm_course.figures import colours
+from gemm_course.figures.svg import PAGE, SMALL, Drawing, text_width, wrap
+
+LEFT, RIGHT, LINE = 8.0, PAGE - 8.0, 18.0
+_BOLD = 1.1  # the underscores of a bold name are wider than estimated
+_WIDE = 0.45  # and so, by this part of the font's size, are some letters
+
+
+def paragraph(drawing: Drawing, words: str, y: float, fill: str = colours.QUIET) -> float:
+    """Write words below y in as many lines as they take; return where the next line begins."""
+    for line in wrap(words, SMALL, RIGHT - LEFT):
+        drawing.text(LEFT, y + 14, line, fill=fill)
+        y += LINE
+    return y
+
+
+def name_width(name: str) -> float:
+    """An upper estimate for a kernel's name in bold, which may be short, such as "wmma"."""
+    return _BOLD * text_width(name, bold=True) + _WIDE * SMALL * sum(letter in "mw" for letter in name)
+
+
+def heading(drawing: Drawing, label: str, tiles: str, at_the_right: str, y: float) -> float:
+    """Write a kernel's label, its tiles beside it or below, and a figure at the right; return the end."""
+    drawing.text(LEFT, y + 14, label, bold=True)
+    if at_the_right:
+        drawing.text(RIGHT, y + 14, at_the_right, anchor="end")
+    if not tiles:
+        return y + 20
+    beside = LEFT + name_width(label) + 8
+    if beside + text_width(tiles) < RIGHT - text_width(at_the_right) - 10:
+        drawing.text(beside, y + 14, tiles, fill=colours.QUIET)
+        return y + 20
+    return paragraph(drawing, tiles, y + LINE) + 2

@@ -1,0 +1,93 @@
+"""What limits stages of the ladder, or a learner's own kernel, from recorded profiles."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from itertools import groupby
+
+from gemm_course.figures import limits as figure
+from gemm_course.figures.limits import Row
+from gemm_course.figures.picture import Picture
+from gemm_course.figures.waits import percent
+from gemm_course.profiles import Verdict, verdict
+from gemm_course.profiles.store import USUAL
+from gemm_course.profiles.verdict import LIMIT, PARTS
+from gemm_course.widgets._labels import labels
+from gemm_course.widgets._profiled import Kernel, note, profiles_of, unusual_tiles
+
+RUNS = 3  # so many changes of the limit are told with the kernels' names
+RARE = 1 / 6  # of the kernels: what limits fewer is told last
+
+
+def limits(*kernels: Kernel, size: int | tuple[int, int, int] = USUAL) -> Picture:
+    """Draw how busy each part of the GPU is with each kernel, what limits it and what would be next.
+
+    kernels, size: as in `waits`; without any kernel, all stages of which there is a profile.
+
+    Raises NoProfile, a LookupError, with what is recorded; ValueError for a profile without samples.
+    """
+    profiles = profiles_of(kernels, size)
+    few = len(profiles) <= figure.DETAILED
+    rows = [
+        Row(label, one.tiles if few else unusual_tiles(one), one.tflops, verdict(one))
+        for label, one in zip(labels(profiles), profiles, strict=True)
+    ]
+    return figure.limits(rows, _answer(rows), note(profiles))
+
+
+def _answer(rows: Sequence[Row]) -> str:
+    """For one kernel its limit; for several how the limit changes from one to the next."""
+    if len(rows) == 1:
+        return f"{rows[0].label}: {_limit(rows[0].verdict)}"
+    runs = [(name, list(of_one)) for name, of_one in groupby(rows, key=lambda row: _called(row.verdict))]
+    if len(runs) == 1:
+        return _same(rows)
+    if len(runs) <= RUNS:
+        return _moves([f"{name} ({_from_to(of_one)})" for name, of_one in runs])
+    if len(rows) <= figure.DETAILED:
+        return _moves([name for name, _ in runs])
+    return _counted(Counter(_called(row.verdict) for row in rows))
+
+
+def _counted(counts: Counter[str]) -> str:
+    """Limits with the number of kernels that have each, in the order of their first; rare ones last."""
+    kernels = counts.total()
+    least = min(RARE * kernels, max(counts.values()))
+    usual = [name for name in counts if counts[name] >= least]
+    rare = [f"{name} ({count})" for name, count in counts.items() if name not in usual]
+    first = f"{usual[0]} ({counts[usual[0]]} of {kernels} kernels)"
+    others = f"; in others {', '.join(rare)}" if rare else ""
+    if len(usual) == 1:
+        return f"The limit mostly is {first}{others}"
+    return _moves([first, *(f"{name} ({counts[name]})" for name in usual[1:])]) + others
+
+
+def _limit(found: Verdict) -> str:
+    if found.waiting:
+        return f"waiting is the limit, {percent(found.waited)} of a warp's time {found.wait_in_words}"
+    part = PARTS[found.limiter]
+    return f"{part.name} {part.are} the limit, {part.busy} in {percent(found.share)} of the clocks"
+
+
+def _called(found: Verdict) -> str:
+    return "waiting" if found.waiting else found.limiter
+
+
+def _same(rows: Sequence[Row]) -> str:
+    """The answer for kernels with the same limit."""
+    found = [row.verdict for row in rows]
+    if found[0].waiting:
+        return f"In all of them waiting is the limit: no part is busy in {percent(LIMIT)} of the clocks"
+    part = PARTS[found[0].limiter]
+    shares = [percent(share) for share in sorted(one.share for one in found)]
+    between = shares[0] if shares[0] == shares[-1] else f"{shares[0]} to {shares[-1]}"
+    return f"In all of them {part.name} {part.are} the limit, {part.busy} in {between} of the clocks"
+
+
+def _from_to(rows: Sequence[Row]) -> str:
+    return rows[0].label if len(rows) == 1 else f"{rows[0].label} to {rows[-1].label}"
+
+
+def _moves(stops: Sequence[str]) -> str:
+    return f"The limit moves from {stops[0]} to {', then '.join(stops[1:])}"

@@ -1,0 +1,29 @@
+"""What tests of several pictures of profiles need."""
+
+import pytest
+
+from gemm_course.kernels import LADDER, tiles_text
+from gemm_course.profiles import NoProfile
+from gemm_course.widgets import _profiled
+from tests.widgets.made_up_profiles import SAMPLES, profile
+
+
+@pytest.fixture
+def shelf(monkeypatch):
+    """Profiles that `recorded` finds, by name and tiles; all else it refuses."""
+    kept = {}
+
+    def recorded(stage, tiles=None, size=4096):
+        name = getattr(stage, "name", stage)
+        key = name, tiles_text(LADDER[name].complete(tiles)) if name in LADDER else "", size
+        if key not in kept:
+            raise NoProfile(f"no profile was recorded of {key}.")
+        return kept[key]
+
+    monkeypatch.setattr(_profiled, "recorded", recorded)
+
+    def put(name, samples=SAMPLES, size=4096, tiles=None, **measured):
+        text = tiles_text(LADDER[name].complete(tiles))
+        kept[name, text, size] = profile(name, text, samples, m=size, n=size, k=size, **measured)
+
+    return put
