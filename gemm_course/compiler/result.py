@@ -135,7 +135,7 @@ class Compiled:
 
     @cached_property
     def loop(self) -> Loop | None:
-        """The loop that counts: the one with most of what the kernel is there for, `work`; None without any.
+        """The main loop: the one with most of what the kernel is there for, `work`; None without any.
 
         Of a loop around others, only what is outside of those is compared.
         """
@@ -171,7 +171,7 @@ class Compiled:
             f"{len(self):,} instructions: {_summary(self.by_kind)}",
         ]
         if self.loop:
-            lines.append(f"the loop that counts: {self.loop}")
+            lines.append(f"main loop: {self.loop}")
         return "\n".join(lines)
 
     def _own_work(self, loop: Loop) -> int:

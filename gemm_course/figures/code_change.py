@@ -1,4 +1,4 @@
-"""What a change did to the machine code of the loop that counts: instructions by kind, before and after."""
+"""What a change did to the machine code of the main loop: instructions by kind, before and after."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def _in_words(
         return f"{number(before.instructions.get(kind, 0))} → {number(after.instructions.get(kind, 0))}"
 
     told = [
-        f"Before: {_called(before)}; after: {_called(after)}. Instructions in the loop that counts, per "
+        f"Before: {_called(before)}; after: {_called(after)}. Instructions in the main loop, per "
         f"{per}: all {number(before.all)} → {number(after.all)}",
         *(f"{kind} {pair(kind)}" for kind in changed),
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -12,8 +12,9 @@ from functools import cached_property
 class Machine:
     """One machine instruction.
 
-    opcode: without modifiers. executed: how often warps executed it. stood: which part of their time warps
-    stood there, 0 to 1. Both are None if nothing was measured.
+    opcode: without modifiers. executed: how often warps executed it, None if nothing was measured. waits:
+    which part of their whole time warps waited there, 0 to 1, by reason, one of `profiles.WAITS`; ready: the
+    part for which they were there and did not wait, because they issued or another warp did.
     """
 
     address: int
@@ -22,19 +23,21 @@ class Machine:
     kind: str
     in_loop: bool
     executed: int | None = None
-    stood: float | None = None
+    waits: Mapping[str, float] = field(default_factory=dict)
+    ready: float = 0
+
+    @property
+    def waited(self) -> float:
+        return sum(self.waits.values())
 
 
 @dataclass(frozen=True)
 class Line:
-    """One line of the source. number: 0 for instructions of no line. waits: why warps stood there, in parts
-    of their time at this line, most first.
-    """
+    """One line of the source. number: 0 for instructions of no line."""
 
     number: int
     text: str
     instructions: Sequence[Machine] = ()
-    waits: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -46,7 +49,7 @@ class Line:
 
     @cached_property
     def in_loop(self) -> int:
-        """How many of its instructions are in the loop that counts."""
+        """How many of its instructions are in the main loop."""
         return sum(one.in_loop for one in self.instructions)
 
     @property
@@ -58,15 +61,32 @@ class Line:
         return sum(one.executed or 0 for one in self.instructions)
 
     @cached_property
-    def stood(self) -> float:
-        return sum(one.stood or 0 for one in self.instructions)
+    def waits(self) -> dict[str, float]:
+        """Which part of their whole time warps waited here, by reason, most first."""
+        return all_waits(self.instructions)
+
+    @cached_property
+    def waited(self) -> float:
+        return sum(self.waits.values())
+
+    @cached_property
+    def ready(self) -> float:
+        return sum(one.ready for one in self.instructions)
+
+
+def all_waits(instructions: Iterable[Machine]) -> dict[str, float]:
+    """Which part of their whole time warps waited at these, by reason, most first."""
+    found = Counter[str]()
+    for one in instructions:
+        found.update(one.waits)
+    return dict(found.most_common())
 
 
 @dataclass(frozen=True)
 class Whole:
     """What lines are compared with. executed: how many instructions warps executed in the whole kernel;
-    longest: which part of their time they stood at the line where they stood longest; has_loop: is there a
-    loop that counts?
+    longest: which part of their time they were at the line where they were longest; has_loop: is there a
+    main loop?
     """
 
     executed: int
@@ -77,7 +97,7 @@ class Whole:
     def of(cls, lines: Sequence[Line]) -> Whole:
         return cls(
             sum(line.executed for line in lines),
-            max(line.stood for line in lines),
+            max(line.waited + line.ready for line in lines),
             any(line.in_loop for line in lines),
         )
 

@@ -11,25 +11,26 @@ from gemm_course.figures import colours
 from gemm_course.figures.svg import MONO
 
 # The hues are those of the waits that such instructions lead to: purple for global memory, brown for shared
-# memory, teal for Tensor Cores. Multiply-adds are green like the accumulators; what goes with it all is grey.
+# memory, teal for Tensor Cores; a store is darker than a load. Multiply-adds are green like the accumulators;
+# what goes with it all is grey.
 _GLOBAL, _SHARED = (colours.OF_WAIT[f"queue to {memory} memory"] for memory in ("global", "shared"))
 MARKS = {
     "multiply-add": ("MA", colours.C),
     "Tensor Core product": ("TC", colours.OF_WAIT["Tensor Cores"]),
     "other arithmetic": ("FP", colours.PALE[colours.C]),
     "global load": ("GL", _GLOBAL),
-    "global store": ("GS", _GLOBAL),
+    "global store": ("GS", "#7F5FB5"),
     "asynchronous copy": ("AC", colours.OF_WAIT["copies"]),
     "shared load": ("SL", _SHARED),
-    "shared store": ("SS", _SHARED),
-    "atomic": ("AT", _GLOBAL),
+    "shared store": ("SS", "#B8701F"),
+    "atomic": ("AT", "#9C4F96"),
     "local memory": ("LM", colours.OF_WAIT["global memory"]),
     "integer arithmetic": ("IN", colours.EDGE),
-    "compare and select": ("CS", colours.EDGE),
+    "compare and select": ("CS", "#E4E7EB"),
     "branch": ("BR", colours.QUIET),
     "barrier and fence": ("BF", colours.OF_WAIT["barrier"]),
-    "move": ("MV", colours.EDGE),
-    "other": ("OT", colours.EDGE),
+    "move": ("MV", "#A9B1BC"),
+    "other": ("OT", colours.PAPER),
 }
 _BAR = 40  # pixels
 
@@ -70,14 +71,14 @@ def _part(kind: str, count: int) -> str:
 
 
 def legend(kinds: Iterable[str]) -> str:
-    """Return what these kinds are, each once, as HTML."""
+    """Return the marks of these kinds with their names, and what they are in a part that opens, as HTML."""
     there = set(kinds)
-    rows = "".join(_explained(kind) for kind in MARKS if kind in there)
-    return f'<div style="display:flex;flex-wrap:wrap;column-gap:16px;font-size:12px">{rows}</div>'
-
-
-def _explained(kind: str) -> str:
+    shown = [kind for kind in MARKS if kind in there]
+    names = "".join(f'<span style="white-space:nowrap">{mark_in_words(kind)} {kind}</span>' for kind in shown)
+    rows = "".join(f"<div><b>{kind}</b>: {escape(KINDS[kind])}</div>" for kind in shown)
+    wide = "<div>In the name of a load or store, 64 or 128 are bits per thread: LDS.128 loads 4 FP32.</div>"
     return (
-        f'<div style="flex:1 1 380px;padding:1px 0 1px 26px;text-indent:-26px">{mark_in_words(kind)} '
-        f"<b>{kind}</b>: {escape(KINDS[kind])}</div>"
+        f'<div style="display:flex;flex-wrap:wrap;column-gap:12px;font-size:12px">{names}</div>'
+        '<details style="font-size:12px"><summary data-lm-suppress-shortcuts="true" style="cursor:pointer">'
+        f"what each kind is</summary>{rows}{wide}</details>"
     )

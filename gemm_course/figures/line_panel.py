@@ -1,18 +1,19 @@
-"""The machine instructions of one line of a source: what they are, and how long warps stood at each."""
+"""The machine instructions of one line of a source: what they are, and what warps wait for at each."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from itertools import groupby
 
 from gemm_course.figures import colours
-from gemm_course.figures.code_lines import Line, Machine, Whole, percent, short, unbroken
+from gemm_course.figures.code_lines import Line, Machine, Whole, all_waits, percent, short, unbroken
 from gemm_course.figures.kind_marks import all_counted, counted, mark, mark_in_words
 from gemm_course.figures.svg import MONO
+from gemm_course.profiles import WAITS
 
 RUN = 4  # so many like instructions in a row are shown as one, which opens
-WAITS, LEAST = 4, 0.01  # so many reasons are named, none of a smaller part
+MOST, LEAST = 3, 0.0005  # so many reasons are named, none of a smaller part of all time
 IN_LOOP, SOME_IN_LOOP = "┃", "┇"
 _ROWS = f"font-family:{MONO};font-size:12px;line-height:18px;white-space:pre;margin-left:14px"
 _SHIFTED = "padding-left:4px"  # what a mark is wider than its two letters
@@ -33,10 +34,10 @@ def spoken(line: Line, whole: Whole) -> str:
     """Return what is counted and measured of a line, in words."""
     parts = [f"{_number(line)}: {all_counted(line.kinds)}"]
     if line.in_loop:
-        parts.append(f"{line.in_loop:,} in the loop that counts")
+        parts.append(f"{line.in_loop:,} in the main loop")
     if line.measured:
         parts.append(_executed(line, whole))
-        parts.append(f"warps stood here {percent(line.stood) or '0 %'} of their time")
+        parts.append(_time(line))
     return "; ".join(parts)
 
 
@@ -54,28 +55,47 @@ def _executed(line: Line, whole: Whole) -> str:
 
 def _words(line: Line, whole: Whole) -> Iterator[str]:
     within = {0: "none", len(line.instructions): "all"}.get(line.in_loop, f"{line.in_loop:,}")
-    yield f"{_number(line)}{f', {within} in the loop that counts' if whole.has_loop else ''}:"
+    yield f"{_number(line)}{f', {within} in the main loop' if whole.has_loop else ''}:"
     marks = (f"{mark_in_words(kind)} {counted(count, kind)}" for kind, count in line.kinds.most_common())
     yield " ".join(f'<span style="white-space:nowrap;margin-right:10px">{one}</span>' for one in marks)
     if line.measured:
-        said = _executed(line, whole)
-        yield f"{said[0].upper()}{said[1:]}. {_stood(line)}"
+        yield f"{_capital(_executed(line, whole))}. {_capital(_time(line))}."
+        if line.waits:
+            yield _most(next(iter(line.waits)))
 
 
-def _stood(line: Line) -> str:
-    if not line.stood:
-        return "No warp was seen here."
-    waits = [(name, part) for name, part in line.waits.items() if part >= LEAST][:WAITS]
-    why = ", ".join(f"{name} {100 * part:.0f} %" for name, part in waits)
-    return f"Warps stood here {percent(line.stood)} of their time; of that, {why}."
+def _time(line: Line) -> str:
+    """How long warps wait here and for what, and how long they do not."""
+    if not line.waited + line.ready:
+        return "no warp was seen here"
+    reasons = [f"{WAITS[name].waits} {percent(part)}" for name, part in line.waits.items() if part >= LEAST][
+        :MOST
+    ]
+    why = f" ({', '.join(reasons)})" if reasons else ""
+    waited, ready = (percent(part) or "0 %" for part in (line.waited, line.ready))
+    return f"warps wait here for {waited} of their time{why}, and are ready or issue for {ready}"
+
+
+def _most(name: str) -> str:
+    """What a wait means, and what helps against it."""
+    wait = WAITS[name]
+    helps = f" <b>To try:</b> {escape(wait.help)}." if wait.help else ""
+    return f"<b>Mostly {escape(name)}:</b> {escape(wait.meaning)}.{helps}"
+
+
+def _capital(words: str) -> str:
+    return words[0].upper() + words[1:]
 
 
 # --- the list of instructions -------------------------------------------------------------------------------
 
 
 def _table(line: Line) -> str:
-    columns = "executed  stood " if line.measured else ""
-    heading = f'<div style="{_ROWS};{_SHIFTED};color:{colours.QUIET}">      at {columns}instruction</div>'
+    columns = "executed waiting " if line.measured else ""
+    reasons = ", and what warps mostly wait for there" if line.waited else ""
+    heading = (
+        f'<div style="{_ROWS};{_SHIFTED};color:{colours.QUIET}">      at {columns}instruction{reasons}</div>'
+    )
     parts = []
     for alone, runs in groupby(_runs(line.instructions), key=lambda run: len(run) < RUN):
         if alone:
@@ -96,9 +116,9 @@ def _folded(run: Sequence[Machine], is_open: bool) -> str:
     """A run as one row, which opens, or is open."""
     rows = "\n".join(_row(one, "  ") for one in run)
     words = f"<b>{run[0].opcode} × {len(run):,}</b>"
-    executed, stood = _sum(one.executed for one in run), _sum(one.stood for one in run)
+    known = [one.executed for one in run if one.executed is not None]
     sign = _sign({one.in_loop for one in run}) + mark(run[0].kind)
-    together = _columns(sign, run[0].address, executed, stood, words)
+    together = _columns(sign, run[0].address, sum(known) if known else None, all_waits(run), words)
     style = f"{_ROWS};display:list-item;list-style-position:outside;cursor:pointer"
     return (
         f'<details{" open" if is_open else ""}><summary data-lm-suppress-shortcuts="true" style="{style}">'
@@ -108,20 +128,19 @@ def _folded(run: Sequence[Machine], is_open: bool) -> str:
 
 
 def _row(one: Machine, mark: str) -> str:
-    return _columns(_sign({one.in_loop}) + mark, one.address, one.executed, one.stood, escape(one.text))
+    return _columns(
+        _sign({one.in_loop}) + mark, one.address, one.executed, all_waits([one]), escape(one.text)
+    )
 
 
 def _sign(in_loop: set[bool]) -> str:
     return SOME_IN_LOOP if len(in_loop) > 1 else IN_LOOP if True in in_loop else " "
 
 
-def _columns(sign: str, address: int, executed: int | None, stood: float | None, words: str) -> str:
+def _columns(sign: str, address: int, executed: int | None, waits: Mapping[str, float], words: str) -> str:
     at = f"{sign}{address:>5x}"
-    if executed is None or stood is None:
+    if executed is None:
         return f"{at} {words}"
-    return f"{at} {short(executed):>8} {percent(stood):>6} {words}"
-
-
-def _sum(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) if known else None
+    waited = sum(waits.values())
+    reason = f'  <span style="color:{colours.QUIET}">{next(iter(waits))}</span>' if waited >= LEAST else ""
+    return f"{at} {short(executed):>8} {percent(waited):>7} {words}{reason}"

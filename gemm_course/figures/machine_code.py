@@ -25,19 +25,27 @@ HEIGHT = 440  # pixels of the list, and of the instructions: nothing jumps when 
 CHOSEN, EDGE_OF_CHOSEN = "#D8EFFB", colours.A
 STILL = "Run this cell to choose another line."
 _BOX = f"height:{HEIGHT}px;overflow:auto;border:1px solid {colours.EDGE};box-sizing:border-box"
-_STOOD = 30  # pixels of the longest bar
+_LONGEST = 44  # pixels of the longest bar
+_READY = "#D3D7DD"  # time in which warps do not wait
 
 
 @dataclass(frozen=True)
 class Caption:
-    """The words around the picture. title: its answer; loop: what the loop that counts consists of; missing:
-    why nothing is measured, or ""; source: what was compiled and measured where.
+    """The words around the picture. title: its answer; loop: what the main loop consists of; source: what was
+    compiled and measured where; missing: why nothing is measured; limit: what limits the kernel, and its
+    speed. The last two may be "".
     """
 
     title: str
     loop: str
-    missing: str
     source: str
+    missing: str = ""
+    limit: str = ""
+
+    @property
+    def lines(self) -> list[str]:
+        """What is said above the list."""
+        return [each for each in (self.limit, self.loop, self.missing) if each]
 
 
 @dataclass(frozen=True)
@@ -65,10 +73,10 @@ def machine_code(functions: Sequence[Function], chosen: Line, caption: Caption) 
     markup = (
         f'<div class="gemm-machine-code" style="background:{colours.PAPER};color:{colours.INK};'
         f"border:1px solid {colours.EDGE};padding:10px 12px;font-family:{SANS};font-size:13px;"
-        f'line-height:1.45;box-sizing:border-box">{_heading(caption)}'
+        f'line-height:1.45;box-sizing:border-box">{_heading(caption, whole, chosen.measured)}'
         f'<div style="display:flex;flex-wrap:wrap;gap:10px;margin:6px 0">'
         f"{_source(functions, chosen, whole)}{_instructions(names[first], panels[first])}</div>"
-        f"{kinds}{_footer(caption, whole, chosen.measured)}</div>"
+        f"{kinds}{_footer(caption)}</div>"
     )
     return MachineCode(markup, panels, names, _in_words(functions, whole, caption))
 
@@ -81,27 +89,33 @@ def _instructions(name: str, content: str) -> str:
     )
 
 
-def _heading(caption: Caption) -> str:
-    missing = f"<div>{escape(caption.missing)}</div>" if caption.missing else ""
+def _heading(caption: Caption, whole: Whole, measured: bool) -> str:
+    said = "".join(f"<div>{escape(unbroken(each))}</div>" for each in caption.lines)
     return (
-        f'<div style="font-weight:bold;font-size:16px">{escape(unbroken(caption.title))}</div>'
-        f"<div>{escape(unbroken(caption.loop))}</div>{missing}"
-        f'<div class="gemm-how" style="color:{colours.QUIET}">{STILL}</div>'
+        f'<div style="font-weight:bold;font-size:16px">{escape(unbroken(caption.title))}</div>{said}'
+        f'<div style="font-size:12px;margin-top:3px">{_columns_explained(whole, measured)}</div>'
+        f'<div class="gemm-how" style="font-size:12px;color:{colours.QUIET}">{STILL}</div>'
     )
 
 
-def _footer(caption: Caption, whole: Whole, measured: bool) -> str:
-    signs = f"{IN_LOOP} in the loop that counts; {SOME_IN_LOOP} some instructions in it, some outside. "
-    columns = (
-        "Executed: instructions that warps executed, of all instructions of a line together (k, M, G: "
-        "thousand, million, thousand million). Stood: the part of their time that warps spent at a line."
+def _columns_explained(whole: Whole, measured: bool) -> str:
+    measures = (
+        f"<b>waiting</b>: part of all warps' time; bar: {_swatch(colours.QUIET)} waiting, "
+        f"{_swatch(_READY)} ready or issuing. <b>executed</b>: how often warps executed its instructions, "
+        "all together. "
         if measured
         else ""
     )
-    return (
-        f'<div style="font-size:12px;margin-top:4px">{signs if whole.has_loop else ""}{columns}</div>'
-        f'<div style="font-size:12px;color:{colours.QUIET}">{escape(caption.source)}</div>'
-    )
+    signs = f" {IN_LOOP} all, {SOME_IN_LOOP} some of them in the main loop." if whole.has_loop else ""
+    return f"{measures}<b>in the code</b>: the instructions that a line became, by kind.{signs}"
+
+
+def _swatch(fill: str) -> str:
+    return f'<span style="background:{fill};font-size:9px">\u2003</span>'
+
+
+def _footer(caption: Caption) -> str:
+    return f'<div style="font-size:12px;color:{colours.QUIET}">{escape(caption.source)}</div>'
 
 
 # --- the list of lines --------------------------------------------------------------------------------------
@@ -117,8 +131,8 @@ def _source(functions: Sequence[Function], chosen: Line, whole: Whole) -> str:
 
 
 def _columns(measured: bool) -> str:
-    words = (("executed", 54), ("stood", 84)) if measured else ()
-    cells = "".join(_cell(each, width) for each, width in (*words, ("instructions", 87)))
+    words = (("waiting", 48), ("", _LONGEST + 6), ("executed", 62)) if measured else ()
+    cells = "".join(_cell(each, width) for each, width in (*words, ("in the code", 87)))
     return (
         f'<div class="gemm-columns" role="presentation" style="display:flex;flex-wrap:wrap;'
         f'color:{colours.QUIET};padding:2px 6px 2px 7px;font-size:12px">'
@@ -182,22 +196,24 @@ def _measures(line: Line, longest: float) -> str:
     """What is counted and measured of a line, in columns."""
     cells = _cell(f"{len(line.instructions):,}", 42) + '<span style="width:5px"></span>' + bar(line.kinds)
     if line.measured:
-        stood = f"{_bar(line.stood / longest if longest else 0)}{_cell(percent(line.stood), 48)}"
-        cells = f"{_cell(short(line.executed), 54)}{stood}{cells}"
+        time = f"{_cell(percent(line.waited), 48)}{_bar(line, longest)}"
+        cells = f"{time}{_cell(short(line.executed), 62)}{cells}"
     return _cells(cells)
 
 
-def _bar(part: float) -> str:
-    filled = (
-        f'<span style="display:block;height:9px;width:{100 * part:.0f}%;background:{colours.QUIET}"></span>'
+def _bar(line: Line, longest: float) -> str:
+    """The time of warps at a line: waiting, then the rest."""
+    parts = "".join(
+        f'<span style="flex:0 0 {100 * part / longest if longest else 0:.0f}%;background:{fill}"></span>'
+        for part, fill in ((line.waited, colours.QUIET), (line.ready, _READY))
     )
-    return f'<span style="display:block;width:{_STOOD}px;height:9px;margin-left:6px">{filled}</span>'
+    said = f"waiting {percent(line.waited) or '0 %'}, ready or issuing {percent(line.ready) or '0 %'}"
+    style = f"display:flex;width:{_LONGEST}px;height:10px;margin-left:6px"
+    return f'<span title="{said}" style="{style}">{parts}</span>'
 
 
 def _in_words(functions: Sequence[Function], whole: Whole, caption: Caption) -> str:
-    return "\n".join(
-        filter(None, (caption.title, caption.loop, caption.missing, *_told(functions, whole), caption.source))
-    )
+    return "\n".join(filter(None, (caption.title, *caption.lines, *_told(functions, whole), caption.source)))
 
 
 def _told(functions: Sequence[Function], whole: Whole) -> Iterator[str]:

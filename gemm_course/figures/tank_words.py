@@ -18,7 +18,8 @@ class Contents:
     """A multiprocessor with `blocks` of a kernel in it.
 
     at_most: whether the registers are the most that a block may take, so that more blocks may fit. about:
-    the kernel and the GPU. notes: where the figures come from.
+    the kernel and the GPU. notes: where the figures come from. fewer_registers: with so many per thread, a
+    block more finds enough of them; 0 if there is no such number.
     """
 
     tanks: Sequence[Tank]
@@ -26,6 +27,7 @@ class Contents:
     about: str
     notes: Sequence[str]
     at_most: bool = False
+    fewer_registers: int = 0
 
     @property
     def ordered(self) -> list[Tank]:
@@ -77,9 +79,12 @@ def sentence(contents: Contents) -> str:
     """What the next block needs, and what is left of it in the tanks that have too little."""
     next_one = _capital(f"{nth(contents.blocks + 1)} block")
     if not contents.short:
-        return f"{next_one} would find room in every tank."
+        return f"{next_one} (dashed) would find room in every tank."
     lacking = "; ".join(_lack(tank, contents) for tank in contents.short)
-    return f"{next_one} would need {lacking}."
+    only_registers = [tank.name for tank in contents.short] == ["registers"]
+    enough = contents.fewer_registers if only_registers else 0
+    fewer = f" With at most {enough} per thread it would fit." if enough else ""
+    return f"{next_one} (dashed) would need {lacking}.{fewer}"
 
 
 def in_words(contents: Contents) -> str:

@@ -13,7 +13,7 @@ from gemm_course.model import Tank
 _HEADROOM, _HEIGHT, _WIDE = 34.0, 150.0, 66.0  # above a tank, of a tank, across it
 _NAMES = 96.0  # the column of the table's row names
 _LINE, _ROW = 19.0, 21.0
-_ABOUT, _ROWS, _SENTENCES, _NOTES = 3, 5, 2, 5  # lines of each, so that all pictures are equally high
+_ABOUT, _ROWS, _SENTENCES, _NOTES = 3, 5, 3, 10  # lines of each, so that all pictures are equally high
 _FAINT = 3.0  # the height below which a block gets neither an outline nor a number
 
 
@@ -76,7 +76,8 @@ def _tank(drawing: Drawing, contents: Contents, tank: Tank, middle: float, floor
         newest = number == contents.blocks
         _block(drawing, left, floor - number * block, block, colours.NOW if newest else colours.EDGE, number)
     if block:
-        _next(drawing, left, floor - contents.blocks * block, block, floor - _HEIGHT, tank in contents.short)
+        top = floor - contents.blocks * block
+        _next(drawing, left, top, block, floor - _HEIGHT, tank in contents.short, contents.blocks + 1)
     walls = [(left, -_HEIGHT, left, 0), (left, 0, left + _WIDE, 0), (left + _WIDE, -_HEIGHT, left + _WIDE, 0)]
     for x1, y1, x2, y2 in walls:
         drawing.line(x1, floor + y1, x2, floor + y2, width=2)
@@ -89,7 +90,7 @@ def _block(drawing: Drawing, x: float, y: float, height: float, fill: str, numbe
         drawing.text(x + _WIDE / 2, y + height / 2 + 5, number, anchor="middle")
 
 
-def _next(drawing: Drawing, x: float, y: float, height: float, rim: float, short: bool) -> None:
+def _next(drawing: Drawing, x: float, y: float, height: float, rim: float, short: bool, number: int) -> None:
     """Draw the next block dashed, hatched where there is no room; what would stand out too far is cut off."""
     top = max(y - height, rim - _HEADROOM)
     colour = colours.WARN if short else colours.QUIET
@@ -97,6 +98,10 @@ def _next(drawing: Drawing, x: float, y: float, height: float, rim: float, short
         drawing.hatch(x, top, _WIDE, min(y, max(rim, top)) - top if top < rim else y - top, colours.WARN)
     if height >= _FAINT or short:
         drawing.rect(x, top, _WIDE, max(y - top, _FAINT), "none", stroke=colour, line=1.6, dash="4 3")
+    if y - top >= SMALL + 4:
+        if short:
+            drawing.rect(x + _WIDE / 2 - 13, (y + top) / 2 - 8, 26, 16, colours.PAPER)
+        drawing.text(x + _WIDE / 2, (y + top) / 2 + 5, number, anchor="middle", fill=colour)
 
 
 # ---- the table ---------------------------------------------------------------------------------------------

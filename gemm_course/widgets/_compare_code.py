@@ -26,7 +26,7 @@ Kernel = str | Stage | tuple[str | Stage, Mapping[str, int]] | Compiled | Profil
 def compare_code(
     before: Kernel, after: Kernel, compute_capability: tuple[int, int] | str = (9, 0)
 ) -> Picture:
-    """Draw what a change did to the machine code of the loop that counts, by kind of instruction.
+    """Draw what a change did to the machine code of the main loop, by kind of instruction.
 
     before, after: a stage or its name, with default tiles; ("vectorized", {"TM": 8}) for other tiles; what
     `compiled` returned, for your own kernel; or a profile. compute_capability: of the GPU to compile for.

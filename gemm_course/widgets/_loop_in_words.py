@@ -1,4 +1,4 @@
-"""What the loop that counts consists of, and whether the GPU can issue it fast enough."""
+"""What the main loop consists of, and whether the GPU can issue it fast enough."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def loop_in_words(code: Compiled, tensor_pipe: float | None = None) -> str:
     if loop is None:
         return f"There is no loop with {PLURALS[code.work]}."
     count, work = loop.by_kind[loop.work], PLURALS[loop.work]
-    said = f"The loop that counts: {count:,} of {len(loop):,} instructions are {work}"
+    said = f"Main loop: {count:,} of {len(loop):,} instructions are {work}"
     busy = busy_clocks(code, loop)
     if loop.work == MULTIPLY_ADD:
         slow = f", which take {busy / count:.0f} clocks each" if busy and busy != count else ""

@@ -20,6 +20,7 @@ from gemm_course.kernels import Stage
 from gemm_course.profiles import WAITS, NoProfile, Profile, recorded
 from gemm_course.widgets._canvas import Text
 from gemm_course.widgets._choosing import Choosable
+from gemm_course.widgets._limit_in_words import limit_in_words
 from gemm_course.widgets._loop_in_words import loop_in_words
 from gemm_course.widgets._profiled import FEW
 from gemm_course.widgets._sources import Sources, functions_in, sources_of
@@ -76,7 +77,7 @@ def of_code(code: Compiled) -> Choosable:
     chosen = _most_of_the_loop(functions)
     count, place = f"{len(chosen.instructions):,} of {len(code):,} instructions", _named(chosen, functions)
     title = f"{code.name}: " + (f"{place} became {count}" if chosen.number else f"{count} are of no line")
-    caption = Caption(title, loop_in_words(code), NOT_MEASURED, _about(code))
+    caption = Caption(title, loop_in_words(code), _about(code), missing=NOT_MEASURED)
     return Choosable(figure.machine_code(functions, chosen, caption))
 
 
@@ -84,16 +85,19 @@ def of_profile(profile: Profile) -> Choosable:
     """Show the machine code that ran, with how often and where warps waited."""
     code = profile.code
     functions = _functions(code, profile.sources, profile)
-    chosen = max(_choosable(functions), key=lambda line: line.stood)
-    title = (
-        f"{profile.name}: warps stood longest at {_named(chosen, functions)}, {percent(chosen.stood)} of "
-        "their time"
-    )
-    if not profile.samples:
+    chosen = max(_choosable(functions), key=lambda line: line.waited)
+    if chosen.waited:
+        title = (
+            f"warps wait longest at {_named(chosen, functions)}, {percent(chosen.waited)} of their time, "
+            f"most {WAITS[next(iter(chosen.waits))].waits}"
+        )
+    else:
         chosen = _most_of_the_loop(functions)
-        title = f"{profile.name}: it ended before a warp was sampled"
+        title = "no sampled warp waited" if profile.samples else "it ended before a warp was sampled"
     loop = loop_in_words(code, profile.measured.get("tensor_pipe"))
-    caption = Caption(title, loop, "", _measured_where(profile))
+    caption = Caption(
+        f"{profile.name}: {title}", loop, _measured_where(profile), limit=limit_in_words(profile)
+    )
     return Choosable(figure.machine_code(functions, chosen, caption))
 
 
@@ -132,21 +136,17 @@ def _titled(kernel: Compiled | Profile) -> str:
 def _functions(code: Compiled, sources: Sources, profile: Profile | None) -> list[Function]:
     """The kernel first, then what was inlined into it, then instructions of no line."""
     machine = _by_place(code, profile)
-    waits = _waits(profile) if profile else {}
     first = {place: order for order, place in enumerate(machine)}
     found = []
     for file, lines in _completed(sources, machine).items():
         for name, numbers in functions_in(lines):
             places = [(file, number) for number in numbers]
-            rows = [
-                Line(number, lines[number], machine.get((file, number), ()), waits.get((file, number), {}))
-                for number in numbers
-            ]
+            rows = [Line(number, lines[number], machine.get((file, number), ())) for number in numbers]
             order = min(first.get(place, len(first)) for place in places)
             found.append((name != code.name, order, Function(name, _place(file), rows)))
     functions = [function for *_, function in sorted(found, key=lambda each: each[:2])]
     if NOWHERE in machine:
-        row = Line(0, "no line of the source", machine[NOWHERE], waits.get(NOWHERE, {}))
+        row = Line(0, "no line of the source", machine[NOWHERE])
         functions.append(Function("", "NVIDIA's own code, such as a division of integers", [row]))
     return functions
 
@@ -169,28 +169,24 @@ def _place(file: str) -> str:
 def _by_place(code: Compiled, profile: Profile | None) -> dict[tuple[str, int], list[Machine]]:
     """The instructions of each file and line, in the order in which lines first come."""
     in_loop = code.loop.addresses if code.loop else frozenset()
-    measured = _measured(profile) if profile else [(None, None)] * len(code.rows)
+    measured = _measured(profile) if profile else [{}] * len(code.rows)
     found: dict[tuple[str, int], list[Machine]] = {}
-    for one, (executed, stood) in zip(code.rows, measured, strict=True):
+    for one, figures in zip(code.rows, measured, strict=True):
         opcode = one.opcode.split(".")[0]
-        row = Machine(one.address, one.text, opcode, one.kind, one.address in in_loop, executed, stood)
+        row = Machine(one.address, one.text, opcode, one.kind, one.address in in_loop, **figures)
         found.setdefault((one.file, one.line), []).append(row)
     return found
 
 
-def _measured(profile: Profile) -> list[tuple[int, float]]:
-    """Of each instruction: how often warps executed it, and which part of their time they stood there."""
-    frame = profile.instructions
-    return list(zip(frame["executed"].tolist(), (frame["samples"] / max(profile.samples, 1)).tolist()))
-
-
-def _waits(profile: Profile) -> dict[tuple[str, int], dict[str, float]]:
-    """Of each line: what warps did there, in parts of their time at this line, most first."""
-    names, found = list(WAITS), {}
-    for place, row in profile.by_line[names].iterrows():
-        total = row.sum()
-        if total:
-            found[place] = (row / total).sort_values(ascending=False, kind="stable").to_dict()
+def _measured(profile: Profile) -> list[dict[str, Any]]:
+    """What was measured of each instruction, as `Machine` takes it."""
+    frame, all_time = profile.instructions, max(profile.samples, 1)
+    found = []
+    for row in frame[["executed", *WAITS]].to_dict("records"):
+        parts = {name: row[name] / all_time for name in WAITS if row[name]}
+        waits = {name: part for name, part in parts.items() if WAITS[name].waits}
+        ready = sum(part for name, part in parts.items() if name not in waits)
+        found.append({"executed": row["executed"], "waits": waits, "ready": ready})
     return found
 
 

@@ -12,14 +12,15 @@ from gemm_course.compiler.limits import shown
 from gemm_course.emulator.limits import LIMITS, profile
 from gemm_course.figures import tanks as figure
 from gemm_course.figures.picture import Picture
-from gemm_course.figures.tank_words import Contents
+from gemm_course.figures.tank_words import Contents, amount
 from gemm_course.kernels import LADDER, Stage
-from gemm_course.model import GPUS, tanks
+from gemm_course.model import GPUS, Tank, tanks
 from gemm_course.widgets._canvas import Canvas
 from gemm_course.widgets._explorer import Controls, show_controls
 from gemm_course.widgets._names import name_the_handles
 from gemm_course.widgets._segments import segments
-from gemm_course.widgets._taken import OfCode, OfStage
+from gemm_course.widgets._slots_in_words import busy_in_words
+from gemm_course.widgets._taken import OfCode, OfStage, most_registers
 
 OFFERED = ("H200", "A100", "RTX 3090")  # the ladder's machine code is on record for them
 _HOPPER = 9
@@ -32,6 +33,7 @@ _STEPS = (
 )
 _MOVES = (lambda *_: 0, lambda blocks, _: blocks - 1, lambda blocks, _: blocks + 1, lambda _, fits: fits)
 _COMPILE = "compile these tiles"
+LOOKED_UP = "The sliders look them up; only tiles that are not on record need the compiler."
 Capability = tuple[int, int]  # a compute capability
 
 
@@ -139,16 +141,28 @@ def _contents(subject, gpu: str, tiles, capability: Capability, blocks: int | No
     held = tanks(taken.threads, taken.registers, taken.shared_bytes, limits)
     about = f"{subject.name(tiles)}: blocks of {taken.threads} threads, on an SM of the {gpu}."
     full = min(tank.fits for tank in held)
-    return Contents(
-        held, full if blocks is None else blocks, about, [taken.source, _granularity(limits)], not taken.exact
-    )
+    blocks = full if blocks is None else blocks
+    looked_up = LOOKED_UP if isinstance(subject, OfStage) else ""
+    source = " ".join(filter(None, (taken.source, looked_up, _granularity(held, limits))))
+    notes = [source, busy_in_words(subject, gpu, tiles)]
+    fewer = _fewer_registers(taken.threads, blocks + 1, capability)
+    return Contents(held, blocks, about, notes, not taken.exact, fewer)
 
 
-def _granularity(limits) -> str:
+def _fewer_registers(threads: int, blocks: int, capability: Capability) -> int:
+    """With how many registers per thread an SM holds so many blocks; 0 if it cannot hold their threads."""
+    if blocks * threads > LIMITS[capability].threads:
+        return 0
+    return most_registers(threads, blocks, capability)
+
+
+def _granularity(held: Sequence[Tank], limits) -> str:
+    (memory,) = (tank for tank in held if tank.name == "shared memory")
     system = limits.reserved_shared_bytes // 1024
+    included = f"; {amount(memory, memory.per_block)} include {system} KB for the system" if system else ""
     return (
         f"A warp takes registers in multiples of {limits.register_unit}, a block shared memory in multiples "
-        f"of {limits.shared_unit} bytes{f', {system} KB more for the system' if system else ''}."
+        f"of {limits.shared_unit} bytes{included}."
     )
 
 

@@ -178,7 +178,7 @@ def _first_state_is_there(shown: Shown) -> None:
     shown.root.wait_for()
     text = shown.root.inner_text()
     assert "Run this cell to choose another line." in text
-    assert "warps stood longest at line 13" in text and "acc += A[p] * A[p]" in text
+    assert "warps wait longest at line 13" in text and "acc += A[p] * A[p]" in text
     assert "LDG.E R2, desc[UR4][R4.64]" in text and "FFMA × 6" in text
     assert shown.root.evaluate("root => !root.parentElement.querySelector('script, style')")
     heights = shown.root.locator(".gemm-lines, .gemm-instructions").evaluate_all(

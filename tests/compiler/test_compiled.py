@@ -120,7 +120,7 @@ def test_the_table_has_addresses_opcodes_kinds_texts_and_lines():
 def test_it_reads_like_a_sentence():
     said = repr(compiled("block_tiled"))
     assert "block_tiled (BM=16 BN=32 BK=64) for compute capability 9.0: 32 registers, nothing spilled" in said
-    assert "the loop that counts: 64 of " in said and "instructions are multiply-adds" in said
+    assert "main loop: 64 of " in said and "instructions are multiply-adds" in said
 
 
 def test_lines_of_device_functions_are_their_own():

@@ -27,7 +27,7 @@ def test_bars_have_one_scale_and_the_table_both_values():
     assert bars == pytest.approx([bars[0], bars[0] / 4, bars[0] / 2, bars[0] / 16], abs=0.01)
     assert "As many in both: multiply-add 1,000, branch 0.49." in picture.alt
     assert (
-        "Before: plain (BM=16); after: wide. Instructions in the loop that counts, per 1,000 multiply-adds: "
+        "Before: plain (BM=16); after: wide. Instructions in the main loop, per 1,000 multiply-adds: "
         "all 1,120 → 1,025, shared load 80 → 20, move 40 → 0, atomic 0 → 5." in picture.alt
     )
     assert "registers per thread: 128 → 128." in picture.alt and picture.alt.endswith("A remark. A note.")

@@ -1,6 +1,7 @@
 """The picture of an SM's tanks: what it says and what it draws follow from the model."""
 
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -53,30 +54,43 @@ def test_the_title_states_the_answer(expected):
 @pytest.mark.parametrize(
     ("filled", "words"),
     [
-        (contents(256, 128, 33280), "A third block would need 32,768 registers, and 0 are left."),
+        (contents(256, 128, 33280), "A third block (dashed) would need 32,768 registers, and 0 are left."),
         (
             contents(256, 128, 33280, at_most=True),
-            "A third block would need up to 32,768 registers, and at least 0 are left.",
+            "A third block (dashed) would need up to 32,768 registers, and at least 0 are left.",
         ),
-        (contents(256, 128, 33280, blocks=1), "A second block would find room in every tank."),
+        (contents(256, 128, 33280, blocks=1), "A second block (dashed) would find room in every tank."),
         (
             contents(384, 168, 197632),
-            "A second block would need 64,512 registers, and 1,024 are left; "
+            "A second block (dashed) would need 64,512 registers, and 1,024 are left; "
             "194 KB of shared memory, and 34 KB is left.",
         ),
         (
             contents(64, 32, 100 * 1024 - 1024, "RTX 3090"),
-            "A second block would need 100 KB of shared memory",
+            "A second block (dashed) would need 100 KB of shared memory",
         ),
         (
             contents(32, 96, 0),
-            "A 21st block would need 3,072 registers, and 4,096 are left, "
+            "A 21st block (dashed) would need 3,072 registers, and 4,096 are left, "
             "but a warp's must lie in one quarter of the SM.",
         ),
     ],
 )
 def test_the_sentence_says_what_the_next_block_would_need(filled, words):
     assert sentence(filled).startswith(words)
+
+
+@pytest.mark.parametrize(
+    ("shared", "said"), [(33280, " With at most 80 per thread it would fit."), (113 * 1024, "")]
+)
+def test_how_few_registers_would_do_is_said_where_registers_alone_are_short(shared, said):
+    told = sentence(replace(contents(256, 128, shared), fewer_registers=80))
+    assert told.endswith(f" left.{said}")
+
+
+def test_the_next_block_has_its_number_where_there_is_room_for_it():
+    data = draw(contents(256, 128, 33280)).data
+    assert data.count(">3<") == 3  # registers, shared memory, warp slots; a block slot is too low
 
 
 def test_ordinals():

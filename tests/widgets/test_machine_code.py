@@ -13,7 +13,7 @@ import pytest
 from gemm_course import LADDER, records
 from gemm_course import widgets as see
 from gemm_course.compiler import Compiled, NoCompiler, recorded
-from gemm_course.profiles import NoProfile
+from gemm_course.profiles import WAITS, NoProfile, verdict
 from gemm_course.profiles import recorded as recorded_profile
 from gemm_course.widgets import _machine_code
 from gemm_course.widgets._loop_in_words import loop_in_words
@@ -39,12 +39,32 @@ def chosen(shown) -> str:
 # --- of a profile -------------------------------------------------------------------------------------------
 
 
-def test_the_line_where_warps_stood_longest_is_chosen_first():
+def test_the_line_where_warps_wait_longest_is_chosen_first():
     shown = see.machine_code(small_profile())
     assert chosen(shown).startswith(
         "line 13: acc += A[p] * A[p]; 7 instructions: 6 multiply-adds, 1 global load"
     )
-    assert "small: warps stood longest at line 13, 74.0 % of their time" in shown.picture.text
+    assert shown.picture.text.startswith(
+        "small: warps wait longest at line 13, 50.0 % of their time, most for loads from global memory\n"
+    )
+
+
+def test_a_line_where_warps_only_issue_is_not_the_one_that_they_wait_longest_at():
+    profile = small_profile()
+    samples = {reason: list(counts) for reason, counts in profile.content["samples"].items()}
+    samples["not_selected"] = [0] * 11 + [900, 0]  # ready at line 5, for most of the time
+    profile = replace(profile, content=profile.content | {"samples": samples})
+    assert max(profile.by_line["samples"].items(), key=lambda one: one[1])[0] == (HELPER, 5)
+    shown = see.machine_code(profile)
+    assert chosen(shown).startswith("line 13: ")
+    assert "wait longest at line 13, 5.0 % of their time" in shown.picture.text
+
+
+def test_without_waiting_the_title_names_no_line():
+    profile = small_profile()
+    samples = {"selected": profile.content["samples"]["selected"]}
+    profile = replace(profile, content=profile.content | {"samples": samples})
+    assert see.machine_code(profile).picture.text.startswith("small: no sampled warp waited\n")
 
 
 def test_each_line_has_what_the_profile_says_of_it():
@@ -53,16 +73,24 @@ def test_each_line_has_what_the_profile_says_of_it():
     for (_, number), row in profile.by_line.iterrows():
         label = lines[f"line {number}" if number else "no line of the source"]
         assert f"warps executed {int(row['executed']):,} instructions here" in label
-        assert f"stood here {row['samples'] / profile.samples:.1%}".replace("%", " %") in label.replace(
-            "stood here 0 %", "stood here 0.0 %"
-        )
+        waited = sum(row[name] for name in WAITS if WAITS[name].waits)
+        if not row["samples"]:
+            assert label.endswith("; no warp was seen here")
+        else:
+            said = re.search(r"wait here for ([\d.]+) % of .* ready or issue for ([\d.]+) %$", label)
+            assert float(said[1]) == pytest.approx(100 * waited / profile.samples)
+            assert float(said[2]) == pytest.approx(100 * (row["samples"] - waited) / profile.samples)
 
 
-def test_why_warps_stood_there_is_told_with_the_instructions():
+def test_why_warps_wait_there_is_told_with_the_instructions():
     picture = see.machine_code(small_profile()).picture
     shown = Read(picture.panels[2]).text.replace("\u00a0", " ")
     assert picture.names[2] == "Instructions of line 13"
-    assert "Warps stood here 74.0 % of their time; of that, global memory 68 %, issuing 32 %." in shown
+    assert (
+        "Warps wait here for 50.0 % of their time (for loads from global memory 50.0 %), and are ready or "
+        "issue for 24.0 %." in shown
+    )
+    assert f"To try: {WAITS['global memory'].help}." in shown
     assert f"{560 / EXECUTED:.1%}".replace("%", " %") in shown
 
 
@@ -84,6 +112,37 @@ def test_it_says_where_it_was_measured():
     assert said == (
         "small (BM=8), 8 × 8 × 8; measured: NVIDIA H200, driver 580.1, 2026-11-23, Nsight Compute 2025.3; "
         "code: nvJitLink 13.0. Rough, with fewer than 2,500 samples."
+    )
+
+
+FIGURES = {
+    "clocks": 100.0,
+    "active_clocks": 80.0,
+    "issue_slots": 72.0,
+    "fma_pipe": 40.0,
+    "nanoseconds": 1024.0,
+}
+
+
+def test_above_the_list_is_what_limits_it_and_its_speed():
+    profile = small_profile()
+    profile = replace(profile, measured={**profile.measured, **FIGURES, "m": 4096, "n": 128, "k": 32})
+    said = see.machine_code(profile).picture.text.splitlines()[1]
+    first, speed = said.split(" Speed ")
+    assert "90 % of the clocks" in first and str(verdict(profile)).startswith(first.rstrip("."))
+    assert speed == "of the profiled launch: 32.8 TFLOPS, 49 % of the FP32 peak of 66.9."
+    elsewhere = replace(profile, measured={**profile.measured, "gpu": "NVIDIA Unknown", "clocks": None})
+    said = see.machine_code(replace(elsewhere, measured={**elsewhere.measured, "active_clocks": None}))
+    assert said.picture.text.splitlines()[1] == "Speed of the profiled launch: 32.8 TFLOPS."
+    assert see.machine_code(small_profile()).picture.text.splitlines()[1].startswith("Main loop: ")
+
+
+def test_tensor_cores_are_compared_with_their_own_peak():
+    said = see.machine_code("wgmma_tma").picture.text.splitlines()[1]
+    profile = recorded_profile("wgmma_tma")
+    share = profile.tflops / 989.5
+    assert said.endswith(
+        f"{profile.tflops:.3g} TFLOPS, {100 * share:.0f} % of the FP16 Tensor Core peak of 990."
     )
 
 
@@ -146,9 +205,9 @@ def a_profile_of_vectorized(monkeypatch):
 @pytest.mark.parametrize(
     ("subject", "asked", "words"),
     [
-        ("vectorized", {}, "small: warps stood longest"),
-        (LADDER["vectorized"], {"compute_capability": (9, 0)}, "small: warps stood longest"),
-        ("vectorized", {"compute_capability": "sm_90"}, "small: warps stood longest"),
+        ("vectorized", {}, "small: warps wait longest"),
+        (LADDER["vectorized"], {"compute_capability": (9, 0)}, "small: warps wait longest"),
+        ("vectorized", {"compute_capability": "sm_90"}, "small: warps wait longest"),
         ("vectorized", {"compute_capability": "8.6"}, "compiled for 8.6: line 13 became 7 of 13"),
         ("vectorized", {"tiles": {"TN": 8}}, "compiled for (9, 0): line 13"),
         ("kernel5", {}, "compiled for (9, 0): line 13"),
@@ -170,7 +229,8 @@ def test_what_cannot_be_compiled_is_a_sentence(monkeypatch):
 
 
 def test_a_stage_that_is_not_there_is_a_sentence():
-    assert "no stage is called 'vectorised'; did you mean vectorized" in see.machine_code("vectorised").words
+    said = see.machine_code("vectorised").words
+    assert said.startswith("no stage is called 'vectorised'") and said.endswith("did you mean vectorized?")
 
 
 # --- of machine code alone ----------------------------------------------------------------------------------
@@ -244,13 +304,13 @@ def test_your_own_kernel_is_shown_from_its_source():
     assert "takes 1 argument (x); 0 were given" in see.machine_code(mine).words
 
 
-# --- the loop that counts -----------------------------------------------------------------------------------
+# --- the main loop ------------------------------------------------------------------------------------------
 
 
 def test_the_peak_is_bounded_by_the_share_of_multiply_adds():
     code = recorded("vectorized", (9, 0))
     assert loop_in_words(code) == (
-        "The loop that counts: 2,048 of 2,379 instructions are multiply-adds: at most 86 % of the FP32 peak, "
+        "Main loop: 2,048 of 2,379 instructions are multiply-adds: at most 86 % of the FP32 peak, "
         "since a scheduler issues one instruction per clock."
     )
 
@@ -268,7 +328,7 @@ def test_tensor_cores_have_a_sentence_of_their_own():
     all_of_it = len(code.loop)
     clocks = 4 * (64 * 256 * 16) // 4 // 512  # four Tensor Cores, each of 512 multiply-adds per clock
     assert loop_in_words(code, 61.7) == (
-        f"The loop that counts: 4 of {all_of_it} instructions are Tensor Core products, which take a Tensor "
+        f"Main loop: 4 of {all_of_it} instructions are Tensor Core products, which take a Tensor "
         f"Core at least {clocks} clocks; a scheduler issues one instruction per clock, so that all "
         f"{all_of_it} fit into that time. Measured: Tensor Cores were busy 62 % of the time."
     )
@@ -283,7 +343,7 @@ def with_opcode(code: Compiled, opcode: str) -> Compiled:
 def test_there_is_no_bound_where_the_clocks_are_not_known():
     code = small_profile().code
     assert "at most 67 % of the FP32 peak" in loop_in_words(code)
-    bare = "The loop that counts: 6 of 9 instructions are multiply-adds."
+    bare = "Main loop: 6 of 9 instructions are multiply-adds."
     assert loop_in_words(with_opcode(code, "DFMA")) == loop_in_words(with_opcode(code, "HFMA2")) == bare
     assert loop_in_words(with_opcode(code, "MOV")) == "There is no loop with multiply-adds."
 

@@ -8,8 +8,10 @@ from gemm_course import widgets as see
 from gemm_course.compiler import Compiled, compiled
 from gemm_course.compiler.nvidia import why_no_compiler
 from gemm_course.compiler.record import recorded
+from gemm_course.figures.tank_words import sentence as figure_words
 from gemm_course.kernels import LADDER
 from gemm_course.model import GPUS, occupancy
+from gemm_course.profiles import recorded as recorded_profile
 from gemm_course.widgets import _measured as sweep
 from gemm_course.widgets import _occupancy, _taken
 from gemm_course.widgets._occupancy import Filling
@@ -138,6 +140,48 @@ def test_with_the_bound_so_many_blocks_find_registers(threads, blocks):
         assert occupancy(threads, registers, 0).limits["registers"] >= blocks
         more = registers + 8
         assert more > 255 or occupancy(threads, more, 0).limits["registers"] < blocks
+
+
+# ---- what else it says -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("stage", LADDER, ids=lambda stage: stage.name)
+def test_with_so_many_registers_the_next_block_would_fit(stage):
+    """And with eight more, the unit in which the compiler gives them, it would not."""
+    subject, tiles = OfStage(stage), stage.complete()
+    for gpu, capability in _occupancy._gpus(stage, "H200").items():
+        held = _occupancy._contents(subject, gpu, tiles, capability, None)
+        threads, fewer = subject.taken(tiles, capability).threads, held.fewer_registers
+        if [tank.name for tank in held.short] == ["registers"] and held.fits:
+            assert f"With at most {fewer} per thread it would fit." in figure_words(held)
+            assert occupancy(threads, fewer, 0, GPUS[gpu]).limits["registers"] > held.fits
+            assert occupancy(threads, fewer + 8, 0, GPUS[gpu]).limits["registers"] <= held.fits
+
+
+def test_how_much_more_warps_could_help_is_as_measured():
+    for name, column, part in (
+        ("vectorized", "issue_slots", "issue slots"),
+        ("kernel5", "issue_slots", "issue slots"),  # where waiting is the limit
+        ("wgmma_tma", "tensor_pipe", "Tensor Cores"),
+    ):
+        row, stage = recorded_profile(name).measured, LADDER[name]
+        busy = round(row[column] / row["active_clocks"] * row["clocks"])
+        alt = _occupancy.draw(OfStage(stage), "H200", stage.complete(), HOPPER).alt
+        assert f"{part} busy in {busy} % of the clocks, more than any other part" in alt
+        assert f"could save at most {100 - busy} % of the time" in alt
+
+
+def test_where_nothing_was_measured_nothing_is_said_of_more_warps():
+    stage = LADDER["vectorized"]
+    elsewhere = _occupancy.draw(OfStage(stage), "A100", stage.complete(), (8, 0)).alt
+    others = _occupancy.draw(OfStage(stage), "H200", {**stage.complete(), "BM": 64}, HOPPER).alt
+    assert all("Few warps are no fault" in alt and "could save" not in alt for alt in (elsewhere, others))
+
+
+def test_what_the_system_takes_is_in_the_amount():
+    code = recorded("vectorized", HOPPER)
+    alt = _occupancy.draw(OfCode(code, 256), "H200", {}, HOPPER).alt
+    assert f"{(code.shared_bytes + 1024) / 1024:g} KB include 1 KB for the system" in alt
 
 
 # ---- the widget --------------------------------------------------------------------------------------------

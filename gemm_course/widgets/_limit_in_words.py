@@ -1,0 +1,31 @@
+"""What limits a profiled kernel and how fast it was, in a line."""
+
+from __future__ import annotations
+
+from gemm_course.compiler.kinds import TENSOR_CORE
+from gemm_course.model import GPUS
+from gemm_course.profiles import Profile, verdict
+
+
+def limit_in_words(profile: Profile) -> str:
+    """Return the first sentence of the verdict, and the speed of the profiled launch; "" without figures."""
+    limit = ""
+    if profile.samples and profile.measured.get("active_clocks"):
+        limit = str(verdict(profile)).partition(". ")[0].removesuffix(".") + "."
+    return " ".join(filter(None, (limit, _speed(profile))))
+
+
+def _speed(profile: Profile) -> str:
+    if profile.measured["m"] is None or not profile.measured.get("nanoseconds"):
+        return ""
+    speed, (peak, named) = profile.tflops, _peak(profile)
+    share = f", {100 * speed / peak:.0f} % of the {named} of {peak:.3g}" if peak else ""
+    return f"Speed of the profiled launch: {speed:.3g} TFLOPS{share}."
+
+
+def _peak(profile: Profile) -> tuple[float | None, str]:
+    """The peak of the units that compute, in TFLOPS, None if it is not known, and its name."""
+    gpu = next((gpu for gpu in GPUS.values() if gpu.name == profile.measured["gpu"]), None)
+    if profile.code.work == TENSOR_CORE:
+        return gpu and gpu.fp16_tensor_tflops, "FP16 Tensor Core peak"
+    return gpu and gpu.peak_fp32_tflops, "FP32 peak"
