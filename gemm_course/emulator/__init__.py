@@ -7,7 +7,8 @@ order; :mod:`.launch` is where to start reading.
 lines; :mod:`.inside` makes device functions of those inside it, :mod:`.compiled` keeps the constants of the
 first launch, :mod:`.pruning` leaves out the branches that Numba leaves out. :mod:`.simplify` spells out what
 the rest need not know, :mod:`.versions` and :mod:`.inference` find the types as Numba does, :mod:`.translate`
-rewrites the function, with what :mod:`.analysis` knows from the source alone, on the :mod:`.trees` of both.
+rewrites the function, with what :mod:`.analysis` and :mod:`.local_indices` know from the source alone, on the
+:mod:`.trees` of both.
 :mod:`.cuda_api`, :mod:`.libdevice`, :mod:`.functions`, :mod:`.signatures` and :mod:`.registry` hold what a
 kernel may call, :mod:`.operators` what Python itself calls by signs.
 

@@ -9,7 +9,7 @@ from .complex_numbers import component
 from .dtypes import BOOL, INT64, dtype_of
 from .errors import ArgumentError, DataDependent, KernelTypeError
 from .exact import ExactRaces
-from .findings import Finding, equal_stores, place, thread_name
+from .findings import Finding, equal_stores, leaves_registers, place, thread_name
 from .garbage import is_garbage
 from .lanes import ZERO, Lanes, Pattern
 from .memory import ARRAYS, ChosenArray, DeviceArray, Unbound, Unknown, unknown
@@ -464,13 +464,10 @@ class MemoryAccess:
             self._account(site, parts, op, lanes.scaled(pattern, 2), 2 * offset + part, mask, 1)
 
     def advise_registers(self, site, array):
-        if self.sites[site].static:
+        stays, elements = self.sites[site].stays, array.storage.size
+        if stays is None or elements <= stays:
             return
-        sentence = (
-            f"This index of {array.name} is no constant and no variable of a `for` loop over constants. "
-            "Unless the compiler can work it out, the array goes to local memory, which is as slow as global "
-            "memory."
-        )
+        sentence = leaves_registers(array.name, elements, counted=bool(stays))
         self._find_lanes("dynamic_local_index", site, array, self.mask, None, lambda element, who: sentence)
 
     def _check_alignment(self, site, array, pattern, offset, mask, width):

@@ -109,7 +109,7 @@ class Aliases:
         self.sources: dict[str, list] = {}
         for node in walk(function):
             if isinstance(node, ast.Assign):
-                for target, value in _pairs(node):
+                for target, value in pairs(node):
                     self._add(target, value)
             elif isinstance(node, (ast.AnnAssign, ast.NamedExpr)) and node.value is not None:
                 self._add(node.target, node.value)
@@ -246,7 +246,7 @@ def static_names(function: ast.FunctionDef, constants: set[str], is_range) -> se
         if isinstance(node, ast.For) and isinstance(node.target, ast.Name):
             sources.setdefault(node.target.id, []).append(("range", node.iter))
         elif isinstance(node, ast.Assign):
-            for target, value in _pairs(node):
+            for target, value in pairs(node):
                 for name in names_in(target, ast.Store):
                     kind = "value" if isinstance(target, ast.Name) else "unknown"
                     sources.setdefault(name, []).append((kind, value))
@@ -328,7 +328,7 @@ def _computed(node, assigned: dict, seen: set) -> ast.expr | None:
 def _assigned_values(function: ast.FunctionDef) -> dict[str, list]:
     values: dict[str, list] = {}
     for node in walk(function):
-        for target, value in _pairs(node) if isinstance(node, ast.Assign) else ():
+        for target, value in pairs(node) if isinstance(node, ast.Assign) else ():
             if isinstance(target, ast.Name):
                 values.setdefault(target.id, []).append(value)
     return values
@@ -523,13 +523,13 @@ def _definitions(body) -> dict[str, list]:
     for top in body:
         for node in walk(top):
             if isinstance(node, ast.Assign):
-                for target, value in _pairs(node):
+                for target, value in pairs(node):
                     for name in names_in(target, ast.Store):
                         found.setdefault(name, []).append(value)
     return found
 
 
-def _pairs(node: ast.Assign):
+def pairs(node: ast.Assign):
     """(target, value) of an assignment; ``a, b = c, d`` gives two."""
     for target in node.targets:
         both_tuples = isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple)

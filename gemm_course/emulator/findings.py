@@ -93,6 +93,28 @@ def place(array: str, element: tuple) -> str:
     return f"{array}[{', '.join(map(str, element))}]"
 
 
+def leaves_registers(name: str, elements: int, counted: bool) -> str:
+    """What is said of an access that keeps a local array out of the registers.
+
+    counted: the index is counted up by a loop of unknown length. An array of up to 8 elements may stay in
+    registers all the same, among which comparisons choose: compiled, some did and some did not.
+    """
+    if counted:
+        why = (
+            f"How often this loop runs is known only at run time, and {name} has {elements} elements: the "
+            "compiler does not write out all iterations that there may be. So the array goes to local "
+            "memory, which is as slow as global memory"
+        )
+    else:
+        why = (
+            f"Which element of {name} is meant is known only at run time, and a register has no address. So "
+            "the array goes to local memory, which is as slow as global memory"
+        )
+        if elements <= 8:
+            why += f", or the index is compared with each of its {elements} places"
+    return f"{why}; `gemm_course.compiled` says how many bytes of local memory a kernel takes."
+
+
 def equal_stores(who: str, where: str) -> str:
     """What is said of threads that store the same value to one element."""
     sentence = (

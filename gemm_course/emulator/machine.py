@@ -39,7 +39,7 @@ class Site(NamedTuple):
     function: str
     line: int
     op: str
-    static: bool = True  # whether the index of a local array is known at compile time
+    stays: int | None = None  # local arrays of more elements may leave the registers by it; None: none do
     file: str = ""
     column: int = -1
     one_constant: bool = False  # whether the index is a single integer that Numba knows, as for a record

@@ -7,6 +7,7 @@ new code, print it: ``print(ast.unparse(translate(kernel).tree))``.
 import ast
 import builtins
 import inspect
+from functools import cached_property
 from itertools import count
 from typing import NamedTuple
 
@@ -32,8 +33,9 @@ from .analysis import (
     static_names,
     walk_here,
 )
-from .cuda_api import BUILTINS, Special
+from .cuda_api import BUILTINS, Special, is_lanewise
 from .errors import UndefinedName, UnsupportedKernel
+from .local_indices import COUNTED, COUNTED_ELEMENTS, KNOWN, UNKNOWN, Callees, LocalIndices
 from .machine import Site
 from .memory import Constant
 from .names import Callee, Namespace, OtherModule, Refused
@@ -42,7 +44,7 @@ from .source import Source
 from .spelling import did_you_mean
 from .trees import children, filled, walk
 from .unset import UnsetReads, set_to_none
-from .versions import Split, is_copy, variable_of
+from .versions import NoVersions, Split, is_copy, variable_of
 from .views import METHODS
 
 _site_numbers = count()  # a number is never used twice, so that device functions can be put together
@@ -350,14 +352,14 @@ class Translator:
         self.counter += 1
         return self.counter
 
-    def _site(self, node, op, role="", static=True) -> int:
+    def _site(self, node, op, role="", stays=None) -> int:
         key = (id(node), role)
         if key not in self.numbers:
             self.alive.append(node)
             self.numbers[key] = number = next(_site_numbers)
             place = self.filename, node.col_offset
             constant = isinstance(node, ast.Subscript) and self._is_one_constant(node.slice)
-            self.sites[number] = Site(self.definition.name, node.lineno, op, static, *place, constant)
+            self.sites[number] = Site(self.definition.name, node.lineno, op, stays, *place, constant)
         return self.numbers[key]
 
     def _is_one_constant(self, node) -> bool:
@@ -572,7 +574,7 @@ class Translator:
         if isinstance(target, (ast.Tuple, ast.List)):
             return self._assign_tuple(target, value, at)
         if isinstance(target, ast.Subscript):
-            site = self._site(target, "store", "store", self._static_index(target))
+            site = self._site(target, "store", "store", self._stays(target, _adds(at)))
             holes = {"_BASE": self._value(target.value), "_INDEX": self._index(target.slice)}
             assign = "assign_part" if is_part(target.slice) else "assign_element"
             line = f"_M.{assign}(_SITE, _BASE, _INDEX, _VALUE)"
@@ -686,8 +688,8 @@ class Translator:
             self._refuse(
                 node, "a slice cannot be changed as a whole with += and the like; loop over its elements"
             )
-        static = self._static_index(target)
-        load, store = self._site(target, "load", "load", static), self._site(target, "store", "store", static)
+        stays = self._stays(target, adds=True)
+        load, store = self._site(target, "load", "load", stays), self._site(target, "store", "store", stays)
         holes = {"_STORE": store, "_LOAD": load}
         holes |= {"_BASE": self._value(target.value), "_INDEX": self._index(target.slice)}
         operation = self._site(node, "arithmetic")
@@ -772,9 +774,7 @@ class Translator:
         private = None if touched is None else self._private(node.body)
         kept, restored = ([], []) if private is None else self._kept({*private, node.target.id}, node)
         new += kept
-        static, self.static = self.static, self._static_inside(node)
         new.append(self._for(loop, iterations, node.target.id, node.body, node, private))
-        self.static = static
         self.loops.pop()
         new += self._widened(loop, node) + self._code(f"_M.finish({loop})", node)
         return new + restored + self._loop_else(loop, node)
@@ -790,14 +790,6 @@ class Translator:
         if any(map(jumps_out, node.orelse)):
             return new + self._code(f"_M.leave({saved}, {self._frame()}, {self._loop()})", node)
         return new + self._code(f"_M.mask = {saved}", node)
-
-    def _static_inside(self, node) -> set:
-        """Names known at compile time in a loop's body, with the variable of a loop of known length."""
-        bounds = self._range_bounds(node.iter)
-        if bounds is None or node.target.id in assigned_names(node.body):
-            return self.static
-        known = all(is_static(bound, self.static) for bound in bounds)
-        return self.static | {node.target.id} if known else self.static
 
     def _private(self, body) -> set:
         """The variables of a body whose iterations may run at once: each is local to an iteration."""
@@ -827,7 +819,7 @@ class Translator:
         if bounds is None and self._kind(node) == "iterable":
             return self._combined(node)
         if bounds is None:
-            site = self._site(node, "load", "load")
+            site = self._site(node, "load", "load", stays=0)  # an element has an address in such a loop
             return self._expression("_M.items(_SITE, _VALUE)", node, _SITE=site, _VALUE=self._value(node))
         if not isinstance(node, ast.Call) or not bounds or len(bounds) > 3:
             self._refuse(node, "range() takes one to three numbers")
@@ -1032,7 +1024,7 @@ class Translator:
         return self._expression(line, node, _SITE=site, _VALUE=self._value(node.value))
 
     def _of_Subscript(self, node):
-        site = self._site(node, "load", "load", self._static_index(node))
+        site = self._site(node, "load", "load", self._stays(node))
         base, index = self._value(node.value), self._index(node.slice)
         read = "view" if is_part(node.slice) else "subscript"
         return self._expression(
@@ -1052,10 +1044,47 @@ class Translator:
             return ast.copy_location(ast.Tuple([self._index(part) for part in node.elts], ast.Load()), node)
         return self._value(node)
 
-    def _static_index(self, node) -> bool:
-        return is_static(node.slice, self.static) and (
-            not isinstance(node.value, ast.Subscript) or self._static_index(node.value)
+    # ---- which local arrays stay in registers ----
+
+    def _stays(self, node: ast.Subscript, adds=False) -> int | None:
+        """How many elements a local array can have and stay in registers for all that this index does to it.
+
+        None for any number. adds: something that has been computed is stored there.
+        """
+        if not self._may_be_local([node.value]):
+            return None
+        return self._stays_at(self._grade_of_place(node), adds)
+
+    @staticmethod
+    def _stays_at(grade, adds=False) -> int | None:
+        if grade == COUNTED and adds:
+            return COUNTED_ELEMENTS
+        return 0 if grade == UNKNOWN else None
+
+    def _grade_of_place(self, node: ast.Subscript) -> int:
+        grade = self._grade(node.slice)
+        return (
+            min(grade, self._grade_of_place(node.value)) if isinstance(node.value, ast.Subscript) else grade
         )
+
+    def _grade(self, index) -> int:
+        if self.local_indices is None:
+            return KNOWN if is_static(index, self.static) else UNKNOWN
+        return self.local_indices.of(index)
+
+    @cached_property
+    def local_indices(self) -> LocalIndices | None:
+        """None where the variables cannot be followed."""
+        callees = Callees(
+            range_bounds=self._range_bounds,
+            is_lanewise=lambda call: is_lanewise(self._resolve(call.func)),
+            is_declaration=lambda value: self._kind(value) in ("shared_array", "local_array"),
+            loops_over=lambda value: self._kind(value) == "iterable",
+        )
+        try:
+            return LocalIndices(self.definition, self._constants(), callees)
+        except NoVersions:
+            return None
 
     def _of_UnaryOp(self, node):
         if isinstance(node.op, ast.UAdd):
@@ -1304,17 +1333,22 @@ class Translator:
         fragments = getattr(callee, "fragments", ())
         if fragments:
             views = [a for i, a in enumerate(node.args) if i in fragments and isinstance(a, ast.Subscript)]
-            return op, "call", all(self._static_index(view) for view in views)
+            return op, "call", self._stays_at(min(map(self._grade_of_place, views), default=KNOWN))
         arrays = [
             i for i in (*getattr(callee, "reads", ()), *writes) if self._may_be_local(node.args[i : i + 1])
         ]
         index = [node.args[i + 1] for i in arrays if i + 1 < len(node.args)]
-        return op, "call", all(is_static(i, self.static) for i in index)
+        return op, "call", self._stays_at(min(map(self._grade, index), default=KNOWN))
 
     def _may_be_local(self, given) -> bool:
         """May an argument, if given, be a local array? A kernel's parameters are not."""
         names = set().union(*map(_base_names, given)) if given else set()
         return self.device or not names <= {*self.parameters, *self.shared}
+
+
+def _adds(at) -> bool:
+    """Is it more than a constant that an assignment stores?"""
+    return not isinstance(getattr(at, "value", None), ast.Constant)
 
 
 def place_all(node, line: int):

@@ -93,11 +93,6 @@ def test_guards_one_too_far_are_not_taken_for_accumulators_in_y():
     assert not verdict.passed and "is written, and there are only" in verdict.message
 
 
-def test_a_loop_over_the_length_of_the_array_is_told_from_one_of_unknown_length():
-    by_length = changed(solution("in_registers"), ("for i in range(R)", "for i in range(len(acc))"))
-    assert "write `range(R)`" in verdict_of(by_length).message
-
-
 def test_a_kernel_in_place_of_its_factory_is_named():
     assert "BM, BN, BK and TM" in check.thread_columns(rows_apart(8, 8, 8, 8)).message
     assert "takes R" in check.in_registers(other_words(4)).message

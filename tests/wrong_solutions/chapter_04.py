@@ -102,7 +102,7 @@ WRONG["thread_columns"] = altered(
             ("for i in range(TM):\n            acc[i] = 0\n", "pass\n"),
         ),
         "rotated_rows": (
-            "may not stay in registers",
+            "The result is right, but `acc`",
             (STEP, "j = (i + tx) % TM\n                    acc[j] += As[ty * TM + j, p] * b"),
         ),
         "results_in_shared_memory": (
@@ -179,23 +179,21 @@ ROTATED = """for i in range(R):
                 if first + 32 * j < n:
                     acc[j] += xp * A[p, first + 32 * j]
 """
-BREAKING_OFF = f"""i = 0
-            while first + 32 * i < n and i < R:
+COUNTED_ADD = f"""for i in range(min(R, (n - first + 31) // 32)):
                 {ADD}
-                i += 1
+"""
+ITERATED_STORE = f"""i = 0
+        for one in acc:
+            {IS_COLUMN}
+                y[first + 32 * i] = one
+            i += 1
 """
 
 WRONG["in_registers"] = altered(
     "in_registers",
     {
-        "one_loop_still_short": (
-            "so it cannot be unrolled",
-            (
-                STORE_LOOP,
-                "for i in range(min(R, (n - first + 31) // 32)):\n            y[first + 32 * i] = acc[i]\n",
-            ),
-        ),
-        "breaks_off": ("`while` loop", (ADD_LOOP, BREAKING_OFF)),
+        "one_loop_still_short": ("does not write it out", (ADD_LOOP, COUNTED_ADD)),
+        "loop_over_the_array": ("by their addresses", (STORE_LOOP, ITERATED_STORE)),
         "rotated": ("depends on more than", (ADD_LOOP, ROTATED)),
         "in_shared_memory": (
             "in shared memory now",

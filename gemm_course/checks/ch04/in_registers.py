@@ -16,7 +16,7 @@ from gemm_course.checks.core import (
     same_statements,
     source_tree,
 )
-from gemm_course.checks.engines import Trial, no_float64, try_kernel
+from gemm_course.checks.engines import Trial, kept_in_registers, no_float64, try_kernel
 from gemm_course.checks.engines.problem import PADDING, PADDING_OF_C
 from gemm_course.checks.kits import make_strip as handed_out
 from gemm_course.emulator import Finding
@@ -24,6 +24,7 @@ from gemm_course.emulator import Finding
 ARGUMENTS = ("n", "k", "x", "A", "y")
 WARP = 32
 RESULTS = (4, 16)  # R
+MOST = max(RESULTS)  # up to 8 the compiler keeps in registers what it cannot keep there of 16
 BEYOND = 4  # columns of A and elements of y that are there, and not the kernel's: all NaN
 
 
@@ -34,7 +35,8 @@ BEYOND = 4  # columns of A and elements of y that are there, and not the kernel'
     hints=(
         "A register has no address. The compiler must see, for every access to `acc`, which element it is: "
         "it unrolls the loop into `acc[0]`, `acc[1]`, ...",
-        "It can unroll `range(R)`, as R is a constant of the factory. It cannot unroll `range(count)`.",
+        "It unrolls `range(R)`, as R is a constant of the factory. `range(count)` around `acc[i] += ...` it "
+        "does not unroll, where R is 16.",
         "Let every loop run R iterations, and keep what does not exist out with a guard inside: "
         "`if first + 32 * i < n:`.",
     ),
@@ -52,13 +54,12 @@ def in_registers(make_strip):
         _check_numbers(R, trial)
     for R, trial in trials:
         no_float64(trial)
-        _check_local(trial)
         _check_elsewhere(trial)
         _check_loads(R, trial)
+    registers = _check_local(next(trial for R, trial in trials if R == MOST), MOST)
     return (
-        f"Right for R = {' and '.join(map(str, RESULTS))} at {len(trials)} sizes. Every index of the local "
-        "array is known when the kernel is compiled, so it can stay in registers; x is read once per thread "
-        "and step."
+        f"Right for R = {' and '.join(map(str, RESULTS))} at {len(trials)} sizes; x is read once per thread "
+        f"and step. {registers}"
     )
 
 
@@ -126,39 +127,29 @@ def _words(finding: Finding) -> str:
 # ---- the lesson --------------------------------------------------------------------------------------------
 
 
-def _check_local(trial: Trial):
-    """No local array has an index that is only known when the kernel runs."""
-    dynamic = next(
-        (finding for finding in trial.report.advice if finding.kind == "dynamic_local_index"), None
-    )
-    if dynamic is None:
-        return
-    array, tree = dynamic.array, source_tree(trial.kernel)
-    names, still = _index_names(tree, array), f"The result is right, but `{array}` is still in local memory:"
-    loop = next((loop for loop in _loops(tree) if names and _is_open_ended(loop, names)), None)
-    if loop is None:
-        raise Refused(
-            f"The result is right, but which element of `{array}` is meant depends on more than a loop's own "
-            "variable, and a register has no address that could be computed while the kernel runs. Index it "
-            "with `i` alone.",
-            f"{trial.line(dynamic)}. {dynamic.message}",
+def _check_local(trial: Trial, R: int) -> str:
+    """No local array leaves the registers; what is known about it, as a sentence."""
+    tree = source_tree(trial.kernel)
+    return kept_in_registers(trial, lambda lines, names: _why(tree, lines, names), f"R = {R}")
+
+
+def _why(tree: ast.AST, lines: list[int], names: list[str]) -> tuple[str, int] | None:
+    """Why the arrays of these names leave the registers in these lines, and the line of the loop."""
+    if not lines:
+        return None
+    around = [loop for loop in _loops(tree) if any(loop.lineno <= line <= loop.end_lineno for line in lines)]
+    indices = set().union(*(_index_names(tree, name) for name in names))
+    open_ended = next((loop for loop in around if _is_open_ended(loop, indices)), None)
+    if open_ended is not None:
+        return (
+            "How often a loop over it runs is only known at run time, so the compiler does not write it out. "
+            "Let it run R iterations, with a guard inside.",
+            open_ended.lineno,
         )
-    if isinstance(loop, ast.While):
-        raise Refused(
-            f"{still} it is indexed in a `while` loop, whose number of iterations need not be known when the "
-            "kernel is compiled. Use `for i in range(R)`, with a guard inside.",
-            trial.line(loop.lineno),
-        )
-    if array in {node.id for node in ast.walk(loop.iter) if isinstance(node, ast.Name)}:
-        raise Refused(
-            f"The length of `{array}` is R, but the emulator trusts only constants of the factory: write "
-            "`range(R)`.",
-            trial.line(loop.lineno),
-        )
-    raise Refused(
-        f"{still} how often a loop over it runs is only known at run time, so it cannot be unrolled. Let all "
-        "of them run R iterations.",
-        trial.line(loop.lineno),
+    return (
+        f"Which element of `{names[0]}` is meant depends on more than a loop's own variable, and a register "
+        "has no address that could be computed while the kernel runs. Index it with `i` alone.",
+        lines[0],
     )
 
 
@@ -213,7 +204,7 @@ def _check_loads(R: int, trial: Trial):
     loads, most = trial.lanes("load", "x"), trial.grid[0] * WARP * k
     if loads > most:
         raise Refused(
-            "The result is right and in registers, but x is read again for every result: each thread goes "
+            "The result is right, but x is read again for every result: each thread goes "
             "along k R times, one result at a time. Go once, with all R at hand.",
             f"{trial.about}: {loads:,} loads from x, where {most:,} are enough.",
         )
@@ -225,7 +216,7 @@ def _check_loads(R: int, trial: Trial):
     sectors, least = (tried.sectors("load", "A") for tried in (trial, _try_on(handed_out(R), R, n, k)))
     if sectors > least:
         raise Refused(
-            "The result is right and in registers, but the loads of A are no longer coalesced: neighbours in "
+            "The result is right, but the loads of A are no longer coalesced: neighbours in "
             "a warp must load neighbours of A. So a thread's columns are 32 apart, `first + 32 * i`.",
             f"{trial.about}: {sectors:,} sectors of A, where {least:,} are enough.",
         )

@@ -44,7 +44,7 @@ def no_conflicts(make_fixed):
         f"Right on {proof.problems} problems. With 128 × 128 × 16 tiles a read of As takes {a:g} wavefront "
         f"instead of 2, a read of Bs {b:g} instead of 4; C is stored in "
         f"{trial.report.sectors_per_request(array=trial.own_name('C'), op='store'):g} sectors per request "
-        "(Kernel 5: 32)."
+        f"(Kernel 5: 32). {proof.registers}"
     )
 
 
@@ -189,6 +189,7 @@ FACTORY = GemmFactory(
     geometry=_geometry,
     likely=_likely,
     lessons=(*LESSONS, one_wavefront_per_read),
+    in_registers=True,
     whole_only=(DOCUMENT,),
     whole_problems={DOCUMENT: Problem(*DOCUMENT.block_tile)},
 )

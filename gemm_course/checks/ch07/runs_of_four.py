@@ -8,7 +8,7 @@ import numpy as np
 from gemm_course.checks.core import Refused, exercise
 from gemm_course.checks.engines.gemm import GemmTrial, Likely, try_on
 from gemm_course.checks.engines.gemm_factory import GemmFactory
-from gemm_course.checks.engines.lessons import barriers, in_registers, no_float64, reads
+from gemm_course.checks.engines.lessons import barriers, no_float64, not_in_shared, reads
 from gemm_course.checks.engines.problem import Geometry
 from gemm_course.checks.engines.tiles import Tiles, tile_choices
 from gemm_course.emulator import Watch
@@ -52,7 +52,8 @@ def runs_of_four(make_runs_of_four):
         "turn would do as well as four. What four side by side give in addition: one 128-bit instruction can "
         "read them, 4 per step instead of 16 (8 × 8 results). `load4` is such an instruction. "
         "Does Numba's compiler make one of four single reads? With plain 64-bit indices no, with `tid = "
-        "u32(cuda.threadIdx.x)` yes (`u32` from `gemm_course.intrinsics`; code for an H200)."
+        "u32(cuda.threadIdx.x)` yes (`u32` from `gemm_course.intrinsics`; code for an H200). "
+        f"{proof.registers}"
     )
 
 
@@ -176,9 +177,10 @@ FACTORY = GemmFactory(
     begun=check_begun,
     before_numbers=_check_places,
     row_multiple=4,
+    in_registers=True,
     lessons=(
         no_float64,
-        in_registers,
+        not_in_shared,
         loaded_once,
         reads(
             lambda t: (t.TM + t.TN) / (t.TM * t.TN),

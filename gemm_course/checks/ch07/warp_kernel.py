@@ -9,7 +9,7 @@ from gemm_course.checks.core import exercise
 from gemm_course.checks.engines.common_mistakes import Mistake
 from gemm_course.checks.engines.gemm import GemmTrial, Likely
 from gemm_course.checks.engines.gemm_factory import GemmFactory
-from gemm_course.checks.engines.lessons import barriers, in_registers, no_float64, reads
+from gemm_course.checks.engines.lessons import barriers, no_float64, not_in_shared, reads
 from gemm_course.checks.engines.mistakes import mixed, result, taken_from
 from gemm_course.checks.engines.problem import Geometry, Problem
 from gemm_course.checks.engines.tiles import Tiles, tile_choices
@@ -43,7 +43,7 @@ def warp_kernel(make_warp_tiled):
     return (
         f"Right on {proof.problems} problems, with {len(TILES)} choices of tiles. With {t} a thread reads "
         f"{steps_down(t) + t.WNITER * t.TN} elements of shared memory for {_products(t)} multiply-adds; no "
-        "race, no bank conflict in reading."
+        f"race, no bank conflict in reading. {proof.registers}"
     )
 
 
@@ -232,9 +232,10 @@ FACTORY = GemmFactory(
     begun=check_begun,
     before_numbers=_check_places,
     row_multiple=4,
+    in_registers=True,
     lessons=(
         no_float64,
-        in_registers,
+        not_in_shared,
         loaded_once,
         reads(
             lambda t: (steps_down(t) + t.WNITER * t.TN) / _products(t),

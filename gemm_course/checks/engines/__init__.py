@@ -6,9 +6,10 @@ Here are the names that most exercises are written with; the rest is in the modu
 from .common_mistakes import GuardMistake, Mistake
 from .gemm import GEMM, GemmTrial, Likely, hold_to_numbers, try_on
 from .gemm_factory import GemmFactory
-from .lessons import STANDARD, barriers, in_registers, no_float64, reads, tiles_loaded_once
+from .lessons import STANDARD, barriers, no_float64, not_in_shared, reads, tiles_loaded_once
 from .mistakes import Prediction, added_up, among, mixed, only_stored, result, taken_from
 from .problem import Geometry, Problem
+from .registers import kept_in_registers
 from .tables import Part, Slip, a_number, a_whole_number, numbers, table_exercise, whole_numbers
 from .tiles import Tiles, tile_choices
 from .trial import Trial, try_kernel
@@ -49,8 +50,9 @@ __all__ = [
     # lessons: what they must also do
     "STANDARD",
     "barriers",
-    "in_registers",
+    "kept_in_registers",
     "no_float64",
+    "not_in_shared",
     "reads",
     "tiles_loaded_once",
 ]

@@ -14,15 +14,20 @@ from .gemm import GEMM, GemmTrial, Likely, hold_to_numbers, try_on
 from .lessons import Lesson, check_tiles_used, uninitialised
 from .mistakes import along_k
 from .problem import Geometry, Problem, adversarial
+from .registers import kept_in_registers
 from .tiles import Tiles
 
 
 @dataclass(frozen=True)
 class Proof:
-    """What was tried: the number of problems, and each choice's trial on whole tiles."""
+    """What was tried: the number of problems, and each choice's trial on whole tiles.
+
+    registers: what is known about local arrays, a sentence, or "".
+    """
 
     problems: int
     trials: dict[Tiles, GemmTrial]
+    registers: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +43,8 @@ class GemmFactory:
     stub. before_numbers: raises Refused for what should be said before wrong numbers are. more_problems:
     tiles -> further problems. whole_only: choices tried on whole tiles alone. whole_problems: a
     problem of whole tiles to use for a choice instead of the usual one. row_multiple: every row's length is a
-    multiple of this.
+    multiple of this. in_registers: local arrays must stay in registers, as the choice with the most results
+    per thread tells.
     """
 
     tiles: Sequence[Tiles]
@@ -51,6 +57,7 @@ class GemmFactory:
     whole_only: Sequence[Tiles] = ()
     whole_problems: Mapping[Tiles, Problem] = field(default_factory=dict)
     row_multiple: int = 1
+    in_registers: bool = False
 
     def prove(self, given: Any) -> Proof:
         """Try the factory's kernels; raise Refused with the first thing that is wrong."""
@@ -63,7 +70,8 @@ class GemmFactory:
         for trial in whole.values():
             for lesson in self.lessons:
                 lesson(trial)
-        return Proof(problems, whole)
+        most = max(whole.values(), key=lambda trial: trial.multiply_adds_per_step)
+        return Proof(problems, whole, kept_in_registers(most) if self.in_registers else "")
 
     def try_on_whole_tiles(self, kernel: Any, tiles: Tiles, **options) -> GemmTrial:
         """The kernel on :meth:`whole_problem`. options: passed to `emulate`."""

@@ -1,0 +1,144 @@
+"""Do a kernel's local arrays stay in registers? NVIDIA's compiler decides where it is installed.
+
+It is asked once per answer, about the kernel with the most to keep, when all else about the answer is right:
+that takes some 0.5 to 3 seconds. Where it is missing, the emulator's advice decides, which follows the source
+alone (:mod:`gemm_course.emulator.local_indices`); tests/checks/test_registers.py compares the two.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from gemm_course.checks.core import Refused, source_tree
+from gemm_course.compiler import CannotCompile, Compiled, compiled
+from gemm_course.compiler.nvidia import why_no_compiler
+from gemm_course.emulator import Finding
+from gemm_course.programs.state import active
+
+from .trial import Trial
+
+CAPABILITY = (9, 0)
+LOCAL = "local memory"  # the kind of instruction
+WHY = (
+    "A register has no address: the compiler must know which element each access means. Let loops over the "
+    "array run a constant number of times, and index it with their variables."
+)
+
+Why = Callable[[list[int], list[str]], tuple[str, int] | None]
+
+
+def kept_in_registers(trial: Trial, why: Why | None = None, sizes: str = "") -> str:
+    """Raise Refused if a local array leaves the registers; return what is known about it, as a sentence.
+
+    "" for a kernel without local arrays. why: (lines that are to blame, names of the arrays) -> the reason
+    and its line, or None for the usual words. sizes: what was compiled, in words, such as "R = 16"; the
+    trial's own if left out.
+    """
+    arrays = _local(trial)
+    if not len(arrays):
+        return ""
+    names = list(dict.fromkeys(arrays["array"]))
+    if why_no_compiler() is not None or active() is not None:
+        return _as_advised(trial, names, why)
+    return _as_compiled(trial, names, why, sizes or trial.about.removeprefix("With "))
+
+
+def _local(trial: Trial):
+    return trial.report.accesses.query("space == 'local'")
+
+
+def _reason(trial: Trial, names: list[str], lines: list[int], why: Why | None) -> tuple[str, int] | None:
+    for loop in ast.walk(source_tree(trial.kernel)):
+        if isinstance(loop, ast.For) and (over := _array_in(loop.iter, names)):
+            return (
+                f"A loop over `{over}` itself finds its elements by their addresses, and a register has "
+                "none: loop over its indices.",
+                loop.lineno,
+            )
+    return why(lines, names) if why else None
+
+
+def _array_in(iterable: ast.expr, names: Sequence[str]) -> str | None:
+    """The array that a loop goes over element by element, also with enumerate and zip."""
+    if isinstance(iterable, ast.Call) and ast.unparse(iterable.func) in ("enumerate", "zip"):
+        return next(filter(None, (_array_in(part, names) for part in iterable.args)), None)
+    return iterable.id if isinstance(iterable, ast.Name) and iterable.id in names else None
+
+
+# ---- as compiled -------------------------------------------------------------------------------------------
+
+
+def _as_compiled(trial: Trial, names: list[str], why: Why | None, sizes: str) -> str:
+    try:
+        code = compiled(trial.kernel, *trial.before.values(), compute_capability=CAPABILITY)
+    except CannotCompile as reason:
+        raise Refused(f"On the emulator the result is right. But {reason}", f"{trial.about}.") from None
+    how = f"compiled for compute capability {'.'.join(map(str, CAPABILITY))} with {sizes}"
+    if code.local_bytes <= code.spilled_bytes:  # what there is of it is spilled: single values, no array
+        return f"C{how[1:]}, the kernel takes {_taken(code)}."
+    lines, advised = _own_lines(trial, code), _advice(trial)
+    if advised:  # the code says less of the arrays: there may be several in a line
+        names, lines = _names(advised), [finding.line for finding in advised]
+    else:
+        names = _accessed_in(trial, lines) or names
+    reason, line = _reason(trial, names, lines, why) or (WHY, next(iter(lines), None))
+    raise Refused(
+        f"The result is right, but {_are(names)} in local memory: {code.local_bytes} bytes per thread, "
+        f"{how}. {reason}",
+        trial.line(line) if line else f"{trial.about}.",
+    )
+
+
+def _taken(code: Compiled) -> str:
+    local = f"{code.local_bytes} bytes of" if code.local_bytes else "no"
+    return f"{code.registers} registers per thread and {local} local memory"
+
+
+def _own_lines(trial: Trial, code: Compiled) -> list[int]:
+    """The lines of the learner's file that compute addresses in local memory, or else all that use it.
+
+    A place that the compiler knows is so far from where the stack begins, which is in register R1.
+    """
+    file = trial.kernel.py_func.__code__.co_filename
+    own = [row for row in code.rows if row.kind == LOCAL and row.file == file]
+    computed = [row for row in own if not re.search(r"\[R1\b", row.text)]
+    return [line for line, _ in Counter(row.line for row in computed or own).most_common()]
+
+
+def _accessed_in(trial: Trial, lines: list[int]) -> list[str]:
+    return list(dict.fromkeys(_local(trial).query("line in @lines")["array"]))
+
+
+def _are(names: list[str]) -> str:
+    return f"{_listed(names)} {'are' if len(names) > 1 else 'is'}"
+
+
+def _listed(names: list[str]) -> str:
+    *most, last = (f"`{name}`" for name in names)
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+# ---- as the source tells -----------------------------------------------------------------------------------
+
+
+def _as_advised(trial: Trial, names: list[str], why: Why | None) -> str:
+    advised = _advice(trial)
+    if not advised:
+        return f"As far as the source tells, {_listed(names)} can stay in registers."
+    found = _reason(trial, _names(advised), [finding.line for finding in advised], why)
+    reason, line = found or (advised[0].message, advised[0].line)
+    raise Refused(
+        f"The result is right, but {_listed(_names(advised))} may not stay in registers. {reason}",
+        trial.line(line),
+    )
+
+
+def _advice(trial: Trial) -> list[Finding]:
+    return [finding for finding in trial.report.advice if finding.kind == "dynamic_local_index"]
+
+
+def _names(advice: list[Finding]) -> list[str]:
+    return list(dict.fromkeys(finding.array for finding in advice))
