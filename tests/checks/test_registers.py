@@ -1,12 +1,21 @@
 """Local arrays in registers: the checkers say what the compiler says, where it is installed and elsewhere."""
 
 import re
+from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import pytest
 
+from gemm_course import compiled
+from gemm_course.checks.ch04.in_registers import MOST
 from gemm_course.checks.engines import registers
+from gemm_course.checks.kits import make_strip
+from gemm_course.compiler import CannotCompile, Compiled
 from tests.checks.cells import verdict_of
 from tests.checks.register_answers import CASES, answers_of
+from tests.wrong_solutions.altering import solution
+from tests.wrong_solutions.chapter_04 import WRONG
 
 WRITTEN_OUT = (
     "A loop over p is written out, and p known, if it is short: 136 copies of the innermost body are, 352 "
@@ -57,3 +66,86 @@ def test_elsewhere_the_source_decides_alike(exercise, name, monkeypatch):
     assert not _compiled(verdict)
     if not verdict.passed:
         assert "may not stay in registers" in verdict.message and verdict.where.startswith("Line ")
+
+
+# ---- when the compiler is asked, and what else it may say ---------------------------------------------------
+
+
+@dataclass
+class Asked:
+    """Stands for `compiled`: counts, and gives this answer."""
+
+    answer: Any
+    times: int = 0
+
+    def __call__(self, kernel, *args, **options):
+        self.times += 1
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    def give(answer) -> Asked:
+        one = Asked(answer)
+        monkeypatch.setattr(registers, "why_no_compiler", lambda: None)
+        monkeypatch.setattr(registers, "compiled", one)
+        return one
+
+    return give
+
+
+def code(local_bytes=0, spilled_bytes=0) -> Compiled:
+    nothing = {"name": "strip", "tiles": "", "seconds": 0.1, "compiler": "", "rows": ()}
+    return Compiled(
+        compute_capability=(9, 0),
+        registers=64,
+        spilled_bytes=spilled_bytes,
+        local_bytes=local_bytes,
+        shared_bytes=0,
+        static_shared_bytes=0,
+        **nothing,
+    )
+
+
+def test_it_is_asked_once_about_an_answer_and_never_about_a_wrong_one(asked):
+    compiler = asked(code())
+    assert verdict_of(solution("thread_columns")).passed and compiler.times == 1
+    assert not WRONG["thread_columns"]["a_third_barrier"].verdict().passed
+    assert not WRONG["in_registers"]["neighbours_r_apart"].verdict().passed
+    assert compiler.times == 1
+
+
+def test_spilled_values_are_no_array_in_local_memory(asked):
+    asked(code(local_bytes=40, spilled_bytes=48))
+    verdict = verdict_of(solution("in_registers"))
+    assert verdict.passed and "40 bytes of local memory" in verdict.message
+
+
+def test_an_array_is_in_local_memory_beside_spilled_values(asked):
+    asked(code(local_bytes=64 + 40, spilled_bytes=48))
+    verdict = verdict_of(solution("in_registers"))
+    assert not verdict.passed and "`acc` is in local memory: 104 bytes per thread" in verdict.message
+
+
+def test_what_numba_cannot_compile_is_refused_with_its_reason(asked):
+    asked(CannotCompile("Numba cannot compile strip, line 3: there is no f(x)."))
+    verdict = verdict_of(solution("in_registers"))
+    assert not verdict.passed
+    assert "On the emulator the result is right. But Numba cannot compile strip" in verdict.message
+
+
+@pytest.mark.compiler
+@pytest.mark.parametrize("name", ["rows_rotated_by_the_step", "columns_rotated_by_the_lane"])
+def test_the_line_named_computes_the_address(name):
+    verdict = verdict_of(answers_of("outer_product")[name].cell)
+    assert re.search(r"acc\[(h, j|i, \(j \+ tx\) % TN)\]", verdict.where), verdict.where
+
+
+@pytest.mark.compiler
+@pytest.mark.parametrize("capability", [(8, 0), (8, 6), (9, 0)])
+def test_the_kernel_as_handed_out_is_in_local_memory(capability):
+    x, A = np.zeros(4, np.float32), np.zeros((4, 4), np.float32)
+    given = compiled(make_strip(MOST), 4, 4, x, A, x, compute_capability=capability)
+    assert given.local_bytes == 4 * MOST and given.spilled_bytes == 0

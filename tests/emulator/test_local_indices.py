@@ -1,4 +1,4 @@
-"""The advice about local arrays: which indices the compiler knows, of which tests/checks asks the compiler."""
+"""The advice about local arrays: which indices the compiler knows; tests/checks asks the compiler itself."""
 
 import textwrap
 
@@ -28,7 +28,7 @@ KNOWN = {
     "a conversion": "for j in range(R):\n    acc[int32(j)] += x[i]",
     "a tuple": "for j in (0, 1, 2):\n    acc[j] += x[i]",
     "an enumerated tuple": "for j, one in enumerate((1, 1)):\n    acc[j] += x[i]",
-    "reset in a long loop": "for k in range(n):\n    j = 0\n    while j < R:\n        acc[j] += 1\n        j += 1",
+    "reset in a loop": "for k in range(n):\n    j = 0\n    while j < R:\n        acc[j] += 1\n        j += 1",
     "one of two": "for j in range(R):\n    e = j if n > 3 else R - 1 - j\n    acc[e] += x[i]",
     "zeros in a loop of unknown length": "for j in range(min(R, n)):\n    acc[j] = 0",
     "read in a loop of unknown length": "for j in range(min(R, n)):\n    x[i] += acc[j]",
@@ -49,7 +49,7 @@ COUNTED = {  # unknown if the array is long
     "spelled out": "for j in range(min(R, n)):\n    acc[j] = acc[j] + x[i]",
     "a break": "for j in range(n):\n    if j == R:\n        break\n    acc[j] += x[i]",
     "a while loop without end": "j = 0\nwhile j < n:\n    if j < R:\n        acc[j] += x[i]\n    j += 1",
-    "counted behind a guard": "j = 0\nfor k in range(R):\n    if x[k] < n:\n        acc[j] += x[i]\n        j += 1",
+    "behind a guard": "j = 0\nfor k in range(R):\n    if x[k] < n:\n        acc[j] += 1\n        j += 1",
 }
 
 
