@@ -68,7 +68,7 @@ def test_elsewhere_the_source_decides_alike(exercise, name, monkeypatch):
         assert "may not stay in registers" in verdict.message and verdict.where.startswith("Line ")
 
 
-# ---- when the compiler is asked, and what else it may say ---------------------------------------------------
+# ---- when the compiler is asked, and what else it may say -------------------------------------------------
 
 
 @dataclass
