@@ -2,9 +2,9 @@
 
 A register has no address. A local array is in registers if the compiler knows, for each access, which element
 is meant; or else it is in local memory. It knows more than constants: it writes loops out, `while` loops too,
-and then the variables that count in them are numbers. The grades here are what it made of some 60 variants of
-a kernel with 4 to 128 accumulators, compiled for 8.0, 8.6 and 9.0 (numba-cuda 0.30.4, CUDA 13); they follow
-the source alone, so they can be wrong where the compiler decides by the size of the code. What it makes of a
+and then the variables that count in them are numbers. The grades here are what it made of the answers in
+tests/checks/register_answers.py, for compute capability 8.0, 8.6 and 9.0 (numba-cuda 0.30.4). They follow the
+source alone, so they can be wrong where the compiler decides by the size of the code. What it makes of a
 kernel tells `gemm_course.compiled(...).local_bytes`.
 """
 
