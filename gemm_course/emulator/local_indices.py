@@ -307,7 +307,10 @@ class LocalIndices:
     def _is_declared(self, node) -> bool:
         if not isinstance(node, ast.Name):
             return False
-        kind, value = self.sources.get(self.versions.loads.get(id(node)), ("", None))
+        version = self.versions.loads.get(id(node))
+        if version in self.versions.parameters:
+            return version.variable in self.constants  # of a device function: the call knows
+        kind, value = self.sources.get(version, ("", None))
         return kind == "value" and self.callees.is_declaration(value)
 
     # ---- sums ----

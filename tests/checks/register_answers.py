@@ -423,7 +423,65 @@ COLUMN_LEAVING = {
 
 # ---- 05.4, 07.6 and 07.7: two and three dimensions ---------------------------------------------------------
 
+PRODUCTS = """for i in range(TM):
+                    for j in range(TN):
+                        acc[i, j] += a[i] * b[j]"""
+PLACES = """for i in range(TM):
+            for j in range(TN):
+                row, col = row0 + ty * TM + i, col0 + tx * TN + j
+"""
+ONE_DIMENSION = (
+    ("    THREADS = BM * BN // (TM * TN)\n", "    THREADS = BM * BN // (TM * TN)\n    SIZE = TM * TN\n"),
+    ("cuda.local.array((TM, TN), float32)", "cuda.local.array(SIZE, float32)"),
+)
+
+
+def _device_function(*lines: str) -> tuple[Change, Change]:
+    """The products by a function that is given the arrays."""
+    head = "    @cuda.jit(device=True)\n    def add(acc, a, b):\n"
+    body = "".join(f"        {line}\n" for line in lines)
+    return ("    @cuda.jit\n", f"{head}{body}\n    @cuda.jit\n"), (PRODUCTS, "add(acc, a, b)")
+
+
 OUTER_STAYING = {
+    "in_one_dimension": (*ONE_DIMENSION, ("acc[i, j]", "acc[i * TN + j]")),
+    "in_one_dimension_counted_up": (
+        *ONE_DIMENSION,
+        (
+            PRODUCTS,
+            "e = 0\n                for i in range(TM):\n                    for j in range(TN):\n"
+            "                        acc[e] += a[i] * b[j]\n                        e += 1",
+        ),
+        ("acc[i, j]", "acc[i * TN + j]"),
+    ),
+    "row_by_row": (
+        (
+            PRODUCTS,
+            "for i in range(TM):\n                    own = acc[i]\n                    for j in range(TN):\n"
+            "                        own[j] += a[i] * b[j]",
+        ),
+    ),
+    "in_a_device_function": _device_function(
+        "for i in range(TM):", "    for j in range(TN):", "        acc[i, j] += a[i] * b[j]"
+    ),
+    "lengths_in_a_device_function": _device_function(
+        "for i in range(acc.shape[0]):", "    for j in range(len(b)):", "        acc[i, j] += a[i] * b[j]"
+    ),
+    "places_as_the_variables": (
+        (
+            PLACES,
+            "top, left = row0 + ty * TM, col0 + tx * TN\n        for row in range(top, top + TM):\n"
+            "            for col in range(left, left + TN):\n                i, j = row - top, col - left\n",
+        ),
+    ),
+    "short_loops_that_store": (
+        (
+            PLACES,
+            PLACES.replace("range(TM)", "range(min(TM, m - row0 - ty * TM))").replace(
+                "range(TN)", "range(min(TN, n - col0 - tx * TN))"
+            ),
+        ),
+    ),
     "all_in_while": (with_while(("i", "TM"), ("j", "TN")),),
     "one_loop_in_while": (with_while(("j", "TN")),),
     "shape_of_the_array": (
@@ -432,8 +490,7 @@ OUTER_STAYING = {
     ),
     "one_loop_for_both": (
         (
-            "for i in range(TM):\n                    for j in range(TN):\n"
-            "                        acc[i, j] += a[i] * b[j]",
+            PRODUCTS,
             "for e in range(TM * TN):\n                    i, j = divmod(e, TN)\n"
             "                    acc[i, j] += a[i] * b[j]",
         ),
@@ -446,6 +503,9 @@ OUTER_STAYING = {
     ),
 }
 OUTER_LEAVING = {
+    "short_loop_that_stores_rows": (
+        (PLACES, PLACES.replace("range(TM)", "range(min(TM, m - row0 - ty * TM))")),
+    ),
     "columns_rotated_by_the_lane": (everywhere(r"acc\[i, j\]", "acc[i, (j + tx) % TN]"),),
     "rows_rotated_by_the_step": (
         ("acc[i, j] += a[i] * b[j]", "h = (i + p) % TM\n                        acc[h, j] += a[h] * b[j]"),
