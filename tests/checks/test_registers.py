@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numba import cuda, float32
 
 from gemm_course import compiled
 from gemm_course.checks.ch04.in_registers import MOST
@@ -145,6 +146,31 @@ def test_what_numba_cannot_compile_is_refused_with_its_reason(asked):
 def test_the_line_named_computes_the_address(name):
     verdict = verdict_of(answers_of("outer_product")[name].cell)
     assert re.search(r"acc\[(h, j|i, \(j \+ tx\) % TN)\]", verdict.where), verdict.where
+
+
+def rotating(elements):
+    """The kernel that a quiz of notebook 04 asks about."""
+
+    @cuda.jit
+    def kernel(x, y):
+        acc = cuda.local.array(elements, float32)
+        for i in range(elements):
+            acc[i] = 0
+        for j in range(x.size):
+            acc[(cuda.threadIdx.x + j) % elements] += x[j]
+        for i in range(elements):
+            y[cuda.grid(1) * elements + i] = acc[i]
+
+    return kernel
+
+
+@pytest.mark.compiler
+@pytest.mark.parametrize("capability", [(8, 0), (8, 6), (9, 0)])
+@pytest.mark.parametrize(("elements", "local_bytes"), [(8, 0), (16, 64)])
+def test_the_quiz_is_right_about_local_memory(elements, local_bytes, capability):
+    x = np.zeros(64, np.float32)
+    found = compiled(rotating(elements), x, x, compute_capability=capability)
+    assert (found.local_bytes, found.spilled_bytes) == (local_bytes, 0)
 
 
 @pytest.mark.compiler
