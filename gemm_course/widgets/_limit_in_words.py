@@ -9,10 +9,16 @@ from gemm_course.profiles import Profile, verdict
 
 def limit_in_words(profile: Profile) -> str:
     """Return the first sentence of the verdict, and the speed of the profiled launch; "" without figures."""
-    limit = ""
-    if profile.samples and profile.measured.get("active_clocks"):
-        limit = str(verdict(profile)).partition(". ")[0].removesuffix(".") + "."
-    return " ".join(filter(None, (limit, _speed(profile))))
+    return " ".join(filter(None, (_limit(profile), _speed(profile))))
+
+
+def _limit(profile: Profile) -> str:
+    if not profile.samples:
+        return ""
+    try:
+        return verdict(profile).sentences[0]
+    except ValueError:  # too little was measured
+        return ""
 
 
 def _speed(profile: Profile) -> str:

@@ -144,9 +144,17 @@ def _contents(subject, gpu: str, tiles, capability: Capability, blocks: int | No
     blocks = full if blocks is None else blocks
     looked_up = LOOKED_UP if isinstance(subject, OfStage) else ""
     source = " ".join(filter(None, (taken.source, looked_up, _granularity(held, limits))))
-    notes = [source, busy_in_words(subject, gpu, tiles)]
+    notes = [source]
+    if _room_for_warps(held, full):
+        notes.append(busy_in_words(subject, gpu, tiles))
     fewer = _fewer_registers(taken.threads, blocks + 1, capability)
     return Contents(held, blocks, about, notes, not taken.exact, fewer)
+
+
+def _room_for_warps(held: Sequence[Tank], full: int) -> bool:
+    """Whether an SM that is full of blocks has room for more warps."""
+    (threads,) = (tank for tank in held if tank.name == "threads")
+    return full > 0 and threads.left(full) > 0
 
 
 def _fewer_registers(threads: int, blocks: int, capability: Capability) -> int:
@@ -159,7 +167,8 @@ def _fewer_registers(threads: int, blocks: int, capability: Capability) -> int:
 def _granularity(held: Sequence[Tank], limits) -> str:
     (memory,) = (tank for tank in held if tank.name == "shared memory")
     system = limits.reserved_shared_bytes // 1024
-    included = f"; {amount(memory, memory.per_block)} include {system} KB for the system" if system else ""
+    per_block = amount(memory, memory.per_block)
+    included = f"; of its {per_block}, {system} KB is the system's" if system else ""
     return (
         f"A warp takes registers in multiples of {limits.register_unit}, a block shared memory in multiples "
         f"of {limits.shared_unit} bytes{included}."

@@ -21,8 +21,7 @@ def busy_in_words(subject: OfStage | OfCode, gpu: str, tiles: Mapping[str, int])
         return FEW_WARPS
     if profile.measured["gpu"] != GPUS[gpu].name:
         return FEW_WARPS
-    told = verdict(profile)
-    part, share = (told.next, told.next_share) if told.waiting else (told.limiter, told.share)
+    part, share = next(iter(verdict(profile).busy.items()))  # the busiest
     busy = min(100, round(100 * share))
     return (
         f"{FEW_WARPS} Measured on the {gpu} with these tiles: {part} busy in {busy} % of the clocks, more "

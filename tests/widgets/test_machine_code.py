@@ -129,7 +129,7 @@ def test_above_the_list_is_what_limits_it_and_its_speed():
     profile = replace(profile, measured={**profile.measured, **FIGURES, "m": 4096, "n": 128, "k": 32})
     said = see.machine_code(profile).picture.text.splitlines()[1]
     first, speed = said.split(" Speed ")
-    assert "90 % of the clocks" in first and str(verdict(profile)).startswith(first.rstrip("."))
+    assert "90 % of the clocks" in first and first == verdict(profile).sentences[0]
     assert speed == "of the profiled launch: 32.8 TFLOPS, 49 % of the FP32 peak of 66.9."
     elsewhere = replace(profile, measured={**profile.measured, "gpu": "NVIDIA Unknown", "clocks": None})
     said = see.machine_code(replace(elsewhere, measured={**elsewhere.measured, "active_clocks": None}))

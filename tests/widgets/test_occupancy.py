@@ -176,12 +176,14 @@ def test_where_nothing_was_measured_nothing_is_said_of_more_warps():
     elsewhere = _occupancy.draw(OfStage(stage), "A100", stage.complete(), (8, 0)).alt
     others = _occupancy.draw(OfStage(stage), "H200", {**stage.complete(), "BM": 64}, HOPPER).alt
     assert all("Few warps are no fault" in alt and "could save" not in alt for alt in (elsewhere, others))
+    every_slot = _occupancy.draw(OfStage(LADDER["naive_coalesced"]), "H200", {}, HOPPER).alt
+    assert "64 of 64 warps" in every_slot and "Few warps" not in every_slot
 
 
 def test_what_the_system_takes_is_in_the_amount():
     code = recorded("vectorized", HOPPER)
     alt = _occupancy.draw(OfCode(code, 256), "H200", {}, HOPPER).alt
-    assert f"{(code.shared_bytes + 1024) / 1024:g} KB include 1 KB for the system" in alt
+    assert f"of its {(code.shared_bytes + 1024) / 1024:g} KB, 1 KB is the system's" in alt
 
 
 # ---- the widget --------------------------------------------------------------------------------------------
