@@ -16,7 +16,7 @@ _TABLE = (
     (MULTIPLY_ADD, "a · b + c in floating point, the work that a kernel is for", "FFMA DFMA HFMA2 FFMA32I"),
     (
         TENSOR_CORE,
-        "a product of small matrices, one instruction for a warp or for four",
+        "a product of small matrices, which a warp or four warps compute with one instruction",
         "HMMA HGMMA IMMA IGMMA DMMA BMMA BGMMA QMMA QGMMA OMMA UTCHMMA UTCIMMA UTCQMMA UTCOMMA",
     ),
     (
@@ -46,7 +46,7 @@ _TABLE = (
     ),
     (
         "integer arithmetic",
-        "addresses, indices, counters, and the arranging of bits",
+        "addresses, indices, counters, and shifts and masks of bits",
         "IADD IADD3 IADD32I IADD64 VIADD IMAD IMAD32I IMUL IMUL32I ISCADD ISCADD32I LEA LOP LOP3 LOP32I PLOP "
         "SHF SHL SHR IABS FLO POPC BREV BMSK SGXT PRMT IDP IDP4A XMAD VABSDIFF VABSDIFF4 BFE BFI I2I IDE",
     ),

@@ -6,14 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from gemm_course.compiler import KINDS
+from gemm_course.compiler.kinds import MULTIPLY_ADD, TENSOR_CORE
 from gemm_course.figures import colours
 from gemm_course.figures.picture import Picture
 from gemm_course.figures.svg import PAGE, SMALL, Drawing, wrap
 
 _LEFT, _RIGHT, _LINE = 8.0, PAGE - 8.0, 18.0
-_BARS, _LONGEST = 184.0, 220.0  # where bars begin, and how long the longest is
+_SMALL = 0.02  # of all instructions; kinds of which there are fewer on both sides are told in a line
+_BARS, _LONGEST = 184.0, 190.0  # where bars begin, and how long the longest is
 _FILLS = ("#AEB6C1", colours.NOW)
 _SIDES = ("before", "after")
+WORK = (MULTIPLY_ADD, TENSOR_CORE)
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,12 @@ def number(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 or not value else f"{value:.{3 if value >= 0.1 else 2}g}"
 
 
+def change(before: float, after: float) -> str:
+    """The difference of the two numbers as they are shown, with its sign: "−215", "+5", "same"."""
+    old, new = (float(number(value).replace(",", "")) for value in (before, after))
+    return "same" if old == new else f"{'+' if new > old else '−'}{number(abs(new - old))}"
+
+
 def changes(before: Side, after: Side) -> dict[str, float]:
     """How many more instructions of each kind there are after the change, the largest change first.
 
@@ -46,29 +55,59 @@ def changes(before: Side, after: Side) -> dict[str, float]:
     return dict(sorted(found.items(), key=lambda one: -abs(one[1])))
 
 
-def draw(before: Side, after: Side, per: str, title: str, remarks: Sequence[str], note: str) -> Picture:
-    """Draw two bars for each kind of which the number changed, and a table of what the kernels take.
+def rows(before: Side, after: Side) -> tuple[list[str], list[str]]:
+    """The kinds that are drawn, and those of which there are few.
+
+    The work comes first, then what changed most; what did not change comes last, the most frequent first.
+    """
+
+    def order(kind: str) -> tuple:
+        most = max(side.instructions.get(kind, 0) for side in (before, after))
+        return kind not in WORK, -abs(changed.get(kind, 0)), -most
+
+    changed = changes(before, after)
+    found = sorted((kind for kind in KINDS if _some(before, after, kind)), key=order)
+    large = [kind for kind in found if _some(before, after, kind, _SMALL)]
+    return large, [kind for kind in found if kind not in large]
+
+
+def _some(before: Side, after: Side, kind: str, least: float = 0.0) -> bool:
+    return any(side.instructions.get(kind, 0) > least * side.all for side in (before, after))
+
+
+def draw(
+    before: Side,
+    after: Side,
+    per: str,
+    title: str,
+    remarks: Sequence[str],
+    note: str,
+    meanings: Mapping[str, str] = KINDS,
+) -> Picture:
+    """Draw two bars for each kind of instruction, and a table of what the kernels take.
 
     per: the work that instructions are counted for, such as "1,000 multiply-adds". remarks: sentences below.
+    meanings: what is said of each kind.
     """
     drawing = Drawing(title)
-    changed = changes(before, after)
+    large, small = rows(before, after)
     y = _legend(drawing, (before, after), drawing.top)
     y = _heading(drawing, f"instructions in the loop, per {per}", y)
-    widest = max((side.instructions.get(kind, 0) for side in (before, after) for kind in changed), default=0)
-    drawing.text(_LEFT, y + 14, "all kinds", bold=True)
-    drawing.text(_BARS, y + 14, f"{number(before.all)} → {number(after.all)}")
-    drawing.text(_RIGHT, y + 14, _change(before.all, after.all), anchor="end", bold=True)
-    y += 26
-    for kind in changed:
-        values = before.instructions.get(kind, 0), after.instructions.get(kind, 0)
-        y = _pair(drawing, kind, values, widest, y)
-    same = _same(before, changed)
-    y = _lines(drawing, [same] if same else [], y, colours.INK)
+    longest = max(before.all, after.all)
+    y = _pair(drawing, "all kinds", (before.all, after.all), longest, y) + 6
+    for kind in large:
+        y = _pair(drawing, kind, _both(before, after, kind), longest, y)
+        y = _lines(drawing, [meanings[kind].split(";")[0]], y, colours.QUIET) + 4
+    few = _few(before, after, small)
+    y = _lines(drawing, [few] if few else [], y, colours.INK)
     y = _table(drawing, before, after, y + 4)
     y = _lines(drawing, remarks, y + 4, colours.INK)
     _lines(drawing, [note], y + 2, colours.QUIET)
-    return drawing.picture(_in_words(before, after, per, changed, [*remarks, note])).plain
+    return drawing.picture(_in_words(before, after, per, [*remarks, note])).plain
+
+
+def _both(before: Side, after: Side, kind: str) -> tuple[float, float]:
+    return before.instructions.get(kind, 0), after.instructions.get(kind, 0)
 
 
 def _legend(drawing: Drawing, sides: Sequence[Side], y: float) -> float:
@@ -90,33 +129,31 @@ def _heading(drawing: Drawing, words: str, y: float) -> float:
     return y + 28
 
 
-def _pair(drawing: Drawing, kind: str, values: tuple[float, float], widest: float, y: float) -> float:
-    """A kind, its two numbers as bars, the change at the right, and below what the kind is."""
+def _pair(drawing: Drawing, kind: str, values: tuple[float, float], longest: float, y: float) -> float:
+    """A kind, its two numbers as bars, and the change at the right."""
     drawing.text(_LEFT, y + 14, kind, bold=True)
-    drawing.text(_RIGHT, y + 14, _change(*values), anchor="end", bold=True)
+    drawing.text(_RIGHT, y + 14, change(*values), anchor="end", bold=True)
     for value, fill in zip(values, _FILLS, strict=True):
-        width = max(_LONGEST * value / widest, 1.5) if value else 0
+        width = max(_LONGEST * value / longest, 1.5) if value else 0
         if value:
             drawing.rect(_BARS, y + 2, width, 14, fill, stroke=colours.INK, line=0.8)
         drawing.text(_BARS + width + 6, y + 14, number(value) if value else "none")
         y += 17
-    return _lines(drawing, [KINDS[kind].split(";")[0]], y, colours.QUIET) + 4
+    return y
 
 
-def _change(before: float, after: float) -> str:
-    difference = after - before
-    return f"{'+' if difference > 0 else '−' if difference < 0 else ''}{number(abs(difference))}"
-
-
-def _same(side: Side, changed: Mapping[str, float]) -> str:
-    same = [kind for kind, count in side.instructions.items() if count and kind not in changed]
-    named = ", ".join(f"{kind} {number(side.instructions[kind])}" for kind in same)
-    return f"As many in both: {named}." if named else ""
+def _few(before: Side, after: Side, kinds: Sequence[str]) -> str:
+    """The kinds of which there are few, with their numbers: both, where they differ."""
+    told = []
+    for kind in kinds:
+        old, new = (number(value) for value in _both(before, after, kind))
+        told.append(f"{kind} {old}" if old == new else f"{kind} {old} → {new}")
+    return f"Few: {', '.join(told)}." if told else ""
 
 
 def _table(drawing: Drawing, before: Side, after: Side, y: float) -> float:
     drawing.rect(_LEFT, y, _RIGHT - _LEFT, 22, "#EEF1F4")
-    drawing.text(_LEFT + 6, y + 16, "the whole", bold=True)
+    drawing.text(_LEFT + 6, y + 16, "the kernels", bold=True)
     drawing.text(_RIGHT - 130, y + 16, _SIDES[0], anchor="end", bold=True)
     drawing.text(_RIGHT - 6, y + 16, _SIDES[1], anchor="end", bold=True)
     y += 26
@@ -137,19 +174,18 @@ def _lines(drawing: Drawing, paragraphs: Sequence[str], y: float, fill: str) -> 
     return y
 
 
-def _in_words(
-    before: Side, after: Side, per: str, changed: Mapping[str, float], sentences: Sequence[str]
-) -> str:
+def _in_words(before: Side, after: Side, per: str, sentences: Sequence[str]) -> str:
     def pair(kind: str) -> str:
-        return f"{number(before.instructions.get(kind, 0))} → {number(after.instructions.get(kind, 0))}"
+        return " → ".join(number(value) for value in _both(before, after, kind))
 
+    large, small = rows(before, after)
     told = [
         f"Before: {_called(before)}; after: {_called(after)}. Instructions in the main loop, per "
         f"{per}: all {number(before.all)} → {number(after.all)}",
-        *(f"{kind} {pair(kind)}" for kind in changed),
+        *(f"{kind} {pair(kind)}" for kind in large),
     ]
     facts = [f"{name}: {value} → {after.facts[name]}." for name, value in before.facts.items()]
-    return " ".join(filter(None, [", ".join(told) + ".", _same(before, changed), *facts, *sentences]))
+    return " ".join(filter(None, [", ".join(told) + ".", _few(before, after, small), *facts, *sentences]))
 
 
 def _called(side: Side) -> str:

@@ -20,18 +20,19 @@ LIMIT = "#7FB2E0"  # the same of the part that limits a kernel
 
 PALE = {A: "#CCE3F0", B: "#F7DFCC", C: "#CCECE3"}  # the same hue, for what is not touched now
 
-# A warp's time: grey is well spent, a colour is waiting; kinds that belong together have the same hue.
+# A warp's time: grey is issuing or ready, a colour is waiting. Each memory has one hue, darker for its answer
+# than for its queue; all others differ in hue, so that they can be told apart in narrow parts.
 OF_WAIT = {
     "issuing": "#3D4752",
     "another warp's turn": "#AEB6C1",
     "global memory": "#5B3A8E",
     "queue to global memory": "#A88BD4",
-    "copies": "#DDD0F0",
+    "copies": "#9CC7EA",
     "shared memory": "#96480A",
     "queue to shared memory": "#EBA45C",
     "barrier": "#CC79A7",
     "Tensor Cores": "#0B7A75",
-    "busy unit": "#74CBC3",
+    "busy unit": "#B5D98B",
     "fixed delay": "#F3E6A0",
     "dispatch": "#C9B23F",
     "next instruction": "#626E27",

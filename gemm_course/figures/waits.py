@@ -1,14 +1,15 @@
 """What a warp spends its time on, stage by stage, and how busy the hardware was meanwhile.
 
-The likely mistake is to take a warp's waiting for the kernel's: while one warp waits, its scheduler issues
-for others. So each bar of a warp's time has the scheduler's below it, and the time of the launch beside it.
+The likely mistakes are to take a warp's waiting for the kernel's (while one warp waits, its scheduler issues
+for others), and more grey for more speed. So each bar of a warp's time stands beside what does tell the
+speed: how many instructions the work takes, how often one is issued, how busy the units are, and the time.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from gemm_course.figures import colours
 from gemm_course.figures.picture import Picture
@@ -17,12 +18,15 @@ from gemm_course.figures.svg import PAGE, SMALL, Drawing, text_width, wrap
 from gemm_course.profiles import WAITS
 
 SHOWN = 0.02  # the smallest part of a bar; what is smaller is in "other"
+SHOWN_IN_LINES = 0.05  # the same where bars are short: every part has room for its letter
 DETAILED = 6  # more bars than these are drawn in one line each
 OTHER = "other"
 GOOD = tuple(wait.name for wait in WAITS.values() if not wait.waits)
+LETTERS = dict(zip(WAITS, "abcdefghjkmnpr", strict=True))  # the same in every picture; no i and l, so alike
+TENSOR_CORES = "Tensor Cores"
 _HALF = (RIGHT - LEFT - 8) / 2
-_FROM, _TO = 164.0, 396.0  # of a bar in a line, and the right edges of the figures behind it
-_COLUMNS = {"issue": 444.0, "units": 500.0, "ms": RIGHT}
+_FROM, _TO = 164.0, 362.0  # of a bar in a line, and the right edges of the figures behind it
+_COLUMNS = {"instr.": 410.0, "issue": 455.0, "units": 500.0, "ms": RIGHT}
 
 
 @dataclass(frozen=True)
@@ -30,9 +34,10 @@ class Bar:
     """One kernel's launch. Shares are from 0 to 1; a figure that was not measured is None.
 
     shares: of an average warp's time, by the names of `profiles.WAITS`, together 1. warps: on average per
-    scheduler. issues: of all clocks, those in which a scheduler issued an instruction. units: how busy the
-    units were that compute the products, called `computing`. busiest: the name of the busiest other part of
-    the GPU, and how busy it was.
+    scheduler. instructions: executed per multiply-add, those of all threads. issues: of the clocks, those in
+    which a scheduler issued an instruction. units: how busy the units were that compute the products, called
+    `computing`; computes: for how many milliseconds. limit: what limits the kernel, in words. precision: such
+    as "FP32", "" if it is not known.
     """
 
     label: str
@@ -40,10 +45,13 @@ class Bar:
     shares: Mapping[str, float]
     milliseconds: float | None = None
     warps: float | None = None
+    instructions: float | None = None
     issues: float | None = None
     computing: str = "multiply-add units"
     units: float | None = None
-    busiest: tuple[str, float] | None = None
+    computes: float | None = None
+    limit: str = ""
+    precision: str = ""
 
     @property
     def waiting(self) -> float:
@@ -51,10 +59,14 @@ class Bar:
         return 1 - sum(self.shares.get(name, 0) for name in GOOD)
 
     @property
-    def parts(self) -> dict[str, float]:
-        """What is drawn, in the order of WAITS: what is small is added to "other"."""
+    def group(self) -> str:
+        """What computes, and with which numbers: kernels of one group can be compared by all figures."""
+        return f"{self.precision} on {self.computing}" if self.precision else self.computing
+
+    def parts(self, least: float = SHOWN) -> dict[str, float]:
+        """What is drawn, in the order of WAITS: what is smaller than `least` is added to "other"."""
         shown = {name: self.shares.get(name, 0) for name in WAITS if name != OTHER}
-        shown = {name: share for name, share in shown.items() if share >= SHOWN}
+        shown = {name: share for name, share in shown.items() if share >= least}
         rest = sum(self.shares.values()) - sum(shown.values())
         return {**shown, OTHER: rest} if rest > 1e-9 else shown
 
@@ -65,75 +77,105 @@ def percent(share: float) -> str:
     return f"{value:.1f}\u00a0%" if 0.05 <= value < 0.95 else f"{value:.0f}\u00a0%"
 
 
-def waits(bars: Sequence[Bar], title: str, note: str) -> Picture:
+def arrows(words: Iterable[str]) -> str:
+    """ "24 → 13 %", which does not break; a unit at the end of all is written once."""
+    found, unit = list(words), "\u00a0%"
+    if all(word.endswith(unit) for word in found):
+        found = [word.removesuffix(unit) for word in found[:-1]] + found[-1:]
+    return "\u00a0→\u00a0".join(found)
+
+
+def waits(bars: Sequence[Bar], title: str, remarks: Sequence[str], note: str) -> Picture:
     """Draw a bar per kernel, and below them what its parts mean.
 
-    With more than `DETAILED` bars each takes one line. title: the answer; note: where the figures come from.
+    With more than `DETAILED` bars each takes one line. title: the answer; remarks: sentences that belong to
+    it; note: where the figures come from.
     """
     drawing = Drawing(title)
-    keys = _keys(bars)
-    detailed = len(bars) <= DETAILED
-    y = paragraph(drawing, _WARP, drawing.top) + 4
-    y = paragraph(drawing, _KERNEL.format(_BELOW if detailed else _BESIDE), y) + 10
-    y = (_in_detail if detailed else _in_lines)(drawing, bars, keys, y)
-    y = _meanings(drawing, bars, keys, y, detailed)
+    y = drawing.top
+    for words in remarks:
+        y = paragraph(drawing, words, y, colours.INK) + 4
+    for words in _explanations(bars):
+        y = paragraph(drawing, words, y) + 4
+    y = (_in_detail if _detailed(bars) else _in_lines)(drawing, bars, y + 6)
+    y = _meanings(drawing, bars, y)
     paragraph(drawing, note, y)
-    return drawing.picture(_in_words(bars, keys, note)).plain
+    return drawing.picture(_in_words(bars, [*remarks, *_explanations(bars)], note)).plain
 
 
-def _keys(bars: Sequence[Bar]) -> dict[str, str]:
-    """A letter for each wait that is drawn: first the good time, then the rest by size, "other" last."""
-    sums = Counter[str]()
-    for bar in bars:
-        sums.update(bar.parts)
-    good = [name for name in GOOD if name in sums]
-    others = [name for name in WAITS if name in sums and name not in (*GOOD, OTHER)]
-    rest = sorted(others, key=lambda name: -sums[name])
-    order = [*good, *rest, *([OTHER] if OTHER in sums else [])]
-    return dict(zip(order, "abcdefghijklmn", strict=False))
+def _detailed(bars: Sequence[Bar]) -> bool:
+    return len(bars) <= DETAILED
 
 
-_WARP = (
-    "A bar is the time of one warp, on average. Grey is time well spent: the warp issues an instruction, or "
-    "it is ready and its scheduler issues for another warp. Colour is waiting."
-)
-_KERNEL = "A warp's time is not the kernel's: while one warp waits, its scheduler issues for the others. {}"
-_BELOW = (
-    "Below each bar: the part of all clocks in which a scheduler issued, and the busiest other part of the "
-    "GPU."
-)
-_BESIDE = (
-    "issue: the part of all clocks in which a scheduler issued; units: how busy the Tensor Cores were, or in "
-    "a kernel without them the multiply-add units; ms: the time of the launch."
-)
+def _least(bars: Sequence[Bar]) -> float:
+    return SHOWN if _detailed(bars) else SHOWN_IN_LINES
+
+
+def _drawn(bars: Sequence[Bar]) -> list[str]:
+    """The waits that are drawn anywhere, in the order of the bars."""
+    found = {name for bar in bars for name in bar.parts(_least(bars))}
+    return [name for name in WAITS if name in found]
+
+
+def _explanations(bars: Sequence[Bar]) -> Iterator[str]:
+    """How a bar is read, how it is not, and what stands beside it."""
+    yield (
+        "A bar is the time of one warp, on average. Grey: it issues, or is ready while its scheduler issues "
+        "for another warp. Colour: it waits, and others may issue meanwhile."
+    )
+    if len(bars) > 1:
+        products = any(bar.computing == TENSOR_CORES for bar in bars)
+        few = ", and on Tensor Cores few instructions do much work" if products else ""
+        yield (
+            f"More grey is not more speed: with half as many warps, each has twice the part of the "
+            f"issuing{few}."
+        )
+    clocks = "the part of the clocks in which schedulers issued and the units that multiply were busy"
+    if _detailed(bars):
+        yield f"Below a bar: {clocks}, and resident warps."
+    else:
+        yield (
+            f"instr.: executed instructions per multiply-add; issue, units: {clocks}; ms: the time of the "
+            "launch."
+        )
 
 
 # --- few bars: wide ones, with the hardware's below ---------------------------------------------------------
 
 
-def _in_detail(drawing: Drawing, bars: Sequence[Bar], keys: Mapping[str, str], y: float) -> float:
+def _in_detail(drawing: Drawing, bars: Sequence[Bar], y: float) -> float:
     for bar in bars:
         y = heading(drawing, bar.label, bar.tiles, _time_in_words(bar), y)
-        _time(drawing, bar, keys, LEFT, y, RIGHT - LEFT, 26)
+        _time(drawing, bar, bar.parts(), (LEFT, y), (RIGHT - LEFT, 26))
         y += 30
         tracks = _tracks(bar)
         for place, (words, share) in enumerate(tracks):
             _track(drawing, words, share, LEFT + place * (_HALF + 8), y)
-        y += 36 if tracks else 12
+        y += 22 if tracks else 0
+        for words in _facts(bar):
+            y = paragraph(drawing, words, y, colours.INK)
+        y += 14
     return y
 
 
-def _time(drawing: Drawing, bar: Bar, keys: Mapping[str, str], x: float, y: float, wide: float, high: float):
+def _time(
+    drawing: Drawing,
+    bar: Bar,
+    parts: Mapping[str, float],
+    corner: tuple[float, float],
+    size: tuple[float, float],
+) -> None:
     """Draw the parts of a bar with their letters, and their percentages where there is room."""
+    (x, y), (wide, high) = corner, size
     whole = sum(bar.shares.values())
-    for name, share in bar.parts.items():
+    for name, share in parts.items():
         width = wide * share / whole
         fill = colours.OF_WAIT[name]
         drawing.rect(x, y, width, high, fill, stroke=colours.PAPER, line=1, title=f"{name} {percent(share)}")
         if name == OTHER:
             drawing.hatch(x, y, width, high)
-        words = f"{keys[name]} {percent(share)}"
-        words = words if text_width(words) <= width - 4 else keys[name]
+        words = f"{LETTERS[name]} {percent(share)}"
+        words = words if text_width(words) <= width - 4 else LETTERS[name]
         if name != OTHER and text_width(words) <= width - 1:
             ink = colours.text_on(fill)
             drawing.text(x + width / 2, y + high / 2 + 5, words, anchor="middle", fill=ink)
@@ -141,14 +183,9 @@ def _time(drawing: Drawing, bar: Bar, keys: Mapping[str, str], x: float, y: floa
 
 
 def _tracks(bar: Bar) -> list[tuple[str, float]]:
-    """How busy the hardware was, in words and as a share, for at most two bars."""
-    tracks = []
-    if bar.issues is not None:
-        with_warps = f" ({bar.warps:.1f} warps)" if bar.warps is not None else ""
-        tracks.append((f"scheduler{with_warps}: {percent(bar.issues)}", bar.issues))
-    if bar.busiest:
-        tracks.append((f"{bar.busiest[0]}: {percent(bar.busiest[1])}", bar.busiest[1]))
-    return tracks
+    """How busy the hardware was, in words and as a share: the same two for every kernel."""
+    tracks = (("issue slots", bar.issues), (bar.computing, bar.units))
+    return [(f"{name}: {percent(share)}", share) for name, share in tracks if share is not None]
 
 
 def _track(drawing: Drawing, words: str, share: float, x: float, y: float) -> None:
@@ -157,34 +194,60 @@ def _track(drawing: Drawing, words: str, share: float, x: float, y: float) -> No
     drawing.text(x + 6, y + 14, words)
 
 
+def _facts(bar: Bar) -> list[str]:
+    """The instructions that the work takes, the warps, and the limit; as far as they are known."""
+    told = []
+    if bar.instructions is not None:
+        told.append(f"{rate(bar.instructions)} instructions per multiply-add")
+    if bar.warps is not None:
+        told.append(f"{bar.warps:.1f} warps per scheduler")
+    counted = ["; ".join(told)] if told else []
+    return [*counted, f"Limit: {bar.limit}"] if bar.limit else counted
+
+
+def rate(value: float) -> str:
+    """Instructions per multiply-add: "4.13", "0.031"."""
+    return f"{value:.2f}" if value >= 0.1 else f"{value:.3f}"
+
+
 # --- many bars: one line each -------------------------------------------------------------------------------
 
 
-def _in_lines(drawing: Drawing, bars: Sequence[Bar], keys: Mapping[str, str], y: float) -> float:
-    for words, x in _COLUMNS.items():
-        drawing.text(x, y + 14, words, anchor="end", fill=colours.QUIET)
-    y += 22
-    for place, bar in enumerate(bars):
-        above = name_width(bar.label) > _FROM - LEFT
-        tiles = wrap(bar.tiles, SMALL, RIGHT - LEFT) if bar.tiles else []
-        high = 26 + LINE * (above + len(tiles))
-        if place % 2:
-            drawing.rect(0, y - 3, PAGE, high, "#F6F8FA")
-        drawing.text(LEFT, y + 15, bar.label, bold=True)
-        _line(drawing, bar, keys, y + LINE * above)
-        for line, words in enumerate(reversed(tiles)):
-            drawing.text(LEFT, y + high - 11 - LINE * line, words, fill=colours.QUIET)
-        y += high
+def _in_lines(drawing: Drawing, bars: Sequence[Bar], y: float) -> float:
+    """Groups of bars under a heading each: what computes, and the names of the columns."""
+    for name, group in groupby(bars, key=lambda bar: bar.group):
+        drawing.rect(0, y, PAGE, 22, "#E3E8EE")
+        for words, x in _COLUMNS.items():
+            drawing.text(x, y + 16, words, anchor="end", fill=colours.QUIET)
+        drawing.text(LEFT, y + 16, f"{name[0].upper()}{name[1:]}", bold=True)
+        y += 28
+        for place, bar in enumerate(group):
+            y = _row(drawing, bar, y, shaded=bool(place % 2))
     return y + 8
 
 
-def _line(drawing: Drawing, bar: Bar, keys: Mapping[str, str], y: float) -> None:
-    _time(drawing, bar, keys, _FROM, y, _TO - _FROM, 20)
-    figures = {"issue": bar.issues, "units": bar.units}
-    for name, share in figures.items():
-        drawing.text(_COLUMNS[name], y + 15, "–" if share is None else percent(share), anchor="end")
-    time = "–" if bar.milliseconds is None else milliseconds(bar.milliseconds)
-    drawing.text(_COLUMNS["ms"], y + 15, time, anchor="end")
+def _row(drawing: Drawing, bar: Bar, y: float, shaded: bool) -> float:
+    above = name_width(bar.label) > _FROM - LEFT
+    tiles = wrap(bar.tiles, SMALL, RIGHT - LEFT) if bar.tiles else []
+    high = 26 + LINE * (above + len(tiles))
+    if shaded:
+        drawing.rect(0, y - 3, PAGE, high, "#F6F8FA")
+    drawing.text(LEFT, y + 15, bar.label, bold=True)
+    _line(drawing, bar, y + LINE * above)
+    for line, words in enumerate(reversed(tiles)):
+        drawing.text(LEFT, y + high - 11 - LINE * line, words, fill=colours.QUIET)
+    return y + high
+
+
+def _line(drawing: Drawing, bar: Bar, y: float) -> None:
+    _time(drawing, bar, bar.parts(SHOWN_IN_LINES), (_FROM, y), (_TO - _FROM, 20))
+    figures = (
+        None if bar.instructions is None else rate(bar.instructions),
+        *(None if share is None else percent(share) for share in (bar.issues, bar.units)),
+        None if bar.milliseconds is None else milliseconds(bar.milliseconds),
+    )
+    for words, x in zip(figures, _COLUMNS.values(), strict=True):
+        drawing.text(x, y + 15, words or "–", anchor="end")
 
 
 def milliseconds(value: float) -> str:
@@ -199,81 +262,75 @@ def _time_in_words(bar: Bar) -> str:
 # --- what the parts mean ------------------------------------------------------------------------------------
 
 
-def _meanings(
-    drawing: Drawing, bars: Sequence[Bar], keys: Mapping[str, str], y: float, detailed: bool
-) -> float:
-    good = None
-    for name, key in keys.items():
-        if (name in GOOD) is not good:
-            good = name in GOOD
+def _meanings(drawing: Drawing, bars: Sequence[Bar], y: float) -> float:
+    for names, words in (GOOD, "issuing, or ready"), ([*WAITS][len(GOOD) :], "waiting"):
+        found = [name for name in _drawn(bars) if name in names]
+        if found:
             drawing.rect(LEFT, y + 2, RIGHT - LEFT, 22, "#EEF1F4")
-            drawing.text(LEFT + 6, y + 18, "time well spent" if good else "waiting", bold=True)
+            drawing.text(LEFT + 6, y + 18, words, bold=True)
             y += 30
-        y = _meaning(drawing, bars, name, key, y, detailed)
+        for name in found:
+            y = _meaning(drawing, bars, name, y)
     return y + 4
 
 
-def _meaning(drawing: Drawing, bars: Sequence[Bar], name: str, key: str, y: float, detailed: bool) -> float:
+def _meaning(drawing: Drawing, bars: Sequence[Bar], name: str, y: float) -> float:
     fill = colours.OF_WAIT[name]
     drawing.rect(LEFT, y, 20, 20, fill, stroke=colours.EDGE)
     if name == OTHER:
         drawing.hatch(LEFT, y, 20, 20)
     else:
-        drawing.text(LEFT + 10, y + 15, key, anchor="middle", fill=colours.text_on(fill))
+        drawing.text(LEFT + 10, y + 15, LETTERS[name], anchor="middle", fill=colours.text_on(fill))
     drawing.text(LEFT + 30, y + 15, name, bold=True)
-    share = _how_much(bars, name)
-    if name_width(name) + text_width(share) > RIGHT - LEFT - 40:
-        y += LINE
-    drawing.text(RIGHT, y + 15, share, anchor="end")
+    if _detailed(bars):
+        y = _shares(drawing, bars, name, y)
     y += 20
-    for line in wrap(explained(name, detailed), SMALL, RIGHT - LEFT - 30):
+    for line in wrap(explained(name, _least(bars)), SMALL, RIGHT - LEFT - 30):
         drawing.text(LEFT + 30, y + 13, line, fill=colours.QUIET)
         y += LINE
     return y + 5
 
 
-def _how_much(bars: Sequence[Bar], name: str) -> str:
-    """One bar's share, that of each of two, or with more where it is largest."""
-    if len(bars) <= 2:
-        return " → ".join(_part(bar, name) for bar in bars)
-    most = max(bars, key=lambda bar: bar.parts.get(name, 0))
-    return f"most: {_part(most, name)}, {most.label}"
+def _shares(drawing: Drawing, bars: Sequence[Bar], name: str, y: float) -> float:
+    """Write each bar's share at the right, a line lower if it would run into the name."""
+    share = arrows(_part(bar, name) for bar in bars)
+    if name_width(name) + text_width(share) > RIGHT - LEFT - 40:
+        y += LINE
+    drawing.text(RIGHT, y + 15, share, anchor="end")
+    return y
 
 
 def _part(bar: Bar, name: str) -> str:
-    if name in bar.parts:
-        return percent(bar.parts[name])
-    return f"under {percent(SHOWN)}" if bar.shares.get(name) else "none"
+    parts = bar.parts()
+    if name in parts:
+        return percent(parts[name])
+    return f"<\u00a0{percent(SHOWN)}" if bar.shares.get(name) else "none"
 
 
-def explained(name: str, with_help: bool = True) -> str:
-    """What a wait means and, if asked for, what helps against it; a sentence or two."""
+def explained(name: str, least: float = SHOWN) -> str:
+    """What a wait means and what helps against it; a sentence or two. least: what is below is in "other"."""
     wait = WAITS[name]
-    meaning = wait.meaning if name != OTHER else f"{wait.meaning}; and all that is under {percent(SHOWN)}"
-    helps = f" Helps: {wait.help}." if with_help and wait.help and name not in GOOD else ""
+    meaning = wait.meaning if name != OTHER else f"{wait.meaning}; and all that is under {percent(least)}"
+    helps = f" Helps: {wait.help}." if wait.help and name not in GOOD else ""
     return f"{meaning[0].upper()}{meaning[1:]}.{helps}"
 
 
 # --- the same in words --------------------------------------------------------------------------------------
 
 
-def _in_words(bars: Sequence[Bar], keys: Mapping[str, str], note: str) -> str:
-    told = [_bar_in_words(bar) for bar in bars]
-    meant = [f"{name}: {explained(name, len(bars) <= DETAILED)}" for name in keys]
-    return " ".join([*told, "What it means:", *meant, note])
+def _in_words(bars: Sequence[Bar], sentences: Sequence[str], note: str) -> str:
+    told = [
+        " ".join([*([f"{name}:"] if name else []), *(_bar_in_words(bar, _least(bars)) for bar in group)])
+        for name, group in groupby(bars, key=lambda bar: "" if _detailed(bars) else bar.group)
+    ]
+    meant = [f"{name}: {explained(name, _least(bars))}" for name in _drawn(bars)]
+    return " ".join([*sentences, *told, "What it means:", *meant, note])
 
 
-def _bar_in_words(bar: Bar) -> str:
+def _bar_in_words(bar: Bar, least: float) -> str:
     tiles = f" ({bar.tiles})" if bar.tiles else ""
-    spent = ", ".join(f"{name} {percent(share)}" for name, share in bar.parts.items())
-    busy = []
-    if bar.issues is not None:
-        with_warps = f" with {bar.warps:.1f} warps" if bar.warps is not None else ""
-        busy.append(f"its scheduler{with_warps} issues in {percent(bar.issues)} of the clocks")
-    if bar.units is not None:
-        busy.append(f"{bar.computing} {percent(bar.units)} busy")
-    if bar.busiest:
-        busy.append(f"busiest part {bar.busiest[0]}, {percent(bar.busiest[1])}")
-    hardware = f"; {', '.join(busy)}" if busy else ""
+    spent = ", ".join(f"{name} {percent(share)}" for name, share in bar.parts(least).items())
+    facts = [*(words for words, _ in _tracks(bar)), *_facts(bar)]
+    hardware = f"; {'; '.join(facts)}" if facts else ""
     called = ", ".join(filter(None, [f"{bar.label}{tiles}", _time_in_words(bar)]))
     return f"{called}: a warp's time: {spent}{hardware}."

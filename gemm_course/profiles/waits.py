@@ -34,12 +34,12 @@ class Wait:
 _ALL = (
     Wait(
         "issuing",
-        "the warp issues an instruction; a scheduler issues one per clock, so 16 warps have 6 % each at most",
+        "the warp issues an instruction; its scheduler issues one per clock, for all of its warps together",
         "fewer instructions",
     ),
     Wait(
         "another warp's turn",
-        "the warp is ready, but in this clock its scheduler issues for another warp",
+        "the warp is ready, but its scheduler issues for another warp",
         "fewer instructions",
     ),
     Wait(
@@ -50,19 +50,19 @@ _ALL = (
     ),
     Wait(
         "shared memory",
-        "the warp needs what a load from shared memory brings, or a slow operation's result, such as a root",
+        "the warp needs what a load from shared memory brings",
         "fewer or wider loads, earlier loads, or more independent work per thread",
         "for loads from shared memory",
     ),
     Wait(
         "queue to global memory",
-        "the queue of accesses to global memory is full, so the warp cannot ask for more",
+        "the queue of accesses to global memory is full",
         "fewer accesses, each of more bytes, with fewer sectors",
         "for room in the queue to global memory",
     ),
     Wait(
         "queue to shared memory",
-        "the queue of accesses to shared memory is full, so the warp cannot ask for more",
+        "the queue of accesses to shared memory is full",
         "fewer or wider accesses, without bank conflicts",
         "for room in the queue to shared memory",
     ),
@@ -74,32 +74,32 @@ _ALL = (
     ),
     Wait(
         "barrier",
-        "the warp is at a barrier before other warps of its block, or at a fence before its stores are done",
+        "the warp is at a barrier before other warps of its block, or waits until its own stores are done",
         "fewer barriers, equal work per warp, or another block to work meanwhile",
         "at barriers",
     ),
     Wait(
         "Tensor Cores",
         "the warp needs a product that the Tensor Cores have not finished",
-        "nothing, if the Tensor Cores are busy all the time; if not, more products under way",
+        "more products under way, if the Tensor Cores are not busy all the time",
         "for products of the Tensor Cores",
     ),
     Wait(
         "busy unit",
         "the unit for this kind of instruction is still at work on earlier ones",
-        "fewer such instructions; nothing, if they are the work itself, as on Tensor Cores",
+        "fewer such instructions, if they are not the work itself",
         "for a busy unit",
     ),
     Wait(
         "fixed delay",
-        "the warp needs the result of an instruction just before, which takes a fixed number of clocks",
+        "the warp needs the result of an instruction just before, which takes a few clocks",
         "independent instructions between the two, or more warps",
         "for the result of an instruction just before",
     ),
     Wait(
         "dispatch",
-        "the instruction is held up on its way to the unit, for instance while its registers are read",
-        "hardly anything, since the compiler chooses the registers",
+        "the instruction is ready but held back, for instance by conflicts between its registers",
+        "hardly anything; the compiler chooses the registers",
         "for dispatch",
     ),
     Wait(
@@ -117,7 +117,7 @@ _MEANS = {
     "selected": "issuing",
     "not_selected": "another warp's turn",
     "long_sb": "global memory",
-    "short_sb": "shared memory",
+    "short_sb": "shared memory",  # and slow operations, such as roots, in a kernel that has them
     "lg": "queue to global memory",
     "tex": "queue to global memory",
     "mio": "queue to shared memory",

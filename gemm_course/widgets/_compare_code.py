@@ -6,19 +6,23 @@ from collections.abc import Mapping, Sequence
 
 from gemm_course.compiler import Compiled, Loop, compiled
 from gemm_course.compiler.disassembly import Instruction
-from gemm_course.compiler.kinds import MULTIPLY_ADD
+from gemm_course.compiler.kinds import KINDS, MULTIPLY_ADD, TENSOR_CORE
 from gemm_course.compiler.result import PLURALS
 from gemm_course.compiler.work import multiply_adds
 from gemm_course.figures import code_change as figure
 from gemm_course.figures.code_change import Side, number
 from gemm_course.figures.picture import Picture
-from gemm_course.figures.waits import percent
+from gemm_course.figures.waits import arrows, milliseconds, percent
 from gemm_course.kernels import Stage
-from gemm_course.profiles import Profile
+from gemm_course.profiles import NoProfile, Profile, Verdict, recorded, verdict
+from gemm_course.records import parse_tiles
 from gemm_course.widgets._labels import labels
 from gemm_course.widgets._loop_in_words import busy_clocks
+from gemm_course.widgets._profiled import note
 
 MILLION = "million multiply-adds"
+RECORDED = (9, 0)  # the compute capability of the GPU on which profiles were recorded
+LIKE = 0.02  # two times that differ by less are called the same
 
 Kernel = str | Stage | tuple[str | Stage, Mapping[str, int]] | Compiled | Profile
 
@@ -37,23 +41,27 @@ def compare_code(
     """
     codes = [_code(kernel, compute_capability) for kernel in (before, after)]
     loops = [_loop(code) for code in codes]
+    profiles = [_profile(kernel, code) for kernel, code in zip((before, after), codes, strict=True)]
+    measured = [profile for profile in profiles if profile] if all(profiles) else []
+    found = _verdicts(measured)
     per, amounts = _amounts(loops)
     names = labels(codes)
     sides = [
         Side(name, code.tiles, _for_work(loop, amount), facts)
         for name, code, loop, amount, facts in zip(
-            names, codes, loops, amounts, _facts(codes, loops), strict=True
+            names, codes, loops, amounts, _facts(codes, loops, measured), strict=True
         )
     ]
     called = names if names[0] != names[1] else ["before the change", "after the change"]
-    remarks = [*map(_most, called, codes, loops), *([_ELEMENTS] if per == MILLION else []), _CAUTION]
-    return figure.draw(*sides, per, _answer(called, *sides, per), remarks, _note(codes))
+    remarks = list(filter(None, [_limits(called, found), _busy(called, measured), _CAUTION]))
+    origin = " ".join(filter(None, [_note(codes), _origin(measured)]))
+    title = _answer(_titled(called, measured), sides, per, _slots(codes, loops), found)
+    return figure.draw(*sides, per, title, remarks, origin, _meanings(loops))
 
 
-_ELEMENTS = "The million counts single elements: a warp's multiply-add instruction does 32 of them."
 _CAUTION = (
-    "A scheduler issues one instruction per clock. Instructions are counted as they stand in the loop; a "
-    "branch may skip some. What a load or a store costs in memory is not in these counts."
+    "Counted as the loop's code stands; a branch may skip some. What loads and stores cost in memory is not "
+    "in these counts."
 )
 
 
@@ -64,6 +72,18 @@ def _code(kernel: Kernel, compute_capability: tuple[int, int] | str) -> Compiled
         return kernel.code
     stage, tiles = kernel if isinstance(kernel, tuple) else (kernel, None)
     return compiled(stage, tiles=tiles, compute_capability=compute_capability)
+
+
+def _profile(kernel: Kernel, code: Compiled) -> Profile | None:
+    """The recorded profile of a stage with these tiles, if there is one of the GPU it was compiled for."""
+    if isinstance(kernel, Profile):
+        return kernel if kernel.measured.get("nanoseconds") else None
+    if code.compute_capability != RECORDED or not code.tiles:  # a kernel of one's own has no tiles
+        return None
+    try:
+        return recorded(code.name, parse_tiles(code.tiles))
+    except NoProfile:
+        return None
 
 
 def _loop(code: Compiled) -> Loop:
@@ -109,55 +129,158 @@ def _for_work(loop: Loop, amount: float) -> dict[str, float]:
     return {kind: count / amount for kind, count in loop.by_kind.items() if count}
 
 
-# --- what they take, and what they can reach ----------------------------------------------------------------
+# --- what they take, and what was measured ------------------------------------------------------------------
 
 
-def _facts(codes: Sequence[Compiled], loops: Sequence[Loop]) -> list[dict[str, str]]:
-    same = loops[0].work == loops[1].work
-    works = PLURALS[loops[0].work] if same else "multiply-adds or products"
-    facts = [
-        {
-            "registers per thread": f"{code.registers}",
-            "spilled bytes per thread": f"{code.spilled_bytes:,}",
-            "shared memory per block, bytes": f"{code.shared_bytes:,}",
-            "instructions in the loop": f"{len(loop):,}",
-            f"of these {works}": f"{loop.by_kind[loop.work]:,}",
-        }
-        for code, loop in zip(codes, loops, strict=True)
-    ]
-    clocks = [busy_clocks(code, loop) for code, loop in zip(codes, loops, strict=True)]
-    if None not in clocks and all(loop.work == MULTIPLY_ADD for loop in loops):
-        for fact, loop, busy in zip(facts, loops, clocks, strict=True):
-            fact["at most, of the FP32 peak"] = percent(min(busy / len(loop), 1))
+def _facts(
+    codes: Sequence[Compiled], loops: Sequence[Loop], measured: Sequence[Profile]
+) -> list[dict[str, str]]:
+    facts: list[dict[str, str]] = [{}, {}]
+    for fact, profile in zip(facts, measured, strict=False):
+        row = profile.measured
+        fact["time, measured"] = f"{milliseconds(row['nanoseconds'] / 1e6)}\u00a0ms"
+    if len({code.work for code in codes}) == 1 and all(one.measured.get("clocks") for one in measured):
+        for fact, profile in zip(facts, measured, strict=False):
+            fact |= _clocks(profile)
+    for fact, loop in zip(facts, loops, strict=True):
+        fact["instructions in the loop, a clock each"] = f"{len(loop):,}"
+        work = PLURALS[loop.work] if loops[0].work == loops[1].work else "multiply-adds or products"
+        fact[f"of these, {work}"] = f"{loop.by_kind[loop.work]:,}"
+    for fact, (issue, needed) in zip(facts, _slots(codes, loops), strict=False):
+        fact |= _allowed(loops[0].work, issue, needed)
+    for fact, code in zip(facts, codes, strict=True):
+        fact["registers per thread"] = f"{code.registers}"
+        if any(one.spilled_bytes for one in codes):
+            fact["registers kept in memory, bytes per thread"] = f"{code.spilled_bytes:,}"
+        fact["shared memory per block, bytes"] = f"{code.shared_bytes:,}"
     return facts
 
 
-def _most(name: str, code: Compiled, loop: Loop) -> str:
-    """What the loop allows: which part of the peak, or for Tensor Cores whether it is issued fast enough."""
-    count, issued, busy = loop.by_kind[loop.work], len(loop), busy_clocks(code, loop)
-    told = f"{name}: {count:,} of {issued:,} instructions are {PLURALS[loop.work]}"
-    if busy is None:
-        return f"{told}."
-    limit = f"at most {percent(busy / issued)} of the peak" if busy < issued else "issuing is not what limits"
-    if loop.work == MULTIPLY_ADD:
-        slow = "" if busy == count else f", which take {busy / count:.0f} clocks each"
-        return f"{told}{slow}: {limit}."
-    return f"{told}, which take a Tensor Core at least {busy:,.0f} clocks: {limit}."
+def _clocks(profile: Profile) -> dict[str, str]:
+    """How long the launch took a multiprocessor, and for how long of that it issued and computed."""
+    row = profile.measured
+    pipe, name = _UNITS[profile.code.work]
+    parts = {"of these, issue slots taken": row.get("issue_slots"), f"of these, {name} busy": row.get(pipe)}
+    clocks = {"clocks of the launch, per SM": 100.0, **parts}
+    return {
+        words: f"{row['clocks'] * share / 100:,.0f}" for words, share in clocks.items() if share is not None
+    }
+
+
+_UNITS = {
+    MULTIPLY_ADD: ("fma_pipe", "multiply-add units"),
+    TENSOR_CORE: ("tensor_pipe", "Tensor Cores"),
+}
+
+
+def _slots(codes: Sequence[Compiled], loops: Sequence[Loop]) -> list[tuple[int, float]]:
+    """Of each loop the clocks to issue it, and those that its work needs; [] if they are not known."""
+    clocks = [busy_clocks(code, loop) for code, loop in zip(codes, loops, strict=True)]
+    if None in clocks or loops[0].work != loops[1].work:
+        return []
+    return [(len(loop), busy) for loop, busy in zip(loops, clocks, strict=True)]
+
+
+def _allowed(work: str, issue: int, needed: float) -> dict[str, str]:
+    """What issuing allows: the part of the peak, or the clocks that products need."""
+    if work == MULTIPLY_ADD:
+        return {"at most, of the FP32 peak": percent(min(needed / issue, 1))}
+    return {"clocks that these need at least, together": f"{needed:,.0f}"}
+
+
+def _verdicts(measured: Sequence[Profile]) -> list[Verdict]:
+    try:
+        return [verdict(profile) for profile in measured]
+    except ValueError:  # too little was measured
+        return []
+
+
+def _limits(names: Sequence[str], found: Sequence[Verdict]) -> str:
+    """What limits each kernel, measured; or that nothing was measured."""
+    if not found:
+        return "There are no profiles of both kernels, so nothing here is a measured time."
+    told = [f"{name}: {_limit(one)}" for name, one in zip(names, found, strict=True)]
+    return f"The limit, measured: {'; '.join(told)}."
+
+
+def _limit(found: Verdict) -> str:
+    if found.waiting:
+        return f"waiting {found.wait_in_words}, {percent(found.share)} of a warp's time"
+    return f"{found.limiter}, {percent(found.share)} of the clocks"
+
+
+def _busy(names: Sequence[str], measured: Sequence[Profile]) -> str:
+    """How much longer one kernel's products keep the Tensor Cores busy than the other's."""
+    if {profile.code.work for profile in measured} != {TENSOR_CORE}:
+        return ""
+    known = [(one.measured.get("tensor_pipe"), one.measured.get("clocks")) for one in measured]
+    if not all(share and clocks for share, clocks in known):
+        return ""
+    old, new = (share * clocks for share, clocks in known)
+    if abs(old / new - 1) < LIKE:
+        return "Tensor Cores are busy for as long in both."
+    longer, shorter = (0, 1) if old > new else (1, 0)
+    times = max(old, new) / min(old, new)
+    return (
+        f"The products of {names[longer]} keep Tensor Cores busy {times:.2f} times as long as those of "
+        f"{names[shorter]}."
+    )
+
+
+def _meanings(loops: Sequence[Loop]) -> dict[str, str]:
+    """What is said of each kind; of products of two sizes, how much work each is, and where they read."""
+    meanings = dict(KINDS)
+    if {loop.work for loop in loops} != {TENSOR_CORE}:
+        if loops[0].work != loops[1].work:
+            meanings[MULTIPLY_ADD] = "each instruction of a warp does 32 multiply-adds of elements"
+        return meanings
+    sizes = [_multiply_adds(loop) / loop.by_kind[TENSOR_CORE] for loop in loops if _multiply_adds(loop)]
+    if len(set(sizes)) == 2:
+        told = " → ".join(f"{size:,.0f}" for size in sizes)
+        meanings[TENSOR_CORE] = f"{told} multiply-adds per warp and product: the same work"
+    if any(_reads_tiles(loop) for loop in loops):
+        meanings["shared load"] = (
+            f"{KINDS['shared load']}, which products of four warps (HGMMA) do themselves"
+        )
+    return meanings
+
+
+def _reads_tiles(loop: Loop) -> bool:
+    return any(row.opcode.startswith("HGMMA") for row in loop.rows)
 
 
 # --- what is said -------------------------------------------------------------------------------------------
 
 
-def _answer(names: Sequence[str], before: Side, after: Side, per: str) -> str:
-    changed = figure.changes(before, after)
+def _answer(
+    names: str,
+    sides: Sequence[Side],
+    per: str,
+    slots: Sequence[tuple[int, float]],
+    limits: Sequence[Verdict],
+) -> str:
+    """What changed in the code; or that issuing is no limit, and what is, as far as it was measured."""
+    changed = figure.changes(*sides)
     if not changed:
-        return f"{names[1]}: as many instructions of each kind as {names[0]}, per {per}"
+        return f"{names}: as many instructions of each kind, per {per}"
+    if slots and all(issue < needed for issue, needed in slots):
+        part = arrows(percent(issue / needed) for issue, needed in slots)
+        limit = dict.fromkeys("waiting" if one.waiting else one.limiter for one in limits)
+        known = f"the limit is {' → '.join(limit)}, not issuing" if limit else "issuing is not the limit"
+        return f"{names}: {known}; it takes {part} of the clocks that the multiplying needs"
     kind = next(iter(changed))
-    old, new = (number(side.instructions.get(kind, 0)) for side in (before, after))
+    old, new = (number(side.instructions.get(kind, 0)) for side in sides)
     return (
-        f"{names[1]}: {number(after.all)} instructions per {per}, {names[0]}: {number(before.all)}. Largest "
-        f"change: {kind}, {old} → {new}"
+        f"{names}: {number(sides[0].all)} → {number(sides[1].all)} instructions per {per}. Largest change: "
+        f"{kind}, {old} → {new}"
     )
+
+
+def _titled(names: Sequence[str], measured: Sequence[Profile]) -> str:
+    """Both names, before the change and after it, and how long they took, if that was measured."""
+    times = [milliseconds(one.measured["nanoseconds"] / 1e6) for one in measured]
+    took = f", {arrows(times)} ms" if times else ""
+    return f"{' → '.join(names)}{took}"
 
 
 def _note(codes: Sequence[Compiled]) -> str:
@@ -165,3 +288,7 @@ def _note(codes: Sequence[Compiled]) -> str:
         f"compute capability {'.'.join(map(str, code.compute_capability))}, {code.compiler}" for code in codes
     ]
     return f"Compiled for {' and '.join(dict.fromkeys(said))}."
+
+
+def _origin(measured: Sequence[Profile]) -> str:
+    return f"Profiles: {note(measured)}" if measured else ""

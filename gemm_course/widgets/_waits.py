@@ -4,32 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Any
 
 from gemm_course.compiler.kinds import TENSOR_CORE
+from gemm_course.compiler.work import LANES, multiply_adds
 from gemm_course.figures import waits as figure
 from gemm_course.figures.picture import Picture
-from gemm_course.figures.waits import GOOD, Bar, percent
-from gemm_course.profiles import WAITS, Profile
+from gemm_course.figures.waits import GOOD, TENSOR_CORES, Bar, arrows, milliseconds, percent, rate
+from gemm_course.kernels import LADDER
+from gemm_course.kernels.variants import variants
+from gemm_course.profiles import WAITS, Profile, verdict
 from gemm_course.profiles.store import USUAL
 from gemm_course.widgets._labels import labels
 from gemm_course.widgets._profiled import Kernel, note, profiles_of, unusual_tiles
 
-PARTS = {  # what can be busy beside the schedulers, as in records.columns.PROFILE_BUSY
-    "fma_pipe": "multiply-add units",
-    "alu_pipe": "integer units",
-    "lsu_pipe": "load-store units",
-    "tensor_pipe": "Tensor Cores",
-    "uniform_pipe": "uniform units",
-    "xu_pipe": "units for roots",
-    "l1_data": "L1 and shared memory",
-    "l1_writeback": "L1's way to registers",
-    "l1_requests": "requests to L1",
-    "l2": "L2",
-    "l2_to_sm": "L2's way to the SMs",
-    "dram": "DRAM",
-}
+PRECISIONS = {"float32": "FP32", "float16": "FP16"}
+TOLD = 2  # so many waits are told with all their shares
+LEAST = 0.05  # a wait that changes by less is not told
 
 
 def waits(*kernels: Kernel, size: int | tuple[int, int, int] = USUAL) -> Picture:
@@ -45,7 +37,8 @@ def waits(*kernels: Kernel, size: int | tuple[int, int, int] = USUAL) -> Picture
     bars = [_bar(profile, label) for profile, label in zip(profiles, labels(profiles), strict=True)]
     if len(bars) > figure.DETAILED:
         bars = [replace(bar, tiles=unusual_tiles(one)) for bar, one in zip(bars, profiles, strict=True)]
-    return figure.waits(bars, _answer(bars), note(profiles))
+    remarks = [_changes(bars)] if 1 < len(bars) <= figure.DETAILED else []
+    return figure.waits(bars, _answer(bars), list(filter(None, remarks)), note(profiles) + _roots(profiles))
 
 
 # --- what is drawn ------------------------------------------------------------------------------------------
@@ -54,39 +47,112 @@ def waits(*kernels: Kernel, size: int | tuple[int, int, int] = USUAL) -> Picture
 def _bar(profile: Profile, label: str) -> Bar:
     row = profile.measured
     tensor = profile.code.work == TENSOR_CORE
-    busy = {words: share for name, words in PARTS.items() if (share := _share(row, name)) is not None}
-    busiest = max(busy, key=busy.__getitem__, default=None)
+    stage = next((one for one in (*LADDER, *variants()) if one.name == profile.name), None)
+    unit = "tensor_pipe" if tensor else "fma_pipe"
+    took = row["nanoseconds"] / 1e6 if row.get("nanoseconds") is not None else None
     return Bar(
         label=label,
         tiles=profile.tiles,
         shares=profile.waits,
-        milliseconds=row["nanoseconds"] / 1e6 if row.get("nanoseconds") is not None else None,
+        milliseconds=took,
         warps=row.get("warps_active"),
+        instructions=_instructions(profile),
         issues=_share(row, "issue_slots"),
-        computing=PARTS["tensor_pipe" if tensor else "fma_pipe"],
-        units=_share(row, "tensor_pipe" if tensor else "fma_pipe"),
-        busiest=(busiest, busy[busiest]) if busiest else None,
+        computing=TENSOR_CORES if tensor else "multiply-add units",
+        units=_share(row, unit),
+        computes=None if took is None or row.get(unit) is None else took * row[unit] / 100,
+        limit=_limit(profile),
+        precision=PRECISIONS.get(stage.dtype, "") if stage and profile.tiles else "",
     )
 
 
 def _share(row: Mapping[str, Any], name: str) -> float | None:
-    """A percentage of the record as a share, None if it was not measured."""
-    value = row.get(name)
-    return None if value is None else value / 100
+    """A percentage of the record as a share of the clocks in which SMs had work, None if not measured."""
+    if row.get(name) is None:
+        return None
+    active = row["active_clocks"] / row["clocks"] if row.get("active_clocks") and row.get("clocks") else 1
+    return row[name] / 100 / active
+
+
+def _instructions(profile: Profile) -> float | None:
+    """Executed instructions of threads per multiply-add, None if it is not known how many there were."""
+    frame, work = profile.instructions, profile.code.work
+    done = 0
+    for opcode, executed in frame.loc[frame["kind"] == work, ["opcode", "executed"]].itertuples(index=False):
+        per = multiply_adds(opcode)
+        if per is None:
+            return None
+        done += per * executed
+    return LANES * sum(profile.executed.values()) / done if done else None
+
+
+def _limit(profile: Profile) -> str:
+    """What limits the kernel, in words; "" if that was not measured."""
+    try:
+        found = verdict(profile)
+    except ValueError:  # too little was measured
+        return ""
+    if found.waiting:
+        return f"waiting, {percent(found.share)} of a warp's time {found.wait_in_words}"
+    return f"{found.limiter}, busy in {percent(found.share)} of the clocks"
 
 
 # --- what is said -------------------------------------------------------------------------------------------
 
 
 def _answer(bars: Sequence[Bar]) -> str:
-    """For one bar how long a warp waits, for what most, and what its scheduler does; else what changed."""
+    """What limits one, or why the times of several differ; without times what a warp waits for."""
     if len(bars) == 1:
-        (bar,) = bars
-        name = max(_waits(bar), key=_waits(bar).__getitem__)
-        most = f"{percent(bar.shares[name])} {WAITS[name].waits}"
-        told = f"{bar.label}: a warp waits {percent(bar.waiting)} of its time, {most}"
-        busy = "" if bar.issues is None else f"; its scheduler issues in {percent(bar.issues)} of all clocks"
-        return told + busy
+        return _of_one(bars[0])
+    measured = all(None not in (bar.milliseconds, bar.units, bar.issues) for bar in bars)
+    if not measured:
+        return _largest_change(bars)
+    return _series(bars) if len(bars) <= figure.DETAILED else _from_to(bars)
+
+
+def _of_one(bar: Bar) -> str:
+    name = max(_waits(bar), key=_waits(bar).__getitem__)
+    most = f"{percent(bar.shares[name])} {WAITS[name].waits}"
+    told = f"{bar.label}: a warp waits {percent(bar.waiting)} of its time, {most}"
+    return (
+        told if bar.issues is None else f"{told}; its scheduler issues in {percent(bar.issues)} of the clocks"
+    )
+
+
+def _series(bars: Sequence[Bar]) -> str:
+    """The times, and what explains them: instructions and how fast they are issued, or busy Tensor Cores."""
+    times = f"{arrows(milliseconds(bar.milliseconds) for bar in bars)} ms"
+    if len({bar.computing for bar in bars}) > 1 or any(bar.instructions is None for bar in bars):
+        return f"{times}; schedulers issue in {arrows(percent(bar.issues) for bar in bars)} of the clocks"
+    if bars[0].computing == TENSOR_CORES:
+        busy = arrows(milliseconds(bar.computes) for bar in bars)
+        return f"{times}, of which Tensor Cores compute for {busy} ms"
+    counts = arrows(rate(bar.instructions) for bar in bars)
+    issues = arrows(percent(bar.issues) for bar in bars)
+    return f"{times}: {counts} instructions per multiply-add, issued in {issues} of the clocks"
+
+
+def _from_to(bars: Sequence[Bar]) -> str:
+    """For each group of kernels the slowest and the fastest."""
+    told = []
+    for name, group in groupby(bars, key=lambda bar: bar.group):
+        ordered = sorted(group, key=lambda bar: -bar.milliseconds)
+        ends = ordered[0], ordered[-1]
+        times = arrows(milliseconds(bar.milliseconds) for bar in ends)
+        told.append(f"{name}: {times} ms, units busy {arrows(percent(bar.units) for bar in ends)}")
+    return "; ".join(told)
+
+
+def _changes(bars: Sequence[Bar]) -> str:
+    """The waits that differ most between any two of them, with all their shares."""
+    shares = {name: [bar.shares.get(name, 0) for bar in bars] for name in WAITS if name not in GOOD}
+    spread = {name: max(found) - min(found) for name, found in shares.items()}
+    most = [name for name in sorted(spread, key=lambda name: -spread[name])[:TOLD] if spread[name] >= LEAST]
+    told = [f"{name} {arrows(percent(share) for share in shares[name])}" for name in most]
+    return f"What changes most in a warp's waiting: {'; '.join(told)}." if told else ""
+
+
+def _largest_change(bars: Sequence[Bar]) -> str:
     changes = [
         (abs(_waits(after)[name] - share), before, after, name)
         for before, after in pairwise(bars)
@@ -94,10 +160,20 @@ def _answer(bars: Sequence[Bar]) -> str:
     ]
     _, before, after, name = max(changes, key=lambda change: change[0])
     return (
-        f"{after.label}: a warp waits {percent(after.shares[name])} of its time {WAITS[name].waits}; in "
-        f"{before.label}, {percent(before.shares[name])}"
+        f"A warp waits {WAITS[name].waits}: in {before.label} {percent(before.shares[name])} of its time, in "
+        f"{after.label} {percent(after.shares[name])}"
     )
 
 
 def _waits(bar: Bar) -> dict[str, float]:
     return {name: share for name, share in bar.shares.items() if name not in GOOD}
+
+
+def _roots(profiles: Sequence[Profile]) -> str:
+    """A doubt: the GPU has one reason for waits for shared memory and for slow operations, such as roots."""
+    slow = [one.name for one in profiles if one.code.loop and _has_roots(one)]
+    return f" Waits for roots and the like count as shared memory: {', '.join(slow)}." if slow else ""
+
+
+def _has_roots(profile: Profile) -> bool:
+    return any(row.opcode.startswith("MUFU") for row in profile.code.loop.rows)

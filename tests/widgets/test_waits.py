@@ -8,28 +8,30 @@ from gemm_course import records
 from gemm_course import widgets as see
 from gemm_course.figures.waits import percent
 from gemm_course.kernels import LADDER
-from gemm_course.profiles import NoProfile, recorded
+from gemm_course.profiles import NoProfile, recorded, verdict
 from gemm_course.records.columns import PROFILE_BUSY
-from gemm_course.widgets import _waits
 from tests.widgets.made_up_profiles import SAMPLES, profile
+
+RECORDED = pytest.mark.skipif(records.profiles().empty, reason="no profile has been recorded yet")
 
 
 def test_the_title_of_one_says_how_long_it_waits_and_most_for_what():
     picture = see.waits(profile())
-    assert picture.alt.startswith(
-        "mine: a warp waits 76 % of its time, 36 % at barriers. mine: a warp's time: issuing 4 %, another "
-        "warp's turn 20 %, global memory 16 %, queue to shared memory 24 %, barrier 36 %."
+    assert picture.alt.startswith("mine: a warp waits 76 % of its time, 36 % at barriers. A bar is")
+    assert (
+        "mine: a warp's time: issuing 4 %, another warp's turn 20 %, global memory 16 %, queue to shared "
+        "memory 24 %, barrier 36 %." in picture.alt
     )
 
 
-def test_the_title_of_several_says_what_changed_most(shelf):
+def test_without_times_the_title_of_several_says_what_changed_most(shelf):
     shelf("block_tiled")
     shelf("thread_tiled_1d", SAMPLES | {"mio": 100, "not_selected": 4300})
     shelf("vectorized", SAMPLES | {"mio": 110, "not_selected": 4290})
     picture = see.waits("block_tiled", LADDER["thread_tiled_1d"], "vectorized")
     assert picture.alt.startswith(
-        "thread_tiled_1d: a warp waits 1 % of its time for room in the queue to shared memory; in "
-        "block_tiled, 24 %."
+        "A warp waits for room in the queue to shared memory: in block_tiled 24 % of its time, in "
+        "thread_tiled_1d 1 %. What changes most in a warp's waiting: queue to shared memory 24 → 1 → 1 %. "
     )
 
 
@@ -40,28 +42,70 @@ def test_time_well_spent_is_no_answer(shelf):
     assert "barriers" in title and "turn" not in title
 
 
-def test_hardware_is_as_measured():
-    busy = dict.fromkeys(PROFILE_BUSY, 10.0) | {"issue_slots": 55.6, "l1_data": 91.2, "fma_pipe": 20.25}
-    picture = see.waits(profile(**busy, warps_active=15.91, nanoseconds=15_268_352))
-    assert "36 % at barriers; its scheduler issues in 56 % of all clocks. mine, 15.3 ms: a warp's time" in (
-        picture.alt
+@RECORDED
+def test_instructions_and_how_fast_they_are_issued_explain_the_times():
+    """The time is instructions / issue slots taken: so it must follow from the title's own figures."""
+    title = see.waits("block_tiled", "thread_tiled_1d", "thread_tiled_2d").alt.split(" of the clocks.")[0]
+    times, counts, issues = (
+        [float(number) for number in found.split(" → ")]
+        for found in re.fullmatch(
+            r"(.*) ms: (.*) instructions per multiply-add, issued in (.*) %", title
+        ).groups()
     )
+    ratios = [time * issue / count for time, count, issue in zip(times, counts, issues, strict=True)]
+    assert ratios == pytest.approx([ratios[0]] * 3, rel=0.05)
+    work = 4096**3
+    for name, count in zip(("block_tiled", "thread_tiled_1d", "thread_tiled_2d"), counts, strict=True):
+        assert count == pytest.approx(32 * sum(recorded(name).executed.values()) / work, rel=0.01)
+
+
+@RECORDED
+def test_products_take_tensor_cores_as_long_as_measured():
+    title = see.waits("mma_sync", "wgmma_tma").alt.split(". What")[0]
+    rows = [recorded(name).measured for name in ("mma_sync", "wgmma_tma")]
+    busy = " → ".join(f"{row['nanoseconds'] / 1e8 * row['tensor_pipe']:.3g}" for row in rows)
+    assert title.endswith(f"of which Tensor Cores compute for {busy} ms")
+
+
+@RECORDED
+def test_all_bars_have_the_same_figures_of_the_hardware():
+    said = see.waits("mma_sync", "vectorized").alt
+    assert said.count("instructions per multiply-add; 2.0 warps") == 1
+    assert said.count("instructions per multiply-add; 3.8 warps") == 1
+    assert said.count("; issue slots: ") == 2 and "multiply-add units: 64 %" in said
+    for name in ("mma_sync", "vectorized"):
+        found = verdict(recorded(name))
+        share = percent(found.share).replace("\u00a0", " ")
+        assert f"Limit: {found.limiter}, busy in {share} of the clocks." in said
+
+
+def test_hardware_is_as_measured_while_there_was_work():
+    busy = dict.fromkeys(PROFILE_BUSY, 10.0) | {"issue_slots": 55.6, "l1_data": 81.0, "fma_pipe": 20.25}
+    took = {"warps_active": 15.91, "nanoseconds": 15_268_352, "clocks": 1000.0, "active_clocks": 900.0}
+    alt = see.waits(profile(**busy, **took)).alt
+    assert "36 % at barriers; its scheduler issues in 62 % of the clocks. A bar" in alt
     assert (
-        "its scheduler with 15.9 warps issues in 56 % of the clocks, multiply-add units 20 % busy, busiest "
-        "part L1 and shared memory, 91 %." in picture.alt
+        "issue slots: 62 %; multiply-add units: 22 %; 15.9 warps per scheduler; Limit: L1 and shared memory, "
+        "busy in 90 % of the clocks." in alt
     )
+
+
+def test_where_nothing_is_busy_waiting_is_the_limit():
+    busy = dict.fromkeys(PROFILE_BUSY, 10.0) | {"clocks": 1000.0, "active_clocks": 1000.0}
+    assert "Limit: waiting, 36 % of a warp's time at barriers." in see.waits(profile(**busy)).alt
+    assert "Limit" not in see.waits(profile()).alt
 
 
 def test_tensor_cores_are_the_units_of_a_kernel_that_uses_them():
     products = ("HMMA.16816.F32 R0, R4, R8, R0", "BRA 0x0")
     picture = see.waits(profile(code=products, issue_slots=12.0, tensor_pipe=85.0, fma_pipe=3.0))
-    assert "Tensor Cores 85 % busy" in picture.alt and "multiply-add" not in picture.alt
+    assert "Tensor Cores: 85 %" in picture.alt and "multiply-add units" not in picture.alt
 
 
-def test_every_part_that_can_be_busy_has_a_name_that_fits():
-    assert {"issue_slots", *_waits.PARTS} == set(PROFILE_BUSY)
-    for name in _waits.PARTS:
-        assert f"busiest part {_waits.PARTS[name]}, 93 %" in see.waits(profile(**{name: 93.0})).alt
+def test_waits_for_roots_are_not_told_as_waits_for_shared_memory():
+    alt = see.waits(profile(code=("MUFU.RSQ R1, R0", "FFMA R2, R1, R1, R2", "BRA 0x0"))).alt
+    assert "Waits for roots and the like count as shared memory: mine." in alt
+    assert "roots" not in see.waits(profile()).alt
 
 
 def test_other_tiles_as_pairs_and_as_dicts(shelf):
@@ -69,8 +113,7 @@ def test_other_tiles_as_pairs_and_as_dicts(shelf):
     shelf("vectorized", tiles={"BK": 16})
     pair = see.waits("vectorized", ("vectorized", {"BK": 16}))
     assert see.waits("vectorized", {"vectorized": {"BK": 16}}).alt == pair.alt
-    assert pair.alt.startswith("vectorized BK=16: a warp waits")
-    assert "vectorized BK=32 (BM=128" in pair.alt
+    assert "vectorized BK=16 (BM=128" in pair.alt and "vectorized BK=32 (BM=128" in pair.alt
 
 
 def test_without_arguments_all_that_is_recorded_in_the_order_of_the_ladder(shelf):
@@ -115,7 +158,7 @@ def test_an_unknown_name_is_refused_with_what_there_is():
         see.waits("block_tilde")
 
 
-@pytest.mark.skipif(records.profiles().empty, reason="no profile has been recorded yet")
+@RECORDED
 def test_all_recorded_stages_and_their_shares():
     rows = records.profiles()
     said = see.waits().alt.split("What it means")[0]
@@ -124,4 +167,4 @@ def test_all_recorded_stages_and_their_shares():
     for name in names:
         found = recorded(name)
         issuing = percent(found.waits["issuing"]).replace("\u00a0", " ")
-        assert f"issuing {issuing}" in said or found.waits["issuing"] < 0.02
+        assert f"issuing {issuing}" in said or found.waits["issuing"] < 0.05
