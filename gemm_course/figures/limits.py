@@ -70,9 +70,9 @@ _FIGURES = (
 _SHORT = f"{', '.join(f'{short} = {part}' for part, (_, short) in HEADS.items() if short != part)}."
 _GAIN = (
     "At most: how many times as fast a kernel could be without its limit; all other parts would still need "
-    "their clocks."
+    "their clocks. The part that does the work stays: there, how many times if it were always busy."
 )
-_THE_LIMIT = f"the limit: {percent(LIMIT)} or more, by convention"
+_THE_LIMIT = f"the limit: the busiest, if {percent(LIMIT)} or more"
 _THE_NEXT = "what would be next"
 _NO_LIMIT = "Without a thick frame no part is the limit: warps wait too much."
 

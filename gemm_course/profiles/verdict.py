@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from gemm_course.compiler.kinds import MULTIPLY_ADD
+from gemm_course.compiler.kinds import MULTIPLY_ADD, TENSOR_CORE
 from gemm_course.profiles.profile import Profile
 from gemm_course.profiles.waits import WAITS
 
@@ -41,7 +41,7 @@ _ALL = (
     Part("DRAM", ("dram",), are="is"),
 )
 PARTS = {part.name: part for part in _ALL}
-_SLOTS = _ALL[0].name
+_SLOTS, _MULTIPLY_ADDS, _TENSOR_CORES = "issue slots", "multiply-add units", "Tensor Cores"
 
 
 @dataclass(frozen=True)
@@ -49,13 +49,15 @@ class Verdict:
     """What limits a kernel now. Shares are from 0 to 1.
 
     busy: each part that was measured, the busiest first, and the share of the clocks in which it was busy;
-    clocks are those in which a multiprocessor has work. wait, waited: what a warp waits for longest, one of
+    clocks are those in which a multiprocessor has work. work: the part that the kernel is there for, Tensor
+    Cores or multiply-add units. wait, waited: what a warp waits for longest, one of
     WAITS, and the share of its time. multiply_adds: of all executed instructions. idle: the share of the
     launch for which a multiprocessor has no work, because the blocks do not come out even.
     """
 
     name: str
     busy: Mapping[str, float] = field(repr=False)
+    work: str
     wait: str
     waited: float
     multiply_adds: float
@@ -87,8 +89,16 @@ class Verdict:
 
     @property
     def at_most(self) -> float:
-        """How many times as fast the kernel could be then: the other parts would still need their clocks."""
-        return 1 / self.next_share
+        """How many times as fast the kernel could be then: the other parts would still need their clocks.
+
+        The part that does the work cannot be gone. Where it is the limit, it is always busy then.
+        """
+        return 1 / (self.share if self._working else self.next_share)
+
+    @property
+    def _working(self) -> bool:
+        """Is the limit the part that does the work?"""
+        return not self.waiting and self.limiter == self.work
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -115,7 +125,10 @@ class Verdict:
 
     def _next(self) -> str:
         faster = f"at most {three_digits(self.at_most)} times as fast"
-        return f"Next: {self.next}, {_percent(self.next_share)}, so {faster}."
+        after = f"Next: {self.next}, {_percent(self.next_share)}"
+        if self._working:
+            return f"They do the work, so {faster}. {after}."
+        return f"{after}, so {faster}."
 
     def __str__(self) -> str:
         return " ".join(self.sentences)
@@ -136,6 +149,7 @@ def verdict(profile: Profile) -> Verdict:
     return Verdict(
         name=profile.name,
         busy=busy,
+        work=_TENSOR_CORES if executed.get(TENSOR_CORE) else _MULTIPLY_ADDS,
         wait=longest,
         waited=waits[longest],
         multiply_adds=executed[MULTIPLY_ADD] / max(1, sum(executed.values())),

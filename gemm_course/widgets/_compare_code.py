@@ -157,14 +157,13 @@ def _facts(
 
 
 def _clocks(profile: Profile) -> dict[str, str]:
-    """How long the launch took a multiprocessor, and for how long of that it issued and computed."""
+    """For how long a multiprocessor had work, and for how long of that it issued and computed."""
     row = profile.measured
     pipe, name = _UNITS[profile.code.work]
     parts = {"of these, issue slots taken": row.get("issue_slots"), f"of these, {name} busy": row.get(pipe)}
-    clocks = {"clocks of the launch, per SM": 100.0, **parts}
-    return {
-        words: f"{row['clocks'] * share / 100:,.0f}" for words, share in clocks.items() if share is not None
-    }
+    of_launch = {words: row["clocks"] * share / 100 for words, share in parts.items() if share is not None}
+    clocks = {"clocks in which an SM had work": row.get("active_clocks") or row["clocks"], **of_launch}
+    return {words: f"{count:,.0f}" for words, count in clocks.items()}
 
 
 _UNITS = {

@@ -88,7 +88,7 @@ def of_profile(profile: Profile) -> Choosable:
     chosen = max(_choosable(functions), key=lambda line: line.waited)
     if chosen.waited:
         title = (
-            f"warps wait longest at {_named(chosen, functions)}, {percent(chosen.waited)} of their time, "
+            f"warps wait longest at {_named(chosen, functions)}, {percent(chosen.waited)} of the time of all, "
             f"most {WAITS[next(iter(chosen.waits))].waits}"
         )
     else:

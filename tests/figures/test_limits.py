@@ -19,7 +19,7 @@ COUNTS = [1, DETAILED, DETAILED + 1, len(LADDER)]
 
 def row(shares=SHARES, label="mine", tiles="", tflops=9.0, wait="barrier", waited=0.24, idle=0.0) -> Row:
     busy = dict(sorted(shares.items(), key=lambda one: -one[1]))
-    return Row(label, tiles, tflops, Verdict(label, busy, wait, waited, 0.6, idle))
+    return Row(label, tiles, tflops, Verdict(label, busy, "multiply-add units", wait, waited, 0.6, idle))
 
 
 WAITING = row({part: share / 2 for part, share in SHARES.items()}, "idler")
@@ -109,7 +109,10 @@ def test_few_have_sentences_and_many_have_figures():
 def test_the_reader_is_told_what_the_words_mean(count):
     picture = limits.limits([row()] * count, "t", "n")
     written = " ".join(text.text for text in ElementTree.fromstring(picture.data).iter(f"{SVG}text"))
-    for words in ("all other parts would still need their clocks", "the limit: 70\u00a0% or more"):
+    for words in (
+        "all other parts would still need their clocks",
+        "the limit: the busiest, if 70\u00a0% or more",
+    ):
         assert words in written
     assert "while one warp waits, others keep the parts busy" in written
     assert ("TC = Tensor Cores" in written) == (count > DETAILED)

@@ -91,7 +91,8 @@ def test_without_what_was_measured_there_is_no_verdict(missing):
 @pytest.mark.parametrize("part", PARTS)
 def test_the_limit_is_told_in_words_that_fit_each_part(part):
     found = verdict(made_up(**{PARTS[part].measures[0]: 90.0}))
-    assert found.limiter == part and (found.share, found.at_most) == pytest.approx((0.9, 10))
+    most = 10 if part != found.work else 1 / 0.9
+    assert found.limiter == part and (found.share, found.at_most) == pytest.approx((0.9, most))
     assert found.sentences[0].startswith(
         f"Limit: {part}, {'taken' if part == 'issue slots' else 'busy'} in 90"
     )
@@ -109,3 +110,18 @@ def test_every_recorded_profile_has_a_verdict():
         assert found.limiter in (WAITS if found.waiting else PARTS)
         assert found.next in found.busy and (found.waiting or found.next != found.limiter)
         assert 0 < found.next_share <= 1 and 0 < found.share <= 1 and 0 <= found.idle < 0.1
+
+
+def test_the_part_that_does_the_work_cannot_be_gone():
+    found = verdict(made_up(fma_pipe=80.0, l2=50.0))
+    assert (found.limiter, found.work, found.next) == ("multiply-add units", "multiply-add units", "L2")
+    assert found.at_most == pytest.approx(1 / 0.8)
+    assert "They do the work, so at most 1.25 times as fast. Next: L2, 50 %." in str(found)
+    assert verdict(made_up(tensor_pipe=80.0, l2=50.0)).at_most == pytest.approx(2)
+
+
+def test_tensor_cores_do_the_work_of_a_kernel_with_their_products():
+    profile = made_up(tensor_pipe=80.0, l2=50.0)
+    profile.executed["Tensor Core product"] = 1
+    found = verdict(profile)
+    assert found.work == "Tensor Cores" and found.at_most == pytest.approx(1.25)
