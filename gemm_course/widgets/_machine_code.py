@@ -88,7 +88,7 @@ def of_profile(profile: Profile) -> Choosable:
     chosen = max(_choosable(functions), key=lambda line: line.waited)
     if chosen.waited:
         title = (
-            f"warps wait longest at {_named(chosen, functions)}, {percent(chosen.waited)} of the time of all, "
+            f"warps wait longest at {_named(chosen, functions)}, {percent(chosen.waited)} of all their time, "
             f"most {WAITS[next(iter(chosen.waits))].waits}"
         )
     else:

@@ -45,7 +45,7 @@ def test_the_line_where_warps_wait_longest_is_chosen_first():
         "line 13: acc += A[p] * A[p]; 7 instructions: 6 multiply-adds, 1 global load"
     )
     assert shown.picture.text.startswith(
-        "small: warps wait longest at line 13, 50.0 % of the time of all, most for loads from global memory\n"
+        "small: warps wait longest at line 13, 50.0 % of all their time, most for loads from global memory\n"
     )
 
 
@@ -57,7 +57,7 @@ def test_a_line_where_warps_only_issue_is_not_the_one_that_they_wait_longest_at(
     assert max(profile.by_line["samples"].items(), key=lambda one: one[1])[0] == (HELPER, 5)
     shown = see.machine_code(profile)
     assert chosen(shown).startswith("line 13: ")
-    assert "wait longest at line 13, 5.0 % of the time of all" in shown.picture.text
+    assert "wait longest at line 13, 5.0 % of all their time" in shown.picture.text
 
 
 def test_without_waiting_the_title_names_no_line():
