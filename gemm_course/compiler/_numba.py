@@ -7,7 +7,7 @@ stays with them. So for as long as Numba's part takes, and for this thread alone
 - `numba.cuda.dispatcher.get_current_device` answers with the compute capability that is compiled for;
 - device functions forget what has been made of them, and remember it again afterwards: it may be for another
   compute capability, or, where there is no GPU, nothing but a signature that waits (gemm_course.without_gpu);
-- device functions are compiled with the numbers of their lines, as `lineinfo=True` would.
+- where that is asked, device functions are compiled with the numbers of their lines, as with `lineinfo=True`.
 
 Numba's lock on compiling is held meanwhile. All else follows what `numba.cuda.dispatcher._Kernel` does when a
 kernel is launched, as of numba-cuda 0.30, which pyproject.toml asks for.
@@ -57,20 +57,23 @@ def architecture(capability: tuple[int, int]) -> str:
     return f"{major}{minor}{'a' if capability >= HOPPER else ''}"
 
 
-def lowered(dispatcher: Any, types: tuple, capability: tuple[int, int]) -> Lowered:
-    """Numba's part of compiling a kernel for arguments of these Numba types. Raises what Numba raises."""
+def lowered(dispatcher: Any, types: tuple, capability: tuple[int, int], lines: bool) -> Lowered:
+    """Numba's part of compiling a kernel for arguments of these Numba types. Raises what Numba raises.
+
+    lines: with the numbers of all lines; without, with those that a launch has, none unless lineinfo=True.
+    """
     from numba.cuda import types as numba_types
     from numba.cuda.compiler import compile_cuda, kernel_fixup
     from numba.cuda.cudadrv import nvvm
 
     options = dispatcher.targetoptions
     function = as_defined(dispatcher) or dispatcher.py_func
-    with _compiling_for(capability) as device_functions:
+    with _compiling_for(capability, lines) as device_functions:
         result = compile_cuda(
             function,
             numba_types.void,
             types,
-            lineinfo=True,
+            lineinfo=lines or bool(options.get("lineinfo")),
             forceinline=bool(options.get("forceinline")),
             fastmath=bool(options.get("fastmath")),
             nvvm_options={},  # they are for NVVM, which is called without Numba
@@ -153,7 +156,7 @@ def declared(dispatcher: Any) -> list[tuple]:
 
 
 @contextmanager
-def _compiling_for(capability: tuple[int, int]) -> Iterator[list]:
+def _compiling_for(capability: tuple[int, int], lines: bool) -> Iterator[list]:
     """See the module's description. Yields the list that device functions come into, Numba's own left out."""
     from numba.cuda import dispatcher as module
     from numba.cuda.core.compiler_lock import global_compiler_lock
@@ -171,7 +174,7 @@ def _compiling_for(capability: tuple[int, int]) -> Iterator[list]:
     def get_call_template(self, args, kws):
         if mine() and self not in before:
             before[self] = dict(vars(self))
-            _forget(self)
+            _forget(self, lines)
             if not _is_numbas(self.py_func):
                 own.append(self)
         return resolve(self, args, kws)
@@ -200,12 +203,13 @@ def _is_numbas(function: Callable) -> bool:
     return function.__module__.partition(".")[0] in LIBRARIES
 
 
-def _forget(function: Any) -> None:
-    """Let a device function be compiled anew, with lines, and with the signatures of its definition."""
+def _forget(function: Any, lines: bool) -> None:
+    """Let a device function be compiled anew, with lines or as it is, with its definition's signatures."""
     signatures = {types: made.signature.return_type for types, made in function.overloads.items()}
     function.overloads = type(function.overloads)()
     function.py_func = as_defined(function) or function.py_func
-    function.targetoptions = {**function.targetoptions, "lineinfo": not _is_numbas(function.py_func)}
+    if lines:
+        function.targetoptions = {**function.targetoptions, "lineinfo": not _is_numbas(function.py_func)}
     if not function._can_compile:
         for types, return_type in signatures.items():
             function.compile_device(types, return_type)

@@ -8,16 +8,24 @@ import math
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import FunctionType
 from typing import Any
 
 import numpy as np
 
 from gemm_course.compiler import _numba
-from gemm_course.compiler.disassembly import instructions
+from gemm_course.compiler.alike import like_places
+from gemm_course.compiler.disassembly import Instruction, instructions
 from gemm_course.compiler.limits import shown, why_not, why_too_much
-from gemm_course.compiler.nvidia import disassembled, linked, optimised, require_compiler, why_no_compiler
+from gemm_course.compiler.nvidia import (
+    Usage,
+    disassembled,
+    linked,
+    optimised,
+    require_compiler,
+    why_no_compiler,
+)
 from gemm_course.compiler.reasons import (
     CannotCompile,
     NoCompiler,
@@ -219,29 +227,18 @@ def _shown(value: Any) -> str:
 
 
 def _compile(dispatcher: Any, types: tuple, capability: tuple[int, int], asked: _Asked) -> Compiled:
-    options, function = dispatcher.targetoptions, dispatcher.py_func
-    name, target, lto = function.__name__, _numba.architecture(capability), bool(options.get("lto", True))
+    name = dispatcher.py_func.__name__
     begun = time.perf_counter()
-    try:
-        code = _numba.lowered(dispatcher, types, capability)
-    except Exception as error:  # Numba raises whatever its passes come upon; the learner needs a sentence
-        raise numbas_reason(error, function) from error
-    if code.others:
-        raise CannotCompile(f"{name} is linked with {', '.join(code.others)}, which is done on a GPU only.")
-    parts = [optimised(code.modules, target, _numba.nvvm_options(options), lto, name)]
-    for source in code.sources:
-        try:
-            parts.append(_numba.compiled_source(*source, capability, lto))
-        except Exception as error:  # NVRTC's, of which cuda.core and cuda.bindings have several
-            raise linkers_reason(str(error), name) from error
-    image, used = linked(parts, target, name, lto, options.get("max_registers"))
+    made = _made(dispatcher, types, capability, lines=True)
+    if not asked.tiles:  # of stages it is known that lines change nothing: tests compare each with a launch
+        made = _as_launched(_made(dispatcher, types, capability, lines=False), made)
     seconds = time.perf_counter() - begun
+    used = made.used
     if used.shared_bytes > MAX_STATIC_SHARED_BYTES:  # for 9.0 the assembler does not say so
         raise too_much_static(name, used.shared_bytes)
     shared = used.shared_bytes + asked.dynamic_shared_bytes
     if impossible := why_too_much(name, shared, capability):
         raise CannotCompile(impossible)
-    rows = instructions(disassembled(image), code.name, name, _numba.file_names(code.files))
     return Compiled(
         name=asked.name,
         tiles=asked.tiles,
@@ -253,5 +250,47 @@ def _compile(dispatcher: Any, types: tuple, capability: tuple[int, int], asked: 
         static_shared_bytes=used.shared_bytes,
         seconds=seconds,
         compiler=compiler_text(versions()),
-        rows=rows,
+        rows=made.rows,
     )
+
+
+@dataclass(frozen=True)
+class _Made:
+    """Machine code, and what it takes."""
+
+    used: Usage
+    rows: list[Instruction]
+
+
+def _made(dispatcher: Any, types: tuple, capability: tuple[int, int], lines: bool) -> _Made:
+    """Compile with the numbers of lines, or as a launch does."""
+    options, function = dispatcher.targetoptions, dispatcher.py_func
+    name, target, lto = function.__name__, _numba.architecture(capability), bool(options.get("lto", True))
+    try:
+        code = _numba.lowered(dispatcher, types, capability, lines)
+    except Exception as error:  # Numba raises whatever its passes come upon; the learner needs a sentence
+        raise numbas_reason(error, function) from error
+    if code.others:
+        raise CannotCompile(f"{name} is linked with {', '.join(code.others)}, which is done on a GPU only.")
+    parts = [optimised(code.modules, target, _numba.nvvm_options(options), lto, name)]
+    for source in code.sources:
+        try:
+            parts.append(_numba.compiled_source(*source, capability, lto))
+        except Exception as error:  # NVRTC's, of which cuda.core and cuda.bindings have several
+            raise linkers_reason(str(error), name) from error
+    lines = lines or bool(options.get("lineinfo"))
+    image, used = linked(parts, target, name, lto, options.get("max_registers"), lines)
+    return _Made(used, instructions(disassembled(image), code.name, name, _numba.file_names(code.files)))
+
+
+def _as_launched(launched: _Made, with_lines: _Made) -> _Made:
+    """The code of a launch, with lines from the code that has them.
+
+    Their numbers do not change what a kernel computes, but now and then the order of some instructions.
+    """
+    places = like_places([row.opcode for row in launched.rows], [row.opcode for row in with_lines.rows])
+    rows = [
+        replace(row, file=with_lines.rows[place].file, line=with_lines.rows[place].line)
+        for row, place in zip(launched.rows, places, strict=True)
+    ]
+    return _Made(launched.used, rows)

@@ -102,17 +102,19 @@ def _libdevice() -> bytes:
 
 
 def linked(
-    codes: Sequence[bytes], architecture: str, name: str, lto: bool, max_registers: int | None
+    codes: Sequence[bytes], architecture: str, name: str, lto: bool, max_registers: int | None, lines: bool
 ) -> tuple[bytes, Usage]:
     """Machine code for one kernel, as an ELF image, and what it takes. Raises CannotCompile.
 
     codes: the kernel, as `optimised` returns it, and what is linked to it, all LTO-IR or all PTX.
-    max_registers: per thread, None for as many as there are. The rest is as there.
+    max_registers: per thread, None for as many as there are. lines: keep the numbers of lines. The rest is
+    as there.
     """
     from cuda.bindings import nvjitlink
 
     # What its cache has, nvJitLink does not report on.
-    words = [f"-arch=sm_{architecture}", "-lineinfo", "-verbose", "-no-cache"]
+    words = [f"-arch=sm_{architecture}", "-verbose", "-no-cache"]
+    words += ["-lineinfo"] if lines else []
     words += ["-lto"] if lto else []
     words += [f"-maxrregcount={max_registers}"] if max_registers else []
     kind = nvjitlink.InputType.LTOIR if lto else nvjitlink.InputType.PTX

@@ -33,7 +33,25 @@ def kernel(x, y, by):
         y[i] = values[(i + by) % 64] + y[i] // 3
 
 
+@cuda.jit(device=True)
+def squared(value):
+    return value * value
+
+
+def reordered(x, y, by):
+    """Of which the compiler puts some instructions into another order where it keeps numbers of lines."""
+    tile = cuda.shared.array(128, np.float32)
+    i = cuda.grid(1)
+    tile[cuda.threadIdx.x] = x[i]
+    cuda.syncthreads()
+    total = np.float32(0)
+    for step in range(1000):
+        total += squared(tile[(cuda.threadIdx.x + step) % 128]) * by
+    y[i] = total
+
+
 X = np.ones(70, np.float32)
+SCALED = (X, X, np.float32(2))
 ARGUMENTS = (X, X, 3)
 OPTIONS = ({}, {"max_registers": 40}, {"fastmath": True}, {"launch_bounds": (1024, 2)}, {"lto": False})
 
@@ -51,6 +69,8 @@ def main(names: list[str]) -> None:
     dispatcher.get_current_device = lambda: device
     codegen.devices.get_context = lambda *_: SimpleNamespace(device=device)
     found = {str(options): opcodes(kernel, ARGUMENTS, **options) for options in OPTIONS}
+    found["reordered"] = opcodes(reordered, SCALED)
+    found["with lines"] = opcodes(reordered, SCALED, lineinfo=True)
     for stage in map(LADDER.__getitem__, names):
         a, b, c = (np.zeros((SIZE, SIZE), stage.dtype) for _ in range(3))
         arguments = stage.arguments(SIZE, SIZE, SIZE, np.float32(1), a, b, np.float32(0), c)

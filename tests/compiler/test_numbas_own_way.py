@@ -1,6 +1,7 @@
 """The machine code is what numba-cuda itself makes for a launch, by its own classes and its own linker."""
 
 import json
+import linecache
 import sys
 
 import pytest
@@ -13,15 +14,24 @@ STAGES = ("naive_coalesced", "thread_tiled_1d", "vectorized", "wmma", "mma_sync"
 
 
 @pytest.mark.compiler
-@pytest.mark.full(reason="compiles eleven kernels, in two processes")
+@pytest.mark.full(reason="compiles thirteen kernels, in two processes")
 def test_opcode_for_opcode():
-    from tests.compiler.numbas_own_way import ARGUMENTS, OPTIONS, kernel
+    from tests.compiler.numbas_own_way import ARGUMENTS, OPTIONS, SCALED, kernel, reordered
 
     done = processes.run([sys.executable, "-m", "tests.compiler.numbas_own_way", *STAGES])
     assert done.returncode == 0, done.stderr
     theirs = json.loads(done.stdout)
     ours = {name: compiled(name) for name in STAGES}
     ours |= {str(options): compiled(cuda.jit(kernel, **options), *ARGUMENTS) for options in OPTIONS}
-    assert set(theirs) == set(ours)
+    ours["reordered"] = compiled(cuda.jit(reordered), *SCALED)
+    assert set(theirs) - {"with lines"} == set(ours)
+    assert theirs["with lines"] != theirs["reordered"]
     for name, found in ours.items():
         assert theirs[name] == list(found.instructions["opcode"]), name
+    square = next(row for row in ours["reordered"].rows if "value * value" in _source(row))
+    assert square.opcode == "FMUL"
+    assert all("value * value" in _source(row) for row in ours["reordered"].rows if row.opcode == "FMUL")
+
+
+def _source(row) -> str:
+    return linecache.getline(row.file, row.line)
