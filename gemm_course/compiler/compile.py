@@ -50,6 +50,7 @@ def compiled(
     *args: Any,
     compute_capability: tuple[int, int] | str = (9, 0),
     tiles: Mapping[str, int] | None = None,
+    lines: bool = True,
 ) -> Compiled:
     """Compile a kernel as a launch on a GPU of this compute capability would, and say what became of it.
 
@@ -57,7 +58,8 @@ def compiled(
     `my_kernel[grid, block]` or not, or a plain function. args: for a kernel, example arguments, NumPy
     arrays and numbers, of which only the types count; none if it was defined with a signature.
     compute_capability: of those that the course knows, (7, 5) to (12, 0); "8.6" and "sm_86" will do. tiles:
-    sizes to change from a stage's defaults.
+    sizes to change from a stage's defaults. lines: find the line of each instruction, for which a kernel of
+    one's own is compiled a second time.
 
     Needs no GPU but the extra `compiler`. Without it a stage at its default tiles is read from the record,
     for 8.0, 8.6 and 9.0. The code is what a launch loads on such a GPU if numba-cuda finds the same versions
@@ -82,7 +84,7 @@ def compiled(
         )
     dispatcher = _dispatcher(asked.kernel)
     types = _types(dispatcher, args)
-    return _compile(dispatcher, types, capability, asked)
+    return _compile(dispatcher, types, capability, asked, lines)
 
 
 @dataclass(frozen=True)
@@ -226,12 +228,16 @@ def _shown(value: Any) -> str:
 # --- from Python to machine code ----------------------------------------------------------------------------
 
 
-def _compile(dispatcher: Any, types: tuple, capability: tuple[int, int], asked: _Asked) -> Compiled:
+def _compile(
+    dispatcher: Any, types: tuple, capability: tuple[int, int], asked: _Asked, lines: bool = True
+) -> Compiled:
     name = dispatcher.py_func.__name__
     begun = time.perf_counter()
-    made = _made(dispatcher, types, capability, lines=True)
-    if not asked.tiles:  # of stages it is known that lines change nothing: tests compare each with a launch
-        made = _as_launched(_made(dispatcher, types, capability, lines=False), made)
+    # Of stages it is known that lines change nothing: tests compare each with a launch.
+    of_stage = bool(asked.tiles)
+    made = _made(dispatcher, types, capability, lines=of_stage)
+    if lines and not of_stage:
+        made = _as_launched(made, _made(dispatcher, types, capability, lines=True))
     seconds = time.perf_counter() - begun
     used = made.used
     if used.shared_bytes > MAX_STATIC_SHARED_BYTES:  # for 9.0 the assembler does not say so

@@ -206,10 +206,11 @@ def test_the_owner_in_words_is_that_of_the_formulas(tiles):
 
 @pytest.mark.full(reason="a second or more per choice of tiles")
 def test_runs_of_four_is_right_on_tiles_that_the_checker_does_not_try(monkeypatch):
+    # 64 results per thread at most: the compiler does not write out loops over 128, which leave registers.
     others = tile_choices(
         "BM BN BK WM WN TM TN",
         (32, 128, 4, 32, 64, 4, 16),
-        (64, 64, 8, 64, 64, 8, 16),
+        (64, 64, 8, 32, 64, 4, 16),
         (64, 96, 4, 64, 32, 16, 4),
     )
     assert not set(others) & set(runs_of_four.TILES)

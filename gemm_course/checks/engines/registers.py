@@ -73,12 +73,13 @@ def _array_in(iterable: ast.expr, names: Sequence[str]) -> str | None:
 
 def _as_compiled(trial: Trial, names: list[str], why: Why | None, sizes: str) -> str:
     try:
-        code = compiled(trial.kernel, *trial.before.values(), compute_capability=CAPABILITY)
+        code = _compiled(trial, lines=False)
     except CannotCompile as reason:
         raise Refused(f"On the emulator the result is right. But {reason}", f"{trial.about}.") from None
     how = f"compiled for compute capability {'.'.join(map(str, CAPABILITY))} with {sizes}"
     if code.local_bytes <= code.spilled_bytes:  # what there is of it is spilled: single values, no array
         return f"C{how[1:]}, the kernel takes {_taken(code)}."
+    code = _compiled(trial, lines=True)
     lines, advised = _own_lines(trial, code), _advice(trial)
     if advised:  # the code says less of the arrays: there may be several in a line
         names, lines = _names(advised), [finding.line for finding in advised]
@@ -90,6 +91,10 @@ def _as_compiled(trial: Trial, names: list[str], why: Why | None, sizes: str) ->
         f"{how}. {reason}",
         trial.line(line) if line else f"{trial.about}.",
     )
+
+
+def _compiled(trial: Trial, lines: bool) -> Compiled:
+    return compiled(trial.kernel, *trial.before.values(), compute_capability=CAPABILITY, lines=lines)
 
 
 def _taken(code: Compiled) -> str:
