@@ -22,6 +22,7 @@ from gemm_course.compiler.nvidia import (
     Usage,
     disassembled,
     linked,
+    machine_words,
     optimised,
     require_compiler,
     why_no_compiler,
@@ -50,7 +51,6 @@ def compiled(
     *args: Any,
     compute_capability: tuple[int, int] | str = (9, 0),
     tiles: Mapping[str, int] | None = None,
-    lines: bool = True,
 ) -> Compiled:
     """Compile a kernel as a launch on a GPU of this compute capability would, and say what became of it.
 
@@ -58,8 +58,7 @@ def compiled(
     `my_kernel[grid, block]` or not, or a plain function. args: for a kernel, example arguments, NumPy
     arrays and numbers, of which only the types count; none if it was defined with a signature.
     compute_capability: of those that the course knows, (7, 5) to (12, 0); "8.6" and "sm_86" will do. tiles:
-    sizes to change from a stage's defaults. lines: find the line of each instruction, for which a kernel of
-    one's own is compiled a second time.
+    sizes to change from a stage's defaults.
 
     Needs no GPU but the extra `compiler`. Without it a stage at its default tiles is read from the record,
     for 8.0, 8.6 and 9.0. The code is what a launch loads on such a GPU if numba-cuda finds the same versions
@@ -77,14 +76,29 @@ def compiled(
     if tiles is not None:
         raise CannotCompile("tiles belong to a stage of the ladder; your own kernel has its sizes built in.")
     asked = _asked(kernel_or_stage)
+    return _compile(*_given(asked, args), capability, asked)
+
+
+def usage_of(kernel: Any, *args: Any, compute_capability: tuple[int, int]) -> Usage:
+    """What a kernel takes, as `compiled` finds it, in half of the time: nothing is disassembled.
+
+    kernel, args, compute_capability and errors are as there; a stage of the ladder will not do.
+    """
+    asked = _asked(kernel)
+    image = _image(*_given(asked, args), compute_capability, lines=False)
+    _shared_bytes(image.used, asked, compute_capability)
+    return image.used
+
+
+def _given(asked: _Asked, args: Sequence) -> tuple[Any, tuple]:
+    """numba-cuda's own object for a kernel, and the types of its arguments."""
     require_compiler()
     if active() is not None:
         raise CannotCompile(
             "numba.cuda is emulated at the moment; ask for machine code outside of emulated()."
         )
     dispatcher = _dispatcher(asked.kernel)
-    types = _types(dispatcher, args)
-    return _compile(dispatcher, types, capability, asked, lines)
+    return dispatcher, _types(dispatcher, args)
 
 
 @dataclass(frozen=True)
@@ -228,47 +242,53 @@ def _shown(value: Any) -> str:
 # --- from Python to machine code ----------------------------------------------------------------------------
 
 
-def _compile(
-    dispatcher: Any, types: tuple, capability: tuple[int, int], asked: _Asked, lines: bool = True
-) -> Compiled:
-    name = dispatcher.py_func.__name__
+def _compile(dispatcher: Any, types: tuple, capability: tuple[int, int], asked: _Asked) -> Compiled:
     begun = time.perf_counter()
+    image = _image(dispatcher, types, capability, lines=True)
     # Of stages it is known that lines change nothing: tests compare each with a launch.
-    of_stage = bool(asked.tiles)
-    made = _made(dispatcher, types, capability, lines=of_stage)
-    if lines and not of_stage:
-        made = _as_launched(made, _made(dispatcher, types, capability, lines=True))
+    launched = image if asked.tiles else _image(dispatcher, types, capability, lines=False)
+    rows = _rows(launched, image)
     seconds = time.perf_counter() - begun
-    used = made.used
-    if used.shared_bytes > MAX_STATIC_SHARED_BYTES:  # for 9.0 the assembler does not say so
-        raise too_much_static(name, used.shared_bytes)
-    shared = used.shared_bytes + asked.dynamic_shared_bytes
-    if impossible := why_too_much(name, shared, capability):
-        raise CannotCompile(impossible)
     return Compiled(
         name=asked.name,
         tiles=asked.tiles,
         compute_capability=capability,
-        registers=used.registers,
-        spilled_bytes=used.spilled_bytes,
-        local_bytes=used.local_bytes,
-        shared_bytes=shared,
-        static_shared_bytes=used.shared_bytes,
+        registers=launched.used.registers,
+        spilled_bytes=launched.used.spilled_bytes,
+        local_bytes=launched.used.local_bytes,
+        shared_bytes=_shared_bytes(launched.used, asked, capability),
+        static_shared_bytes=launched.used.shared_bytes,
         seconds=seconds,
         compiler=compiler_text(versions()),
-        rows=made.rows,
+        rows=rows,
     )
 
 
+def _shared_bytes(used: Usage, asked: _Asked, capability: tuple[int, int]) -> int:
+    """Shared memory per block, that of the launch included. Raises CannotCompile if that is too much."""
+    if used.shared_bytes > MAX_STATIC_SHARED_BYTES:  # for 9.0 the assembler does not say so
+        raise too_much_static(asked.name, used.shared_bytes)
+    shared = used.shared_bytes + asked.dynamic_shared_bytes
+    if impossible := why_too_much(asked.name, shared, capability):
+        raise CannotCompile(impossible)
+    return shared
+
+
 @dataclass(frozen=True)
-class _Made:
-    """Machine code, and what it takes."""
+class _Image:
+    """Machine code as the linker leaves it, and what it takes."""
 
+    elf: bytes
     used: Usage
-    rows: list[Instruction]
+    entry: str
+    kernel: str
+    files: Mapping[str, str]
+
+    def rows(self) -> list[Instruction]:
+        return instructions(disassembled(self.elf), self.entry, self.kernel, self.files)
 
 
-def _made(dispatcher: Any, types: tuple, capability: tuple[int, int], lines: bool) -> _Made:
+def _image(dispatcher: Any, types: tuple, capability: tuple[int, int], lines: bool) -> _Image:
     """Compile with the numbers of lines, or as a launch does."""
     options, function = dispatcher.targetoptions, dispatcher.py_func
     name, target, lto = function.__name__, _numba.architecture(capability), bool(options.get("lto", True))
@@ -285,18 +305,21 @@ def _made(dispatcher: Any, types: tuple, capability: tuple[int, int], lines: boo
         except Exception as error:  # NVRTC's, of which cuda.core and cuda.bindings have several
             raise linkers_reason(str(error), name) from error
     lines = lines or bool(options.get("lineinfo"))
-    image, used = linked(parts, target, name, lto, options.get("max_registers"), lines)
-    return _Made(used, instructions(disassembled(image), code.name, name, _numba.file_names(code.files)))
+    elf, used = linked(parts, target, name, lto, options.get("max_registers"), lines)
+    return _Image(elf, used, code.name, name, _numba.file_names(code.files))
 
 
-def _as_launched(launched: _Made, with_lines: _Made) -> _Made:
-    """The code of a launch, with lines from the code that has them.
+def _rows(launched: _Image, with_lines: _Image) -> list[Instruction]:
+    """The instructions of a launch, with lines from the code that has them.
 
     Their numbers do not change what a kernel computes, but now and then the order of some instructions.
     """
-    places = like_places([row.opcode for row in launched.rows], [row.opcode for row in with_lines.rows])
-    rows = [
-        replace(row, file=with_lines.rows[place].file, line=with_lines.rows[place].line)
-        for row, place in zip(launched.rows, places, strict=True)
+    lined = with_lines.rows()
+    if launched is with_lines or machine_words(launched.elf) == machine_words(with_lines.elf):
+        return lined
+    rows = launched.rows()
+    places = like_places([row.opcode for row in rows], [row.opcode for row in lined])
+    return [
+        replace(row, file=lined[place].file, line=lined[place].line)
+        for row, place in zip(rows, places, strict=True)
     ]
-    return _Made(launched.used, rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import io
 import re
 import subprocess
 import sys
@@ -54,6 +55,8 @@ def _what_is_missing() -> str | None:
             missing.append(library)
     if pathfinder.find_nvidia_binary_utility("nvdisasm") is None:
         missing.append("nvdisasm")
+    if find_spec("elftools") is None:
+        missing.append("pyelftools")
     return f"NVIDIA's compiler is not installed ({', '.join(missing)}): {INSTALL}." if missing else None
 
 
@@ -158,6 +161,14 @@ def usage(log: str) -> Usage:
         spilled_bytes=sum(int(stores) for _, stores in frames),
         shared_bytes=int(shared[1]) if shared else 0,
     )
+
+
+def machine_words(image: bytes) -> dict[str, bytes]:
+    """The instructions of an ELF image as they are encoded, by the name of the section that they are in."""
+    from elftools.elf.elffile import ELFFile
+
+    sections = ELFFile(io.BytesIO(image)).iter_sections()
+    return {section.name: section.data() for section in sections if section.name.startswith(".text")}
 
 
 def disassembled(image: bytes) -> str:

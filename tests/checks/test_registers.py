@@ -12,7 +12,8 @@ from gemm_course import compiled
 from gemm_course.checks.ch04.in_registers import MOST
 from gemm_course.checks.engines import registers
 from gemm_course.checks.kits import make_strip
-from gemm_course.compiler import CannotCompile, Compiled
+from gemm_course.compiler import CannotCompile
+from gemm_course.compiler.nvidia import Usage
 from tests.checks.cells import verdict_of
 from tests.checks.register_answers import CASES, answers_of
 from tests.wrong_solutions.altering import solution
@@ -78,7 +79,7 @@ def test_elsewhere_the_source_decides_alike(exercise, name, monkeypatch):
 
 @dataclass
 class Asked:
-    """Stands for `compiled`: counts, and gives this answer."""
+    """Stands for `usage_of`: counts, and gives this answer."""
 
     answer: Any
     times: int = 0
@@ -95,27 +96,18 @@ def asked(monkeypatch):
     def give(answer) -> Asked:
         one = Asked(answer)
         monkeypatch.setattr(registers, "why_no_compiler", lambda: None)
-        monkeypatch.setattr(registers, "compiled", one)
+        monkeypatch.setattr(registers, "usage_of", one)
         return one
 
     return give
 
 
-def code(local_bytes=0, spilled_bytes=0) -> Compiled:
-    nothing = {"name": "strip", "tiles": "", "seconds": 0.1, "compiler": "", "rows": ()}
-    return Compiled(
-        compute_capability=(9, 0),
-        registers=64,
-        spilled_bytes=spilled_bytes,
-        local_bytes=local_bytes,
-        shared_bytes=0,
-        static_shared_bytes=0,
-        **nothing,
-    )
+def used(local_bytes=0, spilled_bytes=0) -> Usage:
+    return Usage(registers=64, local_bytes=local_bytes, spilled_bytes=spilled_bytes, shared_bytes=0)
 
 
 def test_it_is_asked_once_about_an_answer_and_never_about_a_wrong_one(asked):
-    compiler = asked(code())
+    compiler = asked(used())
     assert verdict_of(solution("thread_columns")).passed and compiler.times == 1
     assert not WRONG["thread_columns"]["a_third_barrier"].verdict().passed
     assert not WRONG["in_registers"]["neighbours_r_apart"].verdict().passed
@@ -123,13 +115,13 @@ def test_it_is_asked_once_about_an_answer_and_never_about_a_wrong_one(asked):
 
 
 def test_spilled_values_are_no_array_in_local_memory(asked):
-    asked(code(local_bytes=40, spilled_bytes=48))
+    asked(used(local_bytes=40, spilled_bytes=48))
     verdict = verdict_of(solution("in_registers"))
     assert verdict.passed and "40 bytes of local memory" in verdict.message
 
 
 def test_an_array_is_in_local_memory_beside_spilled_values(asked):
-    asked(code(local_bytes=64 + 40, spilled_bytes=48))
+    asked(used(local_bytes=64 + 40, spilled_bytes=48))
     verdict = verdict_of(solution("in_registers"))
     assert not verdict.passed and "`acc` is in local memory: 104 bytes per thread" in verdict.message
 

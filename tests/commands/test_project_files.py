@@ -76,13 +76,13 @@ def extra(name: str) -> set[tuple[str, ...]]:
 
 def test_the_compiler_is_that_of_the_gpu_packages():
     assert extra("compiler") < extra("gpu-cu13")
-    assert {name for name, *_ in extra("compiler")} == {"numba-cuda", "nvidia-cuda-nvdisasm"}
+    assert {name for name, *_ in extra("compiler")} == {"numba-cuda", "nvidia-cuda-nvdisasm", "pyelftools"}
 
 
 @pytest.mark.parametrize("version", ["12", "13"])
 def test_the_gpu_packages_bring_cupy_and_cublas_of_one_cuda_version(version):
     found = extra(f"gpu-cu{version}")
-    names = {"numba-cuda", "cuda-toolkit", "nvidia-cuda-nvdisasm", f"cupy-cuda{version}x"}
+    names = {"numba-cuda", "cuda-toolkit", "nvidia-cuda-nvdisasm", "pyelftools", f"cupy-cuda{version}x"}
     assert {name for name, *_ in found} == names
     assert ("cuda-toolkit", "cublas", f"=={version}.*") in found
 

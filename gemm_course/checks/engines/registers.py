@@ -13,8 +13,9 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from gemm_course.checks.core import Refused, source_tree
-from gemm_course.compiler import CannotCompile, Compiled, compiled
-from gemm_course.compiler.nvidia import why_no_compiler
+from gemm_course.compiler import CannotCompile, compiled
+from gemm_course.compiler.compile import usage_of
+from gemm_course.compiler.nvidia import Usage, why_no_compiler
 from gemm_course.emulator import Finding
 from gemm_course.programs.state import active
 
@@ -73,40 +74,36 @@ def _array_in(iterable: ast.expr, names: Sequence[str]) -> str | None:
 
 def _as_compiled(trial: Trial, names: list[str], why: Why | None, sizes: str) -> str:
     try:
-        code = _compiled(trial, lines=False)
+        used = usage_of(trial.kernel, *trial.before.values(), compute_capability=CAPABILITY)
     except CannotCompile as reason:
         raise Refused(f"On the emulator the result is right. But {reason}", f"{trial.about}.") from None
     how = f"compiled for compute capability {'.'.join(map(str, CAPABILITY))} with {sizes}"
-    if code.local_bytes <= code.spilled_bytes:  # what there is of it is spilled: single values, no array
-        return f"C{how[1:]}, the kernel takes {_taken(code)}."
-    code = _compiled(trial, lines=True)
-    lines, advised = _own_lines(trial, code), _advice(trial)
+    if used.local_bytes <= used.spilled_bytes:  # what there is of it is spilled: single values, no array
+        return f"C{how[1:]}, the kernel takes {_taken(used)}."
+    lines, advised = _own_lines(trial), _advice(trial)
     if advised:  # the code says less of the arrays: there may be several in a line
         names, lines = _names(advised), [finding.line for finding in advised]
     else:
         names = _accessed_in(trial, lines) or names
     reason, line = _reason(trial, names, lines, why) or (WHY, next(iter(lines), None))
     raise Refused(
-        f"The result is right, but {_are(names)} in local memory: {code.local_bytes} bytes per thread, "
+        f"The result is right, but {_are(names)} in local memory: {used.local_bytes} bytes per thread, "
         f"{how}. {reason}",
         trial.line(line) if line else f"{trial.about}.",
     )
 
 
-def _compiled(trial: Trial, lines: bool) -> Compiled:
-    return compiled(trial.kernel, *trial.before.values(), compute_capability=CAPABILITY, lines=lines)
+def _taken(used: Usage) -> str:
+    local = f"{used.local_bytes} bytes of" if used.local_bytes else "no"
+    return f"{used.registers} registers per thread and {local} local memory"
 
 
-def _taken(code: Compiled) -> str:
-    local = f"{code.local_bytes} bytes of" if code.local_bytes else "no"
-    return f"{code.registers} registers per thread and {local} local memory"
-
-
-def _own_lines(trial: Trial, code: Compiled) -> list[int]:
+def _own_lines(trial: Trial) -> list[int]:
     """The lines of the learner's file that compute addresses in local memory, or else all that use it.
 
     A place that the compiler knows is so far from where the stack begins, which is in register R1.
     """
+    code = compiled(trial.kernel, *trial.before.values(), compute_capability=CAPABILITY)
     file = trial.kernel.py_func.__code__.co_filename
     own = [row for row in code.rows if row.kind == LOCAL and row.file == file]
     computed = [row for row in own if not re.search(r"\[R1\b", row.text)]
