@@ -102,7 +102,14 @@ def show_machine_code(
 ) -> None:
     """Say what machine code the stages become; this needs no GPU."""
     from gemm_course.commands import machine_code
+    from gemm_course.commands.errors import CourseError
 
+    if record and (capability != "9.0" or tiles or text):
+        raise CourseError(
+            "--record is of the default tiles, for 8.0, 8.6 and 9.0: leave out --for, --tiles and --text."
+        )
+    if folder and not record:
+        raise CourseError("--folder says where --record writes: give both.")
     if record:
         machine_code.write(
             stages or [], " ".join(["gemm-course compile", *(stages or []), "--record"]), folder

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from itertools import count
 from pathlib import Path
 
@@ -15,11 +16,20 @@ from gemm_course.records import DATA, parse_tiles
 
 
 def show(stages: list[str], capability: str, tiles: str, text: bool) -> None:
-    """Print a summary of each stage, or all its machine code. Raises CourseError with what is wrong."""
-    for stage in _known(stages):
+    """Print a summary of each stage, or all its machine code. Raises CourseError with what is wrong.
+
+    Of the whole ladder those stages are left out, with the reason, that such a GPU cannot run.
+    """
+    chosen = _known(stages)
+    for stage in chosen:
         try:
             code = compiled(stage, compute_capability=capability, tiles=parse_tiles(tiles))
-        except (CannotCompile, NoCompiler, ValueError) as reason:
+        except CannotCompile as reason:
+            if stages or stage is chosen[0]:
+                raise CourseError(str(reason)) from None
+            print(f"{reason}\n", file=sys.stderr)
+            continue
+        except (NoCompiler, ValueError) as reason:
             raise CourseError(str(reason)) from None
         print(code.text if text else f"{code}\n")
 

@@ -7,7 +7,7 @@ import inspect
 import math
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import FunctionType
 from typing import Any
@@ -64,8 +64,8 @@ def compiled(
     for 8.0, 8.6 and 9.0. The code is what a launch loads on such a GPU if numba-cuda finds the same versions
     of NVIDIA's NVVM and nvJitLink there.
 
-    Raises CannotCompile, a ValueError, with the reason in a sentence; IllegalTiles; NoCompiler, with what to
-    install.
+    Raises CannotCompile, a ValueError, with the reason in a sentence; IllegalTiles; ValueError for a size
+    that the stage does not have; NoCompiler, with what to install.
     """
     capability = _capability(compute_capability)
     if isinstance(kernel_or_stage, (str, Stage)):
@@ -217,12 +217,10 @@ def _types(dispatcher: Any, args: Sequence) -> tuple:
             raise CannotCompile(
                 f"Numba has no type for the argument {name}, {_shown(value)}: pass NumPy arrays and numbers."
             ) from None
-    if declared and tuple(types) not in declared:
-        return declared[0] if len(declared) == 1 else _refuse(function, declared)
-    return tuple(types)
-
-
-def _refuse(function: Callable, declared: list[tuple]) -> tuple:
+    if not declared or tuple(types) in declared:
+        return tuple(types)
+    if len(declared) == 1:
+        return declared[0]
     raise CannotCompile(
         f"{function.__name__} was defined with {len(declared)} signatures, and these arguments fit none of "
         "them exactly."
@@ -245,7 +243,8 @@ def _shown(value: Any) -> str:
 def _compile(dispatcher: Any, types: tuple, capability: tuple[int, int], asked: _Asked) -> Compiled:
     begun = time.perf_counter()
     image = _image(dispatcher, types, capability, lines=True)
-    # Of stages it is known that lines change nothing: tests compare each with a launch.
+    # Of stages it is known that lines change nothing: a test compares each with a launch at its default
+    # tiles, and a profile with others is kept only if its instructions are these (bench.profile.join).
     launched = image if asked.tiles else _image(dispatcher, types, capability, lines=False)
     rows = _rows(launched, image)
     seconds = time.perf_counter() - begun

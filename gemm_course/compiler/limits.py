@@ -12,12 +12,17 @@ HOPPER = 9  # what needs this generation runs on no other
 
 def why_not(stage: Stage, tiles: Mapping[str, int] | None, capability: tuple[int, int]) -> str | None:
     """Why a GPU of this compute capability cannot run a stage with these tiles, a sentence, or None."""
-    needed = stage.compute_capability
-    only = needed[0] == HOPPER
-    if (capability[0] != HOPPER) if only else capability < needed:
-        known = f"{shown(needed)}{', Hopper' if only else ' or newer'}"
+    if not has_instructions(stage, capability):
+        needed = stage.compute_capability
+        known = f"{shown(needed)}{', Hopper' if needed[0] == HOPPER else ' or newer'}"
         return f"{stage.name} needs compute capability {known}, not {shown(capability)}."
     return why_too_much(stage.name, stage.shared_bytes(tiles), capability)
+
+
+def has_instructions(stage: Stage, capability: tuple[int, int]) -> bool:
+    """Whether a GPU of this compute capability has all instructions of a stage."""
+    needed = stage.compute_capability
+    return capability[0] == HOPPER if needed[0] == HOPPER else capability >= needed
 
 
 def why_too_much(name: str, shared_bytes: int, capability: tuple[int, int]) -> str | None:

@@ -24,16 +24,17 @@ def loops(code: Sequence[Instruction]) -> list[frozenset[int]]:
         start: code[start // SIZE : end // SIZE] for start, end in pairwise([*starts, len(code) * SIZE])
     }
     following = {start: _successors(block, blocks) for start, block in blocks.items()}
-    dominators = _dominators(following)
-    bodies: dict[int, set[int]] = {}
-    preceding: dict[int, list[int]] = {start: [] for start in blocks}
-    for start, nexts in following.items():
-        for one in nexts:
+    reached = _reached(following)
+    preceding: dict[int, list[int]] = {start: [] for start in reached}
+    for start in reached:
+        for one in following[start]:
             preceding[one].append(start)
-    for start in dominators:
+    dominators = _dominators(reached, preceding)
+    bodies: dict[int, set[int]] = {}
+    for start in reached:
         for head in following[start]:
             if head in dominators[start]:
-                bodies.setdefault(head, set()).update(_body(head, start, preceding, dominators))
+                bodies.setdefault(head, set()).update(_body(head, start, preceding))
     return [
         frozenset(one.address for start in body for one in blocks[start])
         for _, body in sorted(bodies.items())
@@ -69,38 +70,35 @@ def _root(one: Instruction) -> str:
     return one.opcode.split(".")[0]
 
 
-def _dominators(following: dict[int, list[int]]) -> dict[int, set[int]]:
-    """For each block that the kernel's start leads to: the blocks on every way to it, itself included."""
-    order, seen, waiting = [], {0}, [0]
+def _reached(following: dict[int, list[int]]) -> list[int]:
+    """The blocks that the kernel's start leads to, by address; the start is the first."""
+    seen, waiting = {0}, [0]
     while waiting:
-        start = waiting.pop()
-        order.append(start)
-        for one in following[start]:
-            if one not in seen:
-                seen.add(one)
-                waiting.append(one)
-    order.sort()
-    preceding: dict[int, list[int]] = {start: [] for start in order}
-    for start in order:
-        for one in following[start]:
-            preceding[one].append(start)
-    dominators = {start: set(order) for start in order} | {0: {0}}
+        new = set(following[waiting.pop()]) - seen
+        seen |= new
+        waiting += new
+    return sorted(seen)
+
+
+def _dominators(reached: list[int], preceding: dict[int, list[int]]) -> dict[int, set[int]]:
+    """For each block: the blocks on every way to it from the kernel's start, itself included."""
+    dominators = {start: set(reached) for start in reached} | {0: {0}}
     changed = True
     while changed:
         changed = False
-        for start in order[1:]:
+        for start in reached[1:]:
             new = {start} | set.intersection(*(dominators[one] for one in preceding[start]))
             if new != dominators[start]:
                 dominators[start], changed = new, True
     return dominators
 
 
-def _body(head: int, end: int, preceding: dict, reached: dict) -> set[int]:
+def _body(head: int, end: int, preceding: dict[int, list[int]]) -> set[int]:
     """The blocks that lead to `end` without passing `head`, and `head` itself."""
     body, waiting = {head}, [end]
     while waiting:
         start = waiting.pop()
         if start not in body:
             body.add(start)
-            waiting += [one for one in preceding[start] if one in reached]
+            waiting += preceding[start]
     return body

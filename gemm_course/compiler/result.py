@@ -83,8 +83,8 @@ class Compiled:
     because there are too few, each store counted once. local_bytes: of local memory per thread, for spilled
     values and for arrays that cannot stay in registers. shared_bytes: per block, arrays of fixed shape and
     what the launch requests together, if it is known; static_shared_bytes: the former. seconds: of wall
-    time from the Python function to machine code; None if it is read from the record. compiler: which
-    versions compiled it.
+    time from the Python function to machine code and its lines; None if it is read from the record.
+    compiler: which versions compiled it.
     """
 
     name: str
@@ -104,7 +104,8 @@ class Compiled:
         """All instructions in order: address (bytes), opcode, kind (of KINDS), text, line, file.
 
         line: of the innermost function of the kernel's own; 0, and file "", where there is none, as in the
-        division of integers, which is NVIDIA's.
+        division of integers, which is NVIDIA's. Keeping the numbers of lines can change the order of
+        instructions; then these are in the order without them, and lines are those of their counterparts.
         """
         return _frame(self.rows)
 

@@ -1446,12 +1446,6 @@ def _is_constant(value) -> bool:
     return isinstance(value, (bool, int))
 
 
-def walk_body(definition):
-    """All nodes of a function, without those of functions defined in it."""
-    for statement in definition.body:
-        yield from walk_here(statement)
-
-
 def _signature_of(arguments: ast.arguments) -> inspect.Signature:
     """The signature of a function in the source; a default is shown as it is written."""
     kinds = inspect.Parameter

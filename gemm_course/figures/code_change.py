@@ -9,9 +9,9 @@ from gemm_course.compiler import KINDS
 from gemm_course.compiler.kinds import MULTIPLY_ADD, TENSOR_CORE
 from gemm_course.figures import colours
 from gemm_course.figures.picture import Picture
-from gemm_course.figures.svg import PAGE, SMALL, Drawing, wrap
+from gemm_course.figures.rows import LEFT, LINE, RIGHT, paragraph
+from gemm_course.figures.svg import SMALL, Drawing, capital, wrap
 
-_LEFT, _RIGHT, _LINE = 8.0, PAGE - 8.0, 18.0
 _SMALL = 0.02  # of all instructions; kinds of which there are fewer on both sides are told in a line
 _BARS, _LONGEST = 184.0, 190.0  # where bars begin, and how long the longest is
 _FILLS = ("#AEB6C1", colours.NOW)
@@ -97,13 +97,14 @@ def draw(
     y = _pair(drawing, "all kinds", (before.all, after.all), longest, y) + 6
     for kind in large:
         y = _pair(drawing, kind, _both(before, after, kind), longest, y)
-        y = _lines(drawing, [meanings[kind].split(";")[0]], y, colours.QUIET) + 4
+        y = _paragraphs(drawing, [meanings[kind].split(";")[0]], y, colours.QUIET) + 4
     few = _few(before, after, small)
-    y = _lines(drawing, [few] if few else [], y, colours.INK)
+    y = _paragraphs(drawing, [few] if few else [], y, colours.INK)
     y = _table(drawing, before, after, y + 4)
-    y = _lines(drawing, remarks, y + 4, colours.INK)
-    _lines(drawing, [note], y + 2, colours.QUIET)
-    return drawing.picture(_in_words(before, after, per, [*remarks, note])).plain
+    y = _paragraphs(drawing, remarks, y + 4, colours.INK)
+    _paragraphs(drawing, [note], y + 2, colours.QUIET)
+    own = [f"{capital(kind)}: {meanings[kind]}." for kind in large if meanings[kind] != KINDS[kind]]
+    return drawing.picture(_in_words(before, after, per, [*own, *remarks, note])).plain
 
 
 def _both(before: Side, after: Side, kind: str) -> tuple[float, float]:
@@ -112,27 +113,27 @@ def _both(before: Side, after: Side, kind: str) -> tuple[float, float]:
 
 def _legend(drawing: Drawing, sides: Sequence[Side], y: float) -> float:
     for word, side, fill in zip(_SIDES, sides, _FILLS, strict=True):
-        drawing.rect(_LEFT, y + 2, 14, 14, fill, stroke=colours.INK, line=0.8)
-        drawing.text(_LEFT + 22, y + 14, f"{word}:", fill=colours.QUIET)
-        drawing.text(_LEFT + 78, y + 14, side.label, bold=True)
-        y += _LINE
-        for line in wrap(side.tiles, SMALL, _RIGHT - _LEFT - 78) if side.tiles else ():
-            drawing.text(_LEFT + 78, y + 14, line, fill=colours.QUIET)
-            y += _LINE
+        drawing.rect(LEFT, y + 2, 14, 14, fill, stroke=colours.INK, line=0.8)
+        drawing.text(LEFT + 22, y + 14, f"{word}:", fill=colours.QUIET)
+        drawing.text(LEFT + 78, y + 14, side.label, bold=True)
+        y += LINE
+        for line in wrap(side.tiles, SMALL, RIGHT - LEFT - 78) if side.tiles else ():
+            drawing.text(LEFT + 78, y + 14, line, fill=colours.QUIET)
+            y += LINE
         y += 3
     return y + 4
 
 
 def _heading(drawing: Drawing, words: str, y: float) -> float:
-    drawing.rect(_LEFT, y, _RIGHT - _LEFT, 22, "#EEF1F4")
-    drawing.text(_LEFT + 6, y + 16, words, bold=True)
+    drawing.rect(LEFT, y, RIGHT - LEFT, 22, "#EEF1F4")
+    drawing.text(LEFT + 6, y + 16, words, bold=True)
     return y + 28
 
 
 def _pair(drawing: Drawing, kind: str, values: tuple[float, float], longest: float, y: float) -> float:
     """A kind, its two numbers as bars, and the change at the right."""
-    drawing.text(_LEFT, y + 14, kind, bold=True)
-    drawing.text(_RIGHT, y + 14, change(*values), anchor="end", bold=True)
+    drawing.text(LEFT, y + 14, kind, bold=True)
+    drawing.text(RIGHT, y + 14, change(*values), anchor="end", bold=True)
     for value, fill in zip(values, _FILLS, strict=True):
         width = max(_LONGEST * value / longest, 1.5) if value else 0
         if value:
@@ -152,25 +153,22 @@ def _few(before: Side, after: Side, kinds: Sequence[str]) -> str:
 
 
 def _table(drawing: Drawing, before: Side, after: Side, y: float) -> float:
-    drawing.rect(_LEFT, y, _RIGHT - _LEFT, 22, "#EEF1F4")
-    drawing.text(_LEFT + 6, y + 16, "the kernels", bold=True)
-    drawing.text(_RIGHT - 130, y + 16, _SIDES[0], anchor="end", bold=True)
-    drawing.text(_RIGHT - 6, y + 16, _SIDES[1], anchor="end", bold=True)
+    drawing.rect(LEFT, y, RIGHT - LEFT, 22, "#EEF1F4")
+    drawing.text(LEFT + 6, y + 16, "the kernels", bold=True)
+    drawing.text(RIGHT - 130, y + 16, _SIDES[0], anchor="end", bold=True)
+    drawing.text(RIGHT - 6, y + 16, _SIDES[1], anchor="end", bold=True)
     y += 26
     for name, value in before.facts.items():
-        drawing.text(_LEFT + 6, y + 14, name)
-        drawing.text(_RIGHT - 130, y + 14, value, anchor="end")
-        drawing.text(_RIGHT - 6, y + 14, after.facts[name], anchor="end", bold=after.facts[name] != value)
+        drawing.text(LEFT + 6, y + 14, name)
+        drawing.text(RIGHT - 130, y + 14, value, anchor="end")
+        drawing.text(RIGHT - 6, y + 14, after.facts[name], anchor="end", bold=after.facts[name] != value)
         y += 21
     return y
 
 
-def _lines(drawing: Drawing, paragraphs: Sequence[str], y: float, fill: str) -> float:
+def _paragraphs(drawing: Drawing, paragraphs: Sequence[str], y: float, fill: str) -> float:
     for words in paragraphs:
-        for line in wrap(words, SMALL, _RIGHT - _LEFT):
-            drawing.text(_LEFT, y + 14, line, fill=fill)
-            y += _LINE
-        y += 4
+        y = paragraph(drawing, words, y, fill) + 4
     return y
 
 

@@ -132,8 +132,3 @@ def percent(part: float) -> str:
     if part == 0:
         return ""
     return f"{100 * part:.1f} %" if part >= 0.0005 else "<0.1 %"
-
-
-def unbroken(words: str) -> str:
-    """Return words whose percentages are not divided between lines."""
-    return words.replace(" %", "\u00a0%")

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from gemm_course.figures import colours
 from gemm_course.figures.picture import Picture
 from gemm_course.figures.rows import LEFT, LINE, RIGHT, heading, name_width, paragraph
-from gemm_course.figures.svg import PAGE, SMALL, Drawing, text_width, wrap
+from gemm_course.figures.svg import PAGE, SMALL, Drawing, text_width, unbroken, wrap
 from gemm_course.figures.waits import percent
 from gemm_course.profiles import Verdict
-from gemm_course.profiles.verdict import LIMIT, PARTS, three_digits
+from gemm_course.profiles.verdict import LIMIT, PARTS
+from gemm_course.profiles.words import three_digits
 
 DETAILED = 6  # more kernels than these are drawn in one line each
 HEADS = {  # of the columns: in lines where there is room, and short
@@ -104,7 +105,7 @@ def _in_detail(drawing: Drawing, rows: Sequence[Row], y: float) -> float:
         _cells(drawing, row.verdict, LEFT, y, wide, 24)
         y += 28
         for sentence in row.verdict.sentences:
-            y = paragraph(drawing, _unbroken(sentence), y, fill=colours.INK)
+            y = paragraph(drawing, unbroken(sentence), y, fill=colours.INK)
         y += 16
     return y - 6
 
@@ -197,11 +198,6 @@ def _row_in_words(row: Row, detailed: bool) -> str:
 
 
 def _in_short(verdict: Verdict) -> str:
-    waited = f"waiting, {percent(verdict.waited)} of a warp's time {verdict.wait_in_words}"
-    limit = waited if verdict.waiting else verdict.limiter
-    return f"Limit: {limit}; next {verdict.next}; at most {three_digits(verdict.at_most)} times as fast."
-
-
-def _unbroken(words: str) -> str:
-    """Figures and their signs stay on one line."""
-    return words.replace(" %", "\u00a0%")
+    faster = f"at most {three_digits(verdict.at_most)} times as fast"
+    limit = verdict.limit_in_words if verdict.waiting else verdict.limiter
+    return f"Limit: {limit}; next {verdict.next}; {faster}."

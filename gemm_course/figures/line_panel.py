@@ -7,9 +7,9 @@ from html import escape
 from itertools import groupby
 
 from gemm_course.figures import colours
-from gemm_course.figures.code_lines import Line, Machine, Whole, all_waits, percent, short, unbroken
+from gemm_course.figures.code_lines import Line, Machine, Whole, all_waits, percent, short
 from gemm_course.figures.kind_marks import all_counted, counted, mark, mark_in_words
-from gemm_course.figures.svg import MONO
+from gemm_course.figures.svg import MONO, capital, unbroken
 from gemm_course.profiles import WAITS
 
 RUN = 4  # so many like instructions in a row are shown as one, which opens
@@ -21,7 +21,7 @@ _SHIFTED = "padding-left:4px"  # what a mark is wider than its two letters
 
 def panel(line: Line, whole: Whole) -> str:
     """Return the instructions of a line as HTML."""
-    heading = f"<b>{line.name[0].upper()}{line.name[1:]}</b>"
+    heading = f"<b>{capital(line.name)}</b>"
     code = (
         f'<div style="font-family:{MONO};font-size:12px;white-space:pre-wrap;overflow-wrap:anywhere;'
         f'background:{colours.IDLE};padding:2px 6px;margin:3px 0">{escape(line.text.strip())}</div>'
@@ -59,7 +59,7 @@ def _words(line: Line, whole: Whole) -> Iterator[str]:
     marks = (f"{mark_in_words(kind)} {counted(count, kind)}" for kind, count in line.kinds.most_common())
     yield " ".join(f'<span style="white-space:nowrap;margin-right:10px">{one}</span>' for one in marks)
     if line.measured:
-        yield f"{_capital(_executed(line, whole))}. {_capital(_time(line))}."
+        yield f"{capital(_executed(line, whole))}. {capital(_time(line))}."
         if line.waits:
             yield _most(next(iter(line.waits)))
 
@@ -81,10 +81,6 @@ def _most(name: str) -> str:
     wait = WAITS[name]
     helps = f" <b>To try:</b> {escape(wait.help)}." if wait.help else ""
     return f"<b>Mostly {escape(name)}:</b> {escape(wait.meaning)}.{helps}"
-
-
-def _capital(words: str) -> str:
-    return words[0].upper() + words[1:]
 
 
 # --- the list of instructions -------------------------------------------------------------------------------

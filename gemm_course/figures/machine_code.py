@@ -16,10 +16,10 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
 from gemm_course.figures import colours
-from gemm_course.figures.code_lines import Function, Line, Whole, percent, short, unbroken
+from gemm_course.figures.code_lines import Function, Line, Whole, percent, short
 from gemm_course.figures.kind_marks import bar, legend
 from gemm_course.figures.line_panel import IN_LOOP, SOME_IN_LOOP, panel, spoken
-from gemm_course.figures.svg import MONO, SANS
+from gemm_course.figures.svg import MONO, SANS, unbroken
 
 HEIGHT = 440  # pixels of the list, and of the instructions: nothing jumps when another line is chosen
 CHOSEN, EDGE_OF_CHOSEN = "#D8EFFB", colours.A

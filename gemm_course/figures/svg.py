@@ -168,3 +168,13 @@ def wrap(words: str, size: float, width: float, *, bold: bool = False) -> list[s
         else:
             lines.append(word)
     return lines
+
+
+def unbroken(words: str) -> str:
+    """Words whose percentages are not divided between lines."""
+    return words.replace(" %", "\u00a0%")
+
+
+def capital(words: str) -> str:
+    """Words as a sentence begins; names in them stay as they are."""
+    return words[0].upper() + words[1:]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from gemm_course.figures.svg import capital
 from gemm_course.model import Tank
 
 ORDER = ("registers", "shared memory", "threads", "blocks")  # of the tanks, from left to right
@@ -51,6 +52,15 @@ class Contents:
         return [tank for tank in self.ordered if tank.fits <= self.blocks]
 
 
+def bounded(contents: Contents, tank: Tank, value: int, bound: str) -> str:
+    """An amount as the picture's table writes it, such as "65,536"; "up to" it if it is only a bound."""
+    return _bound(contents, tank, bound) + amount(tank, value)
+
+
+def _bound(contents: Contents, tank: Tank, bound: str) -> str:
+    return f"{bound} " if contents.at_most and tank.name == "registers" else ""
+
+
 def label(tank: Tank) -> str:
     """The tank's name in the picture."""
     return LABELS.get(tank.name, tank.name)
@@ -72,12 +82,12 @@ def title(contents: Contents) -> str:
         held = f"{_count(blocks, 'block')} of {least}{contents.fits}" if blocks else "An empty SM"
         return f"{held}: there is room for {'another' if blocks else 'a block'}; {warps}"
     said = f"{least}{_count(blocks, 'block')} {'fits' if blocks == 1 else 'fit'}"
-    return f"{_capital(said)}: {_why(contents)}; {warps}"
+    return f"{capital(said)}: {_why(contents)}; {warps}"
 
 
 def sentence(contents: Contents) -> str:
     """What the next block needs, and what is left of it in the tanks that have too little."""
-    next_one = _capital(f"{nth(contents.blocks + 1)} block")
+    next_one = capital(f"{nth(contents.blocks + 1)} block")
     if not contents.short:
         return f"{next_one} (dashed) would find room in every tank."
     lacking = "; ".join(_lack(tank, contents) for tank in contents.short)
@@ -91,10 +101,11 @@ def in_words(contents: Contents) -> str:
     """The table, the sentence and the notes, for those who cannot see the picture."""
     tanks = contents.ordered
     of_sm = _and(_quantity(tank, tank.size) for tank in tanks)
-    of_block = _and(_quantity(tank, tank.per_block) for tank in tanks)
-    left = _and(_quantity(tank, tank.left(contents.blocks)) for tank in tanks)
+    of_block = _and(_bound(contents, tank, "at most") + _quantity(tank, tank.per_block) for tank in tanks)
+    remains = ((tank, tank.left(contents.blocks)) for tank in tanks)
+    left = _and(_bound(contents, tank, "at least") + _quantity(tank, value) for tank, value in remains)
     return (
-        f"{contents.about} An SM has {of_sm}. A block takes {'at most ' * contents.at_most}{of_block}. "
+        f"{contents.about} An SM has {of_sm}. A block takes {of_block}. "
         f"{_count(contents.blocks, 'block')} in it: {left} left. {sentence(contents)} "
         f"{' '.join(contents.notes)}"
     )
@@ -136,10 +147,6 @@ def _lack(tank: Tank, contents: Contents) -> str:
     if tank.name == "registers" and left >= tank.per_block:
         said += ", but a warp's must lie in one quarter of the SM"
     return said
-
-
-def _capital(words: str) -> str:
-    return words[0].upper() + words[1:]
 
 
 def _quantity(tank: Tank, value: int) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from gemm_course.figures import colours
 from gemm_course.figures.picture import Picture
 from gemm_course.figures.svg import SMALL, Drawing, wrap
-from gemm_course.figures.tank_words import Contents, amount, in_words, label, nth, sentence, title
+from gemm_course.figures.tank_words import Contents, amount, bounded, in_words, label, nth, sentence, title
 from gemm_course.model import Tank
 
 _HEADROOM, _HEIGHT, _WIDE = 34.0, 150.0, 66.0  # above a tank, of a tank, across it
@@ -122,16 +122,10 @@ def _rows(contents: Contents) -> Iterator[tuple[str, list[str]]]:
     known, blocks = contents.ordered, contents.blocks
     held = f"{blocks} block{'' if blocks == 1 else 's'}"
     yield "an SM has", [amount(tank, tank.size) for tank in known]
-    yield "one block", [_bounded(contents, tank, tank.per_block, "up to") for tank in known]
-    yield held, [_bounded(contents, tank, blocks * tank.per_block, "up to") for tank in known]
-    yield "left", [_bounded(contents, tank, tank.left(blocks), "at least") for tank in known]
+    yield "one block", [bounded(contents, tank, tank.per_block, "up to") for tank in known]
+    yield held, [bounded(contents, tank, blocks * tank.per_block, "up to") for tank in known]
+    yield "left", [bounded(contents, tank, tank.left(blocks), "at least") for tank in known]
     yield f"{nth(blocks + 1).split()[1]} block", [_room(contents, tank) for tank in known]
-
-
-def _bounded(contents: Contents, tank: Tank, value: int, bound: str) -> str:
-    """An amount, as a bound if it is one of registers that are not known."""
-    guessed = contents.at_most and tank.name == "registers"
-    return f"{bound} {amount(tank, value)}" if guessed else amount(tank, value)
 
 
 def _room(contents: Contents, tank: Tank) -> str:

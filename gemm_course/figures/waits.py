@@ -14,15 +14,18 @@ from itertools import groupby
 from gemm_course.figures import colours
 from gemm_course.figures.picture import Picture
 from gemm_course.figures.rows import LEFT, LINE, RIGHT, heading, name_width, paragraph
-from gemm_course.figures.svg import PAGE, SMALL, Drawing, text_width, wrap
+from gemm_course.figures.svg import PAGE, SMALL, Drawing, capital, text_width, unbroken, wrap
 from gemm_course.profiles import WAITS
+from gemm_course.profiles import words as written
 
 SHOWN = 0.02  # the smallest part of a bar; what is smaller is in "other"
 SHOWN_IN_LINES = 0.05  # the same where bars are short: every part has room for its letter
 DETAILED = 6  # more bars than these are drawn in one line each
 OTHER = "other"
 GOOD = tuple(wait.name for wait in WAITS.values() if not wait.waits)
-LETTERS = dict(zip(WAITS, "abcdefghjkmnpr", strict=True))  # the same in every picture; no i and l, so alike
+LETTERS = dict(
+    zip(WAITS, "abcdefghjkmnpr", strict=True)
+)  # the same in every picture; no i and l, which look alike
 TENSOR_CORES = "Tensor Cores"
 _HALF = (RIGHT - LEFT - 8) / 2
 _FROM, _TO = 164.0, 362.0  # of a bar in a line, and the right edges of the figures behind it
@@ -72,9 +75,8 @@ class Bar:
 
 
 def percent(share: float) -> str:
-    """ "24 %", with a space that does not break; below 1, "0.3 %"."""
-    value = 100 * share
-    return f"{value:.1f}\u00a0%" if 0.05 <= value < 0.95 else f"{value:.0f}\u00a0%"
+    """As in `profiles.words`, with a space that does not break."""
+    return unbroken(written.percent(share))
 
 
 def arrows(words: Iterable[str]) -> str:
@@ -251,7 +253,7 @@ def _line(drawing: Drawing, bar: Bar, y: float) -> None:
 
 
 def milliseconds(value: float) -> str:
-    """Three significant digits, without an exponent."""
+    """At most three significant digits, without an exponent."""
     return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
 
 
@@ -312,7 +314,7 @@ def explained(name: str, least: float = SHOWN) -> str:
     wait = WAITS[name]
     meaning = wait.meaning if name != OTHER else f"{wait.meaning}; and all that is under {percent(least)}"
     helps = f" Helps: {wait.help}." if wait.help and name not in GOOD else ""
-    return f"{meaning[0].upper()}{meaning[1:]}.{helps}"
+    return f"{capital(meaning)}.{helps}"
 
 
 # --- the same in words --------------------------------------------------------------------------------------

@@ -15,8 +15,8 @@ from gemm_course.compiler import Compiled
 from gemm_course.compiler.disassembly import SIZE, Instruction
 from gemm_course.compiler.kinds import KINDS
 from gemm_course.emulator.spelling import did_you_mean
-from gemm_course.kernels import LADDER, Stage, tiles_text
-from gemm_course.kernels.variants import variants
+from gemm_course.kernels import Stage, tiles_text
+from gemm_course.kernels.variants import called
 from gemm_course.profiles.store import COUNTED, FOLDER, TABLE, USUAL, read
 from gemm_course.profiles.waits import WAITS, wait_of
 from gemm_course.records import DATA, parse_tiles
@@ -109,10 +109,10 @@ class Profile:
     def tflops(self) -> float | None:
         """Of the profiled launch; for speed, what counts is the bench's many launches in a row.
 
-        None for a kernel that is no matrix multiplication of known size.
+        None for a kernel that is no matrix multiplication of known size, or whose time was not measured.
         """
         row = self.measured
-        if row["m"] is None:
+        if row["m"] is None or row["nanoseconds"] is None:
             return None
         return 2 * row["m"] * row["n"] * row["k"] / row["nanoseconds"] / 1000
 
@@ -141,18 +141,18 @@ def recorded(
     """
     name = stage if isinstance(stage, str) else stage.name
     shape = (size, size, size) if isinstance(size, Integral) else tuple(size)
-    known = next((one for one in (*LADDER, *variants()) if one.name == name), None)
+    known = called(name)
     chosen = known.complete(tiles) if known else dict(tiles or {})
     free = {"BLOCKS"} - (tiles or {}).keys()
 
     def fixed(sizes: Mapping[str, int]) -> dict[str, int]:
-        return {name: size for name, size in sizes.items() if name not in free}
+        return {tile: value for tile, value in sizes.items() if tile not in free}
 
     rows = _rows(data / gpu / FOLDER / TABLE)
     for row in rows:
         about = (row["stage"], fixed(parse_tiles(row["tiles"])), row["m"], row["n"], row["k"])
         if about == (name, fixed(chosen), *shape):
-            return _profile(row, data / gpu / FOLDER)
+            return _read(data / gpu / FOLDER / row["file"], tuple(row.items()))
     raise NoProfile(_what_there_is(rows, name, tiles_text(chosen), shape))
 
 
@@ -174,10 +174,6 @@ def _setting(tiles: str, m: int, n: int, k: int) -> str:
 @functools.lru_cache(maxsize=4)
 def _rows(path: Path) -> list[dict[str, Any]]:
     return PROFILE.rows(path)
-
-
-def _profile(row: dict[str, Any], folder: Path) -> Profile:
-    return _read(folder / row["file"], tuple(row.items()))
 
 
 @functools.lru_cache(maxsize=32)

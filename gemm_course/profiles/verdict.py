@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from gemm_course.compiler.kinds import MULTIPLY_ADD, TENSOR_CORE
 from gemm_course.profiles.profile import Profile
 from gemm_course.profiles.waits import WAITS
+from gemm_course.profiles.words import percent, three_digits
 
 LIMIT = 0.70  # of the clocks; a part that is less busy hardly is what everybody waits for
 IDLE = 0.02  # of the launch: what is said of multiprocessors without work
@@ -50,9 +51,9 @@ class Verdict:
 
     busy: each part that was measured, the busiest first, and the share of the clocks in which it was busy;
     clocks are those in which a multiprocessor has work. work: the part that the kernel is there for, Tensor
-    Cores or multiply-add units. wait, waited: what a warp waits for longest, one of
-    WAITS, and the share of its time. multiply_adds: of all executed instructions. idle: the share of the
-    launch for which a multiprocessor has no work, because the blocks do not come out even.
+    Cores or multiply-add units. wait, waited: what a warp waits for longest, one of WAITS, and the share of
+    its time. multiply_adds: of all executed instructions. idle: the share of the launch for which a
+    multiprocessor has no work, because the blocks do not come out even.
     """
 
     name: str
@@ -105,9 +106,9 @@ class Verdict:
         """The limit, what would be next, the longest wait, and idle multiprocessors if there are many."""
         told = [self._limit(), self._next()]
         if not self.waiting:
-            told.append(f"A warp waits {_percent(self.waited)} of its time {self.wait_in_words}.")
+            told.append(f"A warp waits {percent(self.waited)} of its time {self.wait_in_words}.")
         if self.idle >= IDLE:
-            told.append(f"Multiprocessors have no work for {_percent(self.idle)} of the launch.")
+            told.append(f"Multiprocessors have no work for {percent(self.idle)} of the launch.")
         return tuple(told)
 
     @property
@@ -115,17 +116,22 @@ class Verdict:
         """Completes "a warp waits ...", such as "at barriers"."""
         return WAITS[self.wait].waits
 
+    @property
+    def limit_in_words(self) -> str:
+        """Such as "L2, busy in 91 % of the clocks" or "waiting, 60 % of a warp's time at barriers"."""
+        if self.waiting:
+            return f"waiting, {percent(self.waited)} of a warp's time {self.wait_in_words}"
+        return f"{self.limiter}, {PARTS[self.limiter].busy} in {percent(self.share)} of the clocks"
+
     def _limit(self) -> str:
         if self.waiting:
-            waited = f"{_percent(self.waited)} of a warp's time {self.wait_in_words}"
-            return f"Limit: waiting, {waited}; no part is busy in {_percent(LIMIT)} of the clocks."
-        told = f"Limit: {self.limiter}, {PARTS[self.limiter].busy} in {_percent(self.share)} of the clocks"
-        work = f", {_percent(self.multiply_adds)} of them by multiply-adds" if self.limiter == _SLOTS else ""
-        return f"{told}{work}."
+            return f"Limit: {self.limit_in_words}; no part is busy in {percent(LIMIT)} of the clocks."
+        work = f", {percent(self.multiply_adds)} of them by multiply-adds" if self.limiter == _SLOTS else ""
+        return f"Limit: {self.limit_in_words}{work}."
 
     def _next(self) -> str:
         faster = f"at most {three_digits(self.at_most)} times as fast"
-        after = f"Next: {self.next}, {_percent(self.next_share)}"
+        after = f"Next: {self.next}, {percent(self.next_share)}"
         if self._working:
             return f"They do the work, so {faster}. {after}."
         return f"{after}, so {faster}."
@@ -140,7 +146,7 @@ def verdict(profile: Profile) -> Verdict:
     Raises ValueError for a profile without clocks, or with fewer than two parts measured.
     """
     row = profile.measured
-    busy = _busy(row) if row["clocks"] and row["active_clocks"] else {}
+    busy = _busy(row)
     if len(busy) < 2:
         raise ValueError(f"it was not measured how busy the parts of the GPU were with {profile.name}.")
     waits = {name: share for name, share in profile.waits.items() if WAITS[name].waits}
@@ -159,19 +165,19 @@ def verdict(profile: Profile) -> Verdict:
 
 def _busy(row: Mapping[str, float | None]) -> dict[str, float]:
     """The parts that were measured, the busiest first."""
-    active = row["active_clocks"] / row["clocks"]
     found = {}
     for part in PARTS.values():
-        measured = [row[name] for name in part.measures if row[name] is not None]
+        shares = [of_active_clocks(row, name) for name in part.measures]
+        measured = [share for share in shares if share is not None]
         if measured:
-            found[part.name] = max(measured) / 100 / active
+            found[part.name] = max(measured)
     return dict(sorted(found.items(), key=lambda one: -one[1]))
 
 
-def three_digits(value: float) -> str:
-    """Without an exponent: "0.498", "1.50", "302", "1,200"."""
-    return f"{value:#.3g}".rstrip(".") if value < 999.5 else f"{value:,.0f}"
+def of_active_clocks(row: Mapping[str, float | None], name: str) -> float | None:
+    """How busy a part was, a column of PROFILE_BUSY: of the clocks in which multiprocessors had work, 0 to 1.
 
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %"
+    None if that was not measured.
+    """
+    share, clocks, active = row.get(name), row.get("clocks"), row.get("active_clocks")
+    return None if share is None or not clocks or not active else share / 100 * clocks / active

@@ -4,7 +4,6 @@ from gemm_course.records.tables import Table
 
 # How records write the dtype of matrices and of sums.
 SHORT_DTYPES = {"float32": "fp32", "float16": "fp16"}
-LONG_DTYPES = {short: long for long, short in SHORT_DTYPES.items()}
 
 ORIGIN = {
     "gpu": "text",
@@ -200,7 +199,8 @@ PROFILE_BUSY = (
     "dram",
 )
 # Averages per scheduler, of which a multiprocessor has four, and per clock in which it had warps.
-PROFILE_RATES = ("warps_possible", "warps_active", "warps_eligible", "issued", "l1_hits", "l2_hits")
+PROFILE_RATES = ("warps_possible", "warps_active", "warps_eligible", "issued")
+PROFILE_HITS = ("l1_hits", "l2_hits")  # in percent of the sectors that were looked up
 PROFILE_CLOCKS = ("clocks", "active_clocks")  # of a multiprocessor: of the launch, and while it had warps
 PROFILE_LIMITS = ("limit_blocks", "limit_registers", "limit_shared_memory", "limit_warps")  # blocks per SM
 PROFILE = Table(
@@ -219,7 +219,7 @@ PROFILE = Table(
         "registers": "whole",
         "local_bytes": "whole",
         **dict.fromkeys(PROFILE_CLOCKS, "real"),
-        **dict.fromkeys(PROFILE_RATES, "real"),
+        **dict.fromkeys((*PROFILE_RATES, *PROFILE_HITS), "real"),
         **dict.fromkeys(PROFILE_BUSY, "real"),
         **dict.fromkeys(PROFILE_LIMITS, "whole"),
         "samples": "whole",

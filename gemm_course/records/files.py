@@ -76,7 +76,7 @@ def peers(gpu: str = "h200", data: Path = DATA) -> pd.DataFrame:
 
 
 def machine_code(data: Path = DATA) -> pd.DataFrame:
-    """What the ladder's stages compile to, a row a stage and compute capability: "8.0", "8.6", "9.0".
+    """What the ladder's stages compile to, a row per stage and compute capability: "8.0", "8.6", "9.0".
 
     Counts of instructions by kind, of the whole kernel and, as `loop_...`, of the main loop. The
     code itself: :func:`gemm_course.compiler.recorded`.

@@ -100,12 +100,15 @@ def roofline(
     the memories that all its bytes pass, its issue slots, its Tensor Core instruction alone, shared memory
     with all that the hardware counted. ``until`` draws all stages of the ladder up to that one on one
     roofline. Without a stage, show a slider for the size of a matrix product in which every element moves
-    only once. Raises KeyError for an unknown stage, ValueError for `until` beside anything else.
+    only once. Raises KeyError for an unknown stage, ValueError for `until` beside anything else, and for
+    `shared` beside `limits` or without stages.
     """
     if until and (stages or shared or limits):
         raise ValueError("until draws all stages up to one: leave out the stages, shared and limits.")
     if until:
         return _all_on_one(ladder.up_to(until))
+    if shared and (limits or not stages):
+        raise ValueError("shared draws ceilings above stages: name the stages, and leave out limits.")
     if limits:
         return _under_its_roofs(LADDER[limits], [LADDER[name] for name in stages])
     if not stages:
@@ -126,12 +129,16 @@ def _under_its_roofs(stage: Stage, others: Sequence[Stage]) -> Picture:
     own, point = roofs_of(stage), _point(stage, True)
     name, lowest = own.lowest(point.intensity)
     known = point.tflops
-    reached = f"{known:.3g} TFLOPS, {100 * known / lowest:.0f} % of" if known else "not measured below"
+    reached = (
+        f"{known:.3g} TFLOPS, {100 * known / lowest:.0f} % of its lowest roof"
+        if known
+        else "its speed was not measured"
+    )
     return drawn.roofline(
         own.memories,
         fp32_peak(),
         [_point(each, each is stage) for each in chosen],
-        f"{stage.name}: {reached} its lowest roof",
+        f"{stage.name}: {reached}",
         _source(chosen, own.ceilings),
         ceilings=[(ceiling.label, ceiling.tflops) for ceiling in own.ceilings],
         under_title=f"The lowest roof: {name}, {lowest:.3g} TFLOPS",

@@ -22,6 +22,7 @@ from gemm_course.widgets._profiled import note
 
 MILLION = "million multiply-adds"
 RECORDED = (9, 0)  # the compute capability of the GPU on which profiles were recorded
+_CHANGE = ("before the change", "after the change")  # what two kernels of one name are called
 LIKE = 0.02  # two times that differ by less are called the same
 
 Kernel = str | Stage | tuple[str | Stage, Mapping[str, int]] | Compiled | Profile
@@ -52,7 +53,7 @@ def compare_code(
             names, codes, loops, amounts, _facts(codes, loops, measured), strict=True
         )
     ]
-    called = names if names[0] != names[1] else ["before the change", "after the change"]
+    called = names if names[0] != names[1] else list(_CHANGE)
     remarks = list(filter(None, [_limits(called, found), _busy(called, measured), _CAUTION]))
     origin = " ".join(filter(None, [_note(codes), _origin(measured)]))
     title = _answer(_titled(called, measured), sides, per, _slots(codes, loops), found)
@@ -203,9 +204,7 @@ def _limits(names: Sequence[str], found: Sequence[Verdict]) -> str:
 
 
 def _limit(found: Verdict) -> str:
-    if found.waiting:
-        return f"waiting {found.wait_in_words}, {percent(found.share)} of a warp's time"
-    return f"{found.limiter}, {percent(found.share)} of the clocks"
+    return found.limit_in_words
 
 
 def _busy(names: Sequence[str], measured: Sequence[Profile]) -> str:
@@ -220,10 +219,8 @@ def _busy(names: Sequence[str], measured: Sequence[Profile]) -> str:
         return "Tensor Cores are busy for as long in both."
     longer, shorter = (0, 1) if old > new else (1, 0)
     times = max(old, new) / min(old, new)
-    return (
-        f"The products of {names[longer]} keep Tensor Cores busy {times:.2f} times as long as those of "
-        f"{names[shorter]}."
-    )
+    where = [name if name in _CHANGE else f"with {name}" for name in names]
+    return f"Tensor Cores are busy {times:.2f} times as long {where[longer]} as {where[shorter]}."
 
 
 def _meanings(loops: Sequence[Loop]) -> dict[str, str]:

@@ -6,6 +6,7 @@ from gemm_course.compiler import Compiled, Loop
 from gemm_course.compiler.kinds import MULTIPLY_ADD
 from gemm_course.compiler.result import PLURALS
 from gemm_course.compiler.work import least_clocks
+from gemm_course.profiles.words import percent
 
 
 def busy_clocks(code: Compiled, loop: Loop) -> float | None:
@@ -14,8 +15,8 @@ def busy_clocks(code: Compiled, loop: Loop) -> float | None:
     return None if None in clocks else sum(clocks)
 
 
-def loop_in_words(code: Compiled, tensor_pipe: float | None = None) -> str:
-    """Say it in a sentence or two. tensor_pipe: how busy the Tensor Cores were, in percent, if measured."""
+def loop_in_words(code: Compiled, busy_share: float | None = None) -> str:
+    """Say it in a sentence or two. busy_share: of the clocks, in which Tensor Cores were, if measured."""
     loop = code.loop
     if loop is None:
         return f"There is no loop with {PLURALS[code.work]}."
@@ -26,7 +27,9 @@ def loop_in_words(code: Compiled, tensor_pipe: float | None = None) -> str:
         slow = f", which take {busy / count:.0f} clocks each" if busy and busy != count else ""
         return f"{said}{slow}{_limit(busy, len(loop), 'FP32 peak')}."
     slow = f", which take a Tensor Core at least {busy:,.0f} clocks" if busy else ", each of many clocks"
-    measured = f" Measured: Tensor Cores were busy {tensor_pipe:.0f} % of the time." if tensor_pipe else ""
+    measured = (
+        f" Measured: Tensor Cores were busy in {percent(busy_share)} of the clocks." if busy_share else ""
+    )
     return f"{said}{slow}{_limit(busy, len(loop), 'peak')}.{measured}"
 
 

@@ -18,6 +18,7 @@ from gemm_course.figures.code_lines import Function, Line, Machine, percent
 from gemm_course.figures.machine_code import Caption
 from gemm_course.kernels import Stage
 from gemm_course.profiles import WAITS, NoProfile, Profile, recorded
+from gemm_course.profiles.verdict import of_active_clocks
 from gemm_course.widgets._canvas import Text
 from gemm_course.widgets._choosing import Choosable
 from gemm_course.widgets._limit_in_words import limit_in_words
@@ -94,7 +95,7 @@ def of_profile(profile: Profile) -> Choosable:
     else:
         chosen = _most_of_the_loop(functions)
         title = "no sampled warp waited" if profile.samples else "it ended before a warp was sampled"
-    loop = loop_in_words(code, profile.measured.get("tensor_pipe"))
+    loop = loop_in_words(code, of_active_clocks(profile.measured, "tensor_pipe"))
     caption = Caption(
         f"{profile.name}: {title}", loop, _measured_where(profile), limit=limit_in_words(profile)
     )

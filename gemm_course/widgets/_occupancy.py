@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 import ipywidgets as widgets
 
 from gemm_course.compiler import Compiled
-from gemm_course.compiler.limits import shown
+from gemm_course.compiler.limits import has_instructions, shown
 from gemm_course.emulator.limits import LIMITS, profile
 from gemm_course.figures import tanks as figure
 from gemm_course.figures.picture import Picture
@@ -23,7 +23,6 @@ from gemm_course.widgets._slots_in_words import busy_in_words
 from gemm_course.widgets._taken import OfCode, OfStage, most_registers
 
 OFFERED = ("H200", "A100", "RTX 3090")  # the ladder's machine code is on record for them
-_HOPPER = 9
 _SAME = ("GROUP", "BLOCKS", "CUT")  # sizes that do not change what a block takes
 _STEPS = (
     ("empty", "Take all blocks out of the SM"),
@@ -186,7 +185,7 @@ def _gpu_of(code: Compiled) -> tuple[str, Capability]:
     """The first GPU of the course's table with the code's compute capability, or the capability itself."""
     capability = code.compute_capability
     named = (name for name, gpu in GPUS.items() if gpu.compute_capability == capability)
-    return next(named, f"compute capability {shown(capability)}"), capability
+    return next(named, f"GPU of compute capability {shown(capability)}"), capability
 
 
 def _named(gpu: str) -> str:
@@ -205,8 +204,7 @@ def _gpus(stage: Stage, wanted: str) -> dict[str, Capability]:
 
 def _runs(stage: Stage, gpu: str) -> bool:
     """Whether a GPU has the instructions of a stage; how much shared memory it needs does not count."""
-    needed, has = stage.compute_capability, GPUS[gpu].compute_capability
-    return has[0] == _HOPPER if needed[0] == _HOPPER else has >= needed
+    return has_instructions(stage, GPUS[gpu].compute_capability)
 
 
 def _sliders(stage: Stage, chosen: Mapping[str, int]) -> dict[str, tuple]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from gemm_course import records
 from gemm_course.kernels import LADDER, Stage, tiles_text
-from gemm_course.kernels.variants import variants
+from gemm_course.kernels.variants import called
 from gemm_course.profiles import NoProfile, Profile, recorded
 
 FEW = 2500  # samples; with fewer, a share can be wrong by a point and more: 1 / (2 √samples)
@@ -55,7 +55,7 @@ def _whole_ladder(size: int | tuple[int, int, int]) -> list[Profile]:
 
 def unusual_tiles(profile: Profile) -> str:
     """A profile's tiles, "" if they are its stage's usual ones: for pictures with little room."""
-    stage = next((one for one in (*LADDER, *variants()) if one.name == profile.name), None)
+    stage = called(profile.name)
     usual = stage is not None and profile.tiles == tiles_text(stage.complete())
     return "" if usual else profile.tiles
 

@@ -19,19 +19,21 @@ def sources_of(code: Compiled) -> Sources:
 
 
 def functions_in(lines: Mapping[int, str]) -> list[tuple[str, list[int]]]:
-    """Divide the lines of a file into functions: the name of each, "" if it has none, and its lines."""
-    found: list[tuple[str, list[int]]] = []
+    """Divide the lines of a file into functions: the name of each, "" if it has none, and its lines.
+
+    Decorators belong to the function below them.
+    """
+    found: list[list[int]] = []
     indent = 0
     for line in sorted(lines):
         text = lines[line].expandtabs()
-        before = found[-1][1][-1] if found else None
         begins = re.match(r" *(?:@|def )", text) and _indent(text) <= indent
-        decorated = before is not None and lines[before].lstrip().startswith("@")
-        if before is None or line != before + 1 or (begins and not decorated):
-            found.append(("", []))
+        apart = not found or line != found[-1][-1] + 1
+        if apart or (begins and _name([lines[number] for number in found[-1]])):
+            found.append([])
             indent = _indent(text)
-        found[-1][1].append(line)
-    return [(_name([lines[line] for line in numbers]), numbers) for _, numbers in found]
+        found[-1].append(line)
+    return [(_name([lines[line] for line in numbers]), numbers) for numbers in found]
 
 
 def _indent(text: str) -> int:

@@ -132,7 +132,7 @@ class OfStage:
 
 
 class OfCode:
-    """A kernel's machine code, in which nothing can be chosen; with the same methods."""
+    """A kernel's machine code, in which nothing can be chosen: it is asked as `OfStage` is."""
 
     def __init__(self, code: Compiled, threads: int):
         self.code, self._taken = code, of_code(code, threads, "machine code")

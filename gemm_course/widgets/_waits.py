@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby, pairwise
-from typing import Any
 
 from gemm_course.compiler.kinds import TENSOR_CORE
 from gemm_course.compiler.work import LANES, multiply_adds
 from gemm_course.figures import waits as figure
 from gemm_course.figures.picture import Picture
 from gemm_course.figures.waits import GOOD, TENSOR_CORES, Bar, arrows, milliseconds, percent, rate
-from gemm_course.kernels import LADDER
-from gemm_course.kernels.variants import variants
+from gemm_course.kernels.variants import called
 from gemm_course.profiles import WAITS, Profile, verdict
 from gemm_course.profiles.store import USUAL
+from gemm_course.profiles.verdict import of_active_clocks
 from gemm_course.widgets._labels import labels
 from gemm_course.widgets._profiled import Kernel, note, profiles_of, unusual_tiles
 
@@ -47,7 +46,7 @@ def waits(*kernels: Kernel, size: int | tuple[int, int, int] = USUAL) -> Picture
 def _bar(profile: Profile, label: str) -> Bar:
     row = profile.measured
     tensor = profile.code.work == TENSOR_CORE
-    stage = next((one for one in (*LADDER, *variants()) if one.name == profile.name), None)
+    stage = called(profile.name)
     unit = "tensor_pipe" if tensor else "fma_pipe"
     took = row["nanoseconds"] / 1e6 if row.get("nanoseconds") is not None else None
     return Bar(
@@ -57,21 +56,13 @@ def _bar(profile: Profile, label: str) -> Bar:
         milliseconds=took,
         warps=row.get("warps_active"),
         instructions=_instructions(profile),
-        issues=_share(row, "issue_slots"),
+        issues=of_active_clocks(row, "issue_slots"),
         computing=TENSOR_CORES if tensor else "multiply-add units",
-        units=_share(row, unit),
+        units=of_active_clocks(row, unit),
         computes=None if took is None or row.get(unit) is None else took * row[unit] / 100,
         limit=_limit(profile),
         precision=PRECISIONS.get(stage.dtype, "") if stage and profile.tiles else "",
     )
-
-
-def _share(row: Mapping[str, Any], name: str) -> float | None:
-    """A percentage of the record as a share of the clocks in which SMs had work, None if not measured."""
-    if row.get(name) is None:
-        return None
-    active = row["active_clocks"] / row["clocks"] if row.get("active_clocks") and row.get("clocks") else 1
-    return row[name] / 100 / active
 
 
 def _instructions(profile: Profile) -> float | None:
@@ -89,12 +80,9 @@ def _instructions(profile: Profile) -> float | None:
 def _limit(profile: Profile) -> str:
     """What limits the kernel, in words; "" if that was not measured."""
     try:
-        found = verdict(profile)
+        return verdict(profile).limit_in_words
     except ValueError:  # too little was measured
         return ""
-    if found.waiting:
-        return f"waiting, {percent(found.share)} of a warp's time {found.wait_in_words}"
-    return f"{found.limiter}, busy in {percent(found.share)} of the clocks"
 
 
 # --- what is said -------------------------------------------------------------------------------------------

@@ -390,6 +390,12 @@ def test_of_a_stage_it_is_all_that_is_asked_for(monkeypatch):
         recorded_ones(["wmma", "nothing"])
 
 
+def test_a_size_that_is_no_cube_is_one_launch():
+    (one,) = wanted(["vectorized"], [], [(1023, 517, 769)])
+    (case,) = one.source.cases()
+    assert case.name == "vectorized 1023x517x769" and Source.from_text(one.source.as_text()) == one.source
+
+
 def test_a_case_names_all_that_a_child_needs():
     (one,) = wanted(["kernel5_spread"], ["SPREAD=0"], [CUBE])
     (case,) = Source.from_text(one.source.as_text()).cases()

@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass
 
 from tests.wrong_solutions.altering import Change, changed, solution
+from tests.wrong_solutions.chapter_04 import ADD, ADD_LOOP, IS_COLUMN, STORE_LOOP, ZERO_LOOP
 
 
 @dataclass(frozen=True)
@@ -86,17 +87,6 @@ def everywhere(pattern: str, new: str):
 
 # ---- 04.4: a vector times a matrix, R = 16 results per thread ----------------------------------------------
 
-ADD = "acc[i] += xp * A[p, first + 32 * i]"
-IS_COLUMN = "if first + 32 * i < n:"
-ZERO_LOOP = "for i in range(R):\n            acc[i] = 0\n"
-ADD_LOOP = f"""for i in range(R):
-                {IS_COLUMN}
-                    {ADD}
-"""
-STORE_LOOP = f"""for i in range(R):
-            {IS_COLUMN}
-                y[first + 32 * i] = acc[i]
-"""
 FIRST = "first = cuda.blockIdx.x * 32 * R + cuda.threadIdx.x\n"
 COUNT = FIRST, f"{FIRST}        count = min(R, (n - first + 31) // 32)\n"
 SHORT_ADD = f"for i in range(count):\n                {ADD}\n"

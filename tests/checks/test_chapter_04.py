@@ -9,6 +9,7 @@ from gemm_course.checks.ch04.reads_per_result import CASES
 from gemm_course.checks.kits import make_strip
 from tests.checks.cells import verdict_of
 from tests.wrong_solutions.altering import changed, solution
+from tests.wrong_solutions.chapter_04 import ADD_LOOP
 
 
 def rows_apart(BM, BN, BK, TM):
@@ -119,3 +120,20 @@ def test_the_compiler_agrees_about_local_memory(make, spills):
     x, A, y = (np.ones(shape, np.float32) for shape in (8, (8, 500), 500))
     kernel[1, 32](500, 8, x, A, y)
     assert any(kernel.get_local_mem_per_thread().values()) == spills
+
+
+@pytest.mark.parametrize(
+    "loop", ["for i in range(len(acc)):\n{}", "i = 0\n            while i < R:\n{}                i += 1\n"]
+)
+def test_a_loop_that_always_runs_r_times_is_not_called_open_ended(loop):
+    """The element that it adds to is what leaves the registers."""
+    adding = "".join(
+        f"                {line}\n"
+        for line in (
+            "j = (i + p) % R",
+            "if first + 32 * j < n:",
+            "    acc[j] += xp * A[p, first + 32 * j]",
+        )
+    )
+    verdict = verdict_of(changed(solution("in_registers"), (ADD_LOOP, loop.format(adding))))
+    assert not verdict.passed and "depends on more than a loop's own variable" in verdict.message

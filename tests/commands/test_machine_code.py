@@ -6,6 +6,7 @@ from gemm_course.commands import machine_code
 from gemm_course.commands.errors import CourseError
 from gemm_course.compiler import compile as asking
 from gemm_course.compiler import recorded
+from gemm_course.kernels import LADDER
 from tests.commands.test_cli import gemm_course
 
 MISSING = "NVIDIA's compiler is not installed: do."
@@ -40,6 +41,15 @@ def test_what_cannot_be_shown_is_a_sentence(no_compiler, stage, capability, tile
         machine_code.show([stage], capability, tiles, text=False)
 
 
+def test_of_the_whole_ladder_only_what_such_a_gpu_can_run_is_shown(no_compiler, capsys):
+    machine_code.show([], "8.6", "", text=False)
+    said = capsys.readouterr()
+    shown = [line.split(" ")[0] for line in said.out.splitlines() if " for compute capability 8.6: " in line]
+    left_out = [line.removeprefix("a block of ").split(" ")[0] for line in said.err.splitlines() if line]
+    can = [stage.name for stage in LADDER if recorded(stage, (8, 6)) is not None]
+    assert shown == can and left_out == [stage.name for stage in LADDER if stage.name not in can]
+
+
 def test_nothing_is_recorded_without_the_compiler(no_compiler, tmp_path):
     with pytest.raises(CourseError, match="do"):
         machine_code.write([], "gemm-course compile --record", tmp_path)
@@ -65,3 +75,9 @@ def test_the_command_ends_with_a_sentence():
     done = gemm_course("compile", "nonsense")
     assert done.returncode == 1 and done.stderr.startswith("no stage is called nonsense")
     assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("options", [["--record", "--tiles", "BK=16"], ["--folder", "here"]])
+def test_options_that_would_be_ignored_are_refused(options):
+    done = gemm_course("compile", "vectorized", *options)
+    assert done.returncode == 1 and "--record" in done.stderr

@@ -12,8 +12,8 @@ from gemm_course.figures.tank_words import Contents, nth, sentence, title
 from gemm_course.figures.tanks import refused
 from gemm_course.figures.tanks import tanks as draw
 from gemm_course.model import GPUS, occupancy, tanks
+from tests.figures.page import SVG
 
-SVG = "{http://www.w3.org/2000/svg}"
 NOTES = ["As many words as a note of two lines needs, " * 4, "and another one. " * 6]
 
 
@@ -158,3 +158,5 @@ def test_registers_that_are_not_known_are_bounds():
     for words in ("up to 32,768", "up to 65,536", "at least 0", "not known"):
         assert f">{words}<" in data
     assert ">up to" not in draw(contents(512, 64, 8192)).data
+    said = draw(contents(512, 64, 8192, at_most=True)).alt
+    assert "A block takes at most 32,768 registers, 9" in said.replace("\u00a0", " ") and "at least 0" in said

@@ -17,7 +17,6 @@ from gemm_course.records.columns import PROFILE
 TABLES = {gpu: DATA / gpu / FOLDER / "kernels.csv" for gpu in gpus()}
 ROWS = [(gpu, row) for gpu, path in TABLES.items() for row in PROFILE.rows(path)]
 FP32 = [(gpu, row) for gpu, row in ROWS if stage_named(row["stage"]).dtype == "float32"]
-pytestmark = pytest.mark.skipif(not ROWS, reason="no profile was recorded: gemm-course profile, on a GPU")
 
 # The counter of the requests that an instruction makes, one per warp with at least one active lane.
 REQUESTS = {

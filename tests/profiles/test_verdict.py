@@ -7,7 +7,8 @@ import pytest
 from gemm_course import records
 from gemm_course.compiler.kinds import MULTIPLY_ADD
 from gemm_course.profiles import WAITS, recorded, verdict
-from gemm_course.profiles.verdict import LIMIT, PARTS, three_digits
+from gemm_course.profiles.verdict import LIMIT, PARTS
+from gemm_course.profiles.words import three_digits
 
 MEASURES = [name for part in PARTS.values() for name in part.measures]
 

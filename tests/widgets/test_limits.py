@@ -139,7 +139,6 @@ def test_an_unknown_name_is_refused_with_what_there_is():
         see.limits("block_tilde")
 
 
-@pytest.mark.skipif(records.profiles().empty, reason="no profile has been recorded yet")
 def test_all_recorded_stages_and_their_limits():
     names = [stage.name for stage in LADDER if stage.name in set(records.profiles()["stage"])]
     said = see.limits().alt

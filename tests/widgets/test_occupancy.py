@@ -160,14 +160,14 @@ def test_with_so_many_registers_the_next_block_would_fit(stage):
 
 def test_how_much_more_warps_could_help_is_as_measured():
     for name, column, part in (
-        ("vectorized", "issue_slots", "issue slots"),
-        ("kernel5", "issue_slots", "issue slots"),  # where waiting is the limit
-        ("wgmma_tma", "tensor_pipe", "Tensor Cores"),
+        ("vectorized", "issue_slots", "issue slots taken"),
+        ("kernel5", "issue_slots", "issue slots taken"),  # where waiting is the limit
+        ("wgmma_tma", "tensor_pipe", "Tensor Cores busy"),
     ):
         row, stage = recorded_profile(name).measured, LADDER[name]
         busy = round(row[column] / row["active_clocks"] * row["clocks"])
         alt = _occupancy.draw(OfStage(stage), "H200", stage.complete(), HOPPER).alt
-        assert f"{part} busy in {busy} % of the clocks, more than any other part" in alt
+        assert f"{part} in {busy} % of the clocks, more than any other part" in alt
         assert f"could save at most {100 - busy} % of the time" in alt
 
 

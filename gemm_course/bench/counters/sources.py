@@ -15,7 +15,7 @@ import numpy as np
 from gemm_course.bench.counters.case import Case
 from gemm_course.bench.counters.patterns import wavefront_cases
 from gemm_course.kernels import LADDER, Stage, tiles_text
-from gemm_course.kernels.variants import variants
+from gemm_course.kernels.variants import called, variants
 from gemm_course.records import parse_tiles
 
 
@@ -27,7 +27,8 @@ class Source:
     defaults; "module": a Python file that exposes CASES, objects with .name .kernel .grid .block .make_args()
     .shared_bytes; "pickled": one launch that `pickled` has written into the file `module`; "wavefronts": one
     shared-memory instruction per case, including those of the records in `module`.
-    only: words of the names of a module's cases to take; empty: all.
+    only: words of the names of a module's cases to take; empty: all. betas: of a stage's cases; empty: 0,
+    and 0.5 beside it unless the shape is a cube.
     """
 
     kind: str
@@ -37,6 +38,7 @@ class Source:
     seed: int = 1
     only: tuple[str, ...] = ()
     tiles: str = ""
+    betas: tuple[float, ...] = ()
 
     def as_text(self) -> str:
         return json.dumps(asdict(self))
@@ -44,14 +46,14 @@ class Source:
     @classmethod
     def from_text(cls, text: str) -> Source:
         fields = json.loads(text)
-        fields["stages"], fields["only"] = tuple(fields["stages"]), tuple(fields["only"])
+        fields |= {name: tuple(fields[name]) for name in ("stages", "only", "betas")}
         fields["shapes"] = tuple(tuple(shape) for shape in fields["shapes"])
         return cls(**fields)
 
     def cases(self) -> list[Case]:
         """The cases, in an order that is the same in every process."""
         if self.kind == "stages":
-            return stage_cases(self.stages, self.shapes, parse_tiles(self.tiles))
+            return stage_cases(self.stages, self.shapes, parse_tiles(self.tiles), self.betas)
         if self.kind == "module":
             return module_cases(Path(self.module), self.only)
         if self.kind == "pickled":
@@ -63,22 +65,26 @@ class Source:
 
 def stage_named(name: str) -> Stage:
     """A stage of the ladder or a variant of one. Raises ValueError for an unknown name."""
-    stages = {stage.name: stage for stage in (*LADDER, *variants())}
-    if name not in stages:
-        raise ValueError(f"no stage is called {name}; there is {', '.join(stages)}")
-    return stages[name]
+    stage = called(name)
+    if stage is None:
+        known = ", ".join(one.name for one in (*LADDER, *variants()))
+        raise ValueError(f"no stage is called {name}; there is {known}")
+    return stage
 
 
 def stage_cases(
-    names: Sequence[str], shapes: Sequence[tuple[int, int, int]], tiles: Mapping[str, int] | None = None
+    names: Sequence[str],
+    shapes: Sequence[tuple[int, int, int]],
+    tiles: Mapping[str, int] | None = None,
+    betas: Sequence[float] = (),
 ) -> list[Case]:
-    """Stages with tiles changed from the defaults; shapes other than cubes also with beta = 0.5."""
+    """Stages with tiles changed from the defaults; without betas, 0, and 0.5 for shapes other than cubes."""
     stages = [stage_named(name) for name in names] if names else list(LADDER)
     return [
         _stage_case(stage, shape, beta, stage.complete(tiles))
         for stage in stages
         for shape in shapes
-        for beta in ((0.0,) if len(set(shape)) == 1 else (0.0, 0.5))
+        for beta in (betas or ((0.0,) if len(set(shape)) == 1 else (0.0, 0.5)))
     ]
 
 

@@ -39,7 +39,8 @@ def profiled(
 
     Raises NoProfile for a stage that was not recorded so; for a kernel NoGpu, NoProfiler (Nsight Compute is
     missing, or may not read the counters) and NoCompiler, with what to do; CannotCompile; NotProfiled if the
-    launch failed; ValueError for arguments that cannot be copied to another process.
+    launch failed; ValueError for arguments that cannot be copied to another process, or if the code that was
+    measured is not what was compiled.
     """
     if isinstance(kernel_or_stage, (str, Stage)):
         if args:

@@ -46,7 +46,8 @@ class Wanted:
 
     @property
     def source(self) -> Source:
-        return Source("stages", (self.stage.name,), (self.shape,), tiles=tiles_text(self.tiles))
+        tiles = tiles_text(self.tiles)
+        return Source("stages", (self.stage.name,), (self.shape,), tiles=tiles, betas=(0.0,))
 
     def __str__(self) -> str:
         m, n, k = self.shape

@@ -1,6 +1,7 @@
 """Exercise 04.4: a kernel whose accumulators leave the registers, and how to keep them there."""
 
 import ast
+import re
 
 import numpy as np
 
@@ -171,8 +172,14 @@ def _is_open_ended(loop: ast.For | ast.While, names: set[str]) -> bool:
     """The loop counts one of these up, to an end that is no constant of the factory."""
     if isinstance(loop, ast.While):
         counted = {ast.unparse(n.target) for n in ast.walk(loop) if isinstance(n, ast.AugAssign)}
-        return bool(counted & names)
-    return ast.unparse(loop.target) in names and ast.unparse(loop.iter) != "range(R)"
+        known = {ast.unparse(node) for node in ast.walk(loop.test)}
+        return bool(counted & names) and "R" not in known
+    return ast.unparse(loop.target) in names and not _known_range(loop.iter)
+
+
+def _known_range(iterable: ast.expr) -> bool:
+    """`range(R)`, `range(len(acc))` or `range(acc.size)`: the same number of iterations in every launch."""
+    return bool(re.fullmatch(r"range\((R|len\(\w+\)|\w+\.(size|shape\[0\]))\)", ast.unparse(iterable)))
 
 
 def _check_elsewhere(trial: Trial):

@@ -1,8 +1,9 @@
 """Do a kernel's local arrays stay in registers? NVIDIA's compiler decides where it is installed.
 
-It is asked once per answer, about the kernel with the most to keep, when all else about the answer is right:
-that takes some 0.5 to 3 seconds. Where it is missing, the emulator's advice decides, which follows the source
-alone (:mod:`gemm_course.emulator.local_indices`); tests/checks/test_registers.py compares the two.
+It is asked about the kernel with the most to keep, when all else about the answer is right. That takes 0.3 to
+2 seconds, and twice as long again for the lines of an array that leaves. Where it is missing, the emulator's
+advice decides, which follows the source alone (:mod:`gemm_course.emulator.local_indices`);
+tests/checks/test_registers.py compares the two.
 """
 
 from __future__ import annotations

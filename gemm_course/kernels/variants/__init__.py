@@ -17,5 +17,12 @@ def variants() -> tuple[Stage, ...]:
     return tuple(stage for module in modules for stage in _stages(module))
 
 
+def called(name: str) -> Stage | None:
+    """The stage of the ladder, or the one beside it, of this name, or None."""
+    from gemm_course.kernels import LADDER  # which is made of modules beside this one
+
+    return next((stage for stage in (*LADDER, *variants()) if stage.name == name), None)
+
+
 def _stages(module) -> tuple[Stage, ...]:
     return getattr(module, "STAGES", ()) or ((module.STAGE,) if hasattr(module, "STAGE") else ())
