@@ -4,6 +4,7 @@ from pathlib import Path
 
 from gemm_course.kernels import LADDER
 from gemm_course.profiles import WAITS, recorded, verdict
+from gemm_course.profiles.words import percent, three_digits
 
 PAGE = Path(__file__).parents[2] / "docs" / "what_limits_it.md"
 HEAD = "| stage | limited by | next | at most | a warp waits most |"
@@ -14,9 +15,10 @@ def row_of(stage) -> str:
     found = verdict(profile)
     waits = {name: share for name, share in profile.waits.items() if WAITS[name].waits}
     most = max(waits, key=waits.get)
-    limit = f"waiting for {found.limiter}" if found.waiting else f"{found.limiter}, {100 * found.share:.0f} %"
-    after = f"{found.next}, {100 * found.next_share:.0f} %"
-    return f"| {stage.name} | {limit} | {after} | {found.at_most:.3g} | {most}, {100 * waits[most]:.0f} % |"
+    limit = f"waiting {found.wait_in_words}" if found.waiting else f"{found.limiter}, {percent(found.share)}"
+    after = f"{found.next}, {percent(found.next_share)}"
+    longest = f"{most}, {percent(waits[most])}"
+    return f"| {stage.name} | {limit} | {after} | {three_digits(found.at_most)} | {longest} |"
 
 
 def test_the_table_has_the_verdict_of_every_stage():
