@@ -26,6 +26,7 @@ _HOMES = {
     "lanes": "lanes",
     "limits": "limits",
     "machine_code": "machine_code",
+    "multiply": "multiply",
     "occupancy": "occupancy",
     "owners": "owners",
     "predict": "quiz",

@@ -1,0 +1,142 @@
+"""Which elements of A and B an element, a thread, a warp or a block of C reads, step by step.
+
+Everything is read from the emulator's trace of one block. A and B are numbered for it (:func:`numbered`), so
+that a value found in shared memory tells which element it is a copy of.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gemm_course.figures.corner import Element
+
+WARP = 32
+LEVELS = ("element", "thread", "warp", "block")
+
+
+@dataclass(frozen=True)
+class Moment:
+    """One step of a block: it copies a slab of A and B into shared memory, or it multiplies.
+
+    p: first and last index along k, both included. reads: by matrix and thread, the elements that the thread
+    loads. requests: by matrix and thread, how many loads that took.
+    """
+
+    p: tuple[int, int]
+    copies: bool
+    reads: Mapping[str, Mapping[int, frozenset[Element]]]
+    requests: Mapping[str, Mapping[int, int]]
+
+    def read_by(self, array: str, threads: Iterable[int]) -> set[Element]:
+        """The elements of A or B that any of ``threads`` loads."""
+        return set().union(*(self.reads[array].get(thread, ()) for thread in threads))
+
+    def lane_reads(self, threads: Iterable[int], arrays: str = "AB") -> int:
+        """How many elements of ``arrays`` are loaded by ``threads``, counted once for each of them."""
+        return sum(len(self.reads[array].get(thread, ())) for thread in threads for array in arrays)
+
+
+@dataclass(frozen=True)
+class Story:
+    """What one block does.
+
+    shape: m, n, k. block: (x, y). owner: the thread that stores each of the block's elements of C. slab: how
+    deep the tiles in shared memory are along k, 0 without. at_once: steps along k that one operation takes.
+    """
+
+    shape: tuple[int, int, int]
+    block: tuple[int, int]
+    owner: Mapping[Element, int]
+    moments: Sequence[Moment]
+    slab: int = 0
+    at_once: int = 1
+
+    def threads(self, level: str, element: Element) -> list[int]:
+        """The threads that a level of LEVELS means, around the owner of ``element``."""
+        mine = self.owner[element]
+        everybody = sorted(set(self.owner.values()))
+        belongs = {"warp": lambda t: t // WARP == mine // WARP, "block": lambda t: True}
+        return list(filter(belongs.get(level, lambda t: t == mine), everybody))
+
+    def made(self, level: str, element: Element) -> set[Element]:
+        """The elements of C that a level makes."""
+        threads = set(self.threads(level, element))
+        return {element} if level == "element" else {e for e, owner in self.owner.items() if owner in threads}
+
+    def read(self, moment: Moment, array: str, level: str, element: Element) -> set[Element]:
+        """The elements of A or B that a level reads in ``moment``."""
+        found = moment.read_by(array, self.threads(level, element))
+        if level != "element" or moment.copies:
+            return found
+        first, last = moment.p
+        steps = range(first, last + 1)
+        return {(element[0], p) if array == "A" else (p, element[1]) for p in steps}
+
+    def ever_read(self, array: str, level: str, element: Element) -> set[Element]:
+        """The elements of A or B that a level multiplies with, in all steps together."""
+        multiplying = [moment for moment in self.moments if not moment.copies]
+        return set().union(*(self.read(moment, array, level, element) for moment in multiplying))
+
+
+def numbered(rows: int, columns: int, dtype: str) -> np.ndarray:
+    """A matrix whose values tell their places: 1, 2, 3, ...; exact in float16 up to 2048."""
+    return np.arange(1, rows * columns + 1).astype(dtype).reshape(rows, columns)
+
+
+def story(trace, shape: tuple[int, int, int], block: tuple[int, int], *, copies: bool, at_once: int = 1):
+    """Read a block's trace, in which A and B were :func:`numbered`.
+
+    copies: whether the story tells how the tiles get into shared memory, as steps of their own.
+    """
+    gathered: dict[tuple, dict] = {}
+    shared = bool(((trace["space"] == "shared") & (trace["op"] == "load")).any())
+    owner: dict[Element, int] = {}
+    columns = (trace[name].tolist() for name in ("space", "op", "array", "element", "thread", "value"))
+    slabs, in_slab = -1, False
+    for space, op, array, element, thread, value in zip(*columns, strict=True):
+        values = value if isinstance(value, tuple) else (value,)
+        if space == "global" and op == "store":
+            owner.update({(element[0], element[1] + i): thread for i in range(len(values))})
+        elif op == "load" and array[:1] in ("A", "B"):
+            copying = shared and space == "global"
+            slabs, in_slab = slabs + (copying and not in_slab), copying
+            elements = [_place(array[0], number, shape) for number in values if number]
+            for each in elements:
+                p = each[1] if array[0] == "A" else each[0]
+                key = (slabs, 0, 0) if copying else (max(slabs, 0), 1, p // at_once)
+                _gather(gathered, key, array[0], thread, each, p)
+            if elements:
+                gathered[key]["requests"][array[0]][thread] += 1
+    moments = [_moment(key, gathered[key]) for key in sorted(gathered)]
+    depth = next((m.p[1] - m.p[0] + 1 for m in moments if m.copies), 0)
+    told = [moment for moment in moments if copies or not moment.copies]
+    return Story(shape, block, owner, told, depth, at_once)
+
+
+def _place(array: str, number: float, shape: tuple[int, int, int]) -> Element:
+    """Where in A or B a value was."""
+    _, n, k = shape
+    return divmod(int(number) - 1, k if array == "A" else n)
+
+
+def _gather(gathered: dict, key: tuple, array: str, thread: int, element: Element, p: int) -> None:
+    found = gathered.setdefault(
+        key,
+        {
+            "reads": {name: defaultdict(set) for name in "AB"},
+            "requests": {name: defaultdict(int) for name in "AB"},
+            "p": set(),
+        },
+    )
+    found["reads"][array][thread].add(element)
+    found["p"].add(p)
+
+
+def _moment(key: tuple, found: dict) -> Moment:
+    reads = {name: {t: frozenset(e) for t, e in by.items()} for name, by in found["reads"].items()}
+    requests = {name: dict(by) for name, by in found["requests"].items()}
+    return Moment((min(found["p"]), max(found["p"])), key[1] == 0, reads, requests)

@@ -1,0 +1,100 @@
+"""A, B and C in corner layout: A left of C, B above it, so that an element's row and column point at it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from gemm_course.figures import colours
+from gemm_course.figures.svg import Drawing
+
+Element = tuple[int, int]
+_GAP = 8.0  # between the matrices
+_LINES = 0.1  # the part of a cell that the line beside it takes
+
+
+@dataclass(frozen=True)
+class Corner:
+    """Where the cells of three matrices lie: C is m by n, A is m by k, B is k by n.
+
+    left, top: of the whole; side: how wide and high it may be. All in units of the page.
+    """
+
+    m: int
+    n: int
+    k: int
+    left: float
+    top: float
+    side: float
+
+    @property
+    def cell(self) -> float:
+        """The side of a cell."""
+        return (self.side - _GAP) / (self.k + max(self.m, self.n))
+
+    @property
+    def right(self) -> float:
+        return self.left + (self.k + self.n) * self.cell + _GAP
+
+    @property
+    def bottom(self) -> float:
+        return self.top + (self.k + self.m) * self.cell + _GAP
+
+    def shape(self, array: str) -> tuple[int, int]:
+        """Rows and columns of "A", "B" or "C"."""
+        return {"A": (self.m, self.k), "B": (self.k, self.n), "C": (self.m, self.n)}[array]
+
+    def box(self, array: str, at: Element = (0, 0), size: Element | None = None) -> tuple[float, ...]:
+        """Left, top, width and height of ``size`` (rows, columns; all of them) cells from ``at`` on."""
+        rows, columns = size or self.shape(array)
+        beside, below = self.left + self.k * self.cell + _GAP, self.top + self.k * self.cell + _GAP
+        x, y = {"A": (self.left, below), "B": (beside, self.top), "C": (beside, below)}[array]
+        cell = self.cell
+        return x + at[1] * cell, y + at[0] * cell, columns * cell, rows * cell
+
+    def middle(self, array: str, at: Element) -> Element:
+        """The middle of a cell."""
+        x, y, wide, high = self.box(array, at, (1, 1))
+        return x + wide / 2, y + high / 2
+
+    def light(self, drawing: Drawing, array: str, elements: Iterable[Element], fill: str) -> None:
+        """Fill cells."""
+        runs = [self.box(array, at, (1, length)) for at, length in _runs(elements)]
+        if runs:
+            drawing.area([tuple(round(value, 2) for value in run) for run in runs], fill)
+
+    def rule(self, drawing: Drawing, array: str) -> None:
+        """Draw the lines between the cells; afterwards, so that what is lit has cells too."""
+        rows, columns = self.shape(array)
+        x, y, wide, high = self.box(array)
+        thin = min(1.0, _LINES * self.cell)
+        lines = [(x, y + row * self.cell - thin / 2, wide, thin) for row in range(1, rows)]
+        lines += [(x + column * self.cell - thin / 2, y, thin, high) for column in range(1, columns)]
+        drawing.area([tuple(round(value, 2) for value in line) for line in lines], colours.PAPER)
+
+    def outline(self, drawing: Drawing, array: str, elements: Iterable[Element], **style) -> None:
+        """Draw a frame around all of ``elements``."""
+        elements = list(elements)
+        if elements:
+            at, size = bounds(elements)
+            x, y, wide, high = self.box(array, at, size)
+            style = {"stroke": colours.INK, "line": 2.0, **style}
+            drawing.rect(x - 1, y - 1, wide + 2, high + 2, "none", **style)
+
+
+def bounds(elements: Iterable[Element]) -> tuple[Element, Element]:
+    """First row and column, and rows and columns, of the rectangle around ``elements``."""
+    rows, columns = zip(*elements, strict=True)
+    at = min(rows), min(columns)
+    return at, (max(rows) - at[0] + 1, max(columns) - at[1] + 1)
+
+
+def _runs(elements: Iterable[Element]) -> list[tuple[Element, int]]:
+    """Cells that lie side by side, as (the first of them, how many)."""
+    found: list[tuple[Element, int]] = []
+    for row, column in sorted(elements):
+        if found and found[-1][0][0] == row and found[-1][0][1] + found[-1][1] == column:
+            found[-1] = found[-1][0], found[-1][1] + 1
+        else:
+            found.append(((row, column), 1))
+    return found

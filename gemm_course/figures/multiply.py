@@ -1,0 +1,340 @@
+"""One multiplication in corner layout: an element, a thread, a warp or a block of C, and what it needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gemm_course.figures import colours
+from gemm_course.figures.block_story import WARP, Moment, Story
+from gemm_course.figures.corner import Corner, Element, bounds
+from gemm_course.figures.picture import Picture
+from gemm_course.figures.requests import SECTOR
+from gemm_course.figures.svg import LARGE, SMALL, Drawing, text_width, wrap
+
+_SIDE, _LEFT = 284.0, 30.0
+_BESIDE = _LEFT + _SIDE + 24
+_NUMBERS = 15.0  # the side of a cell from which a number fits into it
+_LINES = 10  # products that the panel lists
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What is drawn: a moment of a story, seen from one element of C at a level of block_story.LEVELS.
+
+    A, B: what the matrices hold. says: the notebook's idea in a sentence or two.
+    """
+
+    story: Story
+    number: int
+    element: Element
+    level: str
+    A: np.ndarray
+    B: np.ndarray
+    says: str = ""
+
+    @property
+    def moment(self) -> Moment:
+        return self.story.moments[self.number]
+
+    @property
+    def threads(self) -> list[int]:
+        level = "block" if self.level == "element" and self.moment.copies else self.level
+        return self.story.threads(level, self.element)
+
+    @property
+    def made(self) -> set[Element]:
+        return self.story.made(self.level, self.element)
+
+    def read(self, array: str) -> set[Element]:
+        """What is read of A or B now."""
+        level = "block" if self.level == "element" and self.moment.copies else self.level
+        return self.story.read(self.moment, array, level, self.element)
+
+    def sums(self) -> np.ndarray:
+        """C as far as it is added up after this moment."""
+        last = self.moment.p[0] - 1 if self.moment.copies else self.moment.p[1]
+        return self.A[:, : last + 1] @ self.B[: last + 1]
+
+    @property
+    def who(self) -> str:
+        thread = self.story.owner[self.element]
+        names = {
+            "element": f"C[{self.element[0]}, {self.element[1]}]",
+            "thread": f"Thread {thread}",
+            "warp": f"Warp {thread // WARP}",
+            "block": f"Block {self.story.block}",
+        }
+        return names[self.level]
+
+
+def draw(scene: Scene) -> Picture:
+    """Draw a scene; all scenes of a story are of one height."""
+    drawing = Drawing(_title(scene), title_lines=2)
+    corner = Corner(*scene.story.shape, _LEFT, drawing.top + 18, _SIDE)
+    for array in "ABC":
+        _matrix(drawing, corner, scene, array)
+    _marks(drawing, corner, scene)
+    _panel(drawing, scene, corner)
+    _legend(drawing, scene, corner.top + _SIDE + 26)
+    return drawing.picture(_in_words(scene))
+
+
+# ---- words -------------------------------------------------------------------------------------------------
+
+
+def _title(scene: Scene) -> str:
+    if scene.moment.copies:
+        return _copied(scene)
+    row, column = scene.element
+    if scene.level == "element":
+        return f"{scene.who} = row {row} of A times column {column} of B: {_progress(scene)}"
+    if _together(scene):
+        loads = scene.moment.lane_reads(scene.threads)
+        return f"{scene.who} cannot multiply alone: it loads {loads} numbers for its warp"
+    products = _count(_products(scene), "product")
+    return f"{scene.who} makes {_size(scene.made)} of C: {products} now, from {_needed(scene)}"
+
+
+def _copied(scene: Scene) -> str:
+    a, b = scene.read("A"), scene.read("B")
+    if scene.level != "thread":
+        who = scene.who if scene.level == "warp" else f"Block {scene.story.block}"
+        return f"{who} copies {_size(a)} of A and {_size(b)} of B into shared memory"
+    loads = sum(scene.moment.requests[array].get(t, 0) for array in "AB" for t in scene.threads)
+    numbers = f"{len(a)} of A and {len(b)} of B"
+    return f"{scene.who} copies {numbers} into shared memory, with {_count(loads, 'load')}"
+
+
+def _progress(scene: Scene) -> str:
+    last, k = scene.moment.p[1], scene.story.shape[2]
+    return f"{scene.sums()[scene.element]} after {last + 1} of {k} products"
+
+
+def _needed(scene: Scene) -> str:
+    different = _count(len(scene.read("A")) + len(scene.read("B")), "number")
+    if scene.story.slab or scene.level == "thread":
+        return different
+    return f"{different} in {_count(_sectors(scene), 'sector')}"
+
+
+def _sectors(scene: Scene) -> int:
+    """Sectors of global memory that hold what is read now; A and B lie in it row after row."""
+    _, n, k = scene.story.shape
+    width = {"A": k, "B": n}
+    return len({(m, (row * width[m] + c) * 4 // SECTOR) for m in "AB" for row, c in scene.read(m)})
+
+
+def _together(scene: Scene) -> bool:
+    """Whether a warp multiplies as a whole, and this is one of its threads."""
+    return scene.level == "thread" and scene.story.at_once > 1
+
+
+def _products(scene: Scene) -> int:
+    first, last = scene.moment.p
+    return len(scene.made) * (last - first + 1)
+
+
+def _fills_a_rectangle(elements: set[Element]) -> bool:
+    rows, columns = bounds(elements)[1]
+    return rows * columns == len(elements)
+
+
+def _size(elements: set[Element]) -> str:
+    rows, columns = bounds(elements)[1]
+    if len(elements) == 1:
+        return "one element"
+    return f"{rows} × {columns}" if _fills_a_rectangle(elements) else f"{len(elements)} elements"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"
+
+
+def _who_exactly(scene: Scene) -> str:
+    thread, threads = scene.threads[0], scene.threads
+    if scene.level == "thread":
+        return f"{scene.who}: warp {thread // WARP}, lane {thread % WARP}"
+    if scene.level == "warp":
+        return f"{scene.who}: threads {threads[0]} to {threads[-1]}"
+    return f"Block {scene.story.block}: {len(threads)} threads"
+
+
+def _in_words(scene: Scene) -> str:
+    m, n, k = scene.story.shape
+    words = [f"A is {m} × {k}, B is {k} × {n}, C is {m} × {n}."]
+    if scene.level == "element" and not scene.moment.copies:
+        words += [f"{_formula(scene.element)}.", *(f"{line}." for line in _product_lines(scene))]
+    else:
+        words.append(f"{_who_exactly(scene)}.")
+        words += [f"{label}: {sum(size for size, _ in parts)}." for label, parts in _bars(scene)]
+    for array in "ABC":
+        at, (rows, columns) = bounds(scene.made if array == "C" else scene.read(array))
+        ranges = f"rows {at[0]} to {at[0] + rows - 1}, columns {at[1]} to {at[1] + columns - 1}"
+        words.append(f"Lit in {array}: {ranges}.")
+    return " ".join([*words, _source(scene), scene.says]).strip()
+
+
+def _source(scene: Scene) -> str:
+    if scene.moment.copies:
+        return "Global → shared memory."
+    return f"Read from {'shared' if scene.story.slab else 'global'} memory."
+
+
+def _formula(element: Element) -> str:
+    row, column = element
+    return f"C[{row}, {column}] = Σ A[{row}, p] · B[p, {column}]"
+
+
+def _product_lines(scene: Scene) -> list[str]:
+    """The products so far, the last ones if there are many."""
+    (row, column), (first, last) = scene.element, scene.moment.p
+    if first < last:
+        return [f"p = {first} to {last}: {last - first + 1} products"]
+    a, b = scene.A[row], scene.B[:, column]
+    return [f"p = {p}:  {a[p]} · {b[p]} = {a[p] * b[p]}" for p in range(max(0, last + 1 - _LINES), last + 1)]
+
+
+def _bars(scene: Scene) -> list[tuple[str, list[tuple[int, str]]]]:
+    """What the panel compares: a label, and parts as (how many, colour)."""
+    asked = [(scene.moment.lane_reads(scene.threads, m), colours.of_array(m)) for m in "AB"]
+    if scene.moment.copies:
+        loads = [
+            (sum(scene.moment.requests[m].get(t, 0) for t in scene.threads), colours.of_array(m))
+            for m in "AB"
+        ]
+        return [("numbers copied", asked), ("loads", loads)]
+    different = [(len(scene.read(m)), colours.of_array(m)) for m in "AB"]
+    products = ("products added", [(_products(scene), colours.C)])
+    if _together(scene):
+        return [("numbers loaded", asked), ("results stored", [(len(scene.made), colours.C)])]
+    if asked == different:
+        return [("numbers read", asked), products]
+    return [("read by all threads", asked), ("different numbers", different), products]
+
+
+# ---- shapes ------------------------------------------------------------------------------------------------
+
+
+def _matrix(drawing: Drawing, corner: Corner, scene: Scene, array: str) -> None:
+    hue = colours.of_array(array)
+    drawing.rect(*corner.box(array), colours.IDLE, stroke=colours.EDGE)
+    if array == "C":
+        corner.light(drawing, "C", scene.story.owner, colours.PALE[hue])
+        now = scene.made
+    else:
+        ever = scene.story.ever_read(array, scene.level, scene.element)
+        corner.light(drawing, array, ever, colours.PALE[hue])
+        now = scene.read(array)
+    corner.light(drawing, array, now, hue)
+    corner.rule(drawing, array)
+    if corner.cell >= _NUMBERS:
+        _numbers(drawing, corner, scene, array, now)
+
+
+def _numbers(drawing: Drawing, corner: Corner, scene: Scene, array: str, now: set[Element]) -> None:
+    """Write what the cells hold; of C only what the level makes."""
+    held = {"A": scene.A, "B": scene.B, "C": scene.sums()}[array]
+    hue = colours.of_array(array)
+    for at in now if array == "C" else np.ndindex(held.shape):
+        x, y = corner.middle(array, at)
+        ink = colours.text_on(hue) if at in now else colours.INK
+        drawing.text(x, y + 4.5, held[at], size=12, anchor="middle", fill=ink)
+
+
+def _marks(drawing: Drawing, corner: Corner, scene: Scene) -> None:
+    """Outline the blocks of C, the level's part of it and the tiles in shared memory; name the matrices."""
+    rows, columns = bounds(scene.story.owner)[1]
+    for row in range(0, scene.story.shape[0], rows):
+        for column in range(0, scene.story.shape[1], columns):
+            drawing.rect(*corner.box("C", (row, column), (rows, columns)), "none", stroke=colours.QUIET)
+    if _fills_a_rectangle(scene.made):
+        corner.outline(drawing, "C", scene.made)
+    if scene.story.slab:
+        for array in "AB":
+            corner.outline(drawing, array, _slab(scene, array), dash="4 3", line=1.5)
+    for array in "ABC":
+        x, y, wide, high = corner.box(array)
+        at = (x + wide / 2, y - 5) if array == "B" else (x + wide / 2, y + high + 17)
+        drawing.text(*at, array, size=LARGE, bold=True, anchor="middle", fill=colours.of_array(array))
+    _p_marks(drawing, corner, scene)
+
+
+def _slab(scene: Scene, array: str) -> set[Element]:
+    """The tile of A or B that is in shared memory now."""
+    depth = scene.story.slab
+    first = scene.moment.p[0] // depth * depth
+    steps = range(first, first + depth)
+    rows = {row for row, _ in scene.story.owner}
+    columns = {column for _, column in scene.story.owner}
+    return {(r, p) for r in rows for p in steps} if array == "A" else {(p, c) for c in columns for p in steps}
+
+
+def _p_marks(drawing: Drawing, corner: Corner, scene: Scene) -> None:
+    """Write p above A's column and beside B's row."""
+    first, last = scene.moment.p
+    name = "p" if first == last else f"p = {first}…{last}"
+    middle = (corner.middle("A", (0, first))[0] + corner.middle("A", (0, last))[0]) / 2
+    level = (corner.middle("B", (first, 0))[1] + corner.middle("B", (last, 0))[1]) / 2
+    half = text_width(name, bold=True) / 2
+    drawing.text(max(middle, 8 + half), corner.box("A")[1] - 5, name, bold=True, anchor="middle")
+    drawing.text(corner.box("B")[0] - 5, level + 4, name, bold=True, anchor="end")
+
+
+def _panel(drawing: Drawing, scene: Scene, corner: Corner) -> None:
+    wide = drawing.width - 8 - _BESIDE
+    if scene.level == "element" and not scene.moment.copies:
+        _sum(drawing, scene, corner.top)
+    else:
+        _compare(drawing, scene, corner.top, wide)
+    y = corner.top + _SIDE + 14
+    for line in reversed(wrap(scene.says, SMALL, wide)):
+        drawing.text(_BESIDE, y, line, fill=colours.QUIET)
+        y -= 19
+
+
+def _sum(drawing: Drawing, scene: Scene, y: float) -> None:
+    """Write the sum, in letters and in numbers."""
+    left, right = _formula(scene.element).split(" = ")
+    drawing.text(_BESIDE, y + 12, f"{left} =", bold=True, fill=colours.C)
+    drawing.text(_BESIDE, y + 32, right, bold=True)
+    lines = _product_lines(scene)
+    for place, line in enumerate(lines):
+        drawing.text(_BESIDE, y + 54 + 17 * place, line, bold=place == len(lines) - 1)
+    total = f"sum so far: {scene.sums()[scene.element]}"
+    drawing.text(_BESIDE, y + 60 + 17 * len(lines), total, bold=True, fill=colours.C)
+
+
+def _compare(drawing: Drawing, scene: Scene, y: float, wide: float) -> None:
+    """Say who it is, and compare what goes in with what comes out, as bars."""
+    drawing.text(_BESIDE, y + 12, _who_exactly(scene), bold=True)
+    drawing.text(_BESIDE, y + 31, _source(scene))
+    bars = _bars(scene)
+    most = max(sum(size for size, _ in parts) for _, parts in bars)
+    y += 44
+    for label, parts in bars:
+        drawing.text(_BESIDE, y + 13, f"{label}: {sum(size for size, _ in parts)}")
+        x = _BESIDE
+        for size, fill in parts:
+            drawing.rect(x, y + 19, size / most * wide, 12, fill)
+            x += size / most * wide
+        y += 42
+
+
+def _legend(drawing: Drawing, scene: Scene, y: float) -> None:
+    x = 8.0
+    for fills, words in (
+        ((colours.A, colours.B), "read now"),
+        ((colours.PALE[colours.A], colours.PALE[colours.B]), "in other steps"),
+        ((colours.C,), "made"),
+        ((colours.PALE[colours.C],), "rest of the block"),
+    ):
+        for fill in fills:
+            drawing.rect(x, y, 12, 12, fill, stroke=colours.EDGE)
+            x += 16
+        drawing.text(x + 2, y + 11, words, fill=colours.QUIET)
+        x += 8.2 * len(words) + 12
+    if scene.story.slab:
+        drawing.rect(8, y + 20, 28, 12, "none", stroke=colours.INK, line=1.5, dash="4 3")
+        drawing.text(42, y + 31, "the block's tiles, now in shared memory", fill=colours.QUIET)

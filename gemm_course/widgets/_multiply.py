@@ -1,0 +1,181 @@
+"""One multiplication, from an element of C up to a block; the picture that opens every notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from gemm_course.emulator import Watch, emulate
+from gemm_course.figures import multiply as figure
+from gemm_course.figures.block_story import LEVELS, Story, numbered, story
+from gemm_course.figures.picture import Picture
+from gemm_course.kernels import LADDER
+from gemm_course.widgets._explorer import StepThrough
+
+
+@dataclass(frozen=True)
+class Example:
+    """A small multiplication by a stage: its shape (m, n, k) and tiles, and the elements of C to choose from.
+
+    level: where the picture opens. copies: whether copying into shared memory is a step of its own. at_once:
+    steps along k of one operation. says: the stage's idea.
+    """
+
+    stage: str
+    shape: tuple[int, int, int]
+    tiles: Mapping[str, int]
+    rows: Sequence[int]
+    columns: Sequence[int]
+    level: str
+    says: str
+    copies: bool = False
+    at_once: int = 1
+
+    def block_of(self, element: tuple[int, int]) -> tuple[int, int]:
+        """The block, (x, y), whose tile of C has an element."""
+        across, down = element[1] // self.tiles["BN"], element[0] // self.tiles["BM"]
+        return (down, across) if self.stage.startswith("naive") else (across, down)
+
+
+_SQUARE = {"BM": 32, "BN": 32, "BK": 8, "TM": 4, "TN": 4}
+EXAMPLES = {
+    "": Example(
+        "naive_coalesced",
+        (8, 8, 8),
+        {"BM": 8, "BN": 8},
+        (0, 2, 5),
+        (1, 3, 6),
+        "element",
+        "Every element of C is a sum of its own. So each can have a thread of its own.",
+    ),
+    "naive_uncoalesced": Example(
+        "naive_uncoalesced",
+        (32, 32, 8),
+        {"BM": 32, "BN": 8},
+        (0, 5),
+        (3, 20),
+        "warp",
+        "One thread makes one element. The 32 threads of a warp lie below one another in C.",
+    ),
+    "naive_coalesced": Example(
+        "naive_coalesced",
+        (32, 32, 8),
+        {"BM": 8, "BN": 32},
+        (2, 20),
+        (0, 5),
+        "warp",
+        "One thread makes one element. The 32 threads of a warp now lie side by side in C.",
+    ),
+    "block_tiled": Example(
+        "block_tiled",
+        (16, 16, 16),
+        {"BM": 8, "BN": 8, "BK": 8},
+        (2, 13),
+        (5, 12),
+        "block",
+        "The block copies a tile of A and one of B once. All of its threads read them there.",
+        copies=True,
+    ),
+    "thread_tiled_1d": Example(
+        "thread_tiled_1d",
+        (32, 32, 16),
+        {"BM": 16, "BN": 16, "BK": 8, "TM": 4},
+        (5, 20),
+        (3, 25),
+        "thread",
+        "A thread makes a column of results. Each number of B that it reads serves all of them.",
+    ),
+    "thread_tiled_2d": Example(
+        "thread_tiled_2d",
+        (64, 64, 16),
+        _SQUARE,
+        (9, 40),
+        (13, 50),
+        "thread",
+        "A thread makes a square of results. Each number that it reads serves a whole row or column of it.",
+    ),
+    "vectorized": Example(
+        "vectorized",
+        (32, 32, 16),
+        {"BM": 16, "BN": 16, "BK": 8, "TM": 2, "TN": 4, "PAD": 0},
+        (5, 20),
+        (3, 25),
+        "thread",
+        "A thread copies four neighbours with one load. The results are shared out as before.",
+        copies=True,
+    ),
+    "warp_tiled": Example(
+        "warp_tiled",
+        (64, 64, 16),
+        {**_SQUARE, "BN": 64, "WM": 32, "WN": 32, "TM": 8, "PAD": 0},
+        (9, 40),
+        (13, 50),
+        "warp",
+        "A warp has a tile of its own, nearly square. So its 32 threads read few different numbers.",
+    ),
+    "wmma": Example(
+        "wmma",
+        (64, 64, 32),
+        {"BM": 32, "BN": 32, "BK": 16, "WM": 16, "WN": 32, "PAD": 0},
+        (9, 40),
+        (13, 50),
+        "warp",
+        "The warp multiplies as a whole: a Tensor Core takes 16 × 16 of A and of B in one operation.",
+        at_once=16,
+    ),
+}
+
+
+def multiply(stage: str = "") -> None:
+    """Show how C = A · B is made: by an element, a thread, a warp and a block, step by step along k.
+
+    ``stage`` is the name of one of EXAMPLES; without it, the matrices are small and their numbers are shown.
+    Raises ValueError for a stage that has no example.
+    """
+    if stage not in EXAMPLES:
+        known = ", ".join(name for name in EXAMPLES if name)
+        raise ValueError(f"there is no example of {stage!r}; there is one of {known}")
+    example = EXAMPLES[stage]
+    for row in example.rows:
+        for column in example.columns:
+            told(stage, example.block_of((row, column)))  # emulated now, so that no control waits for it
+    StepThrough(
+        lambda step, **chosen: draw(stage, step, **chosen),
+        lambda row, column, level: len(told(stage, example.block_of((row, column))).moments),
+        {
+            "level": ("look at", LEVELS, example.level),
+            "row": ("row of C", example.rows, example.rows[-1]),
+            "column": ("column of C", example.columns, example.columns[-1]),
+        },
+    ).show()
+
+
+def draw(stage: str, step: int, level: str, row: int, column: int) -> Picture:
+    """Draw a step (from 0) of an example, seen from an element of C at one of LEVELS."""
+    example = EXAMPLES[stage]
+    block_story = told(stage, example.block_of((row, column)))
+    return figure.draw(figure.Scene(block_story, step, (row, column), level, *operands(stage), example.says))
+
+
+def operands(stage: str) -> tuple[np.ndarray, np.ndarray]:
+    """The small whole numbers that A and B hold in the picture."""
+    m, n, k = EXAMPLES[stage].shape
+    chance = np.random.default_rng(3)
+    return chance.integers(0, 4, (m, k)), chance.integers(0, 4, (k, n))
+
+
+@lru_cache(64)
+def told(stage: str, block: tuple[int, int]) -> Story:
+    """What a block of an example does, from the emulator's trace."""
+    example = EXAMPLES[stage]
+    chosen, (m, n, k) = LADDER[example.stage], example.shape
+    A, B = numbered(m, k, chosen.dtype), numbered(k, n, chosen.dtype)
+    launch = chosen.alone(
+        m, n, k, np.float32(1), A, B, np.float32(0), np.zeros((m, n), chosen.dtype), tiles=example.tiles
+    )
+    watch = Watch((*block, 0), local=False)
+    report = emulate(launch.kernel, launch.grid, launch.block, *launch.arguments, watch=watch)
+    return story(report.trace, example.shape, block, copies=example.copies, at_once=example.at_once)
