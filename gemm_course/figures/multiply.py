@@ -23,7 +23,8 @@ _LINES = 10  # products that the panel lists
 class Scene:
     """What is drawn: a moment of a story, seen from one element of C at a level of block_story.LEVELS.
 
-    A, B: what the matrices hold. says: the notebook's idea in a sentence or two.
+    A, B: what the matrices hold. says: the notebook's idea in a sentence or two. counts_sectors: whether the
+    title says in how many sectors of global memory the numbers lie.
     """
 
     story: Story
@@ -33,6 +34,7 @@ class Scene:
     A: np.ndarray
     B: np.ndarray
     says: str = ""
+    counts_sectors: bool = True
 
     @property
     def moment(self) -> Moment:
@@ -114,7 +116,7 @@ def _progress(scene: Scene) -> str:
 
 def _needed(scene: Scene) -> str:
     different = _count(len(scene.read("A")) + len(scene.read("B")), "number")
-    if scene.story.slab or scene.level == "thread":
+    if scene.story.slab or scene.level == "thread" or not scene.counts_sectors:
         return different
     return f"{different} in {_count(_sectors(scene), 'sector')}"
 
@@ -254,11 +256,17 @@ def _marks(drawing: Drawing, corner: Corner, scene: Scene) -> None:
     if scene.story.slab:
         for array in "AB":
             corner.outline(drawing, array, _slab(scene, array), dash="4 3", line=1.5)
+    _names(drawing, corner)
+    _p_marks(drawing, corner, scene)
+
+
+def _names(drawing: Drawing, corner: Corner) -> None:
+    """Name the matrices: A at its left, B on top, C below."""
     for array in "ABC":
         x, y, wide, high = corner.box(array)
-        at = (x + wide / 2, y - 5) if array == "B" else (x + wide / 2, y + high + 17)
-        drawing.text(*at, array, size=LARGE, bold=True, anchor="middle", fill=colours.of_array(array))
-    _p_marks(drawing, corner, scene)
+        sides = {"A": (x - 14, y + high / 2), "B": (x + wide / 2, y - 5), "C": (x + wide / 2, y + high + 17)}
+        hue = colours.of_array(array)
+        drawing.text(*sides[array], array, size=LARGE, bold=True, anchor="middle", fill=hue)
 
 
 def _slab(scene: Scene, array: str) -> set[Element]:
@@ -272,13 +280,13 @@ def _slab(scene: Scene, array: str) -> set[Element]:
 
 
 def _p_marks(drawing: Drawing, corner: Corner, scene: Scene) -> None:
-    """Write p above A's column and beside B's row."""
+    """Write p below A's column and beside B's row."""
     first, last = scene.moment.p
     name = "p" if first == last else f"p = {first}…{last}"
     middle = (corner.middle("A", (0, first))[0] + corner.middle("A", (0, last))[0]) / 2
     level = (corner.middle("B", (first, 0))[1] + corner.middle("B", (last, 0))[1]) / 2
     half = text_width(name, bold=True) / 2
-    drawing.text(max(middle, 8 + half), corner.box("A")[1] - 5, name, bold=True, anchor="middle")
+    drawing.text(max(middle, 8 + half), corner.bottom + 16, name, bold=True, anchor="middle")
     drawing.text(corner.box("B")[0] - 5, level + 4, name, bold=True, anchor="end")
 
 
@@ -334,7 +342,7 @@ def _legend(drawing: Drawing, scene: Scene, y: float) -> None:
             drawing.rect(x, y, 12, 12, fill, stroke=colours.EDGE)
             x += 16
         drawing.text(x + 2, y + 11, words, fill=colours.QUIET)
-        x += 8.2 * len(words) + 12
+        x += 7.6 * len(words) + 20
     if scene.story.slab:
         drawing.rect(8, y + 20, 28, 12, "none", stroke=colours.INK, line=1.5, dash="4 3")
         drawing.text(42, y + 31, "the block's tiles, now in shared memory", fill=colours.QUIET)

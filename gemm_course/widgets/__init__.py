@@ -23,7 +23,6 @@ _HOMES = {
     "padding": "fragments",
     "heatmap": "heatmap",
     "ladder": "ladder",
-    "lanes": "lanes",
     "limits": "limits",
     "machine_code": "machine_code",
     "multiply": "multiply",
@@ -41,6 +40,7 @@ _HOMES = {
     "tiles": "tiles",
     "waits": "waits",
     "walk": "walk",
+    "warp_and_memory": "warp_and_memory",
     "warp_reads": "warp_reads",
 }
 __all__ = sorted(_HOMES)

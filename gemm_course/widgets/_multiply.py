@@ -157,7 +157,10 @@ def draw(stage: str, step: int, level: str, row: int, column: int) -> Picture:
     """Draw a step (from 0) of an example, seen from an element of C at one of LEVELS."""
     example = EXAMPLES[stage]
     block_story = told(stage, example.block_of((row, column)))
-    return figure.draw(figure.Scene(block_story, step, (row, column), level, *operands(stage), example.says))
+    seen_from = figure.Scene(
+        block_story, step, (row, column), level, *operands(stage), example.says, counts_sectors=bool(stage)
+    )
+    return figure.draw(seen_from)
 
 
 def operands(stage: str) -> tuple[np.ndarray, np.ndarray]:

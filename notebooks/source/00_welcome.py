@@ -40,6 +40,13 @@ def matmul(A, B, C):
 
 
 # %% [markdown]
+# And as a picture: A stands left of C, B above it. Choose an element of C, and let the steps along `k` play:
+# a number of its row of A meets one of its column of B, and their product is added.
+
+# %%
+see.multiply()
+
+# %% [markdown]
 # The two outer loops go over the elements of `C`. No element needs another one, so nothing says they must
 # be done one after the other. A GPU takes that literally: it starts **one thread for every element** and
 # drops the loops. An NVIDIA H200 works on up to 270 336 threads at a time. The whole course is about one

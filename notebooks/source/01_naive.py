@@ -19,6 +19,15 @@ from gemm_course import check, emulate, run
 from gemm_course import widgets as see
 
 # %% [markdown]
+# ## In one picture
+#
+# What does a warp of this notebook's kernel read of A and of B, in one step along `k`? Look at an element
+# of C, its thread, its warp and its block, and let the steps play.
+
+# %%
+see.multiply("naive_uncoalesced")
+
+# %% [markdown]
 # ## What limits it now?
 #
 # Keep this question. Every notebook opens with it, and answers it with counts, not with opinions. Here is
@@ -65,10 +74,12 @@ np.abs(result.C - A @ B).max()
 see.predict("01.moved")
 
 # %%
-see.lanes("naive_uncoalesced")
+see.warp_and_memory("naive_uncoalesced")
 
 # %% [markdown]
-# Three requests of one warp, drawn from what the emulator saw:
+# On the left the warp's lanes on C and what they ask for, on the right the memory, drawn from what the
+# emulator saw. The hardware takes all 32 lanes together; step by step you can follow four at a time. Choose
+# one request after the other, and go to the last lanes each time:
 #
 # - **A**: every lane in a sector of its own. 1024 bytes move, 128 are used.
 # - **B**: all lanes read the *same* element. One sector, handed to all: a **broadcast**.
@@ -129,13 +140,13 @@ check.naive(naive)
 # *[Solution](solutions/01_naive.ipynb#Exercise-01.1-·-Write-it)*
 
 # %% [markdown]
-# Now look at your own kernel's lanes, the same picture drawn from *your* code: take the `#` away.
+# Now look at your own kernel's requests, the same picture drawn from *your* code: take the `#` away.
 
 # %% id="own-lanes"
 ### BEGIN SOLUTION
-see.lanes(naive)
+see.warp_and_memory(naive)
 ### STUB
-# # see.lanes(naive)
+# # see.warp_and_memory(naive)
 ### END SOLUTION
 
 # %% [markdown]

@@ -19,6 +19,15 @@ from gemm_course import check, run
 from gemm_course import widgets as see
 
 # %% [markdown]
+# ## In one picture
+#
+# The same product, with the warp laid another way over C. Which numbers does it read now, and in how many
+# sectors do they lie? Compare with notebook 01.
+
+# %%
+see.multiply("naive_coalesced")
+
+# %% [markdown]
 # ## What limits it now?
 #
 # In notebook 01 we counted: a warp of v00 moves 33 sectors for every step along k: 32 for A, 1 for B. Seven
@@ -29,10 +38,11 @@ see.diff("naive_uncoalesced", "naive_coalesced")
 
 # %% [markdown]
 # `x` is the fast index: lanes of a warp differ in `x` first. Now `x` counts *columns*. So the lanes of a
-# warp sit side by side in a row of `C`. They want the same element of A, and 32 neighbours of B:
+# warp sit side by side in a row of `C`. They want the same element of A, and 32 neighbours of B. Go to the
+# last lanes and compare both kernels: the load of A, the load of B, the store of C.
 
 # %%
-see.lanes("naive_coalesced")
+see.warp_and_memory("naive_uncoalesced", "naive_coalesced")
 
 # %% [markdown]
 # When neighbouring lanes' addresses fall together into few sectors, the access is **coalesced**. Here B
@@ -89,7 +99,7 @@ see.counts("naive_coalesced", size, global_load_sectors=load_sectors, global_sto
 # %% [markdown]
 # ## Is 32 × 32 the best block?
 #
-# "Four sectors a request" is a bad rule. Go back to the lanes above, choose 16 × 16, and add up A and B. A
+# "Four sectors a request" is a bad rule. Go back to the picture above and choose blocks of 16 × 16. A
 # warp then covers two rows of 16: A takes 2 sectors, and B also takes 2. Four in all, instead of five!
 #
 # A warp has to fetch what *surrounds* its patch of C: a strip of A on the left, a strip of B on top. The
@@ -98,11 +108,11 @@ see.counts("naive_coalesced", size, global_load_sectors=load_sectors, global_sto
 #
 # ## Rows that start in the middle of a sector
 #
-# So far the matrices were 256 wide, and every row began at a sector. Choose 333 columns below, and step
-# through the rows with the *k step*:
+# So far the matrices were 256 wide, and every row began at a sector. Take the load of B below, go to the
+# last lanes, choose 333 columns, and then one *step along k* after the other:
 
 # %%
-see.lanes("naive_coalesced", widths=True)
+see.warp_and_memory("naive_coalesced", widths=True)
 
 # %% [markdown]
 # 333 floats are 1332 bytes, no multiple of 32. Most rows of B begin inside a sector, and 32 neighbours then

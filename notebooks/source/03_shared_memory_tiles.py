@@ -21,6 +21,15 @@ from gemm_course import check, run
 from gemm_course import widgets as see
 
 # %% [markdown]
+# ## In one picture
+#
+# Now a block works in two kinds of steps: it copies a tile of A and a tile of B into shared memory, and then
+# its threads multiply with them. Let it play once through, then look at a single thread.
+
+# %%
+see.multiply("block_tiled")
+
+# %% [markdown]
 # ## What limits it now?
 #
 # Requests to L1: two loads for every multiply-add. Of 16 elements of A and 16 of B in a 4 × 4 problem, v01

@@ -21,6 +21,15 @@ from gemm_course import widgets as see
 from gemm_course.model import occupancy
 
 # %% [markdown]
+# ## In one picture
+#
+# A thread makes several elements of C now, one below the other. Compare the two bars: what it reads in one
+# step along `k`, and how many products it adds.
+
+# %%
+see.multiply("thread_tiled_1d")
+
+# %% [markdown]
 # ## What limits it now?
 #
 # Shared memory. An SM can do four warp-wide multiply-adds a clock, but serves one wavefront of shared

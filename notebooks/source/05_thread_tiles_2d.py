@@ -22,6 +22,15 @@ from gemm_course import widgets as see
 from gemm_course.model import occupancy
 
 # %% [markdown]
+# ## In one picture
+#
+# The column of notebook 04 becomes a square. What does a thread read in a step now, and how many products
+# does it make of it?
+
+# %%
+see.multiply("thread_tiled_2d")
+
+# %% [markdown]
 # ## What limits it now?
 #
 # Shared memory, still. However tall the column, every multiply-add reads an element of As:

@@ -23,6 +23,15 @@ from gemm_course.intrinsics import load4, store4
 from gemm_course.kernels import LADDER
 
 # %% [markdown]
+# ## In one picture
+#
+# Who makes what stays as it was. New is how the tiles are copied: see what one thread copies in the first
+# step, and with how many loads.
+
+# %%
+see.multiply("vectorized")
+
+# %% [markdown]
 # ## What limits it now?
 #
 # With 8 × 8 results a thread, the kernel of notebook 05 does 64 multiply-adds in a k step and reads 16
@@ -64,6 +73,13 @@ see.compare("thread_tiled_2d", "vectorized", tiles, "global_store_requests", "gl
 # Before, a thread stored its 8 neighbouring results in 8 requests. In each of them the lanes are 8 floats
 # apart, so every lane touches a sector of its own and uses 4 of its 32 bytes. Now it uses 16 of them.
 #
+# Here are both kernels with small tiles, one warp per block. Which requests move more at once, and which use
+# more of what they move?
+
+# %%
+see.warp_and_memory("thread_tiled_2d", "vectorized")
+
+# %% [markdown]
 # ## Where four may begin
 #
 # A 128-bit access must begin at a **multiple of 16 bytes**. Otherwise the GPU stops the kernel:

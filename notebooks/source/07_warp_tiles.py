@@ -22,6 +22,15 @@ from gemm_course import widgets as see
 from gemm_course.kernels import LADDER
 
 # %% [markdown]
+# ## In one picture
+#
+# Between the block and the thread comes the warp: it gets a tile of its own, nearly square. Look at the warp,
+# then at one of its threads: which elements of C are its own?
+
+# %%
+see.multiply("warp_tiled")
+
+# %% [markdown]
 # ## What limits it now?
 #
 # Notebook 06 ended with a count: with 8 × 8 results a thread, a warp takes **20 wavefronts** in a step along

@@ -23,6 +23,15 @@ from gemm_course import widgets as see
 from gemm_course.intrinsics import COL_MAJOR, ROW_MAJOR, wmma_load_a, wmma_load_b, wmma_mma, wmma_store
 
 # %% [markdown]
+# ## In one picture
+#
+# Here a warp multiplies as a whole, 16 steps along `k` in one operation. Look at the warp first, then at a
+# thread: what is left for it to do alone?
+
+# %%
+see.multiply("wmma")
+
+# %% [markdown]
 # ## What limits it now?
 #
 # Waiting, said notebook 07, and notebook 09 will hide it. But that can bring v06 no further than the FP32

@@ -14,7 +14,7 @@ from gemm_course.figures import (
     memory,
     roofline,
     scatter,
-    sectors,
+    warp_memory,
     wavefronts,
 )
 from gemm_course.figures.picture import Picture
@@ -60,10 +60,11 @@ CELLS = {
     "wavefronts of a scatter": partial(wavefronts.draw, SIDEWAYS, "As[c + e, r]"),
     "scatter, the load": partial(scatter.draw, SCATTER, 0, 5, TILE),
     "scatter, a store": partial(scatter.draw, SCATTER, 1, 31, TILE),
-    "one request down": partial(sectors.one_request, DOWN, 1024),
-    "one request along": partial(sectors.one_request, ALONG, 1024),
-    "one request shifted": partial(sectors.one_request, SHIFTED, 333),
-    "a k step": partial(sectors.warp_requests, [DOWN, SAME, DOWN], [1024] * 3, "33 sectors"),
+    "one request down": partial(warp_memory.draw, warp_memory.View("mine", DOWN, {}, 32, ())),
+    "one request along": partial(warp_memory.draw, warp_memory.View("mine", ALONG, {}, 12, ("A fact.",))),
+    "one request shifted": partial(warp_memory.draw, warp_memory.View("mine", SHIFTED, {}, 4, ())),
+    "one request of fours": partial(warp_memory.draw, warp_memory.View("mine", FOURS, {}, 32, ())),
+    "no request": partial(warp_memory.nothing, "mine", "load", "A"),
     "row major": partial(memory.row_major, (5, 13), 16, (2, 5)),
     "last element": partial(memory.row_major, (5, 13), 13, (4, 12)),
     "latency": partial(latency.timeline, 16, 4, 28),
@@ -111,25 +112,6 @@ def test_requests_count_sectors_and_bytes():
     assert (len(SAME.sectors), SAME.useful_bytes) == (1, 4)
     assert len(SHIFTED.sectors) == 5
     assert len(request("A", "load", lambda lane: (0, lane), 64, bits=64).sectors) == 8
-
-
-def test_the_title_gives_the_answer():
-    assert "32 sectors, 1024 bytes moved, 128 used (12.5 %)" in sectors.one_request(DOWN, 1024).alt
-
-
-@pytest.mark.parametrize("case", [DOWN, ALONG, SAME, SHIFTED])
-def test_sectors_that_move_are_yellow(case):
-    root = ElementTree.fromstring(sectors.one_request(case, 333 if case is SHIFTED else 1024).data)
-    yellow = [r for r in root.iter(f"{SVG}rect") if r.get("fill") == colours.MOVED]
-    assert len(yellow) == len(case.sectors) + 1  # and one in the legend
-
-
-def test_touched_cells_have_the_colour_of_their_matrix():
-    root = ElementTree.fromstring(sectors.one_request(DOWN, 1024).data)
-    touched = [
-        r for r in root.iter(f"{SVG}rect") if r.get("fill") == colours.A and r.find(f"{SVG}title") is not None
-    ]
-    assert len(touched) == 32
 
 
 def test_an_address_is_computed_from_the_leading_dimension():

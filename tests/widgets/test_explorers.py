@@ -2,12 +2,11 @@
 
 import numpy as np
 import pytest
-from numba import cuda, float32
 
 from gemm_course import widgets as see
 from gemm_course.figures.picture import Picture
 from gemm_course.kernels import LADDER
-from gemm_course.widgets import _banks, _charts, _coverage, _explorer, _lanes, _tiles, _walk
+from gemm_course.widgets import _banks, _charts, _coverage, _explorer, _tiles, _walk
 from gemm_course.widgets._explorer import Controls, Explorer, StepThrough
 
 
@@ -88,22 +87,8 @@ def test_a_sequence_moves_both_ways_and_stops_at_its_ends(seen):
     assert story.step.value == 0
 
 
-@pytest.mark.parametrize(
-    ("stage", "block", "moved"),
-    [
-        ("naive_uncoalesced", (32, 32), "33 sectors, the store 32"),
-        ("naive_coalesced", (32, 32), "5 sectors, the store 4"),
-        ("naive_coalesced", (16, 16), "4 sectors, the store 4"),
-        ("naive_coalesced", (8, 32), "5 sectors"),
-        ("naive_coalesced", (4, 64), "9 sectors"),
-    ],
-)
-def test_lanes_of_any_block_shape(stage, block, moved):
-    assert moved in _lanes.draw(LADDER[stage], block, 0, 0).alt
-
-
 @pytest.mark.parametrize("stage", [stage.name for stage in LADDER])
-@pytest.mark.parametrize("name", ["lanes", "coverage", "filling", "registers"])
+@pytest.mark.parametrize("name", ["warp_and_memory", "coverage", "filling", "registers"])
 def test_stages_without_a_picture_get_a_sentence(name, stage, seen):
     getattr(see, name)(stage)
     (shown,) = [thing for thing in seen.shown if isinstance(thing, dict)]
@@ -114,7 +99,7 @@ def test_stages_without_a_picture_get_a_sentence(name, stage, seen):
 
 
 _SHOWN = {
-    "lanes": {"naive_uncoalesced", "naive_coalesced"},
+    "warp_and_memory": {"naive_uncoalesced", "naive_coalesced", "thread_tiled_2d", "vectorized"},
     "coverage": {"thread_tiled_2d", "kernel5", "vectorized"},
     "filling": {"thread_tiled_2d", "kernel5", "vectorized"},
     "registers": {"thread_tiled_1d", "thread_tiled_2d"},
@@ -127,26 +112,6 @@ def test_coverage_offers_only_depths_that_a_stage_can_fetch():
         for depth in depths({"block": block}):
             assert "stored" in _coverage.draw(LADDER["vectorized"], block, depth, (0, 0)).alt
     assert 2 in _coverage._controls(LADDER["kernel5"], 8)["depth"][1]({"block": (16, 16)})
-
-
-def test_padding_fixes_unaligned_rows():
-    stage = LADDER["naive_coalesced"]
-    loose = _lanes.draw(stage, (32, 32), 0, 1, (333, 333)).alt
-    padded = _lanes.draw(stage, (32, 32), 0, 1, (333, 336)).alt
-    assert "6 sectors" in loose and "5 sectors" in padded
-
-
-def test_lanes_of_a_learners_own_kernel():
-    @cuda.jit
-    def mine(m, n, k, alpha, A, B, beta, C):
-        col, row = cuda.grid(2)
-        if row < m and col < n:
-            acc = float32(0)
-            for p in range(k):
-                acc += A[row, p] * B[p, col]
-            C[row, col] = alpha * acc
-
-    assert "5 sectors" in _lanes.draw(mine, (32, 8), 0, 0).alt
 
 
 @pytest.mark.parametrize(

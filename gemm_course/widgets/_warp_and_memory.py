@@ -1,0 +1,163 @@
+"""A warp's requests to global memory, lane by lane: a stage's, two stages' beside each other, or your own."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from gemm_course.emulator import Watch, emulate
+from gemm_course.figures import warp_memory as figure
+from gemm_course.figures.picture import Picture
+from gemm_course.figures.requests import Request, requests
+from gemm_course.kernels import LADDER, Stage
+from gemm_course.widgets._explorer import StepThrough
+from gemm_course.widgets._fitting import shown
+
+BLOCKS = ((32, 32), (256, 1), (64, 4), (32, 8), (16, 16), (8, 32), (4, 64))
+WIDTHS = (("256", (256, 256)), ("333", (333, 333)), ("333, padded to 336", (333, 336)))
+ACCESSES = (("load A", ("load", "A")), ("load B", ("load", "B")), ("store C", ("store", "C")))
+K_STEPS = 8
+_TILES = {"BM": 32, "BN": 32, "BK": K_STEPS, "TM": 4, "TN": 8}  # one warp per block
+_STEPS = 32 // figure.AT_ONCE
+_TILED = ("thread_tiled_2d", "vectorized")
+
+Subject = Stage | Callable
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What warp 0 of block (0, 0) did: its requests by access, and what each lane stored of C."""
+
+    requests: dict[tuple[str, str], list[Request]]
+    places: dict[int, set]
+
+
+def warp_and_memory(*subjects: str | Stage | Callable, widths: bool = False) -> None:
+    """Step through a warp's requests: its lanes on C, and the sectors that move for them.
+
+    ``subjects`` are stages, their names, or kernels (m, n, k, alpha, A, B, beta, C) of your own; of several,
+    one is chosen. With ``widths``, the width of the matrices and the step along k can be chosen. A stage
+    that has no such picture gets a sentence.
+    """
+    chosen = [LADDER[each] if isinstance(each, str) else each for each in subjects]
+    why = "its tiles decide the shape of its blocks"
+    if not all(shown("warp_and_memory", each, _fits, why) for each in chosen):
+        return
+    StepThrough(
+        lambda step, **controls: draw(chosen, step, **controls),
+        lambda **_: _STEPS,
+        _controls(chosen, widths),
+    ).show()
+
+
+def _controls(subjects: list[Subject], widths: bool) -> dict:
+    controls = {}
+    if len(subjects) > 1:
+        names = [(name_of(each), place) for place, each in enumerate(subjects)]
+        controls["kernel"] = ("kernel", names, 0)
+    controls["access"] = ("request", list(ACCESSES), ACCESSES[0][1])
+    if not any(_is_tiled(each) for each in subjects):
+        controls["block"] = ("block (x × y)", [(f"{x} × {y}", (x, y)) for x, y in BLOCKS], BLOCKS[0])
+    if widths:
+        controls["width"] = ("columns of A, B, C", list(WIDTHS), WIDTHS[0][1])
+        controls["p"] = ("step along k", range(K_STEPS), 0)
+    return controls
+
+
+def draw(
+    subjects: list[Subject],
+    step: int,
+    access: tuple[str, str],
+    kernel: int = 0,
+    block: tuple[int, int] = BLOCKS[0],
+    width: tuple[int, int] = WIDTHS[0][1],
+    p: int = 0,
+) -> Picture:
+    """Draw a request of warp 0 of block (0, 0) after ``step`` (from 0); ``width`` is (columns, leading
+    dimension). A kernel that makes no such request gets a picture that says so.
+    """
+    subject = subjects[kernel]
+    seen = _seen(subject, block, width)
+    found = seen.requests[access]
+    if not found:
+        return figure.nothing(name_of(subject), *access)
+    facts = _of_tiles(seen, access) if _is_tiled(subject) else _of_a_step(seen, access, p)
+    request = found[min(p, len(found) - 1)]
+    heard = figure.AT_ONCE * (step + 1)
+    return figure.draw(figure.View(name_of(subject), request, seen.places, heard, facts))
+
+
+def _of_a_step(seen: Seen, access: tuple[str, str], p: int) -> tuple[str, str]:
+    """What a step along k costs, and all of them."""
+    loads = [seen.requests["load", array] for array in "AB"]
+    a, b = (len(made[min(p, len(made) - 1)].sectors) if made else 0 for made in loads)
+    found = seen.requests[access]
+    moved = sum(request.moved_bytes for request in found)
+    return (
+        f"In one step along k the warp needs {a} + {b} = {a + b} sectors of A and B.",
+        f"For k = {K_STEPS} it makes {_count(found)} like this one: {moved} bytes move.",
+    )
+
+
+def _of_tiles(seen: Seen, access: tuple[str, str]) -> tuple[str, str]:
+    """What one pair of tiles and the results cost."""
+    a, b, c = (len(seen.requests[each]) for _, each in ACCESSES)
+    moved = sum(request.moved_bytes for request in seen.requests[access])
+    return (
+        f"A pair of tiles takes the warp {a} loads of A and {b} of B, its results {c} stores.",
+        f"All {_count(seen.requests[access])} like this one together move {moved} bytes.",
+    )
+
+
+def _count(found: list[Request]) -> str:
+    return f"{len(found)} request{'s' * (len(found) != 1)}"
+
+
+def name_of(subject: Subject) -> str:
+    """A stage's name, or that of a learner's function."""
+    return subject.name if isinstance(subject, Stage) else getattr(subject, "py_func", subject).__name__
+
+
+def _is_tiled(subject: Subject) -> bool:
+    return isinstance(subject, Stage) and subject.name in _TILED
+
+
+def _fits(stage: Stage) -> bool:
+    return _is_tiled(stage) or all(_tiles_for(stage, block) for block in BLOCKS)
+
+
+def _tiles_for(stage: Stage, block: tuple[int, int]) -> dict[str, int] | None:
+    """The tiles of a stage with one thread per element whose blocks have this shape."""
+    for rows, columns in (block, block[::-1]):
+        tiles = {"BM": rows, "BN": columns}
+        if not stage.rules(stage.complete(tiles)) and stage.block(tiles) == block:
+            return tiles
+    return None
+
+
+@lru_cache(128)
+def _seen(subject: Subject, block: tuple[int, int], width: tuple[int, int]) -> Seen:
+    """Emulate block (0, 0) and watch its first warp."""
+    kernel = subject
+    if isinstance(subject, Stage):
+        tiles = _tiles_of(subject) if _is_tiled(subject) else _tiles_for(subject, block)
+        kernel, block = subject.kernel(tiles), subject.block(tiles)
+    columns, leading = width
+    A, B, C = (np.ones((columns, leading), np.float32) for _ in range(3))
+    arguments = columns, columns, K_STEPS, np.float32(1), A, B, np.float32(0), C
+    trace = emulate(kernel, (1, 1), block, *arguments, watch=Watch((0, 0, 0), 0, local=False)).trace
+    trace = trace[trace["space"] == "global"]
+    made = {access: requests(trace, op=access[0], array=access[1]) for _, access in ACCESSES}
+    places = defaultdict(set)
+    for request in made["store", "C"]:
+        for lane, (row, column), _ in request.lanes:
+            places[lane] |= {(row, column + i) for i in range(request.bits // 32)}
+    return Seen(made, places)
+
+
+def _tiles_of(stage: Stage) -> dict[str, int]:
+    return {**_TILES, **({"PAD": 0} if "PAD" in stage.tiles else {})}
