@@ -89,6 +89,15 @@ def bounds(elements: Iterable[Element]) -> tuple[Element, Element]:
     return at, (max(rows) - at[0] + 1, max(columns) - at[1] + 1)
 
 
+def fills_a_rectangle(elements: Iterable[Element]) -> bool:
+    """Whether ``elements`` are all of the rectangle around them; nothing is no rectangle."""
+    elements = set(elements)
+    if not elements:
+        return False
+    rows, columns = bounds(elements)[1]
+    return rows * columns == len(elements)
+
+
 def _runs(elements: Iterable[Element]) -> list[tuple[Element, int]]:
     """Cells that lie side by side, as (the first of them, how many)."""
     found: list[tuple[Element, int]] = []

@@ -8,7 +8,7 @@ import numpy as np
 
 from gemm_course.figures import colours
 from gemm_course.figures.block_story import WARP, Moment, Story
-from gemm_course.figures.corner import Corner, Element, bounds
+from gemm_course.figures.corner import Corner, Element, bounds, fills_a_rectangle
 from gemm_course.figures.picture import Picture
 from gemm_course.figures.requests import SECTOR
 from gemm_course.figures.svg import LARGE, SMALL, Drawing, text_width, wrap
@@ -138,16 +138,11 @@ def _products(scene: Scene) -> int:
     return len(scene.made) * (last - first + 1)
 
 
-def _fills_a_rectangle(elements: set[Element]) -> bool:
-    rows, columns = bounds(elements)[1]
-    return rows * columns == len(elements)
-
-
 def _size(elements: set[Element]) -> str:
     rows, columns = bounds(elements)[1]
     if len(elements) == 1:
         return "one element"
-    return f"{rows} × {columns}" if _fills_a_rectangle(elements) else f"{len(elements)} elements"
+    return f"{rows} × {columns}" if fills_a_rectangle(elements) else f"{len(elements)} elements"
 
 
 def _count(number: int, noun: str) -> str:
@@ -251,7 +246,7 @@ def _marks(drawing: Drawing, corner: Corner, scene: Scene) -> None:
     for row in range(0, scene.story.shape[0], rows):
         for column in range(0, scene.story.shape[1], columns):
             drawing.rect(*corner.box("C", (row, column), (rows, columns)), "none", stroke=colours.QUIET)
-    if _fills_a_rectangle(scene.made):
+    if fills_a_rectangle(scene.made):
         corner.outline(drawing, "C", scene.made)
     if scene.story.slab:
         for array in "AB":

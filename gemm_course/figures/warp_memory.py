@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from gemm_course.figures import colours
-from gemm_course.figures.corner import Corner, Element
+from gemm_course.figures.corner import Corner, Element, fills_a_rectangle
 from gemm_course.figures.picture import Picture
 from gemm_course.figures.requests import SECTOR, Request
 from gemm_course.figures.svg import NORMAL, Drawing
@@ -125,6 +125,10 @@ def _matrix(drawing: Drawing, corner: Corner, view: View, array: str) -> None:
         elements = {e for lane, places in by_lane.items() if chosen(lane) for e in places}
         corner.light(drawing, array, (e for e in elements if _inside(e, array, corner)), fill)
     corner.rule(drawing, array)
+    latest = [set(by_lane[lane]) for lane in lanes_now if lane in by_lane]
+    together = set().union(*latest)
+    for part in [together] if fills_a_rectangle(together) else latest:
+        corner.outline(drawing, array, (e for e in part if _inside(e, array, corner)), line=1.2)
     at = (x + wide / 2, y - 5) if array == "B" else (x + wide / 2, y + high + 18)
     name = "C: the 32 lanes" if array == "C" else array
     drawing.text(*at, name, size=NORMAL, bold=True, anchor="middle", fill=hue)
@@ -168,12 +172,12 @@ def _sector(drawing: Drawing, view: View, sector: int, x: float, y: float, high:
     moved = sector in now.sectors
     ink = colours.INK if moved else colours.QUIET
     drawing.text(x + 40, y + 12, sector * SECTOR, size=12, anchor="end", fill=ink)
-    fill = colours.MOVED if moved else colours.IDLE
-    drawing.rect(left, y, _WORDS * _WORD, high, fill, stroke=colours.EDGE)
+    fill, edge = (colours.MOVED, colours.QUIET) if moved else (colours.IDLE, colours.EDGE)
+    drawing.rect(left, y, _WORDS * _WORD, high, fill, stroke=edge)
     hue = colours.of_array(view.request.array)
-    for part, word_fill in ((now, hue), (latest, colours.NOW)):
+    for part, word_fill, edge in ((now, hue, "none"), (latest, colours.NOW, colours.INK)):
         for word in _words(part, sector):
-            drawing.rect(left + word * _WORD, y + 1, _WORD - 1, high - 2, word_fill)
+            drawing.rect(left + word * _WORD + 0.5, y + 1, _WORD - 1, high - 2, word_fill, stroke=edge)
     lanes = [lane for lane, _, address in now.lanes if address // SECTOR == sector]
     drawing.text(left + _WORDS * _WORD + 6, y + 12, _ranges(lanes), size=12)
 
@@ -206,20 +210,20 @@ def _bars(drawing: Drawing, view: View, y: float) -> None:
     ):
         drawing.text(_LEFT, y + 11, words)
         drawing.rect(_LEFT, y + 16, _BAR, 12, colours.IDLE, stroke=colours.EDGE)
-        drawing.rect(_LEFT, y + 16, size / _MOST * _BAR, 12, fill)
+        drawing.rect(_LEFT, y + 16, size / _MOST * _BAR, 12, fill, stroke=colours.QUIET)
         y += 34
 
 
 def _legend(drawing: Drawing, view: View, y: float) -> None:
     hue = colours.of_array(view.request.array)
     x = _LEFT
-    for fill, words, wide in (
-        (colours.NOW, "asked for now", 132),
-        (hue, "before", 76),
-        (colours.PALE[hue], "later", 66),
-        (colours.MOVED, "moved for nothing", 158),
-        (colours.IDLE, "not moved", 90),
+    for fill, edge, words, wide in (
+        (colours.NOW, colours.INK, "asked for now", 132),
+        (hue, colours.EDGE, "before", 76),
+        (colours.PALE[hue], colours.EDGE, "later", 66),
+        (colours.MOVED, colours.QUIET, "moved for nothing", 158),
+        (colours.IDLE, colours.EDGE, "not moved", 90),
     ):
-        drawing.rect(x, y, 12, 12, fill, stroke=colours.EDGE)
+        drawing.rect(x, y, 12, 12, fill, stroke=edge)
         drawing.text(x + 17, y + 11, words, fill=colours.QUIET)
         x += wide

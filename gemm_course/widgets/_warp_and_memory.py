@@ -40,8 +40,8 @@ def warp_and_memory(*subjects: str | Stage | Callable, widths: bool = False) -> 
     """Step through a warp's requests: its lanes on C, and the sectors that move for them.
 
     ``subjects`` are stages, their names, or kernels (m, n, k, alpha, A, B, beta, C) of your own; of several,
-    one is chosen. With ``widths``, the width of the matrices and the step along k can be chosen. A stage
-    that has no such picture gets a sentence.
+    one is chosen. With ``widths``, the width of the matrices and the step along k can be chosen, in place of
+    the block's shape. A stage that has no such picture gets a sentence.
     """
     chosen = [LADDER[each] if isinstance(each, str) else each for each in subjects]
     why = "its tiles decide the shape of its blocks"
@@ -60,7 +60,7 @@ def _controls(subjects: list[Subject], widths: bool) -> dict:
         names = [(name_of(each), place) for place, each in enumerate(subjects)]
         controls["kernel"] = ("kernel", names, 0)
     controls["access"] = ("request", list(ACCESSES), ACCESSES[0][1])
-    if not any(_is_tiled(each) for each in subjects):
+    if not widths and not any(_is_tiled(each) for each in subjects):
         controls["block"] = ("block (x × y)", [(f"{x} × {y}", (x, y)) for x, y in BLOCKS], BLOCKS[0])
     if widths:
         controls["width"] = ("columns of A, B, C", list(WIDTHS), WIDTHS[0][1])

@@ -120,7 +120,7 @@ def test_a_learners_own_kernel_is_drawn_and_may_do_nothing():
 def test_controls_are_few_and_follow_the_kernels():
     assert list(widget._controls(NAIVE, False)) == ["kernel", "access", "block"]
     assert list(widget._controls(TILED, False)) == ["kernel", "access"]
-    assert list(widget._controls(NAIVE[1:], True)) == ["access", "block", "width", "p"]
+    assert list(widget._controls(NAIVE[1:], True)) == ["access", "width", "p"]
 
 
 def test_it_is_part_of_see():
