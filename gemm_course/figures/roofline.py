@@ -1,28 +1,28 @@
-"""The roofline: TFLOPS over arithmetic intensity, under a roof for every memory. Matplotlib, as PNG."""
+"""The roofline: TFLOPS over arithmetic intensity, under a roof for every memory."""
 
 from __future__ import annotations
 
-import io
-import textwrap
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import lru_cache
-
-import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
-from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
-from PIL import Image
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from gemm_course.figures import colours
-from gemm_course.figures.charts import CLEAR, DPI, NOTE, STYLE, WIDTH, short
+from gemm_course.figures.charts import short
 from gemm_course.figures.picture import Picture
+from gemm_course.figures.placing import Box, Shape, apart, faults, first_free, meet
+from gemm_course.figures.plane import Plane, Span
+from gemm_course.figures.svg import LARGE, PAGE, SMALL, Drawing, text_width, wrap
 
-_LEFT, _LOW, _HIGH = 0.03, 0.1, 200  # FLOP per byte, TFLOPS: where the axes begin and end
-_HIGH_WITH_TENSOR_CORES = 2000
-_HEIGHT = 4.4  # inches
-_NOTE_LINES = 2  # for which there is always room
 _AXIS = "FLOP per byte that warps ask of L1"
+_FP32 = Span(0.04, 1500, 0.1, 200)  # what is shown unless a picture says otherwise
+_FP16 = Span(0.04, 1500, 0.1, 2000)
+_FAR = 6000  # FLOP per byte, for what lies beyond
+_LEFT, _RIGHT = 52.0, 398.0  # where the plane begins and ends; the labels of flat roofs stand behind it
+_HEIGHT, _COLUMN, _NOTE = 262.0, 13, 3  # of the plane; letters beside it; lines of the note
+_DOT, _RING, _SMALL_DOT = 7.0, 10.0, 5.0
+_TURNS = [math.radians(45 * (place // 2 * 3) + 22.5 * (place % 2)) for place in range(16)]  # all directions
+# What it costs when a label lies over something, its line runs over a label, over a mark, over a roof.
+_COVERED, _CUT, _PASSED, _CROSSED = 100, 10, 3, 1
 
 
 @dataclass(frozen=True)
@@ -45,287 +45,328 @@ class Point:
     now: bool = False
 
 
+@dataclass(frozen=True)
+class Lines:
+    """The roofs of a picture: memories, the peak of FP32 and of Tensor Cores, ceilings by label and TFLOPS.
+
+    ``lowest`` is the label of the roof that allows the kernel of the picture least; it stands out.
+    """
+
+    memories: Sequence[Roof]
+    peak: float
+    tensor_peak: float | None = None
+    ceilings: Sequence[tuple[str, float]] = ()
+    lowest: str = ""
+
+    @property
+    def highest(self) -> float:
+        return self.tensor_peak or self.peak
+
+    @property
+    def flat(self) -> list[tuple[str, float]]:
+        """All flat roofs, from the highest down."""
+        fp16 = [("FP16 Tensor Core peak", self.tensor_peak)] if self.tensor_peak else []
+        return sorted([*fp16, ("FP32 peak", self.peak), *self.ceilings], key=lambda flat: -flat[1])
+
+    def in_words(self) -> str:
+        """The roofs, for those who cannot see them."""
+        names = ", ".join(f"{roof.label} {roof.terabytes_per_second:.3g} TB/s" for roof in self.memories)
+        fp16 = f", FP16 peak on Tensor Cores {self.tensor_peak:.3g} TFLOPS" if self.tensor_peak else ""
+        limits = "".join(f" {label}: {value:.3g} TFLOPS." for label, value in self.ceilings)
+        return f"Roofs: {names}, peak {self.peak:.3g} TFLOPS{fp16}.{limits}"
+
+
+def span_of(points: Sequence[Point], lines: Lines) -> Span:
+    """Return axes that show these points large, and the end of the slanted roofs."""
+    known = [point.tflops for point in points if point.tflops]
+    ridge = lines.highest / min(roof.terabytes_per_second for roof in lines.memories)
+    farthest = max(max(point.intensity for point in points) * 8, ridge * 1.5)
+    nearest = min(min(point.intensity for point in points) / 2.5, ridge / 6)
+    return Span(nearest, farthest, min(known, default=lines.peak / 10) / 2.2, lines.highest * 1.6)
+
+
 def roofline(
-    roofs: Sequence[Roof],
-    peak: float,
+    lines: Lines,
     points: Sequence[Point],
     title: str,
     note: str,
     *,
     axis: str = _AXIS,
-    ceilings: Sequence[tuple[str, float]] = (),
+    span: Span | None = None,
     under_title: str = "",
-    tensor_peak: float | None = None,
+    glide: bool = False,
 ) -> Picture:
-    """Draw TFLOPS over arithmetic intensity, with a roof for every memory and a trail of kernels in order.
+    """Draw TFLOPS over arithmetic intensity: roofs with their names on them, and kernels by name.
 
-    ``axis`` says which bytes the intensity counts; a point that was not measured is a vertical line.
-    ``ceilings`` are limits in TFLOPS that do not depend on the intensity, such as shared memory's.
-    ``tensor_peak`` is the peak of FP16 on Tensor Cores, if kernels use them.
+    The point that is ``now`` is a disc; with ``glide`` it comes from the place of the point before it. Others
+    are rings. One that was not measured is a vertical line. ``axis`` says which bytes the intensity counts.
+    All pictures are equally high.
     """
-    right = 300 if all(point.intensity < 250 for point in points) else 6000
-    sheet = _sheet(tuple(roofs), peak, axis, tuple(ceilings), right, tensor_peak, below=_room_for(note))
-    png = sheet.render(_moving(sheet, points, title, note, under_title))
-    spoken = "; ".join(_spoken(point) for point in points)
-    limits = "".join(f" {label}: {value:.3g} TFLOPS." for label, value in ceilings)
-    told = f"{title}. {under_title}." if under_title else f"{title}."
-    alt = f"{told} {_roofs_in_words(roofs, peak, tensor_peak)}{limits} Points: {spoken}. {note}"
-    return Picture(png, alt, round(WIDTH * 100))
+    drawing = Drawing(title, title_lines=2)
+    under = 8 + (LARGE + 4) * len(wrap(title, LARGE, PAGE - 16, bold=True)) + 16
+    drawing.text(8, under, under_title, fill=colours.QUIET)
+    sheet = _Sheet(drawing, lines, points, span or _usual(lines, points), axis)
+    measured = [point for point in points if point.tflops]
+    previous = measured[-2] if glide and len(measured) > 1 else None
+    for point in points:
+        sheet.mark(point, previous if point.now else None)
+    for point in reversed(points):  # this one chooses first
+        sheet.name(point, [point.label, _reached(point)])
+    sheet.name_memories()
+    _write_note(drawing, note, sheet.plane.bottom + 44)
+    told = f"{under_title}. {lines.in_words()}" if under_title else lines.in_words()
+    return drawing.picture(f"{told} Points: {'; '.join(map(_spoken, points))}. {note}")
 
 
-def all_on_one(
-    roofs: Sequence[Roof],
-    peak: float,
-    points: Sequence[Point],
-    title: str,
-    note: str,
-    *,
-    tensor_peak: float | None = None,
-) -> Picture:
+def all_on_one(lines: Lines, points: Sequence[Point], title: str, note: str) -> Picture:
     """Draw many kernels on one roofline: numbered dots, and a key below with their names and TFLOPS.
 
     A kernel that was not measured is in the key only.
     """
-    lines = -(-len(points) // 2)
-    sheet = _Sheet(roofs, peak, _AXIS, (), 300, tensor_peak, below=0.2 * lines + 0.1)
-    places = _spread(sheet, points)
-    artists = [*_headings(sheet, title, note, ""), *_key(sheet, points, lines)]
-    for number, point in enumerate(points, 1):
-        if point.tflops:
-            artists += _numbered(sheet.axes, point, number, places[number - 1])
+    drawing = Drawing(title, title_lines=2)
+    sheet = _Sheet(drawing, lines, points, _usual(lines, points), _AXIS, _SMALL_DOT)
+    measured = [(number, point) for number, point in enumerate(points, 1) if point.tflops]
+    for _, point in measured:
+        sheet.dot(point)
+    for number, point in measured:
+        sheet.name(point, [str(number)])
+    sheet.name_memories()
+    below = _key(drawing, points, sheet.plane.bottom + 44)
+    _write_note(drawing, note, below + 4)
     spoken = "; ".join(f"{number} {_spoken(point)}" for number, point in enumerate(points, 1))
-    alt = f"{title}. {_roofs_in_words(roofs, peak, tensor_peak)} Points: {spoken}. {note}"
-    return Picture(sheet.render(artists), alt, round(WIDTH * 100))
+    return drawing.picture(f"{lines.in_words()} Points: {spoken}. {note}")
 
 
-def _room_for(note: str) -> float:
-    """Inches below the axes for the lines of a note that are more than usual."""
-    return 0.17 * max(0, len(textwrap.wrap(note, NOTE)) - _NOTE_LINES)
-
-
-def _roofs_in_words(roofs: Sequence[Roof], peak: float, tensor_peak: float | None) -> str:
-    names = ", ".join(f"{roof.label} {roof.terabytes_per_second:.3g} TB/s" for roof in roofs)
-    fp16 = f", FP16 peak on Tensor Cores {tensor_peak:.3g} TFLOPS" if tensor_peak else ""
-    return f"Roofs: {names}, peak {peak:.3g} TFLOPS{fp16}."
+def _usual(lines: Lines, points: Sequence[Point]) -> Span:
+    """The same axes for all pictures of a kind, so that they can be compared."""
+    span = _FP16 if lines.tensor_peak else _FP32
+    return span if all(point.intensity < 250 for point in points) else replace(span, right=_FAR)
 
 
 def _spoken(point: Point) -> str:
-    reached = f"{short(point.tflops)} TFLOPS" if point.tflops is not None else "not measured"
-    return f"{point.label}: {point.intensity:.3g} FLOP per byte, {reached}"
+    return f"{point.label}: {point.intensity:.3g} FLOP per byte, {_reached(point)}"
 
 
+def _reached(point: Point) -> str:
+    return f"{short(point.tflops)} TFLOPS" if point.tflops is not None else "not measured"
+
+
+@dataclass
 class _Sheet:
-    """A figure whose fixed part is drawn once; the moving part is drawn over it each time."""
+    """The plane with its roofs, and what already stands on it."""
 
-    def __init__(
-        self,
-        roofs: Sequence[Roof],
-        peak: float,
-        axis: str,
-        ceilings,
-        right: float,
-        tensor_peak: float | None,
-        *,
-        below: float = 0,
-    ):
-        self.below, self.height = below, _HEIGHT + below
-        self.figure = Figure(figsize=(WIDTH, self.height), dpi=DPI, facecolor=colours.PAPER)
-        self.canvas = FigureCanvasAgg(self.figure)
-        self.axes = self.figure.add_subplot()
-        bottom, top = (0.92 + below) / self.height, 1 - 0.53 / self.height
-        left = 0.13 if tensor_peak else 0.11  # room for the label 1000
-        self.figure.subplots_adjust(left=left, bottom=bottom, right=0.98, top=top)
-        self._scales(axis, right, _HIGH_WITH_TENSOR_CORES if tensor_peak else _HIGH)
-        self._lines(roofs, peak, ceilings, right, tensor_peak)
-        self._flat = [value for _, value in ceilings]
-        self.axes.legend(fontsize=10, loc="lower right", framealpha=1)
-        self.canvas.draw()
-        self._fixed = self.canvas.copy_from_bbox(self.figure.bbox)
+    drawing: Drawing
+    lines: Lines
+    points: Sequence[Point]
+    span: Span
+    axis: str
+    radius: float = _RING  # of a mark
+    plane: Plane = field(init=False)
+    marks: list[Shape] = field(init=False)  # one for each point
+    named: list[Shape] = field(init=False, default_factory=list)  # labels, and the lines from them to marks
+    crossed: list[Shape] = field(init=False)  # lines that no label may lie over
 
-    def _scales(self, axis: str, right: float, high: float) -> None:
-        self.axes.set(xscale="log", yscale="log", xlim=(_LEFT, right), ylim=(_LOW, high))
-        for each in (self.axes.xaxis, self.axes.yaxis):
-            marks = [mark for mark in (0.1, 1, 10, 100, 1000) if mark <= right or each is self.axes.yaxis]
-            each.set_minor_locator(NullLocator())
-            each.set_major_locator(FixedLocator(marks))
-            each.set_major_formatter(FixedFormatter([f"{mark:g}" for mark in marks]))
-        self.axes.set_xlabel(axis, **STYLE)
-        self.axes.set_ylabel("TFLOPS", **STYLE)
-        self.axes.tick_params(labelsize=11)
-        self.axes.grid(True, color="#E3E6EA")
+    def __post_init__(self):
+        self.plane = Plane(self.span, _LEFT, self.drawing.top + 38, _RIGHT - _LEFT, _HEIGHT)
+        self.plane.draw(self.drawing, self.axis)
+        self.marks = [self._mark_of(point) for point in self.points]
+        self.crossed = [self._slant(roof) for roof in self.lines.memories]
+        self.crossed += [self._level(value) for _, value in self.lines.flat]
+        for roof in self.lines.memories:
+            self._draw_line(self._slant(roof), roof.label == self.lines.lowest)
+        for label, value in self.lines.flat:
+            self._draw_line(self._level(value), label == self.lines.lowest)
+        self._name_flat_roofs()
 
-    def _lines(
-        self, roofs: Sequence[Roof], peak: float, ceilings, right: float, tensor_peak: float | None
-    ) -> None:
-        highest = tensor_peak or peak
-        for place, roof in enumerate(roofs):
-            speed = roof.terabytes_per_second
-            xs, ys = [_LEFT, highest / speed, right], [_LEFT * speed, highest, highest]
-            style = ("-", "--", "-.", ":")[place % 4]
-            label = f"{roof.label}: {speed:.3g} TB/s"
-            self.axes.plot(xs, ys, color=colours.QUIET, linewidth=1.4, linestyle=style, label=label)
-        self.axes.axhline(peak, color=colours.INK, linewidth=1.6, label=f"FP32 peak: {peak:.3g} TFLOPS")
-        if tensor_peak:
-            label = f"FP16 Tensor Core peak: {tensor_peak:.3g}"
-            self.axes.axhline(tensor_peak, color=colours.INK, linewidth=1.6, linestyle="--", label=label)
-        for place, (label, value) in enumerate(ceilings):
-            style = ("--", ":", "-.")[place % 3]
-            self.axes.axhline(
-                value, color=colours.B, linewidth=1.4, linestyle=style, label=f"{label}: {value:.3g}"
+    # ---- roofs ---------------------------------------------------------------------------------------------
+
+    def _slant(self, roof: Roof) -> Shape:
+        """The visible part of a memory's roof, from below up to the highest peak; a spot if there is none."""
+        speed, plane, span = roof.terabytes_per_second, self.plane, self.span
+        begin, end = max(span.left, span.low / speed), min(span.right, self.lines.highest / speed)
+        begin = min(begin, end) if end > span.left else span.left
+        ends = [begin, max(begin, end)]
+        return [(plane.x(each), plane.y(max(each * speed, span.low))) for each in ends]
+
+    def _level(self, value: float) -> Shape:
+        """A flat roof, from the fastest memory's roof to the right."""
+        fastest = max(roof.terabytes_per_second for roof in self.lines.memories)
+        begin = min(max(self.span.left, value / fastest), self.span.right)
+        y = self.plane.y(max(value, self.span.low))
+        return [(self.plane.x(begin), y), (self.plane.right, y)]
+
+    def _draw_line(self, ends: Shape, lowest: bool) -> None:
+        if lowest:
+            self.drawing.path(ends, stroke=colours.LIMIT, line=8)
+        self.drawing.path(ends, stroke=colours.INK if lowest else colours.QUIET, line=2.4 if lowest else 1.4)
+
+    def _name_flat_roofs(self) -> None:
+        """Write their names behind their ends, one below the other."""
+        left, wide = _RIGHT + 16, PAGE - _RIGHT - 22
+        flat = self.lines.flat
+        bold = [label == self.lines.lowest for label, _ in flat]
+        words = [
+            wrap(f"{label}: {value:.3g}", _COLUMN, wide, bold=strong)
+            for (label, value), strong in zip(flat, bold, strict=True)
+        ]
+        heights = [16.0 * len(each) + 4 for each in words]
+        ends = [self._level(value)[1][1] for _, value in flat]
+        edges = apart([y - 11 for y in ends], heights, self.plane.bottom + 20)
+        for lines, edge, end, strong in zip(words, edges, ends, bold, strict=True):
+            self.drawing.line(_RIGHT, end, left - 3, edge + 9, stroke=colours.QUIET)
+            for place, line in enumerate(lines):
+                self.drawing.text(left, edge + 14 + 16 * place, line, size=_COLUMN, bold=strong)
+
+    def name_memories(self) -> None:
+        """Write the memories' names along their roofs; they go where the kernels' names leave room."""
+        for roof in self.lines.memories:
+            self._name_memory(roof)
+
+    def _name_memory(self, roof: Roof) -> None:
+        """Write a memory's name along its roof, where there is room for it."""
+        (x1, y1), (x2, y2) = self._slant(roof)
+        length = math.hypot(x2 - x1, y2 - y1)
+        if length < 40:
+            return
+        strong, turned = roof.label == self.lines.lowest, math.degrees(math.atan2(y2 - y1, x2 - x1))
+        full = f"{roof.label} {roof.terabytes_per_second:.3g} TB/s"
+        for words in (full, roof.label):
+            wide = text_width(words, _COLUMN, bold=strong) + 2
+            spots = [
+                _beside((x1, y1), (x2, y2), part / 40, side * 9.5, wide, turned)
+                for side in (-1, 1)
+                for part in range(38, 1, -1)
+                if wide / 2 < length * part / 40 < length - wide / 2
+            ]
+            if not spots:
+                continue
+            box = first_free(spots, self._cost)
+            if not self._cost(box) or words == roof.label:
+                break
+        else:
+            return
+        self.named.append(box.corners)
+        along = math.radians(turned)
+        x, y = box.x - _COLUMN * 0.35 * math.sin(along), box.y + _COLUMN * 0.35 * math.cos(along)
+        self.drawing.text(x, y, words, size=_COLUMN, anchor="middle", bold=strong, turned=turned)
+
+    # ---- kernels -------------------------------------------------------------------------------------------
+
+    def mark(self, point: Point, since: Point | None) -> None:
+        """Draw a kernel: a disc for this one, a ring for another, a line for one that was not measured."""
+        x, y = self._place(point)
+        if point.tflops is None:
+            self.drawing.path(self._mark_of(point), stroke=colours.INK, line=1.6, dash="5 4")
+        elif point.now:
+            came = self._place(since) if since else None
+            if came and math.dist(came, (x, y)) > 30:
+                self.drawing.path([came, (x, y)], stroke=colours.QUIET, line=1.4, dash="2 4")
+                self.crossed.append([came, (x, y)])
+            self.drawing.circle(x, y, _DOT, colours.NOW, stroke=colours.INK, line=1.6, since=came)
+        else:
+            self.drawing.circle(x, y, _RING, "none", stroke=colours.INK, line=1.6)
+
+    def dot(self, point: Point) -> None:
+        """Draw a kernel among many."""
+        fill = colours.NOW if point.now else colours.EDGE
+        self.drawing.circle(*self._place(point), _SMALL_DOT, fill, stroke=colours.INK, line=1.2)
+
+    def name(self, point: Point, words: Sequence[str]) -> None:
+        """Write a kernel's name near its mark, with a line to it where they are not side by side."""
+        x, y = self._place(point)
+        wide = max(text_width(line, SMALL, bold=point.now) for line in words) + 2
+        high = 17.0 * len(words)
+        if point.tflops is None:
+            spots = [
+                Box(x + side * (wide / 2 + 5), down, wide, high) for down, side in _beside_a_line(self.plane)
+            ]
+            box = first_free(spots, self._cost)
+        else:
+            spots = _around_a_mark(x, y, wide, high, self.radius)
+            box = first_free(spots, self._cost, lambda box: self._crossings(box, point))
+            if leader := self._leader(box, point):
+                self.drawing.path(leader, stroke=colours.QUIET)
+                self.named.append(leader)
+        self.named.append(box.corners)
+        for place, line in enumerate(words):
+            self.drawing.text(
+                box.x, box.y - high / 2 + 17 * place + 13, line, anchor="middle", bold=point.now
             )
 
-    def just_above(self, point: Point) -> bool:
-        """Whether a ceiling would run through a label above a point, and none through one beside it."""
-        near = [value / point.tflops for value in self._flat]
-        return any(1.08 < ratio < 2 for ratio in near) and not any(0.8 < ratio < 1.08 for ratio in near)
+    def _cost(self, box: Box) -> int:
+        return _COVERED * faults(box, self.plane.inner, [*self.marks, *self.crossed, *self.named])
 
-    def render(self, artists: Sequence) -> bytes:
-        """Draw ``artists`` over the fixed part, return a PNG of both, and remove them again."""
-        self.canvas.restore_region(self._fixed)
-        for artist in artists:
-            self.figure.draw_artist(artist)
-        buffer = io.BytesIO()
-        Image.fromarray(np.asarray(self.canvas.buffer_rgba())).convert("RGB").save(
-            buffer, "png", compress_level=3
-        )
-        for artist in artists:
-            artist.remove()
-        return buffer.getvalue()
+    def _crossings(self, box: Box, point: Point) -> int:
+        """What the line from a label to its mark costs."""
+        leader = self._leader(box, point)
+        if not leader:
+            return 0
+        own = self._mark_of(point)
+        marks = [mark for mark in self.marks if mark != own]
+        kinds = ((_CUT, self.named), (_PASSED, marks), (_CROSSED, self.crossed))
+        return sum(cost * sum(meet(leader, each) for each in shapes) for cost, shapes in kinds)
 
+    def _leader(self, box: Box, point: Point) -> Shape:
+        """The line from a label to the edge of its mark, none where they are side by side."""
+        x, y = self._place(point)
+        near_x = min(max(x, box.x - box.width / 2), box.x + box.width / 2)
+        near_y = min(max(y, box.y - box.height / 2), box.y + box.height / 2)
+        far = math.dist((near_x, near_y), (x, y))
+        if far <= self.radius + 8:
+            return []
+        part = (self.radius + 1) / far
+        return [(near_x, near_y), (x + (near_x - x) * part, y + (near_y - y) * part)]
 
-_sheet = lru_cache(16)(_Sheet)
+    def _mark_of(self, point: Point) -> Shape:
+        x, y = self._place(point)
+        if point.tflops is None:
+            return [(x, self.plane.top), (x, self.plane.bottom)]
+        return Box(x, y, 2 * self.radius, 2 * self.radius).corners
 
-
-def _moving(sheet: _Sheet, points: Sequence[Point], title: str, note: str, under_title: str) -> list:
-    """Make the artists of one picture: title, note, the trail, and a marker and label for every point."""
-    axes = sheet.axes
-    artists = _headings(sheet, title, note, under_title)
-    measured = [point for point in points if point.tflops]
-    xs, ys = [point.intensity for point in measured], [point.tflops for point in measured]
-    artists += axes.plot(xs, ys, color=colours.C, linewidth=1, linestyle=":")
-    for place, point in enumerate(points):
-        neighbours = [p.intensity for p in points if point.intensity < p.intensity < 10 * point.intensity]
-        to_the_left = point.intensity > 8 or (point.intensity > 0.5 and bool(neighbours))
-        if point.tflops:
-            beside = sheet.just_above(point) and not _crowded(point, measured)
-            artists += _marked(axes, point, place, to_the_left, beside)
-        else:
-            artists += _unmeasured(axes, point)
-    return artists
+    def _place(self, point: Point) -> tuple[float, float]:
+        return self.plane.x(point.intensity), self.plane.y(point.tflops or self.span.low)
 
 
-def _crowded(point: Point, measured: Sequence[Point]) -> bool:
-    """Whether the label of another point would stand where one beside this point would."""
-    return any(other is not point and 0.75 < other.tflops / point.tflops < 1.3 for other in measured)
+def _beside(one, other, part: float, aside: float, wide: float, turned: float) -> Box:
+    """A box along a line, ``aside`` of it."""
+    (x1, y1), (x2, y2) = one, other
+    along = math.radians(turned)
+    x = x1 + (x2 - x1) * part - aside * math.sin(along)
+    y = y1 + (y2 - y1) * part + aside * math.cos(along)
+    return Box(x, y, wide, 15, turned)
 
 
-def _unmeasured(axes, point: Point) -> list:
-    line = axes.axvline(point.intensity, color=colours.B, linewidth=1.6, linestyle="--")
-    label = axes.annotate(
-        f"{point.label}: not measured",
-        (point.intensity, 0.97),
-        (-5, 0),
-        xycoords=("data", "axes fraction"),
-        textcoords="offset points",
-        ha="right",
-        va="top",
-        bbox=CLEAR,
-        **STYLE,
-    )
-    return [line, label]
+def _around_a_mark(x: float, y: float, wide: float, high: float, radius: float) -> Iterator[Box]:
+    """Places for a label all around a mark, ever further away."""
+    for aside in (3, 9, 16, 24, 34, 46, 60, 76, 94, 114, 140):
+        for turn in _TURNS:
+            right, down = math.cos(turn), math.sin(turn)
+            middle = x + right * (radius + aside) + _lean(right) * wide / 2
+            yield Box(middle, y + down * (radius + aside) + _lean(down) * high / 2, wide, high)
 
 
-def _marked(axes, point: Point, place: int, to_the_left: bool, beside: bool) -> list:
-    (dot,) = axes.plot(
-        point.intensity,
-        point.tflops,
-        marker="osD^vP*X<>"[place % 10],
-        markersize=11 if point.now else 8,
-        linestyle="none",
-        color=colours.NOW if point.now else colours.C,
-        markeredgecolor=colours.INK,
-    )
-    label = axes.annotate(
-        f"{point.label} {short(point.tflops)}",
-        (point.intensity, point.tflops),
-        (-12 if to_the_left else 12, -4)
-        if point.now and beside
-        else (-9 if to_the_left else 9, 8 if point.now else -12),
-        textcoords="offset points",
-        ha="right" if to_the_left else "left",
-        fontweight="bold" if point.now else "normal",
-        bbox=CLEAR,
-        **STYLE,
-    )
-    return [dot, label]
+def _lean(part: float) -> float:
+    """Which side of a label faces its mark: an edge, or its middle."""
+    return max(-1.0, min(1.0, 1.6 * part))
 
 
-def _headings(sheet: _Sheet, title: str, note: str, under_title: str) -> list:
-    """Write the title, a quiet line under it and the note at the bottom."""
-    text, inch = sheet.figure.text, 1 / sheet.height
-    return [
-        text(0.02, 1 - 0.22 * inch, title, fontsize=13, fontweight="bold", color=colours.INK),
-        text(0.02, 1 - 0.44 * inch, under_title, fontsize=10.5, color=colours.QUIET),
-        text(0.5, 0.09 * inch, textwrap.fill(note, NOTE), fontsize=10, color=colours.QUIET, ha="center"),
-    ]
+def _beside_a_line(plane: Plane) -> list[tuple[float, int]]:
+    return [(plane.bottom - down, side) for down in range(14, int(plane.height), 12) for side in (-1, 1)]
 
 
-def _key(sheet: _Sheet, points: Sequence[Point], lines: int) -> list:
-    """Write what the numbers mean below the axes, in two columns."""
-    top, inch = 0.27 + sheet.below, 1 / sheet.height
-    artists = []
+def _write_note(drawing: Drawing, note: str, top: float) -> None:
+    lines = wrap(note, SMALL, PAGE - 16)
+    for place, line in enumerate(lines):
+        drawing.text(8, top + 14 + 18 * place, line, fill=colours.QUIET)
+    bottom = top + 18 * max(_NOTE, len(lines))
+    drawing.rect(0, bottom - 1, 1, 1, colours.PAPER)
+
+
+def _key(drawing: Drawing, points: Sequence[Point], top: float) -> float:
+    """Write what the numbers mean in two columns; return where they end."""
+    lines = -(-len(points) // 2)
     for place, point in enumerate(points):
         reached = short(point.tflops) if point.tflops else "not measured yet"
-        x, y = 0.05 + 0.48 * (place // lines), (top - 0.2 * (place % lines)) * inch
-        weight = "bold" if point.now else "normal"
         words = f"{place + 1}  {point.label}: {reached}"
-        artists.append(sheet.figure.text(x, y, words, fontsize=10.5, color=colours.INK, fontweight=weight))
-    return artists
-
-
-_ASIDE = [
-    (radius * x, radius * y)
-    for radius in (15, 24, 33, 42)
-    for x, y in ((1, 0), (0.7, 0.7), (0.7, -0.7), (0, 1), (0, -1), (-0.7, 0.7), (-0.7, -0.7), (-1, 0))
-]  # where a dot's number may stand, in points from it: the first free place is taken
-
-
-def _spread(sheet: _Sheet, points: Sequence[Point]) -> list[tuple[float, float]]:
-    """Return for every point where its number stands: beside its dot, clear of the others and the legend."""
-    scale = 72 / DPI
-    dots = [
-        sheet.axes.transData.transform((point.intensity, point.tflops or _LOW)) * scale for point in points
-    ]
-    legend = sheet.axes.get_legend().get_window_extent().padded(8 / scale)
-    taken, chosen = list(dots), []
-    for dot in dots:
-        free = (
-            aside
-            for aside in _ASIDE
-            if all(np.hypot(*(dot + aside - other)) > 13 for other in taken)
-            and not legend.contains(*((dot + aside) / scale))
-        )
-        aside = next(free, _ASIDE[-1])
-        taken.append(dot + aside)
-        chosen.append(aside)
-    return chosen
-
-
-def _numbered(axes, point: Point, number: int, aside: tuple[float, float]) -> list:
-    fill = colours.NOW if point.now else colours.C
-    (dot,) = axes.plot(
-        point.intensity, point.tflops, marker="o", markersize=6, color=fill, markeredgecolor=colours.INK
-    )
-    label = axes.annotate(
-        str(number),
-        (point.intensity, point.tflops),
-        aside,
-        textcoords="offset points",
-        ha="center",
-        va="center",
-        fontweight="bold" if point.now else "normal",
-        arrowprops={"arrowstyle": "-", "color": colours.QUIET, "linewidth": 0.8, "shrinkA": 0, "shrinkB": 2},
-        bbox=CLEAR,
-        **STYLE,
-    )
-    return [label, dot]
+        drawing.text(8 + 272 * (place // lines), top + 14 + 18 * (place % lines), words, bold=point.now)
+    return top + 18 * lines

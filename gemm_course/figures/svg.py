@@ -75,10 +75,48 @@ class Drawing:
             outline += f"M{x:g} {y:g}h{width:g}v{height:g}h{-width:g}z"
         self._shapes.append(f'<path d="{outline}" fill="{fill}"/>')
 
-    def text(self, x, y, words, *, size=SMALL, fill=colours.INK, anchor="start", bold=False, mono=False):
-        """Write ``words`` with their baseline at ``y``; ``anchor`` is start, middle or end."""
+    def circle(self, x, y, radius, fill, *, stroke="none", line=1.0, dash="", since=None):
+        """Draw a disc or, with ``fill`` none, a ring. Once shown, it glides here from the point ``since``.
+
+        Where nothing moves, or the reader wants nothing to move, it is here at once.
+        """
+        self._bottom = max(self._bottom, y + radius)
+        extra = f' stroke="{stroke}" stroke-width="{_number(line)}"' if stroke != "none" else ""
+        extra += f' stroke-dasharray="{dash}"' if dash else ""
+        extra += f' class="{self._glide(since[0] - x, since[1] - y)}"' if since else ""
+        self._shapes.append(
+            f'<circle cx="{_number(x)}" cy="{_number(y)}" r="{_number(radius)}" fill="{fill}"{extra}/>'
+        )
+
+    def _glide(self, dx: float, dy: float) -> str:
+        """Define a movement from there to here; its name is its own, as styles hold for a whole web page."""
+        name = f"glide{_number(dx)}_{_number(dy)}".replace(".", "p").replace("-", "m")
+        definition = (
+            f"<style>@keyframes {name}{{from{{transform:translate({_number(dx)}px,{_number(dy)}px)}}}}"
+            f" .{name}{{animation:{name} 1.2s ease-in-out}}"
+            f" @media (prefers-reduced-motion:reduce){{.{name}{{animation:none}}}}</style>"
+        )
+        if definition not in self._shapes:
+            self._shapes.insert(0, definition)
+        return name
+
+    def path(self, points, *, fill="none", stroke="none", line=1.0, dash=""):
+        """Draw straight lines from point to point; ``fill`` fills what they enclose."""
+        self._bottom = max(self._bottom, *(y for _, y in points))
+        extra = f' stroke="{stroke}" stroke-width="{_number(line)}"' if stroke != "none" else ""
+        extra += f' stroke-dasharray="{dash}"' if dash else ""
+        drawn = "L".join(f"{_number(x)} {_number(y)}" for x, y in points)
+        self._shapes.append(f'<path d="M{drawn}" fill="{fill}"{extra}/>')
+
+    def text(
+        self, x, y, words, *, size=SMALL, fill=colours.INK, anchor="start", bold=False, mono=False, turned=0.0
+    ):
+        """Write ``words`` with their baseline at ``y``; ``anchor`` is start, middle or end. ``turned`` by so
+        many degrees, clockwise, about (x, y).
+        """
         self._bottom = max(self._bottom, y + 4)
         weight = ' font-weight="bold"' if bold else ""
+        weight += f' transform="rotate({_number(turned)} {_number(x)} {_number(y)})"' if turned else ""
         family = f' font-family="{MONO}"' if mono else ""
         self._shapes.append(
             f'<text x="{_number(x)}" y="{_number(y)}" font-size="{size}" fill="{fill}"'

@@ -17,7 +17,7 @@ _HOMES = {
     "coverage": "coverage",
     "filling": "coverage",
     "counts": "charts",
-    "roofline": "charts",
+    "roofline": "roofline",
     "tflops": "charts",
     "fragment": "fragments",
     "padding": "fragments",

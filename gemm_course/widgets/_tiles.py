@@ -189,7 +189,7 @@ def on_roofline(stage: Stage, chosen: Mapping[str, int]) -> Picture:
     legal = not stage.rules(chosen)
     points = []
     if best and dict(best.tiles) != chosen and not stage.rules(best.tiles):
-        points.append(_point("best measured", stage, best.tiles, False))
+        points.append(_point("best", stage, best.tiles, False))
     if legal:
         points.append(_point("these tiles", stage, chosen, True))
     reached = sweep.speed(stage, chosen)
@@ -201,14 +201,12 @@ def on_roofline(stage: Stage, chosen: Mapping[str, int]) -> Picture:
         else f"{stage.name}: these tiles cannot run"
     )
     return roofline.roofline(
-        memories([stage]),
-        fp32_peak(),
+        roofline.Lines(memories([stage]), fp32_peak(), tensor_peak([stage])),
         points,
         title,
         _source(stage),
         axis="FLOP per byte loaded (C's stores left out)",
         under_title=tiles_text(chosen),
-        tensor_peak=tensor_peak([stage]),
     )
 
 

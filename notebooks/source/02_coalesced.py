@@ -136,8 +136,12 @@ see.roofline("naive_uncoalesced", "naive_coalesced")
 # holds comes from DRAM. So the roof that belongs to this axis is L1's, and the DRAM roof belongs to a
 # different count. **A roofline without the name of its bytes on the axis says nothing.**
 #
-# The answer to *what limits it now?*: requests to L1. Every multiply-add still needs two loads from global
-# memory, $2mnk$ of them. They are cheap requests now, but there are as many as ever.
+# Choose the other *stage*: the point goes to where that one stands, and the title names the lowest roof over
+# it. For v01 that is *issue slots*: only 13 % of its instructions multiply, and an SM issues four a clock.
+#
+# The answer to *what limits it now?*: requests to L1, and all the instructions that make them. Every
+# multiply-add still needs two loads from global memory, $2mnk$ of them. They are cheap requests now, but
+# there are as many as ever.
 #
 # ---
 # ## Exercises

@@ -239,11 +239,12 @@ see.predict("03.ceiling")
 see.tflops("naive_uncoalesced", "naive_coalesced", "block_tiled")
 
 # %%
-see.roofline("naive_uncoalesced", "naive_coalesced", "block_tiled", shared="block_tiled")
+see.roofline("naive_uncoalesced", "naive_coalesced", "block_tiled")
 
 # %% [markdown]
-# The two orange lines are shared memory's ceilings: 8.4 TFLOPS for two wavefronts a multiply-add, as the
-# source has it, and 11.2 for the one and a half that the compiler left. The kernel stands between them.
+# Choose a *stage*, and the point goes there from the one before it. Its lowest roof is now shared memory. Two
+# wavefronts per multiply-add, as the source has it, would allow 8.4 TFLOPS; the one and a half that the
+# compiler left would allow 11.2. With the stores of the tiles, it is the 10.5 of the picture.
 #
 # The answer to *what limits it now?*: **shared memory.** We traded two global loads per multiply-add for
 # two shared reads. These are faster, but an SM could do four warp-wide multiply-adds in the time of one

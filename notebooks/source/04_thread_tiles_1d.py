@@ -264,7 +264,7 @@ see.tflops("naive_coalesced", "block_tiled", "thread_tiled_1d")
 see.tflops("naive_coalesced", "block_tiled", "thread_tiled_1d", on="RTX 3090")
 
 # %%
-see.roofline("block_tiled", "thread_tiled_1d", shared="thread_tiled_1d")
+see.roofline("naive_coalesced", "block_tiled", "thread_tiled_1d")
 
 # %% [markdown]
 # The answer to *what limits it now?* is **still shared memory**, only later. Between a half (as compiled)

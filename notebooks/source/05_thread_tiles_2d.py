@@ -358,7 +358,7 @@ see.tflops("block_tiled", "thread_tiled_1d", "thread_tiled_2d")
 see.tflops("block_tiled", "thread_tiled_1d", "thread_tiled_2d", on="RTX 3090")
 
 # %%
-see.roofline("block_tiled", "thread_tiled_1d", "thread_tiled_2d", shared="thread_tiled_2d")
+see.roofline("block_tiled", "thread_tiled_1d", "thread_tiled_2d")
 
 # %% [markdown]
 # Thread tiles lift the point; they do not move it to the right. They save reads of *shared* memory, and the

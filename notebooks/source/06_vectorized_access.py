@@ -287,7 +287,7 @@ see.predict("06.ceiling")
 see.tflops("block_tiled", "thread_tiled_1d", "thread_tiled_2d", "vectorized")
 
 # %%
-see.roofline("block_tiled", "thread_tiled_1d", "thread_tiled_2d", "vectorized", shared="vectorized")
+see.roofline("thread_tiled_1d", "thread_tiled_2d", "vectorized")
 
 # %% [markdown]
 # (The question was about 8 × 8 results, the chart is about the stage's default tiles.)

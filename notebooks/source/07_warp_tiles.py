@@ -221,11 +221,9 @@ counted[["shared_load_requests", "shared_load_wavefronts"]] / (1024**3 / (32 * 6
 # fetches its tiles float by float.)
 
 # %%
-see.roofline("block_tiled", "vectorized", "warp_tiled", shared="warp_tiled")
+see.roofline("thread_tiled_2d", "vectorized", "warp_tiled")
 
 # %% [markdown]
-# (The mark of `vectorized` hides behind the other: it asks for the same bytes and is nearly as fast.)
-#
 # The answer to *what limits it now?* is no longer shared memory: as written and as compiled, its ceiling lies
 # on the peak, and bytes are no limit either. The kernel waits. At each barrier all warps stop, the next tile
 # is asked for only then, and it takes hundreds of clocks to come. Hiding that is a later matter. Before, we

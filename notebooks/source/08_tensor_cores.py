@@ -301,10 +301,11 @@ see.roofline("warp_tiled", "wmma")
 # to lie: the axis counts the bytes that warps ask for, and DRAM has to deliver only a part of them. Blocks
 # side by side want the same rows of A, blocks below each other the same columns of B, and all but the first
 # find them in L2. (L1 does not count either: `cp_async16` fetches past it.) So go straight up from the
-# kernel's place, to L2's line. That is the roof over these bytes, and it is well below the peak.
+# kernel's place, to L2's line. That is the roof over these bytes, and it is well below the peak. The roof of
+# shared memory is lower still: so many wavefronts do the kernel's fragments and tiles take.
 #
-# There is a second roof, which the picture does not have. Without any memory, on registers alone, an H200
-# was measured to do so many TFLOPS:
+# And there is one between them and the peak. Without any memory, on registers alone, an H200 was measured to
+# do so many TFLOPS:
 
 # %%
 alone = records.compute_roofs()

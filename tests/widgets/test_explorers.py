@@ -6,7 +6,7 @@ import pytest
 from gemm_course import widgets as see
 from gemm_course.figures.picture import Picture
 from gemm_course.kernels import LADDER
-from gemm_course.widgets import _banks, _charts, _coverage, _explorer, _tiles, _walk
+from gemm_course.widgets import _banks, _coverage, _explorer, _roofline, _tiles, _walk
 from gemm_course.widgets._explorer import Controls, Explorer, StepThrough
 
 
@@ -225,12 +225,12 @@ def test_tflops_name_machine_and_source():
 
 
 def test_the_roofline_of_an_ideal_product_grows_with_n():
-    assert "memory is the limit" in _charts._ideal(64).alt
-    assert "arithmetic is the limit" in _charts._ideal(1024).alt
+    assert "memory is the limit" in _roofline.ideal(64).alt
+    assert "arithmetic is the limit" in _roofline.ideal(1024).alt
 
 
 def test_the_roofline_has_the_intensity_of_the_sectors():
-    alt = see.roofline("naive_uncoalesced", "naive_coalesced").alt
+    alt = _roofline.moved(("naive_uncoalesced", "naive_coalesced"), "naive_coalesced").alt
     per_step = 2 * 32 / (33 * 32), 2 * 32 / (5 * 32)
     stores = np.array([32, 4]) / 1024
     expected = [64 / (64 / i + 32 * s) for i, s in zip(per_step, stores, strict=True)]

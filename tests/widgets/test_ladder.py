@@ -8,7 +8,6 @@ import pytest
 from gemm_course import records
 from gemm_course import widgets as see
 from gemm_course.figures import ladder as figure
-from gemm_course.figures import roofline
 from gemm_course.figures.ladder import Rung, Speed
 from gemm_course.kernels import LADDER
 from gemm_course.model import accesses
@@ -120,23 +119,6 @@ def test_one_roofline_shows_all_stages():
     assert [name for _, name in re.findall(r"(\d+) (\w+): [\d.]+ FLOP per byte", said)] == names
 
 
-def test_numbers_on_one_roofline_do_not_overlap():
-    points = [roofline.Point(f"stage {i}", 30 + i / 10, 30 + i) for i in range(10)]
-    points.append(roofline.Point("new", 30, None, True))
-    sheet = roofline._Sheet([roofline.Roof("DRAM", 4.8)], 67, "axis", (), 300, None)
-    scale = 72 / roofline.DPI
-    spots = []
-    for point, aside in zip(points[:-1], roofline._spread(sheet, points[:-1]), strict=True):
-        x, y = sheet.axes.transData.transform((point.intensity, point.tflops)) * scale
-        spots.append((x + aside[0], y + aside[1]))
-    pairs = [(a, b) for place, a in enumerate(spots) for b in spots[:place]]
-    assert all((a[0] - b[0]) ** 2 + (a[1] - b[1]) ** 2 > 12**2 for a, b in pairs)
-    picture = roofline.all_on_one([roofline.Roof("DRAM", 4.8)], 67, points, "t", "n", tensor_peak=989.5)
-    assert (
-        "11 new: 30 FLOP per byte, not measured" in picture.alt and "Tensor Cores 990 TFLOPS" in picture.alt
-    )
-
-
 def test_tflops_of_a_stage_that_was_not_measured_yet(monkeypatch):
     rows = records.ladder()
     monkeypatch.setattr(records, "ladder", lambda: rows[rows["stage"] != "warp_tiled"])
@@ -150,17 +132,3 @@ def test_published_tflops_leave_out_unpublished_stages():
         "penny_xu_tile"
         not in see.tflops("block_tiled", "penny_xu_tile", on="RTX 3090").alt.split("TFLOPS:")[1]
     )
-
-
-def test_no_number_of_the_roofline_stands_in_its_legend(monkeypatch):
-    kept, spread = [], roofline._spread
-    monkeypatch.setattr(
-        roofline, "_spread", lambda *given: kept.append((given, spread(*given))) or kept[-1][1]
-    )
-    see.roofline(until="stream_k_fp16")
-    ((sheet, points), asides) = kept[0]
-    legend = sheet.axes.get_legend().get_window_extent()
-    for point, aside in zip(points, asides, strict=True):
-        x, y = sheet.axes.transData.transform((point.intensity, point.tflops))
-        scale = roofline.DPI / 72
-        assert not legend.contains(x + aside[0] * scale, y + aside[1] * scale), point.label

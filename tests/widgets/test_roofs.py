@@ -7,7 +7,7 @@ import pytest
 from gemm_course import records
 from gemm_course import widgets as see
 from gemm_course.kernels import LADDER
-from gemm_course.widgets import _charts, _ladder, _roofs, _tiles
+from gemm_course.widgets import _ladder, _roofline, _roofs, _tiles
 from gemm_course.widgets._roofs import BY_TMA, fed_by_tma, memories, roofs_of
 
 MEASURED = [stage for stage in LADDER if _ladder.speed_on_the_h200(stage)]
@@ -28,7 +28,7 @@ def without_tma(monkeypatch):
 
 
 def point(stage):
-    return _charts._point(stage, True)
+    return _roofline._point(stage, True)
 
 
 def labels(roofs):

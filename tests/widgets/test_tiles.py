@@ -80,7 +80,7 @@ def test_measured_tflops_belong_to_exactly_these_tiles(swept):
     assert "8.7 TFLOPS measured" in words(_tiles.on_roofline(swept, BLOCK))
     other = {"BM": 16, "BN": 16, "BK": 16}
     assert "not measured" in words(_tiles.choice(swept, other))
-    assert "best measured" in words(_tiles.on_roofline(swept, other))
+    assert "best: " in words(_tiles.on_roofline(swept, other))
 
 
 def test_a_choice_that_failed_says_why(swept):

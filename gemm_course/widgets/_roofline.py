@@ -1,0 +1,173 @@
+"""Rooflines of stages: where each stands, which roof is the lowest over it, and how close it comes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gemm_course.figures import roofline as figure
+from gemm_course.figures.picture import Picture
+from gemm_course.figures.roofline import Lines, Point, Roof
+from gemm_course.kernels import LADDER, Stage
+from gemm_course.widgets import _ladder as ladder
+from gemm_course.widgets._costs import cost_of_squares
+from gemm_course.widgets._explorer import Explorer
+from gemm_course.widgets._roofs import (
+    Ceiling,
+    fp32_peak,
+    memories,
+    model_of_the_h200,
+    roofs_of,
+    tensor_peak,
+)
+
+SIZE = 4096  # of the matrices that TFLOPS are measured on
+
+
+def roofline(*stages: str, limits: str | None = None, until: str | None = None) -> Picture | None:
+    """Draw a stage on the H200's roofline, by the bytes that its warps ask of L1 and the TFLOPS measured.
+
+    Several stages make an explorer that begins with the last of them: choose one, and the point goes from
+    the place of the stage before to its own. ``limits`` names a stage of which only the roofs are drawn that
+    it cannot rise above: those of the memories that all its bytes pass, its issue slots, its Tensor Core
+    instruction alone, shared memory with all that the hardware counted; the stages stand beside it.
+    ``until`` draws all stages of the ladder up to that one on one roofline. Without a stage, show a control
+    for the size of a matrix product in which every element moves only once. Raises KeyError for an unknown
+    stage, ValueError for `until` beside anything else.
+    """
+    if until and (stages or limits):
+        raise ValueError("until draws all stages up to one: leave out the stages and limits.")
+    if until:
+        return _all_on_one(ladder.up_to(until))
+    if limits:
+        return _under_its_roofs(LADDER[limits], [LADDER[name] for name in stages])
+    if len(stages) == 1:
+        return moved(stages, stages[0])
+    if stages:
+        trail = tuple(LADDER[name].name for name in stages)
+        Explorer(lambda stage: moved(trail, stage), {"stage": ("stage", trail, trail[-1])}).show()
+    else:
+        sizes = [64 * 2**step for step in range(9)]
+        Explorer(ideal, {"n": ("n × n matrices, n", sizes, 256)}).show()
+    return None
+
+
+def moved(trail: Sequence[str], name: str) -> Picture:
+    """Draw a stage of a trail and the one before it, on axes that show all of them."""
+    stages = [LADDER[each] for each in trail]
+    stage, place = LADDER[name], list(trail).index(name)
+    shown = [_point(each, each is stage) for each in stages[max(place - 1, 0) : place + 1]]
+    own = roofs_of(stage)
+    lines = Lines(
+        memories(stages),
+        fp32_peak(),
+        tensor_peak(stages),
+        [(ceiling.label, ceiling.tflops) for ceiling in own.ceilings],
+        _as_drawn(own.lowest(shown[-1].intensity)[0]),
+    )
+    return figure.roofline(
+        lines,
+        shown,
+        _reached(stage, shown[-1]),
+        _source(stages, own.ceilings),
+        span=figure.span_of([_point(each, False) for each in stages], lines),
+        under_title=_against(shown),
+        glide=True,
+    )
+
+
+def _reached(stage: Stage, point: Point) -> str:
+    """How close a stage comes to its lowest roof: the answer to what limits it, as far as roofs can tell."""
+    name, lowest = roofs_of(stage).lowest(point.intensity)
+    lowest_roof = f"its lowest roof: {name.split(',')[0]}, {lowest:.3g}\u00a0TFLOPS"
+    if not point.tflops:
+        return f"{stage.name} was not measured; {lowest_roof}"
+    return f"{stage.name} reaches {100 * point.tflops / lowest:.0f}\u00a0% of {lowest_roof}"
+
+
+def _against(shown: Sequence[Point]) -> str:
+    """What became of the stage before: its speed and its bytes."""
+    if len(shown) < 2 or not all(point.tflops for point in shown):
+        return f"It does {shown[-1].intensity:.2g} FLOP per byte that its warps ask for."
+    before, here = shown
+    faster = here.tflops / before.tflops
+    told = f"{faster:.3g} times as fast as {before.label}"
+    ratio = here.intensity / before.intensity
+    if not 0.95 < ratio < 1.05:
+        return f"{told}, with {ratio:.2g} times the FLOP per byte."
+    return f"{told}, with as many FLOP per byte."
+
+
+def _as_drawn(name: str) -> str:
+    """The name of a roof as the picture writes it: the peaks have no article there."""
+    return name.removeprefix("the ")
+
+
+def _under_its_roofs(stage: Stage, others: Sequence[Stage]) -> Picture:
+    """Draw a stage under its own roofs, and others beside it."""
+    chosen = [*(each for each in others if each is not stage), stage]
+    own, point = roofs_of(stage), _point(stage, True)
+    name, lowest = own.lowest(point.intensity)
+    known = point.tflops
+    reached = (
+        f"{known:.3g} TFLOPS, {100 * known / lowest:.0f} % of its lowest roof"
+        if known
+        else "its speed was not measured"
+    )
+    points = [_point(each, each is stage) for each in chosen]
+    lines = Lines(
+        own.memories,
+        fp32_peak(),
+        tensor_peak(chosen),
+        [(ceiling.label, ceiling.tflops) for ceiling in own.ceilings],
+        _as_drawn(name),
+    )
+    return figure.roofline(
+        lines,
+        points,
+        f"{stage.name}: {reached}",
+        _source(chosen, own.ceilings),
+        span=figure.span_of(points, lines),
+        under_title=f"The lowest roof: {name}, {lowest:.3g} TFLOPS",
+    )
+
+
+def _all_on_one(stages: Sequence[Stage]) -> Picture:
+    """Draw stages on one roofline, with the last one marked."""
+    points = [_point(stage, stage is stages[-1]) for stage in stages]
+    known = [point for point in points if point.tflops]
+    title = f"From {points[0].label} to {points[-1].label}"
+    if len(known) > 1:
+        ratio = known[-1].tflops / known[0].tflops
+        times = f"{ratio:.3g}" if ratio < 1000 else f"{ratio:.0f}"
+        title = f"The last is {times} times as fast as {known[0].label}"
+    lines = Lines(memories(stages), fp32_peak(), tensor_peak(stages))
+    return figure.all_on_one(lines, points, title, _source(stages))
+
+
+def _point(stage: Stage, now: bool) -> Point:
+    """Return a stage's point for its default tiles: what its warps ask of L1, and what was measured."""
+    intensity = cost_of_squares(stage).intensity_with_stores
+    return Point(stage.name, intensity, ladder.speed_on_the_h200(stage), now)
+
+
+def _source(stages: Sequence[Stage], ceilings: Sequence[Ceiling] = ()) -> str:
+    used = sorted({ladder.precision(stage) for stage in stages}, reverse=True)
+    measured = [ceiling.measured for ceiling in ceilings if ceiling.measured is not None]
+    compilers = [f". Loop: {ceiling.compiler}" for ceiling in ceilings if ceiling.compiler]
+    precisions = " and ".join(used).upper().replace("AND", "and")
+    return f"{SIZE}³, {precisions}; {ladder.provenance(stages, *measured)}{''.join(compilers)}"
+
+
+def ideal(n: int) -> Picture:
+    """Draw an n × n product that moves each element of A, B and C once, under the roof of DRAM."""
+    model = model_of_the_h200()
+    intensity = 2 * n**3 / (3 * 4 * n**2)
+    reached = model.attainable(intensity)
+    memory = intensity < model.ridge()
+    limit = "memory" if memory else "arithmetic"
+    title = f"n = {n}: at most {reached:.3g} TFLOPS, {limit} is the limit"
+    point = Point(f"n = {n}: at most", intensity, reached, True)
+    roof = Roof("DRAM", model.bandwidths["DRAM"])
+    lines = Lines([roof], model.peak_tflops, lowest="DRAM" if memory else "FP32 peak")
+    note = f"{model.gpu.name} by its data sheet, FP32, every element moved once"
+    return figure.roofline(lines, [point], title, note, axis="FLOP per byte moved")
