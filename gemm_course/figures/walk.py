@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from gemm_course.figures import colours
 from gemm_course.figures.picture import Picture
-from gemm_course.figures.svg import Drawing, wrap
+from gemm_course.figures.svg import Drawing
 
 Element = tuple[int, ...]
 _COMMA = ",\u00a0"  # keeps an element on one line
@@ -93,16 +93,12 @@ def sentence(scene: Scene, thread: int) -> str:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is shown: the matrices' shapes, the tile's width, the block, the kernel's lines, and any race.
-
-    ``race`` is the emulator's finding (or None), ``lines`` maps a line number to its source text.
-    """
+    """What is shown: the matrices' shapes, the tile's width, the block, and the kernel's lines by number."""
 
     shapes: dict[str, tuple[int, int]]
     tile: int
     block: tuple[int, int]
     lines: dict[int, str]
-    race: object = None
     naive_loads: int = 8
     tiled_loads: int = 4
 
@@ -127,8 +123,7 @@ def draw(story: list[Scene], number: int, thread: int, plan: Plan) -> Picture:
         drawing.rect(20, below - 10, 372, tile * cell + 18, "none", stroke=colours.INK, line=2, dash="7 4")
         drawing.text(206, bottom + 24, "barrier: the whole block waits here", anchor="middle", bold=True)
     bottom = _code(drawing, scene, plan, bottom + 36)
-    bottom = _counters(drawing, scene, thread, plan, bottom)
-    _race(drawing, scene, plan, bottom)
+    _counters(drawing, scene, thread, plan, bottom)
     return drawing.picture(_description(scene, thread, plan))
 
 
@@ -182,11 +177,6 @@ def _shared_tile(
             words = "?" if content is None else _tidy(content[2:-1]) if "[" in content else content
             x, y = left + column * cell, top + row * cell
             _cell(drawing, x, y, cell, fill, words, (row, column) in mine)
-            race = plan.race
-            if race is not None and race.array == array and tuple(race.element) == (row, column):
-                drawing.rect(
-                    x - 2, y - 2, cell + 2, cell + 2, "none", stroke=colours.WARN, line=3, dash="4 3"
-                )
 
 
 def _copy_arrow(
@@ -225,7 +215,7 @@ def _code(drawing: Drawing, scene: Scene, plan: Plan, top: float) -> float:
     return drawing.code(top, scene.line, plan.lines.get(scene.line, "").split("  #")[0].strip())
 
 
-def _counters(drawing: Drawing, scene: Scene, thread: int, plan: Plan, top: float) -> float:
+def _counters(drawing: Drawing, scene: Scene, thread: int, plan: Plan, top: float) -> None:
     loads, reads = scene.loads.get(thread, 0), scene.reads.get(thread, 0)
     rows = (
         ("with tiles", loads, plan.tiled_loads, colours.NOW),
@@ -238,17 +228,6 @@ def _counters(drawing: Drawing, scene: Scene, thread: int, plan: Plan, top: floa
         for i in range(total):
             drawing.rect(96 + i * 24, y, 20, 16, fill if i < count else colours.PAPER, stroke=colours.QUIET)
         drawing.text(96 + total * 24 + 8, y + 13, f"{count} of {total}")
-    return top + 32 + 44
-
-
-def _race(drawing: Drawing, scene: Scene, plan: Plan, top: float) -> None:
-    race = plan.race
-    if race is None:
-        return
-    words = wrap(f"Race: {race.message}", 14, 536, bold=True)
-    drawing.rect(4, top + 4, 552, 18 * len(words) + 12, "#FBE9E7", stroke=colours.WARN, line=1.5, dash="4 3")
-    for place, line in enumerate(words):
-        drawing.text(12, top + 22 + 18 * place, line, fill=colours.WARN, bold=place == 0)
 
 
 def _description(scene: Scene, thread: int, plan: Plan) -> str:
@@ -257,9 +236,8 @@ def _description(scene: Scene, thread: int, plan: Plan) -> str:
         for array, cells in scene.shared.items()
     )
     loads, reads = scene.loads.get(thread, 0), scene.reads.get(thread, 0)
-    words = (
+    return (
         f"Block ({plan.block[0]}, {plan.block[1]}). {tiles or 'The shared tiles are still empty'}."
         f" Global loads of this thread so far: {loads} of {plan.tiled_loads};"
         f" without tiles {min(reads, plan.naive_loads)} of {plan.naive_loads}."
     )
-    return words + (f" Race: {plan.race.message}" if plan.race is not None else "")

@@ -17,6 +17,7 @@ _HOMES = {
     "coverage": "coverage",
     "filling": "coverage",
     "counts": "charts",
+    "race": "race",
     "roofline": "roofline",
     "tflops": "charts",
     "fragment": "fragments",

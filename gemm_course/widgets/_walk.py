@@ -1,4 +1,4 @@
-"""Document 002's example of 4 x 4 matrices with 2 x 2 tiles, step by step, with and without its barriers."""
+"""Document 002's example of 4 x 4 matrices with 2 x 2 tiles, step by step."""
 
 from __future__ import annotations
 
@@ -12,11 +12,9 @@ from gemm_course.figures import walk as figure
 from gemm_course.figures.picture import Picture
 from gemm_course.kernels import LADDER
 from gemm_course.widgets._explorer import StepThrough
-from gemm_course.widgets._surgery import without_barriers
 
 SIZE, TILE = 4, 2
 _TILES = {"BM": TILE, "BN": TILE, "BK": TILE}
-BARRIERS = (("both", ()), ("first removed", (0,)), ("second removed", (1,)), ("both removed", (0, 1)))
 _PAIRS = [(f"({x}, {y})", (x, y)) for y in range(TILE) for x in range(TILE)]
 
 
@@ -24,36 +22,31 @@ def walk() -> None:
     """Step through ``penny_xu_tile`` on 4 x 4 matrices with 2 x 2 tiles."""
     StepThrough(
         draw,
-        lambda block, thread, removed: len(_story(block, removed)[0]),
+        lambda block, thread: len(_story(block)[0]),
         {
             "block": ("block (x, y)", _PAIRS, (0, 0)),
             "thread": ("I am thread (x, y)", _PAIRS, (1, 0)),
-            "removed": ("barriers", BARRIERS, ()),
         },
     ).show()
 
 
-def draw(
-    step: int, block: tuple[int, int], thread: tuple[int, int], removed: tuple[int, ...] = ()
-) -> Picture:
-    """Draw scene ``step`` (from 0) of ``block`` as ``thread`` sees it, without the ``removed`` barriers."""
-    story, plan = _story(block, removed)
+def draw(step: int, block: tuple[int, int], thread: tuple[int, int]) -> Picture:
+    """Draw scene ``step`` (from 0) of ``block`` as ``thread`` sees it."""
+    story, plan = _story(block)
     return figure.draw(story, step, thread[1] * TILE + thread[0], plan)
 
 
-@lru_cache(64)
-def _story(block: tuple[int, int], removed: tuple[int, ...]) -> tuple[list[figure.Scene], figure.Plan]:
+@lru_cache(4)
+def _story(block: tuple[int, int]) -> tuple[list[figure.Scene], figure.Plan]:
     kernel = LADDER["penny_xu_tile"].kernel(_TILES)
-    report = _watched(without_barriers(kernel, set(removed)) if removed else kernel, block)
+    report = _watched(kernel, block)
     naive = _watched(LADDER["naive_coalesced"].kernel({"BM": TILE, "BN": TILE}), block)
     lines, first = inspect.getsourcelines(kernel.py_func)
-    races = [f for f in report.findings if f.kind == "shared_race" and tuple(f.block)[:2] == block]
     plan = figure.Plan(
         shapes=dict.fromkeys("ABC", (SIZE, SIZE)),
         tile=TILE,
         block=block,
         lines={first + place: line for place, line in enumerate(lines)},
-        race=next(iter(races or [f for f in report.findings if f.kind == "shared_race"]), None),
         naive_loads=_loads_of_a_thread(naive.trace),
         tiled_loads=_loads_of_a_thread(report.trace),
     )

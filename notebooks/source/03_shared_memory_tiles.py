@@ -66,11 +66,17 @@ see.walk()
 #
 # ### Take a barrier away
 #
-# Now set *barriers* to "first removed". The emulator names a reader and a writer: a thread reads `As`
-# before the one who fetches that element has stored it. Then try "second removed".
+# The walk has two barriers per tile. What if one of them were missing? Think first.
 
 # %%
 see.predict("03.second")
+
+# %% [markdown]
+# Below are the same four threads over time, as if each were in a warp of its own. Choose which barrier is
+# missing, and hold one thread back: whose sum goes wrong, and with which number?
+
+# %%
+see.race()
 
 # %% [markdown]
 # A barrier, `cuda.syncthreads()`, is for the threads of one block. It has two jobs here:

@@ -131,19 +131,9 @@ def test_one_word_of_padding_removes_the_conflict():
     assert "1 wavefront;" in _banks.draw("As[tx, p]", (32, 32), 0, 1).alt
 
 
-@pytest.mark.parametrize("removed", [(0,), (1,), (0, 1)])
-def test_without_a_barrier_the_walk_names_reader_and_writer(removed):
-    alt = _walk.draw(3, (0, 0), (1, 0), removed).alt
-    assert "Race:" in alt and "reads" in alt and "writes" in alt
-
-
-def test_with_both_barriers_there_is_no_race():
-    assert "Race" not in _walk.draw(3, (0, 0), (1, 0)).alt
-
-
 @pytest.mark.parametrize("block", [(0, 0), (1, 0), (0, 1), (1, 1)])
 def test_every_thread_of_every_block_can_be_followed_to_its_end(block):
-    story, stage = _walk._story(block, ())
+    story, stage = _walk._story(block)
     for thread in ((0, 0), (1, 0), (0, 1), (1, 1)):
         row, column = 2 * block[1] + thread[1], 2 * block[0] + thread[0]
         alt = _walk.draw(len(story) - 1, block, thread).alt.replace("\u00a0", " ")

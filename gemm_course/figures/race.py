@@ -1,0 +1,206 @@
+"""A race: four threads over time, barriers as gates, and a sum that goes wrong where one thread is late."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gemm_course.figures import colours
+from gemm_course.figures.picture import Picture
+from gemm_course.figures.svg import NORMAL, PAGE, SMALL, Drawing, wrap
+
+_LEFT, _RIGHT = 104.0, 474.0  # where the tracks begin and end
+_TRACK, _HIGH = 46.0, 34.0  # from one track to the next, and what stands on it
+_FACTORS, _LETTER = 12.5, 7.6  # of the products on a track
+_LONGEST = 6.9  # units of time that fit on the page
+_LINES = 5  # for the sentences below
+
+
+@dataclass(frozen=True)
+class Factor:
+    """A number that a thread reads from a shared tile: ``right`` is what it would be with all barriers.
+
+    ``culprit`` is the thread whose store comes too late or too early for this read, and when that ends, if
+    the number is wrong.
+    """
+
+    array: str
+    element: tuple[int, int]
+    value: int
+    right: int
+    culprit: tuple[int, float] | None = None
+
+    @property
+    def wrong(self) -> bool:
+        return self.value != self.right
+
+
+@dataclass(frozen=True)
+class Part:
+    """What a thread does from ``begin`` to ``end``: "load" (``numbers`` are those it stores), "add" (the
+    products, as pairs of factors), or "held" (it is late).
+    """
+
+    kind: str
+    begin: float
+    end: float
+    numbers: Sequence[tuple[str, int]] = ()
+    products: Sequence[tuple[Factor, Factor]] = ()
+
+
+@dataclass(frozen=True)
+class Track:
+    """A thread (x, y): its parts in order, its sum, and what that should be."""
+
+    thread: tuple[int, int]
+    parts: Sequence[Part]
+    total: int
+    right: int
+
+    @property
+    def wrong(self) -> list[Factor]:
+        """The factors that are not what they should be."""
+        factors = [factor for part in self.parts for product in part.products for factor in product]
+        return [factor for factor in factors if factor.wrong]
+
+    @property
+    def name(self) -> str:
+        return f"thread\u00a0({self.thread[0]},\u00a0{self.thread[1]})"
+
+
+@dataclass(frozen=True)
+class Gate:
+    """A barrier: when all threads have reached it, or, if it is ``missing``, where it would stand."""
+
+    time: float
+    missing: bool = False
+
+
+def race(tracks: Sequence[Track], gates: Sequence[Gate], title: str, sentences: Sequence[str]) -> Picture:
+    """Draw the tracks, one below the other, with gates across them, and sentences below."""
+    drawing = Drawing(title, title_lines=2)
+    top = drawing.top + 42
+    bottom = top + _TRACK * len(tracks)
+    for gate in gates:
+        _gate(drawing, gate, top - 4, bottom)
+    for place, track in enumerate(tracks):
+        _track(drawing, track, max(gate.time for gate in gates), top + place * _TRACK)
+    for place, track in enumerate(tracks):
+        _blame(drawing, track, place, top)
+    drawing.text(_RIGHT + 8, top - 12, "its sum", fill=colours.QUIET)
+    drawing.line(_LEFT, bottom + 12, _RIGHT, bottom + 12, stroke=colours.QUIET, arrow=True)
+    drawing.text(_RIGHT + 8, bottom + 17, "time", fill=colours.QUIET)
+    _legend(drawing, bottom + 26)
+    _write(drawing, sentences, bottom + 58)
+    drawing.rect(0, bottom + 58 + _LINES * 19, 1, 1, colours.PAPER)
+    return drawing.picture(_in_words(tracks, gates, sentences))
+
+
+def _x(time: float) -> float:
+    return _LEFT + (_RIGHT - _LEFT) * time / _LONGEST
+
+
+def _gate(drawing: Drawing, gate: Gate, top: float, bottom: float) -> None:
+    x = _x(gate.time)
+    if gate.missing:
+        drawing.line(x, top, x, bottom, stroke=colours.WARN, width=2, dash="3 5")
+        drawing.line(x, top - 18, x, top, stroke=colours.WARN, width=2, dash="3 5")
+        drawing.text(x, top - 24, "no barrier", size=13, anchor="middle", fill=colours.WARN, bold=True)
+    else:
+        drawing.rect(x - 3, top, 6, bottom - top, colours.INK)
+        drawing.text(x, top - 8, "barrier", size=13, anchor="middle")
+
+
+def _track(drawing: Drawing, track: Track, end: float, top: float) -> None:
+    drawing.text(8, top + 22, track.name)
+    drawing.line(_LEFT, top + _HIGH / 2, _x(end), top + _HIGH / 2, stroke=colours.QUIET)
+    for part in track.parts:
+        _part(drawing, part, top)
+    wrong = track.total != track.right
+    fill = colours.WARN if wrong else colours.INK
+    drawing.text(
+        _RIGHT + 8, top + 15, f"{'✗' if wrong else '✓'} {track.total}", size=NORMAL, fill=fill, bold=True
+    )
+    if wrong:
+        drawing.text(_RIGHT + 8, top + 32, f"not {track.right}", size=13, fill=fill)
+
+
+def _blame(drawing: Drawing, track: Track, place: int, top: float) -> None:
+    """Draw an arrow from each store that comes too late or too early to the sum that it spoils."""
+    for part in track.parts:
+        for factor in (factor for product in part.products for factor in product if factor.wrong):
+            thread, end = factor.culprit
+            x1, x2 = _x(end) - (_x(1) - _x(0)) * (0.75 if factor.array[0] == "A" else 0.25), _x(part.end) - 10
+            down = thread < place
+            y1 = top + thread * _TRACK + (_HIGH if down else 0)
+            y2 = top + place * _TRACK + (0 if down else _HIGH)
+            drawing.line(x1, y1, x2, y2, stroke=colours.WARN, width=2, arrow=True)
+
+
+def _part(drawing: Drawing, part: Part, top: float) -> None:
+    x, wide = _x(part.begin) + 3.5, _x(part.end) - _x(part.begin) - 7
+    if part.kind == "held":
+        drawing.rect(x, top + 4, wide, _HIGH - 8, colours.PAPER)
+        drawing.hatch(x, top + 4, wide, _HIGH - 8)
+        drawing.rect(x + wide / 2 - 38, top + 8, 76, 18, colours.PAPER)
+        drawing.text(x + wide / 2, top + 22, "held back", anchor="middle")
+    elif part.kind == "load":
+        for place, (array, number) in enumerate(part.numbers):
+            left, half = x + place * wide / 2, wide / 2
+            drawing.rect(left, top, half - 1, _HIGH, colours.PALE[colours.of_array(array)])
+            drawing.text(left + half / 2, top + 14, array, size=12, anchor="middle")
+            drawing.text(left + half / 2, top + 29, number, anchor="middle", bold=True)
+    else:
+        wrong = any(factor.wrong for product in part.products for factor in product)
+        drawing.rect(x, top, wide, _HIGH, colours.PALE[colours.C])
+        if wrong:
+            drawing.rect(x, top, wide, _HIGH, "none", stroke=colours.WARN, line=2.5)
+        for place, product in enumerate(part.products):
+            _product(drawing, product, x + wide / 2, top + 14 + 15 * place)
+
+
+def _product(drawing: Drawing, product: tuple[Factor, Factor], middle: float, y: float) -> None:
+    """Write "+ 3·4" about ``middle``, with a factor that is wrong in red."""
+    one, other = product
+    signs = [("+", False), (one.value, one.wrong), ("·", False), (other.value, other.wrong)]
+    for number, (sign, wrong) in enumerate(signs):
+        fill = colours.WARN if wrong else colours.INK
+        x = middle + (number - 1.5) * (_LETTER + 2)
+        drawing.text(x, y, sign, size=_FACTORS, anchor="middle", mono=True, fill=fill, bold=wrong)
+
+
+def _legend(drawing: Drawing, top: float) -> None:
+    for place, (fill, words) in enumerate(
+        (
+            (colours.PALE[colours.A], "stores a number of A"),
+            (colours.PALE[colours.B], "and one of B"),
+            (colours.PALE[colours.C], "reads four and adds"),
+        )
+    ):
+        x = 8 + (0, 190, 328)[place]
+        drawing.rect(x, top, 14, 14, fill)
+        drawing.text(x + 20, top + 12, words, size=13, fill=colours.QUIET)
+
+
+def _write(drawing: Drawing, sentences: Sequence[str], top: float) -> None:
+    lines = [line for words in sentences for line in wrap(words, SMALL, PAGE - 16)]
+    for place, line in enumerate(lines):
+        drawing.text(8, top + 14 + 19 * place, line)
+
+
+def _in_words(tracks: Sequence[Track], gates: Sequence[Gate], sentences: Sequence[str]) -> str:
+    missing = sum(gate.missing for gate in gates)
+    told = [f"Barriers: {len(gates) - missing} kept, {missing} missing."]
+    for track in tracks:
+        done = ", ".join(_done(part) for part in track.parts)
+        wrong = f", but it should be {track.right}" if track.total != track.right else ", which is right"
+        told.append(f"{track.name.capitalize()}: {done}; its sum is {track.total}{wrong}.")
+    return " ".join([*told, *sentences]).replace("\u00a0", " ")
+
+
+def _done(part: Part) -> str:
+    if part.kind == "held":
+        return "is held back"
+    if part.kind == "load":
+        return "stores " + " and ".join(f"{number} of {array}" for array, number in part.numbers)
+    return "adds " + " + ".join(f"{one.value}·{other.value}" for one, other in part.products)
