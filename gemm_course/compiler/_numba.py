@@ -162,12 +162,8 @@ def _compiling_for(capability: tuple[int, int], lines: bool) -> Iterator[list]:
     from numba.cuda.core.compiler_lock import global_compiler_lock
     from numba.cuda.core.errors import NumbaWarning
 
-    kind, device, mine = (
-        module.CUDADispatcher,
-        SimpleNamespace(compute_capability=capability),
-        _in_this_thread(),
-    )
-    resolve, ask = kind.get_call_template, module.get_current_device
+    kind, mine = module.CUDADispatcher, _in_this_thread()
+    device = SimpleNamespace(compute_capability=capability)
     before: dict[Any, dict] = {}
     own: list = []
 
@@ -184,6 +180,8 @@ def _compiling_for(capability: tuple[int, int], lines: bool) -> Iterator[list]:
 
     with global_compiler_lock, warnings.catch_warnings():
         warnings.simplefilter("ignore", NumbaWarning)  # of functions that have no source, say
+        # Asked for under the lock: outside, they may be those of another thread that compiles.
+        resolve, ask = kind.get_call_template, module.get_current_device
         kind.get_call_template, module.get_current_device = get_call_template, get_current_device
         try:
             yield own

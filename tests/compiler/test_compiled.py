@@ -234,12 +234,14 @@ def test_fastmath_is_kept():
 # ---- nothing is changed ------------------------------------------------------------------------------------
 
 
-def test_numba_is_left_as_it_was():
+def numbas_own():
+    """What is replaced in Numba while it compiles."""
     from numba.cuda import dispatcher
 
-    def state():
-        return dispatcher.get_current_device, dispatcher.CUDADispatcher.get_call_template
+    return dispatcher.get_current_device, dispatcher.CUDADispatcher.get_call_template
 
+
+def test_numba_is_left_as_it_was():
     @cuda.jit(device=True)
     def twice(x):
         return 2 * x
@@ -250,12 +252,12 @@ def test_numba_is_left_as_it_was():
     def wrong(x):
         x[0] = twice(x[1]) + nowhere  # noqa: F821
 
-    before, function = state(), dict(vars(twice))
+    before, function = numbas_own(), dict(vars(twice))
     compiled(kernel, X)
-    assert state() == before and vars(twice) == function
+    assert numbas_own() == before and vars(twice) == function
     with pytest.raises(CannotCompile):
         compiled(wrong, X)
-    assert state() == before and vars(twice) == function
+    assert numbas_own() == before and vars(twice) == function
 
 
 def test_a_device_function_with_a_signature_waits_on():
@@ -317,7 +319,7 @@ def test_threads_compile_at_the_same_time():
 
     jobs = [(kernel, (X, 3), capability) for capability in ((8, 0), (9, 0), (8, 6), (9, 0))]
     alone = [compiled(one, *args, compute_capability=where).text for one, args, where in jobs]
-    found = [None] * len(jobs)
+    found, before = [None] * len(jobs), numbas_own()
 
     def work(place):
         one, args, where = jobs[place]
@@ -330,6 +332,7 @@ def test_threads_compile_at_the_same_time():
         thread.join()
     assert found == alone
     assert alone[0] != alone[1] == alone[3]
+    assert numbas_own() == before
 
 
 def test_another_thread_keeps_asking_the_gpu_at_hand():
