@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -40,7 +41,7 @@ class Moment:
         return sum(len(self.reads[array].get(thread, ())) for thread in threads for array in arrays)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Story:
     """What one block does.
 
@@ -76,10 +77,11 @@ class Story:
         steps = range(first, last + 1)
         return {(element[0], p) if array == "A" else (p, element[1]) for p in steps}
 
-    def ever_read(self, array: str, level: str, element: Element) -> set[Element]:
+    @cache  # noqa: B019  (a story lives as long as the notebook)
+    def ever_read(self, array: str, level: str, element: Element) -> frozenset[Element]:
         """The elements of A or B that a level multiplies with, in all steps together."""
         multiplying = [moment for moment in self.moments if not moment.copies]
-        return set().union(*(self.read(moment, array, level, element) for moment in multiplying))
+        return frozenset().union(*(self.read(moment, array, level, element) for moment in multiplying))
 
 
 def numbered(rows: int, columns: int, dtype: str) -> np.ndarray:
