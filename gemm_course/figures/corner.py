@@ -63,13 +63,14 @@ class Corner:
         if runs:
             drawing.area([tuple(round(value, 2) for value in run) for run in runs], fill)
 
-    def rule(self, drawing: Drawing, array: str) -> None:
-        """Draw the lines between the cells; afterwards, so that what is lit has cells too."""
+    def rule(self, drawing: Drawing, array: str, every: int = 1) -> None:
+        """Draw the lines between cells, or groups of them; afterwards, so that what is lit has cells too."""
         rows, columns = self.shape(array)
         x, y, wide, high = self.box(array)
-        thin = min(1.0, _LINES * self.cell)
-        lines = [(x, y + row * self.cell - thin / 2, wide, thin) for row in range(1, rows)]
-        lines += [(x + column * self.cell - thin / 2, y, thin, high) for column in range(1, columns)]
+        thin = min(1.0, _LINES * self.cell * every)
+        below = (y + row * self.cell - thin / 2 for row in range(every, rows, every))
+        beside = (x + column * self.cell - thin / 2 for column in range(every, columns, every))
+        lines = [*((x, at, wide, thin) for at in below), *((at, y, thin, high) for at in beside)]
         drawing.area([tuple(round(value, 2) for value in line) for line in lines], colours.PAPER)
 
     def outline(self, drawing: Drawing, array: str, elements: Iterable[Element], **style) -> None:

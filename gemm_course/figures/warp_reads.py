@@ -1,7 +1,8 @@
-"""One warp's reads of As and Bs in a step along k, for any layout of its lanes, from the emulator's trace."""
+"""A warp's reads of As and Bs in a step along k, for any layout of its lanes, from the emulator's trace."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable
 from functools import lru_cache
 
@@ -24,6 +25,15 @@ def request(rows: int, columns: int, run: int, bits: int, array: str) -> Request
     return requests(_trace(rows, columns, run, bits), array=array, op="load", space="shared")[0]
 
 
+def words(rows: int, columns: int, run: int, bits: int, array: str) -> dict[int, list[int]]:
+    """Words of As or Bs that each lane reads in a step along k: its rows or columns of the warp's tile."""
+    found: dict[int, list[int]] = defaultdict(list)
+    for asked in requests(_trace(rows, columns, run, bits), array=array, op="load", space="shared"):
+        for lane, (_, word), _ in asked.lanes:
+            found[lane] += range(word, word + bits // 32)
+    return found
+
+
 @lru_cache(64)
 def _trace(rows: int, columns: int, run: int, bits: int):
     out = np.zeros((WARP, 2), np.float32)
@@ -44,8 +54,9 @@ def _kernel(rows: int, columns: int, run: int, bits: int) -> Callable:
         for i in range(lane, WIDE, WARP):
             Bs[0, i] = 0
         cuda.syncthreads()
-        out[lane, 0] = As[0, lane // columns * run]
-        out[lane, 1] = Bs[0, lane % columns * run]
+        for i in range(RESULTS):
+            out[lane, 0] = As[0, lane // columns * run + i // run * (run * rows) + i % run]
+            out[lane, 1] = Bs[0, lane % columns * run + i // run * (run * columns) + i % run]
 
     @cuda.jit
     def by_fours(out):
@@ -57,7 +68,8 @@ def _kernel(rows: int, columns: int, run: int, bits: int) -> Callable:
         for i in range(lane, WIDE, WARP):
             Bs[0, i] = 0
         cuda.syncthreads()
-        out[lane, 0] = load4(As, (0, lane // columns * run))[0]
-        out[lane, 1] = load4(Bs, (0, lane % columns * run))[0]
+        for i in range(0, RESULTS, 4):
+            out[lane, 0] = load4(As, (0, lane // columns * run + i // run * (run * rows) + i % run))[0]
+            out[lane, 1] = load4(Bs, (0, lane % columns * run + i // run * (run * columns) + i % run))[0]
 
     return by_ones if bits == 32 else by_fours

@@ -60,30 +60,39 @@ def wavefronts_of(request: Request) -> int:
 
 def draw(request: Request, code: str) -> Picture:
     """Draw one shared request, one line of 32 banks per wavefront; ``code`` is the access."""
-    misaligned = [lane for lane, _, address in request.lanes if request.bits == 128 and address % _ALIGNED]
-    groups, count = served(request), wavefronts_of(request)
-    verb = "wavefront" if count == 1 else "wavefronts"
-    what = (
-        f"misaligned for {len(misaligned)} of {len(request.lanes)} lanes" if misaligned else f"{count} {verb}"
-    )
-    drawing = Drawing(f"{code}: {what}")
-    y = drawing.top + 20
+    drawing = Drawing(title(request, code))
+    lines(drawing, request, drawing.top + 20)
+    return drawing.picture(in_words(request))
+
+
+def title(request: Request, code: str) -> str:
+    """What a request costs, or for how many lanes it is misaligned."""
+    misaligned, count = _misaligned(request), wavefronts_of(request)
+    if misaligned:
+        return f"{code}: misaligned for {len(misaligned)} of {len(request.lanes)} lanes"
+    return f"{code}: {count} {'wavefront' if count == 1 else 'wavefronts'}"
+
+
+def _misaligned(request: Request) -> list[int]:
+    return [lane for lane, _, address in request.lanes if request.bits == 128 and address % _ALIGNED]
+
+
+def lines(drawing: Drawing, request: Request, y: float) -> None:
+    """Draw the lines of banks below y, and what is to be said of them."""
+    misaligned, groups = _misaligned(request), served(request)
     drawing.text(_LEFT, y - 6, "bank 0", size=12, fill=colours.QUIET)
     for bank in (8, 16, 24, 31):
         drawing.text(_x(bank) + _CELL / 2, y - 6, bank, size=12, anchor="middle", fill=colours.QUIET)
-    number = 0
     for lanes, fronts in groups:
         drawing.text(_LEFT, y + 14, _heading(lanes, fronts), bold=len(fronts) > 1, fill=colours.QUIET)
         y += 20
         for front in fronts:
-            number += 1
             _line(drawing, y, front, request, set(misaligned))
             y += _HIGH
         y += 4
     for words in _footnotes(request, groups, misaligned):
         y += 18
         drawing.text(_LEFT, y, words, fill=colours.WARN if misaligned else colours.QUIET)
-    return drawing.picture(_in_words(request, groups, count, misaligned))
 
 
 def _x(bank: int) -> float:
@@ -126,11 +135,14 @@ def _footnotes(request: Request, groups, misaligned: list[int]) -> list[str]:
     return notes
 
 
-def _in_words(request: Request, groups, count: int, misaligned: list[int]) -> str:
+def in_words(request: Request) -> str:
+    """The same as :func:`lines`, in words."""
+    misaligned, groups = _misaligned(request), served(request)
     (first, start, low), (last, end, high) = request.lanes[0], request.lanes[-1]
     said = "; ".join(_heading(lanes, fronts) for lanes, fronts in groups)
     return (
         f"{request.bits} bits per lane: lane {first} at {request.array}{list(start)} in bank {bank_of(low)},"
-        f" lane {last} at {request.array}{list(end)} in bank {bank_of(high)}. {said}; {count} in all."
+        f" lane {last} at {request.array}{list(end)} in bank {bank_of(high)}. {said};"
+        f" {wavefronts_of(request)} in all."
         + (f" Misaligned lanes: {', '.join(map(str, misaligned))}." if misaligned else "")
     )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from gemm_course.figures import wavefronts as figure
+from gemm_course.figures import lane_layout as figure
+from gemm_course.figures import wavefronts
 from gemm_course.figures.picture import Picture
-from gemm_course.figures.warp_reads import request
+from gemm_course.figures.warp_reads import request, words
 from gemm_course.widgets._explorer import Explorer
 
 LAYOUTS = {"8 × 4": (8, 4), "4 × 8": (4, 8)}  # rows and columns of lanes
@@ -28,5 +29,8 @@ def draw(layout: str, run: str, array: str, width: str) -> Picture:
     bits = WIDTHS[width]
     at = {"As": "p, y0", "Bs": "p, x0"}[array]
     code = f"{array}[{at}]" if bits == 32 else f"load4({array}, ({at}))"
-    asked = request(*LAYOUTS[layout], RUNS[run], bits, array)
-    return figure.draw(asked, f"{layout} lanes, {code}")
+    warp = *LAYOUTS[layout], RUNS[run], bits
+    asked = request(*warp, array)
+    return figure.draw(
+        asked, words(*warp, "As"), words(*warp, "Bs"), wavefronts.title(asked, f"{layout} lanes, {code}")
+    )

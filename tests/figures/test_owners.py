@@ -1,6 +1,7 @@
 """The owner map: drawn from the trace, every element owned once, and the picture says what the map holds."""
 
 import xml.etree.ElementTree as ElementTree
+from itertools import product
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from gemm_course.figures.owners import NOBODY, SEVERAL
 from gemm_course.figures.wavefronts import wavefronts_of
 from gemm_course.model.formulas import document_003 as document
 from gemm_course.widgets import _owners, _warp_reads
+from tests.figures.page import faults
 
 SVG = "{http://www.w3.org/2000/svg}"
 VIEWS = [(kernel, level) for kernel in _owners.KERNELS for level in owners.LEVELS]
@@ -130,6 +132,26 @@ def test_wavefronts_of_a_warps_reads(layout, run, expected):
     for bits, both in zip((32, 128), expected, strict=True):
         asked = (warp_reads.request(*layout, run, bits, array) for array in ("As", "Bs"))
         assert tuple(wavefronts_of(request) for request in asked) == both
+
+
+@pytest.mark.parametrize(
+    ("run", "rows", "columns"), [(8, "8–15", "8–15"), (4, "4–7 and 36–39", "4–7 and 20–23")]
+)
+def test_a_lanes_rows_and_columns_are_the_words_that_it_reads(run, rows, columns):
+    for bits in (32, 128):
+        by_lane = [warp_reads.words(8, 4, run, bits, array) for array in ("As", "Bs")]
+        owned = [(r, c) for lane in range(32) for r in by_lane[0][lane] for c in by_lane[1][lane]]
+        assert sorted(owned) == list(np.ndindex(64, 32))  # each result of the warp's tile once
+    name = next(name for name, value in _warp_reads.RUNS.items() if value == run)
+    alt = _warp_reads.draw("8 × 4", name, "As", "one float").alt
+    assert f"Lane 5 has rows {rows} and columns {columns}." in alt
+
+
+def test_pictures_of_reads_are_in_order_and_of_one_height():
+    controls = (_warp_reads.LAYOUTS, _warp_reads.RUNS, ("As", "Bs"), _warp_reads.WIDTHS)
+    pictures = [_warp_reads.draw(*chosen) for chosen in product(*controls)]
+    assert [faults(picture) for picture in pictures] == [[]] * len(pictures)
+    assert len({ElementTree.fromstring(picture.data).get("viewBox") for picture in pictures}) == 1
 
 
 def test_the_picture_of_reads_has_the_emulators_count():
