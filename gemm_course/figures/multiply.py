@@ -201,7 +201,10 @@ def _bars(scene: Scene) -> list[tuple[str, list[tuple[int, str]]]]:
             (sum(scene.moment.requests[m].get(t, 0) for t in scene.threads), colours.of_array(m))
             for m in "AB"
         ]
-        return [("numbers copied", asked), ("loads", loads)]
+        return [
+            ("numbers copied", asked),
+            ("loads" if len(scene.threads) == 1 else "loads by all threads", loads),
+        ]
     different = [(len(scene.read(m)), colours.of_array(m)) for m in "AB"]
     products = ("products added", [(_products(scene), colours.C)])
     if _together(scene):
