@@ -36,14 +36,20 @@ class Seen:
     places: dict[int, set]
 
 
-def warp_and_memory(*subjects: str | Stage | Callable, widths: bool = False) -> None:
+def warp_and_memory(
+    subject: str | Stage | Callable = "naive_uncoalesced",
+    other: str | Stage | Callable | None = None,
+    *,
+    widths: bool = False,
+) -> None:
     """Step through a warp's requests: its lanes on C, and the sectors that move for them.
 
-    ``subjects`` are stages, their names, or kernels (m, n, k, alpha, A, B, beta, C) of your own; of several,
-    one is chosen. With ``widths``, the width of the matrices and the step along k can be chosen, in place of
-    the block's shape. A stage that has no such picture gets a sentence.
+    ``subject`` is a stage, its name, or a kernel (m, n, k, alpha, A, B, beta, C) of your own; with ``other``,
+    one of both is chosen. With ``widths``, the width of the matrices and the step along k can be chosen, in
+    place of the block's shape. A stage that has no such picture gets a sentence.
     """
-    chosen = [LADDER[each] if isinstance(each, str) else each for each in subjects]
+    given = [each for each in (subject, other) if each is not None]
+    chosen = [LADDER[each] if isinstance(each, str) else each for each in given]
     why = "its tiles decide the shape of its blocks"
     if not all(shown("warp_and_memory", each, _fits, why) for each in chosen):
         return
