@@ -1,17 +1,36 @@
-"""Thirty-two banks: which of them hold the words that one warp reads from shared memory."""
+"""Thirty-two banks: a shared tile coloured by bank, and the words that a warp reads, dropped into them."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from gemm_course.figures import colours
 from gemm_course.figures.picture import Picture
 from gemm_course.figures.requests import Request
-from gemm_course.figures.svg import Drawing
+from gemm_course.figures.svg import PAGE, SMALL, Drawing, wrap
 
 BANKS, WORD = 32, 4
-_ROWS = 34  # lanes 32 rows apart and a row of padding still fit
+_LEFT, _PITCH = 40.0, 13.0  # where the tile and the banks begin; from one bank to the next
+_WIDEST = PAGE - _LEFT - 8  # of a tile
+_TILE, _GAP, _TOWER = 146.0, 46.0, 132.0  # heights: of the tallest tile, of the fall, of the tallest tower
+_DEEPEST = 13.0  # of a row of the tile
+_PALE, _DEEP = 0.06, 0.5  # of a matrix's hue, in bank 0 and in bank 31
+_NOTES = 4
+_LAP = 0.3  # rows reach a little under the next, so that no gap shines through
+
+Words = Mapping[int, Sequence[int]]  # the lanes that read each word
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A shared array as it lies in memory: rows of columns, of which the last ``padding`` are never read."""
+
+    array: str
+    rows: int
+    columns: int
+    padding: int = 0
 
 
 def bank_of(address: int) -> int:
@@ -19,70 +38,142 @@ def bank_of(address: int) -> int:
     return address // WORD % BANKS
 
 
-def thirty_two_banks(request: Request, wavefronts: int, code: str) -> Picture:
-    """Draw the words of one shared read in their banks.
+def theatre(request: Request, tile: Tile, wavefronts: int, code: str, tallest: int) -> Picture:
+    """Draw a tile coloured by bank, and the words of one shared read that fall into their banks.
 
-    ``wavefronts`` is the emulator's count, ``code`` the access as the kernel writes it.
+    ``wavefronts`` is the emulator's count, ``code`` the access as the kernel writes it; there is room for
+    ``tallest`` words in a bank. All pictures are equally high.
     """
     words = _words(request)
-    drawing = Drawing(f"{code}: {_count(wavefronts)}; {_remark(words)}")
-    bottom = _panel(drawing, request.array, words, drawing.top + 22)
-    drawing.text(8, bottom + 20, _footnote(words), fill=colours.QUIET)
-    return drawing.picture(f"{_in_words(request)} {_footnote(words)}")
+    drawing = Drawing(f"{code}: {_plural(wavefronts, 'wavefront')}; {_remark(words)}", title_lines=2)
+    top = drawing.top + 18
+    cells = _tile(drawing, tile, words, top)
+    floor = top + _TILE + _GAP + _TOWER
+    _drops(drawing, words, cells, floor, tallest)
+    _bins(drawing, tile, words, floor, tallest)
+    notes = _notes(tile, words)
+    _write(drawing, notes, floor + 26)
+    return drawing.picture(f"{_in_words(request)} {' '.join(notes)}")
 
 
-def reads_of_a_step(reads: Sequence[tuple[Request, int, str]], title: str) -> Picture:
-    """Draw several shared reads of one warp, one below the other, each as (request, wavefronts, access)."""
-    drawing = Drawing(title)
-    bottom, spoken = drawing.top, []
-    for request, wavefronts, code in reads:
-        words = _words(request)
-        heading = f"{code}: {_count(wavefronts)}; {_remark(words)}"
-        drawing.text(8, bottom + 16, heading, bold=True, fill=colours.of_array(request.array))
-        bottom = _panel(drawing, request.array, words, bottom + 42) + 14
-        spoken.append(f"{heading}. {_in_words(request)}")
-    drawing.text(
-        8, bottom + 12, "A bank gives one word per clock; the busiest banks are outlined.", fill=colours.QUIET
+# ---- the tile ----------------------------------------------------------------------------------------------
+
+
+def _tile(drawing: Drawing, tile: Tile, words: Words, top: float) -> dict[int, tuple[float, float]]:
+    """Draw the tile at the bottom of its place; return where each word that is read leaves it."""
+    wide = min(_PITCH, _WIDEST / tile.columns)
+    high = min(_DEEPEST, _TILE / tile.rows)
+    top += _TILE - high * tile.rows
+    hue = colours.of_array(tile.array)
+    for row in range(tile.rows):
+        fill = _shades(drawing, hue, row * tile.columns % BANKS, wide)
+        drawing.rect(_LEFT, top + row * high, wide * tile.columns, high + _LAP, fill)
+    _name_columns(drawing, tile, wide, top)
+    drawing.text(8, top + min(14, high * tile.rows), tile.array, bold=True, fill=hue)
+    places = {}
+    for word in words:
+        x, y = _LEFT + word % tile.columns * wide, top + word // tile.columns * high
+        drawing.rect(x, y, wide, high, hue, stroke=colours.INK, title=f"word {word}, bank {word % BANKS}")
+        places[word] = x + wide / 2, y + high
+    return places
+
+
+def _shades(drawing: Drawing, hue: str, first: int, wide: float) -> str:
+    """Return a fill that gives each cell of a row the shade of its bank; its first lies in bank ``first``."""
+    steps = "".join(
+        f'<stop offset="{place / BANKS:.4g}" stop-color="{_shade(hue, bank)}"/>'
+        for bank in range(BANKS)
+        for place in (bank, bank + 1)
     )
-    return drawing.picture(" ".join(spoken))
+    name, span = f"banks{hue[1:]}", wide * BANKS
+    drawing.define(f'<defs><linearGradient id="{name}">{steps}</linearGradient></defs>')
+    row = f"{name}_{first}_{wide:.3g}".replace(".", "p")
+    begin = _LEFT - first * wide
+    drawing.define(
+        f'<defs><linearGradient id="{row}" href="#{name}" gradientUnits="userSpaceOnUse" x1="{begin:.2f}"'
+        f' x2="{begin + span:.2f}" y1="0" y2="0" spreadMethod="repeat"/></defs>'
+    )
+    return f"url(#{row})"
+
+
+def _shade(hue: str, bank: int) -> str:
+    """A matrix's hue, paler for the first bank than for the last."""
+    part = _PALE + (_DEEP - _PALE) * bank / (BANKS - 1)
+    channels = (round(255 + (int(hue[i : i + 2], 16) - 255) * part) for i in (1, 3, 5))
+    return "#" + "".join(f"{value:02X}" for value in channels)
+
+
+def _name_columns(drawing: Drawing, tile: Tile, wide: float, top: float) -> None:
+    """Write the tile's size above it, and draw a line above its padding."""
+    rows = "1 row" if tile.rows == 1 else f"{tile.rows} rows"
+    words = f"{rows} of {tile.columns - tile.padding} words"
+    drawing.text(_LEFT, top - 8, f"{words} + {tile.padding} of padding" if tile.padding else words)
+    if tile.padding:
+        right = _LEFT + tile.columns * wide
+        drawing.line(right - tile.padding * wide, top - 3, right, top - 3, width=3)
+
+
+# ---- the banks ---------------------------------------------------------------------------------------------
+
+
+def _bin(bank: int) -> float:
+    return _LEFT + bank * _PITCH
+
+
+def _drops(drawing: Drawing, words: Words, cells: Mapping, floor: float, tallest: int) -> None:
+    """Draw how each word falls to its place in its bank."""
+    high = _TOWER / tallest
+    for asked in _by_bank(words).values():
+        for place, word in enumerate(asked):
+            x, y = cells[word]
+            end = floor - high * (place + 1)
+            drawing.line(x, y, _bin(word % BANKS) + _PITCH / 2, end, stroke=colours.QUIET, width=0.6)
+
+
+def _bins(drawing: Drawing, tile: Tile, words: Words, floor: float, tallest: int) -> None:
+    """Draw the banks with the words that are in them, one above the other: as many as wavefronts."""
+    hue, high = colours.of_array(tile.array), _TOWER / tallest
+    by_bank, most = _by_bank(words), _most_words(words)
+    drawing.text(_LEFT - 3, floor + 17, "bank", size=12, anchor="end")
+    for bank in range(BANKS):
+        x = _bin(bank)
+        drawing.rect(x, floor, _PITCH, 4, _shade(hue, bank))
+        drawing.line(x, floor - _TOWER, x, floor, stroke=colours.EDGE, width=0.8)
+        if bank % 4 == 0 or bank == BANKS - 1:
+            drawing.text(x + _PITCH / 2, floor + 17, bank, size=12, anchor="middle")
+        for place in range(len(by_bank.get(bank, ()))):
+            y = floor - high * (place + 1)
+            drawing.rect(x + 1, y, _PITCH - 2, high, hue, stroke=colours.PAPER, line=0.6)
+    drawing.line(_bin(BANKS), floor - _TOWER, _bin(BANKS), floor, stroke=colours.EDGE, width=0.8)
+    for bank in [bank for bank, asked in by_bank.items() if len(asked) == most > 1]:
+        high_ = high * most
+        drawing.rect(_bin(bank), floor - high_, _PITCH, high_, "none", stroke=colours.WARN, line=2)
+    _measure(drawing, most, floor, floor - high * most)
+
+
+def _measure(drawing: Drawing, most: int, floor: float, top: float) -> None:
+    """Draw how high the tallest tower is, in wavefronts, at the right of the banks."""
+    x = _bin(BANKS) + 10
+    drawing.line(x, floor, x, top, width=1.6)
+    for y in (floor, top):
+        drawing.line(x - 4, y, x + 4, y, width=1.6)
+    middle = min((floor + top) / 2, floor - 10)
+    drawing.text(x + 8, middle + 2, most, bold=True)
+    drawing.text(x + 8, middle + 18, "wavefront" if most == 1 else "wavefronts", size=12)
+
+
+# ---- the same in words -------------------------------------------------------------------------------------
 
 
 def _words(request: Request) -> dict[int, list[int]]:
-    """The lanes that read each word."""
     words = defaultdict(list)
     for lane, _, address in request.lanes:
         words[address // WORD].append(lane)
     return words
 
 
-def _count(wavefronts: int) -> str:
-    return _plural(wavefronts, "wavefront")
-
-
 def _plural(count: int, what: str) -> str:
     return f"{count} {what}{'s' * (count != 1)}"
-
-
-def _panel(drawing: Drawing, array: str, words, top: float) -> float:
-    """Draw the 32 banks, one line per row of words, and outline the busiest; return the lower edge."""
-    left, cell, hue = 70.0, 15.0, colours.of_array(array)
-    low = min(words) // BANKS
-    rows = min(_ROWS, max(words) // BANKS - low + 1)
-    high = min(16.0, 300 / max(rows, 4))
-    for bank in (0, 8, 16, 24, 31):
-        drawing.text(left + (bank + 0.5) * cell, top - 6, bank, size=12, anchor="middle", fill=colours.QUIET)
-    drawing.text(8, top - 6, "bank", fill=colours.QUIET)
-    for row in range(rows):
-        for bank in range(BANKS):
-            word = (low + row) * BANKS + bank
-            fill = hue if word in words else colours.IDLE
-            drawing.rect(left + bank * cell, top + row * high, cell - 1, high - 1, fill, title=f"word {word}")
-    most = _most_words(words)
-    for bank in [bank for bank, asked in _by_bank(words).items() if len(asked) == most > 1]:
-        drawing.rect(
-            left + bank * cell - 1, top - 2, cell + 1, rows * high + 3, "none", stroke=colours.WARN, line=2
-        )
-    return top + rows * high
 
 
 def _in_words(request: Request) -> str:
@@ -95,26 +186,40 @@ def _in_words(request: Request) -> str:
     )
 
 
-def _by_bank(words) -> dict[int, list[int]]:
+def _by_bank(words: Words) -> dict[int, list[int]]:
     banks = defaultdict(list)
-    for word in words:
+    for word in sorted(words):
         banks[word % BANKS].append(word)
     return banks
 
 
-def _most_words(words) -> int:
+def _most_words(words: Words) -> int:
     return max(len(asked) for asked in _by_bank(words).values())
 
 
-def _remark(words) -> str:
+def _remark(words: Words) -> str:
     most = _most_words(words)
     if len(words) == 1:
         return "one word, broadcast to all lanes"
     return "each word in its own bank" if most == 1 else f"{most} words in the same bank"
 
 
-def _footnote(words) -> str:
-    most = _most_words(words)
-    if most == 1:
-        return "A bank gives one word per clock; no bank is asked for more here."
-    return f"A bank gives one word per clock; the busiest (outlined) takes {most} clocks."
+def _notes(tile: Tile, words: Words) -> list[str]:
+    """What decides it, where the next row of the tile begins, and how to read the towers."""
+    shift = tile.columns % BANKS
+    begins = (
+        "Every row begins in bank 0"
+        if not shift
+        else f"Each row begins {_plural(shift, 'bank')} further on than the one before"
+    )
+    shared = max(len(lanes) for lanes in words.values())
+    notes = [f"{begins} (pale: bank 0, deep: bank 31)."] if tile.rows > 1 else []
+    if shared > 1 and len(words) > 1:
+        notes.append(f"Up to {shared} lanes want the same word, and get it together.")
+    return [*notes, "A bank gives one word per clock: the tallest tower is the number of wavefronts."]
+
+
+def _write(drawing: Drawing, notes: Sequence[str], top: float) -> None:
+    for place, line in enumerate(wrap(" ".join(notes), SMALL, PAGE - 16)):
+        drawing.text(8, top + 14 + 18 * place, line, fill=colours.QUIET)
+    drawing.rect(0, top + 18 * _NOTES + 4, 1, 1, colours.PAPER)

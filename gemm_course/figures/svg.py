@@ -96,8 +96,7 @@ class Drawing:
             f" .{name}{{animation:{name} 1.2s ease-in-out}}"
             f" @media (prefers-reduced-motion:reduce){{.{name}{{animation:none}}}}</style>"
         )
-        if definition not in self._shapes:
-            self._shapes.insert(0, definition)
+        self.define(definition)
         return name
 
     def path(self, points, *, fill="none", stroke="none", line=1.0, dash=""):
@@ -154,8 +153,7 @@ class Drawing:
             f' patternTransform="rotate(45)">'
             f'<line x1="0" y1="0" x2="0" y2="6" stroke="{colour}" stroke-width="1.4"/></pattern></defs>'
         )
-        if definition not in self._shapes:
-            self._shapes.insert(0, definition)
+        self.define(definition)
         self.rect(x, y, width, height, f"url(#{name})")
 
     def code(self, top: float, number: int, words: str) -> float:
@@ -167,14 +165,18 @@ class Drawing:
         self.text(52, top + 18, words, size=14, mono=True)
         return top + 26
 
+    def define(self, definition: str) -> None:
+        """Put a definition, such as a gradient, before all shapes. Equal ids must mean equal things."""
+        if definition not in self._shapes:
+            self._shapes.insert(0, definition)
+
     def _arrow_head(self, colour: str) -> None:
         definition = (
             f'<defs><marker id="head-{colour[1:]}" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="6"'
             f' markerHeight="6"'
             f' orient="auto"><path d="M0 0L8 4L0 8z" fill="{colour}"/></marker></defs>'
         )
-        if definition not in self._shapes:
-            self._shapes.insert(0, definition)
+        self.define(definition)
 
     def picture(self, description: str) -> Picture:
         """Finish the drawing; ``description`` says in words what the title leaves out."""

@@ -17,41 +17,49 @@ from gemm_course.widgets._explorer import Explorer
 ACCESSES = ("As[ty, p]", "Bs[p, tx]", "As[tx, p]")
 BLOCKS = ((32, 32), (16, 16), (8, 8), (8, 32))
 DEPTH = 32  # columns of As, rows of Bs
+STEP = 5  # along k, of which the reads are shown
+PADDING = (0, 1, 2, 4, 8)
 
 
-def banks(*, padding: bool = False) -> None:
-    """Show the banks of the words that one warp reads; with ``padding``, a slider pads the tile's rows."""
+def banks() -> None:
+    """Show a tile coloured by bank, and the words that one warp reads dropped into their banks."""
     controls = {
-        "access": ("access", ACCESSES, ACCESSES[0]),
+        "access": ("access", ACCESSES, ACCESSES[-1]),
+        "pad": ("padding, in words", PADDING, 0),
         "block": ("block (x × y)", [(f"{x} × {y}", (x, y)) for x, y in BLOCKS], (32, 32)),
-        "p": ("p", range(0, DEPTH, 5), 0),
     }
-    if padding:
-        controls["pad"] = ("padding, in words", (0, 1, 2, 4, 8), 0)
     Explorer(draw, controls).show()
 
 
-def draw(access: str, block: tuple[int, int], p: int, pad: int = 0) -> Picture:
+def draw(access: str, block: tuple[int, int], pad: int = 0) -> Picture:
     """Draw one shared read of warp 0: ``access`` is one of ACCESSES, ``block`` (x, y)."""
-    report = _read_once(access, block, p, pad)
+    report = _read_once(access, block, pad)
     loads = report.accesses
     loads = loads[(loads["space"] == "shared") & (loads["op"] == "load")]
     request = requests(report.trace, space="shared", op="load")[0]
     warps = -(-block[0] * block[1] // 32)
-    return figure.thirty_two_banks(request, int(loads["wavefronts"].sum()) // warps, access)
+    rows, width = _shape(access, block, pad)
+    tile = figure.Tile(access[:2], rows, width, pad)
+    return figure.theatre(request, tile, int(loads["wavefronts"].sum()) // warps, access, figure.BANKS)
 
 
 @lru_cache(256)
-def _read_once(access: str, block: tuple[int, int], p: int, pad: int):
-    return emulate(_kernel(access, block, p, pad), 1, block, np.zeros(block, np.float32), watch=Watch(warp=0))
+def _read_once(access: str, block: tuple[int, int], pad: int):
+    return emulate(_kernel(access, block, pad), 1, block, np.zeros(block, np.float32), watch=Watch(warp=0))
 
 
-def _kernel(access: str, block: tuple[int, int], p: int, pad: int) -> Callable:
-    """Return a kernel that fills a tile and reads it once, as ``access`` says."""
+def _shape(access: str, block: tuple[int, int], pad: int) -> tuple[int, int]:
+    """The rows of the tile that ``access`` reads, and how long they are with their padding."""
+    x, y = block
+    rows = {"As[ty, p]": y, "As[tx, p]": x, "Bs[p, tx]": DEPTH}[access]
+    return rows, (x if access == "Bs[p, tx]" else DEPTH) + pad
+
+
+def _kernel(access: str, block: tuple[int, int], pad: int) -> Callable:
+    """Return a kernel that fills a tile and reads it once, as ``access`` says, with p = STEP."""
     X, Y = block
-    rows = {"As[ty, p]": Y, "As[tx, p]": X, "Bs[p, tx]": DEPTH}[access]
-    WIDTH = (X if access == "Bs[p, tx]" else DEPTH) + pad
-    SIZE, THREADS = rows * WIDTH, X * Y
+    rows, WIDTH = _shape(access, block, pad)
+    SIZE, THREADS, p = rows * WIDTH, X * Y, STEP
 
     @cuda.jit
     def by_row(out):

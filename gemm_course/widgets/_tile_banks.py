@@ -17,31 +17,35 @@ from gemm_course.widgets._explorer import Explorer
 BN, BK, TM, TN = 128, 16, 8, 8
 COLUMNS = {"tx * TN + j": 0, "tx + j * BN // TN": 1}
 PADDING = (0, 1, 2, 3, 4, 8)
+TALLEST = 6  # words in a bank for which there is room; 4 are needed
 
 
 def tile_banks() -> None:
     """Show the first reads of As and Bs in a step along k, for any padding and either order of columns."""
     controls = {
+        "array": ("tile", ("As", "Bs"), "As"),
         "pad": ("padding, in words", PADDING, 0),
         "columns": ("column j of a thread", list(COLUMNS), "tx * TN + j"),
     }
     Explorer(draw, controls).show()
 
 
-def draw(pad: int, columns: str) -> Picture:
-    """Draw a read of As and one of Bs by a warp; ``columns`` is a key of COLUMNS."""
-    (a, of_a), (b, of_b) = _reads(pad, COLUMNS[columns])
-    codes = "As[ty * TM + i, p]", f"Bs[p, {columns}]"
-    title = f"Padding {pad}: wavefronts per read of As {of_a}, of Bs {of_b}"
-    return figure.reads_of_a_step([(a, of_a, codes[0]), (b, of_b, codes[1])], title)
+def draw(array: str, pad: int, columns: str) -> Picture:
+    """Draw a warp's read of As or of Bs; ``columns`` is a key of COLUMNS."""
+    request, wavefronts = _reads(pad, COLUMNS[columns])[array]
+    if array == "As":
+        tile, code = figure.Tile("As", 2 * TM, BK + pad, pad), "As[ty * TM + i, p]"
+    else:
+        tile, code = figure.Tile("Bs", BK, BN + pad, pad), f"Bs[p, {columns}]"
+    return figure.theatre(request, tile, wavefronts, code, TALLEST)
 
 
 @lru_cache(64)
-def _reads(pad: int, spread: int) -> list[tuple[Request, int]]:
+def _reads(pad: int, spread: int) -> dict[str, tuple[Request, int]]:
     """One read of As and one of Bs by a warp, each with the wavefronts that the emulator counts for it."""
     out = np.zeros((2, 16), np.float32)
     report = emulate(_one_step(pad, spread), 1, (16, 2), out, watch=Watch())
-    return [(_first(report, array), _wavefronts(report, array)) for array in ("As", "Bs")]
+    return {array: (_first(report, array), _wavefronts(report, array)) for array in ("As", "Bs")}
 
 
 def _one_step(pad: int, spread: int) -> Callable:

@@ -111,9 +111,13 @@ see.source("penny_xu_tile")
 see.banks()
 
 # %% [markdown]
-# `As[ty, p]` is a broadcast in a 32 × 32 block, `Bs[p, tx]` a row: one wavefront each. `As[tx, p]` would
-# walk down a column of the tile, and all 32 words lie in one bank: 32 wavefronts. One wrong index, and
-# shared memory is 32 times slower, with the right result.
+# Above lies the tile, the paler the lower the bank; below stand the banks, and each word that the warp wants
+# falls into its own. `As[tx, p]` walks down a column of the tile, and all 32 words lie in one bank: 32
+# wavefronts. One wrong index, and shared memory is 32 times slower, with the right result. `As[ty, p]` is a
+# broadcast in a 32 × 32 block, `Bs[p, tx]` a row: one wavefront each.
+#
+# Now give each row one word of **padding**. Every row begins a bank further on, and the column is spread
+# over all banks. (With 2, or 8?)
 #
 # ## Any shape of tile: v02
 #

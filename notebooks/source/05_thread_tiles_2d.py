@@ -235,8 +235,8 @@ sectors("kernel5"), sectors("thread_tiled_2d")
 # ## Banks again
 #
 # Now the reads, in the inner loop. There are 16 a step, and if each took one wavefront, shared memory would
-# no longer be the limit. Here is what one warp (16 × 2 threads) reads of As and of Bs with the document's
-# tiles:
+# no longer be the limit. Here is what one warp (16 × 2 threads) reads of either tile with the document's
+# sizes. Begin with As:
 
 # %%
 see.tile_banks()

@@ -6,7 +6,6 @@ from functools import partial
 import pytest
 
 from gemm_course.figures import (
-    banks,
     charts,
     colours,
     counts,
@@ -67,12 +66,6 @@ CELLS = {
     "row major": partial(memory.row_major, (5, 13), 16, (2, 5)),
     "last element": partial(memory.row_major, (5, 13), 13, (4, 12)),
     "latency": partial(latency.timeline, 16, 4, 28),
-    "banks conflict": partial(
-        banks.thirty_two_banks, request("As", "load", lambda i: (i, 3), 32, "shared"), 32, "As[tx, p]"
-    ),
-    "banks row": partial(
-        banks.thirty_two_banks, request("Bs", "load", lambda i: (3, i), 32, "shared"), 1, "Bs[p, tx]"
-    ),
     "counts": partial(
         counts.side_by_side, [("loads", {"formula": 8, "emulator": 8, "hardware": "not recorded"})], "Counted"
     ),

@@ -6,7 +6,7 @@ import pytest
 from gemm_course import widgets as see
 from gemm_course.figures.picture import Picture
 from gemm_course.kernels import LADDER
-from gemm_course.widgets import _banks, _coverage, _explorer, _roofline, _tiles, _walk
+from gemm_course.widgets import _coverage, _explorer, _roofline, _tiles, _walk
 from gemm_course.widgets._explorer import Controls, Explorer, StepThrough
 
 
@@ -112,23 +112,6 @@ def test_coverage_offers_only_depths_that_a_stage_can_fetch():
         for depth in depths({"block": block}):
             assert "stored" in _coverage.draw(LADDER["vectorized"], block, depth, (0, 0)).alt
     assert 2 in _coverage._controls(LADDER["kernel5"], 8)["depth"][1]({"block": (16, 16)})
-
-
-@pytest.mark.parametrize(
-    ("access", "block", "wavefronts"),
-    [
-        ("As[ty, p]", (32, 32), 1),
-        ("Bs[p, tx]", (32, 32), 1),
-        ("As[tx, p]", (32, 32), 32),
-        ("As[tx, p]", (8, 8), 8),
-    ],
-)
-def test_banks_show_the_wavefronts(access, block, wavefronts):
-    assert f"{access}: {wavefronts} wavefront" in _banks.draw(access, block, 0).alt
-
-
-def test_one_word_of_padding_removes_the_conflict():
-    assert "1 wavefront;" in _banks.draw("As[tx, p]", (32, 32), 0, 1).alt
 
 
 @pytest.mark.parametrize("block", [(0, 0), (1, 0), (0, 1), (1, 1)])

@@ -74,17 +74,18 @@ def test_a_learners_fetch_is_drawn_as_well():
 
 
 @pytest.mark.parametrize(
-    ("pad", "columns", "words"),
+    ("pad", "columns", "expected"),
     [
-        (0, "tx * TN + j", "read of As 2, of Bs 4"),
-        (1, "tx * TN + j", "read of As 1, of Bs 4"),
-        (4, "tx * TN + j", "read of As 2, of Bs 4"),
-        (0, "tx + j * BN // TN", "read of As 2, of Bs 1"),
-        (1, "tx + j * BN // TN", "read of As 1, of Bs 1"),
+        (0, "tx * TN + j", (2, 4)),
+        (1, "tx * TN + j", (1, 4)),
+        (4, "tx * TN + j", (2, 4)),
+        (0, "tx + j * BN // TN", (2, 1)),
+        (1, "tx + j * BN // TN", (1, 1)),
     ],
 )
-def test_padding_helps_one_tile_and_the_order_of_columns_the_other(pad, columns, words):
-    assert words in _tile_banks.draw(pad, columns).alt
+def test_padding_helps_one_tile_and_the_order_of_columns_the_other(pad, columns, expected):
+    for array, wavefronts in zip(("As", "Bs"), expected, strict=True):
+        assert f": {wavefronts} wavefront" in _tile_banks.draw(array, pad, columns).alt
 
 
 @pytest.mark.parametrize("spread", [0, 1])
@@ -94,7 +95,7 @@ def test_the_banks_shown_agree_with_the_kernel(pad, spread):
     A, B, C = (np.zeros(shape, np.float32) for shape in ((128, 16), (16, 128), (128, 128)))
     problem = (128, 128, 16, np.float32(1), A, B, np.float32(0), C)
     report = emulate(SPREAD.kernel(tiles), 1, SPREAD.block(tiles), *problem, counts_only=True)
-    for array, (_, wavefronts) in zip(("As", "Bs"), _tile_banks._reads(pad, spread)):
+    for array, (_, wavefronts) in _tile_banks._reads(pad, spread).items():
         counted = [
             report.total(c, space="shared", op="load", array=array) for c in ("wavefronts", "requests")
         ]
@@ -106,7 +107,7 @@ PICTURES = {
     "complete": lambda: _coverage.draw(KERNEL5, (32, 16), 16, (1, 2)),
     "with holes": lambda: _coverage.draw(DRAFT, (16, 32), 16, (7, 3)),
     "outside the tiles": lambda: _coverage.draw(DRAFT, (16, 32), 2, (7, 3)),
-    "banks": lambda: _tile_banks.draw(8, "tx + j * BN // TN"),
+    "banks": lambda: _tile_banks.draw("Bs", 8, "tx + j * BN // TN"),
 }
 
 
