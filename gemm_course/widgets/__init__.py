@@ -14,6 +14,7 @@ _HOMES = {
     "banks": "banks",
     "diff": "code",
     "source": "code",
+    "strips": "strips",
     "coverage": "coverage",
     "filling": "coverage",
     "counts": "charts",

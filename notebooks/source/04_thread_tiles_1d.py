@@ -18,7 +18,6 @@ from numba import cuda, float32
 
 from gemm_course import LADDER, check, run
 from gemm_course import widgets as see
-from gemm_course.model import occupancy
 
 # %% [markdown]
 # ## In one picture
@@ -210,27 +209,29 @@ see.counts("thread_tiled_1d", size, shared_load_wavefronts=shared_requests)
 # Threads with more results need more registers, and then fewer of them fit on an SM. How many stay? That
 # is **occupancy**, and it can be worked out: blocks fit until threads, registers or shared memory run out.
 #
-# Document 004's v03 has tiles of 64 × 64 × 8 and TM = 8: blocks of 512 threads with 4,096 bytes of shared
-# memory. With 64 registers a thread an SM holds
+# Here is an SM of an H200, filled with blocks of v03. Take blocks out, put them in one by one, and see which
+# tank is full first. Then try a smaller TM.
 
 # %%
-held = occupancy(512, 64, 4096)
-held.blocks, held.warps, held.limited_by
+see.occupancy("thread_tiled_1d")
 
 # %% [markdown]
 # 512 threads × 64 registers = 32,768, twice of which is all an SM has: 2 blocks, 32 of 64 possible warps.
-# And with other numbers of registers?
-
-# %%
-{registers: occupancy(512, registers, 4096).warps for registers in (96, 64, 40, 32)}
-
-# %% [markdown]
+#
+# Document 004's v03 has tiles of 64 × 64 × 8 and TM = 8, also in blocks of 512 threads. With 96 registers per
+# thread 1 block would fit, with 64 it is 2, with 40 it is 3, and with 32 all 4.
 # The compiler can be told how many blocks must fit on an SM, and then has to manage with the registers
 # that leaves (`launch_bounds` in `cuda.jit`). Left alone, it takes 96 here: it reads far ahead into
 # registers that it finds free.
 
 # %%
 see.predict("04.registers")
+
+# %% [markdown]
+# What a scheduler does all that time, if a block computes with its tiles, asks for the next ones, and waits:
+
+# %%
+see.strips("thread_tiled_1d")
 
 # %% [markdown]
 # Why more warps help: they keep more **bytes under way**. Suppose that device memory answers after 600

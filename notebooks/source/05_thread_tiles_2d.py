@@ -19,7 +19,6 @@ from numba import cuda, float32
 
 from gemm_course import LADDER, check, run
 from gemm_course import widgets as see
-from gemm_course.model import occupancy
 
 # %% [markdown]
 # ## In one picture
@@ -120,14 +119,16 @@ see.diff("thread_tiled_1d", "thread_tiled_2d")
 #
 # ## Few warps, and fast?
 #
-# 64 results need registers. With tiles of 128 × 128 × 16 and 128 registers a thread, an SM holds
-
-# %%
-held = occupancy(256, 128, 16384)
-held.blocks, held.warps, held.most_warps
+# 64 results need registers.
 
 # %%
 see.predict("05.occupancy")
+
+# %% [markdown]
+# Here is the SM of the question. Which tank is full, and what is left in the others?
+
+# %%
+see.occupancy("thread_tiled_2d", tiles={"BM": 128, "BN": 128, "BK": 16, "TM": 8, "TN": 8})
 
 # %% [markdown]
 # A multiply-add takes about four clocks from start to result. A thread with **one** sum has to wait for it
@@ -136,9 +137,14 @@ see.predict("05.occupancy")
 # A thread with **64** sums adds to another one each time. The next instruction does not need the last one's
 # result, so it can start at once. That is **instruction-level parallelism**: one warp keeps its scheduler
 # busy by itself. Memory is the same story: a thread that has asked for all its elements of a tile waits once
-# for all of them.
-#
-# So do not tune for occupancy. It is one of two ways to have enough under way.
+# for all of them. And between two waits it has more to do:
+
+# %%
+see.strips("thread_tiled_2d")
+
+# %% [markdown]
+# One block of 8 warps keeps the schedulers busier here than one of 16 did in notebook 04. So do not tune for
+# occupancy. It is one of two ways to have enough under way.
 #
 # ## Run it
 

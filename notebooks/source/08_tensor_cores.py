@@ -319,8 +319,13 @@ dict(zip(alone["unit"], alone["tflops"].round().astype(int)))
 # the rest is waiting.
 #
 # Why are sums of halves faster? The products take as long. But half the sums are half the registers, and then
-# an SM has room for one more block, which computes while others wait. You have seen what it costs: the error.
-#
+# an SM has room for one more block, which computes while others wait: `wmma` takes 246 registers per thread,
+# and 2 blocks fit. You have seen what it costs: the error.
+
+# %%
+see.occupancy("wmma_fp16_acc")
+
+# %% [markdown]
 # ## Tune it
 #
 # Every legal choice of tiles was measured on an H200. First the two sizes that say how often a block

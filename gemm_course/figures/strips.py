@@ -1,0 +1,117 @@
+"""Blocks of an SM over time: each computes with a tile, asks for the next one, and waits for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from gemm_course.figures import colours
+from gemm_course.figures.latency import schedule
+from gemm_course.figures.picture import Picture
+from gemm_course.figures.svg import PAGE, SMALL, Drawing, wrap
+
+_LEFT, _RIGHT = 84.0, PAGE - 12
+_ROW, _HIGH = 34.0, 24.0
+_PERIODS = 4  # of computing and waiting that are shown
+_LINES = 5  # of notes
+
+
+@dataclass(frozen=True)
+class Run:
+    """Blocks that an SM holds, of at most ``room`` that are drawn.
+
+    ``computes`` and ``waits`` are clocks of one of its schedulers: how long a block computes with a tile, and
+    how long it waits for the next one.
+    """
+
+    blocks: int
+    room: int
+    computes: int
+    waits: int
+
+    @property
+    def busy(self) -> float:
+        """The share of the time in which the scheduler issues, once it is under way."""
+        return min(1.0, self.blocks * self.computes / (self.computes + self.waits))
+
+
+def strips(run: Run, title: str, notes: Sequence[str]) -> Picture:
+    """Draw a strip for each block, and below them when the scheduler has something to issue."""
+    drawing = Drawing(title, title_lines=2)
+    top = drawing.top + 4
+    unit = 4  # clocks
+    steps = _PERIODS * (run.computes + run.waits) // unit
+    story = schedule(run.blocks, run.computes // unit, run.waits // unit, steps)
+    scale = (_RIGHT - _LEFT) / steps
+    for block in range(run.room):
+        y = top + block * _ROW
+        drawing.text(8, y + 17, f"block {block + 1}")
+        if block < run.blocks:
+            _strip(drawing, story[block], y, scale)
+        else:
+            drawing.rect(_LEFT, y, _RIGHT - _LEFT, _HIGH, colours.IDLE)
+            drawing.text(_LEFT + 8, y + 17, "does not fit", fill=colours.QUIET)
+    below = top + run.room * _ROW + 4
+    _issuing(drawing, story, below, scale)
+    _legend(drawing, below + 36)
+    lines = wrap(" ".join(notes), SMALL, PAGE - 16)
+    for place, line in enumerate(lines):
+        drawing.text(8, below + 88 + 18 * place, line, fill=colours.QUIET)
+    drawing.rect(0, below + 78 + 18 * _LINES, 1, 1, colours.PAPER)
+    return drawing.picture(_in_words(run, notes))
+
+
+def _strip(drawing: Drawing, row: Sequence[str], y: float, scale: float) -> None:
+    for state, begin, end in _runs(row):
+        x, wide = _LEFT + begin * scale, (end - begin) * scale
+        if state == "work":
+            drawing.rect(x, y, wide, _HIGH, colours.C)
+            drawing.rect(x + wide - 2, y, 2, _HIGH, colours.INK)
+        elif state == "wait":
+            drawing.rect(x, y + _HIGH / 2 - 1, wide, 2, colours.QUIET)
+        else:
+            drawing.rect(x, y, wide, _HIGH, colours.EDGE)
+
+
+def _issuing(drawing: Drawing, story: Sequence[Sequence[str]], y: float, scale: float) -> None:
+    drawing.text(8, y + 17, "issues", bold=True)
+    busy = ["work" if "work" in states else "" for states in zip(*story, strict=True)]
+    for state, begin, end in _runs(busy):
+        x, wide = _LEFT + begin * scale, (end - begin) * scale
+        if state:
+            drawing.rect(x, y, wide, _HIGH, colours.NOW)
+        else:
+            drawing.hatch(x, y, wide, _HIGH)
+
+
+def _runs(row: Sequence[str]):
+    """Each state with where it begins and ends."""
+    place = 0
+    for state, group in groupby(row):
+        length = len(list(group))
+        yield state, place, place + length
+        place += length
+
+
+def _legend(drawing: Drawing, y: float) -> None:
+    drawing.rect(8, y, 22, 13, colours.C)
+    drawing.rect(28, y, 2, 13, colours.INK)
+    drawing.text(36, y + 12, "computes, then asks for a tile", size=13)
+    drawing.rect(252, y + 6, 22, 2, colours.QUIET)
+    drawing.text(280, y + 12, "waits for it", size=13)
+    drawing.rect(374, y, 22, 13, colours.EDGE)
+    drawing.text(402, y + 12, "another's turn", size=13)
+    drawing.hatch(8, y + 20, 22, 13)
+    drawing.text(36, y + 32, "nothing to issue: all blocks wait", size=13)
+    drawing.line(_RIGHT - 90, y + 28, _RIGHT - 40, y + 28, stroke=colours.QUIET, arrow=True)
+    drawing.text(_RIGHT - 34, y + 32, "time", size=13)
+
+
+def _in_words(run: Run, notes: Sequence[str]) -> str:
+    resident = "1 block is" if run.blocks == 1 else f"{run.blocks} blocks are"
+    return (
+        f"{resident} on the SM. Each computes for {run.computes} clocks of a scheduler, asks for the next "
+        f"tile and waits {run.waits} clocks; meanwhile others compute. The scheduler could issue in "
+        f"{100 * run.busy:.0f} % of the clocks. {' '.join(notes)}"
+    )
