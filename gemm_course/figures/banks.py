@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from gemm_course.figures import colours
@@ -47,7 +47,7 @@ def theatre(request: Request, tile: Tile, wavefronts: int, code: str, tallest: i
     words = _words(request)
     drawing = Drawing(f"{code}: {_plural(wavefronts, 'wavefront')}; {_remark(words)}", title_lines=2)
     top = drawing.top + 18
-    cells = _tile(drawing, tile, words, top)
+    cells = draw_tile(drawing, tile, words, top, _TILE)
     floor = top + _TILE + _GAP + _TOWER
     _drops(drawing, words, cells, floor, tallest)
     _bins(drawing, tile, words, floor, tallest)
@@ -59,11 +59,16 @@ def theatre(request: Request, tile: Tile, wavefronts: int, code: str, tallest: i
 # ---- the tile ----------------------------------------------------------------------------------------------
 
 
-def _tile(drawing: Drawing, tile: Tile, words: Words, top: float) -> dict[int, tuple[float, float]]:
-    """Draw the tile at the bottom of its place; return where each word that is read leaves it."""
+def draw_tile(
+    drawing: Drawing, tile: Tile, words: Iterable[int], top: float, height: float
+) -> dict[int, tuple[float, float]]:
+    """Draw the tile at the bottom of its place, each cell in the shade of its bank; ``words`` are in use.
+
+    Return the middle of the lower edge of each of these.
+    """
     wide = min(_PITCH, _WIDEST / tile.columns)
-    high = min(_DEEPEST, _TILE / tile.rows)
-    top += _TILE - high * tile.rows
+    high = min(_DEEPEST, height / tile.rows)
+    top += height - high * tile.rows
     hue = colours.of_array(tile.array)
     for row in range(tile.rows):
         fill = _shades(drawing, hue, row * tile.columns % BANKS, wide)
@@ -73,7 +78,16 @@ def _tile(drawing: Drawing, tile: Tile, words: Words, top: float) -> dict[int, t
     places = {}
     for word in words:
         x, y = _LEFT + word % tile.columns * wide, top + word // tile.columns * high
-        drawing.rect(x, y, wide, high, hue, stroke=colours.INK, title=f"word {word}, bank {word % BANKS}")
+        drawing.rect(
+            x,
+            y,
+            wide,
+            high,
+            hue,
+            stroke=colours.INK,
+            line=min(1, wide / 8),
+            title=f"word {word}, bank {word % BANKS}",
+        )
         places[word] = x + wide / 2, y + high
     return places
 
@@ -204,16 +218,19 @@ def _remark(words: Words) -> str:
     return "each word in its own bank" if most == 1 else f"{most} words in the same bank"
 
 
+def begins(tile: Tile) -> str:
+    """In which banks the rows of a tile begin."""
+    shift = tile.columns % BANKS
+    if not shift:
+        return "Every row begins in bank 0 (pale: bank 0, deep: bank 31)."
+    further = f"{_plural(shift, 'bank')} further on than the one before"
+    return f"Each row begins {further} (pale: bank 0, deep: bank 31)."
+
+
 def _notes(tile: Tile, words: Words) -> list[str]:
     """What decides it, where the next row of the tile begins, and how to read the towers."""
-    shift = tile.columns % BANKS
-    begins = (
-        "Every row begins in bank 0"
-        if not shift
-        else f"Each row begins {_plural(shift, 'bank')} further on than the one before"
-    )
     shared = max(len(lanes) for lanes in words.values())
-    notes = [f"{begins} (pale: bank 0, deep: bank 31)."] if tile.rows > 1 else []
+    notes = [begins(tile)] if tile.rows > 1 else []
     if shared > 1 and len(words) > 1:
         notes.append(f"Up to {shared} lanes want the same word, and get it together.")
     return [*notes, "A bank gives one word per clock: the tallest tower is the number of wavefronts."]

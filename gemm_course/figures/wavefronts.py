@@ -6,13 +6,14 @@ from collections import defaultdict
 
 from gemm_course.emulator import wavefronts
 from gemm_course.figures import colours
-from gemm_course.figures.banks import BANKS, WORD, bank_of
+from gemm_course.figures.banks import BANKS, WORD, Tile, bank_of, begins, draw_tile
 from gemm_course.figures.picture import Picture
 from gemm_course.figures.requests import Request
 from gemm_course.figures.svg import Drawing
 
 WARP = 32
 _LEFT, _CELL, _HIGH = 8.0, 17.0, 20.0
+_TILE, _MOST = 96.0, 298.0  # heights: of the tile, of the most wavefronts with what is said of them
 _ALIGNED = 16  # bytes; a 128-bit access starts at a multiple of this
 
 Wavefront = dict[int, int]  # bank -> the first lane that uses its word
@@ -58,11 +59,19 @@ def wavefronts_of(request: Request) -> int:
     return wavefronts([words.get(lane, -1) for lane in range(WARP)], request.bits, request.op)
 
 
-def draw(request: Request, code: str) -> Picture:
-    """Draw one shared request, one line of 32 banks per wavefront; ``code`` is the access."""
-    drawing = Drawing(title(request, code))
-    lines(drawing, request, drawing.top + 20)
-    return drawing.picture(in_words(request))
+def draw(request: Request, code: str, tile: Tile) -> Picture:
+    """Draw a tile with what a shared request touches, and below it one line of 32 banks per wavefront.
+
+    ``code`` is the access. All pictures are equally high.
+    """
+    drawing = Drawing(title(request, code), title_lines=2)
+    top = drawing.top + 18
+    width = max(request.bits // 32, 1)
+    words = {address // WORD + more for _, _, address in request.lanes for more in range(width)}
+    draw_tile(drawing, tile, words, top, _TILE)
+    lines(drawing, request, top + _TILE + 30)
+    drawing.rect(0, top + _TILE + 30 + _MOST, 1, 1, colours.PAPER)
+    return drawing.picture(f"{in_words(request)} {begins(tile)}")
 
 
 def title(request: Request, code: str) -> str:

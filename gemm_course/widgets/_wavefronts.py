@@ -10,6 +10,7 @@ from numba import cuda, float32
 
 from gemm_course.emulator import Watch, emulate
 from gemm_course.figures import wavefronts as figure
+from gemm_course.figures.banks import Tile
 from gemm_course.figures.picture import Picture
 from gemm_course.figures.requests import Request, requests
 from gemm_course.intrinsics import load4, store4
@@ -39,8 +40,9 @@ def wavefronts() -> None:
 
 def draw(access: str, depth: int, pad: int) -> Picture:
     """Draw one access of warp 0, one of ACCESSES; ``depth`` is BK, ``pad`` the padding of As."""
-    row = BM + pad if ACCESSES[access][0] == "As" else BN
-    return figure.draw(request(access, depth, pad), f"{access}, rows of {row} words")
+    array, _ = ACCESSES[access]
+    tile = Tile("As", depth, BM + pad, pad) if array == "As" else Tile("Bs", depth, BN)
+    return figure.draw(request(access, depth, pad), f"{access}, rows of {tile.columns} words", tile)
 
 
 @lru_cache(256)

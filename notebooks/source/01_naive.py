@@ -106,6 +106,14 @@ see.tflops("naive_uncoalesced", on="RTX 3090")
 # Half a TFLOPS of 67. The answer to *what limits it now?*: **33 sectors for 32 multiply-adds.** The
 # arithmetic is idle; the kernel spends its life fetching bytes that nobody asked for.
 #
+# On the roofline of notebook 00, now with the bytes that warps ask for:
+
+# %%
+see.roofline("naive_uncoalesced")
+
+# %% [markdown]
+# It stands far to the left, under the roof of the L1 cache. In the next notebooks the point will move.
+#
 # ---
 # ## Exercises
 #

@@ -15,6 +15,7 @@ from gemm_course.figures import (
     warp_memory,
     wavefronts,
 )
+from gemm_course.figures.banks import Tile
 from gemm_course.figures.picture import Picture
 from gemm_course.figures.requests import Request
 from gemm_course.figures.svg import SMALL, Drawing, wrap
@@ -50,12 +51,18 @@ SCATTER = scatter.steps(
 
 CELLS = {
     "wavefronts of a wide load": partial(
-        wavefronts.draw, request("Bs", "load", lambda i: (0, 2 * i), 32, "shared", 128), "load4(Bs, ...)"
+        wavefronts.draw,
+        request("Bs", "load", lambda i: (0, 2 * i), 32, "shared", 128),
+        "load4(Bs, ...)",
+        Tile("Bs", 8, 128),
     ),
     "wavefronts, misaligned": partial(
-        wavefronts.draw, Request("As", "load", "shared", 1, 128, ((0, (1, 0), 520),)), "load4(As, ...)"
+        wavefronts.draw,
+        Request("As", "load", "shared", 1, 128, ((0, (1, 0), 520),)),
+        "load4(As, ...)",
+        Tile("As", 8, 130, 2),
     ),
-    "wavefronts of a scatter": partial(wavefronts.draw, SIDEWAYS, "As[c + e, r]"),
+    "wavefronts of a scatter": partial(wavefronts.draw, SIDEWAYS, "As[c + e, r]", Tile("As", 16, 20, 4)),
     "scatter, the load": partial(scatter.draw, SCATTER, 0, 5, TILE),
     "scatter, a store": partial(scatter.draw, SCATTER, 1, 31, TILE),
     "one request down": partial(warp_memory.draw, warp_memory.View("mine", DOWN, {}, 32, ())),

@@ -8,11 +8,12 @@ import pytest
 
 from gemm_course.figures import colours
 from gemm_course.figures.banks import BANKS
-from gemm_course.widgets import _banks, _tile_banks
+from gemm_course.widgets import _banks, _tile_banks, _wavefronts
 from tests.figures.page import SVG, faults
 
 PLAIN = [(_banks.draw, state) for state in product(_banks.ACCESSES, _banks.BLOCKS, _banks.PADDING)]
 KERNEL5 = [(_tile_banks.draw, s) for s in product(("As", "Bs"), _tile_banks.PADDING, _tile_banks.COLUMNS)]
+WIDE = [(_wavefronts.draw, s) for s in product(_wavefronts.ACCESSES, (8, 16, 32), (0, 1, 2, 4, 8))]
 
 
 def rects(picture):
@@ -65,7 +66,7 @@ def test_the_tallest_tower_is_what_the_emulator_counts(draw, state):
     assert len(conflicts) == (0 if counted == 1 else list(towers(picture).values()).count(counted))
 
 
-@pytest.mark.parametrize(("draw", "states"), [(d[0][0], [s for _, s in d]) for d in (PLAIN, KERNEL5)])
+@pytest.mark.parametrize(("draw", "states"), [(d[0][0], [s for _, s in d]) for d in (PLAIN, KERNEL5, WIDE)])
 def test_nothing_lies_over_anything_and_all_are_equally_high(draw, states):
     pictures = [draw(*state) for state in states]
     assert [fault for each in pictures for fault in faults(each)] == []
@@ -84,3 +85,11 @@ def test_padding_shears_the_rows(pad):
     assert all(begins[0] - x == pytest.approx(first * cell, abs=0.02) for first, x in begins.items())
     words = "Every row begins in bank 0" if not pad else f"Each row begins {pad} bank"
     assert words in _banks.draw("As[tx, p]", (32, 32), pad).alt
+
+
+@pytest.mark.parametrize(("draw", "state"), WIDE[::7], ids=str)
+def test_a_wide_access_touches_words_of_the_tile(draw, state):
+    """Each lane's words, once where lanes share them, as many as its access is wide."""
+    asked = _wavefronts.request(*state)
+    words = {place // 4 + more for _, _, place in asked.lanes for more in range(asked.bits // 32)}
+    assert {word for word, _ in read(draw(*state))} == words
