@@ -74,16 +74,20 @@ def checks() -> Iterator[Row]:
 
 
 def pictures() -> Iterator[Row]:
-    """Every picture made of cells, warm; the steps of two explorers; the sliders of tile choices."""
+    """Every picture made of cells, warm; the steps of some explorers; the sliders of tile choices."""
     from gemm_course.kernels import LADDER
-    from gemm_course.widgets import _scatter, _tiles, _wavefronts
+    from gemm_course.widgets import _banks, _race, _roofline, _scatter, _tiles, _wavefronts
     from tests.figures.test_pictures import CELLS
 
+    TRAIL = ("thread_tiled_1d", "thread_tiled_2d", "vectorized")
     for name, draw in CELLS.items():
         draw()
         yield Row("picture of cells", name, [milliseconds(draw) for _ in range(7)], median_limit=10)
     for name, draw in {
         "scatter": lambda step: _scatter.draw(step, 5, 16, 4),
+        "banks": lambda step: _banks.draw("As[tx, p]", (32, 32), _banks.PADDING[step % 5]),
+        "race": lambda step: _race.draw(list(_race.MISSING)[step % 3], "(0, 0)"),
+        "roofline": lambda step: _roofline.moved(TRAIL, TRAIL[step % 3]),
         "wavefronts": lambda step: _wavefronts.draw(list(_wavefronts.ACCESSES)[step % 4], 16, 4),
     }.items():
         draw(0)

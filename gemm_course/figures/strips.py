@@ -57,8 +57,8 @@ def strips(run: Run, title: str, notes: Sequence[str]) -> Picture:
     _legend(drawing, below + 36)
     lines = wrap(" ".join(notes), SMALL, PAGE - 16)
     for place, line in enumerate(lines):
-        drawing.text(8, below + 88 + 18 * place, line, fill=colours.QUIET)
-    drawing.rect(0, below + 78 + 18 * _LINES, 1, 1, colours.PAPER)
+        drawing.text(8, below + 92 + 18 * place, line, fill=colours.QUIET)
+    drawing.rect(0, below + 82 + 18 * _LINES, 1, 1, colours.PAPER)
     return drawing.picture(_in_words(run, notes))
 
 

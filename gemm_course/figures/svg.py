@@ -78,7 +78,8 @@ class Drawing:
     def circle(self, x, y, radius, fill, *, stroke="none", line=1.0, dash="", since=None):
         """Draw a disc or, with ``fill`` none, a ring. Once shown, it glides here from the point ``since``.
 
-        Where nothing moves, or the reader wants nothing to move, it is here at once.
+        Where nothing moves it is here at once, and where the reader wants nothing to move, if the page draws
+        the SVG itself: Chromium does not tell images of that wish.
         """
         self._bottom = max(self._bottom, y + radius)
         extra = f' stroke="{stroke}" stroke-width="{_number(line)}"' if stroke != "none" else ""
