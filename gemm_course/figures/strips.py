@@ -15,6 +15,7 @@ _LEFT, _RIGHT = 84.0, PAGE - 12
 _ROW, _HIGH = 34.0, 24.0
 _PERIODS = 4  # of computing and waiting that are shown
 _LINES = 5  # of notes
+_ISSUING, _TURN = colours.OF_WAIT["issuing"], colours.OF_WAIT["another warp's turn"]
 
 
 @dataclass(frozen=True)
@@ -66,12 +67,12 @@ def _strip(drawing: Drawing, row: Sequence[str], y: float, scale: float) -> None
     for state, begin, end in _runs(row):
         x, wide = _LEFT + begin * scale, (end - begin) * scale
         if state == "work":
-            drawing.rect(x, y, wide, _HIGH, colours.C)
-            drawing.rect(x + wide - 2, y, 2, _HIGH, colours.INK)
+            drawing.rect(x, y, wide, _HIGH, _ISSUING)
+            drawing.rect(x + wide - 2, y - 3, 2, _HIGH + 6, colours.INK)
         elif state == "wait":
             drawing.rect(x, y + _HIGH / 2 - 1, wide, 2, colours.QUIET)
         else:
-            drawing.rect(x, y, wide, _HIGH, colours.EDGE)
+            drawing.rect(x, y, wide, _HIGH, _TURN)
 
 
 def _issuing(drawing: Drawing, story: Sequence[Sequence[str]], y: float, scale: float) -> None:
@@ -80,7 +81,7 @@ def _issuing(drawing: Drawing, story: Sequence[Sequence[str]], y: float, scale: 
     for state, begin, end in _runs(busy):
         x, wide = _LEFT + begin * scale, (end - begin) * scale
         if state:
-            drawing.rect(x, y, wide, _HIGH, colours.NOW)
+            drawing.rect(x, y, wide, _HIGH, _ISSUING)
         else:
             drawing.hatch(x, y, wide, _HIGH)
 
@@ -95,12 +96,12 @@ def _runs(row: Sequence[str]):
 
 
 def _legend(drawing: Drawing, y: float) -> None:
-    drawing.rect(8, y, 22, 13, colours.C)
-    drawing.rect(28, y, 2, 13, colours.INK)
+    drawing.rect(8, y, 22, 13, _ISSUING)
+    drawing.rect(28, y - 2, 2, 17, colours.INK)
     drawing.text(36, y + 12, "computes, then asks for a tile", size=13)
     drawing.rect(252, y + 6, 22, 2, colours.QUIET)
     drawing.text(280, y + 12, "waits for it", size=13)
-    drawing.rect(374, y, 22, 13, colours.EDGE)
+    drawing.rect(374, y, 22, 13, _TURN)
     drawing.text(402, y + 12, "another's turn", size=13)
     drawing.hatch(8, y + 20, 22, 13)
     drawing.text(36, y + 32, "nothing to issue: all blocks wait", size=13)
