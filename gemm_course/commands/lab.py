@@ -9,7 +9,8 @@ from pathlib import Path
 from gemm_course.commands.fresh import remember_fresh
 from gemm_course.commands.places import ROOT, notebook
 
-SETTINGS = Path(__file__).parent / "jupyter"  # defaults below the learner's own: no news prompt
+# Defaults below the learner's own: no news prompt; the extension that draws explorers.
+JUPYTER = Path(__file__).parent / "jupyter"
 
 
 def serve(arguments: Sequence[str] = ()) -> None:
@@ -50,9 +51,20 @@ def _options() -> list[str]:
 
 
 def _prepare_environment() -> None:
-    folders = [os.environ.get("JUPYTER_CONFIG_PATH"), str(SETTINGS)]
-    os.environ["JUPYTER_CONFIG_PATH"] = os.pathsep.join(filter(None, folders))
-    os.environ["JUPYTER_PREFER_ENV_PATH"] = "1"  # the kernel of this Python, before others of the learner's
+    os.environ |= environment()
+
+
+def environment() -> dict[str, str]:
+    """What JupyterLab and its kernels are to find in their environment, beside what is there.
+
+    Folders are added to the learner's own, so that their settings and extensions stay.
+    """
+    added = {
+        name: os.pathsep.join(filter(None, [os.environ.get(name), str(JUPYTER)]))
+        for name in ("JUPYTER_CONFIG_PATH", "JUPYTER_PATH")
+    }
+    first = {"JUPYTER_PREFER_ENV_PATH": "1"}  # the kernel of this Python, before others of the learner's
+    return added | first | {"GEMM_COURSE_LAB": "1"}  # explorers are drawn by the extension
 
 
 def _end_with_the_terminal() -> None:

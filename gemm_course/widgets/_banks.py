@@ -12,7 +12,7 @@ from gemm_course.emulator import Watch, emulate
 from gemm_course.figures import banks as figure
 from gemm_course.figures.picture import Picture
 from gemm_course.figures.requests import requests
-from gemm_course.widgets._explorer import Explorer
+from gemm_course.widgets._explorer import Explorer, explorer
 
 ACCESSES = ("As[ty, p]", "Bs[p, tx]", "As[tx, p]")
 BLOCKS = ((32, 32), (16, 16), (8, 8), (8, 32))
@@ -21,14 +21,15 @@ STEP = 5  # along k, of which the reads are shown
 PADDING = (0, 1, 2, 4, 8)
 
 
-def banks() -> None:
+@explorer
+def banks() -> Explorer:
     """Show a tile coloured by bank, and the words that one warp reads dropped into their banks."""
     controls = {
         "access": ("access", ACCESSES, ACCESSES[-1]),
         "pad": ("padding, in words", PADDING, 0),
         "block": ("block (x × y)", [(f"{x} × {y}", (x, y)) for x, y in BLOCKS], (32, 32)),
     }
-    Explorer(draw, controls).show()
+    return Explorer(draw, controls)
 
 
 def draw(access: str, block: tuple[int, int], pad: int = 0) -> Picture:

@@ -11,10 +11,11 @@ import numpy as np
 from gemm_course.emulator import Watch, emulate
 from gemm_course.figures import coverage as figure
 from gemm_course.figures.picture import Picture
-from gemm_course.kernels import LADDER, Stage
+from gemm_course.kernels import Stage
 from gemm_course.kernels.variants.fetch_only import fetch_only
-from gemm_course.widgets._explorer import Explorer, StepThrough
+from gemm_course.widgets._explorer import Explorer, StepThrough, explorer
 from gemm_course.widgets._fitting import shown
+from gemm_course.widgets._stages import stage_of
 
 THREAD_TILE = {"TM": 4, "TN": 4}
 BLOCKS = ((16, 16), (16, 32), (32, 16))  # BM, BN
@@ -22,27 +23,30 @@ DEPTHS = (2, 4, 8, 16)  # BK
 _WHY = "it is drawn for small blocks with thread tiles of 4 by 4"
 
 
-def coverage(subject: str | Stage | Callable = "kernel5") -> None:
+@explorer
+def coverage(subject: str | Stage | Callable = "kernel5") -> Explorer | None:
     """Show which elements of the tiles each thread of a block has stored, and hatch those that no thread has.
 
     ``subject`` is a stage that fetches in slices, its name, or a factory (BM, BN, BK, TM, TN) of device
     functions fetch(m, n, k, k0, A, B, As, Bs). A stage without thread tiles of this size gets a sentence.
     """
     stage = _stage(subject)
-    if shown("coverage", stage, _has_these_thread_tiles, _WHY):
-        Explorer(lambda **chosen: draw(stage, **chosen), _controls(stage, 8)).show()
+    if not shown("coverage", stage, _has_these_thread_tiles, _WHY):
+        return None
+    return Explorer(lambda **chosen: draw(stage, **chosen), _controls(stage, 8))
 
 
-def filling(subject: str | Stage | Callable = "kernel5") -> None:
+@explorer
+def filling(subject: str | Stage | Callable = "kernel5") -> StepThrough | None:
     """Step through the stores of a block into its tiles; ``subject`` as in `coverage`."""
     stage = _stage(subject)
     if not shown("filling", stage, _has_these_thread_tiles, _WHY):
-        return
-    StepThrough(
+        return None
+    return StepThrough(
         lambda step, block, depth, thread: draw_step(stage, step, block, depth, thread),
         lambda block, depth, thread: len(_filled(stage, block, depth)[0]) + 1,
         _controls(stage, 8),
-    ).show()
+    )
 
 
 def draw(subject: Stage | Callable, block, depth: int, thread) -> Picture:
@@ -87,7 +91,7 @@ def _threads(block: tuple[int, int]) -> tuple[int, int]:
 
 
 def _stage(subject: str | Stage | Callable) -> Stage | Callable:
-    return LADDER[subject] if isinstance(subject, str) else subject
+    return stage_of(subject) if isinstance(subject, str) else subject
 
 
 @lru_cache(128)

@@ -1,162 +1,104 @@
-"""Sliders on top, pictures below: move a slider and the pictures change."""
+"""Explorers: controls, and the picture that they draw. Declared once, whatever shows them.
+
+    @explorer
+    def latency(work: int = 4) -> Explorer:
+        return Explorer(draw, {"warps": ("warps", range(1, 17), 2)})
+
+``draw`` takes the controls' values by name and returns a Picture. A control is (label, options, first value);
+options are values or (text, value) pairs, or a function of the values of the controls above that returns
+them. The first values should make a telling picture: it is what a saved notebook shows where nothing runs.
+
+How one is shown is decided in `gemm_course.widgets._showing`:
+
+- in the course's JupyterLab an output of an own MIME type (`_living.py`) is drawn by the browser
+  (``commands/jupyter/labextensions/gemm-course/static/explorer.js``), without a kernel, from stored frames
+  (`_frames.py`); for a state that is not stored it asks Python (`asked.py`), which needs no cell to be run,
+- elsewhere with ipywidgets (`_sliders.py`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import lru_cache
+from typing import Any
 
-import ipywidgets as widgets
-from IPython.display import display
+from gemm_course.figures.picture import Picture
+from gemm_course.widgets import _showing
+from gemm_course.widgets._calls import explorer
+from gemm_course.widgets._states import STEPS, Control, Controls, Options
 
-from gemm_course.widgets._canvas import Canvas
-from gemm_course.widgets._names import name_the_handles
+__all__ = ["Explorer", "StepThrough", "explorer"]
 
-_LABEL = {"description_width": "150px"}
-_WIDE = widgets.Layout(width="min(520px, 96%)")
 _KEPT = 512  # pictures that an explorer caches
+MOST = 1000  # states that are stored; of more, some
 
-Options = Sequence | Callable[[dict], Sequence]
-
-
-class Controls:
-    """Named selection sliders whose choices may depend on each other.
-
-    ``described`` maps a name to (label, options, first value). An option is a value or a (text, value)
-    pair; options may be a function of the values of the sliders above, such as a thread's x, which must
-    lie inside the block. ``changed`` is called after every change.
-    """
-
-    def __init__(self, described: Mapping[str, tuple[str, Options, object]], changed: Callable[[], None]):
-        self._options = {name: options for name, (_, options, _) in described.items()}
-        self._changed, self._fitting = changed, False
-        self.sliders: dict[str, widgets.SelectionSlider] = {}
-        for name, (label, options, value) in described.items():
-            offered = options(self.values()) if callable(options) else options
-            self.sliders[name] = _slider(label, offered, value)
-        for slider in self.sliders.values():
-            slider.observe(self._moved, names="value")
-
-    def values(self) -> dict:
-        """Return the sliders' values by name."""
-        return {name: slider.value for name, slider in self.sliders.items()}
-
-    def key(self) -> tuple:
-        """Return the values as a key for a cache."""
-        return tuple(self.values().items())
-
-    def _moved(self, _change) -> None:
-        if self._fitting:
-            return
-        self._fitting = True
-        try:
-            for name, options in self._options.items():
-                if callable(options):
-                    self._fit(name, list(options(self.values())))
-        finally:
-            self._fitting = False
-        self._changed()
-
-    def _fit(self, name: str, offered: list) -> None:
-        """Offer new options; keep the value, or take the last option if the value is gone."""
-        slider = self.sliders[name]
-        if list(slider.options) != offered:
-            value = slider.value if slider.value in _values(offered) else _values(offered)[-1]
-            slider.options = offered
-            slider.value = value
-
-
-def _values(options: list) -> list:
-    return [
-        option[1] if isinstance(option, tuple) and isinstance(option[0], str) else option
-        for option in options
-    ]
-
-
-def _slider(label: str, options: Sequence, value) -> widgets.SelectionSlider:
-    return widgets.SelectionSlider(
-        options=list(options), value=value, description=label, tooltip=label, style=_LABEL, layout=_WIDE
-    )
-
-
-def show_controls(parts: Sequence[widgets.Widget]) -> None:
-    """Display controls one below the other."""
-    box = widgets.VBox(list(parts))
-    box.add_class("gemm-controls")
-    display(box)
+Described = Mapping[str, tuple[str, Options, object]]
 
 
 class Explorer:
-    """Controls and the pictures they draw.
+    """Controls and the picture they draw; pictures are cached.
 
-    ``draw`` is a function, or several, of the controls' values by name; pictures are cached.
+    ``actions`` are buttons for what takes a while or changes something, such as a measurement: from a label
+    to a function of the controls' values that returns a sentence; afterwards the picture is drawn anew.
+    ``stored``: how many states are kept as frames at most, where there are more. ``everywhere``: whether a
+    state's picture is the same on every machine; if not, it is not stored.
     """
 
     def __init__(
-        self, draw: Callable | Sequence[Callable], controls: Mapping[str, tuple[str, Options, object]]
+        self,
+        draw: Callable[..., Picture],
+        controls: Described,
+        *,
+        actions: Mapping[str, Callable[..., str]] | None = None,
+        stored: int = MOST,
+        everywhere: Callable[..., bool] = lambda **_: True,
     ):
-        self.controls = Controls(controls, self._redraw)
-        drawn = [draw] if callable(draw) else draw
-        self._pictures = [(lru_cache(_KEPT)(_of_key(function)), Canvas()) for function in drawn]
+        self.controls = Controls([Control(name, *described) for name, described in controls.items()])
+        self.actions, self.stored, self._everywhere = dict(actions or {}), stored, everywhere
+        self._draw = draw
+        self._cached = lru_cache(_KEPT)(lambda state: draw(**dict(state)))
+
+    def picture(self, state: Mapping[str, Any]) -> Picture:
+        """Draw a state: the controls' values by name."""
+        return self._cached(tuple(state.items()))
+
+    def act(self, label: str, state: Mapping[str, Any]) -> str:
+        """Do what a button says, and return its sentence. Raises KeyError for an unknown label."""
+        said = self.actions[label](**state)
+        self._cached.cache_clear()
+        return said
+
+    def states_to_store(self) -> list[dict[str, Any]]:
+        """All states, or those near the start if there are too many."""
+        few = self.controls.number() <= self.stored
+        states = self.controls.every() if few else self.controls.near_the_start(self.stored)
+        return [state for state in states if self._everywhere(**state)]
 
     def show(self) -> None:
         """Display the controls and the first picture."""
-        show_controls(list(self.controls.sliders.values()))
-        self._redraw()
-        name_the_handles()
-
-    def _redraw(self) -> None:
-        for draw, canvas in self._pictures:
-            canvas.show(draw(self.controls.key()))
+        _showing.show(self, None)
 
 
-def _of_key(draw: Callable) -> Callable:
-    return lambda key: draw(**dict(key))
-
-
-class StepThrough:
+class StepThrough(Explorer):
     """A sequence of pictures: previous, next, play, and a slider over the steps, which the arrow keys move.
 
     ``draw`` takes the step (from 0) and the controls' values by name. ``count`` takes the controls' values
-    and returns how many steps there are.
+    and returns how many steps there are. ``first`` is the step that is shown first.
     """
 
     def __init__(
-        self, draw: Callable, count: Callable[..., int], controls: Mapping[str, tuple[str, Options, object]]
+        self,
+        draw: Callable[..., Picture],
+        count: Callable[..., int],
+        controls: Described,
+        *,
+        first: int = 0,
+        stored: int = MOST,
     ):
-        self.controls = Controls(controls, self._changed)
-        self._draw = lru_cache(_KEPT)(lambda step, key: draw(step, **dict(key)))
-        self._count = count
-        self._canvas = Canvas()
-        self.step = widgets.IntSlider(
-            min=0, max=0, description="Step", tooltip="Step", style=_LABEL, layout=_WIDE, readout=False
-        )
-        self.play = widgets.Play(min=0, max=0, interval=900, tooltip="Play the steps")
-        self.previous = widgets.Button(description="◀ previous", tooltip="One step back")
-        self.next = widgets.Button(description="next ▶", tooltip="One step forward")
-        self._fit()
-        widgets.jslink((self.play, "value"), (self.step, "value"))
-        self.previous.on_click(lambda _: self._move(-1))
-        self.next.on_click(lambda _: self._move(1))
-        self.step.observe(lambda _: self._redraw(), names="value")
+        def steps(chosen: Mapping[str, Any]) -> list[tuple[str, int]]:
+            number = count(**{name: chosen[name] for name in controls})
+            return [(str(step + 1), step) for step in range(number)]
 
-    def show(self) -> None:
-        """Display the controls and the first picture."""
-        buttons = widgets.HBox(
-            [self.previous, self.next, self.play], layout=widgets.Layout(flex_flow="row wrap")
-        )
-        show_controls([*self.controls.sliders.values(), self.step, buttons])
-        self._redraw()
-        name_the_handles()
-
-    def _fit(self) -> None:
-        self.step.max = self.play.max = self._count(**self.controls.values()) - 1
-
-    def _move(self, by: int) -> None:
-        self.step.value = min(max(self.step.value + by, 0), self.step.max)
-
-    def _changed(self) -> None:
-        self._fit()
-        self._redraw()
-
-    def _redraw(self) -> None:
-        self._canvas.show(self._draw(min(self.step.value, self.step.max), self.controls.key()))
+        super().__init__(draw, {**controls, "step": ("step", steps, first)}, stored=stored)
+        above = self.controls.all[:-1]
+        self.controls = Controls([*above, Control("step", "step", steps, first, STEPS)])

@@ -13,7 +13,7 @@ from gemm_course.figures import fragments as figure
 from gemm_course.figures.picture import Picture
 from gemm_course.figures.requests import requests
 from gemm_course.intrinsics import ROW_MAJOR, unroll, wmma_load_a, wmma_load_b, wmma_store
-from gemm_course.widgets._explorer import Explorer
+from gemm_course.widgets._explorer import Explorer, explorer
 
 SIDE = figure.SIDE
 MATRICES = (("A (float16)", "A"), ("B (float16)", "B"), ("C (float32)", "C"))
@@ -21,7 +21,8 @@ PADS = (0, 8, 16, 24, 32, 40, 48, 56, 64)
 WIDTHS = (16, 32, 64, 128)
 
 
-def fragment(by: str = "element") -> None:
+@explorer
+def fragment(by: str = "element") -> Explorer:
     """Show which lane of a warp holds which element of a 16 by 16 matrix.
 
     by: "element" to choose an element and see its lane, or "lane" to choose a lane and see its elements.
@@ -30,12 +31,11 @@ def fragment(by: str = "element") -> None:
     matrix = {"matrix": ("matrix", list(MATRICES), "A")}
     if by == "element":
         chosen = {"row": ("row", range(SIDE), 3), "column": ("column", range(SIDE), 5)}
-        Explorer(draw, {**matrix, **chosen}).show()
-    elif by == "lane":
+        return Explorer(draw, {**matrix, **chosen})
+    if by == "lane":
         chosen = {"lane": ("lane", range(32), 14), "place": ("its element", range(8), 0)}
-        Explorer(draw_lane, {**matrix, **chosen}).show()
-    else:
-        raise ValueError(f'by must be "element" or "lane", not {by!r}')
+        return Explorer(draw_lane, {**matrix, **chosen})
+    raise ValueError(f'by must be "element" or "lane", not {by!r}')
 
 
 def draw(matrix: str, row: int, column: int) -> Picture:
@@ -98,10 +98,11 @@ def _stores_its_places(out):
         out[lane // 2, lane % 2 * 8 + e] = matrix[lane // 2, lane % 2 * 8 + e]
 
 
-def padding() -> None:
+@explorer
+def padding() -> Explorer:
     """Show in which banks the rows of a fragment lie, for rows of any width and padding, in FP16 values."""
     controls = {"width": ("FP16 values per row", WIDTHS, 128), "padding": ("padding (FP16 values)", PADS, 0)}
-    Explorer(draw_rows, controls).show()
+    return Explorer(draw_rows, controls)
 
 
 def draw_rows(width: int, padding: int) -> Picture:

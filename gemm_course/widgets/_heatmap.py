@@ -9,14 +9,15 @@ from gemm_course.figures.heatmap import Axis, Cell
 from gemm_course.figures.picture import Picture
 from gemm_course.kernels import LADDER, Stage, tiles_text
 from gemm_course.widgets import _measured as sweep
-from gemm_course.widgets._explorer import Explorer
+from gemm_course.widgets._explorer import Explorer, explorer
 from gemm_course.widgets._tiles import sliders
 
 _MOST = 9  # values of one size that fit side by side with their numbers
 OTHERS = ("fixed", "best")
 
 
-def heatmap(stage: str, down: str, across: str, *, others: str = "fixed") -> Picture | None:
+@explorer
+def heatmap(stage: str, down: str, across: str, *, others: str = "fixed") -> Explorer | Picture:
     """Show the measured TFLOPS of a stage over two of its tile sizes, such as "TM" and "TN".
 
     With ``others="fixed"`` there is a slider for every size: two of them move the chosen cell, the others fix
@@ -28,8 +29,7 @@ def heatmap(stage: str, down: str, across: str, *, others: str = "fixed") -> Pic
     if others == "best":
         return best_of_others(chosen, down, across)
     chosen.legal_choices()  # slow the first time, so not while a slider moves
-    Explorer(lambda **sizes: with_fixed_sizes(chosen, down, across, sizes), sliders(chosen)).show()
-    return None
+    return Explorer(lambda **sizes: with_fixed_sizes(chosen, down, across, sizes), sliders(chosen))
 
 
 def _check(stage: Stage, down: str, across: str, others: str) -> None:

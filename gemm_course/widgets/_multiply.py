@@ -13,7 +13,7 @@ from gemm_course.figures import multiply as figure
 from gemm_course.figures.block_story import LEVELS, Story, numbered, story
 from gemm_course.figures.picture import Picture
 from gemm_course.kernels import LADDER
-from gemm_course.widgets._explorer import StepThrough
+from gemm_course.widgets._explorer import StepThrough, explorer
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,8 @@ EXAMPLES = {
 }
 
 
-def multiply(stage: str = "") -> None:
+@explorer
+def multiply(stage: str = "") -> StepThrough:
     """Show how C = A · B is made: by an element, a thread, a warp and a block, step by step along k.
 
     ``stage`` is the name of one of EXAMPLES; without it, the matrices are small and their numbers are shown.
@@ -142,7 +143,7 @@ def multiply(stage: str = "") -> None:
     for row in example.rows:
         for column in example.columns:
             told(stage, example.block_of((row, column)))  # emulated now, so that no control waits for it
-    StepThrough(
+    return StepThrough(
         lambda step, **chosen: draw(stage, step, **chosen),
         lambda row, column, level: len(told(stage, example.block_of((row, column))).moments),
         {
@@ -150,7 +151,7 @@ def multiply(stage: str = "") -> None:
             "row": ("row of C", example.rows, example.rows[-1]),
             "column": ("column of C", example.columns, example.columns[-1]),
         },
-    ).show()
+    )
 
 
 def draw(stage: str, step: int, level: str, row: int, column: int) -> Picture:

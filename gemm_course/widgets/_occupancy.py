@@ -1,11 +1,9 @@
-"""A multiprocessor as four tanks that blocks of a kernel fill, one by one, until one tank is full."""
+"""A multiprocessor as four tanks that blocks of a kernel fill until one tank is full."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-
-import ipywidgets as widgets
+from collections.abc import Mapping, Sequence
 
 from gemm_course.compiler import Compiled
 from gemm_course.compiler.limits import has_instructions, shown
@@ -15,34 +13,26 @@ from gemm_course.figures.picture import Picture
 from gemm_course.figures.tank_words import Contents, amount
 from gemm_course.kernels import LADDER, Stage
 from gemm_course.model import GPUS, Tank, tanks
-from gemm_course.widgets._canvas import Canvas
-from gemm_course.widgets._explorer import Controls, show_controls
-from gemm_course.widgets._names import name_the_handles
-from gemm_course.widgets._segments import segments
+from gemm_course.widgets._explorer import Explorer, explorer
 from gemm_course.widgets._slots_in_words import busy_in_words
 from gemm_course.widgets._taken import OfCode, OfStage, most_registers
 
 OFFERED = ("H200", "A100", "RTX 3090")  # the ladder's machine code is on record for them
 _SAME = ("GROUP", "BLOCKS", "CUT")  # sizes that do not change what a block takes
-_STEPS = (
-    ("empty", "Take all blocks out of the SM"),
-    ("◀ one less", "Take a block out of the SM"),
-    ("add a block ▶", "Put a block into the SM"),
-    ("fill", "Put in as many blocks as fit"),
-)
-_MOVES = (lambda *_: 0, lambda blocks, _: blocks - 1, lambda blocks, _: blocks + 1, lambda _, fits: fits)
-_COMPILE = "compile these tiles"
+COMPILE = "compile these tiles"
+_LEFT_OUT = [*range(9), ("all", 99)]  # blocks that a full SM lacks; 99 are more than it can hold
 LOOKED_UP = "The sliders look them up; only tiles that are not on record need the compiler."
 Capability = tuple[int, int]  # a compute capability
 
 
+@explorer
 def occupancy(
     subject: str | Stage | Compiled = "thread_tiled_1d",
     *,
     tiles: Mapping[str, int] | None = None,
     gpu: str = "H200",
     block: int | Sequence[int] | None = None,
-) -> None:
+) -> Explorer:
     """Show how many blocks of a kernel an SM holds, and which of its resources they use up.
 
     subject: a stage of the ladder, with sliders that begin at ``tiles``, on a GPU such as "H200", "A100" or
@@ -52,74 +42,33 @@ def occupancy(
     """
     if isinstance(subject, Compiled):
         name, capability = _gpu_of(subject)
-        Filling(OfCode(subject, _threads(subject, block)), {name: capability}, name, {}).show()
-        return
+        return _filled(OfCode(subject, _threads(subject, block)), {name: capability}, name, {})
     stage, name = LADDER[subject] if isinstance(subject, str) else subject, _named(gpu)
-    sliders = _sliders(stage, stage.complete(tiles))
-    Filling(OfStage(stage), _gpus(stage, name), name, sliders).show()
+    chosen, of_stage, gpus = stage.complete(tiles), OfStage(stage), _gpus(stage, name)
+    of_stage.compile_unless_known(chosen, gpus[name])
+    return _filled(of_stage, gpus, name, _sliders(stage, chosen))
 
 
-class Filling:
-    """The controls and the picture: tiles, a GPU, and the number of blocks that are in."""
+def _filled(
+    subject: OfStage | OfCode, gpus: Mapping[str, Capability], gpu: str, sliders: Mapping[str, tuple]
+) -> Explorer:
+    """An SM full of blocks: choose a GPU and tiles, and leave blocks out."""
 
-    def __init__(
-        self,
-        subject: OfStage | OfCode,
-        gpus: Mapping[str, Capability],
-        gpu: str,
-        sliders: Mapping[str, tuple],
-    ):
-        self._subject, self._gpus = subject, gpus
-        self._canvas = Canvas()
-        self.gpu = segments("GPU", list(gpus), gpu)
-        self.controls = Controls(sliders, self._fill)
-        self.buttons = {words: _button(words, tip) for words, tip in _STEPS}
-        for button, move in zip(self.buttons.values(), _MOVES, strict=True):
-            button.on_click(lambda _, move=move: self._step(move))
-        if isinstance(subject, OfStage):
-            self.buttons[_COMPILE] = _button(_COMPILE, "Compile the kernel for the chosen tiles and GPU")
-            self.buttons[_COMPILE].on_click(lambda _: self._compile())
-        self.gpu.observe(lambda _: self._fill(), names="value")
-        self.blocks = 0
+    def picture(gpu: str, left_out: int, **tiles: int) -> Picture:
+        return draw(subject, gpu, tiles, gpus[gpu], left_out)
 
-    def show(self) -> None:
-        """Display the controls and the full SM; compile first what is not on record."""
-        row = widgets.HBox([*self.buttons.values()], layout=widgets.Layout(flex_flow="row wrap"))
-        show_controls([self.gpu, *self.controls.sliders.values(), row])
-        self._subject.compile_unless_known(*self._chosen())
-        self._fill()
-        name_the_handles()
+    def compile_now(gpu: str, left_out: int, **tiles: int) -> str:
+        if subject.broken(tiles):
+            return "These tiles cannot run, so there is nothing to compile."
+        subject.compile(tiles, gpus[gpu])
+        return subject.taken(tiles, gpus[gpu]).source
 
-    def _chosen(self) -> tuple[dict[str, int], Capability]:
-        return self.controls.values(), self._gpus[self.gpu.value]
+    def on_record(gpu: str, left_out: int, **tiles: int) -> bool:
+        return bool(subject.broken(tiles)) or subject.taken(tiles, gpus[gpu]).exact
 
-    def _fits(self) -> int:
-        tiles, capability = self._chosen()
-        if self._subject.broken(tiles):
-            return 0
-        return _contents(self._subject, self.gpu.value, tiles, capability, 0).fits
-
-    def _fill(self) -> None:
-        self._step(lambda _, fits: fits)
-
-    def _step(self, move: Callable[[int, int], int]) -> None:
-        """Put in what ``move`` makes of the blocks that are in and those that fit, and draw them."""
-        fits = self._fits()
-        self.blocks = min(max(move(self.blocks, fits), 0), fits)
-        self._canvas.show(draw(self._subject, self.gpu.value, *self._chosen(), self.blocks))
-
-    def _compile(self) -> None:
-        """Compile, which takes seconds, and fill the SM; the button says so meanwhile."""
-        if self._subject.broken(self.controls.values()):
-            return
-        self.buttons[_COMPILE].description = "compiling …"
-        self._subject.compile(*self._chosen())
-        self.buttons[_COMPILE].description = _COMPILE
-        self._fill()
-
-
-def _button(words: str, tip: str) -> widgets.Button:
-    return widgets.Button(description=words, tooltip=tip, layout=widgets.Layout(width="auto"))
+    controls = {"gpu": ("GPU", list(gpus), gpu), **sliders, "left_out": ("blocks left out", _LEFT_OUT, 0)}
+    actions = {COMPILE: compile_now} if isinstance(subject, OfStage) else {}
+    return Explorer(picture, controls, actions=actions, everywhere=on_record)
 
 
 def draw(
@@ -127,20 +76,20 @@ def draw(
     gpu: str,
     tiles: Mapping[str, int],
     capability: Capability,
-    blocks: int | None = None,
+    left_out: int = 0,
 ) -> Picture:
-    """Draw the tanks of an SM with ``blocks`` of a kernel in it, or as many as fit."""
+    """Draw the tanks of an SM with as many blocks of a kernel in it as fit, but those ``left_out``."""
     if broken := subject.broken(tiles):
         return figure.refused("These tiles cannot run", f"{subject.name(tiles)}.", broken)
-    return figure.tanks(_contents(subject, gpu, tiles, capability, blocks))
+    return figure.tanks(_contents(subject, gpu, tiles, capability, left_out))
 
 
-def _contents(subject, gpu: str, tiles, capability: Capability, blocks: int | None) -> Contents:
+def _contents(subject, gpu: str, tiles, capability: Capability, left_out: int = 0) -> Contents:
     taken, limits = subject.taken(tiles, capability), LIMITS[capability]
     held = tanks(taken.threads, taken.registers, taken.shared_bytes, limits)
     about = f"{subject.name(tiles)}: blocks of {taken.threads} threads, on an SM of the {gpu}."
     full = min(tank.fits for tank in held)
-    blocks = full if blocks is None else blocks
+    blocks = max(full - left_out, 0)
     looked_up = LOOKED_UP if isinstance(subject, OfStage) else ""
     source = " ".join(filter(None, (taken.source, looked_up, _granularity(held, limits))))
     notes = [source]

@@ -11,7 +11,7 @@ import numpy as np
 from gemm_course.figures import owners as figure
 from gemm_course.figures.owners import WARP, OwnerMap
 from gemm_course.figures.picture import Picture
-from gemm_course.widgets._explorer import Explorer
+from gemm_course.widgets._explorer import Explorer, explorer
 
 BLOCK = 64  # rows and columns of the block's tile that is drawn: four warps of 32 by 32
 _TM1 = {"BM": BLOCK, "BN": BLOCK, "BK": 16, "WM": 32, "WN": 32, "TM": 1}
@@ -26,7 +26,8 @@ KERNELS = {
 }
 
 
-def owners(mine: Callable | None = None) -> None:
+@explorer
+def owners(mine: Callable | None = None) -> Explorer:
     """Show who stores which element of a block's tile: for the block, a warp, a sub-tile or a thread.
 
     ``mine``: your own function. Either (tid, BN, WM, WN, TN, WNITER) -> [(row, column), ...], as in exercise
@@ -42,7 +43,7 @@ def owners(mine: Callable | None = None) -> None:
         "warp": ("warp", range(4), 0),
         "lane": ("lane", range(32), 5),
     }
-    Explorer(lambda kernel, **view: figure.draw(maps[kernel], **view), controls).show()
+    return Explorer(lambda kernel, **view: figure.draw(maps[kernel], **view), controls)
 
 
 def _own_maps(mine: Callable) -> dict[str, OwnerMap]:

@@ -1,8 +1,8 @@
 """Questions with replies: predictions before a picture, and a short quiz at the end of a chapter.
 
-The questions are in ``questions/*.toml``, one file per notebook. Question and reply are text in the
-notebook, so that they are still there when it is opened again without a kernel; only the buttons are
-widgets.
+The questions are in ``questions/*.toml``, one file per notebook. Every choice is a ``<details>`` with its
+reply inside, which a browser opens by itself: it needs no kernel and no script, in JupyterLab, on GitHub and
+on a page, and is still there when the notebook is opened again.
 """
 
 from __future__ import annotations
@@ -11,13 +11,19 @@ import tomllib
 from functools import cache
 from pathlib import Path
 
-import ipywidgets as widgets
-from IPython.display import Markdown, display
-
-from gemm_course.widgets._canvas import Canvas, Text
+from IPython.display import display
+from markdown_it import MarkdownIt
 
 _FOLDER = Path(__file__).parent / "questions"
 _LETTERS = "abcdef"
+_MARKDOWN = MarkdownIt("commonmark", {"html": False})
+# JupyterLab would take keys that are typed on a choice as its own.
+_CHOICE = (
+    '<details style="margin: 2px 0 2px 1em">'
+    '<summary style="cursor: pointer" data-lm-suppress-shortcuts="true">'
+    "<strong>{letter}</strong> · {text}</summary>"
+    '<p style="margin: 2px 0 8px 1.5em">{reply}</p></details>'
+)
 
 
 @cache
@@ -41,22 +47,25 @@ def predict(name: str) -> None:
 
 
 def ask(question: dict) -> None:
-    """Ask one question; every choice gets its own reply, and you may choose again."""
-    options = question["options"]
-    listed = "\n".join(
-        f"- **{letter}** · {option['text']}" for letter, option in zip(_LETTERS, options, strict=False)
+    """Ask one question; every choice has its own reply, and you may choose again."""
+    options = list(zip(_LETTERS, question["options"]))
+    choices = "".join(
+        _CHOICE.format(letter=letter, text=_html(option["text"]), reply=_html(_said(option)))
+        for letter, option in options
     )
-    display(Markdown(f"**{question['text']}**\n\n{listed}"))
-    buttons = [_button(letter, option) for letter, option in zip(_LETTERS, options, strict=False)]
-    display(widgets.HBox(buttons, layout=widgets.Layout(flex_flow="row wrap")))
-    canvas = Canvas()
-    canvas.show(Text("*Choose an answer.*"))
-    for button, option in zip(buttons, options, strict=True):
-        button.on_click(lambda _, option=option: canvas.show(Text(_said(option))))
+    plain = [question["text"], *(f"{letter}: {option['text']}" for letter, option in options)]
+    display(
+        {
+            "text/html": f"<p><strong>{_html(question['text'])}</strong></p>{choices}"
+            "<p><small>Open the answer that you choose.</small></p>",
+            "text/plain": "\n".join(plain),
+        },
+        raw=True,
+    )
 
 
-def _button(letter: str, option: dict) -> widgets.Button:
-    return widgets.Button(description=letter, tooltip=option["text"], layout=widgets.Layout(width="56px"))
+def _html(markdown: str) -> str:
+    return _MARKDOWN.renderInline(markdown)
 
 
 def _said(option: dict) -> str:

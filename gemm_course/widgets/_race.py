@@ -11,7 +11,7 @@ from gemm_course.figures import race as figure
 from gemm_course.figures.picture import Picture
 from gemm_course.figures.race import Factor, Track
 from gemm_course.kernels import LADDER
-from gemm_course.widgets._explorer import Explorer
+from gemm_course.widgets._explorer import Explorer, explorer
 from gemm_course.widgets._replay import ADD, LOAD, Schedule, phases, replay
 from gemm_course.widgets._surgery import without_barriers
 
@@ -27,14 +27,15 @@ _LATE = 2.2  # so many phases
 _BEFORE = {None: 2, LOAD: 2, ADD: 1}
 
 
-def race() -> None:
+@explorer
+def race() -> Explorer:
     """Show four threads of ``penny_xu_tile`` over time: take a barrier away, and hold one thread back."""
     late = [NOBODY, *(f"({x}, {y})" for x, y in THREADS)]
     controls = {
         "missing": ("missing barrier", list(MISSING), "after loading"),
         "late": ("held back", late, late[1]),
     }
-    Explorer(draw, controls).show()
+    return Explorer(draw, controls)
 
 
 def draw(missing: str, late: str) -> Picture:

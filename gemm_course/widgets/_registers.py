@@ -11,7 +11,7 @@ from gemm_course.emulator import Watch, emulate
 from gemm_course.figures import registers as figure
 from gemm_course.figures.picture import Picture
 from gemm_course.kernels import LADDER
-from gemm_course.widgets._explorer import Explorer
+from gemm_course.widgets._explorer import Explorer, explorer
 from gemm_course.widgets._fitting import shown
 
 # Tiles small enough to draw; the sliders set the thread's own sizes.
@@ -23,14 +23,15 @@ _FIRST = {"thread_tiled_1d": (8,), "thread_tiled_2d": (4, 4)}  # the thread tile
 _SIZES = (1, 2, 4, 8, 16)
 
 
-def registers(name: str = "thread_tiled_1d") -> None:
+@explorer
+def registers(name: str = "thread_tiled_1d") -> Explorer | None:
     """Show what a thread of ``name`` keeps in registers and reads in one step along k.
 
     There is a picture for each stage in PLANS; another stage gets a sentence.
     """
     why = "it is drawn for threads whose results are one column or one square"
     if not shown("registers", LADDER[name], lambda stage: stage.name in PLANS, why):
-        return
+        return None
     sizes = [size for size in ("TM", "TN") if size in LADDER[name].tiles]
     legal = _legal(name, tuple(sizes))
     first = _FIRST[name]
@@ -39,7 +40,7 @@ def registers(name: str = "thread_tiled_1d") -> None:
         controls["TN"] = ("TN", lambda chosen: [n for m, n in legal if m == chosen["TM"]], first[1])
     controls["thread"] = ("I am thread", lambda chosen: range(_threads(name, chosen)), 5)
     controls["p"] = ("step along k, p", range(PLANS[name]["BK"]), 3)
-    Explorer(lambda thread, p, **tile: draw(name, tile, thread, p), controls).show()
+    return Explorer(lambda thread, p, **tile: draw(name, tile, thread, p), controls)
 
 
 def draw(name: str, tile: Mapping[str, int], thread: int, p: int) -> Picture:

@@ -10,7 +10,7 @@ from gemm_course.figures.roofline import Lines, Point, Roof
 from gemm_course.kernels import LADDER, Stage
 from gemm_course.widgets import _ladder as ladder
 from gemm_course.widgets._costs import cost_of_squares
-from gemm_course.widgets._explorer import Explorer
+from gemm_course.widgets._explorer import Explorer, explorer
 from gemm_course.widgets._roofs import (
     Ceiling,
     fp32_peak,
@@ -23,7 +23,8 @@ from gemm_course.widgets._roofs import (
 SIZE = 4096  # of the matrices that TFLOPS are measured on
 
 
-def roofline(*stages: str, limits: str | None = None, until: str | None = None) -> Picture | None:
+@explorer
+def roofline(*stages: str, limits: str | None = None, until: str | None = None) -> Explorer | Picture:
     """Draw a stage on the H200's roofline, by the bytes that its warps ask of L1 and the TFLOPS measured.
 
     Several stages make an explorer that begins with the last of them: choose one, and the point goes from
@@ -44,11 +45,9 @@ def roofline(*stages: str, limits: str | None = None, until: str | None = None) 
         return moved(stages, stages[0])
     if stages:
         trail = tuple(LADDER[name].name for name in stages)
-        Explorer(lambda stage: moved(trail, stage), {"stage": ("stage", trail, trail[-1])}).show()
-    else:
-        sizes = [64 * 2**step for step in range(9)]
-        Explorer(ideal, {"n": ("n × n matrices, n", sizes, 256)}).show()
-    return None
+        return Explorer(lambda stage: moved(trail, stage), {"stage": ("stage", trail, trail[-1])})
+    sizes = [64 * 2**step for step in range(9)]
+    return Explorer(ideal, {"n": ("n × n matrices, n", sizes, 256)})
 
 
 def moved(trail: Sequence[str], name: str) -> Picture:

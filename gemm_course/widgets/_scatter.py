@@ -12,20 +12,21 @@ from gemm_course.figures import scatter as figure
 from gemm_course.figures.picture import Picture
 from gemm_course.figures.requests import requests
 from gemm_course.kernels import LADDER
-from gemm_course.widgets._explorer import StepThrough
+from gemm_course.widgets._explorer import StepThrough, explorer
 
 BM, BN, THREADS = 16, 32, 32  # one warp, so that one picture shows all of it
 _FIRST_TILE = Watch(limit=2048)  # accesses by lanes; the 320 to A's tile come first
 Factory = Callable[[int, int, int, int], Callable]
 
 
-def scatter(make: Factory | None = None) -> None:
+@explorer
+def scatter(make: Factory | None = None) -> StepThrough:
     """Step through how ``vectorized`` fetches A's tile, or how a kernel of your own does.
 
     ``make`` takes BM, BK, PAD and the number of threads and returns a kernel (A, out) whose block copies
     A's tile, BM by BK, into shared memory, transposed.
     """
-    StepThrough(
+    return StepThrough(
         lambda step, thread, depth, pad: draw(step, thread, depth, pad, make),
         lambda thread, depth, pad: len(_story(depth, pad, make)),
         {
@@ -33,7 +34,7 @@ def scatter(make: Factory | None = None) -> None:
             "depth": ("BK", (8, 16), 16),
             "pad": ("padding of As, floats", (0, 4), 4),
         },
-    ).show()
+    )
 
 
 def draw(step: int, thread: int, depth: int, pad: int, make: Factory | None = None) -> Picture:

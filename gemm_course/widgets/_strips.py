@@ -8,7 +8,7 @@ from gemm_course.emulator.limits import LIMITS
 from gemm_course.figures import strips as figure
 from gemm_course.figures.picture import Picture
 from gemm_course.model import GPUS, Occupancy, occupancy
-from gemm_course.widgets._explorer import Explorer
+from gemm_course.widgets._explorer import Explorer, explorer
 
 WAIT = 600  # clocks until device memory answers, as notebook 04 supposes
 _H200 = GPUS["H200"]
@@ -56,16 +56,17 @@ KERNELS = {
 }
 
 
-def strips(stage: str) -> None:
+@explorer
+def strips(stage: str) -> Explorer:
     """Show how the blocks that an SM holds take turns, for several numbers of registers per thread.
 
     ``stage`` is one of KERNELS, with document 004's tiles. Raises KeyError for another.
     """
     registers = KERNELS[stage].registers
-    Explorer(
+    return Explorer(
         lambda registers: draw(stage, registers),
         {"registers": ("registers per thread", registers, registers[0])},
-    ).show()
+    )
 
 
 def draw(stage: str, registers: int) -> Picture:

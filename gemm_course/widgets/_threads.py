@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gemm_course.figures import latency as latency_figure
 from gemm_course.figures import memory, threads
-from gemm_course.widgets._explorer import Explorer
+from gemm_course.widgets._explorer import Explorer, explorer
 
 _BLOCKS = [(4, 1), (5, 7), (8, 4), (16, 8), (16, 16), (32, 8), (48, 2), (64, 4), (256, 1), (32, 32)]
 
@@ -13,26 +13,28 @@ def _named(shapes) -> list:
     return [(f"{x} × {y}", (x, y)) for x, y in shapes]
 
 
-def block() -> None:
+@explorer
+def block() -> Explorer:
     """Show how a block's threads form warps, for any block shape and any thread."""
-    Explorer(
+    return Explorer(
         lambda block, x, y: threads.ribbon(block, (x, y)),
         {
             "block": ("block (x × y)", _named(_BLOCKS), (16, 8)),
             "x": ("threadIdx.x", lambda chosen: range(chosen["block"][0]), 3),
             "y": ("threadIdx.y", lambda chosen: range(chosen["block"][1]), 2),
         },
-    ).show()
+    )
 
 
-def grid(rows: int = 10, columns: int = 18) -> None:
+@explorer
+def grid(rows: int = 10, columns: int = 18) -> Explorer:
     """Show how blocks cover a matrix of ``rows`` x ``columns``, and which element one thread computes."""
 
     def blocks(axis):
         extent = (columns, rows)[axis]
         return lambda chosen: range(-(-extent // chosen["block"][axis]))
 
-    Explorer(
+    return Explorer(
         lambda block, bx, by, x, y: threads.grid_of_blocks((rows, columns), block, (bx, by), (x, y)),
         {
             "block": ("block (x × y)", _named([(2, 2), (4, 2), (8, 4), (4, 8), (16, 2), (5, 3)]), (8, 4)),
@@ -41,27 +43,29 @@ def grid(rows: int = 10, columns: int = 18) -> None:
             "x": ("threadIdx.x", lambda chosen: range(chosen["block"][0]), 3),
             "y": ("threadIdx.y", lambda chosen: range(chosen["block"][1]), 1),
         },
-    ).show()
+    )
 
 
-def addresses(rows: int = 5, columns: int = 13) -> None:
+@explorer
+def addresses(rows: int = 5, columns: int = 13) -> Explorer:
     """Show where an element of a row-major matrix lies in memory, for several leading dimensions."""
-    Explorer(
+    return Explorer(
         lambda leading, row, column: memory.row_major((rows, columns), leading, (row, column)),
         {
             "leading": ("leading dimension", range(columns, 21), 16),
             "row": ("row", range(rows), 2),
             "column": ("column", range(columns), 5),
         },
-    ).show()
+    )
 
 
-def latency(work: int = 4, wait: int = 28) -> None:
+@explorer
+def latency(work: int = 4, wait: int = 28) -> Explorer:
     """Show how more warps hide the time that each waits for memory; ``work`` and ``wait`` are in clocks."""
-    Explorer(
+    return Explorer(
         lambda warps, wait: latency_figure.timeline(warps, work, wait),
         {
             "warps": ("warps", range(1, 17), 2),
             "wait": ("clocks to wait", (12, 20, 28, 36, 44, 52), wait),
         },
-    ).show()
+    )

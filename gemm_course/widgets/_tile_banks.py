@@ -12,7 +12,7 @@ from gemm_course.emulator import Watch, emulate
 from gemm_course.figures import banks as figure
 from gemm_course.figures.picture import Picture
 from gemm_course.figures.requests import Request, requests
-from gemm_course.widgets._explorer import Explorer
+from gemm_course.widgets._explorer import Explorer, explorer
 
 BN, BK, TM, TN = 128, 16, 8, 8
 COLUMNS = {"tx * TN + j": 0, "tx + j * BN // TN": 1}
@@ -20,14 +20,15 @@ PADDING = (0, 1, 2, 3, 4, 8)
 TALLEST = 6  # words in a bank for which there is room; 4 are needed
 
 
-def tile_banks() -> None:
+@explorer
+def tile_banks() -> Explorer:
     """Show the first reads of As and Bs in a step along k, for any padding and either order of columns."""
     controls = {
         "array": ("tile", ("As", "Bs"), "As"),
         "pad": ("padding, in words", PADDING, 0),
         "columns": ("column j of a thread", list(COLUMNS), "tx * TN + j"),
     }
-    Explorer(draw, controls).show()
+    return Explorer(draw, controls)
 
 
 def draw(array: str, pad: int, columns: str) -> Picture:

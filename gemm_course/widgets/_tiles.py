@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 
-import ipywidgets as widgets
 import numpy as np
-from IPython.display import display
 
 from gemm_course.device import gpu_available
 from gemm_course.figures import roofline
@@ -18,39 +16,32 @@ from gemm_course.kernels import LADDER, Stage, tiles_text
 from gemm_course.launching import run
 from gemm_course.model import occupancy
 from gemm_course.widgets import _measured as sweep
-from gemm_course.widgets._canvas import Canvas, Text
 from gemm_course.widgets._costs import cost
-from gemm_course.widgets._explorer import Explorer
+from gemm_course.widgets._explorer import Explorer, explorer
 from gemm_course.widgets._measured import SIZE
 from gemm_course.widgets._roofs import fp32_peak, memories, tensor_peak
 
+MEASURE = "Measure here"
 _FURTHER = 3  # measured choices shown from further than one step away
 
 
-def tiles(name: str) -> None:
-    """Show sliders for a stage's tile sizes: their costs, what was measured around them, a roofline."""
+@explorer
+def tiles(name: str) -> Explorer:
+    """Show sliders for a stage's tile sizes: their costs, what was measured around them, or a roofline.
+
+    Where there is a GPU, a button measures the chosen tiles.
+    """
     stage = LADDER[name]
     stage.legal_choices()  # slow the first time, so not while a slider moves
-    pictures = [lambda draw=draw, **chosen: draw(stage, chosen) for draw in (choice, around, on_roofline)]
-    explorer = Explorer(pictures, sliders(stage))
-    explorer.show()
-    if gpu_available():
-        _offer_to_measure(stage, explorer)
+    actions = {MEASURE: lambda show, **chosen: measured_here(stage, chosen)} if gpu_available() else {}
+    controls = {"show": ("show", list(PICTURES), "costs"), **sliders(stage)}
+    return Explorer(lambda show, **chosen: PICTURES[show](stage, chosen), controls, actions=actions)
 
 
 def sliders(stage: Stage) -> dict:
     """Return, as Explorer takes it, a slider for each tile size of a stage that has more than one value."""
     movable = {size: options for size, options in stage.options.items() if len(options) > 1}
     return {size: (size, options, stage.tiles[size]) for size, options in movable.items()}
-
-
-def _offer_to_measure(stage: Stage, explorer: Explorer) -> None:
-    """Put a button under the pictures that runs the chosen tiles on this machine's GPU."""
-    button = widgets.Button(description="Measure here", tooltip="Run these tiles on this machine's GPU")
-    canvas = Canvas()
-    display(button)
-    canvas.show(Text("Not measured on this machine yet."))
-    button.on_click(lambda _: canvas.show(Text(measured_here(stage, explorer.controls.values()))))
 
 
 def measured_here(stage: Stage, chosen: Mapping[str, int]) -> str:
@@ -217,3 +208,6 @@ def _point(label: str, stage: Stage, chosen: Mapping[str, int], now: bool) -> ro
 def _source(stage: Stage) -> str:
     """Return in one line where the measured figures come from."""
     return sweep.source(stage) or f"{stage.name} has not been measured yet."
+
+
+PICTURES = {"costs": choice, "measured around": around, "roofline": on_roofline}

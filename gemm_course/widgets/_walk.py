@@ -11,23 +11,24 @@ from gemm_course.emulator import Watch, emulate
 from gemm_course.figures import walk as figure
 from gemm_course.figures.picture import Picture
 from gemm_course.kernels import LADDER
-from gemm_course.widgets._explorer import StepThrough
+from gemm_course.widgets._explorer import StepThrough, explorer
 
 SIZE, TILE = 4, 2
 _TILES = {"BM": TILE, "BN": TILE, "BK": TILE}
 _PAIRS = [(f"({x}, {y})", (x, y)) for y in range(TILE) for x in range(TILE)]
 
 
-def walk() -> None:
+@explorer
+def walk() -> StepThrough:
     """Step through ``penny_xu_tile`` on 4 x 4 matrices with 2 x 2 tiles."""
-    StepThrough(
+    return StepThrough(
         draw,
         lambda block, thread: len(_story(block)[0]),
         {
             "block": ("block (x, y)", _PAIRS, (0, 0)),
             "thread": ("I am thread (x, y)", _PAIRS, (1, 0)),
         },
-    ).show()
+    )
 
 
 def draw(step: int, block: tuple[int, int], thread: tuple[int, int]) -> Picture:

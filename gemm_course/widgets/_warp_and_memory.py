@@ -14,7 +14,7 @@ from gemm_course.figures import warp_memory as figure
 from gemm_course.figures.picture import Picture
 from gemm_course.figures.requests import Request, requests
 from gemm_course.kernels import LADDER, Stage
-from gemm_course.widgets._explorer import StepThrough
+from gemm_course.widgets._explorer import StepThrough, explorer
 from gemm_course.widgets._fitting import shown
 
 BLOCKS = ((32, 32), (256, 1), (64, 4), (32, 8), (16, 16), (8, 32), (4, 64))
@@ -36,12 +36,13 @@ class Seen:
     places: dict[int, set]
 
 
+@explorer
 def warp_and_memory(
     subject: str | Stage | Callable = "naive_uncoalesced",
     other: str | Stage | Callable | None = None,
     *,
     widths: bool = False,
-) -> None:
+) -> StepThrough | None:
     """Step through a warp's requests: its lanes on C, and the sectors that move for them.
 
     ``subject`` is a stage, its name, or a kernel (m, n, k, alpha, A, B, beta, C) of your own; with ``other``,
@@ -52,12 +53,12 @@ def warp_and_memory(
     chosen = [LADDER[each] if isinstance(each, str) else each for each in given]
     why = "its tiles decide the shape of its blocks"
     if not all(shown("warp_and_memory", each, _fits, why) for each in chosen):
-        return
-    StepThrough(
+        return None
+    return StepThrough(
         lambda step, **controls: draw(chosen, step, **controls),
         lambda **_: _STEPS,
         _controls(chosen, widths),
-    ).show()
+    )
 
 
 def _controls(subjects: list[Subject], widths: bool) -> dict:

@@ -6,14 +6,15 @@ from gemm_course.figures import lane_layout as figure
 from gemm_course.figures import wavefronts
 from gemm_course.figures.picture import Picture
 from gemm_course.figures.warp_reads import request, words
-from gemm_course.widgets._explorer import Explorer
+from gemm_course.widgets._explorer import Explorer, explorer
 
 LAYOUTS = {"8 × 4": (8, 4), "4 × 8": (4, 8)}  # rows and columns of lanes
 RUNS = {"side by side": 8, "4 and 4, apart": 4}  # a lane's rows, and its columns
 WIDTHS = {"one float": 32, "four floats": 128}
 
 
-def warp_reads() -> None:
+@explorer
+def warp_reads() -> Explorer:
     """Show which words of As or Bs the lanes of a warp read, and in how many wavefronts."""
     controls = {
         "layout": ("lanes, rows × columns", list(LAYOUTS), "8 × 4"),
@@ -21,7 +22,7 @@ def warp_reads() -> None:
         "array": ("tile", ("As", "Bs"), "As"),
         "width": ("a lane reads", list(WIDTHS), "one float"),
     }
-    Explorer(draw, controls).show()
+    return Explorer(draw, controls)
 
 
 def draw(layout: str, run: str, array: str, width: str) -> Picture:

@@ -14,7 +14,7 @@ from gemm_course.figures.banks import Tile
 from gemm_course.figures.picture import Picture
 from gemm_course.figures.requests import Request, requests
 from gemm_course.intrinsics import load4, store4
-from gemm_course.widgets._explorer import Explorer
+from gemm_course.widgets._explorer import Explorer, explorer
 
 BM = BN = 128  # with 8 by 8 results per thread: 256 threads
 THREADS, EACH = 256, 8
@@ -27,7 +27,8 @@ ACCESSES = {
 }
 
 
-def wavefronts() -> None:
+@explorer
+def wavefronts() -> Explorer:
     """Show how one warp's accesses to transposed As and to Bs are served, for any padding of As."""
     names = list(ACCESSES)
     controls = {
@@ -35,7 +36,7 @@ def wavefronts() -> None:
         "depth": ("BK", (8, 16, 32), 16),
         "pad": ("padding of As, floats", (0, 1, 2, 4, 8), 0),
     }
-    Explorer(draw, controls).show()
+    return Explorer(draw, controls)
 
 
 def draw(access: str, depth: int, pad: int) -> Picture:

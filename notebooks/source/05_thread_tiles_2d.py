@@ -186,7 +186,7 @@ see.filling("kernel5")
 # %%
 from gemm_course.kernels.variants.kernel5_draft import STAGE as draft
 
-see.coverage(draft)
+see.coverage("kernel5_draft")
 
 # %%
 see.predict("05.draft")

@@ -11,8 +11,7 @@ import tempfile
 import urllib.request
 from pathlib import Path
 
-from playwright.sync_api import TimeoutError
-
+from gemm_course.commands.lab import environment
 from tests.processes import WAIT, child, wait_for
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -118,6 +117,7 @@ def _environment(home: Path) -> dict[str, str]:
         os.environ
         | own
         | {
+            **environment(),
             "IPYTHONDIR": str(home / "ipython"),
             "PYTHONPATH": str(ROOT),
             "CUDA_VISIBLE_DEVICES": "",
@@ -191,8 +191,8 @@ class Notebook:
         self.command("notebook:run-all-cells")
         self.page.wait_for_function(
             """() => [...document.querySelectorAll(
-                 '.jp-OutputArea-output[data-mime-type="application/vnd.jupyter.widget-view+json"]')]
-                 .every(shown => shown.querySelector('.jupyter-widgets') !== null)"""
+                 '.jp-OutputArea-output[data-mime-type^="application/vnd.gemm-course.explorer"]')]
+                 .every(shown => shown.querySelector('.gemm-explorer') !== null)"""
         )
         self.settle()
 
@@ -210,10 +210,23 @@ class Notebook:
         shown = [f'[data-mime-type="application/vnd.jupyter.{kind}"]' for kind in kinds]
         return self.page.locator(", ".join(shown)).all_inner_texts() + self._problems
 
-    def sliders(self) -> list["Slider"]:
-        """Return all sliders of all explorers."""
-        found = self.page.locator(".gemm-controls .widget-slider")
-        return [Slider(self, found.nth(place)) for place in range(found.count())]
+    def explorers(self) -> list["Explorer"]:
+        """Return all explorers."""
+        found = self.page.locator(".gemm-explorer")
+        return [Explorer(self, found.nth(place)) for place in range(found.count())]
+
+    def wait_for_explorers(self, number: int) -> list["Explorer"]:
+        """Wait until there are so many, and return them."""
+        self.page.wait_for_function(
+            "number => document.querySelectorAll('.gemm-explorer').length === number", arg=number
+        )
+        return self.explorers()
+
+    def restart(self) -> None:
+        """Restart the kernel, and wait until the new one is ready."""
+        self.page.evaluate("() => course.panel.sessionContext.session.kernel.restart()")
+        self.page.wait_for_function("() => course.panel.sessionContext.session.kernel.status === 'idle'")
+        self.page.evaluate("() => course.connect()")
 
     def replace_cell(self, identity: str, source: str) -> str:
         """Type ``source`` into the cell with this id in place of what is there, run it, and return its
@@ -287,47 +300,87 @@ class Notebook:
         self.page.set_viewport_size({"width": 1280, "height": 1000})
 
 
-class Slider:
-    """One slider and the pictures it moves."""
+class Explorer:
+    """One explorer in the page: its controls, its picture, what it says."""
 
     def __init__(self, notebook: Notebook, locator):
-        self.notebook, self.page, self.locator = notebook, notebook.page, locator
-        self.handle = locator.locator(".noUi-handle")  # another element when the slider's range has changed
-        self.output = locator.locator("xpath=ancestor::*[contains(@class,'jp-Cell-outputArea')][1]")
+        self.notebook, self.page, self.root = notebook, notebook.page, locator
+
+    def ranges(self) -> list["Range"]:
+        """Its sliders."""
+        return [Range(self, found) for found in self.root.locator("input[type=range]").all()]
+
+    def groups(self) -> list:
+        """Its groups of buttons of which one is chosen."""
+        return self.root.locator("fieldset").all()
+
+    def control(self, label: str) -> "Range":
+        """The slider of that name."""
+        return Range(self, self.root.get_by_role("slider", name=label, exact=True))
+
+    def choose(self, label: str, text: str) -> None:
+        """Choose one of several buttons."""
+        self.root.get_by_role("group", name=label, exact=True).get_by_label(text, exact=True).check()
+        self.settle()
+
+    def press(self, button: str) -> None:
+        """Press a button."""
+        self.root.get_by_role("button", name=button).click()
+        self.settle()
+
+    def seen(self) -> dict[str, str]:
+        """Source and alt text of the picture."""
+        return self.root.locator("img.gemm-picture").evaluate(
+            "image => ({source: image.src, alt: image.alt})"
+        )
+
+    def said(self) -> str:
+        """What it says below its controls."""
+        return self.root.locator(".gemm-words").inner_text()
+
+    def settle(self) -> None:
+        """Wait until the picture is that of the controls, or words say why there is none."""
+        self.page.wait_for_timeout(30)  # its frames are unpacked
+        self.page.wait_for_function(
+            "words => !/^(Asking Python|Python is busy|.* …$)/.test(words.textContent)",
+            arg=self.root.locator(".gemm-words").element_handle(),
+        )
+        self.root.locator("img.gemm-picture").evaluate("image => image.decode().catch(() => null)")
+
+    def height(self) -> float:
+        """How high it is, in pixels."""
+        return self.root.bounding_box()["height"]
+
+
+class Range:
+    """One slider of an explorer."""
+
+    def __init__(self, explorer: Explorer, locator):
+        self.explorer, self.page, self.locator = explorer, explorer.page, locator
 
     @property
     def name(self) -> str:
-        """Return the handle's name for a screen reader, which comes a moment after the slider."""
-        with contextlib.suppress(TimeoutError):
-            self.locator.locator(".noUi-handle[aria-label]").wait_for(state="attached")
-        return self.handle.get_attribute("aria-label") or ""
+        return self.locator.get_attribute("aria-label") or ""
 
-    def position(self, end: str = "now") -> float:
+    @property
+    def text(self) -> str:
+        """What a screen reader says of its position."""
+        return self.locator.get_attribute("aria-valuetext") or ""
+
+    def position(self, end: str = "value") -> float:
         """Return where the handle is, or where its track begins ("min") or ends ("max")."""
-        return float(self.handle.get_attribute(f"aria-value{end}"))
-
-    def seen(self) -> list[dict]:
-        """Return source and alt text of the pictures."""
-        return self.output.evaluate(
-            """area => [...area.querySelectorAll('img.gemm-picture')]
-                        .map(image => ({source: image.src, alt: image.alt}))"""
-        )
+        return float(self.locator.evaluate("(input, end) => input[end]", end))
 
     def press(self, *keys: str) -> None:
-        """Press keys on the handle, one after the other, and wait until the pictures have followed."""
-        self.handle.focus()
+        """Press keys on the handle, one after the other, and wait until the picture has followed."""
+        self.locator.focus()
         for key in keys:
             self.page.keyboard.press(key)
-        self.notebook.settle()
+        self.explorer.settle()
 
-    def drag(self, to: float) -> None:
-        """Drag the handle to ``to`` (0 to 1) of the track, and wait until the pictures have followed."""
-        self.notebook.draw()
+    def click_at(self, part: float) -> None:
+        """Click on ``part`` (0 to 1) of the track, and wait until the picture has followed."""
         self.locator.scroll_into_view_if_needed()
-        start, track = self.handle.bounding_box(), self.locator.locator(".noUi-target").bounding_box()
-        y = track["y"] + track["height"] / 2
-        self.page.mouse.move(start["x"] + start["width"] / 2, y)
-        self.page.mouse.down()
-        self.page.mouse.move(track["x"] + to * track["width"], y, steps=2)
-        self.page.mouse.up()
-        self.notebook.settle()
+        box = self.locator.bounding_box()
+        self.page.mouse.click(box["x"] + part * box["width"], box["y"] + box["height"] / 2)
+        self.explorer.settle()

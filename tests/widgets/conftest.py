@@ -1,4 +1,4 @@
-"""What tests of several pictures of profiles need."""
+"""What tests of several pictures of profiles need, and a screen for explorers."""
 
 import pytest
 
@@ -6,6 +6,33 @@ from gemm_course.kernels import LADDER, tiles_text
 from gemm_course.profiles import NoProfile
 from gemm_course.widgets import _profiled
 from tests.widgets.made_up_profiles import SAMPLES, profile
+
+
+class Seen:
+    """What was displayed, in order; stands in for IPython's display."""
+
+    def __init__(self):
+        self.shown, self.updates = [], []
+
+    def __call__(self, *things, **_):
+        self.shown.extend(things)
+        return self
+
+    def update(self, bundle, raw):
+        self.updates.append(bundle)
+
+    @property
+    def bundles(self):
+        """The outputs, as dicts from MIME types."""
+        return [thing for thing in self.shown if isinstance(thing, dict)]
+
+
+@pytest.fixture
+def seen(monkeypatch):
+    screen = Seen()
+    for module in ("_living", "_sliders", "_canvas", "_names", "_quiz"):
+        monkeypatch.setattr(f"gemm_course.widgets.{module}.display", screen)
+    return screen
 
 
 @pytest.fixture

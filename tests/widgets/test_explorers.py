@@ -1,35 +1,11 @@
-"""Explorers: controls that depend on each other, pictures that follow, and what they say."""
+"""The explorers' pictures: what they say, and for which stages there is one."""
 
 import numpy as np
 import pytest
 
 from gemm_course import widgets as see
-from gemm_course.figures.picture import Picture
 from gemm_course.kernels import LADDER
-from gemm_course.widgets import _coverage, _explorer, _roofline, _tiles, _walk
-from gemm_course.widgets._explorer import Controls, Explorer, StepThrough
-
-
-class Seen:
-    """What was displayed, in order; stands in for IPython's display."""
-
-    def __init__(self):
-        self.shown, self.updates = [], []
-
-    def __call__(self, *things, **_):
-        self.shown.extend(things)
-        return self
-
-    def update(self, bundle, raw):
-        self.updates.append(bundle)
-
-
-@pytest.fixture
-def seen(monkeypatch):
-    screen = Seen()
-    for module in ("_explorer", "_canvas", "_names", "_quiz", "_tiles"):
-        monkeypatch.setattr(f"gemm_course.widgets.{module}.display", screen)
-    return screen
+from gemm_course.widgets import _coverage, _roofline, _tiles, _walk
 
 
 def test_every_name_the_notebooks_use_can_be_loaded():
@@ -39,63 +15,15 @@ def test_every_name_the_notebooks_use_can_be_loaded():
         see.nothing_of_this_name  # noqa: B018
 
 
-def test_choices_follow_the_sliders_they_depend_on():
-    changes = []
-    described = {
-        "wide": ("wide", [2, 8], 8),
-        "x": ("x", lambda chosen: range(chosen["wide"]), 6),
-    }
-    controls = Controls(described, lambda: changes.append(controls.values()))
-    controls.sliders["wide"].value = 2
-    assert changes == [{"wide": 2, "x": 1}]
-    controls.sliders["wide"].value = 8
-    assert list(controls.sliders["x"].options) == list(range(8))
-    assert controls.values() == {"wide": 8, "x": 1}
-
-
-def test_moving_a_slider_replaces_the_picture_and_its_words(seen):
-    explorer = Explorer(lambda n: Picture("<svg/>", f"n is {n}"), {"n": ("n", [1, 2], 1)})
-    explorer.show()
-    explorer.controls.sliders["n"].value = 2
-    assert [bundle["text/plain"] for bundle in seen.updates] == ["n is 2"]
-    assert 'alt="n is 2"' in seen.updates[0]["text/html"]
-
-
-def test_a_picture_is_drawn_once(seen):
-    drawn = []
-    explorer = Explorer(lambda n: drawn.append(n) or Picture("<svg/>", "x"), {"n": ("n", [1, 2], 1)})
-    explorer.show()
-    for value in (2, 1, 2):
-        explorer.controls.sliders["n"].value = value
-    assert drawn == [1, 2]
-
-
-def test_a_sequence_moves_both_ways_and_stops_at_its_ends(seen):
-    story = StepThrough(
-        lambda step, length: Picture("<svg/>", f"step {step}"),
-        lambda length: length,
-        {"length": ("length", [3, 2], 3)},
-    )
-    story.show()
-    for _ in range(5):
-        story.next.click()
-    assert story.step.value == 2
-    story.controls.sliders["length"].value = 2
-    assert story.step.value == 1 and seen.updates[-1]["text/plain"] == "step 1"
-    for _ in range(5):
-        story.previous.click()
-    assert story.step.value == 0
-
-
 @pytest.mark.parametrize("stage", [stage.name for stage in LADDER])
 @pytest.mark.parametrize("name", ["warp_and_memory", "coverage", "filling", "registers"])
 def test_stages_without_a_picture_get_a_sentence(name, stage, seen):
     getattr(see, name)(stage)
-    (shown,) = [thing for thing in seen.shown if isinstance(thing, dict)]
-    if "text/html" not in shown:
-        assert f"`see.{name}` has no picture of `{stage}`" in shown["text/plain"]
-        assert f'`see.tiles("{stage}")`' in shown["text/plain"]
-    assert ("text/html" in shown) == (stage in _SHOWN[name])
+    (bundle,) = seen.bundles
+    if "text/html" not in bundle:
+        assert f"`see.{name}` has no picture of `{stage}`" in bundle["text/plain"]
+        assert f'`see.tiles("{stage}")`' in bundle["text/plain"]
+    assert ("text/html" in bundle) == (stage in _SHOWN[name])
 
 
 _SHOWN = {
@@ -125,21 +53,28 @@ def test_every_thread_of_every_block_can_be_followed_to_its_end(block):
     assert (stage.tiled_loads, stage.naive_loads) == (4, 8)
 
 
-def test_a_gpu_gets_a_button_that_measures(monkeypatch, seen):
+def test_a_gpu_gets_a_button_that_measures(monkeypatch):
     asked = {}
 
     def run(stage, A, B, *, tiles, backend):
         asked.update(tiles=tiles, backend=backend, shape=A.shape)
         return type("Result", (), {"tflops": 12.5})
 
+    assert not see.tiles.makes_explorer("block_tiled").actions
     monkeypatch.setattr(_tiles, "gpu_available", lambda: True)
     monkeypatch.setattr(_tiles, "run", run)
     monkeypatch.setattr(_tiles, "SIZE", 64)
-    see.tiles("block_tiled")
-    buttons = [thing for thing in seen.shown if getattr(thing, "description", "") == "Measure here"]
-    buttons[0].click()
+    explorer = see.tiles.makes_explorer("block_tiled")
+    assert "12.5 TFLOPS on this machine" in explorer.act("Measure here", explorer.controls.start())
     assert asked == {"tiles": dict(LADDER["block_tiled"].tiles), "backend": "gpu", "shape": (64, 64)}
-    assert "12.5 TFLOPS on this machine" in seen.updates[-1]["text/plain"]
+
+
+def test_the_tile_explorer_shows_one_of_three_pictures():
+    explorer = see.tiles.makes_explorer("block_tiled")
+    state = explorer.controls.start()
+    said = [explorer.picture({**state, "show": show}).alt for show in _tiles.PICTURES]
+    assert [words in alt for words, alt in zip(("can run", "TFLOPS", "measured"), said)] == [True] * 3
+    assert len(set(said)) == 3
 
 
 @pytest.mark.parametrize("stage", ["naive_uncoalesced", "naive_coalesced"])
@@ -209,8 +144,3 @@ def test_the_roofline_has_the_intensity_of_the_sectors():
     expected = [64 / (64 / i + 32 * s) for i, s in zip(per_step, stores, strict=True)]
     for value in expected:
         assert f"{value:.3g} FLOP per byte" in alt
-
-
-def test_sliders_have_names():
-    slider = _explorer._slider("block (x × y)", [1, 2], 1)
-    assert slider.description == slider.tooltip == "block (x × y)"

@@ -1,4 +1,4 @@
-"""The SM's tanks: what a block takes comes from the best source there is, and buttons fill them."""
+"""The SM's tanks: what a block takes comes from the best source there is."""
 
 import xml.etree.ElementTree as ElementTree
 
@@ -14,41 +14,21 @@ from gemm_course.model import GPUS, occupancy
 from gemm_course.profiles import recorded as recorded_profile
 from gemm_course.widgets import _measured as sweep
 from gemm_course.widgets import _occupancy, _taken
-from gemm_course.widgets._occupancy import Filling
 from gemm_course.widgets._taken import OfCode, OfStage
 
 HOPPER, AMPERE = (9, 0), (8, 6)
 TILED = LADDER["thread_tiled_2d"]
 
 
-class Screen:
-    """Stands in for IPython's display."""
-
-    def __init__(self):
-        self.said = []
-
-    def __call__(self, *things, **_):
-        self.said += [thing["text/plain"] for thing in things if isinstance(thing, dict)]
-        return self
-
-    def update(self, bundle, raw):
-        self.said.append(bundle["text/plain"])
+def filled(*args, **kwargs):
+    """The explorer that `see.occupancy` shows, and what it says of a state."""
+    explorer = see.occupancy.makes_explorer(*args, **kwargs)
+    start = explorer.controls.start()
+    return explorer, lambda **chosen: explorer.picture(explorer.controls.fitted({**start, **chosen})).alt
 
 
-@pytest.fixture
-def screen(monkeypatch):
-    screen = Screen()
-    for module in ("_explorer", "_canvas", "_names"):
-        monkeypatch.setattr(f"gemm_course.widgets.{module}.display", screen)
-    return screen
-
-
-@pytest.fixture
-def shown(monkeypatch, screen):
-    """The widgets that `see.occupancy` made."""
-    made, show = [], Filling.show
-    monkeypatch.setattr(Filling, "show", lambda self: made.append(self) or show(self))
-    return made
+def offered(explorer, name):
+    return [option.text for option in explorer.controls.by_name[name].offered({})]
 
 
 @pytest.fixture
@@ -150,7 +130,7 @@ def test_with_so_many_registers_the_next_block_would_fit(stage):
     """And with eight more, the unit in which the compiler gives them, it would not."""
     subject, tiles = OfStage(stage), stage.complete()
     for gpu, capability in _occupancy._gpus(stage, "H200").items():
-        held = _occupancy._contents(subject, gpu, tiles, capability, None)
+        held = _occupancy._contents(subject, gpu, tiles, capability)
         threads, fewer = subject.taken(tiles, capability).threads, held.fewer_registers
         if [tank.name for tank in held.short] == ["registers"] and held.fits:
             assert f"With at most {fewer} per thread it would fit." in figure_words(held)
@@ -186,92 +166,65 @@ def test_what_the_system_takes_is_in_the_amount():
     assert f"of its {(code.shared_bytes + 1024) / 1024:g} KB, 1 KB is the system's" in alt
 
 
-# ---- the widget --------------------------------------------------------------------------------------------
+# ---- the explorer ------------------------------------------------------------------------------------------
 
 
-def test_blocks_go_in_and_out_one_by_one(shown, screen):
-    see.occupancy("thread_tiled_2d")
-    (filling,) = shown
-    empty, less, more, full = list(filling.buttons.values())[:4]
-    assert screen.said[-1].startswith("2 blocks fit: registers are full; 16 of 64 warps")
-    less.click()
-    assert screen.said[-1].startswith("1 block of 2")
-    empty.click()
-    less.click()
-    assert screen.said[-1].startswith("An empty SM")
-    for _ in range(5):
-        more.click()
-    assert screen.said[-1].startswith("2 blocks fit")
-    empty.click()
-    full.click()
-    assert screen.said[-1].startswith("2 blocks fit")
+def test_blocks_are_left_out_one_by_one():
+    _, said = filled("thread_tiled_2d")
+    assert said().startswith("2 blocks fit: registers are full; 16 of 64 warps")
+    assert said(left_out=1).startswith("1 block of 2")
+    assert said(left_out=2).startswith("An empty SM")
+    assert said(left_out=99) == said(left_out=2)
 
 
-def test_another_gpu_is_filled_anew(shown, screen):
-    see.occupancy("naive_coalesced")
-    (filling,) = shown
-    filling.buttons["empty"].click()
-    filling.gpu.value = "RTX 3090"
-    assert screen.said[-1].startswith(
+def test_another_gpu_holds_another_number():
+    _, said = filled("naive_coalesced")
+    alt = said(gpu="RTX 3090")
+    assert alt.startswith(
         "6 blocks fit: warp slots are full, too few registers for a seventh; 48 of 48 warps"
     )
-    assert "an SM of the RTX 3090" in screen.said[-1]
+    assert "an SM of the RTX 3090" in alt
 
 
-def test_tiles_that_cannot_run_are_named_and_leave_nothing_to_fill(shown, screen):
-    see.occupancy("thread_tiled_2d")
-    (filling,) = shown
+def test_tiles_that_cannot_run_are_named_and_leave_nothing_to_fill():
+    explorer, said = filled("thread_tiled_2d")
     tiles = next(
         {**TILED.complete(), size: value}
         for size, options in TILED.options.items()
         for value in options
         if TILED.rules({**TILED.complete(), size: value})
     )
-    for size, value in tiles.items():
-        filling.controls.sliders[size].value = value
-    assert screen.said[-1].startswith("These tiles cannot run") and TILED.rules(tiles)[0] in screen.said[-1]
-    shown_last = screen.said[-1]
-    for button in filling.buttons.values():
-        button.click()
-        assert screen.said[-1] == shown_last
+    assert said(**tiles).startswith("These tiles cannot run") and TILED.rules(tiles)[0] in said(**tiles)
+    state = explorer.controls.fitted({**explorer.controls.start(), **tiles})
+    assert "cannot run" in explorer.act(_occupancy.COMPILE, state)
 
 
 @pytest.mark.compiler
-def test_tiles_that_are_asked_for_are_compiled_at_once_and_others_at_a_button(shown, screen):
-    see.occupancy("thread_tiled_2d", tiles={"BM": 32, "BN": 32, "BK": 8, "TM": 2, "TN": 2}, gpu="RTX 3090")
-    (filling,) = shown
-    assert "compiled here for compute capability 8.6" in screen.said[-1]
-    filling.controls.sliders["TN"].value = 4
-    assert screen.said[-1].startswith("At least")
-    filling.buttons["compile these tiles"].click()
-    assert "compiled here for compute capability 8.6" in screen.said[-1]
+def test_tiles_that_are_asked_for_are_compiled_at_once_and_others_at_a_button():
+    small = {"BM": 32, "BN": 32, "BK": 8, "TM": 2, "TN": 2}
+    explorer, said = filled("thread_tiled_2d", tiles=small, gpu="RTX 3090")
+    assert "compiled here for compute capability 8.6" in said()
+    assert said(TN=4).startswith("At least")
+    state = explorer.controls.fitted({**explorer.controls.start(), "TN": 4})
+    assert "compiled here for compute capability 8.6" in explorer.act(_occupancy.COMPILE, state)
+    assert "compiled here for compute capability 8.6" in said(TN=4)
 
 
-def test_machine_code_needs_a_block_size(shown, screen):
+def test_machine_code_needs_a_block_size():
     code = recorded("thread_tiled_1d", AMPERE)
     assert isinstance(code, Compiled)
-    see.occupancy(code, block=(512, 1))
-    assert screen.said[-1].startswith("2 blocks fit: registers are full; 32 of 48 warps")
-    assert list(shown[0].gpu.options) == ["RTX 3090"]
+    explorer, said = filled(code, block=(512, 1))
+    assert said().startswith("2 blocks fit: registers are full; 32 of 48 warps")
+    assert offered(explorer, "gpu") == ["RTX 3090"] and not explorer.actions
     with pytest.raises(ValueError, match="how many threads does a block of thread_tiled_1d have"):
         see.occupancy(code)
 
 
-def test_only_gpus_that_can_run_a_stage_are_offered(shown):
-    see.occupancy("wgmma_tma")
-    see.occupancy("vectorized", gpu="t4")
-    assert [list(one.gpu.options) for one in shown] == [["H200"], ["H200", "A100", "RTX 3090", "T4"]]
+def test_only_gpus_that_can_run_a_stage_are_offered():
+    assert offered(filled("wgmma_tma")[0], "gpu") == ["H200"]
+    assert offered(filled("vectorized", gpu="t4")[0], "gpu") == ["H200", "A100", "RTX 3090", "T4"]
     with pytest.raises(ValueError, match=r"wgmma_tma needs compute capability 9\.0, which the A100"):
         see.occupancy("wgmma_tma", gpu="A100")
-
-
-def test_every_control_has_a_name(shown):
-    see.occupancy("thread_tiled_2d")
-    (filling,) = shown
-    assert filling.gpu.description == "GPU" and list(filling.gpu.options) == list(_occupancy.OFFERED)
-    assert [button.description for button in filling.buttons.values()] == list(filling.buttons)
-    for button in filling.buttons.values():
-        assert button.description and button.tooltip
 
 
 @pytest.mark.parametrize("stage", LADDER, ids=lambda stage: stage.name)

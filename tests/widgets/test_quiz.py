@@ -1,5 +1,6 @@
 """Questions: one right answer each, a reply to every choice, and no two replies alike."""
 
+import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import pytest
@@ -38,21 +39,30 @@ def test_later_quizzes_come_back_to_earlier_chapters():
         assert any("(From notebook" in q["text"] for q in _quiz.questions(notebook).values())
 
 
-def test_a_choice_is_answered_and_may_be_changed(monkeypatch):
-    shown, buttons = [], []
+def test_every_choice_opens_its_own_reply_without_a_script(seen):
+    _quiz.predict("00.xy")
+    (bundle,) = seen.bundles
+    root = ElementTree.fromstring(f"<div>{bundle['text/html']}</div>")
+    choices = root.findall("details")
+    (question,) = (q for n, name, q in QUESTIONS if (n, name) == ("00", "xy"))
+    assert len(choices) == len(question["options"])
+    for choice, option in zip(choices, question["options"], strict=True):
+        said, reply = ("".join(choice.find(tag).itertext()) for tag in ("summary", "p"))
+        assert option["text"].strip("`") in said and "open" not in choice.attrib
+        assert ("Yes." in reply) == bool(option.get("right"))
+        assert choice.find("summary").get("data-lm-suppress-shortcuts") == "true"
+    assert "<code>C[y, x]</code>" in bundle["text/html"] and "<script" not in bundle["text/html"]
+    assert "No." not in bundle["text/plain"], "what is read aloud first does not tell the answer"
 
-    class Handle:
-        def update(self, bundle, raw):
-            shown.append(bundle["text/plain"])
 
-    def display(thing, **_):
-        buttons.extend(getattr(thing, "children", []))
-        return Handle()
+def test_a_quiz_asks_all_questions_of_its_part(seen):
+    _quiz.quiz("02")
+    asked = [q for q in _quiz.questions("02").values() if q["part"] == "quiz"]
+    assert len(seen.bundles) == len(asked)
 
-    for module in ("_quiz", "_canvas"):
-        monkeypatch.setattr(f"gemm_course.widgets.{module}.display", display)
-    _quiz.predict("00.latency")
-    wrong, right = buttons[0], buttons[1]
-    wrong.click()
-    right.click()
-    assert "No." in shown[0] and "Yes." in shown[1]
+
+def test_text_of_a_question_is_no_markup(seen):
+    options = [{"text": "<b>1</b>", "reply": "a < b", "right": True}, {"text": "2 & 3", "reply": "*no*"}]
+    _quiz.ask({"text": "<script>", "options": options})
+    html = seen.bundles[0]["text/html"]
+    assert "<script" not in html and "<b>" not in html and "2 &amp; 3" in html and "<em>no</em>" in html

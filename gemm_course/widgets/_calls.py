@@ -1,0 +1,121 @@
+"""Which call of a ``see`` function an explorer came from, so that Python can be asked for it again.
+
+A call whose arguments can be written down, such as ``see.fragment(by="lane")``, can be
+repeated in any kernel. An explorer of something that only this kernel has, such as a learner's function, is
+kept under a name of its own until the kernel ends.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache, wraps
+from importlib import import_module
+from inspect import Parameter, signature
+from typing import Any
+
+from gemm_course.kernels import Stage
+from gemm_course.widgets import _showing
+from gemm_course.widgets._stages import stage_of
+
+_HELD = 200  # explorers of this kernel's own functions that can still be asked
+_THIS_KERNEL = uuid.uuid4().hex[:8]
+_own: OrderedDict[str, Any] = OrderedDict()
+
+
+class Gone(LookupError):
+    """An explorer was asked for that another kernel held."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """A ``see`` function's name and its arguments, those that differ from their defaults, as JSON."""
+
+    name: str
+    arguments: str  # a JSON object; "*" has those of a function that takes any number
+
+    @property
+    def slug(self) -> str:
+        """A file name for it, such as "fragment-by_lane"."""
+        words = [self.name]
+        for name, value in json.loads(self.arguments).items():
+            words += value if name == "*" else [name if value is True else f"{name}_{value}"]
+        return "-".join(re.sub(r"\W+", "_", str(word)).strip("_") for word in words)
+
+    def explorer(self):
+        """Make the explorer anew. Raises Gone if the name is no explorer."""
+        return _made(self.name, self.arguments)
+
+
+def explorer(make: Callable) -> Callable:
+    """Show the explorer that a function returns; whatever else it returns, such as a Picture, is returned."""
+
+    @wraps(make)
+    def see(*args: Any, **kwargs: Any) -> Any:
+        made = make(*args, **kwargs)
+        if not hasattr(made, "controls"):
+            return made
+        return _showing.show(made, call_of(make, args, kwargs))
+
+    see.makes_explorer = make
+    return see
+
+
+def call_of(make: Callable, args: tuple, kwargs: dict) -> Call | None:
+    """The call as it can be written down, None if it cannot. Raises TypeError for wrong arguments."""
+    bound, parameters = signature(make).bind(*args, **kwargs), signature(make).parameters
+    try:
+        given = {_key(parameters[name]): _text(value) for name, value in bound.arguments.items()}
+    except (TypeError, ValueError):
+        return None
+    usual = {name: json.dumps(each.default, default=repr) for name, each in parameters.items()}
+    given = {name: json.loads(value) for name, value in given.items() if value != usual.get(name)}
+    return Call(make.__name__, json.dumps(given))
+
+
+def _key(parameter: Parameter) -> str:
+    return "*" if parameter.kind is Parameter.VAR_POSITIONAL else parameter.name
+
+
+def _text(value: Any) -> str:
+    return json.dumps([_named(each) for each in value] if isinstance(value, tuple) else _named(value))
+
+
+def _named(value: Any) -> Any:
+    """A stage of the course by its name, which is the same in every kernel."""
+    if isinstance(value, Stage) and stage_of(value.name) is value:
+        return value.name
+    return value
+
+
+def keep(made: Any) -> str:
+    """Keep an explorer while this kernel lives, and return the name under which it can be asked for."""
+    name = f"{_THIS_KERNEL}-{len(_own)}-{uuid.uuid4().hex[:4]}"
+    _own[name] = made
+    while len(_own) > _HELD:
+        _own.popitem(last=False)
+    return name
+
+
+def kept(name: str) -> Any:
+    """The explorer of that name. Raises Gone if this kernel has none."""
+    if name not in _own:
+        raise Gone(name)
+    return _own[name]
+
+
+@lru_cache(64)
+def _made(name: str, arguments: str):
+    see = import_module("gemm_course.widgets")
+    make = getattr(getattr(see, name, None), "makes_explorer", None)
+    if name not in see.__all__ or make is None:
+        raise Gone(name)
+    given = json.loads(arguments)
+    made = make(*given.pop("*", ()), **given)
+    if not hasattr(made, "controls"):
+        raise Gone(name)
+    return made

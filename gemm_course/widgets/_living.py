@@ -1,0 +1,84 @@
+"""Explorers that the browser draws: what an output holds, and what is said where nothing can be moved.
+
+An output has three parts. The own MIME type holds a spec: the controls, with tables of what they offer, and
+where pictures come from. ``text/html`` is a still picture of the first state with its alt text, which is
+what every other reader shows, and a line that says how to get the controls. ``text/plain`` is the alt text.
+
+The browser takes the still from the output, and the others from the stored frames of this call if there are
+any, else from Python; `asked.answer` is the one function that it calls.
+
+A static page uses the same script. It puts the spec and the still into one element,
+
+    <div data-gemm-explorer="SPEC AS JSON">THE OUTPUT'S text/html</div>
+
+and loads ``explorer.js`` from a copy of the extension's folder ``static``, which has ``explorer.css`` and
+``frames/`` beside it. The script turns every such element into an explorer, from a server or from disk.
+"""
+
+from __future__ import annotations
+
+import json
+from html import escape
+from typing import Any
+
+from IPython.display import display
+
+from gemm_course.widgets import _calls, _frames
+from gemm_course.widgets._states import Control, Controls
+
+MIME = "application/vnd.gemm-course.explorer+json"
+HOW = "Run this cell to get controls; in the course's own JupyterLab they are there at once."
+
+
+def show(explorer: Any, call: _calls.Call | None) -> None:
+    """Display an explorer for the browser to draw."""
+    display(bundle(explorer, call), raw=True)
+
+
+def bundle(explorer: Any, call: _calls.Call | None) -> dict[str, Any]:
+    """The output of a cell that shows an explorer."""
+    state = explorer.controls.start()
+    picture = explorer.picture(state)
+    known = _frames.known(call.slug) if call else None
+    spec = dict(known) if known else {"controls": described(explorer.controls), "width": picture.width}
+    spec["at"] = explorer.controls.texts(state)
+    spec["actions"] = list(explorer.actions)
+    if call:
+        spec |= {"call": [call.name, json.loads(call.arguments)], "frames": call.slug if known else None}
+    else:
+        spec["own"] = _calls.keep(explorer)
+    return {MIME: spec, "text/html": still(explorer.controls, state, picture), "text/plain": picture.alt}
+
+
+def still(controls: Controls, state: dict[str, Any], picture) -> str:
+    """A picture with what its controls say and how they come to life."""
+    texts = zip(controls.all, controls.texts(state), strict=True)
+    said = " · ".join(f"{control.label}: {text}" for control, text in texts)
+    return f"{picture.html()}<p><small>{escape(said)}. {HOW}</small></p>"
+
+
+def described(controls: Controls) -> list[dict[str, Any]]:
+    """The controls as a spec has them: labels, kinds, and tables of options by the places above them."""
+    return [_described(controls, control) for control in controls.all]
+
+
+def _described(controls: Controls, control: Control) -> dict[str, Any]:
+    table = controls.table(control)
+    places = {name: place for place, name in enumerate(controls.by_name)}
+    return {
+        "label": control.label,
+        "kind": controls.kind(control),
+        "of": [places[name] for name in table.of],
+        "rows": {",".join(map(str, place)): _short(texts) for place, texts in table.rows.items()},
+    }
+
+
+def _short(texts: tuple[str, ...]) -> list[str] | dict[str, int]:
+    """Whole numbers in equal steps as first, step and number; all else as it is."""
+    numbers = [int(text) if text.isdecimal() and str(int(text)) == text else None for text in texts]
+    if len(numbers) < 3 or None in numbers:
+        return list(texts)
+    step = numbers[1] - numbers[0]
+    if numbers != [numbers[0] + step * place for place in range(len(numbers))]:
+        return list(texts)
+    return {"from": numbers[0], "step": step, "count": len(numbers)}

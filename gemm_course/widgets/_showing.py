@@ -1,0 +1,15 @@
+"""Which front end shows an explorer: the browser in the course's JupyterLab, ipywidgets elsewhere."""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+from typing import Any
+
+LAB = "GEMM_COURSE_LAB"  # set for the kernels of a JupyterLab that has the course's extension
+
+
+def show(explorer: Any, call: Any) -> None:
+    """Display an explorer. ``call`` made it, None if it cannot be repeated in another kernel."""
+    front_end = import_module(f"gemm_course.widgets.{'_living' if os.environ.get(LAB) else '_sliders'}")
+    front_end.show(explorer, call)

@@ -1,0 +1,42 @@
+"""The one function that the browser calls: draw a state of an explorer.
+
+The course's JupyterLab extension calls `answer` in a notebook's kernel, in trusted notebooks only, and hands
+it one JSON text. No cell has to have been run.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from IPython.display import JSON
+
+from gemm_course.widgets import _calls, _frames
+
+GONE = "This picture is drawn from what its cell defined. Run the cells up to this one again, then move."
+CHANGED = "The course has changed since this cell was run. Run the cell again, then move."
+
+
+def answer(asked: str) -> JSON:
+    """Return {"picture": [source, alt]} for a state, or {"words": why it cannot be drawn}.
+
+    asked: JSON with "call", a name and its arguments, or "own", the name of an explorer that this kernel
+    holds; "at", the texts of the options that are chosen; and perhaps "action", the button that was pressed.
+    """
+    return JSON(_answer(**json.loads(asked)))
+
+
+def _answer(
+    at: list[str], call: list | None = None, own: str | None = None, action: str | None = None
+) -> dict[str, Any]:
+    try:
+        explorer = _calls.kept(own) if call is None else _calls.Call(call[0], json.dumps(call[1])).explorer()
+    except _calls.Gone:
+        return {"words": GONE if call is None else CHANGED}
+    try:
+        state = explorer.controls.of_texts(at)
+    except ValueError:
+        return {"words": CHANGED}
+    said = {"words": explorer.act(action, state)} if action in explorer.actions else {}
+    picture = explorer.picture(state)
+    return {"picture": [_frames.source(picture), picture.alt], **said}
