@@ -34,6 +34,17 @@ class Example:
     copies: bool = False
     at_once: int = 1
 
+    @property
+    def steps(self) -> int:
+        """How many steps a block takes: along k, and to copy."""
+        k = self.shape[2]
+        return k // self.at_once + (k // self.tiles["BK"] if self.copies else 0)
+
+    @property
+    def first(self) -> int:
+        """The step that is shown first: a copy where those are shown, or some way along k."""
+        return 0 if self.copies or self.at_once > 1 else 3
+
     def block_of(self, element: tuple[int, int]) -> tuple[int, int]:
         """The block, (x, y), whose tile of C has an element."""
         across, down = element[1] // self.tiles["BN"], element[0] // self.tiles["BM"]
@@ -140,17 +151,15 @@ def multiply(stage: str = "") -> StepThrough:
         known = ", ".join(name for name in EXAMPLES if name)
         raise ValueError(f"there is no example of {stage!r}; there is one of {known}")
     example = EXAMPLES[stage]
-    for row in example.rows:
-        for column in example.columns:
-            told(stage, example.block_of((row, column)))  # emulated now, so that no control waits for it
     return StepThrough(
         lambda step, **chosen: draw(stage, step, **chosen),
-        lambda row, column, level: len(told(stage, example.block_of((row, column))).moments),
+        lambda **_: example.steps,
         {
             "level": ("look at", LEVELS, example.level),
             "row": ("row of C", example.rows, example.rows[-1]),
             "column": ("column of C", example.columns, example.columns[-1]),
         },
+        first=example.first,
     )
 
 

@@ -58,6 +58,7 @@ def warp_and_memory(
         lambda step, **controls: draw(chosen, step, **controls),
         lambda **_: _STEPS,
         _controls(chosen, widths),
+        first=_STEPS // 2 - 1,  # half of the lanes: the pattern is there, and so is what is still to come
     )
 
 

@@ -48,6 +48,7 @@ def test_the_steps_cover_k_once_and_in_order(name):
     example, story, _ = chosen(name)
     steps = [p for moment in multiplying(story) for p in range(moment.p[0], moment.p[1] + 1)]
     assert steps == list(range(example.shape[2]))
+    assert len(story.moments) == example.steps > example.first
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
