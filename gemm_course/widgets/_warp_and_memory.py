@@ -58,7 +58,7 @@ def warp_and_memory(
         lambda step, **controls: draw(chosen, step, **controls),
         lambda **_: _STEPS,
         _controls(chosen, widths),
-        first=_STEPS // 2 - 1,  # half of the lanes: the pattern is there, and so is what is still to come
+        first=_STEPS - 1 if widths else _STEPS // 2 - 1,  # half of the lanes: a pattern, and more to come
     )
 
 
@@ -67,7 +67,8 @@ def _controls(subjects: list[Subject], widths: bool) -> dict:
     if len(subjects) > 1:
         names = [(name_of(each), place) for place, each in enumerate(subjects)]
         controls["kernel"] = ("kernel", names, 0)
-    controls["access"] = ("request", list(ACCESSES), ACCESSES[0][1])
+    first = ("load", "B") if widths else ("load", "A")  # the width decides where the rows of B begin
+    controls["access"] = ("request", list(ACCESSES), first)
     if not widths and not any(_is_tiled(each) for each in subjects):
         controls["block"] = ("block (x × y)", [(f"{x} × {y}", (x, y)) for x, y in BLOCKS], BLOCKS[0])
     if widths:

@@ -108,8 +108,8 @@ see.counts("naive_coalesced", size, global_load_sectors=load_sectors, global_sto
 #
 # ## Rows that start in the middle of a sector
 #
-# So far the matrices were 256 wide, and every row began at a sector. Take the load of B below, go to the
-# last lanes, choose 333 columns, and then one *step along k* after the other:
+# So far the matrices were 256 wide, and every row began at a sector. Choose 333 columns below, and then one
+# *step along k* after the other:
 
 # %%
 see.warp_and_memory("naive_coalesced", widths=True)
