@@ -2,9 +2,9 @@
 
     python -m tests.benchmark --output data/course_benchmark.csv
 
-Checks, pictures, sliders in a browser, whole notebooks, the start of JupyterLab: each with the times that it
+Checks, pictures, explorers in a browser, whole notebooks, the start of JupyterLab: each with the times it
 should not exceed. A test that held them to these times would fail on a busy machine, so none does; what was
-measured is on record instead. ``--only checks sliders`` measures some of it.
+measured is on record instead. ``--only checks explorers`` measures some of it.
 """
 
 import argparse
@@ -164,32 +164,31 @@ def lab() -> Iterator[Row]:
     yield Row("start", "gemm-course lab", times, median_limit=1000 * LAB_SECONDS)
 
 
-# How long after a key the first picture of each format had changed.
+# How long after a key an explorer's next picture was decoded.
 _WATCH = """
-area => {
-    const sources = () => [...area.querySelectorAll('img.gemm-picture')].map(image => image.src);
-    const before = sources();
-    window.moved = {};
+root => {
+    const image = root.querySelector('img.gemm-picture');
+    window.moved = null;
     document.addEventListener('keydown', () => { window.pressed = performance.now(); },
                               {capture: true, once: true});
     window.watch?.disconnect();
-    window.watch = new MutationObserver(() => sources().forEach((source, place) => {
-        const format = source.startsWith('data:image/svg') ? 'svg' : 'png';
-        if (source !== before[place]) window.moved[format] ??= performance.now() - window.pressed;
+    window.watch = new MutationObserver(() => image.decode().then(() => {
+        window.moved ??= performance.now() - window.pressed;
     }));
-    window.watch.observe(area, {subtree: true, childList: true, attributes: true});
+    window.watch.observe(image, {attributeFilter: ['src']});
 }
 """
 
 
-def sliders() -> Iterator[Row]:
-    """Every slider of every notebook in a browser, from the key to the changed picture."""
+def explorers() -> Iterator[Row]:
+    """Every slider of every explorer in a browser, from the key to the next picture, decoded."""
     from playwright.sync_api import sync_playwright
 
     from tests.browser.lab import Lab, copy_of_notebooks, jupyterlab
     from tests.browser.test_notebooks_in_the_browser import NAMES
     from tests.conftest import find_chromium
 
+    every = []
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=find_chromium())
         context = browser.new_context(viewport={"width": 1280, "height": 1000})
@@ -198,23 +197,26 @@ def sliders() -> Iterator[Row]:
             for name in NAMES:
                 with opened.open(f"{name}.ipynb") as notebook:
                     notebook.run_all()
-                    moved = [_moved(slider) for slider in notebook.sliders()]
-                for format, limit in (("svg", 100), ("png", 250)):
-                    if times := [one[format] for moves in moved for one in moves if format in one]:
-                        yield Row(f"slider, {format.upper()}", name, times, median_limit=limit)
+                    for place, explorer in enumerate(notebook.explorers()):
+                        times = [time for slider in explorer.ranges() for time in _moved(slider)]
+                        if times:
+                            every += times
+                            title = f"{name}, {place + 1}"
+                            yield Row("explorer", title, times, median_limit=100, slowest_limit=300)
         browser.close()
+    yield Row("explorer", "all", every, median_limit=100, slowest_limit=300)
 
 
-def _moved(slider) -> list[dict[str, float]]:
-    """Press four keys; return for each the milliseconds by format, a format missing that did not change."""
-    moves = []
+def _moved(slider) -> list[float]:
+    """Press four keys; return the milliseconds until the next picture, for those that changed it."""
+    times = []
     for key in ("End", "Home", "ArrowRight", "ArrowLeft"):
-        slider.handle.focus()
-        slider.output.evaluate(_WATCH)
+        slider.locator.focus()
+        slider.explorer.root.evaluate(_WATCH)
         slider.press(key)
-        slider.notebook.draw()
-        moves.append(slider.page.evaluate("() => window.moved"))
-    return moves
+        if (took := slider.page.evaluate("() => window.moved")) is not None:
+            times.append(took)
+    return times
 
 
 # How long after a key or a click the instructions of another line were drawn.
@@ -269,7 +271,7 @@ def _drawn(page, action: Callable) -> float:
 
 GROUPS = {
     group.__name__: group
-    for group in (checks, pictures, reading, machine_code, notebooks, lab, sliders, lines)
+    for group in (checks, pictures, reading, machine_code, notebooks, lab, explorers, lines)
 }
 
 
