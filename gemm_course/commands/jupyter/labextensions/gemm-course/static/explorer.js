@@ -155,6 +155,13 @@ window.gemmCourse ??= (() => {
   };
   const KINDS = {range, segments, steps};
 
+  const behind = (words, content) => {
+    const details = make('details', ''), summary = suppress(make('summary', ''));
+    summary.textContent = words;
+    details.append(summary, content);
+    return details;
+  };
+
   /* --- one explorer --- */
 
   const explore = async (element, spec, {still = null, ask = null} = {}) => {
@@ -174,11 +181,9 @@ window.gemmCourse ??= (() => {
     let highest = spec.height ?? 0;
     const keep = () => { // the area never gets lower, so that nothing below it jumps
       if (image.naturalWidth) highest = Math.max(highest, (spec.width * image.naturalHeight) / image.naturalWidth);
-      if (highest) {
-        area.style.aspectRatio = `${spec.width} / ${highest}`;
-        area.style.maxWidth = `${spec.width}px`;
-      }
+      area.style.setProperty('--gemm-ratio', highest / spec.width);
     };
+    view.style.maxWidth = `${spec.width}px`;
     image.addEventListener('load', keep);
     keep();
 
@@ -269,7 +274,7 @@ window.gemmCourse ??= (() => {
     now.options.forEach((options, place) => controls[place].show(options, now.places[place]));
     await styled;
     if (!still) await draw();
-    element.replaceChildren(root);
+    element.replaceChildren(spec.folded ? behind(spec.folded, root) : root);
     new IntersectionObserver((seen, watch) => { // loaded before the first move, but not before it is seen
       if (seen.some(one => one.isIntersecting)) {
         watch.disconnect();
