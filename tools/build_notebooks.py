@@ -20,6 +20,8 @@ An exercise is one cell, the solution, with marks around what the learner writes
 The solution notebook has all but the marks and the stub, and ``-solution`` behind the cell's id. The
 learner's has the lines of the stub in place of the solution, without their ``# ``; where the mark
 ``### STUB`` is left out, that is ``pass  # your code``.
+
+A cell tagged ``answer`` answers a prediction above it, and is folded.
 """
 
 from __future__ import annotations
@@ -33,6 +35,9 @@ from pathlib import Path
 
 import jupytext
 import nbformat
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))  # where this file is loaded as a module
+import folded_answers
 
 NOTEBOOKS = Path(__file__).resolve().parent.parent / "notebooks"
 KINDS = {
@@ -70,6 +75,8 @@ def assemble(source: str, kind: str) -> nbformat.NotebookNode:
                 cell.metadata["id"] += "-solution"
         if left_out not in tags:
             notebook.cells.append(_cell(cell, tags, used))
+    for cell in notebook.cells:
+        folded_answers.fold_text(cell)
     return notebook
 
 
@@ -148,6 +155,7 @@ def run(notebook: nbformat.NotebookNode, folder: Path) -> None:
     for cell in notebook.cells:
         if cell.cell_type == "code":
             cell.outputs = [output for output in cell.outputs if _stands_alone(output)]
+            folded_answers.fold_outputs(cell)
             cell.metadata.pop("execution", None)
 
 

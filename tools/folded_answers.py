@@ -1,4 +1,4 @@
-"""Folds what answers a prediction, so that nobody reads the answer below the question: cells tagged ``answer``.
+"""Folds what answers a prediction, so that nobody reads it below the question: cells tagged ``answer``.
 
 Text is folded in the cell itself. Of a code cell the outputs are, as they ship; a learner who runs the cell
 sees them at once.

@@ -255,7 +255,7 @@ see.roofline()
 # %%
 see.predict("00.latency")
 
-# %%
+# %% tags=["answer"]
 see.latency()
 
 # %% [markdown]

@@ -73,7 +73,7 @@ np.abs(result.C - A @ B).max()
 # %%
 see.predict("01.moved")
 
-# %%
+# %% tags=["answer"]
 see.warp_and_memory("naive_uncoalesced")
 
 # %% [markdown]

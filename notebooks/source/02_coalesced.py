@@ -62,10 +62,10 @@ np.abs(run("naive_coalesced", A, B).C - A @ B).max()
 # %%
 see.predict("02.speedup")
 
-# %%
+# %% tags=["answer"]
 see.tflops("naive_uncoalesced", "naive_coalesced")
 
-# %%
+# %% tags=["answer"]
 see.tflops("naive_uncoalesced", "naive_coalesced", on="RTX 3090")
 
 # %% [markdown]
@@ -127,7 +127,7 @@ see.warp_and_memory("naive_coalesced", widths=True)
 # %%
 see.predict("02.above")
 
-# %%
+# %% tags=["answer"]
 see.roofline("naive_uncoalesced", "naive_coalesced")
 
 # %% [markdown]

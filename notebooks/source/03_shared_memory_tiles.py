@@ -245,10 +245,10 @@ see.counts("penny_xu_tile", size, shared_load_wavefronts=shared_requests)
 # %%
 see.predict("03.ceiling")
 
-# %%
+# %% tags=["answer"]
 see.tflops("naive_uncoalesced", "naive_coalesced", "block_tiled")
 
-# %%
+# %% tags=["answer"]
 see.roofline("naive_uncoalesced", "naive_coalesced", "block_tiled")
 
 # %% [markdown]

@@ -258,13 +258,13 @@ round(bytes_a_clock * 600)
 # %%
 see.predict("04.gain")
 
-# %%
+# %% tags=["answer"]
 see.tflops("naive_coalesced", "block_tiled", "thread_tiled_1d")
 
-# %%
+# %% tags=["answer"]
 see.tflops("naive_coalesced", "block_tiled", "thread_tiled_1d", on="RTX 3090")
 
-# %%
+# %% tags=["answer"]
 see.roofline("naive_coalesced", "block_tiled", "thread_tiled_1d")
 
 # %% [markdown]

@@ -56,14 +56,15 @@ see.multiply("vectorized")
 # %%
 see.predict("06.requests")
 
-# %%
+# %% tags=["answer"]
 tiles = {"BM": 128, "BN": 128, "BK": 16, "TM": 8, "TN": 8}  # document 004's
 see.compare("thread_tiled_2d", "vectorized", tiles, "global_load_requests", "global_load_sectors")
 
-# %% [markdown]
+# %% [markdown] tags=["answer"]
 # **Fewer instructions, not fewer bytes.** "4 sectors a request" is no measure of anything here: an ideal
 # 128-bit request takes 16. Count the sectors of the whole product instead.
-#
+
+# %% [markdown]
 # With the store of C it is different:
 
 # %%
@@ -257,7 +258,7 @@ see.counts("thread_tiled_2d", size, shared_load_requests=shared_reads("thread_ti
 # %%
 see.predict("06.v02")
 
-# %%
+# %% tags=["answer"]
 see.vectorized_peers("v02", "v03", "v04", "v05")
 
 # %% [markdown]
@@ -267,7 +268,7 @@ see.vectorized_peers("v02", "v03", "v04", "v05")
 for name, threads, floats in (("v02", 32 * 32, 32 * 32), ("v03", 512, 64 * 8), ("v04", 256, 128 * 16)):
     print(name, floats / 4 / threads, "fours a thread")
 
-# %% [markdown]
+# %% [markdown] tags=["answer"]
 # - **v02, v03: slower.** A quarter of a four a thread means that one thread in four fetches, and three wait
 #   at the barrier. Fewer warps have loads on the way, and nothing else has become less.
 # - **v04: hardly any gain.** Every thread has two fours, none is idle, but reading the tiles costs what it
@@ -283,10 +284,10 @@ for name, threads, floats in (("v02", 32 * 32, 32 * 32), ("v03", 512, 64 * 8), (
 # %%
 see.predict("06.ceiling")
 
-# %%
+# %% tags=["answer"]
 see.tflops("block_tiled", "thread_tiled_1d", "thread_tiled_2d", "vectorized")
 
-# %%
+# %% tags=["answer"]
 see.roofline("thread_tiled_1d", "thread_tiled_2d", "vectorized")
 
 # %% [markdown]

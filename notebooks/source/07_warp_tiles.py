@@ -193,10 +193,10 @@ see.compare("vectorized", "warp_tiled", tiles, "shared_load_requests", "shared_l
 # %%
 see.predict("07.gain")
 
-# %%
+# %% tags=["answer"]
 see.tflops("vectorized", "warp_tiled", on="RTX 3090")
 
-# %%
+# %% tags=["answer"]
 see.tflops("thread_tiled_2d", "vectorized", "warp_tiled_tm1", "warp_tiled")
 
 # %% [markdown]

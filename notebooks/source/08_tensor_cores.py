@@ -334,15 +334,16 @@ see.occupancy("wmma_fp16_acc")
 # %%
 see.predict("08.depth")
 
-# %%
+# %% tags=["answer"]
 see.heatmap("wmma", "BK", "PAD", others="best")
 
-# %% [markdown]
+# %% [markdown] tags=["answer"]
 # Read down the columns. A larger BK means to wait less often, and with a skew of 8 or 16 every step of it
 # pays. Without one it makes the kernel *slower*. Rows of A's tile are BK halves long here: 8 rows of 32
 # bytes begin in banks 0, 8, 16, 24, 0, ... and take 2 wavefronts, rows of 64 bytes take 4, rows of 128
 # bytes 8. What waiting less often brings, the banks take away, and more.
-#
+
+# %% [markdown]
 # Now the warp's tile. 32 × 32 takes 4 loads for 4 products, 64 × 64 takes 8 for 16:
 
 # %%

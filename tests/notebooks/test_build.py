@@ -88,3 +88,25 @@ def test_outputs_that_need_a_kernel_are_left_out(tmp_path):
     notebook = builder.assemble(source, "learner")
     builder.run(notebook, tmp_path)
     assert [output.output_type for output in notebook.cells[0].outputs] == ["stream"]
+
+
+ANSWERED = """# %% tags=["answer"]
+from IPython.display import HTML
+HTML("<b>it</b>")
+
+# %% [markdown] tags=["answer"]
+# **Because.**
+
+# %%
+HTML("<b>open</b>")
+"""
+
+
+def test_what_answers_a_prediction_is_folded(tmp_path):
+    notebook = builder.assemble(ANSWERED, "learner")
+    builder.run(notebook, tmp_path)
+    picture, words, other = notebook.cells
+    html = picture.outputs[0].data["text/html"]
+    assert html.startswith("<details><summary>Choose your answer first") and "<b>it</b></details>" in html
+    assert words.source.startswith("<details><summary>") and "\n\n**Because.**\n\n" in words.source
+    assert other.outputs[0].data["text/html"] == "<b>open</b>"
