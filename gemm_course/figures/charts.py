@@ -56,16 +56,15 @@ def tflops(bars: Sequence[Bar], title: str, note: str, *, lines: Sequence[tuple[
     passed = [value for _, value in lines if any((bar.tflops or 0) > value for bar in bars)]
     figure = _figure(1.5 + 0.42 * max(len(bars), 3) + (0.35 if passed else 0))
     axes = figure.add_subplot()
-    fills = [colours.NOW if bar.highlight else "#AEB6C1" for bar in bars]
+    fills = [colours.NOW if bar.highlight else colours.OTHER for bar in bars]
     drawn = axes.barh(
         [bar.label for bar in bars],
         [bar.tflops or 0 for bar in bars],
         color=fills,
         edgecolor=colours.INK,
-        linewidth=0.8,
+        linewidth=[2 if bar.highlight else 0.8 for bar in bars],
     )
     for patch, bar in zip(drawn, bars, strict=True):
-        patch.set_hatch("//" if bar.highlight else "")
         axes.annotate(
             _reached(bar),
             (bar.tflops or 0, patch.get_y() + patch.get_height() / 2),
@@ -94,6 +93,8 @@ def tflops(bars: Sequence[Bar], title: str, note: str, *, lines: Sequence[tuple[
     axes.set_xlim(0, highest * 1.2)
     axes.invert_yaxis()
     axes.tick_params(labelsize=11)
+    for name, bar in zip(axes.get_yticklabels(), bars, strict=True):
+        name.set_fontweight("bold" if bar.highlight else "normal")
     axes.set_xlabel("TFLOPS", **STYLE)
     room = 22 if passed else None  # points above the axes
     axes.set_title(title, loc="left", fontsize=13, fontweight="bold", color=colours.INK, wrap=True, pad=room)

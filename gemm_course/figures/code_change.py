@@ -14,7 +14,7 @@ from gemm_course.figures.svg import SMALL, Drawing, capital, wrap
 
 _SMALL = 0.02  # of all instructions; kinds of which there are fewer on both sides are told in a line
 _BARS, _LONGEST = 184.0, 190.0  # where bars begin, and how long the longest is
-_FILLS = ("#AEB6C1", colours.NOW)
+_FILLS = (colours.OTHER, colours.NOW)
 _SIDES = ("before", "after")
 WORK = (MULTIPLY_ADD, TENSOR_CORE)
 
@@ -125,7 +125,7 @@ def _legend(drawing: Drawing, sides: Sequence[Side], y: float) -> float:
 
 
 def _heading(drawing: Drawing, words: str, y: float) -> float:
-    drawing.rect(LEFT, y, RIGHT - LEFT, 22, "#EEF1F4")
+    drawing.rect(LEFT, y, RIGHT - LEFT, 22, colours.BAND)
     drawing.text(LEFT + 6, y + 16, words, bold=True)
     return y + 28
 
@@ -153,7 +153,7 @@ def _few(before: Side, after: Side, kinds: Sequence[str]) -> str:
 
 
 def _table(drawing: Drawing, before: Side, after: Side, y: float) -> float:
-    drawing.rect(LEFT, y, RIGHT - LEFT, 22, "#EEF1F4")
+    drawing.rect(LEFT, y, RIGHT - LEFT, 22, colours.BAND)
     drawing.text(LEFT + 6, y + 16, "the kernels", bold=True)
     drawing.text(RIGHT - 130, y + 16, _SIDES[0], anchor="end", bold=True)
     drawing.text(RIGHT - 6, y + 16, _SIDES[1], anchor="end", bold=True)

@@ -8,7 +8,7 @@ from gemm_course.figures import colours
 from gemm_course.figures.picture import Picture
 from gemm_course.figures.svg import Drawing, wrap
 
-_FILLS = {"formula": colours.NOW, "emulator": colours.C, "hardware": "#6E7781", "after": colours.NOW}
+_FILLS = {"formula": colours.NOW, "after": colours.NOW, "before": colours.OTHER}
 
 
 def side_by_side(rows: Sequence[tuple[str, Mapping[str, int | str]]], title: str, note: str = "") -> Picture:
@@ -30,7 +30,15 @@ def side_by_side(rows: Sequence[tuple[str, Mapping[str, int | str]]], title: str
             if isinstance(count, str):
                 drawing.text(96, top + 13, count, fill=colours.QUIET)
                 continue
-            drawing.rect(96, top, max(1.5, 290 * count / most), 16, _FILLS.get(way, colours.QUIET))
+            drawing.rect(
+                96,
+                top,
+                max(1.5, 290 * count / most),
+                16,
+                _FILLS.get(way, colours.COUNTED),
+                stroke=colours.INK,
+                line=0.8,
+            )
             drawing.text(392, top + 13, f"{count:,}".replace(",", " "), mono=True)
         y += 36 + 22 * len(counts)
     for line in wrap(note, 14, 544):

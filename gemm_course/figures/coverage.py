@@ -126,7 +126,10 @@ def _tile(drawing: Drawing, array: str, left, top, cell, past, now, thread, plan
         for column in range(columns):
             e, x, y = (row, column), left + column * cell, top + row * cell
             fill = hue if e in mine else colours.PALE[hue] if e in times else colours.IDLE
-            drawing.rect(x, y, cell - 1, cell - 1, colours.NOW if e in current else fill)
+            if e in current:
+                drawing.rect(x, y, cell - 1, cell - 1, colours.NOW, stroke=colours.INK, line=0.8)
+            else:
+                drawing.rect(x, y, cell - 1, cell - 1, fill)
             if now is None and e not in times:
                 drawing.hatch(x, y, cell - 1, cell - 1, colours.WARN)
             elif times[e] > 1:
@@ -141,7 +144,7 @@ def _results(drawing: Drawing, left, top, cell, thread, plan: Plan) -> None:
     drawing.rect(left, top, t["BN"] * cell - 1, t["BM"] * cell - 1, colours.IDLE, stroke=colours.EDGE)
     x, y = left + thread[0] * t["TN"] * cell, top + thread[1] * t["TM"] * cell
     drawing.rect(x, y, t["TN"] * cell - 1, t["TM"] * cell - 1, colours.C)
-    drawing.text(left + t["BN"] * cell - 10, top + 20, "C", bold=True, fill=colours.C, anchor="end")
+    drawing.text(left + t["BN"] * cell - 10, top + 20, "C", bold=True, anchor="end")
 
 
 def _legend(drawing: Drawing, y: float, complete: bool) -> float:
@@ -154,7 +157,7 @@ def _legend(drawing: Drawing, y: float, complete: bool) -> float:
         entries += [((colours.NOW,), "now"), ((colours.IDLE,), "not yet")]
     for fills, words in entries:
         for fill in fills:
-            drawing.rect(x, y, 12, 12, fill, stroke=colours.EDGE)
+            drawing.rect(x, y, 12, 12, fill, stroke=colours.INK if fill == colours.NOW else colours.EDGE)
             x += 16
         drawing.text(x + 2, y + 11, words, fill=colours.QUIET)
         x += 8.4 * len(words) + 22

@@ -12,15 +12,7 @@ from gemm_course.figures.svg import Drawing, wrap
 _LEFT, _PAGE = 76.0, 552.0  # where the cells begin and the furthest they may go to the right
 _MOST = 86.0  # the width of a cell where there is room
 # Each shade begins at a share of the best. Near the top, where tiles are chosen, the steps are small.
-_SHADES = (
-    (0.95, "#00573F"),
-    (0.9, "#00805C"),
-    (0.8, "#35AC87"),
-    (0.7, "#72C7AC"),
-    (0.5, "#A9DDCB"),
-    (0.25, "#D3EEE4"),
-    (0.0, "#F2FAF7"),
-)
+_SHADES = tuple(zip((0.95, 0.9, 0.8, 0.7, 0.5, 0.25, 0.0), reversed(colours.SCALE), strict=True))
 
 
 @dataclass(frozen=True)

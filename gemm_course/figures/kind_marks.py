@@ -10,28 +10,25 @@ from gemm_course.compiler.result import PLURALS
 from gemm_course.figures import colours
 from gemm_course.figures.svg import MONO
 
-# The hues are those of the waits that such instructions lead to: purple for global memory, brown for shared
-# memory, teal for Tensor Cores; a store is darker than a load. Multiply-adds are green like the accumulators;
-# what goes with it all is grey.
-_GLOBAL, _SHARED = (colours.OF_WAIT[f"queue to {memory} memory"] for memory in ("global", "shared"))
-MARKS = {
-    "multiply-add": ("MA", colours.C),
-    "Tensor Core product": ("TC", colours.OF_WAIT["Tensor Cores"]),
-    "other arithmetic": ("FP", colours.PALE[colours.C]),
-    "global load": ("GL", _GLOBAL),
-    "global store": ("GS", "#7F5FB5"),
-    "asynchronous copy": ("AC", colours.OF_WAIT["copies"]),
-    "shared load": ("SL", _SHARED),
-    "shared store": ("SS", "#B8701F"),
-    "atomic": ("AT", "#9C4F96"),
-    "local memory": ("LM", colours.OF_WAIT["global memory"]),
-    "integer arithmetic": ("IN", colours.EDGE),
-    "compare and select": ("CS", "#E4E7EB"),
-    "branch": ("BR", colours.QUIET),
-    "barrier and fence": ("BF", colours.OF_WAIT["barrier"]),
-    "move": ("MV", "#A9B1BC"),
-    "other": ("OT", colours.PAPER),
+_LETTERS = {
+    "multiply-add": "MA",
+    "Tensor Core product": "TC",
+    "other arithmetic": "FP",
+    "global load": "GL",
+    "global store": "GS",
+    "asynchronous copy": "AC",
+    "shared load": "SL",
+    "shared store": "SS",
+    "atomic": "AT",
+    "local memory": "LM",
+    "integer arithmetic": "IN",
+    "compare and select": "CS",
+    "branch": "BR",
+    "barrier and fence": "BF",
+    "move": "MV",
+    "other": "OT",
 }
+MARKS = {kind: (letters, colours.OF_KIND[kind]) for kind, letters in _LETTERS.items()}
 _BAR = 40  # pixels
 
 

@@ -99,7 +99,7 @@ def _head(drawing: Drawing, y: float) -> float:
 
 
 def _heading(drawing: Drawing, group: str, cublas: Sequence, marks: Mapping, y: float) -> float:
-    drawing.rect(8, y + 2, 544, 22, "#EEF1F4")
+    drawing.rect(8, y + 2, 544, 22, colours.BAND)
     known = any(tflops is not None for _, tflops in cublas)
     words = f"{group}; cuBLAS:" if known else group
     drawing.text(14, y + 18, words, bold=True)

@@ -7,6 +7,7 @@ from gemm_course.figures.picture import Picture
 from gemm_course.figures.svg import Drawing
 
 CLOCKS = 64  # how many of them are drawn
+_ISSUING = colours.OF_WAIT["issuing"]
 
 
 def schedule(warps: int, work: int, wait: int, clocks: int = CLOCKS) -> list[list[str]]:
@@ -49,17 +50,17 @@ def timeline(warps: int, work: int, wait: int) -> Picture:
         for clock, state in enumerate(row):
             x = left + clock * cell
             if state == "work":
-                drawing.rect(x, y, cell - 0.6, high - 2, colours.C)
+                drawing.rect(x, y, cell - 0.6, high - 2, _ISSUING)
             elif state == "wait":
                 drawing.rect(x, y + high / 2 - 2, cell, 2, colours.QUIET)
     y = top + warps * high + 4
     drawing.text(8, y + 14, "busy", bold=True)
     for clock in range(CLOCKS):
         working = any(row[clock] == "work" for row in story)
-        drawing.rect(left + clock * cell, y, cell - 0.6, high, colours.NOW if working else colours.PAPER)
+        drawing.rect(left + clock * cell, y, cell - 0.6, high, _ISSUING if working else colours.PAPER)
         if not working:
             drawing.hatch(left + clock * cell, y, cell - 0.6, high)
-    drawing.rect(8, y + 32, 12, 12, colours.C)
+    drawing.rect(8, y + 32, 12, 12, _ISSUING)
     drawing.text(26, y + 43, "computes", fill=colours.QUIET)
     drawing.rect(124, y + 37, 24, 2, colours.QUIET)
     drawing.text(154, y + 43, "waits for memory", fill=colours.QUIET)

@@ -134,7 +134,7 @@ def _line(drawing: Drawing, row: Row, y: float, wide: float, *, shaded: bool) ->
     below += wrap(_waited(row.verdict), SMALL, PAGE - LEFT) if row.verdict.waiting else []
     high = 26 + LINE * (above + len(below))
     if shaded:
-        drawing.rect(0, y - 3, PAGE, high, "#F6F8FA")
+        drawing.rect(0, y - 3, PAGE, high, colours.BAND)
     drawing.text(LEFT, y + 15, row.label, bold=True)
     figures = y + LINE * above
     drawing.text(_SPEED, figures + 15, row.speed, anchor="end")

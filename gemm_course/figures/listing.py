@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import io
 import textwrap
+import tokenize
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from html import escape
-
-from pygments import highlight
-from pygments.formatters import HtmlFormatter
-from pygments.lexers import PythonLexer
 
 from gemm_course.figures import colours
+from gemm_course.figures.svg import MONO
+from gemm_course.figures.syntax import coloured
 
+# The styles say again what notebooks usually set, since other pages do not, and JupyterLab breaks words.
 _BOX = (
-    f"background:{colours.PAPER};color:{colours.INK};border:1px solid {colours.EDGE};padding:8px"
-    f" 12px;overflow-x:auto;"
-    "line-height:1.4;margin:0"
+    f"background:{colours.PAPER};color:{colours.INK};border:1px solid {colours.EDGE};padding:8px 12px;"
+    f"margin:0;overflow-x:auto;font-family:{MONO};font-size:13px;line-height:1.45;"
+    "white-space:pre-wrap;overflow-wrap:normal;word-break:normal"
 )
-_ADDED, _GONE = "#DDF4E4", "#FBE3DF"
+_FURTHER = 4  # columns by which the rest of a line that is too long is indented
+_CHANGED = {  # tag, ground, edge
+    "+": ("ins", colours.NOW_PALE, colours.NOW),
+    "-": ("del", colours.BAND, colours.OTHER),
+    " ": ("span", colours.PAPER, colours.PAPER),
+}
 
 
 @dataclass(frozen=True)
@@ -42,11 +47,13 @@ def source_of(kernel: Callable) -> str:
 def listing(kernel: Callable) -> Listing:
     """Show a kernel's source with the line numbers that findings name."""
     text = source_of(kernel)
-    formatter = HtmlFormatter(noclasses=True, nowrap=True, style="default")
     first = inspect.getsourcelines(getattr(kernel, "py_func", kernel))[1]
-    coloured = highlight(text, PythonLexer(), formatter).splitlines()
-    rows = "\n".join(f"{_numbered(first + place)}{line}" for place, line in enumerate(coloured))
-    return Listing(text, f'<pre style="{_BOX}">{rows}</pre>')
+    rows = zip(text.splitlines(), coloured(text), strict=True)
+    lines = "".join(
+        _line("span", f"{_numbered(first + place)}{markup}", 6 + _indent(line))
+        for place, (line, markup) in enumerate(rows)
+    )
+    return Listing(text, f'<pre style="{_BOX}">{lines}</pre>')
 
 
 def _numbered(line: int) -> str:
@@ -54,29 +61,71 @@ def _numbered(line: int) -> str:
     return f'<span style="color:{colours.QUIET};user-select:none">{line:4d}  </span>'
 
 
+def _line(tag: str, markup: str, indent: int, style: str = "") -> str:
+    """One line; where it is too long it goes on further right than it began."""
+    columns = indent + _FURTHER
+    hanging = f"display:block;padding-left:{columns}ch;text-indent:-{columns}ch;{style}"
+    return f'<{tag} style="{hanging}">{markup}\n</{tag}>'
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+# ---- what changed ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Line:
+    text: str
+    markup: str
+    code: str  # without its indentation and its comment
+
+
 def difference(before: Callable, after: Callable) -> Listing:
     """Show what changed from one kernel to the next: removed lines with a minus, new ones with a plus.
 
-    A line whose indentation changed, because a loop around it was added or removed, counts as unchanged.
+    A line counts as unchanged if only its indentation changed, because a loop around it was added or removed,
+    or only its comment. A line that is a comment and nothing else is never marked: the new one is shown.
     """
-    lines = list(_compared(source_of(before).splitlines(), source_of(after).splitlines()))
-    markup = "".join(_marked(line) for line in lines)
-    return Listing("\n".join(lines), f'<pre style="{_BOX}">{markup}</pre>')
+    compared = list(_compared(_lines(source_of(before)), _lines(source_of(after))))
+    text = "\n".join(f"{sign} {line.text}" for sign, line in compared)
+    return Listing(text, f'<pre style="{_BOX}">{"".join(_marked(*each) for each in compared)}</pre>')
 
 
-def _compared(old: list[str], new: list[str]) -> Iterator[str]:
-    words = [[line.strip() for line in text] for text in (old, new)]
-    for kind, a, b, c, d in difflib.SequenceMatcher(None, *words, autojunk=False).get_opcodes():
-        if kind == "equal":
-            yield from (f"  {line}" for line in new[c:d])
-        else:
-            yield from (f"- {line}" for line in old[a:b])
-            yield from (f"+ {line}" for line in new[c:d])
+def _lines(source: str) -> list[_Line]:
+    comments = {
+        token.start[0]: token.start[1]
+        for token in tokenize.generate_tokens(io.StringIO(source).readline)
+        if token.type == tokenize.COMMENT
+    }
+    rows = enumerate(zip(source.splitlines(), coloured(source), strict=True), 1)
+    return [_Line(text, markup, text[: comments.get(row)].strip()) for row, (text, markup) in rows]
 
 
-def _marked(line: str) -> str:
-    fill = {"+": _ADDED, "-": _GONE}.get(line[0], colours.PAPER)
-    tag = {"+": "ins", "-": "del"}.get(line[0], "span")
-    decoration = "text-decoration:none;" if tag != "span" else ""
-    style = f"display:block;background:{fill};color:{colours.INK};{decoration}"
-    return f'<{tag} style="{style}">{escape(line) or " "}</{tag}>'
+def _compared(old: list[_Line], new: list[_Line]) -> Iterator[tuple[str, _Line]]:
+    """Each line with its sign: "-", "+", or " " where nothing changed."""
+    was, now = ([line.code for line in lines if _counts(line)] for lines in (old, new))
+    removed, kept = ([line for line in lines if _counts(line)] for lines in (old, new))
+    beside = iter(new)  # gives the new comments in their places
+    for kind, a, b, c, d in difflib.SequenceMatcher(None, was, now, autojunk=False).get_opcodes():
+        if kind != "equal":
+            yield from (("-", line) for line in removed[a:b])
+        for line in kept[c:d]:
+            for other in beside:
+                if other is line:
+                    break
+                yield " ", other
+            yield " " if kind == "equal" else "+", line
+    yield from ((" ", line) for line in beside)
+
+
+def _counts(line: _Line) -> bool:
+    """Whether a line is more than a comment."""
+    return bool(line.code) or not line.text.strip()
+
+
+def _marked(sign: str, line: _Line) -> str:
+    tag, ground, edge = _CHANGED[sign]
+    style = f"background:{ground};border-left:4px solid {edge};color:{colours.INK};text-decoration:none"
+    return _line(tag, f"{sign} {line.markup}", 2 + _indent(line.text), style)

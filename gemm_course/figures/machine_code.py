@@ -11,22 +11,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from pygments import highlight
-from pygments.formatters import HtmlFormatter
-from pygments.lexers import PythonLexer
-
 from gemm_course.figures import colours
 from gemm_course.figures.code_lines import Function, Line, Whole, percent, short
 from gemm_course.figures.kind_marks import bar, legend
 from gemm_course.figures.line_panel import IN_LOOP, SOME_IN_LOOP, panel, spoken
 from gemm_course.figures.svg import MONO, SANS, unbroken
+from gemm_course.figures.syntax import coloured
 
 HEIGHT = 440  # pixels of the list, and of the instructions: nothing jumps when another line is chosen
-CHOSEN, EDGE_OF_CHOSEN = "#D8EFFB", colours.A
+CHOSEN, EDGE_OF_CHOSEN = colours.NOW_PALE, colours.INK
 STILL = "Run this cell to choose another line."
 _BOX = f"height:{HEIGHT}px;overflow:auto;border:1px solid {colours.EDGE};box-sizing:border-box"
 _LONGEST = 44  # pixels of the longest bar
-_READY = "#D3D7DD"  # time in which warps do not wait
+_READY = colours.STRIPE  # time in which warps do not wait
 
 
 @dataclass(frozen=True)
@@ -164,8 +161,7 @@ def _function(function: Function, chosen: Line, whole: Whole) -> str:
 def _coloured(lines: Sequence[str]) -> list[str]:
     """The lines without their common indentation, in Python's colours, as HTML."""
     text = textwrap.dedent("\n".join(lines))
-    lexer = PythonLexer(stripnl=False, ensurenl=False)
-    return highlight(text + "\n", lexer, HtmlFormatter(noclasses=True, nowrap=True)).split("\n")[: len(lines)]
+    return coloured(text + "\n")
 
 
 def _row(line: Line, code: str, chosen: bool, whole: Whole) -> str:

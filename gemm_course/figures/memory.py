@@ -5,7 +5,7 @@ from __future__ import annotations
 from gemm_course.figures import colours
 from gemm_course.figures.picture import Picture
 from gemm_course.figures.requests import LINE, SECTOR
-from gemm_course.figures.svg import Drawing
+from gemm_course.figures.svg import Drawing, text_width
 
 _FLOAT = 4  # bytes
 _STRIP = 24  # elements shown in a row of the strip: three sectors
@@ -77,16 +77,29 @@ def _memory(drawing: Drawing, shape, leading_dimension: int, index: int, top: fl
         mine = at // per_sector == index // per_sector
         inside = column < shape[1]
         fill = colours.MOVED if mine else _STRIPE[row % 2]
-        drawing.rect(x, top + 14, cell - 1, 22, colours.A if at == index else fill)
+        edge = {"stroke": colours.QUIET, "line": 0.8} if mine else {}
+        drawing.rect(x, top + 14, cell - 1, 22, colours.A if at == index else fill, **edge)
         if not inside:
             drawing.hatch(x, top + 14, cell - 1, 22)
         if at % per_sector == 0:
             drawing.line(x - 0.5, top + 2, x - 0.5, top + 44, stroke=colours.INK, width=2)
             drawing.text(x + 4, top + 10, f"sector {at // per_sector}", size=12, fill=colours.QUIET)
         if column == 0:
-            drawing.text(x + 1, top + 52, f"row {row} →", size=12, fill=colours.A, bold=True)
+            _row_begins(drawing, row, x, top + 52)
     _mark(drawing, left + (index - first) * cell, top + 15.5, cell - 1)
     return top + 54
 
 
-_STRIPE = (colours.PALE[colours.A], "#E3EEF5")  # alternate rows of the matrix
+def _row_begins(drawing: Drawing, row: int, x: float, y: float) -> None:
+    """Name the row that begins at x; near the right margin the words end there."""
+    words = f"row {row} →"
+    if x + text_width(words, 12, bold=True) > drawing.width - 4:
+        drawing.text(x - 1, y, f"row {row} ↗", size=12, fill=colours.A, bold=True, anchor="end")
+    else:
+        drawing.text(x + 1, y, words, size=12, fill=colours.A, bold=True)
+
+
+_STRIPE = (
+    colours.PALE[colours.A],
+    colours.mixed(colours.PALE[colours.A], 0.5),
+)  # alternate rows of the matrix

@@ -10,7 +10,6 @@ from gemm_course.figures.picture import Picture
 from gemm_course.figures.svg import Drawing, wrap
 
 _LEFT, _RIGHT, _HIGH = 190.0, 440.0, 18.0  # where bars begin and where the longest ends; a bar's height
-_GREY = "#AEB6C1"
 
 
 @dataclass(frozen=True)
@@ -75,7 +74,7 @@ def _bar(drawing: Drawing, each: Neighbour, longest: float, top: float) -> None:
         drawing.text(_LEFT + 68, y + 14, "not measured", fill=colours.QUIET)
     else:
         width = max((_RIGHT - _LEFT) * each.tflops / longest, 1.5)
-        fill = colours.NOW if each.now else colours.C if each.best else _GREY
+        fill = colours.NOW if each.now else colours.OTHER
         drawing.rect(_LEFT, y, width, _HIGH, fill, stroke=colours.INK, line=2 if each.now else 0.8)
         said = f"{each.tflops:.3g}" + (", the best" if each.best else "")
         drawing.rect(_LEFT + width + 4, y, 9 * len(said) + 4, _HIGH, colours.PAPER)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from itertools import pairwise
+from functools import cache, cached_property
+from itertools import chain, pairwise
 
 import numpy as np
 
 from gemm_course.emulator import Watch, emulate
 from gemm_course.figures import colours
 from gemm_course.figures.picture import Picture
-from gemm_course.figures.svg import SMALL, Drawing, wrap
+from gemm_course.figures.svg import SMALL, Drawing, text_width, wrap
 from gemm_course.kernels import LADDER
 
 WARP = 32
@@ -19,51 +21,85 @@ LEVELS = ("block", "warp", "sub-tile", "thread")
 COLOURS = ("warp", "lane", "owner")
 NOBODY, SEVERAL = -1, -2
 _SIDE = 416.0  # the most units for the drawn part in either direction
-_SAME_WARP = "#CFE8F7"  # a paler NOW: threads of the same warp
-_TINTS = (colours.PALE[colours.C], "#EAF6F2")  # neighbouring warps, both of C's hue
+_TINTS = (colours.PALE[colours.C], colours.mixed(colours.PALE[colours.C], 0.4))  # neighbouring warps
+_DARKEST = 0.7  # of C's hue, on which dark text can still be read
 _HATCHING = {NOBODY: colours.QUIET, SEVERAL: colours.WARN}
 _LABEL = 12
+
+
+Place = tuple[int, int]
 
 
 @dataclass(frozen=True, eq=False)
 class OwnerMap:
     """A block's tile of C and who stores what in it.
 
-    owner: (BM, BN) thread of the block that stores the element, NOBODY or SEVERAL. place: (BM, BN) the
-    element's number among its thread's results, from 0, in the order of storing. warp_tile: rows and columns
-    of a warp. sub_tile: rows and columns that a warp covers at once. lanes: rows and columns of its lanes.
+    shape: rows and columns of the tile. results: each thread's elements, (row, column), in the order of its
+    results. warp_tile: rows and columns of a warp. sub_tile: rows and columns that a warp covers at once.
+    lanes: rows and columns of its lanes. described: whether a learner says so, and the last three are only
+    what a right map has.
     """
 
-    owner: np.ndarray
-    place: np.ndarray
+    shape: tuple[int, int]
+    results: Mapping[int, Sequence[Place]]
     warp_tile: tuple[int, int]
     sub_tile: tuple[int, int]
     lanes: tuple[int, int]
+    described: bool = False
 
     @property
     def warps(self) -> int:
-        return self.owner.size // (self.warp_tile[0] * self.warp_tile[1])
+        return self.shape[0] * self.shape[1] // (self.warp_tile[0] * self.warp_tile[1])
+
+    @cached_property
+    def owner(self) -> np.ndarray:
+        """(rows, columns) the thread that stores each element, NOBODY or SEVERAL."""
+        return owner_of(self.shape, self.results)
+
+    @property
+    def outside(self) -> int:
+        """How many results are outside the tile."""
+        return sum(not _holds(self.shape, place) for place in chain.from_iterable(self.results.values()))
+
+    @property
+    def repeated(self) -> int:
+        """How many results a thread has named before."""
+        return sum(len(places) - len(set(places)) for places in self.results.values())
+
+    def inside(self, thread: int) -> list[Place]:
+        """The thread's elements in the order of its results, without those outside the tile."""
+        return [place for place in self.results.get(thread, ()) if _holds(self.shape, place)]
 
     def elements(self, thread: int) -> np.ndarray:
-        """(row, column) of a thread's elements in the order of its results."""
-        found = np.argwhere(self.owner == thread)
-        return found[np.argsort(self.place[tuple(found.T)], kind="stable")]
+        """(n, 2) row and column of a thread's elements inside the tile, in the order of its results."""
+        return np.array(self.inside(thread), int).reshape(-1, 2)
 
     def corner_of_warp(self, warp: int) -> tuple[int, int]:
-        across = self.owner.shape[1] // self.warp_tile[1]
+        across = self.shape[1] // self.warp_tile[1]
         return warp // across * self.warp_tile[0], warp % across * self.warp_tile[1]
 
 
-def stored_elements(trace, shape: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
-    """Owner and place of every element of C, (rows, columns), from the emulator's trace of one block."""
-    owner, place = np.full(shape, NOBODY), np.zeros(shape, int)
+def _holds(shape: tuple[int, int], place: Place) -> bool:
+    return all(0 <= at < size for at, size in zip(place, shape))
+
+
+def owner_of(shape: tuple[int, int], results: Mapping[int, Iterable[Place]]) -> np.ndarray:
+    """(rows, columns) the thread that stores each element of a tile, NOBODY or SEVERAL."""
+    owner = np.full(shape, NOBODY)
+    for thread, places in results.items():
+        for place in places:
+            if _holds(shape, place):
+                owner[place] = thread if owner[place] in (NOBODY, thread) else SEVERAL
+    return owner
+
+
+def stored_elements(trace) -> dict[int, list[Place]]:
+    """What each thread stores in C, in order, from the emulator's trace of one block."""
     stores = trace[(trace["space"] == "global") & (trace["op"] == "store")]
-    count: dict[int, int] = {}
+    results: dict[int, list[Place]] = {}
     for thread, (row, column), bits in zip(stores["thread"], stores["element"], stores["bits"], strict=True):
-        for c in range(column, column + bits // 32):
-            owner[row, c] = thread if owner[row, c] == NOBODY else SEVERAL
-            place[row, c] = count[thread] = count.get(thread, -1) + 1
-    return owner, place
+        results.setdefault(thread, []).extend((row, column + c) for c in range(bits // 32))
+    return results
 
 
 @cache
@@ -81,8 +117,8 @@ def traced_kernel(kernel, name: str, sizes: dict[str, int]) -> OwnerMap:
     A, B, C = np.zeros((m, 4), np.float32), np.zeros((4, n), np.float32), np.zeros((m, n), np.float32)
     launch = (kernel, stage.grid(m, n, sizes), stage.block(sizes))
     report = emulate(*launch, m, n, 0, np.float32(1), A, B, np.float32(0), C, watch=Watch(local=False))
-    stored = stored_elements(report.trace, (m, n))
-    return OwnerMap(*stored, (sizes["WM"], sizes["WN"]), *_sub_tile_and_lanes(name, sizes))
+    stored = stored_elements(report.trace)
+    return OwnerMap((m, n), stored, (sizes["WM"], sizes["WN"]), *_sub_tile_and_lanes(name, sizes))
 
 
 def _sub_tile_and_lanes(name: str, t: dict[str, int]) -> tuple[tuple[int, int], tuple[int, int]]:
@@ -104,7 +140,7 @@ def draw(owners: OwnerMap, level: str, colour: str, warp: int, lane: int) -> Pic
         bottom = _own_elements(drawing, owners, thread, mine)
     else:
         bottom = _region(drawing, owners, level, colour, thread)
-        bottom = _legend(drawing, colour, warp, thread, bottom + 12)
+        bottom = _legend(drawing, owners, colour, thread, bottom + 12)
     facts = _facts(owners, warp, lane, mine)
     for place, line in enumerate(line for fact in facts for line in wrap(fact, SMALL, 544)):
         drawing.text(8, bottom + 24 + 20 * place, line)
@@ -115,30 +151,60 @@ def draw(owners: OwnerMap, level: str, colour: str, warp: int, lane: int) -> Pic
 
 
 def _title(owners: OwnerMap, level: str, warp: int, thread: int, mine: np.ndarray) -> str:
-    (rows, columns), (WM, WN), (down, across) = owners.owner.shape, owners.warp_tile, owners.sub_tile
+    (rows, columns), (WM, WN), (down, across) = owners.shape, owners.warp_tile, owners.sub_tile
+    if level == "thread":
+        return f"Thread {thread} keeps {_plural(len(mine), 'result')}, numbered in order"
+    if owners.described:
+        return _verdict(owners, level, warp)
     if level == "block":
         return f"Thread {thread} owns {len(mine)} of the block's {rows} × {columns} elements"
     if level == "warp":
         return f"Warp {warp} covers {WM} × {WN} in {WM // down} × {WN // across} steps of {down} × {across}"
-    if level == "sub-tile":
-        lanes_down, lanes_across = owners.lanes
-        piece = f"{down // lanes_down} × {across // lanes_across}"
-        return f"One step: {lanes_down} × {lanes_across} lanes cover {down} × {across}, {piece} each"
-    return f"Thread {thread} keeps {len(mine)} results, numbered in order"
+    lanes_down, lanes_across = owners.lanes
+    piece = f"{down // lanes_down} × {across // lanes_across}"
+    return f"One step: {lanes_down} × {lanes_across} lanes cover {down} × {across}, {piece} each"
+
+
+def _verdict(owners: OwnerMap, level: str, warp: int) -> str:
+    """Whether each element of what is drawn has one owner, of the warp that it belongs to."""
+    part = owners.owner[_part(owners, level, warp)]
+    several, nobodys = int((part == SEVERAL).sum()), int((part == NOBODY).sum())
+    strangers = level != "block" and int(((part >= 0) & (part // WARP != warp)).sum())
+    counted = ((several, "several owners"), (nobodys, "none"), (strangers, "an owner in another warp"))
+    found = [f"{count} {'has' if count == 1 else 'have'} {what}" for count, what in counted if count]
+    where = {"block": "the block's", "warp": f"warp {warp}'s", "sub-tile": "one step's"}[level]
+    size = " × ".join(map(str, part.shape))
+    if not found:
+        return f"Each of {where} {size} elements has one owner"
+    return f"Of {where} {size} elements {_listed(found)}"
+
+
+def _listed(words: Sequence[str]) -> str:
+    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
+
+
+def _plural(count: int, what: str) -> str:
+    return f"{count} {what}{'s' * (count != 1)}"
 
 
 def _facts(owners: OwnerMap, warp: int, lane: int, mine: np.ndarray) -> list[str]:
-    across = owners.lanes[1]
+    across, thread = owners.lanes[1], warp * WARP + lane
+    place = "" if owners.described else f": row {lane // across}, column {lane % across} of the lanes"
     facts = [
-        f"Thread {warp * WARP + lane} = warp {warp}, lane {lane}: row {lane // across}, column "
-        f"{lane % across} of the lanes.",
+        f"Thread {thread} = warp {warp}, lane {lane}{place}.",
         f"Its rows of the tile: {_stretches(mine[:, 0])}.",
         f"Its columns: {_stretches(mine[:, 1])}.",
     ]
-    if several := int((owners.owner == SEVERAL).sum()):
-        facts.append(f"Not counted: {several} elements that several threads store (hatched red).")
-    if nobodys := int((owners.owner == NOBODY).sum()):
-        facts.append(f"No thread stores {nobodys} elements (hatched grey).")
+    if not owners.described:
+        return facts
+    shared = sum(int(owners.owner[row, column]) == SEVERAL for row, column in set(map(tuple, mine)))
+    facts[0] = f"Thread {thread} = warp {warp}, lane {lane}. It owns {len(mine)}" + (
+        f", {shared} of them with others." if shared else "."
+    )
+    if owners.outside:
+        facts.append(f"{_plural(owners.outside, 'result')} of all threads outside the tile: not drawn.")
+    if owners.repeated:
+        facts.append(f"{_plural(owners.repeated, 'result')} that the same thread has named before.")
     return facts
 
 
@@ -157,7 +223,7 @@ def _stretches(numbers: np.ndarray) -> str:
 def _part(owners: OwnerMap, level: str, warp: int) -> tuple[slice, slice]:
     """Rows and columns of the tile that are drawn."""
     if level == "block":
-        return slice(0, owners.owner.shape[0]), slice(0, owners.owner.shape[1])
+        return slice(0, owners.shape[0]), slice(0, owners.shape[1])
     row, column = owners.corner_of_warp(warp)
     down, across = owners.warp_tile if level == "warp" else owners.sub_tile
     return slice(row, row + down), slice(column, column + across)
@@ -200,11 +266,11 @@ def _region(drawing: Drawing, owners: OwnerMap, level: str, colour: str, thread:
     for box, stroke in hatched:
         drawing.hatch(*box, stroke)
     _lines(drawing, owners, frame)
+    mine = _mask(owners, thread)[rows, columns]
+    _mine(drawing, mine, owner == SEVERAL, frame)
     if level == "block":
-        _warp_labels(drawing, owners, frame)
-        _mine(drawing, owner == thread, frame)
+        _warp_labels(drawing, owners, frame, mine)
     else:
-        _mine(drawing, owner == thread, frame)
         _lane_labels(drawing, owners, owner, colour, thread, frame)
     _rulers(drawing, frame)
     return frame.top + owner.shape[0] * frame.high
@@ -234,24 +300,32 @@ def _fill(owners: OwnerMap, colour: str, who: int, thread: int) -> str:
     if colour == "lane":
         return lane_colour(who % WARP)
     if colour == "owner":
-        return _SAME_WARP if who // WARP == thread // WARP else colours.IDLE
-    across = owners.owner.shape[1] // owners.warp_tile[1]
+        return colours.NOW_PALE if who // WARP == thread // WARP else colours.IDLE
+    across = owners.shape[1] // owners.warp_tile[1]
     warp = who // WARP
     return _TINTS[(warp // across + warp % across) % 2]
 
 
 def lane_colour(lane: int) -> str:
-    """C's hue, from nearly white (lane 0) to full (lane 31)."""
-    light, full = (0xF2, 0xFA, 0xF7), (0x00, 0x9E, 0x73)
-    mixed = (round(a + (b - a) * lane / (WARP - 1)) for a, b in zip(light, full, strict=True))
-    return "#" + "".join(f"{value:02X}" for value in mixed)
+    """C's hue, from nearly white (lane 0) to dark (lane 31)."""
+    return colours.mixed(colours.C, 0.05 + (_DARKEST - 0.05) * lane / (WARP - 1))
 
 
-def _mine(drawing: Drawing, mine: np.ndarray, frame: _Frame) -> None:
-    for row, column, down, across, inside in _patches(mine.astype(int)):
+def _mask(owners: OwnerMap, thread: int) -> np.ndarray:
+    """(rows, columns) whether the thread stores the element, alone or with others."""
+    mask = np.zeros(owners.shape, bool)
+    mask[tuple(owners.elements(thread).T)] = True
+    return mask
+
+
+def _mine(drawing: Drawing, mine: np.ndarray, shared: np.ndarray, frame: _Frame) -> None:
+    """Mark the chosen thread's elements; those that others store too stay hatched."""
+    for row, column, down, across, inside in _patches(np.where(mine, 1 + shared, 0)):
         if inside:
             box = frame.box(row, column, down, across)
             drawing.rect(*box, colours.NOW, stroke=colours.INK, line=1.4)
+            if inside > 1:
+                drawing.hatch(*box, colours.WARN)
 
 
 def _lines(drawing: Drawing, owners: OwnerMap, frame: _Frame) -> None:
@@ -264,12 +338,30 @@ def _lines(drawing: Drawing, owners: OwnerMap, frame: _Frame) -> None:
                 drawing.rect(*frame.box(row, column, *inside), "none", stroke=colours.INK, line=line)
 
 
-def _warp_labels(drawing: Drawing, owners: OwnerMap, frame: _Frame) -> None:
+def _warp_labels(drawing: Drawing, owners: OwnerMap, frame: _Frame, mine: np.ndarray) -> None:
+    """Name each warp in the middle of its tile, or beside it where the chosen thread's elements are."""
+    down, across = owners.warp_tile
     for warp in range(owners.warps):
-        x, y, wide, high = frame.box(*owners.corner_of_warp(warp), *owners.warp_tile)
-        x, y = x + wide / 2, y + high / 2
+        top, left = owners.corner_of_warp(warp)
+        x, y, wide, high = frame.box(top, left, down, across)
+        taken = [
+            frame.box(top + int(r), left + int(c), 1, 1)
+            for r, c in np.argwhere(mine[top : top + down, left : left + across])
+        ]
+        rows = (0.5, 0.68, 0.32, 0.86, 0.14)
+        middles = [(x + wide * i, y + high * j) for i in (0.5, 0.3, 0.7) for j in rows]
+        x, y = next((at for at in middles if _is_free(at, taken)), middles[0])
         drawing.rect(x - 32, y - 11, 64, 22, colours.PAPER, round_=4)
         drawing.text(x, y + 5, f"warp {warp}", anchor="middle", bold=True)
+
+
+def _is_free(at: tuple[float, float], boxes: Iterable[tuple[float, float, float, float]]) -> bool:
+    """Whether a label with its middle there would cover none of the boxes."""
+    x, y = at
+    return not any(
+        left < x + 34 and x - 34 < left + wide and top < y + 13 and y - 13 < top + high
+        for left, top, wide, high in boxes
+    )
 
 
 def _lane_labels(
@@ -305,25 +397,41 @@ def _rulers(drawing: Drawing, frame: _Frame) -> None:
     drawing.text(8, frame.top + rows * frame.high / 2 + 5, "row ↓", fill=colours.QUIET)
 
 
-def _legend(drawing: Drawing, colour: str, warp: int, thread: int, y: float) -> float:
-    if colour == "lane":
-        for lane in range(WARP):
-            x = 8 + lane * 17
-            fill = colours.NOW if lane == thread % WARP else lane_colour(lane)
-            drawing.rect(x, y, 17, 18, fill, stroke=colours.INK, line=0.4)
-            drawing.text(x + 8.5, y + 13, lane, size=_LABEL, anchor="middle", fill=colours.text_on(fill))
-        return y + 18
-    entries = [(colours.NOW, f"thread {thread}")]
+def _legend(drawing: Drawing, owners: OwnerMap, colour: str, thread: int, y: float) -> float:
+    """Say what the colours mean, and the hatching where there is any; return the lower edge."""
+    faults = Counter(owners.owner[owners.owner < 0].tolist())
+    entries = [(colours.NOW, "", f"thread {thread}")]
     if colour == "owner":
-        entries += [(_SAME_WARP, f"others of warp {warp}"), (colours.IDLE, "other warps")]
-    else:
-        entries += [(_TINTS[0], "alternate warps")]
+        entries += [
+            (colours.NOW_PALE, "", f"others of warp {thread // WARP}"),
+            (colours.IDLE, "", "other warps"),
+        ]
+    elif colour == "warp":
+        entries += [(_TINTS[0], "", "alternate warps")]
+    named = {SEVERAL: "several owners", NOBODY: "no owner"}
+    entries += [(colours.PAPER, _HATCHING[kind], words) for kind, words in named.items() if faults[kind]]
+    if colour == "lane":
+        y = _lane_legend(drawing, thread, y)
     x = 8.0
-    for fill, words in entries:
+    for fill, hatching, words in entries if colour != "lane" or faults else ():
+        if x + 28 + text_width(words) > drawing.width:
+            x, y = 8.0, y + 22
         drawing.rect(x, y, 18, 16, fill, stroke=colours.INK, line=0.6)
+        if hatching:
+            drawing.hatch(x, y, 18, 16, hatching)
         drawing.text(x + 24, y + 13, words, fill=colours.QUIET)
-        x += 190
-    return y + 16
+        x += 42 + text_width(words)
+    return y + (16 if colour != "lane" or faults else -6)
+
+
+def _lane_legend(drawing: Drawing, thread: int, y: float) -> float:
+    """The colour of every lane, with its number; return where the next line begins."""
+    for lane in range(WARP):
+        x, mine = 8 + lane * 17, lane == thread % WARP
+        fill = colours.NOW if mine else lane_colour(lane)
+        drawing.rect(x, y, 16.4, 18, fill, stroke=colours.INK if mine else "none", line=1.4)
+        drawing.text(x + 8.2, y + 13.5, lane, size=_LABEL, anchor="middle", fill=colours.text_on(fill))
+    return y + 24
 
 
 # ---- one thread --------------------------------------------------------------------------------------------
@@ -338,20 +446,22 @@ def _own_elements(drawing: Drawing, owners: OwnerMap, thread: int, mine: np.ndar
     rows, columns = (np.unique(mine[:, axis]) for axis in (0, 1))
     wide = min(44.0, (544 - left - 10 * _gaps(columns)) / len(columns))
     high = min(30.0, 330 / len(rows))
-    xs, ys = _places(columns, wide, left), _places(rows, high, top)
+    xs = dict(zip(columns.tolist(), _places(columns, wide, left), strict=True))
+    ys = dict(zip(rows.tolist(), _places(rows, high, top), strict=True))
     drawing.text(left, top - 26, "column of the tile →", fill=colours.QUIET)
     drawing.text(8, top - 6, "row", fill=colours.QUIET)
-    for column, x in zip(columns, xs, strict=True):
+    for column, x in xs.items():
         drawing.text(x + wide / 2, top - 6, column, size=_LABEL, anchor="middle", fill=colours.QUIET)
-    for row, y in zip(rows, ys, strict=True):
+    for row, y in ys.items():
         drawing.text(left - 8, y + high / 2 + 5, row, size=_LABEL, anchor="end", fill=colours.QUIET)
-        for column, x in zip(columns, xs, strict=True):
-            if owners.owner[row, column] != thread:
-                continue
-            drawing.rect(x, y, wide - 1, high - 1, colours.NOW, stroke=colours.INK, line=0.8)
-            number = owners.place[row, column]
-            drawing.text(x + wide / 2, y + high / 2 + 4.5, number, size=_LABEL, anchor="middle")
-    return ys[-1] + high
+    for (row, column), place in {tuple(each): place for place, each in enumerate(mine.tolist())}.items():
+        x, y = xs[column], ys[row]
+        drawing.rect(x, y, wide - 1, high - 1, colours.NOW, stroke=colours.INK, line=0.8)
+        if owners.owner[row, column] == SEVERAL:
+            drawing.hatch(x, y, wide - 1, high - 1, colours.WARN)
+            drawing.rect(x + wide / 2 - 10, y + high / 2 - 8, 20, 15, colours.NOW)
+        drawing.text(x + wide / 2, y + high / 2 + 4.5, place, size=_LABEL, anchor="middle")
+    return max(ys.values()) + high
 
 
 def _gaps(numbers: np.ndarray) -> int:

@@ -119,13 +119,24 @@ def _draw_a(drawing: Drawing, story: Sequence[Step], number: int, thread: int, t
             x, y = _of_a(element, top)
             drawing.rect(x, y, step.wide * _CELL - 1, _HIGH - 1, fill, stroke=colours.EDGE)
             ink = colours.QUIET if fill == colours.IDLE else colours.text_on(fill)
-            middle = x + step.wide * _CELL / 2
+            middle = x + step.wide * _CELL * _clear(story[number], thread, owner, element)
             drawing.text(middle, y + 12, owner, size=12, anchor="middle", fill=ink, bold=owner == thread)
     step = story[number]
     if thread in step.sources:
         x, y = _of_a(step.sources[thread], top)
-        fill = "none" if step.op == "load" else colours.NOW
-        drawing.rect(x - 1, y - 1, step.wide * _CELL + 1, _HIGH + 1, fill, stroke=colours.INK, line=3)
+        drawing.rect(x - 1, y - 1, step.wide * _CELL + 1, _HIGH + 1, "none", stroke=colours.INK, line=3)
+
+
+def _clear(step: Step, thread: int, owner: int, first: Place) -> float:
+    """Which part of the way along its four floats a thread's number stands: clear of what is stored."""
+    if (
+        step.op == "load"
+        or owner != thread
+        or thread not in step.sources
+        or first[0] != step.sources[thread][0]
+    ):
+        return 0.5
+    return 0.75 if step.sources[thread][1] - first[1] < 2 else 0.25
 
 
 def _draw_as(drawing: Drawing, story: Sequence[Step], number: int, thread: int, tile: Tile, top: float):

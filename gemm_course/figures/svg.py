@@ -161,7 +161,7 @@ class Drawing:
         """Draw a line of a kernel in a box, cut off where it is too long; return the box's lower edge."""
         if text_width(words, 14, mono=True) > self.width - 90:
             words = words[: int((self.width - 90) / text_width("m", 14, mono=True)) - 2].rstrip() + " …"
-        self.rect(8, top, self.width - 16, 26, "#F6F8FA", stroke=colours.EDGE)
+        self.rect(8, top, self.width - 16, 26, colours.BAND, stroke=colours.EDGE)
         self.text(16, top + 18, number, size=14, mono=True, fill=colours.QUIET)
         self.text(52, top + 18, words, size=14, mono=True)
         return top + 26

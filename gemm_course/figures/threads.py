@@ -13,8 +13,7 @@ from gemm_course.figures.picture import Picture
 from gemm_course.figures.svg import SMALL, Drawing
 
 WARP = 32
-_SAME_WARP = "#CFE8F7"  # a paler NOW: threads in the same warp as the chosen one
-_STRIPES = (colours.IDLE, "#DDE2E9")  # neighbouring warps, or blocks
+_STRIPES = (colours.IDLE, colours.STRIPE)  # neighbouring warps, or blocks
 
 
 @cuda.jit
@@ -71,7 +70,7 @@ def _block(drawing: Drawing, ids, block, thread, warp) -> float:
     for y in range(block[1]):
         for x in range(block[0]):
             other = int(ids[y, x, 3])
-            fill = _SAME_WARP if other == warp else _STRIPES[other % 2]
+            fill = colours.NOW_PALE if other == warp else _STRIPES[other % 2]
             drawing.rect(
                 left + x * across,
                 top + y * down,
@@ -119,7 +118,7 @@ def _warps(drawing: Drawing, threads: int, linear: int, top: float) -> float:
         drawing.text(8, y + 14, f"warp {warp}", bold=warp == mine)
         filled = min(WARP, threads - warp * WARP)
         for lane in range(filled):
-            fill = _SAME_WARP if warp == mine else _STRIPES[warp % 2]
+            fill = colours.NOW_PALE if warp == mine else _STRIPES[warp % 2]
             drawing.rect(left + lane * cell, y, cell - 1, 18, fill)
         if filled < WARP:
             drawing.hatch(left + filled * cell, y, (WARP - filled) * cell - 1, 18)
@@ -184,7 +183,7 @@ def _covered_matrix(drawing: Drawing, ids: np.ndarray, shape, chosen, thread) ->
             row, column = int(ids[y, x, v, u, 0]), int(ids[y, x, v, u, 1])
             at = left + column * cell, top + row * cell
             inside = row < shape[0] and column < shape[1]
-            shade = _SAME_WARP if mine else _STRIPES[(x + y) % 2]
+            shade = colours.NOW_PALE if mine else _STRIPES[(x + y) % 2]
             drawing.rect(*at, cell - 1, cell - 1, shade if inside else colours.PAPER)
             if not inside:
                 drawing.hatch(*at, cell - 1, cell - 1)
@@ -195,7 +194,10 @@ def _covered_matrix(drawing: Drawing, ids: np.ndarray, shape, chosen, thread) ->
         )
     corner = left + chosen[0] * wide, top + chosen[1] * high
     drawing.rect(corner[0] - 0.5, corner[1] - 0.5, wide, high, "none", stroke=colours.INK, line=2)
-    _outline(
-        drawing, corner[0] + thread[0] * cell, corner[1] + thread[1] * cell, cell - 1, cell - 1, colours.C
-    )
+    at = corner[0] + thread[0] * cell, corner[1] + thread[1] * cell
+    row, column = ids[chosen[1], chosen[0], thread[1], thread[0], :2]
+    inside = row < shape[0] and column < shape[1]
+    _outline(drawing, *at, cell - 1, cell - 1, colours.C if inside else colours.PAPER)
+    if not inside:
+        drawing.hatch(*at, cell - 2, cell - 2, colours.INK)
     return top + down * cell

@@ -218,7 +218,7 @@ def rate(value: float) -> str:
 def _in_lines(drawing: Drawing, bars: Sequence[Bar], y: float) -> float:
     """Groups of bars under a heading each: what computes, and the names of the columns."""
     for name, group in groupby(bars, key=lambda bar: bar.group):
-        drawing.rect(0, y, PAGE, 22, "#E3E8EE")
+        drawing.rect(0, y, PAGE, 22, colours.STRIPE)
         for words, x in _COLUMNS.items():
             drawing.text(x, y + 16, words, anchor="end", fill=colours.QUIET)
         drawing.text(LEFT, y + 16, f"{name[0].upper()}{name[1:]}", bold=True)
@@ -233,7 +233,7 @@ def _row(drawing: Drawing, bar: Bar, y: float, shaded: bool) -> float:
     tiles = wrap(bar.tiles, SMALL, RIGHT - LEFT) if bar.tiles else []
     high = 26 + LINE * (above + len(tiles))
     if shaded:
-        drawing.rect(0, y - 3, PAGE, high, "#F6F8FA")
+        drawing.rect(0, y - 3, PAGE, high, colours.BAND)
     drawing.text(LEFT, y + 15, bar.label, bold=True)
     _line(drawing, bar, y + LINE * above)
     for line, words in enumerate(reversed(tiles)):
@@ -268,7 +268,7 @@ def _meanings(drawing: Drawing, bars: Sequence[Bar], y: float) -> float:
     for names, words in (GOOD, "issuing, or ready"), ([*WAITS][len(GOOD) :], "waiting"):
         found = [name for name in _drawn(bars) if name in names]
         if found:
-            drawing.rect(LEFT, y + 2, RIGHT - LEFT, 22, "#EEF1F4")
+            drawing.rect(LEFT, y + 2, RIGHT - LEFT, 22, colours.BAND)
             drawing.text(LEFT + 6, y + 18, words, bold=True)
             y += 30
         for name in found:

@@ -103,70 +103,102 @@ class Plan:
     tiled_loads: int = 4
 
 
+_CELL, _GAP, _LEFT = 27.0, 26.0, 12.0
+
+
 def draw(story: list[Scene], number: int, thread: int, plan: Plan) -> Picture:
     """Draw scene ``number`` (from 0) as ``thread`` (its linear id in the block) sees it."""
     scene, tile = story[number], plan.tile
     who = f"thread ({thread % tile}, {thread // tile})"
     drawing = Drawing(f"Step {number + 1} of {len(story)}, {who}: {sentence(scene, thread)}", title_lines=2)
-    top = drawing.top + 20
-    cell = 30.0
-    lefts = {"A": 34.0, "B": 226.0, "C": 418.0}
-    for array, left in lefts.items():
-        _matrix(drawing, scene, array, thread, left, top, cell, plan)
-    below = top + plan.shapes["A"][0] * cell + 34
-    for array, matrix in (("As", "A"), ("Bs", "B")):
-        _shared_tile(drawing, scene, array, thread, lefts[matrix] + cell, below, cell, plan)
-        _copy_arrow(drawing, scene, matrix, array, thread, lefts[matrix], top, below, cell)
-    _accumulator(drawing, story[: number + 1], thread, lefts["C"], below, cell)
-    bottom = below + tile * cell
+    places = _layout(drawing.top + 22, plan)
+    for array in "ABC":
+        _matrix(drawing, scene, array, thread, places[array], plan)
+    _outline_of_tiles(drawing, places, plan)
+    for array in ("As", "Bs"):
+        _shared_tile(drawing, scene, array, thread, places[array], plan)
+    for matrix in ("A", "B"):
+        _copy_arrow(drawing, scene, matrix, thread, places, plan)
+    _accumulator(drawing, story[: number + 1], thread, places["acc"])
     if scene.barrier:
-        drawing.rect(20, below - 10, 372, tile * cell + 18, "none", stroke=colours.INK, line=2, dash="7 4")
-        drawing.text(206, bottom + 24, "barrier: the whole block waits here", anchor="middle", bold=True)
-    bottom = _code(drawing, scene, plan, bottom + 36)
+        _barrier(drawing, places, tile)
+    bottom = places["C"][1] + plan.shapes["C"][0] * _CELL
+    bottom = _code(drawing, scene, plan, bottom + 24)
     _counters(drawing, scene, thread, plan, bottom)
     return drawing.picture(_description(scene, thread, plan))
 
 
-def _matrix(drawing: Drawing, scene: Scene, array: str, thread: int, left, top, cell, plan: Plan) -> None:
-    hue = colours.of_array(array)
+def _layout(top: float, plan: Plan) -> dict[str, tuple[float, float]]:
+    """Where each part begins: A at the left, B on top, C where they meet, the tiles beside their matrices."""
+    wide, high = plan.shapes["A"][1] * _CELL, plan.shapes["B"][0] * _CELL
+    corner = _LEFT + wide + _GAP, top + high + _GAP
+    right = corner[0] + plan.shapes["C"][1] * _CELL + 40
+    middle = (wide - plan.tile * _CELL) / 2, (high - plan.tile * _CELL) / 2
+    return {
+        "A": (_LEFT, corner[1]),
+        "B": (corner[0], top),
+        "C": corner,
+        "As": (_LEFT + middle[0], top + middle[1]),
+        "Bs": (right, top + middle[1]),
+        "acc": (right, corner[1] - 4),
+    }
+
+
+def _barrier(drawing: Drawing, places, tile: int) -> None:
+    """Fence the tiles in, and say what that means."""
+    for array in ("As", "Bs"):
+        x, y = places[array]
+        side = tile * _CELL
+        drawing.rect(x - 6, y - 6, side + 10, side + 10, "none", stroke=colours.INK, line=2, dash="7 4")
+    x, y = places["Bs"]
+    drawing.text(x, y + tile * _CELL + 24, "The whole block waits here.", bold=True)
+
+
+def _outline_of_tiles(drawing: Drawing, places, plan: Plan) -> None:
+    """Outline the row of A and the column of B that the block's tile of C needs, and the tile."""
+    size = plan.tile * _CELL
+    (bx, by), (columns, depth) = plan.block, (plan.shapes["A"][1], plan.shapes["B"][0])
+    for array, x, y, wide, high in (
+        ("A", 0, by * size, columns * _CELL, size),
+        ("B", bx * size, 0, size, depth * _CELL),
+        ("C", bx * size, by * size, size, size),
+    ):
+        left, top = places[array]
+        hue = colours.of_array(array)
+        drawing.rect(left + x - 2, top + y - 2, wide + 2, high + 2, "none", stroke=hue, line=1.5)
+
+
+def _matrix(drawing: Drawing, scene: Scene, array: str, thread: int, place, plan: Plan) -> None:
+    (left, top), hue = place, colours.of_array(array)
     rows, columns = plan.shapes[array]
-    drawing.text(left, top - 6, f"{array} (global)", bold=True, fill=hue)
+    at = (left, top + rows * _CELL + 14) if array == "A" else (left, top - 8)
+    drawing.text(*at, f"{array} (global)", bold=True, fill=hue)
     now = {e for elements in scene.touched.get(array, {}).values() for e in elements}
     mine = set(scene.touched.get(array, {}).get(thread, []))
     for row in range(rows):
         for column in range(columns):
-            fill = hue if (row, column) in now else colours.IDLE
-            if array == "C" and fill == colours.IDLE and _in_tile(row, column, plan):
+            e, x, y = (row, column), left + column * _CELL, top + row * _CELL
+            fill = hue if e in now else colours.IDLE
+            if array == "C" and e not in now and _in_tile(row, column, plan):
                 fill = colours.PALE[colours.C]
-            _cell(
-                drawing,
-                left + column * cell,
-                top + row * cell,
-                cell,
-                fill,
-                f"{row},{column}",
-                (row, column) in mine,
-            )
+            _cell(drawing, x, y, fill, f"{row},{column}", e in mine)
 
 
 def _in_tile(row: int, column: int, plan: Plan) -> bool:
     return row // plan.tile == plan.block[1] and column // plan.tile == plan.block[0]
 
 
-def _cell(drawing: Drawing, x, y, cell, fill, words, outlined) -> None:
-    drawing.rect(x, y, cell - 2, cell - 2, fill)
+def _cell(drawing: Drawing, x, y, fill, words, outlined) -> None:
+    drawing.rect(x, y, _CELL - 2, _CELL - 2, fill)
     ink = colours.QUIET if fill == colours.IDLE else colours.text_on(fill)
-    drawing.text(x + cell / 2 - 1, y + cell / 2 + 4, words, size=13, anchor="middle", fill=ink)
+    drawing.text(x + _CELL / 2 - 1, y + _CELL / 2 + 4, words, size=13, anchor="middle", fill=ink)
     if outlined:
-        drawing.rect(x - 1, y - 1, cell, cell, "none", stroke=colours.INK, line=3)
+        drawing.rect(x - 1, y - 1, _CELL, _CELL, "none", stroke=colours.INK, line=3)
 
 
-def _shared_tile(
-    drawing: Drawing, scene: Scene, array: str, thread: int, left, top, cell, plan: Plan
-) -> None:
-    hue = colours.of_array(array)
-    drawing.text(left + plan.tile * cell + 6, top + 18, array, bold=True, fill=hue)
-    drawing.text(left + plan.tile * cell + 6, top + 36, "(shared)", bold=True, fill=hue)
+def _shared_tile(drawing: Drawing, scene: Scene, array: str, thread: int, place, plan: Plan) -> None:
+    (left, top), hue = place, colours.of_array(array)
+    drawing.text(left, top - 12, f"{array} (shared)", bold=True, fill=hue)
     held = scene.shared.get(array, {})
     now = {e for elements in scene.touched.get(array, {}).values() for e in elements}
     mine = set(scene.touched.get(array, {}).get(thread, []))
@@ -175,26 +207,31 @@ def _shared_tile(
             content = held.get((row, column))
             fill = hue if (row, column) in now else colours.PALE[hue] if content else colours.IDLE
             words = "?" if content is None else _tidy(content[2:-1]) if "[" in content else content
-            x, y = left + column * cell, top + row * cell
-            _cell(drawing, x, y, cell, fill, words, (row, column) in mine)
+            x, y = left + column * _CELL, top + row * _CELL
+            _cell(drawing, x, y, fill, words, (row, column) in mine)
 
 
-def _copy_arrow(
-    drawing: Drawing, scene: Scene, matrix: str, array: str, thread: int, left, top, below, cell
-) -> None:
+def _copy_arrow(drawing: Drawing, scene: Scene, matrix: str, thread: int, places, plan: Plan) -> None:
+    """Draw an arrow from a matrix to its tile, in line with what the thread copies; it covers no cell."""
+    array, columns = f"{matrix}s", plan.shapes["B"][1]
     source = scene.touched.get(matrix, {}).get(thread)
     target = scene.touched.get(array, {}).get(thread)
     if not source or not target:
         return
+    (left, top), (tile_left, tile_top) = places[matrix], places[array]
     (row, column), (to_row, to_column) = source[-1], target[-1]
-    x1, y1 = left + (column + 0.5) * cell - 1, top + (row + 1) * cell - 2
-    x2, y2 = left + cell + (to_column + 0.5) * cell - 1, below + to_row * cell - 2
-    drawing.line(x1, y1, x2, y2, stroke=colours.INK, width=2, arrow=True)
+    if matrix == "A":
+        x1, x2 = (x + (at + 0.5) * _CELL for x, at in ((left, column), (tile_left, to_column)))
+        drawing.line(x1, top - 4, x2, tile_top + plan.tile * _CELL + 3, width=2, arrow=True)
+    else:
+        y1, y2 = (y + (at + 0.5) * _CELL for y, at in ((top, row), (tile_top, to_row)))
+        drawing.line(places["C"][0] + columns * _CELL + 3, y1, tile_left - 4, y2, width=2, arrow=True)
 
 
-def _accumulator(drawing: Drawing, past: list[Scene], thread: int, left, top, cell) -> None:
+def _accumulator(drawing: Drawing, past: list[Scene], thread: int, place) -> None:
     """Write the thread's accumulator as the products added so far, by their elements of A and B."""
-    drawing.text(left, top - 6, "acc (register)", bold=True, fill=colours.C)
+    left, top = place
+    drawing.text(left, top + 8, "acc (register)", bold=True, fill=colours.C)
     terms = []
     for scene in past:
         reads = [
@@ -204,7 +241,7 @@ def _accumulator(drawing: Drawing, past: list[Scene], thread: int, left, top, ce
             terms.append("·".join(_tidy(scene.shared[a].get(e, "?")) for a, e in reads))
     words = terms or ["0"]
     for place, term in enumerate(words):
-        drawing.text(left, top + 16 + 18 * place, ("+ " if place else "") + term, size=14, mono=True)
+        drawing.text(left, top + 30 + 18 * place, ("+ " if place else "") + term, size=14, mono=True)
 
 
 def _tidy(name: str) -> str:

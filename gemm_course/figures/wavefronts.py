@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from itertools import groupby
 
 from gemm_course.emulator import wavefronts
 from gemm_course.figures import colours
@@ -114,18 +115,18 @@ def _heading(lanes: range, fronts: list[Wavefront]) -> str:
 
 
 def _line(drawing: Drawing, y: float, front: Wavefront, request: Request, misaligned: set[int]) -> None:
-    """Draw 32 banks: the number of the lane that a bank's word is for, once where it spans several banks."""
+    """Draw 32 banks: the banks that serve a lane are one piece, with the lane's number."""
     hue = colours.of_array(request.array)
-    fills = [hue if front.get(bank, 1) % 2 == 0 else colours.PALE[hue] for bank in range(BANKS)]
-    for bank, fill in enumerate(fills):
-        drawing.rect(_x(bank), y, _CELL - 1, _HIGH - 2, fill if bank in front else colours.IDLE)
-        if front.get(bank) in misaligned:
-            drawing.rect(_x(bank), y, _CELL - 1, _HIGH - 2, "none", stroke=colours.WARN, line=1.5)
-    wide = request.bits > 32
-    for bank, lane in front.items():
-        if front.get(bank - 1) != lane:
-            x, anchor = (_x(bank) + 3, "start") if wide else (_x(bank) + _CELL / 2 - 0.5, "middle")
-            drawing.text(x, y + 14, lane, size=12, anchor=anchor, fill=colours.text_on(fills[bank]))
+    for bank in range(BANKS):
+        if bank not in front:
+            drawing.rect(_x(bank), y, _CELL - 1, _HIGH - 2, colours.IDLE)
+    for lane, group in groupby(sorted(front), key=front.get):
+        banks = list(group)
+        x, wide = _x(banks[0]), len(banks) * _CELL - 1
+        edge = {"stroke": colours.WARN, "line": 2} if lane in misaligned else {}
+        fill = colours.PALE[hue] if lane in misaligned else hue
+        drawing.rect(x, y, wide, _HIGH - 2, fill, **edge)
+        drawing.text(x + wide / 2, y + 14, lane, size=12, anchor="middle", fill=colours.text_on(fill))
 
 
 def _footnotes(request: Request, groups, misaligned: list[int]) -> list[str]:

@@ -14,6 +14,7 @@ from gemm_course.figures.counts import side_by_side
 from gemm_course.figures.picture import Picture
 from gemm_course.kernels import LADDER, tiles_text
 from gemm_course.widgets import _ladder as ladder
+from gemm_course.widgets._said import asked
 
 SIZE = 4096  # of the matrices that TFLOPS are measured on
 
@@ -31,19 +32,41 @@ def tflops(*stages: str, on: str = "NVIDIA H200", highlight: str | None = None) 
     if on != "NVIDIA H200":
         known = {name: value for name, value in known.items() if value is not None}
     if not known or any(name not in LADDER for name in known):
-        raise ValueError(f"nothing is recorded on {on} for {', '.join(stages)}")
-    bars = [charts.Bar(name, value, name == (highlight or stages[-1])) for name, value in known.items()]
+        raise ValueError(f"nothing is recorded on {on} for {', '.join(stages) or 'no stage at all'}")
+    now = highlight or stages[-1]
+    bars = [charts.Bar(name, value, name == now) for name, value in known.items()]
+    if len(bars) == 1 and bars[0].tflops:  # beside nothing, a bar says little
+        bars += [charts.Bar(label, value) for label, value in marks]
+        return charts.tflops(bars, _beside(bars), note)
     return charts.tflops(bars, _answer(known), note, lines=marks)
 
 
+def _beside(bars: Sequence[charts.Bar]) -> str:
+    stage, *others = bars
+    said = f"{stage.label}: {charts.short(stage.tflops)} TFLOPS"
+    if not others:
+        return said
+    return f"{said}, {_percent(stage.tflops / others[0].tflops)} of {others[0].label}"
+
+
 def _answer(best: Mapping[str, float | None]) -> str:
+    """What the last stage gains over the one that it changes, or else over the first one shown."""
     known = {name: value for name, value in best.items() if value is not None}
     if not known:
         return f"{', '.join(best)}: not measured yet"
-    names, values = list(known), list(known.values())
-    if len(names) == 1:
-        return f"{names[0]}: {values[0]:.3g} TFLOPS"
-    return f"{names[-1]} is {values[-1] / values[0]:.3g} times as fast as {names[0]}"
+    *before, last = known
+    if not before:
+        return f"{last}: {known[last]:.3g} TFLOPS"
+    step = LADDER[last].after if LADDER[last].after in before else before[0]
+    ratio = known[last] / known[step]
+    if ratio < 1:
+        return f"{last} is {_percent(1 - ratio)} slower than {step}"
+    times = f"{ratio:.0f}" if ratio >= 100 else f"{ratio:.3g}"
+    return f"{last} is {times} times as fast as {step}"
+
+
+def _percent(part: float) -> str:
+    return f"{100 * part:.2g}\u00a0%"
 
 
 def _measured(dtypes: Sequence[str]):
@@ -83,10 +106,14 @@ def counts(stage: str, shape: tuple[int, int, int], **formula: Callable | int | 
     such as global_load_sectors, and gives what your formula says: a number, a function of m, n, k, or None
     if you have no formula yet.
     """
+    if not isinstance(shape, Sequence) or len(shape) != 3:
+        raise ValueError(f"shape must be three numbers, (m, n, k), not {shape}")
+    for name in formula.keys() - _SITES.keys():
+        raise ValueError(f"there is no count called {name}; there are {', '.join(_SITES)}")
     report, hardware = _counted(stage, shape), _recorded(stage, shape)
     rows = []
     for name, said in formula.items():
-        value = said(*shape) if callable(said) else said
+        value = asked(said, m=shape[0], n=shape[1], k=shape[2]) if callable(said) else said
         ways = {
             "formula": "your turn" if value is None else value,
             "emulator": report.total(**_SITES[name]),

@@ -11,6 +11,7 @@ import gzip
 import hashlib
 import json
 
+from gemm_course.figures import colours
 from gemm_course.figures.machine_code import CHOSEN, EDGE_OF_CHOSEN, MachineCode
 
 # What takes the focus bears data-lm-suppress-shortcuts, or JupyterLab would take keys typed there as its own:
@@ -76,9 +77,9 @@ _SCRIPT = """
 # A ring around what has the focus, and a tint under the mouse.
 _STYLE = (
     ".gemm-machine-code [role]:focus-visible,.gemm-machine-code summary:focus-visible"
-    "{outline:3px solid #0072B2;outline-offset:-1px}"
-    ".gemm-machine-code .gemm-columns{position:sticky;top:0;background:#FFFFFF}"
-    ".gemm-machine-code .gemm-line:hover{box-shadow:inset 0 0 0 1px #0072B2}"
+    f"{{outline:3px solid {colours.INK};outline-offset:-1px}}"
+    f".gemm-machine-code .gemm-columns{{position:sticky;top:0;background:{colours.PAPER}}}"
+    f".gemm-machine-code .gemm-line:hover{{box-shadow:inset 0 0 0 1px {colours.INK}}}"
 )
 
 

@@ -11,7 +11,11 @@ from gemm_course.kernels import LADDER, Stage
 def kernel_of(subject: str | Stage | Callable) -> Callable:
     """Return the kernel of a stage (or of its name) with its default tiles; a kernel is returned as it is."""
     stage = LADDER[subject] if isinstance(subject, str) else subject
-    return stage.kernel() if isinstance(stage, Stage) else stage
+    if isinstance(stage, Stage):
+        return stage.kernel()
+    if not callable(stage):
+        raise TypeError(f"a kernel is needed, or a stage's name in quotes, not {stage!r}")
+    return stage
 
 
 def source(subject: str | Stage | Callable) -> listing.Listing:

@@ -22,6 +22,8 @@ def compare(before: str, after: str, tiles: Mapping[str, int], *counted: str) ->
     reports = [_report(stage, tiles) for stage in (before, after)]
     rows, gains = [], []
     for name in counted:
+        if name not in _charts._SITES:
+            raise ValueError(f"there is no count called {name}; there are {', '.join(_charts._SITES)}")
         space, op, column = name.split("_")
         old, new = (report.total(column, space=space, op=op) for report in reports)
         label = name.replace("_", " ")

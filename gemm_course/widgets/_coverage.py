@@ -15,6 +15,7 @@ from gemm_course.kernels import Stage
 from gemm_course.kernels.variants.fetch_only import fetch_only
 from gemm_course.widgets._explorer import Explorer, StepThrough, explorer
 from gemm_course.widgets._fitting import shown
+from gemm_course.widgets._said import made_by, or_words
 from gemm_course.widgets._stages import stage_of
 
 THREAD_TILE = {"TM": 4, "TN": 4}
@@ -33,7 +34,8 @@ def coverage(subject: str | Stage | Callable = "kernel5") -> Explorer | None:
     stage = _stage(subject)
     if not shown("coverage", stage, _has_these_thread_tiles, _WHY):
         return None
-    return Explorer(lambda **chosen: draw(stage, **chosen), _controls(stage, 8))
+    _filled(stage, BLOCKS[0], 8)  # a learner's function that fails does so here, before anything is shown
+    return Explorer(or_words(lambda **chosen: draw(stage, **chosen)), _controls(stage, 8))
 
 
 @explorer
@@ -43,7 +45,7 @@ def filling(subject: str | Stage | Callable = "kernel5") -> StepThrough | None:
     if not shown("filling", stage, _has_these_thread_tiles, _WHY):
         return None
     return StepThrough(
-        lambda step, block, depth, thread: draw_step(stage, step, block, depth, thread),
+        or_words(lambda step, block, depth, thread: draw_step(stage, step, block, depth, thread)),
         lambda block, depth, thread: len(_filled(stage, block, depth)[0]) + 1,
         _controls(stage, 8),
     )
@@ -104,7 +106,7 @@ def _filled(subject: Stage | Callable, block, depth: int) -> tuple[list[figure.M
         kernel = subject.kernel(tiles)
         written_in, arguments = kernel, (m, n, depth, np.float32(1), A, B, np.float32(0), C)
     else:
-        written_in = subject(**tiles)
+        written_in = made_by(subject, **{size: tiles[size] for size in ("BM", "BN", "BK", "TM", "TN")})
         kernel, arguments = fetch_only(written_in, m, n, depth), (m, n, depth, 0, A, B)
     threads = _threads(block)
     report = emulate(kernel, 1, threads, *arguments, watch=Watch(limit=_rows(tiles, threads)))

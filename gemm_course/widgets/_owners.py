@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from inspect import signature
-
-import numpy as np
+from operator import index
 
 from gemm_course.figures import owners as figure
 from gemm_course.figures.owners import WARP, OwnerMap
 from gemm_course.figures.picture import Picture
 from gemm_course.widgets._explorer import Explorer, explorer
+from gemm_course.widgets._said import NotShown, asked, learners_name, made_by, parameters_of, shown
 
 BLOCK = 64  # rows and columns of the block's tile that is drawn: four warps of 32 by 32
 _TM1 = {"BM": BLOCK, "BN": BLOCK, "BK": 16, "WM": 32, "WN": 32, "TM": 1}
@@ -48,7 +47,7 @@ def owners(mine: Callable | None = None) -> Explorer:
 
 def _own_maps(mine: Callable) -> dict[str, OwnerMap]:
     """A learner's maps, made now, so that no slider waits for them."""
-    if next(iter(signature(mine).parameters), "") == "BM":
+    if parameters_of(mine)[:1] == ["BM"]:
         return {name: kernel_map(name, mine) for name in KERNELS if KERNELS[name][0] == "warp_tiled"}
     return {name: own_map(name, mine) for name in KERNELS if KERNELS[name][0] == "warp_tiled_tm1"}
 
@@ -67,19 +66,31 @@ def owner_map(kernel: str) -> OwnerMap:
 def kernel_map(kernel: str, make: Callable) -> OwnerMap:
     """The owner map of the kernel that a learner's factory makes for the tiles of one of KERNELS."""
     name, tiles = KERNELS[kernel]
-    sizes = (tiles[size] for size in ("BM", "BN", "BK", "WM", "WN", "TM", "TN"))
-    return figure.traced_kernel(make(*sizes), name, tiles)
+    sizes = {size: tiles[size] for size in ("BM", "BN", "BK", "WM", "WN", "TM", "TN")}
+    return replace(figure.traced_kernel(made_by(make, **sizes), name, tiles), described=True)
 
 
 def own_map(kernel: str, elements: Callable) -> OwnerMap:
-    """The owner map that a learner's function describes, for the tiles of one of KERNELS."""
-    true = owner_map(kernel)
-    t = KERNELS[kernel][1]
-    owner, place = np.full(true.owner.shape, figure.NOBODY), np.zeros(true.owner.shape, int)
-    for tid in range(WARP * true.warps):
-        found = elements(tid, *(t[name] for name in ("BN", "WM", "WN", "TN", "WNITER"))) or ()
-        for number, (row, column) in enumerate(found):
-            if 0 <= row < BLOCK and 0 <= column < BLOCK:
-                owner[row, column] = tid if owner[row, column] == figure.NOBODY else figure.SEVERAL
-                place[row, column] = number
-    return replace(true, owner=owner, place=place)
+    """The owner map that a learner's function describes, for the tiles of one of KERNELS.
+
+    Raises NotShown if it gives anything but pairs of whole numbers.
+    """
+    true, t = owner_map(kernel), KERNELS[kernel][1]
+    sizes = {name: t[name] for name in ("BN", "WM", "WN", "TN", "WNITER")}
+    results = {tid: _places(elements, {"tid": tid, **sizes}) for tid in range(WARP * true.warps)}
+    return replace(true, results=results, described=True)
+
+
+def _places(elements: Callable, case: Mapping[str, int]) -> list[figure.Place]:
+    """What a learner's function gives for a thread, as pairs of ints; nothing at all is an empty list."""
+    given = asked(elements, **case)
+    if given is None or given is Ellipsis:
+        return []
+    try:
+        found = [(index(row), index(column)) for row, column in given]
+    except (TypeError, ValueError):
+        call = f"`{learners_name(elements)}({', '.join(map(str, case.values()))})`"
+        raise NotShown(
+            f"{call} must give a list of pairs (row, column), whole numbers; it gives {shown(given)}."
+        ) from None
+    return found

@@ -29,6 +29,9 @@ _CHOICE = (
 @cache
 def questions(notebook: str) -> dict[str, dict]:
     """Return the questions of a notebook ("00") by name. Each has a text, options and a part."""
+    known = sorted(file.stem for file in _FOLDER.glob("*.toml"))
+    if notebook not in known:
+        raise ValueError(f"there are no questions on notebook {notebook!r}, but on {', '.join(known)}")
     with (_FOLDER / f"{notebook}.toml").open("rb") as file:
         return tomllib.load(file)
 
@@ -43,7 +46,11 @@ def quiz(notebook: str) -> None:
 def predict(name: str) -> None:
     """Ask for a prediction, such as "00.latency", before the answer is shown."""
     notebook, _, question = name.partition(".")
-    ask(questions(notebook)[question])
+    asked = {name: each for name, each in questions(notebook).items() if each["part"] != "quiz"}
+    if question not in asked:
+        names = ", ".join(f"{notebook}.{each}" for each in asked)
+        raise ValueError(f"there is no prediction {name!r}; there are {names}")
+    ask(asked[question])
 
 
 def ask(question: dict) -> None:

@@ -13,6 +13,7 @@ from gemm_course.figures.picture import Picture
 from gemm_course.figures.requests import requests
 from gemm_course.kernels import LADDER
 from gemm_course.widgets._explorer import StepThrough, explorer
+from gemm_course.widgets._said import NotShown, made_by, or_words
 
 BM, BN, THREADS = 16, 32, 32  # one warp, so that one picture shows all of it
 _FIRST_TILE = Watch(limit=2048)  # accesses by lanes; the 320 to A's tile come first
@@ -27,7 +28,7 @@ def scatter(make: Factory | None = None) -> StepThrough:
     A's tile, BM by BK, into shared memory, transposed.
     """
     return StepThrough(
-        lambda step, thread, depth, pad: draw(step, thread, depth, pad, make),
+        or_words(lambda step, thread, depth, pad: draw(step, thread, depth, pad, make)),
         lambda thread, depth, pad: len(_story(depth, pad, make)),
         {
             "thread": ("I am thread", range(THREADS), 5),
@@ -56,6 +57,8 @@ def _story(depth: int, pad: int, make: Factory | None) -> list[figure.Step]:
     values = [
         dict(zip(rows["lane"], rows["value"], strict=True)) for _, rows in chosen.groupby("step", sort=True)
     ]
+    if chosen.empty:
+        raise NotShown("No thread loads an element of `A` or stores one into shared memory: nothing to draw.")
     return figure.steps(requests(chosen), values, tile)
 
 
@@ -69,7 +72,7 @@ def _trace_of_the_stage(tile: figure.Tile):
 
 
 def _trace_of(make: Factory, tile: figure.Tile):
-    kernel = make(tile.BM, tile.BK, tile.pad, tile.threads)
+    kernel = made_by(make, BM=tile.BM, BK=tile.BK, PAD=tile.pad, threads=tile.threads)
     out = np.zeros((tile.BK, tile.BM), np.float32)
     return emulate(kernel, 1, THREADS, _numbered(tile), out, watch=_FIRST_TILE).trace
 

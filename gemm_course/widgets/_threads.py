@@ -8,9 +8,19 @@ from gemm_course.widgets._explorer import Explorer, explorer
 
 _BLOCKS = [(4, 1), (5, 7), (8, 4), (16, 8), (16, 16), (32, 8), (48, 2), (64, 4), (256, 1), (32, 32)]
 
+_MOST = 40  # rows or columns of the matrix that is covered with blocks
+_WIDEST = 20  # floats in a row of the matrix in memory
+_LONGEST = 52  # clocks
+
 
 def _named(shapes) -> list:
     return [(f"{x} × {y}", (x, y)) for x, y in shapes]
+
+
+def _check(most: int, **numbers: int) -> None:
+    for name, number in numbers.items():
+        if not 1 <= number <= most:
+            raise ValueError(f"{name} must be from 1 to {most}, not {number}")
 
 
 @explorer
@@ -29,6 +39,8 @@ def block() -> Explorer:
 @explorer
 def grid(rows: int = 10, columns: int = 18) -> Explorer:
     """Show how blocks cover a matrix of ``rows`` x ``columns``, and which element one thread computes."""
+
+    _check(_MOST, rows=rows, columns=columns)
 
     def blocks(axis):
         extent = (columns, rows)[axis]
@@ -49,12 +61,13 @@ def grid(rows: int = 10, columns: int = 18) -> Explorer:
 @explorer
 def addresses(rows: int = 5, columns: int = 13) -> Explorer:
     """Show where an element of a row-major matrix lies in memory, for several leading dimensions."""
+    _check(_WIDEST, rows=rows, columns=columns)
     return Explorer(
         lambda leading, row, column: memory.row_major((rows, columns), leading, (row, column)),
         {
-            "leading": ("leading dimension", range(columns, 21), 16),
-            "row": ("row", range(rows), 2),
-            "column": ("column", range(columns), 5),
+            "leading": ("leading dimension", range(columns, _WIDEST + 1), max(columns, 16)),
+            "row": ("row", range(rows), min(2, rows - 1)),
+            "column": ("column", range(columns), min(5, columns - 1)),
         },
     )
 
@@ -62,10 +75,11 @@ def addresses(rows: int = 5, columns: int = 13) -> Explorer:
 @explorer
 def latency(work: int = 4, wait: int = 28) -> Explorer:
     """Show how more warps hide the time that each waits for memory; ``work`` and ``wait`` are in clocks."""
+    _check(_LONGEST, work=work, wait=wait)
     return Explorer(
         lambda warps, wait: latency_figure.timeline(warps, work, wait),
         {
             "warps": ("warps", range(1, 17), 2),
-            "wait": ("clocks to wait", (12, 20, 28, 36, 44, 52), wait),
+            "wait": ("clocks to wait", sorted({12, 20, 28, 36, 44, 52, wait}), wait),
         },
     )

@@ -16,11 +16,13 @@ from gemm_course.figures.requests import Request, requests
 from gemm_course.kernels import LADDER, Stage
 from gemm_course.widgets._explorer import StepThrough, explorer
 from gemm_course.widgets._fitting import shown
+from gemm_course.widgets._said import or_words
 
 BLOCKS = ((32, 32), (256, 1), (64, 4), (32, 8), (16, 16), (8, 32), (4, 64))
 WIDTHS = (("256", (256, 256)), ("333", (333, 333)), ("333, padded to 336", (333, 336)))
 ACCESSES = (("load A", ("load", "A")), ("load B", ("load", "B")), ("store C", ("store", "C")))
 K_STEPS = 8
+_MOST_ITERATIONS = 1_000  # of a loop; more means that a learner's does not end
 _TILES = {"BM": 32, "BN": 32, "BK": K_STEPS, "TM": 4, "TN": 8}  # one warp per block
 _STEPS = 32 // figure.AT_ONCE
 _TILED = ("thread_tiled_2d", "vectorized")
@@ -54,8 +56,10 @@ def warp_and_memory(
     why = "its tiles decide the shape of its blocks"
     if not all(shown("warp_and_memory", each, _fits, why) for each in chosen):
         return None
+    for each in chosen:
+        _seen(each, BLOCKS[0], WIDTHS[0][1])  # a learner's kernel that fails does so before anything is shown
     return StepThrough(
-        lambda step, **controls: draw(chosen, step, **controls),
+        or_words(lambda step, **controls: draw(chosen, step, **controls)),
         lambda **_: _STEPS,
         _controls(chosen, widths),
         first=_STEPS - 1 if widths else _STEPS // 2 - 1,  # half of the lanes: a pattern, and more to come
@@ -158,7 +162,9 @@ def _seen(subject: Subject, block: tuple[int, int], width: tuple[int, int]) -> S
     columns, leading = width
     A, B, C = (np.ones((columns, leading), np.float32) for _ in range(3))
     arguments = columns, columns, K_STEPS, np.float32(1), A, B, np.float32(0), C
-    trace = emulate(kernel, (1, 1), block, *arguments, watch=Watch((0, 0, 0), 0, local=False)).trace
+    watch = Watch((0, 0, 0), 0, local=False)
+    report = emulate(kernel, (1, 1), block, *arguments, watch=watch, step_limit=_MOST_ITERATIONS)
+    trace = report.trace
     trace = trace[trace["space"] == "global"]
     made = {access: requests(trace, op=access[0], array=access[1]) for _, access in ACCESSES}
     places = defaultdict(set)

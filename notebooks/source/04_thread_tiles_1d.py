@@ -144,7 +144,7 @@ print(launch(make_strip(16)[1, 32], *given, backend="emulator").report.advice[0]
 from gemm_course import records
 
 sweep = records.sweep().query("stage == 'thread_tiled_1d' and local_bytes > 0")
-sweep.nlargest(5, "local_bytes")[["tiles", "registers", "local_bytes", "tflops"]]
+sweep.nlargest(5, "local_bytes").set_index("tiles")[["registers", "local_bytes", "tflops"]]
 
 # %% [markdown]
 # ## Run it

@@ -12,6 +12,7 @@ from gemm_course.figures.owners import NOBODY, SEVERAL
 from gemm_course.figures.wavefronts import wavefronts_of
 from gemm_course.model.formulas import document_003 as document
 from gemm_course.widgets import _owners, _warp_reads
+from gemm_course.widgets._said import NotShown
 from tests.figures.page import faults
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -39,11 +40,11 @@ def test_a_warp_owns_its_warp_tile_and_a_step_has_all_its_lanes(traced):
         assert set(step.flat) == set(range(32 * warp, 32 * warp + 32))
 
 
-def test_places_number_a_threads_results(traced):
+def test_each_element_of_a_thread_is_named_once_and_in_the_order_of_its_results(traced):
     for thread in (0, 41, 127):
-        places = sorted(traced.place[traced.owner == thread].tolist())
-        assert places == list(range(len(places)))
-        assert len(traced.elements(thread)) == len(places)
+        assert traced.elements(thread).tolist() == [list(place) for place in traced.results[thread]]
+        assert len(set(traced.results[thread])) == len(traced.results[thread])
+    assert (traced.outside, traced.repeated) == (0, 0)
 
 
 def test_the_map_of_document_003_is_that_of_its_formulas():
@@ -88,15 +89,84 @@ def test_a_step_names_the_layout_of_its_lanes():
     )
 
 
-def test_a_learners_own_map_shows_its_holes():
+def fills(picture) -> list[str]:
+    return [rect.get("fill") for rect in ElementTree.fromstring(picture.data).iter(f"{SVG}rect")]
+
+
+def test_a_learners_own_map_shows_its_holes_and_who_else_owns_what():
     def first_row_of_all(tid, BN, WM, WN, TN, WNITER):
         return [(0, e) for e in range(TN)]
 
     found = _owners.own_map("003: TN 8, WNITER 1", first_row_of_all)
     assert (found.owner[0, :8] == SEVERAL).all() and (found.owner[1:] == NOBODY).all()
     picture = owners.draw(found, "block", "warp", 0, 0)
-    assert f"hatch-{colours.WARN[1:]}" in picture.data
-    assert "owns 0 of the block's" in picture.alt
+    assert picture.alt.startswith("Of the block's 64 × 64 elements 8 have several owners and 4088 have none.")
+    assert "It owns 8, 8 of them with others." in picture.alt
+    # hatched: the elements with several owners, those of thread 0 over its mark, and a legend for each
+    assert fills(picture).count(f"url(#hatch-{colours.WARN[1:]})") == 3
+    assert fills(picture).count(f"url(#hatch-{colours.QUIET[1:]})") >= 2
+
+
+@pytest.mark.parametrize("level", owners.LEVELS[:3])
+def test_hatching_lies_over_every_fill(level):
+    def two_columns_too_far_left(tid, BN, WM, WN, TN, WNITER):
+        return [(row, max(column - 2, 0)) for row, column in _owners.owner_map(name).results[tid]]
+
+    name = "003: TN 8, WNITER 1"
+    data = owners.draw(_owners.own_map(name, two_columns_too_far_left), level, "warp", 0, 4).data
+    shapes = list(ElementTree.fromstring(data))
+    hatched = [place for place, shape in enumerate(shapes) if "hatch" in (shape.get("fill") or "")]
+    areas = [place for place, shape in enumerate(shapes) if shape.tag == f"{SVG}path"]
+    assert hatched and (not areas or min(hatched) > max(areas))
+
+
+def test_a_forgotten_factor_shows_what_the_thread_says_it_owns():
+    def without_TN(tid, BN, WM, WN, TN, WNITER):
+        lane, warp = tid % 32, tid // 32
+        row, column = warp // (BN // WN) * WM + lane // (WN // TN), warp % (BN // WN) * WN + lane % (WN // TN)
+        return [(row + i * 8, column + e) for i in range(WM // 8) for e in range(TN)]
+
+    found = _owners.own_map("003: TN 8, WNITER 1", without_TN)
+    alt = owners.draw(found, "block", "warp", 0, 5).alt
+    assert "It owns 32, 32 of them with others. Its rows of the tile: 1, 9, 17, 25." in alt
+    assert "of the lanes" not in alt, "what its map does not say must not be said of it"
+
+
+def test_results_outside_the_tile_and_named_twice_are_told():
+    def of_thread_3(tid, BN, WM, WN, TN, WNITER):
+        return [(0, 0), (0, 0), (-1, 0), (0, BN)] if tid == 3 else []
+
+    found = _owners.own_map("003: TN 8, WNITER 1", of_thread_3)
+    assert found.owner[0, 0] == 3, "one thread that names an element twice is one owner"
+    assert (found.outside, found.repeated) == (2, 1)
+    alt = owners.draw(found, "block", "warp", 0, 3).alt
+    assert "2 results of all threads outside the tile: not drawn." in alt
+    assert "1 result that the same thread has named before." in alt
+
+
+def test_an_array_is_a_list_of_places_too():
+    def as_array(tid, BN, WM, WN, TN, WNITER):
+        return np.array([(tid % 64, e) for e in range(TN)])
+
+    assert _owners.own_map("003: TN 8, WNITER 1", as_array).owner[1, 0] == SEVERAL
+
+
+@pytest.mark.parametrize("wrong", [[1, 2], [(0.5, 1)], [(0, 1, 2)], 7])
+def test_what_is_no_list_of_places_is_a_sentence(wrong):
+    with pytest.raises(NotShown, match=r"must give a list of pairs \(row, column\), whole numbers; it gives"):
+        _owners.own_map("003: TN 8, WNITER 1", lambda *case: wrong)
+
+
+def test_the_name_of_a_warp_stands_beside_the_threads_elements():
+    for lane in range(32):
+        root = ElementTree.fromstring(_owners.draw("004 v06: 4 × 8 lanes", "block", "warp", 0, lane).data)
+        rects = list(root.iter(f"{SVG}rect"))[1:]
+        boxes = [[float(rect.get(key)) for key in ("x", "y", "width", "height")] for rect in rects]
+        mine = [box for box, rect in zip(boxes, rects) if rect.get("fill") == colours.NOW][:-1]
+        names = [box for box, rect in zip(boxes, rects) if rect.get("rx")]
+        assert len(names) == 4 and mine
+        for x, y, wide, high in names:
+            assert not any(a < x + wide and x < a + w and b < y + high and y < b + h for a, b, w, h in mine)
 
 
 def test_a_learners_own_kernel_shows_where_it_stores():
@@ -115,7 +185,7 @@ def test_a_learners_own_kernel_shows_where_it_stores():
 def test_a_map_without_elements_can_be_shown():
     found = _owners.own_map("003: TN 8, WNITER 1", lambda *sizes: None)
     for level in owners.LEVELS:
-        assert "owns 0" in owners.draw(found, "block", "lane", 0, 0).alt
+        assert "It owns 0." in owners.draw(found, "block", "lane", 0, 0).alt
         assert owners.draw(found, level, "owner", 1, 1).alt
 
 

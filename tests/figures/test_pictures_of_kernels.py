@@ -1,5 +1,7 @@
 """Pictures drawn from the emulator agree with what it counted, and with arithmetic done by hand."""
 
+import xml.etree.ElementTree as ElementTree
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,8 @@ from gemm_course.emulator import Watch, emulate
 from gemm_course.figures import threads, walk
 from gemm_course.figures.requests import requests
 from gemm_course.kernels import LADDER
+from gemm_course.widgets import _walk
+from tests.figures.page import SVG, faults, texts
 
 TILES = {"BM": 2, "BN": 2, "BK": 2}
 
@@ -90,3 +94,22 @@ def test_the_walk_counts_what_tiles_save(story):
 def test_shared_tiles_remember_where_their_elements_came_from(story):
     held = {e: name.replace("\u00a0", " ") for e, name in story[-1].shared["As"].items()}
     assert held == {(0, 0): "A[0, 2]", (0, 1): "A[0, 3]", (1, 0): "A[1, 2]", (1, 1): "A[1, 3]"}
+
+
+def test_the_walk_keeps_its_height_and_no_text_lies_over_another():
+    steps = len(_walk._story((1, 0))[0])
+    pictures = [_walk.draw(step, (1, 0), (0, 1)) for step in range(steps)]
+    assert len({picture.data.split('viewBox="')[1].split('"')[0] for picture in pictures}) == 1
+    assert not [fault for picture in pictures for fault in faults(picture)]
+
+
+def test_no_arrow_of_the_walk_covers_an_index():
+    for block in np.ndindex(2, 2):
+        for thread in np.ndindex(2, 2):
+            for step in (0, 1, 6, 7):
+                picture = _walk.draw(step, block, thread)
+                (line,) = ElementTree.fromstring(picture.data).iter(f"{SVG}line")
+                x1, y1, x2, y2 = (float(line.get(name)) for name in ("x1", "y1", "x2", "y2"))
+                way = [(x1 + part * (x2 - x1), y1 + part * (y2 - y1)) for part in np.linspace(0, 1, 41)]
+                for words, left, top, right, bottom in texts(picture):
+                    assert not any(left < x < right and top < y < bottom for x, y in way), words

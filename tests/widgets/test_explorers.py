@@ -125,6 +125,31 @@ def test_a_wrong_formula_is_reported():
     )
 
 
+@pytest.mark.parametrize(
+    ("stages", "headline"),
+    [
+        (
+            ("naive_coalesced", "block_tiled", "thread_tiled_1d"),
+            "thread_tiled_1d is 2.36 times as fast as block_tiled",
+        ),
+        (
+            ("naive_uncoalesced", "naive_coalesced", "block_tiled"),
+            "block_tiled is 1.37 times as fast as naive_coalesced",
+        ),
+        (("naive_uncoalesced", "grouped_blocks"), "grouped_blocks is 105 times as fast as naive_uncoalesced"),
+        (("thread_tiled_2d", "kernel5"), "kernel5 is 12\u00a0% slower than thread_tiled_2d"),
+        (("naive_uncoalesced",), "naive_uncoalesced: 0.5 TFLOPS, 0.97\u00a0% of cuBLAS"),
+    ],
+)
+def test_the_headline_is_what_this_step_gains(stages, headline):
+    assert see.tflops(*stages).alt.startswith(f"{headline}. TFLOPS: ")
+
+
+def test_one_stage_stands_beside_what_it_is_compared_with():
+    alt = see.tflops("naive_uncoalesced", on="RTX 3090").alt
+    assert "TFLOPS: naive_uncoalesced 0.27, cuBLAS 24.6, peak 35.6." in alt and "% of cuBLAS" in alt
+
+
 def test_tflops_name_machine_and_source():
     assert "NVIDIA H200" in see.tflops("naive_uncoalesced", "naive_coalesced").alt
     assert "RTX 3090" in see.tflops("naive_uncoalesced", "naive_coalesced", on="RTX 3090").alt

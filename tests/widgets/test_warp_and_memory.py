@@ -124,4 +124,4 @@ def test_controls_are_few_and_follow_the_kernels():
 
 
 def test_it_is_part_of_see():
-    assert see.warp_and_memory is widget.warp_and_memory
+    assert see.warp_and_memory.__wrapped__ is widget.warp_and_memory

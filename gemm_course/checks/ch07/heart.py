@@ -9,7 +9,7 @@ from gemm_course.checks.engines import findings
 from gemm_course.checks.engines.gemm import GemmTrial, try_on
 from gemm_course.checks.engines.tiles import Tiles
 from gemm_course.emulator import Finding, Watch
-from gemm_course.figures.owners import NOBODY, SEVERAL, stored_elements
+from gemm_course.figures.owners import NOBODY, SEVERAL, owner_of, stored_elements
 
 Places = Callable[[Tiles, int], list[tuple[int, int]]]  # (tiles, thread) -> rows and columns of its results
 
@@ -37,7 +37,7 @@ def refuse_misplaced(trial: GemmTrial, likely: Sequence[tuple[str, Places]], oth
     t, q = trial.tiles, trial.problem.but(k=1)  # who stores what does not depend on k
     watch = Watch(local=False, limit=200_000)
     trace = try_on(trial.kernel, trial.geometry, q, tiles=t, watch=watch).report.trace
-    owner, _ = stored_elements(trace, (q.m, q.n))
+    owner = owner_of((q.m, q.n), stored_elements(trace))
     if (owner[:, : t.BN] >= 0).all() and (owner[:, t.BN :] == NOBODY).all():
         return
     stores = trace[(trace["space"] == "global") & (trace["op"] == "store")]

@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from gemm_course.figures.colours import EDGE, INK, PAPER
+
 NOTEBOOKS = Path(__file__).resolve().parents[3] / "notebooks"
-INK, LINE, PAPER = "#1F2328", "#C9CED6", "#FFFFFF"  # set explicitly, so that a dark theme shows them as meant
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Progress:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        cell = f'style="text-align:left;vertical-align:top;padding:3px 10px;border-bottom:1px solid {LINE}"'
+        cell = f'style="text-align:left;vertical-align:top;padding:3px 10px;border-bottom:1px solid {EDGE}"'
         head = "".join(
             f'<th scope="col" {cell}>{words}</th>' for words in ("Notebook", "", "Passed", "Still open")
         )

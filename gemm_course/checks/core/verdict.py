@@ -4,8 +4,9 @@ import html
 import re
 from dataclasses import dataclass
 
-GREEN, AMBER = ("#D9F0E4", "#00614A"), ("#FFF1D6", "#7A4B00")  # a pale ground and its dark edge
-INK, PAPER = "#1F2328", "#FFFFFF"  # set explicitly, so that a dark theme shows them as meant
+from gemm_course.figures.colours import INK, OPEN, OPEN_PALE, PAPER, PASSED, PASSED_PALE
+
+GREEN, AMBER = (PASSED_PALE, PASSED), (OPEN_PALE, OPEN)  # a pale ground and its dark edge
 NOT_YET = "Not yet"
 
 

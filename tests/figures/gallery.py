@@ -1,0 +1,89 @@
+"""A picture of every kind, in a telling state: what tests of all pictures look at."""
+
+from functools import partial
+
+from gemm_course import widgets as see
+from gemm_course.figures import latency, memory, owners, threads
+from gemm_course.figures.words import in_words
+from gemm_course.kernels import LADDER
+from gemm_course.widgets import (
+    _banks,
+    _coverage,
+    _fragments,
+    _heatmap,
+    _multiply,
+    _occupancy,
+    _owners,
+    _race,
+    _registers,
+    _scatter,
+    _strips,
+    _tile_banks,
+    _tiles,
+    _walk,
+    _warp_and_memory,
+    _warp_reads,
+    _wavefronts,
+)
+from gemm_course.widgets._taken import OfStage
+
+_STAGE = LADDER["thread_tiled_1d"]
+_KERNELS = [LADDER[name] for name in ("naive_uncoalesced", "naive_coalesced")]
+
+
+def _overlapping(tid, BN, WM, WN, TN, WNITER):
+    return [
+        (row, max(column - 3, 0)) for row, column in _owners.owner_map("003: TN 8, WNITER 1").results[tid]
+    ]
+
+
+def _own(level: str, colour: str):
+    return owners.draw(_owners.own_map("003: TN 8, WNITER 1", _overlapping), level, colour, 0, 5)
+
+
+GALLERY = {
+    "grid": partial(threads.grid_of_blocks, (10, 18), (8, 4), (1, 2), (3, 1)),
+    "grid, outside": partial(threads.grid_of_blocks, (10, 18), (8, 4), (2, 2), (3, 3)),
+    "block": partial(threads.ribbon, (16, 8), (3, 2)),
+    "addresses": partial(memory.row_major, (5, 13), 13, (2, 12)),
+    "latency": partial(latency.timeline, 4, 4, 28),
+    "warp and memory, loads": partial(_warp_and_memory.draw, _KERNELS, 5, ("load", "A")),
+    "warp and memory, stores": partial(_warp_and_memory.draw, _KERNELS, 2, ("store", "C"), kernel=1),
+    "race": partial(_race.draw, "after loading", "(1, 0)"),
+    "multiply": lambda: _multiply.draw("naive_coalesced", 3, _multiply.LEVELS[1], 2, 3),
+    "walk, a load": partial(_walk.draw, 1, (1, 1), (0, 1)),
+    "walk, a barrier": partial(_walk.draw, 2, (0, 0), (1, 0)),
+    "walk, the end": partial(_walk.draw, 12, (0, 1), (1, 0)),
+    "banks": lambda: _banks.draw("As[tx, p]", (32, 32)),
+    "tile banks": lambda: _tile_banks.draw("Bs", 0, next(iter(_tile_banks.COLUMNS))),
+    "strips": lambda: _strips.draw(stage := next(iter(_strips.KERNELS)), _strips.KERNELS[stage].registers[0]),
+    "occupancy": partial(_occupancy.draw, OfStage(_STAGE), "H200", _STAGE.complete(), (9, 0)),
+    "coverage": partial(_coverage.draw, _coverage._stage("kernel5"), (16, 16), 8, (1, 2)),
+    "filling": partial(_coverage.draw_step, _coverage._stage("kernel5"), 3, (16, 16), 8, (1, 2)),
+    "scatter, the load": partial(_scatter.draw, 0, 29, 16, 4),
+    "scatter, a store": partial(_scatter.draw, 2, 29, 16, 4),
+    "wavefronts": lambda: _wavefronts.draw(next(iter(_wavefronts.ACCESSES)), 16, 4),
+    "warp reads": partial(_warp_reads.draw, "8 × 4", "side by side", "As", "one float"),
+    "warp reads, wide": partial(_warp_reads.draw, "4 × 8", "4 and 4, apart", "Bs", "four floats"),
+    "registers": partial(_registers.draw, "thread_tiled_1d", {"TM": 8}, 5, 3),
+    "owners": partial(_owners.draw, "003: TN 8, WNITER 2", "block", "warp", 1, 9),
+    "owners, lanes": partial(_owners.draw, "003: TN 8, WNITER 2", "warp", "lane", 0, 29),
+    "owners, steps": partial(_owners.draw, "004 v06: 4 × 8 lanes", "sub-tile", "owner", 0, 29),
+    "owners, a thread": partial(_owners.draw, "004 v06: 4 × 8 lanes", "thread", "owner", 0, 29),
+    "own owners": partial(_own, "block", "warp"),
+    "own owners, lanes": partial(_own, "warp", "lane"),
+    "own owners, a thread": partial(_own, "thread", "warp"),
+    "fragment": partial(_fragments.draw, "A", 3, 5),
+    "fragment's rows": partial(_fragments.draw_rows, 32, 0),
+    "heat map": partial(_heatmap.best_of_others, LADDER["thread_tiled_2d"], "TM", "TN"),
+    "tiles": partial(_tiles.choice, _STAGE, _STAGE.tiles),
+    "tiles around": partial(_tiles.around, _STAGE, _STAGE.tiles),
+    "counts": partial(see.counts, "naive_coalesced", (64, 64, 64), global_load_requests=1),
+    "compare": partial(see.compare, "thread_tiled_2d", "vectorized", {}, "global_load_requests"),
+    "ladder": see.ladder,
+    "limits": partial(see.limits, "block_tiled", "vectorized"),
+    "waits": partial(see.waits, "block_tiled", "vectorized"),
+    "a roofline": partial(see.roofline, "block_tiled", limits="warp_tiled"),
+    "all on one roofline": partial(see.roofline, until="wmma_fp16_acc"),
+    "words": partial(in_words, "A sentence " * 20),
+}
