@@ -46,11 +46,12 @@ def quiz(notebook: str) -> None:
 def predict(name: str) -> None:
     """Ask for a prediction, such as "00.latency", before the answer is shown."""
     notebook, _, question = name.partition(".")
-    asked = {name: each for name, each in questions(notebook).items() if each["part"] != "quiz"}
-    if question not in asked:
-        names = ", ".join(f"{notebook}.{each}" for each in asked)
-        raise ValueError(f"there is no prediction {name!r}; there are {names}")
-    ask(asked[question])
+    known = questions(notebook)
+    if question not in known:
+        raise ValueError(
+            f"there is no question {name!r}; there are {', '.join(f'{notebook}.{q}' for q in known)}"
+        )
+    ask(known[question])
 
 
 def ask(question: dict) -> None:
