@@ -211,7 +211,11 @@ class Notebook:
         return self.page.locator(", ".join(shown)).all_inner_texts() + self._problems
 
     def explorers(self) -> list["Explorer"]:
-        """Return all explorers."""
+        """Return all explorers; those that answer a prediction are unfolded."""
+        self.page.evaluate(
+            """() => document.querySelectorAll('details:has(.gemm-explorer)')
+                             .forEach(details => { details.open = true; })"""
+        )
         found = self.page.locator(".gemm-explorer")
         return [Explorer(self, found.nth(place)) for place in range(found.count())]
 
