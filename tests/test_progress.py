@@ -16,6 +16,7 @@ from gemm_course import check, progress
 from gemm_course.checks.core.summary import summary
 from gemm_course.commands.reset import reset
 from gemm_course.commands.update import update
+from tests.notebooks.builder import builder
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -177,7 +178,7 @@ def test_a_check_passes_whatever_happens_to_the_file(notebook, folder, capsys):
 @pytest.mark.parametrize(
     "place",
     [
-        {"JPY_SESSION_NAME": "/home/me/course/notebooks/solutions/00_welcome.ipynb"},
+        {"JPY_SESSION_NAME": "/home/me/course/notebooks/solutions/00_welcome_solutions.ipynb"},
         {"JPY_SESSION_NAME": "solutions/00_welcome.ipynb"},
         {progress.VARIABLE: progress.OFF},
     ],
@@ -277,10 +278,27 @@ def test_the_table_says_what_is_done_what_is_open_and_what_comes_next():
 def test_the_table_reads_well_aloud_and_on_a_dark_theme():
     page = summary(NAMES, {"00.1": "2026-11-21T10:00:00"})._repr_html_()
     assert "<caption" in page and page.count('scope="col"') == 4 and page.count('scope="row"') == 2
-    assert "background:#FFFFFF;color:#1F2328" in page
+    assert not re.search(r"(?<!-)color:#|background", page), "the theme's colours, not the page's own"
     text = html.unescape(re.sub(r"<[^>]+>", " ", page))
     for part in ("1 of 3 exercises passed", "00.2", "none yet", "Next: exercise 00.2"):
         assert part in text
+
+
+@pytest.mark.parametrize(("folder", "way"), [("notebooks", ""), ("notebooks/solutions", "../")])
+def test_the_table_leads_to_every_exercise_from_any_notebook(monkeypatch, folder, way):
+    monkeypatch.chdir(ROOT / folder)
+    page = check.progress()._repr_html_()
+    for number in (getattr(check, name).number for name in check.exercises()):
+        place = f'href="{way}{{}}.ipynb#cell-id=exercise-{number.replace(".", "-")}">{number}</a>'
+        assert any(place.format(name) in page for name in builder.names()), number
+    assert page.count("<a ") > 40 and f'<a href="{way}00_welcome.ipynb">00 welcome</a>' in page
+    following = re.search(r"<p.*</p>", page)[0]
+    assert re.search(r'<a href="[^"]+#cell-id=exercise-\d\d-\d+">exercise \d\d\.\d+</a>', following)
+
+
+def test_the_table_has_no_links_where_the_notebooks_are_not(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    assert "<a " not in check.progress()._repr_html_()
 
 
 def test_all_exercises_are_in_the_table_in_order():

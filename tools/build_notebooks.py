@@ -19,7 +19,12 @@ An exercise is one cell, the solution, with marks around what the learner writes
 
 The solution notebook has all but the marks and the stub, and ``-solution`` behind the cell's id. The
 learner's has the lines of the stub in place of the solution, without their ``# ``; where the mark
-``### STUB`` is left out, that is ``pass  # your code``.
+``### STUB`` is left out, that is ``pass  # your code``. The solution is folded below it, and ``-folded``
+stands behind that cell's id.
+
+A heading such as ``### Exercise 02.3 · ...`` begins a cell of its own, ``exercise-02-3``, for links. Every
+notebook gets lines that lead to its neighbours, and the table of all of them stands where a source says
+``<!-- contents -->``.
 
 A cell tagged ``answer`` answers a prediction above it, and is folded.
 """
@@ -27,10 +32,13 @@ A cell tagged ``answer`` answers a prediction above it, and is folded.
 from __future__ import annotations
 
 import argparse
+import copy
 import hashlib
 import os
+import platform
 import sys
 from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import jupytext
@@ -38,6 +46,7 @@ import nbformat
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))  # where this file is loaded as a module
 import folded_answers
+import notebook_links as links
 
 NOTEBOOKS = Path(__file__).resolve().parent.parent / "notebooks"
 KINDS = {
@@ -45,8 +54,23 @@ KINDS = {
     "solutions": ("solutions", "stub"),
 }  # folder below the target, tag left out
 OWN_TAG = {"learner": "stub", "solutions": "solution"}
+NAVIGATION, FOLDED = "navigation", "folded"  # tags of the cells that no source has
 BEGIN, STUB, END = "### BEGIN SOLUTION", "### STUB", "### END SOLUTION"
 NO_STUB = "pass  # your code"
+# All that a kernel says of its language: where something is missing, JupyterLab adds it, and the notebook
+# counts as edited.
+METADATA = {
+    "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
+    "language_info": {
+        "codemirror_mode": {"name": "ipython", "version": 3},
+        "file_extension": ".py",
+        "mimetype": "text/x-python",
+        "name": "python",
+        "nbconvert_exporter": "python",
+        "pygments_lexer": "ipython3",
+        "version": platform.python_version(),
+    },
+}
 NEEDS_A_KERNEL = ("application/vnd.jupyter.widget-view+json", "application/javascript")
 
 
@@ -56,28 +80,65 @@ def names(folder: Path = NOTEBOOKS) -> list[str]:
 
 
 def assemble(source: str, kind: str) -> nbformat.NotebookNode:
-    """Return the notebook that ``source`` (py:percent text) describes, without outputs; ``kind`` is a key of
-    KINDS.
+    """Return the notebook that ``source`` (py:percent text) describes, without outputs and without the ways
+    to other notebooks; ``kind`` is a key of KINDS.
     """
     left_out = KINDS[kind][1]
-    read = jupytext.reads(source, fmt="py:percent")
-    notebook = nbformat.v4.new_notebook()
-    notebook.metadata = {
-        "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
-        "language_info": {"name": "python"},
-    }
+    notebook = nbformat.v4.new_notebook(metadata=copy.deepcopy(METADATA))
     used: Counter[str] = Counter()
-    for cell in read.cells:
-        tags = cell.metadata.get("tags", [])
-        if BEGIN in cell.source:
-            cell.source, tags = written(cell.source, kind), [OWN_TAG[kind]]
-            if kind == "solutions" and "id" in cell.metadata:
-                cell.metadata["id"] += "-solution"
-        if left_out not in tags:
-            notebook.cells.append(_cell(cell, tags, used))
+    for cell in jupytext.reads(source, fmt="py:percent").cells:
+        if left_out in cell.metadata.get("tags", []):
+            continue
+        made = _exercise(cell, kind) if BEGIN in cell.source else _as_it_is(cell)
+        notebook.cells += [_cell(*each, used) for each in made]
     for cell in notebook.cells:
         folded_answers.fold_text(cell)
     return notebook
+
+
+def whole(name: str, kind: str) -> nbformat.NotebookNode:
+    """Return the notebook of this name and kind as it ships, but for its outputs."""
+    sources = {each: _source(each) for each in names()}
+    notebooks = [links.listed(each, source) for each, source in sources.items()]
+    place = list(sources).index(name)
+    notebook = assemble(sources[name], kind)
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            text = cell.source.replace(links.CONTENTS_MARK, links.contents(notebooks))
+            cell.source = text if kind == "learner" else links.from_solutions(text, cell.id, name)
+    top, bottom = (_ways(where, notebooks, place, kind) for where in (links.top, links.bottom))
+    notebook.cells = [top, *notebook.cells, bottom]
+    return notebook
+
+
+def _ways(where: Callable[..., str], *here) -> nbformat.NotebookNode:
+    metadata = {"id": f"{NAVIGATION}-{where.__name__}", "tags": [NAVIGATION]}
+    return _cell("markdown", where(*here), metadata, Counter())
+
+
+def _source(name: str) -> str:
+    return (NOTEBOOKS / "source" / f"{name}.py").read_text(encoding="utf-8")
+
+
+def _as_it_is(cell) -> Iterator[tuple[str, str, dict]]:
+    """A cell without marks, as type, text and metadata; one of text is cut where an exercise begins."""
+    if cell.cell_type != "markdown":
+        yield cell.cell_type, cell.source, cell.metadata
+        return
+    for text in links.parts(cell.source):
+        identity = links.exercise_id(text)
+        yield cell.cell_type, text, {**cell.metadata, "id": identity} if identity else cell.metadata
+
+
+def _exercise(cell, kind: str) -> Iterator[tuple[str, str, dict]]:
+    """A cell with marks: a learner's stub with the solution folded below it, or the solution."""
+    identity, tags = cell.metadata["id"], [OWN_TAG[kind]]
+    if kind == "solutions":
+        yield "code", written(cell.source, kind), {"id": f"{identity}-solution", "tags": tags}
+        return
+    yield "code", written(cell.source, kind), {"id": identity, "tags": tags}
+    text = links.folded(written(cell.source, "solutions"), "Solution")
+    yield "markdown", text, {"id": f"{identity}-folded", "tags": [FOLDED]}
 
 
 def written(source: str, kind: str) -> str:
@@ -121,12 +182,13 @@ def _uncommented(line: str, indent: str) -> str:
     return (indent + text[1:].removeprefix(" ")).rstrip()
 
 
-def _cell(cell, tags: list[str], used: Counter) -> nbformat.NotebookNode:
-    name = cell.metadata.get("id") or hashlib.sha1(cell.source.encode()).hexdigest()[:12]
+def _cell(cell_type: str, source: str, metadata: dict, used: Counter) -> nbformat.NotebookNode:
+    name = metadata.get("id") or hashlib.sha1(source.encode()).hexdigest()[:12]
     used[name] += 1
     identity = name if used[name] == 1 else f"{name}-{used[name]}"
-    make = nbformat.v4.new_markdown_cell if cell.cell_type == "markdown" else nbformat.v4.new_code_cell
-    return make(cell.source, id=identity, metadata={"tags": list(tags)} if tags else {})
+    make = nbformat.v4.new_markdown_cell if cell_type == "markdown" else nbformat.v4.new_code_cell
+    tags = list(metadata.get("tags", []))
+    return make(source, id=identity, metadata={"tags": tags} if tags else {})
 
 
 def run(notebook: nbformat.NotebookNode, folder: Path) -> None:
@@ -172,15 +234,14 @@ def shape_of(notebook: nbformat.NotebookNode) -> list[tuple[str, str, str, tuple
 
 def target(name: str, kind: str, folder: Path = NOTEBOOKS) -> Path:
     """Return where a built notebook lies."""
-    return folder / KINDS[kind][0] / f"{name}.ipynb"
+    return folder / KINDS[kind][0] / links.file_of(name, kind)
 
 
 def build(name: str, folder: Path = NOTEBOOKS, *, execute: bool = True) -> list[Path]:
     """Build both notebooks called ``name`` into ``folder`` and return their paths."""
-    source = (NOTEBOOKS / "source" / f"{name}.py").read_text(encoding="utf-8")
     made = []
     for kind in KINDS:
-        notebook = assemble(source, kind)
+        notebook = whole(name, kind)
         if execute:
             run(notebook, target(name, kind).parent)
         path = target(name, kind, folder)
@@ -193,11 +254,10 @@ def build(name: str, folder: Path = NOTEBOOKS, *, execute: bool = True) -> list[
 
 def stale(name: str) -> list[str]:
     """Return which built notebooks called ``name`` do not fit their source any more."""
-    source = (NOTEBOOKS / "source" / f"{name}.py").read_text(encoding="utf-8")
     found = []
     for kind in KINDS:
         path = target(name, kind)
-        if not path.exists() or shape_of(nbformat.read(path, 4)) != shape_of(assemble(source, kind)):
+        if not path.exists() or shape_of(nbformat.read(path, 4)) != shape_of(whole(name, kind)):
             found.append(str(path.relative_to(NOTEBOOKS.parent)))
     return found
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from gemm_course.commands.fresh import remember_fresh
 from gemm_course.commands.places import ROOT, notebook
 
-# Defaults below the learner's own: no news prompt; the extension that draws explorers.
+# Defaults below the learner's own: no news prompt; extensions that draw explorers and find places.
 JUPYTER = Path(__file__).parent / "jupyter"
 
 

@@ -1,10 +1,14 @@
 # %% [markdown]
 # # 00 · Welcome: the machine
 #
+# **Press Shift+Enter to begin.** It runs the cell that you are in and goes on to the next; a cell of text it
+# just passes. *Run* → *Run All Cells*, in the menu at the top, runs the whole notebook. Later cells need
+# earlier ones, so go from top to bottom, and do so again when you come back another day.
+#
 # This course writes the same small program, matrix multiplication, over and over, each time a little
-# better, until it runs as fast as the library that NVIDIA ships. You write every step. You need Python and
-# NumPy, and **no GPU**: an emulator runs your kernels and counts every memory access as the hardware would.
-# With a GPU the same cells run there.
+# better, until it comes close to the library that NVIDIA ships. You write the kernel of every step. You need
+# Python and NumPy, and **no GPU**: an emulator runs your kernels and counts every memory access as the
+# hardware would. With a GPU the same cells run there.
 #
 # **After this notebook you can**
 # - say who you are, if you are a thread: block, warp, lane, row and column;
@@ -14,9 +18,31 @@
 # *Time: about 45 minutes to read, 30 for the exercises. Four stations; a break between two of them does no
 # harm.*
 
-# %% [markdown] tags=["stub"]
+# %% [markdown] id="contents"
+# ## Contents
+#
+# <!-- contents -->
+#
 # There will be many new words. The [glossary](glossary.md) explains each in a sentence or two, and names the
 # notebook that teaches it.
+
+# %% [markdown] id="documents"
+# The course started from five texts, and the notebooks call them by number:
+#
+# | document | what it is | notebook |
+# |---|---|---|
+# | 000 | *Kernel 5: Blocktiling and 2D Threadtiling*, part of a text that names no author | 05 |
+# | 001 | an earlier draft of document 000, with holes in its tiles | 05 |
+# | 002 | notes on [Penny Xu's article][xu] *Tiled Matrix Multiplication* | 03 |
+# | 003 | notes on the loops of a warp-tiled kernel, after [Simon Boehm's article][boehm] on CUDA | 06, 07 |
+# | 004 | [Lei Mao's article][mao] *CUDA Matrix Multiplication Optimization*, in Chinese | 01 to 08 |
+#
+# The notebooks follow the eight kernels of document 004, which are numbered: **v00** is the naive kernel of
+# notebook 01, **v07** the one for Tensor Cores in notebook 08. You need to read none of the texts.
+#
+# [xu]: https://penny-xu.github.io/blog/tiled-matrix-multiplication
+# [boehm]: https://siboehm.com/articles/22/CUDA-MMM
+# [mao]: https://leimao.github.io/article/CUDA-Matrix-Multiplication-Optimization/
 
 # %%
 import numpy as np
@@ -55,7 +81,7 @@ see.multiply()
 # Here is where it leads, on one and the same machine, with one and the same result:
 
 # %%
-see.tflops("naive_uncoalesced", "naive_coalesced", "block_tiled", "thread_tiled_2d", "grouped_blocks")
+see.tflops("naive_uncoalesced", "naive_coalesced", "block_tiled", "thread_tiled_2d", "warp_tiled")
 
 # %% [markdown]
 # One TFLOPS is $10^{12}$ additions or multiplications of real numbers a second.
@@ -133,8 +159,8 @@ def where(block, thread, block_dim):
 check.where(where)
 
 # %% [markdown] tags=["stub"]
-# *Stuck? The hints above open one by one.
-# The [solution](solutions/00_welcome.ipynb#Exercise-00.1-·-Who-am-I?) is one click away.*
+# *Every exercise has these three: a verdict when its cell has run, hints that open one by one, and the
+# solution, folded.*
 
 # %% [markdown]
 # ### Exercise 00.2 · How many blocks?
@@ -155,9 +181,6 @@ def blocks_for(n, threads):
 
 check.blocks_for(blocks_for)
 
-# %% [markdown] tags=["stub"]
-# *[Solution](solutions/00_welcome.ipynb#Exercise-00.2-·-How-many-blocks?)*
-
 # %% [markdown]
 # ### Exercise 00.3 · Idle lanes
 # *core · easy · 2 minutes*
@@ -170,9 +193,6 @@ check.idle_lanes(28)
 ### STUB
 # check.idle_lanes(None)
 ### END SOLUTION
-
-# %% [markdown] tags=["stub"]
-# *[Solution](solutions/00_welcome.ipynb#Exercise-00.3-·-Idle-lanes)*
 
 # %% [markdown]
 # ---
@@ -222,9 +242,6 @@ def sector_and_line(i, j, A):
 
 
 check.sector_and_line(sector_and_line)
-
-# %% [markdown] tags=["stub"]
-# *[Solution](solutions/00_welcome.ipynb#Exercise-00.4-·-Sector-and-line)*
 
 # %% [markdown]
 # ---
@@ -330,9 +347,6 @@ def vector_add(a, b, out):
 
 check.vector_add(vector_add)
 
-# %% [markdown] tags=["stub"]
-# *[Solution](solutions/00_welcome.ipynb#Exercise-00.5-·-Add-two-vectors)*
-
 # %% [markdown]
 # ### Exercise 00.6 · Broadcasting
 # *core · medium · the step to matrices · 10 minutes*
@@ -356,9 +370,6 @@ def broadcast_add(column, row, out):
 
 check.broadcast_add(broadcast_add)
 
-# %% [markdown] tags=["stub"]
-# *[Solution](solutions/00_welcome.ipynb#Exercise-00.6-·-Broadcasting)*
-
 # %% [markdown]
 # ---
 # ## Quiz
@@ -378,5 +389,4 @@ see.quiz("00")
 # | sector, line | 32 bytes: what moves; 128 bytes: what caches keep track of |
 # | intensity, roofline | FLOP per byte; the most a kernel can reach with it |
 #
-# **Next:** [01 · The naive kernel](01_naive.ipynb). It is right, short, and uses one percent of the
-# machine.
+# **Next:** the naive kernel. It is right, short, and uses one percent of the machine.

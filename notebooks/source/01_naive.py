@@ -44,8 +44,8 @@ see.source("naive_uncoalesced")
 # - `x`, the fast index, counts **rows** here. Document 004 calls that an oversight, made on purpose so that
 #   we can mend it.
 # - `if row < m and col < n` is the guard.
-# - `float32(0)`, `u32(...)` and the `while` instead of `for p in range(k)` are for the compiler;
-#   notebook 12 tells how we know.
+# - `float32(0)`, `u32(...)` and the `while` instead of `for p in range(k)` are for the compiler.
+#   `gemm_course.compiled` shows what it makes of them.
 #
 # Does it work? `run` takes a stage or a kernel, uses the GPU if there is one and the emulator if not, and
 # returns `C`:
@@ -144,9 +144,6 @@ def naive(m, n, k, alpha, A, B, beta, C):
 
 check.naive(naive)
 
-# %% [markdown] tags=["stub"]
-# *[Solution](solutions/01_naive.ipynb#Exercise-01.1-·-Write-it)*
-
 # %% [markdown]
 # Now look at your own kernel's requests, the same picture drawn from *your* code: take the `#` away.
 
@@ -176,9 +173,6 @@ def loads(m, n, k):
 
 check.naive_loads(loads)
 
-# %% [markdown] tags=["stub"]
-# *[Solution](solutions/01_naive.ipynb#Exercise-01.2-·-How-many-loads?)*
-
 # %% [markdown]
 # ### Exercise 01.3 · How many sectors?
 # *core · easy · 4 minutes*
@@ -192,9 +186,6 @@ check.naive_sectors(A=32, B=1, C=32)
 ### STUB
 # check.naive_sectors(A=None, B=None, C=None)
 ### END SOLUTION
-
-# %% [markdown] tags=["stub"]
-# *[Solution](solutions/01_naive.ipynb#Exercise-01.3-·-How-many-sectors?)*
 
 # %% [markdown]
 # ---
@@ -282,9 +273,6 @@ def lean(m, n, k, alpha, A, B, beta, C):
 
 check.no_float64(lean)
 
-# %% [markdown] tags=["stub"]
-# *[Solution](solutions/01_naive.ipynb#Exercise-01.4-·-The-hidden-float64)*
-
 # %% [markdown]
 # ---
 # ## Quiz
@@ -302,5 +290,4 @@ see.quiz("01")
 #   machine.
 # - `0.` in a kernel is float64.
 #
-# **Next:** [02 · Coalescing](02_coalesced.ipynb) changes which thread takes which element, and nothing
-# else.
+# **Next:** coalescing. It changes which thread takes which element, and nothing else.

@@ -172,9 +172,6 @@ def coalesced(m, n, k, alpha, A, B, beta, C):
 
 check.coalesced(coalesced)
 
-# %% [markdown] tags=["stub"]
-# *[Solution](solutions/02_coalesced.ipynb#Exercise-02.1-·-Coalesce-it)*
-
 # %% [markdown]
 # ### Exercise 02.2 · Repair the manual
 # *core · medium · two faults in eight lines · 8 minutes*
@@ -213,9 +210,6 @@ def matmul(A, B, C):
 
 check.documentation_matmul(matmul)
 
-# %% [markdown] tags=["stub"]
-# *[Solution](solutions/02_coalesced.ipynb#Exercise-02.2-·-Repair-the-manual)*
-
 # %% [markdown]
 # ### Exercise 02.3 · The best block
 # *core · easy · 5 minutes*
@@ -229,9 +223,6 @@ check.best_block((16, 16))
 ### STUB
 # check.best_block(None)
 ### END SOLUTION
-
-# %% [markdown] tags=["stub"]
-# *[Solution](solutions/02_coalesced.ipynb#Exercise-02.3-·-The-best-block)*
 
 # %% [markdown]
 # ### Exercise 02.4 · Padding
@@ -256,9 +247,6 @@ def padded(B):
 
 check.leading_dimension(padded)
 
-# %% [markdown] tags=["stub"]
-# *[Solution](solutions/02_coalesced.ipynb#Exercise-02.4-·-Padding)*
-
 # %% [markdown]
 # ---
 # ## Quiz
@@ -275,4 +263,4 @@ see.quiz("02")
 # - Aligned rows need a leading dimension that is a multiple of 8 floats.
 # - Sectors count requests to L1. Their roof is L1's.
 #
-# **Next:** [03 · Shared-memory tiles](03_shared_memory_tiles.ipynb) gets rid of most of the loads.
+# **Next:** tiles in shared memory, which get rid of most of the loads.

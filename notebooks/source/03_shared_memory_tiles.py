@@ -166,9 +166,6 @@ def walk(tid, THREADS, BM, BK):
 
 check.tile_walk(walk)
 
-# %% [markdown] tags=["stub"]
-# *[Solution](solutions/03_shared_memory_tiles.ipynb#Exercise-03.6-·-A-walk-over-the-tile)*
-
 # %% [markdown]
 # In one pass a warp reads 32 elements of a tile of A. How many sectors does it move at BK = 8, and how many
 # at BK = 4? The rows of A are 1,024 elements long.
@@ -288,9 +285,6 @@ loads = [("A", 0, 1), ("B", 0, 3), ("A", 0, 3), ("B", 2, 3)]
 
 check.first_loads(loads)
 
-# %% [markdown] tags=["stub"]
-# *[Solution](solutions/03_shared_memory_tiles.ipynb#Exercise-03.1-·-Four-loads)*
-
 # %% [markdown]
 # ### Exercise 03.2 · Backwards through shared memory
 # *core · medium · 10 minutes*
@@ -327,9 +321,6 @@ def make_reverse(T):
 
 
 check.reverse(make_reverse)
-
-# %% [markdown] tags=["stub"]
-# *[Solution](solutions/03_shared_memory_tiles.ipynb#Exercise-03.2-·-Backwards-through-shared-memory)*
 
 # %% [markdown]
 # ### Exercise 03.3 · The tile kernel
@@ -368,9 +359,6 @@ def make_tiled(T):
 
 check.tile_kernel(make_tiled)
 
-# %% [markdown] tags=["stub"]
-# *[Solution](solutions/03_shared_memory_tiles.ipynb#Exercise-03.3-·-The-tile-kernel)*
-
 # %% [markdown]
 # ### Exercise 03.4 · Too many barriers
 # *core · easy · 6 minutes*
@@ -398,9 +386,6 @@ def barriers(n, T):
 
 check.barriers(barriers)
 
-# %% [markdown] tags=["stub"]
-# *[Solution](solutions/03_shared_memory_tiles.ipynb#Exercise-03.4-·-Too-many-barriers)*
-
 # %% [markdown]
 # ### Exercise 03.5 · Four suspects
 # *stretch · hard · 15 minutes*
@@ -427,9 +412,6 @@ check.smallest_failing_shape(a=(1, 1, 1), b=(1, 1, 5), c=(2, 1, 1), d=(1, 1, 5))
 ### STUB
 # check.smallest_failing_shape(a=None, b=None, c=None, d=None)
 ### END SOLUTION
-
-# %% [markdown] tags=["stub"]
-# *[Solution](solutions/03_shared_memory_tiles.ipynb#Exercise-03.5-·-Four-suspects)*
 
 # %% [markdown]
 # ---

@@ -305,9 +305,6 @@ def reads_a_result(BK, TM):
 
 check.reads_per_result(reads_a_result)
 
-# %% [markdown] tags=["stub"]
-# *[Solution](solutions/04_thread_tiles_1d.ipynb#Exercise-04.1-·-Reads-a-result)*
-
 # %% [markdown]
 # ### Exercise 04.2 · The heart
 # *core · hard · the heart of this notebook · 25 minutes*
@@ -367,9 +364,6 @@ def make_column(BM, BN, BK, TM):
 
 check.thread_columns(make_column)
 
-# %% [markdown] tags=["stub"]
-# *[Solution](solutions/04_thread_tiles_1d.ipynb#Exercise-04.2-·-The-heart)*
-
 # %% [markdown]
 # ### Exercise 04.3 · How deep a tile?
 # *core · easy · 6 minutes*
@@ -389,9 +383,6 @@ def sectors(BK):
 
 
 check.tile_sectors(sectors)
-
-# %% [markdown] tags=["stub"]
-# *[Solution](solutions/04_thread_tiles_1d.ipynb#Exercise-04.3-·-How-deep-a-tile?)*
 
 # %% [markdown]
 # ### Exercise 04.4 · Back into registers
@@ -437,9 +428,6 @@ def make_strip(R):
 
 
 check.in_registers(make_strip)
-
-# %% [markdown] tags=["stub"]
-# *[Solution](solutions/04_thread_tiles_1d.ipynb#Exercise-04.4-·-Back-into-registers)*
 
 # %% [markdown]
 # ---

@@ -451,9 +451,6 @@ def right(BM, BN, BK, TM, TN):
 
 check.draft_is_right(right)
 
-# %% [markdown] tags=["stub"]
-# *[Solution](solutions/05_thread_tiles_2d.ipynb#Exercise-05.1-·-When-is-the-draft-right?)*
-
 # %% [markdown]
 # ### Exercise 05.2 · Slices for any tile
 # *core · medium · 15 minutes*
@@ -495,9 +492,6 @@ check.slices(make_fetch)
 # %%
 see.coverage(make_fetch)
 
-# %% [markdown] tags=["stub"]
-# *[Solution](solutions/05_thread_tiles_2d.ipynb#Exercise-05.2-·-Slices-for-any-tile)*
-
 # %% [markdown]
 # ### Exercise 05.3 · From 32 sectors to 4
 # *core · medium · 10 minutes*
@@ -524,9 +518,6 @@ def make_fetch_b(BM, BN, BK, TM, TN):
 
 
 check.coalesced_b(make_fetch_b)
-
-# %% [markdown] tags=["stub"]
-# *[Solution](solutions/05_thread_tiles_2d.ipynb#Exercise-05.3-·-From-32-sectors-to-4)*
 
 # %% [markdown]
 # ### Exercise 05.4 · The outer product
@@ -595,9 +586,6 @@ def make_outer(BM, BN, BK, TM, TN):
 
 check.outer_product(make_outer)
 
-# %% [markdown] tags=["stub"]
-# *[Solution](solutions/05_thread_tiles_2d.ipynb#Exercise-05.4-·-The-outer-product)*
-
 # %% [markdown]
 # ### Exercise 05.5 · Free of conflicts
 # *stretch · hard · 17 minutes*
@@ -658,9 +646,6 @@ def make_fixed(BM, BN, BK, TM, TN):
 ### END SOLUTION
 
 check.no_conflicts(make_fixed)
-
-# %% [markdown] tags=["stub"]
-# *[Solution](solutions/05_thread_tiles_2d.ipynb#Exercise-05.5-·-Free-of-conflicts)*
 
 # %% [markdown]
 # ---

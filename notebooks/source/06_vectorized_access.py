@@ -358,9 +358,6 @@ def make_copy(BM, BK, THREADS):
 
 check.four_at_once(make_copy)
 
-# %% [markdown] tags=["stub"]
-# *[Solution](solutions/06_vectorized_access.ipynb#Exercise-06.1-·-Four-at-once)*
-
 # %% [markdown]
 # ### Exercise 06.2 · The transposing scatter
 # *core · hard · the heart of this notebook · 20 minutes*
@@ -406,8 +403,6 @@ def make_transpose(BM, BK, PAD, THREADS):
 check.transposing_scatter(make_transpose)
 
 # %% [markdown] tags=["stub"]
-# *[Solution](solutions/06_vectorized_access.ipynb#Exercise-06.2-·-The-transposing-scatter)*
-#
 # When it passes, look at your own kernel at work: `see.scatter(make_transpose)`.
 
 # %% tags=["solution"] id="own-scatter"
@@ -427,9 +422,6 @@ check.scatter_padding(wavefronts=[4, 1, 2], take=4)
 ### STUB
 # check.scatter_padding(wavefronts=[None, None, None], take=None)
 ### END SOLUTION
-
-# %% [markdown] tags=["stub"]
-# *[Solution](solutions/06_vectorized_access.ipynb#Exercise-06.3-·-Padding)*
 
 # %% [markdown]
 # ### Exercise 06.4 · Where the matrix ends
@@ -471,9 +463,6 @@ def make_fetch(BM, BK, THREADS):
 
 check.ragged_fours(make_fetch)
 
-# %% [markdown] tags=["stub"]
-# *[Solution](solutions/06_vectorized_access.ipynb#Exercise-06.4-·-Where-the-matrix-ends)*
-
 # %% [markdown]
 # ### Exercise 06.5 · A read that nobody notices
 # *stretch · medium · 12 minutes*
@@ -498,9 +487,6 @@ check.stray_read(access=("C", "load"), shape=(1, 1))
 ### STUB
 # check.stray_read(access=(None, None), shape=(None, None))
 ### END SOLUTION
-
-# %% [markdown] tags=["stub"]
-# *[Solution](solutions/06_vectorized_access.ipynb#Exercise-06.5-·-A-read-that-nobody-notices)*
 
 # %% [markdown]
 # ---

@@ -271,9 +271,6 @@ def steps(WM, WN, TM, TN, WNITER):
 
 check.warp_steps(steps)
 
-# %% [markdown] tags=["stub"]
-# *[Solution](solutions/07_warp_tiles.ipynb#Exercise-07.1-·-The-size-of-a-step)*
-
 # %% [markdown]
 # ### Exercise 07.2 · The owner map
 # *core · medium · important · 15 minutes*
@@ -301,8 +298,6 @@ def elements(tid, BN, WM, WN, TN, WNITER):
 check.owner_map(elements)
 
 # %% [markdown] tags=["stub"]
-# *[Solution](solutions/07_warp_tiles.ipynb#Exercise-07.2-·-The-owner-map)*
-#
 # Right or wrong, you can look at your own map: `see.owners(elements)`. What nobody owns, or several do, is
 # hatched.
 
@@ -340,9 +335,6 @@ def legal(BM, BN, WM, WN, TM, TN, WNITER):
 
 check.legal_tiles(legal)
 
-# %% [markdown] tags=["stub"]
-# *[Solution](solutions/07_warp_tiles.ipynb#Exercise-07.3-·-Legal,-or-not?)*
-
 # %% [markdown]
 # ### Exercise 07.4 · Wavefronts
 # *core · medium · 8 minutes*
@@ -367,9 +359,6 @@ wavefronts = {
 }
 
 check.warp_wavefronts(wavefronts)
-
-# %% [markdown] tags=["stub"]
-# *[Solution](solutions/07_warp_tiles.ipynb#Exercise-07.4-·-Wavefronts)*
 
 # %% [markdown]
 # ### Exercise 07.5 · What goes into the registers
@@ -398,9 +387,6 @@ def loads(tid, p, BM, BN, WM, WN, TN, WNITER):
 
 
 check.register_loads(loads)
-
-# %% [markdown] tags=["stub"]
-# *[Solution](solutions/07_warp_tiles.ipynb#Exercise-07.5-·-What-goes-into-the-registers)*
 
 # %% [markdown]
 # ### Exercise 07.6 · The heart
@@ -462,9 +448,6 @@ def make_warp_tiled(BM, BN, BK, WM, WN, TN, WNITER):
 
 
 check.warp_kernel(make_warp_tiled)
-
-# %% [markdown] tags=["stub"]
-# *[Solution](solutions/07_warp_tiles.ipynb#Exercise-07.6-·-The-heart)*
 
 # %% [markdown]
 # ### Exercise 07.7 · Runs of four
@@ -548,8 +531,6 @@ def make_runs_of_four(BM, BN, BK, WM, WN, TM, TN):
 check.runs_of_four(make_runs_of_four)
 
 # %% [markdown] tags=["stub"]
-# *[Solution](solutions/07_warp_tiles.ipynb#Exercise-07.7-·-Runs-of-four)*
-#
 # Right or wrong, you can look at the layout of your kernel: `see.owners(make_runs_of_four)` shows where block
 # (0, 0) stores. When you have
 # passed, compare it with the course's: `see.diff("vectorized", "warp_tiled")`. Beside the kernel of notebook

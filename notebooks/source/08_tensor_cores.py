@@ -34,7 +34,7 @@ see.multiply("wmma")
 # %% [markdown]
 # ## What limits it now?
 #
-# Waiting, said notebook 07, and notebook 09 will hide it. But that can bring v06 no further than the FP32
+# Waiting, said notebook 07, and waiting can be hidden. But that can bring v06 no further than the FP32
 # peak: an SM has 128 FP32 units, and each does one multiply-add a clock. v06 has come more than half the way.
 # So what limits everything that we have written is the **arithmetic**.
 #
@@ -151,7 +151,7 @@ see.source("wmma")
 # - the end: sums go through shared memory, since nobody knows which lane holds which. There they have a
 #   row and a column again, and get their alpha, beta and guard;
 # - `cp_async16` instead of a load and a store: it brings 16 bytes into shared memory without a register
-#   between. Notebook 09 is about what else it is good for.
+#   between. What else it is good for, the stage `async_copy` shows: `see.source("async_copy")`.
 #
 # Document 004's v07 is different in four things. It transposes A on the way into shared memory (and then
 # reads it as `COL_MAJOR`; that gains nothing here). Its sums are halves. Its skew is 16. And it loads B's
@@ -222,9 +222,6 @@ wavefronts = (8, 1, 2)  # PAD 0, 8, 16
 
 check.padding_wavefronts(wavefronts)
 
-# %% [markdown] tags=["stub"]
-# *[Solution](solutions/08_tensor_cores.ipynb#Exercise-08.2-·-How-much-skew?)*
-
 # %% [markdown]
 # Now the picture. Rows may have other widths as well:
 
@@ -286,7 +283,7 @@ loads = 4 + 4 * 2  # of A once each, of B again for each row of fragments
 # more clocks of arithmetic than wavefronts, and its 8,192 sums take 256 registers of each lane, one more
 # than a lane can have. Shared memory presses from one side, registers from the other. That is why Hopper
 # got another kind of instruction, for four warps together, which takes its operands from shared memory by
-# itself; notebook 11 is about it.
+# itself: wgmma, which the stage `wgmma_tma` uses.
 #
 # ## What is it worth?
 
@@ -313,7 +310,7 @@ dict(zip(alone["unit"], alone["tflops"].round().astype(int)))
 
 # %% [markdown]
 # "mma FP16" is the instruction behind `wmma_mma`. On Hopper it does not get the Tensor Cores to their peak;
-# that takes "wgmma", which is what cuBLAS has and notebook 11 is about. So cuBLAS is out of reach here. Put
+# that takes "wgmma", which is what cuBLAS and later stages have. So cuBLAS is out of reach here. Put
 # it into the sum above: at this rate the products of a 64 × 64 tile take half as many clocks again, and its
 # 32 wavefronts fit beside them. Yet our kernel gets about half of what its own instruction can do. Most of
 # the rest is waiting.
@@ -435,9 +432,6 @@ def make_product(PAD):
 
 check.warp_product(make_product)
 
-# %% [markdown] tags=["stub"]
-# *[Solution](solutions/08_tensor_cores.ipynb#Exercise-08.1-·-A-warp's-product)*
-
 # %% [markdown]
 # ### Exercise 08.3 · n is not the leading dimension
 # *core · easy · 8 minutes*
@@ -463,9 +457,6 @@ def v07_ends(m, n, ldc, alpha, acc, beta, C):
 
 
 check.padded_c(v07_ends)
-
-# %% [markdown] tags=["stub"]
-# *[Solution](solutions/08_tensor_cores.ipynb#Exercise-08.3-·-n-is-not-the-leading-dimension)*
 
 # %% [markdown]
 # ### Exercise 08.4 · The edge of C
@@ -514,9 +505,6 @@ def product(m, n, k, A, B, C):
 
 check.ragged_product(product)
 
-# %% [markdown] tags=["stub"]
-# *[Solution](solutions/08_tensor_cores.ipynb#Exercise-08.4-·-The-edge-of-C)*
-
 # %% [markdown]
 # ---
 # ## Quiz
@@ -529,7 +517,7 @@ see.quiz("08")
 #
 # The kernels of the documents, from the first to this one, followed by some from no document: the published
 # speed, the speed on an H200, and how many elements each loads per multiply-add. (Those from
-# `double_buffered` to `stream_k` belong to notebook 09; they are still FP32.)
+# `double_buffered` to `stream_k` are still FP32.)
 
 # %%
 see.ladder()
@@ -549,8 +537,8 @@ see.roofline(until="wmma_fp16_acc")
 #
 # ### Beyond the documents
 #
-# The later stages keep asking it. The [glossary](glossary.md) explains their words; notebooks that build
-# these kernels are yet to come.
+# The later stages keep asking it. No notebook builds them: `see.source` shows their kernels, and the
+# [glossary](glossary.md) explains their words.
 #
 # - `mma_swizzled` uses instructions whose fragments have a documented layout. So it can store each sum to C
 #   from the register that holds it. Instead of a skew, pieces of 16 bytes change places within a row.
@@ -598,5 +586,5 @@ last = halves[halves["stage"] == "overlapped_store"].set_index("m")
 #   once. And they are so fast that waiting for tiles takes much of the time: a large BK, so as to wait
 #   less often.
 #
-# **Next:** in `wmma`, no thread computes while tiles arrive. Notebook 09, which is yet to come, does both at
-# once; until then `see.source("async_copy")` shows how.
+# **Next:** this was the last notebook. In `wmma`, no thread computes while tiles arrive; how to do both at
+# once, `see.source("async_copy")` shows. Then go on with the stages beyond the documents, above.

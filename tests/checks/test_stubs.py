@@ -1,4 +1,4 @@
-"""What the notebooks ship: each stub is answered with "Not yet", each solution passes."""
+"""What the notebooks ship: each stub is answered with "Not tried yet", each solution passes."""
 
 import pytest
 
@@ -13,12 +13,12 @@ def test_every_exercise_is_in_a_notebook():
 
 
 @pytest.mark.parametrize("name", STUBS)
-def test_the_stub_is_answered_with_not_yet(name):
+def test_the_stub_is_answered_with_not_tried_yet(name):
     verdict = verdict_of(STUBS[name])
     assert not verdict.passed
     assert verdict.message.startswith("Not yet")
     assert len(verdict.message) > 40, "it should say where to start"
-    assert "Not yet" in str(verdict) and "Not yet" in verdict._repr_html_()
+    assert str(verdict).startswith("Not tried yet") and "Not tried yet" in verdict._repr_html_()
 
 
 @pytest.mark.many(one_in=3)

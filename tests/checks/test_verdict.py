@@ -45,6 +45,14 @@ def test_not_yet_is_said_once():
     assert "Write something." in str(stub)
 
 
+def test_what_nobody_has_tried_is_quiet_and_takes_the_themes_colours():
+    answered, untried = check.blocks_for(lambda n, threads: 7), check.blocks_for(None)
+    assert answered.heading == "Not yet · Exercise 00.2" and "#FFF1D6" in answered._repr_html_()
+    assert untried.heading == "Not tried yet · Exercise 00.2" and not untried.passed
+    box = untried._repr_html_().partition("<details")[0]
+    assert "background:transparent;color:inherit" in box and "#FFF1D6" not in box
+
+
 def _luminance(colour: str) -> float:
     channels = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]

@@ -1,6 +1,7 @@
 """The built notebooks are what their sources say, and the builder does what it promises."""
 
 import io
+import re
 import subprocess
 import tarfile
 
@@ -56,13 +57,72 @@ def test_no_notebook_is_left_without_a_source(committed):
     folder = committed / "notebooks"
     sources = {path.stem for path in (folder / "source").glob("*.py")}
     assert {path.stem for path in folder.glob("*.ipynb")} == sources
-    assert {path.stem for path in (folder / "solutions").glob("*.ipynb")} == sources
+    solved = {path.stem for path in (folder / "solutions").glob("*.ipynb")}
+    assert solved == {f"{name}_solutions" for name in sources}, "their tabs must look different"
 
 
 def test_stubs_go_to_learners_and_solutions_to_solutions():
     learner, solutions = (builder.assemble(SOURCE, kind) for kind in ("learner", "solutions"))
     assert [cell.id for cell in learner.cells if cell.id.startswith("ex")] == ["ex-1"]
     assert [cell.id for cell in solutions.cells if cell.id.startswith("ex")] == ["ex-1-solution"]
+
+
+WITH_EXERCISE = """# %% [markdown]
+# Some words before it.
+#
+# ### Exercise 02.9 · Add one
+# Write it.
+
+# %% id="ex-02-9"
+def add(x):
+    ### BEGIN SOLUTION
+    return x + 1
+    ### STUB
+    # return None
+    ### END SOLUTION
+
+
+check.add(add)
+"""
+
+
+def test_an_exercise_begins_with_a_cell_of_its_own_that_links_can_name():
+    for kind in builder.KINDS:
+        texts = {cell.id: cell.source for cell in builder.assemble(WITH_EXERCISE, kind).cells}
+        assert texts["exercise-02-9"].startswith("### Exercise 02.9 · Add one\nWrite it.")
+        assert "Some words before it." in texts.values()
+
+
+def test_the_solution_is_folded_below_the_stub_word_for_word():
+    learner, solutions = (builder.assemble(WITH_EXERCISE, kind).cells for kind in builder.KINDS)
+    assert [cell.id for cell in learner[-2:]] == ["ex-02-9", "ex-02-9-folded"]
+    assert "return None" in learner[-2].source and "return x + 1" not in learner[-2].source
+    code = re.fullmatch(
+        r"<details>\n<summary>Solution</summary>\n\n```python\n(.*)\n```\n\n</details>",
+        learner[-1].source,
+        re.DOTALL,
+    )
+    assert code[1] == solutions[-1].source and solutions[-1].id == "ex-02-9-solution"
+    assert not [cell for cell in solutions if "<details>" in cell.source]
+
+
+def test_a_notebook_without_a_title_or_times_is_refused():
+    good = (
+        "# %% [markdown]\n# # 01 · A title\n#\n# *Time: about 5 minutes to read, 6 for the\n# exercises.*\n"
+    )
+    assert builder.links.listed("01_a", good) == builder.links.Listed("01_a", "01 · A title", 5, 6)
+    for bad in (good.replace("# # ", "# "), good.replace("about", "")):
+        with pytest.raises(ValueError, match="01_a"):
+            builder.links.listed("01_a", bad)
+
+
+def test_what_jupyterlab_would_add_on_opening_is_there():
+    """Else it shows a notebook that was only opened as edited; the kernel says what it will add."""
+    from ipykernel.ipkernel import IPythonKernel
+
+    metadata = builder.whole("00_welcome", "learner").metadata
+    assert metadata.language_info == IPythonKernel.language_info
+    assert set(metadata.kernelspec) == {"name", "display_name", "language"}
 
 
 def test_ids_stay_when_other_cells_come_and_go():

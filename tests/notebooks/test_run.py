@@ -13,7 +13,7 @@ IMAGE = re.compile(r"<img [^>]*>")
 
 def run(name: str, kind: str):
     """Run a fresh build of a notebook where it belongs, and return it."""
-    notebook = builder.assemble((ROOT / "notebooks" / "source" / f"{name}.py").read_text("utf-8"), kind)
+    notebook = builder.whole(name, kind)
     builder.run(notebook, ROOT / "notebooks")
     return notebook
 
@@ -45,11 +45,11 @@ def test_solutions_pass_every_check(name):
 @pytest.mark.long
 @pytest.mark.many(one_in=9)
 @pytest.mark.parametrize("name", NOTEBOOKS)
-def test_learners_reach_the_end_and_are_told_not_yet(name):
+def test_learners_reach_the_end_and_are_told_that_nothing_is_tried_yet(name):
     notebook = run(name, "learner")
     answers = {cell: text for cell, text in _texts(notebook) if cell.startswith("ex-")}
     assert answers, "the notebook has no exercise"
-    assert not [cell for cell, text in answers.items() if "Not yet" not in text]
+    assert not [cell for cell, text in answers.items() if "Not tried yet" not in text]
 
 
 @pytest.mark.parametrize("kind", ["learner", "solutions"])
@@ -69,7 +69,6 @@ def test_what_ships_has_outputs_without_errors_and_words_for_every_picture(name,
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
 def test_code_cells_are_short(name):
-    source = (ROOT / "notebooks" / "source" / f"{name}.py").read_text("utf-8")
-    cells = [c for c in builder.assemble(source, "learner").cells if c.cell_type == "code"]
+    cells = [c for c in builder.whole(name, "learner").cells if c.cell_type == "code"]
     lengths = sorted(len(cell.source.splitlines()) for cell in cells)
     assert lengths[len(lengths) // 2] <= 3

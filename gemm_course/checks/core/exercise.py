@@ -46,7 +46,7 @@ class Exercise:
             verdict = self._verdict(True, self._prove(*answer, **named))
         except NothingYet as refused:
             message = refused.message if refused.message != f"{NOT_YET}: " else f"{NOT_YET}: {self.start}"
-            return self._verdict(False, message)
+            return self._verdict(False, message, begun=False)
         except Refused as refused:
             return self._verdict(False, refused.message, refused.where)
         if problem := note_pass(self.number):
@@ -61,8 +61,8 @@ class Exercise:
             call = f"check.{self.name}({', '.join(wanted.parameters)})"
             raise Refused(f"The call is `{call}`; {error}.") from None
 
-    def _verdict(self, passed: bool, message: str, where: str = "") -> Verdict:
-        return Verdict(self.number, self.name, passed, message, self.hints, where)
+    def _verdict(self, passed: bool, message: str, where: str = "", begun: bool = True) -> Verdict:
+        return Verdict(self.number, self.name, passed, message, self.hints, where, begun)
 
 
 def exercise(number: str, *, start: str, hints: tuple[str, ...]):

@@ -1,13 +1,15 @@
 """What is done and what comes next, notebook by notebook, as text and as a table."""
 
 import html
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gemm_course.figures.colours import EDGE, INK, PAPER
+from gemm_course.figures.colours import EDGE
 
 NOTEBOOKS = Path(__file__).resolve().parents[3] / "notebooks"
+_EXERCISE = re.compile(r"exercise (\d\d\.\d+)")
 
 
 @dataclass(frozen=True)
@@ -18,6 +20,10 @@ class Chapter:
     title: str  # "shared memory tiles"
     passed: Sequence[str]
     open: Sequence[str]
+
+    @property
+    def name(self) -> str:
+        return f"{self.number} {self.title}"
 
     @property
     def score(self) -> str:
@@ -37,7 +43,7 @@ class Progress:
         return f"{passed} of {passed + sum(len(chapter.open) for chapter in self.chapters)} exercises passed"
 
     def __str__(self) -> str:
-        names = [f"{chapter.number} {chapter.title}" for chapter in self.chapters]
+        names = [chapter.name for chapter in self.chapters]
         wide = max(map(len, names), default=0)
         rows = [
             f"{name:<{wide}}  {chapter.score:>8}  {_listed('open:', chapter.open)}".rstrip()
@@ -48,22 +54,23 @@ class Progress:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
+        """The table in the theme's colours; every exercise is a link to its place."""
         cell = f'style="text-align:left;vertical-align:top;padding:3px 10px;border-bottom:1px solid {EDGE}"'
         head = "".join(
-            f'<th scope="col" {cell}>{words}</th>' for words in ("Notebook", "", "Passed", "Still open")
+            f'<th scope="col" {cell}>{words}</th>' for words in ("Notebook", "Score", "Passed", "Still open")
         )
         rows = "".join(
-            f'<tr><th scope="row" {cell}>{html.escape(f"{chapter.number} {chapter.title}")}</th>'
-            f"<td {cell}>{chapter.score}</td><td {cell}>{_listed('', chapter.passed) or 'none yet'}</td>"
-            f"<td {cell}>{_listed('', chapter.open) or 'nothing'}</td></tr>"
+            f'<tr><th scope="row" {cell}>{_link(html.escape(chapter.name), chapter.number)}</th>'
+            f"<td {cell}>{chapter.score}</td><td {cell}>{_linked(chapter.passed) or 'none yet'}</td>"
+            f"<td {cell}>{_linked(chapter.open) or 'nothing'}</td></tr>"
             for chapter in self.chapters
         )
+        following = _EXERCISE.sub(lambda found: _link(found[0], found[1]), html.escape(self.following))
         return (
-            f'<div style="background:{PAPER};color:{INK};padding:8px 12px;font-size:14px;max-width:56em">'
-            f'<table style="border-collapse:collapse;color:{INK};background:{PAPER}">'
-            f'<caption style="text-align:left;font-weight:700;color:{INK}">{self.heading}</caption>'
+            '<div style="font-size:14px;max-width:56em"><table style="border-collapse:collapse">'
+            f'<caption style="text-align:left;font-weight:700;color:inherit">{self.heading}</caption>'
             f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
-            f'<p style="margin:8px 0 0">{html.escape(self.following)}</p></div>'
+            f'<p style="margin:8px 0 0">{following}</p></div>'
         )
 
 
@@ -94,6 +101,23 @@ def _title(chapter: str) -> str:
 
 def _notebook(chapter: str) -> Path | None:
     return next(iter(sorted(NOTEBOOKS.glob(f"{chapter}_*.ipynb"))), None)
+
+
+def _linked(numbers: Sequence[str]) -> str:
+    return ", ".join(_link(number, number) for number in numbers)
+
+
+def _link(shown: str, number: str) -> str:
+    """``shown`` as a link to an exercise ("03.2") or a notebook ("03"), where that lies beside this one.
+
+    The fragment names the cell that the exercise begins with; tools/build_notebooks.py gives it this id.
+    """
+    file, here = _notebook(number[:2]), Path.cwd()
+    place = f"#cell-id=exercise-{number.replace('.', '-')}" if "." in number else ""
+    for folder, way in ((here, ""), (here.parent, "../")):
+        if file is not None and (folder / file.name).is_file():
+            return f'<a href="{way}{file.name}{place}">{shown}</a>'
+    return shown
 
 
 def _listed(before: str, numbers: Sequence[str]) -> str:

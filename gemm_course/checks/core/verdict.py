@@ -4,10 +4,12 @@ import html
 import re
 from dataclasses import dataclass
 
-from gemm_course.figures.colours import INK, OPEN, OPEN_PALE, PAPER, PASSED, PASSED_PALE
+from gemm_course.figures.colours import EDGE, INK, OPEN, OPEN_PALE, PAPER, PASSED, PASSED_PALE
 
-GREEN, AMBER = (PASSED_PALE, PASSED), (OPEN_PALE, OPEN)  # a pale ground and its dark edge
-NOT_YET = "Not yet"
+# Ground, text, heading, edge. What nobody has tried yet is as quiet as the page, in the theme's colours.
+GREEN, AMBER = (PASSED_PALE, INK, PASSED, PASSED), (OPEN_PALE, INK, OPEN, OPEN)
+QUIET = ("transparent", "inherit", "inherit", EDGE)
+NOT_YET, NOT_TRIED = "Not yet", "Not tried yet"
 
 
 @dataclass(frozen=True, repr=False)
@@ -16,6 +18,7 @@ class Verdict:
 
     message: what was proved, or the first thing that is wrong, in words; `code` in backquotes. where: the
     place of it (element, block, thread, line), or "". hints: two to four, from a nudge to nearly the answer.
+    begun: False where there is no answer yet, as in a notebook that was just opened.
     """
 
     number: str
@@ -24,10 +27,12 @@ class Verdict:
     message: str
     hints: tuple[str, ...] = ()
     where: str = ""
+    begun: bool = True
 
     @property
     def heading(self) -> str:
-        return f"{'Passed' if self.passed else NOT_YET} · Exercise {self.number}"
+        said = "Passed" if self.passed else NOT_YET if self.begun else NOT_TRIED
+        return f"{said} · Exercise {self.number}"
 
     @property
     def _words(self) -> str:
@@ -54,11 +59,11 @@ class Verdict:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        ground, edge = GREEN if self.passed else AMBER
+        ground, text, heading, edge = GREEN if self.passed else AMBER if self.begun else QUIET
         return (
-            f'<div style="border-left:6px solid {edge};background:{ground};color:{INK};padding:8px 12px;'
+            f'<div style="border-left:6px solid {edge};background:{ground};color:{text};padding:8px 12px;'
             f'font-size:14px;line-height:1.45;max-width:52em">'
-            f'<div style="color:{edge};font-weight:700">{_symbol(self.passed)} {html.escape(self.heading)}'
+            f'<div style="color:{heading};font-weight:700">{_symbol(self.passed)} {html.escape(self.heading)}'
             "</div>"
             f"<div>{_marked(self._words)}</div>{self._where_html()}{self._hints_html()}</div>"
         )

@@ -1,0 +1,120 @@
+"""What the notebooks have around the lessons: contents, ways from one to the next, folded solutions.
+
+A link names a cell by its id, as in ``02_coalesced.ipynb#cell-id=exercise-02-3``: JupyterLab then finds it on
+the first click too, while the notebook is still being opened, which it does not for a heading's name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+CONTENTS_ID, CONTENTS_MARK = "contents", "<!-- contents -->"
+EXERCISE = re.compile(r"^### Exercise (\d\d)\.(\d+) · ", re.MULTILINE)
+_BESIDE = re.compile(r"\]\((?=\w+\.(?:ipynb|md)\b)")
+_TITLE = re.compile(r"^# # (\d\d · .+)$", re.MULTILINE)
+_MINUTES = re.compile(r"Time: about (\d+) minutes to read, (\d+) for the exercises")
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A notebook in the list of all: its name, its title, and the minutes that reading and exercises take."""
+
+    name: str
+    title: str
+    reading: int
+    exercises: int
+
+
+def listed(name: str, source: str) -> Listed:
+    """Read a notebook's line of the contents off its source (py:percent text).
+
+    Raises ValueError where the source says no title or no times.
+    """
+    title, minutes = _TITLE.search(source), _MINUTES.search(source.replace("\n#", ""))
+    if title is None or minutes is None:
+        raise ValueError(f"{name}: the first cell says no title, or not how many minutes it takes")
+    return Listed(name, title[1], int(minutes[1]), int(minutes[2]))
+
+
+def file_of(name: str, kind: str) -> str:
+    """Return the file name of a notebook of this kind. The two kinds differ, so that their tabs do."""
+    return f"{name}_solutions.ipynb" if kind == "solutions" else f"{name}.ipynb"
+
+
+def exercise_id(text: str) -> str | None:
+    """Return the id of the cell that an exercise begins with, None for all other cells."""
+    found = EXERCISE.match(text)
+    return f"exercise-{found[1]}-{found[2]}" if found else None
+
+
+def parts(text: str) -> list[str]:
+    """Cut a cell of text where an exercise begins, so that a link can lead there."""
+    places = [found.start() for found in EXERCISE.finditer(text)]
+    cuts = [0, *places, len(text)]
+    pieces = [text[start:end].strip("\n") for start, end in pairwise(cuts)]
+    return [piece for piece in pieces if piece] or [text]
+
+
+def contents(notebooks: Sequence[Listed]) -> str:
+    """Return the table of all notebooks, as a learner has them."""
+    rows = [
+        f"| [{each.title}]({file_of(each.name, 'learner')}) | {each.reading} min | {each.exercises} min |"
+        for each in notebooks
+    ]
+    return "\n".join(["| notebook | to read | exercises |", "|:---|---:|---:|", *rows])
+
+
+def top(notebooks: Sequence[Listed], place: int, kind: str) -> str:
+    """Return what stands above a notebook's title: the ways from here and, over solutions, a banner."""
+    ways = _ways(notebooks, place, kind)
+    if kind == "learner":
+        return ways
+    here = notebooks[place]
+    return (
+        "**This notebook has the solutions**, run once from top to bottom; what you pass here does not count "
+        f"as your progress. Your own notebook: [{here.title}](../{file_of(here.name, 'learner')})\n\n{ways}"
+    )
+
+
+def bottom(notebooks: Sequence[Listed], place: int, kind: str) -> str:
+    """Return what stands at a notebook's end."""
+    ways = _ways(notebooks, place, kind)
+    if kind == "solutions":
+        return ways
+    solutions = f"solutions/{file_of(notebooks[place].name, 'solutions')}"
+    return (
+        f"{ways}\n\nEvery solution with what it shows when it runs: [solutions of this notebook]({solutions})"
+    )
+
+
+def from_solutions(text: str, identity: str, name: str) -> str:
+    """Return a cell's text as the solutions have it: links hold from there, and one leads from where an
+    exercise begins to the same place in the learner's notebook.
+    """
+    text = _BESIDE.sub("](../", text)
+    if exercise_id(text) is None:
+        return text
+    back = f"../{file_of(name, 'learner')}#cell-id={identity}"
+    return f"{text}\n\n*[This exercise in your own notebook]({back})*"
+
+
+def folded(source: str, label: str) -> str:
+    """Return a solution as text that opens with a click: code as every viewer of notebooks shows it."""
+    return f"<details>\n<summary>{label}</summary>\n\n```python\n{source}\n```\n\n</details>"
+
+
+def _ways(notebooks: Sequence[Listed], place: int, kind: str) -> str:
+    """Previous, contents, glossary, next, in one line; contents and glossary are the learner's."""
+    up = "../" if kind == "solutions" else ""
+    start = file_of(notebooks[0].name, "learner")
+    ways = [f"[Contents]({up}{start}#cell-id={CONTENTS_ID})", f"[Glossary]({up}glossary.md)"]
+    if place > 0:
+        before = notebooks[place - 1]
+        ways.insert(0, f"[← {before.title}]({file_of(before.name, kind)})")
+    if place + 1 < len(notebooks):
+        after = notebooks[place + 1]
+        ways.append(f"[{after.title} →]({file_of(after.name, kind)})")
+    return " | ".join(ways)
