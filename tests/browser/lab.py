@@ -18,11 +18,6 @@ ROOT = Path(__file__).resolve().parents[2]
 TOKEN = "test-token"
 PART = 12_000  # pixels of a notebook in one screenshot
 WAIT_MS = WAIT * 1000
-_OVERRIDES = {
-    "@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False},
-    # All cells are drawn, also those out of sight, so that a test can look at any of them.
-    "@jupyterlab/notebook-extension:tracker": {"windowingMode": "none"},
-}
 _NO_KERNELS = (
     "--KernelSpecManager.ensure_native_kernel=False",
     "--KernelSpecManager.allowed_kernelspecs=none",
@@ -73,15 +68,16 @@ window.course = {
 
 
 @contextlib.contextmanager
-def jupyterlab(root: Path, *, kernels: bool = True):
+def jupyterlab(root: Path, *, kernels: bool = True, windowing: str | None = "none"):
     """Serve ``root`` and yield the base URL; a server of its own knows and trusts nothing from before.
 
-    Without ``kernels`` it can only show notebooks.
+    Without ``kernels`` it can only show notebooks. windowing: how cells out of sight are drawn. By default
+    they are drawn as well, so that a test can look at any; None leaves it to JupyterLab.
     """
     with tempfile.TemporaryDirectory(prefix="lab-", ignore_cleanup_errors=True) as folder:
         home, port = Path(folder), _free_port()
         (home / "settings").mkdir()
-        (home / "settings" / "overrides.json").write_text(json.dumps(_OVERRIDES))
+        (home / "settings" / "overrides.json").write_text(json.dumps(_overrides(windowing)))
         log = home / "server.log"
         options = {"env": _environment(home), "stderr": subprocess.STDOUT}
         with (
@@ -92,6 +88,14 @@ def jupyterlab(root: Path, *, kernels: bool = True):
             if not wait_for(lambda: _answers(base) or server.poll() is not None) or server.poll() is not None:
                 raise RuntimeError(f"JupyterLab did not start:\n{log.read_text()}")
             yield base
+
+
+def _overrides(windowing: str | None) -> dict[str, dict]:
+    tracker = {"windowingMode": windowing} if windowing else {}
+    return {
+        "@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False},
+        "@jupyterlab/notebook-extension:tracker": tracker,
+    }
 
 
 def _free_port() -> int:
@@ -150,7 +154,7 @@ class Lab:
     def open(self, name: str):
         """Open a notebook, with a fresh kernel, for a block; one that fails costs the next its warm page."""
         if self.page is None:
-            self._load()
+            self.load()
         self.problems.clear()
         try:
             self.page.evaluate("([name, kernel]) => course.open(name, kernel)", [name, self.kernels])
@@ -163,7 +167,8 @@ class Lab:
             self.page = None
             raise
 
-    def _load(self) -> None:
+    def load(self) -> None:
+        """Open the page."""
         self.page = self.browser.new_page()
         self.page.set_default_timeout(WAIT_MS)
         self.page.on("pageerror", lambda error: self.problems.append(str(error)))

@@ -8,6 +8,7 @@ import pytest
 
 from gemm_course import check
 from gemm_course.kernels import LADDER
+from tests.notebooks.builder import builder
 
 ROOT = Path(__file__).parents[2]
 BEYOND = "beyond the documents"
@@ -58,8 +59,8 @@ def test_the_notebooks_exist_and_speak_of_the_document(row):
         (source,) = (ROOT / "notebooks" / "source").glob(f"{number}_*.py")
         text = source.read_text(encoding="utf-8")
         assert re.search(rf"[Dd]ocuments? (00\d (and|or) )?{row[0][:3]}", text), source.name
-        for folder in ("notebooks", "notebooks/solutions"):
-            assert (ROOT / folder / f"{source.stem}.ipynb").exists()
+        for kind in builder.KINDS:
+            assert builder.target(source.stem, kind).exists()
     assert any(module_of(row[1]).STAGE.name in path.read_text(encoding="utf-8") for path in sources(row[2]))
 
 
