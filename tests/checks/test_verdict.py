@@ -49,8 +49,9 @@ def test_what_nobody_has_tried_is_quiet_and_takes_the_themes_colours():
     answered, untried = check.blocks_for(lambda n, threads: 7), check.blocks_for(None)
     assert answered.heading == "Not yet · Exercise 00.2" and "#FFF1D6" in answered._repr_html_()
     assert untried.heading == "Not tried yet · Exercise 00.2" and not untried.passed
-    box = untried._repr_html_().partition("<details")[0]
-    assert "background:transparent;color:inherit" in box and "#FFF1D6" not in box
+    box = untried._repr_html_()
+    assert "background:transparent;color:inherit" in box and box.count("<details") == len(untried.hints)
+    assert not re.search(r"background:#|(?<!-)color:#", box), "not one colour of its own, but for the edge"
 
 
 def _luminance(colour: str) -> float:

@@ -65,20 +65,27 @@ class Verdict:
             f'font-size:14px;line-height:1.45;max-width:52em">'
             f'<div style="color:{heading};font-weight:700">{_symbol(self.passed)} {html.escape(self.heading)}'
             "</div>"
-            f"<div>{_marked(self._words)}</div>{self._where_html()}{self._hints_html()}</div>"
+            f"<div>{_marked(self._words, self._inner)}</div>{self._where_html()}{self._hints_html()}</div>"
         )
+
+    @property
+    def _inner(self) -> str:
+        """The colours of what has a box of its own in the answer: code, hints."""
+        return f"background:{PAPER};color:{INK}" if self.begun else "color:inherit"
 
     def _where_html(self) -> str:
         if not self.where:
             return ""
-        return f'<div style="margin-top:6px;font-size:13px;color:{INK}">{_marked(self.where)}</div>'
+        shown = _marked(self.where, self._inner)
+        return f'<div style="margin-top:6px;font-size:13px;color:{INK}">{shown}</div>'
 
     def _hints_html(self) -> str:
         if self.passed:
             return ""
         return "".join(
-            f'<details style="margin-top:6px;background:{PAPER};color:{INK};padding:4px 8px">'
-            f'<summary style="cursor:pointer;color:{INK}">Hint {number}</summary>{_marked(hint)}</details>'
+            f'<details style="margin-top:6px;{self._inner};padding:4px 8px">'
+            f'<summary style="cursor:pointer;color:inherit">Hint {number}</summary>'
+            f"{_marked(hint, self._inner)}</details>"
             for number, hint in enumerate(self.hints, 1)
         )
 
@@ -87,9 +94,9 @@ def _symbol(passed: bool) -> str:
     return "✓" if passed else "○"
 
 
-def _marked(text: str) -> str:
+def _marked(text: str, colours: str) -> str:
     """Text as HTML: `code` in backquotes, *words* between asterisks stressed, new lines kept."""
-    style = f"background:{PAPER};color:{INK};padding:0 3px;white-space:pre-wrap"
+    style = f"{colours};padding:0 3px;white-space:pre-wrap"
     parts = html.escape(text).split("`")
     for number, part in enumerate(parts):
         if number % 2:
