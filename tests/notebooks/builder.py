@@ -10,7 +10,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def load_builder(path: Path) -> ModuleType:
     """The module in this file, which is no package's, with what lies beside it."""
-    sys.modules.pop("notebook_links", None)  # of another version
+    for beside in ("folded_answers", "notebook_links"):
+        sys.modules.pop(beside, None)  # of another version
     spec = importlib.util.spec_from_file_location("build_notebooks", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
