@@ -118,10 +118,9 @@ def test_a_notebook_without_a_title_or_times_is_refused():
 
 def test_what_jupyterlab_would_add_on_opening_is_there():
     """Else it shows a notebook that was only opened as edited; the kernel says what it will add."""
-    from ipykernel.ipkernel import IPythonKernel
-
+    kernel = pytest.importorskip("ipykernel.ipkernel").IPythonKernel
     metadata = builder.whole("00_welcome", "learner").metadata
-    assert metadata.language_info == IPythonKernel.language_info
+    assert metadata.language_info == kernel.language_info
     assert set(metadata.kernelspec) == {"name", "display_name", "language"}
 
 
