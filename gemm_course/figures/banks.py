@@ -112,9 +112,7 @@ def _shades(drawing: Drawing, hue: str, first: int, wide: float) -> str:
 
 def _shade(hue: str, bank: int) -> str:
     """A matrix's hue, paler for the first bank than for the last."""
-    part = _PALE + (_DEEP - _PALE) * bank / (BANKS - 1)
-    channels = (round(255 + (int(hue[i : i + 2], 16) - 255) * part) for i in (1, 3, 5))
-    return "#" + "".join(f"{value:02X}" for value in channels)
+    return colours.mixed(hue, _PALE + (_DEEP - _PALE) * bank / (BANKS - 1))
 
 
 def _name_columns(drawing: Drawing, tile: Tile, wide: float, top: float) -> None:
