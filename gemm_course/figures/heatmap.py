@@ -108,7 +108,7 @@ def _legend(drawing: Drawing, cells: dict, framed: bool, y: float) -> float:
     """Explain the marks that occur in this map, in one row; return where the next line begins."""
     present = {_kind(each) for each in cells.values()}
     marks = [("★", "best here", colours.INK)] if "measured" in present else []
-    marks += [("▢", "these tiles", colours.A)] if framed else []
+    marks += [("▢", "these tiles", colours.INK)] if framed else []
     marks += [("?", "not measured", colours.QUIET)] if "not measured" in present else []
     marks += [("✗", "cannot run", colours.WARN)] if "cannot run" in present else []
     for place, (mark, words, hue) in enumerate(marks):

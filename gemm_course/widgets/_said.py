@@ -79,13 +79,13 @@ def what_happened(error: Exception) -> str | None:
     if isinstance(error, EmulatorFault):
         return None
     if isinstance(error, RefusedLine):
-        return f"{_ended(error.sentence)} {_line(error.filename, error.line)}".strip()
+        return f"{_sentence(error.sentence)} {_line(error.filename, error.line)}".strip()
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if _is_a_learners(frame.filename)]
     line = _line(frames[-1].filename, frames[-1].lineno) if frames else ""
     if isinstance(error, LaunchError):
-        return _ended(f"the kernel cannot be launched: {error}")
+        return _sentence(f"the kernel cannot be launched: {error}")
     if isinstance(error, EmulatorError):
-        return f"{_ended(str(error))} {line}".strip()
+        return f"{_sentence(str(error))} {line}".strip()
     if not frames:
         return None
     return f"{_ended(f'`{frames[-1].name}` stopped with {type(error).__name__}: {error}')} {line}"
@@ -214,6 +214,8 @@ def _line(filename: str, number: int) -> str:
 
 
 def _ended(words: str) -> str:
-    """Words as a sentence."""
-    words = words[:1].upper() + words[1:]
     return words if words.endswith((".", "?", "!")) else f"{words}."
+
+
+def _sentence(words: str) -> str:
+    return _ended(words[:1].upper() + words[1:])

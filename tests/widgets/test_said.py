@@ -150,6 +150,7 @@ def test_a_learners_half_written_code_is_a_sentence_and_the_cell_has_run(case, d
 
 CANNOT_BE_RIGHT = {
     "a name misspelt": ('see.warp_and_memory("naive")', "no stage is called 'naive'"),
+    "a letter wrong": ('see.tiles("vectorised")', r"did you mean vectorized\?$"),
     "an unknown keyword": ('see.roofline("wmma", shred=1)', "unexpected keyword argument 'shred'"),
     "too little": ('see.diff("vectorized")', "missing a required argument: 'after'"),
     "two that exclude each other": ('see.roofline(until="wmma", limits="wmma")', "leave out the stages"),

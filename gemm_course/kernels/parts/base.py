@@ -21,6 +21,7 @@ from gemm_course.emulator.limits import (
     REGISTERS_PER_SM,
     profile,
 )
+from gemm_course.emulator.spelling import did_you_mean
 
 
 class IllegalTiles(ValueError):
@@ -253,7 +254,8 @@ class Ladder:
         if isinstance(key, int):
             return list(self._stages.values())[key]
         if key not in self._stages:
-            raise KeyError(f"no stage is called {key!r}; the ladder is {', '.join(self._stages)}")
+            guess = did_you_mean(str(key), self._stages)
+            raise KeyError(f"no stage is called {key!r}; the ladder is {', '.join(self._stages)}{guess}")
         return self._stages[key]
 
     def path(self, name: str) -> tuple[Stage, ...]:
