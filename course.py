@@ -50,9 +50,15 @@ def main(arguments):
         signal.signal(number, interrupt)
     try:
         extra = None if "--cpu" in arguments else gpu_extra()
-        if not extra and (command[0] == "test" or "--compiler" in arguments or has_compiler()):
+        if not extra and (
+            command[0] == "test" or "--compiler" in arguments or is_installed("--extra=compiler")
+        ):
             extra = "compiler"
-        set_up({"--extra=" + extra} if extra else set(), {"--dev"} if command[0] == "test" else set())
+        extras = {"--extra=" + extra} if extra else set()
+        if command[0] == "test" or (command[0] == "site" and is_installed("--dev")):
+            set_up(extras, {"--dev"})  # has what the site needs as well
+        else:
+            set_up(extras | ({"--extra=site"} if command[0] == "site" else set()), set())
     except OSError as error:
         sys.exit(sentence(str(error)))
     except KeyboardInterrupt:
@@ -83,9 +89,9 @@ def gpu_extra():
     return "gpu-cu12" if driver >= 525 else None
 
 
-def has_compiler():
-    """Was NVIDIA's compiler installed? Then it stays when a newer course is."""
-    return STAMP.exists() and "--extra=compiler" in STAMP.read_text().split()
+def is_installed(option):
+    """Was uv given this option? What it brought stays when a newer course is installed."""
+    return STAMP.exists() and option in STAMP.read_text().split()
 
 
 def set_up(extras, dev):
@@ -105,7 +111,18 @@ def set_up(extras, dev):
             STAMP.unlink()
         uv, groups = find_uv()
         python = PYTHON if PYTHON.exists() else sys.executable
-        step([*uv, "sync", "--frozen", "--python", str(python), *groups, *(dev or ["--no-dev"]), *extras])
+        step(
+            [
+                *uv,
+                "sync",
+                "--frozen",
+                "--python",
+                str(python),
+                *groups,
+                *(dev or ["--no-dev"]),
+                *sorted(extras),
+            ]
+        )
         step([str(PYTHON), "-P", "-c", "import gemm_course"])
         STAMP.write_text("\n".join(wanted))
     except BaseException:

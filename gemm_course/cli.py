@@ -70,6 +70,18 @@ def progress() -> None:
     print(checks.progress())
 
 
+@app.command()
+def site(
+    folder: Annotated[Path, typer.Argument(help="a folder that is new or empty")],
+) -> None:
+    """Build the course as a website, which needs neither Python nor a network."""
+    from gemm_course.commands.site.build import build
+
+    for warning in build(folder):
+        print(warning, file=sys.stderr)
+    print(f"Open {folder / 'index.html'} in a browser, or copy the folder to any web server.")
+
+
 @app.command(context_settings={"allow_extra_args": True, "allow_interspersed_args": False})
 def emulate(
     context: typer.Context,

@@ -169,6 +169,14 @@ def test_the_compiler_is_added_when_asked_for_and_stays(machine):
     assert ["--extra=compiler" in call for call in machine.calls()] == [False, True, True]
 
 
+def test_the_site_brings_its_packages_which_tests_have_already(machine):
+    machine.provide_uv()
+    for command in ("site", "lab", "test", "site"):
+        machine.start(command)
+    options = [[word for word in call.split() if word.startswith("--")] for call in machine.calls()]
+    assert [found[2:] for found in options] == [["--no-dev", "--extra=site"], ["--dev", "--extra=compiler"]]
+
+
 def test_the_packages_for_the_gpu_have_the_compiler_in_them(machine):
     machine.provide_uv()
     machine.provide_gpu("580.65.06", "9.0")

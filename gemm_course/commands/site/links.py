@@ -1,0 +1,60 @@
+"""Where links lead: what is a place of a notebook in JupyterLab or on GitHub, found again on its page."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Callable
+
+import nbformat
+
+_LINK = re.compile(r"(?<=\]\()([^)\s#]*)(?:#([^)\s]*))?(?=\))")
+_HEADING = re.compile(r"^#{1,6} +(.+?) *$", re.MULTILINE)
+_FENCE = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
+
+Target = tuple[str, str]  # a page's path and the place in it, "" for its top
+
+
+def slug(heading: str) -> str:
+    """Return what links call a heading, as GitHub does: "Exercise 02.1 · Padding" is exercise-021--padding."""
+    return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
+
+
+def places(notebook: nbformat.NotebookNode) -> dict[str, str]:
+    """Return every name by which a place of ``notebook`` may be linked, with the slug of its heading.
+
+    A heading is called as JupyterLab does it (spaces become "-") and by its slug, a cell "cell-id=" and its
+    id. A cell lies below the heading that it begins with, or else the last one before it.
+    """
+    found: dict[str, str] = {}
+    here = ""
+    for cell in notebook.cells:
+        text = _FENCE.sub("", cell.source) if cell.cell_type == "markdown" else ""
+        headings = _HEADING.findall(text)
+        begins = headings and text.lstrip().startswith("#")
+        found[f"cell-id={cell.id}"] = slug(headings[0]) if begins else here
+        for heading in headings:
+            here = slug(heading)
+            found |= {heading.replace(" ", "-"): here, here: here}
+    return found
+
+
+def rewritten(text: str, page: str, lead: Callable[[Target], Target | None]) -> str:
+    """Return Markdown ``text`` of ``page`` (its path in the course) with its links as ``lead`` has them.
+
+    ``lead`` is given where a link leads in the course, and returns where that is on the site, None if it is
+    the same. Paths are relative to the course's folder, with "/".
+    """
+    folder = posixpath.dirname(page)
+
+    def one(link: re.Match) -> str:
+        path, place = link[1], link[2] or ""
+        if ":" in path or not (path or place):
+            return link[0]
+        found = lead((posixpath.normpath(posixpath.join(folder, path)) if path else page, place))
+        if found is None:
+            return link[0]
+        target = posixpath.relpath(found[0], folder or ".") if path or found[0] != page else ""
+        return target + (f"#{found[1]}" if found[1] else "")
+
+    return _LINK.sub(one, text)

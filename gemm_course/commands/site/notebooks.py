@@ -1,0 +1,61 @@
+"""A learner's notebook as a page: each exercise with a word on how to run it, and its solution, folded."""
+
+from __future__ import annotations
+
+import re
+
+import nbformat
+from nbformat.v4 import new_markdown_cell
+
+from gemm_course.commands.site.outputs import for_a_page
+
+START = "../README.md#two-commands"  # how to get the course running
+NOT_ON_PAGES = {"navigation", "folded"}  # tags: a page has its own ways to others, and solutions with outputs
+_CHECKER = re.compile(r"^check\.\w+\(", re.MULTILINE)
+_HOW_TO_RUN = f"""<div class="course-run">
+
+Solve it in notebook {{number}} [on your own machine]({START}): there the cell above runs, and the checker
+says what is wrong, and where.
+
+</div>"""
+
+Notebook = nbformat.NotebookNode
+
+
+def page_of(learner: Notebook, solutions: Notebook, number: str) -> Notebook:
+    """Return the notebook that Sphinx makes a page of, from the two built notebooks of chapter ``number``.
+
+    What both have stays as it is. Where the learner's has stubs, what the other has in their place follows,
+    folded.
+    """
+    shared = {cell.id for cell in learner.cells} & {cell.id for cell in solutions.cells}
+    solved = {before: own for before, own, _ in _stretches(solutions, shared)}
+    cells = []
+    for before, own, cell in _stretches(learner, shared):
+        cells += _exercise(own, solved.get(before, []), number)
+        cells += [cell] if cell else []
+    shown = [for_a_page(cell) for cell in cells if not NOT_ON_PAGES & set(cell.metadata.get("tags", []))]
+    return nbformat.v4.new_notebook(metadata=learner.metadata, cells=shown)
+
+
+def _stretches(notebook: Notebook, shared: set[str]) -> list[tuple[str, list, Notebook | None]]:
+    """What ``notebook`` alone has between cells that it shares: the id before, its own, the cell behind."""
+    found, before, own = [], "", []
+    for cell in notebook.cells:
+        if cell.id in shared:
+            found.append((before, own, cell))
+            before, own = cell.id, []
+        else:
+            own.append(cell)
+    return [*found, (before, own, None)]
+
+
+def _exercise(stub: list, solution: list, number: str) -> list:
+    """The stub's cells, a word on how to run them, and the folded solution."""
+    if not solution:
+        return stub
+    cells = list(stub)
+    if any(_CHECKER.search(cell.source) for cell in stub):
+        cells.append(new_markdown_cell(_HOW_TO_RUN.format(number=number)))
+    opening = f'<details class="course-solution" id="{solution[0].id}">\n<summary>Solution</summary>'
+    return [*cells, new_markdown_cell(opening), *solution, new_markdown_cell("</details>")]

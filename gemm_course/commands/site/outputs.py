@@ -1,0 +1,30 @@
+"""What cells show, as a page can show it: a script draws the explorers, and nothing waits for a kernel."""
+
+from __future__ import annotations
+
+import html
+import json
+
+import nbformat
+
+EXPLORER = "application/vnd.gemm-course.explorer+json"
+NEEDS_A_KERNEL = "application/vnd.jupyter.widget-view+json"
+
+
+def for_a_page(cell: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """Return ``cell`` with its outputs as a page shows them."""
+    if cell.cell_type != "code":
+        return cell
+    outputs = [_drawn(output) for output in cell.outputs if NEEDS_A_KERNEL not in output.get("data", {})]
+    return nbformat.from_dict({**cell, "outputs": outputs})
+
+
+def _drawn(output: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """An explorer's output as the element that its script looks for, with the still picture in it."""
+    data = output.get("data", {})
+    if EXPLORER not in data:
+        return output
+    spec = html.escape(json.dumps(data[EXPLORER], ensure_ascii=False))
+    element = f'<div data-gemm-explorer="{spec}">{data["text/html"]}</div>'
+    others = {mime: value for mime, value in data.items() if mime != EXPLORER}
+    return nbformat.from_dict({**output, "data": {**others, "text/html": element}})
