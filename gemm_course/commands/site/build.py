@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import tempfile
 import time
@@ -14,6 +15,7 @@ from gemm_course.commands.errors import CourseError
 from gemm_course.commands.places import ROOT
 
 NEEDED = ("sphinx", "myst_nb", "sphinx_book_theme")
+_COLOUR = re.compile(r"\x1b\[[\d;]*m")
 NOT_FOR_READERS = ("*.map", "*-macros.html", ".buildinfo", "objects.inv")
 
 
@@ -30,7 +32,7 @@ def build(folder: Path, root: Path = ROOT, say: Callable[[str], None] = print) -
     course = Course(root)
     with tempfile.TemporaryDirectory(prefix="gemm-course-site-") as working:
         sources, made = Path(working, "sources"), Path(working, "html")
-        say(f"Reading {len(course.chapters)} notebooks with their solutions ...")
+        say(f"Reading {len(course.chapters)} notebooks and their solutions ...")
         pages = course.write_sources(sources)
         say(f"Making {len(pages)} pages ...")
         warnings = _run_sphinx(sources, made, Path(working, "doctrees"))
@@ -73,7 +75,7 @@ def _run_sphinx(sources: Path, made: Path, working: Path) -> list[str]:
         freshenv=True,
     )
     application.build()
-    return warnings.getvalue().splitlines()
+    return _COLOUR.sub("", warnings.getvalue()).splitlines()
 
 
 def _keep_what_readers_need(made: Path) -> None:

@@ -52,7 +52,7 @@ def _inline(translator, node: nodes.math) -> None:
 
 
 def _block(translator, node: nodes.math_block) -> None:
-    translator.body.append(f'<div class="math">{_mathml(node, as_block=True)}</div>')
+    translator.body.append(f'<div class="course-formula">{_mathml(node, as_block=True)}</div>')
     raise nodes.SkipNode
 
 

@@ -16,7 +16,7 @@ Target = tuple[str, str]  # a page's path and the place in it, "" for its top
 
 
 def slug(heading: str) -> str:
-    """Return what links call a heading, as GitHub does: "Exercise 02.1 · Padding" is exercise-021--padding."""
+    """Return what links call a heading, as GitHub does: "Exercise 02.4 · Pad" is exercise-024--pad."""
     return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
 
 

@@ -18,6 +18,7 @@ README, HOME = "README.md", "index.md"
 REFERENCE = ("notebooks/glossary.md", "docs/what_limits_it.md", "docs/emulator.md")
 _LINKED_FILE = re.compile(r"\]\(([^)\s#:]+)")
 _ROW_OF_A_CHAPTER = re.compile(r"^\| (\d\d) \|", re.MULTILINE)
+_TITLE = re.compile(r"^# (.+)", re.MULTILINE)
 _BEGIN = """
 <div class="course-begin">
 
@@ -116,9 +117,9 @@ class Course:
         by_number = {_number(chapter): chapter for chapter in self.chapters}
         linked = _ROW_OF_A_CHAPTER.sub(lambda row: f"| [{row[1]}]({by_number[row[1]]}) |", readme)
         first = self.chapters[0]
-        title = self.notebook(first).cells[0].source.partition("\n")[0].lstrip("# ")
+        texts = "\n".join(cell.source for cell in self.notebook(first).cells if cell.cell_type == "markdown")
         before, picture, rest = linked.partition("\n![")
-        return before + _BEGIN.format(title=title, first=first) + picture + rest
+        return before + _BEGIN.format(title=_TITLE.search(texts)[1], first=first) + picture + rest
 
 
 def _number(chapter: str) -> str:

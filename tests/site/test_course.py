@@ -1,0 +1,44 @@
+"""The course's own site: complete, every link right, small, and nothing loaded from elsewhere."""
+
+import pytest
+
+from gemm_course import checks
+from tests.site import pages
+
+pytestmark = [
+    pytest.mark.full(reason="builds the whole site"),
+    pytest.mark.long,
+    pytest.mark.filterwarnings("ignore:.* is deprecated"),
+]
+LARGEST = 60e6  # bytes
+
+
+@pytest.fixture(scope="module")
+def found(course_site):
+    return pages.read(course_site)
+
+
+def test_nothing_is_warned_of(course_site):
+    assert (course_site.parent / "warnings").read_text(encoding="utf-8") == ""
+
+
+def test_every_link_leads_to_a_place(found):
+    assert len(found) >= 14 and pages.broken(found) == []
+
+
+def test_no_page_loads_anything_from_another_host(found):
+    assert pages.foreign(found) == []
+
+
+def test_the_site_is_small_enough_for_any_host(course_site):
+    assert sum(file.stat().st_size for file in course_site.rglob("*") if file.is_file()) <= LARGEST
+
+
+@pytest.mark.parametrize("name", checks.exercises())
+def test_every_exercise_has_its_hints_and_its_solution(course_site, name):
+    exercise = getattr(checks, name)
+    (path,) = course_site.glob(f"notebooks/{exercise.number[:2]}_*.html")
+    text = path.read_text(encoding="utf-8")
+    not_yet, passed = (text.index(f"{said} · Exercise {exercise.number}") for said in ("Not yet", "Passed"))
+    assert text.count("Hint", not_yet, passed) == len(exercise.hints)
+    assert f'id="ex-{exercise.number.replace(".", "-")}-solution"' in text[not_yet:passed]

@@ -1,0 +1,132 @@
+"""The course's own site in Chromium, from disk and from a server: it asks no other host, all can use it."""
+
+import contextlib
+import functools
+import http.server
+import threading
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import sync_playwright
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.full(reason="builds the whole site and opens every page"),
+    pytest.mark.filterwarnings("ignore:.* is deprecated"),
+]
+LAPTOP, PHONE = {"width": 1366, "height": 768}, {"width": 390, "height": 844}
+OF_THE_PAGE = ("file:", "data:", "blob:")
+GRAVE = ("serious", "critical")
+
+
+@pytest.fixture(scope="module")
+def chrome(chromium):
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium)
+        yield browser
+        browser.close()
+
+
+@contextlib.contextmanager
+def a_page(browser, own=OF_THE_PAGE, **options):
+    """A page and the list of what goes wrong in it: errors, and requests that do not begin as ``own``."""
+    context, wrong = browser.new_context(**options), []
+    page = context.new_page()
+    page.on("request", lambda request: request.url.startswith(own) or wrong.append(f"asks {request.url}"))
+    page.on("requestfailed", lambda request: wrong.append(f"does not get {request.url}"))
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("console", lambda said: said.type == "error" and wrong.append(said.text))
+    yield page, wrong
+    context.close()
+
+
+def grave(page) -> list[str]:
+    """What axe-core finds on the page that keeps somebody from using it."""
+    found = Axe().run(page, options={"resultTypes": ["violations"]}).response["violations"]
+    return [
+        f"{each['id']}: {node['target']} {node['html'][:120]}"
+        for each in found
+        if each["impact"] in GRAVE
+        for node in each["nodes"]
+    ]
+
+
+@pytest.mark.parametrize(("viewport", "theme"), [(LAPTOP, "light"), (PHONE, "dark")])
+def test_every_page_is_whole_and_everybody_can_use_it(course_site, chrome, viewport, theme):
+    with a_page(chrome, viewport=viewport, color_scheme=theme) as (page, wrong):
+        for path in sorted(course_site.rglob("*.html")):
+            page.goto(path.as_uri())
+            assert page.evaluate("document.documentElement.dataset.theme") == theme
+            page.evaluate("document.querySelectorAll('details').forEach(fold => fold.open = true)")
+            wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+            assert (path.name, wrong, grave(page), max(wide, 0)) == (path.name, [], [], 0)
+
+
+def test_search_works_from_disk(course_site, chrome):
+    with a_page(chrome, viewport=LAPTOP) as (page, wrong):
+        page.goto((course_site / "notebooks" / "glossary.html").as_uri())
+        page.keyboard.press("Control+k")
+        page.keyboard.type("wavefront")
+        page.keyboard.press("Enter")
+        page.get_by_text("Search finished").wait_for()
+        results = page.locator("#search-results li a")
+        assert "Glossary > wavefront" in results.all_inner_texts()
+        results.get_by_text("Glossary > wavefront").click()
+        assert page.url.endswith("glossary.html#wavefront") and wrong == []
+
+
+def test_search_on_a_server_shows_where_words_stand(course_site, chrome):
+    with served(course_site) as base, a_page(chrome, own=(base, *OF_THE_PAGE)) as (page, wrong):
+        page.goto(f"{base}/search.html?q=wavefront")
+        page.locator("#search-results p.context").first.wait_for()
+        assert "wavefront" in page.locator("#search-results p.context").first.inner_text().lower()
+        assert wrong == []
+
+
+@contextlib.contextmanager
+def served(folder):
+    """Serve ``folder`` as any web server would, and yield its address."""
+    handler = functools.partial(Quiet, directory=folder)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+
+def test_a_solution_opens_with_the_keyboard_and_the_way_leads_on(course_site, chrome):
+    with a_page(chrome, viewport=LAPTOP) as (page, wrong):
+        page.goto((course_site / "notebooks" / "02_coalesced.html").as_uri())
+        solution = page.locator("#ex-02-1-solution")
+        shown = solution.get_by_text("Passed · Exercise 02.1")
+        assert not shown.is_visible()
+        solution.locator("summary").first.focus()
+        page.keyboard.press("Enter")
+        assert shown.is_visible()
+        page.locator("a.right-next").click()
+        assert page.url.endswith("03_shared_memory_tiles.html") and wrong == []
+
+
+def test_the_theme_can_be_chosen_and_stays(course_site, chrome):
+    with a_page(chrome, viewport=LAPTOP, color_scheme="light") as (page, wrong):
+        page.goto((course_site / "index.html").as_uri())
+        chosen = "document.documentElement.dataset.theme"
+        button = page.get_by_role("button", name="Color mode")
+        while page.evaluate(chosen) != "dark":
+            button.press("Enter")
+        page.get_by_role("link", name="02 · Coalescing").first.click()
+        assert page.evaluate(chosen) == "dark" and wrong == []
+
+
+def test_contents_open_on_a_phone(course_site, chrome):
+    with a_page(chrome, viewport=PHONE) as (page, wrong):
+        page.goto((course_site / "index.html").as_uri())
+        chapter = page.get_by_role("link", name="04 ·")
+        assert not chapter.first.is_visible()
+        page.locator("button.primary-toggle").first.press("Enter")
+        page.locator("dialog[open], .bd-sidebar-primary").get_by_role("link", name="04 ·").first.click()
+        assert page.url.endswith("04_thread_tiles_1d.html") and wrong == []
