@@ -24,6 +24,7 @@ SETTINGS: dict[str, Any] = {
         "pygments_light_style": "a11y-high-contrast-light",
         "pygments_dark_style": "a11y-high-contrast-dark",
     },
+    "html_favicon": str(STATIC / "favicon.svg"),
     "html_context": {"default_mode": "auto"},
     "html_static_path": [str(STATIC)],
     "html_css_files": ["site.css"],
