@@ -36,7 +36,8 @@ EXPLORER = "application/vnd.gemm-course.explorer+json"
 
 def explorer(alt: str) -> nbformat.NotebookNode:
     """The output of an explorer, with signs in its spec that HTML has to escape."""
-    spec = {"controls": [], "width": 10, "at": ['"<&'], "frames": None}
+    control = {"label": '"<&', "kind": "segments", "of": [], "rows": {"": ["few", "many"]}}
+    spec = {"controls": [control], "width": 10, "at": ["few"], "actions": [], "frames": None}
     still = {
         "text/html": f'<img class="gemm-picture" alt="{alt}" src="data:image/gif;base64,R0lGODlhAQABAAAAACw">'
     }

@@ -5,9 +5,16 @@ import functools
 import http.server
 import threading
 
+import nbformat
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from nbformat import v4
 from playwright.sync_api import sync_playwright
+
+from gemm_course import widgets as see
+from gemm_course.commands.site.build import build
+from gemm_course.compiler import recorded
+from tests.site import small_course
 
 pytestmark = [
     pytest.mark.browser,
@@ -65,6 +72,62 @@ def test_every_page_is_whole_and_everybody_can_use_it(course_site, chrome, viewp
             page.evaluate("document.querySelectorAll('details').forEach(fold => fold.open = true)")
             wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
             assert (path.name, wrong, grave(page), max(wide, 0)) == (path.name, [], [], 0)
+
+
+def test_every_explorer_moves_or_says_why_not(course_site, chrome):
+    with a_page(chrome, viewport=LAPTOP) as (page, wrong):
+        moved = 0
+        for path in sorted(course_site.glob("notebooks/0*.html")):
+            page.goto(path.as_uri())
+            page.wait_for_function("document.querySelectorAll('[data-gemm-explorer]').length === 0")
+            explorers = page.locator(".gemm-explorer")
+            for place in range(explorers.count()):
+                moved += _move(page, explorers.nth(place))
+        assert moved >= 20 and wrong == []
+
+
+def _move(page, explorer) -> bool:
+    """Move the last control with the keyboard: there is another picture, or words in its place."""
+    image, words, before = explorer.locator("img"), explorer.locator(".gemm-words"), None
+    controls = explorer.locator("input:enabled")
+    if controls.count():
+        before = image.get_attribute("src")
+        last = controls.last
+        ends = last.get_attribute("type") == "radio" or last.evaluate("input => input.value === input.max")
+        last.press("ArrowLeft" if ends else "ArrowRight")
+    told = "([image, words, before]) => (before && image.src !== before) || words.textContent !== ''"
+    page.wait_for_function(told, arg=[image.element_handle(), words.element_handle(), before])
+    return image.get_attribute("src") != before and image.evaluate("image => image.decode().then(() => true)")
+
+
+def test_what_is_not_stored_says_so(course_site, chrome):
+    with a_page(chrome, viewport=LAPTOP) as (page, wrong):
+        page.goto((course_site / "notebooks" / "07_warp_tiles.html").as_uri())
+        page.wait_for_function("document.querySelectorAll('[data-gemm-explorer]').length === 0")
+        for control in page.locator(".gemm-explorer input[type=range]:enabled").all():
+            control.press("End")
+        page.get_by_text("not among the stored pictures").first.wait_for()
+        assert wrong == []
+
+
+def test_machine_code_by_lines_goes_on_working(tmp_path, chrome):
+    course = small_course.write(tmp_path / "course")
+    shown = v4.new_output(
+        "display_data", see.machine_code(recorded("vectorized", (9, 0)))._repr_mimebundle_()
+    )
+    for path in course.rglob("*.ipynb"):
+        notebook = nbformat.read(path, 4)
+        notebook.cells.append(v4.new_code_cell("see.machine_code(...)", id="code", outputs=[shown]))
+        nbformat.write(notebook, path)
+    build(tmp_path / "site", course, lambda _: None)
+    with a_page(chrome, viewport=LAPTOP) as (page, wrong):
+        page.goto((tmp_path / "site/notebooks/00_dots.html").as_uri())
+        page.locator("[data-ready] .gemm-lines").focus()
+        chosen = page.locator(".gemm-line[aria-selected=true]")
+        before = chosen.get_attribute("id")
+        page.keyboard.press("ArrowDown")
+        assert chosen.get_attribute("id") != before
+        assert wrong == []
 
 
 def test_search_works_from_disk(course_site, chrome):

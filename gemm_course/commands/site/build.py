@@ -27,6 +27,7 @@ def build(folder: Path, root: Path = ROOT, say: Callable[[str], None] = print) -
     """
     begun = time.monotonic()
     _refuse(folder)
+    from gemm_course.commands.site.extension import EXPLORERS
     from gemm_course.commands.site.pages import Course
 
     course = Course(root)
@@ -35,7 +36,8 @@ def build(folder: Path, root: Path = ROOT, say: Callable[[str], None] = print) -
         say(f"Reading {len(course.chapters)} notebooks and their solutions ...")
         pages = course.write_sources(sources)
         say(f"Making {len(pages)} pages ...")
-        warnings = _run_sphinx(sources, made, Path(working, "doctrees"))
+        copy_explorers(Path(working, "static", EXPLORERS))
+        warnings = _run_sphinx(sources, made, Path(working, "doctrees"), Path(working, "static"))
         _keep_what_readers_need(made)
         folder.mkdir(parents=True, exist_ok=True)
         shutil.copytree(made, folder, dirs_exist_ok=True)
@@ -57,11 +59,19 @@ def _refuse(folder: Path) -> None:
         raise CourseError(f"{folder} is not empty: name a folder that is new or empty.")
 
 
-def _run_sphinx(sources: Path, made: Path, working: Path) -> list[str]:
+def copy_explorers(folder: Path) -> None:
+    """Copy the script that draws explorers, and the pictures that are stored for it."""
+    from gemm_course.widgets._frames import STATIC
+
+    shutil.copytree(STATIC, folder, ignore=shutil.ignore_patterns("lab.js", "*.json"))
+
+
+def _run_sphinx(sources: Path, made: Path, working: Path, static: Path) -> list[str]:
     from sphinx.application import Sphinx
 
-    from gemm_course.commands.site.extension import SETTINGS
+    from gemm_course.commands.site.extension import SETTINGS, STATIC
 
+    settings = SETTINGS | {"html_static_path": [str(STATIC), str(static)]}
     warnings = StringIO()
     application = Sphinx(
         sources,
@@ -69,7 +79,7 @@ def _run_sphinx(sources: Path, made: Path, working: Path) -> list[str]:
         made,
         working,
         "html",
-        confoverrides=SETTINGS,
+        confoverrides=settings,
         status=None,
         warning=warnings,
         freshenv=True,

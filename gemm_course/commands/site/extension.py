@@ -10,6 +10,7 @@ from docutils.utils.math import MathError
 from docutils.utils.math.latex2mathml import tex2mathml
 
 STATIC = Path(__file__).parent / "static"
+EXPLORERS = "explorers"  # folder among the static files, of the script that draws explorers and its frames
 TITLE = "How a GPU multiplies matrices"
 SETTINGS: dict[str, Any] = {
     "extensions": ["myst_nb", "gemm_course.commands.site.extension"],
@@ -26,9 +27,8 @@ SETTINGS: dict[str, Any] = {
     },
     "html_favicon": str(STATIC / "favicon.svg"),
     "html_context": {"default_mode": "auto"},
-    "html_static_path": [str(STATIC)],
     "html_css_files": ["site.css"],
-    "html_js_files": [("site.js", {"defer": "defer"})],
+    "html_js_files": [("site.js", {"defer": "defer"}), (f"{EXPLORERS}/explorer.js", {"defer": "defer"})],
     "html_math_renderer": "mathml",
     "html_copy_source": False,
     "html_use_index": False,

@@ -7,7 +7,8 @@ import json
 
 import nbformat
 
-EXPLORER = "application/vnd.gemm-course.explorer+json"
+from gemm_course.widgets._living import MIME as EXPLORER
+
 NEEDS_A_KERNEL = "application/vnd.jupyter.widget-view+json"
 
 
