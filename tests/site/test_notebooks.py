@@ -34,6 +34,14 @@ def test_ways_from_notebook_to_notebook_and_the_solution_without_outputs_are_lef
     assert not {"navigation-top", "ex-00-1-folded"} & {cell.id for cell in page().cells}
 
 
+def test_no_page_tells_a_reader_to_run_it():
+    own = learner()
+    own.cells[
+        1
+    ].source = "# 00 · Dots\n\n**Press Shift+Enter to begin.** It runs\nthe cell.\n\nA dot is small."
+    assert page_of(own, solutions(), "00").cells[0].source == "# 00 · Dots\n\nA dot is small."
+
+
 def test_a_stub_without_a_checker_says_nothing_of_one():
     own, other = learner(), solutions()
     own.cells[5].source = "formula = None"

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import nbformat
 
 _LINK = re.compile(r"(?<=\]\()([^)\s#]*)(?:#([^)\s]*))?(?=\))")
+_HTML_LINK = re.compile(r'(?<=href=")([^"#:]+)\.ipynb(?:#([^"]*))?(?=")')
 _HEADING = re.compile(r"^#{1,6} +(.+?) *$", re.MULTILINE)
 _FENCE = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
 
@@ -21,7 +22,7 @@ def slug(heading: str) -> str:
 
 
 def places(notebook: nbformat.NotebookNode) -> dict[str, str]:
-    """Return every name by which a place of ``notebook`` may be linked, with the slug of its heading.
+    """Return every name by which a place of ``notebook`` may be linked, with its heading; "" is the top.
 
     A heading is called as JupyterLab does it (spaces become "-") and by its slug, a cell "cell-id=" and its
     id. A cell lies below the heading that it begins with, or else the last one before it.
@@ -32,10 +33,9 @@ def places(notebook: nbformat.NotebookNode) -> dict[str, str]:
         text = _FENCE.sub("", cell.source) if cell.cell_type == "markdown" else ""
         headings = _HEADING.findall(text)
         begins = headings and text.lstrip().startswith("#")
-        found[f"cell-id={cell.id}"] = slug(headings[0]) if begins else here
-        for heading in headings:
-            here = slug(heading)
-            found |= {heading.replace(" ", "-"): here, here: here}
+        found[f"cell-id={cell.id}"] = headings[0] if begins else here
+        for here in headings:
+            found |= {here.replace(" ", "-"): here, slug(here): here}
     return found
 
 
@@ -58,3 +58,18 @@ def rewritten(text: str, page: str, lead: Callable[[Target], Target | None]) -> 
         return target + (f"#{found[1]}" if found[1] else "")
 
     return _LINK.sub(one, text)
+
+
+def rewritten_html(markup: str, page: str, find: Callable[[Target], Target]) -> str:
+    """Return HTML ``markup`` of ``page`` with its links to notebooks as links to their pages.
+
+    ``find`` is given where a link leads in the course, and returns the page's path and the id of the place.
+    """
+    folder = posixpath.dirname(page)
+
+    def one(link: re.Match) -> str:
+        path, place = find((posixpath.normpath(posixpath.join(folder, f"{link[1]}.ipynb")), link[2] or ""))
+        address = posixpath.relpath(path, folder or ".").removesuffix(".ipynb") + ".html"
+        return address + (f"#{place}" if place else "")
+
+    return _HTML_LINK.sub(one, markup)

@@ -19,6 +19,8 @@ says what is wrong, and where.
 
 </div>"""
 
+_RUN_IT = re.compile(r"^\*\*Press Shift\+Enter.*?(?:\n\n|\Z)", re.MULTILINE | re.DOTALL)
+
 Notebook = nbformat.NotebookNode
 
 
@@ -35,6 +37,9 @@ def page_of(learner: Notebook, solutions: Notebook, number: str) -> Notebook:
         cells += _exercise(own, solved.get(before, []), number)
         cells += [cell] if cell else []
     shown = [for_a_page(cell) for cell in cells if not NOT_ON_PAGES & set(cell.metadata.get("tags", []))]
+    for cell in shown:
+        if cell.cell_type == "markdown":
+            cell.source = _RUN_IT.sub("", cell.source)  # a page has nothing that a key would run
     return nbformat.v4.new_notebook(metadata=learner.metadata, cells=shown)
 
 

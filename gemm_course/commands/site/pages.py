@@ -9,9 +9,10 @@ from pathlib import Path, PurePosixPath
 from urllib.parse import unquote
 
 import nbformat
+from docutils.nodes import make_id
 
 from gemm_course.commands.errors import CourseError
-from gemm_course.commands.site.links import Target, places, rewritten
+from gemm_course.commands.site.links import Target, places, rewritten, rewritten_html, slug
 from gemm_course.commands.site.notebooks import page_of
 
 README, HOME = "README.md", "index.md"
@@ -85,14 +86,24 @@ class Course:
         if path == README:
             return HOME, place
         if path in self._places:
-            return self.chapter_of.get(path, path), self._places[path].get(unquote(place), place)
+            heading = self._places[path].get(unquote(place))
+            return self.chapter_of.get(path, path), place if heading is None else slug(heading)
         return None
+
+    def _id_of(self, target: Target) -> Target:
+        """The same for HTML, with the id that the place has on its page."""
+        path, place = target
+        heading = self._places.get(path, {}).get(unquote(place), place)
+        return self.chapter_of.get(path, path), make_id(heading)
 
     def _write_chapter(self, chapter: str, solutions: str, file: Path) -> None:
         page = page_of(self.notebook(chapter), self.notebook(solutions), _number(chapter))
         for cell in page.cells:
             if cell.cell_type == "markdown":
                 cell.source = rewritten(cell.source, chapter, self.lead)
+            for data in (output.get("data", {}) for output in cell.get("outputs", [])):
+                if "text/html" in data:
+                    data["text/html"] = rewritten_html(data["text/html"], chapter, self._id_of)
         _write(file, nbformat.writes(page))
 
     def _texts(self) -> dict[str, str]:
