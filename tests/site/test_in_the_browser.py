@@ -54,9 +54,10 @@ def _left(request) -> bool:
 
 
 def grave(page, *, code: bool) -> list[str]:
-    """What axe-core finds on the page that keeps somebody from using it, in what the theme colours of code too.
+    """What axe-core finds on the page that keeps somebody from using it.
 
-    That is half of all elements, and the same colours on every page.
+    Code that the theme colours is half of all elements, and of the same colours on every page: it is looked
+    at if ``code``.
     """
     options = {"resultTypes": ["violations"], "preload": False}
     left_out = None if code else {"exclude": [[".highlight"]]}

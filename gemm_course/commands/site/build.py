@@ -68,23 +68,25 @@ def copy_explorers(folder: Path) -> None:
 
 def _run_sphinx(sources: Path, made: Path, working: Path, static: Path) -> list[str]:
     from sphinx.application import Sphinx
+    from sphinx.util.docutils import docutils_namespace
 
     from gemm_course.commands.site.extension import SETTINGS, STATIC
 
     settings = SETTINGS | {"html_static_path": [str(STATIC), str(static)]}
     warnings = StringIO()
-    application = Sphinx(
-        sources,
-        None,
-        made,
-        working,
-        "html",
-        confoverrides=settings,
-        status=None,
-        warning=warnings,
-        freshenv=True,
-    )
-    application.build()
+    with docutils_namespace():  # what one build tells docutils is gone for the next
+        application = Sphinx(
+            sources,
+            None,
+            made,
+            working,
+            "html",
+            confoverrides=settings,
+            status=None,
+            warning=warnings,
+            freshenv=True,
+        )
+        application.build()
     return _COLOUR.sub("", warnings.getvalue()).splitlines()
 
 
