@@ -23,7 +23,6 @@ from functools import lru_cache
 from typing import Any
 
 from gemm_course.figures.picture import Picture
-from gemm_course.widgets import _showing
 from gemm_course.widgets._calls import explorer
 from gemm_course.widgets._states import STEPS, Control, Controls, Options
 
@@ -73,10 +72,6 @@ class Explorer:
         few = self.controls.number() <= self.stored
         states = self.controls.every() if few else self.controls.near_the_start(self.stored)
         return [state for state in states if self._everywhere(**state)]
-
-    def show(self) -> None:
-        """Display the controls and the first picture."""
-        _showing.show(self, None)
 
 
 class StepThrough(Explorer):
