@@ -44,6 +44,8 @@ from pathlib import Path
 import jupytext
 import nbformat
 
+from gemm_course.widgets._living import MIME
+
 sys.path.insert(0, str(Path(__file__).resolve().parent))  # where this file is loaded as a module
 import folded_answers
 import notebook_links as links
@@ -217,8 +219,17 @@ def run(notebook: nbformat.NotebookNode, folder: Path) -> None:
     for cell in notebook.cells:
         if cell.cell_type == "code":
             cell.outputs = [output for output in cell.outputs if _stands_alone(output)]
+            _forget_this_kernel(cell.outputs)
             folded_answers.fold_outputs(cell)
             cell.metadata.pop("execution", None)
+
+
+def _forget_this_kernel(outputs) -> None:
+    """Explorers of a cell's own code are known to the kernel that made them: a build's is gone."""
+    for output in outputs:
+        spec = output.get("data", {}).get(MIME, {})
+        if "own" in spec:
+            spec["own"] = "gone"
 
 
 def _stands_alone(output) -> bool:

@@ -104,7 +104,7 @@ def _lines(source: str) -> list[_Line]:
 
 
 def _compared(old: list[_Line], new: list[_Line]) -> Iterator[tuple[str, _Line]]:
-    """Each line with its sign: "-", "+", or " " where nothing changed."""
+    """Each line with its sign: "-", "+", or a space where nothing changed."""
     was, now = ([line.code for line in lines if _counts(line)] for lines in (old, new))
     removed, kept = ([line for line in lines if _counts(line)] for lines in (old, new))
     beside = iter(new)  # gives the new comments in their places
