@@ -55,7 +55,12 @@ def test_what_an_access_costs(access, block, pad, wavefronts):
     assert f"{access}: {wavefronts} wavefront" in _banks.draw(access, block, pad).alt
 
 
-@pytest.mark.parametrize(("draw", "state"), [*PLAIN, *KERNEL5], ids=str)
+def shown(value) -> str:
+    """A function's module, or a state: the same in every process, as pytest-xdist needs it."""
+    return value.__module__ if callable(value) else str(value)
+
+
+@pytest.mark.parametrize(("draw", "state"), [*PLAIN, *KERNEL5], ids=shown)
 def test_the_tallest_tower_is_what_the_emulator_counts(draw, state):
     picture = draw(*state)
     counted = int(re.search(r": (\d+) wavefront", picture.alt).group(1))
@@ -87,7 +92,7 @@ def test_padding_shears_the_rows(pad):
     assert words in _banks.draw("As[tx, p]", (32, 32), pad).alt
 
 
-@pytest.mark.parametrize(("draw", "state"), WIDE[::7], ids=str)
+@pytest.mark.parametrize(("draw", "state"), WIDE[::7], ids=shown)
 def test_a_wide_access_touches_words_of_the_tile(draw, state):
     """Each lane's words, once where lanes share them, as many as its access is wide."""
     asked = _wavefronts.request(*state)
