@@ -9,7 +9,8 @@ from tests.browser.test_notebooks_in_the_browser import NAMES
 
 pytestmark = [pytest.mark.browser, pytest.mark.waits]
 
-PLACES = [f"{name}.ipynb" for name in NAMES] + [f"solutions/{name}_solutions.ipynb" for name in NAMES]
+# The builder makes the links of all notebooks with solutions alike, from the same sources.
+PLACES = [f"{name}.ipynb" for name in NAMES] + [f"solutions/{name}_solutions.ipynb" for name in NAMES[::4]]
 DARK, LIGHT = "JupyterLab Dark", "JupyterLab Light"
 _OPEN = """async path => {
     await jupyterapp.restored;
@@ -75,7 +76,7 @@ def _follow(page, place: int) -> None:
     link.click()
 
 
-@pytest.mark.many(one_in=18)
+@pytest.mark.many(one_in=12)
 @pytest.mark.parametrize("start", PLACES)
 def test_every_link_leads_to_its_place_on_the_first_click(start, page, folder):
     """Where it leads, no notebook is open yet. Several links to the same place are tried once."""
