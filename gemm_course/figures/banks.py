@@ -17,7 +17,7 @@ _WIDEST = PAGE - _LEFT - 8  # of a tile
 _TILE, _GAP, _TOWER = 146.0, 46.0, 132.0  # heights: of the tallest tile, of the fall, of the tallest tower
 _DEEPEST = 13.0  # of a row of the tile
 _PALE, _DEEP = 0.06, 0.5  # of a matrix's hue, in bank 0 and in bank 31
-_NOTES = 4
+_NOTES = 5
 _LAP = 0.3  # rows reach a little under the next, so that no gap shines through
 
 Words = Mapping[int, Sequence[int]]  # the lanes that read each word
@@ -51,7 +51,7 @@ def theatre(request: Request, tile: Tile, wavefronts: int, code: str, tallest: i
     floor = top + _TILE + _GAP + _TOWER
     _drops(drawing, words, cells, floor, tallest)
     _bins(drawing, tile, words, floor, tallest)
-    notes = _notes(tile, words)
+    notes = [_who_reads_what(request), *_notes(tile, words)]
     _write(drawing, notes, floor + 26)
     return drawing.picture(f"{_in_words(request)} {' '.join(notes)}")
 
@@ -196,6 +196,14 @@ def _in_words(request: Request) -> str:
         f"{len(request.lanes)} lanes read {different} in {banks}: lane {first} reads {array}{list(start)}"
         f" in bank {bank_of(low)}, lane {last} reads {array}{list(end)} in bank {bank_of(high)}."
     )
+
+
+def _who_reads_what(request: Request) -> str:
+    """Which lanes read which elements, as far as the first ones and the last one tell it."""
+    lanes, names = zip(*((lane, f"{request.array}{list(place)}") for lane, place, _ in request.lanes))
+    if len(set(names)) == 1:
+        return f"All lanes read {names[0]}."
+    return f"Lanes {lanes[0]}, {lanes[1]}, …, {lanes[-1]} read {names[0]}, {names[1]}, …, {names[-1]}."
 
 
 def _by_bank(words: Words) -> dict[int, list[int]]:

@@ -99,6 +99,17 @@ def fills_a_rectangle(elements: Iterable[Element]) -> bool:
     return rows * columns == len(elements)
 
 
+def patches(elements: Iterable[Element]) -> list[list[Element]]:
+    """Divide ``elements`` into rectangles: runs that lie side by side, with equal ones right below them."""
+    found: dict[tuple[int, int], list[list[Element]]] = {}
+    for (row, column), length in _runs(elements):
+        patches = found.setdefault((column, length), [])
+        if not patches or patches[-1][-1][0] != row - 1:
+            patches.append([])
+        patches[-1] += [(row, column + i) for i in range(length)]
+    return [patch for of_one_width in found.values() for patch in of_one_width]
+
+
 def _runs(elements: Iterable[Element]) -> list[tuple[Element, int]]:
     """Cells that lie side by side, as (the first of them, how many)."""
     found: list[tuple[Element, int]] = []

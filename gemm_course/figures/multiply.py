@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from gemm_course.figures import colours
 from gemm_course.figures.block_story import WARP, Moment, Story
-from gemm_course.figures.corner import Corner, Element, bounds, fills_a_rectangle
+from gemm_course.figures.corner import Corner, Element, bounds, fills_a_rectangle, patches
 from gemm_course.figures.picture import Picture
 from gemm_course.figures.requests import SECTOR
-from gemm_course.figures.svg import LARGE, SMALL, Drawing, text_width, wrap
+from gemm_course.figures.svg import LARGE, PAGE, SMALL, Drawing, text_width, wrap
 
 _SIDE, _LEFT = 284.0, 30.0
 _BESIDE = _LEFT + _SIDE + 24
 _NUMBERS = 15.0  # the side of a cell from which a number fits into it
-_LINES = 10  # products that the panel lists
+_INDICES = 14.0  # what the numbers of rows and columns take
+_LINES = 8  # products that the panel lists
 
 
 @dataclass(frozen=True)
@@ -74,13 +75,31 @@ class Scene:
 def draw(scene: Scene) -> Picture:
     """Draw a scene; all scenes of a story are of one height."""
     drawing = Drawing(_title(scene), title_lines=2)
-    corner = Corner(*scene.story.shape, _LEFT, drawing.top + 18, _SIDE)
+    corner = _corner(scene.story.shape, drawing.top)
     for array in "ABC":
         _matrix(drawing, corner, scene, array)
     _marks(drawing, corner, scene)
     _panel(drawing, scene, corner)
     _legend(drawing, scene, corner.top + _SIDE + 26)
     return drawing.picture(_in_words(scene))
+
+
+def place_of_c(shape: tuple[int, int, int]) -> tuple[float, ...]:
+    """Where C lies in pictures of this shape: left, top, width and height in parts of the page's width."""
+    corner = _corner(shape, Drawing("", title_lines=2).top)
+    return tuple(part / PAGE for part in corner.box("C"))
+
+
+def _corner(shape: tuple[int, int, int], top: float) -> Corner:
+    corner = Corner(*shape, _LEFT, top + 18, _SIDE)
+    if not _indexed(corner):
+        return corner
+    return replace(corner, left=_LEFT + _INDICES, top=corner.top + _INDICES, side=_SIDE - _INDICES)
+
+
+def _indexed(corner: Corner) -> bool:
+    """Whether cells hold numbers; then rows and columns are numbered as well."""
+    return corner.cell >= _NUMBERS
 
 
 # ---- words -------------------------------------------------------------------------------------------------
@@ -166,6 +185,8 @@ def _in_words(scene: Scene) -> str:
     else:
         words.append(f"{_who_exactly(scene)}.")
         words += [f"{label}: {sum(size for size, _ in parts)}." for label, parts in _bars(scene)]
+        if each := _each_thread(scene):
+            words.append(f"Each thread: {each}.")
     for array in "ABC":
         at, (rows, columns) = bounds(scene.made if array == "C" else scene.read(array))
         ranges = f"rows {at[0]} to {at[0] + rows - 1}, columns {at[1]} to {at[1] + columns - 1}"
@@ -229,7 +250,7 @@ def _matrix(drawing: Drawing, corner: Corner, scene: Scene, array: str) -> None:
         now = scene.read(array)
     corner.light(drawing, array, now, hue)
     corner.rule(drawing, array)
-    if corner.cell >= _NUMBERS:
+    if _indexed(corner):
         _numbers(drawing, corner, scene, array, now)
 
 
@@ -251,6 +272,8 @@ def _marks(drawing: Drawing, corner: Corner, scene: Scene) -> None:
             drawing.rect(*corner.box("C", (row, column), (rows, columns)), "none", stroke=colours.QUIET)
     if fills_a_rectangle(scene.made):
         corner.outline(drawing, "C", scene.made)
+    for patch in patches(_one_thread(scene)):
+        corner.outline(drawing, "C", patch, stroke=colours.PAPER, line=1.5)
     if scene.story.slab:
         for array in "AB":
             corner.outline(drawing, array, _slab(scene, array), dash="4 3", line=1.5)
@@ -258,13 +281,34 @@ def _marks(drawing: Drawing, corner: Corner, scene: Scene) -> None:
     _p_marks(drawing, corner, scene)
 
 
+def _each_thread(scene: Scene) -> str:
+    """What each thread does, where more than one multiply."""
+    made = _one_thread(scene)
+    if not made or scene.moment.copies:
+        return ""
+    steps = scene.moment.p[1] - scene.moment.p[0] + 1
+    reads = scene.moment.lane_reads(scene.story.threads("thread", scene.element))
+    return f"{_count(reads, 'read')}, {_count(len(made) * steps, 'product')}"
+
+
+def _one_thread(scene: Scene) -> set[Element]:
+    """What the chosen element's thread makes, where a warp or a block is shown whose threads multiply."""
+    if scene.level not in ("warp", "block") or scene.story.at_once > 1:
+        return set()
+    return scene.story.made("thread", scene.element)
+
+
 def _names(drawing: Drawing, corner: Corner) -> None:
-    """Name the matrices: A at its left, B on top, C below."""
+    """Name the matrices: A at its left, B on top, C below. Where cells hold numbers, number rows, columns."""
+    indexed = _indexed(corner)
     for array in "ABC":
         x, y, wide, high = corner.box(array)
-        sides = {"A": (x - 14, y + high / 2), "B": (x + wide / 2, y - 5), "C": (x + wide / 2, y + high + 17)}
+        left, top = (x - 24, y - 19) if indexed else (x - 14, y - 5)
+        sides = {"A": (left, y + high / 2), "B": (x + wide / 2, top), "C": (x + wide / 2, y + high + 17)}
         hue = colours.of_array(array)
         drawing.text(*sides[array], array, size=LARGE, bold=True, anchor="middle", fill=hue)
+    if indexed:
+        _indices(drawing, corner)
 
 
 def _slab(scene: Scene, array: str) -> set[Element]:
@@ -277,10 +321,21 @@ def _slab(scene: Scene, array: str) -> set[Element]:
     return {(r, p) for r in rows for p in steps} if array == "A" else {(p, c) for c in columns for p in steps}
 
 
+def _indices(drawing: Drawing, corner: Corner) -> None:
+    """Number the rows at the left of A and the columns above B."""
+    style = {"size": 12, "fill": colours.QUIET}
+    for row in range(corner.m):
+        x, y = corner.middle("A", (row, 0))
+        drawing.text(x - corner.cell / 2 - 4, y + 4.5, row, anchor="end", **style)
+    for column in range(corner.n):
+        x, y = corner.middle("B", (0, column))
+        drawing.text(x, y - corner.cell / 2 - 4, column, anchor="middle", **style)
+
+
 def _p_marks(drawing: Drawing, corner: Corner, scene: Scene) -> None:
     """Write p below A's column and beside B's row."""
     first, last = scene.moment.p
-    name = "p" if first == last else f"p = {first}…{last}"
+    name = f"p = {first}" if first == last else f"p = {first}…{last}"
     middle = (corner.middle("A", (0, first))[0] + corner.middle("A", (0, last))[0]) / 2
     level = (corner.middle("B", (first, 0))[1] + corner.middle("B", (last, 0))[1]) / 2
     half = text_width(name, bold=True) / 2
@@ -308,8 +363,10 @@ def _sum(drawing: Drawing, scene: Scene, y: float) -> None:
     lines = _product_lines(scene)
     for place, line in enumerate(lines):
         drawing.text(_BESIDE, y + 54 + 17 * place, line, bold=place == len(lines) - 1)
+    done, k = scene.moment.p[1] + 1, scene.story.shape[2]
     total = f"sum so far: {scene.sums()[scene.element]}"
     drawing.text(_BESIDE, y + 60 + 17 * len(lines), total, bold=True, fill=colours.C)
+    drawing.text(_BESIDE, y + 78 + 17 * len(lines), f"({done} of {k} products)")
 
 
 def _compare(drawing: Drawing, scene: Scene, y: float, wide: float) -> None:
@@ -326,6 +383,9 @@ def _compare(drawing: Drawing, scene: Scene, y: float, wide: float) -> None:
             drawing.rect(x, y + 19, size / most * wide, 12, fill)
             x += size / most * wide
         y += 42
+    if each := _each_thread(scene):
+        drawing.text(_BESIDE, y + 13, "each thread (white frame):")
+        drawing.text(_BESIDE, y + 31, each, bold=True)
 
 
 def _legend(drawing: Drawing, scene: Scene, y: float) -> None:

@@ -90,10 +90,20 @@ def race(tracks: Sequence[Track], gates: Sequence[Gate], title: str, sentences: 
     drawing.text(_RIGHT + 8, top - 12, "its sum", fill=colours.QUIET)
     drawing.line(_LEFT, bottom + 12, _RIGHT, bottom + 12, stroke=colours.QUIET, arrow=True)
     drawing.text(_RIGHT + 8, bottom + 17, "time", fill=colours.QUIET)
-    _legend(drawing, bottom + 26)
-    _write(drawing, sentences, bottom + 58)
-    drawing.rect(0, bottom + 58 + _LINES * 19, 1, 1, colours.PAPER)
+    _legend(drawing, bottom + 26, _arrows(tracks))
+    _write(drawing, sentences, bottom + 72)
+    drawing.rect(0, bottom + 72 + _LINES * 19, 1, 1, colours.PAPER)
     return drawing.picture(_in_words(tracks, gates, sentences))
+
+
+def _arrows(tracks: Sequence[Track]) -> str:
+    """What the arrows of a picture mean: all go from a sum to a later store, or all from a store to a sum."""
+    for track in tracks:
+        for part in track.parts:
+            for factor in (each for product in part.products for each in product if each.wrong):
+                late = factor.culprit[1] > part.end
+                return "should have waited for this store" if late else "overwrote what this sum still needed"
+    return ""
 
 
 def _x(time: float) -> float:
@@ -126,15 +136,18 @@ def _track(drawing: Drawing, track: Track, end: float, top: float) -> None:
 
 
 def _blame(drawing: Drawing, track: Track, place: int, top: float) -> None:
-    """Draw an arrow from each store that comes too late or too early to the sum that it spoils."""
+    """Join each sum that is spoilt and the store that spoils it, with an arrow that goes on in time."""
     for part in track.parts:
         for factor in (factor for product in part.products for factor in product if factor.wrong):
             thread, end = factor.culprit
-            x1, x2 = _x(end) - (_x(1) - _x(0)) * (0.75 if factor.array[0] == "A" else 0.25), _x(part.end) - 10
             down = thread < place
-            y1 = top + thread * _TRACK + (_HIGH if down else 0)
-            y2 = top + place * _TRACK + (0 if down else _HIGH)
-            drawing.line(x1, y1, x2, y2, stroke=colours.WARN, width=2, arrow=True)
+            store = (
+                _x(end) - (_x(1) - _x(0)) * (0.75 if factor.array[0] == "A" else 0.25),
+                top + thread * _TRACK + (_HIGH if down else 0),
+            )
+            adding = _x(part.end) - 10, top + place * _TRACK + (0 if down else _HIGH)
+            first, last = sorted((store, adding))
+            drawing.line(*first, *last, stroke=colours.WARN, width=2, arrow=True)
 
 
 def _part(drawing: Drawing, part: Part, top: float) -> None:
@@ -169,7 +182,11 @@ def _product(drawing: Drawing, product: tuple[Factor, Factor], middle: float, y:
         drawing.text(x, y, sign, size=_FACTORS, anchor="middle", mono=True, fill=fill, bold=wrong)
 
 
-def _legend(drawing: Drawing, top: float) -> None:
+def _legend(drawing: Drawing, top: float, arrows: str) -> None:
+    """Say what colours mean, and ``arrows``, if there are any."""
+    if arrows:
+        drawing.line(8, top + 28, 34, top + 28, stroke=colours.WARN, width=2, arrow=True)
+        drawing.text(42, top + 32, arrows, size=13, fill=colours.WARN)
     for place, (fill, words) in enumerate(
         (
             (colours.PALE[colours.A], "stores a number of A"),

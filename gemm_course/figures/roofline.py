@@ -18,7 +18,7 @@ _FP32 = Span(0.04, 1500, 0.1, 200)  # what is shown unless a picture says otherw
 _FP16 = Span(0.04, 1500, 0.1, 2000)
 _FAR = 6000  # FLOP per byte, for what lies beyond
 _LEFT, _RIGHT = 52.0, 398.0  # where the plane begins and ends; the labels of flat roofs stand behind it
-_HEIGHT, _COLUMN, _NOTE = 262.0, 13, 3  # of the plane; letters beside it; lines of the note
+_HEIGHT, _COLUMN, _NOTE = 262.0, 13, 6  # of the plane; letters beside it; lines of the note
 _DOT, _RING, _SMALL_DOT = 7.0, 10.0, 5.0
 _TURNS = [math.radians(45 * (place // 2 * 3) + 22.5 * (place % 2)) for place in range(16)]  # all directions
 # What it costs when a label lies over something, its line runs over a label, over a mark, over a roof.
@@ -114,7 +114,7 @@ def roofline(
         sheet.name(point, [point.label, _reached(point)])
     sheet.name_memories()
     _write_note(drawing, note, sheet.plane.bottom + 44)
-    told = f"{under_title}. {lines.in_words()}" if under_title else lines.in_words()
+    told = f"{under_title.rstrip('.')}. {lines.in_words()}" if under_title else lines.in_words()
     return drawing.picture(f"{told} Points: {'; '.join(map(_spoken, points))}. {note}")
 
 

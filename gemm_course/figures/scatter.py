@@ -76,7 +76,7 @@ def draw(story: Sequence[Step], number: int, thread: int, tile: Tile) -> Picture
     top = drawing.top + 24
     _draw_a(drawing, story, number, thread, tile, top)
     _draw_as(drawing, story, number, thread, tile, top)
-    _arrow(drawing, step, thread, top)
+    _arrow(drawing, step, thread, tile, top)
     y = top + _HIGH * max(tile.BM, tile.BK) + 22
     for line in _formulas(thread, tile):
         drawing.text(8, y, line, mono=True)
@@ -162,10 +162,12 @@ def _draw_as(drawing: Drawing, story: Sequence[Step], number: int, thread: int, 
         drawing.rect(x - 1, y - 1, _CELL + 1, _HIGH + 1, "none", stroke=colours.INK, line=3)
 
 
-def _arrow(drawing: Drawing, step: Step, thread: int, top: float) -> None:
+def _arrow(drawing: Drawing, step: Step, thread: int, tile: Tile, top: float) -> None:
+    """Draw where a float goes, from the end of its row, as other threads' numbers stand in it."""
     if thread in step.places:
-        (x1, y1), (x2, y2) = _of_a(step.sources[thread], top), _of_as(step.places[thread], top)
-        drawing.line(x1 + _CELL, y1 + _HIGH / 2, x2 - 2, y2 + _HIGH / 2, width=2, arrow=True)
+        row, _ = step.sources[thread]
+        (x1, y1), (x2, y2) = _of_a((row, tile.BK), top), _of_as(step.places[thread], top)
+        drawing.line(x1 + 2, y1 + _HIGH / 2, x2 - 2, y2 + _HIGH / 2, width=2, arrow=True)
 
 
 def _of_a(element: Place, top: float) -> tuple[float, float]:

@@ -10,11 +10,13 @@ from gemm_course.figures import colours
 from gemm_course.figures.latency import schedule
 from gemm_course.figures.picture import Picture
 from gemm_course.figures.svg import PAGE, SMALL, Drawing, wrap
+from gemm_course.model import Tank
 
 _LEFT, _RIGHT = 84.0, PAGE - 12
 _ROW, _HIGH = 34.0, 24.0
 _PERIODS = 4  # of computing and waiting that are shown
 _LINES = 5  # of notes
+_FILE = 52.0  # the height of the register file with its words
 _ISSUING, _TURN = colours.OF_WAIT["issuing"], colours.OF_WAIT["another warp's turn"]
 
 
@@ -23,13 +25,14 @@ class Run:
     """Blocks that an SM holds, of at most ``room`` that are drawn.
 
     ``computes`` and ``waits`` are clocks of one of its schedulers: how long a block computes with a tile, and
-    how long it waits for the next one.
+    how long it waits for the next one. registers: the register file, and what a block takes of it.
     """
 
     blocks: int
     room: int
     computes: int
     waits: int
+    registers: Tank
 
     @property
     def busy(self) -> float:
@@ -40,7 +43,8 @@ class Run:
 def strips(run: Run, title: str, notes: Sequence[str]) -> Picture:
     """Draw a strip for each block, and below them when the scheduler has something to issue."""
     drawing = Drawing(title, title_lines=2)
-    top = drawing.top + 4
+    _file(drawing, run, drawing.top)
+    top = drawing.top + _FILE
     unit = 4  # clocks
     steps = _PERIODS * (run.computes + run.waits) // unit
     story = schedule(run.blocks, run.computes // unit, run.waits // unit, steps)
@@ -55,12 +59,26 @@ def strips(run: Run, title: str, notes: Sequence[str]) -> Picture:
             drawing.text(_LEFT + 8, y + 17, "does not fit", fill=colours.QUIET)
     below = top + run.room * _ROW + 4
     _issuing(drawing, story, below, scale)
-    _legend(drawing, below + 36)
+    _legend(drawing, below + 36, with_turns=any("ready" in row for row in story))
     lines = wrap(" ".join(notes), SMALL, PAGE - 16)
     for place, line in enumerate(lines):
         drawing.text(8, below + 92 + 18 * place, line, fill=colours.QUIET)
     drawing.rect(0, below + 82 + 18 * _LINES, 1, 1, colours.PAPER)
     return drawing.picture(_in_words(run, notes))
+
+
+def _file(drawing: Drawing, run: Run, y: float) -> None:
+    """Draw what the blocks take of the register file, and whether another one would fit."""
+    tank = run.registers
+    left = tank.left(run.blocks)
+    more = f"{left:,} are free" if left else "nothing is free"
+    drawing.text(8, y + 13, f"Registers: each block takes {tank.per_block:,} of {tank.size:,}; {more}.")
+    scale = (_RIGHT - 8) / tank.size
+    drawing.rect(8, y + 21, _RIGHT - 8, 16, colours.IDLE, stroke=colours.EDGE)
+    for block in range(run.blocks):
+        x, wide = 8 + block * tank.per_block * scale, tank.per_block * scale
+        drawing.rect(x, y + 21, wide, 16, colours.NOW, stroke=colours.INK)
+        drawing.text(x + wide / 2, y + 34, f"block {block + 1}", size=12, anchor="middle")
 
 
 def _strip(drawing: Drawing, row: Sequence[str], y: float, scale: float) -> None:
@@ -95,14 +113,15 @@ def _runs(row: Sequence[str]):
         place += length
 
 
-def _legend(drawing: Drawing, y: float) -> None:
+def _legend(drawing: Drawing, y: float, *, with_turns: bool) -> None:
     drawing.rect(8, y, 22, 13, _ISSUING)
     drawing.rect(28, y - 2, 2, 17, colours.INK)
     drawing.text(36, y + 12, "computes, then asks for a tile", size=13)
     drawing.rect(252, y + 6, 22, 2, colours.QUIET)
     drawing.text(280, y + 12, "waits for it", size=13)
-    drawing.rect(374, y, 22, 13, _TURN)
-    drawing.text(402, y + 12, "another's turn", size=13)
+    if with_turns:
+        drawing.rect(374, y, 22, 13, _TURN)
+        drawing.text(402, y + 12, "another's turn", size=13)
     drawing.hatch(8, y + 20, 22, 13)
     drawing.text(36, y + 32, "nothing to issue: all blocks wait", size=13)
     drawing.line(_RIGHT - 90, y + 28, _RIGHT - 40, y + 28, stroke=colours.QUIET, arrow=True)
@@ -112,7 +131,8 @@ def _legend(drawing: Drawing, y: float) -> None:
 def _in_words(run: Run, notes: Sequence[str]) -> str:
     resident = "1 block is" if run.blocks == 1 else f"{run.blocks} blocks are"
     return (
-        f"{resident} on the SM. Each computes for {run.computes} clocks of a scheduler, asks for the next "
-        f"tile and waits {run.waits} clocks; meanwhile others compute. The scheduler could issue in "
+        f"{resident} on the SM; each takes {run.registers.per_block:,} of {run.registers.size:,} registers. "
+        f"Each computes for {run.computes} clocks of a scheduler, asks for the next tile and waits "
+        f"{run.waits} clocks; meanwhile others compute. The scheduler could issue in "
         f"{100 * run.busy:.0f} % of the clocks. {' '.join(notes)}"
     )

@@ -12,6 +12,7 @@ from gemm_course.figures.requests import SECTOR, Request
 from gemm_course.figures.svg import NORMAL, Drawing
 
 AT_ONCE = 4  # lanes that a step of the story adds
+_HOW_TOLD = f"Told {AT_ONCE} lanes at a time; the hardware takes all 32 of them together."
 WINDOW = 32, 32, 8  # rows and columns of C, and steps along k, that are drawn
 _SIDE, _LEFT = 176.0, 12.0
 _RIBBON, _ROWS = 32, 16  # sectors shown, in columns of this many
@@ -61,7 +62,7 @@ def draw(view: View) -> Picture:
     _bars(drawing, view, corner.bottom + 30)
     _ribbon(drawing, view, top)
     below = top + _ROWS * _PITCH + 8
-    for fact in view.facts:
+    for fact in (*view.facts, _HOW_TOLD):
         drawing.text(_LEFT, below + 14, fact)
         below += 19
     _legend(drawing, view, below + 6)
@@ -100,9 +101,8 @@ def _in_words(view: View) -> str:
     sectors = sorted(view.now.sectors)
     where = ", ".join(str(sector * SECTOR) for sector in sectors)
     return (
-        f"One request for {request.bits // 8} bytes per lane, told {AT_ONCE} lanes at a time; the hardware"
-        f" takes all of them together. Heard last: {asked or 'no lane'}. Sectors moved so far begin at byte"
-        f" {where}. {' '.join(view.facts)}"
+        f"One request for {request.bits // 8} bytes per lane. {_HOW_TOLD} Heard last: {asked or 'no lane'}."
+        f" Sectors moved so far begin at byte {where}. {' '.join(view.facts)}"
     )
 
 
@@ -218,11 +218,11 @@ def _legend(drawing: Drawing, view: View, y: float) -> None:
     hue = colours.of_array(view.request.array)
     x = _LEFT
     for fill, edge, words, wide in (
-        (colours.NOW, colours.INK, "asked for now", 132),
-        (hue, colours.EDGE, "before", 76),
-        (colours.PALE[hue], colours.EDGE, "later", 66),
-        (colours.MOVED, colours.QUIET, "moved for nothing", 158),
-        (colours.IDLE, colours.EDGE, "not moved", 90),
+        (colours.NOW, colours.INK, "asked now", 106),
+        (hue, colours.EDGE, "before", 82),
+        (colours.PALE[hue], colours.EDGE, "later", 72),
+        (colours.MOVED, colours.QUIET, "moved, not asked for", 180),
+        (colours.IDLE, colours.EDGE, "not moved", 80),
     ):
         drawing.rect(x, y, 12, 12, fill, stroke=edge)
         drawing.text(x + 17, y + 11, words, fill=colours.QUIET)

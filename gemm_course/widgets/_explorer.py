@@ -19,6 +19,7 @@ How one is shown is decided in `gemm_course.widgets._showing`:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -26,7 +27,24 @@ from gemm_course.figures.picture import Picture
 from gemm_course.widgets._calls import explorer
 from gemm_course.widgets._states import STEPS, Control, Controls, Options
 
-__all__ = ["Explorer", "StepThrough", "explorer"]
+__all__ = ["Explorer", "Pointing", "StepThrough", "explorer"]
+
+
+@dataclass(frozen=True)
+class Pointing:
+    """A part of the picture in which a click on a cell chooses two controls' values; the nearest are taken.
+
+    ``box``: left, top, width and height in parts of the picture's width; it is ``rows`` by ``columns`` cells.
+    ``row``, ``column``: names of the controls. ``words`` tells the learner.
+    """
+
+    box: tuple[float, float, float, float]
+    rows: int
+    columns: int
+    row: str
+    column: str
+    words: str
+
 
 _KEPT = 512  # pictures that an explorer caches
 MOST = 1000  # states that are stored; of more, some
@@ -40,7 +58,8 @@ class Explorer:
     ``actions`` are buttons for what takes a while or changes something, such as a measurement: from a label
     to a function of the controls' values that returns a sentence; afterwards the picture is drawn anew.
     ``stored``: how many states are kept as frames at most, where there are more. ``everywhere``: whether a
-    state's picture is the same on every machine; if not, it is not stored.
+    state's picture is the same on every machine; if not, it is not stored. ``pointing``: where a click on the
+    picture moves the controls, in the browser.
     """
 
     def __init__(
@@ -51,9 +70,11 @@ class Explorer:
         actions: Mapping[str, Callable[..., str]] | None = None,
         stored: int = MOST,
         everywhere: Callable[..., bool] = lambda **_: True,
+        pointing: Pointing | None = None,
     ):
         self.controls = Controls([Control(name, *described) for name, described in controls.items()])
         self.actions, self.stored, self._everywhere = dict(actions or {}), stored, everywhere
+        self.pointing = pointing
         self._draw = draw
         self._cached = lru_cache(_KEPT)(lambda state: draw(**dict(state)))
 
@@ -89,11 +110,12 @@ class StepThrough(Explorer):
         *,
         first: int = 0,
         stored: int = MOST,
+        pointing: Pointing | None = None,
     ):
         def steps(chosen: Mapping[str, Any]) -> list[tuple[str, int]]:
             number = count(**{name: chosen[name] for name in controls})
             return [(str(step + 1), step) for step in range(number)]
 
-        super().__init__(draw, {**controls, "step": ("step", steps, first)}, stored=stored)
+        super().__init__(draw, {**controls, "step": ("step", steps, first)}, stored=stored, pointing=pointing)
         above = self.controls.all[:-1]
         self.controls = Controls([*above, Control("step", "step", steps, first, STEPS)])

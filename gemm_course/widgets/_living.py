@@ -24,6 +24,7 @@ from typing import Any
 from IPython.display import display
 
 from gemm_course.widgets import _calls, _frames
+from gemm_course.widgets._explorer import Pointing
 from gemm_course.widgets._states import Control, Controls
 
 MIME = "application/vnd.gemm-course.explorer+json"
@@ -43,6 +44,8 @@ def bundle(explorer: Any, call: _calls.Call | None) -> dict[str, Any]:
     spec = dict(known) if known else {"controls": described(explorer.controls), "width": picture.width}
     spec["at"] = explorer.controls.texts(state)
     spec["actions"] = list(explorer.actions)
+    if explorer.pointing:
+        spec["pointing"] = _pointed(explorer.controls, explorer.pointing)
     if call:
         spec |= {"call": [call.name, json.loads(call.arguments)], "frames": call.slug if known else None}
     else:
@@ -60,6 +63,16 @@ def still(controls: Controls, state: dict[str, Any], picture) -> str:
 def described(controls: Controls) -> list[dict[str, Any]]:
     """The controls as a spec has them: labels, kinds, and tables of options by the places above them."""
     return [_described(controls, control) for control in controls.all]
+
+
+def _pointed(controls: Controls, pointing: Pointing) -> dict[str, Any]:
+    places = list(controls.by_name)
+    return {
+        "box": [round(part, 4) for part in pointing.box],
+        "cells": [pointing.rows, pointing.columns],
+        "controls": [places.index(pointing.row), places.index(pointing.column)],
+        "words": pointing.words,
+    }
 
 
 def _described(controls: Controls, control: Control) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from gemm_course.figures import multiply as figure
 from gemm_course.figures.block_story import LEVELS, Story, numbered, story
 from gemm_course.figures.picture import Picture
 from gemm_course.kernels import LADDER
-from gemm_course.widgets._explorer import StepThrough, explorer
+from gemm_course.widgets._explorer import Pointing, StepThrough, explorer
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,8 @@ class Example:
     """A small multiplication by a stage: its shape (m, n, k) and tiles, and the elements of C to choose from.
 
     level: where the picture opens. copies: whether copying into shared memory is a step of its own. at_once:
-    steps along k of one operation. says: the stage's idea.
+    steps along k of one operation. says: the stage's idea. element: where the picture opens, if that is not
+    the last of the choice.
     """
 
     stage: str
@@ -33,6 +34,12 @@ class Example:
     says: str
     copies: bool = False
     at_once: int = 1
+    element: tuple[int, int] | None = None
+
+    @property
+    def seen_first(self) -> tuple[int, int]:
+        """The element of C that is chosen first."""
+        return self.element or (self.rows[-1], self.columns[-1])
 
     @property
     def steps(self) -> int:
@@ -51,16 +58,19 @@ class Example:
         return (down, across) if self.stage.startswith("naive") else (across, down)
 
 
+WORDS = "Or click in C."
+_STORED = 2048  # states of the example whose elements can all be chosen
 _SQUARE = {"BM": 32, "BN": 32, "BK": 8, "TM": 4, "TN": 4}
 EXAMPLES = {
     "": Example(
         "naive_coalesced",
         (8, 8, 8),
         {"BM": 8, "BN": 8},
-        (0, 2, 5),
-        (1, 3, 6),
+        range(8),
+        range(8),
         "element",
         "Every element of C is a sum of its own. So each can have a thread of its own.",
+        element=(5, 6),
     ),
     "naive_uncoalesced": Example(
         "naive_uncoalesced",
@@ -125,7 +135,7 @@ EXAMPLES = {
         (9, 40),
         (37, 50),
         "warp",
-        "A warp has a tile of its own, nearly square. So its 32 threads read few different numbers.",
+        "A warp has a square tile of its own. So its 32 threads read few different numbers.",
     ),
     "wmma": Example(
         "wmma",
@@ -151,15 +161,18 @@ def multiply(stage: str = "") -> StepThrough:
         known = ", ".join(name for name in EXAMPLES if name)
         raise ValueError(f"there is no example of {stage!r}; there is one of {known}")
     example = EXAMPLES[stage]
+    m, n, _ = example.shape
     return StepThrough(
         lambda step, **chosen: draw(stage, step, **chosen),
         lambda **_: example.steps,
         {
             "level": ("look at", LEVELS, example.level),
-            "row": ("row of C", example.rows, example.rows[-1]),
-            "column": ("column of C", example.columns, example.columns[-1]),
+            "row": ("row of C", example.rows, example.seen_first[0]),
+            "column": ("column of C", example.columns, example.seen_first[1]),
         },
         first=example.first,
+        stored=_STORED,
+        pointing=Pointing(figure.place_of_c(example.shape), m, n, "row", "column", WORDS),
     )
 
 

@@ -118,5 +118,8 @@ def _name(factor: Factor) -> str:
 
 def _found(kind: str) -> str:
     race = _race_of(kind)
-    lines = " and ".join(map(str, sorted((race.line, race.other_line))))
-    return f"The emulator reports the race in every case: nothing orders lines {lines}, on {race.array}."
+    stores, reads = sorted((race.line, race.other_line))
+    return (
+        f"The emulator reports it whoever is late: no barrier stands between line {stores}, which"
+        f" stores {race.array}, and line {reads}, which reads it."
+    )

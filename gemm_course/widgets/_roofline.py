@@ -154,7 +154,16 @@ def _source(stages: Sequence[Stage], ceilings: Sequence[Ceiling] = ()) -> str:
     measured = [ceiling.measured for ceiling in ceilings if ceiling.measured is not None]
     compilers = [f". Loop: {ceiling.compiler}" for ceiling in ceilings if ceiling.compiler]
     precisions = " and ".join(used).upper().replace("AND", "and")
-    return f"{SIZE}³, {precisions}; {ladder.provenance(stages, *measured)}{''.join(compilers)}"
+    source = f"{SIZE}³, {precisions}; {ladder.provenance(stages, *measured)}{''.join(compilers)}"
+    return f"{_roofs_in_words(ceilings)} {source}"
+
+
+def _roofs_in_words(ceilings: Sequence[Ceiling]) -> str:
+    """What a sloping roof means, and those of ``ceilings`` whose name does not tell it."""
+    words = "Sloping roof: if that memory delivered all these bytes."
+    if any(ceiling.label.startswith("issue slots") for ceiling in ceilings):
+        words += " Issue slots: if multiply-adds got all that the loop's other instructions leave."
+    return words
 
 
 def ideal(n: int) -> Picture:

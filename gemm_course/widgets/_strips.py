@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from gemm_course.emulator.limits import LIMITS
 from gemm_course.figures import strips as figure
 from gemm_course.figures.picture import Picture
-from gemm_course.model import GPUS, Occupancy, occupancy
+from gemm_course.model import GPUS, Occupancy, Tank, occupancy, tanks
 from gemm_course.widgets._explorer import Explorer, explorer
 
 WAIT = 600  # clocks until device memory answers, as notebook 04 supposes
@@ -33,6 +33,11 @@ class Kernel:
     def held(self, registers: int) -> Occupancy:
         """How many blocks an SM holds with so many registers per thread."""
         return occupancy(self.threads, registers, self.shared_bytes)
+
+    def file(self, registers: int) -> Tank:
+        """The register file of an SM, and what a block takes of it with so many registers per thread."""
+        shared = tanks(self.threads, registers, self.shared_bytes, _H200.limits)
+        return next(tank for tank in shared if tank.name == "registers")
 
     @property
     def warps(self) -> int:
@@ -74,7 +79,8 @@ def draw(stage: str, registers: int) -> Picture:
     kernel = KERNELS[stage]
     held = kernel.held(registers)
     room = max(kernel.held(each).blocks for each in kernel.registers)
-    run = figure.Run(held.blocks, room, kernel.warps * kernel.loop, WAIT)
+    file = kernel.file(registers)
+    run = figure.Run(held.blocks, room, kernel.warps * kernel.loop, WAIT, file)
     fit = "1 block fits" if held.blocks == 1 else f"{held.blocks} blocks fit"
     title = (
         f"{registers} registers: {fit}, {held.warps} of {held.most_warps} warps; "

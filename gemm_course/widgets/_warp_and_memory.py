@@ -101,7 +101,8 @@ def draw(
     facts = _of_tiles(seen, access) if _is_tiled(subject) else _of_a_step(seen, access, p)
     request = found[min(p, len(found) - 1)]
     heard = figure.AT_ONCE * (step + 1)
-    return figure.draw(figure.View(name_of(subject), request, seen.places, heard, facts))
+    rows = f"Rows of {access[1]} begin {4 * width[1]} bytes apart: {width[1]} numbers of 4 bytes."
+    return figure.draw(figure.View(name_of(subject), request, seen.places, heard, (rows, *facts)))
 
 
 def _of_a_step(seen: Seen, access: tuple[str, str], p: int) -> tuple[str, str]:

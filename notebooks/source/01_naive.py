@@ -79,12 +79,14 @@ see.warp_and_memory("naive_uncoalesced")
 # %% [markdown]
 # On the left the warp's lanes on C and what they ask for, on the right the memory, drawn from what the
 # emulator saw. The hardware takes all 32 lanes together; step by step you can follow four at a time. Choose
-# one request after the other, and go to the last lanes each time:
-#
+# one request after the other, and go to the last lanes each time.
+
+# %% [markdown] tags=["answer"]
 # - **A**: every lane in a sector of its own. 1024 bytes move, 128 are used.
 # - **B**: all lanes read the *same* element. One sector, handed to all: a **broadcast**.
 # - **C**: like A, when the result is stored.
-#
+
+# %% [markdown]
 # Try other block shapes. With 16 × 16 a warp has only 16 different rows. Which shape makes A cheapest? And
 # what happens to B then?
 #

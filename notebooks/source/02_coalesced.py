@@ -130,12 +130,13 @@ see.predict("02.above")
 # %% tags=["answer"]
 see.roofline("naive_uncoalesced", "naive_coalesced")
 
-# %% [markdown]
+# %% [markdown] tags=["answer"]
 # Both points lie **above** the roof of DRAM, and that is no mistake. The axis counts the bytes that warps
 # *ask for*, and these requests go to the L1 cache of their multiprocessor. Only what neither L1 nor L2
 # holds comes from DRAM. So the roof that belongs to this axis is L1's, and the DRAM roof belongs to a
 # different count. **A roofline without the name of its bytes on the axis says nothing.**
-#
+
+# %% [markdown]
 # Choose the other *stage*: the point goes to where that one stands, and the title names the lowest roof over
 # it. For v01 that is *issue slots*: only 13 % of its instructions multiply, and an SM issues four a clock.
 #

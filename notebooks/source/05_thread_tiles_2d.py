@@ -67,7 +67,7 @@ see.predict("05.reads")
 # 4 × 4. Make it flat, 2 × 8, the same number of results. What happens to the reads? Then go from thread to
 # thread: which of them read the same?
 
-# %%
+# %% tags=["answer"]
 see.registers("thread_tiled_2d")
 
 # %% [markdown]
@@ -127,7 +127,7 @@ see.predict("05.occupancy")
 # %% [markdown]
 # Here is the SM of the question. Which tank is full, and what is left in the others?
 
-# %%
+# %% tags=["answer"]
 see.occupancy("thread_tiled_2d", tiles={"BM": 128, "BN": 128, "BK": 16, "TM": 8, "TN": 8})
 
 # %% [markdown]
@@ -347,10 +347,11 @@ see.counts("thread_tiled_2d", size, **counted)
 # %%
 see.predict("05.tall")
 
-# %% [markdown]
+# %% [markdown] tags=["answer"]
 # (As written, without the compiler's merging, it would be 16 reads of As with one wavefront each and 4
 # reads of Bs with four: 32 where the square takes 48.)
-#
+
+# %% [markdown]
 # The square reads fewer elements, the tall rectangle takes fewer wavefronts: of As, lanes share what they
 # read, and of Bs, pieces of four columns leave no gaps. Each saves something that the other pays for. Paper
 # does not say which is faster. A clock does, in the heat map further down.

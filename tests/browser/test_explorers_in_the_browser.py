@@ -7,6 +7,7 @@ import nbformat
 import pytest
 from nbformat import v4
 
+from gemm_course.figures.multiply import place_of_c
 from tests.browser.lab import Explorer, Notebook
 
 pytestmark = [pytest.mark.browser, pytest.mark.full(reason="JupyterLab in Chromium for a few explorers")]
@@ -140,6 +141,31 @@ def test_a_sequence_plays_to_its_end_and_stops(saved, lab):
         walk.root.get_by_role("button", name="▶ play").wait_for()
         walk.press("◀ previous")
         assert step.position() == step.position("max") - 1
+
+
+def test_a_click_on_an_element_of_c_chooses_it(lab_without_kernels):
+    """A click into the picture moves both sliders, and one beside C moves none."""
+    with lab_without_kernels.open("00_welcome.ipynb") as notebook:
+        explorer = notebook.explorers()[0]
+        assert "click in C" in explorer.root.locator(".gemm-hint").inner_text()
+        row, column = explorer.control("row of C"), explorer.control("column of C")
+        for wanted in ((2, 7), (0, 0)):
+            _click_on_c(explorer, *wanted)
+            assert (row.position(), column.position()) == wanted
+            assert explorer.seen()["alt"].startswith(f"C[{wanted[0]}, {wanted[1]}] = ")
+        explorer.root.locator("img.gemm-picture").click(position={"x": 5, "y": 5})
+        explorer.settle()
+        assert (row.position(), column.position()) == (0, 0)
+
+
+def _click_on_c(explorer: Explorer, row: int, column: int) -> None:
+    """Click on the middle of an element of an 8 by 8 matrix C, where the figure says that it lies."""
+    left, top, wide, high = place_of_c((8, 8, 8))
+    image = explorer.root.locator("img.gemm-picture")
+    drawn = image.bounding_box()["width"]
+    x, y = left + (column + 0.5) * wide / 8, top + (row + 0.5) * high / 8
+    image.click(position={"x": x * drawn, "y": y * drawn})
+    explorer.settle()
 
 
 def test_controls_are_beside_the_picture_where_there_is_room(saved, lab):

@@ -7,10 +7,12 @@ import pytest
 
 from gemm_course import widgets as see
 from gemm_course.emulator import emulate
+from gemm_course.figures import multiply as figure
 from gemm_course.figures.block_story import LEVELS, WARP, numbered
+from gemm_course.figures.svg import PAGE
 from gemm_course.kernels import LADDER
 from gemm_course.widgets import _multiply as widget
-from tests.figures.page import faults
+from tests.figures.page import SVG, faults
 
 EXAMPLES = sorted(widget.EXAMPLES)
 
@@ -18,7 +20,7 @@ EXAMPLES = sorted(widget.EXAMPLES)
 def chosen(name):
     """The story of the block of an example's last element, and that element."""
     example = widget.EXAMPLES[name]
-    element = example.rows[-1], example.columns[-1]
+    element = example.seen_first
     return example, widget.told(name, example.block_of(element)), element
 
 
@@ -83,7 +85,7 @@ def test_the_last_sum_is_the_kernels_own_result(name):
     C = np.zeros((m, n), stage.dtype)
     launch = stage.alone(m, n, k, np.float32(1), A, B, np.float32(0), C, tiles=example.tiles)
     emulate(launch.kernel, launch.grid, launch.block, *launch.arguments)
-    row, column = example.rows[-1], example.columns[-1]
+    row, column = example.seen_first
     last = len(chosen(name)[1].moments) - 1
     alt = widget.draw(name, last, "element", row, column).alt
     total = int(C[row, column])
@@ -108,7 +110,7 @@ def test_the_last_sum_is_the_kernels_own_result(name):
 )
 def test_the_first_picture_says_what_the_notebook_is_about(name, level, title):
     example = widget.EXAMPLES[name]
-    picture = widget.draw(name, 0, level, example.rows[-1], example.columns[-1])
+    picture = widget.draw(name, 0, level, *example.seen_first)
     assert title in picture.alt
     assert example.says in picture.alt
 
@@ -144,3 +146,20 @@ def test_numbers_that_tell_their_places_are_exact_in_every_dtype():
 def test_a_stage_without_an_example_is_named():
     with pytest.raises(ValueError, match=r"no example of 'stream_k'; there is one of naive_uncoalesced"):
         see.multiply("stream_k")
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_a_click_on_an_element_means_the_cell_that_is_drawn_there(name):
+    """The outline of the chosen element lies where the spec says that its cell is."""
+    example = widget.EXAMPLES[name]
+    row, column = example.seen_first
+    left, top, wide, high = (part * PAGE for part in figure.place_of_c(example.shape))
+    m, n, _ = example.shape
+    x, y = left + column * wide / n, top + row * high / m
+    picture = widget.draw(name, example.steps - 1, "element", row, column)
+    outlines = [
+        tuple(float(rect.get(name)) for name in ("x", "y", "width", "height"))
+        for rect in ElementTree.fromstring(picture.data).iter(f"{SVG}rect")
+        if rect.get("stroke-width") == "2"
+    ]
+    assert pytest.approx((x - 1, y - 1, wide / n + 2, high / m + 2), abs=0.02) in outlines

@@ -75,7 +75,8 @@ def test_the_race_is_the_one_that_the_emulator_reports():
         text = [lines[number - first] for number in sorted((race.line, race.other_line))]
         assert "As[ty, tx] =" in text[0] and "acc +=" in text[1]
     said = _race.draw("after loading", "(0, 0)").alt
-    assert f"nothing orders lines {min(race.line, race.other_line)} and" in said
+    stores, reads = sorted((race.line, race.other_line))
+    assert f"between line {stores}, which stores As, and line {reads}, which reads it" in said
     assert "The emulator" not in _race.draw("none", "(0, 0)").alt
 
 

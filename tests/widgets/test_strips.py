@@ -6,12 +6,15 @@ from itertools import product
 import pytest
 
 from gemm_course.compiler import compiled
+from gemm_course.figures import colours
 from gemm_course.figures.latency import schedule
 from gemm_course.figures.strips import Run
 from gemm_course.kernels import LADDER
+from gemm_course.model import Tank
 from gemm_course.widgets import _strips
 from tests.figures.page import faults
 
+FILE = Tank("registers", 65_536, 8_192, 8)
 STATES = [(name, registers) for name, each in _strips.KERNELS.items() for registers in each.registers]
 
 
@@ -35,7 +38,7 @@ def test_the_share_of_the_time_is_that_of_the_schedule(blocks, computes, waits):
     story = schedule(blocks, computes, waits, 7 * period)
     later = [row[3 * period :] for row in story]
     busy = sum("work" in states for states in zip(*later, strict=True)) / (4 * period)
-    assert Run(blocks, 4, computes, waits).busy == pytest.approx(busy, abs=0.01)
+    assert Run(blocks, 4, computes, waits, FILE).busy == pytest.approx(busy, abs=0.01)
 
 
 @pytest.mark.parametrize("name", _strips.KERNELS)
@@ -76,3 +79,18 @@ def test_all_are_equally_high(stage):
         for registers in _strips.KERNELS[stage].registers
     }
     assert len(heights) == 1
+
+
+def test_the_register_file_says_why_no_more_blocks_fit():
+    said = _strips.draw("thread_tiled_2d", 255).data
+    assert "each block takes 65,536 of 65,536; nothing is free" in said
+    assert "each block takes 32,768 of 65,536; nothing is free" in _strips.draw("thread_tiled_2d", 128).data
+
+
+@pytest.mark.parametrize(("stage", "registers"), STATES)
+def test_the_legend_names_only_what_is_there(stage, registers):
+    drawn = _strips.draw(stage, registers).data
+    turns = drawn.split("another's turn".replace("'", "&#x27;"))[0].count(
+        colours.OF_WAIT["another warp's turn"]
+    )
+    assert ("another&#x27;s turn" in drawn) == (turns > 1)

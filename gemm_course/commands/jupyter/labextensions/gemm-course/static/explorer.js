@@ -162,6 +162,27 @@ window.gemmCourse ??= (() => {
     return details;
   };
 
+  /* --- pointing at the picture: a click on a cell chooses its row and its column --- */
+
+  const nearest = (options, wanted) =>
+    options.reduce((best, text) => (Math.abs(text - wanted) < Math.abs(best - wanted) ? text : best));
+  const point = (image, pointing, chosen) => {
+    if (!pointing) return;
+    const [left, top, wide, high] = pointing.box, [rows, columns] = pointing.cells;
+    const cell = event => { // the picture is drawn at the left and at the top of its element, as large as fits
+      const {clientWidth, clientHeight, naturalWidth, naturalHeight} = image;
+      const drawn = Math.min(clientWidth, (clientHeight * naturalWidth) / naturalHeight);
+      const across = (event.offsetX / drawn - left) / wide, down = (event.offsetY / drawn - top) / high;
+      const inside = [across, down].every(part => part >= 0 && part < 1);
+      return inside ? [Math.floor(down * rows), Math.floor(across * columns)] : null;
+    };
+    image.addEventListener('pointermove', event => { image.style.cursor = cell(event) ? 'crosshair' : ''; });
+    image.addEventListener('click', event => {
+      const found = cell(event);
+      if (found) chosen(found);
+    });
+  };
+
   /* --- one explorer --- */
 
   const explore = async (element, spec, {still = null, ask = null} = {}) => {
@@ -267,6 +288,13 @@ window.gemmCourse ??= (() => {
     );
     if (spec.own && !ask) words.textContent = OWN;
     else form.append(...controls.map(control => control.root));
+    if (spec.pointing) form.append(Object.assign(make('div', 'gemm-hint'), {textContent: spec.pointing.words}));
+    point(image, spec.pointing, cell => {
+      const texts = spec.pointing.controls.reduce((texts, place, which) =>
+        texts.with(place, nearest(now.options[place], cell[which])), now.texts);
+      now = fitted(spec, texts);
+      draw();
+    });
     if (ask) form.append(...(spec.actions ?? []).map(action => button(action, () => python(now, action))));
     form.append(words);
 
