@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import linecache
 from functools import lru_cache
 
 import numpy as np
@@ -58,16 +60,19 @@ def run(missing: str, late: str):
 
 @lru_cache(1)
 def _programs():
-    trace = _emulated(LADDER["penny_xu_tile"].kernel(dict.fromkeys(("BM", "BN", "BK"), TILE))).trace
+    trace = _emulated(_kernel()).trace
     return {(x, y): phases(trace, y * TILE + x) for x, y in THREADS}
 
 
 @lru_cache(2)
 def _race_of(kind: str):
     """The first race that the emulator finds without the barrier after phases of this kind."""
-    kernel = LADDER["penny_xu_tile"].kernel(dict.fromkeys(("BM", "BN", "BK"), TILE))
-    findings = _emulated(without_barriers(kernel, {_BARRIER[kind]})).findings
+    findings = _emulated(without_barriers(_kernel(), {_BARRIER[kind]})).findings
     return next(finding for finding in findings if finding.kind == "shared_race")
+
+
+def _kernel():
+    return LADDER["penny_xu_tile"].kernel(dict.fromkeys(("BM", "BN", "BK"), TILE))
 
 
 def _emulated(kernel):
@@ -118,8 +123,13 @@ def _name(factor: Factor) -> str:
 
 def _found(kind: str) -> str:
     race = _race_of(kind)
-    stores, reads = sorted((race.line, race.other_line))
+    stores, reads = (_statement(line) for line in sorted((race.line, race.other_line)))
     return (
-        f"The emulator reports it whoever is late: no barrier stands between line {stores}, which"
-        f" stores {race.array}, and line {reads}, which reads it."
+        "The emulator reports it whoever is late: no barrier stands between "
+        f"“{stores.partition('=')[0]}= …” and “{reads}”."
     )
+
+
+def _statement(line: int) -> str:
+    """A line of the kernel in words that a reader can find: its number is that of a file."""
+    return linecache.getline(inspect.getsourcefile(_kernel().py_func), line).strip()

@@ -10,7 +10,7 @@
 # - place the two barriers, and say what breaks without each;
 # - write the kernel for any tile, count what it saves, and find bank conflicts.
 #
-# *Time: about 45 minutes to read, 70 for the exercises. Comes from document 002 (after Penny Xu) and
+# *Time: about 50 minutes to read, 75 for the exercises. Comes from document 002 (after Penny Xu) and
 # document 004, kernel v02.*
 
 # %%
@@ -32,9 +32,13 @@ see.multiply("block_tiled")
 # %% [markdown]
 # ## What limits it now?
 #
-# Requests to L1: two loads for every multiply-add. Of 16 elements of A and 16 of B in a 4 × 4 problem, v01
-# reads $2 \cdot 4^3 = 128$: each element four times over.
-#
+# L1, which is busy in 78 % of the clocks. v01 asks it twice for every multiply-add. A 4 × 4 problem has 16
+# elements of A and 16 of B, and v01 makes $2 \cdot 4^3 = 128$ loads: each element is loaded four times.
+
+# %%
+see.limits("naive_coalesced")
+
+# %% [markdown]
 # ## A memory that the block shares
 #
 # A GPU is made of multiprocessors (**SM**s; an H200 has 132). Each has up to 228 KB of **shared memory**
@@ -54,56 +58,105 @@ see.multiply("block_tiled")
 #
 # Document 002 shows it on 4 × 4 matrices with tiles of 2 × 2. There are 16 elements of C, 16 threads, 4
 # blocks of 2 × 2 threads. Below is the whole run of one block, taken from the emulator's trace. Click once
-# into the slider *Step* and use the arrow keys. Change who you are in the middle of it.
+# into the slider *Step* and use the arrow keys. Change who you are in the middle of it. `acc` is a
+# [register](glossary.md#register): a place for one number, which only its own thread can see.
 
 # %%
 see.walk()
 
 # %% [markdown]
-# Look at the two counters at the bottom: **4 global loads a thread, instead of 8**. Each element that a
+# Look at the two counters at the bottom: **4 global loads per thread, instead of 8**. Each element that a
 # block fetches is used by two threads. With tiles of T × T it is used by T threads, and the loads shrink to
 # $2mnk / T$.
 #
-# ### Take a barrier away
+# ### Exercise 03.1 · Four loads
+# *core · easy · 6 minutes*
 #
-# The walk has two barriers per tile. What if one of them were missing? Think first.
+# Thread (x = 1, y = 0) of block (x = 1, y = 0) loads four elements from global memory. Which, in which
+# order? Think first, and use the walk to check yourself. Write `("A", row, column)` or `("B", row, column)`
+# four times.
+
+# %% id="ex-03-1"
+### BEGIN SOLUTION
+loads = [("A", 0, 1), ("B", 0, 3), ("A", 0, 3), ("B", 2, 3)]
+### STUB
+# loads = []
+### END SOLUTION
+
+check.first_loads(loads)
+
+# %% [markdown]
+# ## Two barriers per tile
+#
+# A barrier, `cuda.syncthreads()`, is for the threads of one block: none goes on before all have arrived.
+# The walk has two of them per tile. What if the second were missing? Think first.
 
 # %%
 see.predict("03.second")
 
 # %% [markdown]
-# Below are the same four threads over time, as if each were in a warp of its own. Choose which barrier is
-# missing, and hold one thread back: whose sum goes wrong, and with which number?
+# Below are the same four threads over time. Choose which barrier is missing, and hold one thread back: whose
+# sum goes wrong, and with which number?
 
 # %%
 see.race()
 
 # %% [markdown]
-# A barrier, `cuda.syncthreads()`, is for the threads of one block. It has two jobs here:
+# So the barrier has two jobs here:
 #
 # - the **first** says "the tiles are complete";
 # - the **second** says "nobody needs the tiles any more".
 #
-# And it must be reached by *all* threads of the block. So guard the loads and the store, never the barrier.
-# That is why the kernel below puts a zero into the tile where the matrix has ended: the thread outside goes
-# on, and its zeros do no harm.
+# All *four* threads are in one warp. Can one of them be late at all? Yes: since Volta (2017) every thread
+# has its own place in the program, and CUDA does not promise that the lanes of a warp go on together after a
+# branch. The compiler may also move a thread's read ahead of another thread's store, as long as no barrier
+# stands between them. So a missing barrier is a race within one warp too, and the emulator reports it.
+#
+# ### Where a shared array gets its shape
+#
+# `cuda.shared.array(shape, dtype)` declares the array. Its shape must be known when the kernel is compiled,
+# so Numba refuses this kernel:
+#
+# ```python
+# @cuda.jit
+# def reverse(a, out, T):
+#     tile = cuda.shared.array(T, float32)   # T is an argument: refused
+# ```
+#
+# The way out is a **factory**: a function that takes T and returns a kernel made for it. In the kernel T is
+# then a constant. Such arrays may take 48 KB (49,152 bytes) per block, the most that the sliders offer.
+# (A launch can also request shared memory, and more of it; this course's last kernels do so.)
+#
+# ### Exercise 03.2 · Backwards through shared memory
+# *core · medium · 10 minutes*
+#
+# A small kernel to begin with. Every block takes its T elements of `a` and writes them to `out` in reverse
+# order: `out[b*T + i] = a[b*T + T-1 - i]` for block `b`. Do it through shared memory: store, wait, read. It
+# is launched with T threads per block; the length of `a` is a multiple of T. Complete the factory.
 
-# %%
-see.source("penny_xu_tile")
+
+# %% id="ex-03-2"
+def make_reverse(T):
+    @cuda.jit
+    def reverse(a, out):
+        ### BEGIN SOLUTION
+        tile = cuda.shared.array(T, float32)
+        t, first = cuda.threadIdx.x, cuda.blockIdx.x * T
+        tile[t] = a[first + t]
+        cuda.syncthreads()
+        out[first + t] = tile[T - 1 - t]
+        ### END SOLUTION
+
+    return reverse
+
+
+check.reverse(make_reverse)
 
 # %% [markdown]
-# Three things to notice:
-#
-# - **T is a closure constant.** How much shared memory a block needs is fixed when the kernel is compiled,
-#   so the shape cannot be an argument. A function that takes T and returns the kernel is the way out.
-# - `As[ty, tx] = A[row, k0 + tx]`: neighbours in x read neighbours of A. The tile loads are coalesced.
-# - Document 002 waits for the second time *inside* the inner loop, T times a tile. Once after it is enough.
-#   You will count that.
-#
 # ## Thirty-two banks
 #
 # Shared memory is cut into 32 **banks**, word by word: word 0 in bank 0, word 1 in bank 1, ..., word 32 in
-# bank 0 again. Each bank hands out one word a clock. If the lanes of a warp want 32 words in 32 banks, or
+# bank 0 again. Each bank hands out one word per clock. If the lanes of a warp want 32 words in 32 banks, or
 # all the same word, that is one **wavefront**. If they want two different words of one bank, it takes two:
 # a **bank conflict**.
 
@@ -113,12 +166,92 @@ see.banks()
 # %% [markdown]
 # Above lies the tile, the paler the lower the bank; below stand the banks, and each word that the warp wants
 # falls into its own. `As[tx, p]` walks down a column of the tile, and all 32 words lie in one bank: 32
-# wavefronts. One wrong index, and shared memory is 32 times slower, with the right result. `As[ty, p]` is a
-# broadcast in a 32 × 32 block, `Bs[p, tx]` a row: one wavefront each.
+# wavefronts. `As[ty, p]` is a broadcast in a 32 × 32 block, `Bs[p, tx]` a row: one wavefront each.
+#
+# In a kernel that stores the tile of A transposed, `As[tx, p]` is even the right element: the result is
+# right, and the reads are 32 times as slow.
 #
 # Now give each row one word of **padding**. Every row begins a bank further on, and the column is spread
 # over all banks. (With 2, or 8?)
 #
+# ## The tile kernel
+#
+# You have all the parts. One rule is left: a barrier must be reached by **all** threads of the block. At the
+# edge of a matrix some threads have no element to fetch and none to store. Guard their loads and their
+# store, never the barrier: a thread outside puts a zero into the tile and goes on. Zeros add nothing.
+#
+# Which thread fetches what? Let neighbours in x fetch neighbours in a row, so that the loads coalesce.
+#
+# ### Exercise 03.3 · The tile kernel
+# *core · hard · the heart of this notebook · 20 minutes*
+#
+# Write `make_tiled(T)`, which returns the kernel `(m, n, k, alpha, A, B, beta, C)`. Blocks of T × T
+# threads, x along the columns: `ceil(n / T)` × `ceil(m / T)` blocks. Any m, n, k; any T from 2 to 32.
+#
+# The checker looks at more than numbers: $2mnk/T$ loads from A and B, two barriers per tile, no race, no bank
+# conflict.
+
+
+# %% id="ex-03-3"
+def make_tiled(T):
+    @cuda.jit
+    def tiled(m, n, k, alpha, A, B, beta, C):
+        ### BEGIN SOLUTION
+        As = cuda.shared.array((T, T), float32)
+        Bs = cuda.shared.array((T, T), float32)
+        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+        col, row = cuda.grid(2)
+        acc = float32(0)
+        for k0 in range(0, k, T):
+            As[ty, tx] = A[row, k0 + tx] if row < m and k0 + tx < k else float32(0)
+            Bs[ty, tx] = B[k0 + ty, col] if k0 + ty < k and col < n else float32(0)
+            cuda.syncthreads()
+            for p in range(T):
+                acc += As[ty, p] * Bs[p, tx]
+            cuda.syncthreads()
+        if row < m and col < n:
+            C[row, col] = alpha * acc + beta * C[row, col] if beta != 0 else alpha * acc
+        ### END SOLUTION
+
+    return tiled
+
+
+check.tile_kernel(make_tiled)
+
+# %% [markdown]
+# When yours passes, compare it with the course's own. (`while` and `u32` are for the compiler, as below.)
+
+# %% tags=["answer"]
+see.source("penny_xu_tile")
+
+# %% [markdown]
+# ### Exercise 03.4 · Too many barriers
+# *core · easy · 6 minutes*
+#
+# Here is document 002's kernel, written for any T:
+
+# %%
+from gemm_course.checks.kits import document_002
+
+see.source(document_002(2))
+
+# %% [markdown]
+# n × n matrices, n a multiple of T. How many barriers does **one block** execute in this kernel, and how
+# many are enough? Return both.
+
+
+# %% id="ex-03-4"
+def barriers(n, T):
+    ### BEGIN SOLUTION
+    return (n // T) * (T + 1), 2 * (n // T)
+    ### STUB
+    # return None  # (document, enough)
+    ### END SOLUTION
+
+
+check.barriers(barriers)
+
+# %% [markdown]
 # ## Any shape of tile: v02
 #
 # Tiles need not be square. A block of BM × BN threads takes a BM × BK tile of A and a BK × BN tile of B.
@@ -167,22 +300,14 @@ def walk(tid, THREADS, BM, BK):
 check.tile_walk(walk)
 
 # %% [markdown]
-# In one pass a warp reads 32 elements of a tile of A. How many sectors does it move at BK = 8, and how many
-# at BK = 4? The rows of A are 1,024 elements long.
-
-# %%
-for columns in (8, 4):
-    addresses = [4 * (lane // columns * 1024 + lane % columns) for lane in range(32)]
-    print(f"BK = {columns}: {len({address // 32 for address in addresses})} sectors")
-
-# %% [markdown]
-# At BK = 8 each row of the tile is a whole sector. At BK = 4 it is half of one, and this pass has no use for
-# the other half.
-#
 # Now find your walk in the kernel, once for each tile. Each thread computes one element of C, so THREADS is
 # BM × BN. The tile of A takes A_LOADS passes and the tile of B takes B_LOADS. In this kernel THREADS must
 # divide the number of elements in each tile, so no thread is ever idle. Your walk also works without that.
-# `unroll` and `u32` do not change what is computed: they help the compiler.
+#
+# Three things are for the compiler, and change no result. `u32(...)` makes an index an unsigned integer of
+# 32 bits, which is quick to compute with. `unroll(range(...))` asks for the loop to be written out, one
+# iteration after the other. The `16` in `shared.array` lets the array begin at a multiple of 16 bytes. To
+# run a copy of this listing, begin with `from gemm_course.intrinsics import u32, unroll`.
 
 # %%
 see.source("block_tiled")
@@ -248,14 +373,34 @@ see.tflops("naive_uncoalesced", "naive_coalesced", "block_tiled")
 # %% tags=["answer"]
 see.roofline("naive_uncoalesced", "naive_coalesced", "block_tiled")
 
-# %% [markdown]
+# %% [markdown] tags=["answer"]
 # Choose a *stage*, and the point goes there from the one before it. Its lowest roof is now shared memory. Two
 # wavefronts per multiply-add, as the source has it, would allow 8.4 TFLOPS; the one and a half that the
 # compiler left would allow 11.2. With the stores of the tiles, it is the 10.5 of the picture.
+
+# %% [markdown]
+# ## Why is it only 1.37 times as fast?
 #
-# The answer to *what limits it now?*: **shared memory.** We traded two global loads per multiply-add for
-# two shared reads. These are faster, but an SM could do four warp-wide multiply-adds in the time of one
-# such read.
+# With its tiles of 16 × 32, v02 makes 21 times fewer global loads than v01. The profile says why so little
+# comes of that. These two kernels have the same blocks, 32 × 32 threads; only the tiles in shared memory are
+# new:
+
+# %%
+see.waits(("naive_coalesced", {"BM": 32, "BN": 32}), "penny_xu_tile")
+
+# %% [markdown]
+# The warps waited for loads from global memory in 68 % of their time, now in 14 %. Instead they wait 36 % for
+# room in the queue to **shared memory**, and 18 % at barriers: 1.62 times as fast, no more. The reads have
+# only moved, for **shared memory and L1 are the same memory**. An SM of an H200 has 256 KB of it, and a part
+# serves as L1.
+
+# %%
+see.limits("naive_coalesced", "block_tiled")
+
+# %% [markdown]
+# The answer to *what limits it now?*: **L1 and shared memory**, busy in 91 % of the clocks where v01 had
+# 78 %. Two loads per multiply-add have become two shared reads, 1.25 as compiled. An SM could do four
+# warp-wide multiply-adds in the time of one wavefront. The way on is fewer reads per multiply-add.
 #
 # ## Tune it
 #
@@ -266,135 +411,18 @@ see.roofline("naive_uncoalesced", "naive_coalesced", "block_tiled")
 see.tiles("block_tiled")
 
 # %% [markdown]
-# ---
-# ## Exercises
+# ## One more: kernels on trial
 #
-# ### Exercise 03.1 · Four loads
-# *core · easy · 6 minutes*
-#
-# Document 002's example again: 4 × 4 matrices, tiles of 2 × 2. Thread (x = 1, y = 0) of block (x = 1, y =
-# 0) loads four elements from global memory. Which, in which order? Think first, and use the walk to check
-# yourself. Write `("A", row, column)` or `("B", row, column)` four times.
-
-# %% id="ex-03-1"
-### BEGIN SOLUTION
-loads = [("A", 0, 1), ("B", 0, 3), ("A", 0, 3), ("B", 2, 3)]
-### STUB
-# loads = []
-### END SOLUTION
-
-check.first_loads(loads)
-
-# %% [markdown]
-# ### Exercise 03.2 · Backwards through shared memory
-# *core · medium · 10 minutes*
-#
-# A small kernel to begin with. Every block takes its T elements of `a` and writes them to `out` in reverse
-# order: `out[b*T + i] = a[b*T + T-1 - i]` for block `b`. Do it through shared memory: store, wait, read. It
-# is launched with T threads a block; the length of `a` is a multiple of T.
-#
-# This attempt is refused by Numba, because the shape of a shared array has to be known before anything
-# runs:
-#
-# ```python
-# @cuda.jit
-# def reverse(a, out, T):
-#     tile = cuda.shared.array(T, float32)   # T is an argument: refused
-# ```
-#
-# Write it as a factory: a function that takes T and returns the kernel `(a, out)`.
-
-
-# %% id="ex-03-2"
-def make_reverse(T):
-    @cuda.jit
-    def reverse(a, out):
-        ### BEGIN SOLUTION
-        tile = cuda.shared.array(T, float32)
-        t, first = cuda.threadIdx.x, cuda.blockIdx.x * T
-        tile[t] = a[first + t]
-        cuda.syncthreads()
-        out[first + t] = tile[T - 1 - t]
-        ### END SOLUTION
-
-    return reverse
-
-
-check.reverse(make_reverse)
-
-# %% [markdown]
-# ### Exercise 03.3 · The tile kernel
-# *core · hard · the heart of this notebook · 20 minutes*
-#
-# Write `make_tiled(T)`, which returns the kernel `(m, n, k, alpha, A, B, beta, C)`. Blocks of T × T
-# threads, x along the columns: `ceil(n / T)` × `ceil(m / T)` blocks. Any m, n, k; any T from 2 to 32.
-#
-# The checker looks at more than numbers: $2mnk/T$ loads from A and B, two barriers a tile, no race, no bank
-# conflict.
-
-
-# %% id="ex-03-3"
-def make_tiled(T):
-    @cuda.jit
-    def tiled(m, n, k, alpha, A, B, beta, C):
-        ### BEGIN SOLUTION
-        As = cuda.shared.array((T, T), float32)
-        Bs = cuda.shared.array((T, T), float32)
-        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
-        col, row = cuda.grid(2)
-        acc = float32(0)
-        for k0 in range(0, k, T):
-            As[ty, tx] = A[row, k0 + tx] if row < m and k0 + tx < k else float32(0)
-            Bs[ty, tx] = B[k0 + ty, col] if k0 + ty < k and col < n else float32(0)
-            cuda.syncthreads()
-            for p in range(T):
-                acc += As[ty, p] * Bs[p, tx]
-            cuda.syncthreads()
-        if row < m and col < n:
-            C[row, col] = alpha * acc + beta * C[row, col] if beta != 0 else alpha * acc
-        ### END SOLUTION
-
-    return tiled
-
-
-check.tile_kernel(make_tiled)
-
-# %% [markdown]
-# ### Exercise 03.4 · Too many barriers
-# *core · easy · 6 minutes*
-#
-# Here is document 002's kernel, written for any T:
-
-# %%
-from gemm_course.checks.kits import SUSPECTS, document_002
-
-see.source(document_002(2))
-
-# %% [markdown]
-# n × n matrices, n a multiple of T. How many barriers does **one block** execute in this kernel, and how
-# many are enough? Return both.
-
-
-# %% id="ex-03-4"
-def barriers(n, T):
-    ### BEGIN SOLUTION
-    return (n // T) * (T + 1), 2 * (n // T)
-    ### STUB
-    # return None  # (document, enough)
-    ### END SOLUTION
-
-
-check.barriers(barriers)
-
-# %% [markdown]
 # ### Exercise 03.5 · Four suspects
 # *stretch · hard · 15 minutes*
 #
 # Each of these kernels gives the right result for many sizes, and each has one fault. Find, for every one
-# of them, a shape `(m, n, k)` that shows it, with $m \cdot n \cdot k$ as small as possible. T is 4. A test
-# that only tries multiples of the tile, or only square matrices, finds none of them.
+# of them, a shape `(m, n, k)` that shows it, with $m \cdot n \cdot k$ as small as possible. T is 4, and beta
+# is 0. A test that only tries square matrices whose size is a multiple of T finds none of the faults.
 
 # %%
+from gemm_course.checks.kits import SUSPECTS
+
 see.source(SUSPECTS["a"](4))
 
 # %%
@@ -426,10 +454,11 @@ see.quiz("03")
 # - A block fetches a tile of A and of B **once** and uses every element T times: $2mnk/T$ global loads.
 # - A block of any size fetches a tile of any shape: thread `tid` takes elements `tid + i * THREADS`, and
 #   neighbours take neighbours.
-# - Two barriers a tile: *complete*, and *no longer needed*. A missing one is a race, whatever the numbers
+# - Two barriers per tile: *complete*, and *no longer needed*. A missing one is a race, whatever the numbers
 #   say.
 # - 32 banks: a row or one word is one wavefront, a column of a 32-wide tile is 32.
-# - Now every multiply-add costs two shared reads, and they set a ceiling of about 8.4 TFLOPS.
+# - Shared memory and L1 are one memory. Every multiply-add still costs two reads from it, as written, and it
+#   is the limit.
 #
 # **Next:** each thread computes *several* elements of C, and what it reads from shared memory is used
 # several times.

@@ -75,8 +75,7 @@ def test_the_race_is_the_one_that_the_emulator_reports():
         text = [lines[number - first] for number in sorted((race.line, race.other_line))]
         assert "As[ty, tx] =" in text[0] and "acc +=" in text[1]
     said = _race.draw("after loading", "(0, 0)").alt
-    stores, reads = sorted((race.line, race.other_line))
-    assert f"between line {stores}, which stores As, and line {reads}, which reads it" in said
+    assert "between “As[ty, tx] = …” and “acc += As[ty, p] * Bs[p, tx]”." in said
     assert "The emulator" not in _race.draw("none", "(0, 0)").alt
 
 

@@ -60,7 +60,7 @@ def _kernel(given):
         if len(names) == 3:
             raise Refused(
                 f"The kernel takes {names[2]} as an argument, and an argument is only known when the kernel "
-                "is launched. How many bytes of shared memory a block needs is fixed when it is compiled. So "
+                "is launched. The shape of a `cuda.shared.array` is fixed when it is compiled. So "
                 "the kernel is `(a, out)` and takes T from the function around it."
             )
         _check_run_time_shape(given)
@@ -92,7 +92,7 @@ def _first_wrong(T: int, trial: Trial) -> str:
 
 # ---- the shape of the tile ---------------------------------------------------------------------------------
 
-COMPILED = "The compiler fixes the bytes of shared memory that a block gets before anything runs"
+COMPILED = "The compiler fixes the size of such an array before anything runs"
 KNOWN_LATE = ("blockDim", "gridDim", "blockIdx", "threadIdx", "cuda.grid")
 
 
