@@ -45,6 +45,9 @@ def bench(
     roofs: Annotated[
         bool, typer.Option("--roofs", help="Measure memories and arithmetic units instead.")
     ] = False,
+    rows_of_any_length: Annotated[
+        bool, typer.Option("--rows", help="Measure the naive kernels with longer and longer rows instead.")
+    ] = False,
     folder: Folder = None,
 ) -> None:
     """Measure stages beside cuBLAS, after checking each against float64."""
@@ -54,6 +57,9 @@ def bench(
     target = _folder(folder)
     if roofs:
         _measure_roofs(target)
+        return
+    if rows_of_any_length:
+        _measure_row_lengths(target)
         return
     with _sentences():
         chosen = _stages(stages)
@@ -344,6 +350,15 @@ def _measure_roofs(folder: Path) -> None:
         typer.echo(f"{memory}: {bandwidth:.2f} TB/s")
     for unit, speed in measure_arithmetic(folder / "compute_roofs.csv", _command()).items():
         typer.echo(f"{unit}: {speed:.1f} TFLOPS")
+
+
+def _measure_row_lengths(folder: Path) -> None:
+    from gemm_course.bench.row_length import cases, measure_row_lengths
+
+    path = folder / "row_lengths.csv"
+    with _sentences(), _progress(cases()) as advance:
+        count = measure_row_lengths(path, _command(), advance)
+    typer.echo(f"{count} rows added to {path}")
 
 
 def _counter_source(stages, shapes, module, only, Source):

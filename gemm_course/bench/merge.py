@@ -17,6 +17,7 @@ from gemm_course.records.columns import (
     LADDER,
     PROFILE,
     ROOFS,
+    ROW_LENGTHS,
     SANITIZER,
     SWEEP,
 )
@@ -26,6 +27,7 @@ KEYS = {
     "ladder.csv": (LADDER, ("stage", "m", "n", "k")),
     "correctness.csv": (CORRECTNESS, ("stage", "m", "n", "k")),
     "sweep.csv": (SWEEP, ("stage", "tiles", "m", "n", "k")),
+    "row_lengths.csv": (ROW_LENGTHS, ("stage", "tiles", "m", "n", "k", "leading_dimension")),
     "stage_sanitizer.csv": (SANITIZER, ("stage", "tool")),
     "compile_times.csv": (COMPILED, ("stage", "tiles")),
     "roofs.csv": (ROOFS, ("memory",)),

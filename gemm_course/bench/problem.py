@@ -24,10 +24,12 @@ class Problem:
     """C = alpha * A @ B + beta * C of one size and dtype with random numbers, on the GPU.
 
     dtype: "float32" or "float16", of A, B and C. Rows are padded to multiples of 64 bytes (32 for float16)
-    plus `spare` times as many; the padding holds NaN.
+    plus `spare` times as many, plus `extra` elements; the padding holds NaN.
     """
 
-    def __init__(self, m: int, n: int, k: int, seed: int = 0, spare: int = 0, dtype: str = "float32"):
+    def __init__(
+        self, m: int, n: int, k: int, seed: int = 0, spare: int = 0, dtype: str = "float32", extra: int = 0
+    ):
         cp = cupy()
         self.shape, self.dtype = (m, n, k), dtype
         random = np.random.default_rng(seed)
@@ -35,7 +37,7 @@ class Problem:
             random.standard_normal(size, dtype=np.float32).astype(dtype) for size in ((m, k), (k, n), (m, n))
         )
         self.A, self.B, self._old = (
-            cp.asarray(padded(matrix, _row_length(matrix, spare))) for matrix in made
+            cp.asarray(padded(matrix, _row_length(matrix, spare) + extra)) for matrix in made
         )
         self.C = cp.empty_like(self._old)
         self._plain = tuple(cp.ascontiguousarray(part) for part in (self.A[:, :k], self.B[:, :n]))

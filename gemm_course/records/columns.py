@@ -46,6 +46,23 @@ _RESULT = {
 LADDER = Table({**_SETTING, **_RESULT})
 SWEEP = Table({**_SETTING, "reason": "text", **_RESULT})
 
+ROW_LENGTHS = Table(
+    {
+        "stage": "text",
+        "tiles": "text",
+        "m": "whole",
+        "n": "whole",
+        "k": "whole",
+        "leading_dimension": "whole",
+        "milliseconds": "real",
+        "tflops": "real",
+        "relative_error": "real",
+        "registers": "whole",
+        "sm_clock_mhz": "whole",
+        **ORIGIN,
+    }
+)
+
 CORRECTNESS = Table(
     {
         "stage": "text",

@@ -40,6 +40,13 @@ NAIVE = (
         "look up lines one by one, or only those that fall into the same sets?",
     ),
     Asked(
+        "naive_uncoalesced",
+        "",
+        (2048, 2049, 2050, 2052, 2056, 2064, 2072, 2080),
+        "Each lane in a line of its own, in all. How many wavefronts does L1 take for a request of A, "
+        "as rows get longer: as many as lanes meet in a bank?",
+    ),
+    Asked(
         "naive_coalesced",
         "BM=32 BN=32",
         USUAL,
