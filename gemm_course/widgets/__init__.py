@@ -26,6 +26,7 @@ _HOMES = {
     "heatmap": "heatmap",
     "ladder": "ladder",
     "limits": "limits",
+    "machine": "machine",
     "machine_code": "machine_code",
     "multiply": "multiply",
     "occupancy": "occupancy",

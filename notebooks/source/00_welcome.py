@@ -6,9 +6,9 @@
 # earlier ones, so go from top to bottom, and do so again when you come back another day.
 #
 # This course writes the same small program, matrix multiplication, over and over, each time a little
-# better, until it comes close to the library that NVIDIA ships. You write the kernel of every step. You need
-# Python and NumPy, and **no GPU**: an emulator runs your kernels and counts every memory access as the
-# hardware would. With a GPU the same cells run there.
+# better, until it comes close to cuBLAS, the library that NVIDIA ships. You write the kernel of every step.
+# You need Python and NumPy, and **no GPU**: an emulator runs your kernels and counts every memory access that
+# they ask for. With a GPU the same cells run there.
 #
 # **After this notebook you can**
 # - say who you are, if you are a thread: block, warp, lane, row and column;
@@ -27,18 +27,22 @@
 # notebook that teaches it.
 
 # %% [markdown] id="documents"
-# The course started from five texts, and the notebooks call them by number:
+# The course started from five texts, which it calls documents. Each has kernels, and each kernel is a **stage**
+# of our ladder, with a name that says what it does:
 #
-# | document | what it is | notebook |
-# |---|---|---|
-# | 000 | *Kernel 5: Blocktiling and 2D Threadtiling*, part of a text that names no author | 05 |
-# | 001 | an earlier draft of document 000, with holes in its tiles | 05 |
-# | 002 | notes on [Penny Xu's article][xu] *Tiled Matrix Multiplication* | 03 |
-# | 003 | notes on the loops of a warp-tiled kernel, after [Simon Boehm's article][boehm] on CUDA | 06, 07 |
-# | 004 | [Lei Mao's article][mao] *CUDA Matrix Multiplication Optimization*, in Chinese | 01 to 08 |
+# | notebook | document and kernel | stage | what is new |
+# |---|---|---|---|
+# | [01](01_naive.ipynb) | 004, v00 | `naive_uncoalesced` | one thread per element of C |
+# | [02](02_coalesced.ipynb) | 004, v01 | `naive_coalesced` | neighbours read neighbours |
+# | [03](03_shared_memory_tiles.ipynb) | 002; 004, v02 | `penny_xu_tile`; `block_tiled` | tiles in shared memory |
+# | [04](04_thread_tiles_1d.ipynb) | 004, v03 | `thread_tiled_1d` | a thread computes a column |
+# | [05](05_thread_tiles_2d.ipynb) | 004, v04; 000 (001 is its draft) | `thread_tiled_2d`; `kernel5` | a rectangle |
+# | [06](06_vectorized_access.ipynb) | 004, v05 | `vectorized` | four floats at a time |
+# | [07](07_warp_tiles.ipynb) | 003; 004, v06 | `warp_tiled_tm1`; `warp_tiled` | tiles for warps |
+# | [08](08_tensor_cores.ipynb) | 004, v07 | `wmma`; `wmma_fp16_acc` | Tensor Cores |
 #
-# The notebooks follow the eight kernels of document 004, which are numbered: **v00** is the naive kernel of
-# notebook 01, **v07** the one for Tensor Cores in notebook 08. You need to read none of the texts.
+# Documents 000 and 001 name no author; 002 is notes on [Penny Xu's article][xu], 003 on the warp tiles of
+# [Simon Boehm's][boehm]; 004 is [Lei Mao's article][mao]. You need to read none of them.
 #
 # [xu]: https://penny-xu.github.io/blog/tiled-matrix-multiplication
 # [boehm]: https://siboehm.com/articles/22/CUDA-MMM
@@ -84,7 +88,8 @@ see.multiply()
 see.tflops("naive_uncoalesced", "naive_coalesced", "block_tiled", "thread_tiled_2d", "warp_tiled")
 
 # %% [markdown]
-# One TFLOPS is $10^{12}$ additions or multiplications of real numbers a second.
+# One TFLOPS is $10^{12}$ additions or multiplications per second. FP32 means numbers of 32 bits, NumPy's
+# float32. The dashed line is cuBLAS.
 #
 # Every notebook goes one step further, and its exercises check themselves. The course remembers which have
 # passed. Come back here and run this cell to see how far you are, or ask `python3 course.py progress` in a
@@ -122,19 +127,28 @@ see.grid()
 # ### Warps
 #
 # The hardware does not run threads one by one, and not block by block either. It numbers a block's threads,
-# **x first**, and cuts that ribbon into pieces of 32: **warps**. The 32 threads of a warp run the same
-# instruction at the same time. A thread's place in its warp is its **lane**.
+# **x first**: that number is a thread's **linear id**. Then it cuts the ribbon of ids into pieces of 32, the
+# **warps**. A warp's 32 threads share its instructions: one instruction, 32 threads at once. A thread's place
+# in its warp is its **lane**.
 
 # %%
 see.block()
 
 # %% [markdown]
-# Try the shapes 4 × 1, 5 × 7 and 48 × 2. Where are the hatched lanes? And in which shape do threads of *two
-# rows* share a warp?
+# Try the shapes 4 × 1, 5 × 7 and 48 × 2. Where are the hatched lanes? And in which of these shapes do threads
+# of *two rows* share a warp?
+
+# %% [markdown] tags=["answer"]
+# In 5 × 7 and in 48 × 2: warps do not end where rows end. 48 × 2 are 96 threads, three full warps, and the
+# second of them has 16 threads of each row. In 5 × 7 only three threads are left for the second warp.
+
+# %% [markdown]
+# If the lanes of a warp disagree at an `if`, the warp runs both branches one after the other, each time with
+# some lanes **masked**. That is called *divergence*. A guard at the edge of the matrix costs next to nothing.
+# An `if` that splits every warp costs the time of both branches, twice the time if they are alike.
 #
-# If the lanes of a warp disagree at an `if`, the warp walks both ways one after the other, each time with
-# some lanes **masked**. That is called *divergence*. A guard at the edge of the matrix costs next to
-# nothing; an `if` that splits every warp doubles the work.
+# (Lanes need not march in step at every moment. Where one needs what another has just written, the kernel
+# must say so; notebook 03 shows how.)
 
 # %% [markdown]
 # ### Exercise 00.1 · Who am I?
@@ -166,7 +180,7 @@ check.where(where)
 # ### Exercise 00.2 · How many blocks?
 # *core · easy · 3 minutes*
 #
-# `n` elements, blocks of `threads` threads, a thread an element. Write `blocks_for(n, threads)`: the
+# `n` elements, blocks of `threads` threads, one thread per element. Write `blocks_for(n, threads)`: the
 # smallest number of blocks that covers all of them.
 
 
@@ -211,8 +225,9 @@ A.shape, A.strides, A.itemsize
 
 # %% [markdown]
 # The memory system never moves a single float. It moves **sectors** of 32 bytes, 8 floats each. Four
-# sectors make a **line** of 128 bytes, which is what the caches keep track of. Ask for one float, and seven
-# others travel with it, wanted or not.
+# sectors make a **line** of 128 bytes, which is what the caches keep track of. (A cache is a small, fast
+# memory that keeps copies of what was used a short time ago.) Ask for one float, and seven others travel with
+# it, whether you want them or not.
 #
 # Move the element along a row, then down a column. When does the sector change?
 
@@ -245,29 +260,66 @@ check.sector_and_line(sector_and_line)
 
 # %% [markdown]
 # ---
-# ## Station 3 · Arithmetic: what limits it?
+# ## Station 3 · The machine: what limits it?
 #
-# A GPU has two speeds: how fast it calculates, and how fast it gets at its numbers. For an H200 that is 67
-# TFLOPS, and 4.8 TB/s from its memory. In the time one float takes to arrive, it could have done about 56
-# operations. So the first question about any kernel is: **how many operations does it do for every byte it
-# moves?** That is its *arithmetic intensity*, and the picture of it is called the **roofline**.
+# You know who asks, and where the numbers lie. Here is who does the work, and the way that a number takes:
+
+# %%
+see.machine()
+
+# %% [markdown]
+# - A **multiprocessor**, SM for short, runs whole blocks, several at a time.
+# - A **scheduler** looks after some of the warps. In each clock it picks one that is ready and **issues**, that
+#   is starts, its next instruction. A clock is the machine's beat.
+# - **Registers** hold the threads' own variables, such as `row`.
+# - **L1** is the SM's cache, **L2** the cache for all SMs. **DRAM** is the large memory behind them, where the
+#   arrays lie. For a kernel these three are one: **global memory**.
+# - **Shared memory** has to wait until notebook 03.
+#
+# ### Two speeds
+#
+# A GPU has two speeds: how fast it computes, and how fast it gets its numbers. An H200 computes at 67 TFLOPS,
+# and its DRAM delivers 4.8 TB per second. So while one float of 4 bytes comes in, there is time for 56
+# operations. Whoever does fewer per float leaves the arithmetic idle.
 #
 # A multiplication and an addition count as two operations (FLOP), even though the hardware does both in one
-# instruction, the *fused multiply-add* (FMA). To multiply two n × n matrices takes $2n^3$ FLOP. If each
-# element were moved just once, that would be $12n^2$ bytes, and the intensity $n/6$: it grows with n.
-# Matrix multiplication *could* keep the arithmetic busy. Move the slider.
+# instruction, the *fused multiply-add* (FMA).
+#
+# ### FLOP per byte
+#
+# So the first question about any kernel is: **how many operations does it do per byte that it moves?** That
+# is its *arithmetic intensity*. Times the bytes per second of a memory, it is the most that this memory
+# allows.
+
+# %%
+see.predict("00.intensity")
+
+# %% [markdown]
+# The product of two n × n matrices takes $2n^3$ FLOP. If each element moved just once, that would be $12n^2$
+# bytes, and the intensity $n/6$: it grows with n. So matrix multiplication *could* keep the arithmetic busy.
+# From which n on? The picture of this question is called the **roofline**; move its slider.
 
 # %%
 see.roofline()
 
+# %% [markdown] tags=["answer"]
+# The roofs meet at 67 / 4.8, some 14 FLOP per byte, so from n = 84 on. The slanted part is memory's: there,
+# moving less is what helps. The flat part is arithmetic's.
+
 # %% [markdown]
-# The left, slanted part is memory's: moving less is what helps. The flat part is arithmetic's. The naive
-# kernel of the next notebook moves far more than once each, which puts it far to the left.
+# **A roof is a promise that nobody has to keep.** The naive kernel of notebook 01 reads each element of A and
+# B from DRAM once: 8.4 MB for n = 1024, by the hardware's own count. It stands under the flat part, and
+# reaches one percent of it. DRAM is not what it waits for. L1 and L2 have roofs, too, and there it asks for
+# far more: that is the story of the next two notebooks.
 #
 # ### Hiding the wait
 #
-# A float from memory takes 500 clocks and more to come. A CPU would try to foresee it. A GPU does something
-# else in the meantime: each multiprocessor holds up to 64 warps and always issues one that is ready.
+# A float from DRAM takes 500 clocks and more to come, however few floats you ask for. (The 56 operations above
+# are another matter: how many floats come per second when many are on their way.) A warp goes on after a load
+# until an instruction needs the float; then it waits.
+#
+# A CPU would try to foresee what you need. A GPU does something else in the meantime: each scheduler of an
+# H200 holds up to 16 warps, and issues for one that is ready. Other GPUs have room for 8 or 12.
 
 # %%
 see.predict("00.latency")
@@ -280,7 +332,8 @@ see.latency()
 # ## Station 4 · Your first kernel
 #
 # A kernel is a Python function with `@cuda.jit` in front. It **returns nothing**: it writes into an array
-# it was given.
+# that it was given. `float32(2)` is the number 2 as a float32; a plain `2.0` would be a float64, which
+# notebook 01 comes back to.
 
 
 # %%
@@ -292,8 +345,8 @@ def double(a, out):
 
 
 # %% [markdown]
-# On a GPU it is launched as `double[blocks, threads](a, out)`. Here the emulator does it, with the same
-# numbers:
+# On a GPU it is launched as `double[blocks, threads](a, out)`. Here the emulator does it, with as many blocks
+# and threads:
 
 # %%
 a, out = np.arange(100, dtype=np.float32), np.zeros(100, np.float32)
@@ -301,15 +354,17 @@ report = emulate(double, 4, 32, a, out)
 out[:8]
 
 # %% [markdown]
-# And it kept the books. Four blocks of one warp each; three full warps and one with four lanes inside the
-# array. How many sectors is that? Count, then look:
+# And it kept the books. A **request** is one access by one warp, all its lanes together. Here are four blocks
+# of one warp each: three full warps, and one with four lanes inside the array. How many sectors do their four
+# requests for `a` touch? Count, then look:
 
-# %%
+# %% tags=["answer"]
 report.accesses[["array", "op", "requests", "lanes", "bytes", "sectors"]]
 
-# %% [markdown]
+# %% [markdown] tags=["answer"]
 # 100 floats are 400 bytes, 12.5 sectors; the last warp's four floats need one of their own: 3 · 4 + 1 = 13.
-#
+
+# %% [markdown]
 # What if the guard is missing?
 
 
@@ -325,14 +380,15 @@ for finding in emulate(careless, 4, 32, a, out).findings:
     print(f"line {finding.line}: {finding.message}")
 
 # %% [markdown]
-# A GPU would have read and written whatever lies behind the arrays, most days without a word.
+# (Threads and blocks have a third coordinate, z. It is always 0 in this course.) A GPU would have read and
+# written whatever lies behind the arrays, most days without a word.
 #
 # ### Exercise 00.5 · Add two vectors
 # *core · easy · 8 minutes*
 #
 # Write the kernel `vector_add(a, b, out)`: `out[i] = a[i] + b[i]`. It is launched with blocks of 128
-# threads, in one dimension, and as many blocks as it takes. The vectors may have any length. Every element
-# is to be written exactly once, and nothing outside the arrays touched.
+# threads, in one dimension, and as many blocks as it takes. The vectors may have any length. Write every
+# element exactly once, and touch nothing outside the arrays.
 
 
 # %% id="ex-00-5"
@@ -387,6 +443,8 @@ see.quiz("00")
 # | guard | the `if` that keeps surplus threads out of the arrays |
 # | leading dimension | elements from one row's start to the next |
 # | sector, line | 32 bytes: what moves; 128 bytes: what caches keep track of |
-# | intensity, roofline | FLOP per byte; the most a kernel can reach with it |
+# | SM, scheduler | runs blocks; picks a warp that is ready, in each clock |
+# | L1, L2, DRAM | the cache of an SM, the cache of all, the memory behind them |
+# | intensity, roofline | FLOP per byte; the most that a memory allows with it |
 #
 # **Next:** the naive kernel. It is right, short, and uses one percent of the machine.

@@ -79,6 +79,7 @@ GALLERY = {
     "tiles": partial(_tiles.choice, _STAGE, _STAGE.tiles),
     "tiles around": partial(_tiles.around, _STAGE, _STAGE.tiles),
     "counts": partial(see.counts, "naive_coalesced", (64, 64, 64), global_load_requests=1),
+    "machine": see.machine,
     "compare": partial(see.compare, "thread_tiled_2d", "vectorized", {}, "global_load_requests"),
     "ladder": see.ladder,
     "limits": partial(see.limits, "block_tiled", "vectorized"),
