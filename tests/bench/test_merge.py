@@ -107,6 +107,7 @@ def test_every_kind_of_record_that_a_command_writes_can_be_merged():
         "sweep.csv",
         "stage_sanitizer.csv",
         "roofs.csv",
+        "row_lengths.csv",
         "profile/kernels.csv",
     }
     assert written <= set(KEYS)

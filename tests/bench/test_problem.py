@@ -145,3 +145,9 @@ def test_cublas_is_called_for_this_product(monkeypatch, dtype, accumulate):
     c = np.full((5, 7), 9, dtype)
     cublas.multiplication(*map(OnTheHost, (a, b, c)), accumulate=accumulate)()
     np.testing.assert_array_equal(c, a @ b)
+
+
+def test_rows_can_be_longer_by_any_number_of_elements():
+    made = Problem(7, 33, 17, extra=3)
+    assert [matrix.shape[1] for matrix in (made.A, made.B, made.C)] == [35, 51, 51]
+    assert np.isnan(made.A[:, 17:]).all() and np.isnan(made.B[:, 33:]).all()
