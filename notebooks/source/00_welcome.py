@@ -27,19 +27,19 @@
 # notebook that teaches it.
 
 # %% [markdown] id="documents"
-# The course started from five texts, which it calls documents. Each has kernels, and each kernel is a **stage**
-# of our ladder, with a name that says what it does:
+# The course started from five texts, which it calls documents. Each has kernels, and each kernel is a
+# **stage** of our ladder, with a name that says what it does:
 #
 # | notebook | document and kernel | stage | what is new |
 # |---|---|---|---|
-# | [01](01_naive.ipynb) | 004, v00 | `naive_uncoalesced` | one thread per element of C |
-# | [02](02_coalesced.ipynb) | 004, v01 | `naive_coalesced` | neighbours read neighbours |
-# | [03](03_shared_memory_tiles.ipynb) | 002; 004, v02 | `penny_xu_tile`; `block_tiled` | tiles in shared memory |
-# | [04](04_thread_tiles_1d.ipynb) | 004, v03 | `thread_tiled_1d` | a thread computes a column |
-# | [05](05_thread_tiles_2d.ipynb) | 004, v04; 000 (001 is its draft) | `thread_tiled_2d`; `kernel5` | a rectangle |
-# | [06](06_vectorized_access.ipynb) | 004, v05 | `vectorized` | four floats at a time |
-# | [07](07_warp_tiles.ipynb) | 003; 004, v06 | `warp_tiled_tm1`; `warp_tiled` | tiles for warps |
-# | [08](08_tensor_cores.ipynb) | 004, v07 | `wmma`; `wmma_fp16_acc` | Tensor Cores |
+# | 01 | 004, v00 | `naive_uncoalesced` | one thread per element of C |
+# | 02 | 004, v01 | `naive_coalesced` | neighbours read neighbours |
+# | 03 | 002; 004, v02 | `penny_xu_tile`; `block_tiled` | tiles in shared memory |
+# | 04 | 004, v03 | `thread_tiled_1d` | a thread computes a column |
+# | 05 | 004, v04; 000 (001 is its draft) | `thread_tiled_2d`; `kernel5` | a rectangle |
+# | 06 | 004, v05 | `vectorized` | four floats at a time |
+# | 07 | 003; 004, v06 | `warp_tiled_tm1`; `warp_tiled` | tiles for warps |
+# | 08 | 004, v07 | `wmma`; `wmma_fp16_acc` | Tensor Cores |
 #
 # Documents 000 and 001 name no author; 002 is notes on [Penny Xu's article][xu], 003 on the warp tiles of
 # [Simon Boehm's][boehm]; 004 is [Lei Mao's article][mao]. You need to read none of them.
@@ -269,11 +269,11 @@ see.machine()
 
 # %% [markdown]
 # - A **multiprocessor**, SM for short, runs whole blocks, several at a time.
-# - A **scheduler** looks after some of the warps. In each clock it picks one that is ready and **issues**, that
-#   is starts, its next instruction. A clock is the machine's beat.
+# - A **scheduler** looks after some of the warps. In each clock it picks one that is ready and **issues**,
+#   that is starts, its next instruction. A clock is the machine's beat.
 # - **Registers** hold the threads' own variables, such as `row`.
-# - **L1** is the SM's cache, **L2** the cache for all SMs. **DRAM** is the large memory behind them, where the
-#   arrays lie. For a kernel these three are one: **global memory**.
+# - **L1** is the SM's cache, **L2** the cache for all SMs. **DRAM** is the large memory behind them, where
+#   the arrays lie. For a kernel these three are one: **global memory**.
 # - **Shared memory** has to wait until notebook 03.
 #
 # ### Two speeds
@@ -314,9 +314,9 @@ see.roofline()
 #
 # ### Hiding the wait
 #
-# A float from DRAM takes 500 clocks and more to come, however few floats you ask for. (The 56 operations above
-# are another matter: how many floats come per second when many are on their way.) A warp goes on after a load
-# until an instruction needs the float; then it waits.
+# A float from DRAM takes 500 clocks and more to come, however few floats you ask for. (The 56 operations
+# above are another matter: how many floats come per second when many are on their way.) A warp goes on after
+# a load until an instruction needs the float; then it waits.
 #
 # A CPU would try to foresee what you need. A GPU does something else in the meantime: each scheduler of an
 # H200 holds up to 16 warps, and issues for one that is ready. Other GPUs have room for 8 or 12.
