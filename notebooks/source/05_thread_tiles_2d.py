@@ -2,16 +2,16 @@
 # # 05 · A tile of results in every thread
 #
 # A column of results shares what is read from Bs. What is read from As is still used only once. So the
-# column becomes a rectangle: TM × TN results a thread. It is an old friend from linear
-# algebra: the outer product.
+# column becomes a rectangle: TM × TN results per thread. It is an old friend from linear algebra, the
+# [outer product](glossary.md#outer-product).
 #
 # **After this notebook you can**
 # - write a kernel that reads 16 elements for 64 multiply-adds, and say why the square reads least;
 # - fetch tiles with strided loops, and see in a picture which elements nobody fetched;
-# - find bank conflicts in a real kernel, and mend each of them with what helps.
+# - find bank conflicts in a real kernel, and fix each of them with what helps.
 #
-# *Time: about 50 minutes to read, 70 for the exercises. Comes from document 004, kernel v04, and from
-# documents 000 and 001, "Kernel 5".*
+# *Time: about 65 minutes to read, 55 for the exercises. Comes from document 004, kernel v04, and from
+# documents 000 and 001, "Kernel 5"; the [glossary](glossary.md#document) says what the documents are.*
 
 # %%
 import numpy as np
@@ -23,7 +23,7 @@ from gemm_course import widgets as see
 # %% [markdown]
 # ## In one picture
 #
-# The column of notebook 04 becomes a square. What does a thread read in a step now, and how many products
+# The column of notebook 04 becomes a rectangle. What does a thread read in a step now, and how many products
 # does it make of it?
 
 # %%
@@ -32,10 +32,12 @@ see.multiply("thread_tiled_2d")
 # %% [markdown]
 # ## What limits it now?
 #
-# Shared memory, still. However tall the column, every multiply-add reads an element of As:
+# Shared memory, still. In the kernel of notebook 04 it is busy in 86 % of the clocks. Warps wait 29 % of
+# their time for what they read there, and 13 % for room in the queue to it. However tall the column, every
+# multiply-add reads an element of As:
 
 # %%
-see.tflops("naive_coalesced", "block_tiled", "thread_tiled_1d")
+see.limits("thread_tiled_1d")
 
 # %% [markdown]
 # ## The outer product, in NumPy first
@@ -57,15 +59,15 @@ np.abs(C - A @ B).max()
 # In every step a **column of A** and a **row of B** come in, 16 numbers. Each of the 8 meets each of the
 # other 8, and 64 sums grow by a product. The sums stay where they are; only 16 numbers have to be fetched.
 #
-# That is what a thread does now, with 64 registers for the sums.
+# A thread does this now, with 64 registers for its accumulators.
 
 # %%
 see.predict("05.reads")
 
 # %% [markdown]
-# Below is one block of v04 with small tiles, from the emulator's trace. A thread's tile is square at first,
-# 4 × 4. Make it flat, 2 × 8, the same number of results. What happens to the reads? Then go from thread to
-# thread: which of them read the same?
+# Below is one block with small tiles, from the emulator's trace. A thread's tile is square at first, 4 × 4.
+# Make it flat, 2 × 8, the same number of results. What happens to the reads? Then go from thread to thread:
+# which of them read the same?
 
 # %% tags=["answer"]
 see.registers("thread_tiled_2d")
@@ -73,12 +75,12 @@ see.registers("thread_tiled_2d")
 # %% [markdown]
 # ### On paper
 #
-# A thread reads TM + TN elements a step, for TM · TN multiply-adds. Over the BK steps of a pair of tiles,
-# shared out among its results:
+# A thread reads TM + TN elements per step, for TM · TN multiply-adds. Divide the BK steps of a pair of tiles
+# among its results:
 #
-# $$BK/TM + BK/TN \text{ reads a result,}$$
+# $$BK/TM + BK/TN \text{ reads per result,}$$
 #
-# $$1/TM + 1/TN \text{ reads a multiply-add.}$$
+# $$1/TM + 1/TN \text{ reads per multiply-add.}$$
 #
 # Both terms shrink now. With 8 × 8 it is 1/4, with v02 it was 2.
 #
@@ -100,88 +102,28 @@ def reads(TM, TN):
 
 # %% [markdown]
 # The square has the smallest sum of its sides. (The fewest reads are not yet the fewest wavefronts; you will
-# come back to that.) And why not 16 × 16? 256 sums need 256 registers, and a thread may have 255.
+# come back to that.) And why not 16 × 16? 256 accumulators need 256 registers, and a thread may have 255.
 #
-# ## The kernel
+# ## Fetching in slices
 #
-# What changed since v03:
-
-# %%
-see.diff("thread_tiled_1d", "thread_tiled_2d")
-
-# %% [markdown]
-# - `a` and `b` are small arrays of the thread's own: first all reads, then all products. The heart is an
-#   outer product, two loops over `acc[i, j] += a[i] * b[j]`.
-# - A thread is numbered through and finds its place with `//` and `%`: `tid // (BN // TN)` counts thread
-#   tiles down, `tid % (BN // TN)` across.
-# - All loops turn a constant number of times, so that every sum, and every element of `a` and `b`, has a
-#   register of its own.
+# Document 000 calls this kernel "Kernel 5" and has a way of its own to fill the tiles. Threads stand in a
+# grid of BM/TM rows and BN/TN columns, and thread (x, y) computes TM rows and TN columns of C. From A it
+# fetches a **slice** of these TM rows, in column x of the tile; from B a slice of its TN columns, in row y.
 #
-# ## Few warps, and fast?
-#
-# 64 results need registers.
-
-# %%
-see.predict("05.occupancy")
-
-# %% [markdown]
-# Here is the SM of the question. Which tank is full, and what is left in the others?
-
-# %% tags=["answer"]
-see.occupancy("thread_tiled_2d", tiles={"BM": 128, "BN": 128, "BK": 16, "TM": 8, "TN": 8})
-
-# %% [markdown]
-# A multiply-add takes about four clocks from start to result. A thread with **one** sum has to wait for it
-# every time: the next product is added to the same sum. The SM fills the gap with other warps.
-#
-# A thread with **64** sums adds to another one each time. The next instruction does not need the last one's
-# result, so it can start at once. That is **instruction-level parallelism**: one warp keeps its scheduler
-# busy by itself. Memory is the same story: a thread that has asked for all its elements of a tile waits once
-# for all of them. And between two waits it has more to do:
-
-# %%
-see.strips("thread_tiled_2d")
-
-# %% [markdown]
-# One block of 8 warps keeps the schedulers busier here than one of 16 did in notebook 04. So do not tune for
-# occupancy. It is one of two ways to have enough under way.
-#
-# ## Run it
-
-# %%
-C = run("thread_tiled_2d", A, B).C
-np.abs(C - A @ B).max()
-
-# %% [markdown]
-# ## Kernel 5: fetching in slices
-#
-# Document 000 describes the same idea with a fetching of its own. Threads stand in a grid of BM/TM rows and
-# BN/TN columns. Thread (x, y) has TM rows and TN columns of C to compute. From As it fetches a **slice** of
-# these TM rows, in column x; from Bs a slice of its TN columns, in row y.
-#
-# Step through it. It is the emulator's trace of one block, store by store; the line of code is below. First
-# as it stands, with BK = 8, then with BK = 4: what is different?
+# Step through it: the emulator's trace of one block, store by store, with the line of code below. First with
+# BK = 8, then with BK = 4. What is different?
 
 # %%
 see.filling("kernel5")
 
 # %% [markdown]
 # With BK = 4 the four threads of a row bring the four columns of As, and that is all. With BK = 8 there are
-# eight columns and still four threads. So every thread comes back for another slice, as many columns
-# further on as there are threads: a **strided loop**.
-#
-# ```python
-# c = tx
-# while c < BK:      # columns tx, tx + BN // TN, ...
-#     ...
-#     c += BN // TN  # the threads of a row
-# ```
-#
-# For Bs it is the same downwards, with the BM // TM threads of a column.
+# eight columns and still four threads. So every thread comes back for another slice, as many columns further
+# on as there are threads in its row: a **strided loop**. For Bs it is the same downwards.
 #
 # ### The draft
 #
-# Document 001 is the first draft of the same kernel. Here is what its block leaves in the tiles. Try all BK.
+# Document 001 is the first draft of the same kernel. This is what its block leaves in the tiles. Try all BK.
 
 # %%
 from gemm_course.kernels.variants.kernel5_draft import STAGE as draft
@@ -192,253 +134,12 @@ see.coverage("kernel5_draft")
 see.predict("05.draft")
 
 # %% [markdown]
-# You have seen *what* is wrong. Now read *why*: this is what the finished Kernel 5 has and the draft has not.
-
-# %%
-see.diff(draft, "kernel5")
-
-# %% [markdown]
-# The author knew. A note below the draft's code says that the threads of a column are BM/TM and the rows of
-# Bs BK, "so you'll only load the first BM/TM rows of the BK rows unless BM/TM == BK".
-#
-# Two more slips stand in the draft, and are mended in the version above:
-#
-# ```cpp
-# for (int c = 0; c < TM; ++r) {      // c is compared, r is counted
-# ...
-# acc[r][c] += aFrag[r] * bFrag[c];   // the arrays are called aReg and bReg
-# ```
-#
-# A compiler refuses the second at once, and the first as well, because there is no `r`. (Had there been
-# one, the loop would never end.) The third fault it cannot see: the code is perfectly good C++ and even
-# right for one BK. For which one, you will say in exercise 05.1. A test with just that BK would have found
-# nothing.
-#
-# ## What the slices cost
-#
-# The tiles are complete. But how are they fetched? Sectors a request, for Kernel 5 and for v04, whose threads
-# are numbered through and take neighbouring elements:
-
-# %%
-document = {"BM": 128, "BN": 128, "BK": 16, "TM": 8, "TN": 8}
-A, B = rng.standard_normal((128, 64), np.float32), rng.standard_normal((64, 128), np.float32)
-
-
-def sectors(stage):
-    report = run(stage, A, B, tiles=document, backend="emulator").report
-    return {name: report.sectors_per_request(array=name, op="load") for name in "AB"}
-
-
-sectors("kernel5"), sectors("thread_tiled_2d")
-
-# %% [markdown]
-# A is all right: neighbours in x fetch neighbouring columns. Of B, neighbours in x fetch elements TN = 8
-# floats apart, each in a sector of its own: **32 sectors a request**, and 4 bytes used of each. It is v00's
-# mistake in new clothes. The caches save most of it, since the other seven elements of the sector are
-# fetched right afterwards; but every request keeps the memory unit busy for eight times as long. You will
-# mend it in exercise 05.3.
-#
-# ## Banks again
-#
-# Now the reads, in the inner loop. There are 16 a step, and if each took one wavefront, shared memory would
-# no longer be the limit. Here is what one warp (16 × 2 threads) reads of either tile with the document's
-# sizes. Begin with As:
-
-# %%
-see.tile_banks()
-
-# %% [markdown]
-# - **As**: the warp has two rows of threads, 8 rows of As apart. A row is 16 words, so that is 128 words:
-#   the same bank. Two words of one bank, **2 wavefronts**. A word of **padding** behind every row makes it
-#   8 · 17 = 136 words, bank 8. With 4 words it is 160, bank 0 again: look.
-# - **Bs**: all lanes read the same row, and 16 of them are 8 words apart. Every fourth wants the same bank,
-#   **4 wavefronts**. Padding does nothing at all. Here the **order of the columns** has to change: give
-#   thread x not the columns 8x to 8x + 7, but x, x + 16, x + 32, ... Neighbours then read neighbours, **1
-#   wavefront**.
-#
-# The second change mends the load of B as well, and the store of C: in all three, neighbours in x now touch
-# neighbouring words. Count it:
-
-# %%
-from gemm_course.kernels.variants.kernel5_spread import STAGE as spread
-
-sectors(spread)
-
-# %%
-see.diff("kernel5", spread)
-
-# %% [markdown]
-# `BY_X` is how far a thread's columns lie from its neighbour's, `BY_J` how far they lie from each other: 1
-# and `BN // TN` here, where Kernel 5 has TN and 1. `A_WIDTH` and `B_WIDTH` are the lengths of the tiles' rows
-# with their padding.
-#
-# ## What is the ceiling?
-
-# %%
-see.predict("05.ceiling")
-
-# %% [markdown]
-# ## Count it three ways
-#
-# v04 with the tiles that the stage has by default:
-
-# %%
-t = LADDER["thread_tiled_2d"].tiles
-t
-
-# %% [markdown]
-# Requests of all warps together: loads from global memory, and reads of shared memory.
-
-
-# %% id="formula"
-def global_requests(m, n, k):
-    ### BEGIN SOLUTION
-    return (m * n * k // t["BN"] + m * n * k // t["BM"]) // 32
-    ### STUB
-    # return None
-    ### END SOLUTION
-
-
-def shared_requests(m, n, k):
-    ### BEGIN SOLUTION
-    return (m * n * k // t["TM"] + m * n * k // t["TN"]) // 32
-    ### STUB
-    # return None
-    ### END SOLUTION
-
-
-# %%
-size = (1024, 1024, 1024)
-counted = {"global_load_requests": global_requests, "shared_load_requests": shared_requests}
-see.counts("thread_tiled_2d", size, **counted)
-
-# %% [markdown]
-# ### What the compiler makes of it
-#
-# The hardware counts less: a quarter of the reads. Take the document's tiles, 8 × 8 results and BK = 16. The
-# source reads 256 elements of shared memory for a pair of tiles. In the program for an H200 there are **64
-# loads of 128 bits** instead. Of Bs, eight neighbours in a row become two such loads; of As, the elements of
-# four steps, which are neighbours as well.
-#
-# Does that cure the conflicts? A load of 128 bits is served for eight lanes at a time, a quarter of the
-# warp. So it takes **4** wavefronts, if all goes well; **2**, if every lane wants the same as its
-# neighbour; and more, if eight lanes want different words of one bank. (Notebook 06 has pictures of that.)
-# Wavefronts of a warp in one step:
-#
-# | | as written | compiled |
-# |---|---|---|
-# | As | 8 reads · 2 = 16 | 2 loads · 2 = 4 |
-# | Bs | 8 reads · 4 = 32 | 2 loads · 8 = 16 |
-# | together | 48 | 20 |
-#
-# - **As**: all lanes of a row of threads want the same 16 bytes, and eight lanes are never of two rows. So it
-#   is 2, there is no conflict left, and padding has nothing to mend.
-# - **Bs**: eight lanes want 16 bytes each. Side by side they would fill all 32 banks once. But they lie 32
-#   bytes apart: half of the banks are asked for two words, the others for none. 4 wavefronts become 8.
-# - With the columns spread out, a thread's neighbours are 16 words apart and cannot be merged: 8 reads of 1
-#   wavefront each. Half as many wavefronts, and four times as many instructions. Which is better, only a
-#   clock can tell. Notebook 07 gets both, wide loads and fewer conflicts.
-#
-# ### Tall instead of square?
-#
-# 16 × 4 results are 64 as well. The 128 columns of a block's tile are then the work of 32 threads, so that a
-# warp is a single row of threads.
-
-# %%
-see.predict("05.tall")
-
-# %% [markdown] tags=["answer"]
-# (As written, without the compiler's merging, it would be 16 reads of As with one wavefront each and 4
-# reads of Bs with four: 32 where the square takes 48.)
-
-# %% [markdown]
-# The square reads fewer elements, the tall rectangle takes fewer wavefronts: of As, lanes share what they
-# read, and of Bs, pieces of four columns leave no gaps. Each saves something that the other pays for. Paper
-# does not say which is faster. A clock does, in the heat map further down.
-#
-# ## What is it worth?
-
-# %%
-see.tflops("block_tiled", "thread_tiled_1d", "thread_tiled_2d")
-
-# %%
-see.tflops("block_tiled", "thread_tiled_1d", "thread_tiled_2d", on="RTX 3090")
-
-# %%
-see.roofline("block_tiled", "thread_tiled_1d", "thread_tiled_2d")
-
-# %% [markdown]
-# Thread tiles lift the point; they do not move it to the right. They save reads of *shared* memory, and the
-# bytes along the axis are those of *global* memory, where the block's tile decides. They even cost a little:
-# in a store of C the lanes' elements lie TN apart, so whole sectors move for parts of them. Notebook 06 mends
-# that.
-#
-# Kernel 5 and v04 do the same arithmetic, the same way. They differ in the fetching. (And here in the tiles:
-# each has its default, the fastest or nearly the fastest that was measured for it.)
-
-# %%
-see.tflops("thread_tiled_2d", "kernel5")
-
-# %% [markdown]
-# *What limits it now?* Less and less a single thing. An SM does a warp's 64 multiply-adds of a step in 16
-# clocks. As compiled, its shared memory takes 20 clocks for what they read with 8 × 8 results, and 12 with
-# 16 × 4. What else stands in the way are instructions that do not compute: every element of a tile is a
-# load from global memory and a store of its own, with the sums for their addresses. That is for the next
-# notebook.
-#
-# ## Tune it
-#
-# Five sizes at once. Begin with the explorer: what happens to occupancy and to the wavefronts with TM and
-# TN? (It counts the source, as written.)
-
-# %%
-see.tiles("thread_tiled_2d")
-
-# %% [markdown]
-# A **heat map** shows two sizes at a time, the others held. Only what was measured has a colour. Compare
-# 8 × 4 with 4 × 8, which read the same number of elements: why is one faster? (Pieces of how many columns?)
-# Then move BK to 16, and compare the square with 16 × 4.
-
-# %%
-see.heatmap("thread_tiled_2d", "TM", "TN")
-
-# %% [markdown]
-# ### A box: waves, and what L2 is good for
-#
-# A launch has more blocks than places. As many as fit run at once, the others follow as places become free: a
-# **wave** after the other, roughly. The last wave is seldom full.
-
-# %%
-see.predict("05.waves")
-
-
-# %%
-def taken(n, tile=128, places=264):
-    blocks = (-(-n // tile)) ** 2
-    return blocks / (-(-blocks // places) * places)
-
-
-{n: f"{taken(n):.0%}" for n in (2048, 2176, 4096, 8192)}
-
-# %% [markdown]
-# Large matrices have many waves, and it matters little. For small ones it can matter more than anything in
-# this notebook; smaller tiles then win, though they read more.
-#
-# The blocks of a wave also share something: blocks in one row of the grid need the same rows of A, those in
-# one column the same columns of B. What one of them has fetched is in the **L2 cache** (50 MB on an H200)
-# for the others. 256 blocks in a square of 16 × 16 need 16 strips of A and 16 of B. In one long row of 256
-# they would need 1 and 256. Which blocks run together follows from their numbers, and a kernel may number
-# its blocks as it likes.
-#
-# ---
-# ## Exercises
-#
 # ### Exercise 05.1 · When is the draft right?
 # *core · easy · 8 minutes*
 #
-# `see.coverage(draft)` further up has tiles where nothing is hatched and nobody writes beside them. For
-# which BK is the draft right? Write a function of all five tile sizes that returns True or False. (BM and
-# BN are multiples of TM and TN.) The checker asks the emulator.
+# Among the tiles of the picture are some where nothing is hatched and nobody writes beside them. For which
+# BK is the draft right? Write a function of all five tile sizes that returns True or False. (BM and BN are
+# multiples of TM and TN.) The checker asks the emulator.
 
 
 # %% id="ex-05-1"
@@ -453,6 +154,10 @@ def right(BM, BN, BK, TM, TN):
 check.draft_is_right(right)
 
 # %% [markdown]
+# The author knew. A note below the draft's code says that the threads of a column are BM/TM and the rows of
+# Bs BK, "so you'll only load the first BM/TM rows of the BK rows unless BM/TM == BK". The draft is perfectly
+# good C++, and right for one BK. A test with just that BK would have found nothing.
+#
 # ### Exercise 05.2 · Slices for any tile
 # *core · medium · 15 minutes*
 #
@@ -461,8 +166,8 @@ check.draft_is_right(right)
 # launched.
 #
 # The block has BN/TN threads along x and BM/TM along y. `As` is (BM, BK), `Bs` is (BK, BN); they begin at
-# column and row `k0` of A and B. Every element is to be stored **exactly once**, and where a matrix has
-# ended it is to be zero. The kernel that calls your function does the waiting.
+# column and row `k0` of A and B. Store every element **exactly once**, and a zero where a matrix has ended.
+# The kernel that calls your function has the barriers.
 
 
 # %% id="ex-05-2"
@@ -494,10 +199,32 @@ check.slices(make_fetch)
 see.coverage(make_fetch)
 
 # %% [markdown]
+# ### What the slices cost
+#
+# The tiles are complete. But how are they fetched? Sectors per request, for Kernel 5 and for v04, the kernel
+# of document 004, whose threads take neighbouring elements:
+
+# %%
+document = {"BM": 128, "BN": 128, "BK": 16, "TM": 8, "TN": 8}
+A, B = rng.standard_normal((128, 64), np.float32), rng.standard_normal((64, 128), np.float32)
+
+
+def sectors(stage):
+    report = run(stage, A, B, tiles=document, backend="emulator").report
+    return {name: report.sectors_per_request(array=name, op="load") for name in "AB"}
+
+
+sectors("kernel5"), sectors("thread_tiled_2d")
+
+# %% [markdown]
+# A is all right: neighbours in x fetch neighbouring columns. Of B, neighbours in x fetch elements TN = 8
+# floats apart, each in a sector of its own: **32 sectors per request**, and 4 bytes used of each. It is v00's
+# mistake in new clothes.
+#
 # ### Exercise 05.3 · From 32 sectors to 4
 # *core · medium · 10 minutes*
 #
-# Fill `Bs` again, only `Bs`, so that the load of B is coalesced: 4 sectors a request with the document's
+# Fill `Bs` again, only `Bs`, so that the load of B is coalesced: 4 sectors per request with the document's
 # tiles. Everything else stays: the same parameters, every element exactly once, zeros where B has ended.
 # There is more than one way.
 
@@ -521,10 +248,14 @@ def make_fetch_b(BM, BN, BK, TM, TN):
 check.coalesced_b(make_fetch_b)
 
 # %% [markdown]
+# ## The kernel
+#
+# You have the idea, and the tiles are full. Now the heart.
+#
 # ### Exercise 05.4 · The outer product
 # *core · hard · the heart of this notebook · 20 minutes*
 #
-# The tiles are fetched for you, by threads that are numbered through. Three pieces are missing: TM × TN
+# The tiles are fetched for you, by threads that are numbered consecutively. Three pieces are missing: TM × TN
 # results, their outer products, their store. Blocks of (BN/TN) × (BM/TM) threads, x along the columns;
 # `ceil(n / BN)` × `ceil(m / BM)` blocks.
 #
@@ -588,15 +319,131 @@ def make_outer(BM, BN, BK, TM, TN):
 check.outer_product(make_outer)
 
 # %% [markdown]
-# ### Exercise 05.5 · Free of conflicts
+# ### The course's version
+#
+# This is document 004's v04, and what changed since v03. Compare it with yours.
+
+# %%
+see.diff("thread_tiled_1d", "thread_tiled_2d")
+
+# %% [markdown]
+# - `a` and `b` are small arrays of the thread's own: first all reads, then all products.
+# - Threads are numbered consecutively, and find their place with `//` and `%`: `tid // (BN // TN)` counts
+#   thread tiles down, `tid % (BN // TN)` across.
+# - `A_ROWS` and `B_ROWS`, `THREADS // BK` and `THREADS // BN`, are the rows of a tile that the block fetches
+#   in one pass.
+# - All loops run a constant number of times, so every accumulator, and every element of `a` and `b`, has a
+#   register of its own.
+#
+# To run a copy, put it into a factory such as `make_outer`, and begin with
+# `from gemm_course.intrinsics import u32, unroll`: [unsigned indices](glossary.md#u32), and loops that are
+# [written out in full](glossary.md#unrolling). The 16 in `shared.array` is for notebook 06.
+
+# %%
+C = run("thread_tiled_2d", A, B).C
+np.abs(C - A @ B).max()
+
+# %% [markdown]
+# Kernel 5 does the same arithmetic, the same way, and fetches in slices. This is what it has and the draft
+# has not:
+
+# %%
+see.diff(draft, "kernel5")
+
+# %% [markdown]
+# Two more slips stand in document 001, and are fixed in both versions above:
+#
+# ```cpp
+# for (int c = 0; c < TM; ++r) {      // c is compared, r is counted
+# ...
+# acc[r][c] += aFrag[r] * bFrag[c];   // the arrays are called aReg and bReg
+# ```
+#
+# A compiler refuses the second at once, and the first as well, because there is no `r`. The missing strided
+# loops it cannot see.
+#
+# ## Few warps, and fast?
+#
+# 64 results need registers.
+
+# %%
+see.predict("05.occupancy")
+
+# %% [markdown]
+# Here is the SM of the question. Which tank is full, and what is left in the others?
+
+# %% tags=["answer"]
+see.occupancy("thread_tiled_2d", tiles={"BM": 128, "BN": 128, "BK": 16, "TM": 8, "TN": 8})
+
+# %% tags=["answer"]
+see.tflops("block_tiled", "thread_tiled_1d", "thread_tiled_2d")
+
+# %% tags=["answer"]
+see.tflops("block_tiled", "thread_tiled_1d", "thread_tiled_2d", on="RTX 3090")
+
+# %% [markdown]
+# Between two waits, a thread has more to do:
+
+# %%
+see.strips("thread_tiled_2d")
+
+# %% [markdown]
+# And what do warps wait for, with half as many of them?
+
+# %% tags=["answer"]
+see.waits("thread_tiled_1d", "thread_tiled_2d")
+
+# %% [markdown] tags=["answer"]
+# The gain is **fewer reads**. A warp of v03 spends 29 % of its time waiting for what it reads from shared
+# memory, and 13 % in the queue; here it is 5 % and less than 1 %. Fewer instructions of all kinds go with a
+# multiply-add, and schedulers issue more often. (The longest wait is now *dispatch*: an instruction is chosen
+# and held up on its way to its unit.)
+
+# %% [markdown]
+# ### How many warps are enough?
+#
+# A multiply-add takes about four clocks from start to result. An SM has four
+# [schedulers](glossary.md#scheduler), and each issues one instruction per clock. With **one** accumulator per
+# thread the next multiply-add needs the last one's result, so a scheduler needs four warps to be never idle:
+# 16 warps per SM. These two blocks have just as many.
+#
+# With **64** accumulators the next instruction does not need the last one's result, and can start at once.
+# That is **instruction-level parallelism**: one warp keeps its scheduler busy by itself. So above 16 warps it
+# is not what makes this kernel fast. It is what would let it do with fewer, if that were all that takes time.
+#
+# Loads from global memory take far longer than four clocks. The same code, kept to **one** block per SM by
+# shared memory that it does not use:
+
+# %%
+see.waits("thread_tiled_2d", ("thread_tiled_2d_fewer_blocks", {"SPARE": 150}))
+
+# %% [markdown]
+# 27.4 TFLOPS instead of 33.9, and the wait for global memory grows from 4 to 15 % of a warp's time: when the
+# only block waits for its next tiles, nobody computes. So more warps than enough bring nothing, but a single
+# block per SM, with its barriers, is a cliff.
+#
+# ## Banks again
+#
+# Back to Kernel 5 as written. There are 16 reads of shared memory in a step. Here is what one warp (16 × 2
+# threads) reads of either tile with the document's sizes. For each tile answer three questions:
+#
+# 1. Which lanes want different words of the same bank?
+# 2. Does a word of **padding** behind every row help? Do four words?
+# 3. If not: what else could move?
+
+# %%
+see.tile_banks()
+
+# %% [markdown]
+# ### Exercise 05.5 · Conflict-free
 # *stretch · hard · 17 minutes*
 #
-# Copy your kernel from exercise 05.4 into the cell below, and mend both conflicts. With tiles of 128 × 128
-# × 16 and 8 × 8 results, every **read** of As and of Bs is to take one wavefront. (Stores into the tiles
+# Copy your kernel from exercise 05.4 into the cell below, and fix both conflicts. With tiles of 128 × 128
+# × 16 and 8 × 8 results, every **read** of As and of Bs should take one wavefront. (Stores into the tiles
 # may take two: every element is stored once and read 16 times.)
 #
-# A hint for real life: the shape of a shared array has to be a constant for the compiler. A name from the
-# function around the kernel is one; a sum inside the kernel is none.
+# The shape of a shared array must be a constant for the compiler. A variable of the enclosing function counts
+# as one; `BK + 1` written inside the kernel does not.
 
 
 # %% id="ex-05-5"
@@ -649,6 +496,212 @@ def make_fixed(BM, BN, BK, TM, TN):
 check.no_conflicts(make_fixed)
 
 # %% [markdown]
+# ### What helped
+#
+# - **As**: the warp has two rows of threads, 8 rows of As apart. A row is 16 words, so that is 128 words:
+#   the same bank, **2 wavefronts**. A word of padding makes it 8 · 17 = 136 words, bank 8. With 4 words it
+#   is 160, bank 0 again.
+# - **Bs**: the 16 lanes of a thread row read words 8 apart, all in one row of the tile. Every fourth wants
+#   the same bank, **4 wavefronts**. Padding moves whole rows, so it does nothing. The **order of the
+#   columns** has to change: thread x takes x, x + 16, x + 32, ...
+#
+# The second change also coalesces the load of B and the store of C: in all three, neighbours in x now touch
+# neighbouring words.
+
+# %%
+from gemm_course.kernels.variants.kernel5_spread import STAGE as spread
+
+sectors(spread)
+
+# %%
+see.diff("kernel5", spread)
+
+# %% [markdown]
+# `BY_X` is how far a thread's columns lie from its neighbour's, `BY_J` how far they lie from each other: 1
+# and `BN // TN` here, where Kernel 5 has TN and 1. `A_WIDTH` and `B_WIDTH` are the lengths of the tiles' rows
+# with their padding.
+#
+# Does it pay? All three with the document's tiles, the columns spread and nothing padded:
+
+# %%
+see.waits(("kernel5", document), ("kernel5_spread", {"PAD": 0}), ("thread_tiled_2d", document))
+
+# %% [markdown]
+# 25.8, 29.7 and 32.9 TFLOPS. Spreading nearly halves the wavefronts, and warps wait 15 % of their time for
+# global memory instead of 23 %. v04 is faster still, although it has the conflict in Bs: its loads from
+# global memory are coalesced by other means, and it waits 7 % for them. (Kernel 5 also spills 48 bytes, the
+# others 16 and none.) Is v04's conflict worth fixing? First the compiler must have its say.
+#
+# ## What is the ceiling?
+
+# %%
+see.predict("05.ceiling")
+
+# %% [markdown]
+# ## Count it three ways
+#
+# v04 with the tiles that the stage has by default:
+
+# %%
+t = LADDER["thread_tiled_2d"].tiles
+t
+
+# %% [markdown]
+# Requests of all warps together: loads from global memory, and reads of shared memory.
+
+
+# %% id="formula"
+def global_requests(m, n, k):
+    ### BEGIN SOLUTION
+    return (m * n * k // t["BN"] + m * n * k // t["BM"]) // 32
+    ### STUB
+    # return None
+    ### END SOLUTION
+
+
+def shared_requests(m, n, k):
+    ### BEGIN SOLUTION
+    return (m * n * k // t["TM"] + m * n * k // t["TN"]) // 32
+    ### STUB
+    # return None
+    ### END SOLUTION
+
+
+# %%
+size = (1024, 1024, 1024)
+counted = {"global_load_requests": global_requests, "shared_load_requests": shared_requests}
+see.counts("thread_tiled_2d", size, **counted)
+
+# %% [markdown]
+# ### What the compiler makes of it
+#
+# The hardware counts a quarter of the reads. Take the document's tiles, 8 × 8 results and BK = 16. The
+# source reads 16 · 16 = 256 elements per pair of tiles; the program for an H200 has **64 loads of 128 bits**
+# instead:
+#
+# - of Bs, a thread's 8 columns of one step are neighbours: 8 / 4 = **2 loads per step**;
+# - of As, a thread's 8 rows are not neighbours, but four *steps* of a row are. So it loads 4 steps of 8 rows
+#   at once, 8 loads for 4 steps: again **2 per step**.
+#
+# Together 4 loads per step, and 4 · 16 = 64.
+#
+# Does that cure the conflicts? A load of 128 bits is served for eight lanes at a time, a quarter of the
+# warp. It takes **4** wavefronts if all goes well; **2** if lanes 2i and 2i + 1 always want the same 16
+# bytes; and more if eight lanes want different words of one bank. (Notebook 06 has pictures of that.)
+# Wavefronts of a warp per step:
+#
+# | | as written | compiled |
+# |---|---|---|
+# | As | 8 reads · 2 = 16 | 2 loads · 2 = 4 |
+# | Bs | 8 reads · 4 = 32 | 2 loads · 8 = 16 |
+# | together | 48 | 20 |
+#
+# - **As**: all lanes of a thread row want the same 16 bytes, and no group of eight lanes spans two thread
+#   rows. There is no conflict left, and padding has nothing to fix.
+# - **Bs**: eight lanes want 16 bytes each. Side by side they would fill all 32 banks once. But they lie 32
+#   bytes apart: half of the banks are asked for two words, the others for none. 4 wavefronts become 8.
+# - With the columns spread out, a thread's columns are 16 words apart and cannot be merged: 8 reads of 1
+#   wavefront each. Half as many wavefronts, and four times as many instructions. Notebook 07 gets both, wide
+#   loads and fewer conflicts.
+#
+# ### Tall instead of square?
+#
+# 16 × 4 results are 64 as well. The 128 columns of a block's tile are then the work of 32 threads, so a warp
+# is a single row of threads.
+
+# %%
+see.predict("05.tall")
+
+# %% [markdown]
+# The square reads fewer elements, the tall rectangle takes fewer wavefronts: of As, lanes share what they
+# read, and of Bs, pieces of four columns leave no gaps. Which is faster? A clock says, with everything else
+# equal:
+
+# %% tags=["answer"]
+see.limits(("thread_tiled_2d", {"BK": 16, "TM": 8, "TN": 8}), ("thread_tiled_2d", {"BK": 16}))
+
+# %% [markdown] tags=["answer"]
+# Hardly a difference: 32.9 and 33.6 TFLOPS. Fewer wavefronts help only where wavefronts are the limit. With
+# 8 × 8 shared memory has just caught up with issuing instructions; with 16 × 4 it has time to spare, and
+# issuing is the limit.
+#
+# ## What limits it now?
+
+# %%
+see.limits("thread_tiled_1d", "thread_tiled_2d")
+
+# %% [markdown]
+# With 16 × 4 results shared memory needs 12 clocks where the multiply-adds need 16. Why then 34 of 67
+# TFLOPS? Because of **issue slots**. In 72 % of the clocks a scheduler issues an instruction, and 72 % of
+# these are multiply-adds: 0.72 · 0.72 is 52 % of the peak, and for 3 % of the launch SMs have no work.
+#
+# The other instructions do not compute results. Every element of a tile is a load from global memory and a
+# store of its own, plus the address arithmetic. That is for the next notebook.
+
+# %%
+see.roofline("block_tiled", "thread_tiled_1d", "thread_tiled_2d")
+
+# %% [markdown]
+# Thread tiles lift the point; they do not move it to the right. They save reads of *shared* memory, and the
+# bytes along the axis are those of *global* memory, where the block's tile decides. They even cost a little:
+# in a store of C the lanes' elements lie TN apart, so whole sectors move for parts of them. Notebook 06 fixes
+# that.
+#
+# **And your own kernel?** With the extra `compiler` installed, this shows what the compiler made of it, on
+# any computer; on one with a GPU `gemm_course.profiled` measures what limits it:
+#
+# ```python
+# from gemm_course import compiled
+# kernel = make_outer(128, 128, 16, 8, 8)
+# see.compare_code(compiled(kernel, 128, 128, 64, float32(1), A, B, float32(0), C), "thread_tiled_2d")
+# ```
+#
+# The course's solution takes more instructions than v04, and most of the difference is integer arithmetic, for
+# addresses. Put `u32` and `unroll` in, one at a time, and look again.
+#
+# ## Tune it
+#
+# Five sizes at once. Begin with the explorer: what happens to occupancy and to the wavefronts with TM and
+# TN? (It counts the source, as written.)
+
+# %%
+see.tiles("thread_tiled_2d")
+
+# %% [markdown]
+# A **heat map** shows two sizes at a time, the others held. Only what was measured has a colour. Compare
+# 8 × 4 with 4 × 8, which read the same number of elements: why is one faster? (Pieces of how many columns?)
+
+# %%
+see.heatmap("thread_tiled_2d", "TM", "TN")
+
+# %% [markdown]
+# ### Aside: waves, and what L2 is good for
+#
+# A launch has more blocks than places. As many as fit run at once, and the others follow as places become
+# free: one **wave** after another, roughly. The last wave is seldom full.
+
+# %%
+see.predict("05.waves")
+
+
+# %%
+def taken(n, tile=128, places=264):
+    blocks = (-(-n // tile)) ** 2
+    return blocks / (-(-blocks // places) * places)
+
+
+{n: f"{taken(n):.0%}" for n in (2048, 2176, 4096, 8192)}
+
+# %% [markdown]
+# Large matrices have many waves, and it matters little. For small ones it can matter more than anything in
+# this notebook; smaller tiles then win, though they read more.
+#
+# The blocks of a wave also share something: blocks in one row of the grid need the same rows of A, those in
+# one column the same columns of B. What one of them has fetched is in the **L2 cache** (50 MB on an H200)
+# for the others. 256 blocks in a square of 16 × 16 need 16 strips of A and 16 of B. In one long row of 256
+# they would need 1 and 256. CUDA promises no order of blocks; in practice those with neighbouring numbers run
+# at about the same time, and a kernel may number its blocks as it likes.
+#
 # ---
 # ## Quiz
 
@@ -658,14 +711,14 @@ see.quiz("05")
 # %% [markdown]
 # ## Recap
 #
-# - An outer product a step: TM + TN reads feed TM · TN multiply-adds. $BK/TM + BK/TN$ reads a result.
-# - Independent sums are parallelism too: 16 warps with 64 sums each can keep an SM busier than 64 warps
-#   with one.
+# - An outer product per step: TM + TN reads feed TM · TN multiply-adds. $BK/TM + BK/TN$ reads per result.
 # - Slices with strided loops cover a tile of any depth. Without the loops there are holes, and only a
 #   picture or the emulator shows them: right for one BK, wrong for all others.
 # - Padding moves rows, and helps where lanes read different rows. Where they read one row, their columns
-#   have to move together. Neighbours next to neighbours: that mends banks and sectors alike.
-# - The compiler merges reads behind your back. Count what it made before you mend what it has mended already.
+#   have to move together. Neighbours next to neighbours: that fixes banks and sectors alike.
+# - The compiler merges reads behind your back. Count what it made before you fix what it has fixed already.
+# - Few warps are no fault as long as there is work while some wait: two blocks per SM do, one is 19 % slower.
+# - The limit is now the issuing of instructions.
 #
 # **Next:** four elements in one access, from global memory and from shared memory, by design instead of by
 # luck.
