@@ -656,8 +656,8 @@ see.roofline("block_tiled", "thread_tiled_1d", "thread_tiled_2d")
 # see.compare_code(compiled(kernel, 128, 128, 64, float32(1), A, B, float32(0), C), "thread_tiled_2d")
 # ```
 #
-# The course's solution takes more instructions than v04, and most of the difference is integer arithmetic, for
-# addresses. Put `u32` and `unroll` in, one at a time, and look again.
+# The course's solution takes more instructions than v04, and most of the difference is integer arithmetic,
+# for addresses. Put `u32` and `unroll` in, one at a time, and look again.
 #
 # ## Tune it
 #
