@@ -8,9 +8,9 @@
 # **After this notebook you can**
 # - derive how many shared reads a result costs, for any tile, and hold it against the emulator's count;
 # - keep an array in registers, and say what throws it out: local memory and spills;
-# - work out how many warps an SM holds, and how many bytes they keep under way.
+# - work out how many warps an SM holds, and say from a measurement what they are worth.
 #
-# *Time: about 35 minutes to read, 50 for the exercises. Comes from document 004, kernel v03.*
+# *Time: about 40 minutes to read, 55 for the exercises. Comes from document 004, kernel v03.*
 
 # %%
 import numpy as np
@@ -31,14 +31,10 @@ see.multiply("thread_tiled_1d")
 # %% [markdown]
 # ## What limits it now?
 #
-# Shared memory. An SM can do four warp-wide multiply-adds a clock, but serves one wavefront of shared
-# memory in that clock. v02 asks for two reads each time:
-
-# %%
-see.tflops("naive_uncoalesced", "naive_coalesced", "block_tiled")
-
-# %% [markdown]
-# ## One column, eight results
+# L1 and shared memory, busy in 91 % of the clocks. An SM can do four warp-wide multiply-adds per clock, but
+# serves one wavefront of shared memory in that clock, and v02 asks for two reads each time.
+#
+# ## One column of results
 #
 # Look at two threads, one below the other. They compute C[0, 5] and C[1, 5], so they need the very same
 # column of Bs. Each reads it for itself. Let **one** thread do both, and it reads the column once.
@@ -49,8 +45,8 @@ see.tflops("naive_uncoalesced", "naive_coalesced", "block_tiled")
 # - **TM** elements of As, one for each result.
 #
 # Below is one block of v03 with small tiles (16 × 32, 16 deep), drawn from the emulator's trace. Move TM,
-# and see how the reads become fewer than the multiply-adds' two each. Then move the thread: what does the
-# rest of its warp read?
+# and see the reads drop below two per multiply-add. Then move the thread: what does the rest of its warp
+# read?
 
 # %%
 see.registers("thread_tiled_1d")
@@ -60,236 +56,11 @@ see.registers("thread_tiled_1d")
 # **wavefront** for all. Of Bs they read 32 neighbours: one wavefront as well. What counts from here on is
 # how many of them a multiply-add costs.
 #
-# ### On paper
-#
-# A pair of tiles is BK steps long. Without thread tiles, one result takes BK reads of As and BK of Bs:
-# $2 \cdot BK$. A thread with TM results takes $BK \cdot TM$ reads of As and only $BK$ of Bs. Shared out
-# among its results:
-#
-# $$BK + BK/TM \text{ reads a result, or } 1 + 1/TM \text{ a multiply-add.}$$
-#
-# The reads of Bs can be made as few as you like; those of As stay. However large TM is, one read a
-# multiply-add is left.
-#
-# ### Counted
-#
-# The same kernel with TM from 1 to 32, on the emulator. How many reads of shared memory for each
-# multiply-add?
-
-# %%
-rng = np.random.default_rng(0)
-A, B = rng.standard_normal((64, 64), np.float32), rng.standard_normal((64, 64), np.float32)
-
-
-def reads(TM):
-    tiles = {"BM": 32, "BN": 32, "BK": 32, "TM": TM}
-    report = run("thread_tiled_1d", A, B, tiles=tiles, backend="emulator").report
-    return report.total("lanes", space="shared", op="load") / 64**3
-
-
-{TM: reads(TM) for TM in (1, 2, 4, 8, 16, 32)}
-
-# %% [markdown]
-# ## The kernel
-#
-# What changed since v02:
-
-# %%
-see.diff("block_tiled", "thread_tiled_1d")
-
-# %% [markdown]
-# - A block still has a tile of BM × BN elements, but only **BM · BN / TM threads**. Tiles can be larger
-#   than the 1,024 threads that a block may have.
-# - `acc` is an array of the thread's own, `cuda.local.array`: one place for each result.
-# - `b = Bs[p, x0]` stands **before** the inner loop. That line is the whole idea.
-# - Thread `tid` begins in row `tid // BN * TM`: its TM rows are followed by the next thread's.
-#
-# ## Where an array goes
-#
-# "Local array" is an unlucky name. What you want are **registers**: an SM has 65,536 of them, 32 bits
-# each, and a thread may have 255. They are read in the very instruction that computes, at no extra cost.
-# But a register has no address. The instruction says *register 17*, and nobody can say "register number
-# i" while the program runs.
-#
-# So the compiler has to know, for every access to `acc`, which element is meant. It writes the loop out
-# in full (it **unrolls** it): `acc[0] += ...`, `acc[1] += ...`, and each becomes a register of its own.
-# For that the loop must turn a constant number of times, like `range(TM)`, where TM comes from the
-# function around the kernel. `unroll(range(TM))` in the course's kernels asks for it by name, where the
-# compiler might find the loop too long. To the emulator it means nothing.
-#
-# Otherwise the array goes to **local memory**. It is called that because every thread has its own, but it
-# lies in device memory, behind the caches, hundreds of clocks away. The emulator tells you:
-
-# %%
-from gemm_course.checks.kits import make_strip
-
-see.source(make_strip(16))
-
-# %%
-from gemm_course import launch
-
-given = 500, 8, np.ones(8, np.float32), np.ones((8, 500), np.float32), np.zeros(500, np.float32)
-print(launch(make_strip(16)[1, 32], *given, backend="emulator").report.advice[0])
-
-# %% [markdown]
-# Compiled for an H200, this kernel has 12 loads from and 11 stores to local memory in it. You will mend
-# it in the exercises; then it has none.
-#
-# The other way into local memory is a **spill**: there are simply too many values at a time. The compiler
-# was told, or had to assume, that a thread may have so many registers; what does not fit is put aside
-# into local memory, and fetched again. Here are the tiles of the recorded sweep in which it did that
-# most:
-
-# %%
-from gemm_course import records
-
-sweep = records.sweep().query("stage == 'thread_tiled_1d' and local_bytes > 0")
-sweep.nlargest(5, "local_bytes").set_index("tiles")[["registers", "local_bytes", "tflops"]]
-
-# %% [markdown]
-# ## Run it
-
-# %%
-C = run("thread_tiled_1d", A, B).C
-np.abs(C - A @ B).max()
-
-# %% [markdown]
-# ## Count it three ways
-#
-# The tiles are the stage's own:
-
-# %%
-t = LADDER["thread_tiled_1d"].tiles
-t
-
-# %% [markdown]
-# Write the number of requests, for all warps together: loads from global memory, and reads of shared
-# memory. Use `t["BM"]`, `t["BN"]` and `t["TM"]`.
-
-
-# %% id="formula"
-def global_requests(m, n, k):
-    ### BEGIN SOLUTION
-    return (m * n * k // t["BN"] + m * n * k // t["BM"]) // 32
-    ### STUB
-    # return None
-    ### END SOLUTION
-
-
-def shared_requests(m, n, k):
-    ### BEGIN SOLUTION
-    return (m * n * k + m * n * k // t["TM"]) // 32
-    ### STUB
-    # return None
-    ### END SOLUTION
-
-
-# %%
-size = (1024, 1024, 1024)
-counted = {"global_load_requests": global_requests, "shared_load_requests": shared_requests}
-see.counts("thread_tiled_1d", size, **counted)
-
-# %%
-see.counts("thread_tiled_1d", size, shared_load_wavefronts=shared_requests)
-
-# %% [markdown]
-# The hardware counts far fewer reads than the source has. The loop over `p` is unrolled as well, and then
-# `As[y, p]` to `As[y, p + 3]` stand side by side: the compiler makes **one 128-bit load** of the four. A
-# broadcast of 128 bits takes two wavefronts (why two, notebook 05 will say). So four steps cost 2 TM + 4
-# wavefronts instead of 4 TM + 4:
-#
-# $$1/2 + 1/TM \text{ wavefronts a multiply-add,}$$
-#
-# where the source has $1 + 1/TM$. You wrote a kernel with fewer reads, and the compiler took half of what
-# was left. It can do so because the reads are neighbours in k; notebook 06 takes that up and does it by
-# design.
-#
-# ## How many warps, and what for?
-#
-# Threads with more results need more registers, and then fewer of them fit on an SM. How many stay? That
-# is **occupancy**, and it can be worked out: blocks fit until threads, registers or shared memory run out.
-#
-# Here is an SM of an H200, filled with blocks of v03. Take blocks out, put them in one by one, and see which
-# tank is full first. Then try a smaller TM.
-
-# %%
-see.occupancy("thread_tiled_1d")
-
-# %% [markdown]
-# 512 threads × 64 registers = 32,768, twice of which is all an SM has: 2 blocks, 32 of 64 possible warps.
-#
-# Document 004's v03 has tiles of 64 × 64 × 8 and TM = 8, also in blocks of 512 threads. With 96 registers per
-# thread 1 block would fit, with 64 it is 2, with 40 it is 3, and with 32 all 4.
-# The compiler can be told how many blocks must fit on an SM, and then has to manage with the registers
-# that leaves (`launch_bounds` in `cuda.jit`). Left alone, it takes 96 here: it reads far ahead into
-# registers that it finds free.
-
-# %%
-see.predict("04.registers")
-
-# %% [markdown]
-# What a scheduler does all that time, if a block computes with its tiles, asks for the next ones, and waits:
-
-# %%
-see.strips("thread_tiled_1d")
-
-# %% [markdown]
-# Why more warps help: they keep more **bytes under way**. Suppose that device memory answers after 600
-# clocks. It can give each of the 132 SMs 18 bytes a clock; so that it never has to wait for a question,
-# 18 × 600 bytes must be under way for each SM at any time:
-
-# %%
-bytes_a_clock = 4.8e12 / 132 / 1.98e9
-round(bytes_a_clock * 600)
-
-# %% [markdown]
-# A warp that fetches one float a lane has 128 bytes under way. In v03 with the document's tiles each
-# thread fetches one element of A and one of B before it waits: 256 bytes a warp. So 16 warps have 4 KB
-# under way, 32 have 8 KB, 48 have 12 KB, and all 64 have 16 KB. It takes 48 to have the 11 KB. (That is an
-# estimate from above: much is answered by the L2 cache, and sooner.)
-#
-# But more is not better at any price. With TM = 16 and BK = 16 the cap of 32 registers makes the compiler
-# put 272 bytes a thread aside, and the kernel falls to 8 % of cuBLAS. And there is another way to have
-# bytes under way: several loads a thread. With larger thread tiles a few warps are enough; you will see
-# that in notebook 05.
-#
-# ## What is it worth?
-
-# %%
-see.predict("04.gain")
-
-# %% tags=["answer"]
-see.tflops("naive_coalesced", "block_tiled", "thread_tiled_1d")
-
-# %% tags=["answer"]
-see.tflops("naive_coalesced", "block_tiled", "thread_tiled_1d", on="RTX 3090")
-
-# %% tags=["answer"]
-see.roofline("naive_coalesced", "block_tiled", "thread_tiled_1d")
-
-# %% [markdown]
-# The answer to *what limits it now?* is **still shared memory**, only later. Between a half (as compiled)
-# and one (as written) wavefronts a multiply-add are left, and almost all of them are reads of As. No TM
-# gets rid of them: at best half of the peak can be reached this way.
-#
-# ## Tune it
-#
-# Move TM with the block's tile held. With which TM can it not run, and why? Then go to the tiles with the
-# most TFLOPS, which the picture names: what do their occupancy and their wavefronts look like? And if a
-# neighbour is several times slower, you know what to suspect: values put aside in local memory.
-
-# %%
-see.tiles("thread_tiled_1d")
-
-# %% [markdown]
-# ---
-# ## Exercises
-#
-# ### Exercise 04.1 · Reads a result
+# ### Exercise 04.1 · Reads per result
 # *core · easy · 5 minutes*
 #
-# How many elements of shared memory does a thread read from **one pair of tiles**, for each of its TM
-# results? Return the number for any BK and TM. The checker asks the emulator.
+# A pair of tiles is BK steps long. How many elements of shared memory does a thread read from **one pair of
+# tiles**, divided by its TM results? Return the number for any BK and TM. The checker asks the emulator.
 
 
 # %% id="ex-04-1"
@@ -306,14 +77,48 @@ def reads_a_result(BK, TM):
 check.reads_per_result(reads_a_result)
 
 # %% [markdown]
+# ### Counted
+#
+# The same kernel with TM from 1 to 32, on the emulator: reads of shared memory per multiply-add. Which limit
+# do they go to, however large TM is, and which of the two tiles is to blame?
+
+# %%
+rng = np.random.default_rng(0)
+A, B = rng.standard_normal((64, 64), np.float32), rng.standard_normal((64, 64), np.float32)
+
+
+def reads(TM):
+    tiles = {"BM": 32, "BN": 32, "BK": 32, "TM": TM}
+    report = run("thread_tiled_1d", A, B, tiles=tiles, backend="emulator").report
+    return report.total("lanes", space="shared", op="load") / 64**3
+
+
+{TM: reads(TM) for TM in (1, 2, 4, 8, 16, 32)}
+
+# %% [markdown]
+# They go to 1. The reads of Bs can be made as few as you like; those of As stay, one per multiply-add.
+#
+# ## Where the results live
+#
+# An SM has 65,536 **registers** of 32 bits, and a thread may have 255 of them. They are read in the very
+# instruction that computes, at no extra cost. `acc` has been in one all along. Now there are TM results, so
+# `acc` becomes an array of the thread's own: `cuda.local.array(TM, float32)`.
+#
+# But a register has no address. The instruction says *register 17*, and nobody can say "register number i"
+# while the program runs. So the compiler must know, for every access, which element is meant. It writes the
+# loop over `i` out in full (it **unrolls** it): `acc[0] += ...`, `acc[1] += ...`, and each element becomes a
+# register. For that the loop must run a constant number of times, like `range(TM)`, where TM comes from the
+# factory. (`unroll(range(TM))` in the course's kernels asks for it by name, for the case that the compiler
+# finds a loop too long.)
+#
 # ### Exercise 04.2 · The heart
 # *core · hard · the heart of this notebook · 25 minutes*
 #
-# The tiles are fetched for you: blocks have BN × (BM / TM) threads, x along the columns, and all of them
-# share the fetching, whatever the tile. Three pieces are missing: the results, their products, their
-# store. Grid: `ceil(n / BN)` × `ceil(m / BM)` blocks.
+# The tiles are fetched for you, by the walk of exercise 03.6: blocks have BN × (BM / TM) threads, x along
+# the columns, and all of them share the fetching, whatever the tile. Three pieces are missing: the results,
+# their products, their store. Grid: `ceil(n / BN)` × `ceil(m / BM)` blocks.
 #
-# The checker wants 1 + 1/TM reads of shared memory a multiply-add, and the results in registers.
+# The checker wants as few reads of shared memory as you have found in 04.1, and the results in registers.
 
 
 # %% id="ex-04-2"
@@ -365,33 +170,142 @@ def make_column(BM, BN, BK, TM):
 check.thread_columns(make_column)
 
 # %% [markdown]
-# ### Exercise 04.3 · How deep a tile?
-# *core · easy · 6 minutes*
+# ### What changed since v02
 #
-# When a block of v03 fetches its tile of A, lane after lane takes element after element of the tile, row
-# by row, BK in each. How many **sectors** does one request of a full warp move? BK is a power of two up
-# to 32; the rows of A begin at sectors, and so do the tiles' rows where BK is at least 8.
+# When yours passes, open the course's own, v03. It fetches its tiles a little differently: THREADS is a
+# multiple of BK and of BN, so one pass is A_ROWS whole rows of A's tile or B_ROWS of B's, and a thread's
+# column never changes. It is the same walk, with a division less. Here is v02 with these loops, and nothing
+# else changed:
+
+# %%
+from gemm_course.kernels.variants.block_tiled_in_rows import STAGE as in_rows
+
+see.diff("block_tiled", in_rows)
+
+# %% [markdown]
+# From there to v03 it is one idea:
+
+# %% tags=["answer"]
+see.diff(in_rows, "thread_tiled_1d")
+
+# %% [markdown] tags=["answer"]
+# - A block still has a tile of BM × BN elements, but only **BM · BN / TM threads**. Tiles can be larger
+#   than the 1,024 threads that a block may have.
+# - `acc` is an array: one place for each result.
+# - `b = Bs[p, x0]` stands **before** the loop over `i`. That line is the whole idea.
+# - Thread `tid` begins in row `tid // BN * TM`. The rows below its TM rows belong to thread `tid + BN`.
+
+# %%
+C = run("thread_tiled_1d", A, B).C
+np.abs(C - A @ B).max()
+
+# %% [markdown]
+# ## Count it three ways
+#
+# The tiles are the stage's own:
+
+# %%
+t = LADDER["thread_tiled_1d"].tiles
+t
+
+# %% [markdown]
+# Write the number of requests, for all warps together: loads from global memory, and reads of shared
+# memory. (Counts are made at 1024³, where v03 has only 64 blocks for the 132 SMs of an H200. For counts that
+# is no matter; times are measured at 4096³, with 1,024 blocks.) Use `t["BM"]`, `t["BN"]` and `t["TM"]`.
 
 
-# %% id="ex-04-3"
-def sectors(BK):
+# %% id="formula"
+def global_requests(m, n, k):
     ### BEGIN SOLUTION
-    return 32 // BK * max(1, BK // 8)
+    return (m * n * k // t["BN"] + m * n * k // t["BM"]) // 32
     ### STUB
     # return None
     ### END SOLUTION
 
 
-check.tile_sectors(sectors)
+def shared_requests(m, n, k):
+    ### BEGIN SOLUTION
+    return (m * n * k + m * n * k // t["TM"]) // 32
+    ### STUB
+    # return None
+    ### END SOLUTION
+
+
+# %%
+size = (1024, 1024, 1024)
+counted = {"global_load_requests": global_requests, "shared_load_requests": shared_requests}
+see.counts("thread_tiled_1d", size, **counted)
+
+# %%
+see.counts("thread_tiled_1d", size, shared_load_wavefronts=shared_requests)
 
 # %% [markdown]
+# The hardware counts far fewer reads than the source has. The loop over `p` is unrolled as well, and then
+# `As[y, p]` to `As[y, p + 3]` stand side by side: the compiler makes **one 128-bit load** of the four. A
+# broadcast of 128 bits takes two wavefronts (why two, notebook 05 will say). So four steps cost 2 TM + 4
+# wavefronts instead of 4 TM + 4:
+#
+# $$1/2 + 1/TM \text{ wavefronts per multiply-add,}$$
+#
+# where the source has $1 + 1/TM$. You wrote a kernel with fewer reads, and the compiler took half of what
+# was left. It can do so because the reads are neighbours in k; notebook 06 takes that up and does it by
+# design.
+#
+# ## What is it worth?
+
+# %%
+see.predict("04.gain")
+
+# %% tags=["answer"]
+see.tflops("naive_coalesced", "block_tiled", "thread_tiled_1d")
+
+# %% tags=["answer"]
+see.roofline("naive_coalesced", "block_tiled", "thread_tiled_1d")
+
+# %% [markdown]
+# v03 reaches 69 % of its lowest roof, the wavefronts of shared memory. Is shared memory still the limit then?
+# Ask the profile:
+
+# %%
+see.limits("block_tiled", "thread_tiled_1d")
+
+# %% [markdown]
+# The answer to *what limits it now?* is **still L1 and shared memory**, busy in 86 % of the clocks: it serves
+# the loads of A and B too, and what the compiler puts aside (you will see). A warp waits 29 % of its time
+# for reads from shared memory and 13 % for room in their queue. Issue slots are taken in 60 % of the
+# clocks, and 55 % of the instructions are multiply-adds.
+#
+# Almost all wavefronts that are left are reads of As. No TM gets rid of them: even as compiled, half a
+# wavefront per multiply-add is left, and so at most half of the peak.
+#
+# ## When an array leaves the registers
+#
+# An array whose elements the compiler cannot tell apart goes to **local memory**. It is called that because
+# every thread has its own, but it lies in device memory. The caches hold some of it; what they do not hold
+# is hundreds of clocks away. Here is a small kernel of another kind, a vector times a matrix with R results
+# per thread. Which line keeps the compiler from unrolling?
+
+# %%
+from gemm_course.checks.kits import make_strip
+
+see.source(make_strip(16))
+
+# %%
+from gemm_course import launch
+
+given = 500, 8, np.ones(8, np.float32), np.ones((8, 500), np.float32), np.zeros(500, np.float32)
+one_block_of_a_warp = make_strip(16)[1, 32]  # [blocks, threads per block]
+print(launch(one_block_of_a_warp, *given, backend="emulator").report.advice[0])
+
+# %% [markdown]
+# Compiled for an H200, this kernel contains 12 local-memory loads and 11 stores.
+#
 # ### Exercise 04.4 · Back into registers
 # *stretch · medium · 14 minutes*
 #
-# This is the kernel from above: a vector times a matrix, $y_j = \sum_p x_p A_{pj}$, with R columns a
-# thread, 32 apart, so that the warp's loads are coalesced. It is right. But `acc` lies in local memory.
-# Mend it: same results, same launch (32 threads a block, `ceil(n / (32 R))` blocks), all R of them in
-# registers.
+# The kernel computes $y_j = \sum_p x_p A_{pj}$, with R columns per thread, 32 apart, so that the warp's loads
+# are coalesced. It is right. But `acc` lies in local memory. Fix it: same results, same launch (32 threads
+# per block, `ceil(n / (32 R))` blocks), all R of them in registers.
 
 
 # %% id="ex-04-4"
@@ -430,6 +344,114 @@ def make_strip(R):
 check.in_registers(make_strip)
 
 # %% [markdown]
+# The other way into local memory is a **spill**: there are too many values at a time. The compiler was told,
+# or had to assume, that a thread may have only so many registers. What does not fit is put aside into local
+# memory, and fetched again. v03 itself spills a little: 24 bytes per thread, 2.6 % of its instructions.
+#
+# The course's kernels were timed with every legal choice of tiles on an H200. That record is called the
+# **sweep**. These are the tiles with which v03 spills most:
+
+# %%
+from gemm_course import records
+
+sweep = records.sweep().query("stage == 'thread_tiled_1d' and local_bytes > 0")
+sweep.nlargest(5, "local_bytes").set_index("tiles")[["registers", "local_bytes", "tflops"]]
+
+# %% [markdown]
+# Why 2,512 bytes? With BK = 64 the compiler reads a thread's 32 rows of As four steps at a time. These values
+# alone need 128 registers; the stage allows 64. Of 8.1 billion instructions that its warps execute, 2.55
+# billion read or write local memory. L1 holds next to nothing of so much: L2 is busy 93 % of the clocks, and
+# warps wait 73 % of their time for loads.
+#
+# ## How many warps, and what for?
+#
+# Threads with more results need more registers, and then fewer of them fit on an SM. How many stay? That
+# is **occupancy**, and it can be worked out: blocks fit until threads, registers or shared memory run out.
+#
+# Here is an SM of an H200, filled with blocks of v03. Take blocks out, put them in one by one, and see which
+# tank is full first. Then try a smaller TM.
+
+# %%
+see.occupancy("thread_tiled_1d")
+
+# %% [markdown]
+# 512 threads × 64 registers = 32,768, and an SM has just twice that: 2 blocks, 32 of 64 possible warps.
+#
+# What are warps for? A load does not stop a warp; the first instruction that needs its value does. In v03 it
+# follows at once: the value goes into the tile, then comes the barrier. Now the whole block waits, and only
+# the warps of *other* blocks can compute. Below, a scheduler fills its time with the blocks that fit. It is
+# computed, and supposes that a load takes 600 clocks.
+
+# %%
+see.strips("thread_tiled_1d")
+
+# %% [markdown]
+# Fewer registers let in more blocks. The compiler can be told how many must fit, and then manages with the
+# registers that leaves (`launch_bounds` in `cuda.jit`). But then it makes other code too, so such a
+# comparison changes two things. To change one, take the *same* code, and let each block reserve some shared
+# memory that it never uses: fewer blocks fit.
+
+# %%
+see.predict("04.blocks")
+
+# %% tags=["answer"]
+kept_apart = [
+    ("thread_tiled_1d_fewer_blocks", {"BM": 64, "BN": 64, "TM": 8, "SPARE": spare})
+    for spare in (52, 108, 200)
+]
+see.waits(*kept_apart)
+
+# %% [markdown] tags=["answer"]
+# SPARE is the unused shared memory in KB. With 4, 2 and 1 blocks the same code reaches 19.3, 15.2 and 8.5
+# TFLOPS. The wait that grows most is that for loads from global memory: 13, 22 and 31 % of a warp's time. At
+# barriers it is 11, 13 and 14 %. DRAM is busy in at most 5 % of the clocks, so it is not a question of
+# bandwidth: with one block nobody computes while its warps wait for their loads.
+#
+# Left alone, the compiler takes 96 registers for these tiles, since it reads far ahead, and 1 block fits.
+# That is why the course's v03 has a cap. Measured in per cent of cuBLAS:
+#
+# | registers per thread | 96 | 64 | 40 | 32 |
+# |---|---|---|---|---|
+# | blocks per SM | 1 | 2 | 3 | 4 |
+# | share of cuBLAS | 17 % | 31 % | 33 % | 38 % |
+#
+# A cap can be too low: with TM = 16 and BK = 16, 32 registers make the compiler spill 272 bytes per thread,
+# and the kernel falls to 8 % of cuBLAS. And warps are not the only way to cover a wait: several independent
+# loads per thread do it as well, as in notebook 05.
+
+# %% [markdown]
+# ## Tune it
+#
+# One more thing depends on the tiles: how well the loads of A coalesce.
+#
+# ### Exercise 04.3 · How deep a tile?
+# *core · easy · 6 minutes*
+#
+# When a block of v03 fetches its tile of A, lane after lane takes element after element of the tile, row
+# by row, BK in each. How many **sectors** does one request of a full warp move? BK is a power of two up
+# to 32; the rows of A begin at sectors, and so do the tiles' rows where BK is at least 8.
+
+
+# %% id="ex-04-3"
+def sectors(BK):
+    ### BEGIN SOLUTION
+    return 32 // BK * max(1, BK // 8)
+    ### STUB
+    # return None
+    ### END SOLUTION
+
+
+check.tile_sectors(sectors)
+
+# %% [markdown]
+# Now the sliders. They open with the fastest tiles of the sweep. Hold the block's tile, and move TM: with
+# which TM can it not run, and why? Then change one size at a time and watch occupancy, wavefronts and TFLOPS.
+# Where a neighbour is several times slower, look for spills.
+
+# %%
+see.tiles("thread_tiled_1d")
+
+# %% [markdown]
 # ---
 # ## Quiz
 
@@ -439,12 +461,13 @@ see.quiz("04")
 # %% [markdown]
 # ## Recap
 #
-# - A thread with TM results reads each element of Bs once for all of them: $BK + BK/TM$ shared reads a
-#   result instead of $2 \cdot BK$.
+# - A thread with TM results reads each element of Bs once for all of them: $BK + BK/TM$ shared reads per
+#   result instead of $2 \cdot BK$, or $1 + 1/TM$ per multiply-add instead of 2.
 # - Arrays stay in registers only if every index is known when the kernel is compiled. Otherwise, or if
-#   there are too many values, they go to local memory, which is device memory.
-# - Registers, threads and shared memory decide how many warps an SM holds; warps × bytes each has under
-#   way must cover the wait.
-# - One read of As for every multiply-add is left, however tall the column.
+#   there are too many values, they go to local memory, which is part of device memory.
+# - Registers, threads and shared memory decide how many warps an SM holds. While one block waits for its
+#   tiles, others compute.
+# - One read of As per multiply-add is left, however tall the column. L1 and shared memory are still the
+#   limit.
 #
 # **Next:** the column becomes a rectangle. What is read from As serves several results as well.

@@ -111,6 +111,7 @@ def test_the_emulator_counts_the_sectors_of_a_tile(BK, sectors):
 
 def test_numbers_may_be_numpys_or_whole_floats():
     assert check.reads_per_result(lambda BK, TM: float32(BK) * (TM + 1) / TM).passed
+    assert check.tile_sectors(lambda BK: 32 // BK * max(1, BK / 8)).passed
 
 
 @pytest.mark.gpu

@@ -3,8 +3,11 @@
 import re
 from pathlib import Path
 
+from gemm_course import kernels, records
+from gemm_course.kernels.variants import called
 from gemm_course.profiles import recorded, verdict
 from gemm_course.profiles.words import percent, three_digits
+from gemm_course.widgets._quiz import questions
 
 SOURCES = Path(__file__).parents[2] / "notebooks" / "source"
 SQUARE = {"BM": 32, "BN": 32}
@@ -66,3 +69,64 @@ def test_what_03_says_of_the_ceiling():
         f"would allow {peak / 1.5:.1f}. With the stores of the tiles, it is the {peak / as_compiled:.1f}"
         in said
     )
+
+
+STEP = ("block_tiled", "thread_tiled_1d")
+KEPT_APART = [{"BM": 64, "BN": 64, "TM": 8, "SPARE": spare} for spare in (52, 108, 200)]
+
+
+def test_what_04_says_of_the_limit():
+    said, profile = words_of("04"), recorded("thread_tiled_1d")
+    found, row = verdict(profile), profile.measured
+    assert f"busy in {busy('block_tiled')} of the clocks. An SM can do four" in said
+    assert f"**still L1 and shared memory**, busy in {busy('thread_tiled_1d')} of the clocks" in said
+    shared, queue = (waits("thread_tiled_1d", wait) for wait in ("shared memory", "queue to shared memory"))
+    assert f"waits {shared} of its time for reads from shared memory and {queue} for room" in said
+    slots, adds = percent(found.busy["issue slots"]), percent(found.multiply_adds)
+    assert f"taken in {slots} of the clocks, and {adds} of the instructions are multiply-adds" in said
+    spills = (row["local_load_requests"] + row["local_store_requests"]) / row["warp_instructions"]
+    assert f"{row['local_bytes']} bytes per thread, {100 * spills:.1f} % of its instructions" in said
+    roof = 67 / 4 / wavefronts_per_multiply_add("thread_tiled_1d")
+    assert f"reaches {percent(profile.tflops / roof)} of its lowest roof" in said
+
+
+def test_what_04_says_of_the_tiles_that_spill_most():
+    said, profile = words_of("04"), recorded("thread_tiled_1d", {"BM": 32, "BN": 64, "BK": 64})
+    row, found = profile.measured, verdict(profile)
+    assert f"Why {row['local_bytes']:,} bytes?" in said
+    local = row["local_load_requests"] + row["local_store_requests"]
+    assert f"Of {row['warp_instructions'] / 1e9:.1f} billion instructions" in said
+    assert f"{local / 1e9:.2f} billion read or write local memory" in said
+    assert f"L2 is busy {percent(found.busy['L2'])} of the clocks" in said
+    assert f"wait {percent(profile.waits['global memory'])} of their time for loads" in said
+
+
+def test_what_04_says_of_fewer_blocks():
+    said = words_of("04")
+    profiles = [recorded(called("thread_tiled_1d_fewer_blocks"), tiles) for tiles in KEPT_APART]
+    four, two, one = (f"{profile.tflops:.1f}" for profile in profiles)
+    assert f"the same code reaches {four}, {two} and {one} TFLOPS" in said
+    assert [round(profile.measured["warps_active"] / 4) for profile in profiles] == [4, 2, 1]  # blocks
+    for wait, words in (("global memory", "loads from global memory: "), ("barrier", "At barriers it is ")):
+        four, two, one = (f"{100 * profile.waits[wait]:.0f}" for profile in profiles)
+        assert f"{words}{four}, {two} and {one} %" in said
+    assert max(profile.measured["dram"] for profile in profiles) < 5
+    reply = questions("04")["blocks"]["options"][2]["reply"]
+    assert f"{profiles[2].tflops:.1f} instead of {profiles[0].tflops:.1f} TFLOPS" in reply
+
+
+def test_the_shares_of_cublas_in_04_are_those_of_the_notes():
+    notes = (Path(kernels.__file__).parent / "NOTES.md").read_text(encoding="utf-8")
+    (shares,) = re.findall(r"96 / 64 / 40 / 32 \| ([\d. %/]+) \|", notes)
+    rounded = [f"{float(share.strip(' %')):.0f} %" for share in shares.split("/")]
+    assert f"| share of cuBLAS | {' | '.join(rounded)} |" in words_of("04")
+    assert "spills 272 bytes at 32 registers and falls to 8.4 %" in notes
+
+
+def test_what_the_step_to_04_gains():
+    reply = questions("04")["gain"]["options"][1]["reply"]
+    ladder = records.ladder().query("m == 4096 and gpu == 'NVIDIA H200'")
+    before, after = (ladder.loc[ladder["stage"] == stage, "tflops"].max() for stage in STEP)
+    assert f"Measured: {three_digits(after / before)} times" in reply
+    assert "2 / (33/32) = 1.94" in reply and round(2 / (33 / 32), 2) == 1.94
+    assert "2.8 times fewer" in reply and round(1.5 / (1 / 2 + 1 / 32), 1) == 2.8

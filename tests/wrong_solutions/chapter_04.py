@@ -146,7 +146,7 @@ WRONG["tile_sectors"] = returning(
         "depth": ("deeper tile", "BK"),
         "a_row_of_the_tile_each": ("only 32 lanes", "64"),
         "lines": ("bytes of a line", "max(1, 4 * BK // 128)"),
-        "a_fraction": ("whole number", "32 / BK * BK / 8"),
+        "as_text": ("must be a number", '"4 or 8"'),
     },
 )
 

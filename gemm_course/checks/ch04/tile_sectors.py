@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from gemm_course.checks.engines.tables import Slip, a_whole_number, table_exercise
+from gemm_course.checks.engines.tables import Slip, a_number, table_exercise
 from gemm_course.emulator import emulate
 from gemm_course.kernels import LADDER
 
@@ -60,7 +60,7 @@ def _passed(right) -> str:
     ),
     cases=DEPTHS,
     slips=SLIPS,
-    read=a_whole_number("the number of sectors"),
+    read=a_number,
     passed=_passed,
 )
 def tile_sectors(BK):
