@@ -174,7 +174,7 @@ check.thread_columns(make_column)
 #
 # When yours passes, open the course's own, v03. It fetches its tiles a little differently: THREADS is a
 # multiple of BK and of BN, so one pass is A_ROWS whole rows of A's tile or B_ROWS of B's, and a thread's
-# column never changes. It is the same walk, with a division less. Here is v02 with these loops, and nothing
+# column never changes. It is the same walk. Here is v02 with these loops, and nothing
 # else changed:
 
 # %%
