@@ -9,6 +9,7 @@ import shutil
 import signal
 import sys
 from collections.abc import Callable, Collection
+from functools import partial
 from itertools import islice
 
 import pytest
@@ -97,18 +98,23 @@ def pytest_terminal_summary(terminalreporter, config: pytest.Config) -> None:
     for line in config.stash.get(LEFT_RUNNING, []):
         terminalreporter.write_line(f"FAILED: a test left this process running: {line}", red=True)
     if left_out := config.stash.get(LEFT_OUT, 0):
-        terminalreporter.write_line(f"A quick run: a fixed sample. --all runs {left_out} tests more.")
+        if sampling.everything:
+            line = f"A fixed sample of what machines make: {left_out} tests more run if they are named."
+        else:
+            line = f"A quick run: a fixed sample. --all runs up to {left_out} tests more."
+        terminalreporter.write_line(line)
 
 
 @pytest.fixture
 def sample(request: pytest.FixtureRequest) -> Callable[..., list]:
     """``sample(cases, one_in=8)``: the cases of a test that loops over many.
 
-    All of them with --all, and for a test that is named on the command line or failed last time (--lf).
+    With --all, all of them, or one in ``with_all``. All for a test that is named on the command line or that
+    failed last time (--lf).
     """
     if _wanted(request.config, [request.node]):
-        return lambda cases, one_in: list(cases)
-    return lambda cases, one_in: sampling.sample(cases, one_in, seed=request.node.nodeid)
+        return lambda cases, one_in, with_all=1: list(cases)
+    return partial(sampling.sample, seed=request.node.nodeid)
 
 
 def find_chromium() -> str | None:
@@ -130,8 +136,7 @@ def chromium() -> str:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if which := config.getoption("--gpu"):
         _keep(config, items, [item for item in items if _needs_gpu(item) == (which == "only")])
-    if not config.getoption("--all"):
-        _keep_the_sample(config, items)
+    _keep_the_sample(config, items)
     _skip_what_cannot_run(items)
     workers = config.workerinput["workercount"] if _is_worker(config) else 1
     items[:] = slow_ones_first(items, workers)
@@ -158,7 +163,7 @@ def _has(item: pytest.Item, *names: str) -> bool:
 
 
 def _keep_the_sample(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect what only --all runs, unless it is named on the command line or failed last time (--lf)."""
+    """Deselect what is not in the sample, nor named on the command line, nor failed last time (--lf)."""
     kept = sampling.select(items) | _wanted(config, items)
     config.stash[LEFT_OUT] = len(items) - len(kept)
     _keep(config, items, kept)

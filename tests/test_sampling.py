@@ -48,6 +48,12 @@ def test_all_takes_all(monkeypatch):
     assert sampling.examples(80, one_in=4) == 80
 
 
+def test_of_what_machines_make_all_takes_a_sample_too(monkeypatch):
+    monkeypatch.setattr(sampling, "everything", True)
+    taken = sampling.sample(range(24), 8, seed="x", with_all=3)
+    assert [case // 3 for case in taken] == list(range(8))
+
+
 def test_random_cases_are_fewer(quick):
     assert (sampling.examples(80, one_in=4), sampling.examples(3, one_in=4)) == (20, 1)
 
@@ -63,6 +69,12 @@ def test_a_quick_run_says_how_much_it_left_out(suite, parallel):
     assert suite.run(*parallel) == {"passed": 5 + 1, "more": 18 + 1} | (
         {} if parallel else {"deselected": 19}
     )
+
+
+def test_with_all_a_part_can_be_left_out_and_is_told(suite):
+    suite.write(SUITE.replace("one_in=5", "one_in=5, with_all=2").replace("one_in=8", "one_in=8, with_all=4"))
+    suite.write((suite.folder / "test_it.py").read_text().replace("40 if", "10 if"))
+    assert suite.run("--all") == {"passed": 12 + 1 + 1, "more": 11, "deselected": 11}
 
 
 def test_all_of_it_runs_in_parallel_as_well(suite):

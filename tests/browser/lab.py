@@ -382,9 +382,22 @@ class Range:
 
     def press(self, *keys: str) -> None:
         """Press keys on the handle, one after the other, and wait until the picture has followed."""
-        self.locator.focus()
         for key in keys:
-            self.page.keyboard.press(key)
+            self.touch(key)
+        self.explorer.settle()
+
+    def touch(self, key: str) -> None:
+        """Press a key on the handle, and do not wait."""
+        self.locator.press(key)
+
+    def put(self, place: float) -> None:
+        """Put the handle somewhere at once, and wait until the picture has followed."""
+        self.locator.evaluate(
+            """(input, place) => {
+                 input.value = place;
+                 input.dispatchEvent(new Event('input', {bubbles: true})); }""",
+            place,
+        )
         self.explorer.settle()
 
     def click_at(self, part: float) -> None:
