@@ -107,10 +107,10 @@ see.race()
 # - the **first** says "the tiles are complete";
 # - the **second** says "nobody needs the tiles any more".
 #
-# All *four* threads are in one warp. Can one of them be late at all? Yes: since Volta (2017) every thread
-# has its own place in the program, and CUDA does not promise that the lanes of a warp go on together after a
-# branch. The compiler may also move a thread's read ahead of another thread's store, as long as no barrier
-# stands between them. So a missing barrier is a race within one warp too, and the emulator reports it.
+# These four threads are in one warp. Can one of them be late at all? Yes: since Volta (2017) every thread has
+# its own place in the program, and CUDA does not promise that the lanes of a warp stay together. The
+# compiler, too, may reorder what a thread reads and stores, as long as no barrier stands between. So a
+# missing barrier is a race within one warp as well, and the emulator reports it.
 #
 # ### Where a shared array gets its shape
 #
@@ -219,7 +219,8 @@ def make_tiled(T):
 check.tile_kernel(make_tiled)
 
 # %% [markdown]
-# When yours passes, compare it with the course's own. (`while` and `u32` are for the compiler, as below.)
+# When yours passes, compare it with the course's own. (`while` and `u32` help the
+# compiler; more below.)
 
 # %% tags=["answer"]
 see.source("penny_xu_tile")
@@ -265,7 +266,9 @@ check.barriers(barriers)
 # Number the elements of the tile too, row by row: in a row of BK elements, element BK is the first of row 1.
 # A block of THREADS threads fetches them in passes: in the first, thread `tid` fetches element `tid`; in each
 # further pass it moves on by THREADS elements, and stops when it is past the end of the tile. In pass i that
-# is element `tid + i * THREADS`. Here 8 threads walk over a tile of 3 × 6; each entry is the `tid` of the
+# is element `tid + i * THREADS`.
+#
+# Here 8 threads walk over a tile of 3 × 6; each entry is the `tid` of the
 # thread that fetches the element there:
 #
 # ```
@@ -357,6 +360,7 @@ see.counts("penny_xu_tile", size, shared_load_wavefronts=shared_requests)
 # - The loop is unrolled. The compiler sees that `As[ty, p]` to `As[ty, p + 3]` lie side by side, and makes
 #   **one 128-bit load** of the four: 8.4 million requests are left for A. B's neighbours lie in other rows,
 #   so nothing is merged there: 33.6 million. Together 41.9 million, which is what the counter says.
+#   `see.machine_code("penny_xu_tile")` shows it: for the 32 steps of a tile, 8 `LDS.128` and 32 `LDS`.
 # - A 128-bit broadcast takes two wavefronts, not one: $2 \cdot 8.4 + 33.6 = 50.3$ million.
 #
 # The emulator counts **the source you wrote**, the counter **the program that came out**. Whenever they

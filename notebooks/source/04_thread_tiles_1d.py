@@ -105,11 +105,12 @@ def reads(TM):
 # `acc` becomes an array of the thread's own: `cuda.local.array(TM, float32)`.
 #
 # But a register has no address. The instruction says *register 17*, and nobody can say "register number i"
-# while the program runs. So the compiler must know, for every access, which element is meant. It writes the
-# loop over `i` out in full (it **unrolls** it): `acc[0] += ...`, `acc[1] += ...`, and each element becomes a
-# register. For that the loop must run a constant number of times, like `range(TM)`, where TM comes from the
-# factory. (`unroll(range(TM))` in the course's kernels asks for it by name, for the case that the compiler
-# finds a loop too long.)
+# while the program runs. So the compiler must know, for every access, which element is meant.
+#
+# It writes the loop over `i` out in full (it **unrolls** it): `acc[0] += ...`, `acc[1] += ...`, and each
+# element becomes a register. For that the loop must run a constant number of times, like `range(TM)`, where
+# TM comes from the factory. (`unroll(range(TM))` in the course's kernels asks for it by name, for the case
+# that the compiler finds a loop too long.)
 #
 # ### Exercise 04.2 · The heart
 # *core · hard · the heart of this notebook · 25 minutes*
@@ -247,9 +248,9 @@ see.counts("thread_tiled_1d", size, shared_load_wavefronts=shared_requests)
 #
 # $$1/2 + 1/TM \text{ wavefronts per multiply-add,}$$
 #
-# where the source has $1 + 1/TM$. You wrote a kernel with fewer reads, and the compiler took half of what
-# was left. It can do so because the reads are neighbours in k; notebook 06 takes that up and does it by
-# design.
+# where the source has $1 + 1/TM$. (In the machine code, 256 multiply-adds have 64 `LDS.128` and 8 `LDS`.)
+# You wrote a kernel with fewer reads, and the compiler took half of what was left. It can do so because the
+# reads are neighbours in k; notebook 06 takes that up and does it by design.
 #
 # ## What is it worth?
 
@@ -348,7 +349,7 @@ check.in_registers(make_strip)
 # or had to assume, that a thread may have only so many registers. What does not fit is put aside into local
 # memory, and fetched again. v03 itself spills a little: 24 bytes per thread, 2.6 % of its instructions.
 #
-# The course's kernels were timed with every legal choice of tiles on an H200. That record is called the
+# The course's kernels were timed on an H200, each with many choices of tiles. That record is called the
 # **sweep**. These are the tiles with which v03 spills most:
 
 # %%

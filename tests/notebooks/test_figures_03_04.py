@@ -1,9 +1,11 @@
 """Figures in the words of notebooks 03 and 04 are those of the profiles and of the sweep."""
 
 import re
+from collections import Counter
 from pathlib import Path
 
 from gemm_course import kernels, records
+from gemm_course.compiler.record import recorded as machine_code
 from gemm_course.kernels.variants import called
 from gemm_course.profiles import recorded, verdict
 from gemm_course.profiles.words import percent, three_digits
@@ -130,3 +132,20 @@ def test_what_the_step_to_04_gains():
     assert f"Measured: {three_digits(after / before)} times" in reply
     assert "2 / (33/32) = 1.94" in reply and round(2 / (33 / 32), 2) == 1.94
     assert "2.8 times fewer" in reply and round(1.5 / (1 / 2 + 1 / 32), 1) == 2.8
+
+
+def instructions(stage: str) -> Counter:
+    """How often each instruction stands in a stage's machine code for an H200."""
+    return Counter(row.text.split()[0] for row in machine_code(stage, (9, 0)).rows)
+
+
+def test_what_03_and_04_say_of_the_machine_code():
+    square, column = instructions("penny_xu_tile"), instructions("thread_tiled_1d")
+    steps = square["FFMA"] - 1  # one is beta * C
+    assert (
+        f"for the {steps} steps of a tile, {square['LDS.128']} `LDS.128` and {square['LDS']} `LDS`"
+        in words_of("03")
+    )
+    products = column["FFMA"] - 1
+    said = f"{products} multiply-adds have {column['LDS.128']} `LDS.128` and {column['LDS']} `LDS`"
+    assert said in words_of("04")
