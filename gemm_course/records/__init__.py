@@ -2,6 +2,7 @@
 
     records.ladder("h200")            the stages beside cuBLAS
     records.sweep("h200")             every tile choice, measured
+    records.row_lengths()             the naive kernels with longer rows
     records.counters("ladder")        Nsight Compute's counters, "ladder" or another group
     records.peers(), records.published()
     records.machine_code()            what the stages compile to, counted
@@ -25,6 +26,7 @@ from gemm_course.records.files import (
     profiles,
     published,
     roofs,
+    row_lengths,
     shared_memory_wavefronts,
     stage_sanitizer,
     sweep,
@@ -50,6 +52,7 @@ __all__ = [
     "provenance",
     "published",
     "roofs",
+    "row_lengths",
     "shared_memory_wavefronts",
     "stage_sanitizer",
     "sweep",

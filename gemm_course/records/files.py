@@ -47,6 +47,11 @@ def sweep(gpu: str = "h200", data: Path = DATA) -> pd.DataFrame:
     return columns.SWEEP.read(data / gpu / "sweep.csv")
 
 
+def row_lengths(gpu: str = "h200", data: Path = DATA) -> pd.DataFrame:
+    """The naive kernels with rows of different length, a row per stage, block, size and leading dimension."""
+    return columns.ROW_LENGTHS.read(data / gpu / "row_lengths.csv")
+
+
 def counters(group: str = "ladder", gpu: str = "h200", data: Path = DATA) -> pd.DataFrame:
     """Nsight Compute's counters of one group of kernels, a row a launch."""
     return columns.COUNTERS.read(data / gpu / "counters" / f"{group}.csv")

@@ -36,6 +36,7 @@ _HOMES = {
     "vectorized_peers": "peers",
     "compare": "compare",
     "compare_code": "compare_code",
+    "row_lengths": "row_lengths",
     "scatter": "scatter",
     "wavefronts": "wavefronts",
     "registers": "registers",

@@ -1,0 +1,64 @@
+"""The naive kernels with longer rows, as measured on an H200: only the leading dimension changes."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import pandas as pd
+
+from gemm_course import records
+from gemm_course.figures import row_lengths as figure
+from gemm_course.figures.picture import Picture
+from gemm_course.kernels import LADDER, tiles_text
+from gemm_course.widgets._explorer import Explorer, explorer
+
+WARP = 32
+START = 4096  # n
+BLOCK = {"BM": 32, "BN": 32}
+
+
+@explorer
+def row_lengths(*stages: str) -> Explorer:
+    """Show how fast the naive kernels are with rows of different length, and where a warp reads A.
+
+    stages: which of them; several can be chosen, and the block's shape with them.
+    """
+    names = tuple(LADDER[name].name for name in stages)
+    lengths = sorted({int(extra) for extra in _measured()["extra"]})
+    sizes = sorted({int(n) for n in _measured()["n"]})
+    padding = {"n": ("n", sizes, START), "extra": ("floats of padding", lengths, 0)}
+    if len(names) == 1:
+        bars = {"bars": ("bars", [("this length", True), ("all lengths", False)], True)}
+        return Explorer(lambda **state: draw(names[0], tiles_text(BLOCK), **state), {**padding, **bars})
+    blocks = [(_shape(each), each) for each in sorted(set(_measured()["tiles"]))]
+    chosen = {"stage": ("stage", names, names[0]), "block": ("block", blocks, tiles_text(BLOCK))}
+    return Explorer(draw, {**chosen, **padding})
+
+
+def draw(stage: str, block: str, n: int, extra: int, bars: bool = False) -> Picture:
+    """Draw one case: ``block`` as records write it, "BM=32 BN=32"; ``bars``: none but this length's."""
+    rows = _measured()
+    rows = rows[(rows["stage"] == stage) & (rows["tiles"] == block) & (rows["n"] == n)]
+    speeds = {int(row.extra): float(row.tflops) for row in rows.itertuples()}
+    note = f"{n}³, blocks of {_shape(block)} (rows × columns of C); {records.provenance(rows)}"
+    return figure.draw(stage, n, extra, speeds, words_of_a(stage, block, n + extra), note, bars)
+
+
+def words_of_a(stage: str, block: str, leading_dimension: int) -> list[int]:
+    """The different floats of A that the first warp reads at p = 0."""
+    tiles = records.parse_tiles(block)
+    wide = LADDER[stage].block(tiles)[0]
+    lanes = [divmod(lane, wide) for lane in range(WARP)]  # y, x
+    rows = {x if stage == "naive_uncoalesced" else y for y, x in lanes}
+    return sorted(row * leading_dimension for row in rows)
+
+
+def _shape(block: str) -> str:
+    tiles = records.parse_tiles(block)
+    return f"{tiles['BM']} × {tiles['BN']}"
+
+
+@lru_cache(1)
+def _measured() -> pd.DataFrame:
+    rows = records.row_lengths()
+    return rows.assign(extra=rows["leading_dimension"] - rows["n"])
