@@ -254,7 +254,10 @@ def _configuration_problems(configured) -> list[str]:
     if all(hasattr(configured, name) for name in ("dispatcher", "griddim", "blockdim", "sharedmem")):
         return []
     if hasattr(configured, "py_func"):
-        return ["say how many blocks and threads to launch: my_kernel[grid, block]"]
+        return [
+            "say how many blocks and threads to launch: run(my_kernel[grid, block], A, B), where grid and "
+            "block are numbers or pairs (x, y)"
+        ]
     return [
         f"a stage of the ladder or a configured kernel, my_kernel[grid, block], is needed, not {configured!r}"
     ]

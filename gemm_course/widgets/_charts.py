@@ -114,14 +114,16 @@ def counts(stage: str, shape: tuple[int, int, int], **formula: Callable | int | 
     rows = []
     for name, said in formula.items():
         value = asked(said, m=shape[0], n=shape[1], k=shape[2]) if callable(said) else said
-        ways = {
-            "formula": "your turn" if value is None else value,
-            "emulator": report.total(**_SITES[name]),
-            "hardware": _told(hardware.get(name), report.total(**_SITES[name])),
-        }
-        rows.append((name.replace("_", " "), ways))
+        rows.append((name.replace("_", " "), _ways(value, report.total(**_SITES[name]), hardware.get(name))))
     title = f"{_agreement([ways for _, ways in rows])} ({stage}, {' × '.join(map(str, shape))})"
     return side_by_side(rows, title, hardware.get("from", _NO_COUNTERS))
+
+
+def _ways(said: int | str | None, emulated: int, hardware: int | None) -> dict[str, int | str]:
+    """What the three ways of counting found; without a formula, what the others found stays hidden."""
+    if said is None:
+        return {"formula": "your turn", "emulator": _LATER, "hardware": _LATER}
+    return {"formula": said, "emulator": emulated, "hardware": _told(hardware, emulated)}
 
 
 def _told(hardware: int | None, emulated: int) -> int | str:
@@ -145,6 +147,7 @@ def _agreement(counted: Sequence[Mapping[str, int | str]]) -> str:
     return "All three counts agree"
 
 
+_LATER = "shown beside your formula"
 _NO_COUNTERS = (
     "The hardware's counters have not been recorded for this stage with its default tiles at this size."
 )

@@ -2,7 +2,7 @@
 # # 01 · The naive kernel
 #
 # One thread, one element of `C`: the shortest kernel that multiplies matrices. It is right, and it reaches
-# one percent of what the machine can do. This notebook finds out why, by counting.
+# one percent of what the machine can do. This notebook finds out why, by counting and by measuring.
 #
 # **After this notebook you can**
 # - write a matrix multiplication kernel with a guard, α and β;
@@ -28,104 +28,22 @@ from gemm_course import widgets as see
 see.multiply("naive_uncoalesced")
 
 # %% [markdown]
-# ## What limits it now?
+# ## Your kernel first
 #
-# Keep this question. Every notebook opens with it, and answers it with counts, not with opinions. Here is
-# the kernel:
-
-# %%
-see.source("naive_uncoalesced")
-
-# %% [markdown]
-# Read it once from top to bottom:
+# A matrix multiplication kernel computes $C \leftarrow \alpha A B + \beta C$, as every BLAS library does. Two
+# things to know before you write it:
 #
-# - It computes $C \leftarrow \alpha A B + \beta C$, as every BLAS library does. `beta = 0` must not even
-#   *read* `C`: there may be anything in it, and $0 \cdot \mathrm{NaN}$ is `NaN`.
+# - `beta = 0` must not even *read* `C`: there may be anything in it, and $0 \cdot \mathrm{NaN}$ is `NaN`.
 # - `x`, the fast index, counts **rows** here. Document 004 calls that an oversight, made on purpose so that
-#   we can mend it.
-# - `if row < m and col < n` is the guard.
-# - `float32(0)`, `u32(...)` and the `while` instead of `for p in range(k)` are for the compiler.
-#   `gemm_course.compiled` shows what it makes of them.
-#
-# Does it work? `run` takes a stage or a kernel, uses the GPU if there is one and the emulator if not, and
-# returns `C`:
-
-# %%
-rng = np.random.default_rng(0)
-A, B = rng.standard_normal((70, 50), np.float32), rng.standard_normal((50, 60), np.float32)
-result = run("naive_uncoalesced", A, B)
-np.abs(result.C - A @ B).max()
-
-# %% [markdown]
-# Not zero, and that is fine. Both are float32 sums of 50 products, but taken in another order and rounded
-# at other places (an FMA rounds once, a multiplication and an addition twice). So we compare with a
-# **tolerance**, never with `==`.
-#
-# ## One request
-#
-# When a warp executes `A[row, p]`, all its lanes ask at once: that is one **request**. The hardware looks
-# at the 32 addresses, finds out which sectors they lie in, and moves those, whole. Lanes that want the same
-# sector share it.
-#
-# Lane 0 has row 0, lane 1 has row 1, ... and all have the same `p`. So a warp reads 32 elements one above
-# the other:
-
-# %%
-see.predict("01.moved")
-
-# %% tags=["answer"]
-see.warp_and_memory("naive_uncoalesced")
-
-# %% [markdown]
-# On the left the warp's lanes on C and what they ask for, on the right the memory, drawn from what the
-# emulator saw. The hardware takes all 32 lanes together; step by step you can follow four at a time. Choose
-# one request after the other, and go to the last lanes each time.
-
-# %% [markdown] tags=["answer"]
-# - **A**: every lane in a sector of its own. 1024 bytes move, 128 are used.
-# - **B**: all lanes read the *same* element. One sector, handed to all: a **broadcast**.
-# - **C**: like A, when the result is stored.
-
-# %% [markdown]
-# Try other block shapes. With 16 × 16 a warp has only 16 different rows. Which shape makes A cheapest? And
-# what happens to B then?
-#
-# > **Isn't the sector of A used again at the next k?** Yes: at p + 1 every lane wants the next float in the
-# > same sector, and the cache may still hold it. That saves the way to the far memory. But the *request*
-# > has to be answered again, 32 sectors of it, out of the cache. The count of sectors is the work of the L1
-# > cache, not the traffic to DRAM. And while this warp comes back to its 32 sectors, 63 others on the same
-# > multiprocessor want theirs.
-#
-# ## What does it cost?
-
-# %%
-see.tflops("naive_uncoalesced")
-
-# %%
-see.tflops("naive_uncoalesced", on="RTX 3090")
-
-# %% [markdown]
-# Half a TFLOPS of 67. The answer to *what limits it now?*: **33 sectors for 32 multiply-adds.** The
-# arithmetic is idle; the kernel spends its life fetching bytes that nobody asked for.
-#
-# On the roofline of notebook 00, now with the bytes that warps ask for:
-
-# %%
-see.roofline("naive_uncoalesced")
-
-# %% [markdown]
-# It stands far to the left, under the roof of the L1 cache. In the next notebooks the point will move.
-#
-# ---
-# ## Exercises
+#   we can fix it in notebook 02.
 #
 # ### Exercise 01.1 · Write it
 # *core · medium · everything builds on it · 12 minutes*
 #
-# Write the kernel yourself, without looking up. It gets `(m, n, k, alpha, A, B, beta, C)`; the rows of the
-# arrays may be longer than the matrices are wide, so take the sizes from `m, n, k`. It is launched with
-# blocks of (32, 4) threads, and **x runs over the rows**, as above: `ceil(m / 32)` × `ceil(n / 4)` blocks.
-# The checker tries sizes that do not fit, and a `C` full of NaN with `beta = 0`.
+# The kernel gets `(m, n, k, alpha, A, B, beta, C)`. The rows of the arrays may be longer than the matrices
+# are wide, so take the sizes from `m, n, k`. It is launched with blocks of (32, 4) threads, and **x runs over
+# the rows**: `ceil(m / 32)` × `ceil(n / 4)` blocks. The checker tries sizes that do not fit, and a `C` full
+# of NaN with `beta = 0`.
 
 
 # %% id="ex-01-1"
@@ -147,7 +65,67 @@ def naive(m, n, k, alpha, A, B, beta, C):
 check.naive(naive)
 
 # %% [markdown]
-# Now look at your own kernel's requests, the same picture drawn from *your* code: take the `#` away.
+# And here is the course's own, document 004's v00:
+
+# %% tags=["answer"]
+see.source("naive_uncoalesced")
+
+# %% [markdown]
+# It is made for a compiler, and for blocks of any shape:
+#
+# - `BM` and `BN` are the rows and columns of C that belong to a block, 32 × 32 if nobody says otherwise.
+# - `float32(0)` is a zero of 32 bits. A later exercise shows what `0.0` costs.
+# - `u32(...)` makes an unsigned integer of 32 bits (`from gemm_course.intrinsics import u32`), and `while`
+#   stands for `for p in range(k)`. Both make the machine code shorter; your kernel does without them.
+#
+# `run` launches a stage, or your kernel if you say how many blocks and threads. It uses the GPU if there is
+# one, the emulator if not, and returns `C`:
+
+# %%
+rng = np.random.default_rng(0)
+A, B = rng.standard_normal((70, 50), np.float32), rng.standard_normal((50, 60), np.float32)
+result = run("naive_uncoalesced", A, B)
+np.abs(result.C - A @ B).max()
+
+# %% id="own-run"
+### BEGIN SOLUTION
+np.abs(run(naive[(3, 15), (32, 4)], A, B).C - A @ B).max()
+### STUB
+# # np.abs(run(naive[(3, 15), (32, 4)], A, B).C - A @ B).max()  # yours: take the first # away
+### END SOLUTION
+
+# %% [markdown]
+# Not zero, and that is fine. Both are float32 sums of 50 products, but taken in another order and rounded
+# at other places (an FMA rounds once, a multiplication and an addition twice). So we compare with a
+# **tolerance**, never with `==`.
+#
+# ## One request
+#
+# When a warp executes `A[row, p]`, all its lanes ask at once: that is one **request**. The hardware looks
+# at the 32 addresses, finds out which sectors they lie in, and moves those, whole. Lanes that want the same
+# sector share it.
+#
+# In a block of 32 × 32, lane 0 has row 0, lane 1 has row 1, ... and all have the same `p`. So a warp reads 32
+# elements one above the other:
+
+# %%
+see.predict("01.moved")
+
+# %% tags=["answer"]
+see.warp_and_memory("naive_uncoalesced")
+
+# %% [markdown]
+# On the left the warp's lanes on C and what they ask for, on the right the memory, drawn from what the
+# emulator saw. The hardware takes all 32 lanes together; step by step you can follow four at a time. Choose
+# one request after the other, and go to the last lanes each time.
+
+# %% [markdown] tags=["answer"]
+# - **A**: every lane in a sector of its own. 1024 bytes move, 128 are used.
+# - **B**: all lanes read the *same* element. One sector, handed to all: a **broadcast**.
+# - **C**: like A, when the result is stored.
+
+# %% [markdown]
+# The same picture can be drawn from *your* code: take the `#` away.
 
 # %% id="own-lanes"
 ### BEGIN SOLUTION
@@ -157,6 +135,10 @@ see.warp_and_memory(naive)
 ### END SOLUTION
 
 # %% [markdown]
+# > **Isn't the sector of A used again at the next k?** Yes: at p + 1 every lane wants the next float in the
+# > same sector, and L1, the cache of the multiprocessor, still holds it. That saves a trip to DRAM. But L1
+# > must serve all 32 sectors again. A count of sectors is the work of L1, not the traffic to DRAM.
+#
 # ### Exercise 01.2 · How many loads?
 # *core · easy · 4 minutes*
 #
@@ -176,52 +158,121 @@ def loads(m, n, k):
 check.naive_loads(loads)
 
 # %% [markdown]
-# ### Exercise 01.3 · How many sectors?
-# *core · easy · 4 minutes*
+# ### Exercise 01.3 · Another block
+# *core · medium · 6 minutes*
 #
-# `naive_uncoalesced`, blocks of 32 × 32, rows that start at a sector. How many sectors does **one request**
-# of a warp touch: a load of A, a load of B, the store of C?
+# `naive_uncoalesced` again, but with blocks of 8 × 32 threads: 8 along x, 32 along y. Rows are aligned to
+# sectors. Which rows and columns does a warp have now, and how many sectors does **one request** touch: a
+# load of A, a load of B, the store of C?
 
 # %% id="ex-01-3"
 ### BEGIN SOLUTION
-check.naive_sectors(A=32, B=1, C=32)
+check.naive_sectors(A=8, B=1, C=8)
 ### STUB
 # check.naive_sectors(A=None, B=None, C=None)
 ### END SOLUTION
 
 # %% [markdown]
+# Which shape makes A cheapest? Look for it with the blocks of the picture above. What happens to B and C?
+
+# %% [markdown] tags=["answer"]
+# The fewer threads along x, the fewer rows a warp has. 4 × 64 has 4 rows and 8 columns: 4 sectors of A, 1 of
+# B, 4 of C. That is 5 sectors per step along k instead of 33. Even so this is no more than 6.6 times as fast
+# (3.3 TFLOPS instead of 0.50); notebook 02 does better.
+
+# %% [markdown]
+# ## What does it cost?
+
+# %%
+see.tflops("naive_uncoalesced")
+
+# %% [markdown]
+# Half a TFLOPS of 67. **What limits it now?** Every notebook asks this question. The answer does not come
+# from opinions, but from NVIDIA's profiler, Nsight Compute, which watched the kernel on an H200:
+
+# %%
+see.limits("naive_uncoalesced")
+
+# %% [markdown]
+# The arithmetic is idle, DRAM is too: 99 % of the sectors are found in L1, just as the box above says. What
+# works without a pause is **L1**. For each step it serves 33 sectors, to feed 32 multiply-adds, and three
+# quarters of the time a warp waits merely for room in the queue to it.
+#
+# On the roofline of notebook 00, now with the bytes that warps ask for:
+
+# %%
+see.roofline("naive_uncoalesced")
+
+# %% [markdown]
+# It stands far to the left, under the roof of L1, and reaches a quarter of it. If L1 is busy all the time,
+# why does it deliver only a quarter of its bytes?
+#
+# ## Three times as fast, without touching the kernel
+#
+# Leave the kernel as it is, and the matrices too. Only let every row be a little longer: some floats of
+# **padding** at its end, which nobody reads. Each lane still has a sector and a line of its own. What should
+# that change? Guess first, then look for the best length.
+
+# %%
+see.row_lengths("naive_uncoalesced")
+
+# %% [markdown] tags=["answer"]
+# **One float** more per row, and the kernel is 3.3 times as fast: 1.62 instead of 0.50 TFLOPS. With 16 more
+# it is 1.8 times as fast, with 32 more as slow as before. The lower picture shows the pattern: in rows of
+# 4096 floats, the 32 floats of a request all lie at the same place in their lines.
+#
+# L1 delivers 128 bytes per clock, one float from each of the 32 places. That is a **wavefront**. Floats at
+# the same place take turns. The profiler counted the wavefronts of a warp's step, for A and B, at n = 2048:
+#
+# | floats of padding | lanes at one place | wavefronts per step | TFLOPS |
+# |---|---|---|---|
+# | 0 | 32 | 33.0 | 0.49 |
+# | 16 | 16 | 17.0 | 0.91 |
+# | 8 | 8 | 9.2 | 1.44 |
+# | 4 | 4 | 5.5 | 1.47 |
+# | 1 | 1 | 3.0 | 1.62 |
+#
+# Down to 8 lanes, wavefronts decide. With fewer, L1's data are busy 30 to 49 % of the time, and a step still
+# takes 10 to 11 clocks: something else has taken over that this profile does not name. Notebook 03 meets the
+# places again, as the *banks* of shared memory.
+
+# %% [markdown]
+# So a factor of three was an accident of the size: powers of two are the worst widths for this kernel. Keep
+# that in mind when somebody shows you one size only. The rest has to be earned: even at its best it asks for
+# 33 sectors where 5 would do.
+#
 # ---
 # ## Count it three ways
 #
-# Now put the exercises together. How many load **requests** do all warps of the launch make for A and B,
-# and how many **sectors** do these requests touch? A warp takes $k$ steps, and there are $mn/32$ warps.
-# Write both as formulas; the picture sets them beside two other ways of counting:
+# Now put the exercises together. A warp takes $k$ steps, and there are $mn/32$ warps.
 #
-# - **the emulator** counts what the source asks for;
-# - **the hardware** has counters of its own, read with NVIDIA's Nsight Compute on an H200 and kept in
-#   `data/`.
+# ### Exercise 01.5 · The formulas
+# *core · medium · 6 minutes*
+#
+# How many load **requests** do all warps of `naive_uncoalesced` make for A and B, and how many **sectors** do
+# these requests touch? Blocks of 32 × 32; m and n are multiples of 32, rows are aligned to sectors.
 
 
-# %% id="formula"
-def load_requests(m, n, k):
+# %% id="ex-01-5"
+def load_counts(m, n, k):
     ### BEGIN SOLUTION
-    return 2 * m * n * k // 32
+    return 2 * m * n * k // 32, 33 * m * n * k // 32
     ### STUB
-    # return None
+    # return None  # (requests, sectors)
     ### END SOLUTION
 
 
-def load_sectors(m, n, k):
-    ### BEGIN SOLUTION
-    return (32 + 1) * m * n * k // 32
-    ### STUB
-    # return None
-    ### END SOLUTION
+check.naive_counts(load_counts)
 
+# %% [markdown]
+# The picture sets your formulas beside two other ways of counting. **The emulator** counts what the source
+# asks for. **The hardware** has counters of its own, read with Nsight Compute on an H200 and kept in `data/`.
+# (*Global* memory is where A, B and C lie: all that is reached by way of L1, L2 and DRAM.)
 
 # %%
 size = (1024, 1024, 1024)
-see.counts("naive_uncoalesced", size, global_load_requests=load_requests, global_load_sectors=load_sectors)
+requests, sectors = load_counts(*size) or (None, None)
+see.counts("naive_uncoalesced", size, global_load_requests=requests, global_load_sectors=sectors)
 
 # %% [markdown]
 # Where all three agree, the model in your head is right. It will not always be so: the compiler may change
@@ -231,7 +282,7 @@ see.counts("naive_uncoalesced", size, global_load_requests=load_requests, global
 # ## One more thing
 #
 # ### Exercise 01.4 · The hidden float64
-# *core · medium · costs a factor of 2 to 64 where it is missed · 8 minutes*
+# *core · medium · easily missed · 8 minutes*
 #
 # This kernel gives the right numbers. Yet the emulator has something to say:
 
@@ -254,8 +305,8 @@ report.arithmetic
 
 # %% [markdown]
 # Numba gives a literal such as `0.0` the type float64, and float64 with float32 is float64. An H200 does
-# float64 at half speed; consumer cards at a 64th. Write the kernel again so that no lane computes in
-# float64. (Launched as in 01.1.)
+# float64 at half the speed of float32; many consumer cards at a 64th. Write the kernel again so that no lane
+# computes in float64. (Launched as in 01.1.)
 
 
 # %% id="ex-01-4"
@@ -269,7 +320,7 @@ def lean(m, n, k, alpha, A, B, beta, C):
             acc += A[row, p] * B[p, col]
         C[row, col] = alpha * acc + beta * C[row, col] if beta != 0 else alpha * acc
     ### STUB
-    # pass  # copy the kernel above and mend it
+    # pass  # copy the kernel above and fix it
     ### END SOLUTION
 
 
@@ -289,7 +340,8 @@ see.quiz("01")
 # - Lanes down a column: 32 sectors, an eighth of the bytes used. Lanes on one element: 1 sector, a
 #   broadcast.
 # - v00 asks for **33 sectors per warp and k step** to do 32 multiply-adds, and stands at 1 % of the
-#   machine.
+#   machine. L1 is its limit, busy 99 % of the time.
+# - Where rows begin matters: one float of padding per row makes it three times as fast.
 # - `0.` in a kernel is float64.
 #
 # **Next:** coalescing. It changes which thread takes which element, and nothing else.

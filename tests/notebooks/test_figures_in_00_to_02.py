@@ -10,6 +10,7 @@ from gemm_course.emulator.limits import LIMITS
 from gemm_course.kernels import LADDER
 from gemm_course.model.gpus import GPUS
 from gemm_course.model.roofline import Roofline
+from gemm_course.profiles import recorded
 
 SOURCES = Path(__file__).parents[2] / "notebooks" / "source"
 H200 = GPUS["H200"]
@@ -57,3 +58,63 @@ def test_the_naive_kernel_reads_a_and_b_from_dram_once():
     assert f"{read / 1e6:.1f} MB for n = 1024" in text_of("00")
     moved = read + 4 * 1024**2
     assert 2 * 1024**3 / moved > Roofline().ridge()
+
+
+# ---- 01 --------------------------------------------------------------------------------------------------
+
+SQUARE = "BM=32 BN=32"
+
+
+def profile(stage: str, size: int = 4096, tiles: str = SQUARE):
+    rows = records.profiles().set_index(["stage", "m", "tiles"])
+    return rows.loc[(stage, size, tiles)]
+
+
+def per_step(row, what: float) -> float:
+    """A count of an SM, per warp and step along k, of which each has one load of A and one of B."""
+    return what / (row.global_load_requests / 2 / H200.multiprocessors)
+
+
+def wavefronts(row) -> float:
+    return per_step(row, row.l1_data / 100 * row.clocks)
+
+
+def speed(stage: str, extra: int, size: int = 4096, tiles: str = SQUARE) -> float:
+    rows = records.row_lengths().set_index(["stage", "n", "tiles", "leading_dimension"])["tflops"]
+    return rows[stage, size, tiles, size + extra]
+
+
+def test_what_limits_the_naive_kernel():
+    text, row = text_of("01"), profile("naive_uncoalesced")
+    assert f"{row.l1_hits:.0f} % of the sectors are found in L1" in text
+    assert recorded("naive_uncoalesced").waits["queue to global memory"] == pytest.approx(0.75, abs=0.03)
+    roofs = GPUS["H200"].l1_tb_s * 64 / (33 * 32)
+    assert "reaches a quarter of it" in text and 0.498 / roofs == pytest.approx(0.25, abs=0.02)
+
+
+def test_the_story_of_the_padding():
+    text = text_of("01")
+    plain, one, sixteen = (speed("naive_uncoalesced", extra) for extra in (0, 1, 16))
+    assert f"{one / plain:.1f} times as fast: {one:.2f} instead of {plain:.2f} TFLOPS" in text
+    assert f"With 16 more it is {sixteen / plain:.1f} times as fast" in text
+    assert speed("naive_uncoalesced", 32) == pytest.approx(plain, rel=0.02)
+    for extra in (0, 16, 8, 4, 1):
+        counted = wavefronts(profile("naive_uncoalesced", 2048 + extra))
+        lanes = 32 if extra == 0 else extra
+        row = f"| {extra} | {lanes} | {counted:.1f} | {speed('naive_uncoalesced', extra, 2048):.2f} |"
+        assert row in text, row
+
+
+def test_with_few_lanes_at_a_place_the_wavefronts_are_not_the_limit():
+    rows = [profile("naive_uncoalesced", 2048 + extra) for extra in (4, 2, 1)]
+    assert "busy 30 to 49 % of the time" in text_of("01")
+    assert (round(rows[-1].l1_data), round(rows[0].l1_data)) == (30, 49)
+    assert all(10 <= per_step(row, row.clocks) < 11.5 for row in rows)
+    busy = records.columns.PROFILE_BUSY
+    assert all(max(row[part] for part in busy) == row.l1_data for row in rows)
+
+
+def test_the_block_of_4_by_64():
+    rows = records.sweep().set_index(["stage", "tiles"])["tflops"]
+    block, square = (rows["naive_uncoalesced", tiles] for tiles in ("BM=4 BN=64", SQUARE))
+    assert f"({block:.1f} TFLOPS instead of {square:.2f})" in text_of("01")

@@ -104,17 +104,38 @@ WRONG["naive_loads"] = returning(
 WRONG["naive_sectors"] = passing(
     "naive_sectors",
     {
-        "no_broadcast": ("how often is its sector moved", "A=32, B=32, C=32"),
+        "of_32_by_32_blocks": ("right for blocks of 32 × 32", "A=32, B=1, C=32"),
+        "columns_apart": ("16 bytes", "A=8, B=4, C=8"),
+        "c_lane_by_lane": ("share a sector", "A=8, B=1, C=32"),
+        "b_lane_by_lane": ("only 4 columns", "A=8, B=32, C=8"),
         "as_if_coalesced": ("*side by side*", "A=4, B=4, C=4"),
-        "bytes": ("Those are bytes", "A=128, B=4, C=128"),
-        "exchanged": ("A and B are swapped", "A=1, B=32, C=32"),
+        "bytes": ("Those are bytes", "A=256, B=16, C=256"),
+        "exchanged": ("A and B are swapped", "A=1, B=8, C=8"),
         "one_each": ("1 is right for B only", "A=1, B=1, C=1"),
-        "floats_of_a_sector": ("number of floats", "A=8, B=1, C=8"),
-        "a_wrong": ("A is not right", "A=4, B=1, C=32"),
-        "b_wrong": ("B is not right", "A=32, B=4, C=32"),
-        "c_wrong": ("C is not right", "A=32, B=1, C=4"),
+        "a_wrong": ("A is not right", "A=4, B=1, C=8"),
+        "b_wrong": ("B is not right", "A=8, B=8, C=8"),
+        "c_wrong": ("C is not right", "A=8, B=1, C=4"),
         "two_wrong": ("A and C are not right", "A=4, B=1, C=4"),
-        "as_text": ("whole number", 'A="32", B="1", C="32"'),
+        "as_text": ("whole number", 'A="8", B="1", C="8"'),
+    },
+)
+
+# ---- 01.5 ------------------------------------------------------------------------------------------------
+
+REQUESTS, SECTORS = "2 * m * n * k // 32", "33 * m * n * k // 32"
+
+WRONG["naive_counts"] = altered(
+    "naive_counts",
+    {
+        "elements": ("Those are elements", (REQUESTS, "2 * m * n * k")),
+        "one_matrix": ("requests for one matrix", (REQUESTS, "m * n * k // 32")),
+        "requests_of_one_step": ("one step of the loop", (REQUESTS, "2 * m * n // 32")),
+        "requests_for_c": ("stores of C are counted in", (REQUESTS, f"{REQUESTS} + m * n // 32")),
+        "sectors_of_threads": ("for each *thread*", (SECTORS, "33 * m * n * k")),
+        "sectors_of_a": ("of A alone", (SECTORS, "m * n * k")),
+        "no_broadcast": ("32 sectors for B", (SECTORS, "2 * m * n * k")),
+        "one_number": ("two numbers", (f"{REQUESTS}, {SECTORS}", SECTORS)),
+        "true_division": ("a float", (SECTORS, "33 * m * n * k / 32")),
     },
 )
 

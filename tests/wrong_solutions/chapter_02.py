@@ -118,6 +118,8 @@ WRONG["leading_dimension"] = altered(
             (f"(rows, {WIDTH})", "(-(-rows // 8) * 8, columns)"),
             ("wide[:, :columns]", "wide[:rows]"),
         ),
+        "whole_lines": ("round up to 32 floats, a whole line", (WIDTH, "-(-columns // 32) * 32")),
+        "as_document_004_pads": ("64 bytes that document 004", (WIDTH, "-(-columns // 16) * 16")),
         "a_line_of_128_floats": ("wider than necessary", (WIDTH, "-(-columns // 128) * 128")),
     },
 )

@@ -42,7 +42,7 @@ NAIVE = (
     Asked(
         "naive_uncoalesced",
         "",
-        (2048, 2049, 2050, 2052, 2056, 2064, 2072, 2080),
+        (2048, 2049, 2050, 2052, 2056, 2064),
         "Each lane in a line of its own, in all. How many wavefronts does L1 take for a request of A, "
         "as rows get longer: as many as lanes meet in a bank?",
     ),

@@ -2,6 +2,7 @@
 
 from gemm_course.checks.core import Refused, exercise
 from gemm_course.checks.engines import GemmTrial, Geometry, hold_to_numbers
+from gemm_course.checks.engines.float64 import why_float64
 
 GEOMETRY = Geometry((32, 4), "rows")
 
@@ -27,8 +28,16 @@ def naive(naive):
     return (
         f"{len(trials)} problems right, from whole blocks to a single element. Exactly 2·m·n·k loads from A "
         "and B, one store per element, and with beta = 0 not a single load from C. "
-        f"(m, n, k = {q.m}, {q.n}, {q.k}: {loads:,} loads.)"
+        f"(m, n, k = {q.m}, {q.n}, {q.k}: {loads:,} loads.)" + _float64_remark(trials[-3])
     )
+
+
+def _float64_remark(trial: GemmTrial) -> str:
+    """The lesson of exercise 01.4, which comes later: a remark, no refusal."""
+    if trial.float64.empty:
+        return ""
+    why = why_float64(trial.kernel, sorted(trial.float64["line"].unique()))
+    return f" (One thing is left for exercise 01.4. {why})"
 
 
 # ---- what goes wrong ---------------------------------------------------------------------------------------

@@ -8,15 +8,18 @@ from gemm_course.checks.core import NothingYet, Refused, exercise, whole_number
 from gemm_course.emulator import emulate
 from gemm_course.kernels import LADDER
 
+X, Y = 8, 32  # threads of a block along x, which counts rows here, and along y
+
 
 @exercise(
     "01.3",
-    start="put three numbers in place of None. For each array ask where the 32 lanes' elements lie: side by "
-    "side, one above the other, or all in one place?",
+    start="put three numbers in place of None. A warp is 32 threads, x first: which rows do they have here, "
+    "which columns?",
     hints=(
-        "x runs over the rows: the 32 lanes of a warp have 32 different rows, and all the same column.",
-        "Elements one above the other lie in different rows, and here each row begins a new sector.",
-        "If all lanes read the same element, its sector moves once and all lanes get it: a broadcast.",
+        "x runs over the rows, and a block has only 8 threads along x. So a warp has 8 different rows, and 4 "
+        "different columns.",
+        "A: lanes with the same row read the same element, and each row begins a new sector.",
+        "B: 4 neighbouring columns of one row are 16 bytes. C: 8 rows, and in each of them 4 neighbours.",
     ),
 )
 def naive_sectors(A=None, B=None, C=None):
@@ -29,13 +32,16 @@ def naive_sectors(A=None, B=None, C=None):
     if answer != right_sectors():
         where = "Yours: " + ", ".join(f"{name} {value}" for name, value in answer.items()) + "."
         raise Refused(_mistake(answer), where)
-    return "A 32, B 1, C 32: a sector for each lane, one for all of them, and again one for each."
+    return (
+        "A 8, B 1, C 8: a sector for each of the warp's rows, one for its 4 columns, and again one for each "
+        "row. A k step takes 9 sectors; with 32 × 32 it takes 33."
+    )
 
 
 @cache
 def right_sectors() -> dict[str, int]:
     """What the emulator counts for the course's kernel."""
-    stage, tiles, size, depth = LADDER["naive_uncoalesced"], {"BM": 32, "BN": 32}, 64, 8
+    stage, tiles, size, depth = LADDER["naive_uncoalesced"], {"BM": X, "BN": Y}, 64, 8
     A, B, C = (np.ones(shape, np.float32) for shape in ((size, depth), (depth, size), (size, size)))
     geometry = stage.grid(size, size, tiles), stage.block(tiles)
     one, zero = np.float32(1), np.float32(0)
@@ -47,20 +53,39 @@ def right_sectors() -> dict[str, int]:
 # ---- what goes wrong ---------------------------------------------------------------------------------------
 
 KNOWN = {  # A, B, C
-    (1, 32, 32): "A and B are swapped. Lanes differ in `row`, and `row` is an index of A: `A[row, p]`.",
-    (4, 4, 4): "4 is right for 32 neighbours *side by side* in a row. Here the lanes stand one above the "
-    "other.",
-    (32, 32, 32): "32 for A and C is right. But all lanes read the same element of B, `B[p, col]`: how often "
-    "is its sector moved?",
-    (1, 1, 1): "1 is right for B only, where all lanes read the same element. In A and C each has its own.",
+    (
+        32,
+        1,
+        32,
+    ): "That is right for blocks of 32 × 32, where a warp has 32 different rows. Here a block has "
+    "only 8 threads along x: how many rows does a warp have then?",
+    (1, 8, 8): "A and B are swapped. Lanes differ in `row` first, and `row` is an index of A: `A[row, p]`.",
+    (8, 4, 8): "8 for A and C is right. But B's 4 columns are neighbours in one row: 16 bytes.",
+    (
+        8,
+        1,
+        32,
+    ): "8 for A and 1 for B are right. When C is stored, the 4 lanes of a row store neighbours: do they "
+    "not share a sector?",
+    (
+        8,
+        32,
+        8,
+    ): "8 for A and C is right. But `B[p, col]` has the same `p` in all lanes, and only 4 columns: they "
+    "lie side by side.",
+    (4, 4, 4): "4 is right for 32 neighbours *side by side* in a row. Here only 4 lanes stand side by side.",
+    (
+        1,
+        1,
+        1,
+    ): "1 is right for B only, whose 4 columns lie side by side. In A and C each row is a sector of its own.",
 }
 ALONE = {
-    "A": "A is not right. Which elements of A do the 32 lanes read? Their rows are all different, `p` is the "
-    "same: they stand one above the other.",
-    "B": "B is not right. Which elements of B do the 32 lanes read? `col` and `p` are the same for all of "
-    "them: they all read one and the same.",
-    "C": "C is not right. Where do the 32 lanes store? In 32 different rows, one above the other, as they "
-    "read A.",
+    "A": "A is not right. Which elements of A do the 32 lanes read? They have 8 different rows, `p` is the "
+    "same: the elements stand one above the other.",
+    "B": "B is not right. Which elements of B do the 32 lanes read? `p` is the same, and they have 4 "
+    "neighbouring columns.",
+    "C": "C is not right. Where do the 32 lanes store? In 8 rows, and in each of them 4 neighbours.",
 }
 
 
@@ -68,14 +93,12 @@ def _mistake(answer: dict[str, int]) -> str:
     numbers = tuple(answer.values())
     if numbers in KNOWN:
         return KNOWN[numbers]
-    if 128 in numbers or 1024 in numbers:
-        return "Those are bytes: 32 lanes × 4 bytes are used, 32 sectors × 32 bytes moved. Count the sectors."
-    if 8 in numbers:
-        return "8 is the number of floats in one sector. Count the sectors that the 32 addresses lie in."
+    if 128 in numbers or 1024 in numbers or 256 in numbers:
+        return "Those are bytes. Count the sectors of 32 bytes that the addresses lie in."
     wrong = [name for name, value in right_sectors().items() if answer[name] != value]
     if len(wrong) == 1:
         return ALONE[wrong[0]]
     return (
-        f"{', '.join(wrong[:-1])} and {wrong[-1]} are not right. Write down the addresses of the first two "
-        "lanes: how far apart are they?"
+        f"{', '.join(wrong[:-1])} and {wrong[-1]} are not right. Write down row and column of the first nine "
+        "lanes: which of them read the same element?"
     )

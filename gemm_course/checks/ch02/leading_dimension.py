@@ -7,9 +7,10 @@ from gemm_course.emulator import emulate
 from gemm_course.kernels import LADDER
 
 WIDTHS = (333, 1, 8, 129)
+COARSER = {16: "the 64 bytes that document 004 pads to", 32: "a whole line"}
 ROWS = 10
 STEPS = 8  # along k: rows of 333 floats begin at each of the 8 places in a sector
-SECTOR, LINE = 8, 32  # floats
+SECTOR = 8  # floats
 
 
 @exercise(
@@ -27,13 +28,13 @@ def leading_dimension(padded):
     function = function_of(padded, ("B",))
     inputs = [_matrix(n) for n in WIDTHS]
     results = [_padded_by(function, B) for B in inputs]
-    remark = _check_widths([wide.shape[1] for wide in results])
+    _check_widths([wide.shape[1] for wide in results])
     for B, wide in zip(inputs, results):
         _check_values(B, wide)
     before, after = _sectors_of_b(inputs[0]), _sectors_of_b(results[0])
     return (
         f"333 columns become {results[0].shape[1]}, and a request for B takes {after:g} sectors instead of "
-        f"{before:.2f} on average; also right for {', '.join(map(str, WIDTHS[1:]))} columns.{remark}"
+        f"{before:.2f} on average; also right for {', '.join(map(str, WIDTHS[1:]))} columns."
     )
 
 
@@ -92,18 +93,15 @@ def _padded_by(function, B: np.ndarray) -> np.ndarray:
     return wide
 
 
-def _check_widths(widths: list[int]) -> str:
-    """Hold the widths to multiples of 8, or of a line's part; return a remark on more than 8, or ""."""
+def _check_widths(widths: list[int]) -> None:
+    """Hold the widths to the next multiples of 8."""
     if len(set(widths)) == 1:
         raise Refused(f"It is always {widths[0]}, whatever the width of B. Work it out from `B.shape[1]`.")
     for n, width in zip(WIDTHS, widths):
         if width % SECTOR:
             _refuse_width(n, width)
-    for multiple in (SECTOR, 2 * SECTOR, LINE):
-        if widths == [_rounded_up(n, multiple) for n in WIDTHS]:
-            enough = _rounded_up(WIDTHS[0], SECTOR)
-            return f" For whole sectors {enough} would be enough." if widths[0] > enough else ""
-    raise _surplus(widths)
+    if widths != [_rounded_up(n, SECTOR) for n in WIDTHS]:
+        raise _surplus(widths)
 
 
 def _refuse_width(n: int, width: int) -> None:
@@ -126,6 +124,12 @@ def _refuse_width(n: int, width: int) -> None:
 
 def _surplus(widths: list[int]) -> Refused:
     """Every row starts at a sector, but with more padding than that takes."""
+    for multiple, what in COARSER.items():
+        if widths == [_rounded_up(n, multiple) for n in WIDTHS]:
+            return Refused(
+                f"Every row starts at a sector, but you round up to {multiple} floats, {what}. A sector is 8 "
+                f"floats: {WIDTHS[-1]} columns need {_rounded_up(WIDTHS[-1], SECTOR)}, not {widths[-1]}."
+            )
     for n, width in zip(WIDTHS, widths):
         if n % SECTOR == 0 and width == n + SECTOR:
             return Refused(

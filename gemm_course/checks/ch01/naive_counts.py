@@ -1,0 +1,68 @@
+"""Exercise 01.5: requests and sectors of the naive kernel's loads, as formulas."""
+
+from gemm_course.checks.engines.tables import Part, Slip, table_exercise, whole_numbers
+
+SIZES = ((32, 32, 1), (64, 32, 8), (32, 96, 5), (128, 64, 40), (256, 192, 7), (1024, 1024, 1024))
+WARP, SECTORS = 32, 33  # lanes; sectors of A and B in a warp's k step
+
+REQUEST_SLIPS = (
+    Slip(
+        "Those are elements, one per lane. A request is one access of a whole warp, for 32 lanes: divide.",
+        lambda m, n, k: 2 * m * n * k,
+    ),
+    Slip(
+        "Those are the requests for one matrix. A warp loads from A and from B in each step.",
+        lambda m, n, k: m * n * k // WARP,
+    ),
+    Slip(
+        "That is one step of the loop. A warp takes k steps.",
+        lambda m, n, k: 2 * m * n // WARP,
+    ),
+    Slip(
+        "The stores of C are counted in. The question is about loads.",
+        lambda m, n, k: 2 * m * n * k // WARP + m * n // WARP,
+    ),
+)
+SECTOR_SLIPS = (
+    Slip(
+        "That counts 33 sectors for each *thread*. They are those of a warp's two requests, and there are "
+        "mn / 32 warps.",
+        lambda m, n, k: SECTORS * m * n * k,
+    ),
+    Slip(
+        "Those are the sectors of A alone: 32 per k step of a warp. B takes one more.",
+        lambda m, n, k: m * n * k,
+    ),
+    Slip(
+        "That takes 32 sectors for B as well. All lanes read the same element of B: a broadcast, 1 sector.",
+        lambda m, n, k: 2 * m * n * k,
+    ),
+    Slip(
+        "That is one step of the loop. A warp takes k steps.",
+        lambda m, n, k: SECTORS * m * n // WARP,
+    ),
+    Slip(
+        "The stores of C are counted in. The question is about loads.",
+        lambda m, n, k: SECTORS * m * n * k // WARP + m * n,
+    ),
+)
+
+
+@table_exercise(
+    "01.5",
+    start="`load_counts` returns None. Begin with one warp and one step along k: how many requests does it "
+    "make, how many sectors do they touch?",
+    hints=(
+        "In one step a warp makes two requests: one for A, 32 sectors, and one for B, 1 sector.",
+        "There are `m * n // 32` warps, and each takes k steps.",
+        "`2 * m * n * k // 32` requests, `33 * m * n * k // 32` sectors.",
+    ),
+    cases=SIZES,
+    parts=(Part("requests", 0, REQUEST_SLIPS), Part("sectors", 1, SECTOR_SLIPS)),
+    read=whole_numbers("requests", "sectors"),
+    passed=f"Right for {len(SIZES)} sizes. Now compare with the emulator and with the hardware's counters.",
+)
+def naive_counts(m, n, k):
+    """load_counts(m, n, k) -> (requests, sectors) of all loads of naive_uncoalesced; m, n multiples of 32."""
+    steps = m * n * k // WARP
+    return 2 * steps, SECTORS * steps
