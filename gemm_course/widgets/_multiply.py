@@ -58,7 +58,7 @@ class Example:
         return (down, across) if self.stage.startswith("naive") else (across, down)
 
 
-WORDS = "Or click in C."
+WORDS = "Or click on an element of C."
 _STORED = 2048  # states of the example whose elements can all be chosen
 _SQUARE = {"BM": 32, "BN": 32, "BK": 8, "TM": 4, "TN": 4}
 EXAMPLES = {

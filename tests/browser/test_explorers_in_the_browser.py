@@ -147,7 +147,7 @@ def test_a_click_on_an_element_of_c_chooses_it(lab_without_kernels):
     """A click into the picture moves both sliders, and one beside C moves none."""
     with lab_without_kernels.open("00_welcome.ipynb") as notebook:
         explorer = notebook.explorers()[0]
-        assert "click in C" in explorer.root.locator(".gemm-hint").inner_text()
+        assert "click on an element of C" in explorer.root.locator(".gemm-hint").inner_text()
         row, column = explorer.control("row of C"), explorer.control("column of C")
         for wanted in ((2, 7), (0, 0)):
             _click_on_c(explorer, *wanted)
