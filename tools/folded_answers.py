@@ -1,4 +1,4 @@
-"""Folds what answers a prediction, so that nobody reads it below the question: cells tagged ``answer``.
+"""Folds what answers a question, so that nobody reads it below that: cells tagged ``answer`` or ``listing``.
 
 Text is folded in the cell itself. Of a code cell the outputs are, as they ship; a learner who runs the cell
 sees them at once.
@@ -8,31 +8,36 @@ from __future__ import annotations
 
 import nbformat
 
-TAG = "answer"
-FIRST = "Choose your answer first, then open this."
+FIRST = {
+    "answer": "Choose your answer first, then open this.",
+    "listing": "Write the exercise first, then open this.",
+}
 EXPLORER = "application/vnd.gemm-course.explorer+json"
 
 
 def fold_text(cell: nbformat.NotebookNode) -> None:
-    """Fold a cell of text that carries the tag."""
-    if cell.cell_type == "markdown" and _is_answer(cell):
-        cell.source = folded(f"\n\n{cell.source}\n\n")
+    """Fold a cell of text that carries a tag."""
+    first = _what_comes_first(cell)
+    if first and cell.cell_type == "markdown":
+        cell.source = folded(f"\n\n{cell.source}\n\n", first)
 
 
 def fold_outputs(cell: nbformat.NotebookNode) -> None:
-    """Fold the pictures below a code cell that carries the tag; in explorers the browser does it."""
-    for output in cell.get("outputs", []) if _is_answer(cell) else ():
+    """Fold the pictures below a code cell that carries a tag; in explorers the browser does it."""
+    first = _what_comes_first(cell)
+    for output in cell.get("outputs", []) if first else ():
         data = output.get("data", {})
         if "text/html" in data:
-            data["text/html"] = folded(data["text/html"])
+            data["text/html"] = folded(data["text/html"], first)
         if EXPLORER in data:
-            data[EXPLORER]["folded"] = FIRST
+            data[EXPLORER]["folded"] = first
 
 
-def folded(content: str) -> str:
-    """Put content behind a line that opens it."""
-    return f"<details><summary>{FIRST}</summary>{content}</details>"
+def folded(content: str, first: str) -> str:
+    """Put content behind a line that opens it and says what comes first."""
+    return f"<details><summary>{first}</summary>{content}</details>"
 
 
-def _is_answer(cell: nbformat.NotebookNode) -> bool:
-    return TAG in cell.metadata.get("tags", [])
+def _what_comes_first(cell: nbformat.NotebookNode) -> str:
+    """What the learner does before opening the cell, "" if it stands open."""
+    return next((FIRST[tag] for tag in cell.metadata.get("tags", []) if tag in FIRST), "")

@@ -222,7 +222,7 @@ check.tile_kernel(make_tiled)
 # When yours passes, compare it with the course's own. (`while` and `u32` help the
 # compiler; more below.)
 
-# %% tags=["answer"]
+# %% tags=["listing"]
 see.source("penny_xu_tile")
 
 # %% [markdown]

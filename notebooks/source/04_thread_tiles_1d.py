@@ -186,10 +186,10 @@ see.diff("block_tiled", in_rows)
 # %% [markdown]
 # From there to v03 it is one idea:
 
-# %% tags=["answer"]
+# %% tags=["listing"]
 see.diff(in_rows, "thread_tiled_1d")
 
-# %% [markdown] tags=["answer"]
+# %% [markdown] tags=["listing"]
 # - A block still has a tile of BM × BN elements, but only **BM · BN / TM threads**. Tiles can be larger
 #   than the 1,024 threads that a block may have.
 # - `acc` is an array: one place for each result.

@@ -169,3 +169,11 @@ def test_what_answers_a_prediction_is_folded(tmp_path):
     assert html.startswith("<details><summary>Choose your answer first") and "<b>it</b></details>" in html
     assert words.source.startswith("<details><summary>") and "\n\n**Because.**\n\n" in words.source
     assert other.outputs[0].data["text/html"] == "<b>open</b>"
+
+
+def test_a_listing_is_folded_until_the_exercise_is_written(tmp_path):
+    notebook = builder.assemble(ANSWERED.replace('"answer"', '"listing"'), "learner")
+    builder.run(notebook, tmp_path)
+    picture, words, _ = notebook.cells
+    for folded in (picture.outputs[0].data["text/html"], words.source):
+        assert folded.startswith("<details><summary>Write the exercise first")
