@@ -11,6 +11,7 @@ from gemm_course.kernels import LADDER
 from gemm_course.model.gpus import GPUS
 from gemm_course.model.roofline import Roofline
 from gemm_course.profiles import recorded
+from gemm_course.profiles.verdict import of_active_clocks
 
 SOURCES = Path(__file__).parents[2] / "notebooks" / "source"
 H200 = GPUS["H200"]
@@ -118,3 +119,72 @@ def test_the_block_of_4_by_64():
     rows = records.sweep().set_index(["stage", "tiles"])["tflops"]
     block, square = (rows["naive_uncoalesced", tiles] for tiles in ("BM=4 BN=64", SQUARE))
     assert f"({block:.1f} TFLOPS instead of {square:.2f})" in text_of("01")
+
+
+# ---- 02 --------------------------------------------------------------------------------------------------
+
+NARROW, FLAT, EVEN = "BM=4 BN=64", "BM=2 BN=128", "BM=16 BN=16"
+
+
+def milliseconds(row) -> float:
+    return row.nanoseconds / 1e6
+
+
+def sectors(row) -> float:
+    return row.global_load_sectors / (row.global_load_requests / 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "stage", "tiles"),
+    [
+        ("v00", "naive_uncoalesced", SQUARE),
+        ("v00", "naive_uncoalesced", NARROW),
+        ("v01", "naive_coalesced", SQUARE),
+        ("v01", "naive_coalesced", FLAT),
+    ],
+)
+def test_the_table_that_changes_one_thing_at_a_time(name, stage, tiles):
+    row = profile(stage, tiles=tiles)
+    block = tiles.replace("BM=", "").replace(" BN=", " × ")
+    busy = max(of_active_clocks(row, part) for part in ("l1_data", "l1_writeback", "l1_requests"))
+    cells = f"{milliseconds(row):.1f} | {sectors(row):.0f} | {wavefronts(row):.0f} | {busy:.0f} %"
+    assert f"| {name} | {block} | {cells} |" in text_of("02"), cells
+
+
+def test_the_order_alone_and_the_block_alone():
+    v00, v01, flat = (
+        milliseconds(profile(stage, tiles=tiles))
+        for stage, tiles in (
+            ("naive_uncoalesced", SQUARE),
+            ("naive_coalesced", SQUARE),
+            ("naive_coalesced", FLAT),
+        )
+    )
+    said = f"The order alone makes it {v00 / v01:.1f} times as fast, the block another {v01 / flat:.1f} times"
+    assert said in text_of("02")
+
+
+def test_v00_with_narrow_blocks_and_longer_rows():
+    narrow, square = speed("naive_uncoalesced", 8, tiles=NARROW), speed("naive_coalesced", 8)
+    assert f"it reaches {narrow:.2f} TFLOPS, v01 with 32 × 32 {square:.2f}" in text_of("02")
+    for extra in (1, 8, 16, 32):
+        plain = speed("naive_coalesced", 0)
+        assert speed("naive_coalesced", extra) == pytest.approx(plain, rel=0.02)
+
+
+def test_sixteen_by_sixteen_is_hardly_faster():
+    even, square = (profile("naive_coalesced", tiles=tiles) for tiles in (EVEN, SQUARE))
+    faster = 100 * (milliseconds(square) / milliseconds(even) - 1)
+    said = f"By {faster:.0f} % ({milliseconds(even):.1f} ms, {milliseconds(square):.1f} with 32 × 32)"
+    assert said in text_of("02")
+    assert (round(wavefronts(even)), round(wavefronts(square))) == (3, 2)
+    assert (round(sectors(even)), round(even.l1_data)) == (4, 93)
+
+
+def test_how_close_both_come_to_the_roof_of_l1():
+    rows = (profile("naive_uncoalesced"), profile("naive_coalesced", tiles=FLAT))
+    of_roof = [row.l1_data / 100 * sectors(row) / (4 * wavefronts(row)) for row in rows]
+    assert of_roof == [pytest.approx(0.25, abs=0.01), pytest.approx(0.49, abs=0.01)]
+    busy = (rows[1].l1_data, rows[1].issue_slots)
+    assert "busy 78 % of the time, and close behind it issue slots, 76 %" in text_of("02")
+    assert [round(part) for part in busy] == [78, 76]
