@@ -146,7 +146,7 @@ def sectors(row) -> float:
 def test_the_table_that_changes_one_thing_at_a_time(name, stage, tiles):
     row = profile(stage, tiles=tiles)
     block = tiles.replace("BM=", "").replace(" BN=", " × ")
-    busy = max(of_active_clocks(row, part) for part in ("l1_data", "l1_writeback", "l1_requests"))
+    busy = 100 * max(of_active_clocks(row, part) for part in ("l1_data", "l1_writeback", "l1_requests"))
     cells = f"{milliseconds(row):.1f} | {sectors(row):.0f} | {wavefronts(row):.0f} | {busy:.0f} %"
     assert f"| {name} | {block} | {cells} |" in text_of("02"), cells
 
