@@ -2,16 +2,17 @@
 # # 07 · Warp tiles
 #
 # A block has its tile of C, a thread has its results. Between the two stands the warp: 32 threads that read
-# shared memory *together*. So far nobody chose which 32 results of C are computed side by side; they came
-# out of the numbering of the threads. Now you choose.
+# shared memory *together*. So far nobody chose which part of C a warp computes; it came out of the numbering
+# of the threads. Now you choose.
 #
 # **After this notebook you can**
-# - say for every element of a block's tile which warp, which lane and which register computes it;
-# - work out WMITER, WSUBM and WSUBN, and tell tiles that work from tiles that do not;
-# - count the wavefronts of a warp's reads for any layout of its lanes, and write the kernel's heart.
+# - say for every element of a block's tile which warp and which lane computes it;
+# - tell tiles that work from tiles that do not;
+# - count the wavefronts of a warp's reads for any layout of its lanes;
+# - write the kernel whose layout has neither conflicts nor single reads.
 #
-# *Time: about 50 minutes to read, 70 for the exercises. Comes from document 003 and document 004, kernel
-# v06.*
+# *Time: about 60 minutes to read, 65 for the exercises. Comes from document 003 and document 004, kernel
+# v06. (The exercises' numbers have gaps: some of an earlier edition are now one.)*
 
 # %%
 import numpy as np
@@ -33,19 +34,28 @@ see.multiply("warp_tiled")
 # %% [markdown]
 # ## What limits it now?
 #
-# Notebook 06 ended with a count: with 8 × 8 results a thread, a warp takes **20 wavefronts** in a step along
-# k to read As and Bs, and they serve 64 warp-wide multiply-adds, which take 16 clocks. Shared memory is the
-# limit, by a little. With 16 × 4 results it is 12 wavefronts, for five wide reads a step instead of four. Can
-# you have both, few wavefronts and few reads?
+# In notebook 06 a thread had 16 × 4 results. In each [k step](glossary.md#k-step) it made five reads of four
+# floats: four of As, one of Bs. With 8 × 8 results it makes only four, two and two. No shape with 64 results
+# needs fewer. Yet 8 × 8 was slower. What limits each of them?
+
+# %%
+square = ("vectorized", {"BK": 16, "TM": 8, "TN": 8, "PAD": 0})
+see.limits("vectorized", square)
+
+# %% [markdown]
+# With 8 × 8, shared memory. The five reads of 16 × 4 take 12 wavefronts for a warp, the four of 8 × 8 take
+# **20**: words of different lanes meet in one bank. Can you have both, four reads *and* 12 wavefronts?
 #
-# Look at what such a warp covers. The block's tile is 128 × 128, a thread owns 8 × 8 of it, so 16 threads
-# fill a row of the tile and a warp is **two rows of 16 threads**: 16 rows of C, 128 columns. (With 16 × 4 it
-# is one row of 32 threads, and covers the same.)
+# Look at what a warp covers in that kernel. The block's tile is 128 × 128 and a thread has 8 × 8 of it. So 16
+# threads fill a row, and a warp is **two rows of 16 threads**: 16 rows of C, 128 columns.
 
 # %%
 see.predict("07.words")
 
 # %% [markdown]
+# A lane still asks for 8 + 8 words. But fewer of them are *different*, and those that are the same come
+# together. So two questions are left. Which lane gets which elements? And which words meet in one bank?
+#
 # ## From the block down to one thread
 #
 # Document 003 cuts the tile of a block three times:
@@ -53,7 +63,9 @@ see.predict("07.words")
 # 1. the block's BM × BN into **warp tiles** of WM × WN, one for each warp;
 # 2. a warp tile into WMITER × WNITER **steps** of WSUBM × WSUBN (the document's sub-tiles). The 32 lanes
 #    cover one step at a time, and then come back for the next;
-# 3. a step into 32 **thread tiles** of TM × TN, side by side first, one for each lane.
+# 3. a step into 32 **thread tiles** of TM × TN, one for each lane.
+#
+# Each time the pieces are numbered row by row: 0 and 1 lie side by side.
 #
 # Here is a small block, 64 × 64, with four warps. The picture is drawn from what the emulator saw the threads
 # store. Click once into a slider and use the arrow keys.
@@ -70,214 +82,16 @@ see.owners()
 # 4. kernel "003: TN 8, WNITER 2", again as a warp. What became narrower, what higher?
 # 5. *colour by* owner, and walk through the lanes. Then change the warp.
 #
-# ### The same in formulas
-#
-# Document 003 has TM = 1: a thread tile is one row. `tid` is `threadIdx.x`, and all divisions are of whole
-# numbers.
-#
-# | | formula |
-# |---|---|
-# | where the block's tile of C begins | row `blockIdx.y * BM`, column `blockIdx.x * BN` |
-# | steps down | `WMITER = WM * WN // (32 * TM * TN * WNITER)` |
-# | the size of a step | `WSUBM = WM // WMITER`, `WSUBN = WN // WNITER` |
-# | which warp tile | `warp = tid // 32`, row `warp // (BN // WN)`, column `warp % (BN // WN)` |
-# | which lane | `lane = tid % 32`, row `lane // (WSUBN // TN)`, column `lane % (WSUBN // TN)` |
-# | row of the tile, step i | `warp_row * WM + i * WSUBM + lane_row * TM` |
-# | column of the tile, step j, place e | `warp_col * WN + j * WSUBN + lane_col * TN + e` |
-# | which result | number `i * (WNITER * TN) + j * TN + e` of threadResults, if TM = 1 |
-#
-# Do not learn them by heart. Each answers a question that you have just asked of the picture, and in the
-# exercises you will write every one of them.
-#
-# ## The kernel
-
-# %%
-see.diff("vectorized", "warp_tiled_tm1")
-
-# %% [markdown]
-# Fetching is as in notebook 06. Document 003 writes it with flat indices, and with innerRowB and innerColB
-# for B's tile, which has `BN // 4` fours in a row:
-#
-# | | from, counted from the tile's first element | to |
-# |---|---|---|
-# | A | `(innerRowA + offset) * K + innerColA * 4` | `As[(innerColA * 4 + e) * BM + innerRowA + offset]` |
-# | B | `(innerRowB + offset) * N + innerColB * 4` | `Bs[(innerRowB + offset) * BN + innerColB * 4]` |
-#
-# New are:
-#
-# - `warp` and `lane`, and with them `y0` and `x0`: the thread's first row and column;
-# - `a[i] = As[p, y0 + i * WSUBM]`: WMITER rows, WSUBM apart;
-# - `b[j, e] = Bs[p, x0 + j * WSUBN + e]`: WNITER runs of TN columns, WSUBN apart;
-# - the store of C, which goes to the same rows and columns.
-#
-# No barrier was added. The lanes of a warp own different elements and never exchange anything.
-
-# %%
-rng = np.random.default_rng(0)
-A, B = rng.standard_normal((150, 70), np.float32), rng.standard_normal((70, 140), np.float32)
-np.abs(run("warp_tiled_tm1", A, B).C - A @ B).max()
-
-# %% [markdown]
-# ## Count it three ways
-#
-# How many requests do all warps make to read As and Bs? In one step along k a thread reads WMITER elements of
-# As and WNITER · TN of Bs, and does WMITER · WNITER · TN multiply-adds. Write it with the tiles in `t`.
-
-# %%
-t = LADDER["warp_tiled_tm1"].tiles
-
-
-# %% id="formula"
-def shared_reads(m, n, k):
-    ### BEGIN SOLUTION
-    WMITER = t["WM"] * t["WN"] // (32 * t["TN"] * t["WNITER"])
-    columns = t["WNITER"] * t["TN"]
-    return m * n * k * (WMITER + columns) // (WMITER * columns) // 32
-    ### STUB
-    # return None
-    ### END SOLUTION
-
-
-# %%
-size = (1024, 1024, 1024)
-see.counts("warp_tiled_tm1", size, shared_load_requests=shared_reads, shared_load_wavefronts=shared_reads)
-
-# %% [markdown]
-# By the source, every read is one wavefront: no conflict is left. The compiler makes fewer requests of
-# them: the TN columns of Bs are neighbours and are read by fours. But the rows of As are **WSUBM apart**,
-# so each is a request of its own. That is the price of TM = 1.
-#
-# ## Which words do 32 lanes want?
-#
-# Whether a read has conflicts depends on two things you can choose: how the lanes lie, and how a lane's
-# rows and columns lie. Take 8 × 8 results a lane. Document 004's v06 has 8 rows of 4 lanes, and a lane's 8
-# rows (and its 8 columns) side by side. Or 4 rows of 8 lanes. Or a lane has *two times four* rows, with
-# those of the other lanes between.
-#
-# The formulas of v06 know all of this: $m_t \times n_t = 32$ lanes, thread tiles of $d_{tm} \times d_{tn}$,
-# and each lane computes $(d_{wm}/m_t)/d_{tm}$ of them down and $(d_{wn}/n_t)/d_{tn}$ across. Thread tile
-# $(t_m, t_n)$ of the warp belongs to lane $(t_m \bmod m_t, \; t_n \bmod n_t)$. (Counted from 0.)
-
-# %%
-see.warp_reads()
-
-# %% [markdown]
-# 1. As, one float, 8 × 4 lanes. 8 rows of lanes, so 8 different words; 4 lanes share each of them, and
-#    sharing costs nothing. But the words are 8 apart, and word 32 is in bank 0 again.
-# 2. The same with "4 and 4, apart". Now the words are 4 apart.
-# 3. Bs with 4 × 8 lanes, four floats. Where do 8 wavefronts come from, and what brings them down to 4?
-
-# %%
-see.predict("07.fours")
-
-# %% [markdown]
-# The course's v06 takes thread tiles of 4 × 4 and lets the lanes repeat them. Whatever the layout, a warp
-# then reads one stretch without gaps. The first picture of this notebook shows it too: choose the kernel
-# "004 v06: 8 × 4 lanes", look at a *warp*, colour by *owner*, and walk through the lanes. In the kernel,
-# `LANE_ROWS` × `LANE_COLS` is how the lanes lie, the document's $m_t \times n_t$. In exercise 07.7 you write
-# it.
-#
-# Now count, with document 004's tiles: its warp tile is 64 × 32, with 8 × 4 lanes.
-
-# %%
-tiles = {"BM": 128, "BN": 128, "BK": 16, "WM": 64, "WN": 32, "TM": 8, "TN": 8, "PAD": 0}
-see.compare("vectorized", "warp_tiled", tiles, "shared_load_requests", "shared_load_wavefronts")
-
-# %% [markdown]
-# The same requests: a thread still reads 8 + 8 elements for 64 multiply-adds. What became less are the
-# **wavefronts**: two fifths. Read by fours, as the compiler does it, it is 12 wavefronts a step instead of
-# 20, in four reads.
-#
-# ## How much is it worth?
-
-# %%
-see.predict("07.gain")
-
-# %% tags=["answer"]
-see.tflops("vectorized", "warp_tiled", on="RTX 3090")
-
-# %% tags=["answer"]
-see.tflops("thread_tiled_2d", "vectorized", "warp_tiled_tm1", "warp_tiled")
-
-# %% [markdown]
-# Every stage stands here with its default tiles, those that were fastest for it, or nearly. Document 003's
-# kernel and document 004's cut C in the same way, but one of them is slower than the kernel of notebook 06,
-# which has no warp tiles at all. Why? The hardware's counters know what the compiled kernels ask of shared
-# memory. Each of the four has 64 results a thread, so here it is for one warp in one step along k:
-
-# %%
-stages = ["thread_tiled_2d", "vectorized", "warp_tiled_tm1", "warp_tiled"]
-counted = records.counters("ladder").set_index("case").loc[[f"{stage} 1024x1024x1024" for stage in stages]]
-counted[["shared_load_requests", "shared_load_wavefronts"]] / (1024**3 / (32 * 64))
-
-# %% [markdown]
-# A lane of `warp_tiled_tm1` reads single rows of As, WSUBM apart. No two of its lanes are in each other's
-# way, and still it makes the most requests, and they take the most wavefronts. In notebook 06 a thread
-# has its rows side by side and reads them by fours. Document 004's way has both, and is ahead of all. So
-# it is not the warp tile as such that pays: it pays because it lets you choose **what 32 lanes read
-# together**.
-#
-# (`thread_tiled_2d` reads the same from shared memory as `vectorized`. What it lacks is the way there: it
-# fetches its tiles float by float.)
-
-# %%
-see.roofline("thread_tiled_2d", "vectorized", "warp_tiled")
-
-# %% [markdown]
-# The answer to *what limits it now?* is no longer shared memory: as written and as compiled, its ceiling lies
-# on the peak, and bytes are no limit either. The kernel waits. At each barrier all warps stop, the next tile
-# is asked for only then, and it takes hundreds of clocks to come. Hiding that is a later matter. Before, we
-# look at arithmetic that is much faster.
-#
-# ## Tune it
-#
-# Which tiles are legal? With warp tiles many are not, and the explorer says why. You will write these rules
-# yourself in an exercise.
-
-# %%
-see.tiles("warp_tiled_tm1")
-
-# %%
-see.tiles("warp_tiled")
-
-# %% [markdown]
-# Warp tiles of the same size may be square or long: 32 × 128, 64 × 64 and 128 × 32 lie on one diagonal of
-# this map, 32 × 64 and 64 × 32 on another. How much does the shape matter once the block's tile is in its
-# best place?
-
-# %%
-see.heatmap("warp_tiled", "WM", "WN", others="best")
-
-# %% [markdown]
-# ---
-# ## Exercises
-#
-# ### Exercise 07.1 · The size of a step
-# *core · easy · 5 minutes*
-#
-# Return `(WMITER, WSUBM, WSUBN)` for a warp tile of WM × WN, thread tiles of TM × TN, and WNITER steps side
-# by side. All divisions come out even here.
-
-
-# %% id="ex-07-1"
-def steps(WM, WN, TM, TN, WNITER):
-    ### BEGIN SOLUTION
-    WMITER = WM * WN // (32 * TM * TN * WNITER)
-    return WMITER, WM // WMITER, WN // WNITER
-    ### STUB
-    # return None  # (WMITER, WSUBM, WSUBN)
-    ### END SOLUTION
-
-
-check.warp_steps(steps)
-
-# %% [markdown]
 # ### Exercise 07.2 · The owner map
-# *core · medium · important · 15 minutes*
+# *core · medium · important · 20 minutes*
 #
-# Which elements of the block's tile does thread `tid` own? Return them as a list of `(row, column)`, in the
-# order in which the kernel keeps them: step by step down, in each of these step by step across, in each of
-# these TN columns. TM is 1. The picture at the top lets you check a thread by hand.
+# Which elements of the block's tile does thread `tid` own? TM is 1, as in document 003: a thread tile is one
+# row of TN elements. WNITER says how many steps lie side by side. How many lie one below the other, WMITER,
+# you work out: together they cover the warp tile.
+#
+# Return a list of `(row, column)`: the steps from the top down, in each row of steps from left to right, and
+# in each step the thread's TN elements. All divisions come out even here. The picture above lets you check a
+# thread by hand: its tiles are BN = 64, WM = WN = 32.
 
 
 # %% id="ex-07-2"
@@ -305,13 +119,38 @@ check.owner_map(elements)
 see.owners(elements)
 
 # %% [markdown]
+# <details><summary>The formulas of document 003: open this when you have passed.</summary>
+#
+# `tid` is `threadIdx.x`, and all divisions are of whole numbers.
+#
+# | | formula |
+# |---|---|
+# | where the block's tile of C begins | row `blockIdx.y * BM`, column `blockIdx.x * BN` |
+# | steps down | `WMITER = WM * WN // (32 * TM * TN * WNITER)` |
+# | the size of a step | `WSUBM = WM // WMITER`, `WSUBN = WN // WNITER` |
+# | which warp tile | `warp = tid // 32`, row `warp // (BN // WN)`, column `warp % (BN // WN)` |
+# | which lane | `lane = tid % 32`, row `lane // (WSUBN // TN)`, column `lane % (WSUBN // TN)` |
+# | row of the tile, step i | `warp_row * WM + i * WSUBM + lane_row * TM` |
+# | column of the tile, step j, place e | `warp_col * WN + j * WSUBN + lane_col * TN + e` |
+# | which result | number `i * (WNITER * TN) + j * TN + e` of threadResults, if TM = 1 |
+#
+# Its shared tiles are flat, as in notebook 06. innerRowA and innerColA say which four of A's tile a thread
+# fetches, innerRowB and innerColB which four of B's tile, which has `BN // 4` fours in a row:
+#
+# | | from, counted from the tile's first element | to |
+# |---|---|---|
+# | A | `(innerRowA + offset) * K + innerColA * 4` | `As[(innerColA * 4 + e) * BM + innerRowA + offset]` |
+# | B | `(innerRowB + offset) * N + innerColB * 4` | `Bs[(innerRowB + offset) * BN + innerColB * 4]` |
+#
+# </details>
+#
 # ### Exercise 07.3 · Legal, or not?
 # *core · medium · 12 minutes*
 #
-# Return the number of threads of a block, or 0 where these tiles cannot work: where the 32 lanes of a warp
-# do not reach each element of its tile exactly once, where warp tiles do not fill the block's, or where a
-# block would have more than 1,024 threads. TM may be larger than 1 here. (That everything moves by fours
-# asks for more; leave it out.)
+# Which tiles can work at all? Return the number of threads of a block, or 0 where they cannot: where the 32
+# lanes of a warp do not reach each element of its tile exactly once, where warp tiles do not fill the
+# block's, or where a block would have more than 1,024 threads (1,024 is allowed). TM may be larger than 1
+# here. (That everything moves by fours asks for more; leave it out.)
 #
 # The checker tries 3,888 combinations. One of the rules is easily forgotten: a public repository has an issue
 # about it.
@@ -336,12 +175,79 @@ def legal(BM, BN, WM, WN, TM, TN, WNITER):
 check.legal_tiles(legal)
 
 # %% [markdown]
-# ### Exercise 07.4 · Wavefronts
-# *core · medium · 8 minutes*
+# The explorer below applies these rules, and those of the fours. Choose tiles that cannot work: it says why.
+
+# %%
+see.tiles("warp_tiled_tm1")
+
+# %% [markdown]
+# ## The kernel of document 003
+
+# %%
+see.diff("vectorized", "warp_tiled_tm1")
+
+# %% [markdown]
+# Fetching is as in notebook 06. New are `y0` and `x0`, the thread's first row and column; the reads, WMITER
+# rows that lie WSUBM apart and WNITER runs of TN columns that lie WSUBN apart; and the store of C, which goes
+# to the same rows and columns. No barrier was added: lanes of a warp own different elements and exchange
+# nothing.
+
+# %%
+rng = np.random.default_rng(0)
+A, B = rng.standard_normal((150, 70), np.float32), rng.standard_normal((70, 140), np.float32)
+np.abs(run("warp_tiled_tm1", A, B).C - A @ B).max()
+
+# %% [markdown]
+# How many requests do all warps make to read As and Bs? In one step along k a thread reads WMITER elements of
+# As and WNITER · TN of Bs, and does WMITER · WNITER · TN multiply-adds. Write it with the tiles in `t`.
+
+# %%
+t = LADDER["warp_tiled_tm1"].tiles
+
+
+# %% id="formula"
+def shared_reads(m, n, k):
+    ### BEGIN SOLUTION
+    WMITER = t["WM"] * t["WN"] // (32 * t["TN"] * t["WNITER"])
+    columns = t["WNITER"] * t["TN"]
+    return m * n * k * (WMITER + columns) // (WMITER * columns) // 32
+    ### STUB
+    # return None
+    ### END SOLUTION
+
+
+# %%
+size = (1024, 1024, 1024)
+see.counts("warp_tiled_tm1", size, shared_load_requests=shared_reads, shared_load_wavefronts=shared_reads)
+
+# %% [markdown]
+# By the source, every read is one wavefront: no conflict is left. The compiler makes fewer requests of
+# them: the TN columns of Bs are neighbours and are read by fours. But the rows of As are **WSUBM apart**,
+# so each is a request of its own. That is the price of TM = 1.
 #
-# A warp reads one row of As and one of Bs, 8 × 8 results a lane. How many wavefronts does each take? Fill
-# in `(A, B)` for one float a lane, then `(A, B)` for four. "In fours": a lane's 8 rows are four and four,
-# and those of the other lanes lie between; its columns likewise. Do it on paper first.
+# ## Which words meet in one bank?
+#
+# Take 8 × 8 results per thread again. You choose two things:
+#
+# - how the lanes lie: 8 rows of 4 lanes, or 4 rows of 8;
+# - how a lane's 8 rows (and its 8 columns) lie: side by side, or as *two runs of four*, with those of the
+#   other lanes between.
+#
+# Document 004 ran v06 with 8 × 4 lanes and 8 side by side. The course's `warp_tiled` has runs of four.
+#
+# An example. 8 × 4 lanes, rows side by side, a lane reads one float of As. The first lane of each row of
+# lanes asks for word 0, 8, 16, ..., 56; the other three ask for the same and share it, which costs nothing.
+# But word 32 is in bank 0, as word 0 is. So it takes **2** wavefronts.
+#
+# With four floats per lane the rule is that of
+# [notebook 06](06_vectorized_access.ipynb): groups of 8 lanes, 0 to 7 first, one after the other. Two groups
+# are served together if each lane wants what its neighbour wants.
+#
+# ### Exercise 07.4 · Wavefronts
+# *core · medium · 10 minutes*
+#
+# A warp reads one row of As and one of Bs, 8 × 8 results per lane. How many wavefronts does each take? Fill
+# in `(A, B)` for one float per lane, then `(A, B)` for four. Do it on paper: the picture comes after it.
 
 # %% id="ex-07-4"
 wavefronts = {
@@ -360,104 +266,23 @@ wavefronts = {
 
 check.warp_wavefronts(wavefronts)
 
-# %% [markdown]
-# ### Exercise 07.5 · What goes into the registers
-# *core · medium · 10 minutes*
-#
-# In document 003 the shared tiles are flat: element (p, row) of transposed As is `As[p * BM + row]`,
-# element (p, column) of Bs is `Bs[p * BN + column]`. Which elements does thread `tid` read in step p along
-# k? Return two lists of indices, those into As (regM) and those into Bs (regN), in order. TM is 1.
-
-
-# %% id="ex-07-5"
-def loads(tid, p, BM, BN, WM, WN, TN, WNITER):
-    ### BEGIN SOLUTION
-    WMITER = WM * WN // (32 * TN * WNITER)
-    WSUBM, WSUBN = WM // WMITER, WN // WNITER
-    warp, lane = tid // 32, tid % 32
-    row = warp // (BN // WN) * WM + lane // (WSUBN // TN)
-    col = warp % (BN // WN) * WN + lane % (WSUBN // TN) * TN
-    a = [p * BM + row + i * WSUBM for i in range(WMITER)]
-    b = [p * BN + col + j * WSUBN + e for j in range(WNITER) for e in range(TN)]
-    return a, b
-    ### STUB
-    # a, b = None, None  # lists of indices
-    # return None  # (a, b)
-    ### END SOLUTION
-
-
-check.register_loads(loads)
-
-# %% [markdown]
-# ### Exercise 07.6 · The heart
-# *core · hard · the heart of this notebook · 20 minutes*
-#
-# Now the kernel. Fetching the tiles and storing the results you know from notebook 06; they are given as
-# functions to call. Yours are `y0` and `x0`, the thread's first row and column of the tile, and all that
-# happens between the two barriers.
-
 # %%
-from gemm_course.checks.kits import parts
-
-help(parts)
-
-
-# %% id="ex-07-6"
-def make_warp_tiled(BM, BN, BK, WM, WN, TN, WNITER):
-    WMITER = WM * WN // (32 * TN * WNITER)
-    WSUBM, WSUBN = WM // WMITER, WN // WNITER
-    part = parts(BM, BN, BK, WM, WN, TN, WNITER)
-    fetch, clear, store = part.fetch, part.clear, part.store
-
-    @cuda.jit
-    def warp_tiled(m, n, k, alpha, A, B, beta, C):
-        As = cuda.shared.array((BK, BM), float32, 16)
-        Bs = cuda.shared.array((BK, BN), float32, 16)
-        a = cuda.local.array(WMITER, float32)
-        b = cuda.local.array((WNITER, TN), float32)
-        acc = cuda.local.array((WMITER, WNITER, TN), float32)
-        clear(acc)
-        ### BEGIN SOLUTION
-        warp, lane = cuda.threadIdx.x // 32, cuda.threadIdx.x % 32
-        y0 = warp // (BN // WN) * WM + lane // (WSUBN // TN)
-        x0 = warp % (BN // WN) * WN + lane % (WSUBN // TN) * TN
-        ### STUB
-        # y0, x0 = 0, 0  # your code: this thread's first row and column
-        ### END SOLUTION
-        for k0 in range(0, k, BK):
-            fetch(m, n, k, A, B, k0, As, Bs)
-            cuda.syncthreads()
-            ### BEGIN SOLUTION
-            for p in range(BK):
-                for i in range(WMITER):
-                    a[i] = As[p, y0 + i * WSUBM]
-                for j in range(WNITER):
-                    for e in range(TN):
-                        b[j, e] = Bs[p, x0 + j * WSUBN + e]
-                for i in range(WMITER):
-                    for j in range(WNITER):
-                        for e in range(TN):
-                            acc[i, j, e] += a[i] * b[j, e]
-            ### STUB
-            # pass  # your code: fill a and b for each p, and add their products to acc
-            ### END SOLUTION
-            cuda.syncthreads()
-        store(m, n, alpha, acc, beta, C, y0, x0)
-
-    return warp_tiled
-
-
-check.warp_kernel(make_warp_tiled)
+see.warp_reads()
 
 # %% [markdown]
-# ### Exercise 07.7 · Runs of four
-# *core · hard · 20 minutes*
+# 1. As, one float, 8 × 4 lanes: the example above. Then "4 and 4, apart": the words are 4 apart, in 8
+#    different banks.
+# 2. Bs with 4 × 8 lanes, four floats. Where do 8 wavefronts come from, and what brings them down to 4?
 #
-# In 07.4, with one float per lane, only the layouts "in fours" had no conflict. Now write the kernel for such
-# a layout, with TM by TN results per thread (both multiples of 4): TM = 8 now means two runs of four rows.
-# Single rows dealt out in turn would have no conflict either: lane 0 takes row 0, the next lane in its column
-# row 1, and after the last lane, lane 0 takes the next row. So why *four*, and not one, two or eight? Guess
-# before you start; the checker answers when you have passed.
+# In runs of four, whatever the lanes' layout, a warp reads one stretch without gaps. Now build it.
+#
+# ### Exercise 07.7 · Runs of four
+# *core · hard · the heart of this notebook · 25 minutes*
+#
+# Write the kernel with TM by TN results per thread (both multiples of 4): TM = 8 now means two runs of four
+# rows. Single rows dealt out in turn would have no conflict either: lane 0 takes row 0, the next lane in its
+# column row 1, and after the last lane, lane 0 takes the next row. So why *four*, and not one, two or eight?
+# Guess before you start; the checker answers when you have passed.
 #
 # Blocks have one dimension, with 32 threads per warp. The warps of a block are numbered row by row, with
 # `BN // WN` warps in a row. The 32 lanes of a warp form a grid of `LANE_ROWS` by `LANE_COLS`, that is
@@ -547,6 +372,103 @@ see.owners(make_runs_of_four)
 see.diff("vectorized", "warp_tiled")
 
 # %% [markdown]
+# ## What are 8 wavefronts worth?
+#
+# Now compare two kernels in which **only the lanes lie differently**: `vectorized` and `warp_tiled`, with the
+# same tiles and 8 × 8 results per thread. Their source first, as written: float by float.
+
+# %%
+tiles = LADDER["warp_tiled"].tiles
+see.compare("vectorized", "warp_tiled", tiles, "shared_load_requests", "shared_load_wavefronts")
+
+# %% [markdown]
+# As many requests; but 40 wavefronts of a warp per k step have become 16. The compiler reads by fours, and
+# then 20 have become 12.
+
+# %%
+see.predict("07.lanes")
+
+# %% tags=["answer"]
+see.compare_code(square, "warp_tiled")
+
+# %% [markdown] tags=["answer"]
+# The same instructions, the same registers, two blocks per SM in both. What differs is how long a warp waits
+# for shared memory:
+
+# %% tags=["answer"]
+see.waits(square, "warp_tiled")
+
+# %% [markdown] tags=["answer"]
+# 34 % of its time became 5 %, and 38.1 TFLOPS became 43.0. (On an RTX 3090 document 004 measured 19.66
+# TFLOPS for its v05 and 20.16 for v06, with another layout than ours. It was not profiled, so why its gain
+# is smaller is not known.)
+#
+# ## With the best tiles of each
+
+# %%
+see.tflops("thread_tiled_2d", "vectorized", "warp_tiled_tm1", "warp_tiled")
+
+# %% [markdown]
+# Every stage has its default tiles here, those that were fastest for it, or nearly. So the gain over
+# `vectorized` is smaller, 4 %: that one has 16 × 4 results. And document 003's kernel, which has warp tiles,
+# is slower than notebook 06's, which has none. Ask the hardware's counters. For one warp in one k step:
+
+# %%
+stages = ["thread_tiled_2d", "vectorized", "warp_tiled_tm1", "warp_tiled"]
+counted = records.counters("ladder").set_index("case").loc[[f"{stage} 1024x1024x1024" for stage in stages]]
+counted[["shared_load_requests", "shared_load_wavefronts"]] / (1024**3 / (32 * 64))
+
+# %% [markdown]
+# `vectorized` and `warp_tiled` take 12 wavefronts both; with warp tiles there is one request fewer, four
+# instead of five. `warp_tiled_tm1` has no bank conflict, and still it makes ten requests, which take 16
+# wavefronts: it reads the rows of As one by one.
+#
+# So it is not the warp tile as such that pays: it pays because it lets you choose **what 32 lanes read
+# together**. (`thread_tiled_2d` reads the same as `vectorized`. What it lacks is the way there: it fetches
+# its tiles float by float.)
+
+# %%
+see.roofline("thread_tiled_2d", "vectorized", "warp_tiled")
+
+# %% [markdown]
+# ## What limits it now?
+#
+# As written and as compiled, the ceiling of shared memory lies on the peak, and bytes are no limit either.
+# What is it then? A profile tells:
+
+# %%
+see.limits("warp_tiled_tm1", "warp_tiled")
+
+# %% [markdown]
+# Instructions. In 77 % of the clocks a scheduler issues one, and 87 % of these are multiply-adds: the product
+# is the part of the peak that the kernel reaches while it runs. A scheduler issues one instruction per clock,
+# so each one that is no multiply-add costs a multiply-add. (That holds for GPUs with 128 FP32 units per SM,
+# such as the H200 and the RTX 3090; V100 and A100 have 64.)
+#
+# Little is waiting: a warp spends 5 % of its time at barriers and 7 % waiting for global memory, since a
+# second block on the SM works meanwhile. Where only one block fits, fetching the next tile while this one is
+# multiplied pays much more: with tiles of 128 × 256, from 32.9 to 45.7 TFLOPS. Two stages of the ladder
+# do that; `see.limits("double_buffered")` shows one. But 67 TFLOPS, the peak of the FP32 units, is the end of
+# this road. The next notebook takes another.
+#
+# ## Tune it
+
+# %%
+see.tiles("warp_tiled")
+
+# %% [markdown]
+# Warp tiles of the same size may be square or long: 32 × 128, 64 × 64 and 128 × 32 lie on one diagonal of
+# this map, 32 × 64 and 64 × 32 on another. How much does the shape matter, once the other tile sizes are
+# tuned? And the size?
+
+# %%
+see.heatmap("warp_tiled", "WM", "WN", others="best")
+
+# %% [markdown]
+# Along a diagonal nearly nothing: 43.6 and 43.8 TFLOPS for the smaller tiles, 42.5 to 42.6 for the larger
+# ones. The size matters a little more, and 32 × 32 is worst, with 41.1.
+
+# %% [markdown]
 # ---
 # ## Quiz
 
@@ -559,9 +481,11 @@ see.quiz("07")
 # - Block tile, warp tile, step, thread tile: each level is cut by `//` and `%`, columns first.
 # - WMITER · WNITER · 32 · TM · TN = WM · WN, and every division must come out even. Else elements are owned
 #   twice, or by nobody.
-# - Lanes that want the same word share it; lanes that want different words of one bank wait. A warp tile that
-#   is nearly square wants the fewest words, and runs of four leave no gaps between them.
-# - With one float a lane and with four, the count is another: ask for the width before you say "conflict".
+# - Lanes that want the same word share it; lanes that want different words of one bank wait. Runs of four
+#   leave no gaps, and one instruction reads each run.
+# - With the same instructions, 12 wavefronts per k step instead of 20 bring 13 %: from 38.1 to 43.0 TFLOPS.
+#   Then instructions are the limit.
+# - With one float per lane and with four, the count is another: ask for the width before you say "conflict".
 #
 # **Next:** a warp is also what NVIDIA's Tensor Cores speak to. In notebook 08 it multiplies 16 × 16 tiles
 # in a single call.

@@ -21,12 +21,16 @@ def vector_add(a, b, out):
 
 check.vector_add(vector_add)"""
 
-_STEPS = """def steps(WM, WN, TM, TN, WNITER):
-    WMITER = WM * WN // (32 * TM * TN{steps_across})
-    return WMITER, WM // WMITER, WN // WNITER
+_OWNERS = """def elements(tid, BN, WM, WN, TN, WNITER):
+    WMITER = WM * WN // (32 * TN * WNITER)
+    WSUBM, WSUBN = WM // WMITER, WN // WNITER
+    row = tid // 32 // (BN // WN) * WM + tid % 32 // (WSUBN // TN)
+    col = tid // 32 % (BN // WN) * WN + tid % 32 % (WSUBN // TN) * TN
+    steps = [(i, j) for i in range(WMITER) for j in range(WNITER)]
+    return [(row + i{stride}, col + j * WSUBN + e) for i, j in steps for e in range(TN)]
 
 
-check.warp_steps(steps)"""
+check.owner_map(elements)"""
 
 TYPED = {
     "00_welcome": ("ex-00-5", _ADD.format(guard="if i <= out.size:"), _ADD.format(guard="if i < out.size:")),
@@ -53,9 +57,9 @@ TYPED = {
         "check.scatter_padding(wavefronts=[4, 1, 2], take=4)",
     ),
     "07_warp_tiles": (
-        "ex-07-1",
-        _STEPS.format(steps_across=""),
-        _STEPS.format(steps_across=" * WNITER"),
+        "ex-07-2",
+        _OWNERS.format(stride=""),
+        _OWNERS.format(stride=" * WSUBM"),
     ),
     "08_tensor_cores": (
         "ex-08-2",

@@ -411,7 +411,7 @@ COLUMN_LEAVING = {
 }
 
 
-# ---- 05.4, 07.6 and 07.7: two and three dimensions ---------------------------------------------------------
+# ---- 05.4 and 07.7: two dimensions ------------------------------------------------------------------------
 
 PRODUCTS = """for i in range(TM):
                     for j in range(TN):
@@ -502,21 +502,14 @@ OUTER_LEAVING = {
     ),
     "rows_swapped_by_the_row": (everywhere(r"acc\[i, j\]", "acc[i ^ (ty & 1), j]"),),
 }
-WARP_STAYING = {
-    "all_in_while": (with_while(("i", "WMITER"), ("j", "WNITER"), ("e", "TN")),),
-    "length_of_the_array": (("for i in range(WMITER)", "for i in range(len(a))"),),
-}
-WARP_LEAVING = {
-    "rotated_by_the_step": (
-        (
-            "acc[i, j, e] += a[i] * b[j, e]",
-            "f = (e + p) % TN\n                            acc[i, j, f] += a[i] * b[j, f]",
-        ),
-    ),
-}
 RUNS_STAYING = {
     "all_in_while": (with_while(("i", "TM"), ("j", "TN")),),
     "columns_in_while": (with_while(("j", "TN")),),
+    "rows_in_while": (with_while(("i", "TM")),),
+    "lengths_of_the_arrays": (
+        ("for i in range(TM)", "for i in range(len(a))"),
+        ("for j in range(TN)", "for j in range(len(b))"),
+    ),
 }
 RUNS_LEAVING = {
     "rotated_by_the_step": (
@@ -525,20 +518,21 @@ RUNS_LEAVING = {
     "rotated_by_the_lane": (
         ("acc[i, j] += a[i] * b[j]", "h = (j + lane) % TN\n                        acc[i, h] += a[i] * b[h]"),
     ),
+    "rows_rotated_by_the_lane": (
+        ("acc[i, j] += a[i] * b[j]", "h = (i + lane) % TM\n                        acc[h, j] += a[h] * b[j]"),
+    ),
 }
 
 STAYING = {
     "in_registers": STRIP_STAYING,
     "thread_columns": COLUMN_STAYING,
     "outer_product": OUTER_STAYING,
-    "warp_kernel": WARP_STAYING,
     "runs_of_four": RUNS_STAYING,
 }
 LEAVING = {
     "in_registers": STRIP_LEAVING,
     "thread_columns": COLUMN_LEAVING,
     "outer_product": OUTER_LEAVING,
-    "warp_kernel": WARP_LEAVING,
     "runs_of_four": RUNS_LEAVING,
 }
 CASES = [(exercise, name) for exercise in STAYING for name in answers_of(exercise)]

@@ -4,18 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from numba import cuda, float32
 
 from gemm_course import check
 from gemm_course.checks.ch07 import legal_tiles, owner_map, runs_of_four
-from gemm_course.checks.ch07.warp_kernel import FACTORY, TILES
 from gemm_course.checks.ch07.warp_layout import threads
 from gemm_course.checks.engines.tiles import tile_choices
-from gemm_course.checks.kits import parts
-from gemm_course.intrinsics import load4, unroll
 from gemm_course.kernels import LADDER
 from gemm_course.kernels.parts.base import tiles_text
-from gemm_course.model.formulas import document_003 as document
 from tests.checks.cells import verdict_of
 from tests.wrong_solutions.altering import changed, solution
 from tests.wrong_solutions.chapter_07 import RUNS_ALIKE
@@ -89,119 +84,6 @@ def test_the_table_may_hold_lists_and_floats():
     assert check.warp_wavefronts(table).passed
     table["4 × 8"] = ((1, None), (2, 8))
     assert check.warp_wavefronts(table).message.startswith("Not yet")
-
-
-def test_register_loads_may_come_as_arrays():
-    def loads(tid, p, BM, BN, WM, WN, TN, WNITER):
-        places = np.array(elements_with_divmod(tid, BN, WM, WN, TN, WNITER))
-        rows, columns = list(dict.fromkeys(places[:, 0])), list(dict.fromkeys(places[:, 1]))
-        return p * BM + np.array(rows), tuple(p * BN + column for column in columns)
-
-    verdict = check.register_loads(loads)
-    assert verdict.passed, str(verdict)
-
-
-def in_other_words(BM, BN, BK, WM, WN, TN, WNITER):
-    """unroll, while, wide reads of Bs where they fit, acc in another order."""
-    part = parts(BM, BN, BK, WM, WN, TN, WNITER)
-    down = WM * WN // (32 * TN * WNITER)
-    high, wide = WM // down, WN // WNITER
-
-    @cuda.jit
-    def kernel(rows, columns, depth, alpha, left, right, beta, out):
-        a_tile = cuda.shared.array((BK, BM), float32, 16)
-        b_tile = cuda.shared.array((BK, BN), float32, 16)
-        acc = cuda.local.array((down, WNITER, TN), float32)
-        part_clear(acc)
-        tid = cuda.threadIdx.x
-        y = tid // 32 // (BN // WN) * WM + tid % 32 // (wide // TN)
-        x = tid // 32 % (BN // WN) * WN + tid % 32 % (wide // TN) * TN
-        start = 0
-        while start < depth:
-            part_fetch(rows, columns, depth, left, right, start, a_tile, b_tile)
-            cuda.syncthreads()
-            for p in unroll(range(BK)):
-                for j in unroll(range(WNITER)):
-                    for e in unroll(range(0, TN, 4)):
-                        b = load4(b_tile, (p, x + j * wide + e))
-                        for i in unroll(range(down)):
-                            a = a_tile[p, y + i * high]
-                            for q in unroll(range(4)):
-                                acc[i, j, e + q] += a * b[q]
-            cuda.syncthreads()
-            start += BK
-        part_store(rows, columns, alpha, acc, beta, out, y, x)
-
-    part_clear, part_fetch, part_store = part.clear, part.fetch, part.store
-    return kernel
-
-
-def lanes_down_first(BM, BN, BK, WM, WN, TN, WNITER):
-    """The lanes of a step numbered down its columns: each element has one owner as well."""
-    part = parts(BM, BN, BK, WM, WN, TN, WNITER)
-    fetch, clear, store = part.fetch, part.clear, part.store
-    down = WM * WN // (32 * TN * WNITER)
-    high, wide = WM // down, WN // WNITER
-
-    @cuda.jit
-    def kernel(m, n, k, alpha, A, B, beta, C):
-        As = cuda.shared.array((BK, BM), float32, 16)
-        Bs = cuda.shared.array((BK, BN), float32, 16)
-        a = cuda.local.array(down, float32)
-        b = cuda.local.array((WNITER, TN), float32)
-        acc = cuda.local.array((down, WNITER, TN), float32)
-        clear(acc)
-        warp, lane = cuda.threadIdx.x // 32, cuda.threadIdx.x % 32
-        y0 = warp // (BN // WN) * WM + lane % high
-        x0 = warp % (BN // WN) * WN + lane // high * TN
-        for k0 in range(0, k, BK):
-            fetch(m, n, k, A, B, k0, As, Bs)
-            cuda.syncthreads()
-            for p in range(BK):
-                for i in range(down):
-                    a[i] = As[p, y0 + i * high]
-                for j in range(WNITER):
-                    for e in range(TN):
-                        b[j, e] = Bs[p, x0 + j * wide + e]
-                for i in range(down):
-                    for j in range(WNITER):
-                        for e in range(TN):
-                            acc[i, j, e] += a[i] * b[j, e]
-            cuda.syncthreads()
-        store(m, n, alpha, acc, beta, C, y0, x0)
-
-    return kernel
-
-
-def test_another_numbering_of_the_lanes_is_right_as_well():
-    verdict = check.warp_kernel(lanes_down_first)
-    assert verdict.passed, str(verdict)
-
-
-def test_a_kernel_in_other_words_with_wide_reads_passes():
-    verdict = check.warp_kernel(in_other_words)
-    assert verdict.passed, str(verdict)
-
-
-def test_a_factory_that_is_not_written_yet():
-    for answer in (None, ..., lambda *sizes: None):
-        assert check.warp_kernel(answer).message.startswith("Not yet")
-
-
-def test_a_kernel_in_place_of_its_factory_is_named():
-    kernel = lanes_down_first(*TILES[0].values)
-    verdict = check.warp_kernel(kernel)
-    assert not verdict.passed and "BM, BN, BK, WM, WN, TN and WNITER" in verdict.message
-
-
-@pytest.mark.parametrize("tiles", TILES)
-def test_the_owner_in_words_is_that_of_the_formulas(tiles):
-    geometry = FACTORY.geometry(tiles)
-    sizes = tiles.BN, tiles.WM, tiles.WN, tiles.TN, tiles.WNITER
-    for tid in range(threads(tiles)):
-        row, col = document.element(tid, 1, tiles.WNITER - 1, 2, *sizes)
-        assert geometry.owner(row, tiles.BN + col).startswith(f"thread {tid} (")
-        assert geometry.owner(row, tiles.BN + col).endswith("of block (1, 0)")
 
 
 @pytest.mark.full(reason="a second or more per choice of tiles")

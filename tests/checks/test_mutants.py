@@ -32,8 +32,6 @@ FETCHED = {
 # Slips that change nothing, such as what stands beside a zero in a product.
 HARMLESS = {
     "legal_tiles": {"threads <= 1025"},  # threads come by 32
-    # Rounded down it is the same for these tiles.
-    "warp_kernel": {"31 * TN"},
     "slices": {"device=0", "device=2"},
     "coalesced_b": {"device=0", "device=2"},
     "no_conflicts": {"BK + 2"},  # two words of padding do as well

@@ -2,26 +2,7 @@
 
 from tests.wrong_solutions.altering import altered, passing, returning
 
-# ---- 07.1 to 07.3 ----------------------------------------------------------------------------------------
-
-WMITER = "WM * WN // (32 * TM * TN * WNITER)"
-STEPS = altered(
-    "warp_steps",
-    {
-        "without_wniter": ("WNITER is missing", (WMITER, "WM * WN // (32 * TM * TN)")),
-        "one_thread_a_warp": ("A warp has 32 threads", (WMITER, "WM * WN // (TM * TN * WNITER)")),
-        "lanes_below_each_other": ("count elements", (WMITER, "WM // TM // WNITER")),
-        "divided_by_a_single_slash": ("always gives a float", ("//", "/")),
-    },
-) | returning(
-    "warp_steps",
-    {
-        "divisors_exchanged": ("divisors swapped", "WMITER, WM // WNITER, WN // WMITER"),
-        "a_thread_tile_for_a_step": ("not what a thread does", "WMITER, TM, TN"),
-        "columns_before_rows": ("the other way round", "WMITER, WN // WNITER, WM // WMITER"),
-        "only_wmiter": ("three numbers", "WMITER"),
-    },
-)
+# ---- 07.2 and 07.3 ----------------------------------------------------------------------------------------
 
 ROW, COL = (
     "warp // (BN // WN) * WM + lane // (WSUBN // TN)",
@@ -57,6 +38,8 @@ OWNERS = altered(
             ("(row + i * WSUBM, col + j * WSUBN + e)", "(col + j * WSUBN + e, row + i * WSUBM)"),
         ),
         "warps_counted_by_rows": ("not BN // WM", ("(BN // WN)", "(BN // WM)")),
+        "without_wniter": ("WNITER is missing", ("(32 * TN * WNITER)", "(32 * TN)")),
+        "one_thread_per_warp": ("not one thread but 32", ("(32 * TN * WNITER)", "(TN * WNITER)")),
         "one_step": ("Only the first step", ("range(WMITER)", "range(1)"), ("range(WNITER)", "range(1)")),
         "across_before_down": (
             "in another order",
@@ -85,6 +68,7 @@ LEGAL = altered(
         ),
         "a_thread_for_each_thread_tile": ("as in notebook 05", (COUNT, "BM * BN // (TM * TN)")),
         "any_number_of_threads": ("1,024", NO_LIMIT),
+        "fewer_than_the_most": ("still allowed", ("threads <= 1024", "threads < 1024")),
         "without_rows_of_warps": ("BM must be a multiple of WM", (RULES, RULES.removeprefix("BM % WM or "))),
         "without_whole_runs": ("multiple of WNITER·TN", (" or WN % (WNITER * TN)", "")),
         "warps_for_threads": ("number of warps", (COUNT, "BM * BN // (WM * WN)"), NO_LIMIT),
@@ -152,131 +136,9 @@ WAVEFRONTS = passing(
 )
 
 
-# ---- 07.5 ------------------------------------------------------------------------------------------------
-
-A, B = "[p * BM + row + i * WSUBM for i in range(WMITER)]", "[p * BN + col + j * WSUBN + e"
-LOADS = altered(
-    "register_loads",
-    {
-        "a_without_stride": ("As: the stride WSUBM is missing", ("i * WSUBM", "i")),
-        "a_in_rows_of_bk": ("As: BK is taken for the row length", ("p * BM", "p * 8")),
-        "a_untransposed": ("untransposed", (A, "[(row + i * WSUBM) * 8 + p for i in range(WMITER)]")),
-        "wniter_for_wmiter": ("WNITER stands where WMITER", ("range(WMITER)", "range(WNITER)")),
-        "a_for_every_product": (
-            "for every product",
-            (A, A.replace("]", " for _ in range(WNITER * TN)]")),
-        ),
-        "a_row_times_tn": ("Rows go with TM", (LANE_ROW, LANE_ROW + " * TN")),
-        "a_without_warp": ("As: the warp is left out", (ROW, LANE_ROW)),
-        "a_without_p": ("As: the step p is left out", ("p * BM + ", "")),
-        "b_without_stride": ("Bs: the stride WSUBN is missing", ("j * WSUBN", "j * TN")),
-        "b_in_rows_of_bm": ("Bs: BM is taken for the row length", ("p * BN", "p * BM")),
-        "b_lanes_a_column_apart": ("each has TN columns", (LANE_COL, "lane % (WSUBN // TN)")),
-        "b_one_a_run": (
-            "only the first of each run",
-            (B, B.replace(" + e", "")),
-            (" for e in range(TN)", ""),
-        ),
-        "values_in_one_list": ("two lists", ("return a, b", "return a + b")),
-        "pairs_for_indices": ("lie flat", ("[p * BM + row + i * WSUBM", "[(p, row + i * WSUBM)")),
-    },
-)
-
-
-# ---- 07.6 ------------------------------------------------------------------------------------------------
-
-FILL_A, FILL_B = "a[i] = As[p, y0 + i * WSUBM]", "b[j, e] = Bs[p, x0 + j * WSUBN + e]"
-MULTIPLY = "acc[i, j, e] += a[i] * b[j, e]"
-BOTH_FILLED = f"""                for i in range(WMITER):
-                    {FILL_A}
-                for j in range(WNITER):
-                    for e in range(TN):
-                        {FILL_B}
-"""
-PRODUCTS = f"""                for i in range(WMITER):
-                    for j in range(WNITER):
-                        for e in range(TN):
-                            {MULTIPLY}
-"""
-SYNC, FETCH = "            cuda.syncthreads()\n", "            fetch(m, n, k, A, B, k0, As, Bs)\n"
-DIRECT = """row = cuda.blockIdx.y * BM + y0 + i * WSUBM
-                            col = cuda.blockIdx.x * BN + x0 + j * WSUBN + e
-                            if row < m and col < n and k0 + p < k:
-                                acc[i, j, e] += A[row, k0 + p] * B[k0 + p, col]"""
-HEART = altered(
-    "warp_kernel",
-    {
-        "lane_row_and_column_exchanged": (
-            "swapped for the lane",
-            (ROW, "warp // (BN // WN) * WM + lane % (WSUBN // TN)"),
-            (COL, "warp % (BN // WN) * WN + lane // (WSUBN // TN) * TN"),
-        ),
-        "warp_row_and_column_exchanged": (
-            "swapped for the warp",
-            (ROW, "warp % (BN // WN) * WM + lane // (WSUBN // TN)"),
-            (COL, "warp // (BN // WN) * WN + lane % (WSUBN // TN) * TN"),
-        ),
-        "number_in_the_block_for_the_lane": ("where its lane is meant", ("threadIdx.x % 32", "threadIdx.x")),
-        "all_warps_alike": ("The warp is left out", (ROW, LANE_ROW), (COL, LANE_COL)),
-        "threads_for_columns": ("multiplied by TN", (LANE_COL, "lane % (WSUBN // TN)")),
-        "everybody_at_the_corner": ("begin at row 0", (ROW, "0"), (COL, "0")),
-        "row_and_column_exchanged": (
-            "`y0` and `x0` are swapped",
-            ("y0 = ", "first_x = "),
-            ("x0 = ", "y0 = "),
-            ("for k0 in range(0, k, BK):\n", "x0 = first_x\n        for k0 in range(0, k, BK):\n"),
-        ),
-        "rows_counted_twice": ("is not this thread's first row or column", (LANE_ROW, LANE_ROW + " * 2")),
-        "as_without_stride": ("As is read at `y0 + i`", ("y0 + i * WSUBM", "y0 + i")),
-        "bs_without_stride": ("Bs is read at `x0 + j * TN + e`", ("j * WSUBN", "j * TN")),
-        "one_row_for_all": ("the same element of As", ("y0 + i * WSUBM", "y0")),
-        "as_untransposed": ("read outside its bounds", ("As[p, y0 + i * WSUBM]", "As[y0 + i * WSUBM, p]")),
-        "reads_inside_all_loops": (
-            "`As` and `Bs` are read more often than needed",
-            (BOTH_FILLED, ""),
-            ("a[i] * b[j, e]", "As[p, y0 + i * WSUBM] * Bs[p, x0 + j * WSUBN + e]"),
-        ),
-        "b_for_every_product": (
-            "`Bs` is read more often than needed",
-            (BOTH_FILLED, BOTH_FILLED[: BOTH_FILLED.index("                for j")]),
-            ("a[i] * b[j, e]", "a[i] * Bs[p, x0 + j * WSUBN + e]"),
-        ),
-        "products_after_the_loop": (
-            "after the loop over p",
-            (
-                PRODUCTS,
-                PRODUCTS.replace("                for i", "            for i", 1).replace("\n    ", "\n"),
-            ),
-        ),
-        "one_step_short": ("The last step of each tile", ("range(BK)", "range(BK - 1)")),
-        "first_results_only": ("`acc` has no `i`", (MULTIPLY, MULTIPLY.replace("acc[i", "acc[0"))),
-        "first_step_only": ("Only the first step of each tile", ("range(BK)", "range(1)")),
-        "first_columns_only": ("`acc` has no `e`", (MULTIPLY, MULTIPLY.replace("e] +=", "0] +="))),
-        "one_column_for_all": ("All columns of a step", ("j * WSUBN + e", "j * WSUBN")),
-        "one_step_for_all": ("All steps across", ("x0 + j * WSUBN + e", "x0 + e")),
-        "without_the_first_barrier": ("The first barrier is missing", (FETCH + SYNC, FETCH)),
-        "without_the_second_barrier": ("The second barrier is missing", (PRODUCTS + SYNC, PRODUCTS)),
-        "past_the_tiles": ("loaded and then not used", (BOTH_FILLED, ""), (MULTIPLY, DIRECT)),
-        "cleared_in_every_tile": (
-            "Only the last tile along k",
-            (FETCH + SYNC, FETCH + SYNC + "            clear(acc)\n"),
-        ),
-        "warps_counted_by_rows": ("not `BM // WM`", ("(BN // WN)", "(BM // WM)")),
-        "without_clear": ("`clear(acc)` is missing", ("        clear(acc)\n", "")),
-        "b_filled_partly": (
-            "The loop that fills `b` ends too early",
-            (
-                f"for e in range(TN):\n                        {FILL_B}",
-                f"for e in range(3):\n                        {FILL_B}",
-            ),
-        ),
-        "b_not_filled": ("Nothing is ever stored into `b`", (FILL_B, "pass")),
-        "fetched_in_every_step": ("a tile is loaded once", (FETCH, FETCH + FETCH)),
-    },
-)
-
 # ---- 07.7 ------------------------------------------------------------------------------------------------
 
+SYNC, FETCH = "            cuda.syncthreads()\n", "            fetch(m, n, k, A, B, k0, As, Bs)\n"
 Y0, X0 = "lane // LANE_COLS * 4", "lane % LANE_COLS * 4"
 RUN_ROW, RUN_COL = "i // 4 * (4 * LANE_ROWS) + i % 4", "j // 4 * (4 * LANE_COLS) + j % 4"
 ROW_OF_C, COL_OF_C = f"cuda.blockIdx.y * BM + y0 + {RUN_ROW}", f"cuda.blockIdx.x * BN + x0 + {RUN_COL}"
@@ -479,11 +341,8 @@ RUNS_ALIKE = altered(
 )
 
 WRONG = {
-    "warp_steps": STEPS,
     "owner_map": OWNERS,
     "legal_tiles": LEGAL,
     "warp_wavefronts": WAVEFRONTS,
-    "register_loads": LOADS,
-    "warp_kernel": HEART,
     "runs_of_four": RUNS,
 }

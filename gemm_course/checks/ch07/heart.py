@@ -1,17 +1,9 @@
-"""What both kernels of notebook 07 are held to whose loading is given: the heart is the learner's."""
-
-from collections.abc import Callable, Sequence
-
-import numpy as np
+"""What the kernel of notebook 07 is held to whose loading is given: the heart is the learner's."""
 
 from gemm_course.checks.core import Refused, nothing_yet
 from gemm_course.checks.engines import findings
-from gemm_course.checks.engines.gemm import GemmTrial, try_on
-from gemm_course.checks.engines.tiles import Tiles
-from gemm_course.emulator import Finding, Watch
-from gemm_course.figures.owners import NOBODY, SEVERAL, owner_of, stored_elements
-
-Places = Callable[[Tiles, int], list[tuple[int, int]]]  # (tiles, thread) -> rows and columns of its results
+from gemm_course.checks.engines.gemm import GemmTrial
+from gemm_course.emulator import Finding
 
 
 def check_begun(*trials: GemmTrial) -> None:
@@ -25,40 +17,6 @@ def check_begun(*trials: GemmTrial) -> None:
             "The tiles are loaded and then not used: A and B are read again from global memory. Take a and b "
             "from `As` and `Bs`."
         )
-
-
-def refuse_misplaced(trial: GemmTrial, likely: Sequence[tuple[str, Places]], otherwise: str) -> None:
-    """Refuse where an element of a whole tile is stored by several threads, by none or by another block.
-
-    likely: a message, and where each thread stores then. otherwise: what is said where none of them fits.
-    """
-    if trial.right:
-        return
-    t, q = trial.tiles, trial.problem.but(k=1)  # who stores what does not depend on k
-    watch = Watch(local=False, limit=200_000)
-    trace = try_on(trial.kernel, trial.geometry, q, tiles=t, watch=watch).report.trace
-    owner = owner_of((q.m, q.n), stored_elements(trace))
-    if (owner[:, : t.BN] >= 0).all() and (owner[:, t.BN :] == NOBODY).all():
-        return
-    stores = trace[(trace["space"] == "global") & (trace["op"] == "store")]
-    found: dict[int, set] = {tid: set() for tid in range(trial.geometry.block[0])}
-    for tid, element in zip(stores["thread"], stores["element"]):
-        found[tid].add(tuple(element))
-    for message, places in likely:
-        predicted = {tid: {(r, c) for r, c in places(t, tid) if r < q.m and c < q.n} for tid in found}
-        if predicted == found:
-            raise Refused(message, f"{trial.about}.")
-    raise Refused(f"{otherwise} {_astray(owner, t)}", f"{trial.about}.")
-
-
-def _astray(owner: np.ndarray, tiles: Tiles) -> str:
-    inside = owner[:, : tiles.BN]
-    for what, words in ((SEVERAL, "is stored by several threads"), (NOBODY, "is stored by no thread")):
-        if (inside == what).any():
-            row, col = map(int, np.argwhere(inside == what)[0])
-            return f"First: `C[{row}, {col}]` of the block's tile {words}."
-    row, col = map(int, np.argwhere(owner[:, tiles.BN :] != NOBODY)[0])
-    return f"Block (0, 0) stores `C[{row}, {col + tiles.BN}]`, which belongs to the next block."
 
 
 # ---- what the emulator finds -------------------------------------------------------------------------------

@@ -81,7 +81,9 @@ def _broken(BM, BN, WM, WN, TM, TN, WNITER) -> str:
 # ---- slips -------------------------------------------------------------------------------------------------
 
 
-def _by_rules(*left_out: str, count=lambda BM, BN, WM, WN, TM, TN: BM * BN // (WM * WN) * 32):
+def _by_rules(
+    *left_out: str, count=lambda BM, BN, WM, WN, TM, TN: BM * BN // (WM * WN) * 32, most=MAX_THREADS
+):
     """The answer of someone who knows all rules but these."""
 
     def answer(BM, BN, WM, WN, TM, TN, WNITER):
@@ -95,7 +97,7 @@ def _by_rules(*left_out: str, count=lambda BM, BN, WM, WN, TM, TN: BM * BN // (W
             "WSUBN": WN % (WNITER * TN) == 0,
             "WM": WM % WMITER == 0,
             "WSUBM": WM // WMITER % TM == 0,
-            "threads": number <= MAX_THREADS,
+            "threads": number <= most,
         }
         return number if all(holds for name, holds in kept.items() if name not in left_out) else 0
 
@@ -121,6 +123,10 @@ SLIPS = (
     Slip(
         "The most that a block may have, 1,024 threads, is not checked.",
         _by_rules("threads"),
+    ),
+    Slip(
+        "1,024 threads are still allowed: `<=`, not `<`.",
+        _by_rules(most=MAX_THREADS - 1),
     ),
     Slip("Rows of warp tiles: BM must be a multiple of WM.", _by_rules("BM")),
     Slip("Columns of warp tiles: BN must be a multiple of WN.", _by_rules("BN")),

@@ -50,7 +50,8 @@ def _coverage(cases: Sequence[tuple], answers: Sequence[list[Place]]) -> str:
             "Each thread has the right elements, in another order. Result i is that of row step `i // "
             "(WNITER·TN)`; within a row, step by step, TN columns each."
         )
-    return "Each element has one owner, but not the one that document 003 gives it."
+    return "Each element has one owner, but not the one that document 003 gives it. Warps and lanes are numbered "
+        "row by row: 0 and 1 lie side by side."
 
 
 # ---- likely mistakes, as functions of (tiles, thread) ------------------------------------------------------
@@ -85,6 +86,17 @@ def _placed(**place: Callable) -> Callable:
 
 def _lane_of_the_block(t: Tiles, tid: int) -> Place:
     return divmod(tid, step(t)[1] // t.TN)
+
+
+def _with_steps_down(count: Callable) -> Callable:
+    """Elements where WMITER is count(tiles), and WSUBM what follows from it."""
+
+    def elements(t: Tiles, tid: int) -> list[Place]:
+        down, first = count(t), (_row(t, tid, 0), _column(t, tid, 0, 0))
+        across = [j * step(t)[1] + e for j in range(t.WNITER) for e in range(t.TN)]
+        return [(first[0] + i * (t.WM // down), first[1] + col) for i in range(down) for col in across]
+
+    return elements
 
 
 def _warps_by_rows(t: Tiles, tid: int) -> Place:
@@ -152,6 +164,16 @@ MISTAKES = (
         _placed(warp=_warps_by_rows),
     ),
     (
+        "WMITER counts too many steps down: WNITER is missing. A step has 32·TN elements (TM is 1), and "
+        "WNITER of them lie side by side: WMITER = WM·WN / (32·TN·WNITER).",
+        _with_steps_down(lambda t: t.WM * t.WN // (32 * t.TN)),
+    ),
+    (
+        "WMITER counts too many steps down: in a step not one thread but 32 have TN elements each, so "
+        "WMITER = WM·WN / (32·TN·WNITER).",
+        _with_steps_down(lambda t: t.WM * t.WN // (t.TN * t.WNITER)),
+    ),
+    (
         "Only the first step is there. The thread comes back WMITER times down and WNITER times across the "
         "warp's tile.",
         lambda t, tid: _elements(t, tid)[: t.TN],
@@ -166,14 +188,16 @@ SLIPS = [
     "07.2",
     start="work out the warp, `tid // 32`, and the lane, `tid % 32`; then the row and column of each.",
     hints=(
-        "Four questions, one after the other: which warp tile of the block, which lane of the warp, which "
+        "First the steps: 32 lanes with TN elements each make one, WNITER of them lie side by side, and all "
+        "of them together are WM · WN elements. So WMITER = WM·WN / (32·TN·WNITER) lie one below the other, "
+        "WSUBM = WM / WMITER rows and WSUBN = WN / WNITER columns each.",
+        "Then four questions: which warp tile of the block, which lane of the warp, which "
         "step, which of the TN columns? Each adds something to the row, to the column, or to both.",
         "BN // WN warps lie side by side, so the warp's row is `warp // (BN // WN)` and its column the "
         "remainder. In the same way WSUBN // TN lanes lie side by side.",
         "The row is `warp_row * WM + i * WSUBM + lane_row`, the column `warp_col * WN + j * WSUBN + "
-        "lane_col * TN + e`.",
-        "Order: `for i in range(WMITER) for j in range(WNITER) for e in range(TN)`; with TM = 1 that is "
-        "the order in which the document numbers threadResults.",
+        "lane_col * TN + e`. Order: `for i in range(WMITER) for j in range(WNITER) for e in range(TN)`, in "
+        "which the document numbers threadResults.",
     ),
     cases=CASES,
     slips=SLIPS,

@@ -10,36 +10,6 @@ from numba import cuda, float32
 from gemm_course.intrinsics import load4, store4, u32, unroll
 
 
-def parts(BM, BN, BK, WM, WN, TN, WNITER):
-    """The device functions around the heart of a warp-tiled kernel with TM = 1, as .fetch, .clear and .store.
-
-    fetch(m, n, k, A, B, k0, As, Bs): the block's tiles from column k0 of A and row k0 of B on, into As, (BK,
-    BM), and Bs, (BK, BN); zeros where the matrices have ended.
-    clear(acc): zeros into acc, (WMITER, WNITER, TN).
-    store(m, n, alpha, acc, beta, C, y0, x0): acc[i, j, e] to row y0 + i * WSUBM and column x0 + j * WSUBN + e
-    of the block's tile of C, where C has them.
-    """
-    WMITER = WM * WN // (32 * TN * WNITER)
-    WSUBM, WSUBN = WM // WMITER, WN // WNITER
-    put = _putting(BM, BN)
-
-    @cuda.jit(device=True)
-    def clear(acc):
-        for i in unroll(range(WMITER)):
-            for j in unroll(range(WNITER)):
-                for e in unroll(range(TN)):
-                    acc[i, j, e] = 0
-
-    @cuda.jit(device=True)
-    def store(m, n, alpha, acc, beta, C, y0, x0):
-        for i in unroll(range(WMITER)):
-            for j in unroll(range(WNITER)):
-                for e in unroll(range(TN)):
-                    put(m, n, alpha, acc[i, j, e], beta, C, y0 + i * WSUBM, x0 + j * WSUBN + e)
-
-    return SimpleNamespace(fetch=_fetching(BM, BN, BK, WM, WN), clear=clear, store=store)
-
-
 def thread_tile_parts(BM, BN, BK, WM, WN, TM, TN):
     """The device functions around the heart of a warp-tiled kernel, as .fetch, .clear and .put.
 

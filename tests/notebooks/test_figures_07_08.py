@@ -1,0 +1,90 @@
+"""What notebooks 07 and 08 say in figures is what was recorded."""
+
+import re
+
+import pytest
+
+from gemm_course import records
+from gemm_course.kernels import LADDER
+from gemm_course.profiles import recorded, verdict
+from gemm_course.widgets import _quiz
+from tests.notebooks.builder import ROOT
+
+SQUARE = {"BM": 128, "BN": 128, "BK": 16, "TM": 8, "TN": 8, "PAD": 0}
+
+
+def said_in(name: str) -> str:
+    """The text of a notebook's source and of its questions, on one line."""
+    lines = (ROOT / "notebooks" / "source" / f"{name}.py").read_text("utf-8").splitlines()
+    questions = str(_quiz.questions(name[:2]))
+    return re.sub(r"\s+", " ", " ".join(line.removeprefix("#") for line in lines) + questions)
+
+
+@pytest.fixture
+def said_in_07() -> str:
+    return said_in("07_warp_tiles")
+
+
+def profile(stage: str, **tiles: int):
+    return recorded(LADDER[stage], tiles or None)
+
+
+def issue_slots(found) -> str:
+    return f"{100 * found.measured['issued']:.0f} %"
+
+
+def shares(found, *waits: str) -> list[str]:
+    return [f"{100 * found.waits[name]:.0f} %" for name in waits]
+
+
+def test_where_only_the_lanes_lie_differently(said_in_07):
+    before, after = profile("vectorized", **SQUARE), profile("warp_tiled")
+    assert SQUARE.items() <= LADDER["warp_tiled"].tiles.items()
+    assert f"{before.tflops:.1f} TFLOPS became {after.tflops:.1f}" in said_in_07
+    assert f"bring {100 * (after.tflops / before.tflops - 1):.0f} %: from" in said_in_07
+    (was,), (now,) = shares(before, "shared memory"), shares(after, "shared memory")
+    assert f"{was} of its time became {now}" in said_in_07
+    assert f"shared memory was busy in {100 * verdict(before).share:.0f} % of the clocks" in said_in_07
+    assert f"they were busy in {issue_slots(before)} of the clocks already" in said_in_07
+    steps = 4096**3 / (32 * 64)  # k steps of all warps, 64 results per thread
+    wavefronts = [found.measured["shared_load_wavefronts"] / steps for found in (before, after)]
+    assert wavefronts == [20, 12] and "12 wavefronts per k step instead of 20" in said_in_07
+
+
+def test_what_limits_warp_tiled(said_in_07):
+    found = profile("warp_tiled")
+    assert f"In {issue_slots(found)} of the clocks a scheduler issues one" in said_in_07
+    assert "87 % of these are multiply-adds" in said_in_07 and "87 % of them" in str(verdict(found))
+    at_barriers, for_memory = shares(found, "barrier", "global memory")
+    assert f"{at_barriers} of its time at barriers and {for_memory} waiting for global" in said_in_07
+    one_block = profile("warp_tiled", BM=128, BN=256, BK=8, WM=64, WN=64, TM=16, TN=8, PAD=4)
+    ahead = profile("double_buffered")
+    assert f"from {one_block.tflops:.1f} to {ahead.tflops:.1f} TFLOPS" in said_in_07
+
+
+def test_requests_and_wavefronts_of_the_ladder(said_in_07):
+    cases = ("vectorized", "warp_tiled", "warp_tiled_tm1")
+    counted = records.counters("ladder").set_index("case").loc[[f"{case} 1024x1024x1024" for case in cases]]
+    per_step = counted[["shared_load_requests", "shared_load_wavefronts"]] / (1024**3 / (32 * 64))
+    assert per_step.to_numpy().tolist() == [[5, 12], [4, 12], [10, 16]]
+    assert "four instead of five" in said_in_07 and "ten requests, which take 16 wavefronts" in said_in_07
+    tflops = records.ladder().query("m == n == k == 4096").set_index("stage")["tflops"]
+    gain = 100 * (tflops["warp_tiled"] / tflops["vectorized"] - 1)
+    assert f"is smaller, {gain:.0f} %" in said_in_07
+
+
+def test_shapes_of_warp_tiles(said_in_07):
+    best = _best("warp_tiled", "WM", "WN")
+    assert f"{best[32, 64]:.1f} and {best[64, 32]:.1f} TFLOPS for the smaller" in said_in_07
+    larger = [best[32, 128], best[64, 64], best[128, 32]]
+    assert f"{min(larger):.1f} to {max(larger):.1f} for the larger" in said_in_07
+    assert f"32 × 32 is worst, with {min(best.values()):.1f}" in said_in_07 and best[32, 32] == min(
+        best.values()
+    )
+
+
+def _best(stage: str, *names: str) -> dict[tuple, float]:
+    """The fastest choice of tiles for each pair of two sizes."""
+    rows = records.sweep().query("stage == @stage").dropna(subset="tflops")
+    sizes = [rows["tiles"].str.extract(rf"\b{name}=(\d+)")[0].astype(int) for name in names]
+    return rows.groupby(sizes)["tflops"].max().to_dict()
