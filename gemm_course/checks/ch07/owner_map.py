@@ -50,8 +50,10 @@ def _coverage(cases: Sequence[tuple], answers: Sequence[list[Place]]) -> str:
             "Each thread has the right elements, in another order. Result i is that of row step `i // "
             "(WNITER·TN)`; within a row, step by step, TN columns each."
         )
-    return "Each element has one owner, but not the one that document 003 gives it. Warps and lanes are numbered "
+    return (
+        "Each element has one owner, but not the one that document 003 gives it. Warps and lanes are numbered "
         "row by row: 0 and 1 lie side by side."
+    )
 
 
 # ---- likely mistakes, as functions of (tiles, thread) ------------------------------------------------------
