@@ -51,8 +51,8 @@ def _coverage(cases: Sequence[tuple], answers: Sequence[list[Place]]) -> str:
             "(WNITER·TN)`; within a row, step by step, TN columns each."
         )
     return (
-        "Each element has one owner, but not the one that document 003 gives it. Warps and lanes are numbered "
-        "row by row: 0 and 1 lie side by side."
+        "Each element has one owner, but not the one that document 003 gives it. Warps and lanes are "
+        "numbered row by row: 0 and 1 lie side by side."
     )
 
 
