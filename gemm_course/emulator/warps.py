@@ -169,7 +169,8 @@ def require_shared(instruction: str, array, *dtypes):
 def multiply_add(machine, a, b, c, dtype: np.dtype):
     """a @ b + c with float16 a and b: exact products, added up in float32 and rounded once to ``dtype``.
 
-    Returns None when counting.
+    A Tensor Core cuts bits off instead (`gemm_course.model.tensor_cores`), so the last bits differ. Returns
+    None when counting.
     """
     if machine.log is not None:
         return None

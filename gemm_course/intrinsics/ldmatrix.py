@@ -49,8 +49,9 @@ def ldmatrix_x2(typing_context, fragment, array, index):
     """Load two 8 by 8 matrices into fragment[0:4]; lanes 0 to 15 provide rows, which start at array[index].
 
     fragment: a local array of 4 float16. array: shared, float16; rows must start at multiples of 16 bytes.
-    Every lane of the warp must take part; the index of lanes 16 to 31 is not used. PTX
-    `ldmatrix.sync.aligned.m8n8.x2.shared.b16`; compute capability 7.5.
+    Every lane of the warp must take part; the index of lanes 16 to 31 is not used (on compute capability
+    7.5 it must be valid all the same). PTX `ldmatrix.sync.aligned.m8n8.x2.shared.b16`; compute capability
+    7.5.
     """
     check_fragment("ldmatrix_x2", fragment, types.float16)
 

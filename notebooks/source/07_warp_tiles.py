@@ -402,7 +402,8 @@ see.waits(square, "warp_tiled")
 # 34 % of its time became 5 %, and 38.1 TFLOPS became 43.0. (On an RTX 3090 document 004 measured 19.66
 # TFLOPS for its v05 and 20.16 for v06, with another layout than ours. It was not profiled, so why its gain
 # is smaller is not known.)
-#
+
+# %% [markdown]
 # ## With the best tiles of each
 
 # %%

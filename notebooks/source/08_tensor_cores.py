@@ -211,7 +211,8 @@ pd.Series(sums, ["4,096 ones", "4,096 times 16"]).to_frame("sum in FP16")
 # Document 004 keeps its accumulators in FP16. A Tensor Core of an H200 adds 16 products before it rounds, so
 # 4,096 ones come out right. It only takes more of them: the second row is 65,536 ones, 16 at a time, and the
 # sum stops at 32,768.
-#
+
+# %% [markdown]
 # ## How a Tensor Core adds
 #
 # In FP32, then. But not as NumPy does.
@@ -222,22 +223,11 @@ see.predict("08.cut")
 # %% [markdown] tags=["answer"]
 # It **cuts**, or truncates: bits that do not fit are dropped, not rounded. And it cuts twice. First the 16
 # products and the accumulator are brought to the exponent of the largest of them, with 25 bits behind its
-# first; what is smaller is lost. Then they are added, and the sum is cut to a float32. As NumPy:
-
+# first; what is smaller is lost. Then they are added, and the sum is cut to a float32. `adds` does this in
+# NumPy: `adds??` shows it.
 
 # %%
-def cut(x):
-    """The float32 next to x, towards zero."""
-    nearest = np.float32(x)
-    return np.nextafter(nearest, np.float32(0)) if abs(float(nearest)) > abs(x) else nearest
-
-
-def adds(c, products):
-    """c + products, as an H200's Tensor Core adds."""
-    terms = np.array([c, *products], float)
-    unit = 2.0 ** (np.frexp(abs(terms).max())[1] - 26)  # 25 bits behind the first bit of the largest
-    return cut(np.trunc(terms / unit).sum() * unit)
-
+from gemm_course.model.tensor_cores import adds
 
 # %% [markdown]
 # Four sums in which it shows. An H200 gives what stands in the last column (`mma.sync`, CUDA 13.0). Which of
@@ -252,39 +242,35 @@ cases = {
     "2²⁶ - 2²⁶ + 1": (2.0**26, [-(2.0**26), 1]),
 }
 table = {name: (c + sum(p), np.float32(c + sum(p)), adds(c, p)) for name, (c, p) in cases.items()}
-pd.DataFrame(table, ["exact", "rounded to float32", "Tensor Core"]).T.map("{:.8g}".format)
+pd.DataFrame(table, ["exact", "rounded to float32", "Tensor Core"]).T.map("{:.9f}".format)
 
 # %% [markdown]
-# Does it matter? Cutting always makes a positive sum smaller, so the errors do not cancel. Here are 40 sums
+# (The second cut in the first two, the first in the others: beside 1, an eighth of a step is the 26th bit.)
+#
+# Does it matter? Cutting always makes a positive sum smaller, so the errors do not cancel. Here are 100 sums
 # of 4,096 products of numbers between 0 and 1, which first have to be rounded to FP16:
 
-
 # %%
-def sums_of(products):
-    """Each row added up 16 at a time, as a Tensor Core does."""
-    found = np.zeros(len(products), np.float32)
-    for p in range(0, products.shape[1], 16):
-        found = np.array([adds(c, row) for c, row in zip(found, products[:, p : p + 16])])
-    return found
-
-
-x, y = rng.random((2, 40, 4096))
-halves = x.astype(np.float16).astype(float) * y.astype(np.float16)
-one_by_one = np.add.accumulate(halves, axis=1, dtype=np.float32)[:, -1]
+x, y = np.random.default_rng(0).random((2, 4096, 100))
+products = x.astype(np.float16).astype(float) * y.astype(np.float16)
+on_core = np.zeros(100, np.float32)
+for p in range(0, 4096, 16):
+    on_core = adds(on_core, products[p : p + 16])
+one_by_one = np.add.accumulate(products, dtype=np.float32)[-1]
 errors = {
-    "inputs rounded to FP16": halves.sum(1) / (x * y).sum(1) - 1,
-    "sums in float32, rounded": one_by_one / halves.sum(1) - 1,
-    "sums of a Tensor Core": sums_of(halves) / halves.sum(1) - 1,
+    "inputs rounded to FP16": products.sum(0) / (x * y).sum(0) - 1,
+    "sums in float32, rounded": one_by_one / products.sum(0) - 1,
+    "sums of a Tensor Core": on_core / products.sum(0) - 1,
 }
-pd.DataFrame({"mean": e.mean(), "typical size": (e**2).mean() ** 0.5} for e in errors.values()).set_axis(
-    errors
-)
+pd.DataFrame(
+    {name: (e.mean(), (e**2).mean() ** 0.5) for name, e in errors.items()}, ["mean", "typical size"]
+).T
 
 # %% [markdown]
-# The sums lose more than the rounding of the inputs: -2.3 · 10⁻⁵. On an H200 it was -2.4 · 10⁻⁵. Once C is
-# stored in FP16, which rounds to 5 · 10⁻⁴, nobody sees it; with C in float32 you do. (Tests of V100, T4 and
-# A100 have found the same kind of sum, with fewer bits and fewer products at a time: Fasi and others, PeerJ
-# Computer Science 7, e330. The course's emulator adds in float32 and rounds, so its last bits differ.)
+# The sums lose more than the rounding of the inputs: -2.4 · 10⁻⁵ on average, and as much on an H200. Once C
+# is stored in FP16, which rounds to 5 · 10⁻⁴, nobody sees it; with C in float32 you do. (Tests of V100, T4
+# and A100 have found the same kind of sum, with fewer bits and fewer products at a time: Fasi and others,
+# PeerJ Computer Science 7, e330. The course's emulator adds in float32 and rounds, so its last bits differ.)
 #
 # Both kinds of accumulators are stages of the ladder: `wmma` adds in FP32, `wmma_fp16_acc` in FP16. The
 # largest relative error of a product of positive numbers, on the emulator unless you have a GPU:
@@ -453,7 +439,8 @@ pd.Series({"clocks of the Tensor Cores": products, "wavefronts": loads * 4 * 2})
 # because of the padding of 16). So, as it is written, the Tensor Cores cannot be busy for more than **two
 # thirds** of the time. A third was measured. What is missing between the two was not profiled on that GPU. A
 # likely part of it: with BK = 16 all warps of a block wait for the next tiles after every step.
-#
+
+# %% [markdown]
 # Three things change the first sum:
 #
 # - **Load each fragment once**: 4 + 2 loads instead of 12.
@@ -520,8 +507,8 @@ dict(zip(alone["unit"], alone["tflops"].round().astype(int)))
 #
 # **Why are FP16 accumulators faster?** Products take as long. But the accumulators take half the registers,
 # and an SM has room for three blocks instead of two. Is that the reason? Keep the third block out, by shared
-# memory that nobody uses: 310 TFLOPS. `wmma` had 302, and with the third block it is 342. So it is, mostly.
-# You have seen what it costs: the error.
+# memory that nobody uses: 311 TFLOPS. In the same run of profiles `wmma` had 302, and with the third block it
+# was 342. So it is, mostly. You have seen what it costs: the error.
 
 # %%
 see.occupancy("wmma_fp16_acc")

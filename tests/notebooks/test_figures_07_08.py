@@ -11,6 +11,7 @@ from gemm_course.widgets import _quiz
 from tests.notebooks.builder import ROOT
 
 SQUARE = {"BM": 128, "BN": 128, "BK": 16, "TM": 8, "TN": 8, "PAD": 0}
+WMMA = {"BM": 128, "BN": 128, "BK": 64, "WM": 64, "WN": 64, "PAD": 8}
 
 
 def said_in(name: str) -> str:
@@ -26,7 +27,7 @@ def said_in_07() -> str:
 
 
 def profile(stage: str, **tiles: int):
-    return recorded(LADDER[stage], tiles or None)
+    return recorded(stage, tiles or None)
 
 
 def issue_slots(found) -> str:
@@ -81,6 +82,60 @@ def test_shapes_of_warp_tiles(said_in_07):
     assert f"32 × 32 is worst, with {min(best.values()):.1f}" in said_in_07 and best[32, 32] == min(
         best.values()
     )
+
+
+@pytest.fixture
+def said_in_08() -> str:
+    return said_in("08_tensor_cores")
+
+
+def test_what_wmma_waits_for(said_in_08):
+    found, short, unpadded = (
+        profile("wmma"),
+        profile("wmma", **WMMA | {"BK": 16}),
+        profile("wmma", **WMMA | {"PAD": 0}),
+    )
+    copies, delay = shares(found, "copies", "fixed delay")
+    assert f"{copies} of its time waiting for copies of tiles and {delay} for results" in said_in_08
+    assert f"With BK = 16 it is {shares(short, 'copies')[0]} for copies" in said_in_08
+    assert f"a warp waits {shares(unpadded, 'shared memory')[0]} for shared memory" in said_in_08
+
+
+def test_the_third_block(said_in_08):
+    two, three = profile("wmma_fp16_acc_fewer_blocks", **WMMA | {"SPARE": 60}), profile("wmma_fp16_acc")
+    told = f"{two.tflops:.0f} TFLOPS. In the same run of profiles `wmma` had {profile('wmma').tflops:.0f}"
+    assert told in said_in_08 and f"it was {three.tflops:.0f}. So it is" in said_in_08
+
+
+def test_small_blocks(said_in_08):
+    small = WMMA | {"BM": 64, "BN": 64, "WM": 32}
+    eight, sixteen = profile("wmma", **small), profile("wmma", **small | {"PAD": 16})
+    asked = [found.measured["l2_read_sectors"] / 1e6 for found in (eight, sixteen)]
+    assert f"ask L2 for {asked[0]:.0f} million sectors instead of {asked[1]:.0f}" in said_in_08
+    assert f"{sixteen.tflops:.0f} TFLOPS against {eight.tflops:.0f}" in said_in_08
+    assert f"L2, busy {100 * verdict(eight).share:.0f} % with" in said_in_08
+
+
+def test_tiles_of_wmma(said_in_08):
+    best = _best("wmma", "WM", "WN")
+    assert f"{best[128, 32]:.0f} TFLOPS against {best[64, 64]:.0f}" in said_in_08
+    assert best[128, 32] == max(best.values())
+    assert f"two blocks per SM: {max(_best('wmma_fp16_acc', 'WM', 'WN').values()):.0f} TFLOPS" in said_in_08
+
+
+def test_how_much_cublas_varies(said_in_08):
+    rows = records.ladder().query("dtype == 'fp16' and m == n == k")
+    spread = {
+        m: rows.query("m == @m")["cublas_tflops"].agg(["min", "max"]).round().astype(int)
+        for m in (4096, 8192)
+    }
+    told = [f"{each['min']} to {each['max']}" for each in spread.values()]
+    assert f"it did {told[0]} TFLOPS at 4096³, and {told[1]} at 8192³" in said_in_08
+
+
+def test_warp_tiled_has_come_so_far(said_in_08):
+    tflops = records.ladder().query("stage == 'warp_tiled' and m == n == k == 4096")["tflops"].item()
+    assert f"`warp_tiled` has come to {100 * tflops / 66.9:.0f} %" in said_in_08
 
 
 def _best(stage: str, *names: str) -> dict[tuple, float]:

@@ -19,7 +19,7 @@ PADS = (0, 8, 16)
     "08.2",
     start="in which bank does each of the 8 rows begin? Write down three numbers of wavefronts.",
     hints=(
-        "An FP16 value is 2 bytes, a bank gives 4. With a padding (the text's skew) of PAD values, rows "
+        "An FP16 value is 2 bytes, a bank gives 4. With a padding of PAD values, rows "
         "begin (128 + PAD) / 2 words apart.",
         "64 words are twice around the 32 banks: without padding all rows begin in bank 0. With a padding of "
         "8 they are 68 words apart: each row begins 4 banks further on.",
