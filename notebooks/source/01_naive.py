@@ -67,7 +67,7 @@ check.naive(naive)
 # %% [markdown]
 # And here is the course's own, document 004's v00:
 
-# %% tags=["answer"]
+# %% tags=["listing"]
 see.source("naive_uncoalesced")
 
 # %% [markdown]

@@ -30,8 +30,8 @@ see.multiply("naive_coalesced")
 # %% [markdown]
 # ## What limits it now?
 #
-# L1, busy 99 % of the time. A warp of v00 moves 33 sectors for every step along k: 32 for A, 1 for B. Seven
-# eighths of what it moves for A is never used.
+# L1, busy 99 % of the time. A warp of v00 moves 33 sectors for every step along k: 32 for A, 1 for B. Of
+# each sector of A, the step uses an eighth.
 #
 # `x` is the fast index: neighbouring lanes of a warp differ in `x`. In v00, x counted rows. What if it counts
 # **columns**? Then the lanes of a warp sit side by side in a row of C, as in the picture above. The grid must
@@ -66,10 +66,10 @@ check.coalesced(coalesced)
 # %% [markdown]
 # The course's own, document 004's v01, differs from v00 in two lines:
 
-# %% tags=["answer"]
+# %% tags=["listing"]
 see.diff("naive_uncoalesced", "naive_coalesced")
 
-# %% [markdown] tags=["answer"]
+# %% [markdown] tags=["listing"]
 # Look at `blockIdx`: here only the threads *within* a block were turned. Blocks are still numbered down the
 # rows, and the launch is `ceil(m / BM)` × `ceil(n / BN)` blocks as before. Your kernel has its blocks along
 # the columns. Both coalesce: that is a matter of lanes, and lanes come from `threadIdx`.
@@ -126,7 +126,7 @@ see.row_lengths("naive_uncoalesced", "naive_coalesced")
 # %% [markdown]
 # Lei Mao measured both kernels on an RTX 3090, and found 6.37 times:
 
-# %% tags=["answer"]
+# %%
 see.tflops("naive_uncoalesced", "naive_coalesced", on="RTX 3090")
 
 # %% [markdown]
@@ -180,7 +180,7 @@ check.best_block((16, 16))
 # check.best_block(None)
 ### END SOLUTION
 
-# %% [markdown] tags=["answer"]
+# %% [markdown] tags=["listing"]
 # 16 × 16: a warp covers 2 rows of 16 columns, 2 + 2 sectors instead of 1 + 4. Not because it is closer to a
 # square: 4 rows of 8 are closer still, and cost 4 + 1. And is it faster? By 3 % (26.4 ms, 27.3 with 32 ×
 # 32). It takes 3 wavefronts instead of 2, and L1 is busy 93 % of the time instead of 61 %. Counts tell where
