@@ -289,10 +289,11 @@ see.warp_reads()
 # `WM // TM` rows and `WN // TN` columns. They are numbered row by row: lanes 0 and 1 lie side by side.
 #
 # Going down one column of lanes, each lane takes four rows of the warp tile; after the last lane, the first
-# takes the next four. With WM = 32 and TM = 8 there are four lanes in a column. Their first runs are rows
-# 0–3, 4–7, 8–11 and 12–15. Then the first lane has rows 16–19 as well, the next 20–23, and so on. Going
-# across one row of lanes, the columns are taken in the same way. (`see.owners()` above draws this layout:
-# choose "004 v06: 4 × 8 lanes", look at a *thread*.)
+# takes the next four. Across one row of lanes, the columns are taken in the same way.
+#
+# With WM = 32 and TM = 8 there are four lanes in a column. Their first runs are rows 0–3, 4–7, 8–11 and
+# 12–15. Then the first lane has rows 16–19 as well, the next 20–23, and so on. (`see.owners()` above draws
+# this layout: choose "004 v06: 4 × 8 lanes", look at a *thread*.)
 #
 # `fetch` and `put` are given. You write `y0` and `x0`, the reads, and the calls of `put`. (The checker also
 # takes warps and lanes that are numbered down the columns.)
@@ -357,16 +358,15 @@ check.runs_of_four(make_runs_of_four)
 
 # %% [markdown] tags=["stub"]
 # Right or wrong, you can look at the layout of your kernel: `see.owners(make_runs_of_four)` shows where block
-# (0, 0) stores. When you have
-# passed, compare it with the course's: `see.diff("vectorized", "warp_tiled")`. Beside the kernel of notebook
-# 06 there is not much to change, only where a thread's rows and columns lie.
+# (0, 0) stores. When you have passed, compare it with the course's: `see.diff("vectorized", "warp_tiled")`.
+# Beside the kernel of notebook 06 only the places of a thread's rows and columns have changed.
 
 # %% tags=["solution"] id="own-layout"
 see.owners(make_runs_of_four)
 
 # %% [markdown] tags=["solution"]
-# **Compare it with the course's.** Beside the kernel of notebook 06 there is not much to change: only where a
-# thread's rows and columns lie.
+# **Compare it with the course's.** Beside the kernel of notebook 06 only the places of a thread's rows and
+# columns have changed.
 
 # %% tags=["solution"] id="own-diff"
 see.diff("vectorized", "warp_tiled")

@@ -93,8 +93,8 @@ abs(C - A.astype(float) @ B.astype(float)).max()
 # - `wmma_load_a(a, As, (0, 0), ROW_MAJOR)` fills `a` with 16 × 16 elements, from `As[0, 0]` on.
 # - `wmma_mma(acc, a, b, ...)` is `acc += a · b`. It is told the orders again.
 # - `wmma_store(Cs, (0, 0), acc, ROW_MAJOR)` brings the accumulators to shared memory.
-# - `ROW_MAJOR` and `COL_MAJOR` say how a matrix lies in memory: `array[row, column]`, or `array[column,
-#   row]`, a matrix that was stored transposed. Its rows there are multiples of 16 bytes long.
+# - `ROW_MAJOR` and `COL_MAJOR` say how a matrix lies in memory: as `array[row, column]`, or transposed, as
+#   `array[column, row]`. Either way the rows of the array are multiples of 16 bytes long.
 #
 # Each of the four is **a call of the whole warp**. All 32 lanes make it, with the same place. Not in a branch
 # that some of them take, and not with a place for each lane. (In machine code `wmma_mma` is two instructions
@@ -118,8 +118,7 @@ see.fragment()
 see.fragment(by="lane")
 
 # %% [markdown]
-# The pictures come from a kernel that loads the numbers 0 to 255 and has each lane tell what it got. It
-# is what the GPUs from the A100 to the H200 do. But **CUDA does not promise it**: with WMMA the layout is
+# That is what GPUs from the A100 to the H200 do. But **CUDA does not promise it**: with WMMA the layout is
 # unspecified, and the next GPU may deal in another way. What you may do to a fragment is the same thing to
 # every element.
 #
@@ -132,7 +131,7 @@ see.fragment(by="lane")
 # multiples of 16.
 #
 # (Why transposed? Document 004's v07 inherits it. In v05 and v06 a thread reads several rows of A for one p,
-# and wants them side by side. A fragment does not need that: the load turns it on the way. So the course's
+# and wants them side by side. A fragment does not need that, since the load can transpose. So the course's
 # `wmma` keeps A as it is.)
 
 
@@ -486,11 +485,9 @@ see.limits("wmma", ("wmma", {"BK": 16}), ("wmma", {"PAD": 0}))
 see.roofline("warp_tiled", "wmma")
 
 # %% [markdown]
-# The FP16 peak is so high that bytes count again. Do not be misled by DRAM's line, on which the kernel seems
-# to lie: the axis counts the bytes that warps ask for, and most of them are found in L2. So go straight up
-# from the kernel's place, to L2's line: that is the roof over these bytes. (L1 does not count, since
-# `cp_async16` fetches past it.) The roof of shared memory is lower still: so many wavefronts do the kernel's
-# fragments and tiles take.
+# The FP16 peak is so high that bytes count again. The axis counts the bytes that warps ask for, and most of
+# them are found in L2, so L2's line is the roof over them, not DRAM's. The roof of shared memory is lower
+# still: so many wavefronts do fragments and tiles take.
 #
 # And there is one between them and the peak. Without any memory, on registers alone, an H200 was measured to
 # do so many TFLOPS:
@@ -501,9 +498,9 @@ dict(zip(alone["unit"], alone["tflops"].round().astype(int)))
 
 # %% [markdown]
 # "mma FP16" is the instruction behind `wmma_mma`. On Hopper it does not get the Tensor Cores to their peak;
-# that takes "wgmma", which is what cuBLAS and later stages have. Put the lower rate into the sum above: the
-# products of a 64 × 64 tile take 1.5 times as many clocks, and its 32 wavefronts fit beside them. Yet our
-# kernel gets about half of what its own instruction can do. The rest is the waiting.
+# that takes "wgmma". At the lower rate the products of a 64 × 64 tile take 1.5 times as many clocks, and its
+# 32 wavefronts fit beside them. Yet our kernel gets about half of what its own instruction can do. The rest
+# is the waiting.
 #
 # **Why are FP16 accumulators faster?** Products take as long. But the accumulators take half the registers,
 # and an SM has room for three blocks instead of two. Is that the reason? Keep the third block out, by shared
@@ -526,10 +523,9 @@ see.predict("08.depth")
 see.heatmap("wmma", "BK", "PAD", others="best")
 
 # %% [markdown] tags=["answer"]
-# Read down the columns. A larger BK means to wait less often, and with a padding of 8 or 16 every step of it
-# pays. Without one it makes the kernel *slower*. Rows of A's tile are BK values long here: 8 rows of 32
-# bytes begin in banks 0, 8, 16, 24, 0, ... and take 2 wavefronts, rows of 64 bytes take 4, rows of 128
-# bytes 8. What waiting less often brings, the banks take away, and more.
+# Read down the columns. With a padding of 8 or 16 every larger BK pays. Without one it makes the kernel
+# *slower*. Rows of A's tile are BK values long here: 8 rows of 32 bytes take 2 wavefronts, of 64 bytes 4, of
+# 128 bytes 8. What waiting less often brings, the banks take away, and more.
 
 # %% [markdown]
 # Now the warp's tile. 32 × 32 takes 4 loads for 4 products, 64 × 64 takes 8 for 16, 128 × 32 takes 10 for 16.
@@ -542,9 +538,8 @@ see.heatmap("wmma", "WM", "WN", others="best")
 # 128 × 32, by 2 %: 310 TFLOPS against 303. Loads alone would have chosen 64 × 64. Nobody has profiled the
 # other one; a count explains what it counts.
 #
-# `wmma_fp16_acc` has the same tiles as `wmma`, so that the two stages differ in nothing but their
-# accumulators. The fastest tiles that were measured for it are others, with two blocks per SM: 397 TFLOPS.
-# How many accumulators has a lane with them, and how many registers would they take as float32?
+# With FP16 accumulators other tiles are fastest, with two blocks per SM: 397 TFLOPS. How many accumulators
+# has a lane with them, and how many registers would they take as float32?
 
 # %%
 records.best_tiles("wmma_fp16_acc")
@@ -552,8 +547,7 @@ records.best_tiles("wmma_fp16_acc")
 # %% [markdown]
 # And all choices of `wmma`. Begin with the document's tiles: 128 × 128 × 16, warps of 64 × 32, padding 16.
 # Then change one thing at a time: padding 8, BK 32, BK 64, and at last WN 64. Which step brings the most?
-# Which do the wavefronts announce, and which not? (As keeps its rows here, of BK + PAD values; v07 transposes
-# it.)
+# Which do the wavefronts announce?
 
 # %%
 see.tiles("wmma")
@@ -658,9 +652,8 @@ see.quiz("08")
 # %% [markdown]
 # ## The whole ladder
 #
-# The kernels of the documents, from the first to this one, followed by some from no document: the published
-# speed, the speed on an H200, and how many elements each loads per multiply-add. (Those from
-# `double_buffered` to `stream_k` are still FP32.)
+# The kernels of the documents, followed by some from no document. (Those from `double_buffered` to
+# `stream_k` are still FP32.)
 
 # %%
 see.ladder()
@@ -672,11 +665,10 @@ see.ladder()
 see.roofline(until="wmma_fp16_acc")
 
 # %% [markdown]
-# Read the ladder from the top. Coalescing made each request cheaper. Shared-memory tiles made requests to
-# global memory fewer. Thread tiles moved repeated loads on from shared memory to registers, first along one
-# side, then along both. Wide accesses made instructions fewer, and warp tiles made wavefronts of shared
-# memory fewer. Then Tensor Cores replaced ordinary multiply-adds. Each step began with the same question:
-# what limits it now?
+# Read the ladder from the top. Coalescing made each request cheaper, tiles in shared memory made them fewer.
+# Thread tiles moved repeated loads on to registers. Wide accesses made instructions fewer, warp tiles
+# wavefronts. Then Tensor Cores replaced ordinary multiply-adds. Each step began with the same question: what
+# limits it now?
 #
 # ### Beyond the documents
 #
@@ -726,9 +718,8 @@ last = halves[halves["stage"] == "overlapped_store"].set_index("m")
 #   holds what.
 # - A load fetches 8 rows of 16 bytes at a time. A padding of 8 values puts them into 32 different banks; 16
 #   is worse.
-# - Tensor Cores are so fast that shared memory limits them again: large warp tiles, each fragment loaded
-#   once. And they are so fast that waiting for tiles takes much of the time: a large BK, so as to wait
-#   less often.
+# - Tensor Cores are so fast that shared memory limits them again, which asks for large warp tiles, each
+#   fragment loaded once; and so fast that a kernel mostly waits, which asks for a large BK.
 #
 # **Next:** this was the last notebook. In `wmma`, no thread computes while tiles arrive; how to do both at
 # once, `see.source("async_copy")` shows. Then go on with the stages beyond the documents, above.
