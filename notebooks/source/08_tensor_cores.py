@@ -694,9 +694,9 @@ share = 100 * halves.pivot(index="stage", columns="m", values="ratio_to_cublas")
 share.loc[[stage.name for stage in LADDER if stage.dtype == "float16"]].round(1)
 
 # %% [markdown]
-# Why "in the same run"? cuBLAS does not always reach the same: the GPU lowers its clock when it draws too
-# much power. Beside these stages it did 748 to 781 TFLOPS at 4096³, and 642 to 726 at 8192³. So a share is
-# not more certain than some per cent.
+# Why "in the same run"? cuBLAS does not always reach the same. With products of random FP16 values the power
+# limit decides the clock: some 1.5 GHz, not 1.98. Beside these stages it did 748 to 781 TFLOPS at 4096³, and
+# 642 to 726 at 8192³. So a share is not more certain than some per cent.
 #
 # And Triton, a compiler that is made for such kernels, in the same run as `overlapped_store`:
 
