@@ -110,7 +110,7 @@ def _title(scene: Scene) -> str:
         return _copied(scene)
     row, column = scene.element
     if scene.level == "element":
-        return f"{scene.who} = row {row} of A times column {column} of B: {_progress(scene)}"
+        return f"{scene.who}, row {row} of A times column {column} of B: {_progress(scene)}"
     if _together(scene):
         loads = scene.moment.lane_reads(scene.threads)
         return f"{scene.who} cannot multiply alone: it loads {loads} numbers for its warp"
@@ -130,7 +130,7 @@ def _copied(scene: Scene) -> str:
 
 def _progress(scene: Scene) -> str:
     last, k = scene.moment.p[1], scene.story.shape[2]
-    return f"{scene.sums()[scene.element]} after {last + 1} of {k} products"
+    return f"{scene.sums()[scene.element]} so far, after {last + 1} of {k} products"
 
 
 def _needed(scene: Scene) -> str:
@@ -186,7 +186,7 @@ def _in_words(scene: Scene) -> str:
         words.append(f"{_who_exactly(scene)}.")
         words += [f"{label}: {sum(size for size, _ in parts)}." for label, parts in _bars(scene)]
         if each := _each_thread(scene):
-            words.append(f"Each thread: {each}.")
+            words.append(f"One thread: {each}.")
     for array in "ABC":
         at, (rows, columns) = bounds(scene.made if array == "C" else scene.read(array))
         ranges = f"rows {at[0]} to {at[0] + rows - 1}, columns {at[1]} to {at[1] + columns - 1}"
@@ -282,13 +282,14 @@ def _marks(drawing: Drawing, corner: Corner, scene: Scene) -> None:
 
 
 def _each_thread(scene: Scene) -> str:
-    """What each thread does, where more than one multiply."""
+    """What one thread does, where more than one multiply: its reads of A and of B, its products."""
     made = _one_thread(scene)
     if not made or scene.moment.copies:
         return ""
     steps = scene.moment.p[1] - scene.moment.p[0] + 1
-    reads = scene.moment.lane_reads(scene.story.threads("thread", scene.element))
-    return f"{_count(reads, 'read')}, {_count(len(made) * steps, 'product')}"
+    mine = scene.story.threads("thread", scene.element)
+    a, b = (scene.moment.lane_reads(mine, array) for array in "AB")
+    return f"{a} + {b} reads, {_count(len(made) * steps, 'product')}"
 
 
 def _one_thread(scene: Scene) -> set[Element]:
@@ -384,7 +385,8 @@ def _compare(drawing: Drawing, scene: Scene, y: float, wide: float) -> None:
             x += size / most * wide
         y += 42
     if each := _each_thread(scene):
-        drawing.text(_BESIDE, y + 13, "each thread (white frame):")
+        frame = "white frame" if fills_a_rectangle(_one_thread(scene)) else "white frames"
+        drawing.text(_BESIDE, y + 13, f"one thread ({frame}):")
         drawing.text(_BESIDE, y + 31, each, bold=True)
 
 
@@ -393,7 +395,7 @@ def _legend(drawing: Drawing, scene: Scene, y: float) -> None:
     for fills, words in (
         ((colours.A, colours.B), "read now"),
         ((colours.PALE[colours.A], colours.PALE[colours.B]), "in other steps"),
-        ((colours.C,), "made"),
+        ((colours.C,), "added up"),
         ((colours.PALE[colours.C],), "rest of the block"),
     ):
         for fill in fills:

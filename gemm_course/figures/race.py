@@ -87,6 +87,7 @@ def race(tracks: Sequence[Track], gates: Sequence[Gate], title: str, sentences: 
         _track(drawing, track, max(gate.time for gate in gates), top + place * _TRACK)
     for place, track in enumerate(tracks):
         _blame(drawing, track, place, top)
+    drawing.text(8, top - 12, "thread (x, y)", fill=colours.QUIET)
     drawing.text(_RIGHT + 8, top - 12, "its sum", fill=colours.QUIET)
     drawing.line(_LEFT, bottom + 12, _RIGHT, bottom + 12, stroke=colours.QUIET, arrow=True)
     drawing.text(_RIGHT + 8, bottom + 17, "time", fill=colours.QUIET)

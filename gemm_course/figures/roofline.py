@@ -31,6 +31,7 @@ class Roof:
 
     label: str
     terabytes_per_second: float
+    bounds: bool = True  # False: it would bound a kernel if all bytes came from there
 
 
 @dataclass(frozen=True)
@@ -173,7 +174,9 @@ class _Sheet:
         self.crossed = [self._slant(roof) for roof in self.lines.memories]
         self.crossed += [self._level(value) for _, value in self.lines.flat]
         for roof in self.lines.memories:
-            self._draw_line(self._slant(roof), roof.label == self.lines.lowest)
+            self._draw_line(
+                self._slant(roof), roof.label == self.lines.lowest, dash="" if roof.bounds else "5 4"
+            )
         for label, value in self.lines.flat:
             self._draw_line(self._level(value), label == self.lines.lowest)
         self._name_flat_roofs()
@@ -195,10 +198,11 @@ class _Sheet:
         y = self.plane.y(max(value, self.span.low))
         return [(self.plane.x(begin), y), (self.plane.right, y)]
 
-    def _draw_line(self, ends: Shape, lowest: bool) -> None:
+    def _draw_line(self, ends: Shape, lowest: bool, dash: str = "") -> None:
         if lowest:
             self.drawing.path(ends, stroke=colours.LIMIT, line=8)
-        self.drawing.path(ends, stroke=colours.INK if lowest else colours.QUIET, line=2.4 if lowest else 1.4)
+        stroke, line = (colours.INK, 2.4) if lowest else (colours.QUIET, 1.4)
+        self.drawing.path(ends, stroke=stroke, line=line, dash=dash)
 
     def _name_flat_roofs(self) -> None:
         """Write their names behind their ends, one below the other."""
@@ -229,8 +233,8 @@ class _Sheet:
         if length < 40:
             return
         strong, turned = roof.label == self.lines.lowest, math.degrees(math.atan2(y2 - y1, x2 - x1))
-        full = f"{roof.label} {roof.terabytes_per_second:.3g} TB/s"
-        for words in (full, roof.label):
+        name = roof.label if roof.bounds else f"all from {roof.label}"
+        for words in (f"{name}, {roof.terabytes_per_second:.3g} TB/s", name, roof.label):
             wide = text_width(words, _COLUMN, bold=strong) + 2
             spots = [
                 _beside((x1, y1), (x2, y2), part / 40, side * 9.5, wide, turned)

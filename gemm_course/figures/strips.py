@@ -25,7 +25,8 @@ class Run:
     """Blocks that an SM holds, of at most ``room`` that are drawn.
 
     ``computes`` and ``waits`` are clocks of one of its schedulers: how long a block computes with a tile, and
-    how long it waits for the next one. registers: the register file, and what a block takes of it.
+    how long it waits for the next one. registers: the register file, and what a block takes of it; asked:
+    that as a product, before the hardware rounds it up.
     """
 
     blocks: int
@@ -33,6 +34,7 @@ class Run:
     computes: int
     waits: int
     registers: Tank
+    asked: str
 
     @property
     def busy(self) -> float:
@@ -72,7 +74,8 @@ def _file(drawing: Drawing, run: Run, y: float) -> None:
     tank = run.registers
     left = tank.left(run.blocks)
     more = f"{left:,} are free" if left else "nothing is free"
-    drawing.text(8, y + 13, f"Registers: each block takes {tank.per_block:,} of {tank.size:,}; {more}.")
+    takes = f"{run.asked} takes {tank.per_block:,} of {tank.size:,}"
+    drawing.text(8, y + 13, f"Registers: a block of {takes}; {more}.")
     scale = (_RIGHT - 8) / tank.size
     drawing.rect(8, y + 21, _RIGHT - 8, 16, colours.IDLE, stroke=colours.EDGE)
     for block in range(run.blocks):

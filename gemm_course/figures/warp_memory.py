@@ -12,7 +12,7 @@ from gemm_course.figures.requests import SECTOR, Request
 from gemm_course.figures.svg import NORMAL, Drawing
 
 AT_ONCE = 4  # lanes that a step of the story adds
-_HOW_TOLD = f"Told {AT_ONCE} lanes at a time; the hardware takes all 32 of them together."
+_HOW_TOLD = f"Shown {AT_ONCE} lanes at a time; the hardware takes all 32 at once."
 WINDOW = 32, 32, 8  # rows and columns of C, and steps along k, that are drawn
 _SIDE, _LEFT = 176.0, 12.0
 _RIBBON, _ROWS = 32, 16  # sectors shown, in columns of this many
@@ -222,7 +222,7 @@ def _legend(drawing: Drawing, view: View, y: float) -> None:
         (hue, colours.EDGE, "before", 82),
         (colours.PALE[hue], colours.EDGE, "later", 72),
         (colours.MOVED, colours.QUIET, "moved, not asked for", 180),
-        (colours.IDLE, colours.EDGE, "not moved", 80),
+        (colours.IDLE, colours.EDGE, "not yet", 80),
     ):
         drawing.rect(x, y, 12, 12, fill, stroke=edge)
         drawing.text(x + 17, y + 11, words, fill=colours.QUIET)

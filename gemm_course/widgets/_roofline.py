@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from gemm_course.figures import roofline as figure
 from gemm_course.figures.picture import Picture
@@ -56,8 +57,9 @@ def moved(trail: Sequence[str], name: str) -> Picture:
     stage, place = LADDER[name], list(trail).index(name)
     shown = [_point(each, each is stage) for each in stages[max(place - 1, 0) : place + 1]]
     own = roofs_of(stage)
+    real = {roof.label for roof in own.memories}
     lines = Lines(
-        memories(stages),
+        [replace(roof, bounds=roof.label in real) for roof in memories(stages)],
         fp32_peak(),
         tensor_peak(stages),
         [(ceiling.label, ceiling.tflops) for ceiling in own.ceilings],
@@ -67,7 +69,7 @@ def moved(trail: Sequence[str], name: str) -> Picture:
         lines,
         shown,
         _reached(stage, shown[-1]),
-        _source(stages, own.ceilings),
+        f"{_in_words(own.ceilings, dashed=True)} {_source(stages, own.ceilings)}",
         span=figure.span_of([_point(each, False) for each in stages], lines),
         under_title=_against(shown),
         glide=True,
@@ -124,7 +126,7 @@ def _under_its_roofs(stage: Stage, others: Sequence[Stage]) -> Picture:
         lines,
         points,
         f"{stage.name}: {reached}",
-        _source(chosen, own.ceilings),
+        f"{_in_words(own.ceilings, dashed=False)} {_source(chosen, own.ceilings)}",
         span=figure.span_of(points, lines),
         under_title=f"The lowest roof: {name}, {lowest:.3g} TFLOPS",
     )
@@ -154,15 +156,16 @@ def _source(stages: Sequence[Stage], ceilings: Sequence[Ceiling] = ()) -> str:
     measured = [ceiling.measured for ceiling in ceilings if ceiling.measured is not None]
     compilers = [f". Loop: {ceiling.compiler}" for ceiling in ceilings if ceiling.compiler]
     precisions = " and ".join(used).upper().replace("AND", "and")
-    source = f"{SIZE}³, {precisions}; {ladder.provenance(stages, *measured)}{''.join(compilers)}"
-    return f"{_roofs_in_words(ceilings)} {source}"
+    return f"{SIZE}³, {precisions}; {ladder.provenance(stages, *measured)}{''.join(compilers)}"
 
 
-def _roofs_in_words(ceilings: Sequence[Ceiling]) -> str:
-    """What a sloping roof means, and those of ``ceilings`` whose name does not tell it."""
-    words = "Sloping roof: if that memory delivered all these bytes."
+def _in_words(ceilings: Sequence[Ceiling], *, dashed: bool) -> str:
+    """What the lines mean, as far as their names do not tell it."""
+    words = "Grey band: the lowest roof."
+    if dashed:
+        words += " Dashed: a roof only if no cache helped."
     if any(ceiling.label.startswith("issue slots") for ceiling in ceilings):
-        words += " Issue slots: if multiply-adds got all that the loop's other instructions leave."
+        words += " Issue slots: the peak, less what the loop's other instructions take of it."
     return words
 
 

@@ -80,10 +80,11 @@ def draw(stage: str, registers: int) -> Picture:
     held = kernel.held(registers)
     room = max(kernel.held(each).blocks for each in kernel.registers)
     file = kernel.file(registers)
-    run = figure.Run(held.blocks, room, kernel.warps * kernel.loop, WAIT, file)
+    asked = f"{kernel.threads} × {registers}"
+    run = figure.Run(held.blocks, room, kernel.warps * kernel.loop, WAIT, file, asked)
     fit = "1 block fits" if held.blocks == 1 else f"{held.blocks} blocks fit"
     title = (
-        f"{registers} registers: {fit}, {held.warps} of {held.most_warps} warps; "
+        f"{registers} registers per thread: {fit}, {held.warps} of {held.most_warps} warps; "
         f"a scheduler could issue {100 * run.busy:.0f}\u00a0% of the time"
     )
     return figure.strips(run, title, _notes(kernel))
@@ -95,5 +96,6 @@ def _notes(kernel: Kernel) -> list[str]:
         f"Computed, not measured: {kernel.stage}, {tiles}.",
         f"A scheduler has {kernel.warps} warps of each block, and each issues {kernel.loop} instructions per "
         f"pair of tiles, as compiled for an {_H200.name.split()[-1]}.",
-        f"A block waits as a whole, {WAIT} clocks, as supposed here; shared memory costs no time.",
+        f"So a block computes for {kernel.warps * kernel.loop} clocks, then waits as a whole, {WAIT} clocks, "
+        "as supposed here; shared memory costs no time.",
     ]

@@ -101,34 +101,37 @@ def draw(
     facts = _of_tiles(seen, access) if _is_tiled(subject) else _of_a_step(seen, access, p)
     request = found[min(p, len(found) - 1)]
     heard = figure.AT_ONCE * (step + 1)
-    rows = f"Rows of {access[1]} begin {4 * width[1]} bytes apart: {width[1]} numbers of 4 bytes."
-    return figure.draw(figure.View(name_of(subject), request, seen.places, heard, (rows, *facts)))
+    rows = f"Rows of {access[1]} lie {4 * width[1]} bytes apart."
+    return figure.draw(
+        figure.View(name_of(subject), request, seen.places, heard, (f"{rows} {facts[0]}", facts[1]))
+    )
 
 
 def _of_a_step(seen: Seen, access: tuple[str, str], p: int) -> tuple[str, str]:
     """What a step along k costs, and all of them."""
     loads = [seen.requests["load", array] for array in "AB"]
     a, b = (len(made[min(p, len(made) - 1)].sectors) if made else 0 for made in loads)
-    found = seen.requests[access]
-    moved = sum(request.moved_bytes for request in found)
     return (
-        f"In one step along k the warp needs {a} + {b} = {a + b} sectors of A and B.",
-        f"For k = {K_STEPS} it makes {_count(found)} like this one: {moved} bytes move.",
+        f"A step along k: {a} + {b} = {a + b} sectors.",
+        f"In {K_STEPS} steps: {_in_all(seen.requests[access])}.",
     )
 
 
 def _of_tiles(seen: Seen, access: tuple[str, str]) -> tuple[str, str]:
     """What one pair of tiles and the results cost."""
     a, b, c = (len(seen.requests[each]) for _, each in ACCESSES)
-    moved = sum(request.moved_bytes for request in seen.requests[access])
     return (
-        f"A pair of tiles takes the warp {a} loads of A and {b} of B, its results {c} stores.",
-        f"All {_count(seen.requests[access])} like this one together move {moved} bytes.",
+        f"For two tiles: {a} + {b} loads, {c} stores.",
+        f"In all: {_in_all(seen.requests[access])}.",
     )
 
 
-def _count(found: list[Request]) -> str:
-    return f"{len(found)} request{'s' * (len(found) != 1)}"
+def _in_all(found: list[Request]) -> str:
+    """What requests like the one that is drawn ask for together."""
+    asked = sum(len(request.sectors) for request in found)
+    different = len(set().union(*(request.sectors for request in found)))
+    requests_ = f"{len(found)} request{'s' * (len(found) != 1)} like this"
+    return f"{requests_}, {asked} sectors asked of L1, {different} different"
 
 
 def name_of(subject: Subject) -> str:

@@ -90,7 +90,7 @@ def test_the_last_sum_is_the_kernels_own_result(name):
     alt = widget.draw(name, last, "element", row, column).alt
     total = int(C[row, column])
     assert alt.startswith(
-        f"C[{row}, {column}] = row {row} of A times column {column} of B: {total} after {k}"
+        f"C[{row}, {column}], row {row} of A times column {column} of B: {total} so far, after {k}"
     )
 
 

@@ -38,7 +38,7 @@ def test_the_share_of_the_time_is_that_of_the_schedule(blocks, computes, waits):
     story = schedule(blocks, computes, waits, 7 * period)
     later = [row[3 * period :] for row in story]
     busy = sum("work" in states for states in zip(*later, strict=True)) / (4 * period)
-    assert Run(blocks, 4, computes, waits, FILE).busy == pytest.approx(busy, abs=0.01)
+    assert Run(blocks, 4, computes, waits, FILE, "").busy == pytest.approx(busy, abs=0.01)
 
 
 @pytest.mark.parametrize("name", _strips.KERNELS)
@@ -83,8 +83,11 @@ def test_all_are_equally_high(stage):
 
 def test_the_register_file_says_why_no_more_blocks_fit():
     said = _strips.draw("thread_tiled_2d", 255).data
-    assert "each block takes 65,536 of 65,536; nothing is free" in said
-    assert "each block takes 32,768 of 65,536; nothing is free" in _strips.draw("thread_tiled_2d", 128).data
+    assert "a block of 256 × 255 takes 65,536 of 65,536; nothing is free" in said
+    assert (
+        "a block of 256 × 128 takes 32,768 of 65,536; nothing is free"
+        in _strips.draw("thread_tiled_2d", 128).data
+    )
 
 
 @pytest.mark.parametrize(("stage", "registers"), STATES)

@@ -54,14 +54,25 @@ def test_the_title_says_what_a_request_costs(pair, kernel, access, said):
     ],
 )
 def test_a_step_along_k_for_any_block_shape(kernel, block, sum_):
-    assert f"needs {sum_} sectors of A and B" in widget.draw(NAIVE, 0, LOAD_A, kernel, block).alt
+    assert f"A step along k: {sum_} sectors" in widget.draw(NAIVE, 0, LOAD_A, kernel, block).alt
 
 
 def test_fours_need_fewer_requests_for_as_many_bytes():
     singly, by_fours = (widget.draw(TILED, LAST, LOAD_A, kernel).alt for kernel in (0, 1))
-    assert "8 loads of A and 8 of B, its results 32 stores" in singly
-    assert "2 loads of A and 2 of B, its results 8 stores" in by_fours
-    assert "together move 1024 bytes" in singly and "together move 1024 bytes" in by_fours
+    assert (
+        "8 + 8 loads, 32 stores. In all: 8 requests like this, 32 sectors asked of L1, 32 different" in singly
+    )
+    assert (
+        "2 + 2 loads, 8 stores. In all: 2 requests like this, 32 sectors asked of L1, 32 different"
+        in by_fours
+    )
+
+
+def test_the_same_sectors_are_asked_for_again_and_again():
+    """A row of A is 8 floats of a sector, one per step; each step has a row of B of its own."""
+    a, b = (widget.draw(NAIVE, LAST, access).alt for access in (LOAD_A, LOAD_B))
+    assert "8 requests like this, 256 sectors asked of L1, 32 different" in a
+    assert "8 requests like this, 8 sectors asked of L1, 8 different" in b
 
 
 @pytest.mark.parametrize(("pair", "kernel", "access"), CASES, ids=names)
