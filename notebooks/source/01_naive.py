@@ -9,7 +9,7 @@
 # - count what a warp asks of memory: requests, sectors, bytes used;
 # - spot a float64 that sneaked in.
 #
-# *Time: about 30 minutes to read, 30 for the exercises. Comes from document 004, kernel v00.*
+# *Time: about 30 minutes to read, 40 for the exercises. Comes from document 004, kernel v00.*
 
 # %%
 import numpy as np
@@ -76,7 +76,7 @@ see.source("naive_uncoalesced")
 # - `BM` and `BN` are the rows and columns of C that belong to a block, 32 × 32 if nobody says otherwise.
 # - `float32(0)` is a zero of 32 bits. A later exercise shows what `0.0` costs.
 # - `u32(...)` makes an unsigned integer of 32 bits (`from gemm_course.intrinsics import u32`), and `while`
-#   stands for `for p in range(k)`. Both make the machine code shorter; your kernel does without them.
+#   stands for `for p in range(k)`. Both are there for the compiler; your kernel does without them.
 #
 # `run` launches a stage, or your kernel if you say how many blocks and threads. It uses the GPU if there is
 # one, the emulator if not, and returns `C`:
@@ -177,8 +177,8 @@ check.naive_sectors(A=8, B=1, C=8)
 
 # %% [markdown] tags=["answer"]
 # The fewer threads along x, the fewer rows a warp has. 4 × 64 has 4 rows and 8 columns: 4 sectors of A, 1 of
-# B, 4 of C. That is 5 sectors per step along k instead of 33. Even so this is no more than 6.6 times as fast
-# (3.3 TFLOPS instead of 0.50); notebook 02 does better.
+# B, 4 of C. That is 5 sectors per step along k instead of 33, and the kernel is 6.6 times as fast (3.3 TFLOPS
+# instead of 0.50). Notebook 02 does better.
 
 # %% [markdown]
 # ## What does it cost?
@@ -222,7 +222,8 @@ see.row_lengths("naive_uncoalesced")
 # 4096 floats, the 32 floats of a request all lie at the same place in their lines.
 #
 # L1 delivers 128 bytes per clock, one float from each of the 32 places. That is a **wavefront**. Floats at
-# the same place take turns. The profiler counted the wavefronts of a warp's step, for A and B, at n = 2048:
+# the same place take turns: here each wavefront brings one sector of 32 bytes, a quarter of what it could.
+# The profiler counted the wavefronts of a warp's step, for A and B together, at n = 2048:
 #
 # | floats of padding | lanes at one place | wavefronts per step | TFLOPS |
 # |---|---|---|---|
@@ -237,9 +238,9 @@ see.row_lengths("naive_uncoalesced")
 # places again, as the *banks* of shared memory.
 
 # %% [markdown]
-# So a factor of three was an accident of the size: powers of two are the worst widths for this kernel. Keep
-# that in mind when somebody shows you one size only. The rest has to be earned: even at its best it asks for
-# 33 sectors where 5 would do.
+# So a factor of three was an accident of the size: multiples of 32 floats are the worst widths for this
+# kernel, and 4096 is one. Keep that in mind when somebody shows you one size only. The rest has to be earned:
+# even at its best it asks for 33 sectors where 5 would do.
 #
 # ---
 # ## Count it three ways
