@@ -105,7 +105,7 @@ MEANINGS = {
     "QUIET": "secondary text, and lines that go with the axes",
     "EDGE": "a hairline",
     "STRIPE": "a ground: every other warp or block, where neighbours must be told apart",
-    "BAND": "the ground of a heading, of code and of a removed line",
+    "BAND": "the ground of a heading, of code, of a removed line, and of a box that holds parts",
     "IDLE": "a ground: nothing happens here",
     "PAPER": "the page; always set, so that a picture looks the same in a dark theme",
     "SCALE": "how much, from little to much: TFLOPS in a map of tiles",
