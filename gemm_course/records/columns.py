@@ -268,6 +268,33 @@ PEERS = Table(
     }
 )
 
+PEERS_APART = Table(
+    {
+        "peer": "text",
+        "kernel": "text",
+        "change": "text",
+        "option": "text",
+        "m": "whole",
+        "n": "whole",
+        "k": "whole",
+        "registers": "whole",
+        "stack_bytes": "whole",
+        "spilled_bytes": "whole",
+        "blocks_per_sm": "whole",
+        "milliseconds": "real",
+        "tflops": "real",
+        "warp_instructions": "whole",
+        "local_load_requests": "whole",
+        "local_store_requests": "whole",
+        "barrier_clocks": "real",
+        "memory_clocks": "real",
+        "gpu": "text",
+        "driver": "text",
+        "cuda": "text",
+        "date": "text",
+    }
+)
+
 COMPUTE_ROOFS = Table({"unit": "text", "tflops": "real", "sm_clock_mhz": "whole", **ORIGIN})
 
 ROOFS = Table(

@@ -80,6 +80,11 @@ def peers(gpu: str = "h200", data: Path = DATA) -> pd.DataFrame:
     return columns.PEERS.read(data / gpu / "peers.csv")
 
 
+def peers_apart(gpu: str = "h200", data: Path = DATA) -> pd.DataFrame:
+    """Document 004's author's kernels with one thing changed: `change` in the source, `option` of nvcc."""
+    return columns.PEERS_APART.read(data / gpu / "peers_apart.csv")
+
+
 def machine_code(data: Path = DATA) -> pd.DataFrame:
     """What the ladder's stages compile to, a row per stage and compute capability: "8.0", "8.6", "9.0".
 

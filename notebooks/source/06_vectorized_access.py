@@ -8,16 +8,16 @@
 # **After this notebook you can**
 # - move a tile with 128-bit requests, and say at which addresses they may begin;
 # - carry A's tile into shared memory transposed, and choose the padding behind its rows;
-# - treat sizes that are no multiple of four, and say when vectorizing helps and when it hurts.
+# - treat sizes that are no multiple of four, and take a change apart to find out which part of it pays.
 #
-# *Time: about 45 minutes to read, 70 for the exercises. Comes from document 003 (how the tiles are loaded)
-# and document 004, kernel v05.*
+# *Time: about 50 minutes to read, 55 for the exercises. Comes from document 003 (how the tiles are loaded)
+# and document 004, kernel v05; the [glossary](glossary.md#document) says what the documents are.*
 
 # %%
 import numpy as np
 from numba import cuda, float32
 
-from gemm_course import check, run
+from gemm_course import check, profiled, run
 from gemm_course import widgets as see
 from gemm_course.intrinsics import load4, store4
 from gemm_course.kernels import LADDER
@@ -25,7 +25,7 @@ from gemm_course.kernels import LADDER
 # %% [markdown]
 # ## In one picture
 #
-# Who makes what stays as it was. New is how the tiles are copied: see what one thread copies in the first
+# Who computes what stays as it was. New is how the tiles are copied: see what one thread copies in the first
 # step, and with how many loads.
 
 # %%
@@ -34,14 +34,24 @@ see.multiply("vectorized")
 # %% [markdown]
 # ## What limits it now?
 #
-# With 8 × 8 results a thread, the kernel of notebook 05 does 64 multiply-adds in a k step and reads 16
-# floats of shared memory for them. Each of the reads is an instruction, and so is each of the loads and
-# stores that fill the tiles. A scheduler issues **one instruction a clock**: while it issues a load, no
-# multiply-add begins. As the source has it, 64 of 80 instructions do the work.
+# Issue slots. A [scheduler](glossary.md#scheduler) issues **one instruction per clock**: while it issues
+# something else, no multiply-add begins. In notebook 05's kernel schedulers issue in 72 % of the clocks, and
+# 72 % of what they issue are multiply-adds. Which are the others? The main loop, as compiled:
+
+# %%
+from gemm_course import compiled
+
+{kind: count for kind, count in compiled("thread_tiled_2d").loop.by_kind.items() if count}
+
+# %% [markdown]
+# The compiler merged the reads of shared memory by itself: 160 loads of 128 bits. It did not merge the 32
+# loads and 32 stores that fill the tiles, an element each. And each of these needs an address: most of the
+# integer arithmetic and of the moves, 475 instructions, is for that. (`see.machine_code("thread_tiled_2d")`
+# shows which line of the source each of them comes from.)
 #
-# If four neighbouring floats came with one instruction, it would be 64 of 68. You have seen the compiler
-# merge reads of shared memory by itself. What it leaves as it is are the loads and stores that fill the
-# tiles.
+# If one instruction moved four neighbouring floats, there would be a quarter of the loads, and a quarter of
+# the addresses. (Where a scheduler has 16 FP32 units instead of 32, as in an A100, a multiply-add takes two
+# of its clocks, and every other clock is free for something else.)
 #
 # ## One request, four floats
 #
@@ -61,7 +71,7 @@ tiles = {"BM": 128, "BN": 128, "BK": 16, "TM": 8, "TN": 8}  # document 004's
 see.compare("thread_tiled_2d", "vectorized", tiles, "global_load_requests", "global_load_sectors")
 
 # %% [markdown] tags=["answer"]
-# **Fewer instructions, not fewer bytes.** "4 sectors a request" is no measure of anything here: an ideal
+# **Fewer instructions, not fewer bytes.** "4 sectors per request" is no measure of anything here: an ideal
 # 128-bit request takes 16. Count the sectors of the whole product instead.
 
 # %% [markdown]
@@ -87,7 +97,8 @@ see.warp_and_memory("thread_tiled_2d", "vectorized")
 # *misaligned address*. For `load4(A, (row, col))` three things have to hold:
 #
 # - the array begins at such an address. Those that `cuda.to_device` makes do. A shared array needs to be
-#   told, by a third argument, in bytes: `cuda.shared.array((BK, BM), float32, 16)`;
+#   told, by a third argument, in bytes: `cuda.shared.array((BK, BM), float32, 16)`. You have seen it in
+#   listings since notebook 03;
 # - the **leading dimension** is a multiple of 4 floats. Document 004 pads every row to 64 bytes, and so does
 #   this course's `run`, at least to what a stage needs;
 # - `col` is a multiple of 4.
@@ -99,233 +110,6 @@ result = run("vectorized", A, B)
 np.abs(result.C - A @ B).max(), result.leading_dimensions
 
 # %% [markdown]
-# ### And if k is 50?
-#
-# Then the last four of a row of A are elements 48 and 49 and two floats of padding. Reading them is allowed,
-# they belong to the row. But there may be anything in them, and in this course's tests there is NaN.
-#
-# | what ends | what is read beyond | what to do |
-# |---|---|---|
-# | k, in a row of A | up to three floats of padding, in **every** sum of that row | a zero for each of them |
-# | m | rows of A that do not exist | do not load at all, take four zeros |
-# | n, in a row of B | up to three floats of padding | nothing: they end up in columns that C does not have |
-# | n, in a row of C | up to three floats of padding | not ours to write: store the last ones singly |
-#
-# "Bs is zero for these k, so the product is zero" is what everyone thinks first. But **0 · NaN is NaN**.
-#
-# ## A on its side
-#
-# Filling the tiles is one half. The other is reading them. In a k step p a thread with 8 × 8 results needs
-#
-# - `Bs[p, x0]` to `Bs[p, x0 + 7]`: neighbours, two requests of 128 bits;
-# - `As[y0, p]` to `As[y0 + 7, p]`: one below the other, BK floats apart. No two of these are neighbours.
-#
-# So A's tile is **transposed** on its way into shared memory: `As[p, y0]` to `As[p, y0 + 7]` are neighbours.
-# This is the price: the four floats of one load lie along k, and now they must go into four different
-# *rows* of As. After `v = load4(A, (r, c))` it takes `As[c + e, r] = v[e]` for e from 0 to 3. (r and c count
-# from the corner of the tile.) Four loads became one; the four stores remain.
-#
-# Document 003 gives three formulas for it. `BK // 4` threads share a row of the tile:
-#
-# | | | |
-# |---|---|---|
-# | innerRowA | `tid // (BK // 4)` | which row of the tile is mine |
-# | innerColA | `tid % (BK // 4)` | which four of this row: column `4 * innerColA` |
-# | rowStrideA | `THREADS // (BK // 4)` | how many rows the block covers in a round |
-#
-# Below is one warp with a small tile. Be another thread, and step on. Then choose BK = 8: now two threads
-# share a row.
-
-# %%
-see.scatter()
-
-# %% [markdown]
-# In every store the 32 lanes put 32 floats into a few rows of As. Look at the last line of the picture while
-# you move *padding of As* from 4 to 0. Which banks are these?
-#
-# ## Thirty-two banks again
-#
-# You know from notebook 03 that a bank gives one word a clock. Two things are new.
-#
-# **Wide accesses are served in groups.** 32 banks give 128 bytes a wavefront, and a warp that asks for 512
-# cannot have them in one. With 64 bits a lane, half a warp is served at a time; with 128 bits a *quarter*,
-# eight lanes. Four wavefronts are the least then, and no conflict. (One exception, for loads: where all lanes
-# want what their neighbour wants, two groups are served together.)
-#
-# **Padding may not break alignment.** Choose, one after the other:
-#
-# 1. `As[c + e, r] = v[e]` without padding, BK = 8, 16 and 32. Why do the wavefronts double?
-# 2. `load4(As, (p, y0))` with padding 0, 1, 2 and 4. What happens?
-# 3. `load4(Bs, (p, x0))`. A thread has 8 × 8 results here, so lanes are 8 words apart.
-
-# %%
-see.wavefronts()
-
-# %% [markdown]
-# 1. BK // 4 lanes share a row of A, and their floats go down a column of As, four rows apart. Rows that are
-#    128 words long all begin in the same bank, so these lanes meet in one: 2, 4, 8 wavefronts. Padding moves
-#    each row on by a few banks. What that is worth, you will work out in exercise 06.3.
-# 2. With 1 or 2 words of padding, the rows of As no longer begin at multiples of 16 bytes, and cannot be read
-#    by fours. (Some published kernels pad by other amounts; ask of each whether its reads are still aligned.)
-# 3. Half of the banks stand idle while the other half gives two words for every group: **8** wavefronts,
-#    where 4 would do. Keep that in mind.
-#
-# ## The kernel
-
-# %%
-see.diff("thread_tiled_2d", "vectorized")
-
-# %% [markdown]
-# Notice:
-#
-# - `A_ROWS` and `B_ROWS` are document 003's rowStrideA and rowStrideB; `tid // (BK // 4)` is innerRowA.
-#   Threads are numbered straight through, `tid`, and each tile is shared out anew. (`u32` and `unroll` are
-#   for the compiler: unsigned indices, and loops written out in full.)
-# - `load4` is only called where the four *begin* inside the matrix. When they are stored, each is asked again
-#   whether it lies before k.
-# - Nobody wrote `load4(As, ...)`. The loops that fill `a` and `b` read neighbours, the arrays are aligned to
-#   16 bytes, and the compiler sees it.
-# - In the last lines the row of C is stored as four, or, at its end, singly.
-#
-# ## Count it three ways
-#
-# How many load requests do all warps together make to global memory, and how many sectors do they move?
-# Whatever the tiles are: write it with `t["BM"]` and `t["BN"]`, for sizes that are multiples of the tiles.
-# Each block column needs all of A once, each block row all of B.
-
-# %%
-t = LADDER["vectorized"].tiles
-
-
-# %% id="formula"
-def global_requests(m, n, k):
-    ### BEGIN SOLUTION
-    floats = m * k * (n // t["BN"]) + k * n * (m // t["BM"])
-    return floats // 4 // 32
-    ### STUB
-    # return None
-    ### END SOLUTION
-
-
-def global_sectors(m, n, k):
-    ### BEGIN SOLUTION
-    floats = m * k * (n // t["BN"]) + k * n * (m // t["BM"])
-    return floats // 8
-    ### STUB
-    # return None
-    ### END SOLUTION
-
-
-# %%
-size = (1024, 1024, 1024)
-see.counts("vectorized", size, global_load_requests=global_requests, global_load_sectors=global_sectors)
-
-
-# %% [markdown]
-# And the reads of shared memory? The source reads TM + TN floats for TM · TN multiply-adds.
-
-
-# %%
-def shared_reads(stage):
-    (m, n, k), t = size, LADDER[stage].tiles
-    return m * n * k * (t["TM"] + t["TN"]) // (t["TM"] * t["TN"]) // 32
-
-
-see.counts("vectorized", size, shared_load_requests=shared_reads("vectorized"))
-
-# %% [markdown]
-# The counter says a quarter: the compiler made one 128-bit read of every four. That is what the transposing
-# was for.
-#
-# Was it necessary? You know the answer from notebook 05. Here it is again:
-
-# %%
-see.counts("thread_tiled_2d", size, shared_load_requests=shared_reads("thread_tiled_2d"))
-
-# %% [markdown]
-# The stage before has its quarter *too*, without transposing anything. The loop over p is written out in
-# full, so the compiler sees `As[y0 + i, p]` to `As[y0 + i, p + 3]`, neighbours along k, and reads those by
-# four. It then has to keep four k steps of As in registers, where the transposed tile needs one. The
-# document's argument is right for the source, and the compiler found a way round it. What is left as the
-# gain of this stage are the loads and stores of global memory, and the registers. A count keeps us from
-# telling a tidier story than the true one.
-#
-# ## Which vectorizing helps, and which hurts
-#
-# Document 004's author has more kernels in his repository than in the article: v02 to v05, each with scalar
-# loads of the tiles and with loads by fours. They were compiled and measured for this course.
-
-# %%
-see.predict("06.v02")
-
-# %% tags=["answer"]
-see.vectorized_peers("v02", "v03", "v04", "v05")
-
-# %% [markdown]
-# How many fours does a thread have to fetch from one tile of A? His tiles are written in the sources:
-
-# %%
-for name, threads, floats in (("v02", 32 * 32, 32 * 32), ("v03", 512, 64 * 8), ("v04", 256, 128 * 16)):
-    print(name, floats / 4 / threads, "fours a thread")
-
-# %% [markdown] tags=["answer"]
-# - **v02, v03: slower.** A quarter of a four a thread means that one thread in four fetches, and three wait
-#   at the barrier. Fewer warps have loads on the way, and nothing else has become less.
-# - **v04: hardly any gain.** Every thread has two fours, none is idle, but reading the tiles costs what it
-#   did.
-# - **v05 without fours is slower than v04** (20.7 against 25.5). There, 16 lanes hold one row of A, and
-#   without padding their 16 stores meet in one bank. **With fours it is the fastest** (33.3). Each half of
-#   the idea is of little use by itself.
-#
-# So: fours help where every thread still has something to do, and where the tile lies the way it is read.
-#
-# ## What is the ceiling now?
-
-# %%
-see.predict("06.ceiling")
-
-# %% tags=["answer"]
-see.tflops("block_tiled", "thread_tiled_1d", "thread_tiled_2d", "vectorized")
-
-# %% tags=["answer"]
-see.roofline("thread_tiled_1d", "thread_tiled_2d", "vectorized")
-
-# %% [markdown]
-# (The question was about 8 × 8 results, the chart is about the stage's default tiles.)
-#
-# The answer to *what limits it now?*: of the peak's four warp-FMAs a clock, issuing everything else takes a
-# part. With 8 × 8 results a thread the **conflict in the reads of Bs** takes another: 20 wavefronts a k step
-# where 12 would do. There are two ways out.
-#
-# - **Another thread tile.** You know 16 × 4 from notebook 05. With four columns a thread, the lanes' pieces
-#   of Bs lie side by side, and 12 wavefronts it is. The price: five 128-bit reads a k step instead of four.
-# - **Another place for the lanes.** They lie in a row now. If they lay in a rectangle, and each had its
-#   columns in two places, the square could keep its four reads... but that is the next notebook.
-#
-# ## Tune it
-
-# %%
-see.tiles("vectorized")
-
-# %% [markdown]
-# Is the padding worth it? Move PAD and see what was measured, first with BK = 32, then with 8 × 8 results
-# and BK = 16. Without padding a store of As takes BK / 4 wavefronts. A tile is stored once and read many
-# times, so a conflict in the stores costs less than one in the reads; but with a deep tile it costs
-# something. (Where it says *not measured*, nobody knows: the sweep took a part of all tiles.)
-#
-# And which thread tile was fastest?
-
-# %%
-see.heatmap("vectorized", "TM", "TN", others="best")
-
-# %% [markdown]
-# Tall tiles do well, wide ones badly: compare 16 × 4 with 4 × 16, the same 20 elements a k step. Tall ones
-# read more of As, where the lanes of a row share every word. Wide ones read more of Bs, where the lanes'
-# pieces lie TN floats apart and meet in the same banks.
-#
-# ---
-# ## Exercises
-#
 # ### Exercise 06.1 · Four at once
 # *core · easy · 10 minutes*
 #
@@ -359,11 +143,43 @@ def make_copy(BM, BK, THREADS):
 check.four_at_once(make_copy)
 
 # %% [markdown]
+# ## A on its side
+#
+# Filling the tiles is one half. The other is reading them. In a k step p a thread with 8 × 8 results needs
+#
+# - `Bs[p, x0]` to `Bs[p, x0 + 7]`: neighbours, two requests of 128 bits;
+# - `As[y0, p]` to `As[y0 + 7, p]`: one below the other, BK floats apart. No two of these are neighbours.
+#
+# So A's tile is **transposed** on its way into shared memory: `As[p, y0]` to `As[p, y0 + 7]` are neighbours.
+# This is the price: the four floats of one load lie along k, and now they must go into four different
+# *rows* of As. After `v = load4(A, (r, c))` it takes `As[c + e, r] = v[e]` for e from 0 to 3. (r and c count
+# from the corner of the tile.) Four loads became one; the four stores remain.
+#
+# Why not transpose B as well? A thread's four columns of Bs are neighbours already. Transposed, they would
+# lie BK floats apart.
+#
+# Document 003 gives three formulas for the scatter. `BK // 4` threads share a row of the tile:
+#
+# | | | |
+# |---|---|---|
+# | innerRowA | `tid // (BK // 4)` | which row of the tile is mine |
+# | innerColA | `tid % (BK // 4)` | which four of this row: column `4 * innerColA` |
+# | rowStrideA | `THREADS // (BK // 4)` | how many rows the block covers in a pass |
+#
+# Below is one warp with a small tile. Be another thread, and step on. Then choose BK = 8: now two threads
+# share a row.
+
+# %%
+see.scatter()
+
+# %% [markdown]
+# In every store the 32 lanes put 32 floats into a few rows of As. Look at the last line of the picture while
+# you move *padding of As* from 4 to 0. Which banks are these?
+#
 # ### Exercise 06.2 · The transposing scatter
 # *core · hard · the heart of this notebook · 20 minutes*
 #
-# Now through shared memory. Write `make_transpose(BM, BK, PAD, THREADS)`, which returns a kernel `(A, out)`.
-# Its one block
+# Write `make_transpose(BM, BK, PAD, THREADS)`, which returns a kernel `(A, out)`. Its one block
 #
 # 1. fetches A's tile, BM × BK, by fours,
 # 2. stores it transposed into a shared array, whose rows are BM + PAD floats long,
@@ -409,12 +225,24 @@ check.transposing_scatter(make_transpose)
 see.scatter(make_transpose)
 
 # %% [markdown]
+# ## Thirty-two banks again
+#
+# You know from notebook 03 that a bank gives one word per clock. Two things are new.
+#
+# **Wide accesses are served in groups.** 32 banks give 128 bytes per wavefront, and a warp that asks for 512
+# cannot have them in one. With 64 bits per lane, half a warp is served at a time; with 128 bits a *quarter*,
+# eight lanes. Four wavefronts are the least then, and no conflict. (One exception, for loads: if lanes 2i and
+# 2i + 1 always want the same 16 bytes, two groups are served together.)
+#
+# **Padding may not break alignment.** A row of As that is to be read by fours begins at a multiple of 16
+# bytes.
+#
 # ### Exercise 06.3 · Padding
 # *core · medium · 8 minutes*
 #
 # As for BM = 128 and BK = 16. How many wavefronts does a warp's store `As[c + e, r] = v[e]` take when 0, 2 or
 # 4 floats lie behind each row? And which of the three do you take, if As is to be read by fours? Work it out
-# on paper; the picture above will tell you if you must.
+# on paper; the picture below will tell you if you must.
 
 # %% id="ex-06-3"
 ### BEGIN SOLUTION
@@ -424,10 +252,43 @@ check.scatter_padding(wavefronts=[4, 1, 2], take=4)
 ### END SOLUTION
 
 # %% [markdown]
+# Now the picture. Choose, one after the other:
+#
+# 1. `As[c + e, r] = v[e]` without padding, BK = 8, 16 and 32. Why do the wavefronts double?
+# 2. `load4(As, (p, y0))` with padding 0, 1, 2 and 4. What happens?
+# 3. `load4(Bs, (p, x0))`. A thread has 8 × 8 results here, so lanes are 8 words apart.
+
+# %%
+see.wavefronts()
+
+# %% [markdown]
+# 1. BK // 4 lanes share a row of A, and their floats go down a column of As, four rows apart. Rows that are
+#    128 words long all begin in the same bank, so these lanes meet in one: 2, 4, 8 wavefronts. Padding moves
+#    each row on by a few banks.
+# 2. With 1 or 2 words of padding, the rows of As no longer begin at multiples of 16 bytes, and cannot be read
+#    by fours. (Some published kernels pad by other amounts; ask of each whether its reads are still aligned.)
+# 3. Half of the banks stand idle while the other half gives two words for every group: **8** wavefronts,
+#    where 4 would do. Keep that in mind.
+#
+# ## And if k is 50?
+#
+# Then the last four of a row of A are elements 48 and 49 and two floats of padding. Reading them is allowed,
+# they belong to the row. But there may be anything in them, and in this course's tests there is NaN.
+#
+# | what ends | what is read beyond | what to do |
+# |---|---|---|
+# | k, in a row of A | up to three floats of padding, in **every** sum of that row | a zero for each of them |
+# | m | rows of A that do not exist | do not load at all, take four zeros |
+# | n, in a row of B | up to three floats of padding | nothing: they end up in columns that C does not have |
+# | n, in a row of C | up to three floats of padding | not ours to write: store the last ones singly |
+#
+# "Bs is zero for these k, so the product is zero" is what everyone thinks first. But **0 · NaN is NaN**.
+#
 # ### Exercise 06.4 · Where the matrix ends
 # *core · hard · 20 minutes*
 #
-# Here is a whole GEMM kernel with one gap: it calls `fetch`, and `fetch` is yours.
+# Here is a whole GEMM kernel with one gap: it calls `fetch`, and `fetch` is yours. (`fetch_b` brings the tile
+# of B.)
 
 # %%
 from gemm_course.checks.kits import around
@@ -464,10 +325,30 @@ def make_fetch(BM, BK, THREADS):
 check.ragged_fours(make_fetch)
 
 # %% [markdown]
+# ## The kernel
+#
+# This is the course's version, and what changed since notebook 05:
+
+# %%
+see.diff("thread_tiled_2d", "vectorized")
+
+# %% [markdown]
+# - `A_ROWS` and `B_ROWS` are document 003's rowStrideA and rowStrideB; `tid // (BK // 4)` is innerRowA.
+#   Threads are numbered consecutively, `tid`, and each tile is divided among them anew.
+# - `load4` is only called where the four *begin* inside the matrix. When they are stored, each is asked again
+#   whether it lies before k.
+# - Nobody wrote `load4(As, ...)`. The loops that fill `a` and `b` read neighbours, the arrays are aligned to
+#   16 bytes, and the compiler sees it.
+# - In the last lines `store_four` stores a row of C as four or, at its end, singly.
+#
+# To run a copy, put it into a factory, and begin with `from gemm_course.intrinsics import load4, store4, u32,
+# unroll` and `from gemm_course.kernels.parts.results import store_four`. (`u32` and `unroll` are for the
+# compiler: unsigned indices, and loops written out in full.)
+#
 # ### Exercise 06.5 · A read that nobody notices
 # *stretch · medium · 12 minutes*
 #
-# This is document 004's v05, with small tiles: 32 × 32 × 8, and 4 × 4 results a thread. For any m, n and k
+# This is document 004's v05, with small tiles: 32 × 32 × 8, and 4 × 4 results per thread. For any m, n and k
 # its results are those of NumPy. (It stores whole fours, into the padding too, and takes in the old C even if
 # beta is 0. The document allows the one and does not speak of the other.) Yet one of its accesses to global
 # memory leaves its array.
@@ -489,6 +370,217 @@ check.stray_read(access=("C", "load"), shape=(1, 1))
 ### END SOLUTION
 
 # %% [markdown]
+# ## Count it three ways
+#
+# How many load requests do all warps together make to global memory, and how many sectors do they move?
+# Whatever the tiles are: write it with `t["BM"]` and `t["BN"]`, for sizes that are multiples of the tiles.
+# Each block column needs all of A once, each block row all of B.
+
+# %%
+t = LADDER["vectorized"].tiles
+
+
+# %% id="formula"
+def global_requests(m, n, k):
+    ### BEGIN SOLUTION
+    floats = m * k * (n // t["BN"]) + k * n * (m // t["BM"])
+    return floats // 4 // 32
+    ### STUB
+    # return None
+    ### END SOLUTION
+
+
+def global_sectors(m, n, k):
+    ### BEGIN SOLUTION
+    floats = m * k * (n // t["BN"]) + k * n * (m // t["BM"])
+    return floats // 8
+    ### STUB
+    # return None
+    ### END SOLUTION
+
+
+# %%
+size = (1024, 1024, 1024)
+see.counts("vectorized", size, global_load_requests=global_requests, global_load_sectors=global_sectors)
+
+
+# %% [markdown]
+# And the reads of shared memory? The source reads TM + TN floats for TM · TN multiply-adds. Here and in the
+# stage before:
+
+
+# %%
+def shared_reads(stage):
+    (m, n, k), t = size, LADDER[stage].tiles
+    return m * n * k * (t["TM"] + t["TN"]) // (t["TM"] * t["TN"]) // 32
+
+
+see.counts("vectorized", size, shared_load_requests=shared_reads("vectorized"))
+
+# %%
+see.counts("thread_tiled_2d", size, shared_load_requests=shared_reads("thread_tiled_2d"))
+
+# %% [markdown]
+# The counter says a quarter: the compiler made one 128-bit read of every four. That is what the transposing
+# was for. But the stage before has its quarter *too*. There the compiler sees `As[y0 + i, p]` to
+# `As[y0 + i, p + 3]`, neighbours along k, and reads four steps at once. The document's argument is right for
+# the source, and the compiler found a way round it. So what is the transposing good for, and what is the gain
+# of this stage?
+#
+# ## Take it apart
+#
+# Two things changed: accesses of four, and A transposed, with the padding that it needs. A kernel with a
+# switch for each tells them apart. All four forms have the same tiles, 128 registers and two blocks per SM.
+# With neither it is 33.9 TFLOPS, with both 41.4.
+
+# %%
+see.predict("06.halves")
+
+# %% tags=["answer"]
+fours = profiled("vectorized_apart", tiles={"FOURS": 1, "TRANSPOSED": 0})
+transposed = profiled("vectorized_apart", tiles={"FOURS": 0, "TRANSPOSED": 1, "PAD": 4})
+see.waits("thread_tiled_2d", transposed, fours, "vectorized")
+
+# %% [markdown] tags=["answer"]
+# | | TFLOPS | instructions, billions | issue slots |
+# |---|---|---|---|
+# | neither | 33.9 | 2.97 | 72 % |
+# | transposed only | 34.6 | 2.94 | 73 % |
+# | fours only | 38.1 | 2.58 | 71 % |
+# | both | 41.4 | 2.50 | 74 % |
+#
+# Fours alone bring 4.2 of the 7.5 TFLOPS, transposing alone 0.7, and the two together 2.6 more. The fours
+# save 13 % of all instructions, the transposing 1 %. This is what the fours did to the loop:
+
+# %% tags=["answer"]
+see.compare_code("thread_tiled_2d", fours)
+
+# %% [markdown] tags=["answer"]
+# The larger part of what is saved are not the loads themselves but their addresses: integer arithmetic and
+# moves. There are as many reads of shared memory as before, transposed or not.
+#
+# And transposing, once there are fours? It saves some more moves: only one step of As has to be in registers
+# at a time, where the compiler's way round takes four. Which wait makes the rest of the difference is not
+# settled. From the instructions alone the course had predicted 40.5 TFLOPS for fours only.
+
+# %% [markdown]
+# ## Which vectorizing helps, and which hurts
+#
+# Document 004's author has more kernels in his repository than in the article: v02 to v05, each with scalar
+# loads of the tiles and with loads by fours. They were compiled and measured for this course.
+
+# %%
+see.predict("06.v02")
+
+# %% tags=["answer"]
+see.vectorized_peers("v02", "v03", "v04", "v05")
+
+# %% [markdown]
+# ### A suspect
+#
+# How many fours does a thread have to fetch from one tile of A? His tiles are written in the sources:
+
+# %%
+for name, threads, floats in (("v02", 32 * 32, 32 * 32), ("v03", 512, 64 * 8), ("v04", 256, 128 * 16)):
+    print(name, floats / 4 / threads, "fours per thread")
+
+# %% [markdown]
+# ¼ four per thread: one thread in four fetches, and three wait for it at the barrier. "We waste a lot of
+# threads", says a comment in the source. It sounds right. Is it the reason? Change one thing at a time:
+
+# %% [markdown] tags=["answer"]
+# | TFLOPS | scalar | fours, as written | loop unrolled | no clearing |
+# |---|---|---|---|---|
+# | v02, 32 registers | 8.1 | 5.8 | 6.9 | 7.8 |
+# | v03 | 17.1 | 10.5 | 13.6 | 14.1 |
+#
+# The loop is the one that **clears** what lies past k, your exercise 06.4. The author writes `v[3 - i] = 0`
+# for i below a number that is known only at run time. A dynamic index: registers have no addresses, so the
+# four go to [local memory](glossary.md#local-memory), 32 bytes of it per thread (a *stack frame*). In v02
+# warps make 134 million loads and as many stores there. Unroll this one loop, and there are none.
+#
+# Without any clearing v02 is 4 % slower than with scalar loads, and as many threads are idle as before. So it
+# is not mainly they. The clearing costs instructions as well: with fours and the loop unrolled, v02 executes
+# 41 % more than with scalar loads, v03 32 %. (v03's loss without clearing has not been taken apart. Compiled
+# without a limit of registers, the scalar v02 reaches 9.2.)
+
+# %% [markdown]
+# ### And v05, which transposes?
+#
+# In the chart v05 without fours is slower than v04, and with fours the fastest. Each half of little use by
+# itself? Not so fast: v05 takes 130 registers, so that one block fits on an SM, and v05_vectorized 121, so
+# that two fit. (v04 has 183.) All of them compiled for 128 registers, two blocks each:
+
+# %% [markdown] tags=["answer"]
+# | TFLOPS, two blocks per SM | scalar | fours |
+# |---|---|---|
+# | v04 | 29.2 | 30.3 |
+# | v05, transposed | 28.9 | 33.0 |
+#
+# Transposing alone costs nothing and brings nothing, fours alone a little, and both together 13 %: the same
+# order as in the course's kernel. Before, two blocks were compared with one. (With 128 registers v04 spills
+# some 100 bytes, v05 eight or none.)
+#
+# So: do not ask whether fours help. Look at the instructions, at local memory, and at the blocks per SM.
+
+# %% [markdown]
+# ## What is the ceiling now?
+
+# %%
+see.predict("06.ceiling")
+
+# %% tags=["answer"]
+see.roofline("thread_tiled_1d", "thread_tiled_2d", "vectorized")
+
+# %% tags=["answer"]
+see.tflops("block_tiled", "thread_tiled_1d", "thread_tiled_2d", "vectorized")
+
+# %% [markdown]
+# ## What limits it now?
+
+# %%
+see.limits("thread_tiled_2d", "vectorized")
+
+# %% [markdown]
+# Still issue slots, but better used: in 74 % of the clocks a scheduler issues, and 86 % of that are
+# multiply-adds. Shared memory follows at 62 %. That is with 16 × 4 results. With 8 × 8 it has overtaken:
+
+# %%
+see.limits(("vectorized", {"BK": 16, "TM": 8, "TN": 8, "PAD": 0}), "vectorized")
+
+# %% [markdown]
+# With 8 × 8 the **conflict in the reads of Bs** makes 20 wavefronts of what could be 12, and warps wait 34 %
+# of their time for what they read. In notebook 05 it cost hardly anything, because instructions were the
+# limit. There are two ways out.
+#
+# - **Another thread tile.** With 16 × 4 the lanes' pieces of Bs lie side by side, and 12 wavefronts it is.
+#   The price: five 128-bit reads per k step instead of four.
+# - **Another place for the lanes.** They lie in a row now. If they lay in a rectangle, and each had its
+#   columns in two places, the square could keep its four reads... but that is the next notebook.
+#
+# ## Tune it
+
+# %%
+see.tiles("vectorized")
+
+# %% [markdown]
+# Is the padding worth it? Move PAD and see what was measured, first with BK = 32, then with 8 × 8 results
+# and BK = 16. Without padding a store of As takes BK / 4 wavefronts. With BK = 32 it is 39.3 TFLOPS without
+# and 41.4 with PAD = 4, and warps wait 17 instead of 5 % of their time for shared memory and its queue. A
+# tile is stored once and read many times, so a conflict in the stores costs less than one in the reads.
+# (Where it says *not measured*, nobody knows: the sweep took a part of all tiles.)
+#
+# And which thread tile was fastest?
+
+# %%
+see.heatmap("vectorized", "TM", "TN", others="best")
+
+# %% [markdown]
+# Tall tiles do well, wide ones badly: compare 16 × 4 with 4 × 16, the same 20 elements per k step. Tall ones
+# read more of As, where the lanes of a row share every word. Wide ones read more of Bs, where the lanes'
+# pieces lie TN floats apart and meet in the same banks. With 4 × 16 L1 and shared memory are busy in 98 % of
+# the clocks, for 14.7 TFLOPS.
+#
 # ---
 # ## Quiz
 
@@ -498,13 +590,15 @@ see.quiz("06")
 # %% [markdown]
 # ## Recap
 #
-# - A 128-bit request moves four floats with one instruction: a quarter of the requests, the same sectors.
+# - A 128-bit request moves four floats with one instruction: a quarter of the requests and of their
+#   addresses, the same sectors.
 # - It must begin at a multiple of 16 bytes: start, leading dimension, column, and the padding in shared
 #   memory.
 # - A transposed tile lets a thread read its column by fours. The price is a scatter with bank conflicts: with
 #   BK = 16, padding 4 leaves two wavefronts, padding 2 would leave one and break the alignment.
-# - Past k, zeros one by one: 0 · NaN is NaN.
-# - Vectorizing by itself made v02 and v03 slower. Count how many fours a thread has.
+# - Past k, zeros one by one, with constant indices: 0 · NaN is NaN, and a dynamic index sends the four to
+#   local memory.
+# - To know which part of a change pays, change one thing, and keep registers and blocks per SM equal.
 #
 # **Next:** the 32 lanes of a warp get a tile of their own, and a square of results reads Bs without a
 # conflict.

@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+from gemm_course import compiled, records
 from gemm_course.profiles import recorded, verdict
 from gemm_course.profiles.words import percent
 
@@ -80,3 +81,121 @@ def test_what_05_says_of_its_own_limit():
     assert f"{percent(useful)} of these are multiply-adds" in said
     assert f"{issued:.2f} · {useful:.2f} is {percent(issued * useful)} of the peak" in said
     assert f"{now.tflops:.0f} of 67" in said
+
+
+NEITHER, BOTH = recorded("thread_tiled_2d"), recorded("vectorized")
+FOURS = recorded("vectorized_apart", {"FOURS": 1, "TRANSPOSED": 0})
+TRANSPOSED = recorded("vectorized_apart", {"FOURS": 0, "TRANSPOSED": 1, "PAD": 4})
+FORMS = {"neither": NEITHER, "transposed only": TRANSPOSED, "fours only": FOURS, "both": BOTH}
+
+
+def instructions(profile) -> float:
+    return profile.measured["warp_instructions"]
+
+
+def test_what_06_says_of_the_loop_before():
+    said, loop = words_of("06"), compiled("thread_tiled_2d").loop
+    kinds = loop.by_kind
+    assert f"{kinds['shared load']} loads of 128 bits" in said
+    assert f"the {kinds['global load']} loads and {kinds['shared store']} stores that fill" in said
+    addresses = kinds["integer arithmetic"] + kinds["move"]
+    assert f"{addresses} instructions, is for that" in said
+    after = compiled("vectorized").loop.by_kind
+    assert after["integer arithmetic"] + after["move"] < addresses / 2  # most of them
+
+
+def test_the_table_of_06_taken_apart():
+    said = words_of("06")
+    for name, form in FORMS.items():
+        issued = percent(verdict(form).busy["issue slots"])
+        row = f"| {name} | {form.tflops:.1f} | {instructions(form) / 1e9:.2f} | {issued} |"
+        assert row in said
+        assert form.measured["registers"] == 128 and form.measured["warps_possible"] == 4
+
+
+def test_what_06_says_of_each_half():
+    said = words_of("06")
+    gains = [round(form.tflops, 1) - round(NEITHER.tflops, 1) for form in (FOURS, BOTH, TRANSPOSED)]
+    told = "Fours alone bring {:.1f} of the {:.1f} TFLOPS, transposing alone {:.1f}, and the two together"
+    assert f"{told.format(*gains)} {gains[1] - gains[0] - gains[2]:.1f} more" in said
+    saved = [percent(1 - instructions(form) / instructions(NEITHER)) for form in (FOURS, TRANSPOSED)]
+    assert "save {} of all instructions, the transposing {}".format(*saved) in said
+    reads = {form.measured["shared_load_requests"] for form in FORMS.values()}
+    assert len(reads) == 1
+
+
+def peer(kernel: str, change: str = "as written", option: str = ""):
+    frame = records.peers_apart()
+    rows = frame[(frame["kernel"] == kernel) & (frame["change"] == change) & (frame["option"] == option)]
+    (row,) = rows.itertuples()
+    return row
+
+
+CAPPED = "-maxrregcount=32"
+UNROLLED, NO_MASK = "mask loop unrolled", "no mask"
+
+
+def test_what_06_says_of_fours_in_local_memory():
+    said = words_of("06")
+    v02 = (
+        peer("v02", option=CAPPED),
+        peer("v02_vectorized"),
+        peer("v02_vectorized", UNROLLED, CAPPED),
+        peer("v02_vectorized", NO_MASK, CAPPED),
+    )
+    v03 = (
+        peer("v03"),
+        peer("v03_vectorized"),
+        peer("v03_vectorized", UNROLLED),
+        peer("v03_vectorized", NO_MASK),
+    )
+    for name, forms in (("v02, 32 registers", v02), ("v03", v03)):
+        assert f"| {name} | " + " | ".join(f"{one.tflops:.1f}" for one in forms) + " |" in said
+        assert len({one.blocks_per_sm for one in forms}) == 1
+        assert [one.stack_bytes for one in forms] == [0, 32, 0, 0]
+    assert {one.registers for one in v02} == {32}
+    assert v02[1].local_load_requests == v02[1].local_store_requests
+    assert f"{v02[1].local_load_requests / 1e6:.0f} million loads and as many stores" in said
+    assert f"v02 is {percent(1 - v02[3].tflops / v02[0].tflops)} slower than with scalar" in said
+    more = [percent(forms[2].warp_instructions / forms[0].warp_instructions - 1) for forms in (v02, v03)]
+    assert "v02 executes {} more than with scalar loads, v03 {}".format(*more) in said
+    assert f"v02 reaches {peer('v02').tflops:.1f}" in said
+
+
+def test_what_06_says_of_v05_with_equal_blocks():
+    said = words_of("06")
+    option = "-maxrregcount=128"
+    for label, name in (("v04", "v04"), ("v05, transposed", "v05")):
+        pair = [peer(kernel, option=option) for kernel in (name, f"{name}_vectorized")]
+        assert {one.blocks_per_sm for one in pair} == {2}
+        assert f"| {label} | " + " | ".join(f"{one.tflops:.1f}" for one in pair) + " |" in said
+    as_written = [peer(name) for name in ("v05", "v05_vectorized", "v04")]
+    told = "v05 takes {} registers, so that one block fits on an SM, and v05_vectorized {}, so that two fit"
+    assert [one.blocks_per_sm for one in as_written] == [1, 2, 1]
+    assert f"{told}. (v04 has {{}}.)".format(*(one.registers for one in as_written)) in said
+    gain = peer("v05_vectorized", option=option).tflops / peer("v04", option=option).tflops
+    assert f"both together {percent(gain - 1)}" in said
+
+
+def test_what_06_says_of_its_own_limit():
+    said = words_of("06")
+    issued = verdict(BOTH).busy["issue slots"]
+    useful = BOTH.measured["float32_fma"] / 32 / instructions(BOTH)
+    assert f"in {percent(issued)} of the clocks a scheduler issues, and {percent(useful)} of that" in said
+    assert f"Shared memory follows at {percent(verdict(BOTH).busy['L1 and shared memory'])}" in said
+    square = recorded("vectorized", DOCUMENT | {"PAD": 0})
+    assert verdict(square).limiter == "L1 and shared memory"
+    assert f"warps wait {wait(square, 'shared memory')} of their time for what they read" in said
+    wide = recorded("vectorized", {"BK": 16, "TM": 4, "TN": 16})
+    busy = percent(verdict(wide).busy["L1 and shared memory"])
+    assert f"busy in {busy} of the clocks, for {wide.tflops:.1f} TFLOPS" in said
+
+
+def test_what_06_says_of_padding():
+    said, without = words_of("06"), recorded("vectorized", {"PAD": 0})
+    assert "it is {} TFLOPS without and {} with PAD = 4".format(*tflops(without, BOTH)) in said
+    shares = [sum(one.waits[name] for name in SHARED) for one in (without, BOTH)]
+    assert f"wait {100 * shares[0]:.0f} instead of {100 * shares[1]:.0f} % of their time" in said
+
+
+SHARED = ("shared memory", "queue to shared memory")

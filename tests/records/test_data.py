@@ -144,6 +144,16 @@ def test_peers_were_measured_on_the_same_gpu():
     assert frame[frame["kernel"] == "2_coalesce"]["tflops"].tolist() == [6.26]
 
 
+def test_changed_peers_are_those_of_the_first_run():
+    before = records.peers().set_index("kernel")["tflops"]
+    changed = records.peers_apart()
+    as_written = changed[(changed["change"] == "as written") & (changed["option"] == "")]
+    assert len(as_written) == 8
+    for row in as_written.itertuples():
+        assert abs(row.tflops / before[row.kernel] - 1) < 0.01, row.kernel
+    assert (abs(2e-9 * 4096**3 / changed["milliseconds"] / changed["tflops"] - 1) < 1e-3).all()
+
+
 def test_roofs_are_below_what_the_hardware_could_do():
     roofs = records.roofs().set_index("memory")["tb_s"]
     assert 0.8 * GPUS["H200"].dram_tb_s < roofs["DRAM"] < GPUS["H200"].dram_tb_s

@@ -170,6 +170,10 @@ def ragged_fours() -> dict[str, Wrong]:
         "always_the_first_rows": ("`row0` is left out", ("row0 + r", "r")),
         "one_element_of_four": ("at its place in As", ("As[c + e, r] =", "As[c + 3 - e, r] =")),
         "one_round_of_a": ("never filled, although", (LOOP, "for i in range(0, ROWS, ROWS):")),
+        "zeros_without_a_type": (
+            "become float64",
+            ("zeros = (float32(0), float32(0), float32(0), float32(0))", "zeros = (0.0, 0.0, 0.0, 0.0)"),
+        ),
         "waits_itself": ("There is a barrier", (filling, f"{filling}        cuda.syncthreads()\n")),
         "a_kernel": ("device=True", ("@cuda.jit(device=True)", "@cuda.jit")),
     }

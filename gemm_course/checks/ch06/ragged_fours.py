@@ -261,11 +261,18 @@ def _mistakes(tiles: Tiles) -> tuple[Mistake, ...]:
 
 
 def _check_lesson(fetch: Fetch, trial: GemmTrial) -> None:
-    """128 bits in each load, every float of A once, coalesced; no barrier."""
+    """128 bits in each load, every float of A once, coalesced; no float64, no barrier."""
     q, rows = trial.problem, trial.report.accesses
     rows = rows[(rows["space"] == "global") & (rows["op"] == "load")]
     rows = rows[rows["function"] == fetch.function.py_func.__name__]
     needed, sectors = q.m * q.k * -(-q.n // BN), int(rows["sectors"].sum())
+    bare = _bare_four(fetch.function)
+    if bare:
+        raise Refused(
+            f"The numbers are right, but `{bare}` has no floats of 32 bits in it. Beside it `load4`'s four "
+            "become float64, and the compiler converts every element there and back. Write `float32(0)`.",
+            fetch.where(trial),
+        )
     if (rows["bits"] < 128).any():
         raise Refused(
             f"The numbers are right, but A is read one float at a time: {int(rows['requests'].sum()):,} "
@@ -287,3 +294,12 @@ def _check_lesson(fetch: Fetch, trial: GemmTrial) -> None:
         )
     if trial.barriers_per_block > BARRIERS * (q.k // fetch.tiles.BK):
         raise Refused(NO_BARRIER, fetch.where(trial))
+
+
+def _bare_four(function: Any) -> str:
+    """Four numbers without a type, such as `(0.0, 0.0, 0.0, 0.0)`; "" where there are none."""
+    for node in ast.walk(source_tree(function)):
+        if isinstance(node, ast.Tuple) and len(node.elts) == 4:
+            if all(isinstance(element, ast.Constant) for element in node.elts):
+                return ast.unparse(node)
+    return ""

@@ -18,6 +18,13 @@ def around(fetch: Callable, BM: int, BN: int, BK: int, TM: int, TN: int):
     B_ROWS = THREADS // (BN // 4)
     A_WIDTH = BM + PAD
 
+    @cuda.jit(device=True)
+    def fetch_b(n, k, B, k0, col0, Bs, tid):
+        zeros = (float32(0), float32(0), float32(0), float32(0))
+        for i in range(0, BK, B_ROWS):
+            r, c = i + tid // (BN // 4), tid % (BN // 4) * 4
+            store4(Bs, (r, c), load4(B, (k0 + r, col0 + c)) if k0 + r < k and col0 + c < n else zeros)
+
     @cuda.jit
     def gemm(m, n, k, alpha, A, B, beta, C):
         As = cuda.shared.array((BK, A_WIDTH), float32, 16)
@@ -26,15 +33,12 @@ def around(fetch: Callable, BM: int, BN: int, BK: int, TM: int, TN: int):
         for i in range(TM):
             for j in range(TN):
                 acc[i, j] = 0
-        zeros = (float32(0), float32(0), float32(0), float32(0))
         tid = cuda.threadIdx.y * cuda.blockDim.x + cuda.threadIdx.x
         row0, col0 = cuda.blockIdx.y * BM, cuda.blockIdx.x * BN
         y0, x0 = cuda.threadIdx.y * TM, cuda.threadIdx.x * TN
         for k0 in range(0, k, BK):
             fetch(m, k, A, row0, k0, As, tid)
-            for i in range(0, BK, B_ROWS):
-                r, c = i + tid // (BN // 4), tid % (BN // 4) * 4
-                store4(Bs, (r, c), load4(B, (k0 + r, col0 + c)) if k0 + r < k and col0 + c < n else zeros)
+            fetch_b(n, k, B, k0, col0, Bs, tid)
             cuda.syncthreads()
             for p in range(BK):
                 for i in range(TM):
