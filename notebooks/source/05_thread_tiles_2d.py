@@ -323,7 +323,7 @@ check.outer_product(make_outer)
 #
 # This is document 004's v04, and what changed since v03. Compare it with yours.
 
-# %%
+# %% tags=["listing"]
 see.diff("thread_tiled_1d", "thread_tiled_2d")
 
 # %% [markdown]
@@ -347,7 +347,7 @@ np.abs(C - A @ B).max()
 # Kernel 5 does the same arithmetic, the same way, and fetches in slices. This is what it has and the draft
 # has not:
 
-# %%
+# %% tags=["listing"]
 see.diff(draft, "kernel5")
 
 # %% [markdown]
@@ -497,7 +497,8 @@ check.no_conflicts(make_fixed)
 
 # %% [markdown]
 # ### What helped
-#
+
+# %% [markdown] tags=["listing"]
 # - **As**: the warp has two rows of threads, 8 rows of As apart. A row is 16 words, so that is 128 words:
 #   the same bank, **2 wavefronts**. A word of padding makes it 8 · 17 = 136 words, bank 8. With 4 words it
 #   is 160, bank 0 again.
@@ -513,7 +514,7 @@ from gemm_course.kernels.variants.kernel5_spread import STAGE as spread
 
 sectors(spread)
 
-# %%
+# %% tags=["listing"]
 see.diff("kernel5", spread)
 
 # %% [markdown]

@@ -261,7 +261,7 @@ check.scatter_padding(wavefronts=[4, 1, 2], take=4)
 # %%
 see.wavefronts()
 
-# %% [markdown]
+# %% [markdown] tags=["listing"]
 # 1. BK // 4 lanes share a row of A, and their floats go down a column of As, four rows apart. Rows that are
 #    128 words long all begin in the same bank, so these lanes meet in one: 2, 4, 8 wavefronts. Padding moves
 #    each row on by a few banks.
@@ -329,7 +329,7 @@ check.ragged_fours(make_fetch)
 #
 # This is the course's version, and what changed since notebook 05:
 
-# %%
+# %% tags=["listing"]
 see.diff("thread_tiled_2d", "vectorized")
 
 # %% [markdown]
