@@ -269,7 +269,8 @@ see.wavefronts()
 #    by fours. (Some published kernels pad by other amounts; ask of each whether its reads are still aligned.)
 # 3. Half of the banks stand idle while the other half gives two words for every group: **8** wavefronts,
 #    where 4 would do. Keep that in mind.
-#
+
+# %% [markdown]
 # ## And if k is 50?
 #
 # Then the last four of a row of A are elements 48 and 49 and two floats of padding. Reading them is allowed,
