@@ -625,7 +625,8 @@ see.limits(("thread_tiled_2d", {"BK": 16, "TM": 8, "TN": 8}), ("thread_tiled_2d"
 # Hardly a difference: 32.9 and 33.6 TFLOPS. Fewer wavefronts help only where wavefronts are the limit. With
 # 8 × 8 shared memory has just caught up with issuing instructions; with 16 × 4 it has time to spare, and
 # issuing is the limit.
-#
+
+# %% [markdown]
 # ## What limits it now?
 
 # %%
