@@ -461,8 +461,8 @@ see.compare_code("thread_tiled_2d", fours)
 # moves. There are as many reads of shared memory as before, transposed or not.
 #
 # And transposing, once there are fours? It saves some more moves: only one step of As has to be in registers
-# at a time, where the compiler's way round takes four. Which wait makes the rest of the difference is not
-# settled. From the instructions alone the course had predicted 40.5 TFLOPS for fours only.
+# at a time, where the compiler's way round takes four, and spills 4 bytes. Which wait makes the rest of the
+# difference is not settled. From the instructions alone the course had predicted 40.5 TFLOPS for fours only.
 
 # %% [markdown]
 # ## Which vectorizing helps, and which hurts

@@ -122,6 +122,8 @@ def test_what_06_says_of_each_half():
     assert "save {} of all instructions, the transposing {}".format(*saved) in said
     reads = {form.measured["shared_load_requests"] for form in FORMS.values()}
     assert len(reads) == 1
+    spilled = {name: form.code.spilled_bytes for name, form in FORMS.items() if form.code.spilled_bytes}
+    assert spilled == {"fours only": 4} and "takes four, and spills 4 bytes" in said
 
 
 def peer(kernel: str, change: str = "as written", option: str = ""):
