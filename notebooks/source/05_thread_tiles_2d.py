@@ -701,8 +701,10 @@ def taken(n, tile=128, places=264):
 # The blocks of a wave also share something: blocks in one row of the grid need the same rows of A, those in
 # one column the same columns of B. What one of them has fetched is in the **L2 cache** (50 MB on an H200)
 # for the others. 256 blocks in a square of 16 × 16 need 16 strips of A and 16 of B. In one long row of 256
-# they would need 1 and 256. CUDA promises no order of blocks; in practice those with neighbouring numbers run
-# at about the same time, and a kernel may number its blocks as it likes.
+# they would need 1 and 256.
+#
+# CUDA promises no order of blocks; in practice those with neighbouring numbers run at about the same time,
+# and a kernel may number its blocks as it likes.
 #
 # ---
 # ## Quiz

@@ -566,10 +566,11 @@ see.tiles("vectorized")
 
 # %% [markdown]
 # Is the padding worth it? Move PAD and see what was measured, first with BK = 32, then with 8 × 8 results
-# and BK = 16. Without padding a store of As takes BK / 4 wavefronts. With BK = 32 it is 39.3 TFLOPS without
-# and 41.4 with PAD = 4, and warps wait 17 instead of 5 % of their time for shared memory and its queue. A
-# tile is stored once and read many times, so a conflict in the stores costs less than one in the reads.
-# (Where it says *not measured*, nobody knows: the sweep took a part of all tiles.)
+# and BK = 16. (Where it says *not measured*, nobody knows: the sweep took a part of all tiles.)
+#
+# Without padding a store of As takes BK / 4 wavefronts. With BK = 32 it is 39.3 TFLOPS without and 41.4 with
+# PAD = 4, and warps wait 17 instead of 5 % of their time for shared memory and its queue. A tile is stored
+# once and read many times, so a conflict in the stores costs less than one in the reads.
 #
 # And which thread tile was fastest?
 
