@@ -87,21 +87,25 @@ def arrows(words: Iterable[str]) -> str:
     return "\u00a0→\u00a0".join(found)
 
 
-def waits(bars: Sequence[Bar], title: str, remarks: Sequence[str], note: str) -> Picture:
+def waits(
+    bars: Sequence[Bar], title: str, remarks: Sequence[str], note: str, *, meanings: bool = True
+) -> Picture:
     """Draw a bar per kernel, and below them what its parts mean.
 
     With more than `DETAILED` bars each takes one line. title: the answer; remarks: sentences that belong to
-    it; note: where the figures come from.
+    it; note: where the figures come from. meanings: say how a bar is read and what each wait means.
     """
     drawing = Drawing(title)
     y = drawing.top
     for words in remarks:
         y = paragraph(drawing, words, y, colours.INK) + 4
-    for words in _explanations(bars):
+    for words in _explanations(bars) if meanings else ():
         y = paragraph(drawing, words, y) + 4
     y = (_in_detail if _detailed(bars) else _in_lines)(drawing, bars, y + 6)
-    y = _meanings(drawing, bars, y)
+    y = _meanings(drawing, bars, y, meanings)
     paragraph(drawing, note, y)
+    if not meanings:
+        return drawing.picture(" ".join([*remarks, *_told(bars), note])).plain
     return drawing.picture(_in_words(bars, [*remarks, *_explanations(bars)], note)).plain
 
 
@@ -264,7 +268,7 @@ def _time_in_words(bar: Bar) -> str:
 # --- what the parts mean ------------------------------------------------------------------------------------
 
 
-def _meanings(drawing: Drawing, bars: Sequence[Bar], y: float) -> float:
+def _meanings(drawing: Drawing, bars: Sequence[Bar], y: float, with_words: bool) -> float:
     for names, words in (GOOD, "issuing, or ready"), ([*WAITS][len(GOOD) :], "waiting"):
         found = [name for name in _drawn(bars) if name in names]
         if found:
@@ -272,11 +276,11 @@ def _meanings(drawing: Drawing, bars: Sequence[Bar], y: float) -> float:
             drawing.text(LEFT + 6, y + 18, words, bold=True)
             y += 30
         for name in found:
-            y = _meaning(drawing, bars, name, y)
+            y = _meaning(drawing, bars, name, y, with_words)
     return y + 4
 
 
-def _meaning(drawing: Drawing, bars: Sequence[Bar], name: str, y: float) -> float:
+def _meaning(drawing: Drawing, bars: Sequence[Bar], name: str, y: float, with_words: bool) -> float:
     fill = colours.OF_WAIT[name]
     drawing.rect(LEFT, y, 20, 20, fill, stroke=colours.EDGE)
     if name == OTHER:
@@ -287,7 +291,8 @@ def _meaning(drawing: Drawing, bars: Sequence[Bar], name: str, y: float) -> floa
     if _detailed(bars):
         y = _shares(drawing, bars, name, y)
     y += 20
-    for line in wrap(explained(name, _least(bars)), SMALL, RIGHT - LEFT - 30):
+    words = explained(name, _least(bars)) if with_words else ""
+    for line in wrap(words, SMALL, RIGHT - LEFT - 30) if words else ():
         drawing.text(LEFT + 30, y + 13, line, fill=colours.QUIET)
         y += LINE
     return y + 5
@@ -320,13 +325,16 @@ def explained(name: str, least: float = SHOWN) -> str:
 # --- the same in words --------------------------------------------------------------------------------------
 
 
-def _in_words(bars: Sequence[Bar], sentences: Sequence[str], note: str) -> str:
-    told = [
+def _told(bars: Sequence[Bar]) -> list[str]:
+    return [
         " ".join([*([f"{name}:"] if name else []), *(_bar_in_words(bar, _least(bars)) for bar in group)])
         for name, group in groupby(bars, key=lambda bar: "" if _detailed(bars) else bar.group)
     ]
+
+
+def _in_words(bars: Sequence[Bar], sentences: Sequence[str], note: str) -> str:
     meant = [f"{name}: {explained(name, _least(bars))}" for name in _drawn(bars)]
-    return " ".join([*sentences, *told, "What it means:", *meant, note])
+    return " ".join([*sentences, *_told(bars), "What it means:", *meant, note])
 
 
 def _bar_in_words(bar: Bar, least: float) -> str:

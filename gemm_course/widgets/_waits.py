@@ -23,12 +23,13 @@ TOLD = 2  # so many waits are told with all their shares
 LEAST = 0.05  # a wait that changes by less is not told
 
 
-def waits(*kernels: Kernel, size: int | tuple[int, int, int] = USUAL) -> Picture:
+def waits(*kernels: Kernel, size: int | tuple[int, int, int] = USUAL, meanings: bool = True) -> Picture:
     """Draw what a warp spends its time on, a bar for each kernel, and how busy the hardware was meanwhile.
 
     kernels: stages of the ladder or their names, with default tiles; ("vectorized", {"TM": 8}) or
     {"vectorized": {"TM": 8}} for other tiles; profiles, such as that of your own kernel. Without any, all
-    stages of which there is a profile. size: m = n = k, or (m, n, k), of what is recorded.
+    stages of which there is a profile. size: m = n = k, or (m, n, k), of what is recorded. meanings: say
+    how a bar is read and what each wait means; leave it out where that was said above.
 
     Raises NoProfile, a LookupError, with what is recorded; ValueError for a profile without samples.
     """
@@ -37,7 +38,8 @@ def waits(*kernels: Kernel, size: int | tuple[int, int, int] = USUAL) -> Picture
     if len(bars) > figure.DETAILED:
         bars = [replace(bar, tiles=unusual_tiles(one)) for bar, one in zip(bars, profiles, strict=True)]
     remarks = [_changes(bars)] if 1 < len(bars) <= figure.DETAILED else []
-    return figure.waits(bars, _answer(bars), list(filter(None, remarks)), note(profiles) + _roots(profiles))
+    below = note(profiles) + _roots(profiles)
+    return figure.waits(bars, _answer(bars), list(filter(None, remarks)), below, meanings=meanings)
 
 
 # --- what is drawn ------------------------------------------------------------------------------------------

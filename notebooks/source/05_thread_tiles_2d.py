@@ -6,11 +6,11 @@
 # [outer product](glossary.md#outer-product).
 #
 # **After this notebook you can**
-# - write a kernel that reads 16 elements for 64 multiply-adds, and say why the square reads least;
+# - write a kernel whose threads compute rectangles of results, and say why the square reads least;
 # - fetch tiles with strided loops, and see in a picture which elements nobody fetched;
 # - find bank conflicts in a real kernel, and fix each of them with what helps.
 #
-# *Time: about 65 minutes to read, 55 for the exercises. Comes from document 004, kernel v04, and from
+# *Time: about 65 minutes to read, 70 for the exercises. Comes from document 004, kernel v04, and from
 # documents 000 and 001, "Kernel 5"; the [glossary](glossary.md#document) says what the documents are.*
 
 # %%
@@ -56,8 +56,8 @@ for p in range(50):
 np.abs(C - A @ B).max()
 
 # %% [markdown]
-# In every step a **column of A** and a **row of B** come in, 16 numbers. Each of the 8 meets each of the
-# other 8, and 64 sums grow by a product. The sums stay where they are; only 16 numbers have to be fetched.
+# In every step a **column of A** and a **row of B** come in. Each element of one meets each of the other, and
+# 64 sums grow by a product. The sums stay where they are.
 #
 # A thread does this now, with 64 registers for its accumulators.
 
@@ -110,8 +110,9 @@ def reads(TM, TN):
 # grid of BM/TM rows and BN/TN columns, and thread (x, y) computes TM rows and TN columns of C. From A it
 # fetches a **slice** of these TM rows, in column x of the tile; from B a slice of its TN columns, in row y.
 #
-# Step through it: the emulator's trace of one block, store by store, with the line of code below. First with
-# BK = 8, then with BK = 4. What is different?
+# Step through it: the emulator's trace of one block, store by store, with the line of code below. (In that
+# line `row0 = cuda.blockIdx.y * BM + ty * TM`, the *thread's* first row; `col0` is made the same way.)
+# First with BK = 8, then with BK = 4. What is different?
 
 # %%
 see.filling("kernel5")
@@ -155,8 +156,9 @@ check.draft_is_right(right)
 
 # %% [markdown]
 # The author knew. A note below the draft's code says that the threads of a column are BM/TM and the rows of
-# Bs BK, "so you'll only load the first BM/TM rows of the BK rows unless BM/TM == BK". The draft is perfectly
-# good C++, and right for one BK. A test with just that BK would have found nothing.
+# Bs BK, "so you'll only load the first BM/TM rows of the BK rows unless BM/TM == BK". Once two typing slips
+# are mended (below), the draft is legal C++, and right for one BK. A test with just that BK would have
+# found nothing.
 #
 # ### Exercise 05.2 · Slices for any tile
 # *core · medium · 15 minutes*
@@ -167,7 +169,8 @@ check.draft_is_right(right)
 #
 # The block has BN/TN threads along x and BM/TM along y. `As` is (BM, BK), `Bs` is (BK, BN); they begin at
 # column and row `k0` of A and B. Store every element **exactly once**, and a zero where a matrix has ended.
-# The kernel that calls your function has the barriers.
+# The kernel that calls your function has the barriers. (`row0` and `col0` below are the *block's* first row
+# and column.)
 
 
 # %% id="ex-05-2"
@@ -225,8 +228,8 @@ sectors("kernel5"), sectors("thread_tiled_2d")
 # *core · medium · 10 minutes*
 #
 # Fill `Bs` again, only `Bs`, so that the load of B is coalesced: 4 sectors per request with the document's
-# tiles. Everything else stays: the same parameters, every element exactly once, zeros where B has ended.
-# There is more than one way.
+# tiles, and all threads take part. Change nothing else: the same parameters, every element exactly once,
+# zeros where B has ended. There is more than one way.
 
 
 # %% id="ex-05-3"
@@ -362,9 +365,15 @@ see.diff(draft, "kernel5")
 # A compiler refuses the second at once, and the first as well, because there is no `r`. The missing strided
 # loops it cannot see.
 #
-# ## Few warps, and fast?
+# ## Registers and warps
 #
-# 64 results need registers.
+# 64 results need registers. From here on there are two sets of tiles, both 128 × 128 with 64 results. Each
+# section says which it means:
+#
+# | | BK | TM × TN | used for |
+# |---|---|---|---|
+# | **the document's** | 16 | 8 × 8 | banks, exercise 05.5, counts per step |
+# | **the course's** | 32 | 16 × 4 | the ladder, and what limits v04 |
 
 # %%
 see.predict("05.occupancy")
@@ -378,17 +387,15 @@ see.occupancy("thread_tiled_2d", tiles={"BM": 128, "BN": 128, "BK": 16, "TM": 8,
 # %% tags=["answer"]
 see.tflops("block_tiled", "thread_tiled_1d", "thread_tiled_2d")
 
-# %% tags=["answer"]
-see.tflops("block_tiled", "thread_tiled_1d", "thread_tiled_2d", on="RTX 3090")
-
 # %% [markdown]
-# Between two waits, a thread has more to do:
+# Between two waits, a thread has more to do. The picture computes a schedule: the document's tiles, and no
+# wait but that for global memory, so a real kernel stays below it. Lower the registers until two blocks fit.
 
 # %%
 see.strips("thread_tiled_2d")
 
 # %% [markdown]
-# And what do warps wait for, with half as many of them?
+# And what do warps wait for, with half as many of them? (The course's tiles.)
 
 # %% tags=["answer"]
 see.waits("thread_tiled_1d", "thread_tiled_2d")
@@ -396,8 +403,7 @@ see.waits("thread_tiled_1d", "thread_tiled_2d")
 # %% [markdown] tags=["answer"]
 # The gain is **fewer reads**. A warp of v03 spends 29 % of its time waiting for what it reads from shared
 # memory, and 13 % in the queue; here it is 5 % and less than 1 %. Fewer instructions of all kinds go with a
-# multiply-add, and schedulers issue more often. (The longest wait is now *dispatch*: an instruction is chosen
-# and held up on its way to its unit.)
+# multiply-add, and schedulers issue more often. The longest wait is now [dispatch](glossary.md#dispatch).
 
 # %% [markdown]
 # ### How many warps are enough?
@@ -408,24 +414,29 @@ see.waits("thread_tiled_1d", "thread_tiled_2d")
 # 16 warps per SM. These two blocks have just as many.
 #
 # With **64** accumulators the next instruction does not need the last one's result, and can start at once.
-# That is **instruction-level parallelism**: one warp keeps its scheduler busy by itself. So above 16 warps it
-# is not what makes this kernel fast. It is what would let it do with fewer, if that were all that takes time.
+# That is **instruction-level parallelism**: one warp keeps its scheduler busy by itself. Both kernels have
+# at least 16 warps, so this is not the reason for the gain. It only means that fewer warps would be enough
+# for the arithmetic.
 #
-# Loads from global memory take far longer than four clocks. The same code, kept to **one** block per SM by
-# shared memory that it does not use:
+# Loads from global memory take far longer than four clocks. The same code with the course's tiles, kept to
+# **one** block per SM by shared memory that it does not use:
 
 # %%
-see.waits("thread_tiled_2d", ("thread_tiled_2d_fewer_blocks", {"SPARE": 150}))
+see.waits("thread_tiled_2d", ("thread_tiled_2d_fewer_blocks", {"SPARE": 150}), meanings=False)
 
 # %% [markdown]
 # 27.4 TFLOPS instead of 33.9, and the wait for global memory grows from 4 to 15 % of a warp's time: when the
-# only block waits for its next tiles, nobody computes. So more warps than enough bring nothing, but a single
-# block per SM, with its barriers, is a cliff.
+# only block waits for its next tiles, nobody computes. A second block is worth 24 %.
+#
+# **Yours** may have a single block too. The checker of 05.4 says how many registers it takes: the course's
+# solution 165, and 256 threads with more than 128 each fit only once. v04 is told that two blocks must fit.
+# Write `@cuda.jit(launch_bounds=(256, 2))` ([notebook 04](04_thread_tiles_1d.ipynb)): the solution then takes
+# 128, and spills nothing. (Exercise 05.5's takes 196, and 127 then.)
 #
 # ## Banks again
 #
-# Back to Kernel 5 as written. There are 16 reads of shared memory in a step. Here is what one warp (16 × 2
-# threads) reads of either tile with the document's sizes. For each tile answer three questions:
+# Back to Kernel 5, **as written**, with the **document's tiles**. There are 16 reads of shared memory in a
+# step. Here is what one warp (16 × 2 threads) reads of either tile. For each tile answer three questions:
 #
 # 1. Which lanes want different words of the same bank?
 # 2. Does a word of **padding** behind every row help? Do four words?
@@ -438,9 +449,10 @@ see.tile_banks()
 # ### Exercise 05.5 · Conflict-free
 # *stretch · hard · 17 minutes*
 #
-# Copy your kernel from exercise 05.4 into the cell below, and fix both conflicts. With tiles of 128 × 128
-# × 16 and 8 × 8 results, every **read** of As and of Bs should take one wavefront. (Stores into the tiles
-# may take two: every element is stored once and read 16 times.)
+# Copy your kernel from exercise 05.4 into the cell below, and fix both conflicts. With tiles of 128 × 128 ×
+# 16 and 8 × 8 results, every **read** of As and of Bs should take one wavefront, and a store of C should
+# move 4 sectors per request. (Stores into the tiles may take two wavefronts: every element is stored once
+# and read 16 times.)
 #
 # The shape of a shared array must be a constant for the compiler. A variable of the enclosing function counts
 # as one; `BK + 1` written inside the kernel does not.
@@ -525,13 +537,20 @@ see.diff("kernel5", spread)
 # Does it pay? All three with the document's tiles, the columns spread and nothing padded:
 
 # %%
-see.waits(("kernel5", document), ("kernel5_spread", {"PAD": 0}), ("thread_tiled_2d", document))
+see.waits(
+    ("kernel5", document), ("kernel5_spread", {"PAD": 0}), ("thread_tiled_2d", document), meanings=False
+)
 
 # %% [markdown]
-# 25.8, 29.7 and 32.9 TFLOPS. Spreading nearly halves the wavefronts, and warps wait 15 % of their time for
-# global memory instead of 23 %. v04 is faster still, although it has the conflict in Bs: its loads from
-# global memory are coalesced by other means, and it waits 7 % for them. (Kernel 5 also spills 48 bytes, the
-# others 16 and none.) Is v04's conflict worth fixing? First the compiler must have its say.
+# 25.8, 29.7 and 32.9 TFLOPS. As written, spreading halves the wavefronts of the reads, 48 to 24 per step; the
+# hardware counts 839 and 470 million in all. Warps wait 15 % of their time for global memory instead of 23 %.
+#
+# v04 waits 7 %, although it has the conflict in Bs. Its loads are coalesced too, and no fewer. But its
+# program asks for all 16 elements of a thread before it stores the first. Kernel 5's two loops ask for 8,
+# wait, store, and ask for 8 more: two waits per pair of tiles. (Kernel 5 also spills 48 bytes, the spread
+# one 16, v04 none. What each of these is worth alone was not measured.)
+#
+# Is v04's conflict worth fixing? First look at what the compiler does.
 #
 # ## What is the ceiling?
 
@@ -541,7 +560,7 @@ see.predict("05.ceiling")
 # %% [markdown]
 # ## Count it three ways
 #
-# v04 with the tiles that the stage has by default:
+# v04 with the **course's tiles**:
 
 # %%
 t = LADDER["thread_tiled_2d"].tiles
@@ -576,9 +595,8 @@ see.counts("thread_tiled_2d", size, **counted)
 # %% [markdown]
 # ### What the compiler makes of it
 #
-# The hardware counts a quarter of the reads. Take the document's tiles, 8 × 8 results and BK = 16. The
-# source reads 16 · 16 = 256 elements per pair of tiles; the program for an H200 has **64 loads of 128 bits**
-# instead:
+# The hardware counts a quarter of the reads. Take the **document's tiles** again. The source reads 16 · 16
+# = 256 elements per pair of tiles; the program for an H200 has **64 loads of 128 bits** instead:
 #
 # - of Bs, a thread's 8 columns of one step are neighbours: 8 / 4 = **2 loads per step**;
 # - of As, a thread's 8 rows are not neighbours, but four *steps* of a row are. So it loads 4 steps of 8 rows
@@ -586,9 +604,19 @@ see.counts("thread_tiled_2d", size, **counted)
 #
 # Together 4 loads per step, and 4 · 16 = 64.
 #
-# Does that cure the conflicts? A load of 128 bits is served for eight lanes at a time, a quarter of the
-# warp. It takes **4** wavefronts if all goes well; **2** if lanes 2i and 2i + 1 always want the same 16
-# bytes; and more if eight lanes want different words of one bank. (Notebook 06 has pictures of that.)
+# Does that cure the conflicts? A load of 128 bits is served for eight lanes at a time, a quarter of the warp.
+# Where the lanes of each pair (0 and 1, 2 and 3, ...) want the same 16 bytes, it is served for sixteen.
+# Measured on an H200, by the first word that each lane wants:
+#
+# | lane 0, 1, 2, ... 7 | | wavefronts |
+# |---|---|---|
+# | 0 4 8 12 16 20 24 28 | side by side | **4** |
+# | 0 0 4 4 8 8 12 12 | pairs | **2** |
+# | 0 0 0 0 0 0 0 0 | all the same: pairs as well | **2** |
+# | 0 8 16 24 32 40 48 56 | half of the banks asked twice | **8** |
+#
+# So a broadcast takes two here. Why not one? NVIDIA does not document it. (Notebook 06 has pictures.)
+#
 # Wavefronts of a warp per step:
 #
 # | | as written | compiled |
@@ -597,26 +625,24 @@ see.counts("thread_tiled_2d", size, **counted)
 # | Bs | 8 reads · 4 = 32 | 2 loads · 8 = 16 |
 # | together | 48 | 20 |
 #
-# - **As**: all lanes of a thread row want the same 16 bytes, and no group of eight lanes spans two thread
-#   rows. There is no conflict left, and padding has nothing to fix.
-# - **Bs**: eight lanes want 16 bytes each. Side by side they would fill all 32 banks once. But they lie 32
-#   bytes apart: half of the banks are asked for two words, the others for none. 4 wavefronts become 8.
+# - **As**: all lanes of a thread row want the same 16 bytes. There is no conflict left, and padding has
+#   nothing to fix.
+# - **Bs**: neighbours' 16 bytes lie 32 bytes apart, the last line of the table above.
 # - With the columns spread out, a thread's columns are 16 words apart and cannot be merged: 8 reads of 1
 #   wavefront each. Half as many wavefronts, and four times as many instructions. Notebook 07 gets both, wide
 #   loads and fewer conflicts.
 #
 # ### Tall instead of square?
 #
-# 16 × 4 results are 64 as well. The 128 columns of a block's tile are then the work of 32 threads, so a warp
-# is a single row of threads.
+# 16 × 4 results, the course's choice, are 64 as well. The 128 columns of a block's tile are then the work
+# of 32 threads, so a warp is a single row of threads. Count what is **compiled**.
 
 # %%
 see.predict("05.tall")
 
 # %% [markdown]
 # The square reads fewer elements, the tall rectangle takes fewer wavefronts: of As, lanes share what they
-# read, and of Bs, pieces of four columns leave no gaps. Which is faster? A clock says, with everything else
-# equal:
+# read, and of Bs, pieces of four columns leave no gaps. Which is faster? A clock says, both with BK = 16:
 
 # %% tags=["answer"]
 see.limits(("thread_tiled_2d", {"BK": 16, "TM": 8, "TN": 8}), ("thread_tiled_2d", {"BK": 16}))
@@ -628,6 +654,8 @@ see.limits(("thread_tiled_2d", {"BK": 16, "TM": 8, "TN": 8}), ("thread_tiled_2d"
 
 # %% [markdown]
 # ## What limits it now?
+#
+# The course's tiles again, BK = 32:
 
 # %%
 see.limits("thread_tiled_1d", "thread_tiled_2d")
@@ -636,18 +664,22 @@ see.limits("thread_tiled_1d", "thread_tiled_2d")
 # With 16 × 4 results shared memory needs 12 clocks where the multiply-adds need 16. Why then 34 of 67
 # TFLOPS? Because of **issue slots**. In 72 % of the clocks a scheduler issues an instruction, and 72 % of
 # these are multiply-adds: 0.72 · 0.72 is 52 % of the peak, and for 3 % of the launch SMs have no work.
+# (The multiply-add units are busy 57 %: they compute integer products for addresses as well.)
 #
-# The other instructions do not compute results. Every element of a tile is a load from global memory and a
-# store of its own, plus the address arithmetic. That is for the next notebook.
+# And the other 28 % of the clocks? No warp can issue then. A warp spends 17 % of its time in
+# [dispatch](glossary.md#dispatch), and 4 or 5 % each on shared memory, a busy unit, a fixed delay, a
+# barrier and global memory. The course knows no way to lower dispatch directly. It can lower the number of
+# instructions: every element of a tile is a load from global memory and a store of its own, plus the
+# address arithmetic. That is for the next notebook.
 
 # %%
 see.roofline("block_tiled", "thread_tiled_1d", "thread_tiled_2d")
 
 # %% [markdown]
-# Thread tiles lift the point; they do not move it to the right. They save reads of *shared* memory, and the
-# bytes along the axis are those of *global* memory, where the block's tile decides. They even cost a little:
-# in a store of C the lanes' elements lie TN apart, so whole sectors move for parts of them. Notebook 06 fixes
-# that.
+# Thread tiles lift the point; they do not move it to the right. They save reads of *shared* memory. The
+# axis counts what warps ask of L1 by loads and stores of *global* memory, and there the block's tile
+# decides. They even cost a little: in a store of C the lanes' elements lie TN apart, so whole sectors move
+# for parts of them. Notebook 06 fixes that.
 #
 # **And your own kernel?** With the extra `compiler` installed, this shows what the compiler made of it, on
 # any computer; on one with a GPU `gemm_course.profiled` measures what limits it:
@@ -659,7 +691,7 @@ see.roofline("block_tiled", "thread_tiled_1d", "thread_tiled_2d")
 # ```
 #
 # The course's solution takes more instructions than v04, and most of the difference is integer arithmetic,
-# for addresses. Put `u32` and `unroll` in, one at a time, and look again.
+# for addresses. Put `launch_bounds`, `u32` and `unroll` in, one at a time, and look again.
 #
 # ## Tune it
 #
@@ -670,8 +702,9 @@ see.roofline("block_tiled", "thread_tiled_1d", "thread_tiled_2d")
 see.tiles("thread_tiled_2d")
 
 # %% [markdown]
-# A **heat map** shows two sizes at a time, the others held. Only what was measured has a colour. Compare
-# 8 × 4 with 4 × 8, which read the same number of elements: why is one faster? (Pieces of how many columns?)
+# A **heat map** shows two sizes at a time, the others held. Only what was measured has a colour. (8 × 8 was
+# not, with BK = 32.) Compare 8 × 4 with 4 × 8, which read the same number of elements. One is faster. Where
+# do neighbouring lanes' pieces of Bs lie in each, as compiled?
 
 # %%
 see.heatmap("thread_tiled_2d", "TM", "TN")
@@ -699,7 +732,7 @@ def taken(n, tile=128, places=264):
 # this notebook; smaller tiles then win, though they read more.
 #
 # The blocks of a wave also share something: blocks in one row of the grid need the same rows of A, those in
-# one column the same columns of B. What one of them has fetched is in the **L2 cache** (50 MB on an H200)
+# one column the same columns of B. What one of them has fetched is in the **L2 cache** (60 MB on an H200)
 # for the others. 256 blocks in a square of 16 × 16 need 16 strips of A and 16 of B. In one long row of 256
 # they would need 1 and 256.
 #

@@ -67,6 +67,30 @@ def test_slices_with_other_names_and_loops_pass():
     assert verdict.passed, str(verdict)
 
 
+def fetch_with_two_functions(BM, BN, BK, TM, TN):
+    @cuda.jit(device=True)
+    def fill(down, ends, matrix, first, tile, x, y, wide, high):
+        """Store the slices of one thread; down: they go on downwards, as those of B do."""
+        for s in range(y if down else x, BK, high if down else wide):
+            for i in range(TN if down else TM):
+                r, c = (s, x * TN + i) if down else (y * TM + i, s)
+                row, col = first[0] + r, first[1] + c
+                tile[r, c] = matrix[row, col] if row < ends[0] and col < ends[1] else 0
+
+    @cuda.jit(device=True)
+    def fetch(m, n, k, k0, A, B, As, Bs):
+        x, y = cuda.threadIdx.x, cuda.threadIdx.y
+        fill(False, (m, k), A, (cuda.blockIdx.y * BM, k0), As, x, y, BN // TN, BM // TM)
+        fill(True, (k, n), B, (k0, cuda.blockIdx.x * BN), Bs, x, y, BN // TN, BM // TM)
+
+    return fetch
+
+
+def test_slices_that_only_call_other_functions_pass():
+    verdict = check.slices(fetch_with_two_functions)
+    assert verdict.passed, str(verdict)
+
+
 def test_linear_fetching_fills_both_tiles_as_well():
     rows = "            for i in range(TM):\n                r = ty * TM + i\n"
     loop_a = (

@@ -19,6 +19,7 @@ def draft_is_right() -> dict[str, Wrong]:
             "either": ("One of the two", "BK in (BM // TM, BN // TN)"),
             "sixteen": ("16 is nothing special", "BK == 16"),
             "square_blocks": ("BK has to fit", "BM // TM == BN // TN"),
+            "all_threads": ("threads of the whole block", "BM * BN // (TM * TN) == BK * BK"),
             "thread_tile": ("width of a thread's tile", "BK == TM == TN"),
             "a_list_of_depths": ("True or False", "[BN // TN]"),
         },
@@ -71,6 +72,10 @@ def slices() -> dict[str, Wrong]:
             (STORE_B, f"if {GUARD_B}:\n                    Bs[r, c] = B[k0 + r, col0 + c]"),
         ),
         "cleared_first": ("by the same thread", (STORE_A, f"As[r, c] = 0\n                {STORE_A}")),
+        "everybody_clears": (
+            "Every thread clears the whole tile",
+            (LOOP_A, f"As[:] = 0\n        {LOOP_A}"),
+        ),
         "k0_left_out": ("`k0` is left out", ("A[row0 + r, k0 + c]", "A[row0 + r, c]")),
         "rows_of_kernel5": ("All threads load the same TM rows", ("A[row0 + r,", "A[row0 + i,")),
         "block_left_out": ("place is left out", (CORNER, "0, 0")),
@@ -102,6 +107,10 @@ def coalesced_b() -> dict[str, Wrong]:
         "columns_tn_apart": ("is not TN", (spread, "tx + j * TN")),
         "stride_of_rows_gone": ("stride along", (LOOP_B, "for r in range(ty, ty + 1):")),
         "n_unguarded": ("does not look at `n`", (GUARD_B, "k0 + r < k")),
+        "one_row_of_threads": (
+            "only 16 of a warp's 32 lanes",
+            (LOOP_B, "for r in range(BK if ty == 0 else 0):"),
+        ),
         "fills_as": ("Nothing is stored into `Bs`", ("Bs[r, c]", "As[c, r]")),
     }
     linear = {
@@ -127,6 +136,7 @@ LINEAR = (
 )
 
 READ_A, READ_B, ADD = "a[i] = As[ty * TM + i, p]", "b[j] = Bs[p, tx * TN + j]", "acc[i, j] += a[i] * b[j]"
+OWN = "acc = cuda.local.array((TM, TN), float32)"
 PLACE = "row, col = row0 + ty * TM + i, col0 + tx * TN + j"
 ALL_ZERO = "for i in range(TM):\n            for j in range(TN):\n                acc[i, j] = 0"
 STORE = "C[row, col] = alpha * acc[i, j] + beta * C[row, col] if beta != 0 else alpha * acc[i, j]"
@@ -197,6 +207,26 @@ def outer_product() -> dict[str, Wrong]:
             "store of C has to move along",
             (READ_B, "b[j] = Bs[p, tx + j * (BN // TN)]"),
         ),
+        "rows_spread_in_the_store": (
+            "As is still read at `ty * TM + i`",
+            (PLACE, "row, col = row0 + ty + i * (BM // TM), col0 + tx * TN + j"),
+        ),
+        "rows_spread_in_the_read": (
+            "reads of As take the rows",
+            (READ_A, "a[i] = As[ty + i * (BM // TM), p]"),
+        ),
+        "steps_up_to_k": ("The inner loop is `range(BK)`", ("range(BK):", "range(k):")),
+        "indices_of_as_exchanged": ("indices of `As` are swapped", (READ_A, "a[i] = As[p, ty * TM + i]")),
+        "indices_of_bs_exchanged": ("indices of `Bs` are swapped", (READ_B, "b[j] = Bs[tx * TN + j, p]")),
+        "results_as_a_numpy_array": (
+            "own array is `cuda.local.array",
+            (OWN, "acc = np.zeros((TM, TN), np.float32)"),
+        ),
+        "numpys_outer_product": ("one number at a time", (ADD, "acc[i, j] += np.outer(a, b)[i, j]")),
+        "one_array_of_results_for_all": (
+            "`acc` is in shared memory",
+            (OWN, "acc = cuda.shared.array((TM, TN), float32)"),
+        ),
         "stored_as_neighbours": ("overlap", (PLACE, "row, col = row0 + ty + i, col0 + tx + j")),
         "stores_one": ("only the first is stored", skipping("i or j")),
         "stores_a_row": ("the loop over `i` is missing", skipping("i")),
@@ -219,7 +249,7 @@ def outer_product() -> dict[str, Wrong]:
         ),
         "results_in_shared_memory": (
             "Accumulators belong in registers",
-            ("acc = cuda.local.array((TM, TN), float32)", "all = cuda.shared.array((BM, BN), float32)"),
+            (OWN, "all = cuda.shared.array((BM, BN), float32)"),
             ("acc[i, j]", "all[ty * TM + i, tx * TN + j]"),
         ),
         "a_float64_at_the_end": ("float64", ("else alpha * acc[i, j]", "else alpha * acc[i, j] + 0.0")),
@@ -248,6 +278,11 @@ def no_conflicts() -> dict[str, Wrong]:
             ("col0 + tx + j * APART", "col0 + tx * TN + j"),
         ),
         "reads_of_bs_left_behind": ("Both have to move", ("Bs[p, tx + j * APART]", "Bs[p, tx * TN + j]")),
+        "a_rotation": (
+            "32 sectors instead of 4",
+            ("Bs[p, tx + j * APART]", "Bs[p, tx * TN + (j + tx // 4) % TN]"),
+            ("col0 + tx + j * APART", "col0 + tx * TN + (j + tx // 4) % TN"),
+        ),
         "width_computed_inside": (
             "computed inside the kernel",
             ("(BM, WIDTH), float32", "(BM, BK + 1), float32"),

@@ -23,6 +23,7 @@ from gemm_course.checks.engines.coverage import (
     (128, 128, 16, 8, 8),  # 16 × 16 threads
 )
 SECTOR = 8  # floats
+WARP = 32
 
 
 @exercise(
@@ -60,12 +61,24 @@ def _check_sectors(done: Fetched, small: Any) -> float:
     least, sectors = done.tiles.BK * done.tiles.BN // SECTOR, done.sectors("load", "B")
     per_request = sectors / done.total("requests", "load", "B")
     if sectors <= least:
+        _check_lanes(done)
         return per_request
     counted = f"{per_request:g} sectors per request, {sectors:,} for a tile that has {least:,}."
     raise Refused(
         f"{_why(done, small)} {counted}",
         f"{done.line(done.accesses('load', 'B')['line'].iloc[0])}. {done.about}",
     )
+
+
+def _check_lanes(done: Fetched) -> None:
+    """Refuse requests in which lanes of a warp have nothing to fetch."""
+    requests, lanes = done.total("requests", "load", "B"), done.total("lanes", "load", "B")
+    if lanes < WARP * requests:
+        raise Refused(
+            f"Neighbours fetch neighbours, but in a request only {lanes / requests:g} of a warp's 32 lanes "
+            "fetch anything: the others have no share in the work. Share it among all threads of the block.",
+            f"{requests:,} requests where {lanes // WARP:,} are enough. {done.about}",
+        )
 
 
 def _why(done: Fetched, small: Any) -> str:

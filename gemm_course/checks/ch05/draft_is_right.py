@@ -13,7 +13,7 @@ CASES = (
     (16, 16, 2, 4, 4), (16, 16, 6, 4, 4), (16, 32, 4, 4, 4), (16, 32, 8, 4, 4), (16, 32, 16, 4, 4),
     (32, 16, 4, 4, 4),
     (32, 16, 8, 4, 4), (16, 32, 4, 4, 8), (32, 16, 8, 4, 2), (16, 16, 4, 2, 4), (16, 16, 16, 4, 4),
-    (32, 32, 4, 4, 4), (8, 8, 8, 1, 1), (16, 24, 12, 4, 2),
+    (32, 32, 4, 4, 4), (8, 8, 8, 1, 1), (16, 24, 12, 4, 2), (16, 64, 8, 4, 4), (64, 16, 8, 4, 4),
 )  # fmt: skip
 
 SLIPS = (
@@ -59,6 +59,11 @@ SLIPS = (
     Slip(
         "A square block of threads is needed, but that alone is not enough: BK has to fit as well.",
         lambda BM, BN, BK, TM, TN: BM // TM == BN // TN,
+    ),
+    Slip(
+        "That counts the threads of the whole block. With 16 × 4 threads and BK = 8 it says right. But then "
+        "16 threads bring 8 columns of As, and 4 threads 8 rows of Bs. Each side counts by itself.",
+        lambda BM, BN, BK, TM, TN: BM * BN // (TM * TN) == BK * BK,
     ),
     Slip(
         "That compares BK with the width of a thread's tile. What counts is the number of threads along x "

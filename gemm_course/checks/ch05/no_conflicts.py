@@ -21,6 +21,7 @@ TILES = tile_choices(
     (128, 128, 16, 8, 8),  # 16 × 16 threads: a warp has two rows of them
 )
 DOCUMENT = TILES[-1]
+SECTORS = 4  # of a store of C by a warp whose lanes are neighbours
 
 
 @exercise(
@@ -43,7 +44,7 @@ def no_conflicts(make_fixed):
     return (
         f"Right on {proof.problems} problems. With 128 × 128 × 16 tiles a read of As takes {a:g} wavefront "
         f"instead of 2, a read of Bs {b:g} instead of 4; C is stored in "
-        f"{trial.report.sectors_per_request(array=trial.own_name('C'), op='store'):g} sectors per request "
+        f"{_sectors_of_c(trial):g} sectors per request "
         f"(Kernel 5: 32). {proof.registers}"
     )
 
@@ -97,6 +98,7 @@ def one_wavefront_per_read(trial: GemmTrial) -> None:
         return
     a, b = _wavefronts(trial)
     if max(a, b) <= 1:
+        _check_store(trial)
         return
     names = _names(trial)
     loads = trial.report.accesses.query("space == 'shared' and op == 'load' and wavefronts > requests")
@@ -106,6 +108,22 @@ def one_wavefront_per_read(trial: GemmTrial) -> None:
         f"{trial.about}: wavefronts per read are {a:g} for {names[0]} and {b:g} for {names[1]}. "
         + trial.line(loads["line"].iloc[0]),
     )
+
+
+def _check_store(trial: GemmTrial) -> None:
+    """Refuse a store of C whose lanes' elements lie apart."""
+    per_request = _sectors_of_c(trial)
+    if per_request > SECTORS:
+        raise Refused(
+            "Every read takes one wavefront. But in one store of C neighbours' columns lie apart, so it "
+            f"moves {per_request:g} sectors instead of {SECTORS}. A rotation of each thread's own columns "
+            "does that. At any moment thread `tx + 1` should be one column further on than `tx`.",
+            trial.line(trial.accesses("store", "C")["line"].iloc[0]) + f". {trial.about}.",
+        )
+
+
+def _sectors_of_c(trial: GemmTrial) -> float:
+    return trial.report.sectors_per_request(array=trial.own_name("C"), op="store")
 
 
 def _wavefronts(trial: GemmTrial) -> list[float]:

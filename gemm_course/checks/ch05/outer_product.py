@@ -51,7 +51,7 @@ def likely(tiles: Tiles) -> Likely:
 
 
 def _mistakes(tiles: Tiles) -> tuple[Mistake, ...]:
-    TM, TN, x, block = tiles.TM, tiles.TN, tiles.threads[0], (tiles.BM, tiles.BN)
+    TM, TN, (x, y), block = tiles.TM, tiles.TN, tiles.threads, (tiles.BM, tiles.BN)
     return (
         Mistake(
             "All results of a thread are added up in one. Each of the TM · TN needs an accumulator of its "
@@ -98,6 +98,16 @@ def _mistakes(tiles: Tiles) -> tuple[Mistake, ...]:
             "The results are stored at the columns `tx + j * (BN // TN)`, but Bs is still read at "
             "`tx * TN + j`. Both have to move.",
             taken_from(block, column=lambda c: c % x * TN + c // x),
+        ),
+        Mistake(
+            "The reads of As take the rows `ty + i * (BM // TM)`, but the results are still stored at "
+            "`ty * TM + i`. The store of C has to move along.",
+            taken_from(block, row=lambda r: r // TM + r % TM * y),
+        ),
+        Mistake(
+            "The results are stored at the rows `ty + i * (BM // TM)`, but As is still read at "
+            "`ty * TM + i`. Both have to move.",
+            taken_from(block, row=lambda r: r % y * TM + r // y),
         ),
     )
 
@@ -149,18 +159,41 @@ def _outside(finding: Finding, trial: GemmTrial) -> str | None:
             "A thread writes beside its tile. As has BM rows of BK elements and Bs has BK rows of BN, with "
             f"padding or without: does its shape follow from BM, BN and BK? {finding.message}"
         )
-    return (
+    return _past_the_steps(finding, trial) or (
         "A thread reads beside its tile. Its rows of As begin at `ty * TM`, and there are TM of them; "
         f"its columns of Bs begin at `tx * TN`, and there are TN. {finding.message}"
     )
 
 
+def _past_the_steps(finding: Finding, trial: GemmTrial) -> str | None:
+    """The step `p` is past BK, or stands where a row of As or a column of Bs belongs."""
+    of_a = _is_tile_of_a(finding.array, trial)
+    place, step = finding.element if of_a else finding.element[::-1]
+    if step < trial.tiles.BK:
+        return None
+    (tx, ty, _), TM, TN = finding.threads[0], trial.tiles.TM, trial.tiles.TN
+    first, each = (ty * TM, TM) if of_a else (tx * TN, TN)
+    if place < trial.tiles.BK and first <= step < first + each:
+        way = "row first, then the step: `[ty * TM + i, p]`" if of_a else "step first: `[p, tx * TN + j]`"
+        return f"The indices of `{finding.array}` are swapped: {way}. {finding.message}"
+    return (
+        "The step `p` has run past the tile: As has BK columns and Bs BK rows, whatever k is. The inner loop "
+        f"is `range(BK)`. {finding.message}"
+    )
+
+
+def _is_tile_of_a(array: str, trial: GemmTrial) -> bool:
+    """Whether elements of A are stored into this shared array."""
+    stores = trial.accesses("store")
+    lines = trial.accesses("load", "A")["line"]
+    return array in set(stores[stores["line"].isin(lines)]["array"])
+
+
 def _shared_race(finding: Finding, trial: GemmTrial) -> str | None:
-    """An array for a thread's own operands that all threads of the block share."""
+    """An array for a thread's own operands or results that all threads of the block share."""
     shared = trial.report.accesses.query("space == 'shared'")
     stored = set(shared[(shared["array"] == finding.array) & (shared["op"] == "store")]["line"])
-    copied = shared[(shared["array"] != finding.array) & (shared["op"] == "load")]["line"]
-    if not stored & set(copied):
+    if not stored & set(shared[shared["op"] == "load"]["line"]):
         return None
     return (
         f"`{finding.array}` is in shared memory: there is one for the whole block, and all threads write "

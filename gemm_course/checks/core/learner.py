@@ -180,7 +180,7 @@ def emulate_kernel(kernel: Any, grid: tuple, block: tuple, *args, **options) -> 
     except LaunchError as error:
         raise Refused(f"The kernel cannot be launched: {error}.") from None
     except RefusedLine as error:
-        message = _sentence(error.sentence) + _import_of(error.sentence)
+        message = _sentence(error.sentence) + _import_of(error.sentence) + _instead_of(error.sentence)
         raise Refused(message, source_line(error.filename, error.line)) from None
     except KernelStopped as error:
         raise Refused(
@@ -220,6 +220,18 @@ def _import_of(sentence: str) -> str:
     """How to import a name that is not defined, if the course's kernels import it."""
     name = sentence.removeprefix("the name ").partition(" ")[0]
     return f" Import it: `from gemm_course.intrinsics import {name}`." if name in intrinsics.__all__ else ""
+
+
+def _instead_of(sentence: str) -> str:
+    """What a kernel has for NumPy's arrays and products of arrays."""
+    return next((f" {advice}" for name, advice in INSTEAD.items() if f"np.{name} " in sentence), "")
+
+
+_ARRAY = "A thread's own array is `cuda.local.array(shape, type)`; a loop sets its elements."
+_LOOPS = "A kernel computes one number at a time: write the loops."
+INSTEAD = dict.fromkeys(("zeros", "empty", "ones", "full"), _ARRAY) | dict.fromkeys(
+    ("outer", "dot", "matmul", "add.outer", "multiply.outer"), _LOOPS
+)
 
 
 def _sentence(text: str) -> str:

@@ -68,7 +68,7 @@ class Coverage:
         tried = 0
         for number, tiles in enumerate(self.tiles):
             function = self.function(given, tiles)
-            if is_stub(function):
+            if is_stub(function) and not _stores(function, tiles):
                 raise nothing_yet()
             for situation in situations(tiles)[0 if number < EVERYWHERE else -1 :]:
                 self._hold(fetch(function, tiles, *situation))
@@ -81,6 +81,11 @@ class Coverage:
             _check_findings(done, array)
             _check_values(done, array, self.on_values)
         _check_findings(done, None)
+
+
+def _stores(function: Any, tiles: Tiles) -> bool:
+    """Whether a function that names no element itself stores any, in functions that it calls."""
+    return any(fetch(function, tiles, *situations(tiles)[0]).stores.values())
 
 
 # ---- one tile of each matrix, fetched ----------------------------------------------------------------------
@@ -233,12 +238,27 @@ def _holes(done: Fetched, array: str, times: np.ndarray) -> str:
 
 def _again(done: Fetched, array: str, times: np.ndarray) -> str:
     filled = f"All of `{array}` is filled, but some elements more than once"
+    if _everybody_clears(done, array, times):
+        return (
+            f"Every thread clears the whole tile, all of `{array}`: its neighbours' elements as well, and "
+            "perhaps after they were fetched. Clear nothing: where the matrix has ended store a zero, once, "
+            "`... if ... else float32(0)`."
+        )
     if all(len(set(_threads_at(done, array, (row, column)))) == 1 for row, column in np.argwhere(times > 1)):
         return (
             f"{filled}, each of them by the same thread. Is a zero stored first, and then the element? Store "
             "once, one or the other: `... if ... else float32(0)`."
         )
     return f"{filled}: the shares of the threads overlap."
+
+
+def _everybody_clears(done: Fetched, array: str, times: np.ndarray) -> bool:
+    """Whether each thread stores a zero into every element."""
+    threads = int(np.prod(done.tiles.threads))
+    zeros = Counter(store.element for store in done.stores[array] if not store.value)
+    return bool((times >= threads).all()) and all(
+        zeros[element] >= threads for element in np.ndindex(times.shape)
+    )
 
 
 def _threads_at(done: Fetched, array: str, element: Element) -> list[int]:
