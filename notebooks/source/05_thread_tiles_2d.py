@@ -431,7 +431,7 @@ see.waits("thread_tiled_2d", ("thread_tiled_2d_fewer_blocks", {"SPARE": 150}), m
 # **Yours** may have a single block too. The checker of 05.4 says how many registers it takes: the course's
 # solution 165, and 256 threads with more than 128 each fit only once. v04 is told that two blocks must fit.
 # Write `@cuda.jit(launch_bounds=(256, 2))` ([notebook 04](04_thread_tiles_1d.ipynb)): the solution then takes
-# 128, and spills nothing. (Exercise 05.5's takes 196, and 127 then.)
+# at most 128, and spills nothing. (So does that of exercise 05.5, with 196 otherwise.)
 #
 # ## Banks again
 #

@@ -101,12 +101,12 @@ def _mistakes(tiles: Tiles) -> tuple[Mistake, ...]:
         ),
         Mistake(
             "The reads of As take the rows `ty + i * (BM // TM)`, but the results are still stored at "
-            "`ty * TM + i`. The store of C has to move along.",
+            "`ty * TM + i`. The rows of the store must be the same.",
             taken_from(block, row=lambda r: r // TM + r % TM * y),
         ),
         Mistake(
             "The results are stored at the rows `ty + i * (BM // TM)`, but As is still read at "
-            "`ty * TM + i`. Both have to move.",
+            "`ty * TM + i`. The rows of the read must be the same.",
             taken_from(block, row=lambda r: r % y * TM + r // y),
         ),
     )

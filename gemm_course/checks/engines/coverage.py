@@ -238,7 +238,7 @@ def _holes(done: Fetched, array: str, times: np.ndarray) -> str:
 
 def _again(done: Fetched, array: str, times: np.ndarray) -> str:
     filled = f"All of `{array}` is filled, but some elements more than once"
-    if _everybody_clears(done, array, times):
+    if _everybody_clears(done, array):
         return (
             f"Every thread clears the whole tile, all of `{array}`: its neighbours' elements as well, and "
             "perhaps after they were fetched. Clear nothing: where the matrix has ended store a zero, once, "
@@ -252,13 +252,12 @@ def _again(done: Fetched, array: str, times: np.ndarray) -> str:
     return f"{filled}: the shares of the threads overlap."
 
 
-def _everybody_clears(done: Fetched, array: str, times: np.ndarray) -> bool:
+def _everybody_clears(done: Fetched, array: str) -> bool:
     """Whether each thread stores a zero into every element."""
     threads = int(np.prod(done.tiles.threads))
     zeros = Counter(store.element for store in done.stores[array] if not store.value)
-    return bool((times >= threads).all()) and all(
-        zeros[element] >= threads for element in np.ndindex(times.shape)
-    )
+    rows, columns = done.shape(array)
+    return all(zeros[r, c] >= threads for r in range(rows) for c in range(columns))
 
 
 def _threads_at(done: Fetched, array: str, element: Element) -> list[int]:
