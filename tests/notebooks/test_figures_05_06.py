@@ -2,14 +2,19 @@
 
 import csv
 import re
+from itertools import groupby
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from gemm_course import compiled, records
 from gemm_course.emulator.limits import PROFILES
+from gemm_course.kernels import LADDER
+from gemm_course.kernels.variants import kernel5_spread
 from gemm_course.profiles import recorded, verdict
 from gemm_course.profiles.words import percent
+from gemm_course.widgets import _strips
 from tests.checks.cells import verdict_of
 from tests.wrong_solutions.altering import changed, solution
 
@@ -57,6 +62,8 @@ def test_what_05_says_of_warps():
     before, after = (wait(each, "global memory").removesuffix(" %") for each in (two, one))
     assert f"from {before} to {after} % of a warp's time" in said
     assert f"one is {percent(1 - one.tflops / two.tflops)} slower" in said
+    assert f"issue in {percent(verdict(one).busy['issue slots'])} of the clocks; the 82 % computed" in said
+    assert "could issue 82\u00a0%" in _strips.draw("thread_tiled_2d", 255).alt
     assert f"A second block is worth {percent(two.tflops / one.tflops - 1)}" in said
 
 
@@ -74,7 +81,7 @@ def test_what_05_says_of_spread_columns():
     spilled = [each.measured["local_bytes"] for each in three]
     assert spilled == [48, 16, 0] and "spills 48 bytes, the spread one 16, v04 none" in said
     fronts = [round(each.measured["shared_wavefronts"] / 1e6) for each in three]
-    assert f"the hardware counts {fronts[0]} and {fronts[1]} million in all" in said
+    assert f"that the hardware counts from {fronts[0]} to {fronts[1]} million" in said
     of_b = [each.measured["global_load_sectors"] for each in three]
     assert of_b[1] == of_b[2] < of_b[0] and "coalesced too, and no fewer" in said
 
@@ -111,6 +118,19 @@ def test_what_05_says_of_wide_loads():
             if (row["op"], row["bits"]) == ("load", "128")
         }
     assert told == [rows[pattern] for pattern in ("seq", "pair", "bcast", "tile8")]
+
+
+@pytest.mark.compiler
+@pytest.mark.parametrize(
+    ("stage", "order"),
+    [(LADDER["thread_tiled_2d"], ["LDG16", "STS16"]), (kernel5_spread.STAGE, ["LDG8", "STS8"] * 2)],
+)
+def test_what_05_says_of_the_order_of_loads_and_stores(stage, order):
+    tiles = stage.complete({**DOCUMENT, "PAD": 0} if "PAD" in stage.tiles else DOCUMENT)
+    A, B, C = (np.zeros((128, 128), np.float32) for _ in range(3))
+    code = compiled(stage.kernel(tiles), 128, 128, 128, np.float32(1), A, B, np.float32(0), C)
+    opcodes = re.findall(r"\b(LDG|STS)\b", " ".join(row.text for row in code.loop.rows))
+    assert [f"{opcode}{len([*run])}" for opcode, run in groupby(opcodes)] == order
 
 
 @pytest.mark.compiler

@@ -10,6 +10,7 @@ from gemm_course.kernels import LADDER
 from gemm_course.profiles import NoProfile, recorded, verdict
 from gemm_course.profiles.words import percent
 from gemm_course.records.columns import PROFILE_BUSY
+from tests.figures.page import faults
 from tests.widgets.made_up_profiles import SAMPLES, profile
 
 
@@ -161,3 +162,13 @@ def test_all_recorded_stages_and_their_shares():
     for name in names:
         found, own = recorded(name), said.split(f"{name}, ")[1].split(" ms: ")[1]
         assert f"issuing {percent(found.waits['issuing'])}" in own or found.waits["issuing"] < 0.05
+
+
+def test_meanings_can_be_left_out():
+    whole, short = (
+        see.waits("thread_tiled_1d", "thread_tiled_2d", meanings=meanings) for meanings in (True, False)
+    )
+    assert faults(short) == []
+    assert "What it means" in whole.alt and "What it means" not in short.alt
+    assert "More grey" in whole.data and "More grey" not in short.data
+    assert ">dispatch<" in short.data
