@@ -73,6 +73,8 @@ _STATEMENTS = {
     ast.Try: "try",
     ast.With: "with",
 }
+MAKE_ARRAYS = ("zeros", "zeros_like", "empty", "empty_like", "ones", "ones_like", "full", "array")
+OWN_ARRAY = ": a thread's own array is `cuda.local.array(size, dtype)`, and a loop sets its elements"
 _EXPRESSIONS = {
     ast.Await: "await",
     ast.Dict: "a dict",
@@ -333,7 +335,8 @@ class Translator:
                     sentence = f"{there} has no {name}{did_you_mean(name, names.members(owner))}"
                     raise UndefinedName(sentence, self.filename, node.lineno)
                 break
-        self._refuse(node, f"the emulator does not support {shown} in a kernel")
+        more = OWN_ARRAY if path[-1] in MAKE_ARRAYS else ""
+        self._refuse(node, f"the emulator does not support {shown} in a kernel{more}")
 
     # ---- small tools ----
 
@@ -993,9 +996,9 @@ class Translator:
             return ast.copy_location(ast.Constant(number), node)
         method = getattr(self, f"_of_{type(node).__name__}", None)
         if method is None:
-            self._refuse(
-                node, f"{_EXPRESSIONS.get(type(node), type(node).__name__)} is not supported in a kernel"
-            )
+            shown = _EXPRESSIONS.get(type(node), type(node).__name__)
+            more = OWN_ARRAY if isinstance(node, (ast.List, ast.ListComp)) else ""
+            self._refuse(node, f"{shown} is not supported in a kernel{more}")
         return ast.copy_location(method(node), node)
 
     def _of_Constant(self, node):
@@ -1280,7 +1283,8 @@ class Translator:
             group, site = self._value(node.func.value), self._site(node, "barrier")
             return self._expression(f"_M.grid_barrier({site}, _GROUP)", node, _GROUP=group)
         if name not in METHODS:
-            self._refuse(node, f"the emulator does not support the method .{name}() in a kernel")
+            more = ": store into its elements in a loop" if name == "fill" else ""
+            self._refuse(node, f"the emulator does not support the method .{name}() in a kernel{more}")
         if node.keywords or any(isinstance(a, ast.Starred) for a in node.args):
             self._refuse(node, f"the method .{name}() is supported in a kernel with plain arguments only")
         site = self._site(node, "load", "load")

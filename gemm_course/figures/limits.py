@@ -6,7 +6,7 @@ what only that of the busiest brings. So the two have different frames, and the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from gemm_course.figures import colours
@@ -58,34 +58,42 @@ def limits(rows: Sequence[Row], title: str, note: str) -> Picture:
     y = drawing.top
     for words in (_FIGURES, *(() if detailed else (_SHORT,))):
         y = paragraph(drawing, words, y) + 3
-    y = paragraph(drawing, _GAIN, _marks(drawing, y) + 3)
+    y = _marks(drawing, rows, y) + 3
+    for words in _doubts(rows):
+        y = paragraph(drawing, words, y) + 3
     y = (_in_detail if detailed else _in_lines)(drawing, rows, y + 6)
     paragraph(drawing, note, y)
     return drawing.picture(_in_words(rows, detailed, note)).plain
 
 
 _FIGURES = (
-    "How busy each part of the GPU is, in percent of the clocks. A warp's time is another thing: while one "
-    "warp waits, others keep the parts busy."
+    "How busy each part of the GPU is, in percent of the clocks: while one warp waits, others keep it busy."
 )
 _SHORT = f"{', '.join(f'{short} = {part}' for part, (_, short) in HEADS.items() if short != part)}."
-_GAIN = (
-    "At most: how many times as fast a kernel could be without its limit; all other parts would still need "
-    "their clocks. The part that does the work stays: there, how many times if it were always busy."
-)
+_GAIN = "At most: without the limit, but all other parts would still need their clocks."
 _THE_LIMIT = f"the limit: the busiest, if {percent(LIMIT)} or more"
 _THE_NEXT = "what would be next"
 _NO_LIMIT = "Without a thick frame no part is the limit: warps wait too much."
 
 
-def _marks(drawing: Drawing, y: float) -> float:
-    """What the two frames mean."""
-    x = LEFT
-    for words, mark in ((_THE_LIMIT, "limit"), (_THE_NEXT, "next")):
+def _doubts(rows: Sequence[Row]) -> Iterator[str]:
+    """What "at most" means here, and a missing frame."""
+    if any(row.verdict.waiting for row in rows):
+        yield _NO_LIMIT
+    if any(not row.verdict.working for row in rows):
+        yield _GAIN
+    for work in dict.fromkeys(row.verdict.work for row in rows if row.verdict.working):
+        yield f"Where {work} are the limit, the figure is: if they were always busy."
+
+
+def _marks(drawing: Drawing, rows: Sequence[Row], y: float) -> float:
+    """What the frames mean that occur."""
+    x, limited = LEFT, any(not row.verdict.waiting for row in rows)
+    for words, mark in (*([(_THE_LIMIT, "limit")] if limited else []), (_THE_NEXT, "next")):
         _frame(drawing, mark, x, y + 2, 26, 15)
         drawing.text(x + 33, y + 14, words)
         x += 33 + text_width(words) + 12
-    return paragraph(drawing, _NO_LIMIT, y + 21)
+    return y + 21
 
 
 # --- few: wide cells, with sentences below -----------------------------------------------------------------
@@ -187,7 +195,7 @@ def _tip(part: str, share: float | None) -> str:
 
 def _in_words(rows: Sequence[Row], detailed: bool, note: str) -> str:
     told = [_row_in_words(row, detailed) for row in rows]
-    return " ".join([_FIGURES, *told, _GAIN, note])
+    return " ".join([_FIGURES, *told, *_doubts(rows), note])
 
 
 def _row_in_words(row: Row, detailed: bool) -> str:

@@ -19,6 +19,7 @@ from gemm_course.profiles import WAITS
 from gemm_course.profiles import words as written
 
 SHOWN = 0.02  # the smallest part of a bar; what is smaller is in "other"
+EXPLAINED = 0.10  # a wait that is nowhere this long is named below few bars, and no more
 SHOWN_IN_LINES = 0.05  # the same where bars are short: every part has room for its letter
 DETAILED = 6  # more bars than these are drawn in one line each
 OTHER = "other"
@@ -136,14 +137,13 @@ def _explanations(bars: Sequence[Bar]) -> Iterator[str]:
             f"More grey is not more speed: with half as many warps, each has twice the part of the "
             f"issuing{few}."
         )
-    clocks = "the part of the clocks in which schedulers issued and the units that multiply were busy"
-    if _detailed(bars):
-        yield f"Below a bar: {clocks}, and resident warps."
-    else:
+    if not _detailed(bars):
         yield (
-            f"instr.: executed instructions per multiply-add; issue, units: {clocks}; ms: the time of the "
-            "launch."
+            "instr.: executed instructions per multiply-add; issue, units: the part of the clocks in which "
+            "schedulers issued and the units that multiply were busy; ms: the time of the launch."
         )
+    elif any(_tracks(bar) for bar in bars):
+        yield "Below a bar: how much of the clocks the hardware was busy."
 
 
 # --- few bars: wide ones, with the hardware's below ---------------------------------------------------------
@@ -269,18 +269,21 @@ def _time_in_words(bar: Bar) -> str:
 
 
 def _meanings(drawing: Drawing, bars: Sequence[Bar], y: float, with_words: bool) -> float:
-    for names, words in (GOOD, "issuing, or ready"), ([*WAITS][len(GOOD) :], "waiting"):
-        found = [name for name in _drawn(bars) if name in names]
-        if found:
-            drawing.rect(LEFT, y + 2, RIGHT - LEFT, 22, colours.BAND)
-            drawing.text(LEFT + 6, y + 18, words, bold=True)
-            y += 30
-        for name in found:
-            y = _meaning(drawing, bars, name, y, with_words)
+    told = _explained(bars) if with_words else []
+    for name in _drawn(bars):
+        y = _meaning(drawing, bars, name, y, explained(name, _least(bars)) if name in told else "")
     return y + 4
 
 
-def _meaning(drawing: Drawing, bars: Sequence[Bar], name: str, y: float, with_words: bool) -> float:
+def _explained(bars: Sequence[Bar]) -> list[str]:
+    """The waits whose meaning is told: where there are few bars, those that take long in one of them."""
+    if not _detailed(bars):
+        return _drawn(bars)
+    waits = (name for name in _drawn(bars) if name not in (*GOOD, OTHER))
+    return [name for name in waits if max(bar.shares.get(name, 0) for bar in bars) >= EXPLAINED]
+
+
+def _meaning(drawing: Drawing, bars: Sequence[Bar], name: str, y: float, words: str) -> float:
     fill = colours.OF_WAIT[name]
     drawing.rect(LEFT, y, 20, 20, fill, stroke=colours.EDGE)
     if name == OTHER:
@@ -291,7 +294,6 @@ def _meaning(drawing: Drawing, bars: Sequence[Bar], name: str, y: float, with_wo
     if _detailed(bars):
         y = _shares(drawing, bars, name, y)
     y += 20
-    words = explained(name, _least(bars)) if with_words else ""
     for line in wrap(words, SMALL, RIGHT - LEFT - 30) if words else ():
         drawing.text(LEFT + 30, y + 13, line, fill=colours.QUIET)
         y += LINE
@@ -333,8 +335,8 @@ def _told(bars: Sequence[Bar]) -> list[str]:
 
 
 def _in_words(bars: Sequence[Bar], sentences: Sequence[str], note: str) -> str:
-    meant = [f"{name}: {explained(name, _least(bars))}" for name in _drawn(bars)]
-    return " ".join([*sentences, *_told(bars), "What it means:", *meant, note])
+    meant = [f"{name}: {explained(name, _least(bars))}" for name in _explained(bars)]
+    return " ".join([*sentences, *_told(bars), *(["What it means:"] if meant else []), *meant, note])
 
 
 def _bar_in_words(bar: Bar, least: float) -> str:

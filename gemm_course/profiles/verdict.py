@@ -94,10 +94,10 @@ class Verdict:
 
         The part that does the work cannot be gone. Where it is the limit, it is always busy then.
         """
-        return 1 / (self.share if self._working else self.next_share)
+        return 1 / (self.share if self.working else self.next_share)
 
     @property
-    def _working(self) -> bool:
+    def working(self) -> bool:
         """Is the limit the part that does the work?"""
         return not self.waiting and self.limiter == self.work
 
@@ -132,7 +132,7 @@ class Verdict:
     def _next(self) -> str:
         faster = f"at most {three_digits(self.at_most)} times as fast"
         after = f"Next: {self.next}, {percent(self.next_share)}"
-        if self._working:
+        if self.working:
             return f"They do the work, so {faster}. {after}."
         return f"{after}, so {faster}."
 

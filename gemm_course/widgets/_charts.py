@@ -8,6 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from gemm_course import records
+from gemm_course.compiler.work import LANES
 from gemm_course.emulator import emulate
 from gemm_course.figures import charts
 from gemm_course.figures.counts import side_by_side
@@ -136,7 +137,10 @@ def _told(hardware: int | None, emulated: int) -> int | str:
 def _agreement(counted: Sequence[Mapping[str, int | str]]) -> str:
     if any(isinstance(ways["formula"], str) for ways in counted):
         return "What does your formula say?"
-    if any(ways["formula"] != ways["emulator"] for ways in counted):
+    wrong = [ways for ways in counted if ways["formula"] != ways["emulator"]]
+    if wrong and all(ways["formula"] == LANES * ways["emulator"] for ways in wrong):
+        return f"The formula says {LANES} times as many as the emulator: a request is a whole warp's"
+    if wrong:
         return "Formula and emulator differ"
     if any(isinstance(ways["hardware"], str) for ways in counted):
         return "Formula and emulator agree"

@@ -81,7 +81,7 @@ def _facts(stage: Stage, chosen: Mapping[str, int]) -> list[tuple[str, str]]:
     if costs.wavefronts:
         facts.append(("shared loads per multiply-add", f"{costs.shared_loads:.3g}"))
         unit = "warp-wide FMA" if stage.dtype == "float32" else "32 multiply-adds"
-        facts.append((f"wavefronts per {unit}", f"{costs.wavefronts:.3g}"))
+        facts.append((f"wavefronts per {unit} (source)", f"{costs.wavefronts:.3g}"))
     return [*facts, (f"measured on an H200, {SIZE}³", _speed(stage, chosen))]
 
 

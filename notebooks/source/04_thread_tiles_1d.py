@@ -52,9 +52,9 @@ see.multiply("thread_tiled_1d")
 see.registers("thread_tiled_1d")
 
 # %% [markdown]
-# All 32 lanes of the warp have the same rows of C, so they read the same elements of As: a broadcast, one
-# **wavefront** for all. Of Bs they read 32 neighbours: one wavefront as well. What counts from here on is
-# how many of them a multiply-add costs.
+# Where BN is a multiple of 32, as here, all 32 lanes of a warp have the same rows of C, so they read the
+# same elements of As: a broadcast, one **wavefront** for all. Of Bs they read 32 neighbours: one wavefront
+# as well. What counts from here on is how many of them a multiply-add costs.
 #
 # ### Exercise 04.1 · Reads per result
 # *core · easy · 5 minutes*
@@ -82,7 +82,7 @@ check.reads_per_result(reads_a_result)
 # The same kernel with TM from 1 to 32, on the emulator: reads of shared memory per multiply-add. Which limit
 # do they go to, however large TM is, and which of the two tiles is to blame?
 
-# %%
+# %% tags=["answer"]
 rng = np.random.default_rng(0)
 A, B = rng.standard_normal((64, 64), np.float32), rng.standard_normal((64, 64), np.float32)
 
@@ -95,9 +95,10 @@ def reads(TM):
 
 {TM: reads(TM) for TM in (1, 2, 4, 8, 16, 32)}
 
-# %% [markdown]
+# %% [markdown] tags=["answer"]
 # They go to 1. The reads of Bs can be made as few as you like; those of As stay, one per multiply-add.
-#
+
+# %% [markdown]
 # ## Where the results live
 #
 # An SM has 65,536 **registers** of 32 bits, and a thread may have 255 of them. They are read in the very
@@ -119,7 +120,8 @@ def reads(TM):
 # the columns, and all of them share the fetching, whatever the tile. Three pieces are missing: the results,
 # their products, their store. Grid: `ceil(n / BN)` × `ceil(m / BM)` blocks.
 #
-# The checker wants as few reads of shared memory as you have found in 04.1, and the results in registers.
+# The checker wants the results in registers, and as few reads as in 04.1. It counts those in your **source**;
+# what the compiler merges is for later.
 
 
 # %% id="ex-04-2"
@@ -173,18 +175,14 @@ check.thread_columns(make_column)
 # %% [markdown]
 # ### What changed since v02
 #
-# When yours passes, open the course's own, v03. It fetches its tiles a little differently: THREADS is a
-# multiple of BK and of BN, so one pass is A_ROWS whole rows of A's tile or B_ROWS of B's, and a thread's
-# column never changes. It is the same walk. Here is v02 with these loops, and nothing
-# else changed:
+# When yours passes, open the course's own, v03. Its fetch loops look different: in one pass the block
+# fetches A_ROWS = THREADS / BK whole rows of A's tile, or B_ROWS = THREADS / BN of B's. It is the same
+# walk. The first comparison changes these loops alone in v02; from there to v03 it is one idea.
 
-# %%
+# %% tags=["listing"]
 from gemm_course.kernels.variants.block_tiled_in_rows import STAGE as in_rows
 
 see.diff("block_tiled", in_rows)
-
-# %% [markdown]
-# From there to v03 it is one idea:
 
 # %% tags=["listing"]
 see.diff(in_rows, "thread_tiled_1d")
@@ -193,7 +191,9 @@ see.diff(in_rows, "thread_tiled_1d")
 # - A block still has a tile of BM × BN elements, but only **BM · BN / TM threads**. Tiles can be larger
 #   than the 1,024 threads that a block may have.
 # - `acc` is an array: one place for each result.
-# - `b = Bs[p, x0]` stands **before** the loop over `i`. That line is the whole idea.
+# - One thread has TM results, so one element of Bs serves all of them. The compiler would find `b` itself;
+#   we write it out so that the count shows it.
+# - `unroll(range(BK))` writes all steps out. Below you see what that is worth.
 # - Thread `tid` begins in row `tid // BN * TM`. The rows below its TM rows belong to thread `tid + BN`.
 
 # %%
@@ -211,8 +211,8 @@ t
 
 # %% [markdown]
 # Write the number of requests, for all warps together: loads from global memory, and reads of shared
-# memory. (Counts are made at 1024³, where v03 has only 64 blocks for the 132 SMs of an H200. For counts that
-# is no matter; times are measured at 4096³, with 1,024 blocks.) Use `t["BM"]`, `t["BN"]` and `t["TM"]`.
+# memory. (Counts are made at 1024³, where v03 has only 64 blocks for the 132 SMs of an H200. That does not
+# affect counts; times are measured at 4096³, with 1,024 blocks.) Use `t["BM"]`, `t["BN"]` and `t["TM"]`.
 
 
 # %% id="formula"
@@ -241,17 +241,51 @@ see.counts("thread_tiled_1d", size, **counted)
 see.counts("thread_tiled_1d", size, shared_load_wavefronts=shared_requests)
 
 # %% [markdown]
-# The hardware counts far fewer reads than the source has. The loop over `p` is unrolled as well, and then
-# `As[y, p]` to `As[y, p + 3]` stand side by side: the compiler makes **one 128-bit load** of the four. A
-# broadcast of 128 bits takes two wavefronts (why two, notebook 05 will say). So four steps cost 2 TM + 4
-# wavefronts instead of 4 TM + 4:
+# The hardware counts far fewer reads than v03's source has. `unroll(range(BK))` writes the loop over `p`
+# out, and then `As[y0 + i, p]` to `As[y0 + i, p + 3]` stand side by side: the compiler makes **one 128-bit
+# load** of the four. A broadcast of 128 bits takes two wavefronts (why two, notebook 05 will say). So four
+# steps cost 2 TM + 4 wavefronts instead of 4 TM + 4:
 #
 # $$1/2 + 1/TM \text{ wavefronts per multiply-add,}$$
 #
 # where the source has $1 + 1/TM$. (In the machine code, 256 multiply-adds have 64 `LDS.128` and 8 `LDS`.)
-# You wrote a kernel with fewer reads, and the compiler took half of what was left. It can do so because the
-# reads are neighbours in k; notebook 06 takes that up and does it by design.
+# The compiler took half of what was left, because these reads are neighbours in k; notebook 06 does it by
+# design.
 #
+# And yours? With plain `range(BK)` the compiler writes out two steps at a time and merges nothing. Look at
+# it:
+#
+# ```python
+# from gemm_course import compiled
+# from gemm_course.intrinsics import unroll
+# mine = compiled(make_column(64, 64, 8, 8), 64, 64, 64, float32(1), A, B, float32(0), C)
+# see.compare_code(mine, "thread_tiled_1d")
+# ```
+#
+# Then write `unroll(range(BK))`, and look again. `gemm_course.profiled` tells how fast it is, on a GPU.
+#
+# The tiles also decide how well the loads of A coalesce.
+#
+# ### Exercise 04.3 · How deep a tile?
+# *core · easy · 6 minutes*
+#
+# When a block of v03 fetches its tile of A, lane after lane takes element after element of the tile, row
+# by row, BK in each. How many **sectors** does one request of a full warp move? BK is a power of two up
+# to 32; the rows of A begin at sectors, and so do the tiles' rows where BK is at least 8.
+
+
+# %% id="ex-04-3"
+def sectors(BK):
+    ### BEGIN SOLUTION
+    return 32 // BK * max(1, BK // 8)
+    ### STUB
+    # return None
+    ### END SOLUTION
+
+
+check.tile_sectors(sectors)
+
+# %% [markdown]
 # ## What is it worth?
 
 # %%
@@ -265,7 +299,8 @@ see.roofline("naive_coalesced", "block_tiled", "thread_tiled_1d")
 
 # %% [markdown]
 # v03 reaches 69 % of its lowest roof, the wavefronts of shared memory. Is shared memory still the limit then?
-# Ask the profile:
+# Ask the profile. (The roofline counts C's stores too: so 5.7 times the FLOP per byte, where the tiles'
+# loads alone give 6.)
 
 # %%
 see.limits("block_tiled", "thread_tiled_1d")
@@ -273,11 +308,12 @@ see.limits("block_tiled", "thread_tiled_1d")
 # %% [markdown]
 # The answer to *what limits it now?* is **still L1 and shared memory**, busy in 86 % of the clocks: it serves
 # the loads of A and B too, and what the compiler puts aside (you will see). A warp waits 29 % of its time
-# for reads from shared memory and 13 % for room in their queue. Issue slots are taken in 60 % of the
-# clocks, and 55 % of the instructions are multiply-adds.
+# for reads from shared memory. Issue slots are taken in 60 % of the clocks, and 55 % of the instructions are
+# multiply-adds: 33 % of the clocks. (Their units are busy in 37 %, because they also multiply the integers of
+# addresses, `IMAD`.)
 #
-# Almost all wavefronts that are left are reads of As. No TM gets rid of them: even as compiled, half a
-# wavefront per multiply-add is left, and so at most half of the peak.
+# Almost all wavefronts that are left are reads of As. No TM gets rid of them: ½ wavefront per multiply-add,
+# one wavefront per clock. That allows two multiply-adds per clock, of four.
 #
 # ## When an array leaves the registers
 #
@@ -291,7 +327,7 @@ from gemm_course.checks.kits import make_strip
 
 see.source(make_strip(16))
 
-# %%
+# %% tags=["answer"]
 from gemm_course import launch
 
 given = 500, 8, np.ones(8, np.float32), np.ones((8, 500), np.float32), np.zeros(500, np.float32)
@@ -299,14 +335,15 @@ one_block_of_a_warp = make_strip(16)[1, 32]  # [blocks, threads per block]
 print(launch(one_block_of_a_warp, *given, backend="emulator").report.advice[0])
 
 # %% [markdown]
-# Compiled for an H200, this kernel contains 12 local-memory loads and 11 stores.
+# Compiled for an H200, its code has 12 local-memory load instructions and 11 stores; loops run some of them
+# again and again.
 #
 # ### Exercise 04.4 · Back into registers
 # *stretch · medium · 14 minutes*
 #
 # The kernel computes $y_j = \sum_p x_p A_{pj}$, with R columns per thread, 32 apart, so that the warp's loads
 # are coalesced. It is right. But `acc` lies in local memory. Fix it: same results, same launch (32 threads
-# per block, `ceil(n / (32 R))` blocks), all R of them in registers.
+# per block, `ceil(n / (32 R))` blocks), one pass along `k`, all R results in registers.
 
 
 # %% id="ex-04-4"
@@ -345,9 +382,14 @@ def make_strip(R):
 check.in_registers(make_strip)
 
 # %% [markdown]
-# The other way into local memory is a **spill**: there are too many values at a time. The compiler was told,
-# or had to assume, that a thread may have only so many registers. What does not fit is put aside into local
-# memory, and fetched again. v03 itself spills a little: 24 bytes per thread, 2.6 % of its instructions.
+# The other way into local memory is a **spill**: there are too many values at a time. What does not fit
+# into a thread's registers is put aside into local memory, and fetched again.
+#
+# v03 has a **cap**: 64 registers per thread, 32 where TM is at most 8 (you will see why). With it, v03
+# itself spills a little: 24 bytes per thread, 2.6 % of its instructions. The solution of 04.2 has no cap:
+# with tiles of 64 × 64 × 8 and TM = 8 it takes 122 registers. Its indices are of 64 bits: with `u32(...)`
+# around `threadIdx` and `blockIdx`, as in v03, it takes 68. `@cuda.jit(max_registers=64)` gives yours a
+# cap.
 #
 # The course's kernels were timed on an H200, each with many choices of tiles. That record is called the
 # **sweep**. These are the tiles with which v03 spills most:
@@ -359,10 +401,13 @@ sweep = records.sweep().query("stage == 'thread_tiled_1d' and local_bytes > 0")
 sweep.nlargest(5, "local_bytes").set_index("tiles")[["registers", "local_bytes", "tflops"]]
 
 # %% [markdown]
-# Why 2,512 bytes? With BK = 64 the compiler reads a thread's 32 rows of As four steps at a time. These values
-# alone need 128 registers; the stage allows 64. Of 8.1 billion instructions that its warps execute, 2.55
-# billion read or write local memory. L1 holds next to nothing of so much: L2 is busy 93 % of the clocks, and
-# warps wait 73 % of their time for loads.
+# Why BK? v03 writes all BK steps out, and the compiler takes up later steps before earlier ones are done.
+# Each value on its way needs a register. With BM = 32 and BN = 64, BK = 16, 32 and 64 spill 656, 1,024 and
+# 2,512 bytes. If only 16 of the 64 steps are written out at a time, 216 bytes are left.
+#
+# With 2,512 bytes, 2.55 of the 8.1 billion instructions that the warps execute read or write local memory.
+# That is far more than L1 can hold: L2 is busy 93 % of the clocks, and warps wait 73 % of their time for
+# loads.
 #
 # ## How many warps, and what for?
 #
@@ -380,17 +425,12 @@ see.occupancy("thread_tiled_1d")
 #
 # What are warps for? A load does not stop a warp; the first instruction that needs its value does. In v03 it
 # follows at once: the value goes into the tile, then comes the barrier. Now the whole block waits, and only
-# the warps of *other* blocks can compute. Below, a scheduler fills its time with the blocks that fit. It is
-# computed, and supposes that a load takes 600 clocks.
-
-# %%
-see.strips("thread_tiled_1d")
-
-# %% [markdown]
-# Fewer registers let in more blocks. The compiler can be told how many must fit, and then manages with the
-# registers that leaves (`launch_bounds` in `cuda.jit`). But then it makes other code too, so such a
-# comparison changes two things. To change one, take the *same* code, and let each block reserve some shared
-# memory that it never uses: fewer blocks fit.
+# the warps of *other* blocks can compute.
+#
+# Fewer registers let in more blocks. The compiler can be told how many must fit, and then makes do with the
+# registers this leaves (`launch_bounds` in `cuda.jit`; v03's cap is one). But then it makes other code too,
+# so such a comparison changes two things. To change one, take the *same* code, and let each block reserve
+# some shared memory that it never uses: fewer blocks fit. Now with the document's smaller tiles:
 
 # %%
 see.predict("04.blocks")
@@ -408,6 +448,13 @@ see.waits(*kept_apart)
 # barriers it is 11, 13 and 14 %. DRAM is busy in at most 5 % of the clocks, so it is not a question of
 # bandwidth: with one block nobody computes while its warps wait for their loads.
 #
+# Below, a scheduler fills its time with the blocks that fit. It is computed, for the same tiles, and supposes
+# that a load takes 600 clocks.
+
+# %% tags=["answer"]
+see.strips("thread_tiled_1d")
+
+# %% [markdown] tags=["answer"]
 # Left alone, the compiler takes 96 registers for these tiles, since it reads far ahead, and 1 block fits.
 # That is why the course's v03 has a cap. Measured in per cent of cuBLAS:
 #
@@ -417,34 +464,16 @@ see.waits(*kept_apart)
 # | share of cuBLAS | 17 % | 31 % | 33 % | 38 % |
 #
 # A cap can be too low: with TM = 16 and BK = 16, 32 registers make the compiler spill 272 bytes per thread,
-# and the kernel falls to 8 % of cuBLAS. And warps are not the only way to cover a wait: several independent
-# loads per thread do it as well, as in notebook 05.
+# and the kernel falls to 8 % of cuBLAS.
+#
+# Why then do 32 of 64 warps win, 21.2 TFLOPS to 19.3? TM = 32 needs ½ + 1/32 wavefronts per multiply-add,
+# TM = 8 needs ½ + 1/8, and L1 is the limit of both. More warps only fill clocks in which nobody issues. And
+# they are not the only way to cover a wait: several independent loads per thread do it as well, as in
+# notebook 05.
 
 # %% [markdown]
 # ## Tune it
 #
-# One more thing depends on the tiles: how well the loads of A coalesce.
-#
-# ### Exercise 04.3 · How deep a tile?
-# *core · easy · 6 minutes*
-#
-# When a block of v03 fetches its tile of A, lane after lane takes element after element of the tile, row
-# by row, BK in each. How many **sectors** does one request of a full warp move? BK is a power of two up
-# to 32; the rows of A begin at sectors, and so do the tiles' rows where BK is at least 8.
-
-
-# %% id="ex-04-3"
-def sectors(BK):
-    ### BEGIN SOLUTION
-    return 32 // BK * max(1, BK // 8)
-    ### STUB
-    # return None
-    ### END SOLUTION
-
-
-check.tile_sectors(sectors)
-
-# %% [markdown]
 # Now the sliders. They open with the fastest tiles of the sweep. Hold the block's tile, and move TM: with
 # which TM can it not run, and why? Then change one size at a time and watch occupancy, wavefronts and TFLOPS.
 # Where a neighbour is several times slower, look for spills.

@@ -78,6 +78,24 @@ def test_other_right_kernels_pass():
     assert "1.125" in check.thread_columns(rows_apart).message
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        (("xp = x[p]", "pass"), ("xp * A", "x[p] * A")),
+        (
+            (
+                ADD_LOOP,
+                "for i in range(R):\n                acc[i] += xp * A[p, min(first + 32 * i, n - 1)]\n",
+            ),
+        ),
+    ],
+    ids=["x in the inner loop", "clamped loads"],
+)
+def test_strips_that_read_a_little_more_pass(changes):
+    verdict = verdict_of(changed(solution("in_registers"), *changes))
+    assert verdict.passed, str(verdict)
+
+
 @pytest.mark.parametrize("exercise", [check.thread_columns, check.in_registers])
 def test_factories_that_are_not_written_yet(exercise):
     blank = {check.thread_columns: lambda BM, BN, BK, TM: None, check.in_registers: lambda R: None}

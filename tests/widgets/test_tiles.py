@@ -35,7 +35,7 @@ def swept(monkeypatch):
 
 def test_legal_tiles_say_what_they_cost_and_save():
     said = words(_tiles.choice(LADDER["block_tiled"], BLOCK))
-    for part in ("can run", "1024 = 32 warps", "8192 bytes", "0.0625 (naive: 2)", "warp-wide FMA 2"):
+    for part in ("can run", "1024 = 32 warps", "8192 bytes", "0.0625 (naive: 2)", "warp-wide FMA (source) 2"):
         assert part in said
 
 

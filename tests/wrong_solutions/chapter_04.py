@@ -19,6 +19,8 @@ WRONG["reads_per_result"] = returning(
         "global_counted_in": ("global memory", "BK + BK / TM + BK / 16"),
         "as_forgotten": ("reads of As are missing", "BK / TM"),
         "bs_forgotten": ("reads of Bs are missing", "BK"),
+        "rounded_down": ("drops what is left over", "(BK * TM + BK) // TM"),
+        "as_compiled": ("in wavefronts", "BK / 2 + BK / TM"),
         "one_step": ("one step along k", "1 + TM"),
         "the_other_way_round": ("other way round", "BK * TM + BK / TM"),
         "words": ("must be a number", '"BK + BK/TM"'),
@@ -130,6 +132,42 @@ WRONG["thread_columns"] = altered(
             (ZEROS, ZEROS.replace("(TM, float32)", "(8, float32)").replace("range(TM)", "range(8)")),
         ),
         "return_forgotten": ("returns nothing", ("return column", "")),
+        "columns_of_the_first_block": ("first BN columns", (PLACE, PLACE.replace("col0 + tx", "tx"))),
+        "rows_of_the_first_block": ("first BM rows", (PLACE, PLACE.replace("row0 + ", ""))),
+        "results_that_all_threads_share": (
+            "a thread's own",
+            ("cuda.local.array(TM, float32)", "cuda.shared.array(TM, float32)"),
+        ),
+        "last_result_forgotten": ("ends too early", ("range(TM)", "range(TM - 1)")),
+        "last_products_forgotten": (
+            "gets no products",
+            (PRODUCTS, PRODUCTS.replace("range(TM)", "range(TM - 1)")),
+        ),
+        "rows_from_the_threads": ("not at `ty * (BM / TM)`", ("ty * TM + i", "ty * BM // TM + i")),
+        "rows_of_as_from_the_threads": (
+            "not at `ty * (BM / TM)`",
+            ("As[ty * TM + i, p]", "As[ty * BM // TM + i, p]"),
+        ),
+        "x_down_and_y_along": (
+            "`tx` and `ty` are swapped",
+            ("As[ty * TM + i, p]", "As[tx * TM + i, p]"),
+            ("Bs[p, tx]", "Bs[p, ty]"),
+            (PLACE, "row, col = row0 + tx * TM + i, col0 + ty"),
+        ),
+        "an_array_of_numpy": ("cuda.local.array(size", (ZEROS, "acc = np.zeros(TM, np.float32)\n")),
+        "a_list": ("cuda.local.array(size", (ZEROS, "acc = [float32(0)] * TM\n")),
+        "filled": (
+            "elements in a loop",
+            (ZEROS, "acc = cuda.local.array(TM, float32)\n        acc.fill(0)\n"),
+        ),
+        "loops_swapped": (
+            "Reads in your source",
+            (
+                PRODUCTS,
+                "for i in range(TM):\n                for p in range(BK):\n"
+                "                    acc[i] += As[ty * TM + i, p] * Bs[p, tx]\n",
+            ),
+        ),
     },
 )
 
@@ -211,11 +249,19 @@ WRONG["in_registers"] = altered(
             ("acc[i]", "y[first + 32 * i]"),
         ),
         "one_after_the_other": (
-            "x is read again",
+            "along k 4 times",
             (ACC, ""),
             (ZERO_LOOP, "pass\n"),
             (ADDED_UP, ONE_COLUMN),
             (STORE_LOOP, ""),
+        ),
+        "one_after_the_other_in_an_array": (
+            "along k 4 times",
+            (
+                ADDED_UP,
+                f"for i in range(R):\n            for p in range(k):\n                {IS_COLUMN}\n"
+                "                    acc[i] += x[p] * A[p, first + 32 * i]\n",
+            ),
         ),
         "one_column_a_thread": (
             "with fewer results per thread",

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from itertools import groupby
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from gemm_course.checks.core import (
 from gemm_course.checks.engines import Trial, kept_in_registers, no_float64, try_kernel
 from gemm_course.checks.engines.problem import PADDING, PADDING_OF_C
 from gemm_course.checks.kits import make_strip as handed_out
-from gemm_course.emulator import Finding
+from gemm_course.emulator import Finding, Watch
 
 ARGUMENTS = ("n", "k", "x", "A", "y")
 WARP = 32
@@ -59,8 +60,8 @@ def in_registers(make_strip):
         _check_loads(R, trial)
     registers = _check_local(next(trial for R, trial in trials if R == MOST), MOST)
     return (
-        f"Right for R = {' and '.join(map(str, RESULTS))} at {len(trials)} sizes; x is read once per thread "
-        f"and step. {registers}"
+        f"Right for R = {' and '.join(map(str, RESULTS))} at {len(trials)} sizes, in one pass along k. "
+        f"{registers}"
     )
 
 
@@ -69,14 +70,14 @@ def _sizes(R: int) -> tuple[tuple[int, int], ...]:
     return (2 * WARP * R, 3), (WARP * R + WARP + 5, 4), (7, 5), (1, 1)
 
 
-def _try_on(kernel, R: int, n: int, k: int) -> Trial:
-    """A warp per block: x of k, A of k by n, y of n elements."""
+def _try_on(kernel, R: int, n: int, k: int, **options) -> Trial:
+    """A warp per block: x of k, A of k by n, y of n elements. options: passed to `emulate`."""
     rng = np.random.default_rng((R, n, k))
     x = rng.uniform(0.5, 2, k).astype(np.float32)
     A, y = np.full((k, n + BEYOND), PADDING, np.float32), np.full(n + BEYOND, PADDING_OF_C, np.float32)
     A[:, :n] = rng.uniform(0.5, 2, (k, n))
     about = f"With R = {R}, n = {n}, k = {k}"
-    return try_kernel(kernel, ARGUMENTS, -(-n // (WARP * R)), WARP, n, k, x, A, y, about=about)
+    return try_kernel(kernel, ARGUMENTS, -(-n // (WARP * R)), WARP, n, k, x, A, y, about=about, **options)
 
 
 # ---- the numbers -------------------------------------------------------------------------------------------
@@ -205,16 +206,28 @@ def _check_elsewhere(trial: Trial):
         )
 
 
+def _passes(R: int, trial: Trial) -> int:
+    """How often thread 0 comes back to its first element of x."""
+    watched = _try_on(trial.kernel, R, trial.before["n"], trial.before["k"], watch=Watch(warp=0, local=False))
+    trace, name = watched.report.trace, trial.own_name("x")
+    steps = [
+        element for element, _ in groupby(trace[(trace["array"] == name) & (trace["thread"] == 0)]["element"])
+    ]
+    return steps.count(steps[0]) if len(set(steps)) > 1 else 1
+
+
 def _check_loads(R: int, trial: Trial):
-    """One pass along k: the element of x serves all of a thread's results, and loads of A are coalesced."""
+    """One pass along k, A read once, and its loads coalesced; where n ends, they may be clamped."""
     n, k = trial.before["n"], trial.before["k"]
-    loads, most = trial.lanes("load", "x"), trial.grid[0] * WARP * k
-    if loads > most:
+    passes = _passes(R, trial)
+    if passes > 1:
         raise Refused(
-            "The result is right, but x is read again for every result: each thread goes "
-            "along k R times, one result at a time. Go once, with all R at hand.",
-            f"{trial.about}: {loads:,} loads from x, where {most:,} are enough.",
+            f"The result is right, but a thread goes along k {passes} times, for a part of its results each "
+            "time. Go once, with all R at hand: the loop over `p` outside, the loop over `i` inside.",
+            f"{trial.about}.",
         )
+    if n % (WARP * R):
+        return
     if trial.lanes("load", "A") > n * k:
         raise Refused(
             "A is read more often than once per element.",

@@ -40,6 +40,15 @@ SLIPS = (
         lambda BK, TM: TM + 1,
     ),
     Slip(
+        "`//` drops what is left over where TM does not divide: a result's share of the reads may be a "
+        "fraction. Divide with `/`.",
+        lambda BK, TM: BK * (TM + 1) // TM,
+    ),
+    Slip(
+        "That is what the compiler makes of v03, in wavefronts. Count the elements that the source reads.",
+        lambda BK, TM: BK / 2 + BK / TM,
+    ),
+    Slip(
         "The other way round: BK elements of Bs are read for all TM results, and BK of As for each.",
         lambda BK, TM: BK * TM + BK / TM,
     ),

@@ -1,13 +1,15 @@
 """Exercise 04.2: a GEMM kernel whose threads compute TM results each, one below the other."""
 
+import ast
+
 import numpy as np
 
-from gemm_course.checks.core import exercise
+from gemm_course.checks.core import exercise, source_tree
 from gemm_course.checks.engines.common_mistakes import GuardMistake, Mistake
 from gemm_course.checks.engines.gemm import GemmTrial, Likely
 from gemm_course.checks.engines.gemm_factory import GemmFactory
 from gemm_course.checks.engines.lessons import STANDARD, reads
-from gemm_course.checks.engines.mistakes import Prediction, added_up, only_stored, result, taken_from
+from gemm_course.checks.engines.mistakes import Prediction, added_up, mixed, only_stored, result, taken_from
 from gemm_course.checks.engines.problem import Geometry, Problem
 from gemm_course.checks.engines.tiles import Tiles, tile_choices
 from gemm_course.emulator import Finding
@@ -35,7 +37,8 @@ def thread_columns(make_column):
     return (
         f"Right on {proof.problems} problems. With document 004's tiles (64 × 64 × 8, TM = 8) the threads "
         f"read {proof.trials[TILES[-1]].reads_per_multiply_add:.4g} elements of shared memory for each "
-        f"multiply-add instead of 2, and there is no race. {proof.registers}"
+        f"multiply-add instead of 2, and there is no race. {proof.registers} "
+        "(Without a cap the compiler takes up to 255.)"
     )
 
 
@@ -47,7 +50,8 @@ def _geometry(tiles: Tiles) -> Geometry:
 
 
 def _likely(tiles: Tiles) -> Likely:
-    return Likely(_mistakes(tiles), _guard_mistakes(tiles), {"global_race": _overlap})
+    findings = {"global_race": _overlap, "shared_race": _accumulators, "out_of_bounds": _swapped}
+    return Likely(_mistakes(tiles), _guard_mistakes(tiles), findings)
 
 
 def _mistakes(tiles: Tiles) -> tuple[Mistake, ...]:
@@ -72,6 +76,16 @@ def _mistakes(tiles: Tiles) -> tuple[Mistake, ...]:
             "All TM results of a thread use row `ty` of As. Its own rows begin at `ty * TM` and go on with "
             "`i`.",
             taken_from(block, lambda r: r // TM),
+        ),
+        Mistake(
+            "A thread's rows begin at `ty * TM`, not at `ty * (BM / TM)`: BM / TM is how many threads stand "
+            "below each other, TM how many rows each has.",
+            taken_from(block, lambda r: r // TM * tiles.BM // TM + r % TM),
+        ),
+        Mistake(
+            "The last of a thread's TM results gets no products: the loop over `i` ends too early, "
+            "`range(TM)` has TM iterations.",
+            mixed(block, np.diag([float(r % TM != TM - 1) for r in range(tiles.BM)]), None),
         ),
         Mistake("`Bs` is read transposed, `Bs[tx, p]`, but was filled as `Bs[p, tx]`.", _transposed(tiles)),
         Mistake(
@@ -98,6 +112,26 @@ def _guard_mistakes(tiles: Tiles) -> tuple[GuardMistake, ...]:
     threads_down = BM // TM
     return (
         GuardMistake(
+            "Every block stores into the first BN columns of C. A block's columns begin at `col0`: "
+            "the column is `col0 + tx`.",
+            lambda row, col, q, g: (row < q.m) & (col < min(q.n, tiles.BN)),
+        ),
+        GuardMistake(
+            "Every block stores into the first BM rows of C. A block's rows begin at `row0`: the row is "
+            "`row0 + ty * TM + i`.",
+            lambda row, col, q, g: (row < min(q.m, BM)) & (col < q.n),
+        ),
+        GuardMistake(
+            "The last of a thread's TM results is never stored: the loop over `i` ends too early, "
+            "`range(TM)` has TM iterations.",
+            only_stored(block, lambda row: row % TM != TM - 1),
+        ),
+        GuardMistake(
+            "A thread's rows begin at `ty * TM`, not at `ty * (BM / TM)`: BM / TM is how many threads stand "
+            "below each other, TM how many rows each has.",
+            only_stored(block, lambda row: row < (threads_down - 1) * threads_down + TM),
+        ),
+        GuardMistake(
             "The rows of C are counted as if a thread had one of them: `cuda.grid(2)` multiplies blockIdx.y "
             "by the threads of a block, and a block has TM times as many rows. It begins at `blockIdx.y * "
             "BM`.",
@@ -120,6 +154,29 @@ def _guard_mistakes(tiles: Tiles) -> tuple[GuardMistake, ...]:
     )
 
 
+def _accumulators(finding: Finding, trial: GemmTrial) -> str | None:
+    """All threads of a block add to the same few elements of shared memory."""
+    added = (node.target for node in ast.walk(source_tree(trial.kernel)) if isinstance(node, ast.AugAssign))
+    if finding.array not in {ast.unparse(target.value) for target in added if hasattr(target, "value")}:
+        return None
+    return (
+        f"`{finding.array}` is in shared memory, so all threads of the block have the same one. Results are "
+        f"a thread's own: `{finding.array} = cuda.local.array(TM, float32)`. {finding.message}"
+    )
+
+
+def _swapped(finding: Finding, trial: GemmTrial) -> str | None:
+    """A row outside the tile of A that is tx's, where ty's was meant."""
+    (tx, ty, _), TM = finding.threads[0], trial.tiles.TM
+    shared = len(trial.report.accesses.query("space == 'shared' and array == @finding.array"))
+    if not shared or tx == ty or finding.element[0] // TM != tx:
+        return None
+    return (
+        "`tx` and `ty` are swapped: x runs along the columns, so thread `(tx, ty)` has column `tx` and "
+        f"the rows from `ty * TM`. {finding.message}"
+    )
+
+
 def _overlap(finding: Finding, trial: GemmTrial) -> str:
     return (
         "Two threads store the same element of C: their rows overlap. Thread `ty` has the rows `ty * TM` to "
@@ -137,7 +194,8 @@ FACTORY = GemmFactory(
         reads(
             lambda tiles: (tiles.TM + 1) / tiles.TM,
             "In each step read one element of Bs, `b = Bs[p, tx]`, before the loop over `i`, and in "
-            "the loop TM of As: they serve TM multiply-adds.",
+            "the loop TM of As: they serve TM multiply-adds. (Reads in your source are counted; the compiler "
+            "may merge some.)",
         ),
     ),
 )
