@@ -9,7 +9,7 @@ from gemm_course.checks.ch04.reads_per_result import CASES
 from gemm_course.checks.kits import make_strip
 from tests.checks.cells import verdict_of
 from tests.wrong_solutions.altering import changed, solution
-from tests.wrong_solutions.chapter_04 import ADD_LOOP
+from tests.wrong_solutions.chapter_04 import ADD_LOOP, ADDED_UP, IS_COLUMN, PRODUCTS
 
 
 def rows_apart(BM, BN, BK, TM):
@@ -94,6 +94,24 @@ def test_other_right_kernels_pass():
 def test_strips_that_read_a_little_more_pass(changes):
     verdict = verdict_of(changed(solution("in_registers"), *changes))
     assert verdict.passed, str(verdict)
+
+
+def test_results_one_after_the_other_are_refused_in_an_array_too():
+    loops = (
+        f"for i in range(R):\n            for p in range(k):\n                {IS_COLUMN}\n"
+        "                    acc[i] += x[p] * A[p, first + 32 * i]\n"
+    )
+    verdict = verdict_of(changed(solution("in_registers"), (ADDED_UP, loops)))
+    assert not verdict.passed and "goes along k 4 times" in verdict.message
+
+
+def test_swapped_loops_are_told_that_the_source_is_counted():
+    loops = (
+        "for i in range(TM):\n                for p in range(BK):\n"
+        "                    acc[i] += As[ty * TM + i, p] * Bs[p, tx]\n"
+    )
+    verdict = verdict_of(changed(solution("thread_columns"), (PRODUCTS, loops)))
+    assert not verdict.passed and "Reads in your source are counted" in verdict.message
 
 
 @pytest.mark.parametrize("exercise", [check.thread_columns, check.in_registers])

@@ -114,10 +114,19 @@ def test_the_reader_is_told_what_the_words_mean(count):
         "the limit: the busiest, if 70\u00a0% or more",
     ):
         assert words in written
-    assert "while one warp waits, others keep the parts busy" in written
+    assert "while one warp waits, others keep it busy" in written
+    assert "Without a thick frame" not in written and "if they were always busy" not in written
     assert ("TC = Tensor Cores" in written) == (count > DETAILED)
     for words in ("all other parts would still need their clocks", "in percent of the clocks"):
         assert words in picture.alt
+
+
+def test_only_marks_and_doubts_that_occur_are_told():
+    waiting = limits.limits([WAITING], "t", "n")
+    assert "Without a thick frame" in waiting.alt and ">the limit: the busiest" not in waiting.data
+    working = limits.limits([row(SHARES | {"multiply-add units": 0.95})], "t", "n").alt
+    assert "Where multiply-add units are the limit, the figure is: if they were always busy." in working
+    assert "At most: " not in working
 
 
 @pytest.mark.parametrize("count", [1, DETAILED + 1])

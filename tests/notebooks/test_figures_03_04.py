@@ -1,17 +1,30 @@
 """Figures in the words of notebooks 03 and 04 are those of the profiles and of the sweep."""
 
+import linecache
 import re
+import runpy
 from collections import Counter
 from pathlib import Path
+from textwrap import indent
+
+import numpy as np
+import pytest
+from numba import cuda, float32
 
 from gemm_course import kernels, records
+from gemm_course.compiler.compile import usage_of
+from gemm_course.compiler.nvidia import why_no_compiler
 from gemm_course.compiler.record import recorded as machine_code
+from gemm_course.intrinsics import u32
 from gemm_course.kernels.variants import called
 from gemm_course.profiles import recorded, verdict
 from gemm_course.profiles.words import percent, three_digits
 from gemm_course.widgets._quiz import questions
+from tests.wrong_solutions.altering import solution
 
 SOURCES = Path(__file__).parents[2] / "notebooks" / "source"
+SQUARE_MATRIX = np.zeros((64, 64), np.float32)
+PROBLEM = (64, 64, 64, float32(1), SQUARE_MATRIX, SQUARE_MATRIX, float32(0), SQUARE_MATRIX)
 SQUARE = {"BM": 32, "BN": 32}
 
 
@@ -19,6 +32,15 @@ def words_of(notebook: str) -> str:
     """The text of a notebook's source on one line."""
     (path,) = SOURCES.glob(f"{notebook}_*.py")
     return re.sub(r"\s+", " ", path.read_text(encoding="utf-8").replace("\n# ", " "))
+
+
+def factory(source: str, name: str):
+    """What this name stands for after a cell without its call of the checker."""
+    text, filename = source.rpartition("\ncheck.")[0], f"<{name} {hash(source)}>"
+    linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
+    names = {"cuda": cuda, "float32": float32, "u32": u32}
+    exec(compile(text, filename, "exec"), names)
+    return names[name]
 
 
 def busy(stage: str) -> str:
@@ -82,10 +104,16 @@ def test_what_04_says_of_the_limit():
     found, row = verdict(profile), profile.measured
     assert f"busy in {busy('block_tiled')} of the clocks. An SM can do four" in said
     assert f"**still L1 and shared memory**, busy in {busy('thread_tiled_1d')} of the clocks" in said
-    shared, queue = (waits("thread_tiled_1d", wait) for wait in ("shared memory", "queue to shared memory"))
-    assert f"waits {shared} of its time for reads from shared memory and {queue} for room" in said
+    assert f"waits {waits('thread_tiled_1d', 'shared memory')} of its time for reads from shared" in said
     slots, adds = percent(found.busy["issue slots"]), percent(found.multiply_adds)
     assert f"taken in {slots} of the clocks, and {adds} of the instructions are multiply-adds" in said
+    units, of_adds = found.busy["multiply-add units"], found.busy["issue slots"] * found.multiply_adds
+    assert (
+        f"multiply-adds: {percent(of_adds)} of the clocks. (Their units are busy in {percent(units)}" in said
+    )
+    executed = profile.instructions.groupby("opcode")["executed"].sum()
+    integers = executed[executed.index.str.startswith("IMAD")].sum() / executed.sum()
+    assert of_adds + found.busy["issue slots"] * integers == pytest.approx(units, abs=0.01)
     spills = (row["local_load_requests"] + row["local_store_requests"]) / row["warp_instructions"]
     assert f"{row['local_bytes']} bytes per thread, {100 * spills:.1f} % of its instructions" in said
     roof = 67 / 4 / wavefronts_per_multiply_add("thread_tiled_1d")
@@ -95,12 +123,56 @@ def test_what_04_says_of_the_limit():
 def test_what_04_says_of_the_tiles_that_spill_most():
     said, profile = words_of("04"), recorded("thread_tiled_1d", {"BM": 32, "BN": 64, "BK": 64})
     row, found = profile.measured, verdict(profile)
-    assert f"Why {row['local_bytes']:,} bytes?" in said
+    assert f"With {row['local_bytes']:,} bytes," in said
     local = row["local_load_requests"] + row["local_store_requests"]
-    assert f"Of {row['warp_instructions'] / 1e9:.1f} billion instructions" in said
-    assert f"{local / 1e9:.2f} billion read or write local memory" in said
+    assert f"{local / 1e9:.2f} of the {row['warp_instructions'] / 1e9:.1f} billion instructions" in said
     assert f"L2 is busy {percent(found.busy['L2'])} of the clocks" in said
     assert f"wait {percent(profile.waits['global memory'])} of their time for loads" in said
+
+
+def test_what_04_says_of_deeper_tiles_that_spill():
+    rows = records.sweep().query("stage == 'thread_tiled_1d'").set_index("tiles")["local_bytes"]
+    small, middle, large = (rows[f"BM=32 BN=64 BK={BK} TM=32"] for BK in (16, 32, 64))
+    said = f"With BM = 32 and BN = 64, BK = 16, 32 and 64 spill {small}, {middle:,} and {large:,} bytes"
+    assert said in words_of("04")
+
+
+@pytest.mark.skipif(why_no_compiler() is not None, reason="NVIDIA's compiler is not installed")
+def test_what_04_says_of_sixteen_steps_at_a_time(tmp_path):
+    """The stage with one thing changed: of 64 steps 16 are written out at a time."""
+    steps, more = (
+        "for p in unroll(range(BK)):\n",
+        "for q in range(0, BK, 16):\n                for s in unroll(range(16)):\n"
+        "                    p = q + s\n",
+    )
+    source = Path(kernels.__file__).with_name("a05_thread_tiled_1d.py").read_text(encoding="utf-8")
+    products = source[source.index(steps) :].split("            cuda.syncthreads()")[0]
+    inner = indent(products.removeprefix(steps), "    ")
+    path = tmp_path / "sixteen.py"
+    path.write_text(source.replace(products, more + inner), encoding="utf-8")
+    stage = runpy.run_path(str(path))["STAGE"]
+    code = usage_of(
+        stage.kernel({"BM": 32, "BN": 64, "BK": 64, "TM": 32}), *PROBLEM, compute_capability=(9, 0)
+    )
+    assert f"written out at a time, {code.local_bytes} bytes are left" in words_of("04")
+
+
+@pytest.mark.skipif(why_no_compiler() is not None, reason="NVIDIA's compiler is not installed")
+def test_what_04_says_of_the_solutions_registers():
+    plain = solution("thread_columns")
+    narrow = re.sub(r"(cuda\.(?:threadIdx|blockIdx)\.[xy])", r"u32(\1)", plain)
+    said = words_of("04")
+    for source, words in ((plain, "it takes {} registers"), (narrow, "as in v03, it takes {}.")):
+        made = factory(source, "make_column")
+        used = usage_of(made(64, 64, 8, 8), *PROBLEM, compute_capability=(9, 0))
+        assert words.format(used.registers) in said and not used.local_bytes
+
+
+def test_what_04_says_of_more_warps():
+    said = words_of("04")
+    rows = records.sweep().query("stage == 'thread_tiled_1d'").set_index("tiles")["tflops"]
+    best, smaller = rows.max(), rows["BM=64 BN=64 BK=8 TM=8"]
+    assert f"{three_digits(best)} TFLOPS to {three_digits(smaller)}?" in said
 
 
 def test_what_04_says_of_fewer_blocks():
@@ -126,12 +198,13 @@ def test_the_shares_of_cublas_in_04_are_those_of_the_notes():
 
 
 def test_what_the_step_to_04_gains():
-    reply = questions("04")["gain"]["options"][1]["reply"]
+    question = questions("04")["gain"]
+    reply = question["options"][1]["reply"]
     ladder = records.ladder().query("m == 4096 and gpu == 'NVIDIA H200'")
     before, after = (ladder.loc[ladder["stage"] == stage, "tflops"].max() for stage in STEP)
     assert f"Measured: {three_digits(after / before)} times" in reply
-    assert "2 / (33/32) = 1.94" in reply and round(2 / (33 / 32), 2) == 1.94
-    assert "2.8 times fewer" in reply and round(1.5 / (1 / 2 + 1 / 32), 1) == 2.8
+    assert "33/32: 1.94 times fewer" in question["text"] and round(2 / (33 / 32), 2) == 1.94
+    assert "2.8 times fewer" in question["text"] and round(1.5 / (1 / 2 + 1 / 32), 1) == 2.8
 
 
 def instructions(stage: str) -> Counter:

@@ -123,6 +123,10 @@ def test_a_wrong_formula_is_reported():
     assert (
         "Formula and emulator differ" in see.counts("naive_coalesced", (64,) * 3, global_load_requests=1).alt
     )
+    assert (
+        "32 times as many as the emulator: a request is a whole warp's"
+        in see.counts("naive_coalesced", (64,) * 3, global_load_requests=2 * 64**3).alt
+    )
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,7 @@ WRONG["thread_columns"] = altered(
     "thread_columns",
     {
         "b_read_for_every_result": (
-            "`Bs` is read more often than needed",
+            "Reads in your source are counted",
             ("b = Bs[p, tx]", "pass"),
             ("* b", "* Bs[p, tx]"),
         ),
@@ -143,7 +143,7 @@ WRONG["thread_columns"] = altered(
             "gets no products",
             (PRODUCTS, PRODUCTS.replace("range(TM)", "range(TM - 1)")),
         ),
-        "rows_from_the_threads": ("not at `ty * (BM / TM)`", ("ty * TM + i", "ty * BM // TM + i")),
+        "rows_from_the_threads": ("overlap where a thread", ("ty * TM + i", "ty * BM // TM + i")),
         "rows_of_as_from_the_threads": (
             "not at `ty * (BM / TM)`",
             ("As[ty * TM + i, p]", "As[ty * BM // TM + i, p]"),
@@ -159,14 +159,6 @@ WRONG["thread_columns"] = altered(
         "filled": (
             "elements in a loop",
             (ZEROS, "acc = cuda.local.array(TM, float32)\n        acc.fill(0)\n"),
-        ),
-        "loops_swapped": (
-            "Reads in your source",
-            (
-                PRODUCTS,
-                "for i in range(TM):\n                for p in range(BK):\n"
-                "                    acc[i] += As[ty * TM + i, p] * Bs[p, tx]\n",
-            ),
         ),
     },
 )
@@ -254,14 +246,6 @@ WRONG["in_registers"] = altered(
             (ZERO_LOOP, "pass\n"),
             (ADDED_UP, ONE_COLUMN),
             (STORE_LOOP, ""),
-        ),
-        "one_after_the_other_in_an_array": (
-            "along k 4 times",
-            (
-                ADDED_UP,
-                f"for i in range(R):\n            for p in range(k):\n                {IS_COLUMN}\n"
-                "                    acc[i] += x[p] * A[p, first + 32 * i]\n",
-            ),
         ),
         "one_column_a_thread": (
             "with fewer results per thread",

@@ -127,8 +127,8 @@ def _guard_mistakes(tiles: Tiles) -> tuple[GuardMistake, ...]:
             only_stored(block, lambda row: row % TM != TM - 1),
         ),
         GuardMistake(
-            "A thread's rows begin at `ty * TM`, not at `ty * (BM / TM)`: BM / TM is how many threads stand "
-            "below each other, TM how many rows each has.",
+            "The rows of C overlap where a thread's rows begin at `ty * (BM / TM)`. BM / TM is how "
+            "many threads stand below each other; a thread has TM rows, from `ty * TM`.",
             only_stored(block, lambda row: row < (threads_down - 1) * threads_down + TM),
         ),
         GuardMistake(
