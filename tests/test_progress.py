@@ -165,13 +165,13 @@ def notebook(monkeypatch, folder, tmp_path):
 
 def test_a_check_that_passes_is_noted_and_one_that_does_not_is_not(notebook, folder):
     assert not check.idle_lanes(27) and not folder.exists()
-    assert check.idle_lanes(28) and numbers(folder) == ["00.3"]
+    assert check.idle_lanes(1260) and numbers(folder) == ["00.3"]
     assert not check.idle_lanes(27) and list(progress.passed()) == ["00.3"]
 
 
 def test_a_check_passes_whatever_happens_to_the_file(notebook, folder, capsys):
     folder.parent.write_text("no folder")
-    assert check.idle_lanes(28).passed
+    assert check.idle_lanes(1260).passed
     assert capsys.readouterr().out.startswith("Your progress could not be kept")
 
 
@@ -186,21 +186,21 @@ def test_a_check_passes_whatever_happens_to_the_file(notebook, folder, capsys):
 def test_solutions_and_builds_are_no_progress(notebook, folder, place):
     for name, value in place.items():
         notebook.setenv(name, value)
-    assert check.idle_lanes(28) and not folder.exists()
+    assert check.idle_lanes(1260) and not folder.exists()
 
 
 def test_a_solution_in_another_editor_is_known_by_its_file_or_folder(notebook, folder, tmp_path):
     notebook.setattr(Shell, "user_ns", {"__vsc_ipynb_file__": "/x/solutions/00_welcome.ipynb"})
-    assert check.idle_lanes(28) and not folder.exists()
+    assert check.idle_lanes(1260) and not folder.exists()
     (tmp_path / "solutions").mkdir()
     notebook.setattr(Shell, "user_ns", {})
     notebook.chdir(tmp_path / "solutions")
-    assert check.idle_lanes(28) and not folder.exists()
+    assert check.idle_lanes(1260) and not folder.exists()
 
 
 def test_outside_a_notebook_nothing_is_noted(monkeypatch, folder):
     monkeypatch.setenv(progress.VARIABLE, str(folder))
-    assert check.idle_lanes(28) and not folder.exists()
+    assert check.idle_lanes(1260) and not folder.exists()
 
 
 @pytest.mark.many(one_in=2)
@@ -208,7 +208,7 @@ def test_outside_a_notebook_nothing_is_noted(monkeypatch, folder):
 def test_a_real_kernel_notes_it_only_for_learners(tmp_path, folder, where, expected):
     place = tmp_path / where
     place.mkdir()
-    cell = nbformat.v4.new_code_cell("from gemm_course import check\ncheck.idle_lanes(28)")
+    cell = nbformat.v4.new_code_cell("from gemm_course import check\ncheck.idle_lanes(1260)")
     book = nbformat.v4.new_notebook(cells=[cell])
     client = NotebookClient(book, kernel_name="python3", resources={"metadata": {"path": str(place)}})
     environment = os.environ | {progress.VARIABLE: str(folder), "PYTHONPATH": str(ROOT)}

@@ -26,7 +26,8 @@ A heading such as ``### Exercise 02.3 · ...`` begins a cell of its own, ``exerc
 notebook gets lines that lead to its neighbours, and the table of all of them stands where a source says
 ``<!-- contents -->``.
 
-A cell tagged ``answer`` answers a prediction above it, and is folded.
+A cell tagged ``answer`` answers a prediction above it, one tagged ``thought`` a question without options;
+both are folded.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Folds what answers a question, so that nobody reads it below that: cells tagged ``answer`` or ``listing``.
+"""Folds what answers a question, so that nobody reads it below that.
+
+Cells are tagged ``answer`` (to a choice), ``thought`` (to a question without options) or ``listing``.
 
 Text is folded in the cell itself. Of a code cell the outputs are, as they ship; a learner who runs the cell
 sees them at once.
@@ -10,6 +12,7 @@ import nbformat
 
 FIRST = {
     "answer": "Choose your answer first, then open this.",
+    "thought": "Answer first, then open this.",  # where no options are offered
     "listing": "Write the exercise first, then open this.",
 }
 EXPLORER = "application/vnd.gemm-course.explorer+json"

@@ -30,6 +30,7 @@ from .errors import DataDependent, KernelTypeError
 from .findings import Finding
 from .lanes import Lanes
 from .memory import ARRAYS, Unbound, Unknown, unknown
+from .registry import Emulation
 from .tally import OperationsKey
 
 
@@ -613,6 +614,8 @@ def _no_number(value) -> str:
         return "a number is needed here, but the value is None"
     if hasattr(value, "storage"):
         return f"{value.name} is a whole array; a kernel computes with its elements, such as {value.name}[i]"
+    if callable(value) or isinstance(value, Emulation):
+        return "a number is needed here, but this is a function: it is called with parentheses, `(...)`"
     kind = type(value).__name__
     return f"a number is needed here, not {'an' if kind[0] in 'aeiou' else 'a'} {kind}"
 

@@ -35,7 +35,7 @@ def draw(gpu: Gpu, l2_tb_s: float, note: str) -> Picture:
     _part(drawing, _LEFT, y, PAGE - 16, "L2 cache", l2)
     y = _way(drawing, y + _PART, "sectors of 32 bytes")
     dram = f"{gpu.memory_bytes // _GB} GB: the arrays lie here; {gpu.dram_tb_s:g} TB/s"
-    _part(drawing, _LEFT, y, PAGE - 16, "DRAM, which holds global memory", dram)
+    _part(drawing, _LEFT, y, PAGE - 16, "DRAM", dram)
     drawing.text(8, y + _PART + 20, note, fill=colours.QUIET)
     return drawing.picture(_in_words(gpu, l2_tb_s, note))
 

@@ -141,7 +141,7 @@ def grid_of_blocks(
     rows, columns = shape
     grid = (-(-columns // block[0]), -(-rows // block[1]))
     ids = coordinates(grid, block)
-    row, column, linear, warp, lane = (int(v) for v in ids[chosen[1], chosen[0], thread[1], thread[0]])
+    row, column = (int(v) for v in ids[chosen[1], chosen[0], thread[1], thread[0], :2])
     inside = row < rows and column < columns
     fate = (
         f"computes C[{row}, {column}]"
@@ -150,33 +150,39 @@ def grid_of_blocks(
     )
     drawing = Drawing(f"Thread ({thread[0]}, {thread[1]}) of block ({chosen[0]}, {chosen[1]}) {fate}")
     y = _covered_matrix(drawing, ids, shape, chosen, thread)
-    formulas = (
-        f"column = blockIdx.x * blockDim.x + threadIdx.x = {chosen[0]} * {block[0]} + {thread[0]} = {column}",
-        f"row    = blockIdx.y * blockDim.y + threadIdx.y = {chosen[1]} * {block[1]} + {thread[1]} = {row}",
-        f"linear = {thread[1]} * {block[0]} + {thread[0]} = {linear}  ->  warp {warp}, lane {lane}",
+    own = (
+        f"x: blockIdx {chosen[0]}, blockDim {block[0]}, threadIdx {thread[0]}  ->  column {column}",
+        f"y: blockIdx {chosen[1]}, blockDim {block[1]}, threadIdx {thread[1]}  ->  row {row}",
     )
-    for place, words in enumerate(formulas):
+    for place, words in enumerate(own):
         drawing.text(8, y + 24 + 20 * place, words, size=13, mono=True)
     outside = grid[0] * block[0] * grid[1] * block[1] - rows * columns
     drawing.text(
         8,
-        y + 90,
+        y + 70,
         f"{grid[0]} × {grid[1]} blocks; hatched: {outside} threads without an element",
         fill=colours.QUIET,
     )
     return drawing.picture(
         f"{grid[0]} by {grid[1]} blocks of {block[0]} by {block[1]} threads cover a matrix of {rows} rows"
         f" and {columns}"
-        f" columns; {outside} threads have no element. {formulas[0]}; {formulas[1]}; {formulas[2]}."
+        f" columns; {outside} threads have no element. {own[0]}; {own[1]}."
     )
 
 
 def _covered_matrix(drawing: Drawing, ids: np.ndarray, shape, chosen, thread) -> float:
     down, across = ids.shape[0] * ids.shape[2], ids.shape[1] * ids.shape[3]
     cell = min(26, 500 / across, 260 / down)
-    left, top = 30, drawing.top + 18
-    drawing.text(left, top - 6, "column →", fill=colours.QUIET)
-    drawing.text(6, top + 14, "row", size=12, fill=colours.QUIET)
+    left, top = 64, drawing.top + 18
+    drawing.text(8, top - 5, "column", size=SMALL, fill=colours.QUIET)
+    drawing.text(8, top + 16, "row", size=SMALL, fill=colours.QUIET)
+    every = 1 if cell >= 16 else 4
+    for column in range(0, across, every):
+        drawing.text(
+            left + (column + 0.5) * cell, top - 5, column, size=12, anchor="middle", fill=colours.QUIET
+        )
+    for row in range(0, down, every):
+        drawing.text(left - 8, top + (row + 0.5) * cell + 4, row, size=12, anchor="end", fill=colours.QUIET)
     for y, x in np.ndindex(ids.shape[:2]):
         mine = (x, y) == tuple(chosen)
         for v, u in np.ndindex(ids.shape[2:4]):

@@ -1,22 +1,21 @@
 # %% [markdown]
 # # 00 · Welcome: the machine
 #
-# **Press Shift+Enter to begin.** It runs the cell that you are in and goes on to the next; a cell of text it
-# just passes. *Run* → *Run All Cells*, in the menu at the top, runs the whole notebook. Later cells need
+# **Press Shift+Enter to begin.** It runs the cell that you are in and goes on to the next; it skips text
+# cells. *Run* → *Run All Cells*, in the menu at the top, runs the whole notebook. Later cells need
 # earlier ones, so go from top to bottom, and do so again when you come back another day.
 #
 # This course writes the same small program, matrix multiplication, over and over, each time a little
 # better, until it comes close to cuBLAS, the library that NVIDIA ships. You write the kernel of every step.
 # You need Python and NumPy, and **no GPU**: an emulator runs your kernels and counts every memory access that
-# they ask for. With a GPU the same cells run there.
+# they ask for. With a GPU you can run your kernels there as well.
 #
 # **After this notebook you can**
-# - say who you are, if you are a thread: block, warp, lane, row and column;
+# - given a thread, name its block, warp, lane, row and column;
 # - say where an element of a matrix lies in memory, and which other bytes move along with it;
 # - write, run and check your first kernels.
 #
-# *Time: about 45 minutes to read, 30 for the exercises. Four stations; a break between two of them does no
-# harm.*
+# *Time: about 45 minutes to read, 30 for the exercises. Four stations; take a break between any two.*
 
 # %% [markdown] id="contents"
 # ## Contents
@@ -25,28 +24,6 @@
 #
 # There will be many new words. The [glossary](glossary.md) explains each in a sentence or two, and names the
 # notebook that teaches it.
-
-# %% [markdown] id="documents"
-# The course started from five texts, which it calls documents. Each has kernels, and each kernel is a
-# **stage** of our ladder, with a name that says what it does:
-#
-# | notebook | document and kernel | stage | what is new |
-# |---|---|---|---|
-# | 01 | 004, v00 | `naive_uncoalesced` | one thread per element of C |
-# | 02 | 004, v01 | `naive_coalesced` | neighbours read neighbours |
-# | 03 | 002; 004, v02 | `penny_xu_tile`; `block_tiled` | tiles in shared memory |
-# | 04 | 004, v03 | `thread_tiled_1d` | a thread computes a column |
-# | 05 | 004, v04; 000 (001 is its draft) | `thread_tiled_2d`; `kernel5` | a rectangle |
-# | 06 | 004, v05 | `vectorized` | four floats at a time |
-# | 07 | 003; 004, v06 | `warp_tiled_tm1`; `warp_tiled` | tiles for warps |
-# | 08 | 004, v07 | `wmma`; `wmma_fp16_acc` | Tensor Cores |
-#
-# Documents 000 and 001 name no author; 002 is notes on [Penny Xu's article][xu], 003 on the warp tiles of
-# [Simon Boehm's][boehm]; 004 is [Lei Mao's article][mao]. You need to read none of them.
-#
-# [xu]: https://penny-xu.github.io/blog/tiled-matrix-multiplication
-# [boehm]: https://siboehm.com/articles/22/CUDA-MMM
-# [mao]: https://leimao.github.io/article/CUDA-Matrix-Multiplication-Optimization/
 
 # %%
 import numpy as np
@@ -70,8 +47,9 @@ def matmul(A, B, C):
 
 
 # %% [markdown]
-# And as a picture: A stands left of C, B above it. Choose an element of C, and let the steps along `k` play:
-# a number of its row of A meets one of its column of B, and their product is added.
+# And as a picture: A stands left of C, B above it. Leave *look at* on *element*, choose an element of C, and
+# let the steps along `k` play: a number of its row of A meets one of its column of B, and their product is
+# added.
 
 # %%
 see.multiply()
@@ -79,8 +57,8 @@ see.multiply()
 # %% [markdown]
 # The two outer loops go over the elements of `C`. No element needs another one, so nothing says they must
 # be done one after the other. A GPU takes that literally: it starts **one thread for every element** and
-# drops the loops. An NVIDIA H200 works on up to 270 336 threads at a time. The whole course is about one
-# question: *what do these threads have to wait for?*
+# drops these two loops. An NVIDIA H200 works on up to 270 336 threads at a time; the others
+# start as these end. The whole course is about one question: *what do these threads have to wait for?*
 #
 # Here is where it leads, on one and the same machine, with one and the same result:
 
@@ -126,29 +104,27 @@ see.grid()
 #
 # ### Warps
 #
-# The hardware does not run threads one by one, and not block by block either. It numbers a block's threads,
-# **x first**: that number is a thread's **linear id**. Then it cuts the ribbon of ids into pieces of 32, the
-# **warps**. A warp's 32 threads share its instructions: one instruction, 32 threads at once. A thread's place
-# in its warp is its **lane**.
+# The hardware does not step through a block thread by thread; it works on warps. It numbers a block's
+# threads, **x first**: that number is a thread's **linear id**. Then it cuts the ribbon of ids into pieces of
+# 32, the **warps**. A warp's 32 threads share its instructions: one instruction, 32 threads at once. A
+# thread's place in its warp is its **lane**.
 
 # %%
 see.block()
 
 # %% [markdown]
-# Try the shapes 4 × 1, 5 × 7 and 48 × 2. Where are the hatched lanes? And in which of these shapes do threads
-# of *two rows* share a warp?
+# Move the thread, change the shape, and watch where it goes. Then without the picture: blocks of 6 × 7,
+# 40 × 2 and 96 × 2. In which do threads of *more than one row* share a warp, and how many lanes have no thread?
 
-# %% [markdown] tags=["answer"]
-# In 5 × 7 and in 48 × 2: warps do not end where rows end. 48 × 2 are 96 threads, three full warps, and the
-# second of them has 16 threads of each row. In 5 × 7 only three threads are left for the second warp.
+# %% [markdown] tags=["thought"]
+# In 6 × 7 and in 40 × 2: warps do not end where rows end. 40 × 2 are 80 threads in three warps: the second
+# has 8 threads of the first row and 24 of the second, and 16 lanes of the third are idle. 6 × 7 are 42
+# threads in two warps, with 22 idle lanes. In 96 × 2 each row fills three warps.
 
 # %% [markdown]
 # If the lanes of a warp disagree at an `if`, the warp runs both branches one after the other, each time with
 # some lanes **masked**. That is called *divergence*. A guard at the edge of the matrix costs next to nothing.
 # An `if` that splits every warp costs the time of both branches, twice the time if they are alike.
-#
-# (Lanes need not march in step at every moment. Where one needs what another has just written, the kernel
-# must say so; notebook 03 shows how.)
 
 # %% [markdown]
 # ### Exercise 00.1 · Who am I?
@@ -197,13 +173,14 @@ check.blocks_for(blocks_for)
 
 # %% [markdown]
 # ### Exercise 00.3 · Idle lanes
-# *core · easy · 2 minutes*
+# *core · medium · 3 minutes*
 #
-# You launch a kernel with blocks of 4 threads. How many lanes of each warp have nothing to do?
+# Back to the first picture: 10 rows, 18 columns. Blocks of 2 × 2 leave no thread without an element. How many
+# lanes, of all warps together, are idle all the same?
 
 # %% id="ex-00-3"
 ### BEGIN SOLUTION
-check.idle_lanes(28)
+check.idle_lanes(1260)
 ### STUB
 # check.idle_lanes(None)
 ### END SOLUTION
@@ -235,15 +212,15 @@ A.shape, A.strides, A.itemsize
 see.addresses()
 
 # %% [markdown]
-# Now set the leading dimension to 13. Rows begin in the middle of a sector, and the elements of one column
-# have no order in their sectors any more. Notebook 02 will come back to that.
+# Now set the leading dimension to 13. Rows begin in the middle of a sector, and each element of a column sits
+# at a different place in its sector. Notebook 02 will come back to that.
 #
 # ### Exercise 00.4 · Sector and line
 # *core · medium · matters from 01 on · 8 minutes*
 #
 # Write `sector_and_line(i, j, A)`: in which sector and in which line does `A[i, j]` start, counted from the
-# first byte of `A`? `A` may be any two-dimensional array, also a slice like the one above. It knows all you
-# need.
+# first byte of `A`? `A` may be any two-dimensional array: a slice like the one above, every second column, or
+# transposed. It knows all you need.
 
 
 # %% id="ex-00-4"
@@ -268,12 +245,13 @@ check.sector_and_line(sector_and_line)
 see.machine()
 
 # %% [markdown]
-# - A **multiprocessor**, SM for short, runs whole blocks, several at a time.
+# - A **multiprocessor**, SM for short, takes in whole blocks, as many as fit: up to 2048 threads. The others
+#   start when some have ended.
 # - A **scheduler** looks after some of the warps. In each clock it picks one that is ready and **issues**,
 #   that is starts, its next instruction. A clock is the machine's beat.
 # - **Registers** hold the threads' own variables, such as `row`.
 # - **L1** is the SM's cache, **L2** the cache for all SMs. **DRAM** is the large memory behind them, where
-#   the arrays lie. For a kernel these three are one: **global memory**.
+#   the arrays lie. A kernel only says **global memory**; the hardware decides which of the three answers.
 # - **Shared memory** has to wait until notebook 03.
 #
 # ### Two speeds
@@ -297,20 +275,21 @@ see.predict("00.intensity")
 # %% [markdown]
 # The product of two n × n matrices takes $2n^3$ FLOP. If each element moved just once, that would be $12n^2$
 # bytes, and the intensity $n/6$: it grows with n. So matrix multiplication *could* keep the arithmetic busy.
-# From which n on? The picture of this question is called the **roofline**; move its slider.
+# From which n on? The picture of this question is called the **roofline**. Its slider doubles n: find between
+# which two the answer lies, then compute it.
 
 # %%
 see.roofline()
 
-# %% [markdown] tags=["answer"]
-# The roofs meet at 67 / 4.8, some 14 FLOP per byte, so from n = 84 on. The slanted part is memory's: there,
-# moving less is what helps. The flat part is arithmetic's.
+# %% [markdown] tags=["thought"]
+# The roofs meet at 67 / 4.8, some 14 FLOP per byte: n / 6 = 14, so from n = 84 on. The slanted part is
+# memory's: there, moving less is what helps. The flat part is arithmetic's.
 
 # %% [markdown]
-# **A roof is a promise that nobody has to keep.** The naive kernel of notebook 01 reads each element of A and
+# **A roof is a limit, not a forecast.** The naive kernel of notebook 01 reads each element of A and
 # B from DRAM once: 8.4 MB for n = 1024, by the hardware's own count. It stands under the flat part, and
-# reaches one percent of it. DRAM is not what it waits for. L1 and L2 have roofs, too, and there it asks for
-# far more: that is the story of the next two notebooks.
+# reaches less than one percent of it. DRAM is not what it waits for. L1 and L2 have roofs, too, and there it
+# asks for far more: that is the story of the next two notebooks.
 #
 # ### Hiding the wait
 #
@@ -328,6 +307,12 @@ see.predict("00.latency")
 see.latency()
 
 # %% [markdown]
+# Raise the warps until nothing is hatched. Then lengthen the wait.
+#
+# Against a real wait even 16 warps are few: with 4 clocks each they cover 64 of 504. So each warp must also
+# compute more per wait, or have several loads on their way at once. Later notebooks do both.
+
+# %% [markdown]
 # ---
 # ## Station 4 · Your first kernel
 #
@@ -339,49 +324,43 @@ see.latency()
 # %%
 @cuda.jit
 def double(a, out):
-    i = cuda.grid(1)  # blockIdx.x * blockDim.x + threadIdx.x
-    if i < a.size:
-        out[i] = float32(2) * a[i]
-
-
-# %% [markdown]
-# On a GPU it is launched as `double[blocks, threads](a, out)`. Here the emulator does it, with as many blocks
-# and threads:
-
-# %%
-a, out = np.arange(100, dtype=np.float32), np.zeros(100, np.float32)
-report = emulate(double, 4, 32, a, out)
-out[:8]
-
-# %% [markdown]
-# And it kept the books. A **request** is one access by one warp, all its lanes together. Here are four blocks
-# of one warp each: three full warps, and one with four lanes inside the array. How many sectors do their four
-# requests for `a` touch? Count, then look:
-
-# %% tags=["answer"]
-report.accesses[["array", "op", "requests", "lanes", "bytes", "sectors"]]
-
-# %% [markdown] tags=["answer"]
-# 100 floats are 400 bytes, 12.5 sectors; the last warp's four floats need one of their own: 3 · 4 + 1 = 13.
-
-# %% [markdown]
-# What if the guard is missing?
-
-
-# %%
-@cuda.jit
-def careless(a, out):
-    i = cuda.grid(1)
+    i = cuda.grid(1)  # the thread's number in the whole launch, along x
     out[i] = float32(2) * a[i]
 
 
+# %% [markdown]
+# `double[blocks, threads](a, out)` launches it; that line needs a GPU. Here the emulator does it, with as
+# many blocks and threads:
+
 # %%
-for finding in emulate(careless, 4, 32, a, out).findings:
+a, out = np.arange(120, dtype=np.float32), np.zeros(120, np.float32)
+report = emulate(double, 3, 40, a, out)
+out[:8]
+
+# %% [markdown]
+# And it kept the books. A **request** is one access by one warp, all its lanes together. How many requests
+# for `a` do three blocks of 40 threads make, and how many sectors do these touch, one after the other? (`a`
+# begins where a sector begins.) Count, then look:
+
+# %% tags=["thought"]
+report.accesses[["array", "op", "requests", "lanes", "bytes", "sectors"]]
+
+# %% [markdown] tags=["thought"]
+# Each block has two warps: 32 floats in four sectors, and 8 floats in one. Three blocks make 6 requests and
+# touch 15 sectors.
+
+# %% [markdown]
+# The kernel has no guard. With 120 elements that was luck; here are 100:
+
+# %%
+for finding in emulate(double, 3, 40, a[:100], out[:100]).findings:
     print(f"line {finding.line}: {finding.message}")
 
 # %% [markdown]
-# (Threads and blocks have a third coordinate, z. It is always 0 in this course.) A GPU would have read and
-# written whatever lies behind the arrays, most days without a word.
+# A GPU would have read and written whatever lies behind the arrays, usually silently.
+#
+# In two dimensions, blocks and threads are pairs, x first. The first picture of Station 1 would be
+# `kernel[(3, 3), (8, 4)](...)`. (There is a third coordinate, z. It is always 0 in this course.)
 #
 # ### Exercise 00.5 · Add two vectors
 # *core · easy · 8 minutes*
@@ -412,6 +391,7 @@ check.vector_add(vector_add)
 # `out` has rows, `row` as many as `out` has columns.
 #
 # It is launched with blocks of (16, 8) threads, 16 along x, and `x` runs over the **columns** of `out`.
+# Again, every element exactly once, so no loop.
 
 
 # %% id="ex-00-6"
@@ -446,5 +426,29 @@ see.quiz("00")
 # | SM, scheduler | runs blocks; picks a warp that is ready, in each clock |
 # | L1, L2, DRAM | the cache of an SM, the cache of all, the memory behind them |
 # | intensity, roofline | FLOP per byte; the most that a memory allows with it |
+
+# %% [markdown] id="documents"
+# ## Where the kernels come from
 #
-# **Next:** the naive kernel. It is right, short, and uses one percent of the machine.
+# The course started from five texts, which it calls documents. You need to read none of them. Each has
+# kernels, and each kernel is a **stage** of our ladder, with a name that says what it does:
+#
+# | notebook | document and kernel | stage | what is new |
+# |---|---|---|---|
+# | 01 | 004, v00 | `naive_uncoalesced` | one thread per element of C |
+# | 02 | 004, v01 | `naive_coalesced` | neighbours read neighbours |
+# | 03 | 002; 004, v02 | `penny_xu_tile`; `block_tiled` | tiles in shared memory |
+# | 04 | 004, v03 | `thread_tiled_1d` | a thread computes a column |
+# | 05 | 004, v04; 000 (001 is its draft) | `thread_tiled_2d`; `kernel5` | a rectangle |
+# | 06 | 004, v05 | `vectorized` | four floats at a time |
+# | 07 | 003; 004, v06 | `warp_tiled_tm1`; `warp_tiled` | tiles for warps |
+# | 08 | 004, v07 | `wmma`; `wmma_fp16_acc` | Tensor Cores |
+#
+# Documents 000 and 001 name no author; 002 is notes on [Penny Xu's article][xu], 003 on the warp tiles of
+# [Simon Boehm's][boehm]; 004 is [Lei Mao's article][mao].
+#
+# [xu]: https://penny-xu.github.io/blog/tiled-matrix-multiplication
+# [boehm]: https://siboehm.com/articles/22/CUDA-MMM
+# [mao]: https://leimao.github.io/article/CUDA-Matrix-Multiplication-Optimization/
+#
+# **Next:** the naive kernel. It is right, short, and uses less than one percent of the machine.

@@ -43,14 +43,34 @@ def test_the_two_speeds_of_00():
     assert f"delivers {H200.dram_tb_s:g} TB per second" in text
     assert f"time for {4 * H200.peak_fp32_tflops / H200.dram_tb_s:.0f} operations" in text
     ridge = Roofline().ridge()
-    assert f"some {ridge:.0f} FLOP per byte, so from n = {6 * ridge:.0f} on" in text
+    assert f"some {ridge:.0f} FLOP per byte: n / 6 = {ridge:.0f}, so from n = {6 * ridge:.0f} on" in text
     assert H200.dram_tb_s / 12 / H200.peak_fp32_tflops == pytest.approx(0.006, abs=5e-4)
 
 
 def test_what_00_says_of_schedulers_holds_for_every_gpu():
     assert {limits.threads // 32 // limits.partitions for limits in LIMITS.values()} == {8, 12, 16}
+    assert f"up to {H200.limits.threads} threads" in text_of("00")
+    assert "they cover 64 of 504" in text_of("00") and 16 * 4 == 64 and 4 + 500 == 504
     assert "up to 16 warps" in text_of("00") and "room for 8 or 12" in text_of("00")
     assert f"up to {H200.multiprocessors * H200.limits.threads:,}".replace(",", " ") in text_of("00")
+
+
+def test_the_blocks_of_the_question_about_rows():
+    warps = {}
+    for x, y in ((6, 7), (40, 2), (96, 2)):
+        rows = [
+            {linear // x for linear in range(first, min(first + 32, x * y))} for first in range(0, x * y, 32)
+        ]
+        warps[x, y] = any(len(each) > 1 for each in rows), len(rows), 32 * len(rows) - x * y
+    assert warps == {(6, 7): (True, 2, 22), (40, 2): (True, 3, 16), (96, 2): (False, 6, 0)}
+    said = ("the second has 8 threads of the first row and 24 of the second", "with 22 idle lanes")
+    assert all(words in text_of("00") for words in said)
+
+
+def test_the_naive_kernel_reaches_less_than_one_percent():
+    rows = records.ladder().query("stage == 'naive_uncoalesced' and m == n == k == 4096")
+    assert 0.5 < 100 * rows["tflops"].max() / H200.peak_fp32_tflops < 1
+    assert text_of("00").count("less than one percent") == 2
 
 
 def test_the_naive_kernel_reads_a_and_b_from_dram_once():

@@ -51,7 +51,7 @@ def test_every_choice_opens_its_own_reply_without_a_script(seen):
         assert option["text"].strip("`") in said and "open" not in choice.attrib
         assert ("Yes." in reply) == bool(option.get("right"))
         assert choice.find("summary").get("data-lm-suppress-shortcuts") == "true"
-    assert "<code>C[y, x]</code>" in bundle["text/html"] and "<script" not in bundle["text/html"]
+    assert "<code>(16, 38)</code>" in bundle["text/html"] and "<script" not in bundle["text/html"]
     assert "No." not in bundle["text/plain"], "what is read aloud first does not tell the answer"
 
 

@@ -31,6 +31,7 @@ WRONG["where"] = altered(
         "warps_of_the_column": ("from the column in the matrix alone", (LINEAR, "bx * dx + tx")),
         "warps_of_one_row": ("The rows of the block are left out", (LINEAR, "tx")),
         "row_and_column_only": ("must be four numbers", (f", {LANES}", "")),
+        "prints_only": ("Did you forget `return`?", (f"return {PLACE}, {LANES}", f"print({PLACE}, {LANES})")),
         "a_slip_of_the_pen": ("NameError", (LANES, "lin // 32, lin % 32")),
     },
 )
@@ -42,6 +43,7 @@ WRONG["blocks_for"] = returning(
     {
         "floor": ("Rounded down", "n // threads"),
         "floor_and_one": ("One block too many", "n // threads + 1"),
+        "ceil_of_numpy": ("such as `np.ceil`", "__import__('numpy').ceil(n / threads)"),
         "true_division": ("a float", "(n + threads - 1) / threads"),
         "exchanged": ("arguments are swapped", "(threads + n - 1) // n"),
         "rounded": ("nearest number", "round(n / threads)"),
@@ -59,12 +61,15 @@ WRONG["blocks_for"] = returning(
 WRONG["idle_lanes"] = passing(
     "idle_lanes",
     {
-        "all_busy": ("do not share warps", "0"),
-        "the_busy_ones": ("how many lanes are busy", "4"),
-        "of_128": ("not 128", "124"),
-        "blocks_that_would_fit": ("Count lanes, not blocks", "7"),
-        "all_blocks_that_would_fit": ("8 is how many blocks", "8"),
-        "the_whole_warp": ("If all 32", "32"),
+        "all_busy": ("some of them have no thread", "0"),
+        "of_one_warp": ("right for one warp", "28"),
+        "the_busy_ones": ("The question is how many are idle, in all warps", "4"),
+        "the_blocks": ("the number of blocks", "45"),
+        "all_busy_ones": ("180 lanes are busy", "180"),
+        "all_lanes": ("1440 is all lanes", "1440"),
+        "warps_shared": ("do not share warps", "12"),
+        "of_128": ("not 128", "5580"),
+        "of_the_other_shape": ("blocks of 8 × 4 have", "108"),
         "a_share": ("Not that number", "0.875"),
         "in_words": ("must be a number", '"twenty-eight"'),
     },
@@ -95,6 +100,13 @@ WRONG["sector_and_line"] = altered(
         ),
         "four_bytes_along_the_row": ("Along the row", ("j * A.strides[1]", "j * 4")),
         "four_bytes_and_no_gap": ("Two things are assumed", (ADDRESS, "4 * (i * A.shape[1] + j)")),
+        "size_of_an_element": ("taken for neighbours in memory", ("j * A.strides[1]", "j * A.itemsize")),
+        "strides_times_four": ("nothing is multiplied by 4", (ADDRESS, f"({ADDRESS}) * 4")),
+        "strides_times_the_size": (
+            "nothing is multiplied by `A.itemsize`",
+            (ADDRESS, f"({ADDRESS}) * A.itemsize"),
+        ),
+        "remainders": ("*within* the sector", (RETURNED, "address % 32, address % 128")),
         "sector_of_the_line": ("within its line", (RETURNED, "address % 128 // 32, address // 128")),
         "line_first": ("Sector and line are swapped", (RETURNED, "address // 128, address // 32")),
         "column_by_column": (
@@ -123,6 +135,35 @@ WRONG["vector_add"] = altered(
         ),
         "threads_of_one_block": ("starts at 0 again in each block", (INDEX, "i = cuda.threadIdx.x")),
         "blocks_alone": ("All threads of a block store the same element", (INDEX, "i = cuda.blockIdx.x")),
+        "blocks_32_apart": (
+            "each begins 32 elements after",
+            (INDEX, "i = cuda.blockIdx.x * 32 + cuda.threadIdx.x"),
+        ),
+        "blocks_a_grid_apart": (
+            "each begins 8 elements after",
+            (INDEX, "i = cuda.blockIdx.x * cuda.gridDim.x + cuda.threadIdx.x"),
+        ),
+        "gaps": ("gaps between the blocks", (INDEX, "i = cuda.blockIdx.x * 256 + cuda.threadIdx.x")),
+        "guard_after_the_loads": (
+            "The guard comes too late",
+            (INDEX, "i = cuda.grid(1); total = a[i] + b[i]"),
+            (STORE, "out[i] = total"),
+        ),
+        "chosen_value": (
+            "chooses a value, but stops nobody",
+            (GUARD, "if True:"),
+            (STORE, STORE + " if i < out.size else float32(0)"),
+        ),
+        "loads_alone_guarded": (
+            "The loads are guarded, the store is not",
+            (INDEX, "i = cuda.grid(1); total = float32(0)"),
+            (STORE, "total = a[i] + b[i]\n    out[i] = total"),
+        ),
+        "cut_off_at_the_end": (
+            "do its last element once more",
+            (INDEX, "i = min(cuda.grid(1), out.size - 1)"),
+        ),
+        "not_called": ("this is a function", (INDEX, "i = cuda.grid")),
         "blocks_overlap": ("The blocks overlap", (INDEX, "i = cuda.blockIdx.x + cuda.threadIdx.x")),
         "factor_at_the_thread": (
             "the factor `blockDim.x` belongs to `blockIdx.x`",
@@ -183,6 +224,24 @@ WRONG["broadcast_add"] = altered(
             (INDEX, "pass"),
             (f"if {GUARD}:", "for y in range(out.shape[0]):"),
             (STORE, "for x in range(out.shape[1]):\n            " + STORE),
+        ),
+        "loops_over_rows": (
+            "A loop goes over the rows",
+            (f"if {GUARD}:", "for y in range(out.shape[0] * (x < out.shape[1])):"),
+        ),
+        "loops_over_columns": (
+            "A loop goes over the columns",
+            (f"if {GUARD}:", "for x in range(out.shape[1] * (y < out.shape[0])):"),
+        ),
+        "counted_along_x": (
+            "counts along x alone",
+            (INDEX, "i = cuda.grid(1)"),
+            (GUARD, "i < out.size"),
+            (STORE, "y, x = i // out.shape[1], i % out.shape[1]\n        " + STORE),
+        ),
+        "cut_off_at_the_edge": (
+            "once more",
+            (INDEX, "x, y = cuda.grid(2); x, y = min(x, out.shape[1] - 1), min(y, out.shape[0] - 1)"),
         ),
         "outer_product": ("This is the product", ("] + ", "] * ")),
         "adds_to_the_old": ("what was in `out` before", ("] = ", "] += ")),

@@ -31,7 +31,12 @@ def broadcast_add(broadcast_add):
     hold_to_one_each(
         trials,
         lambda trial: trial.before["column"][:, None] + trial.before["row"],
-        lambda trial, where: _by_strays(trial, where) or _by_stored(trial, where) or _by_values(trial, where),
+        lambda trial, where: (
+            _by_strays(trial, where)
+            or _by_stored(trial, where)
+            or _by_repeats(trial, where)
+            or _by_values(trial, where)
+        ),
     )
     shapes = ", ".join(f"{m} × {n}" for m, n in SHAPES)
     return f"{shapes}: each sum right, each stored exactly once, nothing outside touched."
@@ -94,11 +99,34 @@ def _by_stored(trial: Trial, where: str) -> Refused | None:
         ),
         ((i < n) & (j < m), OUT_SWAPPED if _stores_at_x_y(trial) else GUARD_SWAPPED),
         ((i == j) & (i < m), "Only the diagonal is stored: row and column must come from different indices."),
+        (
+            i * n + j < x,
+            "`cuda.grid(1)` counts along x alone: threads below one another get the same number, and the "
+            "numbers run out early. The launch has two dimensions: `x, y = cuda.grid(2)`.",
+        ),
         ((i == 0) & (j < x), "Only the first row is stored. The launch has two dimensions: `cuda.grid(2)`."),
     )
     return next(
         (Refused(message, where) for predicted, message in known if (written == predicted).all()), None
     )
+
+
+def _by_repeats(trial: Trial, where: str) -> Refused | None:
+    """How often everything is stored tells who repeats the work of others."""
+    (m, n), (x, y), stores = trial.after["out"].shape, _launched(trial), trial.lanes("store", "out")
+    if trial.error("global_race") is None or not trial.touched("out").all():
+        return None
+    known = {
+        m
+        * n
+        * y: "A loop goes over the rows, and all threads of a column do it. There is no loop: a thread's "
+        "y says which row is its own.",
+        m * n * x: "A loop goes over the columns, and all threads of a row do it. There is no loop: a "
+        "thread's x says which column is its own.",
+        x * y: "The threads beyond the edge do the last row or column once more. They must do nothing: that "
+        "is the guard, an `if`.",
+    }
+    return Refused(known[stores], where) if stores in known else None
 
 
 GUARD_SWAPPED = (

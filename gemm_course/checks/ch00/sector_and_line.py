@@ -12,6 +12,8 @@ MATRICES = {
     "np.zeros((7, 21), np.float64)": np.zeros((7, 21), np.float64),
     "np.zeros((7, 50), np.float64)[:, :11]": np.zeros((7, 50), np.float64)[:, :11],
     "np.zeros((20, 13), np.float32)[::2]": np.zeros((20, 13), np.float32)[::2],
+    "np.zeros((5, 40), np.float32)[:, ::2]": np.zeros((5, 40), np.float32)[:, ::2],
+    "np.zeros((14, 9), np.float32).T": np.zeros((14, 9), np.float32).T,
 }
 NAMES = {id(A): name for name, A in MATRICES.items()}
 PLACES = ((0, 0), (0, 9), (1, 0), (2, 10), (4, 7), (3, 1))
@@ -63,6 +65,24 @@ SLIPS = (
         lambda i, j, A: _of_address(i * A.strides[0] + j * 4),
     ),
     Slip(
+        "Neighbours in a row are taken for neighbours in memory. In `A[:, ::2]` and in `A.T` they lie "
+        "further apart: `A.strides[1]` bytes.",
+        lambda i, j, A: _of_address(i * A.strides[0] + j * A.itemsize),
+    ),
+    Slip(
+        "The bytes are counted twice: `A.strides` is in bytes already, so nothing is multiplied by 4.",
+        lambda i, j, A: _of_address(_address(i, j, A) * 4),
+    ),
+    Slip(
+        "The bytes are counted twice: `A.strides` is in bytes already, so nothing is multiplied by "
+        "`A.itemsize`.",
+        lambda i, j, A: _of_address(_address(i, j, A) * A.itemsize),
+    ),
+    Slip(
+        "`%` gives the place *within* the sector and the line. Which sector and which line: `//`.",
+        lambda i, j, A: (_address(i, j, A) % SECTOR, _address(i, j, A) % LINE),
+    ),
+    Slip(
         "Two things are assumed here: that elements have 4 bytes, and that rows follow each other without a "
         "gap. Neither is always so; `A.strides` knows both.",
         lambda i, j, A: _of_address((i * A.shape[1] + j) * 4),
@@ -96,7 +116,8 @@ SLIPS = (
     slips=SLIPS,
     read=whole_numbers("the sector", "the line"),
     show=lambda case: f"sector_and_line({case[0]}, {case[1]}, A) with A = {NAMES[id(case[2])]}",
-    passed=f"{len(CASES)} elements of {len(MATRICES)} arrays, slices and float64 among them: all right.",
+    passed=f"{len(CASES)} elements of {len(MATRICES)} arrays, among them slices, a transposed one and "
+    "float64: all right.",
 )
 def sector_and_line(i, j, A):
     """sector_and_line(i, j, A) -> the sector and the line in which A[i, j] starts, from A's first byte on."""

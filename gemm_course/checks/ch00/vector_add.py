@@ -1,8 +1,10 @@
 """Exercise 00.5: the first kernel, adding two vectors."""
 
+import ast
+
 import numpy as np
 
-from gemm_course.checks.core import Refused, exercise, kernel_of
+from gemm_course.checks.core import Refused, exercise, kernel_of, source_tree
 from gemm_course.checks.engines.one_each import hold_to_one_each, try_one_each
 from gemm_course.checks.engines.trial import Trial
 
@@ -30,7 +32,10 @@ def vector_add(vector_add):
         list(trials.values()),
         lambda trial: trial.before["a"] + trial.before["b"],
         lambda trial, where: (
-            _by_index(trials[LONG], where) or _by_strays(trial, where) or _by_value(trial, where)
+            _by_index(trials[LONG], where)
+            or _by_strays(trial, where)
+            or _by_repeats(trial, where)
+            or _by_value(trial, where)
         ),
     )
     lengths = ", ".join(map(str, sorted(LENGTHS)))
@@ -66,11 +71,6 @@ INDICES = (  # a message, and the element of thread t of block b
         lambda b, t: b + 0 * t,
     ),
     (
-        f"The blocks overlap: each begins only one element after the one before. A block covers {THREADS} "
-        "elements, so it begins at `blockIdx.x * blockDim.x`.",
-        lambda b, t: b + t,
-    ),
-    (
         f"Neighbouring threads store elements that are {THREADS} apart: the factor `blockDim.x` belongs to "
         "`blockIdx.x`, which counts the blocks before this one, not to `threadIdx.x`.",
         lambda b, t: t * THREADS + b,
@@ -90,16 +90,58 @@ def _by_index(long: Trial, where: str) -> Refused | None:
         predicted = np.isin(np.arange(LONG), index(b, t))
         if (written == predicted).all():
             return Refused(message, where)
+    return None if written.all() else _by_distance(long.kernel, written, b, t, where)
+
+
+def _by_distance(kernel, written: np.ndarray, b, t, where: str) -> Refused | None:
+    """How far apart the blocks begin, where that is not a block's size."""
+    for apart in range(1, LONG - THREADS):
+        if apart != THREADS and (written == np.isin(np.arange(LONG), b * apart + t)).all():
+            begin = f"each begins {apart} element{'s' * (apart > 1)} after the one before"
+            wrong = "The blocks overlap" if apart < THREADS else "There are gaps between the blocks"
+            if "gridDim" in ast.unparse(source_tree(kernel)):
+                begin += ", since `gridDim.x` is the number of blocks"
+            return Refused(
+                f"{wrong}: {begin}. A block covers {THREADS} elements, so it begins at "
+                "`blockIdx.x * blockDim.x`.",
+                where,
+            )
     return None
+
+
+def _by_repeats(trial: Trial, where: str) -> Refused | None:
+    """Surplus threads whose index is cut off at the last element store that once more."""
+    race = trial.error("global_race")
+    last = trial.after["out"].size - 1
+    if race is None or race.element != (last,) or trial.lanes("store", "out") != trial.threads:
+        return None
+    return Refused(
+        "The surplus threads of the last block do its last element once more. They must do nothing: that is "
+        "the guard, `if i < out.size:`.",
+        where,
+    )
 
 
 def _by_strays(trial: Trial, where: str) -> Refused | None:
     """How many threads work outside the vectors tells which guard let them through."""
     finding, strays = trial.error("out_of_bounds"), max(map(trial.strays, NAMES))
+    loads, stores = max(map(trial.strays, NAMES[:-1])), trial.strays("out")
     if finding is None:
         return None
     surplus = trial.grid[0] * THREADS - trial.after["out"].size
-    if strays == surplus and surplus != 1:
+    if strays == surplus and surplus != 1 and not stores:
+        message = (
+            "The guard comes too late: `a` or `b` is read before it, by the surplus threads as well. The "
+            "loads belong inside the `if`, beside the store."
+        )
+    elif strays == surplus and surplus != 1 and (not loads or _chooses(trial.kernel)):
+        message = (
+            "`... if ... else ...` chooses a value, but stops nobody: the surplus threads go on and store. "
+            "The guard is an `if` with the store inside."
+            if _chooses(trial.kernel)
+            else "The loads are guarded, the store is not: the surplus threads store outside `out`."
+        )
+    elif strays == surplus and surplus != 1:
         message = (
             "There is no guard: the last block has more threads than elements are left, and the surplus ones "
             "work outside the vectors. On a GPU that mostly goes unnoticed, and sometimes not."
@@ -112,6 +154,11 @@ def _by_strays(trial: Trial, where: str) -> Refused | None:
     else:
         message = "The kernel works outside the vectors."
     return Refused(message, f"{trial.line(finding)}. {finding.message} {where}")
+
+
+def _chooses(kernel) -> bool:
+    """Whether the kernel has an `a if b else c`."""
+    return any(isinstance(node, ast.IfExp) for node in ast.walk(source_tree(kernel)))
 
 
 def _by_value(trial: Trial, where: str) -> Refused | None:

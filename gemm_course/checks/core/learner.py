@@ -15,7 +15,7 @@ from gemm_course import intrinsics
 from gemm_course.emulator import EmulatorError, KernelStopped, LaunchError, RefusedLine, Report, emulate
 
 from .exercise import Refused, nothing_yet
-from .source import defined_but_not_returned, is_stub, source_line
+from .source import defined_but_not_returned, is_stub, prints_only, source_line
 
 MOST_ITERATIONS = 3_000  # of a loop: the problems here are small, so more means that it does not end
 MOST_LINES = 1_000_000  # of a plain function that one call may run: no exercise needs a tenth
@@ -68,6 +68,11 @@ def call(function: Callable, *args, read: Callable[[Any], Any] = lambda answer: 
         raise Refused(
             f"`{name_of(function)}` defines `{inner}` and returns nothing. End it with `return {inner}`, "
             "indented as its first line is."
+        )
+    if answer is None and prints_only(function):
+        raise Refused(
+            f"`{name_of(function)}` prints, but returns nothing. Did you forget `return`? The checker sees "
+            "only what is returned."
         )
     raise nothing_yet()
 
@@ -128,10 +133,16 @@ def whole_number(value: Any, what: str) -> int:
         raise Refused(f"{begin} must be a whole number; this is {_shown(value)}.")
     if isinstance(value, (float, np.floating)):
         raise Refused(
-            f"{begin} is {value!r}, a float. It must be a whole number: Python's `/` always gives a float, "
-            "`//` divides whole numbers."
+            f"{begin} is {float(value)!r}, a float. It must be a whole number: {_why_float(value)}, `//` "
+            "divides whole numbers."
         )
     return int(value)
+
+
+def _why_float(value: float | np.floating) -> str:
+    if isinstance(value, np.floating):
+        return "`/` and NumPy's functions, such as `np.ceil`, give floats; `math.ceil` gives a whole number"
+    return "Python's `/` always gives a float"
 
 
 # ---- kernels ---------------------------------------------------------------------------------------------

@@ -68,6 +68,15 @@ def defined_but_not_returned(factory: Any) -> str:
     return next((node.name for node in outer.body if isinstance(node, ast.FunctionDef)), "")
 
 
+def prints_only(function: Any) -> bool:
+    """Whether a function calls ``print`` and has no ``return`` with a value."""
+    nodes = list(ast.walk(source_tree(function)))
+    returned = (node.value for node in nodes if isinstance(node, ast.Return))
+    if any(value is not None and ast.unparse(value) != "None" for value in returned):
+        return False
+    return any(isinstance(node, ast.Call) and ast.unparse(node.func) == "print" for node in nodes)
+
+
 def same_statements(kernel: Any, other: Any) -> bool:
     """Whether two kernels do the same word for word, whatever their docstrings and comments say."""
     return _statements(kernel) == _statements(other)

@@ -84,14 +84,14 @@ def _hold(trial: Trial, expected: np.ndarray, explain: Explain) -> None:
             where,
         )
     if wrong.any() or trial.report.errors:
-        raise _explained(trial, where, explain)
+        raise _explained(trial, where, explain, wrong)
     if stores != out.size:
         raise Refused(
             f"Right, but {stores:,} stores for {out.size:,} elements: each must be stored once.", where
         )
 
 
-def _explained(trial: Trial, where: str, explain: Explain) -> Refused:
+def _explained(trial: Trial, where: str, explain: Explain, wrong: np.ndarray) -> Refused:
     out = trial.after["out"]
     if trial.lanes("load", "out") and np.isnan(out).all():
         return Refused(
@@ -101,6 +101,10 @@ def _explained(trial: Trial, where: str, explain: Explain) -> Refused:
     refused = explain(trial, where)
     if refused:
         return refused
+    race = trial.error("global_race")
+    if race and not (wrong & trial.touched("out")).any():
+        who, _, _ = race.message.partition(", in no defined order")
+        raise Refused(f"{who}. The value is right, but each element must be stored once.", where)
     trial.refuse_errors(where.removesuffix("."))
     if not trial.touched("out").all():
         return Refused("Some elements are never stored.", where)
