@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from math import ceil
 
 import numpy as np
 from numba import cuda
@@ -10,7 +11,7 @@ from numba import cuda
 from gemm_course.emulator import emulate
 from gemm_course.figures import colours
 from gemm_course.figures.picture import Picture
-from gemm_course.figures.svg import SMALL, Drawing
+from gemm_course.figures.svg import PAGE, SMALL, Drawing
 
 WARP = 32
 _STRIPES = (colours.IDLE, colours.STRIPE)  # neighbouring warps, or blocks
@@ -172,11 +173,11 @@ def grid_of_blocks(
 
 def _covered_matrix(drawing: Drawing, ids: np.ndarray, shape, chosen, thread) -> float:
     down, across = ids.shape[0] * ids.shape[2], ids.shape[1] * ids.shape[3]
-    cell = min(26, 500 / across, 260 / down)
     left, top = 64, drawing.top + 18
+    cell = min(26, (PAGE - left - 8) / across, 260 / down)
     drawing.text(8, top - 5, "column", size=SMALL, fill=colours.QUIET)
     drawing.text(8, top + 16, "row", size=SMALL, fill=colours.QUIET)
-    every = 1 if cell >= 16 else 4
+    every = ceil(18 / cell)  # column numbers need room
     for column in range(0, across, every):
         drawing.text(
             left + (column + 0.5) * cell, top - 5, column, size=12, anchor="middle", fill=colours.QUIET

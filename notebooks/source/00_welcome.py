@@ -114,7 +114,8 @@ see.block()
 
 # %% [markdown]
 # Move the thread, change the shape, and watch where it goes. Then without the picture: blocks of 6 × 7,
-# 40 × 2 and 96 × 2. In which do threads of *more than one row* share a warp, and how many lanes have no thread?
+# 40 × 2 and 96 × 2. In which do threads of *more than one row* share a warp, and how many lanes have no
+# thread?
 
 # %% [markdown] tags=["thought"]
 # In 6 × 7 and in 40 × 2: warps do not end where rows end. 40 × 2 are 80 threads in three warps: the second
