@@ -57,8 +57,8 @@ see.multiply()
 # %% [markdown]
 # The two outer loops go over the elements of `C`. No element needs another one, so nothing says they must
 # be done one after the other. A GPU takes that literally: it starts **one thread for every element** and
-# drops these two loops. An NVIDIA H200 works on up to 270 336 threads at a time; the others
-# start as these end. The whole course is about one question: *what do these threads have to wait for?*
+# drops these two loops. An NVIDIA H200 works on up to 270 336 threads at a time; further
+# ones start as these end. The whole course is about one question: *what do these threads have to wait for?*
 #
 # Here is where it leads, on one and the same machine, with one and the same result:
 

@@ -171,9 +171,12 @@ def test_what_answers_a_prediction_is_folded(tmp_path):
     assert other.outputs[0].data["text/html"] == "<b>open</b>"
 
 
-def test_a_listing_is_folded_until_the_exercise_is_written(tmp_path):
-    notebook = builder.assemble(ANSWERED.replace('"answer"', '"listing"'), "learner")
+@pytest.mark.parametrize(
+    ("tag", "first"), [("listing", "Write the exercise first"), ("thought", "Answer first")]
+)
+def test_what_else_is_folded_says_what_comes_first(tmp_path, tag, first):
+    notebook = builder.assemble(ANSWERED.replace('"answer"', f'"{tag}"'), "learner")
     builder.run(notebook, tmp_path)
     picture, words, _ = notebook.cells
     for folded in (picture.outputs[0].data["text/html"], words.source):
-        assert folded.startswith("<details><summary>Write the exercise first")
+        assert folded.startswith(f"<details><summary>{first}")
