@@ -16,6 +16,7 @@ from gemm_course.compiler.compile import usage_of
 from gemm_course.compiler.nvidia import why_no_compiler
 from gemm_course.compiler.record import recorded as machine_code
 from gemm_course.intrinsics import u32
+from gemm_course.kernels import LADDER
 from gemm_course.kernels.variants import called
 from gemm_course.profiles import recorded, verdict
 from gemm_course.profiles.words import percent, three_digits
@@ -83,6 +84,73 @@ def test_what_03_says_of_the_waits():
     assert f"in {was} of their time, now in {now}." in said
     assert f"they wait {queue} for room in the queue to **shared memory**, and {barrier} at barriers" in said
     assert f"{times_as_fast(before, after)} times as fast, no more" in said
+
+
+OWN_BLOCKS = ("naive_coalesced", "block_tiled")
+
+
+def test_what_03_says_of_loads_and_bytes():
+    said, (before, after) = words_of("03"), (recorded(stage).measured for stage in OWN_BLOCKS)
+    per_load = [row["global_load_sectors"] / row["global_load_requests"] for row in (before, after)]
+    assert f"v01 moves {per_load[0]:g} sectors per load, v02 {per_load[1]:g}" in said
+    assert f"{before['global_load_sectors'] / after['global_load_sectors']:.0f} times fewer: v01" in said
+    slots = percent(verdict(recorded("naive_coalesced")).busy["issue slots"]).split()[0]
+    assert f"the two close, {busy('naive_coalesced').split()[0]} and {slots} %" in said
+
+
+def in_the_loop(stage: str) -> Counter:
+    """How often each instruction stands in a stage's main loop, whatever its modifiers."""
+    return Counter(row.opcode.split(".")[0] for row in machine_code(stage, (9, 0)).loop.rows)
+
+
+def multiply_adds_alone(row) -> float:
+    """The share of the clocks in which a multiply-add issues; 132 multiprocessors of 4 schedulers."""
+    return row["float32_fma"] / 32 / (132 * 4) / row["active_clocks"]
+
+
+def test_what_03_says_of_the_multiply_add_units():
+    said, rows = words_of("03"), [recorded(stage).measured for stage in OWN_BLOCKS]
+    was, now = (f"{row['fma_pipe']:.0f}" for row in rows)
+    assert f"less busy, {was} → {now} %" in said
+    before, after = map(in_the_loop, OWN_BLOCKS)
+    assert f"v01's loop has {before['IMAD']} of these for {before['FFMA']} multiply-adds" in said
+    assert f"v02's {after['IMAD']} for {after['FFMA']}." in said
+    was, now = (f"{100 * multiply_adds_alone(row):.0f}" for row in rows)
+    assert f"Multiply-adds alone rise, {was} → {now} %" in said
+
+
+def test_what_03_says_of_dram():
+    said, rows = words_of("03"), [recorded(stage).measured for stage in OWN_BLOCKS]
+    assert "**DRAM**: {:.0f} → {:.0f} %".format(*(row["dram"] for row in rows)) in said
+    was, now = (row["dram_read_bytes"] for row in rows)
+    once = 4 * 4096**2
+    assert f"reads {was / 1e9:.1f} GB, as much as B once and A {was / once - 1:.0f} times" in said
+    assert f"reads {now / 1e9:.1f} GB, as much as A once and B {now / once - 1:.0f} times" in said
+    down, along = (LADDER[stage] for stage in OWN_BLOCKS)
+    assert (down.tiles["BN"], along.tiles["BM"]) == (128, 16)
+    assert "strips of 128 columns" in said and "strips of 16 rows" in said
+
+
+def test_what_03_says_of_other_tiles():
+    said = words_of("03")
+    rows = records.sweep().query("stage == 'block_tiled' and m == 4096 and gpu == 'NVIDIA H200'")
+    measured = rows.dropna(subset="tflops").set_index("tiles")["tflops"].sort_values(ascending=False)
+    own = "BM=16 BN=32 BK=64"
+    assert f"Of {len(measured)} measured choices one beats v02's own {measured[own]:.2f} TFLOPS" in said
+    assert list(measured.index[:2]) == ["BM=32 BN=16 BK=128", own]
+    assert (
+        f"reaches {measured.iloc[0]:.2f} TFLOPS, {100 * (measured.iloc[0] / measured[own] - 1):.0f} %" in said
+    )
+    *most, last = (f"{measured[f'BM=16 BN=32 BK={BK}']:.2f}" for BK in (32, 64, 128, 256))
+    assert f"with 16 × 32 it is {', '.join(most)} and {last} TFLOPS for BK = 32, 64, 128 and 256" in said
+
+
+def test_what_03_says_of_banks():
+    said = words_of("03")
+    for padding in (2, 8):
+        banks = Counter((32 + padding) * lane % 32 for lane in range(32))
+        assert max(banks.values()) == padding
+    assert "With 2 words of padding it takes 2 wavefronts, with 8 it takes 8" in said
 
 
 def test_what_03_says_of_the_ceiling():

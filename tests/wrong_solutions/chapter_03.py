@@ -59,6 +59,7 @@ WRONG["reverse"] = altered(
         ),
         "always_the_largest": ("larger than", (TILE, "cuda.shared.array(1024, float32)")),
         "no_barrier": ("no barrier", (WAIT, "pass")),
+        "barrier_not_called": ("without parentheses", (WAIT, "cuda.syncthreads")),
         "barrier_too_early": ("before the store", (WAIT, "pass"), (STORE, f"{WAIT}\n        {STORE}")),
         "reverses_the_whole_array": (
             "whole array",
@@ -121,6 +122,13 @@ IN_A_ROW = f"""{STORE_AS}
             {STORE_BS}
             {FILLED}            cuda.syncthreads()
 """
+FETCHES = f"{STORE_AS}\n            {STORE_BS}"
+WHOLE_TILES = """for i in range(T):
+                for j in range(T):
+                    r, c = cuda.blockIdx.y * T + i, cuda.blockIdx.x * T + j
+                    As[i, j] = A[r, k0 + j] if r < m and k0 + j < k else float32(0)
+                    Bs[i, j] = B[k0 + i, c] if k0 + i < k and c < n else float32(0)"""
+BY_ONE_THREAD = "if tx == 0 and ty == 0:\n" + " " * 16 + WHOLE_TILES.replace("\n", "\n    ")
 NAIVE = """if row < m and col < n:
             for p in range(k):
                 acc += A[row, p] * B[p, col]
@@ -153,8 +161,13 @@ WRONG["tile_kernel"] = altered(
             ("As[ty, p]", "As[tx, p]"),
             ("Bs[p, tx]", "Bs[p, ty]"),
         ),
-        "tile_of_a_read_transposed": ("`As` is read transposed", ("As[ty, p]", "As[p, ty]")),
-        "tile_of_b_read_transposed": ("`Bs` is read transposed", ("Bs[p, tx]", "Bs[tx, p]")),
+        "tile_of_a_read_transposed": ("`As` is filled in one order", ("As[ty, p]", "As[p, ty]")),
+        "tile_of_b_read_transposed": ("`Bs` is filled in one order", ("Bs[p, tx]", "Bs[tx, p]")),
+        "tile_of_a_transposed_and_read_by_x": (
+            "`As` is filled transposed",
+            ("As[ty, tx]", "As[tx, ty]"),
+            ("As[ty, p]", "As[tx, p]"),
+        ),
         "tile_of_b_from_a_row": ("is filled from `B[k0 + tx, col]`", ("k0 + ty", "k0 + tx")),
         "tile_of_b_transposed": ("bank conflict", ("Bs[ty, tx]", "Bs[tx, ty]"), ("Bs[p, tx]", "Bs[tx, p]")),
         "tile_of_a_transposed": (
@@ -223,6 +236,30 @@ WRONG["tile_kernel"] = altered(
             (LOOP, "for t in range(0, k, T):\n            k0 = t * T"),
         ),
         "return_forgotten": ("returns nothing", ("return tiled", "")),
+        "every_thread_clears_the_tiles": (
+            "Every thread clears the whole tile",
+            (LOOP, f"As[:] = 0\n        Bs[:] = 0\n        {LOOP}"),
+        ),
+        "every_thread_fills_the_tiles": ("Every thread fills the whole tile", (FETCHES, WHOLE_TILES)),
+        "one_thread_fetches_all": (
+            "the others fetch nothing",
+            (FETCHES, BY_ONE_THREAD),
+        ),
+        "one_tile_too_many": (
+            "one tile too many",
+            (LOOP, "for i in range(k // T + 1):\n            k0 = i * T"),
+        ),
+        "no_block_index": ("block index is missing", ("col, row = cuda.grid(2)", "col, row = tx, ty")),
+        "barriers_not_called": ("without parentheses", ("cuda.syncthreads()", "cuda.syncthreads")),
+        "clamped_past_k": (
+            "the last element is fetched again",
+            (STORE_AS, "As[ty, tx] = A[min(row, m - 1), min(k0 + tx, k - 1)]"),
+            (STORE_BS, "Bs[ty, tx] = B[min(k0 + ty, k - 1), min(col, n - 1)]"),
+        ),
+        "calls_its_kernel": (
+            "launches a kernel by itself",
+            ("return tiled", "tiled(T, T, T, 1, None, None, 0, None)\n    return tiled"),
+        ),
     },
 )
 

@@ -15,6 +15,7 @@ from gemm_course.checks.core import (
     parameter_names,
     source_tree,
 )
+from gemm_course.checks.engines.findings import not_called
 from gemm_course.checks.engines.trial import Trial, try_kernel
 from gemm_course.emulator import Finding, Watch
 
@@ -207,6 +208,8 @@ def _race(T: int, trial: Trial, race: Finding) -> str:
             f"Here every thread fetches the whole tile, {T} elements, and all store to the same places. Each "
             "thread must fetch one element."
         )
+    if said := not_called(trial.kernel):
+        return said
     if not trial.report.barriers:
         return f"There is no barrier, so a thread may read before its partner has stored. {race.message}"
     barrier = int(trial.report.barriers_by_line["line"].min())

@@ -10,6 +10,7 @@ from gemm_course.checks.engines.gemm_factory import GemmFactory
 from gemm_course.checks.engines.lessons import barriers, no_float64
 from gemm_course.checks.engines.problem import Geometry
 from gemm_course.checks.engines.tiles import Tiles, tile_choices
+from gemm_course.emulator import Finding
 from gemm_course.kernels import LADDER
 
 TILES = tile_choices("T", (4,), (2,), (8,), (16,), (32,))
@@ -76,6 +77,34 @@ def _check_shared_memory(trials: Sequence[GemmTrial]) -> None:
             )
 
 
+def _one_element_each(trial: GemmTrial) -> None:
+    """Refuse at once what is slow with a wide T: every thread stores to all elements of a tile."""
+    race, T = trial.error("shared_race"), trial.tiles.T
+    stores = trial.report.accesses.query("space == 'shared' and op == 'store'")
+    most = stores[stores["lanes"] >= trial.threads * T * T]
+    if race is None or most.empty:
+        return
+    line, array = most["line"].iloc[0], most["array"].iloc[0]
+    fetched = not trial.report.accesses.query("space == 'global' and op == 'load' and line == @line").empty
+    raise Refused(
+        f"Every thread fills the whole tile `{array}`. Each must fetch one element: `{array}[ty, tx] = ...`."
+        if fetched
+        else f"Every thread clears the whole tile `{array}`, {T * T} elements each, and all store to "
+        "the same places: a race. The tile needs no clearing: in every iteration each thread stores its own "
+        "element, or a zero where the matrix has ended.",
+        f"{trial.about}. {trial.line(line)}",
+    )
+
+
+def _same_in_every_block(finding: Finding, trial: GemmTrial) -> str | None:
+    if finding.array != trial.own_name("C") or trial.stored.sum() >= trial.problem.m * trial.problem.n:
+        return None
+    return (
+        "Several blocks store to the same elements of C: the block index is missing. `tx` and `ty` begin "
+        f"anew in every block; `cuda.grid(2)` counts on. {finding.message}"
+    )
+
+
 # ---- lessons: counts on whole tiles ------------------------------------------------------------------------
 
 
@@ -106,8 +135,24 @@ def _loads(trial: GemmTrial) -> None:
     )
 
 
+def _all_fetch(trial: GemmTrial) -> None:
+    """No thread fetches a whole tile for the others."""
+    for name in "AB":
+        if trial.tiles.T > 2 and trial.total("requests", "load", name) == trial.lanes("load", name):
+            raise Refused(
+                f"One thread fetches the tile of {name} element by element, and the others fetch nothing. "
+                "Every thread must fetch one element of each tile.",
+                f"{trial.about}, in the problem {trial.problem}.",
+            )
+
+
 def _too_many_barriers(trial: GemmTrial, executed: int, tiles: int) -> str:
-    T = trial.tiles.T
+    T, stored = trial.tiles.T, trial.report.total("lanes", space="shared", op="store")
+    if executed == 2 * (tiles + 1) and stored == 2 * (tiles + 1) * trial.threads:
+        return (
+            f"There is one tile too many: k = {trial.problem.k} is {tiles} tiles of {T}, and the loop takes "
+            f"{tiles + 1}. `k // T + 1` is one too many where T divides k; `range(0, k, T)` is right for all."
+        )
     if executed == (T + 1) * tiles and T > 2:
         return "T + 1 barriers per tile, as in document 002: the second one stands inside the inner loop."
     if executed == 3 * tiles:
@@ -164,8 +209,9 @@ def _no_bank_conflict(trial: GemmTrial) -> None:
 FACTORY = GemmFactory(
     tiles=TILES,
     geometry=_geometry,
-    likely=lambda tiles: Likely(mix_ups(tiles.T)),
-    lessons=(no_float64, _loads, barriers(2, _too_many_barriers), _coalesced, _no_bank_conflict),
+    likely=lambda tiles: Likely(mix_ups(tiles.T), findings={"global_race": _same_in_every_block}),
+    lessons=(no_float64, _loads, barriers(2, _too_many_barriers), _all_fetch, _coalesced, _no_bank_conflict),
     begun=_begun,
+    at_first=_one_element_each,
     before_numbers=_check_shared_memory,
 )

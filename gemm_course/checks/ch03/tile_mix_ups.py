@@ -20,8 +20,21 @@ MIX_UPS = (
         "`As[tx, p]` and `Bs[p, ty]`: x and y are swapped in both. Rows go with y, columns with x.",
         "itxp,tjpy,y,x->iyjx",
     ),
-    ("`As` is read transposed, `As[p, ty]`, but was filled as `As[ty, tx]`.", "itpy,tjpx,y,x->iyjx"),
-    ("`Bs` is read transposed, `Bs[tx, p]`, but was filled as `Bs[ty, tx]`.", "ityp,tjxp,y,x->iyjx"),
+    (
+        "`As` is filled in one order and read in the other. Filled as `As[ty, tx]` it is read as `As[ty, "
+        "p]`, filled as `As[tx, ty]` as `As[p, ty]`.",
+        "itpy,tjpx,y,x->iyjx",
+    ),
+    (
+        "`Bs` is filled in one order and read in the other. Filled as `Bs[ty, tx]` it is read as `Bs[p, "
+        "tx]`, filled as `Bs[tx, ty]` as `Bs[tx, p]`.",
+        "ityp,tjxp,y,x->iyjx",
+    ),
+    (
+        "`As` is filled transposed, `As[tx, ty]`, and read as `As[tx, p]`: its columns are now the rows of "
+        "A, and a thread's row is `ty`. Read `As[p, ty]`, or do not transpose.",
+        "itpx,tjpx,y,x->iyjx",
+    ),
     (
         "The tile of A is filled from `A[row, k0 + ty]`: all threads of a row fetch the same element. Along "
         "k it goes with x, `A[row, k0 + tx]`.",
@@ -38,6 +51,10 @@ STUCK = (
     ("The tile of B is the first one every time: `k0` is missing, `B[k0 + ty, col]`.", False, True),
     ("The tiles are the first ones every time: `k0` is missing in the loads of A and of B.", True, True),
 )  # words, whether A and whether B does not move along k
+CLAMPED = (
+    "Past the end of k the last element is fetched again, as with `min(k0 + tx, k - 1)`, and its product is "
+    "added again. Put a zero into the tile there."
+)
 
 
 def mix_ups(T: int) -> tuple[Mistake, ...]:
@@ -46,7 +63,13 @@ def mix_ups(T: int) -> tuple[Mistake, ...]:
     def computed(indices=RIGHT, stuck=(False, False)):
         return lambda q: result(q, _from_tiles(q, T, indices, stuck))
 
+    def clamped(q: Problem) -> np.ndarray | None:
+        """The tiles' places past k hold the last element along k."""
+        past = -q.k % T
+        return result(q, q.AB + past * np.outer(q.A[:, -1], q.B[-1])) if past else None
+
     return (
+        Mistake(CLAMPED, clamped),
         *(Mistake(message, computed(indices)) for message, indices in MIX_UPS),
         *(Mistake(message, computed(stuck=stuck)) for message, *stuck in STUCK),
     )

@@ -60,6 +60,12 @@ def call(function: Callable, *args, read: Callable[[Any], Any] = lambda answer: 
         raise
     except Exception as error:
         name = name_of(function)
+        if type(error).__name__ == "CudaSupportError" or "Kernel launch configuration" in str(error):
+            raise Refused(
+                f"`{name}` launches a kernel by itself. Let it return the kernel, without calling it: the "
+                "checker launches it.",
+                _line_of(error, function),
+            ) from None
         asked = f"{name}({', '.join(map(repr, args))})" if _are_short(args) else name
         raise Refused(
             f"`{asked}` stopped with {type(error).__name__}: {error}.", _line_of(error, function)

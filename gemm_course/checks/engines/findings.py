@@ -4,13 +4,26 @@ import ast
 import inspect
 from typing import Any
 
-from gemm_course.checks.core import source_tree
+from gemm_course.checks.core import line_at, source_tree
 from gemm_course.emulator import Finding
 
 from .gemm import GemmTrial
 
 
+def not_called(kernel: Any) -> str:
+    """What is wrong with a `cuda.syncthreads` without parentheses, and in which line; "" without one."""
+    for node in ast.walk(source_tree(kernel)):
+        if isinstance(node, ast.Expr) and ast.unparse(node.value).endswith("syncthreads"):
+            return (
+                "`cuda.syncthreads` without parentheses only names the barrier, and no thread waits. Call "
+                f"it: `cuda.syncthreads()`. {line_at(kernel, node.lineno)}."
+            )
+    return ""
+
+
 def _race(finding: Finding, trial: GemmTrial) -> str:
+    if said := not_called(trial.kernel):
+        return said
     if not trial.report.barriers:
         return (
             'There is no barrier at all. One has to say "the tiles are complete", and one "nobody needs them '

@@ -40,7 +40,8 @@ class GemmFactory:
     tiles: the choices; keep the first one small. geometry: the launch for a choice. likely: what goes wrong
     in this exercise; mistakes along k and the findings of tiled kernels are added. lessons: what a kernel
     with the right numbers must also do. begun: (trials on whole tiles) raises NothingYet if the kernel is the
-    stub. before_numbers: raises Refused for what should be said before wrong numbers are. more_problems:
+    stub. at_first: (the first choice's trial) raises Refused for what would take minutes with wider tiles.
+    before_numbers: raises Refused for what should be said before wrong numbers are. more_problems:
     tiles -> further problems. whole_only: choices tried on whole tiles alone. whole_problems: a
     problem of whole tiles to use for a choice instead of the usual one. row_multiple: every row's length is a
     multiple of this. in_registers: local arrays must stay in registers, as the choice with the most results
@@ -52,6 +53,7 @@ class GemmFactory:
     likely: Callable[[Tiles], Likely] = lambda tiles: Likely()
     lessons: Sequence[Lesson] = ()
     begun: Callable[..., None] = check_tiles_used
+    at_first: Callable[[GemmTrial], None] = lambda trial: None
     before_numbers: Callable[[Sequence[GemmTrial]], None] = lambda trials: None
     more_problems: Callable[[Tiles], Sequence[Problem]] = lambda tiles: ()
     whole_only: Sequence[Tiles] = ()
@@ -63,7 +65,10 @@ class GemmFactory:
         """Try the factory's kernels; raise Refused with the first thing that is wrong."""
         make = factory_of(given, self.tiles[0].names)
         kernels = {tiles: kernel_of(call(make, *tiles), GEMM) for tiles in self.tiles}
-        whole = {tiles: self.try_on_whole_tiles(kernel, tiles) for tiles, kernel in kernels.items()}
+        first = self.tiles[0]
+        whole = {first: self.try_on_whole_tiles(kernels.pop(first), first)}
+        self.at_first(whole[first])
+        whole |= {tiles: self.try_on_whole_tiles(kernel, tiles) for tiles, kernel in kernels.items()}
         self.begun(*whole.values())
         self.before_numbers(list(whole.values()))
         problems = sum(len(self._try_all(trial)) for trial in whole.values())
