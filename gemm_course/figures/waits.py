@@ -310,10 +310,8 @@ def _shares(drawing: Drawing, bars: Sequence[Bar], name: str, y: float) -> float
 
 
 def _part(bar: Bar, name: str) -> str:
-    parts = bar.parts()
-    if name in parts:
-        return percent(parts[name])
-    return f"<\u00a0{percent(SHOWN)}" if bar.shares.get(name) else "none"
+    share = bar.parts().get(name, bar.shares.get(name))
+    return percent(share) if share else "none"
 
 
 def explained(name: str, least: float = SHOWN) -> str:

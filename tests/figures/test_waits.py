@@ -177,7 +177,7 @@ def test_in_lines_every_part_has_its_letter_and_a_heading_says_what_computes():
 def test_a_kind_too_small_to_draw_is_not_told_as_none():
     without = replace(BAR, shares={**BAR.shares, "barrier": 0.01, "global memory": 0.13})
     picture = waits.waits([BAR, without], "t", [], "n").data.replace("\u00a0", " ")
-    assert ">14 → &lt; 2 %<" in picture and ">none → 13 %<" in picture
+    assert ">14 → 1 %<" in picture and ">none → 13 %<" in picture
 
 
 def test_a_unit_at_the_end_of_all_is_written_once():
