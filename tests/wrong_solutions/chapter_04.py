@@ -85,7 +85,7 @@ WRONG["thread_columns"] = altered(
         ),
         "one_accumulator": ("added up in one", (ZEROS, "acc = float32(0)\n"), ("acc[i]", "acc")),
         "rows_overlap_in_the_tile": ("neighbours' as well", ("As[ty * TM + i, p]", "As[ty + i, p]")),
-        "rows_overlap": ("The rows of C overlap", ("ty * TM + i", "ty + i")),
+        "rows_overlap": ("is the next thread's row as well", ("ty * TM + i", "ty + i")),
         "always_the_first_row": ("the same row of As", ("As[ty * TM + i, p]", "As[ty * TM, p]")),
         "row_without_the_thread": ("is `i` for all threads", ("As[ty * TM + i, p]", "As[i, p]")),
         "row_of_one_result": ("use row `ty`", ("As[ty * TM + i, p]", "As[ty, p]")),
@@ -138,7 +138,10 @@ WRONG["thread_columns"] = altered(
             "a thread's own",
             ("cuda.local.array(TM, float32)", "cuda.shared.array(TM, float32)"),
         ),
-        "last_result_forgotten": ("ends too early", ("range(TM)", "range(TM - 1)")),
+        "last_result_forgotten": (
+            "The last of a thread's TM results is never stored",
+            ("range(TM)", "range(TM - 1)"),
+        ),
         "last_products_forgotten": (
             "gets no products",
             (PRODUCTS, PRODUCTS.replace("range(TM)", "range(TM - 1)")),
