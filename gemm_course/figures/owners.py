@@ -159,10 +159,12 @@ def _title(owners: OwnerMap, level: str, warp: int, thread: int, mine: np.ndarra
     if level == "block":
         return f"Thread {thread} owns {len(mine)} of the block's {rows} × {columns} elements"
     if level == "warp":
-        return f"Warp {warp} covers {WM} × {WN} in {WM // down} × {WN // across} steps of {down} × {across}"
+        return (
+            f"Warp {warp} covers {WM} × {WN} in {WM // down} × {WN // across} sub-tiles of {down} × {across}"
+        )
     lanes_down, lanes_across = owners.lanes
     piece = f"{down // lanes_down} × {across // lanes_across}"
-    return f"One step: {lanes_down} × {lanes_across} lanes cover {down} × {across}, {piece} each"
+    return f"One sub-tile: {lanes_down} × {lanes_across} lanes cover {down} × {across}, {piece} each"
 
 
 def _verdict(owners: OwnerMap, level: str, warp: int) -> str:
@@ -172,7 +174,7 @@ def _verdict(owners: OwnerMap, level: str, warp: int) -> str:
     strangers = level != "block" and int(((part >= 0) & (part // WARP != warp)).sum())
     counted = ((several, "several owners"), (nobodys, "none"), (strangers, "an owner in another warp"))
     found = [f"{count} {'has' if count == 1 else 'have'} {what}" for count, what in counted if count]
-    where = {"block": "the block's", "warp": f"warp {warp}'s", "sub-tile": "one step's"}[level]
+    where = {"block": "the block's", "warp": f"warp {warp}'s", "sub-tile": "one sub-tile's"}[level]
     size = " × ".join(map(str, part.shape))
     if not found:
         return f"Each of {where} {size} elements has one owner"

@@ -19,9 +19,9 @@ KERNELS = {
     "003: TN 8, WNITER 1": ("warp_tiled_tm1", {**_TM1, "TN": 8, "WNITER": 1}),
     "003: TN 8, WNITER 2": ("warp_tiled_tm1", {**_TM1, "TN": 8, "WNITER": 2}),
     "003: TN 4, WNITER 1": ("warp_tiled_tm1", {**_TM1, "TN": 4, "WNITER": 1}),
-    "004 v06: 8 × 4 lanes": ("warp_tiled", {**_V06, "TM": 4, "TN": 8}),
-    "004 v06: 4 × 8 lanes": ("warp_tiled", {**_V06, "TM": 8, "TN": 4}),
-    "004 v06: 8 × 8 results": ("warp_tiled", {**_V06, "BN": 2 * BLOCK, "WM": BLOCK, "TM": 8, "TN": 8}),
+    "warp_tiled: 8 × 4 lanes": ("warp_tiled", {**_V06, "TM": 4, "TN": 8}),
+    "warp_tiled: 4 × 8 lanes": ("warp_tiled", {**_V06, "TM": 8, "TN": 4}),
+    "warp_tiled: 8 × 8 results": ("warp_tiled", {**_V06, "BN": 2 * BLOCK, "WM": BLOCK, "TM": 8, "TN": 8}),
 }
 
 

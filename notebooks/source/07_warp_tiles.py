@@ -2,17 +2,18 @@
 # # 07 · Warp tiles
 #
 # A block has its tile of C, a thread has its results. Between the two stands the warp: 32 threads that read
-# shared memory *together*. So far nobody chose which part of C a warp computes; it came out of the numbering
-# of the threads. Now you choose.
+# shared memory *together*. Which part of C they compute came out of the numbering of the threads: in notebook
+# 06, two long rows of threads. Now you choose it, and measure what the choice is worth.
 #
 # **After this notebook you can**
 # - say for every element of a block's tile which warp and which lane computes it;
 # - tell tiles that work from tiles that do not;
 # - count the wavefronts of a warp's reads for any layout of its lanes;
-# - write the kernel whose layout has neither conflicts nor single reads.
+# - write the kernel whose layout has neither conflicts nor single reads;
+# - say which of two changes brought the gain.
 #
 # *Time: about 60 minutes to read, 65 for the exercises. Comes from document 003 and document 004, kernel
-# v06. (The exercises' numbers have gaps: some of an earlier edition are now one.)*
+# v06. Some exercise numbers are gone. TFLOPS of one kernel differ by up to 1 % from run to run.*
 
 # %%
 import numpy as np
@@ -20,13 +21,14 @@ from numba import cuda, float32
 
 from gemm_course import check, records, run
 from gemm_course import widgets as see
+from gemm_course.intrinsics import u32
 from gemm_course.kernels import LADDER
 
 # %% [markdown]
 # ## In one picture
 #
-# Between the block and the thread comes the warp: it gets a tile of its own, nearly square. Look at the warp,
-# then at one of its threads: which elements of C are its own?
+# Between the block and the thread comes the warp, with a tile of its own. Look at the warp, then at one of
+# its threads: its results come in two pieces. Why two? Later.
 
 # %%
 see.multiply("warp_tiled")
@@ -35,8 +37,8 @@ see.multiply("warp_tiled")
 # ## What limits it now?
 #
 # In notebook 06 a thread had 16 × 4 results. In each [k step](glossary.md#k-step) it made five reads of four
-# floats: four of As, one of Bs. With 8 × 8 results it makes only four, two and two. No shape with 64 results
-# needs fewer. Yet 8 × 8 was slower. What limits each of them?
+# floats: four of As, one of Bs. With 8 × 8 results it makes only four: two of As, two of Bs. No shape with 64
+# results needs fewer. Yet 8 × 8 was slower. What limits each of them?
 
 # %%
 square = ("vectorized", {"BK": 16, "TM": 8, "TN": 8, "PAD": 0})
@@ -47,23 +49,17 @@ see.limits("vectorized", square)
 # **20**: words of different lanes meet in one bank. Can you have both, four reads *and* 12 wavefronts?
 #
 # Look at what a warp covers in that kernel. The block's tile is 128 × 128 and a thread has 8 × 8 of it. So 16
-# threads fill a row, and a warp is **two rows of 16 threads**: 16 rows of C, 128 columns.
-
-# %%
-see.predict("07.words")
-
-# %% [markdown]
-# A lane still asks for 8 + 8 words. But fewer of them are *different*, and those that are the same come
-# together. So two questions are left. Which lane gets which elements? And which words meet in one bank?
+# threads fill a row, and a warp is **two rows of 16 threads**: 16 rows of C, 128 columns. Two things can be
+# changed: the rectangle that the lanes form, and which elements of it each lane has.
 #
 # ## From the block down to one thread
 #
 # Document 003 cuts the tile of a block three times:
 #
 # 1. the block's BM × BN into **warp tiles** of WM × WN, one for each warp;
-# 2. a warp tile into WMITER × WNITER **steps** of WSUBM × WSUBN (the document's sub-tiles). The 32 lanes
-#    cover one step at a time, and then come back for the next;
-# 3. a step into 32 **thread tiles** of TM × TN, one for each lane.
+# 2. a warp tile into WMITER × WNITER **sub-tiles** of WSUBM × WSUBN. The 32 lanes cover one at a time, and
+#    then come back for the next;
+# 3. a sub-tile into 32 **thread tiles** of TM × TN, one for each lane.
 #
 # Each time the pieces are numbered row by row: 0 and 1 lie side by side.
 #
@@ -77,7 +73,7 @@ see.owners()
 # Try, one after the other:
 #
 # 1. *look at a* warp, *colour by* lane. Where does lane 5 own elements? How far apart are its rows?
-# 2. *look at a* sub-tile: one step. How many lanes lie side by side, how many below each other?
+# 2. *look at a* sub-tile. How many lanes lie side by side, how many below each other?
 # 3. *look at a* thread: these are its registers, numbered as the kernel stores them.
 # 4. kernel "003: TN 8, WNITER 2", again as a warp. What became narrower, what higher?
 # 5. *colour by* owner, and walk through the lanes. Then change the warp.
@@ -86,12 +82,12 @@ see.owners()
 # *core · medium · important · 20 minutes*
 #
 # Which elements of the block's tile does thread `tid` own? TM is 1, as in document 003: a thread tile is one
-# row of TN elements. WNITER says how many steps lie side by side. How many lie one below the other, WMITER,
-# you work out: together they cover the warp tile.
+# row of TN elements. WNITER says how many sub-tiles lie side by side. How many lie one below the other,
+# WMITER, you work out: together they cover the warp tile.
 #
-# Return a list of `(row, column)`: the steps from the top down, in each row of steps from left to right, and
-# in each step the thread's TN elements. All divisions come out even here. The picture above lets you check a
-# thread by hand: its tiles are BN = 64, WM = WN = 32.
+# Return a list of `(row, column)`: the sub-tiles from the top down, in each row of them from left to right,
+# and in each sub-tile the thread's TN elements. All divisions come out even here. The picture above lets you
+# check a thread by hand: its tiles are BN = 64, WM = WN = 32.
 
 
 # %% id="ex-07-2"
@@ -102,8 +98,8 @@ def elements(tid, BN, WM, WN, TN, WNITER):
     warp, lane = tid // 32, tid % 32
     row = warp // (BN // WN) * WM + lane // (WSUBN // TN)
     col = warp % (BN // WN) * WN + lane % (WSUBN // TN) * TN
-    steps = [(i, j) for i in range(WMITER) for j in range(WNITER)]
-    return [(row + i * WSUBM, col + j * WSUBN + e) for i, j in steps for e in range(TN)]
+    places = [(i, j) for i in range(WMITER) for j in range(WNITER)]
+    return [(row + i * WSUBM, col + j * WSUBN + e) for i, j in places for e in range(TN)]
     ### STUB
     # return None  # [(row, column), ...]
     ### END SOLUTION
@@ -126,12 +122,12 @@ see.owners(elements)
 # | | formula |
 # |---|---|
 # | where the block's tile of C begins | row `blockIdx.y * BM`, column `blockIdx.x * BN` |
-# | steps down | `WMITER = WM * WN // (32 * TM * TN * WNITER)` |
-# | the size of a step | `WSUBM = WM // WMITER`, `WSUBN = WN // WNITER` |
+# | sub-tiles down | `WMITER = WM * WN // (32 * TM * TN * WNITER)` |
+# | the size of a sub-tile | `WSUBM = WM // WMITER`, `WSUBN = WN // WNITER` |
 # | which warp tile | `warp = tid // 32`, row `warp // (BN // WN)`, column `warp % (BN // WN)` |
 # | which lane | `lane = tid % 32`, row `lane // (WSUBN // TN)`, column `lane % (WSUBN // TN)` |
-# | row of the tile, step i | `warp_row * WM + i * WSUBM + lane_row * TM` |
-# | column of the tile, step j, place e | `warp_col * WN + j * WSUBN + lane_col * TN + e` |
+# | row of the tile, sub-tile i | `warp_row * WM + i * WSUBM + lane_row * TM` |
+# | column of the tile, sub-tile j, place e | `warp_col * WN + j * WSUBN + lane_col * TN + e` |
 # | which result | number `i * (WNITER * TN) + j * TN + e` of threadResults, if TM = 1 |
 #
 # Its shared tiles are flat, as in notebook 06. innerRowA and innerColA say which four of A's tile a thread
@@ -150,7 +146,7 @@ see.owners(elements)
 # Which tiles can work at all? Return the number of threads of a block, or 0 where they cannot: where the 32
 # lanes of a warp do not reach each element of its tile exactly once, where warp tiles do not fill the
 # block's, or where a block would have more than 1,024 threads (1,024 is allowed). TM may be larger than 1
-# here. (That everything moves by fours asks for more; leave it out.)
+# here. (128-bit loads add further conditions; ignore them.)
 #
 # The checker tries 3,888 combinations. One of the rules is easily forgotten: a public repository has an issue
 # about it.
@@ -159,10 +155,10 @@ see.owners(elements)
 # %% id="ex-07-3"
 def legal(BM, BN, WM, WN, TM, TN, WNITER):
     ### BEGIN SOLUTION
-    step = 32 * TM * TN * WNITER
-    if BM % WM or BN % WN or WM * WN % step or WN % (WNITER * TN):
+    sub_tile = 32 * TM * TN * WNITER
+    if BM % WM or BN % WN or WM * WN % sub_tile or WN % (WNITER * TN):
         return 0
-    WMITER = WM * WN // step
+    WMITER = WM * WN // sub_tile
     if WM % WMITER or WM // WMITER % TM:
         return 0
     threads = BM * BN // (WM * WN) * 32
@@ -175,7 +171,7 @@ def legal(BM, BN, WM, WN, TM, TN, WNITER):
 check.legal_tiles(legal)
 
 # %% [markdown]
-# The explorer below applies these rules, and those of the fours. Choose tiles that cannot work: it says why.
+# The explorer below applies these rules, and the alignment rules. Choose tiles that cannot work: it says why.
 
 # %%
 see.tiles("warp_tiled_tm1")
@@ -198,11 +194,13 @@ A, B = rng.standard_normal((150, 70), np.float32), rng.standard_normal((70, 140)
 np.abs(run("warp_tiled_tm1", A, B).C - A @ B).max()
 
 # %% [markdown]
-# How many requests do all warps make to read As and Bs? In one step along k a thread reads WMITER elements of
-# As and WNITER · TN of Bs, and does WMITER · WNITER · TN multiply-adds. Write it with the tiles in `t`.
+# How many requests do all warps make to read As and Bs? In one k step a thread reads WMITER elements of As
+# and WNITER · TN of Bs, and does WMITER · WNITER · TN multiply-adds. Write it with the tiles in `t`; WMITER
+# is yours to work out.
 
 # %%
 t = LADDER["warp_tiled_tm1"].tiles
+t
 
 
 # %% id="formula"
@@ -221,23 +219,25 @@ size = (1024, 1024, 1024)
 see.counts("warp_tiled_tm1", size, shared_load_requests=shared_reads, shared_load_wavefronts=shared_reads)
 
 # %% [markdown]
-# By the source, every read is one wavefront: no conflict is left. The compiler makes fewer requests of
-# them: the TN columns of Bs are neighbours and are read by fours. But the rows of As are **WSUBM apart**,
-# so each is a request of its own. That is the price of TM = 1.
+# By the source a warp makes 16 requests per k step, 8 of As and 8 of Bs, a wavefront each: no conflict is
+# left. The compiler makes 10. The TN columns of Bs are neighbours and are read by fours: two requests instead
+# of eight. But these take four wavefronts each, so the wavefronts remain 16. And the rows of As are **WSUBM
+# apart**, each a request of its own: the price of TM = 1.
 #
 # ## Which words meet in one bank?
 #
 # Take 8 × 8 results per thread again. You choose two things:
 #
 # - how the lanes lie: 8 rows of 4 lanes, or 4 rows of 8;
-# - how a lane's 8 rows (and its 8 columns) lie: side by side, or as *two runs of four*, with those of the
+# - how a lane's 8 rows (and its 8 columns) lie: *side by side*, or as two **runs of four**, with those of the
 #   other lanes between.
 #
-# Document 004 ran v06 with 8 × 4 lanes and 8 side by side. The course's `warp_tiled` has runs of four.
+# Document 004's v06 has 8 × 4 lanes and 8 side by side; the course's `warp_tiled` has 4 × 8 lanes and runs of
+# four.
 #
 # An example. 8 × 4 lanes, rows side by side, a lane reads one float of As. The first lane of each row of
-# lanes asks for word 0, 8, 16, ..., 56; the other three ask for the same and share it, which costs nothing.
-# But word 32 is in bank 0, as word 0 is. So it takes **2** wavefronts.
+# lanes asks for word 0, 8, 16, ..., 56; the other three ask for the same and share it. But word 32 is in bank
+# 0, as word 0 is. So it takes **2** wavefronts.
 #
 # With four floats per lane the rule is that of
 # [notebook 06](06_vectorized_access.ipynb): groups of 8 lanes, 0 to 7 first, one after the other. Two groups
@@ -250,17 +250,17 @@ see.counts("warp_tiled_tm1", size, shared_load_requests=shared_reads, shared_loa
 # in `(A, B)` for one float per lane, then `(A, B)` for four. Do it on paper: the picture comes after it.
 
 # %% id="ex-07-4"
-wavefronts = {
+wavefronts = {  # lanes: ((A, B) for one float per lane, (A, B) for four floats per lane)
     ### BEGIN SOLUTION
     "8 × 4": ((2, 1), (2, 4)),
     "4 × 8": ((1, 2), (2, 8)),
-    "8 × 4, in fours": ((1, 1), (2, 4)),
-    "4 × 8, in fours": ((1, 1), (2, 4)),
+    "8 × 4, runs of four": ((1, 1), (2, 4)),
+    "4 × 8, runs of four": ((1, 1), (2, 4)),
     ### STUB
     # "8 × 4": ((None, None), (None, None)),
     # "4 × 8": ((None, None), (None, None)),
-    # "8 × 4, in fours": ((None, None), (None, None)),
-    # "4 × 8, in fours": ((None, None), (None, None)),
+    # "8 × 4, runs of four": ((None, None), (None, None)),
+    # "4 × 8, runs of four": ((None, None), (None, None)),
     ### END SOLUTION
 }
 
@@ -270,33 +270,59 @@ check.warp_wavefronts(wavefronts)
 see.warp_reads()
 
 # %% [markdown]
-# 1. As, one float, 8 × 4 lanes: the example above. Then "4 and 4, apart": the words are 4 apart, in 8
-#    different banks.
+# 1. As, one float, 8 × 4 lanes: the example above. Then "runs of four": the words are 4 apart, in 8 different
+#    banks.
 # 2. Bs with 4 × 8 lanes, four floats. Where do 8 wavefronts come from, and what brings them down to 4?
 #
-# In runs of four, whatever the lanes' layout, a warp reads one stretch without gaps. Now build it.
+# Sharing is free only within a group. Lanes that share words of As stand side by side; those that share words
+# of Bs are in different groups, and Bs is served again for each: never below 4 with these layouts.
+#
+# A k step is two such reads of As and two of Bs. How many wavefronts is that, with notebook 06's 2 × 16
+# lanes, and with 16 × 2?
+
+# %% [markdown] tags=["listing"]
+# | lanes | side by side | runs of four |
+# |---|---|---|
+# | 2 × 16 (notebook 06) | 20 | 12 |
+# | 4 × 8 | 20 | 12 |
+# | 8 × 4 | 12 | 12 |
+# | 16 × 2 | 12 | 8 |
+#
+# Two ways lead from 20 to 12: lanes 8 × 4, or runs of four. `warp_tiled` has 4 × 8, so it needs the runs. And
+# the runs need no warp tile: with 2 × 16 lanes, as in notebook 06, it is 12 as well. With 16 × 2 the lanes
+# that share words of Bs are neighbours but one, so two groups join for Bs too: 8.
+
+# %% [markdown]
+# Now build it.
 #
 # ### Exercise 07.7 · Runs of four
 # *core · hard · the heart of this notebook · 25 minutes*
 #
-# Write the kernel with TM by TN results per thread (both multiples of 4): TM = 8 now means two runs of four
-# rows. Single rows dealt out in turn would have no conflict either: lane 0 takes row 0, the next lane in its
-# column row 1, and after the last lane, lane 0 takes the next row. So why *four*, and not one, two or eight?
-# Guess before you start; the checker answers when you have passed.
-#
-# Blocks have one dimension, with 32 threads per warp. The warps of a block are numbered row by row, with
-# `BN // WN` warps in a row. The 32 lanes of a warp form a grid of `LANE_ROWS` by `LANE_COLS`, that is
-# `WM // TM` rows and `WN // TN` columns. They are numbered row by row: lanes 0 and 1 lie side by side.
+# Write the kernel with TM by TN results per thread (both multiples of 4), in runs of four. First: why *four*?
+
+# %%
+see.predict("07.four")
+
+# %% [markdown] tags=["answer"]
+# | runs of | reads per k step | wavefronts |
+# |---|---|---|
+# | 1 | 16 | 16 |
+# | 2 | 8 | 12 |
+# | 4 | 4 | 12 |
+# | 8 | 4 | 20 |
+
+# %% [markdown]
+# Blocks have one dimension, with 32 threads per warp; `BN // WN` warps lie side by side. The lanes of a warp
+# form `LANE_ROWS` by `LANE_COLS`, that is `WM // TM` rows of `WN // TN`. Warps and lanes are numbered row by
+# row.
 #
 # Going down one column of lanes, each lane takes four rows of the warp tile; after the last lane, the first
 # takes the next four. Across one row of lanes, the columns are taken in the same way.
 #
-# With WM = 32 and TM = 8 there are four lanes in a column. Their first runs are rows 0–3, 4–7, 8–11 and
-# 12–15. Then the first lane has rows 16–19 as well, the next 20–23, and so on. (`see.owners()` above draws
-# this layout: choose "004 v06: 4 × 8 lanes", look at a *thread*.)
+# With WM = 32 and TM = 8 the first runs of the four lanes in a column are rows 0–3, 4–7, 8–11 and 12–15; the
+# first lane's second run is 16–19. (`see.owners()` above draws it: "warp_tiled: 4 × 8 lanes", *thread*.)
 #
-# `fetch` and `put` are given. You write `y0` and `x0`, the reads, and the calls of `put`. (The checker also
-# takes warps and lanes that are numbered down the columns.)
+# `fetch` and `put` are given. You write `y0` and `x0`, the reads, and the calls of `put`.
 
 # %%
 from gemm_course.checks.kits import thread_tile_parts
@@ -318,8 +344,9 @@ def make_runs_of_four(BM, BN, BK, WM, WN, TM, TN):
         b = cuda.local.array(TN, float32)
         acc = cuda.local.array((TM, TN), float32)
         clear(acc)
+        tid = u32(cuda.threadIdx.x)  # unsigned: with signed indices the compiler merges no reads
         ### BEGIN SOLUTION
-        warp, lane = cuda.threadIdx.x // 32, cuda.threadIdx.x % 32
+        warp, lane = tid // 32, tid % 32
         y0 = warp // (BN // WN) * WM + lane // LANE_COLS * 4
         x0 = warp % (BN // WN) * WN + lane % LANE_COLS * 4
         ### STUB
@@ -359,14 +386,14 @@ check.runs_of_four(make_runs_of_four)
 # %% [markdown] tags=["stub"]
 # Right or wrong, you can look at the layout of your kernel: `see.owners(make_runs_of_four)` shows where block
 # (0, 0) stores. When you have passed, compare it with the course's: `see.diff("vectorized", "warp_tiled")`.
-# Beside the kernel of notebook 06 only the places of a thread's rows and columns have changed.
+# Only the places of a thread's rows and columns differ from notebook 06's kernel.
 
 # %% tags=["solution"] id="own-layout"
 see.owners(make_runs_of_four)
 
 # %% [markdown] tags=["solution"]
-# **Compare it with the course's.** Beside the kernel of notebook 06 only the places of a thread's rows and
-# columns have changed.
+# **Compare it with the course's.** Only the places of a thread's rows and columns differ from notebook 06's
+# kernel.
 
 # %% tags=["solution"] id="own-diff"
 see.diff("vectorized", "warp_tiled")
@@ -374,8 +401,8 @@ see.diff("vectorized", "warp_tiled")
 # %% [markdown]
 # ## What are 8 wavefronts worth?
 #
-# Now compare two kernels in which **only the lanes lie differently**: `vectorized` and `warp_tiled`, with the
-# same tiles and 8 × 8 results per thread. Their source first, as written: float by float.
+# Compare `vectorized` and `warp_tiled` with the same tiles and 8 × 8 results per thread. Their source first,
+# as written: float by float.
 
 # %%
 tiles = LADDER["warp_tiled"].tiles
@@ -383,25 +410,42 @@ see.compare("vectorized", "warp_tiled", tiles, "shared_load_requests", "shared_l
 
 # %% [markdown]
 # As many requests; but 40 wavefronts of a warp per k step have become 16. The compiler reads by fours, and
-# then 20 have become 12.
+# then 20 have become 12. The instructions are the same, 1,181 in the main loop:
 
 # %%
-see.predict("07.lanes")
-
-# %% tags=["answer"]
 see.compare_code(square, "warp_tiled")
 
-# %% [markdown] tags=["answer"]
-# The same instructions, the same registers, two blocks per SM in both. What differs is how long a warp waits
-# for shared memory:
+# %% [markdown]
+# So are the registers, two blocks per SM in both. What differs is how long a warp waits for shared memory:
 
-# %% tags=["answer"]
+# %%
 see.waits(square, "warp_tiled")
 
+# %% [markdown]
+# 34 % of its time became 5 %, and 38.1 TFLOPS became 43.0. But two things have changed, the rectangle of the
+# lanes and the runs. Which of them was it, and do 8 wavefronts bring as much again?
+
+# %%
+see.predict("07.eight")
+
+# %% tags=["answer"]
+lanes_2_16 = ("warp_tiled", {"WM": 16, "WN": 128})
+lanes_16_2 = ("warp_tiled", {"WM": 128, "WN": 16})
+see.limits(square, lanes_2_16, "warp_tiled", lanes_16_2)
+
 # %% [markdown] tags=["answer"]
-# 34 % of its time became 5 %, and 38.1 TFLOPS became 43.0. (On an RTX 3090 document 004 measured 19.66
-# TFLOPS for its v05 and 20.16 for v06, with another layout than ours. It was not profiled, so why its gain
-# is smaller is not known.)
+# | lanes | | wavefronts per k step | shared memory busy | TFLOPS |
+# |---|---|---|---|---|
+# | 2 × 16 | side by side | 20 | 89 % | 38.1 |
+# | 2 × 16 | runs of four | 12 | 68 % | 43.6 |
+# | 4 × 8 | runs of four | 12 | 67 % | 43.0 |
+# | 16 × 2 | runs of four | 8 | 50 % | 43.0 |
+#
+# **The runs did it**; with them, the rectangle brings nothing. From 12 wavefronts on the issue slots are the
+# limit, so 8 are no faster. Then why warp tiles? For these kernels they are one way to say who reads what. In
+# notebook 08 the warp computes as a whole, and there is no other.
+#
+# (On an RTX 3090 document 004 measured 19.66 TFLOPS for its v05 and 20.16 for v06, without runs of four.)
 
 # %% [markdown]
 # ## With the best tiles of each
@@ -412,21 +456,23 @@ see.tflops("thread_tiled_2d", "vectorized", "warp_tiled_tm1", "warp_tiled")
 # %% [markdown]
 # Every stage has its default tiles here, those that were fastest for it, or nearly. So the gain over
 # `vectorized` is smaller, 4 %: that one has 16 × 4 results. And document 003's kernel, which has warp tiles,
-# is slower than notebook 06's, which has none. Ask the hardware's counters. For one warp in one k step:
+# is slower than notebook 06's, which has none. Ask the hardware's counters, per warp and k step (a warp has
+# 32 lanes with 64 results each):
 
 # %%
 stages = ["thread_tiled_2d", "vectorized", "warp_tiled_tm1", "warp_tiled"]
 counted = records.counters("ladder").set_index("case").loc[[f"{stage} 1024x1024x1024" for stage in stages]]
-counted[["shared_load_requests", "shared_load_wavefronts"]] / (1024**3 / (32 * 64))
+counted.index = stages
+warps, k_steps = 1024**2 / (32 * 64), 1024
+counted[["shared_load_requests", "shared_load_wavefronts"]] / (warps * k_steps)
 
 # %% [markdown]
 # `vectorized` and `warp_tiled` take 12 wavefronts both; with warp tiles there is one request fewer, four
 # instead of five. `warp_tiled_tm1` has no bank conflict, and still it makes ten requests, which take 16
 # wavefronts: it reads the rows of As one by one.
 #
-# So it is not the warp tile as such that pays: it pays because it lets you choose **what 32 lanes read
-# together**. (`thread_tiled_2d` reads the same as `vectorized`. What it lacks is the way there: it fetches
-# its tiles float by float.)
+# (`thread_tiled_2d` reads the same as `vectorized`. What it lacks is the way there: it fetches its tiles
+# float by float.)
 
 # %%
 see.roofline("thread_tiled_2d", "vectorized", "warp_tiled")
@@ -434,8 +480,9 @@ see.roofline("thread_tiled_2d", "vectorized", "warp_tiled")
 # %% [markdown]
 # ## What limits it now?
 #
-# As written and as compiled, the ceiling of shared memory lies on the peak, and bytes are no limit either.
-# What is it then? A profile tells:
+# Bytes are no limit, says the roofline. Shared memory? The 64 multiply-adds of a lane's k step take an SM 16
+# clocks per warp. 16 wavefronts, as written, would just fit; the 12 as compiled allow 89 TFLOPS, more than
+# the peak. What is it then? A profile tells:
 
 # %%
 see.limits("warp_tiled_tm1", "warp_tiled")
@@ -446,11 +493,14 @@ see.limits("warp_tiled_tm1", "warp_tiled")
 # so each one that is no multiply-add costs a multiply-add. (That holds for GPUs with 128 FP32 units per SM,
 # such as the H200 and the RTX 3090; V100 and A100 have 64.)
 #
-# Little is waiting: a warp spends 5 % of its time at barriers and 7 % waiting for global memory, since a
-# second block on the SM works meanwhile. Where only one block fits, fetching the next tile while this one is
-# multiplied pays much more: with tiles of 128 × 256, from 32.9 to 45.7 TFLOPS. Two stages of the ladder
-# do that; `see.limits("double_buffered")` shows one. But 67 TFLOPS, the peak of the FP32 units, is the end of
-# this road. The next notebook takes another.
+# In the other 23 % none of a scheduler's four warps is ready. Of its time a warp spends 9 % in *dispatch*
+# (its instruction is chosen, but held up on the way to its unit), 7 % waiting for global memory, 5 % at
+# barriers and 5 % for shared memory. Which of these meet in one clock, a profile does not say.
+#
+# How does cuBLAS reach 51? Where one block fits on the SM, as with tiles of 128 × 256, fetching the next tile
+# while this one is multiplied takes the kernel from 32.9 to 45.7 TFLOPS. The ladder goes on from there:
+# `double_buffered`, `async_copy`, and with `read_ahead` 52.2. (`see.limits("read_ahead")` shows one.) But 67
+# TFLOPS, the peak of the FP32 units, is the end of this road. The next notebook takes another.
 #
 # ## Tune it
 
@@ -467,7 +517,9 @@ see.heatmap("warp_tiled", "WM", "WN", others="best")
 
 # %% [markdown]
 # Along a diagonal nearly nothing: 43.6 and 43.8 TFLOPS for the smaller tiles, 42.5 to 42.6 for the larger
-# ones. The size matters a little more, and 32 × 32 is worst, with 41.1.
+# ones. A square needs fewer different floats, 96 for 64 × 32 where 16 × 128 needs 144; but these runs of four
+# take 12 wavefronts in both. The size matters a little more, and 32 × 32 is worst, with 41.1. The fastest has
+# 4 × 16 results: wide is no fault any more, since the runs leave no conflict.
 
 # %% [markdown]
 # ---
@@ -479,13 +531,14 @@ see.quiz("07")
 # %% [markdown]
 # ## Recap
 #
-# - Block tile, warp tile, step, thread tile: each level is cut by `//` and `%`, columns first.
+# - Block tile, warp tile, sub-tile, thread tile: each level is cut by `//` and `%`, columns first.
 # - WMITER · WNITER · 32 · TM · TN = WM · WN, and every division must come out even. Else elements are owned
 #   twice, or by nobody.
-# - Lanes that want the same word share it; lanes that want different words of one bank wait. Runs of four
-#   leave no gaps, and one instruction reads each run.
+# - Lanes of one group that want the same word share it; lanes that want different words of one bank wait.
+#   Runs of four leave no gaps, and one instruction reads each run.
 # - With the same instructions, 12 wavefronts per k step instead of 20 bring 13 %: from 38.1 to 43.0 TFLOPS.
-#   Then instructions are the limit.
+#   The runs of four bring it, with any warp tile. Then issue slots are the limit, and 8 wavefronts bring no
+#   more.
 # - With one float per lane and with four, the count is another: ask for the width before you say "conflict".
 #
 # **Next:** a warp is also what NVIDIA's Tensor Cores speak to. In notebook 08 it multiplies 16 × 16 tiles

@@ -1,5 +1,6 @@
 """Notebook 07's checkers on other right answers, on half-written ones, and the truths that they hold to."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -78,8 +79,8 @@ def test_the_table_may_hold_lists_and_floats():
     table = {
         "8 × 4": [[2.0, 1], (2, np.int64(4))],
         "4 × 8": ((1, 2), (2, 8)),
-        "8 × 4, in fours": ((1, 1), (2, 4)),
-        "4 × 8, in fours": ((1, 1), (2, 4)),
+        "8 × 4, runs of four": ((1, 1), (2, 4)),
+        "4 × 8, runs of four": ((1, 1), (2, 4)),
     }
     assert check.warp_wavefronts(table).passed
     table["4 × 8"] = ((1, None), (2, 8))
@@ -118,6 +119,13 @@ def test_one_operand_may_be_read_by_fours():
     cell = changed(solution("runs_of_four"), (alone, f"{fours}As, (p, y0 + i * LANE_ROWS))"))
     verdict = verdict_of(f"from gemm_course.intrinsics import load4\n\n{cell}")
     assert verdict.passed, str(verdict)
+
+
+def test_without_a_read_the_verdict_does_not_ask_for_what_is_there():
+    begun = re.sub(r"a\[i\] = .*|b\[j\] = .*|put\(.*", "pass", solution("runs_of_four"))
+    verdict = verdict_of(begun)
+    assert verdict.message.startswith("Not yet") or not verdict.passed
+    assert "may be right already" in str(verdict)
 
 
 @pytest.mark.many(one_in=8)

@@ -72,7 +72,13 @@ def test_the_picture_names_the_thread_and_its_elements(kernel, level):
 
 def test_every_choice_changes_what_is_said():
     first = {"kernel": "003: TN 8, WNITER 1", "level": "block", "colour": "warp", "warp": 0, "lane": 5}
-    others = {"kernel": "004 v06: 4 × 8 lanes", "level": "thread", "colour": "owner", "warp": 3, "lane": 31}
+    others = {
+        "kernel": "warp_tiled: 4 × 8 lanes",
+        "level": "thread",
+        "colour": "owner",
+        "warp": 3,
+        "lane": 31,
+    }
     before = _owners.draw(**first).alt
     for name, value in others.items():
         assert _owners.draw(**{**first, name: value}).alt != before
@@ -85,7 +91,7 @@ def test_a_step_names_the_layout_of_its_lanes():
     )
     assert (
         "4 × 8 lanes cover 16 × 32, 4 × 4 each"
-        in _owners.draw("004 v06: 4 × 8 lanes", "sub-tile", "warp", 0, 0).alt
+        in _owners.draw("warp_tiled: 4 × 8 lanes", "sub-tile", "warp", 0, 0).alt
     )
 
 
@@ -159,7 +165,7 @@ def test_what_is_no_list_of_places_is_a_sentence(wrong):
 
 def test_the_name_of_a_warp_stands_beside_the_threads_elements():
     for lane in range(32):
-        root = ElementTree.fromstring(_owners.draw("004 v06: 4 × 8 lanes", "block", "warp", 0, lane).data)
+        root = ElementTree.fromstring(_owners.draw("warp_tiled: 4 × 8 lanes", "block", "warp", 0, lane).data)
         rects = list(root.iter(f"{SVG}rect"))[1:]
         boxes = [[float(rect.get(key)) for key in ("x", "y", "width", "height")] for rect in rects]
         mine = [box for box, rect in zip(boxes, rects) if rect.get("fill") == colours.NOW][:-1]
@@ -177,7 +183,7 @@ def test_a_learners_own_kernel_shows_where_it_stores():
 
         return kernel
 
-    found = _owners.kernel_map("004 v06: 8 × 8 results", first_columns_of_a_row_per_warp)
+    found = _owners.kernel_map("warp_tiled: 8 × 8 results", first_columns_of_a_row_per_warp)
     assert found.owner.shape == (64, 128)
     assert (found.owner[:4, :8] == SEVERAL).all() and (found.owner[4:] == NOBODY).all()
 

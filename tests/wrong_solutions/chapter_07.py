@@ -24,9 +24,20 @@ OWNERS = altered(
         ),
         "thread_for_lane": ("where its lane is meant", ("tid // 32, tid % 32", "tid // 32, tid")),
         "no_warp": ("The warp is left out", (ROW, LANE_ROW), (COL, LANE_COL)),
-        "contiguous_rows": ("contiguous", (LANE_ROW, LANE_ROW + " * WMITER"), ("i * WSUBM", "i")),
+        "contiguous_rows": (
+            "one below the other here",
+            (LANE_ROW, LANE_ROW + " * WMITER"),
+            ("i * WSUBM", "i"),
+        ),
         "contiguous_columns": (
-            "all steps lie side by side",
+            "all sub-tiles lie side by side",
+            (LANE_COL, LANE_COL + " * WNITER"),
+            ("j * WSUBN", "j * TN"),
+        ),
+        "both_contiguous": (
+            "as in notebook 05",
+            (LANE_ROW, LANE_ROW + " * WMITER"),
+            ("i * WSUBM", "i"),
             (LANE_COL, LANE_COL + " * WNITER"),
             ("j * WSUBN", "j * TN"),
         ),
@@ -40,7 +51,7 @@ OWNERS = altered(
         "warps_counted_by_rows": ("not BN // WM", ("(BN // WN)", "(BN // WM)")),
         "without_wniter": ("WNITER is missing", ("(32 * TN * WNITER)", "(32 * TN)")),
         "one_thread_per_warp": ("not one thread but 32", ("(32 * TN * WNITER)", "(TN * WNITER)")),
-        "one_step": ("Only the first step", ("range(WMITER)", "range(1)"), ("range(WNITER)", "range(1)")),
+        "one_step": ("Only the first sub-tile", ("range(WMITER)", "range(1)"), ("range(WNITER)", "range(1)")),
         "across_before_down": (
             "in another order",
             (
@@ -53,7 +64,7 @@ OWNERS = altered(
     },
 )
 
-RULES = "BM % WM or BN % WN or WM * WN % step or WN % (WNITER * TN)"
+RULES = "BM % WM or BN % WN or WM * WN % sub_tile or WN % (WNITER * TN)"
 MORE_RULES = "WM % WMITER or WM // WMITER % TM"
 COUNT = "BM * BN // (WM * WN) * 32"
 NO_LIMIT = ("threads if threads <= 1024 else 0", "threads")
@@ -61,10 +72,16 @@ LEGAL = altered(
     "legal_tiles",
     {
         "without_wsubm": ("`WSUBM % TM` is missing", (MORE_RULES, "WM % WMITER")),
+        "wmiter_without_tm": ("TM is missing in WMITER", ("32 * TM * TN * WNITER", "32 * TN * WNITER")),
+        "without_any_tm": (
+            "TM is nowhere",
+            ("32 * TM * TN * WNITER", "32 * TN * WNITER"),
+            (MORE_RULES, "WM % WMITER"),
+        ),
         "fractional_wmiter": (
             "WMITER may be a fraction",
             (RULES, "BM % WM or BN % WN or WN % (WNITER * TN)"),
-            ("WM * WN // step", "max(1, WM * WN // step)"),
+            ("WM * WN // sub_tile", "max(1, WM * WN // sub_tile)"),
         ),
         "a_thread_for_each_thread_tile": ("as in notebook 05", (COUNT, "BM * BN // (TM * TN)")),
         "any_number_of_threads": ("1,024", NO_LIMIT),
@@ -77,7 +94,7 @@ LEGAL = altered(
             (RULES, "False"),
             (MORE_RULES, "False"),
             NO_LIMIT,
-            ("WM * WN // step", "1"),
+            ("WM * WN // sub_tile", "1"),
         ),
         "powers_of_two_only": (
             "and are refused",
@@ -89,7 +106,7 @@ LEGAL = altered(
 
 # ---- 07.4 ------------------------------------------------------------------------------------------------
 
-LAYOUTS = ("8 × 4", "4 × 8", "8 × 4, in fours", "4 × 8, in fours")
+LAYOUTS = ("8 × 4", "4 × 8", "8 × 4, runs of four", "4 × 8, runs of four")
 
 
 def table(*rows) -> str:
@@ -124,7 +141,7 @@ WAVEFRONTS = passing(
             table(((1, 2), (4, 2)), ((2, 1), (8, 2)), ((1, 1), (4, 2)), ((1, 1), (4, 2))),
         ),
         "fours_change_nothing": (
-            "In fours nothing changes",
+            "In runs of four nothing changes",
             table(((2, 1), (2, 4)), ((1, 2), (2, 8)), ((2, 1), (2, 4)), ((1, 2), (2, 8))),
         ),
         "one_slip": (
@@ -152,6 +169,7 @@ PUT_LOOP = f"""        for i in range(TM):
                 {STORE_COL}
                 {PUT}
 """
+WARPS = "(BM // WM * (BN // WN))"
 CLEAR = "        clear(acc)\n"
 FILL = "for i in range(TM):\n                    a[i]"
 CONTIGUOUS = ((Y0, "lane // LANE_COLS * TM"), (X0, "lane % LANE_COLS * TN"), (RUN_ROW, "i"), (RUN_COL, "j"))
@@ -161,10 +179,10 @@ RUNS = altered(
         # the lane
         "lanes_for_rows": ("`y0` counts lanes", (Y0, "lane // LANE_COLS"), (X0, "lane % LANE_COLS")),
         "lanes_for_columns": ("`x0` counts lanes", (X0, "lane % LANE_COLS")),
-        "thread_for_lane": ("where its lane is meant", (Y0, "cuda.threadIdx.x // LANE_COLS * 4")),
+        "thread_for_lane": ("where its lane is meant", (Y0, "tid // LANE_COLS * 4")),
         "grid_for_thread": (
             "no `cuda.grid(1)`",
-            ("cuda.threadIdx.x // 32, cuda.threadIdx.x % 32", "cuda.grid(1) // 32, cuda.grid(1) % 32"),
+            ("u32(cuda.threadIdx.x)", "u32(cuda.grid(1))"),
         ),
         "lane_divided_by_lane_rows": (
             "divide by that. The row of a lane",
@@ -233,6 +251,10 @@ RUNS = altered(
         "run_swapped": ("split wrongly into run and place", (RUN_ROW, "i % 4 * (4 * LANE_ROWS) + i // 4")),
         "every_second_row": ("The threads' rows overlap, or leave gaps", (RUN_ROW, "i * 2")),
         "contiguous": ("bank conflict", *CONTIGUOUS),
+        "warps_of_every_other_thread": (
+            "warps of 32 consecutive threads",
+            ("tid // 32, tid % 32", f"tid % {WARPS}, tid // {WARPS}"),
+        ),
         "single_rows": (
             "are apart",
             (Y0, "lane // LANE_COLS"),

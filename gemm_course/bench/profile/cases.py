@@ -176,6 +176,14 @@ VECTORIZED = (
     ),
     Asked(
         "warp_tiled",
+        "WM=16 WN=128",
+        USUAL,
+        "2 x 16 lanes, as in vectorized: runs of four, and no other warp tile. Do the runs do it alone?",
+    ),
+    Asked("warp_tiled", "WM=64 WN=32", USUAL, "8 x 4 lanes: as many wavefronts as with 4 x 8."),
+    Asked("warp_tiled", "WM=128 WN=16", USUAL, "16 x 2 lanes: 8 wavefronts instead of 12. Is it faster?"),
+    Asked(
+        "warp_tiled",
         "BM=128 BN=256 BK=8 WM=64 WN=64 TM=16 TN=8 PAD=4",
         USUAL,
         "The tiles of double_buffered, without its second pair of tiles: what does fetching ahead save?",

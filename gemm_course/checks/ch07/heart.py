@@ -85,9 +85,9 @@ def one_wavefront(trial: GemmTrial) -> None:
         return
     worst = loads.iloc[0]
     raise Refused(
-        f"The result is right, but reading `{worst['array']}` has a bank conflict: {worst['wavefronts']:,} "
-        f"wavefronts where {worst['ideal_wavefronts']:,} are enough. Which words do the lanes of a warp "
-        "read at one time?",
+        f"The result is right, but as written, one float per lane, reading `{worst['array']}` has a bank "
+        f"conflict: {worst['wavefronts']:,} wavefronts where {worst['ideal_wavefronts']:,} are enough. Which "
+        "words do the lanes of a warp read at one time? In runs of four they are neighbours.",
         f"{trial.about}. {trial.line(int(worst['line']))}",
     )
 

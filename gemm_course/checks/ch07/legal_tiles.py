@@ -68,11 +68,11 @@ def _broken(BM, BN, WM, WN, TM, TN, WNITER) -> str:
         (BM % WM == 0, f"BM = {BM} is not a whole number of warp tiles, WM = {WM}."),
         (BN % WN == 0, f"BN = {BN} is not a whole number of warp tiles, WN = {WN}."),
         (WM * WN % step == 0, f"WMITER = {WM} · {WN} / {step} is no whole number."),
-        (WN % (WNITER * TN) == 0, f"WN = {WN} is not WNITER = {WNITER} steps of whole TN = {TN}."),
-        (WMITER and WM % WMITER == 0, f"WM = {WM} is not WMITER = {WMITER} equal steps."),
+        (WN % (WNITER * TN) == 0, f"WN = {WN} is not WNITER = {WNITER} sub-tiles of whole TN = {TN}."),
+        (WMITER and WM % WMITER == 0, f"WM = {WM} is not WMITER = {WMITER} equal sub-tiles."),
         (
             WMITER and WM // WMITER % TM == 0,
-            f"a step of WSUBM = {WM // max(WMITER, 1)} rows is not whole TM = {TM}.",
+            f"a sub-tile of WSUBM = {WM // max(WMITER, 1)} rows is not whole TM = {TM}.",
         ),
     )
     return next((words for holds, words in rules if not holds), f"a block may have {MAX_THREADS} threads.")
@@ -82,12 +82,15 @@ def _broken(BM, BN, WM, WN, TM, TN, WNITER) -> str:
 
 
 def _by_rules(
-    *left_out: str, count=lambda BM, BN, WM, WN, TM, TN: BM * BN // (WM * WN) * 32, most=MAX_THREADS
+    *left_out: str,
+    count=lambda BM, BN, WM, WN, TM, TN: BM * BN // (WM * WN) * 32,
+    most=MAX_THREADS,
+    rows_counted=True,
 ):
-    """The answer of someone who knows all rules but these."""
+    """The answer of someone who knows all rules but these. rows_counted: whether TM is part of WMITER."""
 
     def answer(BM, BN, WM, WN, TM, TN, WNITER):
-        step = 32 * TM * TN * WNITER
+        step = 32 * (TM if rows_counted else 1) * TN * WNITER
         WMITER = max(1, WM * WN // step)
         number = count(BM, BN, WM, WN, TM, TN)
         kept = {
@@ -106,7 +109,17 @@ def _by_rules(
 
 SLIPS = (
     Slip(
-        "`WSUBM % TM` is missing: a step must be whole thread tiles high. Where the lanes of a row would "
+        "TM is missing in WMITER. In exercise 07.2 it was 1; here a lane has TM rows of TN elements in each "
+        "sub-tile, so WMITER = WM·WN / (32·TM·TN·WNITER).",
+        _by_rules(rows_counted=False),
+    ),
+    Slip(
+        "TM is nowhere: in exercise 07.2 it was 1. Here it belongs into WMITER = WM·WN / (32·TM·TN·WNITER), "
+        "and WSUBM, the height of a sub-tile, must be a multiple of it.",
+        _by_rules("WSUBM", rows_counted=False),
+    ),
+    Slip(
+        "`WSUBM % TM` is missing: a sub-tile must be whole thread tiles high. Where the lanes of a row would "
         "be more than 32, they do not even fill one row, and WSUBM comes out too small.",
         _by_rules("WSUBM"),
     ),
@@ -131,11 +144,11 @@ SLIPS = (
     Slip("Rows of warp tiles: BM must be a multiple of WM.", _by_rules("BM")),
     Slip("Columns of warp tiles: BN must be a multiple of WN.", _by_rules("BN")),
     Slip(
-        "Along the columns: WN must be WNITER steps, each of whole TN, a multiple of WNITER·TN.",
+        "Along the columns: WN must be WNITER sub-tiles, each of whole TN, a multiple of WNITER·TN.",
         _by_rules("WSUBN"),
     ),
     Slip(
-        "Down the rows: WM must be WMITER equal steps.",
+        "Down the rows: WM must be WMITER equal sub-tiles.",
         _by_rules("WM"),
     ),
     Slip(
@@ -158,10 +171,10 @@ def _passed(right) -> str:
     "07.3",
     start="ask of each division in the index formulas whether it comes out even. Begin with BM and WM.",
     hints=(
-        "Three levels: warp tiles must fill the block's, steps must fill the warp's, and 32 thread tiles "
-        "must fill a step.",
+        "Three levels: warp tiles must fill the block's, sub-tiles must fill the warp's, and 32 thread tiles "
+        "must fill a sub-tile.",
         "WMITER must be a whole number, WM a multiple of WMITER, WN a multiple of WNITER · TN. And WSUBM?",
-        "A step is WSUBM rows high, in whole thread tiles of TM rows: WSUBM must be a multiple of TM.",
+        "A sub-tile is WSUBM rows high, in whole thread tiles of TM rows: WSUBM must be a multiple of TM.",
         "The number of threads is 32 for each of the BM · BN / (WM · WN) warps, and at most 1,024.",
     ),
     cases=CASES,

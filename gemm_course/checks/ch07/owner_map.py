@@ -47,8 +47,8 @@ def _coverage(cases: Sequence[tuple], answers: Sequence[list[Place]]) -> str:
                 return f"C{list(place)} is owned by no thread; each element of the tile needs one."
     if all(sorted(answer) == sorted(owner_map.right(*case)) for case, answer in given.items()):
         return (
-            "Each thread has the right elements, in another order. Result i is that of row step `i // "
-            "(WNITER·TN)`; within a row, step by step, TN columns each."
+            "Each thread has the right elements, in another order. Result i is that of row `i // "
+            "(WNITER·TN)`; within a row, sub-tile by sub-tile, TN columns each."
         )
     return (
         "Each element has one owner, but not the one that document 003 gives it. Warps and lanes are "
@@ -127,12 +127,12 @@ MISTAKES = (
         _placed(warp=lambda t, tid: (0, 0)),
     ),
     (
-        "These steps are contiguous: a thread's rows lie one below the other. In document 003 the "
-        "*warp's* rows of a step lie together, and the thread's next row comes WSUBM further down.",
+        "A thread's rows lie one below the other here, contiguous. In document 003 the *warp's* rows of a "
+        "sub-tile lie together, and the thread's next row comes WSUBM further down.",
         _places(lambda t, tid, i: warp(t, tid)[0] * t.WM + lane(t, tid)[0] * steps_down(t) + i, _column),
     ),
     (
-        "The thread's columns of all steps lie side by side here. Its next TN columns come WSUBN further "
+        "The thread's columns of all sub-tiles lie side by side here. Its next TN columns come WSUBN further "
         "right.",
         _places(
             _row,
@@ -140,11 +140,19 @@ MISTAKES = (
         ),
     ),
     (
-        "From step to step the row grows by 1 only: the stride WSUBM is missing, `i * WSUBM`.",
+        "All of a thread's elements lie together here, as in notebook 05. In document 003 its next row is "
+        "WSUBM further down, and its next TN columns are WSUBN further right: other lanes lie between.",
+        _places(
+            lambda t, tid, i: warp(t, tid)[0] * t.WM + lane(t, tid)[0] * steps_down(t) + i,
+            lambda t, tid, j, e: warp(t, tid)[1] * t.WN + (lane(t, tid)[1] * t.WNITER + j) * t.TN + e,
+        ),
+    ),
+    (
+        "From sub-tile to sub-tile the row grows by 1 only: the stride WSUBM is missing, `i * WSUBM`.",
         _places(lambda t, tid, i: warp(t, tid)[0] * t.WM + i + lane(t, tid)[0], _column),
     ),
     (
-        "From step to step the column grows by TN only: the stride WSUBN is missing, `j * WSUBN`.",
+        "From sub-tile to sub-tile the column grows by TN only: the stride WSUBN is missing, `j * WSUBN`.",
         _places(
             _row,
             lambda t, tid, j, e: warp(t, tid)[1] * t.WN + j * t.TN + lane(t, tid)[1] * t.TN + e,
@@ -166,18 +174,18 @@ MISTAKES = (
         _placed(warp=_warps_by_rows),
     ),
     (
-        "WMITER counts too many steps down: WNITER is missing. A step has 32·TN elements (TM is 1), and "
+        "WMITER counts too many sub-tiles down: WNITER is missing. One has 32·TN elements (TM is 1), and "
         "WNITER of them lie side by side: WMITER = WM·WN / (32·TN·WNITER).",
         _with_steps_down(lambda t: t.WM * t.WN // (32 * t.TN)),
     ),
     (
-        "WMITER counts too many steps down: in a step not one thread but 32 have TN elements each, so "
+        "WMITER counts too many sub-tiles down: in each not one thread but 32 have TN elements each, so "
         "WMITER = WM·WN / (32·TN·WNITER).",
         _with_steps_down(lambda t: t.WM * t.WN // (t.TN * t.WNITER)),
     ),
     (
-        "Only the first step is there. The thread comes back WMITER times down and WNITER times across the "
-        "warp's tile.",
+        "Only the first sub-tile is there. The thread comes back WMITER times down and WNITER times across "
+        "the warp's tile.",
         lambda t, tid: _elements(t, tid)[: t.TN],
     ),
 )
@@ -190,11 +198,11 @@ SLIPS = [
     "07.2",
     start="work out the warp, `tid // 32`, and the lane, `tid % 32`; then the row and column of each.",
     hints=(
-        "First the steps: 32 lanes with TN elements each make one, WNITER of them lie side by side, and all "
-        "of them together are WM · WN elements. So WMITER = WM·WN / (32·TN·WNITER) lie one below the other, "
+        "First the sub-tiles: 32 lanes with TN elements each make one, WNITER of them lie side by side, and "
+        "together they are WM · WN elements. So WMITER = WM·WN / (32·TN·WNITER) lie one below the other, "
         "WSUBM = WM / WMITER rows and WSUBN = WN / WNITER columns each.",
         "Then four questions: which warp tile of the block, which lane of the warp, which "
-        "step, which of the TN columns? Each adds something to the row, to the column, or to both.",
+        "sub-tile, which of the TN columns? Each adds something to the row, to the column, or to both.",
         "BN // WN warps lie side by side, so the warp's row is `warp // (BN // WN)` and its column the "
         "remainder. In the same way WSUBN // TN lanes lie side by side.",
         "The row is `warp_row * WM + i * WSUBM + lane_row`, the column `warp_col * WN + j * WSUBN + "

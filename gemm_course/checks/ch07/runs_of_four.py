@@ -29,7 +29,8 @@ TILES = tile_choices(
 
 @exercise(
     "07.7",
-    start="work out `y0` and `x0`, the thread's first row and column; then read, then store.",
+    start="work out `y0` and `x0`, then fill `a` and `b` from As and Bs, then call `put`. Nothing can be "
+    "tried before As and Bs are read, so `y0` and `x0` may be right already.",
     hints=(
         "Lane number `lane` stands in row `lane // LANE_COLS` and column `lane % LANE_COLS` of the grid of "
         "lanes, and begins with a run of four: `y0` is four times the lane's row, plus the warp's own first "
@@ -46,13 +47,8 @@ def runs_of_four(make_runs_of_four):
     """A factory of GEMM kernels from BM, BN, BK, WM, WN, TM, TN: rows and columns in runs of four."""
     proof = FACTORY.prove(make_runs_of_four)
     return (
-        f"Right on {proof.problems} problems, with {len(TILES)} choices of tiles. As written, a read of As "
-        "takes one wavefront, and so does a read of Bs: no lane waits for another. Runs of eight "
-        "would put lanes eight words apart, a conflict where eight lie in a column or row. Single rows in "
-        "turn would do as well as four. What four side by side give in addition: one 128-bit instruction can "
-        "read them, 4 per step instead of 16 (8 × 8 results). `load4` is such an instruction. "
-        "Does Numba's compiler make one of four single reads? With plain 64-bit indices no, with `tid = "
-        "u32(cuda.threadIdx.x)` yes (`u32` from `gemm_course.intrinsics`; code for an H200). "
+        f"Right on {proof.problems} problems, with {len(TILES)} choices of tiles. No read of As or Bs has a "
+        "bank conflict, and each run of four can be read by one 128-bit instruction. "
         f"{proof.registers}"
     )
 
@@ -150,6 +146,21 @@ def _in_one_place(message: str, axis: Axis) -> str:
 # ---- lessons -----------------------------------------------------------------------------------------------
 
 
+def own_warp_tiles(trial: GemmTrial) -> None:
+    """Where reads have bank conflicts: 32 consecutive threads have their results in one warp tile."""
+    if trial.accesses("load").query("wavefronts > ideal_wavefronts").empty:
+        return
+    seen, t = Seen.of(trial), trial.tiles
+    own = {axis: np.flatnonzero(seen.stored[axis][:32].any(axis=0)) for axis in AXES}
+    if any(places[-1] - places[0] >= getattr(t, axis.W) for axis, places in own.items()):
+        raise Refused(
+            "The result is right, but threads 0 to 31 have their results in several warp tiles. The GPU "
+            "forms warps of 32 consecutive threads: a thread's warp is `threadIdx.x // 32`, its lane the "
+            "remainder.",
+            f"{trial.about}.",
+        )
+
+
 def in_runs(trial: GemmTrial) -> None:
     """What a thread reads of one row of a tile lies in aligned runs of four."""
     if not (trial.accesses("load")["bits"] < 128).any():
@@ -187,6 +198,7 @@ FACTORY = GemmFactory(
             "For each p read TM elements of As into `a` and TN of Bs into `b`; only then multiply.",
         ),
         barriers(2),
+        own_warp_tiles,
         one_wavefront,
         in_runs,
     ),

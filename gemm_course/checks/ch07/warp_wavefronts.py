@@ -13,8 +13,8 @@ from gemm_course.figures.wavefronts import wavefronts_of
 LAYOUTS = {
     "8 × 4": (8, 4, 8),
     "4 × 8": (4, 8, 8),
-    "8 × 4, in fours": (8, 4, 4),
-    "4 × 8, in fours": (4, 8, 4),
+    "8 × 4, runs of four": (8, 4, 4),
+    "4 × 8, runs of four": (4, 8, 4),
 }  # rows and columns of lanes; how many of a lane's 8 rows, and columns, lie side by side
 READS = (32, 128)  # bits per lane
 BANKS = 32
@@ -29,7 +29,7 @@ Pairs = tuple[tuple[int, int], tuple[int, int]]
         "the fullest bank, the different words.",
         "8 × 4 lanes, 8 rows each, side by side: the words 0, 8, ..., 56 of As. 0 and 32 are in the same "
         "bank.",
-        "Four floats a lane: groups of 8 lanes, 0 to 7 first. They join in pairs where each lane reads "
+        "Four floats per lane: groups of 8 lanes, 0 to 7 first. They join in pairs where each lane reads "
         "what lane ^ 1 reads, or each what lane ^ 2 reads; for A that is so here, for B it is not.",
         "So A takes 2 with four floats in every layout. B takes one or two wavefronts for each of its 4 "
         "groups; `see.warp_reads()` shows which.",
@@ -45,7 +45,7 @@ def warp_wavefronts(table):
         one, four = counted("8 × 4"), counted("4 × 8")
         return (
             f"The emulator counts the same: (A, B) takes {one[0]} wavefronts with 8 × 4 lanes, {four[0]} "
-            f"with 4 × 8, and (1, 1) in fours; read four at a time {one[1]} and {four[1]}."
+            f"with 4 × 8, and (1, 1) in runs of four; with four floats per lane {one[1]} and {four[1]}."
         )
     where = _where(given, wrong)
     for message, slip in SLIPS:
@@ -192,8 +192,8 @@ SLIPS = (
         lambda layout: tuple(pair[::-1] for pair in counted(layout)),
     ),
     (
-        "In fours nothing changes in this table. But then the words read are 4 apart and not 8, in other "
-        "banks.",
-        lambda layout: counted(layout.removesuffix(", in fours")),
+        "In runs of four nothing changes in this table. But then the words read are 4 apart and not 8, in "
+        "other banks.",
+        lambda layout: counted(layout.removesuffix(", runs of four")),
     ),
 )
