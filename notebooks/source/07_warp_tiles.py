@@ -280,7 +280,7 @@ see.warp_reads()
 # A k step is two such reads of As and two of Bs. How many wavefronts is that, with notebook 06's 2 × 16
 # lanes, and with 16 × 2?
 
-# %% [markdown] tags=["listing"]
+# %% [markdown] tags=["thought"]
 # | lanes | side by side | runs of four |
 # |---|---|---|
 # | 2 × 16 (notebook 06) | 20 | 12 |
@@ -289,8 +289,8 @@ see.warp_reads()
 # | 16 × 2 | 12 | 8 |
 #
 # Two ways lead from 20 to 12: lanes 8 × 4, or runs of four. `warp_tiled` has 4 × 8, so it needs the runs. And
-# the runs need no warp tile: with 2 × 16 lanes, as in notebook 06, it is 12 as well. With 16 × 2 the lanes
-# that share words of Bs are neighbours but one, so two groups join for Bs too: 8.
+# the runs need no warp tile: with 2 × 16 lanes, as in notebook 06, it is 12 as well. With 16 × 2, lanes
+# 0 and 2 want the same words of Bs, 1 and 3 too. The rule of groups holds for such pairs as well: 8.
 
 # %% [markdown]
 # Now build it.
@@ -467,7 +467,7 @@ warps, k_steps = 1024**2 / (32 * 64), 1024
 counted[["shared_load_requests", "shared_load_wavefronts"]] / (warps * k_steps)
 
 # %% [markdown]
-# `vectorized` and `warp_tiled` take 12 wavefronts both; with warp tiles there is one request fewer, four
+# `vectorized` and `warp_tiled` take 12 wavefronts both; with 8 × 8 results there is one request fewer, four
 # instead of five. `warp_tiled_tm1` has no bank conflict, and still it makes ten requests, which take 16
 # wavefronts: it reads the rows of As one by one.
 #

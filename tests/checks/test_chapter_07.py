@@ -5,11 +5,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from numba import cuda, float32
 
-from gemm_course import check
+from gemm_course import check, compiled
 from gemm_course.checks.ch07 import legal_tiles, owner_map, runs_of_four
 from gemm_course.checks.ch07.warp_layout import threads
 from gemm_course.checks.engines.tiles import tile_choices
+from gemm_course.checks.kits import thread_tile_parts
+from gemm_course.intrinsics import u32
 from gemm_course.kernels import LADDER
 from gemm_course.kernels.parts.base import tiles_text
 from tests.checks.cells import verdict_of
@@ -119,6 +122,20 @@ def test_one_operand_may_be_read_by_fours():
     cell = changed(solution("runs_of_four"), (alone, f"{fours}As, (p, y0 + i * LANE_ROWS))"))
     verdict = verdict_of(f"from gemm_course.intrinsics import load4\n\n{cell}")
     assert verdict.passed, str(verdict)
+
+
+@pytest.mark.compiler
+@pytest.mark.parametrize(("index", "reads"), [("u32(cuda.threadIdx.x)", 4), ("cuda.threadIdx.x", 16)])
+def test_unsigned_indices_are_what_merges_the_reads(index, reads):
+    cell = changed(solution("runs_of_four"), ("u32(cuda.threadIdx.x)", index)).split("check.")[0]
+    space = {"cuda": cuda, "float32": float32, "u32": u32, "thread_tile_parts": thread_tile_parts}
+    exec(cell, space)
+    kernel = space["make_runs_of_four"](128, 128, 16, 32, 64, 8, 8)
+    A = np.zeros((4, 4), np.float32)
+    found = compiled(kernel, 4, 4, 4, np.float32(1), A, A, np.float32(0), A)
+    opcodes = found.instructions["opcode"]
+    per_k_step = opcodes[opcodes.str.startswith("LDS")].value_counts().to_dict()
+    assert per_k_step == {"LDS.128" if reads == 4 else "LDS": reads}
 
 
 def test_without_a_read_the_verdict_does_not_ask_for_what_is_there():
