@@ -7,8 +7,9 @@ one for the whole warp. The functions here take the running machine; the intrins
 
 import numpy as np
 
+from .access import kind_of, wrong_number_of_indices
 from .counting import MATRIX_LOAD
-from .dtypes import BOOL, FLOAT32, name_of
+from .dtypes import BOOL, FLOAT32, dtype_of, name_of
 from .errors import KernelTypeError
 from .findings import Finding, thread_name
 from .geometry import WARP
@@ -161,6 +162,20 @@ def require_shared(instruction: str, array, *dtypes):
         if isinstance(array, DeviceArray):
             given = f"{array.name} holds {array.dtype} in {array.space} memory"
         raise KernelTypeError(f"{instruction} needs a shared array of {' or '.join(dtypes)}; {given}")
+
+
+def require_place(instruction: str, array: DeviceArray, index: tuple):
+    """Refuse a place in an array that has another number of indices than the array."""
+    if len(index) != array.ndim:
+        place = "(0, 0)" if array.ndim == 2 else f"{array.ndim} numbers in brackets"
+        raise KernelTypeError(
+            f"the place that {instruction} takes needs {array.ndim} indices, such as {place}: "
+            f"{wrong_number_of_indices(array, index)}"
+        )
+    for position in index:
+        dtype = dtype_of(position)
+        if dtype is None or dtype.kind not in "iub":
+            raise KernelTypeError(f"an index must be an integer, not {kind_of(position)}")
 
 
 # ---- arithmetic ----

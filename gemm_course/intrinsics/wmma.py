@@ -200,6 +200,7 @@ def _checked_place(machine, name, array, index, *dtypes) -> tuple:
     index = as_index(index)
     warps.require_whole_warps(machine, name)
     warps.require_shared(name, array, *dtypes)
+    warps.require_place(name, array, index)
     warps.require_uniform(machine, name, "positions", *index)
     return index
 

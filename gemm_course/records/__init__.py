@@ -31,6 +31,7 @@ from gemm_course.records.files import (
     shared_memory_wavefronts,
     stage_sanitizer,
     sweep,
+    tensor_core_sums,
 )
 from gemm_course.records.provenance import origin, provenance
 from gemm_course.records.tables import Table, parse_tiles
@@ -58,4 +59,5 @@ __all__ = [
     "shared_memory_wavefronts",
     "stage_sanitizer",
     "sweep",
+    "tensor_core_sums",
 ]

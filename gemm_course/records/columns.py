@@ -297,6 +297,18 @@ PEERS_APART = Table(
 
 COMPUTE_ROOFS = Table({"unit": "text", "tflops": "real", "sm_clock_mhz": "whole", **ORIGIN})
 
+TENSOR_CORE_SUMS = Table(
+    {
+        "case": "text",
+        "accumulator": "whole",
+        "products": "text",  # of one instruction, with blanks between them
+        "k": "whole",
+        "result": "text",  # with all its digits
+        "mean_relative_error": "real",  # of 256 sums
+        **ORIGIN,
+    }
+)
+
 ROOFS = Table(
     {"memory": "text", "bytes": "whole", "tb_s": "real", "method": "text", **ORIGIN}, later=("method",)
 )

@@ -75,6 +75,11 @@ def compute_roofs(gpu: str = "h200", data: Path = DATA) -> pd.DataFrame:
     return columns.COMPUTE_ROOFS.read(data / gpu / "compute_roofs.csv")
 
 
+def tensor_core_sums(gpu: str = "h200", data: Path = DATA) -> pd.DataFrame:
+    """What Tensor Cores made of sums that show how they add, a row per case."""
+    return columns.TENSOR_CORE_SUMS.read(data / gpu / "tensor_core_sums.csv")
+
+
 def peers(gpu: str = "h200", data: Path = DATA) -> pd.DataFrame:
     """Other people's kernels, measured on this GPU."""
     return columns.PEERS.read(data / gpu / "peers.csv")

@@ -7,10 +7,10 @@
 # **After this notebook you can**
 # - have a warp load, multiply and store fragments, and say what must not be assumed about them;
 # - say what FP16 keeps of a number, how a Tensor Core adds, and when that is good enough;
-# - predict the bank conflicts of any padding, and work out what held document 004's v07 back.
+# - predict the bank conflicts of any padding, and work out how busy document 004's v07 can keep Tensor Cores.
 #
-# *Time: about 80 minutes to read, 55 for the exercises. Comes from document 004, kernel v07. (The exercises'
-# numbers are older than their order.)*
+# *Time: about 80 minutes to read, 70 for the exercises. Comes from document 004, kernel v07. (The exercises
+# are not in numerical order.)*
 
 # %%
 import numpy as np
@@ -20,13 +20,21 @@ from numba.types import float16
 
 from gemm_course import LADDER, check, launch, records, run
 from gemm_course import widgets as see
-from gemm_course.intrinsics import COL_MAJOR, ROW_MAJOR, wmma_load_a, wmma_load_b, wmma_mma, wmma_store
+from gemm_course.intrinsics import (
+    COL_MAJOR,
+    ROW_MAJOR,
+    unroll,
+    wmma_load_a,
+    wmma_load_b,
+    wmma_mma,
+    wmma_store,
+)
 
 # %% [markdown]
 # ## In one picture
 #
 # Here a warp multiplies as a whole, 16 steps along `k` in one operation. Look at the warp first, then at a
-# thread: what is left for it to do alone?
+# thread: alone it only copies parts of tiles, and brings results to C.
 
 # %%
 see.multiply("wmma")
@@ -40,7 +48,8 @@ see.multiply("wmma")
 #
 # A **Tensor Core** takes two small matrices from the registers of a warp and adds their product to a third:
 # 16 × 16 × 16 = 4,096 multiply-adds for one call that all 32 lanes make together. An SM of an H200 has four,
-# as has one of an A100 or RTX 3090; V100 and T4 have eight smaller ones.
+# as has one of an A100 or RTX 3090; V100 and T4 have eight smaller ones. The H200's data sheet says: 990
+# TFLOPS with them, 67 without.
 
 # %%
 see.predict("08.speed")
@@ -88,18 +97,23 @@ abs(C - A.astype(float) @ B.astype(float)).max()
 # matrix are dealt out over the 32 lanes of a warp. What the warp holds then is a **fragment**.
 #
 # - `a`, `b`, `acc`: a lane's shares of three fragments, in local arrays that are registers. `acc` has 256 /
-#   32 = 8 elements. `a` and `b` have 16, since WMMA keeps each of their values twice.
-# - `As`, `Bs`, `Cs`: the matrices in shared memory, where each element has a row and a column. The 32 is
-#   their [alignment](glossary.md#alignment) in bytes: a fragment begins at a multiple of it.
-# - `wmma_load_a(a, As, (0, 0), ROW_MAJOR)` fills `a` with 16 × 16 elements, from `As[0, 0]` on.
-# - `wmma_mma(acc, a, b, ...)` is `acc += a · b`. It is told the orders again.
-# - `wmma_store(Cs, (0, 0), acc, ROW_MAJOR)` brings the accumulators to shared memory.
-# - `ROW_MAJOR` and `COL_MAJOR` say how a matrix lies in memory: as `array[row, column]`, or transposed, as
-#   `array[column, row]`. Either way the rows of the array are multiples of 16 bytes long.
+#   32 = 8 elements. `a` and `b` have 16: WMMA began with V100, where two lanes hold each value. On newer GPUs
+#   the second eight repeat the first, and cost no registers.
+# - `As`, `Bs`, `Cs`: the matrices in shared memory. The 32 is their [alignment](glossary.md#alignment) in
+#   bytes: a fragment begins at a multiple of it, and the rows' length must be a multiple of 16 bytes.
 #
-# Each of the four is **a call of the whole warp**. All 32 lanes make it, with the same place. Not in a branch
-# that some of them take, and not with a place for each lane. (In machine code `wmma_mma` is two instructions
-# and this `wmma_store` four.)
+# | call of the whole warp | does |
+# |---|---|
+# | `wmma_load_a(a, As, (0, 0), ROW_MAJOR)` | fills `a` with 16 × 16 elements, from **place** (0, 0) on |
+# | `wmma_load_b(b, Bs, (0, 0), ROW_MAJOR)` | the same for `b` |
+# | `wmma_mma(acc, a, b, ROW_MAJOR, ROW_MAJOR)` | `acc += a · b`; it must be told the orders of the loads |
+# | `wmma_store(Cs, (0, 0), acc, ROW_MAJOR)` | stores the accumulators, from that place on |
+#
+# The **order** says how a matrix lies in memory: `ROW_MAJOR` as `array[row, column]`, `COL_MAJOR` transposed,
+# as `array[column, row]`.
+#
+# All 32 lanes make each call, with the same place: not in a branch that some of them take, and not with a
+# place for each lane.
 #
 # **Why `cuda.syncwarp()`?** It is a barrier for the 32 lanes of a warp. Since 2017 these need not run in
 # step, and `wmma_load_a` reads what other lanes have copied. `cuda.syncthreads()` would be right as well, but
@@ -124,7 +138,7 @@ see.fragment(by="lane")
 # every element.
 #
 # ### Exercise 08.1 · A warp's product
-# *core · hard · the heart of this notebook · 20 minutes*
+# *core · medium · 10 minutes*
 #
 # Now along k: one warp per block, and a block for each 16 × 16 tile of C (float32). The tiles are fetched for
 # you, B's as it is, A's **transposed**: `As[p, y]` is element (y, p). Rows of both are 16 + PAD values long.
@@ -191,7 +205,7 @@ check.warp_product(make_product)
 # number has 11 significant bits, three decimal digits. The largest is 65,504.
 
 # %%
-float(np.float16(0.1)), float(np.float16(2049)), float(np.finfo(np.float16).max)
+float(np.float16(0.1)), float(np.finfo(np.float16).max)
 
 # %%
 see.predict("08.ones")
@@ -205,9 +219,6 @@ pd.Series(sums, ["4,096 ones", "4,096 times 16"]).to_frame("sum in FP16")
 # Each addition before 2,048 was exact, and none after it had an effect. A sum of many small numbers is the
 # worst that can happen to a short format, and a matrix product consists of nothing else.
 #
-# The product of two FP16 values, though, has at most 22 significant bits, and a float32 has room for 24:
-# **products are exact**. So Tensor Cores multiply FP16 values without any loss, and add in FP32.
-#
 # Document 004 keeps its accumulators in FP16. A Tensor Core of an H200 adds 16 products before it rounds, so
 # 4,096 ones come out right. It only takes more of them: the second row is 65,536 ones, 16 at a time, and the
 # sum stops at 32,768.
@@ -215,7 +226,8 @@ pd.Series(sums, ["4,096 ones", "4,096 times 16"]).to_frame("sum in FP16")
 # %% [markdown]
 # ## How a Tensor Core adds
 #
-# In FP32, then. But not as NumPy does.
+# The product of two FP16 values has at most 22 significant bits, and a float32 has room for 24: **products
+# are exact**. Tensor Cores multiply without any loss, and add in FP32. What becomes of bits that do not fit?
 
 # %%
 see.predict("08.cut")
@@ -229,24 +241,24 @@ see.predict("08.cut")
 # %%
 from gemm_course.model.tensor_cores import adds
 
-# %% [markdown]
-# Four sums in which it shows. An H200 gives what stands in the last column (`mma.sync`, CUDA 13.0). Which of
-# the two cuts is to blame in each?
+# %% [markdown] tags=["answer"]
+# Sums in which it shows. The last column is what an H200 gave (`data/h200/tensor_core_sums.csv`); a step is
+# that from 1 to the next float32. Which of the two cuts is to blame in each?
 
 # %% tags=["answer"]
-step = 2.0**-23  # from 1 to the next float32
-cases = {
-    "1 + 0.75 steps": (1, [0.5 * step, 0.25 * step]),
-    "-1 - 0.75 steps": (-1, [-0.5 * step, -0.25 * step]),
-    "1 + 16 times step / 8": (1, [step / 8] * 16),
-    "2²⁶ - 2²⁶ + 1": (2.0**26, [-(2.0**26), 1]),
-}
-table = {name: (c + sum(p), np.float32(c + sum(p)), adds(c, p)) for name, (c, p) in cases.items()}
-pd.DataFrame(table, ["exact", "rounded to float32", "Tensor Core"]).T.map("{:.9f}".format)
+sums = records.tensor_core_sums().query("k == 16")
+table = {}
+for row in sums.itertuples():
+    products = [float(product) for product in row.products.split()]
+    exact = row.accumulator + sum(products)
+    table[row.case] = exact, np.float32(exact), adds(row.accumulator, products), float(row.result)
+pd.DataFrame(table, ["exact", "rounded to float32", "adds", "H200"]).T.map("{:.9f}".format)
+
+# %% [markdown] tags=["answer"]
+# The second cut in the first two. The first cut in the eighths of a step, which beside 1 are the 26th bit,
+# and in 2²⁶ - 2²⁶ + 1. Quarters, the 25th bit, are kept.
 
 # %% [markdown]
-# (The second cut in the first two, the first in the others: beside 1, an eighth of a step is the 26th bit.)
-#
 # Does it matter? Cutting always makes a positive sum smaller, so the errors do not cancel. Here are 100 sums
 # of 4,096 products of numbers between 0 and 1, which first have to be rounded to FP16:
 
@@ -267,8 +279,8 @@ pd.DataFrame(
 ).T
 
 # %% [markdown]
-# The sums lose more than the rounding of the inputs: -2.3 · 10⁻⁵ on average (an H200 lost 2.4 · 10⁻⁵ in
-# such a test). Once C is stored in FP16, which rounds to 5 · 10⁻⁴, nobody sees it; with C in float32 you do.
+# The sums lose more than the rounding of the inputs: -2.3 · 10⁻⁵ on average, as on an H200 (the same
+# record). Once C is stored in FP16, which rounds to 5 · 10⁻⁴, nobody sees it; with C in float32 you do.
 # (Tests of V100, T4 and A100 have found the same kind of sum, with fewer bits and fewer products at a time:
 # Fasi and others, PeerJ Computer Science 7, e330. The course's emulator adds in float32 and rounds, so its
 # last bits differ.)
@@ -313,9 +325,76 @@ with np.errstate(over="ignore"):
 pd.DataFrame({"FP16": as_fp16, "bfloat16": bfloat16(numbers)}, numbers).map("{:.6g}".format)
 
 # %% [markdown]
+# ## More than one fragment
+#
+# In 08.1 every product needs two loads. A warp that computes 2 × 2 fragments of C can do with one load per
+# product: it is the outer product of notebook 05, with matrices for numbers.
+#
+# ### Exercise 08.5 · Each fragment once
+# *core · hard · the heart of this notebook · 20 minutes*
+#
+# One warp per block, and a block for each **32 × 32** tile of C (float32). The tiles are fetched for you,
+# both as they are: `As[row, p]`, `Bs[p, column]`. Write 2 × 2 fragments of accumulators, the loads, the
+# products and the stores into `Cs`. Per step of 16 along k the checker counts **4 loads and 4 products**. m
+# and n are multiples of 32, k of 16.
+#
+# A fragment of an array of fragments is `a[i]`. Let `i` come from `unroll(range(2))`, so that the compiler
+# keeps them in registers.
+
+
+# %% id="ex-08-5"
+@cuda.jit
+def product_2x2(k, A, B, C):
+    As = cuda.shared.array((32, 24), float16, 32)
+    Bs = cuda.shared.array((16, 40), float16, 32)
+    Cs = cuda.shared.array((32, 40), float32, 32)
+    lane = cuda.threadIdx.x
+    row0, col0 = cuda.blockIdx.y * 32, cuda.blockIdx.x * 32
+    ### BEGIN SOLUTION
+    a = cuda.local.array((2, 16), float16)
+    b = cuda.local.array((2, 16), float16)
+    acc = cuda.local.array((2, 2, 8), float32)
+    for i in unroll(range(2)):
+        for j in unroll(range(2)):
+            for e in unroll(range(8)):
+                acc[i, j, e] = 0
+    ### STUB
+    # # your code: two fragments of A, two of B, 2 × 2 of accumulators, all zero
+    ### END SOLUTION
+    for k0 in range(0, k, 16):
+        for e in range(16):
+            As[lane, e] = A[row0 + lane, k0 + e]
+            Bs[e, lane] = B[k0 + e, col0 + lane]
+        cuda.syncwarp()
+        ### BEGIN SOLUTION
+        for i in unroll(range(2)):
+            wmma_load_a(a[i], As, (i * 16, 0), ROW_MAJOR)
+            wmma_load_b(b[i], Bs, (0, i * 16), ROW_MAJOR)
+        for i in unroll(range(2)):
+            for j in unroll(range(2)):
+                wmma_mma(acc[i, j], a[i], b[j], ROW_MAJOR, ROW_MAJOR)
+        ### STUB
+        # # your code: four loads, four products
+        ### END SOLUTION
+        cuda.syncwarp()
+    ### BEGIN SOLUTION
+    for i in unroll(range(2)):
+        for j in unroll(range(2)):
+            wmma_store(Cs, (i * 16, j * 16), acc[i, j], ROW_MAJOR)
+    ### STUB
+    # # your code: four stores into Cs
+    ### END SOLUTION
+    cuda.syncwarp()
+    for r in range(32):
+        C[row0 + r, col0 + lane] = Cs[r, lane]
+
+
+check.fragments_once(product_2x2)
+
+# %% [markdown]
 # ## Where C ends
 #
-# Before you look at the whole kernel, try its end: it has a problem that thread tiles did not have.
+# The end of the kernel has a problem that thread tiles did not have.
 #
 # ### Exercise 08.4 · The edge of C
 # *stretch · hard · 20 minutes*
@@ -372,9 +451,13 @@ check.ragged_product(product)
 # - `SIDE` is 16. `ROWS` and `COLUMNS` count the fragments of a warp's tile: WM / 16 of A, WN / 16 of B.
 # - `A_WIDTH` and `B_WIDTH` are the lengths of rows of As and Bs, with `PAD` extra values.
 # - `acc_type` is the accumulators' dtype: float32 here, float16 in `wmma_fp16_acc`.
-# - `cp_async16` asks for 16 bytes to be copied into shared memory, without a register between;
-#   `cp_async_commit` closes the list of what was asked for, `cp_async_wait(0)` waits until all of it has
-#   come.
+# - `A_ROWS` and `B_ROWS`: rows of a tile that the whole block copies at a time. `C_WIDTH`: the length of rows
+#   of Cs, padded as well.
+# - `cp_async16(As, (r, c), A, (row, col), valid)` asks for 16 bytes to be copied from A to As, and does not
+#   wait. Only `valid` bytes are read, the rest become zeros: that is the bounds check.
+# - `cp_async_commit` closes the list of what was asked for, `cp_async_wait(0)` waits until all of it has
+#   come. This kernel waits at once. Still, no value passes a register, and all copies of a thread are under
+#   way together. The stage `async_copy` shows how to multiply meanwhile.
 # - `copy16` copies 8 values at once between a local array and memory, as `load4` and `store4` do with four.
 
 # %%
@@ -393,6 +476,33 @@ see.source("wmma")
 # Document 004's v07 is different in four things. It transposes A on the way into shared memory. Its
 # accumulators are FP16. Its padding is 16. And it loads B's fragments again for every row of fragments.
 #
+# It has a mistake as well, which any kernel can have:
+#
+# ### Exercise 08.3 · n is not the leading dimension
+# *stretch · easy · 8 minutes*
+#
+# Document 004 pads the rows of its matrices, and passes lda, ldb and ldc, the distances from row to row. But
+# where v07 loads and stores C, it says n. Here is that end with one thread per element, and C as the flat
+# array that it is in C++. It has passed every test with matrices whose rows were not padded. Fix it.
+
+
+# %% id="ex-08-3"
+@cuda.jit
+def v07_ends(m, n, ldc, alpha, acc, beta, C):
+    col, row = cuda.grid(2)
+    if row < m and col < n:
+        ### BEGIN SOLUTION
+        old = float32(C[row * ldc + col]) if beta != 0 else float32(0)
+        C[row * ldc + col] = float16(alpha * acc[row, col] + beta * old)
+        ### STUB
+        # old = float32(C[row * n + col]) if beta != 0 else float32(0)
+        # C[row * n + col] = float16(alpha * acc[row, col] + beta * old)
+        ### END SOLUTION
+
+
+check.padded_c(v07_ends)
+
+# %% [markdown]
 # ## Count it three ways
 
 # %%
@@ -400,9 +510,10 @@ t = LADDER["wmma"].tiles
 t
 
 # %% [markdown]
-# Write the number of requests of all warps. Global memory: a lane fetches 8 values at a time. Shared
-# memory: a load of a fragment is one request; and at the end each 16 × 16 tile of C is read back from
-# shared memory in 8 requests.
+# Write the number of requests of all warps. Global memory: a lane fetches 8 values at a time, and a request
+# is that of 32 lanes. Shared memory: a load of a fragment is one request; and at the end each 16 × 16 tile of
+# C is read back from shared memory in 8 requests. (If formula and emulator differ, look at the quotient
+# first: 8 or 32 are values or lanes taken for requests, WM / 16 or WN / 16 fragments that are loaded once.)
 
 
 # %% id="formula"
@@ -429,14 +540,14 @@ see.counts("wmma", (1024, 1024, 1024), **counted)
 
 # %% [markdown]
 # For shared memory the hardware's counter has a little less. Eight accumulators of a lane lie side by side in
-# Cs, and the compiler reads them in two loads of 16 bytes instead of eight. The fragments, where it matters,
-# it loads as often as they are written.
+# Cs, and the compiler reads them in two loads of 16 bytes instead of eight. Fragment loads, the bulk, are as
+# many as in the source.
 #
 # ## Padding
 #
-# A load of a fragment fetches 8 rows of 16 bytes at a time, four times. 8 rows of 16 bytes are 128 bytes:
-# they could come in **one** wavefront, if they lie in 32 different banks. But rows of 128 values are 256
-# bytes long, twice around all banks. So every row begins in the same bank.
+# A fragment is 16 rows of 32 bytes. A load fetches it in four quarters, each of 8 rows of 16 bytes. 8 rows of
+# 16 bytes are 128 bytes: they could come in **one** wavefront, if they lie in 32 different banks. But rows of
+# 128 values are 256 bytes long, twice around all banks. So every row begins in the same bank.
 #
 # The remedy is to make rows longer. By how much?
 #
@@ -463,12 +574,13 @@ check.padding_wavefronts(wavefronts)
 see.padding()
 
 # %% [markdown]
-# More is not better. What counts is where the eight rows begin: 4 banks apart they fill the 32 banks once
-# around.
+# More is not better for loads. What counts is where the eight rows begin: 4 banks apart they fill the 32
+# banks once around. (Copies have needs of their own, below.)
 #
-# ## Why a third of cuBLAS?
+# ## Why not more than two thirds?
 #
-# 46.78 TFLOPS, 33.7 % of cuBLAS, was all that v07 got on its author's RTX 3090:
+# 46.78 TFLOPS, 33.7 % of cuBLAS, was all that v07 got on its author's RTX 3090. As it is written, it could
+# not have kept the Tensor Cores busy for more than two thirds of the time:
 
 # %%
 see.tflops("wmma_fp16_acc", on="RTX 3090")
@@ -477,9 +589,9 @@ see.tflops("wmma_fp16_acc", on="RTX 3090")
 see.predict("08.limit")
 
 # %% [markdown] tags=["answer"]
-# Take one warp of v07 and one step of 16 along k. Its tile of 64 × 32 is 4 × 2 fragments, so there are 8
-# products. With FP16 accumulators an SM of an RTX 3090 does 512 such multiply-adds per clock (with FP32 half
-# as many), and serves one wavefront of shared memory:
+# One warp's step may stand for all: the warps of an SM share its Tensor Cores and its shared memory, and each
+# asks both for the same. (512 multiply-adds per clock are those with FP16 accumulators; with FP32 an RTX 3090
+# does half as many.)
 
 # %% tags=["answer"]
 products = 8 * 16**3 / 512
@@ -488,9 +600,9 @@ pd.Series({"clocks of the Tensor Cores": products, "wavefronts": loads * 4 * 2})
 
 # %% [markdown] tags=["answer"]
 # 64 clocks of arithmetic ask for 96 clocks of shared memory (4 times 8 rows per load, 2 wavefronts for each 8
-# because of the padding of 16). So, as it is written, the Tensor Cores cannot be busy for more than **two
-# thirds** of the time. A third was measured. What is missing between the two was not profiled on that GPU. A
-# likely part of it: with BK = 16 all warps of a block wait for the next tiles after every step.
+# with the padding of 16). So the Tensor Cores cannot be busy for more than **two thirds** of the time. A
+# third was measured; the rest was not profiled on that GPU. On an H200 BK = 16 makes warps wait for copies
+# (below).
 
 # %% [markdown]
 # Three things change the first sum:
@@ -503,19 +615,20 @@ pd.Series({"clocks of the Tensor Cores": products, "wavefronts": loads * 4 * 2})
 # One changes the waiting: **a larger BK**. With BK = 64 a block waits once for four steps.
 
 # %% [markdown]
-# On an H200 the sum is harder still. Its Tensor Cores do four times as many multiply-adds per clock, and
-# shared memory serves one wavefront as ever:
+# On an H200 Tensor Cores have four times that peak: 2,048 multiply-adds per clock. But an `mma`, the
+# instruction behind `wmma_mma`, keeps a Tensor Core busy for 6 clocks, by the hardware's counter, where its
+# peak would need 4. (Why, NVIDIA does not say.) Shared memory serves one wavefront per clock, as ever:
 
 # %%
 sizes = ((32, 32), (64, 64), (128, 64))
-sums = {f"{r} × {c}": (r * c * 16 / 2048, (r + c) // 16 * 4) for r, c in sizes}
-pd.DataFrame(sums, ["clocks of the Tensor Cores", "wavefronts"]).T
+sums = {f"{r} × {c}": (r * c * 16 / 2048, r * c * 16 / 2048 * 6 / 4, (r + c) // 16 * 4) for r, c in sizes}
+pd.DataFrame(sums, ["clocks at the peak", "clocks of mma", "wavefronts"]).T
 
 # %% [markdown]
-# Only the largest warp tile has more clocks of arithmetic than wavefronts, and its 8,192 accumulators take
-# 256 registers of each lane, one more than a lane can have. Shared memory presses from one side, registers
-# from the other. Hopper's next kind of instruction, `wgmma`, takes its operands from shared memory by itself;
-# the stage `wgmma_tma` uses it.
+# At the peak 64 × 64 would be just enough, at the rate of `mma` its 32 wavefronts fit beside 48 clocks. 128 ×
+# 64 would be better still, but its 8,192 accumulators take 256 registers of each lane, one more than a lane
+# can have. So shared memory presses from one side, registers from the other. Hopper's next kind of
+# instruction, `wgmma`, takes its operands from shared memory by itself; the stage `wgmma_tma` uses it.
 #
 # ## What is it worth?
 
@@ -530,35 +643,38 @@ see.limits("wmma", ("wmma", {"BK": 16}), ("wmma", {"PAD": 0}))
 
 # %% [markdown]
 # Mostly it waits. A warp of `wmma` spends 27 % of its time waiting for copies of tiles and 26 % for results
-# of instructions just before; the Tensor Cores are busy 48 %. With BK = 16 it is 62 % for copies, and the
-# Tensor Cores are busy 24 %. Without padding a warp waits 74 % for shared memory. What each of these is
-# worth in TFLOPS you see above.
+# of instructions just before. The Tensor Cores are busy 48 %, with an `mma` counted as 6 clocks: that is 302
+# of the 648 TFLOPS below. L2 comes next with 69 %; it can do more, 88 % in a kernel further down. Shared
+# memory is busy 36 %.
+#
+# With BK = 16 a warp waits 62 % for copies, and the Tensor Cores are busy 24 %. Without padding it waits 74 %
+# for shared memory, and that is the limit, 86 %.
 
 # %%
 see.roofline("warp_tiled", "wmma")
 
 # %% [markdown]
-# The FP16 peak is so high that bytes count again. The axis counts the bytes that warps ask for, and most of
-# them are found in L2, so L2's line is the roof over them, not DRAM's. The roof of shared memory is lower
-# still: so many wavefronts do fragments and tiles take.
-#
-# And there is one between them and the peak. Without any memory, on registers alone, an H200 was measured to
-# do so many TFLOPS:
+# The lowest roof over `wmma` is its own instruction. Without any memory, on registers alone, an H200 was
+# measured to do so many TFLOPS:
 
 # %%
 alone = records.compute_roofs()
 dict(zip(alone["unit"], alone["tflops"].round().astype(int)))
 
 # %% [markdown]
-# "mma FP16" is the instruction behind `wmma_mma`. On Hopper it does not get the Tensor Cores to their peak;
-# that takes "wgmma". At the lower rate the products of a 64 × 64 tile take 1.5 times as many clocks, and its
-# 32 wavefronts fit beside them. Yet our kernel gets about half of what its own instruction can do. The rest
-# is the waiting.
+# Our kernel gets not quite half of the 648. Shared memory's roof is higher, 901, and L2's line is no roof:
+# the axis counts bytes that warps ask for. So the rest is the waiting.
+#
+# Do copies not take shared memory's time as well? The hardware has a counter of wavefronts for them, 12.5 per
+# request: 1.6 times as many as for all fragments. But they do not stand in the queue of loads and stores.
+# Added to these there would be up to 1.37 per clock, more than there can be, and the queue itself is busy 36
+# %, 33 % with loads and stores. What the 12.5 are is not documented.
 #
 # **Why are FP16 accumulators faster?** Products take as long. But the accumulators take half the registers,
 # and an SM has room for three blocks instead of two. Is that the reason? Keep the third block out, by shared
 # memory that nobody uses: 311 TFLOPS. In the same run of profiles `wmma` had 302, and with the third block it
-# was 342. So it is, mostly. You have seen what it costs: the error.
+# was 342. So with these tiles it is, mostly; then L2 is the limit, 79 % busy. You have seen what it costs:
+# the error.
 
 # %%
 see.occupancy("wmma_fp16_acc")
@@ -589,13 +705,19 @@ see.heatmap("wmma", "WM", "WN", others="best")
 
 # %% [markdown]
 # 128 × 32, by 2 %: 310 TFLOPS against 303. Loads alone would have chosen 64 × 64. Nobody has profiled the
-# other one; a count explains what it counts.
+# other one, so why is open.
 #
-# With FP16 accumulators other tiles are fastest, with two blocks per SM: 397 TFLOPS. How many accumulators
-# has a lane with them, and how many registers would they take as float32?
+# With FP16 accumulators other tiles are fastest, 397 TFLOPS. How many accumulators has a lane with them, and
+# how many registers would they take as float32?
 
 # %%
 records.best_tiles("wmma_fp16_acc")
+
+# %% [markdown] tags=["answer"]
+# 256, in 128 registers; as float32 256, more than a lane can have. An SM has four such blocks of two warps: 8
+# warps, where the default tiles have 12. So it is not blocks that count but what they bring, here a larger
+# warp tile. And the padding of 16: with 8 these tiles do 346. For loads 8 is best; copies may prefer 16, and
+# they ask L2, the limit.
 
 # %% [markdown]
 # And all choices of `wmma`. Begin with the document's tiles: 128 × 128 × 16, warps of 64 × 32, padding 16.
@@ -616,37 +738,11 @@ small = {"BM": 64, "BN": 64, "WM": 32}
 see.limits(("wmma", small), ("wmma", small | {"PAD": 16}))
 
 # %% [markdown]
-# L2, busy 88 % with a padding of 8. Rows of 64 + 8 values do not begin at whole sectors of 32 bytes, and the
-# copies ask L2 for 206 million sectors instead of 137. With 16 another limit appears, bank conflicts; but it
-# is the smaller evil, 246 TFLOPS against 186. Small blocks copy most.
-#
-# ---
-# ## One more exercise
-#
-# ### Exercise 08.3 · n is not the leading dimension
-# *stretch · easy · 8 minutes*
-#
-# This one is not about Tensor Cores, but about a mistake in v07 that any kernel can have. Document 004 pads
-# the rows of its matrices, and passes lda, ldb and ldc, the distances from row to row. But where v07 loads
-# and stores C, it says n. Here is that end with one thread per element, and C as the flat array that it is in
-# C++. It has passed every test with matrices whose rows were not padded. Fix it.
-
-
-# %% id="ex-08-3"
-@cuda.jit
-def v07_ends(m, n, ldc, alpha, acc, beta, C):
-    col, row = cuda.grid(2)
-    if row < m and col < n:
-        ### BEGIN SOLUTION
-        old = float32(C[row * ldc + col]) if beta != 0 else float32(0)
-        C[row * ldc + col] = float16(alpha * acc[row, col] + beta * old)
-        ### STUB
-        # old = float32(C[row * n + col]) if beta != 0 else float32(0)
-        # C[row * n + col] = float16(alpha * acc[row, col] + beta * old)
-        ### END SOLUTION
-
-
-check.padded_c(v07_ends)
+# L2, busy 88 % with a padding of 8. Copies ask it for 206 million sectors instead of 137, 24 per request
+# instead of 16, though they fetch the same bytes of A and B. Only where these go has changed: rows of 64 + 8
+# values are 144 bytes long, so every second one begins in the middle of 32 bytes of shared memory. With 16
+# none does. Another limit appears then, bank conflicts; but it is the smaller evil, 246 TFLOPS against 186.
+# Small blocks copy most. (The default tiles ask for 24 sectors per request as well.)
 
 # %% [markdown]
 # ---
@@ -722,9 +818,9 @@ last = halves[halves["stage"] == "overlapped_store"].set_index("m")
 #   digits.
 # - A fragment is dealt out over a warp. All 32 lanes make each call together, and nobody relies on who
 #   holds what.
-# - A load fetches 8 rows of 16 bytes at a time. A padding of 8 values puts them into 32 different banks; 16
-#   is worse.
-# - Tensor Cores are so fast that shared memory limits them again, which asks for large warp tiles, each
+# - A load fetches 8 rows of 16 bytes at a time. A padding of 8 values puts them into 32 different banks. For
+#   loads 8 is best; copies may prefer 16.
+# - Tensor Cores are so fast that shared memory can limit them again, which asks for large warp tiles, each
 #   fragment loaded once; and so fast that a kernel mostly waits, which asks for a large BK.
 #
 # **Next:** this was the last notebook. In `wmma`, no thread computes while tiles arrive; how to do both at

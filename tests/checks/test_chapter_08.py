@@ -79,6 +79,40 @@ def edge_row_by_row(m, n, k, A, B, C):
 
 
 @cuda.jit
+def b_first_and_no_arrays_of_fragments_of_a(k, A, B, C):
+    """B's fragments stay, A's come one after the other; tiles are fetched by rows, and C by halves."""
+    top = cuda.shared.array((32, 16), float16, 32)
+    left = cuda.shared.array((16, 32), float16, 32)
+    out = cuda.shared.array((32, 32), float32, 32)
+    one = cuda.local.array(16, float16)
+    two = cuda.local.array((2, 16), float16)
+    sums = cuda.local.array((4, 8), float32)
+    me = cuda.threadIdx.x
+    y, x = cuda.blockIdx.y * 32, cuda.blockIdx.x * 32
+    for e in range(32):
+        sums[e // 8, e % 8] = float32(0)
+    for done in range(0, k, 16):
+        for row in range(32):
+            if me < 16:
+                top[row, me] = A[y + row, done + me]
+            else:
+                left[me - 16, row] = B[done + me - 16, x + row]
+        cuda.syncthreads()
+        for j in range(2):
+            wmma_load_b(two[j], left, (0, 16 * j), ROW_MAJOR)
+        for i in range(2):
+            wmma_load_a(one, top, (16 * i, 0), ROW_MAJOR)
+            for j in range(2):
+                wmma_mma(sums[2 * i + j], one, two[j], ROW_MAJOR, ROW_MAJOR)
+        cuda.syncthreads()
+    for i in range(4):
+        wmma_store(out, (i // 2 * 16, i % 2 * 16), sums[i], ROW_MAJOR)
+    cuda.syncthreads()
+    for row in range(32):
+        C[y + row, x + me] = out[row, me]
+
+
+@cuda.jit
 def ends_with_names(rows, columns, apart, a, results, b, C):
     j = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
     i = cuda.blockIdx.y * cuda.blockDim.y + cuda.threadIdx.y
@@ -96,6 +130,7 @@ def test_other_right_answers_pass():
         check.warp_product(not_transposed),
         check.ragged_product(edge_row_by_row),
         check.padded_c(ends_with_names),
+        check.fragments_once(b_first_and_no_arrays_of_fragments_of_a),
         check.padding_wavefronts([np.int64(8), 1.0, 2]),
     ):
         assert verdict.passed, str(verdict)
@@ -112,6 +147,7 @@ def test_what_is_not_written_yet_is_not_yet():
         (check.padded_c, (None, v07_ends)),
         (check.padding_wavefronts, (None, (None, None, None), (8, None, None))),
         (check.ragged_product, (None, ...)),
+        (check.fragments_once, (None, ...)),
     ):
         for answer in answers:
             assert exercise(answer).message.startswith("Not yet")
@@ -149,3 +185,31 @@ def _told_another_order(PAD):
 def test_a_guard_by_the_shape_of_the_array_is_named(guard):
     by_shape = changed(solution("ragged_product"), ("if row0 + r < m and col0 + c + e < n:", guard))
     assert "`C.shape` includes the padding" in verdict_of(by_shape).message
+
+
+STORE = "wmma_store(Cs, (0, 0), acc, ROW_MAJOR)"
+BY_ONE_LANE = """if lane == 0:
+        for y in range(16):
+            for x in range(16):
+                if row0 + y < m and col0 + x < n:
+                    C[row0 + y, col0 + x] = Cs[y, x]
+"""
+
+
+def test_what_is_right_but_wasteful_passes_with_a_remark():
+    product = solution("warp_product")
+    every_step = changed(
+        product,
+        (f"        {STORE}\n", ""),
+        ("b, COL_MAJOR, ROW_MAJOR)", f"b, COL_MAJOR, ROW_MAJOR)\n            {STORE}"),
+    )
+    ragged = solution("ragged_product")
+    begin = ragged.index("for e in range(8):\n        if row0 + r < m")
+    one_lane = ragged[:begin] + BY_ONE_LANE + ragged[ragged.index("\n\n", begin) :]
+    for wasteful, right, remark in (
+        (every_step, product, "in the loop along k"),
+        (one_lane, ragged, "few lanes store at a time"),
+    ):
+        verdict = verdict_of(wasteful)
+        assert verdict.passed and remark in verdict.message, str(verdict)
+        assert remark not in verdict_of(right).message

@@ -11,7 +11,14 @@ from tests.checks.test_wrong_solutions import WRONG
 
 RIGHT = (
     *("vector_add", "naive", "coalesced", "reverse", "tile_kernel", "thread_columns", "no_conflicts"),
-    *("outer_product", "four_at_once", "transposing_scatter", "runs_of_four", "warp_product"),
+    *(
+        "outer_product",
+        "four_at_once",
+        "transposing_scatter",
+        "runs_of_four",
+        "warp_product",
+        "fragments_once",
+    ),
     *("ragged_product", "broadcast_add", "no_float64"),
 )
 MISTAKEN = {  # those of an exercise, and of each a part of what Numba says against it, or "" if it compiles

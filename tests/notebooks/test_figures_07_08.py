@@ -9,8 +9,10 @@ from gemm_course.emulator import wavefronts
 from gemm_course.figures.warp_reads import request
 from gemm_course.figures.wavefronts import wavefronts_of
 from gemm_course.kernels import LADDER
+from gemm_course.model import occupancy
 from gemm_course.profiles import recorded, verdict
 from gemm_course.widgets import _quiz
+from gemm_course.widgets._roofs import roofs_of
 from tests.notebooks.builder import ROOT
 
 SQUARE = {"BM": 128, "BN": 128, "BK": 16, "TM": 8, "TN": 8, "PAD": 0}
@@ -155,30 +157,76 @@ def test_what_wmma_waits_for(said_in_08):
     )
     copies, delay = shares(found, "copies", "fixed delay")
     assert f"{copies} of its time waiting for copies of tiles and {delay} for results" in said_in_08
-    assert f"With BK = 16 it is {shares(short, 'copies')[0]} for copies" in said_in_08
-    assert f"a warp waits {shares(unpadded, 'shared memory')[0]} for shared memory" in said_in_08
+    assert f"With BK = 16 a warp waits {shares(short, 'copies')[0]} for copies" in said_in_08
+    assert f"Without padding it waits {shares(unpadded, 'shared memory')[0]} for shared memory" in said_in_08
+
+
+def test_what_busy_tensor_cores_do(said_in_08):
+    """An mma of 2,048 multiply-adds keeps one of four Tensor Cores busy for 6 clocks, not 4."""
+    found = profile("wmma")
+    row = found.measured
+    clocks = row["tensor_pipe"] / 100 * row["clocks"] / (row["mma_instructions"] / (4 * 132))
+    assert clocks == pytest.approx(6, abs=0.01) and "busy for 6 clocks" in said_in_08
+    alone = records.compute_roofs().set_index("unit")["tflops"]["mma FP16"]
+    assert f"that is {found.tflops:.0f} of the {alone:.0f} TFLOPS below" in said_in_08
+    busy = verdict(found).busy
+    assert f"busy {100 * busy['Tensor Cores']:.0f} %, with an `mma`" in said_in_08
+    assert busy["Tensor Cores"] == pytest.approx(found.tflops / alone, abs=0.02)
+    assert f"L2 comes next with {100 * busy['L2']:.0f} %" in said_in_08
+    assert f"Shared memory is busy {100 * busy['L1 and shared memory']:.0f} %" in said_in_08
+
+
+def test_wavefronts_of_copies(said_in_08):
+    row = profile("wmma").measured
+    copies = row["async_copy_wavefronts"]
+    assert f"{copies / row['async_copy_requests']:.1f} per request" in said_in_08
+    assert f"{copies / row['matrix_load_wavefronts']:.1f} times as many as for all fragments" in said_in_08
+    small = profile("wmma", **WMMA | {"BM": 64, "BN": 64, "WM": 32, "PAD": 16}).measured
+    assert f"up to {small['shared_wavefronts'] / 132 / small['clocks']:.2f} per clock" in said_in_08
+    own = 100 * (row["shared_wavefronts"] - copies) / 132 / row["clocks"]
+    assert f"busy {row['l1_data']:.0f} %, {own:.0f} % with loads and stores" in said_in_08
+    shared = next(c for c in roofs_of(LADDER["wmma"]).ceilings if c.label.startswith("shared memory"))
+    assert f"Shared memory's roof is higher, {shared.tflops:.0f}" in said_in_08
 
 
 def test_the_third_block(said_in_08):
     two, three = profile("wmma_fp16_acc_fewer_blocks", **WMMA | {"SPARE": 60}), profile("wmma_fp16_acc")
     told = f"{two.tflops:.0f} TFLOPS. In the same run of profiles `wmma` had {profile('wmma').tflops:.0f}"
-    assert told in said_in_08 and f"it was {three.tflops:.0f}. So it is" in said_in_08
+    busy = f"then L2 is the limit, {100 * verdict(three).share:.0f} % busy"
+    assert verdict(three).limiter == "L2" and busy in said_in_08
+    assert told in said_in_08 and f"it was {three.tflops:.0f}. So with these tiles it is" in said_in_08
 
 
 def test_small_blocks(said_in_08):
     small = WMMA | {"BM": 64, "BN": 64, "WM": 32}
     eight, sixteen = profile("wmma", **small), profile("wmma", **small | {"PAD": 16})
     asked = [found.measured["l2_read_sectors"] / 1e6 for found in (eight, sixteen)]
-    assert f"ask L2 for {asked[0]:.0f} million sectors instead of {asked[1]:.0f}" in said_in_08
+    assert f"ask it for {asked[0]:.0f} million sectors instead of {asked[1]:.0f}" in said_in_08
     assert f"{sixteen.tflops:.0f} TFLOPS against {eight.tflops:.0f}" in said_in_08
     assert f"L2, busy {100 * verdict(eight).share:.0f} % with" in said_in_08
+    assert f"it can do more, {100 * verdict(eight).share:.0f} %" in said_in_08
+    per_request = [
+        found.measured["async_copy_sectors"] / found.measured["async_copy_requests"]
+        for found in (eight, sixteen, profile("wmma"))
+    ]
+    assert per_request == [24, 16, 24] and "24 per request instead of 16" in said_in_08
 
 
 def test_tiles_of_wmma(said_in_08):
     best = _best("wmma", "WM", "WN")
     assert f"{best[128, 32]:.0f} TFLOPS against {best[64, 64]:.0f}" in said_in_08
     assert best[128, 32] == max(best.values())
-    assert f"two blocks per SM: {max(_best('wmma_fp16_acc', 'WM', 'WN').values()):.0f} TFLOPS" in said_in_08
+    rows = records.sweep().query("stage == 'wmma_fp16_acc'").set_index("tiles")
+    fastest = rows.loc[rows["tflops"].idxmax()]
+    assert f"other tiles are fastest, {fastest['tflops']:.0f} TFLOPS" in said_in_08
+    eight = rows.loc["BM=128 BN=128 BK=64 WM=64 WN=128 PAD=8"]
+    assert fastest.name == eight.name.removesuffix("8") + "16"
+    assert f"with 8 these tiles do {eight['tflops']:.0f}" in said_in_08
+    small = occupancy(64, int(fastest["registers"]), int(fastest["shared_bytes"]))
+    usual = profile("wmma_fp16_acc").measured
+    large = occupancy(128, int(usual["registers"]), int(usual["static_shared_bytes"]))
+    assert (small.blocks, small.warps, large.warps) == (4, 8, 12)
+    assert "four such blocks of two warps: 8 warps, where the default tiles have 12" in said_in_08
 
 
 def test_how_much_cublas_varies(said_in_08):

@@ -121,6 +121,29 @@ def test_tensor_core_stages_have_the_roof_of_their_instruction():
         assert own.tflops == units[unit]
 
 
+def test_wavefronts_of_copies_do_not_pass_the_pipe_of_loads_and_stores():
+    """With them there would be more than one per clock; without them the pipe's own counter has most."""
+    rows = records.profiles()
+    rows = rows[rows["stage"].isin(("wmma", "wmma_fp16_acc", "mma_swizzled", "mma_sync"))]
+    wavefronts = 100 * rows[["shared_wavefronts", "async_copy_wavefronts"]].div(132 * rows["clocks"], axis=0)
+    own = wavefronts["shared_wavefronts"] - wavefronts["async_copy_wavefronts"]
+    assert (
+        wavefronts["shared_wavefronts"].max(),
+        rows.loc[wavefronts["shared_wavefronts"].idxmax()]["l1_data"],
+    ) == (
+        pytest.approx(137, abs=1),
+        pytest.approx(83, abs=1),
+    )
+    assert (own < rows["l1_data"]).all() and (rows["l1_data"] - own).max() < 7
+
+
+def test_shared_memory_is_not_the_lowest_roof_of_wmma():
+    own, here = roofs_of(LADDER["wmma"]), point(LADDER["wmma"])
+    (shared,) = [one for one in own.ceilings if one.label.startswith("shared memory")]
+    assert shared.tflops == pytest.approx(901, abs=1)
+    assert own.lowest(here.intensity)[0] == "mma alone, as measured"
+
+
 def test_until_goes_with_nothing_else():
     with pytest.raises(ValueError, match="leave out"):
         see.roofline(until="warp_tiled", limits="vectorized")

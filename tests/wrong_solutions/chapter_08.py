@@ -60,11 +60,85 @@ PRODUCT = altered(
             (f"cuda.syncwarp()\n            {LOAD_A}", LOAD_A),
         ),
         "operands_exchanged": ("A and B are swapped", ("acc, a, b", "acc, b, a")),
+        "tiles_exchanged": ("The tiles are exchanged", ("(a, As", "(a, Bs"), ("(b, Bs", "(b, As")),
+        "b_loaded_as_a": ("is the fragment of B in `wmma_mma`", ("wmma_load_b(b", "wmma_load_a(b")),
+        "a_loaded_as_b": ("is the fragment of A in `wmma_mma`", ("wmma_load_a(a", "wmma_load_b(a")),
+        "one_number_as_place": ("needs 2 indices, such as (0, 0)", ("a, As, (0, 0)", "a, As, 0")),
+        "float_as_place": ("must be an integer", ("a, As, (0, 0)", "a, As, (0.0, 0)")),
         "multiplies_twice": (
             "multiply-adds where",
             (ACC, f"{ACC}\n        {ACC.replace('acc', 'spare')}"),
             ("acc[e] = 0", "acc[e] = 0\n            spare[e] = 0"),
             (MMA, f"{MMA}\n            {MMA.replace('acc', 'spare')}"),
+        ),
+    },
+)
+
+# ---- 08.5 ------------------------------------------------------------------------------------------------
+
+LOAD_AS, LOAD_BS = (
+    "wmma_load_a(a[i], As, (i * 16, 0), ROW_MAJOR)",
+    "wmma_load_b(b[i], Bs, (0, i * 16), ROW_MAJOR)",
+)
+FIRST_A, FIRST_B = ("(i * 16, 0), ROW", "(0, 0), ROW"), ("(0, i * 16), ROW", "(0, 0), ROW")
+MMAS = "                wmma_mma(acc[i, j], a[i], b[j], ROW_MAJOR, ROW_MAJOR)"
+ZEROS = "            for e in unroll(range(8)):\n                acc[i, j, e] = 0\n"
+ONCE = altered(
+    "fragments_once",
+    {
+        "loads_b_for_every_row": (
+            "loads 4 from `Bs`, where",
+            (f"            {LOAD_BS}\n", ""),
+            (MMAS, f"                {LOAD_BS.replace('b[i]', 'b[j]').replace('i * 16', 'j * 16')}\n{MMAS}"),
+        ),
+        "loads_both_for_every_product": (
+            "loads 4 from `As` and 4 from `Bs`",
+            (f"            {LOAD_AS}\n            {LOAD_BS}\n", "            pass\n"),
+            (
+                MMAS,
+                f"                {LOAD_AS}\n"
+                f"                {LOAD_BS.replace('b[i]', 'b[j]').replace('i * 16', 'j * 16')}\n{MMAS}",
+            ),
+        ),
+        "a_from_the_first_rows": ("A's first 16 rows", FIRST_A),
+        "b_from_the_first_columns": ("B's first 16 columns", FIRST_B),
+        "all_from_the_first": ("All four products", FIRST_A, FIRST_B),
+        "c_across_the_diagonal": ("across the diagonal", ("(i * 16, j * 16)", "(j * 16, i * 16)")),
+        "stores_transposed": ("stored as `COL_MAJOR`", ("acc[i, j], ROW_MAJOR)", "acc[i, j], COL_MAJOR)")),
+        "a_col_major": (
+            "`wmma_load_a` is told `COL_MAJOR`",
+            ("(i * 16, 0), ROW", "(i * 16, 0), COL"),
+            ("b[j], ROW_MAJOR, ROW", "b[j], COL_MAJOR, ROW"),
+        ),
+        "mma_told_another_order": (
+            "same order as the load",
+            ("b[j], ROW_MAJOR, ROW", "b[j], ROW_MAJOR, COL"),
+        ),
+        "not_set_to_zero": ("`acc` is used before", (ZEROS, "            pass\n")),
+        "one_product": ("numbers are wrong", ("acc[i, j], a[i]", "acc[i, 0], a[i]")),
+        "products_twice": (
+            "multiply-adds where",
+            ("acc = cuda", "more = cuda.local.array((2, 2, 8), float32)\n    acc = cuda"),
+            ("acc[i, j, e] = 0", "acc[i, j, e] = more[i, j, e] = 0"),
+            (MMAS, f"{MMAS}\n{MMAS.replace('acc', 'more')}"),
+        ),
+        "sums_in_halves": (
+            "own array of 8 float32; acc has",
+            ("acc = cuda.local.array((2, 2, 8), float32)", "acc = cuda.local.array((2, 2, 8), float16)"),
+        ),
+        "tiles_exchanged": (
+            "The tiles are exchanged",
+            ("(a[i], As", "(a[i], Bs"),
+            ("(b[i], Bs", "(b[i], As"),
+        ),
+        "starts_anew": (
+            "the accumulators start anew",
+            (
+                "        for i in unroll(range(2)):\n            wmma_load_a",
+                "        for i in unroll(range(2)):\n            for j in unroll(range(2)):\n"
+                "                for e in unroll(range(8)):\n                    acc[i, j, e] = 0\n"
+                "        for i in unroll(range(2)):\n            wmma_load_a",
+            ),
         ),
     },
 )
@@ -160,12 +234,14 @@ RAGGED = altered(
             "`C.shape` includes the padding",
             ("col0 + c + e < n:", "col0 + c + e < C.shape[1]:"),
         ),
+        "m_and_n_swapped": ("m and n are swapped", (GUARD, "if row0 + r < n and col0 + c + e < m:")),
         "one_column_too_many": ("`<=` where `<` is meant", ("col0 + c + e < n:", "col0 + c + e <= n:")),
     },
 )
 
 WRONG = {
     "warp_product": PRODUCT,
+    "fragments_once": ONCE,
     "padding_wavefronts": WAVEFRONTS,
     "padded_c": PADDED,
     "ragged_product": RAGGED,

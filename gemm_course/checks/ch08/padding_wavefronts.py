@@ -35,7 +35,7 @@ def padding_wavefronts(wavefronts):
         raise Refused(message, _where(given, right))
     return (
         f"The emulator counts the same: {right[0]} wavefronts for 8 rows without padding, {right[1]} with 8 "
-        f"FP16 values, {right[2]} with 16. Document 004 takes 16; 8 are better."
+        f"FP16 values, {right[2]} with 16. Document 004 takes 16; for these loads 8 is best."
     )
 
 

@@ -12,6 +12,7 @@ from gemm_course.checks.engines.wmma import (
     calls_of,
     check_findings,
     on_tensor_cores,
+    stored_every_step,
     tiles_transposed,
     try_warps,
     within_shared,
@@ -19,6 +20,7 @@ from gemm_course.checks.engines.wmma import (
 
 ARGUMENTS = ("m", "n", "k", "A", "B", "C")
 SIZES = ((16, 32, 16), (17, 30, 20), (5, 3, 7), (31, 16, 33), (16, 41, 1))  # m, n, k
+FEW_LANES = 8  # of a warp, on average, that take part in a store
 BESIDE = (2, 3)  # rows and columns of C's array that are not the kernel's
 
 
@@ -46,10 +48,18 @@ def ragged_product(kernel):
         on_tensor_cores(trial)
         within_shared(trial, (2 * 2 + 4) * SIDE * (SIDE + 8))
     _check_route(trials[0])
-    return (
+    return _passed(trials[0])
+
+
+def _passed(trial: WarpTrial) -> str:
+    told = (
         f"Right for {len(SIZES)} shapes, four of them with ragged edges: every result goes through shared "
         "memory, where its row and column are known again, and nothing beside C is touched."
     )
+    requests = trial.accesses("store", "C")["requests"].sum()
+    if trial.lanes("store", "C") < FEW_LANES * requests:
+        told += " But few lanes store at a time, and the others wait: let each of the 32 store 8 elements."
+    return told + stored_every_step(trial.kernel)
 
 
 def _stores(kernel) -> bool:
@@ -71,6 +81,10 @@ def _check_stored(trial: WarpTrial, trials: Sequence[WarpTrial]) -> None:
     inside[:m, :n] = whole[: m // SIDE * SIDE, : n // SIDE * SIDE] = True
     if not stored.any() and not trial.report.errors:
         raise Refused("Nothing is ever stored into C.", f"{trial.about}.")
+    if all(map(_m_and_n_swapped, trials)):
+        raise Refused(
+            "m and n are swapped in the guard: rows of C end at `m`, columns at `n`.", f"{trial.about}."
+        )
     if (stored & ~inside).any():
         raise _too_much(trial, stored & ~inside, trials)
     if (stored == whole).all() and not (whole == inside).all():
@@ -85,6 +99,15 @@ def _check_stored(trial: WarpTrial, trials: Sequence[WarpTrial]) -> None:
     if (stored != inside).any():
         row, column = map(int, np.argwhere(stored != inside)[0])
         raise Refused("Some elements of C are never stored.", f"First: `C[{row}, {column}]`. {trial.about}.")
+
+
+def _m_and_n_swapped(trial: WarpTrial) -> bool:
+    """What is stored of C's array is what lies above row n and left of column m."""
+    m, n, _ = trial.shape
+    columns, rows = (blocks * SIDE for blocks in trial.grid)
+    expected = np.zeros_like(trial.after["C"], bool)
+    expected[: min(n, rows), : min(m, columns)] = True
+    return bool((trial.touched("C") == expected).all())
 
 
 def _too_much(trial: WarpTrial, surplus: np.ndarray, trials: Sequence[WarpTrial]) -> Refused:

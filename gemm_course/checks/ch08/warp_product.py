@@ -8,7 +8,6 @@ from gemm_course.checks.core import (
     exercise,
     factory_of,
     kernel_of,
-    line_at,
     nothing_yet,
     source_tree,
 )
@@ -17,7 +16,10 @@ from gemm_course.checks.engines.wmma import (
     WarpTrial,
     calls_of,
     check_findings,
+    check_orders,
     on_tensor_cores,
+    refuse_exchanged_tiles,
+    stored_every_step,
     tiles_transposed,
     try_warps,
     within_shared,
@@ -48,7 +50,7 @@ def warp_product(make_product):
     kernels = {pad: kernel_of(call(make, pad), ARGUMENTS) for pad in PADS}
     _check_begun(kernels[PADS[0]])
     for pad, kernel in kernels.items():
-        _check_orders(kernel)
+        check_orders(kernel)
         for size in SIZES:
             trial = try_warps(kernel, ARGUMENTS, *size, choice=f"PAD = {pad}")
             check_findings(trial)
@@ -58,10 +60,11 @@ def warp_product(make_product):
     return (
         f"Right for {len(SIZES)} sizes with a padding of 8, 0 and 16 FP16 values: the Tensor Cores do every "
         "multiply-add, the accumulators are float32, and all 32 lanes make each call together."
+        + stored_every_step(kernels[PADS[0]])
     )
 
 
-# ---- is there an answer yet, and do its orders agree -------------------------------------------------------
+# ---- is there an answer yet --------------------------------------------------------------------------------
 
 
 def _check_begun(kernel) -> None:
@@ -79,30 +82,6 @@ def _multiplies(kernel) -> bool:
         and isinstance(node.right, ast.Subscript)
         for node in ast.walk(source_tree(kernel))
     )
-
-
-def _check_orders(kernel) -> None:
-    """wmma_mma must be given A before B, and the orders with which they were loaded."""
-    fragments = [_argument(kernel, f"wmma_load_{matrix}", 0) for matrix in "ab"]
-    loaded = [_argument(kernel, f"wmma_load_{matrix}", 3) for matrix in "ab"]
-    for product in calls_of(kernel, "wmma_mma"):
-        passed, line = [ast.unparse(part) for part in product.args], line_at(kernel, product.lineno)
-        if fragments[0] != fragments[1] and passed[1:3] == fragments[::-1]:
-            raise Refused("A and B are swapped in `wmma_mma`: first the accumulators, then A, then B.", line)
-        for matrix, told, was in zip("AB", passed[3:5], loaded):
-            if was is not None and told != was:
-                raise Refused(
-                    f"The fragment of {matrix} is loaded as `{was}`, but `wmma_mma` is told `{told}`. It "
-                    "must be told the same order as the load; with another its result is undefined, "
-                    "though here the numbers may come out right.",
-                    line,
-                )
-
-
-def _argument(kernel, name: str, place: int) -> str | None:
-    """What stands in a place of the first call of that name."""
-    calls = calls_of(kernel, name)
-    return ast.unparse(calls[0].args[place]) if calls and len(calls[0].args) > place else None
 
 
 # ---- what wrong numbers mean -------------------------------------------------------------------------------
@@ -138,6 +117,7 @@ def _check_numbers(trial: WarpTrial) -> None:
     if not trial.wrong.any():
         return
     if not trial.equals(trial.expected):
+        refuse_exchanged_tiles(trial)
         for message, predict in LIKELY:
             if trial.equals(predict(trial.A, trial.B)):
                 raise Refused(message, trial.where)

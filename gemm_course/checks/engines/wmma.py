@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gemm_course.checks.core import Refused, source_tree
+from gemm_course.checks.core import Refused, line_at, source_tree
 from gemm_course.emulator import Finding
 
 from .trial import Trial, try_kernel
@@ -23,6 +23,7 @@ class WarpTrial(Trial):
     """One product with the learner's kernel, C = A @ B; each block is a warp and computes a tile."""
 
     shape: tuple[int, int, int]  # m, n, k
+    side: int = SIDE  # rows and columns of C that are a block's
 
     @property
     def got(self) -> np.ndarray:
@@ -56,7 +57,7 @@ class WarpTrial(Trial):
     def where(self) -> str:
         """The first wrong element, its block, and the launch."""
         row, column = map(int, np.argwhere(self.wrong)[0])
-        owner = f"It belongs to block ({column // SIDE}, {row // SIDE})."
+        owner = f"It belongs to block ({column // self.side}, {row // self.side})."
         return self.first_wrong("C", self.wrong, self.expected, owner)
 
 
@@ -69,20 +70,21 @@ def try_warps(
     *,
     beside: tuple[int, int] = (0, 0),
     choice="",
+    side: int = SIDE,
 ) -> WarpTrial:
     """Launch a warp per tile of C. Raises Refused where the kernel cannot be run.
 
     names: the kernel's arguments, of m, n, k, A, B and C. beside: rows and columns more that C's array has.
-    choice: what the kernel's factory was called with, such as "PAD = 8".
+    choice: what the kernel's factory was called with, such as "PAD = 8". side: of a warp's tile of C.
     """
     rng = np.random.default_rng((m, n, k))
     A, B = (rng.uniform(-2, 2, shape).astype(np.float16) for shape in ((m, k), (k, n)))
     C = np.full((m + beside[0], n + beside[1]), UNTOUCHED, np.float32)
     given = {"m": m, "n": n, "k": k, "A": A, "B": B, "C": C}
     about = "With " + ", ".join(filter(None, (choice, f"m = {m}, n = {n}, k = {k}")))
-    grid = -(-n // SIDE), -(-m // SIDE)
+    grid = -(-n // side), -(-m // side)
     done = try_kernel(kernel, names, grid, 32, *(given[name] for name in names), about=about)
-    return WarpTrial(**vars(done), shape=(m, n, k))
+    return WarpTrial(**vars(done), shape=(m, n, k), side=side)
 
 
 def tiles_transposed(matrix: np.ndarray) -> np.ndarray:
@@ -96,6 +98,88 @@ def calls_of(kernel: Any, name: str) -> list[ast.Call]:
     """The calls in a kernel's source of functions with ``name`` in theirs."""
     nodes = ast.walk(source_tree(kernel))
     return [node for node in nodes if isinstance(node, ast.Call) and name in ast.unparse(node.func)]
+
+
+def filled_from(kernel: Any, name: str) -> set[str]:
+    """The arrays of a kernel that get elements of its argument ``name``, as far as assignments tell."""
+    pairs = []
+    for node in ast.walk(source_tree(kernel)):
+        if isinstance(node, ast.Assign) and len(node.targets) == 1:
+            sides = (node.targets[0], node.value)
+            both = all(isinstance(side, ast.Tuple) for side in sides)
+            pairs += zip(sides[0].elts, sides[1].elts) if both else [sides]
+    return {
+        ast.unparse(target.value)
+        for target, value in pairs
+        if isinstance(target, ast.Subscript)
+        and any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(value))
+    }
+
+
+def passed(kernel: Any, name: str, place: int) -> list[str]:
+    """What stands in one place of each call of that name."""
+    return [ast.unparse(call.args[place]) for call in calls_of(kernel, name) if len(call.args) > place]
+
+
+def _check_operands(kernel: Any) -> None:
+    """Refuse a product whose operands were loaded for the other place."""
+    of = {matrix: set(passed(kernel, f"wmma_load_{matrix}", 0)) for matrix in "ab"}
+    for product in calls_of(kernel, "wmma_mma"):
+        given, line = [ast.unparse(part) for part in product.args], line_at(kernel, product.lineno)
+        if len(given) < 3:
+            continue
+        as_a, as_b = (given[1] in of["b"] - of["a"]), (given[2] in of["a"] - of["b"])
+        if as_a and as_b:
+            raise Refused("A and B are swapped in `wmma_mma`: first the accumulators, then A, then B.", line)
+        for wrong, name, matrix, other in ((as_a, given[1], "A", "b"), (as_b, given[2], "B", "a")):
+            if wrong:
+                raise Refused(
+                    f"`{name}` is the fragment of {matrix} in `wmma_mma`, but `wmma_load_{other}` filled it. "
+                    f"The two deal their elements in different ways: use `wmma_load_{matrix.lower()}`.",
+                    line,
+                )
+
+
+def check_orders(kernel: Any) -> None:
+    """wmma_mma must be given A before B, and the orders with which they were loaded."""
+    _check_operands(kernel)
+    loaded = [next(iter(passed(kernel, f"wmma_load_{matrix}", 3)), None) for matrix in "ab"]
+    for product in calls_of(kernel, "wmma_mma"):
+        orders, line = [ast.unparse(part) for part in product.args[3:5]], line_at(kernel, product.lineno)
+        for matrix, told, was in zip("AB", orders, loaded):
+            if was is not None and told != was:
+                raise Refused(
+                    f"The fragment of {matrix} is loaded as `{was}`, but `wmma_mma` is told `{told}`. It "
+                    "must be told the same order as the load; with another its result is undefined, "
+                    "though here the numbers may come out right.",
+                    line,
+                )
+
+
+def tiles_exchanged(trial: "WarpTrial") -> bool:
+    """A's fragments are loaded from B's tile and B's from A's."""
+    own = [filled_from(trial.kernel, trial.own_name(name)) for name in "AB"]
+    loaded = [set(passed(trial.kernel, f"wmma_load_{matrix}", 1)) for matrix in "ab"]
+    return all(loaded) and loaded[0] <= own[1] - own[0] and loaded[1] <= own[0] - own[1]
+
+
+def refuse_exchanged_tiles(trial: "WarpTrial") -> None:
+    """Say that the tiles are exchanged, where the numbers are wrong."""
+    if tiles_exchanged(trial):
+        raise Refused(
+            "The tiles are exchanged: `wmma_load_a` reads B's tile, and `wmma_load_b` A's.", f"{trial.about}."
+        )
+
+
+def stored_every_step(kernel: Any) -> str:
+    """A remark on accumulators that are stored in the loop that multiplies, or ""."""
+    loops = [node for node in ast.walk(source_tree(kernel)) if isinstance(node, (ast.For, ast.While))]
+    both = any(all(name in ast.unparse(loop) for name in ("wmma_store(", "wmma_mma(")) for loop in loops)
+    if not both:
+        return ""
+    return (
+        " But `wmma_store` stands in the loop along k: only the last store counts, so put it after the loop."
+    )
 
 
 # ---- what a right kernel is held to ------------------------------------------------------------------------

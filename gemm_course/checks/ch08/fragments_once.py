@@ -1,0 +1,154 @@
+"""Exercise 08.5: a warp multiplies 2 by 2 fragments and loads each of its four operands once."""
+
+from gemm_course.checks.core import Refused, exercise, kernel_of, nothing_yet
+from gemm_course.checks.engines.wmma import (
+    SIDE,
+    WarpTrial,
+    calls_of,
+    check_findings,
+    check_orders,
+    on_tensor_cores,
+    passed,
+    refuse_exchanged_tiles,
+    stored_every_step,
+    tiles_transposed,
+    try_warps,
+    within_shared,
+)
+
+ARGUMENTS = ("k", "A", "B", "C")
+TILE = 2 * SIDE
+SIZES = ((32, 32, 16), (32, 64, 48), (64, 32, 32))  # m, n, k
+LOADS = 4  # of fragments per step of 16 along k
+FRAGMENT = 128  # bits that a lane's part of a load of a fragment has; no other access here has as many
+
+
+@exercise(
+    "08.5",
+    start="declare two fragments of A, two of B and 2 × 2 of accumulators: `a = cuda.local.array((2, 16), "
+    "float16)`, and so on.",
+    hints=(
+        "Per step of 16 along k: load `a[0]`, `a[1]`, `b[0]` and `b[1]`. After that, four products use each "
+        "of them twice.",
+        "`a[i]` comes from rows i * 16 and on of `As`, so from `(i * 16, 0)`; `b[j]` from columns j * 16 and "
+        "on of `Bs`, `(0, j * 16)`.",
+        "`wmma_mma(acc[i, j], a[i], b[j], ROW_MAJOR, ROW_MAJOR)` for i and j in `unroll(range(2))`. At the "
+        "end `acc[i, j]` goes to `(i * 16, j * 16)` of `Cs`.",
+    ),
+)
+def fragments_once(kernel):
+    """A kernel (k, A, B, C): a warp computes 32 by 32 results from fragments that it loads once per step."""
+    kernel = kernel_of(kernel, ARGUMENTS)
+    if not calls_of(kernel, "wmma_") and not _declares(kernel):
+        raise nothing_yet()
+    check_orders(kernel)
+    for size in SIZES:
+        trial = try_warps(kernel, ARGUMENTS, *size, side=TILE)
+        if trial.error("out_of_bounds"):
+            refuse_exchanged_tiles(trial)
+        check_findings(trial)
+        _check_numbers(trial)
+        on_tensor_cores(trial)
+        _check_loads(trial)
+        within_shared(trial, 2 * TILE * (SIDE + 8) + 2 * SIDE * (TILE + 8) + 4 * TILE * (TILE + 8))
+    return (
+        f"Right for {len(SIZES)} sizes: {LOADS} loads for {LOADS} products per step of 16 along k, half as "
+        "many per product as with one fragment each." + stored_every_step(kernel)
+    )
+
+
+def _declares(kernel) -> bool:
+    return bool(calls_of(kernel, "local.array"))
+
+
+def _check_loads(trial: WarpTrial) -> None:
+    """Each fragment is loaded once per step."""
+    rows = trial.accesses("load")
+    m, n, k = trial.shape
+    steps = m * n // TILE**2 * k // SIDE
+    loads = rows[rows["bits"] == FRAGMENT].groupby("array")["requests"].sum() / steps
+    again = [f"{number:g} from `{name}`" for name, number in loads.items() if number > LOADS / 2]
+    if loads.sum() > LOADS:
+        raise Refused(
+            f"The numbers are right, but per step of 16 along k a warp loads {' and '.join(again)}, where "
+            f"{LOADS // 2} are enough. Load all {LOADS} fragments first, each once: a[i] serves both columns "
+            "of products, b[j] both rows.",
+            f"{trial.about}.",
+        )
+
+
+# ---- what wrong numbers mean -------------------------------------------------------------------------------
+
+
+def _quarters(matrix, rows, columns):
+    """``matrix`` with its tiles of 32 by 32 put together again from these rows and columns of fragments."""
+    left = matrix.copy()
+    for y in range(0, matrix.shape[0], SIDE):
+        for x in range(0, matrix.shape[1], SIDE):
+            i, j = y // SIDE % 2, x // SIDE % 2
+            y0, x0 = y - i * SIDE, x - j * SIDE
+            from_y, from_x = y0 + rows(i, j) * SIDE, x0 + columns(i, j) * SIDE
+            left[y : y + SIDE, x : x + SIDE] = matrix[from_y : from_y + SIDE, from_x : from_x + SIDE]
+    return left
+
+
+LIKELY = (
+    (
+        "Both rows of fragments are computed from A's first 16 rows: `a[1]` begins at row 16 of `As`.",
+        lambda C: _quarters(C, lambda i, j: 0, lambda i, j: j),
+    ),
+    (
+        "Both columns of fragments are computed from B's first 16 columns: `b[1]` begins at column 16 of "
+        "`Bs`.",
+        lambda C: _quarters(C, lambda i, j: i, lambda i, j: 0),
+    ),
+    (
+        "All four products are of the same fragments: `a[1]` begins at row 16 of `As`, `b[1]` at column 16 "
+        "of `Bs`.",
+        lambda C: _quarters(C, lambda i, j: 0, lambda i, j: 0),
+    ),
+    (
+        "The fragments of C are exchanged across the diagonal: i counts rows, j columns, in `acc[i, j]` and "
+        "in the place where it is stored.",
+        lambda C: _quarters(C, lambda i, j: j, lambda i, j: i),
+    ),
+    (
+        "The accumulators are stored as `COL_MAJOR`, so every fragment of C arrives transposed.",
+        tiles_transposed,
+    ),
+)
+
+
+def _refuse_columns_first(trial: WarpTrial) -> None:
+    """Name an order that does not fit the tiles."""
+    for matrix in "ab":
+        if "COL_MAJOR" in passed(trial.kernel, f"wmma_load_{matrix}", 3):
+            raise Refused(
+                f"`wmma_load_{matrix}` is told `COL_MAJOR`, but no tile is transposed here: `As[row, p]` and "
+                "`Bs[p, column]`.",
+                trial.where,
+            )
+
+
+def _check_numbers(trial: WarpTrial) -> None:
+    if not trial.wrong.any():
+        return
+    refuse_exchanged_tiles(trial)
+    _refuse_columns_first(trial)
+    for message, predict in LIKELY:
+        if trial.equals(predict(trial.expected)):
+            raise Refused(message, trial.where)
+    last = trial.A[:, -SIDE:] @ trial.B[-SIDE:]
+    if trial.shape[2] > SIDE and trial.equals(last):
+        raise Refused(
+            "Only the last 16 steps along k count: the accumulators start anew in every iteration. Set them "
+            "to zero before the loop.",
+            trial.where,
+        )
+    if trial.equals(trial.expected):
+        raise Refused(
+            "The numbers are nearly right, but off by more than float32 accumulators explain. Add the "
+            "products up in float32.",
+            trial.where,
+        )
+    raise Refused("The numbers are wrong: which fragment of C comes from `a[i]` and `b[j]`?", trial.where)
