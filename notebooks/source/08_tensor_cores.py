@@ -577,10 +577,10 @@ see.padding()
 # More is not better for loads. What counts is where the eight rows begin: 4 banks apart they fill the 32
 # banks once around. (Copies have needs of their own, below.)
 #
-# ## Why not more than two thirds?
+# ## A roof over v07
 #
-# 46.78 TFLOPS, 33.7 % of cuBLAS, was all that v07 got on its author's RTX 3090. As it is written, it could
-# not have kept the Tensor Cores busy for more than two thirds of the time:
+# 46.78 TFLOPS, 33.7 % of cuBLAS, was all that v07 got on its author's RTX 3090. Part of the reason can be
+# worked out:
 
 # %%
 see.tflops("wmma_fp16_acc", on="RTX 3090")
@@ -667,8 +667,8 @@ dict(zip(alone["unit"], alone["tflops"].round().astype(int)))
 #
 # Do copies not take shared memory's time as well? The hardware has a counter of wavefronts for them, 12.5 per
 # request: 1.6 times as many as for all fragments. But they do not stand in the queue of loads and stores.
-# Added to these there would be up to 1.37 per clock, more than there can be, and the queue itself is busy 36
-# %, 33 % with loads and stores. What the 12.5 are is not documented.
+# Added to these there would be up to 1.37 per clock, more than there can be, and the queue itself is busy
+# 36 %, of which loads and stores are 33 %. What the 12.5 are is not documented.
 #
 # **Why are FP16 accumulators faster?** Products take as long. But the accumulators take half the registers,
 # and an SM has room for three blocks instead of two. Is that the reason? Keep the third block out, by shared
@@ -715,9 +715,9 @@ records.best_tiles("wmma_fp16_acc")
 
 # %% [markdown] tags=["answer"]
 # 256, in 128 registers; as float32 256, more than a lane can have. An SM has four such blocks of two warps: 8
-# warps, where the default tiles have 12. So it is not blocks that count but what they bring, here a larger
-# warp tile. And the padding of 16: with 8 these tiles do 346. For loads 8 is best; copies may prefer 16, and
-# they ask L2, the limit.
+# warps, where the default tiles have 12. But a step takes 12 loads for 32 products, not 8 for 16. And a
+# padding of 16 asks L2 for fewer sectors (the riddle below says why): with 8 these tiles do 346. For loads 8
+# is best; copies may prefer 16.
 
 # %% [markdown]
 # And all choices of `wmma`. Begin with the document's tiles: 128 × 128 × 16, warps of 64 × 32, padding 16.
