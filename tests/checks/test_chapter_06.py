@@ -4,12 +4,14 @@ import numpy as np
 import pytest
 from numba import cuda, float32
 
-from gemm_course import check
+from gemm_course import check, compiled
 from gemm_course.checks.ch06.scatter_padding import wavefronts_of
 from gemm_course.checks.ch06.stray_read import TILE, smallest, strays
+from gemm_course.checks.kits import around
 from gemm_course.emulator import wavefronts
 from gemm_course.intrinsics import copy16, load4, store4
 from gemm_course.kernels import LADDER
+from tests.wrong_solutions.chapter_06 import WRONG
 
 
 def copy_in_one_loop(BM, BK, THREADS):
@@ -74,6 +76,67 @@ def fetch_with_clamped_rows(BM, BK, THREADS):
                     As[c + e, r] = float32(0)
 
     return fetch
+
+
+def fetch_until_k(BM, BK, THREADS):
+    """Zeros everywhere first, then as many of the four as lie before k: a length that only the run knows."""
+
+    @cuda.jit(device=True)
+    def fetch(m, k, A, row0, k0, As, tid):
+        zeros = (float32(0), float32(0), float32(0), float32(0))
+        for i in range(0, BM, THREADS // (BK // 4)):
+            r, c = i + tid // (BK // 4), tid % (BK // 4) * 4
+            v = load4(A, (row0 + r, k0 + c)) if row0 + r < m and k0 + c < k else zeros
+            for e in range(4):
+                As[c + e, r] = float32(0)
+            for e in range(min(4, k - k0 - c)):
+                As[c + e, r] = v[e]
+
+    return fetch
+
+
+def transpose_with_barriers(BM, BK, PAD, THREADS):
+    WIDTH = BM + PAD
+
+    @cuda.jit
+    def transpose(A, out):
+        As = cuda.shared.array((BK, WIDTH), float32, 16)
+        tid = cuda.threadIdx.x
+        for i in range(0, BM, THREADS // (BK // 4)):
+            r, c = i + tid // (BK // 4), tid % (BK // 4) * 4
+            v = load4(A, (r, c))
+            for e in range(4):
+                As[c + e, r] = v[e]
+            cuda.syncthreads()
+        for i in range(0, BK, THREADS // (BM // 4)):
+            p, j = i + tid // (BM // 4), tid % (BM // 4) * 4
+            store4(out, (p, j), load4(As, (p, j)))
+
+    return transpose
+
+
+COMMENTED = [
+    ("ragged_fours", fetch_until_k, "a chain of branches of `v[e]`"),
+    ("transposing_scatter", transpose_with_barriers, "the threads wait 2 times"),
+]
+
+
+@pytest.mark.parametrize("exercise, answer, words", COMMENTED)
+def test_a_costly_right_answer_passes_with_a_comment(exercise, answer, words):
+    verdict = getattr(check, exercise)(answer)
+    assert verdict.passed and words in verdict.message, str(verdict)
+
+
+@pytest.mark.compiler
+def test_the_comment_on_dynamic_places_is_true():
+    tiles, square = (32, 16, 64), np.zeros((64, 64), np.float32)
+    arguments = 64, 64, 64, np.float32(1), square, square, np.float32(0), square
+    plain, dynamic = (
+        compiled(around(make(*tiles), 32, 32, 16, 4, 4), *arguments)
+        for make in (fetch_with_clamped_rows, fetch_until_k)
+    )
+    assert dynamic.by_kind["branch"] > plain.by_kind["branch"] and len(dynamic.rows) > len(plain.rows)
+    assert not dynamic.by_kind["local memory"]
 
 
 RIGHT = [
@@ -149,6 +212,12 @@ def test_only_whole_blocks_hide_the_stray_read():
 def test_padding_of_the_rows_may_hide_it_too():
     verdict = check.stray_read(("C", "load"), (TILE, TILE - 15))
     assert strays(TILE, TILE - 15) is None and "stay in the padding" in verdict.message
+
+
+def test_a_refused_line_is_the_learners():
+    """Not the line of the kernel around that calls the function."""
+    verdict = WRONG["ragged_fours"]["assigns_to_the_tuple"].verdict()
+    assert "`v[e] = float32(0)`" in verdict.where
 
 
 def test_a_fetch_that_is_told_its_line():

@@ -102,6 +102,12 @@ def transposing_scatter() -> dict[str, Wrong]:
         ),
         "alignment_not_said": ("third argument", (SHARED, "cuda.shared.array((BK, WIDTH), float32)")),
         "width_computed_in_the_kernel": ("computed inside the kernel", ("(BK, WIDTH)", "(BK, BM + PAD)")),
+        "a_thread_per_row_of_out": (
+            "where the tile is stored",
+            ("for i in range(0, BK, OUT_ROWS):", "for j in range(0, BM if tid < BK else 0, 4):"),
+            ("            p, j = i + tid // (BM // 4), tid % (BM // 4) * 4\n", ""),
+            ("(p, j)", "(tid, j)"),
+        ),
         "without_shared_memory": (
             "no shared memory",
             (f"        As = {SHARED}\n", ""),
@@ -175,6 +181,30 @@ def ragged_fours() -> dict[str, Wrong]:
             ("zeros = (float32(0), float32(0), float32(0), float32(0))", "zeros = (0.0, 0.0, 0.0, 0.0)"),
         ),
         "waits_itself": ("There is a barrier", (filling, f"{filling}        cuda.syncthreads()\n")),
+        "numbered_anew": (
+            "use the parameter `tid`",
+            ("        zeros = (", "        tid = cuda.threadIdx.x\n        zeros = ("),
+        ),
+        "a_tuple_times_four": (
+            "write its four elements out",
+            ("(float32(0), float32(0), float32(0), float32(0))", "(float32(0),) * 4"),
+        ),
+        "assigns_to_the_tuple": (
+            "a tuple cannot be assigned to",
+            (f"As[c + e, r] = {CLEARED}", "v[e] = float32(0)"),
+        ),
+        "load_without_k0": ("`c < k` leaves out `k0`", ("and k0 + c < k", "and c < k")),
+        "clearing_without_k0": ("`c + e < k` leaves out `k0`", (CLEAR_GUARD, "c + e < k")),
+        "both_without_k0": (
+            "`c < k` leaves out `k0`",
+            ("and k0 + c < k", "and c < k"),
+            (CLEAR_GUARD, "c + e < k"),
+        ),
+        "clears_nan_by_its_value": ("infinity is not", (CLEARED, "float32(0) if v[e] != v[e] else v[e]")),
+        "clears_whatever_is_not_finite": (
+            "A NaN that belongs to A",
+            (CLEARED, "v[e] if abs(v[e]) < float32(3e38) else float32(0)"),
+        ),
         "a_kernel": ("device=True", ("@cuda.jit(device=True)", "@cuda.jit")),
     }
     return altered("ragged_fours", mistakes)

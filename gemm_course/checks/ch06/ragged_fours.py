@@ -58,11 +58,21 @@ def ragged_fours(make_fetch):
                 raise _explained(fetch, trial)
             tried += 1
     for fetch in fetches:
+        _check_by_place(fetch)
         _check_lesson(fetch, fetch.trial(fetch.whole))
     return (
         f"Right on {tried} problems, with k from 1 to {max(f.whole.k for f in fetches)}, NaN behind every "
-        "row of A, and 128 bits in each load."
+        f"row of A, and 128 bits in each load.{_of_dynamic_places(fetches[0].function)}"
     )
+
+
+class Odd(Problem):
+    """A NaN that is A's own, in its first row, and infinity behind every row."""
+
+    def buffers(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        A, B, C = super().buffers()
+        A[:, self.k :], A[0, 0] = np.inf, np.nan
+        return A, B, C
 
 
 @dataclass
@@ -78,7 +88,7 @@ class Fetch:
         self.geometry = Geometry((BN // TN, BM // TM), "columns", (TM, TN))
 
     def trial(self, problem: Problem) -> GemmTrial:
-        return try_on(self.kernel, self.geometry, problem, tiles=self.tiles)
+        return try_on(self.kernel, self.geometry, problem, tiles=self.tiles, own=self.function)
 
     @property
     def whole(self) -> Problem:
@@ -117,8 +127,55 @@ class Fetch:
                     return f"`{ast.unparse(node)}` goes one too far: the last index is {end} - 1. Write `<`. "
         return ""
 
+    def counts_anew(self) -> bool:
+        """Whether the learner's threads take their number along x only; blocks here are two-dimensional."""
+        read = {ast.unparse(node) for node in ast.walk(source_tree(self.function))}
+        return bool({"cuda.threadIdx.x", "cuda.grid(1)"} & read) and "cuda.threadIdx.y" not in read
+
+    def leaves_out_k0(self) -> str:
+        """The learner's comparison of a column of the tile with k, in words; "" where there is none."""
+        names = self.function.py_func.__code__.co_varnames
+        k, k0 = names[1], names[4]
+        tree = source_tree(self.function)
+        counted = _made_from(k0, tree)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Compare) and ast.unparse(node.comparators[-1]) == k:
+                if not counted & _names_in(node.left):
+                    return (
+                        f"`{ast.unparse(node)}` leaves out `{k0}`: the tile's first column is column `{k0}` "
+                        "of A. "
+                    )
+        return ""
+
+
+def _names_in(tree: ast.AST) -> set[str]:
+    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+
+
+def _made_from(name: str, tree: ast.AST) -> set[str]:
+    """``name`` and all variables whose values come from it."""
+    made = {name}
+    for _ in range(3):  # a variable of a variable of a variable
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Assign) and made & _names_in(node.value):
+                made |= {name.id for target in node.targets for name in _variables(target)}
+            elif isinstance(node, ast.For) and made & _names_in(node.iter):
+                made |= _names_in(node.target)
+    return made
+
+
+def _variables(target: ast.expr) -> list[ast.Name]:
+    parts = target.elts if isinstance(target, ast.Tuple) else [target]
+    return [part for part in parts if isinstance(part, ast.Name)]
+
 
 def _begun(function: Any) -> Any:
+    for node in ast.walk(source_tree(function)):
+        if isinstance(node, ast.BinOp) and isinstance(node.left, ast.Tuple):
+            raise Refused(
+                "A tuple cannot be multiplied in a kernel: write its four elements out.",
+                line_at(function, node.lineno),
+            )
     functions = [node for node in ast.walk(source_tree(function)) if isinstance(node, ast.FunctionDef)]
     body = [node for function in functions for line in function.body for node in ast.walk(line)]
     if not any(isinstance(node, (ast.Subscript, ast.Call)) for node in body):
@@ -131,6 +188,8 @@ def _begun(function: Any) -> Any:
 
 def _explained(fetch: Fetch, trial: GemmTrial) -> Refused:
     finding = first_error(trial)
+    if fetch.counts_anew():
+        return Refused(RENUMBERED, fetch.where(trial))
     if finding is None:
         return Refused(_why_wrong(fetch, trial), _first_wrong(trial))
     mine = finding.function == fetch.function.py_func.__name__
@@ -163,7 +222,7 @@ def _out_of_bounds(fetch: Fetch, trial: GemmTrial, finding: Finding) -> str | No
         )
     if column >= trial.problem.k:
         return (
-            f"{fetch.goes_one_too_far()}Whole groups of four past k are read. Bs holds zeros there, but what "
+            f"{fetch.goes_one_too_far() or fetch.leaves_out_k0()}Whole groups of four past k are read. Bs holds zeros there, but what "
             f"is read may be NaN, and 0 · NaN is NaN; here it is not even in A. {finding.message}"
         )
     return None
@@ -197,6 +256,10 @@ def _race(fetch: Fetch, trial: GemmTrial, finding: Finding) -> str:
     )
 
 
+RENUMBERED = (
+    "Two threads have the same number. The kernel's blocks are two-dimensional, and `cuda.threadIdx.x` counts "
+    "along one row of threads only. The thread's number in the block is handed in: use the parameter `tid`."
+)
 FINDINGS = {
     "out_of_bounds": _out_of_bounds,
     "misaligned_access": _misaligned,
@@ -213,9 +276,9 @@ def _why_wrong(fetch: Fetch, trial: GemmTrial) -> str:
     for mistake in _mistakes(fetch.tiles):
         if trial.equals(mistake.predict(trial.problem)):
             return mistake.message
-    if np.isnan(trial.got).any() and fetch.goes_one_too_far():
+    if np.isnan(trial.got).any() and (slip := fetch.goes_one_too_far() or fetch.leaves_out_k0()):
         return (
-            f"There is a NaN in C. {fetch.goes_one_too_far()}Beyond lies the row's padding, and it does not "
+            f"There is a NaN in C. {slip}Past k lies the row's padding, and it does not "
             "help that Bs is zero there: 0 · NaN is NaN."
         )
     if np.isnan(trial.got).any():
@@ -258,6 +321,43 @@ def _mistakes(tiles: Tiles) -> tuple[Mistake, ...]:
 
 
 # ---- the lesson --------------------------------------------------------------------------------------------
+
+
+def _check_by_place(fetch: Fetch) -> None:
+    """What lies past k is known by its place: infinity is cleared there, and A's own NaN is kept."""
+    BM, BK = fetch.tiles.BM, fetch.tiles.BK
+    trial = fetch.trial(Odd(BM, BN, 2 * BK - 2, row_multiple=4))
+    by_place = "Ask where an element lies, `k0 + c + e < k`, and not what it is."
+    if trial.wrong[1:].any():
+        raise Refused(
+            "NaN past k is cleared, but infinity is not, and 0 · infinity is NaN: there may be anything in "
+            f"the padding. {by_place}",
+            fetch.where(trial),
+        )
+    if not np.isnan(trial.got[0]).all():
+        raise Refused(
+            "A NaN that belongs to A, before k, has disappeared: the row of C that it stands in must be NaN, "
+            f"as in NumPy. {by_place}",
+            fetch.where(trial),
+        )
+
+
+def _of_dynamic_places(function: Any) -> str:
+    """A comment on a loop over the four whose length is known only at run time: it is no mistake."""
+    tree = source_tree(function)
+    fours = _made_from("load4", tree)
+    for loop in ast.walk(tree):
+        if not isinstance(loop, ast.For) or not {"k", "k0"} & _names_in(loop.iter):
+            continue
+        for node in ast.walk(loop):
+            if isinstance(node, ast.Subscript) and ast.unparse(node.value) in fours:
+                if _names_in(loop.target) & _names_in(node.slice):
+                    return (
+                        f" But the length of `{ast.unparse(loop.iter)}` is known only at run time: the "
+                        f"compiler makes a chain of branches of `{ast.unparse(node)}`. Four iterations with "
+                        "a condition in them take fewer instructions."
+                    )
+    return ""
 
 
 def _check_lesson(fetch: Fetch, trial: GemmTrial) -> None:

@@ -53,12 +53,24 @@ def transposing_scatter(make_transpose):
         check_once(run, "load", "A", "loaded")
         check_width(run, "load", None, "As is read")
         check_width(run, "store", "out", "out is written")
+        check_once(run, "store", "out", "stored", "BM")
         _check_scatter(run)
     stores = runs[0].accesses("store")
     each = int(stores["wavefronts"].sum()) // int(stores["requests"].sum())
     return (
         "Right for four tiles: A, As and out are read and written 128 bits at a time, and with BK = 16 the "
         f"stores into As take {each} wavefronts per request, thanks to 4 floats of padding; without, 4."
+        f"{_of_barriers(runs[0])}"
+    )
+
+
+def _of_barriers(run: Move) -> str:
+    """What a barrier in a loop costs, as a comment: it is no mistake."""
+    if run.barriers_per_block == 1:
+        return ""
+    return (
+        f" But the threads wait {run.barriers_per_block} times, and once is enough: a single barrier after "
+        "the loop that fills As."
     )
 
 

@@ -188,8 +188,12 @@ def device_function_of(given: Any, parameters: tuple[str, ...]) -> Any:
     return function
 
 
-def emulate_kernel(kernel: Any, grid: tuple, block: tuple, *args, **options) -> Report:
-    """Emulate the learner's kernel; what the emulator refuses, or a loop without end, is said as Refused."""
+def emulate_kernel(kernel: Any, grid: tuple, block: tuple, *args, own: Any = None, **options) -> Report:
+    """Emulate the learner's kernel; what the emulator refuses, or a loop without end, is said as Refused.
+
+    own: the device function that is the learner's, where the kernel around it is the course's.
+    """
+    written = (own or kernel).py_func
     options.setdefault("step_limit", MOST_ITERATIONS)
     options.setdefault("strict", True)  # two threads with one element: somebody does another's work
     try:
@@ -200,14 +204,12 @@ def emulate_kernel(kernel: Any, grid: tuple, block: tuple, *args, **options) -> 
         message = _sentence(error.sentence) + _import_of(error.sentence) + _instead_of(error.sentence)
         raise Refused(message, source_line(error.filename, error.line)) from None
     except KernelStopped as error:
-        raise Refused(
-            f"The kernel does not come to an end: {error}", _line_of(error, kernel.py_func)
-        ) from None
+        raise Refused(f"The kernel does not come to an end: {error}", _line_of(error, written)) from None
     except EmulatorError as error:
-        raise Refused(_sentence(str(error)), _line_of(error, kernel.py_func)) from None
+        raise Refused(_sentence(str(error)), _line_of(error, written)) from None
     except MemoryError as error:
         raise Refused(
-            "The kernel needs more memory than this machine has.", _line_of(error, kernel.py_func)
+            "The kernel needs more memory than this machine has.", _line_of(error, written)
         ) from None
 
 

@@ -118,13 +118,16 @@ def check_width(run: Move, op: str, name: str | None, what: str) -> None:
         )
 
 
-def check_once(run: Move, op: str, name: str, what: str) -> None:
-    """Raise Refused unless the tile is moved once and a warp's request moves only whole sectors."""
+def check_once(run: Move, op: str, name: str, what: str, width: str = "BK") -> None:
+    """Raise Refused unless the tile is moved once and a warp's request moves only whole sectors.
+
+    width: the length of a row, by its name.
+    """
     rows, needed = run.accesses(op, name), run.tiles.BM * run.tiles.BK
     if floats(rows) > needed:
         raise Refused(
             f"The numbers are right, but {floats(rows)} floats are {what}, and the tile has {needed}: "
-            "several threads do the same work. The block covers THREADS // (BK // 4) rows in one pass.",
+            f"several threads do the same work. The block covers THREADS // ({width} // 4) rows in one pass.",
             f"{run.about}.",
         )
     sectors, least = int(rows["sectors"].sum()), needed // 8
@@ -132,6 +135,6 @@ def check_once(run: Move, op: str, name: str, what: str) -> None:
         raise Refused(
             f"The numbers are right, but where the tile is {what} {sectors} sectors move, twice as many as "
             f"the {least} it lies in: neighbouring threads are in different rows and use half of each. Let "
-            "neighbours take neighbouring groups of four floats in a row: the row is `tid // (BK // 4)`.",
+            f"neighbours take neighbouring groups of four floats in a row: the row is `tid // ({width} // 4)`.",
             f"{run.about}.",
         )
