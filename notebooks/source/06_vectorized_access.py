@@ -3,14 +3,14 @@
 #
 # One instruction can move four floats instead of one. Nothing else in this course sounds so simple and
 # comes with so much small print: where the four may begin, what happens at the edge of a matrix, which way
-# round a tile has to lie, and why it makes some kernels *slower*.
+# round a tile has to lie, and which part of it pays.
 #
 # **After this notebook you can**
 # - move a tile with 128-bit requests, and say at which addresses they may begin;
 # - carry A's tile into shared memory transposed, and choose the padding behind its rows;
 # - treat sizes that are no multiple of four, and take a change apart to find out which part of it pays.
 #
-# *Time: about 50 minutes to read, 55 for the exercises. Comes from document 003 (how the tiles are loaded)
+# *Time: about 50 minutes to read, 66 for the exercises. Comes from document 003 (how the tiles are loaded)
 # and document 004, kernel v05; the [glossary](glossary.md#document) says what the documents are.*
 
 # %%
@@ -50,8 +50,10 @@ from gemm_course import compiled
 # shows which line of the source each of them comes from.)
 #
 # If one instruction moved four neighbouring floats, there would be a quarter of the loads, and a quarter of
-# the addresses. (Where a scheduler has 16 FP32 units instead of 32, as in an A100, a multiply-add takes two
-# of its clocks, and every other clock is free for something else.)
+# the addresses.
+#
+# > *Note.* An A100 has 16 FP32 units per scheduler, not 32. There a multiply-add takes two clocks, and every
+# > other clock is free for something else.
 #
 # ## One request, four floats
 #
@@ -74,16 +76,17 @@ see.compare("thread_tiled_2d", "vectorized", tiles, "global_load_requests", "glo
 # **Fewer instructions, not fewer bytes.** "4 sectors per request" is no measure of anything here: an ideal
 # 128-bit request takes 16. Count the sectors of the whole product instead.
 
-# %% [markdown]
+# %% [markdown] tags=["answer"]
 # With the store of C it is different:
 
-# %%
+# %% tags=["answer"]
 see.compare("thread_tiled_2d", "vectorized", tiles, "global_store_requests", "global_store_sectors")
 
-# %% [markdown]
+# %% [markdown] tags=["answer"]
 # Before, a thread stored its 8 neighbouring results in 8 requests. In each of them the lanes are 8 floats
 # apart, so every lane touches a sector of its own and uses 4 of its 32 bytes. Now it uses 16 of them.
-#
+
+# %% [markdown]
 # Here are both kernels with small tiles, one warp per block. Which requests move more at once, and which use
 # more of what they move?
 
@@ -110,11 +113,13 @@ result = run("vectorized", A, B)
 np.abs(result.C - A @ B).max(), result.leading_dimensions
 
 # %% [markdown]
+# Each is the next multiple of four: 50 columns of A became rows of 52 floats, 61 of B and C rows of 64.
+#
 # ### Exercise 06.1 · Four at once
 # *core · easy · 10 minutes*
 #
 # One block of THREADS threads, `tid = cuda.threadIdx.x`, copies a tile from `A` to `out`, both BM rows by BK
-# columns. (The rows of `A` go on behind the tile; what is there is none of your business.) Write
+# columns. (The rows of `A` go on behind the tile; leave that alone.) Write
 # `make_copy(BM, BK, THREADS)`, which returns the kernel `(A, out)`. Use `load4` and `store4`. THREADS is a
 # multiple of BK // 4, and BM a multiple of the rows that the block covers at a time.
 #
@@ -145,6 +150,8 @@ check.four_at_once(make_copy)
 # %% [markdown]
 # ## A on its side
 #
+# The documents' argument is this. Keep your doubts until the end.
+#
 # Filling the tiles is one half. The other is reading them. In a k step p a thread with 8 × 8 results needs
 #
 # - `Bs[p, x0]` to `Bs[p, x0 + 7]`: neighbours, two requests of 128 bits;
@@ -166,15 +173,15 @@ check.four_at_once(make_copy)
 # | innerColA | `tid % (BK // 4)` | which four of this row: column `4 * innerColA` |
 # | rowStrideA | `THREADS // (BK // 4)` | how many rows the block covers in a pass |
 #
-# Below is one warp with a small tile. Be another thread, and step on. Then choose BK = 8: now two threads
-# share a row.
+# Below is one warp with a small tile. Choose another thread, then step. With BK = 8 two threads share
+# a row.
 
 # %%
 see.scatter()
 
 # %% [markdown]
-# In every store the 32 lanes put 32 floats into a few rows of As. Look at the last line of the picture while
-# you move *padding of As* from 4 to 0. Which banks are these?
+# In every store the 32 lanes put 32 floats into a few rows of As. Step to a store, and look at the last line
+# of the picture while you move *padding of As* from 4 to 0: 2 wavefronts become 4. Exercise 06.3 asks why.
 #
 # ### Exercise 06.2 · The transposing scatter
 # *core · hard · the heart of this notebook · 20 minutes*
@@ -186,7 +193,7 @@ see.scatter()
 # 3. and, when all is there, writes it to `out` (BK rows by BM columns): read by fours, stored by fours, as a
 #    thread of the GEMM kernel reads its row of As.
 #
-# THREADS is a multiple of BK // 4 and of BM // 4 here.
+# THREADS is a multiple of BK // 4 and of BM // 4 here, and PAD a multiple of 4.
 
 
 # %% id="ex-06-2"
@@ -278,8 +285,10 @@ see.wavefronts()
 #
 # | what ends | what is read beyond | what to do |
 # |---|---|---|
-# | k, in a row of A | up to three floats of padding, in **every** sum of that row | a zero for each of them |
-# | m | rows of A that do not exist | do not load at all, take four zeros |
+# | k, inside a four of A | up to three floats of padding, in **every** sum of the row | a zero for each |
+# | k, before a four of A | all of it: three fours per row here, with BK = 16 | do not load, take four zeros |
+# | k, in B | rows of B that do not exist | the same (`fetch_b` does it) |
+# | m | rows of A that do not exist | the same |
 # | n, in a row of B | up to three floats of padding | nothing: they end up in columns that C does not have |
 # | n, in a row of C | up to three floats of padding | not ours to write: store the last ones singly |
 #
@@ -299,7 +308,8 @@ see.source(around(None, 32, 32, 16, 4, 4))
 # %% [markdown]
 # Write `make_fetch(BM, BK, THREADS)`. It returns a *device function*, one that the threads of a kernel call,
 # under `@cuda.jit(device=True)`. It brings the tile of A that begins at `A[row0, k0]` into As, transposed,
-# for **any** m and k. A's rows are multiples of four floats long; behind column k there is NaN.
+# for **any** m and k. A's rows are multiples of four floats long; behind column k there may be anything.
+# `tid` numbers all threads of the block, which is two-dimensional.
 
 
 # %% id="ex-06-4"
@@ -347,7 +357,7 @@ see.diff("thread_tiled_2d", "vectorized")
 # compiler: unsigned indices, and loops written out in full.)
 #
 # ### Exercise 06.5 · A read that nobody notices
-# *stretch · medium · 12 minutes*
+# *stretch · medium · 8 minutes*
 #
 # This is document 004's v05, with small tiles: 32 × 32 × 8, and 4 × 4 results per thread. For any m, n and k
 # its results are those of NumPy. (It stores whole fours, into the padding too, and takes in the old C even if
@@ -360,12 +370,13 @@ from gemm_course.checks.kits import document_v05
 see.source(document_v05())
 
 # %% [markdown]
-# Which access is it, and what is the smallest C, by m · n, for which it happens? Answer with the array and
-# what is done to it, such as `("A", "load")`, and with `(m, n)`.
+# Which access is it? C of 1 × 1 shows it. What is the smallest C, by m · n, for which it does **not** happen?
+# The document's rows are padded to multiples of 16 floats, and the padding belongs to the array. Answer with
+# the array and what is done to it, such as `("A", "load")`, and with `(m, n)`.
 
 # %% id="ex-06-5"
 ### BEGIN SOLUTION
-check.stray_read(access=("C", "load"), shape=(1, 1))
+check.stray_read(access=("C", "load"), shape=(32, 17))
 ### STUB
 # check.stray_read(access=(None, None), shape=(None, None))
 ### END SOLUTION
@@ -425,8 +436,7 @@ see.counts("thread_tiled_2d", size, shared_load_requests=shared_reads("thread_ti
 # The counter says a quarter: the compiler made one 128-bit read of every four. That is what the transposing
 # was for. But the stage before has its quarter *too*. There the compiler sees `As[y0 + i, p]` to
 # `As[y0 + i, p + 3]`, neighbours along k, and reads four steps at once. The document's argument is right for
-# the source, and the compiler found a way round it. So what is the transposing good for, and what is the gain
-# of this stage?
+# the source, and the compiler found a workaround. So where does the gain of this stage come from?
 #
 # ## Take it apart
 #
@@ -460,12 +470,13 @@ see.compare_code("thread_tiled_2d", fours)
 # The larger part of what is saved are not the loads themselves but their addresses: integer arithmetic and
 # moves. There are as many reads of shared memory as before, transposed or not.
 #
-# And transposing, once there are fours? It saves some more moves: only one step of As has to be in registers
-# at a time, where the compiler's way round takes four, and spills 4 bytes. Which wait makes the rest of the
-# difference is not settled. From the instructions alone the course had predicted 40.5 TFLOPS for fours only.
+# And transposing, once there are fours? Both together are 8 % faster than fours only. 3 % are instructions,
+# mostly moves: one step of As has to be in registers at a time, where the compiler's workaround takes four,
+# and spills 4 bytes. The rest: a scheduler issues in 74 instead of 71 % of the clocks. Dispatch takes 14
+# instead of 19 % of a warp's time, but whether that is the cause is not settled.
 
 # %% [markdown]
-# ## Which vectorizing helps, and which hurts
+# ## Other kernels by fours
 #
 # Document 004's author has more kernels in his repository than in the article: v02 to v05, each with scalar
 # loads of the tiles and with loads by fours. They were compiled and measured for this course.
@@ -490,9 +501,12 @@ for name, threads, floats in (("v02", 32 * 32, 32 * 32), ("v03", 512, 64 * 8), (
 # threads", says a comment in the source. It sounds right. Is it the reason? Change one thing at a time:
 
 # %% [markdown] tags=["answer"]
+# All forms of v02 take 32 registers here, so that two blocks fit. nvcc was told to, also for the scalar one:
+# that makes it 8.1, where the chart has 9.2.
+#
 # | TFLOPS | scalar | fours, as written | loop unrolled | no clearing |
 # |---|---|---|---|---|
-# | v02, 32 registers | 8.1 | 5.8 | 6.9 | 7.8 |
+# | v02 | 8.1 | 5.8 | 6.9 | 7.8 |
 # | v03 | 17.1 | 10.5 | 13.6 | 14.1 |
 #
 # The loop is the one that **clears** what lies past k, your exercise 06.4. The author writes `v[3 - i] = 0`
@@ -502,15 +516,14 @@ for name, threads, floats in (("v02", 32 * 32, 32 * 32), ("v03", 512, 64 * 8), (
 #
 # Without any clearing v02 is 4 % slower than with scalar loads, and as many threads are idle as before. So it
 # is not mainly they. The clearing costs instructions as well: with fours and the loop unrolled, v02 executes
-# 41 % more than with scalar loads, v03 32 %. (v03's loss without clearing has not been taken apart. Compiled
-# without a limit of registers, the scalar v02 reaches 9.2.)
+# 41 % more than with scalar loads, v03 32 %. (v03's loss without clearing has not been taken apart.)
 
 # %% [markdown]
 # ### And v05, which transposes?
 #
-# In the chart v05 without fours is slower than v04, and with fours the fastest. Each half of little use by
-# itself? Not so fast: v05 takes 130 registers, so that one block fits on an SM, and v05_vectorized 121, so
-# that two fit. (v04 has 183.) All of them compiled for 128 registers, two blocks each:
+# In the chart v05 is slower than v04 without fours, and the fastest of all with them. But two things differ:
+# v05 takes 130 registers, so that one block fits on an SM, and v05_vectorized 121, so that two fit. (v04 has
+# 183.) All of them compiled for 128 registers, two blocks each:
 
 # %% [markdown] tags=["answer"]
 # | TFLOPS, two blocks per SM | scalar | fours |
@@ -519,7 +532,7 @@ for name, threads, floats in (("v02", 32 * 32, 32 * 32), ("v03", 512, 64 * 8), (
 # | v05, transposed | 28.9 | 33.0 |
 #
 # Transposing alone costs nothing and brings nothing, fours alone a little, and both together 13 %: the same
-# order as in the course's kernel. Before, two blocks were compared with one. (With 128 registers v04 spills
+# order as in the course's kernel. (With 128 registers v04 spills
 # some 100 bytes, v05 eight or none.)
 #
 # So: do not ask whether fours help. Look at the instructions, at local memory, and at the blocks per SM.
@@ -544,18 +557,25 @@ see.limits("thread_tiled_2d", "vectorized")
 
 # %% [markdown]
 # Still issue slots, but better used: in 74 % of the clocks a scheduler issues, and 86 % of that are
-# multiply-adds. Shared memory follows at 62 %. That is with 16 × 4 results. With 8 × 8 it has overtaken:
+# multiply-adds. In the other 26 % none of its four warps is ready: each spends 14 % of its time in dispatch,
+# and 5 % each at barriers and on fixed delays.
+#
+# Shared memory follows at 62 %. That is with 16 × 4 results. With 8 × 8 it has overtaken. Both kernels below
+# have the same tiles, and 20 wavefronts per k step:
 
 # %%
-see.limits(("vectorized", {"BK": 16, "TM": 8, "TN": 8, "PAD": 0}), "vectorized")
+see.limits(
+    ("thread_tiled_2d", {"BK": 16, "TM": 8, "TN": 8}), ("vectorized", {"BK": 16, "TM": 8, "TN": 8, "PAD": 0})
+)
 
 # %% [markdown]
-# With 8 × 8 the **conflict in the reads of Bs** makes 20 wavefronts of what could be 12, and warps wait 34 %
-# of their time for what they read. In notebook 05 it cost hardly anything, because instructions were the
-# limit. There are two ways out.
+# The **conflict in the reads of Bs** makes 20 wavefronts of what could be 12. With fewer instructions shared
+# memory is busy in 89 instead of 72 % of the clocks, and warps wait 34 instead of 10 % of their time for what
+# they read. There are two ways out.
 #
 # - **Another thread tile.** With 16 × 4 the lanes' pieces of Bs lie side by side, and 12 wavefronts it is.
-#   The price: five 128-bit reads per k step instead of four.
+#   The price: five 128-bit reads per k step instead of four. With BK = 32 and no padding the sweep has both:
+#   39.0 TFLOPS, and 38.5 with 8 × 8.
 # - **Another place for the lanes.** They lie in a row now. If they lay in a rectangle, and each had its
 #   columns in two places, the square could keep its four reads... but that is the next notebook.
 #
@@ -566,11 +586,15 @@ see.tiles("vectorized")
 
 # %% [markdown]
 # Is the padding worth it? Move PAD and see what was measured, first with BK = 32, then with 8 × 8 results
-# and BK = 16. (Where it says *not measured*, nobody knows: the sweep took a part of all tiles.)
+# and BK = 16. (Where it says *not measured*, nobody knows: the sweep took a part of all tiles. *Wavefronts*
+# counts the source, float by float: 0.5 per multiply-add of a warp. As compiled it is 12 / 64.)
 #
-# Without padding a store of As takes BK / 4 wavefronts. With BK = 32 it is 39.3 TFLOPS without and 41.4 with
-# PAD = 4, and warps wait 17 instead of 5 % of their time for shared memory and its queue. A tile is stored
-# once and read many times, so a conflict in the stores costs less than one in the reads.
+# Without padding a store of As takes BK / 4 wavefronts. With BK = 32 it is 39.0 TFLOPS without and 41.4 with
+# PAD = 4, and warps wait 17 instead of 5 % of their time for shared memory and its queue. The best measured,
+# 42.0, has PAD = 0: its tiles fill the 48 KB of a block, and padding would not fit.
+#
+# And BK? 8 × 8 without padding reaches 33.9, 38.3 and 38.5 TFLOPS with BK = 8, 16 and 32. Double BK until it
+# no longer pays.
 #
 # And which thread tile was fastest?
 
@@ -578,10 +602,11 @@ see.tiles("vectorized")
 see.heatmap("vectorized", "TM", "TN", others="best")
 
 # %% [markdown]
-# Tall tiles do well, wide ones badly: compare 16 × 4 with 4 × 16, the same 20 elements per k step. Tall ones
-# read more of As, where the lanes of a row share every word. Wide ones read more of Bs, where the lanes'
-# pieces lie TN floats apart and meet in the same banks. With 4 × 16 L1 and shared memory are busy in 98 % of
-# the clocks, for 14.7 TFLOPS.
+# Each cell has its own best block tile. With 128 × 128 × 8, tall tiles do well and wide ones badly: 16 × 4
+# reaches 36.3 TFLOPS and 4 × 16 only 14.5, with the same 20 elements per k step. Tall ones read more of As,
+# where the lanes of a row share every word. Wide ones read more of Bs, where the lanes' pieces lie TN floats
+# apart and meet in the same banks: with 128 × 128 × 16 and 4 × 16 (14.7 TFLOPS) L1 and shared memory are busy
+# in 98 % of the clocks. The map's 32.7 has a block of 256 × 32, where only two lanes lie side by side.
 #
 # ---
 # ## Quiz
@@ -596,10 +621,12 @@ see.quiz("06")
 #   addresses, the same sectors.
 # - It must begin at a multiple of 16 bytes: start, leading dimension, column, and the padding in shared
 #   memory.
-# - A transposed tile lets a thread read its column by fours. The price is a scatter with bank conflicts: with
-#   BK = 16, padding 4 leaves two wavefronts, padding 2 would leave one and break the alignment.
-# - Past k, zeros one by one, with constant indices: 0 · NaN is NaN, and a dynamic index sends the four to
-#   local memory.
+# - The source needs A transposed to read a column by fours; the compiler does not. Fours bring 4.2 TFLOPS,
+#   transposing 0.7, and both together 2.6 more.
+# - The price is a scatter with bank conflicts: with BK = 16, padding 4 leaves two wavefronts, padding 2 would
+#   leave one and break the alignment.
+# - Past k, zeros one by one, with constant indices: 0 · NaN is NaN, and a dynamic index costs local memory in
+#   C++ and a chain of branches in Numba.
 # - To know which part of a change pays, change one thing, and keep registers and blocks per SM equal.
 #
 # **Next:** the 32 lanes of a warp get a tile of their own, and a square of results reads Bs without a

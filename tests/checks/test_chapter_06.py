@@ -6,7 +6,7 @@ from numba import cuda, float32
 
 from gemm_course import check, compiled
 from gemm_course.checks.ch06.scatter_padding import wavefronts_of
-from gemm_course.checks.ch06.stray_read import TILE, smallest, strays
+from gemm_course.checks.ch06.stray_read import SMALLEST, TILE, strays
 from gemm_course.checks.kits import around
 from gemm_course.emulator import wavefronts
 from gemm_course.intrinsics import copy16, load4, store4
@@ -155,7 +155,7 @@ def test_another_right_answer_passes(exercise, answer):
 
 def test_answers_in_other_forms_pass():
     assert check.scatter_padding((4, 1, np.int64(2)), 4).passed
-    assert check.stray_read(["C", "read"], [1, 1]).passed
+    assert check.stray_read(["C", "read"], [32, 17]).passed
 
 
 @pytest.mark.parametrize(
@@ -201,17 +201,18 @@ def test_the_padding_exercise_counts_as_the_stage_does(pad):
     assert wavefronts_of(pad) == wavefronts(words, 32, "store") == {0: 4, 2: 1, 4: 2}[pad]
 
 
-def test_only_whole_blocks_hide_the_stray_read():
-    assert smallest() == (1, 1)
-    for m, n in ((TILE, TILE), (2 * TILE, TILE)):
+def test_what_hides_the_stray_read():
+    for m, n in ((TILE, TILE), (2 * TILE, TILE), SMALLEST):
         assert strays(m, n) is None
-    for m, n in ((TILE, TILE // 2), (TILE + 1, TILE), (TILE - 1, TILE), (TILE, 2 * TILE + 4)):
+    for m, n in ((1, 1), (TILE, TILE // 2), (TILE + 1, TILE), (TILE - 1, TILE), (TILE, 2 * TILE + 4)):
         assert strays(m, n) is not None, (m, n)
 
 
-def test_padding_of_the_rows_may_hide_it_too():
-    verdict = check.stray_read(("C", "load"), (TILE, TILE - 15))
-    assert strays(TILE, TILE - 15) is None and "stay in the padding" in verdict.message
+def test_no_smaller_shape_hides_it():
+    m, n = SMALLEST
+    assert SMALLEST == (32, 17) and strays(m, n - 1) is not None  # fewer columns need more than one row less
+    for rows in (1, 2, 8, 16, 17, m - 1):
+        assert strays(rows, min(TILE, (m * n - 1) // rows)) is not None, rows
 
 
 def test_a_refused_line_is_the_learners():

@@ -14,6 +14,7 @@ from gemm_course.kernels import LADDER
 from gemm_course.kernels.variants import kernel5_spread
 from gemm_course.profiles import recorded, verdict
 from gemm_course.profiles.words import percent
+from gemm_course.widgets import _measured as sweep
 from gemm_course.widgets import _strips
 from tests.checks.cells import verdict_of
 from tests.wrong_solutions.altering import changed, solution
@@ -150,8 +151,9 @@ def test_what_05_says_of_the_learners_registers(exercise, told):
     assert told.format(usual) in words_of("05")
 
 
-def test_the_times_that_05_says_are_those_of_its_exercises():
-    text = source_of("05")
+@pytest.mark.parametrize("notebook", ["05", "06"])
+def test_the_times_said_are_those_of_the_exercises(notebook):
+    text = source_of(notebook)
     minutes = sum(map(int, re.findall(r"^# \*.* (\d+) minutes\*$", text, re.MULTILINE)))
     assert f"{minutes} for the exercises" in text
 
@@ -228,7 +230,7 @@ def test_what_06_says_of_fours_in_local_memory():
         peer("v03_vectorized", UNROLLED),
         peer("v03_vectorized", NO_MASK),
     )
-    for name, forms in (("v02, 32 registers", v02), ("v03", v03)):
+    for name, forms in (("v02", v02), ("v03", v03)):
         assert f"| {name} | " + " | ".join(f"{one.tflops:.1f}" for one in forms) + " |" in said
         assert len({one.blocks_per_sm for one in forms}) == 1
         assert [one.stack_bytes for one in forms] == [0, 32, 0, 0]
@@ -238,7 +240,7 @@ def test_what_06_says_of_fours_in_local_memory():
     assert f"v02 is {percent(1 - v02[3].tflops / v02[0].tflops)} slower than with scalar" in said
     more = [percent(forms[2].warp_instructions / forms[0].warp_instructions - 1) for forms in (v02, v03)]
     assert "v02 executes {} more than with scalar loads, v03 {}".format(*more) in said
-    assert f"v02 reaches {peer('v02').tflops:.1f}" in said
+    assert f"that makes it {v02[0].tflops:.1f}, where the chart has {peer('v02').tflops:.1f}" in said
 
 
 def test_what_06_says_of_v05_with_equal_blocks():
@@ -264,15 +266,70 @@ def test_what_06_says_of_its_own_limit():
     assert f"Shared memory follows at {percent(verdict(BOTH).busy['L1 and shared memory'])}" in said
     square = recorded("vectorized", DOCUMENT | {"PAD": 0})
     assert verdict(square).limiter == "L1 and shared memory"
-    assert f"warps wait {wait(square, 'shared memory')} of their time for what they read" in said
+    before = recorded("thread_tiled_2d", DOCUMENT)
+    busy, waits = (
+        [f"{100 * of(each):.0f}" for each in (square, before)]
+        for of in (
+            lambda each: verdict(each).busy["L1 and shared memory"],
+            lambda each: each.waits["shared memory"],
+        )
+    )
+    assert f"memory is busy in {' instead of '.join(busy)} % of the clocks" in said
+    assert f"warps wait {' instead of '.join(waits)} % of their time for what they read" in said
+    assert f"In the other {percent(1 - issued)} none of its four warps is ready" in said
+    assert f"each spends {wait(BOTH, 'dispatch')} of its time in dispatch, and 5 % each" in said
+    assert {wait(BOTH, name) for name in ("barrier", "fixed delay")} == {"5 %"}
+
+
+def measured(**tiles) -> str:
+    """What the sweep has of `vectorized`, with its default tiles for those that are not given."""
+    stage = LADDER["vectorized"]
+    return f"{sweep.speed(stage, {**stage.tiles, **tiles}):.1f}"
+
+
+def test_what_06_says_of_thread_tiles():
+    said = words_of("06")
     wide = recorded("vectorized", {"BK": 16, "TM": 4, "TN": 16})
     busy = percent(verdict(wide).busy["L1 and shared memory"])
-    assert f"busy in {busy} of the clocks, for {wide.tflops:.1f} TFLOPS" in said
+    assert f"4 × 16 ({wide.tflops:.1f} TFLOPS) L1 and shared memory are busy in {busy} of the clocks" in said
+    tall, wide = measured(BK=8), measured(BK=8, TM=4, TN=16)
+    assert f"16 × 4 reaches {tall} TFLOPS and 4 × 16 only {wide}" in said
+    mapped = max(
+        (
+            each
+            for each in sweep.measured(LADDER["vectorized"])
+            if (each.tiles["TM"], each.tiles["TN"]) == (4, 16)
+        ),
+        key=lambda each: each.tflops,
+    )
+    assert (mapped.tiles["BM"], mapped.tiles["BN"]) == (256, 32)
+    assert f"The map's {mapped.tflops:.1f} has a block of 256 × 32" in said
+    assert f"{measured(PAD=0)} TFLOPS, and {measured(PAD=0, TM=8, TN=8)} with 8 × 8" in said
+
+
+def test_what_06_says_of_the_best_tiles_and_bk():
+    said, stage = words_of("06"), LADDER["vectorized"]
+    best = sweep.best(stage)
+    assert f"The best measured, {best.tflops:.1f}, has PAD = 0" in said
+    assert best.shared_bytes == 48 << 10 and stage.rules({**best.tiles, "PAD": 4})
+    by_depth = [measured(BK=depth, TM=8, TN=8, PAD=0) for depth in (8, 16, 32)]
+    assert "reaches {}, {} and {} TFLOPS with BK = 8, 16 and 32".format(*by_depth) in said
+
+
+def test_what_06_says_of_both_together():
+    said = words_of("06")
+    gain = percent(BOTH.tflops / FOURS.tflops - 1)
+    fewer = percent(1 - instructions(BOTH) / instructions(FOURS))
+    assert f"Both together are {gain} faster than fours only. {fewer} are instructions" in said
+    shares = [f"{100 * verdict(each).busy['issue slots']:.0f}" for each in (BOTH, FOURS)]
+    assert f"issues in {' instead of '.join(shares)} % of the clocks" in said
+    shares = [f"{100 * each.waits['dispatch']:.0f}" for each in (BOTH, FOURS)]
+    assert f"Dispatch takes {' instead of '.join(shares)} % of a warp's time" in said
 
 
 def test_what_06_says_of_padding():
     said, without = words_of("06"), recorded("vectorized", {"PAD": 0})
-    assert "it is {} TFLOPS without and {} with PAD = 4".format(*tflops(without, BOTH)) in said
+    assert f"it is {measured(PAD=0)} TFLOPS without and {measured()} with PAD = 4" in said
     shares = [sum(one.waits[name] for name in SHARED) for one in (without, BOTH)]
     assert f"wait {100 * shares[0]:.0f} instead of {100 * shares[1]:.0f} % of their time" in said
 

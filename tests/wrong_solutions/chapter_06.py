@@ -195,11 +195,6 @@ def ragged_fours() -> dict[str, Wrong]:
         ),
         "load_without_k0": ("`c < k` leaves out `k0`", ("and k0 + c < k", "and c < k")),
         "clearing_without_k0": ("`c + e < k` leaves out `k0`", (CLEAR_GUARD, "c + e < k")),
-        "both_without_k0": (
-            "`c < k` leaves out `k0`",
-            ("and k0 + c < k", "and c < k"),
-            (CLEAR_GUARD, "c + e < k"),
-        ),
         "clears_nan_by_its_value": ("infinity is not", (CLEARED, "float32(0) if v[e] != v[e] else v[e]")),
         "clears_whatever_is_not_finite": (
             "A NaN that belongs to A",
@@ -212,13 +207,14 @@ def ragged_fours() -> dict[str, Wrong]:
 
 def stray_read() -> dict[str, Wrong]:
     answers = {
-        "blames_the_store": ("inside the guard", 'access=("C", "store"), shape=(1, 1)'),
-        "blames_a": ("are guarded", 'access=("A", "load"), shape=(1, 1)'),
+        "blames_the_store": ("inside the guard", 'access=("C", "store"), shape=(32, 17)'),
+        "blames_a": ("are guarded", 'access=("A", "load"), shape=(32, 17)'),
         "blames_k": ("k has nothing to do", 'access=("C", "load"), shape=(32, 32, 5)'),
-        "n_no_multiple_of_4": ("to the right", 'access=("C", "load"), shape=(32, 33)'),
-        "one_row_too_many": ("at the bottom", 'access=("C", "load"), shape=(33, 32)'),
-        "the_document_s_tile": ("both are multiples", 'access=("C", "load"), shape=(32, 64)'),
-        "one_less": ("Go on shrinking", 'access=("C", "load"), shape=(31, 31)'),
+        "the_smallest_that_shows_it": ("below C's last row", 'access=("C", "load"), shape=(1, 1)'),
+        "rows_need_not_be_whole": ("below C's last row", 'access=("C", "load"), shape=(31, 17)'),
+        "half_a_block_s_columns": ("some threads read behind that", 'access=("C", "load"), shape=(32, 16)'),
+        "whole_blocks_only": ("read its padding", 'access=("C", "load"), shape=(32, 32)'),
+        "two_blocks": ("One block hides it", 'access=("C", "load"), shape=(64, 17)'),
         "nothing_at_all": ("no block", 'access=("C", "load"), shape=(0, 0)'),
         "too_large": ("far larger", 'access=("C", "load"), shape=(4097, 4097)'),
     }

@@ -221,9 +221,10 @@ def _out_of_bounds(fetch: Fetch, trial: GemmTrial, finding: Finding) -> str | No
             f"m. Take zeros there. {finding.message}"
         )
     if column >= trial.problem.k:
+        slip = fetch.goes_one_too_far() or fetch.leaves_out_k0()
         return (
-            f"{fetch.goes_one_too_far() or fetch.leaves_out_k0()}Whole groups of four past k are read. Bs holds zeros there, but what "
-            f"is read may be NaN, and 0 · NaN is NaN; here it is not even in A. {finding.message}"
+            f"{slip}Whole groups of four past k are read. Bs holds zeros there, but what is read may be NaN, "
+            f"and 0 · NaN is NaN; here it is not even in A. {finding.message}"
         )
     return None
 
@@ -257,8 +258,9 @@ def _race(fetch: Fetch, trial: GemmTrial, finding: Finding) -> str:
 
 
 RENUMBERED = (
-    "Two threads have the same number. The kernel's blocks are two-dimensional, and `cuda.threadIdx.x` counts "
-    "along one row of threads only. The thread's number in the block is handed in: use the parameter `tid`."
+    "Two threads have the same number. The kernel's blocks are two-dimensional, and `cuda.threadIdx.x` "
+    "counts along one row of threads only. The thread's number in the block is handed in: use the "
+    "parameter `tid`."
 )
 FINDINGS = {
     "out_of_bounds": _out_of_bounds,

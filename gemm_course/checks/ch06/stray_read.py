@@ -11,6 +11,7 @@ from gemm_course.emulator import Finding, emulate
 
 LEADING = 16  # floats; document 004 pads every row to a multiple of 64 bytes
 LARGEST = 4 * TILE
+SMALLEST = (TILE, TILE - LEADING + 1)  # whole rows of blocks; columns whose padding reaches the block's end
 OPS = {"load": "load", "read": "load", "store": "store", "write": "store"}
 
 
@@ -20,28 +21,27 @@ OPS = {"load": "load", "read": "load", "store": "store", "write": "store"}
     hints=(
         "Four lines access global memory: the loads of A, of B and of C, and the store of C.",
         "`x if condition else y` loads x only where the condition holds. Which of the four has no condition?",
-        "The threads whose elements lie outside C read too. For which m and n are there no such threads?",
-        "For multiples of the block's tile. Everything else shows it, the smallest of all as well.",
+        "The threads whose elements lie outside C read too. Below C there are no rows at all: which m has "
+        "no such threads?",
+        "To the right of C lies the padding, which belongs to the array. Rows are multiples of 16 floats "
+        "long: for which n do they reach as far as the block's 32 columns?",
     ),
 )
 def stray_read(access=None, shape=None):
-    """The access outside its array, as ("A", "load"), and the smallest (m, n) that shows it."""
+    """The access outside its array, as ("A", "load"), and the smallest (m, n) that hides it."""
     if _is_blank(access) and _is_blank(shape):
         raise nothing_yet()
     _check_access(access)
     m, n = _shape(shape)
     found = strays(m, n)
-    if found is None:
-        raise Refused(f"For m = {m} and n = {n} nothing lies outside: {_why_not(m, n)}")
-    if (m, n) != smallest():
-        raise Refused(
-            f"`({m}, {n})` does show it, but m · n = {m * n} is not the least: the read is not guarded at "
-            f"all, whatever m and n are. {_smaller(m, n)}",
-            f"The emulator: {found.message}",
-        )
+    if found is not None:
+        raise Refused(f"With m = {m} and n = {n} it does happen. {_why_it_shows(m, n)} {found.message}")
+    if (m, n) != SMALLEST:
+        raise Refused(f"Nothing lies outside, but m · n = {m * n} is not the least. {_smaller(m, n)}")
     return (
-        f"Even C of 1 × 1 shows it: {found.count} times a thread reads outside C, and throws away what it "
-        "got. No result is ever wrong. It goes well until the memory behind C belongs to nobody."
+        "Rows of 17 floats are padded to 32, and 32 rows are a whole block: every read hits C or its "
+        "padding. A test with such sizes does not find it, and even C of 1 × 1 shows it: "
+        f"{strays(1, 1).count} reads outside C. It goes well until the memory behind C belongs to nobody."
     )
 
 
@@ -54,13 +54,6 @@ def strays(m: int, n: int) -> Finding | None:
     one, zero = np.float32(1), np.float32(0)
     report = emulate(document_v05(), grid, threads, m, n, DEPTH, one, A, B, zero, C)
     return next((f for f in report.errors if f.kind == "out_of_bounds" and f.array == "C"), None)
-
-
-@cache
-def smallest() -> tuple[int, int]:
-    """(m, n) with the smallest m * n that shows the stray read, by trying all from the smallest on."""
-    shapes = sorted(((m, n) for m in range(1, TILE) for n in range(1, TILE)), key=lambda s: s[0] * s[1])
-    return next(shape for shape in shapes if strays(*shape) is not None)
 
 
 def _length(columns: int) -> int:
@@ -103,7 +96,7 @@ def _check_access(access) -> None:
 
 def _shape(shape) -> tuple[int, int]:
     if _is_blank(shape):
-        raise Refused("The access is the right one. And the smallest `shape=(m, n)` that shows it?")
+        raise Refused("The access is the right one. And the smallest `shape=(m, n)` without it?")
     if isinstance(shape, (tuple, list)) and len(shape) == 3:
         raise Refused(
             "The shape must be two numbers, `(m, n)`: k has nothing to do with it. C is read after the loop "
@@ -120,28 +113,23 @@ def _shape(shape) -> tuple[int, int]:
     return m, n
 
 
-def _why_not(m: int, n: int) -> str:
-    if n % TILE:
-        return (
-            "the reads to the right of C stay in the padding behind its rows, which are "
-            f"{_length(n)} floats long, multiples of 64 bytes. And below C there is nothing to read."
-        )
+def _why_it_shows(m: int, n: int) -> str:
+    """Which threads read outside C."""
+    if m % TILE:
+        return f"Blocks are {TILE} rows high, and threads below C's last row read where nothing is."
     return (
-        f"both are multiples of the block's tile of {TILE} × {TILE}, every thread has its elements of C. So "
-        "no test with such sizes finds it."
+        f"A row of C is {_length(n)} floats long with its padding, a multiple of {LEADING}, and blocks are "
+        f"{TILE} wide: some threads read behind that."
     )
 
 
 def _smaller(m: int, n: int) -> str:
-    if m % TILE == 0:
-        return (
-            "You read outside C to the right. How few columns can there be, and do you need all these rows?"
-        )
-    if n % TILE == 0:
-        return (
-            "You read outside C at the bottom. How few rows can there be, and do you need all these columns?"
-        )
-    return "Go on shrinking: which m and n would *not* show it?"
+    if m > TILE or n > TILE:
+        return "One block hides it as well."
+    return (
+        f"The threads to the right of C read its padding: rows are padded to multiples of {LEADING} floats. "
+        "How few columns can there be?"
+    )
 
 
 def _is_blank(value) -> bool:

@@ -134,7 +134,8 @@ def check_once(run: Move, op: str, name: str, what: str, width: str = "BK") -> N
     if sectors > least:
         raise Refused(
             f"The numbers are right, but where the tile is {what} {sectors} sectors move, twice as many as "
-            f"the {least} it lies in: neighbouring threads are in different rows and use half of each. Let "
-            f"neighbours take neighbouring groups of four floats in a row: the row is `tid // ({width} // 4)`.",
+            f"the {least} it lies in: neighbouring threads are in different rows and use half of each. "
+            "Let neighbours take neighbouring groups of four floats in a row: the row is `tid // "
+            f"({width} // 4)`.",
             f"{run.about}.",
         )
