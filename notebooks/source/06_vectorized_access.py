@@ -72,19 +72,15 @@ see.predict("06.requests")
 tiles = {"BM": 128, "BN": 128, "BK": 16, "TM": 8, "TN": 8}  # document 004's
 see.compare("thread_tiled_2d", "vectorized", tiles, "global_load_requests", "global_load_sectors")
 
-# %% [markdown] tags=["answer"]
-# **Fewer instructions, not fewer bytes.** "4 sectors per request" is no measure of anything here: an ideal
-# 128-bit request takes 16. Count the sectors of the whole product instead.
-
-# %% [markdown] tags=["answer"]
-# With the store of C it is different:
-
 # %% tags=["answer"]
 see.compare("thread_tiled_2d", "vectorized", tiles, "global_store_requests", "global_store_sectors")
 
 # %% [markdown] tags=["answer"]
-# Before, a thread stored its 8 neighbouring results in 8 requests. In each of them the lanes are 8 floats
-# apart, so every lane touches a sector of its own and uses 4 of its 32 bytes. Now it uses 16 of them.
+# Loads: **fewer instructions, not fewer bytes.** "4 sectors per request" is no measure of anything here: an
+# ideal 128-bit request takes 16. Count the sectors of the whole product instead.
+#
+# Stores: before, a thread stored its 8 neighbouring results in 8 requests. In each of them the lanes are 8
+# floats apart, so every lane touches a sector of its own and uses 4 of its 32 bytes. Now it uses 16 of them.
 
 # %% [markdown]
 # Here are both kernels with small tiles, one warp per block. Which requests move more at once, and which use
@@ -97,7 +93,7 @@ see.warp_and_memory("thread_tiled_2d", "vectorized")
 # ## Where four may begin
 #
 # A 128-bit access must begin at a **multiple of 16 bytes**. Otherwise the GPU stops the kernel:
-# *misaligned address*. For `load4(A, (row, col))` three things have to hold:
+# *misaligned address*. `load4(A, (row, col))` is safe in every row if three things hold:
 #
 # - the array begins at such an address. Those that `cuda.to_device` makes do. A shared array needs to be
 #   told, by a third argument, in bytes: `cuda.shared.array((BK, BM), float32, 16)`. You have seen it in
@@ -119,9 +115,9 @@ np.abs(result.C - A @ B).max(), result.leading_dimensions
 # *core · easy · 10 minutes*
 #
 # One block of THREADS threads, `tid = cuda.threadIdx.x`, copies a tile from `A` to `out`, both BM rows by BK
-# columns. (The rows of `A` go on behind the tile; leave that alone.) Write
-# `make_copy(BM, BK, THREADS)`, which returns the kernel `(A, out)`. Use `load4` and `store4`. THREADS is a
-# multiple of BK // 4, and BM a multiple of the rows that the block covers at a time.
+# columns. (The rows of `A` go on behind the tile; ignore that.) Write `make_copy(BM, BK, THREADS)`, which
+# returns the kernel `(A, out)`. Use `load4` and `store4`. THREADS is a multiple of BK // 4, and BM a multiple
+# of the rows that the block covers at a time.
 #
 # The checker wants a quarter of the requests, and every byte of every sector used.
 
@@ -173,8 +169,7 @@ check.four_at_once(make_copy)
 # | innerColA | `tid % (BK // 4)` | which four of this row: column `4 * innerColA` |
 # | rowStrideA | `THREADS // (BK // 4)` | how many rows the block covers in a pass |
 #
-# Below is one warp with a small tile. Choose another thread, then step. With BK = 8 two threads share
-# a row.
+# Below is one warp with a small tile. Choose another thread, then step. With BK = 8 two threads share a row.
 
 # %%
 see.scatter()
@@ -532,8 +527,7 @@ for name, threads, floats in (("v02", 32 * 32, 32 * 32), ("v03", 512, 64 * 8), (
 # | v05, transposed | 28.9 | 33.0 |
 #
 # Transposing alone costs nothing and brings nothing, fours alone a little, and both together 13 %: the same
-# order as in the course's kernel. (With 128 registers v04 spills
-# some 100 bytes, v05 eight or none.)
+# order as in the course's kernel. (With 128 registers v04 spills some 100 bytes, v05 eight or none.)
 #
 # So: do not ask whether fours help. Look at the instructions, at local memory, and at the blocks per SM.
 
