@@ -423,6 +423,8 @@ class MemoryAccess:
         size = array.shape[axis]
         if type(size) is not int:
             return "fewer"
+        if not size:
+            return _extent(size, axis, array.ndim)
         last = f"the last {_axis_word(axis, array.ndim)} is {size - 1}"
         return f"{_extent(size, axis, array.ndim)}: {last}"
 

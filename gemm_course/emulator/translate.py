@@ -688,8 +688,11 @@ class Translator:
     def _augment_element(self, node):
         target = node.target
         if is_part(target.slice):
+            name = ast.unparse(target.value)
             self._refuse(
-                node, "a slice cannot be changed as a whole with += and the like; loop over its elements"
+                node,
+                "a slice cannot be changed as a whole with += and the like; loop over its elements, or write "
+                f"`{name} += ...` if {name} is one number",
             )
         stays = self._stays(target, adds=True)
         load, store = self._site(target, "load", "load", stays), self._site(target, "store", "store", stays)

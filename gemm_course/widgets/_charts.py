@@ -124,6 +124,7 @@ def _ways(said: int | str | None, emulated: int, hardware: int | None) -> dict[s
     """What the three ways of counting found; without a formula, what the others found stays hidden."""
     if said is None:
         return {"formula": "your turn", "emulator": _LATER, "hardware": _LATER}
+    said = int(said) if isinstance(said, float) and said.is_integer() else said
     return {"formula": said, "emulator": emulated, "hardware": _told(hardware, emulated)}
 
 

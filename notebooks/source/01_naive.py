@@ -74,7 +74,7 @@ see.source("naive_uncoalesced")
 # It is made for a compiler, and for blocks of any shape:
 #
 # - `BM` and `BN` are the rows and columns of C that belong to a block, 32 × 32 if nobody says otherwise.
-# - `float32(0)` is a zero of 32 bits. A later exercise shows what `0.0` costs.
+# - `float32(0)` is a zero of 32 bits. Exercise 01.4 shows what `0.0` is.
 # - `u32(...)` makes an unsigned integer of 32 bits (`from gemm_course.intrinsics import u32`), and `while`
 #   stands for `for p in range(k)`. Both are there for the compiler; your kernel does without them.
 #
@@ -97,7 +97,8 @@ np.abs(run(naive[(3, 15), (32, 4)], A, B).C - A @ B).max()
 # %% [markdown]
 # Not zero, and that is fine. Both are float32 sums of 50 products, but taken in another order and rounded
 # at other places (an FMA rounds once, a multiplication and an addition twice). So we compare with a
-# **tolerance**, never with `==`.
+# **tolerance**, never with `==`: the checkers allow (k + 4) · 1.2 · 10⁻⁷ times the sum of the
+# products' sizes. If yours prints `nan`, some elements were never stored: look at the numbers of blocks.
 #
 # ## One request
 #
@@ -111,15 +112,15 @@ np.abs(run(naive[(3, 15), (32, 4)], A, B).C - A @ B).max()
 # %%
 see.predict("01.moved")
 
+# %% [markdown]
+# And how many sectors has the load of B? The store of C? Look them up: on the left of the picture the warp's
+# lanes on C and what they ask for, on the right the memory. The hardware takes all 32 lanes together; you can
+# follow four at a time. Go to the last lanes with each request.
+
 # %% tags=["answer"]
 see.warp_and_memory("naive_uncoalesced")
 
-# %% [markdown]
-# On the left the warp's lanes on C and what they ask for, on the right the memory, drawn from what the
-# emulator saw. The hardware takes all 32 lanes together; step by step you can follow four at a time. Choose
-# one request after the other, and go to the last lanes each time.
-
-# %% [markdown] tags=["answer"]
+# %% [markdown] tags=["thought"]
 # - **A**: every lane in a sector of its own. 1024 bytes move, 128 are used.
 # - **B**: all lanes read the *same* element. One sector, handed to all: a **broadcast**.
 # - **C**: like A, when the result is stored.
@@ -173,9 +174,9 @@ check.naive_sectors(A=8, B=1, C=8)
 ### END SOLUTION
 
 # %% [markdown]
-# Which shape makes A cheapest? Look for it with the blocks of the picture above. What happens to B and C?
+# Which of the blocks in the picture above makes A cheapest? What happens to B and C?
 
-# %% [markdown] tags=["answer"]
+# %% [markdown] tags=["thought"]
 # The fewer threads along x, the fewer rows a warp has. 4 × 64 has 4 rows and 8 columns: 4 sectors of A, 1 of
 # B, 4 of C. That is 5 sectors per step along k instead of 33, and the kernel is 6.6 times as fast (3.3 TFLOPS
 # instead of 0.50). Notebook 02 does better.
@@ -194,6 +195,9 @@ see.tflops("naive_uncoalesced")
 see.limits("naive_uncoalesced")
 
 # %% [markdown]
+# - An **issue slot** is one clock of a scheduler, in which it can issue one instruction.
+# - **Integer units** add and compare whole numbers: addresses, the loop's counter.
+#
 # The arithmetic is idle, DRAM is too: 99 % of the sectors are found in L1, just as the box above says. What
 # works without a pause is **L1**. For each step it serves 33 sectors, to feed 32 multiply-adds, and three
 # quarters of the time a warp waits merely for room in the queue to it.
@@ -222,8 +226,9 @@ see.row_lengths("naive_uncoalesced")
 # 4096 floats, the 32 floats of a request all lie at the same place in their lines.
 #
 # L1 delivers 128 bytes per clock, one float from each of the 32 places. That is a **wavefront**. Floats at
-# the same place take turns: here each wavefront brings one sector of 32 bytes, a quarter of what it could.
-# The profiler counted the wavefronts of a warp's step, for A and B together, at n = 2048:
+# the same place take turns, so each wavefront serves one float of A. The roofline counts its whole sector, 32
+# of 128 bytes: the quarter. The profiler counted wavefronts per step, for A and B together, at n = 2048
+# (choose that *n* above to compare):
 #
 # | floats of padding | lanes at one place | wavefronts per step | TFLOPS |
 # |---|---|---|---|
@@ -233,9 +238,10 @@ see.row_lengths("naive_uncoalesced")
 # | 4 | 4 | 5.5 | 1.47 |
 # | 1 | 1 | 3.0 | 1.62 |
 #
-# Down to 8 lanes, wavefronts decide. With fewer, L1's data are busy 30 to 49 % of the time, and a step still
-# takes 10 to 11 clocks: something else has taken over that this profile does not name. Notebook 03 meets the
-# places again, as the *banks* of shared memory.
+# That is about one wavefront for each lane at the same place, and one for B. In the last row this makes 2;
+# why L1 takes 3.0 we do not know. Down to 8 lanes, wavefronts decide. From 4 lanes down, L1 is idle more than
+# half the time, and a step still takes 10 to 11 clocks: what limits then, we do not know.
+# Notebook 03 meets the places again, as the *banks* of shared memory.
 
 # %% [markdown]
 # So a factor of three was an accident of the size: multiples of 32 floats are the worst widths for this
@@ -243,44 +249,7 @@ see.row_lengths("naive_uncoalesced")
 # even at its best it asks for 33 sectors where 5 would do.
 #
 # ---
-# ## Count it three ways
-#
-# Now put the exercises together. A warp takes $k$ steps, and there are $mn/32$ warps.
-#
-# ### Exercise 01.5 · The formulas
-# *core · medium · 6 minutes*
-#
-# How many load **requests** do all warps of `naive_uncoalesced` make for A and B, and how many **sectors** do
-# these requests touch? Blocks of 32 × 32; m and n are multiples of 32, rows are aligned to sectors.
-
-
-# %% id="ex-01-5"
-def load_counts(m, n, k):
-    ### BEGIN SOLUTION
-    return 2 * m * n * k // 32, 33 * m * n * k // 32
-    ### STUB
-    # return None  # (requests, sectors)
-    ### END SOLUTION
-
-
-check.naive_counts(load_counts)
-
-# %% [markdown]
-# The picture sets your formulas beside two other ways of counting. **The emulator** counts what the source
-# asks for. **The hardware** has counters of its own, read with Nsight Compute on an H200 and kept in `data/`.
-# (*Global* memory is where A, B and C lie: all that is reached by way of L1, L2 and DRAM.)
-
-# %%
-size = (1024, 1024, 1024)
-requests, sectors = load_counts(*size) or (None, None)
-see.counts("naive_uncoalesced", size, global_load_requests=requests, global_load_sectors=sectors)
-
-# %% [markdown]
-# Where all three agree, the model in your head is right. It will not always be so: the compiler may change
-# the source, and from notebook 03 on it does.
-#
-# ---
-# ## One more thing
+# ## A trap in the types
 #
 # ### Exercise 01.4 · The hidden float64
 # *core · medium · easily missed · 8 minutes*
@@ -326,6 +295,42 @@ def lean(m, n, k, alpha, A, B, beta, C):
 
 
 check.no_float64(lean)
+
+# %% [markdown]
+# ---
+# ## Count it three ways
+#
+# ### Exercise 01.5 · The formulas
+# *core · medium · 6 minutes*
+#
+# How many load **requests** do all warps of `naive_uncoalesced` make for A and B, and how many **sectors** do
+# these requests touch? Blocks of 32 × 32; m and n are multiples of 32, rows are aligned to sectors.
+
+
+# %% id="ex-01-5"
+def load_counts(m, n, k):
+    ### BEGIN SOLUTION
+    return 2 * m * n * k // 32, 33 * m * n * k // 32
+    ### STUB
+    # return None  # (requests, sectors)
+    ### END SOLUTION
+
+
+check.naive_counts(load_counts)
+
+# %% [markdown]
+# The picture sets your formulas beside two other ways of counting. **The emulator** counts what the source
+# asks for. **The hardware** has counters of its own, read with Nsight Compute on an H200 and kept in `data/`.
+# (*Global* memory is where A, B and C lie: all that is reached by way of L1, L2 and DRAM.)
+
+# %%
+size = (1024, 1024, 1024)
+requests, sectors = load_counts(*size) or (None, None)
+see.counts("naive_uncoalesced", size, global_load_requests=requests, global_load_sectors=sectors)
+
+# %% [markdown]
+# Where all three agree, the model in your head is right. It will not always be so: the compiler may change
+# the source, and from notebook 03 on it does.
 
 # %% [markdown]
 # ---

@@ -165,9 +165,12 @@ RIGHT = {
     "vector_add": (add_with_other_names, add_with_a_stride, add_in_two_dimensions_unneeded),
     "broadcast_add": (broadcast_with_early_returns, broadcast_over_strides),
     "naive": GEMMS,
-    "naive_loads": (loads_as_a_sum,),
+    "naive_loads": (loads_as_a_sum, lambda m, n, k: 2.0 * m * n * k, lambda m, n, k: 4 * m * n * k / 2),
     "no_float64": GEMMS,
-    "naive_counts": (lambda m, n, k: [m * n // 32 * k * 2, m * n // 32 * k * 33],),
+    "naive_counts": (
+        lambda m, n, k: [m * n // 32 * k * 2, m * n // 32 * k * 33],
+        lambda m, n, k: (m * n * k / 16, 33 * m * n * k / 32),
+    ),
 }
 CASES = [(exercise, answer) for exercise, answers in RIGHT.items() for answer in answers]
 

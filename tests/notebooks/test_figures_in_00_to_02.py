@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from gemm_course import records
+from gemm_course.checks.engines import Problem
 from gemm_course.emulator.limits import LIMITS
 from gemm_course.kernels import LADDER
 from gemm_course.model.gpus import GPUS
@@ -128,11 +129,20 @@ def test_the_story_of_the_padding():
 
 def test_with_few_lanes_at_a_place_the_wavefronts_are_not_the_limit():
     rows = [profile("naive_uncoalesced", 2048 + extra) for extra in (4, 2, 1)]
-    assert "busy 30 to 49 % of the time" in text_of("01")
+    assert "From 4 lanes down, L1 is idle more than half the time" in text_of("01")
+    assert "a step still takes 10 to 11 clocks" in text_of("01")
     assert (round(rows[-1].l1_data), round(rows[0].l1_data)) == (30, 49)
     assert all(10 <= per_step(row, row.clocks) < 11.5 for row in rows)
     busy = records.columns.PROFILE_BUSY
     assert all(max(row[part] for part in busy) == row.l1_data for row in rows)
+
+
+def test_the_tolerance_that_01_and_the_glossary_state():
+    q = Problem(2, 3, 5, alpha=1, beta=0)
+    assert (q.k + 4) * 2**-23 * (abs(q.A) @ abs(q.B)) == pytest.approx(q.tolerance)
+    assert 2**-23 == pytest.approx(1.2e-7, rel=0.01)
+    assert "(k + 4) · 1.2 · 10⁻⁷ times the sum of the products' sizes" in text_of("01")
+    assert "(k + 4) · 2⁻²³ times" in (SOURCES.parent / "glossary.md").read_text("utf-8")
 
 
 def test_the_block_of_4_by_64():

@@ -31,6 +31,21 @@ WRONG["naive"] = altered(
         "only_rows_guarded": ("Only the rows are guarded", (" and col < n", "")),
         "adds_into_c": ("Does something add into `C`", (LOOP, ADDED_IN_C), (STORE, "")),
         "right_sum_in_memory": ("times for", (LOOP, SCALED), (STORE, ADDED_IN_C)),
+        "stores_beta_times_c_early": (
+            "the first time too early",
+            (LOOP, f"{SCALED}\n        {LOOP}"),
+            (STORE, "C[row, col] += alpha * acc"),
+        ),
+        "no_alpha_where_beta_is_0": (
+            "`alpha` is missing where `beta` is 0",
+            (
+                "beta == 0:\n            C[row, col] = alpha * acc",
+                "beta == 0:\n            C[row, col] = acc",
+            ),
+        ),
+        "a_slice_of_a_number": ("`acc += ...` if acc is one number", ("acc +=", "acc[:] +=")),
+        "an_array_of_numpy": ("own array is `cuda.local.array", ("acc = float32(0)", "acc = np.zeros(1)")),
+        "a_product_of_numpy": ("write the loops", (LOOP, "acc += np.dot(A[row, :k], B[:k, col])")),
         "alpha_twice": ("`alpha` is applied twice", ("+= A", "+= alpha * A")),
         "reads_c_always": ("0 times NaN is NaN", ("if beta == 0:", "if False:")),
         "reads_c_in_vain": (
@@ -95,7 +110,7 @@ WRONG["naive_loads"] = returning(
         "each_element_once": ("threads do not share", "m * k + k * n"),
         "one_step": ("The loop has k steps", "2 * m * n"),
         "requests": ("warps' requests", "2 * m * n * k // 32"),
-        "one_half_of_the_flop": ("a float", "4 * m * n * k / 2"),
+        "in_warps": ("a float", "2 * m * n * k / 32"),
     },
 )
 
@@ -135,7 +150,8 @@ WRONG["naive_counts"] = altered(
         "sectors_of_a": ("of A alone", (SECTORS, "m * n * k")),
         "no_broadcast": ("32 sectors for B", (SECTORS, "2 * m * n * k")),
         "one_number": ("two numbers", (f"{REQUESTS}, {SECTORS}", SECTORS)),
-        "true_division": ("a float", (SECTORS, "33 * m * n * k / 32")),
+        "true_division": ("a float", (SECTORS, "33 * m * n * k / 31")),
+        "swapped": ("The two are swapped", (f"{REQUESTS}, {SECTORS}", f"{SECTORS}, {REQUESTS}")),
     },
 )
 
@@ -160,6 +176,11 @@ WRONG["no_float64"] = altered(
             (ZERO, "acc = np.float16(0)"),
             ("A[row, p] * B[p, col]", "np.float16(A[row, p]) * np.float16(B[p, col])"),
             (STORE, CAST),
+        ),
+        "first_product_before_the_loop": (
+            "With k = 0 there are no products",
+            (ZERO, "acc = A[row, 0] * B[0, col]"),
+            ("range(k)", "range(1, k)"),
         ),
         "shortened_too_far": ("`beta * C` is missing", (STORE, "C[row, col] = alpha * acc")),
         "shortened_too_far_as_well": ("0 times NaN is NaN", (" if beta != 0 else alpha * acc", "")),

@@ -46,6 +46,10 @@ SECTOR_SLIPS = (
         lambda m, n, k: SECTORS * m * n * k // WARP + m * n,
     ),
 )
+SWAPPED = Slip(
+    "The two are swapped: return the requests first, then the sectors.",
+    lambda m, n, k: (SECTORS * m * n * k // WARP, 2 * m * n * k // WARP),
+)
 
 
 @table_exercise(
@@ -58,8 +62,9 @@ SECTOR_SLIPS = (
         "`2 * m * n * k // 32` requests, `33 * m * n * k // 32` sectors.",
     ),
     cases=SIZES,
+    slips=(SWAPPED,),
     parts=(Part("requests", 0, REQUEST_SLIPS), Part("sectors", 1, SECTOR_SLIPS)),
-    read=whole_numbers("requests", "sectors"),
+    read=whole_numbers("requests", "sectors", floats=True),
     passed=f"Right for {len(SIZES)} sizes. Now compare with the emulator and with the hardware's counters.",
 )
 def naive_counts(m, n, k):

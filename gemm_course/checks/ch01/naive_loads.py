@@ -42,7 +42,7 @@ SLIPS = (
     ),
     cases=SIZES,
     slips=SLIPS,
-    read=a_whole_number("the number of loads"),
+    read=a_whole_number("the number of loads", floats=True),
     passed="2·m·n·k: every thread loads its k elements of A and its k elements of B, and shares none.",
 )
 def naive_loads(m, n, k):

@@ -242,15 +242,12 @@ def _import_of(sentence: str) -> str:
 
 
 def _instead_of(sentence: str) -> str:
-    """What a kernel has for NumPy's arrays and products of arrays."""
+    """What a kernel has for NumPy's products of arrays."""
     return next((f" {advice}" for name, advice in INSTEAD.items() if f"np.{name} " in sentence), "")
 
 
-_ARRAY = "A thread's own array is `cuda.local.array(shape, type)`; a loop sets its elements."
 _LOOPS = "A kernel computes one number at a time: write the loops."
-INSTEAD = dict.fromkeys(("zeros", "empty", "ones", "full"), _ARRAY) | dict.fromkeys(
-    ("outer", "dot", "matmul", "add.outer", "multiply.outer"), _LOOPS
-)
+INSTEAD = dict.fromkeys(("outer", "dot", "matmul", "add.outer", "multiply.outer"), _LOOPS)
 
 
 def _sentence(text: str) -> str:

@@ -55,6 +55,7 @@ COMMON_MISTAKES = (
         lambda q: q.beta * q.C if q.beta else 0 * q.AB,
     ),
     Mistake("`beta * C` is missing: this is alpha·A·B.", lambda q: q.alpha * q.AB),
+    Mistake("`alpha` is missing where `beta` is 0: this is A·B alone.", lambda q: None if q.beta else q.AB),
     Mistake("`alpha` and `beta * C` are both missing: this is A·B alone.", lambda q: q.AB),
     Mistake("The old `C` is added as it is, without `beta`.", lambda q: q.alpha * q.AB + q.C),
     Mistake(

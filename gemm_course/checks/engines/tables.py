@@ -57,9 +57,9 @@ WHOLE = Part("", None)
 # ---- readers: an answer -> what is compared; Refused where it is of the wrong kind -------------------------
 
 
-def a_whole_number(what: str) -> Callable[[Any], int]:
-    """A reader of one whole number; ``what`` it is, in words."""
-    return lambda answer: whole_number(answer, what)
+def a_whole_number(what: str, *, floats: bool = False) -> Callable[[Any], int]:
+    """A reader of one whole number; ``what`` it is, in words. floats: 64.0 will do for 64."""
+    return lambda answer: whole_number(_whole_if_it_is(answer) if floats else answer, what)
 
 
 def a_number(answer: Any) -> float:
@@ -72,9 +72,12 @@ def a_number(answer: Any) -> float:
 COUNT_WORDS = {2: "two", 3: "three", 4: "four"}
 
 
-def whole_numbers(*names: str) -> Callable[[Any], tuple[int, ...]]:
-    """A reader of several whole numbers in this order, such as ``whole_numbers("row", "column")``."""
-    return _several(names, whole_number)
+def whole_numbers(*names: str, floats: bool = False) -> Callable[[Any], tuple[int, ...]]:
+    """A reader of several whole numbers in this order, such as ``whole_numbers("row", "column")``.
+
+    floats: 64.0 will do for 64.
+    """
+    return _several(names, lambda part, name: a_whole_number(name, floats=floats)(part))
 
 
 def numbers(*names: str) -> Callable[[Any], tuple[float, ...]]:
@@ -82,8 +85,10 @@ def numbers(*names: str) -> Callable[[Any], tuple[float, ...]]:
     return _several(names, lambda part, name: _whole_if_it_is(a_number(part)))
 
 
-def _whole_if_it_is(value: float) -> int | float:
-    return int(value) if value.is_integer() else value
+def _whole_if_it_is(value: Any) -> Any:
+    """An int for a float without a fraction; anything else as it is."""
+    is_float = isinstance(value, (float, np.floating))
+    return int(value) if is_float and float(value).is_integer() else value
 
 
 def _several(names: Sequence[str], read_part: Callable[[Any, str], Any]) -> Callable[[Any], tuple]:
