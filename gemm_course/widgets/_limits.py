@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import groupby
 
 from gemm_course.figures import limits as figure
@@ -40,11 +41,12 @@ def _answer(rows: Sequence[Row]) -> str:
     """For one kernel its limit; for several how the limit changes from one to the next."""
     if len(rows) == 1:
         return f"{rows[0].label}: {_limit(rows[0].verdict)}"
+    rows, stage = _shorter(rows)
     runs = [(name, list(of_one)) for name, of_one in groupby(rows, key=lambda row: _called(row.verdict))]
     if len(runs) == 1:
         return _same(rows)
     if len(runs) <= RUNS:
-        return _moves([f"{name} ({_from_to(of_one)})" for name, of_one in runs])
+        return stage + _moves([f"{name} ({_from_to(of_one)})" for name, of_one in runs], bool(stage))
     if len(rows) <= figure.DETAILED:
         return _moves([name for name, _ in runs])
     return _counted(Counter(_called(row.verdict) for row in rows))
@@ -89,5 +91,13 @@ def _from_to(rows: Sequence[Row]) -> str:
     return rows[0].label if len(rows) == 1 else f"{rows[0].label} to {rows[-1].label}"
 
 
-def _moves(stops: Sequence[str]) -> str:
-    return f"The limit moves from {stops[0]} to {', then '.join(stops[1:])}"
+def _shorter(rows: Sequence[Row]) -> tuple[Sequence[Row], str]:
+    """Three and more choices of tiles of one stage by their tiles alone, and the stage, told once before."""
+    names, tiles = zip(*(row.label.partition(" ")[::2] for row in rows), strict=True)
+    if len(rows) < 3 or len(set(names)) > 1 or not all(tiles):
+        return rows, ""
+    return [replace(row, label=own) for row, own in zip(rows, tiles, strict=True)], f"{names[0]}: "
+
+
+def _moves(stops: Sequence[str], after_a_name: bool = False) -> str:
+    return f"{'the' if after_a_name else 'The'} limit moves from {stops[0]} to {', then '.join(stops[1:])}"

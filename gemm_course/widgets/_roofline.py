@@ -21,6 +21,7 @@ from gemm_course.widgets._roofs import (
     tensor_peak,
 )
 
+BEYOND = "beyond the documents"  # a stage of which no notebook tells
 SIZE = 4096  # of the matrices that TFLOPS are measured on
 
 
@@ -30,16 +31,16 @@ def roofline(*stages: str, limits: str | None = None, until: str | None = None) 
 
     Several stages make an explorer that begins with the last of them: choose one, and the point goes from
     the place of the stage before to its own. ``limits`` names a stage of which only the roofs are drawn that
-    it cannot rise above: those of the memories that all its bytes pass, its issue slots, its Tensor Core
-    instruction alone, shared memory with all that the hardware counted; the stages stand beside it.
-    ``until`` draws all stages of the ladder up to that one on one roofline. Without a stage, show a control
+    it cannot rise above: those of the memories that all its bytes pass, its issue slots, its instruction on
+    Tensor Cores alone, loads and stores of shared memory as they were counted; the stages stand beside it.
+    ``until`` draws the stages of the documents up to that one on one roofline. Without a stage, show a slider
     for the size of a matrix product in which every element moves only once. Raises KeyError for an unknown
     stage, ValueError for `until` beside anything else.
     """
     if until and (stages or limits):
-        raise ValueError("until draws all stages up to one: leave out the stages and limits.")
+        raise ValueError("until draws the stages up to one: leave out the stages and limits.")
     if until:
-        return _all_on_one(ladder.up_to(until))
+        return _all_on_one([stage for stage in ladder.up_to(until) if stage.document != BEYOND])
     if limits:
         return _under_its_roofs(LADDER[limits], [LADDER[name] for name in stages])
     if len(stages) == 1:

@@ -239,7 +239,7 @@ see.predict("08.cut")
 # NumPy: `adds??` shows it.
 
 # %%
-from gemm_course.model.tensor_cores import adds
+from gemm_course.model.tensor_cores import adds  # in NumPy, what a Tensor Core of an H200 does
 
 # %% [markdown] tags=["answer"]
 # Sums in which it shows. The last column is what an H200 gave (`data/h200/tensor_core_sums.csv`); a step is
@@ -604,8 +604,8 @@ pd.Series({"clocks of the Tensor Cores": products, "wavefronts": loads * 4 * 2})
 # third was measured; the rest was not profiled on that GPU. On an H200 BK = 16 makes warps wait for copies
 # (below).
 
-# %% [markdown]
-# Three things change the first sum:
+# %% [markdown] tags=["answer"]
+# Three things change this sum:
 #
 # - **Load each fragment once**: 4 + 2 loads instead of 12.
 # - **A padding of 8**: 1 wavefront for 8 rows instead of 2. Together 24 wavefronts for the same 64 clocks.
@@ -644,8 +644,8 @@ see.limits("wmma", ("wmma", {"BK": 16}), ("wmma", {"PAD": 0}))
 # %% [markdown]
 # Mostly it waits. A warp of `wmma` spends 27 % of its time waiting for copies of tiles and 26 % for results
 # of instructions just before. The Tensor Cores are busy 48 %, with an `mma` counted as 6 clocks: that is 302
-# of the 648 TFLOPS below. L2 comes next with 69 %; it can do more, 88 % in a kernel further down. Shared
-# memory is busy 36 %.
+# of the 648 TFLOPS below, not of 990. L2 comes next with 69 %; it can do more, 88 % in a kernel further down.
+# Shared memory is busy 36 %.
 #
 # With BK = 16 a warp waits 62 % for copies, and the Tensor Cores are busy 24 %. Without padding it waits 74 %
 # for shared memory, and that is the limit, 86 %.
@@ -667,8 +667,8 @@ dict(zip(alone["unit"], alone["tflops"].round().astype(int)))
 #
 # Do copies not take shared memory's time as well? The hardware has a counter of wavefronts for them, 12.5 per
 # request: 1.6 times as many as for all fragments. But they do not stand in the queue of loads and stores.
-# Added to these there would be up to 1.37 per clock, more than there can be, and the queue itself is busy
-# 36 %, of which loads and stores are 33 %. What the 12.5 are is not documented.
+# Added to these, small blocks (further down) would have 1.37 per clock, more than there can be. The queue
+# itself is busy 36 %, of which loads and stores are 33 %. What the 12.5 are is not documented.
 #
 # **Why are FP16 accumulators faster?** Products take as long. But the accumulators take half the registers,
 # and an SM has room for three blocks instead of two. Is that the reason? Keep the third block out, by shared
@@ -761,7 +761,7 @@ see.quiz("08")
 see.ladder()
 
 # %% [markdown]
-# One roofline, with the stages up to this notebook's:
+# One roofline, with all stages of the documents:
 
 # %%
 see.roofline(until="wmma_fp16_acc")

@@ -1,5 +1,6 @@
 """ldmatrix, mma.sync and WMMA: the same kernels on the emulator and, where there is one, on a GPU."""
 
+import linecache
 from types import SimpleNamespace
 
 import numpy as np
@@ -7,8 +8,9 @@ import pytest
 from numba import cuda, float32
 from numba.types import float16
 
-from gemm_course import launch
+from gemm_course import intrinsics, launch
 from gemm_course.device import launch as launch_on_gpu
+from gemm_course.emulator import emulate
 from gemm_course.emulator.errors import KernelTypeError
 from gemm_course.intrinsics import (
     COL_MAJOR,
@@ -428,3 +430,29 @@ def test_on_a_gpu_a_wrong_fragment_is_refused_with_a_reason():
 
     with pytest.raises(TypingError, match="takes a thread's own array of float16 as a fragment"):
         launch(kernel[1, 32], np.zeros(1, np.float32), backend="gpu")
+
+
+@pytest.mark.parametrize(
+    "call",
+    (
+        "wmma_load_a(pair, tile, 0, ROW_MAJOR)",
+        "wmma_load_b(pair, tile, (0,), ROW_MAJOR)",
+        "wmma_store(sums, 0, acc, ROW_MAJOR)",
+        "ldmatrix_x4(single, tile, 0)",
+    ),
+)
+def test_a_place_with_too_few_indices_is_refused_with_a_reason(call):
+    names = vars(intrinsics) | {"cuda": cuda, "float16": float16, "float32": float32}
+    lines = (
+        "def kernel():",
+        "    tile = cuda.shared.array((16, 16), float16, 32)",
+        "    sums = cuda.shared.array((16, 16), float32, 32)",
+        "    pair, single = cuda.local.array(16, float16), cuda.local.array(8, float16)",
+        "    acc = cuda.local.array(8, float32)",
+        f"    {call}",
+    )
+    text, filename = "\n".join(lines), f"<{call}>"
+    linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
+    exec(compile(text, filename, "exec"), names)
+    with pytest.raises(KernelTypeError, match="has 2 dimensions, but 1 index is given"):
+        emulate(cuda.jit(names["kernel"]), 1, 32)

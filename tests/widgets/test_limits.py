@@ -101,6 +101,14 @@ def test_other_tiles_as_pairs_and_as_dicts(shelf):
     assert "vectorized BK=32 (BM=128" in pair.alt
 
 
+def test_three_choices_of_tiles_of_one_stage_are_told_without_its_name(shelf):
+    for BK, part in ((32, "issue slots"), (16, "issue slots"), (8, "L1 and shared memory")):
+        shelf("vectorized", tiles={"BK": BK}, **limited_by(part))
+    assert title(see.limits(*(("vectorized", {"BK": BK}) for BK in (32, 16, 8)))) == (
+        "vectorized: the limit moves from issue slots (BK=32 to BK=16) to L1 and shared memory (BK=8)"
+    )
+
+
 def test_without_arguments_the_whole_ladder_in_its_order(shelf):
     for stage in reversed(list(LADDER)):
         shelf(stage.name, **limited_by("L2"))
