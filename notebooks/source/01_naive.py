@@ -220,7 +220,7 @@ see.roofline("naive_uncoalesced")
 # %%
 see.row_lengths("naive_uncoalesced")
 
-# %% [markdown] tags=["answer"]
+# %% [markdown] tags=["thought"]
 # **One float** more per row, and the kernel is 3.3 times as fast: 1.62 instead of 0.50 TFLOPS. With 16 more
 # it is 1.8 times as fast, with 32 more as slow as before. The lower picture shows the pattern: in rows of
 # 4096 floats, the 32 floats of a request all lie at the same place in their lines.

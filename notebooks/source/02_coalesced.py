@@ -2,7 +2,7 @@
 # # 02 · Coalescing
 #
 # The same loop, the same arithmetic, the same number of loads. We change **which thread computes which
-# element**, and the kernel becomes ten times as fast.
+# element**, and nothing else.
 #
 # **After this notebook you can**
 # - arrange threads so that a warp's lanes read neighbours;
@@ -34,8 +34,9 @@ see.multiply("naive_coalesced")
 # each sector of A, the step uses an eighth.
 #
 # `x` is the fast index: neighbouring lanes of a warp differ in `x`. In v00, x counted rows. What if it counts
-# **columns**? Then the lanes of a warp sit side by side in a row of C, as in the picture above. The grid must
-# turn as well: now the blocks along x have to cover the columns. Forgetting that is the classic mistake.
+# **columns**? Then the lanes of a warp sit side by side in a row of C, as in the picture above. With
+# `cuda.grid(2)` the grid turns too: now the blocks along x have to cover the columns. Forgetting that is the
+# classic mistake.
 #
 # ### Exercise 02.1 · Coalesce it
 # *core · medium · the most useful habit of all · 10 minutes*
@@ -75,7 +76,8 @@ see.diff("naive_uncoalesced", "naive_coalesced")
 # the columns. Both coalesce: that is a matter of lanes, and lanes come from `threadIdx`.
 
 # %% [markdown]
-# Go to the last lanes and compare both kernels: the load of A, the load of B, the store of C.
+# Go to the last lanes and compare both kernels: the load of A, the load of B, the store of C. (The buttons
+# say x × y: rows × columns in v00, columns × rows in v01.)
 
 # %%
 see.warp_and_memory("naive_uncoalesced", "naive_coalesced")
@@ -90,6 +92,44 @@ A, B = rng.standard_normal((70, 50), np.float32), rng.standard_normal((50, 60), 
 np.abs(run("naive_coalesced", A, B).C - A @ B).max()
 
 # %% [markdown]
+# ### Exercise 02.2 · Repair the manual
+# *core · medium · two faults in eight lines · 8 minutes*
+#
+# This is, but for its name, the matrix multiplication that Numba's own documentation shows:
+
+
+# %%
+@cuda.jit
+def matmul(A, B, C):
+    i, j = cuda.grid(2)
+    if i < C.shape[0] and j < C.shape[1]:
+        tmp = 0.0
+        for p in range(A.shape[1]):
+            tmp += A[i, p] * B[p, j]
+        C[i, j] = tmp
+
+
+# %% [markdown]
+# It is right, it is widely copied, and it has **two** faults that you know. Fix both. It is launched with
+# blocks of (32, 4) threads and x along the columns of C.
+
+
+# %% id="ex-02-2"
+@cuda.jit
+def matmul(A, B, C):
+    ### BEGIN SOLUTION
+    j, i = cuda.grid(2)
+    if i < C.shape[0] and j < C.shape[1]:
+        tmp = float32(0)
+        for p in range(A.shape[1]):
+            tmp += A[i, p] * B[p, j]
+        C[i, j] = tmp
+    ### END SOLUTION
+
+
+check.documentation_matmul(matmul)
+
+# %% [markdown]
 # ## Predict, then look
 
 # %%
@@ -100,7 +140,8 @@ see.tflops("naive_uncoalesced", "naive_coalesced")
 
 # %% [markdown] tags=["answer"]
 # 13 times as fast. But two things have changed: the order of the threads, and the block, which is 2 × 128 by
-# default and was 32 × 32. One at a time, as profiled (a **wavefront** is what L1 delivers in one clock):
+# default and was 32 × 32. One at a time, in single launches with the profiler (the pictures are timed
+# without it, so speeds differ by some per cent):
 #
 # | stage | block, rows × columns of C | time, ms | per k step: sectors | wavefronts | L1 busy |
 # |---|---|---|---|---|---|
@@ -109,8 +150,13 @@ see.tflops("naive_uncoalesced", "naive_coalesced")
 # | v01 | 32 × 32 | 27.3 | 5 | 2 | 61 % |
 # | v01 | 2 × 128 | 21.0 | 5 | 2 | 78 % |
 #
-# The order alone makes it 10.1 times as fast, the block another 1.3 times. With 4 × 64, v00 needs as few
-# sectors as v01, but 5 wavefronts: its four rows of A lie at the same place in their lines.
+# - The order alone makes it 10.1 times as fast. Why not 33 / 2 = 16.5 times? L1 is busy 61 % of the time
+#   instead of 99 %, and 16.5 · 61 / 99 is 10.2. At 61 % it is no longer the limit: warps wait 68 % of their
+#   time for loads.
+# - The block makes it another 1.3 times as fast. Why is not known: blocks of v01 with 128 or 256 columns
+#   reach 6.4 to 6.7 TFLOPS, all narrower ones at most 5.3.
+# - With 4 × 64, v00 needs as few sectors as v01, but 5 wavefronts: its four rows of A lie at the same place
+#   in their lines.
 
 # %% [markdown]
 # Sectors do not explain this alone, nor do bytes. Look at both kernels again with longer rows. Which of them
@@ -119,9 +165,11 @@ see.tflops("naive_uncoalesced", "naive_coalesced")
 # %%
 see.row_lengths("naive_uncoalesced", "naive_coalesced")
 
-# %% [markdown] tags=["answer"]
-# v01 hardly cares. v00 does: with rows 8 floats longer and blocks of 4 × 64 it reaches 5.19 TFLOPS, v01 with
-# 32 × 32 5.13. Its four rows of A then lie at four different places.
+# %% [markdown] tags=["thought"]
+# v01 hardly cares. v00 does: with rows 8 floats longer and blocks of 4 × 64 it reaches 5.19 TFLOPS, about as
+# much as the 5.13 of v01 in blocks of 32 × 32. Its four rows of A then lie at four different places. With 1,
+# 2 or 4 floats they do so too, and it reaches only 5.04, 4.67 and 4.51. Most rows of B then begin inside a
+# sector; whether that is the reason, nobody measured.
 
 # %% [markdown]
 # Lei Mao measured both kernels on an RTX 3090, and found 6.37 times:
@@ -163,15 +211,16 @@ see.counts("naive_coalesced", size, global_load_sectors=load_sectors, global_sto
 # %% [markdown]
 # ## Is 32 × 32 the best block?
 #
-# "Four sectors per request" is a bad rule. A warp has to fetch what *surrounds* its patch of C: a strip of A
-# on the left, a strip of B on top. Rows are dear and columns are cheap. Each row of the patch costs a sector
+# A warp has to fetch what *surrounds* its patch of C: a strip of A on the left, a strip of B on top. Rows are
+# expensive and columns are cheap. Each row of the patch costs a sector
 # of A; a sector of B serves 8 columns at once. So what is the best patch of 32 elements?
 #
 # ### Exercise 02.3 · The best block
 # *core · easy · 5 minutes*
 #
 # `naive_coalesced` with 256 threads per block. Which shape `(x, y)` moves the fewest sectors of A and B
-# together in a warp's k step? Find it by thinking; the sliders above can confirm it.
+# together in a warp's k step? (x counts columns: the 2 × 128 of the table is `(128, 2)`.) Find it by
+# thinking; the buttons of the picture below 02.1 can confirm it.
 
 # %% id="ex-02-3"
 ### BEGIN SOLUTION
@@ -182,9 +231,9 @@ check.best_block((16, 16))
 
 # %% [markdown] tags=["listing"]
 # 16 × 16: a warp covers 2 rows of 16 columns, 2 + 2 sectors instead of 1 + 4. Not because it is closer to a
-# square: 4 rows of 8 are closer still, and cost 4 + 1. And is it faster? By 3 % (26.4 ms, 27.3 with 32 ×
-# 32). It takes 3 wavefronts instead of 2, and L1 is busy 93 % of the time instead of 61 %. Counts tell where
-# to look; a measurement decides.
+# square: 4 rows of 8 are closer still, and cost 4 + 1. And is it faster? Hardly: 5.24 TFLOPS, 5.20
+# with 32 × 32. Sectors limit neither: it takes 3 wavefronts instead of 2, and L1 is busy 93 % of the time
+# instead of 61 %. Counts tell where to look; a measurement decides.
 
 # %% [markdown]
 # Remember the thought of the patch: in notebook 03 a whole block will use it, in 05 every single thread.
@@ -222,86 +271,47 @@ def padded(B):
 check.leading_dimension(padded)
 
 # %% [markdown]
-# Here is what it brings. Choose a width, and then one *step along k* after the other:
+# Here is what it brings in sectors. Choose a width, and then one *step along k* after the other:
 
 # %%
 see.warp_and_memory("naive_coalesced", widths=True)
 
 # %% [markdown]
-# ## The roofline, and a paradox
+# And in time? For v01 little: with rows of 4097 floats, not 4096, it reaches 6.44 instead of 6.52 TFLOPS.
 #
-# v00 does 64 FLOP for $33 \cdot 32 = 1056$ bytes, v01 for $5 \cdot 32 = 160$. Times 4.8 TB/s, that would
-# allow 0.29 and 1.9 TFLOPS.
+# ## The roofline, and how near its roof a kernel can come
+#
+# v00 does 64 FLOP for $33 \cdot 32 = 1056$ bytes, v01 for $5 \cdot 32 = 160$. v00 reached a quarter of L1's
+# roof, with one sector in each wavefront.
 
 # %%
-see.predict("02.above")
+see.predict("02.roof")
 
 # %% tags=["answer"]
 see.roofline("naive_uncoalesced", "naive_coalesced")
 
 # %% [markdown] tags=["answer"]
-# Both points lie **above** the roof of DRAM, and that is no mistake. The axis counts the bytes that warps
-# *ask for*, and these requests go to the L1 cache of their multiprocessor. Only what neither L1 nor L2
-# holds comes from DRAM. So the roof that belongs to this axis is L1's, and the DRAM roof belongs to a
-# different count. **A roofline without the name of its bytes on the axis says nothing.**
+# L1's roof assumes wavefronts of 128 bytes, 4 sectors. v00 gets one sector from each, so a quarter of the
+# roof is all that there is. v01 gets 5 sectors from 2 wavefronts, which have room for 8.
+#
+# Both points lie **above** the roof of DRAM (0.29 and 1.9 TFLOPS), and that is no mistake. The axis counts
+# the bytes that warps *ask for*, of L1. Only what neither L1 nor L2 holds comes from DRAM: a different count.
+# **A roofline without the name of its bytes on the axis says nothing.**
 
 # %% [markdown]
-# Choose the other *stage*: the point goes to where that one stands, and the title names the lowest roof over
-# it. v00 reaches 25 % of L1's roof, v01 49 %. So is L1 idle half of the time? The profiler says no:
+# Choose the other *stage*: the title names the lowest roof over its point. v01 reaches 49 % of L1's roof. So
+# is L1 idle half of the time? The profiler says no:
 
 # %%
 see.limits("naive_uncoalesced", "naive_coalesced")
 
 # %% [markdown]
-# L1's roof assumes wavefronts of 128 bytes, 4 sectors. v00 gets one sector from each, so a quarter of the
-# roof is all that there is. v01 gets 5 sectors from 2 wavefronts, which have room for 8; and 5/8 of 78 % is
-# 49 %.
-# (That v00's point almost touches the roof of L2 is a coincidence: 99 % of its sectors never get there.)
+# 5/8 of 78 % is 49 %. (That v00's point almost touches the roof of L2 is a coincidence: 99 % of its sectors
+# never get there.)
 #
 # The answer to *what limits it now?*: **L1, busy 78 % of the time, and close behind it issue slots, 76 %.**
-# A slot is one clock of a scheduler, in which it can issue one instruction; only 13 % of v01's instructions
-# multiply. Every multiply-add still needs two loads from global memory, $2mnk$ of them. They are cheap now,
-# but there are as many as ever.
-#
-# ---
-# ## One more thing
-#
-# ### Exercise 02.2 · Repair the manual
-# *core · medium · two faults in eight lines · 8 minutes*
-#
-# This is, but for its name, the matrix multiplication that Numba's own documentation shows:
-
-
-# %%
-@cuda.jit
-def matmul(A, B, C):
-    i, j = cuda.grid(2)
-    if i < C.shape[0] and j < C.shape[1]:
-        tmp = 0.0
-        for p in range(A.shape[1]):
-            tmp += A[i, p] * B[p, j]
-        C[i, j] = tmp
-
-
-# %% [markdown]
-# It is right, it is widely copied, and it has **two** faults that you know. Fix both. It is launched with
-# blocks of (32, 4) threads and x along the columns of C.
-
-
-# %% id="ex-02-2"
-@cuda.jit
-def matmul(A, B, C):
-    ### BEGIN SOLUTION
-    j, i = cuda.grid(2)
-    if i < C.shape[0] and j < C.shape[1]:
-        tmp = float32(0)
-        for p in range(A.shape[1]):
-            tmp += A[i, p] * B[p, j]
-        C[i, j] = tmp
-    ### END SOLUTION
-
-
-check.documentation_matmul(matmul)
+# Only 13 % of v01's instructions multiply. Every multiply-add still needs two loads from global memory,
+# $2mnk$ of them. They are cheap now, but there are as many as ever.
 
 # %% [markdown]
 # ---

@@ -81,6 +81,19 @@ def test_a_refusal_says_where():
     assert "`C[1, 0]` (row 1, column 0)" in where and "thread (0, 1) of block (0, 0)" in where
 
 
+def test_a_repaired_half_of_the_manual_is_told_what_a_thread_should_store():
+    @cuda.jit
+    def matmul(A, B, C):
+        i, j = cuda.grid(2)
+        if i < C.shape[0] and j < C.shape[1]:
+            tmp = float32(0)
+            for p in range(A.shape[1]):
+                tmp += A[i, p] * B[p, j]
+            C[i, j] = tmp
+
+    assert "It should store `C[0, 1]`" in check.documentation_matmul(matmul).where
+
+
 def test_a_manual_kernel_with_flat_indices_passes():
     @cuda.jit
     def matmul(A, B, C):
@@ -104,7 +117,7 @@ def test_a_block_takes_the_sectors_that_its_warps_patch_has(x):
     assert sectors_of_a_block(x, BLOCK_THREADS // x) == (rows, -(-columns // 8))
 
 
-@pytest.mark.parametrize("shape", [[16, 16], (np.int64(16), 16), (16, 16, 1)])
+@pytest.mark.parametrize("shape", [[16, 16], (np.int64(16), 16), (16, 16, 1), np.array([16, 16])])
 def test_the_best_block_may_be_written_in_other_ways(shape):
     assert check.best_block(shape).passed
 

@@ -44,6 +44,7 @@ def best_block(shape):
 
 
 def _two_sizes(shape) -> tuple[int, int]:
+    shape = shape.tolist() if isinstance(shape, np.ndarray) else shape
     sizes = tuple(shape) if isinstance(shape, (tuple, list)) else ()
     if len(sizes) == 3 and sizes[2] == 1:
         sizes = sizes[:2]

@@ -38,7 +38,7 @@ def coalesced(coalesced):
     check_begun(kernel, traced.report)
     warp = FirstWarp(traced.report.trace)
     _check_what_x_counts(traced, warp)
-    trials = hold_to_numbers(kernel, GEOMETRY, Likely(guards=(BLOCKS_DOWN_THE_ROWS,)))
+    trials = hold_to_numbers(kernel, GEOMETRY, Likely(guards=_guards(name_of_x(kernel))))
     trial = try_on(kernel, GEOMETRY, ALIGNED)
     _check_loads(trial)
     a, b, c = _sectors_per_warp(trial)
@@ -77,6 +77,17 @@ BLOCKS_DOWN_THE_ROWS = GuardMistake(
     "blocks lie along x over the columns as well: `col` comes from `blockIdx.x`, `row` from `blockIdx.y`.",
     _blocks_down_the_rows,
 )
+
+
+def _guards(x: str) -> tuple[GuardMistake, ...]:
+    """Mistakes in the guard; ``x``: the learner's name for the index along x."""
+    if not x.startswith(("r", "i")):
+        return (BLOCKS_DOWN_THE_ROWS,)
+    left_behind = GuardMistake(
+        f"Your `{x}` comes from x and is `C`'s second index, so it must end at `n`, and the other at `m`.",
+        lambda row, col, q, g: (row < q.n) & (col < q.m),
+    )
+    return BLOCKS_DOWN_THE_ROWS, left_behind
 
 
 def _check_what_x_counts(trial: GemmTrial, warp: FirstWarp) -> None:

@@ -98,7 +98,10 @@ def _check_lanes(trial: Trial) -> None:
     warp = FirstWarp(trial.report.trace)
     stored = warp.stored(c)
     if direction(stored) == DOWN_A_COLUMN:
-        where = f"Thread (1, 0) stores `{c}{list(stored[1])}`. It is the right neighbour of thread (0, 0)."
+        where = (
+            f"Thread (1, 0) stores `{c}{list(stored[1])}`. It should store `{c}[0, 1]`, beside what thread "
+            "(0, 0) stores."
+        )
         if [direction(warp.loaded_first(name)) for name in (a, b)] == [SAME, ALONG_A_ROW]:
             message = (
                 "The result is transposed: A and B are read for row `i` and column `j`, but the store has "

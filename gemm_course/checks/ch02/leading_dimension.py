@@ -71,6 +71,12 @@ def _padded_by(function, B: np.ndarray) -> np.ndarray:
             f"The result must be a 2-D NumPy array; for {n} columns it is a value of type "
             f"{type(wide).__name__}."
         )
+    if wide.flags.f_contiguous and not wide.flags.c_contiguous:
+        raise Refused(
+            "The array is column-major: its columns are contiguous, not its rows (`order='F'`). "
+            "Return it in C order.",
+            f"With {n} columns: shape {wide.shape}, strides {wide.strides} bytes.",
+        )
     if not wide.flags.c_contiguous:
         raise Refused(
             "This is a view into a wider array, not C-contiguous: its `.shape[1]` is the old width, and a "
