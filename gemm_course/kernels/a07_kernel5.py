@@ -25,19 +25,19 @@ def build(BM, BN, BK, TM, TN):
             for j in unroll(range(TN)):
                 acc[i, j] = 0
         tx, ty = u32(cuda.threadIdx.x), u32(cuda.threadIdx.y)
-        row0 = u32(cuda.blockIdx.y) * BM + ty * TM  # this thread's first row and column of C
-        col0 = u32(cuda.blockIdx.x) * BN + tx * TN
+        top = u32(cuda.blockIdx.y) * BM + ty * TM  # this thread's first row and column of C
+        left = u32(cuda.blockIdx.x) * BN + tx * TN
         k0 = 0
         while k0 < k:
             c = tx
             while c < BK:  # columns tx, tx + BN / TN, ... of A's tile
                 for i in unroll(range(TM)):
-                    As[ty * TM + i, c] = A[row0 + i, k0 + c] if row0 + i < m and k0 + c < k else float32(0)
+                    As[ty * TM + i, c] = A[top + i, k0 + c] if top + i < m and k0 + c < k else float32(0)
                 c += BN // TN
             r = ty
             while r < BK:  # rows ty, ty + BM / TM, ... of B's tile
                 for j in unroll(range(TN)):
-                    Bs[r, tx * TN + j] = B[k0 + r, col0 + j] if k0 + r < k and col0 + j < n else float32(0)
+                    Bs[r, tx * TN + j] = B[k0 + r, left + j] if k0 + r < k and left + j < n else float32(0)
                 r += BM // TM
             cuda.syncthreads()
             for p in unroll(range(BK)):
@@ -52,7 +52,7 @@ def build(BM, BN, BK, TM, TN):
             k0 += BK
         for i in unroll(range(TM)):
             for j in unroll(range(TN)):
-                row, col = row0 + i, col0 + j
+                row, col = top + i, left + j
                 if row < m and col < n:
                     C[row, col] = alpha * acc[i, j] + beta * C[row, col] if beta != 0 else alpha * acc[i, j]
 

@@ -10,7 +10,7 @@
 # - fetch tiles with strided loops, and see in a picture which elements nobody fetched;
 # - find bank conflicts in a real kernel, and fix each of them with what helps.
 #
-# *Time: about 65 minutes to read, 70 for the exercises. Comes from document 004, kernel v04, and from
+# *Time: about 95 minutes to read, 70 for the exercises. Comes from document 004, kernel v04, and from
 # documents 000 and 001, "Kernel 5"; the [glossary](glossary.md#document) says what the documents are.*
 
 # %%
@@ -103,164 +103,17 @@ def reads(TM, TN):
 # %% [markdown]
 # The square has the smallest sum of its sides. (The fewest reads are not yet the fewest wavefronts; you will
 # come back to that.) And why not 16 × 16? 256 accumulators need 256 registers, and a thread may have 255.
-#
-# ## Fetching in slices
-#
-# Document 000 calls this kernel "Kernel 5" and has a way of its own to fill the tiles. Threads stand in a
-# grid of BM/TM rows and BN/TN columns, and thread (x, y) computes TM rows and TN columns of C. From A it
-# fetches a **slice** of these TM rows, in column x of the tile; from B a slice of its TN columns, in row y.
-#
-# Step through it: the emulator's trace of one block, store by store, with the line of code below. (In that
-# line `row0 = cuda.blockIdx.y * BM + ty * TM`, the *thread's* first row; `col0` is made the same way.)
-# First with BK = 8, then with BK = 4. What is different?
-
-# %%
-see.filling("kernel5")
-
-# %% [markdown]
-# With BK = 4 the four threads of a row bring the four columns of As, and that is all. With BK = 8 there are
-# eight columns and still four threads. So every thread comes back for another slice, as many columns further
-# on as there are threads in its row: a **strided loop**. For Bs it is the same downwards.
-#
-# ### The draft
-#
-# Document 001 is the first draft of the same kernel. This is what its block leaves in the tiles. Try all BK.
-
-# %%
-from gemm_course.kernels.variants.kernel5_draft import STAGE as draft
-
-see.coverage("kernel5_draft")
-
-# %%
-see.predict("05.draft")
-
-# %% [markdown]
-# ### Exercise 05.1 · When is the draft right?
-# *core · easy · 8 minutes*
-#
-# Among the tiles of the picture are some where nothing is hatched and nobody writes beside them. For which
-# BK is the draft right? Write a function of all five tile sizes that returns True or False. (BM and BN are
-# multiples of TM and TN.) The checker asks the emulator.
-
-
-# %% id="ex-05-1"
-def right(BM, BN, BK, TM, TN):
-    ### BEGIN SOLUTION
-    return BK == BN // TN and BK == BM // TM
-    ### STUB
-    # return None
-    ### END SOLUTION
-
-
-check.draft_is_right(right)
-
-# %% [markdown]
-# The author knew. A note below the draft's code says that the threads of a column are BM/TM and the rows of
-# Bs BK, "so you'll only load the first BM/TM rows of the BK rows unless BM/TM == BK". Once two typing slips
-# are mended (below), the draft is legal C++, and right for one BK. A test with just that BK would have
-# found nothing.
-#
-# ### Exercise 05.2 · Slices for any tile
-# *core · medium · 15 minutes*
-#
-# Fill both tiles as Kernel 5 does, for any BK. Not a kernel this time, but a **device function**: a
-# function that kernels call. `cuda.jit(device=True)` makes one; it can return something, and cannot be
-# launched.
-#
-# The block has BN/TN threads along x and BM/TM along y. `As` is (BM, BK), `Bs` is (BK, BN); they begin at
-# column and row `k0` of A and B. Store every element **exactly once**, and a zero where a matrix has ended.
-# The kernel that calls your function has the barriers. (`row0` and `col0` below are the *block's* first row
-# and column.)
-
-
-# %% id="ex-05-2"
-def make_fetch(BM, BN, BK, TM, TN):
-    @cuda.jit(device=True)
-    def fetch(m, n, k, k0, A, B, As, Bs):
-        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
-        row0, col0 = cuda.blockIdx.y * BM, cuda.blockIdx.x * BN
-        ### BEGIN SOLUTION
-        for c in range(tx, BK, BN // TN):
-            for i in range(TM):
-                r = ty * TM + i
-                As[r, c] = A[row0 + r, k0 + c] if row0 + r < m and k0 + c < k else float32(0)
-        for r in range(ty, BK, BM // TM):
-            for j in range(TN):
-                c = tx * TN + j
-                Bs[r, c] = B[k0 + r, col0 + c] if k0 + r < k and col0 + c < n else float32(0)
-        ### END SOLUTION
-
-    return fetch
-
-
-check.slices(make_fetch)
-
-# %% [markdown]
-# The picture of yours:
-
-# %%
-see.coverage(make_fetch)
-
-# %% [markdown]
-# ### What the slices cost
-#
-# The tiles are complete. But how are they fetched? Sectors per request, for Kernel 5 and for v04, the kernel
-# of document 004, whose threads take neighbouring elements:
-
-# %%
-document = {"BM": 128, "BN": 128, "BK": 16, "TM": 8, "TN": 8}
-A, B = rng.standard_normal((128, 64), np.float32), rng.standard_normal((64, 128), np.float32)
-
-
-def sectors(stage):
-    report = run(stage, A, B, tiles=document, backend="emulator").report
-    return {name: report.sectors_per_request(array=name, op="load") for name in "AB"}
-
-
-sectors("kernel5"), sectors("thread_tiled_2d")
-
-# %% [markdown]
-# A is all right: neighbours in x fetch neighbouring columns. Of B, neighbours in x fetch elements TN = 8
-# floats apart, each in a sector of its own: **32 sectors per request**, and 4 bytes used of each. It is v00's
-# mistake in new clothes.
-#
-# ### Exercise 05.3 · From 32 sectors to 4
-# *core · medium · 10 minutes*
-#
-# Fill `Bs` again, only `Bs`, so that the load of B is coalesced: 4 sectors per request with the document's
-# tiles, and all threads take part. Change nothing else: the same parameters, every element exactly once,
-# zeros where B has ended. There is more than one way.
-
-
-# %% id="ex-05-3"
-def make_fetch_b(BM, BN, BK, TM, TN):
-    @cuda.jit(device=True)
-    def fetch_b(m, n, k, k0, A, B, As, Bs):
-        ### BEGIN SOLUTION
-        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
-        col0 = cuda.blockIdx.x * BN
-        for r in range(ty, BK, BM // TM):
-            for j in range(TN):
-                c = tx + j * (BN // TN)
-                Bs[r, c] = B[k0 + r, col0 + c] if k0 + r < k and col0 + c < n else float32(0)
-        ### END SOLUTION
-
-    return fetch_b
-
-
-check.coalesced_b(make_fetch_b)
 
 # %% [markdown]
 # ## The kernel
 #
-# You have the idea, and the tiles are full. Now the heart.
-#
 # ### Exercise 05.4 · The outer product
 # *core · hard · the heart of this notebook · 20 minutes*
 #
-# The tiles are fetched for you, by threads that are numbered consecutively. Three pieces are missing: TM × TN
-# results, their outer products, their store. Blocks of (BN/TN) × (BM/TM) threads, x along the columns;
-# `ceil(n / BN)` × `ceil(m / BM)` blocks.
+# The tiles are fetched for you, by threads that are numbered consecutively. (Exercises 05.1 to 05.3, further
+# down, are about another way.) Three pieces are missing: TM × TN results, their outer products, their store.
+# Where `beta == 0`, do not read C. Blocks of (BN/TN) × (BM/TM) threads, x along the columns; `ceil(n / BN)` ×
+# `ceil(m / BM)` blocks.
 #
 # The checker wants TM + TN reads of shared memory for TM · TN multiply-adds, and the results in registers.
 
@@ -347,14 +200,112 @@ C = run("thread_tiled_2d", A, B).C
 np.abs(C - A @ B).max()
 
 # %% [markdown]
-# Kernel 5 does the same arithmetic, the same way, and fetches in slices. This is what it has and the draft
-# has not:
+# ## Fetching in slices
+#
+# Document 000 has the same outer product in its "Kernel 5", and a way of its own to fill the tiles. Threads
+# stand in a grid of BM/TM rows and BN/TN columns; thread (x, y) computes TM rows and TN columns of C. From A
+# it fetches a **slice** of these TM rows, in column x of the tile; from B a slice of its TN columns, in row
+# y.
+#
+# Step through it: the emulator's trace of one block, store by store, with the line of code below. (`top` is
+# the thread's first row of C, `row0 + ty * TM`, and `left` its first column.) First with BK = 8, then with
+# BK = 4. What is different?
+
+# %%
+see.filling("kernel5")
+
+# %% [markdown]
+# With BK = 4 the four threads of a row bring the four columns of As, and that is all. With BK = 8 there are
+# eight columns and still four threads. So every thread comes back for another slice, as many columns further
+# on as there are threads in its row: a **strided loop**. Bs works the same way, row by row.
+#
+# ### The draft
+#
+# Document 001 is the first draft of the same kernel. This is what its block leaves in the tiles. Try all BK.
+
+# %%
+from gemm_course.kernels.variants.kernel5_draft import STAGE as draft
+
+see.coverage("kernel5_draft")
+
+# %%
+see.predict("05.draft")
+
+# %% [markdown]
+# ### Exercise 05.1 · When is the draft right?
+# *core · easy · 8 minutes*
+#
+# Among the tiles of the picture are some where nothing is hatched and nobody writes beside them. For which
+# BK is the draft right? Write a function of all five tile sizes that returns True or False. (BM and BN are
+# multiples of TM and TN.) The checker asks the emulator.
+
+
+# %% id="ex-05-1"
+def right(BM, BN, BK, TM, TN):
+    ### BEGIN SOLUTION
+    return BK == BN // TN and BK == BM // TM
+    ### STUB
+    # return None
+    ### END SOLUTION
+
+
+check.draft_is_right(right)
+
+# %% [markdown]
+# The author knew. A note below the draft's code says that the threads of a column are BM/TM and the rows of
+# Bs BK, "so you'll only load the first BM/TM rows of the BK rows unless BM/TM == BK". Once two typing slips
+# are mended (below), the draft is legal C++, and right for one BK. A test with just that BK would have
+# found nothing.
+#
+# ### Exercise 05.2 · Slices for any tile
+# *core · medium · 15 minutes*
+#
+# Fill both tiles as Kernel 5 does, for any BK. Not a kernel this time, but a **device function**: a
+# function that kernels call. `cuda.jit(device=True)` makes one; it can return something, and cannot be
+# launched.
+#
+# The block has BN/TN threads along x and BM/TM along y. `As` is (BM, BK), `Bs` is (BK, BN); they begin at
+# column and row `k0` of A and B. Store every element **exactly once**, and a zero where a matrix has ended.
+# The kernel that calls your function has the barriers. (`row0` and `col0` are the *block's* first row and
+# column, as in exercise 05.4.)
+
+
+# %% id="ex-05-2"
+def make_fetch(BM, BN, BK, TM, TN):
+    @cuda.jit(device=True)
+    def fetch(m, n, k, k0, A, B, As, Bs):
+        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+        row0, col0 = cuda.blockIdx.y * BM, cuda.blockIdx.x * BN
+        ### BEGIN SOLUTION
+        for c in range(tx, BK, BN // TN):
+            for i in range(TM):
+                r = ty * TM + i
+                As[r, c] = A[row0 + r, k0 + c] if row0 + r < m and k0 + c < k else float32(0)
+        for r in range(ty, BK, BM // TM):
+            for j in range(TN):
+                c = tx * TN + j
+                Bs[r, c] = B[k0 + r, col0 + c] if k0 + r < k and col0 + c < n else float32(0)
+        ### END SOLUTION
+
+    return fetch
+
+
+check.slices(make_fetch)
+
+# %% [markdown]
+# The picture of yours:
+
+# %%
+see.coverage(make_fetch)
+
+# %% [markdown]
+# This is what Kernel 5 has and the draft has not:
 
 # %% tags=["listing"]
 see.diff(draft, "kernel5")
 
 # %% [markdown]
-# Two more slips stand in document 001, and are fixed in both versions above:
+# Two more slips stand in document 001, and are fixed in both versions:
 #
 # ```cpp
 # for (int c = 0; c < TM; ++r) {      // c is compared, r is counted
@@ -364,15 +315,67 @@ see.diff(draft, "kernel5")
 #
 # A compiler refuses the second at once, and the first as well, because there is no `r`. The missing strided
 # loops it cannot see.
+
+# %% [markdown]
+# ### What the slices cost
 #
+# The tiles are complete. But how are they fetched? Sectors per request, for Kernel 5 and for v04, the kernel
+# of document 004, whose threads take neighbouring elements:
+
+# %%
+document = {"BM": 128, "BN": 128, "BK": 16, "TM": 8, "TN": 8}
+A, B = rng.standard_normal((128, 64), np.float32), rng.standard_normal((64, 128), np.float32)
+
+
+def sectors(stage):
+    report = run(stage, A, B, tiles=document, backend="emulator").report
+    return {name: report.sectors_per_request(array=name, op="load") for name in "AB"}
+
+
+sectors("kernel5"), sectors("thread_tiled_2d")
+
+# %% [markdown]
+# A is all right: neighbours in x fetch neighbouring columns. Of B, neighbours in x fetch elements TN = 8
+# floats apart, each in a sector of its own: **32 sectors per request**, and 4 bytes used of each. It is v00's
+# mistake in new clothes.
+#
+# ### Exercise 05.3 · From 32 sectors to 4
+# *core · medium · 10 minutes*
+#
+# Fill `Bs` again, and `Bs` alone, so that the load of B is coalesced: 4 sectors per request with the
+# document's tiles, and all threads take part. Change nothing else: the same parameters, every element
+# exactly once, zeros where B has ended. Numbering the threads, as in 05.4, would do it. Find the way that
+# keeps Kernel 5's rows: which columns should a thread take?
+
+
+# %% id="ex-05-3"
+def make_fetch_b(BM, BN, BK, TM, TN):
+    @cuda.jit(device=True)
+    def fetch_b(m, n, k, k0, A, B, As, Bs):
+        ### BEGIN SOLUTION
+        tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
+        col0 = cuda.blockIdx.x * BN
+        for r in range(ty, BK, BM // TM):
+            for j in range(TN):
+                c = tx + j * (BN // TN)
+                Bs[r, c] = B[k0 + r, col0 + c] if k0 + r < k and col0 + c < n else float32(0)
+        ### END SOLUTION
+
+    return fetch_b
+
+
+check.coalesced_b(make_fetch_b)
+
+# %% [markdown]
 # ## Registers and warps
 #
-# 64 results need registers. From here on there are two sets of tiles, both 128 × 128 with 64 results. Each
+# 64 results need registers. From here on there are three sets of tiles, all 128 × 128 with 64 results. Each
 # section says which it means:
 #
 # | | BK | TM × TN | used for |
 # |---|---|---|---|
 # | **the document's** | 16 | 8 × 8 | banks, exercise 05.5, counts per step |
+# | **tall** | 16 | 16 × 4 | "Tall instead of square?" |
 # | **the course's** | 32 | 16 × 4 | the ladder, and what limits v04 |
 
 # %%
@@ -426,8 +429,9 @@ see.waits("thread_tiled_2d", ("thread_tiled_2d_fewer_blocks", {"SPARE": 150}), m
 
 # %% [markdown]
 # 27.4 TFLOPS instead of 33.9, and the wait for global memory grows from 4 to 15 % of a warp's time: when the
-# only block waits for its next tiles, nobody computes. Schedulers issue in 59 % of the clocks; the 82 %
-# computed above knew of one wait only. A second block is worth 24 %.
+# only block waits for its next tiles, nobody computes. Schedulers issue in 59 % of the clocks. (The schedule
+# above said 82 % for one block, with the document's tiles and one kind of wait.) A second block is worth 24
+# %.
 #
 # **Yours** may have a single block too. The checker of 05.4 says how many registers it takes: the course's
 # solution 165, and 256 threads with more than 128 each fit only once. v04 is told that two blocks must fit.
@@ -543,13 +547,14 @@ see.waits(
 )
 
 # %% [markdown]
-# 25.8, 29.7 and 32.9 TFLOPS. Spreading takes the wavefronts that the hardware counts from 839 to 470 million,
-# and warps wait 15 % of their time for global memory instead of 23 %.
+# 25.8, 29.7 and 32.9 TFLOPS. With the columns spread, warps wait 15 % of their time for global memory instead
+# of 23 %.
 #
-# v04 waits 7 %, although it has the conflict in Bs. Its loads are coalesced too, and no fewer. But its
+# v04 waits 7 %, although it has the conflict in Bs. It has just as many loads, and coalesced too. But its
 # program asks for all 16 elements of a thread before it stores the first. Kernel 5's two loops ask for 8,
-# wait, store, and ask for 8 more: two waits per pair of tiles. (Kernel 5 also spills 48 bytes, the spread
-# one 16, v04 none. What each of these is worth alone was not measured.)
+# wait, store, and ask for 8 more: two waits per pair of tiles. They begin at `tx` and `ty`, so the compiler
+# cannot know how often they run. Written as loops of constant length, they ask for all 16 as well. (Kernel 5
+# also spills 48 bytes, the spread one 16, v04 none. What each of these is worth was not measured.)
 #
 # Is v04's conflict worth fixing? First look at what the compiler does.
 #
@@ -596,7 +601,7 @@ see.counts("thread_tiled_2d", size, **counted)
 # %% [markdown]
 # ### What the compiler makes of it
 #
-# The hardware counts a quarter of the reads. Take the **document's tiles** again. The source reads 16 · 16
+# The hardware counts a quarter of the reads. Take v04 with the **document's tiles**. The source reads 16 · 16
 # = 256 elements per pair of tiles; the program for an H200 has **64 loads of 128 bits** instead:
 #
 # - of Bs, a thread's 8 columns of one step are neighbours: 8 / 4 = **2 loads per step**;
@@ -605,9 +610,16 @@ see.counts("thread_tiled_2d", size, **counted)
 #
 # Together 4 loads per step, and 4 · 16 = 64.
 #
-# Does that cure the conflicts? A load of 128 bits is served for eight lanes at a time, a quarter of the warp.
-# Where the lanes of each pair (0 and 1, 2 and 3, ...) want the same 16 bytes, it is served for sixteen.
-# Measured on an H200, by the first word that each lane wants:
+# This is v04, with its loop over p unrolled. **Yours is not**: 16 single reads per step, and both conflicts.
+# `unroll` it, and your 05.4 has 64 wide loads as well. Your 05.5 has 4 wide loads and 240 single ones: rows
+# of 17 words do not begin at 16 bytes, and the columns of Bs lie apart.
+
+# %% [markdown]
+# ### Does that cure the conflicts?
+#
+# A load of 128 bits is served for eight lanes at a time, a quarter of the warp. Where the lanes of each pair
+# (0 and 1, 2 and 3, ...) want the same 16 bytes, sixteen lanes are served at once. Measured on an H200, by
+# the first word that each lane wants:
 #
 # | lane 0, 1, 2, ... 7 | | wavefronts |
 # |---|---|---|
@@ -617,8 +629,9 @@ see.counts("thread_tiled_2d", size, **counted)
 # | 0 8 16 24 32 40 48 56 | half of the banks asked twice | **8** |
 #
 # So a broadcast takes two here. Why not one? NVIDIA does not document it. (Notebook 06 has pictures.)
-#
-# Wavefronts of a warp per step:
+
+# %% [markdown]
+# Wavefronts of a warp per step, for v04's reads:
 #
 # | | as written | compiled |
 # |---|---|---|
@@ -626,13 +639,16 @@ see.counts("thread_tiled_2d", size, **counted)
 # | Bs | 8 reads · 4 = 32 | 2 loads · 8 = 16 |
 # | together | 48 | 20 |
 #
-# - **As**: all lanes of a thread row want the same 16 bytes. There is no conflict left, and padding has
-#   nothing to fix.
+# - **As**: all lanes of a thread row want the same 16 bytes. No conflict is left, and padding would only
+#   split the wide loads.
 # - **Bs**: neighbours' 16 bytes lie 32 bytes apart, the last line of the table above.
 # - With the columns spread out, a thread's columns are 16 words apart and cannot be merged: 8 reads of 1
-#   wavefront each. Half as many wavefronts, and four times as many instructions. Notebook 07 gets both, wide
-#   loads and fewer conflicts.
+#   wavefront each, in four times as many instructions. Together 4 + 8 = 12. Notebook 07 gets both, wide loads
+#   and fewer conflicts.
 #
+# The hardware counts reads and stores together: **25 per step in Kernel 5, 14 with the columns spread**.
+
+# %% [markdown]
 # ### Tall instead of square?
 #
 # 16 × 4 results, the course's choice, are 64 as well. The 128 columns of a block's tile are then the work
@@ -642,7 +658,7 @@ see.counts("thread_tiled_2d", size, **counted)
 see.predict("05.tall")
 
 # %% [markdown]
-# The square reads fewer elements, the tall rectangle takes fewer wavefronts: of As, lanes share what they
+# The square reads fewer elements, the **tall** tiles take fewer wavefronts: of As, lanes share what they
 # read, and of Bs, pieces of four columns leave no gaps. Which is faster? A clock says, both with BK = 16:
 
 # %% tags=["answer"]
@@ -691,8 +707,8 @@ see.roofline("block_tiled", "thread_tiled_1d", "thread_tiled_2d")
 # see.compare_code(compiled(kernel, 128, 128, 64, float32(1), A, B, float32(0), C), "thread_tiled_2d")
 # ```
 #
-# The course's solution takes more instructions than v04, and most of the difference is integer arithmetic,
-# for addresses. Put `launch_bounds`, `u32` and `unroll` in, one at a time, and look again.
+# The course's solution takes more instructions than v04: its reads are single ones, and it computes more
+# addresses. Put `launch_bounds`, `u32` and `unroll` in, one at a time, and look again.
 #
 # ## Tune it
 #
@@ -703,15 +719,39 @@ see.roofline("block_tiled", "thread_tiled_1d", "thread_tiled_2d")
 see.tiles("thread_tiled_2d")
 
 # %% [markdown]
-# A **heat map** shows two sizes at a time, the others held. Only what was measured has a colour. (8 × 8 was
-# not, with BK = 32.) Compare 8 × 4 with 4 × 8, which read the same number of elements. One is faster. Where
-# do neighbouring lanes' pieces of Bs lie in each, as compiled?
+# A **heat map** shows two sizes at a time, the others held. Only what was measured has a colour. (8 × 8 with
+# BK = 32 was not in the search.) Compare 8 × 4 with 4 × 8, which read the same number of elements. One is
+# faster. Where do neighbouring lanes' pieces of Bs lie in each, as compiled?
 
 # %%
 see.heatmap("thread_tiled_2d", "TM", "TN")
 
 # %% [markdown]
-# ### Aside: waves, and what L2 is good for
+# ---
+# ## Quiz
+
+# %%
+see.quiz("05")
+
+# %% [markdown]
+# ## Recap
+#
+# - An outer product per step: TM + TN reads feed TM · TN multiply-adds. $BK/TM + BK/TN$ reads per result.
+# - Slices with strided loops cover a tile of any depth. Without the loops there are holes, and only a
+#   picture or the emulator shows them: right for one BK, wrong for all others.
+# - Padding moves rows, and helps where lanes read different rows. Where they read one row, their columns
+#   have to move together. Neighbours next to neighbours: that fixes banks and sectors alike.
+# - Unrolled, neighbouring reads become wide ones, and that changes the conflicts. Count what the compiler
+#   made before you fix it.
+# - Few warps are no fault as long as there is work while some wait: two blocks per SM do, one is 19 % slower.
+# - The limit is now the issuing of instructions.
+#
+# **Next:** four elements in one access, from global memory and from shared memory, by design instead of by
+# luck.
+
+# %% [markdown]
+# ---
+# ## For another day: waves, and what L2 is good for
 #
 # A launch has more blocks than places. As many as fit run at once, and the others follow as places become
 # free: one **wave** after another, roughly. The last wave is seldom full.
@@ -720,7 +760,7 @@ see.heatmap("thread_tiled_2d", "TM", "TN")
 see.predict("05.waves")
 
 
-# %%
+# %% tags=["answer"]
 def taken(n, tile=128, places=264):
     blocks = (-(-n // tile)) ** 2
     return blocks / (-(-blocks // places) * places)
@@ -739,24 +779,3 @@ def taken(n, tile=128, places=264):
 #
 # CUDA promises no order of blocks; in practice those with neighbouring numbers run at about the same time,
 # and a kernel may number its blocks as it likes.
-#
-# ---
-# ## Quiz
-
-# %%
-see.quiz("05")
-
-# %% [markdown]
-# ## Recap
-#
-# - An outer product per step: TM + TN reads feed TM · TN multiply-adds. $BK/TM + BK/TN$ reads per result.
-# - Slices with strided loops cover a tile of any depth. Without the loops there are holes, and only a
-#   picture or the emulator shows them: right for one BK, wrong for all others.
-# - Padding moves rows, and helps where lanes read different rows. Where they read one row, their columns
-#   have to move together. Neighbours next to neighbours: that fixes banks and sectors alike.
-# - The compiler merges reads behind your back. Count what it made before you fix what it has fixed already.
-# - Few warps are no fault as long as there is work while some wait: two blocks per SM do, one is 19 % slower.
-# - The limit is now the issuing of instructions.
-#
-# **Next:** four elements in one access, from global memory and from shared memory, by design instead of by
-# luck.

@@ -1,16 +1,21 @@
 """Figures in the words of notebooks 05 and 06 are those of the profiles."""
 
 import csv
+import linecache
 import re
+from collections import Counter
 from itertools import groupby
 from pathlib import Path
 
 import numpy as np
 import pytest
+from numba import cuda, float32
 
 from gemm_course import compiled, records
 from gemm_course.emulator.limits import PROFILES
+from gemm_course.intrinsics import unroll
 from gemm_course.kernels import LADDER
+from gemm_course.kernels.parts.base import Stage
 from gemm_course.kernels.variants import kernel5_spread
 from gemm_course.profiles import recorded, verdict
 from gemm_course.profiles.words import percent
@@ -63,7 +68,10 @@ def test_what_05_says_of_warps():
     before, after = (wait(each, "global memory").removesuffix(" %") for each in (two, one))
     assert f"from {before} to {after} % of a warp's time" in said
     assert f"one is {percent(1 - one.tflops / two.tflops)} slower" in said
-    assert f"issue in {percent(verdict(one).busy['issue slots'])} of the clocks; the 82 % computed" in said
+    assert (
+        f"issue in {percent(verdict(one).busy['issue slots'])} of the clocks. (The schedule above said 82 %"
+        in said
+    )
     assert "could issue 82\u00a0%" in _strips.draw("thread_tiled_2d", 255).alt
     assert f"A second block is worth {percent(two.tflops / one.tflops - 1)}" in said
 
@@ -82,9 +90,11 @@ def test_what_05_says_of_spread_columns():
     spilled = [each.measured["local_bytes"] for each in three]
     assert spilled == [48, 16, 0] and "spills 48 bytes, the spread one 16, v04 none" in said
     fronts = [round(each.measured["shared_wavefronts"] / 1e6) for each in three]
-    assert f"that the hardware counts from {fronts[0]} to {fronts[1]} million" in said
+    warp_steps = 4096**3 // (32 * 64) / 1e6  # of all warps together, each with 32 · 64 results
+    per_step = [f"{count / warp_steps:.0f}" for count in fronts]
+    assert "{} per step in Kernel 5, {} with the columns spread".format(*per_step) in said
     of_b = [each.measured["global_load_sectors"] for each in three]
-    assert of_b[1] == of_b[2] < of_b[0] and "coalesced too, and no fewer" in said
+    assert of_b[1] == of_b[2] < of_b[0] and "just as many loads, and coalesced too" in said
 
 
 def test_what_05_says_of_square_and_tall():
@@ -121,17 +131,73 @@ def test_what_05_says_of_wide_loads():
     assert told == [rows[pattern] for pattern in ("seq", "pair", "bcast", "tile8")]
 
 
+def opcodes(kernel, pattern: str) -> list[str]:
+    """What the loop of a kernel with the document's tiles has of these instructions, in order."""
+    A, B, C = (np.zeros((128, 128), np.float32) for _ in range(3))
+    code = compiled(kernel, 128, 128, 128, np.float32(1), A, B, np.float32(0), C)
+    return re.findall(pattern, "\n".join(row.text for row in code.loop.rows))
+
+
+def spread_with(*changes) -> Stage:
+    """kernel5_spread with its source changed."""
+    path = Path(kernel5_spread.__file__)
+    source, name = changed(path.read_text(encoding="utf-8"), *changes), f"changed {path.name}"
+    linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
+    module = {"__name__": "kernel5_spread_changed"}
+    exec(compile(source, name, "exec"), module)
+    return module["STAGE"]
+
+
+CONSTANT_LOOPS = (
+    ("            c = tx\n", ""),
+    ("            while c < BK:", "            for s in unroll(range(BK // (BN // TN))):"),
+    (" of A's tile\n", " of A's tile\n                c = tx + s * (BN // TN)\n"),
+    ("                c += BN // TN\n", ""),
+    ("            r = ty\n", ""),
+    ("            while r < BK:", "            for s in unroll(range(BK // (BM // TM))):"),
+    (" of B's tile\n", " of B's tile\n                r = ty + s * (BM // TM)\n"),
+    ("                r += BM // TM\n", ""),
+)
+
+
 @pytest.mark.compiler
 @pytest.mark.parametrize(
     ("stage", "order"),
-    [(LADDER["thread_tiled_2d"], ["LDG16", "STS16"]), (kernel5_spread.STAGE, ["LDG8", "STS8"] * 2)],
+    [
+        (LADDER["thread_tiled_2d"], ["LDG16", "STS16"]),
+        (kernel5_spread.STAGE, ["LDG8", "STS8"] * 2),
+        (spread_with(*CONSTANT_LOOPS), ["LDG16", "STS16"]),
+    ],
+    ids=["v04", "spread", "constant loops"],
 )
 def test_what_05_says_of_the_order_of_loads_and_stores(stage, order):
     tiles = stage.complete({**DOCUMENT, "PAD": 0} if "PAD" in stage.tiles else DOCUMENT)
-    A, B, C = (np.zeros((128, 128), np.float32) for _ in range(3))
-    code = compiled(stage.kernel(tiles), 128, 128, 128, np.float32(1), A, B, np.float32(0), C)
-    opcodes = re.findall(r"\b(LDG|STS)\b", " ".join(row.text for row in code.loop.rows))
-    assert [f"{opcode}{len([*run])}" for opcode, run in groupby(opcodes)] == order
+    found = opcodes(stage.kernel(tiles), r"\b(LDG|STS)\b")
+    assert [f"{opcode}{len([*run])}" for opcode, run in groupby(found)] == order
+
+
+UNROLLED = ("for p in range(BK)", "for p in unroll(range(BK))")
+
+
+@pytest.mark.compiler
+@pytest.mark.parametrize(
+    ("exercise", "changes", "loads"),
+    [
+        ("outer_product", (), {"LDS": 16}),
+        ("outer_product", (UNROLLED,), {"LDS.128": 64}),
+        ("no_conflicts", (UNROLLED,), {"LDS.128": 4, "LDS": 240}),
+    ],
+)
+def test_what_05_says_of_the_learners_reads(exercise, changes, loads, tmp_path):
+    cell = changed(solution(exercise), *changes, (f"check.{exercise}(", "made = ("))
+    path = tmp_path / "cell.py"
+    path.write_text(cell, encoding="utf-8")
+    names = {"cuda": cuda, "float32": float32, "unroll": unroll}
+    exec(compile(cell, path, "exec"), names)
+    assert Counter(opcodes(names["made"](**DOCUMENT), r"\bLDS[.\w]*")) == loads
+    said = words_of("05")
+    assert "16 single reads per step, and both conflicts" in said
+    assert "4 wide loads and 240 single ones" in said and "**64 loads of 128 bits**" in said
 
 
 @pytest.mark.compiler

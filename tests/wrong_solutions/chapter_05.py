@@ -18,6 +18,10 @@ def draft_is_right() -> dict[str, Wrong]:
             "only_b": ("B's tile only", "BK == BM // TM"),
             "either": ("One of the two", "BK in (BM // TM, BN // TN)"),
             "sixteen": ("16 is nothing special", "BK == 16"),
+            "four": ("BK = 4 fits blocks of 4 × 4", "BK == 4"),
+            "eight": ("BK = 8 fits blocks of 8 × 8", "BK == 8"),
+            "rows_of_a_thread": ("compares BK with TM", "BK == TM"),
+            "columns_of_a_thread": ("compares BK with TN", "BK == TN"),
             "square_blocks": ("BK has to fit", "BM // TM == BN // TN"),
             "all_threads": ("threads of the whole block", "BM * BN // (TM * TN) == BK * BK"),
             "thread_tile": ("width of a thread's tile", "BK == TM == TN"),
@@ -83,6 +87,19 @@ def slices() -> dict[str, Wrong]:
             "x and y are swapped",
             (CORNER, "cuda.blockIdx.x * BM, cuda.blockIdx.y * BN"),
         ),
+        "block_in_the_tile": ("every block has tiles of its own", ("As[r, c] =", "As[row0 + r, c] =")),
+        "ends_exchanged": (
+            "`m` and `k` are swapped in the guard of A",
+            (GUARD_A, "row0 + r < k and k0 + c < m"),
+        ),
+        "slices_of_numpy": (
+            "A slice `[first:last]` copies all",
+            (
+                f"for i in range(TM):\n                r = ty * TM + i\n                {STORE_A}",
+                "first, last = ty * TM, ty * TM + TM\n"
+                "            As[first:last, c] = A[row0 + first : row0 + last, k0 + c]",
+            ),
+        ),
         "indices_of_the_tile_exchanged": ("As is (BM, BK)", ("As[r, c] =", "As[c, r] =")),
         "only_a": ("Nothing is stored into `Bs`", (LOOP_B, "for r in range(0):")),
     }
@@ -110,6 +127,14 @@ def coalesced_b() -> dict[str, Wrong]:
         "one_row_of_threads": (
             "only 16 of a warp's 32 lanes",
             (LOOP_B, "for r in range(BK if ty == 0 else 0):"),
+        ),
+        "ends_exchanged": (
+            "`k` and `n` are swapped in the guard of B",
+            (GUARD_B, "k0 + r < n and col0 + c < k"),
+        ),
+        "fills_as_too": (
+            "fill `Bs` alone",
+            (LOOP_B, f"if tx < BK:\n            As[ty, tx] = A[ty, k0 + tx]\n        {LOOP_B}"),
         ),
         "fills_as": ("Nothing is stored into `Bs`", ("Bs[r, c]", "As[c, r]")),
     }
@@ -228,6 +253,19 @@ def outer_product() -> dict[str, Wrong]:
             (OWN, "acc = cuda.shared.array((TM, TN), float32)"),
         ),
         "stored_as_neighbours": ("overlap", (PLACE, "row, col = row0 + ty + i, col0 + tx + j")),
+        "first_row_of_the_block_missing": (
+            "The block's first row is missing",
+            (PLACE, "row, col = ty * TM + i, col0 + tx * TN + j"),
+        ),
+        "first_column_of_the_block_missing": (
+            "The block's first column is missing",
+            (PLACE, "row, col = row0 + ty * TM + i, tx * TN + j"),
+        ),
+        "block_missing_in_the_store": (
+            "first row and column are missing",
+            (PLACE, "row, col = ty * TM + i, tx * TN + j"),
+        ),
+        "indices_of_acc_exchanged": ("indices of `acc` are swapped", (ADD, "acc[j, i] += a[i] * b[j]")),
         "stores_one": ("only the first is stored", skipping("i or j")),
         "stores_a_row": ("the loop over `i` is missing", skipping("i")),
         "stores_tm_columns": ("Only TM columns", skipping("j >= TM")),
@@ -251,6 +289,13 @@ def outer_product() -> dict[str, Wrong]:
             "Accumulators belong in registers",
             (OWN, "all = cuda.shared.array((BM, BN), float32)"),
             ("acc[i, j]", "all[ty * TM + i, tx * TN + j]"),
+        ),
+        "a_loop_over_a_slice": (
+            "how many elements a slice has",
+            (
+                f"for i in range(TM):\n                    {READ_A}",
+                "for i, x in enumerate(As[ty * TM : ty * TM + TM, p]):\n                    a[i] = x",
+            ),
         ),
         "a_float64_at_the_end": ("float64", ("else alpha * acc[i, j]", "else alpha * acc[i, j] + 0.0")),
     }
@@ -282,6 +327,13 @@ def no_conflicts() -> dict[str, Wrong]:
             "32 sectors instead of 4",
             ("Bs[p, tx + j * APART]", "Bs[p, tx * TN + (j + tx // 4) % TN]"),
             ("col0 + tx + j * APART", "col0 + tx * TN + (j + tx // 4) % TN"),
+        ),
+        "width_of_33": ("fixed number", ("BK + 1", "33")),
+        "as_transposed": (
+            "a store into `As` takes 16",
+            ("(BM, WIDTH), float32", "(BK, BM), float32"),
+            ("As[r, c] =", "As[c, r] ="),
+            ("As[ty * TM + i, p]", "As[p, ty * TM + i]"),
         ),
         "width_computed_inside": (
             "computed inside the kernel",

@@ -40,6 +40,7 @@ def coalesced_b(make_fetch_b):
     """A factory like that of 05.2 whose functions fill Bs, and load B coalesced."""
     coverage = Coverage(tiles=TILES, arrays=("Bs",), slips=SLIPS, on_values=_on_values)
     tried = coverage.prove(make_fetch_b)
+    _check_as_left_alone(coverage.function(make_fetch_b, TILES[0]))
     whole = Problem(*DOCUMENT.block_tile)
     done = fetch(coverage.function(make_fetch_b, DOCUMENT), DOCUMENT, whole, (0, 0), 0)
     a_request = _check_sectors(done, coverage.function(make_fetch_b, TILES[0]))
@@ -51,6 +52,13 @@ def coalesced_b(make_fetch_b):
 
 
 # ---- sectors -----------------------------------------------------------------------------------------------
+
+
+def _check_as_left_alone(function: Any) -> None:
+    done = fetch(function, TILES[0], *situations(TILES[0])[0])
+    if done.stores["As"]:
+        line = done.line(done.report.accesses.query("op == 'store' and array == 'As'")["line"].iloc[0])
+        raise Refused("`Bs` is right. But `As` is filled as well: fill `Bs` alone.", f"{line}. {done.about}")
 
 
 def _check_sectors(done: Fetched, small: Any) -> float:

@@ -56,6 +56,25 @@ SLIPS = (
         "from these sizes.",
         lambda BM, BN, BK, TM, TN: BK == 16,
     ),
+    *(
+        Slip(
+            f"BK = {number} fits blocks of {number} × {number} threads, and no others. Other sizes have "
+            "other blocks: count the threads along x and along y.",
+            lambda BM, BN, BK, TM, TN, number=number: BK == number,
+        )
+        for number in (4, 8)
+    ),
+    *(
+        Slip(
+            f"That compares BK with {name}, the size of a thread's tile. What counts is how many threads "
+            "there are along x and along y.",
+            same,
+        )
+        for name, same in (
+            ("TM", lambda BM, BN, BK, TM, TN: BK == TM),
+            ("TN", lambda BM, BN, BK, TM, TN: BK == TN),
+        )
+    ),
     Slip(
         "A square block of threads is needed, but that alone is not enough: BK has to fit as well.",
         lambda BM, BN, BK, TM, TN: BM // TM == BN // TN,

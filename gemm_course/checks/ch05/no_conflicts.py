@@ -21,6 +21,7 @@ TILES = tile_choices(
     (128, 128, 16, 8, 8),  # 16 × 16 threads: a warp has two rows of them
 )
 DOCUMENT = TILES[-1]
+FILLING = 2  # wavefronts of a store into a tile
 SECTORS = 4  # of a store of C by a warp whose lanes are neighbours
 
 
@@ -89,6 +90,21 @@ def _overlap(finding: Finding, trial: GemmTrial) -> str:
     return f"Two threads store the same element of C. {COLUMNS_OVERLAP}. {finding.message}"
 
 
+def width_follows(trial: GemmTrial) -> None:
+    """Refuse padding so wide, on small tiles, that it must be a fixed number."""
+    BM, BN, BK = trial.tiles.block_tile
+    if trial.report.shared_bytes < 4 * (BK * (BM + BN) + BM * BN):
+        return
+    for name, size, usual in zip(_names(trial), (BM, BK), (BK, BN)):
+        width = _width(_traced_stores(trial, name))
+        if size * (width - usual) >= BM * BN:
+            raise Refused(
+                f"The rows of `{name}` are {width} words long, where the tile's have {usual}. Is the width a "
+                "fixed number? Let it follow from the tile, such as `BK + 1`.",
+                f"{trial.about}.",
+            )
+
+
 # ---- wavefronts --------------------------------------------------------------------------------------------
 
 
@@ -99,6 +115,7 @@ def one_wavefront_per_read(trial: GemmTrial) -> None:
     a, b = _wavefronts(trial)
     if max(a, b) <= 1:
         _check_store(trial)
+        _check_filling(trial)
         return
     names = _names(trial)
     loads = trial.report.accesses.query("space == 'shared' and op == 'load' and wavefronts > requests")
@@ -120,6 +137,18 @@ def _check_store(trial: GemmTrial) -> None:
             "does that. At any moment thread `tx + 1` should be one column further on than `tx`.",
             trial.line(trial.accesses("store", "C")["line"].iloc[0]) + f". {trial.about}.",
         )
+
+
+def _check_filling(trial: GemmTrial) -> None:
+    """Refuse stores into a tile that take more than two wavefronts."""
+    for name, rows in trial.accesses("store").groupby("array", sort=False):
+        each = rows["wavefronts"].sum() / rows["requests"].sum()
+        if each > FILLING:
+            raise Refused(
+                f"Every read takes one wavefront. But a store into `{name}` takes {each:g}: lanes store into "
+                "different rows that begin in the same bank. Padding helps here too.",
+                f"{trial.line(rows['line'].iloc[0])}. {trial.about}.",
+            )
 
 
 def _sectors_of_c(trial: GemmTrial) -> float:
@@ -148,9 +177,12 @@ def _names(trial: GemmTrial) -> list[str]:
 
 def _widths(trial: GemmTrial, names: list[str]) -> list[int]:
     """Words from one row of each tile to the next, from the addresses of its elements."""
-    traced = FACTORY.try_on_whole_tiles(trial.kernel, DOCUMENT, watch=Watch(local=False, limit=10_000))
-    stores = traced.report.trace.query("op == 'store'")
-    return [_width(stores[stores["array"] == name]) for name in names]
+    return [_width(_traced_stores(trial, name)) for name in names]
+
+
+def _traced_stores(trial: GemmTrial, name: str):
+    traced = FACTORY.try_on_whole_tiles(trial.kernel, trial.tiles, watch=Watch(local=False, limit=10_000))
+    return traced.report.trace.query("op == 'store' and array == @name")
 
 
 def _width(stores) -> int:
@@ -206,7 +238,7 @@ FACTORY = GemmFactory(
     tiles=TILES,
     geometry=_geometry,
     likely=_likely,
-    lessons=(*LESSONS, one_wavefront_per_read),
+    lessons=(width_follows, *LESSONS, one_wavefront_per_read),
     in_registers=True,
     whole_only=(DOCUMENT,),
     whole_problems={DOCUMENT: Problem(*DOCUMENT.block_tile)},

@@ -116,6 +116,21 @@ def _guard_mistakes(tiles: Tiles) -> tuple[GuardMistake, ...]:
     TM, TN, (x, y), block = tiles.TM, tiles.TN, tiles.threads, (tiles.BM, tiles.BN)
     return (
         GuardMistake(
+            "The block's first row is missing in the store: all blocks of a column store into the same rows. "
+            "The row is `row0 + ty * TM + i`.",
+            lambda row, col, q, _: (row < min(q.m, block[0])) & (col < q.n),
+        ),
+        GuardMistake(
+            "The block's first column is missing in the store: all blocks of a row store into the same "
+            "columns. The column is `col0 + tx * TN + j`.",
+            lambda row, col, q, _: (row < q.m) & (col < min(q.n, block[1])),
+        ),
+        GuardMistake(
+            "The block's first row and column are missing in the store: all blocks store into the same "
+            "place. It begins at `row0` and `col0`.",
+            lambda row, col, q, _: (row < min(q.m, block[0])) & (col < min(q.n, block[1])),
+        ),
+        GuardMistake(
             "Of a thread's results only the first is stored. The store needs both loops, over `i` and `j`.",
             only_stored(block, lambda row: row % TM == 0, lambda column: column % TN == 0),
         ),
@@ -153,7 +168,7 @@ def _overlap(finding: Finding, trial: GemmTrial) -> str:
 def _outside(finding: Finding, trial: GemmTrial) -> str | None:
     of_tile = trial.report.accesses.query("space == 'shared' and array == @finding.array")
     if of_tile.empty:
-        return None
+        return _own_swapped(finding, trial)
     if "store" in set(of_tile[of_tile["line"] == finding.line]["op"]):
         return (
             "A thread writes beside its tile. As has BM rows of BK elements and Bs has BK rows of BN, with "
@@ -163,6 +178,22 @@ def _outside(finding: Finding, trial: GemmTrial) -> str | None:
         "A thread reads beside its tile. Its rows of As begin at `ty * TM`, and there are TM of them; "
         f"its columns of Bs begin at `tx * TN`, and there are TN. {finding.message}"
     )
+
+
+def _own_swapped(finding: Finding, trial: GemmTrial) -> str | None:
+    """The two indices of a thread's own array are in the wrong order."""
+    if (
+        len(finding.element or ()) != 2
+        or trial.report.accesses.query("space == 'local' and array == @finding.array").empty
+    ):
+        return None
+    j, i = finding.element
+    if i < trial.tiles.TM and j < trial.tiles.TN:
+        return (
+            f"The indices of `{finding.array}` are swapped: it has TM rows of TN, so `[i, j]`. "
+            f"{finding.message}"
+        )
+    return None
 
 
 def _past_the_steps(finding: Finding, trial: GemmTrial) -> str | None:

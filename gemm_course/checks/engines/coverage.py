@@ -4,6 +4,7 @@ The learner's function is called by a kernel that does nothing else. What was st
 which value is read off the emulator's trace.
 """
 
+import ast
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from gemm_course.checks.core import (
     line_at,
     nothing_yet,
     number_shown,
+    source_tree,
 )
 from gemm_course.emulator import Finding, Watch
 from gemm_course.kernels.variants.fetch_only import fetch_only
@@ -300,7 +302,27 @@ def _check_findings(done: Fetched, array: str | None) -> None:
     _check_divergence(done)
     for finding in done.report.errors:
         if array in (None, finding.array):
+            if _block_in_the_tile(finding, done):
+                at = f"In block {finding.block[:2]}. With {done.tiles}."
+                raise Refused(BLOCK_IN_THE_TILE.format(finding.array), f"{done.line(finding)}. {at}")
             raise Refused(_in_words(finding), f"{done.line(finding)}. {done.about}")
+
+
+BLOCK_IN_THE_TILE = (
+    "The block's first row or column is in the index of `{}`. It belongs in that of the matrix alone: every "
+    "block has tiles of its own, which begin at 0."
+)
+
+
+def _block_in_the_tile(finding: Finding, done: Fetched) -> bool:
+    """Whether an index is beside its tile by just the block's first row or column."""
+    if finding.kind != "out_of_bounds" or finding.array not in ("As", "Bs"):
+        return False
+    (x, y, _), axis = finding.block, 0 if finding.array == "As" else 1
+    first = (y * done.tiles.BM, x * done.tiles.BN)[axis]
+    index, shape = list(finding.element), done.shape(finding.array)
+    index[axis] -= first
+    return first > 0 and all(0 <= i < size for i, size in zip(index, shape))
 
 
 def _in_words(finding: Finding) -> str:
@@ -348,6 +370,12 @@ def _reasons(done: Fetched, array: str, held: np.ndarray, wrong: np.ndarray) -> 
     ):
         if (held == done.wanted(array, **other)).all():
             yield slip
+    if _ends_swapped(done, array, held):
+        first, second = "mk" if array == "As" else "kn"
+        yield (
+            f"`{first}` and `{second}` are swapped in the guard of {matrix}: it has {first} rows and "
+            f"{second} columns."
+        )
     if not held.any():
         yield f"There are only zeros in `{array}`: the guard lets nobody fetch."
     if (held[wrong] == 0).all():
@@ -357,9 +385,27 @@ def _reasons(done: Fetched, array: str, held: np.ndarray, wrong: np.ndarray) -> 
         )
 
 
+def _ends_swapped(done: Fetched, array: str, held: np.ndarray) -> bool:
+    """Whether zeros are just where a guard with rows and columns swapped stores them."""
+    rows, columns = (done.problem.A if array == "As" else done.problem.B).shape
+    row, column = done.source(array, (0, 0))
+    down, right = np.ogrid[: held.shape[0], : held.shape[1]]
+    passes = (row + down < columns) & (column + right < rows)
+    return (passes != done.inside(array)).any() and ((held != 0) == passes).all()
+
+
+def _copies_slices(function: Any) -> bool:
+    return any(isinstance(node, ast.Slice) for node in ast.walk(source_tree(function)))
+
+
 def _beyond(done: Fetched, array: str, held: np.ndarray) -> str:
     """Something was read where the matrix has ended: which of its two ends was not guarded?"""
     missed, q, matrix = np.argwhere(np.isnan(held)), done.problem, array[0]
+    if _copies_slices(done.function):
+        return (
+            f"A slice `[first:last]` copies all its elements, also those behind the end of {matrix}. Write a "
+            "loop over its elements, with a guard for each."
+        )
     along_k = 1 if array == "As" else 0
     past_k = done.source(array, tuple(missed[0]))[along_k] >= q.k
     axis = along_k if past_k else 1 - along_k

@@ -60,6 +60,12 @@ def _reason(trial: Trial, names: list[str], lines: list[int], why: Why | None) -
                 "none: loop over its indices.",
                 loop.lineno,
             )
+        if isinstance(loop, ast.For) and any(isinstance(part, ast.Slice) for part in ast.walk(loop.iter)):
+            return (
+                "The compiler does not know how many elements a slice has, so a loop over one does not run a "
+                "constant number of times. Loop over a `range` of a constant, and index inside.",
+                loop.lineno,
+            )
     return why(lines, names) if why else None
 
 

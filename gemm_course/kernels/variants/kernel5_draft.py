@@ -24,14 +24,14 @@ def build(BM, BN, BK, TM, TN):
             for j in unroll(range(TN)):
                 acc[i, j] = 0
         tx, ty = u32(cuda.threadIdx.x), u32(cuda.threadIdx.y)
-        row0 = u32(cuda.blockIdx.y) * BM + ty * TM  # this thread's first row and column of C
-        col0 = u32(cuda.blockIdx.x) * BN + tx * TN
+        top = u32(cuda.blockIdx.y) * BM + ty * TM  # this thread's first row and column of C
+        left = u32(cuda.blockIdx.x) * BN + tx * TN
         k0 = 0
         while k0 < k:
             for i in unroll(range(TM)):  # column tx of A's tile, ...
-                As[ty * TM + i, tx] = A[row0 + i, k0 + tx] if row0 + i < m and k0 + tx < k else float32(0)
+                As[ty * TM + i, tx] = A[top + i, k0 + tx] if top + i < m and k0 + tx < k else float32(0)
             for j in unroll(range(TN)):  # ... and row ty of B's
-                Bs[ty, tx * TN + j] = B[k0 + ty, col0 + j] if k0 + ty < k and col0 + j < n else float32(0)
+                Bs[ty, tx * TN + j] = B[k0 + ty, left + j] if k0 + ty < k and left + j < n else float32(0)
             cuda.syncthreads()
             for p in unroll(range(BK)):
                 for i in unroll(range(TM)):
@@ -45,7 +45,7 @@ def build(BM, BN, BK, TM, TN):
             k0 += BK
         for i in unroll(range(TM)):
             for j in unroll(range(TN)):
-                row, col = row0 + i, col0 + j
+                row, col = top + i, left + j
                 if row < m and col < n:
                     C[row, col] = alpha * acc[i, j] + beta * C[row, col] if beta != 0 else alpha * acc[i, j]
 

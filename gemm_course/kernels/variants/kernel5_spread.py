@@ -27,20 +27,20 @@ def build(BM, BN, BK, TM, TN, PAD, SPREAD):
             for j in unroll(range(TN)):
                 acc[i, j] = 0
         tx, ty = u32(cuda.threadIdx.x), u32(cuda.threadIdx.y)
-        row0 = u32(cuda.blockIdx.y) * BM + ty * TM  # this thread's first row and column of C
-        col0 = u32(cuda.blockIdx.x) * BN + tx * BY_X
+        top = u32(cuda.blockIdx.y) * BM + ty * TM  # this thread's first row and column of C
+        left = u32(cuda.blockIdx.x) * BN + tx * BY_X
         k0 = 0
         while k0 < k:
             c = tx
             while c < BK:  # columns tx, tx + BN / TN, ... of A's tile
                 for i in unroll(range(TM)):
-                    As[ty * TM + i, c] = A[row0 + i, k0 + c] if row0 + i < m and k0 + c < k else float32(0)
+                    As[ty * TM + i, c] = A[top + i, k0 + c] if top + i < m and k0 + c < k else float32(0)
                 c += BN // TN
             r = ty
             while r < BK:  # rows ty, ty + BM / TM, ... of B's tile
                 for j in unroll(range(TN)):
                     x = j * BY_J
-                    Bs[r, tx * BY_X + x] = B[k0 + r, col0 + x] if k0 + r < k and col0 + x < n else float32(0)
+                    Bs[r, tx * BY_X + x] = B[k0 + r, left + x] if k0 + r < k and left + x < n else float32(0)
                 r += BM // TM
             cuda.syncthreads()
             for p in unroll(range(BK)):
@@ -55,7 +55,7 @@ def build(BM, BN, BK, TM, TN, PAD, SPREAD):
             k0 += BK
         for i in unroll(range(TM)):
             for j in unroll(range(TN)):
-                row, col = row0 + i, col0 + j * BY_J
+                row, col = top + i, left + j * BY_J
                 if row < m and col < n:
                     C[row, col] = alpha * acc[i, j] + beta * C[row, col] if beta != 0 else alpha * acc[i, j]
 
