@@ -19,7 +19,6 @@ def draft_is_right() -> dict[str, Wrong]:
             "either": ("One of the two", "BK in (BM // TM, BN // TN)"),
             "sixteen": ("16 is nothing special", "BK == 16"),
             "four": ("BK = 4 fits blocks of 4 × 4", "BK == 4"),
-            "eight": ("BK = 8 fits blocks of 8 × 8", "BK == 8"),
             "rows_of_a_thread": ("compares BK with TM", "BK == TM"),
             "columns_of_a_thread": ("compares BK with TN", "BK == TN"),
             "square_blocks": ("BK has to fit", "BM // TM == BN // TN"),
