@@ -679,9 +679,10 @@ see.limits("thread_tiled_1d", "thread_tiled_2d")
 
 # %% [markdown]
 # With 16 × 4 results shared memory needs 12 clocks where the multiply-adds need 16. Why then 34 of 67
-# TFLOPS? Because of **issue slots**: no part of the SM is busier. In 72 % of the clocks a scheduler issues an
-# instruction, and 72 % of these are multiply-adds: 0.72 · 0.72 is 52 % of the peak, and for 3 % of the launch SMs have no work.
-# (The multiply-add units are busy 57 %: they compute integer products for addresses as well.)
+# TFLOPS? Because of **issue slots**: no part of the SM is busier. In 72 % of the clocks a scheduler issues
+# an instruction, and 72 % of these are multiply-adds: 0.72 · 0.72 is 52 % of the peak, and for 3 % of the
+# launch SMs have no work. (The multiply-add units are busy 57 %: they compute integer products for addresses
+# as well.)
 #
 # And the other 28 % of the clocks? No warp can issue then. A warp spends 17 % of its time in
 # [dispatch](glossary.md#dispatch), and 4 or 5 % each on shared memory, a busy unit, a fixed delay, a
