@@ -62,7 +62,7 @@ def _answer(best: Mapping[str, float | None]) -> str:
     ratio = known[last] / known[step]
     if ratio < 1:
         return f"{last} is {_percent(1 - ratio)} slower than {step}"
-    times = f"{ratio:.0f}" if ratio >= 100 else f"{ratio:.3g}"
+    times = f"{ratio:.0f}" if ratio >= 50 else f"{ratio:.3g}"
     return f"{last} is {times} times as fast as {step}"
 
 

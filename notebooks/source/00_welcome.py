@@ -387,21 +387,21 @@ check.vector_add(vector_add)
 # ### Exercise 00.6 · Broadcasting
 # *core · medium · the step to matrices · 10 minutes*
 #
-# In NumPy, `column[:, None] + row[None, :]` makes a matrix out of two vectors. Write it as a kernel
-# `broadcast_add(column, row, out)`: `out[i, j] = column[i] + row[j]`. `column` has as many elements as
-# `out` has rows, `row` as many as `out` has columns.
+# In NumPy, `down[:, None] + across[None, :]` makes a matrix out of two vectors. Write it as a kernel
+# `broadcast_add(down, across, out)`: `out[i, j] = down[i] + across[j]`. `down` has as many elements as
+# `out` has rows, `across` as many as `out` has columns.
 #
 # It is launched with blocks of (16, 8) threads, 16 along x, and `x` runs over the **columns** of `out`.
-# Again, every element exactly once, so no loop.
+# Again, every thread stores one element, its own.
 
 
 # %% id="ex-00-6"
 @cuda.jit
-def broadcast_add(column, row, out):
+def broadcast_add(down, across, out):
     ### BEGIN SOLUTION
     x, y = cuda.grid(2)
     if x < out.shape[1] and y < out.shape[0]:
-        out[y, x] = column[y] + row[x]
+        out[y, x] = down[y] + across[x]
     ### END SOLUTION
 
 

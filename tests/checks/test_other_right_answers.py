@@ -55,10 +55,26 @@ def add_with_a_stride(a, b, out):
 
 
 @cuda.jit
+def add_backwards(a, b, out):
+    i = out.size - 1 - cuda.grid(1)
+    if i >= 0:
+        out[i] = a[i] + b[i]
+
+
+@cuda.jit
 def add_in_two_dimensions_unneeded(a, b, out):
     i, _ = cuda.grid(2)
     if i < a.shape[0]:
         out[i] = a[i] + b[i]
+
+
+@cuda.jit
+def broadcast_by_shape(column, row, out):
+    m, n = out.shape
+    j, i = cuda.grid(2)
+    if i < m and j < n:
+        at = i, j
+        out[at] = column[i] + row[j]
 
 
 @cuda.jit
@@ -162,8 +178,8 @@ RIGHT = {
     "blocks_for": (blocks_by_ceil, blocks_as_numpy_integer),
     "idle_lanes": (1260, 1260.0, np.int64(1260)),
     "sector_and_line": (sector_by_addresses,),
-    "vector_add": (add_with_other_names, add_with_a_stride, add_in_two_dimensions_unneeded),
-    "broadcast_add": (broadcast_with_early_returns, broadcast_over_strides),
+    "vector_add": (add_with_other_names, add_with_a_stride, add_backwards, add_in_two_dimensions_unneeded),
+    "broadcast_add": (broadcast_with_early_returns, broadcast_over_strides, broadcast_by_shape),
     "naive": GEMMS,
     "naive_loads": (loads_as_a_sum, lambda m, n, k: 2.0 * m * n * k, lambda m, n, k: 4 * m * n * k / 2),
     "no_float64": GEMMS,

@@ -18,6 +18,8 @@ WRONG["where"] = altered(
         "sizes_exchanged": ("The block's sizes are swapped", (PLACE, "by * dx + ty, bx * dy + tx")),
         "blocks_exchanged": ("`bx` and `by` are swapped", (PLACE, "bx * dy + ty, by * dx + tx")),
         "blocks_taken_for_elements": ("counts blocks, not elements", (PLACE, "by + ty, bx + tx")),
+        "lane_is_x_within_32": ("The lane is not `tx % 32`", (LANES, "linear // 32, tx % 32")),
+        "ids_from_one": ("The ids start at 0", (LINEAR, f"{LINEAR} + 1")),
         "lane_is_x": ("The lane is not `tx`. A block's threads", (LANES, "linear // 32, tx")),
         "warp_is_y": ("the warp is not `ty`", (LANES, "ty, tx")),
         "linear_down_the_columns": ("numbered down the columns", (LINEAR, "tx * dy + ty")),
@@ -48,6 +50,7 @@ WRONG["blocks_for"] = returning(
         "exchanged": ("arguments are swapped", "(threads + n - 1) // n"),
         "rounded": ("nearest number", "round(n / threads)"),
         "threads_instead_of_blocks": ("how many threads are launched", "-(-n // threads) * threads"),
+        "blocks_of_128": ("128 stands in the formula", "(n + 127) // 128"),
         "at_least_one": ("n = 0", "max(1, -(-n // threads))"),
         "as_text": ("must be a whole number; this is", 'f"{-(-n // threads)} blocks"'),
     },
@@ -106,6 +109,10 @@ WRONG["sector_and_line"] = altered(
             "nothing is multiplied by `A.itemsize`",
             (ADDRESS, f"({ADDRESS}) * A.itemsize"),
         ),
+        "half_a_line": ("A line has 128 bytes", (RETURNED, "address // 32, address // 64")),
+        "elements_16_a_row": ("of one array, and this counts elements", (ADDRESS, "i * 16 + j")),
+        "bytes_16_a_row": ("16 and the 4 bytes", (ADDRESS, "(i * 16 + j) * 4")),
+        "sizes_16_a_row": ("16 is that of one array. `A", (ADDRESS, "(i * 16 + j) * A.itemsize")),
         "remainders": ("*within* the sector", (RETURNED, "address % 32, address % 128")),
         "sector_of_the_line": ("within its line", (RETURNED, "address % 128 // 32, address // 128")),
         "line_first": ("Sector and line are swapped", (RETURNED, "address // 128, address // 32")),
@@ -163,6 +170,22 @@ WRONG["vector_add"] = altered(
             "do its last element once more",
             (INDEX, "i = min(cuda.grid(1), out.size - 1)"),
         ),
+        "one_thread_for_all": (
+            "one thread does all of it; the others watch",
+            (INDEX, "pass"),
+            (GUARD, "for i in range(out.size * (cuda.grid(1) == 0)):"),
+        ),
+        "two_by_every_thread": (
+            "threads do all of it; the others watch",
+            (INDEX, "first = 2 * cuda.grid(1)"),
+            (GUARD, "for i in range(first, min(first + 2, out.size)):"),
+        ),
+        "only_128_pass": ("Only the first 128 elements are stored: the guard", (GUARD, "if i < 128:")),
+        "guard_of_one_length": ("Your guard, `i < 1000`, lets surplus", (GUARD, "if i < 1000:")),
+        "guard_of_the_launch": ("Your guard, `i < cuda.gridsize(1)`", (GUARD, "if i < cuda.gridsize(1):")),
+        "guard_of_the_block": ("Your guard, `cuda.threadIdx.x <", (GUARD, "if cuda.threadIdx.x < len(out):")),
+        "begins_again": ("do the first elements once more", (INDEX, "i = cuda.grid(1) % out.size")),
+        "size_without_a_name": ("an array knows its size", (GUARD, "if i < n:")),
         "not_called": ("this is a function", (INDEX, "i = cuda.grid")),
         "blocks_overlap": ("The blocks overlap", (INDEX, "i = cuda.blockIdx.x + cuda.threadIdx.x")),
         "factor_at_the_thread": (
@@ -196,7 +219,7 @@ WRONG["vector_add"] = altered(
 
 INDEX = "x, y = cuda.grid(2)"
 GUARD = "x < out.shape[1] and y < out.shape[0]"
-STORE = "out[y, x] = column[y] + row[x]"
+STORE = "out[y, x] = down[y] + across[x]"
 
 WRONG["broadcast_add"] = altered(
     "broadcast_add",
@@ -213,7 +236,10 @@ WRONG["broadcast_add"] = altered(
         "unguarded": ("There is no guard", (GUARD, "True")),
         "one_too_many": ("`<`, not `<=`", ("<", "<=")),
         "local_index": ("Only one block's worth", (INDEX, "x, y = cuda.threadIdx.x, cuda.threadIdx.y")),
-        "vectors_exchanged": ("`column` and `row` are swapped", ("column[y] + row[x]", "column[x] + row[y]")),
+        "vectors_exchanged": (
+            "`down` and `across` are swapped",
+            ("down[y] + across[x]", "down[x] + across[y]"),
+        ),
         "one_index_for_both": (
             "Only the diagonal",
             (INDEX, "x = y = cuda.grid(1)"),
@@ -243,17 +269,55 @@ WRONG["broadcast_add"] = altered(
             "once more",
             (INDEX, "x, y = cuda.grid(2); x, y = min(x, out.shape[1] - 1), min(y, out.shape[0] - 1)"),
         ),
+        "one_thread_for_all": (
+            "one thread does all of it; the others watch",
+            (INDEX, "x, y = cuda.grid(2); first = x == 0 and y == 0"),
+            (f"if {GUARD}:", "for y in range(out.shape[0] * first):"),
+            (STORE, "for x in range(out.shape[1]):\n            " + STORE),
+        ),
+        "one_thread_for_a_row": (
+            "20 threads do all of it; the others watch",
+            (INDEX, "x, y = cuda.grid(2); first = x == 0 and y < out.shape[0]"),
+            (f"if {GUARD}:", "for x in range(out.shape[1] * first):"),
+        ),
+        "begins_again": (
+            "do the first rows or columns once more",
+            (INDEX, "x, y = cuda.grid(2); x, y = x % out.shape[1], y % out.shape[0]"),
+        ),
+        "guard_of_all_elements": ("Your guard, `x < out.size and", (GUARD, "x < out.size and y < out.size")),
+        "both_by_the_rows": (
+            "both compared with the number of rows",
+            (GUARD, "x < len(out) and y < len(out)"),
+        ),
+        "one_row_too_many": ("one row too many", (GUARD, "x < out.shape[1] and y <= out.shape[0]")),
+        "one_column_too_many": ("one column too many", (GUARD, "x <= out.shape[1] and y < out.shape[0]")),
+        "one_too_strict": (
+            "row and the last column are never",
+            (GUARD, "x < out.shape[1] - 1 and y < out.shape[0] - 1"),
+        ),
+        "rows_too_strict": ("The last row is never", (GUARD, "x < out.shape[1] and y < out.shape[0] - 1")),
+        "width_for_the_height": (
+            "`blockDim.x` belongs to `blockIdx.x`",
+            (INDEX, "x = cuda.grid(1); y = cuda.blockIdx.y * cuda.blockDim.x + cuda.threadIdx.y"),
+        ),
+        "whole_rows": (
+            "`out[j]` is a whole row",
+            (INDEX, "j = cuda.grid(1)"),
+            (GUARD, "j < len(out)"),
+            (STORE, "out[j] = down[j] + across[j]"),
+        ),
+        "sizes_without_names": ("an array knows its size", (GUARD, "x < n and y < m")),
         "outer_product": ("This is the product", ("] + ", "] * ")),
         "adds_to_the_old": ("what was in `out` before", ("] = ", "] += ")),
         "as_in_numpy": (
-            "`column[:, None]` is a slice",
-            (STORE, "out = column[:, None] + row[None, :]"),
+            "`down[:, None]` is a slice",
+            (STORE, "out = down[:, None] + across[None, :]"),
         ),
         "both_indices_as_one": (
             "`cuda.grid(2)` returns two numbers, x and y",
             (INDEX, "i = cuda.grid(2)"),
             (GUARD, "i < out.size"),
-            (STORE, "out[i] = column[i] + row[i]"),
+            (STORE, "out[i] = down[i] + across[i]"),
         ),
     },
 )

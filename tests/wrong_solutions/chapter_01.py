@@ -94,7 +94,7 @@ WRONG["naive"] = altered(
         ),
         "one_step_too_many": ("one step too far", ("range(k)", "range(k + 1)")),
         "guard_the_wrong_way_round": ("pass the guard", ("<", ">")),
-        "a_slip_of_the_pen": ("the name j is not defined", ("B[p, col]", "B[p, j]")),
+        "a_slip_of_the_pen": ("The name j is not defined", ("B[p, col]", "B[p, j]")),
     },
 )
 

@@ -28,6 +28,10 @@ SLIPS = (
         lambda n, threads: -(-n // threads) * threads,
     ),
     Slip(
+        "128 stands in the formula: right for blocks of 128 alone. The size is the argument `threads`.",
+        lambda n, threads: -(-n // 128),
+    ),
+    Slip(
         "No elements need no blocks: for `n = 0` the answer is 0.",
         lambda n, threads: max(1, -(-n // threads)),
     ),

@@ -1,38 +1,41 @@
-"""Exercise 00.6: the first kernel on a matrix, broadcasting a column and a row."""
+"""Exercise 00.6: the first kernel on a matrix, broadcasting two vectors."""
+
+import ast
 
 import numpy as np
 
-from gemm_course.checks.core import Refused, exercise, kernel_of
-from gemm_course.checks.engines.one_each import hold_to_one_each, try_one_each
+from gemm_course.checks.core import Refused, exercise, kernel_of, source_tree
+from gemm_course.checks.engines.one_each import guard_of, hold_to_one_each, loops, try_one_each
 from gemm_course.checks.engines.trial import Trial
 
 BLOCK = (16, 8)
-NAMES = ("column", "row", "out")
+NAMES = ("down", "across", "out")
+TALL = (33, 5)
 UNEVEN = (20, 37)  # neither a multiple of the block, so that every kind of guard leaves its own traces
-SHAPES = (UNEVEN, (24, 32), (13, 50), (33, 5), (7, 17), (1, 40), (40, 1), (1, 1))
+SHAPES = (UNEVEN, (24, 32), (13, 50), TALL, (7, 17), (1, 40), (40, 1), (1, 1))
 
 
 @exercise(
     "00.6",
-    start="the kernel does nothing. First let every thread find its element: `x, y = cuda.grid(2)`, and x "
-    "counts the columns.",
+    start="the kernel does nothing. Each thread must store one element: in which row and which column?",
     hints=(
         "Two indices: the thread's x is the column of `out`, its y the row.",
-        "`column` has an element for every row of `out`, so it is `column[y]`; `row` has one for every "
+        "`down` has an element for every row of `out`, so it is `down[y]`; `across` has one for every "
         "column.",
         "The guard needs both: `x < out.shape[1] and y < out.shape[0]`.",
-        "`out[y, x] = column[y] + row[x]`: NumPy writes the row first.",
+        "`out[y, x] = down[y] + across[x]`: NumPy writes the row first.",
     ),
 )
 def broadcast_add(broadcast_add):
-    """A kernel (column, row, out): out[i, j] = column[i] + row[j], in blocks of (16, 8), x over columns."""
+    """A kernel (down, across, out): out[i, j] = down[i] + across[j], in blocks of (16, 8), x over columns."""
     kernel = kernel_of(broadcast_add, NAMES)
     trials = [_trial(kernel, *shape) for shape in SHAPES]
     hold_to_one_each(
         trials,
-        lambda trial: trial.before["column"][:, None] + trial.before["row"],
+        lambda trial: trial.before["down"][:, None] + trial.before["across"],
         lambda trial, where: (
-            _by_strays(trial, where)
+            _by_whole_rows(trial, where)
+            or _by_strays(trial, where)
             or _by_stored(trial, where)
             or _by_repeats(trial, where)
             or _by_values(trial, where)
@@ -44,10 +47,10 @@ def broadcast_add(broadcast_add):
 
 def _trial(kernel, m: int, n: int) -> Trial:
     rng = np.random.default_rng((m, n))
-    column, row = rng.uniform(1, 2, m).astype(np.float32), rng.uniform(4, 8, n).astype(np.float32)
+    down, across = rng.uniform(1, 2, m).astype(np.float32), rng.uniform(4, 8, n).astype(np.float32)
     about = f"`out` has {m} row{'s' * (m > 1)} and {n} column{'s' * (n > 1)}"
     out = np.full((m, n), np.nan, np.float32)
-    return try_one_each(kernel, NAMES, BLOCK, column, row, out=out, about=about)
+    return try_one_each(kernel, NAMES, BLOCK, down, across, out=out, about=about)
 
 
 # ---- what goes wrong ---------------------------------------------------------------------------------------
@@ -58,6 +61,35 @@ def _launched(trial: Trial) -> tuple[int, int]:
     return trial.grid[0] * trial.block[0], trial.grid[1] * trial.block[1]
 
 
+def _by_whole_rows(trial: Trial, where: str) -> Refused | None:
+    """`out[i] = ...` with a plain index stores a whole row of the matrix."""
+    tree = source_tree(trial.kernel)
+    numbers = {
+        name.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign) and "cuda." in ast.unparse(node.value)
+        for name in _names_of(node.targets[0], node.value)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
+            array, at = ast.unparse(node.value), node.slice
+            if array == trial.own_name("out") and isinstance(at, ast.Name) and at.id in numbers:
+                return Refused(
+                    f"`{array}[{at.id}]` is a whole row, and every thread stores one. An element of a matrix "
+                    f"has two indices: `{array}[row, column]`.",
+                    where,
+                )
+    return None
+
+
+def _names_of(target: ast.expr, value: ast.expr) -> list[ast.Name]:
+    """The names that are assigned numbers: not the one name of a pair."""
+    if isinstance(target, ast.Tuple):
+        return [name for name in target.elts if isinstance(name, ast.Name)]
+    pair = isinstance(value, ast.Tuple) or ast.unparse(value) == "cuda.grid(2)"
+    return [target] if isinstance(target, ast.Name) and not pair else []
+
+
 def _by_strays(trial: Trial, where: str) -> Refused | None:
     """How many threads store outside tells which guard let them through."""
     (m, n), (x, y) = trial.after["out"].shape, _launched(trial)
@@ -65,14 +97,19 @@ def _by_strays(trial: Trial, where: str) -> Refused | None:
     if not strays or not trial.touched("out").all():
         return None
     known = {
-        x * y - inside: "There is no guard: the surplus threads of the last blocks work outside the arrays.",
+        x * y - inside: f"Your guard, `{guard_of(trial.kernel)}`, lets surplus threads through: x ends "
+        "at `out.shape[1]`, y at `out.shape[0]`."
+        if guard_of(trial.kernel)
+        else "There is no guard: the surplus threads of the last blocks work outside the arrays.",
         m * x + n * y - 2 * inside: "`or` in the guard lets threads through that are out of bounds in one "
         "direction: a thread must be in bounds in both, `and`.",
-        m * x - inside: "Only the rows are guarded; threads to the right of `out` get through. "
-        "`x < out.shape[1]` is missing.",
-        n * y - inside: "Only the columns are guarded; threads below `out` get through. `y < out.shape[0]` "
-        "is missing.",
+        m * x - inside: "Only the rows are guarded; threads to the right of `out` get through: x ends "
+        "at `out.shape[1]`.",
+        n * y - inside: "Only the columns are guarded; threads below `out` get through: y ends at "
+        "`out.shape[0]`.",
         (m + 1) * (n + 1) - inside: "The guard lets one row and one column too many through: `<`, not `<=`.",
+        n: "The guard lets one row too many through: y ends before `out.shape[0]`, so `<`, not `<=`.",
+        m: "The guard lets one column too many through: x ends before `out.shape[1]`, so `<`, not `<=`.",
     }
     if strays not in known:
         return None
@@ -97,7 +134,11 @@ def _by_stored(trial: Trial, where: str) -> Refused | None:
             "x and y are swapped: `cuda.grid(2)` returns `(x, y)`, and x counts the columns, y the rows. The "
             "threads run out before the columns do.",
         ),
-        ((i < n) & (j < m), OUT_SWAPPED if _stores_at_x_y(trial) else GUARD_SWAPPED),
+        ((i < n) & (j < m), _swapped(trial)),
+        ((i < m - 1) & (j < n - 1), TOO_STRICT.format("row and the last column are")),
+        ((i < m - 1) & (j < n), TOO_STRICT.format("row is")),
+        ((i < m) & (j < n - 1), TOO_STRICT.format("column is")),
+        *((rows & columns, BLOCK_SIZES) for rows, columns in _with_swapped_sizes(i, j, trial)),
         ((i == j) & (i < m), "Only the diagonal is stored: row and column must come from different indices."),
         (
             i * n + j < x,
@@ -114,21 +155,30 @@ def _by_stored(trial: Trial, where: str) -> Refused | None:
 def _by_repeats(trial: Trial, where: str) -> Refused | None:
     """How often everything is stored tells who repeats the work of others."""
     (m, n), (x, y), stores = trial.after["out"].shape, _launched(trial), trial.lanes("store", "out")
-    if trial.error("global_race") is None or not trial.touched("out").all():
+    race = trial.error("global_race")
+    if race is None or not trial.touched("out").all():
         return None
+    again = "last" if race.element[0] == m - 1 or race.element[1] == n - 1 else "first"
     known = {
-        m
-        * n
-        * y: "A loop goes over the rows, and all threads of a column do it. There is no loop: a thread's "
-        "y says which row is its own.",
-        m * n * x: "A loop goes over the columns, and all threads of a row do it. There is no loop: a "
-        "thread's x says which column is its own.",
-        x * y: "The threads beyond the edge do the last row or column once more. They must do nothing: that "
-        "is the guard, an `if`.",
+        x * y: f"The threads beyond the edge do the {again} rows or columns once more. They must do nothing: "
+        "that is the guard, an `if`.",
     }
+    if loops(trial.kernel):
+        known |= {
+            m * n * y: "A loop goes over the rows, and all threads of a column do it. Leave it out: a "
+            "thread's y says which row is its own.",
+            m * n * x: "A loop goes over the columns, and all threads of a row do it. Leave it out: a "
+            "thread's x says which column is its own.",
+        }
     return Refused(known[stores], where) if stores in known else None
 
 
+TOO_STRICT = "The last {} never stored: the guard is one too strict."
+BLOCK_SIZES = (
+    "A block has 16 threads along x and 8 along y: `blockDim.x` belongs to `blockIdx.x`, `blockDim.y` to "
+    "`blockIdx.y`."
+)
+BOTH_BY_ROWS = "x and y are both compared with the number of rows. x ends at the columns, `out.shape[1]`."
 GUARD_SWAPPED = (
     "The guard's sizes are swapped: x ends at the number of columns, `out.shape[1]`, y at `out.shape[0]`."
 )
@@ -136,6 +186,20 @@ OUT_SWAPPED = (
     "The indices of `out` are swapped: a thread stores `out[x, y]`. NumPy writes the row first, and y is the "
     "row: `out[y, x]`."
 )
+
+
+def _swapped(trial: Trial) -> str:
+    """What keeps the columns beyond the number of rows from being stored."""
+    if _stores_at_x_y(trial):
+        return OUT_SWAPPED
+    return BOTH_BY_ROWS if _trial(trial.kernel, *TALL).touched("out").all() else GUARD_SWAPPED
+
+
+def _with_swapped_sizes(i: np.ndarray, j: np.ndarray, trial: Trial):
+    """(rows, columns) that are stored where a block's index is multiplied by the other direction's size."""
+    (across, down), (blocks, _) = trial.block, trial.grid
+    rows, columns = i % across < down, j < (blocks - 1) * down + across
+    return (rows, j >= 0), (i >= 0, columns), (rows, columns)
 
 
 def _stores_at_x_y(trial: Trial) -> bool:
@@ -151,18 +215,18 @@ def _stores_at_x_y(trial: Trial) -> bool:
 def _by_values(trial: Trial, where: str) -> Refused | None:
     """On a square matrix swapped indices stay in bounds, so that they can be told from the values."""
     square = _trial(trial.kernel, 16, 16)
-    column, row, got = square.before["column"], square.before["row"], square.after["out"]
+    down, across, got = square.before["down"], square.before["across"], square.after["out"]
     known = (
         (
-            column[None, :] + row[:, None],
-            "`column` and `row` are swapped: `column` has an element for every *row* of `out`, so its index "
-            "is y: `column[y] + row[x]`.",
+            down[None, :] + across[:, None],
+            "`down` and `across` are swapped: `down` has an element for every *row* of `out`, so its index "
+            "is y: `down[y] + across[x]`.",
         ),
-        (column[:, None] + 0 * row, "Only `column` has arrived in `out`; `row` is missing."),
-        (0 * column[:, None] + row, "Only `row` has arrived in `out`; `column` is missing."),
-        (column[:, None] * row, "This is the product; the exercise asks for the sum."),
-        (column[:, None] + row[:, None], "`row` is read at y here, like `column`. Its index is x."),
-        (column[None, :] + row[None, :], "`column` is read at x here, like `row`. Its index is y."),
+        (down[:, None] + 0 * across, "Only `down` has arrived in `out`; `across` is missing."),
+        (0 * down[:, None] + across, "Only `across` has arrived in `out`; `down` is missing."),
+        (down[:, None] * across, "This is the product; the exercise asks for the sum."),
+        (down[:, None] + across[:, None], "`across` is read at y here, like `down`. Its index is x."),
+        (down[None, :] + across[None, :], "`down` is read at x here, like `across`. Its index is y."),
     )
     return next(
         (Refused(message, where) for values, message in known if np.allclose(got, values, rtol=1e-5)), None

@@ -24,8 +24,7 @@ KNOWN = {
 
 @exercise(
     "00.3",
-    start="put your number in place of None: `check.idle_lanes(...)`. A warp has 32 lanes, and the whole "
-    "warp belongs to one block.",
+    start="put your number in place of None: `check.idle_lanes(...)`. Count blocks, then warps, then lanes.",
     hints=(
         "A warp never has threads of two blocks. So every block of 4 threads takes a warp of its own.",
         "How many of its 32 lanes are left over? And how many blocks cover 10 × 18 elements?",

@@ -88,6 +88,23 @@ SLIPS = (
         lambda i, j, A: _of_address((i * A.shape[1] + j) * 4),
     ),
     Slip(
+        "A line has 128 bytes, four sectors; this divides by 64.",
+        lambda i, j, A: (_address(i, j, A) // SECTOR, _address(i, j, A) // 64),
+    ),
+    Slip(
+        "The leading dimension 16 is that of one array, and this counts elements, not bytes. `A.strides` "
+        "knows both distances, in bytes.",
+        lambda i, j, A: _of_address(i * 16 + j),
+    ),
+    Slip(
+        "The leading dimension 16 and the 4 bytes are those of one array. `A.strides` knows both distances.",
+        lambda i, j, A: _of_address((i * 16 + j) * 4),
+    ),
+    Slip(
+        "The leading dimension 16 is that of one array. `A.strides` knows the distance, in bytes.",
+        lambda i, j, A: _of_address((i * 16 + j) * A.itemsize),
+    ),
+    Slip(
         "The sector is counted within its line (0 to 3). Count it from the first byte of `A`.",
         lambda i, j, A: (_address(i, j, A) // SECTOR % 4, _address(i, j, A) // LINE),
     ),

@@ -5,7 +5,7 @@ import ast
 import numpy as np
 
 from gemm_course.checks.core import Refused, exercise, kernel_of, source_tree
-from gemm_course.checks.engines.one_each import hold_to_one_each, try_one_each
+from gemm_course.checks.engines.one_each import guard_of, hold_to_one_each, try_one_each
 from gemm_course.checks.engines.trial import Trial
 
 THREADS = 128  # per block
@@ -16,8 +16,7 @@ NAMES = ("a", "b", "out")
 
 @exercise(
     "00.5",
-    start="the kernel does nothing. Each thread must add one element: first ask which one, with "
-    "`i = cuda.grid(1)`.",
+    start="the kernel does nothing. Each thread must add one element: which one?",
     hints=(
         "`cuda.grid(1)` is the number of this thread among all threads of the launch.",
         "The last block has more threads than there are elements left. Those must do nothing.",
@@ -86,6 +85,13 @@ def _by_index(long: Trial, where: str) -> Refused | None:
     """Which elements of the long vector were stored tells which index a thread takes."""
     b, t = np.ogrid[: long.grid[0], :THREADS]
     written = long.touched("out")
+    reached = int(written.sum())
+    if reached < LONG - 1 and written[:reached].all() and long.lanes("store", "out") == reached:
+        return Refused(
+            f"Only the first {reached} elements are stored: the guard lets no other thread through. Compare "
+            "with the array's size.",
+            where,
+        )
     for message, index in INDICES:
         predicted = np.isin(np.arange(LONG), index(b, t))
         if (written == predicted).all():
@@ -112,12 +118,12 @@ def _by_distance(kernel, written: np.ndarray, b, t, where: str) -> Refused | Non
 def _by_repeats(trial: Trial, where: str) -> Refused | None:
     """Surplus threads whose index is cut off at the last element store that once more."""
     race = trial.error("global_race")
-    last = trial.after["out"].size - 1
-    if race is None or race.element != (last,) or trial.lanes("store", "out") != trial.threads:
+    known = {(0,): "the first elements", (trial.after["out"].size - 1,): "its last element"}
+    if race is None or race.element not in known or trial.lanes("store", "out") != trial.threads:
         return None
     return Refused(
-        "The surplus threads of the last block do its last element once more. They must do nothing: that is "
-        "the guard, `if i < out.size:`.",
+        f"The surplus threads of the last block do {known[race.element]} once more. They must do nothing: "
+        "that is the guard, `if i < out.size:`.",
         where,
     )
 
@@ -140,6 +146,11 @@ def _by_strays(trial: Trial, where: str) -> Refused | None:
             "The guard is an `if` with the store inside."
             if _chooses(trial.kernel)
             else "The loads are guarded, the store is not: the surplus threads store outside `out`."
+        )
+    elif strays == surplus and surplus != 1 and guard_of(trial.kernel):
+        message = (
+            f"Your guard, `{guard_of(trial.kernel)}`, lets surplus threads through. Compare the thread's "
+            "index in the whole launch with the array's size."
         )
     elif strays == surplus and surplus != 1:
         message = (

@@ -60,6 +60,14 @@ LANE_SLIPS = (
         lambda b, t, d: (_linear(t, d) // WARP, t[0]),
     ),
     Slip(
+        "The lane is not `tx % 32`: the rows before this one count as well, `ty * dx` threads.",
+        lambda b, t, d: (_linear(t, d) // WARP, t[0] % WARP),
+    ),
+    Slip(
+        "The ids start at 0: thread (0, 0) is lane 0 of warp 0, so nothing is added.",
+        lambda b, t, d: divmod(_linear(t, d) + 1, WARP),
+    ),
+    Slip(
         "The lane is not `tx`, and the warp is not `ty`. Number all threads of the block, x first, and cut "
         "the ribbon into pieces of 32.",
         lambda b, t, d: (t[1], t[0]),

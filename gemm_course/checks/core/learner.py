@@ -1,6 +1,7 @@
 """Calling what a learner wrote: every way in which it can fail becomes a sentence with the line."""
 
 import inspect
+import re
 import sys
 import traceback
 from collections.abc import Callable, Iterator
@@ -20,6 +21,7 @@ from .source import defined_but_not_returned, is_stub, prints_only, source_line
 MOST_ITERATIONS = 3_000  # of a loop: the problems here are small, so more means that it does not end
 MOST_LINES = 1_000_000  # of a plain function that one call may run: no exercise needs a tenth
 
+_PLAIN_WORD = re.compile(r"(the|this|there|an|only|a(?! (is|has|takes|calls|was)\b)) ")
 
 # ---- functions -------------------------------------------------------------------------------------------
 
@@ -251,7 +253,9 @@ INSTEAD = dict.fromkeys(("outer", "dot", "matmul", "add.outer", "multiply.outer"
 
 
 def _sentence(text: str) -> str:
-    return text if text.endswith((".", "?", "!")) else f"{text}."
+    """The emulator's words as a sentence; a name that begins them, as `cuda.grid`, keeps its small letter."""
+    begun = text[:1].upper() + text[1:] if _PLAIN_WORD.match(text) else text
+    return begun if begun.endswith((".", "?", "!")) else f"{begun}."
 
 
 def number_shown(value: float) -> str:

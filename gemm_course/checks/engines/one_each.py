@@ -1,13 +1,17 @@
 """Kernels whose threads compute one element of `out` each: all right, stored once, nothing beside them."""
 
 import ast
+import re
+from collections import Counter
 from collections.abc import Callable, Sequence
+from itertools import product
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from gemm_course.checks.core import Refused, nothing_happens, source_tree
+from gemm_course.checks.core import Refused, emulate_kernel, nothing_happens, source_tree
+from gemm_course.emulator import Watch
 
 from .trial import Trial, try_kernel
 
@@ -34,6 +38,10 @@ def try_one_each(kernel: Any, names: tuple[str, ...], block: tuple, *inputs, out
 def _written_for_numpy(kernel: Any, refused: Refused, dimensions: int) -> str:
     """What stops a kernel that treats many elements, or both indices, as one thing."""
     nodes = list(ast.walk(source_tree(kernel)))
+    if re.match(r"the name [A-Za-z] is not defined", refused.message, re.IGNORECASE):
+        return (
+            f"{refused.message} A kernel has its arguments alone, and an array knows its size: `out.shape`."
+        )
     pairs = {
         ast.unparse(node.targets[0])
         for node in nodes
@@ -61,6 +69,7 @@ def hold_to_one_each(trials: Sequence[Trial], expected: Callable[[Trial], Any], 
         raise nothing_happens(trials[0].kernel)
     for trial in trials:
         _hold(trial, expected(trial), explain)
+    _hold_to_all_threads(max(trials, key=lambda trial: prod(trial.grid)))
 
 
 def _hold(trial: Trial, expected: np.ndarray, explain: Explain) -> None:
@@ -89,6 +98,41 @@ def _hold(trial: Trial, expected: np.ndarray, explain: Explain) -> None:
         raise Refused(
             f"Right, but {stores:,} stores for {out.size:,} elements: each must be stored once.", where
         )
+
+
+def _hold_to_all_threads(trial: Trial) -> None:
+    """Refuse a right result that some threads store for others."""
+    stores = list(_stores_of_each_thread(trial).values())
+    if max(stores) == 1:
+        return
+    busy = f"{len(stores)} threads do" if len(stores) > 1 else "one thread does"
+    raise Refused(
+        f"Right, but {busy} all of it; the others watch. Each thread stores one element, its own.",
+        f"{trial.about}: one thread stores {max(stores)} of the {trial.after['out'].size} elements.",
+    )
+
+
+def _stores_of_each_thread(trial: Trial) -> Counter:
+    """(block, thread) -> its stores to `out`."""
+    stores, arguments = Counter(), [trial.before[name] for name in trial.names]
+    for block in product(*map(range, trial.grid)):
+        copies = [argument.copy() for argument in arguments]
+        trace = emulate_kernel(trial.kernel, trial.grid, trial.block, *copies, watch=Watch(block)).trace
+        own = trace[(trace["op"] == "store") & (trace["array"] == trial.own_name("out"))]
+        stores.update((block, thread) for thread in own["thread"])
+    return stores
+
+
+def guard_of(kernel: Any) -> str:
+    """The first condition of an `if` that compares something, right or wrong; "" where there is none."""
+    tests = [node.test for node in ast.walk(source_tree(kernel)) if isinstance(node, ast.If)]
+    compare = (test for test in tests if any(isinstance(node, ast.Compare) for node in ast.walk(test)))
+    return next(map(ast.unparse, compare), "")
+
+
+def loops(kernel: Any) -> bool:
+    """Whether the kernel has a loop."""
+    return any(isinstance(node, ast.For | ast.While) for node in ast.walk(source_tree(kernel)))
 
 
 def _explained(trial: Trial, where: str, explain: Explain, wrong: np.ndarray) -> Refused:
