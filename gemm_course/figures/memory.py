@@ -68,6 +68,8 @@ def _memory(drawing: Drawing, shape, leading_dimension: int, index: int, top: fl
     first = max(0, index // per_sector - 1) * per_sector
     left, cell = 70.0, 460 / _STRIP
     drawing.text(8, top - 8, "memory, one byte address after another", fill=colours.QUIET)
+    _lines(drawing, range(first, min(first + _STRIP, shape[0] * leading_dimension)), index, left, cell, top)
+    top += 22
     for place in range(_STRIP):
         at = first + place
         row, column = divmod(at, leading_dimension)
@@ -83,11 +85,26 @@ def _memory(drawing: Drawing, shape, leading_dimension: int, index: int, top: fl
             drawing.hatch(x, top + 14, cell - 1, 22)
         if at % per_sector == 0:
             drawing.line(x - 0.5, top + 2, x - 0.5, top + 44, stroke=colours.INK, width=2)
-            drawing.text(x + 4, top + 10, f"sector {at // per_sector}", size=12, fill=colours.QUIET)
+            words = f"sector {at // per_sector} · byte {at * _FLOAT}"
+            drawing.text(x + 4, top + 10, words, size=12, fill=colours.QUIET)
         if column == 0:
             _row_begins(drawing, row, x, top + 52)
     _mark(drawing, left + (index - first) * cell, top + 15.5, cell - 1)
     return top + 54
+
+
+def _lines(drawing: Drawing, shown: range, index: int, left: float, cell: float, top: float) -> None:
+    """Draw a bar over the elements ``shown`` of each line; that of ``index`` is in bold."""
+    per_line = LINE // _FLOAT
+    for line in range(shown[0] // per_line, shown[-1] // per_line + 1):
+        first = max(shown[0], line * per_line) - shown[0]
+        end = min(shown[-1] + 1, (line + 1) * per_line) - shown[0]
+        mine = line == index // per_line
+        edge = {"stroke": colours.QUIET, "line": 0.8}
+        drawing.rect(left + first * cell, top, (end - first) * cell - 1, 17, colours.PAPER, **edge)
+        words = f"line {line}"
+        begin = first if (end - first) * cell > text_width(words, 12, bold=mine) + 4 else end
+        drawing.text(left + begin * cell + 4, top + 13, words, size=12, bold=mine)
 
 
 def _row_begins(drawing: Drawing, row: int, x: float, y: float) -> None:

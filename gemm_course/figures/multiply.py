@@ -396,7 +396,7 @@ def _legend(drawing: Drawing, scene: Scene, y: float) -> None:
         ((colours.A, colours.B), "read now"),
         ((colours.PALE[colours.A], colours.PALE[colours.B]), "in other steps"),
         ((colours.C,), "added up"),
-        ((colours.PALE[colours.C],), "rest of the block"),
+        ((colours.PALE[colours.C],), "rest of the block" if scene.counts_sectors else "rest of C"),
     ):
         for fill in fills:
             drawing.rect(x, y, 12, 12, fill, stroke=colours.EDGE)

@@ -6,7 +6,9 @@
 # earlier ones, so go from top to bottom, and do so again when you come back another day.
 #
 # This course writes the same small program, matrix multiplication, over and over, each time a little
-# better, until it comes close to cuBLAS, the library that NVIDIA ships. You write the kernel of every step.
+# better, until it comes close to cuBLAS, the library that NVIDIA ships. Of every step you write the kernel:
+# the function that runs on the GPU.
+#
 # You need Python and NumPy, and **no GPU**: an emulator runs your kernels and counts every memory access that
 # they ask for. With a GPU you can run your kernels there as well.
 #
@@ -15,7 +17,7 @@
 # - say where an element of a matrix lies in memory, and which other bytes move along with it;
 # - write, run and check your first kernels.
 #
-# *Time: about 45 minutes to read, 30 for the exercises. Four stations; take a break between any two.*
+# *Time: about 45 minutes to read, 40 for the exercises. Four stations; take a break between any two.*
 
 # %% [markdown] id="contents"
 # ## Contents
@@ -55,8 +57,8 @@ def matmul(A, B, C):
 see.multiply()
 
 # %% [markdown]
-# The two outer loops go over the elements of `C`. No element needs another one, so nothing says they must
-# be done one after the other. A GPU takes that literally: it starts **one thread for every element** and
+# The two outer loops go over the elements of `C`. No element depends on another, so nothing says they
+# must be done one after the other. A GPU takes that literally: it starts **one thread for every element** and
 # drops these two loops. An NVIDIA H200 works on up to 270 336 threads at a time; further
 # ones start as these end. The whole course is about one question: *what do these threads have to wait for?*
 #
@@ -66,12 +68,13 @@ see.multiply()
 see.tflops("naive_uncoalesced", "naive_coalesced", "block_tiled", "thread_tiled_2d", "warp_tiled")
 
 # %% [markdown]
-# One TFLOPS is $10^{12}$ additions or multiplications per second. FP32 means numbers of 32 bits, NumPy's
-# float32. The dashed line is cuBLAS.
+# A bar is a kernel that you will write, under its name in this course; `A`, `B` and `C` are 4096 × 4096. One
+# TFLOPS is $10^{12}$ additions or multiplications per second. FP32 means numbers of 32 bits, NumPy's float32.
+# The dashed line is cuBLAS.
 #
 # Every notebook goes one step further, and its exercises check themselves. The course remembers which have
 # passed. Come back here and run this cell to see how far you are, or ask `python3 course.py progress` in a
-# terminal:
+# terminal. (Where a number is skipped, no exercise is missing.)
 
 # %% id="progress"
 check.progress()
@@ -82,8 +85,8 @@ check.progress()
 #
 # A **kernel** is a function that every thread runs. It gets no loop index; it asks who it is:
 #
-# - threads come in **blocks**. `cuda.threadIdx.x`, `.y` say where in the block, `cuda.blockDim.x`, `.y` how
-#   large it is;
+# - threads come in **blocks**, whose shape you choose: up to 1024 threads. `cuda.threadIdx.x`, `.y` say where
+#   in the block, `cuda.blockDim.x`, `.y` how large it is;
 # - blocks come in a **grid**. `cuda.blockIdx.x`, `.y` say where in the grid.
 #
 # Two conventions bite everyone once:
@@ -100,7 +103,7 @@ see.grid()
 
 # %% [markdown]
 # Blocks rarely fit exactly. The hatched threads exist, run the kernel, and must be told to keep their hands
-# off: that is the **guard**, `if row < m and col < n:`.
+# off: that is the **guard**, `if row < m and col < n:`, with the sizes of `C`.
 #
 # ### Warps
 #
@@ -113,9 +116,9 @@ see.grid()
 see.block()
 
 # %% [markdown]
-# Move the thread, change the shape, and watch where it goes. Then without the picture: blocks of 6 × 7,
-# 40 × 2 and 96 × 2. In which do threads of *more than one row* share a warp, and how many lanes have no
-# thread?
+# Move the thread, change the shape, and watch where it goes. Then without the picture: blocks of 6 × 7
+# (x × y), 40 × 2 and 96 × 2. In which do threads of *more than one row* share a warp, and how many lanes have
+# no thread?
 
 # %% [markdown] tags=["thought"]
 # In 6 × 7 and in 40 × 2: warps do not end where rows end. 40 × 2 are 80 threads in three warps: the second
@@ -250,19 +253,27 @@ see.machine()
 #   start when some have ended.
 # - A **scheduler** looks after some of the warps. In each clock it picks one that is ready and **issues**,
 #   that is starts, its next instruction. A clock is the machine's beat.
+#
+# How fast can it compute? Each of the 132 SMs has four schedulers, and each of these starts an instruction
+# for 32 lanes in every clock. That instruction can be a *fused multiply-add* (FMA): a multiplication and an
+# addition, two operations (FLOP). There are $1.98 \cdot 10^9$ clocks per second. How many TFLOPS is that?
+
+# %% [markdown] tags=["thought"]
+# 132 · 4 · 32 · 2 · 1.98 · 10⁹ = 67 · 10¹²: **67 TFLOPS**.
+
+# %% [markdown]
+# Then the memories:
+#
 # - **Registers** hold the threads' own variables, such as `row`.
-# - **L1** is the SM's cache, **L2** the cache for all SMs. **DRAM** is the large memory behind them, where
-#   the arrays lie. A kernel only says **global memory**; the hardware decides which of the three answers.
-# - **Shared memory** has to wait until notebook 03.
+# - **L1** is the SM's cache, **L2** the cache for all SMs, **DRAM** the large memory behind them, where the
+#   arrays lie. To a kernel all three are one: **global memory**. The hardware decides which of them answers.
+# - **Shared memory** comes in notebook 03.
 #
 # ### Two speeds
 #
 # A GPU has two speeds: how fast it computes, and how fast it gets its numbers. An H200 computes at 67 TFLOPS,
 # and its DRAM delivers 4.8 TB per second. So while one float of 4 bytes comes in, there is time for 56
 # operations. Whoever does fewer per float leaves the arithmetic idle.
-#
-# A multiplication and an addition count as two operations (FLOP), even though the hardware does both in one
-# instruction, the *fused multiply-add* (FMA).
 #
 # ### FLOP per byte
 #
@@ -276,27 +287,32 @@ see.predict("00.intensity")
 # %% [markdown]
 # The product of two n × n matrices takes $2n^3$ FLOP. If each element moved just once, that would be $12n^2$
 # bytes, and the intensity $n/6$: it grows with n. So matrix multiplication *could* keep the arithmetic busy.
-# From which n on? The picture of this question is called the **roofline**. Its slider doubles n: find between
-# which two the answer lies, then compute it.
+# From which n on?
+#
+# The plot that answers this is called a **roofline**; both axes are logarithmic. Its slanted part is memory's
+# limit: there, moving less helps. Its flat part is arithmetic's. The slider doubles n: find between which two
+# the answer lies, then compute it.
 
 # %%
 see.roofline()
 
 # %% [markdown] tags=["thought"]
-# The roofs meet at 67 / 4.8, some 14 FLOP per byte: n / 6 = 14, so from n = 84 on. The slanted part is
-# memory's: there, moving less is what helps. The flat part is arithmetic's.
+# The roofs meet at 67 / 4.8, some 14 FLOP per byte: n / 6 = 14, so from n = 84 on.
 
 # %% [markdown]
 # **A roof is a limit, not a forecast.** The naive kernel of notebook 01 reads each element of A and
-# B from DRAM once: 8.4 MB for n = 1024, by the hardware's own count. It stands under the flat part, and
-# reaches less than one percent of it. DRAM is not what it waits for. L1 and L2 have roofs, too, and there it
-# asks for far more: that is the story of the next two notebooks.
+# B from DRAM once: 8.4 MB for n = 1024, by the hardware's own count. It writes another 4.2. That is about 170
+# FLOP per byte, far to the right of where the roofs meet; so its roof is 67 TFLOPS, and it reaches less than
+# one percent of that. It does not wait for DRAM but for L1, which is busy 99 % of the time (measured with
+# n = 4096). The next two notebooks find out why.
 #
 # ### Hiding the wait
 #
-# A float from DRAM takes 500 clocks and more to come, however few floats you ask for. (The 56 operations
-# above are another matter: how many floats come per second when many are on their way.) A warp goes on after
-# a load until an instruction needs the float; then it waits.
+# A float from DRAM takes 500 clocks and more to come, however few floats you ask for. The 56 was about
+# *bandwidth*: floats per second. This is *latency*: how long one takes. More bandwidth does not shorten it.
+#
+# An instruction that reads memory is a **load**; one that writes, a **store**. A warp goes on after a load
+# until an instruction needs the float; then it waits.
 #
 # A CPU would try to foresee what you need. A GPU does something else in the meantime: each scheduler of an
 # H200 holds up to 16 warps, and issues for one that is ready. Other GPUs have room for 8 or 12.
@@ -317,7 +333,8 @@ see.latency()
 # ---
 # ## Station 4 · Your first kernel
 #
-# A kernel is a Python function with `@cuda.jit` in front. It **returns nothing**: it writes into an array
+# A kernel is a Python function with `@cuda.jit` in front. Numba compiles it for the GPU: numbers, indices,
+# `if`, `for`, `.shape`; no slices, lists or NumPy functions. It **returns nothing**: it writes into an array
 # that it was given. `float32(2)` is the number 2 as a float32; a plain `2.0` would be a float64, which
 # notebook 01 comes back to.
 
@@ -325,13 +342,13 @@ see.latency()
 # %%
 @cuda.jit
 def double(a, out):
-    i = cuda.grid(1)  # the thread's number in the whole launch, along x
+    i = cuda.grid(1)  # the thread's number in the whole grid, along x
     out[i] = float32(2) * a[i]
 
 
 # %% [markdown]
-# `double[blocks, threads](a, out)` launches it; that line needs a GPU. Here the emulator does it, with as
-# many blocks and threads:
+# With an NVIDIA GPU, `double[3, 40](a, out)` **launches** it: 3 blocks of 40 threads. (Numba copies the
+# arrays there and back.) Here the emulator does it:
 
 # %%
 a, out = np.arange(120, dtype=np.float32), np.zeros(120, np.float32)
@@ -340,7 +357,7 @@ out[:8]
 
 # %% [markdown]
 # And it kept the books. A **request** is one access by one warp, all its lanes together. How many requests
-# for `a` do three blocks of 40 threads make, and how many sectors do these touch, one after the other? (`a`
+# for `a` do three blocks of 40 threads make, and how many sectors does each touch? Add them up. (`a`
 # begins where a sector begins.) Count, then look:
 
 # %% tags=["thought"]
@@ -351,7 +368,8 @@ report.accesses[["array", "op", "requests", "lanes", "bytes", "sectors"]]
 # touch 15 sectors.
 
 # %% [markdown]
-# The kernel has no guard. With 120 elements that was luck; here are 100:
+# The kernel has no guard. With 120 elements that was luck; here are 100. (Threads are named
+# (x, y, z); z is always 0 in this course.)
 
 # %%
 for finding in emulate(double, 3, 40, a[:100], out[:100]).findings:
@@ -360,15 +378,17 @@ for finding in emulate(double, 3, 40, a[:100], out[:100]).findings:
 # %% [markdown]
 # A GPU would have read and written whatever lies behind the arrays, usually silently.
 #
+# A kernel asks an array for its size: `m, n = out.shape` works there, as do `out.size` and `len(out)`.
+#
 # In two dimensions, blocks and threads are pairs, x first. The first picture of Station 1 would be
-# `kernel[(3, 3), (8, 4)](...)`. (There is a third coordinate, z. It is always 0 in this course.)
+# `kernel[(3, 3), (8, 4)](...)`.
 #
 # ### Exercise 00.5 · Add two vectors
 # *core · easy · 8 minutes*
 #
 # Write the kernel `vector_add(a, b, out)`: `out[i] = a[i] + b[i]`. It is launched with blocks of 128
-# threads, in one dimension, and as many blocks as it takes. The vectors may have any length. Write every
-# element exactly once, and touch nothing outside the arrays.
+# threads, in one dimension, and as many blocks as it takes. The vectors may have any length. Every thread
+# stores one element at most, its own, and nothing outside the arrays is touched.
 
 
 # %% id="ex-00-5"

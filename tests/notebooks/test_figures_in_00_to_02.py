@@ -43,6 +43,11 @@ def test_the_two_speeds_of_00():
     assert f"computes at {H200.peak_fp32_tflops:.0f} TFLOPS" in text
     assert f"delivers {H200.dram_tb_s:g} TB per second" in text
     assert f"time for {4 * H200.peak_fp32_tflops / H200.dram_tb_s:.0f} operations" in text
+    clocks = H200.clock_mhz / 1000
+    assert (
+        f"{H200.multiprocessors} · 4 · 32 · 2 · {clocks:g} · 10⁹ = {H200.peak_fp32_tflops:.0f} · 10¹²" in text
+    )
+    assert H200.multiprocessors * 4 * 32 * 2 * clocks / 1000 == pytest.approx(H200.peak_fp32_tflops, rel=1e-3)
     ridge = Roofline().ridge()
     assert f"some {ridge:.0f} FLOP per byte: n / 6 = {ridge:.0f}, so from n = {6 * ridge:.0f} on" in text
     assert H200.dram_tb_s / 12 / H200.peak_fp32_tflops == pytest.approx(0.006, abs=5e-4)
@@ -79,7 +84,10 @@ def test_the_naive_kernel_reads_a_and_b_from_dram_once():
     assert read == pytest.approx(2 * 4 * 1024**2, rel=0.01)
     assert f"{read / 1e6:.1f} MB for n = 1024" in text_of("00")
     moved = read + 4 * 1024**2
-    assert 2 * 1024**3 / moved > Roofline().ridge()
+    assert f"writes another {4 * 1024**2 / 1e6:.1f}. That is about 170 FLOP per byte" in text_of("00")
+    assert 2 * 1024**3 / moved == pytest.approx(170, abs=2) and 170 > Roofline().ridge()
+    busy = max(profile("naive_uncoalesced")[part] for part in records.columns.PROFILE_BUSY)
+    assert f"busy {busy:.0f} % of the time (measured with n = 4096)" in text_of("00")
 
 
 # ---- 01 --------------------------------------------------------------------------------------------------

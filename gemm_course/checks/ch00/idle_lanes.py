@@ -26,7 +26,8 @@ KNOWN = {
     "00.3",
     start="put your number in place of None: `check.idle_lanes(...)`. Count blocks, then warps, then lanes.",
     hints=(
-        "A warp never has threads of two blocks. So every block of 4 threads takes a warp of its own.",
+        "Each block runs on its own, so a warp never has threads of two blocks. Every block of "
+        "4 threads takes a warp of its own.",
         "How many of its 32 lanes are left over? And how many blocks cover 10 × 18 elements?",
     ),
 )

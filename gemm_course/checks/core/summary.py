@@ -57,11 +57,11 @@ class Progress:
         """The table in the theme's colours; every exercise is a link to its place."""
         cell = f'style="text-align:left;vertical-align:top;padding:3px 10px;border-bottom:1px solid {EDGE}"'
         head = "".join(
-            f'<th scope="col" {cell}>{words}</th>' for words in ("Notebook", "Score", "Passed", "Still open")
+            f'<th scope="col" {cell}>{words}</th>' for words in ("Notebook", "Passed", "Still open")
         )
         rows = "".join(
             f'<tr><th scope="row" {cell}>{_link(html.escape(chapter.name), chapter.number)}</th>'
-            f"<td {cell}>{chapter.score}</td><td {cell}>{_linked(chapter.passed) or 'none yet'}</td>"
+            f"<td {cell}>{_linked(chapter.passed) or 'none yet'}</td>"
             f"<td {cell}>{_linked(chapter.open) or 'nothing'}</td></tr>"
             for chapter in self.chapters
         )
