@@ -210,7 +210,7 @@ A.shape, A.strides, A.itemsize
 # memory that keeps copies of what was used a short time ago.) Ask for one float, and seven others travel with
 # it, whether you want them or not.
 #
-# Move the element along a row, then down a column. When does the sector change?
+# Move the element along a row, then down a column. When does the sector change, when the line?
 
 # %%
 see.addresses()
@@ -289,7 +289,7 @@ see.predict("00.intensity")
 # bytes, and the intensity $n/6$: it grows with n. So matrix multiplication *could* keep the arithmetic busy.
 # From which n on?
 #
-# The plot that answers this is called a **roofline**; both axes are logarithmic. Its slanted part is memory's
+# The plot that answers this is called a **roofline**; both axes are logarithmic. Its slanted part is DRAM's
 # limit: there, moving less helps. Its flat part is arithmetic's. The slider doubles n: find between which two
 # the answer lies, then compute it.
 

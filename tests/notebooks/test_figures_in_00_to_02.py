@@ -86,7 +86,7 @@ def test_the_naive_kernel_reads_a_and_b_from_dram_once():
     moved = read + 4 * 1024**2
     assert f"writes another {4 * 1024**2 / 1e6:.1f}. That is about 170 FLOP per byte" in text_of("00")
     assert 2 * 1024**3 / moved == pytest.approx(170, abs=2) and 170 > Roofline().ridge()
-    busy = max(profile("naive_uncoalesced")[part] for part in records.columns.PROFILE_BUSY)
+    busy = 100 * of_active_clocks(profile("naive_uncoalesced"), "l1_data")
     assert f"busy {busy:.0f} % of the time (measured with n = 4096)" in text_of("00")
 
 

@@ -190,7 +190,7 @@ def ragged_fours() -> dict[str, Wrong]:
             ("(float32(0), float32(0), float32(0), float32(0))", "(float32(0),) * 4"),
         ),
         "assigns_to_the_tuple": (
-            "a tuple cannot be assigned to",
+            "A tuple cannot be assigned to",
             (f"As[c + e, r] = {CLEARED}", "v[e] = float32(0)"),
         ),
         "load_without_k0": ("`c < k` leaves out `k0`", ("and k0 + c < k", "and c < k")),
