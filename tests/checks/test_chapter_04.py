@@ -114,6 +114,23 @@ def test_swapped_loops_are_told_that_the_source_is_counted():
     assert not verdict.passed and "Reads in your source are counted" in verdict.message
 
 
+def test_accumulators_of_another_size_are_told_theirs():
+    named = (
+        solution("thread_columns")
+        .replace("array(TM,", "array(DOWN,")
+        .replace("THREADS = ", "DOWN = BM // TM\n    THREADS = ")
+    )
+    verdict = verdict_of(named)
+    assert not verdict.passed and "`acc` has the wrong size" in verdict.message
+
+
+def test_one_iteration_too_many_is_not_called_a_wrong_size():
+    verdict = verdict_of(
+        changed(solution("thread_columns"), (PRODUCTS, PRODUCTS.replace("TM):", "TM + 1):")))
+    )
+    assert not verdict.passed and "wrong size" not in verdict.message
+
+
 @pytest.mark.parametrize("exercise", [check.thread_columns, check.in_registers])
 def test_factories_that_are_not_written_yet(exercise):
     blank = {check.thread_columns: lambda BM, BN, BK, TM: None, check.in_registers: lambda R: None}

@@ -23,6 +23,7 @@ WRONG["reads_per_result"] = returning(
         "as_compiled": ("in wavefronts", "BK / 2 + BK / TM"),
         "one_step": ("one step along k", "1 + TM"),
         "the_other_way_round": ("other way round", "BK * TM + BK / TM"),
+        "one_step_of_as": ("BK * TM from a tile", "(BK + TM) / TM"),
         "words": ("must be a number", '"BK + BK/TM"'),
     },
 )
@@ -128,7 +129,7 @@ WRONG["thread_columns"] = altered(
         "alpha_twice": ("applied twice", (STEP, "acc[i] += alpha * As[ty * TM + i, p] * b")),
         "tile_of_b_read_transposed": ("`Bs` is read transposed", ("Bs[p, tx]", "Bs[tx, p]")),
         "eight_accumulators_written_out": (
-            "outside",
+            "wrong size",
             (ZEROS, ZEROS.replace("(TM, float32)", "(8, float32)").replace("range(TM)", "range(8)")),
         ),
         "return_forgotten": ("returns nothing", ("return column", "")),
@@ -156,6 +157,47 @@ WRONG["thread_columns"] = altered(
             ("As[ty * TM + i, p]", "As[tx * TM + i, p]"),
             ("Bs[p, tx]", "Bs[p, ty]"),
             (PLACE, "row, col = row0 + tx * TM + i, col0 + ty"),
+        ),
+        "indices_of_as_swapped": (
+            "two indices of `As` are swapped",
+            ("As[ty * TM + i, p]", "As[p, ty * TM + i]"),
+        ),
+        "all_into_the_first": ("added to `acc[0]`", (STEP, STEP.replace("acc[i]", "acc[0]"))),
+        "first_products_forgotten": (
+            "first of a thread's TM results gets no products",
+            (PRODUCTS, PRODUCTS.replace("range(TM)", "range(1, TM)")),
+        ),
+        "first_result_forgotten": (
+            "first of a thread's TM results is never stored",
+            (STORE, STORE.replace("range(TM)", "range(1, TM)")),
+        ),
+        "products_of_rows_apart": (
+            "the store one below",
+            ("As[ty * TM + i, p]", "As[ty + i * (BM // TM), p]"),
+        ),
+        "stores_to_rows_apart": (
+            "the products one below",
+            (PLACE, PLACE.replace("ty * TM + i", "ty + i * (BM // TM)")),
+        ),
+        "b_from_global_memory": (
+            "`Bs` is filled and never read",
+            ("b = Bs[p, tx]", "b = B[k0 + p, col0 + tx]"),
+        ),
+        "a_from_global_memory": (
+            "`As` is filled and never read",
+            (STEP, "acc[i] += A[row0 + ty * TM + i, k0 + p] * b"),
+        ),
+        "as_many_results_as_threads": (
+            "A thread has TM results",
+            ("cuda.local.array(TM, float32)", "cuda.local.array(BM // TM, float32)"),
+        ),
+        "products_of_as_many_as_threads": (
+            "results get products",
+            (PRODUCTS, PRODUCTS.replace("range(TM)", "range(BM // TM)")),
+        ),
+        "stores_as_many_as_threads": (
+            "results are stored",
+            (STORE, STORE.replace("range(TM)", "range(BM // TM)")),
         ),
         "an_array_of_numpy": ("cuda.local.array(size", (ZEROS, "acc = np.zeros(TM, np.float32)\n")),
         "a_list": ("cuda.local.array(size", (ZEROS, "acc = [float32(0)] * TM\n")),

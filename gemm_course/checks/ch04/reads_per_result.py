@@ -40,6 +40,10 @@ SLIPS = (
         lambda BK, TM: TM + 1,
     ),
     Slip(
+        "In each of the BK steps a thread reads TM elements of As: BK * TM from a tile, not TM.",
+        lambda BK, TM: (BK + TM) / TM,
+    ),
+    Slip(
         "`//` drops what is left over where TM does not divide: a result's share of the reads may be a "
         "fraction. Divide with `/`.",
         lambda BK, TM: BK * (TM + 1) // TM,

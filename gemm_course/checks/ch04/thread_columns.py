@@ -1,10 +1,11 @@
 """Exercise 04.2: a GEMM kernel whose threads compute TM results each, one below the other."""
 
 import ast
+from collections.abc import Sequence
 
 import numpy as np
 
-from gemm_course.checks.core import exercise, source_tree
+from gemm_course.checks.core import Refused, exercise, source_tree
 from gemm_course.checks.engines.common_mistakes import GuardMistake, Mistake
 from gemm_course.checks.engines.gemm import GemmTrial, Likely
 from gemm_course.checks.engines.gemm_factory import GemmFactory
@@ -23,8 +24,8 @@ TILES = tile_choices(
     "04.2",
     start="declare `acc = cuda.local.array(TM, float32)` and set its elements to zero.",
     hints=(
-        "Three pieces are missing: TM accumulators, set to zero; the products, where `b` is read once for "
-        "all of them; a store for each of them.",
+        "Three pieces are missing: TM accumulators, set to zero; the products, where `b` is read once and "
+        "serves TM of them; a store for each result.",
         "Thread `(tx, ty)` has column `tx` of its block, and the rows `ty * TM` to `ty * TM + TM - 1`.",
         "For every `p` of the tile: `b = Bs[p, tx]`, then for every `i`: `acc[i] += As[ty * TM + i, p] * b`.",
         "At the end, for every `i`: `row = row0 + ty * TM + i`, the guard `row < m and col0 + tx < n`, and "
@@ -33,12 +34,26 @@ TILES = tile_choices(
 )
 def thread_columns(make_column):
     """A factory (BM, BN, BK, TM) of GEMM kernels with TM results per thread; blocks of (BN, BM / TM)."""
-    proof = FACTORY.prove(make_column)
+    try:
+        proof = FACTORY.prove(make_column)
+    except Refused as refused:
+        raise _with_the_size(refused) from None
     return (
         f"Right on {proof.problems} problems. With document 004's tiles (64 × 64 × 8, TM = 8) the threads "
         f"read {proof.trials[TILES[-1]].reads_per_multiply_add:.4g} elements of shared memory for each "
         f"multiply-add instead of 2, and there is no race. {proof.registers} "
         "(Without a cap the compiler takes up to 255.)"
+    )
+
+
+def _with_the_size(refused: Refused) -> Refused:
+    """The size that was meant, where BM // TM stands in a declaration, which Numba refuses."""
+    if "`BM // TM` is computed inside the kernel" not in refused.message:
+        return refused
+    return Refused(
+        "BM / TM is how many threads stand below each other. A thread has TM results: "
+        f"`cuda.local.array(TM, float32)`. Besides, {refused.message}",
+        refused.where,
     )
 
 
@@ -50,14 +65,38 @@ def _geometry(tiles: Tiles) -> Geometry:
 
 
 def _likely(tiles: Tiles) -> Likely:
-    findings = {"global_race": _overlap, "shared_race": _accumulators, "out_of_bounds": _swapped}
+    findings = {"global_race": _overlap, "shared_race": _accumulators, "out_of_bounds": _outside}
     return Likely(_mistakes(tiles), _guard_mistakes(tiles), findings)
 
 
 def _mistakes(tiles: Tiles) -> tuple[Mistake, ...]:
-    TM, block = tiles.TM, (tiles.BM, tiles.BN)
+    TM, block, threads_down = tiles.TM, (tiles.BM, tiles.BN), tiles.BM // tiles.TM
 
     return (
+        Mistake(
+            "All products of a thread are added to `acc[0]`. Each result has its own element, `acc[i]`.",
+            mixed(block, np.kron(np.eye(threads_down), np.outer(np.arange(TM) == 0, np.ones(TM))), None),
+        ),
+        Mistake(
+            "The first of a thread's TM results gets no products: the loop over `i` starts too late, "
+            "`range(TM)` starts at 0.",
+            mixed(block, np.diag([float(r % TM != 0) for r in range(tiles.BM)]), None),
+        ),
+        Mistake(
+            f"Only BM / TM = {threads_down} of a thread's {TM} results get products. BM / TM is how many "
+            "threads stand below each other; the loop over `i` has TM iterations.",
+            mixed(block, np.diag([float(r % TM < threads_down) for r in range(tiles.BM)]), None),
+        ),
+        Mistake(
+            "The products take a thread's rows BM / TM apart, `ty + i * (BM // TM)`, the store one below the "
+            "other. Use the same rows in both: `ty * TM + i`.",
+            taken_from(block, lambda r: r // TM + r % TM * threads_down),
+        ),
+        Mistake(
+            "The store takes a thread's rows BM / TM apart, `ty + i * (BM // TM)`, the products one below "
+            "the other. Use the same rows in both: `ty * TM + i`.",
+            taken_from(block, lambda r: r % threads_down * TM + r // threads_down),
+        ),
         Mistake(
             f"All {TM} results of a thread are added up in one: each needs an accumulator of its own, "
             "`acc[i]` in a `cuda.local.array(TM, float32)`.",
@@ -122,6 +161,16 @@ def _guard_mistakes(tiles: Tiles) -> tuple[GuardMistake, ...]:
             lambda row, col, q, g: (row < min(q.m, BM)) & (col < q.n),
         ),
         GuardMistake(
+            "The first of a thread's TM results is never stored: the loop over `i` starts too late, "
+            "`range(TM)` starts at 0.",
+            only_stored(block, lambda row: row % TM != 0),
+        ),
+        GuardMistake(
+            f"Only BM / TM = {threads_down} of a thread's {TM} results are stored. BM / TM is how many "
+            "threads stand below each other; each has TM results.",
+            only_stored(block, lambda row: row % TM < threads_down),
+        ),
+        GuardMistake(
             "The last of a thread's TM results is never stored: the loop over `i` ends too early, "
             "`range(TM)` has TM iterations.",
             only_stored(block, lambda row: row % TM != TM - 1),
@@ -165,11 +214,46 @@ def _accumulators(finding: Finding, trial: GemmTrial) -> str | None:
     )
 
 
+def _outside(finding: Finding, trial: GemmTrial) -> str | None:
+    return _too_short(finding, trial) or _indices(finding, trial) or _swapped(finding, trial)
+
+
+def _too_short(finding: Finding, trial: GemmTrial) -> str | None:
+    """An array of the thread's own that was declared with a size other than TM."""
+    for node in ast.walk(source_tree(trial.kernel)):
+        if not isinstance(node, ast.Assign) or ast.unparse(node.targets[0]) != finding.array:
+            continue
+        declared = ast.unparse(node.value)
+        if "local.array" in declared and "TM," not in declared.replace("// TM,", ""):
+            return (
+                f"`{finding.array}` has the wrong size: a thread has TM results, `{finding.array} = "
+                f"cuda.local.array(TM, float32)`. {finding.message}"
+            )
+    return None
+
+
+def _is_shared(finding: Finding, trial: GemmTrial) -> bool:
+    return bool(len(trial.report.accesses.query("space == 'shared' and array == @finding.array")))
+
+
+def _indices(finding: Finding, trial: GemmTrial) -> str | None:
+    """The tile of A read as `As[p, row]`."""
+    (_, ty, _), tiles = finding.threads[0], trial.tiles
+    if not _is_shared(finding, trial) or len(finding.element) != 2:
+        return None
+    p, row = finding.element
+    if p >= tiles.BK or row < tiles.BK or row // tiles.TM != ty:
+        return None
+    return (
+        f"The two indices of `{finding.array}` are swapped: it was filled as `{finding.array}[row, p]`, so "
+        f"read `{finding.array}[ty * TM + i, p]`. {finding.message}"
+    )
+
+
 def _swapped(finding: Finding, trial: GemmTrial) -> str | None:
     """A row outside the tile of A that is tx's, where ty's was meant."""
     (tx, ty, _), TM = finding.threads[0], trial.tiles.TM
-    shared = len(trial.report.accesses.query("space == 'shared' and array == @finding.array"))
-    if not shared or tx == ty or finding.element[0] // TM != tx:
+    if not _is_shared(finding, trial) or tx == ty or finding.element[0] // TM != tx:
         return None
     return (
         "`tx` and `ty` are swapped: x runs along the columns, so thread `(tx, ty)` has column `tx` and "
@@ -184,10 +268,27 @@ def _overlap(finding: Finding, trial: GemmTrial) -> str:
     )
 
 
+def _check_tiles_read(trials: Sequence[GemmTrial]) -> None:
+    """The products read the tiles, not the matrices that these were filled from."""
+    trial = trials[0]
+    shared = trial.report.accesses.query("space == 'shared'")
+    unread = set(shared["array"]) - set(shared.query("op == 'load'")["array"])
+    q, (BM, BN, _) = trial.problem, trial.tiles.block_tile
+    for matrix, size in (("A", BN), ("B", BM)):
+        if unread and trial.lanes("load", matrix) > q.m * q.n * q.k // size:
+            raise Refused(
+                f"`{sorted(unread)[0]}` is filled and never read: the products load from "
+                f"`{trial.own_name(matrix)}`, in global memory. Use the tiles, `As[ty * TM + i, p]` and "
+                "`Bs[p, tx]`.",
+                f"{trial.about}.",
+            )
+
+
 FACTORY = GemmFactory(
     tiles=TILES,
     geometry=_geometry,
     likely=_likely,
+    before_numbers=_check_tiles_read,
     in_registers=True,
     lessons=(
         *STANDARD,
