@@ -8,9 +8,9 @@
 # **After this notebook you can**
 # - derive how many shared reads a result costs, for any tile, and hold it against the emulator's count;
 # - keep an array in registers, and say what throws it out: local memory and spills;
-# - work out how many warps an SM holds, and say from a measurement what they are worth.
+# - work out how many warps an SM holds, and say from a measurement what more warps bring.
 #
-# *Time: about 40 minutes to read, 55 for the exercises. Comes from document 004, kernel v03.*
+# *Time: about 60 minutes to read, 50 for the exercises. Comes from document 004, kernel v03.*
 
 # %%
 import numpy as np
@@ -32,7 +32,7 @@ see.multiply("thread_tiled_1d")
 # ## What limits it now?
 #
 # L1 and shared memory, busy in 91 % of the clocks. An SM can do four warp-wide multiply-adds per clock, but
-# serves one wavefront of shared memory in that clock, and v02 asks for two reads each time.
+# serves one wavefront of shared memory in that clock, and v02 asks, in its source, for two reads each time.
 #
 # ## One column of results
 #
@@ -109,16 +109,17 @@ def reads(TM):
 # while the program runs. So the compiler must know, for every access, which element is meant.
 #
 # It writes the loop over `i` out in full (it **unrolls** it): `acc[0] += ...`, `acc[1] += ...`, and each
-# element becomes a register. For that the loop must run a constant number of times, like `range(TM)`, where
-# TM comes from the factory. (`unroll(range(TM))` in the course's kernels asks for it by name, for the case
-# that the compiler finds a loop too long.)
+# element becomes a register. For that let the loop run a constant number of times, like `range(TM)`, where
+# TM comes from the factory. Do not count on registers unless every index is known; a short array, or a loop
+# that runs once, may get away with it. (`unroll(range(TM))` in the course's kernels asks for it by name, for
+# the case that the compiler finds a loop too long.)
 #
 # ### Exercise 04.2 · The heart
 # *core · hard · the heart of this notebook · 25 minutes*
 #
-# The tiles are fetched for you, by the walk of exercise 03.6: blocks have BN × (BM / TM) threads, x along
-# the columns, and all of them share the fetching, whatever the tile. Three pieces are missing: the results,
-# their products, their store. Grid: `ceil(n / BN)` × `ceil(m / BM)` blocks.
+# The tiles are fetched for you, with the walk of exercise 03.6. Blocks have BN × (BM / TM) threads, x along
+# the columns. Thread `(tx, ty)` has column `tx` of its block's tile, and the TM rows from `ty * TM`. Three
+# pieces are missing: the results, their products, their store. Grid: `ceil(n / BN)` × `ceil(m / BM)` blocks.
 #
 # The checker wants the results in registers, and as few reads as in 04.1. It counts those in your **source**;
 # what the compiler merges is for later.
@@ -211,8 +212,8 @@ t
 
 # %% [markdown]
 # Write the number of requests, for all warps together: loads from global memory, and reads of shared
-# memory. (Counts are made at 1024³, where v03 has only 64 blocks for the 132 SMs of an H200. That does not
-# affect counts; times are measured at 4096³, with 1,024 blocks.) Use `t["BM"]`, `t["BN"]` and `t["TM"]`.
+# memory. (Counts are made at 1024³, times at 4096³: the 64 blocks that 1024³ makes of v03 are too few for 132
+# SMs, which does not affect counts.) Use `t["BM"]`, `t["BN"]` and `t["TM"]`.
 
 
 # %% id="formula"
@@ -242,27 +243,35 @@ see.counts("thread_tiled_1d", size, shared_load_wavefronts=shared_requests)
 
 # %% [markdown]
 # The hardware counts far fewer reads than v03's source has. `unroll(range(BK))` writes the loop over `p`
-# out, and then `As[y0 + i, p]` to `As[y0 + i, p + 3]` stand side by side: the compiler makes **one 128-bit
-# load** of the four. A broadcast of 128 bits takes two wavefronts (why two, notebook 05 will say). So four
-# steps cost 2 TM + 4 wavefronts instead of 4 TM + 4:
+# out. Then four reads of a row of As stand side by side, and the compiler makes one of them:
+#
+# | As, four steps of a row | loads | wavefronts |
+# |---|---|---|
+# | in the source: `As[y0 + i, p]` to `As[y0 + i, p + 3]` | 4 of 32 bits | 4 |
+# | compiled: one `LDS.128` | 1 of 128 bits | **2** |
+#
+# Each is a broadcast. One of 128 bits takes two wavefronts; that is measured, NVIDIA does not document it
+# ([05](05_thread_tiles_2d.ipynb) has the table). So four steps cost 2 TM + 4 wavefronts instead of 4 TM + 4:
 #
 # $$1/2 + 1/TM \text{ wavefronts per multiply-add,}$$
 #
 # where the source has $1 + 1/TM$. (In the machine code, 256 multiply-adds have 64 `LDS.128` and 8 `LDS`.)
-# The compiler took half of what was left, because these reads are neighbours in k; notebook 06 does it by
-# design.
 #
-# And yours? With plain `range(BK)` the compiler writes out two steps at a time and merges nothing. Look at
-# it:
-#
-# ```python
+# And yours? With plain `range(BK)` the compiler writes out two steps at a time and merges nothing. Take the
+# `#` away, once yours passes. The tiles are the same, but of yours the loop over `p` is drawn, of v03 the
+# one over the tiles, with fetch and barriers. So look at one row, *shared load*. (Most of the rest is integer
+# arithmetic, for indices.)
+
+# %%
 # from gemm_course import compiled
 # from gemm_course.intrinsics import unroll
-# mine = compiled(make_column(64, 64, 8, 8), 64, 64, 64, float32(1), A, B, float32(0), C)
-# see.compare_code(mine, "thread_tiled_1d")
-# ```
-#
-# Then write `unroll(range(BK))`, and look again. `gemm_course.profiled` tells how fast it is, on a GPU.
+# tiles = {"BM": 64, "BN": 64, "BK": 8, "TM": 8}
+# mine = compiled(make_column(**tiles), 64, 64, 64, float32(1), A, B, float32(0), C)
+# see.compare_code(mine, ("thread_tiled_1d", tiles))
+
+# %% [markdown]
+# Then write `unroll(range(BK))`, and look again: 1,125 reads per 1,000 multiply-adds become 375, as in v03.
+# `gemm_course.profiled` tells how fast it is, on a GPU.
 #
 # The tiles also decide how well the loads of A coalesce.
 #
@@ -297,24 +306,27 @@ see.tflops("naive_coalesced", "block_tiled", "thread_tiled_1d")
 # %% tags=["answer"]
 see.roofline("naive_coalesced", "block_tiled", "thread_tiled_1d")
 
-# %% [markdown]
+# %% [markdown] tags=["answer"]
+# The ring is the stage before; the dotted line leads to the one you chose. "5.7 times the FLOP per byte": the
+# tiles' loads alone give 6, but C's stores count too.
+#
 # v03 reaches 69 % of its lowest roof, the wavefronts of shared memory. Is shared memory still the limit then?
-# Ask the profile. (The roofline counts C's stores too: so 5.7 times the FLOP per byte, where the tiles'
-# loads alone give 6.)
 
-# %%
+# %% tags=["answer"]
 see.limits("block_tiled", "thread_tiled_1d")
 
-# %% [markdown]
-# The answer to *what limits it now?* is **still L1 and shared memory**, busy in 86 % of the clocks: it serves
-# the loads of A and B too, and what the compiler puts aside (you will see). A warp waits 29 % of its time
-# for reads from shared memory. Issue slots are taken in 60 % of the clocks, and 55 % of the instructions are
-# multiply-adds: 33 % of the clocks. (Their units are busy in 37 %, because they also multiply the integers of
-# addresses, `IMAD`.)
+# %% [markdown] tags=["answer"]
+# **Still L1 and shared memory**, busy in 86 % of the clocks. Wavefronts of shared memory take 72 % (69 % of
+# the whole launch: for 3 % of it SMs have no work). The other 14 go to loads of A and B, stores of C, and
+# registers that do not fit (spills, below).
+#
+# Issue slots are taken in 60 % of the clocks, and 55 % of the instructions are multiply-adds: 33 % of the
+# clocks. (Their units are busy in 37 %, because they also multiply the integers of addresses, `IMAD`.)
 #
 # Almost all wavefronts that are left are reads of As. No TM gets rid of them: ½ wavefront per multiply-add,
 # one wavefront per clock. That allows two multiply-adds per clock, of four.
-#
+
+# %% [markdown]
 # ## When an array leaves the registers
 #
 # An array whose elements the compiler cannot tell apart goes to **local memory**. It is called that because
@@ -383,13 +395,19 @@ check.in_registers(make_strip)
 
 # %% [markdown]
 # The other way into local memory is a **spill**: there are too many values at a time. What does not fit
-# into a thread's registers is put aside into local memory, and fetched again.
+# into a thread's registers is stored in local memory, and loaded again.
 #
-# v03 has a **cap**: 64 registers per thread, 32 where TM is at most 8 (you will see why). With it, v03
-# itself spills a little: 24 bytes per thread, 2.6 % of its instructions. The solution of 04.2 has no cap:
-# with tiles of 64 × 64 × 8 and TM = 8 it takes 122 registers. Its indices are of 64 bits: with `u32(...)`
-# around `threadIdx` and `blockIdx`, as in v03, it takes 68. `@cuda.jit(max_registers=64)` gives yours a
-# cap.
+# v03 has a **cap**, so that more blocks fit on an SM: 64 registers per thread, 32 where TM is at most 8.
+# With it, v03 spills a little: 24 bytes per thread, 2.6 % of its instructions.
+#
+# Your 04.2 has no cap. With tiles of 64 × 64 × 8 and TM = 8, this is what it takes:
+#
+# | | registers |
+# |---|---|
+# | the solution of 04.2, with 64-bit indices | 122 |
+# | `u32(...)` around `threadIdx` and `blockIdx`, as in v03 | 68 |
+#
+# `@cuda.jit(max_registers=64)` gives yours a cap.
 #
 # The course's kernels were timed on an H200, each with many choices of tiles. That record is called the
 # **sweep**. These are the tiles with which v03 spills most:
@@ -401,13 +419,15 @@ sweep = records.sweep().query("stage == 'thread_tiled_1d' and local_bytes > 0")
 sweep.nlargest(5, "local_bytes").set_index("tiles")[["registers", "local_bytes", "tflops"]]
 
 # %% [markdown]
-# Why BK? v03 writes all BK steps out, and the compiler takes up later steps before earlier ones are done.
-# Each value on its way needs a register. With BM = 32 and BN = 64, BK = 16, 32 and 64 spill 656, 1,024 and
-# 2,512 bytes. If only 16 of the 64 steps are written out at a time, 216 bytes are left.
+# All five have BK = 64. Why? v03 writes all BK steps out, and the compiler takes up later steps before
+# earlier ones are done. Each value on its way needs a register. With BM = 32, BN = 64 and TM = 32:
 #
-# With 2,512 bytes, 2.55 of the 8.1 billion instructions that the warps execute read or write local memory.
-# That is far more than L1 can hold: L2 is busy 93 % of the clocks, and warps wait 73 % of their time for
-# loads.
+# | BK | 16 | 32 | 64 | 64, but 16 steps written out at a time |
+# |---|---|---|---|---|
+# | bytes spilled | 656 | 1,024 | 2,512 | 216 |
+#
+# With 2,512 bytes, 2.55 billion of the 8.1 billion instructions that the warps execute read or write local
+# memory. That is far more than L1 can hold: warps wait 73 % of their time for loads.
 #
 # ## How many warps, and what for?
 #
@@ -430,7 +450,7 @@ see.occupancy("thread_tiled_1d")
 # Fewer registers let in more blocks. The compiler can be told how many must fit, and then makes do with the
 # registers this leaves (`launch_bounds` in `cuda.jit`; v03's cap is one). But then it makes other code too,
 # so such a comparison changes two things. To change one, take the *same* code, and let each block reserve
-# some shared memory that it never uses: fewer blocks fit. Now with the document's smaller tiles:
+# some shared memory that it never uses, SPARE in KB: fewer blocks fit. Now with the document's smaller tiles:
 
 # %%
 see.predict("04.blocks")
@@ -440,23 +460,26 @@ kept_apart = [
     ("thread_tiled_1d_fewer_blocks", {"BM": 64, "BN": 64, "TM": 8, "SPARE": spare})
     for spare in (52, 108, 200)
 ]
-see.waits(*kept_apart)
+see.waits(*kept_apart, meanings=False)
 
 # %% [markdown] tags=["answer"]
-# SPARE is the unused shared memory in KB. With 4, 2 and 1 blocks the same code reaches 19.3, 15.2 and 8.5
-# TFLOPS. The wait that grows most is that for loads from global memory: 13, 22 and 31 % of a warp's time. At
-# barriers it is 11, 13 and 14 %. DRAM is busy in at most 5 % of the clocks, so it is not a question of
-# bandwidth: with one block nobody computes while its warps wait for their loads.
+# With 4, 2 and 1 blocks the same code reaches 19.3, 15.2 and 8.5 TFLOPS. The wait that grows most is that for
+# loads from global memory: 13, 22 and 31 % of a warp's time. DRAM is busy in at most 5 % of the clocks, so it
+# is not a question of bandwidth: with one block nobody computes while its warps wait for their loads.
+# ([Dispatch](glossary.md#dispatch) comes in 05. A fixed delay: the instruction before takes some clocks.)
 #
 # Below, a scheduler fills its time with the blocks that fit. It is computed, for the same tiles, and supposes
-# that a load takes 600 clocks.
+# that a load takes 600 clocks. The slider opens at 96 registers: so many the compiler takes for these tiles
+# without a cap, because it reads far ahead. **With which register count does the gap close?**
 
 # %% tags=["answer"]
 see.strips("thread_tiled_1d")
 
-# %% [markdown] tags=["answer"]
-# Left alone, the compiler takes 96 registers for these tiles, since it reads far ahead, and 1 block fits.
-# That is why the course's v03 has a cap. Measured in per cent of cuBLAS:
+# %% [markdown] tags=["thought"]
+# With 40: three blocks fill each other's waits. With 64, two blocks come to 92 %. That is why v03 has a cap.
+#
+# Measured, in per cent of cuBLAS. (The picture has per cent of the clocks, and leaves shared memory out: the
+# two go the same way, no more.)
 #
 # | registers per thread | 96 | 64 | 40 | 32 |
 # |---|---|---|---|---|
@@ -475,8 +498,9 @@ see.strips("thread_tiled_1d")
 # ## Tune it
 #
 # Now the sliders. They open with the fastest tiles of the sweep. Hold the block's tile, and move TM: with
-# which TM can it not run, and why? Then change one size at a time and watch occupancy, wavefronts and TFLOPS.
-# Where a neighbour is several times slower, look for spills.
+# which TM can it not run, and why? Then change one size at a time and watch occupancy, wavefronts (the
+# source's; compiled, those of As are half) and TFLOPS. Where a neighbour is several times slower, look for
+# spills.
 
 # %%
 see.tiles("thread_tiled_1d")
@@ -491,10 +515,10 @@ see.quiz("04")
 # %% [markdown]
 # ## Recap
 #
-# - A thread with TM results reads each element of Bs once for all of them: $BK + BK/TM$ shared reads per
-#   result instead of $2 \cdot BK$, or $1 + 1/TM$ per multiply-add instead of 2.
-# - Arrays stay in registers only if every index is known when the kernel is compiled. Otherwise, or if
-#   there are too many values, they go to local memory, which is part of device memory.
+# - What a thread reads of Bs serves all its TM results: $BK + BK/TM$ shared reads per result instead of
+#   $2 \cdot BK$, or $1 + 1/TM$ per multiply-add instead of 2.
+# - Do not count on registers unless every index is known when the kernel is compiled. An array that leaves
+#   them, or what is too much for them, goes to local memory, which is part of device memory.
 # - Registers, threads and shared memory decide how many warps an SM holds. While one block waits for its
 #   tiles, others compute.
 # - One read of As per multiply-add is left, however tall the column. L1 and shared memory are still the

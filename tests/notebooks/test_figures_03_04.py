@@ -11,16 +11,17 @@ import numpy as np
 import pytest
 from numba import cuda, float32
 
-from gemm_course import kernels, records
+from gemm_course import compiled, kernels, records
 from gemm_course.compiler.compile import usage_of
 from gemm_course.compiler.nvidia import why_no_compiler
 from gemm_course.compiler.record import recorded as machine_code
-from gemm_course.intrinsics import u32
+from gemm_course.intrinsics import u32, unroll
 from gemm_course.kernels import LADDER
 from gemm_course.kernels.variants import called
 from gemm_course.profiles import recorded, verdict
 from gemm_course.profiles.words import percent, three_digits
 from gemm_course.widgets._quiz import questions
+from gemm_course.widgets._strips import draw
 from tests.wrong_solutions.altering import solution
 
 SOURCES = Path(__file__).parents[2] / "notebooks" / "source"
@@ -39,7 +40,7 @@ def factory(source: str, name: str):
     """What this name stands for after a cell without its call of the checker."""
     text, filename = source.rpartition("\ncheck.")[0], f"<{name} {hash(source)}>"
     linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
-    names = {"cuda": cuda, "float32": float32, "u32": u32}
+    names = {"cuda": cuda, "float32": float32, "u32": u32, "unroll": unroll}
     exec(compile(text, filename, "exec"), names)
     return names[name]
 
@@ -171,8 +172,13 @@ def test_what_04_says_of_the_limit():
     said, profile = words_of("04"), recorded("thread_tiled_1d")
     found, row = verdict(profile), profile.measured
     assert f"busy in {busy('block_tiled')} of the clocks. An SM can do four" in said
-    assert f"**still L1 and shared memory**, busy in {busy('thread_tiled_1d')} of the clocks" in said
-    assert f"waits {waits('thread_tiled_1d', 'shared memory')} of its time for reads from shared" in said
+    assert f"**Still L1 and shared memory**, busy in {busy('thread_tiled_1d')} of the clocks" in said
+    wavefronts = row["shared_wavefronts"] / 132
+    idle = percent(1 - row["active_clocks"] / row["clocks"])
+    whole, active = (percent(wavefronts / row[clocks]) for clocks in ("clocks", "active_clocks"))
+    assert f"shared memory take {active} ({whole} of the whole launch: for {idle} of it SMs" in said
+    left = found.busy["L1 and shared memory"] - wavefronts / row["active_clocks"]
+    assert f"The other {100 * left:.0f} go to loads" in said
     slots, adds = percent(found.busy["issue slots"]), percent(found.multiply_adds)
     assert f"taken in {slots} of the clocks, and {adds} of the instructions are multiply-adds" in said
     units, of_adds = found.busy["multiply-add units"], found.busy["issue slots"] * found.multiply_adds
@@ -190,18 +196,19 @@ def test_what_04_says_of_the_limit():
 
 def test_what_04_says_of_the_tiles_that_spill_most():
     said, profile = words_of("04"), recorded("thread_tiled_1d", {"BM": 32, "BN": 64, "BK": 64})
-    row, found = profile.measured, verdict(profile)
+    row = profile.measured
     assert f"With {row['local_bytes']:,} bytes," in said
     local = row["local_load_requests"] + row["local_store_requests"]
-    assert f"{local / 1e9:.2f} of the {row['warp_instructions'] / 1e9:.1f} billion instructions" in said
-    assert f"L2 is busy {percent(found.busy['L2'])} of the clocks" in said
+    assert (
+        f"{local / 1e9:.2f} billion of the {row['warp_instructions'] / 1e9:.1f} billion instructions" in said
+    )
     assert f"wait {percent(profile.waits['global memory'])} of their time for loads" in said
 
 
 def test_what_04_says_of_deeper_tiles_that_spill():
     rows = records.sweep().query("stage == 'thread_tiled_1d'").set_index("tiles")["local_bytes"]
     small, middle, large = (rows[f"BM=32 BN=64 BK={BK} TM=32"] for BK in (16, 32, 64))
-    said = f"With BM = 32 and BN = 64, BK = 16, 32 and 64 spill {small}, {middle:,} and {large:,} bytes"
+    said = f"| bytes spilled | {small} | {middle:,} | {large:,} |"
     assert said in words_of("04")
 
 
@@ -222,7 +229,7 @@ def test_what_04_says_of_sixteen_steps_at_a_time(tmp_path):
     code = usage_of(
         stage.kernel({"BM": 32, "BN": 64, "BK": 64, "TM": 32}), *PROBLEM, compute_capability=(9, 0)
     )
-    assert f"written out at a time, {code.local_bytes} bytes are left" in words_of("04")
+    assert f"| {code.local_bytes} | " in words_of("04").partition("| bytes spilled |")[2][:30]
 
 
 @pytest.mark.skipif(why_no_compiler() is not None, reason="NVIDIA's compiler is not installed")
@@ -230,7 +237,7 @@ def test_what_04_says_of_the_solutions_registers():
     plain = solution("thread_columns")
     narrow = re.sub(r"(cuda\.(?:threadIdx|blockIdx)\.[xy])", r"u32(\1)", plain)
     said = words_of("04")
-    for source, words in ((plain, "it takes {} registers"), (narrow, "as in v03, it takes {}.")):
+    for source, words in ((plain, "with 64-bit indices | {} |"), (narrow, "as in v03 | {} |")):
         made = factory(source, "make_column")
         used = usage_of(made(64, 64, 8, 8), *PROBLEM, compute_capability=(9, 0))
         assert words.format(used.registers) in said and not used.local_bytes
@@ -249,12 +256,14 @@ def test_what_04_says_of_fewer_blocks():
     four, two, one = (f"{profile.tflops:.1f}" for profile in profiles)
     assert f"the same code reaches {four}, {two} and {one} TFLOPS" in said
     assert [round(profile.measured["warps_active"] / 4) for profile in profiles] == [4, 2, 1]  # blocks
-    for wait, words in (("global memory", "loads from global memory: "), ("barrier", "At barriers it is ")):
-        four, two, one = (f"{100 * profile.waits[wait]:.0f}" for profile in profiles)
-        assert f"{words}{four}, {two} and {one} %" in said
+    four, two, one = (f"{100 * profile.waits['global memory']:.0f}" for profile in profiles)
+    assert f"loads from global memory: {four}, {two} and {one} %" in said
     assert max(profile.measured["dram"] for profile in profiles) < 5
-    reply = questions("04")["blocks"]["options"][2]["reply"]
-    assert f"{profiles[2].tflops:.1f} instead of {profiles[0].tflops:.1f} TFLOPS" in reply
+    question, (one, four) = questions("04")["blocks"], (profiles[2].tflops, profiles[0].tflops)
+    assert f"it reaches {four:.1f} TFLOPS" in question["text"]
+    offered = [option["text"] for option in question["options"]]
+    assert offered[:3] == [f"{tflops:.1f} TFLOPS" for tflops in (four / 4, one, four)]
+    assert question["options"][1]["right"]
 
 
 def test_the_shares_of_cublas_in_04_are_those_of_the_notes():
@@ -267,7 +276,7 @@ def test_the_shares_of_cublas_in_04_are_those_of_the_notes():
 
 def test_what_the_step_to_04_gains():
     question = questions("04")["gain"]
-    reply = question["options"][1]["reply"]
+    (reply,) = (option["reply"] for option in question["options"] if "right" in option)
     ladder = records.ladder().query("m == 4096 and gpu == 'NVIDIA H200'")
     before, after = (ladder.loc[ladder["stage"] == stage, "tflops"].max() for stage in STEP)
     assert f"Measured: {three_digits(after / before)} times" in reply
@@ -290,3 +299,31 @@ def test_what_03_and_04_say_of_the_machine_code():
     products = column["FFMA"] - 1
     said = f"{products} multiply-adds have {column['LDS.128']} `LDS.128` and {column['LDS']} `LDS`"
     assert said in words_of("04")
+
+
+@pytest.mark.skipif(why_no_compiler() is not None, reason="NVIDIA's compiler is not installed")
+def test_what_04_says_of_merging_in_the_solution():
+    plain, tiles = solution("thread_columns"), {"BM": 64, "BN": 64, "BK": 8, "TM": 8}
+    written_out = plain.replace("for p in range(BK)", "for p in unroll(range(BK))")
+    stage = compiled("thread_tiled_1d", tiles=tiles).loop.by_kind
+    counts = []
+    for source in (plain, written_out):
+        loop = compiled(factory(source, "make_column")(**tiles), *PROBLEM).loop.by_kind
+        counts.append(1000 * loop["shared load"] / loop["multiply-add"])
+    assert counts[1] == 1000 * stage["shared load"] / stage["multiply-add"]
+    before, after = (f"{count:,.0f}" for count in counts)
+    assert f"{before} reads per 1,000 multiply-adds become {after}, as in v03" in words_of("04")
+
+
+def test_what_04_says_of_the_blocks_that_close_the_gap():
+    titles = {registers: draw("thread_tiled_1d", registers).alt for registers in (96, 64, 40)}
+    assert "1 block fits" in titles[96] and "3 blocks fit" in titles[40] and "100 % of the" in titles[40]
+    assert "2 blocks fit" in titles[64] and "issue 92\u00a0% of" in titles[64]
+    assert "two blocks come to 92 %" in words_of("04")
+
+
+def test_the_minutes_of_the_exercises_in_04():
+    (path,) = SOURCES.glob("04_*.py")
+    text = path.read_text(encoding="utf-8")
+    minutes = sum(map(int, re.findall(r"^# \*.* (\d+) minutes\*$", text, re.MULTILINE)))
+    assert f"{minutes} for the exercises" in text
