@@ -82,7 +82,7 @@ check.reads_per_result(reads_a_result)
 # The same kernel with TM from 1 to 32, on the emulator: reads of shared memory per multiply-add. Which limit
 # do they go to, however large TM is, and which of the two tiles is to blame?
 
-# %% tags=["answer"]
+# %% tags=["thought"]
 rng = np.random.default_rng(0)
 A, B = rng.standard_normal((64, 64), np.float32), rng.standard_normal((64, 64), np.float32)
 
@@ -95,7 +95,7 @@ def reads(TM):
 
 {TM: reads(TM) for TM in (1, 2, 4, 8, 16, 32)}
 
-# %% [markdown] tags=["answer"]
+# %% [markdown] tags=["thought"]
 # They go to 1. The reads of Bs can be made as few as you like; those of As stay, one per multiply-add.
 
 # %% [markdown]
@@ -339,7 +339,7 @@ from gemm_course.checks.kits import make_strip
 
 see.source(make_strip(16))
 
-# %% tags=["answer"]
+# %% tags=["thought"]
 from gemm_course import launch
 
 given = 500, 8, np.ones(8, np.float32), np.ones((8, 500), np.float32), np.zeros(500, np.float32)
