@@ -74,7 +74,10 @@ _STATEMENTS = {
     ast.With: "with",
 }
 MAKE_ARRAYS = ("zeros", "zeros_like", "empty", "empty_like", "ones", "ones_like", "full", "array")
-OWN_ARRAY = ": a thread's own array is `cuda.local.array(size, dtype)`, and a loop sets its elements"
+OWN_ARRAY = (
+    ": an array that the block shares is `cuda.shared.array(shape, dtype)`, a thread's own array is "
+    "`cuda.local.array(size, dtype)`, and a loop sets the elements"
+)
 _EXPRESSIONS = {
     ast.Await: "await",
     ast.Dict: "a dict",

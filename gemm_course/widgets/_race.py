@@ -30,11 +30,14 @@ _BEFORE = {None: 2, LOAD: 2, ADD: 1}
 
 
 @explorer
-def race() -> Explorer:
-    """Show four threads of ``penny_xu_tile`` over time: take a barrier away, and hold one thread back."""
+def race(missing: str = "after loading") -> Explorer:
+    """Show four threads of ``penny_xu_tile`` over time: take a barrier away, and hold one thread back.
+
+    missing: the barrier that is away at first, "none", "after loading" or "after computing".
+    """
     late = [NOBODY, *(f"({x}, {y})" for x, y in THREADS)]
     controls = {
-        "missing": ("missing barrier", list(MISSING), "after loading"),
+        "missing": ("missing barrier", list(MISSING), missing),
         "late": ("held back", late, late[1]),
     }
     return Explorer(draw, controls)

@@ -26,16 +26,19 @@ _FURTHER = 3  # measured choices shown from further than one step away
 
 
 @explorer
-def tiles(name: str) -> Explorer:
+def tiles(name: str, *, tells_best: bool = True) -> Explorer:
     """Show sliders for a stage's tile sizes: their costs, what was measured around them, or a roofline.
 
-    Where there is a GPU, a button measures the chosen tiles.
+    Where there is a GPU, a button measures the chosen tiles. Without ``tells_best`` the best choice that was
+    measured is named only when the sliders are there.
     """
     stage = LADDER[name]
     stage.legal_choices()  # slow the first time, so not while a slider moves
     actions = {MEASURE: lambda show, **chosen: measured_here(stage, chosen)} if gpu_available() else {}
     controls = {"show": ("show", list(PICTURES), "costs"), **sliders(stage)}
-    return Explorer(lambda show, **chosen: PICTURES[show](stage, chosen), controls, actions=actions)
+    return Explorer(
+        lambda show, **chosen: PICTURES[show](stage, chosen, tells_best=tells_best), controls, actions=actions
+    )
 
 
 def sliders(stage: Stage) -> dict:
@@ -55,17 +58,17 @@ def measured_here(stage: Stage, chosen: Mapping[str, int]) -> str:
     return f"{tiles_text(chosen)}: {result.tflops:.3g} TFLOPS on this machine ({SIZE}³, {stage.dtype})."
 
 
-def choice(stage: Stage, chosen: Mapping[str, int]) -> Picture:
+def choice(stage: Stage, chosen: Mapping[str, int], *, tells_best: bool = True) -> Picture:
     """Draw one choice of tiles to scale, beside what it costs and saves, or the rules it breaks."""
     chosen = stage.complete(chosen)
     broken = stage.rules(chosen)
     if broken:
         facts = [("nearest choice that can run", tiles_text(stage.nearest_legal(chosen)))]
         return figure.choice(chosen, f"{tiles_text(chosen)} cannot run", facts, broken)
-    return figure.choice(chosen, f"{tiles_text(chosen)} can run", _facts(stage, chosen), [])
+    return figure.choice(chosen, f"{tiles_text(chosen)} can run", _facts(stage, chosen, tells_best), [])
 
 
-def _facts(stage: Stage, chosen: Mapping[str, int]) -> list[tuple[str, str]]:
+def _facts(stage: Stage, chosen: Mapping[str, int], tells_best: bool) -> list[tuple[str, str]]:
     threads, known, costs = math.prod(stage.block(chosen)), sweep.recorded(stage, chosen), cost(stage, chosen)
     registers = known.registers if known else None
     held = occupancy(threads, registers or 0, costs.shared_bytes)
@@ -82,7 +85,7 @@ def _facts(stage: Stage, chosen: Mapping[str, int]) -> list[tuple[str, str]]:
         facts.append(("shared loads per multiply-add", f"{costs.shared_loads:.3g}"))
         unit = "warp-wide FMA" if stage.dtype == "float32" else "32 multiply-adds"
         facts.append((f"wavefronts per {unit} (source)", f"{costs.wavefronts:.3g}"))
-    return [*facts, (f"measured on an H200, {SIZE}³", _speed(stage, chosen))]
+    return [*facts, (f"measured on an H200, {SIZE}³", _speed(stage, chosen, tells_best))]
 
 
 def _held(held) -> str:
@@ -92,7 +95,7 @@ def _held(held) -> str:
     return f"{blocks} = {held.warps} of {held.most_warps} warps, limited by {' and '.join(held.limited_by)}"
 
 
-def _speed(stage: Stage, chosen: Mapping[str, int]) -> str:
+def _speed(stage: Stage, chosen: Mapping[str, int], tells_best: bool) -> str:
     known, best = sweep.recorded(stage, chosen), sweep.best(stage)
     if known is None:
         return "not measured" if best else "not measured yet"
@@ -100,10 +103,12 @@ def _speed(stage: Stage, chosen: Mapping[str, int]) -> str:
         return known.reason or "not measured"
     if known.tflops == best.tflops:
         return f"{known.tflops:.3g} TFLOPS, the best measured"
+    if not tells_best:
+        return f"{known.tflops:.3g} TFLOPS"
     return f"{known.tflops:.3g} TFLOPS; best: {best.tflops:.3g} with {tiles_text(best.tiles)}"
 
 
-def around(stage: Stage, chosen: Mapping[str, int]) -> Picture:
+def around(stage: Stage, chosen: Mapping[str, int], *, tells_best: bool = True) -> Picture:
     """Draw what was measured for a choice of tiles, for those one slider step away, and for the best."""
     chosen = stage.complete(chosen)
     near = list(one_step_away(stage, chosen))
@@ -113,7 +118,7 @@ def around(stage: Stage, chosen: Mapping[str, int]) -> Picture:
         ("these sliders", [_neighbour(stage, "these tiles", chosen, now=True)]),
         ("one step along one slider", [_neighbour(stage, label, tiles) for label, tiles in can]),
         ("the nearest others that were measured", _further(stage, chosen, [tiles for _, tiles in can])),
-        ("the best that was measured", _best(stage, chosen)),
+        ("the best that was measured", _best(stage, chosen) if tells_best else []),
     ]
     return neighbours(
         [(heading, bars) for heading, bars in groups if bars],
@@ -174,12 +179,12 @@ def _answer(stage: Stage, chosen: Mapping[str, int], can: list[tuple[str, dict]]
     return f"{own:.3g} TFLOPS; one step, {faster}, reaches {known[faster]:.3g}"
 
 
-def on_roofline(stage: Stage, chosen: Mapping[str, int]) -> Picture:
+def on_roofline(stage: Stage, chosen: Mapping[str, int], *, tells_best: bool = True) -> Picture:
     """Draw where a choice of tiles stands on the H200's roofline, with measured TFLOPS if there are any."""
     chosen, best = stage.complete(chosen), sweep.best(stage)
     legal = not stage.rules(chosen)
     points = []
-    if best and dict(best.tiles) != chosen and not stage.rules(best.tiles):
+    if tells_best and best and dict(best.tiles) != chosen and not stage.rules(best.tiles):
         points.append(_point("best", stage, best.tiles, False))
     if legal:
         points.append(_point("these tiles", stage, chosen, True))

@@ -8,7 +8,7 @@
 # **After this notebook you can**
 # - walk through a tiled kernel, step by step, as any of its threads;
 # - place the two barriers, and say what breaks without each;
-# - write the kernel for any tile, count what it saves, and find bank conflicts.
+# - write the kernel for any tile, count what it saves, and tell which reads have a bank conflict.
 #
 # *Time: about 50 minutes to read, 75 for the exercises. Comes from document 002 (after Penny Xu) and
 # document 004, kernel v02.*
@@ -32,20 +32,20 @@ see.multiply("block_tiled")
 # %% [markdown]
 # ## What limits it now?
 #
-# L1, which is busy in 78 % of the clocks. (The lowest roof of notebook 02 was issue slots; the profile finds
-# the two close, 78 and 76 %.) v01 asks L1 twice for every multiply-add. A 4 × 4 problem has 16 elements of A
-# and 16 of B, and v01 makes $2 \cdot 4^3 = 128$ loads: each element is loaded four times.
+# L1, which is busy in 78 % of the clocks. v01 asks L1 twice for every multiply-add. A 4 × 4 problem has 16
+# elements of A and 16 of B, and v01 makes $2 \cdot 4^3 = 128$ loads: each element is loaded four times.
 
 # %%
 see.limits("naive_coalesced")
 
 # %% [markdown]
+# Issue slots, the lowest roof of notebook 02, come close: 76 %.
+#
 # ## A memory that the block shares
 #
-# A GPU is made of multiprocessors (**SM**s; an H200 has 132). Each has up to 228 KB of **shared memory**
-# right beside its arithmetic. A block lives on one SM, and its threads can all read and write the same
-# shared arrays. Shared memory is as short-lived as the block: nobody clears it before, and nothing is left
-# of it afterwards.
+# Each SM has up to 228 KB of **shared memory** right beside its arithmetic. A block lives on one SM, and its
+# threads can all read and write the same shared arrays. Shared memory is as short-lived as the block: nobody
+# clears it before, and nothing is left of it afterwards.
 #
 # The plan, for every block:
 #
@@ -96,11 +96,11 @@ check.first_loads(loads)
 see.predict("03.second")
 
 # %% [markdown]
-# Below are the same four threads over time. Choose which barrier is missing, and hold one thread back: whose
-# sum goes wrong, and with which number?
+# Below are the same four threads over time, with both barriers. Take one barrier away, then hold another
+# thread back: whose sum goes wrong, and with which number?
 
 # %%
-see.race()
+see.race("none")
 
 # %% [markdown]
 # So the barrier has two jobs here:
@@ -172,12 +172,18 @@ see.banks()
 # falls into its own. `As[tx, p]` walks down a column of the tile, and all 32 words lie in one bank: 32
 # wavefronts. `As[ty, p]` is a broadcast in a 32 × 32 block, `Bs[p, tx]` a row: one wavefront each.
 #
-# In a kernel that stores the tile of B transposed, such a column, `Bs[tx, p]`, is even the right element. The
-# result is right, and each read takes 32 wavefronts.
+# If a kernel stores its tile of B transposed, `Bs[tx, p]` is the element it needs. The result is right, but
+# every read takes 32 wavefronts.
 #
 # Now give each row one word of **padding**. Every row begins a bank further on, and the column is spread
-# over all banks. With 2 words of padding it takes 2 wavefronts, with 8 it takes 8: do you see why?
-#
+# over all banks. In a kernel, `P = T + 1` goes into the factory, outside the kernel, and the tile's shape is
+# `(T, P)`. With 2 words of padding a column takes 2 wavefronts, with 8 it takes 8. Why?
+
+# %% [markdown] tags=["thought"]
+# With 8 words of padding each row begins 8 banks further on, and every fourth row in the same bank again. The
+# column hits only 4 banks, with 8 words in each. With 2 it hits 16 banks, with 2 words in each.
+
+# %% [markdown]
 # ## The tile kernel
 #
 # You have all the parts. One rule is left: a barrier must be reached by **all** threads of the block. At the
@@ -395,9 +401,11 @@ see.counts("penny_xu_tile", size, shared_load_wavefronts=shared_requests)
 # - The loop is unrolled. The compiler sees that `As[ty, p]` to `As[ty, p + 3]` lie side by side, and makes
 #   **one 128-bit load** of the four: 8.4 million requests are left for A. B's neighbours lie in other rows,
 #   so nothing is merged there: 33.6 million. Together 41.9 million, which is what the counter says.
-#   `see.machine_code("penny_xu_tile")` shows it: for the 32 steps of a tile, 8 `LDS.128` and 32 `LDS`.
-# - A 128-bit load is served in parts: 8 lanes at a time, or 16 if neighbours want the same. So even a
-#   broadcast takes two wavefronts, as measured: $2 \cdot 8.4 + 33.6 = 50.3$ million.
+#   The machine code has, for the 32 steps of a tile, 8 `LDS.128` and 32 `LDS`. (`LDS` is the instruction
+#   "load from shared memory", `LDS.128` its form for 128 bits, 16 bytes.)
+# - A bank still gives 4 bytes per clock. A 16-byte load is therefore served in groups of lanes: 8 lanes × 16
+#   bytes = 128 bytes. If neighbouring lanes want the same 16 bytes, a group may be 16 lanes. Hence two
+#   wavefronts for a broadcast, as measured: $2 \cdot 8.4 + 33.6 = 50.3$ million.
 #
 # The emulator counts **the source you wrote**, the counter **the program that came out**. Whenever they
 # differ, the compiler did something, and it is worth knowing what.
@@ -422,10 +430,11 @@ see.roofline("naive_uncoalesced", "naive_coalesced", "block_tiled")
 # ## 21 times fewer loads: why only 1.37 times as fast?
 #
 # v02, with its tiles of 16 × 32, makes 21 times fewer global loads than v01. (The roofline counts bytes, 13
-# times fewer: v01 moves 2.5 sectors per load, v02 4.) The profile says why so little comes of that.
+# times fewer: v01 moves 2.5 sectors per request, v02 4.) The profile says why so little comes of that.
 #
 # First a pair with equal blocks, 32 × 32 threads, in which only the tiles in shared memory are new. In such
-# blocks v01 is slower, and waiting limits it:
+# blocks v01 is slower, and waiting limits it. Compare purple, *global memory*, with orange, *queue to shared
+# memory*; what is not named under the picture hardly changes.
 
 # %%
 see.waits(("naive_coalesced", {"BM": 32, "BN": 32}), "penny_xu_tile")
@@ -440,29 +449,34 @@ see.waits(("naive_coalesced", {"BM": 32, "BN": 32}), "penny_xu_tile")
 see.limits("naive_coalesced", "block_tiled")
 
 # %% [markdown]
-# The answer to *what limits it now?*: **L1 and shared memory**, busy in 91 % of the clocks where v01 had
-# 78 %. Two loads per multiply-add have become two shared reads, 1.25 as compiled. An SM could do four
-# warp-wide multiply-adds in the time of one wavefront. The way on is fewer reads per multiply-add.
+# What limits it now? **L1 and shared memory**, busy in 91 % of the clocks where v01 had 78 %. Two loads per
+# multiply-add have become two shared reads, 1.25 as compiled. An SM could do four warp-wide multiply-adds in
+# the time of one wavefront. The way on is fewer reads per multiply-add.
 #
-# Two bars may surprise you:
+# Two bars may surprise you. The multiply-add units are less busy in a faster kernel, 22 → 20 %. DRAM is
+# busier after fewer loads, 2 → 23 %. What could be the reasons?
+
+# %% [markdown] tags=["thought"]
+# The **multiply-add units** also run `IMAD`, integer arithmetic for loops and addresses. v01's loop has 5 of
+# these for 4 multiply-adds, v02's 25 for 64. Multiply-adds alone keep the units busy as the TFLOPS say: 6.5
+# of 67 are 10 %, 9.0 of 67 are 13 %.
 #
-# - **Multiply-add units**: less busy, 22 → 20 %, in a faster kernel. They also run `IMAD`, integer arithmetic
-#   for loops and addresses. v01's loop has 5 of these for 4 multiply-adds, v02's 25 for 64. Multiply-adds
-#   alone rise, 10 → 13 %.
-# - **DRAM**: 2 → 23 %. It delivers what L2 no longer holds, so it matters which blocks run together. v01 goes
-#   down strips of 128 columns and reads 2.2 GB, as much as B once and A 32 times. v02 goes along strips of 16
-#   rows and reads 16.6 GB, as much as A once and B 247 times.
-#
+# **DRAM** delivers what L2 no longer holds, so it matters which blocks run at the same time. v01's blocks go
+# down a strip of 128 columns of C, then down the next. They read 2.2 GB, as much as B once and A 32 times.
+# v02's go along a strip of 16 rows. They read 16.6 GB, as much as A once and B 247 times.
+
+# %% [markdown]
 # ## Tune it
 #
-# Move the tile sizes. Is the choice legal, and if not, why? How much shared memory does it take, how many
-# blocks fit on an SM? Of 181 measured choices one beats v02's own 9.00 TFLOPS. Find it, and see how much BK
-# matters.
+# Move the tile sizes. Is the choice legal, and if not, why? How much shared memory does it take? How many
+# blocks fit on an SM? They fit until its 2048 threads, its 65,536 registers or its shared memory are used up.
+#
+# Of 181 measured choices one beats v02's own 9.00 TFLOPS. Find it, and see how much BK matters.
 
 # %%
-see.tiles("block_tiled")
+see.tiles("block_tiled", tells_best=False)
 
-# %% [markdown] tags=["answer"]
+# %% [markdown] tags=["thought"]
 # 32 × 16 × 128 reaches 9.08 TFLOPS, 1 % more. BK matters little: with 16 × 32 it is 8.76, 9.00, 8.90 and 8.71
 # TFLOPS for BK = 32, 64, 128 and 256. Global loads do not depend on it at all; a deeper tile only needs fewer
 # barriers, and more shared memory.

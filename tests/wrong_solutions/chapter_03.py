@@ -90,6 +90,14 @@ WRONG["reverse"] = altered(
             ("tile[t]", "tile[first + t]"),
             ("T - 1 - t", "first + T - 1 - t"),
         ),
+        "tile_of_numpy": (
+            "block shares is `cuda.shared.array(shape, dtype)`",
+            (TILE, "np.empty(T, np.float32)"),
+        ),
+        "one_thread_fetches_all": (
+            "the others fetch nothing",
+            (STORE, "if t == 0:\n            for i in range(T):\n                tile[i] = a[first + i]"),
+        ),
         "return_forgotten": ("returns nothing", ("return reverse", "")),
     },
 )
@@ -216,7 +224,7 @@ WRONG["tile_kernel"] = altered(
         ),
         "a_third_barrier": ("one barrier more", (STORE_BS, f"cuda.syncthreads()\n            {STORE_BS}")),
         "last_guard_exchanged": ("guard has its sizes swapped", (GUARD, "if row < n and col < m:")),
-        "tile_of_a_from_a_column": ("A[row, k0 + ty]", ("k0 + tx", "k0 + ty")),
+        "tile_of_a_from_a_column": ("is filled from `A[row, k0 + ty]`", ("k0 + tx", "k0 + ty")),
         "accumulator_reset": (
             "Only the last tile along k counts",
             (LOOP, f"{LOOP}\n            acc = float32(0)"),
@@ -256,6 +264,23 @@ WRONG["tile_kernel"] = altered(
             (STORE_AS, "As[ty, tx] = A[min(row, m - 1), min(k0 + tx, k - 1)]"),
             (STORE_BS, "Bs[ty, tx] = B[min(k0 + ty, k - 1), min(col, n - 1)]"),
         ),
+        "tile_of_numpy": (
+            "block shares is `cuda.shared.array(shape, dtype)`",
+            ("As = cuda.shared.array((T, T), float32)", "As = np.zeros((T, T), np.float32)"),
+        ),
+        "counts_tiles": (
+            "counts tiles, 0, 1, 2",
+            (LOOP, "for k0 in range((k + T - 1) // T):"),
+        ),
+        "tile_of_a_transposed_and_fetched_by_y": (
+            "holds row `ty` of A",
+            (STORE_AS, "As[tx, ty] = A[row, k0 + ty] if row < m and k0 + ty < k else float32(0)"),
+        ),
+        "tile_of_b_transposed_and_fetched_by_x": (
+            "holds column `tx` of B",
+            (STORE_BS, "Bs[tx, ty] = B[k0 + tx, col] if k0 + tx < k and col < n else float32(0)"),
+        ),
+        "inner_loop_to_32": ("must run to T", ("range(T)", "range(32)")),
         "calls_its_kernel": (
             "launches a kernel by itself",
             ("return tiled", "tiled(T, T, T, 1, None, None, 0, None)\n    return tiled"),
@@ -341,6 +366,10 @@ WRONG["tile_walk"] = altered(
             "a chunk of its own",
             ("places = []", "places, share = [], (BM * BK + THREADS - 1) // THREADS"),
             (ELEMENTS, "range(tid * share, min((tid + 1) * share, BM * BK))"),
+        ),
+        "shares_of_equal_size": (
+            "Neighbouring threads must take neighbouring elements",
+            (ELEMENTS, "range(tid * BM * BK // THREADS, (tid + 1) * BM * BK // THREADS)"),
         ),
         "one_too_far": ("one element too far", ("BM * BK,", "BM * BK + 1,")),
         "last_one_missing": ("is left out", ("BM * BK,", "BM * BK - 1,")),

@@ -286,3 +286,9 @@ def _check_loads(trial: Trial):
             "is there to be read again.",
             f"{trial.about}.",
         )
+    if trial.total("requests", "load", "a") == loads:
+        raise Refused(
+            "The result is right, but one thread fetches the tile element by element, and the others fetch "
+            "nothing. Every thread must fetch one element.",
+            f"{trial.about}.",
+        )

@@ -105,6 +105,18 @@ def _same_in_every_block(finding: Finding, trial: GemmTrial) -> str | None:
     )
 
 
+def _past_the_tile(finding: Finding, trial: GemmTrial) -> str | None:
+    """A read of a place past the tile, where the inner loop goes on to a number that is written out."""
+    T = trial.tiles.T
+    reads = trial.report.accesses.query("site == @finding.site and op == 'load' and space == 'shared'")
+    if reads.empty or max(finding.element) != T:
+        return None
+    return (
+        f"The inner loop goes past the tile, which has {T} columns and rows here: it must run to T, "
+        f"`range(T)`. {finding.message}"
+    )
+
+
 # ---- lessons: counts on whole tiles ------------------------------------------------------------------------
 
 
@@ -209,7 +221,9 @@ def _no_bank_conflict(trial: GemmTrial) -> None:
 FACTORY = GemmFactory(
     tiles=TILES,
     geometry=_geometry,
-    likely=lambda tiles: Likely(mix_ups(tiles.T), findings={"global_race": _same_in_every_block}),
+    likely=lambda tiles: Likely(
+        mix_ups(tiles.T), findings={"global_race": _same_in_every_block, "out_of_bounds": _past_the_tile}
+    ),
     lessons=(no_float64, _loads, barriers(2, _too_many_barriers), _all_fetch, _coalesced, _no_bank_conflict),
     begun=_begun,
     at_first=_one_element_each,

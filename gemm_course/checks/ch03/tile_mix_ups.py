@@ -45,6 +45,16 @@ MIX_UPS = (
         "Along k it goes with y, `B[k0 + ty, col]`.",
         "ityp,tjxx,y,x->iyjx",
     ),
+    (
+        "The tile of A is stored transposed but fetched from `A[row, k0 + ty]`: the thread that stores "
+        "`As[tx, ty]` holds row `ty` of A. Store as `As[ty, tx]`, from `A[row, k0 + tx]`.",
+        "itpp,tjpx,y,x->iyjx",
+    ),
+    (
+        "The tile of B is stored transposed but fetched from `B[k0 + tx, col]`: the thread that stores "
+        "`Bs[tx, ty]` holds column `tx` of B. Store as `Bs[ty, tx]`, from `B[k0 + ty, col]`.",
+        "ityp,tjpp,y,x->iyjx",
+    ),
 )  # i, j: blocks of C; t: tile along k; y, x: the thread; the first operand is As[y, x], the second Bs[y, x]
 STUCK = (
     ("The tile of A is the first one every time: `k0` is missing, `A[row, k0 + tx]`.", True, False),

@@ -211,7 +211,19 @@ def _what_is_wrong(cases: Sequence[tuple], answers: Sequence[list[Place]]) -> st
         return wrong
     if all(sorted(answer) == sorted(theirs) for answer, theirs in zip(answers, right)):
         return "Right positions, wrong order: a thread's elements come in the order of the passes."
+    if all(map(_side_by_side, cases, answers)):
+        return (
+            "Each element is fetched once, but a thread's elements lie side by side. Neighbouring threads must "
+            "take neighbouring elements, so that the loads coalesce: a thread's next element is THREADS "
+            "further on."
+        )
     return "Each element is fetched once, but not by the thread that fetches it in the kernel."
+
+
+def _side_by_side(case: tuple, answer: list[Place]) -> bool:
+    """Whether a thread's elements follow one another in the tile."""
+    numbers = sorted(row * case[-1] + column for row, column in answer)
+    return numbers == list(range(numbers[0], numbers[0] + len(numbers))) if numbers else True
 
 
 def _coverage(cases: Sequence[tuple], answers: Sequence[list[Place]]) -> Iterator[str]:

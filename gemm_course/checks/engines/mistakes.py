@@ -124,6 +124,12 @@ def along_k(width: int, name: str) -> tuple[Mistake, ...]:
         old = slice(q.k - width, left)
         return result(q, q.AB + q.A[:, old] @ q.B[old])
 
+    def counted_in_tiles(q):
+        """Each tile begins one step along k after the one before."""
+        tiles, p = -(-q.k // width), np.arange(q.k)
+        times = [np.count_nonzero((p[:tiles] <= at) & (at < p[:tiles] + width)) for at in p]
+        return result(q, q.A * times @ q.B) if tiles > 1 else None
+
     return (
         Mistake(
             f"Only whole tiles are used: `k // {name}` drops the rest of k. Round up, and fill the last tile "
@@ -159,5 +165,10 @@ def along_k(width: int, name: str) -> tuple[Mistake, ...]:
             "The last tile is not full, and what is past k still holds elements of the tile before. Store a "
             "zero there in every iteration, with `else`.",
             stale,
+        ),
+        Mistake(
+            "The loop's variable counts tiles, 0, 1, 2, …, and is used as the offset along k. That offset is "
+            f"the tile's number times {name}; or write `range(0, k, {name})`.",
+            counted_in_tiles,
         ),
     )
