@@ -368,7 +368,7 @@ WRONG["tile_walk"] = altered(
             (ELEMENTS, "range(tid * share, min((tid + 1) * share, BM * BK))"),
         ),
         "shares_of_equal_size": (
-            "Neighbouring threads must take neighbouring elements",
+            "must take neighbouring elements",
             (ELEMENTS, "range(tid * BM * BK // THREADS, (tid + 1) * BM * BK // THREADS)"),
         ),
         "one_too_far": ("one element too far", ("BM * BK,", "BM * BK + 1,")),

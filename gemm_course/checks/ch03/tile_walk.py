@@ -213,8 +213,8 @@ def _what_is_wrong(cases: Sequence[tuple], answers: Sequence[list[Place]]) -> st
         return "Right positions, wrong order: a thread's elements come in the order of the passes."
     if all(map(_side_by_side, cases, answers)):
         return (
-            "Each element is fetched once, but a thread's elements lie side by side. Neighbouring threads must "
-            "take neighbouring elements, so that the loads coalesce: a thread's next element is THREADS "
+            "Each element is fetched once, but a thread's elements lie side by side. Neighbouring threads "
+            "must take neighbouring elements, so that the loads coalesce: a thread's next element is THREADS "
             "further on."
         )
     return "Each element is fetched once, but not by the thread that fetches it in the kernel."
