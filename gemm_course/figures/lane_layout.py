@@ -56,7 +56,7 @@ def _plan(drawing: Drawing, corner: Corner, asked: Request, rows, columns) -> No
         corner.outline(drawing, "C", [(r, c) for r in piece[0] for c in piece[1]], line=1.5)
     for array, label in (("A", "As"), ("B", "Bs"), ("C", "C")):
         x, y, wide, high = corner.box(array)
-        sides = {"A": (x - 13, y + high / 2), "B": (x + wide / 2, y - 5), "C": (x + wide / 2, y + high + 15)}
+        sides = {"A": (x - 13, y + high / 2), "B": (x + wide / 2, y - 5), "C": (x + wide + 12, y + high / 2)}
         drawing.text(*sides[array], label, bold=True, anchor="middle", fill=colours.of_array(array))
 
 

@@ -135,7 +135,7 @@ EXAMPLES = {
         (9, 40),
         (37, 50),
         "warp",
-        "A warp has a square tile of its own. So its 32 threads read few different numbers.",
+        "A warp has a square tile, and reads few different numbers. Is that faster? You will measure it.",
     ),
     "wmma": Example(
         "wmma",

@@ -8,7 +8,7 @@ from gemm_course.figures.picture import Picture
 from gemm_course.figures.warp_reads import request, words
 from gemm_course.widgets._explorer import Explorer, explorer
 
-LAYOUTS = {"8 × 4": (8, 4), "4 × 8": (4, 8)}  # rows and columns of lanes
+LAYOUTS = {"2 × 16": (2, 16), "4 × 8": (4, 8), "8 × 4": (8, 4), "16 × 2": (16, 2)}  # rows × columns
 RUNS = {"side by side": 8, "runs of four": 4}  # a lane's rows, and its columns
 WIDTHS = {"one float": 32, "four floats": 128}
 

@@ -57,6 +57,19 @@ def test_legal_may_answer_false():
     assert check.legal_tiles(legal).passed
 
 
+def test_legal_tiles_by_the_lanes_of_a_row_pass():
+    def legal(BM, BN, WM, WN, TM, TN, WNITER):
+        WSUBN = WN // WNITER
+        if BM % WM or BN % WN or WN % WNITER or WSUBN % TN or not WSUBN // TN or 32 % (WSUBN // TN):
+            return 0
+        WSUBM = 32 // (WSUBN // TN) * TM
+        threads = BM * BN // (WM * WN) * 32
+        return 0 if WM % WSUBM or threads > 1024 else threads
+
+    verdict = check.legal_tiles(legal)
+    assert verdict.passed, str(verdict)
+
+
 def test_what_cannot_cover_a_warp_is_what_the_stage_refuses():
     """With TM = 1, the truth of exercise 07.3 and the rules of the course's stage agree, fours aside."""
     stage = LADDER["warp_tiled_tm1"]
@@ -82,8 +95,8 @@ def test_the_table_may_hold_lists_and_floats():
     table = {
         "8 × 4": [[2.0, 1], (2, np.int64(4))],
         "4 × 8": ((1, 2), (2, 8)),
-        "8 × 4, runs of four": ((1, 1), (2, 4)),
         "4 × 8, runs of four": ((1, 1), (2, 4)),
+        "16 × 2, runs of four": ((2, 1), (2, 2)),
     }
     assert check.warp_wavefronts(table).passed
     table["4 × 8"] = ((1, None), (2, 8))
@@ -113,7 +126,18 @@ def test_lanes_numbered_down_their_columns_are_right_as_well():
         ("lane % LANE_COLS", "lane // LANE_ROWS"),
     )
     verdict = verdict_of(downwards)
-    assert verdict.passed, str(verdict)
+    assert verdict.passed and "That is harmless" in str(verdict), str(verdict)
+
+
+@pytest.mark.compiler
+@pytest.mark.parametrize(
+    ("index", "said"),
+    [("u32(cuda.threadIdx.x)", "is read by one"), ("cuda.threadIdx.x", "are the indices signed?")],
+)
+def test_the_verdict_says_whether_the_reads_are_merged(index, said):
+    verdict = verdict_of(changed(solution("runs_of_four"), ("u32(cuda.threadIdx.x)", index)))
+    assert verdict.passed and said in str(verdict), str(verdict)
+    assert "harmless" not in str(verdict)
 
 
 def test_one_operand_may_be_read_by_fours():

@@ -202,6 +202,9 @@ def test_a_map_without_elements_can_be_shown():
         ((4, 8), 8, ((1, 2), (2, 8))),
         ((8, 4), 4, ((1, 1), (2, 4))),
         ((4, 8), 4, ((1, 1), (2, 4))),
+        ((2, 16), 4, ((1, 2), (2, 4))),
+        ((16, 2), 8, ((4, 1), (4, 2))),
+        ((16, 2), 4, ((2, 1), (2, 2))),
     ],
 )
 def test_wavefronts_of_a_warps_reads(layout, run, expected):

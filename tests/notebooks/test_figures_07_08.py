@@ -70,6 +70,7 @@ def test_the_runs_and_not_the_rectangle_bring_the_gain(said_in_07):
         counted = int(found.measured["shared_load_wavefronts"] / steps)
         assert counted == of_a_k_step(rows, columns, 8 if run == "side by side" else 4)
         busy, told = _shared_memory(found), f"{found.tflops:.1f} |"
+        assert found.tflops <= profile("warp_tiled", WM=16, WN=128).tflops
         if rows != 8:
             assert f"| {rows} × {columns} | {run} | {counted} | {busy} | {told}" in said_in_07
         warp_tile = f"{8 * rows} × {8 * columns}"
@@ -117,7 +118,10 @@ def test_what_limits_warp_tiled(said_in_07):
     assert f"with `read_ahead` {read_ahead:.1f}" in said_in_07
     one_block = profile("warp_tiled", BM=128, BN=256, BK=8, WM=64, WN=64, TM=16, TN=8, PAD=4)
     ahead = profile("double_buffered")
-    assert f"from {one_block.tflops:.1f} to {ahead.tflops:.1f} TFLOPS" in said_in_07
+    assert f"{one_block.tflops:.1f} TFLOPS became {ahead.tflops:.1f}: " in said_in_07
+    (before,), (after,) = shares(one_block, "global memory"), shares(ahead, "global memory")
+    assert (before, after) == ("20 %", "0 %") and f"{before} of a warp's time were waits" in said_in_07
+    assert one_block.measured["registers"] * 256 > 65536 / 2  # one block per SM, and so in double_buffered
 
 
 def test_requests_and_wavefronts_of_the_ladder(said_in_07):
@@ -139,6 +143,11 @@ def test_shapes_of_warp_tiles(said_in_07):
     assert f"{min(larger):.1f} to {max(larger):.1f} for the larger" in said_in_07
     sweep = records.sweep().query("stage == 'warp_tiled'").dropna(subset="tflops")
     assert "TM=4 TN=16" in sweep.loc[sweep["tflops"].idxmax(), "tiles"] and "has 4 × 16 results" in said_in_07
+    reads = (8 + 4) // 4  # of a lane with 8 × 4 results
+    assert 64 // (8 * 4) * reads == 6 and "make 6 reads for 64 multiply-adds instead of 4" in said_in_07
+    fastest = profile("warp_tiled", WM=16, WN=128).tflops
+    more = 100 * (fastest / profile("warp_tiled").tflops - 1)
+    assert f"43.6 is {more:.1f} % above 43.0" in said_in_07 and 16 not in LADDER["warp_tiled"].options["WM"]
     assert f"32 × 32 is worst, with {min(best.values()):.1f}" in said_in_07 and best[32, 32] == min(
         best.values()
     )

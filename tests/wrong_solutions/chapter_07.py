@@ -17,6 +17,12 @@ OWNERS = altered(
             (ROW, "warp // (BN // WN) * WM + lane % (WSUBN // TN)"),
             (COL, "warp % (BN // WN) * WN + lane // (WSUBN // TN) * TN"),
         ),
+        "lanes_go_down_first": (
+            "the lanes go down first",
+            (ROW, "warp // (BN // WN) * WM + lane % WSUBM"),
+            (COL, "warp % (BN // WN) * WN + lane // WSUBM * TN"),
+        ),
+        "one_element_per_run": ("are expected, of thread 0", (" for e in range(TN)", " for e in range(1)")),
         "warp_exchanged": (
             "swapped for the warp",
             (ROW, "warp % (BN // WN) * WM + lane // (WSUBN // TN)"),
@@ -68,6 +74,27 @@ RULES = "BM % WM or BN % WN or WM * WN % sub_tile or WN % (WNITER * TN)"
 MORE_RULES = "WM % WMITER or WM // WMITER % TM"
 COUNT = "BM * BN // (WM * WN) * 32"
 NO_LIMIT = ("threads if threads <= 1024 else 0", "threads")
+BY_LANES = "BM % WM or BN % WN or WN % WNITER or WSUBN % TN or not across or 32 % across or WM % WSUBM"
+LANE_RULES = {
+    "whole_rows": ("32 must be a multiple of WSUBN // TN", "32 % across"),
+    "wniter": ("`WN % WNITER` is missing", "WN % WNITER"),
+    "whole_runs": ("`WSUBN % TN` is missing", "WSUBN % TN"),
+}
+
+
+def _by_lanes(*left_out: str) -> tuple[tuple[str, str], ...]:
+    """The solution by the lanes that fill a row of a sub-tile, with a rule left out."""
+    rules = " or ".join(rule for rule in BY_LANES.split(" or ") if rule not in left_out)
+    before = "    sub_tile = 32 * TM * TN * WNITER\n"
+    lanes = (
+        "    WSUBN = WN // WNITER\n"
+        "    across = WSUBN // TN\n"
+        "    WSUBM = 32 // max(1, across) * TM or WM + 1\n"
+        f"    if {rules}:\n        return 0\n"
+    )
+    return ((before, lanes + before), ("WM * WN // sub_tile", "1"))
+
+
 LEGAL = altered(
     "legal_tiles",
     {
@@ -100,13 +127,17 @@ LEGAL = altered(
             "and are refused",
             (RULES, f"any(size & (size - 1) for size in (BM, BN, WM, WN, TM, TN, WNITER)) or {RULES}"),
         ),
+    }
+    | {
+        f"by_lanes_without_{name}": (words, (RULES, "False"), (MORE_RULES, "False"), *_by_lanes(rule))
+        for name, (words, rule) in LANE_RULES.items()
     },
 ) | returning("legal_tiles", {"yes_or_no": ("or 0 where", "BM % WM == 0 and BN % WN == 0")})
 
 
 # ---- 07.4 ------------------------------------------------------------------------------------------------
 
-LAYOUTS = ("8 × 4", "4 × 8", "8 × 4, runs of four", "4 × 8, runs of four")
+LAYOUTS = ("8 × 4", "4 × 8", "4 × 8, runs of four", "16 × 2, runs of four")
 
 
 def table(*rows) -> str:
@@ -118,35 +149,39 @@ WAVEFRONTS = passing(
     {
         "broadcast_counted": (
             "get it together",
-            table(((8, 8), (8, 8)), ((8, 8), (8, 8)), ((4, 8), (4, 8)), ((8, 4), (8, 4))),
+            table(((8, 8), (8, 8)), ((8, 8), (8, 8)), ((8, 4), (8, 4)), ((4, 16), (4, 16))),
         ),
         "words_counted": (
             "different banks",
-            table(((8, 4), (32, 16)), ((4, 8), (16, 32)), ((8, 4), (32, 16)), ((4, 8), (16, 32))),
+            table(((8, 4), (32, 16)), ((4, 8), (16, 32)), ((4, 8), (16, 32)), ((16, 2), (64, 8))),
         ),
         "layouts_alike": (
             "are not alike",
-            table(((2, 1), (2, 4)), ((2, 1), (2, 4)), ((1, 1), (2, 4)), ((1, 1), (2, 4))),
+            table(((2, 1), (2, 4)), ((2, 1), (2, 4)), ((1, 1), (2, 4)), ((2, 1), (2, 2))),
         ),
         "four_floats_as_one": (
             "not served at once",
-            table(((2, 1), (2, 1)), ((1, 2), (1, 2)), ((1, 1), (1, 1)), ((1, 1), (1, 1))),
+            table(((2, 1), (2, 1)), ((1, 2), (1, 2)), ((1, 1), (1, 1)), ((2, 1), (2, 1))),
         ),
         "never_merged": (
             "served in pairs",
-            table(((2, 1), (4, 4)), ((1, 2), (4, 8)), ((1, 1), (4, 4)), ((1, 1), (4, 4))),
+            table(((2, 1), (4, 4)), ((1, 2), (4, 8)), ((1, 1), (4, 4)), ((2, 1), (4, 4))),
+        ),
+        "only_neighbours_merged": (
+            "the lane two further reads, 0 with 2",
+            table(((2, 1), (2, 4)), ((1, 2), (2, 8)), ((1, 1), (2, 4)), ((2, 1), (2, 4))),
         ),
         "a_and_b_exchanged": (
             "A and B are swapped",
-            table(((1, 2), (4, 2)), ((2, 1), (8, 2)), ((1, 1), (4, 2)), ((1, 1), (4, 2))),
+            table(((1, 2), (4, 2)), ((2, 1), (8, 2)), ((1, 1), (4, 2)), ((1, 2), (2, 2))),
         ),
         "fours_change_nothing": (
             "In runs of four nothing changes",
-            table(((2, 1), (2, 4)), ((1, 2), (2, 8)), ((2, 1), (2, 4)), ((1, 2), (2, 8))),
+            table(((2, 1), (2, 4)), ((1, 2), (2, 8)), ((1, 2), (2, 8)), ((4, 1), (4, 2))),
         ),
         "one_slip": (
-            "Count each group by itself",
-            table(((2, 1), (2, 4)), ((1, 2), (2, 4)), ((1, 1), (2, 4)), ((1, 1), (2, 4))),
+            "by itself, and add up",
+            table(((2, 1), (2, 4)), ((1, 2), (2, 4)), ((1, 1), (2, 4)), ((2, 1), (2, 2))),
         ),
         "three_rows": ("no row called", repr(dict.fromkeys(LAYOUTS[:3], ((1, 1), (2, 4))))),
     },

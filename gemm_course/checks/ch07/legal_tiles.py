@@ -12,7 +12,12 @@ from gemm_course.emulator.limits import MAX_THREADS
 
 NAMES = ("BM", "BN", "WM", "WN", "TM", "TN", "WNITER")
 SIZES = (64, 96, 256), (128, 160, 256), (16, 48, 64), (32, 64, 128), (1, 3, 4, 8), (2, 4, 8), (1, 2, 3, 4)
-CASES = tuple(product(*SIZES))
+FORGOTTEN = (  # each breaks one rule only, for those who begin with the lanes of a sub-tile's row
+    (128, 96, 16, 48, 1, 4, 1),
+    (64, 100, 16, 50, 1, 2, 3),
+    (64, 136, 16, 34, 1, 4, 1),
+)
+CASES = (*product(*SIZES), *FORGOTTEN)
 
 
 def _read(answer) -> float:
@@ -107,7 +112,41 @@ def _by_rules(
     return answer
 
 
+def _by_lanes(left_out: str):
+    """The answer of someone who asks how many lanes fill a row of a sub-tile, and leaves out a rule."""
+
+    def answer(BM, BN, WM, WN, TM, TN, WNITER):
+        WSUBN = WN // WNITER
+        across = WSUBN // TN
+        WSUBM = 32 // max(1, across) * TM
+        threads = BM * BN // (WM * WN) * 32
+        kept = {
+            "BM": BM % WM == 0 and BN % WN == 0,
+            "WN": WN % WNITER == 0,
+            "TN": WSUBN % TN == 0,
+            "lanes": across > 0 and 32 % across == 0,
+            "WM": WSUBM > 0 and WM % WSUBM == 0,
+            "threads": threads <= MAX_THREADS,
+        }
+        return threads if all(holds for name, holds in kept.items() if name != left_out) else 0
+
+    return answer
+
+
 SLIPS = (
+    Slip(
+        "The 32 lanes of a sub-tile must fill whole rows: 32 must be a multiple of WSUBN // TN, the lanes of "
+        "a row.",
+        _by_lanes("lanes"),
+    ),
+    Slip(
+        "`WN % WNITER` is missing: WNITER sub-tiles, all of one width, must fill the warp's columns.",
+        _by_lanes("WN"),
+    ),
+    Slip(
+        "`WSUBN % TN` is missing: a sub-tile must be whole thread tiles wide.",
+        _by_lanes("TN"),
+    ),
     Slip(
         "TM is missing in WMITER. In exercise 07.2 it was 1; here a lane has TM rows of TN elements in each "
         "sub-tile, so WMITER = WM·WN / (32·TM·TN·WNITER).",

@@ -33,6 +33,12 @@ def _difference(case: tuple, answer: list[Place], right: list[Place]) -> str:
 def _coverage(cases: Sequence[tuple], answers: Sequence[list[Place]]) -> str:
     """The first element of C that is outside the tile, owned twice or by no thread."""
     given = dict(zip(cases, answers))
+    for case, answer in given.items():
+        if len(answer) != (expected := len(owner_map.right(*case))):
+            return (
+                f"{len(answer)} elements where {expected} are expected, of {thread_named(case[0])}: TN "
+                "neighbours in each of the WMITER · WNITER sub-tiles."
+            )
     for tiles in TILES:
         owner: dict[Place, int] = {}
         for tid in range(threads(tiles)):
@@ -110,6 +116,11 @@ MISTAKES = (
         "`//` and `%` are swapped for the lane: neighbouring lanes lie side by side, so the remainder "
         "of the division by WSUBN // TN is the column, the quotient the row.",
         _placed(lane=lambda t, tid: lane(t, tid)[::-1]),
+    ),
+    (
+        "`//` and `%` are swapped for the lane, and the lanes go down first: the row is `lane // (WSUBN // "
+        "TN)`, the column `lane % (WSUBN // TN)`. Neighbouring lanes lie side by side.",
+        _placed(lane=lambda t, tid: divmod(tid % 32, step(t)[0])[::-1]),
     ),
     (
         "`//` and `%` are swapped for the warp: warps lie side by side first, so the remainder of the "

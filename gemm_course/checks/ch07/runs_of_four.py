@@ -10,11 +10,15 @@ from gemm_course.checks.engines.gemm import GemmTrial, Likely, try_on
 from gemm_course.checks.engines.gemm_factory import GemmFactory
 from gemm_course.checks.engines.lessons import barriers, no_float64, not_in_shared, reads
 from gemm_course.checks.engines.problem import Geometry
+from gemm_course.checks.engines.registers import CAPABILITY
 from gemm_course.checks.engines.tiles import Tiles, tile_choices
+from gemm_course.compiler import compiled
+from gemm_course.compiler.nvidia import why_no_compiler
 from gemm_course.emulator import Watch
+from gemm_course.programs.state import active
 
 from .heart import FINDINGS, check_begun, loaded_once, one_wavefront
-from .run_places import COLUMNS, NOWHERE, ROWS, Axis
+from .run_places import COLUMNS, NOWHERE, ROWS, Axis, marked
 from .seen import AXES, Seen
 
 TILES = tile_choices(
@@ -25,6 +29,7 @@ TILES = tile_choices(
     (64, 128, 4, 32, 32, 8, 4),  # two warps down, four across
     (128, 16, 4, 128, 16, 16, 4),  # four runs down
 )
+SEVERAL = TILES[3]
 
 
 @exercise(
@@ -46,10 +51,36 @@ TILES = tile_choices(
 def runs_of_four(make_runs_of_four):
     """A factory of GEMM kernels from BM, BN, BK, WM, WN, TM, TN: rows and columns in runs of four."""
     proof = FACTORY.prove(make_runs_of_four)
-    return (
+    said = (
         f"Right on {proof.problems} problems, with {len(TILES)} choices of tiles. No read of As or Bs has a "
-        "bank conflict, and each run of four can be read by one 128-bit instruction. "
-        f"{proof.registers}"
+        f"bank conflict. {_merged(proof.trials[TILES[0]])}{proof.registers}"
+    )
+    return f"{said}{_in_another_order(proof.trials[SEVERAL])}"
+
+
+def _merged(trial: GemmTrial) -> str:
+    """Whether each run of four is read by one instruction, as far as anyone knows here."""
+    if why_no_compiler() is not None or active() is not None:
+        return "With unsigned indices each run of four can be read by one 128-bit instruction. "
+    code = compiled(trial.kernel, *trial.before.values(), compute_capability=CAPABILITY)
+    reads = [row.opcode for row in code.rows if row.opcode.startswith("LDS")]
+    if all(opcode == "LDS.128" for opcode in reads):
+        return "Each run of four is read by one 128-bit instruction. "
+    return (
+        "But the compiler merges no run into one 128-bit read: are the indices signed? Make them unsigned, "
+        "`u32(cuda.threadIdx.x)`. "
+    )
+
+
+def _in_another_order(trial: GemmTrial) -> str:
+    """What is said of warps or lanes that are numbered down their columns, which costs nothing."""
+    seen = Seen.of(trial)
+    usual = (marked(axis.right(seen.tiles), seen.tiles, axis, seen.stored[axis].shape[1]) for axis in AXES)
+    if all((places == seen.stored[axis]).all() for axis, places in zip(AXES, usual)):
+        return ""
+    return (
+        " Your warps or lanes are numbered in another order than the text's. That is harmless: the reads "
+        "take as many wavefronts."
     )
 
 

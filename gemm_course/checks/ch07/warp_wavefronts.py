@@ -13,8 +13,8 @@ from gemm_course.figures.wavefronts import wavefronts_of
 LAYOUTS = {
     "8 × 4": (8, 4, 8),
     "4 × 8": (4, 8, 8),
-    "8 × 4, runs of four": (8, 4, 4),
     "4 × 8, runs of four": (4, 8, 4),
+    "16 × 2, runs of four": (16, 2, 4),
 }  # rows and columns of lanes; how many of a lane's 8 rows, and columns, lie side by side
 READS = (32, 128)  # bits per lane
 BANKS = 32
@@ -30,9 +30,10 @@ Pairs = tuple[tuple[int, int], tuple[int, int]]
         "8 × 4 lanes, 8 rows each, side by side: the words 0, 8, ..., 56 of As. 0 and 32 are in the same "
         "bank.",
         "Four floats per lane: groups of 8 lanes, 0 to 7 first. They join in pairs where each lane reads "
-        "what lane ^ 1 reads, or each what lane ^ 2 reads; for A that is so here, for B it is not.",
+        "what the lane beside it reads (0 with 1), or each what the lane two further reads (0 with 2). For A "
+        "that is so here; for B only with 16 × 2 lanes.",
         "So A takes 2 with four floats in every layout. B takes one or two wavefronts for each of its 4 "
-        "groups; `see.warp_reads()` shows which.",
+        "groups, or 2 where they are joined; `see.warp_reads()` shows which.",
     ),
 )
 def warp_wavefronts(table):
@@ -45,7 +46,7 @@ def warp_wavefronts(table):
         one, four = counted("8 × 4"), counted("4 × 8")
         return (
             f"The emulator counts the same: (A, B) takes {one[0]} wavefronts with 8 × 4 lanes, {four[0]} "
-            f"with 4 × 8, and (1, 1) in runs of four; with four floats per lane {one[1]} and {four[1]}."
+            f"with 4 × 8; with four floats per lane {one[1]} and {four[1]}. In runs of four it is never more."
         )
     where = _where(given, wrong)
     for message, slip in SLIPS:
@@ -61,9 +62,11 @@ def counted(layout: str) -> Pairs:
 
 
 def _of_requests(layout: str, count: Callable) -> Pairs:
-    return tuple(
-        tuple(count(request(*LAYOUTS[layout], bits, array)) for array in ("As", "Bs")) for bits in READS
-    )
+    return _of_layout(LAYOUTS[layout], count)
+
+
+def _of_layout(warp: tuple[int, int, int], count: Callable) -> Pairs:
+    return tuple(tuple(count(request(*warp, bits, array)) for array in ("As", "Bs")) for bits in READS)
 
 
 # ---- the table ---------------------------------------------------------------------------------------------
@@ -124,7 +127,8 @@ def _why(layout: str, read: int, array: int) -> str:
         )
     return words + (
         "With four floats per lane a warp is served in groups of 8 neighbouring lanes, or of 16, if each "
-        "lane reads what its neighbour reads. Count each group by itself, and add up."
+        "lane reads what the lane beside it reads, or each what the lane two further reads. Count each group "
+        "by itself, and add up."
     )
 
 
@@ -161,6 +165,18 @@ def _layouts_alike(layout: str) -> Pairs:
     return counted("8 × 4") if LAYOUTS[layout][2] == 8 else counted(layout)
 
 
+def _merged_side_by_side(asked) -> int:
+    """Only lanes 2i and 2i + 1 are thought to join groups, not 0 with 2."""
+    word = {lane: address for lane, _, address in asked.lanes}
+    joined = all(word[lane] == word[lane ^ 1] for lane in word)
+    return wavefronts_of(asked) if joined or asked.bits == 32 else _never_merged(asked)
+
+
+def _without_runs(layout: str) -> Pairs:
+    rows, columns, _ = LAYOUTS[layout]
+    return _of_layout((rows, columns, 8), wavefronts_of)
+
+
 SLIPS = (
     (
         "That counts every lane that asks a bank. Lanes that read the *same* word get it together, a "
@@ -183,9 +199,14 @@ SLIPS = (
         lambda layout: (counted(layout)[0], counted(layout)[0]),
     ),
     (
-        "Four floats per lane: the groups of 8 lanes are served in pairs where every lane reads what its "
-        "neighbour, lane ^ 1 or lane ^ 2, reads. That is so for A here: neighbours are in the same row.",
+        "Four floats per lane: the groups of 8 lanes are served in pairs where every lane reads what the "
+        "lane beside it reads. That is so for A here: neighbours are in the same row.",
         lambda layout: _of_requests(layout, _never_merged),
+    ),
+    (
+        "Four floats per lane: groups are also served in pairs where every lane reads what the lane two "
+        "further reads, 0 with 2 and 1 with 3. With 16 × 2 lanes that is so for B.",
+        lambda layout: _of_requests(layout, _merged_side_by_side),
     ),
     (
         "A and B are swapped: A's rows go with the rows of lanes, B's columns with the columns.",
@@ -194,6 +215,6 @@ SLIPS = (
     (
         "In runs of four nothing changes in this table. But then the words read are 4 apart and not 8, in "
         "other banks.",
-        lambda layout: counted(layout.removesuffix(", runs of four")),
+        _without_runs,
     ),
 )
