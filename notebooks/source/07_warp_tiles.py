@@ -452,8 +452,8 @@ see.limits(square, lanes_2_16, "warp_tiled", lanes_16_2)
 # | 16 × 2 | runs of four | 8 | 50 % | 43.0 |
 #
 # **Here the runs did it.** With them no warp tile beats notebook 06's two rows: 43.6 is 1.4 % above 43.0,
-# more than one kernel varies. (The tuner's sweep begins at WM = 32, so it never tried 2 × 16.) 8 × 4 lanes side
-# by side have 12 wavefronts too, without runs; that was not measured on the H200.
+# more than one kernel varies. (The tuner's sweep begins at WM = 32, so it never tried 2 × 16.) 8 × 4 lanes
+# side by side have 12 wavefronts too, without runs; that was not measured on the H200.
 #
 # From 12 wavefronts on the issue slots are the limit, so 8 are no faster. Then why warp tiles? For these
 # kernels they are one way to say who reads what. In notebook 08 the warp computes as a whole, and there is no
