@@ -451,7 +451,7 @@ see.limits(square, lanes_2_16, "warp_tiled", lanes_16_2)
 # | 4 × 8 | runs of four | 12 | 67 % | 43.0 |
 # | 16 × 2 | runs of four | 8 | 50 % | 43.0 |
 #
-# **Here the runs did it.** With them no warp tile beats notebook 06's two rows: 43.6 is 1.4 % above 43.0,
+# **Here the runs did it.** With them no warp tile beats notebook 06's two rows: 43.6 is 1.2 % above 43.0,
 # more than one kernel varies. (The tuner's sweep begins at WM = 32, so it never tried 2 × 16.) 8 × 4 lanes
 # side by side have 12 wavefronts too, without runs; that was not measured on the H200.
 #
@@ -515,7 +515,7 @@ see.waits(one_block, "double_buffered")
 # %% [markdown]
 # 32.9 TFLOPS became 45.7: 20 % of a warp's time were waits for global memory, and now none are. With two
 # blocks per SM, as in `warp_tiled`'s default tiles, the other block works meanwhile. The ladder goes on with
-# `async_copy` and `read_ahead`, 52.2. But 67 TFLOPS, the peak of the FP32 units, is the end of this road. The
+# `async_copy`, and with `read_ahead` 52.2. But 67 TFLOPS, the peak of the FP32 units, is the end of this road. The
 # next notebook takes another.
 #
 # ## Tune it
