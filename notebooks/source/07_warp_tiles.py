@@ -515,7 +515,7 @@ see.waits(one_block, "double_buffered")
 # %% [markdown]
 # 32.9 TFLOPS became 45.7: 20 % of a warp's time were waits for global memory, and now none are. With two
 # blocks per SM, as in `warp_tiled`'s default tiles, the other block works meanwhile. The ladder goes on with
-# `async_copy`, and with `read_ahead` 52.2. Yet 67 TFLOPS, the peak of the FP32 units, is where this road ends.
+# `async_copy`, and with `read_ahead` 52.2. 67 TFLOPS, the peak of the FP32 units, is the end of this road.
 # The next notebook takes another.
 #
 # ## Tune it
