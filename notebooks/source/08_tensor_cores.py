@@ -9,7 +9,7 @@
 # - say what FP16 keeps of a number, how a Tensor Core adds, and when that is good enough;
 # - predict the bank conflicts of any padding, and work out how busy document 004's v07 can keep Tensor Cores.
 #
-# *Time: about 80 minutes to read, 70 for the exercises. Comes from document 004, kernel v07. (The exercises
+# *Time: about 80 minutes to read, 55 for the exercises. Comes from document 004, kernel v07. (The exercises
 # are not in numerical order.)*
 
 # %%
@@ -127,7 +127,7 @@ abs(C - A.astype(float) @ B.astype(float)).max()
 see.fragment()
 
 # %% [markdown]
-# And back: choose a lane, and see what it holds.
+# Now the other way round: choose a lane, and see what it holds.
 
 # %%
 see.fragment(by="lane")
@@ -138,7 +138,7 @@ see.fragment(by="lane")
 # every element.
 #
 # ### Exercise 08.1 · A warp's product
-# *core · medium · 10 minutes*
+# *core · easy · 10 minutes*
 #
 # Now along k: one warp per block, and a block for each 16 × 16 tile of C (float32). The tiles are fetched for
 # you, B's as it is, A's **transposed**: `As[p, y]` is element (y, p). Rows of both are 16 + PAD values long.
@@ -219,8 +219,8 @@ pd.Series(sums, ["4,096 ones", "4,096 times 16"]).to_frame("sum in FP16")
 # Each addition before 2,048 was exact, and none after it had an effect. A sum of many small numbers is the
 # worst that can happen to a short format, and a matrix product consists of nothing else.
 #
-# Document 004 keeps its accumulators in FP16. A Tensor Core of an H200 adds 16 products before it rounds, so
-# 4,096 ones come out right. It only takes more of them: the second row is 65,536 ones, 16 at a time, and the
+# Document 004 keeps its accumulators in FP16. A Tensor Core of an H200 adds 16 products at once, so 4,096
+# ones come out right. It only takes more of them: the second row is 65,536 ones, 16 at a time, and the
 # sum stops at 32,768.
 
 # %% [markdown]
@@ -257,10 +257,12 @@ pd.DataFrame(table, ["exact", "rounded to float32", "adds", "H200"]).T.map("{:.9
 # %% [markdown] tags=["answer"]
 # The second cut in the first two. The first cut in the eighths of a step, which beside 1 are the 26th bit,
 # and in 2²⁶ - 2²⁶ + 1. Quarters, the 25th bit, are kept.
+#
+# Cutting always makes a positive sum smaller, so the errors do not cancel.
 
 # %% [markdown]
-# Does it matter? Cutting always makes a positive sum smaller, so the errors do not cancel. Here are 100 sums
-# of 4,096 products of numbers between 0 and 1, which first have to be rounded to FP16:
+# Does it matter? Here are 100 sums of 4,096 products of numbers between 0 and 1, which first have to be
+# rounded to FP16:
 
 # %%
 x, y = np.random.default_rng(0).random((2, 4096, 100))
@@ -298,9 +300,10 @@ exact = A.astype(float) @ B.astype(float)
 #
 # ## When is FP16 safe?
 #
-# - **Range.** Beyond 65,504 a number becomes infinite, below 6 · 10⁻⁸ zero, and already below 6 · 10⁻⁵ it
-#   has fewer digits. That holds for A, for B *and for C*. The remedy is to scale: divide A by a power of
-#   two, which is exact, and multiply the result by it, as part of `alpha`.
+# - **Range.** Beyond 65,504 a number becomes infinite, below 3 · 10⁻⁸ zero (from there to 6 · 10⁻⁸ it is
+#   rounded up), and already below 6 · 10⁻⁵ it has fewer digits. That holds for A, for B *and for C*. The
+#   remedy is to scale: divide A by a power of two, which is exact, and multiply the result by it, as part of
+#   `alpha`.
 # - **Precision.** Each element of A and B is rounded once, by at most 0.05 %. If that is too much, FP16 is
 #   out.
 # - **Accumulation.** In FP32, unless k is small.
@@ -397,7 +400,7 @@ check.fragments_once(product_2x2)
 # The end of the kernel has a problem that thread tiles did not have.
 #
 # ### Exercise 08.4 · The edge of C
-# *stretch · hard · 20 minutes*
+# *stretch · medium · 10 minutes*
 #
 # The product of 08.1 for **any** m, n and k. Where the matrices have ended, the tiles hold zeros, so the
 # accumulators are right. But a fragment is 16 × 16, and C may end in the middle of it. v07 stores whole
@@ -512,8 +515,8 @@ t
 # %% [markdown]
 # Write the number of requests of all warps. Global memory: a lane fetches 8 values at a time, and a request
 # is that of 32 lanes. Shared memory: a load of a fragment is one request; and at the end each 16 × 16 tile of
-# C is read back from shared memory in 8 requests. (If formula and emulator differ, look at the quotient
-# first: 8 or 32 are values or lanes taken for requests, WM / 16 or WN / 16 fragments that are loaded once.)
+# C is read back from shared memory in 8 requests. (Off by 8: you counted values; by 32: lanes; by 4:
+# fragments loaded again.)
 
 
 # %% id="formula"
@@ -556,7 +559,7 @@ see.counts("wmma", (1024, 1024, 1024), **counted)
 #
 # Rows of 128 FP16 values, as in document 004, with a padding of 0, 8 and 16 values. How many **wavefronts**
 # does it take each time to fetch 8 rows of 16 bytes, one below the other? Work it out from the banks in which
-# the rows begin, then ask.
+# the rows begin, then run the cell.
 
 # %% id="ex-08-2"
 ### BEGIN SOLUTION
@@ -590,19 +593,16 @@ see.predict("08.limit")
 
 # %% [markdown] tags=["answer"]
 # One warp's step may stand for all: the warps of an SM share its Tensor Cores and its shared memory, and each
-# asks both for the same. (512 multiply-adds per clock are those with FP16 accumulators; with FP32 an RTX 3090
-# does half as many.)
-
-# %% tags=["answer"]
-products = 8 * 16**3 / 512
-loads = 4 + 4 * 2  # of A once each, of B again for each row of fragments
-pd.Series({"clocks of the Tensor Cores": products, "wavefronts": loads * 4 * 2}).to_frame("v07")
-
-# %% [markdown] tags=["answer"]
-# 64 clocks of arithmetic ask for 96 clocks of shared memory (4 times 8 rows per load, 2 wavefronts for each 8
-# with the padding of 16). So the Tensor Cores cannot be busy for more than **two thirds** of the time. A
-# third was measured; the rest was not profiled on that GPU. On an H200 BK = 16 makes warps wait for copies
-# (below).
+# asks both for the same.
+#
+# | v07 | clocks |
+# |---|---|
+# | Tensor Cores | 8 · 4,096 / 512 = 64 |
+# | shared memory | (4 + 4 · 2) loads · 4 · 2 wavefronts = 96 |
+#
+# So the Tensor Cores cannot be busy for more than **two thirds** of the time. (With FP32 accumulators an RTX
+# 3090 does half as many multiply-adds.) A third was measured; the rest was not profiled on that GPU. On an
+# H200 BK = 16 makes warps wait for copies (below).
 
 # %% [markdown] tags=["answer"]
 # Three things change this sum:
@@ -615,9 +615,9 @@ pd.Series({"clocks of the Tensor Cores": products, "wavefronts": loads * 4 * 2})
 # One changes the waiting: **a larger BK**. With BK = 64 a block waits once for four steps.
 
 # %% [markdown]
-# On an H200 Tensor Cores have four times that peak: 2,048 multiply-adds per clock. But an `mma`, the
-# instruction behind `wmma_mma`, keeps a Tensor Core busy for 6 clocks, by the hardware's counter, where its
-# peak would need 4. (Why, NVIDIA does not say.) Shared memory serves one wavefront per clock, as ever:
+# The H200's Tensor Cores have four times that peak: 2,048 multiply-adds per clock and SM. The compiler makes
+# two `mma` of each `wmma_mma`, 16 × 8 × 16 each. One needs 4 clocks of a Tensor Core at the peak; the counter
+# says 6. (Why, NVIDIA does not say.) Shared memory serves one wavefront per clock, as ever:
 
 # %%
 sizes = ((32, 32), (64, 64), (128, 64))
@@ -627,9 +627,26 @@ pd.DataFrame(sums, ["clocks at the peak", "clocks of mma", "wavefronts"]).T
 # %% [markdown]
 # At the peak 64 × 64 would be just enough, at the rate of `mma` its 32 wavefronts fit beside 48 clocks. 128 ×
 # 64 would be better still, but its 8,192 accumulators take 256 registers of each lane, one more than a lane
-# can have. So shared memory presses from one side, registers from the other. Hopper's next kind of
-# instruction, `wgmma`, takes its operands from shared memory by itself; the stage `wgmma_tma` uses it.
+# can have. So shared memory presses from one side, registers from the other. A newer instruction of the
+# H200, `wgmma`, takes its operands from shared memory by itself; the stage `wgmma_tma` uses it.
 #
+# ## How deep?
+#
+# Every legal choice of tiles was measured on an H200. Two sizes say how often a block waits and where its
+# rows begin: BK and PAD.
+
+# %%
+see.predict("08.depth")
+
+# %% tags=["answer"]
+see.heatmap("wmma", "BK", "PAD", others="best")
+
+# %% [markdown] tags=["answer"]
+# Read down the columns. With a padding of 8 or 16 every larger BK pays. Without one it makes the kernel
+# *slower*. Rows of A's tile are BK values long here: 8 rows of 32 bytes take 2 wavefronts, of 64 bytes 4, of
+# 128 bytes 8. What waiting less often brings, the banks take away, and more.
+
+# %% [markdown]
 # ## What is it worth?
 
 # %%
@@ -643,9 +660,9 @@ see.limits("wmma", ("wmma", {"BK": 16}), ("wmma", {"PAD": 0}))
 
 # %% [markdown]
 # Mostly it waits. A warp of `wmma` spends 27 % of its time waiting for copies of tiles and 26 % for results
-# of instructions just before. The Tensor Cores are busy 48 %, with an `mma` counted as 6 clocks: that is 302
-# of the 648 TFLOPS below, not of 990. L2 comes next with 69 %; it can do more, 88 % in a kernel further down.
-# Shared memory is busy 36 %.
+# of instructions just before (in the picture: fixed delay). The Tensor Cores are busy 48 %, with an `mma`
+# counted as 6 clocks. (Its 302 TFLOPS are 47 % of the 648 below, not of 990.) L2 comes next with 69 %; it can
+# do more, 88 % in a kernel further down. Shared memory is busy 36 %.
 #
 # With BK = 16 a warp waits 62 % for copies, and the Tensor Cores are busy 24 %. Without padding it waits 74 %
 # for shared memory, and that is the limit, 86 %.
@@ -662,62 +679,54 @@ alone = records.compute_roofs()
 dict(zip(alone["unit"], alone["tflops"].round().astype(int)))
 
 # %% [markdown]
-# Our kernel gets not quite half of the 648. Shared memory's roof is higher, 901, and L2's line is no roof:
-# the axis counts bytes that warps ask for. So the rest is the waiting.
+# Our kernel gets not quite half of the 648. Shared memory's roof is higher, 901 (that `wgmma` has 901 as well
+# is chance). L2's line is no roof: the axis counts bytes that warps ask for. So the rest is the waiting.
 #
-# Do copies not take shared memory's time as well? The hardware has a counter of wavefronts for them, 12.5 per
-# request: 1.6 times as many as for all fragments. But they do not stand in the queue of loads and stores.
-# Added to these, small blocks (further down) would have 1.37 per clock, more than there can be. The queue
-# itself is busy 36 %, of which loads and stores are 33 %. What the 12.5 are is not documented.
-#
+# But do copies not take shared memory's time as well?
+
+# %% [markdown] tags=["thought"]
+# The hardware has a counter of wavefronts for them, 12.5 per request: 1.6 times as many as for all fragments.
+# What these are is not documented. But they do not stand in the queue of loads and stores. Added to these,
+# small blocks (further down) would have 1.37 per clock, more than there can be. The queue is busy in 36 % of
+# the clocks, in 33 % with loads and stores.
+
+# %% [markdown]
 # **Why are FP16 accumulators faster?** Products take as long. But the accumulators take half the registers,
-# and an SM has room for three blocks instead of two. Is that the reason? Keep the third block out, by shared
-# memory that nobody uses: 311 TFLOPS. In the same run of profiles `wmma` had 302, and with the third block it
-# was 342. So with these tiles it is, mostly; then L2 is the limit, 79 % busy. You have seen what it costs:
-# the error.
+# and an SM has room for three blocks instead of two:
 
 # %%
 see.occupancy("wmma_fp16_acc")
 
 # %% [markdown]
+# Is that the reason? Keep the third block out, by shared memory that nobody uses: 311 TFLOPS. In the same run
+# of profiles `wmma` had 302, and with the third block it was 342. So with these tiles it is, mostly; then L2
+# is the limit, 79 % busy. You have seen what it costs: the error.
+
+# %% [markdown]
 # ## Tune it
 #
-# Every legal choice of tiles was measured on an H200. First the two sizes that say how often a block
-# waits and where its rows begin.
+# First the warp's tile. 32 × 32 takes 4 loads for 4 products, 64 × 64 takes 8 for 16, 128 × 32 takes 10 for
+# 16. Which is fastest?
 
-# %%
-see.predict("08.depth")
-
-# %% tags=["answer"]
-see.heatmap("wmma", "BK", "PAD", others="best")
-
-# %% [markdown] tags=["answer"]
-# Read down the columns. With a padding of 8 or 16 every larger BK pays. Without one it makes the kernel
-# *slower*. Rows of A's tile are BK values long here: 8 rows of 32 bytes take 2 wavefronts, of 64 bytes 4, of
-# 128 bytes 8. What waiting less often brings, the banks take away, and more.
-
-# %% [markdown]
-# Now the warp's tile. 32 × 32 takes 4 loads for 4 products, 64 × 64 takes 8 for 16, 128 × 32 takes 10 for 16.
-# Which is fastest?
-
-# %%
+# %% tags=["thought"]
 see.heatmap("wmma", "WM", "WN", others="best")
 
-# %% [markdown]
+# %% [markdown] tags=["thought"]
 # 128 × 32, by 2 %: 310 TFLOPS against 303. Loads alone would have chosen 64 × 64. Nobody has profiled the
-# other one, so why is open.
-#
-# With FP16 accumulators other tiles are fastest, 397 TFLOPS. How many accumulators has a lane with them, and
-# how many registers would they take as float32?
+# other one, so we do not know why.
+
+# %% [markdown]
+# With FP16 accumulators other tiles are fastest, 397 TFLOPS. How many loads does a step of a warp take with
+# them, for how many products?
 
 # %%
 records.best_tiles("wmma_fp16_acc")
 
-# %% [markdown] tags=["answer"]
-# 256, in 128 registers; as float32 256, more than a lane can have. An SM has four such blocks of two warps: 8
-# warps, where the default tiles have 12. But a step takes 12 loads for 32 products, not 8 for 16. And a
-# padding of 16 asks L2 for fewer sectors (the riddle below says why): with 8 these tiles do 346. For loads 8
-# is best; copies may prefer 16.
+# %% [markdown] tags=["thought"]
+# 12 loads for 32 products, not 8 for 16. A lane's 256 accumulators take 128 registers; as float32 they would
+# not fit. An SM has four such blocks of two warps: 8 warps, where the default tiles have 12. And a padding of
+# 16 asks L2 for fewer sectors (the riddle below says why): with 8 these tiles do 346. For loads 8 is best;
+# copies may prefer 16.
 
 # %% [markdown]
 # And all choices of `wmma`. Begin with the document's tiles: 128 × 128 × 16, warps of 64 × 32, padding 16.
@@ -727,22 +736,24 @@ records.best_tiles("wmma_fp16_acc")
 # %%
 see.tiles("wmma")
 
-# %% [markdown]
+# %% [markdown] tags=["thought"]
 # Wavefronts announce what padding brings, and say nothing of BK, which brings more: waiting is no wavefront.
-#
+
+# %% [markdown]
 # A last riddle. Blocks of 64 × 64 with BK = 64 and warps of 32 × 64 are faster with a padding of 16 than with
 # 8, although they take twice as many wavefronts. What is it then?
 
-# %%
+# %% tags=["thought"]
 small = {"BM": 64, "BN": 64, "WM": 32}
 see.limits(("wmma", small), ("wmma", small | {"PAD": 16}))
 
-# %% [markdown]
+# %% [markdown] tags=["thought"]
 # L2, busy 88 % with a padding of 8. Copies ask it for 206 million sectors instead of 137, 24 per request
 # instead of 16, though they fetch the same bytes of A and B. Only where these go has changed: rows of 64 + 8
 # values are 144 bytes long, so every second one begins in the middle of 32 bytes of shared memory. With 16
 # none does. Another limit appears then, bank conflicts; but it is the smaller evil, 246 TFLOPS against 186.
-# Small blocks copy most. (The default tiles ask for 24 sectors per request as well.)
+# Small blocks copy most. (The default tiles ask for 24 per request as well. The explorer above says 16: it
+# counts global memory's side, by the source, and cannot see where copies go.)
 
 # %% [markdown]
 # ---
@@ -823,5 +834,5 @@ last = halves[halves["stage"] == "overlapped_store"].set_index("m")
 # - Tensor Cores are so fast that shared memory can limit them again, which asks for large warp tiles, each
 #   fragment loaded once; and so fast that a kernel mostly waits, which asks for a large BK.
 #
-# **Next:** this was the last notebook. In `wmma`, no thread computes while tiles arrive; how to do both at
+# This was the last notebook. In `wmma`, no thread computes while tiles arrive; how to do both at
 # once, `see.source("async_copy")` shows. Then go on with the stages beyond the documents, above.

@@ -125,6 +125,14 @@ def ends_with_names(rows, columns, apart, a, results, b, C):
     C[at] = float16(result)
 
 
+@pytest.mark.parametrize("before", ["    @cuda.jit", "        lane = cuda"])
+def test_an_order_may_have_another_name(before):
+    indent = " " * (len(before) - len(before.lstrip()))
+    named = (before, f"{indent}ORDER = COL_MAJOR\n{before}"), ("As, (0, 0), COL_MAJOR", "As, (0, 0), ORDER")
+    verdict = verdict_of(changed(solution("warp_product"), *named))
+    assert verdict.passed, str(verdict)
+
+
 def test_other_right_answers_pass():
     for verdict in (
         check.warp_product(not_transposed),

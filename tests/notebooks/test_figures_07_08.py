@@ -12,6 +12,7 @@ from gemm_course.kernels import LADDER
 from gemm_course.model import occupancy
 from gemm_course.profiles import recorded, verdict
 from gemm_course.widgets import _quiz
+from gemm_course.widgets._costs import cost
 from gemm_course.widgets._roofs import roofs_of
 from tests.notebooks.builder import ROOT
 
@@ -175,9 +176,12 @@ def test_what_busy_tensor_cores_do(said_in_08):
     found = profile("wmma")
     row = found.measured
     clocks = row["tensor_pipe"] / 100 * row["clocks"] / (row["mma_instructions"] / (4 * 132))
-    assert clocks == pytest.approx(6, abs=0.01) and "busy for 6 clocks" in said_in_08
+    assert row["mma_instructions"] == 4096**3 / (16 * 8 * 16) and "16 × 8 × 16 each" in said_in_08
+    assert clocks == pytest.approx(6, abs=0.01) and "the counter says 6" in said_in_08
+    assert "needs 4 clocks" in said_in_08 and 16 * 8 * 16 / 512 == 4
     alone = records.compute_roofs().set_index("unit")["tflops"]["mma FP16"]
-    assert f"that is {found.tflops:.0f} of the {alone:.0f} TFLOPS below" in said_in_08
+    share = f"{100 * found.tflops / alone:.0f} % of the {alone:.0f} below"
+    assert f"Its {found.tflops:.0f} TFLOPS are {share}" in said_in_08
     busy = verdict(found).busy
     assert f"busy {100 * busy['Tensor Cores']:.0f} %, with an `mma`" in said_in_08
     assert busy["Tensor Cores"] == pytest.approx(found.tflops / alone, abs=0.02)
@@ -193,9 +197,10 @@ def test_wavefronts_of_copies(said_in_08):
     small = profile("wmma", **WMMA | {"BM": 64, "BN": 64, "WM": 32, "PAD": 16}).measured
     assert f"would have {small['shared_wavefronts'] / 132 / small['clocks']:.2f} per clock" in said_in_08
     own = 100 * (row["shared_wavefronts"] - copies) / 132 / row["clocks"]
-    assert f"busy {row['l1_data']:.0f} %, of which loads and stores are {own:.0f} %" in said_in_08
+    assert f"busy in {row['l1_data']:.0f} % of the clocks, in {own:.0f} % with loads and stores" in said_in_08
     shared = next(c for c in roofs_of(LADDER["wmma"]).ceilings if c.label.startswith("shared memory"))
-    assert f"Shared memory's roof is higher, {shared.tflops:.0f}" in said_in_08
+    wgmma = records.compute_roofs().set_index("unit")["tflops"]["wgmma FP16"]
+    assert f"roof is higher, {shared.tflops:.0f} (that `wgmma` has {wgmma:.0f} as well" in said_in_08
 
 
 def test_the_third_block(said_in_08):
@@ -219,6 +224,7 @@ def test_small_blocks(said_in_08):
         for found in (eight, sixteen, profile("wmma"))
     ]
     assert per_request == [24, 16, 24] and "24 per request instead of 16" in said_in_08
+    assert cost(LADDER["wmma"], WMMA).sectors == 16 and "The explorer above says 16" in said_in_08
 
 
 def test_tiles_of_wmma(said_in_08):

@@ -64,6 +64,13 @@ PRODUCT = altered(
         "b_loaded_as_a": ("is the fragment of B in `wmma_mma`", ("wmma_load_b(b", "wmma_load_a(b")),
         "a_loaded_as_b": ("is the fragment of A in `wmma_mma`", ("wmma_load_a(a", "wmma_load_b(a")),
         "one_number_as_place": ("needs 2 indices, such as (0, 0)", ("a, As, (0, 0)", "a, As, 0")),
+        "product_forgotten": ("C is 0 everywhere", (MMA, "pass")),
+        "product_twice": ("C is 2 times too large", (MMA, f"{MMA}\n            {MMA}")),
+        "order_forgotten": (
+            "the place, such as `(0, 0)`, the order",
+            ("a, As, (0, 0), COL_MAJOR", "a, As, (0, 0)"),
+        ),
+        "order_as_text": ("is no order", ("a, As, (0, 0), COL_MAJOR", 'a, As, (0, 0), "col"')),
         "float_as_place": ("must be an integer", ("a, As, (0, 0)", "a, As, (0.0, 0)")),
         "multiplies_twice": (
             "multiply-adds where",
@@ -115,6 +122,11 @@ ONCE = altered(
             ("b[j], ROW_MAJOR, ROW", "b[j], ROW_MAJOR, COL"),
         ),
         "not_set_to_zero": ("`acc` is used before", (ZEROS, "            pass\n")),
+        "three_stores": (
+            "The fragment at (16, 16) of `Cs`",
+            ("            wmma_store(", "            if i + j < 2:\n                wmma_store("),
+        ),
+        "place_in_fragments": ("A place counts elements", ("(0, i * 16), ROW", "(0, i), ROW")),
         "one_product": ("numbers are wrong", ("acc[i, j], a[i]", "acc[i, 0], a[i]")),
         "products_twice": (
             "multiply-adds where",

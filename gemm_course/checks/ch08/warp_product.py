@@ -88,6 +88,15 @@ def _multiplies(kernel) -> bool:
 
 LIKELY = (
     (
+        "C is 0 everywhere: no product was added to the accumulators that you store. That is what `wmma_mma` "
+        "does, once per 16 steps along k.",
+        lambda A, B: 0 * (A @ B),
+    ),
+    (
+        "C is 2 times too large: each product is added twice. One `wmma_mma` per 16 steps along k is enough.",
+        lambda A, B: 2 * (A @ B),
+    ),
+    (
         "The tile of A is transposed in shared memory, `As[p, y]`, but loaded as if it were not: its rows "
         "run down the columns of `As`, which is `COL_MAJOR`.",
         lambda A, B: tiles_transposed(A) @ B,

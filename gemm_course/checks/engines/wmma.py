@@ -1,6 +1,7 @@
 """Products by Tensor Cores, one warp per 16 by 16 tile of C: a launch, and what a right kernel is held to."""
 
 import ast
+import inspect
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -140,14 +141,50 @@ def _check_operands(kernel: Any) -> None:
                 )
 
 
+TAKES = {
+    "wmma_load_a": ("the fragment", "the array", "the place, such as `(0, 0)`", "the order"),
+    "wmma_load_b": ("the fragment", "the array", "the place, such as `(0, 0)`", "the order"),
+    "wmma_mma": ("the accumulators", "A's fragment", "B's fragment", "A's order", "B's order"),
+    "wmma_store": ("the array", "the place, such as `(0, 0)`", "the accumulators", "the order"),
+}
+
+
+def _check_arguments(kernel: Any) -> None:
+    """Refuse a call that lacks arguments, or has a text for an order."""
+    for name, takes in TAKES.items():
+        for made in calls_of(kernel, name):
+            line = line_at(kernel, made.lineno)
+            if len(made.args) + len(made.keywords) < len(takes):
+                raise Refused(
+                    f"`{name}` takes {len(takes)} arguments: {', '.join(takes)}. Here are {len(made.args)}.",
+                    line,
+                )
+            for given in made.args:
+                if isinstance(given, ast.Constant) and isinstance(given.value, str):
+                    raise Refused(
+                        f"`{ast.unparse(given)}` is no order: write `ROW_MAJOR` or `COL_MAJOR`.", line
+                    )
+
+
+def _value(kernel: Any, order: str) -> Any:
+    """What an order's name stands for in a kernel; the text itself where that is not known."""
+    for node in ast.walk(source_tree(kernel)):
+        if isinstance(node, ast.Assign) and order in map(ast.unparse, node.targets):
+            order = ast.unparse(node.value)
+            break
+    used = inspect.getclosurevars(kernel.py_func)
+    return {**used.globals, **used.nonlocals}.get(order, order)
+
+
 def check_orders(kernel: Any) -> None:
     """wmma_mma must be given A before B, and the orders with which they were loaded."""
+    _check_arguments(kernel)
     _check_operands(kernel)
     loaded = [next(iter(passed(kernel, f"wmma_load_{matrix}", 3)), None) for matrix in "ab"]
     for product in calls_of(kernel, "wmma_mma"):
         orders, line = [ast.unparse(part) for part in product.args[3:5]], line_at(kernel, product.lineno)
         for matrix, told, was in zip("AB", orders, loaded):
-            if was is not None and told != was:
+            if was is not None and _value(kernel, told) != _value(kernel, was):
                 raise Refused(
                     f"The fragment of {matrix} is loaded as `{was}`, but `wmma_mma` is told `{told}`. It "
                     "must be told the same order as the load; with another its result is undefined, "
@@ -225,8 +262,8 @@ WORDS = {
     "warp_divergence": "This is one call of the whole warp, and the lanes do not make it as one: every lane "
     "must make it, with the same place in memory. The hardware distributes the elements by itself. ",
     "shared_race": "Two lanes access the same element, and there is no `cuda.syncwarp()` between them. ",
-    "misaligned_access": "A fragment must begin at a multiple of 32 bytes, and its rows must be multiples of "
-    "16 bytes apart. ",
+    "misaligned_access": "A place counts elements, not fragments. A fragment must begin at a multiple of 32 "
+    "bytes, and its rows must be multiples of 16 bytes apart. ",
     "out_of_bounds": "The kernel accesses elements outside its arrays. ",
 }
 
@@ -240,6 +277,9 @@ def check_findings(trial: WarpTrial) -> None:
 
 
 def _too_early(finding: Finding) -> str:
+    corner = tuple(place // SIDE * SIDE for place in finding.element or ())
+    if finding.array == "Cs" and any(corner):
+        return f"The fragment at {corner} of `Cs` is read before `wmma_store` put it there, if it ever does. "
     if finding.array in ("Cs", None):
         return "The accumulators are read from shared memory before `wmma_store` put them there. "
     return f"`{finding.array}` is used before anything was stored in it. "
