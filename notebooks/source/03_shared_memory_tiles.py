@@ -109,7 +109,7 @@ see.race("none")
 # - the **second** says "nobody needs the tiles any more".
 #
 # With two pairs of tiles, used in turn, one barrier per tile is enough, at the price of twice the shared
-# memory. Notebook 07 does that.
+# memory. The stage `double_buffered` does that.
 #
 # These four threads are in one warp. Can one of them be late at all? Yes: since Volta (2017) every thread has
 # its own place in the program, and CUDA does not promise that the lanes of a warp stay together. The
