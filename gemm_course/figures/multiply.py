@@ -395,7 +395,7 @@ def _legend(drawing: Drawing, scene: Scene, y: float) -> None:
     for fills, words in (
         ((colours.A, colours.B), "read now"),
         ((colours.PALE[colours.A], colours.PALE[colours.B]), "in other steps"),
-        ((colours.C,), "added up"),
+        ((colours.C,), "its results" if scene.moment.copies else "added up"),
         ((colours.PALE[colours.C],), "rest of the block" if scene.counts_sectors else "rest of C"),
     ):
         for fill in fills:

@@ -135,7 +135,7 @@ def _footnotes(request: Request, groups, misaligned: list[int]) -> list[str]:
             "A 128-bit access must start at a multiple of 16 bytes;",
             "the GPU stops with 'misaligned address' (outlined lanes).",
         ]
-    notes = ["A line is one wavefront: one word per bank, for the lane shown."]
+    notes = ["A line is one wavefront: one word per bank; the number is the lane served."]
     starts = {lane: address for lane, _, address in request.lanes}
     needed = [[starts[lane] for lane in lanes if lane in starts] for lanes, _ in groups]
     if any(len(set(words)) < len(words) for words in needed):

@@ -121,7 +121,7 @@ EXAMPLES = {
     "vectorized": Example(
         "vectorized",
         (32, 32, 16),
-        {"BM": 16, "BN": 16, "BK": 8, "TM": 2, "TN": 4, "PAD": 0},
+        {"BM": 32, "BN": 16, "BK": 8, "TM": 4, "TN": 4, "PAD": 0},
         (5, 20),
         (18, 25),
         "thread",

@@ -121,7 +121,7 @@ def _of_tiles(seen: Seen, access: tuple[str, str]) -> tuple[str, str]:
     """What one pair of tiles and the results cost."""
     a, b, c = (len(seen.requests[each]) for _, each in ACCESSES)
     return (
-        f"For two tiles: {a} + {b} loads, {c} stores.",
+        f"For two tiles: {a} + {b} loads; and {c} stores of C.",
         f"In all: {_in_all(seen.requests[access])}.",
     )
 

@@ -52,9 +52,6 @@ from gemm_course import compiled
 # If one instruction moved four neighbouring floats, there would be a quarter of the loads, and a quarter of
 # the addresses.
 #
-# > *Note.* An A100 has 16 FP32 units per scheduler, not 32. There a multiply-add takes two clocks, and every
-# > other clock is free for something else.
-#
 # ## One request, four floats
 #
 # A lane may ask for 32, 64 or 128 bits at once. In this course two functions do it, each a single
@@ -83,8 +80,7 @@ see.compare("thread_tiled_2d", "vectorized", tiles, "global_store_requests", "gl
 # floats apart, so every lane touches a sector of its own and uses 4 of its 32 bytes. Now it uses 16 of them.
 
 # %% [markdown]
-# Here are both kernels with small tiles, one warp per block. Which requests move more at once, and which use
-# more of what they move?
+# See it with small tiles, one warp per block: loads move more at once, stores use more of what they move.
 
 # %%
 see.warp_and_memory("thread_tiled_2d", "vectorized")
@@ -98,8 +94,8 @@ see.warp_and_memory("thread_tiled_2d", "vectorized")
 # - the array begins at such an address. Those that `cuda.to_device` makes do. A shared array needs to be
 #   told, by a third argument, in bytes: `cuda.shared.array((BK, BM), float32, 16)`. You have seen it in
 #   listings since notebook 03;
-# - the **leading dimension** is a multiple of 4 floats. Document 004 pads every row to 64 bytes, and so does
-#   this course's `run`, at least to what a stage needs;
+# - the **leading dimension** is a multiple of 4 floats. Document 004 pads every row to 64 bytes. This
+#   course's `run` pads only to what the stage needs: four floats here;
 # - `col` is a multiple of 4.
 
 # %%
@@ -158,7 +154,7 @@ check.four_at_once(make_copy)
 # *rows* of As. After `v = load4(A, (r, c))` it takes `As[c + e, r] = v[e]` for e from 0 to 3. (r and c count
 # from the corner of the tile.) Four loads became one; the four stores remain.
 #
-# Why not transpose B as well? A thread's four columns of Bs are neighbours already. Transposed, they would
+# Why not transpose B as well? A thread's eight columns of Bs are neighbours already. Transposed, they would
 # lie BK floats apart.
 #
 # Document 003 gives three formulas for the scatter. `BK // 4` threads share a row of the tile:
@@ -185,8 +181,8 @@ see.scatter()
 #
 # 1. fetches A's tile, BM × BK, by fours,
 # 2. stores it transposed into a shared array, whose rows are BM + PAD floats long,
-# 3. and, when all is there, writes it to `out` (BK rows by BM columns): read by fours, stored by fours, as a
-#    thread of the GEMM kernel reads its row of As.
+# 3. and, when all is there, writes it to `out` (BK rows by BM columns): read by fours, stored by fours. Here
+#    you write `load4(As, ...)` by hand; the kernel leaves it to the compiler.
 #
 # THREADS is a multiple of BK // 4 and of BM // 4 here, and PAD a multiple of 4.
 
@@ -229,26 +225,27 @@ see.scatter(make_transpose)
 # %% [markdown]
 # ## Thirty-two banks again
 #
-# You know from notebook 03 that a bank gives one word per clock. Two things are new.
+# You know from notebook 03 that a bank gives one word per clock, and from 05 how wide requests are served.
+# Now as pictures, and with one thing that is new.
 #
 # **Wide accesses are served in groups.** 32 banks give 128 bytes per wavefront, and a warp that asks for 512
 # cannot have them in one. With 64 bits per lane, half a warp is served at a time; with 128 bits a *quarter*,
 # eight lanes. Four wavefronts are the least then, and no conflict. (One exception, for loads: if lanes 2i and
 # 2i + 1 always want the same 16 bytes, two groups are served together.)
 #
-# **Padding may not break alignment.** A row of As that is to be read by fours begins at a multiple of 16
+# **New: padding may not break alignment.** A row of As that is to be read by fours begins at a multiple of 16
 # bytes.
 #
 # ### Exercise 06.3 · Padding
 # *core · medium · 8 minutes*
 #
-# As for BM = 128 and BK = 16. How many wavefronts does a warp's store `As[c + e, r] = v[e]` take when 0, 2 or
-# 4 floats lie behind each row? And which of the three do you take, if As is to be read by fours? Work it out
-# on paper; the picture below will tell you if you must.
+# As for BM = 128 and **BK = 32**. How many wavefronts does a warp's store `As[c + e, r] = v[e]` take when 0, 2
+# or 4 floats lie behind each row? And which of the three do you take, if As is to be read by fours? Work it
+# out on paper; the picture below will tell you if you must.
 
 # %% id="ex-06-3"
 ### BEGIN SOLUTION
-check.scatter_padding(wavefronts=[4, 1, 2], take=4)
+check.scatter_padding(wavefronts=[8, 2, 4], take=4)
 ### STUB
 # check.scatter_padding(wavefronts=[None, None, None], take=None)
 ### END SOLUTION
@@ -345,7 +342,7 @@ see.diff("thread_tiled_2d", "vectorized")
 #   whether it lies before k.
 # - Nobody wrote `load4(As, ...)`. The loops that fill `a` and `b` read neighbours, the arrays are aligned to
 #   16 bytes, and the compiler sees it.
-# - In the last lines `store_four` stores a row of C as four or, at its end, singly.
+# - In the last lines `store_four` stores a row of C as four or, at its end, singly. You see it after 06.5.
 #
 # To run a copy, put it into a factory, and begin with `from gemm_course.intrinsics import load4, store4, u32,
 # unroll` and `from gemm_course.kernels.parts.results import store_four`. (`u32` and `unroll` are for the
@@ -354,12 +351,12 @@ see.diff("thread_tiled_2d", "vectorized")
 # ### Exercise 06.5 · A read that nobody notices
 # *stretch · medium · 8 minutes*
 #
-# This is document 004's v05, with small tiles: 32 × 32 × 8, and 4 × 4 results per thread. For any m, n and k
-# its results are those of NumPy. (It stores whole fours, into the padding too, and takes in the old C even if
-# beta is 0. The document allows the one and does not speak of the other.) Yet one of its accesses to global
-# memory leaves its array.
+# This is a kernel after document 004's v05, with the clearing of 06.4 and small tiles: 32 × 32 × 8, and 4 × 4
+# results per thread. With a finite C its results are those of NumPy, for any m, n and k. (It stores whole
+# fours, into the padding too, as the document allows.) Yet one of its accesses to global memory leaves its
+# array. The listing contains 06.4's solution: write that first.
 
-# %%
+# %% tags=["listing"]
 from gemm_course.checks.kits import document_v05
 
 see.source(document_v05())
@@ -375,6 +372,14 @@ check.stray_read(access=("C", "load"), shape=(32, 17))
 ### STUB
 # check.stray_read(access=(None, None), shape=(None, None))
 ### END SOLUTION
+
+# %% [markdown]
+# The course's kernel asks first:
+
+# %% tags=["listing"]
+from gemm_course.kernels.parts.results import store_four
+
+see.source(store_four)
 
 # %% [markdown]
 # ## Count it three ways
@@ -554,8 +559,9 @@ see.limits("thread_tiled_2d", "vectorized")
 # multiply-adds. In the other 26 % none of its four warps is ready: each spends 14 % of its time in dispatch,
 # and 5 % each at barriers and on fixed delays.
 #
-# Shared memory follows at 62 %. That is with 16 × 4 results. With 8 × 8 it has overtaken. Both kernels below
-# have the same tiles, and 20 wavefronts per k step:
+# The multiply-add units follow at 64 %, shared memory at 62 %. That is with 16 × 4 results. With 8 × 8 shared
+# memory was the limit before, and now it is more so. Both kernels below have the same tiles, and 20
+# wavefronts per k step:
 
 # %%
 see.limits(
@@ -583,12 +589,22 @@ see.tiles("vectorized")
 # and BK = 16. (Where it says *not measured*, nobody knows: the sweep took a part of all tiles. *Wavefronts*
 # counts the source, float by float: 0.5 per multiply-add of a warp. As compiled it is 12 / 64.)
 #
-# Without padding a store of As takes BK / 4 wavefronts. With BK = 32 it is 39.0 TFLOPS without and 41.4 with
-# PAD = 4, and warps wait 17 instead of 5 % of their time for shared memory and its queue. The best measured,
-# 42.0, has PAD = 0: its tiles fill the 48 KB of a block, and padding would not fit.
+# Without padding a store of As takes BK / 4 wavefronts. With BK = 32:
 #
-# And BK? 8 × 8 without padding reaches 33.9, 38.3 and 38.5 TFLOPS with BK = 8, 16 and 32. Double BK until it
-# no longer pays.
+# | | TFLOPS | waits for shared memory and its queue |
+# |---|---|---|
+# | PAD = 0 | 39.0 | 17 % |
+# | PAD = 4 | 41.4 | 5 % |
+#
+# The best measured, 42.0, has PAD = 0: its tiles fill the 48 KB of a block, and padding would not fit.
+#
+# And BK? Double it until it no longer pays. With 8 × 8 and no padding:
+#
+# | BK | 8 | 16 | 32 |
+# |---|---|---|---|
+# | TFLOPS | 33.9 | 38.3 | 38.5 |
+#
+# (The picture above has 38.1 for BK = 16: the profile's run, not the sweep's.)
 #
 # And which thread tile was fastest?
 
@@ -596,11 +612,17 @@ see.tiles("vectorized")
 see.heatmap("vectorized", "TM", "TN", others="best")
 
 # %% [markdown]
-# Each cell has its own best block tile. With 128 × 128 × 8, tall tiles do well and wide ones badly: 16 × 4
-# reaches 36.3 TFLOPS and 4 × 16 only 14.5, with the same 20 elements per k step. Tall ones read more of As,
-# where the lanes of a row share every word. Wide ones read more of Bs, where the lanes' pieces lie TN floats
-# apart and meet in the same banks: with 128 × 128 × 16 and 4 × 16 (14.7 TFLOPS) L1 and shared memory are busy
-# in 98 % of the clocks. The map's 32.7 has a block of 256 × 32, where only two lanes lie side by side.
+# Each cell has its own best block tile. With the same block, tall tiles do well and wide ones badly:
+#
+# | block | 16 × 4 | 4 × 16 |
+# |---|---|---|
+# | 128 × 128 × 8 | 36.3 TFLOPS | 14.5 TFLOPS |
+# | 256 × 32, the map's | | 32.7 TFLOPS |
+#
+# Both read 20 elements per k step. Tall ones read more of As, where the lanes of a row share every word. Wide
+# ones read more of Bs, where the lanes' pieces lie TN floats apart and meet in the same banks. With
+# 128 × 128 × 16 and 4 × 16, L1 and shared memory are busy in 98 % of the clocks. In a block of 256 × 32 only
+# two lanes lie side by side.
 #
 # ---
 # ## Quiz
@@ -612,11 +634,11 @@ see.quiz("06")
 # ## Recap
 #
 # - A 128-bit request moves four floats with one instruction: a quarter of the requests and of their
-#   addresses, the same sectors.
+#   addresses. Loads move the same sectors, stores of C down to a quarter.
 # - It must begin at a multiple of 16 bytes: start, leading dimension, column, and the padding in shared
 #   memory.
 # - The source needs A transposed to read a column by fours; the compiler does not. Fours bring 4.2 TFLOPS,
-#   transposing 0.7, and both together 2.6 more.
+#   transposing 0.7, and both together 2.6 more: why, we do not know.
 # - The price is a scatter with bank conflicts: with BK = 16, padding 4 leaves two wavefronts, padding 2 would
 #   leave one and break the alignment.
 # - Past k, zeros one by one, with constant indices: 0 · NaN is NaN, and a dynamic index costs local memory in

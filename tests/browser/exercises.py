@@ -53,8 +53,8 @@ TYPED = {
     ),
     "06_vectorized_access": (
         "ex-06-3",
-        "check.scatter_padding(wavefronts=[4, 1, 2], take=2)",
-        "check.scatter_padding(wavefronts=[4, 1, 2], take=4)",
+        "check.scatter_padding(wavefronts=[8, 2, 4], take=2)",
+        "check.scatter_padding(wavefronts=[8, 2, 4], take=4)",
     ),
     "07_warp_tiles": (
         "ex-07-2",

@@ -154,19 +154,19 @@ def test_another_right_answer_passes(exercise, answer):
 
 
 def test_answers_in_other_forms_pass():
-    assert check.scatter_padding((4, 1, np.int64(2)), 4).passed
+    assert check.scatter_padding((8, 2, np.int64(4)), 4).passed
     assert check.stray_read(["C", "read"], [32, 17]).passed
 
 
 @pytest.mark.parametrize(
     "answer, words",
     [
-        ({"wavefronts": [4, 1, 2]}, "which padding do you"),
-        ({"wavefronts": [4, 1, None], "take": 4}, "padding 4 is still missing"),
-        ({"wavefronts": [4, 1], "take": 4}, "your list has 2"),
-        ({"wavefronts": "4, 1, 2", "take": 4}, "three numbers"),
-        ({"wavefronts": [4, 1, 2.5], "take": 4}, "whole number"),
-        ({"wavefronts": [7, 1, 2], "take": 4}, "lie in the same bank"),
+        ({"wavefronts": [8, 2, 4]}, "which padding do you"),
+        ({"wavefronts": [8, 2, None], "take": 4}, "padding 4 is still missing"),
+        ({"wavefronts": [8, 2], "take": 4}, "your list has 2"),
+        ({"wavefronts": "8, 2, 4", "take": 4}, "three numbers"),
+        ({"wavefronts": [8, 2, 4.5], "take": 4}, "whole number"),
+        ({"wavefronts": [7, 2, 4], "take": 4}, "lie in the same bank"),
     ],
 )
 def test_a_half_written_padding_is_told_what_is_missing(answer, words):
@@ -194,11 +194,11 @@ def test_a_half_found_stray_read_is_told_what_is_missing(answer, words):
 def test_the_padding_exercise_counts_as_the_stage_does(pad):
     """Of the three paddings the stage allows 0 and 4; its own stores take as many wavefronts."""
     stage = LADDER["vectorized"]
-    tiles = {"BM": 128, "BN": 128, "BK": 16, "TM": 8, "TN": 8, "PAD": pad}
+    tiles = {"BM": 128, "BN": 128, "BK": 32, "TM": 8, "TN": 8, "PAD": pad}
     assert bool(stage.rules(tiles)) == (pad == 2)
     lanes = range(32)
-    words = [4 * (lane % 4) * (128 + pad) + lane // 4 for lane in lanes]
-    assert wavefronts_of(pad) == wavefronts(words, 32, "store") == {0: 4, 2: 1, 4: 2}[pad]
+    words = [4 * (lane % 8) * (128 + pad) + lane // 8 for lane in lanes]
+    assert wavefronts_of(pad) == wavefronts(words, 32, "store") == {0: 8, 2: 2, 4: 4}[pad]
 
 
 def test_what_hides_the_stray_read():

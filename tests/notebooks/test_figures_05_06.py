@@ -329,10 +329,15 @@ def test_what_06_says_of_its_own_limit():
     issued = verdict(BOTH).busy["issue slots"]
     useful = BOTH.measured["float32_fma"] / 32 / instructions(BOTH)
     assert f"in {percent(issued)} of the clocks a scheduler issues, and {percent(useful)} of that" in said
-    assert f"Shared memory follows at {percent(verdict(BOTH).busy['L1 and shared memory'])}" in said
+    units, shared = (
+        percent(verdict(BOTH).busy[one]) for one in ("multiply-add units", "L1 and shared memory")
+    )
+    assert f"The multiply-add units follow at {units}, shared memory at {shared}" in said
     square = recorded("vectorized", DOCUMENT | {"PAD": 0})
     assert verdict(square).limiter == "L1 and shared memory"
     before = recorded("thread_tiled_2d", DOCUMENT)
+    assert verdict(before).limiter == "L1 and shared memory"
+    assert f"The picture above has {square.tflops:.1f} for BK = 16" in said
     busy, waits = (
         [f"{100 * of(each):.0f}" for each in (square, before)]
         for of in (
@@ -357,9 +362,9 @@ def test_what_06_says_of_thread_tiles():
     said = words_of("06")
     wide = recorded("vectorized", {"BK": 16, "TM": 4, "TN": 16})
     busy = percent(verdict(wide).busy["L1 and shared memory"])
-    assert f"4 × 16 ({wide.tflops:.1f} TFLOPS) L1 and shared memory are busy in {busy} of the clocks" in said
+    assert f"128 × 128 × 16 and 4 × 16, L1 and shared memory are busy in {busy} of the clocks" in said
     tall, wide = measured(BK=8), measured(BK=8, TM=4, TN=16)
-    assert f"16 × 4 reaches {tall} TFLOPS and 4 × 16 only {wide}" in said
+    assert f"| 128 × 128 × 8 | {tall} TFLOPS | {wide} TFLOPS |" in said
     mapped = max(
         (
             each
@@ -369,7 +374,7 @@ def test_what_06_says_of_thread_tiles():
         key=lambda each: each.tflops,
     )
     assert (mapped.tiles["BM"], mapped.tiles["BN"]) == (256, 32)
-    assert f"The map's {mapped.tflops:.1f} has a block of 256 × 32" in said
+    assert f"| 256 × 32, the map's | | {mapped.tflops:.1f} TFLOPS |" in said
     assert f"{measured(PAD=0)} TFLOPS, and {measured(PAD=0, TM=8, TN=8)} with 8 × 8" in said
 
 
@@ -379,7 +384,7 @@ def test_what_06_says_of_the_best_tiles_and_bk():
     assert f"The best measured, {best.tflops:.1f}, has PAD = 0" in said
     assert best.shared_bytes == 48 << 10 and stage.rules({**best.tiles, "PAD": 4})
     by_depth = [measured(BK=depth, TM=8, TN=8, PAD=0) for depth in (8, 16, 32)]
-    assert "reaches {}, {} and {} TFLOPS with BK = 8, 16 and 32".format(*by_depth) in said
+    assert "| BK | 8 | 16 | 32 |" in said and "| TFLOPS | {} | {} | {} |".format(*by_depth) in said
 
 
 def test_what_06_says_of_both_together():
@@ -395,9 +400,9 @@ def test_what_06_says_of_both_together():
 
 def test_what_06_says_of_padding():
     said, without = words_of("06"), recorded("vectorized", {"PAD": 0})
-    assert f"it is {measured(PAD=0)} TFLOPS without and {measured()} with PAD = 4" in said
-    shares = [sum(one.waits[name] for name in SHARED) for one in (without, BOTH)]
-    assert f"wait {100 * shares[0]:.0f} instead of {100 * shares[1]:.0f} % of their time" in said
+    shares = [percent(sum(one.waits[name] for name in SHARED)) for one in (without, BOTH)]
+    assert f"| PAD = 0 | {measured(PAD=0)} | {shares[0]} |" in said
+    assert f"| PAD = 4 | {measured()} | {shares[1]} |" in said
 
 
 SHARED = ("shared memory", "queue to shared memory")

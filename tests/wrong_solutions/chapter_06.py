@@ -15,6 +15,11 @@ def four_at_once() -> dict[str, Wrong]:
             ("ROWS = THREADS // (BK // 4)", "ROWS = THREADS // BK"),
             (GROUP, "r, c = i + tid // BK, tid % BK * 4"),
         ),
+        "row_and_column_swapped": (
+            "are swapped",
+            (GROUP, "r, c = i + tid % (BK // 4), tid // (BK // 4) * 4"),
+        ),
+        "index_as_a_list": ("an index is a tuple", ("load4(A, (r, c))", "load4(A, [r, c])")),
         "column_not_times_four": ("multiplied by 4", (GROUP, GROUP.removesuffix(" * 4"))),
         "index_in_two_arguments": ("an index is one argument", ("load4(A, (r, c))", "load4(A, r, c)")),
         "four_scalars": ("A is read one float at a time", (COPY, f"{one_by_one}A[r, c + e]")),
@@ -93,6 +98,11 @@ def transposing_scatter() -> dict[str, Wrong]:
             (FILLING, "            store4(As, (r, c), load4(A, (r, c)))\n"),
             (GATHER, f"store4(out, (p, j), ({of_four}))"),
         ),
+        "past_shared_memory": (
+            "never goes through shared memory",
+            (SCATTER, "out[c + e, r] = v[e]"),
+            (f"            {GATHER}", "            As[p, j] = 0"),
+        ),
         "scalars_into_out": (
             "out is written one float at a time",
             (
@@ -120,14 +130,16 @@ def transposing_scatter() -> dict[str, Wrong]:
 
 def scatter_padding() -> dict[str, Wrong]:
     answers = {
-        "no_conflict_without_padding": ("four different banks", "wavefronts=[1, 1, 1], take=0"),
-        "a_wavefront_a_row": ("16 would be", "wavefronts=[16, 1, 2], take=4"),
-        "eight_rows": ("8 banks", "wavefronts=[8, 1, 2], take=4"),
-        "padding_counted_once": ("4 rows apart", "wavefronts=[4, 2, 1], take=4"),
-        "four_is_perfect": ("32 banks apart", "wavefronts=[4, 1, 1], take=4"),
-        "fewest_wavefronts": ("no multiple of 16", "wavefronts=[4, 1, 2], take=2"),
-        "one_word_as_always": ("was not asked about", "wavefronts=[4, 1, 2], take=1"),
-        "none": ("Without padding", "wavefronts=[4, 1, 2], take=0"),
+        "no_conflict_without_padding": ("eight different banks", "wavefronts=[1, 1, 1], take=0"),
+        "all_in_one_bank": ("4 neighbouring banks", "wavefronts=[32, 2, 4], take=4"),
+        "those_of_16": ("right for BK = 16", "wavefronts=[4, 1, 2], take=4"),
+        "two_is_perfect": ("Lanes 0 and 4", "wavefronts=[8, 1, 4], take=4"),
+        "padding_counted_once": ("so that 4 rows further it is 8", "wavefronts=[8, 8, 8], take=4"),
+        "four_as_for_16": ("2 is right for BK = 16", "wavefronts=[8, 2, 2], take=4"),
+        "four_is_perfect": ("Lanes 0 and 2", "wavefronts=[8, 2, 1], take=4"),
+        "fewest_wavefronts": ("no multiple of 16", "wavefronts=[8, 2, 4], take=2"),
+        "one_word_as_always": ("was not asked about", "wavefronts=[8, 2, 4], take=1"),
+        "none": ("Without padding", "wavefronts=[8, 2, 4], take=0"),
     }
     return passing("scatter_padding", answers)
 
@@ -185,6 +197,10 @@ def ragged_fours() -> dict[str, Wrong]:
             "use the parameter `tid`",
             ("        zeros = (", "        tid = cuda.threadIdx.x\n        zeros = ("),
         ),
+        "everyone_clears_all": (
+            "clears the whole of As",
+            ("        zeros = (", "        As[:, :] = 0\n        zeros = ("),
+        ),
         "a_tuple_times_four": (
             "write its four elements out",
             ("(float32(0), float32(0), float32(0), float32(0))", "(float32(0),) * 4"),
@@ -212,6 +228,7 @@ def stray_read() -> dict[str, Wrong]:
         "blames_k": ("k has nothing to do", 'access=("C", "load"), shape=(32, 32, 5)'),
         "the_smallest_that_shows_it": ("below C's last row", 'access=("C", "load"), shape=(1, 1)'),
         "rows_need_not_be_whole": ("below C's last row", 'access=("C", "load"), shape=(31, 17)'),
+        "too_few_rows_and_columns": ("read behind that", 'access=("C", "load"), shape=(29, 1)'),
         "half_a_block_s_columns": ("some threads read behind that", 'access=("C", "load"), shape=(32, 16)'),
         "whole_blocks_only": ("read its padding", 'access=("C", "load"), shape=(32, 32)'),
         "two_blocks": ("One block hides it", 'access=("C", "load"), shape=(64, 17)'),

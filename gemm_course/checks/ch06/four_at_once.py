@@ -1,6 +1,8 @@
 """Exercise 06.1: a block copies a tile, every thread four neighbouring floats in one request."""
 
-from gemm_course.checks.core import Refused, call, check_begun, exercise, factory_of
+import ast
+
+from gemm_course.checks.core import Refused, call, check_begun, exercise, factory_of, source_tree
 from gemm_course.checks.engines.float4 import (
     Move,
     check_errors,
@@ -66,6 +68,11 @@ def _check_numbers(run: Move) -> None:
 
 
 def _out_of_bounds(finding: Finding, run: Move) -> str | None:
+    if _swapped(run):
+        return (
+            "`//` and `%` are swapped: neighbouring threads share a row, so the row is made with `//`, the "
+            f"column with `%`. {finding.message}"
+        )
     if finding.element[0] < run.tiles.BM:
         return (
             "A thread's column lies outside the tile. A row of BK floats is BK // 4 groups of four, so only "
@@ -75,6 +82,26 @@ def _out_of_bounds(finding: Finding, run: Move) -> str | None:
         "A thread's row lies below the tile. In one pass the block covers THREADS // (BK // 4) rows; the "
         f"last pass must end at BM. {finding.message}"
     )
+
+
+def _swapped(run: Move) -> bool:
+    """Whether a quotient is multiplied by four, as only the column is, beside a remainder of the same two."""
+    operations = [node for node in ast.walk(source_tree(run.kernel.py_func)) if isinstance(node, ast.BinOp)]
+    remainders = {_operands(node) for node in operations if isinstance(node.op, ast.Mod)}
+    times_four = (
+        part
+        for node in operations
+        if isinstance(node.op, ast.Mult) and "4" in map(ast.unparse, (node.left, node.right))
+        for part in (node.left, node.right)
+    )
+    return any(
+        isinstance(part, ast.BinOp) and isinstance(part.op, ast.FloorDiv) and _operands(part) in remainders
+        for part in times_four
+    )
+
+
+def _operands(node: ast.BinOp) -> tuple[str, str]:
+    return ast.unparse(node.left), ast.unparse(node.right)
 
 
 def _race(finding: Finding, run: Move) -> str:

@@ -176,11 +176,21 @@ def _begun(function: Any) -> Any:
                 "A tuple cannot be multiplied in a kernel: write its four elements out.",
                 line_at(function, node.lineno),
             )
+        if isinstance(node, ast.Assign) and any(map(_is_slice, node.targets)):
+            raise Refused(
+                f"`{ast.unparse(node)}` is done by every thread: each clears the whole of As, also what "
+                "others have filled. Let each thread store its own elements, or zeros in their place.",
+                line_at(function, node.lineno),
+            )
     functions = [node for node in ast.walk(source_tree(function)) if isinstance(node, ast.FunctionDef)]
     body = [node for function in functions for line in function.body for node in ast.walk(line)]
     if not any(isinstance(node, (ast.Subscript, ast.Call)) for node in body):
         raise nothing_yet()
     return function
+
+
+def _is_slice(target: ast.expr) -> bool:
+    return isinstance(target, ast.Subscript) and any(isinstance(n, ast.Slice) for n in ast.walk(target.slice))
 
 
 # ---- what is wrong -----------------------------------------------------------------------------------------

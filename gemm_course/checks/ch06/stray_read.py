@@ -115,6 +115,12 @@ def _shape(shape) -> tuple[int, int]:
 
 def _why_it_shows(m: int, n: int) -> str:
     """Which threads read outside C."""
+    narrow = _length(n) % TILE
+    if m % TILE and narrow:
+        return (
+            f"Blocks are {TILE} × {TILE}. Some threads read below C's last row, and a row with its padding "
+            f"is {_length(n)} floats long: others read behind that."
+        )
     if m % TILE:
         return f"Blocks are {TILE} rows high, and threads below C's last row read where nothing is."
     return (

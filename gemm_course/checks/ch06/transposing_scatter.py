@@ -47,6 +47,11 @@ def transposing_scatter(make_transpose):
             )
         check_errors(run, FINDINGS)
         _check_numbers(run)
+    if runs[0].accesses("load", None).empty:
+        raise Refused(
+            "The tile never goes through shared memory: what is loaded from A is stored into `out` at once. "
+            "Store it into `As`, transposed; after a barrier read `As` by `load4`."
+        )
     _check_alignment(runs[0])
     for run in runs:
         check_width(run, "load", "A", "A is read")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gemm_course.checks.core import Refused, kernel_of
+from gemm_course.checks.core import Refused, kernel_of, line_at, source_tree
 from gemm_course.emulator import Finding
 
 from .problem import PADDING
@@ -63,6 +64,7 @@ def move(given: Any, tiles: Tiles, *, transposed: bool = False) -> Move:
     """Run the learner's kernel (A, out) on one tile; out must become A's tile, or its transpose."""
     BM, BK = tiles.BM, tiles.BK
     kernel = kernel_of(given, NAMES)
+    _check_indices(kernel)
     tile = np.arange(1, BM * BK + 1, dtype=np.float32).reshape(BM, BK)
     A = np.full((BM, BK + BEHIND), PADDING, np.float32)
     A[:, :BK] = tile
@@ -70,6 +72,17 @@ def move(given: Any, tiles: Tiles, *, transposed: bool = False) -> Move:
     out = np.full_like(expected, np.nan, order="C")
     done = try_kernel(kernel, NAMES, 1, tiles.THREADS, A, out, about=f"With {tiles}")
     return Move(**vars(done), tiles=tiles, expected=expected)
+
+
+def _check_indices(kernel: Any) -> None:
+    """Raise Refused where a list stands for an index of `load4` or `store4`."""
+    for node in ast.walk(source_tree(kernel.py_func)):
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("load4", "store4")):
+            if any(isinstance(each, ast.List) for each in node.args):
+                raise Refused(
+                    "A list cannot be an index: an index is a tuple, `(row, column)` in round brackets.",
+                    line_at(kernel, node.lineno),
+                )
 
 
 # ---- what the emulator found -------------------------------------------------------------------------------
