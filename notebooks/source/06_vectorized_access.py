@@ -239,9 +239,9 @@ see.scatter(make_transpose)
 # ### Exercise 06.3 · Padding
 # *core · medium · 8 minutes*
 #
-# As for BM = 128 and **BK = 32**. How many wavefronts does a warp's store `As[c + e, r] = v[e]` take when 0, 2
-# or 4 floats lie behind each row? And which of the three do you take, if As is to be read by fours? Work it
-# out on paper; the picture below will tell you if you must.
+# As for BM = 128 and **BK = 32**. How many wavefronts does a warp's store `As[c + e, r] = v[e]` take when
+# 0, 2 or 4 floats lie behind each row? And which of the three do you take, if As is to be read by fours? Work
+# it out on paper; the picture below will tell you if you must.
 
 # %% id="ex-06-3"
 ### BEGIN SOLUTION
