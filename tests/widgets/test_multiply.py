@@ -102,7 +102,7 @@ def test_the_last_sum_is_the_kernels_own_result(name):
         ("block_tiled", "block", "copies 8 × 8 of A and 8 × 8 of B into shared memory."),
         ("thread_tiled_1d", "thread", "makes 4 × 1 of C: 4 products now, from 5 numbers."),
         ("thread_tiled_2d", "thread", "makes 4 × 4 of C: 16 products now, from 8 numbers."),
-        ("vectorized", "thread", "copies 4 of A and 4 of B into shared memory, with 2 loads."),
+        ("vectorized", "thread", "copies 8 of A and 4 of B into shared memory, with 3 loads."),
         ("warp_tiled", "warp", "makes 32 × 32 of C: 1024 products now, from 64 numbers."),
         ("wmma", "warp", "makes 16 × 32 of C: 8192 products now, from 768 numbers."),
         ("wmma", "thread", "cannot multiply alone: it loads 24 numbers for its warp."),
