@@ -34,7 +34,7 @@ check.owner_map(elements)"""
 
 TYPED = {
     "00_welcome": ("ex-00-5", _ADD.format(guard="if i <= out.size:"), _ADD.format(guard="if i < out.size:")),
-    "01_naive": ("ex-01-3", "check.naive_sectors(A=32, B=32, C=32)", "check.naive_sectors(A=32, B=1, C=32)"),
+    "01_naive": ("ex-01-3", "check.naive_sectors(A=32, B=1, C=32)", "check.naive_sectors(A=8, B=1, C=8)"),
     "02_coalesced": ("ex-02-1", _COALESCED.format(order="row, col"), _COALESCED.format(order="col, row")),
     "03_shared_memory_tiles": (
         "ex-03-4",

@@ -152,7 +152,7 @@ def test_a_click_on_an_element_of_c_chooses_it(lab_without_kernels):
         for wanted in ((2, 7), (0, 0)):
             _click_on_c(explorer, *wanted)
             assert (row.position(), column.position()) == wanted
-            assert explorer.seen()["alt"].startswith(f"C[{wanted[0]}, {wanted[1]}] = ")
+            assert explorer.seen()["alt"].startswith(f"C[{wanted[0]}, {wanted[1]}], row ")
         explorer.root.locator("img.gemm-picture").click(position={"x": 5, "y": 5})
         explorer.settle()
         assert (row.position(), column.position()) == (0, 0)
