@@ -114,6 +114,8 @@ def test_runs_of_four_is_right_on_tiles_that_the_checker_does_not_try(monkeypatc
     )
     assert not set(others) & set(runs_of_four.TILES)
     monkeypatch.setattr(runs_of_four, "FACTORY", replace(runs_of_four.FACTORY, tiles=others))
+    monkeypatch.setattr(runs_of_four, "TILES", others)
+    monkeypatch.setattr(runs_of_four, "SEVERAL", others[1])
     verdict = verdict_of(solution("runs_of_four"))
     assert verdict.passed, str(verdict)
 

@@ -60,10 +60,11 @@ def test_a_step_along_k_for_any_block_shape(kernel, block, sum_):
 def test_fours_need_fewer_requests_for_as_many_bytes():
     singly, by_fours = (widget.draw(TILED, LAST, LOAD_A, kernel).alt for kernel in (0, 1))
     assert (
-        "8 + 8 loads, 32 stores. In all: 8 requests like this, 32 sectors asked of L1, 32 different" in singly
+        "8 + 8 loads; and 32 stores of C. In all: 8 requests like this, 32 sectors asked of L1, 32 different"
+        in singly
     )
     assert (
-        "2 + 2 loads, 8 stores. In all: 2 requests like this, 32 sectors asked of L1, 32 different"
+        "2 + 2 loads; and 8 stores of C. In all: 2 requests like this, 32 sectors asked of L1, 32 different"
         in by_fours
     )
 

@@ -144,7 +144,7 @@ WRONG["thread_columns"] = altered(
             ("range(TM)", "range(TM - 1)"),
         ),
         "last_products_forgotten": (
-            "gets no products",
+            "The last of a thread's TM results gets no products",
             (PRODUCTS, PRODUCTS.replace("range(TM)", "range(TM - 1)")),
         ),
         "rows_from_the_threads": ("overlap where a thread", ("ty * TM + i", "ty * BM // TM + i")),
