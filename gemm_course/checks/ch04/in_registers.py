@@ -19,7 +19,7 @@ from gemm_course.checks.core import (
     source_tree,
 )
 from gemm_course.checks.engines import Trial, kept_in_registers, no_float64, try_kernel
-from gemm_course.checks.engines.problem import PADDING, PADDING_OF_C
+from gemm_course.checks.engines.problem import PADDING_OF_C
 from gemm_course.checks.kits import make_strip as handed_out
 from gemm_course.emulator import Finding, Watch
 
@@ -27,7 +27,7 @@ ARGUMENTS = ("n", "k", "x", "A", "y")
 WARP = 32
 RESULTS = (4, 16)  # R
 MOST = max(RESULTS)  # up to 8 the compiler keeps in registers what it cannot keep there of 16
-BEYOND = 4  # columns of A and elements of y that are there, and not the kernel's: all NaN
+BEYOND = 4  # elements of y that are there, and not the kernel's: all NaN
 
 
 @exercise(
@@ -74,8 +74,7 @@ def _try_on(kernel, R: int, n: int, k: int, **options) -> Trial:
     """A warp per block: x of k, A of k by n, y of n elements. options: passed to `emulate`."""
     rng = np.random.default_rng((R, n, k))
     x = rng.uniform(0.5, 2, k).astype(np.float32)
-    A, y = np.full((k, n + BEYOND), PADDING, np.float32), np.full(n + BEYOND, PADDING_OF_C, np.float32)
-    A[:, :n] = rng.uniform(0.5, 2, (k, n))
+    A, y = rng.uniform(0.5, 2, (k, n)).astype(np.float32), np.full(n + BEYOND, PADDING_OF_C, np.float32)
     about = f"With R = {R}, n = {n}, k = {k}"
     return try_kernel(kernel, ARGUMENTS, -(-n // (WARP * R)), WARP, n, k, x, A, y, about=about, **options)
 
@@ -95,7 +94,7 @@ def _check_numbers(R: int, trial: Trial):
             "not the kernel's. Compare `first + 32 * i` with `n`.",
             f"{trial.about}.",
         )
-    expected = trial.before["x"].astype(np.float64) @ trial.before["A"][:, :n].astype(np.float64)
+    expected = trial.before["x"].astype(np.float64) @ trial.before["A"].astype(np.float64)
     wrong = np.flatnonzero(~(abs(y[:n] - expected) <= 1e-5 * expected))
     if not len(wrong):
         return
