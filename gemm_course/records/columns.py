@@ -309,6 +309,24 @@ TENSOR_CORE_SUMS = Table(
     }
 )
 
+LANE_LAYOUTS = Table(
+    {
+        "lane_rows": "whole",
+        "lane_columns": "whole",
+        "elements": "text",  # of a thread's rows and columns: side by side, or runs of four
+        "size": "whole",  # m, n and k
+        "registers": "whole",
+        "local_bytes": "whole",
+        "relative_error": "real",
+        "repetitions": "whole",
+        "milliseconds": "real",
+        "tflops": "real",
+        "cublas_tflops": "real",
+        "sm_clock_mhz": "whole",
+        **ORIGIN,
+    }
+)
+
 ROOFS = Table(
     {"memory": "text", "bytes": "whole", "tb_s": "real", "method": "text", **ORIGIN}, later=("method",)
 )

@@ -80,6 +80,11 @@ def tensor_core_sums(gpu: str = "h200", data: Path = DATA) -> pd.DataFrame:
     return columns.TENSOR_CORE_SUMS.read(data / gpu / "tensor_core_sums.csv")
 
 
+def lane_layouts(gpu: str = "h200", data: Path = DATA) -> pd.DataFrame:
+    """`warp_tiled` with eight layouts of a warp's lanes, timed in turn, a row per layout."""
+    return columns.LANE_LAYOUTS.read(data / gpu / "lane_layouts.csv")
+
+
 def peers(gpu: str = "h200", data: Path = DATA) -> pd.DataFrame:
     """Other people's kernels, measured on this GPU."""
     return columns.PEERS.read(data / gpu / "peers.csv")

@@ -1,16 +1,9 @@
 # %% [markdown]
 # # 07 · Warp tiles
 #
-# A block has its tile of C, a thread has its results. Between the two stands the warp: 32 threads that read
-# shared memory *together*. Which part of C they compute came out of the numbering of the threads: in notebook
-# 06 with 8 × 8 results, two long rows of threads. Now you choose it, and measure what the choice is worth.
-#
-# **After this notebook you can**
-# - say for every element of a block's tile which warp and which lane computes it;
-# - tell tiles that work from tiles that do not;
-# - count the wavefronts of a warp's reads for any layout of its lanes;
-# - write the kernel whose layout has neither conflicts nor single reads;
-# - say which of two changes brought the gain.
+# After this notebook you can say which lane computes which element, and count what a warp's reads cost before
+# you run anything. You can write a kernel whose reads waste nothing. And you will have put a good story on
+# trial: "warp tiles are fast because a warp then reads few different numbers".
 #
 # *Time: about 60 minutes to read, 90 for the exercises. Comes from document 003 and document 004, kernel
 # v06. TFLOPS of one kernel differ by up to 1 % from run to run.*
@@ -19,7 +12,7 @@
 import numpy as np
 from numba import cuda, float32
 
-from gemm_course import check, records, run
+from gemm_course import check, run
 from gemm_course import widgets as see
 from gemm_course.intrinsics import u32
 from gemm_course.kernels import LADDER
@@ -27,8 +20,9 @@ from gemm_course.kernels import LADDER
 # %% [markdown]
 # ## In one picture
 #
-# Between the block and the thread comes the warp, with a tile of its own. Look at the warp, then at one of
-# its threads: its results come in two pieces. Why two? You will choose it, below.
+# Between the block and the thread comes the warp: 32 threads that read shared memory *together*. Here it gets
+# a tile of its own. Look at the warp, then at one of its threads: its results come in two pieces. Why two?
+# You will choose that number.
 
 # %%
 see.multiply("warp_tiled")
@@ -36,21 +30,27 @@ see.multiply("warp_tiled")
 # %% [markdown]
 # ## What limits it now?
 #
-# In notebook 06 a thread had 16 × 4 results. In each [k step](glossary.md#k-step) it made five reads of four
-# floats: four of As, one of Bs. With 8 × 8 results it makes only four: two of As, two of Bs. No shape with 64
-# results needs fewer. Yet 8 × 8 was slower. What limits each of them?
+# With 16 × 4 results, as in notebook 06, a thread makes five reads of four floats in each [k
+# step](glossary.md#k-step). With 8 × 8 it makes four: two of As, two of Bs. No shape with 64 results needs
+# fewer. Yet 8 × 8 was slower. Guess first: what limits it?
 
-# %%
+# %% tags=["thought"]
 square = ("vectorized", {"BK": 16, "TM": 8, "TN": 8, "PAD": 0})
-see.limits("vectorized", square)
+see.limits(square)
+
+# %% [markdown] tags=["thought"]
+# Shared memory. The five reads of 16 × 4 take a warp 12 wavefronts, the four of 8 × 8 take **20**: words of
+# different lanes meet in one bank.
 
 # %% [markdown]
-# With 8 × 8, shared memory. The five reads of 16 × 4 take 12 wavefronts for a warp, the four of 8 × 8 take
-# **20**: words of different lanes meet in one bank. Can you have both, four reads *and* 12 wavefronts?
+# Can you have both, the fewest reads *and* the fewest wavefronts? This kernel is the example from here on,
+# unless a sentence says otherwise:
 #
-# Look at what a warp covers in that kernel. The block's tile is 128 × 128 and a thread has 8 × 8 of it. So 16
-# threads fill a row, and a warp is **two rows of 16 threads**: 16 rows of C, 128 columns. Two things can be
-# changed: the rectangle that the lanes form, and which elements of it each lane has.
+# | block's tile | BK | results of a thread | threads of a block | a warp |
+# |---|---|---|---|---|
+# | 128 × 128 | 16 | 8 × 8 | 16 × 16, 8 warps | 2 rows of 16 threads |
+#
+# You can change where the lanes of a warp stand, and which elements each lane has.
 #
 # ## From the block down to one thread
 #
@@ -63,20 +63,22 @@ see.limits("vectorized", square)
 #
 # Each time the pieces are numbered row by row: 0 and 1 lie side by side.
 #
-# Here is a small block, 64 × 64, with four warps. The picture is drawn from what the emulator saw the threads
-# store. Click once into a slider and use the arrow keys.
+# Here is a smaller block, 64 × 64 with four warps, drawn from what the emulator saw the threads store.
 
 # %%
 see.owners()
 
 # %% [markdown]
-# Try, one after the other:
+# **Hide and seek (2 minutes).** With "003: TN 8, WNITER 1", lane 5 stands in row 1, column 1 of the lanes.
+# In one of the other two kernels of 003 it stands in row 0, in one in row 2. Which is which? Say it, then
+# *look at a* sub-tile, *colour by* lane.
 #
-# 1. *look at a* warp, *colour by* lane. Where does lane 5 own elements? How far apart are its rows?
-# 2. *look at a* sub-tile. How many lanes lie side by side, how many below each other?
-# 3. *look at a* thread: these are its registers, numbered as the kernel stores them.
-# 4. kernel "003: TN 8, WNITER 2", again as a warp. What became narrower, what higher?
-# 5. *colour by* owner, and walk through the lanes. Then change the warp.
+# <details><summary>Where lane 5 is</summary>
+#
+# With TN 4 a thread tile is half as wide, so 8 lanes fit side by side: lanes 0 to 7 are row 0. With WNITER 2
+# the sub-tile is half as wide, and only 2 fit: lanes 4 and 5 are row 2.
+#
+# </details>
 #
 # ### Exercise 07.2 · The owner map
 # *core · medium · important · 20 minutes*
@@ -130,14 +132,6 @@ see.owners(elements)
 # | column of the tile, sub-tile j, place e | `warp_col * WN + j * WSUBN + lane_col * TN + e` |
 # | which result | number `i * (WNITER * TN) + j * TN + e` of threadResults, if TM = 1 |
 #
-# Its shared tiles are flat, as in notebook 06. innerRowA and innerColA say which four of A's tile a thread
-# fetches, innerRowB and innerColB which four of B's tile, which has `BN // 4` fours in a row:
-#
-# | | from, counted from the tile's first element | to |
-# |---|---|---|
-# | A | `(innerRowA + offset) * K + innerColA * 4` | `As[(innerColA * 4 + e) * BM + innerRowA + offset]` |
-# | B | `(innerRowB + offset) * N + innerColB * 4` | `Bs[(innerRowB + offset) * BN + innerColB * 4]` |
-#
 # </details>
 #
 # ### Exercise 07.3 · Legal, or not?
@@ -170,7 +164,9 @@ def legal(BM, BN, WM, WN, TM, TN, WNITER):
 check.legal_tiles(legal)
 
 # %% [markdown]
-# The explorer below applies these rules, and the alignment rules. Choose tiles that cannot work: it says why.
+# The explorer below applies these rules, and a few more. **Break it (2 minutes):** from where the sliders
+# stand, exactly one move of one slider gives tiles that cannot run. Find it. Your `legal` lets them pass:
+# what does it not know?
 
 # %%
 see.tiles("warp_tiled_tm1")
@@ -182,10 +178,8 @@ see.tiles("warp_tiled_tm1")
 see.diff("vectorized", "warp_tiled_tm1")
 
 # %% [markdown]
-# Fetching is as in notebook 06. New are `y0` and `x0`, the thread's first row and column; the reads, WMITER
-# rows that lie WSUBM apart and WNITER runs of TN columns that lie WSUBN apart; and the store of C, which goes
-# to the same rows and columns. No barrier was added: lanes of a warp own different elements and exchange
-# nothing.
+# Fetching is as in notebook 06. New are `y0` and `x0`, the thread's first row and column; and the gaps: a
+# thread's rows lie WSUBM apart, its runs of TN columns WSUBN apart, in the reads and in the store of C.
 
 # %%
 rng = np.random.default_rng(0)
@@ -194,8 +188,8 @@ np.abs(run("warp_tiled_tm1", A, B).C - A @ B).max()
 
 # %% [markdown]
 # How many requests do all warps make to read As and Bs? In one k step a thread reads WMITER elements of As
-# and WNITER · TN of Bs, and does WMITER · WNITER · TN multiply-adds. Write it with the tiles in `t`; WMITER
-# is yours to work out.
+# and WNITER · TN of Bs, and does WMITER · WNITER · TN multiply-adds. The tiles of document 003 are in `t`;
+# WMITER is yours to work out.
 
 # %%
 t = LADDER["warp_tiled_tm1"].tiles
@@ -218,14 +212,13 @@ size = (1024, 1024, 1024)
 see.counts("warp_tiled_tm1", size, shared_load_requests=shared_reads, shared_load_wavefronts=shared_reads)
 
 # %% [markdown]
-# By the source a warp makes 16 requests per k step, 8 of As and 8 of Bs, a wavefront each: no conflict is
-# left. The compiler makes 10. The TN columns of Bs are neighbours and are read by fours: two requests instead
-# of eight. But these take four wavefronts each, so the wavefronts remain 16. And the rows of As are **WSUBM
-# apart**, each a request of its own: the price of TM = 1.
+# By the source a warp makes 16 requests per k step, a wavefront each: no conflict is left. The compiler makes
+# 10: it reads the neighbouring columns of Bs by fours. But the rows of As are WSUBM apart, so each remains a
+# request: the price of TM = 1. The wavefronts remain 16, because a wider read takes more of them.
 #
 # ## Which words meet in one bank?
 #
-# Take 8 × 8 results per thread again. You choose two things:
+# Back to the example, 8 × 8 results per thread. You choose two things:
 #
 # - how the lanes lie: 8 rows of 4 lanes ("8 × 4"), 4 rows of 8, ...;
 # - how a lane's 8 rows (and its 8 columns) lie: *side by side*, or in shorter **runs** with those of the
@@ -259,7 +252,7 @@ see.predict("07.four")
 # | 4 | 4 | 12 |
 # | 8 | 4 | 20 |
 #
-# So `warp_tiled` has **runs of four**: 8 rows are two runs. Those are the two pieces of the first picture.
+# So the course's `warp_tiled` has **runs of four**: 8 rows are two runs, the two pieces of the first picture.
 
 # %% [markdown]
 # ### Exercise 07.4 · Wavefronts
@@ -289,16 +282,9 @@ check.warp_wavefronts(wavefronts)
 see.warp_reads()
 
 # %% [markdown]
-# 1. As, one float, 8 × 4 lanes: the example above. Then "runs of four": the words are 4 apart, in 8 different
-#    banks.
-# 2. Bs with 4 × 8 lanes, four floats. Where do 8 wavefronts come from, and what brings them down to 4?
-#
-# Lanes that share words of As are neighbours, so with four floats its groups are joined. Lanes that share
-# words of Bs are no neighbours with 8 × 4 or 4 × 8 lanes: no two groups are joined, and Bs takes at least one
-# wavefront per group, 4.
-#
-# A k step is two such reads of As and two of Bs, four floats each. How many wavefronts is that, with 2 × 16
-# lanes (notebook 06) and with 16 × 2, side by side and in runs of four? Four numbers; the picture has both.
+# **The hunt (5 minutes).** A k step is two such reads of As and two of Bs, four floats each. With 2 × 16
+# lanes side by side that is 20 wavefronts. The picture has eight layouts. How many of them need at most 12?
+# And does any need fewer? Bet first, then hunt.
 
 # %% [markdown] tags=["thought"]
 # | lanes | side by side | runs of four |
@@ -308,14 +294,14 @@ see.warp_reads()
 # | 8 × 4 | 12 | 12 |
 # | 16 × 2 | 12 | 8 |
 #
-# With 16 × 2, lanes 0 and 2 want the same words of Bs, 1 and 3 too: now its groups are joined as well.
+# Six of eight, and one needs 8. With 16 × 2, lanes 0 and 2 want the same words of Bs, 1 and 3 too: its groups
+# are joined. With 8 × 4 or 4 × 8 lanes those that share words of Bs are no neighbours, so each of the 4 groups
+# takes a wavefront of its own, or more.
 #
-# Two ways lead from 20 to 12: lanes 8 × 4, as in document 004's v06, or runs of four. `warp_tiled` has 4 × 8,
-# so it needs the runs. And the runs need no warp tile: with 2 × 16 lanes it is 12 as well.
+# Two ways lead from 20 to 12: lanes 8 × 4, as in document 004's v06, or runs of four, even without a warp
+# tile. `warp_tiled` has 4 × 8, so it needs the runs.
 
 # %% [markdown]
-# Now build it.
-#
 # ### Exercise 07.7 · Runs of four
 # *core · hard · the heart of this notebook · 25 minutes*
 #
@@ -393,150 +379,122 @@ def make_runs_of_four(BM, BN, BK, WM, WN, TM, TN):
 check.runs_of_four(make_runs_of_four)
 
 # %% [markdown] tags=["stub"]
-# Right or wrong, you can look at the layout of your kernel: `see.owners(make_runs_of_four)` shows where block
-# (0, 0) stores. When you have passed, compare it with the course's: `see.diff("vectorized", "warp_tiled")`.
-# Only the places of a thread's rows and columns differ from notebook 06's kernel.
+# Right or wrong, `see.owners(make_runs_of_four)` shows where block (0, 0) of your kernel stores. When you
+# have passed, see how little `see.diff("vectorized", "warp_tiled")` finds.
 
 # %% tags=["solution"] id="own-layout"
 see.owners(make_runs_of_four)
 
 # %% [markdown] tags=["solution"]
-# **Compare it with the course's.** Only the places of a thread's rows and columns differ from notebook 06's
-# kernel.
+# **Compare it with the course's.**
 
 # %% tags=["solution"] id="own-diff"
 see.diff("vectorized", "warp_tiled")
 
 # %% [markdown]
-# ## What are 8 wavefronts worth?
+# ## What are the conflicts worth?
 #
-# Compare `vectorized` and `warp_tiled` with the same tiles and 8 × 8 results per thread. Their source first,
-# as written: float by float.
+# Now `warp_tiled` against `vectorized`, both with the example's tiles: 12 wavefronts against 20. A warp of
+# `vectorized` spends a third of its time waiting for shared memory. How much of that will be left? Guess.
 
-# %%
-tiles = LADDER["warp_tiled"].tiles
-see.compare("vectorized", "warp_tiled", tiles, "shared_load_requests", "shared_load_wavefronts")
-
-# %% [markdown]
-# As many requests; but 40 wavefronts of a warp per k step have become 16. The compiler reads by fours, and
-# then 20 have become 12. The instructions are the same, 1,181 in the main loop:
-
-# %%
-see.compare_code(square, "warp_tiled")
-
-# %% [markdown]
-# So are the registers, two blocks per SM in both. What differs is how long a warp waits for shared memory:
-
-# %%
+# %% tags=["thought"]
 see.waits(square, "warp_tiled")
 
+# %% [markdown] tags=["thought"]
+# 34 % of its time became 5 %, and 38.1 TFLOPS became 43.0. The instructions are the same, 1.16 per
+# multiply-add, and so are the registers.
+
 # %% [markdown]
-# 34 % of its time became 5 %, and 38.1 TFLOPS became 43.0. But two things have changed, the rectangle of the
-# lanes and the runs. Which of them was it? And would going from 12 to 8 bring as much
-# again?
+# ## Who earned it?
+#
+# Two things have changed, the rectangle of the lanes and the runs. So take them apart: the eight layouts of
+# your hunt were run in turn on one H200, with the same tiles.
 
 # %%
 see.predict("07.eight")
 
-# %% tags=["answer"]
-lanes_2_16 = ("warp_tiled", {"WM": 16, "WN": 128})
-lanes_16_2 = ("warp_tiled", {"WM": 128, "WN": 16})
-see.limits(square, lanes_2_16, "warp_tiled", lanes_16_2)
-
 # %% [markdown] tags=["answer"]
-# | lanes | | wavefronts per k step | shared memory busy | TFLOPS |
-# |---|---|---|---|---|
-# | 2 × 16 | side by side | 20 | 89 % | 38.1 |
-# | 2 × 16 | runs of four | 12 | 68 % | 43.6 |
-# | 4 × 8 | runs of four | 12 | 67 % | 43.0 |
-# | 16 × 2 | runs of four | 8 | 50 % | 43.0 |
+# | lanes | side by side | runs of four |
+# |---|---|---|
+# | 2 × 16 | 20 wavefronts: 3.94 ms | 12 wavefronts: 3.50 ms |
+# | 4 × 8 | 20 wavefronts: 3.94 ms | 12 wavefronts: 3.54 ms |
+# | 8 × 4 | 12 wavefronts: 3.54 ms | 12 wavefronts: 3.60 ms |
+# | 16 × 2 | 12 wavefronts: 3.56 ms | 8 wavefronts: 3.57 ms |
 #
-# **Here the runs did it.** With them no warp tile beats notebook 06's two rows: 43.6 is 1.2 % above 43.0,
-# more than one kernel varies. (The tuner's sweep begins at WM = 32, so it never tried 2 × 16.) 8 × 4 lanes
-# side by side have 12 wavefronts too, without runs; that was not measured on the H200.
+# **The wavefronts decide, not the way there.** The right rectangle alone does it, the runs alone do it, and
+# 4 × 8 alone does nothing at all. Few different numbers? 4 × 8 lanes read 96 per k step, 2 × 16 read 144, and
+# side by side both take 3.94 ms. The story is refuted.
 #
-# From 12 wavefronts on the issue slots are the limit, so 8 are no faster. Then why warp tiles? For these
-# kernels they are one way to say who reads what. In notebook 08 the warp computes as a whole, and there is no
-# other.
-
-# %% [markdown]
-# ## With the best tiles of each
-
-# %%
-see.tflops("thread_tiled_2d", "vectorized", "warp_tiled_tm1", "warp_tiled")
-
-# %% [markdown]
-# Every stage has its default tiles here, those that were fastest for it, or nearly. So the gain over
-# `vectorized` is smaller, 4 %: that one has 16 × 4 results. And document 003's kernel, which has warp tiles,
-# is slower than notebook 06's, which has none. Ask the hardware's counters, per warp and k step (a warp has
-# 32 lanes with 64 results each):
-
-# %%
-stages = ["thread_tiled_2d", "vectorized", "warp_tiled_tm1", "warp_tiled"]
-counted = records.counters("ladder").set_index("case").loc[[f"{stage} 1024x1024x1024" for stage in stages]]
-counted.index = stages
-warps, k_steps = 1024**2 / (32 * 64), 1024
-counted[["shared_load_requests", "shared_load_wavefronts"]] / (warps * k_steps)
-
-# %% [markdown]
-# `vectorized` and `warp_tiled` take 12 wavefronts both; with 8 × 8 results there is one request fewer, four
-# instead of five. `warp_tiled_tm1` has no bank conflict, and still it makes ten requests, which take 16
-# wavefronts: it reads the rows of As one by one.
-#
-# (`thread_tiled_2d` reads as few words as `vectorized`. But it fills its tiles float by float.)
+# (Compare within this table only: its times include the launch, a third of a millisecond.)
 
 # %% [markdown]
 # ## What limits it now?
 #
-# Bytes are no limit, as the roofline of notebook 06 showed. Shared memory? The 64 multiply-adds of a lane's k
-# step take an SM 16 clocks per warp. 16 wavefronts, as written, would just fit; the 12 as compiled allow 89
-# TFLOPS, more than the peak. What is it then? A profile tells:
+# From 20 to 12 wavefronts was worth 13 %. From 12 to 8 was worth nothing. So what must be the limit with 12?
+# And with 8?
 
-# %%
-see.limits("warp_tiled_tm1", "warp_tiled")
+# %% tags=["thought"]
+see.limits("warp_tiled", ("warp_tiled", {"WM": 128, "WN": 16}))
 
-# %% [markdown]
-# Instructions. In 77 % of the clocks a scheduler issues one, and 87 % of these are multiply-adds: the product
-# is the part of the peak that the kernel reaches while it runs. A scheduler issues one instruction per clock,
-# so each one that is no multiply-add costs a multiply-add. (That holds for GPUs with 128 FP32 units per SM,
-# such as the H200 and the RTX 3090; V100 and A100 have 64.)
-#
-# In the other 23 % none of a scheduler's four warps is ready. Of its time a warp spends 9 % in *dispatch*
-# (its instruction is chosen, but held up on the way to its unit), 7 % waiting for global memory, 5 % at
-# barriers and 5 % for shared memory. Which of these meet in one clock, a profile does not say.
-#
-# How does cuBLAS reach 51? One step towards it: fetch the next tile *while* this one is multiplied. These two
-# kernels have the same tiles, 128 × 256, and one block per SM:
-
-# %%
-one_block = ("warp_tiled", {"BM": 128, "BN": 256, "BK": 8, "WM": 64, "WN": 64, "TM": 16, "TN": 8, "PAD": 4})
-see.waits(one_block, "double_buffered")
+# %% [markdown] tags=["thought"]
+# Issue slots, in both. With 8 wavefronts shared memory rests more, but a scheduler issues one instruction
+# per clock, and each one that is no multiply-add takes the place of one. To be faster, issue fewer
+# instructions, or leave fewer clocks without any.
 
 # %% [markdown]
-# 32.9 TFLOPS became 45.7: 20 % of a warp's time were waits for global memory, and now none are. With two
-# blocks per SM, as in `warp_tiled`'s default tiles, the other block works meanwhile. The ladder goes on with
-# `async_copy`, and with `read_ahead` 52.2. 67 TFLOPS, the peak of the FP32 units, is the end of this road.
-# The next notebook takes another.
+# Then why warp tiles? Here they are one way to say who reads what. In notebook 08 the warp computes as a
+# whole, and there is no other.
 #
+# ## Three kernels, no names
+#
+# Here is what the H200 counted per warp and k step in three kernels, each with its own default tiles and 64
+# results per thread: `vectorized` (16 × 4), `warp_tiled_tm1` (8 rows, one by one, of 8 columns) and
+# `warp_tiled`.
+#
+# | | requests | wavefronts |
+# |---|---|---|
+# | X | 4 | 12 |
+# | Y | 10 | 16 |
+# | Z | 5 | 12 |
+#
+# Which is which? And are the two with warp tiles the fastest?
+
+# %% tags=["thought"]
+see.tflops("vectorized", "warp_tiled_tm1", "warp_tiled")
+
+# %% [markdown] tags=["thought"]
+# X is `warp_tiled`, Y `warp_tiled_tm1`, Z `vectorized`. Document 003's kernel has warp tiles and no bank
+# conflict, and is the slowest: it reads the rows of As one by one. A warp tile is no medal.
+
+# %% [markdown]
 # ## Tune it
+#
+# **A challenge (3 minutes).** More warps hide more waiting, says notebook 04. With the example's tiles an SM
+# holds 16 warps. Get 32 onto it: two sliders are enough. And bet first: is that faster?
 
 # %%
 see.tiles("warp_tiled")
 
 # %% [markdown]
-# Warp tiles of the same size may be square or long: 32 × 128, 64 × 64 and 128 × 32 lie on one diagonal of
-# this map, 32 × 64 and 64 × 32 on another. How much does the shape matter, once the other tile sizes are
-# tuned? And the size?
-
-# %%
-see.heatmap("warp_tiled", "WM", "WN", others="best")
+# <details><summary>Was it worth it?</summary>
+#
+# No. Each of 32 warps gets half of the registers, so a lane has room for 32 results, and makes 6 reads for 64
+# multiply-adds instead of 4. Of all tiles that the tuner tried, the fastest with 32 warps reach 41.1 TFLOPS,
+# with 16 warps 43.8. Waiting is not the limit here; hiding it wins nothing.
+#
+# </details>
 
 # %% [markdown]
-# Along a diagonal nearly nothing: 43.6 and 43.8 TFLOPS for the smaller tiles, 42.5 to 42.6 for the larger
-# ones. 64 × 32 reads fewer different floats than 16 × 128, 96 against 144; but in runs of four both take 12
-# wavefronts. The size matters a little more, and 32 × 32 is worst, with 41.1: its lanes have 32 results, and
-# make 6 reads for 64 multiply-adds instead of 4. The fastest has 4 × 16 results: wide is no fault any more,
-# since the runs leave no conflict.
+# <details><summary>For the curious: how does cuBLAS reach 51 TFLOPS?</summary>
+#
+# One step towards it: fetch the next tile *while* this one is multiplied. With `double_buffered`'s tiles an
+# SM holds one block, and 32.9 TFLOPS become 45.7: 20 % of a warp's time were waits for global memory, now
+# none.
+#
+# The ladder goes on to `read_ahead` with 52.2. The peak of the FP32 units, 67, is the end of this road. The
+# next notebook takes another.
+#
+# </details>
 
 # %% [markdown]
 # ---
@@ -548,15 +506,12 @@ see.quiz("07")
 # %% [markdown]
 # ## Recap
 #
-# - Block tile, warp tile, sub-tile, thread tile: each level is cut by `//` and `%`, columns first.
-# - WMITER · WNITER · 32 · TM · TN = WM · WN, and every division must come out even. Else elements are owned
-#   twice, or by nobody.
-# - Lanes of one group that want the same word share it; lanes that want different words of one bank wait.
-#   Runs of four leave no gaps, and one instruction reads each run.
-# - With the same instructions, 12 wavefronts per k step instead of 20 bring 13 %: from 38.1 to 43.0 TFLOPS.
-#   The runs of four bring it, with any warp tile. Then issue slots are the limit, and 8 wavefronts bring no
-#   more.
-# - With one float per lane and with four, the count is another: ask for the width before you say "conflict".
+# - You found the owner of every element with `//` and `%`.
+# - You wrote the rules for tiles that work. If one division is not even, elements have two owners or none.
+# - You counted wavefronts on paper. Ask how wide a read is before you say "conflict".
+# - You wrote a kernel in runs of four: one instruction per run, no conflict.
+# - You took a story apart: fewer wavefronts brought the 13 %, the warp's tile by itself nothing.
+# - You saw the limit move to issue slots, where 8 wavefronts are no better than 12.
 #
 # **Next:** a warp is also what NVIDIA's Tensor Cores speak to. In notebook 08 it multiplies 16 × 16 tiles
 # in a single call.
