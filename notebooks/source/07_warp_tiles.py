@@ -165,8 +165,8 @@ check.legal_tiles(legal)
 
 # %% [markdown]
 # The explorer below applies these rules, and a few more. **Break it (2 minutes):** from where the sliders
-# stand, exactly one move of one slider gives tiles that cannot run. Find it. Your `legal` lets them pass:
-# what does it not know?
+# stand, exactly one change of one slider gives tiles that cannot run. Find it; the explorer says why. Your
+# `legal` lets them pass: what does it not know?
 
 # %%
 see.tiles("warp_tiled_tm1")
@@ -295,7 +295,7 @@ see.warp_reads()
 # | 16 × 2 | 12 | 8 |
 #
 # Six of eight, and one needs 8. With 16 × 2, lanes 0 and 2 want the same words of Bs, 1 and 3 too: its groups
-# are joined. With 8 × 4 or 4 × 8 lanes those that share words of Bs are no neighbours, so each of the 4 groups
+# are joined. With 8 × 4 or 4 × 8 lanes those that share words of Bs are no neighbours: each of the 4 groups
 # takes a wavefront of its own, or more.
 #
 # Two ways lead from 20 to 12: lanes 8 × 4, as in document 004's v06, or runs of four, even without a warp
@@ -401,7 +401,7 @@ see.diff("vectorized", "warp_tiled")
 see.waits(square, "warp_tiled")
 
 # %% [markdown] tags=["thought"]
-# 34 % of its time became 5 %, and 38.1 TFLOPS became 43.0. The instructions are the same, 1.16 per
+# 34 % of its time became 5 %, and 38.1 TFLOPS became 43.0, 13 % more. The instructions are the same, 1.16 per
 # multiply-add, and so are the registers.
 
 # %% [markdown]
@@ -423,15 +423,14 @@ see.predict("07.eight")
 #
 # **The wavefronts decide, not the way there.** The right rectangle alone does it, the runs alone do it, and
 # 4 × 8 alone does nothing at all. Few different numbers? 4 × 8 lanes read 96 per k step, 2 × 16 read 144, and
-# side by side both take 3.94 ms. The story is refuted.
+# side by side both take 3.94 ms. The story is refuted. And from 12 wavefronts to 8 nothing is gained.
 #
 # (Compare within this table only: its times include the launch, a third of a millisecond.)
 
 # %% [markdown]
 # ## What limits it now?
 #
-# From 20 to 12 wavefronts was worth 13 %. From 12 to 8 was worth nothing. So what must be the limit with 12?
-# And with 8?
+# Now you know what 12 wavefronts are worth, and what 8 are. So what must be the limit with 12? And with 8?
 
 # %% tags=["thought"]
 see.limits("warp_tiled", ("warp_tiled", {"WM": 128, "WN": 16}))

@@ -11,7 +11,7 @@ from gemm_course.figures.wavefronts import wavefronts_of
 from gemm_course.kernels import LADDER
 from gemm_course.model import occupancy
 from gemm_course.profiles import recorded, verdict
-from gemm_course.widgets import _quiz
+from gemm_course.widgets import _owners, _quiz
 from gemm_course.widgets._costs import cost
 from gemm_course.widgets._roofs import roofs_of
 from tests.notebooks.builder import ROOT
@@ -49,7 +49,7 @@ def test_what_the_lanes_of_warp_tiled_bring(said_in_07):
     assert SQUARE.items() <= LADDER["warp_tiled"].tiles.items()
     assert f"{before.tflops:.1f} TFLOPS became {after.tflops:.1f}" in said_in_07
     gain = f"{100 * (after.tflops / before.tflops - 1):.0f} %"
-    assert f"From 20 to 12 wavefronts was worth {gain}" in said_in_07
+    assert f"became {after.tflops:.1f}, {gain} more" in said_in_07
     assert f"fewer wavefronts brought the {gain}" in said_in_07
     (was,), (now,) = shares(before, "shared memory"), shares(after, "shared memory")
     assert f"{was} of its time became {now}" in said_in_07
@@ -135,6 +135,23 @@ def test_why_runs_of_four(said_in_07):
     for run in (1, 2, 4, 8):
         reads = 16 // min(run, 4)
         assert f"| {run} | {reads} | {of_a_k_step(4, 8, run)} |" in said_in_07
+
+
+def test_hide_and_seek(said_in_07):
+    places = {"003: TN 8, WNITER 1": (1, 1), "003: TN 4, WNITER 1": (0, 5), "003: TN 8, WNITER 2": (2, 1)}
+    for kernel, (row, column) in places.items():
+        assert (
+            f"lane 5: row {row}, column {column} of the lanes"
+            in _owners.draw(kernel, "block", "warp", 0, 5).alt
+        )
+    assert "lane 5 stands in row 1, column 1 of the lanes" in said_in_07
+
+
+def test_one_change_of_a_slider_breaks_the_tiles_of_document_003():
+    stage = LADDER["warp_tiled_tm1"]
+    changes = [(name, value) for name, values in stage.options.items() for value in values]
+    broken = {change: stage.rules(dict([change])) for change in changes if stage.rules(dict([change]))}
+    assert list(broken) == [("WN", 128)] and "registers" in str(broken)
 
 
 def test_what_limits_warp_tiled(said_in_07):
