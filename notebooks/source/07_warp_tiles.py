@@ -142,7 +142,7 @@ see.owners(elements)
 # block's, or where a block would have more than 1,024 threads (1,024 is allowed). TM may be larger than 1
 # here. (128-bit loads add further conditions; ignore them.)
 #
-# The checker tries 3,891 combinations. One of the rules is easily forgotten.
+# The checker tries 3,892 combinations. One of the rules is easily forgotten.
 
 
 # %% id="ex-07-3"

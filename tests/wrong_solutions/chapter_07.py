@@ -110,6 +110,7 @@ LEGAL = altered(
             (RULES, "BM % WM or BN % WN or WN % (WNITER * TN)"),
             ("WM * WN // sub_tile", "max(1, WM * WN // sub_tile)"),
         ),
+        "without_tn": ("sub-tiles of whole TN = 3", ("WN % (WNITER * TN)", "WN % WNITER")),
         "a_thread_for_each_thread_tile": ("as in notebook 05", (COUNT, "BM * BN // (TM * TN)")),
         "any_number_of_threads": ("1,024", NO_LIMIT),
         "fewer_than_the_most": ("still allowed", ("threads <= 1024", "threads < 1024")),

@@ -16,6 +16,7 @@ FORGOTTEN = (  # each breaks one rule only, for those who begin with the lanes o
     (128, 96, 16, 48, 1, 4, 1),
     (64, 100, 16, 50, 1, 2, 3),
     (64, 136, 16, 34, 1, 4, 1),
+    (3, 32, 3, 32, 1, 3, 1),  # all is even but WSUBN % TN
 )
 CASES = (*product(*SIZES), *FORGOTTEN)
 
