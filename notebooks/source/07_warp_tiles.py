@@ -468,8 +468,9 @@ see.tflops("vectorized", "warp_tiled_tm1", "warp_tiled")
 # %% [markdown]
 # ## Tune it
 #
-# **A challenge (3 minutes).** More warps hide more waiting, says notebook 04. With the example's tiles an SM
-# holds 16 warps. Get 32 onto it: two sliders are enough. And bet first: is that faster?
+# **A challenge (3 minutes).** More warps fill clocks in which nobody issues, says notebook 04. With the
+# example's tiles an SM holds 16 warps. Get 32 onto it: two sliders are enough. And bet first: is that
+# faster?
 
 # %%
 see.tiles("warp_tiled")
@@ -479,7 +480,7 @@ see.tiles("warp_tiled")
 #
 # No. Each of 32 warps gets half of the registers, so a lane has room for 32 results, and makes 6 reads for 64
 # multiply-adds instead of 4. Of all tiles that the tuner tried, the fastest with 32 warps reach 41.1 TFLOPS,
-# with 16 warps 43.8. Waiting is not the limit here; hiding it wins nothing.
+# with 16 warps 43.8. Waiting is not the limit here.
 #
 # </details>
 
