@@ -1,19 +1,20 @@
 # %% [markdown]
 # # 04 · A column of results in every thread
 #
-# v02 reads two elements of shared memory for every multiply-add, and shared memory cannot keep up. The
-# fastest memory of all has not been used yet: a thread's own registers. If a thread computes **several**
-# elements of C, what it has read once serves all of them.
+# v02 asks shared memory for two numbers per multiply-add, and shared memory cannot keep up. Here one thread
+# computes a **column** of results, so that what it has read once serves them all. They live in the fastest
+# memory there is, the thread's own registers.
 #
 # **After this notebook you can**
-# - derive how many shared reads a result costs, for any tile, and hold it against the emulator's count;
-# - keep an array in registers, and say what throws it out: local memory and spills;
-# - work out how many warps an SM holds, and say from a measurement what more warps bring.
+# - say what a result costs in shared reads before the kernel runs;
+# - keep an array in registers, and find the line that throws it out;
+# - work out how many warps an SM holds, and what they are good for.
 #
 # *Time: about 60 minutes to read, 50 for the exercises. Comes from document 004, kernel v03.*
 
 # %%
 import numpy as np
+import pandas as pd
 from numba import cuda, float32
 
 from gemm_course import LADDER, check, run
@@ -22,8 +23,8 @@ from gemm_course import widgets as see
 # %% [markdown]
 # ## In one picture
 #
-# A thread makes several elements of C now, one below the other. Compare the two bars: what it reads in one
-# step along `k`, and how many products it adds.
+# One thread, several elements of C. Compare the two bars: what it reads in one step along `k`, and how many
+# products it adds.
 
 # %%
 see.multiply("thread_tiled_1d")
@@ -32,30 +33,36 @@ see.multiply("thread_tiled_1d")
 # ## What limits it now?
 #
 # L1 and shared memory, busy in 91 % of the clocks. An SM can do four warp-wide multiply-adds per clock, but
-# serves one wavefront of shared memory in that clock, and v02 asks, in its source, for two reads each time.
+# serves one wavefront of shared memory in that clock, and v02's source asks for two reads each time.
 #
 # ## One column of results
 #
-# Look at two threads, one below the other. They compute C[0, 5] and C[1, 5], so they need the very same
-# column of Bs. Each reads it for itself. Let **one** thread do both, and it reads the column once.
+# Two threads, one below the other, compute C[0, 5] and C[1, 5]. Both read the same column of Bs. Let **one**
+# thread do both, and the column is read once.
 #
 # So a thread gets TM results, one below the other. In every step `p` along k it reads
 #
 # - **one** element of Bs, which all TM results need;
 # - **TM** elements of As, one for each result.
 #
-# Below is one block of v03 with small tiles (16 × 32, 16 deep), drawn from the emulator's trace. Move TM,
-# and see the reads drop below two per multiply-add. Then move the thread: what does the rest of its warp
-# read?
+# Two choices of tiles run through this notebook, both with blocks of 512 threads:
+#
+# | | BM × BN × BK | TM | |
+# |---|---|---|---|
+# | **large** | 128 × 128 × 8 | 32 | v03's own, the fastest that was measured |
+# | **small** | 64 × 64 × 8 | 8 | document 004's, for your own kernel and for the warps |
+#
+# For the eye both are too large, so this block has 16 × 32 results. **Your goal: at most 1.25 reads per
+# multiply-add, with as small a TM as you can.** Then move the thread: what does the rest of its warp read?
 
 # %%
 see.registers("thread_tiled_1d")
 
+# %% [markdown] tags=["thought"]
+# TM = 4 is enough: 5 reads, 4 multiply-adds. All 32 lanes of a warp read the same elements of As: a
+# broadcast, one **wavefront** for all. Of Bs they read 32 neighbours: one wavefront as well.
+
 # %% [markdown]
-# Where BN is a multiple of 32, as here, all 32 lanes of a warp have the same rows of C, so they read the
-# same elements of As: a broadcast, one **wavefront** for all. Of Bs they read 32 neighbours: one wavefront
-# as well. What counts from here on is how many of them a multiply-add costs.
-#
 # ### Exercise 04.1 · Reads per result
 # *core · easy · 5 minutes*
 #
@@ -79,8 +86,8 @@ check.reads_per_result(reads_a_result)
 # %% [markdown]
 # ### Counted
 #
-# The same kernel with TM from 1 to 32, on the emulator: reads of shared memory per multiply-add. Which limit
-# do they go to, however large TM is, and which of the two tiles is to blame?
+# Let TM grow to 32. Which limit do the reads per multiply-add go to, and which of the two tiles is to blame?
+# Bet, then let the emulator count.
 
 # %% tags=["thought"]
 rng = np.random.default_rng(0)
@@ -93,7 +100,8 @@ def reads(TM):
     return report.total("lanes", space="shared", op="load") / 64**3
 
 
-{TM: reads(TM) for TM in (1, 2, 4, 8, 16, 32)}
+sizes = 1, 2, 4, 8, 16, 32
+pd.DataFrame({"TM": sizes, "reads per multiply-add": [reads(TM) for TM in sizes]})
 
 # %% [markdown] tags=["thought"]
 # They go to 1. The reads of Bs can be made as few as you like; those of As stay, one per multiply-add.
@@ -101,18 +109,15 @@ def reads(TM):
 # %% [markdown]
 # ## Where the results live
 #
-# An SM has 65,536 **registers** of 32 bits, and a thread may have 255 of them. They are read in the very
-# instruction that computes, at no extra cost. `acc` has been in one all along. Now there are TM results, so
-# `acc` becomes an array of the thread's own: `cuda.local.array(TM, float32)`.
+# An SM has 65,536 **registers** of 32 bits, and a thread may have 255 of them. They cost no extra time to
+# read. `acc` has been in one all along. Now it becomes an array of the thread's own: `cuda.local.array(TM,
+# float32)`.
 #
 # But a register has no address. The instruction says *register 17*, and nobody can say "register number i"
-# while the program runs. So the compiler must know, for every access, which element is meant.
-#
-# It writes the loop over `i` out in full (it **unrolls** it): `acc[0] += ...`, `acc[1] += ...`, and each
-# element becomes a register. For that let the loop run a constant number of times, like `range(TM)`, where
-# TM comes from the factory. Do not count on registers unless every index is known; a short array, or a loop
-# that runs once, may get away with it. (`unroll(range(TM))` in the course's kernels asks for it by name, for
-# the case that the compiler finds a loop too long.)
+# while the program runs. So the compiler **unrolls** the loop over `i`: it writes `acc[0] += ...`, `acc[1] +=
+# ...` in full, and each element is a register. For that the loop must run a constant number of times, like
+# `range(TM)`, where TM comes from the factory. (Short arrays may get away with less. The course's kernels ask
+# for it by name, `unroll(range(TM))`.)
 #
 # ### Exercise 04.2 · The heart
 # *core · hard · the heart of this notebook · 25 minutes*
@@ -176,9 +181,8 @@ check.thread_columns(make_column)
 # %% [markdown]
 # ### What changed since v02
 #
-# When yours passes, open the course's own, v03. Its fetch loops look different: in one pass the block
-# fetches A_ROWS = THREADS / BK whole rows of A's tile, or B_ROWS = THREADS / BN of B's. It is the same
-# walk. The first comparison changes these loops alone in v02; from there to v03 it is one idea.
+# When yours passes, open the course's own. The first comparison changes only how v02 walks through a tile as
+# it fetches it; from there to v03 it is one idea.
 
 # %% tags=["listing"]
 from gemm_course.kernels.variants.block_tiled_in_rows import STAGE as in_rows
@@ -189,13 +193,11 @@ see.diff("block_tiled", in_rows)
 see.diff(in_rows, "thread_tiled_1d")
 
 # %% [markdown] tags=["listing"]
-# - A block still has a tile of BM × BN elements, but only **BM · BN / TM threads**. Tiles can be larger
-#   than the 1,024 threads that a block may have.
-# - `acc` is an array: one place for each result.
-# - One thread has TM results, so one element of Bs serves all of them. The compiler would find `b` itself;
-#   we write it out so that the count shows it.
-# - `unroll(range(BK))` writes all steps out. Below you see what that is worth.
-# - Thread `tid` begins in row `tid // BN * TM`. The rows below its TM rows belong to thread `tid + BN`.
+# - A block has only **BM · BN / TM threads** for its BM × BN elements. So tiles can be larger than the 1,024
+#   threads that a block may have.
+# - One element of Bs serves all TM results. The compiler would find `b` itself; we write it out so that the
+#   count shows it.
+# - `unroll(range(BK))` writes all steps out. You will see what that is worth.
 
 # %%
 C = run("thread_tiled_1d", A, B).C
@@ -204,16 +206,16 @@ np.abs(C - A @ B).max()
 # %% [markdown]
 # ## Count it three ways
 #
-# The tiles are the stage's own:
+# The tiles are the large ones:
 
 # %%
 t = LADDER["thread_tiled_1d"].tiles
 t
 
 # %% [markdown]
-# Write the number of requests, for all warps together: loads from global memory, and reads of shared
-# memory. (Counts are made at 1024³, times at 4096³: the 64 blocks that 1024³ makes of v03 are too few for 132
-# SMs, which does not affect counts.) Use `t["BM"]`, `t["BN"]` and `t["TM"]`.
+# Write the number of requests, for all warps together: loads from global memory, and reads of shared memory.
+# A request is a whole warp's. Use `t["BM"]`, `t["BN"]` and `t["TM"]`. (Counts are made at 1024³, times at
+# 4096³.)
 
 
 # %% id="formula"
@@ -238,29 +240,29 @@ size = (1024, 1024, 1024)
 counted = {"global_load_requests": global_requests, "shared_load_requests": shared_requests}
 see.counts("thread_tiled_1d", size, **counted)
 
+# %% [markdown]
+# One read of a warp, one wavefront: so the same formula should give the wavefronts. Does it?
+
 # %%
 see.counts("thread_tiled_1d", size, shared_load_wavefronts=shared_requests)
 
-# %% [markdown]
-# The hardware counts far fewer reads than v03's source has. `unroll(range(BK))` writes the loop over `p`
-# out. Then four reads of a row of As stand side by side, and the compiler makes one of them:
+# %% [markdown] tags=["thought"]
+# Far fewer than the source has! `unroll(range(BK))` writes the loop over `p` out, four reads of a row of As
+# stand side by side, and the compiler makes one of them:
 #
 # | As, four steps of a row | loads | wavefronts |
 # |---|---|---|
 # | in the source: `As[y0 + i, p]` to `As[y0 + i, p + 3]` | 4 of 32 bits | 4 |
-# | compiled: one `LDS.128` | 1 of 128 bits | **2** |
+# | compiled: one `LDS.128` | 1 of 128 bits | **2** (measured) |
 #
-# Each is a broadcast. One of 128 bits takes two wavefronts; that is measured, NVIDIA does not document it
-# ([05](05_thread_tiles_2d.ipynb) has the table). So four steps cost 2 TM + 4 wavefronts instead of 4 TM + 4:
+# So a multiply-add costs
 #
-# $$1/2 + 1/TM \text{ wavefronts per multiply-add,}$$
-#
-# where the source has $1 + 1/TM$. (In the machine code, 256 multiply-adds have 64 `LDS.128` and 8 `LDS`.)
-#
-# And yours? With plain `range(BK)` the compiler writes out two steps at a time and merges nothing. Take the
-# `#` away, once yours passes. The tiles are the same, but of yours the loop over `p` is drawn, of v03 the
-# one over the tiles, with fetch and barriers. So look at one row, *shared load*. (Most of the rest is integer
-# arithmetic, for indices.)
+# $$1/2 + 1/TM \text{ wavefronts, where the source has } 1 + 1/TM.$$
+
+# %% [markdown]
+# **And your kernel?** With plain `range(BK)` the compiler merges nothing. Once yours passes, take the `#`
+# away: your kernel against v03, both with the small tiles. Look at one row, *shared load*. Then write
+# `unroll(range(BK))` in yours, and look again.
 
 # %%
 # from gemm_course import compiled
@@ -269,12 +271,10 @@ see.counts("thread_tiled_1d", size, shared_load_wavefronts=shared_requests)
 # mine = compiled(make_column(**tiles), 64, 64, 64, float32(1), A, B, float32(0), C)
 # see.compare_code(mine, ("thread_tiled_1d", tiles))
 
+# %% [markdown] tags=["thought"]
+# 1,125 reads per 1,000 multiply-adds become 375, as in v03: one word, a third of the reads.
+
 # %% [markdown]
-# Then write `unroll(range(BK))`, and look again: 1,125 reads per 1,000 multiply-adds become 375, as in v03.
-# `gemm_course.profiled` tells how fast it is, on a GPU.
-#
-# The tiles also decide how well the loads of A coalesce.
-#
 # ### Exercise 04.3 · How deep a tile?
 # *core · easy · 6 minutes*
 #
@@ -303,53 +303,54 @@ see.predict("04.gain")
 # %% tags=["answer"]
 see.tflops("naive_coalesced", "block_tiled", "thread_tiled_1d")
 
-# %% tags=["answer"]
-see.roofline("naive_coalesced", "block_tiled", "thread_tiled_1d")
-
-# %% [markdown] tags=["answer"]
-# The ring is the stage before; the dotted line leads to the one you chose. "5.7 times the FLOP per byte": the
-# tiles' loads alone give 6, but C's stores count too.
+# %% [markdown]
+# ## Which profile is which?
 #
-# v03 reaches 69 % of its lowest roof, the wavefronts of shared memory. Is shared memory still the limit then?
+# One is v02's, one is v03's with the large tiles, one is v03's with tiles that do it no good. Busy, in per
+# cent of the clocks:
+#
+# | | X | Y | Z |
+# |---|---|---|---|
+# | L1 and shared memory | 86 | 49 | 91 |
+# | multiply-add units | 37 | 6 | 20 |
+# | L2 | 28 | 93 | 31 |
+# | DRAM | 2 | 54 | 23 |
+#
+# Name them. Then: is shared memory still v03's limit?
 
-# %% tags=["answer"]
+# %% tags=["thought"]
 see.limits("block_tiled", "thread_tiled_1d")
 
-# %% [markdown] tags=["answer"]
-# **Still L1 and shared memory**, busy in 86 % of the clocks. Wavefronts of shared memory take 72 % (69 % of
-# the whole launch: for 3 % of it SMs have no work). The other 14 go to loads of A and B, stores of C, and
-# registers that do not fit (spills, below).
+# %% [markdown] tags=["thought"]
+# Z is v02: you know its 91 % from the top. X is v03. Y runs to L2 and DRAM all the time, though tiles are
+# there to spare it that. What does it fetch? You will make such a kernel yourself, under *Break it*.
 #
-# Issue slots are taken in 60 % of the clocks, and 55 % of the instructions are multiply-adds: 33 % of the
-# clocks. (Their units are busy in 37 %, because they also multiply the integers of addresses, `IMAD`.)
-#
-# Almost all wavefronts that are left are reads of As. No TM gets rid of them: ½ wavefront per multiply-add,
-# one wavefront per clock. That allows two multiply-adds per clock, of four.
+# **Still L1 and shared memory**, busy in 86 % of the clocks; issue slots, the next, in 60 %. Almost all
+# wavefronts left are reads of As, ½ per multiply-add, and no TM gets rid of them. So the next step must make
+# reads of As serve several results, too.
 
 # %% [markdown]
 # ## When an array leaves the registers
 #
-# An array whose elements the compiler cannot tell apart goes to **local memory**. It is called that because
-# every thread has its own, but it lies in device memory. The caches hold some of it; what they do not hold
-# is hundreds of clocks away. Here is a small kernel of another kind, a vector times a matrix with R results
-# per thread. Which line keeps the compiler from unrolling?
+# An array whose elements the compiler cannot tell apart goes to **local memory**. Every thread has its own,
+# hence the name, but it lies in device memory, hundreds of clocks away unless a cache holds it.
+#
+# Here is another kernel, a vector times a matrix with R results per thread. It is right, and slow. **Find the
+# line** that keeps the compiler from unrolling, before the emulator tells you.
 
 # %%
 from gemm_course.checks.kits import make_strip
 
 see.source(make_strip(16))
 
-# %% tags=["thought"]
-from gemm_course import launch
-
-given = 500, 8, np.ones(8, np.float32), np.ones((8, 500), np.float32), np.zeros(500, np.float32)
-one_block_of_a_warp = make_strip(16)[1, 32]  # [blocks, threads per block]
-print(launch(one_block_of_a_warp, *given, backend="emulator").report.advice[0])
+# %%
+# Say your line, then take the # away:
+# from gemm_course import launch
+# given = 500, 8, np.ones(8, np.float32), np.ones((8, 500), np.float32), np.zeros(500, np.float32)
+# one_block_of_a_warp = make_strip(16)[1, 32]  # [blocks, threads per block]
+# print(launch(one_block_of_a_warp, *given, backend="emulator").report.advice[0])
 
 # %% [markdown]
-# Compiled for an H200, its code has 12 local-memory load instructions and 11 stores; loops run some of them
-# again and again.
-#
 # ### Exercise 04.4 · Back into registers
 # *stretch · medium · 14 minutes*
 #
@@ -394,116 +395,93 @@ def make_strip(R):
 check.in_registers(make_strip)
 
 # %% [markdown]
-# The other way into local memory is a **spill**: there are too many values at a time. What does not fit
-# into a thread's registers is stored in local memory, and loaded again.
+# ## Break it
 #
-# v03 has a **cap**, so that more blocks fit on an SM: 64 registers per thread, 32 where TM is at most 8.
-# With it, v03 spills a little: 24 bytes per thread, 2.6 % of its instructions.
-#
-# Your 04.2 has no cap. With tiles of 64 × 64 × 8 and TM = 8, this is what it takes:
-#
-# | | registers |
-# |---|---|
-# | the solution of 04.2, with 64-bit indices | 122 |
-# | `u32(...)` around `threadIdx` and `blockIdx`, as in v03 | 68 |
-#
-# `@cuda.jit(max_registers=64)` gives yours a cap.
-#
-# The course's kernels were timed on an H200, each with many choices of tiles. That record is called the
-# **sweep**. These are the tiles with which v03 spills most:
+# The course's kernels were timed on an H200 with many choices of tiles: the **sweep**. Of 240 choices for v03
+# the large tiles are the fastest. **Move one slider by one notch, and ruin it.** How slow can you get? Bet
+# first which of the four sizes hurts most.
 
 # %%
+see.tiles("thread_tiled_1d")
+
+# %% [markdown] tags=["thought"]
+# BK, from 8 to 16: 21.2 TFLOPS become 3.7. The reads, the warps and the registers are the same. What the
+# picture leaves out stands in the sweep, *local_bytes*:
+
+# %% tags=["thought"]
 from gemm_course import records
 
-sweep = records.sweep().query("stage == 'thread_tiled_1d' and local_bytes > 0")
-sweep.nlargest(5, "local_bytes").set_index("tiles")[["registers", "local_bytes", "tflops"]]
+sweep = records.sweep().query("stage == 'thread_tiled_1d'").set_index("tiles")
+large = [f"BM=128 BN=128 BK={BK} TM=32" for BK in (4, 8, 16, 32)]
+sweep.loc[large, ["registers", "local_bytes", "tflops"]]
+
+# %% [markdown] tags=["thought"]
+# That is a **spill**: more values at a time than registers. What does not fit is stored in local memory, and
+# loaded again.
+#
+# v03 has a **cap** of 64 registers per thread (32 where TM is at most 8), so that more blocks fit on an SM.
+# It writes all BK steps out, and the compiler begins later steps before earlier ones are done. Each value on
+# its way needs a register. The proof: write 8 of the 16 steps out at a time, and 672 bytes become 24 again.
+#
+# Profile Y was such a kernel, with BM = 32, BN = 64, BK = 64, TM = 32. Of its instructions 32 % read or write
+# local memory.
 
 # %% [markdown]
-# All five have BK = 64. Why? v03 writes all BK steps out, and the compiler takes up later steps before
-# earlier ones are done. Each value on its way needs a register. With BM = 32, BN = 64 and TM = 32:
-#
-# | BK | 16 | 32 | 64 | 64, but 16 steps written out at a time |
-# |---|---|---|---|---|
-# | bytes spilled | 656 | 1,024 | 2,512 | 216 |
-#
-# With 2,512 bytes, 2.55 billion of the 8.1 billion instructions that the warps execute read or write local
-# memory. That is far more than L1 can hold: warps wait 73 % of their time for loads.
-#
 # ## How many warps, and what for?
 #
-# Threads with more results need more registers, and then fewer of them fit on an SM. How many stay? That
-# is **occupancy**, and it can be worked out: blocks fit until threads, registers or shared memory run out.
+# More results need more registers, and then fewer threads fit on an SM. How many stay is the **occupancy**:
+# blocks fit until threads, registers or shared memory run out.
 #
-# Here is an SM of an H200, filled with blocks of v03. Take blocks out, put them in one by one, and see which
-# tank is full first. Then try a smaller TM.
+# Work it out before you look. An SM has 65,536 registers and 64 warp slots. Blocks of v03 have 512 threads,
+# with 32 registers each for the **small** tiles, and 64 for the **large** ones. How many blocks fit, and what
+# is full first?
 
-# %%
-see.occupancy("thread_tiled_1d")
+# %% tags=["thought"]
+see.occupancy("thread_tiled_1d", tiles={"BM": 64, "BN": 64, "BK": 8, "TM": 8})
+
+# %% [markdown] tags=["thought"]
+# Small: 4 blocks, and two tanks are full at once. Large (set them): 2 blocks, 32 of 64 warps.
 
 # %% [markdown]
-# 512 threads × 64 registers = 32,768, and an SM has just twice that: 2 blocks, 32 of 64 possible warps.
+# What are warps for? In v03 a loaded value goes into the tile at once, and then comes the barrier. Now the
+# whole block waits, and only the warps of *other* blocks can compute.
 #
-# What are warps for? A load does not stop a warp; the first instruction that needs its value does. In v03 it
-# follows at once: the value goes into the tile, then comes the barrier. Now the whole block waits, and only
-# the warps of *other* blocks can compute.
-#
-# Fewer registers let in more blocks. The compiler can be told how many must fit, and then makes do with the
-# registers this leaves (`launch_bounds` in `cuda.jit`; v03's cap is one). But then it makes other code too,
-# so such a comparison changes two things. To change one, take the *same* code, and let each block reserve
-# some shared memory that it never uses, SPARE in KB: fewer blocks fit. Now with the document's smaller tiles:
+# Is that worth much? Take the *same* code, and let each block reserve some shared memory that it never uses:
+# fewer blocks fit, and nothing else has changed.
 
 # %%
 see.predict("04.blocks")
 
-# %% tags=["answer"]
-kept_apart = [
-    ("thread_tiled_1d_fewer_blocks", {"BM": 64, "BN": 64, "TM": 8, "SPARE": spare})
-    for spare in (52, 108, 200)
-]
-see.waits(*kept_apart, meanings=False)
-
 # %% [markdown] tags=["answer"]
-# With 4, 2 and 1 blocks the same code reaches 19.3, 15.2 and 8.5 TFLOPS. The wait that grows most is that for
-# loads from global memory: 13, 22 and 31 % of a warp's time. DRAM is busy in at most 5 % of the clocks, so it
-# is not a question of bandwidth: with one block nobody computes while its warps wait for their loads.
-# ([Dispatch](glossary.md#dispatch) comes in 05. A fixed delay: the instruction before takes some clocks.)
+# | blocks per SM | 4 | 2 | 1 |
+# |---|---|---|---|
+# | TFLOPS | 19.3 | 15.2 | 8.5 |
+# | a warp waits for loads from global memory, % of its time | 13 | 22 | 31 |
 #
-# Below, a scheduler fills its time with the blocks that fit. It is computed, for the same tiles, and supposes
-# that a load takes 600 clocks. The slider opens at 96 registers: so many the compiler takes for these tiles
-# without a cap, because it reads far ahead. **With which register count does the gap close?**
+# DRAM is busy in at most 5 % of the clocks, so bandwidth is not short. With one block, nobody computes while
+# its warps wait.
 
-# %% tags=["answer"]
+# %% [markdown]
+# Now the other way round: fewer registers per thread let more blocks in. Below, a scheduler fills its time
+# with the small tiles' blocks, computed for loads of 600 clocks. Of 96 registers (what the compiler takes
+# without a cap), 64, 40 and 32: **with which is the
+# scheduler never idle?** Bet, then move the slider.
+
+# %% tags=["thought"]
 see.strips("thread_tiled_1d")
 
 # %% [markdown] tags=["thought"]
-# With 40: three blocks fill each other's waits. With 64, two blocks come to 92 %. That is why v03 has a cap.
-#
-# Measured, in per cent of cuBLAS. (The picture has per cent of the clocks, and leaves shared memory out: the
-# two go the same way, no more.)
-#
-# | registers per thread | 96 | 64 | 40 | 32 |
-# |---|---|---|---|---|
-# | blocks per SM | 1 | 2 | 3 | 4 |
-# | share of cuBLAS | 17 % | 31 % | 33 % | 38 % |
-#
-# A cap can be too low: with TM = 16 and BK = 16, 32 registers make the compiler spill 272 bytes per thread,
-# and the kernel falls to 8 % of cuBLAS.
-#
-# Why then do 32 of 64 warps win, 21.2 TFLOPS to 19.3? TM = 32 needs ½ + 1/32 wavefronts per multiply-add,
-# TM = 8 needs ½ + 1/8, and L1 is the limit of both. More warps only fill clocks in which nobody issues. And
-# they are not the only way to cover a wait: several independent loads per thread do it as well, as in
-# notebook 05.
+# With 40: three blocks fill each other's waits. With 64, two blocks come to 92 %. That is what v03's cap is
+# for.
 
 # %% [markdown]
-# ## Tune it
-#
-# Now the sliders. They open with the fastest tiles of the sweep. Hold the block's tile, and move TM: with
-# which TM can it not run, and why? Then change one size at a time and watch occupancy, wavefronts (the
-# source's; compiled, those of As are half) and TFLOPS. Where a neighbour is several times slower, look for
-# spills.
+# **The last riddle.** The small tiles fill the SM with 64 warps, the large ones leave it at 32. And yet the
+# large ones win, 21.2 TFLOPS to 19.3. Why?
 
-# %%
-see.tiles("thread_tiled_1d")
+# %% [markdown] tags=["thought"]
+# TM = 32 needs ½ + 1/32 wavefronts per multiply-add, TM = 8 needs ½ + 1/8, and L1 is the limit of both. More
+# warps only fill clocks in which nobody issues. Several independent loads per thread do that as well:
+# notebook 05.
 
 # %% [markdown]
 # ---
@@ -513,15 +491,31 @@ see.tiles("thread_tiled_1d")
 see.quiz("04")
 
 # %% [markdown]
+# ## For the curious
+#
+# <details><summary>How low can a cap go? What does your own kernel take?</summary>
+#
+# With the small tiles the solution of 04.2 takes 122 registers; with `u32(...)` around `threadIdx` and
+# `blockIdx`, as in v03, 68. `@cuda.jit(max_registers=64)` gives yours a cap; `launch_bounds` says how many
+# blocks must fit, and leaves the cap to the compiler. Too low a cap: with TM = 16 and BK = 16, 32 registers
+# spill 272 bytes, and 8 % of cuBLAS is left.
+#
+# The whole profile of 4, 2 and 1 blocks; SPARE is what a block reserves, in KB:
+#
+# ```python
+# tiles = {"BM": 64, "BN": 64, "TM": 8}
+# see.waits(*[("thread_tiled_1d_fewer_blocks", tiles | {"SPARE": spare}) for spare in (52, 108, 200)])
+# ```
+#
+# </details>
+#
 # ## Recap
 #
-# - What a thread reads of Bs serves all its TM results: $BK + BK/TM$ shared reads per result instead of
-#   $2 \cdot BK$, or $1 + 1/TM$ per multiply-add instead of 2.
-# - Do not count on registers unless every index is known when the kernel is compiled. An array that leaves
-#   them, or what is too much for them, goes to local memory, which is part of device memory.
-# - Registers, threads and shared memory decide how many warps an SM holds. While one block waits for its
-#   tiles, others compute.
-# - One read of As per multiply-add is left, however tall the column. L1 and shared memory are still the
-#   limit.
+# - You counted $1 + 1/TM$ shared reads per multiply-add instead of 2, and fewer as compiled.
+# - You kept TM results in registers, with indices that are known when the kernel is compiled.
+# - You found the line that sends an array to local memory.
+# - You broke the fastest tiles with one notch of BK: values spilled.
+# - You filled an SM: while one block waits, others compute. More warps do not always win.
+# - You named the limit: still L1 and shared memory, one read of As per multiply-add.
 #
 # **Next:** the column becomes a rectangle. What is read from As serves several results as well.

@@ -16,12 +16,13 @@ from gemm_course.compiler.compile import usage_of
 from gemm_course.compiler.nvidia import why_no_compiler
 from gemm_course.compiler.record import recorded as machine_code
 from gemm_course.intrinsics import u32, unroll
-from gemm_course.kernels import LADDER
+from gemm_course.kernels import LADDER, tiles_text
 from gemm_course.kernels.variants import called
 from gemm_course.profiles import recorded, verdict
 from gemm_course.profiles.words import percent, three_digits
 from gemm_course.widgets._quiz import questions
 from gemm_course.widgets._strips import draw
+from gemm_course.widgets._tiles import one_step_away
 from tests.wrong_solutions.altering import solution
 
 SOURCES = Path(__file__).parents[2] / "notebooks" / "source"
@@ -172,67 +173,64 @@ KEPT_APART = [{"BM": 64, "BN": 64, "TM": 8, "SPARE": spare} for spare in (52, 10
 
 
 def test_what_04_says_of_the_limit():
-    said, profile = words_of("04"), recorded("thread_tiled_1d")
-    found, row = verdict(profile), profile.measured
+    said, found = words_of("04"), verdict(recorded("thread_tiled_1d"))
     assert f"busy in {busy('block_tiled')} of the clocks. An SM can do four" in said
-    assert f"**Still L1 and shared memory**, busy in {busy('thread_tiled_1d')} of the clocks" in said
-    wavefronts = row["shared_wavefronts"] / 132
-    idle = percent(1 - row["active_clocks"] / row["clocks"])
-    whole, active = (percent(wavefronts / row[clocks]) for clocks in ("clocks", "active_clocks"))
-    assert f"shared memory take {active} ({whole} of the whole launch: for {idle} of it SMs" in said
-    left = found.busy["L1 and shared memory"] - wavefronts / row["active_clocks"]
-    assert f"The other {100 * left:.0f} go to loads" in said
-    slots, adds = percent(found.busy["issue slots"]), percent(found.multiply_adds)
-    assert f"taken in {slots} of the clocks, and {adds} of the instructions are multiply-adds" in said
-    units, of_adds = found.busy["multiply-add units"], found.busy["issue slots"] * found.multiply_adds
-    assert (
-        f"multiply-adds: {percent(of_adds)} of the clocks. (Their units are busy in {percent(units)}" in said
-    )
-    executed = profile.instructions.groupby("opcode")["executed"].sum()
-    integers = executed[executed.index.str.startswith("IMAD")].sum() / executed.sum()
-    assert of_adds + found.busy["issue slots"] * integers == pytest.approx(units, abs=0.01)
-    spills = (row["local_load_requests"] + row["local_store_requests"]) / row["warp_instructions"]
-    assert f"{row['local_bytes']} bytes per thread, {100 * spills:.1f} % of its instructions" in said
-    roof = 67 / 4 / wavefronts_per_multiply_add("thread_tiled_1d")
-    assert f"reaches {percent(profile.tflops / roof)} of its lowest roof" in said
+    slots = percent(found.busy["issue slots"])
+    assert f"**Still L1 and shared memory**, busy in {busy('thread_tiled_1d')} of the clocks; " in said
+    assert f"issue slots, the next, in {slots}." in said
 
 
-def test_what_04_says_of_the_tiles_that_spill_most():
-    said, profile = words_of("04"), recorded("thread_tiled_1d", {"BM": 32, "BN": 64, "BK": 64})
-    row = profile.measured
-    assert f"With {row['local_bytes']:,} bytes," in said
+SPILLING = {"BM": 32, "BN": 64, "BK": 64}
+
+
+def test_the_three_profiles_to_name_in_04():
+    said = words_of("04")
+    profiles = recorded("thread_tiled_1d"), recorded("thread_tiled_1d", SPILLING), recorded("block_tiled")
+    found = [verdict(profile).busy for profile in profiles]
+    for part in ("L1 and shared memory", "multiply-add units", "L2", "DRAM"):
+        figures = " | ".join(f"{100 * each[part]:.0f}" for each in found)
+        assert f"| {part} | {figures} |" in said
+
+
+def test_what_04_says_of_the_profile_that_spills():
+    said, row = words_of("04"), recorded("thread_tiled_1d", SPILLING).measured
     local = row["local_load_requests"] + row["local_store_requests"]
-    assert (
-        f"{local / 1e9:.2f} billion of the {row['warp_instructions'] / 1e9:.1f} billion instructions" in said
-    )
-    assert f"wait {percent(profile.waits['global memory'])} of their time for loads" in said
+    assert "BM = 32, BN = 64, BK = 64, TM = 32. Of its" in said
+    assert f"instructions {percent(local / row['warp_instructions'])} read or write local memory" in said
 
 
-def test_what_04_says_of_deeper_tiles_that_spill():
-    rows = records.sweep().query("stage == 'thread_tiled_1d'").set_index("tiles")["local_bytes"]
-    small, middle, large = (rows[f"BM=32 BN=64 BK={BK} TM=32"] for BK in (16, 32, 64))
-    said = f"| bytes spilled | {small} | {middle:,} | {large:,} |"
-    assert said in words_of("04")
+def test_what_04_says_of_the_notch_that_ruins_it():
+    """Of all steps of one slider it is the worst."""
+    said, stage = words_of("04"), LADDER["thread_tiled_1d"]
+    rows = records.sweep().query("stage == 'thread_tiled_1d' and m == 4096")
+    assert f"Of {len(rows)} choices for v03" in said
+    speeds = rows.set_index("tiles")["tflops"]
+    assert speeds.idxmax() == tiles_text(stage.tiles)
+    near = {label: speeds.get(tiles_text(tiles)) for label, tiles in one_step_away(stage, stage.tiles)}
+    worst = min((label for label in near if near[label] is not None), key=near.get)
+    assert worst == "BK 16"
+    assert f"{speeds.max():.1f} TFLOPS become {near[worst]:.1f}." in said
 
 
 @pytest.mark.skipif(why_no_compiler() is not None, reason="NVIDIA's compiler is not installed")
-def test_what_04_says_of_sixteen_steps_at_a_time(tmp_path):
-    """The stage with one thing changed: of 64 steps 16 are written out at a time."""
+def test_what_04_says_of_eight_steps_at_a_time(tmp_path):
+    """The stage with one thing changed: of 16 steps 8 are written out at a time."""
     steps, more = (
         "for p in unroll(range(BK)):\n",
-        "for q in range(0, BK, 16):\n                for s in unroll(range(16)):\n"
+        "for q in range(0, BK, 8):\n                for s in unroll(range(8)):\n"
         "                    p = q + s\n",
     )
     source = Path(kernels.__file__).with_name("a05_thread_tiled_1d.py").read_text(encoding="utf-8")
     products = source[source.index(steps) :].split("            cuda.syncthreads()")[0]
     inner = indent(products.removeprefix(steps), "    ")
-    path = tmp_path / "sixteen.py"
+    path = tmp_path / "eight.py"
     path.write_text(source.replace(products, more + inner), encoding="utf-8")
     stage = runpy.run_path(str(path))["STAGE"]
-    code = usage_of(
-        stage.kernel({"BM": 32, "BN": 64, "BK": 64, "TM": 32}), *PROBLEM, compute_capability=(9, 0)
-    )
-    assert f"| {code.local_bytes} | " in words_of("04").partition("| bytes spilled |")[2][:30]
+    tiles = {"BM": 128, "BN": 128, "BK": 16, "TM": 32}
+    code = usage_of(stage.kernel(tiles), *PROBLEM, compute_capability=(9, 0))
+    rows = records.sweep().query("stage == 'thread_tiled_1d'").set_index("tiles")["local_bytes"]
+    spilled = rows["BM=128 BN=128 BK=16 TM=32"]
+    assert f"and {spilled} bytes become {code.local_bytes} again" in words_of("04")
 
 
 @pytest.mark.skipif(why_no_compiler() is not None, reason="NVIDIA's compiler is not installed")
@@ -240,7 +238,7 @@ def test_what_04_says_of_the_solutions_registers():
     plain = solution("thread_columns")
     narrow = re.sub(r"(cuda\.(?:threadIdx|blockIdx)\.[xy])", r"u32(\1)", plain)
     said = words_of("04")
-    for source, words in ((plain, "with 64-bit indices | {} |"), (narrow, "as in v03 | {} |")):
+    for source, words in ((plain, "solution of 04.2 takes {} registers"), (narrow, "as in v03, {}.")):
         made = factory(source, "make_column")
         used = usage_of(made(64, 64, 8, 8), *PROBLEM, compute_capability=(9, 0))
         assert words.format(used.registers) in said and not used.local_bytes
@@ -250,17 +248,17 @@ def test_what_04_says_of_more_warps():
     said = words_of("04")
     rows = records.sweep().query("stage == 'thread_tiled_1d'").set_index("tiles")["tflops"]
     best, smaller = rows.max(), rows["BM=64 BN=64 BK=8 TM=8"]
-    assert f"{three_digits(best)} TFLOPS to {three_digits(smaller)}?" in said
+    assert f"{three_digits(best)} TFLOPS to {three_digits(smaller)}. Why?" in said
 
 
 def test_what_04_says_of_fewer_blocks():
     said = words_of("04")
     profiles = [recorded(called("thread_tiled_1d_fewer_blocks"), tiles) for tiles in KEPT_APART]
-    four, two, one = (f"{profile.tflops:.1f}" for profile in profiles)
-    assert f"the same code reaches {four}, {two} and {one} TFLOPS" in said
+    speeds = " | ".join(f"{profile.tflops:.1f}" for profile in profiles)
+    assert f"| TFLOPS | {speeds} |" in said
     assert [round(profile.measured["warps_active"] / 4) for profile in profiles] == [4, 2, 1]  # blocks
-    four, two, one = (f"{100 * profile.waits['global memory']:.0f}" for profile in profiles)
-    assert f"loads from global memory: {four}, {two} and {one} %" in said
+    waiting = " | ".join(f"{100 * profile.waits['global memory']:.0f}" for profile in profiles)
+    assert f"waits for loads from global memory, % of its time | {waiting} |" in said
     assert max(profile.measured["dram"] for profile in profiles) < 5
     question, (one, four) = questions("04")["blocks"], (profiles[2].tflops, profiles[0].tflops)
     assert f"it reaches {four:.1f} TFLOPS" in question["text"]
@@ -269,12 +267,10 @@ def test_what_04_says_of_fewer_blocks():
     assert question["options"][1]["right"]
 
 
-def test_the_shares_of_cublas_in_04_are_those_of_the_notes():
+def test_the_cap_that_is_too_low_in_04_is_that_of_the_notes():
     notes = (Path(kernels.__file__).parent / "NOTES.md").read_text(encoding="utf-8")
-    (shares,) = re.findall(r"96 / 64 / 40 / 32 \| ([\d. %/]+) \|", notes)
-    rounded = [f"{float(share.strip(' %')):.0f} %" for share in shares.split("/")]
-    assert f"| share of cuBLAS | {' | '.join(rounded)} |" in words_of("04")
     assert "spills 272 bytes at 32 registers and falls to 8.4 %" in notes
+    assert "32 registers spill 272 bytes, and 8 % of cuBLAS is left" in words_of("04")
 
 
 def test_what_the_step_to_04_gains():
@@ -292,16 +288,13 @@ def instructions(stage: str) -> Counter:
     return Counter(row.text.split()[0] for row in machine_code(stage, (9, 0)).rows)
 
 
-def test_what_03_and_04_say_of_the_machine_code():
-    square, column = instructions("penny_xu_tile"), instructions("thread_tiled_1d")
+def test_what_03_says_of_the_machine_code():
+    square = instructions("penny_xu_tile")
     steps = square["FFMA"] - 1  # one is beta * C
     assert (
         f"for the {steps} steps of a tile, {square['LDS.128']} `LDS.128` and {square['LDS']} `LDS`"
         in words_of("03")
     )
-    products = column["FFMA"] - 1
-    said = f"{products} multiply-adds have {column['LDS.128']} `LDS.128` and {column['LDS']} `LDS`"
-    assert said in words_of("04")
 
 
 @pytest.mark.skipif(why_no_compiler() is not None, reason="NVIDIA's compiler is not installed")
