@@ -20,7 +20,8 @@ from gemm_course.kernels.variants import kernel5_spread
 from gemm_course.profiles import recorded, verdict
 from gemm_course.profiles.words import percent
 from gemm_course.widgets import _measured as sweep
-from gemm_course.widgets import _strips
+from gemm_course.widgets import _strips, _tile_banks
+from gemm_course.widgets._tiles import choice
 from tests.checks.cells import verdict_of
 from tests.wrong_solutions.altering import changed, solution
 
@@ -47,77 +48,85 @@ def tflops(*profiles) -> list[str]:
     return [f"{one.tflops:.1f}" for one in profiles]
 
 
+SQUARE, TALL = recorded("thread_tiled_2d", DOCUMENT), recorded("thread_tiled_2d", {"BK": 16})
+
+
 def test_what_05_says_of_the_limit_of_04():
-    said, before = words_of("05"), recorded("thread_tiled_1d")
-    assert f"it is busy in {percent(verdict(before).busy['L1 and shared memory'])} of the clocks" in said
-    shared, queue = wait(before, "shared memory"), wait(before, "queue to shared memory")
-    assert f"Warps wait {shared} of their time for what they read there, and {queue} for room" in said
-    now = recorded("thread_tiled_2d")
-    assert (
-        f"{shared} of its time waiting for what it reads from shared memory, and {queue} in the queue" in said
-    )
-    assert f"here it is {wait(now, 'shared memory')} and less than 1 %" in said
-    assert now.waits["queue to shared memory"] < 0.01
+    busy = verdict(recorded("thread_tiled_1d")).busy["L1 and shared memory"]
+    assert f"shared memory busy in {percent(busy)} of the clocks" in words_of("05")
 
 
 def test_what_05_says_of_warps():
     said = words_of("05")
     two, one = recorded("thread_tiled_2d"), recorded("thread_tiled_2d_fewer_blocks", {"SPARE": 150})
     assert [round(each.measured["warps_possible"] * 4) for each in (two, one)] == [16, 8]
-    assert "{1} TFLOPS instead of {0}".format(*tflops(two, one)) in said
-    before, after = (wait(each, "global memory").removesuffix(" %") for each in (two, one))
-    assert f"from {before} to {after} % of a warp's time" in said
-    assert f"one is {percent(1 - one.tflops / two.tflops)} slower" in said
-    assert (
-        f"issue in {percent(verdict(one).busy['issue slots'])} of the clocks. (The schedule above said 82 %"
-        in said
-    )
-    assert "could issue 82\u00a0%" in _strips.draw("thread_tiled_2d", 255).alt
-    assert f"A second block is worth {percent(two.tflops / one.tflops - 1)}" in said
+    assert f"block is {percent(1 - one.tflops / two.tflops)} slower than two" in said
+    edge = [f"{blocks} block{'s' * (blocks > 1)} fit" for blocks in (2, 1)]
+    for registers, fits in zip((128, 129), edge, strict=True):
+        assert fits in _strips.draw("thread_tiled_2d", registers).alt
+    assert "At 128: 2 · 256 · 128 is 65,536" in said
+
+
+def test_what_05_says_of_padding():
+    cured = [
+        (array, pad)
+        for array in ("As", "Bs")
+        for pad in _tile_banks.PADDING
+        if ": 1 wavefront;" in _tile_banks.draw(array, pad, "tx * TN + j").alt
+    ]
+    assert cured == [("As", 1), ("As", 2), ("As", 3)] and len(_tile_banks.PADDING) == 6
+    assert "Three: As with 1, 2 or 3 words." in words_of("05")
 
 
 def test_what_05_says_of_spread_columns():
     said = words_of("05")
-    three = [
-        recorded("kernel5", DOCUMENT),
-        recorded("kernel5_spread", {"PAD": 0}),
-        recorded("thread_tiled_2d", DOCUMENT),
-    ]
+    three = [recorded("kernel5", DOCUMENT), recorded("kernel5_spread", {"PAD": 0}), SQUARE]
     assert "{}, {} and {} TFLOPS".format(*tflops(*three)) in said
-    waited = [wait(each, "global memory") for each in three]
-    assert f"{waited[1]} of their time for global memory instead of {waited[0]}" in said
-    assert f"v04 waits {waited[2]}, although" in said
-    spilled = [each.measured["local_bytes"] for each in three]
-    assert spilled == [48, 16, 0] and "spills 48 bytes, the spread one 16, v04 none" in said
-    fronts = [round(each.measured["shared_wavefronts"] / 1e6) for each in three]
-    warp_steps = 4096**3 // (32 * 64) / 1e6  # of all warps together, each with 32 · 64 results
-    per_step = [f"{count / warp_steps:.0f}" for count in fronts]
-    assert "{} per step in Kernel 5, {} with the columns spread".format(*per_step) in said
     of_b = [each.measured["global_load_sectors"] for each in three]
-    assert of_b[1] == of_b[2] < of_b[0] and "just as many loads, and coalesced too" in said
+    assert of_b[1] == of_b[2] < of_b[0] and "the conflict in As only, all loads coalesced" in said
 
 
-def test_what_05_says_of_square_and_tall():
-    said = words_of("05")
-    square, tall = (recorded("thread_tiled_2d", tiles) for tiles in (DOCUMENT, {"BK": 16}))
-    assert "{} and {} TFLOPS. Fewer wavefronts".format(*tflops(square, tall)) in said
-    assert [verdict(each).limiter for each in (square, tall)] == ["L1 and shared memory", "issue slots"]
+def test_what_05_says_of_its_ceilings():
+    said, (speed,) = words_of("05"), tflops(SQUARE)
+    assert f"was measured at {speed} TFLOPS, half as much again" in said
+    assert 1.45 < SQUARE.tflops / (67 * 16 / 48) < 1.55
+    assert f"67 · 16 / 20 = {67 * 16 / 20:.0f} TFLOPS, well above {speed}" in said
 
 
-def test_what_05_says_of_its_own_limit():
+def test_what_05_says_of_shapes_as_written():
+    counted = {}
+    for shape in ((4, 16), (8, 8), (16, 4), (16, 8)):
+        tiles = DOCUMENT | dict(zip(("TM", "TN"), shape, strict=True))
+        alt = choice(LADDER["thread_tiled_2d"], tiles).alt
+        counted[shape] = re.search(r"\(source\) ([\d.]+\d)", alt).group(1)
+    assert counted[16, 8] == counted[16, 4] and "16 × 8 has as few, and fewer reads." in words_of("05")
+    assert f"{counted[4, 16]}, {counted[8, 8]} and {counted[16, 4]}: the **tall** tile" in words_of("05")
+
+
+def test_the_profiles_without_names_in_05():
+    said, names = words_of("05"), ("L1 and shared memory", "issue slots", "multiply-add units")
+    for label, name in zip(("shared memory", "issue slots", "multiply-adds"), names, strict=True):
+        shown = [
+            f"{100 * verdict(one).busy[name]:.0f}" for one in (TALL, recorded("thread_tiled_1d"), SQUARE)
+        ]
+        assert f"| {label} | {' | '.join(shown)} |" in said
+    assert "X is the tall tile, Y the column, Z the square" in said
+    assert "{} instead of {} TFLOPS".format(*tflops(TALL, SQUARE)) in said
+    assert [verdict(each).limiter for each in (SQUARE, TALL)] == ["L1 and shared memory", "issue slots"]
+
+
+def test_what_05_says_of_the_ladders_tiles():
     said, now = words_of("05"), recorded("thread_tiled_2d")
-    found = verdict(now)
-    issued = found.busy["issue slots"]
-    useful = now.measured["float32_fma"] / 32 / now.measured["warp_instructions"]
-    assert found.limiter == "issue slots" and f"In {percent(issued)} of the clocks a scheduler" in said
-    assert f"{percent(useful)} of these are multiply-adds" in said
-    assert f"{issued:.2f} · {useful:.2f} is {percent(issued * useful)} of the peak" in said
-    assert f"{now.tflops:.0f} of 67" in said
-    assert f"The multiply-add units are busy {percent(found.busy['multiply-add units'])}" in said
-    assert f"And the other {percent(1 - issued)} of the clocks?" in said
-    assert f"A warp spends {wait(now, 'dispatch')} of its time in" in said
-    others = ("shared memory", "busy unit", "fixed delay", "barrier", "global memory")
-    assert {wait(now, each) for each in others} == {"4 %", "5 %"} and "4 or 5 % each on shared memory" in said
+    assert f"tall, BK = 32, {now.tflops:.1f} TFLOPS" in said
+    assert f"issues in {percent(verdict(now).busy['issue slots'])} of the clocks" in said
+    assert f"{wait(now, 'dispatch')} of its time. The course" in said
+
+
+def test_the_bet_on_the_heat_map_of_05():
+    stage = LADDER["thread_tiled_2d"]
+    fast, slow = (sweep.speed(stage, {**stage.tiles, "TM": TM, "TN": 12 - TM}) for TM in (8, 4))
+    assert f"8 × 4: {fast:.1f} against {slow:.1f} TFLOPS" in words_of("05")
+    assert 1 / 6 < fast / slow - 1 < 1 / 5 and "faster by a good sixth" in words_of("05")
 
 
 def test_what_05_says_of_wide_loads():
@@ -201,20 +210,16 @@ def test_what_05_says_of_the_learners_reads(exercise, changes, loads, tmp_path):
 
 
 @pytest.mark.compiler
-@pytest.mark.parametrize(
-    ("exercise", "told"),
-    [
-        ("outer_product", "the course's solution {}, and 256 threads"),
-        ("no_conflicts", "So does that of exercise 05.5, with {} otherwise"),
-    ],
-)
-def test_what_05_says_of_the_learners_registers(exercise, told):
+def test_what_05_says_of_the_learners_registers():
     bounded = ("@cuda.jit\n", "@cuda.jit(launch_bounds=(256, 2))\n")
-    verdicts = [verdict_of(changed(solution(exercise), *changes)) for changes in ((), (bounded,))]
-    taken = [re.search(r"takes (\d+) registers per thread and no local", each.message) for each in verdicts]
+    cells = (changed(solution("outer_product"), *changes) for changes in ((), (bounded,)))
+    taken = [
+        re.search(r"takes (\d+) registers per thread and no local", verdict_of(each).message)
+        for each in cells
+    ]
     usual, held = (int(found.group(1)) for found in taken)
     assert usual > 128 >= held and "takes at most 128, and spills nothing" in words_of("05")
-    assert told.format(usual) in words_of("05")
+    assert f"the course's solution {usual}. Tell the compiler" in words_of("05")
 
 
 @pytest.mark.parametrize("notebook", ["05", "06"])
