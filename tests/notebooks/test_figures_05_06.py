@@ -127,6 +127,9 @@ def test_the_bet_on_the_heat_map_of_05():
     fast, slow = (sweep.speed(stage, {**stage.tiles, "TM": TM, "TN": 12 - TM}) for TM in (8, 4))
     assert f"8 × 4: {fast:.1f} against {slow:.1f} TFLOPS" in words_of("05")
     assert 1 / 6 < fast / slow - 1 < 1 / 5 and "faster by a good sixth" in words_of("05")
+    large = sweep.recorded(stage, {**stage.tiles, "TM": 16, "TN": 8})
+    told = f"{large.tflops:.1f}. It takes {large.registers} registers per thread, all there are"
+    assert large.registers == 255 and told in words_of("05")
 
 
 def test_what_05_says_of_wide_loads():
