@@ -55,7 +55,7 @@ def main(path: Path) -> None:
         Candidate(stage, {"WM": 8 * rows, "WN": 8 * columns}, problem) for (rows, columns), _, stage in cases
     ]
     errors = [candidate.check() for candidate in candidates]
-    launchers = [*(candidate.launch for candidate in candidates), problem.cublas("float32")]
+    launchers = [*(candidate.ready() for candidate in candidates), problem.cublas("float32")]
     timings = time_alternating([*launchers, *reversed(launchers)], budget_ms=3000, most=60)
     milliseconds = [
         (one.median_ms + other.median_ms) / 2

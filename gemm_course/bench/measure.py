@@ -52,6 +52,19 @@ class Candidate:
         self._given = (each,)
         launch(each.kernel, each.grid, each.block, each.arguments, each.shared_bytes)
 
+    def ready(self) -> Callable[[], None]:
+        """Return a function that queues the launches: of configured kernels, which takes the least time."""
+        configured = [
+            (each.kernel[each.grid, each.block, 0, each.shared_bytes], each.arguments)
+            for each in self.launches()
+        ]
+
+        def go() -> None:
+            for kernel, arguments in configured:
+                kernel(*arguments)
+
+        return go
+
     def check(self, scalings=SCALINGS) -> float:
         """The largest relative error against float64. Raises WrongResult.
 
@@ -75,17 +88,7 @@ class Candidate:
 
         cuBLAS has accumulators of the stage's dtype.
         """
-        # configured kernels, which queue a launch with the least overhead
-        ready = [
-            (each.kernel[each.grid, each.block, 0, each.shared_bytes], each.arguments)
-            for each in self.launches()
-        ]
-
-        def go():
-            for kernel, arguments in ready:
-                kernel(*arguments)
-
-        launchers = [go, self.problem.cublas(self.stage.accumulate), *([triton] if triton else [])]
+        launchers = [self.ready(), self.problem.cublas(self.stage.accumulate), *([triton] if triton else [])]
         own, cublas, *others = time_alternating(launchers, budget_ms, most, least)
         m, n, k = self.problem.shape
         return {

@@ -416,16 +416,14 @@ see.predict("07.eight")
 # %% [markdown] tags=["answer"]
 # | lanes | side by side | runs of four |
 # |---|---|---|
-# | 2 × 16 | 20 wavefronts: 3.94 ms | 12 wavefronts: 3.50 ms |
-# | 4 × 8 | 20 wavefronts: 3.94 ms | 12 wavefronts: 3.54 ms |
-# | 8 × 4 | 12 wavefronts: 3.54 ms | 12 wavefronts: 3.60 ms |
-# | 16 × 2 | 12 wavefronts: 3.56 ms | 8 wavefronts: 3.57 ms |
+# | 2 × 16 | 20 wavefronts: 3.59 ms | 12 wavefronts: 3.15 ms |
+# | 4 × 8 | 20 wavefronts: 3.59 ms | 12 wavefronts: 3.19 ms |
+# | 8 × 4 | 12 wavefronts: 3.19 ms | 12 wavefronts: 3.24 ms |
+# | 16 × 2 | 12 wavefronts: 3.21 ms | 8 wavefronts: 3.19 ms |
 #
 # **The wavefronts decide, not the way there.** The right rectangle alone does it, the runs alone do it, and
 # 4 × 8 alone does nothing at all. Few different numbers? 4 × 8 lanes read 96 per k step, 2 × 16 read 144, and
-# side by side both take 3.94 ms. The story is refuted. And from 12 wavefronts to 8 nothing is gained.
-#
-# (Compare within this table only: its times include the launch, a third of a millisecond.)
+# side by side both take 3.59 ms. The story is refuted. And from 12 wavefronts to 8 nothing is gained.
 
 # %% [markdown]
 # ## What limits it now?

@@ -143,8 +143,11 @@ def test_the_kernel_as_handed_out_is_not_fixed():
 
 
 def test_guards_one_too_far_are_not_taken_for_accumulators_in_y():
-    verdict = verdict_of(changed(solution("in_registers"), ("< n:", "<= n:")))
-    assert not verdict.passed and "is written, and there are only" in verdict.message
+    store = "if first + 32 * i {} n:\n                y["
+    one_store = verdict_of(changed(solution("in_registers"), (store.format("<"), store.format("<="))))
+    assert not one_store.passed and "is written, and there are only" in one_store.message
+    all_guards = verdict_of(changed(solution("in_registers"), ("< n:", "<= n:")))
+    assert not all_guards.passed and "the last column is" in all_guards.message
 
 
 def test_a_kernel_in_place_of_its_factory_is_named():

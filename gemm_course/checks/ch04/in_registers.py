@@ -117,8 +117,8 @@ def _check_numbers(R: int, trial: Trial):
 def _words(finding: Finding) -> str:
     if finding.kind == "out_of_bounds":
         return (
-            "Without the shorter loop the columns that do not exist need a guard of their own: `if first + "
-            f"32 * i < n`. {finding.message}"
+            "Only columns below n exist, and without the shorter loop they need a guard of their own: "
+            f"`if first + 32 * i < n`. {finding.message}"
         )
     if finding.kind == "uninitialised_read":
         return f"Something is added to before it was set to zero. {finding.message}"
