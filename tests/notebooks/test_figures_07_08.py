@@ -10,10 +10,10 @@ from gemm_course.figures.warp_reads import request
 from gemm_course.figures.wavefronts import wavefronts_of
 from gemm_course.kernels import LADDER
 from gemm_course.model import occupancy
+from gemm_course.model.tensor_cores import adds
 from gemm_course.profiles import recorded, verdict
 from gemm_course.widgets import _owners, _quiz
-from gemm_course.widgets._costs import cost
-from gemm_course.widgets._roofs import roofs_of
+from gemm_course.widgets._fragments import PADS, WIDTHS, draw_rows, held
 from tests.notebooks.builder import ROOT
 
 SQUARE = {"BM": 128, "BN": 128, "BK": 16, "TM": 8, "TN": 8, "PAD": 0}
@@ -205,99 +205,115 @@ def said_in_08() -> str:
     return said_in("08_tensor_cores")
 
 
-def test_what_wmma_waits_for(said_in_08):
-    found, short, unpadded = (
-        profile("wmma"),
-        profile("wmma", **WMMA | {"BK": 16}),
-        profile("wmma", **WMMA | {"PAD": 0}),
+SUSPECTS = ({"BK": 16}, {"PAD": 0}, {})  # X, Y and Z
+
+
+def test_the_lost_labels(said_in_08):
+    found = [profile("wmma", **WMMA | change) for change in SUSPECTS]
+    busy = [verdict(each).busy for each in found]
+    rows = {
+        "Tensor Cores are busy": [100 * each["Tensor Cores"] for each in busy],
+        "shared memory is busy": [100 * each["L1 and shared memory"] for each in busy],
+        "L2 is busy": [100 * each["L2"] for each in busy],
+        "a warp waits for copies": [100 * each.waits["copies"] for each in found],
+        "a warp waits for shared memory": [100 * each.waits["shared memory"] for each in found],
+    }
+    for name, shares in rows.items():
+        assert f"| {name} | " + " | ".join(f"{share:.0f} %" for share in shares) + " |" in said_in_08
+    assert (
+        found[2].tflops == max(each.tflops for each in found) and "`wmma` as it is, the fastest" in said_in_08
     )
-    copies, delay = shares(found, "copies", "fixed delay")
-    assert f"{copies} of its time waiting for copies of tiles and {delay} for results" in said_in_08
-    assert f"With BK = 16 a warp waits {shares(short, 'copies')[0]} for copies" in said_in_08
-    assert f"Without padding it waits {shares(unpadded, 'shared memory')[0]} for shared memory" in said_in_08
+    assert verdict(found[2]).waiting and "no part of the GPU is busy in 70 %" in said_in_08
 
 
-def test_what_busy_tensor_cores_do(said_in_08):
+def test_clocks_of_an_mma(said_in_08):
     """An mma of 2,048 multiply-adds keeps one of four Tensor Cores busy for 6 clocks, not 4."""
-    found = profile("wmma")
-    row = found.measured
-    clocks = row["tensor_pipe"] / 100 * row["clocks"] / (row["mma_instructions"] / (4 * 132))
-    assert row["mma_instructions"] == 4096**3 / (16 * 8 * 16) and "16 × 8 × 16 each" in said_in_08
-    assert clocks == pytest.approx(6, abs=0.01) and "the counter says 6" in said_in_08
-    assert "needs 4 clocks" in said_in_08 and 16 * 8 * 16 / 512 == 4
-    alone = records.compute_roofs().set_index("unit")["tflops"]["mma FP16"]
-    share = f"{100 * found.tflops / alone:.0f} % of the {alone:.0f} below"
-    assert f"Its {found.tflops:.0f} TFLOPS are {share}" in said_in_08
-    busy = verdict(found).busy
-    assert f"busy {100 * busy['Tensor Cores']:.0f} %, with an `mma`" in said_in_08
-    assert busy["Tensor Cores"] == pytest.approx(found.tflops / alone, abs=0.02)
-    assert f"L2 comes next with {100 * busy['L2']:.0f} %" in said_in_08
-    assert f"Shared memory is busy {100 * busy['L1 and shared memory']:.0f} %" in said_in_08
-
-
-def test_wavefronts_of_copies(said_in_08):
     row = profile("wmma").measured
-    copies = row["async_copy_wavefronts"]
-    assert f"{copies / row['async_copy_requests']:.1f} per request" in said_in_08
-    assert f"{copies / row['matrix_load_wavefronts']:.1f} times as many as for all fragments" in said_in_08
-    small = profile("wmma", **WMMA | {"BM": 64, "BN": 64, "WM": 32, "PAD": 16}).measured
-    assert f"would have {small['shared_wavefronts'] / 132 / small['clocks']:.2f} per clock" in said_in_08
-    own = 100 * (row["shared_wavefronts"] - copies) / 132 / row["clocks"]
-    assert f"busy in {row['l1_data']:.0f} % of the clocks, in {own:.0f} % with loads and stores" in said_in_08
-    shared = next(c for c in roofs_of(LADDER["wmma"]).ceilings if c.label.startswith("shared memory"))
-    wgmma = records.compute_roofs().set_index("unit")["tflops"]["wgmma FP16"]
-    assert f"roof is higher, {shared.tflops:.0f} (that `wgmma` has {wgmma:.0f} as well" in said_in_08
+    clocks = row["tensor_pipe"] / 100 * row["clocks"] / (row["mma_instructions"] / (4 * 132))
+    assert row["mma_instructions"] == 4096**3 / (16 * 8 * 16) and 16 * 8 * 16 / 512 == 4
+    assert clocks == pytest.approx(6, abs=0.01)
+    assert "takes 6 clocks where the data sheet would have 4. So it is 48 clocks" in said_in_08
+    assert 16 * 4096 / 2048 == 32 and "32 clocks for 32 wavefronts" in said_in_08 and 32 * 6 / 4 == 48
+    alone = records.compute_roofs().set_index("unit")["tflops"]["mma FP16"]
+    assert f"was measured to do {alone:.0f} TFLOPS" in said_in_08
+
+
+def test_what_a_step_of_a_warp_takes(said_in_08):
+    assert "| 8 · 4,096 / 512 = **64** | 16 · 4,096 / 512 = **128** |" in said_in_08
+    assert (8 * 4096 / 512, 16 * 4096 / 512) == (64, 128)
+    assert "| 12 · 4 · 2 = **96** | 8 · 4 · 1 = **32** |" in said_in_08
+    assert (12 * 4 * 2, 8 * 4 * 1) == (96, 32)
 
 
 def test_the_third_block(said_in_08):
     two, three = profile("wmma_fp16_acc_fewer_blocks", **WMMA | {"SPARE": 60}), profile("wmma_fp16_acc")
-    told = f"{two.tflops:.0f} TFLOPS. In the same run of profiles `wmma` had {profile('wmma').tflops:.0f}"
-    busy = f"then L2 is the limit, {100 * verdict(three).share:.0f} % busy"
-    assert verdict(three).limiter == "L2" and busy in said_in_08
-    assert told in said_in_08 and f"it was {three.tflops:.0f}. So with these tiles it is" in said_in_08
+    both = f"reaches {three.tflops:.0f} TFLOPS where `wmma` has {profile('wmma').tflops:.0f}"
+    assert both in said_in_08 and f"and {two.tflops:.0f} TFLOPS are left" in said_in_08
 
 
-def test_small_blocks(said_in_08):
-    small = WMMA | {"BM": 64, "BN": 64, "WM": 32}
-    eight, sixteen = profile("wmma", **small), profile("wmma", **small | {"PAD": 16})
-    asked = [found.measured["l2_read_sectors"] / 1e6 for found in (eight, sixteen)]
-    assert f"ask it for {asked[0]:.0f} million sectors instead of {asked[1]:.0f}" in said_in_08
-    assert f"{sixteen.tflops:.0f} TFLOPS against {eight.tflops:.0f}" in said_in_08
-    assert f"L2, busy {100 * verdict(eight).share:.0f} % with" in said_in_08
-    assert f"it can do more, {100 * verdict(eight).share:.0f} %" in said_in_08
-    per_request = [
-        found.measured["async_copy_sectors"] / found.measured["async_copy_requests"]
-        for found in (eight, sixteen, profile("wmma"))
+def test_three_moves(said_in_08):
+    """The moves of the text reach what it says, and no other three reach more than the best."""
+    sweep = records.sweep().query("stage == 'wmma'").dropna(subset="tflops")
+    speeds = {tuple(records.parse_tiles(row.tiles).items()): row.tflops for row in sweep.itertuples()}
+    document = {"BM": 128, "BN": 128, "BK": 16, "WM": 64, "WN": 32, "PAD": 16}
+    path = [{}, {"PAD": 8}, {"PAD": 8, "BK": 64}, {"PAD": 8, "BK": 64, "WN": 64}]
+    told = [f"{speeds[tuple((document | moves).items())]:.0f}" for moves in path]
+    assert f"They do {told[0]} TFLOPS" in said_in_08 and f"{', '.join(told[1:])} TFLOPS." in said_in_08
+    best = speeds[tuple((document | {"PAD": 8, "BK": 64, "WM": 128}).items())]
+    assert best == max(speeds.values()) and f"set WM to 128: {best:.0f} TFLOPS" in said_in_08
+    beyond = [
+        tiles
+        for tiles, tflops in speeds.items()
+        if tflops > 300 and len(set(tiles) - set(document.items())) <= 3
     ]
-    assert per_request == [24, 16, 24] and "24 per request instead of 16" in said_in_08
-    assert cost(LADDER["wmma"], WMMA).sectors == 16 and "The explorer above says 16" in said_in_08
+    assert len(beyond) == 2 and f"all {len(speeds)} choices" in said_in_08
 
 
-def test_tiles_of_wmma(said_in_08):
-    best = _best("wmma", "WM", "WN")
-    assert f"{best[128, 32]:.0f} TFLOPS against {best[64, 64]:.0f}" in said_in_08
-    assert best[128, 32] == max(best.values())
-    rows = records.sweep().query("stage == 'wmma_fp16_acc'").set_index("tiles")
-    fastest = rows.loc[rows["tflops"].idxmax()]
-    assert f"other tiles are fastest, {fastest['tflops']:.0f} TFLOPS" in said_in_08
-    eight = rows.loc["BM=128 BN=128 BK=64 WM=64 WN=128 PAD=8"]
-    assert fastest.name == eight.name.removesuffix("8") + "16"
-    assert f"with 8 these tiles do {eight['tflops']:.0f}" in said_in_08
-    small = occupancy(64, int(fastest["registers"]), int(fastest["shared_bytes"]))
-    usual = profile("wmma_fp16_acc").measured
-    large = occupancy(128, int(usual["registers"]), int(usual["static_shared_bytes"]))
-    assert (small.blocks, small.warps, large.warps) == (4, 8, 12)
-    assert "four such blocks of two warps: 8 warps, where the default tiles have 12" in said_in_08
+def test_hunts_for_padding(said_in_08):
+    taken = {(width, pad): wavefronts_of_a_load(width, pad) for width in WIDTHS for pad in PADS}
+    always = [pad for pad in PADS if all(taken[width, pad] == 1 for width in WIDTHS)]
+    assert always == [8, 24, 40, 56] and "Four: 8, 24, 40 and 56" in said_in_08
+    assert taken[16, 0] == 2 and [pad for pad in PADS if taken[16, pad] == 8] == [48]
+    assert "2. 48." in said_in_08
+
+
+def wavefronts_of_a_load(width: int, pad: int) -> int:
+    """Wavefronts of the first 8 rows of a fragment."""
+    return int(re.search(r"(?:eight take|take) (\d) wavefront", draw_rows(width, pad).alt)[1])
+
+
+def test_the_perfect_theft(said_in_08):
+    step = 2.0**-23
+    for stolen, told in (([0.2499] * 16, 4), ([0.9999] + [0.2499] * 15, 4.75)):
+        assert adds(1, [step * each for each in stolen]) == 1
+        assert told - 0.01 < sum(stolen) < told and f"**{told}**" in said_in_08
+    assert adds(1, [0.3 * step] * 16) > 1 and 16 * 0.3 == pytest.approx(4.8)
+    assert adds(1, [step / 4] * 16) > 1
+
+
+def test_lane_of_an_element(said_in_08):
+    lane = next(lane for lane, elements in held("A").held.items() if (5, 12) in elements)
+    assert f"Lane {lane}." in said_in_08
+
+
+def test_how_much_faster(said_in_08):
+    tflops = records.ladder().query("m == n == k == 4096").set_index("stage")["tflops"]
+    assert f"{tflops['wmma'] / tflops['warp_tiled']:.0f} times as fast as `warp_tiled`" in said_in_08
+
+
+def test_which_stage_beyond_the_documents_brings_the_most(said_in_08):
+    rows = records.ladder().query("dtype == 'fp16' and m == n == k and m in (4096, 8192)")
+    share = rows.pivot(index="stage", columns="m", values="ratio_to_cublas")
+    share = share.loc[[stage.name for stage in LADDER if stage.dtype == "float16"]]
+    for gain in (share.diff(), share / share.shift()):
+        assert (gain.idxmax() == "wgmma_tma").all() and "`wgmma_tma`: a bigger instruction" in said_in_08
+    assert (share.iloc[-1] > 1).all()
 
 
 def test_how_much_cublas_varies(said_in_08):
-    rows = records.ladder().query("dtype == 'fp16' and m == n == k")
-    spread = {
-        m: rows.query("m == @m")["cublas_tflops"].agg(["min", "max"]).round().astype(int)
-        for m in (4096, 8192)
-    }
-    told = [f"{each['min']} to {each['max']}" for each in spread.values()]
-    assert f"it did {told[0]} TFLOPS at 4096³, and {told[1]} at 8192³" in said_in_08
+    rows = records.ladder().query("dtype == 'fp16' and m == n == k == 8192")
+    low, high = rows["cublas_tflops"].agg(["min", "max"]).round().astype(int)
+    assert f"cuBLAS did {low} to {high} TFLOPS at 8192³" in said_in_08
 
 
 def test_warp_tiled_has_come_so_far(said_in_08):
