@@ -125,8 +125,8 @@ abs(C - A.astype(float) @ B.astype(float)).max()
 see.fragment()
 
 # %% [markdown] tags=["thought"]
-# Lane 22. Four lanes share a row, and rows 8 apart: 5 · 4 = 20 is the first of row 5. Each holds two
-# neighbours, and again two 8 columns further on: column 12 goes with column 4, to the third of the four.
+# Lane 22. Each row has four lanes, and row 5's begin at 5 · 4 = 20. A lane holds two neighbours, and two
+# more 8 columns on: columns 12 and 13 go with 4 and 5, to the third of the four. (Rows 8 apart share lanes.)
 
 # %% [markdown]
 # Well done, and now forget it: **CUDA does not promise it.** With WMMA the layout is unspecified, and the
@@ -581,8 +581,8 @@ see.predict("08.limit")
 # | **wavefronts in all** | 12 · 4 · 2 = **96** | 8 · 4 · 1 = **32** |
 # | **clocks of an RTX 3090's Tensor Cores** | 8 · 4,096 / 512 = **64** | 16 · 4,096 / 512 = **128** |
 #
-# So v07's Tensor Cores cannot be busy for more than **two thirds** of the time. Where the other third went,
-# nobody has profiled.
+# So v07's Tensor Cores cannot be busy for more than **two thirds** of the time. Why v07 gets but
+# half of that, nobody has profiled.
 
 # %% [markdown]
 # An H200's Tensor Cores are four times as fast, and its shared memory still serves one wavefront per clock.
@@ -665,7 +665,7 @@ see.occupancy("wmma_fp16_acc")
 see.tiles("wmma", tells_best=False)
 
 # %% [markdown] tags=["thought"]
-# PAD 8, BK 64 and WN 64: 164, 291, 303 TFLOPS. (The pictures above say 301 and 302: same kernel, other days.)
+# PAD 8, BK 64 and WN 64: 164, 291, 303 TFLOPS. (The pictures above say 301 and 302: same kernel, other runs.)
 # Padding saves wavefronts. BK saves waiting, and brings the most with not one wavefront fewer.
 #
 # For the best, leave WN and set WM to 128: 310 TFLOPS. By loads it should lose, 10 against 8 for 16 products.
