@@ -655,11 +655,12 @@ see.occupancy("wmma_fp16_acc")
 # %% [markdown]
 # ## Tune it in three moves
 #
-# Set the sliders to document 004's tiles: 128 × 128 × 16, warps of 64 × 32, padding 16. They do 120 TFLOPS. A
-# **move** changes one slider, as far as you like. **You have three moves. Get beyond 300.** Before each, say
-# what it will save: wavefronts, or waiting?
+# The sliders stand at our example. Document 004's tiles, 128 × 128 × 16 with warps of 64 × 32 and a padding
+# of 16, do 120 TFLOPS. Three **moves** lie between: a move sets one slider, as far as you like. **Rank the
+# three before you try them**, and say of each what it saves: wavefronts, or waiting?
 #
-# One set of three moves gets to 303, another to the best of all 254 choices that were measured.
+# Then do better. With another choice of three moves you get from the document's tiles to the best of all 254
+# that were measured. **Find it.**
 
 # %%
 see.tiles("wmma", tells_best=False)
@@ -668,8 +669,8 @@ see.tiles("wmma", tells_best=False)
 # PAD 8, BK 64 and WN 64: 164, 291, 303 TFLOPS. (The pictures above say 301 and 302: same kernel, other runs.)
 # Padding saves wavefronts. BK saves waiting, and brings the most with not one wavefront fewer.
 #
-# For the best, leave WN and set WM to 128: 310 TFLOPS. By loads it should lose, 10 against 8 for 16 products.
-# Why it wins nobody has profiled. A good question to end with.
+# For the best, leave WN and set WM to 128 instead: 310 TFLOPS. By loads it should lose, 10 against 8 for 16
+# products. Why it wins nobody has profiled. A good question to end with.
 
 # %% [markdown]
 # ---
