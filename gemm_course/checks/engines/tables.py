@@ -123,6 +123,8 @@ def places(answer: Any) -> list[Place]:
 
 
 def _place(item: Any) -> Place:
+    if type(item) is tuple and len(item) == 2 and type(item[0]) is type(item[1]) is int:
+        return item  # at once: an answer may have a million
     parts = list(item) if isinstance(item, (*_SEQUENCES, Iterator)) else []
     if any(isinstance(part, _SEQUENCES) for part in parts):
         raise Refused(
