@@ -28,7 +28,7 @@ def row_lengths(*stages: str) -> Explorer:
     sizes = sorted({int(n) for n in _measured()["n"]})
     padding = {"n": ("n", sizes, START), "extra": ("floats of padding", lengths, 0)}
     if len(names) == 1:
-        bars = {"bars": ("bars", [("this length", True), ("all lengths", False)], True)}
+        bars = {"bars": ("speed of", [("this length", True), ("all lengths", False)], True)}
         return Explorer(lambda **state: draw(names[0], tiles_text(BLOCK), **state), {**padding, **bars})
     blocks = [(_shape(each), each) for each in sorted(set(_measured()["tiles"]))]
     chosen = {"stage": ("stage", names, names[0]), "block": ("block", blocks, tiles_text(BLOCK))}

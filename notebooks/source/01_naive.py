@@ -1,12 +1,12 @@
 # %% [markdown]
 # # 01 · The naive kernel
 #
-# One thread, one element of `C`: the shortest kernel that multiplies matrices. It is right, and it reaches
-# one percent of what the machine can do. This notebook finds out why, by counting and by measuring.
+# One thread, one element of `C`: the shortest kernel that multiplies matrices. It is right, and it uses less
+# than one percent of the machine.
 #
 # **After this notebook you can**
 # - write a matrix multiplication kernel with a guard, α and β;
-# - count what a warp asks of memory: requests, sectors, bytes used;
+# - count what a warp asks of memory, and forecast a kernel's speed from it with pencil and paper;
 # - spot a float64 that sneaked in.
 #
 # *Time: about 30 minutes to read, 40 for the exercises. Comes from document 004, kernel v00.*
@@ -21,8 +21,8 @@ from gemm_course import widgets as see
 # %% [markdown]
 # ## In one picture
 #
-# What does a warp of this notebook's kernel read of A and of B, in one step along `k`? Look at an element
-# of C, its thread, its warp and its block, and let the steps play.
+# Here is the kernel at work on a small product. Look at an element of C, its thread, its warp and its block,
+# and let the steps along `k` play. What does a warp read of A, what of B?
 
 # %%
 see.multiply("naive_uncoalesced")
@@ -30,20 +30,20 @@ see.multiply("naive_uncoalesced")
 # %% [markdown]
 # ## Your kernel first
 #
-# A matrix multiplication kernel computes $C \leftarrow \alpha A B + \beta C$, as every BLAS library does. Two
-# things to know before you write it:
+# A matrix multiplication kernel computes $C \leftarrow \alpha A B + \beta C$; α and β are numbers that the
+# caller chooses. (With 1 and 0 it is the plain product.) Two things to know before you write it:
 #
 # - `beta = 0` must not even *read* `C`: there may be anything in it, and $0 \cdot \mathrm{NaN}$ is `NaN`.
-# - `x`, the fast index, counts **rows** here. Document 004 calls that an oversight, made on purpose so that
-#   we can fix it in notebook 02.
+# - `x`, the fast index, counts **rows** here; in notebook 00 it counted columns. Document 004 makes this
+#   mistake on purpose. You will see what it costs, and notebook 02 repairs it.
 #
 # ### Exercise 01.1 · Write it
 # *core · medium · everything builds on it · 12 minutes*
 #
 # The kernel gets `(m, n, k, alpha, A, B, beta, C)`. The rows of the arrays may be longer than the matrices
 # are wide, so take the sizes from `m, n, k`. It is launched with blocks of (32, 4) threads, and **x runs over
-# the rows**: `ceil(m / 32)` × `ceil(n / 4)` blocks. The checker tries sizes that do not fit, and a `C` full
-# of NaN with `beta = 0`.
+# the rows**: `ceil(m / 32)` × `ceil(n / 4)` blocks. Store each element of C once. The checker tries sizes
+# that do not fit, and a `C` full of NaN with `beta = 0`.
 
 
 # %% id="ex-01-1"
@@ -71,12 +71,9 @@ check.naive(naive)
 see.source("naive_uncoalesced")
 
 # %% [markdown]
-# It is made for a compiler, and for blocks of any shape:
-#
-# - `BM` and `BN` are the rows and columns of C that belong to a block, 32 × 32 if nobody says otherwise.
-# - `float32(0)` is a zero of 32 bits. Exercise 01.4 shows what `0.0` is.
-# - `u32(...)` makes an unsigned integer of 32 bits (`from gemm_course.intrinsics import u32`), and `while`
-#   stands for `for p in range(k)`. Both are there for the compiler; your kernel does without them.
+# Three things in it are new. `BM` and `BN` are the rows and columns of C that belong to a block, 32 × 32 if
+# nobody says otherwise. `u32(...)`, from `gemm_course.intrinsics`, makes an unsigned integer of 32 bits, so
+# that addresses are computed in 32 bits. `while` does what `for p in range(k)` does. Yours needs neither.
 #
 # `run` launches a stage, or your kernel if you say how many blocks and threads. It uses the GPU if there is
 # one, the emulator if not, and returns `C`:
@@ -95,10 +92,11 @@ np.abs(run(naive[(3, 15), (32, 4)], A, B).C - A @ B).max()
 ### END SOLUTION
 
 # %% [markdown]
-# Not zero, and that is fine. Both are float32 sums of 50 products, but taken in another order and rounded
-# at other places (an FMA rounds once, a multiplication and an addition twice). So we compare with a
-# **tolerance**, never with `==`: the checkers allow (k + 4) · 1.2 · 10⁻⁷ times the sum of the
-# products' sizes. If yours prints `nan`, some elements were never stored: look at the numbers of blocks.
+# Not zero, and that is fine. Both are float32 sums of 50 products, but added in another order and rounded at
+# other places. So we compare with a **tolerance**, never with `==`. (The checkers': (k + 4) · 1.2 · 10⁻⁷
+# times the sum of the products' sizes, signs left out. 1.2 · 10⁻⁷ is float32's precision, and each of the k
+# roundings may be off by as much.) If yours prints `nan`, some elements were never stored: look at the
+# numbers of blocks.
 #
 # ## One request
 #
@@ -113,9 +111,9 @@ np.abs(run(naive[(3, 15), (32, 4)], A, B).C - A @ B).max()
 see.predict("01.moved")
 
 # %% [markdown]
-# And how many sectors has the load of B? The store of C? Look them up: on the left of the picture the warp's
-# lanes on C and what they ask for, on the right the memory. The hardware takes all 32 lanes together; you can
-# follow four at a time. Go to the last lanes with each request.
+# And how many sectors has the load of B? The store of C? Write both down, then look. On the left are the
+# lanes on C and what they ask for, on the right the memory. Each *step* of the slider adds four lanes; the
+# hardware takes all 32 together. (The matrices have 256 columns here, and 8 of A are drawn.)
 
 # %% tags=["answer"]
 see.warp_and_memory("naive_uncoalesced")
@@ -136,9 +134,29 @@ see.warp_and_memory(naive)
 ### END SOLUTION
 
 # %% [markdown]
-# > **Isn't the sector of A used again at the next k?** Yes: at p + 1 every lane wants the next float in the
-# > same sector, and L1, the cache of the multiprocessor, still holds it. That saves a trip to DRAM. But L1
-# > must serve all 32 sectors again. A count of sectors is the work of L1, not the traffic to DRAM.
+# ## Two counts: sectors and wavefronts
+#
+# All loads go through **L1**, the cache of the multiprocessor. Keep two counts apart:
+#
+# - **Sectors**: what a request touches. What L1 does not have must come from further away.
+# - **Wavefronts**: how often L1 delivers for a request, one per clock. That is L1's *work*, even if it has
+#   everything.
+#
+# What fits into one wavefront? Number the 32 floats of a line from 0 to 31: these are 32 **places**. A
+# wavefront brings at most one float from each place. Floats at the same place of different lines take turns.
+#
+# ```text
+# place    0    1    2   ...   31
+# row 0   [A]   .    .          .    The rows of this notebook have 4096 floats, 128 whole lines.
+# row 1   [A]   .    .          .    So the 32 floats of A in one request all have the same place:
+# row 2   [A]   .    .          .    32 wavefronts. B is one float: 1 wavefront.
+# ```
+#
+# So both counts are 33 for a step along `k`. They need not be equal, and a puzzle below takes them apart.
+#
+# > **Isn't the sector of A there already, from the step before?** Nearly always: the next float lies beside
+# > the last one, and the 32 warps of a block read the same 32 rows of A. L1 finds 99 % of all sectors. That
+# > saves trips, but not one wavefront: L1 delivers again.
 #
 # ### Exercise 01.2 · How many loads?
 # *core · easy · 4 minutes*
@@ -174,79 +192,93 @@ check.naive_sectors(A=8, B=1, C=8)
 ### END SOLUTION
 
 # %% [markdown]
-# Which of the blocks in the picture above makes A cheapest? What happens to B and C?
+# ## Pencil and paper
+#
+# How fast *can* this kernel be, if L1 never pauses? A step of a warp is 32 multiply-adds, 64 FLOP, and L1
+# needs a clock for each wavefront. An H200 has 132 multiprocessors and 1.98 · 10⁹ clocks per second:
+#
+# $$132 \cdot 1.98 \cdot 10^9 \cdot \frac{64}{\text{wavefronts per step}} =
+# \frac{16.7\ \text{TFLOPS}}{\text{wavefronts per step}}$$
+#
+# Forecast four blocks, of x × y threads; x counts rows. How many rows of A has a warp, and how many turns do
+# they take? The columns of B lie side by side. Write your three numbers before you open the measurements.
+
+# %% id="forecast"
+### BEGIN SOLUTION
+wavefronts = {"32 × 32": 33, "16 × 16": 17, "8 × 32": 9, "4 × 64": 5}
+### STUB
+# wavefronts = {"32 × 32": 33, "16 × 16": None, "8 × 32": None, "4 × 64": None}  # for A and B together
+### END SOLUTION
+{block: round(16.7 / each, 2) for block, each in wavefronts.items() if each}
 
 # %% [markdown] tags=["thought"]
-# The fewer threads along x, the fewer rows a warp has. 4 × 64 has 4 rows and 8 columns: 4 sectors of A, 1 of
-# B, 4 of C. That is 5 sectors per step along k instead of 33, and the kernel is 6.6 times as fast (3.3 TFLOPS
-# instead of 0.50). Notebook 02 does better.
+# | block | rows, columns of a warp | wavefronts | forecast | measured, TFLOPS |
+# |---|---|---|---|---|
+# | 32 × 32 | 32, 1 | 32 + 1 = 33 | 0.51 | 0.50 |
+# | 16 × 16 | 16, 2 | 16 + 1 = 17 | 0.98 | 0.97 |
+# | 8 × 32 | 8, 4 | 8 + 1 = 9 | 1.86 | 1.85 |
+# | 4 × 64 | 4, 8 | 4 + 1 = 5 | 3.34 | 3.31 |
+#
+# Four forecasts, none off by more than 2 percent. And another shape of block alone makes the kernel 6.6 times
+# as fast.
 
 # %% [markdown]
-# ## What does it cost?
+# ## What limits it now?
+#
+# Every notebook asks this question, and never answers it by opinion. NVIDIA's profiler, Nsight Compute,
+# watched the kernel on an H200, with blocks of 32 × 32 again. It says in how many of the clocks each part was
+# busy. L1 leads with 99 %:
 
 # %%
-see.tflops("naive_uncoalesced")
+see.predict("01.busy")
 
-# %% [markdown]
-# Half a TFLOPS of 67. **What limits it now?** Every notebook asks this question. The answer does not come
-# from opinions, but from NVIDIA's profiler, Nsight Compute, which watched the kernel on an H200:
-
-# %%
+# %% tags=["answer"]
 see.limits("naive_uncoalesced")
 
-# %% [markdown]
-# - An **issue slot** is one clock of a scheduler, in which it can issue one instruction.
-# - **Integer units** add and compare whole numbers: addresses, the loop's counter.
-#
-# The arithmetic is idle, DRAM is too: 99 % of the sectors are found in L1, just as the box above says. What
-# works without a pause is **L1**. For each step it serves 33 sectors, to feed 32 multiply-adds, and three
-# quarters of the time a warp waits merely for room in the queue to it.
-#
-# On the roofline of notebook 00, now with the bytes that warps ask for:
-
-# %%
-see.roofline("naive_uncoalesced")
+# %% [markdown] tags=["answer"]
+# L1 works without a pause, and all else waits for it: three quarters of the time, a warp waits merely for
+# room in the queue to L1. (An **issue slot** is one clock of a scheduler, room for one instruction.
+# **Integer units** compute addresses and the loop's counter; multiply-add units help them, which is why they
+# show 2 % and not 1.) So count wavefronts first.
 
 # %% [markdown]
-# It stands far to the left, under the roof of L1, and reaches a quarter of it. If L1 is busy all the time,
-# why does it deliver only a quarter of its bytes?
+# ## Longer rows
 #
-# ## Three times as fast, without touching the kernel
-#
-# Leave the kernel as it is, and the matrices too. Only let every row be a little longer: some floats of
-# **padding** at its end, which nobody reads. Each lane still has a sector and a line of its own. What should
-# that change? Guess first, then look for the best length.
+# Leave the kernel and its 32 × 32 block alone. Only make every row longer in memory: some floats of
+# **padding** at its end, which nobody reads. Each lane still has a sector of its own. Does anything change?
 
 # %%
+see.predict("01.padding")
+
+# %% [markdown]
+# Now hunt: the lower half of the picture is your map. **Which padding is the fastest? Which two change
+# nothing at all?** Choose a number, say what you expect, look; set *speed of* to *all lengths* last.
+
+# %% tags=["answer"]
 see.row_lengths("naive_uncoalesced")
 
 # %% [markdown] tags=["thought"]
-# **One float** more per row, and the kernel is 3.3 times as fast: 1.62 instead of 0.50 TFLOPS. With 16 more
-# it is 1.8 times as fast, with 32 more as slow as before. The lower picture shows the pattern: in rows of
-# 4096 floats, the 32 floats of a request all lie at the same place in their lines.
+# **One float** is the fastest: 3.3 times as fast, 1.62 instead of 0.50 TFLOPS. 32 and 64 change nothing: each
+# row moves by whole lines, and the places stay the same.
 #
-# L1 delivers 128 bytes per clock, one float from each of the 32 places. That is a **wavefront**. Floats at
-# the same place take turns, so each wavefront serves one float of A. The roofline counts its whole sector, 32
-# of 128 bytes: the quarter. The profiler counted wavefronts per step, for A and B together, at n = 2048
-# (choose that *n* above to compare):
+# But your rule says more for one float: 1 + 1 wavefronts, 8.4 TFLOPS. Not so. The profiler counted, with
+# n = 2048, per step of a warp:
 #
-# | floats of padding | lanes at one place | wavefronts per step | TFLOPS |
+# | floats of padding | lanes at one place | wavefronts | clocks |
 # |---|---|---|---|
-# | 0 | 32 | 33.0 | 0.49 |
-# | 16 | 16 | 17.0 | 0.91 |
-# | 8 | 8 | 9.2 | 1.44 |
-# | 4 | 4 | 5.5 | 1.47 |
-# | 1 | 1 | 3.0 | 1.62 |
+# | 0 | 32 | 33.0 | 34.4 |
+# | 16 | 16 | 17.0 | 18.0 |
+# | 8 | 8 | 9.2 | 11.4 |
+# | 1 | 1 | 3.0 | 10.2 |
 #
-# That is about one wavefront for each lane at the same place, and one for B. In the last row this makes 2;
-# why L1 takes 3.0 we do not know. Down to 8 lanes, wavefronts decide. From 4 lanes down, L1 is idle more than
-# half the time, and a step still takes 10 to 11 clocks: what limits then, we do not know.
-# Notebook 03 meets the places again, as the *banks* of shared memory.
+# With 16 or 32 lanes at a place, wavefronts are the time. With fewer, a step takes 10 clocks or more, however
+# few they are. What limits it then, and why 3.0 and not 2, we do not know. A forecast from one limit is a
+# **roof**: no kernel beats it, and another limit may lie below.
 
 # %% [markdown]
-# So a factor of three was an accident of the size: multiples of 32 floats are the worst widths for this
-# kernel, and 4096 is one. Keep that in mind when somebody shows you one size only. The rest has to be earned:
-# even at its best it asks for 33 sectors where 5 would do.
+# So a factor of three was an accident of the size: multiples of 32 floats are the worst rows for this kernel,
+# and 4096 is one. Think of it when somebody shows you one size only. Notebook 02 gains more, and for rows of
+# any length.
 #
 # ---
 # ## A trap in the types
@@ -275,8 +307,9 @@ report.arithmetic
 
 # %% [markdown]
 # Numba gives a literal such as `0.0` the type float64, and float64 with float32 is float64. An H200 does
-# float64 at half the speed of float32; many consumer cards at a 64th. Write the kernel again so that no lane
-# computes in float64. (Launched as in 01.1.)
+# float64 at half the speed of float32; many consumer cards at a 64th. (In this kernel the arithmetic waits
+# for L1 anyway. In later notebooks it does not.) Write it again so that no lane computes in float64; it is
+# launched as in 01.1.
 
 
 # %% id="ex-01-4"
@@ -325,12 +358,12 @@ check.naive_counts(load_counts)
 
 # %%
 size = (1024, 1024, 1024)
-requests, sectors = load_counts(*size) or (None, None)
+requests, sectors = counted if np.size(counted := load_counts(*size)) == 2 else (None, None)
 see.counts("naive_uncoalesced", size, global_load_requests=requests, global_load_sectors=sectors)
 
 # %% [markdown]
-# Where all three agree, the model in your head is right. It will not always be so: the compiler may change
-# the source, and from notebook 03 on it does.
+# Where all three agree, your counts are right. It will not always be so: the compiler may change the source,
+# and from notebook 03 on it does. And a count is not a time: it gives a roof.
 
 # %% [markdown]
 # ---
@@ -342,12 +375,12 @@ see.quiz("01")
 # %% [markdown]
 # ## Recap
 #
-# - A **request** is one memory instruction of one warp. It moves whole **sectors** of 32 bytes.
-# - Lanes down a column: 32 sectors, an eighth of the bytes used. Lanes on one element: 1 sector, a
-#   broadcast.
-# - v00 asks for **33 sectors per warp and k step** to do 32 multiply-adds, and stands at 1 % of the
-#   machine. L1 is its limit, busy 99 % of the time.
-# - Where rows begin matters: one float of padding per row makes it three times as fast.
-# - `0.` in a kernel is float64.
+# - You wrote a kernel with a guard, and stored each element of C once.
+# - You counted **sectors**: 32 for lanes down a column, 1 for a broadcast.
+# - You counted **wavefronts**, the work of L1: floats at the same place of their lines take turns.
+# - You forecast four speeds from them, 16.7 TFLOPS / wavefronts. The profiler agrees: L1 is busy 99 % of the
+#   time, and v00 stands below 1 % of the peak.
+# - You made it three times as fast with one float of padding, and met a roof that was not the lowest.
+# - You drove out a float64: `0.` is one.
 #
 # **Next:** coalescing. It changes which thread takes which element, and nothing else.

@@ -209,3 +209,7 @@ def test_a_float64_sum_is_no_matter_where_it_is_not_the_lesson():
 
     assert check.naive(wide).passed and "exercise 01.4" in check.naive(wide).message
     assert not check.no_float64(wide).passed
+
+
+def test_whole_floats_are_sectors_as_well():
+    assert check.naive_sectors(A=8.0, B=np.float64(1), C=8).passed

@@ -1,8 +1,9 @@
 """Exercise 01.1: the naive GEMM kernel, one thread per element of C."""
 
-from gemm_course.checks.core import Refused, exercise
-from gemm_course.checks.engines import GemmTrial, Geometry, hold_to_numbers
+from gemm_course.checks.core import Refused, exercise, kernel_of
+from gemm_course.checks.engines import GEMM, GemmTrial, Geometry, hold_to_numbers
 from gemm_course.checks.engines.float64 import why_float64
+from gemm_course.checks.engines.slips_in_source import refuse_numpy_arrays
 
 GEOMETRY = Geometry((32, 4), "rows")
 
@@ -21,13 +22,13 @@ GEOMETRY = Geometry((32, 4), "rows")
 )
 def naive(naive):
     """A GEMM kernel with one thread per element of C; blocks of (32, 4) threads, x over the rows."""
+    refuse_numpy_arrays(kernel_of(naive, GEMM))
     trials = hold_to_numbers(naive, GEOMETRY)
     for trial in trials:
         _check_counts(trial)
     return (
-        f"{len(trials)} problems right, from whole blocks to a single element. Exactly 2·m·n·k loads from A "
-        "and B, one store per element, and with beta = 0 not a single load from C."
-        + _float64_remark(trials[-3])
+        f"{len(trials)} problems right, from whole blocks to a single element. No load too many from A and "
+        "B, one store per element, and with beta = 0 not a single load from C." + _float64_remark(trials[-3])
     )
 
 

@@ -18,6 +18,11 @@ REQUEST_SLIPS = (
         "That is one step of the loop. A warp takes k steps.",
         lambda m, n, k: 2 * m * n // WARP,
     ),
+    Slip("Those are the requests of one warp. How many warps are there?", lambda m, n, k: 2 * k),
+    Slip(
+        "That counts blocks for warps. A block of 32 × 32 threads is 32 warps.",
+        lambda m, n, k: 2 * k * (m * n // WARP**2),
+    ),
     Slip(
         "The stores of C are counted in. The question is about loads.",
         lambda m, n, k: 2 * m * n * k // WARP + m * n // WARP,
@@ -40,6 +45,16 @@ SECTOR_SLIPS = (
     Slip(
         "That is one step of the loop. A warp takes k steps.",
         lambda m, n, k: SECTORS * m * n // WARP,
+    ),
+    Slip("Those are the sectors of one warp. How many warps are there?", lambda m, n, k: SECTORS * k),
+    Slip(
+        "That is 33 sectors for a block in each step. It has 32 warps, and each of them touches 33.",
+        lambda m, n, k: SECTORS * k * (m * n // WARP**2),
+    ),
+    Slip(
+        "That takes each sector of A once for 8 steps. L1 still holds it then, but every request touches its "
+        "32 sectors again, and they count again.",
+        lambda m, n, k: (WARP // 8 + 1) * m * n * k // WARP,
     ),
     Slip(
         "The stores of C are counted in. The question is about loads.",

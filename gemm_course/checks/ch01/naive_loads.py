@@ -15,8 +15,8 @@ SLIPS = (
         "Those are bytes: 4 for each element. The question asks for elements.", lambda m, n, k: 8 * m * n * k
     ),
     Slip(
-        "That would be each element of A and B once. But threads do not share what they load: every thread "
-        "fetches its whole row and its whole column.",
+        "That would be each element of A and B once. But each thread issues its own loads, a whole row and a "
+        "whole column. What a warp shares are the sectors of one request, not the loads.",
         lambda m, n, k: m * k + k * n,
     ),
     Slip("The loop has k steps, and every one of them loads.", lambda m, n, k: 2 * m * n),
@@ -43,7 +43,8 @@ SLIPS = (
     cases=SIZES,
     slips=SLIPS,
     read=a_whole_number("the number of loads", floats=True),
-    passed="2·m·n·k: every thread loads its k elements of A and its k elements of B, and shares none.",
+    passed="2·m·n·k: each thread issues 2·k loads of its own. Lanes share sectors within a "
+    "request; the loads are as many all the same.",
 )
 def naive_loads(m, n, k):
     """loads(m, n, k) -> the elements of A and B that the naive kernel loads, all threads together."""

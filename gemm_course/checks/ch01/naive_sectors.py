@@ -4,7 +4,8 @@ from functools import cache
 
 import numpy as np
 
-from gemm_course.checks.core import NothingYet, Refused, exercise, whole_number
+from gemm_course.checks.core import NothingYet, Refused, exercise
+from gemm_course.checks.engines.tables import a_whole_number
 from gemm_course.emulator import emulate
 from gemm_course.kernels import LADDER
 
@@ -28,7 +29,7 @@ def naive_sectors(A=None, B=None, C=None):
     missing = [name for name, value in answer.items() if value is None or value is Ellipsis]
     if missing:
         raise NothingYet(f"{' and '.join(missing)} still missing. All three numbers are needed.")
-    answer = {name: whole_number(value, f"`{name}`") for name, value in answer.items()}
+    answer = {name: a_whole_number(f"`{name}`", floats=True)(value) for name, value in answer.items()}
     if answer != right_sectors():
         where = "Yours: " + ", ".join(f"{name} {value}" for name, value in answer.items()) + "."
         raise Refused(_mistake(answer), where)

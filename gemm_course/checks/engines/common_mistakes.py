@@ -62,6 +62,11 @@ COMMON_MISTAKES = (
         "Both the old `C` and `beta * C` have been added: this is alpha·A·B + (1 + beta)·C.",
         lambda q: q.alpha * q.AB + (1 + q.beta) * q.C,
     ),
+    Mistake(
+        "`beta` multiplies the new `C`: `alpha * acc` was stored first, and that is what "
+        "`beta * C[row, col]` then reads. Compute both terms, then store once.",
+        lambda q: (1 + q.beta) * q.alpha * q.AB,
+    ),
     Mistake("`alpha` and `beta` are swapped.", lambda q: q.beta * q.AB + q.alpha * q.C),
     Mistake(
         "`beta * C` is added in every step of the loop, k times in all. Once, at the end, is enough.",

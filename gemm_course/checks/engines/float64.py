@@ -11,6 +11,11 @@ def why_float64(kernel, lines: list[int]) -> str:
     names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and node.lineno in lines}
     starts = [start for start in _starts(tree) if start[0] in names]
     wide = next((start for start in starts if _is_wide(start[1])), None)
+    if wide and wide[0] in _annotated(tree):
+        return (
+            f"`{wide[0]}` starts as `{ast.unparse(wide[1])}`. Numba ignores annotations: the type must be "
+            "in the number, `float32(0)`."
+        )
     if wide and _is_cast_later(tree, wide[0]):
         return (
             f"`{wide[0]}` becomes float32 only at the end. Until then, for all k steps, it is float64, since "
@@ -57,14 +62,23 @@ def _literal_in(tree: ast.AST, line: int) -> str | None:
 
 
 def _starts(tree: ast.AST) -> list[tuple[str, ast.expr]]:
-    """(name, value) of every plain assignment to a name."""
+    """(name, value) of every assignment to a name, with or without an annotation."""
     return [
+        (node.target.id, node.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.value
+    ] + [
         (target.id, node.value)
         for node in ast.walk(tree)
         if isinstance(node, ast.Assign)
         for target in node.targets
         if isinstance(target, ast.Name)
     ]
+
+
+def _annotated(tree: ast.AST) -> set[str]:
+    """Names that are assigned with an annotation, `acc: float32 = ...`."""
+    return {ast.unparse(node.target) for node in ast.walk(tree) if isinstance(node, ast.AnnAssign)}
 
 
 def _is_wide(value: ast.expr) -> bool:

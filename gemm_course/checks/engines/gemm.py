@@ -16,6 +16,7 @@ from gemm_course.emulator import Finding
 
 from .common_mistakes import COMMON_GUARD_MISTAKES, COMMON_MISTAKES, GuardMistake, Mistake, axes_swapped
 from .problem import Geometry, Problem, adversarial, square
+from .slips_in_source import else_that_stores, negative_beta_left_out, tied_by_bits
 from .tiles import Tiles
 from .trial import Trial, try_kernel
 
@@ -129,7 +130,7 @@ def hold_to_numbers(
     for problem in problems or adversarial(geometry, depth):
         trial = known.get(problem) or try_on(kernel, geometry, problem, tiles=tiles)
         if not trials and trial.report.accesses.empty and not trial.report.barriers:
-            raise nothing_happens(kernel)
+            raise tied_by_bits(kernel) or nothing_happens(kernel)
         if not trial.right:
             raise _explained(trial, depth, likely)
         trials.append(trial)
@@ -142,6 +143,9 @@ def hold_to_numbers(
 def _explained(trial: GemmTrial, depth: int, likely: Likely) -> Refused:
     guards = (*likely.guards, axes_swapped(trial.geometry), *COMMON_GUARD_MISTAKES)
     explanations = (
+        lambda: tied_by_bits(trial.kernel),
+        lambda: else_that_stores(trial),
+        lambda: negative_beta_left_out(trial),
         lambda: _stores_nothing(trial),
         lambda: _by_prediction(trial, depth, (*likely.results, *COMMON_MISTAKES)),
         lambda: _by_guard(trial, guards),
