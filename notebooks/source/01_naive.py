@@ -21,8 +21,8 @@ from gemm_course import widgets as see
 # %% [markdown]
 # ## In one picture
 #
-# Here is the kernel at work on a small product. Look at an element of C, its thread, its warp and its block,
-# and let the steps along `k` play. What does a warp read of A, what of B?
+# The kernel at work on a small product. Look at a thread, its warp, its block, and let the steps along `k`
+# play. What does a warp read of A, what of B?
 
 # %%
 see.multiply("naive_uncoalesced")
@@ -30,20 +30,20 @@ see.multiply("naive_uncoalesced")
 # %% [markdown]
 # ## Your kernel first
 #
-# A matrix multiplication kernel computes $C \leftarrow \alpha A B + \beta C$; α and β are numbers that the
-# caller chooses. (With 1 and 0 it is the plain product.) Two things to know before you write it:
+# A matrix multiplication kernel computes $C \leftarrow \alpha A B + \beta C$; the caller chooses the numbers α
+# and β. Two things to know:
 #
 # - `beta = 0` must not even *read* `C`: there may be anything in it, and $0 \cdot \mathrm{NaN}$ is `NaN`.
-# - `x`, the fast index, counts **rows** here; in notebook 00 it counted columns. Document 004 makes this
-#   mistake on purpose. You will see what it costs, and notebook 02 repairs it.
+# - `x`, the fast index, counts **rows** here, not columns as in notebook 00. Document 004 makes this mistake on
+#   purpose. You will see what it costs; notebook 02 repairs it.
 #
 # ### Exercise 01.1 · Write it
 # *core · medium · everything builds on it · 12 minutes*
 #
-# The kernel gets `(m, n, k, alpha, A, B, beta, C)`. The rows of the arrays may be longer than the matrices
-# are wide, so take the sizes from `m, n, k`. It is launched with blocks of (32, 4) threads, and **x runs over
-# the rows**: `ceil(m / 32)` × `ceil(n / 4)` blocks. Store each element of C once. The checker tries sizes
-# that do not fit, and a `C` full of NaN with `beta = 0`.
+# The kernel gets `(m, n, k, alpha, A, B, beta, C)`. Rows of the arrays may be longer than the matrices are
+# wide, so take the sizes from `m, n, k`. Blocks have (32, 4) threads, and **x runs over the rows**: `ceil(m /
+# 32)` × `ceil(n / 4)` blocks. Store each element of C once. The checker tries sizes that do not fit, and a `C`
+# full of NaN with `beta = 0`.
 
 
 # %% id="ex-01-1"
@@ -71,9 +71,8 @@ check.naive(naive)
 see.source("naive_uncoalesced")
 
 # %% [markdown]
-# Three things in it are new. `BM` and `BN` are the rows and columns of C that belong to a block, 32 × 32 if
-# nobody says otherwise. `u32(...)`, from `gemm_course.intrinsics`, makes an unsigned integer of 32 bits, so
-# that addresses are computed in 32 bits. `while` does what `for p in range(k)` does. Yours needs neither.
+# A block makes `BM` × `BN` of C, 32 × 32 by default. `u32(...)`, from `gemm_course.intrinsics`, and `while`
+# instead of `for` are there for the compiler; your kernel needs neither.
 #
 # `run` launches a stage, or your kernel if you say how many blocks and threads. It uses the GPU if there is
 # one, the emulator if not, and returns `C`:
@@ -92,28 +91,25 @@ np.abs(run(naive[(3, 15), (32, 4)], A, B).C - A @ B).max()
 ### END SOLUTION
 
 # %% [markdown]
-# Not zero, and that is fine. Both are float32 sums of 50 products, but added in another order and rounded at
-# other places. So we compare with a **tolerance**, never with `==`. (The checkers': (k + 4) · 1.2 · 10⁻⁷
-# times the sum of the products' sizes, signs left out. 1.2 · 10⁻⁷ is float32's precision, and each of the k
-# roundings may be off by as much.) If yours prints `nan`, some elements were never stored: look at the
-# numbers of blocks.
+# Not zero, and that is fine: both are float32 sums of 50 products, but rounded at other places. So we compare
+# with a [tolerance](glossary.md#tolerance), never with `==`. If yours prints `nan`, some elements were never
+# stored: look at the numbers of blocks.
 #
 # ## One request
 #
-# When a warp executes `A[row, p]`, all its lanes ask at once: that is one **request**. The hardware looks
-# at the 32 addresses, finds out which sectors they lie in, and moves those, whole. Lanes that want the same
-# sector share it.
+# When a warp executes `A[row, p]`, all its lanes ask at once: one **request**. The hardware finds out which
+# sectors the 32 addresses lie in, and moves those, whole. Lanes that want the same sector share it.
 #
-# In a block of 32 × 32, lane 0 has row 0, lane 1 has row 1, ... and all have the same `p`. So a warp reads 32
-# elements one above the other:
+# In a block of 32 × 32, lane 0 has row 0, lane 1 row 1, ..., and all have the same `p`: 32 elements one above
+# the other.
 
 # %%
 see.predict("01.moved")
 
 # %% [markdown]
-# And how many sectors has the load of B? The store of C? Write both down, then look. On the left are the
-# lanes on C and what they ask for, on the right the memory. Each *step* of the slider adds four lanes; the
-# hardware takes all 32 together. (The matrices have 256 columns here, and 8 of A are drawn.)
+# And how many sectors has the load of B? The store of C? Write both down, then look: the lanes on the left,
+# the memory on the right. Each *step* of the slider adds four lanes; the hardware takes all 32 together. (The
+# matrices have 256 columns; 8 of A are drawn.)
 
 # %% tags=["answer"]
 see.warp_and_memory("naive_uncoalesced")
@@ -139,24 +135,23 @@ see.warp_and_memory(naive)
 # All loads go through **L1**, the cache of the multiprocessor. Keep two counts apart:
 #
 # - **Sectors**: what a request touches. What L1 does not have must come from further away.
-# - **Wavefronts**: how often L1 delivers for a request, one per clock. That is L1's *work*, even if it has
-#   everything.
+# - **Wavefronts**: how often L1 delivers for it, one per clock. That is L1's *work*, even if it has everything.
 #
-# What fits into one wavefront? Number the 32 floats of a line from 0 to 31: these are 32 **places**. A
-# wavefront brings at most one float from each place. Floats at the same place of different lines take turns.
+# Number the 32 floats of a line: these are 32 **places**. A wavefront brings at most one float from each.
+# Floats at the same place of different lines take turns.
 #
 # ```text
 # place    0    1    2   ...   31
-# row 0   [A]   .    .          .    The rows of this notebook have 4096 floats, 128 whole lines.
-# row 1   [A]   .    .          .    So the 32 floats of A in one request all have the same place:
-# row 2   [A]   .    .          .    32 wavefronts. B is one float: 1 wavefront.
+# row 0   [A]   .    .          .    Rows of 4096 floats are 128 whole lines.
+# row 1   [A]   .    .          .    So all 32 floats of A have the same place: 32 wavefronts.
+# row 2   [A]   .    .          .    B is one float: 1 wavefront.
 # ```
 #
-# So both counts are 33 for a step along `k`. They need not be equal, and a puzzle below takes them apart.
+# So both counts are 33 for a step along `k`. A puzzle below takes them apart.
 #
 # > **Isn't the sector of A there already, from the step before?** Nearly always: the next float lies beside
-# > the last one, and the 32 warps of a block read the same 32 rows of A. L1 finds 99 % of all sectors. That
-# > saves trips, but not one wavefront: L1 delivers again.
+# > the last one, and the 32 warps of a block read the same 32 rows. L1 finds 99 % of all sectors. That saves
+# > trips, but not one wavefront: L1 delivers again.
 #
 # ### Exercise 01.2 · How many loads?
 # *core · easy · 4 minutes*
@@ -194,14 +189,14 @@ check.naive_sectors(A=8, B=1, C=8)
 # %% [markdown]
 # ## Pencil and paper
 #
-# How fast *can* this kernel be, if L1 never pauses? A step of a warp is 32 multiply-adds, 64 FLOP, and L1
-# needs a clock for each wavefront. An H200 has 132 multiprocessors and 1.98 · 10⁹ clocks per second:
+# How fast *can* this kernel be, if L1 never pauses? A warp's step is 32 multiply-adds, 64 FLOP, and takes L1 a
+# clock per wavefront. An H200 has 132 multiprocessors and 1.98 · 10⁹ clocks per second:
 #
 # $$132 \cdot 1.98 \cdot 10^9 \cdot \frac{64}{\text{wavefronts per step}} =
 # \frac{16.7\ \text{TFLOPS}}{\text{wavefronts per step}}$$
 #
-# Forecast four blocks, of x × y threads; x counts rows. How many rows of A has a warp, and how many turns do
-# they take? The columns of B lie side by side. Write your three numbers before you open the measurements.
+# Forecast these blocks of x × y threads; x counts rows. How many rows of A has a warp? B's columns lie side by
+# side. Write three numbers before you open the measurements.
 
 # %% id="forecast"
 ### BEGIN SOLUTION
@@ -219,15 +214,13 @@ wavefronts = {"32 × 32": 33, "16 × 16": 17, "8 × 32": 9, "4 × 64": 5}
 # | 8 × 32 | 8, 4 | 8 + 1 = 9 | 1.86 | 1.85 |
 # | 4 × 64 | 4, 8 | 4 + 1 = 5 | 3.34 | 3.31 |
 #
-# Four forecasts, none off by more than 2 percent. And another shape of block alone makes the kernel 6.6 times
-# as fast.
+# None is off by more than 2 percent. And another shape of block alone makes the kernel 6.6 times as fast.
 
 # %% [markdown]
 # ## What limits it now?
 #
-# Every notebook asks this question, and never answers it by opinion. NVIDIA's profiler, Nsight Compute,
-# watched the kernel on an H200, with blocks of 32 × 32 again. It says in how many of the clocks each part was
-# busy. L1 leads with 99 %:
+# Every notebook asks this. The answer comes from NVIDIA's profiler, Nsight Compute, which watched the kernel
+# (32 × 32 again) on an H200: in how many clocks was each part busy? L1 leads with 99 %.
 
 # %%
 see.predict("01.busy")
@@ -238,28 +231,27 @@ see.limits("naive_uncoalesced")
 # %% [markdown] tags=["answer"]
 # L1 works without a pause, and all else waits for it: three quarters of the time, a warp waits merely for
 # room in the queue to L1. (An **issue slot** is one clock of a scheduler, room for one instruction.
-# **Integer units** compute addresses and the loop's counter; multiply-add units help them, which is why they
-# show 2 % and not 1.) So count wavefronts first.
+# **Integer units** compute addresses; multiply-add units help, so they show 2 % and not 1.)
 
 # %% [markdown]
 # ## Longer rows
 #
-# Leave the kernel and its 32 × 32 block alone. Only make every row longer in memory: some floats of
-# **padding** at its end, which nobody reads. Each lane still has a sector of its own. Does anything change?
+# Leave the kernel and its block alone. Only make every row longer in memory: some floats of **padding** at its
+# end, which nobody reads. Each lane still has a sector of its own.
 
 # %%
 see.predict("01.padding")
 
 # %% [markdown]
-# Now hunt: the lower half of the picture is your map. **Which padding is the fastest? Which two change
-# nothing at all?** Choose a number, say what you expect, look; set *speed of* to *all lengths* last.
+# Now hunt: **Which padding is the fastest? Which two change nothing?** The lower half of the picture is your
+# map. Say what you expect, then look; set *speed of* to *all lengths* last.
 
 # %% tags=["answer"]
 see.row_lengths("naive_uncoalesced")
 
 # %% [markdown] tags=["thought"]
-# **One float** is the fastest: 3.3 times as fast, 1.62 instead of 0.50 TFLOPS. 32 and 64 change nothing: each
-# row moves by whole lines, and the places stay the same.
+# **One float**: 3.3 times as fast, 1.62 instead of 0.50 TFLOPS. With 32 and 64, rows move by whole lines, and
+# the places stay.
 #
 # But your rule says more for one float: 1 + 1 wavefronts, 8.4 TFLOPS. Not so. The profiler counted, with
 # n = 2048, per step of a warp:
@@ -273,12 +265,11 @@ see.row_lengths("naive_uncoalesced")
 #
 # With 16 or 32 lanes at a place, wavefronts are the time. With fewer, a step takes 10 clocks or more, however
 # few they are. What limits it then, and why 3.0 and not 2, we do not know. A forecast from one limit is a
-# **roof**: no kernel beats it, and another limit may lie below.
+# **roof**: no kernel beats it, and another may lie below.
 
 # %% [markdown]
 # So a factor of three was an accident of the size: multiples of 32 floats are the worst rows for this kernel,
-# and 4096 is one. Think of it when somebody shows you one size only. Notebook 02 gains more, and for rows of
-# any length.
+# and 4096 is one. Notebook 02 gains more, for rows of any length.
 #
 # ---
 # ## A trap in the types
@@ -307,9 +298,8 @@ report.arithmetic
 
 # %% [markdown]
 # Numba gives a literal such as `0.0` the type float64, and float64 with float32 is float64. An H200 does
-# float64 at half the speed of float32; many consumer cards at a 64th. (In this kernel the arithmetic waits
-# for L1 anyway. In later notebooks it does not.) Write it again so that no lane computes in float64; it is
-# launched as in 01.1.
+# float64 at half the speed of float32; many consumer cards at a 64th. (Here the arithmetic waits for L1
+# anyway; in later notebooks it does not.) Write it again without float64. It is launched as in 01.1.
 
 
 # %% id="ex-01-4"
@@ -352,9 +342,9 @@ def load_counts(m, n, k):
 check.naive_counts(load_counts)
 
 # %% [markdown]
-# The picture sets your formulas beside two other ways of counting. **The emulator** counts what the source
-# asks for. **The hardware** has counters of its own, read with Nsight Compute on an H200 and kept in `data/`.
-# (*Global* memory is where A, B and C lie: all that is reached by way of L1, L2 and DRAM.)
+# Your formulas beside two other counts. **The emulator** counts what the source asks for. **The hardware** has
+# counters of its own, read with Nsight Compute and kept in `data/`. (*Global* memory: where A, B and C lie,
+# all that is reached by way of L1, L2 and DRAM.)
 
 # %%
 size = (1024, 1024, 1024)
@@ -362,8 +352,8 @@ requests, sectors = counted if np.size(counted := load_counts(*size)) == 2 else 
 see.counts("naive_uncoalesced", size, global_load_requests=requests, global_load_sectors=sectors)
 
 # %% [markdown]
-# Where all three agree, your counts are right. It will not always be so: the compiler may change the source,
-# and from notebook 03 on it does. And a count is not a time: it gives a roof.
+# Where all three agree, your counts are right. From notebook 03 on the compiler changes the source, and they
+# will not always agree.
 
 # %% [markdown]
 # ---
@@ -375,12 +365,11 @@ see.quiz("01")
 # %% [markdown]
 # ## Recap
 #
-# - You wrote a kernel with a guard, and stored each element of C once.
+# - You wrote a kernel with a guard, α and β.
 # - You counted **sectors**: 32 for lanes down a column, 1 for a broadcast.
 # - You counted **wavefronts**, the work of L1: floats at the same place of their lines take turns.
-# - You forecast four speeds from them, 16.7 TFLOPS / wavefronts. The profiler agrees: L1 is busy 99 % of the
-#   time, and v00 stands below 1 % of the peak.
-# - You made it three times as fast with one float of padding, and met a roof that was not the lowest.
+# - You forecast four speeds, 16.7 TFLOPS / wavefronts. The profiler agrees: L1 is busy 99 % of the time.
+# - You gained a factor of three by one float of padding, and met a roof that was not the lowest.
 # - You drove out a float64: `0.` is one.
 #
 # **Next:** coalescing. It changes which thread takes which element, and nothing else.
