@@ -30,20 +30,20 @@ see.multiply("naive_uncoalesced")
 # %% [markdown]
 # ## Your kernel first
 #
-# A matrix multiplication kernel computes $C \leftarrow \alpha A B + \beta C$; the caller chooses the numbers α
-# and β. Two things to know:
+# A matrix multiplication kernel computes $C \leftarrow \alpha A B + \beta C$; the caller chooses α and β.
+# Two things to know:
 #
 # - `beta = 0` must not even *read* `C`: there may be anything in it, and $0 \cdot \mathrm{NaN}$ is `NaN`.
-# - `x`, the fast index, counts **rows** here, not columns as in notebook 00. Document 004 makes this mistake on
-#   purpose. You will see what it costs; notebook 02 repairs it.
+# - `x`, the fast index, counts **rows** here, not columns as in notebook 00. Document 004 makes this mistake
+#   on purpose; notebook 02 repairs it.
 #
 # ### Exercise 01.1 · Write it
 # *core · medium · everything builds on it · 12 minutes*
 #
 # The kernel gets `(m, n, k, alpha, A, B, beta, C)`. Rows of the arrays may be longer than the matrices are
-# wide, so take the sizes from `m, n, k`. Blocks have (32, 4) threads, and **x runs over the rows**: `ceil(m /
-# 32)` × `ceil(n / 4)` blocks. Store each element of C once. The checker tries sizes that do not fit, and a `C`
-# full of NaN with `beta = 0`.
+# wide, so take the sizes from `m, n, k`. Blocks have (32, 4) threads, and **x runs over the rows**:
+# `ceil(m / 32)` × `ceil(n / 4)` blocks. Store each element of C once. The checker tries sizes that do not
+# fit, and a `C` full of NaN with `beta = 0`.
 
 
 # %% id="ex-01-1"
@@ -135,7 +135,7 @@ see.warp_and_memory(naive)
 # All loads go through **L1**, the cache of the multiprocessor. Keep two counts apart:
 #
 # - **Sectors**: what a request touches. What L1 does not have must come from further away.
-# - **Wavefronts**: how often L1 delivers for it, one per clock. That is L1's *work*, even if it has everything.
+# - **Wavefronts**: how often L1 delivers for it, one per clock. That is the **work of L1**.
 #
 # Number the 32 floats of a line: these are 32 **places**. A wavefront brings at most one float from each.
 # Floats at the same place of different lines take turns.
@@ -189,14 +189,14 @@ check.naive_sectors(A=8, B=1, C=8)
 # %% [markdown]
 # ## Pencil and paper
 #
-# How fast *can* this kernel be, if L1 never pauses? A warp's step is 32 multiply-adds, 64 FLOP, and takes L1 a
-# clock per wavefront. An H200 has 132 multiprocessors and 1.98 · 10⁹ clocks per second:
+# How fast *can* this kernel be, if L1 never pauses? A warp's step is 32 multiply-adds, 64 FLOP, and takes
+# L1 a clock per wavefront. An H200 has 132 multiprocessors and 1.98 · 10⁹ clocks per second:
 #
 # $$132 \cdot 1.98 \cdot 10^9 \cdot \frac{64}{\text{wavefronts per step}} =
 # \frac{16.7\ \text{TFLOPS}}{\text{wavefronts per step}}$$
 #
-# Forecast these blocks of x × y threads; x counts rows. How many rows of A has a warp? B's columns lie side by
-# side. Write three numbers before you open the measurements.
+# Forecast these blocks of x × y threads; x counts rows. How many rows of A has a warp? B's columns lie
+# side by side. Write three numbers before you open the measurements.
 
 # %% id="forecast"
 ### BEGIN SOLUTION
@@ -236,8 +236,8 @@ see.limits("naive_uncoalesced")
 # %% [markdown]
 # ## Longer rows
 #
-# Leave the kernel and its block alone. Only make every row longer in memory: some floats of **padding** at its
-# end, which nobody reads. Each lane still has a sector of its own.
+# Leave the kernel and its block alone. Only make every row longer in memory: some floats of **padding** at
+# its end, which nobody reads. Each lane still has a sector of its own.
 
 # %%
 see.predict("01.padding")
@@ -268,8 +268,8 @@ see.row_lengths("naive_uncoalesced")
 # **roof**: no kernel beats it, and another may lie below.
 
 # %% [markdown]
-# So a factor of three was an accident of the size: multiples of 32 floats are the worst rows for this kernel,
-# and 4096 is one. Notebook 02 gains more, for rows of any length.
+# So a factor of three was an accident of the size: multiples of 32 floats are the worst rows, and 4096 is
+# one. Notebook 02 gains more, for rows of any length.
 #
 # ---
 # ## A trap in the types
@@ -342,9 +342,9 @@ def load_counts(m, n, k):
 check.naive_counts(load_counts)
 
 # %% [markdown]
-# Your formulas beside two other counts. **The emulator** counts what the source asks for. **The hardware** has
-# counters of its own, read with Nsight Compute and kept in `data/`. (*Global* memory: where A, B and C lie,
-# all that is reached by way of L1, L2 and DRAM.)
+# Your formulas beside two other counts. **The emulator** counts what the source asks for. **The hardware**
+# has counters of its own, read with Nsight Compute and kept in `data/`. (*Global* memory holds A, B
+# and C.)
 
 # %%
 size = (1024, 1024, 1024)
