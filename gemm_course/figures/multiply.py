@@ -391,12 +391,15 @@ def _compare(drawing: Drawing, scene: Scene, y: float, wide: float) -> None:
 
 
 def _legend(drawing: Drawing, scene: Scene, y: float) -> None:
-    x = 8.0
+    x, rest = 8.0, []
+    if scene.made != set(scene.story.owner):
+        words = "rest of the block" if scene.counts_sectors else "rest of C"
+        rest.append(((colours.PALE[colours.C],), words))
     for fills, words in (
         ((colours.A, colours.B), "read now"),
         ((colours.PALE[colours.A], colours.PALE[colours.B]), "in other steps"),
         ((colours.C,), "its results" if scene.moment.copies else "added up"),
-        ((colours.PALE[colours.C],), "rest of the block" if scene.counts_sectors else "rest of C"),
+        *rest,
     ):
         for fill in fills:
             drawing.rect(x, y, 12, 12, fill, stroke=colours.EDGE)

@@ -22,7 +22,7 @@ class Example:
 
     level: where the picture opens. copies: whether copying into shared memory is a step of its own. at_once:
     steps along k of one operation. says: the stage's idea. element: where the picture opens, if that is not
-    the last of the choice.
+    the last of the choice. opens: the step that is shown first, if that is not the usual one.
     """
 
     stage: str
@@ -35,6 +35,7 @@ class Example:
     copies: bool = False
     at_once: int = 1
     element: tuple[int, int] | None = None
+    opens: int | None = None
 
     @property
     def seen_first(self) -> tuple[int, int]:
@@ -50,6 +51,8 @@ class Example:
     @property
     def first(self) -> int:
         """The step that is shown first: a copy where those are shown, or some way along k."""
+        if self.opens is not None:
+            return self.opens
         return 0 if self.copies or self.at_once > 1 else 3
 
     def block_of(self, element: tuple[int, int]) -> tuple[int, int]:
@@ -99,6 +102,7 @@ EXAMPLES = {
         "block",
         "The block copies a tile of A and one of B once. All of its threads read them there.",
         copies=True,
+        opens=3,
     ),
     "thread_tiled_1d": Example(
         "thread_tiled_1d",

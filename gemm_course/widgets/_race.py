@@ -21,6 +21,7 @@ SIZE, TILE = 4, 2
 A = np.array([[1, 2, 3, 4], [5, 6, 7, 8], [1, 3, 5, 7], [2, 4, 6, 8]], np.float32)
 B = np.array([[2, 3, 1, 4], [4, 5, 2, 3], [6, 7, 3, 2], [8, 9, 4, 1]], np.float32)
 MISSING = {"none": None, "after loading": LOAD, "after computing": ADD}
+BUTTONS = {"after loading": "first, after loading", "after computing": "second, after computing"}
 _BARRIER = {LOAD: 0, ADD: 1}  # in the order of the source
 THREADS = [(x, y) for y in range(TILE) for x in range(TILE)]
 NOBODY = "nobody"
@@ -37,7 +38,7 @@ def race(missing: str = "after loading") -> Explorer:
     """
     late = [NOBODY, *(f"({x}, {y})" for x, y in THREADS)]
     controls = {
-        "missing": ("missing barrier", list(MISSING), missing),
+        "missing": ("missing barrier", [(BUTTONS.get(each, each), each) for each in MISSING], missing),
         "late": ("held back", late, late[1]),
     }
     return Explorer(draw, controls)
@@ -127,10 +128,9 @@ def _name(factor: Factor) -> str:
 def _found(kind: str) -> str:
     race = _race_of(kind)
     stores, reads = (_statement(line) for line in sorted((race.line, race.other_line)))
-    return (
-        "The emulator reports it whoever is late: no barrier stands between "
-        f"“{stores.partition('=')[0]}= …” and “{reads}”."
-    )
+    stores = f"“{stores.partition('=')[0]}= …”"
+    between = f"{stores} and “{reads}”" if kind == LOAD else f"“{reads}” and the next tile's {stores}"
+    return f"The emulator reports it whoever is late: no barrier stands between {between}."
 
 
 def _statement(line: int) -> str:

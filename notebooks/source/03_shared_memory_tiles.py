@@ -10,7 +10,7 @@
 # - place the two barriers, and say what breaks without each;
 # - write the kernel for any tile, count what it saves, and tell which reads have a bank conflict.
 #
-# *Time: about 50 minutes to read, 75 for the exercises. Comes from document 002 (after Penny Xu) and
+# *Time: about 55 minutes to read, 67 for the exercises. Comes from document 002 (after Penny Xu) and
 # document 004, kernel v02.*
 
 # %%
@@ -24,7 +24,8 @@ from gemm_course import widgets as see
 # ## In one picture
 #
 # Now a block works in two kinds of steps: it copies a tile of A and a tile of B into shared memory, and then
-# its threads multiply with them. Let it play once through, then look at a single thread.
+# its threads multiply with them. Go back to step 1, a copy, and let it play once through. Then look at a
+# single thread.
 
 # %%
 see.multiply("block_tiled")
@@ -39,7 +40,7 @@ see.multiply("block_tiled")
 see.limits("naive_coalesced")
 
 # %% [markdown]
-# Issue slots, the lowest roof of notebook 02, come close: 76 %.
+# Issue slots come next, 76 %: you saw both in notebook 02.
 #
 # ## A memory that the block shares
 #
@@ -58,7 +59,7 @@ see.limits("naive_coalesced")
 # ## The walk
 #
 # Document 002 shows it on 4 × 4 matrices with tiles of 2 × 2. There are 16 elements of C, 16 threads, 4
-# blocks of 2 × 2 threads. Below is the whole run of one block, taken from the emulator's trace. Click once
+# blocks of 2 × 2 threads. Below is the whole run of one block, as the emulator recorded it. Click once
 # into the slider *Step* and use the arrow keys. Change who you are in the middle of it. `acc` is a
 # [register](glossary.md#register): a place for one number, which only its own thread can see.
 
@@ -105,15 +106,24 @@ see.race("none")
 # %% [markdown]
 # So the barrier has two jobs here:
 #
-# - the **first** says "the tiles are complete";
-# - the **second** says "nobody needs the tiles any more".
+# - the **first**, after loading, says "the tiles are complete". Without it, those suffer who read what the
+#   late thread has not stored yet.
+# - the **second**, after computing, says "nobody needs the tiles any more". Without it, the late thread
+#   itself suffers: it reads what the others have stored since.
 #
-# With two pairs of tiles, used in turn, one barrier per tile is enough, at the price of twice the shared
-# memory. The stage `double_buffered` does that.
-#
-# These four threads are in one warp. Can one of them be late at all? Yes: since Volta (2017) every thread has
-# its own place in the program, and CUDA does not promise that the lanes of a warp stay together. The
-# compiler, too, may reorder what a thread reads and stores, as long as no barrier stands between. So a
+# With two pairs of tiles, used in turn, **one** barrier per tile is enough. Which of the two is left, and
+# why?
+
+# %% [markdown] tags=["thought"]
+# The first. A fast thread may fill the next tiles at once: they are the *other* pair, and nobody reads it any
+# more. It cannot be two tiles ahead: to fill this pair again it must pass the next barrier, and there it
+# waits until all have finished with this pair. The price is twice the shared memory. The stage
+# `double_buffered` does it, and you may in 03.3.
+
+# %% [markdown]
+# These four threads are in one warp. Can one of them be late at all? Yes: in NVIDIA's GPUs since 2017 every
+# thread has its own place in the program, and CUDA does not promise that the lanes of a warp stay together.
+# The compiler, too, may reorder what a thread reads and stores, as long as no barrier stands between. So a
 # missing barrier is a race within one warp as well, and the emulator reports it.
 #
 # ### Where a shared array gets its shape
@@ -162,7 +172,7 @@ check.reverse(make_reverse)
 # Shared memory is cut into 32 **banks**, word by word (4 bytes, one float32): word 0 in bank 0, word 1 in
 # bank 1, ..., word 32 in bank 0 again. Each bank hands out one word per clock. If the lanes of a warp want 32
 # words in 32 banks, or all the same word, that is one **wavefront**. If they want two different words of one
-# bank, it takes two: a **bank conflict**.
+# bank, it takes two: a **bank conflict**. The 32 places of notebook 01 were these banks.
 
 # %%
 see.banks()
@@ -239,9 +249,9 @@ see.source("penny_xu_tile")
 # ### Exercise 03.4 · Too many barriers
 # *core · easy · 6 minutes*
 #
-# Here is document 002's kernel, written for any T:
+# This is document 002's kernel, written for any T. It is folded, for most of 03.3 stands in it.
 
-# %%
+# %% tags=["listing"]
 from gemm_course.checks.kits import document_002
 
 see.source(document_002(2))
@@ -270,20 +280,21 @@ check.barriers(barriers)
 #
 # Each of these kernels gives the right result for many sizes, and each has one fault. Find, for every one
 # of them, a shape `(m, n, k)` that shows it, with $m \cdot n \cdot k$ as small as possible. T is 4, and beta
-# is 0. A test that only tries square matrices whose size is a multiple of T finds none of the faults.
+# is 0. A test that only tries square matrices whose size is a multiple of T finds none of the faults. These
+# listings, too, are folded because of 03.3.
 
-# %%
+# %% tags=["listing"]
 from gemm_course.checks.kits import SUSPECTS
 
 see.source(SUSPECTS["a"](4))
 
-# %%
+# %% tags=["listing"]
 see.diff(SUSPECTS["a"](4), SUSPECTS["b"](4))
 
-# %%
+# %% tags=["listing"]
 see.diff(SUSPECTS["b"](4), SUSPECTS["c"](4))
 
-# %%
+# %% tags=["listing"]
 see.diff(SUSPECTS["c"](4), SUSPECTS["d"](4))
 
 # %% id="ex-03-5"
@@ -306,8 +317,7 @@ check.smallest_failing_shape(a=(1, 1, 1), b=(1, 1, 5), c=(2, 1, 1), d=(1, 1, 5))
 #
 # Number the elements of the tile too, row by row: in a row of BK elements, element BK is the first of row 1.
 # A block of THREADS threads fetches them in passes: in the first, thread `tid` fetches element `tid`; in each
-# further pass it moves on by THREADS elements, and stops when it is past the end of the tile. In pass i that
-# is element `tid + i * THREADS`.
+# further pass it moves on by THREADS elements, and stops when it is past the end of the tile.
 #
 # Here 8 threads walk over a tile of 3 × 6; each entry is the `tid` of the
 # thread that fetches the element there:
@@ -353,7 +363,7 @@ check.tile_walk(walk)
 # iteration after the other. The `16` in `shared.array` lets the array begin at a multiple of 16 bytes. To
 # run a copy of this listing, begin with `from gemm_course.intrinsics import u32, unroll`.
 
-# %%
+# %% tags=["listing"]
 see.source("block_tiled")
 
 # %%
@@ -403,9 +413,10 @@ see.counts("penny_xu_tile", size, shared_load_wavefronts=shared_requests)
 #   so nothing is merged there: 33.6 million. Together 41.9 million, which is what the counter says.
 #   The machine code has, for the 32 steps of a tile, 8 `LDS.128` and 32 `LDS`. (`LDS` is the instruction
 #   "load from shared memory", `LDS.128` its form for 128 bits, 16 bytes.)
-# - A bank still gives 4 bytes per clock. A 16-byte load is therefore served in groups of lanes: 8 lanes × 16
-#   bytes = 128 bytes. If neighbouring lanes want the same 16 bytes, a group may be 16 lanes. Hence two
-#   wavefronts for a broadcast, as measured: $2 \cdot 8.4 + 33.6 = 50.3$ million.
+# - A bank still gives 4 bytes per clock. So 32 lanes that want 16 bytes each take four wavefronts. Measured:
+#   when all lanes want the *same* 16 bytes, the load takes two. $2 \cdot 8.4 + 33.6 = 50.3$ million.
+#
+# Per multiply-add that is 1.25 requests and 1.5 wavefronts, where the source has 2 of both.
 #
 # The emulator counts **the source you wrote**, the counter **the program that came out**. Whenever they
 # differ, the compiler did something, and it is worth knowing what.
@@ -423,18 +434,20 @@ see.roofline("naive_uncoalesced", "naive_coalesced", "block_tiled")
 
 # %% [markdown] tags=["answer"]
 # Choose a *stage*, and the point goes there from the one before it. Its lowest roof is now shared memory. Two
-# wavefronts per multiply-add, as the source has it, would allow 8.4 TFLOPS; the one and a half that the
-# compiler left would allow 11.2. With the stores of the tiles, it is the 10.5 of the picture.
+# wavefronts per multiply-add, as the source has it, would allow 8.4 TFLOPS; the 1.5 that the compiler left
+# would allow 11.2. With the stores of the tiles, it is the 10.5 of the picture.
 
 # %% [markdown]
-# ## 21 times fewer loads: why only 1.37 times as fast?
+# ## 21 times fewer loads: where is the gain?
 #
-# v02, with its tiles of 16 × 32, makes 21 times fewer global loads than v01. (The roofline counts bytes, 13
-# times fewer: v01 moves 2.5 sectors per request, v02 4.) The profile says why so little comes of that.
+# v02, with its tiles of 16 × 32, makes 21 times fewer global loads than v01, and is 1.37 times as fast. (The
+# roofline counts bytes, 13 times fewer: v01 moves 2.5 sectors per request, v02 4.) The profile says why so
+# little comes of that.
 #
 # First a pair with equal blocks, 32 × 32 threads, in which only the tiles in shared memory are new. In such
 # blocks v01 is slower, and waiting limits it. Compare purple, *global memory*, with orange, *queue to shared
-# memory*; what is not named under the picture hardly changes.
+# memory*; the rest hardly changes. (Each wait has the same letter in all pictures, so some letters are
+# missing. *Local memory* comes in notebook 04.)
 
 # %%
 see.waits(("naive_coalesced", {"BM": 32, "BN": 32}), "penny_xu_tile")
@@ -443,43 +456,44 @@ see.waits(("naive_coalesced", {"BM": 32, "BN": 32}), "penny_xu_tile")
 # The warps waited for loads from global memory in 68 % of their time, now in 14 %. Instead they wait 36 % for
 # room in the queue to **shared memory**, and 18 % at barriers: 1.62 times as fast, no more. The reads have
 # only moved, for **shared memory and L1 are the same memory**. An SM of an H200 has 256 KB of it, and a part
-# serves as L1. Now v01 and v02 with their own blocks, 2 × 128 and 16 × 32:
+# serves as L1: the driver chooses how much, by what the kernel's blocks need. Now v01 and v02 with their own
+# blocks, 2 × 128 and 16 × 32:
 
 # %%
 see.limits("naive_coalesced", "block_tiled")
 
 # %% [markdown]
 # What limits it now? **L1 and shared memory**, busy in 91 % of the clocks where v01 had 78 %. Two loads per
-# multiply-add have become two shared reads, 1.25 as compiled. An SM could do four warp-wide multiply-adds in
-# the time of one wavefront. The way on is fewer reads per multiply-add.
+# multiply-add have become two shared reads. As compiled, they are 1.25 requests and 1.5 wavefronts, as in the
+# square kernel. In the time of one wavefront an SM could do four warp-wide multiply-adds. The way on is fewer
+# reads per multiply-add.
 #
-# Two bars may surprise you. The multiply-add units are less busy in a faster kernel, 22 → 20 %. DRAM is
-# busier after fewer loads, 2 → 23 %. What could be the reasons?
+# One bar may surprise you. DRAM is busier after fewer loads, 2 → 23 %. What could be the reason? Blocks start
+# in the order of `blockIdx.x`, which counts down C in v01 and along C in v02. Which blocks run at the same
+# time, and what do they share?
 
 # %% [markdown] tags=["thought"]
-# The **multiply-add units** also run `IMAD`, integer arithmetic for loops and addresses. v01's loop has 5 of
-# these for 4 multiply-adds, v02's 25 for 64. Multiply-adds alone keep the units busy as the TFLOPS say: 6.5
-# of 67 are 10 %, 9.0 of 67 are 13 %.
-#
-# **DRAM** delivers what L2 no longer holds, so it matters which blocks run at the same time. v01's blocks go
-# down a strip of 128 columns of C, then down the next. They read 2.2 GB, as much as B once and A 32 times.
+# **DRAM** delivers what L2 no longer holds, so it matters what blocks share that run together. v01's blocks
+# go down a strip of 128 columns of C, then down the next. They read 2.2 GB, as much as B once and A 32 times.
 # v02's go along a strip of 16 rows. They read 16.6 GB, as much as A once and B 247 times.
 
 # %% [markdown]
 # ## Tune it
 #
-# Move the tile sizes. Is the choice legal, and if not, why? How much shared memory does it take? How many
-# blocks fit on an SM? They fit until its 2048 threads, its 65,536 registers or its shared memory are used up.
+# Move the tile sizes. Is the choice legal, and if not, why? How many blocks fit on an SM? They fit until its
+# 2048 threads, its 65,536 registers or its shared memory are used up.
 #
-# Of 181 measured choices one beats v02's own 9.00 TFLOPS. Find it, and see how much BK matters.
+# v02 has 16 × 32 × 64. What does BK = 128 change: the number of global loads, of barriers, the bytes of
+# shared memory, the TFLOPS? Guess each, then move BK.
 
 # %%
 see.tiles("block_tiled", tells_best=False)
 
 # %% [markdown] tags=["thought"]
-# 32 × 16 × 128 reaches 9.08 TFLOPS, 1 % more. BK matters little: with 16 × 32 it is 8.76, 9.00, 8.90 and 8.71
-# TFLOPS for BK = 32, 64, 128 and 256. Global loads do not depend on it at all; a deeper tile only needs fewer
-# barriers, and more shared memory.
+# Global loads do not change at all. There are half as many barriers, and twice the shared memory: 24,576
+# bytes. TFLOPS hardly change: with 16 × 32 it is 8.76, 9.00, 8.90 and 8.71 TFLOPS for BK = 32, 64, 128 and
+# 256. (9.00 here and 8.99 above are separate runs.) A square block is no better: 32 × 32 × 64 has fewer
+# loads, and reaches 8.77. The best of 181 measured choices is 1 % faster than v02.
 
 # %% [markdown]
 # ---

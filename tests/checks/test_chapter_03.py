@@ -71,6 +71,31 @@ def test_other_right_kernels_pass():
     assert "6 barriers per block for its 3 tiles" in verdict.message
 
 
+def test_a_barrier_after_the_loop_is_one_outside_it():
+    guard = "        if row < m and col < n:"
+    verdict = verdict_of(TILED.replace(guard, f"        cuda.syncthreads()\n{guard}"))
+    assert "One barrier stands outside the loop over k" in verdict.message
+
+
+def test_two_pairs_of_tiles_need_one_barrier_per_tile():
+    in_turn = changed(
+        TILED,
+        ("(T, T), float32", "(2, T, T), float32"),
+        ("for k0", "b = 0\n        for k0"),
+        ("As[ty, tx] =", "As[b, ty, tx] ="),
+        ("Bs[ty, tx] =", "Bs[b, ty, tx] ="),
+        (
+            "As[ty, p] * Bs[p, tx]\n            cuda.syncthreads()",
+            "As[b, ty, p] * Bs[b, p, tx]\n            b = 1 - b",
+        ),
+    )
+    verdict = verdict_of(in_turn)
+    assert verdict.passed, str(verdict)
+    assert "One barrier per tile is enough here" in verdict.message
+    assert "16,384 bytes of shared memory instead of 8,192" in verdict.message
+    assert "One barrier" not in verdict_of(TILED).message
+
+
 @pytest.mark.parametrize("statement", sorted(set(STATEMENTS)))
 def test_no_line_of_the_tile_kernel_can_be_left_out(statement):
     verdict = verdict_of(TILED.replace(statement, "pass", 1))

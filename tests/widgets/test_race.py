@@ -76,6 +76,8 @@ def test_the_race_is_the_one_that_the_emulator_reports():
         assert "As[ty, tx] =" in text[0] and "acc +=" in text[1]
     said = _race.draw("after loading", "(0, 0)").alt
     assert "between “As[ty, tx] = …” and “acc += As[ty, p] * Bs[p, tx]”." in said
+    said = _race.draw("after computing", "(0, 0)").alt
+    assert "between “acc += As[ty, p] * Bs[p, tx]” and the next tile's “As[ty, tx] = …”." in said
     assert "The emulator" not in _race.draw("none", "(0, 0)").alt
 
 

@@ -77,7 +77,7 @@ WRONG["reverse"] = altered(
             ("a[first + t]", "a[first + T - 1 - t]"),
             ("tile[T - 1 - t]", "tile[t]"),
         ),
-        "one_too_far": ("T - 1 - t", ("tile[T - 1 - t]", "tile[T - t]")),
+        "one_too_far": ("Subtract from `T - 1`", ("tile[T - 1 - t]", "tile[T - t]")),
         "first_block_only": ("block index", ("first + t", "t")),
         "reversed_twice": ("twice", ("tile[t] =", "tile[T - 1 - t] =")),
         "every_thread_fetches_all": (
@@ -97,6 +97,11 @@ WRONG["reverse"] = altered(
         "one_thread_fetches_all": (
             "the others fetch nothing",
             (STORE, "if t == 0:\n            for i in range(T):\n                tile[i] = a[first + i]"),
+        ),
+        "tile_beside_the_kernel": (
+            "belongs inside the kernel",
+            (f"        tile = {TILE}\n", ""),
+            ("    @cuda.jit", f"    tile = {TILE}\n\n    @cuda.jit"),
         ),
         "return_forgotten": ("returns nothing", ("return reverse", "")),
     },
@@ -137,6 +142,9 @@ WHOLE_TILES = """for i in range(T):
                     As[i, j] = A[r, k0 + j] if r < m and k0 + j < k else float32(0)
                     Bs[i, j] = B[k0 + i, c] if k0 + i < k and c < n else float32(0)"""
 BY_ONE_THREAD = "if tx == 0 and ty == 0:\n" + " " * 16 + WHOLE_TILES.replace("\n", "\n    ")
+THREAD = "tx, ty = cuda.threadIdx.x, cuda.threadIdx.y\n"
+STORE_C = f"        {GUARD}\n            C[row, col] = {OLD_C}\n"
+ALPHA_TWICE = "`alpha` is applied twice: in the loop"
 NAIVE = """if row < m and col < n:
             for p in range(k):
                 acc += A[row, p] * B[p, col]
@@ -280,6 +288,51 @@ WRONG["tile_kernel"] = altered(
             "holds column `tx` of B",
             (STORE_BS, "Bs[tx, ty] = B[k0 + tx, col] if k0 + tx < k and col < n else float32(0)"),
         ),
+        "x_and_y_of_the_thread_swapped": (
+            "your `tx` holds `cuda.threadIdx.y`",
+            (THREAD, "ty, tx = cuda.threadIdx.x, cuda.threadIdx.y\n"),
+            ("col, row = cuda.grid(2)", "row, col = cuda.blockIdx.y * T + ty, cuda.blockIdx.x * T + tx"),
+        ),
+        "guard_one_too_far_along_k": (
+            "`k0 + tx <= k` lets one step too many",
+            ("k0 + tx < k", "k0 + tx <= k"),
+        ),
+        "guard_one_too_far_along_m": (
+            "`row <= m` lets one index too many",
+            ("row < m and k0", "row <= m and k0"),
+        ),
+        "guard_one_too_far_the_other_way_round": ("`k >= k0 + ty` lets one", ("k0 + ty < k", "k >= k0 + ty")),
+        "barrier_before_the_loop": ("outside the loop over k", (LOOP, f"cuda.syncthreads()\n        {LOOP}")),
+        "barrier_before_the_loads": (
+            "stands too early",
+            (FILLED, PRODUCTS),
+            (STORE_AS, f"cuda.syncthreads()\n            {STORE_AS}"),
+        ),
+        "barrier_between_the_loads": (
+            "stands too early",
+            (FILLED, PRODUCTS),
+            (STORE_BS, f"cuda.syncthreads()\n            {STORE_BS}"),
+        ),
+        "alpha_twice": (ALPHA_TWICE, ("acc += As", "acc += alpha * As")),
+        "steps_of_one": ("moves on by 1", (LOOP, "for k0 in range(k):")),
+        "block_forgotten_in_b": ("first block's columns of B", ("B[k0 + ty, col]", "B[k0 + ty, tx]")),
+        "block_forgotten_in_a": ("first block's rows of A", ("A[row, k0 + tx]", "A[ty, k0 + tx]")),
+        "first_product_of_every_tile_missing": ("starts at 0", ("range(T)", "range(1, T)")),
+        "a_row_for_every_thread": ("a row of many elements", (STORE_AS, "As[ty, :] = A[row, k0:k0 + T]")),
+        "sums_in_c": (
+            "kept in C itself",
+            (STORE_C, ""),
+            (
+                "acc = float32(0)",
+                f"{GUARD}\n            C[row, col] = beta * C[row, col] if beta != 0 else float32(0)",
+            ),
+            (
+                "acc += As[ty, p] * Bs[p, tx]",
+                f"{GUARD}\n                    C[row, col] += alpha * As[ty, p] * Bs[p, tx]",
+            ),
+        ),
+        "zeros_of_float64": ("makes a float64 of both sides", ("else float32(0)", "else 0.0")),
+        "whole_zeros": ("is a whole number", ("else float32(0)", "else 0")),
         "inner_loop_to_32": ("must run to T", ("range(T)", "range(32)")),
         "calls_its_kernel": (
             "launches a kernel by itself",

@@ -230,8 +230,8 @@ def _outside(T: int, trial: Trial, finding: Finding) -> str | None:
         )
     if not block and not thread and finding.element == (T,):
         return (
-            f"One too far: the mirror image of thread 0 is the last element, {T - 1}. It is `T - 1 - t`, not "
-            "`T - t`."
+            f"One too far: the mirror image of thread 0 is the last element, {T - 1}. Subtract from "
+            "`T - 1`, not from `T`."
         )
     return None
 

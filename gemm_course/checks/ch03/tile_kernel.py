@@ -1,13 +1,15 @@
 """Exercise 03.3: a GEMM kernel with tiles in shared memory, for any width T."""
 
+import ast
+import inspect
 from collections.abc import Sequence
 from functools import cache
 
 from gemm_course.checks.ch03.tile_mix_ups import mix_ups
-from gemm_course.checks.core import Refused, check_begun, exercise
+from gemm_course.checks.core import Refused, check_begun, exercise, source_line, source_tree
 from gemm_course.checks.engines.gemm import GemmTrial, Likely, try_on
 from gemm_course.checks.engines.gemm_factory import GemmFactory
-from gemm_course.checks.engines.lessons import barriers, no_float64
+from gemm_course.checks.engines.lessons import barriers, no_float64, no_number_beside, stored_once
 from gemm_course.checks.engines.problem import Geometry
 from gemm_course.checks.engines.tiles import Tiles, tile_choices
 from gemm_course.emulator import Finding
@@ -34,13 +36,46 @@ WARP_WIDE = TILES[-1]
 )
 def tile_kernel(make_tiled):
     """A factory of GEMM kernels with tiles of T by T in shared memory."""
+    _check_slices(make_tiled)
     proof = FACTORY.prove(make_tiled)
     trial = proof.trials[WARP_WIDE]
     q = trial.problem
     return (
         f"Right on {proof.problems} problems, T from 2 to 32. With T = 32: {trial.lanes('load', 'A', 'B'):,} "
         f"loads from A and B instead of {2 * q.m * q.n * q.k:,}, {trial.barriers_per_block} barriers per "
-        f"block for its {q.k // 32} tiles, no race and no bank conflict."
+        f"block for its {q.k // 32} tiles, no race and no bank conflict." + _taking_turns(trial)
+    )
+
+
+def _taking_turns(trial: GemmTrial) -> str:
+    """What is said of two pairs of tiles with one barrier per tile."""
+    if trial.barriers_per_block > trial.problem.k // trial.tiles.T + 1:
+        return ""
+    return (
+        " One barrier per tile is enough here: the next tiles go where nobody reads. The price is "
+        f"{trial.report.shared_bytes:,} bytes of shared memory instead of {8 * trial.tiles.T**2:,}."
+    )
+
+
+def _check_slices(make_tiled) -> None:
+    """Refuse a slice of a matrix by what it means, before its shape fails at an edge."""
+    if not inspect.isfunction(make_tiled):
+        return
+    for node in ast.walk(source_tree(make_tiled)):
+        if isinstance(node, ast.Assign) and (part := _sliced(node.value)):
+            raise Refused(
+                f"`{part}` is a row of many elements, and every thread would move all of them. Each thread "
+                "must fetch one element of each tile: `As[ty, tx] = ...`.",
+                source_line(make_tiled.__code__.co_filename, node.lineno),
+            )
+
+
+def _sliced(value: ast.expr) -> str:
+    """The first part of the value that has a slice in it, as written, or ""."""
+    parts = (node for node in ast.walk(value) if isinstance(node, ast.Subscript))
+    return next(
+        (ast.unparse(part) for part in parts if any(isinstance(n, ast.Slice) for n in ast.walk(part.slice))),
+        "",
     )
 
 
@@ -172,6 +207,12 @@ def _too_many_barriers(trial: GemmTrial, executed: int, tiles: int) -> str:
             "There is one barrier more than necessary in every tile. Both tiles can be filled before a "
             "single one."
         )
+    if 0 < (outside := executed - 2 * tiles) < tiles:
+        stand = "One barrier stands" if outside == 1 else f"{outside} barriers stand"
+        return (
+            f"{stand} outside the loop over k, and the two inside it are enough: before the loop nothing is "
+            "filled, and after it nobody fills the tiles again."
+        )
     return "More than two barriers per tile. Each of them keeps all threads waiting."
 
 
@@ -191,9 +232,24 @@ def _coalesced(trial: GemmTrial) -> None:
             raise Refused(
                 f"The tile of {name} is not fetched coalesced: neighbours in x fetch elements of different "
                 f"rows, {sectors:,} sectors where {least:,} are enough. In both tiles the column goes with "
-                "`tx`.",
+                f"`cuda.threadIdx.x`{_tx_of_y(trial)}.",
                 f"{trial.about}, in the problem {trial.problem}.",
             )
+
+
+def _tx_of_y(trial: GemmTrial) -> str:
+    """That the kernel's `tx` is not what its name says, or ""."""
+    for node in ast.walk(source_tree(trial.kernel)):
+        match node:
+            case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)):
+                pairs = list(zip(names, values))
+            case ast.Assign(targets=[name], value=value):
+                pairs = [(name, value)]
+            case _:
+                continue
+        if ("tx", "cuda.threadIdx.y") in [tuple(map(ast.unparse, pair)) for pair in pairs]:
+            return ", and your `tx` holds `cuda.threadIdx.y`"
+    return ""
 
 
 def _no_bank_conflict(trial: GemmTrial) -> None:
@@ -213,7 +269,7 @@ def _no_bank_conflict(trial: GemmTrial) -> None:
         )
     raise Refused(
         f"The result is right, but `{worst['array']}` has a bank conflict when it is stored: {ways}. "
-        "Neighbours in x store down a column of the tile; `tx` must be the last index.",
+        "Neighbours in x store down a column of the tile; `cuda.threadIdx.x` must be the last index.",
         where,
     )
 
@@ -224,7 +280,16 @@ FACTORY = GemmFactory(
     likely=lambda tiles: Likely(
         mix_ups(tiles.T), findings={"global_race": _same_in_every_block, "out_of_bounds": _past_the_tile}
     ),
-    lessons=(no_float64, _loads, barriers(2, _too_many_barriers), _all_fetch, _coalesced, _no_bank_conflict),
+    lessons=(
+        no_float64,
+        no_number_beside,
+        stored_once,
+        _loads,
+        barriers(2, _too_many_barriers),
+        _all_fetch,
+        _coalesced,
+        _no_bank_conflict,
+    ),
     begun=_begun,
     at_first=_one_element_each,
     before_numbers=_check_shared_memory,

@@ -61,6 +61,20 @@ STUCK = (
     ("The tile of B is the first one every time: `k0` is missing, `B[k0 + ty, col]`.", False, True),
     ("The tiles are the first ones every time: `k0` is missing in the loads of A and of B.", True, True),
 )  # words, whether A and whether B does not move along k
+FIRST_BLOCK = (
+    (
+        "All blocks fetch the first block's columns of B: `tx` begins anew in every block. Along n it is "
+        "`B[k0 + ty, col]`.",
+        False,
+        True,
+    ),
+    (
+        "All blocks fetch the first block's rows of A: `ty` begins anew in every block. Along m it is "
+        "`A[row, k0 + tx]`.",
+        True,
+        False,
+    ),
+)  # words, whether A and whether B does not move with the block
 CLAMPED = (
     "Past the end of k the last element is fetched again, as with `min(k0 + tx, k - 1)`, and its product is "
     "added again. Put a zero into the tile there."
@@ -70,8 +84,8 @@ CLAMPED = (
 def mix_ups(T: int) -> tuple[Mistake, ...]:
     """Mistakes in tiles T wide, the result of each computed for comparison."""
 
-    def computed(indices=RIGHT, stuck=(False, False)):
-        return lambda q: result(q, _from_tiles(q, T, indices, stuck))
+    def computed(indices=RIGHT, **stays):
+        return lambda q: result(q, _from_tiles(q, T, indices, **stays))
 
     def clamped(q: Problem) -> np.ndarray | None:
         """The tiles' places past k hold the last element along k."""
@@ -82,16 +96,23 @@ def mix_ups(T: int) -> tuple[Mistake, ...]:
         Mistake(CLAMPED, clamped),
         *(Mistake(message, computed(indices)) for message, indices in MIX_UPS),
         *(Mistake(message, computed(stuck=stuck)) for message, *stuck in STUCK),
+        *(Mistake(message, computed(first_block=stays)) for message, *stays in FIRST_BLOCK),
     )
 
 
-def _from_tiles(q: Problem, T: int, indices: str, stuck: tuple[bool, bool]) -> np.ndarray:
+def _from_tiles(
+    q: Problem, T: int, indices: str, stuck=(False, False), first_block=(False, False)
+) -> np.ndarray:
     """A·B as summed up over zero-filled tiles whose elements are picked by these einsum indices."""
     a, b = _cut(q.A, T), _cut(q.B, T)
     if stuck[0]:
         a = np.broadcast_to(a[:, :1], a.shape)
     if stuck[1]:
         b = np.broadcast_to(b[:1], b.shape)
+    if first_block[0]:
+        a = np.broadcast_to(a[:1], a.shape)
+    if first_block[1]:
+        b = np.broadcast_to(b[:, :1], b.shape)
     c = np.einsum(indices, a, b, np.ones(T), np.ones(T))
     rows, columns = c.shape[0] * T, c.shape[2] * T
     return c.reshape(rows, columns)[: q.m, : q.n]

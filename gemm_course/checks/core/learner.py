@@ -68,6 +68,12 @@ def call(function: Callable, *args, read: Callable[[Any], Any] = lambda answer: 
                 "checker launches it.",
                 _line_of(error, function),
             ) from None
+        if "cannot be called from host code" in str(error):
+            raise Refused(
+                f"This line belongs inside the kernel. The rest of `{name}` runs on the host, before any "
+                "block exists.",
+                _line_of(error, function),
+            ) from None
         asked = f"{name}({', '.join(map(repr, args))})" if _are_short(args) else name
         raise Refused(
             f"`{asked}` stopped with {type(error).__name__}: {error}.", _line_of(error, function)

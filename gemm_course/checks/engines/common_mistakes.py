@@ -43,7 +43,7 @@ COMMON_MISTAKES = (
     ),
     Mistake("`alpha` is missing: this is A·B + beta·C.", lambda q: q.AB + q.beta * q.C),
     Mistake(
-        "`alpha` is applied twice: by `put` as well, or in the loop and once more at the end.",
+        "`alpha` is applied twice: in the loop, or in a function that is called, and once more at the end.",
         lambda q: q.alpha**2 * q.AB + q.beta * q.C,
     ),
     Mistake(

@@ -30,6 +30,11 @@ def _race(finding: Finding, trial: GemmTrial) -> str:
             'any more". ' + _told(finding, trial)
         )
     later = _op(finding, trial)
+    if later == "load" and _waits_too_early(finding, trial):
+        return (
+            "The first barrier stands too early: there it waits for nothing. It must come when both tiles "
+            f"are filled, and before they are used. {_told(finding, trial)}"
+        )
     if later == "load":
         return (
             "The first barrier is missing, the one between filling the tiles and using them. "
@@ -45,6 +50,15 @@ def _race(finding: Finding, trial: GemmTrial) -> str:
         f"Two threads fill the same element of `{finding.array}`. Every thread has a place of its own in the "
         f"tile, `[ty, tx]`. {_told(finding, trial)}"
     )
+
+
+def _waits_too_early(finding: Finding, trial: GemmTrial) -> bool:
+    """There are two barriers per tile, and one of them comes before the store that a read must wait for."""
+    if trial.tiles is None:
+        return False
+    tiles = -(-trial.problem.k // trial.tiles.block_tile[2])
+    lines = trial.report.barriers_by_line["line"]
+    return trial.barriers_per_block >= 2 * tiles and bool((lines < finding.other_line).any())
 
 
 def _told(finding: Finding, trial: GemmTrial) -> str:
@@ -117,10 +131,21 @@ def _out_of_bounds(finding: Finding, trial: GemmTrial) -> str | None:
     row, col = finding.element
     along_k, other = (col, row) if finding.array == a else (row, col)
     outside = q.m if finding.array == a else q.n
+    if along_k == q.k and (guard := _one_too_many(trial, "k")):
+        return (
+            f"`{guard}` lets one step too many through: the last one along k is k - 1, so it must be `<`. "
+            f"{finding.message}"
+        )
     if along_k >= q.k:
         return (
             f"The last tile of {finding.array} reaches past the end of k, and its load is not guarded there. "
             f"Put a zero into the tile instead. {finding.message}"
+        )
+    size = "m" if finding.array == a else "n"
+    if other == outside and (guard := _one_too_many(trial, size)):
+        return (
+            f"`{guard}` lets one index too many through: the last one is {size} - 1, so it must be `<`. "
+            f"{finding.message}"
         )
     if other >= outside and not _is_inside(finding, trial):
         return (
@@ -128,6 +153,23 @@ def _out_of_bounds(finding: Finding, trial: GemmTrial) -> str | None:
             f"instead. {finding.message}"
         )
     return None
+
+
+def _one_too_many(trial: GemmTrial, size: str) -> str:
+    """A guard of the source with `<=` before a size, as written; "" if there is none."""
+    tree, own = source_tree(trial.kernel), trial.own_name(size)
+    loops = {
+        id(part) for node in ast.walk(tree) if isinstance(node, ast.While) for part in ast.walk(node.test)
+    }
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Compare) or id(node) in loops:
+            continue
+        match node:
+            case ast.Compare(ops=[ast.LtE()], comparators=[ast.Name(id=name)]) if name == own:
+                return ast.unparse(node)
+            case ast.Compare(left=ast.Name(id=name), ops=[ast.GtE()]) if name == own:
+                return ast.unparse(node)
+    return ""
 
 
 def _is_inside(finding: Finding, trial: GemmTrial) -> bool:

@@ -1,6 +1,7 @@
 """Why a line of a kernel computes in float64, found in its source, so that the message names the literal."""
 
 import ast
+from collections.abc import Collection
 
 from gemm_course.checks.core import source_tree
 
@@ -24,6 +25,19 @@ def why_float64(kernel, lines: list[int]) -> str:
     if wide:
         return _wide_start(*wide)
     return _literal_in(tree, lines[0]) or "This line still computes in float64."
+
+
+def number_beside(kernel, arrays: Collection[str]) -> tuple[ast.IfExp, str] | None:
+    """The first `A[...] if ... else 0.0` of these arrays, and its bare number, which makes it float64."""
+    for node in ast.walk(source_tree(kernel.py_func)):
+        if not isinstance(node, ast.IfExp):
+            continue
+        arms = (node.body, node.orelse)
+        numbers = [arm for arm in arms if isinstance(arm, ast.Constant)]
+        elements = [arm for arm in arms if isinstance(arm, ast.Subscript)]
+        if numbers and elements and ast.unparse(elements[0].value) in arrays:
+            return node, ast.unparse(numbers[0])
+    return None
 
 
 def _wide_start(name: str, value: ast.expr) -> str:

@@ -15,7 +15,7 @@ from gemm_course.checks.core import Refused, nothing_yet, source_tree
 from gemm_course.emulator import Finding, Watch
 
 from .findings import FINDINGS
-from .float64 import why_float64
+from .float64 import number_beside, why_float64
 from .gemm import GemmTrial, try_on
 from .tiles import Tiles
 from .trial import Trial
@@ -67,6 +67,21 @@ def no_float64(trial: Trial) -> None:
         )
 
 
+def no_number_beside(trial: GemmTrial) -> None:
+    """No element of A or B stands beside a bare zero, `A[...] if ... else 0.0`: that converts it twice."""
+    found = number_beside(trial.kernel, [trial.own_name(name) for name in "AB"])
+    if found is None:
+        return
+    node, number = found
+    kind = "float64" if "." in number else "a whole number"
+    raise Refused(
+        f"The result is right, but `... else {number}` makes a float64 of both sides: the literal `{number}` "
+        f"is {kind}, and Numba gives both one type. Every element is converted to float64 and back. Write "
+        "`float32(0)`.",
+        trial.line(node.lineno),
+    )
+
+
 def not_in_shared(trial: GemmTrial) -> None:
     """The block's shared memory has no room for the accumulators as well; padded tiles are fine."""
     BM, BN, BK = trial.tiles.block_tile
@@ -79,16 +94,23 @@ def not_in_shared(trial: GemmTrial) -> None:
         )
 
 
-def tiles_loaded_once(trial: GemmTrial) -> None:
-    """A block loads its tiles once; the accumulators are not kept in C."""
-    q, (BM, BN, _) = trial.problem, trial.tiles.block_tile
-    where = f"{trial.about}, in the problem {q}."
+def stored_once(trial: GemmTrial) -> None:
+    """The accumulators are not kept in C: it is not read where beta is 0, and stored once."""
+    q = trial.problem
     if trial.lanes("load", "C") or trial.lanes("store", "C") > q.m * q.n:
         raise Refused(
             "The result is right, but the accumulators are kept in C itself, and global memory is written "
             "again and again. Keep them in registers, and store each once.",
-            where,
+            f"{trial.about}, in the problem {q}: C is loaded {trial.lanes('load', 'C'):,} times and stored "
+            f"{trial.lanes('store', 'C'):,} times, for {q.m * q.n:,} elements.",
         )
+
+
+def tiles_loaded_once(trial: GemmTrial) -> None:
+    """A block loads its tiles once; the accumulators are not kept in C."""
+    stored_once(trial)
+    q, (BM, BN, _) = trial.problem, trial.tiles.block_tile
+    where = f"{trial.about}, in the problem {q}."
     loads, needed = trial.lanes("load", "A", "B"), q.m * q.n * q.k // BM + q.m * q.n * q.k // BN
     if loads >= prod(trial.geometry.each) * needed:
         raise Refused(

@@ -107,6 +107,16 @@ def along_k(width: int, name: str) -> tuple[Mistake, ...]:
         kept = np.arange(q.k) % width != width - 1
         return result(q, q.A[:, kept] @ q.B[kept]) if q.k > width else None
 
+    def without_first_steps(q):
+        """The first step of every tile is left out."""
+        kept = np.arange(q.k) % width != 0
+        return result(q, q.A[:, kept] @ q.B[kept]) if q.k > width else None
+
+    def in_single_steps(q):
+        """A tile begins at every step along k, and so most products are added again and again."""
+        times = np.minimum(np.arange(q.k) + 1, width)
+        return result(q, q.A * times @ q.B)
+
     def stored_every_time(q):
         """C is stored after every tile, each time with what the tile before left there as the old C."""
         if not q.beta or q.k <= width:
@@ -155,6 +165,15 @@ def along_k(width: int, name: str) -> tuple[Mistake, ...]:
         Mistake(
             f"The last product of every tile is missing: a tile has {name} steps, `range({name})`.",
             without_last_steps,
+        ),
+        Mistake(
+            f"The first product of every tile is missing: the loop over a tile starts at 0, `range({name})`.",
+            without_first_steps,
+        ),
+        Mistake(
+            "The loop over k moves on by 1, so the tiles overlap and products are added several times. "
+            f"It must move on by a whole tile: `range(0, k, {name})`.",
+            in_single_steps,
         ),
         Mistake(
             "C is stored after every tile, and each time `beta` multiplies what the tile before left there. "
