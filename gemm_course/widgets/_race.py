@@ -129,7 +129,8 @@ def _found(kind: str) -> str:
     race = _race_of(kind)
     stores, reads = (_statement(line) for line in sorted((race.line, race.other_line)))
     stores = f"“{stores.partition('=')[0]}= …”"
-    between = f"{stores} and “{reads}”" if kind == LOAD else f"“{reads}” and the next tile's {stores}"
+    summed = f"“{reads.partition('=')[0]}= …”"
+    between = f"{stores} and “{reads}”" if kind == LOAD else f"{summed} and the next tile's {stores}"
     return f"The emulator reports it whoever is late: no barrier stands between {between}."
 
 

@@ -208,8 +208,8 @@ see.banks()
 # Write `make_tiled(T)`, which returns the kernel `(m, n, k, alpha, A, B, beta, C)`. Blocks of T × T
 # threads, x along the columns: `ceil(n / T)` × `ceil(m / T)` blocks. Any m, n, k; any T from 2 to 32.
 #
-# The checker looks at more than numbers: $2mnk/T$ loads from A and B, two barriers per tile, no race, no bank
-# conflict.
+# The checker looks at more than numbers: $2mnk/T$ loads from A and B, one store per element of C, at most two
+# barriers per tile, no float64, no race, no bank conflict.
 
 
 # %% id="ex-03-3"
