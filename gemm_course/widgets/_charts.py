@@ -9,7 +9,7 @@ import numpy as np
 
 from gemm_course import records
 from gemm_course.compiler.work import LANES
-from gemm_course.emulator import emulate
+from gemm_course.emulator import Report, emulate
 from gemm_course.figures import charts
 from gemm_course.figures.counts import side_by_side
 from gemm_course.figures.picture import Picture
@@ -112,11 +112,12 @@ def counts(stage: str, shape: tuple[int, int, int], **formula: Callable | int | 
     for name in formula.keys() - _SITES.keys():
         raise ValueError(f"there is no count called {name}; there are {', '.join(_SITES)}")
     report, hardware = _counted(stage, shape), _recorded(stage, shape)
-    rows = []
+    rows, others = [], ""
     for name, said in formula.items():
         value = asked(said, m=shape[0], n=shape[1], k=shape[2]) if callable(said) else said
         rows.append((name.replace("_", " "), _ways(value, report.total(**_SITES[name]), hardware.get(name))))
-    title = f"{_agreement([ways for _, ways in rows])} ({stage}, {' × '.join(map(str, shape))})"
+        others = others or _other_count(report, name, value)
+    title = f"{others or _agreement([ways for _, ways in rows])} ({stage}, {' × '.join(map(str, shape))})"
     return side_by_side(rows, title, hardware.get("from", _NO_COUNTERS))
 
 
@@ -133,6 +134,18 @@ def _told(hardware: int | None, emulated: int) -> int | str:
     if hardware is None:
         return "not recorded"
     return hardware if hardware or not emulated else "has no counter for this"
+
+
+def _other_count(report: Report, name: str, said: object) -> str:
+    """What a formula counts instead of sectors, if it is one of the report's other counts."""
+    site = _SITES[name]
+    if site["column"] != "sectors" or said in (None, report.total(**site)):
+        return ""
+    op, what = site["op"], {"lanes": "lanes' elements", "requests": "requests"}
+    for column, words in what.items():
+        if said == report.total(**{**site, "column": column}):
+            return f"The formula for {op}s counts {words}, not sectors"
+    return ""
 
 
 def _agreement(counted: Sequence[Mapping[str, int | str]]) -> str:

@@ -6,10 +6,10 @@
 #
 # **After this notebook you can**
 # - arrange threads so that a warp's lanes read neighbours;
-# - choose a block shape and a leading dimension by counting sectors;
-# - read a roofline with several roofs, and a point that lies above one of them.
+# - choose a block and a length of rows by counting sectors and wavefronts;
+# - work out a profile with pencil and paper, before the profiler shows it.
 #
-# *Time: about 30 minutes to read, 40 for the exercises. Comes from document 004, kernel v01.*
+# *Time: about 40 minutes to read, 40 for the exercises. Comes from document 004, kernel v01.*
 
 # %%
 import numpy as np
@@ -21,27 +21,23 @@ from gemm_course import widgets as see
 # %% [markdown]
 # ## In one picture
 #
-# The same product, with the warp laid another way over C. Which numbers does it read now, and in how many
-# sectors do they lie? Compare with notebook 01.
+# What limits v00 is L1: 33 wavefronts for every step of a warp along k, 32 of them for A. Neighbouring lanes
+# differ in `x`, and x counted rows. Let it count **columns**, and the warp lies along a row of C. It still
+# reads 33 numbers in a step. Of which array are the many now, and how do they lie?
 
 # %%
 see.multiply("naive_coalesced")
 
 # %% [markdown]
-# ## What limits it now?
+# ## Turn it
 #
-# L1, busy 99 % of the time. A warp of v00 moves 33 sectors for every step along k: 32 for A, 1 for B. Of
-# each sector of A, the step uses an eighth.
-#
-# `x` is the fast index: neighbouring lanes of a warp differ in `x`. In v00, x counted rows. What if it counts
-# **columns**? Then the lanes of a warp sit side by side in a row of C, as in the picture above. With
-# `cuda.grid(2)` the grid turns too: now the blocks along x have to cover the columns. Forgetting that is the
-# classic mistake.
+# With `cuda.grid(2)` the grid turns as well: the blocks along x now have to cover the columns. Forgetting to
+# turn the grid is the classic mistake.
 #
 # ### Exercise 02.1 · Coalesce it
 # *core · medium · the most useful habit of all · 10 minutes*
 #
-# Write the kernel so that neighbouring lanes work side by side in a row of C. `(m, n, k, alpha, A, B, beta,
+# Let neighbouring lanes work side by side in a row of C. `(m, n, k, alpha, A, B, beta,
 # C)` as before; blocks of (32, 8) threads, **x runs over the columns**: `ceil(n / 32)` × `ceil(m / 8)`
 # blocks. The checker counts sectors: a right result is not enough.
 
@@ -71,20 +67,20 @@ check.coalesced(coalesced)
 see.diff("naive_uncoalesced", "naive_coalesced")
 
 # %% [markdown] tags=["listing"]
-# Look at `blockIdx`: here only the threads *within* a block were turned. Blocks are still numbered down the
-# rows, and the launch is `ceil(m / BM)` × `ceil(n / BN)` blocks as before. Your kernel has its blocks along
-# the columns. Both coalesce: that is a matter of lanes, and lanes come from `threadIdx`.
+# Only the threads *within* a block were turned here; blocks are still numbered down the rows, and launched
+# that way. Both coalesce: lanes come from `threadIdx`.
 
 # %% [markdown]
-# Go to the last lanes and compare both kernels: the load of A, the load of B, the store of C. (The buttons
-# say x × y: rows × columns in v00, columns × rows in v01.)
+# Go to the last lanes and compare both kernels: the load of A, the load of B, the store of C. Leave the block
+# at 32 × 32.
 
 # %%
 see.warp_and_memory("naive_uncoalesced", "naive_coalesced")
 
 # %% [markdown]
 # When neighbouring lanes' addresses fall together into few sectors, the access is **coalesced**. Here B
-# takes 4 sectors (128 bytes, all used), A one, and the store of C 4 instead of 32. The result is the same:
+# takes 4 sectors (128 bytes, all used), A takes one, and the store of C takes 4 instead of 32. The result is
+# the same:
 
 # %%
 rng = np.random.default_rng(0)
@@ -110,8 +106,8 @@ def matmul(A, B, C):
 
 
 # %% [markdown]
-# It is right, it is widely copied, and it has **two** faults that you know. Fix both. It is launched with
-# blocks of (32, 4) threads and x along the columns of C.
+# It is right, widely copied, and has **two** faults that you know. Fix both. It is launched with blocks of
+# (32, 4) threads, x along the columns of C.
 
 
 # %% id="ex-02-2"
@@ -130,61 +126,57 @@ def matmul(A, B, C):
 check.documentation_matmul(matmul)
 
 # %% [markdown]
-# ## Predict, then look
+# ## How much faster?
+#
+# Sectors fell from 33 to 5. But notebook 01 told the speed by **wavefronts**: number the floats of a line
+# from 0 to 31, these are 32 *places*; in a wavefront, L1 delivers at most one float from each place.
+#
+# - v00: its 32 floats of A share a place, so they take 32 wavefronts. The one float of B takes 1.
+# - v01: the one float of A takes 1. Its 32 floats of B are neighbours, at 32 places: 1 as well.
+#
+# So 33 wavefronts become 2, and L1's roof for a kernel, 16.7 TFLOPS / wavefronts, rises from 0.51 to 8.4.
 
 # %%
 see.predict("02.speedup")
 
-# %% tags=["answer"]
-see.tflops("naive_uncoalesced", "naive_coalesced")
-
 # %% [markdown] tags=["answer"]
-# 13 times as fast. But two things have changed: the order of the threads, and the block, which is 2 × 128 by
-# default and was 32 × 32. One at a time, in single launches with the profiler (the pictures are timed
-# without it, so speeds differ by some per cent):
+# **10 times**: from 0.50 to 5.2 TFLOPS. Another limit lies below L1's roof; a mystery further down finds it.
 #
-# | stage | block, rows × columns of C | time, ms | per k step: sectors | wavefronts | L1 busy |
-# |---|---|---|---|---|---|
-# | v00 | 32 × 32 | 275.7 | 33 | 33 | 99 % |
-# | v00 | 4 × 64 | 41.4 | 5 | 5 | 100 % |
-# | v01 | 32 × 32 | 27.3 | 5 | 2 | 61 % |
-# | v01 | 2 × 128 | 21.0 | 5 | 2 | 78 % |
-#
-# - The order alone makes it 10.1 times as fast. Why not 33 / 2 = 16.5 times? L1 is busy 61 % of the time
-#   instead of 99 %, and 16.5 · 61 / 99 is 10.2. At 61 % it is no longer the limit: warps wait 68 % of their
-#   time for loads.
-# - The block makes it another 1.3 times as fast. Why is not known: blocks of v01 with 128 or 256 columns
-#   reach 6.4 to 6.7 TFLOPS, all narrower ones at most 5.3.
-# - With 4 × 64, v00 needs as few sectors as v01, but 5 wavefronts: its four rows of A lie at the same place
-#   in their lines.
+# The chart of notebook 00 had 6.6. There the block has changed as well: v01's own is 2 × 128. (Blocks are
+# given as rows × columns of C. From run to run, speeds differ by 1 or 2 %.)
 
 # %% [markdown]
-# Sectors do not explain this alone, nor do bytes. Look at both kernels again with longer rows. Which of them
-# cares? And with which length does v00 with blocks of 4 × 64 come near v01 with 32 × 32?
+# ## The same sectors, and slower
+#
+# Are wavefronts more than a word? Take v00, never repaired, and change its *block* to 4 × 64. A warp has 4
+# rows and 8 columns: 4 sectors of A and 1 of B, **5, just as in v01**. But it stands at 3.3 TFLOPS.
+#
+# **Your hunt:** keep that block, and make the rows longer. Three lengths bring 5 TFLOPS or more. Which of
+# them could you have told beforehand?
 
 # %%
 see.row_lengths("naive_uncoalesced", "naive_coalesced")
 
 # %% [markdown] tags=["thought"]
-# v01 hardly cares. v00 does: with rows 8 floats longer and blocks of 4 × 64 it reaches 5.19 TFLOPS, about as
-# much as the 5.13 of v01 in blocks of 32 × 32. Its four rows of A then lie at four different places. With 1,
-# 2 or 4 floats they do so too, and it reaches only 5.04, 4.67 and 4.51. Most rows of B then begin inside a
-# sector; whether that is the reason, nobody measured.
+# 1, 7 and **8** floats. Where rows are 4096 long, the warp's 4 floats of A have one place: 4 + 1 = 5
+# wavefronts, a roof of 3.3. With 8 more they have the places 0, 8, 16 and 24: 1 + 1 = 2 wavefronts, still 5
+# sectors. That is what v01 has in blocks of 32 × 32, and both reach 5.2.
+#
+# (For the lengths in between these two counts are not enough.)
 
 # %% [markdown]
-# Lei Mao measured both kernels on an RTX 3090, and found 6.37 times:
+# **A bet.** "v00 needs no repair at all," says a friend. "Its code stays, the rows keep their 4096 floats,
+# and still it gets as fast as v01 at its best. Only the block is another." Which block can that be?
 
-# %%
-see.tflops("naive_uncoalesced", "naive_coalesced", on="RTX 3090")
-
-# %% [markdown]
-# That is another GPU, and his C++. Nobody profiled it for us, so the difference stays unexplained here.
+# %% [markdown] tags=["thought"]
+# 1 × 256. x counts rows, and there is only one: a warp is 32 threads of different y, side by side in a row of
+# C. It reaches 6.5 TFLOPS.
 
 # %% [markdown]
 # ## Count it three ways
 #
-# The requests are as many as before. But what about the sectors, of all loads of A and B together, and of
-# all stores of C? Write the formulas:
+# The requests are as many as before. But how many sectors do all loads of A and B take together, and all
+# stores of C? Write the formulas. (A sector is no load: count what a warp's request needs.)
 
 
 # %% id="formula"
@@ -211,16 +203,16 @@ see.counts("naive_coalesced", size, global_load_sectors=load_sectors, global_sto
 # %% [markdown]
 # ## Is 32 × 32 the best block?
 #
-# A warp has to fetch what *surrounds* its patch of C: a strip of A on the left, a strip of B on top. Rows are
-# expensive and columns are cheap. Each row of the patch costs a sector
-# of A; a sector of B serves 8 columns at once. So what is the best patch of 32 elements?
+# A warp has to fetch what *surrounds* its patch of C: a strip of A on the left, a strip of B on top. Each row
+# of the patch costs a sector of A. A sector of B serves 8 columns at once. So what is the best patch of 32
+# elements?
 #
 # ### Exercise 02.3 · The best block
 # *core · easy · 5 minutes*
 #
 # `naive_coalesced` with 256 threads per block. Which shape `(x, y)` moves the fewest sectors of A and B
-# together in a warp's k step? (x counts columns: the 2 × 128 of the table is `(128, 2)`.) Find it by
-# thinking; the buttons of the picture below 02.1 can confirm it.
+# together in a warp's k step? (x counts columns.) Find it by thinking; the buttons of the picture below 02.1
+# can confirm it.
 
 # %% id="ex-02-3"
 ### BEGIN SOLUTION
@@ -230,30 +222,52 @@ check.best_block((16, 16))
 ### END SOLUTION
 
 # %% [markdown] tags=["listing"]
-# 16 × 16: a warp covers 2 rows of 16 columns, 2 + 2 sectors instead of 1 + 4. Not because it is closer to a
-# square: 4 rows of 8 are closer still, and cost 4 + 1. And is it faster? Hardly: 5.24 TFLOPS, 5.20
-# with 32 × 32. Sectors limit neither: it takes 3 wavefronts instead of 2, and L1 is busy 93 % of the time
-# instead of 61 %. Counts tell where to look; a measurement decides.
+# 16 × 16: a warp covers 2 rows of 16 columns, 2 + 2 sectors instead of 1 + 4. And is it faster than 32 × 32?
+# No: both have 5.2 TFLOPS. Why, you find out next.
 
 # %% [markdown]
-# Remember the thought of the patch: in notebook 03 a whole block will use it, in 05 every single thread.
+# ## Mystery profiles
 #
+# Four kernels, and the profiler found L1 busy in **61, 78, 93** and **99 %** of the clocks. Which is whose?
+# You have their speeds, and you can count wavefronts (rows of 4096 floats). At 16.7 TFLOPS / wavefronts L1 is
+# busy all the time; below that, in proportion.
+
+# %% id="mystery"
+measured = {"v00, 32 × 32": 0.50, "v01, 16 × 16": 5.2, "v01, 32 × 32": 5.2, "v01, 2 × 128": 6.6}
+### BEGIN SOLUTION
+wavefronts = {"v00, 32 × 32": 33, "v01, 16 × 16": 3, "v01, 32 × 32": 2, "v01, 2 × 128": 2}
+### STUB
+# wavefronts = {"v00, 32 × 32": 33, "v01, 16 × 16": None, "v01, 32 × 32": None, "v01, 2 × 128": None}
+### END SOLUTION
+{kernel: f"{measured[kernel] / (16.7 / each):.0%}" for kernel, each in wavefronts.items() if each}
+
+# %% [markdown] tags=["thought"]
+# | kernel, block | wavefronts of A + B | your L1 | the profiler's |
+# |---|---|---|---|
+# | v00, 32 × 32 | 32 + 1 | 99 % | 99 % |
+# | v01, 16 × 16 | 2 + 1 | 93 % | 93 % |
+# | v01, 32 × 32 | 1 + 1 | 62 % | 61 % |
+# | v01, 2 × 128 | 1 + 1 | 79 % | 78 % |
+#
+# And the riddle is solved: 16 × 16 saves a sector, but its two rows of A share a place, and it runs into L1's
+# roof. 32 × 32 has a higher roof and stays below it: no part of the GPU is busier than L1's 61 %, while warps
+# wait for loads to arrive. **Two limits, one speed, by accident.** In 2 × 128 warps wait less.
+
+# %% [markdown]
 # ## Rows that start in the middle of a sector
 #
 # So far every row began at a sector. 333 floats are 1332 bytes, no multiple of 32: most rows of B begin
-# inside a sector, and 32 neighbours then lie in 5 sectors. A few floats of padding at the end of every row
-# put all rows back in step.
+# inside a sector, and 32 neighbours then lie in 5. A few floats of padding per row put that right.
 #
-# The kernel must know how long the rows really are: that is the *leading dimension*. It exists first of all
-# for matrices that are part of a larger one. Document 004 uses it to pad rows to 64 bytes.
+# The floats from one row's beginning to the next are the **leading dimension**. A Numba array carries it
+# along: `B[p, col]` finds its element even in a view, such as `wide[:, :333]`.
 #
 # ### Exercise 02.4 · Padding
 # *stretch · medium · 10 minutes*
 #
 # Write `padded(B)`: an array of float32 whose first columns hold `B`, and whose **every row starts at a
-# sector**, for any width of `B`. It must be C-contiguous (the kernels take `.shape[1]` as the leading
-# dimension), and not wider than necessary. With it, `naive_coalesced` on 333 columns is back at 4 sectors a
-# request.
+# sector**, for any width of `B`. Rows are no longer than necessary. Return the wide array, or a view of its
+# first columns. With it, `naive_coalesced` on 333 columns is back at 4 sectors a request.
 
 
 # %% id="ex-02-4"
@@ -277,41 +291,40 @@ check.leading_dimension(padded)
 see.warp_and_memory("naive_coalesced", widths=True)
 
 # %% [markdown]
-# And in time? For v01 little: with rows of 4097 floats, not 4096, it reaches 6.44 instead of 6.52 TFLOPS.
+# And in time? Little: rows of 4097 floats, not 4096, cost v01 1 %.
 #
-# ## The roofline, and how near its roof a kernel can come
+# ## What limits it now?
 #
-# v00 does 64 FLOP for $33 \cdot 32 = 1056$ bytes, v01 for $5 \cdot 32 = 160$. v00 reached a quarter of L1's
-# roof, with one sector in each wavefront.
+# v01 in its own block, 2 × 128: two wavefronts for a step, and L1 busy in 78 % of the clocks.
 
 # %%
-see.predict("02.roof")
+see.predict("02.limit")
+
+# %% tags=["answer"]
+see.limits("naive_uncoalesced", "naive_coalesced")
+
+# %% [markdown] tags=["answer"]
+# **L1, 78 %, and close behind it the issue slots, 76 %.** Only 13 % of v01's instructions are multiply-adds.
+# Each still needs two loads, $2mnk$ in all: that is what to change next.
+
+# %% [markdown]
+# ## A point above a roof
+#
+# For 64 FLOP, v01 asks for 5 sectors: 160 bytes. At DRAM's 4.8 TB/s that makes 1.9 TFLOPS. v01 reaches 6.6.
+
+# %%
+see.predict("02.above")
 
 # %% tags=["answer"]
 see.roofline("naive_uncoalesced", "naive_coalesced")
 
 # %% [markdown] tags=["answer"]
-# L1's roof assumes wavefronts of 128 bytes, 4 sectors. v00 gets one sector from each, so a quarter of the
-# roof is all that there is. v01 gets 5 sectors from 2 wavefronts, which have room for 8.
+# Both points stand **above** DRAM's roof, and that is no mistake. The axis counts the bytes that warps ask L1
+# for; what L1 or L2 holds never comes from DRAM. **A roofline without the name of its bytes on the axis says
+# nothing.**
 #
-# Both points lie **above** the roof of DRAM (0.29 and 1.9 TFLOPS), and that is no mistake. The axis counts
-# the bytes that warps *ask for*, of L1. Only what neither L1 nor L2 holds comes from DRAM: a different count.
-# **A roofline without the name of its bytes on the axis says nothing.**
-
-# %% [markdown]
-# Choose the other *stage*: the title names the lowest roof over its point. v01 reaches 49 % of L1's roof. So
-# is L1 idle half of the time? The profiler says no:
-
-# %%
-see.limits("naive_uncoalesced", "naive_coalesced")
-
-# %% [markdown]
-# 5/8 of 78 % is 49 %. (That v00's point almost touches the roof of L2 is a coincidence: 99 % of its sectors
-# never get there.)
-#
-# The answer to *what limits it now?*: **L1, busy 78 % of the time, and close behind it issue slots, 76 %.**
-# Only 13 % of v01's instructions multiply. Every multiply-add still needs two loads from global memory,
-# $2mnk$ of them. They are cheap now, but there are as many as ever.
+# (The title calls issue slots the lowest roof of v01, at 8.63. L1's is drawn for full wavefronts, 128 bytes;
+# v01's two carry 160 of 256, so its real L1 roof is your 16.7 / 2 = 8.4, a little lower.)
 
 # %% [markdown]
 # ---
@@ -323,11 +336,11 @@ see.quiz("02")
 # %% [markdown]
 # ## Recap
 #
-# - **Coalesced**: the lanes of a warp want few sectors and use all of them. v01: 5 sectors per k step, v00:
-#   33.
-# - Compare sectors with the best possible for the same work, not with the number 4.
-# - Aligned rows need a leading dimension that is a multiple of 8 floats.
-# - Sectors count what warps ask of L1. Their roof is L1's.
-# - Change one thing at a time: the order of the threads brings 10.1 times, the block 1.3 times.
+# - You turned a kernel so that its lanes lie along a row: **coalesced**, 5 sectors per step instead of 33.
+# - You counted its **wavefronts**, 2 instead of 33, and saw that equal sectors are not equal work.
+# - You repaired the kernel of a manual, and won a bet with one that nobody repaired.
+# - You worked out four profiles: L1's share of the clocks is measured speed / roof.
+# - You padded rows to sectors: a leading dimension that is a multiple of 8 floats.
+# - You saw a point above a roof, and asked whose bytes the axis counts.
 #
 # **Next:** tiles in shared memory, which get rid of most of the loads.

@@ -137,6 +137,16 @@ def test_rows_start_at_sectors_and_are_no_longer_than_that_takes():
     assert not padded(16).passed and not padded(32).passed
 
 
+def test_a_view_of_the_wide_array_is_as_good():
+    def padded(B):
+        wide = np.zeros((B.shape[0], B.shape[1] + -B.shape[1] % 8), np.float32)
+        wide[:, : B.shape[1]] = B
+        return wide[:, : B.shape[1]]
+
+    verdict = check.leading_dimension(padded)
+    assert verdict.passed and "become 336 long" in verdict.message and "4 sectors instead" in verdict.message
+
+
 def test_an_exception_in_the_learners_function_is_a_refusal_with_its_line():
     def padded(B):
         return np.zeros(B.shap)

@@ -113,6 +113,17 @@ def test_a_missing_counter_is_not_zero():
     assert "hardware has no counter for this" in picture.alt
 
 
+def test_a_formula_that_counts_something_else_is_told_what_it_counts():
+    loads, requests = 2 * 64**3, 2 * 64**3 // 32
+    said = {
+        count: see.counts("naive_coalesced", (64,) * 3, global_load_sectors=count).alt
+        for count in (loads, requests, 5 * 64**3 // 32)
+    }
+    assert "The formula for loads counts lanes' elements, not sectors" in said[loads]
+    assert "The formula for loads counts requests, not sectors" in said[requests]
+    assert "not sectors" not in said[5 * 64**3 // 32]
+
+
 def test_counts_say_that_the_hardware_was_not_recorded():
     picture = see.counts("naive_coalesced", (64,) * 3, global_load_requests=2 * 64**3 // 32)
     assert picture.alt.startswith("Formula and emulator agree")

@@ -19,6 +19,8 @@ ROWS_FIRST = """thread = cuda.threadIdx.y * cuda.blockDim.x + cuda.threadIdx.x
     col = cuda.blockIdx.x * cuda.blockDim.x + thread // cuda.blockDim.y"""
 BLOCKS_DOWN = """row = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
     col = cuda.blockIdx.y * cuda.blockDim.x + cuda.threadIdx.x"""
+COURSE_LINES = """row = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.y
+    col = cuda.blockIdx.y * cuda.blockDim.y + cuda.threadIdx.x"""
 ADDED_IN_C = "for p in range(k):\n            C[row, col] += alpha * A[row, p] * B[p, col]"
 SCALED = "C[row, col] = float32(0) if beta == 0 else beta * C[row, col]"
 
@@ -45,6 +47,7 @@ WRONG["coalesced"] = altered(
         ),
         "no_guard_of_columns": ("Only the rows are guarded", (" and col < n", "")),
         "blocks_still_down_the_rows": ("`blockIdx.x` still counts blocks of rows", (INDICES, BLOCKS_DOWN)),
+        "threads_turned_and_block_sizes_not": ("the grid is not: within", (INDICES, COURSE_LINES)),
         "lines_of_the_course": (
             "`from gemm_course.intrinsics import u32`",
             ("@cuda.jit", "del u32  # notebook 02 does not import it\n\n\n@cuda.jit"),
@@ -117,7 +120,17 @@ WRONG["leading_dimension"] = altered(
     {
         "next_even_number": ("334", (WIDTH, "columns + columns % 2")),
         "slice_copied": ("does not keep the padding", (RETURNED, "return wide[:, :columns].copy()")),
-        "slice_returned": ("view", (RETURNED, "return wide[:, :columns]")),
+        "padding_in_front": (
+            "begins 3 floats after the start of a sector",
+            ("wide[:, :columns] = B", "wide[:, -columns:] = B"),
+            (RETURNED, "return wide[:, -columns:]"),
+        ),
+        "every_other_float": (
+            "do not lie side by side",
+            (f"(rows, {WIDTH})", f"(rows, 2 * ({WIDTH}))"),
+            (RETURNED, "wide[:, : 2 * columns : 2] = B\n    return wide[:, : 2 * columns : 2]"),
+        ),
+        "adds_what_stands_over": ("8 minus that", (WIDTH, "columns + columns % 8")),
         "column_major": ("column-major", (RETURNED, "return np.asfortranarray(wide)")),
         "always_336": ("336, whatever", (WIDTH, "336")),
         "rounded_down": ("rounded down", (RETURNED, "return B[:, : columns // 8 * 8].copy()")),

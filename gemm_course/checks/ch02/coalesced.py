@@ -67,27 +67,43 @@ def _sectors_per_warp(trial: GemmTrial) -> tuple[float, float, float]:
 # ---- what goes wrong ---------------------------------------------------------------------------------------
 
 
-def _blocks_down_the_rows(row, col, q: Problem, geometry: Geometry):
-    (rows, columns), (along_x, along_y) = geometry.rows_and_columns, geometry.grid(q.m, q.n)
-    return (row < min(q.m, along_x * rows)) & (col < min(q.n, along_y * columns))
+def _blocks_down_the_rows(row_step: int, col_step: int):
+    """What is stored where blocks along x are ``row_step`` rows apart, along y ``col_step`` columns."""
+
+    def written(row, col, q: Problem, geometry: Geometry):
+        (rows, columns), (along_x, along_y) = geometry.rows_and_columns, geometry.grid(q.m, q.n)
+        reached_row = (row < q.m) & (row // row_step < along_x) & (row % row_step < rows)
+        return reached_row & (col < q.n) & (col < (along_y - 1) * col_step + columns)
+
+    return written
 
 
-BLOCKS_DOWN_THE_ROWS = GuardMistake(
-    "Within the block x counts columns, but `blockIdx.x` still counts blocks of rows. In this launch the "
-    "blocks lie along x over the columns as well: `col` comes from `blockIdx.x`, `row` from `blockIdx.y`.",
-    _blocks_down_the_rows,
+GRID_NOT_TURNED = (
+    "The threads are turned, the grid is not: within the block x counts columns, but `blockIdx.x` still "
+    "counts blocks of rows. In this launch the blocks along x lie over the columns as well: `col` comes from "
+    "`blockIdx.x`, `row` from `blockIdx.y`."
+)
+X, Y = GEOMETRY.block
+BESIDES = {
+    Y: "",
+    X: f" Besides, a block is {Y} rows high and {X} columns wide: `blockIdx` of the rows goes with {Y}.",
+}
+BLOCKS_DOWN_THE_ROWS = tuple(  # blocks apart by either size of the block, in both directions
+    GuardMistake(GRID_NOT_TURNED + besides, _blocks_down_the_rows(row_step, col_step))
+    for row_step, besides in BESIDES.items()
+    for col_step in (X, Y)
 )
 
 
 def _guards(x: str) -> tuple[GuardMistake, ...]:
     """Mistakes in the guard; ``x``: the learner's name for the index along x."""
     if not x.startswith(("r", "i")):
-        return (BLOCKS_DOWN_THE_ROWS,)
+        return BLOCKS_DOWN_THE_ROWS
     left_behind = GuardMistake(
         f"Your `{x}` comes from x and is `C`'s second index, so it must end at `n`, and the other at `m`.",
         lambda row, col, q, g: (row < q.n) & (col < q.m),
     )
-    return BLOCKS_DOWN_THE_ROWS, left_behind
+    return *BLOCKS_DOWN_THE_ROWS, left_behind
 
 
 def _check_what_x_counts(trial: GemmTrial, warp: FirstWarp) -> None:

@@ -20,26 +20,32 @@ SECTOR = 8  # floats
         "A sector holds 8 floats. Every row starts at a sector if the row length is a multiple of 8.",
         "`-(-n // 8) * 8` rounds n up to a multiple of 8, and leaves multiples as they are.",
         "Make an array of zeros with `B.shape[0]` rows of that length and of dtype `np.float32`, copy B into "
-        "its first columns, and return it whole: a slice of it would have the old `.shape[1]` again.",
+        "its first columns, and return it.",
     ),
 )
 def leading_dimension(padded):
-    """padded(B) -> C-contiguous float32, its first columns B, its every row at the start of a sector."""
+    """padded(B) -> float32, its first columns B, its every row at the start of a sector; may be a view."""
     function = function_of(padded, ("B",))
     inputs = [_matrix(n) for n in WIDTHS]
     results = [_padded_by(function, B) for B in inputs]
-    _check_widths([wide.shape[1] for wide in results])
+    _check_widths([_row_length(wide) for wide in results])
     for B, wide in zip(inputs, results):
         _check_values(B, wide)
     before, after = _sectors_of_b(inputs[0]), _sectors_of_b(results[0])
     return (
-        f"333 columns become {results[0].shape[1]}, and a request for B takes {after:g} sectors instead of "
-        f"{before:.2f} on average; also right for {', '.join(map(str, WIDTHS[1:]))} columns."
+        f"Rows of 333 floats become {_row_length(results[0])} long, and a request for B takes {after:g} "
+        f"sectors instead of {before:.2f} on average; also right for "
+        f"{', '.join(map(str, WIDTHS[1:]))} columns."
     )
 
 
 def _matrix(columns: int) -> np.ndarray:
     return np.random.default_rng(columns).standard_normal((ROWS, columns)).astype(np.float32)
+
+
+def _row_length(wide: np.ndarray) -> int:
+    """Floats from one row's beginning to the next: the leading dimension, of a view as well."""
+    return wide.strides[0] // wide.itemsize
 
 
 def _rounded_up(n: int, multiple: int) -> int:
@@ -77,13 +83,6 @@ def _padded_by(function, B: np.ndarray) -> np.ndarray:
             "Return it in C order.",
             f"With {n} columns: shape {wide.shape}, strides {wide.strides} bytes.",
         )
-    if not wide.flags.c_contiguous:
-        raise Refused(
-            "This is a view into a wider array, not C-contiguous: its `.shape[1]` is the old width, and a "
-            "kernel that takes it for the leading dimension reads the wrong elements. Return the wide array "
-            "itself.",
-            f"With {n} columns: shape {wide.shape}, strides {wide.strides} bytes.",
-        )
     if wide.dtype != np.float32:
         raise Refused(f"The kernels take float32; this array is {wide.dtype}. Pass `np.zeros` the dtype.")
     if wide.shape[0] != rows:
@@ -96,13 +95,36 @@ def _padded_by(function, B: np.ndarray) -> np.ndarray:
             f"The width is rounded down: of {n} columns {wide.shape[1]} are left, and the rest of B is lost. "
             "Round up."
         )
+    _check_view(wide, n)
     return wide
+
+
+def _check_view(wide: np.ndarray, n: int) -> None:
+    """A view may be any window of a wider array whose rows are whole and start at sectors."""
+    shape = f"With {n} columns: shape {wide.shape}, strides {wide.strides} bytes."
+    if wide.strides[1] != wide.itemsize or wide.strides[0] < n * wide.itemsize:
+        raise Refused("The floats of a row do not lie side by side in this view.", shape)
+    owner = wide
+    while isinstance(owner.base, np.ndarray):
+        owner = owner.base
+    first = (wide.ctypes.data - owner.ctypes.data) % (4 * SECTOR)
+    if first:
+        raise Refused(
+            f"This view begins {first // 4} floats after the start of a sector, and so do all its rows. The "
+            "padding belongs at the end of the rows.",
+            shape,
+        )
 
 
 def _check_widths(widths: list[int]) -> None:
     """Hold the widths to the next multiples of 8."""
     if len(set(widths)) == 1:
         raise Refused(f"It is always {widths[0]}, whatever the width of B. Work it out from `B.shape[1]`.")
+    if widths == [n + n % SECTOR for n in WIDTHS]:
+        raise Refused(
+            f"You add `n % 8`, what stands beyond the last whole sector: {WIDTHS[0]} becomes {widths[0]}. "
+            "What is missing up to the next one is 8 minus that, and 0 where nothing stands beyond: `-n % 8`."
+        )
     for n, width in zip(WIDTHS, widths):
         if width % SECTOR:
             _refuse_width(n, width)
