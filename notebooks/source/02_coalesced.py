@@ -140,7 +140,7 @@ check.documentation_matmul(matmul)
 see.predict("02.speedup")
 
 # %% [markdown] tags=["answer"]
-# **10 times**: from 0.50 to 5.2 TFLOPS. Another limit lies below L1's roof; a mystery further down finds it.
+# **10 times**: from 0.50 to 5.2 TFLOPS. Another limit lies below L1's roof: see the mystery further down.
 #
 # The chart of notebook 00 had 6.6. There the block has changed as well: v01's own is 2 × 128. (Blocks are
 # given as rows × columns of C. From run to run, speeds differ by 1 or 2 %.)
