@@ -153,13 +153,16 @@ class SharedRaces:
         all_rows, all_columns = geometry.rows, geometry.columns
         differ = np.zeros(all_rows * all_columns * size, bool)
         held, known = np.zeros(differ.shape, accesses[0].storage.dtype), np.zeros(differ.shape, bool)
-        stored = np.zeros(0, np.int64)
+        stored: list[np.ndarray] = []  # what each thread has stored; put together where a load needs it
         for access in accesses:
             cells, threads = access.touched(all_rows, all_columns)
             if access.op == "load":  # of what the thread has stored itself, or else before or after another
-                differ[cells[~np.isin(_pairs(cells, threads), stored)]] = True
+                if len(stored) > 1:
+                    stored = [np.unique(np.concatenate(stored))]
+                cells, threads = (part[~differ[cells]] for part in (cells, threads))
+                differ[cells[~np.isin(_pairs(cells, threads), stored[0] if stored else [])]] = True
                 continue
-            stored = np.union1d(stored, _pairs(cells, threads))
+            stored.append(_pairs(cells, threads))
             values = access.stored(all_rows, all_columns)
             if values is None or len(values) != len(cells) or access.storage.dtype != held.dtype:
                 differ[cells] = True
@@ -314,7 +317,9 @@ def _first_conflict(accesses, touched, phases, values, cell):
     """
     met = []
     for access, (cells, threads), phase, stored in zip(accesses, touched, phases, values):
-        here = cells == cell
+        here = np.flatnonzero(cells == cell)
+        if not len(here):
+            continue
         found, where = np.unique(threads[here], return_index=True)
         passed = np.broadcast_to(phase, cells.shape)[here][where]
         met += [(access, int(t), int(p), v) for t, p, v in zip(found, passed, stored[here][where])]
