@@ -80,7 +80,7 @@ COMPILED = [case for place, case in enumerate(EVERY) if case[1] == (9, 0) or pla
 
 
 @pytest.mark.compiler
-@pytest.mark.many(one_in=12)
+@pytest.mark.many(one_in=12, with_all=2)
 @pytest.mark.parametrize(
     ("stage", "capability"), COMPILED, ids=[f"{stage.name} {shown(where)}" for stage, where in COMPILED]
 )
