@@ -70,7 +70,7 @@ def build(BM, BN, BK, WM, WN, TM, TN, PAD):
             row = row0 + y0 + i // 4 * (4 * LANE_ROWS) + i % 4
             for j in unroll(range(0, TN, 4)):
                 col = col0 + x0 + j * LANE_COLS
-                # What store_four does, written out: calling it makes the kernel 10 % slower (NOTES.md).
+                # store_four written out: calling it makes the kernel 10 % slower (kernels/NOTES.md).
                 if row < m and col < n:
                     # the row's padding may be read with it, but is never written
                     old = load4(C, (row, col)) if beta != 0 else zeros

@@ -41,7 +41,7 @@ def build(BM, BN, BK, WM, WN, TM, TN, SLOTS, GROUP, PAD):
         within = u32(cuda.blockIdx.x) % (GROUP * tile_cols)  # the block's number in its group
         height = min(GROUP, tile_rows - group * GROUP)  # the last group may have fewer rows of tiles
         row0, col0 = u32(group * GROUP + within % height) * BM, u32(within // height) * BN
-        # Written without these two names, the kernel is 3 % slower (NOTES.md).
+        # Written without these two names, the kernel is 3 % slower (kernels/NOTES.md).
         lane_row = lane // LANE_COLS
         lane_col = lane % LANE_COLS
         y0 = warp // (BN // WN) * WM + lane_row * 4  # this thread's first element within the tile
@@ -81,7 +81,7 @@ def build(BM, BN, BK, WM, WN, TM, TN, SLOTS, GROUP, PAD):
         cp_async_wait(0)  # no copy may be under way when the block ends
         for i in unroll(range(TM)):
             row = row0 + y0 + i // 4 * (4 * LANE_ROWS) + i % 4
-            # What store_four does, written out: calling it makes the kernel 3 % slower (NOTES.md).
+            # store_four written out: calling it makes the kernel 3 % slower (kernels/NOTES.md).
             for j in unroll(range(0, TN, 4)):
                 col = col0 + x0 + j * LANE_COLS
                 if row < m and col < n:

@@ -139,7 +139,7 @@ EXAMPLES = {
         (9, 40),
         (37, 50),
         "warp",
-        "A warp has a square tile, and reads few different numbers. Is that faster? You will measure it.",
+        "A warp has a square tile, and reads few different numbers. Is that faster? You will see.",
     ),
     "wmma": Example(
         "wmma",

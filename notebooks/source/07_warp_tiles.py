@@ -21,8 +21,8 @@ from gemm_course.kernels import LADDER
 # ## In one picture
 #
 # Between the block and the thread comes the warp: 32 threads that read shared memory *together*. Here it gets
-# a tile of its own. Look at the warp, then at one of its threads: its results come in two pieces. Why two?
-# You will choose that number.
+# a tile of its own. Look at the warp, then at one of its threads: its results lie in pieces. Why not in one?
+# You will choose how many.
 
 # %%
 see.multiply("warp_tiled")
@@ -32,7 +32,7 @@ see.multiply("warp_tiled")
 #
 # With 16 × 4 results, as in notebook 06, a thread makes five reads of four floats in each [k
 # step](glossary.md#k-step). With 8 × 8 it makes four: two of As, two of Bs. No shape with 64 results needs
-# fewer. Yet 8 × 8 was slower. Guess first: what limits it?
+# fewer. Yet 8 × 8 was slower. Do you remember what limits it?
 
 # %% tags=["thought"]
 square = ("vectorized", {"BK": 16, "TM": 8, "TN": 8, "PAD": 0})
@@ -70,8 +70,8 @@ see.owners()
 
 # %% [markdown]
 # **Hide and seek (2 minutes).** With "003: TN 8, WNITER 1", lane 5 stands in row 1, column 1 of the lanes.
-# In one of the other two kernels of 003 it stands in row 0, in one in row 2. Which is which? Say it, then
-# *look at a* sub-tile, *colour by* lane.
+# In the other two 003 kernels it stands in row 0 and in row 2. Which is which? Say it, then *look at a*
+# sub-tile, *colour by* lane.
 #
 # <details><summary>Where lane 5 is</summary>
 #
@@ -211,11 +211,12 @@ def shared_reads(m, n, k):
 size = (1024, 1024, 1024)
 see.counts("warp_tiled_tm1", size, shared_load_requests=shared_reads, shared_load_wavefronts=shared_reads)
 
-# %% [markdown]
+# %% [markdown] tags=["thought"]
 # By the source a warp makes 16 requests per k step, a wavefront each: no conflict is left. The compiler makes
 # 10: it reads the neighbouring columns of Bs by fours. But the rows of As are WSUBM apart, so each remains a
 # request: the price of TM = 1. The wavefronts remain 16, because a wider read takes more of them.
-#
+
+# %% [markdown]
 # ## Which words meet in one bank?
 #
 # Back to the example, 8 × 8 results per thread. You choose two things:
@@ -229,17 +230,24 @@ see.counts("warp_tiled_tm1", size, shared_load_requests=shared_reads, shared_loa
 # 0, as word 0 is. So it takes **2** wavefronts.
 
 # %% [markdown]
-# With wider reads the rule is that of [notebook 06](06_vectorized_access.ipynb), now whole:
+# With wider reads the lanes are served group by group, as in [notebook
+# 05](05_thread_tiles_2d.ipynb):
 #
-# | a lane reads | served one after the other |
+# | a lane reads | lanes served together |
 # |---|---|
-# | one float | all 32 lanes |
-# | two floats | 2 groups: lanes 0–15, 16–31 |
-# | four floats | 4 groups: lanes 0–7, 8–15, 16–23, 24–31 |
+# | one float | all 32 |
+# | two floats | 2 groups: 0–15, 16–31 |
+# | four floats | 4 groups: 0–7, 8–15, 16–23, 24–31 |
 #
-# Groups 0 and 1 are served together, and 2 and 3, if *every* lane wants what the lane beside it wants (0 with
-# 1, 2 with 3, ...), or if every lane wants what the lane two further wants (0 with 2, 1 with 3, 4 with 6,
-# ...).
+# Groups 0 and 1 **join**, and so do 2 and 3, if *every* lane of the warp wants what the lane beside it wants
+# (0 with 1, 2 with 3, ...). Or if every lane wants what the lane two further wants (0 with 2, 1 with 3, 4
+# with 6, ...). The rule is measured; NVIDIA does not say why groups join.
+#
+# An example: 4 × 8 lanes, side by side, four floats.
+#
+# - As: all 8 lanes of a row want the same. The groups join: **2** wavefronts.
+# - Bs: lanes 0 to 7 begin at words 0, 8, ..., 56, all different, so nothing joins. They ask half of the banks
+#   twice: 2 per group, **8** in all.
 
 # %%
 see.predict("07.four")
@@ -252,14 +260,17 @@ see.predict("07.four")
 # | 4 | 4 | 12 |
 # | 8 | 4 | 20 |
 #
-# So the course's `warp_tiled` has **runs of four**: 8 rows are two runs, the two pieces of the first picture.
+# So the course's `warp_tiled` has **runs of four**. And you know them: **runs are sub-tiles**. `warp_tiled`
+# is document 003's cut with thread tiles of 4 × 4 and 2 × 2 sub-tiles, so 8 × 8 results are four pieces.
+# (With the first picture's 8 × 4 they are two.)
 
 # %% [markdown]
 # ### Exercise 07.4 · Wavefronts
 # *core · medium · 10 minutes*
 #
 # A warp reads one row of As and one of Bs, 8 × 8 results per lane. How many wavefronts does each take? Fill
-# in `(A, B)` for one float per lane, then `(A, B)` for four. Do it on paper: the picture comes after it.
+# in `(A, B)` for one float per lane, then `(A, B)` for four. Three of the 16 numbers you know already. Do it
+# on paper: the picture comes after it.
 
 # %% id="ex-07-4"
 wavefronts = {  # lanes: ((A, B) for one float per lane, (A, B) for four floats per lane)
@@ -297,15 +308,13 @@ see.warp_reads()
 # Six of eight, and one needs 8. With 16 × 2, lanes 0 and 2 want the same words of Bs, 1 and 3 too: its groups
 # are joined. With 8 × 4 or 4 × 8 lanes those that share words of Bs are no neighbours: each of the 4 groups
 # takes a wavefront of its own, or more.
-#
-# Two ways lead from 20 to 12: lanes 8 × 4, as in document 004's v06, or runs of four, even without a warp
-# tile. `warp_tiled` has 4 × 8, so it needs the runs.
 
 # %% [markdown]
 # ### Exercise 07.7 · Runs of four
 # *core · hard · the heart of this notebook · 25 minutes*
 #
-# Write the kernel with TM by TN results per thread (both multiples of 4), in runs of four.
+# Write the kernel with TM by TN results per thread (both multiples of 4), in runs of four. TM and TN count
+# **all** results of a thread here; a thread tile in one sub-tile is 4 × 4.
 #
 # Blocks have one dimension, with 32 threads per warp; `BN // WN` warps lie side by side. The lanes of a warp
 # form `LANE_ROWS` by `LANE_COLS`, that is `WM // TM` rows of `WN // TN`. Warps and lanes are numbered row by
@@ -318,6 +327,10 @@ see.warp_reads()
 # first lane's second run is 16–19. (`see.owners()` above draws it: "warp_tiled: 4 × 8 lanes", *thread*.)
 #
 # `fetch` and `put` are given. You write `y0` and `x0`, the reads, and the calls of `put`.
+#
+# Why is `tid` [unsigned](glossary.md#u32)? A negative index counts from the end. Where one is possible, each
+# index is tested, and the compiler cannot merge four reads into one. `i` and `p` count up from 0 and need
+# no `u32`.
 
 # %%
 from gemm_course.checks.kits import thread_tile_parts
@@ -339,7 +352,7 @@ def make_runs_of_four(BM, BN, BK, WM, WN, TM, TN):
         b = cuda.local.array(TN, float32)
         acc = cuda.local.array((TM, TN), float32)
         clear(acc)
-        tid = u32(cuda.threadIdx.x)  # unsigned: with signed indices the compiler merges no reads
+        tid = u32(cuda.threadIdx.x)  # unsigned: else the compiler merges no reads
         ### BEGIN SOLUTION
         warp, lane = tid // 32, tid % 32
         y0 = warp // (BN // WN) * WM + lane // LANE_COLS * 4
@@ -380,7 +393,7 @@ check.runs_of_four(make_runs_of_four)
 
 # %% [markdown] tags=["stub"]
 # Right or wrong, `see.owners(make_runs_of_four)` shows where block (0, 0) of your kernel stores. When you
-# have passed, see how little `see.diff("vectorized", "warp_tiled")` finds.
+# have passed, look at `see.diff("vectorized", "warp_tiled")`. It finds three things.
 
 # %% tags=["solution"] id="own-layout"
 see.owners(make_runs_of_four)
@@ -394,7 +407,7 @@ see.diff("vectorized", "warp_tiled")
 # %% [markdown]
 # ## What are the conflicts worth?
 #
-# Now `warp_tiled` against `vectorized`, both with the example's tiles: 12 wavefronts against 20. A warp of
+# `warp_tiled` against `vectorized`, both with the example's tiles: 12 wavefronts against 20. A warp of
 # `vectorized` spends a third of its time waiting for shared memory. How much of that will be left? Guess.
 
 # %% tags=["thought"]
@@ -407,8 +420,9 @@ see.waits(square, "warp_tiled")
 # %% [markdown]
 # ## Who earned it?
 #
-# Two things have changed, the rectangle of the lanes and the runs. So take them apart: the eight layouts of
-# your hunt were run in turn on one H200, with the same tiles.
+# Three things have changed: the rectangle of the lanes, the runs, and the store, which is written out. So
+# take them apart: the eight layouts of your hunt were run in turn on one H200, with the same tiles and the
+# same store, written out.
 
 # %%
 see.predict("07.eight")
@@ -424,11 +438,13 @@ see.predict("07.eight")
 # **The wavefronts decide, not the way there.** The right rectangle alone does it, the runs alone do it, and
 # 4 × 8 alone does nothing at all. Few different numbers? 4 × 8 lanes read 96 per k step, 2 × 16 read 144, and
 # side by side both take 3.59 ms. The story is refuted. And from 12 wavefronts to 8 nothing is gained.
+#
+# Nor is it the store: 2 × 16 side by side has the new one too, and takes as long as `vectorized`.
 
 # %% [markdown]
 # ## What limits it now?
 #
-# Now you know what 12 wavefronts are worth, and what 8 are. So what must be the limit with 12? And with 8?
+# What must be the limit with 12 wavefronts? And with 8?
 
 # %% tags=["thought"]
 see.limits("warp_tiled", ("warp_tiled", {"WM": 128, "WN": 16}))
@@ -439,8 +455,8 @@ see.limits("warp_tiled", ("warp_tiled", {"WM": 128, "WN": 16}))
 # instructions, or leave fewer clocks without any.
 
 # %% [markdown]
-# Then why warp tiles? Here they are one way to say who reads what. In notebook 08 the warp computes as a
-# whole, and there is no other.
+# Then why warp tiles? Here a warp tile is one way to choose which lane reads what; 2 × 16 lanes in runs of
+# four do as well. In notebook 08 the warp computes as a whole, and there is no other way.
 #
 # ## Three kernels, no names
 #
@@ -461,14 +477,15 @@ see.tflops("vectorized", "warp_tiled_tm1", "warp_tiled")
 
 # %% [markdown] tags=["thought"]
 # X is `warp_tiled`, Y `warp_tiled_tm1`, Z `vectorized`. Document 003's kernel has warp tiles and no bank
-# conflict, and is the slowest: it reads the rows of As one by one. A warp tile is no medal.
+# conflict, and is the slowest. It makes 10 requests and 16 wavefronts; what each costs was not measured. A
+# warp tile is no medal.
 
 # %% [markdown]
 # ## Tune it
 #
 # **A challenge (3 minutes).** More warps fill clocks in which nobody issues, says notebook 04. With the
 # example's tiles an SM holds 16 warps. Get 32 onto it: two sliders are enough. And bet first: is that
-# faster?
+# faster? (The explorer counts wavefronts by the source, 0.25 · 64 = 16 per k step. As compiled it is 12.)
 
 # %%
 see.tiles("warp_tiled")
@@ -483,14 +500,14 @@ see.tiles("warp_tiled")
 # </details>
 
 # %% [markdown]
-# <details><summary>For the curious: how does cuBLAS reach 51 TFLOPS?</summary>
+# <details><summary>For the curious: can you beat cuBLAS, 51 TFLOPS?</summary>
 #
-# One step towards it: fetch the next tile *while* this one is multiplied. With `double_buffered`'s tiles an
-# SM holds one block, and 32.9 TFLOPS become 45.7: 20 % of a warp's time were waits for global memory, now
-# none.
+# How cuBLAS does it was not profiled here. The ladder's first step: fetch the next tile *while* this one is
+# multiplied. `warp_tiled` with one large block per SM does 32.9 TFLOPS, and its warps spent 20 % of their time
+# waiting for global memory. `double_buffered`, with the same tiles, waits no more, and does 45.7.
 #
-# The ladder goes on to `read_ahead` with 52.2. The peak of the FP32 units, 67, is the end of this road. The
-# next notebook takes another.
+# Two steps on, `read_ahead` does 52.2 and **beats cuBLAS** by 2 %. The FP32 units' peak, 67, is the end of
+# this road. The next notebook takes another.
 #
 # </details>
 

@@ -12,6 +12,7 @@ from gemm_course.checks.ch07 import legal_tiles, owner_map, runs_of_four
 from gemm_course.checks.ch07.warp_layout import threads
 from gemm_course.checks.engines.tiles import tile_choices
 from gemm_course.checks.kits import thread_tile_parts
+from gemm_course.emulator import wavefronts
 from gemm_course.intrinsics import u32
 from gemm_course.kernels import LADDER
 from gemm_course.kernels.parts.base import tiles_text
@@ -99,8 +100,12 @@ def test_the_table_may_hold_lists_and_floats():
         "16 × 2, runs of four": ((2, 1), (2, 2)),
     }
     assert check.warp_wavefronts(table).passed
+    table["16 × 2, runs of four"] = ((2, 1), (2, None))
+    assert "Next comes `16 × 2, runs of four`, array B, four" in check.warp_wavefronts(table).message
     table["4 × 8"] = ((1, None), (2, 8))
-    assert check.warp_wavefronts(table).message.startswith("Not yet")
+    verdict = check.warp_wavefronts(table)
+    assert verdict.message.startswith("Not yet: what is filled in is right")
+    assert "Next comes `4 × 8`, array B, one float" in str(verdict)
 
 
 @pytest.mark.full(reason="a second or more per choice of tiles")
@@ -128,13 +133,25 @@ def test_lanes_numbered_down_their_columns_are_right_as_well():
         ("lane % LANE_COLS", "lane // LANE_ROWS"),
     )
     verdict = verdict_of(downwards)
-    assert verdict.passed and "That is harmless" in str(verdict), str(verdict)
+    assert verdict.passed and "harmless with these tiles" in str(verdict), str(verdict)
+
+
+@pytest.mark.parametrize(("rows", "columns", "taken"), [(4, 8, (12, 12)), (8, 4, (12, 12)), (16, 2, (8, 12))])
+def test_when_it_is_harmless_to_number_lanes_downwards(rows, columns, taken):
+    """Wavefronts of a k step in runs of four, lanes numbered row by row and downwards."""
+    for across, right in zip((columns, rows), taken):
+        lanes = [divmod(lane, across) for lane in range(32)]
+        reads = [[4 * at[side] for at in lanes] for side in (0, 1)]
+        assert 2 * sum(wavefronts(words, 128, "load") for words in reads) == right
 
 
 @pytest.mark.compiler
 @pytest.mark.parametrize(
     ("index", "said"),
-    [("u32(cuda.threadIdx.x)", "is read by one"), ("cuda.threadIdx.x", "are the indices signed?")],
+    [
+        ("u32(cuda.threadIdx.x)", "is read by one"),
+        ("cuda.threadIdx.x", "Passed, but slow: the compiler does not merge"),
+    ],
 )
 def test_the_verdict_says_whether_the_reads_are_merged(index, said):
     verdict = verdict_of(changed(solution("runs_of_four"), ("u32(cuda.threadIdx.x)", index)))

@@ -10,9 +10,10 @@ from gemm_course.figures.warp_reads import request
 from gemm_course.figures.wavefronts import wavefronts_of
 from gemm_course.kernels import LADDER
 from gemm_course.model import occupancy
+from gemm_course.model.formulas import document_003
 from gemm_course.model.tensor_cores import adds
 from gemm_course.profiles import recorded, verdict
-from gemm_course.widgets import _owners, _quiz
+from gemm_course.widgets import _owners, _quiz, _tiles
 from gemm_course.widgets._fragments import PADS, WIDTHS, draw_rows, held
 from tests.notebooks.builder import ROOT
 
@@ -97,6 +98,9 @@ def test_wavefronts_decide_and_not_the_way_there(said_in_07):
     for rows, columns, elements in ((8, 4, "side by side"), (2, 16, "runs of four"), (16, 2, "runs of four")):
         assert times[rows, columns, elements] == pytest.approx(usual, rel=0.02)
         assert f"{times[rows, columns, elements]:.2f}" in str(_quiz.questions("07")["eight"])
+    old_store = 2e-9 * 4096**3 / profile("vectorized", **SQUARE).tflops
+    assert times[2, 16, "side by side"] == pytest.approx(old_store, rel=0.01)
+    assert "takes as long as `vectorized`" in said_in_07
     assert "4 × 8 lanes read 96 per k step, 2 × 16 read 144" in said_in_07
     assert (8 * (4 + 8), 8 * (2 + 16)) == (96, 144)
 
@@ -111,14 +115,18 @@ def test_the_profiles_of_the_layouts_took_as_long():
         assert times[layout] == pytest.approx(2e-9 * 4096**3 / found.tflops, rel=0.01)
 
 
+def of_both_tiles(rows: int, columns: int, run: int) -> tuple[int, int]:
+    """Wavefronts of a k step's reads of As, and of Bs, 8 × 8 results per lane in runs of ``run``."""
+    bits, totals = 32 * min(run, 4), []
+    for across, lanes in ((lambda lane: lane // columns, rows), (lambda lane: lane % columns, columns)):
+        firsts = [i // run * run * lanes + i % run for i in range(0, 8, bits // 32)]
+        words = [[first + across(lane) * run for lane in range(32)] for first in firsts]
+        totals.append(sum(wavefronts(each, bits, "load") for each in words))
+    return tuple(totals)
+
+
 def of_a_k_step(rows: int, columns: int, run: int) -> int:
-    """Wavefronts of a warp's reads of As and Bs, 8 × 8 results per lane in runs of ``run``."""
-    bits, total = 32 * min(run, 4), 0
-    for i in range(0, 8, bits // 32):
-        for across, lanes in ((lambda lane: lane // columns, rows), (lambda lane: lane % columns, columns)):
-            words = [i // run * run * lanes + across(lane) * run + i % run for lane in range(32)]
-            total += wavefronts(words, bits, "load")
-    return total
+    return sum(of_both_tiles(rows, columns, run))
 
 
 def test_wavefronts_of_all_layouts(said_in_07):
@@ -131,10 +139,44 @@ def test_wavefronts_of_all_layouts(said_in_07):
             assert counted == 2 * sum(map(wavefronts_of, asked))
 
 
+def _in_a_row(counts: list[int]) -> str:
+    return f"{', '.join(map(str, counts[:-1]))} and {counts[-1]}"
+
+
 def test_why_runs_of_four(said_in_07):
-    for run in (1, 2, 4, 8):
-        reads = 16 // min(run, 4)
-        assert f"| {run} | {reads} | {of_a_k_step(4, 8, run)} |" in said_in_07
+    runs = (1, 2, 4, 8)
+    reads, taken = [16 // min(run, 4) for run in runs], [of_a_k_step(4, 8, run) for run in runs]
+    for run, read, count in zip(runs, reads, taken):
+        assert f"| {run} | {read} | {count} |" in said_in_07
+    question = _quiz.questions("07")["four"]
+    assert f"{_in_a_row(reads)} reads per k step" in str(question)
+    assert f"'{_in_a_row(taken)}', 'right': True" in str(question)
+    halves = [of_both_tiles(4, 8, run) for run in runs]
+    assert halves[1] == (4, 8) == halves[2] and halves[3] == (4, 16)
+    # joined nowhere: As by lanes of a row as well; joined everywhere: Bs takes half of it
+    for groups in ([16] + [2 * a + b for a, b in halves[1:]], [16] + [a + b // 2 for a, b in halves[1:]]):
+        assert f"'{_in_a_row(groups)}'" in str(question)
+
+
+def test_a_worked_example_of_four_floats(said_in_07):
+    taken = [wavefronts_of(request(4, 8, 8, 128, array)) for array in ("As", "Bs")]
+    assert taken == [2, 8] and "The groups join: **2** wavefronts" in said_in_07
+    assert "2 per group, **8** in all" in said_in_07
+
+
+def test_what_the_explorer_says_of_warp_tiled(said_in_07):
+    facts = _tiles.choice(LADDER["warp_tiled"], LADDER["warp_tiled"].tiles).alt
+    assert "wavefronts per warp-wide FMA (source) 0.25" in facts
+    assert "by the source, 0.25 · 64 = 16 per k step. As compiled it is 12" in said_in_07
+    assert of_a_k_step(4, 8, 4) == 12
+
+
+def test_runs_are_sub_tiles(said_in_07):
+    t = LADDER["warp_tiled"].tiles
+    down, right = (document_003.wmiter(t["WM"], t["WN"], 4, 4, 2), 2)
+    assert (4 * down, 4 * right) == (t["TM"], t["TN"]) and "4 × 4 and 2 × 2 sub-tiles" in said_in_07
+    rows, columns = document_003.wsub(t["WM"], t["WN"], 4, 4, 2)
+    assert (rows, columns) == (4 * t["WM"] // t["TM"], 4 * t["WN"] // t["TN"])  # from run to run
 
 
 def test_hide_and_seek(said_in_07):
@@ -145,6 +187,7 @@ def test_hide_and_seek(said_in_07):
             in _owners.draw(kernel, "block", "warp", 0, 5).alt
         )
     assert "lane 5 stands in row 1, column 1 of the lanes" in said_in_07
+    assert "In the other two 003 kernels it stands in row 0 and in row 2" in said_in_07
 
 
 def test_one_change_of_a_slider_breaks_the_tiles_of_document_003():
@@ -162,12 +205,15 @@ def test_what_limits_warp_tiled(said_in_07):
     assert verdict(usual).limiter == verdict(eight).limiter == "issue slots"
     assert "Issue slots, in both" in said_in_07
     read_ahead = records.ladder().query("stage == 'read_ahead' and m == n == k == 4096")["tflops"].item()
-    assert f"`read_ahead` with {read_ahead:.1f}" in said_in_07
+    beaten = records.ladder().query("stage == 'read_ahead' and m == n == k == 4096")["ratio_to_cublas"].item()
+    gain = f"{100 * (beaten - 1):.0f} %"
+    assert f"`read_ahead` does {read_ahead:.1f} and **beats cuBLAS** by {gain}" in said_in_07
     one_block = profile("warp_tiled", BM=128, BN=256, BK=8, WM=64, WN=64, TM=16, TN=8, PAD=4)
     ahead = profile("double_buffered")
-    assert f"{one_block.tflops:.1f} TFLOPS become {ahead.tflops:.1f}: " in said_in_07
+    assert f"one large block per SM does {one_block.tflops:.1f} TFLOPS" in said_in_07
+    assert f"waits no more, and does {ahead.tflops:.1f}" in said_in_07
     (before,), (after,) = shares(one_block, "global memory"), shares(ahead, "global memory")
-    assert (before, after) == ("20 %", "0 %") and f"{before} of a warp's time were waits" in said_in_07
+    assert (before, after) == ("20 %", "0 %") and f"spent {before} of their time waiting" in said_in_07
     assert one_block.measured["registers"] * 256 > 65536 / 2  # one block per SM, and so in double_buffered
 
 

@@ -66,6 +66,23 @@ OWNERS = altered(
             ),
         ),
         "steps_as_far_as_the_warp": ("outside a tile", ("i * WSUBM", "i * WM")),
+        "lane_divided_by_wsubn": (
+            "divided by WSUBN. But each lane has TN",
+            ("WSUBN // TN", "WSUBN"),
+        ),
+        "lane_row_divided_by_wsubn": (
+            "For the row, the lane is divided by WSUBN",
+            (LANE_ROW, "lane // WSUBN"),
+        ),
+        "lane_divided_by_the_warps_width": (
+            "the lanes cover one sub-tile at a time",
+            ("WSUBN // TN", "WN // TN"),
+        ),
+        "lane_column_by_the_warps_width": (
+            "For the column, the lane is divided by WN // TN",
+            (LANE_COL, "lane % (WN // TN) * TN"),
+        ),
+        "steps_down_as_a_float": ("`//` divides whole numbers", ("WM * WN // (32", "WM * WN / (32")),
         "rows_as_floats": ("whole numbers", (LANE_ROW, "lane / (WSUBN / TN)")),
     },
 )
@@ -183,6 +200,10 @@ WAVEFRONTS = passing(
         "one_slip": (
             "by itself, and add up",
             table(((2, 1), (2, 4)), ((1, 2), (2, 4)), ((1, 1), (2, 4)), ((2, 1), (2, 2))),
+        ),
+        "a_gap_and_a_slip": (
+            "most *different* words",
+            table(((2, 1), (2, 4)), ((1, 1), (2, 8)), ((1, 1), (2, 4)), ((2, 1), (2, None))),
         ),
         "three_rows": ("no row called", repr(dict.fromkeys(LAYOUTS[:3], ((1, 1), (2, 4))))),
     },
@@ -352,6 +373,7 @@ RUNS = altered(
         "y0_for_x0": ("is `y0` in the place of `x0`", (READ_B, READ_B.replace("x0", "y0"))),
         "x0_left_out": ("look at the reads of `Bs`: `x0` is missing", (READ_B, READ_B.replace("x0 + ", ""))),
         "other_results_put": ("its own row and column", (PUT, PUT.replace("acc[i, j]", "acc[i, 0]"))),
+        "results_swapped": ("`put` gets `acc[j, i]`", (PUT, PUT.replace("acc[i, j]", "acc[j, i]"))),
         "two_runs_read_whatever_the_tiles": (
             "It happens with",
             (FILL.replace("a[i]", ""), "for i in range(8):\n                    "),

@@ -96,6 +96,18 @@ def _lane_of_the_block(t: Tiles, tid: int) -> Place:
     return divmod(tid, step(t)[1] // t.TN)
 
 
+def _lanes_across(count: Callable, row: bool, column: bool) -> Callable:
+    """Elements where the lane's row, its column or both come from a division by count(tiles)."""
+
+    def other_lane(t: Tiles, tid: int) -> Place:
+        return divmod(tid % 32, count(t))
+
+    return _places(
+        partial(_row, lane=other_lane) if row else _row,
+        partial(_column, lane=other_lane) if column else _column,
+    )
+
+
 def _with_steps_down(count: Callable) -> Callable:
     """Elements where WMITER is count(tiles), and WSUBM what follows from it."""
 
@@ -176,6 +188,25 @@ MISTAKES = (
             lambda t, tid, j, e: warp(t, tid)[1] * t.WN + j * step(t)[1] + lane(t, tid)[1] + e,
         ),
     ),
+    *(
+        (
+            f"{begin} lane is divided by {by}. {but} `WSUBN // TN` lanes lie side by side: divide by that.",
+            _lanes_across(count, *at),
+        )
+        for by, but, count in (
+            ("WSUBN", "But each lane has TN of these columns.", lambda t: step(t)[1]),
+            (
+                "WN // TN",
+                "But the lanes cover one sub-tile at a time, WSUBN wide.",
+                lambda t: t.WN // t.TN,
+            ),
+        )
+        for begin, *at in (
+            ("The", True, True),
+            ("For the row, the", True, False),
+            ("For the column, the", False, True),
+        )
+    ),
     (
         "Rows and columns are swapped in the pairs: `(row, column)`.",
         lambda t, tid: [place[::-1] for place in _elements(t, tid)],
@@ -186,12 +217,12 @@ MISTAKES = (
     ),
     (
         "WMITER counts too many sub-tiles down: WNITER is missing. One has 32·TN elements (TM is 1), and "
-        "WNITER of them lie side by side: WMITER = WM·WN / (32·TN·WNITER).",
+        "WNITER of them lie side by side: WMITER = WM·WN // (32·TN·WNITER).",
         _with_steps_down(lambda t: t.WM * t.WN // (32 * t.TN)),
     ),
     (
         "WMITER counts too many sub-tiles down: in each not one thread but 32 have TN elements each, so "
-        "WMITER = WM·WN / (32·TN·WNITER).",
+        "WMITER = WM·WN // (32·TN·WNITER).",
         _with_steps_down(lambda t: t.WM * t.WN // (t.TN * t.WNITER)),
     ),
     (
@@ -210,8 +241,8 @@ SLIPS = [
     start="work out the warp, `tid // 32`, and the lane, `tid % 32`; then the row and column of each.",
     hints=(
         "First the sub-tiles: 32 lanes with TN elements each make one, WNITER of them lie side by side, and "
-        "together they are WM · WN elements. So WMITER = WM·WN / (32·TN·WNITER) lie one below the other, "
-        "WSUBM = WM / WMITER rows and WSUBN = WN / WNITER columns each.",
+        "together they are WM · WN elements. So WMITER = WM·WN // (32·TN·WNITER) lie one below the other, "
+        "WSUBM = WM // WMITER rows and WSUBN = WN // WNITER columns each.",
         "Then four questions: which warp tile of the block, which lane of the warp, which "
         "sub-tile, which of the TN columns? Each adds something to the row, to the column, or to both.",
         "BN // WN warps lie side by side, so the warp's row is `warp // (BN // WN)` and its column the "

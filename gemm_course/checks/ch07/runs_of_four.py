@@ -6,10 +6,12 @@ from functools import partial
 import numpy as np
 
 from gemm_course.checks.core import Refused, exercise
+from gemm_course.checks.engines.common_mistakes import Mistake
 from gemm_course.checks.engines.gemm import GemmTrial, Likely, try_on
 from gemm_course.checks.engines.gemm_factory import GemmFactory
 from gemm_course.checks.engines.lessons import barriers, no_float64, not_in_shared, reads
-from gemm_course.checks.engines.problem import Geometry
+from gemm_course.checks.engines.mistakes import result
+from gemm_course.checks.engines.problem import Geometry, Problem
 from gemm_course.checks.engines.registers import CAPABILITY
 from gemm_course.checks.engines.tiles import Tiles, tile_choices
 from gemm_course.compiler import compiled
@@ -51,36 +53,41 @@ SEVERAL = TILES[3]
 def runs_of_four(make_runs_of_four):
     """A factory of GEMM kernels from BM, BN, BK, WM, WN, TM, TN: rows and columns in runs of four."""
     proof = FACTORY.prove(make_runs_of_four)
+    merged = _merged(proof.trials[TILES[0]])
     said = (
-        f"Right on {proof.problems} problems, with {len(TILES)} choices of tiles. No read of As or Bs has a "
-        f"bank conflict. {_merged(proof.trials[TILES[0]])}{proof.registers}"
+        f"{'' if merged else SLOW}Right on {proof.problems} problems, with {len(TILES)} choices of tiles. No "
+        f"read of As or Bs has a bank conflict. {merged}{proof.registers}"
     )
     return f"{said}{_in_another_order(proof.trials[SEVERAL])}"
 
 
+SLOW = (
+    "Passed, but slow: the compiler does not merge each run into one 128-bit read. Are the indices signed? "
+    "Make them unsigned, `u32(cuda.threadIdx.x)`. "
+)
+
+
 def _merged(trial: GemmTrial) -> str:
-    """Whether each run of four is read by one instruction, as far as anyone knows here."""
+    """That each run of four is read by one instruction, as far as anyone knows here; "" where it is not."""
     if why_no_compiler() is not None or active() is not None:
         return "With unsigned indices each run of four can be read by one 128-bit instruction. "
     code = compiled(trial.kernel, *trial.before.values(), compute_capability=CAPABILITY)
     reads = [row.opcode for row in code.rows if row.opcode.startswith("LDS")]
     if all(opcode == "LDS.128" for opcode in reads):
         return "Each run of four is read by one 128-bit instruction. "
-    return (
-        "But the compiler merges no run into one 128-bit read: are the indices signed? Make them unsigned, "
-        "`u32(cuda.threadIdx.x)`. "
-    )
+    return ""
 
 
 def _in_another_order(trial: GemmTrial) -> str:
-    """What is said of warps or lanes that are numbered down their columns, which costs nothing."""
+    """What is said of warps or lanes that are numbered down their columns; with 16 × 2 lanes it costs."""
     seen = Seen.of(trial)
     usual = (marked(axis.right(seen.tiles), seen.tiles, axis, seen.stored[axis].shape[1]) for axis in AXES)
     if all((places == seen.stored[axis]).all() for axis, places in zip(AXES, usual)):
         return ""
     return (
-        " Your warps or lanes are numbered in another order than the text's. That is harmless: the reads "
-        "take as many wavefronts."
+        " Your warps or lanes are numbered in another order than the text's. That is harmless with "
+        "these tiles: the reads take as many wavefronts. But 16 × 2 lanes (WM 128, WN 16), numbered "
+        "downwards, take 12 per k step and not 8."
     )
 
 
@@ -174,6 +181,32 @@ def _in_one_place(message: str, axis: Axis) -> str:
     return message[0].lower() + message[1:]
 
 
+def _results_swapped(t: Tiles) -> tuple[Mistake, ...]:
+    """`acc[j, i]` for `acc[i, j]`, which goes beyond the ends of `acc` where TM is not TN."""
+    if t.TM != t.TN:
+        return ()
+    rows, columns = ROWS.right(t), COLUMNS.right(t)  # (threads, TM) and (threads, TN)
+    taken = np.empty((2, t.BM, t.BN), int)
+    taken[:, rows[:, :, None], columns[:, None, :]] = np.broadcast_arrays(
+        rows[:, None, :], columns[:, :, None]
+    )
+
+    def predict(q: Problem) -> np.ndarray:
+        row, column = np.indices((q.m, q.n))
+        whole = np.zeros((-(-q.m // t.BM) * t.BM, -(-q.n // t.BN) * t.BN))
+        whole[: q.m, : q.n] = q.AB
+        down, across = taken[:, row % t.BM, column % t.BN]
+        return result(q, whole[row // t.BM * t.BM + down, column // t.BN * t.BN + across])
+
+    return (
+        Mistake(
+            "`i` and `j` are swapped in the results: `put` gets `acc[j, i]` for the row of `i` and the "
+            "column of `j`. The result there is `acc[i, j]`.",
+            predict,
+        ),
+    )
+
+
 # ---- lessons -----------------------------------------------------------------------------------------------
 
 
@@ -215,7 +248,7 @@ def in_runs(trial: GemmTrial) -> None:
 FACTORY = GemmFactory(
     tiles=TILES,
     geometry=_geometry,
-    likely=lambda tiles: Likely(findings=FINDINGS),
+    likely=lambda tiles: Likely(results=_results_swapped(tiles), findings=FINDINGS),
     begun=check_begun,
     before_numbers=_check_places,
     row_multiple=4,

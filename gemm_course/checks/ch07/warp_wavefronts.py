@@ -39,14 +39,20 @@ Pairs = tuple[tuple[int, int], tuple[int, int]]
 def warp_wavefronts(table):
     """A table of wavefronts: layout -> ((A, B) for one float per lane, (A, B) for four)."""
     given = {layout: _pairs(table, layout) for layout in _layouts_of(table)}
+    if all(_is_gap(_at(given, place)) for place in _places()):
+        raise nothing_yet()
+    filled = [place for place in _places() if not _is_gap(_at(given, place))]
     wrong = next(
-        (place for place in _places() if _at(given, place) != _at({place[0]: counted(place[0])}, place)), None
+        (place for place in filled if _at(given, place) != _at({place[0]: counted(place[0])}, place)), None
     )
+    if wrong is None and len(filled) < len(_places()):
+        raise _unfinished(next(place for place in _places() if place not in filled))
     if wrong is None:
         one, four = counted("8 × 4"), counted("4 × 8")
         return (
             f"The emulator counts the same: (A, B) takes {one[0]} wavefronts with 8 × 4 lanes, {four[0]} "
-            f"with 4 × 8; with four floats per lane {one[1]} and {four[1]}. In runs of four it is never more."
+            f"with 4 × 8; with four floats per lane {one[1]} and {four[1]}. No read takes more in runs of "
+            "four than with the same lanes side by side."
         )
     where = _where(given, wrong)
     for message, slip in SLIPS:
@@ -86,11 +92,21 @@ def _pairs(table: dict, layout: str) -> Pairs:
     flat = [number for pair in row for number in pair] if _is_pair(row) and all(map(_is_pair, row)) else None
     if flat is None:
         raise Refused(f"A row is two pairs, `((A, B), (A, B))`; `{layout}` is `{row!r}`.")
-    if any(number is None or number is Ellipsis for number in flat):
-        raise nothing_yet()
-    if not all(isinstance(number, (int, float, np.number)) for number in flat):
+    if not all(_is_gap(number) or isinstance(number, (int, float, np.number)) for number in flat):
         raise Refused(f"Wavefronts are numbers; `{layout}` is `{row!r}`.")
     return (flat[0], flat[1]), (flat[2], flat[3])
+
+
+def _is_gap(number) -> bool:
+    return number is None or number is Ellipsis
+
+
+def _unfinished(place) -> Refused:
+    layout, read, array = place
+    return Refused(
+        f"Not yet: what is filled in is right. Next comes `{layout}`, array {'AB'[array]}, "
+        f"{('one float', 'four floats')[read]} per lane."
+    )
 
 
 def _is_pair(value) -> bool:

@@ -76,7 +76,8 @@ def call(function: Callable, *args, read: Callable[[Any], Any] = lambda answer: 
             ) from None
         asked = f"{name}({', '.join(map(repr, args))})" if _are_short(args) else name
         raise Refused(
-            f"`{asked}` stopped with {type(error).__name__}: {error}.", _line_of(error, function)
+            f"`{asked}` stopped with {type(error).__name__}: {error}.{_why_not_whole(error)}",
+            _line_of(error, function),
         ) from None
     if answer is None and (inner := defined_but_not_returned(function)):
         raise Refused(
@@ -120,6 +121,13 @@ def _ends(function: Callable) -> Iterator[None]:
         yield
     finally:
         sys.settrace(None)
+
+
+def _why_not_whole(error: Exception) -> str:
+    """What to do about a float where Python wants a whole number, as in `range`."""
+    if str(error) == "'float' object cannot be interpreted as an integer":
+        return " `/` always gives a float; `//` divides whole numbers."
+    return ""
 
 
 def _drawn(answer: Any) -> Any:
