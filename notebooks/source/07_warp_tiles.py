@@ -503,8 +503,8 @@ see.tiles("warp_tiled")
 # <details><summary>For the curious: can you beat cuBLAS, 51 TFLOPS?</summary>
 #
 # How cuBLAS does it was not profiled here. The ladder's first step: fetch the next tile *while* this one is
-# multiplied. `warp_tiled` with one large block per SM does 32.9 TFLOPS, and its warps spent 20 % of their time
-# waiting for global memory. `double_buffered`, with the same tiles, waits no more, and does 45.7.
+# multiplied. `warp_tiled` with one large block per SM does 32.9 TFLOPS, and its warps spent 20 % of their
+# time waiting for global memory. `double_buffered`, with the same tiles, waits no more, and does 45.7.
 #
 # Two steps on, `read_ahead` does 52.2 and **beats cuBLAS** by 2 %. The FP32 units' peak, 67, is the end of
 # this road. The next notebook takes another.
