@@ -135,10 +135,11 @@ def _cells(
 
 def _legend(drawing: Drawing, y: float) -> None:
     """Dark and outlined is this thread, pale the rest of its warp."""
-    drawing.rect(8, y, 12, 12, colours.C, stroke=colours.INK, line=1.4)
-    drawing.text(26, y + 11, "this thread: results (C), reads (As, Bs)", fill=colours.QUIET)
-    drawing.rect(322, y, 12, 12, colours.PALE[colours.C], stroke=colours.EDGE, line=1)
-    drawing.text(340, y + 11, "other threads of its warp", fill=colours.QUIET)
+    for place, hue in enumerate((colours.A, colours.B, colours.C)):
+        drawing.rect(8 + 18 * place, y, 12, 12, hue, stroke=colours.INK, line=1.4)
+        drawing.rect(362 + 18 * place, y, 12, 12, colours.PALE[hue], stroke=colours.EDGE, line=1)
+    drawing.text(62, y + 11, "this thread: reads (As, Bs), results (C)", fill=colours.QUIET)
+    drawing.text(416, y + 11, "other threads of its warp", fill=colours.QUIET)
 
 
 # ---- what the neighbours share -----------------------------------------------------------------------------

@@ -154,6 +154,8 @@ def _agreement(counted: Sequence[Mapping[str, int | str]]) -> str:
     wrong = [ways for ways in counted if ways["formula"] != ways["emulator"]]
     if wrong and all(ways["formula"] == LANES * ways["emulator"] for ways in wrong):
         return f"The formula says {LANES} times as many as the emulator: a request is a whole warp's"
+    if wrong and all(ways["formula"] == ways["hardware"] for ways in counted):
+        return "The formula counts what the hardware does; the emulator counts the source"
     if wrong:
         return "Formula and emulator differ"
     if any(isinstance(ways["hardware"], str) for ways in counted):

@@ -10,7 +10,7 @@
 # - keep an array in registers, and find the line that throws it out;
 # - work out how many warps an SM holds, and what they are good for.
 #
-# *Time: about 60 minutes to read, 50 for the exercises. Comes from document 004, kernel v03.*
+# *Time: about 75 minutes to read, 50 for the exercises. Comes from document 004, kernel v03.*
 
 # %%
 import numpy as np
@@ -45,22 +45,24 @@ see.multiply("thread_tiled_1d")
 # - **one** element of Bs, which all TM results need;
 # - **TM** elements of As, one for each result.
 #
-# Two choices of tiles run through this notebook, both with blocks of 512 threads:
+# Two choices of tiles have names in this notebook. Both have blocks of 512 threads:
 #
 # | | BM × BN × BK | TM | |
 # |---|---|---|---|
 # | **large** | 128 × 128 × 8 | 32 | v03's own, the fastest that was measured |
-# | **small** | 64 × 64 × 8 | 8 | document 004's, for your own kernel and for the warps |
+# | **small** | 64 × 64 × 8 | 8 | document 004's |
 #
-# For the eye both are too large, so this block has 16 × 32 results. **Your goal: at most 1.25 reads per
-# multiply-add, with as small a TM as you can.** Then move the thread: what does the rest of its warp read?
+# Both are too large to draw. The picture shows a block of 16 × 32 results. **Your goal: at most 1.1 reads per
+# multiply-add, with as small a TM as you can.** With that TM, how many wavefronts does a *warp* take for one
+# step?
 
 # %%
 see.registers("thread_tiled_1d")
 
 # %% [markdown] tags=["thought"]
-# TM = 4 is enough: 5 reads, 4 multiply-adds. All 32 lanes of a warp read the same elements of As: a
-# broadcast, one **wavefront** for all. Of Bs they read 32 neighbours: one wavefront as well.
+# TM = 16: 17 reads, 16 multiply-adds. And 17 wavefronts: in each of the 16 reads of As all lanes read the
+# same element, a broadcast, which is one **wavefront**. Of Bs they read 32 neighbours: one wavefront as
+# well.
 
 # %% [markdown]
 # ### Exercise 04.1 · Reads per result
@@ -86,8 +88,8 @@ check.reads_per_result(reads_a_result)
 # %% [markdown]
 # ### Counted
 #
-# Let TM grow to 32. Which limit do the reads per multiply-add go to, and which of the two tiles is to blame?
-# Bet, then let the emulator count.
+# From TM = 1 to 8 the reads per multiply-add fall from 2 to 1.125. What does it gain to go on, from 8 to 32:
+# half of them again, a tenth, or nothing? Bet, then let the emulator count.
 
 # %% tags=["thought"]
 rng = np.random.default_rng(0)
@@ -104,7 +106,8 @@ sizes = 1, 2, 4, 8, 16, 32
 pd.DataFrame({"TM": sizes, "reads per multiply-add": [reads(TM) for TM in sizes]})
 
 # %% [markdown] tags=["thought"]
-# They go to 1. The reads of Bs can be made as few as you like; those of As stay, one per multiply-add.
+# A tenth, about: 1.03. Let TM grow without end, and they go to 1. The reads of Bs can be made as few as you
+# like; those of As stay, one per multiply-add.
 
 # %% [markdown]
 # ## Where the results live
@@ -116,8 +119,8 @@ pd.DataFrame({"TM": sizes, "reads per multiply-add": [reads(TM) for TM in sizes]
 # But a register has no address. The instruction says *register 17*, and nobody can say "register number i"
 # while the program runs. So the compiler **unrolls** the loop over `i`: it writes `acc[0] += ...`, `acc[1] +=
 # ...` in full, and each element is a register. For that the loop must run a constant number of times, like
-# `range(TM)`, where TM comes from the factory. (Short arrays may get away with less. The course's kernels ask
-# for it by name, `unroll(range(TM))`.)
+# `range(TM)`, where TM comes from the factory. (With a short array even a loop of unknown length may
+# be unrolled. The course's kernels ask for it by name, `unroll(range(TM))`.)
 #
 # ### Exercise 04.2 · The heart
 # *core · hard · the heart of this notebook · 25 minutes*
@@ -198,6 +201,7 @@ see.diff(in_rows, "thread_tiled_1d")
 # - One element of Bs serves all TM results. The compiler would find `b` itself; we write it out so that the
 #   count shows it.
 # - `unroll(range(BK))` writes all steps out. You will see what that is worth.
+# - `A_ROWS` and `B_ROWS` say how many rows of a tile the whole block fetches at a time.
 
 # %%
 C = run("thread_tiled_1d", A, B).C
@@ -261,8 +265,8 @@ see.counts("thread_tiled_1d", size, shared_load_wavefronts=shared_requests)
 
 # %% [markdown]
 # **And your kernel?** With plain `range(BK)` the compiler merges nothing. Once yours passes, take the `#`
-# away: your kernel against v03, both with the small tiles. Look at one row, *shared load*. Then write
-# `unroll(range(BK))` in yours, and look again.
+# away: `compare_code` counts the machine instructions of the main loop, of your kernel and of v03, both with
+# the small tiles. Look at one row, *shared load*. Then write `unroll(range(BK))` in yours, and look again.
 
 # %%
 # from gemm_course import compiled
@@ -273,14 +277,18 @@ see.counts("thread_tiled_1d", size, shared_load_wavefronts=shared_requests)
 
 # %% [markdown] tags=["thought"]
 # 1,125 reads per 1,000 multiply-adds become 375, as in v03: one word, a third of the reads.
+#
+# And the total has grown? Totals of these two cannot be compared. At first the main loop was the one over
+# `p`. Once that is written out, it is the loop over `k0`, and all the fetching counts as well.
 
 # %% [markdown]
 # ### Exercise 04.3 · How deep a tile?
 # *core · easy · 6 minutes*
 #
-# When a block of v03 fetches its tile of A, lane after lane takes element after element of the tile, row
-# by row, BK in each. How many **sectors** does one request of a full warp move? BK is a power of two up
-# to 32; the rows of A begin at sectors, and so do the tiles' rows where BK is at least 8.
+# BK is also how wide a row of As is. What does a narrow row cost in *global* memory? When a block of v03
+# fetches its tile of A, lane after lane takes element after element of the tile, row by row, BK in each. How
+# many **sectors** does one request of a full warp move? BK is a power of two up to 32; the rows of A begin
+# at sectors, and so do the tiles' rows where BK is at least 8.
 
 
 # %% id="ex-04-3"
@@ -316,18 +324,22 @@ see.tflops("naive_coalesced", "block_tiled", "thread_tiled_1d")
 # | L2 | 28 | 93 | 31 |
 # | DRAM | 2 | 54 | 23 |
 #
-# Name them. Then: is shared memory still v03's limit?
+# Name them. Then: is shared memory still v03's limit, and what is its ceiling in TFLOPS, worked out as in
+# notebook 03?
 
 # %% tags=["thought"]
 see.limits("block_tiled", "thread_tiled_1d")
 
 # %% [markdown] tags=["thought"]
-# Z is v02: you know its 91 % from the top. X is v03. Y runs to L2 and DRAM all the time, though tiles are
+# Z is v02: you know its 91 % from the top. X is v03. Y keeps L2 busy in 93 % of the clocks, though tiles are
 # there to spare it that. What does it fetch? You will make such a kernel yourself, under *Break it*.
 #
 # **Still L1 and shared memory**, busy in 86 % of the clocks; issue slots, the next, in 60 %. Almost all
 # wavefronts left are reads of As, ½ per multiply-add, and no TM gets rid of them. So the next step must make
 # reads of As serve several results, too.
+#
+# The ceiling: 67 / 4 over ½ + 1/32 wavefronts, 31.5 TFLOPS. v03 reaches 21.2; L1 serves its loads from global
+# memory as well.
 
 # %% [markdown]
 # ## When an array leaves the registers
@@ -417,11 +429,12 @@ sweep.loc[large, ["registers", "local_bytes", "tflops"]]
 
 # %% [markdown] tags=["thought"]
 # That is a **spill**: more values at a time than registers. What does not fit is stored in local memory, and
-# loaded again.
+# loaded again. A few bytes do no harm, as the fastest tiles show with their 24. 672 do.
 #
 # v03 has a **cap** of 64 registers per thread (32 where TM is at most 8), so that more blocks fit on an SM.
 # It writes all BK steps out, and the compiler begins later steps before earlier ones are done. Each value on
-# its way needs a register. The proof: write 8 of the 16 steps out at a time, and 672 bytes become 24 again.
+# its way needs a register. The proof: write 8 of the 16 steps out at a time, and 672 bytes become 24 again
+# (compiled, not timed).
 #
 # Profile Y was such a kernel, with BM = 32, BN = 64, BK = 64, TM = 32. Of its instructions 32 % read or write
 # local memory.
@@ -432,19 +445,20 @@ sweep.loc[large, ["registers", "local_bytes", "tflops"]]
 # More results need more registers, and then fewer threads fit on an SM. How many stay is the **occupancy**:
 # blocks fit until threads, registers or shared memory run out.
 #
-# Work it out before you look. An SM has 65,536 registers and 64 warp slots. Blocks of v03 have 512 threads,
-# with 32 registers each for the **small** tiles, and 64 for the **large** ones. How many blocks fit, and what
-# is full first?
+# Work it out before you look. An SM has 65,536 registers and 64 warp slots. With the **small** tiles a block
+# of v03 has 512 threads, with 32 registers each. How many blocks fit, and what is full first? And with one
+# register more, 33?
 
 # %% tags=["thought"]
 see.occupancy("thread_tiled_1d", tiles={"BM": 64, "BN": 64, "BK": 8, "TM": 8})
 
 # %% [markdown] tags=["thought"]
-# Small: 4 blocks, and two tanks are full at once. Large (set them): 2 blocks, 32 of 64 warps.
+# 4 blocks, and two tanks are full at once. With 33 registers 3 blocks: one register more, a quarter of the
+# warps less. The **large** tiles take 64 registers: 2 blocks, 32 of 64 warps.
 
 # %% [markdown]
-# What are warps for? In v03 a loaded value goes into the tile at once, and then comes the barrier. Now the
-# whole block waits, and only the warps of *other* blocks can compute.
+# What are warps for? In v03 a loaded value goes into the tile as soon as it arrives, and then comes the
+# barrier. Now the whole block waits, and only the warps of *other* blocks can compute.
 #
 # Is that worth much? Take the *same* code, and let each block reserve some shared memory that it never uses:
 # fewer blocks fit, and nothing else has changed.
@@ -456,23 +470,27 @@ see.predict("04.blocks")
 # | blocks per SM | 4 | 2 | 1 |
 # |---|---|---|---|
 # | TFLOPS | 19.3 | 15.2 | 8.5 |
+# | clocks in which an instruction is issued, % | 59 | 46 | 26 |
 # | a warp waits for loads from global memory, % of its time | 13 | 22 | 31 |
 #
-# DRAM is busy in at most 5 % of the clocks, so bandwidth is not short. With one block, nobody computes while
-# its warps wait.
+# The TFLOPS follow the clocks in which something is issued. A warp waits longer, but that is not all: with
+# one block nobody else computes while it waits. (DRAM is busy in at most 5 % of the clocks: bandwidth is not
+# short.)
 
 # %% [markdown]
-# Now the other way round: fewer registers per thread let more blocks in. Below, a scheduler fills its time
-# with the small tiles' blocks, computed for loads of 600 clocks. Of 96 registers (what the compiler takes
-# without a cap), 64, 40 and 32: **with which is the
-# scheduler never idle?** Bet, then move the slider.
+# Now the other way round: fewer registers per thread let more blocks in. Suppose that a tile takes 600
+# clocks to come, and that a block then computes for 508. Of 96, 64, 40 and 32 registers per thread, **which
+# is the first that leaves no clock idle?** Work it out for the small tiles, then move the slider.
 
 # %% tags=["thought"]
 see.strips("thread_tiled_1d")
 
 # %% [markdown] tags=["thought"]
-# With 40: three blocks fill each other's waits. With 64, two blocks come to 92 %. That is what v03's cap is
-# for.
+# 40. In the 600 + 508 clocks of one block there is room for 1,108 / 508 = 2.2 that compute. So it takes three
+# blocks, and with 40 registers three fit. That is what v03's cap is for.
+#
+# Then why is the cap 32? The picture takes shared memory for free. It is not, and even four blocks issued in
+# 59 % of the clocks only. Measured: 33 % of cuBLAS with 40 registers, **38 %** with 32.
 
 # %% [markdown]
 # **The last riddle.** The small tiles fill the SM with 64 warps, the large ones leave it at 32. And yet the
@@ -514,7 +532,7 @@ see.quiz("04")
 # - You counted $1 + 1/TM$ shared reads per multiply-add instead of 2, and fewer as compiled.
 # - You kept TM results in registers, with indices that are known when the kernel is compiled.
 # - You found the line that sends an array to local memory.
-# - You broke the fastest tiles with one notch of BK: values spilled.
+# - You broke the fastest tiles with one notch of BK: 24 spilled bytes became 672.
 # - You filled an SM: while one block waits, others compute. More warps do not always win.
 # - You named the limit: still L1 and shared memory, one read of As per multiply-add.
 #

@@ -1,12 +1,16 @@
 """Notebook 04's checkers on other right answers, on half-written ones and on odd ones."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from numba import cuda, float32
 
 from gemm_course import check
 from gemm_course.checks.ch04.reads_per_result import CASES
+from gemm_course.checks.core.printing import MOST_LINES
 from gemm_course.checks.kits import make_strip
+from gemm_course.compiler.nvidia import why_no_compiler
 from tests.checks.cells import verdict_of
 from tests.wrong_solutions.altering import changed, solution
 from tests.wrong_solutions.chapter_04 import ADD_LOOP, ADDED_UP, IS_COLUMN, PRODUCTS
@@ -168,6 +172,22 @@ def test_the_emulator_counts_the_sectors_of_a_tile(BK, sectors):
 def test_numbers_may_be_numpys_or_whole_floats():
     assert check.reads_per_result(lambda BK, TM: float32(BK) * (TM + 1) / TM).passed
     assert check.tile_sectors(lambda BK: 32 // BK * max(1, BK / 8)).passed
+    assert check.reads_per_result(lambda BK, TM: BK + Fraction(BK, TM)).passed
+
+
+@pytest.mark.parametrize(
+    ("exercise", "old"), [("thread_columns", "b = Bs[p, tx]\n"), ("in_registers", "xp = x[p]\n")]
+)
+def test_a_forgotten_print_is_named_and_does_not_flood_the_page(exercise, old, capsys):
+    source = solution(exercise)
+    line = next(line for line in source.splitlines(True) if old in line)
+    indent = line[: len(line) - len(line.lstrip())]
+    verdict = verdict_of(changed(source, (line, f"{line}{indent}print(p, cuda.threadIdx.x)\n")))
+    assert verdict.passed, str(verdict)
+    if why_no_compiler() is None:
+        assert "Its `print` takes" in verdict.message
+    printed = capsys.readouterr().out.splitlines()
+    assert len(printed) == MOST_LINES + 1 and "more lines" in printed[-1]
 
 
 @pytest.mark.gpu

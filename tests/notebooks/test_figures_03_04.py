@@ -18,10 +18,11 @@ from gemm_course.compiler.record import recorded as machine_code
 from gemm_course.intrinsics import u32, unroll
 from gemm_course.kernels import LADDER, tiles_text
 from gemm_course.kernels.variants import called
+from gemm_course.model import occupancy
 from gemm_course.profiles import recorded, verdict
 from gemm_course.profiles.words import percent, three_digits
 from gemm_course.widgets._quiz import questions
-from gemm_course.widgets._strips import draw
+from gemm_course.widgets._strips import KERNELS, WAIT, draw
 from gemm_course.widgets._tiles import one_step_away
 from tests.wrong_solutions.altering import solution
 
@@ -241,6 +242,9 @@ def test_what_04_says_of_fewer_blocks():
     assert [round(profile.measured["warps_active"] / 4) for profile in profiles] == [4, 2, 1]  # blocks
     waiting = " | ".join(f"{100 * profile.waits['global memory']:.0f}" for profile in profiles)
     assert f"waits for loads from global memory, % of its time | {waiting} |" in said
+    issued = [f"{100 * verdict(profile).busy['issue slots']:.0f}" for profile in profiles]
+    assert f"| clocks in which an instruction is issued, % | {' | '.join(issued)} |" in said
+    assert f"even four blocks issued in {issued[0]} % of the clocks only" in said
     assert max(profile.measured["dram"] for profile in profiles) < 5
     question, (one, four) = questions("04")["blocks"], (profiles[2].tflops, profiles[0].tflops)
     assert f"it reaches {four:.1f} TFLOPS" in question["text"]
@@ -296,8 +300,27 @@ def test_what_04_says_of_merging_in_the_solution():
 def test_what_04_says_of_the_blocks_that_close_the_gap():
     titles = {registers: draw("thread_tiled_1d", registers).alt for registers in (96, 64, 40)}
     assert "1 block fits" in titles[96] and "3 blocks fit" in titles[40] and "100 % of the" in titles[40]
-    assert "2 blocks fit" in titles[64] and "issue 92\u00a0% of" in titles[64]
-    assert "two blocks come to 92 %" in words_of("04")
+    assert "2 blocks fit" in titles[64] and "100\u00a0% of" not in titles[64]
+    said, computes = words_of("04"), KERNELS["thread_tiled_1d"].warps * KERNELS["thread_tiled_1d"].loop
+    assert f"a tile takes {WAIT} clocks to come, and that a block then computes for {computes}" in said
+    period = WAIT + computes
+    assert (
+        f"{WAIT} + {computes} clocks" in said and f"{period:,} / {computes} = {period / computes:.1f}" in said
+    )
+
+
+def test_what_04_says_of_the_cap():
+    notes = (Path(kernels.__file__).parent / "NOTES.md").read_text(encoding="utf-8")
+    row = re.search(r"64 × 64 × 8, TM 8 \| 96 / 64 / 40 / 32 \| (.*) \|", notes)[1]
+    forty, thirty_two = (float(part.split()[0]) for part in row.split(" / ")[2:])
+    assert f"{forty:.0f} % of cuBLAS with 40 registers, **{thirty_two:.0f} %** with 32" in words_of("04")
+    fit = {each: occupancy(512, each, 4096).blocks for each in (32, 33, 64)}
+    assert fit == {32: 4, 33: 3, 64: 2}
+
+
+def test_the_ceiling_in_04():
+    ceiling, stage = 67 / 4 / (1 / 2 + 1 / 32), recorded("thread_tiled_1d")
+    assert f"{ceiling:.1f} TFLOPS. v03 reaches {stage.tflops:.1f};" in words_of("04")
 
 
 def test_the_minutes_of_the_exercises_in_04():

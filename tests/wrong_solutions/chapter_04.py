@@ -90,6 +90,10 @@ WRONG["thread_columns"] = altered(
         "always_the_first_row": ("the same row of As", ("As[ty * TM + i, p]", "As[ty * TM, p]")),
         "row_without_the_thread": ("is `i` for all threads", ("As[ty * TM + i, p]", "As[i, p]")),
         "row_of_one_result": ("use row `ty`", ("As[ty * TM + i, p]", "As[ty, p]")),
+        "float64_where_beta_counts": (
+            "The literal `1.0` is float64",
+            (STORED, STORED.replace("alpha * acc[i] + beta", "1.0 * alpha * acc[i] + beta")),
+        ),
         "starts_anew_in_every_tile": (
             "starts anew",
             (LOOP, f"{LOOP}\n            for i in range(TM):\n                acc[i] = 0"),
@@ -306,6 +310,26 @@ WRONG["in_registers"] = altered(
         ),
         "not_set_to_zero_before": ("before it was set to zero", (ZERO_LOOP, "pass\n")),
         "sums_in_float64": ("in float64", (ACC, "acc = cuda.local.array(R, float64)")),
+        "bare_zero_beside_the_guard": (
+            "The `0` beside the `if ... else` is a whole number",
+            (
+                ADD_LOOP,
+                "for i in range(R):\n                acc[i] += xp * A[p, first + 32 * i] "
+                "if first + 32 * i < n else 0\n",
+            ),
+        ),
+        "added_to_y": (
+            "Store with `=`, not with `+=`",
+            ("y[first + 32 * i] = acc[i]", "y[first + 32 * i] += acc[i]"),
+        ),
+        "results_that_all_threads_share": (
+            "all threads of the block have the same one",
+            ("cuda.local.array(R, float32)", "cuda.shared.array(R, float32)"),
+        ),
+        "all_guards_one_too_far": (
+            "lets column n through",
+            (IS_COLUMN, IS_COLUMN.replace("< n", "<= n")),
+        ),
         "adds_only_the_last": ("numbers are wrong", ("acc[i] += xp", "acc[i] = xp")),
         "neighbours_r_apart": (
             "no longer coalesced",

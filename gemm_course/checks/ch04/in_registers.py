@@ -85,13 +85,13 @@ def _try_on(kernel, R: int, n: int, k: int, **options) -> Trial:
 def _check_numbers(R: int, trial: Trial):
     if trial.report.errors:
         finding = trial.report.errors[0]
-        raise Refused(_words(finding), f"{trial.line(finding)}. {trial.about}.")
+        raise Refused(_words(finding, trial), f"{trial.line(finding)}. {trial.about}.")
     n, y = trial.before["n"], trial.after["y"]
     beyond = np.flatnonzero(trial.touched("y")[n:])
     if len(beyond):
         raise Refused(
             f"`y[{n + beyond[0]}]` is written, and there are only n = {n} columns: the rest of the array is "
-            "not the kernel's. Compare `first + 32 * i` with `n`.",
+            f"not the kernel's. {_too_far(trial) or 'Compare `first + 32 * i` with `n`.'}",
             f"{trial.about}.",
         )
     expected = trial.before["x"].astype(np.float64) @ trial.before["A"].astype(np.float64)
@@ -111,10 +111,23 @@ def _check_numbers(R: int, trial: Trial):
             "spills, but the launch counts on R of them, and they are what makes the kernel fast.",
             where,
         )
+    if trial.lanes("load", "y"):
+        raise Refused(
+            "The store adds to what was in `y` before the launch, and that is not the kernel's. Store with "
+            "`=`, not with `+=`.",
+            where,
+        )
     raise Refused("Some elements of y are never stored.", where)
 
 
-def _words(finding: Finding) -> str:
+def _words(finding: Finding, trial: Trial) -> str:
+    if finding.kind == "out_of_bounds" and (said := _too_far(trial)):
+        return f"{said} {finding.message}"
+    if finding.kind == "shared_race":
+        return (
+            f"`{finding.array}` is in shared memory, so all threads of the block have the same one. Results "
+            f"are a thread's own: `{finding.array} = cuda.local.array(R, float32)`. {finding.message}"
+        )
     if finding.kind == "out_of_bounds":
         return (
             "Only columns below n exist, and without the shorter loop they need a guard of their own: "
@@ -123,6 +136,19 @@ def _words(finding: Finding) -> str:
     if finding.kind == "uninitialised_read":
         return f"Something is added to before it was set to zero. {finding.message}"
     return finding.message
+
+
+def _too_far(trial: Trial) -> str | None:
+    """What to do about a guard that lets the column n pass, `<= n`."""
+    for node in ast.walk(source_tree(trial.kernel)):
+        if not isinstance(node, ast.Compare) or not isinstance(node.ops[-1], ast.LtE):
+            continue
+        if ast.unparse(node.comparators[-1]) == trial.own_name("n"):
+            return (
+                f"The guard `{ast.unparse(node)}` lets column n through, and the last one is n - 1: write "
+                "`<` for `<=`."
+            )
+    return None
 
 
 # ---- the lesson --------------------------------------------------------------------------------------------

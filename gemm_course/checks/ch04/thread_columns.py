@@ -42,7 +42,7 @@ def thread_columns(make_column):
         f"Right on {proof.problems} problems. With document 004's tiles (64 × 64 × 8, TM = 8) the threads "
         f"read {proof.trials[TILES[-1]].reads_per_multiply_add:.4g} elements of shared memory for each "
         f"multiply-add instead of 2, and there is no race. {proof.registers} "
-        "(Without a cap the compiler takes up to 255.)"
+        "(A thread may have up to 255.)"
     )
 
 

@@ -46,7 +46,10 @@ SLIPS = (
 
 def _passed(right) -> str:
     shown = ", ".join(f"BK = {BK}: {right(BK)}" for (BK,) in sorted(DEPTHS))
-    return f"The emulator counts the same when v03 loads its tile of A: {shown}."
+    return (
+        f"The emulator counts the same when v03 loads its tile of A: {shown}. From BK = 8 on a deeper tile "
+        "saves no sectors; below it sectors are wasted."
+    )
 
 
 @table_exercise(

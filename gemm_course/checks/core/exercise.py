@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from gemm_course.progress import note_pass
 
+from .printing import few_lines
 from .verdict import NOT_YET, Verdict
 
 
@@ -43,7 +44,9 @@ class Exercise:
             if all(_is_blank(value) for value in (*answer, *named.values())):
                 raise NothingYet(self.start)
             self._check_call(answer, named)
-            verdict = self._verdict(True, self._prove(*answer, **named))
+            with few_lines():
+                proved = self._prove(*answer, **named)
+            verdict = self._verdict(True, proved)
         except NothingYet as refused:
             message = refused.message if refused.message != f"{NOT_YET}: " else f"{NOT_YET}: {self.start}"
             return self._verdict(False, message, begun=False)

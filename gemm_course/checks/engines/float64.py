@@ -24,7 +24,7 @@ def why_float64(kernel, lines: list[int]) -> str:
         )
     if wide:
         return _wide_start(*wide)
-    return _literal_in(tree, lines[0]) or "This line still computes in float64."
+    return _bare_arm(tree, lines[0]) or _literal_in(tree, lines[0]) or "This line still computes in float64."
 
 
 def number_beside(kernel, arrays: Collection[str]) -> tuple[ast.IfExp, str] | None:
@@ -53,6 +53,22 @@ def _wide_start(name: str, value: ast.expr) -> str:
             "becomes float64 as well: the zero itself needs the type."
         )
     return f"{shown} asks for float64 by name."
+
+
+def _bare_arm(tree: ast.AST, line: int) -> str | None:
+    """A bare number that an `if ... else` of this line has on one side."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.IfExp) or not node.lineno <= line <= node.end_lineno:
+            continue
+        numbers = [arm for arm in (node.body, node.orelse) if isinstance(arm, ast.Constant)]
+        if len(numbers) == 1 and _is_wide(numbers[0]):
+            shown = ast.unparse(numbers[0])
+            kind = "float64" if "." in shown else "a whole number"
+            return (
+                f"The `{shown}` beside the `if ... else` is {kind}, and Numba gives both sides one type, "
+                f"float64. Write `float32({shown})`."
+            )
+    return None
 
 
 def _literal_in(tree: ast.AST, line: int) -> str | None:

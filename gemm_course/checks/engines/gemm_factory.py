@@ -11,7 +11,7 @@ from gemm_course.emulator import Finding
 
 from .findings import FINDINGS
 from .gemm import GEMM, GemmTrial, Likely, hold_to_numbers, try_on
-from .lessons import Lesson, check_tiles_used, uninitialised
+from .lessons import Lesson, check_tiles_used, no_float64, uninitialised
 from .mistakes import along_k
 from .problem import Geometry, Problem, adversarial
 from .registers import kept_in_registers
@@ -71,12 +71,15 @@ class GemmFactory:
         whole |= {tiles: self.try_on_whole_tiles(kernel, tiles) for tiles, kernel in kernels.items()}
         self.begun(*whole.values())
         self.before_numbers(list(whole.values()))
-        problems = sum(len(self._try_all(trial)) for trial in whole.values())
+        trials = [tried for trial in whole.values() for tried in self._try_all(trial)]
         for trial in whole.values():
             for lesson in self.lessons:
                 lesson(trial)
+        if no_float64 in self.lessons:  # where beta is not 0 another line stores
+            for trial in trials:
+                no_float64(trial)
         most = max(whole.values(), key=lambda trial: trial.multiply_adds_per_step)
-        return Proof(problems, whole, kept_in_registers(most) if self.in_registers else "")
+        return Proof(len(trials), whole, kept_in_registers(most) if self.in_registers else "")
 
     def try_on_whole_tiles(self, kernel: Any, tiles: Tiles, **options) -> GemmTrial:
         """The kernel on :meth:`whole_problem`. options: passed to `emulate`."""

@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from gemm_course.checks.core import Refused, source_tree
 from gemm_course.compiler import CannotCompile, compiled
 from gemm_course.compiler.compile import usage_of
+from gemm_course.compiler.disassembly import Instruction
 from gemm_course.compiler.nvidia import Usage, why_no_compiler
 from gemm_course.emulator import Finding
 from gemm_course.programs.state import active
@@ -87,7 +88,13 @@ def _as_compiled(trial: Trial, names: list[str], why: Why | None, sizes: str) ->
     how = f"compiled for compute capability {'.'.join(map(str, CAPABILITY))} with {sizes}"
     if used.local_bytes <= used.spilled_bytes:  # what there is of it is spilled: single values, no array
         return f"C{how[1:]}, the kernel takes {_taken(used)}."
-    lines, advised = _own_lines(trial), _advice(trial)
+    rows, advised = _own_rows(trial), _advice(trial)
+    if not advised and not any(map(_is_computed, rows)) and _prints(trial):
+        return (
+            f"C{how[1:]}, the kernel takes {used.registers} registers per thread. Its `print` takes "
+            f"{used.local_bytes} bytes of local memory: take it out before you time the kernel."
+        )
+    lines = _lines(rows)
     if advised:  # the code says less of the arrays: there may be several in a line
         names, lines = _names(advised), [finding.line for finding in advised]
     else:
@@ -105,16 +112,27 @@ def _taken(used: Usage) -> str:
     return f"{used.registers} registers per thread and {local} local memory"
 
 
-def _own_lines(trial: Trial) -> list[int]:
-    """The lines of the learner's file that compute addresses in local memory, or else all that use it.
-
-    A place that the compiler knows is so far from where the stack begins, which is in register R1.
-    """
+def _own_rows(trial: Trial) -> list[Instruction]:
+    """The instructions of the learner's lines that use local memory."""
     code = compiled(trial.kernel, *trial.before.values(), compute_capability=CAPABILITY)
     file = trial.kernel.py_func.__code__.co_filename
-    own = [row for row in code.rows if row.kind == LOCAL and row.file == file]
-    computed = [row for row in own if not re.search(r"\[R1\b", row.text)]
-    return [line for line, _ in Counter(row.line for row in computed or own).most_common()]
+    return [row for row in code.rows if row.kind == LOCAL and row.file == file]
+
+
+def _is_computed(row: Instruction) -> bool:
+    """The address is computed. One that the compiler knows is so far from the stack's begin, in R1."""
+    return not re.search(r"\[R1\b", row.text)
+
+
+def _lines(rows: Sequence[Instruction]) -> list[int]:
+    """The lines of these that compute addresses, or else of all, the most frequent first."""
+    computed = [row for row in rows if _is_computed(row)]
+    return [line for line, _ in Counter(row.line for row in computed or rows).most_common()]
+
+
+def _prints(trial: Trial) -> bool:
+    calls = (node for node in ast.walk(source_tree(trial.kernel)) if isinstance(node, ast.Call))
+    return any(ast.unparse(call.func) == "print" for call in calls)
 
 
 def _accessed_in(trial: Trial, lines: list[int]) -> list[str]:

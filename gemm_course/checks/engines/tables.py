@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cache, wraps
 from itertools import takewhile
 from typing import Any
@@ -64,7 +65,7 @@ def a_whole_number(what: str, *, floats: bool = False) -> Callable[[Any], int]:
 
 def a_number(answer: Any) -> float:
     """Read any number as a float."""
-    if isinstance(answer, (bool, np.bool_)) or not isinstance(answer, (int, float, np.number)):
+    if isinstance(answer, (bool, np.bool_)) or not isinstance(answer, (int, float, Fraction, np.number)):
         raise Refused(f"The answer must be a number; this is `{answer!r}`.")
     return float(answer)
 

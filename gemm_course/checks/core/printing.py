@@ -1,0 +1,22 @@
+"""What a learner's code prints while it is checked: the first lines of it, and how many more there were."""
+
+import contextlib
+import io
+from collections.abc import Iterator
+
+MOST_LINES = 12
+
+
+@contextlib.contextmanager
+def few_lines() -> Iterator[None]:
+    """Show no more than MOST_LINES of what is printed inside: a checker runs a kernel dozens of times."""
+    printed = io.StringIO()
+    try:
+        with contextlib.redirect_stdout(printed):
+            yield
+    finally:
+        lines = printed.getvalue().splitlines()
+        for line in lines[:MOST_LINES]:
+            print(line)
+        if len(lines) > MOST_LINES:
+            print(f"... and {len(lines) - MOST_LINES:,} more lines: the checker runs your code many times.")
