@@ -137,9 +137,9 @@ def _legend(drawing: Drawing, y: float) -> None:
     """Dark and outlined is this thread, pale the rest of its warp."""
     for place, hue in enumerate((colours.A, colours.B, colours.C)):
         drawing.rect(8 + 18 * place, y, 12, 12, hue, stroke=colours.INK, line=1.4)
-        drawing.rect(362 + 18 * place, y, 12, 12, colours.PALE[hue], stroke=colours.EDGE, line=1)
-    drawing.text(62, y + 11, "this thread: reads (As, Bs), results (C)", fill=colours.QUIET)
-    drawing.text(416, y + 11, "other threads of its warp", fill=colours.QUIET)
+        drawing.rect(312 + 18 * place, y, 12, 12, colours.PALE[hue], stroke=colours.EDGE, line=1)
+    drawing.text(62, y + 11, "this thread: reads and results", fill=colours.QUIET)
+    drawing.text(366, y + 11, "other threads of its warp", fill=colours.QUIET)
 
 
 # ---- what the neighbours share -----------------------------------------------------------------------------

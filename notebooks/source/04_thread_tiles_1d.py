@@ -53,8 +53,8 @@ see.multiply("thread_tiled_1d")
 # | **small** | 64 × 64 × 8 | 8 | document 004's |
 #
 # Both are too large to draw. The picture shows a block of 16 × 32 results. **Your goal: at most 1.1 reads per
-# multiply-add, with as small a TM as you can.** With that TM, how many wavefronts does a *warp* take for one
-# step?
+# multiply-add, with as small a TM as you can.** With that TM, how many wavefronts do a *warp's* reads
+# take in one step, as they stand in the source?
 
 # %%
 see.registers("thread_tiled_1d")

@@ -184,3 +184,9 @@ def test_the_roofline_has_the_intensity_of_the_sectors():
     expected = [64 / (64 / i + 32 * s) for i, s in zip(per_step, stores, strict=True)]
     for value in expected:
         assert f"{value:.3g} FLOP per byte" in alt
+
+
+def test_a_formula_of_what_the_hardware_counts_is_told_so():
+    as_compiled = {"shared_load_wavefronts": lambda m, n, k: m * n * k * 17 // 32 // 32}
+    picture = see.counts("thread_tiled_1d", (1024,) * 3, **as_compiled)
+    assert picture.alt.startswith("The formula counts what the hardware does")
