@@ -1004,6 +1004,7 @@ class Translator:
         if method is None:
             shown = _EXPRESSIONS.get(type(node), type(node).__name__)
             more = OWN_ARRAY if isinstance(node, (ast.List, ast.ListComp)) else ""
+            more = ": write a loop" if isinstance(node, ast.GeneratorExp) else more
             self._refuse(node, f"{shown} is not supported in a kernel{more}")
         return ast.copy_location(method(node), node)
 

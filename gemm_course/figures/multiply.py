@@ -393,7 +393,8 @@ def _compare(drawing: Drawing, scene: Scene, y: float, wide: float) -> None:
 def _legend(drawing: Drawing, scene: Scene, y: float) -> None:
     x, rest = 8.0, []
     if scene.made != set(scene.story.owner):
-        words = "rest of the block" if scene.counts_sectors else "rest of C"
+        m, n, _ = scene.story.shape
+        words = "rest of C" if len(scene.story.owner) == m * n else "rest of the block"
         rest.append(((colours.PALE[colours.C],), words))
     for fills, words in (
         ((colours.A, colours.B), "read now"),

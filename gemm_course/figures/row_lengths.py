@@ -51,11 +51,11 @@ def _answer(n: int, extra: int, measured: Mapping[int, float]) -> str:
 
 def _speeds(drawing: Drawing, top: float, extra: int, measured: Mapping[int, float], shown) -> None:
     """Bars from zero, with room for each length that was measured."""
-    floor, most = top + _BARS, max(measured.values())
+    floor, most = top + _BARS, _round_above(max(measured.values()))
     step = _WIDTH / len(measured)
     drawing.text(8, top - 4, "TFLOPS", fill=colours.QUIET)
     drawing.line(_LEFT, floor - _BARS + 18, _LEFT + _WIDTH, floor - _BARS + 18, stroke=colours.EDGE)
-    drawing.text(_LEFT - 6, floor - _BARS + 23, f"{most:.3g}", anchor="end")
+    drawing.text(_LEFT - 6, floor - _BARS + 23, most, anchor="end")
     drawing.text(_LEFT - 6, floor + 5, "0", anchor="end")
     for place, (more, value) in enumerate(sorted(measured.items())):
         x, high = _LEFT + place * step, (_BARS - 18) * value / most
@@ -75,6 +75,11 @@ def _speeds(drawing: Drawing, top: float, extra: int, measured: Mapping[int, flo
         drawing.text(x + step / 2, floor + 16, more, anchor="middle", bold=mine)
     drawing.line(_LEFT, floor, _LEFT + _WIDTH, floor)
     drawing.text(_LEFT, floor + 34, "floats of padding at the end of each row", fill=colours.QUIET)
+
+
+def _round_above(most: float) -> int:
+    """The axis's end: a whole number, which does not tell the highest bar's height before it is shown."""
+    return next(end for end in (1, 2, 4, 6, 8, 10, 20, 40, 60, 80, 100) if end >= most)
 
 
 def _places(drawing: Drawing, top: float, towers: Mapping[int, int]) -> None:

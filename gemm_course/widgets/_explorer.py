@@ -99,7 +99,8 @@ class StepThrough(Explorer):
     """A sequence of pictures: previous, next, play, and a slider over the steps, which the arrow keys move.
 
     ``draw`` takes the step (from 0) and the controls' values by name. ``count`` takes the controls' values
-    and returns how many steps there are. ``first`` is the step that is shown first.
+    and returns how many steps there are. ``first`` is the step that is shown first. ``counts``: what the
+    slider counts, and how many of it a step is.
     """
 
     def __init__(
@@ -109,13 +110,16 @@ class StepThrough(Explorer):
         controls: Described,
         *,
         first: int = 0,
+        counts: tuple[str, int] = ("step", 1),
         stored: int = MOST,
         pointing: Pointing | None = None,
     ):
+        label, each = counts
+
         def steps(chosen: Mapping[str, Any]) -> list[tuple[str, int]]:
             number = count(**{name: chosen[name] for name in controls})
-            return [(str(step + 1), step) for step in range(number)]
+            return [(str(each * (step + 1)), step) for step in range(number)]
 
-        super().__init__(draw, {**controls, "step": ("step", steps, first)}, stored=stored, pointing=pointing)
+        super().__init__(draw, {**controls, "step": (label, steps, first)}, stored=stored, pointing=pointing)
         above = self.controls.all[:-1]
-        self.controls = Controls([*above, Control("step", "step", steps, first, STEPS)])
+        self.controls = Controls([*above, Control("step", label, steps, first, STEPS)])

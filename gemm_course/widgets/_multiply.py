@@ -22,7 +22,8 @@ class Example:
 
     level: where the picture opens. copies: whether copying into shared memory is a step of its own. at_once:
     steps along k of one operation. says: the stage's idea. element: where the picture opens, if that is not
-    the last of the choice. opens: the step that is shown first, if that is not the usual one.
+    the last of the choice. opens: the step that is shown first, if that is not the usual one. counts_sectors:
+    whether the title says in how many sectors the numbers lie.
     """
 
     stage: str
@@ -36,6 +37,7 @@ class Example:
     at_once: int = 1
     element: tuple[int, int] | None = None
     opens: int | None = None
+    counts_sectors: bool = True
 
     @property
     def seen_first(self) -> tuple[int, int]:
@@ -74,15 +76,18 @@ EXAMPLES = {
         "element",
         "Every element of C is a sum of its own. So each can have a thread of its own.",
         element=(5, 6),
+        counts_sectors=False,
     ),
     "naive_uncoalesced": Example(
         "naive_uncoalesced",
         (32, 32, 8),
         {"BM": 32, "BN": 8},
-        (0, 5),
-        (3, 20),
+        (0, 5, 16, 31),
+        (3, 9, 14, 20),
         "warp",
         "One thread makes one element. The 32 threads of a warp lie below one another in C.",
+        element=(5, 20),
+        counts_sectors=False,  # notebook 01 asks for them
     ),
     "naive_coalesced": Example(
         "naive_coalesced",
@@ -185,7 +190,13 @@ def draw(stage: str, step: int, level: str, row: int, column: int) -> Picture:
     example = EXAMPLES[stage]
     block_story = told(stage, example.block_of((row, column)))
     seen_from = figure.Scene(
-        block_story, step, (row, column), level, *operands(stage), example.says, counts_sectors=bool(stage)
+        block_story,
+        step,
+        (row, column),
+        level,
+        *operands(stage),
+        example.says,
+        example.counts_sectors,
     )
     return figure.draw(seen_from)
 

@@ -26,7 +26,10 @@ def row_lengths(*stages: str) -> Explorer:
     names = tuple(LADDER[name].name for name in stages)
     lengths = sorted({int(extra) for extra in _measured()["extra"]})
     sizes = sorted({int(n) for n in _measured()["n"]})
-    padding = {"n": ("n", sizes, START), "extra": ("floats of padding", lengths, 0)}
+    padding = {
+        "n": ("matrices", [(f"{n} × {n}", n) for n in sizes], START),
+        "extra": ("floats of padding", lengths, 0),
+    }
     if len(names) == 1:
         bars = {"bars": ("speed of", [("this length", True), ("all lengths", False)], True)}
         return Explorer(lambda **state: draw(names[0], tiles_text(BLOCK), **state), {**padding, **bars})

@@ -44,12 +44,14 @@ def warp_and_memory(
     other: str | Stage | Callable | None = None,
     *,
     widths: bool = False,
+    blocks: bool = True,
 ) -> StepThrough | None:
     """Step through a warp's requests: its lanes on C, and the sectors that move for them.
 
     ``subject`` is a stage, its name, or a kernel (m, n, k, alpha, A, B, beta, C) of your own; with ``other``,
     one of both is chosen. With ``widths``, the width of the matrices and the step along k can be chosen, in
-    place of the block's shape. A stage that has no such picture gets a sentence.
+    place of the block's shape; without ``blocks``, blocks are 32 × 32. A stage that has no such
+    picture gets a sentence.
     """
     given = [each for each in (subject, other) if each is not None]
     chosen = [LADDER[each] if isinstance(each, str) else each for each in given]
@@ -61,19 +63,20 @@ def warp_and_memory(
     return StepThrough(
         or_words(lambda step, **controls: draw(chosen, step, **controls)),
         lambda **_: _STEPS,
-        _controls(chosen, widths),
+        _controls(chosen, widths, blocks),
+        counts=("lanes", figure.AT_ONCE),
         first=_STEPS - 1 if widths else _STEPS // 2 - 1,  # half of the lanes: a pattern, and more to come
     )
 
 
-def _controls(subjects: list[Subject], widths: bool) -> dict:
+def _controls(subjects: list[Subject], widths: bool, blocks: bool) -> dict:
     controls = {}
     if len(subjects) > 1:
         names = [(name_of(each), place) for place, each in enumerate(subjects)]
         controls["kernel"] = ("kernel", names, 0)
     first = ("load", "B") if widths else ("load", "A")  # the width decides where the rows of B begin
     controls["access"] = ("request", list(ACCESSES), first)
-    if not widths and not any(_is_tiled(each) for each in subjects):
+    if blocks and not widths and not any(_is_tiled(each) for each in subjects):
         controls["block"] = ("block (x × y)", [(f"{x} × {y}", (x, y)) for x, y in BLOCKS], BLOCKS[0])
     if widths:
         controls["width"] = ("columns of A, B, C", list(WIDTHS), WIDTHS[0][1])
@@ -113,7 +116,7 @@ def _of_a_step(seen: Seen, access: tuple[str, str], p: int) -> tuple[str, str]:
     a, b = (len(made[min(p, len(made) - 1)].sectors) if made else 0 for made in loads)
     return (
         f"A step along k: {a} + {b} = {a + b} sectors.",
-        f"In {K_STEPS} steps: {_in_all(seen.requests[access])}.",
+        f"In {K_STEPS} steps along k: {_in_all(seen.requests[access])}.",
     )
 
 

@@ -71,7 +71,8 @@ check.naive(naive)
 see.source("naive_uncoalesced")
 
 # %% [markdown]
-# A block makes `BM` × `BN` of C, 32 × 32 by default. `u32(...)`, from `gemm_course.intrinsics`, and `while`
+# A block makes `BM` × `BN` of C, 32 × 32 by default. (Yours has 32 × 4, the first picture 32 × 8; a warp
+# makes the same 32 × 1 in all three.) `u32(...)`, from `gemm_course.intrinsics`, and `while`
 # instead of `for` are there for the compiler; your kernel needs neither.
 #
 # `run` launches a stage, or your kernel if you say how many blocks and threads. It uses the GPU if there is
@@ -91,9 +92,9 @@ np.abs(run(naive[(3, 15), (32, 4)], A, B).C - A @ B).max()
 ### END SOLUTION
 
 # %% [markdown]
-# Not zero, and that is fine: both are float32 sums of 50 products, but rounded at other places. So we compare
-# with a [tolerance](glossary.md#tolerance), never with `==`. If yours prints `nan`, some elements were never
-# stored: look at the numbers of blocks.
+# Not zero, and that is fine: both are float32 sums of 50 products, but rounded at different points. So we
+# compare with a [tolerance](glossary.md#tolerance), never with `==`. If yours prints `nan`, some elements
+# were never stored: look at the numbers of blocks.
 #
 # ## One request
 #
@@ -108,11 +109,11 @@ see.predict("01.moved")
 
 # %% [markdown]
 # And how many sectors has the load of B? The store of C? Write both down, then look: the lanes on the left,
-# the memory on the right. Each *step* of the slider adds four lanes; the hardware takes all 32 together. (The
+# the memory on the right. The slider adds four lanes at a time; the hardware takes all 32 together. (The
 # matrices have 256 columns; 8 of A are drawn.)
 
 # %% tags=["answer"]
-see.warp_and_memory("naive_uncoalesced")
+see.warp_and_memory("naive_uncoalesced", blocks=False)
 
 # %% [markdown] tags=["thought"]
 # - **A**: every lane in a sector of its own. 1024 bytes move, 128 are used.
@@ -120,25 +121,15 @@ see.warp_and_memory("naive_uncoalesced")
 # - **C**: like A, when the result is stored.
 
 # %% [markdown]
-# The same picture can be drawn from *your* code: take the `#` away.
-
-# %% id="own-lanes"
-### BEGIN SOLUTION
-see.warp_and_memory(naive)
-### STUB
-# # see.warp_and_memory(naive)
-### END SOLUTION
-
-# %% [markdown]
 # ## Two counts: sectors and wavefronts
 #
 # All loads go through **L1**, the cache of the multiprocessor. Keep two counts apart:
 #
 # - **Sectors**: what a request touches. What L1 does not have must come from further away.
-# - **Wavefronts**: how often L1 delivers for it, one per clock. That is the **work of L1**.
+# - **Wavefronts**: the deliveries that L1 makes for it, one per clock. That is the **work of L1**.
 #
-# Number the 32 floats of a line: these are 32 **places**. A wavefront brings at most one float from each.
-# Floats at the same place of different lines take turns.
+# Number the 32 floats of a line: these are 32 **places**. One delivery brings at most one float from each, so
+# at most 32. Floats at the same place of different lines take turns.
 #
 # ```text
 # place    0    1    2   ...   31
@@ -147,11 +138,11 @@ see.warp_and_memory(naive)
 # row 2   [A]   .    .          .    B is one float: 1 wavefront.
 # ```
 #
-# So both counts are 33 for a step along `k`. A puzzle below takes them apart.
+# So both counts are 33 for a step along `k`. *Longer rows*, below, takes them apart.
 #
 # > **Isn't the sector of A there already, from the step before?** Nearly always: the next float lies beside
-# > the last one, and the 32 warps of a block read the same 32 rows. L1 finds 99 % of all sectors. That saves
-# > trips, but not one wavefront: L1 delivers again.
+# > the last one, and the 32 warps of a block read the same 32 rows. L1 has nearly all of them already. That
+# > saves trips, but not one wavefront: L1 delivers again.
 #
 # ### Exercise 01.2 · How many loads?
 # *core · easy · 4 minutes*
@@ -206,6 +197,17 @@ wavefronts = {"32 × 32": 33, "16 × 16": 17, "8 × 32": 9, "4 × 64": 5}
 ### END SOLUTION
 {block: round(16.7 / each, 2) for block, each in wavefronts.items() if each}
 
+# %% [markdown]
+# Do lanes and sectors bear you out? Draw the picture from *your* kernel: take the `#` away, and choose the
+# blocks.
+
+# %% id="own-lanes"
+### BEGIN SOLUTION
+see.warp_and_memory(naive)
+### STUB
+# # see.warp_and_memory(naive)
+### END SOLUTION
+
 # %% [markdown] tags=["thought"]
 # | block | rows, columns of a warp | wavefronts | forecast | measured, TFLOPS |
 # |---|---|---|---|---|
@@ -231,7 +233,7 @@ see.limits("naive_uncoalesced")
 # %% [markdown] tags=["answer"]
 # L1 works without a pause, and all else waits for it: three quarters of the time, a warp waits merely for
 # room in the queue to L1. (An **issue slot** is one clock of a scheduler, room for one instruction.
-# **Integer units** compute addresses; multiply-add units help, so they show 2 % and not 1.)
+# **Integer units** compute addresses. Multiply-add units help them: the products alone would be 1 %, not 2.)
 
 # %% [markdown]
 # ## Longer rows
@@ -243,18 +245,18 @@ see.limits("naive_uncoalesced")
 see.predict("01.padding")
 
 # %% [markdown]
-# Now hunt: **Which padding is the fastest? Which two change nothing?** The lower half of the picture is your
-# map. Say what you expect, then look; set *speed of* to *all lengths* last.
+# Now hunt: **Which paddings up to 8 does your rule call best? Which one is fastest? Which two, of all, change
+# nothing?** The lower half of the picture is your map. Set *speed of* to *all lengths* last.
 
 # %% tags=["answer"]
 see.row_lengths("naive_uncoalesced")
 
 # %% [markdown] tags=["thought"]
-# **One float**: 3.3 times as fast, 1.62 instead of 0.50 TFLOPS. With 32 and 64, rows move by whole lines, and
-# the places stay.
+# By the rule, 1, 3, 5 and 7 are equally good: each float has a place of its own, so 1 + 1 wavefronts and 8.4
+# TFLOPS. **One float** is the fastest, and 3.3 times as fast as none; but that is 1.62 TFLOPS. 7 reach 1.44.
+# With 32 and 64, rows move by whole lines, and the places stay.
 #
-# But your rule says more for one float: 1 + 1 wavefronts, 8.4 TFLOPS. Not so. The profiler counted, with
-# n = 2048, per step of a warp:
+# So what did the profiler count? Per step of a warp, with n = 2048:
 #
 # | floats of padding | lanes at one place | wavefronts | clocks |
 # |---|---|---|---|
@@ -263,9 +265,26 @@ see.row_lengths("naive_uncoalesced")
 # | 8 | 8 | 9.2 | 11.4 |
 # | 1 | 1 | 3.0 | 10.2 |
 #
-# With 16 or 32 lanes at a place, wavefronts are the time. With fewer, a step takes 10 clocks or more, however
-# few they are. What limits it then, and why 3.0 and not 2, we do not know. A forecast from one limit is a
-# **roof**: no kernel beats it, and another may lie below.
+# With 16 or 32 lanes at a place, wavefronts are the time. With fewer, these 32 × 32 blocks stay above 10
+# clocks, whatever the wavefronts.
+
+# %% [markdown]
+# **Whose are the 10 clocks?** Keep the one float of padding, and take blocks of 16 × 16, then 4 × 64. By the
+# rule each has 2 wavefronts again. What changes is the rows of a warp. Are 10 clocks still the least?
+
+# %% [markdown] tags=["thought"]
+# No. With one float of padding and n = 2048:
+#
+# | block | rows of a warp | clocks per step | 2 + rows / 4 |
+# |---|---|---|---|
+# | 32 × 32 | 32 | 10.3 | 10 |
+# | 16 × 16 | 16 | 6.2 | 6 |
+# | 4 × 64 | 4 | 3.0 | 3 |
+# | 2 × 128 | 2 | 2.6 | 2.5 |
+#
+# A quarter of a clock per row: that fits four measurements, but explains nothing. Each row is a sector
+# *and* a line more; which of them costs time, we do not know. Nor why L1 made 3.0 wavefronts and not 2, or
+# why 1 beats 7. A forecast from one limit is a **roof**: no kernel beats it, and another may lie below.
 
 # %% [markdown]
 # So a factor of three was an accident of the size: multiples of 32 floats are the worst rows, and 4096 is
@@ -297,9 +316,11 @@ report = emulate(lean, (1, 8), (32, 4), 32, 32, 32, np.float32(1), a, b, np.floa
 report.arithmetic
 
 # %% [markdown]
-# Numba gives a literal such as `0.0` the type float64, and float64 with float32 is float64. An H200 does
-# float64 at half the speed of float32; many consumer cards at a 64th. (Here the arithmetic waits for L1
-# anyway; in later notebooks it does not.) Write it again without float64. It is launched as in 01.1.
+# *lanes* are operations: line 7 makes 32 768 = 32³ additions in float64. Numba gives a literal such as `0.0`
+# the type float64, and float64 with float32 is float64.
+#
+# An H200 does float64 at half the speed of float32; many consumer cards at a 64th. (Here the arithmetic waits
+# for L1 anyway; in later notebooks it does not.) Write it again without float64, to be launched as in 01.1.
 
 
 # %% id="ex-01-4"
@@ -369,7 +390,7 @@ see.quiz("01")
 # - You counted **sectors**: 32 for lanes down a column, 1 for a broadcast.
 # - You counted **wavefronts**, the work of L1: floats at the same place of their lines take turns.
 # - You forecast four speeds, 16.7 TFLOPS / wavefronts. The profiler agrees: L1 is busy 99 % of the time.
-# - You gained a factor of three by one float of padding, and met a roof that was not the lowest.
+# - You gained a factor of three by one float of padding, and found another limit below the wavefront roof.
 # - You drove out a float64: `0.` is one.
 #
 # **Next:** coalescing. It changes which thread takes which element, and nothing else.

@@ -97,7 +97,7 @@ def test_the_last_sum_is_the_kernels_own_result(name):
 @pytest.mark.parametrize(
     ("name", "level", "title"),
     [
-        ("naive_uncoalesced", "warp", "makes 32 × 1 of C: 32 products now, from 33 numbers in 33 sectors."),
+        ("naive_uncoalesced", "warp", "makes 32 × 1 of C: 32 products now, from 33 numbers."),
         ("naive_coalesced", "warp", "makes 1 × 32 of C: 32 products now, from 33 numbers in 5 sectors."),
         ("block_tiled", "block", "copies 8 × 8 of A and 8 × 8 of B into shared memory."),
         ("thread_tiled_1d", "thread", "makes 4 × 1 of C: 4 products now, from 5 numbers."),

@@ -50,6 +50,9 @@ def test_the_picture_says_what_it_shows():
     alt = draw("naive_uncoalesced", SQUARE, 4096, 1, bars=True).alt
     assert "rows of 4097 floats: 1.62 TFLOPS, 3.26 times that of 4096" in alt.replace("\u00a0", " ")
     assert "each at a place of its own" in alt and "8 more" not in alt
+    assert (
+        ">2</text>" in draw("naive_uncoalesced", SQUARE, 4096, 0, bars=True).data
+    )  # the axis tells no speed
     assert "8 more" in draw("naive_uncoalesced", SQUARE, 4096, 1).alt
     assert "one float, for all lanes" in draw("naive_coalesced", SQUARE, 2048, 0).alt
 

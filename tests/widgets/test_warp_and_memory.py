@@ -130,9 +130,16 @@ def test_a_learners_own_kernel_is_drawn_and_may_do_nothing():
 
 
 def test_controls_are_few_and_follow_the_kernels():
-    assert list(widget._controls(NAIVE, False)) == ["kernel", "access", "block"]
-    assert list(widget._controls(TILED, False)) == ["kernel", "access"]
-    assert list(widget._controls(NAIVE[1:], True)) == ["access", "width", "p"]
+    assert list(widget._controls(NAIVE, False, True)) == ["kernel", "access", "block"]
+    assert list(widget._controls(TILED, False, True)) == ["kernel", "access"]
+    assert list(widget._controls(NAIVE[1:], True, True)) == ["access", "width", "p"]
+    assert list(widget._controls(NAIVE[1:], False, False)) == ["access"]
+
+
+def test_the_slider_counts_lanes():
+    (*_, slider) = widget.warp_and_memory.__wrapped__().controls.all
+    assert slider.label == "lanes"
+    assert [option.text for option in slider.offered({})] == ["4", "8", "12", "16", "20", "24", "28", "32"]
 
 
 def test_it_is_part_of_see():

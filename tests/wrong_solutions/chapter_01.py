@@ -13,6 +13,21 @@ STORE = """if beta == 0:
             C[row, col] = alpha * acc
         else:
             C[row, col] = alpha * acc + beta * C[row, col]"""
+BODY = f"{GUARD}\n        acc = float32(0)\n        {LOOP}\n        {STORE}"
+STORE_GUARDED = f"""acc = float32(0)
+    for p in range(k):
+        acc += A[row, p] * B[p, col]
+    {GUARD}
+        {STORE}"""
+ROW_BY_ROW = """if row < m and col == 0:
+        for j in range(n):
+            acc = float32(0)
+            for p in range(k):
+                acc += A[row, p] * B[p, j]
+            if beta == 0:
+                C[row, j] = alpha * acc
+            else:
+                C[row, j] = alpha * acc + beta * C[row, j]"""
 ADDED_IN_C = "for p in range(k):\n            C[row, col] += alpha * A[row, p] * B[p, col]"
 SCALED = (
     "if beta == 0:\n            C[row, col] = 0\n        else:\n            C[row, col] = beta * C[row, col]"
@@ -111,6 +126,35 @@ WRONG["naive"] = altered(
             ),
         ),
         "guard_the_wrong_way_round": ("pass the guard", ("<", ">")),
+        "keeps_c_without_beta": (
+            "keeps the old `C`",
+            (STORE, "C[row, col] = alpha * acc + beta * C[row, col] if beta != 0 else C[row, col]"),
+        ),
+        "numbers_within_a_block": (
+            "`blockIdx` is missing",
+            ("cuda.grid(2)", "cuda.threadIdx.x, cuda.threadIdx.y"),
+        ),
+        "numbers_along_x_alone": (
+            "counts along x alone",
+            ("row, col = cuda.grid(2)", "i = cuda.grid(1)\n    row = i // n\n    col = i % n"),
+        ),
+        "loop_along_n": ("The loop ends at `n`", ("range(k)", "range(n)")),
+        "loop_along_m": ("The loop ends at `m`", ("range(k)", "range(m)")),
+        "stores_in_every_step": (
+            "inside the loop, and each time `beta`",
+            (LOOP, f"{LOOP}\n            C[row, col] = alpha * acc + (beta * C[row, col] if beta else 0)"),
+            (STORE, "pass"),
+        ),
+        "beta_times_the_sum": ("in place of the old `C`", ("beta * C[row, col]", "beta * acc")),
+        "last_row_left_out": ("keeps the last row out", ("row < m", "row < m - 1")),
+        "last_column_left_out": ("keeps the last column out", ("col < n", "col < n - 1")),
+        "last_of_both_left_out": (
+            "the last row and the last column out",
+            (GUARD, "if row < m - 1 and col < n - 1:"),
+        ),
+        "only_the_store_guarded": ("put the loop inside the guard", (BODY, STORE_GUARDED)),
+        "a_generator": ("write a loop", (LOOP, "acc = sum(A[row, p] * B[p, col] for p in range(k))")),
+        "a_thread_per_row": ("One thread, one element", (BODY, ROW_BY_ROW)),
         "a_slip_of_the_pen": ("The name j is not defined", ("B[p, col]", "B[p, j]")),
     },
 )
@@ -127,6 +171,8 @@ WRONG["naive_loads"] = returning(
         "each_element_once": ("each thread issues its own loads", "m * k + k * n"),
         "one_step": ("The loop has k steps", "2 * m * n"),
         "requests": ("warps' requests", "2 * m * n * k // 32"),
+        "a_cube": ("whatever `m` and `k` are", "2 * n**3"),
+        "no_columns": ("whatever `n` is", "2 * m * k"),
         "in_warps": ("a float", "2 * m * n * k / 32"),
     },
 )
@@ -173,6 +219,8 @@ WRONG["naive_counts"] = altered(
         "saved_by_l1": ("L1 still holds it", (SECTORS, "5 * m * n * k // 32")),
         "one_number": ("two numbers", (f"{REQUESTS}, {SECTORS}", SECTORS)),
         "true_division": ("a float", (SECTORS, "33 * m * n * k / 31")),
+        "a_cube": ("whatever `m` and `k` are", (REQUESTS, "2 * n**3 // 32")),
+        "sectors_without_k": ("whatever `k` is", (SECTORS, "33 * m * n * n // 32")),
         "swapped": ("The two are swapped", (f"{REQUESTS}, {SECTORS}", f"{SECTORS}, {REQUESTS}")),
     },
 )

@@ -1,7 +1,8 @@
 """Exercise 01.1: the naive GEMM kernel, one thread per element of C."""
 
+from gemm_course.checks.ch01.naive_slips import FINDINGS, hold_to_all_threads
 from gemm_course.checks.core import Refused, exercise, kernel_of
-from gemm_course.checks.engines import GEMM, GemmTrial, Geometry, hold_to_numbers
+from gemm_course.checks.engines import GEMM, GemmTrial, Geometry, Likely, hold_to_numbers
 from gemm_course.checks.engines.float64 import why_float64
 from gemm_course.checks.engines.slips_in_source import refuse_numpy_arrays
 
@@ -23,9 +24,10 @@ GEOMETRY = Geometry((32, 4), "rows")
 def naive(naive):
     """A GEMM kernel with one thread per element of C; blocks of (32, 4) threads, x over the rows."""
     refuse_numpy_arrays(kernel_of(naive, GEMM))
-    trials = hold_to_numbers(naive, GEOMETRY)
+    trials = hold_to_numbers(naive, GEOMETRY, Likely(findings=FINDINGS))
     for trial in trials:
         _check_counts(trial)
+    hold_to_all_threads(trials[0])
     return (
         f"{len(trials)} problems right, from whole blocks to a single element. No load too many from A and "
         "B, one store per element, and with beta = 0 not a single load from C." + _float64_remark(trials[-3])

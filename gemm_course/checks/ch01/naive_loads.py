@@ -1,8 +1,18 @@
 """Exercise 01.2: how many elements the naive kernel loads."""
 
-from gemm_course.checks.engines.tables import Slip, a_whole_number, table_exercise
+from gemm_course.checks.engines.tables import Slip, a_whole_number, names_without_effect, table_exercise
 
-SIZES = ((1, 1, 1), (2, 3, 5), (32, 32, 32), (70, 60, 50), (1024, 512, 256), (33, 1, 7))
+SIZES = (
+    (1, 1, 1),
+    (2, 3, 5),
+    (4, 3, 5),
+    (2, 6, 5),
+    (2, 3, 7),
+    (32, 32, 32),
+    (70, 60, 50),
+    (1024, 512, 256),
+    (33, 1, 7),
+)
 
 SLIPS = (
     Slip("That is what one thread loads. How many threads are there?", lambda m, n, k: 2 * k),
@@ -42,6 +52,7 @@ SLIPS = (
     ),
     cases=SIZES,
     slips=SLIPS,
+    otherwise=names_without_effect("m", "n", "k"),
     read=a_whole_number("the number of loads", floats=True),
     passed="2·m·n·k: each thread issues 2·k loads of its own. Lanes share sectors within a "
     "request; the loads are as many all the same.",

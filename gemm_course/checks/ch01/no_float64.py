@@ -1,6 +1,7 @@
 """Exercise 01.4: the naive kernel without float64."""
 
 from gemm_course.checks.ch01.naive import GEOMETRY
+from gemm_course.checks.ch01.naive_slips import FINDINGS
 from gemm_course.checks.core import exercise, kernel_of
 from gemm_course.checks.engines import lessons
 from gemm_course.checks.engines.gemm import GEMM, GemmTrial, Likely, hold_to_numbers
@@ -22,7 +23,7 @@ from gemm_course.checks.engines.slips_in_source import refuse_numpy_arrays
 def no_float64(lean):
     """A GEMM kernel as in 01.1 that computes nothing in float64."""
     refuse_numpy_arrays(kernel_of(lean, GEMM))
-    trials = hold_to_numbers(lean, GEOMETRY, Likely(too_coarse=_float16))
+    trials = hold_to_numbers(lean, GEOMETRY, Likely(findings=FINDINGS, too_coarse=_float16))
     for trial in trials:
         lessons.no_float64(trial)
     operations = sum(int(trial.report.arithmetic["lanes"].sum()) for trial in trials)

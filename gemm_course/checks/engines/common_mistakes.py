@@ -35,6 +35,16 @@ class GuardMistake:
     written: Callable[[np.ndarray, np.ndarray, Problem, Geometry], np.ndarray]
 
 
+def _stored_in_every_step(q: Problem) -> np.ndarray | None:
+    if not q.beta or q.k < 2:
+        return None
+    C, acc = q.C, 0 * q.AB
+    for p in range(q.k):
+        acc = acc + np.outer(q.A[:, p], q.B[p])
+        C = q.alpha * acc + q.beta * C
+    return C
+
+
 COMMON_MISTAKES = (
     Mistake(
         "The old `C` is added although `beta` is 0. Does something add into `C` (`C[...] += ...`)? Add up in "
@@ -67,6 +77,10 @@ COMMON_MISTAKES = (
         "`beta * C[row, col]` then reads. Compute both terms, then store once.",
         lambda q: (1 + q.beta) * q.alpha * q.AB,
     ),
+    Mistake(
+        "With `beta` = 0 the kernel keeps the old `C`. It must store `alpha` times the sum there.",
+        lambda q: q.C if q.beta == 0 else None,
+    ),
     Mistake("`alpha` and `beta` are swapped.", lambda q: q.beta * q.AB + q.alpha * q.C),
     Mistake(
         "`beta * C` is added in every step of the loop, k times in all. Once, at the end, is enough.",
@@ -84,6 +98,19 @@ COMMON_MISTAKES = (
     Mistake(
         "The first product of each sum is missing: the loop starts at 1.",
         lambda q: q.alpha * (q.A[:, 1:] @ q.B[1:]) + q.beta * q.C if q.k else None,
+    ),
+    Mistake(
+        "The loop ends at `n`. The products of a sum are numbered along k: `range(k)`.",
+        lambda q: q.alpha * (q.A[:, : q.n] @ q.B[: q.n]) + q.beta * q.C if q.n < q.k else None,
+    ),
+    Mistake(
+        "`beta` multiplies the sum, in place of the old `C`: add `beta * C[row, col]`.",
+        lambda q: (q.alpha + q.beta) * q.AB if q.beta else None,
+    ),
+    Mistake(
+        "C is stored inside the loop, and each time `beta` multiplies what the step before left there. Store "
+        "once, after the loop.",
+        _stored_in_every_step,
     ),
     Mistake(
         "A and B are added where they should be multiplied.",
@@ -140,6 +167,17 @@ COMMON_GUARD_MISTAKES = (
         "The guard lets one row and one column too many through: `<=` where `<` is meant. The last index of "
         "m elements is m - 1.",
         lambda row, col, q, g: (row <= q.m) & (col <= q.n),
+    ),
+    *(
+        GuardMistake(
+            f"The guard keeps the last {what} out. `<` leaves out the size itself: {right}, without `- 1`.",
+            lambda row, col, q, g, rows=rows, columns=columns: (row < q.m - rows) & (col < q.n - columns),
+        )
+        for what, right, rows, columns in (
+            ("row", "`row < m`", 1, 0),
+            ("column", "`col < n`", 0, 1),
+            ("row and the last column", "`row < m and col < n`", 1, 1),
+        )
     ),
     GuardMistake(
         "Only the rows are guarded. Surplus threads to the right of C must be kept out as well: `col < n`.",

@@ -175,6 +175,33 @@ def _not_all_right(cases: Sequence[tuple], answers: Sequence) -> str:
     return "Not all answers are right."
 
 
+def names_without_effect(*parameters: str) -> Callable[[Sequence[tuple], Sequence], str]:
+    """What is wrong where no slip fits: parameters that do not change the answer, as far as cases show it.
+
+    The right answer must depend on all of them, and for each there must be cases that differ in it alone.
+    """
+
+    def otherwise(cases: Sequence[tuple], answers: Sequence) -> str:
+        given = dict(zip(cases, answers))
+        idle = [name for place, name in enumerate(parameters) if not _changes(given, place)]
+        if not idle or not answers:
+            return "Not all answers are right."
+        named = " and ".join(f"`{name}`" for name in idle)
+        return f"Your answer is the same whatever {named} {'is' if len(idle) == 1 else 'are'}."
+
+    return otherwise
+
+
+def _changes(answers: dict[tuple, Any], place: int) -> bool:
+    """Whether two cases that differ at this place alone have different answers."""
+    seen: dict[tuple, Any] = {}
+    for case, answer in answers.items():
+        others = (*case[:place], *case[place + 1 :])
+        if seen.setdefault(others, answer) != answer:
+            return True
+    return False
+
+
 def _none_in_some(case: tuple, truth: Any) -> str:
     return (
         "The function returned None in this case, and an answer in others. Does every path end in a `return`?"
