@@ -82,7 +82,7 @@ EXAMPLES = {
         "naive_uncoalesced",
         (32, 32, 8),
         {"BM": 32, "BN": 8},
-        (0, 5, 16, 31),
+        (0, 3, 5, 9),
         (3, 9, 14, 20),
         "warp",
         "One thread makes one element. The 32 threads of a warp lie below one another in C.",

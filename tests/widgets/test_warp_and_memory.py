@@ -137,9 +137,19 @@ def test_controls_are_few_and_follow_the_kernels():
 
 
 def test_the_slider_counts_lanes():
-    (*_, slider) = widget.warp_and_memory.__wrapped__().controls.all
+    controls = see.warp_and_memory.makes_explorer().controls
+    slider = controls.by_name["step"]
     assert slider.label == "lanes"
-    assert [option.text for option in slider.offered({})] == ["4", "8", "12", "16", "20", "24", "28", "32"]
+    assert [option.text for option in slider.offered(controls.start())] == [
+        "4",
+        "8",
+        "12",
+        "16",
+        "20",
+        "24",
+        "28",
+        "32",
+    ]
 
 
 def test_it_is_part_of_see():
