@@ -269,8 +269,8 @@ see.row_lengths("naive_uncoalesced")
 # clocks, whatever the wavefronts.
 
 # %% [markdown]
-# **Whose are the 10 clocks?** Keep the one float of padding, and take blocks of 16 × 16, then 4 × 64. By the
-# rule each has 2 wavefronts again. What changes is the rows of a warp. Are 10 clocks still the least?
+# **And other blocks?** Take one float of padding, and 16 × 16, then 4 × 64 in place of 32 × 32. By the rule all
+# three have 1 + 1 wavefronts. What changes is the rows of a warp. Do they take as many clocks?
 
 # %% [markdown] tags=["thought"]
 # No. With one float of padding and n = 2048:
