@@ -269,8 +269,8 @@ see.row_lengths("naive_uncoalesced")
 # clocks, whatever the wavefronts.
 
 # %% [markdown]
-# **And other blocks?** Take one float of padding, and 16 × 16, then 4 × 64 in place of 32 × 32. By the rule all
-# three have 1 + 1 wavefronts. What changes is the rows of a warp. Do they take as many clocks?
+# **And other blocks?** Take one float of padding, and 16 × 16, then 4 × 64 in place of 32 × 32. By the rule
+# all three have 1 + 1 wavefronts. What changes is the rows of a warp. Do they take as many clocks?
 
 # %% [markdown] tags=["thought"]
 # No. With one float of padding and n = 2048:
