@@ -156,6 +156,9 @@ def _agreement(counted: Sequence[Mapping[str, int | str]]) -> str:
         return f"The formula says {LANES} times as many as the emulator: a request is a whole warp's"
     if wrong and all(ways["formula"] == ways["hardware"] for ways in counted):
         return "The formula counts what the hardware does; the emulator counts the source"
+    times = {ways["formula"] / ways["emulator"] for ways in wrong if ways["emulator"]}
+    if len(times) == 1 and (factor := times.pop()) in range(2, 65):
+        return f"The formula says {factor:.0f} times as many as the emulator"
     if wrong:
         return "Formula and emulator differ"
     if any(isinstance(ways["hardware"], str) for ways in counted):

@@ -101,7 +101,7 @@ def _stores_its_places(out):
 @explorer
 def padding() -> Explorer:
     """Show in which banks the rows of a fragment lie, for rows of any width and padding, in FP16 values."""
-    controls = {"width": ("FP16 values per row", WIDTHS, 128), "padding": ("padding (FP16 values)", PADS, 0)}
+    controls = {"width": ("FP16 values per row", WIDTHS, 16), "padding": ("padding (FP16 values)", PADS, 0)}
     return Explorer(draw_rows, controls)
 
 

@@ -83,8 +83,8 @@ def _facts(stage: Stage, chosen: Mapping[str, int], tells_best: bool) -> list[tu
     ]
     if costs.wavefronts:
         facts.append(("shared loads per multiply-add", f"{costs.shared_loads:.3g}"))
-        unit = "warp-wide FMA" if stage.dtype == "float32" else "32 multiply-adds"
-        facts.append((f"wavefronts per {unit} (source)", f"{costs.wavefronts:.3g}"))
+        unit = "warp-wide FMA (source)" if stage.dtype == "float32" else "32 multiply-adds"
+        facts.append((f"wavefronts per {unit}", f"{costs.wavefronts:.3g}"))
     return [*facts, (f"measured on an H200, {SIZE}³", _speed(stage, chosen, tells_best))]
 
 

@@ -195,6 +195,20 @@ def test_a_guard_by_the_shape_of_the_array_is_named(guard):
     assert "`C.shape` includes the padding" in verdict_of(by_shape).message
 
 
+@pytest.mark.parametrize(
+    ("exercise", "old", "new", "words"),
+    [
+        ("fragments_once", "a[i], b[j]", "a[j], b[i]", "in `a[i]` and `b[j]`"),
+        ("fragments_once", "(i * 16, j * 16)", "(i * 8, j * 16)", "begin 16 rows or columns apart"),
+        ("fragments_once", "(i * 16, j * 16)", "(i * 16, j * 8)", "begin 16 rows or columns apart"),
+        ("ragged_product", "= Cs[r, c + e]", "= Cs[c + e, r]", "row and column swapped"),
+    ],
+)
+def test_a_mistake_in_other_places_is_named(exercise, old, new, words):
+    verdict = verdict_of(changed(solution(exercise), (old, new)))
+    assert not verdict.passed and words in verdict.message, str(verdict)
+
+
 STORE = "wmma_store(Cs, (0, 0), acc, ROW_MAJOR)"
 BY_ONE_LANE = """if lane == 0:
         for y in range(16):

@@ -1,7 +1,9 @@
 """What notebooks 07 and 08 say in figures is what was recorded."""
 
 import re
+from itertools import permutations
 
+import numpy as np
 import pytest
 
 from gemm_course import records
@@ -278,8 +280,9 @@ def test_clocks_of_an_mma(said_in_08):
     clocks = row["tensor_pipe"] / 100 * row["clocks"] / (row["mma_instructions"] / (4 * 132))
     assert row["mma_instructions"] == 4096**3 / (16 * 8 * 16) and 16 * 8 * 16 / 512 == 4
     assert clocks == pytest.approx(6, abs=0.01)
-    assert "takes 6 clocks where the data sheet would have 4. So it is 48 clocks" in said_in_08
-    assert 16 * 4096 / 2048 == 32 and "32 clocks for 32 wavefronts" in said_in_08 and 32 * 6 / 4 == 48
+    assert "one takes 4 clocks of a Tensor Core; measured are 6." in said_in_08
+    assert 16 * 2 * 6 / 4 == 48 and "16 · 2 · 6 / 4 = 48 clocks" in said_in_08
+    assert 16 * 4096 / 2048 == 32 and "16 · 4,096 / 2,048 = 32 clocks for 32 wavefronts" in said_in_08
     alone = records.compute_roofs().set_index("unit")["tflops"]["mma FP16"]
     assert f"was measured to do {alone:.0f} TFLOPS" in said_in_08
 
@@ -304,7 +307,7 @@ def test_three_moves(said_in_08):
     document = {"BM": 128, "BN": 128, "BK": 16, "WM": 64, "WN": 32, "PAD": 16}
     path = [{}, {"PAD": 8}, {"PAD": 8, "BK": 64}, {"PAD": 8, "BK": 64, "WN": 64}]
     told = [f"{speeds[tuple((document | moves).items())]:.0f}" for moves in path]
-    assert f"16, do {told[0]} TFLOPS" in said_in_08 and f"{', '.join(told[1:])} TFLOPS." in said_in_08
+    assert f"16, do {told[0]} TFLOPS" in said_in_08 and f"{', '.join(told[1:])} TFLOPS, each" in said_in_08
     best = speeds[tuple((document | {"PAD": 8, "BK": 64, "WM": 128}).items())]
     assert best == max(speeds.values()) and f"set WM to 128 instead: {best:.0f} TFLOPS" in said_in_08
     beyond = [
@@ -313,6 +316,26 @@ def test_three_moves(said_in_08):
         if tflops > 300 and len(set(tiles) - set(document.items())) <= 3
     ]
     assert len(beyond) == 2 and f"the best of all {len(speeds)} that" in said_in_08
+
+
+def test_the_order_of_the_moves(said_in_08):
+    sweep = records.sweep().query("stage == 'wmma'").dropna(subset="tflops")
+    speeds = {tuple(records.parse_tiles(row.tiles).items()): row.tflops for row in sweep.itertuples()}
+    measured = 0
+    for moves in permutations((("PAD", 8), ("BK", 64), ("WN", 64))):
+        tiles = {"BM": 128, "BN": 128, "BK": 16, "WM": 64, "WN": 32, "PAD": 16}
+        reached = [speeds[tuple(tiles.items())]]
+        for move in moves:
+            tiles.update([move])
+            reached.append(speeds.get(tuple(tiles.items())))
+        if None in reached:
+            continue
+        measured += 1
+        gains = {name: after - before for (name, _), before, after in zip(moves, reached, reached[1:])}
+        assert max(gains, key=gains.get) == "BK"
+        if [name for name, _ in moves] == ["PAD", "WN", "BK"]:
+            assert round(gains["WN"]) == -11 and "WN second, before BK, even loses 11" in said_in_08
+    assert measured == 4 and "in every order that was measured" in said_in_08
 
 
 def test_hunts_for_padding(said_in_08):
@@ -337,14 +360,45 @@ def test_the_perfect_theft(said_in_08):
     assert adds(1, [step / 4] * 16) > 1
 
 
+@pytest.mark.parametrize(
+    ("products", "told"),
+    [
+        ("[0.1 * step] * 15", "There must be 16 products, not 15"),
+        ("[0.1 * step] * 15 + [0]", "Every product must be positive"),
+        ("[0.3 * step] * 16", "caught"),
+        ("[0.1 * step] * 16", "1.60 steps stolen"),
+    ],
+)
+def test_the_theft_says_what_is_against_its_rules(products, told):
+    source = (ROOT / "notebooks" / "source" / "08_tensor_cores.py").read_text("utf-8")
+    cell = source[source.index("step = 2.0**-23") :]
+    cell = cell[: cell.index("# %%")].replace("[0.3 * step] * 16", products)
+    names = {"adds": adds}
+    exec(cell, names)
+    assert told in names["found"]
+
+
 def test_lane_of_an_element(said_in_08):
-    lane = next(lane for lane, elements in held("A").held.items() if (5, 12) in elements)
+    lane = next(lane for lane, elements in held("B").held.items() if (5, 12) in elements)
+    by_columns = {(column, row) for row, column in held("A").held[lane]}
+    assert by_columns == set(held("B").held[lane])
     assert f"Lane {lane}." in said_in_08
 
 
 def test_how_much_faster(said_in_08):
     tflops = records.ladder().query("m == n == k == 4096").set_index("stage")["tflops"]
-    assert f"{tflops['wmma'] / tflops['warp_tiled']:.0f} times as fast as `warp_tiled`" in said_in_08
+    cublas = records.ladder().query("dtype == 'fp16' and m == n == k == 4096")["cublas_tflops"].median()
+    times = f"{tflops['wmma'] / tflops['warp_tiled']:.0f} times as fast, and"
+    assert f"{times} {100 * tflops['wmma'] / cublas:.0f} % of cuBLAS." in said_in_08
+    first = tflops["naive_uncoalesced"]
+    assert f"first kernel did {first:.1f} TFLOPS, this one does {tflops['wmma']:.0f}, on" in said_in_08
+    assert f"some {round(tflops['wmma'] / first, -2):.0f} times" in said_in_08
+
+
+def test_what_fp16_keeps(said_in_08):
+    with np.errstate(over="ignore"):
+        assert np.float16(65_519) == 65_504 and np.isinf(np.float16(65_520))
+    assert "From 65,520 on a number becomes infinite" in said_in_08
 
 
 def test_which_stage_beyond_the_documents_brings_the_most(said_in_08):

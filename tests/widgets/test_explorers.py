@@ -138,6 +138,8 @@ def test_a_wrong_formula_is_reported():
         "32 times as many as the emulator: a request is a whole warp's"
         in see.counts("naive_coalesced", (64,) * 3, global_load_requests=2 * 64**3).alt
     )
+    eight_times = see.counts("naive_coalesced", (64,) * 3, global_load_requests=8 * 2 * 64**3 // 32)
+    assert "The formula says 8 times as many as the emulator" in eight_times.alt
 
 
 @pytest.mark.parametrize(

@@ -127,6 +127,15 @@ ONCE = altered(
             ("            wmma_store(", "            if i + j < 2:\n                wmma_store("),
         ),
         "place_in_fragments": ("A place counts elements", ("(0, i * 16), ROW", "(0, i), ROW")),
+        "a_eight_rows_on": ("begins at row 8", ("(i * 16, 0), ROW", "(i * 8, 0), ROW")),
+        "b_eight_columns_on": ("begins at column 8", ("(0, i * 16), ROW", "(0, i * 8), ROW")),
+        "both_eight_on": (
+            "count by 16",
+            ("(i * 16, 0), ROW", "(i * 8, 0), ROW"),
+            ("(0, i * 16), ROW", "(0, i * 8), ROW"),
+        ),
+        "b_by_rows": ("so take `b[j]`", ("a[i], b[j]", "a[i], b[i]")),
+        "a_by_columns": ("so take `a[i]`", ("a[i], b[j]", "a[j], b[j]")),
         "one_product": ("numbers are wrong", ("acc[i, j], a[i]", "acc[i, 0], a[i]")),
         "products_twice": (
             "multiply-adds where",
@@ -224,8 +233,18 @@ RAGGED = altered(
             ),
         ),
         "guesses_another_layout": (
-            "numbers are wrong",
+            "which element. `wmma_store` puts them",
             (BY_LANES, FROM_ACC.format(row="row0 + lane // 2", col="col0 + lane % 2 * 8 + e")),
+        ),
+        "stores_and_takes_from_acc": ("take `Cs[r, c + e]`", ("= Cs[r, c + e]", "= acc[e]")),
+        "guard_by_place_in_tile": ("add `row0` to the row and `col0`", (GUARD, "if r < m and c + e < n:")),
+        "row_guard_by_place_in_tile": (
+            "first tile begins at the start of C: add `row0` to the row.",
+            (GUARD, "if r < m and col0 + c + e < n:"),
+        ),
+        "column_guard_by_place_in_tile": (
+            "first tile begins at the start of C: add `col0` to the column.",
+            (GUARD, "if row0 + r < m and c + e < n:"),
         ),
         "no_wait_after_the_store": (
             "no `cuda.syncwarp()` between them",

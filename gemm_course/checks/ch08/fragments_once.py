@@ -81,13 +81,16 @@ def _check_loads(trial: WarpTrial) -> None:
 
 
 def _quarters(matrix, rows, columns):
-    """``matrix`` with its tiles of 32 by 32 put together again from these rows and columns of fragments."""
+    """``matrix`` with its tiles of 32 by 32 put together again from these rows and columns of fragments.
+
+    Half a fragment counts as well: row 0.5 begins at row 8.
+    """
     left = matrix.copy()
     for y in range(0, matrix.shape[0], SIDE):
         for x in range(0, matrix.shape[1], SIDE):
             i, j = y // SIDE % 2, x // SIDE % 2
             y0, x0 = y - i * SIDE, x - j * SIDE
-            from_y, from_x = y0 + rows(i, j) * SIDE, x0 + columns(i, j) * SIDE
+            from_y, from_x = int(y0 + rows(i, j) * SIDE), int(x0 + columns(i, j) * SIDE)
             left[y : y + SIDE, x : x + SIDE] = matrix[from_y : from_y + SIDE, from_x : from_x + SIDE]
     return left
 
@@ -108,8 +111,30 @@ LIKELY = (
         lambda C: _quarters(C, lambda i, j: 0, lambda i, j: 0),
     ),
     (
-        "The fragments of C are exchanged across the diagonal: i counts rows, j columns, in `acc[i, j]` and "
-        "in the place where it is stored.",
+        "`a[1]` begins at row 8 of `As`, in the middle of `a[0]`. A fragment has 16 rows: `(i * 16, 0)`.",
+        lambda C: _quarters(C, lambda i, j: i / 2, lambda i, j: j),
+    ),
+    (
+        "`b[1]` begins at column 8 of `Bs`, in the middle of `b[0]`. A fragment has 16 columns: "
+        "`(0, i * 16)`.",
+        lambda C: _quarters(C, lambda i, j: i, lambda i, j: j / 2),
+    ),
+    (
+        "`a[1]` and `b[1]` begin 8 elements after `a[0]` and `b[0]`. A fragment has 16 rows and columns: "
+        "count by 16.",
+        lambda C: _quarters(C, lambda i, j: i / 2, lambda i, j: j / 2),
+    ),
+    (
+        "`acc[i, j]` is the product of `a[i]` and `b[i]`. Columns of C are B's, so take `b[j]`.",
+        lambda C: _quarters(C, lambda i, j: i, lambda i, j: i),
+    ),
+    (
+        "`acc[i, j]` is the product of `a[j]` and `b[j]`. Rows of C are A's, so take `a[i]`.",
+        lambda C: _quarters(C, lambda i, j: j, lambda i, j: j),
+    ),
+    (
+        "The fragments of C are exchanged across the diagonal: i counts rows, j columns, in `acc[i, j]`, in "
+        "`a[i]` and `b[j]`, and in the place where it is stored.",
         lambda C: _quarters(C, lambda i, j: j, lambda i, j: i),
     ),
     (

@@ -11,6 +11,7 @@ from gemm_course.checks.engines.wmma import (
     WarpTrial,
     calls_of,
     check_findings,
+    filled_from,
     on_tensor_cores,
     stored_every_step,
     tiles_transposed,
@@ -20,6 +21,7 @@ from gemm_course.checks.engines.wmma import (
 
 ARGUMENTS = ("m", "n", "k", "A", "B", "C")
 SIZES = ((16, 32, 16), (17, 30, 20), (5, 3, 7), (31, 16, 33), (16, 41, 1))  # m, n, k
+ACCUMULATORS = "acc"  # as given
 FEW_LANES = 8  # of a warp, on average, that take part in a store
 BESIDE = (2, 3)  # rows and columns of C's array that are not the kernel's
 
@@ -81,6 +83,13 @@ def _check_stored(trial: WarpTrial, trials: Sequence[WarpTrial]) -> None:
     inside[:m, :n] = whole[: m // SIDE * SIDE, : n // SIDE * SIDE] = True
     if not stored.any() and not trial.report.errors:
         raise Refused("Nothing is ever stored into C.", f"{trial.about}.")
+    for places, missing in BY_PLACE_IN_TILE.items():
+        if all(_guarded_by_place_in_tile(each, *places) for each in trials):
+            raise Refused(
+                "The guard compares a place in the tile with a size of C. Only the first tile begins at the "
+                f"start of C: {missing}.",
+                trials[1].about + ".",
+            )
     if all(map(_m_and_n_swapped, trials)):
         raise Refused(
             "m and n are swapped in the guard: rows of C end at `m`, columns at `n`.", f"{trial.about}."
@@ -99,6 +108,23 @@ def _check_stored(trial: WarpTrial, trials: Sequence[WarpTrial]) -> None:
     if (stored != inside).any():
         row, column = map(int, np.argwhere(stored != inside)[0])
         raise Refused("Some elements of C are never stored.", f"First: `C[{row}, {column}]`. {trial.about}.")
+
+
+BY_PLACE_IN_TILE = {
+    (True, True): "add `row0` to the row and `col0` to the column",
+    (True, False): "add `row0` to the row",
+    (False, True): "add `col0` to the column",
+}  # of rows, of columns
+
+
+def _guarded_by_place_in_tile(trial: WarpTrial, rows: bool, columns: bool) -> bool:
+    """What is stored of C's array is what a guard lets through that forgets where the tile begins."""
+    m, n, _ = trial.shape
+    row, column = np.indices(trial.after["C"].shape)
+    expected = ((row % SIDE if rows else row) < m) & ((column % SIDE if columns else column) < n)
+    launched = [blocks * SIDE for blocks in trial.grid[::-1]]
+    expected &= (row < launched[0]) & (column < launched[1])
+    return bool((trial.touched("C") == expected).all())
 
 
 def _m_and_n_swapped(trial: WarpTrial) -> bool:
@@ -159,6 +185,17 @@ def _check_numbers(trial: WarpTrial) -> None:
         raise Refused(
             "Every tile of C arrives transposed: stored as `COL_MAJOR`, or read from `Cs` with row and "
             "column swapped.",
+            trial.where,
+        )
+    if filled_from(trial.kernel, ACCUMULATORS) & {trial.own_name("C")}:
+        remedy = (
+            "In `Cs` each has its row and column again: take `Cs[r, c + e]`."
+            if calls_of(trial.kernel, "wmma_store")
+            else "`wmma_store` puts them into `Cs`; take them from there."
+        )
+        raise Refused(
+            f"`{ACCUMULATORS}[e]` is not `C[row0 + r, col0 + c + e]`: it is not specified which lane holds "
+            f"which element. {remedy}",
             trial.where,
         )
     raise Refused(

@@ -279,7 +279,10 @@ def check_findings(trial: WarpTrial) -> None:
 def _too_early(finding: Finding) -> str:
     corner = tuple(place // SIDE * SIDE for place in finding.element or ())
     if finding.array == "Cs" and any(corner):
-        return f"The fragment at {corner} of `Cs` is read before `wmma_store` put it there, if it ever does. "
+        return (
+            f"The fragment at {corner} of `Cs` is read before `wmma_store` put it there, if it ever does. "
+            "Fragments begin 16 rows or columns apart. "
+        )
     if finding.array in ("Cs", None):
         return "The accumulators are read from shared memory before `wmma_store` put them there. "
     return f"`{finding.array}` is used before anything was stored in it. "
