@@ -14,8 +14,10 @@ from gemm_course.figures.svg import Drawing
 
 WARP = 32
 _LEFT, _CELL, _HIGH = 8.0, 17.0, 20.0
-_TILE, _MOST = 96.0, 298.0  # heights: of the tile, of the most wavefronts with what is said of them
+_TILE, _MOST = 96.0, 280.0  # heights: of the tile, of the most wavefronts with what is said of them
 _ALIGNED = 16  # bytes; a 128-bit access starts at a multiple of this
+
+_KEY = "A line is one wavefront: one word per bank; the number is the lane served."
 
 Wavefront = dict[int, int]  # bank -> the first lane that uses its word
 
@@ -70,8 +72,10 @@ def draw(request: Request, code: str, tile: Tile) -> Picture:
     width = max(request.bits // 32, 1)
     words = {address // WORD + more for _, _, address in request.lanes for more in range(width)}
     draw_tile(drawing, tile, words, top, _TILE)
-    lines(drawing, request, top + _TILE + 30)
-    drawing.rect(0, top + _TILE + 30 + _MOST, 1, 1, colours.PAPER)
+    below = top + _TILE + 48
+    drawing.text(_LEFT, below - 24, _KEY, fill=colours.QUIET)
+    lines(drawing, request, below, key=False)
+    drawing.rect(0, below + _MOST, 1, 1, colours.PAPER)
     return drawing.picture(f"{in_words(request)} {begins(tile)}")
 
 
@@ -87,8 +91,8 @@ def _misaligned(request: Request) -> list[int]:
     return [lane for lane, _, address in request.lanes if request.bits == 128 and address % _ALIGNED]
 
 
-def lines(drawing: Drawing, request: Request, y: float) -> None:
-    """Draw the lines of banks below y, and what is to be said of them."""
+def lines(drawing: Drawing, request: Request, y: float, *, key: bool = True) -> None:
+    """Draw the lines of banks below y, and what is to be said of them; ``key``: also what a line is."""
     misaligned, groups = _misaligned(request), served(request)
     drawing.text(_LEFT, y - 6, "bank 0", size=12, fill=colours.QUIET)
     for bank in (8, 16, 24, 31):
@@ -100,7 +104,7 @@ def lines(drawing: Drawing, request: Request, y: float) -> None:
             _line(drawing, y, front, request, set(misaligned))
             y += _HIGH
         y += 4
-    for words in _footnotes(request, groups, misaligned):
+    for words in _footnotes(request, groups, misaligned, key):
         y += 18
         drawing.text(_LEFT, y, words, fill=colours.WARN if misaligned else colours.QUIET)
 
@@ -129,13 +133,13 @@ def _line(drawing: Drawing, y: float, front: Wavefront, request: Request, misali
         drawing.text(x + wide / 2, y + 14, lane, size=12, anchor="middle", fill=colours.text_on(fill))
 
 
-def _footnotes(request: Request, groups, misaligned: list[int]) -> list[str]:
+def _footnotes(request: Request, groups, misaligned: list[int], key: bool) -> list[str]:
     if misaligned:
         return [
             "A 128-bit access must start at a multiple of 16 bytes;",
             "the GPU stops with 'misaligned address' (outlined lanes).",
         ]
-    notes = ["A line is one wavefront: one word per bank; the number is the lane served."]
+    notes = [_KEY] if key else []
     starts = {lane: address for lane, _, address in request.lanes}
     needed = [[starts[lane] for lane in lanes if lane in starts] for lanes, _ in groups]
     if any(len(set(words)) < len(words) for words in needed):

@@ -29,11 +29,12 @@ see.multiply("vectorized")
 # %% [markdown]
 # ## The tiles of this notebook
 #
-# | | BM × BN | BK | TM × TN | padding of As |
-# |---|---|---|---|---|
-# | `vectorized`, `thread_tiled_2d` | 128 × 128 | 32 | 16 × 4 | 4, none |
+# | | BM × BN | BK | TM × TN |
+# |---|---|---|---|
+# | `vectorized`, `thread_tiled_2d` | 128 × 128 | 32 | 16 × 4 |
 #
-# Every measured figure is for these, unless it says otherwise. Pictures of single elements use smaller tiles.
+# Every measured figure is for these, unless it says otherwise. (`vectorized` also pads As; by how much, you
+# find out in 06.3.) Pictures of single elements use smaller tiles.
 #
 # ## What limits notebook 05's kernel?
 #
@@ -45,8 +46,8 @@ see.multiply("vectorized")
 pd.Series(compiled("thread_tiled_2d").loop.by_kind).to_frame("instructions")
 
 # %% [markdown] tags=["thought"]
-# Integer arithmetic and moves: 475 instructions. Most of them are for addresses. Filling the tiles takes 32
-# loads and 32 stores, an element each, and each needs its address.
+# Integer arithmetic and moves: 475 instructions, far more than the 160 shared loads or the 71 compares and
+# selects. Filling the tiles takes 32 loads and 32 stores, an element each, and each needs its address.
 
 # %% [markdown]
 # ## One request, four floats
@@ -56,7 +57,8 @@ pd.Series(compiled("thread_tiled_2d").loop.by_kind).to_frame("instructions")
 # - `load4(A, (row, col))` returns `A[row, col]` and its three right neighbours, as a tuple of four;
 # - `store4(A, (row, col), four)` stores such a tuple.
 #
-# The 32 lanes of a warp then ask for 512 bytes in one request.
+# Four neighbouring floats, moved by one instruction, we call a *four*. The 32 lanes of a warp then ask for
+# 512 bytes in one request.
 
 # %%
 see.predict("06.requests")
@@ -73,8 +75,8 @@ see.compare("thread_tiled_2d", "vectorized", tiles, *counted)
 # floats apart, and use 8 of a sector's 32 bytes. Now they use them all.
 
 # %% [markdown]
-# See it with small tiles, one warp per block. **Find the waste:** of the six choices, two kernels with three
-# requests each, two move more bytes than they use. Which? Guess, then step to their ends.
+# See it with small tiles, one warp per block. **Find the waste.** Two kernels with three requests each make
+# six choices. Two of these move more bytes than they use. Which? Guess, then step to their ends.
 
 # %%
 see.warp_and_memory("thread_tiled_2d", "vectorized")
@@ -171,13 +173,13 @@ check.four_at_once(make_copy)
 # *rows* of As. After `v = load4(A, (r, c))` it takes `As[c + e, r] = v[e]` for e from 0 to 3. (r and c count
 # from the corner of the tile.) Four loads became one; the four stores remain.
 #
-# Document 003 gives three formulas for the scatter. `BK // 4` threads share a row of the tile:
+# What a thread loads is as in 06.1, where `BK // 4` threads share a row of the tile. (Document 003 gives the
+# formulas names:)
 #
-# | | | |
+# | which row of the tile is mine | `tid // (BK // 4)` | innerRowA |
 # |---|---|---|
-# | innerRowA | `tid // (BK // 4)` | which row of the tile is mine |
-# | innerColA | `tid % (BK // 4)` | which four of this row: column `4 * innerColA` |
-# | rowStrideA | `THREADS // (BK // 4)` | how many rows the block covers in a pass |
+# | which four of this row: column 4 times this | `tid % (BK // 4)` | innerColA |
+# | how many rows the block covers in a pass | `THREADS // (BK // 4)` | rowStrideA |
 #
 # Below is one warp with a small tile. Be thread 13, with BK = 16: which row is yours, and which four? Where
 # do your floats land in As? Say it, then choose the thread and step. (With BK = 8 two threads share a row.)
@@ -194,7 +196,7 @@ see.scatter()
 # 1. fetches A's tile, BM × BK, by fours,
 # 2. stores it transposed into a shared array, whose rows are BM + PAD floats long,
 # 3. and, when all is there, writes it to `out` (BK rows by BM columns): read by fours, stored by fours. Here
-#    you write `load4(As, ...)` by hand; the kernel leaves it to the compiler.
+#    you write `load4(As, ...)` by hand; the course's kernel, below, leaves it to the compiler.
 #
 # THREADS is a multiple of BK // 4 and of BM // 4 here, and PAD a multiple of 4.
 
@@ -266,23 +268,28 @@ check.scatter_padding(wavefronts=[8, 2, 4], take=4)
 see.wavefronts()
 
 # %% [markdown] tags=["thought"]
-# Three: BK = 8 with 4 floats, 16 with 2, 32 with 1. The rule is BK · padding = 32. The BK // 4 lanes that
-# share a row of A store four rows of As apart. Unpadded rows all begin in the same bank, so these lanes meet.
-# With this padding they move on by 4 · 32 / BK banks, just past their neighbours.
+# Three: BK = 8 with 4 floats, 16 with 2, 32 with 1. The rule is BK · padding = 32. Take BK = 16 with 2
+# floats:
 #
-# Only BK = 8 can also be read by fours: 1 and 2 floats of padding break the alignment. With the deeper tiles
-# you choose: BK = 32 takes 4 floats, and pays four wavefronts.
+# - A warp holds eight rows of A: eight neighbouring banks.
+# - Four lanes share a row. They store into rows 0, 4, 8 and 12 of As, and a row has 130 words. So they begin
+#   in banks 0, 8, 16 and 24. Each brings its eight neighbours, and all 32 banks have one word.
+# - Unpadded, all four begin in bank 0.
+#
+# Only BK = 8 can also be read by fours: 1 and 2 floats of padding break the alignment. Then why BK = 32, with
+# 4 floats and four wavefronts? Because BK = 8 was measured too: 36.3 TFLOPS, not 41.4. It waits at four times
+# as many barriers. How much of the loss these are, nobody measured.
 
 # %% [markdown]
 # ## And if k is 50?
 #
-# Then the last four of a row of A are elements 48 and 49 and two floats of padding. Reading them is allowed.
-# But there may be anything in them; in this course's tests there is NaN.
+# Then the last group of a row of A, from column 48, holds elements 48 and 49 and two floats of padding.
+# Reading it is allowed. But in the padding there may be anything; in this course's tests there is NaN.
 #
 # | what ends | what is read beyond | what to do |
 # |---|---|---|
 # | k, inside a four of A | up to three floats of padding, in **every** sum of the row | a zero for each |
-# | k, before a four of A | three fours per row here, as tiles end at 64 | do not load, take four zeros |
+# | k, before a four of A | the tile ends at column 64: columns 52 to 63, three fours | four zeros, no load |
 # | k, in B | rows of B that do not exist | the same (`fetch_b` does it) |
 # | m | rows of A that do not exist | the same |
 # | n, in a row of B | up to three floats of padding | nothing: they end up in columns that C does not have |
@@ -340,7 +347,7 @@ check.ragged_fours(make_fetch)
 see.diff("thread_tiled_2d", "vectorized")
 
 # %% [markdown]
-# - Threads are numbered consecutively, `tid`, and each tile is divided among them anew.
+# - Each tile is now divided among the threads by fours, not by elements.
 # - Nobody wrote `load4(As, ...)`. The loops that fill `a` and `b` read neighbours, and the compiler sees it.
 # - `store_four` stores a row of C as four or, at its end, singly. You see it after 06.5.
 #
@@ -470,8 +477,9 @@ see.predict("06.halves")
 # Fours alone bring 4.2 of the 7.5 TFLOPS, transposing alone 0.7, and the two together 2.6 more. Most of what
 # the fours save are addresses.
 #
-# Why do they need each other? Only a part is known: together they execute still fewer instructions, mostly
-# moves.
+# Why do they need each other? From *fours only* to *both* the speed rises by 8 %. There are 3 % fewer
+# instructions, mostly moves. (Untransposed, a thread reads four steps of As at once, and holds them in
+# registers.) The rest: issue slots are taken in 74 instead of 71 % of the clocks. Why they are, is open.
 
 # %% [markdown]
 # ## A case
@@ -486,7 +494,7 @@ see.predict("06.v02")
 see.vectorized_peers("v02", "v04")
 
 # %% [markdown]
-# v02 loses. There are two suspects:
+# There are two suspects:
 #
 # 1. **Idle threads.** A tile of A has 256 fours, and a block 1024 threads. Three in four wait at the barrier.
 #    "We waste a lot of threads", says a comment in the source.
@@ -498,15 +506,15 @@ see.vectorized_peers("v02", "v04")
 # them do you accuse?
 
 # %% [markdown] tags=["thought"]
-# Leave the clearing out: as many threads are idle as before.
+# Leave the clearing out: as many threads are idle as before. (Results stay right, as 4096 is a multiple of
+# 32.)
 #
 # | v02, TFLOPS | single loads | fours, as written | clearing unrolled | no clearing |
 # |---|---|---|---|---|
 # | 32 registers in all four | 8.1 | 5.8 | 6.9 | 7.8 |
 #
-# It was the clearing, mostly. (Single loads reach 9.2 where nvcc
-# was not told to stay within 32.) Unrolled, it has
-# constant indices and needs no local memory, but it still costs instructions.
+# It was the clearing, mostly. (Single loads reach 9.2 where nvcc was not told to stay within 32.) Unrolled,
+# it has constant indices and needs no local memory, but it still costs instructions.
 #
 # So do not ask whether fours help. Look at the instructions, and at local memory.
 
@@ -520,7 +528,8 @@ see.predict("06.ceiling")
 see.roofline("thread_tiled_1d", "thread_tiled_2d", "vectorized")
 
 # %% [markdown] tags=["answer"]
-# Bytes are no limit.
+# Bytes are no limit. Issue slots are: their ceiling rose from 48.6 to 57.7 TFLOPS. The kernel reaches 72 % of
+# it.
 
 # %% [markdown]
 # ## What limits it now?
@@ -533,8 +542,11 @@ see.limits("thread_tiled_2d", "vectorized")
 
 # %% [markdown] tags=["thought"]
 # Still issue slots, a little more often: 74 %. But 86 % of what is issued are multiply-adds now. That is
-# certain: both are counted. Multiply-add units and shared memory follow close together, so next time the
-# traffic of shared memory must shrink as well.
+# certain: both are counted. In the other clocks none of a scheduler's four warps can issue; what they wait
+# for longest is dispatch.
+#
+# Multiply-add units and shared memory follow close together, so next time the traffic of shared memory must
+# shrink as well.
 
 # %% [markdown]
 # ## Five reads, or four?
@@ -552,17 +564,19 @@ see.limits("thread_tiled_2d", "vectorized")
 # %% [markdown]
 # ## Tune it
 #
-# **Beat 41.4.** Move the sliders and see what was measured. (Where it says *not measured*, nobody knows. The
-# picture says what the best tiles are; cover it with your hand.)
+# **Beat 41.4.** Move the sliders and see what was measured. (Where it says *not measured*, nobody knows.)
 #
 # And take the padding away on your way: what does it bring, with all else as it is?
 
 # %%
-see.tiles("vectorized")
+see.tiles("vectorized", tells_best=False)
 
 # %% [markdown] tags=["thought"]
-# Padding: 39.0 without, 41.4 with it. But the best measured, 42.0, has none: its tiles fill the 48 KB of a
-# block, and padding would not fit.
+# Padding: 39.0 without, 41.4 with it. But the best measured, 42.0, has none: 128 × 256 × 32, with 16 × 8 per
+# thread. Its tiles fill the 48 KB of a block, and padding would not fit.
+#
+# What speaks for it: per k step a thread reads six fours for 128 results, before it was five for 64. So 91 %
+# of its loop are multiply-adds, before it was 86 %.
 
 # %% [markdown]
 # ## Tall or wide?
@@ -594,7 +608,7 @@ see.quiz("06")
 # - transposed A on its way into shared memory, and found the paddings that store in one wavefront;
 # - kept NaN out of a sum whose end is no multiple of four, and found a read that nobody notices;
 # - told three loops apart by what they load and store: fours pay most, and transposing pays with them;
-# - cleared the idle threads of v02, by changing one thing;
+# - acquitted the idle threads of v02, by changing one thing;
 # - found the next obstacle: four reads per k step, if Bs had no conflict.
 #
 # **Next:** the 32 lanes of a warp get a tile of their own, and a square of results reads Bs without a

@@ -251,7 +251,8 @@ def test_what_06_says_of_the_loop_before():
     said, kinds = words_of("06"), compiled("thread_tiled_2d").loop.by_kind
     assert kinds["global load"] == kinds["shared store"] == 32 and "takes 32 loads and 32 stores" in said
     addresses = kinds["integer arithmetic"] + kinds["move"]
-    assert f"Integer arithmetic and moves: {addresses} instructions" in said
+    told = f"{addresses} instructions, far more than the {kinds['shared load']} shared loads or the"
+    assert f"Integer arithmetic and moves: {told} {kinds['compare and select']} compares" in said
     useful = NEITHER.measured["float32_fma"] / 32 / instructions(NEITHER)
     assert f"Of all the instructions it issues, {percent(useful)} are multiply-adds" in said
 
@@ -297,7 +298,17 @@ def test_what_06_says_of_each_half():
     assert instructions(BOTH) < instructions(FOURS)
     moves = [form.code.loop.by_kind["move"] for form in (BOTH, FOURS)]
     fewer = form_length(FOURS) - form_length(BOTH)
-    assert moves[1] - moves[0] > fewer / 2 and "still fewer instructions, mostly moves" in said
+    assert moves[1] - moves[0] > fewer / 2 and "fewer instructions, mostly moves" in said
+    faster, shorter = BOTH.tflops / FOURS.tflops - 1, 1 - instructions(BOTH) / instructions(FOURS)
+    assert f"the speed rises by {percent(faster)}. There are {percent(shorter)} fewer" in said
+    slots = [percent(verdict(form).busy["issue slots"]) for form in (BOTH, FOURS)]
+    assert f"taken in {slots[0].split()[0]} instead of {slots[1]} of the clocks" in said
+
+
+def test_what_06_says_of_its_ceiling():
+    ceilings = [67 * 2048 / form_length(form) for form in (NEITHER, BOTH)]
+    told = "rose from {:.1f} to {:.1f} TFLOPS".format(*ceilings)
+    assert f"{told}. The kernel reaches {percent(BOTH.tflops / ceilings[1])} of it" in words_of("06")
 
 
 def form_length(form) -> int:
@@ -341,6 +352,8 @@ def test_what_06_says_of_its_own_limit():
     assert f"a little more often: {percent(now.busy['issue slots'])}. But {percent(useful)} of what" in said
     runners = sorted(now.busy, key=now.busy.get)[-3:-1]
     assert runners == ["L1 and shared memory", "multiply-add units"]
+    longest = max(set(BOTH.waits) - {"another warp's turn", "issuing"}, key=BOTH.waits.get)
+    assert longest == "dispatch" and "what they wait for longest is dispatch" in said
     gone = 1 - form_length(BOTH) / form_length(NEITHER)
     assert round(1 / gone) == 6 and "one in six instructions of the loop is gone" in said
 
@@ -355,7 +368,10 @@ def test_what_06_says_of_padding_and_of_the_best_tiles():
     said, stage = words_of("06"), LADDER["vectorized"]
     best = sweep.best(stage)
     assert f"Padding: {measured(PAD=0)} without, {measured()} with it" in said
+    assert f"BK = 8 was measured too: {measured(BK=8)} TFLOPS, not {measured()}" in said
     assert f"the best measured, {best.tflops:.1f}, has none" in said and best.tiles["PAD"] == 0
+    assert "128 × 256 × 32, with 16 × 8 per thread" in said
+    assert [best.tiles[size] for size in ("BM", "BN", "BK", "TM", "TN")] == [128, 256, 32, 16, 8]
     assert best.shared_bytes == 48 << 10 and stage.rules({**best.tiles, "PAD": 4})
 
 
@@ -367,3 +383,14 @@ def test_what_06_says_of_wide_thread_tiles():
     ]
     best = max(wide, key=lambda each: each.tflops)
     assert best.tiles["BN"] // 16 == 2 and "one in which only two lanes lie side by side" in words_of("06")
+
+
+@pytest.mark.compiler
+def test_what_06_says_of_the_loop_of_the_best_tiles():
+    shares = []
+    for tiles in (sweep.best(LADDER["vectorized"]).tiles, LADDER["vectorized"].tiles):
+        kinds = compiled("vectorized", tiles=tiles).loop.by_kind
+        assert kinds["multiply-add"] == tiles["TM"] * tiles["TN"] * tiles["BK"]
+        assert kinds["shared load"] * 4 == (tiles["TM"] + tiles["TN"]) * tiles["BK"]
+        shares.append(percent(kinds["multiply-add"] / sum(kinds.values())))
+    assert "So {} of its loop are multiply-adds, before it was {}.".format(*shares) in words_of("06")

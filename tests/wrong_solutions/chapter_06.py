@@ -37,6 +37,15 @@ def four_at_once() -> dict[str, Wrong]:
             (LOOP, "for i in range(0, BM - ROWS + 1, THREADS // BK):"),
         ),
         "one_round": ("Only the first pass", (LOOP, "for i in range(0, min(1, BM - tid // (BK // 4))):")),
+        "goes_on_by_the_threads": (
+            "it goes on by `THREADS` rows",
+            (LOOP, "for i in range(tid // (BK // 4), BM, THREADS):"),
+            ("r, c = i + tid // (BK // 4),", "r, c = i,"),
+        ),
+        "a_s_row_and_column_swapped": (
+            "Row and column are swapped in `load4(A, (c, r))`",
+            ("A, (r, c)", "A, (c, r)"),
+        ),
         "one_round_too_many": ("below the tile", (LOOP, "for i in range(0, BM + ROWS, ROWS):")),
     }
     return altered("four_at_once", mistakes)
@@ -82,6 +91,8 @@ def transposing_scatter() -> dict[str, Wrong]:
         "all_into_one_row": ("Nothing is stored into row", (SCATTER, "As[c, r] = v[e]")),
         "one_pass": ("In one pass the block fetches", ("range(0, BM, A_ROWS)", "range(0, A_ROWS, A_ROWS)")),
         "no_padding": ("without the PAD", ("WIDTH = BM + PAD", "WIDTH = BM")),
+        "padding_as_a_number": ("PAD is 0 here", ("WIDTH = BM + PAD", "WIDTH = BM + 4")),
+        "a_s_row_and_column_swapped": ("swapped in `load4(A, (c, r))`", ("A, (r, c)", "A, (c, r)")),
         "no_barrier": (
             "barrier between filling As and reading it is missing",
             ("        cuda.syncthreads()\n", ""),
@@ -200,6 +211,10 @@ def ragged_fours() -> dict[str, Wrong]:
         "everyone_clears_all": (
             "clears the whole of As",
             ("        zeros = (", "        As[:, :] = 0\n        zeros = ("),
+        ),
+        "everyone_clears_all_rows": (
+            "clears the whole of As",
+            ("        zeros = (", "        As[:] = 0\n        zeros = ("),
         ),
         "a_tuple_times_four": (
             "write its four elements out",

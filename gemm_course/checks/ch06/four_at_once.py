@@ -59,12 +59,28 @@ def _check_numbers(run: Move) -> None:
         return
     rows = run.rows_per_pass
     if not run.wrong[:rows].any() and run.wrong[rows:].all():
+        if step := _too_far(run):
+            raise Refused(
+                f"Only the first pass is moved. There is a loop, but it goes on by `{step}` rows. The block "
+                f"covers THREADS // (BK // 4) rows at a time, {rows} here: go on by so many.",
+                run.first_wrong_place,
+            )
         raise Refused(
             "Only the first pass is moved. The block covers THREADS // (BK // 4) rows at a time, and the "
             "tile has more: loop over them.",
             run.first_wrong_place,
         )
     raise Refused("Not every float arrives at its place.", run.first_wrong_place)
+
+
+def _too_far(run: Move) -> str:
+    """The step of the learner's loop over the tile's rows, as it is written; "" where there is none."""
+    for node in ast.walk(source_tree(run.kernel.py_func)):
+        if isinstance(node, ast.For) and isinstance(node.iter, ast.Call) and len(node.iter.args) == 3:
+            _, stop, step = map(ast.unparse, node.iter.args)
+            if stop == "BM":
+                return step
+    return ""
 
 
 def _out_of_bounds(finding: Finding, run: Move) -> str | None:

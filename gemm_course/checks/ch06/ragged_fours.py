@@ -164,6 +164,17 @@ def _made_from(name: str, tree: ast.AST) -> set[str]:
     return made
 
 
+def _local_arrays(tree: ast.AST) -> set[str]:
+    """The variables that are arrays of the thread's own."""
+    return {
+        target.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
+        for target in node.targets
+        if isinstance(target, ast.Name) and ast.unparse(node.value.func).endswith("local.array")
+    }
+
+
 def _variables(target: ast.expr) -> list[ast.Name]:
     parts = target.elts if isinstance(target, ast.Tuple) else [target]
     return [part for part in parts if isinstance(part, ast.Name)]
@@ -176,7 +187,9 @@ def _begun(function: Any) -> Any:
                 "A tuple cannot be multiplied in a kernel: write its four elements out.",
                 line_at(function, node.lineno),
             )
-        if isinstance(node, ast.Assign) and any(map(_is_slice, node.targets)):
+        if isinstance(node, ast.Assign) and any(
+            _is_all_of(target, "As", function) for target in node.targets
+        ):
             raise Refused(
                 f"`{ast.unparse(node)}` is done by every thread: each clears the whole of As, also what "
                 "others have filled. Let each thread store its own elements, or zeros in their place.",
@@ -189,8 +202,13 @@ def _begun(function: Any) -> Any:
     return function
 
 
-def _is_slice(target: ast.expr) -> bool:
-    return isinstance(target, ast.Subscript) and any(isinstance(n, ast.Slice) for n in ast.walk(target.slice))
+def _is_all_of(target: ast.expr, array: str, function: Any) -> bool:
+    """Whether this is ``array``, whatever the learner calls it, with nothing but `:` for an index."""
+    own = function.py_func.__code__.co_varnames[PARAMETERS.index(array)]
+    if not (isinstance(target, ast.Subscript) and ast.unparse(target.value) == own):
+        return False
+    places = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
+    return all(isinstance(each, ast.Slice) and not (each.lower or each.upper) for each in places)
 
 
 # ---- what is wrong -----------------------------------------------------------------------------------------
@@ -357,7 +375,7 @@ def _check_by_place(fetch: Fetch) -> None:
 def _of_dynamic_places(function: Any) -> str:
     """A comment on a loop over the four whose length is known only at run time: it is no mistake."""
     tree = source_tree(function)
-    fours = _made_from("load4", tree)
+    fours = _made_from("load4", tree) | _local_arrays(tree)
     for loop in ast.walk(tree):
         if not isinstance(loop, ast.For) or not {"k", "k0"} & _names_in(loop.iter):
             continue
@@ -366,8 +384,9 @@ def _of_dynamic_places(function: Any) -> str:
                 if _names_in(loop.target) & _names_in(node.slice):
                     return (
                         f" But the length of `{ast.unparse(loop.iter)}` is known only at run time: the "
-                        f"compiler makes a chain of branches of `{ast.unparse(node)}`. Four iterations with "
-                        "a condition in them take fewer instructions."
+                        f"compiler makes a chain of branches of `{ast.unparse(node)}`. In C++ the four would "
+                        "go to local memory. Four iterations with a condition in them take fewer "
+                        "instructions."
                     )
     return ""
 

@@ -60,6 +60,7 @@ def transposing_scatter(make_transpose):
         check_width(run, "store", "out", "out is written")
         check_once(run, "store", "out", "stored", "BM")
         _check_scatter(run)
+        _check_size(run)
     stores = runs[0].accesses("store")
     each = int(stores["wavefronts"].sum()) // int(stores["requests"].sum())
     return (
@@ -218,6 +219,17 @@ def _check_scatter(run: Move) -> None:
         f"The numbers are right, but the stores into As have bank conflicts: {told}. {why}",
         f"{run.line(stores['line'].iloc[0])}. {run.about}.",
     )
+
+
+def _check_size(run: Move) -> None:
+    """As takes no more room than BK rows of BM + PAD floats."""
+    tiles, floats = run.tiles, run.report.shared_bytes // 4
+    if floats > (enough := tiles.BK * (tiles.BM + tiles.PAD)):
+        raise Refused(
+            f"The numbers are right, but As has {floats} floats, and {enough} are enough: BK rows of BM + "
+            f"PAD floats. PAD is {tiles.PAD} here. Is the padding written as a number?",
+            f"{run.about}.",
+        )
 
 
 def _wavefronts_of_the_scatter(tiles: Tiles) -> int:

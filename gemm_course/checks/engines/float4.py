@@ -104,10 +104,57 @@ def check_errors(run: Move, words: Mapping[str, Callable[[Finding, Move], str | 
 
 
 def misaligned(finding: Finding, run: Move) -> str:
+    if swapped := _place_with_row_and_column_swapped(run):
+        return (
+            f"Row and column are swapped in `{swapped}`: the index is `(row, column)`, and the column is the "
+            f"one that is a multiple of four. {finding.message}"
+        )
     return (
         "A 128-bit access must begin at a multiple of four floats, and this one does not. Is the column "
         f"multiplied by 4 (`tid % (BK // 4) * 4`), and every row a multiple of four long? {finding.message}"
     )
+
+
+def _place_with_row_and_column_swapped(run: Move) -> str:
+    """The learner's load4 or store4 whose first index is made by `* 4` and whose second is not, or ""."""
+    tree = source_tree(run.kernel.py_func)
+    made = _made(tree)
+    for node in ast.walk(tree):
+        if not (isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("load4", "store4"))):
+            continue
+        for place in node.args:
+            if isinstance(place, ast.Tuple) and len(place.elts) == 2:
+                row, column = (_times_four(made.get(ast.unparse(each), each)) for each in place.elts)
+                if row and not column:
+                    return ast.unparse(node)
+    return ""
+
+
+def _made(tree: ast.AST) -> dict[str, ast.expr]:
+    """Variable -> the expression assigned to it, also of those assigned together."""
+    made: dict[str, ast.expr] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and len(node.targets) == 1:
+            (target,), value = node.targets, node.value
+            together = isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple)
+            pairs = zip(target.elts, value.elts) if together else [(target, value)]
+            made |= {ast.unparse(name): expression for name, expression in pairs}
+    return made
+
+
+def _times_four(expression: ast.expr) -> bool:
+    return isinstance(expression, ast.BinOp) and any(
+        isinstance(node, ast.BinOp)
+        and isinstance(node.op, ast.Mult)
+        and "4" in (ast.unparse(node.left), ast.unparse(node.right))
+        for node in _summands(expression)
+    )
+
+
+def _summands(expression: ast.expr) -> list[ast.expr]:
+    if isinstance(expression, ast.BinOp) and isinstance(expression.op, ast.Add):
+        return [*_summands(expression.left), *_summands(expression.right)]
+    return [expression]
 
 
 # ---- how it is moved ---------------------------------------------------------------------------------------
