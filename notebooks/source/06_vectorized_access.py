@@ -173,7 +173,9 @@ check.four_at_once(make_copy)
 # *rows* of As. After `v = load4(A, (r, c))` it takes `As[c + e, r] = v[e]` for e from 0 to 3. (r and c count
 # from the corner of the tile.) Four loads became one; the four stores remain.
 #
-# What a thread loads is as in 06.1: `BK // 4` threads share a row of the tile.
+# What a thread loads is as in 06.1: `BK // 4` threads share a row of the tile. The picture has document 003's
+# names: innerRowA is a thread's row, innerColA says which four of this row, and rowStrideA is the number of
+# rows that the block covers in a pass.
 #
 # Below is one warp with a small tile. Be thread 13, with BK = 16: which row is yours, and which four? Where
 # do your floats land in As? Say it, then choose the thread and step. (With BK = 8 two threads share a row.)
