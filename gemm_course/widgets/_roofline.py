@@ -48,7 +48,7 @@ def roofline(*stages: str, limits: str | None = None, until: str | None = None) 
     if stages:
         trail = tuple(LADDER[name].name for name in stages)
         return Explorer(lambda stage: moved(trail, stage), {"stage": ("stage", trail, trail[-1])})
-    sizes = [64 * 2**step for step in range(9)]
+    sizes = [8 * 2**step for step in range(12)]
     return Explorer(ideal, {"n": ("n × n matrices, n", sizes, 256)})
 
 

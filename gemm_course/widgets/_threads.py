@@ -49,7 +49,11 @@ def grid(rows: int = 10, columns: int = 18) -> Explorer:
     return Explorer(
         lambda block, bx, by, x, y: threads.grid_of_blocks((rows, columns), block, (bx, by), (x, y)),
         {
-            "block": ("block (x × y)", _named([(2, 2), (4, 2), (8, 4), (4, 8), (16, 2), (5, 3)]), (8, 4)),
+            "block": (
+                "block (x × y)",
+                _named([(2, 2), (4, 2), (8, 4), (4, 8), (16, 2), (5, 3), (6, 5), (9, 2)]),
+                (8, 4),
+            ),
             "bx": ("blockIdx.x", blocks(0), 1),
             "by": ("blockIdx.y", blocks(1), 2),
             "x": ("threadIdx.x", lambda chosen: range(chosen["block"][0]), 3),

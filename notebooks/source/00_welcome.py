@@ -13,11 +13,12 @@
 # they ask for. With a GPU you can run your kernels there as well.
 #
 # **After this notebook you can**
+# - write, run and check your first kernels;
 # - given a thread, name its block, warp, lane, row and column;
 # - say where an element of a matrix lies in memory, and which other bytes move along with it;
-# - write, run and check your first kernels.
+# - tell how fast a kernel can be at most.
 #
-# *Time: about 45 minutes to read, 40 for the exercises. Four stations; take a break between any two.*
+# *Time: about 45 minutes to read, 45 for the exercises. Four stations; take a break between any two.*
 
 # %% [markdown] id="contents"
 # ## Contents
@@ -68,26 +69,114 @@ see.multiply()
 see.tflops("naive_uncoalesced", "naive_coalesced", "block_tiled", "thread_tiled_2d", "warp_tiled")
 
 # %% [markdown]
-# A bar is a kernel that you will write, under its name in this course; `A`, `B` and `C` are 4096 × 4096. One
-# TFLOPS is $10^{12}$ additions or multiplications per second. FP32 means numbers of 32 bits, NumPy's float32.
-# The dashed line is cuBLAS.
+# A bar is a kernel that you will write, under its name in this course; `A`, `B` and `C` are 4096 × 4096. An
+# addition or a multiplication is a *floating-point operation*, a **FLOP**; one TFLOPS is $10^{12}$ per
+# second. FP32 means numbers of 32 bits, NumPy's float32. The dashed line is cuBLAS.
 #
 # Every notebook goes one step further, and its exercises check themselves. The course remembers which have
 # passed. Come back here and run this cell to see how far you are, or ask `python3 course.py progress` in a
-# terminal. (Where a number is skipped, no exercise is missing.)
+# terminal. A number is an exercise's name for good, so numbers need not come in order.
 
 # %% id="progress"
 check.progress()
 
 # %% [markdown]
 # ---
-# ## Station 1 · Threads: who am I?
+# ## Station 1 · Your first kernel
 #
 # A **kernel** is a function that every thread runs. It gets no loop index; it asks who it is:
 #
-# - threads come in **blocks**, whose shape you choose: up to 1024 threads. `cuda.threadIdx.x`, `.y` say where
-#   in the block, `cuda.blockDim.x`, `.y` how large it is;
-# - blocks come in a **grid**. `cuda.blockIdx.x`, `.y` say where in the grid.
+# - threads come in **blocks** of up to 1024 threads;
+# - blocks come in a **grid**: all threads of one launch.
+#
+# Here is a kernel in four lines. Numba compiles it for the GPU because of `@cuda.jit`:
+
+
+# %%
+@cuda.jit
+def double(a, out):
+    i = cuda.grid(1)  # the thread's number in the whole grid
+    out[i] = float32(2) * a[i]
+
+
+# %% [markdown]
+# It **returns nothing**: it writes into an array that it was given. It may use numbers, indices, `if`, `for`
+# and `.shape`, but no lists and no arithmetic with whole arrays. `float32(2)` is the number 2 as a float32; a
+# plain `2.0` would be a float64, which notebook 01 comes back to.
+#
+# With an NVIDIA GPU, `double[3, 40](a, out)` **launches** it: 3 blocks of 40 threads. (Numba copies the
+# arrays there and back. Without a GPU, that line stops with a `CudaSupportError`.) Here the emulator does it:
+
+# %%
+a, out = np.arange(120, dtype=np.float32), np.zeros(120, np.float32)
+report = emulate(double, 3, 40, a, out)
+out[:8]
+
+# %% [markdown]
+# 120 threads for 120 elements. Now the same launch with 100: what will the last 20 threads do? (Threads are
+# named (x, y, z); z is always 0 in this course.)
+
+# %%
+for finding in emulate(double, 3, 40, a[:100], out[:100]).findings:
+    print(f"line {finding.line}: {finding.message}")
+
+# %% [markdown]
+# A GPU would have read and written whatever lies behind the arrays, usually silently. Blocks rarely fit
+# exactly. So the surplus threads must be told to keep their hands off: that is the **guard**, an `if`. A
+# kernel asks an array for its size: `out.size`, `len(out)`, or `m, n = out.shape`.
+#
+# ### Exercise 00.2 · How many blocks?
+# *core · easy · 3 minutes*
+#
+# `n` elements, blocks of `threads` threads, one thread per element. Write `blocks_for(n, threads)`: the
+# smallest number of blocks that covers all of them.
+
+
+# %% id="ex-00-2"
+def blocks_for(n, threads):
+    ### BEGIN SOLUTION
+    return (n + threads - 1) // threads
+    ### STUB
+    # return None
+    ### END SOLUTION
+
+
+check.blocks_for(blocks_for)
+
+# %% [markdown] tags=["stub"]
+# *Every exercise has these three: a verdict when its cell has run, hints that open one by one, and the
+# solution, folded.*
+
+# %% [markdown]
+# ### Exercise 00.5 · Add two vectors
+# *core · easy · 8 minutes*
+#
+# Write the kernel `vector_add(a, b, out)`: `out[i] = a[i] + b[i]`. It is launched with blocks of 128
+# threads, in one dimension, and as many blocks as it takes. The vectors may have any length. Every thread
+# stores one element at most, its own, and nothing outside the arrays is touched. (The checker fills `out`
+# with NaN, *not a number*, before the launch: where you see NaN, nothing was stored.)
+
+
+# %% id="ex-00-5"
+@cuda.jit
+def vector_add(a, b, out):
+    ### BEGIN SOLUTION
+    i = cuda.grid(1)
+    if i < out.size:
+        out[i] = a[i] + b[i]
+    ### END SOLUTION
+
+
+check.vector_add(vector_add)
+
+# %% [markdown]
+# ### Rows and columns
+#
+# In two dimensions, blocks and threads are pairs:
+#
+# - `cuda.threadIdx.x`, `.y` say where in the block a thread is, `cuda.blockDim.x`, `.y` how large the block
+#   is;
+# - `cuda.blockIdx.x`, `.y` say where in the grid the block is.
 #
 # Two conventions bite everyone once:
 #
@@ -95,17 +184,46 @@ check.progress()
 #    `C[y, x]`.
 # 2. `cuda.grid(2)` is a shorthand that returns `(x, y)`, in that order.
 #
-# The picture shows a matrix of 10 rows and 18 columns. Move the sliders: which thread takes which element?
-# Find a block shape that leaves no thread without work.
+# The picture shows a matrix of 10 rows and 18 columns, and the launch `kernel[(3, 3), (8, 4)](...)`. Move the
+# sliders: which thread takes which element? Then try the other shapes. Three of them leave no thread without
+# an element: which?
 
 # %%
 see.grid()
 
+# %% [markdown] tags=["thought"]
+# 2 × 2, 6 × 5 and 9 × 2: 2, 6 and 9 divide 18 columns, 2 and 5 divide 10 rows.
+
 # %% [markdown]
-# Blocks rarely fit exactly. The hatched threads exist, run the kernel, and must be told to keep their hands
-# off: that is the **guard**, `if row < m and col < n:`, with the sizes of `C`.
+# The hatched threads exist and run the kernel: the guard keeps them out. In two dimensions it is
+# `if row < m and col < n:`, with the sizes of `C`.
 #
-# ### Warps
+# ### Exercise 00.6 · Broadcasting
+# *core · medium · the step to matrices · 10 minutes*
+#
+# In NumPy, `down[:, None] + across[None, :]` makes a matrix out of two vectors. Write it as a kernel
+# `broadcast_add(down, across, out)`: `out[i, j] = down[i] + across[j]`. `down` has as many elements as
+# `out` has rows, `across` as many as `out` has columns.
+#
+# It is launched with blocks of (16, 8) threads, 16 along x, and `x` runs over the **columns** of `out`.
+# Again, every thread stores one element, its own.
+
+
+# %% id="ex-00-6"
+@cuda.jit
+def broadcast_add(down, across, out):
+    ### BEGIN SOLUTION
+    x, y = cuda.grid(2)
+    if x < out.shape[1] and y < out.shape[0]:
+        out[y, x] = down[y] + across[x]
+    ### END SOLUTION
+
+
+check.broadcast_add(broadcast_add)
+
+# %% [markdown]
+# ---
+# ## Station 2 · Warps: who am I?
 #
 # The hardware does not step through a block thread by thread; it works on warps. It numbers a block's
 # threads, **x first**: that number is a thread's **linear id**. Then it cuts the ribbon of ids into pieces of
@@ -117,8 +235,8 @@ see.block()
 
 # %% [markdown]
 # Move the thread, change the shape, and watch where it goes. Then without the picture: blocks of 6 × 7
-# (x × y), 40 × 2 and 96 × 2. In which do threads of *more than one row* share a warp, and how many lanes have
-# no thread?
+# (x × y), 40 × 2 and 96 × 2. In which do threads of *more than one row* share a warp, and how many lanes are
+# **idle**, that is have no thread?
 
 # %% [markdown] tags=["thought"]
 # In 6 × 7 and in 40 × 2: warps do not end where rows end. 40 × 2 are 80 threads in three warps: the second
@@ -127,8 +245,8 @@ see.block()
 
 # %% [markdown]
 # If the lanes of a warp disagree at an `if`, the warp runs both branches one after the other, each time with
-# some lanes **masked**. That is called *divergence*. A guard at the edge of the matrix costs next to nothing.
-# An `if` that splits every warp costs the time of both branches, twice the time if they are alike.
+# some lanes **masked**: they do nothing. That is called *divergence*. A guard at the edge of the matrix costs
+# next to nothing. An `if` that splits every warp costs the time of both branches.
 
 # %% [markdown]
 # ### Exercise 00.1 · Who am I?
@@ -152,29 +270,6 @@ def where(block, thread, block_dim):
 
 check.where(where)
 
-# %% [markdown] tags=["stub"]
-# *Every exercise has these three: a verdict when its cell has run, hints that open one by one, and the
-# solution, folded.*
-
-# %% [markdown]
-# ### Exercise 00.2 · How many blocks?
-# *core · easy · 3 minutes*
-#
-# `n` elements, blocks of `threads` threads, one thread per element. Write `blocks_for(n, threads)`: the
-# smallest number of blocks that covers all of them.
-
-
-# %% id="ex-00-2"
-def blocks_for(n, threads):
-    ### BEGIN SOLUTION
-    return (n + threads - 1) // threads
-    ### STUB
-    # return None
-    ### END SOLUTION
-
-
-check.blocks_for(blocks_for)
-
 # %% [markdown]
 # ### Exercise 00.3 · Idle lanes
 # *core · medium · 3 minutes*
@@ -191,7 +286,7 @@ check.idle_lanes(1260)
 
 # %% [markdown]
 # ---
-# ## Station 2 · Memory: where is it?
+# ## Station 3 · Memory: where is it?
 #
 # Memory is one long row of bytes. A matrix has to be laid into it, and NumPy (like C) does it **row by
 # row**. To find `A[row, col]` one needs to know how far it is from the start of one row to the start of the
@@ -218,7 +313,26 @@ see.addresses()
 # %% [markdown]
 # Now set the leading dimension to 13. Rows begin in the middle of a sector, and each element of a column sits
 # at a different place in its sector. Notebook 02 will come back to that.
+
+# %% [markdown]
+# ### Who asks for which bytes?
 #
+# Back to `double`, with 3 blocks of 40 threads: the emulator kept the books. A **request** is one access by
+# one warp, all its lanes together. How many requests for `a` do the three blocks make, and how many sectors
+# does each touch? Add them up. (`a` begins where a sector begins.)
+
+# %% [markdown] tags=["thought"]
+# Each block has two warps: 32 floats in four sectors, and 8 floats in one. Three blocks make 6 requests and
+# touch 15 sectors.
+
+# %% [markdown]
+# Look it up: a line per array, with `op` (load: read; store: write), the `lanes` that took part and the
+# `bytes` that they asked for.
+
+# %%
+report.accesses[["array", "op", "requests", "lanes", "bytes", "sectors"]]
+
+# %% [markdown]
 # ### Exercise 00.4 · Sector and line
 # *core · medium · matters from 01 on · 8 minutes*
 #
@@ -241,25 +355,30 @@ check.sector_and_line(sector_and_line)
 
 # %% [markdown]
 # ---
-# ## Station 3 · The machine: what limits it?
+# ## Station 4 · The machine: what limits it?
 #
-# You know who asks, and where the numbers lie. Here is who does the work, and the way that a number takes:
+# You know who asks, and where the numbers lie. Here is who does the work, and the way that a number takes.
+# (Some of its figures are for later notebooks.)
 
 # %%
 see.machine()
 
 # %% [markdown]
-# - A **multiprocessor**, SM for short, takes in whole blocks, as many as fit: up to 2048 threads. The others
-#   start when some have ended.
+# - A **multiprocessor**, SM for short, takes in whole blocks, as many as fit: up to 2048 threads. On 132
+#   SMs these are the 270 336 above. The other blocks start when some have ended.
 # - A **scheduler** looks after some of the warps. In each clock it picks one that is ready and **issues**,
 #   that is starts, its next instruction. A clock is the machine's beat.
 #
-# How fast can it compute? Each of the 132 SMs has four schedulers, and each of these starts an instruction
-# for 32 lanes in every clock. That instruction can be a *fused multiply-add* (FMA): a multiplication and an
-# addition, two operations (FLOP). There are $1.98 \cdot 10^9$ clocks per second. How many TFLOPS is that?
+# How fast can it compute? Each SM has four schedulers, and each of these starts an instruction for 32 lanes
+# in every clock. That instruction can be a *fused multiply-add* (FMA): a multiplication and an addition, two
+# FLOP. With 132 SMs and $1.98 \cdot 10^9$ clocks per second this makes
+# 132 · 4 · 32 · 2 · 1.98 · 10⁹ = 67 · 10¹² FLOP per second: **67 TFLOPS**.
+#
+# Another GPU, the A100, has 108 SMs of four schedulers and $1.41 \cdot 10^9$ clocks per second, but each of
+# its schedulers starts an FMA for only 16 lanes per clock. How many TFLOPS is that?
 
 # %% [markdown] tags=["thought"]
-# 132 · 4 · 32 · 2 · 1.98 · 10⁹ = 67 · 10¹²: **67 TFLOPS**.
+# 108 · 4 · 16 · 2 · 1.41 · 10⁹ = 19.5 · 10¹²: 19.5 TFLOPS.
 
 # %% [markdown]
 # Then the memories:
@@ -272,14 +391,15 @@ see.machine()
 # ### Two speeds
 #
 # A GPU has two speeds: how fast it computes, and how fast it gets its numbers. An H200 computes at 67 TFLOPS,
-# and its DRAM delivers 4.8 TB per second. So while one float of 4 bytes comes in, there is time for 56
-# operations. Whoever does fewer per float leaves the arithmetic idle.
+# and its DRAM delivers 4.8 TB per second. So while one byte comes in, there is time for 67 / 4.8 = 14
+# operations; while a float of 4 bytes comes in, for 56. A kernel that does fewer leaves the arithmetic units
+# idle.
 #
 # ### FLOP per byte
 #
 # So the first question about any kernel is: **how many operations does it do per byte that it moves?** That
-# is its *arithmetic intensity*. Times the bytes per second of a memory, it is the most that this memory
-# allows.
+# is its *arithmetic intensity*. Multiply it by a memory's bytes per second: that is the most FLOP per second
+# this memory allows.
 
 # %%
 see.predict("00.intensity")
@@ -300,11 +420,31 @@ see.roofline()
 # The roofs meet at 67 / 4.8, some 14 FLOP per byte: n / 6 = 14, so from n = 84 on.
 
 # %% [markdown]
-# **A roof is a limit, not a forecast.** The naive kernel of notebook 01 reads each element of A and
-# B from DRAM once: 8.4 MB for n = 1024, by the hardware's own count. It writes another 4.2. That is about 170
-# FLOP per byte, far to the right of where the roofs meet; so its roof is 67 TFLOPS, and it reaches less than
-# one percent of that. It does not wait for DRAM but for L1, which is busy 99 % of the time (measured with
-# n = 4096). The next two notebooks find out why.
+# ### Exercise 00.7 · The roof
+# *core · easy · the question of every notebook · 4 minutes*
+#
+# Write `roof(flop, bytes)`: the most TFLOPS that an H200 can reach with a kernel that does `flop` operations
+# and moves `bytes` bytes from and to DRAM. Take 67 TFLOPS and 4.8 TB per second.
+
+
+# %% id="ex-00-7"
+def roof(flop, bytes):
+    ### BEGIN SOLUTION
+    dram = 4.8 * flop / bytes
+    return min(67, dram)
+    ### STUB
+    # return None  # TFLOPS
+    ### END SOLUTION
+
+
+check.roof(roof)
+
+# %% [markdown]
+# **A roof is a limit, not a forecast.** The naive kernel of notebook 01, with n = 4096, does 16 FLOP per
+# byte that it moves from and to DRAM, by the hardware's own count. The roofs meet to the left of that; so its
+# roof is 67 TFLOPS, and it reaches less than one percent of that. It does not wait for DRAM either: DRAM is
+# busy 1 % of the time, L1 99 %. The roof drawn above is DRAM's alone. L1 has its own, and the next two
+# notebooks are about it.
 #
 # ### Hiding the wait
 #
@@ -331,104 +471,6 @@ see.latency()
 
 # %% [markdown]
 # ---
-# ## Station 4 · Your first kernel
-#
-# A kernel is a Python function with `@cuda.jit` in front. Numba compiles it for the GPU: numbers, indices,
-# `if`, `for`, `.shape`; no slices, lists or NumPy functions. It **returns nothing**: it writes into an array
-# that it was given. `float32(2)` is the number 2 as a float32; a plain `2.0` would be a float64, which
-# notebook 01 comes back to.
-
-
-# %%
-@cuda.jit
-def double(a, out):
-    i = cuda.grid(1)  # the thread's number in the whole grid, along x
-    out[i] = float32(2) * a[i]
-
-
-# %% [markdown]
-# With an NVIDIA GPU, `double[3, 40](a, out)` **launches** it: 3 blocks of 40 threads. (Numba copies the
-# arrays there and back.) Here the emulator does it:
-
-# %%
-a, out = np.arange(120, dtype=np.float32), np.zeros(120, np.float32)
-report = emulate(double, 3, 40, a, out)
-out[:8]
-
-# %% [markdown]
-# And it kept the books. A **request** is one access by one warp, all its lanes together. How many requests
-# for `a` do three blocks of 40 threads make, and how many sectors does each touch? Add them up. (`a`
-# begins where a sector begins.) Count, then look:
-
-# %% tags=["thought"]
-report.accesses[["array", "op", "requests", "lanes", "bytes", "sectors"]]
-
-# %% [markdown] tags=["thought"]
-# Each block has two warps: 32 floats in four sectors, and 8 floats in one. Three blocks make 6 requests and
-# touch 15 sectors.
-
-# %% [markdown]
-# The kernel has no guard. With 120 elements that was luck; here are 100. (Threads are named
-# (x, y, z); z is always 0 in this course.)
-
-# %%
-for finding in emulate(double, 3, 40, a[:100], out[:100]).findings:
-    print(f"line {finding.line}: {finding.message}")
-
-# %% [markdown]
-# A GPU would have read and written whatever lies behind the arrays, usually silently.
-#
-# A kernel asks an array for its size: `m, n = out.shape` works there, as do `out.size` and `len(out)`.
-#
-# In two dimensions, blocks and threads are pairs, x first. The first picture of Station 1 would be
-# `kernel[(3, 3), (8, 4)](...)`.
-#
-# ### Exercise 00.5 · Add two vectors
-# *core · easy · 8 minutes*
-#
-# Write the kernel `vector_add(a, b, out)`: `out[i] = a[i] + b[i]`. It is launched with blocks of 128
-# threads, in one dimension, and as many blocks as it takes. The vectors may have any length. Every thread
-# stores one element at most, its own, and nothing outside the arrays is touched.
-
-
-# %% id="ex-00-5"
-@cuda.jit
-def vector_add(a, b, out):
-    ### BEGIN SOLUTION
-    i = cuda.grid(1)
-    if i < out.size:
-        out[i] = a[i] + b[i]
-    ### END SOLUTION
-
-
-check.vector_add(vector_add)
-
-# %% [markdown]
-# ### Exercise 00.6 · Broadcasting
-# *core · medium · the step to matrices · 10 minutes*
-#
-# In NumPy, `down[:, None] + across[None, :]` makes a matrix out of two vectors. Write it as a kernel
-# `broadcast_add(down, across, out)`: `out[i, j] = down[i] + across[j]`. `down` has as many elements as
-# `out` has rows, `across` as many as `out` has columns.
-#
-# It is launched with blocks of (16, 8) threads, 16 along x, and `x` runs over the **columns** of `out`.
-# Again, every thread stores one element, its own.
-
-
-# %% id="ex-00-6"
-@cuda.jit
-def broadcast_add(down, across, out):
-    ### BEGIN SOLUTION
-    x, y = cuda.grid(2)
-    if x < out.shape[1] and y < out.shape[0]:
-        out[y, x] = down[y] + across[x]
-    ### END SOLUTION
-
-
-check.broadcast_add(broadcast_add)
-
-# %% [markdown]
-# ---
 # ## Quiz
 
 # %%
@@ -440,30 +482,32 @@ see.quiz("00")
 # | word | meaning |
 # |---|---|
 # | thread, block, grid | who runs the kernel; x is the column, y the row |
-# | warp, lane | 32 threads with consecutive linear ids, x first; the place in it |
 # | guard | the `if` that keeps surplus threads out of the arrays |
+# | warp, lane | 32 threads with consecutive linear ids, x first; the place in it |
 # | leading dimension | elements from one row's start to the next |
 # | sector, line | 32 bytes: what moves; 128 bytes: what caches keep track of |
 # | SM, scheduler | runs blocks; picks a warp that is ready, in each clock |
 # | L1, L2, DRAM | the cache of an SM, the cache of all, the memory behind them |
 # | intensity, roofline | FLOP per byte; the most that a memory allows with it |
+#
+# **Next:** the naive kernel. It is right, short, and uses less than one percent of the machine.
 
 # %% [markdown] id="documents"
-# ## Where the kernels come from
+# ## For the curious: where the kernels come from
 #
 # The course started from five texts, which it calls documents. You need to read none of them. Each has
 # kernels, and each kernel is a **stage** of our ladder, with a name that says what it does:
 #
-# | notebook | document and kernel | stage | what is new |
+# | notebook | stage | what is new | document and kernel |
 # |---|---|---|---|
-# | 01 | 004, v00 | `naive_uncoalesced` | one thread per element of C |
-# | 02 | 004, v01 | `naive_coalesced` | neighbours read neighbours |
-# | 03 | 002; 004, v02 | `penny_xu_tile`; `block_tiled` | tiles in shared memory |
-# | 04 | 004, v03 | `thread_tiled_1d` | a thread computes a column |
-# | 05 | 004, v04; 000 (001 is its draft) | `thread_tiled_2d`; `kernel5` | a rectangle |
-# | 06 | 004, v05 | `vectorized` | four floats at a time |
-# | 07 | 003; 004, v06 | `warp_tiled_tm1`; `warp_tiled` | tiles for warps |
-# | 08 | 004, v07 | `wmma`; `wmma_fp16_acc` | Tensor Cores |
+# | 01 | `naive_uncoalesced` | one thread per element of C | 004, v00 |
+# | 02 | `naive_coalesced` | neighbours read neighbours | 004, v01 |
+# | 03 | `penny_xu_tile`; `block_tiled` | tiles in shared memory | 002; 004, v02 |
+# | 04 | `thread_tiled_1d` | a thread computes a column | 004, v03 |
+# | 05 | `thread_tiled_2d`; `kernel5` | a rectangle | 004, v04; 000 (001 is its draft) |
+# | 06 | `vectorized` | four floats at a time | 004, v05 |
+# | 07 | `warp_tiled_tm1`; `warp_tiled` | tiles for warps | 003; 004, v06 |
+# | 08 | `wmma`; `wmma_fp16_acc` | Tensor Cores | 004, v07 |
 #
 # Documents 000 and 001 name no author; 002 is notes on [Penny Xu's article][xu], 003 on the warp tiles of
 # [Simon Boehm's][boehm]; 004 is [Lei Mao's article][mao].
@@ -471,5 +515,3 @@ see.quiz("00")
 # [xu]: https://penny-xu.github.io/blog/tiled-matrix-multiplication
 # [boehm]: https://siboehm.com/articles/22/CUDA-MMM
 # [mao]: https://leimao.github.io/article/CUDA-Matrix-Multiplication-Optimization/
-#
-# **Next:** the naive kernel. It is right, short, and uses less than one percent of the machine.

@@ -52,6 +52,8 @@ WRONG["blocks_for"] = returning(
         "threads_instead_of_blocks": ("how many threads are launched", "-(-n // threads) * threads"),
         "blocks_of_128": ("128 stands in the formula", "(n + 127) // 128"),
         "at_least_one": ("n = 0", "max(1, -(-n // threads))"),
+        "floor_at_least_one": ("1 at least: that helps only", "max(1, n // threads)"),
+        "warps": ("32 stands in the formula", "(n + 31) // 32"),
         "as_text": ("must be a whole number; this is", 'f"{-(-n // threads)} blocks"'),
     },
 ) | altered(
@@ -104,11 +106,16 @@ WRONG["sector_and_line"] = altered(
         "four_bytes_along_the_row": ("Along the row", ("j * A.strides[1]", "j * 4")),
         "four_bytes_and_no_gap": ("Two things are assumed", (ADDRESS, "4 * (i * A.shape[1] + j)")),
         "size_of_an_element": ("taken for neighbours in memory", ("j * A.strides[1]", "j * A.itemsize")),
-        "strides_times_four": ("nothing is multiplied by 4", (ADDRESS, f"({ADDRESS}) * 4")),
+        "strides_times_four": ("nothing is multiplied by 4", (RETURNED, "address // 8, address // 32")),
         "strides_times_the_size": (
             "nothing is multiplied by `A.itemsize`",
             (ADDRESS, f"({ADDRESS}) * A.itemsize"),
         ),
+        "line_divided_twice": (
+            "The line is divided twice",
+            (RETURNED, "address // 32, address // 32 // 128"),
+        ),
+        "from_where_memory_begins": ("from where memory begins", (ADDRESS, f"A.ctypes.data + {ADDRESS}")),
         "half_a_line": ("A line has 128 bytes", (RETURNED, "address // 32, address // 64")),
         "elements_16_a_row": ("of one array, and this counts elements", (ADDRESS, "i * 16 + j")),
         "bytes_16_a_row": ("16 and the 4 bytes", (ADDRESS, "(i * 16 + j) * 4")),
@@ -185,7 +192,7 @@ WRONG["vector_add"] = altered(
         "guard_of_the_launch": ("Your guard, `i < cuda.gridsize(1)`", (GUARD, "if i < cuda.gridsize(1):")),
         "guard_of_the_block": ("Your guard, `cuda.threadIdx.x <", (GUARD, "if cuda.threadIdx.x < len(out):")),
         "begins_again": ("do the first elements once more", (INDEX, "i = cuda.grid(1) % out.size")),
-        "size_without_a_name": ("an array knows its size", (GUARD, "if i < n:")),
+        "size_without_a_name": ("An array knows its size", (GUARD, "if i < n:")),
         "not_called": ("this is a function", (INDEX, "i = cuda.grid")),
         "blocks_overlap": ("The blocks overlap", (INDEX, "i = cuda.blockIdx.x + cuda.threadIdx.x")),
         "factor_at_the_thread": (
@@ -212,6 +219,21 @@ WRONG["vector_add"] = altered(
         "sliced_as_in_numpy": ("`out[:]` is a slice", (STORE, "out[:] = a + b")),
         "not_decorated": ("plain Python function", ("@cuda.jit\n", "")),
         "a_loop_without_end": ("does not come to an end", ("if i", "while i")),
+        "cleared_by_every_thread": ("`out[:] = ...` stores all of `out`", (INDEX, f"out[:] = 0; {INDEX}")),
+        "index_0_for_all": ("each uses index 0", (INDEX, "i = 0")),
+        "counted_from_one": ("`out[0]` is never stored", (INDEX, f"{INDEX} + 1")),
+        "asserted": ("raises an error", (GUARD, "assert i < out.size\n    if True:")),
+        "leaves_too_late": (
+            "so `>=`, not `>`",
+            (GUARD, "if i > out.size:\n        return\n    else:"),
+        ),
+        "size_called": ("without brackets", ("out.size", "out.size()")),
+        "where_of_numpy": ("`np.where` is NumPy's way", (STORE, "out[i] = np.where(True, a[i] + b[i], 0)")),
+        "sum_of_a_list": ("A kernel has no lists", (STORE, "out[i] = sum([a[i], b[i]])")),
+        "renames_out": ("only gives the name `out`", ("out[i] =", "out =")),
+        "another_array": ("`a`, `b`, `out`, and what it computes from them.", ("b[i]", "c[i]")),
+        "for_the_cpu": ("is compiled for the CPU", ("@cuda.jit", "@__import__('numba').njit")),
+        "in_float64": ("operations are in float64", (STORE, "out[i] = 1.0 * a[i] + b[i]")),
     },
 )
 
@@ -306,7 +328,10 @@ WRONG["broadcast_add"] = altered(
             (GUARD, "j < len(out)"),
             (STORE, "out[j] = down[j] + across[j]"),
         ),
-        "sizes_without_names": ("an array knows its size", (GUARD, "x < n and y < m")),
+        "sizes_without_names": ("An array knows its size", (GUARD, "x < n and y < m")),
+        "bits_for_words": ("`&` binds tighter", (GUARD, "x < out.shape[1] & y < out.shape[0]")),
+        "guard_of_the_product": ("Threads pass your guard, `x * y", (GUARD, "x * y < out.size")),
+        "in_float64": ("operations are in float64", ("= down[y]", "= 1.0 * down[y]")),
         "outer_product": ("This is the product", ("] + ", "] * ")),
         "adds_to_the_old": ("what was in `out` before", ("] = ", "] += ")),
         "as_in_numpy": (
@@ -319,5 +344,28 @@ WRONG["broadcast_add"] = altered(
             (GUARD, "i < out.size"),
             (STORE, "out[i] = down[i] + across[i]"),
         ),
+    },
+)
+
+# ---- 00.7 ------------------------------------------------------------------------------------------------
+
+WRONG["roof"] = returning(
+    "roof",
+    {
+        "dram_alone": ("Only the slanted roof", "4.8 * flop / bytes"),
+        "arithmetic_alone": ("Only the flat roof", "min(67, 4.8e12 * flop / bytes)"),
+        "intensity": ("That is the arithmetic intensity", "flop / bytes"),
+        "intensity_below_the_peak": ("The intensity itself is compared with 67", "min(67, flop / bytes)"),
+        "the_higher_one": ("The higher of the two", "max(67, 4.8 * flop / bytes)"),
+        "bytes_per_flop": ("upside down", "min(67, 4.8 * bytes / flop)"),
+        "speeds_exchanged": ("The other way round", "min(4.8, 67 * flop / bytes)"),
+        "divided_by_the_speed": ("divided by 4.8", "min(67, flop / bytes / 4.8)"),
+        "floats_for_bytes": ("counted as floats", "min(67, 4.8 * flop / (4 * bytes))"),
+        "per_float": ("multiplied by 4, for the bytes", "min(67, 4.8 * flop / (bytes / 4))"),
+        "flop_per_second": ("These are FLOP per second", "min(67e12, 4.8e12 * flop / bytes)"),
+        "share": ("That is the share", "min(67, 4.8 * flop / bytes) / 67"),
+        "whole_intensity": ("`//` rounds the intensity down", "min(67, 4.8 * (flop // bytes))"),
+        "both_times": ("The two times are added", "flop / (flop / 67 + bytes / 4.8)"),
+        "in_words": ("must be a number", '"67 TFLOPS"'),
     },
 )

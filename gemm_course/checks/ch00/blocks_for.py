@@ -32,6 +32,16 @@ SLIPS = (
         lambda n, threads: -(-n // 128),
     ),
     Slip(
+        "32 stands in the formula: that counts warps. A block has `threads` threads.",
+        lambda n, threads: -(-n // 32),
+    ),
+    Slip(
+        "Rounded down, and 1 at least: that helps only where everything fits into one block. The last, "
+        "partly "
+        "filled block is missing.",
+        lambda n, threads: max(1, n // threads),
+    ),
+    Slip(
         "No elements need no blocks: for `n = 0` the answer is 0.",
         lambda n, threads: max(1, -(-n // threads)),
     ),

@@ -35,6 +35,7 @@ def broadcast_add(broadcast_add):
         lambda trial: trial.before["down"][:, None] + trial.before["across"],
         lambda trial, where: (
             _by_whole_rows(trial, where)
+            or _by_precedence(trial, where)
             or _by_strays(trial, where)
             or _by_stored(trial, where)
             or _by_repeats(trial, where)
@@ -115,6 +116,21 @@ def _by_strays(trial: Trial, where: str) -> Refused | None:
         return None
     finding = trial.error("out_of_bounds")
     return Refused(known[strays], f"{trial.line(finding)}. {finding.message} {where}")
+
+
+def _by_precedence(trial: Trial, where: str) -> Refused | None:
+    """`row < m & col < n` compares with `m & col`."""
+    for node in ast.walk(source_tree(trial.kernel)):
+        parts = [node.left, *node.comparators] if isinstance(node, ast.Compare) else []
+        for part in parts:
+            if isinstance(part, ast.BinOp) and isinstance(part.op, ast.BitAnd | ast.BitOr):
+                sign, word = ("&", "and") if isinstance(part.op, ast.BitAnd) else ("|", "or")
+                return Refused(
+                    f"`{sign}` binds tighter than `<`: `{ast.unparse(part)}` is computed first, from bits. "
+                    f"Write `{word}`.",
+                    where,
+                )
+    return None
 
 
 def _by_stored(trial: Trial, where: str) -> Refused | None:

@@ -70,7 +70,9 @@ SLIPS = (
         lambda i, j, A: _of_address(i * A.strides[0] + j * A.itemsize),
     ),
     Slip(
-        "The bytes are counted twice: `A.strides` is in bytes already, so nothing is multiplied by 4.",
+        "Four times too many: `A.strides` is in bytes already, so nothing is multiplied by 4, and a sector "
+        "has "
+        "32 of them, a line 128 (8 and 32 are how many floats they hold).",
         lambda i, j, A: _of_address(_address(i, j, A) * 4),
     ),
     Slip(
@@ -86,6 +88,16 @@ SLIPS = (
         "Two things are assumed here: that elements have 4 bytes, and that rows follow each other without a "
         "gap. Neither is always so; `A.strides` knows both.",
         lambda i, j, A: _of_address((i * A.shape[1] + j) * 4),
+    ),
+    Slip(
+        "The line is divided twice: the bytes by 32 and then by 128. Divide the bytes by 128, or the sectors "
+        "by 4.",
+        lambda i, j, A: (_address(i, j, A) // SECTOR, _address(i, j, A) // SECTOR // LINE),
+    ),
+    Slip(
+        "This counts from where memory begins: `A.ctypes.data` is the address of `A`. Count from the first "
+        "byte of `A`.",
+        lambda i, j, A: _of_address(A.ctypes.data + _address(i, j, A)),
     ),
     Slip(
         "A line has 128 bytes, four sectors; this divides by 64.",

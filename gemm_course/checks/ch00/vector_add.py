@@ -55,9 +55,13 @@ def _trial(kernel, n: int) -> Trial:
 
 INDICES = (  # a message, and the element of thread t of block b
     (
-        "Only `out[0]` is ever stored, by all threads. The launch has one dimension, so `y` is 0 for "
-        "everybody and only x tells threads apart: `cuda.grid(1)`.",
+        "Only `out[0]` is ever stored, by all threads: each uses index 0. A thread asks for its own, "
+        "`cuda.grid(1)`.",
         lambda b, t: 0 * t,
+    ),
+    (
+        "`out[0]` is never stored: the first thread has number 0, so nothing is added to it.",
+        lambda b, t: np.minimum(b * THREADS + t + 1, LONG - 1),
     ),
     (
         f"Only the first {THREADS} elements are stored: every block does the same ones. `cuda.threadIdx.x` "
@@ -80,6 +84,18 @@ INDICES = (  # a message, and the element of thread t of block b
     ),
 )
 
+ONLY_Y = (
+    "Only `out[0]` is ever stored, by all threads. The launch has one dimension, so `y` is 0 for everybody "
+    "and "
+    "only x tells threads apart: `cuda.grid(1)`."
+)
+
+
+def _asks_for_y(kernel) -> bool:
+    """Whether the kernel takes an index along y."""
+    written = ast.unparse(source_tree(kernel))
+    return "cuda.grid(2)" in written or ".y" in written
+
 
 def _by_index(long: Trial, where: str) -> Refused | None:
     """Which elements of the long vector were stored tells which index a thread takes."""
@@ -92,6 +108,8 @@ def _by_index(long: Trial, where: str) -> Refused | None:
             "with the array's size.",
             where,
         )
+    if written.tolist() == [True] + [False] * (LONG - 1) and _asks_for_y(long.kernel):
+        return Refused(ONLY_Y, where)
     for message, index in INDICES:
         predicted = np.isin(np.arange(LONG), index(b, t))
         if (written == predicted).all():
@@ -158,13 +176,18 @@ def _by_strays(trial: Trial, where: str) -> Refused | None:
             "work outside the vectors. On a GPU that mostly goes unnoticed, and sometimes not."
         )
     elif strays == 1:
-        message = (
-            "One thread too many gets through the guard: `n` elements have the indices 0 to n - 1, so `<`, "
-            "not `<=`."
-        )
+        message = _one_too_many(guard_of(trial.kernel))
     else:
         message = "The kernel works outside the vectors."
     return Refused(message, f"{trial.line(finding)}. {finding.message} {where}")
+
+
+def _one_too_many(guard: str) -> str:
+    """What to say of a guard that lets the thread behind the last element through."""
+    begin = "One thread too many gets through the guard"
+    if ">" in guard and ">=" not in guard:
+        return f"{begin}, `{guard}`: the thread with i = n must leave as well, so `>=`, not `>`."
+    return f"{begin}: `n` elements have the indices 0 to n - 1, so `<`, not `<=`."
 
 
 def _chooses(kernel) -> bool:

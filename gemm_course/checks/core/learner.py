@@ -13,7 +13,15 @@ from typing import Any
 import numpy as np
 
 from gemm_course import intrinsics
-from gemm_course.emulator import EmulatorError, KernelStopped, LaunchError, RefusedLine, Report, emulate
+from gemm_course.emulator import (
+    EmulatorError,
+    KernelRaised,
+    KernelStopped,
+    LaunchError,
+    RefusedLine,
+    Report,
+    emulate,
+)
 
 from .exercise import Refused, nothing_yet
 from .source import defined_but_not_returned, is_stub, prints_only, source_line
@@ -189,6 +197,11 @@ def kernel_of(given: Any, parameters: tuple[str, ...]) -> Any:
         if inspect.isfunction(given):
             raise Refused(f"`{given.__name__}` is a plain Python function. Put `@cuda.jit` above it.")
         raise Refused(f"A kernel is needed, a function under `@cuda.jit`; this is {_shown(given)}.")
+    if type(given).__module__.startswith("numba.core"):
+        raise Refused(
+            f"`{given.py_func.__name__}` is compiled for the CPU. What runs on the GPU has `@cuda.jit` above "
+            "it, not `@njit`."
+        )
     _check_parameters(given.py_func, parameters)
     return given
 
@@ -219,6 +232,8 @@ def emulate_kernel(kernel: Any, grid: tuple, block: tuple, *args, own: Any = Non
     except RefusedLine as error:
         message = _sentence(error.sentence) + _import_of(error.sentence) + _instead_of(error.sentence)
         raise Refused(message, source_line(error.filename, error.line)) from None
+    except KernelRaised as error:
+        raise Refused(f"The kernel raises an error. {error}", _line_of(error, written)) from None
     except KernelStopped as error:
         raise Refused(f"The kernel does not come to an end: {error}", _line_of(error, written)) from None
     except EmulatorError as error:

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from gemm_course.checks.core import Refused, emulate_kernel, nothing_happens, source_tree
+from gemm_course.checks.core import Refused, emulate_kernel, nothing_happens, parameter_names, source_tree
 from gemm_course.emulator import Watch
 
+from .lessons import no_float64
 from .trial import Trial, try_kernel
 
 Explain = Callable[[Trial, str], Refused | None]
@@ -38,10 +39,17 @@ def try_one_each(kernel: Any, names: tuple[str, ...], block: tuple, *inputs, out
 def _written_for_numpy(kernel: Any, refused: Refused, dimensions: int) -> str:
     """What stops a kernel that treats many elements, or both indices, as one thing."""
     nodes = list(ast.walk(source_tree(kernel)))
-    if re.match(r"the name [A-Za-z] is not defined", refused.message, re.IGNORECASE):
+    if name := re.match(r"the name ([A-Za-z]) is not defined", refused.message, re.IGNORECASE):
+        return f"{refused.message} {_what_it_knows(kernel, nodes, name[1])}"
+    if re.search(r"method \.size\(\)", refused.message):
+        return "`size` is a number, not a function: write it without brackets, `out.size`."
+    if numpys := re.search(r"support (np\.\w+) in", refused.message):
         return (
-            f"{refused.message} A kernel has its arguments alone, and an array knows its size: `out.shape`."
+            f"`{numpys[1]}` is NumPy's way to compute with many elements at once. In a kernel each thread "
+            "computes one element, with an `if` where it must choose."
         )
+    if refused.message.startswith("A list is not supported"):
+        return "A kernel has no lists. A thread adds its two numbers: `+`."
     pairs = {
         ast.unparse(node.targets[0])
         for node in nodes
@@ -60,6 +68,14 @@ def _written_for_numpy(kernel: Any, refused: Refused, dimensions: int) -> str:
     return refused.message
 
 
+def _what_it_knows(kernel: Any, nodes: list[ast.AST], name: str) -> str:
+    """What a kernel has in place of a name that nobody gave it: an array, or a size."""
+    arrays = [ast.unparse(node.value) for node in nodes if isinstance(node, ast.Subscript)]
+    given = ", ".join(f"`{parameter}`" for parameter in parameter_names(kernel))
+    known = f"A kernel knows its arguments, {given}, and what it computes from them."
+    return known if name in arrays else f"{known} An array knows its size: `out.shape`."
+
+
 def hold_to_one_each(trials: Sequence[Trial], expected: Callable[[Trial], Any], explain: Explain) -> None:
     """Refuse launches that do not store each element of `out` once, with the value that ``expected`` has.
 
@@ -70,6 +86,7 @@ def hold_to_one_each(trials: Sequence[Trial], expected: Callable[[Trial], Any], 
     for trial in trials:
         _hold(trial, expected(trial), explain)
     _hold_to_all_threads(max(trials, key=lambda trial: prod(trial.grid)))
+    no_float64(trials[0])
 
 
 def _hold(trial: Trial, expected: np.ndarray, explain: Explain) -> None:
@@ -82,22 +99,42 @@ def _hold(trial: Trial, expected: np.ndarray, explain: Explain) -> None:
                 where,
             )
     if not stores and not trial.report.errors:
-        raise Refused("The kernel runs, but nothing is ever stored into `out`.", where)
+        raise Refused(f"The kernel runs, but nothing is ever stored into `out`.{_renamed(trial)}", where)
     wrong = ~(abs(out - expected) <= 1e-5)
     if wrong.any():
         where = trial.first_wrong("out", wrong, expected, _owner(trial, np.argwhere(wrong)[0].tolist()))
     if out.size > 1 and stores >= out.size * min(out.size, prod(trial.grid) * prod(trial.block)):
-        raise Refused(
-            f"Every thread goes through all of `out`: {stores:,} stores for {out.size:,} elements. There is "
-            "no loop; the threads *are* the loop, each does one element.",
-            where,
-        )
+        raise Refused(_all_by_all(trial, f"{stores:,} stores for {out.size:,} elements"), where)
     if wrong.any() or trial.report.errors:
         raise _explained(trial, where, explain, wrong)
     if stores != out.size:
         raise Refused(
             f"Right, but {stores:,} stores for {out.size:,} elements: each must be stored once.", where
         )
+
+
+def _renamed(trial: Trial) -> str:
+    """What `out = ...` does instead of storing; "" where the kernel has no such line."""
+    own = trial.own_name("out")
+    for node in ast.walk(source_tree(trial.kernel)):
+        if isinstance(node, ast.Assign) and any(ast.unparse(target) == own for target in node.targets):
+            return f" `{own} = ...` only gives the name `{own}` to something else; `{own}[...] = ...` stores."
+    return ""
+
+
+def _all_by_all(trial: Trial, counted: str) -> str:
+    """What lets every thread store everything: a slice, or else a loop."""
+    for node in ast.walk(source_tree(trial.kernel)):
+        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
+            if any(isinstance(at, ast.Slice) for at in ast.walk(node.slice)):
+                return (
+                    f"`{ast.unparse(node)} = ...` stores all of `out`, and every thread runs that line: "
+                    f"{counted}. Leave it out; each thread stores its own element."
+                )
+    return (
+        f"Every thread goes through all of `out`: {counted}. Leave the loop out: the threads *are* the loop, "
+        "each does one element."
+    )
 
 
 def _hold_to_all_threads(trial: Trial) -> None:
@@ -149,10 +186,22 @@ def _explained(trial: Trial, where: str, explain: Explain, wrong: np.ndarray) ->
     if race and not (wrong & trial.touched("out")).any():
         who, _, _ = race.message.partition(", in no defined order")
         raise Refused(f"{who}. The value is right, but each element must be stored once.", where)
+    _refuse_guard(trial, where)
     trial.refuse_errors(where.removesuffix("."))
     if not trial.touched("out").all():
         return Refused("Some elements are never stored.", where)
     return Refused("The sums are wrong.", where)
+
+
+def _refuse_guard(trial: Trial, where: str) -> None:
+    """Raise Refused with the guard that threads pass which store outside `out`."""
+    finding, guard = trial.error("out_of_bounds"), guard_of(trial.kernel)
+    if finding and guard and trial.strays("out"):
+        raise Refused(
+            f"Threads pass your guard, `{guard}`, and work outside the arrays: {finding.message[0].lower()}"
+            f"{finding.message[1:]}",
+            f"{trial.line(finding)}. {where}",
+        )
 
 
 def _owner(trial: Trial, place: list[int]) -> str:
