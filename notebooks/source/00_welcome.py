@@ -274,8 +274,8 @@ check.where(where)
 # ### Exercise 00.3 · Idle lanes
 # *core · medium · 3 minutes*
 #
-# Back to the picture of Station 1: 10 rows, 18 columns. Blocks of 2 × 2 leave no thread without an element. How many
-# lanes, of all warps together, are idle all the same?
+# Back to the picture of Station 1: 10 rows, 18 columns. Blocks of 2 × 2 leave no thread without an element.
+# How many lanes, of all warps together, are idle all the same?
 
 # %% id="ex-00-3"
 ### BEGIN SOLUTION
