@@ -26,7 +26,7 @@ class Run:
 
     ``computes`` and ``waits`` are clocks of one of its schedulers: how long a block computes with a tile, and
     how long it waits for the next one. registers: the register file, and what a block takes of it; asked:
-    that as a product, before the hardware rounds it up.
+    that as a product.
     """
 
     blocks: int
@@ -73,9 +73,8 @@ def _file(drawing: Drawing, run: Run, y: float) -> None:
     """Draw what the blocks take of the register file, and whether another one would fit."""
     tank = run.registers
     left = tank.left(run.blocks)
-    more = f"{left:,} are free" if left else "nothing is free"
-    takes = f"{run.asked} takes {tank.per_block:,} of {tank.size:,}"
-    drawing.text(8, y + 13, f"Registers: a block of {takes}; {more}.")
+    more = f"{left:,} are free" if left else "none is left"
+    drawing.text(8, y + 13, f"Registers: a block takes {run.asked} of {tank.size:,}; {more}.")
     scale = (_RIGHT - 8) / tank.size
     drawing.rect(8, y + 21, _RIGHT - 8, 16, colours.IDLE, stroke=colours.EDGE)
     for block in range(run.blocks):

@@ -125,7 +125,7 @@ EXAMPLES = {
         (9, 40),
         (37, 50),
         "thread",
-        "A thread makes a square of results. Each number that it reads serves a whole row or column of it.",
+        "A thread makes a rectangle of results. Each number that it reads serves a row or a column of it.",
     ),
     "vectorized": Example(
         "vectorized",

@@ -80,7 +80,9 @@ def draw(stage: str, registers: int) -> Picture:
     held = kernel.held(registers)
     room = max(kernel.held(each).blocks for each in kernel.registers)
     file = kernel.file(registers)
-    asked = f"{kernel.threads} × {registers}"
+    each = file.per_block // kernel.threads
+    rounded = "" if each == registers else f" ({registers} rounded up)"
+    asked = f"{kernel.threads} × {each}{rounded}"
     run = figure.Run(held.blocks, room, kernel.warps * kernel.loop, WAIT, file, asked)
     fit = "1 block fits" if held.blocks == 1 else f"{held.blocks} blocks fit"
     title = (

@@ -9,7 +9,7 @@
 # - find the holes in a kernel that passed its test;
 # - tell a bank conflict that costs time from one that the compiler has long removed.
 #
-# *Time: about 75 minutes to read, 70 for the exercises. Comes from document 004, kernel v04, and from
+# *Time: about 105 minutes to read, 70 for the exercises. Comes from document 004, kernel v04, and from
 # documents 000 and 001, "Kernel 5"; the [glossary](glossary.md#document) says what the documents are.*
 
 # %%
@@ -64,7 +64,7 @@ see.registers("thread_tiled_2d")
 #
 # $$1/TM + 1/TN \text{ reads per multiply-add.}$$
 #
-# With one result per thread it was 2. The emulator counts your four shapes:
+# With one result per thread it was 2. The emulator counts your four shapes, in a kernel from further below:
 
 # %%
 A, B = rng.standard_normal((64, 64), np.float32), rng.standard_normal((64, 64), np.float32)
@@ -91,15 +91,18 @@ def reads(TM, TN):
 # %% [markdown]
 # ## The kernel
 #
+# The exercises come in the order 05.4, 05.1, 05.2, 05.3, 05.5. You have missed none.
+#
 # ### Exercise 05.4 · The outer product
 # *core · hard · the heart of this notebook · 20 minutes*
 #
-# The tiles are fetched for you, by threads that are numbered consecutively. (Exercises 05.1 to 05.3 come
-# later, and fetch in another way.) Three pieces are missing: TM × TN results, their outer products, their
-# store. Where `beta == 0`, do not read C. Blocks of (BN/TN) × (BM/TM) threads, x along the columns; `ceil(n /
-# BN)` × `ceil(m / BM)` blocks.
+# The tiles are fetched for you, by threads that are numbered consecutively. Three pieces are missing: TM ×
+# TN results, their outer products, their store. Where `beta == 0`, do not read C. Blocks of (BN/TN) × (BM/TM)
+# threads, x along the columns; `ceil(n / BN)` × `ceil(m / BM)` blocks.
 #
 # The checker wants TM + TN reads of shared memory for TM · TN multiply-adds, and the results in registers.
+# The shape of an array must be a constant for the compiler: a variable of the enclosing function, such as
+# `TM` or `THREADS`. `TM * TN` written inside the kernel is none.
 
 
 # %% id="ex-05-4"
@@ -227,15 +230,16 @@ def right(BM, BN, BK, TM, TN):
 check.draft_is_right(right)
 
 # %% [markdown]
-# The author knew, and says so below the draft: "you'll only load the first BM/TM rows of the BK rows unless
-# BM/TM == BK". A test with just that BK would have found nothing.
+# The author knew, and says so in the draft: "you'll only load the first BM/TM rows of the BK rows unless
+# BM/TM == BK". That is the half of your condition that B's tile needs. Of the other half, BN/TN, he says
+# "similar for As". A test with a BK that fits both would have found nothing.
 #
 # ### Exercise 05.2 · Slices for any tile
 # *core · medium · 15 minutes*
 #
-# Fill both tiles as Kernel 5 does, for any BK. Not a kernel this time, but a **device function**: a
-# function that kernels call. `cuda.jit(device=True)` makes one; it can return something, and cannot be
-# launched.
+# Fill both tiles, for any BK. Kernel 5's slices are one way; any way passes. Not a kernel this time, but a
+# **device function**: a function that kernels call. `cuda.jit(device=True)` makes one; it can return
+# something, and cannot be launched.
 #
 # The block has BN/TN threads along x and BM/TM along y. `As` is (BM, BK), `Bs` is (BK, BN); they begin at
 # column and row `k0` of A and B. Store every element **exactly once**, and a zero where a matrix has ended.
@@ -275,14 +279,19 @@ see.coverage(make_fetch)
 # **Two more bugs** stand in document 001. Which of them does a C++ compiler refuse? And the missing loops?
 #
 # ```cpp
-# for (int c = 0; c < TM; ++r) {
-# ...
-# acc[r][c] += aFrag[r] * bFrag[c];   // the arrays are called aReg and bReg
+# for (int bk = 0; bk < K; bk += BK) {
+#   for (int c = 0; c < TM; ++r) {          // fetches A's tile
+#     ...
+#   }
+#   ...
+#   for (int r = 0; r < TM; ++r) {
+#     for (int c = 0; c < TN; ++c) {
+#       acc[r][c] += aFrag[r] * bFrag[c];   // the arrays are called aReg and bReg
 # ```
 
 # %% [markdown] tags=["thought"]
-# Both: there is no `aFrag`, and in the loop over `c` no `r`. But a missing loop is legal C++. Only a picture,
-# the emulator, or a test with another BK finds it.
+# Both: there is no `aFrag`, and no `r` yet where `c` is counted. But a missing loop is legal C++. Only a
+# picture, the emulator, or a test with another BK finds it.
 
 # %% [markdown]
 # What Kernel 5 has and the draft has not (these two slips are mended in both):
@@ -316,8 +325,8 @@ sectors("kernel5"), sectors("thread_tiled_2d")
 #
 # Fill `Bs` again, and `Bs` alone, so that the load of B is coalesced: 4 sectors per request, and all threads
 # take part. Change nothing else: the same parameters, every element exactly once, zeros where B has ended.
-# Numbering the threads, as in 05.4, would do it. Find the way that keeps Kernel 5's rows: which columns
-# should a thread take?
+# Numbering the threads, as in 05.4, would do it, and passes. Better: find the way that keeps Kernel 5's rows.
+# Which columns should a thread take?
 
 
 # %% id="ex-05-3"
@@ -358,21 +367,23 @@ see.occupancy("thread_tiled_2d", tiles={"BM": 128, "BN": 128, "BK": 16, "TM": 8,
 # idle. With **64** the next one belongs to another accumulator, and starts at once. That is
 # **instruction-level parallelism**: one warp keeps its scheduler busy by itself, as long as it only computes.
 #
-# When it waits for global memory, somebody else must compute. **Find the edge:** at how many registers per
-# thread does a second block fit? Guess (65,536 registers, 256 threads), then move the slider. (The schedule
+# When it waits for global memory, somebody else must compute. **A bet:** with more than 128 registers per
+# thread only one block fits. How much slower is the kernel then? Guess, then move the slider. (The schedule
 # is computed, with no other wait.)
 
-# %%
+# %% tags=["thought"]
 see.strips("thread_tiled_2d")
 
 # %% [markdown] tags=["thought"]
-# At 128: 2 · 256 · 128 is 65,536, to the last register. Measured with 16 × 4 results and BK = 32, a single
-# block is 19 % slower than two: nobody computes while it waits for its next tiles.
+# The picture says 18 %. Measured with 16 × 4 results and BK = 32, a single block is 19 % slower than two:
+# nobody computes while it waits for its next tiles. And 128 is the edge: 2 · 256 · 128 is 65,536, to the last
+# register.
 
 # %% [markdown]
-# **Yours** may fit once only. The checker of 05.4 says how many registers it takes: the course's solution
-# 165. Tell the compiler that two blocks must fit, `@cuda.jit(launch_bounds=(256, 2))`
-# ([notebook 04](04_thread_tiles_1d.ipynb)). It then takes at most 128, and spills nothing.
+# **Yours** may fit once only. The checker of 05.4 says how many registers it takes: the course's solution 165
+# (with the checker's 64 × 64 × 8 and with our tiles alike). `@cuda.jit(launch_bounds=(256, 2))` tells the
+# compiler: 256 threads per block, and at least 2 blocks per SM. It then takes at most 128, and spills
+# nothing.
 #
 # ## Banks again
 #
@@ -398,8 +409,7 @@ see.tile_banks()
 # store of C should move 4 sectors per request. (Stores into the tiles may take two wavefronts: every element
 # is stored once and read 16 times.)
 #
-# The shape of a shared array must be a constant for the compiler. A variable of the enclosing function counts
-# as one; `BK + 1` written inside the kernel does not.
+# Compute new shapes beside `THREADS`, as in 05.4: `BK + 1` written inside the kernel is no constant.
 
 
 # %% id="ex-05-5"
@@ -458,6 +468,10 @@ check.no_conflicts(make_fixed)
 # - **As**: a word of **padding**.
 # - **Bs**: the **order of the columns**. Thread x takes x, x + 16, x + 32, ... Now neighbours in x touch
 #   neighbouring words, in Bs, in B and in C. So this also coalesces the load of B and the store of C.
+# - Or, instead of padding, the **order of the rows**: thread y takes y, y + 16, ... The two rows of a warp
+#   are neighbours then, 16 words apart.
+#
+# Now try the last control of the picture above.
 #
 # Below, `BY_X` is how far a thread's columns lie from its neighbour's, `BY_J` how far from each other.
 
@@ -470,7 +484,7 @@ sectors(spread)
 see.diff("kernel5", spread)
 
 # %% [markdown]
-# **Does it pay?** Guess the order of three kernels, slowest first, before you open the picture:
+# **Does it pay?** A blind guess: the order of three kernels, slowest first. Not all that decides it is here.
 #
 # - **Kernel 5**: a conflict in As, one in Bs, loads of B not coalesced;
 # - **Kernel 5, columns spread**: the conflict in As only, all loads coalesced;
@@ -482,10 +496,17 @@ see.waits(
 )
 
 # %% [markdown] tags=["thought"]
-# 25.8, 29.7 and 32.9 TFLOPS. Spreading pays. But v04, conflicts and all, beats both. Part of that is how it
-# fetches (last cell of this notebook). And its conflicts?
+# 25.8, 29.7 and 32.9 TFLOPS. Spreading pays. But v04, conflicts and all, beats both.
+#
+# The faster kernels issue *more* instructions per multiply-add: 1.26, 1.35, 1.36. So what counts here is
+# **waiting**, above all for global memory (c): 23, 15 and 7 % of a warp's time. The last cell of this
+# notebook says how v04 fetches. ([Dispatch](glossary.md#dispatch), n: an instruction was chosen, but is held
+# up on its way to its unit.) And v04's conflicts?
 
 # %% [markdown]
+# *A good place for a pause. Until here you wrote kernels. From here on you bet, count and explain: about an
+# hour.*
+#
 # ## What is the ceiling?
 
 # %%
@@ -530,8 +551,8 @@ see.counts("thread_tiled_2d", size, **counted)
 # %% [markdown]
 # ### What the compiler makes of it
 #
-# The hardware counts a quarter of the reads. It was the compiler. The source reads 16 · 16 = 256 elements per
-# pair of tiles; the program for an H200 has **64 loads of 128 bits** instead:
+# The hardware counts a quarter of the reads. It was the compiler. Back to 8 × 8 and BK = 16: the source reads
+# 16 · 16 = 256 elements per pair of tiles; the program for an H200 has **64 loads of 128 bits** instead:
 #
 # - of Bs, a thread's 8 columns of one step are neighbours: 8 / 4 = **2 loads per step**;
 # - of As, a thread's 8 rows are not neighbours, but four *steps* of a row are. It loads 4 steps of 8 rows at
@@ -540,16 +561,23 @@ see.counts("thread_tiled_2d", size, **counted)
 # %% [markdown]
 # ### Does that cure the conflicts?
 #
-# A load of 128 bits is served for eight lanes at a time, a quarter of the warp. Where the lanes of each pair
-# (0 and 1, 2 and 3, ...) want the same 16 bytes, sixteen lanes are served at once. Measured on an H200, by
-# the first word that each lane wants:
+# A load of 128 bits asks for 512 bytes, and a wavefront brings 128 at most. So the lanes take turns:
+#
+# ```text
+# usually                              0 ── 7  │  8 ── 15  │  16 ── 23  │  24 ── 31     4 turns of 8 lanes
+# lanes 0 and 1, 2 and 3, ...
+#   want the same 16 bytes            0=1  2=3  ...  14=15  │  16=17  ...  30=31        2 turns of 16 lanes
+# ```
+#
+# A turn takes one wavefront, and more where its lanes want different words of one bank. Measured on an H200,
+# by the first word that each lane wants:
 #
 # | lane 0, 1, 2, ... 7 | | wavefronts |
 # |---|---|---|
 # | 0 4 8 12 16 20 24 28 | side by side | **4** |
 # | 0 0 4 4 8 8 12 12 | pairs | **2** |
 # | 0 0 0 0 0 0 0 0 | all the same: pairs as well | **2** |
-# | 0 8 16 24 32 40 48 56 | half of the banks asked twice | **8** |
+# | 0 8 16 24 32 40 48 56 | half of the banks asked twice per turn | **8** |
 #
 # (Why two for a broadcast? NVIDIA does not document it. Notebook 06 has pictures.)
 #
@@ -564,23 +592,24 @@ see.counts("thread_tiled_2d", size, **counted)
 # | together | 48 | 20 |
 #
 # The ceiling is 67 · 16 / 20 = 54 TFLOPS, well above 32.9. In As no conflict is left, and padding would only
-# split the wide loads. Bs has one still. Spread columns would remove it, but cannot be merged. Notebook 07
-# gets both.
+# split the wide loads. Bs has one still. Spread columns would remove it, but cannot be merged: 32 wide loads
+# become 128 single ones. That is where the spread kernel's instructions came from. Notebook 07 gets both.
 
 # %% [markdown]
 # ### Another shape?
 #
-# The square has the fewest *reads*. Has it the fewest *wavefronts*? Guess the order of 4 × 16, 8 × 8 and 16
-# × 4. Then read their wavefronts, with BK = 16. ("Source" means as written.) And can you find a shape with
-# as few wavefronts as the best of them, but fewer reads?
+# The square has the fewest *reads*. Has it the fewest *wavefronts*? As written it takes 48 for 64
+# multiply-adds, 0.75 each. Work out those of 4 × 16 and of 16 × 4: how many rows of threads are in a warp,
+# how many banks do its columns meet? Then read them, with BK = 16 ("source" means as written). And can you
+# find a shape with as few wavefronts as the best of the three, but fewer reads?
 
 # %% tags=["thought"]
 see.tiles("thread_tiled_2d")
 
 # %% [markdown] tags=["thought"]
-# 1.25, 0.75 and 0.5: the **tall** tile has the fewest. With 16 × 4 a warp is a single row of threads, and
-# all its lanes share what they read of As. 16 × 8 has as few, and fewer reads. So why does nobody use it?
-# Keep that for the last bet.
+# 4 × 16, 8 × 8, 16 × 4: 1.25, 0.75 and 0.5. The **tall** tile has the fewest. With 16 × 4 a warp is a single
+# row of threads, and all its lanes share what they read of As. 16 × 8 has as few, and fewer reads. So why
+# does nobody use it? Keep that for the last bet.
 
 # %% [markdown]
 # And as compiled?
@@ -591,15 +620,16 @@ see.predict("05.tall")
 # %% [markdown]
 # ## What limits it now?
 #
-# Is the tall tile worth anything, then? Here are three profiles without names: of notebook 04's column, of
-# the square and of the tall tile. **Which is which?** And what should the next notebook save: reads, or
-# something else?
+# Is the tall tile worth anything, then? The square's profile says how much of the clocks each part is busy.
+# The tall tile takes 12 wavefronts per step instead of 20, for as many multiply-adds. **Predict its column.**
+# (Shared memory first. Then: how much faster can it get at most, if issue slots are next?)
 #
-# | busy, in % of the clocks | X | Y | Z |
-# |---|---|---|---|
-# | shared memory | 47 | 86 | 72 |
-# | issue slots | 71 | 60 | 69 |
-# | multiply-adds | 55 | 37 | 54 |
+# | busy, in % of the clocks | 8 × 8 | 16 × 4 |
+# |---|---|---|
+# | shared memory | 72 | ? |
+# | issue slots | 69 | ? |
+# | multiply-adds | 54 | ? |
+# | TFLOPS | 32.9 | ? |
 
 # %% tags=["thought"]
 see.limits(
@@ -609,13 +639,13 @@ see.limits(
 )
 
 # %% [markdown] tags=["thought"]
-# X is the tall tile, Y the column, Z the square. Tall is hardly faster, 33.6 instead of 32.9 TFLOPS: with the
-# square, shared memory had only just caught up with **issue slots**, and these stay. So the limit is now how
-# many instructions there are.
+# 72 · 12/20 is 43, and the stores into the tiles are as many as before: 47. The others hardly move: 71, 55
+# and 33.6 TFLOPS. With the square, shared memory (72 %) was barely busier than **issue slots** (69 %), and
+# these stay. So the limit now is probably how many instructions there are.
 #
-# How sure is that? Fewer wavefronts brought almost nothing. Fewer *instructions* is the next experiment:
-# every element of a tile still comes by a load and a store of its own. Notebook 06 begins there, with the
-# ladder's tiles: tall, BK = 32, 33.9 TFLOPS.
+# How sure is that? Fewer wavefronts brought almost nothing. (Kernel 5 has fewer instructions, but it waits.)
+# Fewer instructions *without* more waiting is the next experiment: every element of a tile still comes by a
+# load and a store of its own. Notebook 06 begins there, with the ladder's tiles: tall, BK = 32, 33.9 TFLOPS.
 
 # %% [markdown]
 # ## Your own kernel
@@ -633,7 +663,8 @@ see.limits(
 
 # %% [markdown] tags=["thought"]
 # 05.4 has the 64 then. The course's 05.5 has 4 wide loads and 240 single ones: rows of 17 words do not begin
-# at 16 bytes, and the columns of Bs lie apart. What cures a conflict as written may prevent a merge.
+# at 16 bytes, and the columns of Bs lie apart. With rows y, y + 16, ... instead of padding it has 32 wide
+# ones and 128 single. What cures a conflict as written may prevent a merge.
 
 # %% [markdown]
 # ## Tune it
@@ -664,7 +695,7 @@ see.quiz("05")
 # - You found the holes in a draft that is right for one BK, and closed them with strided loops.
 # - You moved rows by padding, and columns by their order, and know which helps where.
 # - You saw a kernel beat its ceiling: unrolled, neighbouring reads become wide ones. Count what is compiled.
-# - You matched three profiles to their kernels. The limit is now the number of instructions.
+# - You predicted a profile. Issue slots are busiest now. Notebook 06 tries fewer instructions.
 #
 # **Next:** four elements in one access, by design instead of by luck.
 
@@ -691,7 +722,7 @@ see.predict("05.waves")
 # cannot know how often they run. Written as loops of constant length, they ask for all 16 as well.
 #
 # **The empty issue slots.** In the ladder's tiles a scheduler issues in 72 % of the clocks. The longest wait
-# of a warp is [dispatch](glossary.md#dispatch), 17 % of its time. The course knows no way to lower it
+# of a warp is for dispatch, 17 % of its time. The course knows no way to lower it
 # directly.
 #
 # </details>

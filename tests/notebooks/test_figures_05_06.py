@@ -65,7 +65,12 @@ def test_what_05_says_of_warps():
     edge = [f"{blocks} block{'s' * (blocks > 1)} fit" for blocks in (2, 1)]
     for registers, fits in zip((128, 129), edge, strict=True):
         assert fits in _strips.draw("thread_tiled_2d", registers).alt
-    assert "At 128: 2 · 256 · 128 is 65,536" in said
+    assert "128 is the edge: 2 · 256 · 128 is 65,536" in said
+    issued = [
+        int(re.search(r"could issue (\d+)", _strips.draw("thread_tiled_2d", registers).alt).group(1))
+        for registers in (128, 255)
+    ]
+    assert f"The picture says {percent(1 - issued[1] / issued[0])}" in said
 
 
 def test_what_05_says_of_padding():
@@ -83,6 +88,10 @@ def test_what_05_says_of_spread_columns():
     said = words_of("05")
     three = [recorded("kernel5", DOCUMENT), recorded("kernel5_spread", {"PAD": 0}), SQUARE]
     assert "{}, {} and {} TFLOPS".format(*tflops(*three)) in said
+    waited = [wait(each, "global memory").removesuffix(" %") for each in three]
+    assert "{}, {} and {} % of a warp's time".format(*waited) in said
+    issued = [instructions(each) / (each.measured["float32_fma"] / 32) for each in three]
+    assert "per multiply-add: {:.2f}, {:.2f}, {:.2f}".format(*issued) in said
     of_b = [each.measured["global_load_sectors"] for each in three]
     assert of_b[1] == of_b[2] < of_b[0] and "the conflict in As only, all loads coalesced" in said
 
@@ -101,18 +110,21 @@ def test_what_05_says_of_shapes_as_written():
         alt = choice(LADDER["thread_tiled_2d"], tiles).alt
         counted[shape] = re.search(r"\(source\) ([\d.]+\d)", alt).group(1)
     assert counted[16, 8] == counted[16, 4] and "16 × 8 has as few, and fewer reads." in words_of("05")
-    assert f"{counted[4, 16]}, {counted[8, 8]} and {counted[16, 4]}: the **tall** tile" in words_of("05")
+    assert f"{counted[4, 16]}, {counted[8, 8]} and {counted[16, 4]}. The **tall** tile" in words_of("05")
 
 
-def test_the_profiles_without_names_in_05():
+def test_the_profile_to_predict_in_05():
     said, names = words_of("05"), ("L1 and shared memory", "issue slots", "multiply-add units")
-    for label, name in zip(("shared memory", "issue slots", "multiply-adds"), names, strict=True):
-        shown = [
-            f"{100 * verdict(one).busy[name]:.0f}" for one in (TALL, recorded("thread_tiled_1d"), SQUARE)
-        ]
-        assert f"| {label} | {' | '.join(shown)} |" in said
-    assert "X is the tall tile, Y the column, Z the square" in said
-    assert "{} instead of {} TFLOPS".format(*tflops(TALL, SQUARE)) in said
+    square, tall = ([f"{100 * verdict(one).busy[name]:.0f}" for name in names] for one in (SQUARE, TALL))
+    for label, share in zip(("shared memory", "issue slots", "multiply-adds"), square, strict=True):
+        assert f"| {label} | {share} | ? |" in said
+    assert f"| TFLOPS | {tflops(SQUARE)[0]} | ? |" in said
+    expected = f"{square[0]} · 12/20 is {int(square[0]) * 12 / 20:.0f}"
+    assert f"{expected}, and the stores into the tiles are as many as before: {tall[0]}." in said
+    stores = [one.measured["shared_store_wavefronts"] for one in (SQUARE, TALL)]
+    assert stores[0] == stores[1]
+    assert f"{tall[1]}, {tall[2]} and {tflops(TALL)[0]} TFLOPS" in said
+    assert f"shared memory ({square[0]} %) was barely busier than **issue slots** ({square[1]} %)" in said
     assert [verdict(each).limiter for each in (SQUARE, TALL)] == ["L1 and shared memory", "issue slots"]
 
 
@@ -189,7 +201,20 @@ def test_what_05_says_of_the_order_of_loads_and_stores(stage, order):
     assert [f"{opcode}{len([*run])}" for opcode, run in groupby(found)] == order
 
 
+@pytest.mark.compiler
+def test_what_05_says_of_spread_reads():
+    stage = kernel5_spread.STAGE
+    found = Counter(opcodes(stage.kernel(stage.complete({**DOCUMENT, "PAD": 0})), r"\bLDS[.\w]*"))
+    assert found == {"LDS.128": 32, "LDS": 128}  # those of As, and those of Bs
+    assert "32 wide loads become 128 single ones" in words_of("05")
+
+
 UNROLLED = ("for p in range(BK)", "for p in unroll(range(BK))")
+ROWS_APART = (
+    ("BK + 1, BN // TN", "BK, BN // TN"),
+    ("As[ty * TM + i, p]", "As[ty + i * (BM // TM), p]"),
+    ("row0 + ty * TM + i", "row0 + ty + i * (BM // TM)"),
+)
 
 
 @pytest.mark.compiler
@@ -199,6 +224,7 @@ UNROLLED = ("for p in range(BK)", "for p in unroll(range(BK))")
         ("outer_product", (), {"LDS": 16}),
         ("outer_product", (UNROLLED,), {"LDS.128": 64}),
         ("no_conflicts", (UNROLLED,), {"LDS.128": 4, "LDS": 240}),
+        ("no_conflicts", (UNROLLED, *ROWS_APART), {"LDS.128": 32, "LDS": 128}),
     ],
 )
 def test_what_05_says_of_the_learners_reads(exercise, changes, loads, tmp_path):
@@ -210,6 +236,7 @@ def test_what_05_says_of_the_learners_reads(exercise, changes, loads, tmp_path):
     assert Counter(opcodes(names["made"](**DOCUMENT), r"\bLDS[.\w]*")) == loads
     said = words_of("05")
     assert "16 single reads per step, and both conflicts" in said
+    assert "it has 32 wide ones and 128 single" in said
     assert "4 wide loads and 240 single ones" in said and "**64 loads of 128 bits**" in said
 
 
@@ -223,7 +250,7 @@ def test_what_05_says_of_the_learners_registers():
     ]
     usual, held = (int(found.group(1)) for found in taken)
     assert usual > 128 >= held and "takes at most 128, and spills nothing" in words_of("05")
-    assert f"the course's solution {usual}. Tell the compiler" in words_of("05")
+    assert f"the course's solution {usual} (with the checker's 64 × 64 × 8" in words_of("05")
 
 
 @pytest.mark.parametrize("notebook", ["05", "06"])

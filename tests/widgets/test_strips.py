@@ -83,11 +83,8 @@ def test_all_are_equally_high(stage):
 
 def test_the_register_file_says_why_no_more_blocks_fit():
     said = _strips.draw("thread_tiled_2d", 255).data
-    assert "a block of 256 × 255 takes 65,536 of 65,536; nothing is free" in said
-    assert (
-        "a block of 256 × 128 takes 32,768 of 65,536; nothing is free"
-        in _strips.draw("thread_tiled_2d", 128).data
-    )
+    assert "a block takes 256 × 256 (255 rounded up) of 65,536; none is left" in said
+    assert "a block takes 256 × 128 of 65,536; none is left" in _strips.draw("thread_tiled_2d", 128).data
 
 
 @pytest.mark.parametrize(("stage", "registers"), STATES)

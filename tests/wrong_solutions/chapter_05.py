@@ -80,6 +80,8 @@ def slices() -> dict[str, Wrong]:
             (LOOP_A, f"As[:] = 0\n        {LOOP_A}"),
         ),
         "k0_left_out": ("`k0` is left out", ("A[row0 + r, k0 + c]", "A[row0 + r, c]")),
+        "row0_left_out": ("begin at `row0`", ("A[row0 + r,", "A[r,")),
+        "row_guarded_in_the_tile": ("as in `r < m`", (GUARD_A, "r < m and k0 + c < k")),
         "rows_of_kernel5": ("All threads load the same TM rows", ("A[row0 + r,", "A[row0 + i,")),
         "block_left_out": ("place is left out", (CORNER, "0, 0")),
         "block_axes_exchanged": (
@@ -121,6 +123,18 @@ def coalesced_b() -> dict[str, Wrong]:
         ),
         "columns_overlap": ("they overlap", (spread, "tx + j")),
         "columns_tn_apart": ("is not TN", (spread, "tx + j * TN")),
+        "guard_of_the_place_in_the_tile": (
+            "compares the place in the tile, as in `c < n`",
+            (GUARD_B, "k0 + r < k and c < n"),
+        ),
+        "depth_guarded_in_the_tile": ("as in `r < k`", (GUARD_B, "r < k and col0 + c < n")),
+        "col0_left_out": ("begin at `col0`", ("B[k0 + r, col0 + c]", "B[k0 + r, c]")),
+        "all_rows": ("all rows of Bs", (LOOP_B, "for r in range(BK):")),
+        "rows_from_zero": ("starts at 0", (LOOP_B, "for r in range(0, BK, BM // TM):")),
+        "rows_in_steps_of_one": ("steps of 1", (LOOP_B, "for r in range(ty, BK):")),
+        "rows_in_steps_of_tn": ("in steps of TN", (LOOP_B, "for r in range(ty, BK, TN):")),
+        "rows_in_steps_of_tm": ("in steps of TM", (LOOP_B, "for r in range(ty, BK, TM):")),
+        "rows_in_steps_of_x": ("the threads along x", (LOOP_B, "for r in range(ty, BK, BN // TN):")),
         "stride_of_rows_gone": ("stride along", (LOOP_B, "for r in range(ty, ty + 1):")),
         "n_unguarded": ("does not look at `n`", (GUARD_B, "k0 + r < k")),
         "one_row_of_threads": (
@@ -265,6 +279,10 @@ def outer_product() -> dict[str, Wrong]:
             (PLACE, "row, col = ty * TM + i, tx * TN + j"),
         ),
         "indices_of_acc_exchanged": ("indices of `acc` are swapped", (ADD, "acc[j, i] += a[i] * b[j]")),
+        "sides_of_acc_exchanged": (
+            "sides of `acc` are swapped",
+            (OWN, "acc = cuda.local.array((TN, TM), float32)"),
+        ),
         "stores_one": ("only the first is stored", skipping("i or j")),
         "stores_a_row": ("the loop over `i` is missing", skipping("i")),
         "stores_tm_columns": ("Only TM columns", skipping("j >= TM")),

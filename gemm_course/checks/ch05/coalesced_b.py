@@ -20,6 +20,7 @@ from gemm_course.checks.engines.coverage import (
     (16, 32, 4, 4, 8),
     (32, 16, 4, 4, 2),
     (16, 16, 2, 4, 4),
+    (16, 16, 8, 2, 4),  # 4 × 8 threads: strides of TM, of TN and of the threads along x overlap
     (128, 128, 16, 8, 8),  # 16 × 16 threads
 )
 SECTOR = 8  # floats
@@ -155,6 +156,11 @@ def _columns(columns, rows=lambda ty, t: range(ty, t.BK, t.BM // t.TM)):
     return times
 
 
+def _rows(rows):
+    """The same where the columns are right and thread y takes these rows."""
+    return _columns(lambda tx, t: [tx + j * (t.BN // t.TN) for j in range(t.TN)], rows)
+
+
 SLIPS = (
     CoverageSlip(
         "A row of Bs has BN elements, so element number e is in row `e // BN` and column `e % BN`. With BK "
@@ -183,6 +189,33 @@ SLIPS = (
     ),
     CoverageSlip(
         "Only as many rows are fetched as there are threads along y: the stride along the rows is missing.",
-        _columns(lambda tx, t: [tx + j * (t.BN // t.TN) for j in range(t.TN)], lambda ty, t: [ty]),
+        _rows(lambda ty, t: [ty]),
+    ),
+    CoverageSlip(
+        "Every thread fetches all rows of Bs, `range(BK)`: they are not shared. Begin at `ty`, and go on by "
+        "the threads along y, `BM // TM`.",
+        _rows(lambda ty, t: range(t.BK)),
+    ),
+    CoverageSlip(
+        "The loop over the rows starts at 0 for all threads, so that all fetch the same rows. Each must "
+        "begin with its own, `ty`.",
+        _rows(lambda ty, t: range(0, t.BK, t.BM // t.TM)),
+    ),
+    CoverageSlip(
+        "The rows go on in steps of 1, so that neighbours in y fetch the same rows again. The next row that "
+        "nobody has yet is `BM // TM` further on.",
+        _rows(lambda ty, t: range(ty, t.BK)),
+    ),
+    *(
+        CoverageSlip(
+            f"The rows go on in steps of {wrong}. What counts is how many threads there are along y: "
+            "`BM // TM`.",
+            _rows(lambda ty, t, step=step: range(ty, t.BK, step(t))),
+        )
+        for wrong, step in (
+            ("TN", lambda t: t.TN),
+            ("TM", lambda t: t.TM),
+            ("`BN // TN`, the threads along x", lambda t: t.BN // t.TN),
+        )
     ),
 )

@@ -181,12 +181,17 @@ def _outside(finding: Finding, trial: GemmTrial) -> str | None:
 
 
 def _own_swapped(finding: Finding, trial: GemmTrial) -> str | None:
-    """The two indices of a thread's own array are in the wrong order."""
+    """The two sides of a thread's own array, or its two indices, are in the wrong order."""
     if (
         len(finding.element or ()) != 2
         or trial.report.accesses.query("space == 'local' and array == @finding.array").empty
     ):
         return None
+    if finding.element[0] < trial.tiles.TM and finding.element[1] < trial.tiles.TN:
+        return (
+            f"The sides of `{finding.array}` are swapped in its shape: it has TM rows of TN, so "
+            f"`cuda.local.array((TM, TN), float32)`. {finding.message}"
+        )
     j, i = finding.element
     if i < trial.tiles.TM and j < trial.tiles.TN:
         return (

@@ -360,12 +360,14 @@ def _reasons(done: Fetched, array: str, held: np.ndarray, wrong: np.ndarray) -> 
     matrix = array[0]
     if np.isnan(held).any():
         yield _beyond(done, array, held)
+    if _block_left_out_of_the_index(done, array, held):
+        axis, first = ("row", "row0") if array == "As" else ("column", "col0")
+        yield (
+            f"The block's place is left out: every block fetches the tile of {matrix} of block (0, 0). Does "
+            f"{matrix}'s {axis} begin at `{first}`, the block's first?"
+        )
     for slip, other in (
         (f"`k0` is left out: this is the first tile of {matrix}, whichever one was asked for.", {"k0": 0}),
-        (
-            f"The block's place is left out: every block fetches the tile of {matrix} of block (0, 0).",
-            {"at": (0, 0)},
-        ),
         ("The block's x and y are swapped.", {"at": done.at[::-1]}),
     ):
         if (held == done.wanted(array, **other)).all():
@@ -383,6 +385,12 @@ def _reasons(done: Fetched, array: str, held: np.ndarray, wrong: np.ndarray) -> 
             f"Some elements of `{array}` are zero although {matrix} has not ended there: the guard is too "
             "strict."
         )
+
+
+def _block_left_out_of_the_index(done: Fetched, array: str, held: np.ndarray) -> bool:
+    """Whether this is the first block's tile, with this block's zeros or without."""
+    first = done.wanted(array, at=(0, 0))
+    return any((held == tile).all() for tile in (first, np.where(done.inside(array), first, 0)))
 
 
 def _ends_swapped(done: Fetched, array: str, held: np.ndarray) -> bool:
@@ -419,6 +427,12 @@ def _beyond(done: Fetched, array: str, held: np.ndarray) -> str:
             f"`{array}` is filled one element too far along {size}: the last index is {size} - 1. In the "
             f"guard of {matrix} it must be `{index} < {size}`, not `<=`, with zeros beyond."
         )
+    if _guards_the_place_in_the_tile(done, array, axis):
+        row_or_column = ("row", "column")[axis]
+        return (
+            f"The guard of {matrix} compares the place in the tile, as in `{'rc'[axis]} < {size}`. There "
+            f"the {row_or_column} of {matrix} is `{index}`: compare that with `{size}`."
+        )
     if past_k:
         return (
             f"`{array}` is filled past the end of k with what lies behind the matrix: `{index} < k` is "
@@ -428,6 +442,16 @@ def _beyond(done: Fetched, array: str, held: np.ndarray) -> str:
         f"`{array}` is filled with what lies behind {matrix}'s last {('row', 'column')[axis]}: {matrix} has "
         f"{end} of them, and the guard does not look at `{size}`. There belong zeros."
     )
+
+
+def _guards_the_place_in_the_tile(done: Fetched, array: str, axis: int) -> bool:
+    """Whether the guard is right where tile and matrix begin together: there both places are one."""
+    BM, BN, BK = done.tiles.block_tile
+    ends = {"m": BM - BM // 4 - 1, "n": BN - BN // 4 - 1, "k": BK - max(1, BK // 4)}
+    first = fetch(done.function, done.tiles, done.problem.but(**ends), (0, 0), 0)
+    inside = first.inside(array)
+    beyond = ~inside.any(axis=1 - axis, keepdims=True) & inside.any(axis=axis, keepdims=True)
+    return not np.isnan(first.values(array)[beyond]).any()
 
 
 def _goes_one_too_far(done: Fetched, array: str, places: np.ndarray, axis: int, end: int) -> bool:
