@@ -430,8 +430,8 @@ def _beyond(done: Fetched, array: str, held: np.ndarray) -> str:
     if _guards_the_place_in_the_tile(done, array, axis):
         row_or_column = ("row", "column")[axis]
         return (
-            f"The guard of {matrix} compares the place in the tile, as in `{'rc'[axis]} < {size}`. There "
-            f"the {row_or_column} of {matrix} is `{index}`: compare that with `{size}`."
+            f"The guard of {matrix} compares the place in the tile, as in `{'rc'[axis]} < {size}`. The "
+            f"{row_or_column} of {matrix} is `{index}`: compare that with `{size}`."
         )
     if past_k:
         return (
