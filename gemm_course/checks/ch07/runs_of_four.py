@@ -183,15 +183,15 @@ def _in_one_place(message: str, axis: Axis) -> str:
 
 def _results_swapped(t: Tiles) -> tuple[Mistake, ...]:
     """`acc[j, i]` for `acc[i, j]`, which goes beyond the ends of `acc` where TM is not TN."""
-    if t.TM != t.TN:
-        return ()
-    rows, columns = ROWS.right(t), COLUMNS.right(t)  # (threads, TM) and (threads, TN)
-    taken = np.empty((2, t.BM, t.BN), int)
-    taken[:, rows[:, :, None], columns[:, None, :]] = np.broadcast_arrays(
-        rows[:, None, :], columns[:, :, None]
-    )
 
-    def predict(q: Problem) -> np.ndarray:
+    def predict(q: Problem) -> np.ndarray | None:
+        if t.TM != t.TN:
+            return None
+        rows, columns = ROWS.right(t), COLUMNS.right(t)  # (threads, TM) and (threads, TN)
+        taken = np.empty((2, t.BM, t.BN), int)
+        taken[:, rows[:, :, None], columns[:, None, :]] = np.broadcast_arrays(
+            rows[:, None, :], columns[:, :, None]
+        )
         row, column = np.indices((q.m, q.n))
         whole = np.zeros((-(-q.m // t.BM) * t.BM, -(-q.n // t.BN) * t.BN))
         whole[: q.m, : q.n] = q.AB
