@@ -112,12 +112,13 @@ def counts(stage: str, shape: tuple[int, int, int], **formula: Callable | int | 
     for name in formula.keys() - _SITES.keys():
         raise ValueError(f"there is no count called {name}; there are {', '.join(_SITES)}")
     report, hardware = _counted(stage, shape), _recorded(stage, shape)
-    rows, others = [], ""
+    rows, others = [], []
     for name, said in formula.items():
         value = asked(said, m=shape[0], n=shape[1], k=shape[2]) if callable(said) else said
         rows.append((name.replace("_", " "), _ways(value, report.total(**_SITES[name]), hardware.get(name))))
-        others = others or _other_count(report, name, value)
-    title = f"{others or _agreement([ways for _, ways in rows])} ({stage}, {' × '.join(map(str, shape))})"
+        others.append(_other_count(report, name, value))
+    told = _mistakes(rows, others) or _agreement([ways for _, ways in rows])
+    title = f"{told} ({stage}, {' × '.join(map(str, shape))})"
     return side_by_side(rows, title, hardware.get("from", _NO_COUNTERS))
 
 
@@ -146,6 +147,20 @@ def _other_count(report: Report, name: str, said: object) -> str:
         if said == report.total(**{**site, "column": column}):
             return f"The formula for {op}s counts {words}, not sectors"
     return ""
+
+
+def _mistakes(rows: Sequence[tuple[str, Mapping[str, int | str]]], others: Sequence[str]) -> str:
+    """What each wrong formula does, if at least one of them is known to count something else."""
+    if not any(others):
+        return ""
+    told = []
+    for (name, ways), other in zip(rows, others, strict=True):
+        said, right = ways["formula"], ways["emulator"]
+        if other or isinstance(said, str) or said == right:
+            told.append(other)
+        else:
+            told.append(f"{name}: {LANES} times too many" if said == LANES * right else f"{name}: wrong, too")
+    return "; ".join(filter(None, told))
 
 
 def _agreement(counted: Sequence[Mapping[str, int | str]]) -> str:

@@ -18,7 +18,7 @@ from gemm_course.widgets._explorer import StepThrough, explorer
 from gemm_course.widgets._fitting import shown
 from gemm_course.widgets._said import or_words
 
-BLOCKS = ((32, 32), (256, 1), (64, 4), (32, 8), (16, 16), (8, 32), (4, 64))
+BLOCKS = ((32, 32), (1, 256), (2, 128), (4, 64), (8, 32), (16, 16), (32, 8), (64, 4))
 WIDTHS = (("256", (256, 256)), ("333", (333, 333)), ("333, padded to 336", (333, 336)))
 ACCESSES = (("load A", ("load", "A")), ("load B", ("load", "B")), ("store C", ("store", "C")))
 K_STEPS = 8
@@ -77,11 +77,24 @@ def _controls(subjects: list[Subject], widths: bool, blocks: bool) -> dict:
     first = ("load", "B") if widths else ("load", "A")  # the width decides where the rows of B begin
     controls["access"] = ("request", list(ACCESSES), first)
     if blocks and not widths and not any(_is_tiled(each) for each in subjects):
-        controls["block"] = ("block (x × y)", [(f"{x} × {y}", (x, y)) for x, y in BLOCKS], BLOCKS[0])
+        controls["block"] = _blocks(subjects)
     if widths:
         controls["width"] = ("columns of A, B, C", list(WIDTHS), WIDTHS[0][1])
         controls["p"] = ("step along k", range(K_STEPS), 0)
     return controls
+
+
+def _blocks(subjects: list[Subject]) -> tuple:
+    """The block's control: rows × columns of C, but (x, y) where a kernel decides what x counts."""
+    if all(isinstance(each, Stage) for each in subjects):
+        return (
+            "block (rows × columns)",
+            [(f"{one} × {other}", (one, other)) for one, other in BLOCKS],
+            BLOCKS[0],
+        )
+    some = any(isinstance(each, Stage) for each in subjects)
+    label = "block (rows, columns; yours: x, y)" if some else "block (x, y)"
+    return label, [(str(block), block) for block in BLOCKS], BLOCKS[0]
 
 
 def draw(
@@ -94,7 +107,8 @@ def draw(
     p: int = 0,
 ) -> Picture:
     """Draw a request of warp 0 of block (0, 0) after ``step`` (from 0); ``width`` is (columns, leading
-    dimension). A kernel that makes no such request gets a picture that says so.
+    dimension), ``block`` a stage's (rows, columns) of C, or (x, y) of a kernel of one's own. A
+    kernel that makes no such request gets a picture that says so.
     """
     subject = subjects[kernel]
     seen = _seen(subject, block, width)
@@ -151,12 +165,10 @@ def _fits(stage: Stage) -> bool:
 
 
 def _tiles_for(stage: Stage, block: tuple[int, int]) -> dict[str, int] | None:
-    """The tiles of a stage with one thread per element whose blocks have this shape."""
-    for rows, columns in (block, block[::-1]):
-        tiles = {"BM": rows, "BN": columns}
-        if not stage.rules(stage.complete(tiles)) and stage.block(tiles) == block:
-            return tiles
-    return None
+    """The tiles of a stage with one thread per element for blocks of these rows and columns of C."""
+    tiles = {"BM": block[0], "BN": block[1]}
+    fits = not stage.rules(stage.complete(tiles)) and sorted(stage.block(tiles)) == sorted(block)
+    return tiles if fits else None
 
 
 @lru_cache(128)

@@ -23,7 +23,7 @@ from gemm_course import widgets as see
 #
 # What limits v00 is L1: 33 wavefronts for every step of a warp along k, 32 of them for A. Neighbouring lanes
 # differ in `x`, and x counted rows. Let it count **columns**, and the warp lies along a row of C. It still
-# reads 33 numbers in a step. Of which array are the many now, and how do they lie?
+# reads 33 numbers in a step. Look: of which array are the many now, and how do they lie?
 
 # %%
 see.multiply("naive_coalesced")
@@ -71,6 +71,9 @@ see.diff("naive_uncoalesced", "naive_coalesced")
 # that way. Both coalesce: lanes come from `threadIdx`.
 
 # %% [markdown]
+# **How blocks are written.** From here on, words and pictures give a block as **rows × columns of C**. Only
+# code has `(x, y)`. So v01's own block, 2 × 128, is `(128, 2)` in v01's code: x counts columns there.
+#
 # Go to the last lanes and compare both kernels: the load of A, the load of B, the store of C. Leave the block
 # at 32 × 32.
 
@@ -142,27 +145,27 @@ see.predict("02.speedup")
 # %% [markdown] tags=["answer"]
 # **10 times**: from 0.50 to 5.2 TFLOPS. Another limit lies below L1's roof: see the mystery further down.
 #
-# The chart of notebook 00 had 6.6. There the block has changed as well: v01's own is 2 × 128. (Blocks are
-# given as rows × columns of C. From run to run, speeds differ by 1 or 2 %.)
+# The chart of notebook 00 had 6.6. There the block has changed as well: v01's own is 2 × 128. (From run to
+# run, speeds differ by 1 or 2 %.)
 
 # %% [markdown]
 # ## The same sectors, and slower
 #
-# Are wavefronts more than a word? Take v00, never repaired, and change its *block* to 4 × 64. A warp has 4
-# rows and 8 columns: 4 sectors of A and 1 of B, **5, just as in v01**. But it stands at 3.3 TFLOPS.
+# Do wavefronts matter? Take v00, never repaired, and change its *block* to 4 × 64. A warp has 4
+# rows and 8 columns: 4 sectors of A and 1 of B, **5, just as in v01**. But it reaches 3.3 TFLOPS.
 #
-# **Your hunt:** keep that block, and make the rows longer. Three lengths bring 5 TFLOPS or more. Which of
-# them could you have told beforehand?
+# **Your hunt:** keep that block and n, and make the rows longer, by 8, 16 or 32 floats. Each leaves 5
+# sectors. Which brings v01's speed? Count wavefronts first, then try it.
 
 # %%
 see.row_lengths("naive_uncoalesced", "naive_coalesced")
 
 # %% [markdown] tags=["thought"]
-# 1, 7 and **8** floats. Where rows are 4096 long, the warp's 4 floats of A have one place: 4 + 1 = 5
+# **8 floats.** Where rows are 4096 long, or 32 longer, the warp's 4 floats of A have one place: 4 + 1 = 5
 # wavefronts, a roof of 3.3. With 8 more they have the places 0, 8, 16 and 24: 1 + 1 = 2 wavefronts, still 5
 # sectors. That is what v01 has in blocks of 32 × 32, and both reach 5.2.
 #
-# (For the lengths in between these two counts are not enough.)
+# (24, 40 and 56 have the same counts, and bring 4.8 or 4.9. Counts give a roof; a speed may stay below it.)
 
 # %% [markdown]
 # **A bet.** "v00 needs no repair at all," says a friend. "Its code stays, the rows keep their 4096 floats,
@@ -176,7 +179,7 @@ see.row_lengths("naive_uncoalesced", "naive_coalesced")
 # ## Count it three ways
 #
 # The requests are as many as before. But how many sectors do all loads of A and B take together, and all
-# stores of C? Write the formulas. (A sector is no load: count what a warp's request needs.)
+# stores of C? Write the formulas. (Count sectors, not loads: what a warp's request needs.)
 
 
 # %% id="formula"
@@ -201,18 +204,18 @@ size = (1024, 1024, 1024)
 see.counts("naive_coalesced", size, global_load_sectors=load_sectors, global_store_sectors=store_sectors)
 
 # %% [markdown]
-# ## Is 32 × 32 the best block?
+# ## Fewer sectors still?
 #
 # A warp has to fetch what *surrounds* its patch of C: a strip of A on the left, a strip of B on top. Each row
-# of the patch costs a sector of A. A sector of B serves 8 columns at once. So what is the best patch of 32
-# elements?
+# of the patch costs a sector of A. A sector of B serves 8 columns at once. So which patch of 32
+# elements needs the fewest?
 #
-# ### Exercise 02.3 · The best block
+# ### Exercise 02.3 · Which block asks for the fewest sectors?
 # *core · easy · 5 minutes*
 #
-# `naive_coalesced` with 256 threads per block. Which shape `(x, y)` moves the fewest sectors of A and B
-# together in a warp's k step? (x counts columns.) Find it by thinking; the buttons of the picture below 02.1
-# can confirm it.
+# `naive_coalesced` with 256 threads per block. Which shape needs the fewest sectors of A and B together in a
+# warp's k step? Give it as code does, `(x, y)`; x counts columns. Find it by thinking; the buttons of the
+# picture below 02.1 can confirm it.
 
 # %% id="ex-02-3"
 ### BEGIN SOLUTION
@@ -229,8 +232,8 @@ check.best_block((16, 16))
 # ## Mystery profiles
 #
 # Four kernels, and the profiler found L1 busy in **61, 78, 93** and **99 %** of the clocks. Which is whose?
-# You have their speeds, and you can count wavefronts (rows of 4096 floats). At 16.7 TFLOPS / wavefronts L1 is
-# busy all the time; below that, in proportion.
+# You have their speeds, and you can count wavefronts. (Rows of 4096 floats. Blocks are rows × columns of C:
+# 2 × 128 is 2 rows high.) At 16.7 TFLOPS / wavefronts L1 is busy all the time; below that, in proportion.
 
 # %% id="mystery"
 measured = {"v00, 32 × 32": 0.50, "v01, 16 × 16": 5.2, "v01, 32 × 32": 5.2, "v01, 2 × 128": 6.6}
@@ -251,7 +254,8 @@ wavefronts = {"v00, 32 × 32": 33, "v01, 16 × 16": 3, "v01, 32 × 32": 2, "v01,
 #
 # And the riddle is solved: 16 × 16 saves a sector, but its two rows of A share a place, and it runs into L1's
 # roof. 32 × 32 has a higher roof and stays below it: no part of the GPU is busier than L1's 61 %, while warps
-# wait for loads to arrive. **Two limits, one speed, by accident.** In 2 × 128 warps wait less.
+# wait for loads to arrive. **Two limits, one speed, by accident.** In 2 × 128 warps wait less for loads; why,
+# we do not know.
 
 # %% [markdown]
 # ## Rows that start in the middle of a sector
@@ -291,7 +295,9 @@ check.leading_dimension(padded)
 see.warp_and_memory("naive_coalesced", widths=True)
 
 # %% [markdown]
-# And in time? Little: rows of 4097 floats, not 4096, cost v01 1 %.
+# And in time? Little: rows of 4097 floats, not 4096, cost v01 1 %. One float made v00 3.3 times as fast
+# because it changed the *places* of A's floats. v01's lanes read neighbours of B: here 4 sectors become 5, no
+# more.
 #
 # ## What limits it now?
 #
@@ -304,7 +310,7 @@ see.predict("02.limit")
 see.limits("naive_uncoalesced", "naive_coalesced")
 
 # %% [markdown] tags=["answer"]
-# **L1, 78 %, and close behind it the issue slots, 76 %.** Only 13 % of v01's instructions are multiply-adds.
+# **L1, 78 %, and close behind it the issue slots, 76 %.** Only one instruction in 8 is a multiply-add.
 # Each still needs two loads, $2mnk$ in all: that is what to change next.
 
 # %% [markdown]
@@ -316,15 +322,12 @@ see.limits("naive_uncoalesced", "naive_coalesced")
 see.predict("02.above")
 
 # %% tags=["answer"]
-see.roofline("naive_uncoalesced", "naive_coalesced")
+see.roofline(until="naive_coalesced")
 
 # %% [markdown] tags=["answer"]
 # Both points stand **above** DRAM's roof, and that is no mistake. The axis counts the bytes that warps ask L1
 # for; what L1 or L2 holds never comes from DRAM. **A roofline without the name of its bytes on the axis says
 # nothing.**
-#
-# (The title calls issue slots the lowest roof of v01, at 8.63. L1's is drawn for full wavefronts, 128 bytes;
-# v01's two carry 160 of 256, so its real L1 roof is your 16.7 / 2 = 8.4, a little lower.)
 
 # %% [markdown]
 # ---

@@ -124,6 +124,13 @@ def test_a_formula_that_counts_something_else_is_told_what_it_counts():
     assert "not sectors" not in said[5 * 64**3 // 32]
 
 
+@pytest.mark.parametrize(("steps", "words"), [(5 * 64**3, "32 times too many"), (7, "wrong, too")])
+def test_each_wrong_formula_is_named(steps, words):
+    wrong = {"global_load_sectors": steps, "global_store_sectors": 64**2}
+    told = f"global load sectors: {words}; The formula for stores counts lanes' elements, not sectors"
+    assert told in see.counts("naive_coalesced", (64,) * 3, **wrong).alt.replace("\u00a0", " ")
+
+
 def test_counts_say_that_the_hardware_was_not_recorded():
     picture = see.counts("naive_coalesced", (64,) * 3, global_load_requests=2 * 64**3 // 32)
     assert picture.alt.startswith("Formula and emulator agree")

@@ -49,8 +49,9 @@ def test_the_title_says_what_a_request_costs(pair, kernel, access, said):
         (0, (32, 32), "32 + 1 = 33"),
         (1, (32, 32), "1 + 4 = 5"),
         (1, (16, 16), "2 + 2 = 4"),
-        (1, (8, 32), "4 + 1 = 5"),
-        (1, (4, 64), "8 + 1 = 9"),
+        (1, (32, 8), "4 + 1 = 5"),
+        (1, (64, 4), "8 + 1 = 9"),
+        (0, (1, 256), "1 + 4 = 5"),
     ],
 )
 def test_a_step_along_k_for_any_block_shape(kernel, block, sum_):
@@ -150,6 +151,13 @@ def test_the_slider_counts_lanes():
         "28",
         "32",
     ]
+
+
+def test_blocks_are_rows_and_columns_but_of_a_kernel_of_ones_own_x_and_y():
+    label, offered, _ = widget._controls(NAIVE, False)["block"]
+    assert label == "block (rows × columns)" and ("2 × 128", (2, 128)) in offered
+    label, offered, _ = widget._controls([print], False)["block"]
+    assert label == "block (x, y)" and ("(2, 128)", (2, 128)) in offered
 
 
 def test_it_is_part_of_see():

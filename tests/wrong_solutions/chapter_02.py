@@ -89,6 +89,12 @@ WRONG["documentation_matmul"] = altered(
         "output_transposed": ("transposed", ("C[i, j]", "C[j, i]")),
         "guard_not_moved_along": ("guard", ("if i < C.shape[0] and j <", "if j < C.shape[0] and i <")),
         "adds_into_c": ("what was in `C` before", ("tmp +=", "C[i, j] +="), ("C[i, j] = tmp", "pass")),
+        "sums_up_in_c": (
+            "the accumulator is kept in C itself",
+            (ZERO, "C[i, j] = float32(0)"),
+            ("tmp +=", "C[i, j] +="),
+            ("    C[i, j] = tmp\n", "\n"),
+        ),
         "loop_over_the_rows_of_a": ("loop", ("A.shape[1]", "A.shape[0]")),
     },
 )
@@ -100,6 +106,7 @@ WRONG["best_block"] = passing(
     {
         "one_row_a_warp": ("one whole row of 32: A 1 + B 4 = 5", "(32, 8)"),
         "four_rows_a_warp": ("4 rows of 8, and a row of 8 is one sector of B: A 4 + B 1 = 5", "(8, 32)"),
+        "two_columns_a_warp": ("In (2, 128), 128 × 2 of C, a warp is 16 rows of 2", "(2, 128)"),
         "all_in_a_row": ("each is still one row of 32", "(256, 1)"),
         "eight_rows_a_warp": ("A 8 + B 1 = 9", "(4, 64)"),
         "one_column": ("A 32 + B 1 = 33", "(1, 256)"),
@@ -119,7 +126,10 @@ WRONG["leading_dimension"] = altered(
     "leading_dimension",
     {
         "next_even_number": ("334", (WIDTH, "columns + columns % 2")),
-        "slice_copied": ("does not keep the padding", (RETURNED, "return wide[:, :columns].copy()")),
+        "slice_copied": (
+            "without padding. (If you made a wide array",
+            (RETURNED, "return wide[:, :columns].copy()"),
+        ),
         "padding_in_front": (
             "begins 3 floats after the start of a sector",
             ("wide[:, :columns] = B", "wide[:, -columns:] = B"),

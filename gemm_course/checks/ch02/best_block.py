@@ -71,5 +71,5 @@ def sectors_of_a_block(x: int, y: int) -> tuple[float, float]:
 
 def _patch(x: int, y: int) -> str:
     if x > 32:
-        return f"({x}, {y}) puts several warps side by side, but each is still one row of 32"
-    return f"In ({x}, {y}) a warp is {PATCHES[x]}"
+        return f"({x}, {y}), {y} × {x} of C, puts several warps side by side, but each is still one row of 32"
+    return f"In ({x}, {y}), {y} × {x} of C, a warp is {PATCHES[x]}"

@@ -44,6 +44,7 @@ def documentation_matmul(matmul):
     _check_lanes(traced)
     for shape in SHAPES:
         _check_numbers(_multiply(kernel, *shape))
+    _check_where_it_adds_up(traced)
     _check_float64(traced)
     a, b = (traced.sectors("load", name) / STEPS for name in "AB")
     c = traced.sectors("store", "C") / STORES
@@ -161,6 +162,15 @@ def _check_numbers(trial: Trial) -> None:
     if not stored.all():
         raise Refused("Some elements of C are never stored.", _first_wrong(trial))
     raise Refused("The numbers are wrong.", _first_wrong(trial))
+
+
+def _check_where_it_adds_up(trial: Trial) -> None:
+    if trial.lanes("load", "C") or trial.lanes("store", "C") > SIDE * SIDE:
+        raise Refused(
+            "The result is right, but the accumulator is kept in C itself: global memory is read and written "
+            "in every step of the loop. Add up in `tmp`, a variable of the thread's own, and store it once.",
+            trial.line(trial.accesses("store", "C")["line"].iloc[-1]),
+        )
 
 
 def _check_float64(trial: Trial) -> None:

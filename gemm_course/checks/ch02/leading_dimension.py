@@ -137,8 +137,8 @@ def _refuse_width(n: int, width: int) -> None:
     becomes = f"{n} column{'s become' if n > 1 else ' becomes'} {width}"
     if width == n:
         raise Refused(
-            f"The rows are still {n} float{'s' * (n > 1)} long. A copy of a slice, `wide[:, :n].copy()`, "
-            "does not keep the padding: return the wide array itself.",
+            f"The rows are still {n} float{'s' * (n > 1)} long, without padding. (If you made a wide array: "
+            "a copy of a slice, `wide[:, :n].copy()`, does not keep its padding. Return the wide array.)",
             start,
         )
     if n % 2 and width == n + 1:
