@@ -154,9 +154,9 @@ def test_the_slider_counts_lanes():
 
 
 def test_blocks_are_rows_and_columns_but_of_a_kernel_of_ones_own_x_and_y():
-    label, offered, _ = widget._controls(NAIVE, False)["block"]
+    label, offered, _ = widget._controls(NAIVE, False, True)["block"]
     assert label == "block (rows × columns)" and ("2 × 128", (2, 128)) in offered
-    label, offered, _ = widget._controls([print], False)["block"]
+    label, offered, _ = widget._controls([print], False, True)["block"]
     assert label == "block (x, y)" and ("(2, 128)", (2, 128)) in offered
 
 
