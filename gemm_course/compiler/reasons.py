@@ -72,7 +72,7 @@ def _is_numbas(error: BaseException) -> bool:
 def _essence(text: str) -> str:
     """The line of Numba's message that says it, in words that read alone."""
     if "NRT required but not enabled" in text:
-        return "it makes a new array, which a kernel cannot: write into an argument, element by element"
+        return "it makes a new array, which a kernel cannot: copy element by element, in a loop"
     lines = [line.strip() for line in text.splitlines()]
     lines = [line for line in lines if line and not line.startswith(PREAMBLES)]
     for i, line in enumerate(lines):

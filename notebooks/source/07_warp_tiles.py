@@ -5,8 +5,8 @@
 # you run anything. You can write a kernel whose reads waste nothing. And you will have put a good story on
 # trial: "warp tiles are fast because a warp then reads few different numbers".
 #
-# *Time: about 60 minutes to read, 90 for the exercises. Comes from document 003 and document 004, kernel
-# v06. TFLOPS of one kernel differ by up to 1 % from run to run.*
+# *Time: about 60 minutes to read, 67 for the exercises (07.2, 07.3, 07.4 and 07.7). Comes from document 003
+# and document 004, kernel v06. TFLOPS of one kernel differ by up to 1 % from run to run.*
 
 # %%
 import numpy as np
@@ -139,8 +139,8 @@ see.owners(elements)
 #
 # Which tiles can work at all? Return the number of threads of a block, or 0 where they cannot: where the 32
 # lanes of a warp do not reach each element of its tile exactly once, where warp tiles do not fill the
-# block's, or where a block would have more than 1,024 threads (1,024 is allowed). TM may be larger than 1
-# here. (128-bit loads add further conditions; ignore them.)
+# block's, or where a block would have more than 1,024 threads (1,024 is allowed). TM and TN are still the
+# size of *one* thread tile; TM may be larger than 1. (128-bit loads add further conditions; ignore them.)
 #
 # The checker tries 3,892 combinations. One of the rules is easily forgotten.
 
@@ -172,12 +172,22 @@ check.legal_tiles(legal)
 see.tiles("warp_tiled_tm1")
 
 # %% [markdown]
+# <details><summary>What does it not know?</summary>
+#
+# Registers. With WN = 128 a thread has 32 · 8 = 256 results; with 32 elements of As and 8 of Bs it would keep
+# 296 numbers. A thread has at most 255 registers. The course leaves 32 of them for addresses and counters:
+# 223, a rule of thumb.
+#
+# </details>
+#
 # ## The kernel of document 003
+#
+# Here the formulas of 07.2 become a kernel. Which lines of notebook 06's must change?
 
-# %% tags=["listing"]
+# %% tags=["thought"]
 see.diff("vectorized", "warp_tiled_tm1")
 
-# %% [markdown]
+# %% [markdown] tags=["thought"]
 # Fetching is as in notebook 06. New are `y0` and `x0`, the thread's first row and column; and the gaps: a
 # thread's rows lie WSUBM apart, its runs of TN columns WSUBN apart, in the reads and in the store of C.
 
@@ -222,12 +232,12 @@ see.counts("warp_tiled_tm1", size, shared_load_requests=shared_reads, shared_loa
 # Back to the example, 8 × 8 results per thread. You choose two things:
 #
 # - how the lanes lie: 8 rows of 4 lanes ("8 × 4"), 4 rows of 8, ...;
-# - how a lane's 8 rows (and its 8 columns) lie: *side by side*, or in shorter **runs** with those of the
-#   other lanes between.
+# - how a lane's 8 rows (and its 8 columns) lie: in one piece, called *side by side* below, or in shorter
+#   **runs** with those of the other lanes between.
 #
-# An example. 8 × 4 lanes, rows side by side, a lane reads one float of As. The first lane of each row of
-# lanes asks for word 0, 8, 16, ..., 56; the other three ask for the same and share it. But word 32 is in bank
-# 0, as word 0 is. So it takes **2** wavefronts.
+# An example. 8 × 4 lanes, each lane's 8 rows in one piece, a lane reads one float of As. The first lane of
+# each row of lanes asks for word 0, 8, 16, ..., 56; the other three ask for the same and share it. But word
+# 32 is in bank 0, as word 0 is. So it takes **2** wavefronts.
 
 # %% [markdown]
 # With wider reads the lanes are served group by group, as in [notebook
@@ -241,7 +251,8 @@ see.counts("warp_tiled_tm1", size, shared_load_requests=shared_reads, shared_loa
 #
 # Groups 0 and 1 **join**, and so do 2 and 3, if *every* lane of the warp wants what the lane beside it wants
 # (0 with 1, 2 with 3, ...). Or if every lane wants what the lane two further wants (0 with 2, 1 with 3, 4
-# with 6, ...). The rule is measured; NVIDIA does not say why groups join.
+# with 6, ...). With two floats as well: the two groups become one. The rule is measured; NVIDIA does not say
+# why groups join.
 #
 # An example: 4 × 8 lanes, side by side, four floats.
 #
@@ -262,7 +273,8 @@ see.predict("07.four")
 #
 # So the course's `warp_tiled` has **runs of four**. And you know them: **runs are sub-tiles**. `warp_tiled`
 # is document 003's cut with thread tiles of 4 × 4 and 2 × 2 sub-tiles, so 8 × 8 results are four pieces.
-# (With the first picture's 8 × 4 they are two.)
+# (With the first picture's 8 × 4 they are two.) Mind the names: from here on TM and TN count **all** results
+# of a thread, 8 and 8.
 
 # %% [markdown]
 # ### Exercise 07.4 · Wavefronts
@@ -313,24 +325,24 @@ see.warp_reads()
 # ### Exercise 07.7 · Runs of four
 # *core · hard · the heart of this notebook · 25 minutes*
 #
-# Write the kernel with TM by TN results per thread (both multiples of 4), in runs of four. TM and TN count
-# **all** results of a thread here; a thread tile in one sub-tile is 4 × 4.
+# Write the kernel with TM by TN results per thread (both multiples of 4), in runs of four. Blocks have one
+# dimension, with 32 threads per warp.
 #
-# Blocks have one dimension, with 32 threads per warp; `BN // WN` warps lie side by side. The lanes of a warp
-# form `LANE_ROWS` by `LANE_COLS`, that is `WM // TM` rows of `WN // TN`. Warps and lanes are numbered row by
-# row.
-#
-# Going down one column of lanes, each lane takes four rows of the warp tile; after the last lane, the first
-# takes the next four. Across one row of lanes, the columns are taken in the same way.
+# | | lie | in the order |
+# |---|---|---|
+# | warps of a block | `BN // WN` side by side | row by row |
+# | lanes of a warp | `LANE_ROWS` (`WM // TM`) rows of `LANE_COLS` (`WN // TN`) | row by row |
+# | runs of four rows | down one column of lanes | one for each lane; after the last lane, the first again |
+# | runs of four columns | across one row of lanes | likewise |
 #
 # With WM = 32 and TM = 8 the first runs of the four lanes in a column are rows 0–3, 4–7, 8–11 and 12–15; the
 # first lane's second run is 16–19. (`see.owners()` above draws it: "warp_tiled: 4 × 8 lanes", *thread*.)
 #
 # `fetch` and `put` are given. You write `y0` and `x0`, the reads, and the calls of `put`.
 #
-# Why is `tid` [unsigned](glossary.md#u32)? A negative index counts from the end. Where one is possible, each
-# index is tested, and the compiler cannot merge four reads into one. `i` and `p` count up from 0 and need
-# no `u32`.
+# Why is `tid` [unsigned](glossary.md#u32)? A negative index counts from the end. If an index could be
+# negative, the program tests it each time, and four reads are no longer merged. `i` and `p` count up from 0
+# and need no `u32`.
 
 # %%
 from gemm_course.checks.kits import thread_tile_parts
@@ -415,7 +427,8 @@ see.waits(square, "warp_tiled")
 
 # %% [markdown] tags=["thought"]
 # 34 % of its time became 5 %, and 38.1 TFLOPS became 43.0, 13 % more. The instructions are the same, 1.16 per
-# multiply-add, and so are the registers.
+# multiply-add, and so are the registers. Why only 13 %? A warp that no longer waits for memory mostly waits
+# for its turn, 46 % of its time and not 18: the scheduler is next.
 
 # %% [markdown]
 # ## Who earned it?
@@ -435,9 +448,10 @@ see.predict("07.eight")
 # | 8 × 4 | 12 wavefronts: 3.19 ms | 12 wavefronts: 3.24 ms |
 # | 16 × 2 | 12 wavefronts: 3.21 ms | 8 wavefronts: 3.19 ms |
 #
-# **The wavefronts decide, not the way there.** The right rectangle alone does it, the runs alone do it, and
-# 4 × 8 alone does nothing at all. Few different numbers? 4 × 8 lanes read 96 per k step, 2 × 16 read 144, and
-# side by side both take 3.59 ms. The story is refuted. And from 12 wavefronts to 8 nothing is gained.
+# **With the same instructions, the wavefronts decide, not the way there.** The right rectangle alone does it,
+# the runs alone do it, and 4 × 8 alone does nothing at all. Few different numbers? 4 × 8 lanes read 96 per k
+# step, 2 × 16 read 144, and side by side both take 3.59 ms. The story is refuted. And from 12 wavefronts to 8
+# nothing is gained.
 #
 # Nor is it the store: 2 × 16 side by side has the new one too, and takes as long as `vectorized`.
 
@@ -470,14 +484,16 @@ see.limits("warp_tiled", ("warp_tiled", {"WM": 128, "WN": 16}))
 # | Y | 10 | 16 |
 # | Z | 5 | 12 |
 #
-# Which is which? And are the two with warp tiles the fastest?
+# Y you have met. Which are X and Z? X issues 1.16 instructions per multiply-add. A warp makes 64
+# multiply-adds per k step: how many instructions per multiply-add does Y issue, if only its reads differ?
 
 # %% tags=["thought"]
-see.tflops("vectorized", "warp_tiled_tm1", "warp_tiled")
+see.waits("warp_tiled_tm1", "warp_tiled")
 
 # %% [markdown] tags=["thought"]
-# X is `warp_tiled`, Y `warp_tiled_tm1`, Z `vectorized`. Document 003's kernel has warp tiles and no bank
-# conflict, and is the slowest. It makes 10 requests and 16 wavefronts; what each costs was not measured. A
+# X is `warp_tiled`, Y `warp_tiled_tm1`, Z `vectorized`. Y makes 6 more requests: 1.16 + 6 / 64 = 1.25
+# instructions, as measured. And it issues in 72 % of the clocks, not 77: with 16 wavefronts, shared memory is
+# its limit. So document 003's kernel has warp tiles and no bank conflict, and is the slowest of the three. A
 # warp tile is no medal.
 
 # %% [markdown]
@@ -505,6 +521,7 @@ see.tiles("warp_tiled")
 # How cuBLAS does it was not profiled here. The ladder's first step: fetch the next tile *while* this one is
 # multiplied. `warp_tiled` with one large block per SM does 32.9 TFLOPS, and its warps spent 20 % of their
 # time waiting for global memory. `double_buffered`, with the same tiles, waits no more, and does 45.7.
+# Less waiting at barriers is part of it (8 % became 2 %): its schedulers issue in 82 % of the clocks, not 58.
 #
 # Two steps on, `read_ahead` does 52.2 and **beats cuBLAS** by 2 %. The FP32 units' peak, 67, is the end of
 # this road. The next notebook takes another.

@@ -134,6 +134,19 @@ def test_lanes_numbered_down_their_columns_are_right_as_well():
     )
     verdict = verdict_of(downwards)
     assert verdict.passed and "harmless with these tiles" in str(verdict), str(verdict)
+    assert "take 12 per k step" in str(verdict)
+
+
+@pytest.mark.full(reason="all problems with all choices of tiles")
+def test_warps_numbered_down_their_columns_cost_nothing_anywhere():
+    downwards = changed(
+        solution("runs_of_four"),
+        ("warp // (BN // WN)", "warp % (BM // WM)"),
+        ("warp % (BN // WN)", "warp // (BM // WM)"),
+    )
+    verdict = verdict_of(downwards)
+    assert verdict.passed and "harmless with these tiles" in str(verdict), str(verdict)
+    assert "take 12 per k step" not in str(verdict)
 
 
 @pytest.mark.parametrize(("rows", "columns", "taken"), [(4, 8, (12, 12)), (8, 4, (12, 12)), (16, 2, (8, 12))])

@@ -8,6 +8,7 @@ import pytest
 
 from gemm_course import records
 from gemm_course.emulator import wavefronts
+from gemm_course.emulator.limits import MAX_REGISTERS
 from gemm_course.figures.warp_reads import request
 from gemm_course.figures.wavefronts import wavefronts_of
 from gemm_course.kernels import LADDER
@@ -59,6 +60,8 @@ def test_what_the_lanes_of_warp_tiled_bring(said_in_07):
     per_fma = {f"{each.measured['warp_instructions'] * 32 / 4096**3:.2f}" for each in (before, after)}
     assert per_fma == {"1.16"} and "the same, 1.16 per multiply-add" in said_in_07
     assert before.measured["registers"] == after.measured["registers"]
+    (was,), (now,) = shares(before, "another warp's turn"), shares(after, "another warp's turn")
+    assert f"for its turn, {now} of its time and not {was.removesuffix(' %')}" in said_in_07
 
 
 def _shared_memory(found) -> str:
@@ -196,7 +199,8 @@ def test_one_change_of_a_slider_breaks_the_tiles_of_document_003():
     stage = LADDER["warp_tiled_tm1"]
     changes = [(name, value) for name, values in stage.options.items() for value in values]
     broken = {change: stage.rules(dict([change])) for change in changes if stage.rules(dict([change]))}
-    assert list(broken) == [("WN", 128)] and "registers" in str(broken)
+    assert list(broken) == [("WN", 128)] and "need 296 registers; 223 are available" in str(broken)
+    assert 32 * 8 + 32 + 8 == 296 and MAX_REGISTERS - 32 == 223
 
 
 def test_what_limits_warp_tiled(said_in_07):
@@ -216,6 +220,10 @@ def test_what_limits_warp_tiled(said_in_07):
     assert f"waits no more, and does {ahead.tflops:.1f}" in said_in_07
     (before,), (after,) = shares(one_block, "global memory"), shares(ahead, "global memory")
     assert (before, after) == ("20 %", "0 %") and f"spent {before} of their time waiting" in said_in_07
+    (before,), (after,) = shares(one_block, "barrier"), shares(ahead, "barrier")
+    assert f"({before} became {after})" in said_in_07
+    slots = issue_slots(one_block).removesuffix(" %")
+    assert f"issue in {issue_slots(ahead)} of the clocks, not {slots}" in said_in_07
     assert one_block.measured["registers"] * 256 > 65536 / 2  # one block per SM, and so in double_buffered
 
 
@@ -229,6 +237,12 @@ def test_requests_and_wavefronts_of_three_kernels(said_in_07):
         assert line in said_in_07 and f"{letter} `{case}`" in said_in_07.replace(" is `", " `")
     assert "The compiler makes 10:" in said_in_07 and "wavefronts remain 16" in said_in_07
     tflops = records.ladder().query("m == n == k == 4096").set_index("stage")["tflops"]
+    slow, fast = profile("warp_tiled_tm1"), profile("warp_tiled")
+    per_fma = [each.measured["warp_instructions"] * 32 / 4096**3 for each in (fast, slow)]
+    assert per_fma[1] - per_fma[0] == pytest.approx((10 - 4) / 64, rel=0.01)
+    assert "{:.2f} + 6 / 64 = {:.2f}".format(*per_fma) in said_in_07
+    clocks = f"issues in {issue_slots(slow)} of the clocks, not {issue_slots(fast).removesuffix(' %')}"
+    assert clocks in said_in_07 and "shared memory" in verdict(slow).limiter
     assert tflops["warp_tiled_tm1"] == min(tflops[case] for case in cases.values())
 
 

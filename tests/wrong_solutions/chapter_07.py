@@ -56,6 +56,12 @@ OWNERS = altered(
         ),
         "warps_counted_by_rows": ("not BN // WM", ("(BN // WN)", "(BN // WM)")),
         "without_wniter": ("WNITER is missing", ("(32 * TN * WNITER)", "(32 * TN)")),
+        "one_sub_tile_as_wide_as_the_warp": (
+            "WNITER is missing",
+            ("(32 * TN * WNITER)", "(32 * TN)"),
+            ("WSUBN // TN) *", "WN // TN) *"),
+            ("// (WSUBN // TN)", "// (WN // TN)"),
+        ),
         "one_thread_per_warp": ("not one thread but 32", ("(32 * TN * WNITER)", "(TN * WNITER)")),
         "one_step": ("Only the first sub-tile", ("range(WMITER)", "range(1)"), ("range(WNITER)", "range(1)")),
         "across_before_down": (
@@ -201,6 +207,10 @@ WAVEFRONTS = passing(
             "by itself, and add up",
             table(((2, 1), (2, 4)), ((1, 2), (2, 4)), ((1, 1), (2, 4)), ((2, 1), (2, 2))),
         ),
+        "groups_of_b_joined": (
+            "Lanes that read the same words are 4 apart",
+            table(((2, 1), (2, 2)), ((1, 2), (2, 8)), ((1, 1), (2, 4)), ((2, 1), (2, 2))),
+        ),
         "a_gap_and_a_slip": (
             "most *different* words",
             table(((2, 1), (2, 4)), ((1, 1), (2, 8)), ((1, 1), (2, 4)), ((2, 1), (2, None))),
@@ -266,6 +276,20 @@ RUNS = altered(
             "All threads begin at row 0",
             (f"{WARP_ROW} + {Y0}", "0"),
             (f"{WARP_COL} + {X0}", "0"),
+        ),
+        "warp_tiles_height_for_width": (
+            "`WN` stands in the place of `WM`",
+            (WARP_ROW, "warp // (BN // WN) * WN"),
+            (WARP_COL, "warp % (BN // WN) * WM"),
+        ),
+        "warp_tiles_width_for_height_in_y0": (
+            "`WN` stands in the place of `WM`",
+            (WARP_ROW, "warp // (BN // WN) * WN"),
+        ),
+        "lane_divided_by_four": (
+            "right only where `LANE_COLS` is 4",
+            (Y0, "lane // 4 * 4"),
+            (X0, "lane % 4 * 4"),
         ),
         # from run to run
         "next_run_too_early": (
@@ -385,6 +409,10 @@ RUNS = altered(
         ),
         # the registers
         "without_clear": ("`clear(acc)` is missing", (CLEAR, "")),
+        "cleared_for_every_tile": (
+            "is `clear(acc)` called inside the loop over `k0`",
+            (FETCH, f"            clear(acc)\n{FETCH}"),
+        ),
         "a_filled_partly": ("The loop that fills `a` ends too early", (FILL, FILL.replace("TM", "4"))),
         "a_not_filled": ("Nothing is ever stored into `a`", (f"a[i] = {READ_A}", "pass")),
         "read_for_every_product": (

@@ -35,6 +35,8 @@ def _coverage(cases: Sequence[tuple], answers: Sequence[list[Place]]) -> str:
     given = dict(zip(cases, answers))
     for case, answer in given.items():
         if len(answer) != (expected := len(owner_map.right(*case))):
+            if len(answer) == expected * case[-1]:  # WNITER times too many
+                return WITHOUT_WNITER
             return (
                 f"{len(answer)} elements where {expected} are expected, of {thread_named(case[0])}: TN "
                 "neighbours in each of the WMITER · WNITER sub-tiles."
@@ -123,6 +125,10 @@ def _warps_by_rows(t: Tiles, tid: int) -> Place:
     return divmod(tid // 32, max(1, t.BN // t.WM))
 
 
+WITHOUT_WNITER = (
+    "WMITER counts too many sub-tiles down: WNITER is missing. One has 32·TN elements (TM is 1), and "
+    "WNITER of them lie side by side: WMITER = WM·WN // (32·TN·WNITER)."
+)
 MISTAKES = (
     (
         "`//` and `%` are swapped for the lane: neighbouring lanes lie side by side, so the remainder "
@@ -216,8 +222,7 @@ MISTAKES = (
         _placed(warp=_warps_by_rows),
     ),
     (
-        "WMITER counts too many sub-tiles down: WNITER is missing. One has 32·TN elements (TM is 1), and "
-        "WNITER of them lie side by side: WMITER = WM·WN // (32·TN·WNITER).",
+        WITHOUT_WNITER,
         _with_steps_down(lambda t: t.WM * t.WN // (32 * t.TN)),
     ),
     (

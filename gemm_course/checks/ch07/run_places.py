@@ -48,6 +48,11 @@ LANE: tuple[Part, ...] = (
         "`{first}` leaves room for all {T} {rows} of a lane. But only four of them come before the next "
         "lane's: multiply by 4.",
     ),
+    (
+        "lane {op} 4 * 4",
+        "The lane is divided by 4, right only where `LANE_COLS` is 4. The {row} of a lane among the lanes is "
+        "`lane {op} LANE_COLS`.",
+    ),
 )
 WARP: tuple[Part, ...] = (
     ("warp {op} (BN // WN) * {W}", ""),
@@ -68,6 +73,11 @@ WARP: tuple[Part, ...] = (
         "warp {other_op} (BN // WN) * {W}",
         "`//` and `%` are swapped for the warp. Warps lie side by side first: the {row} of a warp among the "
         "warps is `warp {op} (BN // WN)`.",
+    ),
+    (
+        "warp {op} (BN // WN) * {OTHER_W}",
+        "`{OTHER_W}` stands in the place of `{W}`: the {row} of a warp among the warps is multiplied by how "
+        "many {rows} a warp's tile has.",
     ),
     (
         "warp {op} (BN // WN)",
@@ -172,6 +182,7 @@ class Axis:
     other_op: str
     B: str
     W: str
+    OTHER_W: str
     T: str
     LANES: str
     OTHER_LANES: str
@@ -255,7 +266,9 @@ def marked(places: np.ndarray, tiles: Tiles, axis: Axis, size: int) -> np.ndarra
     return found
 
 
-ROWS = Axis("row", "y0", "x0", "i", "//", "%", "BM", "WM", "TM", "LANE_ROWS", "LANE_COLS", "cuda.blockIdx.y")
+ROWS = Axis(
+    "row", "y0", "x0", "i", "//", "%", "BM", "WM", "WN", "TM", "LANE_ROWS", "LANE_COLS", "cuda.blockIdx.y"
+)
 COLUMNS = Axis(
-    "column", "x0", "y0", "j", "%", "//", "BN", "WN", "TN", "LANE_COLS", "LANE_ROWS", "cuda.blockIdx.x"
+    "column", "x0", "y0", "j", "%", "//", "BN", "WN", "WM", "TN", "LANE_COLS", "LANE_ROWS", "cuda.blockIdx.x"
 )

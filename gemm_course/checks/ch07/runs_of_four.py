@@ -26,7 +26,7 @@ from .seen import AXES, Seen
 TILES = tile_choices(
     "BM BN BK WM WN TM TN",
     (64, 32, 8, 64, 32, 8, 8),  # one warp
-    (64, 32, 4, 32, 32, 4, 8),
+    (32, 64, 4, 16, 64, 4, 8),  # two warps down, WM is not WN
     (32, 128, 4, 32, 64, 8, 8),  # 4 by 8 lanes, the others have 8 by 4 or as many
     (64, 128, 4, 32, 32, 8, 4),  # two warps down, four across
     (128, 16, 4, 128, 16, 16, 4),  # four runs down
@@ -84,11 +84,14 @@ def _in_another_order(trial: GemmTrial) -> str:
     usual = (marked(axis.right(seen.tiles), seen.tiles, axis, seen.stored[axis].shape[1]) for axis in AXES)
     if all((places == seen.stored[axis]).all() for axis, places in zip(AXES, usual)):
         return ""
-    return (
-        " Your warps or lanes are numbered in another order than the text's. That is harmless with "
-        "these tiles: the reads take as many wavefronts. But 16 × 2 lanes (WM 128, WN 16), numbered "
-        "downwards, take 12 per k step and not 8."
+    said = (
+        " Your warps or lanes are numbered in another order than the text's. That is harmless with these "
+        "tiles: the reads take as many wavefronts."
     )
+    columns = seen.stored[COLUMNS]
+    if (columns[0] != columns[1]).any():  # lanes 0 and 1 do not lie one below the other
+        return said
+    return f"{said} But 16 × 2 lanes (WM 128, WN 16), numbered downwards, take 12 per k step and not 8."
 
 
 def _geometry(t: Tiles) -> Geometry:
@@ -116,12 +119,24 @@ def _check_places(trials: Sequence[GemmTrial]) -> None:
         _check_reads(seen, axis, array)
     wrong = [trial for trial in trials if trial.wrong.any()]
     if wrong and not any(trial.report.errors for trial in trials):
+        if all(_only_the_last_tile(trial) for trial in wrong):
+            raise Refused(
+                "Only the products of the last tiles along k are left: is `clear(acc)` called inside the "
+                "loop over `k0`? Once, before it, is enough.",
+                f"{wrong[0].about}.",
+            )
         raise Refused(
             "Each thread reads the right columns of the tiles, and each element of C is stored once. But the "
             "numbers are wrong. Is `p` the first index of both reads? Is `a[i] * b[j]` added to `acc[i, j]` "
             "for each p? Does each `put` get the `acc[i, j]` of its own row and column, and `alpha`?",
             f"{wrong[0].about}.",
         )
+
+
+def _only_the_last_tile(trial: GemmTrial) -> bool:
+    """Where `acc` is cleared before each tile."""
+    q, BK = trial.problem, trial.tiles.BK
+    return trial.equals(q.alpha * (q.A[:, -BK:] @ q.B[-BK:]) + q.beta * q.C)
 
 
 def _check_stores(seen: Sequence[Seen], wrong: Sequence[Seen]) -> None:

@@ -141,6 +141,8 @@ def _why(layout: str, read: int, array: int) -> str:
         return (
             words + "Which banks are these words in, and which bank is asked for the most *different* words?"
         )
+    if array == 1 and columns > 2:
+        words += f"Lanes that read the same words are {columns} apart. "
     return words + (
         "With four floats per lane a warp is served in groups of 8 neighbouring lanes, or of 16, if each "
         "lane reads what the lane beside it reads, or each what the lane two further reads. Count each group "
