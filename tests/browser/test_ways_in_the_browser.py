@@ -123,7 +123,8 @@ def test_a_solution_opens_by_mouse_and_by_keyboard_and_can_be_read(theme, page):
     _open(page, "00_welcome.ipynb")
     page.evaluate("theme => jupyterapp.commands.execute('apputils:change-theme', {theme})", theme)
     page.wait_for_function("theme => document.body.dataset.jpThemeName === theme", arg=theme)
-    folded = page.locator("details", has=page.get_by_text("Solution", exact=True)).first
+    solutions = page.locator("details", has=page.get_by_text("Solution", exact=True))
+    folded = solutions.filter(has_text="linear // 32").first
     summary, code = folded.locator("summary"), folded.locator("pre code")
     folded.evaluate("node => { node.open = false; }")  # as it is on opening
     summary.scroll_into_view_if_needed()

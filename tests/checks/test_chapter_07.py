@@ -18,7 +18,7 @@ from gemm_course.kernels import LADDER
 from gemm_course.kernels.parts.base import tiles_text
 from tests.checks.cells import verdict_of
 from tests.wrong_solutions.altering import changed, solution
-from tests.wrong_solutions.chapter_07 import RUNS_ALIKE
+from tests.wrong_solutions.chapter_07 import RUNS_ALIKE, WARP_COL, WARP_ROW
 
 
 def elements_with_divmod(tid, BN, WM, WN, TN, WNITER):
@@ -42,6 +42,21 @@ def elements_as_an_array(*sizes):
 def test_owner_maps_in_other_words_pass(answer):
     verdict = check.owner_map(answer)
     assert verdict.passed, str(verdict)
+
+
+def test_a_mistake_made_twice_is_named_as_when_it_is_made_once():
+    as_wide_as_the_warp = (
+        ("(32 * TN * WNITER)", "(32 * TN)"),
+        ("WSUBN // TN) *", "WN // TN) *"),
+        ("// (WSUBN // TN)", "// (WN // TN)"),
+    )
+    both_sides = ((WARP_ROW, "warp // (BN // WN) * WN"), (WARP_COL, "warp % (BN // WN) * WM"))
+    for exercise, changes, words in (
+        ("owner_map", as_wide_as_the_warp, "WNITER is missing"),
+        ("runs_of_four", both_sides, "`WN` stands in the place of `WM`"),
+    ):
+        verdict = verdict_of(changed(solution(exercise), *changes))
+        assert not verdict.passed and words in verdict.message, str(verdict)
 
 
 def test_the_owner_maps_asked_for_cover_their_tiles():

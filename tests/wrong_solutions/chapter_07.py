@@ -56,12 +56,6 @@ OWNERS = altered(
         ),
         "warps_counted_by_rows": ("not BN // WM", ("(BN // WN)", "(BN // WM)")),
         "without_wniter": ("WNITER is missing", ("(32 * TN * WNITER)", "(32 * TN)")),
-        "one_sub_tile_as_wide_as_the_warp": (
-            "WNITER is missing",
-            ("(32 * TN * WNITER)", "(32 * TN)"),
-            ("WSUBN // TN) *", "WN // TN) *"),
-            ("// (WSUBN // TN)", "// (WN // TN)"),
-        ),
         "one_thread_per_warp": ("not one thread but 32", ("(32 * TN * WNITER)", "(TN * WNITER)")),
         "one_step": ("Only the first sub-tile", ("range(WMITER)", "range(1)"), ("range(WNITER)", "range(1)")),
         "across_before_down": (
@@ -203,10 +197,6 @@ WAVEFRONTS = passing(
             "In runs of four nothing changes",
             table(((2, 1), (2, 4)), ((1, 2), (2, 8)), ((1, 2), (2, 8)), ((4, 1), (4, 2))),
         ),
-        "one_slip": (
-            "by itself, and add up",
-            table(((2, 1), (2, 4)), ((1, 2), (2, 4)), ((1, 1), (2, 4)), ((2, 1), (2, 2))),
-        ),
         "groups_of_b_joined": (
             "Lanes that read the same words are 4 apart",
             table(((2, 1), (2, 2)), ((1, 2), (2, 8)), ((1, 1), (2, 4)), ((2, 1), (2, 2))),
@@ -276,11 +266,6 @@ RUNS = altered(
             "All threads begin at row 0",
             (f"{WARP_ROW} + {Y0}", "0"),
             (f"{WARP_COL} + {X0}", "0"),
-        ),
-        "warp_tiles_height_for_width": (
-            "`WN` stands in the place of `WM`",
-            (WARP_ROW, "warp // (BN // WN) * WN"),
-            (WARP_COL, "warp % (BN // WN) * WM"),
         ),
         "warp_tiles_width_for_height_in_y0": (
             "`WN` stands in the place of `WM`",
