@@ -247,7 +247,7 @@ def test_random_loops():
     pytest.importorskip("numba_cuda", reason="the interpreter asks numba-cuda's type inference")
     counts = []
 
-    @settings(max_examples=examples(12, one_in=6), deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=examples(8, one_in=4), deadline=None, suppress_health_check=list(HealthCheck))
     @given(divergent_kernels())
     def check(random_kernel):
         plain, emulated = random_kernel.args(), random_kernel.args()
