@@ -121,7 +121,7 @@ class SharedRaces:
         )
         if key in self._clean:
             return
-        written = {access.storage.family for access in self.epoch if access.op != "load"}
+        written = dict.fromkeys(access.storage.family for access in self.epoch if access.op != "load")
         found = False
         for family in written:
             found |= self._examine_array([a for a in self.epoch if a.storage.family == family])

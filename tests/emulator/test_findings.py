@@ -32,6 +32,22 @@ def test_out_of_bounds_names_element_block_thread_and_how_often():
 
 
 @cuda.jit
+def two_races(out):
+    first, second = cuda.shared.array(64, float32), cuda.shared.array(64, float32)
+    i = cuda.threadIdx.x
+    first[i] = i
+    second[i] = i
+    out[i] = second[63 - i] + first[63 - i]
+
+
+def test_races_are_reported_in_the_order_in_which_arrays_were_stored_to_however_often_it_runs():
+    """A set of arrays has another order when they are numbered otherwise, as they are in each run."""
+    for _ in range(20):
+        findings = emulate(two_races, 1, 64, zeros(64)).findings
+        assert [finding.array for finding in findings] == ["first", "second"]
+
+
+@cuda.jit
 def copy_columns(a, out):
     col, row = cuda.grid(2)
     out[row, col] = a[row, col]
