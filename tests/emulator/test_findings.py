@@ -33,7 +33,8 @@ def test_out_of_bounds_names_element_block_thread_and_how_often():
 
 @cuda.jit
 def two_races(out):
-    first, second = cuda.shared.array(64, float32), cuda.shared.array(64, float32)
+    first = cuda.shared.array(64, float32)
+    second = cuda.shared.array(64, float32)
     i = cuda.threadIdx.x
     first[i] = i
     second[i] = i
