@@ -1,6 +1,6 @@
 """The exercises' checkers: ``check.vector_add(my_kernel)`` says whether it is right, or what is wrong.
 
-``ch00`` to ``ch08`` hold a file per exercise, which is named like its checker; all are found here by
+``ch00`` to ``ch12`` hold a file per exercise, which is named like its checker; all are found here by
 themselves. ``core`` is what every checker is made of, ``engines`` how a kind of answer is tried, ``kits``
 what notebooks hand out.
 """

@@ -1,0 +1,1 @@
+"""Notebook 12: scheduling, and a kernel of one's own."""
