@@ -301,10 +301,16 @@ def test_the_table_has_no_links_where_the_notebooks_are_not(monkeypatch, tmp_pat
     assert "<a " not in check.progress()._repr_html_()
 
 
-def test_all_exercises_are_in_the_table_in_order():
+def test_what_comes_next_is_what_stands_next_in_the_notebook():
+    shown = summary(NAMES, {})
+    assert shown.chapters[0].open == ["00.2", "00.1"]
+    assert shown.following.startswith("Next: exercise 00.2")
+
+
+def test_all_exercises_are_in_the_table():
     shown = check.progress()
     listed = [number for chapter in shown.chapters for number in (*chapter.passed, *chapter.open)]
-    assert listed == [getattr(check, name).number for name in check.exercises()]
+    assert sorted(listed) == [getattr(check, name).number for name in check.exercises()]
 
 
 def test_the_command_shows_the_same_table(folder):

@@ -599,6 +599,11 @@ def _geometry(what, given) -> tuple:
     """A grid or block as three integers."""
     sizes = given if isinstance(given, (tuple, list)) else (given,)
     whole = all(isinstance(size, (int, np.integer)) and not isinstance(size, bool) for size in sizes)
+    if isinstance(given, np.ndarray):
+        raise LaunchError(
+            f"a {what} is one to three integers (x, y, z), not an array: emulate(kernel, grid, block, "
+            "arguments ...), and the kernel without [grid, block]"
+        )
     if not whole or not 1 <= len(sizes) <= 3:
         raise LaunchError(f"a {what} is one to three integers (x, y, z), not {given!r}")
     sizes = tuple(int(s) for s in sizes) + (1,) * (3 - len(sizes))

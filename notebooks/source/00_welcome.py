@@ -6,7 +6,7 @@
 # earlier ones, so go from top to bottom, and do so again when you come back another day.
 #
 # This course writes the same small program, matrix multiplication, over and over, each time a little
-# better, until it comes close to cuBLAS, the library that NVIDIA ships. Of every step you write the kernel:
+# better, until it comes close to cuBLAS, the library that NVIDIA ships. You write the kernel of every step:
 # the function that runs on the GPU.
 #
 # You need Python and NumPy, and **no GPU**: an emulator runs your kernels and counts every memory access that
@@ -75,7 +75,7 @@ see.tflops("naive_uncoalesced", "naive_coalesced", "block_tiled", "thread_tiled_
 #
 # Every notebook goes one step further, and its exercises check themselves. The course remembers which have
 # passed. Come back here and run this cell to see how far you are, or ask `python3 course.py progress` in a
-# terminal. A number is an exercise's name for good, so numbers need not come in order.
+# terminal. Exercises keep their numbers when they are moved, so the numbers are not always in order.
 
 # %% id="progress"
 check.progress()
@@ -89,7 +89,8 @@ check.progress()
 # - threads come in **blocks** of up to 1024 threads;
 # - blocks come in a **grid**: all threads of one launch.
 #
-# Here is a kernel in four lines. Numba compiles it for the GPU because of `@cuda.jit`:
+# Here is a kernel in four lines. Numba translates Python into machine code; because of `@cuda.jit` it does so
+# for the GPU. (CUDA is NVIDIA's system for programs on its GPUs.)
 
 
 # %%
@@ -106,6 +107,8 @@ def double(a, out):
 #
 # With an NVIDIA GPU, `double[3, 40](a, out)` **launches** it: 3 blocks of 40 threads. (Numba copies the
 # arrays there and back. Without a GPU, that line stops with a `CudaSupportError`.) Here the emulator does it:
+# `emulate(kernel, blocks, threads, arguments ...)` runs the kernel and returns a report, which we read in
+# Station 3.
 
 # %%
 a, out = np.arange(120, dtype=np.float32), np.zeros(120, np.float32)
@@ -245,8 +248,9 @@ see.block()
 
 # %% [markdown]
 # If the lanes of a warp disagree at an `if`, the warp runs both branches one after the other, each time with
-# some lanes **masked**: they do nothing. That is called *divergence*. A guard at the edge of the matrix costs
-# next to nothing. An `if` that splits every warp costs the time of both branches.
+# some lanes **masked**: they do nothing. That is called *divergence*. A guard costs next to nothing: only
+# warps at the edge disagree, and their other branch is empty. An `if` that splits every warp costs the time
+# of both branches.
 
 # %% [markdown]
 # ### Exercise 00.1 · Who am I?
@@ -275,7 +279,7 @@ check.where(where)
 # *core · medium · 3 minutes*
 #
 # Back to the picture of Station 1: 10 rows, 18 columns. Blocks of 2 × 2 leave no thread without an element.
-# How many lanes, of all warps together, are idle all the same?
+# Even so, how many lanes are idle, over all warps?
 
 # %% id="ex-00-3"
 ### BEGIN SOLUTION
@@ -326,10 +330,10 @@ see.addresses()
 # touch 15 sectors.
 
 # %% [markdown]
-# Look it up: a line per array, with `op` (load: read; store: write), the `lanes` that took part and the
+# Look it up: a row per array, with `op` (load: read; store: write), the `lanes` that took part and the
 # `bytes` that they asked for.
 
-# %%
+# %% tags=["thought"]
 report.accesses[["array", "op", "requests", "lanes", "bytes", "sectors"]]
 
 # %% [markdown]
@@ -357,7 +361,7 @@ check.sector_and_line(sector_and_line)
 # ---
 # ## Station 4 · The machine: what limits it?
 #
-# You know who asks, and where the numbers lie. Here is who does the work, and the way that a number takes.
+# You know who asks, and where the numbers lie. Here is who does the work, and the path that a number takes.
 # (Some of its figures are for later notebooks.)
 
 # %%
@@ -375,7 +379,8 @@ see.machine()
 # 132 · 4 · 32 · 2 · 1.98 · 10⁹ = 67 · 10¹² FLOP per second: **67 TFLOPS**.
 #
 # Another GPU, the A100, has 108 SMs of four schedulers and $1.41 \cdot 10^9$ clocks per second, but each of
-# its schedulers starts an FMA for only 16 lanes per clock. How many TFLOPS is that?
+# its schedulers starts an FMA for only 16 lanes per clock, so a warp's FMA takes two clocks there. How many
+# TFLOPS is that?
 
 # %% [markdown] tags=["thought"]
 # 108 · 4 · 16 · 2 · 1.41 · 10⁹ = 19.5 · 10¹²: 19.5 TFLOPS.
@@ -392,8 +397,8 @@ see.machine()
 #
 # A GPU has two speeds: how fast it computes, and how fast it gets its numbers. An H200 computes at 67 TFLOPS,
 # and its DRAM delivers 4.8 TB per second. So while one byte comes in, there is time for 67 / 4.8 = 14
-# operations; while a float of 4 bytes comes in, for 56. A kernel that does fewer leaves the arithmetic units
-# idle.
+# operations; while a float of 4 bytes comes in, for 56. A kernel that does fewer than 14 per byte leaves the
+# arithmetic units idle.
 #
 # ### FLOP per byte
 #
@@ -405,13 +410,13 @@ see.machine()
 see.predict("00.intensity")
 
 # %% [markdown]
-# The product of two n × n matrices takes $2n^3$ FLOP. If each element moved just once, that would be $12n^2$
+# The product of two n × n matrices has $n^2$ elements, each with n multiplications and n additions: $2n^3$
+# FLOP. If each element of the three matrices moved just once, that would be $3 \cdot n^2 \cdot 4 = 12n^2$
 # bytes, and the intensity $n/6$: it grows with n. So matrix multiplication *could* keep the arithmetic busy.
-# From which n on?
 #
-# The plot that answers this is called a **roofline**; both axes are logarithmic. Its slanted part is DRAM's
-# limit: there, moving less helps. Its flat part is arithmetic's. The slider doubles n: find between which two
-# the answer lies, then compute it.
+# The plot is called a **roofline**; both axes are logarithmic. Its slanted part is DRAM's limit: there,
+# moving less helps. Its flat part is arithmetic's. From which n on is arithmetic the limit? The slider
+# doubles n: find between which two the answer lies, then compute it.
 
 # %%
 see.roofline()
@@ -424,7 +429,7 @@ see.roofline()
 # *core · easy · the question of every notebook · 4 minutes*
 #
 # Write `roof(flop, bytes)`: the most TFLOPS that an H200 can reach with a kernel that does `flop` operations
-# and moves `bytes` bytes from and to DRAM. Take 67 TFLOPS and 4.8 TB per second.
+# and moves `bytes` bytes from and to DRAM. Take 67 TFLOPS (the plot's 66.9, rounded) and 4.8 TB per second.
 
 
 # %% id="ex-00-7"
@@ -442,8 +447,8 @@ check.roof(roof)
 # %% [markdown]
 # **A roof is a limit, not a forecast.** The naive kernel of notebook 01, with n = 4096, does 16 FLOP per
 # byte that it moves from and to DRAM, by the hardware's own count. The roofs meet to the left of that; so its
-# roof is 67 TFLOPS, and it reaches less than one percent of that. It does not wait for DRAM either: DRAM is
-# busy 1 % of the time, L1 99 %. The roof drawn above is DRAM's alone. L1 has its own, and the next two
+# roof is 67 TFLOPS, and it reaches less than one percent of that. DRAM's bandwidth is not its limit: DRAM is
+# busy 1 % of the time, L1 99 %. The slanted roof above is DRAM's alone. L1 has its own, and the next two
 # notebooks are about it.
 #
 # ### Hiding the wait
@@ -484,10 +489,13 @@ see.quiz("00")
 # | thread, block, grid | who runs the kernel; x is the column, y the row |
 # | guard | the `if` that keeps surplus threads out of the arrays |
 # | warp, lane | 32 threads with consecutive linear ids, x first; the place in it |
+# | divergence | a warp's lanes disagree at an `if`: both branches run, one after the other |
 # | leading dimension | elements from one row's start to the next |
+# | request | one access by one warp, all its lanes together |
 # | sector, line | 32 bytes: what moves; 128 bytes: what caches keep track of |
 # | SM, scheduler | runs blocks; picks a warp that is ready, in each clock |
 # | L1, L2, DRAM | the cache of an SM, the cache of all, the memory behind them |
+# | bandwidth, latency | bytes per second; how long one access takes |
 # | intensity, roofline | FLOP per byte; the most that a memory allows with it |
 #
 # **Next:** the naive kernel. It is right, short, and uses less than one percent of the machine.

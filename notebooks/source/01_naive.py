@@ -94,7 +94,7 @@ np.abs(run(naive[(3, 15), (32, 4)], A, B).C - A @ B).max()
 # %% [markdown]
 # Not zero, and that is fine: both are float32 sums of 50 products, but rounded at different points. So we
 # compare with a [tolerance](glossary.md#tolerance), never with `==`. If yours prints `nan`, some elements
-# were never stored: look at the numbers of blocks.
+# were never stored: look at the numbers of blocks. Or 01.1 is still empty.
 #
 # ## One request
 #
@@ -128,8 +128,9 @@ see.warp_and_memory("naive_uncoalesced", blocks=False)
 # - **Sectors**: what a request touches. What L1 does not have must come from further away.
 # - **Wavefronts**: the deliveries that L1 makes for it, one per clock. That is the **work of L1**.
 #
-# Number the 32 floats of a line: these are 32 **places**. One delivery brings at most one float from each, so
-# at most 32. Floats at the same place of different lines take turns.
+# A float's **place** is its position in its line, 0 to 31. One delivery serves every place, each with one
+# float. Floats at the same place of different lines take turns: 16 at place 0 and 16 at place 5 take 16
+# wavefronts. Floats side by side have places of their own: 1 wavefront.
 #
 # ```text
 # place    0    1    2   ...   31
@@ -198,8 +199,8 @@ wavefronts = {"32 × 32": 33, "16 × 16": 17, "8 × 32": 9, "4 × 64": 5}
 {block: round(16.7 / each, 2) for block, each in wavefronts.items() if each}
 
 # %% [markdown]
-# Do lanes and sectors bear you out? Draw the picture from *your* kernel: take the `#` away, and choose the
-# blocks.
+# Rows of 256 floats are whole lines, so here both counts agree: check your forecasts against the sectors that
+# *your* kernel touches. Take the `#` away, and choose the blocks.
 
 # %% id="own-lanes"
 ### BEGIN SOLUTION
@@ -216,7 +217,7 @@ see.warp_and_memory(naive)
 # | 8 × 32 | 8, 4 | 8 + 1 = 9 | 1.86 | 1.85 |
 # | 4 × 64 | 4, 8 | 4 + 1 = 5 | 3.34 | 3.31 |
 #
-# None is off by more than 2 percent. And another shape of block alone makes the kernel 6.6 times as fast.
+# None is off by more than 2 percent. Changing only the block's shape makes the kernel 6.6 times as fast.
 
 # %% [markdown]
 # ## What limits it now?
@@ -232,8 +233,9 @@ see.limits("naive_uncoalesced")
 
 # %% [markdown] tags=["answer"]
 # L1 works without a pause, and all else waits for it: three quarters of the time, a warp waits merely for
-# room in the queue to L1. (An **issue slot** is one clock of a scheduler, room for one instruction.
-# **Integer units** compute addresses. Multiply-add units help them: the products alone would be 1 %, not 2.)
+# room in the queue to global memory, which L1 serves. (An **issue slot** is one clock of a scheduler, room
+# for one instruction. **Integer units** compute addresses. Multiply-add units help them: the products
+# alone would be 1 %, not 2.)
 
 # %% [markdown]
 # ## Longer rows
@@ -245,8 +247,9 @@ see.limits("naive_uncoalesced")
 see.predict("01.padding")
 
 # %% [markdown]
-# Now hunt: **Which paddings up to 8 does your rule call best? Which one is fastest? Which two, of all, change
-# nothing?** The lower half of the picture is your map. Set *speed of* to *all lengths* last.
+# Now hunt: **Which paddings up to 8 does your rule call best? Which one is fastest? Which two, of all but 0,
+# change nothing?** The lower half of the picture is your map; its steps get longer to the right. Set *speed
+# of* to *all lengths* last.
 
 # %% tags=["answer"]
 see.row_lengths("naive_uncoalesced")
@@ -273,7 +276,7 @@ see.row_lengths("naive_uncoalesced")
 # all three have 1 + 1 wavefronts. What changes is the rows of a warp. Do they take as many clocks?
 
 # %% [markdown] tags=["thought"]
-# No. With one float of padding and n = 2048:
+# No. With one float of padding and n = 2048 (timed here, profiled above: hence 10.3 beside 10.2):
 #
 # | block | rows of a warp | clocks per step | 2 + rows / 4 |
 # |---|---|---|---|
@@ -287,8 +290,8 @@ see.row_lengths("naive_uncoalesced")
 # why 1 beats 7. A forecast from one limit is a **roof**: no kernel beats it, and another may lie below.
 
 # %% [markdown]
-# So a factor of three was an accident of the size: multiples of 32 floats are the worst rows, and 4096 is
-# one. Notebook 02 gains more, for rows of any length.
+# So the slow rows were an accident of the size: multiples of 32 floats are the worst, and 4096 is one.
+# Notebook 02 gains more, for rows of any length.
 #
 # ---
 # ## A trap in the types
@@ -369,7 +372,8 @@ check.naive_counts(load_counts)
 
 # %%
 size = (1024, 1024, 1024)
-requests, sectors = counted if np.size(counted := load_counts(*size)) == 2 else (None, None)
+counted = load_counts(*size)
+requests, sectors = counted if np.size(counted) == 2 else (None, None)
 see.counts("naive_uncoalesced", size, global_load_requests=requests, global_load_sectors=sectors)
 
 # %% [markdown]
@@ -389,7 +393,7 @@ see.quiz("01")
 # - You wrote a kernel with a guard, α and β.
 # - You counted **sectors**: 32 for lanes down a column, 1 for a broadcast.
 # - You counted **wavefronts**, the work of L1: floats at the same place of their lines take turns.
-# - You forecast four speeds, 16.7 TFLOPS / wavefronts. The profiler agrees: L1 is busy 99 % of the time.
+# - You forecast speeds, 16.7 TFLOPS / wavefronts. The profiler agrees: L1 is busy 99 % of the time.
 # - You gained a factor of three by one float of padding, and found another limit below the wavefront roof.
 # - You drove out a float64: `0.` is one.
 #

@@ -585,3 +585,8 @@ def test_an_integer_that_does_not_fit_is_stored_with_its_low_bits(dtype, number)
     out = np.zeros((4, 2), dtype)
     emulate(kernel, 1, 4, out)
     np.testing.assert_array_equal(out, np.full((4, 2), np.int64(number).astype(dtype)))
+
+
+def test_arrays_in_place_of_the_grid_are_told_apart_and_not_printed():
+    with pytest.raises(LaunchError, match=r"not an array: emulate\(kernel, grid, block, arguments"):
+        emulate(lambda a, out: None, np.arange(120), np.zeros(120))

@@ -49,6 +49,7 @@ WRONG["blocks_for"] = returning(
         "true_division": ("a float", "(n + threads - 1) / threads"),
         "exchanged": ("arguments are swapped", "(threads + n - 1) // n"),
         "rounded": ("nearest number", "round(n / threads)"),
+        "brackets_missing": ("comes before `+`", "n + threads - 1 // threads"),
         "threads_instead_of_blocks": ("how many threads are launched", "-(-n // threads) * threads"),
         "blocks_of_128": ("128 stands in the formula", "(n + 127) // 128"),
         "at_least_one": ("n = 0", "max(1, -(-n // threads))"),
@@ -128,6 +129,11 @@ WRONG["sector_and_line"] = altered(
             (ADDRESS, "j * A.strides[0] + i * A.strides[1]"),
         ),
         "true_divisions": ("a float", (RETURNED, "address / 32, address / 128")),
+        "no_column": ("`j` has no effect", (ADDRESS, "i * A.strides[0]")),
+        "elements_of_the_row": (
+            "take both distances",
+            (ADDRESS, "i * (A.strides[0] // A.itemsize) + j"),
+        ),
     },
 )
 
@@ -230,6 +236,10 @@ WRONG["vector_add"] = altered(
         "size_called": ("without brackets", ("out.size", "out.size()")),
         "where_of_numpy": ("`np.where` is NumPy's way", (STORE, "out[i] = np.where(True, a[i] + b[i], 0)")),
         "sum_of_a_list": ("A kernel has no lists", (STORE, "out[i] = sum([a[i], b[i]])")),
+        "array_for_a_sum": (
+            "Keep the sum in a plain variable",
+            (STORE, "acc = np.zeros(1); acc[0] = a[i] + b[i]; out[i] = acc[0]"),
+        ),
         "renames_out": ("only gives the name `out`", ("out[i] =", "out =")),
         "another_array": ("`a`, `b`, `out`, and what it computes from them.", ("b[i]", "c[i]")),
         "for_the_cpu": ("is compiled for the CPU", ("@cuda.jit", "@__import__('numba').njit")),
@@ -364,6 +374,9 @@ WRONG["roof"] = returning(
         "per_float": ("multiplied by 4, for the bytes", "min(67, 4.8 * flop / (bytes / 4))"),
         "flop_per_second": ("These are FLOP per second", "min(67e12, 4.8e12 * flop / bytes)"),
         "share": ("That is the share", "min(67, 4.8 * flop / bytes) / 67"),
+        "percent": ("in percent", "min(67, 4.8 * flop / bytes) / 67 * 100"),
+        "rounded_ridge": ("the roofs meet at", "67 if flop / bytes > 14 else 4.8 * flop / bytes"),
+        "figure_of_the_plot": ("is the plot's figure", "min(66.9, 4.8 * flop / bytes)"),
         "whole_intensity": ("`//` rounds the intensity down", "min(67, 4.8 * (flop // bytes))"),
         "both_times": ("The two times are added", "flop / (flop / 67 + bytes / 4.8)"),
         "in_words": ("must be a number", '"67 TFLOPS"'),

@@ -155,6 +155,7 @@ WRONG["naive"] = altered(
         "only_the_store_guarded": ("put the loop inside the guard", (BODY, STORE_GUARDED)),
         "a_generator": ("write a loop", (LOOP, "acc = sum(A[row, p] * B[p, col] for p in range(k))")),
         "a_thread_per_row": ("One thread, one element", (BODY, ROW_BY_ROW)),
+        "all_of_c": ("overwrite all of `C`", (GUARD, f"C[:] = 0\n    {GUARD}")),
         "a_slip_of_the_pen": ("The name j is not defined", ("B[p, col]", "B[p, j]")),
     },
 )
@@ -171,6 +172,7 @@ WRONG["naive_loads"] = returning(
         "each_element_once": ("each thread issues its own loads", "m * k + k * n"),
         "one_step": ("The loop has k steps", "2 * m * n"),
         "requests": ("warps' requests", "2 * m * n * k // 32"),
+        "sectors": ("Those are sectors", "33 * m * n * k // 32"),
         "a_cube": ("whatever `m` and `k` are", "2 * n**3"),
         "no_columns": ("whatever `n` is", "2 * m * k"),
         "in_warps": ("a float", "2 * m * n * k / 32"),
@@ -193,7 +195,8 @@ WRONG["naive_sectors"] = passing(
         "a_wrong": ("A is not right", "A=4, B=1, C=8"),
         "b_wrong": ("B is not right", "A=8, B=8, C=8"),
         "c_wrong": ("C is not right", "A=8, B=1, C=4"),
-        "two_wrong": ("A and C are not right", "A=4, B=1, C=4"),
+        "x_along_columns": ("has x along the columns", "A=4, B=1, C=4"),
+        "two_wrong": ("A and C are not right", "A=4, B=1, C=5"),
         "as_text": ("whole number", 'A="8", B="1", C="8"'),
     },
 )
@@ -217,6 +220,7 @@ WRONG["naive_counts"] = altered(
         "requests_of_blocks": ("counts blocks for warps", (REQUESTS, "2 * k * (m * n // 1024)")),
         "sectors_of_blocks": ("33 sectors for a block", (SECTORS, "33 * k * (m * n // 1024)")),
         "saved_by_l1": ("L1 still holds it", (SECTORS, "5 * m * n * k // 32")),
+        "of_flat_blocks": ("as in blocks of 8 × 32", (SECTORS, "9 * m * n * k // 32")),
         "one_number": ("two numbers", (f"{REQUESTS}, {SECTORS}", SECTORS)),
         "true_division": ("a float", (SECTORS, "33 * m * n * k / 31")),
         "a_cube": ("whatever `m` and `k` are", (REQUESTS, "2 * n**3 // 32")),

@@ -16,6 +16,10 @@ SLIPS = (
         lambda n, threads: n // threads + 1,
     ),
     Slip(
+        "`//` comes before `+` and `-`: `1 // threads` is computed first, and is 0. Put the sum in brackets.",
+        lambda n, threads: n + threads - 1 // threads,
+    ),
+    Slip(
         "The arguments are swapped: `n` elements are dealt out in portions of `threads`.",
         lambda n, threads: -(-threads // n) if n else None,
     ),

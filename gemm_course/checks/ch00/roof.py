@@ -75,6 +75,19 @@ SLIPS = (
         lambda flop, bytes: min(PEAK, BANDWIDTH * flop / bytes) / PEAK,
     ),
     Slip(
+        "That is the share of 67 TFLOPS, in percent. The question is how many TFLOPS.",
+        lambda flop, bytes: 100 * min(PEAK, BANDWIDTH * flop / bytes) / PEAK,
+    ),
+    Slip(
+        "With 14 FLOP per byte this gives 67.2, more than 67: the roofs meet at 67 / 4.8 = 13.96, and 14 is "
+        "rounded. Take the smaller of the two, `min`.",
+        lambda flop, bytes: PEAK if flop / bytes > 14 else BANDWIDTH * flop / bytes,
+    ),
+    Slip(
+        "66.9 is the plot's figure, and just as good. The exercise takes it rounded: 67.",
+        lambda flop, bytes: min(66.9, BANDWIDTH * flop / bytes),
+    ),
+    Slip(
         "`//` rounds the intensity down to a whole number. Divide with `/`.",
         lambda flop, bytes: min(PEAK, BANDWIDTH * (flop // bytes)),
     ),

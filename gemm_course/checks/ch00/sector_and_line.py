@@ -16,7 +16,7 @@ MATRICES = {
     "np.zeros((14, 9), np.float32).T": np.zeros((14, 9), np.float32).T,
 }
 NAMES = {id(A): name for name, A in MATRICES.items()}
-PLACES = ((0, 0), (0, 9), (1, 0), (2, 10), (4, 7), (3, 1))
+PLACES = ((0, 0), (0, 9), (1, 0), (2, 10), (4, 7), (3, 1), (3, 9))
 CASES = tuple((i, j, A) for A in MATRICES.values() for i, j in PLACES)
 
 
@@ -38,6 +38,16 @@ SLIPS = (
         "This counts elements, but sectors and lines are 32 and 128 *bytes*; and the row's length comes from "
         "the shape, which a slice does not share with the memory under it.",
         lambda i, j, A: _of_address(i * A.shape[1] + j),
+    ),
+    Slip(
+        "This counts elements, but sectors and lines are 32 and 128 *bytes*. `A.strides` is in bytes: take "
+        "both distances from it as they are.",
+        lambda i, j, A: _of_address(i * (A.strides[0] // A.itemsize) + j),
+    ),
+    Slip(
+        "`j` has no effect: this is where the row starts. Along the row, neighbours are `A.strides[1]` bytes "
+        "apart.",
+        lambda i, j, A: _of_address(i * A.strides[0]),
     ),
     Slip(
         "The row is counted in bytes, the column in elements: `A.strides[0]` is in bytes, `j` is not. "

@@ -1,7 +1,17 @@
 """Exercise 01.1: the naive GEMM kernel, one thread per element of C."""
 
+import ast
+from typing import Any
+
 from gemm_course.checks.ch01.naive_slips import FINDINGS, hold_to_all_threads
-from gemm_course.checks.core import Refused, exercise, kernel_of
+from gemm_course.checks.core import (
+    Refused,
+    exercise,
+    kernel_of,
+    line_at,
+    parameter_names,
+    source_tree,
+)
 from gemm_course.checks.engines import GEMM, GemmTrial, Geometry, Likely, hold_to_numbers
 from gemm_course.checks.engines.float64 import why_float64
 from gemm_course.checks.engines.slips_in_source import refuse_numpy_arrays
@@ -23,14 +33,17 @@ GEOMETRY = Geometry((32, 4), "rows")
 )
 def naive(naive):
     """A GEMM kernel with one thread per element of C; blocks of (32, 4) threads, x over the rows."""
-    refuse_numpy_arrays(kernel_of(naive, GEMM))
+    kernel = kernel_of(naive, GEMM)
+    refuse_numpy_arrays(kernel)
+    _refuse_all_of_c(kernel)
     trials = hold_to_numbers(naive, GEOMETRY, Likely(findings=FINDINGS))
     for trial in trials:
         _check_counts(trial)
     hold_to_all_threads(trials[0])
     return (
-        f"{len(trials)} problems right, from whole blocks to a single element. No load too many from A and "
-        "B, one store per element, and with beta = 0 not a single load from C." + _float64_remark(trials[-3])
+        f"{len(trials)} problems right, from whole blocks to a single element. No superfluous loads from A "
+        "and B, one store per element, and with beta = 0 not a single load from C."
+        + _float64_remark(trials[-3])
     )
 
 
@@ -43,6 +56,19 @@ def _float64_remark(trial: GemmTrial) -> str:
 
 
 # ---- what goes wrong ---------------------------------------------------------------------------------------
+
+
+def _refuse_all_of_c(kernel: Any) -> None:
+    """`C[:] = 0`: the guard would be blamed for what this stores."""
+    C = parameter_names(kernel)[-1]
+    for node in ast.walk(source_tree(kernel)):
+        is_store = isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store)
+        if is_store and ast.unparse(node) in {f"{C}[:]", f"{C}[:, :]", f"{C}[...]"}:
+            raise Refused(
+                f"`{ast.unparse(node)} = ...` makes every thread overwrite all of `{C}`. A thread stores its "
+                f"own element: `{C}[row, col]`.",
+                line_at(kernel, node.lineno),
+            )
 
 
 def _check_counts(trial: GemmTrial) -> None:

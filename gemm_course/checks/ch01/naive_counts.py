@@ -44,6 +44,10 @@ SECTOR_SLIPS = (
         lambda m, n, k: SECTORS * m * n * k,
     ),
     Slip(
+        "That takes 9 sectors for a warp's step, as in blocks of 8 × 32. Here a warp has 32 rows of A.",
+        lambda m, n, k: 9 * m * n * k // WARP,
+    ),
+    Slip(
         "Those are the sectors of A alone: 32 per k step of a warp. B takes one more.",
         lambda m, n, k: m * n * k,
     ),

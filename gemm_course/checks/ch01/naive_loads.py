@@ -35,6 +35,10 @@ SLIPS = (
         lambda m, n, k: 2 * m * n * k // 32,
     ),
     Slip(
+        "Those are sectors, 33 for a warp's step. The question asks for elements, two per thread and step.",
+        lambda m, n, k: 33 * m * n * k // 32,
+    ),
+    Slip(
         "That counts the multiplications and additions as well. Count the loads only: two per step.",
         lambda m, n, k: 4 * m * n * k,
     ),
@@ -55,7 +59,7 @@ SLIPS = (
     otherwise=names_without_effect("m", "n", "k"),
     read=a_whole_number("the number of loads", floats=True),
     passed="2·m·n·k: each thread issues 2·k loads of its own. Lanes share sectors within a "
-    "request; the loads are as many all the same.",
+    "request; that does not change the number of loads.",
 )
 def naive_loads(m, n, k):
     """loads(m, n, k) -> the elements of A and B that the naive kernel loads, all threads together."""

@@ -35,7 +35,7 @@ def naive_sectors(A=None, B=None, C=None):
         raise Refused(_mistake(answer), where)
     return (
         "A 8, B 1, C 8: a sector for each of the warp's rows, one for its 4 columns, and again one for each "
-        "row. A k step takes 9 sectors; with 32 × 32 it takes 33."
+        "row."
     )
 
 
@@ -74,6 +74,12 @@ KNOWN = {  # A, B, C
         8,
     ): "8 for A and C is right. But `B[p, col]` has the same `p` in all lanes, and only 4 columns: they "
     "lie side by side.",
+    (
+        4,
+        1,
+        4,
+    ): "That has x along the columns, as in notebook 00. Here x counts rows: a block has 8 threads along x, "
+    "so a warp has 8 rows.",
     (4, 4, 4): "4 is right for 32 neighbours *side by side* in a row. Here only 4 lanes stand side by side.",
     (
         1,

@@ -14,7 +14,7 @@ _EXERCISE = re.compile(r"exercise (\d\d\.\d+)")
 
 @dataclass(frozen=True)
 class Chapter:
-    """One notebook's exercises by number, in order."""
+    """One notebook's exercises by number, in the order of their places in it."""
 
     number: str  # "03"
     title: str  # "shared memory tiles"
@@ -78,14 +78,21 @@ def summary(names: Mapping[str, str], done: Mapping[str, str]) -> Progress:
     """Make the table: ``names`` of all checkers by number, in order, and the exercises ``done``."""
     chapters = []
     for chapter in dict.fromkeys(number[:2] for number in names):
-        numbers = [number for number in names if number.startswith(f"{chapter}.")]
+        numbers = _by_place(chapter, [number for number in names if number.startswith(f"{chapter}.")])
         parts = (
             [number for number in numbers if number in done],
             [each for each in numbers if each not in done],
         )
         chapters.append(Chapter(chapter, _title(chapter), *parts))
-    following = next((number for number in names if number not in done), None)
+    following = next((number for chapter in chapters for number in chapter.open), None)
     return Progress(chapters, _next(following, names) if following else "All exercises are passed.")
+
+
+def _by_place(chapter: str, numbers: Sequence[str]) -> list[str]:
+    """Exercises in the order in which they stand in their notebook: one that is moved keeps its number."""
+    file = _notebook(chapter)
+    text = file.read_text("utf-8") if file else ""
+    return sorted(numbers, key=lambda number: text.find(f'"exercise-{number.replace(".", "-")}"'))
 
 
 def _next(number: str, names: Mapping[str, str]) -> str:

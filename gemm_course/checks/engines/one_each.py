@@ -14,6 +14,7 @@ from gemm_course.checks.core import Refused, emulate_kernel, nothing_happens, pa
 from gemm_course.emulator import Watch
 
 from .lessons import no_float64
+from .slips_in_source import MAKE_ARRAYS
 from .trial import Trial, try_kernel
 
 Explain = Callable[[Trial, str], Refused | None]
@@ -44,6 +45,11 @@ def _written_for_numpy(kernel: Any, refused: Refused, dimensions: int) -> str:
     if re.search(r"method \.size\(\)", refused.message):
         return "`size` is a number, not a function: write it without brackets, `out.size`."
     if numpys := re.search(r"support (np\.\w+) in", refused.message):
+        if numpys[1].removeprefix("np.") in MAKE_ARRAYS:
+            return (
+                f"`{numpys[1]}` makes an array, and a kernel cannot use NumPy's. Keep the sum in a plain "
+                "variable, or store it at once."
+            )
         return (
             f"`{numpys[1]}` is NumPy's way to compute with many elements at once. In a kernel each thread "
             "computes one element, with an `if` where it must choose."
