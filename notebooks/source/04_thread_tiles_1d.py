@@ -53,8 +53,8 @@ see.multiply("thread_tiled_1d")
 # | **small** | 64 × 64 × 8 | 8 | document 004's |
 #
 # Both are too large to draw. The picture shows a block of 16 × 32 results. **Your goal: at most 1.1 reads per
-# multiply-add, with as small a TM as you can.** With that TM, how many wavefronts do a *warp's* reads
-# take in one step, as they stand in the source?
+# multiply-add, with as small a TM as you can** (a power of two). With that TM, how many wavefronts do a
+# *warp's* reads take in one step, as they stand in the source?
 
 # %%
 see.registers("thread_tiled_1d")
@@ -88,8 +88,8 @@ check.reads_per_result(reads_a_result)
 # %% [markdown]
 # ### Counted
 #
-# From TM = 1 to 8 the reads per multiply-add fall from 2 to 1.125. What does it gain to go on, from 8 to 32:
-# half of them again, a tenth, or nothing? Bet, then let the emulator count.
+# From TM = 1 to 8 the reads per multiply-add fall from 2 to 1.125. What does going from 8 to 32
+# save: another half, a tenth, or nothing? Bet, then let the emulator count.
 
 # %% tags=["thought"]
 rng = np.random.default_rng(0)
@@ -118,9 +118,9 @@ pd.DataFrame({"TM": sizes, "reads per multiply-add": [reads(TM) for TM in sizes]
 #
 # But a register has no address. The instruction says *register 17*, and nobody can say "register number i"
 # while the program runs. So the compiler **unrolls** the loop over `i`: it writes `acc[0] += ...`, `acc[1] +=
-# ...` in full, and each element is a register. For that the loop must run a constant number of times, like
-# `range(TM)`, where TM comes from the factory. (With a short array even a loop of unknown length may
-# be unrolled. The course's kernels ask for it by name, `unroll(range(TM))`.)
+# ...` in full, and each element is a register. A constant number of iterations is safe, like `range(TM)`,
+# where TM comes from the factory. With any other number it depends on the compiler. (The course's kernels ask
+# for it by name, `unroll(range(TM))`.)
 #
 # ### Exercise 04.2 · The heart
 # *core · hard · the heart of this notebook · 25 minutes*
@@ -266,7 +266,8 @@ see.counts("thread_tiled_1d", size, shared_load_wavefronts=shared_requests)
 # %% [markdown]
 # **And your kernel?** With plain `range(BK)` the compiler merges nothing. Once yours passes, take the `#`
 # away: `compare_code` counts the machine instructions of the main loop, of your kernel and of v03, both with
-# the small tiles. Look at one row, *shared load*. Then write `unroll(range(BK))` in yours, and look again.
+# the small tiles. Look at the row *shared load*. Then write `unroll(range(BK))` in yours, and look again.
+# (*Registers* will count later.)
 
 # %%
 # from gemm_course import compiled
@@ -276,7 +277,7 @@ see.counts("thread_tiled_1d", size, shared_load_wavefronts=shared_requests)
 # see.compare_code(mine, ("thread_tiled_1d", tiles))
 
 # %% [markdown] tags=["thought"]
-# 1,125 reads per 1,000 multiply-adds become 375, as in v03: one word, a third of the reads.
+# 1,125 reads per 1,000 multiply-adds become 375, as in v03: one word cuts the reads to a third.
 #
 # And the total has grown? Totals of these two cannot be compared. At first the main loop was the one over
 # `p`. Once that is written out, it is the loop over `k0`, and all the fetching counts as well.
@@ -314,7 +315,7 @@ see.tflops("naive_coalesced", "block_tiled", "thread_tiled_1d")
 # %% [markdown]
 # ## Which profile is which?
 #
-# One is v02's, one is v03's with the large tiles, one is v03's with tiles that do it no good. Busy, in per
+# One is v02's, one is v03's with the large tiles, one is v03's with badly chosen tiles. Busy, in per
 # cent of the clocks:
 #
 # | | X | Y | Z |
@@ -338,8 +339,16 @@ see.limits("block_tiled", "thread_tiled_1d")
 # wavefronts left are reads of As, ½ per multiply-add, and no TM gets rid of them. So the next step must make
 # reads of As serve several results, too.
 #
-# The ceiling: 67 / 4 over ½ + 1/32 wavefronts, 31.5 TFLOPS. v03 reaches 21.2; L1 serves its loads from global
-# memory as well.
+# The ceiling: 67 / 4 over ½ + 1/32 wavefronts, 31.5 TFLOPS. v03 reaches 21.2. What else keeps L1 busy?
+# Counted, with one wavefront per request of global and local memory:
+#
+# | reads of the tiles | stores of the tiles | global loads | spilled registers | not explained |
+# |---|---|---|---|---|
+# | 70 % | 2 % | 2 % | 6 % | 6 % |
+#
+# What the last 6 % are is not known. A request for A touches four rows, and may take more than one wavefront.
+# *Break it* explains the spilled registers. (Multiply-adds alone are 33 %: their units also run integer
+# arithmetic.)
 
 # %% [markdown]
 # ## When an array leaves the registers
@@ -347,8 +356,8 @@ see.limits("block_tiled", "thread_tiled_1d")
 # An array whose elements the compiler cannot tell apart goes to **local memory**. Every thread has its own,
 # hence the name, but it lies in device memory, hundreds of clocks away unless a cache holds it.
 #
-# Here is another kernel, a vector times a matrix with R results per thread. It is right, and slow. **Find the
-# line** that keeps the compiler from unrolling, before the emulator tells you.
+# Here is another kernel, a vector times a matrix with R results per thread. It is right, and slow. **Which
+# line** keeps the compiler from unrolling? Three have to do with `count`. Decide before the emulator does.
 
 # %%
 from gemm_course.checks.kits import make_strip
@@ -453,8 +462,17 @@ sweep.loc[large, ["registers", "local_bytes", "tflops"]]
 see.occupancy("thread_tiled_1d", tiles={"BM": 64, "BN": 64, "BK": 8, "TM": 8})
 
 # %% [markdown] tags=["thought"]
-# 4 blocks, and two tanks are full at once. With 33 registers 3 blocks: one register more, a quarter of the
-# warps less. The **large** tiles take 64 registers: 2 blocks, 32 of 64 warps.
+# 4 blocks, and two tanks are full at once. With 33 registers 3 blocks: one register more, a quarter fewer
+# warps. The **large** tiles take 64 registers: 2 blocks, 32 of 64 warps.
+
+# %% [markdown]
+# And your own kernel? It has no cap. With the small tiles the solution of 04.2 takes 122 registers. **How
+# many blocks fit?**
+
+# %% [markdown] tags=["thought"]
+# 122 × 512 is 62,464, of 65,536: **one**. v03 has its cap, and it computes indices in 32 bits, where yours
+# have 64 and take two registers each. With `u32(...)` around `threadIdx` and `blockIdx`, as in v03, the
+# solution takes 68. One block or four, what is it worth?
 
 # %% [markdown]
 # What are warps for? In v03 a loaded value goes into the tile as soon as it arrives, and then comes the
@@ -478,9 +496,11 @@ see.predict("04.blocks")
 # short.)
 
 # %% [markdown]
-# Now the other way round: fewer registers per thread let more blocks in. Suppose that a tile takes 600
-# clocks to come, and that a block then computes for 508. Of 96, 64, 40 and 32 registers per thread, **which
-# is the first that leaves no clock idle?** Work it out for the small tiles, then move the slider.
+# Now the other way round: fewer registers per thread let more blocks in. A **model**: a tile takes 600 clocks
+# to come, and shared memory takes none. A scheduler has 4 warps of a block, with 127 instructions each per
+# tile: so a block then computes for 508 clocks, busy 46 % of the time. (Measured with one block: 26 %;
+# warps wait for shared memory, too.) Of 96, 64, 40 and 32 registers per thread, **which is the first that
+# leaves no clock idle in the model?** Work it out for the small tiles, then move the slider.
 
 # %% tags=["thought"]
 see.strips("thread_tiled_1d")
@@ -489,17 +509,18 @@ see.strips("thread_tiled_1d")
 # 40. In the 600 + 508 clocks of one block there is room for 1,108 / 508 = 2.2 that compute. So it takes three
 # blocks, and with 40 registers three fit. That is what v03's cap is for.
 #
-# Then why is the cap 32? The picture takes shared memory for free. It is not, and even four blocks issued in
-# 59 % of the clocks only. Measured: 33 % of cuBLAS with 40 registers, **38 %** with 32.
+# Then why is the cap 32? The model takes shared memory for free, and even four blocks issued in 59 % of the
+# clocks only. Measured: 33 % of cuBLAS with 40 registers, **38 %** with 32.
 
 # %% [markdown]
 # **The last riddle.** The small tiles fill the SM with 64 warps, the large ones leave it at 32. And yet the
 # large ones win, 21.2 TFLOPS to 19.3. Why?
 
 # %% [markdown] tags=["thought"]
-# TM = 32 needs ½ + 1/32 wavefronts per multiply-add, TM = 8 needs ½ + 1/8, and L1 is the limit of both. More
-# warps only fill clocks in which nobody issues. Several independent loads per thread do that as well:
-# notebook 05.
+# TM = 32 needs ½ + 1/32 wavefronts per multiply-add, TM = 8 needs ½ + 1/8, 1.18 times as many, and L1 is the
+# limit of both: busy in 86 and 87 % of the clocks. (The speeds differ by 1.10 only: other things take clocks
+# as well.) More warps only fill clocks in which nobody issues. Several independent loads per thread do that
+# as well: notebook 05.
 
 # %% [markdown]
 # ---
@@ -511,12 +532,11 @@ see.quiz("04")
 # %% [markdown]
 # ## For the curious
 #
-# <details><summary>How low can a cap go? What does your own kernel take?</summary>
+# <details><summary>How low can a cap go?</summary>
 #
-# With the small tiles the solution of 04.2 takes 122 registers; with `u32(...)` around `threadIdx` and
-# `blockIdx`, as in v03, 68. `@cuda.jit(max_registers=64)` gives yours a cap; `launch_bounds` says how many
-# blocks must fit, and leaves the cap to the compiler. Too low a cap: with TM = 16 and BK = 16, 32 registers
-# spill 272 bytes, and 8 % of cuBLAS is left.
+# `@cuda.jit(max_registers=64)` gives your kernel a cap; `launch_bounds` says how many blocks must fit, and
+# leaves the cap to the compiler. Too low a cap: with TM = 16 and BK = 16, 32 registers spill 272 bytes, and
+# 8 % of cuBLAS is left.
 #
 # The whole profile of 4, 2 and 1 blocks; SPARE is what a block reserves, in KB:
 #
@@ -532,7 +552,7 @@ see.quiz("04")
 # - You counted $1 + 1/TM$ shared reads per multiply-add instead of 2, and fewer as compiled.
 # - You kept TM results in registers, with indices that are known when the kernel is compiled.
 # - You found the line that sends an array to local memory.
-# - You broke the fastest tiles with one notch of BK: 24 spilled bytes became 672.
+# - You broke the fastest tiles with one notch of one slider: registers spilled.
 # - You filled an SM: while one block waits, others compute. More warps do not always win.
 # - You named the limit: still L1 and shared memory, one read of As per multiply-add.
 #

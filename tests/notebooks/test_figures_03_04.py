@@ -221,7 +221,7 @@ def test_what_04_says_of_the_solutions_registers():
     plain = solution("thread_columns")
     narrow = re.sub(r"(cuda\.(?:threadIdx|blockIdx)\.[xy])", r"u32(\1)", plain)
     said = words_of("04")
-    for source, words in ((plain, "solution of 04.2 takes {} registers"), (narrow, "as in v03, {}.")):
+    for source, words in ((plain, "solution of 04.2 takes {} registers"), (narrow, "as in v03, the solution takes {}.")):
         made = factory(source, "make_column")
         used = usage_of(made(64, 64, 8, 8), *PROBLEM, compute_capability=(9, 0))
         assert words.format(used.registers) in said and not used.local_bytes
@@ -232,6 +232,11 @@ def test_what_04_says_of_more_warps():
     rows = records.sweep().query("stage == 'thread_tiled_1d'").set_index("tiles")["tflops"]
     best, smaller = rows.max(), rows["BM=64 BN=64 BK=8 TM=8"]
     assert f"{three_digits(best)} TFLOPS to {three_digits(smaller)}. Why?" in said
+    assert f"The speeds differ by {best / smaller:.2f} only" in said
+    assert f"½ + 1/8, {(1 / 2 + 1 / 8) / (1 / 2 + 1 / 32):.2f} times as many" in said
+    profiles = recorded("thread_tiled_1d"), recorded(called("thread_tiled_1d_fewer_blocks"), KEPT_APART[0])
+    large, small = (100 * verdict(profile).busy["L1 and shared memory"] for profile in profiles)
+    assert f"busy in {large:.0f} and {small:.0f} % of the clocks" in said
 
 
 def test_what_04_says_of_fewer_blocks():
@@ -265,8 +270,9 @@ def test_what_the_step_to_04_gains():
     ladder = records.ladder().query("m == 4096 and gpu == 'NVIDIA H200'")
     before, after = (ladder.loc[ladder["stage"] == stage, "tflops"].max() for stage in STEP)
     assert f"Measured: {three_digits(after / before)} times" in reply
-    assert "33/32: 1.94 times fewer" in question["text"] and round(2 / (33 / 32), 2) == 1.94
-    assert "2.8 times fewer" in question["text"] and round(1.5 / (1 / 2 + 1 / 32), 1) == 2.8
+    replies = " ".join(option["reply"] for option in question["options"])
+    assert f"2 over 33/32 is {2 / (33 / 32):.2f}" in replies
+    assert f"1.5 over 1/2 + 1/32 is {1.5 / (1 / 2 + 1 / 32):.1f}" in replies
 
 
 def instructions(stage: str) -> Counter:
@@ -302,7 +308,10 @@ def test_what_04_says_of_the_blocks_that_close_the_gap():
     assert "1 block fits" in titles[96] and "3 blocks fit" in titles[40] and "100 % of the" in titles[40]
     assert "2 blocks fit" in titles[64] and "100\u00a0% of" not in titles[64]
     said, computes = words_of("04"), KERNELS["thread_tiled_1d"].warps * KERNELS["thread_tiled_1d"].loop
-    assert f"a tile takes {WAIT} clocks to come, and that a block then computes for {computes}" in said
+    assert f"a tile takes {WAIT} clocks to come" in said and f"then computes for {computes} clocks" in said
+    kernel = KERNELS["thread_tiled_1d"]
+    assert f"has {kernel.warps} warps of a block, with {kernel.loop} instructions each" in said
+    assert f"busy {100 * computes / (WAIT + computes):.0f} % of the time" in said
     period = WAIT + computes
     assert (
         f"{WAIT} + {computes} clocks" in said and f"{period:,} / {computes} = {period / computes:.1f}" in said
@@ -320,7 +329,29 @@ def test_what_04_says_of_the_cap():
 
 def test_the_ceiling_in_04():
     ceiling, stage = 67 / 4 / (1 / 2 + 1 / 32), recorded("thread_tiled_1d")
-    assert f"{ceiling:.1f} TFLOPS. v03 reaches {stage.tflops:.1f};" in words_of("04")
+    assert f"{ceiling:.1f} TFLOPS. v03 reaches {stage.tflops:.1f}." in words_of("04")
+
+
+SMS_OF_AN_H200 = 132
+
+
+def test_what_keeps_l1_busy_in_04():
+    """In clocks in which an SM has work, with a wavefront for each request of global and local memory."""
+    profile = recorded("thread_tiled_1d")
+    row = profile.measured
+    clocks = SMS_OF_AN_H200 * row["active_clocks"]
+    counted = (
+        row["shared_load_wavefronts"],
+        row["shared_store_wavefronts"],
+        row["global_load_requests"],
+        row["local_load_requests"] + row["local_store_requests"],
+    )
+    rest = verdict(profile).busy["L1 and shared memory"] - sum(counted) / clocks
+    shares = " | ".join(f"{100 * share:.0f} %" for share in (*(each / clocks for each in counted), rest))
+    said = words_of("04")
+    assert f"| {shares} |" in said and f"What the last {100 * rest:.0f} % are is not known" in said
+    multiply_adds = row["float32_fma"] / 32 / 4 / clocks
+    assert f"Multiply-adds alone are {percent(multiply_adds)}" in said
 
 
 def test_the_minutes_of_the_exercises_in_04():

@@ -24,6 +24,7 @@ WRONG["reads_per_result"] = returning(
         "one_step": ("one step along k", "1 + TM"),
         "the_other_way_round": ("other way round", "BK * TM + BK / TM"),
         "one_step_of_as": ("BK * TM from a tile", "(BK + TM) / TM"),
+        "roles_swapped": ("BK and TM are swapped", "TM + TM / BK"),
         "words": ("must be a number", '"BK + BK/TM"'),
     },
 )
@@ -87,6 +88,19 @@ WRONG["thread_columns"] = altered(
         "one_accumulator": ("added up in one", (ZEROS, "acc = float32(0)\n"), ("acc[i]", "acc")),
         "rows_overlap_in_the_tile": ("neighbours' as well", ("As[ty * TM + i, p]", "As[ty + i, p]")),
         "rows_overlap": ("is the next thread's row as well", ("ty * TM + i", "ty + i")),
+        "always_the_first_row_of_bs": (
+            "its first row of Bs",
+            (
+                "for p in range(BK):\n                b = Bs[p, tx]",
+                "b = Bs[0, tx]\n            for p in range(BK):",
+            ),
+        ),
+        "a_row_of_results": (
+            "not side by side",
+            ("b = Bs[p, tx]", "a = As[ty, p]"),
+            ("As[ty * TM + i, p] * b", "a * Bs[p, tx * TM + i]"),
+            (PLACE, "row, col = row0 + ty, col0 + tx * TM + i"),
+        ),
         "always_the_first_row": ("the same row of As", ("As[ty * TM + i, p]", "As[ty * TM, p]")),
         "row_without_the_thread": ("is `i` for all threads", ("As[ty * TM + i, p]", "As[i, p]")),
         "row_of_one_result": ("use row `ty`", ("As[ty * TM + i, p]", "As[ty, p]")),
@@ -225,6 +239,7 @@ WRONG["tile_sectors"] = returning(
         "depth": ("deeper tile", "BK"),
         "a_row_of_the_tile_each": ("only 32 lanes", "64"),
         "lines": ("bytes of a line", "max(1, 4 * BK // 128)"),
+        "min_for_max": ("`min` where `max`", "32 // BK * min(1, BK // 8)"),
         "as_text": ("must be a number", '"4 or 8"'),
     },
 )
@@ -304,6 +319,7 @@ WRONG["in_registers"] = altered(
             ("acc[i]", "acc"),
         ),
         "guard_forgotten": ("guard of their own", (IS_COLUMN, "if True:")),
+        "guard_of_the_first_column": ("first column only", (IS_COLUMN, "if first < n:")),
         "guard_one_too_far": (
             "is written, and there are only",
             (STORE_LOOP, STORE_LOOP.replace("< n", "<= n")),

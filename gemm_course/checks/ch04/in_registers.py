@@ -32,14 +32,13 @@ BEYOND = 4  # elements of y that are there, and not the kernel's: all NaN
 
 @exercise(
     "04.4",
-    start="this is still the kernel as it was handed out. Which loops over `acc` run a number of iterations "
-    "that nobody knows beforehand?",
+    start="this is still the kernel as it was handed out. Begin with the line that the emulator named above.",
     hints=(
         "A register has no address. The compiler must see, for every access to `acc`, which element it is: "
         "it unrolls the loop into `acc[0]`, `acc[1]`, ...",
         "It unrolls `range(R)`, as R is a constant of the factory. `range(count)` around `acc[i] += ...` it "
         "does not unroll, where R is 16.",
-        "Let every loop run R iterations, and keep what does not exist out with a guard inside: "
+        "Let every loop run R iterations, and skip columns that do not exist with a guard inside: "
         "`if first + 32 * i < n:`.",
     ),
 )
@@ -121,7 +120,7 @@ def _check_numbers(R: int, trial: Trial):
 
 
 def _words(finding: Finding, trial: Trial) -> str:
-    if finding.kind == "out_of_bounds" and (said := _too_far(trial)):
+    if finding.kind == "out_of_bounds" and (said := _too_far(trial) or _first_alone(trial)):
         return f"{said} {finding.message}"
     if finding.kind == "shared_race":
         return (
@@ -147,6 +146,27 @@ def _too_far(trial: Trial) -> str | None:
             return (
                 f"The guard `{ast.unparse(node)}` lets column n through, and the last one is n - 1: write "
                 "`<` for `<=`."
+            )
+    return None
+
+
+def _first_alone(trial: Trial) -> str | None:
+    """What to do about a guard that is the same for all columns of a thread, `first < n`."""
+    tree = source_tree(trial.kernel)
+    varying = {
+        node.id
+        for loop in _loops(tree)
+        for node in ast.walk(loop)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Compare) or ast.unparse(node.comparators[-1]) != trial.own_name("n"):
+            continue
+        names = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+        if isinstance(node.ops[-1], ast.Lt) and not varying & names:
+            return (
+                f"The guard `{ast.unparse(node)}` tests a thread's first column only. Each column needs its "
+                "own: `if first + 32 * i < n`."
             )
     return None
 

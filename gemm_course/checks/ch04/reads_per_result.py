@@ -56,6 +56,10 @@ SLIPS = (
         "The other way round: BK elements of Bs are read for all TM results, and BK of As for each.",
         lambda BK, TM: BK * TM + BK / TM,
     ),
+    Slip(
+        "BK and TM are swapped: a pair of tiles has BK steps, and TM results share what is read.",
+        lambda BK, TM: TM + TM / BK,
+    ),
 )
 
 

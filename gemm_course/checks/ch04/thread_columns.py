@@ -42,7 +42,7 @@ def thread_columns(make_column):
         f"Right on {proof.problems} problems. With document 004's tiles (64 × 64 × 8, TM = 8) the threads "
         f"read {proof.trials[TILES[-1]].reads_per_multiply_add:.4g} elements of shared memory for each "
         f"multiply-add instead of 2, and there is no race. {proof.registers} "
-        "(A thread may have up to 255.)"
+        "(A thread may have up to 255. What many of them cost comes later in this notebook.)"
     )
 
 
@@ -127,6 +127,11 @@ def _mistakes(tiles: Tiles) -> tuple[Mistake, ...]:
             mixed(block, np.diag([float(r % TM != TM - 1) for r in range(tiles.BM)]), None),
         ),
         Mistake("`Bs` is read transposed, `Bs[tx, p]`, but was filled as `Bs[p, tx]`.", _transposed(tiles)),
+        Mistake(
+            "All BK steps of a tile use its first row of Bs. Each step has its own: `b = Bs[p, tx]`, in the "
+            "loop over `p`.",
+            lambda q: result(q, q.A @ q.B[np.arange(q.k) // tiles.BK * tiles.BK]),
+        ),
         Mistake(
             "The row of As is `i` for all threads. A thread's own rows begin at `ty * TM`.",
             taken_from(block, lambda r: r % TM),
@@ -215,7 +220,8 @@ def _accumulators(finding: Finding, trial: GemmTrial) -> str | None:
 
 
 def _outside(finding: Finding, trial: GemmTrial) -> str | None:
-    return _too_short(finding, trial) or _indices(finding, trial) or _swapped(finding, trial)
+    told = (_too_short, _indices, _swapped, _side_by_side)
+    return next((words for tell in told if (words := tell(finding, trial))), None)
 
 
 def _too_short(finding: Finding, trial: GemmTrial) -> str | None:
@@ -258,6 +264,20 @@ def _swapped(finding: Finding, trial: GemmTrial) -> str | None:
     return (
         "`tx` and `ty` are swapped: x runs along the columns, so thread `(tx, ty)` has column `tx` and "
         f"the rows from `ty * TM`. {finding.message}"
+    )
+
+
+def _side_by_side(finding: Finding, trial: GemmTrial) -> str | None:
+    """A column outside the tile of B, `Bs[p, tx * TM + i]`: the thread's results make up a row."""
+    (tx, _, _), tiles = finding.threads[0], trial.tiles
+    if not _is_shared(finding, trial) or len(finding.element) != 2:
+        return None
+    p, column = finding.element
+    if p >= tiles.BK or column < tiles.BN or column // tiles.TM != tx:
+        return None
+    return (
+        "A thread's TM results lie one below the other, in column `tx`, not side by side in a row: "
+        f"`Bs[p, tx]` serves all of them. {finding.message}"
     )
 
 

@@ -38,6 +38,10 @@ SLIPS = (
         lambda BK: BK,
     ),
     Slip(
+        "`min` where `max` is meant: a row needs `BK // 8` sectors, and never fewer than one.",
+        lambda BK: 32 // BK * min(1, BK // 8),
+    ),
+    Slip(
         "That is bytes of a row over the bytes of a line. What moves are sectors, 32 bytes each.",
         lambda BK: max(1, 4 * BK // 128),
     ),
