@@ -221,7 +221,10 @@ def test_what_04_says_of_the_solutions_registers():
     plain = solution("thread_columns")
     narrow = re.sub(r"(cuda\.(?:threadIdx|blockIdx)\.[xy])", r"u32(\1)", plain)
     said = words_of("04")
-    for source, words in ((plain, "solution of 04.2 takes {} registers"), (narrow, "as in v03, the solution takes {}.")):
+    for source, words in (
+        (plain, "solution of 04.2 takes {} registers"),
+        (narrow, "as in v03, the solution takes {}."),
+    ):
         made = factory(source, "make_column")
         used = usage_of(made(64, 64, 8, 8), *PROBLEM, compute_capability=(9, 0))
         assert words.format(used.registers) in said and not used.local_bytes

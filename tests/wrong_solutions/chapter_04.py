@@ -95,12 +95,6 @@ WRONG["thread_columns"] = altered(
                 "b = Bs[0, tx]\n            for p in range(BK):",
             ),
         ),
-        "a_row_of_results": (
-            "not side by side",
-            ("b = Bs[p, tx]", "a = As[ty, p]"),
-            ("As[ty * TM + i, p] * b", "a * Bs[p, tx * TM + i]"),
-            (PLACE, "row, col = row0 + ty, col0 + tx * TM + i"),
-        ),
         "always_the_first_row": ("the same row of As", ("As[ty * TM + i, p]", "As[ty * TM, p]")),
         "row_without_the_thread": ("is `i` for all threads", ("As[ty * TM + i, p]", "As[i, p]")),
         "row_of_one_result": ("use row `ty`", ("As[ty * TM + i, p]", "As[ty, p]")),

@@ -220,8 +220,7 @@ def _accumulators(finding: Finding, trial: GemmTrial) -> str | None:
 
 
 def _outside(finding: Finding, trial: GemmTrial) -> str | None:
-    told = (_too_short, _indices, _swapped, _side_by_side)
-    return next((words for tell in told if (words := tell(finding, trial))), None)
+    return _too_short(finding, trial) or _indices(finding, trial) or _swapped(finding, trial)
 
 
 def _too_short(finding: Finding, trial: GemmTrial) -> str | None:
@@ -264,20 +263,6 @@ def _swapped(finding: Finding, trial: GemmTrial) -> str | None:
     return (
         "`tx` and `ty` are swapped: x runs along the columns, so thread `(tx, ty)` has column `tx` and "
         f"the rows from `ty * TM`. {finding.message}"
-    )
-
-
-def _side_by_side(finding: Finding, trial: GemmTrial) -> str | None:
-    """A column outside the tile of B, `Bs[p, tx * TM + i]`: the thread's results make up a row."""
-    (tx, _, _), tiles = finding.threads[0], trial.tiles
-    if not _is_shared(finding, trial) or len(finding.element) != 2:
-        return None
-    p, column = finding.element
-    if p >= tiles.BK or column < tiles.BN or column // tiles.TM != tx:
-        return None
-    return (
-        "A thread's TM results lie one below the other, in column `tx`, not side by side in a row: "
-        f"`Bs[p, tx]` serves all of them. {finding.message}"
     )
 
 
