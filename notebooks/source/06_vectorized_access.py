@@ -21,7 +21,7 @@ from gemm_course.kernels import LADDER
 # %% [markdown]
 # ## In one picture
 #
-# Who computes what stays as it was. New is how the tiles are copied. Step through it.
+# Each thread computes the same results as before. New is how the tiles are copied. Step through it.
 
 # %%
 see.multiply("vectorized")
@@ -76,14 +76,15 @@ see.compare("thread_tiled_2d", "vectorized", tiles, *counted)
 
 # %% [markdown]
 # See it with small tiles, one warp per block. **Find the waste.** Two kernels with three requests each make
-# six choices. Two of these move more bytes than they use. Which? Guess, then step to their ends.
+# six choices. Two of these move more bytes than they use. Which? A thread has *eight* neighbours of a row
+# of C here. Guess, then step to their ends.
 
 # %%
 see.warp_and_memory("thread_tiled_2d", "vectorized")
 
 # %% [markdown] tags=["thought"]
-# Both stores of C. A thread has eight neighbours here: a store used to fill an eighth of each sector, and now
-# half of it.
+# Both stores of C. A thread's eight results fill a whole sector: a store used to bring an eighth of it, and
+# now half.
 
 # %% [markdown]
 # ## Where four may begin
@@ -264,8 +265,8 @@ check.scatter_padding(wavefronts=[8, 2, 4], take=4)
 see.wavefronts()
 
 # %% [markdown] tags=["thought"]
-# Three: BK = 8 with 4 floats, 16 with 2, 32 with 1. The rule is BK · padding = 32. Take BK = 16 with 2
-# floats:
+# Three: BK = 8 with 4 floats, 16 with 2, 32 with 1. The rule: BK · padding is an odd multiple of 32; here
+# only 32 itself. Take BK = 16 with 2 floats:
 #
 # - A warp holds eight rows of A: eight neighbouring banks.
 # - Four lanes share a row. They store into rows 0, 4, 8 and 12 of As, and a row has 130 words. So they begin
@@ -285,11 +286,11 @@ see.wavefronts()
 # | what ends | what is read beyond | what to do |
 # |---|---|---|
 # | k, inside a four of A | up to three floats of padding, in **every** sum of the row | a zero for each |
-# | k, before a four of A | the tile ends at column 64: columns 52 to 63, three fours | four zeros, no load |
+# | k, before a four of A | whole fours: A ends at 52, the tile (BK = 32) at 64 | four zeros, no load |
 # | k, in B | rows of B that do not exist | the same (`fetch_b` does it) |
 # | m | rows of A that do not exist | the same |
 # | n, in a row of B | up to three floats of padding | nothing: they end up in columns that C does not have |
-# | n, in a row of C | up to three floats of padding | not ours to write: store the last ones singly |
+# | n, in a row of C | up to three floats of padding | never write it: store the last ones singly |
 #
 # "Bs is zero for these k, so the product is zero" is what everyone thinks first. But **0 · NaN is NaN**.
 #
@@ -308,7 +309,7 @@ see.source(around(None, 32, 32, 16, 4, 4))
 # Write `make_fetch(BM, BK, THREADS)`. It returns a *device function*, one that the threads of a kernel call,
 # under `@cuda.jit(device=True)`. It brings the tile of A that begins at `A[row0, k0]` into As, transposed,
 # for **any** m and k. A's rows are multiples of four floats long; behind column k there may be anything.
-# `tid` numbers all threads of the block, which is two-dimensional.
+# `tid` numbers all threads of the block, which is two-dimensional. THREADS is as in 06.1.
 
 
 # %% id="ex-06-4"
@@ -355,9 +356,10 @@ see.diff("thread_tiled_2d", "vectorized")
 # *stretch · medium · 10 minutes*
 #
 # This is a kernel after document 004's v05, with the clearing of 06.4 and small tiles: 32 × 32 × 8, and 4 ×
-# 4 results per thread. With a finite C its results are those of NumPy, for any m, n and k. (It stores whole
-# fours, into the padding too, as the document allows.) Yet one of its accesses to global memory leaves its
-# array. The listing contains 06.4's solution: write that first.
+# 4 results per thread. Its results are those of NumPy, for any m, n and k. (But it has no test of `beta`,
+# and 0 · infinity is NaN: C must be finite. It stores whole fours, into the padding too, as the document
+# allows.) Yet one of its accesses to global memory leaves its array. The listing contains 06.4's solution:
+# write that first.
 
 # %% tags=["listing"]
 from gemm_course.checks.kits import document_v05
@@ -444,20 +446,6 @@ see.counts("thread_tiled_2d", size, shared_load_requests=shared_reads("thread_ti
 #
 # Two things changed: accesses of four, and A transposed, with the padding that it needs. A kernel with a
 # switch for each tells them apart: same tiles, 128 registers and two blocks per SM in all four forms.
-#
-# **Three loops without a name.** Notebook 05's is the first. The others are *fours only*, *transposed only*
-# and *both*. Which is which, and how do you know?
-#
-# | main loop of | global loads | shared stores | integer arithmetic and moves |
-# |---|---|---|---|
-# | neither | 32 | 32 | 475 |
-# | loop 1 | 8 | 20 | 93 |
-# | loop 2 | 32 | 32 | 448 |
-# | loop 3 | 8 | 8 | 179 |
-
-# %% [markdown] tags=["thought"]
-# Loop 2 still loads singly: *transposed only*. Loop 3 stores all by fours: *fours only*. Loop 1 loads by
-# fours, but 16 of its stores are the scatter into As, and 4 are Bs by fours: *both*.
 
 # %%
 see.predict("06.halves")
@@ -470,9 +458,25 @@ see.predict("06.halves")
 # | fours only | 38.1 | 2.58 |
 # | both | 41.4 | 2.50 |
 #
-# Fours alone bring 4.2 of the 7.5 TFLOPS, transposing alone 0.7, and the two together 2.6 more. Most of what
-# the fours save are addresses.
+# Fours alone bring 4.2 of the 7.5 TFLOPS, transposing alone 0.7, and the two together 2.6 more.
+
+# %% [markdown]
+# **Three loops without a name.** *Neither*, notebook 05's, is the first. The others are *fours only*,
+# *transposed only* and *both*. Which is which, and how do you know?
 #
+# | main loop of | global loads | shared stores | integer arithmetic and moves |
+# |---|---|---|---|
+# | neither | 32 | 32 | 475 |
+# | loop 1 | 8 | 20 | 93 |
+# | loop 2 | 32 | 32 | 448 |
+# | loop 3 | 8 | 8 | 179 |
+
+# %% [markdown] tags=["thought"]
+# Loop 2 still loads singly: *transposed only*. Loop 3 stores all by fours: *fours only*. Loop 1 loads by
+# fours, but 16 of its stores are the scatter into As, and 4 are Bs by fours: *both*. Most of what the fours
+# save are addresses.
+
+# %% [markdown] tags=["thought"]
 # Why do they need each other? From *fours only* to *both* the speed rises by 8 %. There are 3 % fewer
 # instructions, mostly moves. (Untransposed, a thread reads four steps of As at once, and holds them in
 # registers.) The rest: issue slots are taken in 74 instead of 71 % of the clocks. Why they are, is open.
@@ -489,14 +493,17 @@ see.predict("06.v02")
 # %% tags=["answer"]
 see.vectorized_peers("v02", "v04")
 
-# %% [markdown]
-# There are two suspects:
+# %% [markdown] tags=["answer"]
+# Slower! There are two suspects:
 #
 # 1. **Idle threads.** A tile of A has 256 fours, and a block 1024 threads. Three in four wait at the barrier.
 #    "We waste a lot of threads", says a comment in the source.
 # 2. **The clearing** of what lies past k, your 06.4. He writes `v[3 - i] = 0` for i below a number that is
 #    known only at run time. Registers have no addresses, so in C++ the four go to
 #    [local memory](glossary.md#local-memory).
+#
+# To compare, hold nvcc to 32 registers. Single loads then reach
+# 8.1 TFLOPS instead of 9.2: the baseline.
 #
 # You may change one thing in the kernel and measure again. Which change tells the two apart, and which of
 # them do you accuse?
@@ -509,8 +516,8 @@ see.vectorized_peers("v02", "v04")
 # |---|---|---|---|---|
 # | 32 registers in all four | 8.1 | 5.8 | 6.9 | 7.8 |
 #
-# It was the clearing, mostly. (Single loads reach 9.2 where nvcc was not told to stay within 32.) Unrolled,
-# it has constant indices and needs no local memory, but it still costs instructions.
+# The clearing explains 2.0 of the 2.3 TFLOPS lost; the last 0.3 may be the idle threads. Unrolled, it has
+# constant indices and needs no local memory, but it still costs instructions.
 #
 # So do not ask whether fours help. Look at the instructions, and at local memory.
 
@@ -524,8 +531,9 @@ see.predict("06.ceiling")
 see.roofline("thread_tiled_1d", "thread_tiled_2d", "vectorized")
 
 # %% [markdown] tags=["answer"]
-# Bytes are no limit. Issue slots are: their ceiling rose from 48.6 to 57.7 TFLOPS. The kernel reaches 72 % of
-# it.
+# Bytes are no limit. Issue slots are: their ceiling rose from 48.6 to 57.6 TFLOPS. The kernel reaches 72 % of
+# it. (The picture counts the bytes of 1024³, where storing C weighs more: 1.2 times the FLOP per byte. At
+# 4096³ it is 1.05 times.)
 
 # %% [markdown]
 # ## What limits it now?
@@ -537,9 +545,12 @@ see.roofline("thread_tiled_1d", "thread_tiled_2d", "vectorized")
 see.limits("thread_tiled_2d", "vectorized")
 
 # %% [markdown] tags=["thought"]
-# Still issue slots, a little more often: 74 %. But 86 % of what is issued are multiply-adds now. That is
-# certain: both are counted. In the other clocks none of a scheduler's four warps can issue; what they wait
-# for longest is dispatch.
+# Still issue slots, a little more often: 74 %. But 86 % of what is issued are multiply-adds now. Both are
+# counted, not inferred. In the other clocks none of a scheduler's four warps can issue; what they wait
+# for longest is [dispatch](glossary.md#dispatch).
+#
+# 72 % of 72 % are 52 %, but notebook 05's multiply-add units are busy in 57. They also take the integer
+# multiply-adds (IMAD) of the addresses: 113 in its loop, 5 now.
 #
 # Multiply-add units and shared memory follow close together, so next time the traffic of shared memory must
 # shrink as well.
@@ -571,8 +582,8 @@ see.tiles("vectorized", tells_best=False)
 # Padding: 39.0 without, 41.4 with it. But the best measured, 42.0, has none: 128 × 256 × 32, with 16 × 8 per
 # thread. Its tiles fill the 48 KB of a block, and padding would not fit.
 #
-# What speaks for it: per k step a thread reads six fours for 128 results, before it was five for 64. So 91 %
-# of its loop are multiply-adds, before it was 86 %.
+# What speaks for it: per k step a thread reads six fours for 128 results, instead of five for 64. So 91 %
+# of its loop are multiply-adds, instead of 86 %.
 
 # %% [markdown]
 # ## Tall or wide?
@@ -604,7 +615,7 @@ see.quiz("06")
 # - transposed A on its way into shared memory, and found the paddings that store in one wavefront;
 # - kept NaN out of a sum whose end is no multiple of four, and found a read that nobody notices;
 # - told three loops apart by what they load and store: fours pay most, and transposing pays with them;
-# - acquitted the idle threads of v02, by changing one thing;
+# - found what slows v02 down most, by changing one thing;
 # - found the next obstacle: four reads per k step, if Bs had no conflict.
 #
 # **Next:** the 32 lanes of a warp get a tile of their own, and a square of results reads Bs without a

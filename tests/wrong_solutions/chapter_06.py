@@ -102,6 +102,9 @@ def transposing_scatter() -> dict[str, Wrong]:
             (f"            {LOAD}\n", ""),
             (SCATTER, "As[c + e, r] = A[r, c + e]"),
         ),
+        "one_row_too_far": ("is one too far: As has BK rows", ("As[c + e, r]", "As[c + e + 1, r]")),
+        "waits_for_its_warp": ("one warp only", ("cuda.syncthreads()", "cuda.syncwarp()")),
+        "computed_in_float64": ("computed in float64", (SCATTER, f"{SCATTER} * 1.0")),
         # As is filled in A's order and read down its columns.
         "gathered_instead_of_scattered": (
             "As is read one float at a time",
@@ -199,6 +202,11 @@ def ragged_fours() -> dict[str, Wrong]:
         "always_the_first_rows": ("`row0` is left out", ("row0 + r", "r")),
         "one_element_of_four": ("at its place in As", ("As[c + e, r] =", "As[c + 3 - e, r] =")),
         "one_round_of_a": ("never filled, although", (LOOP, "for i in range(0, ROWS, ROWS):")),
+        "goes_on_by_one": (
+            "goes on by 1, into the rows of other threads",
+            (LOOP, "for i in range(tid // (BK // 4), BM):"),
+            ("r, c = i + tid // (BK // 4),", "r, c = i,"),
+        ),
         "zeros_without_a_type": (
             "become float64",
             ("zeros = (float32(0), float32(0), float32(0), float32(0))", "zeros = (0.0, 0.0, 0.0, 0.0)"),

@@ -279,9 +279,26 @@ def _uninitialised(fetch: Fetch, trial: GemmTrial, finding: Finding) -> str | No
 
 
 def _race(fetch: Fetch, trial: GemmTrial, finding: Finding) -> str:
+    if _goes_on_singly(fetch):
+        rows = fetch.tiles.THREADS // (fetch.tiles.BK // 4)
+        return (
+            "Two threads store at the same place of As: the loop over the rows goes on by 1, into the rows "
+            f"of other threads. Go on by THREADS // (BK // 4), here {rows}. {finding.message}"
+        )
     return (
         "Two threads store at the same place of As. Four of A's columns become four rows of As, and A's row "
         f"its column: `As[c + e, r]`. {finding.message}"
+    )
+
+
+def _goes_on_singly(fetch: Fetch) -> bool:
+    """Whether the learner's loop begins at the thread's own row and has no step."""
+    return any(
+        isinstance(node, ast.For)
+        and isinstance(node.iter, ast.Call)
+        and len(node.iter.args) == 2
+        and "tid" in _names_in(node.iter.args[0])
+        for node in ast.walk(source_tree(fetch.function))
     )
 
 

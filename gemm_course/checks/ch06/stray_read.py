@@ -20,7 +20,8 @@ OPS = {"load": "load", "read": "load", "store": "store", "write": "store"}
     start="go through all accesses to global memory, and ask of each which guard it stands in.",
     hints=(
         "Four lines access global memory: the loads of A, of B and of C, and the store of C.",
-        "`x if condition else y` loads x only where the condition holds. Which of the four has no condition?",
+        "`x if condition else y` loads x only where the condition holds. So is what stands in an "
+        "`if`. Write the condition of each access beside it.",
         "The threads whose elements lie outside C read too. Below C there are no rows at all: which m has "
         "no such threads?",
         "To the right of C lies the padding, which belongs to the array. Rows are multiples of 16 floats "

@@ -52,6 +52,7 @@ def transposing_scatter(make_transpose):
             "The tile never goes through shared memory: what is loaded from A is stored into `out` at once. "
             "Store it into `As`, transposed; after a barrier read `As` by `load4`."
         )
+    _check_precision(runs[0])
     _check_alignment(runs[0])
     for run in runs:
         check_width(run, "load", "A", "A is read")
@@ -119,6 +120,11 @@ def _check_numbers(run: Move) -> None:
 def _race(finding: Finding, run: Move) -> str:
     earlier = run.report.accesses.query("line == @finding.other_line and array == @finding.array")
     if "load" in set(run.report.accesses.query("site == @finding.site")["op"]) | set(earlier["op"]):
+        if any(ast.unparse(call.func).endswith("syncwarp") for call in _calls(run)):
+            return (
+                "`syncwarp` holds the threads of one warp only, and what a thread reads another warp may "
+                f"bring: wait for the whole block, `cuda.syncthreads()`. {finding.message}"
+            )
         return (
             "The barrier between filling As and reading it is missing: a thread reads what another brings. "
             f"{finding.message}"
@@ -127,6 +133,10 @@ def _race(finding: Finding, run: Move) -> str:
         "Two threads store at the same place of As. A row of As is BM + PAD floats long, one for every row "
         f"of A; BK is the length of A's rows. {finding.message}"
     )
+
+
+def _calls(run: Move) -> list[ast.Call]:
+    return [node for node in ast.walk(source_tree(run.kernel.py_func)) if isinstance(node, ast.Call)]
 
 
 def _uninitialised(finding: Finding, run: Move) -> str:
@@ -158,6 +168,11 @@ def _out_of_bounds(finding: Finding, run: Move) -> str | None:
             "A thread writes outside out. A row of out is BM // 4 groups of four floats: its row is `tid // "
             f"(BM // 4)`, its column `tid % (BM // 4) * 4`. {finding.message}"
         )
+    if finding.element and finding.element[0] == run.tiles.BK:
+        return (
+            f"Row {run.tiles.BK} of As is one too far: As has BK rows, 0 to {run.tiles.BK - 1}. Element `e` "
+            f"of the four from column `c` belongs into row `c + e`, e from 0 to 3. {finding.message}"
+        )
     return (
         "A thread reads or writes outside As. It has BK rows of BM + PAD floats; A's column becomes the row, "
         f"A's row the column. {finding.message}"
@@ -177,6 +192,20 @@ FINDINGS = {
 
 
 # ---- the lesson --------------------------------------------------------------------------------------------
+
+
+def _check_precision(run: Move) -> None:
+    """Nothing is computed here, least of all with a Python float: that would be in float64."""
+    for node in ast.walk(source_tree(run.kernel.py_func)):
+        if isinstance(node, ast.BinOp) and any(
+            isinstance(side, ast.Constant) and isinstance(side.value, float)
+            for side in (node.left, node.right)
+        ):
+            raise Refused(
+                f"The numbers are right, but `{ast.unparse(node)}` is computed in float64, and every element "
+                "is converted there and back. Store the elements as they are, `v[e]`.",
+                run.line(node.lineno),
+            )
 
 
 def _check_alignment(run: Move) -> None:
