@@ -153,7 +153,7 @@ EXAMPLES = {
         (9, 40),
         (37, 50),
         "warp",
-        "The warp multiplies as a whole: a Tensor Core takes 16 × 16 of A and of B in one operation.",
+        "The warp multiplies as a whole: each call takes 16 × 16 of A and of B. Here two make a step.",
         at_once=16,
     ),
 }

@@ -8,8 +8,8 @@
 # say when 16 bits are enough, and how to lose whole steps of a sum without a trace. And you can find the
 # padding, the depth and the warp tile that keep these units fed.
 #
-# *Time: about 65 minutes to read, 40 for the exercises. Comes from document 004, kernel v07. (The exercises
-# are not in numerical order.)*
+# *Time: about 90 minutes to read, 40 for the exercises. Comes from document 004, kernel v07; the course's own
+# version of it is called `wmma`. (The exercises are not in numerical order.)*
 
 # %%
 import numpy as np
@@ -32,8 +32,8 @@ from gemm_course.intrinsics import (
 # %% [markdown]
 # ## In one picture
 #
-# A warp multiplies as a whole, 16 steps along `k` in one operation. Look at the warp first, then at a thread:
-# alone it only copies.
+# A warp multiplies as a whole, 16 steps along `k` in one call. Look at the warp first, then at a thread: a
+# single thread only copies.
 
 # %%
 see.multiply("wmma")
@@ -41,9 +41,9 @@ see.multiply("wmma")
 # %% [markdown]
 # ## A bigger instruction
 #
-# Instructions limited notebook 07. A multiply-add instruction of a warp does 32 multiply-adds, and an SM does
-# four of them per clock. That is the FP32 peak, and `warp_tiled` has come to 64 % of it. So we need an
-# instruction that does more.
+# In notebook 07 the number of instructions was the limit. A multiply-add instruction of a warp does 32
+# multiply-adds, and an SM does four of them per clock. That is the FP32 peak, and `warp_tiled` has come to
+# 64 % of it. So we need an instruction that does more.
 #
 # A **Tensor Core** takes two small matrices from the registers of a warp and adds their product to a third:
 # 16 × 16 × 16 = 4,096 multiply-adds for one call that all 32 lanes make together. An SM of an H200 has four
@@ -94,8 +94,8 @@ abs(C - A.astype(float) @ B.astype(float)).max()
 # the 32 lanes of a warp. What the warp holds then is a **fragment**.
 #
 # - `a`, `b`, `acc`: a lane's shares of three fragments, in local arrays that are registers. `acc` has 256 /
-#   32 = 8 elements. `a` and `b` have 16, for the sake of the first Tensor Cores, where two lanes held each
-#   value. Now the second eight repeat the first, and cost no registers.
+#   32 = 8 elements. `a` and `b` have 16: on the first Tensor Cores two lanes held each value. Now the second
+#   eight repeat the first, and cost no registers.
 # - `As`, `Bs`, `Cs`: the matrices in shared memory. The 32 is their [alignment](glossary.md#alignment) in
 #   bytes: a fragment begins at a multiple of it. Rows are multiples of 16 bytes long.
 #
@@ -257,8 +257,8 @@ pd.DataFrame(
 # %% [markdown]
 # ### The perfect theft
 #
-# Here `adds` adds 16 products to an accumulator of 1. They come to 4.8 steps, where a step leads from 1 to
-# the next float32, and the sum shows it.
+# Here `adds` adds 16 products to an accumulator of 1. A **step** is the distance from 1 to the next float32.
+# The products come to 4.8 steps, and the sum changes.
 #
 # Your turn: **16 positive products that come to as many steps as possible, and the sum stays exactly 1.**
 # More than 2 is good, nearly 4 a master's work. There is a little more to be had.
@@ -279,8 +279,9 @@ found
 # %% [markdown] tags=["thought"]
 # The first cut keeps 25 bits behind the 1: quarters of a step. So `[0.2499 * step] * 16` is lost whole,
 # nearly **4** steps. The second cut drops what is left below a whole step. So one product may keep three
-# quarters: `[0.9999 * step] + [0.2499 * step] * 15` is nearly **4.75**. A real H200 lost 16 eighths of a step
-# just so (`data/h200/tensor_core_sums.csv`).
+# quarters: `[0.9999 * step] + [0.2499 * step] * 15` is nearly **4.75**. Three of almost ½ and 13 of almost ¼
+# do as well. Measured (`data/h200/tensor_core_sums.csv`): an H200 loses sixteen products of ⅛ step without
+# a trace, 2 steps in all.
 
 # %% [markdown]
 # Both kinds of accumulators are stages of the ladder: `wmma` adds in FP32, `wmma_fp16_acc` in FP16. The
@@ -441,42 +442,69 @@ check.ragged_product(product)
 # %% [markdown]
 # ## The kernel
 #
-# v06, with a warp's tile cut into fragments. The new names:
+# `wmma` is our version of v07: v06, with a warp's tile cut into fragments. v07 has A transposed, BK 16, warp
+# tiles of 64 × 32, PAD 16 and FP16 accumulators; ours differs in all five. Before the whole, its three parts.
+# Their sizes:
 #
 # - `SIDE` is 16. `ROWS` and `COLUMNS` count the fragments of a warp's tile: WM / 16 of A, WN / 16 of B.
 # - `A_WIDTH`, `B_WIDTH`, `C_WIDTH`: the lengths of rows of As, Bs and Cs, padded. `A_ROWS` and `B_ROWS`: rows
 #   of a tile that the whole block copies at a time.
 # - `acc_type` is the accumulators' dtype: float32 here, float16 in `wmma_fp16_acc`.
-# - `cp_async16(As, (r, c), A, (row, col), valid)` asks for 16 bytes to be copied from A to As, and does not
-#   wait. Only `valid` bytes are read, the rest become zeros: along k that is the bounds check.
-# - `min(row0 + r, m - 1)`: in place of a row beyond A its last row is fetched again, in place of a column
-#   beyond B its last group of 8. No zeros are needed there: those results are never stored.
-# - `cp_async_commit` closes the list of what was asked for, `cp_async_wait(0)` waits until all of it has
-#   come. This kernel waits at once. Still, no value passes a register, and all copies of a thread are under
-#   way together.
-# - `copy16(old, 0, C, (row, col))` copies 8 values at once: to `old` from place 0 on, out of C from (row,
-#   col) on. The other way round it stores.
-# - `(warp, 0, 0)` is a place in `Cs`, which has a 16 × 16 matrix for each warp.
+#
+# ### Copy
+#
+# ```python
+# valid = max(0, min(k - k0 - c, 8)) * 2  # bytes; past k there may be NaN
+# cp_async16(As, (r, c), A, (min(row0 + r, m - 1), k0 + c), valid)
+# ```
+#
+# This asks for 16 bytes, 8 values, to be copied from A to As, and does not wait. They arrive as they are. So
+# As is **not transposed** any more, and rows of A, B and C must begin at multiples of 16 bytes.
+#
+# Three bounds, three remedies:
+#
+# - Along k, only `valid` bytes are read. The rest become zeros, which add nothing.
+# - Below the last row of A, `min` fetches that row again. What comes of it is never stored.
+# - Right of the last column of B, its last group of 8 columns is fetched again, in the same way.
+#
+# `cp_async_commit` closes the list of copies, `cp_async_wait(0)` waits until all of them have come. This
+# kernel waits at once. Still, no value passes a register, and all copies of a thread are under way together.
+#
+# ### Multiply
+#
+# ```python
+# for i in unroll(range(ROWS)):
+#     wmma_load_a(a[i], As, (y0 + i * SIDE, p), ROW_MAJOR)
+# ```
+#
+# This is 08.5, with `ROWS` × `COLUMNS` fragments. (y0, x0) is the corner of the warp's tile.
+#
+# ### Store
+#
+# ```python
+# wmma_store(Cs, (warp, 0, 0), acc[i, j], ROW_MAJOR)
+# ```
+#
+# Cs has a 16 × 16 matrix for each warp. There the accumulators have a row and a column again, and get their
+# alpha, beta and bounds check, as in 08.4. `copy16(old, 0, C, (row, col))` copies 8 values at once, from C to
+# `old`; with the array first it stores.
 
 # %%
 see.source("wmma")
 
 # %% [markdown]
-# Notice
+# **Two kinds of barriers. Why?** `syncthreads` is for As and Bs, which the block shares, `syncwarp` for a
+# warp's own part of Cs.
 #
-# - the three loops over `i` and `j`: 08.5, with `ROWS` × `COLUMNS` fragments;
-# - the barriers: `syncthreads` for As and Bs, which the block shares, `syncwarp` for a warp's own part of Cs;
-# - the end: accumulators go through shared memory, since nobody knows which lane holds which. There they have
-#   a row and a column again, and get their alpha, beta and bounds check.
-#
-# v07 has a mistake that any kernel can have:
+# v07's end has two mistakes. One you know from 08.4. The other any kernel can have:
 #
 # ### Exercise 08.3 · It passed every test
 # *stretch · easy · 5 minutes*
 #
 # Document 004 makes the rows of its matrices longer than they need be, and passes the distances from row to
-# row: lda, ldb and ldc. Here is the end of v07 with one thread per element, C a flat array as in C++. It
-# passed every test with matrices whose rows were exactly full. Find the mistake and fix it.
+# row: lda, ldb and ldc. Here is the end of v07, reduced to its addresses: one thread per element, `acc` an
+# ordinary array, C a flat one as in C++. It passed every test with matrices whose rows were exactly full.
+# Find the mistake and fix it.
 
 
 # %% id="ex-08-3"
@@ -579,7 +607,7 @@ see.padding()
 # Our example has the smallest that always works: **PAD 8**.
 
 # %% [markdown]
-# ## The trouble with v07
+# ## Memory or products?
 #
 # v07 reached 33.7 % of cuBLAS's speed on its author's RTX 3090. One step of one warp shows part of the
 # reason: all warps of an SM share its Tensor Cores and its shared memory.
@@ -607,8 +635,8 @@ see.predict("08.limit")
 
 # %% [markdown] tags=["thought"]
 # 16 · 4,096 / 2,048 = 32 clocks for 32 wavefronts: a dead heat, by data sheet. But the compiler makes two
-# `mma` of each call. By data sheet one takes 4 clocks of a Tensor Core; measured are 6. So it is 16 · 2 · 6 /
-# 4 = 48 clocks, and shared memory has time to spare.
+# [`mma`](glossary.md#mma) of each call, the machine's own instruction. By data sheet one takes 4 clocks of a
+# Tensor Core; measured are 6. So it is 16 · 2 · 6 / 4 = 48 clocks, and shared memory has time to spare.
 
 # %% [markdown]
 # ## How deep?
@@ -636,8 +664,9 @@ see.heatmap("wmma", "BK", "PAD", others="best")
 see.tflops("warp_tiled", "wmma")
 
 # %% [markdown] tags=["thought"]
-# 7 times as fast, and 40 % of cuBLAS. What keeps it from the rest? (Below, the same kernel does 302 or 303
-# TFLOPS: each picture has runs of its own.)
+# 7 times as fast, and 40 % of cuBLAS. (Below it is 302 or 303 TFLOPS, and 39 %: each picture has runs of its
+# own.) With `mma` no kernel reaches cuBLAS: on registers alone, without any memory, it does 648 TFLOPS.
+# Hopper has a bigger instruction, `wgmma`, and that does 901. But `wmma` is far from 648, too. What keeps it?
 
 # %% [markdown]
 # ## What limits it now?
@@ -666,16 +695,16 @@ see.limits("wmma", ("wmma", {"BK": 16}), ("wmma", {"PAD": 0}))
 # %% [markdown]
 # ### Half the accumulator, more speed?
 #
-# `wmma_fp16_acc` reaches 342 TFLOPS where `wmma` has 302, though a product takes as long. What else do short
-# accumulators save? Think of what an SM has to hold, then look:
+# `wmma_fp16_acc` is 13 % faster than `wmma`, though a product takes as long. What else do short accumulators
+# save? Think of what an SM has to hold, then look:
 
 # %% tags=["thought"]
 see.occupancy("wmma_fp16_acc")
 
 # %% [markdown] tags=["thought"]
 # Registers: an SM has room for three blocks instead of two, so there is more to do while one waits. Is that
-# the reason? Keep the third block out, by shared memory that nobody uses, and 311 TFLOPS are left. So mostly
-# it is. The price you know: the error.
+# the reason? Keep the third block out, by shared memory that nobody uses, and of 342 TFLOPS 311 are left. So
+# mostly it is. The price you know: the error.
 
 # %% [markdown]
 # ## Tune it in three moves
@@ -722,8 +751,8 @@ see.quiz("08")
 # - `staged_store` lets TMA store the results, `overlapped_store` while the next tile is multiplied.
 # - `stream_k_fp16` cuts the last tiles, too few for all SMs, along k and shares them out.
 #
-# **Guess before you look:** which of these steps brings the most? Each stage's speed as a percentage of
-# cuBLAS's in the same run, for two sizes:
+# **Guess before you look:** one of these steps brings the most. Does it hide a wait, save wavefronts, or
+# have a bigger instruction? Each stage's speed as a percentage of cuBLAS's in the same run, for two sizes:
 
 # %% tags=["thought"]
 halves = records.ladder().query("dtype == 'fp16' and m == n == k and m in (4096, 8192)")
@@ -738,10 +767,14 @@ share.loc[[stage.name for stage in LADDER if stage.dtype == "float16"]].round(1)
 # ## The whole ladder
 #
 # The kernels of the documents, then those from no document. (Those from `double_buffered` to `stream_k` are
-# still FP32.)
+# still FP32.) **Before you open it:** which three steps multiplied the speed by the most?
 
 # %% tags=["thought"]
 see.ladder()
+
+# %% [markdown] tags=["thought"]
+# `naive_coalesced`, 13 times: neighbours read neighbours. `wmma`, 7 times: a bigger instruction.
+# `thread_tiled_1d`, 2.4 times: more than one result per thread.
 
 # %% [markdown]
 # ## Recap
@@ -756,15 +789,14 @@ see.ladder()
 # - told waiting from bank conflicts by a profile, and tuned by it.
 #
 # Your first kernel did 0.5 TFLOPS, this one does 301, on shorter operands: some 600 times as fast, and you
-# can say of every step what it was worth and why. **You have climbed the ladder.**
+# can say of almost every step what it was worth and why. **You have climbed the ladder.**
 #
 # How to multiply while the next tiles arrive? `see.source("async_copy")` shows it, in FP32. From there the
 # stages beyond the documents are yours.
 #
 # <details><summary>For the curious</summary>
 #
-# - **Why is 990 out of reach for `mma`?** On registers alone, without any memory, it was measured to do 648
-#   TFLOPS. Why it takes 6 clocks instead of 4, NVIDIA does not say.
+# - **Why does an `mma` take 6 clocks instead of 4?** NVIDIA does not say.
 # - **Why "in the same run"?** The power limit decides the clock. Beside these stages cuBLAS did 642 to 726
 #   TFLOPS at 8192³.
 # - **Do other GPUs add like this?** V100, T4 and A100 cut as well: Fasi and others, PeerJ Computer Science 7,

@@ -198,6 +198,7 @@ def test_a_guard_by_the_shape_of_the_array_is_named(guard):
 @pytest.mark.parametrize(
     ("exercise", "old", "new", "words"),
     [
+        ("warp_product", "b, Bs, (0, 0)", "b, Bs, (k0, 0)", "A place counts within"),
         ("fragments_once", "a[i], b[j]", "a[j], b[i]", "in `a[i]` and `b[j]`"),
         ("fragments_once", "(i * 16, j * 16)", "(i * 8, j * 16)", "begin 16 rows or columns apart"),
         ("fragments_once", "(i * 16, j * 16)", "(i * 16, j * 8)", "begin 16 rows or columns apart"),

@@ -1,5 +1,6 @@
 """What notebooks 07 and 08 say in figures is what was recorded."""
 
+import inspect
 import re
 from itertools import permutations
 
@@ -11,7 +12,7 @@ from gemm_course.emulator import wavefronts
 from gemm_course.emulator.limits import MAX_REGISTERS
 from gemm_course.figures.warp_reads import request
 from gemm_course.figures.wavefronts import wavefronts_of
-from gemm_course.kernels import LADDER
+from gemm_course.kernels import LADDER, b01_wmma
 from gemm_course.model import occupancy
 from gemm_course.model.formulas import document_003
 from gemm_course.model.tensor_cores import adds
@@ -297,8 +298,9 @@ def test_clocks_of_an_mma(said_in_08):
     assert "one takes 4 clocks of a Tensor Core; measured are 6." in said_in_08
     assert 16 * 2 * 6 / 4 == 48 and "16 · 2 · 6 / 4 = 48 clocks" in said_in_08
     assert 16 * 4096 / 2048 == 32 and "16 · 4,096 / 2,048 = 32 clocks for 32 wavefronts" in said_in_08
-    alone = records.compute_roofs().set_index("unit")["tflops"]["mma FP16"]
-    assert f"was measured to do {alone:.0f} TFLOPS" in said_in_08
+    roofs = records.compute_roofs().set_index("unit")["tflops"]
+    assert f"without any memory, it does {roofs['mma FP16']:.0f} TFLOPS" in said_in_08
+    assert f"`wgmma`, and that does {roofs['wgmma FP16']:.0f}." in said_in_08
 
 
 def test_what_a_step_of_a_warp_takes(said_in_08):
@@ -310,8 +312,9 @@ def test_what_a_step_of_a_warp_takes(said_in_08):
 
 def test_the_third_block(said_in_08):
     two, three = profile("wmma_fp16_acc_fewer_blocks", **WMMA | {"SPARE": 60}), profile("wmma_fp16_acc")
-    both = f"reaches {three.tflops:.0f} TFLOPS where `wmma` has {profile('wmma').tflops:.0f}"
-    assert both in said_in_08 and f"and {two.tflops:.0f} TFLOPS are left" in said_in_08
+    gain = f"{100 * (three.tflops / profile('wmma').tflops - 1):.0f} %"
+    assert f"`wmma_fp16_acc` is {gain} faster than `wmma`" in said_in_08
+    assert f"of {three.tflops:.0f} TFLOPS {two.tflops:.0f} are left" in said_in_08
 
 
 def test_three_moves(said_in_08):
@@ -370,6 +373,7 @@ def test_the_perfect_theft(said_in_08):
     for stolen, told in (([0.2499] * 16, 4), ([0.9999] + [0.2499] * 15, 4.75)):
         assert adds(1, [step * each for each in stolen]) == 1
         assert told - 0.01 < sum(stolen) < told and f"**{told}**" in said_in_08
+    assert adds(1, [0.4999 * step] * 3 + [0.2499 * step] * 13) == 1 and 3 / 2 + 13 / 4 == 4.75
     assert adds(1, [0.3 * step] * 16) > 1 and 16 * 0.3 == pytest.approx(4.8)
     assert adds(1, [step / 4] * 16) > 1
 
@@ -404,9 +408,29 @@ def test_how_much_faster(said_in_08):
     cublas = records.ladder().query("dtype == 'fp16' and m == n == k == 4096")["cublas_tflops"].median()
     times = f"{tflops['wmma'] / tflops['warp_tiled']:.0f} times as fast, and"
     assert f"{times} {100 * tflops['wmma'] / cublas:.0f} % of cuBLAS." in said_in_08
+    same_run = records.ladder().query("stage == 'wmma' and m == n == k == 4096")["ratio_to_cublas"].item()
+    assert f"302 or 303 TFLOPS, and {100 * same_run:.0f} %: each picture" in said_in_08
     first = tflops["naive_uncoalesced"]
     assert f"first kernel did {first:.1f} TFLOPS, this one does {tflops['wmma']:.0f}, on" in said_in_08
     assert f"some {round(tflops['wmma'] / first, -2):.0f} times" in said_in_08
+
+
+def test_the_parts_of_wmma_are_lines_of_it(said_in_08):
+    text = (ROOT / "notebooks" / "source" / "08_tensor_cores.py").read_text("utf-8")
+    listing = {line.strip() for line in inspect.getsource(b01_wmma).splitlines()}
+    parts = re.findall(r"# ```python\n(.*?)# ```", text, re.DOTALL)
+    assert len(parts) == 3
+    for line in "".join(parts).splitlines():
+        assert line.removeprefix("#").strip() in listing
+
+
+def test_the_three_largest_steps(said_in_08):
+    tflops = records.ladder().query("m == n == k == 4096").set_index("stage")["tflops"]
+    steps = {stage.name: tflops[stage.name] / tflops[stage.after] for stage in LADDER if stage.after}
+    first, second, third = sorted(steps, key=steps.get, reverse=True)[:3]
+    assert f"`{first}`, {steps[first]:.0f} times:" in said_in_08
+    assert f"`{second}`, {steps[second]:.0f} times:" in said_in_08
+    assert f"`{third}`, {steps[third]:.1f} times:" in said_in_08
 
 
 def test_what_fp16_keeps(said_in_08):

@@ -71,6 +71,7 @@ PRODUCT = altered(
             ("a, As, (0, 0), COL_MAJOR", "a, As, (0, 0)"),
         ),
         "order_as_text": ("is no order", ("a, As, (0, 0), COL_MAJOR", 'a, As, (0, 0), "col"')),
+        "place_of_the_block": ("A place counts within", ("a, As, (0, 0)", "a, As, (row0, 0)")),
         "float_as_place": ("must be an integer", ("a, As, (0, 0)", "a, As, (0.0, 0)")),
         "multiplies_twice": (
             "multiply-adds where",
@@ -125,6 +126,12 @@ ONCE = altered(
         "three_stores": (
             "The fragment at (16, 16) of `Cs`",
             ("            wmma_store(", "            if i + j < 2:\n                wmma_store("),
+        ),
+        "b_one_below_the_other": ("lie side by side", ("(0, i * 16), ROW", "(i * 16, 0), ROW")),
+        "a_side_by_side": ("lie one below the other", ("(i * 16, 0), ROW", "(0, i * 16), ROW")),
+        "diagonal_alone": (
+            "Only 2 products of 4",
+            (MMAS, f"                if i == j:\n    {MMAS}"),
         ),
         "place_in_fragments": ("A place counts elements", ("(0, i * 16), ROW", "(0, i), ROW")),
         "a_eight_rows_on": ("begins at row 8", ("(i * 16, 0), ROW", "(i * 8, 0), ROW")),
@@ -222,7 +229,18 @@ RAGGED = altered(
             "Tiles that reach beyond C are skipped",
             (GUARD, "if row0 + 16 <= m and col0 + 16 <= n:"),
         ),
-        "stores_the_whole_fragment": ("whole fragment is stored", (GUARD, "if True:")),
+        "stores_the_whole_fragment": ("row or behind the array. Guard each element", (GUARD, "if True:")),
+        "guards_a_lanes_first_column": (
+            "only the first of a lane's 8 columns",
+            (GUARD, "if row0 + r < m and col0 + c < n:"),
+        ),
+        "clamped": (
+            "With `min`, what is beyond C",
+            (
+                f"{GUARD}\n            C[row0 + r, col0 + c + e]",
+                "if True:\n            C[min(row0 + r, m - 1), min(col0 + c + e, n - 1)]",
+            ),
+        ),
         "guesses_the_layout": (
             "takes it for granted",
             (

@@ -1,9 +1,12 @@
 """Exercise 08.5: a warp multiplies 2 by 2 fragments and loads each of its four operands once."""
 
+import numpy as np
+
 from gemm_course.checks.core import Refused, exercise, kernel_of, nothing_yet
 from gemm_course.checks.engines.wmma import (
     SIDE,
     WarpTrial,
+    call_at,
     calls_of,
     check_findings,
     check_orders,
@@ -46,6 +49,7 @@ def fragments_once(kernel):
         trial = try_warps(kernel, ARGUMENTS, *size, side=TILE)
         if trial.error("out_of_bounds"):
             refuse_exchanged_tiles(trial)
+            _refuse_fragments_in_the_wrong_row(trial)
         check_findings(trial)
         _check_numbers(trial)
         on_tensor_cores(trial)
@@ -77,6 +81,22 @@ def _check_loads(trial: WarpTrial) -> None:
         )
 
 
+def _refuse_fragments_in_the_wrong_row(trial: WarpTrial) -> None:
+    """Name fragments that are looked for below each other instead of side by side, or the other way round."""
+    finding = trial.error("out_of_bounds")
+    told = SECOND_FRAGMENTS.get(call_at(trial.kernel, finding.line))
+    if told and trial.shape == SIZES[0]:  # one block and one step: no place can come from theirs
+        raise Refused(told, f"{trial.line(finding)}. {trial.about}.")
+
+
+SECOND_FRAGMENTS = {
+    "wmma_load_a": "A's two fragments lie one below the other in `As`, which has 32 rows and 16 columns: "
+    "`a[0]` begins at `(0, 0)`, `a[1]` at `(16, 0)`.",
+    "wmma_load_b": "B's two fragments lie side by side in `Bs`, which has 16 rows and 32 columns: "
+    "`b[0]` begins at `(0, 0)`, `b[1]` at `(0, 16)`.",
+}  # by the call that reads outside its array
+
+
 # ---- what wrong numbers mean -------------------------------------------------------------------------------
 
 
@@ -95,7 +115,18 @@ def _quarters(matrix, rows, columns):
     return left
 
 
+def _diagonal(C):
+    """C with zeros in place of the fragments beside the diagonal of each tile."""
+    rows, columns = np.indices(C.shape) // SIDE % 2
+    return np.where(rows == columns, C, 0)
+
+
 LIKELY = (
+    (
+        "Only 2 products of 4: `a[0]` with `b[0]` and `a[1]` with `b[1]`. Each fragment of A is multiplied "
+        "by both of B, so `acc[0, 1]` and `acc[1, 0]` get products, too.",
+        _diagonal,
+    ),
     (
         "Both rows of fragments are computed from A's first 16 rows: `a[1]` begins at row 16 of `As`.",
         lambda C: _quarters(C, lambda i, j: 0, lambda i, j: j),

@@ -22,6 +22,7 @@ from gemm_course.checks.engines.wmma import (
 ARGUMENTS = ("m", "n", "k", "A", "B", "C")
 SIZES = ((16, 32, 16), (17, 30, 20), (5, 3, 7), (31, 16, 33), (16, 41, 1))  # m, n, k
 ACCUMULATORS = "acc"  # as given
+LANE_COLUMNS = 8  # of C, that a lane stores
 FEW_LANES = 8  # of a warp, on average, that take part in a store
 BESIDE = (2, 3)  # rows and columns of C's array that are not the kernel's
 
@@ -94,6 +95,18 @@ def _check_stored(trial: WarpTrial, trials: Sequence[WarpTrial]) -> None:
         raise Refused(
             "m and n are swapped in the guard: rows of C end at `m`, columns at `n`.", f"{trial.about}."
         )
+    if trial.error("global_race") and _clamps(trial.kernel):
+        raise Refused(
+            "With `min`, what is beyond C lands on its last row or column, over the results that belong "
+            "there. Leave it out instead: `if row0 + r < m and col0 + c + e < n`.",
+            f"{trial.line(trial.error('global_race'))}. {trial.about}.",
+        )
+    if all(map(_guarded_by_first_column, trials)):
+        raise Refused(
+            "The guard tests only the first of a lane's 8 columns, `col0 + c`, and C may end within the 8. "
+            "Test each of them: `col0 + c + e < n`.",
+            trials[1].about + ".",
+        )
     if (stored & ~inside).any():
         raise _too_much(trial, stored & ~inside, trials)
     if (stored == whole).all() and not (whole == inside).all():
@@ -125,6 +138,27 @@ def _guarded_by_place_in_tile(trial: WarpTrial, rows: bool, columns: bool) -> bo
     launched = [blocks * SIDE for blocks in trial.grid[::-1]]
     expected &= (row < launched[0]) & (column < launched[1])
     return bool((trial.touched("C") == expected).all())
+
+
+def _guarded_by_first_column(trial: WarpTrial) -> bool:
+    """What is stored, within C's array and outside, is all 8 columns wherever the first of them is in C."""
+    m, n, _ = trial.shape
+    width, ends = trial.after["C"].shape[1], -(-n // LANE_COLUMNS) * LANE_COLUMNS
+    expected = np.zeros_like(trial.after["C"], bool)
+    expected[:m, :ends] = True
+    outside = m * max(0, ends - width)
+    return bool((trial.touched("C") == expected).all()) and trial.strays("C") == outside
+
+
+def _clamps(kernel) -> bool:
+    """A place in C is cut to the last row or column by `min`."""
+    c = kernel.py_func.__code__.co_varnames[len(ARGUMENTS) - 1]
+    stores = [
+        node.targets[0]
+        for node in ast.walk(source_tree(kernel))
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript)
+    ]
+    return any(ast.unparse(each.value) == c and "min(" in ast.unparse(each.slice) for each in stores)
 
 
 def _m_and_n_swapped(trial: WarpTrial) -> bool:
@@ -159,10 +193,14 @@ def _too_much(trial: WarpTrial, surplus: np.ndarray, trials: Sequence[WarpTrial]
     ):
         if surplus.any() and not beyond.any():
             return Refused(f"{guarded} are guarded, but not {other}, and what is beyond is not yours.", where)
+    remedy = (
+        "Guard each element: `if row0 + r < m and col0 + c + e < n`."
+        if calls_of(trial.kernel, "wmma_store")
+        else "Put it into shared memory first, and from there store only what is inside C."
+    )
     return Refused(
         "The whole fragment is stored, also where C has ended: there it lands in the padding, in the next "
-        "row or behind the array. Put it into shared memory first, and from there store only what is "
-        "inside C.",
+        f"row or behind the array. {remedy}",
         where,
     )
 

@@ -101,6 +101,12 @@ def calls_of(kernel: Any, name: str) -> list[ast.Call]:
     return [node for node in nodes if isinstance(node, ast.Call) and name in ast.unparse(node.func)]
 
 
+def call_at(kernel: Any, line: int) -> str:
+    """The name of the WMMA function that is called in this line; "" if there is none."""
+    called = [call.func for call in calls_of(kernel, "wmma_") if call.lineno <= line <= call.end_lineno]
+    return ast.unparse(called[0]) if called else ""
+
+
 def filled_from(kernel: Any, name: str) -> set[str]:
     """The arrays of a kernel that get elements of its argument ``name``, as far as assignments tell."""
     pairs = []
@@ -262,18 +268,33 @@ WORDS = {
     "warp_divergence": "This is one call of the whole warp, and the lanes do not make it as one: every lane "
     "must make it, with the same place in memory. The hardware distributes the elements by itself. ",
     "shared_race": "Two lanes access the same element, and there is no `cuda.syncwarp()` between them. ",
-    "misaligned_access": "A place counts elements, not fragments. A fragment must begin at a multiple of 32 "
-    "bytes, and its rows must be multiples of 16 bytes apart. ",
     "out_of_bounds": "The kernel accesses elements outside its arrays. ",
 }
+MISALIGNED = (
+    "A place counts elements, not fragments. A fragment must begin at a multiple of 32 bytes (16 FP16 or "
+    "8 float32 values), and its rows must be multiples of 16 bytes apart."
+)
 
 
 def check_findings(trial: WarpTrial) -> None:
     """Refuse what the emulator found, lanes apart first: what else it found may come from that."""
     finding = trial.error("warp_divergence") or next(iter(trial.report.errors), None)
     if finding:
-        before = _too_early(finding) if finding.kind == "uninitialised_read" else WORDS.get(finding.kind, "")
-        raise Refused(before + finding.message, f"{trial.line(finding)}. {trial.about}.")
+        raise Refused(_in_words(trial, finding), f"{trial.line(finding)}. {trial.about}.")
+
+
+def _in_words(trial: WarpTrial, finding: Finding) -> str:
+    before = WORDS.get(finding.kind, "")
+    if finding.kind == "misaligned_access" and call_at(trial.kernel, finding.line):
+        return MISALIGNED  # the emulator's own words tell of lanes, and of another multiple
+    if finding.kind == "uninitialised_read":
+        before = _too_early(finding)
+    elif finding.kind == "out_of_bounds" and call_at(trial.kernel, finding.line):
+        before = (
+            "A place counts within the array in shared memory, which begins at (0, 0), whatever part of the "
+            "matrix it holds. "
+        )
+    return before + finding.message
 
 
 def _too_early(finding: Finding) -> str:
