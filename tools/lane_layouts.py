@@ -7,11 +7,10 @@ The kernel is `warp_tiled`. Side by side it differs in the places of a thread's 
 
 from __future__ import annotations
 
-import dataclasses
-import importlib.util
 import sys
-import tempfile
 from pathlib import Path
+
+from changed_stage import changed
 
 from gemm_course.bench.measure import Candidate
 from gemm_course.bench.problem import Problem
@@ -33,17 +32,7 @@ SIDE_BY_SIDE = {  # in the source of warp_tiled
 
 def side_by_side() -> Stage:
     """`warp_tiled`, but with a thread's rows side by side, and its columns."""
-    source = Path(a10_warp_tiled.__file__).read_text("utf-8")
-    for before, after in SIDE_BY_SIDE.items():
-        if before not in source:
-            raise RuntimeError(f"warp_tiled has changed: {before} is not in it")
-        source = source.replace(before, after)
-    path = Path(tempfile.mkdtemp()) / "side_by_side.py"  # Numba wants to read a kernel's file
-    path.write_text(source, "utf-8")
-    spec = importlib.util.spec_from_file_location("side_by_side", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return dataclasses.replace(module.STAGE, name="side_by_side")
+    return changed(a10_warp_tiled, "side_by_side", SIDE_BY_SIDE)
 
 
 def main(path: Path) -> None:

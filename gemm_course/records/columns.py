@@ -327,6 +327,24 @@ LANE_LAYOUTS = Table(
     }
 )
 
+ONE_CHANGE = Table(
+    {
+        "question": "text",
+        "stage": "text",
+        "change": "text",  # what alone is different from the stage; "none" for the stage itself
+        "size": "whole",  # m, n and k
+        "registers": "whole",
+        "local_bytes": "whole",
+        "relative_error": "real",
+        "repetitions": "whole",
+        "milliseconds": "real",
+        "tflops": "real",
+        "cublas_tflops": "real",
+        "sm_clock_mhz": "whole",
+        **ORIGIN,
+    }
+)
+
 ROOFS = Table(
     {"memory": "text", "bytes": "whole", "tb_s": "real", "method": "text", **ORIGIN}, later=("method",)
 )

@@ -85,6 +85,11 @@ def lane_layouts(gpu: str = "h200", data: Path = DATA) -> pd.DataFrame:
     return columns.LANE_LAYOUTS.read(data / gpu / "lane_layouts.csv")
 
 
+def one_change(gpu: str = "h200", data: Path = DATA) -> pd.DataFrame:
+    """Stages beside themselves with one thing changed, timed in turn: a row per kernel of each question."""
+    return columns.ONE_CHANGE.read(data / gpu / "one_change.csv")
+
+
 def peers(gpu: str = "h200", data: Path = DATA) -> pd.DataFrame:
     """Other people's kernels, measured on this GPU."""
     return columns.PEERS.read(data / gpu / "peers.csv")
