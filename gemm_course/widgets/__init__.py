@@ -18,6 +18,7 @@ _HOMES = {
     "coverage": "coverage",
     "filling": "coverage",
     "counts": "charts",
+    "phases": "phases",
     "race": "race",
     "roofline": "roofline",
     "tflops": "charts",
