@@ -24,8 +24,10 @@ _LEFT_TO_RIGHT = {"j = s if i % 2 == 0 else TN - 1 - s": "j = s"}
 _PADDED = {
     "return (piece ^ (row // A_REPEAT % A_SPAN)) * 8": "return piece * 8",
     "return (piece ^ (row % 8)) * 8": "return piece * 8",
-    "cuda.shared.array((BM, BK), float16, 128)": "cuda.shared.array((BM, BK + 8), float16, 128)",
-    "cuda.shared.array((BK, BN), float16, 128)": "cuda.shared.array((BK, BN + 8), float16, 128)",
+    "    @cuda.jit(device=True)\n    def in_a": "    A_TILE, B_TILE = (BM, BK + 8), (BK, BN + 8)\n\n"
+    "    @cuda.jit(device=True)\n    def in_a",
+    "cuda.shared.array((BM, BK), float16, 128)": "cuda.shared.array(A_TILE, float16, 128)",
+    "cuda.shared.array((BK, BN), float16, 128)": "cuda.shared.array(B_TILE, float16, 128)",
 }
 
 Case = tuple[Stage, str, dict[str, int]]  # the stage, what is different in it, tiles
