@@ -41,6 +41,7 @@ _HOMES = {
     "scatter": "scatter",
     "wavefronts": "wavefronts",
     "registers": "registers",
+    "swizzle": "swizzle",
     "tile_banks": "tile_banks",
     "tiles": "tiles",
     "waits": "waits",

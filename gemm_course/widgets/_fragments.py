@@ -13,9 +13,11 @@ from gemm_course.figures import fragments as figure
 from gemm_course.figures.picture import Picture
 from gemm_course.figures.requests import requests
 from gemm_course.intrinsics import ROW_MAJOR, unroll, wmma_load_a, wmma_load_b, wmma_store
+from gemm_course.intrinsics import _fragments as layouts
 from gemm_course.widgets._explorer import Explorer, explorer
 
 SIDE = figure.SIDE
+MMA = {"A": layouts.A, "B": layouts.B}  # mma.sync's operands
 MATRICES = (("A (float16)", "A"), ("B (float16)", "B"), ("C (float32)", "C"))
 PADS = (0, 8, 16, 24, 32, 40, 48, 56, 64)
 WIDTHS = (16, 32, 64, 128)
@@ -25,9 +27,18 @@ WIDTHS = (16, 32, 64, 128)
 def fragment(by: str = "element") -> Explorer:
     """Show which lane of a warp holds which element of a 16 by 16 matrix.
 
-    by: "element" to choose an element and see its lane, or "lane" to choose a lane and see its elements.
-    Raises ValueError for anything else.
+    by: "element" to choose an element and see its lane, or "lane" to choose a lane and see its elements;
+    "mma" as "element", for the operands of mma.sync, of which B is 16 by 8. Raises ValueError for
+    anything else.
     """
+    if by == "mma":
+        chosen = {
+            "row": ("row", range(SIDE), 3),
+            "column": ("column", lambda matrix, **_: range(MMA[matrix].shape[1]), 5),
+        }
+        return Explorer(
+            draw_mma, {"matrix": ("matrix", [("A (16 × 16)", "A"), ("B (16 × 8)", "B")], "A"), **chosen}
+        )
     matrix = {"matrix": ("matrix", list(MATRICES), "A")}
     if by == "element":
         chosen = {"row": ("row", range(SIDE), 3), "column": ("column", range(SIDE), 5)}
@@ -35,12 +46,20 @@ def fragment(by: str = "element") -> Explorer:
     if by == "lane":
         chosen = {"lane": ("lane", range(32), 14), "place": ("its element", range(8), 0)}
         return Explorer(draw_lane, {**matrix, **chosen})
-    raise ValueError(f'by must be "element" or "lane", not {by!r}')
+    raise ValueError(f'by must be "element", "lane" or "mma", not {by!r}')
 
 
 def draw(matrix: str, row: int, column: int) -> Picture:
     """Draw one element of "A", "B" or "C", and everything that its lane holds."""
     return figure.one_element(held(matrix), (row, column))
+
+
+def draw_mma(matrix: str, row: int, column: int) -> Picture:
+    """Draw one element of an operand of mma.sync, and everything that its lane holds."""
+    layout = MMA[matrix]
+    lanes = enumerate(zip(layout.rows.tolist(), layout.columns.tolist(), strict=True))
+    held = {lane: list(zip(rows, columns, strict=True)) for lane, (rows, columns) in lanes}
+    return figure.one_element(figure.Fragment(matrix, held, 2), (row, column))
 
 
 def draw_lane(matrix: str, lane: int, place: int) -> Picture:

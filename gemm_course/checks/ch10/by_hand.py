@@ -1,0 +1,283 @@
+"""Exercise 10.2: a warp's product with ldmatrix and mma.sync, stored by the lanes that hold it."""
+
+import ast
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from gemm_course.checks.core import Refused, exercise, kernel_of, line_at, nothing_yet
+from gemm_course.checks.engines.wmma import (
+    SIDE,
+    WarpTrial,
+    calls_of,
+    check_findings,
+    on_tensor_cores,
+    passed,
+    tiles_transposed,
+    try_warps,
+    within_shared,
+)
+
+ARGUMENTS = ("k", "A", "B", "C")
+SIZES = ((16, 16, 16), (16, 32, 48), (32, 16, 32))  # m, n, k
+LANES = np.arange(32)
+LOADS = 2  # ldmatrix per step of 16 along k
+FRAGMENT = 128  # bits that a lane's part of an ldmatrix of four matrices has
+
+
+@exercise(
+    "10.2",
+    start="load both operands with `ldmatrix_x4` and its transposing form, multiply twice, store `acc` to C.",
+    hints=(
+        "The 16 rows of a tile have two pieces of 8 values. Lanes 0 to 15 name the left piece of rows 0 "
+        "to 15, "
+        "lanes 16 to 31 the right one: row `lane % 16`, column `lane // 16 * 8`. Both tiles alike.",
+        "A lies in `As` as a fragment wants it: `ldmatrix_x4`. A fragment of B holds pairs down a "
+        "column, but "
+        "`Bs` has rows: `ldmatrix_x4_trans`.",
+        "`b[0:4]` are columns 0 to 7 of B, `b[4:8]` columns 8 to 15: `mma_m16n8k16(acc[0], a, b[0:4])`, and "
+        "`acc[1]` with the others.",
+        "10.1 the other way round: `acc[j, e]` belongs to row `lane // 4 + e // 2 * 8` and column `j * 8 + "
+        "lane % 4 * 2 + e % 2` of the tile.",
+    ),
+)
+def by_hand(kernel):
+    """A kernel (k, A, B, C): a warp multiplies with mma.sync, and each lane stores its own results."""
+    kernel = kernel_of(kernel, ARGUMENTS)
+    if not any(calls_of(kernel, name) for name in ("ldmatrix", "mma_")):
+        raise nothing_yet()
+    for size in SIZES:
+        trial = try_warps(kernel, ARGUMENTS, *size)
+        _check_halves(trial)
+        _refuse_findings(trial)
+        _check_numbers(trial)
+        on_tensor_cores(trial)
+        within_shared(trial, 2 * 2 * SIDE * (SIDE + 8))
+    return (
+        f"Right for {len(SIZES)} sizes: the Tensor Cores do every multiply-add, and each lane stores its "
+        f"eight "
+        "results itself. They never saw shared memory." + _loads(trial)
+    )
+
+
+def _check_halves(trial: WarpTrial) -> None:
+    """Refuse products that read one half of `b` twice, by its source: their numbers may be a mixture."""
+    given = passed(trial.kernel, "mma_m16n8k16", 2)
+    if trial.wrong.any() and len(given) == 2 and given[0] == given[1]:
+        raise Refused(
+            f"Both products take `{given[0]}`, the same 8 columns of B. The other 8 are in the other half of "
+            "`b`.",
+            trial.where,
+        )
+
+
+def _refuse_findings(trial: WarpTrial) -> None:
+    finding = next(iter(trial.report.errors), None)
+    if finding and finding.kind == "misaligned_access":
+        raise Refused(
+            "`ldmatrix` wants the start of a piece: columns 0 and 8 of the tile, which are 16 bytes apart. A "
+            f"column counts FP16 values. {finding.message}",
+            f"{trial.line(finding)}. {trial.about}.",
+        )
+    if finding and finding.kind == "out_of_bounds" and finding.array == trial.own_name("C"):
+        raise Refused(
+            "A lane stores outside C: the warp's tile has 16 rows and 16 columns. Work out where `acc[1, "
+            "3]` of "
+            f"lane 31 goes: to row 15, column 15. {finding.message}",
+            f"{trial.line(finding)}. {trial.about}.",
+        )
+    check_findings(trial)
+
+
+def _loads(trial: WarpTrial) -> str:
+    """A remark on operands that are not loaded by ldmatrix, or ""."""
+    rows = trial.accesses("load")
+    m, n, k = trial.shape
+    wide = rows[rows["bits"] == FRAGMENT]["requests"].sum()
+    loads = rows["requests"].sum() / (m * n // SIDE**2 * k // SIDE)
+    if wide and loads <= LOADS:
+        return ""
+    return f" But shared memory is asked {loads:g} times per step, where two `ldmatrix_x4` are enough."
+
+
+# ---- what wrong numbers mean -------------------------------------------------------------------------------
+
+HALF = SIDE // 2
+MATRICES = ((0, 0), (HALF, 0), (0, HALF), (HALF, HALF))  # where ldmatrix's four go in a fragment
+
+
+def _tiles(matrix: np.ndarray) -> np.ndarray:
+    """A view of a matrix as tiles of 16 by 16: (tiles down, tiles across, 16, 16)."""
+    rows, columns = (size // SIDE for size in matrix.shape)
+    return matrix.reshape(rows, SIDE, columns, SIDE).swapaxes(1, 2)
+
+
+def _each_tile(matrix: np.ndarray, change: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """``matrix`` with ``change`` applied to each of its tiles, (..., 16, 16)."""
+    return change(_tiles(matrix)).swapaxes(1, 2).reshape(matrix.shape)
+
+
+def _named(rows: np.ndarray, columns: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    """What a fragment holds if the lanes name these places."""
+
+    def change(tiles: np.ndarray) -> np.ndarray:
+        left = np.zeros_like(tiles)
+        for number, (y, x) in enumerate(MATRICES):
+            for row in range(HALF):
+                lane = number * HALF + row
+                from_x = columns[lane]
+                left[..., y + row, x : x + HALF] = tiles[..., rows[lane], from_x : from_x + HALF]
+        return left
+
+    return change
+
+
+def _turned(tiles: np.ndarray) -> np.ndarray:
+    """Each 8 by 8 quarter transposed in its place."""
+    split = tiles.reshape(*tiles.shape[:-2], 2, HALF, 2, HALF)
+    return split.swapaxes(-1, -3).reshape(tiles.shape)
+
+
+def _columns_exchanged(tiles: np.ndarray) -> np.ndarray:
+    return np.roll(tiles, HALF, axis=-1)
+
+
+def _rows_exchanged(tiles: np.ndarray) -> np.ndarray:
+    return np.roll(tiles, HALF, axis=-2)
+
+
+WRONG_PLACES = (
+    (
+        "lanes name the pieces as they copied them, `lane // 2`. `ldmatrix` takes its first matrix from "
+        "lanes 0 "
+        "to 7, the next from 8 to 15: eight rows one below the other each",
+        (LANES // 2, LANES % 2 * HALF),
+    ),
+    (
+        "lanes 8 to 15 name the right piece of rows 0 to 7, but the second matrix is the lower left one: row "
+        "`lane % 16`, and the right pieces from lane 16 on",
+        (LANES % 8 + LANES // 16 * 8, LANES // 8 % 2 * HALF),
+    ),
+    (
+        "lanes 16 to 31 name the same left pieces again: they name the right ones, column 8",
+        (LANES % 16, LANES * 0),
+    ),
+    (
+        "lanes 8 to 15 name rows 0 to 7 again. A tile has 16 rows: `lane % 16`",
+        (LANES % 8, LANES // 16 * HALF),
+    ),
+    (
+        "all lanes name the same place. That was WMMA; `ldmatrix` takes a row from each lane",
+        (LANES * 0, LANES * 0),
+    ),
+)
+
+
+def _likely(A: np.ndarray, B: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
+    """What C would be by each likely mistake, the message first."""
+    C = A @ B
+    yield "C is 0 everywhere: no product was added to the accumulators that you store.", 0 * C
+    yield (
+        "B's fragment is loaded without transposing: it holds pairs along a row, and `mma_m16n8k16` "
+        "wants pairs "
+        "down a column. Use `ldmatrix_x4_trans`.",
+        A @ _each_tile(B, _turned),
+    )
+    yield (
+        "A's fragment is loaded by the transposing form. `As` has rows of A, as the fragment wants them.",
+        _each_tile(A, _turned) @ B,
+    )
+    yield (
+        "The two forms are swapped: A is loaded as it lies, B by `ldmatrix_x4_trans`.",
+        _each_tile(A, _turned) @ _each_tile(B, _turned),
+    )
+    for words, places in WRONG_PLACES:
+        wrong_a, wrong_b = (_each_tile(matrix, _named(*places)) for matrix in (A, B))
+        yield f"For A, {words}.", wrong_a @ B
+        yield f"For B, {words}.", A @ wrong_b
+        yield f"For both operands, {words}.", wrong_a @ wrong_b
+    yield (
+        "The halves of C are exchanged: `b[0:4]` are columns 0 to 7, so they belong to `acc[0]`.",
+        _each_tile(C, _columns_exchanged),
+    )
+    yield (
+        "Rows 0 to 7 and 8 to 15 of C are exchanged: places 0 and 1 of a lane are the upper row.",
+        _each_tile(C, _rows_exchanged),
+    )
+    yield (
+        "Every 8 × 8 quarter of C arrives transposed: the row is `lane // 4`, the pair's column `lane % "
+        "4 * 2`.",
+        _each_tile(C, _turned),
+    )
+    yield "Every tile of C arrives transposed: row and column are swapped in the store.", tiles_transposed(C)
+    yield (
+        "In each row of C neighbours are swapped: place 0 is the left one of a pair.",
+        C[:, np.arange(C.shape[1]) ^ 1],
+    )
+    yield (
+        "Places 1 and 2 of each lane are swapped: 0 and 1 are neighbours in a row, 2 and 3 lie 8 rows below.",
+        _each_tile(C, _by_places_swapped),
+    )
+    yield (
+        "Both products are added to the same accumulators: the left and the right half of C are one sum.",
+        _each_tile(C, _both_in_one),
+    )
+    yield (
+        "Only the last 16 steps along k count: the accumulators start anew in every iteration.",
+        A[:, -SIDE:] @ B[-SIDE:],
+    )
+    yield "C is 2 times too large: each product is added twice.", 2 * C
+
+
+def _by_places_swapped(tiles: np.ndarray) -> np.ndarray:
+    """Row g, column 2i + 1 and row g + 8, column 2i exchanged."""
+    left = tiles.copy()
+    left[..., :HALF, 1::2], left[..., HALF:, ::2] = tiles[..., HALF:, ::2], tiles[..., :HALF, 1::2]
+    return left
+
+
+def _both_in_one(tiles: np.ndarray) -> np.ndarray:
+    one = tiles[..., :HALF] + tiles[..., HALF:]
+    return np.concatenate([one, 0 * one], axis=-1)
+
+
+def _check_numbers(trial: WarpTrial) -> None:
+    if not trial.wrong.any():
+        return
+    _refuse_exchanged(trial)
+    missing = np.isnan(trial.got)
+    if missing.any() and not missing.all():
+        raise Refused(_missing(missing), trial.where)
+    if missing.all():
+        raise Refused("Nothing is stored in C: each lane stores its eight results.", trial.where)
+    for message, prediction in _likely(trial.A, trial.B):
+        if trial.equals(prediction):
+            raise Refused(message, trial.where)
+    raise Refused("The numbers are wrong.", trial.where)
+
+
+def _missing(missing: np.ndarray) -> str:
+    tile = missing[:SIDE, :SIDE]
+    if tile[HALF:].all():
+        return (
+            "The lower half of each tile is never stored: places 2 and 3 of a lane lie 8 rows below 0 and 1."
+        )
+    if tile[:, HALF:].all():
+        return "The right half of each tile is never stored: that is `acc[1]`, 8 columns further on."
+    if tile[:, 1::2].all():
+        return "Every second column is never stored: a lane has two neighbours in a row."
+    return (
+        f"{tile.sum()} of the 256 elements of a tile are never stored: two lanes store the same place, "
+        f"or one "
+        "too few."
+    )
+
+
+def _refuse_exchanged(trial: WarpTrial) -> None:
+    for product in calls_of(trial.kernel, "mma_m16n8k16"):
+        operands = [ast.unparse(part) for part in product.args]
+        if len(operands) == 3 and operands[1].startswith("b") and operands[2].startswith("a"):
+            raise Refused(
+                "A and B are swapped in `mma_m16n8k16`: first the accumulators, then A, then B.",
+                line_at(trial.kernel, product.lineno),
+            )

@@ -1,0 +1,62 @@
+"""Swizzles: where rows of a tile keep their pieces, and what a read of one of each takes."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+from numba import cuda
+from numba.types import float16
+
+from gemm_course.emulator import emulate
+from gemm_course.figures import swizzle as figure
+from gemm_course.figures.picture import Picture
+from gemm_course.intrinsics import ldmatrix_x4, unroll
+from gemm_course.widgets._explorer import Explorer, explorer
+
+PIECES = (2, 4, 8, 16)
+KEPT = {
+    "piece": lambda row, piece, pieces: piece,
+    "(piece + row) % pieces": lambda row, piece, pieces: (piece + row) % pieces,
+    "piece ^ row % pieces": lambda row, piece, pieces: piece ^ row % pieces,
+}
+SIZE = figure.ROWS * max(PIECES) * 8  # FP16 values of the tile
+
+
+@explorer
+def swizzle() -> Explorer:
+    """Show where rows of a tile keep their pieces of 16 bytes, and if reading one of each has conflicts."""
+    return Explorer(
+        draw,
+        {
+            "kept": ("place of a piece", list(KEPT), "piece"),
+            "pieces": ("pieces per row", PIECES, 8),
+            "read": ("the piece that is read", lambda pieces, **_: range(pieces), 0),
+        },
+    )
+
+
+def draw(kept: str, pieces: int, read: int) -> Picture:
+    """Draw a read of one piece of 8 rows; ``kept`` is a key of KEPT."""
+    places = [[KEPT[kept](row, piece, pieces) for piece in range(pieces)] for row in range(figure.ROWS)]
+    starts = tuple((row * pieces + places[row][read]) * 8 for row in range(figure.ROWS))
+    return figure.tile(places, read, _wavefronts(starts))
+
+
+@lru_cache(256)
+def _wavefronts(starts: tuple[int, ...]) -> int:
+    """What one 8 by 8 matrix of ldmatrix takes, its rows from these FP16 values on: a quarter of four."""
+    report = emulate(_read, 1, 32, np.array(starts * 4), np.zeros(32, np.float16))
+    return report.total("wavefronts", space="shared", op="load", array="tile") // 4
+
+
+@cuda.jit
+def _read(starts, out):
+    tile = cuda.shared.array(SIZE, float16, 128)
+    fragment = cuda.local.array(8, float16)
+    lane = cuda.threadIdx.x
+    for e in unroll(range(SIZE // 32)):
+        tile[e * 32 + lane] = float16(0)
+    cuda.syncwarp()
+    ldmatrix_x4(fragment, tile, starts[lane])
+    out[lane] = fragment[0]

@@ -1,0 +1,502 @@
+# %% [markdown]
+# # 10 · Fragments in the open: mma.sync
+#
+# WMMA kept one thing secret: which lane holds which element. So every result took a detour through shared
+# memory. In this notebook the secret is out, and the kernel goes from 40 % of cuBLAS to 63 %.
+#
+# **After this notebook you can** say which lane holds an element of a fragment, load and multiply fragments
+# with `ldmatrix` and `mma.sync`, and store results from registers. You can write a swizzle and prove it
+# conflict-free. And you can say what a loop that multiplies on Tensor Cores still waits for.
+#
+# *Time: about 60 minutes to read, 55 for the exercises. Beyond the documents: the stages `mma_swizzled`,
+# `mma_ring` and `mma_sync`.*
+
+# %%
+import numpy as np
+import pandas as pd
+from numba import cuda, float32
+from numba.types import float16
+
+from gemm_course import check, launch, records
+from gemm_course import widgets as see
+from gemm_course.intrinsics import ldmatrix_x4, ldmatrix_x4_trans, mma_m16n8k16, unroll
+from gemm_course.profiles import recorded
+
+# %% [markdown]
+# ## In one picture
+#
+# `mma.sync` multiplies 16 × 16 by 16 × 8 and adds to 16 × 8. A number in a cell is the lane that holds it.
+# **Find the two lanes that hold the corners of A's first row.** Then switch to B: which way are its lanes
+# dealt?
+
+# %%
+see.fragment("mma")
+
+# %% [markdown] tags=["thought"]
+# Lanes 0 and 3: four lanes share a row of A, and each comes back 8 columns further on. B is dealt by
+# columns: four lanes share a column, and each holds pairs that lie one below the other.
+
+# %% [markdown]
+# In notebook 08 you were told to forget such a picture. This one you may keep. It stands in NVIDIA's [PTX
+# ISA](https://docs.nvidia.com/cuda/parallel-thread-execution/#warp-level-matrix-fragment-mma-16816-float),
+# the manual of the instructions that a compiler writes, and holds on every GPU that has this instruction.
+#
+# | call of the whole warp | does | a lane's share |
+# |---|---|---|
+# | `mma_m16n8k16(acc, a, b)` | `acc += a · b` | `a`: 8 FP16 values, `b`: 4, `acc`: 4 float32 |
+#
+# The name gives the sizes: m 16, n 8, k 16. WMMA was made of it all along: the compiler wrote two for each
+# `wmma_mma`.
+#
+# The accumulators are 16 × 8, dealt **by rows** like A: row 0 belongs to lanes 0, 0, 1, 1, 2, 2, 3, 3, row
+# 1 begins with lane 4. Eight rows further down the same lanes come again. A lane counts its four: places 0
+# and 1 are neighbours in the upper row, 2 and 3 lie below them.
+#
+# ### Exercise 10.1 · The owner map
+# *core · easy · 10 minutes*
+#
+# Where is element (row, column) of the accumulators? Return `(lane, place)`.
+
+
+# %% id="ex-10-1"
+def owner(row, column):
+    ### BEGIN SOLUTION
+    return row % 8 * 4 + column // 2, row // 8 * 2 + column % 2
+    ### STUB
+    # return None  # (lane, place)
+    ### END SOLUTION
+
+
+check.accumulator_owner(owner)
+
+# %% [markdown]
+# ## Loading: you name a row, others get it
+#
+# Each lane could fetch its own pairs: four loads of 32 bits for A. `ldmatrix` does it in one instruction,
+# with a trick: **the lane that names an address is not the lane that gets the data.**
+#
+# `ldmatrix_x4(a, As, (row, column))` loads four matrices of 8 × 8 FP16 values. Lanes 0 to 7 name the rows
+# of the first, lanes 8 to 15 those of the second, and so on. A lane names where 8 values begin, 16 bytes: a
+# **piece**. The hardware then deals each matrix as `mma.sync` wants it: its row 0 goes to lanes 0 to 3, two
+# values each.
+#
+# Below, lane `i` names row `i` of a tile in which every value is its row's number. Each column of the table
+# is a lane, each line one of the four matrices.
+
+
+# %%
+@cuda.jit
+def one_load(rows, got):
+    tile = cuda.shared.array((32, 8), float16, 16)
+    fragment = cuda.local.array(8, float16)
+    lane = cuda.threadIdx.x
+    for e in range(8):
+        tile[lane, e] = lane
+    cuda.syncwarp()
+    ldmatrix_x4(fragment, tile, (rows[lane], 0))
+    for e in range(8):
+        got[lane, e] = fragment[e]
+
+
+def loaded(rows):
+    got = launch(one_load[1, 32], rows, np.zeros((32, 8), np.float16)).arrays["got"]
+    return pd.DataFrame(got[:, ::2].T.astype(int), ["a[0:2]", "a[2:4]", "a[4:6]", "a[6:8]"])
+
+
+loaded(np.arange(32))
+
+# %%
+see.predict("10.named")
+
+# %% tags=["answer"]
+rows = np.arange(32)
+rows[5] = 31
+loaded(rows)
+
+# %% [markdown] tags=["answer"]
+# Lane 5 itself got what it always gets. Lanes 20 to 23, `a[0:2]`, suffer: theirs is row 5 of the first
+# matrix. Who gets a wrong operand need not look at his own address.
+
+# %% [markdown]
+# A fragment of A is 16 × 16: four matrices. In the order of `a`'s places they are the upper left, the
+# **lower** left, the upper right, the lower right (look at the picture on top: places 2 and 3 lie 8 rows
+# below). B's are in the same places of a 16 × 16 tile. But B's tile has rows, and a lane wants pairs down a
+# column. So `ldmatrix_x4_trans` transposes each matrix on the way. It fills `b` for two products: `b[0:4]`
+# are columns 0 to 7 of B, `b[4:8]` columns 8 to 15.
+#
+# ### Exercise 10.2 · A warp's product, by hand
+# *core · medium · the heart of this notebook · 20 minutes*
+#
+# 08.1 without WMMA: one warp per block, a block for each 16 × 16 tile of C (float32), m, n and k multiples
+# of
+# 16. The tiles are fetched for you, as they are. Write the loads, two products, and the stores: **each lane
+#     stores its eight results into C itself**. There is no Cs.
+#
+# Three questions lead there. Which row and column does a lane name? Which half of `b` goes with which
+# `acc[j]`? And to which row and column does `acc[j, e]` belong: that is 10.1, the other way round.
+
+
+# %% id="ex-10-2"
+@cuda.jit
+def by_hand(k, A, B, C):
+    As = cuda.shared.array((16, 24), float16, 16)
+    Bs = cuda.shared.array((16, 24), float16, 16)
+    a = cuda.local.array(8, float16)
+    b = cuda.local.array(8, float16)
+    acc = cuda.local.array((2, 4), float32)
+    lane = cuda.threadIdx.x
+    row0, col0 = cuda.blockIdx.y * 16, cuda.blockIdx.x * 16
+    r, c = lane // 2, lane % 2 * 8  # what this lane copies
+    for j in unroll(range(2)):
+        for e in unroll(range(4)):
+            acc[j, e] = 0
+    for k0 in range(0, k, 16):
+        for e in range(8):
+            As[r, c + e] = A[row0 + r, k0 + c + e]
+            Bs[r, c + e] = B[k0 + r, col0 + c + e]
+        cuda.syncwarp()
+        ### BEGIN SOLUTION
+        line, half = lane % 16, lane // 16 * 8
+        ldmatrix_x4(a, As, (line, half))
+        ldmatrix_x4_trans(b, Bs, (line, half))
+        mma_m16n8k16(acc[0], a, b[0:4])
+        mma_m16n8k16(acc[1], a, b[4:8])
+        ### STUB
+        # # your code: load both operands, multiply twice
+        ### END SOLUTION
+        cuda.syncwarp()
+    ### BEGIN SOLUTION
+    for j in unroll(range(2)):
+        for e in unroll(range(4)):
+            row, col = lane // 4 + e // 2 * 8, j * 8 + lane % 4 * 2 + e % 2
+            C[row0 + row, col0 + col] = acc[j, e]
+    ### STUB
+    # # your code: from acc to C
+    ### END SOLUTION
+
+
+check.by_hand(by_hand)
+
+# %% [markdown]
+# Try it: swap `ldmatrix_x4_trans` for `ldmatrix_x4` and run the cell again. A kernel that is wrong by a
+# layout runs without any error, and its numbers look like numbers. That is the price of the open secret.
+#
+# ## Swizzling: padding without the padding
+#
+# `ldmatrix` reads 8 pieces at a time, one below the other. Rows of 64 FP16 values are 128 bytes, once
+# around all banks: without padding all 8 pieces lie in the same 4 banks, and take 8 wavefronts. In 08 the
+# remedy was to make rows longer.
+#
+# But a lane may name any piece, wherever it is. So there is another remedy: leave the rows as they are, and
+# **shuffle the pieces within each row**, in each row in another way. Whoever stores a piece and whoever
+# reads it use the same function. That is a **swizzle**.
+#
+# ### Exercise 10.3 · Shuffle, and prove it
+# *core · medium · 10 minutes*
+#
+# Rows of 8 pieces, place 0 lies in banks 0 to 3, place 7 in banks 28 to 31. Write `place(row, piece)`:
+# where a row keeps a piece. Within a row, no two pieces may get the same place; and wherever 8 rows begin
+# at a multiple of 8, the same piece must lie in 8 different places. There is more than one answer. The
+# checker goes through every read that there is.
+
+
+# %% id="ex-10-3"
+def place(row, piece):
+    ### BEGIN SOLUTION
+    return piece ^ row % 8
+    ### STUB
+    # return None
+    ### END SOLUTION
+
+
+check.swizzle(place)
+
+# %% [markdown]
+# ### Two hunts
+#
+# Two swizzles to try, at four lengths of rows. `a ^ b`, Python's *xor*, flips those bits of `a` that are 1
+# in `b`: with 8 places it shuffles them, and to do it twice restores the order.
+#
+# 1. At which lengths does `piece ^ row % pieces` fail?
+# 2. There, look at the rows that meet. How many rows apart are they?
+
+# %%
+see.swizzle()
+
+# %% [markdown] tags=["thought"]
+# 1. With 2 and with 4 pieces: 2 wavefronts. From 8 on it holds, and so does the other.
+# 2. Four, in both. Short rows lie side by side: 4 rows of 2 pieces fill the banks once, or 2 rows of 4.
+#    Such neighbours never meet, whatever the swap. Yet the formula spends its few swaps on them, and
+#    repeats too early.
+
+# %% [markdown]
+# ### Exercise 10.4 · Rows of any length
+# *stretch · medium · 10 minutes*
+#
+# The stages also have tiles with short rows. Write the swizzle for 2, 4, 8, 16 and 32 pieces per row.
+
+
+# %% id="ex-10-4"
+def place_in(row, piece, pieces):
+    ### BEGIN SOLUTION
+    repeat = max(1, 8 // pieces)  # so many rows fill the banks together
+    return piece ^ (row // repeat % min(8, pieces))
+    ### STUB
+    # return None
+    ### END SOLUTION
+
+
+check.swizzle_any(place_in)
+
+# %% [markdown]
+# ## The kernel
+#
+# `mma_swizzled` is `wmma` with your three pieces: `ldmatrix`, `mma.sync`, a swizzle. Its `in_a` and `in_b`
+# are 10.4, times 8. It has the same tiles: 128 × 128 × 64, warps of 64 × 64.
+
+# %% tags=["listing"]
+see.source("mma_swizzled")
+
+# %% [markdown]
+# ### What we bet, and lost
+#
+# As many products, as many loads of fragments, no conflicts in either. So before it ran we wrote down: *as
+# fast as `wmma`*. Then it ran.
+
+# %%
+see.tflops("wmma", "mma_swizzled")
+
+# %%
+see.predict("10.swizzled")
+
+# %% tags=["answer"]
+names = {
+    "matrix_load_wavefronts": "wavefronts of loads of fragments",
+    "mma_instructions": "products on Tensor Cores",
+    "async_copy_sectors": "sectors of copies",
+    "warp_instructions": "all instructions",
+}
+counted = pd.DataFrame({stage: recorded(stage).measured for stage in ("wmma", "mma_swizzled")})
+counted.loc[list(names)].rename(names).map("{:,.0f}".format)
+
+# %% [markdown] tags=["answer"]
+# Loads are the same to the last wavefront. But the copies move **1.5 times the sectors** in `wmma`. Its
+# padded rows are 144 bytes apart, so every second one begins in the middle of 32 bytes, and a copy there
+# takes sectors that it only half needs. A swizzle does not move the rows.
+#
+# How sure is that? `wmma` in small blocks shows it with nothing changed but the padding: from 8 to 16
+# values, copies of 206 million sectors became 137 and warps waited 15 % of their time for copies instead of
+# 65 (`docs/what_limits_it.md`). Between these two kernels 9 % of the instructions are gone as well. So:
+# *mostly the copies* is likely, not proven.
+
+# %% [markdown]
+# ## Two old friends
+#
+# `mma_ring` adds notebook 09's **ring**: the tiles that come next are on their way while this one is
+# multiplied. Blocks are 128 × 256 now, alone on their SM.
+#
+# `mma_sync` adds **reading ahead**, with fragments. A warp has two sets of `a` and `b`: while the Tensor
+# Cores multiply one, `ldmatrix` fills the other. A tile has four steps of 16 along k:
+#
+# | | | | | | |
+# |---|---|---|---|---|---|
+# | `mma_ring` | load 0 | multiply 0 | load 1 | multiply 1 | … |
+# | `mma_sync` | load 0 | load 1, multiply 0 | load 2, multiply 1 | load 3, multiply 2 | … |
+#
+# In the listing, `now` and `before` are the two sets. Look where `multiply` stands: **the last products of
+# a tile come after the barrier**, beside the first loads of the next tile.
+
+# %% tags=["listing"]
+see.source("mma_sync")
+
+# %%
+see.predict("10.ahead")
+
+# %% [markdown]
+# ### Exercise 10.5 · What do two sets cost?
+# *core · easy · 10 minutes*
+#
+# Registers. How many 32-bit registers does a lane need for the accumulators of a warp tile WM × WN
+# (float32), and for `sets` sets of fragments, A's and B's, of one step of 16 along k? All come out even.
+
+
+# %% id="ex-10-5"
+def fragment_registers(WM, WN, sets):
+    ### BEGIN SOLUTION
+    return WM * WN // 32 + sets * (WM + WN) // 4
+    ### STUB
+    # return None
+    ### END SOLUTION
+
+
+check.fragment_registers(fragment_registers)
+
+# %% [markdown]
+# **A mystery.** Two choices of tiles, four measurements on an H200. The warps have 64 × 64 each time. In
+# one choice the second set makes the kernel faster, in the other **more than four times slower**. Say why
+# before you read on: what would you look up?
+
+# %%
+tiles = [f"BM=128 BN={BN} BK=64 WM=64 WN=64 SLOTS=3 GROUP=8" for BN in (256, 64)]
+measured = records.sweep().query("stage in ('mma_ring', 'mma_sync') and tiles in @tiles")
+measured.pivot(index="tiles", columns="stage", values="tflops").round().loc[tiles]
+
+# %% tags=["thought"]
+measured.pivot(index="tiles", columns="stage", values=["registers", "local_bytes"]).loc[tiles]
+
+# %% [markdown] tags=["thought"]
+# Local memory: 336 bytes per thread [spill](glossary.md#spilling). You counted 192 registers of at most
+# 255, and the rest is for addresses. A block of two warps copies with 64 threads, so each thread has many
+# more copies and addresses. The second set was the last straw.
+
+# %% [markdown]
+# ## What limits it now?
+#
+# Three profiles without labels: `mma_swizzled`, `mma_ring`, `mma_sync`. **Who is who?** *Fixed delay* is
+# the wait for the result of an instruction just before; *busy unit* is the wait for a unit that is at work
+# for another warp.
+#
+# | | X | Y | Z |
+# |---|---|---|---|
+# | Tensor Cores are busy | 83 % | 55 % | 72 % |
+# | a warp waits for copies | 1 % | 25 % | 0 % |
+# | at barriers | 2 % | 6 % | 5 % |
+# | for a busy unit | 32 % | 9 % | 26 % |
+# | fixed delay | 33 % | 32 % | 32 % |
+
+# %% tags=["thought"]
+see.limits("mma_swizzled", "mma_ring", "mma_sync")
+
+# %% [markdown] tags=["thought"]
+# Y is `mma_swizzled`: it waits for its copies. Z is `mma_ring`: the ring has removed that wait. X is
+# `mma_sync`: with fragments ahead the wait at barriers shrinks, too, and the unit for which warps queue is
+# the Tensor Core. That is the queue one wants: **the Tensor Cores limit it**, at 83 %.
+
+# %% [markdown]
+# So far from 990 TFLOPS, and Tensor Cores 83 % busy? Work it out.
+#
+# ### Exercise 10.6 · What 63 % is bound by
+# *core · medium · 10 minutes*
+#
+# `mma_sync` at 4096³: 33,685,504 products `mma_m16n8k16`, and 463,520 clocks in which the SMs had work. An
+# H200 has 132 SMs with four Tensor Cores each, and a product keeps one of them busy for **6 clocks**
+# (measured; the data sheet promises 4). The stage reached 63.0 % of cuBLAS.
+#
+# 1. `clocks`: how many clocks must each Tensor Core work, at least?
+# 2. `busy`: what percentage of the 463,520 is that?
+# 3. `at_most`: with Tensor Cores that never pause, and all else as it is, how many percent of cuBLAS would
+#    it be?
+
+# %% id="ex-10-6"
+### BEGIN SOLUTION
+clocks = 33_685_504 / (132 * 4) * 6
+busy = 100 * clocks / 463_520
+at_most = 63.0 / (busy / 100)
+answer = (clocks, busy, at_most)
+### STUB
+# answer = (None, None, None)  # clocks, busy, at_most
+### END SOLUTION
+
+check.product_clocks(answer)
+
+# %% [markdown]
+# So two things are between `mma_sync` and cuBLAS. One is the instruction itself. The other is the 17 % of
+# the clocks in which Tensor Cores pause.
+#
+# ## Surgery
+#
+# What makes them pause? Our prediction for the first form of this kernel was 68 % of cuBLAS, with shared
+# memory as the limit. It reached 58 %: **share and reason were wrong.** So we operated: leave out one part
+# of the loop, and measure. The results are garbage then; the time is not.
+#
+# | left out of the loop | µs |
+# |---|---|
+# | nothing | 313.1 |
+# | X | 311.7 |
+# | Y | 309.3 |
+# | Z | 270.8 |
+#
+# X, Y and Z are the **copies** of the next tiles, the **loads** of fragments, and the **wait** for copies
+# with the barrier. (From `gemm_course/kernels/NOTES.md`, the notes on these kernels, 4096³ on an H200.)
+
+# %%
+see.predict("10.surgery")
+
+# %% [markdown]
+# Copies run by themselves, notebook 09 said; nobody waits for them here, the profile says 1 %. And yet they
+# are what costs. How can that be?
+#
+# Two more operations, later, on the kernel as it is now. It took 279 µs that day:
+#
+# | | µs |
+# |---|---|
+# | copies that are asked for, but fetch no byte, only zeros | 276 |
+# | no copies at all | 250 |
+#
+# **What do you conclude?**
+
+# %% [markdown] tags=["thought"]
+# It is not the bytes, it is the **asking**. A copy is an instruction of every warp: 12 in the loop, with
+# instructions for their addresses beside 128 products. An SM has room for 8 such warps, two per scheduler.
+# While one issues something else, only one more can keep the Tensor Core fed. By the notes, one copy of a
+# warp costs 7.6 clocks of a Tensor Core, a quarter of it for the address.
+#
+# What exactly the copy waits for on its way, no counter shows. That it shares a queue with `ldmatrix` is
+# likely, not proven.
+
+# %% [markdown]
+# ### How little is left in the loop
+#
+# Knowing that, the loop was stripped: from 138 instructions that are neither product nor load nor copy to
+# 66. That brought it from 58 to 63 or 64 % of cuBLAS. What is left, by kind, compared with `wmma`:
+
+# %%
+see.compare_code("wmma", "mma_sync")
+
+# %% [markdown]
+# How would you get rid of the copies' instructions, when the tiles have to come all the same? `mma_tma` has
+# the same products, fragments and tiles. Its tiles are brought by a machine, on the word of one thread.
+
+# %% tags=["thought"]
+see.limits("mma_sync", "mma_tma")
+
+# %% [markdown] tags=["thought"]
+# The Tensor Cores come to 89 %, and the kernel from 490 to 522 TFLOPS. What remains then is the instruction
+# itself: on registers alone `mma.sync` was measured to do 648 TFLOPS, and cuBLAS does 771 beside this
+# kernel. cuBLAS must be using another one. That, and the machine, is notebook 11.
+
+# %% [markdown]
+# ---
+# ## Quiz
+
+# %%
+see.quiz("10")
+
+# %% [markdown]
+# ## Recap
+#
+# You
+#
+# - mapped an element to its lane, by a layout that NVIDIA promises;
+# - named rows for `ldmatrix`, and saw that others get what a lane names;
+# - multiplied with `mma.sync` and stored results where they were, in registers;
+# - shuffled pieces so that no read has a conflict, and had it proven for each;
+# - paid for a second set of fragments in registers, and saw one choice of tiles spill;
+# - found that copies cost by being asked for, not by their bytes.
+#
+# From `wmma` to here: 302, 346, 433, 490 TFLOPS. Two of our bets on the way were lost, and both times the
+# counters knew better.
+#
+# **Next:** [11 · Hopper](11_hopper.ipynb): a thread that asks for whole tiles, and products that read
+# shared memory by themselves.
+#
+# <details><summary>For the curious</summary>
+#
+# - **Is it always 64 %?** On several H200s on one day it was 62.8 to 65.6 %. In runs of seconds the GPU
+#   gets hot, its clock falls, and this kernel loses more by it than cuBLAS: 58.5 %.
+# - **Do others swizzle like this?** CUTLASS describes such layouts as `Swizzle<3, 3, 3>`: three bits of the
+#   row are xored into three bits of the place ([CuTe's
+#   source](https://github.com/NVIDIA/cutlass/blob/main/include/cute/swizzle.hpp)).
+# - **Why not more warps?** Because of registers: 16 warps of 64 × 32 reached 48 % of cuBLAS.
+#
+# </details>
