@@ -34,7 +34,7 @@ def fragment(by: str = "element") -> Explorer:
     if by == "mma":
         chosen = {
             "row": ("row", range(SIDE), 3),
-            "column": ("column", lambda matrix, **_: range(MMA[matrix].shape[1]), 5),
+            "column": ("column", lambda above: range(MMA[above["matrix"]].shape[1]), 5),
         }
         return Explorer(
             draw_mma, {"matrix": ("matrix", [("A (16 × 16)", "A"), ("B (16 × 8)", "B")], "A"), **chosen}

@@ -31,7 +31,7 @@ def swizzle() -> Explorer:
         {
             "kept": ("place of a piece", list(KEPT), "piece"),
             "pieces": ("pieces per row", PIECES, 8),
-            "read": ("the piece that is read", lambda pieces, **_: range(pieces), 0),
+            "read": ("the piece that is read", lambda above: range(above["pieces"]), 0),
         },
     )
 
