@@ -15,6 +15,7 @@ from numba.types import float16
 from gemm_course import check
 from gemm_course.intrinsics import load4, store4, u32, unroll
 from gemm_course.intrinsics import COL_MAJOR, ROW_MAJOR, wmma_load_a, wmma_load_b, wmma_mma, wmma_store
+from gemm_course.intrinsics import ldmatrix_x4, ldmatrix_x4_trans, mma_m16n8k16
 from gemm_course.checks.kits import *
 """
 _NUMBER = count()

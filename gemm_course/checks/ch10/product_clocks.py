@@ -72,7 +72,7 @@ def _slips() -> tuple[tuple[tuple[str, float], ...], ...]:
             ("That divides by four Tensor Cores. Each of the 132 SMs has four.", least * 132),
         ),
         (
-            ("That is a fraction; write percent.", busy / 100),
+            ("The share: write percent, not a fraction.", busy / 100),
             ("That is the part of the time that they are *not* busy.", 100 - busy),
             ("The other way round: the products' clocks, divided by the kernel's.", 1e4 / busy),
         ),
@@ -87,7 +87,7 @@ def _slips() -> tuple[tuple[tuple[str, float], ...], ...]:
                 busy,
             ),
             ("cuBLAS is not at the limit of `mma.sync`: it has another instruction. Scale the 63.0 %.", 100),
-            ("That is a fraction; write percent.", most / 100),
+            ("The last one: write percent, not a fraction.", most / 100),
             ("That adds what is missing to 63.0. Shares of time multiply speed: divide.", SHARE + 100 - busy),
         ),
     )
