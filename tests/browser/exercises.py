@@ -66,4 +66,9 @@ TYPED = {
         "check.padding_wavefronts((8, 2, 1))",
         "check.padding_wavefronts((8, 1, 2))",
     ),
+    "10_mma_sync": (
+        "ex-10-3",
+        "def place(row, piece):\n    return piece\n\n\ncheck.swizzle(place)",
+        "def place(row, piece):\n    return piece ^ row % 8\n\n\ncheck.swizzle(place)",
+    ),
 }

@@ -1,0 +1,99 @@
+"""What notebook 10 says in figures is what was recorded."""
+
+import re
+
+import pytest
+
+from gemm_course import records
+from gemm_course.checks.ch10.product_clocks import SHARE
+from gemm_course.profiles import recorded, verdict
+from tests.notebooks.builder import ROOT
+from tests.notebooks.test_figures_07_08 import said_in
+
+STAGES = ("wmma", "mma_swizzled", "mma_ring", "mma_sync")
+SUSPECTS = ("mma_sync", "mma_swizzled", "mma_ring")  # X, Y, Z
+
+
+@pytest.fixture(scope="module")
+def said() -> str:
+    return said_in("10_mma_sync")
+
+
+@pytest.fixture(scope="module")
+def ladder():
+    rows = records.ladder().query("m == n == k == 4096 and dtype == 'fp16'")
+    return rows.drop_duplicates("stage", keep="last").set_index("stage")
+
+
+def test_speeds_of_the_stages(said):
+    assert ", ".join(f"{recorded(stage).tflops:.0f}" for stage in STAGES) + " TFLOPS" in said
+    before, after = (recorded(stage).tflops for stage in ("mma_sync", "mma_tma"))
+    assert f"from {before:.0f} to {after:.0f} TFLOPS" in said
+
+
+def test_shares_of_cublas(said, ladder):
+    share = 100 * ladder["ratio_to_cublas"]
+    assert f"from {share['wmma']:.0f} % of cuBLAS to {share['mma_sync']:.0f} %" in said
+    assert f"{share['mma_sync']:.1f}" == f"{SHARE}" and f"reached {SHARE} % of cuBLAS" in said
+    assert f"cuBLAS does {ladder.loc['mma_sync', 'cublas_tflops']:.0f} beside" in said
+    gain = ladder.loc["mma_swizzled", "tflops"] / ladder.loc["wmma", "tflops"] - 1
+    assert f"{100 * gain:.0f} % faster, and our reasons" in said
+
+
+def test_what_the_swizzle_saved(said):
+    before, after = (recorded(stage).measured for stage in STAGES[:2])
+    assert before["async_copy_sectors"] / after["async_copy_sectors"] == 1.5
+    assert before["matrix_load_wavefronts"] == after["matrix_load_wavefronts"]
+    assert f"{100 * (1 - after['warp_instructions'] / before['warp_instructions']):.0f} % of the" in said
+
+
+def test_the_suspects(said):
+    profiles = [recorded(stage) for stage in SUSPECTS]
+    busy = [dict(verdict(one).busy)["Tensor Cores"] for one in profiles]
+    assert "| Tensor Cores are busy | " + " | ".join(f"{100 * each:.0f} %" for each in busy) in said
+    lines = {
+        "a warp waits for copies": "copies",
+        "at barriers": "barrier",
+        "for a busy unit": "busy unit",
+        "fixed delay": "fixed delay",
+    }
+    for words, wait in lines.items():
+        shares = " | ".join(f"{100 * one.waits[wait]:.0f} %" for one in profiles)
+        assert f"| {words} | {shares} |" in said
+
+
+def test_the_products_and_their_clocks(said):
+    measured = recorded("mma_sync").measured
+    assert f"{measured['mma_instructions']:,.0f} products" in said
+    assert f"{measured['active_clocks']:,.0f} clocks" in said
+    busy = measured["mma_instructions"] / 528 * 6 / measured["active_clocks"]
+    assert f"the {100 * (1 - busy):.0f} % of the clocks in which Tensor Cores pause" in said
+    roofs = records.compute_roofs().set_index("unit")["tflops"]
+    assert f"measured to do {roofs['mma FP16']:.0f} TFLOPS" in said
+
+
+def test_the_mystery(said):
+    tiles = [f"BM=128 BN={BN} BK=64 WM=64 WN=64 SLOTS=3 GROUP=8" for BN in (256, 64)]
+    rows = records.sweep().query("tiles in @tiles").pivot(index="stage", columns="tiles", values="tflops")
+    assert rows.loc["mma_sync", tiles[0]] > rows.loc["mma_ring", tiles[0]]
+    assert 4 < rows.loc["mma_ring", tiles[1]] / rows.loc["mma_sync", tiles[1]] < 5
+    spilt = records.sweep().query("stage == 'mma_sync' and tiles == @tiles[1]")["local_bytes"].item()
+    assert f"Local memory: {spilt} bytes" in said
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        "| nothing | 313.1 |",
+        "| LDSM | 311.7 |",
+        "| the wait for copies, and the barrier | 309.3 |",
+        "| the copies | 270.8 |",
+        "| no copies (wrong results) | 250 |",
+        "| copies that fetch no byte, only zeros (wrong results) | 276 |",
+        "7.6 clocks of the Tensor Core's time for each LDGSTS",
+    ],
+)
+def test_what_the_notes_on_the_kernels_say(said, row):
+    notes = (ROOT / "gemm_course" / "kernels" / "NOTES.md").read_text("utf-8")
+    assert row in " ".join(notes.split())
+    assert re.search(r"\d+(\.\d)?", row) is None or re.search(r"\d+(\.\d)?", row).group() in said
