@@ -65,8 +65,10 @@ def one_element(fragment: Fragment, element: Element) -> Picture:
 
 def _matrix(drawing: Drawing, fragment: Fragment, mine: int, chosen: Element) -> None:
     left, top, hue = 26.0, drawing.top + 18, colours.of_array(fragment.name)
+    columns = 1 + max(column for held in fragment.held.values() for _, column in held)
     for at in range(0, SIDE, 5):
-        drawing.text(left + (at + 0.5) * _CELL, top - 5, at, size=12, anchor="middle", fill=colours.QUIET)
+        if at < columns:
+            drawing.text(left + (at + 0.5) * _CELL, top - 5, at, size=12, anchor="middle", fill=colours.QUIET)
         drawing.text(left - 5, top + (at + 0.5) * _CELL + 4, at, size=12, anchor="end", fill=colours.QUIET)
     for lane in sorted(fragment.held):
         for row, column in fragment.distinct(lane):

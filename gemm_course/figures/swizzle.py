@@ -23,11 +23,10 @@ def tile(places: Sequence[Sequence[int]], read: int, wavefronts: int) -> Picture
     drawing = Drawing(f"Piece {read} of eight rows: {wavefronts} {plural}")
     top = drawing.top + 18
     for part in range(PARTS):
-        words = f"{part * 4} to {part * 4 + 3}"
+        words = f"{'' if part else 'banks '}{part * 4} to {part * 4 + 3}"
         drawing.text(
             _LEFT + (part + 0.5) * _WIDE, top - 6, words, size=12, anchor="middle", fill=colours.QUIET
         )
-    drawing.text(_LEFT, drawing.top + 2, "banks", size=12, fill=colours.QUIET)
     hue, met = colours.of_array("A"), Counter()
     for row in range(ROWS):
         for piece, place in enumerate(places[row]):
@@ -46,7 +45,8 @@ def tile(places: Sequence[Sequence[int]], read: int, wavefronts: int) -> Picture
             x = _LEFT + part * _WIDE
             drawing.rect(x - 1, top - 2, _WIDE + 1, lines * _HIGH + 2, "none", stroke=colours.WARN, line=2.5)
     words = _said(met)
-    drawing.text(_LEFT, top + _LINES * _HIGH + 16, words, fill=colours.QUIET)
+    drawing.text(_LEFT, top + lines * _HIGH + 18, words, fill=colours.QUIET)
+    drawing.rect(_LEFT, top + _LINES * _HIGH + 22, 1, 1, colours.PAPER)  # as high as with the most lines
     starts = ", ".join(str((row * pieces + places[row][read]) % PARTS * 4) for row in range(ROWS))
     return drawing.picture(
         f"Eight rows of {pieces} pieces, 128 bytes per line. Piece {read} of rows 0 to 7 begins in banks "
