@@ -255,6 +255,9 @@ check.swizzle_any(place_in)
 #
 # `mma_swizzled` is `wmma` with your three pieces: `ldmatrix`, `mma.sync`, a swizzle. Its `in_a` and `in_b`
 # are 10.4, times 8. It has the same tiles: 128 × 128 × 64, warps of 64 × 64.
+#
+# Find three lines of yours in it: `line` and `half`, the two products, and the row and column of a lane's
+# results. `store_pair` stores two neighbours with their bounds check.
 
 # %% tags=["listing"]
 see.source("mma_swizzled")
@@ -306,6 +309,10 @@ counted.loc[list(names)].rename(names).map("{:,.0f}".format)
 # |---|---|---|---|---|---|
 # | `mma_ring` | load 0 | multiply 0 | load 1 | multiply 1 | … |
 # | `mma_sync` | load 0 | load 1, multiply 0 | load 2, multiply 1 | load 3, multiply 2 | … |
+#
+# So they are written. Within a tile the compiler already moves `mma_ring`'s loads ahead, as far as
+# registers get free. What it must not do is move them across a barrier: there all products wait for the
+# first loads.
 #
 # In the listing, `now` and `before` are the two sets. Look where `multiply` stands: **the last products of
 # a tile come after the barrier**, beside the first loads of the next tile.
@@ -491,8 +498,8 @@ see.quiz("10")
 # From `wmma` to here: 302, 346, 433, 490 TFLOPS. Two of our bets on the way were lost, and both times the
 # counters knew better.
 #
-# **Next:** [11 · Hopper](11_hopper.ipynb): a thread that asks for whole tiles, and products that read
-# shared memory by themselves.
+# **Next:** notebook 11, Hopper: a thread that asks for whole tiles, and products that read shared memory by
+# themselves.
 #
 # <details><summary>For the curious</summary>
 #
