@@ -41,5 +41,5 @@ def test_the_distance_of_rows_decides_their_wavefronts(width, padding):
 
 
 def test_a_fragment_is_chosen_by_element_or_by_lane():
-    with pytest.raises(ValueError, match='"element" or "lane"'):
+    with pytest.raises(ValueError, match='"element", "lane" or "mma"'):
         _fragments.fragment(by="colour")
