@@ -195,10 +195,10 @@ check.by_hand(by_hand)
 # ### Exercise 10.3 · Shuffle, and prove it
 # *core · medium · 10 minutes*
 #
-# Rows of 8 pieces, place 0 lies in banks 0 to 3, place 7 in banks 28 to 31. Write `place(row, piece)`:
-# where a row keeps a piece. Within a row, no two pieces may get the same place; and wherever 8 rows begin
-# at a multiple of 8, the same piece must lie in 8 different places. There is more than one answer. The
-# checker goes through every read that there is.
+# Rows of 8 pieces: place 0 lies in banks 0 to 3, place 7 in banks 28 to 31. Write `place(row, piece)`:
+# where a row keeps a piece. Two things must hold. Within a row, no two pieces get the same place. And in
+# any 8 rows that are read together, 0 to 7, 8 to 15 and so on, the same piece lies in 8 different places.
+# There is more than one answer. The checker goes through every read that there is.
 
 
 # %% id="ex-10-3"
