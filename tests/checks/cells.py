@@ -13,9 +13,7 @@ IMPORTS = """import numpy as np
 from numba import cuda, float32, float64
 from numba.types import float16
 from gemm_course import check
-from gemm_course.intrinsics import load4, store4, u32, unroll
-from gemm_course.intrinsics import COL_MAJOR, ROW_MAJOR, wmma_load_a, wmma_load_b, wmma_mma, wmma_store
-from gemm_course.intrinsics import ldmatrix_x4, ldmatrix_x4_trans, mma_m16n8k16
+from gemm_course.intrinsics import *
 from gemm_course.checks.kits import *
 """
 _NUMBER = count()
