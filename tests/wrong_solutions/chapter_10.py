@@ -80,6 +80,11 @@ BY_HAND = altered(
             (RIGHT, f"{RIGHT}\n        {RIGHT}"),
         ),
         "not_stored": ("Nothing is stored", ("C[row0 + row, col0 + col] = acc[j, e]", "pass")),
+        "one_row_below": ("two rows are one apart", (STORE, STORE.replace("e // 2 * 8", "e // 2"))),
+        "one_column_on": ("begins one column after", (STORE, STORE.replace("j * 8", "j"))),
+        "pair_not_doubled": ("A lane's pair begins", (STORE, STORE.replace("lane % 4 * 2", "lane % 4"))),
+        "half_a_warp": ("in no branch", (LOAD_A, f"if lane < 16:\n                {LOAD_A}")),
+        "added_to_c": ("not `+=`", ("] = acc[j, e]", "] += acc[j, e]")),
         "outside": ("stores outside C", (STORE, STORE.replace("j * 8", "j * 16"))),
     },
 )

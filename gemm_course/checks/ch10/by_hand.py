@@ -86,7 +86,28 @@ def _refuse_findings(trial: WarpTrial) -> None:
             f"lane 31 goes: to row 15, column 15. {finding.message}",
             f"{trial.line(finding)}. {trial.about}.",
         )
+    if finding and finding.kind == "warp_divergence":
+        raise Refused(
+            "All 32 lanes make each of these calls together, in no branch; for `ldmatrix` each names its "
+            "own row. " + finding.message,
+            f"{trial.line(finding)}. {trial.about}.",
+        )
+    if finding and finding.array == trial.own_name("C"):
+        raise Refused(f"{_stored_twice(trial)} {finding.message}", f"{trial.line(finding)}. {trial.about}.")
     check_findings(trial)
+
+
+def _stored_twice(trial: WarpTrial) -> str:
+    """What is likely behind two lanes that store one element, by the rows and columns that are stored."""
+    stored = ~np.isnan(trial.got[:SIDE, :SIDE])
+    rows, columns = stored.any(1).sum(), stored.any(0).sum()
+    if rows == HALF + 1:
+        return "A lane's two rows are one apart here: places 2 and 3 lie *8* rows below, `e // 2 * 8`."
+    if columns == HALF + 1:
+        return "`acc[1]` begins one column after `acc[0]` here: it lies *8* columns further on, `j * 8`."
+    if columns == HALF + 2:
+        return "A lane's pair begins at `lane % 4 * 2`: four lanes share a row of 8, two neighbours each."
+    return "Two lanes store the same element of C."
 
 
 def _loads(trial: WarpTrial) -> str:
@@ -248,6 +269,10 @@ def _check_numbers(trial: WarpTrial) -> None:
     missing = np.isnan(trial.got)
     if missing.any() and not missing.all():
         raise Refused(_missing(missing), trial.where)
+    if missing.all() and trial.lanes("load", "C"):
+        raise Refused(
+            "C is read, and holds anything before the kernel has stored in it: `=`, not `+=`.", trial.where
+        )
     if missing.all():
         raise Refused("Nothing is stored in C: each lane stores its eight results.", trial.where)
     for message, prediction in _likely(trial.A, trial.B):
