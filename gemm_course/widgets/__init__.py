@@ -43,6 +43,7 @@ _HOMES = {
     "registers": "registers",
     "swizzle": "swizzle",
     "tile_banks": "tile_banks",
+    "tiles_over_time": "schedule",
     "tiles": "tiles",
     "waits": "waits",
     "walk": "walk",

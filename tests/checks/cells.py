@@ -10,7 +10,7 @@ from tests.notebooks.builder import builder
 
 KINDS = {"stub": "learner", "solution": "solutions"}
 IMPORTS = """import numpy as np
-from numba import cuda, float32, float64
+from numba import cuda, float32, float64, int32
 from numba.types import float16
 from gemm_course import check
 from gemm_course.intrinsics import *

@@ -1,0 +1,176 @@
+"""Exercise 12.4: the block that arrives last adds up the parts of a tile."""
+
+import numpy as np
+
+from gemm_course.checks.core import Refused, check_begun, exercise, kernel_of
+from gemm_course.checks.engines.trial import Trial, try_kernel
+
+ARGUMENTS = ("k", "A", "B", "partials", "done", "C")
+SIDE = 8
+SIZES = ((16, 24, 37, 5), (8, 8, 4, 1), (8, 16, 64, 3))  # m, n, k, parts
+
+
+@exercise(
+    "12.4",
+    start="store `mine` into `partials[part, row, col]`.",
+    hints=(
+        "Four steps: store the part; count it; see whether it was the last; if so, add up and store.",
+        "Before the count: `cuda.threadfence()`, then `cuda.syncthreads()`. Then everything that the block's "
+        "threads have stored can be seen before its number is.",
+        "One thread counts: `before[0] = cuda.atomic.add(done, (cuda.blockIdx.y, cuda.blockIdx.x), 1)`. It "
+        "returns what was there before. A barrier, then all threads read `before[0]`.",
+        "The last one found `parts - 1`. It adds `partials[p, row, col]` for p from 0 to `parts - "
+        "1`, its own "
+        "in its turn, stores the sum in C, and sets `done` back to 0.",
+    ),
+)
+def last_arrival(kernel):
+    """A kernel (k, A, B, partials, done, C): gridDim.z blocks share a tile of 8 by 8 along k."""
+    kernel = kernel_of(kernel, ARGUMENTS)
+    first = [_try(kernel, *size) for size in SIZES]
+    check_begun(kernel, *(trial.report for trial in first))
+    for trial in first:
+        _check(trial)
+        _check(_again(kernel, trial))
+    return (
+        f"Right for {len(SIZES)} shapes and twice in a row, with 1 to 5 parts: nobody waits for another "
+        "block, and the parts are added in the order of k, whoever is last."
+    )
+
+
+def _try(kernel, m: int, n: int, k: int, parts: int) -> Trial:
+    rng = np.random.default_rng((m, n, k))
+    A, B = (rng.uniform(-1, 1, shape).astype(np.float32) for shape in ((m, k), (k, n)))
+    partials = np.full((parts, m, n), np.nan, np.float32)
+    done = np.zeros((m // SIDE, n // SIDE), np.int32)
+    C = np.full((m, n), np.nan, np.float32)
+    about = f"With m = {m}, n = {n}, k = {k} and {parts} part{'s' * (parts > 1)} per tile"
+    return _launch(kernel, k, A, B, partials, done, C, about=about)
+
+
+def _again(kernel, trial: Trial) -> Trial:
+    """A second launch that finds the counts of the first."""
+    k, A, B = (trial.before[name] for name in "kAB")
+    partials, C = (np.full_like(trial.before[name], np.nan) for name in ("partials", "C"))
+    about = f"{trial.about}, launched a second time"
+    return _launch(kernel, k, A, B, partials, trial.after["done"], C, about=about)
+
+
+def _launch(kernel, k, A, B, partials, done, C, about: str) -> Trial:
+    grid = C.shape[1] // SIDE, C.shape[0] // SIDE, len(partials)
+    arguments = (k, A, B, partials, done, C)
+    return try_kernel(kernel, ARGUMENTS, grid, (SIDE, SIDE), *arguments, about=about, step_limit=2000)
+
+
+def _check(trial: Trial) -> None:
+    for finding in trial.report.errors:
+        raise Refused(_meaning(trial, finding) or finding.message, f"{finding.message} {trial.about}.")
+    parts, C = trial.grid[2], trial.after["C"]
+    exact = trial.before["A"].astype(float) @ trial.before["B"]
+    wrong = ~np.isclose(C, exact, rtol=1e-4, atol=1e-4)
+    where = trial.first_wrong("C", wrong, exact) if wrong.any() else f"{trial.about}."
+    if "second time" in trial.about and trial.before["done"].any():
+        raise Refused(
+            "The next launch finds the counts of this one. The block that arrives last must set `done` back "
+            "to 0.",
+            where,
+        )
+    if wrong.any():
+        raise Refused(_likely(trial, exact), where)
+    if trial.lanes("store", "C") > C.size:
+        raise Refused("C is stored by more than one block of a tile. Only the last to arrive may.", where)
+    if parts > 1 and not (C == _in_order(trial)).all():
+        raise Refused(
+            "The result is right, but its last bits depend on who arrives last: the parts are not added in "
+            "the order of k. Add them from the first to the last, your own read back in its turn.",
+            where,
+        )
+
+
+def _in_order(trial: Trial) -> np.ndarray:
+    total = np.zeros_like(trial.after["C"])
+    for part in trial.after["partials"]:
+        total = total + part
+    return total
+
+
+def _meaning(trial: Trial, finding) -> str:
+    """What a race means here."""
+    own = {name: trial.own_name(name) for name in ("partials", "done", "C")}
+    if finding.kind == "shared_race":
+        if trial.after["done"].max() > trial.grid[2] or finding.other_line == finding.line:
+            return "All threads count, and all write `before[0]`. A block arrives once: let one thread count."
+        return "The other threads read `before[0]` while thread (0, 0) may not have written it: a barrier."
+    if finding.kind != "global_race":
+        return ""
+    if finding.array == own["C"]:
+        return (
+            "Blocks that share a tile store to the same elements of C. Each part needs a place of "
+            "its own, in "
+            "`partials`, and one block adds them up."
+        )
+    if finding.array == own["done"]:
+        return (
+            "Two blocks may read the same count, and then one is lost. Reading and adding must be one step: "
+            "`cuda.atomic.add`."
+        )
+    if finding.array == own["partials"]:
+        return _what_orders(trial)
+    return ""
+
+
+def _what_orders(trial: Trial) -> str:
+    """What is missing between a part's store and the last block's loads."""
+    if not trial.total("lanes", "load", "done") and not _counts(trial):
+        return (
+            "One block reads the parts of others, and nothing tells it that they are there. Blocks "
+            "run in any "
+            "order: count those that have stored."
+        )
+    stores = trial.accesses("store", "partials")["line"]
+    if len(stores) and _counts(trial) and stores.max() > min(_counts(trial)):
+        return (
+            "The part is counted before it is stored. Whoever counts last would read what is not there yet."
+        )
+    if not _calls(trial, "threadfence"):
+        return (
+            "Other blocks may see the count before they see the part: without `cuda.threadfence()` a GPU may "
+            "make stores visible in any order."
+        )
+    return (
+        "The block is counted although some of its threads may not have stored their part yet, or not behind "
+        "a fence: store, `cuda.threadfence()`, `cuda.syncthreads()`, and only then count."
+    )
+
+
+def _counts(trial: Trial) -> list[int]:
+    """The lines that count."""
+    rows = trial.report.accesses
+    rows = rows[(rows["array"] == trial.own_name("done")) & ~rows["op"].isin(["load", "store"])]
+    return rows["line"].tolist()
+
+
+def _calls(trial: Trial, name: str) -> bool:
+    return name in trial.kernel.py_func.__code__.co_names
+
+
+def _likely(trial: Trial, exact: np.ndarray) -> str:
+    parts, C = trial.grid[2], trial.after["C"]
+    if np.isnan(C).all():
+        if trial.lanes("load", "partials"):
+            return "The parts are read, but what C holds is not a number."
+        return (
+            "Nobody stores C: no block believes that it is the last. `cuda.atomic.add` returns the count "
+            "*before* it adds, so the last of `parts` blocks finds `parts - 1`."
+        )
+    partials = trial.after["partials"]
+    mine = [np.allclose(C, part, rtol=1e-4, atol=1e-4) for part in partials]
+    if parts > 1 and any(mine):
+        return "C holds one part only. The last block must add up those of all."
+    if parts > 1 and np.allclose(C + partials[-1], exact, rtol=1e-4, atol=1e-4):
+        return "The last block's own part is missing from the sum."
+    if parts > 1 and np.allclose(C - partials[-1], exact, rtol=1e-4, atol=1e-4):
+        return "The last block's own part is added twice: it is in `mine` and in `partials`."
+    if np.isnan(C).any():
+        return "Not all elements of C are stored, or they hold parts that were not there yet."
+    return "Not all elements of C are right."

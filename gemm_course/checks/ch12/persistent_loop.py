@@ -1,0 +1,116 @@
+"""Exercise 12.2: blocks that stay, and take every gridDim.x-th tile of C."""
+
+import numpy as np
+
+from gemm_course.checks.core import Refused, check_begun, exercise, kernel_of
+from gemm_course.checks.engines.trial import Trial, try_kernel
+
+ARGUMENTS = ("m", "n", "k", "A", "B", "C")
+SIDE = 8
+SIZES = ((24, 40, 11, 4), (13, 50, 8, 5), (40, 9, 3, 1), (16, 16, 5, 9), (17, 24, 9, 6))  # m, n, k, blocks
+
+
+@exercise(
+    "12.2",
+    start="begin with `tile = cuda.blockIdx.x` and `while tile < count:`.",
+    hints=(
+        "There are `(m + 7) // 8` rows of tiles and `(n + 7) // 8` columns; `count` is their product.",
+        "Tiles are numbered row by row: tile t is in row `t // tile_cols` of tiles and in column `t % "
+        "tile_cols`. A tile is 8 elements wide and high.",
+        "A tile's sums begin at 0. After the store: `tile += cuda.gridDim.x`.",
+    ),
+)
+def persistent_loop(kernel):
+    """A kernel (m, n, k, A, B, C) of blocks of 8 by 8 threads, fewer than there are tiles of 8 by 8."""
+    kernel = kernel_of(kernel, ARGUMENTS)
+    trials = [_try(kernel, *size) for size in SIZES]
+    check_begun(kernel, *(trial.report for trial in trials))
+    for trial in trials:
+        _check(trial)
+    return (
+        f"Right for {len(SIZES)} shapes, with 1 to 9 blocks: each tile has one block, a block has one tile "
+        "after the other, and what it reads is read once per tile."
+    )
+
+
+def _try(kernel, m: int, n: int, k: int, blocks: int) -> Trial:
+    rng = np.random.default_rng((m, n, k))
+    A, B = (rng.uniform(1, 2, shape).astype(np.float32) for shape in ((m, k), (k, n)))
+    C = np.full((m, n), np.nan, np.float32)
+    about = f"With m = {m}, n = {n}, k = {k} and {blocks} block{'s' * (blocks > 1)}"
+    return try_kernel(kernel, ARGUMENTS, blocks, (SIDE, SIDE), m, n, k, A, B, C, about=about, step_limit=1000)
+
+
+def _check(trial: Trial) -> None:
+    C, exact = trial.after["C"], trial.before["A"].astype(float) @ trial.before["B"]
+    wrong = ~np.isclose(C, exact, rtol=1e-4, atol=1e-4)
+    where = trial.first_wrong("C", wrong, exact) if wrong.any() else f"{trial.about}."
+    if trial.lanes("load", "C"):
+        raise Refused("C is read, and there may be anything in it: store the sum, add nothing to it.", where)
+    _check_who_stores(trial, where)
+    for finding in trial.report.errors:
+        if finding.kind == "global_race":
+            raise Refused(
+                "Tiles overlap: two blocks store the same element. A tile is 8 elements wide and high.", where
+            )
+        raise Refused(finding.message, f"{trial.line(finding)}. {trial.about}.")
+    if wrong.any():
+        raise Refused(_likely(trial, wrong), where)
+    tiles = -(-len(C) // SIDE) * -(-C.shape[1] // SIDE)
+    if trial.lanes("load", "A") > tiles * SIDE * SIDE * trial.before["k"]:
+        raise Refused("The results are right, but tiles are computed more often than once.", where)
+
+
+def _check_who_stores(trial: Trial, where: str) -> None:
+    """Elements stored more often than once, or not by all who should."""
+    stored, elements = trial.lanes("store", "C"), trial.after["C"].size
+    blocks, never = trial.grid[0], np.isnan(trial.after["C"])
+    if blocks == 1:
+        return
+    if stored == blocks * elements:
+        raise Refused(
+            "Every block computes all tiles. Block b must begin with tile b, and go on by as many tiles as "
+            "there are blocks.",
+            where,
+        )
+    if stored > elements:
+        raise Refused(
+            "Some tiles are computed by several blocks. From one of its tiles to the next a block must go on "
+            "by the number of blocks, `cuda.gridDim.x`.",
+            where,
+        )
+    if never.any() and _whole_tiles(never, beyond=blocks):
+        raise Refused(
+            "Each block computes one tile and ends. There are fewer blocks than tiles: it must go on while "
+            "there are tiles left.",
+            where,
+        )
+
+
+def _whole_tiles(never: np.ndarray, beyond: int) -> bool:
+    """Whether the elements that nobody stored are those of all tiles from number ``beyond`` on."""
+    across = -(-never.shape[1] // SIDE)
+    rows, columns = np.indices(never.shape) // SIDE
+    return bool((never == (rows * across + columns >= beyond)).all())
+
+
+def _likely(trial: Trial, wrong: np.ndarray) -> str:
+    m, n, *_ = trial.before.values()
+    C, never = trial.after["C"], np.isnan(trial.after["C"])
+    rows, columns = np.indices(C.shape) // SIDE
+    if never.any():
+        if (never == (columns >= n // SIDE)).all() or (never == (rows >= m // SIDE)).all():
+            return "Tiles at the edge of C that are not full are forgotten: round the number of tiles up."
+        if (never == ((rows >= m // SIDE) | (columns >= n // SIDE))).all():
+            return "Tiles at the edges of C that are not full are forgotten: round both numbers of tiles up."
+        return (
+            "Some elements of C are never stored. Does a tile's number lead to its place? Tile t is in row "
+            "`t // tile_cols` of tiles and in column `t % tile_cols`."
+        )
+    first = rows * -(-n // SIDE) + columns < trial.grid[0]
+    if not (wrong & first).any():
+        return (
+            "Each block's first tile is right, and what comes later is too large: the sums must begin at 0 "
+            "in every tile, not only in the first."
+        )
+    return "Not all elements of C are right."

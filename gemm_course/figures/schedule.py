@@ -1,0 +1,101 @@
+"""The multiprocessors of a GPU over time: a line for each, with the tiles that it computes."""
+
+from __future__ import annotations
+
+from gemm_course.figures import colours
+from gemm_course.figures.picture import Picture
+from gemm_course.figures.svg import PAGE, SMALL, Drawing, wrap
+from gemm_course.model.schedule import SMS, STREAM_K, Schedule, Stretch
+
+_LEFT, _RIGHT = 60.0, PAGE - 12
+_ROW = 2.4  # the height of a multiprocessor
+_HEIGHT = SMS * _ROW
+_COLOUR = {"multiplies": colours.NOW, "parts": colours.NOW_PALE, "stores": colours.C}
+
+
+def draw(run: Schedule, longest: float) -> Picture:
+    """Draw what 132 multiprocessors do. longest: clocks at the right end, the same for pictures to "
+    "compare."""
+    drawing = Drawing(_title(run), title_lines=2)
+    top = drawing.top + 4
+    scale = (_RIGHT - _LEFT) / longest
+    drawing.rect(_LEFT, top, run.clocks * scale, _HEIGHT, colours.IDLE, stroke=colours.EDGE)
+    for stretch in run.stretches:
+        _stretch(drawing, stretch, top, scale)
+    drawing.text(8, top + 12, "SM 0")
+    drawing.text(8, top + _HEIGHT, f"SM {SMS - 1}")
+    end = _LEFT + run.clocks * scale
+    drawing.line(end, top - 4, end, top + _HEIGHT + 4, width=2)
+    _axis(drawing, longest, top + _HEIGHT, scale)
+    _legend(drawing, top + _HEIGHT + 44, shared=any(s.what == "parts" for s in run.stretches))
+    for place, line in enumerate(wrap(_notes(), SMALL, PAGE - 16)):
+        drawing.text(8, top + _HEIGHT + 112 + 18 * place, line, fill=colours.QUIET)
+    return drawing.picture(_in_words(run))
+
+
+def _stretch(drawing: Drawing, stretch: Stretch, top: float, scale: float) -> None:
+    x, wide, high = (
+        _LEFT + stretch.begin * scale,
+        (stretch.end - stretch.begin) * scale,
+        stretch.blocks * _ROW,
+    )
+    if stretch.what == "waits":
+        drawing.hatch(x, top, wide, high)
+        return
+    outline = colours.INK if stretch.what in ("multiplies", "parts") else "none"
+    drawing.rect(x, top, wide, high, _COLOUR[stretch.what], stroke=outline, line=0.7)
+    for block, clock in stretch.cuts:
+        drawing.rect(_LEFT + clock * scale - 1, top + block * _ROW, 2, _ROW, colours.INK)
+
+
+def _axis(drawing: Drawing, longest: float, y: float, scale: float) -> None:
+    each = next(step for step in (10, 50, 100, 500, 1000, 2000) if longest / 1000 / step <= 6)
+    for thousands in range(0, int(longest / 1000) + 1, each):
+        x = _LEFT + thousands * 1000 * scale
+        drawing.line(x, y, x, y + 5)
+        drawing.text(x, y + 20, f"{thousands:,}", size=SMALL, anchor="middle")
+    drawing.text(8, y + 20, "1,000", size=13)
+    drawing.text(8, y + 34, "clocks", size=13)
+
+
+def _legend(drawing: Drawing, y: float, *, shared: bool) -> None:
+    drawing.rect(8, y, 22, 13, colours.NOW, stroke=colours.INK)
+    drawing.text(36, y + 12, "multiplies a tile", size=13)
+    drawing.rect(160, y, 22, 13, colours.C)
+    drawing.text(188, y + 12, "stores, multiplies nothing", size=13)
+    drawing.hatch(370, y, 22, 13)
+    drawing.text(398, y + 12, "waits for operands", size=13)
+    drawing.rect(8, y + 22, 22, 13, colours.IDLE, stroke=colours.EDGE)
+    drawing.text(36, y + 34, "idle", size=13)
+    if shared:
+        drawing.rect(160, y + 22, 22, 13, colours.NOW_PALE, stroke=colours.INK)
+        drawing.rect(170, y + 24, 2, 9, colours.INK)
+        drawing.text(188, y + 34, "its share of the tiles that are left; a mark: on to the next", size=13)
+
+
+def _title(run: Schedule) -> str:
+    return (
+        f"{run.size}³ in tiles of 128 × {run.BN}: {run.clocks / 1000:,.0f} thousand clocks, "
+        f"and SMs multiply {100 * run.multiplying:.0f}\u00a0% of the time"
+    )
+
+
+def _notes() -> str:
+    return (
+        "Computed, not measured, from clocks of single steps on an H200: every SM takes equally long for a "
+        "step, whatever the others do."
+    )
+
+
+def _in_words(run: Schedule) -> str:
+    waves = "1 wave" if run.waves == 1 else f"{run.waves} waves"
+    last = (
+        f"Full waves, then all SMs share the steps of the {run.last} tiles that are left."
+        if run.kind == STREAM_K and run.last < SMS
+        else f"{SMS - run.last} SMs are idle in the last wave."
+        if run.last < SMS
+        else "The last wave is full."
+    )
+    tiles = "1 tile" if run.tiles == 1 else f"{run.tiles:,} tiles"
+    counted = f"{tiles}: {waves} of up to {SMS}, {run.last} tiles in the last."
+    return f"{_title(run)}. Schedule: {run.kind}. {counted} {last} {_notes()}"

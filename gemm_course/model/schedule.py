@@ -1,0 +1,122 @@
+"""How long the multiprocessors of an H200 work on a product, tile by tile: by pen and paper, not measured.
+
+The clocks are from runs of overlapped_store with `clock64` in its loop (kernels/NOTES.md has them), those of
+STORE alone from the times of warp_specialised and overlapped_store.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gemm_course.kernels.c07_stream_k_fp16 import SHARING
+from gemm_course.kernels.c07_stream_k_fp16 import STEP as RELATIVE
+
+SMS = 132
+BM, BK = 128, 64
+WIDTHS = tuple(RELATIVE)  # BN
+STEP = 1025  # clocks of a step along k of a tile of 128 by 256
+FIRST = 4340  # to a block's first product: the launch, then the first tiles' latency
+STORE = 10_000  # of a tile by pairs, from registers, while nothing is multiplied
+BETWEEN = 950  # two tiles of overlapped_store: it only rounds there
+LAST = 2900  # its last tile is stored when nothing is left to multiply
+PER_TILE, PERSISTENT, OVERLAPPED, STREAM_K = SCHEDULES = (
+    "a block per tile",
+    "persistent",
+    "store behind the next tile",
+    "stream-K",
+)
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Something that the first ``blocks`` multiprocessors do together: from one clock to another.
+
+    what: "waits", "multiplies", "stores", or "parts" for a stream-K range. cuts: where within it, as (block,
+    clock), a range goes from one tile to the next.
+    """
+
+    what: str
+    begin: float
+    end: float
+    blocks: int
+    cuts: tuple[tuple[int, float], ...] = ()
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """A product of size³ in tiles of 128 by BN, and what 132 multiprocessors do."""
+
+    size: int
+    BN: int
+    kind: str
+    stretches: tuple[Stretch, ...]
+
+    @property
+    def tiles(self) -> int:
+        """Of C."""
+        return -(-self.size // BM) * -(-self.size // self.BN)
+
+    @property
+    def waves(self) -> int:
+        return -(-self.tiles // SMS)
+
+    @property
+    def last(self) -> int:
+        """Tiles in the last wave."""
+        return self.tiles - (self.waves - 1) * SMS
+
+    @property
+    def clocks(self) -> float:
+        """From the launch to the end."""
+        return max(stretch.end for stretch in self.stretches)
+
+    @property
+    def multiplying(self) -> float:
+        """The share of the multiprocessors' time in which they multiply."""
+        busy = sum(s.blocks * (s.end - s.begin) for s in self.stretches if s.what in ("multiplies", "parts"))
+        return busy / (SMS * self.clocks)
+
+
+def schedule(size: int, BN: int, kind: str) -> Schedule:
+    """What happens when, for m = n = k = ``size``, a multiple of 64. kind: one of SCHEDULES."""
+    bare = Schedule(size, BN, kind, ())
+    tile = size // BK * STEP * RELATIVE[BN]
+    full, left = divmod(bare.tiles, SMS)
+    shared = kind == STREAM_K and left > 0
+    counts = [SMS] * full + [left] * (left > 0 and not shared)
+    made, at = [], 0.0
+    for place, blocks in enumerate(counts):
+        if place == 0 or kind == PER_TILE:
+            made.append(Stretch("waits", at, at + FIRST, blocks))
+            at += FIRST
+        made.append(Stretch("multiplies", at, at + tile, blocks))
+        at += tile
+        store = STORE if kind in (PER_TILE, PERSISTENT) else BETWEEN if place < len(counts) - 1 else LAST
+        made.append(Stretch("stores", at, at + store, blocks))
+        at += store
+    if shared:
+        made += _shared_out(at, left, size // BK, tile)
+    return Schedule(size, BN, kind, tuple(made))
+
+
+def ranges(tiles: int, steps: int, blocks: int) -> list[tuple[int, int]]:
+    """The steps of all tiles, laid end to end, that each block computes: the first, and one past the last."""
+    total = tiles * steps
+    return [(total * b // blocks, total * (b + 1) // blocks) for b in range(blocks)]
+
+
+def _shared_out(at: float, tiles: int, steps: int, tile: float) -> list[Stretch]:
+    """A second launch, in which all multiprocessors share these tiles' steps."""
+    clocks = tile / steps
+    begin, end = at + FIRST, at + FIRST + tiles * steps / SMS * clocks
+    cuts = tuple(
+        (block, begin + (cut - first) * clocks)
+        for block, (first, stop) in enumerate(ranges(tiles, steps, SMS))
+        for cut in range(-(-(first + 1) // steps) * steps, stop, steps)
+    )
+    adding = SHARING * STEP - FIRST
+    return [
+        Stretch("waits", at, begin, SMS),
+        Stretch("parts", begin, end, SMS, cuts),
+        Stretch("stores", end, end + adding, SMS),
+    ]

@@ -1,0 +1,536 @@
+# %% [markdown]
+# # 12 · The last per cent: scheduling
+#
+# Notebook 11's kernel keeps the Tensor Cores busy within a tile. What is left to win lies between tiles, and
+# after the last one.
+#
+# **After this notebook you can** say how much of a GPU a shape leaves idle, write blocks that stay, and hide
+# a store behind products. You can share one tile among many blocks, without any of them waiting. And you can
+# say how far a kernel is from what the hardware can do, and how far to trust the figure beside it.
+#
+# *Time: about 60 minutes to read, 60 for the exercises. Comes from no document: these are the ladder's last
+# stages.*
+
+# %%
+import numpy as np
+import pandas as pd
+from numba import cuda, float32, int32
+
+from gemm_course import check, records
+from gemm_course import widgets as see
+
+# %% [markdown]
+# ## In one picture
+#
+# The 132 multiprocessors (SMs) of an H200 from top to bottom, time from left to right. Each computes tiles of
+# C, 128 × 256 at the start. Go through the four schedules once, for 4096³. They are the four stations of this
+# notebook. Then try 5120³.
+
+# %%
+see.tiles_over_time()
+
+# %% [markdown]
+# The picture is a model: a few clocks, measured once, and arithmetic. It will be right to a per cent in one
+# place and quite wrong in another. Watch for both.
+#
+# ## Waves
+#
+# A block of these kernels takes nearly all shared memory of an SM, so each SM runs one. 132 tiles are under
+# way at a time: a **wave**. A last wave with few tiles takes as long as a full one.
+#
+# ### Exercise 12.1 · The last wave
+# *core · easy · 5 minutes*
+#
+# C is m × n, tiles are BM × BN, and a wave has 132 of them. How many tiles are there, how many waves, and how
+# many tiles are in the last wave? A full last wave has 132.
+
+
+# %% id="ex-12-1"
+def last_wave(m, n, BM, BN):
+    ### BEGIN SOLUTION
+    tiles = -(-m // BM) * -(-n // BN)
+    waves = -(-tiles // 132)
+    return tiles, waves, tiles - (waves - 1) * 132
+    ### STUB
+    # return None, None, None  # tiles, waves, tiles in the last wave
+    ### END SOLUTION
+
+
+check.last_wave(last_wave)
+
+# %% [markdown]
+# ### A hunt
+#
+# Back to the picture, with BN = 256 and a block per tile. Of the sizes from 3072 on, **which leaves the
+# largest part of its places empty?** A *place* is an SM in a wave. Then find the size at which narrow tiles,
+# BN = 192, make it much better.
+
+# %% [markdown] tags=["thought"]
+# 3072: 288 tiles are two waves and 24 tiles, so 27 % of the places are empty. With BN = 192 there are 384
+# tiles, three waves nearly full, and each wave is shorter: the measured gain is from 0.785 to 0.989 of
+# cuBLAS. You will compute such choices yourself in 12.3.
+
+# %% [markdown]
+# ## Blocks that stay
+#
+# `warp_specialised` launches a block per tile. A block sets up its barriers, waits for its first operands,
+# computes, stores and ends; then the next one begins. A **persistent** block stays: there is one per SM, and
+# block b computes tiles b, b + 132, b + 264 and so on.
+
+# %%
+see.predict("12.persistent")
+
+# %% [markdown] tags=["answer"]
+# The number of waves stays. What goes away is a beginning: the producer fetches for the next tile while the
+# consumers still store this one.
+
+# %% [markdown]
+# ### Exercise 12.2 · A block that stays
+# *core · medium · 10 minutes*
+#
+# Tiles of 8 × 8, numbered row by row, a thread per element, and **fewer blocks than tiles**. `add_products`
+# adds 8 steps along k to a sum, with tiles in shared memory as in notebook 03; all threads of a block call
+# it. Write the loop over tiles: where a block begins, where its tile lies, the sum, the store with its bounds
+# check, and the next tile. m, n and k are any numbers.
+
+
+# %% id="ex-12-2"
+@cuda.jit(device=True)
+def add_products(acc, As, Bs, row, col, k0, m, n, k, A, B):
+    x, y = cuda.threadIdx.x, cuda.threadIdx.y
+    As[y, x] = A[row, k0 + x] if row < m and k0 + x < k else float32(0)
+    Bs[y, x] = B[k0 + y, col] if k0 + y < k and col < n else float32(0)
+    cuda.syncthreads()
+    for p in range(8):
+        acc += As[y, p] * Bs[p, x]
+    cuda.syncthreads()
+    return acc
+
+
+@cuda.jit
+def persistent(m, n, k, A, B, C):
+    As = cuda.shared.array((8, 8), float32)
+    Bs = cuda.shared.array((8, 8), float32)
+    x, y = cuda.threadIdx.x, cuda.threadIdx.y
+    ### BEGIN SOLUTION
+    tile_cols = (n + 7) // 8
+    count = (m + 7) // 8 * tile_cols
+    tile = cuda.blockIdx.x
+    while tile < count:
+        row, col = tile // tile_cols * 8 + y, tile % tile_cols * 8 + x
+        acc = float32(0)
+        for k0 in range(0, k, 8):
+            acc = add_products(acc, As, Bs, row, col, k0, m, n, k, A, B)
+        if row < m and col < n:
+            C[row, col] = acc
+        tile += cuda.gridDim.x
+    ### STUB
+    # # your code: for each of this block's tiles, from k0 = 0 to k in steps of 8:
+    # #     acc = add_products(acc, As, Bs, row, col, k0, m, n, k, A, B)
+    ### END SOLUTION
+
+
+check.persistent_loop(persistent)
+
+# %% [markdown]
+# Here is the stage. `grouped` is where the tile lies, in groups that share operands in the L2 cache (notebook
+# 09). Note where `slot` and `parity` are set, and where they are not:
+
+# %% tags=["listing"]
+see.diff("warp_specialised", "persistent")
+
+# %% [markdown]
+# **The ring never starts again.** A tile takes 6 steps, the ring has 4 slots. In which slot is the second
+# tile's first step, and what is its parity, if that of the first time through the ring is 0? What goes wrong
+# if each tile begins in slot 0 with parity 0?
+
+# %% [markdown] tags=["thought"]
+# Slot 2, parity 1: step 6 of all is the third of the second time through. A consumer that began in slot 0
+# with parity 0 would wait for that slot's *third* filling, step 8, and multiply it in place of step 6. Then
+# it waits for slot 2's third filling, while the producer waits for somebody to give back its second: a
+# standstill. With 64 steps nobody would notice, for 64 is a multiple of 8.
+
+# %% [markdown]
+# ### What is it worth?
+#
+# Before `persistent` was measured, its author wrote down 0.88 to 0.90 of cuBLAS at 4096³, a little more than
+# `warp_specialised`. Measured: 0.890, from 0.878. That is 1 %. The picture above promised 4. So a new block's
+# first operands come sooner than the model believes, or something else is wrong with it: nobody has looked.
+#
+# ## The store
+#
+# Then why bother with blocks that stay? They make the next step possible. At a tile's end its results go to
+# C, and meanwhile nothing is multiplied. A tile of 4096³ takes 64 steps of 1,025 clocks. In an early form of
+# these stages a store took 2,900 clocks more. Somebody put a clock into it:
+#
+# | storing a tile | clocks |
+# |---|---|
+# | where does the tile lie? | 240 |
+# | scale, round to FP16, write to shared memory | 650 |
+# | a fence, so that TMA sees it | 135 |
+# | four lanes in eight warps pass TMA their boxes of 2 KB, 32 in all | 1,300 to 1,500 |
+#
+# (All clocks of this notebook are from `gemm_course/kernels/NOTES.md`, which tells each trial.)
+
+# %%
+see.predict("12.store")
+
+# %% [markdown] tags=["answer"]
+# 2,900 beside 65,600 is 4 %. At 8192³ a tile takes 128 steps and its store as long as before: 2 %. Costs per
+# tile matter most where k is small.
+
+# %% [markdown]
+# Two stages deal with it:
+#
+# - `staged_store` writes its results to shared memory, and a warp that has nothing else to do hands them to
+#   TMA, eight large boxes per tile. Then the consumers go on.
+# - `overlapped_store` only rounds them. Two FP16 results fit a register, so they stay there; the first
+#   products of the next tile are queued, and results are written to shared memory *behind* those, a quarter
+#   in every second step.
+#
+# ### The case of the 1,350 clocks
+#
+# In the first form of `overlapped_store`, rounding a tile took 1,350 clocks. By instructions it should be
+# 500. These lines stood between products and store. **Which word costs 850 clocks?**
+#
+# ```python
+# whole = group_rows * tile_cols                   # group_rows is a constant, tile_cols a uint32
+# first, rest = tile // whole * group_rows, tile % whole
+# height = min(group_rows, tile_rows - first)      # the last group may have fewer rows
+# row, col = first + rest % height, rest // height
+# for e in unroll(range(RESULTS)):
+#     rounded[e] = float16(alpha * acc[e] + beta * C[...])   # C is read only if beta is not 0
+# ```
+
+# %% [markdown] tags=["thought"]
+# Two suspects, and both were guilty: four divisions, and `min`. One argument is signed, the other unsigned,
+# and Numba makes a **float64** of that pair, so `height` was one, and with it the divisions. (Notebook 02 had
+# a `0.` with the same effect.) Now the lines run only where C is read, in 32-bit integers, and rounding takes
+# 465 clocks.
+
+# %% [markdown]
+# ### Predicted and measured
+#
+# Percentages of cuBLAS at 4096³, on the way from the first form to the stage:
+#
+# | step | predicted | measured |
+# |---|---|---|
+# | first form | 97 to 103 | 96.8 |
+# | results to shared memory four at a time | + 1 | 98.0 |
+# | room for all results at once, a ring of three slots | + 1.5 | 98.2 |
+# | one fence per tile | + 1 | 98.4 |
+# | behind the next products, in two parts | 99.5 to 101 | 98.0 to 98.2 |
+# | the 1,350 clocks found | | 99.0 to 99.6 |
+# | in four parts | | 99.8 to 100.9 |
+#
+# The fifth row is the idea itself, and it brought nothing. **Why do four parts win where two lose?** A
+# product reads shared memory at 80 bytes per clock; TMA writes operands at 48.
+
+# %% [markdown] tags=["thought"]
+# 128 bytes per clock are all that shared memory can do, and products and operands need them. 64 KB of results
+# written and read again are 1,024 clocks more. In two parts they held the products up for 2,000: the queue of
+# products ran empty meanwhile. In four parts, one in every second step, they cost next to nothing. Overlap is
+# not free. It has to fit.
+
+# %% [markdown]
+# ### What limits it now?
+#
+# Three stages at 4096³, labels lost. **Who is who?**
+#
+# | | X | Y | Z |
+# |---|---|---|---|
+# | Tensor Cores are busy | 96 % | 80 % | 94 % |
+# | shared memory is busy | 61 % | 55 % | 60 % |
+# | sectors that threads store by themselves, in millions | 0 | 2.1 | 0 |
+
+# %% tags=["thought"]
+see.limits("persistent", "staged_store", "overlapped_store")
+
+# %% [markdown] tags=["thought"]
+# Y is `persistent`: its threads store pairs. X is `overlapped_store`, Z `staged_store`. At last the **Tensor
+# Cores** are the limit. And SMs have no work at all for 5 % of the launch: the last wave.
+
+# %% [markdown]
+# ## Tiles for a shape
+#
+# 1024³ is 32 tiles of 128 × 256, and 100 SMs watch. Narrower tiles make more of them. But a step of a narrow
+# tile is not as short as it should be: its operands serve fewer products. Measured on an H200, in units of a
+# step of 128 × 256:
+
+# %%
+STEP = {64: 0.44, 128: 0.54, 192: 0.755, 256: 1.0}  # BN: a step of 128 rows by BN columns by 64
+
+# %%
+see.predict("12.narrow")
+
+# %% [markdown]
+# ### Exercise 12.3 · Choose a tile
+# *core · medium · 10 minutes*
+#
+# Return the BN of `STEP` with which an m × n product takes the least time, with tiles of 128 × BN on 132 SMs.
+# (k is the same for all of them.)
+
+
+# %% id="ex-12-3"
+STEP = {64: 0.44, 128: 0.54, 192: 0.755, 256: 1.0}
+
+
+def best_width(m, n):
+    ### BEGIN SOLUTION
+    def time(BN):
+        tiles = -(-m // 128) * -(-n // BN)
+        return -(-tiles // 132) * STEP[BN]
+
+    return min(STEP, key=time)
+    ### STUB
+    # return None
+    ### END SOLUTION
+
+
+check.best_width(best_width)
+
+# %% [markdown]
+# **Bet before you look:** at which of these sizes does the rule choose another width than was fastest? Shares
+# of cuBLAS, measured with `overlapped_store`:
+#
+# | BN | 1024³ | 2048³ | 3072³ | 4096³ | 8192³ |
+# |---|---|---|---|---|---|
+# | 64 | 0.923 | 0.647 | 0.634 | 0.571 | 0.577 |
+# | 128 | 0.754 | 0.949 | 0.884 | 0.979 | 1.022 |
+# | 192 | 0.627 | 0.741 | 0.989 | 0.893 | 1.049 |
+# | 256 | 0.521 | 0.966 | 0.785 | 1.012 | 1.028 |
+
+# %% tags=["thought"]
+pd.Series({size: best_width(size, size) for size in (1024, 2048, 3072, 4096, 8192)}).to_frame("chosen")
+
+# %% [markdown] tags=["thought"]
+# At none. Four numbers and waves rounded up, and the fastest of four tiles is found five times. (The four
+# numbers were measured on this GPU. Elsewhere they are others, and cuBLAS keeps such knowledge for each.)
+
+# %% [markdown]
+# ## One tile, many blocks
+#
+# No tile fits every shape. With 5120³ and tiles of 128 × 256 there are six full waves, and eight tiles for a
+# seventh. Could 132 SMs share eight tiles? Then several must work on one, each with a part of **k**, and
+# somebody has to add up what they have.
+#
+# The simplest form is **split-K**: each tile has `parts` blocks, and block `part` multiplies its stretch of
+# k. It writes its sums to a workspace, `partials`. Then it counts itself. **The block that counts last adds
+# up all parts.** So no block ever waits for another one, in whichever order they run.
+#
+# Three things make that safe:
+#
+# - `cuda.threadfence()`: what this thread has stored can be seen by other blocks before what it stores
+#   afterwards. Without it a GPU may show them the count first.
+# - `cuda.atomic.add(done, place, 1)` adds 1 as one step that no other block can come between, and returns
+#   what was there **before**.
+# - `cuda.syncthreads()` between the block's stores and the one thread that counts.
+#
+# ### Exercise 12.4 · The last one adds up
+# *core · hard · the heart of this notebook · 20 minutes*
+#
+# Tiles of 8 × 8, a thread per element, and `cuda.gridDim.z` blocks per tile; m and n are multiples of 8.
+# `mine` is this thread's sum over the block's stretch of k. Store it, count the block, and let the last one
+# add up the parts **in the order of k** and store C. Leave `done` (int32, one count per tile) as you found
+# it: zeros, for the next launch. `before` is for passing on what the counting thread found.
+
+
+# %% id="ex-12-4"
+@cuda.jit(device=True)
+def products(row, col, first, stop, A, B):
+    acc = float32(0)
+    for p in range(first, stop):
+        acc += A[row, p] * B[p, col]
+    return acc
+
+
+@cuda.jit
+def split_k(k, A, B, partials, done, C):
+    before = cuda.shared.array(1, int32)
+    x, y = cuda.threadIdx.x, cuda.threadIdx.y
+    row, col = cuda.blockIdx.y * 8 + y, cuda.blockIdx.x * 8 + x
+    part, parts = cuda.blockIdx.z, cuda.gridDim.z
+    mine = products(row, col, k * part // parts, k * (part + 1) // parts, A, B)
+    ### BEGIN SOLUTION
+    partials[part, row, col] = mine
+    cuda.threadfence()
+    cuda.syncthreads()
+    if x == 0 and y == 0:
+        before[0] = cuda.atomic.add(done, (cuda.blockIdx.y, cuda.blockIdx.x), 1)
+    cuda.syncthreads()
+    if before[0] == parts - 1:
+        cuda.threadfence()
+        total = float32(0)
+        for p in range(parts):
+            total += partials[p, row, col]
+        C[row, col] = total
+        if x == 0 and y == 0:
+            done[cuda.blockIdx.y, cuda.blockIdx.x] = 0
+    ### STUB
+    # # your code: mine -> partials[part, row, col]; count; the last block: partials -> C
+    ### END SOLUTION
+
+
+check.last_arrival(split_k)
+
+# %% [markdown]
+# Why in the order of k, though addition is commutative? Float32 sums depend on their order, and who is last
+# depends on chance. Added in one order, the result is **bit for bit the same** in every run.
+#
+# ## Stream-K
+#
+# Eight tiles and 132 blocks: 16.5 blocks per tile. Split-K cannot do that.
+# [Stream-K](https://arxiv.org/abs/2301.03598) (Osama and others, 2023) can. Lay the steps of all tiles end
+# to end, and cut that row into one range per block. With `total` steps, block b has
+#
+# `total * b // blocks` to `total * (b + 1) // blocks`,
+#
+# the end not included. Ranges differ by one step at most. Where a range crosses from one tile to the next,
+# the block has a part of each.
+#
+# ### Exercise 12.5 · Who computes what?
+# *core · medium · 10 minutes*
+#
+# Return the parts of a block, in order: `(tile, first, stop)` for steps `first` to `stop - 1` of that tile.
+# Each tile has `steps` steps, counted from 0.
+
+
+# %% id="ex-12-5"
+def stream_k_parts(block, blocks, tiles, steps):
+    ### BEGIN SOLUTION
+    at, stop = tiles * steps * block // blocks, tiles * steps * (block + 1) // blocks
+    parts = []
+    while at < stop:
+        tile, first = at // steps, at % steps
+        end = min(steps, first + stop - at)
+        parts.append((tile, first, end))
+        at += end - first
+    return parts
+    ### STUB
+    # return None
+    ### END SOLUTION
+
+
+check.stream_k_parts(stream_k_parts)
+
+# %% [markdown]
+# The stages do both: full waves as before, in one launch, and only the tiles that are left as stream-K, in a
+# second one. `stream_k` does it in FP32, `stream_k_fp16` behind `overlapped_store`.
+#
+# ### Does it pay?
+#
+# Writing, counting and adding up took the time of some 30 steps in `stream_k_fp16`; 10 to 18 were predicted.
+# Predict the extreme case before you go on:
+
+# %%
+see.predict("12.share")
+
+# %% [markdown] tags=["answer"]
+# In that trial `overlapped_store` reached 0.942 of cuBLAS, the shared form 0.666. All 128 tiles were cut, and
+# 33 MB of parts were written and read again.
+
+# %% [markdown]
+# **A hunt.** In the picture, BN = 256: find all sizes from 3072 on where stream-K saves more than 2 % against
+# the store behind the next tile. What do their last waves have in common?
+
+# %%
+see.tiles_over_time(size=3072, kind="stream-K")
+
+# %% [markdown] tags=["thought"]
+# 3072, 5120, 5632 and 6656: 24, 8, 44 and 32 tiles are left, a third of a wave or less. Where a last wave is
+# fuller, there is less to win, and the sharing costs as much. The stage shares nothing out from 60 % on.
+#
+# And measured? In FP32 a step takes far longer, so the sharing costs little beside it: `stream_k` went from
+# 0.867 to 1.162 of cuBLAS at 3072³. In FP16 at 3072³ narrow tiles win (0.989), and at 5120³ sharing brought
+# 0.932 to 1.013: tiles cut in four.
+
+# %% [markdown]
+# ### Ten shapes
+#
+# `stream_k_fp16` chooses width and sharing by a rule like yours. **Two bets:** the geometric mean of its
+# shares of cuBLAS over these ten, and the shape where it is worst.
+
+# %% tags=["thought"]
+TEN = [(s, s, s) for s in (1024, 2048, 3072, 4096, 5120, 8192)]
+TEN += [(4096, 14336, 4096), (8192, 1024, 8192), (16384, 16384, 2048), (4096, 4096, 16384)]
+ladder = records.ladder().query("stage == 'stream_k_fp16'").set_index(["m", "n", "k"]).loc[TEN]
+print(f"geometric mean {np.exp(np.log(ladder.ratio_to_cublas).mean()):.3f}")
+ladder[["tiles", "tflops", "cublas_tflops", "ratio_to_cublas"]].round(3)
+
+# %% [markdown] tags=["thought"]
+# A draw, in Python: 1.00. Worst is the smallest, 0.93 at 1024³. That is 9 microseconds in all.
+
+# %% [markdown]
+# ## How far is it to the limit?
+#
+# `overlapped_store` at 4096³ takes 273,000 clocks. Products alone need 4 tiles · 64 steps · 1,024 clocks. How
+# much of the GPU's ability is used? Multiply two shares: that of the clocks, and that of the places.
+
+# %% tags=["thought"]
+clocks, places = 4 * 64 * 1024 / 273_000, 512 / (4 * 132)
+f"{clocks:.3f} of the clocks, {places:.3f} of the places: {clocks * places:.3f}"
+
+# %% [markdown] tags=["thought"]
+# 93 %. Of the missing 7, three are the last wave, which nothing tried fills for less than it costs. The rest
+# is mostly the two ends: the first operands and the last store.
+
+# %% [markdown]
+# ### And 990 TFLOPS?
+#
+# An SM does 4 · 512 multiply-adds per clock. 132 of them at 1,830 MHz are the data sheet's 990 TFLOPS. Our
+# kernel does 758. But clocks and nanoseconds of one launch, divided, gave **1,520 to 1,560 MHz**, while the
+# driver's tool reported 1,980. What can the Tensor Cores do at 1,540 MHz, and what part of it is 758?
+
+# %% tags=["thought"]
+limit = 132 * 4 * 512 * 2 * 1540e6 / 1e12
+f"{limit:.0f} TFLOPS, and 758 are {758 / limit:.2f} of it"
+
+# %% [markdown] tags=["thought"]
+# 91 %: nearly the 93 % of before, by another way. The data sheet's figure is a clock that this GPU does not
+# keep while it multiplies random FP16 numbers. Its power limit decides, for cuBLAS as well.
+
+# %% [markdown]
+# ### The opponent moves
+#
+# cuBLAS does the same work each time. Here are its TFLOPS at 8192³, each measured in turns with the stage in
+# the same row. **What do the low ones have in common?**
+
+# %%
+halves = records.ladder().query("dtype == 'fp16' and m == n == k == 8192")
+halves[["stage", "tflops", "cublas_tflops"]].sort_values("cublas_tflops").round(0)
+
+# %% [markdown] tags=["thought"]
+# They ran beside the fastest stages. Beside a slow neighbour cuBLAS does up to 726, beside a fast one down to
+# 642: 13 % for the same code. It looks as if the neighbour had used up the heat that the GPU may make. A
+# suspicion: nobody measured power or temperature in these runs.
+#
+# What follows is certain: **a share of cuBLAS belongs to its run.** 1.04 does not mean 4 % faster than what
+# cuBLAS does alone in a cool room. Measure in turns, give the spread, and do not fight for the last per cent
+# with one measurement.
+
+# %% [markdown]
+# ---
+# ## Quiz
+
+# %%
+see.quiz("12")
+
+# %% [markdown]
+# ## The whole ladder
+
+# %% tags=["thought"]
+see.ladder()
+
+# %% [markdown]
+# ## Recap
+#
+# You
+#
+# - counted waves, and found the sizes at which a GPU idles;
+# - made blocks stay, and saw that this alone is worth 1 %;
+# - hid the store behind the next products, where it fits and nowhere else;
+# - chose tiles by four numbers, right in five of five;
+# - shared tiles along k, with a fence, a count, and nobody waiting;
+# - measured 93 % of the possible, and stopped trusting a single ratio.
+#
+# The ladder ends here: from 0.5 TFLOPS to the speed of NVIDIA's own library, each rung with its reason.

@@ -1,0 +1,175 @@
+"""Answers to the exercises of notebook 12 that people really give, and that must be refused."""
+
+from tests.wrong_solutions.altering import altered, returning
+
+# ---- 12.1 ------------------------------------------------------------------------------------------------
+
+TILES, WAVES = "tiles = -(-m // BM) * -(-n // BN)", "waves = -(-tiles // 132)"
+LAST = "return tiles, waves, tiles - (waves - 1) * 132"
+LAST_WAVE = altered(
+    "last_wave",
+    {
+        "tiles_rounded_down": ("round up", (TILES, "tiles = (m // BM) * (n // BN)")),
+        "swapped": ("BM and BN are swapped", (TILES, "tiles = -(-m // BN) * -(-n // BM)")),
+        "quotient_rounded": ("round up the whole quotient", (TILES, "tiles = -(-m * n // (BM * BN))")),
+        "waves_rounded_down": ("The last wave is a wave", (LAST, "return tiles, tiles // 132, 0")),
+        "one_too_many": ("One wave too many", (LAST, "return tiles, tiles // 132 + 1, 0")),
+        "a_fraction": ("whole", (LAST, "return tiles, tiles / 132, 0")),
+        "none_in_a_full_one": ("it has 132 tiles, not 0", (LAST, "return tiles, waves, tiles % 132")),
+        "empty_places": ("places that stay empty", (LAST, "return tiles, waves, -tiles % 132")),
+        "shared_evenly": ("shared all tiles out evenly", (LAST, "return tiles, waves, tiles // waves")),
+        "results": ("not tiles but results", (TILES, "tiles = m * n")),
+    },
+)
+
+# ---- 12.2 ------------------------------------------------------------------------------------------------
+
+BEGIN, NEXT = "tile = cuda.blockIdx.x", "tile += cuda.gridDim.x"
+ACC = "acc = float32(0)\n        for"
+PERSISTENT_LOOP = altered(
+    "persistent_loop",
+    {
+        "every_block_all_tiles": ("Every block computes all tiles", (BEGIN, "tile = 0"), (NEXT, "tile += 1")),
+        "next_is_one_further": ("by the number of blocks", (NEXT, "tile += 1")),
+        "one_tile_only": ("computes one tile and ends", (NEXT, "tile = count")),
+        "sum_goes_on": (
+            "must begin at 0 in every tile",
+            (f"{BEGIN}\n", f"{BEGIN}\n    acc = float32(0)\n"),
+            (f"        {ACC}", "        for"),
+        ),
+        "down_the_columns": (
+            "Does a tile's number lead to its place",
+            (
+                "tile // tile_cols * 8 + y, tile % tile_cols * 8",
+                "tile % tile_cols * 8 + y, tile // tile_cols * 8",
+            ),
+        ),
+        "columns_rounded_down": ("round the number of tiles up", ("(n + 7) // 8", "n // 8")),
+        "no_bounds_check": ("but C has", ("if row < m and col < n:", "if True:")),
+        "elements_for_tiles": (
+            "8 elements wide and high",
+            (
+                "tile // tile_cols * 8 + y, tile % tile_cols * 8 + x",
+                "tile // tile_cols + y, tile % tile_cols + x",
+            ),
+        ),
+        "adds_to_c": ("C is read", ("C[row, col] = acc", "C[row, col] += acc")),
+    },
+)
+
+# ---- 12.3 ------------------------------------------------------------------------------------------------
+
+COST = "return -(-tiles // 132) * STEP[BN]"
+BEST_WIDTH = altered(
+    "best_width",
+    {
+        "fewest_waves": ("fewest waves", (COST, "return -(-tiles // 132)")),
+        "tiles_for_waves": ("counts tiles, not waves", (COST, "return tiles * STEP[BN]")),
+        "rounded_down": ("rounded down", (COST, "return tiles // 132 * STEP[BN]")),
+        "shortest_step": ("whose step is shortest", (COST, "return STEP[BN]")),
+        "fullest": ("fullest last wave", (COST, "return -tiles / (-(-tiles // 132) * 132)")),
+        "longest": ("not `max`", ("min(STEP", "max(STEP")),
+    },
+)
+BEST_WIDTH |= returning(
+    "best_width", {"always": ("always the widest", "256"), "time": ("one of the widths", "1.0")}
+)
+
+# ---- 12.4 ------------------------------------------------------------------------------------------------
+
+STORE = "    partials[part, row, col] = mine\n"
+FENCE, BARRIER = (
+    "    cuda.threadfence()\n    cuda.syncthreads()\n    if x",
+    "    cuda.syncthreads()\n    if before",
+)
+ONE, LAST_ONE = "    if x == 0 and y == 0:\n        before", "if before[0] == parts - 1:"
+ADD, SUM = "cuda.atomic.add(done, (cuda.blockIdx.y, cuda.blockIdx.x), 1)", "total = float32(0)\n"
+DONE = "done[cuda.blockIdx.y, cuda.blockIdx.x]"
+LAST_ARRIVAL = altered(
+    "last_arrival",
+    {
+        "no_fence": ("without `cuda.threadfence()`", (FENCE, "    cuda.syncthreads()\n    if x")),
+        "no_barrier_before_the_count": ("and only then count", (FENCE, "    cuda.threadfence()\n    if x")),
+        "no_barrier_after_the_count": ("may not have written it", (BARRIER, "    if before")),
+        "all_threads_count": ("let one thread count", (ONE, "    if True:\n        before")),
+        "counts_first": (
+            "counted before it is stored",
+            (STORE, ""),
+            (BARRIER, f"{STORE}    cuda.threadfence()\n{BARRIER}"),
+        ),
+        "the_count_after": ("*before* it adds", (LAST_ONE, "if before[0] == parts:")),
+        "not_atomic": ("one step", (ADD, f"{DONE}\n        {DONE} += 1")),
+        "the_last_part": (
+            "One block reads the parts of others",
+            (LAST_ONE, "if part == parts - 1:"),
+            (ADD, "0"),
+        ),
+        "own_part_first": (
+            "in the order of k",
+            (SUM, "total = mine\n"),
+            ("            total +=", "            if p != part:\n                total +="),
+        ),
+        "own_part_twice": ("added twice", (SUM, "total = mine\n")),
+        "own_part_missing": ("own part is missing", ("range(parts)", "range(parts - 1)")),
+        "one_part": ("one part only", ("C[row, col] = total", "C[row, col] = mine")),
+        "all_into_c": (
+            "a place of its own",
+            (STORE, "    C[row, col] += mine\n"),
+            ("        C[row, col] = total\n", ""),
+        ),
+        "counts_left": ("set `done` back to 0", (f"{DONE} = 0", "pass")),
+        "waits": (
+            "hang",
+            (LAST_ONE, f"while {ADD.replace(', 1)', ', 0)')} < parts:\n        pass\n    if part == 0:"),
+        ),
+    },
+)
+
+# ---- 12.5 ------------------------------------------------------------------------------------------------
+
+RANGE = "at, stop = tiles * steps * block // blocks, tiles * steps * (block + 1) // blocks"
+END, PART = "end = min(steps, first + stop - at)", "parts.append((tile, first, end))"
+STREAM_K_PARTS = altered(
+    "stream_k_parts",
+    {
+        "remainder_lost": (
+            "The remainder is lost",
+            (RANGE, "each = tiles * steps // blocks\n    at, stop = block * each, (block + 1) * each"),
+        ),
+        "rounded_up": (
+            "rounded-up number of steps",
+            (
+                RANGE,
+                "total, each = tiles * steps, -(-tiles * steps // blocks)\n"
+                "    at, stop = min(block * each, total), min((block + 1) * each, total)",
+            ),
+        ),
+        "not_cut": ("must be cut there", (END, "end = first + stop - at")),
+        "counted_on": (
+            "Steps are counted within their tile",
+            (PART, "parts.append((tile, tile * steps + first, tile * steps + end))"),
+        ),
+        "last_included": ("one past the part's last step", (PART, "parts.append((tile, first, end - 1))")),
+        "how_many": ("not how many steps", (PART, "parts.append((tile, first, end - first))")),
+        "first_tile_only": ("Only the first tile", ("while at < stop:", "if at < stop:")),
+        "pairs": ("must be a triple", (PART, "parts.append((tile, first))")),
+    },
+)
+STREAM_K_PARTS |= returning(
+    "stream_k_parts",
+    {
+        "whole_tiles": ("whole tiles", "[(t, 0, steps) for t in range(block, tiles, blocks)]"),
+        "split_k": (
+            "That is split-K",
+            "[(t, steps * block // blocks, steps * (block + 1) // blocks) for t in range(tiles)]",
+        ),
+    },
+)
+
+WRONG = {
+    "last_wave": LAST_WAVE,
+    "persistent_loop": PERSISTENT_LOOP,
+    "best_width": BEST_WIDTH,
+    "last_arrival": LAST_ARRIVAL,
+    "stream_k_parts": STREAM_K_PARTS,
+}
