@@ -21,6 +21,13 @@ def vector_add(a, b, out):
 
 check.vector_add(vector_add)"""
 
+_WAVES = """def last_wave(m, n, BM, BN):
+    tiles = -(-m // BM) * -(-n // BN)
+    return tiles, -(-tiles // 132), {last}
+
+
+check.last_wave(last_wave)"""
+
 _OWNERS = """def elements(tid, BN, WM, WN, TN, WNITER):
     WMITER = WM * WN // (32 * TN * WNITER)
     WSUBM, WSUBN = WM // WMITER, WN // WNITER
@@ -66,9 +73,8 @@ TYPED = {
         "check.padding_wavefronts((8, 2, 1))",
         "check.padding_wavefronts((8, 1, 2))",
     ),
-    "10_mma_sync": (
-        "ex-10-3",
-        "def place(row, piece):\n    return piece\n\n\ncheck.swizzle(place)",
-        "def place(row, piece):\n    return piece ^ row % 8\n\n\ncheck.swizzle(place)",
     ),
-}
+    "12_last_per_cent": (
+        "ex-12-1",
+        _WAVES.format(last="tiles % 132"),
+        _WAVES.format(last="(tiles - 1) % 132 + 1"),

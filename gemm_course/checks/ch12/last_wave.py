@@ -52,11 +52,6 @@ PARTS = (
                 "One wave too many where the last one is full: 132 tiles are one wave.",
                 lambda *case: _tiles(*case) // SMS + 1,
             ),
-            Slip(
-                "A wave is counted in whole ones: blocks of the last one take as long as those of a "
-                "full one.",
-                lambda *case: _tiles(*case) / SMS,
-            ),
         ),
     ),
     Part(

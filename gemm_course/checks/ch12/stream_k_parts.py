@@ -71,7 +71,7 @@ def _whole_tiles(block, blocks, tiles, steps):
 
 def _not_cut(block, blocks, tiles, steps):
     at, stop = _range(block, blocks, tiles, steps)
-    return [(at // steps, at % steps, at % steps + stop - at)]
+    return [(at // steps, at % steps, at % steps + stop - at)] if at < stop else []
 
 
 def _each_tile_split(block, blocks, tiles, steps):
