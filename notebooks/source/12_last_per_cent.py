@@ -500,9 +500,10 @@ halves = records.ladder().query("dtype == 'fp16' and m == n == k == 8192")
 halves[["stage", "tflops", "cublas_tflops"]].sort_values("cublas_tflops").round(0)
 
 # %% [markdown] tags=["thought"]
-# The six lowest ran beside the six fastest stages: a correlation of -0.85. Beside a slow neighbour cuBLAS does
-# up to 726, beside a fast one down to 642, 13 % apart for the same code. It looks as if the neighbour had used
-# up the heat that the GPU may make. A suspicion: nobody recorded power or temperature in these runs.
+# The six lowest ran beside the six fastest stages: a correlation of -0.85. Beside a slow neighbour cuBLAS
+# does up to 726, beside a fast one down to 642, 13 % apart for the same code. It looks as if the neighbour
+# had used up the heat that the GPU may make. A suspicion: nobody recorded power or temperature in these
+# runs.
 #
 # What follows is certain: **a share of cuBLAS belongs to its run.** 1.04 does not mean 4 % faster than what
 # cuBLAS does alone in a cool room. Measure in turns, give the spread, and do not fight for the last per cent

@@ -148,7 +148,7 @@ def missing(text: str) -> list[str]:
     ("text", "found"),
     [
         ("Notebook 09 does.", ["09"]),
-        ("in notebook\n# 12 tells", ["12"]),
+        ("in notebook\n# 13 tells", ["13"]),
         ("notebooks 08 and 11", ["11"]),
         ("notebooks 01 to 08, notebook 03.", []),
         ("see exercise 02.9", ["02.9"]),
