@@ -73,8 +73,14 @@ TYPED = {
         "check.padding_wavefronts((8, 2, 1))",
         "check.padding_wavefronts((8, 1, 2))",
     ),
+    "10_mma_sync": (
+        "ex-10-3",
+        "def place(row, piece):\n    return piece\n\n\ncheck.swizzle(place)",
+        "def place(row, piece):\n    return piece ^ row % 8\n\n\ncheck.swizzle(place)",
     ),
     "12_last_per_cent": (
         "ex-12-1",
         _WAVES.format(last="tiles % 132"),
         _WAVES.format(last="(tiles - 1) % 132 + 1"),
+    ),
+}
