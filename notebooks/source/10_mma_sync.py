@@ -317,7 +317,7 @@ counted.loc[list(names)].rename(names).map("{:,.0f}".format)
 # In the listing, `now` and `before` are the two sets. Look where `multiply` stands: **the last products of
 # a tile come after the barrier**, beside the first loads of the next tile.
 
-# %% tags=["listing"]
+# %%
 see.source("mma_sync")
 
 # %%
