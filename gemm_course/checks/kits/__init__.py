@@ -4,6 +4,18 @@ from .document_v05 import document_v05
 from .fetch_frame import around
 from .spilling_strip import make_strip
 from .suspects import SUSPECTS, document_002
+from .two_roles import given_consumer, given_producer, late_consumer, two_roles
 from .warp_parts import thread_tile_parts
 
-__all__ = ["SUSPECTS", "around", "document_002", "document_v05", "make_strip", "thread_tile_parts"]
+__all__ = [
+    "SUSPECTS",
+    "around",
+    "document_002",
+    "document_v05",
+    "given_consumer",
+    "given_producer",
+    "late_consumer",
+    "make_strip",
+    "thread_tile_parts",
+    "two_roles",
+]
