@@ -40,6 +40,16 @@ from gemm_course.intrinsics import (
 )
 
 # %% [markdown]
+# ## In one picture
+#
+# One warp fills two slots with tiles, two others read them, and nobody ever stops everybody. Step through it,
+# and watch the small numbers: **what says that a slot is full, and what says that it may be filled again?**
+# By the end you will know every word in it.
+
+# %%
+see.phases()
+
+# %% [markdown]
 # ## A barrier that counts
 #
 # At `cuda.syncthreads()` all threads of a block wait for each other. Often that is too much: who has stored a
@@ -218,20 +228,16 @@ check.expected_bytes(expected_bytes)
 # | `full[slot]` | the producer, once, with its bytes | every consumer |
 # | `empty[slot]` | every consumer warp, when it has read | the producer |
 #
-# Step through it until a slot is used the second time. Watch `phase`.
-
-# %%
-see.phases()
-
-# %% [markdown]
-# ### Break it: four hunts
-#
-# Six mistakes are on offer. Guess each time before you step.
+# That was the picture at the start. Now **break it**. Six mistakes are on offer; guess each time before you
+# step.
 #
 # 1. Which mistakes end in a **standstill**, whatever the slots and the copies?
 # 2. Which one is over **soonest**?
 # 3. One mistake stands still, or reads **an old tile**, as slots and copies will have it. Which?
 # 4. Which mistake hands over **half a tile**?
+
+# %%
+see.phases("consumer 1 does not arrive", slots=3)
 
 # %% [markdown] tags=["thought"]
 # 1. Consumer 1 does not arrive; too many bytes expected; the producer starts with parity 0.
@@ -240,7 +246,7 @@ see.phases()
 #    quick copies they stand still. A bug that depends on timing passes a test today and fails tomorrow.
 # 4. Too few bytes: the phase is over when A's have come.
 #
-# So too few arrivals or bytes stop the kernel, too many let it run too early.
+# What a barrier expects and never gets stops the kernel; what it does not expect lets it run too early.
 
 # %% [markdown]
 # ### The kernel around
@@ -306,13 +312,13 @@ check.producer(produce)
 #
 # | call of 128 threads | does |
 # |---|---|
-# | `wgmma(64, acc, As, (slot, 0, p), Bs, (slot, p, 0))` | queues `acc += a · b`: 64 rows, 64 columns, 16 of k |
+# | `wgmma(64, acc, As, (slot, 0, p), Bs, (slot, p, 0))` | queues `acc += a · b`: 64 rows, 64 columns, k 16 |
 # | `wgmma_commit()` | closes the group of what was queued |
 # | `wgmma_wait(1)` | waits until at most 1 group is still running |
 # | `wgmma_fence()` | before the first product of a step: the accumulators are ready |
 #
-# The places say where A's and B's part of the tiles begins. The first number is the columns, up to 256. Registers hold only the accumulators: 64 × 64 over 128 threads
-# are 32 each.
+# The places say where A's and B's part of the tiles begins. The first number is the columns, up to 256.
+# Registers hold only the accumulators: 64 × 64 over 128 threads are 32 each.
 #
 # `wgmma` returns at once, as `cp.async` does. Until the wait, the accumulators are not yours, **and the tiles
 # are still being read**. The swizzle it undoes by itself: rows of 128 bytes, as TMA brings them ([PTX

@@ -59,8 +59,8 @@ def _explain(role: Role, message: str, finding: Finding | None) -> str:
         )
     if not role.of("wgmma_commit"):
         return (
-            "`wgmma_commit()` is missing. `wgmma_wait` counts groups, and nobody waits for products that are in "
-            "none."
+            "`wgmma_commit()` is missing. `wgmma_wait` counts groups, and products in none are waited for "
+            "by nobody."
         )
     if not role.of("wgmma_wait"):
         return "Nobody waits for the products: `wgmma` only queues them, and `wgmma_wait` is missing."
