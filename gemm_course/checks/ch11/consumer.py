@@ -46,8 +46,6 @@ def consumer(consume):
 
 def _explain(role: Role, message: str, finding: Finding | None) -> str:
     waits = role.of("mbarrier_wait")
-    if not role.of("wgmma"):
-        return "Nothing is multiplied: `wgmma` is missing."
     if not waits:
         return "The consumers never wait: they multiply before the tile has come. Wait at `full[slot]` first."
     if waits[0].at(0) == "empty":
@@ -86,7 +84,14 @@ def _of_the_ring(role: Role, message: str, finding: Finding | None) -> str:
         return (
             "B's part of a step is 16 rows, from `(slot, p, 0)` on; A's is 16 columns, from `(slot, 0, p)`."
         )
-    first_wait = role.of("wgmma_wait")[0]
+    wait, first_wait = role.of("mbarrier_wait")[0], role.of("wgmma_wait")[0]
+    if not role.moves(wait.at(1)):
+        return "`slot` stays the same: the next tile is in the next slot, and after the last comes slot 0."
+    if not role.moves(wait.at(2)):
+        return (
+            "The second time round the wait at `full` returns at once: the parity must change each time "
+            "`slot` goes back to 0."
+        )
     of_read = "which warp" in message or "which an operation" in message
     if "adds to acc" in message or "products are still being added" in message:
         if _gives_back_early(role, first_wait.at(0)):
@@ -100,17 +105,10 @@ def _of_the_ring(role: Role, message: str, finding: Finding | None) -> str:
             "The wait at `full` does not wait the first time round: it names the producer's parity. A "
             "consumer's first phase has parity 0."
         )
-    if "phase 0 of empty[1]" in message:
-        return "`slot` stays the same: the next tile is in the next slot, and after the last comes slot 0."
     if of_read and role.of("mbarrier_arrive")[0].line < first_wait.line:
         return (
             "The slot is given back before its products are complete: `wgmma` still reads it while the "
             "producer refills it. Arrive after `wgmma_wait`."
-        )
-    if of_read:
-        return (
-            "The second time round the wait at `full` returns at once: the parity must change each time "
-            "`slot` goes back to 0."
         )
     return ""
 
@@ -132,6 +130,7 @@ def _with(parts: Any) -> Any:
 
 ALL = range(0, 64, DEPTH)
 LIKELY = (
+    ("Nothing is multiplied: `wgmma` is missing.", lambda product: 0 * product.expected),
     (
         "Only 16 of the 64 steps of a tile are multiplied: one `wgmma` does 16. Four make a tile.",
         _with([(0, 0)]),

@@ -46,6 +46,18 @@ class Role:
     def of(self, name: str) -> list[Call]:
         return [call for call in self.calls if call.name == name]
 
+    def moves(self, name: str) -> bool:
+        """Whether the source gives a variable of this name another value than a constant."""
+        for node in ast.walk(source_tree(self.function)):
+            if isinstance(node, ast.AugAssign) and ast.unparse(node.target) == name:
+                return True
+            if isinstance(node, ast.Assign) and any(
+                ast.unparse(target) == name and not isinstance(value, ast.Constant)
+                for target, value in _pairs(node)
+            ):
+                return True
+        return not name.isidentifier()
+
     def check_begun(self, prefixes: tuple[str, ...]) -> None:
         """Nothing has begun as long as no instruction of this notebook is called."""
         if not any(call.name.startswith(prefixes) for call in self.calls):
@@ -74,6 +86,14 @@ class Role:
         if finding.function == self.function.py_func.__name__:
             return line_at(self.function, finding.line)
         return "It shows in the part that is given"
+
+
+def _pairs(node: ast.Assign) -> list[tuple[ast.expr, ast.expr]]:
+    """Targets of an assignment with their values; `a, b = 0, 1` is two."""
+    target, value = node.targets[0], node.value
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+        return list(zip(target.elts, value.elts))
+    return [(one, value) for one in getattr(target, "elts", [target])]
 
 
 @dataclass(frozen=True)
@@ -142,7 +162,7 @@ def hold(role: Role, explain: Explain, likely: Likely, otherwise: str) -> None:
                 )
             raise refused from None
         if trial.report.errors:
-            finding = trial.report.errors[0]
+            finding = trial.error("out_of_bounds") or trial.report.errors[0]
             said = explain(role, finding.message, finding)
             raise Refused(f"{said} {finding.message}".strip(), f"{role.line(finding)}. {trial.about}.")
         _check_numbers(trial, likely, otherwise)
