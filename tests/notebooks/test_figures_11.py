@@ -1,0 +1,126 @@
+"""What notebook 11 says in figures is what was recorded."""
+
+import re
+
+import numpy as np
+import pytest
+
+from gemm_course import records
+from gemm_course.checks.kits import given_consumer, given_producer, late_consumer, two_roles
+from gemm_course.compiler.record import recorded as code_of
+from gemm_course.emulator import EmulatorError, emulate
+from gemm_course.intrinsics import tensor_map
+from gemm_course.model import phases
+from gemm_course.profiles import recorded
+from gemm_course.widgets import _phases, _quiz
+from tests.notebooks.builder import ROOT
+
+STAGES = ("mma_tma", "warp_specialised", "mma_sync", "wgmma_tma")  # P, Q, R, S
+
+
+@pytest.fixture(scope="module")
+def said() -> str:
+    lines = (ROOT / "notebooks" / "source" / "11_hopper.py").read_text("utf-8").splitlines()
+    return re.sub(
+        r"\s+", " ", " ".join(line.removeprefix("#") for line in lines) + str(_quiz.questions("11"))
+    )
+
+
+def per_cent(part: float) -> str:
+    return f"{100 * part:.0f} %"
+
+
+def test_the_profiles_without_labels(said):
+    found = [recorded(stage, None) for stage in STAGES]
+    rows = {
+        "Tensor Cores are busy": [_tensor(each) for each in found],
+        "issue slots are busy": [per_cent(_issued(each)) for each in found],
+        "a warp waits for a busy unit": [per_cent(each.waits["busy unit"]) for each in found],
+        "a warp waits at barriers": [per_cent(each.waits["barrier"]) for each in found],
+        "a warp waits for products": [per_cent(each.waits["Tensor Cores"]) for each in found],
+    }
+    for name, figures in rows.items():
+        assert f"| {name} | {' | '.join(figures)} |" in said
+    assert f"{found[0].tflops:.0f} TFLOPS, S has {found[3].tflops:.0f}" in said
+    assert f"From {found[2].tflops:.0f} to {found[3].tflops:.0f} TFLOPS" in said
+    assert sorted(found, key=lambda each: each.tflops)[1] is found[0]
+    tensor = [each.measured["tensor_pipe"] * each.measured["clocks"] for each in found]
+    assert f"busy {tensor[0] / tensor[3]:.2f} times" in said
+
+
+def _active(found) -> float:
+    return found.measured["clocks"] / found.measured["active_clocks"]
+
+
+def _tensor(found) -> str:
+    return f"{found.measured['tensor_pipe'] * _active(found):.0f} %"
+
+
+def _issued(found) -> float:
+    return found.measured["issue_slots"] * _active(found) / 100
+
+
+def test_the_waits_that_moved(said):
+    before, after = recorded("wgmma_tma", None).waits, recorded("warp_specialised", None).waits
+    assert f"{per_cent(before['barrier'])} at barriers have become none" in said
+    assert per_cent(after["barrier"]) == "0 %"
+    grew = f"from {per_cent(before['Tensor Cores'])} to {per_cent(after['Tensor Cores'])}"
+    assert grew in said
+
+
+def test_the_loops(said):
+    codes = {stage: code_of(stage, (9, 0)) for stage in ("mma_sync", "mma_tma", "wgmma_tma")}
+    for code in codes.values():
+        assert str(len(code.loop.instructions)) in said
+    assert "4 of 113" in said
+
+
+def test_shares_of_cublas(said):
+    fp16 = records.ladder().query("dtype == 'fp16' and m == n == k")
+    share = fp16.pivot(index="stage", columns="m", values="ratio_to_cublas")
+    assert f"from {per_cent(share.loc['mma_sync', 4096])} of cuBLAS to" in said
+    assert {per_cent(share.loc[stage, 4096]) for stage in ("wgmma_tma", "warp_specialised")} == {"88 %"}
+    assert share.loc[["wgmma_tma", "warp_specialised"], 8192].min() >= 0.95
+
+
+def test_what_the_notes_say_is_in_the_notes(said):
+    notes = re.sub(r"\s+", " ", (ROOT / "gemm_course" / "kernels" / "NOTES.md").read_text("utf-8"))
+    assert "TMA, requested by a thread that multiplies | 283 to 285 | 63.2 to 63.5 % | 64.5 %" in notes
+    assert "63.2 to 63.5 %" in said and "57.8 to 61.3 % unrolled, 61.5 %" in notes and "61.5 %" in said
+    assert (
+        "| warp_specialised | 90 to 95 % | 87.3 %" in notes and "| wgmma_tma | 85 to 90 % | 87.7 %" in notes
+    )
+
+
+def test_the_hunts():
+    ends = {
+        mistake: {
+            (slots, copies): _phases.run(mistake, slots, copies)[-1].outcome
+            for slots in _phases.TILES
+            for copies in _phases.SPEEDS
+        }
+        for mistake in phases.MISTAKES
+    }
+    still = {mistake for mistake, ended in ends.items() if set(ended.values()) == {phases.STANDSTILL}}
+    assert still == {phases.NO_ARRIVAL, phases.MORE_BYTES, phases.WRONG_START}
+    turning = ends[phases.SAME_PARITY]
+    assert turning[2, "quick"] == turning[2, "slow"] == phases.OLD
+    assert turning[3, "quick"] == turning[4, "quick"] == phases.STANDSTILL
+    assert turning[3, "slow"] == turning[4, "slow"] == phases.OLD
+    assert set(ends[phases.FEWER_BYTES].values()) == {phases.MISSING}
+    lengths = {mistake: len(_phases.run(mistake, 2, "quick")) for mistake in phases.MISTAKES}
+    assert min(lengths, key=lengths.get) == phases.WRONG_START
+
+
+@pytest.mark.parametrize(("slots", "consume", "runs"), [(1, given_consumer, True), (1, late_consumer, False)])
+def test_a_ring_needs_one_slot_more_than_it_gives_back_late(slots, consume, runs):
+    A, B = np.ones((64, 256), np.float16), np.ones((256, 64), np.float16)
+    maps = (tensor_map(each, each.shape, (64, 64)) for each in (A, B))
+    C = np.zeros((64, 64), np.float32)
+    launched = (two_roles(slots, given_producer, consume), 1, 160, 256, *maps, C)
+    if runs:
+        assert not emulate(*launched, shared_bytes=slots * 16384).errors
+        assert (C == 256).all()
+        return
+    with pytest.raises(EmulatorError, match="No warp of the block can continue"):
+        emulate(*launched, shared_bytes=slots * 16384)
