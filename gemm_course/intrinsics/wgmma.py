@@ -332,6 +332,8 @@ def _commit(machine):
 
 @emulates(wgmma_wait, elementwise=False, warp_by_warp=True, needs=(9, 0))
 def _wait(machine, pending):
+    if isinstance(pending, int) and pending < 0:
+        raise KernelTypeError(f"wgmma_wait leaves 0 or more groups running, not {pending}")
     if machine.log is None:
         machine.products.wait(pending)
 

@@ -391,7 +391,7 @@ for slots in (2, 1):
 # %% id="ex-11-5"
 def how_far(SLOTS, late, steps):
     ### BEGIN SOLUTION
-    multiplied = given_back = 0
+    multiplied, given_back = 0, 0
     while multiplied < steps and multiplied < given_back + SLOTS:
         multiplied += 1
         given_back = max(0, multiplied - late)

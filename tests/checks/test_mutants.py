@@ -50,6 +50,8 @@ HARMLESS = {
         "n else float16(1)",
         "n else float16(-1)",
     },
+    "consumer": {"before = 1", "before = -1", "pass\n    for step"},  # no slot is given back in the first step
+    "standstill": {"given_back = 1", "given_back = -1"},
     "fragments_once": {"array((3, 16), float16)", "array((3, 2, 8)", "array((2, 3, 8)"},  # unused registers
     "tile_kernel": {
         "As[ty, tx] = A[row, k0 + tx] if row < m and k0 + tx < k else float32(1)",
