@@ -77,6 +77,7 @@ TYPED = {
         "ex-10-3",
         "def place(row, piece):\n    return piece\n\n\ncheck.swizzle(place)",
         "def place(row, piece):\n    return piece ^ row % 8\n\n\ncheck.swizzle(place)",
+    ),
     "11_hopper": (
         "ex-11-1",
         "check.parities(lambda step, SLOTS: (step % SLOTS, step // SLOTS % 2, step // SLOTS % 2))",
