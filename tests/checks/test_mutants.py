@@ -50,7 +50,7 @@ HARMLESS = {
         "n else float16(1)",
         "n else float16(-1)",
     },
-    "consumer": {"before = 1", "before = -1", "pass\n    for step"},  # no slot is given back in the first step
+    "consumer": {"before = 1", "before = -1", "pass\n    for step"},  # step 0 gives none back
     "standstill": {"given_back = 1", "given_back = -1"},
     "fragments_once": {"array((3, 16), float16)", "array((3, 2, 8)", "array((2, 3, 8)"},  # unused registers
     "tile_kernel": {
