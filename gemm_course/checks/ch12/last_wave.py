@@ -3,7 +3,17 @@
 from gemm_course.checks.engines.tables import Part, Slip, names_without_effect, table_exercise, whole_numbers
 
 SMS = 132
-SIZES = (4096, 4096), (5120, 5120), (8192, 1024), (1000, 500), (2500, 3500), (1408, 3072), (128, 64), (33, 7)
+SIZES = (
+    (4096, 4096),
+    (5120, 5120),
+    (8192, 1024),
+    (1000, 500),
+    (2500, 3500),
+    (1408, 3072),
+    (128, 64),
+    (33, 7),
+    (896, 1216),
+)
 TILES = (128, 256), (128, 64), (256, 128)
 CASES = tuple((*size, *tile) for size in SIZES for tile in TILES)
 

@@ -56,9 +56,18 @@ def _check(trial: Trial) -> None:
         raise Refused(finding.message, f"{trial.line(finding)}. {trial.about}.")
     if wrong.any():
         raise Refused(_likely(trial, wrong), where)
-    tiles = -(-len(C) // SIDE) * -(-C.shape[1] // SIDE)
-    if trial.lanes("load", "A") > tiles * SIDE * SIDE * trial.before["k"]:
-        raise Refused("The results are right, but tiles are computed more often than once.", where)
+    down, across = (-(-size // SIDE) for size in C.shape)
+    loads, needed = (
+        trial.lanes("load", "A", "B"),
+        trial.before["A"].size * across + trial.before["B"].size * down,
+    )
+    one_by_one = 2 * C.size * trial.before["k"]  # without tiles in shared memory
+    if loads > needed and loads != one_by_one:
+        raise Refused(
+            "The results are right, but there is work for tiles that C does not have, or for tiles that are "
+            "done already. How many are there, and in how many columns?",
+            f"{trial.about}: {loads:,} loads, {needed:,} are needed.",
+        )
 
 
 def _check_who_stores(trial: Trial, where: str) -> None:
