@@ -31,6 +31,7 @@ _HOMES = {
     "machine_code": "machine_code",
     "multiply": "multiply",
     "occupancy": "occupancy",
+    "overlap": "overlap",
     "owners": "owners",
     "predict": "quiz",
     "quiz": "quiz",

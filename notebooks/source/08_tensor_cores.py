@@ -737,7 +737,7 @@ see.quiz("08")
 # %% [markdown]
 # ## Beyond the documents
 #
-# The ladder goes on, and each step keeps asking what limits it now. No notebook builds these stages;
+# The ladder goes on, and each step keeps asking what limits it now. The next notebooks build these stages;
 # `see.source` shows each, `see.limits` what limits it, and the [glossary](glossary.md) explains their words.
 #
 # - `mma_swizzled` has instructions with a documented [layout](glossary.md#layout), and
@@ -789,10 +789,11 @@ see.ladder()
 # - told waiting from bank conflicts by a profile, and tuned by it.
 #
 # Your first kernel did 0.5 TFLOPS, this one does 301, on shorter operands: some 600 times as fast, and you
-# can say of almost every step what it was worth and why. **You have climbed the ladder.**
+# can say of almost every step what it was worth and why. **You have climbed the
+# documents' ladder.**
 #
-# How to multiply while the next tiles arrive? `see.source("async_copy")` shows it, in FP32. From there the
-# stages beyond the documents are yours.
+# **Next:** how to multiply while the next tiles arrive? [Notebook 09](09_overlap.ipynb) goes back to FP32 for
+# it, and on past cuBLAS.
 #
 # <details><summary>For the curious</summary>
 #

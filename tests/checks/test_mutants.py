@@ -31,6 +31,22 @@ FETCHED = {
 
 # Slips that change nothing, such as what stands beside a zero in a product.
 HARMLESS = {
+    "two_slots": {"k // 15", "(3, 16, 16)", "17, 16)", "16, 17)"},  # as many tiles; longer rows, padding
+    "ring_places": {"(t - SLOTS - 1) % SLOTS"},  # the same slot
+    "any_ring": {
+        "device=0",
+        "device=2",
+        "5 if p < k",
+        "5 if q < k",
+        "k else 1)",  # a byte of B beside a zero of A, or the other way round
+        "k else -1)",
+        "SLOTS, 17, 16)",
+        "SLOTS, 16, 17)",
+        "(k + 15) // 15",  # a tile of zeros more
+        "(k + 16) // 16",
+        "(t - SLOTS - 1) % SLOTS",
+    },
+    "shared_walk": {"if i % 2 != 0", "if i % 2 == 1"},  # the first row from the right
     "persistent_loop": {  # zeros stand beside zeros; unused shared memory
         "device=0",
         "device=2",

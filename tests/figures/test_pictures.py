@@ -2,6 +2,7 @@
 
 import xml.etree.ElementTree as ElementTree
 from functools import partial
+from itertools import pairwise
 
 import pytest
 
@@ -11,6 +12,7 @@ from gemm_course.figures import (
     counts,
     latency,
     memory,
+    overlap,
     scatter,
     warp_memory,
     wavefronts,
@@ -73,6 +75,7 @@ CELLS = {
     "row major": partial(memory.row_major, (5, 13), 16, (2, 5)),
     "last element": partial(memory.row_major, (5, 13), 13, (4, 12)),
     "latency": partial(latency.timeline, 16, 4, 28),
+    "overlap": partial(overlap.timeline, 4, 12, 4),
     "counts": partial(
         counts.side_by_side, [("loads", {"formula": 8, "emulator": 8, "hardware": "not recorded"})], "Counted"
     ),
@@ -130,6 +133,16 @@ def test_the_schedule_issues_one_instruction_per_clock(warps, busy):
 def test_a_warp_waits_as_long_as_memory_takes():
     row = latency.schedule(1, 4, 28)[0]
     assert row[:32] == ["work"] * 4 + ["wait"] * 28
+
+
+@pytest.mark.parametrize(("slots", "copy", "busy"), [(1, 6, 0.4), (2, 6, 0.8), (4, 12, 1.0), (2, 4, 1.0)])
+def test_copies_and_products_overlap_as_far_as_slots_allow(slots, copy, busy):
+    story = overlap.schedule(slots, copy, 4)
+    assert all(later.begun >= tile.done for tile, later in pairwise(story))
+    assert all(later.asked >= tile.done for tile, later in zip(story, story[slots:]))
+    whole = story[slots:-slots]
+    assert 4 * len(whole) / (story[-slots].begun - whole[0].begun) == pytest.approx(busy, abs=0.02)
+    assert overlap.share(slots, copy, 4) == busy
 
 
 def test_tflops_start_at_zero_and_name_what_they_show():

@@ -2,12 +2,14 @@
 
 from .document_v05 import document_v05
 from .fetch_frame import around
+from .rings_on_trial import RINGS
 from .spilling_strip import make_strip
 from .suspects import SUSPECTS, document_002
 from .two_roles import given_consumer, given_producer, late_consumer, two_roles
 from .warp_parts import thread_tile_parts
 
 __all__ = [
+    "RINGS",
     "SUSPECTS",
     "around",
     "document_002",

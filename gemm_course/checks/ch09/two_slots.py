@@ -1,0 +1,119 @@
+"""Exercise 09.1: fetch the next tiles into registers while multiplying, store them into the other slot."""
+
+from gemm_course.checks.core import Refused, exercise, kernel_of, nothing_yet
+from gemm_course.checks.engines.rings import Loop, RingTrial, T, refuse_wrong_numbers, try_ring
+
+ARGUMENTS = ("k", "A", "B", "C")
+SIZES = ((16, 32, 80), (32, 16, 48), (16, 16, 16))  # m, n, k
+
+
+@exercise(
+    "09.1",
+    start="before the loop over p, load `next_a` and `next_b` of tile t + 1; after it, store them into the "
+    "other slot.",
+    hints=(
+        "Three pieces: the loads come before the loop over p, the stores after it, then one barrier. Tile t "
+        "is read from slot `t % 2`.",
+        "The other slot is `1 - t % 2`, which is also `(t + 1) % 2`.",
+        "After the last tile there is none to fetch: `if t + 1 < tiles:` around the loads and around the "
+        "stores. Never around the barrier, although here all threads would agree.",
+    ),
+)
+def two_slots(kernel):
+    """A kernel (k, A, B, C) with two slots of tiles: the next tile's loads come before the products."""
+    kernel = kernel_of(kernel, ARGUMENTS)
+    trials = [try_ring(kernel, ARGUMENTS, *size) for size in SIZES]
+    _check_begun(trials[0])
+    for trial in trials:
+        _check_findings(trial)
+        refuse_wrong_numbers(trial)
+    _check_loads(trials[0])
+    _check_order(trials[0])
+    _check_barriers(trials[0])
+    return (
+        f"Right for {len(SIZES)} sizes: one barrier per tile, and {T} multiply-adds between asking for an "
+        "element and needing it."
+    )
+
+
+def _check_begun(trial: RingTrial) -> None:
+    """The stub fetches nothing beyond the first tile, and has no barrier in its loop."""
+    if trial.lanes("load", "A") <= trial.threads and trial.barriers_per_block <= 1:
+        raise nothing_yet()
+
+
+def _check_findings(trial: RingTrial) -> None:
+    if outside := trial.error("out_of_bounds"):
+        raise Refused(
+            f"After the last tile there is none to fetch: ask `t + 1 < tiles` first. {outside.message}",
+            f"{trial.line(outside)}. {trial.about}.",
+        )
+    race = trial.error("shared_race")
+    if not race:
+        return trial.refuse_errors()
+    if trial.barriers_per_block < trial.tiles:
+        message = (
+            "A barrier is missing: one per tile, after the stores. It says that the next tile is complete, "
+            "and that everybody has finished with this one."
+        )
+    elif _stores_into_what_is_read(trial):
+        message = (
+            "The next tile is stored into the slot that others still read. Read slot `t % 2`, fill the other "
+            "one."
+        )
+    else:
+        message = (
+            "A barrier stands in the wrong place: it must come after the stores, and before the next tile is "
+            "multiplied."
+        )
+    raise Refused(f"{message} {race.message}", f"{trial.line(race)}. {trial.about}.")
+
+
+def _stores_into_what_is_read(trial: RingTrial) -> bool:
+    """Barriers come after the stores of the loop, and still a store meets a read."""
+    barriers = Loop(trial.kernel).lines("syncthreads")
+    stores = trial.accesses("store")["line"]
+    return bool(barriers) and max(barriers) > max(stores)
+
+
+def _check_loads(trial: RingTrial) -> None:
+    needed = trial.threads * (trial.tiles + 1)  # the last tile once more does no harm
+    for name in "AB":
+        if trial.lanes("load", name) > needed:
+            raise Refused(
+                f"The numbers are right, but `{trial.own_name(name)}` is loaded "
+                f"{trial.lanes('load', name) / trial.threads:g} times per thread. There are {trial.tiles} "
+                "tiles: fetch each once.",
+                trial.about + ".",
+            )
+
+
+def _check_order(trial: RingTrial) -> None:
+    """Loads before the products, stores after them, as far as lines tell."""
+    loop = Loop(trial.kernel)
+    inside = {node.lineno for node in loop.nodes if hasattr(node, "lineno")}
+    reads = trial.accesses("load")["line"].max()
+    loads = [line for name in "AB" for line in trial.accesses("load", name)["line"] if line in inside]
+    stores = [line for line in trial.accesses("store")["line"] if line in inside]
+    if loads and max(loads) > reads:
+        raise Refused(
+            "The numbers are right, but the next tile is loaded after this one has been multiplied, so "
+            "nothing hides the wait for it. Load it before the loop over p.",
+            f"{trial.line(int(max(loads)))}. {trial.about}.",
+        )
+    if stores and min(stores) < reads:
+        raise Refused(
+            "The numbers are right, but the next tile is stored before this one is multiplied. A store needs "
+            "its value, so the thread waits for the load there. Keep it in registers, and store after the "
+            "loop over p.",
+            f"{trial.line(int(min(stores)))}. {trial.about}.",
+        )
+
+
+def _check_barriers(trial: RingTrial) -> None:
+    if trial.barriers_per_block > trial.tiles + 1:
+        raise Refused(
+            f"The numbers are right, but a block waits at {trial.barriers_per_block} barriers for "
+            f"{trial.tiles} tiles. With two slots one per tile is enough.",
+            trial.about + ".",
+        )

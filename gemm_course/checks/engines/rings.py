@@ -1,0 +1,141 @@
+"""Products with a ring of tiles, a thread per element of C: a launch, and what its loop over tiles says."""
+
+import ast
+import inspect
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from gemm_course.checks.core import Refused, source_tree
+
+from .trial import Trial, try_kernel
+
+T = 16  # rows and columns of a tile, of a block's threads and of its part of C
+FROM_FLOAT32 = 6e-8  # relative error of one addition
+COPIES = ("fetch", "cp_async4", "cp_async16")
+
+
+@dataclass(kw_only=True)
+class RingTrial(Trial):
+    """One product C = A @ B with the learner's kernel; each block computes a tile of C."""
+
+    shape: tuple[int, int, int]  # m, n, k
+
+    @property
+    def tiles(self) -> int:
+        """Tiles along k."""
+        return -(-self.shape[2] // T)
+
+    @cached_property
+    def expected(self) -> np.ndarray:
+        return self.product(slice(None))
+
+    def product(self, steps: slice) -> np.ndarray:
+        """A @ B of these steps along k alone."""
+        return self.before["A"][:, steps].astype(float) @ self.before["B"][steps].astype(float)
+
+    @cached_property
+    def wrong(self) -> np.ndarray:
+        return ~self.close(self.expected)
+
+    def close(self, prediction: np.ndarray) -> np.ndarray:
+        """Where C came out as predicted, up to what float32 accumulators explain."""
+        size = abs(self.before["A"]).astype(float) @ abs(self.before["B"])
+        return abs(self.after["C"] - prediction) <= (self.shape[2] + 4) * FROM_FLOAT32 * size
+
+    @property
+    def where(self) -> str:
+        row, column = map(int, np.argwhere(self.wrong)[0])
+        return self.first_wrong(
+            "C", self.wrong, self.expected, f"It belongs to block ({column // T}, {row // T})."
+        )
+
+    @property
+    def nothing_stored(self) -> bool:
+        return not self.touched("C").any()
+
+
+def try_ring(kernel: Any, names: tuple[str, ...], m: int, n: int, k: int, choice: str = "") -> RingTrial:
+    """Launch a block of T by T threads per tile of C. names: the kernel's, of m, n, k, A, B and C."""
+    rng = np.random.default_rng((m, n, k))
+    A, B = (rng.uniform(-2, 2, shape).astype(np.float32) for shape in ((m, k), (k, n)))
+    given = {"m": m, "n": n, "k": k, "A": A, "B": B, "C": np.full((m, n), np.nan, np.float32)}
+    about = "With " + ", ".join(filter(None, (choice, f"m = {m}, n = {n}, k = {k}")))
+    done = try_kernel(
+        kernel, names, (-(-n // T), -(-m // T)), (T, T), *(given[name] for name in names), about=about
+    )
+    return RingTrial(**vars(done), shape=(m, n, k))
+
+
+# ---- the loop over tiles, as it stands in the source -------------------------------------------------------
+
+
+class Loop:
+    """Where the loop over tiles of a kernel waits, has a barrier, asks for copies and reads tiles.
+
+    Lines are those of the source; what a loop before it does, such as the first copies, is left out.
+    """
+
+    def __init__(self, kernel: Any):
+        self.kernel = kernel
+        loops = [node for node in ast.walk(source_tree(kernel)) if isinstance(node, (ast.For, ast.While))]
+        longest = max(loops, key=_lines, default=None)
+        self.nodes = list(ast.walk(longest)) if longest else []
+
+    def lines(self, *names: str) -> list[int]:
+        """The lines of calls of these functions."""
+        return sorted(call.lineno for call in self._calls(*names))
+
+    @property
+    def pending(self) -> list[int | None]:
+        """What each `cp_async_wait` is passed, where that is known before the launch."""
+        return [self._value(call.args[0]) for call in self._calls("cp_async_wait") if call.args]
+
+    def _calls(self, *names: str) -> list[ast.Call]:
+        calls = (node for node in self.nodes if isinstance(node, ast.Call))
+        return [call for call in calls if ast.unparse(call.func).split(".")[-1] in names]
+
+    def _value(self, node: ast.expr) -> int | None:
+        known = inspect.getclosurevars(self.kernel.py_func)
+        try:
+            return int(eval(ast.unparse(node), {}, {**known.globals, **known.nonlocals}))
+        except Exception:  # whatever it is, it is not known here
+            return None
+
+
+def _lines(node: ast.stmt) -> int:
+    return (node.end_lineno or node.lineno) - node.lineno
+
+
+# ---- wrong numbers that any of these kernels may have ------------------------------------------------------
+
+
+def refuse_wrong_numbers(trial: RingTrial, ahead: int = 1) -> None:
+    """Name what became of tiles along k. ahead: tiles that are fetched before the loop."""
+    if not trial.wrong.any():
+        return
+    if trial.nothing_stored:
+        raise Refused("Nothing is stored into C: does any thread pass the guard before the store?")
+    k, whole = trial.shape[2], (trial.tiles - 1) * T
+    likely = (
+        (
+            "The last tile is missing: it was fetched, but the loop ended before it was multiplied.",
+            slice(whole),
+        ),
+        ("The first tile is missing: the loop multiplies only what it fetched itself.", slice(T, k)),
+        ("Only the first tile was multiplied.", slice(T)),
+        (
+            "Only the last tile counts: the accumulator starts anew with every tile. Set it to zero before "
+            "the loop.",
+            slice(whole, k),
+        ),
+        ("The tiles that were fetched before the loop are missing.", slice(ahead * T, k)),
+    )
+    for message, steps in likely:
+        if trial.tiles > 1 and trial.close(trial.product(steps)).all():
+            raise Refused(message, trial.where)
+    if trial.tiles > 1 and trial.close(trial.product(slice(T)) * trial.tiles).all():
+        raise Refused("The first tile was multiplied over and over: no other one was fetched.", trial.where)
+    raise Refused("The numbers are wrong. Which tile lies in which slot when it is multiplied?", trial.where)

@@ -1,0 +1,85 @@
+"""Exercises of notebook 09: right answers in other styles pass, and what messages must not claim."""
+
+import pytest
+
+from tests.checks.cells import checked_cells, verdict_of
+from tests.wrong_solutions.altering import changed, solution
+
+WHILE = (
+    ("    for t in range(tiles):\n", "    t = 0\n    while t < tiles:\n"),
+    ("        cuda.syncthreads()\n    C[", "        cuda.syncthreads()\n        t += 1\n    C["),
+)
+TOGGLED = (
+    ("    tiles = k // 16\n", "    tiles = k // 16\n    slot, free = 0, 1\n"),
+    ("        slot = t % 2\n", ""),
+    ("1 - slot", "free"),
+    (
+        "        cuda.syncthreads()\n    C[",
+        "        cuda.syncthreads()\n        slot, free = free, slot\n    C[",
+    ),
+)
+CLAMPED = (
+    (
+        """        if t + 1 < tiles:
+            next_a = A[row, (t + 1) * 16 + tx]
+            next_b = B[(t + 1) * 16 + ty, col]
+""",
+        """        after = min(t + 1, tiles - 1) * 16
+        next_a, next_b = A[row, after + tx], B[after + ty, col]
+""",
+    ),
+)
+
+
+@pytest.mark.parametrize("changes", [WHILE, TOGGLED, CLAMPED], ids=["while", "toggled", "clamped"])
+def test_two_slots_in_other_words(changes):
+    verdict = verdict_of(changed(solution("two_slots"), *changes))
+    assert verdict.passed, verdict
+
+
+FETCH = "            fetch(As, Bs, (t + SLOTS - 1) % SLOTS, A, B, row, col, t + SLOTS - 1, m, n, k)\n"
+GUARDED = ((FETCH, f"            if t + SLOTS - 1 < (k + 15) // 16:\n    {FETCH}"),)
+COUNTED = (
+    (
+        "        for t in range((k + 15) // 16):\n",
+        "        slot = 0\n        for k0 in range(0, k, 16):\n            t = k0 // 16\n",
+    ),
+    ("t % SLOTS, ", "slot, "),
+    ("        cp_async_wait(0)\n", "            slot = (slot + 1) % SLOTS\n        cp_async_wait(0)\n"),
+)
+NAMED = (
+    ("def make_ring(SLOTS):\n", "def make_ring(SLOTS):\n    IN_FLIGHT = SLOTS - 2\n\n"),
+    ("cp_async_wait(SLOTS - 2)", "cp_async_wait(IN_FLIGHT)"),
+)
+TAIL = (
+    (
+        "        for t in range((k + 15) // 16):\n",
+        "        tiles = (k + 15) // 16\n        for t in range(tiles):\n",
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    "changes", [GUARDED, COUNTED, NAMED, TAIL], ids=["guarded", "counted", "named", "tiles"]
+)
+def test_a_ring_in_other_words(changes):
+    verdict = verdict_of(changed(solution("any_ring"), *changes))
+    assert verdict.passed, verdict
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        "[(i if j % 2 == 0 else TM - 1 - i, j) for j in range(TN) for i in range(TM)]",
+        "[(TM - 1 - i, s if i % 2 else TN - 1 - s) for i in range(TM) for s in range(TN)]",
+    ],
+)
+def test_any_walk_whose_steps_share_an_operand_passes(order):
+    verdict = verdict_of(f"def walk(TM, TN):\n    return {order}\n\n\ncheck.shared_walk(walk)")
+    assert verdict.passed, verdict
+
+
+def test_stubs_are_not_called_wrong():
+    stubs = checked_cells("stub")
+    for name in ("two_slots", "ring_places", "any_ring", "ring_suspects", "shared_walk", "grouped_tile"):
+        assert "Not tried yet" in str(verdict_of(stubs[name])), name

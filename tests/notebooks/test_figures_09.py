@@ -1,0 +1,118 @@
+"""What notebook 09 says in figures is what was recorded, or counted."""
+
+import re
+from itertools import pairwise
+
+import pytest
+
+from gemm_course import records
+from gemm_course.checks.ch09.grouped_tile import grouped_tile
+from gemm_course.kernels import LADDER
+from gemm_course.profiles import recorded, verdict
+from gemm_course.widgets import _quiz
+from tests.notebooks.builder import ROOT
+
+LARGE = {"BM": 128, "BN": 256, "BK": 8, "WM": 64, "WN": 64, "TM": 16, "TN": 8, "PAD": 4}
+STEPS = ("double_buffered", "async_copy", "read_ahead", "grouped_blocks")
+
+
+@pytest.fixture(scope="module")
+def said() -> str:
+    lines = (ROOT / "notebooks" / "source" / "09_overlap.py").read_text("utf-8").splitlines()
+    text = " ".join(line.removeprefix("#") for line in lines) + str(_quiz.questions("09"))
+    return re.sub(r"\s+", " ", text)
+
+
+@pytest.fixture(scope="module")
+def large():
+    return recorded("warp_tiled", LARGE)
+
+
+def loop(stage: str) -> tuple[int, int, int]:
+    """Instructions of the main loop as recorded, multiply-adds and reads of shared memory among them."""
+    rows = records.machine_code().query("stage == @stage and compute_capability == '9.0'")
+    (row,) = rows.itertuples()
+    return row.loop_instructions, row.loop_multiply_add, row.loop_shared_load
+
+
+def sweep(stage: str, **tiles: int) -> float:
+    """TFLOPS of the tuner for a stage's default tiles with these changed."""
+    asked = records.sweep().query("stage == @stage")
+    wanted = LADDER[stage].tiles | tiles
+    (found,) = [
+        tflops for text, tflops in zip(asked.tiles, asked.tflops) if records.parse_tiles(text) == wanted
+    ]
+    return found
+
+
+def ladder(stage: str, size: int):
+    rows = records.ladder().query("stage == @stage and dtype == 'fp32' and m == n == k == @size")
+    return rows.iloc[0]
+
+
+def test_all_steps_have_the_same_tiles():
+    for stage in STEPS:
+        assert LARGE.items() <= LADDER[stage].tiles.items()
+
+
+def test_what_two_slots_bring(said, large):
+    two = recorded("double_buffered")
+    assert (
+        f"{large.tflops:.1f} TFLOPS, where the smaller tiles do {ladder('warp_tiled', 4096).tflops:.1f}"
+        in said
+    )
+    assert f"in {100 * (1 - large.measured['issued']):.0f} % of the clocks a scheduler" in said
+    assert f"{two.tflops / large.tflops:.2f} times." in said
+    before, after = large.waits, two.waits
+    assert f"{100 * before['global memory']:.0f} % to {100 * after['global memory']:.1f} %" in said
+    assert f"from {100 * before['barrier']:.0f} to {100 * after['barrier']:.0f} %" in said
+    usual = {"BM": 128, "BN": 128, "BK": 16, "WM": 32, "WN": 64, "TM": 8, "TN": 8}
+    assert f"{sweep('double_buffered', **usual):.1f} TFLOPS instead of" in said
+
+
+def test_what_the_other_steps_bring(said):
+    for before, after in pairwise(STEPS[:-1]):
+        one, two = ladder(before, 4096).tflops, ladder(after, 4096).tflops
+        assert f"{one:.1f} TFLOPS become {two:.1f}" in said
+    gains = [
+        100 * (ladder("grouped_blocks", n).tflops / ladder("read_ahead", n).tflops - 1) for n in (4096, 8192)
+    ]
+    assert f"{gains[0]:.1f} % at 4096³, {gains[1]:.1f} % at 8192³" in said
+    assert f"{100 * ladder('read_ahead', 4096).ratio_to_cublas:.0f} % of cuBLAS's" in said
+    one, eight = (sweep("grouped_blocks", GROUP=group) for group in (1, 8))
+    assert f"{one:.2f} instead of {eight:.2f} TFLOPS" in said
+    two, three = (sweep("async_copy", SLOTS=slots) for slots in (2, 3))
+    assert f"{two:.1f} TFLOPS become {three:.1f}" in said
+
+
+def test_what_the_profiles_say(said, large):
+    named = {"X": recorded("async_copy"), "Y": large, "Z": recorded("read_ahead")}
+    issued = [f"{100 * one.measured['issued']:.0f} %" for one in named.values()]
+    assert f"| issue slots are taken | {' | '.join(issued)} |" in said
+    for wait in ("global memory", "shared memory"):
+        shares = [f"{100 * one.waits.get(wait, 0):.0f} %" for one in named.values()]
+        assert f"| a warp waits for {wait} | {' | '.join(shares)} |" in said
+    assert all(next(iter(verdict(recorded(stage)).busy)) == "issue slots" for stage in STEPS)
+
+
+def test_what_blocks_of_one_moment_need(said):
+    needs = {}
+    for size in (4096, 8192):
+        rows, columns = size // 128, size // 256
+        for GROUP in (1, 8):
+            tiles = [grouped_tile.right(block, rows, columns, GROUP) for block in range(132)]
+            needs[size, GROUP] = 128 * len({i for i, _ in tiles}) + 256 * len({j for _, j in tiles})
+    assert (
+        f"need {needs[4096, 8]:,} rows of A and columns of B together; row by row it is {needs[4096, 1]:,}"
+        in said
+    )
+    fewer = 100 * (1 - needs[8192, 8] / needs[8192, 1])
+    assert f"it is {needs[8192, 8]:,} against {needs[8192, 1]:,}, {fewer:.0f} %" in said
+
+
+def test_the_machine_code_that_is_told(said):
+    counted = {stage: loop(stage) for stage in STEPS[:3]}
+    assert {fma for _, fma, _ in counted.values()} == {1024}
+    assert f"{counted['double_buffered'][0]:,} instructions" in said
+    assert f"1,024 / {counted['async_copy'][0]:,}" in said
+    assert counted["async_copy"][:2] == counted["read_ahead"][:2]
