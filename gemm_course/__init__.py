@@ -9,7 +9,7 @@ from typing import Any
 
 from gemm_course.without_gpu import accept_signatures
 
-__all__ = ["LADDER", "check", "compiled", "emulate", "emulated", "launch", "profiled", "run"]
+__all__ = ["LADDER", "check", "compiled", "emulate", "emulated", "launch", "own", "profiled", "run"]
 
 _HOMES = {
     "LADDER": "gemm_course.kernels",
@@ -17,6 +17,7 @@ _HOMES = {
     "emulate": "gemm_course.emulator",
     "emulated": "gemm_course.programs",
     "launch": "gemm_course.launching",
+    "own": "gemm_course.own_kernel",
     "profiled": "gemm_course.bench.profile",
     "run": "gemm_course.launching",
 }

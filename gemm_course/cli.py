@@ -96,11 +96,42 @@ def emulate(
     raise typer.Exit(emulate(program, context.args, gpu=gpu, module=module, as_json=as_json))
 
 
+@app.command()
+def new(
+    name: Annotated[str, typer.Argument(help="what to call it, such as mine")],
+    start: Annotated[
+        str, typer.Option("--from", help="the stage of the ladder that it begins as")
+    ] = "thread_tiled_2d",
+    folder: Annotated[
+        Path | None, typer.Option(help="where to write; beside the notebooks by default", show_default=False)
+    ] = None,
+) -> None:
+    """Write a kernel of your own, NAME.py, that begins as a stage of the ladder; never overwrites."""
+    from gemm_course.commands.own_kernel import new
+
+    path = new(name, start, folder)
+    print(f"{path} is yours: edit it, then `gemm-course check {path.name}`.")
+
+
+@app.command()
+def check(
+    file: Annotated[str, typer.Argument(help="a file of `gemm-course new`, such as mine.py")],
+    tiles: Annotated[str, typer.Option(help="Tiles to change, as in 'BM=64 BN=64'.")] = "",
+) -> None:
+    """Check a kernel of your own on the emulator: odd shapes, padding, races; this needs no GPU."""
+    from gemm_course.commands.own_kernel import check
+
+    raise typer.Exit(0 if check(file, tiles) else 1)
+
+
 @app.command(name="compile")
 def show_machine_code(
     stages: Annotated[
         list[str] | None,
-        typer.Argument(help="Stages of the ladder by name; all by default.", show_default=False),
+        typer.Argument(
+            help="Stages of the ladder by name, or files such as mine.py; all stages by default.",
+            show_default=False,
+        ),
     ] = None,
     capability: Annotated[str, typer.Option("--for", help="The GPU's compute capability.")] = "9.0",
     tiles: Annotated[str, typer.Option(help="Tiles to change, as in 'BM=64 BN=64'.")] = "",

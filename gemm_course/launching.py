@@ -84,6 +84,7 @@ def run(
     tiles: Mapping[str, int] | None = None,
     backend: str = "auto",
     report: bool = False,
+    extras: Mapping[str, np.ndarray] | None = None,
 ) -> Result:
     """Compute alpha * A @ B + beta * C with a kernel, and return the result beside how it was run.
 
@@ -92,7 +93,7 @@ def run(
     kernel of one's own may take float32 or float16. tiles: sizes to change from the stage's defaults.
     backend: "gpu", "emulator", or "auto" for the GPU where there is one that can run it; if the one there is
     too old, that is said. report: emulate as well if it runs on a GPU; large problems are then only counted,
-    not checked.
+    not checked. extras: by name, what a stage of your own takes after C, such as {"bias": bias}.
 
     The kernel gets copies whose rows are as long as the stage needs (multiples of 64 bytes for a configured
     kernel), with NaN in what is beyond the matrix, and in C if none is given.
@@ -107,6 +108,7 @@ def run(
         alignment = OWN_KERNEL_ALIGNMENT
     else:
         problems += _tile_problems(stage, tiles, alone=not problems)
+        problems += _extra_problems(stage, extras or {}, A, B)
         alignment = stage.alignment
     if problems:
         raise ValueError("\n".join(problems))
@@ -115,17 +117,18 @@ def run(
     if stage is not None:
         tiles = stage.tiles_for(m, n, k, tiles)
     most = _reach(stage, tiles, m, n)
-    if most != (m, n):
+    if most != (m, n) and not extras:
         return _in_parts(
             most, stage, A, B, C, alpha=alpha, beta=beta, tiles=tiles, backend=backend, report=report
         )
     of_k, of_n = (leading_dimension(columns, alignment, dtype.itemsize) for columns in (k, n))
+    after_c = [np.array(extras[name]) for name in stage.extras] if extras else []
     leading = {"A": of_k, "B": of_n, "C": of_n}
     old = np.full((m, n), np.nan, dtype) if C is None else C
 
     def arguments() -> list:
         a, b, c = (padded(matrix, leading[name]) for name, matrix in zip("ABC", (A, B, old), strict=True))
-        return [m, n, k, np.float32(alpha), a, b, np.float32(beta), c]
+        return [m, n, k, np.float32(alpha), a, b, np.float32(beta), c, *after_c]
 
     def launches(standard: Sequence) -> Sequence[KernelLaunch]:
         if stage is None:
@@ -247,6 +250,20 @@ def _kernel_problems(configured, tiles) -> list[str]:
             )
     if tiles is not None:
         problems.append("tiles belong to a stage of the ladder; your own kernel has its sizes built in")
+    return problems
+
+
+def _extra_problems(stage: Stage, extras: Mapping[str, Any], A, B) -> list[str]:
+    if set(extras) != set(stage.extras):
+        takes = ", ".join(f"{name} ({' by '.join(shape)} elements)" for name, shape in stage.extras.items())
+        given = ", ".join(extras) or "none"
+        return [f"{stage.name} takes {takes or 'nothing'} in extras, beside A, B and C; given: {given}"]
+    sizes, problems = {"m": np.shape(A)[0], "n": np.shape(B)[-1]}, []
+    for name, shape in stage.extras.items():
+        wanted, array = tuple(sizes[letter] for letter in shape), extras[name]
+        if getattr(array, "shape", None) != wanted or array.dtype != stage.dtype:
+            found = getattr(array, "shape", None), getattr(array, "dtype", type(array).__name__)
+            problems.append(f"{name} must be {wanted} of {stage.dtype}, not {found[0]} of {found[1]}")
     return problems
 
 

@@ -29,11 +29,19 @@ Stages = Annotated[
     list[str] | None,
     typer.Argument(help="Stages of the ladder by name; all by default.", show_default=False),
 ]
+StagesOrFiles = Annotated[
+    list[str] | None,
+    typer.Argument(
+        help="Stages of the ladder by name, or files such as mine.py; all stages by default. With a file, "
+        "what is measured is written beside it.",
+        show_default=False,
+    ),
+]
 
 
 @app.command()
 def bench(
-    stages: Stages = None,
+    stages: StagesOrFiles = None,
     sizes: Shapes = "4096",
     tiles: Tiles = None,
     odd: Annotated[
@@ -54,7 +62,7 @@ def bench(
     from gemm_course.bench.ladder import check_odd_shapes, measure_ladder
     from gemm_course.records import parse_tiles
 
-    target = _folder(folder)
+    target = _folder(folder or _beside(stages))
     if roofs:
         _measure_roofs(target)
         return
@@ -62,7 +70,7 @@ def bench(
         _measure_row_lengths(target)
         return
     with _sentences():
-        chosen = _stages(stages)
+        chosen = _stages_or_files(stages)
         changes = [parse_tiles(text) for text in tiles or [""]]
         if odd:
             wrong = check_odd_shapes(chosen, changes, target / "correctness.csv", _command())
@@ -209,7 +217,7 @@ def profile(
         list[str] | None,
         typer.Argument(
             help="Stages of the ladder or variants, by name; all by default. Without tiles and sizes: all "
-            "that the course shows of them.",
+            "that the course shows of them. Or one file, such as mine.py, whose profile is only shown.",
             show_default=False,
         ),
     ] = None,
@@ -238,6 +246,9 @@ def profile(
     from gemm_course.bench.profile.record import record_profiles
     from gemm_course.progress_bar import progress_bar
 
+    if any(map(_is_file, stages or ())):
+        _show_profiles(stages, tiles, sizes)
+        return
     until = math.inf if minutes is None else time.monotonic() + 60 * minutes
     target = _folder(folder)
     with _sentences():
@@ -253,6 +264,24 @@ def profile(
     typer.echo(f"{done.profiled} profiles written to {target / 'profile'}")
     if done.failed:
         raise typer.Exit(1)
+
+
+def _show_profiles(stages: list[str], tiles: list[str] | None, sizes: str | None) -> None:
+    """Profile stages of one's own and say what limits them; nothing is kept."""
+    from gemm_course.bench.profile import NotProfiled, profiled
+    from gemm_course.device import NoGpu
+    from gemm_course.profiles import verdict
+    from gemm_course.records import parse_tiles
+
+    with _sentences():
+        for stage, text, shape in itertools.product(
+            _stages_or_files(stages), tiles or [""], parse_shapes(sizes or "4096")
+        ):
+            try:
+                found = profiled(stage, tiles=parse_tiles(text), size=shape)
+            except (NoGpu, NotProfiled, LookupError) as reason:
+                _stop(str(reason))
+            typer.echo(f"{found}\n{verdict(found)}")
 
 
 def _profiles(stages, tiles, sizes) -> list:
@@ -394,6 +423,27 @@ def _stages(names: list[str] | None) -> list:
     from gemm_course.kernels import LADDER
 
     return [LADDER[name] for name in _known(names)] or list(LADDER)
+
+
+def _is_file(name: str) -> bool:
+    return name.endswith(".py")
+
+
+def _stages_or_files(names: list[str] | None) -> list:
+    """Stages of the ladder, all by default, and those of one's own. Raises ValueError."""
+    from gemm_course.kernels.parts.own import own_stage
+
+    files = {name: own_stage(name) for name in names or () if _is_file(name)}
+    stages = iter(_stages([name for name in names if name not in files]) if names else _stages(None))
+    return [files[name] if name in files else next(stages) for name in names] if names else list(stages)
+
+
+def _beside(names: list[str] | None) -> Path | None:
+    """Where to write what was measured of a stage of one's own: never into the course's records."""
+    from gemm_course.kernels.parts.own import where
+
+    own = [where(name) for name in names or () if _is_file(name)]
+    return own[0].parent / "measured" if own else None
 
 
 def _able(stages: list) -> list:

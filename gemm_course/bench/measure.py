@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from gemm_course.bench.cublas import cublas_version
+from gemm_course.bench.cublas import cublas_version, cupy
 from gemm_course.bench.problem import Problem
 from gemm_course.device import compile_for, gpu_facts, launch, time_alternating, why_too_old
+from gemm_course.device.buffers import on_device
 from gemm_course.device.launch import Resources, allow_shared_memory, must_opt_in
 from gemm_course.kernels import KernelLaunch, Stage, tiles_text
 from gemm_course.records import origin
@@ -33,12 +34,16 @@ class Candidate:
         if reason:
             raise TooOld(reason)
         self.stage, self.tiles, self.problem = stage, stage.tiles_for(*problem.shape, tiles), problem
+        self.extras = tuple(on_device(stage.example_extras(*problem.shape[:2])))
         for each in self.launches():  # the last launch's resources stay
             self.resources, self.dynamic_shared_bytes = _prepared(each), each.shared_bytes
 
     def launches(self, alpha: float = 1.0, beta: float = 0.0) -> tuple[KernelLaunch, ...]:
         """What the stage launches for this problem."""
-        return self.stage.launches(*self.problem.arguments(alpha, beta), tiles=self.tiles)
+        return self.stage.launches(*self._arguments(alpha, beta), tiles=self.tiles)
+
+    def _arguments(self, alpha: float, beta: float) -> list:
+        return [*self.problem.arguments(alpha, beta), *self.extras]
 
     def launch(self, alpha: float = 1.0, beta: float = 0.0) -> None:
         """Queue the launches; their arguments stay alive until the next time."""
@@ -48,7 +53,7 @@ class Candidate:
 
     def launch_alone(self, alpha: float = 1.0, beta: float = 0.0) -> None:
         """Queue the stage's own kernel, which computes all of C."""
-        each = self.stage.alone(*self.problem.arguments(alpha, beta), tiles=self.tiles)
+        each = self.stage.alone(*self._arguments(alpha, beta), tiles=self.tiles)
         self._given = (each,)
         launch(each.kernel, each.grid, each.block, each.arguments, each.shared_bytes)
 
@@ -73,8 +78,13 @@ class Candidate:
         ways = [self.launch] if self.stage.shares is None else [self.launch, self.launch_alone]
         accumulate = self.stage.accumulate
         return max(
-            self.problem.error_of(way, alpha, beta, accumulate) for way in ways for alpha, beta in scalings
+            self.problem.error_of(way, alpha, beta, accumulate, self._finished)
+            for way in ways
+            for alpha, beta in scalings
         )
+
+    def _finished(self, product):
+        return self.stage.finished(product, *map(cupy().asarray, self.extras))
 
     def measure(
         self,

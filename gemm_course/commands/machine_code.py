@@ -7,6 +7,7 @@ from itertools import count
 from pathlib import Path
 
 from gemm_course.commands.errors import CourseError
+from gemm_course.commands.own_kernel import is_file, read_own
 from gemm_course.compiler import CannotCompile, NoCompiler, compiled
 from gemm_course.compiler.nvidia import why_no_compiler
 from gemm_course.compiler.record import record
@@ -20,7 +21,7 @@ def show(stages: list[str], capability: str, tiles: str, text: bool) -> None:
 
     Of the whole ladder those stages are left out, with the reason, that such a GPU cannot run.
     """
-    chosen = _known(stages)
+    chosen = stages_or_files(stages)
     for stage in chosen:
         try:
             code = compiled(stage, compute_capability=capability, tiles=parse_tiles(tiles))
@@ -55,6 +56,13 @@ def write(stages: list[str], command: str, data: Path | None = None) -> None:
             f"{row['spilled_bytes']} bytes spilled, {row['instructions']:,} instructions"
         )
     print(f"{len(rows)} rows of {data / 'machine_code' / 'stages.csv'}")
+
+
+def stages_or_files(names: list[str]) -> list[Stage]:
+    """Stages of the ladder, all by default, and those of one's own, such as mine.py. Raises CourseError."""
+    files = {name: read_own(name) for name in names if is_file(name)}
+    known = {stage.name: stage for stage in _known([name for name in names if name not in files])}
+    return [files.get(name) or known[name] for name in names] or list(LADDER)
 
 
 def _known(names: list[str]) -> list[Stage]:

@@ -157,7 +157,8 @@ def _compiled_stage(
 ) -> Compiled:
     chosen = dict(tiles)
     A, B, C = (np.zeros((EXAMPLE, EXAMPLE), stage.dtype) for _ in range(3))
-    standard = (EXAMPLE, EXAMPLE, EXAMPLE, np.float32(1), A, B, np.float32(0), C)
+    extras = stage.example_extras(EXAMPLE, EXAMPLE)
+    standard = (EXAMPLE, EXAMPLE, EXAMPLE, np.float32(1), A, B, np.float32(0), C, *extras)
     dispatcher = stage.kernel(chosen)
     types = _types(dispatcher, stage.arguments(*standard, tiles=chosen))
     asked = _Asked(dispatcher, stage.name, tiles_text(chosen), stage.shared_bytes(chosen))

@@ -12,6 +12,7 @@ _HOMES = {
     "grid": "threads",
     "latency": "threads",
     "banks": "banks",
+    "card": "card",
     "diff": "code",
     "source": "code",
     "strips": "strips",

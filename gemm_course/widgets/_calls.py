@@ -70,7 +70,7 @@ def call_of(make: Callable, args: tuple, kwargs: dict) -> Call | None:
     bound, parameters = signature(make).bind(*args, **kwargs), signature(make).parameters
     try:
         given = {_key(parameters[name]): _text(value) for name, value in bound.arguments.items()}
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, KeyError):  # KeyError: a stage of the learner's own
         return None
     usual = {name: json.dumps(each.default, default=repr) for name, each in parameters.items()}
     given = {name: json.loads(value) for name, value in given.items() if value != usual.get(name)}

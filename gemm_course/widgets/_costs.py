@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from gemm_course.emulator import DataDependent, Report, emulate
-from gemm_course.kernels import LADDER, Stage
+from gemm_course.kernels import Stage
 from gemm_course.kernels.parts.base import tiles_over
 from gemm_course.widgets._measured import SIZE
 
@@ -67,7 +67,7 @@ def _after(steps: float, one: Counts, two: Counts) -> Counts:
 
 def cost(stage: Stage, tiles: Mapping[str, int]) -> Cost:
     """Return what a block with these tiles costs if k is SIZE. Raises IllegalTiles for illegal tiles."""
-    return _cost(stage.name, tuple(tiles.items()))
+    return _cost(stage, tuple(tiles.items()))
 
 
 def cost_of_squares(stage: Stage) -> Cost:
@@ -75,12 +75,12 @@ def cost_of_squares(stage: Stage) -> Cost:
 
     If the tiles divide WIDE, every block does the same, and one block is counted for all.
     """
-    return _cost_of_squares(stage.name, tuple(stage.tiles.items()))
+    return _cost_of_squares(stage)
 
 
 @lru_cache
-def _cost_of_squares(name: str, chosen: tuple[tuple[str, int], ...]) -> Cost:
-    stage, sizes = LADDER[name], dict(chosen)
+def _cost_of_squares(stage: Stage) -> Cost:
+    sizes = dict(stage.tiles)
     whole = all(WIDE % sizes[side] == 0 for side in ("BM", "BN"))
     m, n = (sizes["BM"], sizes["BN"]) if whole else (WIDE, WIDE)
     report = _count(stage, sizes, m, n, WIDE)
@@ -88,10 +88,10 @@ def _cost_of_squares(name: str, chosen: tuple[tuple[str, int], ...]) -> Cost:
 
 
 @lru_cache(_KEPT)
-def _cost(name: str, chosen: tuple[tuple[str, int], ...]) -> Cost:
-    stage, sizes = LADDER[name], dict(chosen)
+def _cost(stage: Stage, chosen: tuple[tuple[str, int], ...]) -> Cost:
+    sizes = dict(chosen)
     report, one = _steps(stage, sizes, 1)
-    two = _twice(one) if _reads_in_steps_only(name) else _steps(stage, sizes, 2)[1]
+    two = _twice(one) if _reads_in_steps_only(stage) else _steps(stage, sizes, 2)[1]
     counts = _after(SIZE / _depth(sizes), one, two)
     return Cost(counts, report.shared_bytes, sizes["BM"] * sizes["BN"] * SIZE, stage.itemsize)
 
@@ -113,12 +113,11 @@ def _twice(one: Counts) -> Counts:
 
 
 @lru_cache
-def _reads_in_steps_only(name: str) -> bool:
+def _reads_in_steps_only(stage: Stage) -> bool:
     """Return whether a stage reads nothing before its first step and nothing after its last.
 
     The answer is the same for all tiles of a stage, and saves a slider half of the counting.
     """
-    stage = LADDER[name]
     (_, one), (_, two) = (_steps(stage, stage.tiles, steps) for steps in (1, 2))
     return two == _twice(one)
 
@@ -129,7 +128,8 @@ def _count(stage: Stage, sizes: Mapping[str, int], m: int, n: int, k: int) -> Re
     if "BLOCKS" in sizes:  # one block per tile: none is cut
         sizes = {**sizes, "BLOCKS": tiles_over(m, sizes["BM"]) * tiles_over(n, sizes["BN"])}
     launch = (stage.kernel(sizes), stage.grid(m, n, sizes), stage.block(sizes))
-    problem = stage.arguments(m, n, k, np.float32(1), A, B, np.float32(0), C, tiles=sizes)
+    standard = (m, n, k, np.float32(1), A, B, np.float32(0), C, *stage.example_extras(m, n))
+    problem = stage.arguments(*standard, tiles=sizes)
     shared = stage.shared_bytes(sizes)
     try:
         return emulate(*launch, *problem, shared_bytes=shared, counts_only=True)

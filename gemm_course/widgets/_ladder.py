@@ -64,6 +64,11 @@ def speed_on_the_h200(stage: Stage) -> float | None:
     return speed.tflops if speed else None
 
 
+def cublas_on_the_h200(stage: Stage) -> float | None:
+    """Return the TFLOPS measured for cuBLAS with a stage's dtypes, None if there are none yet."""
+    return _cublas(_kind(stage), MEASURED_ON["h200"])
+
+
 def provenance(stages: Iterable[Stage], *others: pd.DataFrame) -> str:
     """Return where the H200's figures of some stages, and ``others`` beside them, come from, in one line."""
     rows = [_recorded("h200", *kind) for kind in sorted({_kind(stage) for stage in stages})]

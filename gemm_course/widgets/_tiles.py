@@ -26,13 +26,15 @@ _FURTHER = 3  # measured choices shown from further than one step away
 
 
 @explorer
-def tiles(name: str, *, tells_best: bool = True) -> Explorer:
+def tiles(name: str | Stage, *, tells_best: bool = True) -> Explorer:
     """Show sliders for a stage's tile sizes: their costs, what was measured around them, or a roofline.
+
+    name: of a stage of the ladder, or a stage of your own, `own("mine.py")`.
 
     Where there is a GPU, a button measures the chosen tiles. Without ``tells_best`` the best choice that was
     measured is named only when the sliders are there.
     """
-    stage = LADDER[name]
+    stage = LADDER[name] if isinstance(name, str) else name
     stage.legal_choices()  # slow the first time, so not while a slider moves
     actions = {MEASURE: lambda show, **chosen: measured_here(stage, chosen)} if gpu_available() else {}
     controls = {"show": ("show", list(PICTURES), "costs"), **sliders(stage)}
@@ -54,7 +56,8 @@ def measured_here(stage: Stage, chosen: Mapping[str, int]) -> str:
     A, B = (
         np.random.default_rng(seed).random((SIZE, SIZE), np.float32).astype(stage.dtype) for seed in (1, 2)
     )
-    result = run(stage, A, B, tiles=chosen, backend="gpu")
+    extras = dict(zip(stage.extras, stage.example_extras(SIZE, SIZE), strict=True))
+    result = run(stage, A, B, tiles=chosen, backend="gpu", extras=extras)
     return f"{tiles_text(chosen)}: {result.tflops:.3g} TFLOPS on this machine ({SIZE}³, {stage.dtype})."
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from gemm_course.bench.counters.case import Case
 from gemm_course.bench.counters.patterns import wavefront_cases
 from gemm_course.kernels import LADDER, Stage, tiles_text
+from gemm_course.kernels.parts.own import own_stage
 from gemm_course.kernels.variants import called, variants
 from gemm_course.records import parse_tiles
 
@@ -25,8 +26,9 @@ class Source:
 
     kind "stages": stages by name (empty: the whole ladder) at `shapes`, with `tiles` changed from the
     defaults; "module": a Python file that exposes CASES, objects with .name .kernel .grid .block .make_args()
-    .shared_bytes; "pickled": one launch that `pickled` has written into the file `module`; "wavefronts": one
-    shared-memory instruction per case, including those of the records in `module`.
+    .shared_bytes; "pickled": one launch that `pickled` has written into the file `module`; "own": the stage
+    of one's own in the file `module`, at `shapes`, with `tiles`; "wavefronts": one shared-memory instruction
+    per case, including those of the records in `module`.
     only: words of the names of a module's cases to take; empty: all. betas: of a stage's cases; empty: 0,
     and 0.5 beside it unless the shape is a cube.
     """
@@ -56,6 +58,9 @@ class Source:
             return stage_cases(self.stages, self.shapes, parse_tiles(self.tiles), self.betas)
         if self.kind == "module":
             return module_cases(Path(self.module), self.only)
+        if self.kind == "own":
+            stage, tiles = own_stage(self.module), parse_tiles(self.tiles)
+            return [_stage_case(stage, shape, 0.0, stage.complete(tiles)) for shape in self.shapes]
         if self.kind == "pickled":
             return [unpickled(Path(self.module))]
         if self.kind == "wavefronts":
@@ -92,7 +97,8 @@ def _stage_case(stage: Stage, shape: tuple[int, int, int], beta: float, tiles: M
     m, n, k = shape
 
     def arguments() -> tuple:
-        return stage.arguments(*gemm_args(shape, stage.alignment, beta, stage.dtype), tiles=tiles)
+        standard = gemm_args(shape, stage.alignment, beta, stage.dtype)
+        return stage.arguments(*standard, *stage.example_extras(m, n), tiles=tiles)
 
     return Case(
         name=f"{stage.name} {m}x{n}x{k}" + (f" beta={beta:g}" if beta else ""),

@@ -1,4 +1,4 @@
-"""`profiled`: the recorded profile of a stage, or a learner's own kernel under Nsight Compute."""
+"""`profiled`: the recorded profile of a stage, or a learner's own kernel or stage under Nsight Compute."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from gemm_course.bench.counters.ncu import find_ncu
-from gemm_course.bench.counters.sources import pickled
+from gemm_course.bench.counters.sources import Source, pickled
 from gemm_course.bench.profile.measure import profile_content, profile_row, watch
 from gemm_course.compiler import compiled
 from gemm_course.compiler.nvidia import require_compiler
 from gemm_course.device import gpu_facts, require_gpu
-from gemm_course.kernels import Stage
+from gemm_course.kernels import Stage, tiles_text
+from gemm_course.kernels.parts.own import OwnStage
 from gemm_course.profiles import Profile, recorded
 from gemm_course.profiles.profile import profile_of
 from gemm_course.profiles.store import USUAL
@@ -30,9 +31,9 @@ def profiled(
     """Where a kernel's time goes, measured: what each instruction and line did and waited for.
 
     kernel_or_stage: a stage of the ladder or its name, of which a recorded profile is read, without a GPU; or
-    a configured kernel, `my_kernel[grid, block]`, which is launched once on this computer's GPU under Nsight
-    Compute. args: for a kernel, its NumPy arrays and numbers; they stay as they are. tiles, size: of the
-    stage, as in `gemm_course.profiles.recorded`.
+    what is launched once on this computer's GPU under Nsight Compute: a stage of your own, `own("mine.py")`,
+    or a configured kernel, `my_kernel[grid, block]`. args: for a kernel, its NumPy arrays and numbers; they
+    stay as they are. tiles, size: of the stage, as in `gemm_course.profiles.recorded`.
 
     A kernel is launched in another process, again and again for some 40 passes: it takes seconds, and far
     longer for a kernel of which one launch takes a second. Its profile has no m, n and k.
@@ -44,7 +45,9 @@ def profiled(
     """
     if isinstance(kernel_or_stage, (str, Stage)):
         if args:
-            raise ValueError("A stage's profile is recorded: it takes tiles and a size, but no arguments.")
+            raise ValueError("A stage's profile takes tiles and a size, but no arguments.")
+        if isinstance(kernel_or_stage, OwnStage):
+            return _own(kernel_or_stage, tiles, size)
         return recorded(kernel_or_stage, tiles, size)
     if tiles is not None or size != USUAL:
         raise ValueError("tiles and size belong to a stage of the ladder; your own kernel has them built in.")
@@ -54,6 +57,20 @@ def profiled(
     require_compiler()
     _require_plain(args)
     return _launched(kernel_or_stage, args)
+
+
+def _own(stage: OwnStage, tiles: Mapping[str, int] | None, size: int | tuple[int, int, int]) -> Profile:
+    require_gpu()
+    find_ncu()
+    require_compiler()
+    stage.require_unchanged()
+    shape = (size, size, size) if isinstance(size, int) else tuple(size)
+    chosen = stage.complete(tiles)
+    code = compiled(stage, tiles=chosen, compute_capability=gpu_facts().compute_capability)
+    about = {"stage": stage.name, "tiles": tiles_text(chosen), **dict(zip("mnk", shape, strict=True))}
+    source = Source("own", module=str(stage.file), shapes=(shape,), tiles=about["tiles"])
+    launch = watch(source)()
+    return profile_of(profile_row(launch, about, "gemm_course.profiled"), profile_content(launch, code))
 
 
 def _launched(configured: Any, args: tuple) -> Profile:

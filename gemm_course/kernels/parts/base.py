@@ -6,7 +6,7 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Integral
 from types import SimpleNamespace
 
@@ -83,6 +83,11 @@ class Stage:
     shares: Callable[..., tuple[KernelLaunch, ...]] | None = None
     # (m, n, k, default tiles) -> what to change for C of m by n, where other tiles may be faster.
     suits: Callable[[int, int, int, SimpleNamespace], Mapping[str, int]] | None = None
+    # Arrays of `dtype` that the kernel takes after C: name -> shape, of the letters m and n. {"bias": "n"} is
+    # an array of n elements.
+    extras: Mapping[str, str] = field(default_factory=dict)
+    # (alpha * A @ B + beta * C, *extras) -> what the kernel stores in C, in NumPy; None: the product itself.
+    epilogue: Callable | None = None
 
     def __repr__(self) -> str:
         return f"<stage {self.name}>"
@@ -91,6 +96,18 @@ class Stage:
     def itemsize(self) -> int:
         """Bytes of an element of A, B and C."""
         return np.dtype(self.dtype).itemsize
+
+    def example_extras(self, m: int, n: int) -> tuple[np.ndarray, ...]:
+        """Random arrays for `extras`, for C of m by n; the same ones every time."""
+        random, sizes = np.random.default_rng(m + n), {"m": m, "n": n}
+        return tuple(
+            random.standard_normal([sizes[letter] for letter in shape]).astype(self.dtype)
+            for shape in self.extras.values()
+        )
+
+    def finished(self, product, *extras):
+        """What the kernel stores in C where the product is alpha * A @ B + beta * C."""
+        return self.epilogue(product, *extras) if self.epilogue is not None else product
 
     def complete(self, tiles: Mapping[str, int] | None = None) -> dict[str, int]:
         """The default tiles, overridden by the given ones. Raises ValueError for an unknown name.
@@ -163,7 +180,7 @@ class Stage:
         return self.dynamic_shared_bytes(SimpleNamespace(**self._checked(tiles)))
 
     def arguments(self, *standard, tiles: Mapping[str, int] | None = None) -> tuple:
-        """The arguments to launch the kernel with, built from (m, n, k, alpha, A, B, beta, C).
+        """The arguments to launch the kernel with, built from (m, n, k, alpha, A, B, beta, C, *extras).
 
         A, B and C are NumPy arrays, or arrays on the GPU. Arguments built from NumPy arrays can be emulated;
         `device.on_device` copies them to a GPU.

@@ -1,0 +1,42 @@
+"""`gemm-course new` and `check`, and what other commands do with a stage of one's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gemm_course.commands.errors import CourseError
+from gemm_course.commands.places import NOTEBOOKS
+from gemm_course.own_kernel import Mine, OwnKernelError, own
+from gemm_course.own_kernel.writing import write_new
+from gemm_course.records import parse_tiles
+
+
+def new(name: str, start: str, folder: Path | None) -> Path:
+    """Write a stage of one's own, beside the notebooks unless a folder is given. Raises CourseError."""
+    try:
+        return write_new(name, folder or NOTEBOOKS, start)
+    except OwnKernelError as reason:
+        raise CourseError(str(reason)) from None
+
+
+def check(file: str, tiles: str) -> bool:
+    """Print what is wrong with a stage of one's own; -> whether nothing is. Raises CourseError."""
+    try:
+        found = read_own(file).check(parse_tiles(tiles))
+    except ValueError as reason:
+        raise CourseError(str(reason)) from None
+    print(found)
+    return found.ok
+
+
+def is_file(name: str) -> bool:
+    """Whether a name on the command line is that of a file, not of a stage of the ladder."""
+    return name.endswith(".py")
+
+
+def read_own(name: str) -> Mine:
+    """Read a stage of one's own. Raises CourseError."""
+    try:
+        return own(name)
+    except OwnKernelError as reason:
+        raise CourseError(str(reason)) from None

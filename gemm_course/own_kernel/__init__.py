@@ -1,0 +1,80 @@
+"""A kernel of one's own, treated as a stage of the ladder.
+
+from gemm_course import own
+
+mine = own("mine.py")              # read anew each time; `gemm-course new mine` writes the file
+mine.check()                       # on the emulator, at odd shapes
+compiled(mine), profiled(mine), run(mine, A, B), see.tiles(mine), see.card(mine)
+mine(A, B, out=C)                  # on arrays of CuPy, PyTorch or NumPy
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gemm_course.kernels import LADDER
+from gemm_course.kernels.parts.own import OwnKernelError, OwnStage, own_stage
+from gemm_course.own_kernel.calling import multiplied
+from gemm_course.own_kernel.checking import Checked, checked
+
+__all__ = ["Checked", "Mine", "OwnKernelError", "own"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Mine(OwnStage):
+    """A stage of one's own, which `run`, `compiled`, `profiled` and take as one of the ladder's."""
+
+    def check(
+        self,
+        tiles: Mapping[str, int] | None = None,
+        shapes: Sequence[tuple[int, int, int]] | None = None,
+    ) -> Checked:
+        """Run it on the emulator at shapes that no tile divides, and say what is wrong, with lines.
+
+        The padding of A, B and C holds NaN, and so does C where beta is 0; results are compared with float64,
+        and races, missing barriers and accesses out of bounds are found. tiles: to change from the defaults.
+        shapes: (m, n, k) instead of the usual five, which follow from the tiles. -> what was found; `.ok`,
+        `.problems`.
+        """
+        return checked(self, tiles, shapes)
+
+    def __call__(
+        self,
+        A: Any,
+        B: Any,
+        out: Any = None,
+        *,
+        alpha: float = 1.0,
+        beta: float = 0.0,
+        tiles: Mapping[str, int] | None = None,
+        **extras: Any,
+    ) -> Any:
+        """Compute out = alpha * A @ B + beta * out, and the epilogue, if it has one, on the caller's arrays.
+
+        A: (m, k), B: (k, n), out: (m, n), of the stage's dtype: all CuPy arrays or PyTorch tensors on one
+        GPU, other arrays with `__cuda_array_interface__` or `__dlpack__`, or NumPy arrays. On a GPU nothing
+        is copied: the kernel reads and writes the caller's memory, on the current stream of CuPy or PyTorch,
+        and the call returns before it has run. NumPy arrays go to the GPU and back, or to the emulator.
+        extras: what the kernel takes after C, by name, such as bias=bias. tiles: to change from the defaults.
+
+        -> out; without it a new array of the library that A comes from. Raises ValueError, with all that is
+        wrong: shapes, dtypes, rows whose elements are not neighbours (such as a transposed matrix), rows that
+        do not begin at multiples of the stage's alignment.
+        """
+        return multiplied(self, A, B, out, alpha, beta, tiles, extras)
+
+
+def own(file: str | Path) -> Mine:
+    """Read a stage of your own from a Python file, as it is now, whatever was read before.
+
+    file: such as "mine.py", which `gemm-course new mine` writes; its STAGE is what the files of the ladder
+    have. After an edit call this again. Raises OwnKernelError, a ValueError, with the line that is wrong, or
+    if the file is called like a stage of the ladder.
+    """
+    mine = own_stage(file, Mine)
+    if mine.name in LADDER:
+        raise OwnKernelError(f"{mine.name} is a stage of the ladder: give the file another name.")
+    return mine

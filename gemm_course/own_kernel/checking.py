@@ -1,0 +1,155 @@
+"""Checks a stage on the emulator: odd shapes, padding of NaN, alpha and beta, races, bounds, barriers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import SimpleNamespace
+
+import numpy as np
+
+from gemm_course.device.buffers import leading_dimension, padded
+from gemm_course.emulator import Report, emulate
+from gemm_course.emulator.errors import EmulatorError, RefusedLine
+from gemm_course.kernels import IllegalTiles, tiles_text
+from gemm_course.kernels.parts.own import OwnKernelError, OwnStage, in_file
+
+SCALINGS = ((1.0, 0.0), (1.25, -0.5))  # alpha, beta
+ROW_BYTES = 64
+ALLOWED = {("float32", "float32"): 1e-6, ("float16", "float32"): 5e-4, ("float16", "float16"): 3e-3}
+MOST = 5  # problems told of one case
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What a check found. problems: one sentence each, with the line, none if it is right. `ok` says so."""
+
+    name: str
+    tiles: str
+    passed: tuple[str, ...]  # cases, such as "129 x 131 x 17, alpha = 1, beta = 0"
+    problems: tuple[str, ...]
+    advice: tuple[str, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong; advice may be left."""
+        return not self.problems
+
+    def __str__(self) -> str:
+        right = f"{self.name} with {self.tiles}: right in {len(self.passed)} cases"
+        if self.ok:
+            ending = ", up to " + self.passed[-1] if self.passed else ""
+            lines = [f"{right}{ending}; no race, nothing out of bounds, padding untouched."]
+        else:
+            before = f" ({right} before)" if self.passed else ""
+            lines = [f"{self.name} with {self.tiles} is wrong{before}:", *map("  {}".format, self.problems)]
+        return "\n".join([*lines, *map("  advice: {}".format, self.advice)])
+
+    __repr__ = __str__
+
+
+def checked(
+    stage: OwnStage,
+    tiles: Mapping[str, int] | None = None,
+    shapes: Sequence[tuple[int, int, int]] | None = None,
+) -> Checked:
+    """What `Mine.check` does: it stops at the first case in which something is wrong."""
+    passed, advice = [], {}
+    try:
+        chosen = stage.complete(tiles)
+        stage.kernel(chosen)
+        for shape in shapes or odd_shapes(chosen):
+            for alpha, beta in SCALINGS:
+                problems, remarks = _case(stage, chosen, shape, alpha, beta)
+                advice |= dict.fromkeys(remarks)
+                case = f"{' x '.join(map(str, shape))}, alpha = {alpha:g}, beta = {beta:g}"
+                if problems:
+                    problems = [f"with m x n x k = {case}:", *problems[:MOST]]
+                    return Checked(
+                        stage.name, tiles_text(chosen), tuple(passed), tuple(problems), tuple(advice)
+                    )
+                passed.append(case)
+    except (IllegalTiles, OwnKernelError, ValueError) as error:
+        return Checked(stage.name, tiles_text(tiles or stage.tiles), tuple(passed), (str(error),), ())
+    return Checked(stage.name, tiles_text(chosen), tuple(passed), (), tuple(advice))
+
+
+def odd_shapes(tiles: Mapping[str, int]) -> list[tuple[int, int, int]]:
+    """(m, n, k) that no tile divides: one element, less than a tile, more than one, none to add up."""
+    t = SimpleNamespace(**{"BM": 32, "BN": 32, "BK": 8, **tiles})
+    return [
+        (1, 1, 1),
+        (t.BM - 1, t.BN + 1, t.BK + 1) if t.BM > 1 else (1, t.BN + 1, t.BK + 1),
+        (t.BM + 5, max(1, t.BN - 3), 2 * t.BK + 3),
+        (3, 5, 0),
+        (t.BM, t.BN, 3 * t.BK),
+    ]
+
+
+def _case(stage: OwnStage, tiles, shape, alpha: float, beta: float) -> tuple[list[str], list[str]]:
+    """Emulate one case -> what is wrong, what the emulator advises."""
+    m, n, k = shape
+    random = np.random.default_rng([m, n, k])
+    A, B, old = (random.standard_normal(size).astype(stage.dtype) for size in ((m, k), (k, n), (m, n)))
+    extras = stage.example_extras(m, n)
+    product = alpha * A.astype(np.float64) @ B.astype(np.float64) + beta * old.astype(np.float64)
+    right = stage.finished(product, *(extra.astype(np.float64) for extra in extras))
+    if np.shape(right) != (m, n):
+        return [f"epilogue returns {np.shape(right)}, not C's shape, {(m, n)}"], []
+    if beta == 0:
+        old = np.full_like(old, np.nan)
+    a, b, c = (padded(each, _row_length(each, stage)) for each in (A, B, old))
+    standard = (m, n, k, np.float32(alpha), a, b, np.float32(beta), c, *extras)
+    try:
+        report = _emulated(stage, tiles, standard)
+    except RefusedLine as error:
+        return [f"{error.filename.rpartition('/')[2]}, line {error.line}: {error.sentence}"], []
+    except EmulatorError as error:
+        return [str(error)], []
+    except Exception as error:  # what the learner's geometry or arguments raise
+        return [in_file(stage.file, error)], []
+    problems = [str(one) for one in report.findings if one.severity == "error"]
+    advice = [str(one) for one in report.findings if one.severity != "error"]
+    if not np.isnan(c[:, n:]).all():
+        problems.append(f"{_stores(report)}the padding of C's rows is written: columns from n on are not C's")
+    return problems + _wrong(c[:, :n], right, product, stage, report), advice
+
+
+def _emulated(stage: OwnStage, tiles, standard) -> Report:
+    each = stage.alone(*standard, tiles=tiles)
+    return emulate(each.kernel, each.grid, each.block, *each.arguments, shared_bytes=each.shared_bytes)
+
+
+def _row_length(matrix: np.ndarray, stage: OwnStage) -> int:
+    """Rows with some padding, whatever their length."""
+    row_bytes = max(ROW_BYTES, stage.alignment)
+    return leading_dimension(matrix.shape[1] + 1, row_bytes, matrix.itemsize)
+
+
+def _stores(report: Report) -> str:
+    """ "line 57: ", where C is stored."""
+    frame = report.accesses
+    lines = sorted(set(frame[(frame["array"] == "C") & (frame["op"] == "store")]["line"]))
+    return f"line{'s' if len(lines) > 1 else ''} {', '.join(map(str, lines))}: " if lines else ""
+
+
+def _wrong(found: np.ndarray, right: np.ndarray, product: np.ndarray, stage, report: Report) -> list[str]:
+    """Which elements of C are wrong, if any."""
+    scale = max(np.linalg.norm(product), np.linalg.norm(right)) / max(right.size, 1) ** 0.5 or 1.0
+    most = ALLOWED[stage.dtype, stage.accumulate] * scale
+    difference = np.abs(found.astype(np.float64) - right)
+    if np.linalg.norm(difference) <= most * max(right.size, 1) ** 0.5:
+        return []
+    bad = ~(difference <= 4 * most)
+    if not bad.any():
+        bad = difference == difference.max()
+    rows, columns = np.nonzero(bad)
+    r, c = rows[0], columns[0]
+    if np.isnan(found).all() or np.isnan(found[bad]).all():
+        what = "is not written, or computed from padding or from elements that nobody wrote (NaN)"
+    else:
+        what = f"is {found[r, c]:.6g} instead of {right[r, c]:.6g}"
+    return [
+        f"{_stores(report)}C[{r}, {c}] {what}; {len(rows)} of {right.size} elements are wrong, in rows "
+        f"{rows.min()} to {rows.max()} and columns {columns.min()} to {columns.max()}"
+    ]

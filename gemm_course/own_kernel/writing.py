@@ -1,0 +1,73 @@
+"""`gemm-course new`: a file with a stage's contract, copied from a stage of the ladder."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from pathlib import Path
+
+from gemm_course.kernels import LADDER, Stage
+from gemm_course.kernels.parts.own import OwnKernelError
+
+USUAL = "thread_tiled_2d"
+HEAD = """\
+# A kernel of your own. It began as the ladder's {start}: everything in it may be changed.
+#
+#   build         makes the kernel for one choice of tiles. What it must keep: it takes (m, n, k, alpha, A, B,
+#                 beta, C) and computes C = alpha * A @ B + beta * C, for any m, n and k. Rows may be longer
+#                 than the matrix is wide. With beta = 0, C must not be read.
+#   requirements  the rules that tiles must keep, each with the sentence that is said when it is broken.
+#   STAGE         tiles: the defaults. options: what the sliders offer. threads and blocks: of a launch.
+#                 registers: the most that a thread may use. dtype: "float32" or "float16".
+#
+# More than a product, such as a bias for each column and ReLU: let the kernel take `bias` after C, and tell
+# STAGE what it does:  extras={{"bias": "n"}}, epilogue=lambda C, bias: np.maximum(C + bias, 0)
+#
+#   gemm-course check {file}       odd shapes, padding full of NaN, races; needs no GPU
+#   gemm-course compile {file}     registers and machine code; needs no GPU
+#   gemm-course bench {file}       on your GPU, beside cuBLAS
+#   gemm-course profile {file}     on your GPU, with Nsight Compute
+#
+# In a notebook:  mine = own("{file}"); mine.check(); see.card(mine); see.tiles(mine); mine(A, B, out=C)
+"""
+
+
+def write_new(name: str, folder: Path, start: str = USUAL) -> Path:
+    """Write NAME.py, a stage of one's own that begins as a stage of the ladder -> its path.
+
+    Raises OwnKernelError if the file exists, if the name cannot be imported or is the ladder's, or if no
+    stage is called `start`.
+    """
+    name = name.removesuffix(".py")
+    if not name.isidentifier():
+        raise OwnKernelError(
+            f"{name!r} cannot be imported: a name has letters, digits and _, as in my_kernel."
+        )
+    if name in LADDER:
+        raise OwnKernelError(f"{name} is a stage of the ladder: choose another name.")
+    if start not in LADDER:
+        known = ", ".join(stage.name for stage in LADDER)
+        raise OwnKernelError(f"no stage is called {start!r}; the ladder is {known}.")
+    path = folder / f"{name}.py"
+    if path.exists():
+        raise OwnKernelError(f"{path} exists already, and nothing was written: choose another name.")
+    path.write_text(_text(LADDER[start], name, path.name), encoding="utf-8")
+    return path
+
+
+def _text(stage: Stage, name: str, file: str) -> str:
+    module = inspect.getmodule(stage.build)
+    if getattr(module, "STAGE", None) is not stage:  # such as a stage that is another's build, once more
+        module = inspect.getmodule(stage.requirements)
+    text = inspect.getsource(module)
+    for old, new in (
+        (rf'name="{stage.name}"', f'name="{name}"'),
+        (r'title="[^"]*"', 'title="A kernel of my own"'),
+        (r'after="[^"]*"', f'after="{stage.name}"'),
+        (r'document="[^"]*"', 'document=""'),
+    ):
+        text = re.sub(rf"^    {old},$", f"    {new},", text, flags=re.MULTILINE)
+    stages = getattr(module, "STAGES", (module.STAGE,))
+    if module.STAGE is not stage:
+        text += f"STAGE = STAGES[{stages.index(stage)}]\n"
+    return f"{HEAD.format(start=stage.name, file=file)}{text}"
