@@ -10,15 +10,17 @@ mine(A, B, out=C)                  # on arrays of CuPy, PyTorch or NumPy
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from gemm_course.kernels import LADDER
-from gemm_course.kernels.parts.own import OwnKernelError, OwnStage, own_stage
+from gemm_course.kernels.parts.own import OwnKernelError, OwnStage, own_stage, where
 from gemm_course.own_kernel.calling import multiplied
 from gemm_course.own_kernel.checking import Checked, checked
+from gemm_course.own_kernel.writing import write_new
 
 __all__ = ["Checked", "Mine", "OwnKernelError", "own"]
 
@@ -67,14 +69,30 @@ class Mine(OwnStage):
         return multiplied(self, A, B, out, alpha, beta, tiles, extras)
 
 
-def own(file: str | Path) -> Mine:
+def own(file: str | Path, *, otherwise: str | None = None) -> Mine:
     """Read a stage of your own from a Python file, as it is now, whatever was read before.
 
     file: such as "mine.py", which `gemm-course new mine` writes; its STAGE is what the files of the ladder
-    have. After an edit call this again. Raises OwnKernelError, a ValueError, with the line that is wrong, or
-    if the file is called like a stage of the ladder.
+    have. After an edit call this again. otherwise: a stage of the ladder; where there is no such file yet,
+    what `gemm-course new` would write from that stage is read instead, and the file is not made.
+
+    Raises OwnKernelError, a ValueError, with the line that is wrong, or if the file is called like a stage of
+    the ladder.
     """
-    mine = own_stage(file, Mine)
+    path = where(file)
+    if otherwise is not None and not path.exists():
+        path = write_new(path.stem, Path(_until_the_end().name), otherwise)
+    mine = own_stage(path, Mine)
     if mine.name in LADDER:
         raise OwnKernelError(f"{mine.name} is a stage of the ladder: give the file another name.")
     return mine
+
+
+def _until_the_end() -> tempfile.TemporaryDirectory:
+    """A new folder that is there as long as this process, for the emulator reads the source in it."""
+    folder = tempfile.TemporaryDirectory(prefix="gemm-course-own-")
+    _FOLDERS.append(folder)
+    return folder
+
+
+_FOLDERS: list[tempfile.TemporaryDirectory] = []

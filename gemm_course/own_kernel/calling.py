@@ -95,8 +95,8 @@ def _interface(array: Any, name: str) -> Mapping[str, Any]:
             raise ValueError(f"{name} cannot be read as an array on the GPU: {error}") from None
     if about is None:
         raise ValueError(
-            f"{name} is {_called(array)}, which is no array on a GPU; A, B and out must all be on one GPU, or "
-            "all be NumPy arrays"
+            f"{name} is {_called(array)}, which is no array on a GPU; A, B and out must all be on one GPU, "
+            "or all be NumPy arrays"
         )
     return about
 

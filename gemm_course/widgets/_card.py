@@ -37,9 +37,9 @@ def card(stage: Stage, *, tiles: Mapping[str, int] | None = None) -> Picture:
     """Compare a stage of your own, `own("mine.py")`, with every rung of its dtype and with cuBLAS.
 
     Where there is a GPU, the stage, the one that it began as and cuBLAS are measured on it, 4096³, and the
-    stage's result is checked first. Without one its bar stays empty, and the card shows what can be known: what the emulator counts, and, with
-    NVIDIA's compiler, machine code; from these the roofs of an H200 are computed. The rungs' TFLOPS are
-    recorded ones. tiles: to change from the stage's defaults.
+    stage's result is checked first. Without one its bar stays empty, and the card shows what can be known:
+    what the emulator counts, and, with NVIDIA's compiler, machine code; from these the roofs of an H200 are
+    computed. The rungs' TFLOPS are recorded ones. tiles: to change from the stage's defaults.
 
     Raises IllegalTiles; ValueError for a kernel that the emulator cannot count, with the line.
     """

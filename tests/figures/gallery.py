@@ -8,6 +8,7 @@ from gemm_course.figures.words import in_words
 from gemm_course.kernels import LADDER
 from gemm_course.widgets import (
     _banks,
+    _card,
     _coverage,
     _fragments,
     _heatmap,
@@ -62,6 +63,7 @@ GALLERY = {
     "walk, a load": partial(_walk.draw, 1, (1, 1), (0, 1)),
     "walk, a barrier": partial(_walk.draw, 2, (0, 0), (1, 0)),
     "walk, the end": partial(_walk.draw, 12, (0, 1), (1, 0)),
+    "card": lambda: _card.card(LADDER["block_tiled"]),
     "banks": lambda: _banks.draw("As[tx, p]", (32, 32)),
     "tile banks": lambda: _tile_banks.draw("Bs", 0, next(iter(_tile_banks.COLUMNS))),
     "strips": lambda: _strips.draw(stage := next(iter(_strips.KERNELS)), _strips.KERNELS[stage].registers[0]),

@@ -1,0 +1,182 @@
+"""A kernel of one's own: written, read anew, checked on the emulator, and treated as a stage."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gemm_course import compiled, own, profiled, run
+from gemm_course import widgets as see
+from gemm_course.compiler.nvidia import why_no_compiler
+from gemm_course.device import NoGpu, gpu_available
+from gemm_course.kernels import LADDER
+from gemm_course.own_kernel import OwnKernelError
+from gemm_course.own_kernel.writing import write_new
+from gemm_course.widgets import _card, _tiles
+from tests.own_kernel.edits import BUG, EPILOGUE, STORE, edit, new_file
+
+ODD = [(33, 37, 9)]
+
+
+@pytest.fixture
+def mine(tmp_path):
+    return own(new_file(tmp_path, "mine"))
+
+
+@pytest.mark.many(one_in=6)
+@pytest.mark.parametrize("start", LADDER, ids=lambda stage: stage.name)
+def test_a_file_begins_as_any_stage(tmp_path, start):
+    stage = own(write_new("mine", tmp_path, start.name))
+    assert (stage.name, stage.after, stage.tiles) == ("mine", stage.after, start.tiles)
+    assert (stage.dtype, stage.accumulate) == (start.dtype, start.accumulate)
+    assert stage.check(shapes=ODD).ok
+
+
+def test_new_never_overwrites_and_says_what_is_wrong(tmp_path):
+    path = write_new("mine.py", tmp_path)
+    path.write_text("# all my work")
+    for name, start, said in (
+        ("mine", "wmma", "exists already"),
+        ("my-kernel", "wmma", "cannot be imported"),
+        ("wmma", "wmma", "choose another name"),
+        ("other", "nonsense", "no stage is called 'nonsense'"),
+    ):
+        with pytest.raises(OwnKernelError, match=said):
+            write_new(name, tmp_path, start)
+    assert path.read_text() == "# all my work"
+
+
+def test_before_there_is_a_file_a_stage_stands_for_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    mine = own("mine_for_this_test.py", otherwise="block_tiled")
+    assert mine.check(shapes=ODD).ok
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_edit_is_seen_at_once_and_the_old_one_says_so(mine):
+    assert mine.check(shapes=ODD).ok
+    edit(mine.file, [(STORE, STORE.replace("alpha *", "2 * alpha *"))])
+    os.utime(mine.file, (0, 0))  # an edit within the clock's step, or an older file, is an edit as well
+    assert "has changed since it was read" in str(mine.check(shapes=ODD))
+    found = own(mine.file).check(shapes=ODD)
+    assert not found.ok and "C[0, 0] is " in str(found)
+
+
+def test_a_right_kernel_is_right_at_all_shapes(mine):
+    found = mine.check(tiles={"BM": 64, "BN": 64, "BK": 8, "TM": 4, "TN": 4})
+    assert found.ok and len(found.passed) == 10
+    assert "BM=64 BN=64 BK=8 TM=4 TN=4: right in 10 cases" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        (BUG, "line 65: "),
+        ([("if row < m and col < n:", "if row < m:")], "the last column is 15"),
+        ([("if row < m and col < n:", "if row < m and col <= n:")], "the padding of C's rows is written"),
+        ([(STORE, STORE.replace(" if beta != 0 else alpha * acc[i, j]", ""))], "NaN"),
+        ([("k0 += BK", "k0 += 2 * BK")], "elements are wrong"),
+        ([("blocks=columns_by_rows", "blocks=lambda m, n, t: (1, 1)")], "is not written"),
+        ([('"TM": 16', '"TM": 3')], "BM (128) must be a multiple of TM (3)"),
+        ([("THREADS = BM * BN", "THREADS = BM * BM_")], "mine.py, line 40: NameError"),
+        ([("tid = u32(", "tid = u33(")], "u33"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_line(tmp_path, changes, said):
+    path = edit(new_file(tmp_path, "mine"), changes)
+    found = own(path).check()
+    assert not found.ok and said in str(found)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("x = (", "broken.py, line 1: "),
+        ("a = 1\nb = a / 0", "broken.py, line 2: ZeroDivisionError"),
+        ("a = 1", "broken.py has no STAGE"),
+    ],
+)
+def test_a_file_that_is_no_stage(tmp_path, text, said):
+    (tmp_path / "broken.py").write_text(text)
+    with pytest.raises(OwnKernelError, match=said):
+        own(tmp_path / "broken.py")
+
+
+def test_a_file_may_not_be_called_like_a_stage(tmp_path):
+    path = new_file(tmp_path, "mine").rename(tmp_path / "wmma.py")
+    with pytest.raises(OwnKernelError, match="another name"):
+        own(path)
+    with pytest.raises(OwnKernelError, match="gemm-course new nowhere"):
+        own(tmp_path / "nowhere.py")
+
+
+# ---- as a stage --------------------------------------------------------------------------------------------
+
+
+def test_what_works_on_the_ladder_works_on_it(mine):
+    rng = np.random.default_rng(1)
+    A, B = (rng.standard_normal(size, dtype=np.float32) for size in ((40, 20), (20, 30)))
+    assert np.allclose(run(mine, A, B, backend="emulator").C, A @ B, atol=1e-4)
+    same = LADDER["thread_tiled_2d"]
+    assert _tiles.cost(mine, mine.tiles).wavefronts == _tiles.cost(same, same.tiles).wavefronts
+    assert "can run" in _tiles.choice(mine, mine.tiles).alt
+    see.tiles(mine)
+    see.occupancy(mine)
+
+
+@pytest.mark.compiler
+@pytest.mark.skipif(why_no_compiler() is not None, reason="needs NVIDIA's compiler")
+def test_it_is_compiled(tmp_path):
+    fused = own(new_file(tmp_path, "three_fused"))
+    assert compiled(fused).name == "three_fused" and not compiled(fused).spilled_bytes
+
+
+@pytest.mark.skipif(gpu_available(), reason="says what is missing without a GPU")
+def test_a_profile_needs_a_gpu(mine):
+    with pytest.raises(NoGpu):
+        profiled(mine)
+
+
+def test_a_card_without_a_gpu_says_so(mine, monkeypatch):
+    monkeypatch.setattr(_card, "gpu_available", lambda: False)
+    alt = _card.card(mine).alt
+    assert "mine not measured" in alt and "No GPU here" in alt
+    assert all(name in alt for name in ("grouped_blocks 52", "cuBLAS, H200 5", "FLOP per byte loaded: 32"))
+
+
+def test_a_card_of_a_measured_kernel(mine, monkeypatch):
+    here = _card.Here("NVIDIA H200", 40.0, 32.0, 50.0)
+    monkeypatch.setattr(_card, "_measured_here", lambda *_: here)
+    alt = _card.card(mine, tiles={"BK": 16}).alt
+    assert "mine: 40 TFLOPS on this machine, 80% of cuBLAS, 1.25 times its beginning" in alt
+    assert "cuBLAS here 50" in alt
+
+
+# ---- a fused epilogue --------------------------------------------------------------------------------------
+
+
+def test_a_fused_epilogue_is_checked_and_called(tmp_path):
+    rng = np.random.default_rng(2)
+    fused = own(new_file(tmp_path, "three_fused"))
+    assert fused.check().ok
+    A, B = (rng.standard_normal(size, dtype=np.float32) for size in ((40, 20), (20, 30)))
+    bias = rng.standard_normal(30, dtype=np.float32)
+    out = np.empty((40, 30), np.float32)
+    assert fused(A, B, out=out, bias=bias) is out
+    assert np.allclose(out, np.maximum(A @ B + bias, 0), atol=1e-4)
+    with pytest.raises(ValueError, match="bias"):
+        run(fused, A, B)
+    with pytest.raises(ValueError, match=r"bias must be \(30,\)"):
+        run(fused, A, B, extras={"bias": bias[:3]})
+
+
+def test_an_epilogue_that_the_kernel_does_not_do_is_wrong(tmp_path):
+    changes = [*EPILOGUE[:2], (STORE, STORE), EPILOGUE[3]]
+    found = own(edit(new_file(tmp_path, "mine"), changes)).check()
+    assert not found.ok and "instead of" in str(found)
+
+
+def test_the_files_are_kept_out_of_git():
+    ignored = (Path(__file__).parents[2] / ".gitignore").read_text()
+    assert "notebooks/*.py\n" in ignored
