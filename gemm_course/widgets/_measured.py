@@ -10,7 +10,7 @@ from functools import lru_cache
 import pandas as pd
 
 from gemm_course import records
-from gemm_course.kernels import Stage
+from gemm_course.kernels import LADDER, Stage
 
 SIZE = 4096  # of the square matrices that the sweep measured
 
@@ -28,7 +28,7 @@ class Choice:
 
 def recorded(stage: Stage, tiles: Mapping[str, int]) -> Choice | None:
     """Return what was recorded for exactly these tiles, or None."""
-    return _choices(stage).get(_key(stage, tiles))
+    return _known(stage).get(_key(stage, tiles))
 
 
 def speed(stage: Stage, tiles: Mapping[str, int]) -> float | None:
@@ -39,7 +39,7 @@ def speed(stage: Stage, tiles: Mapping[str, int]) -> float | None:
 
 def measured(stage: Stage) -> list[Choice]:
     """Return every choice of a stage that has TFLOPS."""
-    return [choice for choice in _choices(stage).values() if choice.tflops is not None]
+    return [choice for choice in _known(stage).values() if choice.tflops is not None]
 
 
 def best(stage: Stage) -> Choice | None:
@@ -95,13 +95,19 @@ def _rows(name: str):
     return rows[rows["stage"] == name]
 
 
+def _known(stage: Stage) -> dict[tuple[int, ...], Choice]:
+    """Return a stage's recorded choices; a learner's own has none."""
+    return _choices(stage.name) if stage.name in LADDER else {}
+
+
 @lru_cache
-def _choices(stage: Stage) -> dict[tuple[int, ...], Choice]:
+def _choices(name: str) -> dict[tuple[int, ...], Choice]:
     """Return a stage's recorded choices by their sizes, in the order of the stage's tiles.
 
     Rows from before the stage's tile sizes changed are left out.
     """
-    found, rows = {}, _rows(stage.name)
+    stage, found = LADDER[name], {}
+    rows = _rows(name)
     columns = (rows[name] for name in ("tiles", "tflops", "registers", "shared_bytes", "reason"))
     for text, tflops, registers, shared_bytes, reason in zip(*columns, strict=True):
         tiles = records.parse_tiles(text)

@@ -469,7 +469,7 @@ def test_why_a_kernel_of_ones_own_is_not_profiled(on_h200):
         profiled(mine, x, x)
     with pytest.raises(ValueError, match="tiles and size belong to a stage"):
         profiled(mine[2, 32], x, x, tiles={"BM": 64})
-    with pytest.raises(ValueError, match="it takes tiles and a size, but no arguments"):
+    with pytest.raises(ValueError, match="takes tiles and a size, but no arguments"):
         profiled("vectorized", x)
     with pytest.raises(ValueError, match="argument 1 is not contiguous"):
         profiled(mine[2, 32], x[::2], x)
