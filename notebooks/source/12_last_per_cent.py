@@ -8,7 +8,7 @@
 # a store behind products. You can share one tile among many blocks, without any of them waiting. And you can
 # say how far a kernel is from what the hardware can do, and how far to trust the figure beside it.
 #
-# *Time: about 60 minutes to read, 60 for the exercises. Comes from no document: these are the ladder's last
+# *Time: about 75 minutes to read, 70 for the exercises. Comes from no document: these are the ladder's last
 # stages.*
 
 # %%
@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from numba import cuda, float32, int32
 
-from gemm_course import check, records
+from gemm_course import check, own, records
 from gemm_course import widgets as see
 
 # %% [markdown]
@@ -511,6 +511,138 @@ halves[["stage", "tflops", "cublas_tflops"]].sort_values("cublas_tflops").round(
 
 # %% [markdown]
 # ---
+# ## Your own kernel
+#
+# The ladder ends here, and the tools that measured it are yours. A command writes a file to begin with. In a
+# terminal, in the course's folder:
+#
+# ```
+# python3 course.py new mine
+# ```
+#
+# This puts `mine.py` beside the notebooks: notebook 05's `thread_tiled_2d`, with comments that say what may
+# be changed, and that is everything. `--from` begins at another rung. Until you have done so, the next cell
+# takes what the file would hold.
+
+# %%
+mine = own("mine.py", otherwise="thread_tiled_2d")
+mine.check()
+
+# %% [markdown]
+# `check` ran the kernel on the emulator at shapes that no tile divides, with NaN in the padding, and looked
+# for races. **After each edit read the file again**: run the cell once more.
+#
+# Now break it. With a `mine.py` of your own, open it, put a `#` before the first `cuda.syncthreads()`, save,
+# and run the cell above once more. What will it say?
+
+# %% [markdown] tags=["thought"]
+# It names a race: the line that reads a tile, the line that stores it, and two threads. On a GPU the result
+# may be right all the same, today. Take the `#` away again before you go on.
+
+# %% [markdown]
+# A card compares your kernel with every rung of its kind, and with cuBLAS. With a GPU, yours is measured.
+# Without one its bar stays empty, and the table tells what can be known all the same: counts, registers,
+# blocks on a multiprocessor, and the lowest roof over it.
+
+# %%
+see.card(mine)
+
+# %% [markdown]
+# All that this course did to the ladder you can do to `mine`:
+#
+# | in a notebook | in a terminal | needs |
+# |---|---|---|
+# | `mine.check(tiles={"BK": 16})` | `python3 course.py check mine.py` | nothing |
+# | `see.tiles(mine)`, `see.occupancy(mine)` | | nothing |
+# | `compiled(mine)`, `see.machine_code(mine)` | `python3 course.py compile mine.py` | the compiler |
+# | `run(mine, A, B).tflops` | `python3 course.py bench mine.py` | a GPU |
+# | `see.limits(profiled(mine))` | `python3 course.py profile mine.py` | a GPU, Nsight Compute |
+#
+# Where to begin? With what limits it: 73 % of the loop's instructions are multiply-adds, so its issue slots
+# allow 48.6 TFLOPS at most. Wide loads (06), warp tiles (07), copies that run by themselves (09) each took
+# something away.
+
+# %%
+see.tiles(mine)
+
+# %% [markdown]
+# ## Why people still write kernels
+#
+# cuBLAS multiplies, and then a neural network adds a **bias** to each column and sets what is negative to
+# zero, **ReLU**. As two more kernels these read C and store it again, each time all of it. A kernel of your
+# own does both while its results still lie in registers: an **epilogue**, *fused* into the multiplication.
+#
+# For C of 4096 × 4096 floats, a kernel of its own for bias and ReLU reads 64 MiB and stores 64 MiB. What does
+# the fused epilogue read more than the multiplication alone?
+
+# %% [markdown] tags=["thought"]
+# One element of `bias` per column for each block (or per thread, through the caches): kilobytes instead of
+# 128 MiB. At 4.8 TB/s, the H200's memory by its data sheet, the second kernel takes at least 28 µs. The
+# product itself takes 2.6 ms at 52 TFLOPS, but with k = 64 only 41 µs: there the second kernel is a large
+# part.
+
+# %% [markdown]
+# ### Exercise 12.6 · A fused epilogue
+# *core · medium · 10 minutes*
+#
+# The kernel below computes TM results per thread, one below the other, straight from global memory; its sums
+# are done. Write what is left: `C = max(A @ B + bias, 0)`. `bias` has an element for each column of C. Any
+# m, n and k; C is stored once and never read.
+
+
+# %% id="ex-12-6"
+def make_fused(BM, BN, TM):
+    @cuda.jit
+    def fused(m, n, k, A, B, bias, C):
+        acc = cuda.local.array(TM, float32)
+        for i in range(TM):
+            acc[i] = 0
+        row0 = cuda.blockIdx.y * BM + cuda.threadIdx.y * TM
+        col = cuda.blockIdx.x * BN + cuda.threadIdx.x
+        for p in range(k):
+            b = B[p, col] if col < n else float32(0)
+            for i in range(TM):
+                if row0 + i < m:
+                    acc[i] += A[row0 + i, p] * b
+        ### BEGIN SOLUTION
+        if col < n:
+            extra = bias[col]
+            for i in range(TM):
+                if row0 + i < m:
+                    C[row0 + i, col] = max(acc[i] + extra, float32(0))
+        ### END SOLUTION
+
+    return fused
+
+
+check.fused_epilogue(make_fused)
+
+# %% [markdown]
+# ## From PyTorch and CuPy
+#
+# A stage of your own is a function as well. It takes the arrays of CuPy and PyTorch where they lie, by
+# [`__cuda_array_interface__`](https://numba.readthedocs.io/en/stable/cuda/cuda_array_interface.html) or
+# [DLPack](https://dmlc.github.io/dlpack/latest/), writes into their memory, and runs on their current stream:
+#
+# ```python
+# import torch
+# A, B = torch.randn(4096, 4096, device="cuda"), torch.randn(4096, 4096, device="cuda")
+# C = torch.empty(4096, 4096, device="cuda")
+# mine(A, B, out=C)                        # returns before it has run, as PyTorch's own operations do
+# ```
+#
+# To give `mine.py` your epilogue, four edits: the kernel takes `bias` after `C`; the store becomes yours;
+# `import numpy as np`; and `STAGE` gets `extras={"bias": "n"}` and
+# `epilogue=lambda C, bias: np.maximum(C + bias, 0)`. That last line is what `check` compares with. Then
+# `mine(A, B, bias=bias)` is a layer of a network. Here, without PyTorch, the same call takes NumPy arrays:
+
+# %%
+A, B = np.ones((65, 33), np.float32), np.ones((33, 70), np.float32)
+extras = {name: np.zeros(70, np.float32) for name in mine.extras}
+mine(A, B, **extras)[0, 0]
+
+# %% [markdown]
+# ---
 # ## Quiz
 
 # %%
@@ -532,6 +664,7 @@ see.ladder()
 # - hid the store behind the next products, where it fits and nowhere else;
 # - chose tiles by four numbers, right in five of five;
 # - shared tiles along k, with a fence, a count, and nobody waiting;
-# - measured 93 % of the possible, and stopped trusting a single ratio.
+# - measured 93 % of the possible, and stopped trusting a single ratio;
+# - began a kernel of your own, and fused into it what no library could know that you need.
 #
 # The ladder ends here: from 0.5 TFLOPS to the speed of NVIDIA's own library, each rung with its reason.

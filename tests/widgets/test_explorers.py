@@ -56,7 +56,7 @@ def test_every_thread_of_every_block_can_be_followed_to_its_end(block):
 def test_a_gpu_gets_a_button_that_measures(monkeypatch):
     asked = {}
 
-    def run(stage, A, B, *, tiles, backend):
+    def run(stage, A, B, *, tiles, backend, extras):
         asked.update(tiles=tiles, backend=backend, shape=A.shape)
         return type("Result", (), {"tflops": 12.5})
 

@@ -166,10 +166,72 @@ STREAM_K_PARTS |= returning(
     },
 )
 
+# ---- 12.6 ------------------------------------------------------------------------------------------------
+
+COLUMN, EXTRA = "if col < n:\n            extra", "extra = bias[col]"
+STORED = "C[row0 + i, col] = max(acc[i] + extra, float32(0))"
+ROWS = "for i in range(TM):\n                if row0 + i < m:\n                    C"
+
+FUSED_EPILOGUE = altered(
+    "fused_epilogue",
+    {
+        "product_alone": ("Neither bias nor ReLU", (STORED, "C[row0 + i, col] = acc[i]")),
+        "relu_too_early": (
+            "ReLU comes too early",
+            (STORED, "C[row0 + i, col] = max(acc[i], float32(0)) + extra"),
+        ),
+        "relu_forgotten": ("ReLU is missing", (STORED, "C[row0 + i, col] = acc[i] + extra")),
+        "bias_forgotten": ("no bias is added", ("acc[i] + extra", "acc[i]")),
+        "smaller_one": ("clears the positive ones", ("= max(", "= min(")),
+        "absolute_value": ("lose their sign", (STORED, "C[row0 + i, col] = abs(acc[i] + extra)")),
+        "bias_subtracted": ("subtracted", ("acc[i] + extra", "acc[i] - extra")),
+        "bias_multiplied": ("multiplied", ("acc[i] + extra", "acc[i] * extra")),
+        "bias_in_every_step": (
+            "each step along k",
+            (
+                "                    acc[i] += A[row0 + i, p] * b",
+                "                    acc[i] += A[row0 + i, p] * b + (bias[col] if col < n else float32(0))",
+            ),
+            ("acc[i] + extra", "acc[i]"),
+        ),
+        "first_bias_for_all": ("bias of column 0", (EXTRA, "extra = bias[0]")),
+        "bias_of_the_thread": ("first block's columns", (EXTRA, "extra = bias[cuda.threadIdx.x]")),
+        "bias_of_the_row": (
+            "indexed by the row",
+            (EXTRA, "extra = bias[min(row0, n - 1)]"),
+            ("acc[i] + extra", "acc[i] + bias[min(row0 + i, n - 1)]"),
+        ),
+        "one_result_only": (
+            "loop over `i`",
+            (ROWS, "for i in range(1):\n                if row0 + i < m:\n                    C"),
+        ),
+        "column_not_guarded": (
+            "Columns from n on",
+            (COLUMN, "if True:\n            extra"),
+            (EXTRA, "extra = bias[min(col, n - 1)]"),
+        ),
+        "second_pass": (
+            "stored and read again",
+            (
+                STORED,
+                "C[row0 + i, col] = acc[i]\n                    "
+                "C[row0 + i, col] = max(C[row0 + i, col] + extra, float32(0))",
+            ),
+        ),
+        "stored_twice": (
+            "stored more than once",
+            (STORED, f"C[row0 + i, col] = acc[i]\n                    {STORED}"),
+        ),
+        "bias_read_again_and_again": ("again and again", ("acc[i] + extra", "acc[i] + bias[col]")),
+        "in_float64": ("float32(0)", ("acc[i] + extra, float32(0)", "np.float64(acc[i]) + extra, 0.0")),
+    },
+)
+
 WRONG = {
     "last_wave": LAST_WAVE,
     "persistent_loop": PERSISTENT_LOOP,
     "best_width": BEST_WIDTH,
     "last_arrival": LAST_ARRIVAL,
     "stream_k_parts": STREAM_K_PARTS,
+    "fused_epilogue": FUSED_EPILOGUE,
 }
