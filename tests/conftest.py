@@ -38,11 +38,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
-    """One worker more than processors: tests in the browser and of child processes mostly wait.
+    """Two workers more than processors: tests in the browser and of child processes mostly wait.
 
     With -s a test speaks with the terminal, so it runs in this process.
     """
-    return 0 if config.option.capture == "no" else (os.cpu_count() or 1) + 1
+    return 0 if config.option.capture == "no" else (os.cpu_count() or 1) + 2
 
 
 def pytest_configure(config: pytest.Config) -> None:

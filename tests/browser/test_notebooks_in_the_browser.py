@@ -19,12 +19,16 @@ NAMES = [
     "06_vectorized_access",
     "07_warp_tiles",
     "08_tensor_cores",
+    "09_overlap",
+    "10_mma_sync",
+    "11_hopper",
+    "12_last_per_cent",
 ]
 ARTEFACTS = Path(__file__).parent / "artefacts"
 IN_VIEW = 650  # pixels of a notebook that a window of 1366 by 768 shows
 
 
-@pytest.mark.many(one_in=9, with_all=5)
+@pytest.mark.many(one_in=13, with_all=7)
 @pytest.mark.parametrize("name", NAMES)
 def test_explorers_live_from_the_first_opening_and_answers_are_judged(
     name, lab, lab_without_kernels, sample, request

@@ -78,7 +78,7 @@ def _follow(page, place: int) -> None:
     link.click()
 
 
-@pytest.mark.many(one_in=12, with_all=3)
+@pytest.mark.many(one_in=12, with_all=5)
 @pytest.mark.parametrize("start", PLACES)
 def test_every_link_leads_to_its_place_on_the_first_click(start, page, folder, sample):
     """Where it leads, no notebook is open yet. Several links to the same place are tried once, from the first

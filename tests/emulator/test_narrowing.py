@@ -191,6 +191,7 @@ def always(monkeypatch, fewest=1):
     return narrowed
 
 
+@pytest.mark.many(one_in=4, with_all=2)
 @pytest.mark.parametrize("name", CASES)
 def test_values_counts_and_findings_stay_the_same(monkeypatch, name):
     kernel, inputs, dtype, expected = CASES[name]
