@@ -73,6 +73,11 @@ TYPED = {
         "check.padding_wavefronts((8, 2, 1))",
         "check.padding_wavefronts((8, 1, 2))",
     ),
+    "09_overlap": (
+        "ex-09-2",
+        "check.ring_places(lambda t, SLOTS: (t % SLOTS, t % SLOTS, t + SLOTS - 1))",
+        "check.ring_places(lambda t, SLOTS: (t % SLOTS, (t - 1) % SLOTS, t + SLOTS - 1))",
+    ),
     "10_mma_sync": (
         "ex-10-3",
         "def place(row, piece):\n    return piece\n\n\ncheck.swizzle(place)",
