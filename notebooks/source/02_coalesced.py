@@ -6,7 +6,7 @@
 #
 # **After this notebook you can**
 # - arrange threads so that a warp's lanes read neighbours;
-# - choose a block and a length of rows by counting sectors and wavefronts;
+# - rule out blocks and lengths of rows by counting sectors and wavefronts;
 # - work out a profile with pencil and paper, before the profiler shows it.
 #
 # *Time: about 40 minutes to read, 40 for the exercises. Comes from document 004, kernel v01.*
@@ -23,7 +23,7 @@ from gemm_course import widgets as see
 #
 # What limits v00 is L1: 33 wavefronts for every step of a warp along k, 32 of them for A. Neighbouring lanes
 # differ in `x`, and x counted rows. Let it count **columns**, and the warp lies along a row of C. It still
-# reads 33 numbers in a step. Look: of which array are the many now, and how do they lie?
+# reads 33 numbers in a step. Look: which array do the 32 come from now, and how are they laid out?
 
 # %%
 see.multiply("naive_coalesced")
@@ -60,6 +60,15 @@ def coalesced(m, n, k, alpha, A, B, beta, C):
 
 check.coalesced(coalesced)
 
+# %% id="own-run"
+rng = np.random.default_rng(0)
+A, B = rng.standard_normal((70, 50), np.float32), rng.standard_normal((50, 60), np.float32)
+### BEGIN SOLUTION
+np.abs(run(coalesced[(2, 9), (32, 8)], A, B).C - A @ B).max()
+### STUB
+# # np.abs(run(coalesced[(2, 9), (32, 8)], A, B).C - A @ B).max()  # yours: take the first # away
+### END SOLUTION
+
 # %% [markdown]
 # The course's own, document 004's v01, differs from v00 in two lines:
 
@@ -74,21 +83,25 @@ see.diff("naive_uncoalesced", "naive_coalesced")
 # **How blocks are written.** From here on, words and pictures give a block as **rows × columns of C**. Only
 # code has `(x, y)`. So v01's own block, 2 × 128, is `(128, 2)` in v01's code: x counts columns there.
 #
-# Go to the last lanes and compare both kernels: the load of A, the load of B, the store of C. Leave the block
-# at 32 × 32.
+# Leave the block at 32 × 32, and go from lane to lane in v01's load of B. Which lane is the first that needs
+# a second sector? How many sectors of A has v00 touched by then?
 
 # %%
 see.warp_and_memory("naive_uncoalesced", "naive_coalesced")
 
-# %% [markdown]
-# When neighbouring lanes' addresses fall together into few sectors, the access is **coalesced**. Here B
-# takes 4 sectors (128 bytes, all used), A takes one, and the store of C takes 4 instead of 32. The result is
-# the same:
+# %% [markdown] tags=["thought"]
+# Lane 8, the ninth: a sector holds 8 floats. v00 has touched 9 sectors of A by then, one per lane.
 
-# %%
-rng = np.random.default_rng(0)
-A, B = rng.standard_normal((70, 50), np.float32), rng.standard_normal((50, 60), np.float32)
-np.abs(run("naive_coalesced", A, B).C - A @ B).max()
+# %% [markdown]
+# When neighbouring lanes' addresses fall together into few sectors, the access is **coalesced**. And your
+# kernel? Take the `#` away and compare.
+
+# %% id="own-lanes"
+### BEGIN SOLUTION
+see.warp_and_memory(coalesced)
+### STUB
+# # see.warp_and_memory(coalesced)
+### END SOLUTION
 
 # %% [markdown]
 # ### Exercise 02.2 · Repair the manual
@@ -137,7 +150,8 @@ check.documentation_matmul(matmul)
 # - v00: its 32 floats of A share a place, so they take 32 wavefronts. The one float of B takes 1.
 # - v01: the one float of A takes 1. Its 32 floats of B are neighbours, at 32 places: 1 as well.
 #
-# So 33 wavefronts become 2, and L1's roof for a kernel, 16.7 TFLOPS / wavefronts, rises from 0.51 to 8.4.
+# So 33 wavefronts become 2, and L1's roof for a kernel, 16.7 TFLOPS / wavefronts, rises from 0.51 to 8.4. A
+# roof tells the most that is possible, so the question below is a bet.
 
 # %%
 see.predict("02.speedup")
@@ -154,8 +168,8 @@ see.predict("02.speedup")
 # Do wavefronts matter? Take v00, never repaired, and change its *block* to 4 × 64. A warp has 4
 # rows and 8 columns: 4 sectors of A and 1 of B, **5, just as in v01**. But it reaches 3.3 TFLOPS.
 #
-# **Your hunt:** keep that block and n, and make the rows longer, by 8, 16 or 32 floats. Each leaves 5
-# sectors. Which brings v01's speed? Count wavefronts first, then try it.
+# **Your hunt:** set *block* to 4 × 64 first. Keep n, and make the rows longer, by 8, 16 or 32 floats. Each
+# leaves 5 sectors. Which reaches v01's 5.2 TFLOPS? Count wavefronts first, then try it.
 
 # %%
 see.row_lengths("naive_uncoalesced", "naive_coalesced")
@@ -169,17 +183,18 @@ see.row_lengths("naive_uncoalesced", "naive_coalesced")
 
 # %% [markdown]
 # **A bet.** "v00 needs no repair at all," says a friend. "Its code stays, the rows keep their 4096 floats,
-# and still it gets as fast as v01 at its best. Only the block is another." Which block can that be?
+# and still it gets as fast as v01 at its best. Only the block is different." Which block can that be?
 
 # %% [markdown] tags=["thought"]
-# 1 × 256. x counts rows, and there is only one: a warp is 32 threads of different y, side by side in a row of
-# C. It reaches 6.5 TFLOPS.
+# One row high: 1 × 256 reaches 6.5 TFLOPS, 1 × 128 reaches 6.4. x counts rows, and there is only one: a warp
+# is 32 threads of different y, side by side in a row of C.
 
 # %% [markdown]
 # ## Count it three ways
 #
 # The requests are as many as before. But how many sectors do all loads of A and B take together, and all
-# stores of C? Write the formulas. (Count sectors, not loads: what a warp's request needs.)
+# stores of C? Blocks are 2 × 128, m and n fit, and rows are aligned to sectors. Count what each request
+# touches, and write the formulas.
 
 
 # %% id="formula"
@@ -215,7 +230,7 @@ see.counts("naive_coalesced", size, global_load_sectors=load_sectors, global_sto
 #
 # `naive_coalesced` with 256 threads per block. Which shape needs the fewest sectors of A and B together in a
 # warp's k step? Give it as code does, `(x, y)`; x counts columns. Find it by thinking; the buttons of the
-# picture below 02.1 can confirm it.
+# picture below 02.1 can confirm it. And guess: will it be faster than 32 × 32?
 
 # %% id="ex-02-3"
 ### BEGIN SOLUTION
@@ -225,15 +240,16 @@ check.best_block((16, 16))
 ### END SOLUTION
 
 # %% [markdown] tags=["listing"]
-# 16 × 16: a warp covers 2 rows of 16 columns, 2 + 2 sectors instead of 1 + 4. And is it faster than 32 × 32?
-# No: both have 5.2 TFLOPS. Why, you find out next.
+# 16 × 16: a warp covers 2 rows of 16 columns, 2 + 2 sectors instead of 1 + 4. Faster? No: both have
+# 5.2 TFLOPS. Why, you find out next.
 
 # %% [markdown]
 # ## Mystery profiles
 #
 # Four kernels, and the profiler found L1 busy in **61, 78, 93** and **99 %** of the clocks. Which is whose?
 # You have their speeds, and you can count wavefronts. (Rows of 4096 floats. Blocks are rows × columns of C:
-# 2 × 128 is 2 rows high.) At 16.7 TFLOPS / wavefronts L1 is busy all the time; below that, in proportion.
+# 2 × 128 is 2 rows high.) At 16.7 TFLOPS / wavefronts L1 is busy all the time; at half
+# that speed, half the time.
 
 # %% id="mystery"
 measured = {"v00, 32 × 32": 0.50, "v01, 16 × 16": 5.2, "v01, 32 × 32": 5.2, "v01, 2 × 128": 6.6}
@@ -261,16 +277,14 @@ wavefronts = {"v00, 32 × 32": 33, "v01, 16 × 16": 3, "v01, 32 × 32": 2, "v01,
 # ## Rows that start in the middle of a sector
 #
 # So far every row began at a sector. 333 floats are 1332 bytes, no multiple of 32: most rows of B begin
-# inside a sector, and 32 neighbours then lie in 5. A few floats of padding per row put that right.
-#
-# The floats from one row's beginning to the next are the **leading dimension**. A Numba array carries it
-# along: `B[p, col]` finds its element even in a view, such as `wide[:, :333]`.
+# inside a sector, and 32 neighbours then lie in 5. A larger leading dimension puts that right. A Numba array
+# carries it along: `B[p, col]` finds its element even in a view, such as `wide[:, :333]`.
 #
 # ### Exercise 02.4 · Padding
 # *stretch · medium · 10 minutes*
 #
 # Write `padded(B)`: an array of float32 whose first columns hold `B`, and whose **every row starts at a
-# sector**, for any width of `B`. Rows are no longer than necessary. Return the wide array, or a view of its
+# sector**, for any width of `B`. Make no row longer than it must be. Return the wide array, or a view of its
 # first columns. With it, `naive_coalesced` on 333 columns is back at 4 sectors a request.
 
 
@@ -289,19 +303,21 @@ def padded(B):
 check.leading_dimension(padded)
 
 # %% [markdown]
-# Here is what it brings in sectors. Choose a width, and then one *step along k* after the other:
+# Here is how many sectors it saves. Choose a width, and then one *step along k* after the other. Guess as you
+# go: v00 became 3.3 times as fast by one float per row, 4097 for 4096. What does that float do to v01?
 
 # %%
 see.warp_and_memory("naive_coalesced", widths=True)
 
+# %% [markdown] tags=["thought"]
+# It costs v01 1 %. In v00 one float changed the *places* of A's floats. v01's lanes read neighbours of B: 4
+# sectors become 5, no more.
+
 # %% [markdown]
-# And in time? Little: rows of 4097 floats, not 4096, cost v01 1 %. One float made v00 3.3 times as fast
-# because it changed the *places* of A's floats. v01's lanes read neighbours of B: here 4 sectors become 5, no
-# more.
-#
 # ## What limits it now?
 #
-# v01 in its own block, 2 × 128: two wavefronts for a step, and L1 busy in 78 % of the clocks.
+# v01 in its own block, 2 × 128: two wavefronts for a step, and L1 busy in 78 % of the clocks. The busiest
+# part counts as the limit from 70 % on. (In 32 × 32, with 61 %, waiting was.)
 
 # %%
 see.predict("02.limit")
@@ -328,6 +344,9 @@ see.roofline(until="naive_coalesced")
 # Both points stand **above** DRAM's roof, and that is no mistake. The axis counts the bytes that warps ask L1
 # for; what L1 or L2 holds never comes from DRAM. **A roofline without the name of its bytes on the axis says
 # nothing.**
+#
+# The line "L1, 33.5 TB/s" assumes that each wavefront delivers 128 bytes. Those of v00's A deliver one float.
+# So the roofs that you counted lie below it: 0.51, not 2.0, for v00, and 8.4, not 13.4, for v01.
 
 # %% [markdown]
 # ---

@@ -12,7 +12,7 @@ from gemm_course.kernels import LADDER
 from gemm_course.model.gpus import GPUS
 from gemm_course.model.roofline import Roofline
 from gemm_course.profiles import recorded
-from gemm_course.profiles.verdict import of_active_clocks, verdict
+from gemm_course.profiles.verdict import LIMIT, of_active_clocks, verdict
 
 SOURCES = Path(__file__).parents[2] / "notebooks" / "source"
 H200 = GPUS["H200"]
@@ -244,7 +244,8 @@ def test_the_hunt_for_longer_rows():
 
 
 def test_the_bet_on_the_kernel_that_nobody_repaired():
-    said = f"It reaches {swept('naive_uncoalesced', 'BM=1 BN=256'):.1f} TFLOPS"
+    wide, narrower = (swept("naive_uncoalesced", f"BM=1 BN={columns}") for columns in (256, 128))
+    said = f"One row high: 1 × 256 reaches {wide:.1f} TFLOPS, 1 × 128 reaches {narrower:.1f}."
     assert said in text_of("02")
 
 
@@ -280,9 +281,9 @@ def test_two_limits_and_one_speed():
 
 def test_what_a_row_inside_sectors_costs_v01():
     whole, inside = (speed("naive_coalesced", extra, tiles=FLAT) for extra in (0, 1))
-    assert f"cost v01 {100 * (1 - inside / whole):.0f} %" in text_of("02")
+    assert f"costs v01 {100 * (1 - inside / whole):.0f} %" in text_of("02")
     times = speed("naive_uncoalesced", 1) / speed("naive_uncoalesced", 0)
-    assert f"made v00 {times:.1f} times as fast" in text_of("02")
+    assert f"v00 became {times:.1f} times as fast by one float per row" in text_of("02")
 
 
 def test_what_limits_v01_now():
@@ -301,3 +302,28 @@ def test_what_limits_v01_now():
 def test_a_point_above_a_roof():
     text = text_of("02")
     assert f"At DRAM's {H200.dram_tb_s:g} TB/s that makes {64 * H200.dram_tb_s / 160:.1f} TFLOPS" in text
+
+
+def test_the_line_of_l1_and_the_roofs_by_wavefronts():
+    text, floats_of_a_wavefront = text_of("02"), 32
+    line = ROOF / 64 * floats_of_a_wavefront * 4
+    assert f'The line "L1, {line:.1f} TB/s"' in text
+    for name, sectors, deliveries in (("v00", 33, 33), ("v01", 5, 2)):
+        by_line, by_wavefronts = line * 64 / (32 * sectors), ROOF / deliveries
+        assert re.search(f"{by_wavefronts:.2g}, not {by_line:.1f}, for {name}", text), (
+            by_wavefronts,
+            by_line,
+        )
+
+
+def test_from_when_on_a_part_is_the_limit():
+    assert f"the limit from {100 * LIMIT:.0f} % on" in text_of("02")
+    square = verdict(recorded("naive_coalesced", {"BM": 32, "BN": 32}))
+    assert square.waiting and f"with {max(square.busy.values()):.0%}".replace("%", " %") in text_of("02")
+
+
+def test_the_costs_of_rows_with_8_floats_of_padding_and_of_a_view_of_column_3():
+    assert len({row * 4104 % 32 for row in range(2)}) == 2  # places of A's two rows
+    for row in range(8):
+        first = 336 * row + 3
+        assert (first + 31) // 8 - first // 8 + 1 == 5

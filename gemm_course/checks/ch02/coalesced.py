@@ -1,7 +1,7 @@
 """Exercise 02.1: v00 made to coalesce, and held to its sectors."""
 
 from gemm_course.checks.core import Refused, check_begun, exercise, kernel_of, name_of_x
-from gemm_course.checks.engines.common_mistakes import GuardMistake
+from gemm_course.checks.engines.common_mistakes import GuardMistake, Mistake
 from gemm_course.checks.engines.first_warp import (
     ALONG_A_ROW,
     DOWN_A_COLUMN,
@@ -13,10 +13,12 @@ from gemm_course.checks.engines.first_warp import (
 from gemm_course.checks.engines.float64 import why_float64
 from gemm_course.checks.engines.gemm import GEMM, GemmTrial, Likely, hold_to_numbers, try_on
 from gemm_course.checks.engines.problem import Geometry, Problem
+from gemm_course.emulator import Watch
 
 GEOMETRY = Geometry((32, 8), "columns")
 ALIGNED = Problem(16, 64, 32)  # rows of all three matrices start at sectors, and all warps are full
 SQUARE = Problem(32, 32, 32)  # swapped rows and columns stay in bounds
+EIGHT_BY_TWO = Problem(64, 64, 1)  # blocks at any distance of a block's sizes begin inside C
 
 
 @exercise(
@@ -34,17 +36,27 @@ SQUARE = Problem(32, 32, 32)  # swapped rows and columns stay in bounds
 def coalesced(coalesced):
     """A GEMM kernel, blocks of (32, 8) threads, x over the columns of C."""
     kernel = kernel_of(coalesced, GEMM)
+    _check_names(kernel)
     traced = try_on(kernel, GEOMETRY, SQUARE, watch=WATCH)
     check_begun(kernel, traced.report)
     warp = FirstWarp(traced.report.trace)
     _check_what_x_counts(traced, warp)
-    trials = hold_to_numbers(kernel, GEOMETRY, Likely(guards=_guards(name_of_x(kernel))))
+    try:
+        trials = hold_to_numbers(kernel, GEOMETRY, Likely((LOOP_TO_M,), _guards(name_of_x(kernel))))
+    except Refused as refused:
+        raise _blocks_misplaced(kernel) or refused from None
     trial = try_on(kernel, GEOMETRY, ALIGNED)
     _check_loads(trial)
     a, b, c = _sectors_per_warp(trial)
     if a + b > 5 or c > 4:
         where = f"A warp's k step takes {a + b:g} sectors; 5 are enough."
         raise Refused(_why_uncoalesced(warp, trial), where)
+    if a > 1:
+        raise Refused(
+            f"The result is right, and {a + b:g} sectors per k step are few. But a warp has {a:g} rows of C: "
+            f"where A's rows are 4096 long, its {a:g} floats of A share a place and take {a:g} wavefronts, "
+            "not 1. Let all 32 lanes lie side by side in one row.",
+        )
     return (
         f"Right on {len(trials)} problems. A warp's k step takes {_sectors(a)} of A and {b:g} of B, "
         f"{a + b:g} instead of v00's 33, and the store of C {c:g} instead of 32; the loads are 2·m·n·k as "
@@ -67,15 +79,30 @@ def _sectors_per_warp(trial: GemmTrial) -> tuple[float, float, float]:
 # ---- what goes wrong ---------------------------------------------------------------------------------------
 
 
-def _blocks_down_the_rows(row_step: int, col_step: int):
-    """What is stored where blocks along x are ``row_step`` rows apart, along y ``col_step`` columns."""
+def _blocks_misplaced(kernel) -> Refused | None:
+    """Where the blocks beside and below the first one lie, if that is wrong."""
+    rows, columns = GEOMETRY.rows_and_columns
+    beside, below = (_first_stored(kernel, block) for block in ((1, 0, 0), (0, 1, 0)))
+    if not beside or not below or (beside, below) == ((0, columns), (rows, 0)):
+        return None
+    where = " ".join(
+        f"Thread (0, 0) of block {block} stores `C{list(got)}`; it should store `C{list(wanted)}`."
+        for block, got, wanted in (((1, 0), beside, (0, columns)), ((0, 1), below, (rows, 0)))
+        if got != wanted
+    )
+    if beside[0] and below[1] and not beside[1] and not below[0]:
+        besides = "" if (beside[0], below[1]) == (rows, columns) else f" Besides, {SIZES_OF_A_BLOCK}"
+        return Refused(GRID_NOT_TURNED + besides, where)
+    if beside[1] and below[0] and not beside[0] and not below[1]:
+        return Refused(f"The blocks lie at wrong distances: {SIZES_OF_A_BLOCK}", where)
+    return None
 
-    def written(row, col, q: Problem, geometry: Geometry):
-        (rows, columns), (along_x, along_y) = geometry.rows_and_columns, geometry.grid(q.m, q.n)
-        reached_row = (row < q.m) & (row // row_step < along_x) & (row % row_step < rows)
-        return reached_row & (col < q.n) & (col < (along_y - 1) * col_step + columns)
 
-    return written
+def _first_stored(kernel, block: tuple[int, int, int]) -> tuple[int, int] | None:
+    """The element that a block's first lane stores."""
+    trial = try_on(kernel, GEOMETRY, EIGHT_BY_TWO, watch=Watch(block=block, warp=0))
+    stored = FirstWarp(trial.report.trace).stored(trial.own_name("C"))
+    return tuple(map(int, stored[0])) if stored else None
 
 
 GRID_NOT_TURNED = (
@@ -83,27 +110,39 @@ GRID_NOT_TURNED = (
     "counts blocks of rows. In this launch the blocks along x lie over the columns as well: `col` comes from "
     "`blockIdx.x`, `row` from `blockIdx.y`."
 )
-X, Y = GEOMETRY.block
-BESIDES = {
-    Y: "",
-    X: f" Besides, a block is {Y} rows high and {X} columns wide: `blockIdx` of the rows goes with {Y}.",
-}
-BLOCKS_DOWN_THE_ROWS = tuple(  # blocks apart by either size of the block, in both directions
-    GuardMistake(GRID_NOT_TURNED + besides, _blocks_down_the_rows(row_step, col_step))
-    for row_step, besides in BESIDES.items()
-    for col_step in (X, Y)
+SIZES_OF_A_BLOCK = (
+    "a block is {0} rows high and {1} columns wide. `blockIdx` of the rows goes with {0} (`blockDim.y`), "
+    "that of the columns with {1} (`blockDim.x`)."
+).format(*GEOMETRY.rows_and_columns)
+
+
+LOOP_TO_M = Mistake(
+    "The loop ends at `m`. The products of a sum are numbered along k: `range(k)`.",
+    lambda q: q.alpha * (q.A[:, : q.m] @ q.B[: q.m]) + q.beta * q.C if q.m < q.k else None,
 )
 
 
 def _guards(x: str) -> tuple[GuardMistake, ...]:
     """Mistakes in the guard; ``x``: the learner's name for the index along x."""
     if not x.startswith(("r", "i")):
-        return BLOCKS_DOWN_THE_ROWS
+        return ()
     left_behind = GuardMistake(
         f"Your `{x}` comes from x and is `C`'s second index, so it must end at `n`, and the other at `m`.",
         lambda row, col, q, g: (row < q.n) & (col < q.m),
     )
-    return *BLOCKS_DOWN_THE_ROWS, left_behind
+    return (left_behind,)
+
+
+def _check_names(kernel) -> None:
+    """The course's listing has names that only its factory knows."""
+    function = kernel.py_func
+    missing = [name for name in ("BM", "BN") if name in function.__code__.co_names]
+    if missing and not set(missing) <= set(function.__globals__):
+        raise Refused(
+            f"{' and '.join(f'`{name}`' for name in missing)}: a size of the block in the course's listing, "
+            "and no name of yours. Take `cuda.grid(2)`: it needs neither, and numbers blocks along x over "
+            "the columns, as they are launched here."
+        )
 
 
 def _check_what_x_counts(trial: GemmTrial, warp: FirstWarp) -> None:
@@ -143,11 +182,25 @@ def _check_loads(trial: GemmTrial) -> None:
     """Each product needs an element of A and one of B; each element of C is stored once."""
     q = trial.problem
     products = q.m * q.n * q.k
-    if trial.lanes("load", "C") or trial.lanes("store", "C") > q.m * q.n:
+    read, stored = (trial.lanes(op, "C") for op in ("load", "store"))
+    if not read and stored <= q.m * q.n:
+        pass
+    elif max(read, stored) > 2 * q.m * q.n:
         raise Refused(
             "The result is right, but the accumulator is kept in C itself: global memory is read and written "
             "in every step of the loop. Add up in a variable of the thread's own, and store it once.",
             trial.line(trial.accesses("store", "C")["line"].iloc[-1]),
+        )
+    elif read:
+        raise Refused(
+            "The result is right, but `C` is read although `beta` is 0. Read it only where `beta` is not 0, "
+            "and store each element once.",
+            trial.line(trial.accesses("load", "C")["line"].iloc[0]),
+        )
+    else:
+        raise Refused(
+            "The result is right, but each element of C is stored twice. Once, at the end, is enough.",
+            trial.line(trial.accesses("store", "C")["line"].iloc[0]),
         )
     for name in "AB":
         loads = trial.lanes("load", name)

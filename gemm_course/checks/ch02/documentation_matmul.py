@@ -115,6 +115,13 @@ def _check_lanes(trial: Trial) -> None:
         raise Refused(message, where)
     if direction(stored) != ALONG_A_ROW:
         return
+    if [direction(warp.loaded_first(name)) for name in (a, b)] == [DOWN_A_COLUMN, SAME]:
+        raise Refused(
+            f"Store and loads do not agree, and the result is transposed: `C{list(stored[1])}` gets row 1 of "
+            "A times column 0 of B. Leave all subscripts as in the manual, with `i` the row; only "
+            "`cuda.grid(2)` gives `j` first.",
+            _first_wrong(trial),
+        )
     if direction(warp.walk(a)) == DOWN_A_COLUMN:
         raise Refused(
             f"The indices of A are swapped: `{a}[p, i]` walks down a column of A. Row i of C needs "
@@ -150,6 +157,8 @@ def _check_numbers(trial: Trial) -> None:
             )
     if trial.report.errors:
         finding = trial.report.errors[0]
+        if surplus := _surplus(finding, m, n):
+            raise Refused(surplus, f"{trial.line(finding)}. {trial.about}.")
         raise Refused(
             FINDING_WORDS.get(finding.kind, "") + finding.message, f"{trial.line(finding)}. {trial.about}."
         )
@@ -162,6 +171,18 @@ def _check_numbers(trial: Trial) -> None:
     if not stored.all():
         raise Refused("Some elements of C are never stored.", _first_wrong(trial))
     raise Refused("The numbers are wrong.", _first_wrong(trial))
+
+
+def _surplus(finding, m: int, n: int) -> str:
+    """What to say of a thread that left the arrays because it has no element of C, or ""."""
+    (x, y), (thread_x, thread_y) = finding.block[:2], finding.threads[0][:2]
+    row, col = y * GEOMETRY.block[1] + thread_y, x * GEOMETRY.block[0] + thread_x
+    if finding.kind != "out_of_bounds" or (row < m and col < n):
+        return ""
+    return (
+        f"Thread {thread_x, thread_y} of block {x, y} is left over: there is no `C[{row}, {col}]`. The guard "
+        "is missing or lets it through. Write `if i < C.shape[0] and j < C.shape[1]:`, with `i` the row."
+    )
 
 
 def _check_where_it_adds_up(trial: Trial) -> None:

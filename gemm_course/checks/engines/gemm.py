@@ -16,7 +16,7 @@ from gemm_course.emulator import Finding
 
 from .common_mistakes import COMMON_GUARD_MISTAKES, COMMON_MISTAKES, GuardMistake, Mistake, axes_swapped
 from .problem import Geometry, Problem, adversarial, square
-from .slips_in_source import else_that_stores, negative_beta_left_out, tied_by_bits
+from .slips_in_source import beta_test_inverted, else_that_stores, negative_beta_left_out, tied_by_bits
 from .tiles import Tiles
 from .trial import Trial, try_kernel
 
@@ -146,6 +146,7 @@ def _explained(trial: GemmTrial, depth: int, likely: Likely) -> Refused:
         lambda: tied_by_bits(trial.kernel),
         lambda: else_that_stores(trial),
         lambda: negative_beta_left_out(trial),
+        lambda: beta_test_inverted(trial),
         lambda: _stores_nothing(trial),
         lambda: _by_prediction(trial, depth, (*likely.results, *COMMON_MISTAKES)),
         lambda: _by_guard(trial, guards),

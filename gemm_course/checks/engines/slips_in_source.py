@@ -73,6 +73,35 @@ def negative_beta_left_out(trial: Trial) -> Refused | None:
     return None
 
 
+def beta_test_inverted(trial: Trial) -> Refused | None:
+    """The old `C` is read where `beta` is 0, and only there."""
+    beta, C = trial.own_name("beta"), trial.own_name("C")
+    for node in ast.walk(source_tree(trial.kernel)):
+        if not isinstance(node, (ast.If, ast.IfExp)) or not node.orelse:
+            continue
+        if ast.unparse(node.test) not in (f"{beta} == 0", f"{beta} != 0"):
+            continue
+        reads = [_reads(part, C) for part in (node.body, node.orelse)]
+        if reads == ([True, False] if ast.unparse(node.test) == f"{beta} == 0" else [False, True]):
+            return Refused(
+                f"The two cases of `{beta}` are exchanged: the old `{C}` is read where `{beta}` is 0, and "
+                f"`{beta} * {C}` is left out where it is not.",
+                trial.line(node.lineno),
+            )
+    return None
+
+
+def _reads(part: ast.AST | list[ast.stmt], array: str) -> bool:
+    """Whether these lines, or this expression, read elements of an array."""
+    return any(
+        isinstance(node, ast.Subscript)
+        and isinstance(node.ctx, ast.Load)
+        and ast.unparse(node.value) == array
+        for each in (part if isinstance(part, list) else [part])
+        for node in ast.walk(each)
+    )
+
+
 def _names(tree: ast.AST) -> set[str]:
     return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
 
