@@ -6,6 +6,7 @@ from numba import cuda, float32
 
 from gemm_course import check
 from gemm_course.checks.ch02.best_block import BLOCK_THREADS, sectors_of_a_block
+from tests.wrong_solutions.altering import altered
 
 
 @cuda.jit
@@ -153,3 +154,34 @@ def test_an_exception_in_the_learners_function_is_a_refusal_with_its_line():
 
     verdict = check.leading_dimension(padded)
     assert not verdict.passed and "AttributeError" in verdict.message and "B.shap" in verdict.where
+
+
+INDICES = "col, row = cuda.grid(2)"
+SIZES_EXCHANGED = """row = cuda.blockIdx.y * cuda.blockDim.x + cuda.threadIdx.y
+    col = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.x"""
+TWO_BY_SIXTEEN = """row = cuda.blockIdx.y * 8 + cuda.threadIdx.y // 2 * 2 + cuda.threadIdx.x // 16
+    col = cuda.blockIdx.x * 32 + cuda.threadIdx.y % 2 * 16 + cuda.threadIdx.x % 16"""
+SCALED_FIRST = """C[row, col] = float32(0) if beta == 0 else beta * C[row, col]
+        C[row, col] += alpha * acc
+        if False:"""
+OTHER_WAYS = {  # to a mistake that a wrong solution makes already
+    "coalesced": {
+        "sizes_of_the_block_exchanged": ("lie at wrong distances", (INDICES, SIZES_EXCHANGED)),
+        "warps_of_2_by_16": ("a warp has 2 rows of C", (INDICES, TWO_BY_SIXTEEN)),
+        "scales_c_first": (
+            "`C` is read although `beta` is 0",
+            ("if beta == 0:\n            C[row, col] = alpha * acc\n        else:", SCALED_FIRST),
+        ),
+    },
+    "documentation_matmul": {
+        "loads_of_both_turned": ("Store and loads do not agree", ("A[i, p] * B[p, j]", "A[j, p] * B[p, i]")),
+    },
+}
+
+
+@pytest.mark.parametrize("exercise", OTHER_WAYS)
+def test_the_same_mistakes_made_in_another_way_are_named_as_well(exercise, subtests):
+    for name, wrong in altered(exercise, OTHER_WAYS[exercise]).items():
+        with subtests.test(name):
+            verdict = wrong.verdict()
+            assert not verdict.passed and wrong.words in verdict.message
