@@ -57,6 +57,7 @@ HARMLESS = {
         "array((9, 8)",
         "array((8, 9)",
     },
+    "fused_epilogue": {"col <= n else", "n else float32(1)", "n else float32(-1)"},  # columns not stored
     "last_arrival": {  # any thread may count; rows from the end, as long as all agree; a fence too many
         "device=0",
         "device=2",

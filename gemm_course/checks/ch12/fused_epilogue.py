@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from gemm_course.checks.core import Refused, call, check_begun, exercise, factory_of, kernel_of
+from gemm_course.checks.core import Refused, call, exercise, factory_of, kernel_of, nothing_yet, source_tree
 from gemm_course.checks.engines.trial import Trial, try_kernel
 
 NAMES = ("m", "n", "k", "A", "B", "bias", "C")
@@ -30,7 +31,7 @@ def fused_epilogue(make_fused):
     make = factory_of(make_fused, ("BM", "BN", "TM"))
     kernels = {tiles: kernel_of(call(make, *tiles), NAMES) for tiles in TILES}
     trials = [_try_on(kernel, tiles, shape) for tiles, kernel in kernels.items() for shape in SHAPES]
-    check_begun(kernels[TILES[0]], *(trial.report for trial in trials))
+    _check_begun(trials[0])
     for trial in trials:
         _check_numbers(trial)
         trial.refuse_errors()
@@ -40,6 +41,13 @@ def fused_epilogue(make_fused):
         f"Right on {len(trials)} problems. Bias and ReLU cost one read per thread, and C moves once: stored, "
         "never read. A kernel of its own for them would read all of C and store it again."
     )
+
+
+def _check_begun(trial: Trial) -> None:
+    """The stub computes the product, and nothing in it speaks of C."""
+    own = {node.id for node in ast.walk(source_tree(trial.kernel)) if isinstance(node, ast.Name)}
+    if trial.own_name("C") not in own:
+        raise nothing_yet()
 
 
 def _try_on(kernel, tiles: tuple[int, int, int], shape: tuple[int, int, int]) -> Trial:
