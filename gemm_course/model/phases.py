@@ -56,6 +56,10 @@ class Barrier:
     def parity(self) -> int:
         return self.phase % 2
 
+    @property
+    def arrived(self) -> int:
+        return self.arrivals - self.pending
+
     def over(self, parity: int) -> bool:
         """Whether a wait for this parity returns: the current phase has the other one."""
         return self.parity != parity
@@ -118,6 +122,11 @@ class Moment:
     completed: tuple[tuple[str, int], ...] = ()
     outcome: str = RUNNING
     wrong: Read | None = None
+
+    @property
+    def broken(self) -> bool:
+        """Whether a mistake has had its consequence."""
+        return self.outcome not in (RUNNING, RIGHT)
 
 
 def producer(tiles: int, slots: int, mistake: str) -> Iterator[Op]:

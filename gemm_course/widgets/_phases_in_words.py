@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from gemm_course.figures.phases import Said
-from gemm_course.figures.svg import capital
+from collections import Counter
+
+from gemm_course.figures.phases import DOES, Said
+from gemm_course.figures.svg import PAGE, text_width
 from gemm_course.model import phases as model
-from gemm_course.model.phases import FULL, Barrier, Moment, Warp
+from gemm_course.model.phases import PARTS, Barrier, Moment, Warp
+from gemm_course.widgets._phases_in_a_tick import happens
 
 LINES = {
-    model.NO_MISTAKE: "no line is wrong",
+    model.NO_MISTAKE: "All lines are right. Choose a mistake to break one.",
     model.SAME_PARITY: "mbarrier_wait(full, slot, 0)  # not: parity",
     model.NO_WAIT: "# left out: mbarrier_wait(empty, slot, parity ^ 1)",
-    model.NO_ARRIVAL: "if warp == 0: mbarrier_arrive(empty, slot)  # not: every warp",
+    model.NO_ARRIVAL: "if consumer == 0: mbarrier_arrive(empty, slot)  # not: both",
     model.MORE_BYTES: "mbarrier_expect(full, slot, 8192)  # not: 4096",
     model.FEWER_BYTES: "mbarrier_expect(full, slot, 2048)  # not: 4096",
     model.WRONG_START: "mbarrier_wait(empty, slot, parity)  # not: parity ^ 1",
@@ -19,47 +22,48 @@ LINES = {
 _WHY = {
     (model.SAME_PARITY, model.OLD): "It asked for parity 0 again. Phase 0 is over, so it did not wait for "
     "phase 1, in which the new tile comes.",
-    (model.SAME_PARITY, model.STANDSTILL): "They ask for parity 0 again, but phase 1 is over already.",
-    (model.NO_WAIT, model.NEWER): "Nothing told the producer that the slot was still being "
-    "read. This is a race: how it ends depends on who is faster.",
-    (model.NO_WAIT, model.UNDEFINED): "Nothing told the producer to wait until the slot had been read.",
-    (model.NO_ARRIVAL, model.STANDSTILL): "Consumer 1 never arrives, so no phase of empty can end.",
-    (model.MORE_BYTES, model.STANDSTILL): "4,096 bytes came, 8,192 are expected, and none will follow.",
+    (
+        model.SAME_PARITY,
+        model.STANDSTILL,
+    ): "The consumers ask for parity 0 again. Phase 1 is over already, so "
+    "the bit is 0, and no copy is left that would flip it.",
+    (
+        model.NO_ARRIVAL,
+        model.STANDSTILL,
+    ): "Consumer 1 never arrives, so empty[0] stays at 1 of 2: the producer "
+    "waits for it, and both consumers wait for the tile that is not copied.",
+    (model.MORE_BYTES, model.STANDSTILL): "4,096 bytes came, 8,192 are expected, and none will follow: the "
+    "consumers wait for them, and the producer for the consumers.",
     (
         model.FEWER_BYTES,
         model.MISSING,
     ): "Only the bytes of A were expected: when they had come, the phase was over, and the wait returned.",
-    (model.WRONG_START, model.STANDSTILL): "With parity ^ 1 the first wait would return at once.",
-}
-_VERBS = {
-    model.WAIT: "waits",
-    model.EXPECT: "expects bytes",
-    model.COPY: "starts a copy",
-    model.READ: "reads",
-    model.ARRIVE: "arrives",
-    model.DONE: "is done",
+    (model.WRONG_START, model.STANDSTILL): "The producer waits for a slot to be given back that nobody has "
+    "filled. With parity ^ 1 it would have asked for the phase before phase 0, which counts as over.",
 }
 
 
 def said(now: Moment, mistake: str, tiles: int) -> Said:
     """The words for a moment of a run with this mistake, of so many tiles."""
     warps = [(warp.name, _does(warp, now, mistake)) for warp in now.warps] or _AT_FIRST
-    sentences = _ended(now, mistake, tiles) if now.outcome != model.RUNNING else _running(now)
-    wrong = mistake != model.NO_MISTAKE
-    return Said(_title(now, tiles), LINES[mistake], wrong, warps, _copies(now), sentences)
+    if now.outcome == model.RUNNING:
+        title, caption = happens(now)
+    else:
+        title, caption = _consequence(now, tiles), _why(now, mistake, tiles)
+    return Said(title, LINES[mistake], mistake != model.NO_MISTAKE, warps, _copies(now), caption)
 
 
 _AT_FIRST = [(name, "has not begun") for name in ("producer", "consumer 0", "consumer 1")]
 
 
-# ---- the title ---------------------------------------------------------------------------------------------
+# ---- how a run ends ----------------------------------------------------------------------------------------
 
 
-def _title(now: Moment, tiles: int) -> str:
+def _consequence(now: Moment, tiles: int) -> str:
     wrong = now.wrong
     match now.outcome:
         case model.STANDSTILL:
-            return "A standstill: everybody waits, for ever"
+            return f"Tick {now.tick}: a standstill. Everybody waits, for ever"
         case model.OLD:
             found = f"{wrong.part} of tile {wrong.found}"
             return f"Old tile read twice: {wrong.warp} takes {found} for tile {wrong.tile}"
@@ -71,18 +75,27 @@ def _title(now: Moment, tiles: int) -> str:
             when = f"while {wrong.warp} reads it" if wrong.begun else f"before {wrong.warp} has read it"
             return f"Tile {wrong.tile} is overwritten {when}: its {wrong.part} is of tile {wrong.found} now"
         case model.UNDEFINED:
-            return f"Undefined: a second arrival at {_late(now)} within one phase"
-        case model.RIGHT:
-            return f"All {tiles} tiles are read by both consumers, and all was right"
-    if not now.tick:
-        return "Before the first tick: all slots are empty, all barriers in phase 0"
-    return f"Tick {now.tick}: " + ", ".join(f"{warp.name} {_VERBS[warp.op.kind]}" for warp in now.warps)
+            return f"Undefined: full[{now.warps[0].op.slot}] gets a second arrival within one phase"
+    return f"All {tiles} tiles are read by both consumers, and all was right"
 
 
-def _late(now: Moment) -> str:
-    """Where an arrival is one too many: only the producer can be so early, as only full waits for bytes."""
-    op = now.warps[0].op
-    return f"{op.barrier}[{op.slot}]"
+def _why(now: Moment, mistake: str, tiles: int) -> str:
+    if now.outcome == model.RIGHT:
+        return f"Each of the {tiles} tiles was read as it was copied. Now break it."
+    if mistake == model.NO_WAIT:
+        return _never_asked(now)
+    return _WHY[mistake, now.outcome]
+
+
+def _never_asked(now: Moment) -> str:
+    """Only the producer arrives too early: full alone waits for bytes after its arrival."""
+    wrong = now.wrong
+    slot = wrong.slot if wrong else now.warps[0].op.slot
+    barrier = now.barriers[model.EMPTY, slot]
+    told = f"empty[{slot}] says {barrier.arrived} of {barrier.arrivals} arrived, but the producer never asked"
+    if wrong:
+        return f"{told}. This is a race: how it ends depends on who is faster."
+    return f"{told}: full[{slot}] has its one arrival already, but not its bytes."
 
 
 # ---- what each does ----------------------------------------------------------------------------------------
@@ -108,12 +121,11 @@ def _does(warp: Warp, now: Moment, mistake: str) -> str:
 def _waiting(warp: Warp, barrier: Barrier) -> str:
     """What a wait asked and heard: later in the same tick the barrier may have gone to its next phase."""
     op, since = warp.op, int(barrier.over(warp.op.parity) != warp.passed)
-    asked = f"at {op.barrier}[{op.slot}], parity {op.parity}"
+    asked = f"{op.barrier}[{op.slot}], parity {op.parity}"
     phase = barrier.phase - since
     if not warp.passed:
-        return f"waits {asked}: phase {phase} {'was' if since else 'is'} not over"
-    over = f"phase {phase - 1}" if phase else "“before phase 0”"
-    return f"asks {asked}: {over} is over, go on"
+        return f"waits at {asked}: phase {phase} {'was' if since else 'is'} not over"
+    return f"passes {asked}: {f'phase {phase - 1}' if phase else 'the phase before 0'} is over"
 
 
 def _is(warp: Warp, now: Moment) -> bool:
@@ -127,71 +139,19 @@ def _misread(now: Moment) -> str:
 
 
 def _copies(now: Moment) -> str:
-    tiles = sorted({each.tile for each in now.coming})
-    names = " and ".join(", ".join(map(str, tiles)).rsplit(", ", 1))
-    coming = f"tile{'s' if len(tiles) > 1 else ''} {names} on the way" if tiles else "nothing on the way"
-    if not now.landed:
-        return coming
-    parts = " and ".join(f"{each.part} of tile {each.tile}" for each in now.landed)
-    return f"{parts} land{'s' if len(now.landed) == 1 else ''}; {coming}"
+    """In full if there is room for it, otherwise as the picture names the parts."""
+    landed = [f"{each.part} of tile {each.tile}" for each in now.landed]
+    tiles = Counter(each.tile for each in now.coming)
+    coming = [f"tile {tile}" for tile, parts in tiles.items() if parts == len(PARTS)]
+    coming = [f"{each.part} of tile {each.tile}" for each in now.coming if tiles[each.tile] == 1] + coming
+    words = _moving(landed, coming)
+    if text_width(words) <= PAGE - 8 - DOES:
+        return words
+    return _moving(*([f"{each.part}{each.tile}" for each in group] for group in (now.landed, now.coming)))
 
 
-# ---- sentences ---------------------------------------------------------------------------------------------
-
-
-def _running(now: Moment) -> list[str]:
-    if not now.tick:
-        return [
-            "A phase is over when no arrival and no byte is missing: then the bit flips. A wait for a parity "
-            "returns if the bit is the other one: on a new barrier a wait for parity 1 returns at once."
-        ]
-    return [_over(now, key) for key in now.completed]
-
-
-def _over(now: Moment, key: tuple[str, int]) -> str:
-    kind, slot = key
-    barrier = now.barriers[key]
-    there = "its arrival and all bytes are there" if kind == FULL else "both consumers have arrived"
-    follows = "the slot may be read" if kind == FULL else "the slot may be filled"
-    return (
-        f"{kind}[{slot}]: {there}, so phase {barrier.phase - 1} is over, the bit is {barrier.parity} now, "
-        f"and {follows}."
-    )
-
-
-def _ended(now: Moment, mistake: str, tiles: int) -> list[str]:
-    if now.outcome == model.RIGHT:
-        return [f"Each of the {tiles} tiles was read as it was copied. Now break it."]
-    why = _WHY[mistake, now.outcome]
-    if now.outcome == model.STANDSTILL:
-        return [standing(now), why]
-    if now.outcome == model.UNDEFINED:
-        return [f"{_late(now)} already has its one arrival, and its bytes are still coming.", why]
-    return [why]
-
-
-def standing(now: Moment) -> str:
-    """Who waits for what for ever."""
-    waiting: dict[tuple[str, int], list[str]] = {}
-    for warp in now.warps:
-        if warp.op.kind == model.WAIT:
-            waiting.setdefault((warp.op.barrier, warp.op.slot), []).append(warp.name)
-    said = "; ".join(
-        f"{_names(names)} for phase {now.barriers[key].phase} of {key[0]}[{key[1]}], which still needs "
-        f"{_missing(now.barriers[key])}"
-        for key, names in waiting.items()
-    )
-    return capital(f"{said}.")
-
-
-def _names(names: list[str]) -> str:
-    return f"the {names[0]} waits" if len(names) == 1 else "both consumers wait"
-
-
-def _missing(barrier: Barrier) -> str:
-    parts = []
-    if barrier.pending:
-        parts.append(f"{barrier.pending} arrival{'s' if barrier.pending > 1 else ''}")
-    if barrier.expected > barrier.came:
-        parts.append(f"{barrier.expected - barrier.came:,} bytes")
-    return " and ".join(parts)
+def _moving(landed: list[str], coming: list[str]) -> str:
+    to_come = f"to come: {', '.join(coming)}" if coming else "nothing on the way"
+    if not landed:
+        return to_come
+    return f"{', '.join(landed)} land{'s' if len(landed) == 1 else ''}; {to_come}"
