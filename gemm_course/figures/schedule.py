@@ -14,8 +14,10 @@ _COLOUR = {"multiplies": colours.NOW, "parts": colours.NOW_PALE, "stores": colou
 
 
 def draw(run: Schedule, longest: float) -> Picture:
-    """Draw what 132 multiprocessors do. longest: clocks at the right end, the same for pictures to "
-    "compare."""
+    """Draw what 132 multiprocessors do.
+
+    longest: clocks at the right end, the same for pictures that are compared.
+    """
     drawing = Drawing(_title(run), title_lines=2)
     top = drawing.top + 4
     scale = (_RIGHT - _LEFT) / longest
