@@ -6,7 +6,7 @@ into one from shared memory while it multiplies the other, so a read may take as
 multiplications. At the last step of a tile the next operands are in the next tile: the block waits for that
 one first.
 
-A second, smaller idea: a thread goes over its results back and forth (a serpentine), left to right in one
+A second idea: a thread goes over its results back and forth (a serpentine), left to right in one
 row, right to left in the next. Within a row, neighbouring multiplications share an element of A; where the
 row changes, they share one of B. So the register file has to deliver one operand fewer.
 """

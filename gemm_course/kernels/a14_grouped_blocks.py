@@ -1,8 +1,8 @@
-"""Blocks are numbered in groups of GROUP rows of tiles, and find more of A and B in the L2 cache.
+"""Blocks are numbered in groups of GROUP rows of tiles, to find more of A and B in the L2 cache.
 
 Beyond the documents. Blocks with neighbouring numbers run at the same time. Numbered row by row, those of one
 moment need a few rows of tiles of A, but every column of tiles of B. Numbered down the columns of a group of
-GROUP rows, they need only a few of each, and one block finds in the L2 cache what another has fetched. The
+GROUP rows, they need only a few of each. On an H200 that gains 0.1 % up to 8192³, as L2 is not the limit. The
 grid has one dimension now: the kernel computes a tile's row and column from the block's number.
 
 Triton's tutorials call this grouped ordering; CUTLASS calls it threadblock swizzle, or rasterization.

@@ -289,10 +289,12 @@ counted.loc[list(names)].rename(names).map("{:,.0f}".format)
 # padded rows are 144 bytes apart, so every second one begins in the middle of 32 bytes, and a copy there
 # takes sectors that it only half needs. A swizzle does not move the rows.
 #
-# How sure is that? `wmma` in small blocks shows it with nothing changed but the padding: from 8 to 16
-# values, copies of 206 million sectors became 137 and warps waited 15 % of their time for copies instead of
-# 65 (`docs/what_limits_it.md`). Between these two kernels 9 % of the instructions are gone as well. So:
-# *mostly the copies* is likely, not proven.
+# How sure is that? Between these two kernels 9 % of the instructions are gone as well. So change the rows
+# alone: `mma_swizzled`, padded by 8 instead of swizzled. No conflicts either, still two blocks per SM. We
+# bet on 3 % less. **322 TFLOPS became 264**, 18 % less, and less than `wmma` beside it, 288.
+#
+# So it is the rows. Reading them costs no more, so the suspects are the copies that fill them. Why the
+# padded form falls behind even `wmma`, nobody has profiled.
 
 # %% [markdown]
 # ## Two old friends

@@ -47,6 +47,13 @@ def test_what_the_swizzle_saved(said):
     assert f"{100 * (1 - after['warp_instructions'] / before['warp_instructions']):.0f} % of the" in said
 
 
+def test_rows_padded_instead_of_swizzled(said):
+    rows = records.one_change().query("question == 'rows of tiles'").set_index(["stage", "change"]).tflops
+    whole, padded = rows["mma_swizzled", "none"], rows["mma_swizzled", "rows padded by 8, not swizzled"]
+    assert f"{whole:.0f} TFLOPS became {padded:.0f}**, {100 * (1 - padded / whole):.0f} % less" in said
+    assert f"less than `wmma` beside it, {rows['wmma', 'none']:.0f}." in said
+
+
 def test_the_suspects(said):
     profiles = [recorded(stage) for stage in SUSPECTS]
     busy = [dict(verdict(one).busy)["Tensor Cores"] for one in profiles]
