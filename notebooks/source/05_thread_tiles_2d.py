@@ -9,7 +9,7 @@
 # - find the holes in a kernel that passed its test;
 # - tell a bank conflict that costs time from one that the compiler has long removed.
 #
-# *Time: about 105 minutes to read, 70 for the exercises. Comes from document 004, kernel v04, and from
+# *Time: about 85 minutes to read, 70 for the exercises. Comes from document 004, kernel v04, and from
 # documents 000 and 001, "Kernel 5"; the [glossary](glossary.md#document) says what the documents are.*
 
 # %%
@@ -57,16 +57,14 @@ see.predict("05.reads")
 # %% tags=["answer"]
 see.registers("thread_tiled_2d")
 
-# %% [markdown]
-# ### On paper
-#
+# %% [markdown] tags=["answer"]
 # A thread reads TM + TN elements per step, for TM · TN multiply-adds:
 #
 # $$1/TM + 1/TN \text{ reads per multiply-add.}$$
 #
 # With one result per thread it was 2. The emulator counts your four shapes, in a kernel from further below:
 
-# %%
+# %% tags=["answer"]
 A, B = rng.standard_normal((64, 64), np.float32), rng.standard_normal((64, 64), np.float32)
 
 
@@ -78,15 +76,9 @@ def reads(TM, TN):
 
 {shape: reads(*shape) for shape in ((64, 1), (2, 32), (4, 16), (8, 8))}
 
-# %% [markdown]
-# Why not 16 × 16? That would be 256 accumulators, and a thread may have 255 registers.
-#
-# So 8 × 8 it is. From here on all code and all figures are for **one set of tiles**, that of document 004,
-# unless the same sentence names another. (Pictures that show every element have smaller ones.)
-#
-# | BM | BN | BK | TM | TN | threads per block |
-# |---|---|---|---|---|---|
-# | 128 | 128 | 16 | 8 | 8 | 256 |
+# %% [markdown] tags=["answer"]
+# Why not 16 × 16? That would be 256 accumulators, and a thread may have 255 registers. 16 × 8 takes all 255,
+# so one block fits on an SM: 29.6 TFLOPS with BK = 32, where 16 × 4 has 34.
 
 # %% [markdown]
 # ## The kernel
@@ -173,6 +165,14 @@ see.diff("thread_tiled_1d", "thread_tiled_2d")
 # Threads are numbered consecutively: `tid // (BN // TN)` counts thread tiles down, `tid % (BN // TN)` across.
 # `A_ROWS` and `B_ROWS` are the rows of a tile that the block fetches in one pass.
 #
+# From here on all code and all figures are for **one set of tiles**, that of document 004, unless the same
+# sentence names another. (Pictures that show every element have smaller ones.)
+#
+# | | BM | BN | BK | TM | TN | threads per block |
+# |---|---|---|---|---|---|---|
+# | here: **the square** | 128 | 128 | 16 | 8 | 8 | 256 |
+# | **the ladder's tiles** | 128 | 128 | 32 | 16 | 4 | 256 |
+#
 # To run a copy, put it into a factory such as `make_outer`, and begin with
 # `from gemm_course.intrinsics import u32, unroll`: [unsigned indices](glossary.md#u32), and loops that are
 # [written out in full](glossary.md#unrolling). The 16 in `shared.array` is for notebook 06.
@@ -199,7 +199,16 @@ see.filling("kernel5")
 # %% [markdown]
 # ### The draft
 #
-# Document 001 is the first draft of the same kernel. This is what its block leaves in the tiles. Try all BK.
+# Document 001 is the first draft of the same kernel. This is how it fetches, for each `k0`:
+#
+# ```python
+# for i in unroll(range(TM)):  # column tx of A's tile, ...
+#     As[ty * TM + i, tx] = A[top + i, k0 + tx] if top + i < m and k0 + tx < k else float32(0)
+# for j in unroll(range(TN)):  # ... and row ty of B's
+#     Bs[ty, tx * TN + j] = B[k0 + ty, left + j] if k0 + ty < k and left + j < n else float32(0)
+# ```
+#
+# And this is what its block leaves in the tiles. Try all BK.
 
 # %%
 from gemm_course.kernels.variants.kernel5_draft import STAGE as draft
@@ -367,23 +376,27 @@ see.occupancy("thread_tiled_2d", tiles={"BM": 128, "BN": 128, "BK": 16, "TM": 8,
 # idle. With **64** the next one belongs to another accumulator, and starts at once. That is
 # **instruction-level parallelism**: one warp keeps its scheduler busy by itself, as long as it only computes.
 #
-# When it waits for global memory, somebody else must compute. **A bet:** with more than 128 registers per
-# thread only one block fits. How much slower is the kernel then? Guess, then move the slider. (The schedule
-# is computed, with no other wait.)
+# When it waits for global memory, somebody else must compute. A block computes for 2776 clocks per pair of
+# tiles: two warps per scheduler, 1388 instructions each. Suppose that it then waits for 600.
+#
+# **A bet:** with more than 128 registers per thread only one block fits. How much slower is the kernel then?
+# Guess, then move the slider. (The schedule is computed, with no other wait.)
 
 # %% tags=["thought"]
 see.strips("thread_tiled_2d")
 
 # %% [markdown] tags=["thought"]
-# The picture says 18 %. Measured with 16 × 4 results and BK = 32, a single block is 19 % slower than two:
-# nobody computes while it waits for its next tiles. And 128 is the edge: 2 · 256 · 128 is 65,536, to the last
+# The picture says 18 %: 600 of 3376 clocks. And 128 is the edge: 2 · 256 · 128 is 65,536, to the last
 # register.
+#
+# Measured, with the ladder's tiles, one block is 19 % slower than two. There the same sum says 10 %, as twice
+# as many steps stand between two waits. So a lone block loses more than these 600 clocks.
 
 # %% [markdown]
-# **Yours** may fit once only. The checker of 05.4 says how many registers it takes: the course's solution 165
-# (with the checker's 64 × 64 × 8 and with our tiles alike). `@cuda.jit(launch_bounds=(256, 2))` tells the
-# compiler: 256 threads per block, and at least 2 blocks per SM. It then takes at most 128, and spills
-# nothing.
+# Of **your** kernel, perhaps only one block fits on an SM. The checker of 05.4 says how many registers it
+# takes: the course's solution 165 (with the checker's 64 × 64 × 8, and the same with the square).
+# `@cuda.jit(launch_bounds=(256, 2))` tells the compiler: 256 threads per block, and at least 2 blocks per SM.
+# It then takes at most 128, and spills nothing. (Whether that pays was not measured.)
 #
 # ## Banks again
 #
@@ -484,11 +497,14 @@ sectors(spread)
 see.diff("kernel5", spread)
 
 # %% [markdown]
-# **Does it pay?** A blind guess: the order of three kernels, slowest first. Not all that decides it is here.
+# **Does it pay?** Put three kernels in order, slowest first:
 #
 # - **Kernel 5**: a conflict in As, one in Bs, loads of B not coalesced;
 # - **Kernel 5, columns spread**: the conflict in As only, all loads coalesced;
 # - **v04**: both conflicts again, all loads coalesced.
+#
+# A thread of v04 asks for all 16 elements before it stores the first. The other two ask for 8, wait, store,
+# and ask for 8 more: their loops begin at `tx` and `ty`, so the compiler cannot know how often they run.
 
 # %% tags=["thought"]
 see.waits(
@@ -498,28 +514,29 @@ see.waits(
 # %% [markdown] tags=["thought"]
 # 25.8, 29.7 and 32.9 TFLOPS. Spreading pays. But v04, conflicts and all, beats both.
 #
-# The faster kernels issue *more* instructions per multiply-add: 1.26, 1.35, 1.36. So what counts here is
-# **waiting**, above all for global memory (c): 23, 15 and 7 % of a warp's time. The last cell of this
-# notebook says how v04 fetches. ([Dispatch](glossary.md#dispatch), n: an instruction was chosen, but is held
-# up on its way to its unit.) And v04's conflicts?
+# It is not fewer instructions: per multiply-add the faster kernels issue *more*, 1.26, 1.35, 1.36. No part of
+# the SM is busy in more than 77 % of the clocks. What falls is the **waiting** for global memory (c): 23, 15
+# and 7 % of a warp's time. ([Dispatch](glossary.md#dispatch), n: an instruction was chosen, but is held up on
+# its way to its unit.) And v04's conflicts?
 
 # %% [markdown]
-# *A good place for a pause. Until here you wrote kernels. From here on you bet, count and explain: about an
-# hour.*
+# *A good place for a pause. Until here you wrote kernels. From here on you bet, count and explain: about
+# 40 minutes.*
 #
 # ## What is the ceiling?
 
 # %%
 see.predict("05.ceiling")
 
+# %% [markdown] tags=["answer"]
+# **A mystery.** The square was measured at 32.9 TFLOPS, half as much again as this ceiling allows. Who is
+# wrong: your count, the clock, or the program that was run?
+
 # %% [markdown]
-# **A mystery.** v04 was measured at 32.9 TFLOPS, half as much again as this ceiling allows. Who is wrong:
-# your count, the clock, or the program that was run?
-#
 # ### Count it three ways
 #
-# Requests of all warps together: loads from global memory, and reads of shared memory. (The tiles are others
-# here, those of the ladder. Formulas with names need not care.)
+# Requests of all warps together: loads from global memory, and reads of shared memory. The counters were read
+# with the ladder's tiles, so take every size from `t`: with 8 for `t["TM"]` the counts differ.
 
 # %%
 t = LADDER["thread_tiled_2d"].tiles
@@ -551,8 +568,8 @@ see.counts("thread_tiled_2d", size, **counted)
 # %% [markdown]
 # ### What the compiler makes of it
 #
-# The hardware counts a quarter of the reads. It was the compiler. Back to 8 × 8 and BK = 16: the source reads
-# 16 · 16 = 256 elements per pair of tiles; the program for an H200 has **64 loads of 128 bits** instead:
+# The hardware counts a quarter of the reads. It was the compiler. With the square the source reads 16 · 16 =
+# 256 elements per pair of tiles; the program for an H200 has **64 loads of 128 bits** instead:
 #
 # - of Bs, a thread's 8 columns of one step are neighbours: 8 / 4 = **2 loads per step**;
 # - of As, a thread's 8 rows are not neighbours, but four *steps* of a row are. It loads 4 steps of 8 rows at
@@ -561,7 +578,8 @@ see.counts("thread_tiled_2d", size, **counted)
 # %% [markdown]
 # ### Does that cure the conflicts?
 #
-# A load of 128 bits asks for 512 bytes, and a wavefront brings 128 at most. So the lanes take turns:
+# A load of 128 bits asks for 512 bytes, and a wavefront brings 128 at most. So the lanes are served in
+# **turns**, one group of lanes after the other:
 #
 # ```text
 # usually                              0 ── 7  │  8 ── 15  │  16 ── 23  │  24 ── 31     4 turns of 8 lanes
@@ -569,20 +587,20 @@ see.counts("thread_tiled_2d", size, **counted)
 #   want the same 16 bytes            0=1  2=3  ...  14=15  │  16=17  ...  30=31        2 turns of 16 lanes
 # ```
 #
-# A turn takes one wavefront, and more where its lanes want different words of one bank. Measured on an H200,
-# by the first word that each lane wants:
+# A turn takes one wavefront, or more if its lanes want different words of one bank. Measured on an H200, by
+# the first word that each lane wants:
 #
-# | lane 0, 1, 2, ... 7 | | wavefronts |
-# |---|---|---|
-# | 0 4 8 12 16 20 24 28 | side by side | **4** |
-# | 0 0 4 4 8 8 12 12 | pairs | **2** |
-# | 0 0 0 0 0 0 0 0 | all the same: pairs as well | **2** |
-# | 0 8 16 24 32 40 48 56 | half of the banks asked twice per turn | **8** |
+# | lane 0, 1, 2, ... 7 | | turns | wavefronts |
+# |---|---|---|---|
+# | 0 4 8 12 16 20 24 28 | side by side | 4 | **4** |
+# | 0 0 4 4 8 8 12 12 | pairs | 2 | **2** |
+# | 0 0 0 0 0 0 0 0 | all the same, so pairs too | 2 | **2** |
+# | 0 8 16 24 32 40 48 56 | lanes 0 and 4 want the same bank, 1 and 5, ... | 4 | **8** |
 #
 # (Why two for a broadcast? NVIDIA does not document it. Notebook 06 has pictures.)
 #
-# **Solve it:** in which line is v04's load of As, in which that of Bs? So how many wavefronts does a step
-# take as compiled, where the source had 48? And where is the ceiling now?
+# **Solve it:** in which line is the square's load of As, in which that of Bs? So how many wavefronts does a
+# step take as compiled, where the source had 48? And where is the ceiling now?
 
 # %% [markdown] tags=["thought"]
 # | | as written | compiled |
@@ -591,28 +609,23 @@ see.counts("thread_tiled_2d", size, **counted)
 # | Bs, fourth line: neighbours' 16 bytes lie 32 bytes apart | 8 reads · 4 = 32 | 2 loads · 8 = 16 |
 # | together | 48 | 20 |
 #
-# The ceiling is 67 · 16 / 20 = 54 TFLOPS, well above 32.9. In As no conflict is left, and padding would only
-# split the wide loads. Bs has one still. Spread columns would remove it, but cannot be merged: 32 wide loads
-# become 128 single ones. That is where the spread kernel's instructions came from. Notebook 07 gets both.
-
-# %% [markdown]
-# ### Another shape?
+# The ceiling is 67 · 16 / 20 = 54 TFLOPS, well above 32.9. In As no conflict is left. The warp's two rows of
+# threads still want the same banks, but each has a turn of its own:
 #
-# The square has the fewest *reads*. Has it the fewest *wavefronts*? As written it takes 48 for 64
-# multiply-adds, 0.75 each. Work out those of 4 × 16 and of 16 × 4: how many rows of threads are in a warp,
-# how many banks do its columns meet? Then read them, with BK = 16 ("source" means as written). And can you
-# find a shape with as few wavefronts as the best of the three, but fewer reads?
-
-# %% tags=["thought"]
-see.tiles("thread_tiled_2d")
-
-# %% [markdown] tags=["thought"]
-# 4 × 16, 8 × 8, 16 × 4: 1.25, 0.75 and 0.5. The **tall** tile has the fewest. With 16 × 4 a warp is a single
-# row of threads, and all its lanes share what they read of As. 16 × 8 has as few, and fewer reads. So why
-# does nobody use it? Keep that for the last bet.
+# ```text
+# one word per lane     lanes 0 ── 31 together: the two rows collide          1 turn, 2 wavefronts
+# four words per lane   lanes 0 ── 15, one row  │  lanes 16 ── 31, the other   2 turns, 1 wavefront each
+# ```
+#
+# Two turns are the least for 128 bits. So padding would bring nothing, and would split the wide loads.
+#
+# Bs has a conflict still. Spread columns would remove it, but cannot be merged: 32 wide loads become 128
+# single ones. That is where the spread kernel's instructions came from. Notebook 07 gets both.
 
 # %% [markdown]
-# And as compiled?
+# ### A tall tile
+#
+# In the ladder's tiles a thread has 16 × 4 results, so a warp is a single row of threads.
 
 # %%
 see.predict("05.tall")
@@ -621,8 +634,9 @@ see.predict("05.tall")
 # ## What limits it now?
 #
 # Is the tall tile worth anything, then? The square's profile says how much of the clocks each part is busy.
-# The tall tile takes 12 wavefronts per step instead of 20, for as many multiply-adds. **Predict its column.**
-# (Shared memory first. Then: how much faster can it get at most, if issue slots are next?)
+# The tall one, with BK = 16 as well, takes the fewer wavefronts of your last bet for as many multiply-adds.
+# **Predict its column.** (Shared memory first. Then: how much faster can it get at most, if issue slots are
+# next?)
 #
 # | busy, in % of the clocks | 8 × 8 | 16 × 4 |
 # |---|---|---|
@@ -643,9 +657,12 @@ see.limits(
 # and 33.6 TFLOPS. With the square, shared memory (72 %) was barely busier than **issue slots** (69 %), and
 # these stay. So the limit now is probably how many instructions there are.
 #
-# How sure is that? Fewer wavefronts brought almost nothing. (Kernel 5 has fewer instructions, but it waits.)
-# Fewer instructions *without* more waiting is the next experiment: every element of a tile still comes by a
-# load and a store of its own. Notebook 06 begins there, with the ladder's tiles: tall, BK = 32, 33.9 TFLOPS.
+# How sure is that? Fewer wavefronts brought almost nothing. Fewer instructions *without* more waiting is the
+# next experiment: every element of a tile still comes by a load and a store of its own. Notebook 06 begins
+# there, with the ladder's tiles: 33.9 TFLOPS.
+#
+# (Why 54 % for the multiply-adds, and not 32.9 / 67 = 49 %? The clocks here are those in which an SM has work:
+# 51 %. And the same units multiply the integers of addresses.)
 
 # %% [markdown]
 # ## Your own kernel
@@ -654,32 +671,18 @@ see.limits(
 #
 # ```python
 # from gemm_course import compiled
-# kernel = make_outer(128, 128, 16, 8, 8)
-# see.compare_code(compiled(kernel, 128, 128, 64, float32(1), A, B, float32(0), C), "thread_tiled_2d")
+# mine = compiled(make_outer(128, 128, 16, 8, 8), 128, 128, 64, float32(1), A, B, float32(0), C)
+# see.compare_code(mine, ("thread_tiled_2d", document))
 # ```
 #
 # v04 has its loop over p unrolled. The course's solution has not: 16 single reads per step, and both
-# conflicts. Put `unroll` in: do 64 wide loads appear? Does it help your 05.5 as well?
+# conflicts. Put `unroll` in: do your shared loads become as few as v04's? Does it help your 05.5 as well?
+# (Counts are per 1,000 multiply-adds. A thread has 16 · 64 = 1024 per pair of tiles, so 64 loads are 62.5.)
 
 # %% [markdown] tags=["thought"]
-# 05.4 has the 64 then. The course's 05.5 has 4 wide loads and 240 single ones: rows of 17 words do not begin
-# at 16 bytes, and the columns of Bs lie apart. With rows y, y + 16, ... instead of padding it has 32 wide
-# ones and 128 single. What cures a conflict as written may prevent a merge.
-
-# %% [markdown]
-# ## Tune it
-#
-# A last bet. 8 × 4 and 4 × 8 read equally many elements. With BK = 32, one of them is faster by a good sixth.
-# Which? The **heat map** shows two sizes at a time, the others held. Only what was measured has a colour.
-
-# %% tags=["thought"]
-see.heatmap("thread_tiled_2d", "TM", "TN")
-
-# %% [markdown] tags=["thought"]
-# 8 × 4: 28.9 against 24.6 TFLOPS. Its lanes' pieces of Bs, four columns each, lie side by side. Those of 4 ×
-# 8 lie 32 bytes apart: the fourth line of the table again.
-#
-# And 16 × 8, with the fewest of everything? 29.6. It takes 255 registers per thread, all there are.
+# Yes, 05.4 has 62.5 then, the 64 wide ones. The course's 05.5 has 4 wide loads and 240 single ones: rows of
+# 17 words do not begin at 16 bytes, and the columns of Bs lie apart. With rows y, y + 16, ... instead of
+# padding it has 32 wide ones and 128 single. What cures a conflict as written may prevent a merge.
 
 # %% [markdown]
 # ---
@@ -710,19 +713,11 @@ see.quiz("05")
 see.predict("05.waves")
 
 # %% [markdown]
-# <details><summary>More: what waves share, and why v04 fetches faster.</summary>
+# <details><summary>More: what waves share.</summary>
 #
-# **L2.** Blocks in one row of the grid need the same rows of A, those in one column the same columns of B.
-# What one of a wave has fetched is in the **L2 cache** (60 MB on an H200) for the others. 256 blocks in a
-# square need 16 strips of A and 16 of B; in one long row, 1 and 256. CUDA promises no order of blocks, but a
-# kernel may number its blocks as it likes.
-#
-# **v04's fetches.** v04 asks for all 16 elements of a thread before it stores the first. Kernel 5, spread or
-# not, asks for 8, waits, stores, and asks for 8 more: its loops begin at `tx` and `ty`, so the compiler
-# cannot know how often they run. Written as loops of constant length, they ask for all 16 as well.
-#
-# **The empty issue slots.** In the ladder's tiles a scheduler issues in 72 % of the clocks. The longest wait
-# of a warp is for dispatch, 17 % of its time. The course knows no way to lower it
-# directly.
+# Blocks in one row of the grid need the same rows of A, those in one column the same columns of B. What one
+# of a wave has fetched is in the **L2 cache** (60 MB on an H200) for the others. 256 blocks in a square need
+# 16 strips of A and 16 of B; in one long row, 1 and 256. CUDA promises no order of blocks, but a kernel may
+# number its blocks as it likes.
 #
 # </details>

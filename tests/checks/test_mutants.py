@@ -72,8 +72,8 @@ HARMLESS = {
     "by_hand": {"array((3, 4)", "b[4:9]"},  # unused registers; a slice ends where the array ends
     "swizzle": {"piece - step"},  # rows may be moved either way
     "legal_tiles": {"threads <= 1025"},  # threads come by 32
-    "slices": {"device=0", "device=2"},
-    "coalesced_b": {"device=0", "device=2"},
+    "slices": {"device=2"},
+    "coalesced_b": {"device=2"},
     "no_conflicts": {"BK + 2"},  # two words of padding do as well
     "ragged_fours": {  # zeros past k and below m stand beside zeros of Bs, or in rows that C does not have
         "float32(1)",

@@ -13,7 +13,8 @@ from numba import cuda, float32
 
 from gemm_course import compiled, records
 from gemm_course.emulator.limits import PROFILES
-from gemm_course.figures.wavefronts import wavefronts_of
+from gemm_course.figures.requests import Request
+from gemm_course.figures.wavefronts import served, wavefronts_of
 from gemm_course.intrinsics import unroll
 from gemm_course.kernels import LADDER
 from gemm_course.kernels.parts.base import Stage
@@ -22,7 +23,6 @@ from gemm_course.profiles import recorded, verdict
 from gemm_course.profiles.words import percent
 from gemm_course.widgets import _measured as sweep
 from gemm_course.widgets import _strips, _tile_banks, _wavefronts
-from gemm_course.widgets._tiles import choice
 from tests.checks.cells import verdict_of
 from tests.wrong_solutions.altering import changed, solution
 
@@ -70,7 +70,12 @@ def test_what_05_says_of_warps():
         int(re.search(r"could issue (\d+)", _strips.draw("thread_tiled_2d", registers).alt).group(1))
         for registers in (128, 255)
     ]
-    assert f"The picture says {percent(1 - issued[1] / issued[0])}" in said
+    assert f"The picture says {percent(1 - issued[1] / issued[0])}: 600 of 3376 clocks" in said
+    loop = _strips.KERNELS["thread_tiled_2d"].loop
+    assert f"for {2 * loop} clocks per pair of tiles: two warps per scheduler, {loop} instructions" in said
+    assert _strips.WAIT == 600 and 2 * loop + 600 == 3376
+    longer = 2 * two.measured["warp_instructions"] / (1024 * 8 * 4096 / LADDER["thread_tiled_2d"].tiles["BK"])
+    assert f"There the same sum says {percent(600 / (longer + 600))}" in said
 
 
 def test_what_05_says_of_padding():
@@ -90,6 +95,8 @@ def test_what_05_says_of_spread_columns():
     assert "{}, {} and {} TFLOPS".format(*tflops(*three)) in said
     waited = [wait(each, "global memory").removesuffix(" %") for each in three]
     assert "{}, {} and {} % of a warp's time".format(*waited) in said
+    most = max(share for each in three for share in verdict(each).busy.values())
+    assert f"No part of the SM is busy in more than {percent(most)} of the clocks" in said
     issued = [instructions(each) / (each.measured["float32_fma"] / 32) for each in three]
     assert "per multiply-add: {:.2f}, {:.2f}, {:.2f}".format(*issued) in said
     of_b = [each.measured["global_load_sectors"] for each in three]
@@ -101,16 +108,6 @@ def test_what_05_says_of_its_ceilings():
     assert f"was measured at {speed} TFLOPS, half as much again" in said
     assert 1.45 < SQUARE.tflops / (67 * 16 / 48) < 1.55
     assert f"67 · 16 / 20 = {67 * 16 / 20:.0f} TFLOPS, well above {speed}" in said
-
-
-def test_what_05_says_of_shapes_as_written():
-    counted = {}
-    for shape in ((4, 16), (8, 8), (16, 4), (16, 8)):
-        tiles = DOCUMENT | dict(zip(("TM", "TN"), shape, strict=True))
-        alt = choice(LADDER["thread_tiled_2d"], tiles).alt
-        counted[shape] = re.search(r"\(source\) ([\d.]+\d)", alt).group(1)
-    assert counted[16, 8] == counted[16, 4] and "16 × 8 has as few, and fewer reads." in words_of("05")
-    assert f"{counted[4, 16]}, {counted[8, 8]} and {counted[16, 4]}. The **tall** tile" in words_of("05")
 
 
 def test_the_profile_to_predict_in_05():
@@ -130,19 +127,39 @@ def test_the_profile_to_predict_in_05():
 
 def test_what_05_says_of_the_ladders_tiles():
     said, now = words_of("05"), recorded("thread_tiled_2d")
-    assert f"tall, BK = 32, {now.tflops:.1f} TFLOPS" in said
-    assert f"issues in {percent(verdict(now).busy['issue slots'])} of the clocks" in said
-    assert f"{wait(now, 'dispatch')} of its time. The course" in said
+    assert f"with the ladder's tiles: {now.tflops:.1f} TFLOPS" in said
 
 
-def test_the_bet_on_the_heat_map_of_05():
+def test_what_05_says_of_larger_thread_tiles():
     stage = LADDER["thread_tiled_2d"]
-    fast, slow = (sweep.speed(stage, {**stage.tiles, "TM": TM, "TN": 12 - TM}) for TM in (8, 4))
-    assert f"8 × 4: {fast:.1f} against {slow:.1f} TFLOPS" in words_of("05")
-    assert 1 / 6 < fast / slow - 1 < 1 / 5 and "faster by a good sixth" in words_of("05")
     large = sweep.recorded(stage, {**stage.tiles, "TM": 16, "TN": 8})
-    told = f"{large.tflops:.1f}. It takes {large.registers} registers per thread, all there are"
-    assert large.registers == 255 and told in words_of("05")
+    tall = sweep.speed(stage, {**stage.tiles, "TM": 16, "TN": 4})
+    assert large.registers == 255 and stage.tiles["BK"] == 32
+    assert f"{large.tflops:.1f} TFLOPS with BK = 32, where 16 × 4 has {tall:.0f}." in words_of("05")
+
+
+def test_what_05_says_of_busy_multiply_adds():
+    """The same units multiply integers: the multiply-adds of float32 alone are fewer than they are busy."""
+    clocks, lanes = SQUARE.measured["active_clocks"], 132 * 128
+    alone = SQUARE.measured["float32_fma"] / lanes / clocks
+    busy = verdict(SQUARE).busy["multiply-add units"]
+    told = f"(Why {percent(busy)} for the multiply-adds, and not {SQUARE.tflops:.1f} / 67 = "
+    assert f"{told}{percent(SQUARE.tflops / 67)}? The clocks here are those in which" in words_of("05")
+    assert f"in which an SM has work: {percent(alone)}." in words_of("05")
+    assert "IMAD" in {row.text.split()[0].split(".")[0] for row in SQUARE.code.loop.rows}
+
+
+def test_the_turns_of_05():
+    """As compiled: two rows of threads want the same banks, 8 rows of 16 words apart."""
+    load = Request(
+        "As", "load", "shared", 0, 128, tuple((lane, (0,), lane // 16 * 8 * 16 * 4) for lane in range(32))
+    )
+    assert [(list(lanes), len(fronts)) for lanes, fronts in served(load)] == [
+        ([*range(16)], 1),
+        ([*range(16, 32)], 1),
+    ]
+    assert SQUARE.measured["shared_load_wavefronts"] == 20 * SQUARE.measured["float32_fma"] / 32 / 64
+    assert "lanes 0 ── 15, one row │ lanes 16 ── 31, the other 2 turns, 1 wavefront each" in words_of("05")
 
 
 def test_what_05_says_of_wide_loads():

@@ -23,6 +23,7 @@ def draft_is_right() -> dict[str, Wrong]:
             "columns_of_a_thread": ("compares BK with TN", "BK == TN"),
             "square_blocks": ("BK has to fit", "BM // TM == BN // TN"),
             "all_threads": ("threads of the whole block", "BM * BN // (TM * TN) == BK * BK"),
+            "sides_exchanged": ("TM and TN are swapped", "BK == BN // TM and BK == BM // TN"),
             "thread_tile": ("width of a thread's tile", "BK == TM == TN"),
             "a_list_of_depths": ("True or False", "[BN // TN]"),
         },
@@ -47,7 +48,10 @@ def slices() -> dict[str, Wrong]:
             *loops("range(tx, BK, BM // TM)", "range(ty, BK, BN // TN)"),
         ),
         "begins_at_zero": ("start at 0", *loops("range(0, BK, BN // TN)", "range(0, BK, BM // TM)")),
-        "everybody_fetches_all": ("not shared", *loops("range(BK)", "range(BK)")),
+        "everybody_fetches_all": ("all columns of As", (LOOP_A, "for c in range(BK):")),
+        "all_rows_of_b": ("all rows of Bs", (LOOP_B, "for r in range(BK):")),
+        "a_kernel": ("not launched: write `@cuda.jit(device=True)`", ("@cuda.jit(device=True)", "@cuda.jit")),
+        "plain_function": ("Put `@cuda.jit(device=True)` above it", ("    @cuda.jit(device=True)\n", "")),
         "steps_of_one": ("steps of 1", *loops("range(tx, BK)", "range(ty, BK)")),
         "strides_of_a_slice": (
             "strides are TM and TN",
@@ -149,6 +153,7 @@ def coalesced_b() -> dict[str, Wrong]:
             "fill `Bs` alone",
             (LOOP_B, f"if tx < BK:\n            As[ty, tx] = A[ty, k0 + tx]\n        {LOOP_B}"),
         ),
+        "a_kernel": ("not launched: write `@cuda.jit(device=True)`", ("@cuda.jit(device=True)", "@cuda.jit")),
         "fills_as": ("Nothing is stored into `Bs`", ("Bs[r, c]", "As[c, r]")),
     }
     linear = {
@@ -214,6 +219,15 @@ def outer_product() -> dict[str, Wrong]:
             "`As` is read more often than needed",
             (ADD, "acc[i, j] += As[ty * TM + i, p] * b[j]"),
             (READ_A, "a[i] = 0"),
+        ),
+        "a_slice_of_as": (
+            "copies nothing",
+            (
+                "for p in range(BK):\n",
+                "for p in range(BK):\n                own = As[ty * TM : ty * TM + TM, p]\n",
+            ),
+            (READ_A, "a[i] = 0"),
+            (ADD, "acc[i, j] += own[i] * b[j]"),
         ),
         "acc_zeroed_each_step": ("Only the last product is left", (ADD, "acc[i, j] = a[i] * b[j]")),
         "acc_zeroed_each_tile": (

@@ -76,6 +76,11 @@ SLIPS = (
         )
     ),
     Slip(
+        "TM and TN are swapped: a thread takes TN of the BN columns and TM of the BM rows, so there are "
+        "BN / TN threads along x and BM / TM along y.",
+        lambda BM, BN, BK, TM, TN: BK == BN // TM and BK == BM // TN,
+    ),
+    Slip(
         "A square block of threads is needed, but that alone is not enough: BK has to fit as well.",
         lambda BM, BN, BK, TM, TN: BM // TM == BN // TN,
     ),

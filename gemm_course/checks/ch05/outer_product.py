@@ -242,7 +242,8 @@ LESSONS = (
     reads(
         lambda tiles: (tiles.TM + tiles.TN) / (tiles.TM * tiles.TN),
         "In each step read TM elements of As and TN of Bs into arrays of your own, before the loops "
-        "over the products: they serve TM · TN multiply-adds.",
+        "over the products: they serve TM · TN multiply-adds. (A slice such as `As[first:last, p]` copies "
+        "nothing: it is read again wherever it is used.)",
     ),
 )
 FACTORY = GemmFactory(tiles=TILES, geometry=_geometry, likely=likely, lessons=LESSONS, in_registers=True)

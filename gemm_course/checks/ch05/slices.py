@@ -78,6 +78,17 @@ def _slices(
     return times
 
 
+def _all_of(array: str) -> CoverageSlip:
+    """Nobody shares this tile's columns or rows with anybody; the other tile may be right."""
+    many, own, width = ("columns", "tx", "BN // TN") if array == "As" else ("rows", "ty", "BM // TM")
+    everything = _slices(lambda tx, t: range(t.BK), lambda ty, t: range(t.BK))
+    return CoverageSlip(
+        f"Every thread fetches its slice of all {many} of {array}: the work is not shared. Begin at `{own}`, "
+        f"and go on in strides of `{width}`.",
+        lambda t: {array: everything(t)[array]},
+    )
+
+
 def _first_of_each(t: Tiles) -> dict:
     """Without the loops over TM and TN: a slice of one element."""
     a = [(row, c) for c in range(t.BK) for row in range(0, t.BM, t.TM)]
@@ -102,11 +113,8 @@ SLIPS = (
         "with its own, `tx` or `ty`.",
         _slices(lambda tx, t: range(0, t.BK, t.BN // t.TN), lambda ty, t: range(0, t.BK, t.BM // t.TM)),
     ),
-    CoverageSlip(
-        "Every thread fetches its slice of every column of As and of every row of Bs: the work is not "
-        "shared. Begin at `tx` and `ty`, and go on in strides as wide as the block.",
-        _slices(lambda tx, t: range(t.BK), lambda ty, t: range(t.BK)),
-    ),
+    _all_of("As"),
+    _all_of("Bs"),
     CoverageSlip(
         "The loops go on in steps of 1, so that neighbours fetch the same slices again. The next slice that "
         "nobody has yet is as far away as there are threads in this direction.",

@@ -208,6 +208,10 @@ def kernel_of(given: Any, parameters: tuple[str, ...]) -> Any:
 
 def device_function_of(given: Any, parameters: tuple[str, ...]) -> Any:
     """The learner's function under ``cuda.jit(device=True)``; a kernel is refused."""
+    if inspect.isfunction(given):
+        raise Refused(
+            f"`{given.__name__}` is a plain Python function. Put `@cuda.jit(device=True)` above it."
+        )
     function = kernel_of(given, parameters)
     if not getattr(function, "targetoptions", {}).get("device"):
         raise Refused(

@@ -16,9 +16,9 @@ import numpy as np
 from gemm_course.checks.core import (
     Refused,
     call,
+    device_function_of,
     factory_of,
     is_stub,
-    kernel_of,
     line_at,
     nothing_yet,
     number_shown,
@@ -63,7 +63,7 @@ class Coverage:
 
     def function(self, given: Any, tiles: Tiles) -> Any:
         """What the factory makes for this choice, once it is a device function with the right parameters."""
-        return kernel_of(call(factory_of(given, self.tiles[0].names), *tiles), FETCH)
+        return device_function_of(call(factory_of(given, self.tiles[0].names), *tiles), FETCH)
 
     def prove(self, given: Any) -> int:
         """Refuse a factory whose functions do not store every element once, right; return the tiles tried."""
