@@ -514,7 +514,7 @@ see.waits(
 # %% [markdown] tags=["thought"]
 # 25.8, 29.7 and 32.9 TFLOPS. Spreading pays. But v04, conflicts and all, beats both.
 #
-# It is not fewer instructions: per multiply-add the faster kernels issue *more*, 1.26, 1.35, 1.36. No part of
+# It is not fewer instructions: the faster kernels issue *more* per multiply-add: 1.26, 1.35, 1.36. No part of
 # the SM is busy in more than 77 % of the clocks. What falls is the **waiting** for global memory (c): 23, 15
 # and 7 % of a warp's time. ([Dispatch](glossary.md#dispatch), n: an instruction was chosen, but is held up on
 # its way to its unit.) And v04's conflicts?
@@ -661,8 +661,8 @@ see.limits(
 # next experiment: every element of a tile still comes by a load and a store of its own. Notebook 06 begins
 # there, with the ladder's tiles: 33.9 TFLOPS.
 #
-# (Why 54 % for the multiply-adds, and not 32.9 / 67 = 49 %? The clocks here are those in which an SM has work:
-# 51 %. And the same units multiply the integers of addresses.)
+# (Why 54 % for the multiply-adds, and not 32.9 / 67 = 49 %? The clocks here are those in which an SM has
+# work: 51 %. And the same units multiply the integers of addresses.)
 
 # %% [markdown]
 # ## Your own kernel
