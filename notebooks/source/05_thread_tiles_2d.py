@@ -78,7 +78,7 @@ def reads(TM, TN):
 
 # %% [markdown] tags=["answer"]
 # Why not 16 × 16? That would be 256 accumulators, and a thread may have 255 registers. 16 × 8 takes all 255,
-# so one block fits on an SM: 29.6 TFLOPS with BK = 32, where 16 × 4 has 34.
+# so 8 warps fit on an SM instead of 16: 29.6 TFLOPS with BK = 32, where 16 × 4 has 34.
 
 # %% [markdown]
 # ## The kernel

@@ -19,6 +19,7 @@ from gemm_course.intrinsics import unroll
 from gemm_course.kernels import LADDER
 from gemm_course.kernels.parts.base import Stage
 from gemm_course.kernels.variants import kernel5_spread
+from gemm_course.model.occupancy import occupancy
 from gemm_course.profiles import recorded, verdict
 from gemm_course.profiles.words import percent
 from gemm_course.widgets import _measured as sweep
@@ -135,6 +136,11 @@ def test_what_05_says_of_larger_thread_tiles():
     large = sweep.recorded(stage, {**stage.tiles, "TM": 16, "TN": 8})
     tall = sweep.speed(stage, {**stage.tiles, "TM": 16, "TN": 4})
     assert large.registers == 255 and stage.tiles["BK"] == 32
+    fit = [
+        occupancy(threads, registers, large.shared_bytes).warps
+        for threads, registers in ((128, large.registers), (256, 128))
+    ]
+    assert "so {} warps fit on an SM instead of {}:".format(*fit) in words_of("05")
     assert f"{large.tflops:.1f} TFLOPS with BK = 32, where 16 × 4 has {tall:.0f}." in words_of("05")
 
 
