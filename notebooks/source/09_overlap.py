@@ -8,7 +8,7 @@
 # that run by themselves. You can write a ring of tiles and say how many may be under way; tell a missing
 # wait from a missing barrier; and read from a loop's machine code what it can reach at most.
 #
-# *Time: about 55 minutes to read, 60 for the exercises. Beyond the documents.*
+# *Time: about 60 minutes to read, 70 for the exercises. Beyond the documents.*
 
 # %%
 import numpy as np
@@ -80,7 +80,7 @@ see.predict("09.barriers")
 #
 # Notebook 03's kernel with two slots: tiles of 16 × 16, a thread per element of C, m, n and k multiples of
 # 16. The first tile is fetched for you. Write what belongs before and after the loop over p. The checker
-# looks for one barrier per tile, for loads before the products and for stores after them.
+# looks for loads before the products, for stores after them, and for no barrier too many.
 
 
 # %% id="ex-09-1"
@@ -122,9 +122,7 @@ check.two_slots(two_slots)
 # %% [markdown]
 # ## What is it worth?
 #
-# `double_buffered` is the same change to `warp_tiled`, with the large tiles. First our own story: the notes
-# on this stage once said "5 to 6 %". That compared the fastest tiles of the one with the fastest of the
-# other, two blocks per SM with one. Now only one thing changes.
+# `double_buffered` is the same change to `warp_tiled`, with the large tiles. Nothing else changes.
 
 # %%
 see.predict("09.two")
@@ -151,12 +149,13 @@ see.waits(large, "double_buffered")
 #
 # | call of a thread | does |
 # |---|---|
-# | `cp_async4(As, (slot, r, c), A, (row, p), valid)` | starts to copy 4 bytes; with `valid` = 0 zeros |
+# | `cp_async4(As, (slot, r, c), A, (row, p), valid)` | starts to copy 4 bytes; `valid` of them are read |
 # | `cp_async_commit()` | closes a **group**: the copies that this thread has started since the last one |
 # | `cp_async_wait(n)` | waits until at most the `n` newest groups are still under way |
 #
-# `n` must be known when the kernel is compiled. Groups arrive in the order in which they were committed,
-# and **an empty group counts too**.
+# `valid` is 4 for an element that exists. With 0 a zero is stored and A is not touched, so its index may lie
+# outside. `n` must be known when the kernel is compiled. Groups arrive in the order in which they
+# were committed, and **an empty group counts too**.
 
 # %% [markdown]
 # Now the trap. A copy that has arrived is visible to the thread that *asked* for it, and to nobody else. So
@@ -210,7 +209,8 @@ see.predict("09.pending")
 #
 # The kernel of 09.1 with a ring of SLOTS tiles, now for **any** m, n and k. `fetch` is written for you: it
 # starts this thread's two copies of tile t, zeros beyond k, and may be asked for tiles that do not exist.
-# It does not commit.
+# Threads beyond the last row or column fetch the last one's elements: nobody stores their results. `fetch`
+# does not commit.
 #
 # You write the **prologue**, which fills the ring before the loop; the loop; and the end: no copy may be
 # under way when a block ends.
@@ -351,9 +351,16 @@ asked.pivot_table(index=["stage", "BM", "BN"], columns="SLOTS", values="tflops")
 # memory, and until these come nobody has anything to multiply. Within a tile the compiler reads ahead by
 # itself. Across a barrier it must not.
 #
-# You may. `read_ahead` has two sets of registers for a step's operands. It reads the next step's into one
-# while it multiplies the other; at the last step of a tile it goes through the wait and the barrier
-# **before** it multiplies that step, and reads from the next tile.
+# So move the barrier. `read_ahead` has two sets of registers for a step's operands: one is multiplied while
+# the other is read. Its loop over the BK steps of a tile, in words:
+#
+#     for p in range(BK):
+#         if p == BK - 1:  wait, meet the others, go to the next slot
+#         read the operands of the step after p
+#         multiply the operands of step p
+#
+# At p = BK - 1 the operands of step p are in registers already. So nobody needs the old slot any more, and
+# the step after p is the first of the next tile. Its reads have a whole step of products to come in.
 
 # %% [markdown]
 # It is the same work in another order. Both loops have 1,136 instructions, of which 1,024 are multiply-adds
@@ -399,7 +406,7 @@ def walk(TM, TN):
 check.shared_walk(walk)
 
 # %% [markdown]
-# Now the whole change. Find the wait that has moved, and your walk:
+# Here is the whole change. Find the wait that has moved, and your walk:
 
 # %%
 see.diff("async_copy", "read_ahead")
@@ -416,11 +423,11 @@ order.pivot(index=["size", "stage"], columns="change", values="tflops").round(1)
 
 # %% [markdown] tags=["answer"]
 # We had predicted 1.5 %, and lost 5 %; in `grouped_blocks` 7 %. What is left, 49.6, is about what
-# `async_copy` does. So the idea that looked small carries nearly the whole gain. What the walk would bring
-# without reading ahead, nobody has measured.
+# `async_copy` does. Without the idea that looked small, nearly the whole gain is gone. What the walk would
+# bring without reading ahead, nobody has measured.
 #
-# And it is not only the cache: the compiler took 239 registers instead of 228. At this height the
-# assembler's choice of registers counts. Names for two intermediate numbers, in place of one long line,
+# It need not be the cache alone: the compiler took 239 registers instead of 228. At this height its choice
+# of registers counts. Names for two intermediate numbers, in place of one long line,
 # were worth 3 % (`gemm_course/kernels/NOTES.md`). Another version must be measured again.
 
 # %% [markdown]
@@ -471,8 +478,8 @@ for size in (4096, 8192):
 pd.Series(needs).unstack().rename_axis(index="GROUP", columns="rows of A and columns of B, m = n =")
 
 # %% [markdown]
-# With GROUP = 8, the first 132 blocks at 4096³ need 5,632 rows of A and columns of B together; row by row
-# it is 5,248. At 8192³ it is 5,376 against 8,832, 39 % fewer.
+# With GROUP = 8, the first 132 blocks at 8192³ need 5,376 rows of A and columns of B together; row by row
+# it is 8,832. Groups need 39 % fewer. At 4096³ it is 5,632 against 5,248: there they need 7 % *more*.
 
 # %%
 see.predict("09.groups")
@@ -482,12 +489,13 @@ groups = records.one_change().query("question == 'order of products' and change 
 groups.pivot(index=["stage", "change"], columns="size", values="tflops").round(2)
 
 # %% [markdown] tags=["answer"]
-# 52.37 TFLOPS become 52.42, and at 8192³ 52.73 become 52.78: 0.1 %, and we had predicted 0.2 and 1.
-# `grouped_blocks` does beat `read_ahead`, by 0.4 and 0.7 %. That is the rewriting, not the groups.
+# 52.73 TFLOPS become 52.78, and at 4096³ 52.37 become 52.42: 0.1 % both times, whether the blocks need 39 %
+# less or 7 % more. We had predicted 1 and 0.2. `grouped_blocks` does beat `read_ahead`, by 0.4 % at 4096³
+# and 0.7 % at 8192³. That is the rewriting, not the groups.
 #
-# The profile had said so: **a remedy for what is not the limit is no remedy.** People group blocks for hits
-# in L2, with larger matrices or on other GPUs; that is not measured here. Keep it in mind for Tensor Cores,
-# where L2 is much busier.
+# The profile had said so: L2 is busy 11 % of the time, DRAM 3 %. **A remedy for what is not the limit is no
+# remedy.** Larger matrices and other GPUs are not measured here. Keep it in mind for Tensor Cores, where L2
+# is much busier.
 
 # %% [markdown]
 # ## What limits it now?
@@ -562,8 +570,8 @@ see.quiz("09")
 # - told four rings apart by what goes wrong, and when;
 # - read from a loop what it can reach: 1,024 of 1,136 instructions are 90 % of the peak;
 # - gained 6 % with not one instruction fewer, and lost 5 when the walk was taken out;
-# - and saw two good ideas, a third slot and groups of blocks, bring next to nothing, as the profile had
-#   said.
+# - and saw two good ideas that the profile had no need of: a third slot lost 3 %, groups of blocks brought
+#   0.1 %.
 #
 # 52 TFLOPS of 67, and 102 % of cuBLAS's. Every instruction that is no multiply-add costs one, and few are
 # left. So the next step needs a bigger instruction again.

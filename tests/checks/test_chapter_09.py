@@ -4,6 +4,7 @@ import pytest
 
 from tests.checks.cells import checked_cells, verdict_of
 from tests.wrong_solutions.altering import changed, solution
+from tests.wrong_solutions.chapter_09 import WRONG
 
 WHILE = (
     ("    for t in range(tiles):\n", "    t = 0\n    while t < tiles:\n"),
@@ -77,6 +78,28 @@ def test_a_ring_in_other_words(changes):
 def test_any_walk_whose_steps_share_an_operand_passes(order):
     verdict = verdict_of(f"def walk(TM, TN):\n    return {order}\n\n\ncheck.shared_walk(walk)")
     assert verdict.passed, verdict
+
+
+LATE = ["no_wait", "waits_for_too_few", "barrier_before_the_wait", "commit_in_the_guard"]
+
+
+@pytest.mark.parametrize("mistake", LATE)
+def test_who_has_a_barrier_is_not_told_that_there_is_none(mistake):
+    verdict = WRONG["any_ring"][mistake].verdict()
+    assert "no barrier" not in verdict.message
+    assert "syncwarp" not in verdict.message
+
+
+def test_of_a_copy_that_came_too_late_the_wait_is_shown():
+    assert "`cp_async_wait(SLOTS - 1)`" in str(WRONG["any_ring"]["waits_for_too_few"].verdict())
+
+
+def test_a_walk_that_breaks_once_breaks_once():
+    verdict = verdict_of(
+        "def walk(TM, TN):\n    return [(i, j) for i in range(TM) for j in range(TN)]\n\n\n"
+        "check.shared_walk(walk)"
+    )
+    assert "It happens once." in verdict.message
 
 
 def test_stubs_are_not_called_wrong():

@@ -1,6 +1,8 @@
 """Exercise 09.3: a ring of SLOTS tiles, filled by asynchronous copies, for any m, n and k."""
 
 import ast
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from gemm_course.checks.core import (
     Refused,
@@ -12,6 +14,7 @@ from gemm_course.checks.core import (
     source_tree,
 )
 from gemm_course.checks.engines.rings import COPIES, Loop, RingTrial, T, refuse_wrong_numbers, try_ring
+from gemm_course.emulator.findings import Finding, place, thread_name
 
 ARGUMENTS = ("m", "n", "k", "A", "B", "C")
 SIZES = ((16, 32, 112), (17, 20, 33), (3, 5, 2))  # m, n, k
@@ -20,7 +23,7 @@ CHOICES = (3, 2, 4)
 
 @exercise(
     "09.3",
-    start="before the loop over tiles, fetch the first SLOTS - 1 tiles, and `cp_async_commit()` after each.",
+    start="begin before the loop: how many tiles should be under way when it starts, and in which slots?",
     hints=(
         "The prologue: `for t in range(SLOTS - 1)`: fetch tile t into slot t, and commit.",
         "An iteration: wait, barrier, fetch tile t + SLOTS - 1 into slot `(t + SLOTS - 1) % SLOTS`, commit, "
@@ -59,48 +62,86 @@ def _check_begun(trial: RingTrial) -> None:
 # ---- findings, by what the loop says -----------------------------------------------------------------------
 
 
+class Cause(NamedTuple):
+    """Why a tile is read too early, or a slot filled too early."""
+
+    message: str
+    lines: Sequence[int] = ()  # where to look
+    lack: str = ""  # what is missing between the copy and the read
+
+
+NOT_COME = "No wait followed by a barrier stands between that copy and the read."
+NOT_READ = "No barrier stands between the read and that copy."
+
+
 def _check_findings(trial: RingTrial, slots: int) -> None:
     if not trial.report.errors:
         return
     finding = trial.report.errors[0]
     if finding.kind not in ("shared_race", "async_read_too_early", "uninitialised_read"):
         trial.refuse_errors()
-    message = _cause(trial, slots)
-    raise Refused(f"{message} {finding.message}", f"{trial.line(finding)}. {trial.about}.")
+    cause = _cause(trial, slots)
+    line = trial.line(cause.lines[0] if cause.lines else finding)
+    raise Refused(f"{cause.message} {_told(trial, finding, cause.lack)}", f"{line}. {trial.about}.")
 
 
-def _cause(trial: RingTrial, slots: int) -> str:
+def _told(trial: RingTrial, finding: Finding, lack: str) -> str:
+    """The finding; of a race between a copy and a read, what is missing between them."""
+    reading = set(trial.accesses("load")["line"])
+    threads = {line in reading: (thread, line) for thread, line in _both(finding)}
+    if finding.kind != "shared_race" or len(threads) < 2:
+        return finding.message
+    (reader, at), (writer, asked) = threads[True], threads[False]
+    return (
+        f"{thread_name(reader).capitalize()} reads {place(finding.array, finding.element)} in line {at}; "
+        f"{thread_name(writer)} asks for a copy to it in line {asked}. {lack}"
+    ).rstrip()
+
+
+def _both(finding: Finding) -> Iterable[tuple[tuple, int]]:
+    return zip(finding.threads, (finding.other_line, finding.line), strict=False)
+
+
+def _cause(trial: RingTrial, slots: int) -> Cause:
     loop = Loop(trial.kernel)
     waits, barriers, copies = loop.lines("cp_async_wait"), loop.lines("syncthreads"), loop.lines(*COPIES)
-    if not loop.lines("cp_async_commit"):
-        return "Nothing is committed in the loop: only a committed group can be waited for."
+    commits, reads = loop.lines("cp_async_commit"), sorted(set(trial.accesses("load")["line"]))
+    if not commits:
+        return Cause("Nothing is committed in the loop: only a committed group can be waited for.")
     if not waits:
-        return "Nobody waits for the copies: a tile is read before it has come."
+        message = "Nobody waits for the copies: a tile is read before it has come."
+        return Cause(message, reads, NOT_COME)
     if max((given for given in loop.pending if given is not None), default=0) > slots - 2:
-        return (
+        message = (
             f"`cp_async_wait` lets too many groups go on, so the tile that is needed may be among them: with "
             f"{slots} slots at most SLOTS - 2 = {slots - 2}, where the wait stands before the next commit."
         )
+        return Cause(message, waits, "The wait is over before that copy has come.")
     if not barriers or trial.barriers_per_block < trial.tiles:
-        return (
+        message = (
             "A barrier per tile is missing. `cp_async_wait` waits for this thread's own copies only; the "
             "tile is made of everybody's."
         )
+        return Cause(message, reads, NOT_COME)
     if barriers[0] < waits[0]:
-        return (
+        message = (
             "The barrier stands before the wait. There it proves nothing: other threads' copies may still be "
             "under way. First wait for your own, then meet."
         )
+        return Cause(message, barriers, NOT_COME)
     if copies and copies[0] < barriers[0]:
-        return (
+        message = (
             "The next copies start before the barrier: a slow thread may still read the slot that they fill."
         )
+        return Cause(message, copies, NOT_READ)
     if _conditional_commit(loop):
-        return (
+        message = (
             "The commit is made only if there is something to fetch. Near the end the groups then are fewer "
             "than the wait assumes: commit in every iteration, an empty group counts too."
         )
-    return "A slot is filled too early, or the wrong one is read: follow tile t from slot to slot."
+        return Cause(message, commits, "The wait is over before that copy has come.")
+    message = "A slot is filled too early, or the wrong one is read: follow tile t from slot to slot."
+    return Cause(message, copies)
 
 
 def _conditional_commit(loop: Loop) -> bool:
@@ -137,10 +178,14 @@ def _check_in_flight(trial: RingTrial, slots: int) -> None:
     pending = [given for given in Loop(trial.kernel).pending if given is not None]
     if pending and min(pending) < slots - 2:
         raise Refused(
-            f"The numbers are right, but with {slots} slots only {min(pending)} groups may be under way when "
-            f"a tile is needed; {slots - 2} could be. The ring is no better than a shorter one.",
+            f"The numbers are right, but with {slots} slots {_groups(slots - 2)} may be under way when a "
+            f"tile is needed. You let {_groups(min(pending))} be. The ring is no better than a shorter one.",
             trial.about + ".",
         )
+
+
+def _groups(number: int) -> str:
+    return {0: "none", 1: "one group"}.get(number, f"{number} groups")
 
 
 def _check_end(trial: RingTrial) -> None:

@@ -51,15 +51,16 @@ def _check(order: list, TM: int, TN: int) -> None:
 
 
 def _why(order: list, breaks: list, TM: int, TN: int) -> str:
-    (one, two), many = breaks[0], len(breaks)
+    one, two = breaks[0]
+    times = "once" if len(breaks) == 1 else f"{len(breaks)} times"
     if order == [(i, j) for i in range(TM) for j in range(TN)]:
         return (
-            f"Each row begins at the left again: from {one} to {two} neither `a` nor `b` is shared, {many} "
-            "times. Begin where the last row ended."
+            f"Each row begins at the left again: from {one} to {two} neither `a` nor `b` is shared. It "
+            f"happens {times}. Begin where the last row ended."
         )
     if order == [(i, j) for j in range(TN) for i in range(TM)]:
         return (
-            f"Each column begins at the top again: from {one} to {two} nothing is shared, {many} times. "
-            "Begin where the last column ended."
+            f"Each column begins at the top again: from {one} to {two} nothing is shared. It happens "
+            f"{times}. Begin where the last column ended."
         )
-    return f"From {one} to {two} both operands change. It happens {many} {'time' if many == 1 else 'times'}."
+    return f"From {one} to {two} both operands change. It happens {times}."

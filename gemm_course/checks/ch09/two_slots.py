@@ -9,8 +9,7 @@ SIZES = ((16, 32, 80), (32, 16, 48), (16, 16, 16))  # m, n, k
 
 @exercise(
     "09.1",
-    start="before the loop over p, load `next_a` and `next_b` of tile t + 1; after it, store them into the "
-    "other slot.",
+    start="of the four steps above, which come before the loop over p, and which after it?",
     hints=(
         "Three pieces: the loads come before the loop over p, the stores after it, then one barrier. Tile t "
         "is read from slot `t % 2`.",
