@@ -263,7 +263,7 @@ def _answer(
         part = arrows(percent(issue / needed) for issue, needed in slots)
         limit = dict.fromkeys("waiting" if one.waiting else one.limiter for one in limits)
         known = f"the limit is {' → '.join(limit)}, not issuing" if limit else "issuing is not the limit"
-        return f"{names}: {known}; it takes {part} of the clocks that the multiplying needs"
+        return f"{names}: {known}; issuing takes {part} of the clocks that the multiplying needs"
     kind = next(iter(changed))
     old, new = (number(side.instructions.get(kind, 0)) for side in sides)
     return (

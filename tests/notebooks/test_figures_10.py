@@ -1,11 +1,13 @@
 """What notebook 10 says in figures is what was recorded."""
 
 import re
+from collections import Counter
 
 import pytest
 
 from gemm_course import records
 from gemm_course.checks.ch10.product_clocks import SHARE
+from gemm_course.compiler import compiled
 from gemm_course.profiles import recorded, verdict
 from tests.notebooks.builder import ROOT
 from tests.notebooks.test_figures_07_08 import said_in
@@ -25,8 +27,8 @@ def ladder():
     return rows.drop_duplicates("stage", keep="last").set_index("stage")
 
 
-def test_speeds_of_the_stages(said):
-    assert ", ".join(f"{recorded(stage).tflops:.0f}" for stage in STAGES) + " TFLOPS" in said
+def test_speeds_of_the_stages(said, ladder):
+    assert ", ".join(f"{ladder.loc[stage, 'tflops']:.0f}" for stage in STAGES) + " TFLOPS" in said
     before, after = (recorded(stage).tflops for stage in ("mma_sync", "mma_tma"))
     assert f"from {before:.0f} to {after:.0f} TFLOPS" in said
 
@@ -35,7 +37,7 @@ def test_shares_of_cublas(said, ladder):
     share = 100 * ladder["ratio_to_cublas"]
     assert f"from {share['wmma']:.0f} % of cuBLAS to {share['mma_sync']:.0f} %" in said
     assert f"{share['mma_sync']:.1f}" == f"{SHARE}" and f"reached {SHARE} % of cuBLAS" in said
-    assert f"cuBLAS does {ladder.loc['mma_sync', 'cublas_tflops']:.0f} beside" in said
+    assert f"cuBLAS does {ladder.loc['mma_sync', 'cublas_tflops']:.0f} beside `mma_sync`" in said
     gain = ladder.loc["mma_swizzled", "tflops"] / ladder.loc["wmma", "tflops"] - 1
     assert f"{100 * gain:.0f} % faster, and our reasons" in said
 
@@ -43,6 +45,7 @@ def test_shares_of_cublas(said, ladder):
 def test_what_the_swizzle_saved(said):
     before, after = (recorded(stage).measured for stage in STAGES[:2])
     assert before["async_copy_sectors"] / after["async_copy_sectors"] == 1.5
+    assert after["global_store_sectors"] == 2 * before["global_store_sectors"]
     assert before["matrix_load_wavefronts"] == after["matrix_load_wavefronts"]
     assert f"{100 * (1 - after['warp_instructions'] / before['warp_instructions']):.0f} % of the" in said
 
@@ -75,8 +78,31 @@ def test_the_products_and_their_clocks(said):
     assert f"{measured['active_clocks']:,.0f} clocks" in said
     busy = measured["mma_instructions"] / 528 * 6 / measured["active_clocks"]
     assert f"the {100 * (1 - busy):.0f} % of the clocks in which Tensor Cores pause" in said
+    assert measured["mma_instructions"] == 4096**3 // 2048 + 32 * 4096**2 // 64**2
+    assert "33,554,432 products would do" in said
     roofs = records.compute_roofs().set_index("unit")["tflops"]
     assert f"measured to do {roofs['mma FP16']:.0f} TFLOPS" in said
+
+
+def test_why_the_roof_is_higher_on_registers(said, ladder):
+    measured = recorded("mma_sync").measured
+    roof = records.compute_roofs().set_index("unit")["tflops"]["mma FP16"]
+    assert f"That is {100 * roof / ladder.loc['mma_sync', 'cublas_tflops']:.0f} %, not 10.6's" in said
+    assert f"({100 * (1 - measured['active_clocks'] / measured['clocks']):.0f} % of the launch here)" in said
+    assert f"run at {roof * 1e3 / (528 * 4096 / 6):.2f} GHz" in said
+    assert f"profile has {measured['clocks'] / measured['nanoseconds']:.2f}" in said
+
+
+def test_loads_that_never_load(said):
+    opcodes = {stage: Counter(row.opcode for row in compiled(stage).loop.rows) for stage in STAGES}
+    for stage in ("wmma", "mma_sync"):
+        assert sum(many for opcode, many in opcodes[stage].items() if opcode.startswith("LDSM")) == 32
+    assert opcodes["mma_sync"]["LDS"] == 12 and opcodes["wmma"]["LDS"] == 3
+    assert "The other 12 of 44 (3 in `wmma`)" in said
+
+
+def test_the_detour_of_results(said):
+    assert "cut 312 µs to 302" in said
 
 
 def test_the_mystery(said):
@@ -96,6 +122,8 @@ def test_the_mystery(said):
         "| the wait for copies, and the barrier | 309.3 |",
         "| the copies | 270.8 |",
         "| no copies (wrong results) | 250 |",
+        "| results through shared memory, 16 bytes per lane | 134 | | 301.9 |",
+        "| first | 138 | 1891 | 311 to 313 |",
         "| copies that fetch no byte, only zeros (wrong results) | 276 |",
         "7.6 clocks of the Tensor Core's time for each LDGSTS",
     ],

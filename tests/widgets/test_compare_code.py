@@ -73,8 +73,8 @@ def test_what_limits_is_told_as_measured():
 def test_where_issuing_is_no_limit_the_title_says_what_is():
     alt = see.compare_code("mma_sync", "wgmma_tma").alt
     assert alt.split(". Before")[0].endswith(
-        "ms: the limit is Tensor Cores, not issuing; it takes 46 → 22 % of the clocks that the multiplying "
-        "needs"
+        "ms: the limit is Tensor Cores, not issuing; issuing takes 46 → 22 % of the clocks that the "
+        "multiplying needs"
     )
     rows = [profiled(name).measured for name in ("mma_sync", "wgmma_tma")]
     old, new = (row["clocks"] * row["tensor_pipe"] for row in rows)
@@ -148,7 +148,7 @@ def test_where_a_multiply_add_takes_two_clocks_issuing_is_no_limit():
     limited = 200 * loop.by_kind["multiply-add"] / len(loop)
     assert f"at most, of the FP32 peak: {limited:.0f} % → 100 %." in alt
     wide = of("vectorized", (8, 0))
-    assert "issuing is not the limit; it takes " in see.compare_code(wide, of("read_ahead", (8, 0))).alt
+    assert "issuing is not the limit; issuing takes " in see.compare_code(wide, of("read_ahead", (8, 0))).alt
 
 
 def test_tensor_cores_have_no_most_unless_issuing_takes_longer():

@@ -1,6 +1,7 @@
 """Exercise 10.2: a warp's product with ldmatrix and mma.sync, stored by the lanes that hold it."""
 
 import ast
+import re
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -23,6 +24,7 @@ SIZES = ((16, 16, 16), (16, 32, 48), (32, 16, 32))  # m, n, k
 LANES = np.arange(32)
 LOADS = 2  # ldmatrix per step of 16 along k
 FRAGMENT = 128  # bits that a lane's part of an ldmatrix of four matrices has
+EVERY_SECOND = re.compile(r":\s*2\s*\]")  # a slice with a step
 
 
 @exercise(
@@ -44,10 +46,15 @@ FRAGMENT = 128  # bits that a lane's part of an ldmatrix of four matrices has
 def by_hand(kernel):
     """A kernel (k, A, B, C): a warp multiplies with mma.sync, and each lane stores its own results."""
     kernel = kernel_of(kernel, ARGUMENTS)
-    if not any(calls_of(kernel, name) for name in ("ldmatrix", "mma_")):
-        raise nothing_yet()
+    begun = any(calls_of(kernel, name) for name in ("ldmatrix", "mma_"))
     for size in SIZES:
         trial = try_warps(kernel, ARGUMENTS, *size)
+        if not begun and not trial.lanes("store", "C"):
+            raise nothing_yet()
+        if not begun and not trial.got.any():
+            raise Refused(
+                "The stores are there. Now load both operands and multiply twice: C is 0.", trial.where
+            )
         _check_halves(trial)
         _refuse_findings(trial)
         _check_numbers(trial)
@@ -55,14 +62,19 @@ def by_hand(kernel):
         within_shared(trial, 2 * 2 * SIDE * (SIDE + 8))
     return (
         f"Right for {len(SIZES)} sizes: the Tensor Cores do every multiply-add, and each lane stores its "
-        f"eight "
-        "results itself. They never saw shared memory." + _loads(trial)
+        f"eight results itself, without a detour through shared memory.{_loads(trial)}{_stores(trial)}"
     )
 
 
 def _check_halves(trial: WarpTrial) -> None:
     """Refuse products that read one half of `b` twice, by its source: their numbers may be a mixture."""
     given = passed(trial.kernel, "mma_m16n8k16", 2)
+    if trial.wrong.any() and any(EVERY_SECOND.search(half) for half in given):
+        raise Refused(
+            "A step in the slice takes one value of each pair. The halves of `b` lie one after the other: "
+            "`b[0:4]` and `b[4:8]`.",
+            trial.where,
+        )
     if trial.wrong.any() and len(given) == 2 and given[0] == given[1]:
         raise Refused(
             f"Both products take `{given[0]}`, the same 8 columns of B. The other 8 are in the other half of "
@@ -100,6 +112,8 @@ def _refuse_findings(trial: WarpTrial) -> None:
 def _stored_twice(trial: WarpTrial) -> str:
     """What is likely behind two lanes that store one element, by the rows and columns that are stored."""
     stored = ~np.isnan(trial.got[:SIDE, :SIDE])
+    if stored.all() and (forgotten := _corner_forgotten(trial)):
+        return forgotten
     rows, columns = stored.any(1).sum(), stored.any(0).sum()
     if rows == HALF + 1:
         return "A lane's two rows are one apart here: places 2 and 3 lie *8* rows below, `e // 2 * 8`."
@@ -108,6 +122,29 @@ def _stored_twice(trial: WarpTrial) -> str:
     if columns == HALF + 2:
         return "A lane's pair begins at `lane % 4 * 2`: four lanes share a row of 8, two neighbours each."
     return "Two lanes store the same element of C."
+
+
+def _corner_forgotten(trial: WarpTrial) -> str:
+    """What to say where all blocks store in the first tiles of C, or ""."""
+    for axis, name in ((0, "row"), (1, "column")):
+        if np.isnan(trial.got).all(1 - axis)[SIDE:].any():
+            return (
+                f"Two *blocks* store the same element: no {name} of C from {SIDE} on is stored. The {name} "
+                f"in the store lacks the block's first, `{name[:3]}0`."
+            )
+    return ""
+
+
+def _stores(trial: WarpTrial) -> str:
+    """A remark on results that are stored more than once, or ""."""
+    m, n, _ = trial.shape
+    times = trial.lanes("store", "C") / (m * n)
+    if times <= 1:
+        return ""
+    return (
+        f" But each element of C is stored {times:g} times, and only the last counts: put the stores behind "
+        "the loop along k."
+    )
 
 
 def _loads(trial: WarpTrial) -> str:
@@ -188,7 +225,7 @@ WRONG_PLACES = (
         (LANES % 8, LANES // 16 * HALF),
     ),
     (
-        "all lanes name the same place. That was WMMA; `ldmatrix` takes a row from each lane",
+        "all lanes name the same address. That was WMMA; `ldmatrix` takes a row from each lane",
         (LANES * 0, LANES * 0),
     ),
 )
@@ -248,6 +285,11 @@ def _likely(A: np.ndarray, B: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
         A[:, -SIDE:] @ B[-SIDE:],
     )
     yield "C is 2 times too large: each product is added twice.", 2 * C
+    yield (
+        "Results are stored where the lane copied, row `lane // 2`. But `mma.sync` deals them in another "
+        "way: `acc[j, e]` belongs where 10.1 says.",
+        _each_tile(C, _as_copied),
+    )
 
 
 def _by_places_swapped(tiles: np.ndarray) -> np.ndarray:
@@ -255,6 +297,15 @@ def _by_places_swapped(tiles: np.ndarray) -> np.ndarray:
     left = tiles.copy()
     left[..., :HALF, 1::2], left[..., HALF:, ::2] = tiles[..., HALF:, ::2], tiles[..., :HALF, 1::2]
     return left
+
+
+def _as_copied(tiles: np.ndarray) -> np.ndarray:
+    """The eight results of a lane in the places of the eight values that it copied."""
+    stored = np.zeros_like(tiles)
+    for lane, j, e in np.ndindex(32, 2, 4):
+        row, column = lane // 4 + e // 2 * HALF, j * HALF + lane % 4 * 2 + e % 2
+        stored[..., lane // 2, lane % 2 * HALF + j * 4 + e] = tiles[..., row, column]
+    return stored
 
 
 def _both_in_one(tiles: np.ndarray) -> np.ndarray:
@@ -278,7 +329,11 @@ def _check_numbers(trial: WarpTrial) -> None:
     for message, prediction in _likely(trial.A, trial.B):
         if trial.equals(prediction):
             raise Refused(message, trial.where)
-    raise Refused("The numbers are wrong.", trial.where)
+    raise Refused(
+        "The numbers are wrong. Check what each lane names, which half of `b` goes with which `acc[j]`, and "
+        "where `acc[j, e]` is stored.",
+        trial.where,
+    )
 
 
 def _missing(missing: np.ndarray) -> str:

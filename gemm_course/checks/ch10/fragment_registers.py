@@ -17,6 +17,8 @@ SLIPS = (
     ),
     Slip("The accumulators are missing.", lambda WM, WN, sets: sets * (WM + WN) // 4),
     Slip("The operands are missing.", lambda WM, WN, sets: WM * WN // 32),
+    Slip("B's fragments are missing.", lambda WM, WN, sets: WM * WN // 32 + sets * WM // 4),
+    Slip("A's fragments are missing.", lambda WM, WN, sets: WM * WN // 32 + sets * WN // 4),
     Slip(
         "The accumulators are float32: one register each, WM · WN / 32 of them.",
         lambda WM, WN, sets: WM * WN // 64 + sets * (WM + WN) // 4,
@@ -50,8 +52,8 @@ SLIPS = (
     read=a_whole_number("the number of registers", floats=True),
     otherwise=names_without_effect("WM", "WN", "sets"),
     passed="Right. A warp tile of 64 × 64 takes 160 registers with one set of fragments and 192 with "
-    "two, of at "
-    "most 255: enough is left for addresses. 128 × 64 takes 304, more than a thread can have.",
+    "two, of at most 255: what is left must do for addresses. 128 × 64 takes 304 with one set, more than a "
+    "thread can have.",
 )
 def fragment_registers(WM, WN, sets):
     """registers(WM, WN, sets) -> 32-bit registers of a lane for accumulators and operands."""

@@ -4,7 +4,7 @@ from gemm_course.checks.core import Refused, exercise, nothing_yet
 from gemm_course.checks.engines.tables import numbers
 from gemm_course.profiles import recorded
 
-NAMES = ("clocks", "busy", "at_most")
+NAMES = ("clocks", "pauses", "at_most")
 CLOCKS_PER_PRODUCT, CORES = 6, 132 * 4
 
 
@@ -13,14 +13,14 @@ CLOCKS_PER_PRODUCT, CORES = 6, 132 * 4
     start="divide the products among the Tensor Cores, 6 clocks for each.",
     hints=(
         "132 SMs have 4 Tensor Cores each: 528. Each does its share of the products, one after the other.",
-        "`busy` is that time, in percent of the clocks that the kernel took.",
+        "`pauses` are the clocks that are left of the kernel's.",
         "If the Tensor Cores never paused, the kernel would take `clocks` instead of all its clocks: its "
         "share "
         "of cuBLAS would be larger by that factor. Divide 63.0 by the part of the time that they are busy.",
     ),
 )
 def product_clocks(answer):
-    """(clocks, busy in percent, percent of cuBLAS at most) for mma_sync's recorded profile."""
+    """(clocks of products, of pauses, percent of cuBLAS at most) for mma_sync's recorded profile."""
     if isinstance(answer, (tuple, list)) and any(part is None or part is Ellipsis for part in answer):
         raise nothing_yet()
     given, right = numbers(*NAMES)(answer), _right()
@@ -29,9 +29,9 @@ def product_clocks(answer):
             message = next((words for words, wrong in _slips()[place] if _near(given[place], wrong)), None)
             raise Refused(message or OTHERWISE[place], f"`{name}` is {given[place]:,.5g}.")
     return (
-        f"{right[0]:,.0f} clocks of {_counted()[1]:,.0f} are {right[1]:.0f} %, as the profile says. And with "
-        f"Tensor Cores that never pause it would be {right[2]:.0f} % of cuBLAS: the rest no better loop can "
-        "bring."
+        f"Right. They pause {100 * right[1] / _counted()[1]:.0f} % of the clocks: the profile's "
+        f"{100 * right[0] / _counted()[1]:.0f} % busy was counted in another way, and agrees. Without pauses "
+        f"it would be {right[2]:.0f} % of cuBLAS, at the same clock frequency, with the same start and end."
     )
 
 
@@ -47,7 +47,7 @@ def _counted() -> tuple[float, float]:
 def _right() -> tuple[float, float, float]:
     products, clocks = _counted()
     least = products / CORES * CLOCKS_PER_PRODUCT
-    return least, 100 * least / clocks, SHARE * clocks / least
+    return least, clocks - least, SHARE * clocks / least
 
 
 def _near(given: float, right: float) -> bool:
@@ -56,13 +56,15 @@ def _near(given: float, right: float) -> bool:
 
 OTHERWISE = (
     "The clocks are not right: products, divided among 528 Tensor Cores, times 6.",
-    "The share is not right: your clocks, in percent of the kernel's.",
+    "The pauses are not right: the kernel's clocks, without those of its products.",
     "The last one is not right: cuBLAS's share now, divided by the part of the time that the cores are busy.",
 )
 
 
 def _slips() -> tuple[tuple[tuple[str, float], ...], ...]:
-    least, busy, most = _right()
+    least, pauses, most = _right()
+    clocks = _counted()[1]
+    busy = 100 * least / clocks
     return (
         (
             ("That divides by the SMs. Each has four Tensor Cores, which work at the same time.", 4 * least),
@@ -72,9 +74,10 @@ def _slips() -> tuple[tuple[tuple[str, float], ...], ...]:
             ("That divides by four Tensor Cores. Each of the 132 SMs has four.", least * 132),
         ),
         (
-            ("The share: write percent, not a fraction.", busy / 100),
-            ("That is the part of the time that they are *not* busy.", 100 - busy),
-            ("The other way round: the products' clocks, divided by the kernel's.", 1e4 / busy),
+            ("The pauses: count clocks, not percent.", 100 - busy),
+            ("That is the clocks in which they work. Pauses are the others.", least),
+            ("That adds the pauses of all Tensor Cores. Each pauses a 528th of it.", pauses * CORES),
+            ("That is a fraction. Count clocks.", 1 - busy / 100),
         ),
         (
             (

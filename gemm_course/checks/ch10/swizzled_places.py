@@ -23,7 +23,7 @@ NARROW_TO_WIDE = (8, 4, 2, 16, 32)
 def swizzle(place):
     """place(row, piece) -> where a row of 8 pieces keeps one of them, 0 to 7."""
     function_of(place, ("row", "piece"))
-    _hold(lambda row, piece, pieces: place(row, piece), (EIGHT,))
+    _hold({EIGHT: _table(place, EIGHT)})
     return (
         f"Proven for {ROWS} rows: all {ROWS} reads of 8 pieces, one below the other, take one "
         "wavefront, and so does each copy of a row. Not one byte of padding."
@@ -37,7 +37,8 @@ def swizzle(place):
         "Draw rows of 4 pieces: rows 0 and 1 fill the 128 bytes of all banks together, rows 2 and 3 lie "
         "under them. Which rows can meet in a bank?",
         "Only rows that begin in the same bank can meet: those that are `8 // pieces` apart. So neighbours "
-        "that share 128 bytes need the same swap, and the next ones another.",
+        "that share 128 bytes need the same swap, and the next ones another. (With 16 pieces that is 0: use "
+        "`max`.)",
         "Rows of 4: `piece ^ (row // 2 % 4)`. Rows of 2: `piece ^ (row // 4 % 2)`. Rows of 8 or more: "
         "`piece ^ "
         "(row % 8)`. Find one formula with `max` and `min`, or write an `if`.",
@@ -46,20 +47,20 @@ def swizzle(place):
 def swizzle_any(place):
     """place(row, piece, pieces) -> where a row of so many pieces keeps one; pieces is 2, 4, 8, 16 or 32."""
     function_of(place, ("row", "piece", "pieces"))
-    _hold(lambda row, piece, pieces: place(row, piece, pieces), NARROW_TO_WIDE)
+    _hold({pieces: _table(place, pieces, pieces) for pieces in NARROW_TO_WIDE})
     return (
         f"Proven for rows of {', '.join(map(str, sorted(NARROW_TO_WIDE)))} pieces and {ROWS} rows each: no "
         "read of 8 pieces, one below the other, has a bank conflict. `mma_swizzled` needs no more than that."
     )
 
 
-def _hold(place: Callable[[int, int, int], int], widths: tuple[int, ...]) -> None:
-    tables = {pieces: _table(place, pieces) for pieces in widths}
+def _hold(tables: dict[int, list[list[int]]]) -> None:
+    """Hold the places in rows of so many pieces each to both rules."""
     if all(row == list(range(pieces)) for pieces, table in tables.items() for row in table):
         raise Refused(
             "Every piece stays where it was, in every row. Then the 8 pieces of a column lie in the same "
             "banks.",
-            _of_conflict(tables[widths[0]], widths[0]),
+            _of_conflict(tables[EIGHT], EIGHT),
         )
     for pieces, table in tables.items():
         _check_rows(table, pieces)
@@ -67,11 +68,11 @@ def _hold(place: Callable[[int, int, int], int], widths: tuple[int, ...]) -> Non
         _check_columns(table, pieces)
 
 
-def _table(place: Callable[[int, int, int], int], pieces: int) -> list[list[int]]:
-    """The places of all pieces of all rows."""
+def _table(place: Callable[..., int], pieces: int, *told: int) -> list[list[int]]:
+    """The places of all pieces of all rows. told: what the learner's function is given besides."""
     return [
         [
-            call(place, row, piece, pieces, read=lambda answer: whole_number(answer, "the place"))
+            call(place, row, piece, *told, read=lambda answer: whole_number(answer, "the place"))
             for piece in range(pieces)
         ]
         for row in range(ROWS)
@@ -145,6 +146,6 @@ def _why(table: list[list[int]], pieces: int) -> str:
         return (
             f"In short rows `row % {pieces}` is the wrong count: `8 // pieces` rows lie side by side in the "
             f"{EIGHT * 16} bytes of all banks and never meet. Those that meet are `8 // pieces` rows apart, "
-            "and must differ."
+            "and must differ. (From 16 pieces on `8 // pieces` is 0: do not divide by that.)"
         )
     return "Somewhere 8 pieces that are read together share banks."
