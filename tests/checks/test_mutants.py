@@ -71,6 +71,7 @@ HARMLESS = {
     },
     "by_hand": {"array((3, 4)", "b[4:9]"},  # unused registers; a slice ends where the array ends
     "swizzle": {"piece - step"},  # rows may be moved either way
+    "swizzle_any": {"9 // pieces"},  # the same for these lengths
     "legal_tiles": {"threads <= 1025"},  # threads come by 32
     "slices": {"device=2"},
     "coalesced_b": {"device=2"},
