@@ -110,7 +110,7 @@ def new(
     from gemm_course.commands.own_kernel import new
 
     path = new(name, start, folder)
-    print(f"{path} is yours: edit it, then `gemm-course check {path.name}`.")
+    print(f"{path} is yours: edit it, then `python3 course.py check {path.name}`.")
 
 
 @app.command()

@@ -2,7 +2,7 @@
 
 from gemm_course import own
 
-mine = own("mine.py")              # read anew each time; `gemm-course new mine` writes the file
+mine = own("mine.py")              # read anew each time; `python3 course.py new mine` writes the file
 mine.check()                       # on the emulator, at odd shapes
 compiled(mine), profiled(mine), run(mine, A, B), see.tiles(mine), see.card(mine)
 mine(A, B, out=C)                  # on arrays of CuPy, PyTorch or NumPy
@@ -72,9 +72,9 @@ class Mine(OwnStage):
 def own(file: str | Path, *, otherwise: str | None = None) -> Mine:
     """Read a stage of your own from a Python file, as it is now, whatever was read before.
 
-    file: such as "mine.py", which `gemm-course new mine` writes; its STAGE is what the files of the ladder
-    have. After an edit call this again. otherwise: a stage of the ladder; where there is no such file yet,
-    what `gemm-course new` would write from that stage is read instead, and the file is not made.
+    file: such as "mine.py", which `python3 course.py new mine` writes; its STAGE is what the files of the
+    ladder have. After an edit call this again. otherwise: a stage of the ladder; where there is no such file
+    yet, what `new` would write from that stage is read instead, and the file is not made.
 
     Raises OwnKernelError, a ValueError, with the line that is wrong, or if the file is called like a stage of
     the ladder.

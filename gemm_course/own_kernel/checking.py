@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -10,7 +11,7 @@ import numpy as np
 
 from gemm_course.device.buffers import leading_dimension, padded
 from gemm_course.emulator import Report, emulate
-from gemm_course.emulator.errors import EmulatorError, RefusedLine
+from gemm_course.emulator.errors import ArgumentError, EmulatorError, RefusedLine
 from gemm_course.kernels import IllegalTiles, tiles_text
 from gemm_course.kernels.parts.own import OwnKernelError, OwnStage, in_file
 
@@ -104,6 +105,8 @@ def _case(stage: OwnStage, tiles, shape, alpha: float, beta: float) -> tuple[lis
         report = _emulated(stage, tiles, standard)
     except RefusedLine as error:
         return [f"{error.filename.rpartition('/')[2]}, line {error.line}: {error.sentence}"], []
+    except ArgumentError as error:
+        return [f"{error}{_beside_c(stage, tiles)}"], []
     except EmulatorError as error:
         return [str(error)], []
     except Exception as error:  # what the learner's geometry or arguments raise
@@ -112,7 +115,22 @@ def _case(stage: OwnStage, tiles, shape, alpha: float, beta: float) -> tuple[lis
     advice = [str(one) for one in report.findings if one.severity != "error"]
     if not np.isnan(c[:, n:]).all():
         problems.append(f"{_stores(report)}the padding of C's rows is written: columns from n on are not C's")
-    return problems + _wrong(c[:, :n], right, product, stage, report), advice
+    problems += _wrong(c[:, :n], right, product, stage, report)
+    if problems and stage.extras and stage.epilogue is None:
+        problems.append("STAGE has extras and no epilogue, so C was compared with the product alone")
+    return problems, advice
+
+
+def _beside_c(stage: OwnStage, tiles) -> str:
+    """What to do if the kernel and STAGE disagree on what comes after C."""
+    names = list(inspect.signature(stage.kernel(tiles).py_func).parameters)
+    after = names[names.index("C") + 1 :] if "C" in names else []
+    if after == list(stage.extras):
+        return ""
+    if after:
+        wanted = ", ".join(f'"{each}": "n"' for each in after)
+        return f". What it takes after C, STAGE must name: extras={{{wanted}}}"
+    return f". STAGE's extras say that it takes {', '.join(stage.extras)} after C"
 
 
 def _emulated(stage: OwnStage, tiles, standard) -> Report:

@@ -1,4 +1,4 @@
-"""`gemm-course new`: a file with a stage's contract, copied from a stage of the ladder."""
+"""`python3 course.py new`: a file with a stage's contract, copied from a stage of the ladder."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ HEAD = """\
 # More than a product, such as a bias for each column and ReLU: let the kernel take `bias` after C, and tell
 # STAGE what it does:  extras={{"bias": "n"}}, epilogue=lambda C, bias: np.maximum(C + bias, 0)
 #
-#   gemm-course check {file}       odd shapes, padding full of NaN, races; needs no GPU
-#   gemm-course compile {file}     registers and machine code; needs no GPU
-#   gemm-course bench {file}       on your GPU, beside cuBLAS
-#   gemm-course profile {file}     on your GPU, with Nsight Compute
+#   python3 course.py check {file}       odd shapes, padding full of NaN, races; needs no GPU
+#   python3 course.py compile {file}     registers and machine code; needs no GPU
+#   python3 course.py bench {file}       on your GPU, beside cuBLAS
+#   python3 course.py profile {file}     on your GPU, with Nsight Compute
 #
 # In a notebook:  mine = own("{file}"); mine.check(); see.card(mine); see.tiles(mine); mine(A, B, out=C)
 """

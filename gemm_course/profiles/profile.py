@@ -15,7 +15,7 @@ from gemm_course.compiler import Compiled
 from gemm_course.compiler.disassembly import SIZE, Instruction
 from gemm_course.compiler.kinds import KINDS
 from gemm_course.emulator.spelling import did_you_mean
-from gemm_course.kernels import Stage, tiles_text
+from gemm_course.kernels import LADDER, Stage, tiles_text
 from gemm_course.kernels.variants import called
 from gemm_course.profiles.store import COUNTED, FOLDER, TABLE, USUAL, read
 from gemm_course.profiles.waits import WAITS, wait_of
@@ -159,6 +159,11 @@ def recorded(
 def _what_there_is(rows: list[dict], name: str, tiles: str, shape: tuple[int, int, int]) -> str:
     names = list(dict.fromkeys(row["stage"] for row in rows))
     if name not in names:
+        if name not in LADDER and not did_you_mean(name, names):
+            return (
+                f"{name} is no stage of the ladder, and no profile of it was recorded. On a GPU with Nsight "
+                f"Compute, `profiled({name})` makes one: `see.limits(profiled({name}))`."
+            )
         known = ", ".join(names) or "no other"
         return f"no profile was recorded of {name}, but of {known}{did_you_mean(name, names) or '.'}"
     settings = (_setting(row["tiles"], row["m"], row["n"], row["k"]) for row in rows if row["stage"] == name)

@@ -104,7 +104,9 @@ def _notes(stage: Stage, here: Here) -> list[str]:
     if here.gpu:
         notes.append(f"{stage.name} and what says “here”: measured now on this machine’s {here.gpu}.")
     else:
-        notes.append(here.wrong or "No GPU here: `gemm-course bench` measures your file on one.")
+        notes.append(
+            here.wrong or f"No GPU here: `python3 course.py bench {stage.name}.py` measures your file on one."
+        )
     return [*notes, "The card does not check the kernel on odd shapes: check() does."]
 
 

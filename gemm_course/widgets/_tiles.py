@@ -13,6 +13,7 @@ from gemm_course.figures import tiles as figure
 from gemm_course.figures.neighbours import Neighbour, neighbours
 from gemm_course.figures.picture import Picture
 from gemm_course.kernels import LADDER, Stage, tiles_text
+from gemm_course.kernels.parts.own import OwnStage
 from gemm_course.launching import run
 from gemm_course.model import occupancy
 from gemm_course.widgets import _measured as sweep
@@ -20,6 +21,7 @@ from gemm_course.widgets._costs import cost
 from gemm_course.widgets._explorer import Explorer, explorer
 from gemm_course.widgets._measured import SIZE
 from gemm_course.widgets._roofs import fp32_peak, memories, tensor_peak
+from gemm_course.widgets._taken import SWEPT, Taken, now
 
 MEASURE = "Measure here"
 _FURTHER = 3  # measured choices shown from further than one step away
@@ -73,7 +75,7 @@ def choice(stage: Stage, chosen: Mapping[str, int], *, tells_best: bool = True) 
 
 def _facts(stage: Stage, chosen: Mapping[str, int], tells_best: bool) -> list[tuple[str, str]]:
     threads, known, costs = math.prod(stage.block(chosen)), sweep.recorded(stage, chosen), cost(stage, chosen)
-    registers = known.registers if known else None
+    registers = known.registers if known else _registers_of_ones_own(stage, chosen)
     held = occupancy(threads, registers or 0, costs.shared_bytes)
     facts = [
         ("threads per block", f"{threads} = {-(-threads // 32)} warps"),
@@ -89,6 +91,14 @@ def _facts(stage: Stage, chosen: Mapping[str, int], tells_best: bool) -> list[tu
         unit = "warp-wide FMA (source)" if stage.dtype == "float32" else "32 multiply-adds"
         facts.append((f"wavefronts per {unit}", f"{costs.wavefronts:.3g}"))
     return [*facts, (f"measured on an H200, {SIZE}³", _speed(stage, chosen, tells_best))]
+
+
+def _registers_of_ones_own(stage: Stage, chosen: Mapping[str, int]) -> int | None:
+    """What compiling a stage of one's own says for its default tiles; for others it takes too long."""
+    if not isinstance(stage, OwnStage) or chosen != stage.complete():
+        return None
+    code = now(stage, chosen, SWEPT)
+    return code.registers if isinstance(code, Taken) else None
 
 
 def _held(held) -> str:

@@ -47,12 +47,40 @@ def counted_down(k, left, right, parts_done, counts, out):
         out[i, j] = total
 
 
+@cuda.jit
+def reset_by_all(k, A, B, partials, done, C):
+    """All threads of the last block store the same 0."""
+    before = cuda.shared.array(1, int32)
+    row = cuda.blockIdx.y * 8 + cuda.threadIdx.y
+    col = cuda.blockIdx.x * 8 + cuda.threadIdx.x
+    part, parts = cuda.blockIdx.z, cuda.gridDim.z
+    mine = float32(0)
+    for p in range(k * part // parts, k * (part + 1) // parts):
+        mine += A[row, p] * B[p, col]
+    partials[part, row, col] = mine
+    cuda.threadfence()
+    cuda.syncthreads()
+    if cuda.threadIdx.x == 0 and cuda.threadIdx.y == 0:
+        before[0] = cuda.atomic.add(done, (cuda.blockIdx.y, cuda.blockIdx.x), 1)
+    cuda.syncthreads()
+    if before[0] == parts - 1:
+        total = float32(0)
+        for p in range(parts):
+            total += partials[p, row, col]
+        C[row, col] = total
+        done[cuda.blockIdx.y, cuda.blockIdx.x] = 0
+
+
 def test_tiles_in_one_piece_for_each_block_pass():
     assert check.persistent_loop(in_chunks).passed
 
 
 def test_another_way_to_say_who_is_last_passes():
     assert check.last_arrival(counted_down).passed
+
+
+def test_all_threads_of_the_last_block_may_reset_the_count():
+    assert check.last_arrival(reset_by_all).passed
 
 
 def test_a_generator_of_lists_passes():

@@ -32,7 +32,7 @@ def test_three_edits_are_checked(mine, capsys, changes, right, said):
 @pytest.mark.waits
 def test_the_command_line(tmp_path):
     done = gemm_course("new", "mine", "--from", "block_tiled", "--folder", str(tmp_path))
-    assert done.returncode == 0 and "`gemm-course check mine.py`" in done.stdout
+    assert done.returncode == 0 and "`python3 course.py check mine.py`" in done.stdout
     done = gemm_course("new", "mine", "--folder", str(tmp_path))
     assert done.returncode == 1 and "exists already" in done.stderr
     done = gemm_course("check", str(tmp_path / "mine.py"))
@@ -40,7 +40,7 @@ def test_the_command_line(tmp_path):
 
 
 def test_a_file_that_is_not_there_is_a_sentence(tmp_path):
-    with pytest.raises(CourseError, match="gemm-course new nowhere"):
+    with pytest.raises(CourseError, match=r"course\.py new nowhere"):
         own_kernel.check(str(tmp_path / "nowhere.py"), "")
 
 

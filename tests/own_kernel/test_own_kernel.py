@@ -13,6 +13,7 @@ from gemm_course.device import NoGpu, gpu_available
 from gemm_course.kernels import LADDER
 from gemm_course.own_kernel import OwnKernelError
 from gemm_course.own_kernel.writing import write_new
+from gemm_course.profiles import NoProfile
 from gemm_course.widgets import _card, _tiles
 from tests.own_kernel.edits import BUG, EPILOGUE, STORE, edit, new_file
 
@@ -107,7 +108,7 @@ def test_a_file_may_not_be_called_like_a_stage(tmp_path):
     path = new_file(tmp_path, "mine").rename(tmp_path / "wmma.py")
     with pytest.raises(OwnKernelError, match="another name"):
         own(path)
-    with pytest.raises(OwnKernelError, match="gemm-course new nowhere"):
+    with pytest.raises(OwnKernelError, match=r"course\.py new nowhere"):
         own(tmp_path / "nowhere.py")
 
 
@@ -175,6 +176,38 @@ def test_an_epilogue_that_the_kernel_does_not_do_is_wrong(tmp_path):
     changes = [*EPILOGUE[:2], (STORE, STORE), EPILOGUE[3]]
     found = own(edit(new_file(tmp_path, "mine"), changes)).check()
     assert not found.ok and "instead of" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("left_out", "said"),
+    [
+        (EPILOGUE[:3], 'STAGE must name: extras={"bias": "n"}'),
+        ([EPILOGUE[0], EPILOGUE[3]], "STAGE's extras say that it takes bias after C"),
+        ([*EPILOGUE[:3], ('document="",', 'document="",\n    extras={"bias": "n"},')], "no epilogue"),
+    ],
+)
+def test_half_an_epilogue_is_told_what_is_missing(tmp_path, left_out, said):
+    assert said in str(own(edit(new_file(tmp_path, "mine"), left_out)).check())
+
+
+def test_a_syntax_error_is_one_sentence_in_a_notebook(tmp_path):
+    (tmp_path / "broken.py").write_text("x = 1\nif x\n")
+    with pytest.raises(OwnKernelError) as error:
+        own(tmp_path / "broken.py")
+    assert error.value._render_traceback_() == ["broken.py, line 2: expected ':'"]
+
+
+@pytest.mark.parametrize("show", [see.limits, see.waits])
+def test_a_picture_of_a_profile_says_how_to_get_one(mine, show):
+    with pytest.raises(NoProfile, match=r"`profiled\(mine\)` makes one"):
+        show(mine)
+
+
+@pytest.mark.compiler
+@pytest.mark.skipif(why_no_compiler() is not None, reason="needs NVIDIA's compiler")
+def test_tiles_and_occupancy_agree_on_registers(mine):
+    assert "registers 128 per thread; an SM holds 2 blocks" in _tiles.choice(mine, mine.tiles).alt
+    assert "not known without compiling" in _tiles.choice(mine, {"BM": 64}).alt
 
 
 def test_the_files_are_kept_out_of_git():

@@ -30,6 +30,7 @@ PERSISTENT_LOOP = altered(
     "persistent_loop",
     {
         "every_block_all_tiles": ("Every block computes all tiles", (BEGIN, "tile = 0"), (NEXT, "tile += 1")),
+        "in_float64": ("in float64", ("acc = float32(0)", "acc = 0")),
         "next_is_one_further": ("by the number of blocks", (NEXT, "tile += 1")),
         "one_tile_only": ("computes one tile and ends", (NEXT, "tile = count")),
         "sum_goes_on": (
@@ -117,9 +118,23 @@ LAST_ARRIVAL = altered(
             (STORE, "    C[row, col] += mine\n"),
             ("        C[row, col] = total\n", ""),
         ),
+        "atomically_into_c": (
+            "straight into C",
+            (STORE, "    cuda.atomic.add(C, (row, col), mine)\n"),
+            ("        C[row, col] = total\n", ""),
+        ),
+        "another_tiles_parts": ("parts of another tile", ("partials[p, row, col]", "partials[p, col, row]")),
+        "every_block_resets": (
+            "may still count",
+            (f"        if x == 0 and y == 0:\n            {DONE} = 0\n", ""),
+            (
+                "    if before[0] == parts",
+                f"    if part != 0:\n        {DONE} = 0\n    if before[0] == parts",
+            ),
+        ),
         "counts_left": ("set `done` back to 0", (f"{DONE} = 0", "pass")),
         "waits": (
-            "hang",
+            "A block waits here",
             (LAST_ONE, f"while {ADD.replace(', 1)', ', 0)')} < parts:\n        pass\n    if part == 0:"),
         ),
     },

@@ -4,7 +4,15 @@ import ast
 
 import numpy as np
 
-from gemm_course.checks.core import Refused, check_begun, exercise, kernel_of, nothing_yet, source_tree
+from gemm_course.checks.core import (
+    Refused,
+    check_begun,
+    exercise,
+    kernel_of,
+    nothing_yet,
+    parameter_names,
+    source_tree,
+)
 from gemm_course.checks.engines.trial import Trial, try_kernel
 
 ARGUMENTS = ("k", "A", "B", "partials", "done", "C")
@@ -30,9 +38,12 @@ SIZES = ((8, 8, 24, 3), (16, 24, 37, 5), (8, 8, 4, 1), (8, 16, 64, 3))
 def last_arrival(kernel):
     """A kernel (k, A, B, partials, done, C): gridDim.z blocks share a tile of 8 by 8 along k."""
     kernel = kernel_of(kernel, ARGUMENTS)
+    _check_that_nobody_waits(kernel)
     first = [_try(kernel, *size) for size in SIZES]
     check_begun(kernel, *(trial.report for trial in first))
-    if not any(trial.lanes("store", "partials", "C") or _counts(trial) for trial in first):
+    if not any(
+        trial.lanes("store", "partials", "C") or _counts(trial) or _atomics(trial, "C") for trial in first
+    ):
         raise nothing_yet()
     for trial in first:
         _check(trial)
@@ -41,6 +52,19 @@ def last_arrival(kernel):
         f"Right for {len(SIZES)} shapes and twice in a row, with 1 to 5 parts: nobody waits for another "
         "block, and the parts are added in the order of k, whoever is last."
     )
+
+
+def _check_that_nobody_waits(kernel) -> None:
+    """Refuse a loop that looks at `done` until it has changed."""
+    done = parameter_names(kernel)[ARGUMENTS.index("done")]
+    for loop in (node for node in ast.walk(source_tree(kernel)) if isinstance(node, ast.While)):
+        if any(isinstance(node, ast.Name) and node.id == done for node in ast.walk(loop)):
+            raise Refused(
+                "A block waits here until others have counted. If waiting blocks hold all SMs, those "
+                "they wait for never start, and a GPU hangs. Count once and go on: the block that counts last "
+                "adds up.",
+                f"`while {ast.unparse(loop.test)}`, line {loop.lineno} of the kernel.",
+            )
 
 
 def _try(kernel, m: int, n: int, k: int, parts: int) -> Trial:
@@ -68,8 +92,16 @@ def _launch(kernel, k, A, B, partials, done, C, about: str) -> Trial:
 
 
 def _check(trial: Trial) -> None:
+    if _atomics(trial, "C"):
+        raise Refused(
+            "Parts are added straight into C, in the order in which blocks happen to come: the last bits "
+            "change from run to run, and C would have to be zero before. Give each part its place in "
+            "`partials`.",
+            f"{trial.about}.",
+        )
     for finding in trial.report.errors:
-        raise Refused(_meaning(trial, finding) or finding.message, f"{finding.message} {trial.about}.")
+        if not _same_reset(trial, finding):
+            raise Refused(_meaning(trial, finding) or finding.message, f"{finding.message} {trial.about}.")
     parts, C = trial.grid[2], trial.after["C"]
     exact = trial.before["A"].astype(float) @ trial.before["B"]
     wrong = ~np.isclose(C, exact, rtol=1e-4, atol=1e-4)
@@ -90,6 +122,21 @@ def _check(trial: Trial) -> None:
             "the order of k. Add them from the first to the last, your own read back in its turn.",
             where,
         )
+
+
+def _same_reset(trial: Trial, finding) -> bool:
+    """Whether all that races are several threads of each tile's last block, which store the same 0 in `done`.
+
+    Nobody depends on which of them is first: all blocks have counted, and 0 is there afterwards.
+    """
+    resets = trial.lanes("store", "done")
+    return (
+        finding.kind == "global_race"
+        and finding.array == trial.own_name("done")
+        and finding.line in trial.accesses("store", "done")["line"].tolist()
+        and finding.count == resets - trial.after["done"].size
+        and not trial.after["done"].any()
+    )
 
 
 def _in_order(trial: Trial) -> np.ndarray:
@@ -114,12 +161,23 @@ def _meaning(trial: Trial, finding) -> str:
             "its own, in "
             "`partials`, and one block adds them up."
         )
+    if finding.array == own["done"] and _counts(trial):
+        return (
+            "`done` is read or set while other blocks may still count. Only the block that counted last may "
+            "touch it but by `cuda.atomic.add`: it sets it to 0."
+        )
     if finding.array == own["done"]:
         return (
             "Two blocks may read the same count, and then one is lost. Reading and adding must be one step: "
             "`cuda.atomic.add`."
         )
     if finding.array == own["partials"]:
+        _, row, col = finding.element
+        if (col // SIDE, row // SIDE) != finding.block[:2]:
+            return (
+                "The last block reads parts of another tile. Row and column are those at which this thread "
+                "stored its own part: `partials[p, row, col]`."
+            )
         return _what_orders(trial)
     return ""
 
@@ -150,8 +208,13 @@ def _what_orders(trial: Trial) -> str:
 
 def _counts(trial: Trial) -> list[int]:
     """The lines that count."""
+    return _atomics(trial, "done")
+
+
+def _atomics(trial: Trial, name: str) -> list[int]:
+    """The lines with atomic operations on an argument."""
     rows = trial.report.accesses
-    rows = rows[(rows["array"] == trial.own_name("done")) & ~rows["op"].isin(["load", "store"])]
+    rows = rows[(rows["array"] == trial.own_name(name)) & ~rows["op"].isin(["load", "store"])]
     return rows["line"].tolist()
 
 

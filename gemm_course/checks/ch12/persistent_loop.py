@@ -3,6 +3,7 @@
 import numpy as np
 
 from gemm_course.checks.core import Refused, check_begun, exercise, kernel_of
+from gemm_course.checks.engines.lessons import no_float64
 from gemm_course.checks.engines.trial import Trial, try_kernel
 
 ARGUMENTS = ("m", "n", "k", "A", "B", "C")
@@ -56,6 +57,7 @@ def _check(trial: Trial) -> None:
         raise Refused(finding.message, f"{trial.line(finding)}. {trial.about}.")
     if wrong.any():
         raise Refused(_likely(trial, wrong), where)
+    no_float64(trial)
     down, across = (-(-size // SIDE) for size in C.shape)
     loads, needed = (
         trial.lanes("load", "A", "B"),

@@ -18,6 +18,10 @@ NOTEBOOKS = Path(__file__).parents[3] / "notebooks"
 class OwnKernelError(ValueError):
     """Something is wrong with the file of a kernel of one's own; the message names the file and the line."""
 
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows: the sentence alone, for the error lies in no line of the course."""
+        return [str(self)]
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OwnStage(Stage):
@@ -83,7 +87,7 @@ def _text(path: Path) -> str:
         return path.read_text(encoding="utf-8")
     except OSError:
         raise OwnKernelError(
-            f"there is no file {path}. `gemm-course new {path.stem}` writes one to begin with."
+            f"there is no file {path}. `python3 course.py new {path.stem}` writes one to begin with."
         ) from None
 
 
