@@ -73,8 +73,8 @@ check.last_wave(last_wave)
 # %% [markdown]
 # ## Blocks that stay
 #
-# `warp_specialised` launches a block per tile, and each begins anew: barriers, first operands. A **persistent** block stays: there is one per SM, and
-# block b computes tiles b, b + 132, b + 264 and so on.
+# `warp_specialised` launches a block per tile, and each begins anew: barriers, first operands. A
+# **persistent** block stays: there is one per SM, and block b computes tiles b, b + 132, b + 264 and so on.
 
 # %%
 see.predict("12.persistent")
@@ -197,13 +197,14 @@ see.predict("12.store")
 
 # %% [markdown] tags=["thought"]
 # The first four, with four divisions: only reading C needs `row` and `col`. Now they run only where C is
-# read, and nothing is multiplied by an alpha of 1. Rounding takes 465 clocks. What each change brought, nobody
-# measured.
+# read, and nothing is multiplied by an alpha of 1. Rounding takes 465 clocks. What each change brought,
+# nobody measured.
 
 # %% [markdown]
 # ### Predicted and measured
 #
-# Percentages of cuBLAS at 4096³. Some rows changed more than their name says. **Which prediction was furthest off?**
+# Percentages of cuBLAS at 4096³. Some rows changed more than their name says. **Which prediction was
+# furthest off?**
 #
 # | step | predicted | measured |
 # |---|---|---|
@@ -518,10 +519,11 @@ mine = own("mine.py", otherwise="thread_tiled_2d")
 mine.check()
 
 # %% [markdown]
-# `check` ran it on the emulator at odd shapes, with NaN in the padding, and looked for races. **After each edit read the file again**: run the cell once more.
+# `check` ran it on the emulator at odd shapes, with NaN in the padding, and looked for races. **After each
+# edit read the file again**: run the cell once more.
 #
-# Now break it: in your `mine.py`, put a `#` before the first `cuda.syncthreads()`, save, and run the cell above
-# once more. What will it say?
+# Now break it: in your `mine.py`, put a `#` before the first `cuda.syncthreads()`, save, and run the cell
+# above once more. What will it say?
 
 # %% [markdown] tags=["thought"]
 # It names a race: the line that reads a tile, the line that stores it, and two threads. On a GPU the result

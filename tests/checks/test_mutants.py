@@ -68,6 +68,10 @@ HARMLESS = {
         "8 - x",
         "before[-1]",
         "parts - 1:\n        pass",
+        "if y == 0:\n            done",  # several threads store the same 0
+        "if x == 0:\n            done",
+        "if True:\n            done",
+        "if x == 0 or y == 0:\n            done",
     },
     "by_hand": {"array((3, 4)", "b[4:9]"},  # unused registers; a slice ends where the array ends
     "swizzle": {"piece - step"},  # rows may be moved either way

@@ -123,7 +123,7 @@ LAST_ARRIVAL = altered(
             (STORE, "    cuda.atomic.add(C, (row, col), mine)\n"),
             ("        C[row, col] = total\n", ""),
         ),
-        "another_tiles_parts": ("parts of another tile", ("partials[p, row, col]", "partials[p, col, row]")),
+        "another_tiles_parts": ("parts of another", ("partials[p, row, col]", "partials[p, col, row]")),
         "every_block_resets": (
             "may still count",
             (f"        if x == 0 and y == 0:\n            {DONE} = 0\n", ""),

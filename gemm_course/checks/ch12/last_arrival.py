@@ -61,8 +61,8 @@ def _check_that_nobody_waits(kernel) -> None:
         if any(isinstance(node, ast.Name) and node.id == done for node in ast.walk(loop)):
             raise Refused(
                 "A block waits here until others have counted. If waiting blocks hold all SMs, those "
-                "they wait for never start, and a GPU hangs. Count once and go on: the block that counts last "
-                "adds up.",
+                "they wait for never start, and a GPU hangs. Count once and go on: the block that counts "
+                "last adds up.",
                 f"`while {ast.unparse(loop.test)}`, line {loop.lineno} of the kernel.",
             )
 
@@ -233,6 +233,11 @@ def _likely(trial: Trial, exact: np.ndarray) -> str:
         return (
             "Nobody stores C: no block believes that it is the last. `cuda.atomic.add` returns the count "
             "*before* it adds, so the last of `parts` blocks finds `parts - 1`."
+        )
+    if C.shape == exact.T.shape and np.allclose(C, exact.T, rtol=1e-4, atol=1e-4):
+        return (
+            "A thread adds up the parts of another one: row and column are exchanged. Read "
+            "`partials[p, row, col]`."
         )
     partials = trial.after["partials"]
     mine = [np.allclose(C, part, rtol=1e-4, atol=1e-4) for part in partials]
