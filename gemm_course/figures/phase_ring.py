@@ -82,12 +82,13 @@ def _rows(moments: Sequence[Moment], key: tuple[str, int]):
     after = now.barriers[key]
     before = after if now.broken or len(moments) == 1 else moments[-2].barriers[key]
     if before.phase == after.phase:
-        yield f"{after.phase} in progress, bit {after.parity}", f"{after.phase}, bit {after.parity}"
+        yield f"{after.phase} in progress, parity {after.parity}", f"{after.phase}, parity {after.parity}"
     else:
         yield (
-            f"{before.phase} complete: now {after.phase}, bit {after.parity}",
-            f"{before.phase} → {after.phase}, bit {after.parity}",
-            f"{before.phase}→{after.phase}, bit {after.parity}",
+            f"{before.phase} complete: now {after.phase}, parity {after.parity}",
+            f"{before.phase} → {after.phase}, parity {after.parity}",
+            f"{before.phase}→{after.phase}, parity {after.parity}",
+            f"→{after.phase}, parity {after.parity}",
         )
         before, after = _end(now, key, before)
     yield _change(before.arrived, after.arrived, f" of {after.arrivals}")

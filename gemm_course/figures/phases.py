@@ -79,7 +79,7 @@ def _tile(tile: int | None) -> str:
 
 
 def _of_barrier(barrier: model.Barrier, kind: str) -> str:
-    words = f"in phase {barrier.phase}, bit {barrier.parity}, "
+    words = f"in phase {barrier.phase}, parity {barrier.parity}, "
     words += f"{barrier.arrived} of {barrier.arrivals} arrived"
     if kind == FULL:
         words += f", {barrier.came:,} of {barrier.expected:,} expected bytes came"

@@ -18,8 +18,8 @@ def happens(now: Moment) -> tuple[str, str]:
 
 _AT_FIRST = (
     "Before the first tick: all slots are empty, all barriers in phase 0",
-    "A phase is over when no arrival and no byte is missing. Then the bit, phase % 2, flips. A wait for a "
-    "parity passes if the bit is the other one: on a new barrier one for parity 1 does.",
+    "A phase is over when no arrival and no byte is missing. Then its parity, phase % 2, flips. A wait for a "
+    "parity passes if the barrier has the other one: on a new barrier one for parity 1 does.",
 )
 
 
@@ -56,8 +56,8 @@ def _over(now: Moment, kind: str, slot: int) -> str:
         return f"{begins}."
     follows = "read" if kind == FULL else "filled"
     return (
-        f"{begins}, bit {barrier.parity}, and counts from 0 again. Slot {slot} may be {follows}: a wait for "
-        f"parity {1 - barrier.parity} passes."
+        f"{begins}, parity {barrier.parity}, and counts from 0 again. Slot {slot} may be {follows}: a wait "
+        f"for parity {1 - barrier.parity} passes."
     )
 
 
@@ -118,7 +118,7 @@ def _passes(now: Moment, did: Sequence[Warp]) -> tuple[str, str]:
     if not barrier.phase:
         return (
             f"{_names(did)} {verb} empty[{op.slot}], as it is new",
-            f"The wait asks for parity {op.parity}, and the bit of a new barrier is 0: the phase "
+            f"The wait asks for parity {op.parity}, and a new barrier has parity 0: the phase "
             "before phase 0 counts as over, and the wait passes at once.",
         )
     if len({warp.op.slot for warp in did}) > 1:
@@ -126,7 +126,8 @@ def _passes(now: Moment, did: Sequence[Warp]) -> tuple[str, str]:
     title = f"{_names(did)} {verb} {op.barrier}[{op.slot}]"
     return (
         title,
-        f"The wait asks for parity {op.parity}, and the bit is {barrier.parity}: that phase is over.",
+        f"The wait asks for parity {op.parity}, and the barrier has parity {barrier.parity}: that phase is "
+        "over.",
     )
 
 

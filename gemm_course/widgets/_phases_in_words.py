@@ -26,7 +26,7 @@ _WHY = {
         model.SAME_PARITY,
         model.STANDSTILL,
     ): "The consumers ask for parity 0 again. Phase 1 is over already, so "
-    "the bit is 0, and no copy is left that would flip it.",
+    "the barrier has parity 0, and no copy is left that would flip it.",
     (
         model.NO_ARRIVAL,
         model.STANDSTILL,

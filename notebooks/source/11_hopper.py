@@ -7,8 +7,8 @@
 # 88 %.
 #
 # **After this notebook you can** say which phase of a barrier a thread waits for, have TMA fetch a tile,
-# write a producer and its consumers, and explain a kernel that stands still. And you can say why a wait that
-# costs 30 % of a warp's time may cost nothing.
+# write a producer and its consumers, and explain a kernel that stands still. And you will have made a bet
+# that the authors lost.
 #
 # *Time: about 65 minutes to read, 70 for the exercises. Beyond the documents: the stages `mma_tma`,
 # `wgmma_tma` and `warp_specialised`.*
@@ -52,8 +52,8 @@ see.phases()
 # %% [markdown]
 # ## A barrier that counts
 #
-# At `cuda.syncthreads()` all threads of a block wait for each other. Often that is too much: who has stored a
-# tile could go on at once, and only its reader has to wait.
+# At `cuda.syncthreads()` all threads of a block wait for each other. Often that is too much: whoever has
+# stored a tile could go on at once, and only its reader has to wait.
 #
 # An [**mbarrier**](glossary.md#mbarrier) takes the two apart. Some threads **arrive** and go on, others
 # **wait**. It is 8 bytes of shared memory, an element of a `uint64` array, and it counts:
@@ -96,15 +96,16 @@ tried(hand_over, 64, out)
 out
 
 # %% [markdown]
-# **Break it.** Leave out the arrival and run the cell again. Then put it back and let the reader wait for
-# parity 1. One of the two is a race, the other a standstill. On a GPU the first gives some number, the second
-# hangs, and you restart the kernel. Here the emulator tells you who waits for what.
+# **Break it.** Leave out the arrival and run the cell again. Then put it back and leave out the wait. One of
+# the two is a race, the other a standstill. On a GPU the race gives some number; the standstill hangs, and
+# you restart the kernel. Here the emulator tells you who waits for what.
 #
 # ### Phases
 #
 # When all arrivals are in, a [phase](glossary.md#phase) is over, and the count starts again. Phases have
-# numbers, 0, 1, 2, …, but a wait names only the **parity** of one, 0 for even, 1 for odd: *wait until the
-# phase of this parity is over*. That is enough as long as nobody falls a whole phase behind.
+# numbers, 0, 1, 2, …, but a wait names only the **parity** of one, 0 for even, 1 for odd. It looks at the
+# phase that is running: if that has the **other** parity, the wait goes on, else it waits. That is enough as
+# long as nobody falls a whole phase behind.
 
 # %%
 see.predict("11.new")
@@ -149,10 +150,10 @@ check.parities(parities)
 # tma_load(tile, (0, 0, 0), A, (row0, 0), full, 0)  # in the kernel, by one thread
 # ```
 #
-# The second line copies the box at `A[row0, 0]` to `tile[0, 0, 0]`, and **reports to `full[0]`**: copies
-# arrive at mbarriers, too. They count in bytes. So the thread says first how many will come:
-# `mbarrier_expect(full, 0, bytes)`. That is an arrival and a promise, and the phase is over when all arrivals
-# *and* all bytes are in.
+# The second line copies the box at `A[row0, 0]` to `tile[0, 0, 0]` (slot, row, column: a ring of one slot
+# here), and **reports to `full[0]`**: copies arrive at mbarriers, too. They count in bytes. So the thread
+# says first how many will come: `mbarrier_expect(full, 0, bytes)`. That is an arrival and a promise, and the
+# phase is over when all arrivals *and* all bytes are in.
 
 
 # %%
@@ -180,7 +181,7 @@ def make_fetch(row0, expected):
 A = np.tile(np.arange(64) // 8, (100, 1)).astype(np.float16)  # each element tells its piece of 8
 A_map, out = tensor_map(A, (100, 64), (64, 64)), np.full((64, 64), np.nan, np.float16)
 tried(make_fetch(row0=0, expected=64 * 64 * 2), 32, A_map, out)
-pd.DataFrame(out[:9, ::8].astype(int)).rename_axis(index="row", columns="place")
+pd.DataFrame(out[:8, ::8].astype(int)).rename_axis(index="row", columns="place")
 
 # %% [markdown]
 # **Have you seen this table before?** And what stands in row 8?
@@ -199,7 +200,8 @@ pd.DataFrame(out[:9, ::8].astype(int)).rename_axis(index="row", columns="place")
 #
 # From the corner on, `rows` rows of A are left, `columns` columns of B and `depth` steps along k: sometimes
 # fewer than the tile has. **How many requests does the step make, and how many bytes must its barrier
-# expect?**
+# expect?** Every step requests all its boxes, even one that lies wholly outside: then the number is the same
+# in each step.
 #
 # An experiment beats a guess. A has 100 rows: fetch from `row0=64`, where 36 are left, and let `expected` be
 # what you believe.
@@ -228,8 +230,13 @@ check.expected_bytes(expected_bytes)
 # | `full[slot]` | the producer, once, with its bytes | every consumer |
 # | `empty[slot]` | every consumer warp, when it has read | the producer |
 #
-# That was the picture at the start. Now **break it**. Six mistakes are on offer; guess each time before you
-# step.
+# That was the picture at the start, and the answer to its question: a phase of `full` says that a slot is
+# full, a phase of `empty` that it may be filled again. Now **break it**. Six mistakes are on offer. Guess
+# each time before you step:
+#
+# - the consumers never flip their parity, or one of them does not arrive;
+# - the producer does not wait, or starts with parity 0;
+# - it expects more bytes than come, or fewer.
 #
 # 1. Which mistakes end in a **standstill**, whatever the slots and the copies?
 # 2. Which one is over **soonest**?
@@ -246,7 +253,9 @@ see.phases("consumer 1 does not arrive", slots=3)
 #    quick copies they stand still. A bug that depends on timing passes a test today and fails tomorrow.
 # 4. Too few bytes: the phase is over when A's have come.
 #
-# What a barrier expects and never gets stops the kernel; what it does not expect lets it run too early.
+# The last one is luck. A phase is over when as many bytes have come as were expected, and A's were just as
+# many. Expect a few bytes less than that, and no copy ever hits the number: the kernel stands still, as in
+# 11.2.
 
 # %% [markdown]
 # ### The kernel around
@@ -317,11 +326,13 @@ check.producer(produce)
 # | `wgmma_wait(1)` | waits until at most 1 group is still running |
 # | `wgmma_fence()` | before the first product of a step: the accumulators are ready |
 #
-# The places say where A's and B's part of the tiles begins. The first number is the columns, up to 256.
+# The first number is the columns, up to 256. The two places say where A's and B's parts begin in the ring.
 # Registers hold only the accumulators: 64 × 64 over 128 threads are 32 each.
 #
 # `wgmma` returns at once, as `cp.async` does. Until the wait, the accumulators are not yours, **and the tiles
-# are still being read**. The swizzle it undoes by itself: rows of 128 bytes, as TMA brings them ([PTX
+# are still being read**.
+#
+# The swizzle is undone on the way: rows of 128 bytes, as TMA brings them ([PTX
 # ISA](https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-warpgroup-level-matrix-instructions)).
 #
 # ### Exercise 11.4 · The consumers by hand
@@ -365,12 +376,17 @@ check.consumer(consume)
 # %% [markdown]
 # ## A standstill to explain
 #
-# With `wgmma_wait(1)` a slot is given back one step late. Here are such consumers, given, with rings of two
-# slots and of one. **What will the second do?**
+# With `wgmma_wait(1)` a slot is given back one step late. Here are such consumers:
 
-# %% tags=["thought"]
+# %% tags=["listing"]
 from gemm_course.checks.kits import given_producer, late_consumer
 
+see.source(late_consumer)
+
+# %% [markdown]
+# They run with the course's producer, in rings of two slots and of one. **What will the second do?**
+
+# %% tags=["thought"]
 A, B = (np.random.default_rng(0).random(shape).astype(np.float16) for shape in ((64, 512), (512, 64)))
 A_map, B_map = (tensor_map(each, each.shape, (64, 64)) for each in (A, B))
 C = np.zeros((64, 64), np.float32)
@@ -380,7 +396,7 @@ for slots in (2, 1):
     tried(kernel, 160, 512, A_map, B_map, C, shared_bytes=slots * 2 * 64 * 64 * 2)
 
 # %% [markdown]
-# ### Exercise 11.5 · How far does it come?
+# ### Exercise 11.5 · How far does it get?
 # *core · medium · 10 minutes*
 #
 # Suppose consumers queue the products of step s, and then give back the slot of step s - `late`. With `late =
@@ -462,9 +478,10 @@ from gemm_course.compiler.record import recorded
 see.compare_code(*(recorded(stage, (9, 0)) for stage in ("mma_tma", "wgmma_tma")))
 
 # %% [markdown] tags=["answer"]
-# 4 of 113. One `wgmma` does as much as 32 `mma.sync`, 65,536 multiply-adds per warp, and in the meantime a
-# warp has time for anything. Loops used to be good if they were full of products. This one is good because it
-# is **empty**.
+# 113: 4 products and 109 others, where `mma_tma` has 64 others. Loops used to be good if they were full of
+# products. Here the others have grown, and it does not matter. One `wgmma` does as much as 32 `mma.sync`,
+# 65,536 multiply-adds per warp, and meanwhile a warp has time for them all: issuing takes 22 % of the clocks
+# that the products need, before 38 %.
 #
 # And read the line on Tensor Cores: they are busy 1.51 times as long with `mma.sync` for the same work, 6
 # clocks for what takes `wgmma` 4.
@@ -505,7 +522,7 @@ see.limits("mma_sync", "mma_tma", "wgmma_tma", "warp_specialised")
 # where 4 would do, and are busy all that time. **A busy unit is not yet a useful one.**
 
 # %% [markdown]
-# ### The bet that was lost
+# ### One last bet
 #
 # In `wgmma_tma` a warp spends 30 % of its time at barriers, and `warp_specialised` takes that barrier away.
 
@@ -521,8 +538,8 @@ fp16 = records.ladder().query("dtype == 'fp16' and m == n == k and m in (4096, 8
 see.waits("wgmma_tma", "warp_specialised")
 
 # %% [markdown] tags=["answer"]
-# Nothing, at both sizes. Before the measurement we had written down 90 to 95 % of cuBLAS for 4096³; it was
-# 87.3 in that first run, and `wgmma_tma` had 87.7.
+# Nothing, or a little less, at both sizes. Before the measurement we had written down 90 to 95 % of cuBLAS
+# for 4096³; it was 87.3 in that first run, and `wgmma_tma` had 87.7.
 #
 # The waits tell what happened: 30 % at barriers have become none, and waits for products grew from 26 % to 45
 # %. The warps only wait **somewhere else**. With a group of products always queued, it is all the same to a
@@ -561,7 +578,7 @@ see.quiz("11")
 # - moved registers from those who wait to those who add;
 # - lost a bet: a wait that nobody notices is not worth removing.
 #
-# From 490 to 673 TFLOPS, with a loop that does almost nothing. The last per cent are not in the loop at all:
+# From 490 to 673 TFLOPS, with four products in the loop. The last per cent are not in the loop at all:
 # they are in notebook 12.
 #
 # <details><summary>For the curious</summary>

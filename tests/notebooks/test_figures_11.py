@@ -7,6 +7,7 @@ import pytest
 
 from gemm_course import records
 from gemm_course.checks.kits import given_consumer, given_producer, late_consumer, two_roles
+from gemm_course.compiler.kinds import TENSOR_CORE
 from gemm_course.compiler.record import recorded as code_of
 from gemm_course.emulator import EmulatorError, emulate
 from gemm_course.intrinsics import tensor_map
@@ -69,10 +70,14 @@ def test_the_waits_that_moved(said):
 
 
 def test_the_loops(said):
-    codes = {stage: code_of(stage, (9, 0)) for stage in ("mma_sync", "mma_tma", "wgmma_tma")}
-    for code in codes.values():
-        assert str(len(code.loop.instructions)) in said
-    assert "4 of 113" in said
+    before, after = (code_of(stage, (9, 0)).loop.instructions for stage in ("mma_tma", "wgmma_tma"))
+    old, new = (before["kind"] == TENSOR_CORE).sum(), (after["kind"] == TENSOR_CORE).sum()
+    assert f"The loop of mma_tma has {len(before)} instructions, {old} of them products" in said
+    told = f"{len(after)}: {new} products and {len(after) - new} others, where `mma_tma` has "
+    assert told + f"{len(before) - old} others" in said
+    clocks = 4 * old  # 512 that the Tensor Cores need at least, with either instruction
+    issuing = [per_cent(len(loop) / clocks) for loop in (after, before)]
+    assert f"issuing takes {issuing[0]} of the clocks that the products need, before {issuing[1]}" in said
 
 
 def test_shares_of_cublas(said):

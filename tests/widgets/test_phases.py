@@ -77,7 +77,7 @@ def test_the_cause_comes_first_and_repeats_no_row(mistake):
 def test_a_standstill_says_who_waits_for_what():
     said = last("consumer 1 does not arrive", 3, "quick").alt
     assert "Producer waits at empty[0], parity 0: phase 0 is not over." in said
-    assert "empty[0]: in phase 0, bit 0, 1 of 2 arrived." in said
+    assert "empty[0]: in phase 0, parity 0, 1 of 2 arrived." in said
     assert "Consumer 1 never arrives, so empty[0] stays at 1 of 2: the producer waits for it" in said
     assert "4,096 bytes came, 8,192 are expected" in last("expects more bytes", 3, "quick").alt
 
@@ -98,7 +98,9 @@ def test_the_words_say_what_the_picture_says():
     said = _phases.draw(4, "none", 2, "quick").alt
     barriers = _phases.run("none", 2, "quick")[4].barriers
     for (kind, slot), barrier in barriers.items():
-        assert f"{kind}[{slot}]: in phase {barrier.phase}, bit {barrier.parity}, {barrier.arrived} of" in said
+        assert (
+            f"{kind}[{slot}]: in phase {barrier.phase}, parity {barrier.parity}, {barrier.arrived} of" in said
+        )
     assert "Slot 0 holds A of tile 0, B of no tile yet." in said
 
 
@@ -114,7 +116,7 @@ def test_every_wait_that_returns_and_every_phase_that_ends_is_told():
 
 def test_a_phase_that_ends_is_shown_with_the_counts_it_ended_with():
     picture = _phases.draw(9, "none", 2, "quick")
-    assert "0 complete: now 1, bit 1" in picture.data and "2,048 → 4,096" in picture.data
+    assert "0 → 1, parity 1" in picture.data and "2,048 → 4,096" in picture.data
     assert "0 → 1 of 2" in picture.data  # of empty[0], in the same tick
     assert picture.alt.startswith("Tick 9: phase 0 of full[1] is complete.")
 

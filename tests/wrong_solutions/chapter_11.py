@@ -12,6 +12,8 @@ PARITIES = returning(
         "phases": ("These are numbers of phases. A wait", "step % SLOTS, times, times - 1"),
         "slot_of_a_line": ("The slots do not go round", "step, times % 2, 1 - times % 2"),
         "times_for_slot": ("Which slot is it", "times, step % SLOTS % 2, 1 - step % SLOTS % 2"),
+        "one_slot_on": ("one too far: steps count", "(step + 1) % SLOTS, times % 2, 1 - times % 2"),
+        "slots_from_one": ("The slot counts from 1", "step % SLOTS + 1, times % 2, 1 - times % 2"),
         "two_numbers": ("must be three numbers", "step % SLOTS, times % 2"),
     },
 )
@@ -54,6 +56,16 @@ HANDED = returning(
             "the producer's warpgroup counts as well",
             "65_536 // (128 * consumers) // 8 * 8, (start + (start - kept) // consumers) // 8 * 8",
         ),
+        "launched_without_producer": (
+            "The launch is without the producer",
+            "65_536 // (128 * consumers) // 8 * 8, "
+            "(65_536 // (128 * consumers) + (65_536 // (128 * consumers) - kept) // consumers) // 8 * 8",
+        ),
+        "not_rounded": (
+            "Nothing is rounded here",
+            "65_536 // (128 * (consumers + 1)), 65_536 // (128 * (consumers + 1)) "
+            "+ (65_536 // (128 * (consumers + 1)) - kept) // consumers",
+        ),
         "any_number": (
             "Registers are given in multiples of 8",
             "65_536 // (128 * (consumers + 1)), (512 - kept) // consumers",
@@ -83,6 +95,10 @@ PRODUCER = altered(
         "expects_elements": (
             "opens before all of them",
             (EXPECT, "mbarrier_expect(full, slot, 2 * 64 * 64)"),
+        ),
+        "expects_two_bytes_less": (
+            "so the phase never ends",
+            (EXPECT, "mbarrier_expect(full, slot, 16_384 - 2)"),
         ),
         "expects_float32": (
             "waits for the rest for ever",
@@ -175,6 +191,11 @@ CONSUMER = altered(
         "a_without_p": ("first 16 columns of A's", (BOTH, "As, (slot, 0, 0), Bs, (slot, p, 0)")),
         "b_without_p": ("first 16 rows of B's", (BOTH, "As, (slot, 0, p), Bs, (slot, 0, 0)")),
         "both_without_p": ("All four products", (BOTH, "As, (slot, 0, 0), Bs, (slot, 0, 0)")),
+        "p_counts_products": ("in steps of 16", ("unroll(range(0, 64, 16))", "range(4)")),
+        "barrier_of_the_block": (
+            "the producer never comes to it",
+            (FENCE, f"cuda.syncthreads()\n        {FENCE}"),
+        ),
         "b_by_columns": ("B's part of a step is 16 rows", (BOTH, "As, (slot, 0, p), Bs, (slot, 0, p)")),
         "twice": (
             "added twice",

@@ -50,6 +50,13 @@ def _explain(role: Role, message: str, finding: Finding | None) -> str:
         return "The consumers never wait: they multiply before the tile has come. Wait at `full[slot]` first."
     if waits[0].at(0) == "empty":
         return "The consumers wait at `empty`, which is for the producer. That a tile has come says `full`."
+    if role.of("syncthreads") and finding is None:
+        return (
+            "`cuda.syncthreads()` waits for all warps of the block, and the producer never comes to it. "
+            "`full` says that a tile is there, and that is enough."
+        )
+    if "multiple of 1024 bytes" in message:
+        return "A product takes 16 steps of k: let p go in steps of 16, `range(0, 64, 16)`."
     if finding is not None and finding.kind == "missing_fence":
         return (
             "`wgmma_fence()` must come before the first product of a step: until then wgmma may not see what "

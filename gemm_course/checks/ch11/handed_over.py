@@ -25,6 +25,20 @@ SLIPS = (
         lambda c, kept: (_down(REGISTERS // (WARPGROUP * c)), _after(c, kept)),
     ),
     Slip(
+        "The launch is without the producer here. Its warpgroup is there from the start and has its share.",
+        lambda c, kept: (
+            _down(REGISTERS // (WARPGROUP * c)),
+            _down(REGISTERS // (WARPGROUP * c) + (REGISTERS // (WARPGROUP * c) - kept) // c),
+        ),
+    ),
+    Slip(
+        "Nothing is rounded here. Registers are given in multiples of 8, at the launch and afterwards.",
+        lambda c, kept: (
+            REGISTERS // (WARPGROUP * (c + 1)),
+            REGISTERS // (WARPGROUP * (c + 1)) + (REGISTERS // (WARPGROUP * (c + 1)) - kept) // c,
+        ),
+    ),
+    Slip(
         "Registers are given in multiples of 8: round down.",
         lambda c, kept: (
             REGISTERS // (WARPGROUP * (c + 1)),

@@ -27,6 +27,18 @@ def _other(step, SLOTS, times):
 
 SLIPS = (
     _slip(
+        "The slot is one too far: steps count from 0, so step 0 uses slot 0.",
+        lambda step, SLOTS, times: (step + 1) % SLOTS,
+        _parity,
+        _other,
+    ),
+    _slip(
+        "The slot counts from 1 here. The ring's slots are 0 to SLOTS - 1.",
+        lambda step, SLOTS, times: step % SLOTS + 1,
+        _parity,
+        _other,
+    ),
+    _slip(
         "Producer and consumer name the same parity. But they wait for different things: the consumer for "
         "this time round the ring, the producer for the end of the time before.",
         _slot,

@@ -39,7 +39,7 @@ def producer(produce):
 def _bytes_announced(role: Role) -> int | None:
     """What `mbarrier_expect` is told, where that can be worked out from the source."""
     calls = role.of("mbarrier_expect")
-    if len(calls) != 1 or not re.fullmatch(r"[\d\s()*+]+", calls[0].at(2)) or "**" in calls[0].at(2):
+    if len(calls) != 1 or not re.fullmatch(r"[\d\s()*+-]+", calls[0].at(2)) or "**" in calls[0].at(2):
         return None
     try:
         return int(eval(calls[0].at(2), {"__builtins__": {}}))  # digits and operators only
@@ -67,7 +67,7 @@ def _explain(role: Role, message: str, finding: Finding | None) -> str:
         return "The bytes are announced to `empty`. The copies report to `full`, and it must expect them."
     if any(load.at(4) == "empty" for load in loads):
         return "A copy reports to `empty`. The consumers wait at `full`, and there its bytes must count."
-    if "threads arrive at full" in message:
+    if any(call.at(0) == "full" for call in role.of("mbarrier_arrive")):
         return (
             "`mbarrier_expect` is an arrival already, and `full` was initialised for one. Another "
             "`mbarrier_arrive` is one too many."
@@ -83,9 +83,11 @@ def _of_bytes(role: Role, message: str) -> str:
         return (
             f"You announce {announced:,} bytes, and {due:,} come: two boxes of 64 × 64 values, 2 bytes each. "
             + (
-                "The barrier opens before all of them are there."
-                if announced < due
-                else "The barrier waits for the rest for ever."
+                "The barrier waits for the rest for ever."
+                if announced > due
+                else "The barrier opens before all of them are there."
+                if due % announced == 0
+                else "Neither the first box nor both are just that many, so the phase never ends."
             )
         )
     if "bytes more than" in message:
@@ -96,7 +98,7 @@ def _of_bytes(role: Role, message: str) -> str:
 def _of_the_ring(role: Role, message: str) -> str:
     if re.search(r"uses (empty|full)\[|reaches past|Thread .* uses", message):
         return "`slot` runs past the ring. After the last slot, `slots - 1`, comes slot 0 again."
-    if "phase 0 of empty[0]" in message:
+    if "phase 0 of empty[0]" in message and "^" not in role.of("mbarrier_wait")[0].at(2):
         return (
             "The producer stands still before the first tile: it waits for a slot to be given back that "
             "nobody has filled yet. On a new barrier the wait for parity 1 returns at once, so name "
