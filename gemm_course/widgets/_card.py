@@ -41,8 +41,14 @@ def card(stage: Stage, *, tiles: Mapping[str, int] | None = None) -> Picture:
     what the emulator counts, and, with NVIDIA's compiler, machine code; from these the roofs of an H200 are
     computed. The rungs' TFLOPS are recorded ones. tiles: to change from the stage's defaults.
 
-    Raises IllegalTiles; ValueError for a kernel that the emulator cannot count, with the line.
+    Raises IllegalTiles; ValueError for a kernel that the emulator cannot count, with the line; TypeError for
+    what is no stage.
     """
+    if not isinstance(stage, Stage):
+        raise TypeError(
+            f"see.card() takes a stage of your own, not {stage!r}: mine = own('mine.py'), then "
+            "see.card(mine). The ladder's stages are in see.ladder()."
+        )
     chosen = stage.complete(tiles)
     start = LADDER[stage.after] if stage.after in LADDER else _first(stage)
     here = _measured_here(stage, chosen, start)

@@ -213,3 +213,8 @@ def test_tiles_and_occupancy_agree_on_registers(mine):
 def test_the_files_are_kept_out_of_git():
     ignored = (Path(__file__).parents[2] / ".gitignore").read_text()
     assert "notebooks/*.py\n" in ignored
+
+
+def test_a_card_of_a_name_says_what_it_takes():
+    with pytest.raises(TypeError, match=r"mine = own\('mine.py'\), then see.card\(mine\)"):
+        _card.card("mine")
