@@ -93,8 +93,19 @@ HARMLESS = {
         "n else float16(1)",
         "n else float16(-1)",
     },
-    "consumer": {"before = 1", "before = -1", "pass\n    for step"},  # step 0 gives none back
-    "standstill": {"given_back = 1", "given_back = -1"},
+    "consumer": {  # step 0 gives none back; any lane may arrive, and a wait for all products is long enough
+        "before = 1",
+        "before = -1",
+        "pass\n    for step",
+        "lane == 1",
+        "wgmma_wait(0)\n        if",
+        "range(0, 63, 16)",
+        "device=2",
+    },
+    "standstill": {"given_back = (0, 1)", "given_back = (-1, 0)"},  # a turn more; counted anew in the first
+    "producer": {"device=2"},
+    "expected_bytes": {"BN // 63"},  # the same for tiles of up to 256 columns
+    "handed_over": {"65537", "(127 * "},  # the same after rounding down
     "fragments_once": {"array((3, 16), float16)", "array((3, 2, 8)", "array((2, 3, 8)"},  # unused registers
     "tile_kernel": {
         "As[ty, tx] = A[row, k0 + tx] if row < m and k0 + tx < k else float32(1)",
