@@ -37,6 +37,11 @@ def test_a_producer_in_other_words(changes):
     assert verdict.passed, verdict
 
 
+def test_a_parity_may_be_a_truth_value():
+    verdict = verdict_of(changed(solution("parities"), ("1 - times % 2", "not times % 2")))
+    assert verdict.passed, verdict
+
+
 GIVE_BACK = "        if lane == 0 and step > 0:\n            mbarrier_arrive(empty, before)\n"
 SIMPLE = (
     ("        wgmma_wait(1)\n", "        wgmma_wait(0)\n"),

@@ -98,6 +98,16 @@ SLIPS = (
 )
 
 
+_NUMBERS = whole_numbers("slot", "consumer", "producer")
+
+
+def _read(answer):
+    """The three numbers; a parity may be a truth value, as ``not`` gives it."""
+    if isinstance(answer, (tuple, list)) and len(answer) == 3:
+        answer = (answer[0], *(int(each) if isinstance(each, bool) else each for each in answer[1:]))
+    return _NUMBERS(answer)
+
+
 @table_exercise(
     "11.1",
     start="write down slot and phase for the first steps of a ring of four: 0 to 3 are the first time round, "
@@ -110,7 +120,7 @@ SLIPS = (
     ),
     cases=CASES,
     slips=SLIPS,
-    read=whole_numbers("slot", "consumer", "producer"),
+    read=_read,
     otherwise=names_without_effect("step", "SLOTS"),
     passed="Right for rings of 1 to 4 slots. The kernels need no division: they count the slot up, and flip "
     "the parity where it goes back to 0.",
