@@ -33,7 +33,7 @@ def _shown(cell: nbformat.NotebookNode) -> str:
 
 
 def _exercises():
-    for path in sorted(NOTEBOOKS.glob("0*.ipynb")):
+    for path in sorted(NOTEBOOKS.glob("[0-9]*.ipynb")):
         solved = nbformat.read(NOTEBOOKS / "solutions" / f"{path.stem}_solutions.ipynb", 4)
         solutions = {cell.id: cell.source for cell in solved.cells}
         above = ""
