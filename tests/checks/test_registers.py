@@ -47,7 +47,7 @@ def test_there_are_thirty_of_each_kind():
 
 @pytest.mark.compiler
 @pytest.mark.long
-@pytest.mark.many(one_in=12, with_all=4)
+@pytest.mark.many(one_in=12, with_all=6)
 @pytest.mark.parametrize(("exercise", "name"), CASES)
 def test_the_compiler_decides_where_it_is_installed(exercise, name):
     answer = answers_of(exercise)[name]
@@ -61,7 +61,7 @@ def test_the_compiler_decides_where_it_is_installed(exercise, name):
         assert verdict.where.startswith("Line ")
 
 
-@pytest.mark.many(one_in=12, with_all=2)
+@pytest.mark.many(one_in=12, with_all=4)
 @pytest.mark.parametrize(("exercise", "name"), CASES)
 def test_elsewhere_the_source_decides_alike(exercise, name, monkeypatch):
     monkeypatch.setattr(registers, "why_no_compiler", lambda: "It is not installed.")

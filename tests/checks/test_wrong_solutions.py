@@ -30,7 +30,7 @@ def test_there_are_enough_wrong_solutions(exercise):
 @pytest.mark.parametrize("exercise", WRONG)
 def test_wrong_solutions_are_refused_and_their_mistakes_named(exercise, sample, subtests):
     messages = []
-    for name in sample(list(WRONG[exercise]), one_in=10, with_all=3):
+    for name in sample(list(WRONG[exercise]), one_in=10, with_all=4):
         wrong = WRONG[exercise][name]
         with subtests.test(name):
             verdict = wrong.verdict()
