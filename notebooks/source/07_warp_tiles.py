@@ -5,8 +5,9 @@
 # you run anything. You can write a kernel whose reads waste nothing. And you will have put a good story on
 # trial: "warp tiles are fast because a warp then reads few different numbers".
 #
-# *Time: about 60 minutes to read, 67 for the exercises (07.2, 07.3, 07.4 and 07.7). Comes from document 003
-# and document 004, kernel v06. TFLOPS of one kernel differ by up to 1 % from run to run.*
+# *Time: about 60 minutes to read, 67 for the exercises: 07.2, 07.3, 07.4 and 07.7. (There is no
+# 07.1, 07.5 or 07.6.) Comes from document 003 and document 004, kernel v06. TFLOPS of one
+# kernel differ by up to 1 % from run to run.*
 
 # %%
 import numpy as np
@@ -43,8 +44,8 @@ see.limits(square)
 # different lanes meet in one bank.
 
 # %% [markdown]
-# Can you have both, the fewest reads *and* the fewest wavefronts? This kernel is the example from here on,
-# unless a sentence says otherwise:
+# Can you have both, the fewest reads *and* the fewest wavefronts? This kernel is the **example**. First
+# come document 003's kernels, with other tiles; the example is back at "Which words meet in one bank?":
 #
 # | block's tile | BK | results of a thread | threads of a block | a warp |
 # |---|---|---|---|---|
@@ -249,16 +250,22 @@ see.counts("warp_tiled_tm1", size, shared_load_requests=shared_reads, shared_loa
 # | two floats | 2 groups: 0–15, 16–31 |
 # | four floats | 4 groups: 0–7, 8–15, 16–23, 24–31 |
 #
-# Groups 0 and 1 **join**, and so do 2 and 3, if *every* lane of the warp wants what the lane beside it wants
-# (0 with 1, 2 with 3, ...). Or if every lane wants what the lane two further wants (0 with 2, 1 with 3, 4
-# with 6, ...). With two floats as well: the two groups become one. The rule is measured; NVIDIA does not say
-# why groups join.
+# Two groups can **join** and be served as one: 0 with 1, and 2 with 3. Pair the lanes of the warp in one of
+# two ways. If in *every* pair both lanes ask for the same, the groups join:
+#
+# - neighbours: {0, 1}, {2, 3}, {4, 5}, ...
+# - or two apart: {0, 2}, {1, 3}, {4, 6}, {5, 7}, ...
+#
+# With two floats as well: the two groups become one. The rule is measured; NVIDIA does not say why.
 #
 # An example: 4 × 8 lanes, side by side, four floats.
 #
-# - As: all 8 lanes of a row want the same. The groups join: **2** wavefronts.
+# - As: all 8 lanes of a row want the same, so neighbours do. The groups join: **2** wavefronts.
 # - Bs: lanes 0 to 7 begin at words 0, 8, ..., 56, all different, so nothing joins. They ask half of the banks
 #   twice: 2 per group, **8** in all.
+#
+# For Bs, the second way needs rows of two lanes. There lanes 0, 2, 4, ... want the same of Bs,
+# and 1, 3, 5, ... too.
 
 # %%
 see.predict("07.four")
@@ -271,17 +278,18 @@ see.predict("07.four")
 # | 4 | 4 | 12 |
 # | 8 | 4 | 20 |
 #
-# So the course's `warp_tiled` has **runs of four**. And you know them: **runs are sub-tiles**. `warp_tiled`
-# is document 003's cut with thread tiles of 4 × 4 and 2 × 2 sub-tiles, so 8 × 8 results are four pieces.
-# (With the first picture's 8 × 4 they are two.) Mind the names: from here on TM and TN count **all** results
-# of a thread, 8 and 8.
+# So the course's `warp_tiled` has **runs of four**.
 
 # %% [markdown]
+# **Runs are sub-tiles.** 8 × 8 results in runs of four are document 003's cut with thread tiles of 4 × 4 and
+# 2 × 2 sub-tiles: four pieces. (With the first picture's 8 × 4 they are two.) Mind the names: from here on TM
+# and TN count **all** results of a thread, 8 and 8, no longer those of one thread tile.
+#
 # ### Exercise 07.4 · Wavefronts
 # *core · medium · 10 minutes*
 #
 # A warp reads one row of As and one of Bs, 8 × 8 results per lane. How many wavefronts does each take? Fill
-# in `(A, B)` for one float per lane, then `(A, B)` for four. Three of the 16 numbers you know already. Do it
+# in `(A, B)` for one float per lane, then `(A, B)` for four. Five of the 16 numbers you know already. Do it
 # on paper: the picture comes after it.
 
 # %% id="ex-07-4"
@@ -332,7 +340,7 @@ see.warp_reads()
 # |---|---|---|
 # | warps of a block | `BN // WN` side by side | row by row |
 # | lanes of a warp | `LANE_ROWS` (`WM // TM`) rows of `LANE_COLS` (`WN // TN`) | row by row |
-# | runs of four rows | down one column of lanes | one for each lane; after the last lane, the first again |
+# | runs of four rows | down one column of lanes | each lane's first run, then each lane's second, ... |
 # | runs of four columns | across one row of lanes | likewise |
 #
 # With WM = 32 and TM = 8 the first runs of the four lanes in a column are rows 0–3, 4–7, 8–11 and 12–15; the
@@ -431,7 +439,7 @@ see.waits(square, "warp_tiled")
 # for its turn, 46 % of its time and not 18: the scheduler is next.
 
 # %% [markdown]
-# ## Who earned it?
+# ## Which change paid?
 #
 # Three things have changed: the rectangle of the lanes, the runs, and the store, which is written out. So
 # take them apart: the eight layouts of your hunt were run in turn on one H200, with the same tiles and the
@@ -464,8 +472,8 @@ see.predict("07.eight")
 see.limits("warp_tiled", ("warp_tiled", {"WM": 128, "WN": 16}))
 
 # %% [markdown] tags=["thought"]
-# Issue slots, in both. With 8 wavefronts shared memory rests more, but a scheduler issues one instruction
-# per clock, and each one that is no multiply-add takes the place of one. To be faster, issue fewer
+# Issue slots, in both. With 8 wavefronts shared memory is idle more often, but a scheduler issues one
+# instruction per clock, and each one that is no multiply-add takes the place of one. To be faster, issue fewer
 # instructions, or leave fewer clocks without any.
 
 # %% [markdown]
@@ -492,16 +500,17 @@ see.waits("warp_tiled_tm1", "warp_tiled")
 
 # %% [markdown] tags=["thought"]
 # X is `warp_tiled`, Y `warp_tiled_tm1`, Z `vectorized`. Y makes 6 more requests: 1.16 + 6 / 64 = 1.25
-# instructions, as measured. And it issues in 72 % of the clocks, not 77: with 16 wavefronts, shared memory is
-# its limit. So document 003's kernel has warp tiles and no bank conflict, and is the slowest of the three. A
-# warp tile is no medal.
+# instructions, as measured. And it issues in 72 % of the clocks, not 77. With 16 wavefronts its shared memory
+# (73 %) and its issue slots (72 %) are about equally busy. So document 003's kernel has warp tiles and no
+# bank conflict, and is the slowest of the three. Warp tiles alone earn nothing.
 
 # %% [markdown]
 # ## Tune it
 #
 # **A challenge (3 minutes).** More warps fill clocks in which nobody issues, says notebook 04. With the
 # example's tiles an SM holds 16 warps. Get 32 onto it: two sliders are enough. And bet first: is that
-# faster? (The explorer counts wavefronts by the source, 0.25 · 64 = 16 per k step. As compiled it is 12.)
+# faster? (The explorer says 0.25 wavefronts per multiply-add, 16 per k step, as the source reads. The
+# compiled kernel needs 12.)
 
 # %%
 see.tiles("warp_tiled")
@@ -519,9 +528,7 @@ see.tiles("warp_tiled")
 # <details><summary>For the curious: can you beat cuBLAS, 51 TFLOPS?</summary>
 #
 # How cuBLAS does it was not profiled here. The ladder's first step: fetch the next tile *while* this one is
-# multiplied. `warp_tiled` with one large block per SM does 32.9 TFLOPS, and its warps spent 20 % of their
-# time waiting for global memory. `double_buffered`, with the same tiles, waits no more, and does 45.7.
-# Less waiting at barriers is part of it (8 % became 2 %): its schedulers issue in 82 % of the clocks, not 58.
+# multiplied. With one large block per SM, `warp_tiled` does 32.9 TFLOPS, `double_buffered` 45.7.
 #
 # Two steps on, `read_ahead` does 52.2 and **beats cuBLAS** by 2 %. The FP32 units' peak, 67, is the end of
 # this road. The next notebook takes another.

@@ -173,7 +173,8 @@ def test_a_worked_example_of_four_floats(said_in_07):
 def test_what_the_explorer_says_of_warp_tiled(said_in_07):
     facts = _tiles.choice(LADDER["warp_tiled"], LADDER["warp_tiled"].tiles).alt
     assert "wavefronts per warp-wide FMA (source) 0.25" in facts
-    assert "by the source, 0.25 · 64 = 16 per k step. As compiled it is 12" in said_in_07
+    assert "0.25 wavefronts per multiply-add, 16 per k step, as the source reads" in said_in_07
+    assert "The compiled kernel needs 12" in said_in_07
     assert of_a_k_step(4, 8, 4) == 12
 
 
@@ -217,15 +218,14 @@ def test_what_limits_warp_tiled(said_in_07):
     assert f"`read_ahead` does {read_ahead:.1f} and **beats cuBLAS** by {gain}" in said_in_07
     one_block = profile("warp_tiled", BM=128, BN=256, BK=8, WM=64, WN=64, TM=16, TN=8, PAD=4)
     ahead = profile("double_buffered")
-    assert f"one large block per SM does {one_block.tflops:.1f} TFLOPS" in said_in_07
-    assert f"waits no more, and does {ahead.tflops:.1f}" in said_in_07
-    (before,), (after,) = shares(one_block, "global memory"), shares(ahead, "global memory")
-    assert (before, after) == ("20 %", "0 %") and f"spent {before} of their time waiting" in said_in_07
-    (before,), (after,) = shares(one_block, "barrier"), shares(ahead, "barrier")
-    assert f"({before} became {after})" in said_in_07
-    slots = issue_slots(one_block).removesuffix(" %")
-    assert f"issue in {issue_slots(ahead)} of the clocks, not {slots}" in said_in_07
+    assert f"does {one_block.tflops:.1f} TFLOPS, `double_buffered` {ahead.tflops:.1f}." in said_in_07
     assert one_block.measured["registers"] * 256 > 65536 / 2  # one block per SM, and so in double_buffered
+
+
+def test_what_document_003s_kernel_is_busy_with(said_in_07):
+    found = profile("warp_tiled_tm1")
+    busy, slots = _shared_memory(found), issue_slots(found)
+    assert f"its shared memory ({busy}) and its issue slots ({slots}) are about equally busy" in said_in_07
 
 
 def test_requests_and_wavefronts_of_three_kernels(said_in_07):

@@ -193,6 +193,10 @@ WAVEFRONTS = passing(
             "A and B are swapped",
             table(((1, 2), (4, 2)), ((2, 1), (8, 2)), ((1, 1), (4, 2)), ((1, 2), (2, 2))),
         ),
+        "pairs_swapped": (
+            "The two pairs of each row are swapped",
+            table(((2, 4), (2, 1)), ((2, 8), (1, 2)), ((2, 4), (1, 1)), ((2, 2), (2, 1))),
+        ),
         "fours_change_nothing": (
             "In runs of four nothing changes",
             table(((2, 1), (2, 4)), ((1, 2), (2, 8)), ((1, 2), (2, 8)), ((4, 1), (4, 2))),
@@ -292,7 +296,8 @@ RUNS = altered(
             "Which of them share out the columns?",
             ("(4 * LANE_COLS)", "(4 * LANE_ROWS)"),
         ),
-        "step_counts_results": ("The step counts lanes, not results", ("(4 * LANE_ROWS)", "(4 * TM)")),
+        "step_counts_results": ("how many lanes share out the rows", ("(4 * LANE_ROWS)", "(4 * TM)")),
+        "step_is_a_number": ("or a number equal to it here", ("(4 * LANE_COLS)", "32")),
         "half_a_warp_tile_on": (
             "`WM // 2` is right only where",
             ("(4 * LANE_ROWS)", "(WM // 2)"),

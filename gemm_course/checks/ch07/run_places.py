@@ -115,8 +115,8 @@ RUN: tuple[Part, ...] = (
     ),
     (
         "{i} // 4 * (4 * {T}) + {i} % 4",
-        "The step counts lanes, not results: between two runs of a thread lie four {rows} of each other "
-        "lane. `{T}` is how many {rows} one thread has.",
+        "The step from run to run is `4 * {T}`, or a number equal to it here. But it depends on how many "
+        "lanes share out the {rows}: between two runs of a thread lie four {rows} of each other lane.",
     ),
     (
         "{i} // 4 * {T} + {i} % 4",

@@ -231,6 +231,10 @@ SLIPS = (
         lambda layout: tuple(pair[::-1] for pair in counted(layout)),
     ),
     (
+        "The two pairs of each row are swapped: first `(A, B)` for one float per lane, then for four.",
+        lambda layout: counted(layout)[::-1],
+    ),
+    (
         "In runs of four nothing changes in this table. But then the words read are 4 apart and not 8, in "
         "other banks.",
         _without_runs,
