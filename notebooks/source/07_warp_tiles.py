@@ -473,8 +473,8 @@ see.limits("warp_tiled", ("warp_tiled", {"WM": 128, "WN": 16}))
 
 # %% [markdown] tags=["thought"]
 # Issue slots, in both. With 8 wavefronts shared memory is idle more often, but a scheduler issues one
-# instruction per clock, and each one that is no multiply-add takes the place of one. To be faster, issue fewer
-# instructions, or leave fewer clocks without any.
+# instruction per clock, and each one that is no multiply-add takes the place of one. To be faster, issue
+# fewer instructions, or leave fewer clocks without any.
 
 # %% [markdown]
 # Then why warp tiles? Here a warp tile is one way to choose which lane reads what; 2 × 16 lanes in runs of
