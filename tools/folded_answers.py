@@ -8,6 +8,8 @@ sees them at once.
 
 from __future__ import annotations
 
+import html
+
 import nbformat
 
 FIRST = {
@@ -26,14 +28,27 @@ def fold_text(cell: nbformat.NotebookNode) -> None:
 
 
 def fold_outputs(cell: nbformat.NotebookNode) -> None:
-    """Fold the pictures below a code cell that carries a tag; in explorers the browser does it."""
+    """Fold what stands below a code cell that carries a tag; in explorers the browser does it."""
     first = _what_comes_first(cell)
-    for output in cell.get("outputs", []) if first else ():
+    if not first or cell.cell_type != "code":
+        return
+    cell.outputs = _printed_as_one(cell.outputs)
+    for output in cell.outputs:
         data = output.get("data", {})
-        if "text/html" in data:
-            data["text/html"] = folded(data["text/html"], first)
+        if data:
+            shown = data.get("text/html") or f"<pre>{html.escape(data['text/plain'])}</pre>"
+            data["text/html"] = folded(shown, first)
         if EXPLORER in data:
             data[EXPLORER]["folded"] = first
+
+
+def _printed_as_one(outputs: list[nbformat.NotebookNode]) -> list[nbformat.NotebookNode]:
+    """Outputs with all that was printed as one, which can be folded as a stream cannot."""
+    printed = "".join(output.text for output in outputs if output.output_type == "stream")
+    others = [output for output in outputs if output.output_type != "stream"]
+    if not printed:
+        return others
+    return [nbformat.v4.new_output("display_data", data={"text/plain": printed}), *others]
 
 
 def folded(content: str, first: str) -> str:

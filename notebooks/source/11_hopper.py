@@ -4,11 +4,10 @@
 # So far threads did the work: they copied tiles, loaded fragments, multiplied. On a
 # [Hopper](glossary.md#hopper) GPU they only give orders. One machine copies whole tiles, another multiplies
 # them in shared memory, and the art is to tell them apart in time. It takes the kernel from 63 % of cuBLAS to
-# 88 %.
+# nearly 90 %.
 #
 # **After this notebook you can** say which phase of a barrier a thread waits for, have TMA fetch a tile,
-# write a producer and its consumers, and explain a kernel that stands still. And you will have made a bet
-# that the authors lost.
+# write a producer and its consumers, and explain a kernel that stands still.
 #
 # *Time: about 65 minutes to read, 70 for the exercises. Beyond the documents: the stages `mma_tma`,
 # `wgmma_tma` and `warp_specialised`.*
@@ -104,7 +103,7 @@ out
 #
 # When all arrivals are in, a [phase](glossary.md#phase) is over, and the count starts again. Phases have
 # numbers, 0, 1, 2, …, but a wait names only the **parity** of one, 0 for even, 1 for odd. It looks at the
-# phase that is running: if that has the **other** parity, the wait goes on, else it waits. That is enough as
+# phase that is running: if that has the **other** parity, the thread passes, else it waits. That is enough as
 # long as nobody falls a whole phase behind.
 
 # %%
@@ -324,10 +323,10 @@ check.producer(produce)
 # | `wgmma(64, acc, As, (slot, 0, p), Bs, (slot, p, 0))` | queues `acc += a · b`: 64 rows, 64 columns, k 16 |
 # | `wgmma_commit()` | closes the group of what was queued |
 # | `wgmma_wait(1)` | waits until at most 1 group is still running |
-# | `wgmma_fence()` | before the first product of a step: the accumulators are ready |
+# | `wgmma_fence()` | before a step's first product: says that the accumulators are ready |
 #
-# The first number is the columns, up to 256. The two places say where A's and B's parts begin in the ring.
-# Registers hold only the accumulators: 64 × 64 over 128 threads are 32 each.
+# The first number is the columns, up to 256. The two places say where A's and B's parts begin: in a slot, at
+# p = 0, 16, 32 or 48 along k. Registers hold only the accumulators: 64 × 64 over 128 threads are 32 each.
 #
 # `wgmma` returns at once, as `cp.async` does. Until the wait, the accumulators are not yours, **and the tiles
 # are still being read**.
@@ -338,9 +337,9 @@ check.producer(produce)
 # ### Exercise 11.4 · The consumers by hand
 # *core · hard · 20 minutes*
 #
-# For each step: wait for the tile, queue four products of 16 steps, wait until they are complete, give the
-# slot back, move on. `acc` is zero already, and its results are stored for you, after the last product is
-# complete. `empty` counts 4 arrivals: one lane of each warp.
+# For each step: wait for the tile, queue four products, each of 16 values along k, wait until they are
+# complete, give the slot back, move on. `acc` is zero already, and its results are stored for you, after the
+# last product is complete. `empty` counts 4 arrivals: one lane of each warp.
 #
 # First make it right, with `wgmma_wait(0)`. Then try to leave one group running while the next is queued:
 # whose slot may you give back then?
@@ -374,7 +373,7 @@ def consume(full, empty, As, Bs, acc, lane, steps, slots):
 check.consumer(consume)
 
 # %% [markdown]
-# ## A standstill to explain
+# ## One slot or two?
 #
 # With `wgmma_wait(1)` a slot is given back one step late. Here are such consumers:
 
@@ -431,7 +430,8 @@ check.standstill(how_far)
 #
 # An SM has 65,536 registers, and the block is alone on it. It has some warpgroups of consumers and one for
 # the producer, 128 threads each. All numbers are per thread and in multiples of 8, rounded down. How many
-# does a thread get at the launch? And how many can a consumer have once the producer keeps only `kept`?
+# does a thread get at the launch? Then the producer keeps `kept` of what it got and hands over the rest: how
+# many can a consumer have?
 
 
 # %% id="ex-11-6"
@@ -506,6 +506,7 @@ see.compare_code(*(recorded(stage, (9, 0)) for stage in ("mma_tma", "wgmma_tma")
 # |---|---|---|---|---|
 # | Tensor Cores are busy | 89 % | 79 % | 83 % | 81 % |
 # | issue slots are busy | 24 % | 16 % | 27 % | 13 % |
+# | a warp waits for the result just before | 37 % | 13 % | 33 % | 14 % |
 # | a warp waits for a busy unit | 33 % | 0 % | 32 % | 0 % |
 # | a warp waits at barriers | 0 % | 0 % | 2 % | 30 % |
 # | a warp waits for products | 0 % | 45 % | 0 % | 26 % |

@@ -36,6 +36,7 @@ def test_the_profiles_without_labels(said):
     rows = {
         "Tensor Cores are busy": [_tensor(each) for each in found],
         "issue slots are busy": [per_cent(_issued(each)) for each in found],
+        "a warp waits for the result just before": [per_cent(each.waits["fixed delay"]) for each in found],
         "a warp waits for a busy unit": [per_cent(each.waits["busy unit"]) for each in found],
         "a warp waits at barriers": [per_cent(each.waits["barrier"]) for each in found],
         "a warp waits for products": [per_cent(each.waits["Tensor Cores"]) for each in found],

@@ -45,6 +45,7 @@ def _exercises():
 
 
 EXERCISES = list(_exercises())
+ASKS_FIRST = {"answer", "thought", "listing"}
 
 
 def test_exercises_are_found():
@@ -68,3 +69,11 @@ def test_an_open_listing_is_seen_and_a_folded_one_is_not():
     assert "row=cuda.grid(1)<3" in _statements(_shown(shown))
     shown.outputs[0].data["text/html"] = f"<details><summary>later</summary>{code}</details>"
     assert not _statements(_shown(shown))
+
+
+@pytest.mark.parametrize("path", sorted(NOTEBOOKS.glob("[0-9]*.ipynb")), ids=lambda path: path.stem)
+def test_what_answers_a_question_is_folded(path):
+    for cell in nbformat.read(path, 4).cells:
+        if cell.cell_type == "code" and ASKS_FIRST & set(cell.metadata.get("tags", [])):
+            for output in cell.outputs:
+                assert "<details>" in output.get("data", {}).get("text/html", ""), cell.id
