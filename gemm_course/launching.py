@@ -35,6 +35,14 @@ LONG_SECONDS = 5
 QUICK_MS = 100  # a launch shorter than this is timed again, several times
 
 
+class Misasked(ValueError):
+    """What is wrong with the arguments of `run` or `launch`, one sentence per line."""
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows: the sentences alone, for the error lies in no line of the course."""
+        return str(self).splitlines()
+
+
 @dataclass(frozen=True)
 class Launch:
     """What a kernel left behind: the arrays by parameter name; on a GPU the time of one launch."""
@@ -111,7 +119,7 @@ def run(
         problems += _extra_problems(stage, extras or {}, A, B)
         alignment = stage.alignment
     if problems:
-        raise ValueError("\n".join(problems))
+        raise Misasked("\n".join(problems))
 
     m, k, n = *A.shape, B.shape[1]
     if stage is not None:
@@ -161,7 +169,7 @@ def launch(configured, *args: Any, backend: str = "auto", report: bool = False) 
                 f"the kernel takes {len(names)} arguments ({', '.join(names)}); {len(args)} were given"
             )
     if problems:
-        raise ValueError("\n".join(problems))
+        raise Misasked("\n".join(problems))
     chosen = _choose(backend, None)
     work = int(np.prod(configured.griddim) * np.prod(configured.blockdim))
     done = _launch(lambda own: (_from_numba(configured, own),), lambda: _copied(args), chosen, report, work)
@@ -287,7 +295,7 @@ def _stage_of(stage_or_kernel) -> Stage | None:
     if isinstance(stage_or_kernel, str):
         if stage_or_kernel not in LADDER:
             known = ", ".join(stage.name for stage in LADDER)
-            raise ValueError(f"no stage is called {stage_or_kernel!r}; the ladder is {known}")
+            raise Misasked(f"no stage is called {stage_or_kernel!r}; the ladder is {known}")
         return LADDER[stage_or_kernel]
     return stage_or_kernel if isinstance(stage_or_kernel, Stage) else None
 

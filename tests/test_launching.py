@@ -143,6 +143,13 @@ def test_everything_wrong_is_named_at_once():
         assert part in message
 
 
+def test_what_is_wrong_is_shown_without_a_traceback():
+    A = np.ones((4, 4), np.float32)
+    with pytest.raises(ValueError, match="how many blocks and threads") as caught:
+        run(own_kernel, A, A)
+    assert caught.value._render_traceback_() == str(caught.value).splitlines()
+
+
 def test_illegal_tiles_come_with_the_nearest_legal_ones():
     A, B, _ = matrices(4, 5, 6)
     nearest = tiles_text(LADDER["block_tiled"].nearest_legal({"BM": 3, "BK": 32}))

@@ -157,7 +157,7 @@ class Drawing:
         self.define(definition)
         self.rect(x, y, width, height, f"url(#{name})")
 
-    def code(self, top: float, number: int, words: str) -> float:
+    def code(self, top: float, number: int | str, words: str) -> float:
         """Draw a line of a kernel in a box, cut off where it is too long; return the box's lower edge."""
         if text_width(words, 14, mono=True) > self.width - 90:
             words = words[: int((self.width - 90) / text_width("m", 14, mono=True)) - 2].rstrip() + " …"

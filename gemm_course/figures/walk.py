@@ -249,7 +249,7 @@ def _tidy(name: str) -> str:
 
 
 def _code(drawing: Drawing, scene: Scene, plan: Plan, top: float) -> float:
-    return drawing.code(top, scene.line, plan.lines.get(scene.line, "").split("  #")[0].strip())
+    return drawing.code(top, "", plan.lines.get(scene.line, "").split("  #")[0].strip())
 
 
 def _counters(drawing: Drawing, scene: Scene, thread: int, plan: Plan, top: float) -> None:

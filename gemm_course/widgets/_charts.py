@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from numbers import Real
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from gemm_course.figures.counts import side_by_side
 from gemm_course.figures.picture import Picture
 from gemm_course.kernels import LADDER, tiles_text
 from gemm_course.widgets import _ladder as ladder
-from gemm_course.widgets._said import asked
+from gemm_course.widgets._said import NotShown, asked, shown
 
 SIZE = 4096  # of the matrices that TFLOPS are measured on
 
@@ -115,6 +116,8 @@ def counts(stage: str, shape: tuple[int, int, int], **formula: Callable | int | 
     rows, others = [], []
     for name, said in formula.items():
         value = asked(said, m=shape[0], n=shape[1], k=shape[2]) if callable(said) else said
+        if value is not None and not isinstance(value, Real):
+            raise NotShown(f"The formula for {name} must give one number, not {shown(value)}.")
         rows.append((name.replace("_", " "), _ways(value, report.total(**_SITES[name]), hardware.get(name))))
         others.append(_other_count(report, name, value))
     told = _mistakes(rows, others) or _agreement([ways for _, ways in rows])

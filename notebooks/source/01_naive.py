@@ -142,8 +142,8 @@ see.warp_and_memory("naive_uncoalesced", blocks=False)
 # So both counts are 33 for a step along `k`. *Longer rows*, below, takes them apart.
 #
 # > **Isn't the sector of A there already, from the step before?** Nearly always: the next float lies beside
-# > the last one, and the 32 warps of a block read the same 32 rows. L1 has nearly all of them already. That
-# > saves trips, but not one wavefront: L1 delivers again.
+# > the last one, and the 32 warps of a block read the same 32 rows. In the profile L1 has 99 % of the sectors
+# > already. That saves trips, but not one wavefront: L1 delivers again.
 #
 # ### Exercise 01.2 · How many loads?
 # *core · easy · 4 minutes*

@@ -346,7 +346,8 @@ see.roofline(until="naive_coalesced")
 # nothing.**
 #
 # The line "L1, 33.5 TB/s" assumes that each wavefront delivers 128 bytes. Those of v00's A deliver one float.
-# So the roofs that you counted lie below it: 0.51, not 2.0, for v00, and 8.4, not 13.4, for v01.
+# So the roofs that you counted lie below it: 0.51, not 2.0, for v00, and 8.4, not 13.4, for v01. That v00
+# lies near L2's line is chance: in its profile L2 is hardly busy.
 
 # %% [markdown]
 # ---

@@ -94,7 +94,7 @@ def reads(TM, TN):
 #
 # The checker wants TM + TN reads of shared memory for TM · TN multiply-adds, and the results in registers.
 # The shape of an array must be a constant for the compiler: a variable of the enclosing function, such as
-# `TM` or `THREADS`. `TM * TN` written inside the kernel is none.
+# `TM` or `THREADS`. `TM * TN` written inside the kernel does not count as one.
 
 
 # %% id="ex-05-4"

@@ -170,6 +170,8 @@ check.four_at_once(make_copy)
 # - `As[y0, p]` to `As[y0 + 15, p]`: one below the other, BK floats apart. No two of these are neighbours.
 #
 # So A's tile is **transposed** on its way into shared memory: `As[p, y0]` to `As[p, y0 + 15]` are neighbours.
+# B's tile stays as it is: what a thread reads of it are neighbours already.
+#
 # This is the price: the four floats of one load lie along k, and now they must go into four different
 # *rows* of As. After `v = load4(A, (r, c))` it takes `As[c + e, r] = v[e]` for e from 0 to 3. (r and c count
 # from the corner of the tile.) Four loads became one; the four stores remain.

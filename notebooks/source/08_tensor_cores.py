@@ -137,9 +137,10 @@ see.fragment()
 # *core · easy · 10 minutes*
 #
 # Now along k: one warp per block, and a block for each 16 × 16 tile of C (float32). The tiles are fetched for
-# you, B's as it is, A's **transposed**, as document 004 has it: `As[p, y]` is element (y, p). Rows of both
-# are 16 + PAD values long. Write the fragments, the loads, the product and the store of the accumulators into
-# `Cs`. m, n and k are multiples of 16.
+# you, B's as it is, A's **transposed**, as document 004 has it: `As[p, y]` is element (y, p). (In v06 that
+# made neighbours of what a thread reads of A. A fragment does not need it: it is loaded in either order.)
+# Rows of both tiles are 16 + PAD values long. Write the fragments, the loads, the product and the store of
+# the accumulators into `Cs`. m, n and k are multiples of 16.
 
 
 # %% id="ex-08-1"
@@ -624,7 +625,7 @@ see.predict("08.limit")
 # | loads of fragments | 4 + 4 · 2 = 12 | 4 + 4 = 8 |
 # | wavefronts per 8 rows | 2 | 1 |
 # | **wavefronts in all** | 12 · 4 · 2 = **96** | 8 · 4 · 1 = **32** |
-# | **clocks of an RTX 3090's Tensor Cores** | 8 · 4,096 / 512 = **64** | 16 · 4,096 / 512 = **128** |
+# | **clocks of a 3090's Tensor Cores**, FP16 sums | 8 · 4,096 / 512 = **64** | 16 · 4,096 / 512 = **128** |
 #
 # So v07's Tensor Cores cannot be busy for more than **two thirds** of the time. Why v07 gets but
 # half of that, nobody has profiled.

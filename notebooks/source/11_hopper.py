@@ -183,6 +183,9 @@ tried(make_fetch(row0=0, expected=64 * 64 * 2), 32, A_map, out)
 pd.DataFrame(out[:8, ::8].astype(int)).rename_axis(index="row", columns="place")
 
 # %% [markdown]
+# TMA reaches shared memory by another path than threads do. What a thread has stored there, TMA is sure to
+# see only after `fence_async()`; and what other threads have stored, after the fence of each and a barrier.
+#
 # **Have you seen this table before?** And what stands in row 8?
 
 # %% [markdown] tags=["thought"]
@@ -579,8 +582,8 @@ see.quiz("11")
 # - moved registers from those who wait to those who add;
 # - lost a bet: a wait that nobody notices is not worth removing.
 #
-# From 490 to 673 TFLOPS, with four products in the loop. The last per cent are not in the loop at all:
-# they are in notebook 12.
+# From 486 to 664 TFLOPS in the ladder's run, with four products in the loop. The last per cent are not in
+# the loop at all: they are in notebook 12.
 #
 # <details><summary>For the curious</summary>
 #

@@ -131,6 +131,17 @@ def test_each_wrong_formula_is_named(steps, words):
     assert told in see.counts("naive_coalesced", (64,) * 3, **wrong).alt.replace("\u00a0", " ")
 
 
+@pytest.mark.parametrize("said", [lambda m, n, k: (1, 2), lambda m, n, k: "many"])
+def test_a_formula_must_give_one_number(said, capsys):
+    see.counts("naive_coalesced", (64,) * 3, global_load_sectors=said)
+    assert "The formula for global_load_sectors must give one number, not" in capsys.readouterr().out
+
+
+def test_a_count_must_be_one_number():
+    with pytest.raises(ValueError, match="must give one number, not `\\(1, 2\\)`"):
+        see.counts("naive_coalesced", (64,) * 3, global_load_sectors=(1, 2))
+
+
 def test_counts_say_that_the_hardware_was_not_recorded():
     picture = see.counts("naive_coalesced", (64,) * 3, global_load_requests=2 * 64**3 // 32)
     assert picture.alt.startswith("Formula and emulator agree")
