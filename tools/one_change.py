@@ -1,34 +1,53 @@
 """Stages beside themselves with one thing changed, timed in turn with cuBLAS: writes a row for each.
 
 python tools/one_change.py data/h200/one_change.csv
+python tools/one_change.py data/h200/one_change.csv "rows of tiles"
+python tools/one_change.py --count data/h200/one_change_counted.csv "rows of tiles"
 
-Each question is a group of kernels that are launched twice per round, in one order and in the other.
+Each question is a group of kernels that are launched twice per round, in one order and in the other. Where
+questions are named, the rows of the others stay. With --count, Nsight Compute counts what the kernels did
+instead, in one launch each (alpha 1, beta 0).
 """
 
 from __future__ import annotations
 
+import csv
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 from changed_stage import changed
 
+from gemm_course.bench.counters.metrics import METRICS
+from gemm_course.bench.counters.ncu import find_ncu, refuse_if_forbidden
 from gemm_course.bench.measure import Candidate
 from gemm_course.bench.problem import Problem
 from gemm_course.device import gpu_facts, time_alternating
 from gemm_course.kernels import LADDER, Stage, a13_read_ahead, a14_grouped_blocks, b02_mma_swizzled
 from gemm_course.records import origin
-from gemm_course.records.columns import ONE_CHANGE
+from gemm_course.records.columns import COUNTED, ONE_CHANGE, ONE_CHANGE_COUNTED
+from gemm_course.records.tables import Table
 
 _LEFT_TO_RIGHT = {"j = s if i % 2 == 0 else TN - 1 - s": "j = s"}
-_PADDED = {
-    "return (piece ^ (row // A_REPEAT % A_SPAN)) * 8": "return piece * 8",
-    "return (piece ^ (row % 8)) * 8": "return piece * 8",
-    "    @cuda.jit(device=True)\n    def in_a": "    A_TILE, B_TILE = (BM, BK + 8), (BK, BN + 8)\n\n"
-    "    @cuda.jit(device=True)\n    def in_a",
-    "cuda.shared.array((BM, BK), float16, 128)": "cuda.shared.array(A_TILE, float16, 128)",
-    "cuda.shared.array((BK, BN), float16, 128)": "cuda.shared.array(B_TILE, float16, 128)",
+_XOR_A, _XOR_B = "return (piece ^ (row // A_REPEAT % A_SPAN)) * 8", "return (piece ^ (row % 8)) * 8"
+_MOVED_ON = {
+    _XOR_A: "return (piece + row // A_REPEAT) % A_SPAN * 8",
+    _XOR_B: "return (piece // 8 * 8 + (piece + row) % 8) * 8",
 }
+
+
+def _padded(by: int) -> dict[str, str]:
+    rows = f"    A_TILE, B_TILE = (BM, BK + {by}), (BK, BN + {by})\n\n"
+    before = "    @cuda.jit(device=True)\n    def in_a"
+    return {
+        _XOR_A: "return piece * 8",
+        _XOR_B: "return piece * 8",
+        before: rows + before,
+        "cuda.shared.array((BM, BK), float16, 128)": "cuda.shared.array(A_TILE, float16, 128)",
+        "cuda.shared.array((BK, BN), float16, 128)": "cuda.shared.array(B_TILE, float16, 128)",
+    }
+
 
 Case = tuple[Stage, str, dict[str, int]]  # the stage, what is different in it, tiles
 
@@ -53,7 +72,13 @@ def questions() -> Iterator[tuple[str, int, list[Case]]]:
         [
             (LADDER["wmma"], "none", {}),
             (LADDER["mma_swizzled"], "none", {}),
-            (changed(b02_mma_swizzled, "mma_swizzled", _PADDED), "rows padded by 8, not swizzled", {}),
+            (
+                changed(b02_mma_swizzled, "mma_swizzled", _MOVED_ON),
+                "pieces moved on, not xored",
+                {},
+            ),
+            (changed(b02_mma_swizzled, "mma_swizzled", _padded(8)), "rows padded by 8, not swizzled", {}),
+            (changed(b02_mma_swizzled, "mma_swizzled", _padded(16)), "rows padded by 16, not swizzled", {}),
         ],
     )
 
@@ -85,13 +110,54 @@ def measured(question: str, size: int, cases: list[Case]) -> Iterator[dict[str, 
         }
 
 
-def main(path: Path) -> None:
-    """Measure every question and write the rows."""
-    rows = [row for question in questions() for row in measured(*question)]
+def launch(chosen: str) -> None:
+    """Launch each kernel of a question, for a profiler."""
+    for size, cases in (group[1:] for group in questions() if group[0] == chosen):
+        problem = Problem(size, size, size, dtype=cases[0][0].dtype)
+        for stage, _, tiles in cases:
+            Candidate(stage, tiles, problem).check(scalings=[(1.0, 0.0)])
+
+
+def counted(question: str, size: int, cases: list[Case]) -> Iterator[dict[str, object]]:
+    """A row per case with what its launch moved, by Nsight Compute, without its origin."""
+    names = "|".join({stage.name for stage, _, _ in cases})
+    metrics = ",".join(METRICS[name] for name in COUNTED)
+    options = ["--csv", "--page", "raw", "-k", f"regex:^({names})", "--metrics", metrics]
+    command = [
+        find_ncu(),
+        "--clock-control",
+        "none",
+        *options,
+        sys.executable,
+        __file__,
+        "--launch",
+        question,
+    ]
+    done = subprocess.run(command, capture_output=True, text=True)
+    refuse_if_forbidden(done.stdout)
+    lines = [line for line in done.stdout.splitlines() if line.startswith('"')]
+    launches = list(csv.DictReader(lines))[1:]  # the first row holds the units
+    if len(launches) != len(cases):
+        raise RuntimeError(f"{len(launches)} launches were counted of {len(cases)}:\n{done.stdout[-2000:]}")
+    for (stage, change, _), found in zip(cases, launches, strict=True):
+        figures = {name: float(found[METRICS[name]].replace(",", "")) for name in COUNTED}
+        yield {"question": question, "stage": stage.name, "change": change, "size": size} | figures
+
+
+def main(path: Path, *chosen: str, measure=measured, table: Table = ONE_CHANGE) -> None:
+    """Measure the chosen questions, all by default, and write their rows."""
+    kept = [row for row in table.rows(path) if row["question"] not in chosen] if chosen else []
+    asked = [question for question in questions() if not chosen or question[0] in chosen]
+    rows = [row for question in asked for row in measure(*question)]
     gpu = gpu_facts()
     beside = origin(gpu.name, gpu.driver, gpu.cuda, f"python {' '.join(sys.argv)}")
-    ONE_CHANGE.write(path, [row | beside for row in rows])
+    table.write(path, kept + [row | beside for row in rows])
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    if sys.argv[1] == "--launch":
+        launch(sys.argv[2])
+    elif sys.argv[1] == "--count":
+        main(Path(sys.argv[2]), *sys.argv[3:], measure=counted, table=ONE_CHANGE_COUNTED)
+    else:
+        main(Path(sys.argv[1]), *sys.argv[2:])

@@ -345,6 +345,19 @@ ONE_CHANGE = Table(
     }
 )
 
+COUNTED = ("async_copy_sectors", "async_copy_wavefronts", "l2_read_sectors", "warp_instructions")
+
+ONE_CHANGE_COUNTED = Table(
+    {
+        "question": "text",
+        "stage": "text",
+        "change": "text",  # as in ONE_CHANGE
+        "size": "whole",
+        **dict.fromkeys(COUNTED, "whole"),
+        **ORIGIN,
+    }
+)
+
 ROOFS = Table(
     {"memory": "text", "bytes": "whole", "tb_s": "real", "method": "text", **ORIGIN}, later=("method",)
 )

@@ -90,6 +90,11 @@ def one_change(gpu: str = "h200", data: Path = DATA) -> pd.DataFrame:
     return columns.ONE_CHANGE.read(data / gpu / "one_change.csv")
 
 
+def one_change_counted(gpu: str = "h200", data: Path = DATA) -> pd.DataFrame:
+    """What Nsight Compute counted in one launch of kernels of :func:`one_change`, a row per kernel."""
+    return columns.ONE_CHANGE_COUNTED.read(data / gpu / "one_change_counted.csv")
+
+
 def peers(gpu: str = "h200", data: Path = DATA) -> pd.DataFrame:
     """Other people's kernels, measured on this GPU."""
     return columns.PEERS.read(data / gpu / "peers.csv")

@@ -238,7 +238,7 @@ check.swizzle(place)
 see.swizzle()
 
 # %% [markdown] tags=["thought"]
-# 1. With 2 and with 4 pieces: 2 wavefronts. From 8 on it holds, and so does the other.
+# 1. With 2 and with 4 pieces: 2 wavefronts. From 8 on it holds. The other swizzle does just the same.
 # 2. Four, in both. Short rows lie side by side: 4 rows of 2 pieces fill the banks once, or 2 rows of 4.
 #    Such neighbours never meet, whatever the swap. Yet the formula spends its few swaps on them, and
 #    repeats too early.
@@ -284,8 +284,8 @@ see.source("mma_swizzled")
 see.tflops("wmma", "mma_swizzled")
 
 # %% [markdown]
-# (Runs differ by a per cent or two. Each share of cuBLAS here is by the cuBLAS run beside that kernel;
-# the line above is the middle of several.)
+# (Within a run, figures are good to a per cent or two. Between runs all of them move, below by 3 %.
+# Each share of cuBLAS is by the cuBLAS run beside that kernel; the line above is the middle of several.)
 
 # %%
 see.predict("10.swizzled")
@@ -310,14 +310,25 @@ counted.loc[list(names)].rename(names).map("{:,.0f}".format)
 # itself, such a row takes 8 sectors instead of 4: on average 1.5 times as many, just what is counted.
 #
 # How sure is that? Between these two kernels 9 % of the instructions are gone as well. So change the rows
-# alone: `mma_swizzled`, padded by 8 instead of swizzled. No conflicts either, still two blocks per SM. We
-# bet on 3 % less. **322 TFLOPS became 264**, 18 % less, and less than `wmma` beside it, 288.
+# alone, in `mma_swizzled`: `(piece + row) % 8` in the place of xor, and padding by 8. No conflicts in any.
+
+# %% tags=["answer"]
+change = ["none", "pieces moved on, not xored", "rows padded by 8, not swizzled"]
+rows = records.one_change().merge(records.one_change_counted()[["stage", "change", *list(names)[2:4]]])
+rows = rows.query("change in @change").set_index(["stage", "change"])
+rows[["tflops", *list(names)[2:4]]].rename(columns=names).map("{:,.0f}".format)
+
+# %% [markdown] tags=["answer"]
+# For the padded rows we had bet on 3 % less. It is **18 % less**, and less than `wmma`. So it is the rows.
 #
-# So it is the rows. Reading them costs no more, so the suspects are the copies that fill them. Why the
-# padded form falls behind even `wmma`, nobody has profiled.
+# And the sum? In odd rows it moves each piece on by half a sector, too: 1.5 times the sectors again. So we
+# bet on as slow as padding, and lost once more: **4 %**. L2 is asked hardly more often there, in padded rows
+# 1.6 times as often. A sector that is split in its row is cheap, it seems, and asking L2 again is not. (A
+# sum's row stays within its 128 bytes, a padded one does not.) But that is what goes together, not yet a
+# cause. And why the padded form falls behind even `wmma`, nobody has profiled.
 
 # %% [markdown]
-# ## Two old friends
+# ## Three old friends
 #
 # `mma_ring` adds notebook 09's **ring**: the tiles that come next are on their way while this one is
 # multiplied. With it come blocks of 128 × 256, alone on their SM and numbered in groups. What these bring
@@ -333,21 +344,23 @@ counted.loc[list(names)].rename(names).map("{:,.0f}".format)
 # | | | | | | |
 # |---|---|---|---|---|---|
 # | `mma_ring` | load 0 | multiply 0 | load 1 | multiply 1 | … |
-# | `mma_sync` | load 0 | load 1, multiply 0 | load 2, multiply 1 | load 3, multiply 2 | … |
+# | `mma_sync` | load 0, multiply 3 (last tile) | load 1, multiply 0 | load 2, multiply 1 | … | … |
 #
 # So they are written; the compiler may reorder what no barrier separates. Within a tile it already moves
 # `mma_ring`'s loads ahead, as far as registers get free. What it must not do is move them across a
 # barrier: there all products wait for the first loads.
 #
 # In the listing, `now` and `before` are the two sets. Look where `multiply` stands: **the last products
-# of a tile come after the barrier**, beside the first loads of the next tile. Four words are new:
+# of a tile come after the barrier**, beside the first loads of the next tile. Some words are new:
 #
 # | | |
 # |---|---|
 # | `carve(tiles, start, shape)` | a part of shared memory as an array of its own |
 # | `rest(As, start)` | `As[start:]` |
 # | `kept(x)` | `x`, in a register: the compiler cannot work it out anew |
-# | `A_REPEAT` | 10.4's: so many short rows fill the banks |
+# | `A_REPEAT`, `A_SPAN` | 10.4's: so many short rows fill the banks; `min(8, pieces)` |
+# | `every_second_piece(row, piece)` | four offsets, one per step `p`: where this lane's piece lies |
+# | `own_pieces`, `fetch` | what a thread copies, and the copies of a step, as in the ring of 09 |
 
 # %% tags=["listing"]
 see.source("mma_sync")
@@ -417,7 +430,8 @@ see.limits("mma_swizzled", "mma_ring", "mma_sync")
 # are a third of each warp's time in all three: they do not tell them apart.
 
 # %% [markdown]
-# So far from 990 TFLOPS, and Tensor Cores 83 % busy? Work it out.
+# 490 TFLOPS are half of the 990 that the data sheet promises. And yet the Tensor Cores are 83 % busy? Work
+# it out.
 #
 # ### Exercise 10.6 · What 63 % is bound by
 # *core · medium · 10 minutes*
@@ -500,6 +514,9 @@ see.predict("10.surgery")
 see.compare_code("wmma", "mma_sync")
 
 # %% [markdown]
+# (The picture takes the data sheet's 4 clocks per product, 512 for 128 products. With the 6 of 10.6 they are
+# 768, and issuing takes 31 % of them.)
+#
 # Why *more* shared loads? There are 32 `ldmatrix` in both. The other 12 of 44 (3 in `wmma`) are `@!PT
 # LDS`, loads on a condition that is never true. They read nothing and take their turn; they are among the
 # 66. What the compiler wants with them, it does not say.
@@ -539,8 +556,8 @@ see.quiz("10")
 # - paid for a second set of fragments in registers, and saw one choice of tiles spill;
 # - found that copies cost by being asked for, not by their bytes.
 #
-# From `wmma` to here: 301, 340, 433, 486 TFLOPS. Two of our bets on the way were lost, and both times the
-# counters knew better.
+# From `wmma` to here: 301, 340, 433, 486 TFLOPS. Four of our bets on the way were lost. What helped was to
+# change one thing and measure again.
 #
 # **Next:** [notebook 11](11_hopper.ipynb), Hopper: a thread that asks for whole tiles, and products that
 # read shared memory by themselves.

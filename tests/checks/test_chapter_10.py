@@ -122,4 +122,6 @@ def test_the_swizzles_of_the_ladder_pass():
 def test_numbers_may_be_rounded():
     assert check.product_clocks((382_790, 80_730, 76)).passed
     assert check.product_clocks([382790.0, 80730.0, 76.3]).passed
+    least = 33_554_432 / 528 * 6  # without the products of the set that is still empty
+    assert check.product_clocks((least, 463_520 - least, 63.0 * 463_520 / least)).passed
     assert not check.product_clocks((None, None, None)).passed

@@ -9,6 +9,7 @@ from gemm_course import records
 from gemm_course.checks.ch10.product_clocks import SHARE
 from gemm_course.compiler import compiled
 from gemm_course.profiles import recorded, verdict
+from gemm_course.records.columns import COUNTED
 from tests.notebooks.builder import ROOT
 from tests.notebooks.test_figures_07_08 import said_in
 
@@ -51,10 +52,23 @@ def test_what_the_swizzle_saved(said):
 
 
 def test_rows_padded_instead_of_swizzled(said):
-    rows = records.one_change().query("question == 'rows of tiles'").set_index(["stage", "change"]).tflops
-    whole, padded = rows["mma_swizzled", "none"], rows["mma_swizzled", "rows padded by 8, not swizzled"]
-    assert f"{whole:.0f} TFLOPS became {padded:.0f}**, {100 * (1 - padded / whole):.0f} % less" in said
-    assert f"less than `wmma` beside it, {rows['wmma', 'none']:.0f}." in said
+    rows = records.one_change().query("question == 'rows of tiles'").set_index(["stage", "change"])
+    rows = rows.join(records.one_change_counted().set_index(["stage", "change"])[list(COUNTED)])
+    wmma, whole = rows.loc[("wmma", "none")], rows.loc[("mma_swizzled", "none")]
+    moved_on = rows.loc[("mma_swizzled", "pieces moved on, not xored")]
+    padded = rows.loc[("mma_swizzled", "rows padded by 8, not swizzled")]
+    assert f"It is **{100 * (1 - padded.tflops / whole.tflops):.0f} % less**, and less than `wmma`" in said
+    assert padded.tflops < wmma.tflops
+    assert f"lost once more: **{100 * (1 - moved_on.tflops / whole.tflops):.0f} %**" in said
+    assert moved_on.async_copy_sectors == padded.async_copy_sectors == 1.5 * whole.async_copy_sectors
+    assert f"{padded.l2_read_sectors / whole.l2_read_sectors:.1f} times as often" in said
+    assert moved_on.l2_read_sectors < 1.03 * whole.l2_read_sectors
+
+
+def test_runs_differ_by_as_much_as_it_says(said, ladder):
+    rows = records.one_change().query("question == 'rows of tiles' and change == 'none'").set_index("stage")
+    moved = max(abs(ladder.loc[stage, "tflops"] / rows.loc[stage, "tflops"] - 1) for stage in STAGES[:2])
+    assert f"all of them move, below by {100 * moved:.0f} %" in said
 
 
 def test_the_suspects(said):

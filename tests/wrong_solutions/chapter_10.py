@@ -54,6 +54,8 @@ BY_HAND = altered(
         ),
         "both_in_one": ("the same accumulators", (RIGHT, RIGHT.replace("acc[1]", "acc[0]"))),
         "lower_rows_forgotten": ("lower half", (f"{IN_ACC}{STORE}", f"{IN_ACC.replace('4', '2')}{STORE}")),
+        "second_product_forgotten": ("`acc[1]` is missing", (RIGHT, "pass")),
+        "first_product_forgotten": ("`acc[0]` is missing", (LEFT, "pass")),
         "right_half_forgotten": ("The right half", (f"{ALL}{IN_ACC}{STORE}", f"{ONE}{IN_ACC}{STORE}")),
         "rows_swapped": ("Rows 0 to 7 and 8 to 15", (STORE, STORE.replace("e // 2 * 8", "(1 - e // 2) * 8"))),
         "quarters_transposed": (
@@ -173,6 +175,7 @@ CLOCKS = passing(
         "hundred": ("another instruction", "(382790, 80730, 100)"),
         "added": ("That adds", "(382790, 80730, 80.4)"),
         "two_numbers": ("three numbers", "(382790, 82.6)"),
+        "two_of_three": ("`at_most` must be a number", "(382790, 80730, None)"),
     },
 )
 

@@ -87,8 +87,8 @@ def _refuse_findings(trial: WarpTrial) -> None:
     finding = next(iter(trial.report.errors), None)
     if finding and finding.kind == "misaligned_access":
         raise Refused(
-            "`ldmatrix` wants the start of a piece: columns 0 and 8 of the tile, which are 16 bytes apart. A "
-            f"column counts FP16 values. {finding.message}",
+            "`ldmatrix` takes (row, column), and a piece starts at column 0 or 8 of the tile, 16 bytes "
+            f"apart. A column counts FP16 values. {finding.message}",
             f"{trial.line(finding)}. {trial.about}.",
         )
     if finding and finding.kind == "out_of_bounds" and finding.array == trial.own_name("C"):
@@ -235,6 +235,14 @@ def _likely(A: np.ndarray, B: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
     """What C would be by each likely mistake, the message first."""
     C = A @ B
     yield "C is 0 everywhere: no product was added to the accumulators that you store.", 0 * C
+    yield (
+        "The right half of each tile is 0: the product into `acc[1]` is missing, with the other half of `b`.",
+        _each_tile(C, lambda tiles: tiles * (np.arange(SIDE) < HALF)),
+    )
+    yield (
+        "The left half of each tile is 0: the product into `acc[0]` is missing.",
+        _each_tile(C, lambda tiles: tiles * (np.arange(SIDE) >= HALF)),
+    )
     yield (
         "B's fragment is loaded without transposing: it holds pairs along a row, and `mma_m16n8k16` "
         "wants pairs "

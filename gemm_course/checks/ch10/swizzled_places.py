@@ -17,7 +17,7 @@ NARROW_TO_WIDE = (8, 4, 2, 16, 32)
         "Two things must hold: within a row, 8 pieces go to 8 different places; and piece p goes to 8 "
         "different places in 8 rows.",
         "Move a row on by its number, and take what runs over at the front: `(piece + row) % 8`. Or flip "
-        "bits: `piece ^ row % 8`.",
+        "those bits of `piece` that are 1 in `row % 8`: `piece ^ row % 8`, where `^` is Python's *xor*.",
     ),
 )
 def swizzle(place):
@@ -50,7 +50,7 @@ def swizzle_any(place):
     _hold({pieces: _table(place, pieces, pieces) for pieces in NARROW_TO_WIDE})
     return (
         f"Proven for rows of {', '.join(map(str, sorted(NARROW_TO_WIDE)))} pieces and {ROWS} rows each: no "
-        "read of 8 pieces, one below the other, has a bank conflict. `mma_swizzled` needs no more than that."
+        "read of 8 pieces, one below the other, has a bank conflict."
     )
 
 

@@ -63,10 +63,10 @@ def a_whole_number(what: str, *, floats: bool = False) -> Callable[[Any], int]:
     return lambda answer: whole_number(_whole_if_it_is(answer) if floats else answer, what)
 
 
-def a_number(answer: Any) -> float:
-    """Read any number as a float."""
+def a_number(answer: Any, name: str = "The answer") -> float:
+    """Read any number as a float. name: of the number, for the learner."""
     if isinstance(answer, (bool, np.bool_)) or not isinstance(answer, (int, float, Fraction, np.number)):
-        raise Refused(f"The answer must be a number; this is `{answer!r}`.")
+        raise Refused(f"{name} must be a number; this is `{answer!r}`.")
     return float(answer)
 
 
@@ -83,7 +83,7 @@ def whole_numbers(*names: str, floats: bool = False) -> Callable[[Any], tuple[in
 
 def numbers(*names: str) -> Callable[[Any], tuple[float, ...]]:
     """The same of any numbers; whole ones are read as integers."""
-    return _several(names, lambda part, name: _whole_if_it_is(a_number(part)))
+    return _several(names, lambda part, name: _whole_if_it_is(a_number(part, f"`{name}`")))
 
 
 def _whole_if_it_is(value: Any) -> Any:
