@@ -85,6 +85,8 @@ class MBarriers:
         for cell, threads in self._named(site, array, index):
             barrier = self._known(site, array, cell)
             barrier.settle()  # an arrival after the last one belongs to the next phase
+            if order.clocks[order.me, barrier.agent] < barrier.time:
+                self._report_early(site, array, cell, barrier)
             if threads > barrier.pending:
                 raise KernelStopped(
                     f"In line {self._line(site)} {threads} threads arrive at {barrier.name}, which was "
@@ -186,6 +188,17 @@ class MBarriers:
             site,
             f"A copy reports to {barrier.name}, which mbarrier_init initialised in line "
             f"{self._line(barrier.site)}, with no fence_async() since: TMA may not know of it yet.",
+            array,
+            cell,
+        )
+
+    def _report_early(self, site, array, cell, barrier):
+        self.machine.report_finding(
+            "missing_wait",
+            site,
+            f"Warp {self.machine.order.me} arrives at {barrier.name}, and nothing tells it that the copies "
+            f"of phase {barrier.phase - 1} have come: if they have not, that is one arrival too many for their "
+            "phase, and what happens then is undefined.",
             array,
             cell,
         )

@@ -441,10 +441,14 @@ class Scheduler:
         waiting = [(unit.what(), unit.site, unit) for unit in units]
         parts = []
         ordered = sorted(waiting, key=lambda entry: (entry[0], entry[1]))
+        sites = [self.machine.sites[site] for _, site, _ in waiting]
+        several = len({site.function for site in sites}) > 1  # then a line alone does not say where
         for (what, site), group in groupby(ordered, key=lambda entry: entry[:2]):
             members = [unit for _, _, unit in group]
             verb = "wait" if len(members) > 1 else "waits"
-            parts.append(f"{self._named(members)} {verb} in line {self.machine.sites[site].line} for {what}")
+            line, function = self.machine.sites[site].line, self.machine.sites[site].function
+            where = f"line {line}{f' of {function}' if several else ''}"
+            parts.append(f"{self._named(members)} {verb} in {where} for {what}")
         if self.coming and self.total > 1:
             parts.append(
                 f"{len(self.coming)} of the {self.total} blocks have not begun, because a GPU holds "

@@ -3,8 +3,8 @@
 #
 # So far threads did the work: they copied tiles, loaded fragments, multiplied. On a
 # [Hopper](glossary.md#hopper) GPU they only give orders. One machine copies whole tiles, another multiplies
-# them in shared memory, and the art is to tell them apart in time. It takes the kernel from 63 % of cuBLAS to
-# nearly 90 %.
+# them in shared memory, and the art is to tell them apart in time. It brings the kernel from 63 % of cuBLAS
+# within sight of it.
 #
 # **After this notebook you can** say which phase of a barrier a thread waits for, have TMA fetch a tile,
 # write a producer and its consumers, and explain a kernel that stands still.
@@ -203,8 +203,7 @@ pd.DataFrame(out[:8, ::8].astype(int)).rename_axis(index="row", columns="place")
 #
 # From the corner on, `rows` rows of A are left, `columns` columns of B and `depth` steps along k: sometimes
 # fewer than the tile has. **How many requests does the step make, and how many bytes must its barrier
-# expect?** Every step requests all its boxes, even one that lies wholly outside: then the number is the same
-# in each step.
+# expect?** Every step requests all its boxes, even one that lies wholly outside.
 #
 # An experiment beats a guess. A has 100 rows: fetch from `row0=64`, where 36 are left, and let `expected` be
 # what you believe.
@@ -257,8 +256,8 @@ see.phases("consumer 1 does not arrive", slots=3)
 # 4. Too few bytes: the phase is over when A's have come.
 #
 # The last one is luck. A phase is over when as many bytes have come as were expected, and A's were just as
-# many. Expect a few bytes less than that, and no copy ever hits the number: the kernel stands still, as in
-# 11.2.
+# many. Expect a few bytes less than that, and no copy ever hits the number here, where each counts as a whole:
+# the kernel stands still, as in 11.2. In what portions a GPU counts them is nothing to rely on.
 
 # %% [markdown]
 # ### The kernel around
@@ -274,6 +273,7 @@ see.source(two_roles)
 #
 # - the counts: one arrival at `full`, four at `empty`, one for each consumer warp;
 # - the single `syncthreads`: barriers must be barriers before anybody uses them;
+# - how C is stored: each of the four warps has 16 rows of the accumulators, laid out as in notebook 10;
 # - `carve`, which cuts As and Bs out of one piece of shared memory, 16 KB per slot;
 # - **one thread** is the producer. Its 31 neighbours go home.
 #
@@ -387,7 +387,8 @@ from gemm_course.checks.kits import given_producer, late_consumer
 see.source(late_consumer)
 
 # %% [markdown]
-# They run with the course's producer, in rings of two slots and of one. **What will the second do?**
+# They run with the course's producer, `given_producer`, in rings of two slots and of one. **What will the
+# second do?**
 
 # %% tags=["thought"]
 A, B = (np.random.default_rng(0).random(shape).astype(np.float16) for shape in ((64, 512), (512, 64)))
@@ -453,8 +454,7 @@ check.handed_over(registers)
 # %% [markdown]
 # ## Three kernels
 #
-# The ladder takes three steps, so that you can tell what each brings. All compute 128 × 256 elements of C per
-# block, in steps of 64.
+# The ladder takes three steps. All compute 128 × 256 elements of C per block, in steps of 64.
 #
 # | stage | who copies | who multiplies |
 # |---|---|---|
@@ -463,7 +463,8 @@ check.handed_over(registers)
 # | `wgmma_tma` | thread 0, TMA | warpgroups, `wgmma`; a barrier of the block in each step |
 # | `warp_specialised` | a producer, TMA | warpgroups, `wgmma`, no barrier of the block |
 #
-# The last of them is yours, grown up:
+# The second step changes two things: what multiplies, and who asks for tiles. The last one changes only who
+# asks, so that you can tell what that brings. And that kernel is yours, grown up:
 
 # %% tags=["listing"]
 see.source("warp_specialised")
@@ -471,7 +472,9 @@ see.source("warp_specialised")
 # %% [markdown]
 # Notice `4 * CONSUMERS` arrivals at `empty`; four requests for B's panels; `wgmma(BN, ...)` with 256 columns;
 # `rolled`, which keeps the compiler from copying the loop's body four times; and the ordinary stores at the
-# end, straight from registers.
+# end, straight from registers. `u32` keeps an index in 32 bits. `FEW` and `MANY` are the registers of producer
+# and consumers. They change hands between whole warpgroups: so the producer has 128 threads now, and comes
+# first, `tid < 128`. Still only one of them works.
 
 # %%
 see.predict("11.share")
@@ -485,10 +488,10 @@ see.compare_code(*(recorded(stage, (9, 0)) for stage in ("mma_tma", "wgmma_tma")
 # 113: 4 products and 109 others, where `mma_tma` has 64 others. Loops used to be good if they were full of
 # products. Here the others have grown, and it does not matter. One `wgmma` does as much as 32 `mma.sync`,
 # 65,536 multiply-adds per warp, and meanwhile a warp has time for them all: issuing takes 22 % of the clocks
-# that the products need, before 38 %.
+# that the products need.
 #
 # And read the line on Tensor Cores: they are busy 1.51 times as long with `mma.sync` for the same work, 6
-# clocks for what takes `wgmma` 4.
+# clocks for what takes `wgmma` 4. (The picture's 38 % for `mma_tma` counts 4 as well. Of 6 it is 25 %.)
 
 # %% [markdown]
 # ### Two losses make a win
@@ -501,6 +504,24 @@ see.compare_code(*(recorded(stage, (9, 0)) for stage in ("mma_tma", "wgmma_tma")
 # So whoever tests one idea at a time would have dropped both. The rule stays, one change per measurement. But
 # what a change is worth may depend on the others.
 #
+# ### One last bet
+#
+# In `wgmma_tma` a warp spends 30 % of its time at the barriers of the block, by its profile. `warp_specialised`
+# takes them away.
+
+# %%
+see.predict("11.gain")
+
+# %% tags=["answer"]
+stages = ["mma_sync", "mma_tma", "wgmma_tma", "warp_specialised"]
+fp16 = records.ladder().query("dtype == 'fp16' and m == n == k and m in (4096, 8192) and stage in @stages")
+(100 * fp16.pivot(index="stage", columns="m", values="ratio_to_cublas")).loc[stages].round(1)
+
+# %% [markdown] tags=["answer"]
+# Nothing, or a little less, at both sizes. Before the measurement we had written down 90 to 95 % of cuBLAS
+# for 4096³; it was 87.3 in that first run, and `wgmma_tma` had 87.7. Where did the 30 % go?
+
+# %% [markdown]
 # ## What limits it now?
 #
 # Four profiles, and somebody has lost the labels. **Which is `mma_sync`, `mma_tma`, `wgmma_tma`,
@@ -526,29 +547,13 @@ see.limits("mma_sync", "mma_tma", "wgmma_tma", "warp_specialised")
 # The busiest Tensor Cores are P's, and P is third: 522 TFLOPS, S has 673. With `mma.sync` they take 6 clocks
 # where 4 would do, and are busy all that time. **A busy unit is not yet a useful one.**
 
-# %% [markdown]
-# ### One last bet
-#
-# In `wgmma_tma` a warp spends 30 % of its time at barriers, and `warp_specialised` takes that barrier away.
-
-# %%
-see.predict("11.gain")
-
-# %% tags=["answer"]
-stages = ["mma_sync", "mma_tma", "wgmma_tma", "warp_specialised"]
-fp16 = records.ladder().query("dtype == 'fp16' and m == n == k and m in (4096, 8192) and stage in @stages")
-(100 * fp16.pivot(index="stage", columns="m", values="ratio_to_cublas")).loc[stages].round(1)
-
-# %% tags=["answer"]
+# %% tags=["thought"]
 see.waits("wgmma_tma", "warp_specialised")
 
-# %% [markdown] tags=["answer"]
-# Nothing, or a little less, at both sizes. Before the measurement we had written down 90 to 95 % of cuBLAS
-# for 4096³; it was 87.3 in that first run, and `wgmma_tma` had 87.7.
-#
-# The waits tell what happened: 30 % at barriers have become none, and waits for products grew from 26 % to 45
-# %. The warps only wait **somewhere else**. With a group of products always queued, it is all the same to a
-# Tensor Core where the threads stand. A wait costs something only if the unit that limits runs dry meanwhile.
+# %% [markdown] tags=["thought"]
+# And this is where the 30 % went: at barriers none is left, and waits for products grew from 26 % to 45 %. The
+# warps only wait **somewhere else**. With a group of products always queued, it is all the same to a Tensor
+# Core where the threads stand. A wait costs something only if the unit that limits runs dry meanwhile.
 
 # %% [markdown]
 # ### Where the rest is
@@ -559,7 +564,7 @@ see.waits("wgmma_tma", "warp_specialised")
 # would you change?**
 
 # %% [markdown] tags=["thought"]
-# Let a producer fetch the next tile of C's operands while the consumers still store: blocks that live on, and
+# Let a producer fetch the tiles for the next part of C while the consumers still store: blocks that live on, and
 # take one tile after another. That needs a producer of its own. So `warp_specialised` was no dead end: it is
 # the step before the next one.
 

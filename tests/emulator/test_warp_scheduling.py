@@ -43,6 +43,7 @@ def pipeline(
     fence_barriers=True,
     barrier=True,
     expected=4096,
+    expect_early=False,
 ):
     """A warpgroup multiplies tiles that a producer warp loads into a ring of slots; correct by default."""
 
@@ -66,9 +67,12 @@ def pipeline(
             if tid == 128:
                 for step in range(STEPS):
                     s = step % slots
+                    if expect_early:
+                        mbarrier_expect(full, s, expected)
                     if wait_empty:
                         mbarrier_wait(empty, s, step // slots % 2 ^ 1)
-                    mbarrier_expect(full, s, expected)
+                    if not expect_early:
+                        mbarrier_expect(full, s, expected)
                     tma_load(As, (s, 0, 0), A, (0, step * 16), full, s)
                     tma_load(Bs, (s, 0, 0, 0), B, (step * 16, 0), full, s)
         else:
@@ -131,8 +135,18 @@ def test_a_tile_read_without_waiting_is_read_too_early():
 
 def test_a_slot_overwritten_without_waiting_is_still_in_use():
     """The consumers then miss a phase and deadlock; the message names the cause as well."""
-    with pytest.raises(Deadlock, match=r"Found before that: line \d+: Warp 4 lets TMA overwrite As\["):
+    with pytest.raises(
+        Deadlock, match=r"Found before that: line \d+: Warp 4 arrives at full\[0\], and nothing"
+    ):
         run(wait_empty=False)
+
+
+def test_bytes_announced_before_the_wait_arrive_in_a_phase_that_may_not_be_over():
+    """The copies of the phase before may not have come: the wait at `empty` comes too late to tell."""
+    report, C, expected = run(expect_early=True)
+    assert kinds(report) == {("missing_wait", "full")}
+    assert "the copies of phase 0 have come" in report.findings[0].message
+    np.testing.assert_allclose(C, expected, atol=1e-5)
 
 
 def test_arriving_before_the_products_have_finished_releases_the_slot_too_early():

@@ -61,6 +61,11 @@ HANDED = returning(
             "65_536 // (128 * consumers) // 8 * 8, "
             "(65_536 // (128 * consumers) + (65_536 // (128 * consumers) - kept) // consumers) // 8 * 8",
         ),
+        "no_producer_at_the_launch_either": (
+            "divide among one warpgroup more",
+            "65_536 // (128 * consumers) // 8 * 8, (65_536 // (128 * consumers) // 8 * 8 "
+            "+ (65_536 // (128 * consumers) // 8 * 8 - kept) // consumers) // 8 * 8",
+        ),
         "not_rounded": (
             "Nothing is rounded here",
             "65_536 // (128 * (consumers + 1)), 65_536 // (128 * (consumers + 1)) "
@@ -110,6 +115,13 @@ PRODUCER = altered(
             (LOAD_A, LOAD_A.replace("full", "empty")),
             (LOAD_B, LOAD_B.replace("full", "empty")),
         ),
+        "arrives_only": ("promise no bytes", (EXPECT, "mbarrier_arrive(full, slot)")),
+        "expects_before_the_wait": (
+            "first wait, then expect",
+            (WAIT, EXPECT),
+            (f"{EXPECT}\n        tma", f"{WAIT}\n        tma"),
+        ),
+        "both_into_as": ("Both tiles go to `As`", (LOAD_B, LOAD_B.replace("Bs", "As"))),
         "arrives_as_well": (
             "is an arrival already",
             (EXPECT, f"{EXPECT}\n        mbarrier_arrive(full, slot)"),
@@ -181,6 +193,15 @@ CONSUMER = altered(
             (FENCE, f"{FENCE}\n        if lane == 0:\n            mbarrier_arrive(empty, slot)"),
             (PENDING, "wgmma_wait(0)"),
             (ARRIVE, "pass"),
+        ),
+        "given_back_in_step_0": (
+            "In step 0 there is no step before",
+            ("lane == 0 and step > 0", "lane == 0"),
+        ),
+        "anew_in_each_step": (
+            "Only the last step counts",
+            (FENCE, f"for e in unroll(range(32)):\n            acc[e] = 0\n        {FENCE}"),
+            (PENDING, "wgmma_wait(0)"),
         ),
         "never_given_back": ("No slot is ever given back", (ARRIVE, "pass")),
         "arrives_at_full": ("arrive at `full`", (ARRIVE, ARRIVE.replace("empty", "full"))),

@@ -81,6 +81,16 @@ def _of_arrivals(role: Role, message: str) -> str:
         )
     if arrivals[0].at(0) == "full":
         return "The consumers arrive at `full`. They give a slot back at `empty`."
+    wait, freed = role.of("wgmma_wait")[0], arrivals[0]
+    if (
+        wait.at(0) == "1"
+        and freed.at(1) != role.of("mbarrier_wait")[0].at(1)
+        and "step" not in role.conditions()
+    ):
+        return (
+            "In step 0 there is no step before: nothing can be given back yet, only from step 1 on. The very "
+            "last slot need not be given back at all."
+        )
     if "32 threads arrive" in message:
         return "`empty` was initialised for 4 arrivals, one per warp. All 32 lanes arrive: lane 0 is enough."
     return ""
@@ -155,6 +165,17 @@ LIKELY = (
         _with([(0, 0)] * 4),
     ),
     ("Each product is added twice.", _with([(p, p) for p in ALL] * 2)),
+    (
+        "Only the last step counts: the accumulators start anew in each. They are 0 when you get them.",
+        lambda product: tiles_of(
+            product,
+            lambda row0, col0, step: (
+                box(product.A, row0, step * 64) @ box(product.B, step * 64, col0)
+                if step == (product.A.shape[1] - 1) // 64
+                else 0
+            ),
+        ),
+    ),
 )
 OTHERWISE = (
     "The ring works, but the numbers are wrong: which 16 columns of A and rows of B does a product take?"

@@ -25,6 +25,13 @@ SLIPS = (
         lambda c, kept: (_down(REGISTERS // (WARPGROUP * c)), _after(c, kept)),
     ),
     Slip(
+        "The producer's 128 threads get registers at the launch as well: divide among one warpgroup more.",
+        lambda c, kept: (
+            _down(REGISTERS // (WARPGROUP * c)),
+            _down(_down(REGISTERS // (WARPGROUP * c)) + (_down(REGISTERS // (WARPGROUP * c)) - kept) // c),
+        ),
+    ),
+    Slip(
         "The launch is without the producer here. Its warpgroup is there from the start and has its share.",
         lambda c, kept: (
             _down(REGISTERS // (WARPGROUP * c)),

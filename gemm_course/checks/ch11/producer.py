@@ -58,6 +58,11 @@ def _explain(role: Role, message: str, finding: Finding | None) -> str:
         )
     if waits[0].at(0) == "full":
         return "The producer waits at `full`, which says that a tile has come. It needs room: `empty`."
+    if any(call.at(0) == "full" for call in role.of("mbarrier_arrive")) and not role.of("mbarrier_expect"):
+        return (
+            "You arrive at `full`, but promise no bytes: its phase ends before the tiles have come. "
+            "`mbarrier_expect` is both, the promise and the arrival."
+        )
     if not role.of("mbarrier_expect"):
         return (
             "`mbarrier_expect` is missing: nobody arrives at `full`, so its phase never ends, though the "
@@ -71,6 +76,11 @@ def _explain(role: Role, message: str, finding: Finding | None) -> str:
         return (
             "`mbarrier_expect` is an arrival already, and `full` was initialised for one. Another "
             "`mbarrier_arrive` is one too many."
+        )
+    if finding is not None and finding.kind == "missing_wait":
+        return (
+            "The bytes are announced before the wait at `empty`. That is an arrival at `full`, and the "
+            "copies of the time before may still be under way there: first wait, then expect."
         )
     return _of_bytes(role, message) or _of_the_ring(role, message)
 
@@ -109,6 +119,9 @@ def _of_the_ring(role: Role, message: str) -> str:
             "The parity changes with every step. It belongs to a time round the ring: change it where `slot` "
             "goes back to 0, and only there."
         )
+    targets = {load.at(0) for load in role.of("tma_load")}
+    if len(targets) == 1:
+        return f"Both tiles go to `{targets.pop()}`: A's belongs in `As`, B's in `Bs`."
     if any(load.at(1).startswith("(0,") for load in role.of("tma_load")):
         return "All tiles go to slot 0 of the arrays, whichever slot it is the turn of: `(slot, 0, 0)`."
     if "phase 0 of full[1]" in message:

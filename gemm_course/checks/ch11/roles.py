@@ -46,6 +46,11 @@ class Role:
     def of(self, name: str) -> list[Call]:
         return [call for call in self.calls if call.name == name]
 
+    def conditions(self) -> str:
+        """What the source asks in its `if`s, as text."""
+        nodes = ast.walk(source_tree(self.function))
+        return " ".join(ast.unparse(node.test) for node in nodes if isinstance(node, (ast.If, ast.IfExp)))
+
     def moves(self, name: str) -> bool:
         """Whether the source gives a variable of this name another value than a constant."""
         for node in ast.walk(source_tree(self.function)):

@@ -41,6 +41,10 @@ SLIPS = (
         lambda SLOTS, late, steps: min(SLOTS, steps),
     ),
     Slip(
+        "Not every ring stands still that gives back late: with slots to spare all steps are multiplied.",
+        lambda SLOTS, late, steps: min(SLOTS, steps) if late else steps,
+    ),
+    Slip(
         "A ring can stand still: who gives back the first slot, and when?", lambda SLOTS, late, steps: steps
     ),
     Slip(
