@@ -96,9 +96,14 @@ def is_installed(option):
 
 def set_up(extras, dev):
     """Bring .venv to the state that uv.lock describes, unless the stamp says that it is there already."""
-    recipe = LOCK.read_bytes() + (ROOT / "pyproject.toml").read_bytes() + bytes(ROOT)
-    wanted = {hashlib.sha256(recipe).hexdigest()} | extras | dev
-    if PYTHON.exists() and STAMP.exists() and wanted <= set(STAMP.read_text().split()):
+    recipe = LOCK.read_bytes() + (ROOT / "pyproject.toml").read_bytes()
+    place = "at-" + hashlib.sha256(bytes(ROOT)).hexdigest()
+    wanted = {hashlib.sha256(recipe).hexdigest(), place} | extras | dev
+    there = set(STAMP.read_text().split()) if PYTHON.exists() and STAMP.exists() else set()
+    if wanted <= there:
+        return
+    if wanted - {place} <= there and follow_a_move():
+        STAMP.write_text("\n".join({word for word in there if not word.startswith("at-")} | {place}))
         return
     print("Setting the course up in .venv, which takes some minutes the first time ...", flush=True)
     for gone in ROOT.glob(VENV.name + "-removed-*"):  # by a start that was killed meanwhile
@@ -131,6 +136,24 @@ def set_up(extras, dev):
         if is_new:  # nothing half-made stays behind
             remove(VENV)
         raise
+
+
+def follow_a_move():
+    """Let .venv know its new place, after the course's folder was moved or copied; say whether that is done.
+
+    Everything is installed already: only paths are wrong, of the course's package and in the first lines of
+    scripts. Neither needs a network. On Windows such scripts are programs, and are installed anew.
+    """
+    paths = sorted(VENV.glob("lib/python*/site-packages/_editable_impl_gemm_course.pth"))
+    if os.name == "nt" or len(paths) != 1:
+        return False
+    old, new = paths[0].read_bytes().strip(), bytes(ROOT)
+    for script in [*PYTHON.parent.iterdir(), paths[0]]:
+        if not script.is_symlink() and script.is_file():
+            text = script.read_bytes()
+            if text[:2] == b"#!" or script.name.startswith("activate") or script == paths[0]:
+                script.write_bytes(text.replace(old, new))
+    return True
 
 
 def remove(folder):

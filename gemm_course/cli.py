@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -15,7 +15,10 @@ PASS_ON = {"allow_extra_args": True, "ignore_unknown_options": True}
 
 @app.command(context_settings=PASS_ON)
 def lab(context: typer.Context) -> None:
-    """Open the course in JupyterLab; options go to JupyterLab, such as --no-browser."""
+    """Open the course in JupyterLab: yours, or a copy in the FOLDER that you name.
+
+    Options go to JupyterLab, such as --no-browser.
+    """
     from gemm_course.commands.lab import serve
 
     serve(context.args)
@@ -42,10 +45,10 @@ def update() -> None:
     """Bring a newer course, and keep your edited notebooks as dated copies."""
     from gemm_course.commands.update import update
 
-    done = update()
+    done = update(_learners_folder())
     for copy in done.kept:
         print(f"Your notebook is kept as {_in_course(copy)}")
-    print(f"The course is up to date ({done.commits} new changes)." if done.commits else "Nothing new.")
+    print(f"The course is up to date ({done.changes} new changes)." if done.changes else "Nothing new.")
     if done.packages:
         print("Start it with `python3 course.py`, which brings the packages up to date as well.")
 
@@ -55,7 +58,7 @@ def reset(number: Annotated[str, typer.Argument(help="the notebook's number, suc
     """Give you a fresh notebook, and keep yours as a dated copy."""
     from gemm_course.commands.reset import reset
 
-    path, copy = reset(number)
+    path, copy = reset(number, _learners_folder())
     if copy is None:
         print(f"{_in_course(path)} is fresh already.")
     else:
@@ -179,10 +182,19 @@ def main() -> None:
         sys.exit(str(error))
 
 
-def _in_course(path: Any) -> str:
-    from gemm_course.commands.places import ROOT
+def _learners_folder() -> Path:
+    """The learner's folder. Raises CourseError where it has no notebooks yet."""
+    from gemm_course import places
+    from gemm_course.commands.errors import CourseError
 
-    return path.relative_to(ROOT).as_posix()
+    folder = places.learners_folder()
+    if not places.has_notebooks(folder):
+        raise CourseError(f"There are no notebooks in {folder} yet: `gemm-course lab` puts a copy there.")
+    return folder
+
+
+def _in_course(path: Path) -> str:
+    return path.relative_to(_learners_folder()).as_posix()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Which exercises a learner has passed: a folder, `.course/progress`, with a small file for each of them.
+"""Which exercises a learner has passed: a folder, `progress`, with a small file for each of them.
 
 The file `03.2` says when exercise 03.2 first passed, "2026-11-21T14:05:09". A file each, because creating one
 is a single step on every file system: notebooks that run side by side need no lock, an interruption damages
@@ -21,8 +21,9 @@ import sys
 from datetime import datetime
 from pathlib import Path
 
+from gemm_course.places import state_folder
+
 VARIABLE, OFF = "GEMM_COURSE_PROGRESS", "off"
-FOLDER = Path(__file__).resolve().parents[1] / ".course" / "progress"
 SOLUTIONS = "solutions"  # the folder of the notebooks that pass by themselves
 _NUMBER = re.compile(r"\d\d\.\d+")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT[\d:]{8}")
@@ -32,10 +33,13 @@ _EARLIER_LINE = re.compile(rf"({_NUMBER.pattern}) (\S+)\r?")
 def progress_folder() -> Path | None:
     """Return the folder that progress is kept in, None where it is switched off.
 
-    Where the variable names a text file, as it did when progress was kept in one, the folder is beside it.
+    Without the variable that is where the course keeps what it knows of this learner. Where it names a text
+    file, as it did when progress was kept in one, the folder is beside it.
     """
     named = os.environ.get(VARIABLE, "")
-    return None if named == OFF else Path(named.removesuffix(".txt")).expanduser() if named else FOLDER
+    if named == OFF:
+        return None
+    return Path(named.removesuffix(".txt")).expanduser() if named else state_folder() / "progress"
 
 
 def note_pass(number: str) -> str:

@@ -222,10 +222,12 @@ def test_this_very_run_is_no_progress():
     assert progress.progress_folder() is None
 
 
-def test_the_default_folder_is_ignored_by_git_and_beside_the_course():
-    assert progress.FOLDER == ROOT / ".course" / "progress"
+def test_the_default_folder_is_ignored_by_git_and_beside_the_course(monkeypatch):
+    monkeypatch.delenv(progress.VARIABLE)
+    folder = progress.progress_folder()
+    assert folder == ROOT / ".course" / "progress"
     if shutil.which("git") and (ROOT / ".git").exists():
-        assert subprocess.run(["git", "-C", ROOT, "check-ignore", "-q", progress.FOLDER]).returncode == 0
+        assert subprocess.run(["git", "-C", ROOT, "check-ignore", "-q", folder]).returncode == 0
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
@@ -241,7 +243,7 @@ def test_an_update_and_a_reset_leave_it_alone(tmp_path):
     before = progress.passed(folder)
     commit(origin, "newer")
     (learner / "notebooks" / "00_a.ipynb").write_text("a learner's work")
-    assert update(learner).commits == 1
+    assert update(learner).changes == 1
     assert progress.passed(folder) == before
     (learner / "notebooks" / "00_a.ipynb").write_text("more of it")
     assert reset("00", learner)[1] is not None

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, requires, version
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 
+from gemm_course import places
+from gemm_course.commands.copying import is_copy
 from gemm_course.commands.errors import CourseError
-from gemm_course.commands.git import Clone
-from gemm_course.commands.places import ROOT
+from gemm_course.commands.git import Clone, NoClone
 from gemm_course.compiler.nvidia import why_no_compiler
 from gemm_course.device import gpu_facts, why_no_gpu
 from gemm_course.device.facts import ask_nvidia_smi
@@ -27,7 +28,7 @@ class Finding:
 
 def examine() -> list[Finding]:
     """Look at everything the course depends on."""
-    return [_course(), _python(), *_packages(), _numba_cuda(), *_gpu(), _compiler(), _tests()]
+    return [_course(), _learner(), _python(), *_packages(), _numba_cuda(), *_gpu(), _compiler(), _tests()]
 
 
 def show(findings: list[Finding]) -> None:
@@ -45,13 +46,26 @@ def show(findings: list[Finding]) -> None:
 
 
 def _course() -> Finding:
-    try:
-        Clone(ROOT)
-    except CourseError:
+    return Finding("course", f"{version('gemm-course')} in {places.COURSE}")
+
+
+def _learner() -> Finding:
+    """Where this learner's notebooks and progress are, and whether `update` and `reset` work there."""
+    folder, state = places.learners_folder(), places.state_folder()
+    if not places.has_notebooks(folder):
         return Finding(
-            "course", f"{version('gemm-course')} in {ROOT}", "`update` and `reset` need a git clone."
+            "your notebooks", f"none yet; `lab` puts a copy into {folder}. Progress is kept in {state}"
         )
-    return Finding("course", f"{version('gemm-course')}, a git clone in {ROOT}")
+    try:
+        kind, advice = ("a copy" if is_copy(folder) else Clone(folder) and "a git clone"), None
+    except NoClone:
+        kind, advice = (
+            "no git clone",
+            "`update` needs a git clone, or a copy that `gemm-course lab FOLDER` made.",
+        )
+    except CourseError as refused:
+        kind, advice = "a clone that git does not look at", str(refused)
+    return Finding("your notebooks", f"{kind} in {folder}. Progress is kept in {state}", advice)
 
 
 def _python() -> Finding:
@@ -113,7 +127,7 @@ def _advice_for_gpu(reason: str) -> str | None:
 
 
 def _course_script():
-    spec = spec_from_file_location("course", ROOT / "course.py")
+    spec = spec_from_file_location("course", places.COURSE / "course.py")
     script = module_from_spec(spec)
     spec.loader.exec_module(script)
     return script

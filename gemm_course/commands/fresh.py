@@ -1,6 +1,7 @@
 """Knows how every notebook was before the learner touched it.
 
-A git clone knows it from its history. A course that came as an archive has none: there the notebooks are
+A git clone knows it from its history: as it is in the newest commit that came with the course. A copy's
+notebooks are those of the install. A course that came as an archive has neither: there the notebooks are
 copied aside when the course is first opened.
 """
 
@@ -8,27 +9,30 @@ import shutil
 from importlib.metadata import version
 from pathlib import Path
 
+from gemm_course import places
+from gemm_course.commands.copying import is_copy
 from gemm_course.commands.errors import CourseError
-from gemm_course.commands.git import Clone
-from gemm_course.commands.places import ROOT
+from gemm_course.commands.git import Clone, NoClone
 
 
-def remember_fresh(root: Path = ROOT) -> None:
-    """Copy the notebooks aside where no git knows them, once for each version of the course."""
-    if _clone(root) is None and not _aside(root).exists():
+def remember_fresh(root: Path) -> None:
+    """Copy the notebooks aside where nothing else knows them, once for each version of the course."""
+    if not is_copy(root) and _clone(root) is None and not _aside(root).exists():
         _aside(root).mkdir(parents=True)
         for notebook in (root / "notebooks").glob("*.ipynb"):
             shutil.copy2(notebook, _aside(root))
 
 
-def fresh(notebook: Path, root: Path = ROOT) -> bytes:
+def fresh(notebook: Path, root: Path) -> bytes:
     """Return the notebook's content as the course brought it.
 
     Raises CourseError where nothing here knows it.
     """
+    if is_copy(root):
+        return (places.BROUGHT / notebook.name).read_bytes()
     clone = _clone(root)
     if clone is not None:
-        return clone.bytes("show", f"HEAD:{notebook.relative_to(root).as_posix()}")
+        return clone.bytes("show", f"{clone.course_commit()}:{notebook.relative_to(root).as_posix()}")
     copy = _aside(root) / notebook.name
     if not copy.exists():
         raise CourseError("The fresh notebook is not known here: take it from a new download of the course.")
@@ -36,11 +40,12 @@ def fresh(notebook: Path, root: Path = ROOT) -> bytes:
 
 
 def _clone(root: Path) -> Clone | None:
+    """The folder as git knows it, None where it knows nothing. Raises CourseError where git refuses."""
     try:
         return Clone(root)
-    except CourseError:
+    except NoClone:
         return None
 
 
 def _aside(root: Path) -> Path:
-    return root / ".course" / "fresh" / version("gemm-course")
+    return root / places.STATE / "fresh" / version("gemm-course")

@@ -6,43 +6,68 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
+from gemm_course import places
+from gemm_course.commands.copying import copy_into, is_copy, newer_files
+from gemm_course.commands.errors import CourseError
 from gemm_course.commands.fresh import remember_fresh
-from gemm_course.commands.places import ROOT, notebook
+from gemm_course.commands.places import notebook
 
 # Defaults below the learner's own: no news prompt; extensions that draw explorers and find places.
 JUPYTER = Path(__file__).parent / "jupyter"
 
 
 def serve(arguments: Sequence[str] = ()) -> None:
-    """Serve the course's folder and open notebook 00, until Ctrl-C.
+    """Serve the learner's folder and open notebook 00, until Ctrl-C.
 
-    ``arguments`` go to JupyterLab as they are (``--no-browser``, ``--ip=0.0.0.0``, ...). When its port 8888
-    is taken, JupyterLab takes another.
+    ``arguments``: the folder, if it is another than the learner's usual one; where it has no notebooks, it
+    gets a copy. The others go to JupyterLab as they are (``--no-browser``, ``--ip=0.0.0.0``, ...). When its
+    port 8888 is taken, JupyterLab takes another. Raises CourseError where the folder cannot be the learner's.
     """
-    remember_fresh()
-    _prepare_environment()
+    folder, arguments = _folder_and_options(arguments)
+    _prepare(folder)
+    os.environ |= environment(folder)
     _end_with_the_terminal()
     from jupyterlab.labapp import LabApp
 
-    LabApp.launch_instance([*options(arguments), *arguments])
+    LabApp.launch_instance([*options(arguments, folder), *arguments])
     _end_workers()
 
 
-def options(given: Sequence[str] = ()) -> list[str]:
+def _folder_and_options(arguments: Sequence[str]) -> tuple[Path, Sequence[str]]:
+    """Take the first argument for the learner's folder, unless it is an option, or a file for JupyterLab."""
+    if not arguments or arguments[0].startswith("-") or Path(arguments[0]).is_file():
+        return places.learners_folder(), arguments
+    return Path(arguments[0]).expanduser().resolve(), arguments[1:]
+
+
+def _prepare(folder: Path) -> None:
+    """See to it that the learner's notebooks are there, and say what the learner should know of them."""
+    if copy_into(folder):
+        print(f"Your copy of the notebooks is in {folder}.", flush=True)
+    elif not places.is_own(folder):
+        raise CourseError(
+            f"{folder} is not yours to write in: `gemm-course lab FOLDER` puts a copy into a folder of yours."
+        )
+    elif is_copy(folder) and newer_files(folder):
+        print("There are newer notebooks than your copy's: `gemm-course update` brings them.", flush=True)
+    remember_fresh(folder)
+
+
+def options(given: Sequence[str] = (), folder: Path | None = None) -> list[str]:
     """Return the options that make JupyterLab the course's: its folder, its first page, a quiet end.
 
     Those that the learner gives as well are left out: JupyterLab takes an option once.
     """
     names = {option.split("=")[0] for option in given}
-    return [option for option in _options() if option.split("=")[0] not in names]
+    return [option for option in _options(folder or places.COURSE) if option.split("=")[0] not in names]
 
 
-def _options() -> list[str]:
-    first = notebook("00").relative_to(ROOT).as_posix()
+def _options(folder: Path) -> list[str]:
+    first = notebook("00", folder / "notebooks").relative_to(folder).as_posix()
     return [
-        f"--ServerApp.root_dir={ROOT}",
+        f"--ServerApp.root_dir={folder}",
         f"--LabApp.default_url=/lab/tree/{first}",
-        f"--LabApp.workspaces_dir={ROOT / '.course' / 'workspaces'}",
+        f"--LabApp.workspaces_dir={folder / places.STATE / 'workspaces'}",
         "--ServerApp.answer_yes=True",  # Ctrl-C stops it without asking
         "--ServerApp.log_level=WARN",
         "--LabApp.log_level=WARN",
@@ -50,11 +75,7 @@ def _options() -> list[str]:
     ]
 
 
-def _prepare_environment() -> None:
-    os.environ |= environment()
-
-
-def environment() -> dict[str, str]:
+def environment(folder: Path = places.COURSE) -> dict[str, str]:
     """What JupyterLab and its kernels are to find in their environment, beside what is there.
 
     Folders are added to the learner's own, so that their settings and extensions stay.
@@ -64,7 +85,8 @@ def environment() -> dict[str, str]:
         for name in ("JUPYTER_CONFIG_PATH", "JUPYTER_PATH")
     }
     first = {"JUPYTER_PREFER_ENV_PATH": "1"}  # the kernel of this Python, before others of the learner's
-    return added | first | {"GEMM_COURSE_LAB": "1"}  # explorers are drawn by the extension
+    drawn = {"GEMM_COURSE_LAB": "1"}  # explorers are drawn by the extension
+    return added | first | drawn | ({} if folder == places.COURSE else {places.VARIABLE: str(folder)})
 
 
 def _end_with_the_terminal() -> None:

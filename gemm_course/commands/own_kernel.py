@@ -5,16 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 from gemm_course.commands.errors import CourseError
-from gemm_course.commands.places import NOTEBOOKS
 from gemm_course.own_kernel import Mine, OwnKernelError, own
 from gemm_course.own_kernel.writing import write_new
+from gemm_course.places import learners_folder
 from gemm_course.records import parse_tiles
 
 
 def new(name: str, start: str, folder: Path | None) -> Path:
-    """Write a stage of one's own, beside the notebooks unless a folder is given. Raises CourseError."""
+    """Write a stage of one's own, into the folder, beside the notebooks or else here. Raises CourseError."""
+    beside = learners_folder() / "notebooks"
     try:
-        return write_new(name, folder or NOTEBOOKS, start)
+        return write_new(name, folder or (beside if beside.is_dir() else Path()), start)
     except OwnKernelError as reason:
         raise CourseError(str(reason)) from None
 

@@ -1,21 +1,19 @@
-"""Where things are in the course's folder."""
+"""The notebooks of a folder, by their numbers."""
 
 from pathlib import Path
 
 from gemm_course.commands.errors import CourseError
 
-ROOT = Path(__file__).resolve().parents[2]
-NOTEBOOKS = ROOT / "notebooks"
-KEPT = NOTEBOOKS / "kept"
+KEPT = Path("notebooks", "kept")  # below the learner's folder: earlier states of notebooks
 
 
-def notebook(number: str, folder: Path = NOTEBOOKS) -> Path:
-    """Return the notebook of that number, such as "03" or "3".
+def notebook(number: str, folder: Path) -> Path:
+    """Return the notebook of that number in the folder, such as "03" or "3".
 
     Raises CourseError where there is none.
     """
     found = sorted(folder.glob(f"{number:0>2}_*.ipynb")) if number.isdigit() else []
     if not found:
         numbers = ", ".join(path.name[:2] for path in sorted(folder.glob("[0-9][0-9]_*.ipynb"))) or "none"
-        raise CourseError(f"There is no notebook {number}; there are: {numbers}.")
+        raise CourseError(f"There is no notebook {number} in {folder}; there are: {numbers}.")
     return found[0]

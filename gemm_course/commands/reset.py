@@ -4,10 +4,10 @@ from pathlib import Path
 
 from gemm_course.commands.fresh import fresh
 from gemm_course.commands.keep import keep
-from gemm_course.commands.places import KEPT, ROOT, notebook
+from gemm_course.commands.places import KEPT, notebook
 
 
-def reset(number: str, root: Path = ROOT) -> tuple[Path, Path | None]:
+def reset(number: str, root: Path) -> tuple[Path, Path | None]:
     """Put the fresh notebook in place; return its path and the kept copy's, None if it was fresh already.
 
     Raises CourseError where there is no such notebook, or nothing here knows its fresh state.
@@ -16,6 +16,6 @@ def reset(number: str, root: Path = ROOT) -> tuple[Path, Path | None]:
     content = fresh(path, root)
     if path.read_bytes() == content:
         return path, None
-    copy = keep(path, root / KEPT.relative_to(ROOT))
+    copy = keep(path, root / KEPT)
     path.write_bytes(content)
     return path, copy

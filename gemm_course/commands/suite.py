@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 
 from gemm_course.commands.errors import CourseError
-from gemm_course.commands.places import ROOT
 from gemm_course.device import why_no_gpu
+from gemm_course.places import COURSE
 
 PARALLEL = ("-n", "auto", "--maxprocesses", "8", "--dist", "worksteal")
 NO_TESTS = 5  # pytest's exit code when it selected none
@@ -20,13 +20,15 @@ def run_tests(arguments: Sequence[str] = ()) -> int:
 
     They run in parallel unless the arguments say otherwise (``-n 0``, ``-p no:xdist``, ``--pdb``, ``-s``).
     Tests on a GPU run after the others, one by one.
-    Raises CourseError where pytest is not installed.
+    Raises CourseError where pytest is not installed, or the tests are not there.
     """
     if find_spec("pytest") is None or find_spec("xdist") is None:
         raise CourseError(
             "The tests need pytest: start them with `python3 course.py test`, which installs it."
         )
-    os.chdir(ROOT)
+    if not (COURSE / "tests").is_dir():
+        raise CourseError("The tests are not in this install: they come with a clone of the course.")
+    os.chdir(COURSE)
     *first, last = commands(arguments, has_gpu=why_no_gpu() is None)
     if not first and os.name != "nt":
         os.execv(last[0], last)  # takes this process's place: what stops the one stops the other

@@ -256,8 +256,8 @@ see.phases("consumer 1 does not arrive", slots=3)
 # 4. Too few bytes: the phase is over when A's have come.
 #
 # The last one is luck. A phase is over when as many bytes have come as were expected, and A's were just as
-# many. Expect a few bytes less than that, and no copy ever hits the number here, where each counts as a whole:
-# the kernel stands still, as in 11.2. In what portions a GPU counts them is nothing to rely on.
+# many. Expect a few bytes less than that, and no copy ever hits the number here, where each counts as a
+# whole: the kernel stands still, as in 11.2. In what portions a GPU counts them is nothing to rely on.
 
 # %% [markdown]
 # ### The kernel around
@@ -472,9 +472,9 @@ see.source("warp_specialised")
 # %% [markdown]
 # Notice `4 * CONSUMERS` arrivals at `empty`; four requests for B's panels; `wgmma(BN, ...)` with 256 columns;
 # `rolled`, which keeps the compiler from copying the loop's body four times; and the ordinary stores at the
-# end, straight from registers. `u32` keeps an index in 32 bits. `FEW` and `MANY` are the registers of producer
-# and consumers. They change hands between whole warpgroups: so the producer has 128 threads now, and comes
-# first, `tid < 128`. Still only one of them works.
+# end, straight from registers. `u32` keeps an index in 32 bits. `FEW` and `MANY` are the registers of
+# producer and consumers. They change hands between whole warpgroups: so the producer has 128 threads now, and
+# comes first, `tid < 128`. Still only one of them works.
 
 # %%
 see.predict("11.share")
@@ -506,8 +506,8 @@ see.compare_code(*(recorded(stage, (9, 0)) for stage in ("mma_tma", "wgmma_tma")
 #
 # ### One last bet
 #
-# In `wgmma_tma` a warp spends 30 % of its time at the barriers of the block, by its profile. `warp_specialised`
-# takes them away.
+# In `wgmma_tma` a warp spends 30 % of its time at the barriers of the block, by its profile.
+# `warp_specialised` takes them away.
 
 # %%
 see.predict("11.gain")
@@ -551,9 +551,9 @@ see.limits("mma_sync", "mma_tma", "wgmma_tma", "warp_specialised")
 see.waits("wgmma_tma", "warp_specialised")
 
 # %% [markdown] tags=["thought"]
-# And this is where the 30 % went: at barriers none is left, and waits for products grew from 26 % to 45 %. The
-# warps only wait **somewhere else**. With a group of products always queued, it is all the same to a Tensor
-# Core where the threads stand. A wait costs something only if the unit that limits runs dry meanwhile.
+# And this is where the 30 % went: at barriers none is left, and waits for products grew from 26 % to 45 %.
+# The warps only wait **somewhere else**. With a group of products always queued, it is all the same to a
+# Tensor Core where the threads stand. A wait costs something only if the unit that limits runs dry meanwhile.
 
 # %% [markdown]
 # ### Where the rest is
@@ -564,9 +564,9 @@ see.waits("wgmma_tma", "warp_specialised")
 # would you change?**
 
 # %% [markdown] tags=["thought"]
-# Let a producer fetch the tiles for the next part of C while the consumers still store: blocks that live on, and
-# take one tile after another. That needs a producer of its own. So `warp_specialised` was no dead end: it is
-# the step before the next one.
+# Let a producer fetch the tiles for the next part of C while the consumers still store: blocks that live on,
+# and take one tile after another. That needs a producer of its own. So `warp_specialised` was no dead end: it
+# is the step before the next one.
 
 # %% [markdown]
 # ---

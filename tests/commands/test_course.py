@@ -151,6 +151,29 @@ def test_a_moved_course_is_set_up_again(machine):
     assert len(machine.calls()) == 2
 
 
+def test_a_moved_course_needs_no_network(machine):
+    """Nothing is installed again: the package's path and the scripts' first lines follow."""
+    machine.provide_uv()
+    machine.start()
+    packages = machine.course / ".venv" / "lib" / "python3.11" / "site-packages"
+    packages.mkdir(parents=True)
+    path = packages / "_editable_impl_gemm_course.pth"
+    path.write_text(str(machine.course))
+    script = machine.course / ".venv" / "bin" / "jupyter-lab"
+    script.write_text(f"#!{machine.course}/.venv/bin/python\nprint({str(machine.course)!r})\n")
+    binary = machine.course / ".venv" / "bin" / "uv"
+    binary.write_bytes(b"\x7fELF " + bytes(machine.course))
+    old, machine.course = machine.course, machine.course.rename(machine.course.with_name("moved to here"))
+    (machine.bin / "uv").unlink()
+    for _ in range(2):
+        assert machine.start("doctor").stdout.split()[0] == "runs"
+    assert len(machine.calls()) == 1
+    bin_now = machine.course / ".venv" / "bin"
+    assert (machine.course / path.relative_to(old)).read_text() == str(machine.course)
+    assert (bin_now / "jupyter-lab").read_text().startswith(f"#!{machine.course}/.venv/bin/python\n")
+    assert (bin_now / "uv").read_bytes() == b"\x7fELF " + bytes(old)
+
+
 def test_testing_adds_what_tests_need_and_opening_keeps_it(machine):
     machine.provide_uv()
     for command in ("lab", "test", "lab", "test"):

@@ -103,7 +103,7 @@ def test_update_brings_what_is_new_and_keeps_edited_notebooks(origin, learner):
     write(learner, one="my one", two="my two")
     commit(origin, one="newer one", three="three")
     done = update(learner)
-    assert (done.commits, done.packages) == (1, False)
+    assert (done.changes, done.packages) == (1, False)
     assert (learner / ONE).read_text() == "newer one" and (learner / THREE).read_text() == "three"
     assert (learner / TWO).read_text() == "my two"
     assert kept(learner) == ["my one"] == [copy.read_text() for copy in done.kept]
@@ -111,7 +111,7 @@ def test_update_brings_what_is_new_and_keeps_edited_notebooks(origin, learner):
 
 def test_update_with_nothing_new(learner):
     write(learner, one="my one")
-    assert update(learner).commits == 0
+    assert update(learner).changes == 0
     assert (learner / ONE).read_text() == "my one" and kept(learner) == []
 
 
@@ -159,13 +159,69 @@ def test_update_stops_before_other_edited_files_and_changes_nothing(origin, lear
     assert state(learner) == before
 
 
-def test_update_leaves_commits_of_ones_own_alone(origin, learner):
+def test_reset_goes_back_to_the_course_behind_commits_of_ones_own(learner):
+    """nbgitpuller commits a learner's work before it merges."""
+    commit(learner, one="my one")
+    write(learner, one="my one, later")
+    assert reset("01", learner)[1].read_text() == "my one, later"
+    assert (learner / ONE).read_text() == "one"
+
+
+def test_reset_after_a_merge_brings_what_the_course_has_now(origin, learner):
+    commit(learner, one="my one")
+    commit(origin, two="newer two", three="three")
+    git(learner, "pull", "--no-rebase", "--strategy-option=ours")
+    commit(learner, two="my two")
+    reset("02", learner)
+    assert (learner / TWO).read_text() == "newer two" and (learner / ONE).read_text() == "my one"
+
+
+def test_update_merges_with_commits_of_ones_own_and_keeps_edited_notebooks(origin, learner):
+    commit(learner, one="my one", mine="a file of mine")
+    commit(origin, one="newer one", two="newer two")
+    done = update(learner)
+    assert done.changes == 1 and kept(learner) == ["my one"]
+    assert [(learner / name).read_text() for name in (ONE, TWO, "mine")] == [
+        "newer one",
+        "newer two",
+        "a file of mine",
+    ]
+    assert update(learner).changes == 0
+
+
+def test_update_with_commits_of_ones_own_and_nothing_newer(learner):
+    commit(learner, one="my one")
+    assert update(learner).changes == 0
+    assert (learner / ONE).read_text() == "my one"
+
+
+def test_update_merges_where_an_edited_and_committed_notebook_goes_away(origin, learner):
+    commit(learner, one="my one")
+    git(origin, "rm", ONE)
+    commit(origin, two="newer two")
+    update(learner)
+    assert not (learner / ONE).exists() and kept(learner) == ["my one"]
+    assert (learner / TWO).read_text() == "newer two"
+
+
+def test_a_merge_that_fails_leaves_everything_as_it_was(origin, learner):
     commit(learner, one="my one")
     commit(origin, one="newer one")
     before = state(learner)
-    with pytest.raises(CourseError, match="commits of your own"):
+    hook = learner / ".git" / "hooks" / "commit-msg"
+    hook.parent.mkdir(exist_ok=True)
+    (learner / ".git" / "MERGE_HEAD").write_text("0" * 40)  # another merge is at work
+    with pytest.raises(CourseError, match="could not be merged"):
         update(learner)
-    assert state(learner) == before
+    now = state(learner)
+    assert {name: now[name] for name in before} == before
+
+
+def test_a_clone_of_another_user_is_told_in_gits_own_words(learner, monkeypatch):
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+    for command in (lambda: reset("01", learner), lambda: update(learner)):
+        with pytest.raises(CourseError, match=r"dubious ownership.*safe\.directory"):
+            command()
 
 
 def test_update_without_the_network_is_one_sentence(origin, learner):

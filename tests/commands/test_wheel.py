@@ -22,6 +22,14 @@ print(*(path.relative_to(records.DATA).as_posix() for path in sorted(records.DAT
 """
 
 
+COPY = """
+import sys
+from pathlib import Path
+from gemm_course.commands.copying import copy_into
+copy_into(Path(sys.argv[1]))
+"""
+
+
 def run(*command: str | Path, cwd: Path) -> str:
     apart = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
     done = subprocess.run(command, cwd=cwd, env=apart, capture_output=True, text=True)
@@ -50,3 +58,17 @@ def test_the_wheel_needs_no_clone(tmp_path):
     assert files.split() == [path.relative_to(ROOT / "data").as_posix() for path in here]
     said = run(programs / "gemm-course", "--help", cwd=elsewhere)
     assert all(name in said for name in command_names())
+
+    mine = elsewhere / "mine"
+    run(programs / "python", "-c", COPY, mine, cwd=elsewhere)
+    learners = {path.name for path in (ROOT / "notebooks").glob("*.ipynb")} | {"glossary.md"}
+    assert {path.name for path in (mine / "notebooks").iterdir() if path.is_file()} == learners
+    assert (mine / "notebooks" / "solutions").is_dir() and (mine / "notebooks" / "pictures").is_dir()
+    work = mine / "notebooks" / "00_welcome.ipynb"
+    fresh = work.read_bytes()
+    work.write_text("a learner's work")
+    told = run(programs / "gemm-course", "reset", "00", cwd=mine / "notebooks")
+    assert "fresh again" in told and work.read_bytes() == fresh
+    assert run(programs / "gemm-course", "update", cwd=mine) == "Nothing new.\n"
+    done = run(programs / "jupyter", "execute", "--output=done.ipynb", work.name, cwd=work.parent)
+    assert "error" not in done.lower() and (work.parent / "done.ipynb").exists()

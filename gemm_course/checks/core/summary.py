@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gemm_course.figures.colours import EDGE
+from gemm_course.places import BROUGHT
 
-NOTEBOOKS = Path(__file__).resolve().parents[3] / "notebooks"
 _EXERCISE = re.compile(r"exercise (\d\d\.\d+)")
 
 
@@ -107,7 +107,7 @@ def _title(chapter: str) -> str:
 
 
 def _notebook(chapter: str) -> Path | None:
-    return next(iter(sorted(NOTEBOOKS.glob(f"{chapter}_*.ipynb"))), None)
+    return next(iter(sorted(BROUGHT.glob(f"{chapter}_*.ipynb"))), None)
 
 
 def _linked(numbers: Sequence[str]) -> str:

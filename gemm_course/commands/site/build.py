@@ -12,14 +12,14 @@ from io import StringIO
 from pathlib import Path
 
 from gemm_course.commands.errors import CourseError
-from gemm_course.commands.places import ROOT
+from gemm_course.places import COURSE
 
 NEEDED = ("sphinx", "myst_nb", "sphinx_book_theme")
 _COLOUR = re.compile(r"\x1b\[[\d;]*m")
 NOT_FOR_READERS = ("*.map", "*-macros.html", ".buildinfo", "objects.inv")
 
 
-def build(folder: Path, root: Path = ROOT, say: Callable[[str], None] = print) -> list[str]:
+def build(folder: Path, root: Path = COURSE, say: Callable[[str], None] = print) -> list[str]:
     """Build the course in ``root`` as a website in ``folder``, and return warnings; none is usual.
 
     ``say`` gets a line for each step. Raises CourseError where ``folder`` holds something already, the extra

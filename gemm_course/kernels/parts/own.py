@@ -11,8 +11,7 @@ from pathlib import Path
 from types import ModuleType
 
 from gemm_course.kernels.parts.base import IllegalTiles, Stage
-
-NOTEBOOKS = Path(__file__).parents[3] / "notebooks"
+from gemm_course.places import learners_folder
 
 
 class OwnKernelError(ValueError):
@@ -67,7 +66,7 @@ def own_stage(file: str | Path, of: type[OwnStage] = OwnStage) -> OwnStage:
 
 def where(file: str | Path) -> Path:
     """The path of a file as the learner names it: from here, or else from beside the notebooks."""
-    here, beside = Path(file), NOTEBOOKS / file
+    here, beside = Path(file), learners_folder() / "notebooks" / file
     return (beside if not here.exists() and beside.exists() else here).resolve()
 
 

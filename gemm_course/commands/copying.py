@@ -1,0 +1,111 @@
+"""Puts a copy of the notebooks into a learner's folder, and later brings it up to date.
+
+A copy remembers in `.course/brought.json` how each file was when it came, by its SHA-256: so what the learner
+changed is known, and what the course has changed since.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from gemm_course import places
+from gemm_course.commands.errors import CourseError
+from gemm_course.commands.keep import keep
+from gemm_course.commands.places import KEPT
+
+_NOT_FOR_LEARNERS = {"source", "kept", "measured"}
+_SUFFIXES = {".ipynb", ".md", ".png", ".svg"}
+
+
+def is_copy(folder: Path) -> bool:
+    """Whether the notebooks in the folder are such a copy."""
+    return _memory(folder).is_file()
+
+
+def copy_into(folder: Path) -> bool:
+    """Put the notebooks into ``folder/notebooks``; return False if the folder has the course's already.
+
+    Raises CourseError where something else is there already, or the folder cannot be written.
+    """
+    if places.has_notebooks(folder):
+        return False
+    notebooks = folder / "notebooks"
+    if notebooks.exists():
+        raise CourseError(f"{notebooks} is there already and holds no course: choose another folder.")
+    part = folder / f"notebooks-{os.getpid()}"
+    try:
+        for name, file in _brought():
+            target = part / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(file, target)
+        part.rename(notebooks)  # as a whole: nothing half-made stays if this is interrupted
+        _remember(folder, {name: _digest(file) for name, file in _brought()})
+    except OSError as error:
+        raise CourseError(f"{folder} cannot be written ({error.strerror}): choose another folder.") from error
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+    return True
+
+
+def newer_files(folder: Path) -> list[str]:
+    """Return which files of a copy the course has changed or added since they were copied."""
+    before = _remembered(folder)
+    return [name for name, file in _brought() if before.get(name) != _digest(file)]
+
+
+def bring_up_to_date(folder: Path) -> tuple[list[str], list[Path]]:
+    """Replace what the course has changed; return these files' names, and the copies kept of edited ones."""
+    before, newer, kept = _remembered(folder), newer_files(folder), []
+    for name in newer:
+        file, source = folder / "notebooks" / name, places.BROUGHT / name
+        if file.exists() and _digest(file) not in (before.get(name), _digest(source)):
+            kept.append(keep(file, folder / KEPT))
+        file.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, file)
+        before[name] = _digest(source)
+        _remember(folder, before)  # after each file: an interruption forgets none
+    return newer, kept
+
+
+def _brought() -> Iterator[tuple[str, Path]]:
+    """Name below ``notebooks`` and path of each file that a learner gets."""
+    for file in sorted(places.BROUGHT.rglob("*")):
+        name = file.relative_to(places.BROUGHT)
+        hidden = any(part.startswith(".") for part in name.parts)
+        if (
+            file.is_file()
+            and file.suffix in _SUFFIXES
+            and name.parts[0] not in _NOT_FOR_LEARNERS
+            and not hidden
+        ):
+            yield name.as_posix(), file
+
+
+def _digest(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def _memory(folder: Path) -> Path:
+    return folder / places.STATE / "brought.json"
+
+
+def _remembered(folder: Path) -> dict[str, str]:
+    """What is remembered; nothing if that file is damaged, and then everything counts as edited."""
+    try:
+        said = json.loads(_memory(folder).read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return said if isinstance(said, dict) else {}
+
+
+def _remember(folder: Path, digests: dict[str, str]) -> None:
+    memory = _memory(folder)
+    memory.parent.mkdir(parents=True, exist_ok=True)
+    part = memory.with_name(f"{memory.name}-{os.getpid()}")
+    part.write_text(json.dumps(digests, indent=0), "utf-8")
+    part.replace(memory)

@@ -1,0 +1,80 @@
+"""Where things are: what came with the course, and what is this learner's own.
+
+In a clone or an unpacked archive both are one folder, if the learner may write there. Where many use one
+install, or the course came as a wheel, each learner has a copy of the notebooks in a folder of their own; so
+nothing is written into the install, and nobody sees what others have passed.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+NAME = "gemm-course"
+VARIABLE = (
+    "GEMM_COURSE_FOLDER"  # names the learner's folder; `gemm-course lab FOLDER` sets it for its kernels
+)
+FIRST = Path("notebooks", "00_welcome.ipynb")  # by which a folder with the notebooks is known
+STATE = ".course"  # in the learner's folder: progress, JupyterLab's layout, notebooks as they came
+
+PACKAGE = Path(__file__).resolve().parent
+COURSE = PACKAGE.parent  # a clone or an archive; of an installed wheel just where packages lie
+_IN_WHEEL = PACKAGE / "_notebooks"
+BROUGHT = _IN_WHEEL if _IN_WHEEL.is_dir() else COURSE / "notebooks"  # the notebooks as the course brings them
+
+
+def learners_folder() -> Path:
+    """Return the folder whose ``notebooks`` this learner works in; it may not be there yet.
+
+    The first of: the one that GEMM_COURSE_FOLDER names; the course's own, if it is this learner's; the
+    nearest around the working directory that holds the notebooks and is the learner's, such as one that
+    nbgitpuller brought; ``gemm-course`` among the learner's documents, where ``gemm-course lab`` puts a copy.
+    """
+    if named := os.environ.get(VARIABLE):
+        return Path(named).expanduser().resolve()
+    for folder in (COURSE, *_around()):
+        if has_notebooks(folder) and is_own(folder):
+            return folder
+    return _in_documents()
+
+
+def state_folder() -> Path:
+    """Return where the course keeps what it knows of this learner; it may not be there yet."""
+    folder = learners_folder()
+    if has_notebooks(folder) and is_own(folder):
+        return folder / STATE
+    from platformdirs import user_state_path
+
+    return user_state_path(NAME, appauthor=False)
+
+
+def has_notebooks(folder: Path) -> bool:
+    """Whether the course's notebooks lie in this folder."""
+    return (folder / FIRST).is_file()
+
+
+def is_own(folder: Path) -> bool:
+    """Whether this user may write in a folder of the course, and no other user works in it.
+
+    It belongs to whoever opened the course there first: that user owns its ``.course``.
+    """
+    if not os.access(folder, os.W_OK):
+        return False
+    state = folder / STATE
+    if not hasattr(os, "geteuid") or not state.exists():
+        return True
+    return os.geteuid() in (0, state.stat().st_uid)
+
+
+def _around() -> tuple[Path, ...]:
+    try:
+        here = Path.cwd()
+    except OSError:  # the working directory is gone
+        return ()
+    return (here, *here.parents)
+
+
+def _in_documents() -> Path:
+    from platformdirs import user_documents_path
+
+    return user_documents_path() / NAME
