@@ -184,7 +184,7 @@ see.predict("12.store")
 # ### The case of the 1,350 clocks
 #
 # In the first form of `overlapped_store`, rounding a tile took 1,350 clocks. By its instructions it should be
-# 500. These lines stood between products and store. **Which of them does a product with beta = 0 not need?**
+# 500. These lines stood between products and store. **Which of them does rounding not need if beta is 0?**
 #
 # ```python
 # whole = group_rows * tile_cols
@@ -196,15 +196,15 @@ see.predict("12.store")
 # ```
 
 # %% [markdown] tags=["thought"]
-# The first four, with four divisions: only reading C needs `row` and `col`. Now they run only where C is
-# read, and nothing is multiplied by an alpha of 1. Rounding takes 465 clocks. What each change brought,
-# nobody measured.
+# The first four, with four divisions: here only reading C needs `row` and `col`. And half of the last. Now
+# they run only where C is read, and nothing is multiplied by an alpha of 1. Rounding takes 465 clocks. What
+# each change brought, nobody measured.
 
 # %% [markdown]
 # ### Predicted and measured
 #
-# Percentages of cuBLAS at 4096³. Some rows changed more than their name says. **Which prediction was
-# furthest off?**
+# Percentages of cuBLAS at 4096³. Some rows changed more than their name says. **Of the three
+# predictions, which was furthest off?**
 #
 # | step | predicted | measured |
 # |---|---|---|
@@ -225,7 +225,8 @@ see.predict("12.store")
 # %% [markdown]
 # ### What limits it now?
 #
-# Three stages at 4096³, labels lost. **Who is who?** (Shares of the clocks in which an SM has work.)
+# `persistent`, `staged_store` and `overlapped_store` at 4096³, labels lost. **Who is who?** (Shares of the
+# clocks in which an SM has work.)
 #
 # | | X | Y | Z |
 # |---|---|---|---|
@@ -281,8 +282,8 @@ def best_width(m, n):
 check.best_width(best_width)
 
 # %% [markdown]
-# **Bet before you look:** at which of these sizes does the rule choose another width than was fastest? Shares
-# of cuBLAS, measured with `overlapped_store`:
+# **Bet before you look,** once 12.3 has passed: at which of these sizes does the rule choose another width
+# than was fastest? Shares of cuBLAS, measured with `overlapped_store`:
 #
 # | BN | 1024³ | 2048³ | 3072³ | 4096³ | 8192³ |
 # |---|---|---|---|---|---|
@@ -312,6 +313,7 @@ pd.Series({size: best_width(size, size) for size in (1024, 2048, 3072, 4096, 819
 #
 # - `cuda.threadfence()`: what this thread has stored can be seen by other blocks before what it stores
 #   afterwards. Without it a GPU may show them the count first.
+#   The last block calls it once more, before it reads: so that what it reads is no older than the count.
 # - `cuda.atomic.add(done, place, 1)` adds 1 as one step that no other block can come between, and returns
 #   what was there **before**.
 # - `cuda.syncthreads()` between the block's stores and the one thread that counts.
@@ -575,7 +577,7 @@ see.tiles(mine)
 #
 # The kernel below computes TM results per thread, one below the other, straight from global memory; its sums
 # are done. Write what is left: `C = max(A @ B + bias, 0)`. `bias` has an element for each column of C. Any
-# m, n and k; C is stored once and never read.
+# m, n and k; C is stored once and never read, and a thread reads its element of `bias` once.
 
 
 # %% id="ex-12-6"

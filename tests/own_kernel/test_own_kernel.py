@@ -190,6 +190,14 @@ def test_half_an_epilogue_is_told_what_is_missing(tmp_path, left_out, said):
     assert said in str(own(edit(new_file(tmp_path, "mine"), left_out)).check())
 
 
+def test_an_epilogue_without_its_extras_is_told_when_the_file_is_read(tmp_path):
+    last = EPILOGUE[3][0], EPILOGUE[3][1].replace('    extras={"bias": "n"},\n', "")
+    with pytest.raises(
+        OwnKernelError, match=r"the epilogue takes C, bias, but after C the extras name nothing"
+    ):
+        own(edit(new_file(tmp_path, "mine"), [*EPILOGUE[:3], last]))
+
+
 def test_a_syntax_error_is_one_sentence_in_a_notebook(tmp_path):
     (tmp_path / "broken.py").write_text("x = 1\nif x\n")
     with pytest.raises(OwnKernelError) as error:

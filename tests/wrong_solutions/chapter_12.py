@@ -29,6 +29,13 @@ ACC = "acc = float32(0)\n        for"
 PERSISTENT_LOOP = altered(
     "persistent_loop",
     {
+        "leaves_before_the_barrier": (
+            "A thread that leaves the loop",
+            (
+                "        acc = float32(0)\n",
+                "        if row >= m or col >= n:\n            break\n        acc = float32(0)\n",
+            ),
+        ),
         "every_block_all_tiles": ("Every block computes all tiles", (BEGIN, "tile = 0"), (NEXT, "tile += 1")),
         "in_float64": ("in float64", ("acc = float32(0)", "acc = 0")),
         "next_is_one_further": ("by the number of blocks", (NEXT, "tile += 1")),
@@ -70,6 +77,7 @@ BEST_WIDTH = altered(
         "shortest_step": ("whose step is shortest", (COST, "return STEP[BN]")),
         "fullest": ("fullest last wave", (COST, "return -tiles / (-(-tiles // 132) * 132)")),
         "longest": ("not `max`", ("min(STEP", "max(STEP")),
+        "square_tiles": ("Tiles are 128 rows high", ("-(-m // 128)", "-(-m // BN)")),
     },
 )
 BEST_WIDTH |= returning(
@@ -173,6 +181,12 @@ STREAM_K_PARTS = altered(
 STREAM_K_PARTS |= returning(
     "stream_k_parts",
     {
+        "empty_part_at_the_end": (
+            "a part without steps",
+            "(lambda at, stop: [(t, max(at - t * steps, 0), min(stop - t * steps, steps)) "
+            "for t in range(at // steps, min(stop // steps, tiles - 1) + 1)])"
+            "(tiles * steps * block // blocks, tiles * steps * (block + 1) // blocks)",
+        ),
         "whole_tiles": ("whole tiles", "[(t, 0, steps) for t in range(block, tiles, blocks)]"),
         "split_k": (
             "That is split-K",

@@ -60,6 +60,10 @@ SLIPS = (
         "The number of waves is rounded down: the last one is missing.",
         _least(lambda m, n, BN: _tiles(m, n, BN) // SMS * STEP[BN]),
     ),
+    Slip(
+        "Tiles are 128 rows high, whatever their width: `m / 128` of them, rounded up, one below the other.",
+        _least(lambda m, n, BN: -(-(-(-m // BN) * -(-n // BN)) // SMS) * STEP[BN]),
+    ),
     Slip("That is the tile whose step is shortest. How many waves of it are there?", lambda m, n: 64),
     Slip(
         "That is always the widest. Where it leaves half of the SMs idle, narrower ones are faster.",

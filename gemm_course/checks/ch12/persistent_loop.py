@@ -1,8 +1,10 @@
 """Exercise 12.2: blocks that stay, and take every gridDim.x-th tile of C."""
 
+import ast
+
 import numpy as np
 
-from gemm_course.checks.core import Refused, check_begun, exercise, kernel_of
+from gemm_course.checks.core import Refused, check_begun, exercise, kernel_of, source_tree
 from gemm_course.checks.engines.lessons import no_float64
 from gemm_course.checks.engines.trial import Trial, try_kernel
 
@@ -18,7 +20,7 @@ SIZES = ((24, 40, 11, 4), (13, 50, 8, 5), (40, 9, 3, 1), (16, 16, 5, 9), (17, 24
         "There are `(m + 7) // 8` rows of tiles and `(n + 7) // 8` columns; `count` is their product.",
         "Tiles are numbered row by row: tile t is in row `t // tile_cols` of tiles and in column `t % "
         "tile_cols`. A tile is 8 elements wide and high.",
-        "A tile's sums begin at 0. After the store: `tile += cuda.gridDim.x`.",
+        "A tile's sums begin at `float32(0)`. After the store: `tile += cuda.gridDim.x`.",
     ),
 )
 def persistent_loop(kernel):
@@ -98,6 +100,12 @@ def _check_who_stores(trial: Trial, where: str) -> None:
         )
 
 
+def _leaves_early(kernel) -> bool:
+    return any(
+        isinstance(node, (ast.Break, ast.Return, ast.Continue)) for node in ast.walk(source_tree(kernel))
+    )
+
+
 def _whole_tiles(never: np.ndarray, beyond: int) -> bool:
     """Whether the elements that nobody stored are those of all tiles from number ``beyond`` on."""
     across = -(-never.shape[1] // SIDE)
@@ -114,9 +122,15 @@ def _likely(trial: Trial, wrong: np.ndarray) -> str:
             return "Tiles at the edge of C that are not full are forgotten: round the number of tiles up."
         if (never == ((rows >= m // SIDE) | (columns >= n // SIDE))).all():
             return "Tiles at the edges of C that are not full are forgotten: round both numbers of tiles up."
+        if (wrong & ~never).any() and _leaves_early(trial.kernel):
+            return (
+                "A thread that leaves the loop leaves the others without what it fetches: all threads of a "
+                "block must call `add_products` for each of its tiles. Only the store has a condition."
+            )
         return (
             "Some elements of C are never stored. Does a tile's number lead to its place? Tile t is in row "
-            "`t // tile_cols` of tiles and in column `t % tile_cols`."
+            "`t // tile_cols` of tiles and in column `t % tile_cols`. And does the number go on by "
+            "`cuda.gridDim.x`?"
         )
     first = rows * -(-n // SIDE) + columns < trial.grid[0]
     if not (wrong & first).any():

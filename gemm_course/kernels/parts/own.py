@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import linecache
 import sys
 import traceback
@@ -60,8 +61,26 @@ def own_stage(file: str | Path, of: type[OwnStage] = OwnStage) -> OwnStage:
     stage = _run(path, text).get("STAGE")
     if not isinstance(stage, Stage):
         raise OwnKernelError(f"{path.name} has no STAGE: at its end must stand STAGE = Stage(...).")
+    _require_matching_extras(path, stage)
     given = {each.name: getattr(stage, each.name) for each in fields(Stage)}
     return of(**{**given, "name": path.stem, "file": path, "text": text})
+
+
+def _require_matching_extras(path: Path, stage: Stage) -> None:
+    """Raise OwnKernelError unless the epilogue takes C and what the extras name."""
+    if stage.epilogue is None:
+        return
+    try:
+        inspect.signature(stage.epilogue).bind("C", *stage.extras)
+    except TypeError:
+        takes = ", ".join(inspect.signature(stage.epilogue).parameters) or "nothing"
+        names = ", ".join(stage.extras) or "nothing"
+        raise OwnKernelError(
+            f"{path.name}: the epilogue takes {takes}, but after C the extras name {names}. STAGE needs "
+            'both, as in extras={"bias": "n"}, epilogue=lambda C, bias: np.maximum(C + bias, 0).'
+        ) from None
+    except ValueError:  # a function that tells nothing of its parameters
+        return
 
 
 def where(file: str | Path) -> Path:
