@@ -85,6 +85,28 @@ def site(
     print(f"Open {folder / 'index.html'} in a browser, or copy the folder to any web server.")
 
 
+@app.command()
+def release(
+    folder: Annotated[Path, typer.Argument(help="a folder that is new or empty")],
+    solutions: Annotated[bool, typer.Option(help="with all solutions, or with none")] = True,
+    nbgrader: Annotated[
+        bool, typer.Option("--nbgrader", help="assignments for nbgrader instead, without solutions")
+    ] = False,
+) -> None:
+    """Write what a teacher hands out: the course, with or without solutions, or assignments for nbgrader."""
+    from gemm_course.commands.release import release_assignments, release_course
+
+    if nbgrader:
+        names = release_assignments(folder)
+        print(
+            f"{len(names)} assignments are in {folder / 'source'}. "
+            f"In {folder}: `nbgrader generate_assignment {names[0]}`."
+        )
+    else:
+        release_course(folder, solutions)
+        print(f"The course is in {folder}{'' if solutions else ', without solutions'}.")
+
+
 @app.command(context_settings={"allow_extra_args": True, "allow_interspersed_args": False})
 def emulate(
     context: typer.Context,

@@ -39,12 +39,12 @@ def copy_into(folder: Path) -> bool:
         raise CourseError(f"{notebooks} is there already and holds no course: choose another folder.")
     part = folder / f"notebooks-{os.getpid()}"
     try:
-        for name, file in _brought():
+        for name, file in brought():
             target = part / name
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(file, target)
         part.rename(notebooks)  # as a whole: nothing half-made stays if this is interrupted
-        _remember(folder, {name: _digest(file) for name, file in _brought()})
+        _remember(folder, {name: _digest(file) for name, file in brought()})
     except OSError as error:
         raise CourseError(f"{folder} cannot be written ({error.strerror}): choose another folder.") from error
     finally:
@@ -55,7 +55,7 @@ def copy_into(folder: Path) -> bool:
 def newer_files(folder: Path) -> list[str]:
     """Return which files of a copy the course has changed or added since they were copied."""
     before = _remembered(folder)
-    return [name for name, file in _brought() if before.get(name) != _digest(file)]
+    return [name for name, file in brought() if before.get(name) != _digest(file)]
 
 
 def bring_up_to_date(folder: Path) -> tuple[list[str], list[Path]]:
@@ -72,7 +72,7 @@ def bring_up_to_date(folder: Path) -> tuple[list[str], list[Path]]:
     return newer, kept
 
 
-def _brought() -> Iterator[tuple[str, Path]]:
+def brought() -> Iterator[tuple[str, Path]]:
     """Name below ``notebooks`` and path of each file that a learner gets."""
     for file in sorted(places.BROUGHT.rglob("*")):
         name = file.relative_to(places.BROUGHT)

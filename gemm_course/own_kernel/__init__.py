@@ -38,7 +38,8 @@ class Mine(OwnStage):
 
         The padding of A, B and C holds NaN, and so does C where beta is 0; results are compared with float64,
         and races, missing barriers and accesses out of bounds are found. tiles: to change from the defaults.
-        shapes: (m, n, k) instead of the usual five, which follow from the tiles. -> what was found; `.ok`,
+        shapes: (m, n, k) instead of the usual five, which follow from the tiles, however they are called, and
+        from the blocks of a launch. -> what was found; `.ok`,
         `.problems`.
         """
         return checked(self, tiles, shapes)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
 
@@ -19,6 +20,7 @@ SCALINGS = ((1.0, 0.0), (1.25, -0.5))  # alpha, beta
 ROW_BYTES = 64
 ALLOWED = {("float32", "float32"): 1e-6, ("float16", "float32"): 5e-4, ("float16", "float16"): 3e-3}
 MOST = 5  # problems told of one case
+LONGEST_SIDE, UNKNOWN_SIDE, LONGEST_STEP = 512, 32, 128  # of a block's tile, where its names do not say
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ def checked(
     try:
         chosen = stage.complete(tiles)
         stage.kernel(chosen)
-        for shape in shapes or odd_shapes(chosen):
+        for shape in shapes or odd_shapes(stage, chosen):
             for alpha, beta in SCALINGS:
                 problems, remarks = _case(stage, chosen, shape, alpha, beta)
                 advice |= dict.fromkeys(remarks)
@@ -75,16 +77,37 @@ def checked(
     return Checked(stage.name, tiles_text(chosen), tuple(passed), (), tuple(advice))
 
 
-def odd_shapes(tiles: Mapping[str, int]) -> list[tuple[int, int, int]]:
+def odd_shapes(stage: OwnStage, tiles: Mapping[str, int]) -> list[tuple[int, int, int]]:
     """(m, n, k) that no tile divides: one element, less than a tile, more than one, none to add up."""
-    t = SimpleNamespace(**{"BM": 32, "BN": 32, "BK": 8, **tiles})
+    BM, BN, BK = tile_of(stage, tiles)
     return [
         (1, 1, 1),
-        (t.BM - 1, t.BN + 1, t.BK + 1) if t.BM > 1 else (1, t.BN + 1, t.BK + 1),
-        (t.BM + 5, max(1, t.BN - 3), 2 * t.BK + 3),
+        (BM - 1, BN + 1, BK + 1) if BM > 1 else (1, BN + 1, BK + 1),
+        (BM + 5, max(1, BN - 3), 2 * BK + 3),
         (3, 5, 0),
-        (t.BM, t.BN, 3 * t.BK),
+        (BM, BN, 3 * BK),
     ]
+
+
+def tile_of(stage: OwnStage, tiles: Mapping[str, int]) -> tuple[int, int, int]:
+    """Rows and columns of C that a block computes, and at least as many steps along k as it takes at a time.
+
+    By their names, BM, BN and BK, or else by what the stage says of its launch: a learner may call them
+    anything, or nothing. A k that is too long does no harm.
+    """
+    t, chosen = SimpleNamespace(**tiles), dict(tiles)
+    rows = chosen.get("BM") or _covered(lambda m: stage.blocks(m, 1, t))
+    columns = chosen.get("BN") or _covered(lambda n: stage.blocks(1, n, t))
+    return rows, columns, chosen.get("BK") or min(max(8, *tiles.values(), rows, columns), LONGEST_STEP)
+
+
+def _covered(blocks: Callable[[int], tuple[int, ...]]) -> int:
+    """How long one side of C may be before there are more blocks; UNKNOWN_SIDE if that never changes them."""
+    try:
+        one = math.prod(blocks(1))
+        return next(side for side in range(1, LONGEST_SIDE) if math.prod(blocks(side + 1)) > one)
+    except Exception:  # StopIteration, or whatever the learner's geometry raises: the launch will tell
+        return UNKNOWN_SIDE
 
 
 def _case(stage: OwnStage, tiles, shape, alpha: float, beta: float) -> tuple[list[str], list[str]]:

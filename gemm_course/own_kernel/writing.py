@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import inspect
 import re
 from pathlib import Path
@@ -46,8 +47,10 @@ def write_new(name: str, folder: Path, start: str = USUAL) -> Path:
     if name in LADDER:
         raise OwnKernelError(f"{name} is a stage of the ladder: choose another name.")
     if start not in LADDER:
-        known = ", ".join(stage.name for stage in LADDER)
-        raise OwnKernelError(f"no stage is called {start!r}; the ladder is {known}.")
+        names = [stage.name for stage in LADDER]
+        near = [name for name in names if start in name] or difflib.get_close_matches(start, names)
+        known = f"did you mean {' or '.join(near)}?" if near else f"the ladder is {', '.join(names)}."
+        raise OwnKernelError(f"no stage is called {start!r}; {known}")
     path = folder / f"{name}.py"
     if path.exists():
         raise OwnKernelError(f"{path} exists already, and nothing was written: choose another name.")

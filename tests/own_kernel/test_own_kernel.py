@@ -198,6 +198,62 @@ def test_an_epilogue_without_its_extras_is_told_when_the_file_is_read(tmp_path):
         own(edit(new_file(tmp_path, "mine"), [*EPILOGUE[:3], last]))
 
 
+SIDE = """
+from numba import cuda, float32
+from gemm_course.kernels import Stage
+
+
+def build(T):
+    def kernel(m, n, k, alpha, A, B, beta, C):
+        As = cuda.shared.array((T, T), float32)
+        Bs = cuda.shared.array((T, T), float32)
+        x, y = cuda.threadIdx.x, cuda.threadIdx.y
+        row, col = cuda.blockIdx.y * T + y, cuda.blockIdx.x * T + x
+        acc = float32(0)
+        for k0 in range(0, k, T):
+            As[y, x] = A[row, k0 + x] if row < m and k0 + x < k else float32(0)
+            Bs[y, x] = B[k0 + y, col] if k0 + y < k and col < n else float32(0)
+            cuda.syncthreads()
+            for p in range(T):
+                acc += As[y, p] * Bs[p, x]
+            cuda.syncthreads()
+        if row < m and col < n:
+            C[row, col] = alpha * acc + beta * C[row, col] if beta != 0 else alpha * acc
+
+    return kernel
+
+
+STAGE = Stage(
+    name="side",
+    title="One side",
+    document="",
+    tiles={"T": 32},
+    options={"T": (8, 16, 32)},
+    requirements=lambda t: [],
+    build=build,
+    threads=lambda t: (t.T, t.T),
+    blocks=lambda m, n, t: (-(-n // t.T), -(-m // t.T)),
+    registers=lambda t: 32,
+)
+"""
+
+
+@pytest.mark.parametrize("side", [8, 32])
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("", "", ""),
+        ("A[row, k0 + x] if row < m and k0 + x", "A[row, x] if row < m and x", "instead of"),
+        ("            cuda.syncthreads()\n        if", "        if", "between them: either may come first"),
+    ],
+)
+def test_tiles_may_have_any_name(tmp_path, side, old, new, said):
+    """More than one step along k, and blocks that are not full, whatever the sizes are called."""
+    (tmp_path / "side.py").write_text(SIDE.replace(old, new) if old else SIDE)
+    found = own(tmp_path / "side.py").check({"T": side})
+    assert found.ok == (not said) and said in str(found)
+
+
 def test_a_syntax_error_is_one_sentence_in_a_notebook(tmp_path):
     (tmp_path / "broken.py").write_text("x = 1\nif x\n")
     with pytest.raises(OwnKernelError) as error:

@@ -60,7 +60,10 @@ def own_stage(file: str | Path, of: type[OwnStage] = OwnStage) -> OwnStage:
     linecache.cache.pop(str(path), None)  # the emulator and the compiler read the source there
     stage = _run(path, text).get("STAGE")
     if not isinstance(stage, Stage):
-        raise OwnKernelError(f"{path.name} has no STAGE: at its end must stand STAGE = Stage(...).")
+        raise OwnKernelError(
+            f"{path.name} has no STAGE: at its end must stand STAGE = Stage(...). "
+            "`python3 course.py new NAME` writes a file that has one."
+        )
     _require_matching_extras(path, stage)
     given = {each.name: getattr(stage, each.name) for each in fields(Stage)}
     return of(**{**given, "name": path.stem, "file": path, "text": text})

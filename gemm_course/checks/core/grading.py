@@ -1,0 +1,63 @@
+"""For graded notebooks: a check whose verdict counts, in a cell that the learner does not write."""
+
+import sys
+import sysconfig
+from collections.abc import Iterator
+from pathlib import Path
+from types import FunctionType, ModuleType
+
+from IPython.display import display
+
+from gemm_course.places import PACKAGE
+
+from .exercise import Exercise
+from .verdict import Verdict
+
+_CHECKERS = "gemm_course.checks"
+_WHERE_CODE_MAY_BE = (PACKAGE, Path(sysconfig.get_path("stdlib")), Path(sysconfig.get_path("purelib")))
+
+
+def graded(verdict: Verdict) -> None:
+    """Show the verdict. Raise AssertionError, by which graders give no points, unless the answer is right.
+
+    Points are given for what the course's own checkers say: where a notebook has put a function of its own in
+    the place of one of theirs, AssertionError is raised as well, and names it. This is a look, not a lock: an
+    answer runs in the same process as its check, and whoever knows Python well can deceive both.
+    """
+    display(verdict)
+    replaced = next(replaced_functions(), None)
+    assert replaced is None, f"{replaced} is not the course's: this notebook has replaced it."
+    assert isinstance(verdict, Verdict), f"A check answers with a verdict, not with {verdict!r}."
+    assert verdict.passed, f"{verdict.heading}: {verdict.message}"
+
+
+def replaced_functions() -> Iterator[str]:
+    """Name the functions of `gemm_course.checks` that come from somewhere else, such as a notebook's cell."""
+    for name, module in list(sys.modules.items()):
+        if name == _CHECKERS or name.startswith(f"{_CHECKERS}."):
+            yield from (
+                f"{name}.{inside}" for inside, function in _functions(module) if _is_foreign(function)
+            )
+
+
+def _functions(module: ModuleType) -> Iterator[tuple[str, object]]:
+    """A module's functions, those of its classes, and what its checkers prove answers with, by name."""
+    for name, value in list(vars(module).items()):
+        yield name, value
+        if isinstance(value, type) and value.__module__.startswith(_CHECKERS):
+            for attribute, function in list(vars(value).items()):
+                yield (
+                    f"{name}.{attribute}",
+                    getattr(function, "fget", getattr(function, "__func__", function)),
+                )
+        if isinstance(value, Exercise):
+            yield name, value._prove
+
+
+def _is_foreign(function: object) -> bool:
+    if not isinstance(function, FunctionType):
+        return False
+    file = function.__code__.co_filename
+    if file == "<string>" or file.startswith("<frozen "):  # what dataclasses write, and Python's own
+        return False
+    return not any(Path(file).is_relative_to(folder) for folder in _WHERE_CODE_MAY_BE)

@@ -1,0 +1,177 @@
+"""Makes what a teacher hands out: the course with or without its solutions, or assignments for nbgrader."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import nbformat
+
+from gemm_course import checks, places
+from gemm_course.commands.copying import brought
+from gemm_course.commands.errors import CourseError
+
+# Of a clone, beside the notebooks: all that a learner needs. Tests and sources hold solutions.
+COURSE = (
+    "README.md",
+    "LICENSE",
+    "course.py",
+    "pyproject.toml",
+    "uv.lock",
+    "environment.yml",
+    ".gitignore",
+    "data",
+    "docs",
+    "gemm_course",
+)
+FOLDED, STUB = "folded", "stub"  # tags of the notebooks' cells, by tools/build_notebooks.py
+SOLUTIONS_LINK = "Every solution with what it shows when it runs"
+CHECK = """\
+from gemm_course import check
+from gemm_course.checks.core.grading import graded
+
+graded({call})"""
+# Assignments have no solutions that nbgrader would have to clear away; and pictures below cells stay.
+CONFIG = """\
+c = get_config()
+c.CourseDirectory.course_id = "gemm-course"
+c.ExecutePreprocessor.timeout = 300
+c.GenerateAssignment.preprocessors = [
+    f"nbgrader.preprocessors.{name}"
+    for name in (
+        "IncludeHeaderFooter",
+        "LockCells",
+        "CheckCellMetadata",
+        "ComputeChecksums",
+        "SaveCells",
+        "CheckCellMetadata",
+    )
+]
+"""
+
+
+def release_course(folder: Path, solutions: bool) -> None:
+    """Write the course into a new folder, as learners get it.
+
+    Without ``solutions`` neither their notebooks nor those folded below the exercises are in it. The checkers
+    know right answers all the same, and Python hides nothing. Raises CourseError where the folder is not new.
+    """
+    _begin(folder)
+    for name in COURSE:
+        source = places.COURSE / name
+        if source.is_dir():
+            shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        elif source.is_file():
+            shutil.copy2(source, folder / name)
+    for name, file in brought():
+        if solutions or not name.startswith("solutions/"):
+            target = folder / "notebooks" / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if target.suffix == ".ipynb" and not solutions:
+                nbformat.write(_without_solutions(nbformat.read(file, 4)), target)
+            else:
+                shutil.copyfile(file, target)
+
+
+def release_assignments(folder: Path) -> list[str]:
+    """Write a course for nbgrader into a new folder: an assignment per notebook, a point per exercise.
+
+    An exercise's cell is the learner's; its check stands in a locked cell below it. Nothing has a solution.
+    Returns the assignments' names. Raises CourseError where the folder is not new.
+    """
+    _begin(folder)
+    (folder / "nbgrader_config.py").write_text(CONFIG, "utf-8")
+    made = []
+    for name, file in brought():
+        if "/" not in name and name.endswith(".ipynb"):
+            assignment = Path(name).stem
+            notebook = assignment_of(nbformat.read(file, 4))
+            place = folder / "source" / assignment
+            place.mkdir(parents=True)
+            nbformat.write(notebook, place / name)
+            _copy_what_it_shows(place)
+            made.append(assignment)
+    return made
+
+
+def assignment_of(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """A learner's notebook as an assignment of nbgrader, without solutions."""
+    notebook = _without_solutions(notebook)
+    notebook.cells = [made for cell in notebook.cells for made in _graded(cell)]
+    nbformat.validate(notebook)
+    return notebook
+
+
+def _without_solutions(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """The notebook without the solutions folded below its exercises, and without the way to the others."""
+    notebook.cells = [cell for cell in notebook.cells if FOLDED not in cell.metadata.get("tags", [])]
+    for cell in notebook.cells:
+        if SOLUTIONS_LINK in cell.source:
+            cell.source = cell.source.split(SOLUTIONS_LINK)[0].rstrip()
+    return notebook
+
+
+def _graded(cell: nbformat.NotebookNode) -> Iterator[nbformat.NotebookNode]:
+    """An exercise's cell as two: what the learner writes, and the check; any other cell as it is."""
+    is_stub = cell.cell_type == "code" and STUB in cell.metadata.get("tags", [])
+    call = _check_at_the_end(cell.source) if is_stub else None
+    if call is None:
+        yield cell
+        return
+    written, asked = _answer_and_question(cell.source, call)
+    answer = nbformat.from_dict(cell)
+    answer.source, answer.outputs = written, []
+    answer.metadata.nbgrader = _for_nbgrader(cell.id, solution=True)
+    yield answer
+    check = nbformat.v4.new_code_cell(CHECK.format(call=asked), id=f"{cell.id}-check")
+    check.metadata.nbgrader = _for_nbgrader(check.id, grade=True, locked=True, points=1)
+    yield check
+
+
+def _answer_and_question(source: str, call: str) -> tuple[str, str]:
+    """What the learner writes, and the call that checks it.
+
+    Where an answer stands in the call, as in `check.idle_lanes(None)`, it gets a name above it.
+    """
+    lines = [source[: source.rindex(call)].rstrip()]
+    node = ast.parse(call).body[0].value
+    parameters = list(inspect.signature(getattr(checks, node.func.attr)).parameters)
+    for place, given in enumerate(node.args):
+        if not isinstance(given, ast.Name):
+            lines.append(f"{parameters[place]} = {ast.get_source_segment(call, given)}")
+            node.args[place] = ast.Name(parameters[place])
+    for keyword in node.keywords:
+        if not isinstance(keyword.value, ast.Name):
+            lines.append(f"{keyword.arg} = {ast.get_source_segment(call, keyword.value)}")
+            keyword.value = ast.Name(keyword.arg)
+    return "\n".join(filter(None, lines)), ast.unparse(node)
+
+
+def _check_at_the_end(source: str) -> str | None:
+    """The call of a checker that a cell ends with, as it is written there."""
+    last = (ast.parse(source).body or [None])[-1]
+    if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call):
+        call = ast.get_source_segment(source, last)
+        return call if call.startswith("check.") else None
+    return None
+
+
+def _for_nbgrader(name: str, *, solution=False, grade=False, locked=False, points=None) -> dict:
+    given = {"grade_id": name, "solution": solution, "grade": grade, "locked": locked, "task": False}
+    return given | {"schema_version": 3} | ({} if points is None else {"points": points})
+
+
+def _copy_what_it_shows(place: Path) -> None:
+    for name, file in brought():
+        if name.startswith("pictures/") or name.endswith(".md"):
+            (place / name).parent.mkdir(exist_ok=True)
+            shutil.copyfile(file, place / name)
+
+
+def _begin(folder: Path) -> None:
+    if folder.exists() and any(folder.iterdir()):
+        raise CourseError(f"{folder} is not empty: name a new folder.")
+    folder.mkdir(parents=True, exist_ok=True)

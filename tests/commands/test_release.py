@@ -1,0 +1,167 @@
+"""What a teacher hands out: no solution slips through, and points are what they should be."""
+
+import ast
+import json
+import os
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+from gemm_course import check, checks, places
+from gemm_course.checks import Exercise, Verdict
+from gemm_course.checks.core.grading import graded, replaced_functions
+from gemm_course.commands.errors import CourseError
+from gemm_course.commands.release import (
+    CONFIG,
+    _answer_and_question,
+    _check_at_the_end,
+    assignment_of,
+    release_assignments,
+    release_course,
+)
+from tests.notebooks.builder import ROOT, builder
+
+NAMES = builder.names()
+TAMPERED = """
+from gemm_course.checks import Exercise, Verdict
+Exercise.__call__ = lambda self, *answer: Verdict(self.number, self.name, True, "mine")
+"""
+
+
+def learners(name: str) -> nbformat.NotebookNode:
+    return nbformat.read(ROOT / "notebooks" / f"{name}.ipynb", 4)
+
+
+def solutions(name: str) -> dict[str, str]:
+    """The right answers by the ids of their cells, without the checks."""
+    book = nbformat.read(ROOT / "notebooks" / "solutions" / f"{name}_solutions.ipynb", 4)
+    tagged = [cell for cell in book.cells if "solution" in cell.metadata.get("tags", [])]
+    cells = [cell for cell in tagged if cell.cell_type == "code"]
+    asked = {cell.id.removesuffix("-solution"): _check_at_the_end(cell.source) for cell in cells}
+    sources = {cell.id.removesuffix("-solution"): cell.source for cell in cells}
+    return {each: _answer_and_question(sources[each], call)[0] for each, call in asked.items() if call}
+
+
+def of_nbgrader(cell, key: str):
+    return cell.metadata.get("nbgrader", {}).get(key)
+
+
+def test_every_exercise_is_graded_once_in_a_locked_cell():
+    asked = []
+    for name in NAMES:
+        book = assignment_of(learners(name))
+        ids = [of_nbgrader(cell, "grade_id") for cell in book.cells if of_nbgrader(cell, "grade_id")]
+        assert len(ids) == len(set(ids))
+        for cell in book.cells:
+            if of_nbgrader(cell, "grade"):
+                assert of_nbgrader(cell, "locked") and of_nbgrader(cell, "points") == 1
+                call = ast.parse(cell.source).body[-1].value.args[0]
+                asked.append(call.func.attr)
+                given = [*call.args, *(keyword.value for keyword in call.keywords)]
+                assert all(isinstance(each, ast.Name) for each in given), "the learner's, by name"
+    assert sorted(asked) == sorted(checks.exercises())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_solution_is_in_an_assignment(name):
+    """Nor in a course that is released without: by the lines that the stub leaves out."""
+    text = json.dumps(assignment_of(learners(name)), ensure_ascii=False)
+    assert "Solution</summary>" not in text and "_solutions.ipynb" not in text
+    for source in solutions(name).values():
+        assert json.dumps(source, ensure_ascii=False)[1:-1] not in text
+
+
+def test_a_course_without_solutions_has_none_and_works(tmp_path):
+    release_course(tmp_path / "out", solutions=False)
+    assert not (tmp_path / "out" / "notebooks" / "solutions").exists()
+    for folder in ("tests", "tools", "notebooks/source", "notebooks/kept"):
+        assert not (tmp_path / "out" / folder).exists()
+    assert {"course.py", "gemm_course", "data", "README.md", "uv.lock"} <= {
+        path.name for path in (tmp_path / "out").iterdir()
+    }
+    for path in (tmp_path / "out" / "notebooks").glob("*.ipynb"):
+        assert "Solution</summary>" not in path.read_text("utf-8")
+
+
+def test_a_course_with_solutions_has_the_notebooks_as_they_are(tmp_path):
+    release_course(tmp_path / "out", solutions=True)
+    for name in ("notebooks/03_shared_memory_tiles.ipynb", "notebooks/solutions/00_welcome_solutions.ipynb"):
+        assert (tmp_path / "out" / name).read_bytes() == (ROOT / name).read_bytes()
+
+
+def test_assignments_are_a_course_of_nbgrader(tmp_path):
+    made = release_assignments(tmp_path / "ng")
+    assert made == NAMES and (tmp_path / "ng" / "nbgrader_config.py").read_text() == CONFIG
+    assert (tmp_path / "ng" / "source" / "00_welcome" / "00_welcome.ipynb").is_file()
+    assert (tmp_path / "ng" / "source" / "00_welcome" / "glossary.md").is_file()
+
+
+def test_what_is_there_already_is_not_written_over(tmp_path):
+    (tmp_path / "thesis.tex").write_text("x")
+    for release in (release_assignments, lambda folder: release_course(folder, True)):
+        with pytest.raises(CourseError, match="not empty"):
+            release(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+# ---- points ----
+
+
+def submitted(name: str, student: str) -> nbformat.NotebookNode:
+    book, right = assignment_of(learners(name)), solutions(name)
+    answers = [cell for cell in book.cells if of_nbgrader(cell, "solution")]
+    for number, cell in enumerate(answers):
+        if student in ("right", "half") and (student == "right" or number % 2):
+            cell.source = right[cell.id]
+    if student == "tampers":
+        answers[0].source += TAMPERED
+    return book
+
+
+def points(book: nbformat.NotebookNode) -> int:
+    """As a grader counts them: a point for each locked cell that runs without an error, in a new process."""
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": ""}
+    client = NotebookClient(
+        book, timeout=120, allow_errors=True, resources={"metadata": {"path": str(ROOT / "notebooks")}}
+    )
+    with client.setup_kernel(env=environment):
+        for index, cell in enumerate(book.cells):
+            client.execute_cell(cell, index)
+    graded_cells = [cell for cell in book.cells if of_nbgrader(cell, "grade")]
+    return sum(not any(out.output_type == "error" for out in cell.outputs) for cell in graded_cells)
+
+
+@pytest.mark.long
+@pytest.mark.full(reason="runs two notebooks four times")
+@pytest.mark.parametrize("name", ["00_welcome", "03_shared_memory_tiles"])
+def test_points_are_what_they_should_be(name):
+    many = len(solutions(name))
+    got = {student: points(submitted(name, student)) for student in ("right", "half", "empty", "tampers")}
+    assert got == {"right": many, "half": many // 2, "empty": 0, "tampers": 0}
+
+
+def test_nothing_is_replaced_here():
+    assert list(replaced_functions()) == []
+
+
+def test_a_replaced_function_is_named(monkeypatch):
+    code = compile("lambda self, *answer: None", "/tmp/ipykernel_1/1.py", "eval")
+    for target, name in ((Exercise, "__call__"), (Verdict, "__bool__"), (checks, "where")):
+        with monkeypatch.context() as changed:
+            changed.setattr(target, name, eval(code))
+            assert any(name in each for each in replaced_functions())
+            with pytest.raises(AssertionError, match="has replaced it"):
+                graded(Verdict("00.1", "where", True, "mine"))
+
+
+def test_only_a_right_answer_is_no_error(capsys):
+    with pytest.raises(AssertionError, match=r"00\.3"):
+        graded(check.idle_lanes(None))
+    with pytest.raises(AssertionError, match="not with True"):
+        graded(True)
+    graded(Verdict("00.1", "where", True, "right"))
+
+
+def test_a_wheel_has_what_a_release_needs():
+    assert places.BROUGHT.is_dir()
