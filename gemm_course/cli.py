@@ -86,6 +86,30 @@ def site(
 
 
 @app.command()
+def attempts(
+    summaries: Annotated[
+        list[Path] | None,
+        typer.Argument(help="learners' summaries, to be added up; yours by default", show_default=False),
+    ] = None,
+    switch: Annotated[
+        bool | None, typer.Option("--on/--off", help="keep what you try from now on, or forget all of it")
+    ] = None,
+    write: Annotated[
+        Path | None, typer.Option(help="a file for your teacher: no code, no times")
+    ] = None,
+) -> None:
+    """Show what was tried at each exercise and what it was told; nothing is kept until you say --on."""
+    from gemm_course.commands.attempts import show, switched, written
+
+    if switch is not None:
+        print(switched(switch))
+    elif write is not None:
+        print(written(write))
+    else:
+        print(show(summaries or []))
+
+
+@app.command()
 def release(
     folder: Annotated[Path, typer.Argument(help="a folder that is new or empty")],
     solutions: Annotated[bool, typer.Option(help="with all solutions, or with none")] = True,

@@ -3,10 +3,16 @@
 ``ch00`` to ``ch12`` hold a file per exercise, which is named like its checker; all are found here by
 themselves. ``core`` is what every checker is made of, ``engines`` how a kind of answer is tried, ``kits``
 what notebooks hand out.
+
+A teacher's own exercises come from other packages: each module named in the entry points of the group
+``gemm_course.exercises`` is searched for checkers as well. Their numbers begin at 50, such as "50.1"; see
+TEACHING.md. One that cannot be loaded is left out with a warning.
 """
 
+import warnings
 from collections.abc import Iterator
 from importlib import import_module
+from importlib.metadata import entry_points
 from pkgutil import iter_modules, walk_packages
 
 from gemm_course.progress import passed
@@ -33,7 +39,30 @@ def _found() -> Iterator[Exercise]:
     return (exercises[number] for number in sorted(exercises))
 
 
+def _from_elsewhere(known: dict[str, Exercise]) -> Iterator[Exercise]:
+    """Exercises of other packages, whose names and numbers are free."""
+    names, numbers = set(known), {exercise.number for exercise in known.values()}
+    for entry in entry_points(group="gemm_course.exercises"):
+        try:
+            found = [value for value in vars(entry.load()).values() if isinstance(value, Exercise)]
+        except Exception as error:  # whatever another package raises: the course goes on without it
+            warnings.warn(f"The exercises of {entry.value} cannot be loaded: {error!r}", stacklevel=2)
+            continue
+        for each in sorted(found, key=lambda one: one.number):
+            if each.name in names or each.number in numbers or not "50" <= each.number[:2] <= "99":
+                warnings.warn(
+                    f"{entry.value} has an exercise {each.number}, check.{each.name}: its name or number is "
+                    "taken, or the number not from 50 to 99. It is left out.",
+                    stacklevel=2,
+                )
+                continue
+            names.add(each.name)
+            numbers.add(each.number)
+            yield each
+
+
 _EXERCISES = {exercise.name: exercise for exercise in _found()}
+_EXERCISES |= {exercise.name: exercise for exercise in _from_elsewhere(_EXERCISES)}
 globals().update(_EXERCISES)
 
 __all__ = ["Exercise", "Verdict", "exercises", "progress", *_EXERCISES]

@@ -4,6 +4,7 @@ import functools
 import inspect
 from collections.abc import Callable
 
+from gemm_course.attempts import note_attempt
 from gemm_course.progress import note_pass
 
 from .printing import few_lines
@@ -65,6 +66,8 @@ class Exercise:
             raise Refused(f"The call is `{call}`; {error}.") from None
 
     def _verdict(self, passed: bool, message: str, where: str = "", begun: bool = True) -> Verdict:
+        if begun:
+            note_attempt(self.number, passed, message)
         return Verdict(self.number, self.name, passed, message, self.hints, where, begun)
 
 

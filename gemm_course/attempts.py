@@ -1,0 +1,135 @@
+"""What a learner tried, and what each attempt was told: kept only where the learner has switched it on.
+
+A line of JSON per attempt in `attempts.jsonl`, beside the learner's progress: the exercise's number, whether
+it passed, the first sentence of its message, and the time. No code, but a message may quote names from it; no
+user, no machine. While the file is not there, nothing is kept; `gemm-course attempts --on` makes it, `--off`
+removes it. What a teacher gets is a summary without times, and it is the learner who writes and sends it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from gemm_course.progress import in_a_learners_notebook, progress_folder
+
+_SENTENCE = re.compile(r".+?[.:!?](?=\s|$)", re.DOTALL)
+_FIGURES = re.compile(r"\d+(?:[.,]\d+)*")
+
+
+def attempts_file() -> Path | None:
+    """Return where attempts are kept, None where progress is switched off altogether."""
+    folder = progress_folder()
+    return folder.with_name("attempts.jsonl") if folder else None
+
+
+def note_attempt(number: str, passed: bool, message: str) -> None:
+    """Keep one attempt, if this is a learner's notebook and attempts are switched on. Nothing is raised."""
+    file = attempts_file()
+    if file is None or not file.exists() or not in_a_learners_notebook():
+        return
+    told = {
+        "exercise": number,
+        "passed": passed,
+        "told": "" if passed else first_sentence(message),
+        "time": datetime.now().isoformat(timespec="seconds"),
+    }
+    with contextlib.suppress(OSError), file.open("a", encoding="utf-8") as lines:
+        lines.write(json.dumps(told, ensure_ascii=False) + "\n")  # at once: no mixed lines
+
+
+def first_sentence(message: str) -> str:
+    """What was wrong, with figures left out: so that the same mistake counts as the same."""
+    text = " ".join(message.split())
+    found = _SENTENCE.match(text)
+    return _FIGURES.sub("#", found[0] if found else text)
+
+
+@dataclass
+class Tried:
+    """The attempts at one exercise, of one learner or of several.
+
+    learners: how many tried it; passed: how many of them passed; attempts: those before the first pass, and
+    all of those who have not passed. told: each message, and how often.
+    """
+
+    learners: int = 0
+    passed: int = 0
+    attempts: int = 0
+    told: Counter[str] = field(default_factory=Counter)
+
+    def add(self, other: Mapping) -> None:
+        """Add what a summary says of one exercise. Raises ValueError if it says something else."""
+        try:
+            learners, passed, attempts = (int(other[name]) for name in ("learners", "passed", "attempts"))
+            told = Counter({str(message): int(often) for message, often in other["told"].items()})
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError("this is no summary of attempts") from error
+        self.learners, self.passed = self.learners + learners, self.passed + passed
+        self.attempts += attempts
+        self.told += told
+
+
+def summary(file: Path) -> dict[str, Tried]:
+    """What a learner's file of attempts says, by exercise; damaged lines are passed over."""
+    found: dict[str, Tried] = defaultdict(lambda: Tried(learners=1))
+    for each in _lines(file):
+        tried = found[each["exercise"]]
+        if tried.passed:
+            continue  # what is tried after the pass is play
+        tried.attempts += 1
+        tried.passed = int(each["passed"])
+        if not each["passed"]:
+            tried.told[each["told"]] += 1
+    return dict(sorted(found.items()))
+
+
+def as_json(found: Mapping[str, Tried]) -> str:
+    """A summary as text, to be sent and added to others."""
+    return json.dumps(
+        {number: vars(tried) | {"told": dict(tried.told)} for number, tried in found.items()},
+        ensure_ascii=False,
+        indent=1,
+    )
+
+
+def added(texts: Iterable[str]) -> dict[str, Tried]:
+    """Several learners' summaries as one. Raises ValueError where a text is none."""
+    total: dict[str, Tried] = defaultdict(Tried)
+    for text in texts:
+        said = json.loads(text)
+        if not isinstance(said, dict):
+            raise ValueError("this is no summary of attempts")
+        for number, tried in said.items():
+            total[number].add(tried)
+    return dict(sorted(total.items()))
+
+
+def table(found: Mapping[str, Tried]) -> str:
+    """A summary for people: a line per exercise, and below it what was said most often."""
+    lines = []
+    for number, tried in found.items():
+        often = f"{tried.attempts} attempt{'s' * (tried.attempts != 1)}"
+        who = f"{tried.passed} of {tried.learners} passed, " if tried.learners > 1 else ""
+        state = "" if tried.learners > 1 else "passed, " if tried.passed else "open, "
+        lines.append(f"{number}  {who}{state}{often}")
+        lines += [f"       {many} x {message}" for message, many in tried.told.most_common(3)]
+    return "\n".join(lines) or "No attempts are kept yet."
+
+
+def _lines(file: Path) -> Iterable[dict]:
+    try:
+        text = file.read_text("utf-8", "replace")
+    except OSError:
+        return
+    for line in text.splitlines():
+        with contextlib.suppress(ValueError, TypeError):
+            each = json.loads(line)
+            if {"exercise", "passed", "told"} <= set(each):
+                yield each

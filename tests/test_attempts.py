@@ -1,0 +1,104 @@
+"""Attempts: kept only where a learner wants it, without code or names, and added up for a class."""
+
+import json
+
+import pytest
+
+from gemm_course import attempts, check, progress
+from gemm_course.commands.attempts import show, switched, written
+from gemm_course.commands.errors import CourseError
+
+
+@pytest.fixture
+def learner(tmp_path, monkeypatch):
+    """A learner's notebook with a folder of its own."""
+    monkeypatch.setenv(progress.VARIABLE, str(tmp_path / "progress"))
+    monkeypatch.setattr(attempts, "in_a_learners_notebook", lambda: True)
+    return tmp_path / "attempts.jsonl"
+
+
+def test_nothing_is_kept_until_it_is_switched_on(learner):
+    check.idle_lanes(7)
+    assert not learner.exists() and "--on" in show([])
+    switched(True)
+    check.idle_lanes(7)
+    assert learner.exists()
+    switched(False)
+    check.idle_lanes(7)
+    assert not learner.exists()
+
+
+def test_what_is_kept_is_the_exercise_the_verdict_and_a_sentence(learner):
+    switched(True)
+    for answer in (None, 7, 8, 1260, 9):
+        check.idle_lanes(answer)
+    kept = [json.loads(line) for line in learner.read_text().splitlines()]
+    assert [each["passed"] for each in kept] == [False, False, True, False], "a blank is no attempt"
+    assert all(set(each) == {"exercise", "passed", "told", "time"} for each in kept)
+    found = attempts.summary(learner)["00.3"]
+    assert (found.learners, found.passed, found.attempts) == (1, 1, 3), "what comes after the pass is play"
+    assert sum(found.told.values()) == 2
+    assert "00.3  passed, 3 attempts" in show([])
+
+
+def test_only_a_learners_own_notebook_counts(learner, monkeypatch):
+    switched(True)
+    monkeypatch.setattr(attempts, "in_a_learners_notebook", lambda: False)
+    check.idle_lanes(7)
+    assert learner.read_text() == ""
+
+
+@pytest.mark.parametrize(
+    ("message", "kept"),
+    [
+        ("Two blocks store C[3, 5]. Line 12.", "Two blocks store C[#, #]."),
+        ("no end", "no end"),
+        ("At 1,260.5 clocks: too many", "At # clocks:"),
+    ],
+)
+def test_the_same_mistake_counts_as_the_same(message, kept):
+    assert attempts.first_sentence(message) == kept
+
+
+def test_a_class_is_added_up_from_files_that_learners_write(learner, tmp_path):
+    switched(True)
+    files = []
+    for number, answers in enumerate(([7, 1260], [7, 7], [1260])):
+        learner.write_text("")
+        for answer in answers:
+            check.idle_lanes(answer)
+        files.append(tmp_path / f"{number}.json")
+        written(files[-1])
+        assert "time" not in files[-1].read_text()
+    said = show(files)
+    assert said.startswith("3 learners") and "00.3  2 of 3 passed, 5 attempts" in said
+    assert said.splitlines()[2].strip().startswith("3 x ")
+
+
+def test_what_is_no_summary_is_named(learner, tmp_path):
+    for text in ("[]", "{damaged", '{"00.1": {"learners": 1}}', '{"00.1": 3}'):
+        (tmp_path / "x.json").write_text(text)
+        with pytest.raises(CourseError, match=r"x\.json is no summary"):
+            show([tmp_path / "x.json"])
+    with pytest.raises(CourseError, match="No attempts are kept"):
+        written(tmp_path / "y.json")
+    switched(True)
+    with pytest.raises(CourseError, match="exists already"):
+        written(tmp_path / "x.json")
+
+
+def test_damaged_lines_are_passed_over_and_an_unwritable_file_breaks_no_check(learner):
+    switched(True)
+    check.idle_lanes(7)
+    with learner.open("a") as file:
+        file.write("half a li\n{}\n3\n")
+    assert attempts.summary(learner)["00.3"].attempts == 1
+    learner.unlink()
+    learner.mkdir()
+    assert check.idle_lanes(1260)
+
+
+def test_with_progress_switched_off_nothing_can_be_switched_on(monkeypatch):
+    monkeypatch.setenv(progress.VARIABLE, progress.OFF)
+    with pytest.raises(CourseError, match="switched off"):
+        switched(True)
