@@ -25,6 +25,7 @@ LOCK = ROOT / "uv.lock"
 VENV = ROOT / ".venv"
 PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 STAMP = VENV / "course-is-set-up"  # says what was installed; written last
+WHEELS = ROOT / "wheels"  # of a bundle for rooms without a network: `gemm-course bundle` makes it
 OLDEST_UV = (0, 9)
 STOPPING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 KILL_ME_WITH_MY_PARENT = 1  # PR_SET_PDEATHSIG of Linux's prctl
@@ -116,18 +117,11 @@ def set_up(extras, dev):
             STAMP.unlink()
         uv, groups = find_uv()
         python = PYTHON if PYTHON.exists() else sys.executable
-        step(
-            [
-                *uv,
-                "sync",
-                "--frozen",
-                "--python",
-                str(python),
-                *groups,
-                *(dev or ["--no-dev"]),
-                *sorted(extras),
-            ]
-        )
+        if WHEELS.is_dir():
+            install_from_wheels(uv)
+        else:
+            options = [*groups, *(dev or ["--no-dev"]), *sorted(extras)]
+            step([*uv, "sync", "--frozen", "--python", str(python), *options])
         step([str(PYTHON), "-P", "-c", "import gemm_course"])
         STAMP.write_text("\n".join(wanted))
     except BaseException:
@@ -136,6 +130,14 @@ def set_up(extras, dev):
         if is_new:  # nothing half-made stays behind
             remove(VENV)
         raise
+
+
+def install_from_wheels(uv):
+    """Install what a bundle brought, which asks nobody outside; extras are those that it was made with."""
+    if not PYTHON.exists():
+        step([*uv, "venv", "--python", sys.executable, str(VENV)])
+    where = ["--python", str(PYTHON), "--offline", "--no-index", "--find-links", str(WHEELS)]
+    step([*uv, "pip", "install", *where, "-r", str(WHEELS / "requirements.txt"), "--editable", str(ROOT)])
 
 
 def follow_a_move():
@@ -152,8 +154,16 @@ def follow_a_move():
         if not script.is_symlink() and script.is_file():
             text = script.read_bytes()
             if text[:2] == b"#!" or script.name.startswith("activate") or script == paths[0]:
-                script.write_bytes(text.replace(old, new))
+                script.write_bytes(runnable(text.replace(old, new)))
     return True
+
+
+def runnable(script):
+    """Return a script that the system can start: its first line can name no program with a space in it."""
+    first, _, rest = script.partition(b"\n")
+    if not first.startswith(b"#!" + bytes(VENV)) or b" " not in first:
+        return script
+    return b"#!/bin/sh\n'''exec' \"" + first[2:] + b'" "$0" "$@"\n\' \'\'\'\n' + rest
 
 
 def remove(folder):
@@ -178,7 +188,8 @@ def find_uv():
         step([sys.executable, "-m", "venv", str(VENV)])
     locked = re.search(r'name = "uv"\nversion = "(.+)"', LOCK.read_text(encoding="utf-8")).group(1)
     step([str(PYTHON), "-m", "ensurepip"])
-    step([str(PYTHON), "-m", "pip", "install", "--quiet", "--retries=1", "uv==" + locked])
+    local = ["--no-index", "--find-links", str(WHEELS)] if WHEELS.is_dir() else ["--retries=1"]
+    step([str(PYTHON), "-m", "pip", "install", "--quiet", *local, "uv==" + locked])
     return [str(PYTHON.with_name("uv"))], ["--group=setup"]
 
 

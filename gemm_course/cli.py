@@ -94,9 +94,7 @@ def attempts(
     switch: Annotated[
         bool | None, typer.Option("--on/--off", help="keep what you try from now on, or forget all of it")
     ] = None,
-    write: Annotated[
-        Path | None, typer.Option(help="a file for your teacher: no code, no times")
-    ] = None,
+    write: Annotated[Path | None, typer.Option(help="a file for your teacher: no code, no times")] = None,
 ) -> None:
     """Show what was tried at each exercise and what it was told; nothing is kept until you say --on."""
     from gemm_course.commands.attempts import show, switched, written
@@ -129,6 +127,24 @@ def release(
     else:
         release_course(folder, solutions)
         print(f"The course is in {folder}{'' if solutions else ', without solutions'}.")
+
+
+@app.command()
+def bundle(
+    folder: Annotated[Path, typer.Argument(help="a folder that is new or empty")],
+    solutions: Annotated[bool, typer.Option(help="with all solutions, or with none")] = True,
+    extra: Annotated[
+        str | None, typer.Option(help="packages to bring as well, such as gpu-cu13", show_default=False)
+    ] = None,
+) -> None:
+    """Write the course and all its packages into a folder, for machines like this one without a network."""
+    from gemm_course.commands.bundle import bundle
+
+    print("Fetching the packages, which takes a minute or two ...", flush=True)
+    size = bundle(folder, solutions, extra)
+    print(
+        f"{folder}, {size:.0f} MB: copy it to each machine, and there `python3 course.py` needs no network."
+    )
 
 
 @app.command(context_settings={"allow_extra_args": True, "allow_interspersed_args": False})

@@ -1,0 +1,75 @@
+"""Makes a folder with the course and all its packages, for a room without a network."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from packaging.requirements import Requirement
+
+from gemm_course import places
+from gemm_course.commands.errors import CourseError
+from gemm_course.commands.release import release_course
+
+BUILDS = ("hatchling>=1.27", "editables")  # what makes the course itself a package
+
+
+def bundle(folder: Path, solutions: bool, extra: str | None) -> float:
+    """Write the course and the wheels that it needs into a new folder; return its size in MB.
+
+    The wheels are for machines like this one: the same system, processor and Python, such as 3.12. extra:
+    an extra whose packages come as well, such as "gpu-cu13". Raises CourseError where the course is no clone
+    or archive, the folder is not new, or packages cannot be fetched.
+    """
+    if not (places.COURSE / "uv.lock").is_file():
+        raise CourseError("A bundle is made from a clone or an archive of the course, not from a wheel.")
+    uv = shutil.which("uv") or shutil.which("uv", path=str(Path(sys.executable).parent))
+    if uv is None:
+        raise CourseError("A bundle needs uv: `python3 course.py doctor` installs it where there is none.")
+    release_course(folder, solutions)
+    wheels = folder / "wheels"
+    wheels.mkdir()
+    listed = wheels / "requirements.txt"
+    extras = [f"--extra={extra}"] if extra else []
+    options = ["--frozen", "--no-dev", "--no-emit-project", "--no-hashes", "--no-annotate", "--no-header"]
+    _do([uv, "export", "--quiet", *options, *extras, "--output-file", str(listed)])
+    locked = re.search(r'name = "uv"\nversion = "(.+)"', (places.COURSE / "uv.lock").read_text("utf-8"))[1]
+    download = [
+        uv,
+        "tool",
+        "run",
+        "--python",
+        sys.executable,
+        "pip",
+        "download",
+        "--quiet",
+        "--only-binary=:all:",
+    ]
+    for wanted in _for_any_patch(listed.read_text("utf-8")):
+        _do([*download, "--dest", str(wheels), "--no-deps", *wanted])
+    _do([*download, "--dest", str(wheels), *BUILDS, f"uv=={locked}"])
+    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) / 1e6
+
+
+def _for_any_patch(listed: str) -> list[list[str]]:
+    """What is needed on the oldest and on the newest patch of this Python: 3.11.2 needs more than 3.11.7."""
+    requirements = [Requirement(line) for line in listed.splitlines() if line.strip()]
+    minor = "{}.{}".format(*sys.version_info[:2])
+    return [
+        sorted(
+            f"{each.name}{each.specifier}"
+            for each in requirements
+            if each.marker is None or each.marker.evaluate({"python_full_version": f"{minor}.{patch}"})
+        )
+        for patch in (0, 99)
+    ]
+
+
+def _do(command: list[str]) -> None:
+    done = subprocess.run(command, cwd=places.COURSE, capture_output=True, text=True)
+    if done.returncode:
+        last = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+        raise CourseError(f"The packages cannot be fetched: {last}")
