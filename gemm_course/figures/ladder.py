@@ -13,6 +13,7 @@ _LEFT, _RIGHT, _MOST = 222.0, 402.0, 1.1  # where the scale begins and ends, and
 _GLOBAL, _SHARED = 478.0, 552.0  # right edges of the two columns of accesses
 _ROW = 42.0
 _APART = (94.0, 51.0)  # of a row's first two figures, and of the others
+_CLOSE = (83.0, 43.0)  # the same with four figures
 _MARKS = (("●", colours.NOW), ("▲", colours.QUIET), ("■", colours.QUIET), ("◆", colours.INK))
 
 
@@ -121,7 +122,8 @@ def _rung(drawing: Drawing, rung: Rung, marks: Mapping, y: float) -> None:
     if not known:
         drawing.text(14, y + 34, "not measured yet", fill=colours.QUIET)
     for place, (gpu, speed) in enumerate(known):
-        x = 14 + (place and _APART[0] + _APART[1] * (place - 1))
+        first, others = _APART if len(known) < 4 else _CLOSE
+        x = 14 + (place and first + others * (place - 1))
         _mark(drawing, x, y + 34, *marks[gpu])
         percent = f", {100 * speed.share:.0f} %" if speed.share is not None and not place else ""
         drawing.text(x + 10, y + 34, f"{speed.tflops:.3g}{percent}")

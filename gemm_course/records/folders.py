@@ -57,8 +57,7 @@ class Place:
     @property
     def gpu(self) -> str:
         """The GPU as its records name it, "NVIDIA GeForce RTX 3060"; the folder's name if they do not."""
-        stamps = tuple(path.stat().st_mtime_ns for path in self._tables())
-        return _named_in(self.folder, stamps) or self.name
+        return _named_in(self.folder, self.stamps) or self.name
 
     @property
     def short(self) -> str:
@@ -70,11 +69,16 @@ class Place:
         """The same in a sentence: "an H200", "the RTX 3060"."""
         return f"an {self.short}" if self == SHIPPED else f"the {self.short}"
 
-    def _tables(self) -> list[Path]:
-        return [self.folder / table for table in TABLES if (self.folder / table).is_file()]
+    @property
+    def stamps(self) -> tuple[tuple[str, int], ...]:
+        """The tables that there are, and when each was written last."""
+        there = ((table, self.folder / table) for table in TABLES)
+        return tuple((table, path.stat().st_mtime_ns) for table, path in there if path.is_file())
 
 
-SHIPPED = Place("h200", DATA / "h200")  # what the notebooks tell of, and what is shown unless another is named
+SHIPPED = Place(
+    "h200", DATA / "h200"
+)  # what the notebooks tell of, and what is shown unless another is named
 
 
 def places() -> list[Place]:
@@ -150,13 +154,11 @@ def _is_a_gpus(folder: Path) -> bool:
 
 
 @lru_cache(64)
-def _named_in(folder: Path, _stamps: tuple[int, ...]) -> str:
+def _named_in(folder: Path, stamps: tuple[tuple[str, int], ...]) -> str:
     """The GPU that the tables of a folder name first."""
-    for table in TABLES:
-        if (folder / table).is_file():
-            with (folder / table).open(newline="", encoding="utf-8") as file:
-                for row in csv.DictReader(file):
-                    if row.get("gpu"):
-                        return row["gpu"]
-                    break
+    for table, _ in stamps:
+        with (folder / table).open(newline="", encoding="utf-8") as file:
+            first = next(csv.DictReader(file), {})
+        if first.get("gpu"):
+            return first["gpu"]
     return ""

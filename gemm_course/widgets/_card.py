@@ -15,10 +15,10 @@ from gemm_course.model import issue_ceiling, occupancy
 from gemm_course.widgets import _ladder as ladder
 from gemm_course.widgets._costs import Cost, cost
 from gemm_course.widgets._measured import SIZE
-from gemm_course.widgets._roofs import HOPPER, fp32_peak, model_of_the_h200, tensor_peak
+from gemm_course.widgets._roofs import HOPPER, fp32_peak, rated, tensor_peak
 from gemm_course.widgets._taken import OfStage
 
-_H200 = ladder.MEASURED_ON["h200"]
+_H200 = ladder.H200
 BUDGET_MS = 200
 
 
@@ -88,8 +88,8 @@ def _measured_here(stage: Stage, chosen: Mapping[str, int], start: Stage) -> Her
 def _speeds(stage: Stage, start: Stage, here: Here) -> list[Speed]:
     """The rungs of the stage's dtypes in order, cuBLAS, and the stage itself."""
     rungs = [each for each in LADDER if (each.dtype, each.accumulate) == (stage.dtype, stage.accumulate)]
-    bars = [Speed(each.name, ladder.speed_on_the_h200(each)) for each in rungs]
-    bars.append(Speed(f"cuBLAS, {_H200}", ladder.cublas_on_the_h200(stage)))
+    bars = [Speed(each.name, ladder.speed_of(each)) for each in rungs]
+    bars.append(Speed(f"cuBLAS, {_H200}", ladder.cublas_of(stage)))
     if here.own is not None:
         bars += [Speed(f"{start.name} here", here.start), Speed("cuBLAS here", here.cublas)]
     return [*bars, Speed(stage.name, here.own, own=True)]
@@ -155,7 +155,7 @@ def _roof(costs: Cost, code: Compiled | str, stage: Stage, tiles: Mapping[str, i
     """The lowest roof of those that are known of any kernel: L1 by the bytes of its loads, the loop's other
     instructions, the peak of arithmetic.
     """
-    l1 = model_of_the_h200().bandwidths["L1"]
+    l1 = rated().bandwidths["L1"]
     heights = {"L1": l1 * costs.intensity, "peak of arithmetic": tensor_peak([stage]) or fp32_peak()}
     if not isinstance(code, str) and code.loop is not None and stage.dtype == "float32":
         heights["issue slots"] = issue_ceiling(code.loop.share)

@@ -69,7 +69,7 @@ def test_an_unknown_name_lists_those_that_there_are(elsewhere, tmp_path, monkeyp
     with pytest.raises(records.UnknownGpu, match="called rtx_1 were found; there are h200, made_up_1"):
         records.ladder("rtx_1")
     monkeypatch.setenv(records.VARIABLE, str(tmp_path / "nowhere"))
-    with pytest.raises(ValueError, match="GEMM_COURSE_DATA names .*nowhere, where no records"):
+    with pytest.raises(ValueError, match=r"GEMM_COURSE_DATA names .*nowhere, where no records"):
         records.place("made_up_1")
     assert records.gpus() == ["h200"]
 
