@@ -44,7 +44,7 @@ def _calls_in(source: str) -> Iterator[Call]:
 def _call(function, node: ast.Call) -> Call | None:
     """The call, None if it shows no explorer or has arguments that only a notebook knows."""
     make = getattr(function, "makes_explorer", None)
-    if make is None:
+    if make is None or hasattr(function, "without_frames"):
         return None
     try:
         args = tuple(ast.literal_eval(each) for each in node.args)

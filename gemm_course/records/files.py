@@ -1,6 +1,6 @@
 """How to read each of the records.
 
-`gpu` is a GPU's name, as `gemm_course.records.folders` has them; data: a folder in which its folder lies instead.
+gpu: its name, as `gemm_course.records.folders` has it. data: a folder in which its folder lies instead.
 """
 
 from __future__ import annotations

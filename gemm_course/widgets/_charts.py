@@ -17,21 +17,21 @@ from gemm_course.figures.picture import Picture
 from gemm_course.kernels import LADDER, tiles_text
 from gemm_course.records import SHIPPED, Place
 from gemm_course.widgets import _ladder as ladder
-from gemm_course.widgets._explorer import Explorer, explorer
-from gemm_course.widgets._gpus import left_out, to_measure
+from gemm_course.widgets._explorer import Explorer
+from gemm_course.widgets._gpus import left_out, of_gpus, to_measure
 from gemm_course.widgets._gpus import shown as shown_on
 from gemm_course.widgets._said import NotShown, asked, shown
 
 SIZE = 4096  # of the matrices that TFLOPS are measured on
 
 
-@explorer
+@of_gpus
 def tflops(*stages: str, on: str | None = None, highlight: str | None = None) -> Explorer | Picture:
     """Draw the TFLOPS of some stages.
 
-    ``on`` is a GPU that was measured, such as "NVIDIA H200" or "rtx_3060", or that of a published figure, such
-    as "RTX 3090"; a stage without a published figure is left out. Without it, the H200's are drawn, and where
-    several GPUs were measured, it can be chosen. Raises ValueError if nothing is recorded.
+    ``on`` is a GPU that was measured, such as "NVIDIA H200" or "rtx_3060", or that of a published figure,
+    such as "RTX 3090"; a stage without a published figure is left out. Without it, the H200's are drawn, and
+    where several GPUs were measured, it can be chosen. Raises ValueError if nothing is recorded.
     """
     if on in set(records.published()["gpu"]):
         return draw_tflops(stages, on, highlight)
@@ -119,7 +119,7 @@ def _in_capitals(dtypes: Sequence[str]) -> str:
     return " and ".join(dtypes).upper().replace("AND", "and")
 
 
-@explorer
+@of_gpus
 def counts(
     stage: str, shape: tuple[int, int, int], *, on: str | None = None, **formula: Callable | int | None
 ) -> Explorer | Picture:
@@ -127,8 +127,8 @@ def counts(
 
     ``shape`` is (m, n, k), with the stage's default tiles and beta = 0; each keyword names what is counted,
     such as global_load_sectors, and gives what your formula says: a number, a function of m, n, k, or None
-    if you have no formula yet. on: the GPU that counted, such as "rtx_3060", the H200 without it; where several
-    did, it can be chosen.
+    if you have no formula yet. on: the GPU that counted, such as "rtx_3060", the H200 without it; where
+    several did, it can be chosen.
     """
     if not isinstance(shape, Sequence) or len(shape) != 3:
         raise ValueError(f"shape must be three numbers, (m, n, k), not {shape}")

@@ -18,6 +18,7 @@ from gemm_course.figures.picture import Picture
 from gemm_course.figures.words import in_words
 from gemm_course.kernels import Stage
 from gemm_course.model.gpus import Gpu, by_driver
+from gemm_course.profiles import NoProfile
 from gemm_course.records import SHIPPED, Place
 from gemm_course.widgets import _calls
 from gemm_course.widgets._explorer import Described, Explorer
@@ -59,6 +60,13 @@ def shown(
     return Explorer(fixed, controls, **options) if controls else fixed()
 
 
+def of_gpus(make: Callable) -> Callable:
+    """`explorer` for what has no control but the GPU: a Picture where there is one GPU, and never stored."""
+    see = _calls.explorer(make)
+    see.without_frames = True
+    return see
+
+
 def control(on: str | None, having: Callable[[Place], Any] | None = None) -> dict[str, tuple]:
     """The control of the GPU, as Explorer takes it; empty where one is named or there is but one."""
     _look_again()
@@ -82,7 +90,7 @@ def or_sentence(draw: Callable[..., Picture]) -> Callable[..., Picture]:
     def drawn(**state: Any) -> Picture:
         try:
             return draw(**state)
-        except (NotKnown, LookupError) as reason:
+        except (NotKnown, NoProfile) as reason:
             if state.get(CONTROL, SHIPPED) == SHIPPED:
                 raise
             return in_words(str(reason.args[0]))
@@ -95,9 +103,9 @@ def hardware(on: Place) -> Gpu | None:
     return by_driver(on.gpu)
 
 
-def not_in_the_table(on: Place) -> str:
+def not_in_the_table(gpu: str) -> str:
     """A sentence about a GPU that the course's table does not have."""
-    return f"What {on.an} can hold and reach is not in the course's table of GPUs ({TABLE})."
+    return f"What the {gpu} can hold and reach is not in the course's table of GPUs ({TABLE})."
 
 
 def to_measure(what: str, on: Place, command: str) -> str:

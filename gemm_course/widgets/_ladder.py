@@ -16,7 +16,7 @@ from gemm_course.kernels import LADDER, Stage
 from gemm_course.records import SHIPPED, Place
 from gemm_course.widgets import _gpus
 from gemm_course.widgets._costs import WIDE, cost_of_squares
-from gemm_course.widgets._explorer import Explorer, explorer
+from gemm_course.widgets._explorer import Explorer
 
 SIZE = 4096  # of the matrices that TFLOPS were measured on
 H200 = SHIPPED.short
@@ -25,7 +25,7 @@ BESIDE = "beside the H200"
 _SHORT = {"float32": "fp32", "float16": "fp16"}
 
 
-@explorer
+@_gpus.of_gpus
 def ladder(until: str | None = None, *, on: str | None = None) -> Explorer | Picture:
     """Draw the stages up to ``until``, or all: TFLOPS and share of cuBLAS on several GPUs, loads per FMA.
 

@@ -91,7 +91,7 @@ def rated(on: Place = SHIPPED) -> Rated:
     units = dict(zip(rows["unit"], map(float, rows["tflops"]), strict=True))
     if not {"DRAM", "shared"} <= measured.keys() or "FP32" not in units:
         roofs = to_measure("Its memories and arithmetic units were", on, "bench --roofs")
-        raise NotKnown(f"{not_in_the_table(on)} {roofs}")
+        raise NotKnown(f"{not_in_the_table(on.short)} {roofs}")
     fastest = max((speed for unit, speed in units.items() if unit.endswith("FP16")), default=None)
     fp16 = {"float32": fastest} if fastest else {}
     return Rated(None, {"DRAM": measured["DRAM"], "L1": measured["shared"], **l2}, units["FP32"], fp16)
