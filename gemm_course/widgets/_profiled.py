@@ -57,10 +57,9 @@ def _recorded(stage: Stage | str, tiles: Mapping | None, size, on: Place) -> Pro
     except NoProfile as reason:
         name = stage if isinstance(stage, str) else stage.name
         asked = f" --tiles '{tiles_text(tiles)}'" if tiles else ""
-        wanted = to_measure(f"{name} was", on, f"profile {name}{asked}")
-        raise NoProfile(
-            f"{wanted} ({reason.args[0].rstrip('.')}.)" if name in LADDER else reason.args[0]
-        ) from None
+        told = to_measure(f"{name} was", on, f"profile {name}{asked}") if name in LADDER else str(reason)
+        others = f" {str(reason)[:1].upper()}{str(reason)[1:]}" if "there is" in str(reason) else ""
+        raise NoProfile(told + others) from None
 
 
 def having(on: Place) -> pd.DataFrame:

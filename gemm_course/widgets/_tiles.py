@@ -130,7 +130,7 @@ def _speed(stage: Stage, chosen: Mapping[str, int], tells_best: bool, on: Place)
     if known is None:
         if best or on == SHIPPED or stage.name not in LADDER:
             return "not measured" if best else "not measured yet"
-        return sweep.missing(stage, on)
+        return sweep.missing(stage, on).rstrip(".")
     if known.tflops is None:
         return known.reason or "not measured"
     if known.tflops == best.tflops:
@@ -240,7 +240,7 @@ def on_roofline(
         roofline.Lines(memories([stage], on), fp32_peak(on), tensor_peak([stage], on)),
         points,
         title,
-        " ".join(filter(None, (_source(stage, on), roofs_in_words(on)))),
+        _with_roofs(_source(stage, on), on),
         axis="FLOP per byte loaded (C's stores left out)",
         under_title=tiles_text(chosen),
     )
@@ -248,6 +248,11 @@ def on_roofline(
 
 def _point(label: str, stage: Stage, chosen: Mapping[str, int], now: bool, on: Place) -> roofline.Point:
     return roofline.Point(label, cost(stage, chosen).intensity, sweep.speed(stage, chosen, on), now)
+
+
+def _with_roofs(source: str, on: Place) -> str:
+    words = roofs_in_words(on)
+    return f"{source.rstrip('.')}. {words}" if words else source
 
 
 def _source(stage: Stage, on: Place) -> str:

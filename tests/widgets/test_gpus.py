@@ -247,6 +247,19 @@ def test_the_browser_gets_the_control_in_place_of_stored_frames(made_up, monkeyp
     assert "H200" in before["picture"][1]
 
 
+def test_a_card_and_machine_code_tell_of_the_gpu_that_is_named(both, made_up):
+    own = LADDER["warp_tiled"]
+    assert (
+        "cuBLAS, RTX 3090 " in see.card(own, on="rtx_3090").alt and KNOWN in see.card(own, on="rtx_3090").alt
+    )
+    assert see.card(own).alt == see.card(own, on="h200").alt
+    assert KNOWN in see.machine_code("vectorized", on="rtx_3090").picture.text
+    said = see.machine_code("vectorized", on="made_up_1")
+    assert "`gemm-course profile vectorized`" in said.words
+    with pytest.raises(ValueError, match=f"{MADE_UP} can hold .* Say which compute_capability"):
+        see.compare_code("double_buffered", "async_copy", on="made_up_1")
+
+
 def test_names_of_drivers():
     assert by_driver("NVIDIA A100-SXM4-80GB") is GPUS["A100"] and by_driver("Tesla T4") is GPUS["T4"]
     assert by_driver("NVIDIA H200") is GPUS["H200"] and by_driver(KNOWN) is GPUS["RTX 3090"]
