@@ -73,7 +73,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("names", nargs="*", help="functions, such as banks; all if left out")
     chosen = parser.parse_args().names
-    os.environ.pop(records.VARIABLE, None)  # no learner's GPU in them
+    os.environ[records.VARIABLE] = "off"  # no learner's GPU in them
     FRAMES.mkdir(exist_ok=True)
     index = FRAMES / INDEX
     known = json.loads(index.read_text("utf-8")) if index.exists() else {}

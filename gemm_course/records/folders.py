@@ -8,6 +8,9 @@ sources, in this order:
   Windows ";") between them: each a GPU's folder, such as one that ``--folder`` wrote, or a folder of such,
 - a path, wherever a GPU can be named.
 
+Among what the variable names, "off" leaves out what a learner added to ``data/``, so that tests and stored
+pictures are the same on every machine.
+
 Every reader of `gemm_course.records` and every picture with measured figures finds a folder here. A GPU is
 listed whatever was measured on it: a picture of something else says what to run, which tells a learner more
 than a GPU that is missing without a word.
@@ -25,7 +28,8 @@ from pathlib import Path
 _PACKAGE = Path(__file__).resolve().parents[1]
 _IN_WHEEL, _IN_CLONE = _PACKAGE / "_data", _PACKAGE.parent / "data"
 DATA = _IN_WHEEL if _IN_WHEEL.is_dir() else _IN_CLONE
-VARIABLE = "GEMM_COURSE_DATA"
+VARIABLE, OFF = "GEMM_COURSE_DATA", "off"
+BROUGHT = ("h200",)  # the folders of data/ that come with the course
 # The tables by which a GPU's folder is known; other files may lie beside them.
 TABLES = (
     "ladder.csv",
@@ -131,14 +135,17 @@ def _missing() -> str:
 
 
 def _folders() -> Iterator[Path]:
-    yield from _gpus_in(DATA)
+    yield from [DATA / name for name in BROUGHT] if OFF in _parts() else _gpus_in(DATA)
     for folder in _named_folders():
         yield from _gpus_in(folder)
 
 
 def _named_folders() -> list[Path]:
-    parts = os.environ.get(VARIABLE, "").split(os.pathsep)
-    return [Path(part).expanduser().resolve() for part in parts if part.strip()]
+    return [Path(part).expanduser().resolve() for part in _parts() if part != OFF]
+
+
+def _parts() -> list[str]:
+    return [part for part in os.environ.get(VARIABLE, "").split(os.pathsep) if part.strip()]
 
 
 def _gpus_in(folder: Path) -> Iterator[Path]:

@@ -69,7 +69,7 @@ def of_gpus(make: Callable) -> Callable:
 
 def control(on: str | None, having: Callable[[Place], Any] | None = None) -> dict[str, tuple]:
     """The control of the GPU, as Explorer takes it; empty where one is named or there is but one."""
-    _look_again()
+    look_again()
     if on is not None:
         return {}
     offered = [
@@ -128,7 +128,7 @@ def left_out(stages: Iterable[Stage], on: Place, command: str) -> str:
     return " ".join(told)
 
 
-def _look_again() -> None:
+def look_again() -> None:
     """Forget what was read, if a learner's folder has come, gone or grown since."""
     found = {place.name: (place.folder, place.stamps) for place in records.places() if place != SHIPPED}
     if found != _stamps:

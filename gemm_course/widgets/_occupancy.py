@@ -18,7 +18,7 @@ from gemm_course.kernels import LADDER, Stage
 from gemm_course.model import GPUS, Tank, tanks
 from gemm_course.records import SHIPPED, Place
 from gemm_course.widgets._explorer import Explorer, explorer
-from gemm_course.widgets._gpus import hardware, not_in_the_table
+from gemm_course.widgets._gpus import hardware, look_again, not_in_the_table
 from gemm_course.widgets._slots_in_words import busy_in_words
 from gemm_course.widgets._taken import OfCode, OfStage, most_registers
 
@@ -46,6 +46,7 @@ def occupancy(
     GPU that cannot run the stage, or if a block size is needed; KeyError for an unknown stage; LaunchError
     for an unknown GPU.
     """
+    look_again()
     if isinstance(subject, Compiled):
         name, capability = _gpu_of(subject)
         return _filled(OfCode(subject, _threads(subject, block)), {name: capability}, name, {})

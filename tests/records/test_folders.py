@@ -16,7 +16,7 @@ NAME = "Made-up GPU 1"
 def elsewhere(tmp_path, monkeypatch):
     """A made-up GPU's folder, outside `data/`, that the variable names."""
     folder = made_up_gpu(tmp_path / "mine" / "made_up_1", NAME)
-    monkeypatch.setenv(records.VARIABLE, str(folder))
+    monkeypatch.setenv(records.VARIABLE, os.pathsep.join(["off", str(folder)]))
     return folder
 
 
@@ -31,7 +31,7 @@ def test_a_gpus_folder_is_found_by_its_name_and_by_its_path(elsewhere, monkeypat
     for name in ("made_up_1", NAME, str(elsewhere), f"{elsewhere}/"):
         assert records.place(name) == records.Place("made_up_1", elsewhere.resolve())
     assert records.place("made_up_1").gpu == NAME
-    monkeypatch.delenv(records.VARIABLE)
+    monkeypatch.setenv(records.VARIABLE, "off")
     assert records.place(str(elsewhere)).gpu == NAME  # by its path alone
     assert set(records.ladder(str(elsewhere))["gpu"]) == {NAME}
 
@@ -49,7 +49,7 @@ def test_a_folder_of_folders_and_several_parts(elsewhere, tmp_path, monkeypatch)
     other = made_up_gpu(tmp_path / "other", "NVIDIA GeForce RTX 9999")
     (tmp_path / "mine" / "notes").mkdir()
     (tmp_path / "mine" / "published.csv").write_text("source\n")  # no table of a GPU's
-    monkeypatch.setenv(records.VARIABLE, os.pathsep.join([str(tmp_path / "mine"), "", str(other)]))
+    monkeypatch.setenv(records.VARIABLE, os.pathsep.join(["off", str(tmp_path / "mine"), "", str(other)]))
     assert records.gpus() == ["h200", "made_up_1", "other"]
     assert records.place("RTX 9999").name == "other"
     assert records.place("other").short == "RTX 9999" and records.place("other").an == "the RTX 9999"
@@ -59,7 +59,7 @@ def test_a_name_that_is_taken_gets_a_number(tmp_path, monkeypatch):
     one, two = tmp_path / "one" / "h200", tmp_path / "two" / "h200"
     for folder in (one, two):
         shutil.copytree(records.DATA / "h200" / "counters", folder / "counters")
-    monkeypatch.setenv(records.VARIABLE, os.pathsep.join(map(str, (one, two, one))))
+    monkeypatch.setenv(records.VARIABLE, os.pathsep.join(map(str, ("off", one, two, one))))
     assert records.gpus() == ["h200", "h200_2", "h200_3"]
     assert records.place("h200") is records.SHIPPED  # never another's figures under the course's name
     assert [records.short_of(each) for each in records.places()] == ["H200", "H200 (h200_2)", "H200 (h200_3)"]
@@ -68,7 +68,7 @@ def test_a_name_that_is_taken_gets_a_number(tmp_path, monkeypatch):
 def test_an_unknown_name_lists_those_that_there_are(elsewhere, tmp_path, monkeypatch):
     with pytest.raises(records.UnknownGpu, match="called rtx_1 were found; there are h200, made_up_1"):
         records.ladder("rtx_1")
-    monkeypatch.setenv(records.VARIABLE, str(tmp_path / "nowhere"))
+    monkeypatch.setenv(records.VARIABLE, os.pathsep.join(["off", str(tmp_path / "nowhere")]))
     with pytest.raises(ValueError, match=r"GEMM_COURSE_DATA names .*nowhere, where no records"):
         records.place("made_up_1")
     assert records.gpus() == ["h200"]
@@ -83,3 +83,14 @@ def test_a_file_that_grows_is_read_again(elsewhere):
 def test_the_list_of_tables_is_that_of_the_files_in_the_courses_folder():
     there = [table for table in folders.TABLES if (records.SHIPPED.folder / table).is_file()]
     assert set(folders.TABLES) == set(there)
+
+
+def test_what_a_learner_added_to_data_is_found_unless_it_is_off(tmp_path, monkeypatch):
+    """`gemm-course bench` writes there."""
+    for name in ("h200", "rtx_3060"):
+        made_up_gpu(tmp_path / name, f"Made-up {name}", ("ladder.csv",))
+    monkeypatch.setattr(folders, "DATA", tmp_path)
+    monkeypatch.delenv(records.VARIABLE)
+    assert records.gpus() == ["h200", "rtx_3060"]
+    monkeypatch.setenv(records.VARIABLE, "off")
+    assert records.gpus() == ["h200"]

@@ -10,7 +10,7 @@ from gemm_course import LADDER, records
 from gemm_course import widgets as see
 from gemm_course.figures.picture import Picture
 from gemm_course.model.gpus import GPUS, by_driver
-from gemm_course.widgets import _calls, _gpus, _living, _occupancy, _roofs, _showing, _tiles, asked
+from gemm_course.widgets import _calls, _living, _occupancy, _roofs, _showing, _sliders, _tiles, asked
 from tests.records.made_up import NEW_ENOUGH, made_up_gpu
 
 MADE_UP = "Made-up GPU 1"  # is not in the course's table of GPUs
@@ -49,9 +49,8 @@ def shown(monkeypatch):
 def made_up(tmp_path, monkeypatch, shown):
     """A GPU that does not exist, which the variable names."""
     folder = made_up_gpu(tmp_path / "made_up_1", MADE_UP)
-    monkeypatch.setenv(records.VARIABLE, str(folder))
-    yield records.place("made_up_1")
-    _gpus._stamps["forget"] = None  # so that no test after this one sees it
+    monkeypatch.setenv(records.VARIABLE, os.pathsep.join(["off", str(folder)]))
+    return records.place("made_up_1")
 
 
 @pytest.fixture
@@ -63,7 +62,7 @@ def both(made_up, tmp_path, monkeypatch):
         copy(records.SHIPPED.folder / name, folder / name)
     for path in (folder / "profile" / "kernels.csv", folder / "peers.csv"):
         path.write_text(path.read_text("utf-8").replace("NVIDIA H200", KNOWN), "utf-8")
-    monkeypatch.setenv(records.VARIABLE, os.pathsep.join([str(made_up.folder), str(folder)]))
+    monkeypatch.setenv(records.VARIABLE, os.pathsep.join(["off", str(made_up.folder), str(folder)]))
     return records.place("rtx_3090")
 
 
@@ -258,6 +257,15 @@ def test_a_card_and_machine_code_tell_of_the_gpu_that_is_named(both, made_up):
     assert "`gemm-course profile vectorized`" in said.words
     with pytest.raises(ValueError, match=f"{MADE_UP} can hold .* Say which compute_capability"):
         see.compare_code("double_buffered", "async_copy", on="made_up_1")
+
+
+def test_elsewhere_the_control_is_made_of_widgets(made_up, seen, monkeypatch):
+    monkeypatch.setattr(_showing, "show", _sliders.show)
+    panel = see.tiles("vectorized")
+    chosen = panel.chosen["on"]
+    assert chosen.description == "measured on" and [text for text, _ in chosen.options] == ["H200", MADE_UP]
+    chosen.value = made_up
+    assert panel.state["on"] == made_up and MADE_UP in panel._explorer.picture(panel.state).alt
 
 
 def test_names_of_drivers():
