@@ -120,7 +120,8 @@ def place(gpu: str | Place) -> Place:
 
 def short_of(one: Place) -> str:
     """A GPU's short name in a picture, with its folder's where two have the same."""
-    twins = [each for each in places() if each.short == one.short]
+    known = places()
+    twins = [each for each in (*known, *([] if one in known else [one])) if each.short == one.short]
     return one.short if len(twins) < 2 or one == twins[0] else f"{one.short} ({one.name})"
 
 

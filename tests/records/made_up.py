@@ -1,6 +1,10 @@
-"""A made-up GPU's folder of records: the H200's, changed, and marked as made up in every row."""
+"""A made-up GPU's folder of records: the H200's, changed, and marked as made up in every row.
+
+`python -m tests.records.made_up FOLDER` writes one; with GEMM_COURSE_DATA=FOLDER, pictures show it.
+"""
 
 import os
+import sys
 from pathlib import Path
 
 from gemm_course import records
@@ -46,3 +50,7 @@ def _slower(row: dict) -> dict:
     if row.get("milliseconds"):
         changed["milliseconds"] = row["milliseconds"] * SLOWER
     return row | changed
+
+
+if __name__ == "__main__":
+    print(made_up_gpu(Path(sys.argv[1])))

@@ -65,6 +65,13 @@ def test_a_name_that_is_taken_gets_a_number(tmp_path, monkeypatch):
     assert [records.short_of(each) for each in records.places()] == ["H200", "H200 (h200_2)", "H200 (h200_3)"]
 
 
+def test_another_h200_by_its_path_has_another_name(tmp_path):
+    shutil.copytree(records.DATA / "h200" / "counters", tmp_path / "mine" / "counters")
+    other = records.place(str(tmp_path / "mine"))
+    assert other.gpu == "NVIDIA H200" and records.short_of(other) == "H200 (mine)"
+    assert records.short_of(records.SHIPPED) == "H200"
+
+
 def test_an_unknown_name_lists_those_that_there_are(elsewhere, tmp_path, monkeypatch):
     with pytest.raises(records.UnknownGpu, match="called rtx_1 were found; there are h200, made_up_1"):
         records.ladder("rtx_1")
