@@ -24,6 +24,7 @@ LEFT_RUNNING = pytest.StashKey[list[str]]()
 RUN = pytest.StashKey[processes.Run]()
 
 os.environ["GEMM_COURSE_PROGRESS"] = "off"  # what passes in tests is no learner's progress
+os.environ["GEMM_COURSE_DATA"] = "off"  # nor does a learner's GPU belong into the pictures
 # nbformat imports jsonschema, which would compile grammars of internationalised addresses: 3 s per process.
 sys.modules.setdefault("rfc3987_syntax", None)
 

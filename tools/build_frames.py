@@ -13,10 +13,12 @@ from __future__ import annotations
 import argparse
 import ast
 import json
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from gemm_course import records
 from gemm_course import widgets as see
 from gemm_course.widgets._calls import Call, call_of
 from gemm_course.widgets._frames import FRAMES, INDEX, packed, script, spec
@@ -42,7 +44,7 @@ def _calls_in(source: str) -> Iterator[Call]:
 def _call(function, node: ast.Call) -> Call | None:
     """The call, None if it shows no explorer or has arguments that only a notebook knows."""
     make = getattr(function, "makes_explorer", None)
-    if make is None:
+    if make is None or hasattr(function, "without_frames"):
         return None
     try:
         args = tuple(ast.literal_eval(each) for each in node.args)
@@ -71,6 +73,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("names", nargs="*", help="functions, such as banks; all if left out")
     chosen = parser.parse_args().names
+    os.environ[records.VARIABLE] = "off"  # no learner's GPU in them
     FRAMES.mkdir(exist_ok=True)
     index = FRAMES / INDEX
     known = json.loads(index.read_text("utf-8")) if index.exists() else {}

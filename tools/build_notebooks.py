@@ -204,6 +204,7 @@ def run(notebook: nbformat.NotebookNode, folder: Path) -> None:
 
     here = os.pathsep.join(filter(None, [str(NOTEBOOKS.parent), os.environ.get("PYTHONPATH")]))
     hidden = dict(os.environ, CUDA_VISIBLE_DEVICES="", PYTHONPATH=here, PYDEVD_DISABLE_FILE_VALIDATION="1")
+    hidden["GEMM_COURSE_DATA"] = "off"  # a learner's GPU is shown to that learner alone
     hidden["GEMM_COURSE_PROGRESS"] = "off"  # a solution that passes is no learner's progress
     hidden["GEMM_COURSE_LAB"] = "1"  # explorers as the course's JupyterLab draws them
     client = NotebookClient(

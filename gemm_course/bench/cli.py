@@ -460,11 +460,11 @@ def _able(stages: list) -> list:
 
 
 def _recorded(folder: Path | None) -> Path:
-    """The folder to read records from: this GPU's, or without a GPU the first one."""
+    """The folder to read records from: this GPU's, or without a GPU the course's own."""
     from gemm_course.device import gpu_available, gpu_facts
-    from gemm_course.records import DATA, gpus
+    from gemm_course.records import DATA, SHIPPED
 
-    return folder or DATA / (gpu_facts().slug if gpu_available() else gpus()[0])
+    return folder or (DATA / gpu_facts().slug if gpu_available() else SHIPPED.folder)
 
 
 def _folder(folder: Path | None) -> Path:

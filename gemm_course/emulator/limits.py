@@ -96,6 +96,7 @@ PROFILES = {
     "A100": Profile("NVIDIA A100 SXM 80 GB", (8, 0), 108, 1410, 40 * _MIB, 80 * _GIB),
     "RTX 4090": Profile("NVIDIA GeForce RTX 4090", (8, 9), 128, 2520, 72 * _MIB, 24 * _GIB),
     "RTX 3090": Profile("NVIDIA GeForce RTX 3090", (8, 6), 82, 1695, 6 * _MIB, 24 * _GIB),
+    "RTX 3060": Profile("NVIDIA GeForce RTX 3060", (8, 6), 28, 1777, 3 * _MIB, 12 * _GIB),
     "RTX A6000": Profile("NVIDIA RTX A6000", (8, 6), 84, 1800, 6 * _MIB, 48 * _GIB),
     "T4": Profile("NVIDIA T4", (7, 5), 40, 1590, 4 * _MIB, 16 * _GIB),
 }

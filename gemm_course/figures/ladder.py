@@ -13,6 +13,7 @@ _LEFT, _RIGHT, _MOST = 222.0, 402.0, 1.1  # where the scale begins and ends, and
 _GLOBAL, _SHARED = 478.0, 552.0  # right edges of the two columns of accesses
 _ROW = 42.0
 _APART = (94.0, 51.0)  # of a row's first two figures, and of the others
+_MOST_GPUS = 4
 _MARKS = (("●", colours.NOW), ("▲", colours.QUIET), ("■", colours.QUIET), ("◆", colours.INK))
 
 
@@ -120,11 +121,14 @@ def _rung(drawing: Drawing, rung: Rung, marks: Mapping, y: float) -> None:
     known = [(gpu, rung.speeds[gpu]) for gpu in marks if gpu in rung.speeds]
     if not known:
         drawing.text(14, y + 34, "not measured yet", fill=colours.QUIET)
+    x = 14.0
     for place, (gpu, speed) in enumerate(known):
-        x = 14 + (place and _APART[0] + _APART[1] * (place - 1))
         _mark(drawing, x, y + 34, *marks[gpu])
-        percent = f", {100 * speed.share:.0f} %" if speed.share is not None and not place else ""
-        drawing.text(x + 10, y + 34, f"{speed.tflops:.3g}{percent}")
+        told = speed.share is not None and not place and len(known) < _MOST_GPUS  # four leave no room for it
+        digits = 2 if speed.tflops < 1 and len(known) == _MOST_GPUS else 3
+        words = f"{speed.tflops:.{digits}g}" + (f", {100 * speed.share:.0f} %" if told else "")
+        drawing.text(x + 10, y + 34, words)
+        x += _APART[1] if place or len(known) == _MOST_GPUS else _APART[0] + _beside(words)
     drawing.line(_LEFT, y + 20, _RIGHT, y + 20, stroke=colours.EDGE)
     for share in (0, 0.5, 1):
         drawing.line(
@@ -135,6 +139,11 @@ def _rung(drawing: Drawing, rung: Rung, marks: Mapping, y: float) -> None:
             _mark(drawing, _x(speed.share), y + 26, *marks[gpu], size=17)
     drawing.text(_GLOBAL, y + 26, _ratio(rung.global_loads), anchor="end")
     drawing.text(_SHARED, y + 26, _ratio(rung.shared_loads), anchor="end")
+
+
+def _beside(words: str) -> float:
+    """What the next figure is moved aside by a first one with a share of three digits."""
+    return 12.0 if words.endswith("%") and len(words.split(", ")[-1]) > len("99 %") else 0.0
 
 
 def _elbow(drawing: Drawing, x: float, y: float) -> None:

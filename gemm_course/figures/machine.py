@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gemm_course.figures import colours
 from gemm_course.figures.picture import Picture
-from gemm_course.figures.svg import PAGE, Drawing
+from gemm_course.figures.svg import PAGE, Drawing, wrap
 from gemm_course.model.gpus import Gpu
 
 _KB, _MB, _GB = 2**10, 2**20, 2**30
@@ -14,8 +14,10 @@ _PART = 42.0  # height of a part with two lines of text
 _GAP = 8.0
 
 
-def draw(gpu: Gpu, l2_tb_s: float, note: str) -> Picture:
-    """Draw a GPU by its data sheet. l2_tb_s: what was measured of L2, which no data sheet has."""
+def draw(gpu: Gpu, l2_tb_s: float | None, note: str) -> Picture:
+    """Draw a GPU by its data sheet. l2_tb_s: what was measured of L2, None if nothing was; no data
+    sheet has it.
+    """
     sms, limits = gpu.multiprocessors, gpu.limits
     drawing = Drawing(f"{sms} multiprocessors, one L2 cache, one DRAM")
     top = drawing.top
@@ -31,12 +33,13 @@ def draw(gpu: Gpu, l2_tb_s: float, note: str) -> Picture:
     y = top + 28 + 3 * (_PART + _GAP)
     _part(drawing, _LEFT + 10, y, _RIGHT - _LEFT - 20, "L1 cache and shared memory: one memory", shared)
     y = _way(drawing, top + inside + 5 * _BEHIND, "sectors of 32 bytes")
-    l2 = f"{gpu.l2_bytes // _MB} MB for all SMs; {l2_tb_s:.1f} TB/s, measured"
+    l2 = f"{gpu.l2_bytes // _MB} MB for all SMs; {_speed(l2_tb_s)}"
     _part(drawing, _LEFT, y, PAGE - 16, "L2 cache", l2)
     y = _way(drawing, y + _PART, "sectors of 32 bytes")
     dram = f"{gpu.memory_bytes // _GB} GB: the arrays lie here; {gpu.dram_tb_s:g} TB/s"
     _part(drawing, _LEFT, y, PAGE - 16, "DRAM", dram)
-    drawing.text(8, y + _PART + 20, note, fill=colours.QUIET)
+    for place, line in enumerate(wrap(note, 14, PAGE - 16)):
+        drawing.text(8, y + _PART + 20 + 18 * place, line, fill=colours.QUIET)
     return drawing.picture(_in_words(gpu, l2_tb_s, note))
 
 
@@ -79,7 +82,11 @@ def _way(drawing: Drawing, y: float, words: str) -> float:
     return y + 32
 
 
-def _in_words(gpu: Gpu, l2_tb_s: float, note: str) -> str:
+def _speed(tb_s: float | None) -> str:
+    return "speed not measured" if tb_s is None else f"{tb_s:.1f} TB/s, measured"
+
+
+def _in_words(gpu: Gpu, l2_tb_s: float | None, note: str) -> str:
     limits, number = gpu.limits, gpu.limits.partitions
     return (
         f"Each of the {gpu.multiprocessors} multiprocessors (SMs) has {number} schedulers. A scheduler holds"
@@ -88,6 +95,6 @@ def _in_words(gpu: Gpu, l2_tb_s: float, note: str) -> str:
         " them the SM has one memory that is both L1 cache and shared memory: up to"
         f" {limits.shared_bytes // _KB} KB of it are shared memory, and it delivers 128 bytes per clock."
         f" What L1 does not have comes from the L2 cache of all SMs, {gpu.l2_bytes // _MB} MB,"
-        f" {l2_tb_s:.1f} TB/s as measured; what L2 does not have comes from DRAM, where the arrays lie:"
-        f" {gpu.memory_bytes // _GB} GB, {gpu.dram_tb_s:g} TB/s. {note}"
+        f" {_speed(l2_tb_s).replace(', ', ' as ')}; what L2 does not have comes from DRAM, where the arrays"
+        f" lie: {gpu.memory_bytes // _GB} GB, {gpu.dram_tb_s:g} TB/s. {note}"
     )

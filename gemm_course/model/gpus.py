@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from gemm_course.emulator.limits import LIMITS, PROFILES, Limits, Profile
 
-__all__ = ["GPUS", "LIMITS", "Gpu", "Limits"]
+__all__ = ["GPUS", "LIMITS", "Gpu", "Limits", "by_driver"]
 
 
 @dataclass(frozen=True)
@@ -16,7 +16,8 @@ class Gpu(Profile):
     """One GPU by its data sheet. DRAM bandwidth in TB/s."""
 
     dram_tb_s: float
-    fp16_tensor_tflops: float | None = None  # FP16 with FP32 accumulation, dense, where the course needs it
+    fp16_tensor_tflops: float | None = None  # FP16 with FP32 accumulation, dense
+    fp16_acc_tensor_tflops: float | None = None  # FP16 with FP16 accumulation, dense
 
     @property
     def peak_fp32_tflops(self) -> float:
@@ -35,12 +36,35 @@ _DRAM_TB_S = {
     "A100": 2.039,
     "RTX 4090": 1.008,
     "RTX 3090": 0.936,
+    "RTX 3060": 0.36,
     "RTX A6000": 0.768,
     "T4": 0.32,
 }
-_FP16_TENSOR_TFLOPS = {"H200": 989.5}
+# With FP32 accumulation, and with FP16: GeForce cards have half the speed with FP32.
+_FP16_TENSOR_TFLOPS = {
+    "H200": (989.5, 989.5),
+    "H100": (989.4, 989.4),
+    "A100": (312, 312),
+    "RTX 4090": (165.2, 330.3),
+    "RTX 3090": (71, 142),
+    "RTX 3060": (25.5, 51),
+    "RTX A6000": (154.8, 154.8),
+    "T4": (65, 65),
+}
 
 GPUS = {
-    name: Gpu(**vars(profile), dram_tb_s=_DRAM_TB_S[name], fp16_tensor_tflops=_FP16_TENSOR_TFLOPS.get(name))
+    name: Gpu(*vars(profile).values(), _DRAM_TB_S[name], *_FP16_TENSOR_TFLOPS[name])
     for name, profile in PROFILES.items()
 }
+# How NVIDIA's driver calls them where that is not their name above.
+_OF_DRIVER = {"NVIDIA A100-SXM4-80GB": "A100", "NVIDIA H100 80GB HBM3": "H100", "Tesla T4": "T4"}
+
+
+def by_driver(name: str) -> Gpu | None:
+    """The GPU that the driver calls so, such as "NVIDIA GeForce RTX 3090"; None if it is not among GPUS.
+
+    Others of the same chip, such as an A100 with 40 GB, are not taken for it: their memory is another.
+    """
+    if name in _OF_DRIVER:
+        return GPUS[_OF_DRIVER[name]]
+    return next((gpu for gpu in GPUS.values() if gpu.name == name), None)

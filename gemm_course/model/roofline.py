@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 
 from gemm_course.model.gpus import GPUS, Gpu
 
+WARP = 32
+
 
 @dataclass(frozen=True)
 class Roofline:
@@ -58,6 +60,8 @@ def shared_memory_ceiling(
 def issue_ceiling(share: float, gpu: Gpu = GPUS["H200"]) -> float:
     """TFLOPS that issue slots allow a kernel of whose instructions `share` (0 to 1) are FP32 multiply-adds.
 
-    A scheduler issues one instruction per clock, and reaches the peak if each is a multiply-add.
+    A scheduler issues one instruction per clock, for 32 lanes. On most GPUs that is the peak if each is a
+    multiply-add; an A100, with half as many FP32 lanes, reaches its peak with every second one.
     """
-    return gpu.peak_fp32_tflops * share
+    issued = 2e-6 * WARP * gpu.limits.partitions * gpu.multiprocessors * gpu.clock_mhz
+    return min(gpu.peak_fp32_tflops, issued * share)

@@ -19,7 +19,7 @@ from gemm_course.kernels import LADDER, Stage, tiles_text
 from gemm_course.kernels.variants import called
 from gemm_course.profiles.store import COUNTED, FOLDER, TABLE, USUAL, read
 from gemm_course.profiles.waits import WAITS, wait_of
-from gemm_course.records import DATA, parse_tiles
+from gemm_course.records import Place, folder_of, parse_tiles
 from gemm_course.records.columns import PROFILE
 
 if TYPE_CHECKING:
@@ -130,14 +130,14 @@ def recorded(
     stage: Stage | str,
     tiles: Mapping[str, int] | None = None,
     size: int | tuple[int, int, int] = USUAL,
-    gpu: str = "h200",
-    data: Path = DATA,
+    gpu: str | Place = "h200",
+    data: Path | None = None,
 ) -> Profile:
     """The recorded profile of a stage of the ladder, or of another kernel by the name it was recorded under.
 
     tiles: sizes to change from the stage's defaults; if BLOCKS, a default of which depends on the GPU, is not
-    among them, it is that of the GPU that was recorded. size: m = n = k, or (m, n, k). gpu: the folder of
-    records. Raises NoProfile, with what was recorded.
+    among them, it is that of the GPU that was recorded. size: m = n = k, or (m, n, k). gpu: its
+    name among the records. Raises NoProfile, with what was recorded; UnknownGpu.
     """
     name = stage if isinstance(stage, str) else stage.name
     shape = (size, size, size) if isinstance(size, Integral) else tuple(size)
@@ -148,11 +148,12 @@ def recorded(
     def fixed(sizes: Mapping[str, int]) -> dict[str, int]:
         return {tile: value for tile, value in sizes.items() if tile not in free}
 
-    rows = _rows(data / gpu / FOLDER / TABLE)
+    folder = folder_of(gpu, data) / FOLDER
+    rows = _rows(folder / TABLE)
     for row in rows:
         about = (row["stage"], fixed(parse_tiles(row["tiles"])), row["m"], row["n"], row["k"])
         if about == (name, fixed(chosen), *shape):
-            return _read(data / gpu / FOLDER / row["file"], tuple(row.items()))
+            return _read(folder / row["file"], tuple(row.items()))
     raise NoProfile(_what_there_is(rows, name, tiles_text(chosen), shape))
 
 

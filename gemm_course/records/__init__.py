@@ -9,16 +9,19 @@
     records.profiles()                what Nsight Compute measured of whole kernels
     records.provenance(frame)         "NVIDIA H200, driver 580, CUDA 13.0, ..., 2026-11-21"
 
+Every reader takes a GPU's name, "h200" by default; `records.gpus()` lists them, and `folders.py` says where
+they are looked for: in `data/`, and in the folders that the variable GEMM_COURSE_DATA names.
+
 `data/README.md` says how each file was made and what its columns mean.
 """
 
 from gemm_course.records.files import (
-    DATA,
     best_tiles,
     compile_times,
     compute_roofs,
     correctness,
     counters,
+    folder_of,
     gpus,
     ladder,
     lane_layouts,
@@ -36,17 +39,23 @@ from gemm_course.records.files import (
     sweep,
     tensor_core_sums,
 )
+from gemm_course.records.folders import DATA, SHIPPED, VARIABLE, Place, UnknownGpu, place, places, short_of
 from gemm_course.records.provenance import origin, provenance
 from gemm_course.records.tables import Table, parse_tiles
 
 __all__ = [
     "DATA",
+    "SHIPPED",
+    "VARIABLE",
+    "Place",
     "Table",
+    "UnknownGpu",
     "best_tiles",
     "compile_times",
     "compute_roofs",
     "correctness",
     "counters",
+    "folder_of",
     "gpus",
     "ladder",
     "lane_layouts",
@@ -57,12 +66,15 @@ __all__ = [
     "parse_tiles",
     "peers",
     "peers_apart",
+    "place",
+    "places",
     "profiles",
     "provenance",
     "published",
     "roofs",
     "row_lengths",
     "shared_memory_wavefronts",
+    "short_of",
     "stage_sanitizer",
     "sweep",
     "tensor_core_sums",

@@ -115,7 +115,12 @@ def _made(name: str, arguments: str):
     if name not in see.__all__ or make is None:
         raise Gone(name)
     given = json.loads(arguments)
-    made = make(*given.pop("*", ()), **given)
+    args = given.pop("*", ())
+    try:
+        signature(make).bind(*args, **given)
+    except TypeError:
+        raise Gone(name) from None
+    made = make(*args, **given)
     if not hasattr(made, "controls"):
         raise Gone(name)
     return made

@@ -12,13 +12,14 @@ from gemm_course.figures.card import Fact, Speed
 from gemm_course.figures.picture import Picture
 from gemm_course.kernels import LADDER, Stage, tiles_text
 from gemm_course.model import issue_ceiling, occupancy
+from gemm_course.records import SHIPPED, Place
 from gemm_course.widgets import _ladder as ladder
 from gemm_course.widgets._costs import Cost, cost
+from gemm_course.widgets._gpus import left_out, named
 from gemm_course.widgets._measured import SIZE
-from gemm_course.widgets._roofs import HOPPER, fp32_peak, model_of_the_h200, tensor_peak
+from gemm_course.widgets._roofs import HOPPER, fp32_peak, rated, tensor_peak
 from gemm_course.widgets._taken import OfStage
 
-_H200 = ladder.MEASURED_ON["h200"]
 BUDGET_MS = 200
 
 
@@ -33,13 +34,14 @@ class Here:
     wrong: str = ""
 
 
-def card(stage: Stage, *, tiles: Mapping[str, int] | None = None) -> Picture:
+def card(stage: Stage, *, tiles: Mapping[str, int] | None = None, on: str | None = None) -> Picture:
     """Compare a stage of your own, `own("mine.py")`, with every rung of its dtype and with cuBLAS.
 
     Where there is a GPU, the stage, the one that it began as and cuBLAS are measured on it, 4096³, and the
     stage's result is checked first. Without one its bar stays empty, and the card shows what can be known:
     what the emulator counts, and, with NVIDIA's compiler, machine code; from these the roofs of an H200 are
-    computed. The rungs' TFLOPS are recorded ones. tiles: to change from the stage's defaults.
+    computed. The rungs' TFLOPS are recorded ones. tiles: to change from the stage's defaults. on: the GPU
+    that the rungs were measured on, such as "rtx_3060", the H200 without it.
 
     Raises IllegalTiles; ValueError for a kernel that the emulator cannot count, with the line; TypeError for
     what is no stage.
@@ -52,9 +54,14 @@ def card(stage: Stage, *, tiles: Mapping[str, int] | None = None) -> Picture:
     chosen = stage.complete(tiles)
     start = LADDER[stage.after] if stage.after in LADDER else _first(stage)
     here = _measured_here(stage, chosen, start)
+    place = named(on)
     facts = _facts((stage, chosen), (start, start.complete()))
     return figure.card(
-        _title(stage, here), _speeds(stage, start, here), facts, (stage.name, start.name), _notes(stage, here)
+        _title(stage, here),
+        _speeds(stage, start, here, place),
+        facts,
+        (stage.name, start.name),
+        _notes(stage, here, place),
     )
 
 
@@ -85,11 +92,11 @@ def _measured_here(stage: Stage, chosen: Mapping[str, int], start: Stage) -> Her
     return Here(gpu_facts().name, found["tflops"], before["tflops"], found["cublas_tflops"])
 
 
-def _speeds(stage: Stage, start: Stage, here: Here) -> list[Speed]:
+def _speeds(stage: Stage, start: Stage, here: Here, on: Place) -> list[Speed]:
     """The rungs of the stage's dtypes in order, cuBLAS, and the stage itself."""
     rungs = [each for each in LADDER if (each.dtype, each.accumulate) == (stage.dtype, stage.accumulate)]
-    bars = [Speed(each.name, ladder.speed_on_the_h200(each)) for each in rungs]
-    bars.append(Speed(f"cuBLAS, {_H200}", ladder.cublas_on_the_h200(stage)))
+    bars = [Speed(each.name, ladder.speed_of(each, on)) for each in rungs]
+    bars.append(Speed(f"cuBLAS, {on.short}", ladder.cublas_of(stage, on)))
     if here.own is not None:
         bars += [Speed(f"{start.name} here", here.start), Speed("cuBLAS here", here.cublas)]
     return [*bars, Speed(stage.name, here.own, own=True)]
@@ -104,9 +111,13 @@ def _title(stage: Stage, here: Here) -> str:
     return f"{stage.name} among the ladder’s kernels: not measured, but not unknown"
 
 
-def _notes(stage: Stage, here: Here) -> list[str]:
+def _notes(stage: Stage, here: Here, on: Place) -> list[str]:
     notes = [f"Rungs and cuBLAS: recorded. {SIZE}³, {ladder.precision(stage).upper()}; "]
-    notes[0] += f"{ladder.provenance([stage])}."
+    notes[0] += f"{ladder.provenance([stage], on=on)}."
+    rungs = [each for each in LADDER if (each.dtype, each.accumulate) == (stage.dtype, stage.accumulate)]
+    missing = [each for each in rungs if ladder.speed_of(each, on) is None]
+    if on != SHIPPED and missing:
+        notes.append(left_out(missing, on, "bench"))
     if here.gpu:
         notes.append(f"{stage.name} and what says “here”: measured now on this machine’s {here.gpu}.")
     else:
@@ -155,7 +166,7 @@ def _roof(costs: Cost, code: Compiled | str, stage: Stage, tiles: Mapping[str, i
     """The lowest roof of those that are known of any kernel: L1 by the bytes of its loads, the loop's other
     instructions, the peak of arithmetic.
     """
-    l1 = model_of_the_h200().bandwidths["L1"]
+    l1 = rated().bandwidths["L1"]
     heights = {"L1": l1 * costs.intensity, "peak of arithmetic": tensor_peak([stage]) or fp32_peak()}
     if not isinstance(code, str) and code.loop is not None and stage.dtype == "float32":
         heights["issue slots"] = issue_ceiling(code.loop.share)

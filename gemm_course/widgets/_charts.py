@@ -15,26 +15,44 @@ from gemm_course.figures import charts
 from gemm_course.figures.counts import side_by_side
 from gemm_course.figures.picture import Picture
 from gemm_course.kernels import LADDER, tiles_text
+from gemm_course.records import SHIPPED, Place
 from gemm_course.widgets import _ladder as ladder
+from gemm_course.widgets._explorer import Explorer
+from gemm_course.widgets._gpus import left_out, of_gpus, to_measure
+from gemm_course.widgets._gpus import shown as shown_on
 from gemm_course.widgets._said import NotShown, asked, shown
 
 SIZE = 4096  # of the matrices that TFLOPS are measured on
 
 
-def tflops(*stages: str, on: str = "NVIDIA H200", highlight: str | None = None) -> Picture:
+@of_gpus
+def tflops(*stages: str, on: str | None = None, highlight: str | None = None) -> Explorer | Picture:
     """Draw the TFLOPS of some stages.
 
-    ``on`` is "NVIDIA H200" for what was measured there, or the GPU of a published figure, such as "RTX
-    3090"; a stage without a published figure is left out. Raises ValueError if nothing is recorded.
+    ``on`` is a GPU that was measured, such as "NVIDIA H200" or "rtx_3060", or that of a published figure,
+    such as "RTX 3090"; a stage without a published figure is left out. Without it, the H200's are drawn, and
+    where several GPUs were measured, it can be chosen. Raises ValueError if nothing is recorded.
     """
+    if on in set(records.published()["gpu"]):
+        return draw_tflops(stages, on, highlight)
+    return shown_on(lambda on: draw_tflops(stages, on, highlight), on)
+
+
+def draw_tflops(stages: Sequence[str], on: Place | str, highlight: str | None = None) -> Picture:
+    """Draw the TFLOPS of some stages as measured on a GPU, or as published for one of that name."""
     dtypes = sorted({ladder.precision(LADDER[name]) for name in stages if name in LADDER}, reverse=True)
-    rows, marks, note = _measured(dtypes) if on == "NVIDIA H200" else _published(on, dtypes)
+    published = isinstance(on, str)
+    rows, marks, note = _published(on, dtypes) if published else _measured(dtypes, on)
     best = {name: rows[rows["stage"] == name]["tflops"].max() for name in stages}
     known = {name: float(value) if value == value else None for name, value in best.items()}
-    if on != "NVIDIA H200":
+    if published:
         known = {name: value for name, value in known.items() if value is not None}
     if not known or any(name not in LADDER for name in known):
-        raise ValueError(f"nothing is recorded on {on} for {', '.join(stages) or 'no stage at all'}")
+        gpu = on if published else on.gpu
+        raise ValueError(f"nothing is recorded on {gpu} for {', '.join(stages) or 'no stage at all'}")
+    if not published and on != SHIPPED:
+        missing = [LADDER[name] for name, value in known.items() if value is None]
+        note = " ".join(filter(None, (f"{note}.", left_out(missing, on, "bench"))))
     now = highlight or stages[-1]
     bars = [charts.Bar(name, value, name == now) for name, value in known.items()]
     if len(bars) == 1 and bars[0].tflops:  # beside nothing, a bar says little
@@ -71,8 +89,8 @@ def _percent(part: float) -> str:
     return f"{100 * part:.2g}\u00a0%"
 
 
-def _measured(dtypes: Sequence[str]):
-    rows = records.ladder()
+def _measured(dtypes: Sequence[str], on: Place):
+    rows = records.ladder(on)
     same = (rows["m"] == SIZE) & (rows["n"] == SIZE) & (rows["k"] == SIZE)
     rows = rows[same & rows["dtype"].isin(dtypes)]
     cublas = rows.groupby("dtype")["cublas_tflops"].median().dropna()
@@ -101,18 +119,30 @@ def _in_capitals(dtypes: Sequence[str]) -> str:
     return " and ".join(dtypes).upper().replace("AND", "and")
 
 
-def counts(stage: str, shape: tuple[int, int, int], **formula: Callable | int | None) -> Picture:
+@of_gpus
+def counts(
+    stage: str, shape: tuple[int, int, int], *, on: str | None = None, **formula: Callable | int | None
+) -> Explorer | Picture:
     """Draw counts three ways: your formula, the emulator, the hardware's counter where it is recorded.
 
     ``shape`` is (m, n, k), with the stage's default tiles and beta = 0; each keyword names what is counted,
     such as global_load_sectors, and gives what your formula says: a number, a function of m, n, k, or None
-    if you have no formula yet.
+    if you have no formula yet. on: the GPU that counted, such as "rtx_3060", the H200 without it; where
+    several did, it can be chosen.
     """
     if not isinstance(shape, Sequence) or len(shape) != 3:
         raise ValueError(f"shape must be three numbers, (m, n, k), not {shape}")
     for name in formula.keys() - _SITES.keys():
         raise ValueError(f"there is no count called {name}; there are {', '.join(_SITES)}")
-    report, hardware = _counted(stage, shape), _recorded(stage, shape)
+    return shown_on(lambda on: _draw_counts(stage, shape, formula, on), on, having=_counters)
+
+
+def _counters(on: Place):
+    return records.counters("ladder", on)
+
+
+def _draw_counts(stage: str, shape: tuple[int, int, int], formula: Mapping, on: Place) -> Picture:
+    report, hardware = _counted(stage, shape), _recorded(stage, shape, on)
     rows, others = [], []
     for name, said in formula.items():
         value = asked(said, m=shape[0], n=shape[1], k=shape[2]) if callable(said) else said
@@ -122,7 +152,7 @@ def counts(stage: str, shape: tuple[int, int, int], **formula: Callable | int | 
         others.append(_other_count(report, name, value))
     told = _mistakes(rows, others) or _agreement([ways for _, ways in rows])
     title = f"{told} ({stage}, {' × '.join(map(str, shape))})"
-    return side_by_side(rows, title, hardware.get("from", _NO_COUNTERS))
+    return side_by_side(rows, title, hardware.get("from", _no_counters(stage, shape, on)))
 
 
 def _ways(said: int | str | None, emulated: int, hardware: int | None) -> dict[str, int | str]:
@@ -189,9 +219,18 @@ def _agreement(counted: Sequence[Mapping[str, int | str]]) -> str:
 
 
 _LATER = "shown beside your formula"
-_NO_COUNTERS = (
-    "The hardware's counters have not been recorded for this stage with its default tiles at this size."
-)
+
+
+def _no_counters(stage: str, shape: tuple[int, int, int], on: Place) -> str:
+    words = (
+        "The hardware's counters have not been recorded for this stage with its default tiles at this size."
+    )
+    if on == SHIPPED:
+        return words
+    size = "x".join(map(str, shape))
+    return to_measure("What the hardware counts was", on, f"counters {stage} --shapes {size}")
+
+
 _SITES = {
     f"{space}_{op}_{column}": {"space": space, "op": op, "column": column}
     for space, columns in (("global", ("requests", "sectors")), ("shared", ("requests", "wavefronts")))
@@ -221,9 +260,9 @@ def _counted(stage_name: str, shape: tuple[int, int, int], tiles: tuple | None =
     return emulate(*launch, *problem, shared_bytes=stage.shared_bytes(chosen), counts_only=True)
 
 
-def _recorded(stage: str, shape: tuple[int, int, int]) -> dict:
+def _recorded(stage: str, shape: tuple[int, int, int], on: Place) -> dict:
     """Return the recorded counters of a stage with its default tiles by name, empty if there are none."""
-    rows = records.counters("ladder")
+    rows = _counters(on)
     tiles = tiles_text(LADDER[stage].tiles)
     rows = rows[(rows["case"] == f"{stage} {shape[0]}x{shape[1]}x{shape[2]}") & (rows["tiles"] == tiles)]
     if rows.empty:

@@ -15,13 +15,13 @@ from gemm_course.figures.picture import Picture
 from gemm_course.figures.waits import arrows, milliseconds, percent
 from gemm_course.kernels import Stage
 from gemm_course.profiles import NoProfile, Profile, Verdict, recorded, verdict
-from gemm_course.records import parse_tiles
+from gemm_course.records import Place, parse_tiles
+from gemm_course.widgets._gpus import NotKnown, hardware, named, not_in_the_table
 from gemm_course.widgets._labels import labels
 from gemm_course.widgets._loop_in_words import busy_clocks
 from gemm_course.widgets._profiled import note
 
 MILLION = "million multiply-adds"
-RECORDED = (9, 0)  # the compute capability of the GPU on which profiles were recorded
 _CHANGE = ("before the change", "after the change")  # what two kernels of one name are called
 LIKE = 0.02  # two times that differ by less are called the same
 
@@ -29,20 +29,27 @@ Kernel = str | Stage | tuple[str | Stage, Mapping[str, int]] | Compiled | Profil
 
 
 def compare_code(
-    before: Kernel, after: Kernel, compute_capability: tuple[int, int] | str = (9, 0)
+    before: Kernel,
+    after: Kernel,
+    compute_capability: tuple[int, int] | str | None = None,
+    *,
+    on: str | None = None,
 ) -> Picture:
     """Draw what a change did to the machine code of the main loop, by kind of instruction.
 
     before, after: a stage or its name, with default tiles; ("vectorized", {"TM": 8}) for other tiles; what
     `compiled` returned, for your own kernel; or a profile. compute_capability: of the GPU to compile for.
+    on: the GPU whose profiles are told of, such as "rtx_3060"; it is compiled for, unless you say otherwise.
     Loops of different lengths are compared for the same work.
 
     Without the extra `compiler`, stages at their default tiles only. Raises what `compiled` raises, and
     ValueError for a kernel without a loop that multiplies.
     """
+    place = named(on)
+    compute_capability = compute_capability or _capability(place)
     codes = [_code(kernel, compute_capability) for kernel in (before, after)]
     loops = [_loop(code) for code in codes]
-    profiles = [_profile(kernel, code) for kernel, code in zip((before, after), codes, strict=True)]
+    profiles = [_profile(kernel, code, place) for kernel, code in zip((before, after), codes, strict=True)]
     measured = [profile for profile in profiles if profile] if all(profiles) else []
     found = _verdicts(measured)
     per, amounts = _amounts(loops)
@@ -75,14 +82,25 @@ def _code(kernel: Kernel, compute_capability: tuple[int, int] | str) -> Compiled
     return compiled(stage, tiles=tiles, compute_capability=compute_capability)
 
 
-def _profile(kernel: Kernel, code: Compiled) -> Profile | None:
+def _capability(on: Place) -> tuple[int, int]:
+    """The compute capability of a GPU that was profiled. Raises NotKnown."""
+    gpu = hardware(on)
+    if gpu is None:
+        raise NotKnown(f"{not_in_the_table(on.short)} Say which compute_capability it has, such as '8.6'.")
+    return gpu.compute_capability
+
+
+def _profile(kernel: Kernel, code: Compiled, on: Place) -> Profile | None:
     """The recorded profile of a stage with these tiles, if there is one of the GPU it was compiled for."""
     if isinstance(kernel, Profile):
         return kernel if kernel.measured.get("nanoseconds") else None
-    if code.compute_capability != RECORDED or not code.tiles:  # a kernel of one's own has no tiles
+    gpu = hardware(on)
+    if (
+        gpu and code.compute_capability != gpu.compute_capability
+    ) or not code.tiles:  # a kernel of one's own has no tiles
         return None
     try:
-        return recorded(code.name, parse_tiles(code.tiles))
+        return recorded(code.name, parse_tiles(code.tiles), gpu=on)
     except NoProfile:
         return None
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import lru_cache
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache, partial
 
 import pandas as pd
 
@@ -13,28 +13,50 @@ from gemm_course.figures import ladder as figure
 from gemm_course.figures.ladder import Rung, Speed
 from gemm_course.figures.picture import Picture
 from gemm_course.kernels import LADDER, Stage
+from gemm_course.records import SHIPPED, Place
+from gemm_course.widgets import _gpus
 from gemm_course.widgets._costs import WIDE, cost_of_squares
+from gemm_course.widgets._explorer import Explorer
 
 SIZE = 4096  # of the matrices that TFLOPS were measured on
-MEASURED_ON = {"h200": "H200"}  # the folder that ships with the course, and its name in the figure
+H200 = SHIPPED.short
 PUBLISHED_ON = ("RTX 3090", "RTX A6000")
-HERE = "this machine"
+BESIDE = "beside the H200"
 _SHORT = {"float32": "fp32", "float16": "fp16"}
 
 
-def ladder(until: str | None = None) -> Picture:
-    """Draw the stages up to ``until``, or all: TFLOPS and share of cuBLAS on every known GPU, loads per FMA.
+@_gpus.of_gpus
+def ladder(until: str | None = None, *, on: str | None = None) -> Explorer | Picture:
+    """Draw the stages up to ``until``, or all: TFLOPS and share of cuBLAS on several GPUs, loads per FMA.
 
-    Raises KeyError for an unknown stage.
+    on: the GPU that stands beside the H200 and what others published, such as "rtx_3060"; without it, the one
+    that was measured besides, and where there are several, it can be chosen. Raises KeyError for an unknown
+    stage, ValueError for an unknown GPU.
     """
     stages = up_to(until)
-    gpus = _gpus()
+    if on is not None:
+        return draw(stages, _gpus.named(on))
+    others = _gpus.control(None).get(_gpus.CONTROL, ("", [], SHIPPED))[1][1:]
+    if len(others) < 2:
+        return draw(stages, others[0][1] if others else SHIPPED)
+    here = gpu_facts().slug if gpu_available() else ""
+    first = next((other for _, other in others if other.name == here), others[0][1])
+    return Explorer(partial(draw, stages), {_gpus.CONTROL: (BESIDE, others, first)})
+
+
+def draw(stages: list[Stage], on: Place = SHIPPED) -> Picture:
+    """Draw stages on the H200, as published, and on another GPU that was measured."""
+    gpus = _measured_on(on)
     rungs = [_rung(stage, gpus) for stage in stages]
     kinds = {_group(stage): _kind(stage) for stage in stages}
     cublas = {
-        (group, gpu): value for group, kind in kinds.items() for gpu in gpus if (value := _cublas(kind, gpu))
+        (group, gpu): value
+        for group, kind in kinds.items()
+        for gpu, place in gpus.items()
+        if (value := _cublas(kind, gpu, place))
     }
-    return figure.ladder(rungs, gpus, cublas, _answer(rungs), _note())
+    how = {name: "measured" if place else "published" for name, place in gpus.items()}
+    return figure.ladder(rungs, how, cublas, _answer(rungs), _note(stages, on))
 
 
 def up_to(until: str | None) -> list[Stage]:
@@ -58,47 +80,41 @@ def _group(stage: Stage) -> str:
     return dtype if acc == "FP32" else f"{dtype}, {acc} accumulation"
 
 
-def speed_on_the_h200(stage: Stage) -> float | None:
+def speed_of(stage: Stage, on: Place = SHIPPED) -> float | None:
     """Return the TFLOPS measured for a stage with its default tiles, None if there are none yet."""
-    speed = _speed(stage, MEASURED_ON["h200"])
+    speed = _speed(stage, on.short, on)
     return speed.tflops if speed else None
 
 
-def cublas_on_the_h200(stage: Stage) -> float | None:
+def cublas_of(stage: Stage, on: Place = SHIPPED) -> float | None:
     """Return the TFLOPS measured for cuBLAS with a stage's dtypes, None if there are none yet."""
-    return _cublas(_kind(stage), MEASURED_ON["h200"])
+    return _cublas(_kind(stage), on.short, on)
 
 
-def provenance(stages: Iterable[Stage], *others: pd.DataFrame) -> str:
-    """Return where the H200's figures of some stages, and ``others`` beside them, come from, in one line."""
-    rows = [_recorded("h200", *kind) for kind in sorted({_kind(stage) for stage in stages})]
+def provenance(stages: Iterable[Stage], *others: pd.DataFrame, on: Place = SHIPPED) -> str:
+    """Return where a GPU's figures of some stages, and ``others`` beside them, come from, in one line."""
+    rows = [_recorded(on, *kind) for kind in sorted({_kind(stage) for stage in stages})]
     return records.provenance(pd.concat([*rows, *others]))
 
 
-def _gpus() -> dict[str, str]:
-    """Return, for each GPU of the figure, where its figures come from."""
-    known = dict.fromkeys(MEASURED_ON.values(), "measured") | dict.fromkeys(PUBLISHED_ON, "published")
-    return known | ({HERE: "measured"} if _folder(HERE) else {})
+def _measured_on(on: Place) -> dict[str, Place | None]:
+    """Return the GPUs of the figure by name, with the folder of those that were measured."""
+    published = dict.fromkeys(PUBLISHED_ON)
+    if on == SHIPPED:
+        return {H200: SHIPPED, **published}
+    name = records.short_of(on)
+    return {H200: SHIPPED, **published, f"{name} ({on.name})" if name in published else name: on}
 
 
-@lru_cache
-def _folder(gpu: str) -> str | None:
-    """Return the folder of records that holds a GPU's figures, None if nothing was measured on it."""
-    if gpu != HERE:
-        return next((folder for folder, name in MEASURED_ON.items() if name == gpu), None)
-    here = gpu_facts().slug if gpu_available() else None
-    return here if here in records.gpus() and here not in MEASURED_ON else None
-
-
-def _rung(stage: Stage, gpus) -> Rung:
-    speeds = {gpu: speed for gpu in gpus if (speed := _speed(stage, gpu))}
+def _rung(stage: Stage, gpus: Mapping[str, Place | None]) -> Rung:
+    speeds = {gpu: speed for gpu, place in gpus.items() if (speed := _speed(stage, gpu, place))}
     cost = cost_of_squares(stage)
     return Rung(stage.name, _group(stage), speeds, cost.loads, cost.shared_loads, stage.after, stage.side)
 
 
-def _speed(stage: Stage, gpu: str) -> Speed | None:
-    if _folder(gpu):
-        rows = _recorded(_folder(gpu), *_kind(stage))
+def _speed(stage: Stage, gpu: str, place: Place | None) -> Speed | None:
+    if place:
+        rows = _recorded(place, *_kind(stage))
         rows = rows[rows["stage"] == stage.name]
         share = rows["ratio_to_cublas"].iloc[-1] if len(rows) else None
         return Speed(float(rows["tflops"].iloc[-1]), float(share)) if len(rows) else None
@@ -106,13 +122,13 @@ def _speed(stage: Stage, gpu: str) -> Speed | None:
     rows = rows[rows["stage"] == stage.name]
     if rows.empty:
         return None
-    reached, cublas = float(rows["tflops"].max()), _cublas(_kind(stage), gpu)
+    reached, cublas = float(rows["tflops"].max()), _cublas(_kind(stage), gpu, None)
     return Speed(reached, reached / cublas if cublas else None)
 
 
-def _cublas(kind: tuple[str, str], gpu: str) -> float | None:
-    if _folder(gpu):
-        known = _recorded(_folder(gpu), *kind)["cublas_tflops"].dropna()
+def _cublas(kind: tuple[str, str], gpu: str, place: Place | None) -> float | None:
+    if place:
+        known = _recorded(place, *kind)["cublas_tflops"].dropna()
         return float(known.median()) if len(known) else None
     if kind[0] != kind[1]:  # published kernels accumulate in the dtype of their matrices
         return None
@@ -121,9 +137,9 @@ def _cublas(kind: tuple[str, str], gpu: str) -> float | None:
     return float(rows["tflops"].max()) if len(rows) else None
 
 
-@lru_cache
-def _recorded(folder: str, dtype: str, acc: str):
-    rows = records.ladder(folder)
+@_gpus.remembered
+def _recorded(place: Place, dtype: str, acc: str):
+    rows = records.ladder(place)
     same = (rows["m"] == SIZE) & (rows["n"] == SIZE) & (rows["k"] == SIZE)
     return rows[same & (rows["dtype"] == dtype) & (rows["accumulate"] == acc) & rows["tflops"].notna()]
 
@@ -135,19 +151,22 @@ def _published(gpu: str, dtype: str):
 
 
 def _answer(rungs: list[Rung]) -> str:
-    on = MEASURED_ON["h200"]
-    known = [rung for rung in rungs if on in rung.speeds]
+    known = [rung for rung in rungs if H200 in rung.speeds]
     if not known:
         return "None of these stages has been measured yet"
     last = known[-1]
-    return f"{last.name}: {100 * last.speeds[on].share:.0f} % of cuBLAS on an {on}"
+    return f"{last.name}: {100 * last.speeds[H200].share:.0f} % of cuBLAS on an {H200}"
 
 
-def _note() -> str:
+def _note(stages: Sequence[Stage], on: Place) -> str:
     measured = provenance(LADDER)
+    if on != SHIPPED:
+        measured = "; ".join(filter(None, (measured, provenance(LADDER, on=on))))
+        missing = [stage for stage in stages if not speed_of(stage, on)]
     sources = sorted({source for gpu in PUBLISHED_ON for source in _published(gpu, "fp32")["source"]})
     return (
         f"Measured: {SIZE}³, each stage in turn with cuBLAS, so each share is of cuBLAS in the same run; "
         f"{measured}. Published: {'; '.join(sources)}, by their authors. "
         f"Loads: elements that the kernel asks for, {WIDE}³, counted by the emulator."
+        + (f" {words}" if on != SHIPPED and (words := _gpus.left_out(missing, on, "bench")) else "")
     )

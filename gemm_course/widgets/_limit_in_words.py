@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gemm_course.compiler.kinds import TENSOR_CORE
-from gemm_course.model import GPUS
+from gemm_course.model.gpus import by_driver
 from gemm_course.profiles import Profile, verdict
 
 
@@ -31,7 +31,7 @@ def _speed(profile: Profile) -> str:
 
 def _peak(profile: Profile) -> tuple[float | None, str]:
     """The peak of the units that compute, in TFLOPS, None if it is not known, and its name."""
-    gpu = next((gpu for gpu in GPUS.values() if gpu.name == profile.measured["gpu"]), None)
+    gpu = by_driver(profile.measured["gpu"])
     if profile.code.work == TENSOR_CORE:
         return gpu and gpu.fp16_tensor_tflops, "FP16 Tensor Core peak"
     return gpu and gpu.peak_fp32_tflops, "FP32 peak"

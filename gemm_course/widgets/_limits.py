@@ -11,24 +11,40 @@ from gemm_course.figures import limits as figure
 from gemm_course.figures.limits import Row
 from gemm_course.figures.picture import Picture
 from gemm_course.figures.waits import percent
-from gemm_course.profiles import Verdict, verdict
+from gemm_course.profiles import Profile, Verdict, verdict
 from gemm_course.profiles.store import USUAL
 from gemm_course.profiles.verdict import LIMIT, PARTS
+from gemm_course.records import SHIPPED, Place
+from gemm_course.widgets._explorer import Explorer
+from gemm_course.widgets._gpus import of_gpus, shown
 from gemm_course.widgets._labels import labels
-from gemm_course.widgets._profiled import Kernel, note, profiles_of, unusual_tiles
+from gemm_course.widgets._profiled import Kernel, having, note, profiles_of, unusual_tiles
 
 RUNS = 3  # so many changes of the limit are told with the kernels' names
 RARE = 1 / 6  # of the kernels: what limits fewer is told last
 
 
-def limits(*kernels: Kernel, size: int | tuple[int, int, int] = USUAL) -> Picture:
+@of_gpus
+def limits(
+    *kernels: Kernel, size: int | tuple[int, int, int] = USUAL, on: str | None = None
+) -> Explorer | Picture:
     """Draw how busy each part of the GPU is with each kernel, what limits it and what would be next.
 
     kernels, size: as in `waits`; without any kernel, all stages of which there is a profile.
 
-    Raises NoProfile, a LookupError, with what is recorded; ValueError for a profile without samples.
+    on: the GPU that was profiled, such as "rtx_3060"; without it, it can be chosen where there are several.
+
+    Raises NoProfile, a LookupError, with what is recorded; ValueError for a profile without samples, and for
+    an unknown GPU.
     """
-    profiles = profiles_of(kernels, size)
+    if kernels and all(isinstance(kernel, Profile) for kernel in kernels):  # of a GPU that is settled
+        return draw(kernels, size)
+    return shown(lambda on: draw(kernels, size, on), on, having=having)
+
+
+def draw(kernels: Sequence[Kernel], size: int | tuple[int, int, int], on: Place = SHIPPED) -> Picture:
+    """Draw kernels as they were profiled on a GPU."""
+    profiles = profiles_of(kernels, size, on)
     few = len(profiles) <= figure.DETAILED
     rows = [
         Row(label, one.tiles if few else unusual_tiles(one), one.tflops, verdict(one))

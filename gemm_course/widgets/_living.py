@@ -41,6 +41,8 @@ def bundle(explorer: Any, call: _calls.Call | None) -> dict[str, Any]:
     state = explorer.controls.start()
     picture = explorer.picture(state)
     known = _frames.known(call.slug) if call else None
+    if known and not _same(known["controls"], explorer.controls):  # a learner's GPU can be chosen, too
+        known = None
     spec = dict(known) if known else {"controls": described(explorer.controls), "width": picture.width}
     spec["at"] = explorer.controls.texts(state)
     spec["actions"] = list(explorer.actions)
@@ -63,6 +65,16 @@ def still(controls: Controls, state: dict[str, Any], picture) -> str:
 def described(controls: Controls) -> list[dict[str, Any]]:
     """The controls as a spec has them: labels, kinds, and tables of options by the places above them."""
     return [_described(controls, control) for control in controls.all]
+
+
+def _same(stored: list[dict[str, Any]], controls: Controls) -> bool:
+    """Whether controls are those of stored frames: labels, and what does not depend on other controls."""
+    if [each["label"] for each in stored] != [control.label for control in controls.all]:
+        return False
+    pairs = zip(stored, controls.all, strict=True)
+    return all(
+        each == _described(controls, control) for each, control in pairs if not callable(control.options)
+    )
 
 
 def _pointed(controls: Controls, pointing: Pointing) -> dict[str, Any]:

@@ -19,8 +19,10 @@ from gemm_course.figures.machine_code import Caption
 from gemm_course.kernels import Stage
 from gemm_course.profiles import WAITS, NoProfile, Profile, recorded
 from gemm_course.profiles.verdict import of_active_clocks
+from gemm_course.records import SHIPPED, Place
 from gemm_course.widgets._canvas import Text
 from gemm_course.widgets._choosing import Choosable
+from gemm_course.widgets._gpus import named, to_measure
 from gemm_course.widgets._limit_in_words import limit_in_words
 from gemm_course.widgets._loop_in_words import loop_in_words
 from gemm_course.widgets._profiled import FEW
@@ -37,20 +39,27 @@ def machine_code(
     *args: Any,
     tiles: Mapping[str, int] | None = None,
     compute_capability: tuple[int, int] | str | None = None,
+    on: str | None = None,
 ) -> Choosable | Text:
     """Show source and machine code side by side: choose a line, and see the instructions that it became.
 
     subject: a stage of the ladder or its name, with tiles to change from its defaults; your kernel, followed
     by example arguments as for `compiled`; a `Compiled` or a `Profile`. If a profile was recorded under this
-    name, its code and its measurements are shown. compute_capability: 9.0 unless you say otherwise.
+    name, its code and its measurements are shown. compute_capability: 9.0 unless you say otherwise. on: the
+    GPU that was profiled, such as "rtx_3060", the H200 without it.
 
-    What cannot be compiled, here or at all, is answered with a sentence. Raises IllegalTiles.
+    What cannot be compiled, here or at all, or was not profiled on the GPU that you name, is answered with a
+    sentence. Raises IllegalTiles; ValueError for an unknown GPU.
     """
     if isinstance(subject, Profile):
         return of_profile(subject)
     if isinstance(subject, Compiled):
         return of_code(subject)
-    profile = None if args else _profile(subject, tiles, compute_capability)
+    place = named(on)
+    profile = None if args else _profile(subject, tiles, compute_capability, place)
+    if profile is None and place != SHIPPED and isinstance(subject, (str, Stage)):
+        name = subject if isinstance(subject, str) else subject.name
+        return Text(to_measure(f"{name} with these tiles was", place, f"profile {name}"))
     if profile is not None:
         return of_profile(profile)
     try:
@@ -60,12 +69,14 @@ def machine_code(
     return of_code(code)
 
 
-def _profile(subject: Any, tiles: Mapping | None, capability: tuple[int, int] | str | None) -> Profile | None:
+def _profile(
+    subject: Any, tiles: Mapping | None, capability: tuple[int, int] | str | None, on: Place
+) -> Profile | None:
     """The profile of a stage's code for this compute capability, if one was recorded."""
     if not isinstance(subject, (str, Stage)):
         return None
     try:
-        profile = recorded(subject, tiles)
+        profile = recorded(subject, tiles, gpu=on)
     except NoProfile:
         return None
     asked, ran = (re.findall(r"\d", str(one)) for one in (capability, profile.code.compute_capability))

@@ -1,16 +1,20 @@
-"""The recorded sweep, looked up by stage and tiles. What was not measured is not guessed from neighbours."""
+"""The recorded sweep of a GPU, looked up by stage and tiles.
+
+What was not measured is not guessed from neighbours. ``on``: the GPU that it was measured on.
+"""
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 
 import pandas as pd
 
 from gemm_course import records
 from gemm_course.kernels import LADDER, Stage
+from gemm_course.records import SHIPPED, Place
+from gemm_course.widgets._gpus import left_out, remembered
 
 SIZE = 4096  # of the square matrices that the sweep measured
 
@@ -26,30 +30,30 @@ class Choice:
     shared_bytes: int | None = None  # per block, as the driver counts it
 
 
-def recorded(stage: Stage, tiles: Mapping[str, int]) -> Choice | None:
+def recorded(stage: Stage, tiles: Mapping[str, int], on: Place = SHIPPED) -> Choice | None:
     """Return what was recorded for exactly these tiles, or None."""
-    return _known(stage).get(_key(stage, tiles))
+    return _known(stage, on).get(_key(stage, tiles))
 
 
-def speed(stage: Stage, tiles: Mapping[str, int]) -> float | None:
+def speed(stage: Stage, tiles: Mapping[str, int], on: Place = SHIPPED) -> float | None:
     """Return the TFLOPS measured for exactly these tiles, or None."""
-    choice = recorded(stage, tiles)
+    choice = recorded(stage, tiles, on)
     return choice.tflops if choice else None
 
 
-def measured(stage: Stage) -> list[Choice]:
+def measured(stage: Stage, on: Place = SHIPPED) -> list[Choice]:
     """Return every choice of a stage that has TFLOPS."""
-    return [choice for choice in _known(stage).values() if choice.tflops is not None]
+    return [choice for choice in _known(stage, on).values() if choice.tflops is not None]
 
 
-def best(stage: Stage) -> Choice | None:
+def best(stage: Stage, on: Place = SHIPPED) -> Choice | None:
     """Return the fastest choice that was measured, or None."""
-    return max(measured(stage), key=lambda choice: choice.tflops, default=None)
+    return max(measured(stage, on), key=lambda choice: choice.tflops, default=None)
 
 
-def nearest(stage: Stage, tiles: Mapping[str, int], count: int) -> list[Choice]:
+def nearest(stage: Stage, tiles: Mapping[str, int], count: int, on: Place = SHIPPED) -> list[Choice]:
     """Return the ``count`` measured choices the fewest slider steps away, without the tiles themselves."""
-    away = [(steps(stage, tiles, choice.tiles), choice) for choice in measured(stage)]
+    away = [(steps(stage, tiles, choice.tiles), choice) for choice in measured(stage, on)]
     away = sorted(((far, -choice.tflops, choice) for far, choice in away if far), key=lambda each: each[:2])
     return [choice for _, _, choice in away[:count]]
 
@@ -59,20 +63,27 @@ def steps(stage: Stage, here: Mapping[str, int], there: Mapping[str, int]) -> in
     return sum(abs(_place(stage, name, here[name]) - _place(stage, name, there[name])) for name in there)
 
 
-@lru_cache
-def cublas(stage: Stage) -> float | None:
+@remembered
+def cublas(stage: Stage, on: Place = SHIPPED) -> float | None:
     """Return the median TFLOPS of cuBLAS in the sweep of a stage, or None if it was not swept."""
-    ran = _rows(stage.name)["cublas_tflops"].dropna()
+    ran = _rows(stage.name, on)["cublas_tflops"].dropna()
     return float(ran.median()) if len(ran) else None
 
 
-@lru_cache
-def source(stage: Stage) -> str:
+@remembered
+def source(stage: Stage, on: Place = SHIPPED) -> str:
     """Return in one line what was measured where, or "" if the stage was not swept."""
-    rows = _rows(stage.name)
+    rows = _rows(stage.name, on)
     if rows.empty:
         return ""
     return f"{'/'.join(sorted(set(rows['dtype']))).upper()}, {SIZE}³; {records.provenance(rows)}"
+
+
+def missing(stage: Stage, on: Place = SHIPPED) -> str:
+    """Say that a stage was not swept on a GPU, and how it is."""
+    if on == SHIPPED or stage.name not in LADDER:
+        return f"{stage.name} has not been measured yet."
+    return left_out([stage], on, "sweep")
 
 
 def _place(stage: Stage, name: str, value: int) -> int:
@@ -83,31 +94,31 @@ def _key(stage: Stage, tiles: Mapping[str, int]) -> tuple[int, ...]:
     return tuple(stage.complete(tiles).values())
 
 
-@lru_cache
-def _sweep():
+@remembered
+def _sweep(on: Place = SHIPPED):
     """Return the rows of the recorded sweep for SIZE."""
-    rows = records.sweep()
+    rows = records.sweep(on)
     return rows[(rows["m"] == SIZE) & (rows["n"] == SIZE) & (rows["k"] == SIZE)]
 
 
-def _rows(name: str):
-    rows = _sweep()
+def _rows(name: str, on: Place = SHIPPED):
+    rows = _sweep(on)
     return rows[rows["stage"] == name]
 
 
-def _known(stage: Stage) -> dict[tuple[int, ...], Choice]:
+def _known(stage: Stage, on: Place = SHIPPED) -> dict[tuple[int, ...], Choice]:
     """Return a stage's recorded choices; a learner's own has none."""
-    return _choices(stage.name) if stage.name in LADDER else {}
+    return _choices(stage.name, on) if stage.name in LADDER else {}
 
 
-@lru_cache
-def _choices(name: str) -> dict[tuple[int, ...], Choice]:
+@remembered
+def _choices(name: str, on: Place = SHIPPED) -> dict[tuple[int, ...], Choice]:
     """Return a stage's recorded choices by their sizes, in the order of the stage's tiles.
 
     Rows from before the stage's tile sizes changed are left out.
     """
     stage, found = LADDER[name], {}
-    rows = _rows(name)
+    rows = _rows(name, on)
     columns = (rows[name] for name in ("tiles", "tflops", "registers", "shared_bytes", "reason"))
     for text, tflops, registers, shared_bytes, reason in zip(*columns, strict=True):
         tiles = records.parse_tiles(text)

@@ -5,15 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+from gemm_course import records
 from gemm_course.compiler import Compiled
 from gemm_course.compiler.limits import has_instructions, shown
+from gemm_course.emulator.errors import LaunchError
 from gemm_course.emulator.limits import LIMITS, profile
 from gemm_course.figures import tanks as figure
 from gemm_course.figures.picture import Picture
 from gemm_course.figures.tank_words import Contents, amount
+from gemm_course.figures.words import in_words
 from gemm_course.kernels import LADDER, Stage
 from gemm_course.model import GPUS, Tank, tanks
+from gemm_course.records import SHIPPED, Place
 from gemm_course.widgets._explorer import Explorer, explorer
+from gemm_course.widgets._gpus import hardware, look_again, not_in_the_table
 from gemm_course.widgets._slots_in_words import busy_in_words
 from gemm_course.widgets._taken import OfCode, OfStage, most_registers
 
@@ -36,34 +41,43 @@ def occupancy(
     """Show how many blocks of a kernel an SM holds, and which of its resources they use up.
 
     subject: a stage of the ladder, with sliders that begin at ``tiles``, on a GPU such as "H200", "A100" or
-    "RTX 3090"; or what `compiled` returned, with the threads of its ``block`` as a number or a tuple. Raises
-    ValueError for a GPU that cannot run the stage, or if a block size is needed; KeyError for an unknown
-    stage; LaunchError for an unknown GPU.
+    "RTX 3090", or one that was measured, such as "rtx_3060"; or what `compiled` returned, with the threads of
+    its ``block`` as a number or a tuple. GPUs that were measured are offered as well. Raises ValueError for a
+    GPU that cannot run the stage, or if a block size is needed; KeyError for an unknown stage; LaunchError
+    for an unknown GPU.
     """
+    look_again()
     if isinstance(subject, Compiled):
         name, capability = _gpu_of(subject)
         return _filled(OfCode(subject, _threads(subject, block)), {name: capability}, name, {})
     stage, name = LADDER[subject] if isinstance(subject, str) else subject, _named(gpu)
     chosen, of_stage, gpus = stage.complete(tiles), OfStage(stage), _gpus(stage, name)
-    of_stage.compile_unless_known(chosen, gpus[name])
+    if gpus[name] is not None:
+        of_stage.compile_unless_known(chosen, gpus[name])
     return _filled(of_stage, gpus, name, _sliders(stage, chosen))
 
 
 def _filled(
-    subject: OfStage | OfCode, gpus: Mapping[str, Capability], gpu: str, sliders: Mapping[str, tuple]
+    subject: OfStage | OfCode, gpus: Mapping[str, Capability | None], gpu: str, sliders: Mapping[str, tuple]
 ) -> Explorer:
     """An SM full of blocks: choose a GPU and tiles, and leave blocks out."""
 
     def picture(gpu: str, left_out: int, **tiles: int) -> Picture:
+        if gpus[gpu] is None:
+            return in_words(_not_known(gpu))
         return draw(subject, gpu, tiles, gpus[gpu], left_out)
 
     def compile_now(gpu: str, left_out: int, **tiles: int) -> str:
+        if gpus[gpu] is None:
+            return _not_known(gpu)
         if subject.broken(tiles):
             return "These tiles cannot run, so there is nothing to compile."
         subject.compile(tiles, gpus[gpu])
         return subject.taken(tiles, gpus[gpu]).source
 
     def on_record(gpu: str, left_out: int, **tiles: int) -> bool:
+        if gpus[gpu] is None:
+            return False
         return bool(subject.broken(tiles)) or subject.taken(tiles, gpus[gpu]).exact
 
     controls = {"gpu": ("GPU", list(gpus), gpu), **sliders, "left_out": ("blocks left out", _LEFT_OUT, 0)}
@@ -138,22 +152,53 @@ def _gpu_of(code: Compiled) -> tuple[str, Capability]:
 
 
 def _named(gpu: str) -> str:
-    """The GPU's name in the course's table. Raises LaunchError."""
-    return next(name for name, known in GPUS.items() if known.name == profile(gpu).name)
+    """The GPU's name in the course's table, or in the records if it is not there. Raises LaunchError."""
+    try:
+        known = profile(gpu)
+    except LaunchError as reason:
+        try:
+            place = records.place(gpu)
+        except records.UnknownGpu as also:
+            raise LaunchError(f"{reason}. Among the records, {also}") from None
+        return _in_the_table(place) or records.short_of(place)
+    return next(name for name, each in GPUS.items() if each.name == known.name)
 
 
-def _gpus(stage: Stage, wanted: str) -> dict[str, Capability]:
-    """The GPUs that can run a stage, with the wanted one. Raises ValueError if that cannot."""
+def _in_the_table(place: Place) -> str:
+    """The name of a GPU that was measured in the course's table, "" if it is not there."""
+    gpu = hardware(place)
+    return next((name for name, known in GPUS.items() if gpu and known.name == gpu.name), "")
+
+
+def _measured() -> list[str]:
+    """The GPUs that were measured besides the course's own."""
+    others = [place for place in records.places() if place != SHIPPED]
+    return [_in_the_table(place) or records.short_of(place) for place in others]
+
+
+def _not_known(gpu: str) -> str:
+    """Why nothing can be drawn for a GPU that was measured."""
+    return (
+        f"{not_in_the_table(gpu)} Choose a GPU of the same compute capability: "
+        "its multiprocessors hold the same."
+    )
+
+
+def _gpus(stage: Stage, wanted: str) -> dict[str, Capability | None]:
+    """The GPUs that can run a stage, with the wanted one and those that were measured.
+
+    None for what is not in the course's table. Raises ValueError if the wanted one cannot.
+    """
     if not _runs(stage, wanted):
         needed = shown(stage.compute_capability)
         raise ValueError(f"{stage.name} needs compute capability {needed}, which the {wanted} does not have")
-    names = [name for name in dict.fromkeys([*OFFERED, wanted]) if _runs(stage, name)]
-    return {name: GPUS[name].compute_capability for name in names}
+    names = [name for name in dict.fromkeys([*OFFERED, *_measured(), wanted]) if _runs(stage, name)]
+    return {name: GPUS[name].compute_capability if name in GPUS else None for name in names}
 
 
 def _runs(stage: Stage, gpu: str) -> bool:
     """Whether a GPU has the instructions of a stage; how much shared memory it needs does not count."""
-    return has_instructions(stage, GPUS[gpu].compute_capability)
+    return gpu not in GPUS or has_instructions(stage, GPUS[gpu].compute_capability)
 
 
 def _sliders(stage: Stage, chosen: Mapping[str, int]) -> dict[str, tuple]:

@@ -1,22 +1,38 @@
-"""Another author's kernels, measured on an H200: each one with and without vector loads."""
+"""Another author's kernels, measured: each one with and without vector loads."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from gemm_course import records
 from gemm_course.figures import charts
 from gemm_course.figures.picture import Picture
+from gemm_course.records import SHIPPED, Place
+from gemm_course.widgets._explorer import Explorer
+from gemm_course.widgets._gpus import NotKnown, of_gpus, shown
 
 SIZE = 4096
 PEER = "leimao/CUDA-GEMM-Optimization"
 WIDE = "_vectorized"
 
 
-def vectorized_peers(*kernels: str) -> Picture:
+@of_gpus
+def vectorized_peers(*kernels: str, on: str | None = None) -> Explorer | Picture:
     """Draw the TFLOPS of document 004's author's CUDA C++ kernels, FP32, 4096³, each plain and vectorized.
 
-    kernels: such as "v02". Raises ValueError for a kernel that is not recorded in both forms.
+    kernels: such as "v02". on: the GPU that they were measured on; without it, it can be chosen where there
+    are several. Raises ValueError for a kernel that is not recorded in both forms, and for an unknown GPU.
     """
-    rows = records.peers()
+    return shown(lambda on: draw(kernels, on), on, having=records.peers)
+
+
+def draw(kernels: Sequence[str], on: Place) -> Picture:
+    """Draw the kernels as measured on a GPU. Raises NotKnown if none was."""
+    rows = records.peers(on)
+    if rows.empty and on != SHIPPED:
+        raise NotKnown(
+            f"Other authors' kernels were not measured on {on.an}; data/README.md says how it is done."
+        )
     rows = rows[(rows["peer"] == PEER) & (rows["m"] == SIZE) & (rows["dtype"] == "fp32")]
     measured = dict(zip(rows["kernel"], map(float, rows["tflops"]), strict=True))
     recorded = [name for name in measured if name + WIDE in measured]

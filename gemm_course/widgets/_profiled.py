@@ -4,52 +4,79 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+import pandas as pd
+
 from gemm_course import records
 from gemm_course.kernels import LADDER, Stage, tiles_text
 from gemm_course.kernels.variants import called
 from gemm_course.profiles import NoProfile, Profile, recorded
+from gemm_course.records import SHIPPED, Place
+from gemm_course.widgets._gpus import to_measure
 
 FEW = 2500  # samples; with fewer, a share can be wrong by a point and more: 1 / (2 √samples)
 
 Kernel = str | Stage | Profile | tuple[str | Stage, Mapping[str, int]] | Mapping[str, Mapping[str, int]]
 
 
-def profiles_of(kernels: Sequence[Kernel], size: int | tuple[int, int, int]) -> list[Profile]:
+def profiles_of(
+    kernels: Sequence[Kernel], size: int | tuple[int, int, int], on: Place = SHIPPED
+) -> list[Profile]:
     """The profiles of kernels; without any, of all stages of which there is one at this size.
 
     kernels: stages or their names, with default tiles; ("vectorized", {"TM": 8}) or
     {"vectorized": {"TM": 8}}; profiles. size: m = n = k, or (m, n, k), of what is recorded.
 
-    Raises NoProfile with what is recorded; ValueError for a profile without samples.
+    on: the GPU that was recorded. Raises NoProfile with what is recorded; ValueError for a profile without
+    samples.
     """
-    found = [profile for kernel in kernels for profile in _profiles(kernel, size)] or _whole_ladder(size)
+    found = [profile for kernel in kernels for profile in _profiles(kernel, size, on)]
+    found = found or _whole_ladder(size, on)
     for profile in found:
         if not profile.samples:
             raise ValueError(f"no warp of {profile.name} was sampled: it ran for too short a time.")
     return found
 
 
-def _profiles(kernel: Kernel, size: int | tuple[int, int, int]) -> Iterator[Profile]:
+def _profiles(kernel: Kernel, size: int | tuple[int, int, int], on: Place) -> Iterator[Profile]:
     if isinstance(kernel, Profile):
         yield kernel
     elif isinstance(kernel, Mapping):
         for stage, tiles in kernel.items():
-            yield recorded(stage, tiles, size)
+            yield _recorded(stage, tiles, size, on)
     elif isinstance(kernel, tuple):
-        yield recorded(*kernel, size)
+        yield _recorded(*kernel, size, on)
     else:
-        yield recorded(kernel, None, size)
+        yield _recorded(kernel, None, size, on)
 
 
-def _whole_ladder(size: int | tuple[int, int, int]) -> list[Profile]:
+def _recorded(stage: Stage | str, tiles: Mapping | None, size, on: Place) -> Profile:
+    if on == SHIPPED:
+        return recorded(stage, tiles, size)
+    try:
+        return recorded(stage, tiles, size, on)
+    except NoProfile as reason:
+        name = stage if isinstance(stage, str) else stage.name
+        asked = f" --tiles '{tiles_text(tiles)}'" if tiles else ""
+        told = to_measure(f"{name} was", on, f"profile {name}{asked}") if name in LADDER else str(reason)
+        others = f" {str(reason)[:1].upper()}{str(reason)[1:]}" if "there is" in str(reason) else ""
+        raise NoProfile(told + others) from None
+
+
+def having(on: Place) -> pd.DataFrame:
+    """What was profiled on a GPU."""
+    return records.profiles(on)
+
+
+def _whole_ladder(size: int | tuple[int, int, int], on: Place) -> list[Profile]:
     found = []
     for stage in LADDER:
         try:
-            found.append(recorded(stage, None, size))
+            found.append(_recorded(stage, None, size, on))
         except NoProfile:  # the others are worth seeing; without any, the message below says so
             continue
     if not found:
-        raise NoProfile(f"no profile was recorded of any stage at {_size_text(size)}.")
+        where = "" if on == SHIPPED else f" on {on.an}; there, `gemm-course profile` makes them"
+        raise NoProfile(f"no profile was recorded of any stage at {_size_text(size)}{where}.")
     return found
 
 
@@ -62,8 +89,6 @@ def unusual_tiles(profile: Profile) -> str:
 
 def note(profiles: Sequence[Profile]) -> str:
     """Size, GPU, versions and dates; whether there are few samples."""
-    import pandas as pd
-
     rows = pd.DataFrame([dict(profile.measured) for profile in profiles])
     shapes = dict.fromkeys(
         tuple(profile.measured[side] for side in "mnk") for profile in profiles if profile.measured["m"]

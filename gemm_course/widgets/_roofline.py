@@ -9,14 +9,17 @@ from gemm_course.figures import roofline as figure
 from gemm_course.figures.picture import Picture
 from gemm_course.figures.roofline import Lines, Point, Roof
 from gemm_course.kernels import LADDER, Stage
+from gemm_course.records import SHIPPED, Place
 from gemm_course.widgets import _ladder as ladder
 from gemm_course.widgets._costs import cost_of_squares
 from gemm_course.widgets._explorer import Explorer, explorer
+from gemm_course.widgets._gpus import left_out, shown
 from gemm_course.widgets._roofs import (
     Ceiling,
     fp32_peak,
     memories,
-    model_of_the_h200,
+    rated,
+    roofs_in_words,
     roofs_of,
     tensor_peak,
 )
@@ -26,71 +29,75 @@ SIZE = 4096  # of the matrices that TFLOPS are measured on
 
 
 @explorer
-def roofline(*stages: str, limits: str | None = None, until: str | None = None) -> Explorer | Picture:
-    """Draw a stage on the H200's roofline, by the bytes that its warps ask of L1 and the TFLOPS measured.
+def roofline(
+    *stages: str, limits: str | None = None, until: str | None = None, on: str | None = None
+) -> Explorer | Picture:
+    """Draw a stage on a GPU's roofline, by the bytes that its warps ask of L1 and the TFLOPS measured.
 
     Several stages make an explorer that begins with the last of them: choose one, and the point goes from
     the place of the stage before to its own. ``limits`` names a stage of which only the roofs are drawn that
     it cannot rise above: those of the memories that all its bytes pass, its issue slots, its instruction on
     Tensor Cores alone, loads and stores of shared memory as they were counted; the stages stand beside it.
     ``until`` draws the stages of the documents up to that one on one roofline. Without a stage, show a slider
-    for the size of a matrix product in which every element moves only once. Raises KeyError for an unknown
-    stage, ValueError for `until` beside anything else.
+    for the size of a matrix product in which every element moves only once. on: the GPU, such as
+    "rtx_3060"; without it the H200, or what is chosen where several were measured. Raises KeyError for an
+    unknown stage, ValueError for an unknown GPU and for `until` beside stages or `limits`.
     """
     if until and (stages or limits):
         raise ValueError("until draws the stages up to one: leave out the stages and limits.")
     if until:
-        return _all_on_one([stage for stage in ladder.up_to(until) if stage.document != BEYOND])
+        told = [stage for stage in ladder.up_to(until) if stage.document != BEYOND]
+        return shown(lambda on: _all_on_one(told, on), on)
     if limits:
-        return _under_its_roofs(LADDER[limits], [LADDER[name] for name in stages])
-    if len(stages) == 1:
-        return moved(stages, stages[0])
+        stage, others = LADDER[limits], [LADDER[name] for name in stages]
+        return shown(lambda on: _under_its_roofs(stage, others, on), on)
     if stages:
         trail = tuple(LADDER[name].name for name in stages)
-        return Explorer(lambda stage: moved(trail, stage), {"stage": ("stage", trail, trail[-1])})
+        choice = {"stage": ("stage", trail, trail[-1])} if len(trail) > 1 else None
+        return shown(lambda on, stage=trail[-1]: moved(trail, stage, on), on, choice)
     sizes = [8 * 2**step for step in range(12)]
-    return Explorer(ideal, {"n": ("n × n matrices, n", sizes, 256)})
+    return shown(ideal, on, {"n": ("n × n matrices, n", sizes, 256)})
 
 
-def moved(trail: Sequence[str], name: str) -> Picture:
+def moved(trail: Sequence[str], name: str, on: Place = SHIPPED) -> Picture:
     """Draw a stage of a trail and the one before it, on axes that show all of them."""
     stages = [LADDER[each] for each in trail]
     stage, place = LADDER[name], list(trail).index(name)
-    shown = [_point(each, each is stage) for each in stages[max(place - 1, 0) : place + 1]]
-    own = roofs_of(stage)
+    seen = [_point(each, each is stage, on) for each in stages[max(place - 1, 0) : place + 1]]
+    own = roofs_of(stage, on)
     real = {roof.label for roof in own.memories}
     lines = Lines(
-        [replace(roof, bounds=roof.label in real) for roof in memories(stages)],
-        fp32_peak(),
-        tensor_peak(stages),
+        [replace(roof, bounds=roof.label in real) for roof in memories(stages, on)],
+        fp32_peak(on),
+        tensor_peak(stages, on),
         [(ceiling.label, ceiling.tflops) for ceiling in own.ceilings],
-        _as_drawn(own.lowest(shown[-1].intensity)[0]),
+        _as_drawn(own.lowest(seen[-1].intensity)[0]),
     )
     return figure.roofline(
         lines,
-        shown,
-        _reached(stage, shown[-1]),
-        f"{_in_words(own.ceilings, dashed=True)} {_source(stages, own.ceilings)}",
-        span=figure.span_of([_point(each, False) for each in stages], lines),
-        under_title=_against(shown),
+        seen,
+        _reached(stage, seen[-1], on),
+        f"{_in_words(own.ceilings, dashed=True)} {_source(stages, own.ceilings, on)}",
+        span=figure.span_of([_point(each, False, on) for each in stages], lines),
+        under_title=_against(seen),
         glide=True,
     )
 
 
-def _reached(stage: Stage, point: Point) -> str:
+def _reached(stage: Stage, point: Point, on: Place) -> str:
     """How close a stage comes to its lowest roof: the answer to what limits it, as far as roofs can tell."""
-    name, lowest = roofs_of(stage).lowest(point.intensity)
+    name, lowest = roofs_of(stage, on).lowest(point.intensity)
     lowest_roof = f"its lowest roof: {name.split(',')[0]}, {lowest:.3g}\u00a0TFLOPS"
     if not point.tflops:
         return f"{stage.name} was not measured; {lowest_roof}"
     return f"{stage.name} reaches {100 * point.tflops / lowest:.0f}\u00a0% of {lowest_roof}"
 
 
-def _against(shown: Sequence[Point]) -> str:
+def _against(seen: Sequence[Point]) -> str:
     """What became of the stage before: its speed and its bytes."""
-    if len(shown) < 2 or not all(point.tflops for point in shown):
-        return f"It does {shown[-1].intensity:.2g} FLOP per byte that its warps ask for."
-    before, here = shown
+    if len(seen) < 2 or not all(point.tflops for point in seen):
+        return f"It does {seen[-1].intensity:.2g} FLOP per byte that its warps ask for."
+    before, here = seen
     faster = here.tflops / before.tflops
     told = f"{faster:.3g} times as fast as {before.label}"
     ratio = here.intensity / before.intensity
@@ -104,10 +111,10 @@ def _as_drawn(name: str) -> str:
     return name.removeprefix("the ")
 
 
-def _under_its_roofs(stage: Stage, others: Sequence[Stage]) -> Picture:
+def _under_its_roofs(stage: Stage, others: Sequence[Stage], on: Place) -> Picture:
     """Draw a stage under its own roofs, and others beside it."""
     chosen = [*(each for each in others if each is not stage), stage]
-    own, point = roofs_of(stage), _point(stage, True)
+    own, point = roofs_of(stage, on), _point(stage, True, on)
     name, lowest = own.lowest(point.intensity)
     known = point.tflops
     reached = (
@@ -115,11 +122,11 @@ def _under_its_roofs(stage: Stage, others: Sequence[Stage]) -> Picture:
         if known
         else "its speed was not measured"
     )
-    points = [_point(each, each is stage) for each in chosen]
+    points = [_point(each, each is stage, on) for each in chosen]
     lines = Lines(
         own.memories,
-        fp32_peak(),
-        tensor_peak(chosen),
+        fp32_peak(on),
+        tensor_peak(chosen, on),
         [(ceiling.label, ceiling.tflops) for ceiling in own.ceilings],
         _as_drawn(name),
     )
@@ -127,37 +134,41 @@ def _under_its_roofs(stage: Stage, others: Sequence[Stage]) -> Picture:
         lines,
         points,
         f"{stage.name}: {reached}",
-        f"{_in_words(own.ceilings, dashed=False)} {_source(chosen, own.ceilings)}",
+        f"{_in_words(own.ceilings, dashed=False)} {_source(chosen, own.ceilings, on)}",
         span=figure.span_of(points, lines),
         under_title=f"The lowest roof: {name}, {lowest:.3g} TFLOPS",
     )
 
 
-def _all_on_one(stages: Sequence[Stage]) -> Picture:
+def _all_on_one(stages: Sequence[Stage], on: Place) -> Picture:
     """Draw stages on one roofline, with the last one marked."""
-    points = [_point(stage, stage is stages[-1]) for stage in stages]
+    points = [_point(stage, stage is stages[-1], on) for stage in stages]
     known = [point for point in points if point.tflops]
     title = f"From {points[0].label} to {points[-1].label}"
     if len(known) > 1:
         ratio = known[-1].tflops / known[0].tflops
         times = f"{ratio:.3g}" if ratio < 1000 else f"{ratio:.0f}"
         title = f"The last is {times} times as fast as {known[0].label}"
-    lines = Lines(memories(stages), fp32_peak(), tensor_peak(stages))
-    return figure.all_on_one(lines, points, title, _source(stages))
+    lines = Lines(memories(stages, on), fp32_peak(on), tensor_peak(stages, on))
+    return figure.all_on_one(lines, points, title, _source(stages, (), on))
 
 
-def _point(stage: Stage, now: bool) -> Point:
+def _point(stage: Stage, now: bool, on: Place = SHIPPED) -> Point:
     """Return a stage's point for its default tiles: what its warps ask of L1, and what was measured."""
     intensity = cost_of_squares(stage).intensity_with_stores
-    return Point(stage.name, intensity, ladder.speed_on_the_h200(stage), now)
+    return Point(stage.name, intensity, ladder.speed_of(stage, on), now)
 
 
-def _source(stages: Sequence[Stage], ceilings: Sequence[Ceiling] = ()) -> str:
+def _source(stages: Sequence[Stage], ceilings: Sequence[Ceiling], on: Place) -> str:
     used = sorted({ladder.precision(stage) for stage in stages}, reverse=True)
     measured = [ceiling.measured for ceiling in ceilings if ceiling.measured is not None]
     compilers = [f". Loop: {ceiling.compiler}" for ceiling in ceilings if ceiling.compiler]
     precisions = " and ".join(used).upper().replace("AND", "and")
-    return f"{SIZE}³, {precisions}; {ladder.provenance(stages, *measured)}{''.join(compilers)}"
+    words = f"{SIZE}³, {precisions}; {ladder.provenance(stages, *measured, on=on)}{''.join(compilers)}"
+    if on == SHIPPED:
+        return words
+    missing = left_out([stage for stage in stages if not ladder.speed_of(stage, on)], on, "bench")
+    return " ".join(filter(None, (f"{words.rstrip('; ')}.", missing, roofs_in_words(on))))
 
 
 def _in_words(ceilings: Sequence[Ceiling], *, dashed: bool) -> str:
@@ -170,9 +181,9 @@ def _in_words(ceilings: Sequence[Ceiling], *, dashed: bool) -> str:
     return words
 
 
-def ideal(n: int) -> Picture:
+def ideal(n: int, on: Place = SHIPPED) -> Picture:
     """Draw an n × n product that moves each element of A, B and C once, under the roof of DRAM."""
-    model = model_of_the_h200()
+    model = rated(on)
     intensity = 2 * n**3 / (3 * 4 * n**2)
     reached = model.attainable(intensity)
     memory = intensity < model.ridge()
@@ -180,6 +191,7 @@ def ideal(n: int) -> Picture:
     title = f"n = {n}: at most {reached:.3g} TFLOPS, {limit} is the limit"
     point = Point(f"n = {n}: at most", intensity, reached, True)
     roof = Roof("DRAM", model.bandwidths["DRAM"])
-    lines = Lines([roof], model.peak_tflops, lowest="DRAM" if memory else "FP32 peak")
-    note = f"{model.gpu.name} by its data sheet, FP32, every element moved once"
+    lines = Lines([roof], model.peak, lowest="DRAM" if memory else "FP32 peak")
+    by = f"{model.gpu.name} by its data sheet" if model.gpu else f"{on.gpu} as measured, by no data sheet"
+    note = f"{by}, FP32, every element moved once"
     return figure.roofline(lines, [point], title, note, axis="FLOP per byte moved")

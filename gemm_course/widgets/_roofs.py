@@ -1,10 +1,14 @@
-"""The roofs of the H200's roofline, and those that belong to a stage: it cannot rise above them."""
+"""The roofs of a GPU's roofline, and those that belong to a stage: it cannot rise above them.
+
+``on``: the GPU. What its data sheet says counts, and what was measured of L2. Of a GPU that the course's
+table does not have, all roofs are measured ones (`gemm-course bench --roofs`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 
 import pandas as pd
 
@@ -12,7 +16,9 @@ from gemm_course import records
 from gemm_course.compiler import recorded
 from gemm_course.figures.roofline import Roof
 from gemm_course.kernels import Stage, tiles_text
-from gemm_course.model import Roofline, issue_ceiling, shared_memory_ceiling
+from gemm_course.model import Gpu, issue_ceiling, shared_memory_ceiling
+from gemm_course.records import SHIPPED, Place
+from gemm_course.widgets._gpus import NotKnown, hardware, not_in_the_table, remembered, to_measure
 
 SIZE = 1024  # of the matrices that wavefronts were counted on
 HOPPER = (9, 0)
@@ -47,25 +53,77 @@ class Roofs:
         return min(self.heights(intensity), key=lambda roof: roof[1])
 
 
-@lru_cache
-def model_of_the_h200() -> Roofline:
-    """Return the H200's roofline: DRAM and L1 by data sheet, L2 as measured, if it was."""
-    measured = records.roofs()
-    measured = measured[measured["memory"].isin(("L2", BY_TMA))]
-    return Roofline(measured=dict(zip(measured["memory"], measured["tb_s"], strict=True)))
+@dataclass(frozen=True)
+class Rated:
+    """What a GPU can do at most. gpu: None if the course's table does not have it.
+
+    bandwidths: TB/s by memory. peak: TFLOPS of FP32. on_tensor_cores: of FP16 by the accumulators' dtype, as
+    far as they are known.
+    """
+
+    gpu: Gpu | None
+    bandwidths: Mapping[str, float]
+    peak: float
+    on_tensor_cores: Mapping[str, float]
+
+    def attainable(self, intensity: float) -> float:
+        """TFLOPS that so many operations per byte of DRAM allow, at most the peak."""
+        return min(self.peak, intensity * self.bandwidths["DRAM"])
+
+    def ridge(self) -> float:
+        """The intensity from which the peak, not DRAM, is the limit."""
+        return self.peak / self.bandwidths["DRAM"]
 
 
-def fp32_peak() -> float:
-    """Return the H200's FP32 peak in TFLOPS."""
-    return model_of_the_h200().peak_tflops
+@remembered
+def rated(on: Place = SHIPPED) -> Rated:
+    """Return a GPU's roofs: DRAM and L1 by data sheet, L2 as measured, if it was; without a data sheet, all
+    as measured. Raises NotKnown, with what to run.
+    """
+    rows, gpu = records.roofs(on), hardware(on)
+    measured = dict(zip(rows["memory"], map(float, rows["tb_s"]), strict=True))
+    l2 = {name: measured[name] for name in measured if name in ("L2", BY_TMA)}
+    if gpu:
+        fp16 = {"float32": gpu.fp16_tensor_tflops, "float16": gpu.fp16_acc_tensor_tflops}
+        fp16 = {acc: value for acc, value in fp16.items() if value}
+        return Rated(gpu, {"DRAM": gpu.dram_tb_s, "L1": gpu.l1_tb_s, **l2}, gpu.peak_fp32_tflops, fp16)
+    rows = records.compute_roofs(on)
+    units = dict(zip(rows["unit"], map(float, rows["tflops"]), strict=True))
+    if not {"DRAM", "shared"} <= measured.keys() or "FP32" not in units:
+        roofs = to_measure("Its memories and arithmetic units were", on, "bench --roofs")
+        raise NotKnown(f"{not_in_the_table(on.short)} {roofs}")
+    fastest = max((speed for unit, speed in units.items() if unit.endswith("FP16")), default=None)
+    fp16 = {"float32": fastest} if fastest else {}
+    return Rated(None, {"DRAM": measured["DRAM"], "L1": measured["shared"], **l2}, units["FP32"], fp16)
 
 
-def tensor_peak(stages: Sequence[Stage]) -> float | None:
-    """Return the H200's FP16 peak on Tensor Cores if one of the stages is FP16, else None."""
-    return model_of_the_h200().gpu.fp16_tensor_tflops if any(s.dtype == "float16" for s in stages) else None
+def roofs_in_words(on: Place) -> str:
+    """What has to be said of another GPU's roofs; "" for the H200."""
+    if on == SHIPPED:
+        return ""
+    if rated(on).gpu is None:
+        return f"Roofs as measured, L1 as shared memory: the course's table of GPUs does not have {on.an}."
+    if "L2" not in rated(on).bandwidths:
+        return to_measure("L2 was", on, "bench --roofs")
+    return ""
 
 
-def memories(stages: Sequence[Stage]) -> list[Roof]:
+def fp32_peak(on: Place = SHIPPED) -> float:
+    """Return a GPU's FP32 peak in TFLOPS."""
+    return rated(on).peak
+
+
+def tensor_peak(stages: Sequence[Stage], on: Place = SHIPPED) -> float | None:
+    """Return a GPU's FP16 peak on Tensor Cores if one of the stages is FP16 and it is known, else None.
+
+    Of several stages with different accumulators, that of the faster ones.
+    """
+    known = rated(on).on_tensor_cores
+    peaks = [known.get(stage.accumulate) for stage in stages if stage.dtype == "float16"]
+    return max(filter(None, peaks), default=None)
+
+
+def memories(stages: Sequence[Stage], on: Place = SHIPPED) -> list[Roof]:
     """Return a roof for each memory that matters to one of the stages.
 
     L2 was read with loads, each part by one block. With TMA it was also read by several blocks that want the
@@ -75,28 +133,31 @@ def memories(stages: Sequence[Stage]) -> list[Roof]:
     by_tma = [fed_by_tma(stage) for stage in stages]
     left_out = {name for name, unused in ((BY_TMA, not any(by_tma)), ("L2", all(by_tma))) if unused}
     names = {"L2": "L2, by loads"} if any(by_tma) else {}
-    bandwidths = model_of_the_h200().bandwidths.items()
+    bandwidths = rated(on).bandwidths.items()
     return [Roof(names.get(name, name), speed) for name, speed in bandwidths if name not in left_out]
 
 
-@lru_cache
-def roofs_of(stage: Stage) -> Roofs:
+@remembered
+def roofs_of(stage: Stage, on: Place = SHIPPED) -> Roofs:
     """Return the roofs that belong to a stage with its default tiles, as far as they are known.
 
     All bytes pass the memory that is L1 and shared memory. What TMA fetches comes from L2; what loads and
     asynchronous copies ask for, L1 may hold, or another multiprocessor may ask for at the same time, so that
     L2 as it was read by loads is no roof. Nor is DRAM: what comes from there is not on the axis.
     """
-    known = model_of_the_h200().bandwidths
+    known = rated(on).bandwidths
     names = [name for name in ("L1", *([BY_TMA] if fed_by_tma(stage) else [])) if name in known]
-    highest = tensor_peak([stage]) or fp32_peak()
-    peak = Ceiling("the FP16 Tensor Core peak" if tensor_peak([stage]) else "the FP32 peak", highest)
-    found = (_issue_slots(stage), _tensor_cores(stage), _shared_memory(stage, highest))
+    on_tensor_cores = tensor_peak([stage], on)
+    if on_tensor_cores is None and stage.dtype == "float16":
+        raise NotKnown(to_measure(f"Tensor Cores, on which {stage.name} computes, were", on, "bench --roofs"))
+    highest = on_tensor_cores or fp32_peak(on)
+    peak = Ceiling("the FP16 Tensor Core peak" if on_tensor_cores else "the FP32 peak", highest)
+    found = (_issue_slots(stage, on), _tensor_cores(stage, on), _shared_memory(stage, highest, on))
     ceilings = [ceiling for ceiling in found if ceiling and ceiling.tflops < highest]
     return Roofs([Roof(name, known[name]) for name in names], ceilings, peak)
 
 
-@lru_cache
+@cache
 def fed_by_tma(stage: Stage) -> bool:
     """Whether TMA fetches a stage's tiles, by its machine code on record."""
     return _has(stage, "UTMALDG")
@@ -107,40 +168,41 @@ def _has(stage: Stage, opcode: str) -> bool:
     return code is not None and any(row.opcode.startswith(opcode) for row in code.rows)
 
 
-def _issue_slots(stage: Stage) -> Ceiling | None:
+def _issue_slots(stage: Stage, on: Place) -> Ceiling | None:
     """What the loop's other instructions leave to multiply-adds; None on Tensor Cores, where a product is one
     instruction of many clocks.
     """
-    code = recorded(stage, HOPPER)
+    gpu = rated(on).gpu
+    code = gpu and recorded(stage, gpu.compute_capability)
     if code is None or code.loop is None or stage.dtype != "float32":
         return None
     share = code.loop.share
     label = f"issue slots, {100 * share:.0f} % multiply-adds"
-    return Ceiling(label, issue_ceiling(share), compiler=code.compiler)
+    return Ceiling(label, issue_ceiling(share, gpu), compiler=code.compiler)
 
 
-def _tensor_cores(stage: Stage) -> Ceiling | None:
+def _tensor_cores(stage: Stage, on: Place) -> Ceiling | None:
     """What the stage's instruction reaches alone, without any memory."""
     unit = "wgmma FP16" if _has(stage, "HGMMA") else "mma FP16"
-    rows = records.compute_roofs()
+    rows = records.compute_roofs(on)
     rows = rows[rows["unit"] == unit]
     if stage.dtype != "float16" or rows.empty:
         return None
     return Ceiling(f"{unit.split()[0]} alone, as measured", float(rows["tflops"].iloc[-1]), rows)
 
 
-def _shared_memory(stage: Stage, peak: float) -> Ceiling | None:
+def _shared_memory(stage: Stage, peak: float, on: Place) -> Ceiling | None:
     """What the stage's wavefronts of shared memory leave, by the hardware's counters.
 
     Those of asynchronous copies are left out: they do not pass the pipe that serves loads and stores. Counted
     with them, `wmma` with blocks of 64 × 64 and a padding of 16 would have 1.37 wavefronts per clock, and the
     pipe's own counter says 0.83.
     """
-    rows = records.counters("ladder")
+    gpu, rows = rated(on).gpu, records.counters("ladder", on)
     case = f"{stage.name} {SIZE}x{SIZE}x{SIZE}"
     rows = rows[(rows["case"] == case) & (rows["tiles"] == tiles_text(stage.tiles))]
-    if rows.empty:
+    if rows.empty or gpu is None:
         return None
     wavefronts = int((rows["shared_wavefronts"] - rows["async_copy_wavefronts"]).iloc[0])
-    height = shared_memory_ceiling(wavefronts, SIZE**3, peak=peak)
+    height = shared_memory_ceiling(wavefronts, SIZE**3, gpu, peak)
     return Ceiling("shared memory, loads and stores", height, rows)

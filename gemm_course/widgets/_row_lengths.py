@@ -1,8 +1,8 @@
-"""The naive kernels with longer rows, as measured on an H200: only the leading dimension changes."""
+"""The naive kernels with longer rows, as measured: only the leading dimension changes."""
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import partial
 
 import pandas as pd
 
@@ -10,7 +10,9 @@ from gemm_course import records
 from gemm_course.figures import row_lengths as figure
 from gemm_course.figures.picture import Picture
 from gemm_course.kernels import LADDER, tiles_text
+from gemm_course.records import SHIPPED, Place
 from gemm_course.widgets._explorer import Explorer, explorer
+from gemm_course.widgets._gpus import NotKnown, named, remembered, shown, to_measure
 
 WARP = 32
 START = 4096  # n
@@ -18,31 +20,36 @@ BLOCK = {"BM": 32, "BN": 32}
 
 
 @explorer
-def row_lengths(*stages: str) -> Explorer:
+def row_lengths(*stages: str, on: str | None = None) -> Explorer:
     """Show how fast the naive kernels are with rows of different length, and where a warp reads A.
 
-    stages: which of them; several can be chosen, and the block's shape with them.
+    stages: which of them; several can be chosen, and the block's shape with them. on: the GPU that was
+    measured, such as "rtx_3060"; without it, it can be chosen where there are several. Raises UnknownGpu.
     """
     names = tuple(LADDER[name].name for name in stages)
-    lengths = sorted({int(extra) for extra in _measured()["extra"]})
-    sizes = sorted({int(n) for n in _measured()["n"]})
+    rows = _measured(named(on))
+    rows = rows if len(rows) else _measured()
+    lengths = sorted({int(extra) for extra in rows["extra"]})
+    sizes = sorted({int(n) for n in rows["n"]})
     padding = {
         "n": ("matrices", [(f"{n} × {n}", n) for n in sizes], START),
         "extra": ("floats of padding", lengths, 0),
     }
     if len(names) == 1:
         bars = {"bars": ("speed of", [("this length", True), ("all lengths", False)], True)}
-        return Explorer(lambda **state: draw(names[0], tiles_text(BLOCK), **state), {**padding, **bars})
-    blocks = [(_shape(each), each) for each in sorted(set(_measured()["tiles"]))]
+        return shown(partial(draw, names[0], tiles_text(BLOCK)), on, {**padding, **bars})
+    blocks = [(_shape(each), each) for each in sorted(set(rows["tiles"]))]
     chosen = {"stage": ("stage", names, names[0]), "block": ("block", blocks, tiles_text(BLOCK))}
-    return Explorer(draw, {**chosen, **padding})
+    return shown(draw, on, {**chosen, **padding})
 
 
-def draw(stage: str, block: str, n: int, extra: int, bars: bool = False) -> Picture:
+def draw(stage: str, block: str, n: int, extra: int, bars: bool = False, on: Place = SHIPPED) -> Picture:
     """Draw one case: ``block`` as records write it, "BM=32 BN=32"; ``bars``: none but this length's."""
-    rows = _measured()
+    rows = _measured(on)
     rows = rows[(rows["stage"] == stage) & (rows["tiles"] == block) & (rows["n"] == n)]
     speeds = {int(row.extra): float(row.tflops) for row in rows.itertuples()}
+    if on != SHIPPED and not {0, extra} <= speeds.keys():
+        raise NotKnown(to_measure("Rows of this length were", on, "bench --rows"))
     note = f"{n}³, blocks of {_shape(block)} (rows × columns of C); {records.provenance(rows)}"
     return figure.draw(stage, n, extra, speeds, words_of_a(stage, block, n + extra), note, bars)
 
@@ -61,7 +68,7 @@ def _shape(block: str) -> str:
     return f"{tiles['BM']} × {tiles['BN']}"
 
 
-@lru_cache(1)
-def _measured() -> pd.DataFrame:
-    rows = records.row_lengths()
+@remembered
+def _measured(on: Place = SHIPPED) -> pd.DataFrame:
+    rows = records.row_lengths(on)
     return rows.assign(extra=rows["leading_dimension"] - rows["n"])

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from gemm_course import records
+from gemm_course.kernels import Stage
 from gemm_course.model import GPUS
-from gemm_course.profiles import NoProfile, recorded, verdict
+from gemm_course.profiles import NoProfile, Profile, recorded, verdict
 from gemm_course.profiles.verdict import PARTS
+from gemm_course.widgets._gpus import hardware
 from gemm_course.widgets._taken import OfCode, OfStage
 
 FEW_WARPS = "Few warps are no fault: more would help only in clocks in which none of these can issue."
@@ -16,11 +19,8 @@ def busy_in_words(subject: OfStage | OfCode, gpu: str, tiles: Mapping[str, int])
     """Return what warps are for and, if this was profiled on this GPU, how busy its busiest part is."""
     if not isinstance(subject, OfStage):
         return FEW_WARPS
-    try:
-        profile = recorded(subject.stage, tiles)
-    except NoProfile:
-        return FEW_WARPS
-    if profile.measured["gpu"] != GPUS[gpu].name:
+    profile = _profile_on(subject.stage, gpu, tiles)
+    if profile is None:
         return FEW_WARPS
     part, share = next(iter(verdict(profile).busy.items()))  # the busiest
     busy = min(100, round(100 * share))
@@ -29,3 +29,15 @@ def busy_in_words(subject: OfStage | OfCode, gpu: str, tiles: Mapping[str, int])
         f"{FEW_WARPS} Measured on the {gpu} with these tiles: {taken}, so more warps could save at most "
         f"{100 - busy} % of the time."
     )
+
+
+def _profile_on(stage: Stage, gpu: str, tiles: Mapping[str, int]) -> Profile | None:
+    """The profile of a stage on a GPU of the course's table, None if none was recorded."""
+    for on in records.places():
+        known = hardware(on)
+        if gpu in GPUS and known is not None and known.name == GPUS[gpu].name:
+            try:
+                return recorded(stage, tiles, gpu=on)
+            except NoProfile:
+                continue
+    return None

@@ -6,16 +6,19 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from gemm_course import records
 from gemm_course.compiler import CannotCompile, Compiled, compiled
 from gemm_course.compiler.limits import shown
 from gemm_course.compiler.nvidia import why_no_compiler
 from gemm_course.compiler.record import recorded
 from gemm_course.emulator.limits import LIMITS, MAX_REGISTERS
 from gemm_course.kernels import Stage, tiles_text
+from gemm_course.records import SHIPPED, Place
 from gemm_course.widgets import _measured as sweep
 from gemm_course.widgets._costs import cost
+from gemm_course.widgets._gpus import hardware
 
-SWEPT = (9, 0)  # the compute capability of the GPU that the sweep ran on
+SWEPT = (9, 0)  # the compute capability of the GPU that the course's own sweep ran on
 _WARP, _UNIT = 32, 8  # threads; the compiler gives a thread registers in multiples of eight
 
 
@@ -39,11 +42,21 @@ def known(stage: Stage, tiles: Mapping[str, int], capability: tuple[int, int]) -
     tiles, threads = stage.complete(tiles), math.prod(stage.block(tiles))
     if tiles == stage.complete() and (code := recorded(stage, capability)):
         return of_code(code, threads, "machine code on record")
-    found = sweep.recorded(stage, tiles) if capability == SWEPT else None
-    if found is None or found.registers is None or found.shared_bytes is None:
-        return None
-    source = f"{found.registers} registers per thread: the driver's own figure, {sweep.source(stage)}."
-    return Taken(threads, found.registers, found.shared_bytes, source)
+    for on in _swept_with(capability):
+        found = sweep.recorded(stage, tiles, on)
+        if found and found.registers is not None and found.shared_bytes is not None:
+            where = sweep.source(stage, on)
+            source = f"{found.registers} registers per thread: the driver's own figure, {where}."
+            return Taken(threads, found.registers, found.shared_bytes, source)
+    return None
+
+
+def _swept_with(capability: tuple[int, int]) -> list[Place]:
+    """The GPUs of a compute capability that were measured, the course's own first."""
+    others = [on for on in records.places() if on != SHIPPED]
+    gpus = {on: hardware(on) for on in others}
+    found = [on for on, gpu in gpus.items() if gpu and gpu.compute_capability == capability]
+    return [*([SHIPPED] if capability == SWEPT else []), *found]
 
 
 def now(stage: Stage, tiles: Mapping[str, int], capability: tuple[int, int]) -> Taken | str:

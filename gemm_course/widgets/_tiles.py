@@ -16,11 +16,13 @@ from gemm_course.kernels import LADDER, Stage, tiles_text
 from gemm_course.kernels.parts.own import OwnStage
 from gemm_course.launching import run
 from gemm_course.model import occupancy
+from gemm_course.records import SHIPPED, Place
 from gemm_course.widgets import _measured as sweep
 from gemm_course.widgets._costs import cost
 from gemm_course.widgets._explorer import Explorer, explorer
+from gemm_course.widgets._gpus import hardware, shown
 from gemm_course.widgets._measured import SIZE
-from gemm_course.widgets._roofs import fp32_peak, memories, tensor_peak
+from gemm_course.widgets._roofs import fp32_peak, memories, roofs_in_words, tensor_peak
 from gemm_course.widgets._taken import SWEPT, Taken, now
 
 MEASURE = "Measure here"
@@ -28,21 +30,26 @@ _FURTHER = 3  # measured choices shown from further than one step away
 
 
 @explorer
-def tiles(name: str | Stage, *, tells_best: bool = True) -> Explorer:
+def tiles(name: str | Stage, *, tells_best: bool = True, on: str | None = None) -> Explorer:
     """Show sliders for a stage's tile sizes: their costs, what was measured around them, or a roofline.
 
     name: of a stage of the ladder, or a stage of your own, `own("mine.py")`.
 
     Where there is a GPU, a button measures the chosen tiles. Without ``tells_best`` the best choice that was
-    measured is named only when the sliders are there.
+    measured is named only when the sliders are there. on: the GPU whose measurements are shown, such as
+    "rtx_3060"; without it, it can be chosen where there are several. Raises UnknownGpu.
     """
     stage = LADDER[name] if isinstance(name, str) else name
     stage.legal_choices()  # slow the first time, so not while a slider moves
-    actions = {MEASURE: lambda show, **chosen: measured_here(stage, chosen)} if gpu_available() else {}
-    controls = {"show": ("show", list(PICTURES), "costs"), **sliders(stage)}
-    return Explorer(
-        lambda show, **chosen: PICTURES[show](stage, chosen, tells_best=tells_best), controls, actions=actions
+    actions = (
+        {MEASURE: lambda show, on=None, **chosen: measured_here(stage, chosen)} if gpu_available() else {}
     )
+    controls = {"show": ("show", list(PICTURES), "costs"), **sliders(stage)}
+
+    def draw(show: str, on: Place, **chosen: int) -> Picture:
+        return PICTURES[show](stage, chosen, tells_best=tells_best, on=on)
+
+    return shown(draw, on, controls, actions=actions)
 
 
 def sliders(stage: Stage) -> dict:
@@ -63,25 +70,35 @@ def measured_here(stage: Stage, chosen: Mapping[str, int]) -> str:
     return f"{tiles_text(chosen)}: {result.tflops:.3g} TFLOPS on this machine ({SIZE}³, {stage.dtype})."
 
 
-def choice(stage: Stage, chosen: Mapping[str, int], *, tells_best: bool = True) -> Picture:
+def choice(
+    stage: Stage, chosen: Mapping[str, int], *, tells_best: bool = True, on: Place = SHIPPED
+) -> Picture:
     """Draw one choice of tiles to scale, beside what it costs and saves, or the rules it breaks."""
     chosen = stage.complete(chosen)
     broken = stage.rules(chosen)
     if broken:
         facts = [("nearest choice that can run", tiles_text(stage.nearest_legal(chosen)))]
         return figure.choice(chosen, f"{tiles_text(chosen)} cannot run", facts, broken)
-    return figure.choice(chosen, f"{tiles_text(chosen)} can run", _facts(stage, chosen, tells_best), [])
+    return figure.choice(chosen, f"{tiles_text(chosen)} can run", _facts(stage, chosen, tells_best, on), [])
 
 
-def _facts(stage: Stage, chosen: Mapping[str, int], tells_best: bool) -> list[tuple[str, str]]:
-    threads, known, costs = math.prod(stage.block(chosen)), sweep.recorded(stage, chosen), cost(stage, chosen)
+def _facts(stage: Stage, chosen: Mapping[str, int], tells_best: bool, on: Place) -> list[tuple[str, str]]:
+    threads, known, costs = (
+        math.prod(stage.block(chosen)),
+        sweep.recorded(stage, chosen, on),
+        cost(stage, chosen),
+    )
     registers = known.registers if known else _registers_of_ones_own(stage, chosen)
-    held = occupancy(threads, registers or 0, costs.shared_bytes)
+    gpu = hardware(on)
+    held = gpu and occupancy(threads, registers or 0, costs.shared_bytes, gpu)
     facts = [
         ("threads per block", f"{threads} = {-(-threads // 32)} warps"),
         ("shared memory per block", f"{costs.shared_bytes} bytes"),
         ("registers", f"{registers} per thread" if registers else "not known without compiling"),
-        ("an SM holds" if registers else "an SM holds at most", _held(held)),
+        (
+            "an SM holds" if registers else "an SM holds at most",
+            _held(held) if held else "not known of this GPU",
+        ),
         ("global loads per multiply-add", f"{costs.loads:.4g} (naive: 2)"),
         ("sectors per load request", f"{costs.sectors:.3g}"),
         ("FLOP per byte loaded", f"{costs.intensity:.3g}"),
@@ -90,7 +107,7 @@ def _facts(stage: Stage, chosen: Mapping[str, int], tells_best: bool) -> list[tu
         facts.append(("shared loads per multiply-add", f"{costs.shared_loads:.3g}"))
         unit = "warp-wide FMA (source)" if stage.dtype == "float32" else "32 multiply-adds"
         facts.append((f"wavefronts per {unit}", f"{costs.wavefronts:.3g}"))
-    return [*facts, (f"measured on an H200, {SIZE}³", _speed(stage, chosen, tells_best))]
+    return [*facts, (f"measured on {on.an}, {SIZE}³", _speed(stage, chosen, tells_best, on))]
 
 
 def _registers_of_ones_own(stage: Stage, chosen: Mapping[str, int]) -> int | None:
@@ -108,10 +125,12 @@ def _held(held) -> str:
     return f"{blocks} = {held.warps} of {held.most_warps} warps, limited by {' and '.join(held.limited_by)}"
 
 
-def _speed(stage: Stage, chosen: Mapping[str, int], tells_best: bool) -> str:
-    known, best = sweep.recorded(stage, chosen), sweep.best(stage)
+def _speed(stage: Stage, chosen: Mapping[str, int], tells_best: bool, on: Place) -> str:
+    known, best = sweep.recorded(stage, chosen, on), sweep.best(stage, on)
     if known is None:
-        return "not measured" if best else "not measured yet"
+        if best or on == SHIPPED or stage.name not in LADDER:
+            return "not measured" if best else "not measured yet"
+        return sweep.missing(stage, on).rstrip(".")
     if known.tflops is None:
         return known.reason or "not measured"
     if known.tflops == best.tflops:
@@ -121,24 +140,26 @@ def _speed(stage: Stage, chosen: Mapping[str, int], tells_best: bool) -> str:
     return f"{known.tflops:.3g} TFLOPS; best: {best.tflops:.3g} with {tiles_text(best.tiles)}"
 
 
-def around(stage: Stage, chosen: Mapping[str, int], *, tells_best: bool = True) -> Picture:
+def around(
+    stage: Stage, chosen: Mapping[str, int], *, tells_best: bool = True, on: Place = SHIPPED
+) -> Picture:
     """Draw what was measured for a choice of tiles, for those one slider step away, and for the best."""
     chosen = stage.complete(chosen)
     near = list(one_step_away(stage, chosen))
     can = [(label, tiles) for label, tiles in near if not stage.rules(tiles)]
     cannot = [label for label, tiles in near if stage.rules(tiles)]
     groups = [
-        ("these sliders", [_neighbour(stage, "these tiles", chosen, now=True)]),
-        ("one step along one slider", [_neighbour(stage, label, tiles) for label, tiles in can]),
-        ("the nearest others that were measured", _further(stage, chosen, [tiles for _, tiles in can])),
-        ("the best that was measured", _best(stage, chosen) if tells_best else []),
+        ("these sliders", [_neighbour(stage, "these tiles", chosen, on, now=True)]),
+        ("one step along one slider", [_neighbour(stage, label, tiles, on) for label, tiles in can]),
+        ("the nearest others that were measured", _further(stage, chosen, [tiles for _, tiles in can], on)),
+        ("the best that was measured", _best(stage, chosen, on) if tells_best else []),
     ]
     return neighbours(
         [(heading, bars) for heading, bars in groups if bars],
-        _answer(stage, chosen, can),
-        cublas=sweep.cublas(stage),
+        _answer(stage, chosen, can, on),
+        cublas=sweep.cublas(stage, on),
         cannot=f"One step that cannot run: {', '.join(cannot)}." if cannot else "",
-        note=f"These tiles: {tiles_text(chosen)}. {_source(stage)}",
+        note=f"These tiles: {tiles_text(chosen)}. {_source(stage, on)}",
     )
 
 
@@ -151,23 +172,27 @@ def one_step_away(stage: Stage, chosen: Mapping[str, int]) -> Iterator[tuple[str
                 yield f"{size} {options[other]}", {**chosen, size: options[other]}
 
 
-def _neighbour(stage: Stage, label: str, chosen: Mapping[str, int], *, now: bool = False) -> Neighbour:
-    best = sweep.best(stage)
-    return Neighbour(label, sweep.speed(stage, chosen), now, bool(best) and dict(best.tiles) == dict(chosen))
+def _neighbour(
+    stage: Stage, label: str, chosen: Mapping[str, int], on: Place, *, now: bool = False
+) -> Neighbour:
+    best = sweep.best(stage, on)
+    return Neighbour(
+        label, sweep.speed(stage, chosen, on), now, bool(best) and dict(best.tiles) == dict(chosen)
+    )
 
 
-def _further(stage: Stage, chosen: Mapping[str, int], shown: list) -> list[Neighbour]:
+def _further(stage: Stage, chosen: Mapping[str, int], seen: list, on: Place) -> list[Neighbour]:
     """Return measured choices that differ in more than one step, the nearest first."""
-    near = sweep.nearest(stage, chosen, _FURTHER + len(shown))
-    near = [each.tiles for each in near if dict(each.tiles) not in shown][:_FURTHER]
-    return [_neighbour(stage, difference(chosen, tiles), tiles) for tiles in near]
+    near = sweep.nearest(stage, chosen, _FURTHER + len(seen), on)
+    near = [each.tiles for each in near if dict(each.tiles) not in seen][:_FURTHER]
+    return [_neighbour(stage, difference(chosen, tiles), tiles, on) for tiles in near]
 
 
-def _best(stage: Stage, chosen: Mapping[str, int]) -> list[Neighbour]:
-    best = sweep.best(stage)
+def _best(stage: Stage, chosen: Mapping[str, int], on: Place) -> list[Neighbour]:
+    best = sweep.best(stage, on)
     if best is None or dict(best.tiles) == dict(chosen):
         return []
-    return [_neighbour(stage, difference(chosen, best.tiles), best.tiles)]
+    return [_neighbour(stage, difference(chosen, best.tiles), best.tiles, on)]
 
 
 def difference(here: Mapping[str, int], there: Mapping[str, int]) -> str:
@@ -175,15 +200,15 @@ def difference(here: Mapping[str, int], there: Mapping[str, int]) -> str:
     return ", ".join(f"{size} {value}" for size, value in there.items() if here[size] != value)
 
 
-def _answer(stage: Stage, chosen: Mapping[str, int], can: list[tuple[str, dict]]) -> str:
-    own = sweep.speed(stage, chosen)
+def _answer(stage: Stage, chosen: Mapping[str, int], can: list[tuple[str, dict]], on: Place = SHIPPED) -> str:
+    own = sweep.speed(stage, chosen, on)
     if stage.rules(chosen):
         return "These tiles cannot run; neighbours that were measured"
     if own is None:
         return "These tiles were not measured" + (
-            "; neighbours were" if sweep.measured(stage) else " yet, nor were others of this stage"
+            "; neighbours were" if sweep.measured(stage, on) else " yet, nor were others of this stage"
         )
-    known = {label: value for label, tiles in can if (value := sweep.speed(stage, tiles)) is not None}
+    known = {label: value for label, tiles in can if (value := sweep.speed(stage, tiles, on)) is not None}
     faster = max(known, key=known.get, default=None)
     if faster is None:
         return f"{own:.3g} TFLOPS; no neighbour was measured"
@@ -192,16 +217,18 @@ def _answer(stage: Stage, chosen: Mapping[str, int], can: list[tuple[str, dict]]
     return f"{own:.3g} TFLOPS; one step, {faster}, reaches {known[faster]:.3g}"
 
 
-def on_roofline(stage: Stage, chosen: Mapping[str, int], *, tells_best: bool = True) -> Picture:
-    """Draw where a choice of tiles stands on the H200's roofline, with measured TFLOPS if there are any."""
-    chosen, best = stage.complete(chosen), sweep.best(stage)
+def on_roofline(
+    stage: Stage, chosen: Mapping[str, int], *, tells_best: bool = True, on: Place = SHIPPED
+) -> Picture:
+    """Draw where a choice of tiles stands on a GPU's roofline, with measured TFLOPS if there are any."""
+    chosen, best = stage.complete(chosen), sweep.best(stage, on)
     legal = not stage.rules(chosen)
     points = []
     if tells_best and best and dict(best.tiles) != chosen and not stage.rules(best.tiles):
-        points.append(_point("best", stage, best.tiles, False))
+        points.append(_point("best", stage, best.tiles, False, on))
     if legal:
-        points.append(_point("these tiles", stage, chosen, True))
-    reached = sweep.speed(stage, chosen)
+        points.append(_point("these tiles", stage, chosen, True, on))
+    reached = sweep.speed(stage, chosen, on)
     title = (
         f"{stage.name}: {reached:.3g} TFLOPS measured with these tiles"
         if legal and reached is not None
@@ -210,22 +237,27 @@ def on_roofline(stage: Stage, chosen: Mapping[str, int], *, tells_best: bool = T
         else f"{stage.name}: these tiles cannot run"
     )
     return roofline.roofline(
-        roofline.Lines(memories([stage]), fp32_peak(), tensor_peak([stage])),
+        roofline.Lines(memories([stage], on), fp32_peak(on), tensor_peak([stage], on)),
         points,
         title,
-        _source(stage),
+        _with_roofs(_source(stage, on), on),
         axis="FLOP per byte loaded (C's stores left out)",
         under_title=tiles_text(chosen),
     )
 
 
-def _point(label: str, stage: Stage, chosen: Mapping[str, int], now: bool) -> roofline.Point:
-    return roofline.Point(label, cost(stage, chosen).intensity, sweep.speed(stage, chosen), now)
+def _point(label: str, stage: Stage, chosen: Mapping[str, int], now: bool, on: Place) -> roofline.Point:
+    return roofline.Point(label, cost(stage, chosen).intensity, sweep.speed(stage, chosen, on), now)
 
 
-def _source(stage: Stage) -> str:
+def _with_roofs(source: str, on: Place) -> str:
+    words = roofs_in_words(on)
+    return f"{source.rstrip('.')}. {words}" if words else source
+
+
+def _source(stage: Stage, on: Place) -> str:
     """Return in one line where the measured figures come from."""
-    return sweep.source(stage) or f"{stage.name} has not been measured yet."
+    return sweep.source(stage, on) or sweep.missing(stage, on)
 
 
 PICTURES = {"costs": choice, "measured around": around, "roofline": on_roofline}

@@ -15,15 +15,21 @@ from gemm_course.kernels.variants import called
 from gemm_course.profiles import WAITS, Profile, verdict
 from gemm_course.profiles.store import USUAL
 from gemm_course.profiles.verdict import of_active_clocks
+from gemm_course.records import SHIPPED, Place
+from gemm_course.widgets._explorer import Explorer
+from gemm_course.widgets._gpus import of_gpus, shown
 from gemm_course.widgets._labels import labels
-from gemm_course.widgets._profiled import Kernel, note, profiles_of, unusual_tiles
+from gemm_course.widgets._profiled import Kernel, having, note, profiles_of, unusual_tiles
 
 PRECISIONS = {"float32": "FP32", "float16": "FP16"}
 TOLD = 2  # so many waits are told with all their shares
 LEAST = 0.05  # a wait that changes by less is not told
 
 
-def waits(*kernels: Kernel, size: int | tuple[int, int, int] = USUAL, meanings: bool = True) -> Picture:
+@of_gpus
+def waits(
+    *kernels: Kernel, size: int | tuple[int, int, int] = USUAL, meanings: bool = True, on: str | None = None
+) -> Explorer | Picture:
     """Draw what a warp spends its time on, a bar for each kernel, and how busy the hardware was meanwhile.
 
     kernels: stages of the ladder or their names, with default tiles; ("vectorized", {"TM": 8}) or
@@ -31,9 +37,21 @@ def waits(*kernels: Kernel, size: int | tuple[int, int, int] = USUAL, meanings: 
     stages of which there is a profile. size: m = n = k, or (m, n, k), of what is recorded. meanings: say
     how a bar is read and what each wait means; leave it out where that was said above.
 
-    Raises NoProfile, a LookupError, with what is recorded; ValueError for a profile without samples.
+    on: the GPU that was profiled, such as "rtx_3060"; without it, it can be chosen where there are several.
+
+    Raises NoProfile, a LookupError, with what is recorded; ValueError for a profile without samples, and for
+    an unknown GPU.
     """
-    profiles = profiles_of(kernels, size)
+    if kernels and all(isinstance(kernel, Profile) for kernel in kernels):  # of a GPU that is settled
+        return draw(kernels, size, meanings)
+    return shown(lambda on: draw(kernels, size, meanings, on), on, having=having)
+
+
+def draw(
+    kernels: Sequence[Kernel], size: int | tuple[int, int, int], meanings: bool, on: Place = SHIPPED
+) -> Picture:
+    """Draw kernels as they were profiled on a GPU."""
+    profiles = profiles_of(kernels, size, on)
     bars = [_bar(profile, label) for profile, label in zip(profiles, labels(profiles), strict=True)]
     if len(bars) > figure.DETAILED:
         bars = [replace(bar, tiles=unusual_tiles(one)) for bar, one in zip(bars, profiles, strict=True)]

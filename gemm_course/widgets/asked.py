@@ -1,7 +1,7 @@
 """The one function that the browser calls: draw a state of an explorer.
 
 The course's JupyterLab extension calls `answer` in a notebook's kernel, in trusted notebooks only, and hands
-it one JSON text. No cell has to have been run.
+it one JSON text. No cell has to have been run: an output from before a GPU was measured shows the H200.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 from IPython.display import JSON
 
 from gemm_course.widgets import _calls, _frames
+from gemm_course.widgets._gpus import with_gpu
 
 GONE = "This picture is drawn from what its cell defined. Run the cells up to this one again, then move."
 CHANGED = "The course has changed since this cell was run. Run the cell again, then move."
@@ -34,7 +35,7 @@ def _answer(
     except _calls.Gone:
         return {"words": GONE if call is None else CHANGED}
     try:
-        state = explorer.controls.of_texts(at)
+        state = explorer.controls.of_texts(with_gpu(at, explorer.controls))
     except ValueError:
         return {"words": CHANGED}
     said = {"words": explorer.act(action, state)} if action in explorer.actions else {}

@@ -3,7 +3,7 @@
 from functools import partial
 
 from gemm_course import widgets as see
-from gemm_course.figures import latency, memory, overlap, owners, threads
+from gemm_course.figures import ladder, latency, memory, overlap, owners, threads
 from gemm_course.figures.words import in_words
 from gemm_course.kernels import LADDER
 from gemm_course.widgets import (
@@ -40,6 +40,28 @@ def _overlapping(tid, BN, WM, WN, TN, WNITER):
     return [
         (row, max(column - 3, 0)) for row, column in _owners.owner_map("003: TN 8, WNITER 1").results[tid]
     ]
+
+
+def _beside_another_gpu():
+    """Four GPUs, of which one does not exist; a row has figures of all, of two, or of one."""
+    gpus = ("H200", "RTX 3090", "RTX A6000", "Made-up GPU 1")
+    speeds = (
+        ((0.498, 0.01), (0.27, 0.011), (0.309, 0.013), (0.125, 0.009)),
+        ((52.4, 1.02), None, None, (13.1, 0.8)),
+    )
+    rungs = [
+        ladder.Rung(
+            name,
+            "FP32",
+            {gpu: ladder.Speed(*each) for gpu, each in zip(gpus, known, strict=True) if each},
+            2,
+            0.19,
+        )
+        for name, known in zip(("naive_uncoalesced", "grouped_blocks"), speeds, strict=True)
+    ]
+    how = dict(zip(gpus, ("measured", "published", "published", "measured"), strict=True))
+    cublas = {("FP32", gpu): 51.2 for gpu in gpus}
+    return ladder.ladder(rungs, how, cublas, "Beside another GPU", "A made-up GPU stands beside the H200.")
 
 
 def _own(level: str, colour: str):
@@ -97,6 +119,7 @@ GALLERY = {
     "row lengths": partial(_row_lengths.draw, "naive_uncoalesced", "BM=32 BN=32", 4096, 8),
     "compare": partial(see.compare, "thread_tiled_2d", "vectorized", {}, "global_load_requests"),
     "ladder": see.ladder,
+    "ladder, another GPU": _beside_another_gpu,
     "limits": partial(see.limits, "block_tiled", "vectorized"),
     "waits": partial(see.waits, "block_tiled", "vectorized"),
     "a roofline": partial(see.roofline, "block_tiled", limits="warp_tiled"),

@@ -1,7 +1,6 @@
 """The whole ladder in one figure: measured, published, not measured yet, and on one roofline."""
 
 import re
-from types import SimpleNamespace
 
 import pytest
 
@@ -12,12 +11,13 @@ from gemm_course.figures.ladder import Rung, Speed
 from gemm_course.kernels import LADDER
 from gemm_course.model import accesses
 from gemm_course.widgets import _charts, _costs, _ladder
+from tests.records.made_up import made_up_gpu
 
 
 @pytest.fixture
 def clean():
     """No cached records before and after the test."""
-    remembered = (_ladder._folder, _ladder._recorded, _ladder._published)
+    remembered = (_ladder._recorded, _ladder._published)
     for each in remembered:
         each.cache_clear()
     yield
@@ -67,15 +67,13 @@ def test_a_stage_that_was_not_measured_says_so(monkeypatch, clean):
     assert picture.alt.count("): not measured yet") == 4
 
 
-def test_this_machine_is_shown_if_its_gpu_was_measured(monkeypatch, clean):
-    rows = records.ladder()
+def test_another_gpu_that_was_measured_stands_beside_the_h200(monkeypatch, clean, tmp_path):
+    folder = made_up_gpu(tmp_path / "made_up_1", "Made-up GPU 1")
+    monkeypatch.setenv(records.VARIABLE, str(folder))
+    rows = records.ladder("made_up_1")
     (measured,) = rows[(rows["stage"] == "warp_tiled") & (rows["m"] == 4096)]["tflops"]
-    monkeypatch.setattr(_ladder, "gpu_available", lambda: True)
-    monkeypatch.setattr(_ladder, "gpu_facts", lambda: SimpleNamespace(slug="rtx_4090"))
-    monkeypatch.setattr(records, "gpus", lambda: ["h200", "rtx_4090"])
-    monkeypatch.setattr(records, "ladder", lambda gpu="h200": rows)
     picture = see.ladder()
-    assert f"this machine {measured:.3g} TFLOPS" in picture.alt and "this machine, measured" in picture.data
+    assert f"Made-up GPU 1 {measured:.3g} TFLOPS" in picture.alt and "Made-up GPU 1, measured" in picture.data
 
 
 def test_fp16_stages_have_their_own_group_and_cublas():
@@ -121,9 +119,9 @@ def test_one_roofline_shows_all_stages():
 
 def test_tflops_of_a_stage_that_was_not_measured_yet(monkeypatch):
     rows = records.ladder()
-    monkeypatch.setattr(records, "ladder", lambda: rows[rows["stage"] != "warp_tiled"])
+    monkeypatch.setattr(records, "ladder", lambda *_: rows[rows["stage"] != "warp_tiled"])
     assert "warp_tiled not measured yet" in see.tflops("vectorized", "warp_tiled").alt
-    monkeypatch.setattr(records, "ladder", lambda: rows.head(0))
+    monkeypatch.setattr(records, "ladder", lambda *_: rows.head(0))
     assert see.tflops("warp_tiled").alt.startswith("warp_tiled: not measured yet")
 
 

@@ -187,7 +187,7 @@ def test_every_recorded_profile_is_shown_in_full(row):
 def a_profile_of_vectorized(monkeypatch):
     """A profile is recorded of one stage, at its default tiles and compute capability 9.0."""
 
-    def one(stage, tiles=None):
+    def one(stage, tiles=None, gpu=None):
         if getattr(stage, "name", stage) != "vectorized" or tiles:
             raise NoProfile("none")
         return small_profile()

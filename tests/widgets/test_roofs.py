@@ -10,7 +10,7 @@ from gemm_course.kernels import LADDER
 from gemm_course.widgets import _ladder, _roofline, _roofs, _tiles
 from gemm_course.widgets._roofs import BY_TMA, fed_by_tma, memories, roofs_of
 
-MEASURED = [stage for stage in LADDER if _ladder.speed_on_the_h200(stage)]
+MEASURED = [stage for stage in LADDER if _ladder.speed_of(stage)]
 TMA = [stage.name for stage in LADDER if fed_by_tma(stage)]
 
 
@@ -18,8 +18,8 @@ TMA = [stage.name for stage in LADDER if fed_by_tma(stage)]
 def without_tma(monkeypatch):
     """The records as they were before L2 was read with TMA."""
     rows = records.roofs()
-    monkeypatch.setattr(records, "roofs", lambda: rows[rows["memory"] != BY_TMA])
-    cached = (_roofs.model_of_the_h200, _roofs.roofs_of)
+    monkeypatch.setattr(records, "roofs", lambda *_: rows[rows["memory"] != BY_TMA])
+    cached = (_roofs.rated, _roofs.roofs_of)
     for each in cached:
         each.cache_clear()
     yield
@@ -53,7 +53,7 @@ def test_no_stage_stands_above_a_memory_in_the_picture_of_its_tiles(stage):
 
 def test_the_check_can_fail():
     """The fastest stages would stand above the L2 that was read with loads: more is read than it gives."""
-    loads = _roofs.model_of_the_h200().bandwidths["L2"]
+    loads = _roofs.rated().bandwidths["L2"]
     above = [each.name for each in MEASURED if point(each).tflops > point(each).intensity * loads]
     assert "overlapped_store" in above
 

@@ -29,7 +29,7 @@ def swept(monkeypatch):
         Choice({"BM": 32, "BN": 32, "BK": 96}, None, None, "the GPU ran out of patience"),
     ]
     known = {tuple(row.tiles.values()): row for row in rows}
-    monkeypatch.setattr(_measured, "_choices", lambda name: known if name == "block_tiled" else {})
+    monkeypatch.setattr(_measured, "_choices", lambda name, on=None: known if name == "block_tiled" else {})
     return LADDER["block_tiled"]
 
 
@@ -184,8 +184,8 @@ def test_no_number_is_shown_that_was_not_recorded(name):
 
 
 def test_a_stage_that_was_never_measured_says_so(monkeypatch):
-    monkeypatch.setattr(_measured, "_choices", lambda name: {})
-    monkeypatch.setattr(_measured, "source", lambda stage: "")
+    monkeypatch.setattr(_measured, "_choices", lambda name, on=None: {})
+    monkeypatch.setattr(_measured, "source", lambda stage, on=None: "")
     stage = LADDER["warp_tiled"]
     for draw in (_tiles.choice, _tiles.around, _tiles.on_roofline):
         assert re.search("not measured|has not been measured yet", words(draw(stage, stage.tiles)))
@@ -198,7 +198,7 @@ def test_rows_of_a_stage_that_has_changed_its_sizes_are_left_out(monkeypatch):
         *("block_tiled", "BM=32 BN=32 OLD=1", 5.0, ""),
         *(4096, 4096, 4096),
     )
-    monkeypatch.setattr(_measured, "_sweep", lambda: rows)
+    monkeypatch.setattr(_measured, "_sweep", lambda on=None: rows)
     assert _measured._choices.__wrapped__("block_tiled") == {}
 
 

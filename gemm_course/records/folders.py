@@ -1,0 +1,172 @@
+"""Where measured figures lie, and what each such folder is called: the one list of the GPUs with records.
+
+A folder belongs to one GPU and has its tables, such as ``ladder.csv`` and ``sweep.csv``. There are three
+sources, in this order:
+
+- the course's own, ``data/*``, to which `gemm-course bench` and `sweep` add a folder for a learner's GPU,
+- the folders that the environment variable GEMM_COURSE_DATA names, with the system's separator (":", on
+  Windows ";") between them: each a GPU's folder, such as one that ``--folder`` wrote, or a folder of such,
+- a path, wherever a GPU can be named.
+
+Among what the variable names, "off" leaves out what a learner added to ``data/``, so that tests and stored
+pictures are the same on every machine.
+
+Every reader of `gemm_course.records` and every picture with measured figures finds a folder here. A GPU is
+listed whatever was measured on it: a picture of something else says what to run, which tells a learner more
+than a GPU that is missing without a word.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+_PACKAGE = Path(__file__).resolve().parents[1]
+_IN_WHEEL, _IN_CLONE = _PACKAGE / "_data", _PACKAGE.parent / "data"
+DATA = _IN_WHEEL if _IN_WHEEL.is_dir() else _IN_CLONE
+VARIABLE, OFF = "GEMM_COURSE_DATA", "off"
+BROUGHT = ("h200",)  # the folders of data/ that come with the course
+# The tables by which a GPU's folder is known; other files may lie beside them.
+TABLES = (
+    "ladder.csv",
+    "sweep.csv",
+    "row_lengths.csv",
+    "roofs.csv",
+    "compute_roofs.csv",
+    "counters/ladder.csv",
+    "profile/kernels.csv",
+    "peers.csv",
+    "correctness.csv",
+    "compile_times.csv",
+    "stage_sanitizer.csv",
+)
+_MAKERS = ("NVIDIA", "GeForce", "Tesla")  # words that a short name does without
+
+
+class UnknownGpu(ValueError):
+    """No folder of records has this name; the message lists those that there are."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A GPU's folder. name: what it is asked for by, such as "rtx_3060"."""
+
+    name: str
+    folder: Path
+
+    @property
+    def gpu(self) -> str:
+        """The GPU as its records name it, "NVIDIA GeForce RTX 3060"; the folder's name if they do not."""
+        return _named_in(self.folder, self.stamps) or self.name
+
+    @property
+    def short(self) -> str:
+        """The GPU's name without its maker's: "RTX 3060"."""
+        return " ".join(word for word in self.gpu.split() if word not in _MAKERS) or self.gpu
+
+    @property
+    def an(self) -> str:
+        """The same in a sentence: "an H200", "the RTX 3060"."""
+        return f"an {self.short}" if self == SHIPPED else f"the {self.short}"
+
+    @property
+    def stamps(self) -> tuple[tuple[str, int], ...]:
+        """The tables that there are, and when each was written last."""
+        there = ((table, self.folder / table) for table in TABLES)
+        return tuple((table, path.stat().st_mtime_ns) for table, path in there if path.is_file())
+
+
+SHIPPED = Place(
+    "h200", DATA / "h200"
+)  # what the notebooks tell of, and what is shown unless another is named
+
+
+def places() -> list[Place]:
+    """Every GPU with records: the course's own first. A name that is taken gets a number: "h200_2"."""
+    found: dict[str, Place] = {}
+    for folder in _folders():
+        if folder in (place.folder for place in found.values()):
+            continue
+        name, number = folder.name, 2
+        while name in found:
+            name, number = f"{folder.name}_{number}", number + 1
+        found[name] = Place(name, folder)
+    return list(found.values())
+
+
+def place(gpu: str | Place) -> Place:
+    """The folder of a GPU by its name, "rtx_3060" or "RTX 3060", or by a path to it.
+
+    Raises UnknownGpu, a ValueError, with the names that there are.
+    """
+    if isinstance(gpu, Place):
+        return gpu
+    if gpu == SHIPPED.name:
+        return SHIPPED
+    known = places()
+    for same in (lambda each: gpu == each.name, lambda each: gpu in (each.gpu, each.short, short_of(each))):
+        for each in filter(same, known):
+            return each
+    folder = Path(gpu).expanduser()
+    if _is_a_gpus(folder):
+        folder = folder.resolve()
+        return next((each for each in known if each.folder == folder), Place(folder.name, folder))
+    raise UnknownGpu(f"no records of a GPU called {gpu} were found; there are {_listed(known)}.{_missing()}")
+
+
+def short_of(one: Place) -> str:
+    """A GPU's short name in a picture, with its folder's where two have the same."""
+    known = places()
+    twins = [each for each in (*known, *([] if one in known else [one])) if each.short == one.short]
+    return one.short if len(twins) < 2 or one == twins[0] else f"{one.short} ({one.name})"
+
+
+def _listed(known: list[Place]) -> str:
+    return ", ".join(each.name for each in known)
+
+
+def _missing() -> str:
+    """What the variable names in vain."""
+    wrong = [str(folder) for folder in _named_folders() if not list(_gpus_in(folder))]
+    return f" {VARIABLE} names {' and '.join(wrong)}, where no records of a GPU lie." if wrong else ""
+
+
+def _folders() -> Iterator[Path]:
+    yield from [DATA / name for name in BROUGHT] if OFF in _parts() else _gpus_in(DATA)
+    for folder in _named_folders():
+        yield from _gpus_in(folder)
+
+
+def _named_folders() -> list[Path]:
+    return [Path(part).expanduser().resolve() for part in _parts() if part != OFF]
+
+
+def _parts() -> list[str]:
+    return [part for part in os.environ.get(VARIABLE, "").split(os.pathsep) if part.strip()]
+
+
+def _gpus_in(folder: Path) -> Iterator[Path]:
+    """The folder itself if it is a GPU's, or else those in it."""
+    if _is_a_gpus(folder):
+        yield folder
+    elif folder.is_dir():
+        yield from sorted(each for each in folder.iterdir() if _is_a_gpus(each))
+
+
+def _is_a_gpus(folder: Path) -> bool:
+    return any((folder / table).is_file() for table in TABLES)
+
+
+@lru_cache(64)
+def _named_in(folder: Path, stamps: tuple[tuple[str, int], ...]) -> str:
+    """The GPU that the tables of a folder name first."""
+    for table, _ in stamps:
+        with (folder / table).open(newline="", encoding="utf-8") as file:
+            first = next(csv.DictReader(file), {})
+        if first.get("gpu"):
+            return first["gpu"]
+    return ""

@@ -1,0 +1,147 @@
+"""Which GPU's figures a picture shows: the one that ``on`` names, or that is chosen above the picture.
+
+Where the H200 alone has records, there is nothing to choose, and every picture is what the notebooks hold.
+Where `gemm_course.records.folders` finds more, pictures of speeds offer all of them, those also that this
+picture's table lacks: it then says what to run. Pictures of Nsight Compute's figures, which few learners
+measure, offer only the GPUs that have some.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache, partial
+from typing import Any
+
+from gemm_course import records
+from gemm_course.compiler.limits import has_instructions
+from gemm_course.figures.picture import Picture
+from gemm_course.figures.words import in_words
+from gemm_course.kernels import Stage
+from gemm_course.model.gpus import Gpu, by_driver
+from gemm_course.profiles import NoProfile
+from gemm_course.records import SHIPPED, Place
+from gemm_course.widgets import _calls
+from gemm_course.widgets._explorer import Described, Explorer
+
+CONTROL, LABEL = "on", "measured on"
+TABLE = "gemm_course/emulator/limits.py"
+_remembered: list[Any] = [_calls._made]
+_stamps: dict[str, Any] = {}
+
+
+class NotKnown(ValueError):
+    """What a picture needs is not known of a GPU; the message says what to do."""
+
+
+def remembered(function: Callable) -> Any:
+    """`lru_cache` for what is read from records: forgotten when a learner's folders change."""
+    cached = lru_cache(function)
+    _remembered.append(cached)
+    return cached
+
+
+def shown(
+    draw: Callable[..., Picture],
+    on: str | None,
+    controls: Described | None = None,
+    having: Callable[[Place], Any] | None = None,
+    **options: Any,
+) -> Explorer | Picture:
+    """What a ``see`` function returns: with controls an Explorer, without any a Picture.
+
+    draw: takes the controls' values by name and ``on``, a Place. on: a GPU's name, None to choose it where
+    there are several. having: the records that a GPU must have to be offered. options: as Explorer takes
+    them. Raises UnknownGpu.
+    """
+    gpus = control(on, having)
+    if gpus:
+        return Explorer(or_sentence(draw), {**gpus, **(controls or {})}, **options)
+    fixed = partial(or_sentence(draw), on=named(on))
+    return Explorer(fixed, controls, **options) if controls else fixed()
+
+
+def of_gpus(make: Callable) -> Callable:
+    """`explorer` for what has no control but the GPU: a Picture where there is one GPU, and never stored."""
+    see = _calls.explorer(make)
+    see.without_frames = True
+    return see
+
+
+def control(on: str | None, having: Callable[[Place], Any] | None = None) -> dict[str, tuple]:
+    """The control of the GPU, as Explorer takes it; empty where one is named or there is but one."""
+    look_again()
+    if on is not None:
+        return {}
+    offered = [
+        place for place in records.places() if having is None or place == SHIPPED or len(having(place))
+    ]
+    texts = [(records.short_of(place), place) for place in offered]
+    return {CONTROL: (LABEL, texts, SHIPPED)} if len(texts) > 1 else {}
+
+
+def named(on: str | None) -> Place:
+    """The GPU of that name, the H200 without one. Raises UnknownGpu."""
+    return SHIPPED if on is None else records.place(on)
+
+
+def or_sentence(draw: Callable[..., Picture]) -> Callable[..., Picture]:
+    """``draw``, with a sentence where something is not known of another GPU than the H200."""
+
+    def drawn(**state: Any) -> Picture:
+        try:
+            return draw(**state)
+        except (NotKnown, NoProfile) as reason:
+            if state.get(CONTROL, SHIPPED) == SHIPPED:
+                raise
+            return in_words(str(reason.args[0]))
+
+    return drawn
+
+
+def hardware(on: Place) -> Gpu | None:
+    """What the course's table knows of a GPU, None if it is not there."""
+    return by_driver(on.gpu)
+
+
+def not_in_the_table(gpu: str) -> str:
+    """A sentence about a GPU that the course's table does not have."""
+    return f"What the {gpu} can hold and reach is not in the course's table of GPUs ({TABLE})."
+
+
+def to_measure(what: str, on: Place, command: str) -> str:
+    """A sentence that says that something was not measured, and what measures it."""
+    return f"{what} not measured on {on.an}: on that machine, `gemm-course {command}` does it."
+
+
+def left_out(stages: Iterable[Stage], on: Place, command: str) -> str:
+    """Which of some stages were not measured on a GPU, and why not, or what measures them; "" for none."""
+    missing, gpu = list(stages), hardware(on)
+    cannot = [each for each in missing if gpu and not has_instructions(each, gpu.compute_capability)]
+    can = [each for each in missing if each not in cannot]
+    told = []
+    if can:
+        names = ", ".join(each.name for each in can)
+        verb = "was" if len(can) == 1 else "were"
+        told.append(to_measure(f"{names} {verb}", on, f"{command} {' '.join(each.name for each in can)}"))
+    if cannot:
+        told.append(f"{on.short} cannot run {', '.join(each.name for each in cannot)}.")
+    return " ".join(told)
+
+
+def look_again() -> None:
+    """Forget what was read, if a learner's folder has come, gone or grown since."""
+    found = {place.name: (place.folder, place.stamps) for place in records.places() if place != SHIPPED}
+    if found != _stamps:
+        _stamps.clear()
+        _stamps.update(found)
+        for cached in _remembered:
+            cached.cache_clear()
+
+
+def with_gpu(texts: list[str], controls: Any) -> list[str]:
+    """The texts of a state that was saved before there was a GPU to choose, with the first GPU's."""
+    places: Mapping[str, Any] = controls.by_name
+    if CONTROL in places and len(texts) == len(controls.all) - 1:
+        at = list(places).index(CONTROL)
+        return [*texts[:at], records.short_of(SHIPPED), *texts[at:]]
+    return texts
