@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import inspect
-import math
-from collections.abc import Callable, Mapping, Sequence
+import operator
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from types import SimpleNamespace
 
 import numpy as np
 
@@ -14,13 +13,15 @@ from gemm_course.device.buffers import leading_dimension, padded
 from gemm_course.emulator import Report, emulate
 from gemm_course.emulator.errors import ArgumentError, EmulatorError, RefusedLine
 from gemm_course.kernels import IllegalTiles, tiles_text
+from gemm_course.kernels.parts.block_tile import tile_of
 from gemm_course.kernels.parts.own import OwnKernelError, OwnStage, in_file
 
 SCALINGS = ((1.0, 0.0), (1.25, -0.5))  # alpha, beta
 ROW_BYTES = 64
 ALLOWED = {("float32", "float32"): 1e-6, ("float16", "float32"): 5e-4, ("float16", "float16"): 3e-3}
 MOST = 5  # problems told of one case
-LONGEST_SIDE, UNKNOWN_SIDE, LONGEST_STEP = 512, 32, 128  # of a block's tile, where its names do not say
+STANDARD = ("m", "n", "k", "alpha", "A", "B", "beta", "C")
+ITERATIONS = 10_000  # beyond one for each element of C: a loop that is longer has no end
 
 
 @dataclass(frozen=True)
@@ -60,8 +61,8 @@ def checked(
     passed, advice = [], {}
     try:
         chosen = stage.complete(tiles)
-        stage.kernel(chosen)
-        for shape in shapes or odd_shapes(stage, chosen):
+        _require_order(stage, chosen)
+        for shape in _shapes(shapes) or odd_shapes(stage, chosen):
             for alpha, beta in SCALINGS:
                 problems, remarks = _case(stage, chosen, shape, alpha, beta)
                 advice |= dict.fromkeys(remarks)
@@ -77,6 +78,24 @@ def checked(
     return Checked(stage.name, tiles_text(chosen), tuple(passed), (), tuple(advice))
 
 
+def _shapes(given: Sequence | None) -> list[tuple[int, int, int]]:
+    """The shapes that were given. Raises ValueError for anything that is none."""
+    try:
+        return [(operator.index(m), operator.index(n), operator.index(k)) for m, n, k in given or ()]
+    except (TypeError, ValueError):
+        raise ValueError(f"shapes is a list of (m, n, k), such as [(70, 67, 65)], not {given!r}") from None
+
+
+def _require_order(stage: OwnStage, tiles: Mapping[str, int]) -> None:
+    """Raise OwnKernelError if the kernel takes the usual arguments in another order."""
+    names = list(inspect.signature(stage.kernel(tiles).py_func).parameters)
+    if sorted(names[: len(STANDARD)]) == sorted(STANDARD) and tuple(names[: len(STANDARD)]) != STANDARD:
+        raise OwnKernelError(
+            f"{stage.file.name}: the kernel takes ({', '.join(names)}), but it is called with "
+            f"({', '.join((*STANDARD, *stage.extras))}), in this order"
+        )
+
+
 def odd_shapes(stage: OwnStage, tiles: Mapping[str, int]) -> list[tuple[int, int, int]]:
     """(m, n, k) that no tile divides: one element, less than a tile, more than one, none to add up."""
     BM, BN, BK = tile_of(stage, tiles)
@@ -87,27 +106,6 @@ def odd_shapes(stage: OwnStage, tiles: Mapping[str, int]) -> list[tuple[int, int
         (3, 5, 0),
         (BM, BN, 3 * BK),
     ]
-
-
-def tile_of(stage: OwnStage, tiles: Mapping[str, int]) -> tuple[int, int, int]:
-    """Rows and columns of C that a block computes, and at least as many steps along k as it takes at a time.
-
-    By their names, BM, BN and BK, or else by what the stage says of its launch: a learner may call them
-    anything, or nothing. A k that is too long does no harm.
-    """
-    t, chosen = SimpleNamespace(**tiles), dict(tiles)
-    rows = chosen.get("BM") or _covered(lambda m: stage.blocks(m, 1, t))
-    columns = chosen.get("BN") or _covered(lambda n: stage.blocks(1, n, t))
-    return rows, columns, chosen.get("BK") or min(max(8, *tiles.values(), rows, columns), LONGEST_STEP)
-
-
-def _covered(blocks: Callable[[int], tuple[int, ...]]) -> int:
-    """How long one side of C may be before there are more blocks; UNKNOWN_SIDE if that never changes them."""
-    try:
-        one = math.prod(blocks(1))
-        return next(side for side in range(1, LONGEST_SIDE) if math.prod(blocks(side + 1)) > one)
-    except Exception:  # StopIteration, or whatever the learner's geometry raises: the launch will tell
-        return UNKNOWN_SIDE
 
 
 def _case(stage: OwnStage, tiles, shape, alpha: float, beta: float) -> tuple[list[str], list[str]]:
@@ -158,7 +156,9 @@ def _beside_c(stage: OwnStage, tiles) -> str:
 
 def _emulated(stage: OwnStage, tiles, standard) -> Report:
     each = stage.alone(*standard, tiles=tiles)
-    return emulate(each.kernel, each.grid, each.block, *each.arguments, shared_bytes=each.shared_bytes)
+    m, n, k = standard[:3]
+    limits = {"shared_bytes": each.shared_bytes, "step_limit": ITERATIONS + m * n + k}
+    return emulate(each.kernel, each.grid, each.block, *each.arguments, **limits)
 
 
 def _row_length(matrix: np.ndarray, stage: OwnStage) -> int:

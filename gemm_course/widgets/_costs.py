@@ -10,6 +10,7 @@ import numpy as np
 from gemm_course.emulator import DataDependent, Report, emulate
 from gemm_course.kernels import Stage
 from gemm_course.kernels.parts.base import tiles_over
+from gemm_course.kernels.parts.block_tile import named
 from gemm_course.widgets._measured import SIZE
 
 WIDE = 1024  # columns of the matrices that one block's accesses are counted on
@@ -81,8 +82,9 @@ def cost_of_squares(stage: Stage) -> Cost:
 @lru_cache
 def _cost_of_squares(stage: Stage) -> Cost:
     sizes = dict(stage.tiles)
-    whole = all(WIDE % sizes[side] == 0 for side in ("BM", "BN"))
-    m, n = (sizes["BM"], sizes["BN"]) if whole else (WIDE, WIDE)
+    rows, columns, _ = _extents(stage, sizes)
+    whole = WIDE % rows == WIDE % columns == 0
+    m, n = (rows, columns) if whole else (WIDE, WIDE)
     report = _count(stage, sizes, m, n, WIDE)
     return Cost(_counts(report), report.shared_bytes, m * n * WIDE, stage.itemsize)
 
@@ -92,17 +94,21 @@ def _cost(stage: Stage, chosen: tuple[tuple[str, int], ...]) -> Cost:
     sizes = dict(chosen)
     report, one = _steps(stage, sizes, 1)
     two = _twice(one) if _reads_in_steps_only(stage) else _steps(stage, sizes, 2)[1]
-    counts = _after(SIZE / _depth(sizes), one, two)
-    return Cost(counts, report.shared_bytes, sizes["BM"] * sizes["BN"] * SIZE, stage.itemsize)
+    rows, columns, depth = _extents(stage, sizes)
+    counts = _after(SIZE / depth, one, two)
+    return Cost(counts, report.shared_bytes, rows * columns * SIZE, stage.itemsize)
 
 
-def _depth(sizes: Mapping[str, int]) -> int:
-    return sizes.get("BK", 8)
+def _extents(stage: Stage, sizes: Mapping[str, int]) -> tuple[int, int, int]:
+    """Rows and columns of C per block, and steps along k that are a whole number of the stage's own."""
+    tile = named(stage, sizes)
+    return tile["BM"], tile["BN"], tile.get("BK", 8)
 
 
 def _steps(stage: Stage, sizes: Mapping[str, int], steps: int) -> tuple[Report, Counts]:
     """Count what one block does in a product of this many steps along k."""
-    report = _count(stage, sizes, sizes["BM"], sizes["BN"], steps * _depth(sizes))
+    rows, columns, depth = _extents(stage, sizes)
+    report = _count(stage, sizes, rows, columns, steps * depth)
     return report, _counts(report)
 
 

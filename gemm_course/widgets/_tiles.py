@@ -13,6 +13,7 @@ from gemm_course.figures import tiles as figure
 from gemm_course.figures.neighbours import Neighbour, neighbours
 from gemm_course.figures.picture import Picture
 from gemm_course.kernels import LADDER, Stage, tiles_text
+from gemm_course.kernels.parts.block_tile import named
 from gemm_course.kernels.parts.own import OwnStage
 from gemm_course.launching import run
 from gemm_course.model import occupancy
@@ -78,8 +79,10 @@ def choice(
     broken = stage.rules(chosen)
     if broken:
         facts = [("nearest choice that can run", tiles_text(stage.nearest_legal(chosen)))]
-        return figure.choice(chosen, f"{tiles_text(chosen)} cannot run", facts, broken)
-    return figure.choice(chosen, f"{tiles_text(chosen)} can run", _facts(stage, chosen, tells_best, on), [])
+        return figure.choice(named(stage, chosen), f"{tiles_text(chosen)} cannot run", facts, broken)
+    return figure.choice(
+        named(stage, chosen), f"{tiles_text(chosen)} can run", _facts(stage, chosen, tells_best, on), []
+    )
 
 
 def _facts(stage: Stage, chosen: Mapping[str, int], tells_best: bool, on: Place) -> list[tuple[str, str]]:

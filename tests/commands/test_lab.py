@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from gemm_course.commands import lab
-from gemm_course.commands.places import ROOT
+from gemm_course.places import COURSE as ROOT
 from tests import processes
 
 pytestmark = pytest.mark.waits

@@ -143,7 +143,7 @@ def _missing(barrier):
 @pytest.mark.parametrize("slots", SLOTS)
 def test_a_producer_that_does_not_wait_races_and_overwrites_at_some_speed(slots):
     _, said, _ = emulated(phases.NO_WAIT, slots)
-    assert "Found before that" in said and "Warp 0 lets TMA overwrite As" in said
+    assert "Found before that" in said and "Warp 0 arrives at full" in said
     found = outcomes(phases.NO_WAIT, slots)
     assert phases.NEWER in found and phases.STANDSTILL not in found
 

@@ -254,6 +254,63 @@ def test_tiles_may_have_any_name(tmp_path, side, old, new, said):
     assert found.ok == (not said) and said in str(found)
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("    registers=", '    dtype="float64",\n    registers=', 'dtype must be "float32" or "float16"'),
+        ("(8, 16, 32)", "32", "options must be what the sliders offer"),
+        ("(t.T, t.T)", "t.T", "threads must give one to three numbers"),
+        ("(t.T, t.T)", "(t.BX, t.T)", "threads stops with AttributeError"),
+        ("lambda m, n, t: (-(-n", "lambda m, n: (-(-n", "blocks stops with TypeError"),
+        ("lambda t: []", "lambda t: [True]", "requirements must give pairs"),
+        ("def build(T):", "def build(T, BK):", "build takes (T, BK), but tiles have T"),
+        ('tiles={"T": 32}', 'tiles={"T": "32"}', "tiles must be sizes by their names"),
+    ],
+)
+def test_a_stage_that_is_none_is_told_by_its_field_when_the_file_is_read(tmp_path, old, new, said):
+    assert old in SIDE
+    (tmp_path / "side.py").write_text(SIDE.replace(old, new))
+    with pytest.raises(OwnKernelError) as error:
+        own(tmp_path / "side.py")
+    assert str(error.value).startswith("side.py, STAGE: ") and said in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("\n    return kernel\n", "\n", "build must return the kernel, a function; it returns None"),
+        ("m, n, k, alpha, A, B, beta, C", "m, n, k, A, B, C, alpha, beta", "in this order"),
+        ("for k0 in range(0, k, T):", "k0 = 0\n        while k0 <= k:", "still running after"),
+    ],
+)
+def test_what_a_kernel_is_held_to_before_it_runs_and_while_it_runs(tmp_path, old, new, said):
+    assert old in SIDE
+    (tmp_path / "side.py").write_text(SIDE.replace(old, new))
+    assert said in str(own(tmp_path / "side.py").check({"T": 8}))
+
+
+def test_a_decorated_kernel_is_taken_as_well(tmp_path):
+    (tmp_path / "side.py").write_text(SIDE.replace("    def kernel(", "    @cuda.jit\n    def kernel("))
+    assert own(tmp_path / "side.py").check({"T": 8}).ok
+
+
+def test_pictures_take_sizes_of_any_name(tmp_path):
+    (tmp_path / "side.py").write_text(SIDE)
+    mine = own(tmp_path / "side.py")
+    for picture in (see.card(mine), see.tiles(mine)):
+        assert picture is None or picture
+
+
+@pytest.mark.parametrize("shapes", [[70, 67, 65], [(1, 2)], [(1.5, 2, 3)], "abc"])
+def test_shapes_that_are_none_are_told(mine, shapes):
+    assert "shapes is a list of (m, n, k)" in str(mine.check(shapes=shapes))
+
+
+def test_a_stage_that_is_nearly_called_so_is_offered(tmp_path):
+    with pytest.raises(OwnKernelError, match="did you mean naive_uncoalesced or naive_coalesced"):
+        new_file(tmp_path, "mine", "naive")
+
+
 def test_a_syntax_error_is_one_sentence_in_a_notebook(tmp_path):
     (tmp_path / "broken.py").write_text("x = 1\nif x\n")
     with pytest.raises(OwnKernelError) as error:

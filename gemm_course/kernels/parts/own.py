@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import inspect
+import functools
 import linecache
 import sys
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
 
 from gemm_course.kernels.parts.base import IllegalTiles, Stage
+from gemm_course.kernels.parts.own_rules import broken_rules
 from gemm_course.places import learners_folder
 
 
@@ -35,7 +36,7 @@ class OwnStage(Stage):
         self.require_unchanged()
         try:
             return super().kernel(tiles)
-        except IllegalTiles:
+        except (IllegalTiles, OwnKernelError):
             raise
         except Exception as error:  # whatever the learner's build raises
             raise OwnKernelError(in_file(self.file, error)) from error
@@ -64,26 +65,28 @@ def own_stage(file: str | Path, of: type[OwnStage] = OwnStage) -> OwnStage:
             f"{path.name} has no STAGE: at its end must stand STAGE = Stage(...). "
             "`python3 course.py new NAME` writes a file that has one."
         )
-    _require_matching_extras(path, stage)
+    if broken := next(broken_rules(stage), None):
+        raise OwnKernelError(f"{path.name}, STAGE: {broken}.")
     given = {each.name: getattr(stage, each.name) for each in fields(Stage)}
-    return of(**{**given, "name": path.stem, "file": path, "text": text})
+    own = {"name": path.stem, "file": path, "text": text, "build": _giving_a_kernel(path, stage.build)}
+    return of(**{**given, **own})
 
 
-def _require_matching_extras(path: Path, stage: Stage) -> None:
-    """Raise OwnKernelError unless the epilogue takes C and what the extras name."""
-    if stage.epilogue is None:
-        return
-    try:
-        inspect.signature(stage.epilogue).bind("C", *stage.extras)
-    except TypeError:
-        takes = ", ".join(inspect.signature(stage.epilogue).parameters) or "nothing"
-        names = ", ".join(stage.extras) or "nothing"
-        raise OwnKernelError(
-            f"{path.name}: the epilogue takes {takes}, but after C the extras name {names}. STAGE needs "
-            'both, as in extras={"bias": "n"}, epilogue=lambda C, bias: np.maximum(C + bias, 0).'
-        ) from None
-    except ValueError:  # a function that tells nothing of its parameters
-        return
+def _giving_a_kernel(path: Path, build: Callable) -> Callable:
+    """The build of a file, held to what it must return."""
+
+    @functools.wraps(build)
+    def held(**tiles: int) -> Callable:
+        kernel = build(**tiles)
+        kernel = getattr(kernel, "py_func", kernel)  # @cuda.jit has no place here, and does no harm
+        if not isinstance(kernel, FunctionType):
+            raise OwnKernelError(
+                f"{path.name}: build must return the kernel, a function; it returns "
+                f"{'None' if kernel is None else type(kernel).__name__}."
+            )
+        return kernel
+
+    return held
 
 
 def where(file: str | Path) -> Path:
