@@ -11,6 +11,9 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
+from gemm_course.checks import exercises
+from gemm_course.cli import command_names
+
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 LOCK = tomllib.loads((ROOT / "uv.lock").read_text(encoding="utf-8"))
@@ -115,3 +118,17 @@ def test_the_python_versions_are_the_same_everywhere():
     versions = f"3.{low} to 3.{int(high) - 1}"
     for name in ("course.py", "README.md"):
         assert versions in (ROOT / name).read_text(encoding="utf-8")
+
+
+def test_teaching_says_what_the_notebooks_say():
+    """Minutes of each notebook, how many assignments and exercises there are, and commands that exist."""
+    text = (ROOT / "TEACHING.md").read_text(encoding="utf-8")
+    minutes = re.compile(r"Time: about (\d+) minutes to read, (\d+) for the exercises")
+    for source in sorted((ROOT / "notebooks" / "source").glob("*.py")):
+        said = minutes.search(source.read_text(encoding="utf-8").replace("\n#", ""))
+        assert re.search(
+            rf"^\| {source.name[:2]} \| [^|]+ \| {said[1]} \| {said[2]} \|$", text, re.MULTILINE
+        ), source
+    assert f"13 assignments, {len(exercises())} exercises, a point each" in text
+    for command in set(re.findall(r"gemm-course ([a-z]+)", text)):
+        assert command in command_names()
