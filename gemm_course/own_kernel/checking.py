@@ -129,7 +129,12 @@ def _case(stage: OwnStage, tiles, shape, alpha: float, beta: float) -> tuple[lis
     except ArgumentError as error:
         return [f"{error}{_beside_c(stage, tiles)}"], []
     except EmulatorError as error:
-        return [str(error)], []
+        geometry = (
+            " (STAGE's blocks and threads say so)"
+            if "grid" in str(error) or "block has" in str(error)
+            else ""
+        )
+        return [f"{error}{geometry}"], []
     except Exception as error:  # what the learner's geometry or arguments raise
         return [in_file(stage.file, error)], []
     problems = [str(one) for one in report.findings if one.severity == "error"]
@@ -137,6 +142,12 @@ def _case(stage: OwnStage, tiles, shape, alpha: float, beta: float) -> tuple[lis
     if not np.isnan(c[:, n:]).all():
         problems.append(f"{_stores(report)}the padding of C's rows is written: columns from n on are not C's")
     problems += _wrong(c[:, :n], right, product, stage, report)
+    if (
+        problems
+        and beta == 0
+        and ((report.accesses["array"] == "C") & (report.accesses["op"] == "load")).any()
+    ):
+        problems.append("C is read, though beta is 0: there may be anything in it, and here it is NaN")
     if problems and stage.extras and stage.epilogue is None:
         problems.append("STAGE has extras and no epilogue, so C was compared with the product alone")
     return problems, advice
