@@ -75,7 +75,7 @@ see.tflops("naive_uncoalesced", "naive_coalesced", "block_tiled", "thread_tiled_
 #
 # Every notebook goes one step further, and its exercises check themselves. The course remembers which have
 # passed. Come back here and run this cell to see how far you are, or ask `python3 course.py progress` in a
-# terminal. Exercises keep their numbers when they are moved, so the numbers are not always in order.
+# terminal. The numbers of exercises are names, not an order: do them as they come.
 
 # %% id="progress"
 check.progress()
@@ -124,9 +124,10 @@ for finding in emulate(double, 3, 40, a[:100], out[:100]).findings:
     print(f"line {finding.line}: {finding.message}")
 
 # %% [markdown]
-# A GPU would have read and written whatever lies behind the arrays, usually silently. Blocks rarely fit
-# exactly. So the surplus threads must be told to keep their hands off: that is the **guard**, an `if`. A
-# kernel asks an array for its size: `out.size`, `len(out)`, or `m, n = out.shape`.
+# So do all 20 of them; the report names the first. A GPU would have read and written whatever lies behind the
+# arrays, usually silently. Blocks rarely fit exactly. So the surplus threads must be told to keep their hands
+# off: that is the **guard**, an `if`. A kernel asks an array for its size: `out.size`, `len(out)`, or `m, n =
+# out.shape`.
 #
 # ### Exercise 00.2 · How many blocks?
 # *core · easy · 3 minutes*
@@ -315,8 +316,8 @@ A.shape, A.strides, A.itemsize
 see.addresses()
 
 # %% [markdown]
-# Now set the leading dimension to 13. Rows begin in the middle of a sector, and each element of a column sits
-# at a different place in its sector. Notebook 02 will come back to that.
+# Now set the leading dimension to 13. Most rows begin in the middle of a sector, and each element of a column
+# sits at a different place in its sector. Notebook 02 will come back to that.
 
 # %% [markdown]
 # ### Who asks for which bytes?
@@ -445,11 +446,11 @@ def roof(flop, bytes):
 check.roof(roof)
 
 # %% [markdown]
-# **A roof is a limit, not a forecast.** The naive kernel of notebook 01, with n = 4096, does 16 FLOP per
-# byte that it moves from and to DRAM, by the hardware's own count. The roofs meet to the left of that; so its
-# roof is 67 TFLOPS, and it reaches less than one percent of that. DRAM's bandwidth is not its limit: DRAM is
-# busy 1 % of the time, L1 99 %. The slanted roof above is DRAM's alone. L1 has its own, and the next two
-# notebooks are about it.
+# **A roof is a limit, not a forecast.** The naive kernel of notebook 01, with n = 4096, does 16 FLOP per byte
+# that it moves from and to DRAM, by the hardware's own count. The roofs meet at 14, and 16 is to the right of
+# that: its roof is 67 TFLOPS. It reaches less than one percent of that. DRAM's bandwidth is not its limit:
+# DRAM is busy 1 % of the time, L1 99 %. The slanted roof above is DRAM's alone. L1 has its own, and the next
+# two notebooks are about it.
 #
 # ### Hiding the wait
 #

@@ -22,7 +22,7 @@ from gemm_course import widgets as see
 # ## In one picture
 #
 # The kernel at work on a small product. Look at a thread, its warp, its block, and let the steps along `k`
-# play. What does a warp read of A, what of B?
+# play. What does a warp read of A, what of B? Keep your answer: the hardware's comes after your kernel.
 
 # %%
 see.multiply("naive_uncoalesced")
@@ -129,8 +129,8 @@ see.warp_and_memory("naive_uncoalesced", blocks=False)
 # - **Wavefronts**: the deliveries that L1 makes for it, one per clock. That is the **work of L1**.
 #
 # A float's **place** is its position in its line, 0 to 31. One delivery serves every place, each with one
-# float. Floats at the same place of different lines take turns: 16 at place 0 and 16 at place 5 take 16
-# wavefronts. Floats side by side have places of their own: 1 wavefront.
+# float, for all lanes that want it. Floats at the same place of different lines take turns: 16 at place 0 and
+# 16 at place 5 take 16 wavefronts. Floats side by side have places of their own: 1 wavefront.
 #
 # ```text
 # place    0    1    2   ...   31
@@ -248,8 +248,8 @@ see.predict("01.padding")
 
 # %% [markdown]
 # Now hunt: **Which paddings up to 8 does your rule call best? Which one is fastest? Which two, of all but 0,
-# change nothing?** The lower half of the picture is your map; its steps get longer to the right. Set *speed
-# of* to *all lengths* last.
+# change nothing?** The picture below is your map, its lower half; the steps get longer to the right. Open it
+# now, choose one padding after the other, and set *speed of* to *all lengths* last.
 
 # %% tags=["answer"]
 see.row_lengths("naive_uncoalesced")
@@ -261,7 +261,7 @@ see.row_lengths("naive_uncoalesced")
 #
 # So what did the profiler count? Per step of a warp, with n = 2048:
 #
-# | floats of padding | lanes at one place | wavefronts | clocks |
+# | floats of padding | lanes at one place | wavefronts | clocks, as many as 16.7 / TFLOPS |
 # |---|---|---|---|
 # | 0 | 32 | 33.0 | 34.4 |
 # | 16 | 16 | 17.0 | 18.0 |
@@ -273,7 +273,7 @@ see.row_lengths("naive_uncoalesced")
 
 # %% [markdown]
 # **And other blocks?** Take one float of padding, and 16 × 16, then 4 × 64 in place of 32 × 32. By the rule
-# all three have 1 + 1 wavefronts. What changes is the rows of a warp. Do they take as many clocks?
+# all three have 1 + 1 wavefronts. What changes is the rows of a warp. Guess: do they take as many clocks?
 
 # %% [markdown] tags=["thought"]
 # No. With one float of padding and n = 2048 (timed here, profiled above: hence 10.3 beside 10.2):

@@ -83,8 +83,8 @@ see.diff("naive_uncoalesced", "naive_coalesced")
 # **How blocks are written.** From here on, words and pictures give a block as **rows × columns of C**. Only
 # code has `(x, y)`. So v01's own block, 2 × 128, is `(128, 2)` in v01's code: x counts columns there.
 #
-# Leave the block at 32 × 32, and go from lane to lane in v01's load of B. Which lane is the first that needs
-# a second sector? How many sectors of A has v00 touched by then?
+# Leave the block at 32 × 32, and go along the lanes (in fours) in v01's load of B. Which very lane is the
+# first that needs a second sector? How many sectors of A has v00 touched by then?
 
 # %%
 see.warp_and_memory("naive_uncoalesced", "naive_coalesced")
@@ -177,7 +177,8 @@ see.row_lengths("naive_uncoalesced", "naive_coalesced")
 # %% [markdown] tags=["thought"]
 # **8 floats.** Where rows are 4096 long, or 32 longer, the warp's 4 floats of A have one place: 4 + 1 = 5
 # wavefronts, a roof of 3.3. With 8 more they have the places 0, 8, 16 and 24: 1 + 1 = 2 wavefronts, still 5
-# sectors. That is what v01 has in blocks of 32 × 32, and both reach 5.2.
+# sectors. That is what v01 has in blocks of 32 × 32, and both reach 5.2. With 16 more they have two places: 2
+# + 1 = 3, a roof of 5.6, which would do; but it brings 4.6.
 #
 # (24, 40 and 56 have the same counts, and bring 4.8 or 4.9. Counts give a roof; a speed may stay below it.)
 
@@ -270,8 +271,9 @@ wavefronts = {"v00, 32 × 32": 33, "v01, 16 × 16": 3, "v01, 32 × 32": 2, "v01,
 #
 # And the riddle is solved: 16 × 16 saves a sector, but its two rows of A share a place, and it runs into L1's
 # roof. 32 × 32 has a higher roof and stays below it: no part of the GPU is busier than L1's 61 %, while warps
-# wait for loads to arrive. **Two limits, one speed, by accident.** In 2 × 128 warps wait less for loads; why,
-# we do not know.
+# wait for loads to arrive. **Two limits, one speed, by accident.** (With 8 floats more per row 16 × 16 has a
+# roof of 8.4, and stays at 5.3: the waiting is there already.) In 2 × 128 warps wait less for loads; why, we
+# do not know.
 
 # %% [markdown]
 # ## Rows that start in the middle of a sector
@@ -311,7 +313,8 @@ see.warp_and_memory("naive_coalesced", widths=True)
 
 # %% [markdown] tags=["thought"]
 # It costs v01 1 %. In v00 one float changed the *places* of A's floats. v01's lanes read neighbours of B: 4
-# sectors become 5, no more.
+# sectors become 5, no more. So whole sectors save hardly any time here; notebook 06 needs them for another
+# reason.
 
 # %% [markdown]
 # ## What limits it now?

@@ -327,3 +327,12 @@ def test_the_costs_of_rows_with_8_floats_of_padding_and_of_a_view_of_column_3():
     for row in range(8):
         first = 336 * row + 3
         assert (first + 31) // 8 - first // 8 + 1 == 5
+
+
+def test_what_longer_rows_do_to_other_blocks():
+    text = text_of("02")
+    four = {extra: speed("naive_uncoalesced", extra, tiles="BM=4 BN=64") for extra in (8, 16)}
+    assert f"and both reach {four[8]:.1f}." in text and f"but it brings {four[16]:.1f}." in text
+    assert round(16.7 / 3, 1) == 5.6 and "2 + 1 = 3, a roof of 5.6" in text
+    square = speed("naive_coalesced", 8, tiles="BM=16 BN=16")
+    assert f"has a roof of 8.4, and stays at {square:.1f}" in text

@@ -114,9 +114,17 @@ def _hold(trial: Trial, expected: np.ndarray, explain: Explain) -> None:
     if wrong.any() or trial.report.errors:
         raise _explained(trial, where, explain, wrong)
     if stores != out.size:
+        adding = " `+=` on `out` stores as well: add first, then store." if _adds_to_out(trial) else ""
         raise Refused(
-            f"Right, but {stores:,} stores for {out.size:,} elements: each must be stored once.", where
+            f"Right, but {stores:,} stores for {out.size:,} elements: each must be stored once.{adding}",
+            where,
         )
+
+
+def _adds_to_out(trial: Trial) -> bool:
+    """Whether the source has a `+=` or the like on an element of an array."""
+    nodes = ast.walk(source_tree(trial.kernel))
+    return any(isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Subscript) for node in nodes)
 
 
 def _renamed(trial: Trial) -> str:
