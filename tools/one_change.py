@@ -26,7 +26,7 @@ from gemm_course.bench.problem import Problem
 from gemm_course.device import gpu_facts, time_alternating
 from gemm_course.kernels import LADDER, Stage, a13_read_ahead, a14_grouped_blocks, b02_mma_swizzled
 from gemm_course.records import origin
-from gemm_course.records.columns import COUNTED, ONE_CHANGE, ONE_CHANGE_COUNTED
+from gemm_course.records.columns import ONE_CHANGE, ONE_CHANGE_COUNTED, ONE_CHANGE_COUNTS
 from gemm_course.records.tables import Table
 
 _LEFT_TO_RIGHT = {"j = s if i % 2 == 0 else TN - 1 - s": "j = s"}
@@ -121,7 +121,7 @@ def launch(chosen: str) -> None:
 def counted(question: str, size: int, cases: list[Case]) -> Iterator[dict[str, object]]:
     """A row per case with what its launch moved, by Nsight Compute, without its origin."""
     names = "|".join({stage.name for stage, _, _ in cases})
-    metrics = ",".join(METRICS[name] for name in COUNTED)
+    metrics = ",".join(METRICS[name] for name in ONE_CHANGE_COUNTS)
     options = ["--csv", "--page", "raw", "-k", f"regex:^({names})", "--metrics", metrics]
     command = [
         find_ncu(),
@@ -140,7 +140,7 @@ def counted(question: str, size: int, cases: list[Case]) -> Iterator[dict[str, o
     if len(launches) != len(cases):
         raise RuntimeError(f"{len(launches)} launches were counted of {len(cases)}:\n{done.stdout[-2000:]}")
     for (stage, change, _), found in zip(cases, launches, strict=True):
-        figures = {name: float(found[METRICS[name]].replace(",", "")) for name in COUNTED}
+        figures = {name: float(found[METRICS[name]].replace(",", "")) for name in ONE_CHANGE_COUNTS}
         yield {"question": question, "stage": stage.name, "change": change, "size": size} | figures
 
 

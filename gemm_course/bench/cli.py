@@ -123,18 +123,36 @@ def sweep(
     best: Annotated[
         bool, typer.Option("--best", help="Only show each stage's default beside the fastest measured.")
     ] = False,
+    shard: Annotated[
+        str | None, typer.Option(help="Only a part, such as 2/4, the second of four.", show_default=False)
+    ] = None,
+    cluster: Annotated[
+        int | None,
+        typer.Option(
+            help="In so many shards, each a job on a cluster; --minutes is of a job.", show_default=False
+        ),
+    ] = None,
+    partition: Annotated[
+        str | None, typer.Option(help="The cluster's partition for --cluster.", show_default=False)
+    ] = None,
     folder: Folder = None,
 ) -> None:
     """Measure every tile choice that the sliders offer. Resumes where it was interrupted."""
     until = math.inf if minutes is None else time.monotonic() + 60 * minutes
     with _sentences():
+        if cluster is not None:
+            _on_a_cluster(
+                _stages(stages), parse_shapes(size)[0], most, promising, cluster, minutes, partition, folder
+            )
+            return
+        part = None if shard is None else _shard(shard)
         chosen, (shape,) = _stages(stages), parse_shapes(size)
         if best:
             _show_best(chosen, shape, _recorded(folder))
             return
         path = _folder(folder) / "sweep.csv"
         chosen = _able(chosen)
-        _measure_choices(chosen, shape, path, most, promising, again, workers, until)
+        _measure_choices(chosen, shape, path, most, promising, again, workers, until, part)
         if illegal:
             from gemm_course.bench.choices import illegal_rows
             from gemm_course.records.columns import SWEEP
@@ -142,7 +160,34 @@ def sweep(
             SWEEP.append(path, list(illegal_rows(chosen, shape, path)))
 
 
-def _measure_choices(chosen, shape, path, most, promising, again, workers, until) -> None:
+def _shard(text: str):
+    from gemm_course.bench.cluster import Shard
+
+    return Shard.read(text)
+
+
+def _on_a_cluster(chosen, shape, most, promising, shards, minutes, partition, folder) -> None:
+    """Submit the sweep's shards, wait, and merge. This machine needs no GPU."""
+    from gemm_course.bench import cluster
+    from gemm_course.bench.sweep import queue_of
+
+    if folder is None:
+        raise ValueError("a sweep on a cluster needs --folder, which all its nodes can write to")
+    target = folder.resolve()
+    parts = [cluster.Shard(number, shards) for number in range(1, shards + 1)]
+    given = [stage.name for stage in chosen] + ["--size", "x".join(map(str, shape))]
+    given += [] if most is None else ["--most", str(most)]
+    given += ["--promising"] if promising else []
+
+    def is_done(part, place) -> bool:
+        return not queue_of(chosen, shape, place / "sweep.csv", most, promising, part)
+
+    executor = cluster.executor_for(target, int(minutes or 240), partition)
+    for merged in cluster.run(parts, target, cluster.sweep_command(given), is_done, executor, typer.echo):
+        typer.echo(f"{merged.file}: {merged.added} rows")
+
+
+def _measure_choices(chosen, shape, path, most, promising, again, workers, until, shard=None) -> None:
     from gemm_course.bench.choices import forget, rows_at, standings
     from gemm_course.bench.sweep import queue_of, visible_gpus, workers_that_fit
     from gemm_course.bench.sweep import sweep as run_sweep
@@ -153,7 +198,7 @@ def _measure_choices(chosen, shape, path, most, promising, again, workers, until
     gpus = visible_gpus()
     dtypes = len({stage.dtype for stage in chosen})
     fitting = workers_that_fit(gpu_facts().memory_bytes, len(gpus), shape, dtypes)
-    todo = len(queue_of(chosen, shape, path, most, promising))
+    todo = len(queue_of(chosen, shape, path, most, promising, shard))
     with _progress(todo) as advance:
         done = run_sweep(
             chosen,
@@ -166,6 +211,7 @@ def _measure_choices(chosen, shape, path, most, promising, again, workers, until
             advance,
             promising,
             until,
+            shard,
         )
     _show_standings(standings(chosen, rows_at(shape, path)))
     for gpu, rows in sorted(done.measured_on.items()):
@@ -493,6 +539,7 @@ def _command() -> str:
 @contextmanager
 def _sentences():
     """End the command with a sentence instead of a traceback, for errors that the user can fix."""
+    from gemm_course.bench.cluster import ClusterError
     from gemm_course.bench.counters.ncu import NoProfiler
     from gemm_course.bench.cublas import NoCublas
     from gemm_course.bench.sanitizer import NoSanitizer
@@ -501,7 +548,7 @@ def _sentences():
 
     try:
         yield
-    except (NoProfiler, NoCublas, NoCompiler, NoSanitizer, NoTriton, ValueError) as problem:
+    except (ClusterError, NoProfiler, NoCublas, NoCompiler, NoSanitizer, NoTriton, ValueError) as problem:
         _stop(str(problem))
     except KeyboardInterrupt:
         _stop("Interrupted; what was measured is kept, and the same command resumes from there.")

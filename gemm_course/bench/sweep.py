@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from gemm_course.bench.choices import Queue, Task, choices, common_columns, remaining, rows_at
+from gemm_course.bench.cluster import Shard
 from gemm_course.bench.worker import CRASH, serve
 from gemm_course.kernels import LADDER, Stage, tiles_text
 from gemm_course.records.columns import SWEEP
@@ -213,13 +214,15 @@ def sweep(
     progress: Callable[[Mapping[str, Any]], None] = lambda row: None,
     promising: bool = False,
     until: float = math.inf,
+    shard: Shard | None = None,
 ) -> Done:
     """Measure the tile choices of the stages that the file lacks.
 
-    most: rows per stage, including those of the file. gpus: as CUDA_VISIBLE_DEVICES names them. progress is
-    called with every row. promising: choices near the fastest ones first. until: a time.monotonic().
+    most: rows per stage, including those of the file; with a shard, of all shards together. gpus: as
+    CUDA_VISIBLE_DEVICES names them. progress is called with every row. promising: choices near the fastest
+    ones first. until: a time.monotonic().
     """
-    queue = queue_of(stages, shape, path, most, promising)
+    queue = queue_of(stages, shape, path, most, promising, shard)
     written = 0
 
     def write(row: dict[str, Any]) -> None:
@@ -244,9 +247,17 @@ def sweep(
 
 
 def queue_of(
-    stages: Sequence[Stage], shape: tuple[int, int, int], path: Path, most: int | None, promising: bool
+    stages: Sequence[Stage],
+    shape: tuple[int, int, int],
+    path: Path,
+    most: int | None,
+    promising: bool,
+    shard: Shard | None = None,
 ) -> Queue:
-    """The tile choices of the stages that the file lacks at this shape."""
+    """The tile choices of the stages, or of a shard of them, that the file lacks at this shape."""
     names = {stage.name for stage in stages}
     rows = [row for row in rows_at(shape, path) if row["stage"] in names]
-    return Queue(remaining(choices(stages), rows), rows, most, promising)
+    if shard is None:
+        return Queue(remaining(choices(stages), rows), rows, most, promising)
+    whole = [task for stage in stages for task in choices([stage])[:most]]  # the same in every shard
+    return Queue(remaining(shard.part(whole), rows), rows, None, promising)

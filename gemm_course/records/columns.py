@@ -345,7 +345,7 @@ ONE_CHANGE = Table(
     }
 )
 
-COUNTED = ("async_copy_sectors", "async_copy_wavefronts", "l2_read_sectors", "warp_instructions")
+ONE_CHANGE_COUNTS = ("async_copy_sectors", "async_copy_wavefronts", "l2_read_sectors", "warp_instructions")
 
 ONE_CHANGE_COUNTED = Table(
     {
@@ -353,7 +353,7 @@ ONE_CHANGE_COUNTED = Table(
         "stage": "text",
         "change": "text",  # as in ONE_CHANGE
         "size": "whole",
-        **dict.fromkeys(COUNTED, "whole"),
+        **dict.fromkeys(ONE_CHANGE_COUNTS, "whole"),
         **ORIGIN,
     }
 )

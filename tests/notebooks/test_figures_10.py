@@ -9,7 +9,7 @@ from gemm_course import records
 from gemm_course.checks.ch10.product_clocks import SHARE
 from gemm_course.compiler import compiled
 from gemm_course.profiles import recorded, verdict
-from gemm_course.records.columns import COUNTED
+from gemm_course.records.columns import ONE_CHANGE_COUNTS
 from tests.notebooks.builder import ROOT
 from tests.notebooks.test_figures_07_08 import said_in
 
@@ -53,7 +53,7 @@ def test_what_the_swizzle_saved(said):
 
 def test_rows_padded_instead_of_swizzled(said):
     rows = records.one_change().query("question == 'rows of tiles'").set_index(["stage", "change"])
-    rows = rows.join(records.one_change_counted().set_index(["stage", "change"])[list(COUNTED)])
+    rows = rows.join(records.one_change_counted().set_index(["stage", "change"])[list(ONE_CHANGE_COUNTS)])
     wmma, whole = rows.loc[("wmma", "none")], rows.loc[("mma_swizzled", "none")]
     moved_on = rows.loc[("mma_swizzled", "pieces moved on, not xored")]
     padded = rows.loc[("mma_swizzled", "rows padded by 8, not swizzled")]
