@@ -44,6 +44,12 @@ def test_samples_without_a_column_are_those_of_wgmma():
         pages.kernels(printed([line(2, "FFMA R5, R2, R3, R5", samples=5, math=6)]))
 
 
+def test_a_kernel_too_short_for_a_sample_has_no_column_for_them():
+    plain = [name for name in COLUMNS if name != pages.SAMPLES and not name.startswith(pages.STALL)]
+    (rows,) = pages.kernels(printed(MEASURED, columns=plain))
+    assert not any(row.samples for row in rows) and rows[0].counts["executed"] == 1096
+
+
 def test_a_kernel_without_shared_memory_has_no_column_for_it():
     (rows,) = pages.kernels(printed(MEASURED, columns=[name for name in COLUMNS if name not in ACCESSES]))
     assert [row.counts["shared_wavefronts"] for row in rows] == [0] * 6

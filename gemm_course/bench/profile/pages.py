@@ -69,7 +69,7 @@ def _measured(row: Mapping[str, str]) -> Measured:
         for name, value in row.items()
         if name.startswith(STALL) and not name.endswith(NOT_ISSUED)
     }
-    rest = (whole(row[SAMPLES]) or 0) - sum(reasons.values())
+    rest = (whole(row.get(SAMPLES)) or 0) - sum(reasons.values())  # no column where a kernel was too short
     if rest < 0:
         raise ValueError(f"at {row['Source'].strip()} Nsight Compute has more reasons than samples")
     reasons[WITHOUT_COLUMN] = reasons.get(WITHOUT_COLUMN, 0) + rest
