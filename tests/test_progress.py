@@ -212,7 +212,7 @@ def test_a_real_kernel_notes_it_only_for_learners(tmp_path, folder, where, expec
     book = nbformat.v4.new_notebook(cells=[cell])
     client = NotebookClient(book, kernel_name="python3", resources={"metadata": {"path": str(place)}})
     environment = os.environ | {progress.VARIABLE: str(folder), "PYTHONPATH": str(ROOT)}
-    with client.setup_kernel(env=environment):
+    with builder.kernel_of(client, environment):
         client.execute_cell(book.cells[0], 0)
     assert "Passed" in str(book.cells[0].outputs)
     assert (numbers(folder) if folder.exists() else None) == expected

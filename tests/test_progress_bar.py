@@ -9,6 +9,7 @@ from nbclient import NotebookClient
 from rich.console import Console
 
 from gemm_course.progress_bar import progress_bar
+from tests.notebooks.builder import builder
 
 
 def terminal() -> Console:
@@ -59,7 +60,9 @@ def test_in_a_notebook_one_display_is_updated_and_left_empty():
                 seen.append((message["msg_type"], message["content"]["data"]["text/plain"]))
             return super().process_message(message, *arguments)
 
-    Client(notebook, kernel_name="python3").execute()
+    client = Client(notebook, kernel_name="python3")
+    with builder.kernel_of(client):
+        client.execute_cell(notebook.cells[0], 0)
     assert [kind for kind, _ in seen] == ["display_data"] + 5 * ["update_display_data"]
     assert "emulating" in seen[0][1] and "3/3" in seen[4][1]
     (left,) = notebook.cells[0].outputs

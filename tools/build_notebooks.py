@@ -39,7 +39,8 @@ import os
 import platform
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import jupytext
@@ -215,7 +216,7 @@ def run(notebook: nbformat.NotebookNode, folder: Path) -> None:
         record_timing=False,
         resources={"metadata": {"path": str(folder)}},
     )
-    with client.setup_kernel(env=hidden):
+    with kernel_of(client, hidden):
         for index, cell in enumerate(notebook.cells):
             client.execute_cell(cell, index)
     for cell in notebook.cells:
@@ -224,6 +225,23 @@ def run(notebook: nbformat.NotebookNode, folder: Path) -> None:
             _forget_this_kernel(cell.outputs)
             folded_answers.fold_outputs(cell)
             cell.metadata.pop("execution", None)
+
+
+@contextmanager
+def kernel_of(client, environment: Mapping[str, str] = os.environ) -> Iterator[None]:
+    """Start the kernel of an nbclient.NotebookClient, and stop it at the end.
+
+    Its ports are found free before it is started. Where another process has taken one meanwhile, start again.
+    """
+    with ExitStack() as stack:
+        for is_last in (False, False, True):
+            try:
+                stack.enter_context(client.setup_kernel(env=environment))
+                break
+            except RuntimeError:
+                if is_last:
+                    raise
+        yield
 
 
 def _forget_this_kernel(outputs) -> None:

@@ -125,7 +125,7 @@ def points(book: nbformat.NotebookNode) -> int:
     client = NotebookClient(
         book, timeout=120, allow_errors=True, resources={"metadata": {"path": str(ROOT / "notebooks")}}
     )
-    with client.setup_kernel(env=environment):
+    with builder.kernel_of(client, environment):
         for index, cell in enumerate(book.cells):
             client.execute_cell(cell, index)
     graded_cells = [cell for cell in book.cells if of_nbgrader(cell, "grade")]

@@ -409,10 +409,13 @@ def test_cell_run_again_with_another_body_runs_the_new_one(shell):
 def test_in_a_real_notebook():
     nbformat = pytest.importorskip("nbformat")
     nbclient = pytest.importorskip("nbclient")
+    kernel_of = pytest.importorskip("tests.notebooks.builder").builder.kernel_of
     cells = [CELL.format(line="out[i] = x[i] + x[i]"), CELL.format(line="out[i] = x[i, 0]")]
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
     client = nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3", allow_errors=True)
-    client.execute(cwd=str(HERE.parents[2]))
+    with kernel_of(client):
+        for index, cell in enumerate(notebook.cells):
+            client.execute_cell(cell, index)
     good, bad = notebook.cells
     assert "[0.0, 2.0, 4.0" in "".join(output.get("text", "") for output in good.outputs), good.outputs
     (error,) = [output for output in bad.outputs if output.output_type == "error"]
