@@ -4,6 +4,7 @@ import io
 import re
 import subprocess
 import tarfile
+from contextlib import contextmanager
 
 import nbformat
 import pytest
@@ -140,6 +141,31 @@ def test_a_failing_cell_fails_the_build(tmp_path):
 
     with pytest.raises(CellExecutionError):
         builder.run(builder.assemble("# %%\n1 / 0\n", "learner"), tmp_path)
+
+
+class Client:
+    """Whose kernel finds its port taken as often as asked."""
+
+    def __init__(self, failures: int):
+        self.failures, self.running = failures, False
+
+    @contextmanager
+    def setup_kernel(self, env):
+        if self.failures:
+            self.failures -= 1
+            raise RuntimeError("Kernel died before replying to kernel_info")
+        self.running = True
+        yield
+        self.running = False
+
+
+def test_a_kernel_whose_port_was_taken_is_started_again():
+    client = Client(failures=2)
+    with builder.kernel_of(client):
+        assert client.running
+    assert not client.running
+    with pytest.raises(RuntimeError, match="Kernel died"), builder.kernel_of(Client(failures=3)):
+        raise AssertionError("nothing runs")
 
 
 def test_outputs_that_need_a_kernel_are_left_out(tmp_path):
