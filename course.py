@@ -100,9 +100,14 @@ def set_up(extras, dev):
     recipe = LOCK.read_bytes() + (ROOT / "pyproject.toml").read_bytes()
     place = "at-" + hashlib.sha256(bytes(ROOT)).hexdigest()
     wanted = {hashlib.sha256(recipe).hexdigest(), place} | extras | dev
-    there = set(STAMP.read_text().split()) if PYTHON.exists() and STAMP.exists() else set()
+    is_whole = all(os.path.exists(str(path)) for path in (PYTHON, STAMP))
+    there = set(STAMP.read_text().split()) if is_whole else set()
     if wanted <= there:
         return
+    if not os.access(str(ROOT), os.W_OK):  # another's install: it serves as its owner set it up
+        if place in there:
+            return
+        sys.exit("This course is another's: let them start it once, with a Python that all may run.")
     if wanted - {place} <= there and follow_a_move():
         STAMP.write_text("\n".join({word for word in there if not word.startswith("at-")} | {place}))
         return

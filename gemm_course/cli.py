@@ -251,7 +251,10 @@ def _learners_folder() -> Path:
 
     folder = places.learners_folder()
     if not places.has_notebooks(folder):
-        raise CourseError(f"There are no notebooks in {folder} yet: `gemm-course lab` puts a copy there.")
+        raise CourseError(
+            f"There are no notebooks in {folder} yet: `gemm-course lab` puts a copy there. "
+            "If yours are elsewhere, go into their folder and try again."
+        )
     return folder
 
 

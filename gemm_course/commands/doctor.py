@@ -16,6 +16,8 @@ from gemm_course.compiler.nvidia import why_no_compiler
 from gemm_course.device import gpu_facts, why_no_gpu
 from gemm_course.device.facts import ask_nvidia_smi
 
+_SCRIPT = places.COURSE / "course.py"
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -86,7 +88,10 @@ def _packages() -> Iterator[Finding]:
 
 
 def _package(name: str, wanted: object) -> Finding:
-    again = "start the course with `python3 course.py`, which installs what is missing."
+    again = _from_script_or_wheel(
+        "start the course with `python3 course.py`, which installs what is missing.",
+        "install its wheel again with pip, which brings what is missing.",
+    )
     try:
         found = version(name)
     except PackageNotFoundError:
@@ -120,6 +125,11 @@ def _advice_for_gpu(reason: str) -> str | None:
     """Say what would bring the GPU into use; None on a machine without one, where nothing is amiss."""
     if ask_nvidia_smi("name") is None:
         return None
+    if not _SCRIPT.is_file():
+        return (
+            f"{reason} Install the wheel with the extra that belongs to it: `pip install 'WHEEL[gpu]'`, "
+            "for drivers before 580 `[gpu-cu12]`."
+        )
     extra = _course_script().gpu_extra()
     if extra is None:
         return f"{reason} The course's GPU packages need driver 525 or newer."
@@ -127,7 +137,7 @@ def _advice_for_gpu(reason: str) -> str | None:
 
 
 def _course_script():
-    spec = spec_from_file_location("course", places.COURSE / "course.py")
+    spec = spec_from_file_location("course", _SCRIPT)
     script = module_from_spec(spec)
     spec.loader.exec_module(script)
     return script
@@ -136,7 +146,10 @@ def _course_script():
 def _cupy() -> Finding:
     if find_spec("cupy"):
         return Finding("cuBLAS", "through CuPy")
-    return Finding("cuBLAS", "no CuPy", "`python3 course.py` installs it.")
+    advice = _from_script_or_wheel(
+        "`python3 course.py` installs it.", "the wheel's extra `gpu` brings it: `pip install 'WHEEL[gpu]'`."
+    )
+    return Finding("cuBLAS", "no CuPy", advice)
 
 
 def _counters() -> Finding:
@@ -156,6 +169,12 @@ def _compiler() -> Finding:
 
 def _tests() -> Finding:
     here = find_spec("pytest") is not None
-    return Finding(
-        "tests", "can run" if here else "not installed; `python3 course.py test` installs and runs them"
+    missing = _from_script_or_wheel(
+        "not installed; `python3 course.py test` installs and runs them", "come with a clone of the course"
     )
+    return Finding("tests", "can run" if here and _SCRIPT.is_file() else missing)
+
+
+def _from_script_or_wheel(script: str, wheel: str) -> str:
+    """Which of the two to say: a course that came as a wheel has no course.py."""
+    return script if _SCRIPT.is_file() else wheel

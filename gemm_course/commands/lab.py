@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,6 +15,9 @@ from gemm_course.commands.places import notebook
 
 # Defaults below the learner's own: no news prompt; extensions that draw explorers and find places.
 JUPYTER = Path(__file__).parent / "jupyter"
+DRAWN = "GEMM_COURSE_LAB"  # set where explorers are drawn by the extension
+HUB = "JUPYTERHUB_SERVICE_URL"  # set by a JupyterHub for the servers that it starts
+HUBS_PAGE = "JUPYTERHUB_DEFAULT_URL"  # the page they open, if the hub's settings name one
 
 
 def serve(arguments: Sequence[str] = ()) -> None:
@@ -21,16 +25,37 @@ def serve(arguments: Sequence[str] = ()) -> None:
 
     ``arguments``: the folder, if it is another than the learner's usual one; where it has no notebooks, it
     gets a copy. The others go to JupyterLab as they are (``--no-browser``, ``--ip=0.0.0.0``, ...). When its
-    port 8888 is taken, JupyterLab takes another. Raises CourseError where the folder cannot be the learner's.
+    port 8888 is taken, JupyterLab takes another. A JupyterHub may start learners' servers with this command;
+    in a terminal of such a server it only brings the notebooks. Raises CourseError where the folder cannot be
+    the learner's.
     """
     folder, arguments = _folder_and_options(arguments)
     _prepare(folder)
+    if HUB in os.environ and DRAWN in os.environ:
+        print(f"JupyterLab is open already: the notebooks are in {folder / 'notebooks'}.")
+        return
+    app = _app()
     os.environ |= environment(folder)
+    os.environ.setdefault(HUBS_PAGE, _first_page(folder))
     _end_with_the_terminal()
-    from jupyterlab.labapp import LabApp
-
-    LabApp.launch_instance([*options(arguments, folder), *arguments])
+    app.launch_instance([*options(arguments, folder), *arguments])
     _end_workers()
+
+
+def _app():
+    """JupyterLab; where a JupyterHub starts a learner's server, the application that lets this learner in."""
+    if HUB not in os.environ:
+        from jupyterlab.labapp import LabApp
+
+        return LabApp
+    try:
+        from jupyterhub.singleuser.extension import JupyterHubSingleUser
+    except ImportError as error:
+        raise CourseError(
+            "A JupyterHub starts this, and its package is missing here: install jupyterhub, "
+            f"in the hub's version, for {sys.executable}."
+        ) from error
+    return JupyterHubSingleUser
 
 
 def _folder_and_options(arguments: Sequence[str]) -> tuple[Path, Sequence[str]]:
@@ -63,16 +88,19 @@ def options(given: Sequence[str] = (), folder: Path | None = None) -> list[str]:
 
 
 def _options(folder: Path) -> list[str]:
-    first = notebook("00", folder / "notebooks").relative_to(folder).as_posix()
     return [
         f"--ServerApp.root_dir={folder}",
-        f"--LabApp.default_url=/lab/tree/{first}",
+        f"--LabApp.default_url={_first_page(folder)}",
         f"--LabApp.workspaces_dir={folder / places.STATE / 'workspaces'}",
         "--ServerApp.answer_yes=True",  # Ctrl-C stops it without asking
         "--ServerApp.log_level=WARN",
         "--LabApp.log_level=WARN",
         *(["--allow-root"] if _is_root() else []),
     ]
+
+
+def _first_page(folder: Path) -> str:
+    return "/lab/tree/" + notebook("00", folder / "notebooks").relative_to(folder).as_posix()
 
 
 def environment(folder: Path = places.COURSE) -> dict[str, str]:
@@ -85,7 +113,7 @@ def environment(folder: Path = places.COURSE) -> dict[str, str]:
         for name in ("JUPYTER_CONFIG_PATH", "JUPYTER_PATH")
     }
     first = {"JUPYTER_PREFER_ENV_PATH": "1"}  # the kernel of this Python, before others of the learner's
-    drawn = {"GEMM_COURSE_LAB": "1"}  # explorers are drawn by the extension
+    drawn = {DRAWN: "1"}
     return added | first | drawn | ({} if folder == places.COURSE else {places.VARIABLE: str(folder)})
 
 

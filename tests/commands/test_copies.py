@@ -2,7 +2,9 @@
 
 import os
 import stat
+import sys
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
@@ -190,6 +192,51 @@ def test_lab_opens_a_copy_with_its_own_places(brought, tmp_path, capsys):
     (brought / FIRST).write_text("newer")
     lab._prepare(mine)
     assert "gemm-course update" in capsys.readouterr().out
+
+
+@pytest.fixture
+def hub(home, monkeypatch) -> list[list[str]]:
+    """As a JupyterHub starts a learner's server; what its application is started with."""
+    started = []
+    extension = ModuleType("jupyterhub.singleuser.extension")
+    extension.JupyterHubSingleUser = SimpleNamespace(launch_instance=started.append)
+    for name in ("jupyterhub", "jupyterhub.singleuser"):
+        monkeypatch.setitem(sys.modules, name, ModuleType(name))
+    monkeypatch.setitem(sys.modules, extension.__name__, extension)
+    monkeypatch.setattr(lab.os, "environ", dict(os.environ) | {lab.HUB: "http://127.0.0.1:1"})
+    for name in (lab.DRAWN, lab.HUBS_PAGE):
+        os.environ.pop(name, None)
+    monkeypatch.setattr(lab, "_end_with_the_terminal", lambda: None)
+    return started
+
+
+def test_a_jupyterhub_lets_a_learner_into_their_copy(not_mine, home, hub):
+    lab.serve(["--LabApp.collaborative=True"])
+    mine = home / "Documents" / "gemm-course"
+    assert copying.is_copy(mine)
+    assert {f"--ServerApp.root_dir={mine}", "--LabApp.collaborative=True"} <= set(hub[0])
+    assert os.environ[lab.HUBS_PAGE] == f"/lab/tree/notebooks/{FIRST}"
+
+
+def test_the_page_that_a_hubs_settings_name_stays(not_mine, hub):
+    os.environ[lab.HUBS_PAGE] = "/lab"
+    lab.serve([])
+    assert os.environ[lab.HUBS_PAGE] == "/lab"
+
+
+def test_in_a_terminal_of_a_hubs_server_the_notebooks_are_brought_and_no_second_server(
+    not_mine, home, hub, capsys
+):
+    os.environ[lab.DRAWN] = "1"
+    lab.serve([])
+    assert not hub and copying.is_copy(home / "Documents" / "gemm-course")
+    assert "open already" in capsys.readouterr().out
+
+
+def test_a_hub_whose_package_is_missing_is_told(not_mine, hub, monkeypatch):
+    monkeypatch.setitem(sys.modules, "jupyterhub.singleuser.extension", None)
+    with pytest.raises(CourseError, match="install jupyterhub"):
+        lab.serve([])
 
 
 def test_lab_refuses_a_folder_of_another(not_mine):

@@ -176,6 +176,31 @@ def test_a_moved_course_needs_no_network(machine):
     assert (bin_now / "uv").read_bytes() == b"\x7fELF " + bytes(old)
 
 
+NOT_MINE = "import os; os.access = lambda path, mode: False"  # root may write anywhere
+
+
+def test_anothers_install_serves_as_its_owner_set_it_up(machine):
+    """On a machine with a GPU, say, though it was set up on one without, or after its owner's `git pull`."""
+    machine.provide_uv()
+    machine.start()
+    machine.provide_gpu("580.1", "9.0")
+    with (machine.course / "uv.lock").open("a") as file:
+        file.write("# newer\n")
+    assert machine.start("lab", prelude=NOT_MINE).stdout.split()[0] == "runs"
+    assert len(machine.calls()) == 1
+
+
+@pytest.mark.parametrize("moved", [False, True])
+def test_anothers_install_that_is_not_set_up_here_is_told(machine, moved):
+    machine.provide_uv()
+    if moved:
+        machine.start()
+        machine.course = machine.course.rename(machine.course.with_name("moved"))
+    done = machine.start("lab", prelude=NOT_MINE)
+    assert is_one_sentence(done) and "another's" in done.stderr
+    assert len(machine.calls()) == moved
+
+
 def test_testing_adds_what_tests_need_and_opening_keeps_it(machine):
     machine.provide_uv()
     for command in ("lab", "test", "lab", "test"):

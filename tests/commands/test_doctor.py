@@ -75,6 +75,18 @@ def test_a_package_missing_or_of_another_version_is_advised(monkeypatch, no_gpu,
     assert "python3 course.py" in numpy.advice and "<2.5" in numpy.advice
 
 
+def test_a_course_from_a_wheel_is_not_sent_to_a_script_that_it_has_not(monkeypatch, tmp_path):
+    monkeypatch.setattr(doctor, "_SCRIPT", tmp_path / "course.py")
+    monkeypatch.setattr(doctor, "why_no_gpu", lambda: "NVVM is missing.")
+    monkeypatch.setattr(doctor, "ask_nvidia_smi", lambda field: "NVIDIA Test")
+    monkeypatch.setattr(doctor, "find_spec", lambda name: None)
+    found = by_subject()
+    assert found["GPU"].advice.startswith("NVVM is missing.") and "[gpu]" in found["GPU"].advice
+    assert "clone" in found["tests"].found
+    assert "wheel" in doctor._package("no-such-package", ">=1").advice
+    assert "[gpu]" in doctor._cupy().advice
+
+
 def test_advice_is_printed_below_what_it_is_about(capsys):
     doctor.show([doctor.Finding("a", "fine"), doctor.Finding("b", "bad", "mend it")])
     lines = capsys.readouterr().out.splitlines()
