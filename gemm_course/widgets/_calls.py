@@ -11,7 +11,7 @@ import json
 import re
 import uuid
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache, wraps
 from importlib import import_module
@@ -69,7 +69,11 @@ def call_of(make: Callable, args: tuple, kwargs: dict) -> Call | None:
     """The call as it can be written down, None if it cannot. Raises TypeError for wrong arguments."""
     bound, parameters = signature(make).bind(*args, **kwargs), signature(make).parameters
     try:
-        given = {_key(parameters[name]): _text(value) for name, value in bound.arguments.items()}
+        given = {
+            key: _text(each)
+            for name, value in bound.arguments.items()
+            for key, each in _by_key(parameters[name], value)
+        }
     except (TypeError, ValueError, KeyError):  # KeyError: a stage of the learner's own
         return None
     usual = {name: json.dumps(each.default, default=repr) for name, each in parameters.items()}
@@ -77,8 +81,11 @@ def call_of(make: Callable, args: tuple, kwargs: dict) -> Call | None:
     return Call(make.__name__, json.dumps(given))
 
 
-def _key(parameter: Parameter) -> str:
-    return "*" if parameter.kind is Parameter.VAR_POSITIONAL else parameter.name
+def _by_key(parameter: Parameter, value: Any) -> Iterable[tuple[str, Any]]:
+    """A parameter's value under its name, those of any number under "*", and those with any names by these."""
+    if parameter.kind is Parameter.VAR_KEYWORD:
+        return value.items()
+    return [("*" if parameter.kind is Parameter.VAR_POSITIONAL else parameter.name, value)]
 
 
 def _text(value: Any) -> str:
@@ -114,7 +121,7 @@ def _made(name: str, arguments: str):
     make = getattr(getattr(see, name, None), "makes_explorer", None)
     if name not in see.__all__ or make is None:
         raise Gone(name)
-    given = json.loads(arguments)
+    given = {key: _as_given(value) for key, value in json.loads(arguments).items()}
     args = given.pop("*", ())
     try:
         signature(make).bind(*args, **given)
@@ -124,3 +131,12 @@ def _made(name: str, arguments: str):
     if not hasattr(made, "controls"):
         raise Gone(name)
     return made
+
+
+def _as_given(value: Any) -> Any:
+    """A value out of JSON, which has lists for tuples, such as ("vectorized", {"TM": 8})."""
+    if isinstance(value, list):
+        return tuple(map(_as_given, value))
+    if isinstance(value, dict):
+        return {key: _as_given(each) for key, each in value.items()}
+    return value

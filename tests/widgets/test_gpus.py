@@ -246,6 +246,27 @@ def test_the_browser_gets_the_control_in_place_of_stored_frames(made_up, monkeyp
     assert "H200" in before["picture"][1]
 
 
+WITH_TILES = {
+    "waits, tiles": lambda **on: see.waits(("naive_coalesced", {"BM": 32, "BN": 32}), "penny_xu_tile", **on),
+    "limits, size": lambda **on: see.limits("naive_uncoalesced", size=(2048, 2048, 2048), **on),
+}
+
+
+@pytest.mark.parametrize("name", [*EVERY, *WITH_TILES])
+def test_the_browser_can_ask_for_every_gpu(name, both, made_up, monkeypatch):
+    """By the call as it is written down, so that no cell has to have been run."""
+    asked_for = []
+    monkeypatch.setattr(_showing, "show", lambda explorer, call: asked_for.append((explorer, call)))
+    (EVERY | WITH_TILES)[name]()
+    ((explorer, call),) = asked_for
+    for option in control(explorer).offered({}):
+        state = explorer.controls.start() | {"on": option.value}
+        question = {"call": [call.name, json.loads(call.arguments)], "at": explorer.controls.texts(state)}
+        alt = asked.answer(json.dumps(question)).data["picture"][1]
+        assert alt == explorer.picture(state).alt
+        assert name in SHEET or option.text in alt
+
+
 def test_a_card_and_machine_code_tell_of_the_gpu_that_is_named(both, made_up):
     own = LADDER["warp_tiled"]
     assert (

@@ -205,6 +205,8 @@ window.gemmCourse ??= (() => {
       area.style.setProperty('--gemm-ratio', highest / spec.width);
     };
     view.style.maxWidth = `${spec.width}px`;
+    const once = spec.controls.length === 1 && spec.controls[0].kind === 'segments'; // chosen once, then read
+    view.classList.toggle('gemm-whole', once);
     image.addEventListener('load', keep);
     keep();
 
