@@ -141,9 +141,10 @@ def sweep(
     until = math.inf if minutes is None else time.monotonic() + 60 * minutes
     with _sentences():
         if cluster is not None:
-            _on_a_cluster(
-                _stages(stages), parse_shapes(size)[0], most, promising, cluster, minutes, partition, folder
-            )
+            if again or illegal or best or shard:
+                raise ValueError("--cluster goes without --again, --illegal, --best and --shard")
+            chosen, shape = _stages(stages), parse_shapes(size)[0]
+            _on_a_cluster(chosen, shape, most, promising, workers, cluster, minutes, partition, folder)
             return
         part = None if shard is None else _shard(shard)
         chosen, (shape,) = _stages(stages), parse_shapes(size)
@@ -166,11 +167,14 @@ def _shard(text: str):
     return Shard.read(text)
 
 
-def _on_a_cluster(chosen, shape, most, promising, shards, minutes, partition, folder) -> None:
-    """Submit the sweep's shards, wait, and merge. This machine needs no GPU."""
+def _on_a_cluster(chosen, shape, most, promising, workers, shards, minutes, partition, folder) -> None:
+    """Submit the sweep's shards, wait, and merge. This machine needs no GPU, unless it has no Slurm."""
     from gemm_course.bench import cluster
-    from gemm_course.bench.sweep import queue_of
+    from gemm_course.bench.sweep import cores, queue_of, visible_gpus
+    from gemm_course.device import NoGpu, require_gpu
 
+    if shards < 1:
+        raise ValueError("--cluster needs a number of shards, one or more")
     if folder is None:
         raise ValueError("a sweep on a cluster needs --folder, which all its nodes can write to")
     target = folder.resolve()
@@ -182,8 +186,18 @@ def _on_a_cluster(chosen, shape, most, promising, shards, minutes, partition, fo
     def is_done(part, place) -> bool:
         return not queue_of(chosen, shape, place / "sweep.csv", most, promising, part)
 
-    executor = cluster.executor_for(target, int(minutes or 240), partition)
-    for merged in cluster.run(parts, target, cluster.sweep_command(given), is_done, executor, typer.echo):
+    executor = cluster.executor_for(target, max(1, math.ceil(minutes or 240)), partition)
+    gpus = []
+    if executor.cluster == "local":
+        try:
+            require_gpu()
+        except NoGpu as reason:
+            raise ValueError(f"There is no Slurm here, no `srun`, and shards need GPUs. {reason}") from None
+        gpus = visible_gpus()
+        workers = workers or max(1, cores() // len(gpus))
+    given += [] if workers is None else ["--workers", str(workers)]
+    command = cluster.sweep_command(given)
+    for merged in cluster.run(parts, target, command, is_done, executor, typer.echo, gpus):
         typer.echo(f"{merged.file}: {merged.added} rows")
 
 

@@ -12,19 +12,21 @@ turn, and when a kernel crashes they replace one process and lose one choice. In
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from gemm_course.bench.merge import Merged, merge
 
-ATTEMPTS = 3  # how often a shard is submitted before its job's log is named
+ATTEMPTS = 3  # jobs in a row of a shard that write nothing, before the last one's log is named
 POLL_SECONDS, GRACE_SECONDS = 5, 5
 STOPPED = (
-    "Jobs go on without this command. `squeue --me` shows them; the same command collects what they did."
+    "Jobs go on without this command: `squeue --me` shows them, and the same command waits for them again."
 )
 
 
@@ -62,11 +64,13 @@ class Shard:
 class Job:
     """What a node does: the sweep of one shard. submitit calls it there, and again after a preemption."""
 
-    def __init__(self, command: Sequence[str]):
-        self.command = list(command)
+    def __init__(self, command: Sequence[str], gpu: str | None = None):
+        """gpu: as CUDA_VISIBLE_DEVICES names it; None where Slurm gives the job its own."""
+        self.command, self.gpu = list(command), gpu
 
     def __call__(self) -> None:
-        done = subprocess.run(self.command)
+        own = {} if self.gpu is None else {"CUDA_VISIBLE_DEVICES": self.gpu}
+        done = subprocess.run(self.command, env=os.environ | own)
         if done.returncode:
             raise RuntimeError(f"the sweep of this shard ended with exit code {done.returncode}")
 
@@ -84,58 +88,117 @@ def run(
     is_done: Callable[[Shard, Path], bool],
     executor,
     say: Callable[[str], None] = print,
+    gpus: Sequence[str] = (),
 ) -> list[Merged]:
     """Submit the shards that are not done, wait for them, and merge all into ``folder`` -> what was merged.
 
     command(shard, folder) is what a node runs, is_done(shard, folder) whether nothing is left of it.
-    executor: submitit's, with its parameters set. A shard that is lost is submitted again. KeyboardInterrupt
-    leaves the jobs alone. Raises ClusterError for a shard that is not done after ATTEMPTS submissions.
+    executor: submitit's, with its parameters set. gpus: this machine's, one for each job at a time, since
+    submitit's local executor gives all jobs the first. A shard that is lost is submitted again at once; one
+    whose job is in Slurm's queue since an earlier call is waited for. KeyboardInterrupt leaves Slurm's jobs
+    alone, and ends local ones. Raises ClusterError for a shard of which ATTEMPTS jobs in a row wrote nothing.
     """
     places = {shard: folder / shard.folder for shard in shards}
-    for attempt in range(1, ATTEMPTS + 1):
-        missing = [shard for shard in shards if not is_done(shard, places[shard])]
-        if not missing:
+    jobs = _in_the_queue(executor, places)
+    if jobs:
+        say(f"{len(jobs)} of {len(shards)} shards have jobs already: {_names(jobs)}")
+    tries, sizes, last, lent = Counter(), {}, {}, {}
+    while True:
+        missing = [shard for shard in shards if shard not in jobs and not is_done(shard, places[shard])]
+        for shard in missing:
+            before, sizes[shard] = sizes.get(shard), _size(places[shard])
+            tries[shard] *= before == sizes[shard]
+        ready = [shard for shard in missing if tries[shard] < ATTEMPTS]
+        if gpus:
+            lent |= zip(ready, [gpu for gpu in gpus if gpu not in lent.values()])
+            ready = [shard for shard in ready if shard in lent]
+        if ready:
+            with executor.batch():
+                new = {s: executor.submit(Job(command(s, places[s]), lent.get(s))) for s in ready}
+            again = ", again" if all(shard in last for shard in ready) else ""
+            say(f"{len(new)} of {len(shards)} shards submitted{again}: jobs {_names(new)}")
+            jobs, last = jobs | new, last | new
+            tries.update(ready)
+        if not jobs:
             break
-        with executor.batch():
-            jobs = [executor.submit(Job(command(shard, places[shard]))) for shard in missing]
-        again = "" if attempt == 1 else ", again"
-        names = ", ".join(job.job_id for job in jobs)
-        say(f"{len(jobs)} of {len(shards)} shards submitted{again}: jobs {names}")
-        _wait(dict(zip(missing, jobs)), say)
-    left = [shard for shard in shards if not is_done(shard, places[shard])]
-    if left:
-        logs = ", ".join(str(job.paths.stderr) for shard, job in zip(missing, jobs) if shard in left)
-        raise ClusterError(f"{len(left)} shards are not done after {ATTEMPTS} submissions; see {logs}")
-    return [merged for shard in shards for merged in merge(places[shard], folder)]
+        for shard in _wait(jobs, say):
+            del jobs[shard]
+            lent.pop(shard, None)
+            how = "ended" if is_done(shard, places[shard]) else "was lost"
+            say(f"shard {shard} {how}; {len(jobs)} jobs to go")
+    if missing:
+        logs = ", ".join(str(last[shard].paths.stderr) for shard in missing)
+        raise ClusterError(
+            f"{len(missing)} shards are not done, and {ATTEMPTS} jobs in a row wrote nothing; see {logs}"
+        )
+    with_rows = [place for place in places.values() if _size(place)]
+    return [merged for place in with_rows for merged in merge(place, folder)]
 
 
-def _wait(jobs: dict, say: Callable[[str], None]) -> None:
-    """Until all have ended, however."""
-    open_jobs = dict(jobs)
+def _names(jobs: dict) -> str:
+    return ", ".join(job.job_id for job in jobs.values())
+
+
+def _size(place: Path) -> int:
+    """The bytes that a shard's sweep has written."""
+    rows = place / "sweep.csv"
+    return rows.stat().st_size if rows.exists() else 0
+
+
+def _in_the_queue(executor, places: dict) -> dict:
+    """The shards' jobs that an earlier call has submitted to Slurm and that have not ended."""
+    if executor.cluster != "slurm":
+        return {}
+    from submitit import SlurmJob
+
+    queue = _queue()
+    if queue is None:
+        raise ClusterError("Slurm does not answer: `squeue --me` fails.")
+    found = {}
+    for path in sorted(executor.folder.glob("*_submitted.pkl")):
+        name = path.name.removesuffix("_submitted.pkl")
+        if name in queue:
+            job = SlurmJob(executor.folder, name)
+            given = job.submission().function.command
+            found |= {shard: job for shard, place in places.items() if str(place) in given}
+    return found
+
+
+def _queue() -> set[str] | None:
+    """The names of this user's jobs in Slurm's queue, as submitit writes them; None if it does not answer.
+
+    submitit itself asks Slurm's accounting, which not all clusters have, and takes a job that Slurm has put
+    back into the queue for one that ended.
+    """
+    asked = subprocess.run(
+        ["squeue", "--me", "--noheader", "--array", "--format=%i"], capture_output=True, text=True
+    )
+    return None if asked.returncode else set(asked.stdout.split())
+
+
+def _wait(jobs: dict, say: Callable[[str], None]) -> list[Shard]:
+    """Until some have ended, however -> those."""
+    local = not any(type(job).__name__ == "SlurmJob" for job in jobs.values())
     try:
-        while open_jobs:
-            for shard, job in list(open_jobs.items()):
-                ended = job.done()
-                if ended or _is_gone(job):
-                    del open_jobs[shard]
-                    fine = ended and job.exception() is None
-                    say(f"shard {shard} {'ended' if fine else 'was lost'}; {len(open_jobs)} to go")
-            if open_jobs:
-                time.sleep(POLL_SECONDS)
+        while True:
+            queue = None if local else _queue()
+            if local:
+                ended = [shard for shard, job in jobs.items() if job.done()]
+            elif queue is not None:
+                ended = [shard for shard, job in jobs.items() if job.job_id not in queue]
+            else:
+                ended = []  # Slurm does not answer now
+            if ended:
+                time.sleep(0 if local else GRACE_SECONDS)  # rows may come through a network folder
+                return ended
+            time.sleep(POLL_SECONDS)
     except KeyboardInterrupt:
-        say(STOPPED)
+        if local:
+            for job in jobs.values():
+                job.cancel()
+        else:
+            say(STOPPED)
         raise
-
-
-def _is_gone(job) -> bool:
-    """Whether Slurm's queue has no such job: submitit asks its accounting, which not all clusters have."""
-    if type(job).__name__ != "SlurmJob":
-        return False
-    asked = subprocess.run(["squeue", "--noheader", "--jobs", job.job_id], capture_output=True, text=True)
-    if asked.stdout.strip():
-        return False
-    time.sleep(GRACE_SECONDS)  # its result may be on its way through a network folder
-    return not job.done()
 
 
 def executor_for(folder: Path, minutes: int, partition: str | None, cluster: str | None = None):

@@ -29,6 +29,12 @@ CONTEXT_BYTES = 600 * 2**20  # a CUDA context with cuBLAS in it
 LAST_MEASUREMENT_SECONDS = 15  # how far a sweep may exceed its time to finish one measurement
 
 
+def cores() -> int:
+    """The processor's cores that this process may use: a job on a cluster has some of the node's."""
+    own = getattr(os, "sched_getaffinity", None)  # Linux
+    return len(own(0)) if own else os.cpu_count() or 1
+
+
 def workers_that_fit(gpu_bytes: int, gpus: int, shape: tuple[int, int, int], dtypes: int = 1) -> int:
     """One worker per core, as long as their matrices fit in the GPUs' memory.
 
@@ -36,7 +42,7 @@ def workers_that_fit(gpu_bytes: int, gpus: int, shape: tuple[int, int, int], dty
     """
     m, n, k = shape
     each = CONTEXT_BYTES + dtypes * (8 * (m * k + k * n) + 8 * m * n + 3 * 8 * m * n)
-    return max(1, min(os.cpu_count() or 1, int(0.9 * gpu_bytes) // each * gpus))
+    return max(1, min(cores(), int(0.9 * gpu_bytes) // each * gpus))
 
 
 @dataclass
