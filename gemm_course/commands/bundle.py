@@ -48,24 +48,27 @@ def bundle(folder: Path, solutions: bool, extra: str | None) -> float:
         "--quiet",
         "--only-binary=:all:",
     ]
-    for wanted in _for_any_patch(listed.read_text("utf-8")):
-        _do([*download, "--dest", str(wheels), "--no-deps", *wanted])
+    for python, wanted in _for_any_patch(listed.read_text("utf-8")).items():
+        _do([*download, "--dest", str(wheels), "--no-deps", f"--python-version={python}", *wanted])
     _do([*download, "--dest", str(wheels), *BUILDS, f"uv=={locked}"])
     return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) / 1e6
 
 
-def _for_any_patch(listed: str) -> list[list[str]]:
-    """What is needed on the oldest and on the newest patch of this Python: 3.11.2 needs more than 3.11.7."""
+def _for_any_patch(listed: str) -> dict[str, list[str]]:
+    """What is needed on the oldest and on the newest patch of this Python: 3.11.2 needs more than 3.11.7.
+
+    pip has to be told for which: it would refuse what does not run on the Python that it runs on itself.
+    """
     requirements = [Requirement(line) for line in listed.splitlines() if line.strip()]
     minor = "{}.{}".format(*sys.version_info[:2])
-    return [
-        sorted(
+    return {
+        python: sorted(
             f"{each.name}{each.specifier}"
             for each in requirements
-            if each.marker is None or each.marker.evaluate({"python_full_version": f"{minor}.{patch}"})
+            if each.marker is None or each.marker.evaluate({"python_full_version": python})
         )
-        for patch in (0, 99)
-    ]
+        for python in (f"{minor}.0", f"{minor}.99")
+    }
 
 
 def _do(command: list[str]) -> None:

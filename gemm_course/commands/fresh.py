@@ -16,8 +16,15 @@ from gemm_course.commands.git import Clone, NoClone
 
 
 def remember_fresh(root: Path) -> None:
-    """Copy the notebooks aside where nothing else knows them, once for each version of the course."""
-    if not is_copy(root) and _clone(root) is None and not _aside(root).exists():
+    """Copy the notebooks aside where nothing else knows them, once for each version of the course.
+
+    Where git refuses to look, as in another user's folder, nothing is done: `reset` says why, and what helps.
+    """
+    try:
+        known = is_copy(root) or _clone(root) is not None
+    except CourseError:
+        return
+    if not known and not _aside(root).exists():
         _aside(root).mkdir(parents=True)
         for notebook in (root / "notebooks").glob("*.ipynb"):
             shutil.copy2(notebook, _aside(root))

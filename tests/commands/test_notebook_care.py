@@ -222,6 +222,7 @@ def test_a_clone_of_another_user_is_told_in_gits_own_words(learner, monkeypatch)
     for command in (lambda: reset("01", learner), lambda: update(learner)):
         with pytest.raises(CourseError, match=r"dubious ownership.*safe\.directory"):
             command()
+    remember_fresh(learner)  # which `lab` asks for: it opens all the same
 
 
 def test_update_without_the_network_is_one_sentence(origin, learner):
