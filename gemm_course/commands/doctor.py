@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, requires, version
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 
-from gemm_course import places
+from gemm_course import places, records
 from gemm_course.commands.copying import is_copy
 from gemm_course.commands.errors import CourseError
 from gemm_course.commands.git import Clone, NoClone
 from gemm_course.compiler.nvidia import why_no_compiler
 from gemm_course.device import gpu_facts, why_no_gpu
 from gemm_course.device.facts import ask_nvidia_smi
+from gemm_course.records.folders import named_in_vain
 
 _SCRIPT = places.COURSE / "course.py"
 
@@ -30,7 +31,17 @@ class Finding:
 
 def examine() -> list[Finding]:
     """Look at everything the course depends on."""
-    return [_course(), _learner(), _python(), *_packages(), _numba_cuda(), *_gpu(), _compiler(), _tests()]
+    return [
+        _course(),
+        _learner(),
+        _python(),
+        *_packages(),
+        _numba_cuda(),
+        *_gpu(),
+        _figures(),
+        _compiler(),
+        _tests(),
+    ]
 
 
 def show(findings: list[Finding]) -> None:
@@ -49,6 +60,15 @@ def show(findings: list[Finding]) -> None:
 
 def _course() -> Finding:
     return Finding("course", f"{version('gemm-course')} in {places.COURSE}")
+
+
+def _figures() -> Finding:
+    """The GPUs whose measured figures pictures can show."""
+    found = ", ".join(records.short_of(place) for place in records.places())
+    wrong = named_in_vain()
+    return Finding(
+        "figures of", found, f"{wrong} Correct the path, or unset the variable." if wrong else None
+    )
 
 
 def _learner() -> Finding:

@@ -130,9 +130,14 @@ def _listed(known: list[Place]) -> str:
 
 
 def _missing() -> str:
-    """What the variable names in vain."""
+    """What the variable names in vain, in a sentence; "" if there is nothing."""
+    return f" {sentence}" if (sentence := named_in_vain()) else ""
+
+
+def named_in_vain() -> str:
+    """A sentence with the folders that the variable names although no records lie there; "" for none."""
     wrong = [str(folder) for folder in _named_folders() if not list(_gpus_in(folder))]
-    return f" {VARIABLE} names {' and '.join(wrong)}, where no records of a GPU lie." if wrong else ""
+    return f"{VARIABLE} names {' and '.join(wrong)}, where no records of a GPU lie." if wrong else ""
 
 
 def _folders() -> Iterator[Path]:
@@ -146,7 +151,9 @@ def _named_folders() -> list[Path]:
 
 
 def _parts() -> list[str]:
-    return [part for part in os.environ.get(VARIABLE, "").split(os.pathsep) if part.strip()]
+    """What the variable names, without blanks and the quotes that some shells leave around a path."""
+    parts = (part.strip().strip("\"'") for part in os.environ.get(VARIABLE, "").split(os.pathsep))
+    return [part for part in parts if part]
 
 
 def _gpus_in(folder: Path) -> Iterator[Path]:
@@ -165,7 +172,7 @@ def _is_a_gpus(folder: Path) -> bool:
 def _named_in(folder: Path, stamps: tuple[tuple[str, int], ...]) -> str:
     """The GPU that the tables of a folder name first."""
     for table, _ in stamps:
-        with (folder / table).open(newline="", encoding="utf-8") as file:
+        with (folder / table).open(newline="", encoding="utf-8", errors="replace") as file:
             first = next(csv.DictReader(file), {})
         if first.get("gpu"):
             return first["gpu"]

@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pandas as pd
 
+# What to do about a file that cannot be read.
+_HELP = "measure again, take a whole copy, or leave that folder out"
+_NOT_NEGATIVE = ("milliseconds", "tflops", "cublas_tflops", "triton_tflops", "ratio_to_cublas", "tb_s")
 PANDAS_TYPES = {"text": "object", "whole": "Int64", "real": "float64"}
 
 
@@ -29,15 +32,21 @@ class Table:
     def read(self, path: Path) -> pd.DataFrame:
         """All rows of a file, with this table's types; no rows if there is no such file.
 
-        Raises ValueError, naming file and columns, if the file's columns are not this table's.
+        Raises ValueError, a sentence with the file, if its columns are not this table's, a number is none or
+        negative where it cannot be, or if it is no CSV file.
         """
         import pandas as pd
 
-        if not path.exists():
+        if not path.exists() or not path.stat().st_size:
             return self._typed(pd.DataFrame(columns=list(self.columns)))
         texts = [name for name, kind in self.columns.items() if kind == "text"]
-        frame = pd.read_csv(path, dtype=dict.fromkeys(texts, "object"), na_values=[""], keep_default_na=False)
+        types = dict.fromkeys(texts, "object")
+        try:
+            frame = pd.read_csv(path, dtype=types, na_values=[""], keep_default_na=False)
+        except (UnicodeDecodeError, pd.errors.ParserError):
+            raise ValueError(f"{path} is no CSV file with commas, in UTF-8: {_HELP}.") from None
         self._compare(path, list(frame.columns))
+        self._check_numbers(path, frame)
         frame = frame.reindex(columns=list(self.columns))
         frame[texts] = frame[texts].astype("object").fillna("")
         return self._typed(frame)
@@ -87,7 +96,23 @@ class Table:
     def _compare(self, path: Path, found: list[str]) -> None:
         older = [name for name in self.columns if name not in self.later]
         if found not in (list(self.columns), older):
-            raise ValueError(f"{path} has the columns {found}, expected {list(self.columns)}")
+            lacks = [name for name in older if name not in found]
+            unknown = [name for name in found if name not in self.columns]
+            told = [f"lacks {', '.join(lacks)}"] if lacks else []
+            told += [f"has columns that are not known, {', '.join(unknown)}"] if unknown else []
+            raise ValueError(f"{path} {' and '.join(told) or 'has its columns in another order'}: {_HELP}.")
+
+    def _check_numbers(self, path: Path, frame: pd.DataFrame) -> None:
+        import pandas as pd
+
+        for name in (each for each in frame if self.columns[each] != "text"):
+            numbers = pd.to_numeric(frame[name], errors="coerce")
+            wrong = numbers.isna() & frame[name].notna()
+            if name in _NOT_NEGATIVE:
+                wrong |= numbers < 0
+            if wrong.any():
+                line, value = wrong.idxmax() + 2, frame[name][wrong.idxmax()]
+                raise ValueError(f"{path}, line {line}: {name} cannot be {value}: {_HELP}.")
 
     def _typed(self, frame: pd.DataFrame) -> pd.DataFrame:
         return frame.astype({name: PANDAS_TYPES[kind] for name, kind in self.columns.items()})

@@ -82,7 +82,7 @@ def call_of(make: Callable, args: tuple, kwargs: dict) -> Call | None:
 
 
 def _by_key(parameter: Parameter, value: Any) -> Iterable[tuple[str, Any]]:
-    """A parameter's value under its name, those of any number under "*", and those with any names by these."""
+    """A parameter's value by its name, those of any number by "*", and those with any names by these."""
     if parameter.kind is Parameter.VAR_KEYWORD:
         return value.items()
     return [("*" if parameter.kind is Parameter.VAR_POSITIONAL else parameter.name, value)]

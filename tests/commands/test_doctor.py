@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from gemm_course import records
 from gemm_course.commands import doctor
 
 NO_DRIVER = "There is no NVIDIA GPU here: no NVIDIA driver is installed."
@@ -85,6 +86,13 @@ def test_a_course_from_a_wheel_is_not_sent_to_a_script_that_it_has_not(monkeypat
     assert "clone" in found["tests"].found
     assert "wheel" in doctor._package("no-such-package", ">=1").advice
     assert "[gpu]" in doctor._cupy().advice
+
+
+def test_a_folder_of_figures_that_is_not_there_is_told(monkeypatch, tmp_path):
+    monkeypatch.setenv(records.VARIABLE, "off")
+    assert (doctor._figures().found, doctor._figures().advice) == ("H200", None)
+    monkeypatch.setenv(records.VARIABLE, str(tmp_path / "nowhere"))
+    assert "nowhere, where no records of a GPU lie. Correct the path" in doctor._figures().advice
 
 
 def test_advice_is_printed_below_what_it_is_about(capsys):

@@ -81,6 +81,18 @@ def test_an_unknown_name_lists_those_that_there_are(elsewhere, tmp_path, monkeyp
     assert records.gpus() == ["h200"]
 
 
+def test_blanks_and_quotes_around_a_path_do_not_count(elsewhere, monkeypatch):
+    monkeypatch.setenv(records.VARIABLE, os.pathsep.join(["off ", f'"{elsewhere}"']))
+    assert records.gpus() == ["h200", "made_up_1"]
+
+
+def test_a_file_in_another_encoding_does_not_hide_the_others(elsewhere, tmp_path, monkeypatch):
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "ladder.csv").write_bytes("stage,gpu\n".encode("utf-16"))
+    monkeypatch.setenv(records.VARIABLE, os.pathsep.join(["off", str(elsewhere), str(tmp_path / "other")]))
+    assert [records.short_of(each) for each in records.places()] == ["H200", NAME, "other"]
+
+
 def test_a_file_that_grows_is_read_again(elsewhere):
     assert records.place("made_up_1").gpu == NAME
     made_up_gpu(elsewhere, "Made-up GPU 2")
