@@ -5,9 +5,9 @@ Each job runs `gemm-course sweep --shard i/n` into a folder of its own, with one
 on the disk at once: a job that is killed, preempted or out of time goes on where it was, when Slurm puts it
 into the queue again or when this process submits what is missing. At the end the shards' rows are merged.
 
-On one machine the course's own worker processes stay, and submitit's local executor does not replace them:
-they compile on all cores while one of them measures on each GPU, where a job per GPU compiles and measures in
-turn, and when a kernel crashes they replace one process and lose one choice. Inside a job they are the same.
+On one machine the course's own worker processes need no shards: one queue feeds all GPUs, so that none waits
+for the slowest shard, and one set of processes compiles for all. Each job has the same workers inside, and a
+kernel that crashes costs it the same: one process and one choice.
 """
 
 from __future__ import annotations
