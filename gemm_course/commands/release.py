@@ -27,18 +27,23 @@ COURSE = (
     "docs",
     "gemm_course",
 )
-FOLDED, STUB = "folded", "stub"  # tags of the notebooks' cells, by tools/build_notebooks.py
+FOLDED, STUB, LISTING = "folded", "stub", "listing"  # tags of the notebooks' cells
 SOLUTIONS_LINK = "Every solution with what it shows when it runs"
+# The module of `graded` is loaded anew: a notebook may have put another function in its place.
 CHECK = """\
-from gemm_course import check
-from gemm_course.checks.core.grading import graded
+from importlib import reload
 
-graded({call})"""
-# Assignments have no solutions that nbgrader would have to clear away; and pictures below cells stay.
+from gemm_course import check
+from gemm_course.checks.core import grading
+
+reload(grading).graded({call})"""
+# Assignments have no solutions that nbgrader would have to clear away; and pictures below cells stay. A check
+# that a learner has deleted is put back before it is graded.
 CONFIG = """\
 c = get_config()
 c.CourseDirectory.course_id = "gemm-course"
 c.ExecutePreprocessor.timeout = 300
+c.OverwriteCells.add_missing_cells = True
 c.GenerateAssignment.preprocessors = [
     f"nbgrader.preprocessors.{name}"
     for name in (
@@ -56,8 +61,11 @@ c.GenerateAssignment.preprocessors = [
 def release_course(folder: Path, solutions: bool) -> None:
     """Write the course into a new folder, as learners get it.
 
-    Without ``solutions`` neither their notebooks nor those folded below the exercises are in it. The checkers
-    know right answers all the same, and Python hides nothing. Raises CourseError where the folder is not new.
+    Without ``solutions`` neither their notebooks nor those folded below the exercises are in it, nor what is
+    shown by cells that list a kernel asked for above them. The checkers know right answers all the same, such
+    a cell lists its kernel once it is run, and Python hides nothing.
+
+    Raises CourseError where the folder is not new.
     """
     _begin(folder)
     for name in COURSE:
@@ -106,11 +114,16 @@ def assignment_of(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
 
 
 def _without_solutions(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
-    """The notebook without the solutions folded below its exercises, and without the way to the others."""
+    """The notebook without the solutions folded below its exercises, and without the way to the others.
+
+    A cell that lists a kernel which solves an exercise stays, without what it shows: a learner runs it.
+    """
     notebook.cells = [cell for cell in notebook.cells if FOLDED not in cell.metadata.get("tags", [])]
     for cell in notebook.cells:
         if SOLUTIONS_LINK in cell.source:
             cell.source = cell.source.split(SOLUTIONS_LINK)[0].rstrip()
+        if LISTING in cell.metadata.get("tags", []) and cell.cell_type == "code":
+            cell.outputs = []
     return notebook
 
 

@@ -1,6 +1,7 @@
 """What a teacher hands out: no solution slips through, and points are what they should be."""
 
 import ast
+import functools
 import json
 import os
 
@@ -8,11 +9,14 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
+import gemm_course
 from gemm_course import check, checks, places
 from gemm_course.checks import Exercise, Verdict
+from gemm_course.checks.core import grading
 from gemm_course.checks.core.grading import graded, replaced_functions
 from gemm_course.commands.errors import CourseError
 from gemm_course.commands.release import (
+    CHECK,
     CONFIG,
     _answer_and_question,
     _check_at_the_end,
@@ -57,6 +61,7 @@ def test_every_exercise_is_graded_once_in_a_locked_cell():
             if of_nbgrader(cell, "grade"):
                 assert of_nbgrader(cell, "locked") and of_nbgrader(cell, "points") == 1
                 call = ast.parse(cell.source).body[-1].value.args[0]
+                assert "reload(grading).graded(" in cell.source
                 asked.append(call.func.attr)
                 given = [*call.args, *(keyword.value for keyword in call.keywords)]
                 assert all(isinstance(each, ast.Name) for each in given), "the learner's, by name"
@@ -70,6 +75,13 @@ def test_no_solution_is_in_an_assignment(name):
     assert "Solution</summary>" not in text and "_solutions.ipynb" not in text
     for source in solutions(name).values():
         assert json.dumps(source, ensure_ascii=False)[1:-1] not in text
+
+
+def test_what_lists_a_kernel_that_was_asked_for_shows_nothing_until_it_is_run():
+    book = assignment_of(learners("03_shared_memory_tiles"))
+    listings = [cell for cell in book.cells if "listing" in cell.metadata.get("tags", [])]
+    assert listings and not any(cell.outputs for cell in listings)
+    assert any(cell.source == 'see.source("penny_xu_tile")' for cell in listings)
 
 
 def test_a_course_without_solutions_has_none_and_works(tmp_path):
@@ -153,6 +165,22 @@ def test_a_replaced_function_is_named(monkeypatch):
             assert any(name in each for each in replaced_functions())
             with pytest.raises(AssertionError, match="has replaced it"):
                 graded(Verdict("00.1", "where", True, "mine"))
+
+
+def test_a_partial_method_and_another_object_for_check_are_named(monkeypatch):
+    code = compile("lambda self, *answer: None", "/tmp/ipykernel_1/1.py", "eval")
+    with monkeypatch.context() as changed:
+        changed.setattr(Exercise, "__call__", functools.partialmethod(eval(code)))
+        assert any("__call__" in each for each in replaced_functions())
+    with monkeypatch.context() as changed:
+        changed.setattr(gemm_course, "check", object(), raising=False)
+        assert "gemm_course.check" in list(replaced_functions())
+
+
+def test_a_locked_cell_grades_with_the_courses_own_function(monkeypatch):
+    monkeypatch.setattr(grading, "graded", lambda verdict: None)
+    with pytest.raises(AssertionError, match=r"00\.3"):
+        exec(CHECK.format(call="check.idle_lanes(None)"), {})
 
 
 def test_only_a_right_answer_is_no_error(capsys):

@@ -8,6 +8,7 @@ from types import FunctionType, ModuleType
 
 from IPython.display import display
 
+import gemm_course
 from gemm_course.places import PACKAGE
 
 from .exercise import Exercise
@@ -32,7 +33,12 @@ def graded(verdict: Verdict) -> None:
 
 
 def replaced_functions() -> Iterator[str]:
-    """Name the functions of `gemm_course.checks` that come from somewhere else, such as a notebook's cell."""
+    """Name the functions of `gemm_course.checks` that come from somewhere else, such as a notebook's cell.
+
+    Named as well is `gemm_course.check` itself where it is no longer that package.
+    """
+    if gemm_course.check is not sys.modules.get(_CHECKERS):
+        yield "gemm_course.check"
     for name, module in list(sys.modules.items()):
         if name == _CHECKERS or name.startswith(f"{_CHECKERS}."):
             yield from (
@@ -46,12 +52,15 @@ def _functions(module: ModuleType) -> Iterator[tuple[str, object]]:
         yield name, value
         if isinstance(value, type) and value.__module__.startswith(_CHECKERS):
             for attribute, function in list(vars(value).items()):
-                yield (
-                    f"{name}.{attribute}",
-                    getattr(function, "fget", getattr(function, "__func__", function)),
-                )
+                yield f"{name}.{attribute}", _inside(function)
         if isinstance(value, Exercise):
             yield name, value._prove
+
+
+def _inside(attribute: object) -> object:
+    """The function within a property, a static or class method, or a partial one; or what was given."""
+    found = (getattr(attribute, name, None) for name in ("fget", "__func__", "func"))
+    return next(filter(None, found), attribute)
 
 
 def _is_foreign(function: object) -> bool:
