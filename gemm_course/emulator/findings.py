@@ -101,9 +101,9 @@ def leaves_registers(name: str, elements: int, counted: bool) -> str:
     """
     if counted:
         why = (
-            f"How often this loop runs is known only at run time, and {name} has {elements} elements: the "
-            "compiler does not write out all iterations that there may be. So the array goes to local "
-            "memory, which is as slow as global memory"
+            f"How often the loop around this line runs is known only at run time, and {name} has {elements} "
+            "elements: the compiler does not write out all iterations that there may be. So the array goes "
+            "to local memory, which is as slow as global memory"
         )
     else:
         why = (

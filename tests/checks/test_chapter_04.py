@@ -8,6 +8,7 @@ from numba import cuda, float32
 
 from gemm_course import check
 from gemm_course.checks.ch04.reads_per_result import CASES
+from gemm_course.checks.ch04.thread_columns import OF_THE_SOLUTION
 from gemm_course.checks.core.printing import MOST_LINES
 from gemm_course.checks.kits import make_strip
 from gemm_course.compiler.nvidia import why_no_compiler
@@ -80,6 +81,25 @@ def test_other_right_kernels_pass():
     for verdict in (check.thread_columns(rows_apart), check.in_registers(other_words)):
         assert verdict.passed, str(verdict)
     assert "1.125" in check.thread_columns(rows_apart).message
+    assert "other rows than those from `ty * TM`" in check.thread_columns(rows_apart).message
+
+
+def test_a_kernel_with_the_rows_of_the_exercise_is_told_nothing_of_others():
+    verdict = verdict_of(solution("thread_columns"))
+    assert verdict.passed and "other rows" not in verdict.message
+
+
+@pytest.mark.skipif(why_no_compiler() is not None, reason="NVIDIA's compiler is not installed")
+def test_the_solutions_registers_stand_beside_the_kernels():
+    verdict = verdict_of(solution("thread_columns"))
+    assert (
+        f"takes {OF_THE_SOLUTION} registers per thread (the solution: {OF_THE_SOLUTION})" in verdict.message
+    )
+
+
+def test_one_guard_for_all_columns_is_named_where_it_keeps_the_store_out_too():
+    verdict = verdict_of(changed(solution("in_registers"), (IS_COLUMN, "if first + 32 * R <= n:")))
+    assert not verdict.passed and "one for all R columns" in verdict.message
 
 
 @pytest.mark.parametrize(

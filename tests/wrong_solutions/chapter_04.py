@@ -25,6 +25,8 @@ WRONG["reads_per_result"] = returning(
         "the_other_way_round": ("other way round", "BK * TM + BK / TM"),
         "one_step_of_as": ("BK * TM from a tile", "(BK + TM) / TM"),
         "roles_swapped": ("BK and TM are swapped", "TM + TM / BK"),
+        "one_read_of_bs_shared": ("shares one read of Bs", "BK + 1 / TM"),
+        "one_read_of_bs_each": ("one read of Bs for each result", "BK + 1"),
         "words": ("must be a number", '"BK + BK/TM"'),
     },
 )
@@ -76,6 +78,11 @@ ONE_BY_ONE = f"for j in range(TM):\n            acc = float32(0)\n{indent(ONE_RE
 WRONG["thread_columns"] = altered(
     "thread_columns",
     {
+        "only_declared_and_zeroed": (
+            "Two pieces are missing",
+            (PRODUCTS, "pass\n"),
+            (STORE, "pass\n"),
+        ),
         "b_read_for_every_result": (
             "Reads in your source are counted",
             ("b = Bs[p, tx]", "pass"),
@@ -234,6 +241,9 @@ WRONG["tile_sectors"] = returning(
         "a_row_of_the_tile_each": ("only 32 lanes", "64"),
         "lines": ("bytes of a line", "max(1, 4 * BK // 128)"),
         "min_for_max": ("`min` where `max`", "32 // BK * min(1, BK // 8)"),
+        "of_a_row_for_each_lane": ("32 rows of the tile", "32 * BK // 8"),
+        "four_for_each_row": ("4 sectors for each row", "32 // BK * 4"),
+        "at_least_four": ("other way round", "max(4, BK)"),
         "as_text": ("must be a number", '"4 or 8"'),
     },
 )
@@ -313,6 +323,17 @@ WRONG["in_registers"] = altered(
             ("acc[i]", "acc"),
         ),
         "guard_forgotten": ("guard of their own", (IS_COLUMN, "if True:")),
+        "eight_for_r": ("The loop over `range(8)` goes past the end", ("range(R)", "range(8)")),
+        "eight_accumulators": ("`acc` has another size", (ACC, "acc = cuda.local.array(8, float32)")),
+        "one_element_too_far": ("index leaves `acc`", (ADD, ADD.replace("acc[i]", "acc[i + 1]"))),
+        "one_guard_around_the_loop": (
+            "one for all R columns",
+            (
+                ADDED_UP,
+                "if first + 32 * R <= n:\n            for p in range(k):\n                xp = x[p]\n"
+                f"                for i in range(R):\n                    {ADD}\n",
+            ),
+        ),
         "guard_of_the_first_column": ("first column only", (IS_COLUMN, "if first < n:")),
         "guard_one_too_far": (
             "is written, and there are only",

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections.abc import Iterator
 from itertools import groupby
 
 import numpy as np
@@ -102,6 +103,8 @@ def _check_numbers(R: int, trial: Trial):
         f"{trial.about}: `y[{i}]`, column {i % (WARP * R) // WARP} of thread {i % WARP} in block "
         f"{i // (WARP * R)}, is {number_shown(y[i])}; it should be {expected[i]:.5g}."
     )
+    if not y[wrong][~np.isnan(y[wrong])].any() and (said := _one_for_all(trial)):
+        raise Refused(said, where)
     if not np.isnan(y[wrong]).all():
         raise Refused("The numbers are wrong.", where)
     if set(wrong // WARP % R) == set(range(1, R)) and len(wrong) >= n // R:
@@ -120,6 +123,8 @@ def _check_numbers(R: int, trial: Trial):
 
 
 def _words(finding: Finding, trial: Trial) -> str:
+    if finding.kind == "out_of_bounds" and (said := _past_the_array(finding, trial)):
+        return f"{said} {finding.message}"
     if finding.kind == "out_of_bounds" and (said := _too_far(trial) or _first_alone(trial)):
         return f"{said} {finding.message}"
     if finding.kind == "shared_race":
@@ -150,9 +155,61 @@ def _too_far(trial: Trial) -> str | None:
     return None
 
 
+def _past_the_array(finding: Finding, trial: Trial) -> str | None:
+    """What to do about an index that leaves an array of the thread's own."""
+    local, tree = trial.report.accesses.query("space == 'local'"), source_tree(trial.kernel)
+    if finding.array not in set(local["array"]):
+        return None
+    around = [loop for loop in _loops(tree) if loop.lineno <= finding.line <= loop.end_lineno]
+    loop = around[-1] if around else None
+    if _size_of(tree, finding.array) not in ("R", None):
+        return (
+            f"A thread has R results, and `{finding.array}` has another size: `{finding.array} = "
+            "cuda.local.array(R, float32)`."
+        )
+    if isinstance(loop, ast.For) and not _known_range(loop.iter):
+        return (
+            f"The loop over `{ast.unparse(loop.iter)}` goes past the end of `{finding.array}`: a thread has "
+            "R results, so let it run R iterations, `range(R)`."
+        )
+    return f"The index leaves `{finding.array}`, which has R elements."
+
+
+def _size_of(tree: ast.AST, array: str) -> str | None:
+    """The size that a local array is declared with, as written; None where that is not seen."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == array:
+            found = re.fullmatch(
+                r"[\w.]*local\.array\((?:shape=)?\(?(.*?),?\)?, .*\)", ast.unparse(node.value)
+            )
+            return found[1] if found else None
+    return None
+
+
+def _one_for_all(trial: Trial) -> str | None:
+    """What to do about a guard that keeps out all columns of a thread where its last does not exist."""
+    for text, names in _guards_of_threads(trial):
+        if "R" in names:
+            return (
+                f"The guard `{text}` is one for all R columns of a thread: where the last of them does not "
+                "exist, the others are left out too. Each column needs its own: `if first + 32 * i < n`."
+            )
+    return None
+
+
 def _first_alone(trial: Trial) -> str | None:
     """What to do about a guard that is the same for all columns of a thread, `first < n`."""
-    tree = source_tree(trial.kernel)
+    for text, _ in _guards_of_threads(trial, ast.Lt):
+        return (
+            f"The guard `{text}` tests a thread's first column only. Each column needs its own: "
+            "`if first + 32 * i < n`."
+        )
+    return None
+
+
+def _guards_of_threads(trial: Trial, *compared: type) -> Iterator[tuple[str, set[str]]]:
+    """Comparisons with n in which no loop's variable stands: as written, and the names in them."""
+    tree, compared = source_tree(trial.kernel), compared or (ast.Lt, ast.LtE)
     varying = {
         node.id
         for loop in _loops(tree)
@@ -163,12 +220,8 @@ def _first_alone(trial: Trial) -> str | None:
         if not isinstance(node, ast.Compare) or ast.unparse(node.comparators[-1]) != trial.own_name("n"):
             continue
         names = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
-        if isinstance(node.ops[-1], ast.Lt) and not varying & names:
-            return (
-                f"The guard `{ast.unparse(node)}` tests a thread's first column only. Each column needs its "
-                "own: `if first + 32 * i < n`."
-            )
-    return None
+        if isinstance(node.ops[-1], compared) and not varying & names:
+            yield ast.unparse(node), names
 
 
 # ---- the lesson --------------------------------------------------------------------------------------------

@@ -49,6 +49,16 @@ SLIPS = (
         lambda BK, TM: BK * (TM + 1) // TM,
     ),
     Slip(
+        "That shares one read of Bs among the TM results. A pair of tiles has BK steps, and each reads an "
+        "element of Bs: share BK of them.",
+        lambda BK, TM: BK + 1 / TM,
+    ),
+    Slip(
+        "That has one read of Bs for each result. There are BK of them, one in each step, and TM results "
+        "share them.",
+        lambda BK, TM: BK + 1,
+    ),
+    Slip(
         "That is what the compiler makes of v03, in wavefronts. Count the elements that the source reads.",
         lambda BK, TM: BK / 2 + BK / TM,
     ),

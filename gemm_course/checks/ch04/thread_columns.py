@@ -1,23 +1,25 @@
 """Exercise 04.2: a GEMM kernel whose threads compute TM results each, one below the other."""
 
 import ast
+import re
 from collections.abc import Sequence
 
 import numpy as np
 
-from gemm_course.checks.core import Refused, exercise, source_tree
+from gemm_course.checks.core import NothingYet, Refused, exercise, source_tree
 from gemm_course.checks.engines.common_mistakes import GuardMistake, Mistake
 from gemm_course.checks.engines.gemm import GemmTrial, Likely
 from gemm_course.checks.engines.gemm_factory import GemmFactory
-from gemm_course.checks.engines.lessons import STANDARD, reads
+from gemm_course.checks.engines.lessons import STANDARD, check_tiles_used, reads
 from gemm_course.checks.engines.mistakes import Prediction, added_up, mixed, only_stored, result, taken_from
 from gemm_course.checks.engines.problem import Geometry, Problem
 from gemm_course.checks.engines.tiles import Tiles, tile_choices
-from gemm_course.emulator import Finding
+from gemm_course.emulator import Finding, Watch
 
 TILES = tile_choices(
     "BM BN BK TM", (8, 4, 4, 4), (16, 32, 8, 8), (32, 16, 4, 2), (32, 8, 8, 16), (64, 64, 8, 8)
 )
+OF_THE_SOLUTION = 125  # registers per thread with the tiles that are compiled; a test compiles them
 
 
 @exercise(
@@ -41,9 +43,26 @@ def thread_columns(make_column):
     return (
         f"Right on {proof.problems} problems. With document 004's tiles (64 × 64 × 8, TM = 8) the threads "
         f"read {proof.trials[TILES[-1]].reads_per_multiply_add:.4g} elements of shared memory for each "
-        f"multiply-add instead of 2, and there is no race. {proof.registers} "
+        f"multiply-add instead of 2, and there is no race. {_compared(proof.registers)} "
         "(A thread may have up to 255. What many of them cost comes later in this notebook.)"
+        f"{_other_rows(proof.trials[TILES[0]])}"
     )
+
+
+def _compared(registers: str) -> str:
+    """What is known about the registers, with the solution's number beside the kernel's."""
+    return re.sub(r"\d+ registers per thread", rf"\g<0> (the solution: {OF_THE_SOLUTION})", registers)
+
+
+def _other_rows(whole: GemmTrial) -> str:
+    """A sentence where a thread has other rows than those that the exercise names, else ""."""
+    traced = FACTORY.try_on_whole_tiles(whole.kernel, TILES[0], watch=Watch(warp=0, local=False))
+    trace, name = traced.report.trace, whole.own_name("C")
+    stored = trace[(trace["array"] == name) & (trace["op"] == "store") & (trace["thread"] == 0)]
+    rows = sorted({element[0] for element in stored["element"]})
+    if rows == list(range(TILES[0].TM)):
+        return ""
+    return " Your threads have other rows than those from `ty * TM`; that is right as well."
 
 
 def _with_the_size(refused: Refused) -> Refused:
@@ -59,6 +78,20 @@ def _with_the_size(refused: Refused) -> Refused:
 
 def _geometry(tiles: Tiles) -> Geometry:
     return Geometry((tiles.BN, tiles.BM // tiles.TM), "columns", (tiles.TM, 1))
+
+
+def _begun(*trials: GemmTrial) -> None:
+    """Raise NothingYet for the stub, and Refused where only its first piece has been written."""
+    local = trials[0].report.accesses.query("space == 'local'")
+    try:
+        check_tiles_used(*trials)
+    except NothingYet:
+        if local.empty:
+            raise
+        raise Refused(
+            f"`{local['array'].iloc[0]}` is there. Two pieces are missing: the products, between the two "
+            "barriers, and the store, after the loop over `k0`."
+        ) from None
 
 
 # ---- what goes wrong ---------------------------------------------------------------------------------------
@@ -293,6 +326,7 @@ FACTORY = GemmFactory(
     tiles=TILES,
     geometry=_geometry,
     likely=_likely,
+    begun=_begun,
     before_numbers=_check_tiles_read,
     in_registers=True,
     lessons=(

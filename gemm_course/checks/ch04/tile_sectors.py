@@ -38,6 +38,19 @@ SLIPS = (
         lambda BK: BK,
     ),
     Slip(
+        "That is for 32 rows of the tile. One request has 32 lanes, and they cover 32 / BK rows.",
+        lambda BK: 32 * BK // 8,
+    ),
+    Slip(
+        "That takes 4 sectors for each row. A row has BK floats, and a sector holds 8 of them.",
+        lambda BK: 32 // BK * 4,
+    ),
+    Slip(
+        "It is the other way round: from BK = 8 on the 32 floats fill 4 sectors. Below it more move, for a "
+        "short row takes a whole sector.",
+        lambda BK: max(4, BK),
+    ),
+    Slip(
         "`min` where `max` is meant: a row needs `BK // 8` sectors, and never fewer than one.",
         lambda BK: 32 // BK * min(1, BK // 8),
     ),
