@@ -43,7 +43,9 @@ def draw(access: str, depth: int, pad: int) -> Picture:
     """Draw one access of warp 0, one of ACCESSES; ``depth`` is BK, ``pad`` the padding of As."""
     array, _ = ACCESSES[access]
     tile = Tile("As", depth, BM + pad, pad) if array == "As" else Tile("Bs", depth, BN)
-    return figure.draw(request(access, depth, pad), f"{access}, rows of {tile.columns} words", tile)
+    return figure.draw(
+        request(access, depth, pad), f"{access}, rows of {tile.columns} words, 8 × 8 results per thread", tile
+    )
 
 
 @lru_cache(256)

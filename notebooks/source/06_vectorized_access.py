@@ -262,6 +262,9 @@ check.scatter_padding(wavefronts=[8, 2, 4], take=4)
 # **The hunt.** The picture has three depths BK and five paddings: fifteen ways to store `As[c + e, r] =
 # v[e]`. Some take a single wavefront. Find them all, and the rule behind them. Then switch to `load4(As, (p,
 # y0))`: in which of them can As still be read by fours?
+#
+# (The picture's threads have 8 × 8 results, not 16 × 4. Stores into As are the same for both. What a warp
+# reads is not; leave Bs for later.)
 
 # %% id="hunt"
 see.wavefronts()
@@ -312,6 +315,9 @@ see.source(around(None, 32, 32, 16, 4, 4))
 # under `@cuda.jit(device=True)`. It brings the tile of A that begins at `A[row0, k0]` into As, transposed,
 # for **any** m and k. A's rows are multiples of four floats long; behind column k there may be anything.
 # `tid` numbers all threads of the block, which is two-dimensional. THREADS is as in 06.1.
+#
+# A load may stand in a condition: `v = load4(...) if ... else zeros`. `zeros` is then a tuple of four as well,
+# each written `float32(0)`: a bare 0 beside them would make them float64.
 
 
 # %% id="ex-06-4"
@@ -500,12 +506,14 @@ see.vectorized_peers("v02", "v04")
 #
 # 1. **Idle threads.** A tile of A has 256 fours, and a block 1024 threads. Three in four wait at the barrier.
 #    "We waste a lot of threads", says a comment in the source.
-# 2. **The clearing** of what lies past k, your 06.4. He writes `v[3 - i] = 0` for i below a number that is
-#    known only at run time. Registers have no addresses, so in C++ the four go to
-#    [local memory](glossary.md#local-memory).
+# 2. **The clearing** of what lies past k, your 06.4. He counts how many of the four lie past k, and clears so
+#    many in a loop, from `v[3]` down. How often the loop runs is known only at run time. Registers have no
+#    addresses, so in C++ the four go to [local memory](glossary.md#local-memory).
 #
-# To compare, hold nvcc to 32 registers. Single loads then reach
-# 8.1 TFLOPS instead of 9.2: the baseline.
+# NVIDIA's compiler for C++, nvcc, gave the slow kernel 32 registers per thread. With more, fewer of these
+# large blocks fit on an SM. So that nothing else differs, all forms below are held to 32. Single loads had 32
+# by themselves; holding them to it changes their code, and they reach 8.1 TFLOPS instead of 9.2. So 8.1 is
+# what to compare with.
 #
 # You may change one thing in the kernel and measure again. Which change tells the two apart, and which of
 # them do you accuse?
@@ -520,6 +528,9 @@ see.vectorized_peers("v02", "v04")
 #
 # The clearing explains 2.0 of the 2.3 TFLOPS lost; the last 0.3 may be the idle threads. Unrolled, it has
 # constant indices and needs no local memory, but it still costs instructions.
+#
+# His v04 gained 3 %, and not a per cent more without the clearing: there the four stayed in registers. Why
+# fours bring it less than they bring the course's kernel, nobody has measured.
 #
 # So do not ask whether fours help. Look at the instructions, and at local memory.
 
@@ -551,8 +562,9 @@ see.limits("thread_tiled_2d", "vectorized")
 # counted, not inferred. In the other clocks none of a scheduler's four warps can issue; what they wait
 # for longest is [dispatch](glossary.md#dispatch).
 #
-# 72 % of 72 % are 52 %, but notebook 05's multiply-add units are busy in 57. They also take the integer
-# multiply-adds (IMAD) of the addresses: 113 in its loop, 5 now.
+# Check it for notebook 05's kernel: something is issued in 72 % of the clocks, and 72 % of that are
+# multiply-adds. That makes 52 % of the clocks, but its multiply-add units are busy in 57 %. They also take
+# the integer multiply-adds (IMAD) of the addresses: 113 in its loop, 5 now.
 #
 # Multiply-add units and shared memory follow close together, so next time the traffic of shared memory must
 # shrink as well.
@@ -567,15 +579,16 @@ see.limits("thread_tiled_2d", "vectorized")
 
 # %% [markdown] tags=["thought"]
 # Eight wavefronts, where four would do. The lanes are eight words apart, so half of the banks stand idle
-# while the other half gives two words for every group. With 16 × 4 the lanes' fours lie side by side.
+# while the other half gives two words for every group. With 16 × 4 the lanes' fours lie side by side. All
+# reads of a k step together take a warp 20 wavefronts with 8 × 8, and 12 with 16 × 4.
 # Notebook 07 has the four reads *without* the conflict.
 
 # %% [markdown]
 # ## Tune it
 #
-# **Beat 41.4.** Move the sliders and see what was measured. (Where it says *not measured*, nobody knows.)
-#
-# And take the padding away on your way: what does it bring, with all else as it is?
+# **Beat 41.4.** First take the padding away: what does it bring, with all else as it is? Then go on from
+# there. A slider that is moved alone leads nowhere: look at *measured around*, which shows what was measured
+# one or two moves away. (Where it says *not measured*, nobody knows.)
 
 # %%
 see.tiles("vectorized", tells_best=False)

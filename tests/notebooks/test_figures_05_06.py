@@ -394,6 +394,13 @@ def test_what_06_says_of_fours_in_local_memory():
     told = f"explains {uncleared - fours:.1f} of the {single - fours:.1f} TFLOPS lost; the last"
     assert f"{told} {single - uncleared:.1f} may be" in said
     assert f"{single} TFLOPS instead of {peer('v02').tflops:.1f}" in said
+    assert peer("v02").registers == 32
+
+
+def test_what_06_says_of_v04():
+    single, fours, unmasked = peer("v04"), peer("v04_vectorized"), peer("v04_vectorized", NO_MASK)
+    assert f"His v04 gained {percent(fours.tflops / single.tflops - 1)}," in words_of("06")
+    assert unmasked.tflops / fours.tflops < 1.01 and fours.stack_bytes == 0
 
 
 def test_what_06_says_of_its_own_limit():
@@ -405,7 +412,9 @@ def test_what_06_says_of_its_own_limit():
     assert f"a little more often: {percent(now.busy['issue slots'])}. But {percent(useful)} of what" in said
     share = before.busy["issue slots"] * NEITHER.measured["float32_fma"] / 32 / instructions(NEITHER)
     units = percent(before.busy["multiply-add units"]).split()[0]
-    assert f"are {percent(share)}, but notebook 05's multiply-add units are busy in {units}." in said
+    clocks, useful = percent(before.busy["issue slots"]), percent(share / before.busy["issue slots"])
+    assert f"issued in {clocks} of the clocks, and {useful} of that are multiply-adds" in said
+    assert f"That makes {percent(share)} of the clocks, but its multiply-add units are busy in {units} %" in said
     imads = [sum(" IMAD" in f" {row.text}" for row in form.code.loop.rows) for form in (NEITHER, BOTH)]
     assert "(IMAD) of the addresses: {} in its loop, {} now".format(*imads) in said
     runners = sorted(now.busy, key=now.busy.get)[-3:-1]

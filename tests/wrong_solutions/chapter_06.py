@@ -28,7 +28,7 @@ def four_at_once() -> dict[str, Wrong]:
             (COPY, f"v = load4(A, (r, c))\n            {one_by_one}v[e]"),
         ),
         "lanes_down_a_column": (
-            "neighbouring threads are in different rows",
+            "does not lie side by side",
             (LOOP, "for group in range(tid, BM * BK // 4, THREADS):"),
             (GROUP, "r, c = group % BM, group // BM * 4"),
         ),
@@ -47,6 +47,10 @@ def four_at_once() -> dict[str, Wrong]:
             ("A, (r, c)", "A, (c, r)"),
         ),
         "one_round_too_many": ("below the tile", (LOOP, "for i in range(0, BM + ROWS, ROWS):")),
+        "the_four_before_the_place": (
+            "The place comes before the four",
+            (COPY, "store4(out, load4(A, (r, c)), (r, c))"),
+        ),
     }
     return altered("four_at_once", mistakes)
 
@@ -103,6 +107,13 @@ def transposing_scatter() -> dict[str, Wrong]:
             (SCATTER, "As[c + e, r] = A[r, c + e]"),
         ),
         "one_row_too_far": ("is one too far: As has BK rows", ("As[c + e, r]", "As[c + e + 1, r]")),
+        "a_four_into_a_row_of_as": (
+            "into one row",
+            (
+                f"            for e in range(4):\n                {SCATTER}\n",
+                "            store4(As, (c, r), v)\n",
+            ),
+        ),
         "waits_for_its_warp": ("one warp only", ("cuda.syncthreads()", "cuda.syncwarp()")),
         "computed_in_float64": ("computed in float64", (SCATTER, f"{SCATTER} * 1.0")),
         # As is filled in A's order and read down its columns.
@@ -198,6 +209,7 @@ def ragged_fours() -> dict[str, Wrong]:
         "nothing_stored_outside": ("nothing is stored", (filling, only_inside)),
         "one_too_far_along_k": ("`k0 + c <= k` goes one too far", ("k0 + c < k", "k0 + c <= k")),
         "cleared_one_too_late": ("`k0 + c + e <= k` goes one too far", (CLEAR_GUARD, "k0 + c + e <= k")),
+        "rows_end_at_k": ("asks for the wrong end", (LOAD_GUARD, "row0 + r < k and k0 + c < m")),
         "always_the_first_tile": ("`k0` is left out", ("k0 + c", "c")),
         "always_the_first_rows": ("`row0` is left out", ("row0 + r", "r")),
         "one_element_of_four": ("at its place in As", ("As[c + e, r] =", "As[c + 3 - e, r] =")),

@@ -127,6 +127,21 @@ class Fetch:
                     return f"`{ast.unparse(node)}` goes one too far: the last index is {end} - 1. Write `<`. "
         return ""
 
+    def asks_the_wrong_end(self) -> str:
+        """The learner's comparison of a row with k or of a column with m, in words; "" for none."""
+        m, k, _, row0, k0 = self.function.py_func.__code__.co_varnames[:5]
+        tree = source_tree(self.function)
+        rows, columns = _made_from(row0, tree), _made_from(k0, tree)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Compare):
+                end, names = ast.unparse(node.comparators[-1]), _names_in(node.left)
+                if (end == k and names & (rows - columns)) or (end == m and names & (columns - rows)):
+                    return (
+                        f"`{ast.unparse(node)}` asks for the wrong end: A has `{m}` rows and `{k}` columns, "
+                        f"and `{row0}` counts rows, `{k0}` columns. "
+                    )
+        return ""
+
     def counts_anew(self) -> bool:
         """Whether the learner's threads take their number along x only; blocks here are two-dimensional."""
         read = {ast.unparse(node) for node in ast.walk(source_tree(self.function))}
@@ -218,6 +233,8 @@ def _explained(fetch: Fetch, trial: GemmTrial) -> Refused:
     finding = first_error(trial)
     if fetch.counts_anew():
         return Refused(RENUMBERED, fetch.where(trial))
+    if swapped := fetch.asks_the_wrong_end():
+        return Refused(swapped.strip(), fetch.where(trial))
     if finding is None:
         return Refused(_why_wrong(fetch, trial), _first_wrong(trial))
     mine = finding.function == fetch.function.py_func.__name__
@@ -418,7 +435,8 @@ def _check_lesson(fetch: Fetch, trial: GemmTrial) -> None:
     if bare:
         raise Refused(
             f"The numbers are right, but `{bare}` has no floats of 32 bits in it. Beside it `load4`'s four "
-            "become float64, and the compiler converts every element there and back. Write `float32(0)`.",
+            "become float64, and the compiler converts every element there and back. Write `float32(0)`. (A "
+            "single 0 beside one element costs nothing: the compiler sees that.)",
             fetch.where(trial),
         )
     if (rows["bits"] < 128).any():

@@ -45,6 +45,8 @@ def transposing_scatter(make_transpose):
                 "There is no shared memory in this kernel. A's tile goes into `As`, transposed, and from "
                 "there to `out`: that is how a GEMM kernel takes it."
             )
+        if run.wrong.any() or run.report.errors:
+            _check_no_four_goes_into_as(run)
         check_errors(run, FINDINGS)
         _check_numbers(run)
     if runs[0].accesses("load", None).empty:
@@ -79,6 +81,17 @@ def _of_barriers(run: Move) -> str:
         f" But the threads wait {run.barriers_per_block} times, and once is enough: a single barrier after "
         "the loop that fills As."
     )
+
+
+def _check_no_four_goes_into_as(run: Move) -> None:
+    """Raise Refused where a four of A is stored into As by one `store4`, which cannot transpose it."""
+    for node in _calls(run):
+        if ast.unparse(node.func).endswith("store4") and ast.unparse(node.args[0]) != run.own_name("out"):
+            raise Refused(
+                "`store4` puts four floats side by side, into one row. Those of a load belong into four "
+                "rows of As, one below the other: store them singly, `v[e]` into `As[c + e, r]`.",
+                f"{run.line(node.lineno)}. {run.about}.",
+            )
 
 
 # ---- the numbers -------------------------------------------------------------------------------------------
@@ -242,7 +255,7 @@ def _check_scatter(run: Move) -> None:
     why = (
         "The rows of As are BM floats long, without the PAD behind them."
         if unpadded
-        else "Does the padding lie behind each row, `BM + PAD`, and so between two elements of a float4?"
+        else "Has As BK rows, each BM + PAD floats long?"
     )
     raise Refused(
         f"The numbers are right, but the stores into As have bank conflicts: {told}. {why}",
@@ -256,7 +269,8 @@ def _check_size(run: Move) -> None:
     if floats > (enough := tiles.BK * (tiles.BM + tiles.PAD)):
         raise Refused(
             f"The numbers are right, but As has {floats} floats, and {enough} are enough: BK rows of BM + "
-            f"PAD floats. PAD is {tiles.PAD} here. Is the padding written as a number?",
+            f"PAD floats. PAD is {tiles.PAD} here. Are rows and columns of the shape in this order, and is "
+            "the padding PAD, not a number?",
             f"{run.about}.",
         )
 

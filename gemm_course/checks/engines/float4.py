@@ -75,14 +75,24 @@ def move(given: Any, tiles: Tiles, *, transposed: bool = False) -> Move:
 
 
 def _check_indices(kernel: Any) -> None:
-    """Raise Refused where a list stands for an index of `load4` or `store4`."""
+    """Raise Refused where an index of `load4` or `store4` is a list, or stands at the wrong place."""
     for node in ast.walk(source_tree(kernel.py_func)):
         if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("load4", "store4")):
+            if len(node.args) == 3 and _is_a_pair(node.args[2]) and not _is_a_pair(node.args[1]):
+                raise Refused(
+                    "The place comes before the four that are stored there: `store4(array, (row, column), "
+                    "four)`.",
+                    line_at(kernel, node.lineno),
+                )
             if any(isinstance(each, ast.List) for each in node.args):
                 raise Refused(
                     "A list cannot be an index: an index is a tuple, `(row, column)` in round brackets.",
                     line_at(kernel, node.lineno),
                 )
+
+
+def _is_a_pair(node: ast.expr) -> bool:
+    return isinstance(node, ast.Tuple) and len(node.elts) == 2
 
 
 # ---- what the emulator found -------------------------------------------------------------------------------
@@ -193,9 +203,9 @@ def check_once(run: Move, op: str, name: str, what: str, width: str = "BK") -> N
     sectors, least = int(rows["sectors"].sum()), needed // 8
     if sectors > least:
         raise Refused(
-            f"The numbers are right, but where the tile is {what} {sectors} sectors move, twice as many as "
-            f"the {least} it lies in: neighbouring threads are in different rows and use half of each. "
-            "Let neighbours take neighbouring groups of four floats in a row: the row is `tid // "
-            f"({width} // 4)`.",
+            f"The numbers are right, but where the tile is {what} {sectors} sectors move, and it "
+            f"lies in {least}: what neighbouring threads take does not lie side by side, so each request "
+            "uses only a part of its sectors. Let neighbours take neighbouring groups of four floats in a "
+            f"row: the row is `tid // ({width} // 4)`.",
             f"{run.about}.",
         )
