@@ -10,6 +10,7 @@ from gemm_course.model.schedule import SMS, STREAM_K, Schedule, Stretch
 _LEFT, _RIGHT = 60.0, PAGE - 12
 _ROW = 2.4  # the height of a multiprocessor
 _HEIGHT = SMS * _ROW
+_NOTE_LINES = 3
 _COLOUR = {"multiplies": colours.NOW, "parts": colours.NOW_PALE, "stores": colours.C}
 
 
@@ -29,8 +30,11 @@ def draw(run: Schedule, longest: float) -> Picture:
     end = _LEFT + run.clocks * scale
     drawing.line(end, top - 4, end, top + _HEIGHT + 4, width=2)
     _axis(drawing, longest, top + _HEIGHT, scale)
-    _legend(drawing, top + _HEIGHT + 44, shared=any(s.what == "parts" for s in run.stretches))
-    for place, line in enumerate(wrap(_notes(), SMALL, PAGE - 16)):
+    shared = any(s.what == "parts" for s in run.stretches)
+    _legend(drawing, top + _HEIGHT + 44, shared=shared, empty=_empty(run))
+    lines = wrap(_notes(shared), SMALL, PAGE - 16)
+    for place in range(_NOTE_LINES):  # as many in every state, so that the picture does not jump
+        line = lines[place] if place < len(lines) else ""
         drawing.text(8, top + _HEIGHT + 112 + 18 * place, line, fill=colours.QUIET)
     return drawing.picture(_in_words(run))
 
@@ -47,7 +51,7 @@ def _stretch(drawing: Drawing, stretch: Stretch, top: float, scale: float) -> No
     outline = colours.INK if stretch.what in ("multiplies", "parts") else "none"
     drawing.rect(x, top, wide, high, _COLOUR[stretch.what], stroke=outline, line=0.7)
     for block, clock in stretch.cuts:
-        drawing.rect(_LEFT + clock * scale - 1, top + block * _ROW, 2, _ROW, colours.INK)
+        drawing.rect(_LEFT + clock * scale - 2.5, top + block * _ROW, 5, _ROW, colours.INK)
 
 
 def _axis(drawing: Drawing, longest: float, y: float, scale: float) -> None:
@@ -60,7 +64,7 @@ def _axis(drawing: Drawing, longest: float, y: float, scale: float) -> None:
     drawing.text(8, y + 34, "clocks", size=13)
 
 
-def _legend(drawing: Drawing, y: float, *, shared: bool) -> None:
+def _legend(drawing: Drawing, y: float, *, shared: bool, empty: str) -> None:
     drawing.rect(8, y, 22, 13, colours.NOW, stroke=colours.INK)
     drawing.text(36, y + 12, "multiplies a tile", size=13)
     drawing.rect(160, y, 22, 13, colours.C)
@@ -68,10 +72,10 @@ def _legend(drawing: Drawing, y: float, *, shared: bool) -> None:
     drawing.hatch(370, y, 22, 13)
     drawing.text(398, y + 12, "waits for operands", size=13)
     drawing.rect(8, y + 22, 22, 13, colours.IDLE, stroke=colours.EDGE)
-    drawing.text(36, y + 34, "idle", size=13)
+    drawing.text(36, y + 34, "idle" if shared else f"idle: {empty}", size=13)
     if shared:
         drawing.rect(160, y + 22, 22, 13, colours.NOW_PALE, stroke=colours.INK)
-        drawing.rect(170, y + 24, 2, 9, colours.INK)
+        drawing.rect(168, y + 24, 5, 9, colours.INK)
         drawing.text(188, y + 34, "its share of the tiles that are left; a mark: on to the next", size=13)
 
 
@@ -82,11 +86,17 @@ def _title(run: Schedule) -> str:
     )
 
 
-def _notes() -> str:
-    return (
-        "Computed, not measured, from clocks of single steps on an H200: every SM takes equally long for a "
-        "step, whatever the others do."
+def _empty(run: Schedule) -> str:
+    places = run.waves * SMS
+    return f"{100 * (places - run.tiles) / places:.0f}\u00a0% of the places in waves are empty"
+
+
+def _notes(shared: bool) -> str:
+    computed = (
+        "Computed from clocks of single steps on an H200, not measured: each SM takes equally long for one."
     )
+    launch = " Tiles are shared in a second launch. Its green is writing, counting and adding up."
+    return computed + launch * shared
 
 
 def _in_words(run: Schedule) -> str:
@@ -94,10 +104,11 @@ def _in_words(run: Schedule) -> str:
     last = (
         f"Full waves, then all SMs share the steps of the {run.last} tiles that are left."
         if run.kind == STREAM_K and run.last < SMS
-        else f"{SMS - run.last} SMs are idle in the last wave."
+        else f"{SMS - run.last} SMs are idle in the last wave: {_empty(run)}."
         if run.last < SMS
         else "The last wave is full."
     )
     tiles = "1 tile" if run.tiles == 1 else f"{run.tiles:,} tiles"
     counted = f"{tiles}: {waves} of up to {SMS}, {run.last} tiles in the last."
-    return f"{_title(run)}. Schedule: {run.kind}. {counted} {last} {_notes()}"
+    notes = _notes(run.kind == STREAM_K and run.last < SMS)
+    return f"{_title(run)}. Schedule: {run.kind}. {counted} {last} {notes}"

@@ -24,7 +24,7 @@ from gemm_course import widgets as see
 #
 # The 132 multiprocessors (SMs) of an H200 from top to bottom, time from left to right. Each computes tiles of
 # C, 128 × 256 at the start. Go through the four schedules once, for 4096³. They are the four stations of this
-# notebook. Then try 5120³.
+# notebook.
 
 # %%
 see.tiles_over_time()
@@ -36,7 +36,7 @@ see.tiles_over_time()
 # ## Waves
 #
 # A block of these kernels takes nearly all shared memory of an SM, so each SM runs one. 132 tiles are under
-# way at a time: a **wave**. A last wave with few tiles takes as long as a full one.
+# way at a time: a [**wave**](glossary.md#wave). A last wave with few tiles takes as long as a full one.
 #
 # ### Exercise 12.1 · The last wave
 # *core · easy · 5 minutes*
@@ -73,24 +73,26 @@ check.last_wave(last_wave)
 # %% [markdown]
 # ## Blocks that stay
 #
-# `warp_specialised` launches a block per tile, and each begins anew: barriers, first operands. A
-# **persistent** block stays: there is one per SM, and block b computes tiles b, b + 132, b + 264 and so on.
+# `warp_specialised` launches a block per tile. A [**persistent**](glossary.md#persistent-kernel) block stays:
+# there is one per SM, and block b computes tiles b, b + 132, b + 264 and so on.
 
 # %%
 see.predict("12.persistent")
 
 # %% [markdown] tags=["answer"]
-# The number of waves stays. What goes away is a beginning: the producer fetches for the next tile while the
-# consumers still store this one.
+# The number of waves stays. What goes away is a beginning per tile: barriers are set up once, and the
+# [producer](glossary.md#producer-and-consumer) fetches for the next tile while the consumers still store this
+# one.
 
 # %% [markdown]
 # ### Exercise 12.2 · A block that stays
 # *core · medium · 10 minutes*
 #
-# Tiles of 8 × 8, numbered row by row, a thread per element, and **fewer blocks than tiles**. `add_products`
-# adds 8 steps along k to a sum, with tiles in shared memory as in notebook 03; all threads of a block call
-# it. Write the loop over tiles: where a block begins, where its tile lies, the sum, the store with its bounds
-# check, and the next tile. m, n and k are any numbers.
+# Tiles of 8 × 8, a thread per element, and **fewer blocks than tiles**. Number the tiles in any order, such
+# as row by row; each needs one block. `add_products` adds 8 steps along k to a sum, with tiles in shared
+# memory as in notebook 03; all threads of a block call it. Write the loop over tiles: where a block begins,
+# where its tile lies, the sum, the store with its bounds check, and the next tile. m, n and k are any
+# numbers.
 
 
 # %% id="ex-12-2"
@@ -139,15 +141,16 @@ check.persistent_loop(persistent)
 see.diff("warp_specialised", "persistent")
 
 # %% [markdown]
-# **The ring never starts again.** A tile takes 6 steps, the ring has 4 slots. In which slot is the second
-# tile's first step, and what is its parity, if that of the first time through the ring is 0? What goes wrong
-# if each tile begins in slot 0 with parity 0?
+# **The [ring](glossary.md#ring) never starts again.** A tile takes 6 steps, the ring has 4 slots. In which
+# slot is the second tile's first step, and what is its parity, if that of the first time through the ring is
+# 0? What goes wrong if each tile begins in slot 0 with parity 0?
 
 # %% [markdown] tags=["thought"]
 # Slot 2, parity 1: step 6 of all is the third of the second time through. A consumer that began in slot 0
-# with parity 0 would wait for that slot's *third* filling, step 8, and multiply it in place of step 6. Then
-# it waits for slot 2's third filling, while the producer waits for somebody to give back its second: a
-# standstill. With 64 steps nobody would notice, for 64 is a multiple of 8.
+# with parity 0 would wait for that slot's *third* filling, step 8, and multiply it in place of step 6. In
+# slot 1 it multiplies step 9 in place of 7. Then it waits for slot 2's third filling, while the producer
+# waits for somebody to give back its second: a standstill. With 64 steps nobody would notice, for 64 is a
+# multiple of 8.
 
 # %% [markdown]
 # ### What is it worth?
@@ -159,12 +162,14 @@ see.diff("warp_specialised", "persistent")
 # ## The store
 #
 # Blocks that stay make the next step possible. At a tile's end its results go to C, and meanwhile nothing is
-# multiplied. A tile of 4096³ takes 64 steps of 1,025 clocks. How long its store takes depends on who stores:
+# multiplied. A tile of 4096³ takes 64 steps of 1,025 clocks. (The Tensor Cores of an SM do 4 · 512
+# multiply-adds per clock. The 128 · 256 · 64 of a step take them 1,024.) How long the store takes depends on
+# who stores:
 #
-# - `persistent`: each thread stores its own results, in pairs. The picture takes 10,000 clocks for this.
-# - An early form of the next stages wrote them to shared memory, from where TMA stores them: **2,900 clocks**
-#   per tile, of which TMA's many small boxes took 1,300 to 1,500. (`gemm_course/kernels/NOTES.md` has each
-#   trial and its clocks.)
+# - `persistent`: each thread stores its own results, in pairs. The picture assumes 10,000 clocks for this.
+# - The first form of `overlapped_store` wrote them to shared memory, from where [TMA](glossary.md#tma) stores
+#   them: **2,900 clocks** per tile. 1,300 to 1,500 of these went by while TMA was given 32 boxes of 2 KB.
+#   (`gemm_course/kernels/NOTES.md` has each trial and its clocks.)
 
 # %%
 see.predict("12.store")
@@ -177,14 +182,16 @@ see.predict("12.store")
 # Two stages came of it:
 #
 # - `staged_store` writes results to shared memory, and a warp that has nothing else to do hands them to TMA,
-#   eight large boxes per tile. Then the consumers go on.
+#   eight boxes of 8 KB per tile. Then the consumers go on.
 # - `overlapped_store` only rounds them, and keeps them in registers, two per register. It queues the first
-#   products of the next tile, and writes results to shared memory *behind* those, in four parts.
+#   products of the next tile, and writes results to shared memory *behind* those, in four parts
+#   ([`PARTS`](glossary.md#tile-parameters)).
 #
 # ### The case of the 1,350 clocks
 #
-# In the first form of `overlapped_store`, rounding a tile took 1,350 clocks. By its instructions it should be
-# 500. These lines stood between products and store. **Which of them does rounding not need if beta is 0?**
+# When `overlapped_store` first wrote behind products, rounding a tile took 1,350 clocks. By its instructions
+# it should be 500. These lines stood between products and store. **Which of them does rounding not need if
+# beta is 0?**
 #
 # ```python
 # whole = group_rows * tile_cols
@@ -203,20 +210,20 @@ see.predict("12.store")
 # %% [markdown]
 # ### Predicted and measured
 #
-# Percentages of cuBLAS at 4096³. Some rows changed more than their name says. **Of the three
-# predictions, which was furthest off?**
+# How `overlapped_store` came to be, in percentages of cuBLAS at 4096³. Some rows changed more than their name
+# says. **Which change did not make it faster?**
 #
 # | step | predicted | measured |
 # |---|---|---|
-# | first form | 97 to 103 | 96.8 |
-# | better writing, more room, one fence | + 3.5 in all | 98.4 |
-# | behind the next products, in two parts | 99.5 to 101 | 98.0 to 98.2 |
+# | first form: store, then go on | 97 to 103 | 96.8 |
+# | `stmatrix`, room for a whole tile, one fence per tile | + 3.5 in all | 98.4 |
+# | written behind the next products, in two parts | 99.5 to 101 | 98.0 to 98.2 |
 # | the 1,350 clocks found | | 99.0 to 99.6 |
 # | in four parts, six measurements | | 99.8 to 100.9 |
 
 # %% [markdown] tags=["thought"]
-# The third: the idea itself, and at first it brought nothing. (Six measurements of one form lie 1.1 apart. So
-# a step of 0.2 says nothing.)
+# Writing behind the next products: the idea itself, and at first it brought nothing. (Six measurements of one
+# form lie 1.1 apart. So a step of 0.2 says nothing.)
 #
 # What the clock showed: beside the writing, a tile's products took 67,000 to 68,100 clocks in two parts, and
 # 65,600 to 65,900 in four. Without any writing they took 65,550. Why four parts cost so much less is a guess:
@@ -240,20 +247,27 @@ see.limits("persistent", "staged_store", "overlapped_store")
 # %% [markdown] tags=["thought"]
 # Y is `persistent`: its threads store pairs. X is `overlapped_store`, Z `staged_store`. In all three the
 # **Tensor Cores** are the limit, in X nearly without a pause. Besides, SMs have no work at all for 5 % of the
-# launch.
+# launch, the empty places of the last wave among it.
+#
+# The chart's TFLOPS are of single launches under the profiler. The ladder has 671, 747 and 758: the better
+# store brought most, hiding it 1.5 %.
 
 # %% [markdown]
 # ## Tiles for a shape
 #
-# 1024³ is 32 tiles of 128 × 256, and 100 SMs watch. Narrower tiles make more of them. But a step of a narrow
-# tile is not as short as it should be: its operands serve fewer products. Measured on an H200, in units of a
-# step of 128 × 256:
-
-# %%
-STEP = {64: 0.44, 128: 0.54, 192: 0.755, 256: 1.0}  # BN: a step of 128 rows by BN columns by 64
+# 1024³ is 32 tiles of 128 × 256, and 100 SMs watch. Narrower tiles make more of them.
 
 # %%
 see.predict("12.narrow")
+
+# %% [markdown] tags=["answer"]
+# A step of a narrow tile is not as short as it should be: its operands serve fewer products.
+
+# %% [markdown]
+# Steps measured on an H200, in units of a step of 128 × 256:
+
+# %%
+STEP = {64: 0.44, 128: 0.54, 192: 0.755, 256: 1.0}  # BN: a step of 128 rows by BN columns by 64
 
 # %% [markdown]
 # ### Exercise 12.3 · Choose a tile
@@ -309,20 +323,25 @@ pd.Series({size: best_width(size, size) for size in (1024, 2048, 3072, 4096, 819
 # k. It writes its sums to a workspace, `partials`. Then it counts itself. **The block that counts last adds
 # up all parts.** So no block ever waits for another one, in whichever order they run.
 #
+# ```
+# each block      store the part → fence → barrier → count
+# the last one                                       count → fence → read all parts
+# ```
+#
 # Three things make that safe:
 #
-# - `cuda.threadfence()`: what this thread has stored can be seen by other blocks before what it stores
-#   afterwards. Without it a GPU may show them the count first.
-#   The last block calls it once more, before it reads: so that what it reads is no older than the count.
-# - `cuda.atomic.add(done, place, 1)` adds 1 as one step that no other block can come between, and returns
-#   what was there **before**.
+# - `cuda.threadfence()`: other blocks see what was stored before the fence no later than what comes after it.
+#   Without it a GPU may show them the count first. The last block's own fence keeps what it reads from being
+#   older than the count.
+# - `cuda.atomic.add(done, place, 1)` ([atomic](glossary.md#atomic-operation)) adds 1 as one step that no
+#   other block can come between, and returns what was there **before**.
 # - `cuda.syncthreads()` between the block's stores and the one thread that counts.
 #
 # ### Exercise 12.4 · The last one adds up
 # *core · hard · the heart of this notebook · 20 minutes*
 #
 # Tiles of 8 × 8, a thread per element, and `cuda.gridDim.z` blocks per tile; m and n are multiples of 8.
-# `mine` is this thread's sum over the block's stretch of k. Store it, count the block, and let the last one
+# `acc` is this thread's sum over the block's stretch of k. Store it, count the block, and let the last one
 # add up the parts **in the order of k** and store C. The count of a tile is `done[tile row, tile column]`,
 # int32; `place` above is such a pair. Leave `done` as you found it: zeros, for the next launch. `before`
 # passes on what the counting thread found.
@@ -343,9 +362,9 @@ def split_k(k, A, B, partials, done, C):
     x, y = cuda.threadIdx.x, cuda.threadIdx.y
     row, col = cuda.blockIdx.y * 8 + y, cuda.blockIdx.x * 8 + x
     part, parts = cuda.blockIdx.z, cuda.gridDim.z
-    mine = products(row, col, k * part // parts, k * (part + 1) // parts, A, B)
+    acc = products(row, col, k * part // parts, k * (part + 1) // parts, A, B)
     ### BEGIN SOLUTION
-    partials[part, row, col] = mine
+    partials[part, row, col] = acc
     cuda.threadfence()
     cuda.syncthreads()
     if x == 0 and y == 0:
@@ -360,7 +379,7 @@ def split_k(k, A, B, partials, done, C):
         if x == 0 and y == 0:
             done[cuda.blockIdx.y, cuda.blockIdx.x] = 0
     ### STUB
-    # # your code: mine -> partials[part, row, col]; count; the last block: partials -> C
+    # # your code: acc -> partials[part, row, col]; count; the last block: partials -> C
     ### END SOLUTION
 
 
@@ -372,8 +391,8 @@ check.last_arrival(split_k)
 #
 # ## Stream-K
 #
-# Eight tiles and 132 blocks: 16.5 blocks per tile. Split-K cannot do that.
-# [Stream-K](https://arxiv.org/abs/2301.03598) (Osama and others, 2023) can. Lay the steps of all tiles end
+# Eight tiles and 132 blocks: 16.5 blocks per tile. Split-K cannot do that. [Stream-K](glossary.md#stream-k)
+# ([Osama and others, 2023](https://arxiv.org/abs/2301.03598)) can. Lay the steps of all tiles end
 # to end, and cut that row into one range per block. With `total` steps, block b has
 #
 # `total * b // blocks` to `total * (b + 1) // blocks`,
@@ -412,29 +431,31 @@ check.stream_k_parts(stream_k_parts)
 #
 # ### Does it pay?
 #
-# Writing, counting and adding up has a price as well. Predict the extreme case:
+# Predict an extreme case:
 
 # %%
 see.predict("12.share")
 
 # %% [markdown] tags=["answer"]
-# In that trial `overlapped_store` reached 0.942 of cuBLAS, the shared form 0.666. All 128 tiles were cut, and
-# 33 MB of parts were written and read again. Sharing took the time of some 30 steps; 10 to 18 were predicted.
+# Writing, counting and adding up has a price as well. In that trial `overlapped_store` reached 0.942 of
+# cuBLAS, the shared form 0.666. All 128 tiles were cut, and 33 MB of parts were written and read again.
+# Sharing took the time of some 30 steps; 10 to 18 were predicted.
 
 # %% [markdown]
-# **A hunt.** In the picture, BN = 256: find all sizes from 3072 on where stream-K saves more than 2 % against
-# the store behind the next tile. What do their last waves have in common?
+# **A hunt.** In the picture, BN = 256: at which of 3072, 4096, 5120 and 6144 does stream-K take fewer clocks
+# than the store behind the next tile? What do their last waves have in common?
 
 # %%
 see.tiles_over_time(size=3072, kind="stream-K")
 
 # %% [markdown] tags=["thought"]
-# 3072, 5120, 5632 and 6656: 24, 8, 44 and 32 tiles are left, a third of a wave or less. Where a last wave is
-# fuller, there is less to win, and the sharing costs as much.
+# 3072 and 5120: 24 and 8 tiles are left, a small part of a wave. Where a last wave is fuller, there is less
+# to win, and the sharing costs as much.
 #
 # And measured? In FP32 a step takes far longer, so the sharing costs little beside it: `stream_k` went from
-# 0.867 to 1.162 of cuBLAS at 3072³. In FP16 at 3072³ narrow tiles win (0.989), and at 5120³ sharing brought
-# 0.932 to 1.013: tiles cut in four.
+# 0.867 to 1.162 of cuBLAS at 3072³. In FP16 at 3072³ narrow tiles win (0.989). At 5120³ sharing brought 0.932
+# to 1.013 in a trial: each of the eight tiles was cut into four narrow ones first, and these were shared
+# ([`CUT`](glossary.md#tile-parameters)). The ladder's run, below, has 0.994.
 
 # %% [markdown]
 # ### Ten shapes
@@ -443,11 +464,19 @@ see.tiles_over_time(size=3072, kind="stream-K")
 # shares of cuBLAS over these ten, and the shape where it is worst.
 
 # %% tags=["thought"]
+from types import SimpleNamespace
+
+from gemm_course.kernels.c07_stream_k_fp16 import steps_if_shared, steps_in_waves
+
 TEN = [(s, s, s) for s in (1024, 2048, 3072, 4096, 5120, 8192)]
 TEN += [(4096, 14336, 4096), (8192, 1024, 8192), (16384, 16384, 2048), (4096, 4096, 16384)]
 ladder = records.ladder().query("stage == 'stream_k_fp16'").set_index(["m", "n", "k"]).loc[TEN]
 print(f"geometric mean {np.exp(np.log(ladder.ratio_to_cublas).mean()):.3f}")
-ladder[["tiles", "tflops", "cublas_tflops", "ratio_to_cublas"]].round(3)
+tiles = [SimpleNamespace(**records.parse_tiles(text)) for text in ladder.tiles]
+ladder["BN"] = [t.BN for t in tiles]
+shared = [steps_if_shared(t, *s) < steps_in_waves(t, *s) for t, s in zip(tiles, ladder.index)]
+ladder["shared"] = [f"cut in {t.CUT}" if yes else "no" for t, yes in zip(tiles, shared)]
+ladder[["BN", "shared", "tflops", "cublas_tflops", "ratio_to_cublas"]].round(3)
 
 # %% [markdown] tags=["thought"]
 # A draw, in Python: 1.00. Worst is the smallest, 0.93 at 1024³. That is 9 microseconds in all.
@@ -464,13 +493,14 @@ f"{clocks:.3f} of the clocks, {places:.3f} of the places: {clocks * places:.3f}"
 
 # %% [markdown] tags=["thought"]
 # 93 %. Of the missing 7, three are the last wave. The rest is mostly the two ends: the first operands and the
-# last store.
+# last store. (The profile above, another run, took 280,000 clocks. The same products are 91 % of these, and
+# 96 % of those in which an SM had work.)
 
 # %% [markdown]
 # ### And 990 TFLOPS?
 #
-# An SM does 4 · 512 multiply-adds per clock. 132 of them at 1,830 MHz are the data sheet's 990 TFLOPS. Our
-# kernel does 758. But clocks and nanoseconds of the launch above, divided, give **1,510 MHz**, while the
+# 132 SMs with 4 · 512 multiply-adds per clock are the data sheet's 990 TFLOPS at 1,830 MHz. Our kernel does
+# 758. But clocks and nanoseconds of the launch above, divided, give **1,510 MHz**, while the
 # driver's tool reported 1,980. What can the Tensor Cores do at 1,510 MHz, and what part of it is 758?
 
 # %% tags=["thought"]
@@ -478,8 +508,8 @@ limit = 132 * 4 * 512 * 2 * 1510e6 / 1e12
 f"{limit:.0f} TFLOPS, and 758 are {758 / limit:.2f} of it"
 
 # %% [markdown] tags=["thought"]
-# The 93 % of before, counted in another way. The data sheet's figure is a clock that this GPU did not keep
-# while it multiplied random FP16 numbers.
+# The same 93 %, as it must be: 1,510 MHz comes from the same clocks and the same time. The data sheet's
+# figure is a clock that this GPU did not keep while it multiplied random FP16 numbers.
 
 # %% [markdown]
 # ### The opponent moves
@@ -550,17 +580,22 @@ see.card(mine)
 # | `see.limits(profiled(mine))` | `python3 course.py profile mine.py` | a GPU, Nsight Compute |
 #
 # Where to begin? With what limits it: 73 % of the loop's instructions are multiply-adds, so its issue slots
-# allow 48.6 TFLOPS at most.
+# allow 48.6 TFLOPS at most. Move TM and TN: which legal choice reads shared memory least often per
+# multiply-add?
 
 # %%
 see.tiles(mine)
+
+# %% [markdown] tags=["thought"]
+# With the other sizes as they begin, 16 × 8 and 8 × 16: 0.19 reads, where 16 × 4 takes 0.31. A block then has
+# half as many warps. Is it faster? `bench` on your GPU tells.
 
 # %% [markdown]
 # ## Why people still write kernels
 #
 # After a product a neural network adds a **bias** to each column and sets what is negative to zero, **ReLU**.
 # A second kernel for this reads and stores all of C. A kernel of your own does both while its results still
-# lie in registers: an **epilogue**, *fused* into the multiplication.
+# lie in registers: an [**epilogue**](glossary.md#epilogue), *fused* into the multiplication.
 #
 # For C of 4096 × 4096 floats, a kernel of its own for bias and ReLU reads 64 MiB and stores 64 MiB. What does
 # the fused epilogue read more than the multiplication alone?
@@ -612,7 +647,8 @@ check.fused_epilogue(make_fused)
 #
 # A stage of your own is a function as well. It takes the arrays of CuPy and PyTorch where they lie, by
 # [`__cuda_array_interface__`](https://numba.readthedocs.io/en/stable/cuda/cuda_array_interface.html) or
-# [DLPack](https://dmlc.github.io/dlpack/latest/), writes into their memory, and runs on their current stream:
+# [DLPack](https://dmlc.github.io/dlpack/latest/), writes into their memory, and runs in turn with their own
+# operations, on their current stream:
 #
 # ```python
 # import torch
@@ -621,10 +657,23 @@ check.fused_epilogue(make_fused)
 # mine(A, B, out=C)                        # returns before it has run, as PyTorch's own operations do
 # ```
 #
-# To give `mine.py` your epilogue, four edits: the kernel takes `bias` after `C`; its store keeps alpha and
-# beta, inside the `max` as `bias[col]` is; `import numpy as np`; and `STAGE` gets `extras={"bias": "n"}` and
-# `epilogue=lambda C, bias: np.maximum(C + bias, 0)`. That last line is what `check` compares with. Then
-# `mine(A, B, bias=bias)` is a layer of a network. Here, without PyTorch, the same call takes NumPy arrays:
+# To give `mine.py` your epilogue takes four edits:
+#
+# ```python
+# # 1: at the top
+# import numpy as np
+# # 2: the kernel takes bias after C
+#     def thread_tiled_2d(m, n, k, alpha, A, B, beta, C, bias):
+# # 3: the store; alpha and beta stay
+#                     c = alpha * acc[i, j] + beta * C[row, col] if beta != 0 else alpha * acc[i, j]
+#                     C[row, col] = max(c + bias[col], float32(0))
+# # 4: in STAGE; "n": bias has n elements; check compares with the epilogue
+#     extras={"bias": "n"},
+#     epilogue=lambda C, bias: np.maximum(C + bias, 0),
+# ```
+#
+# `python3 course.py check mine.py` says whether it is right. Then `mine(A, B, bias=bias)` is a layer of a
+# network. Here, without PyTorch, the same call takes NumPy arrays:
 
 # %%
 A, B = np.ones((65, 33), np.float32), np.ones((33, 70), np.float32)
@@ -651,7 +700,7 @@ see.ladder()
 #
 # - counted waves, and found the sizes at which a GPU idles;
 # - made blocks stay, and saw that this alone is worth 1 %;
-# - hid the store behind the next products, which took seven tries;
+# - hid the store behind the next products, which brought nothing at first;
 # - chose tiles by four numbers, right in five of five;
 # - shared tiles along k, with a fence, a count, and nobody waiting;
 # - measured 93 % of the possible, and stopped trusting a single ratio;

@@ -22,6 +22,22 @@ def in_chunks(m, n, k, A, B, C):
 
 
 @cuda.jit
+def down_the_columns(m, n, k, A, B, C):
+    """Tiles in another order."""
+    down = -(-m // 8)
+    tile = cuda.blockIdx.x
+    while tile < down * -(-n // 8):
+        i = tile % down * 8 + cuda.threadIdx.y
+        j = tile // down * 8 + cuda.threadIdx.x
+        if i < m and j < n:
+            total = float32(0)
+            for p in range(k):
+                total += A[i, p] * B[p, j]
+            C[i, j] = total
+        tile += cuda.gridDim.x
+
+
+@cuda.jit
 def counted_down(k, left, right, parts_done, counts, out):
     """Every thread asks for the count through another kind of flag."""
     last = cuda.shared.array((1,), int32)
@@ -41,6 +57,7 @@ def counted_down(k, left, right, parts_done, counts, out):
             counts[cuda.blockIdx.y, cuda.blockIdx.x] = 0
     cuda.syncthreads()
     if last[0]:
+        cuda.threadfence()
         total = float32(0)
         for p in range(many):
             total += parts_done[p, i, j]
@@ -62,6 +79,7 @@ def reset_by_all(k, A, B, partials, done, C):
     cuda.syncthreads()
     if cuda.threadIdx.x == 0 and cuda.threadIdx.y == 0:
         before[0] = cuda.atomic.add(done, (cuda.blockIdx.y, cuda.blockIdx.x), 1)
+        cuda.threadfence()  # one thread's, and then a barrier, as in stream_k_fp16
     cuda.syncthreads()
     if before[0] == parts - 1:
         total = float32(0)
@@ -73,6 +91,10 @@ def reset_by_all(k, A, B, partials, done, C):
 
 def test_tiles_in_one_piece_for_each_block_pass():
     assert check.persistent_loop(in_chunks).passed
+
+
+def test_tiles_numbered_down_the_columns_pass():
+    assert check.persistent_loop(down_the_columns).passed
 
 
 def test_another_way_to_say_who_is_last_passes():

@@ -2,10 +2,14 @@
 
 from pathlib import Path
 
-from gemm_course import records
+import pytest
+
+from gemm_course import own, records
 from gemm_course.compiler import recorded
 from gemm_course.kernels import LADDER
 from gemm_course.model import GPUS, issue_ceiling
+from gemm_course.widgets import _tiles
+from tests.own_kernel.edits import new_file
 
 SOURCE = Path(__file__).parents[2] / "notebooks" / "source" / "12_last_per_cent.py"
 TEXT = " ".join(SOURCE.read_text(encoding="utf-8").replace("\n# ", " ").split())
@@ -27,3 +31,22 @@ def test_what_a_second_kernel_costs():
     speed = round(float(rows["tflops"].iloc[-1]))
     assert f"takes {2 * 4096**3 / speed / 1e9:.1f} ms at {speed} TFLOPS" in TEXT
     assert f"with k = 64 only {2 * 4096**2 * 64 / speed / 1e6:.0f} µs" in TEXT
+
+
+def test_the_edits_that_are_shown_are_those_that_are_tested(tmp_path):
+    shown = (
+        SOURCE.read_text(encoding="utf-8").split("takes four edits:")[1].split("# ```")[1].splitlines()[1:]
+    )
+    edited = new_file(tmp_path, "three_fused").read_text(encoding="utf-8").splitlines()
+    lines = [line.removeprefix("# ") for line in shown if not line.startswith("# # ")]
+    assert len(lines) == 6 and set(lines) <= set(edited)
+
+
+@pytest.mark.parametrize(("sizes", "reads"), [((16, 4), 0.31), ((16, 8), 0.19), ((8, 16), 0.19)])
+def test_the_choice_that_reads_shared_memory_least_often(tmp_path, sizes, reads):
+    mine = own(new_file(tmp_path, "mine"))
+    few = [c for c in mine.legal_choices() if {**mine.tiles, "TM": c["TM"], "TN": c["TN"]} == c]
+    assert min(1 / c["TM"] + 1 / c["TN"] for c in few) == 1 / 16 + 1 / 8
+    assert round(1 / sizes[0] + 1 / sizes[1], 2) == reads and f"{reads}" in TEXT
+    alt = _tiles.choice(mine, dict(zip(("TM", "TN"), sizes))).alt
+    assert f"{128 * 128 // (sizes[0] * sizes[1]) // 32} warps" in alt

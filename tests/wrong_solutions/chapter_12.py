@@ -26,6 +26,8 @@ LAST_WAVE = altered(
 
 BEGIN, NEXT = "tile = cuda.blockIdx.x", "tile += cuda.gridDim.x"
 ACC = "acc = float32(0)\n        for"
+STORED_TILE = "        if row < m and col < n:\n            C[row, col] = acc\n"
+ADD_STEP = "            acc = add_products(acc, As, Bs, row, col, k0, m, n, k, A, B)\n"
 PERSISTENT_LOOP = altered(
     "persistent_loop",
     {
@@ -37,7 +39,7 @@ PERSISTENT_LOOP = altered(
             ),
         ),
         "every_block_all_tiles": ("Every block computes all tiles", (BEGIN, "tile = 0"), (NEXT, "tile += 1")),
-        "in_float64": ("in float64", ("acc = float32(0)", "acc = 0")),
+        "in_float64": ("`acc = 0` makes an integer", ("acc = float32(0)", "acc = 0")),
         "next_is_one_further": ("by the number of blocks", (NEXT, "tile += 1")),
         "one_tile_only": ("computes one tile and ends", (NEXT, "tile = count")),
         "sum_goes_on": (
@@ -62,6 +64,27 @@ PERSISTENT_LOOP = altered(
             ),
         ),
         "adds_to_c": ("C is read", ("C[row, col] = acc", "C[row, col] += acc")),
+        "stored_in_each_step": (
+            "inside the loop over k",
+            (STORED_TILE, ""),
+            (ADD_STEP, f"{ADD_STEP}            if row < m and col < n:\n                C[row, col] = acc\n"),
+        ),
+        "in_float64_by_a_point": ("`acc = 0.0` makes a float64", ("acc = float32(0)", "acc = 0.0")),
+        "by_132": ("it goes on by 132", (NEXT, "tile += 132")),
+        "k_in_eighths": ("`k0` must go on by 8, not by 1", ("range(0, k, 8)", "range(k // 8)")),
+        "k_in_eighths_rounded_up": ("from k0 = 0 in steps of 8", ("range(0, k, 8)", "range((k + 7) // 8)")),
+        "every_k": ("again and again", ("range(0, k, 8)", "range(k)")),
+        "whole_eights_only": (
+            "The last steps along k are missing",
+            ("range(0, k, 8)", "range(0, k // 8 * 8, 8)"),
+        ),
+        "x_and_y_swapped": (
+            "x and y are swapped",
+            ("* 8 + y, tile", "* 8 + x, tile"),
+            ("tile % tile_cols * 8 + x", "tile % tile_cols * 8 + y"),
+        ),
+        "added_to_itself": ("not `+=`", ("acc = add_products", "acc += add_products")),
+        "sum_lost": ("what it returns is lost", ("acc = add_products", "add_products")),
     },
 )
 
@@ -78,6 +101,10 @@ BEST_WIDTH = altered(
         "fullest": ("fullest last wave", (COST, "return -tiles / (-(-tiles // 132) * 132)")),
         "longest": ("not `max`", ("min(STEP", "max(STEP")),
         "square_tiles": ("Tiles are 128 rows high", ("-(-m // 128)", "-(-m // BN)")),
+        "rows_rounded_down": ("`m / 128` is rounded down", ("-(-m // 128)", "(m // 128)")),
+        "columns_rounded_down": ("`n / BN` is rounded down", ("-(-n // BN)", "(n // BN)")),
+        "swapped": ("m and n are swapped", ("-(-m // 128) * -(-n // BN)", "-(-n // 128) * -(-m // BN)")),
+        "one_wave_too_many": ("One wave too many", ("-(-tiles // 132)", "(tiles // 132 + 1)")),
     },
 )
 BEST_WIDTH |= returning(
@@ -86,11 +113,12 @@ BEST_WIDTH |= returning(
 
 # ---- 12.4 ------------------------------------------------------------------------------------------------
 
-STORE = "    partials[part, row, col] = mine\n"
+STORE = "    partials[part, row, col] = acc\n"
 FENCE, BARRIER = (
     "    cuda.threadfence()\n    cuda.syncthreads()\n    if x",
     "    cuda.syncthreads()\n    if before",
 )
+SECOND_FENCE = "        cuda.threadfence()\n"
 ONE, LAST_ONE = "    if x == 0 and y == 0:\n        before", "if before[0] == parts - 1:"
 ADD, SUM = "cuda.atomic.add(done, (cuda.blockIdx.y, cuda.blockIdx.x), 1)", "total = float32(0)\n"
 DONE = "done[cuda.blockIdx.y, cuda.blockIdx.x]"
@@ -115,20 +143,20 @@ LAST_ARRIVAL = altered(
         ),
         "own_part_first": (
             "in the order of k",
-            (SUM, "total = mine\n"),
+            (SUM, "total = acc\n"),
             ("            total +=", "            if p != part:\n                total +="),
         ),
-        "own_part_twice": ("added twice", (SUM, "total = mine\n")),
+        "own_part_twice": ("added twice", (SUM, "total = acc\n")),
         "own_part_missing": ("own part is missing", ("range(parts)", "range(parts - 1)")),
-        "one_part": ("one part only", ("C[row, col] = total", "C[row, col] = mine")),
+        "one_part": ("one part only", ("C[row, col] = total", "C[row, col] = acc")),
         "all_into_c": (
             "a place of its own",
-            (STORE, "    C[row, col] += mine\n"),
+            (STORE, "    C[row, col] += acc\n"),
             ("        C[row, col] = total\n", ""),
         ),
         "atomically_into_c": (
             "straight into C",
-            (STORE, "    cuda.atomic.add(C, (row, col), mine)\n"),
+            (STORE, "    cuda.atomic.add(C, (row, col), acc)\n"),
             ("        C[row, col] = total\n", ""),
         ),
         "another_tiles_parts": ("parts of another", ("partials[p, row, col]", "partials[p, col, row]")),
@@ -139,6 +167,23 @@ LAST_ARRIVAL = altered(
                 "    if before[0] == parts",
                 f"    if part != 0:\n        {DONE} = 0\n    if before[0] == parts",
             ),
+        ),
+        "always_the_last_part": ("does not depend on the count", (LAST_ONE, "if part == parts - 1:")),
+        "always_the_first_part": ("not the one that counted last", (LAST_ONE, "if part == 0:")),
+        "no_second_fence": ("The second fence is missing", (SECOND_FENCE, "")),
+        "in_float64": ("`total = 0.0` makes a float64", (SUM, "total = 0.0\n")),
+        "from_the_last": ("from the last to the first", ("range(parts)", "range(parts - 1, -1, -1)")),
+        "sum_in_c": (
+            "C is stored more than once",
+            (SUM, "C[row, col] = 0\n"),
+            (
+                "total += partials[p, row, col]\n        C[row, col] = total",
+                "C[row, col] += partials[p, row, col]",
+            ),
+        ),
+        "place_swapped": (
+            "Row and column of `done` are swapped",
+            ("cuda.blockIdx.y, cuda.blockIdx.x", "cuda.blockIdx.x, cuda.blockIdx.y"),
         ),
         "counts_left": ("set `done` back to 0", (f"{DONE} = 0", "pass")),
         "waits": (
@@ -175,6 +220,8 @@ STREAM_K_PARTS = altered(
         "last_included": ("one past the part's last step", (PART, "parts.append((tile, first, end - 1))")),
         "how_many": ("not how many steps", (PART, "parts.append((tile, first, end - first))")),
         "first_tile_only": ("Only the first tile", ("while at < stop:", "if at < stop:")),
+        "remainder_for_the_end": ("not at 0", (PART, "parts.append((tile, first, end % steps))")),
+        "divided_by_tiles": ("is in tile `at // steps`", ("at // steps, at", "at // tiles, at")),
         "pairs": ("must be a triple", (PART, "parts.append((tile, first))")),
     },
 )
@@ -185,6 +232,11 @@ STREAM_K_PARTS |= returning(
             "a part without steps",
             "(lambda at, stop: [(t, max(at - t * steps, 0), min(stop - t * steps, steps)) "
             "for t in range(at // steps, min(stop // steps, tiles - 1) + 1)])"
+            "(tiles * steps * block // blocks, tiles * steps * (block + 1) // blocks)",
+        ),
+        "first_part_always": (
+            "even if the range is empty",
+            "(lambda at, stop: [(at // steps, at % steps, min(steps, at % steps + stop - at))])"
             "(tiles * steps * block // blocks, tiles * steps * (block + 1) // blocks)",
         ),
         "whole_tiles": ("whole tiles", "[(t, 0, steps) for t in range(block, tiles, blocks)]"),
@@ -233,6 +285,17 @@ FUSED_EPILOGUE = altered(
         "one_result_only": (
             "loop over `i`",
             (ROWS, "for i in range(1):\n                if row0 + i < m:\n                    C"),
+        ),
+        "rows_apart": (
+            "belongs in row `row0 + i`",
+            (
+                "row0 + i < m:\n                    C[row0 + i",
+                "row0 + i * TM < m:\n                    C[row0 + i * TM",
+            ),
+        ),
+        "positive_ones_only": (
+            "Only positive results are stored",
+            (STORED, "if acc[i] + extra > 0:\n                        C[row0 + i, col] = acc[i] + extra"),
         ),
         "column_not_guarded": (
             "Columns from n on",

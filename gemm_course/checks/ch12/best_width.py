@@ -61,6 +61,23 @@ SLIPS = (
         _least(lambda m, n, BN: _tiles(m, n, BN) // SMS * STEP[BN]),
     ),
     Slip(
+        "One wave too many where the last one is full: 132 tiles are one wave, and `tiles // 132 + 1` "
+        "makes two.",
+        _least(lambda m, n, BN: (_tiles(m, n, BN) // SMS + 1) * STEP[BN]),
+    ),
+    Slip(
+        "`m / 128` is rounded down: rows that do not fill a tile need one as well. Round up.",
+        _least(lambda m, n, BN: -(-(m // BM) * -(-n // BN) // SMS) * STEP[BN]),
+    ),
+    Slip(
+        "`n / BN` is rounded down: columns that do not fill a tile need one as well. Round up.",
+        _least(lambda m, n, BN: -(-(-(-m // BM) * (n // BN)) // SMS) * STEP[BN]),
+    ),
+    Slip(
+        "m and n are swapped: tiles are 128 rows high and BN columns wide, so m is divided by 128, n by BN.",
+        _least(lambda m, n, BN: _waves(n, m, BN) * STEP[BN]),
+    ),
+    Slip(
         "Tiles are 128 rows high, whatever their width: `m / 128` of them, rounded up, one below the other.",
         _least(lambda m, n, BN: -(-(-(-m // BN) * -(-n // BN)) // SMS) * STEP[BN]),
     ),
@@ -79,7 +96,7 @@ SLIPS = (
 def _difference(case: tuple, answer, right) -> str:
     m, n = case
     told = "; ".join(
-        f"{BN}: {_waves(m, n, BN)} waves of {STEP[BN]}, together {_waves(m, n, BN) * STEP[BN]:.2f}"
+        f"{BN}: waves {_waves(m, n, BN)}, each {STEP[BN]}, together {_waves(m, n, BN) * STEP[BN]:.2f}"
         for BN in (answer, right)
     )
     return f"First wrong case: `best_width({m}, {n})` gives {answer}, right is {right}. {told}."

@@ -145,14 +145,29 @@ def _check_numbers(trial: Trial) -> None:
         for likely in _LIKELY:
             if np.allclose(found, likely.made(product, bias, k, trial.block[0]), rtol=1e-4, atol=1e-5):
                 raise Refused(likely.words, where)
-    if np.isnan(found).all(axis=1).any() and not np.isnan(found).all():
+    never = np.isnan(found)
+    if not (wrong & ~never).any() and (never == (product + bias <= 0)).all() and not never.all():
+        raise Refused(
+            "Only positive results are stored. Where the result is zero, zero must be stored as well: C may "
+            "hold anything before.",
+            where,
+        )
+    one_each = trial.grid[1] * trial.block[1] * n  # stores, if each thread stores one result
+    if never.all(axis=1).any() and trial.lanes("store", "C") > one_each:
+        raise Refused(
+            "Some rows of C are never stored, others by several threads. A thread's results lie one below "
+            "the "
+            "other: `acc[i]` belongs in row `row0 + i`.",
+            where,
+        )
+    if never.all(axis=1).any() and not never.all():
         raise Refused(
             "Some rows of C are never stored. A thread has TM results: the store needs a loop over `i`, as "
             "the products have.",
             where,
         )
     trial.refuse_errors(where)
-    if np.isnan(found).any():
+    if never.any():
         raise Refused("Some elements of C are never stored, or come from padding.", where)
     raise Refused("The numbers are wrong.", where)
 

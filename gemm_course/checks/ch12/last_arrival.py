@@ -13,7 +13,9 @@ from gemm_course.checks.core import (
     parameter_names,
     source_tree,
 )
+from gemm_course.checks.engines.lessons import no_float64
 from gemm_course.checks.engines.trial import Trial, try_kernel
+from gemm_course.emulator import Watch
 
 ARGUMENTS = ("k", "A", "B", "partials", "done", "C")
 SIDE = 8
@@ -23,7 +25,7 @@ SIZES = ((8, 8, 24, 3), (16, 24, 37, 5), (8, 8, 4, 1), (8, 16, 64, 3))
 
 @exercise(
     "12.4",
-    start="store `mine` into `partials[part, row, col]`.",
+    start="store `acc` into `partials[part, row, col]`.",
     hints=(
         "Four steps: store the part; count it; see whether it was the last; if so, add up and store.",
         "Before the count: `cuda.threadfence()`, then `cuda.syncthreads()`. Then everything that the block's "
@@ -48,6 +50,8 @@ def last_arrival(kernel):
     for trial in first:
         _check(trial)
         _check(_again(kernel, trial))
+    _check_that_the_count_decides(kernel, first[0])
+    _check_the_second_fence(first[0])
     return (
         f"Right for {len(SIZES)} shapes and twice in a row, with 1 to 5 parts: nobody waits for another "
         "block, and the parts are added in the order of k, whoever is last."
@@ -85,10 +89,45 @@ def _again(kernel, trial: Trial) -> Trial:
     return _launch(kernel, k, A, B, partials, trial.after["done"], C, about=about)
 
 
-def _launch(kernel, k, A, B, partials, done, C, about: str) -> Trial:
+def _check_that_the_count_decides(kernel, trial: Trial) -> None:
+    """Refuse a kernel in which the last part's block adds up, whatever it finds in the count.
+
+    The emulator's blocks come in the order of their numbers. With a count that begins at 1 it is the last but
+    one that finds ``parts - 1``, and what it stores lacks the last part.
+    """
+    k, A, B, partials, done, C = (trial.before[name] for name in ARGUMENTS)
+    other = _launch(kernel, k, A, B, partials, np.ones_like(done), C, about=trial.about)
+    exact = A.astype(float) @ B
+    if np.allclose(other.after["C"], exact, rtol=1e-4, atol=1e-4):
+        raise Refused(
+            "Which block adds up does not depend on the count: it is always the one with the last part. "
+            "Blocks "
+            "run in any order, and on a GPU another may come last. Add up in the block that found `parts - "
+            "1`.",
+            f"{trial.about}.",
+        )
+
+
+def _check_the_second_fence(trial: Trial) -> None:
+    """A fence between the count and what the last block reads, by any of its threads: no run shows it."""
+    fences, counts = _calls(trial, "threadfence"), _counts(trial)
+    if fences and not any(fence > min(counts) for fence in fences):
+        raise Refused(
+            "The second fence is missing: `cuda.threadfence()` once more, after the count and before the "
+            "parts "
+            "are read. No run here shows it, but without it CUDA does not promise that what the last block "
+            "reads "
+            "is as new as the count.",
+            trial.line(min(counts)) + ".",
+        )
+
+
+def _launch(kernel, k, A, B, partials, done, C, about: str, **options) -> Trial:
     grid = C.shape[1] // SIDE, C.shape[0] // SIDE, len(partials)
     arguments = (k, A, B, partials, done, C)
-    return try_kernel(kernel, ARGUMENTS, grid, (SIDE, SIDE), *arguments, about=about, step_limit=2000)
+    return try_kernel(
+        kernel, ARGUMENTS, grid, (SIDE, SIDE), *arguments, about=about, step_limit=2000, **options
+    )
 
 
 def _check(trial: Trial) -> None:
@@ -101,7 +140,11 @@ def _check(trial: Trial) -> None:
         )
     for finding in trial.report.errors:
         if not _same_reset(trial, finding):
-            raise Refused(_meaning(trial, finding) or finding.message, f"{finding.message} {trial.about}.")
+            meaning = _meaning(trial, finding)
+            where = (
+                f"{finding.message} {trial.about}." if meaning else f"{trial.line(finding)}. {trial.about}."
+            )
+            raise Refused(meaning or finding.message, where)
     parts, C = trial.grid[2], trial.after["C"]
     exact = trial.before["A"].astype(float) @ trial.before["B"]
     wrong = ~np.isclose(C, exact, rtol=1e-4, atol=1e-4)
@@ -114,9 +157,22 @@ def _check(trial: Trial) -> None:
         )
     if wrong.any():
         raise Refused(_likely(trial, exact), where)
-    if trial.lanes("store", "C") > C.size:
-        raise Refused("C is stored by more than one block of a tile. Only the last to arrive may.", where)
-    if parts > 1 and not (C == _in_order(trial)).all():
+    if trial.lanes("load", "C") or trial.lanes("store", "C") > C.size:
+        raise Refused(
+            "The result is right, but C is stored more than once, and global memory is slow. Add up in a "
+            "variable, "
+            "from `float32(0)`, and store the sum once.",
+            where,
+        )
+    no_float64(trial)
+    partials = trial.after["partials"]
+    if parts > 1 and not (C == _added(partials)).all():
+        if (C == _added(partials[::-1])).all():
+            raise Refused(
+                "The result is right, and the same in each run, but the parts are added from the last to the "
+                "first. Add them in the order of k: `for p in range(parts)`.",
+                where,
+            )
         raise Refused(
             "The result is right, but its last bits depend on who arrives last: the parts are not added in "
             "the order of k. Add them from the first to the last, your own read back in its turn.",
@@ -139,9 +195,10 @@ def _same_reset(trial: Trial, finding) -> bool:
     )
 
 
-def _in_order(trial: Trial) -> np.ndarray:
-    total = np.zeros_like(trial.after["C"])
-    for part in trial.after["partials"]:
+def _added(parts: np.ndarray) -> np.ndarray:
+    """The sum, in float32 and in this order."""
+    total = np.zeros_like(parts[0])
+    for part in parts:
         total = total + part
     return total
 
@@ -153,6 +210,11 @@ def _meaning(trial: Trial, finding) -> str:
         if trial.after["done"].max() > trial.grid[2] or finding.other_line == finding.line:
             return "All threads count, and all write `before[0]`. A block arrives once: let one thread count."
         return "The other threads read `before[0]` while thread (0, 0) may not have written it: a barrier."
+    if finding.array == own["done"] and _is_swapped(finding):
+        return (
+            "Row and column of `done` are swapped. A tile's row is `cuda.blockIdx.y`, and comes first: "
+            "`(cuda.blockIdx.y, cuda.blockIdx.x)`."
+        )
     if finding.kind != "global_race":
         return ""
     if finding.array == own["C"]:
@@ -195,6 +257,12 @@ def _what_orders(trial: Trial) -> str:
         return (
             "The part is counted before it is stored. Whoever counts last would read what is not there yet."
         )
+    if _counts(trial) and not _last_block_reads(trial):
+        return (
+            "The block that adds up is not the one that counted last: others may not have stored their "
+            "parts when "
+            "it reads them. The last one found `parts - 1` in the count."
+        )
     if not _first_call(trial, "threadfence") < _first_call(trial, "atomic.add"):
         return (
             "Other blocks may see the count before they see the part: without `cuda.threadfence()` a GPU may "
@@ -204,6 +272,19 @@ def _what_orders(trial: Trial) -> str:
         "The block is counted although some of its threads may not have stored their part yet, or not behind "
         "a fence: store, `cuda.threadfence()`, `cuda.syncthreads()`, and only then count."
     )
+
+
+def _is_swapped(finding) -> bool:
+    """Whether a finding is at the place of `done` that has a tile's column first."""
+    return finding.element == finding.block[:2] != finding.element[::-1]
+
+
+def _last_block_reads(trial: Trial) -> bool:
+    """Whether the block that counts last on the emulator, that of the last part, reads parts."""
+    arguments = [trial.before[name] for name in ARGUMENTS]
+    watch = Watch(block=(0, 0, trial.grid[2] - 1), local=False)
+    trace = _launch(trial.kernel, *arguments, about=trial.about, watch=watch).report.trace
+    return bool(((trace["array"] == trial.own_name("partials")) & (trace["op"] == "load")).any())
 
 
 def _counts(trial: Trial) -> list[int]:
@@ -220,9 +301,14 @@ def _atomics(trial: Trial, name: str) -> list[int]:
 
 def _first_call(trial: Trial, name: str) -> float:
     """The line of the first call of a function of this name; infinite if there is none."""
+    return min(_calls(trial, name), default=float("inf"))
+
+
+def _calls(trial: Trial, name: str) -> list[int]:
+    """The lines of all of them."""
     nodes = ast.walk(source_tree(trial.kernel))
     calls = (node for node in nodes if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(name))
-    return min((call.lineno for call in calls), default=float("inf"))
+    return [call.lineno for call in calls]
 
 
 def _likely(trial: Trial, exact: np.ndarray) -> str:
@@ -236,7 +322,7 @@ def _likely(trial: Trial, exact: np.ndarray) -> str:
         )
     if C.shape == exact.T.shape and np.allclose(C, exact.T, rtol=1e-4, atol=1e-4):
         return (
-            "A thread adds up the parts of another one: row and column are exchanged. Read "
+            "A thread adds up the parts of another one: row and column are swapped. Read "
             "`partials[p, row, col]`."
         )
     partials = trial.after["partials"]
@@ -246,7 +332,7 @@ def _likely(trial: Trial, exact: np.ndarray) -> str:
     if parts > 1 and np.allclose(C + partials[-1], exact, rtol=1e-4, atol=1e-4):
         return "The last block's own part is missing from the sum."
     if parts > 1 and np.allclose(C - partials[-1], exact, rtol=1e-4, atol=1e-4):
-        return "The last block's own part is added twice: it is in `mine` and in `partials`."
+        return "The last block's own part is added twice: it is in `acc` and in `partials`."
     if np.isnan(C).any():
         return "Not all elements of C are stored, or they hold parts that were not there yet."
     return "Not all elements of C are right."

@@ -10,7 +10,7 @@ from gemm_course.checks.engines.trial import Trial, try_kernel
 
 ARGUMENTS = ("m", "n", "k", "A", "B", "C")
 SIDE = 8
-SIZES = ((24, 40, 11, 4), (13, 50, 8, 5), (40, 9, 3, 1), (16, 16, 5, 9), (17, 24, 9, 6))  # m, n, k, blocks
+SIZES = ((24, 40, 20, 4), (13, 50, 8, 5), (40, 9, 3, 1), (16, 16, 5, 9), (17, 24, 9, 6))  # m, n, k, blocks
 
 
 @exercise(
@@ -86,6 +86,13 @@ def _check_who_stores(trial: Trial, where: str) -> None:
             "there are blocks.",
             where,
         )
+    if stored > elements and trial.error("global_race") is None:
+        raise Refused(
+            "A thread stores an element of C more than once: the store is inside the loop over k. Store "
+            "after "
+            "it, once per tile.",
+            where,
+        )
     if stored > elements:
         raise Refused(
             "Some tiles are computed by several blocks. From one of its tiles to the next a block must go on "
@@ -93,6 +100,12 @@ def _check_who_stores(trial: Trial, where: str) -> None:
             where,
         )
     if never.any() and _whole_tiles(never, beyond=blocks):
+        if any(isinstance(node, ast.Constant) and node.value == 132 for node in _nodes(trial.kernel)):
+            raise Refused(
+                "Each block computes one tile only: it goes on by 132, but there are not always 132 blocks. "
+                "Their number is `cuda.gridDim.x`.",
+                where,
+            )
         raise Refused(
             "Each block computes one tile and ends. There are fewer blocks than tiles: it must go on while "
             "there are tiles left.",
@@ -101,9 +114,11 @@ def _check_who_stores(trial: Trial, where: str) -> None:
 
 
 def _leaves_early(kernel) -> bool:
-    return any(
-        isinstance(node, (ast.Break, ast.Return, ast.Continue)) for node in ast.walk(source_tree(kernel))
-    )
+    return any(isinstance(node, (ast.Break, ast.Return, ast.Continue)) for node in _nodes(kernel))
+
+
+def _nodes(kernel):
+    return ast.walk(source_tree(kernel))
 
 
 def _whole_tiles(never: np.ndarray, beyond: int) -> bool:
@@ -133,9 +148,84 @@ def _likely(trial: Trial, wrong: np.ndarray) -> str:
             "`cuda.gridDim.x`?"
         )
     first = rows * -(-n // SIDE) + columns < trial.grid[0]
+    A, B, k = (trial.before[name] for name in "ABk")
+    for words, begins, all_in_all in _LIKELY:
+        steps = [_step(A, B, k0) for k0 in begins(k)]
+        if np.allclose(C, all_in_all(np.array([np.zeros_like(C), *steps])), rtol=1e-3, atol=1e-4):
+            return words
+    if _one_value_per_tile(C):
+        return (
+            "All elements of a tile are the same: x and y are swapped in `row` and `col`. `add_products` "
+            "stores "
+            "`As[y, x]`, so y goes with the row, x with the column."
+        )
     if not (wrong & first).any():
         return (
             "Each block's first tile is right, and what comes later is too large: the sums must begin at 0 "
             "in every tile, not only in the first."
         )
     return "Not all elements of C are right."
+
+
+def _step(A: np.ndarray, B: np.ndarray, k0: int) -> np.ndarray:
+    """What `add_products` adds to C from k0 on."""
+    return A[:, k0 : k0 + SIDE] @ B[k0 : k0 + SIDE]
+
+
+def _added(steps: np.ndarray) -> np.ndarray:
+    return steps.sum(axis=0)
+
+
+def _doubled(steps: np.ndarray) -> np.ndarray:
+    total = np.zeros_like(steps[0])
+    for step in steps:
+        total += total + step
+    return total
+
+
+def _one_value_per_tile(C: np.ndarray) -> bool:
+    """Whether the elements of each tile are equal, and the tiles are not."""
+    tiles = [
+        C[row : row + SIDE, col : col + SIDE]
+        for row in range(0, C.shape[0], SIDE)
+        for col in range(0, C.shape[1], SIDE)
+    ]
+    return all(np.ptp(tile) == 0 for tile in tiles) and np.ptp(C) > 0
+
+
+_LIKELY = (  # words; k -> where the steps begin; the steps' products -> C
+    (
+        "C is 0: `add_products` is never called, or what it returns is lost. Keep it: "
+        "`acc = add_products(acc, ...)`.",
+        lambda k: (),
+        _added,
+    ),
+    (
+        "The last steps along k are missing, where k is no multiple of 8: `range(0, k, 8)` has them. "
+        "`add_products` puts zeros past k.",
+        lambda k: range(0, k // SIDE * SIDE, SIDE),
+        _added,
+    ),
+    (
+        "`k0` must go on by 8, not by 1: `add_products` adds the 8 steps from k0 on. `range(0, k, 8)`.",
+        lambda k: range(k // SIDE),
+        _added,
+    ),
+    (
+        "`k0` goes on by 1, and each call adds 8 steps along k: from k0 = 0 in steps of 8, `range(0, k, 8)`.",
+        lambda k: range(-(-k // SIDE)),
+        _added,
+    ),
+    (
+        "Steps along k are added again and again: `add_products` adds 8 at a time, so k0 must go on by 8, "
+        "`range(0, k, 8)`.",
+        range,
+        _added,
+    ),
+    (
+        "What was added before is added again in each step: `add_products` returns the whole sum so far. "
+        "`acc = add_products(acc, ...)`, not `+=`.",
+        lambda k: range(0, k, SIDE),
+        _doubled,
+    ),
+)

@@ -74,6 +74,16 @@ def _not_cut(block, blocks, tiles, steps):
     return [(at // steps, at % steps, at % steps + stop - at)] if at < stop else []
 
 
+def _first_part(block, blocks, tiles, steps):
+    at, stop = _range(block, blocks, tiles, steps)
+    return [(at // steps, at % steps, min(steps, at % steps + stop - at))]
+
+
+def _divided_by_tiles(block, blocks, tiles, steps):
+    right = _right(block, blocks, tiles, steps)
+    return [((tile * steps + first) // tiles, first, stop) for tile, first, stop in right]
+
+
 def _each_tile_split(block, blocks, tiles, steps):
     return [(tile, steps * block // blocks, steps * (block + 1) // blocks) for tile in range(tiles)]
 
@@ -122,6 +132,21 @@ SLIPS = (
         "Only the first tile of the range is there. A range may go on in the next tile.",
         lambda *case: _right(*case)[:1],
     ),
+    Slip(
+        "Only the range's first tile is there, and it is there even if the range is empty. Go on in the "
+        "next tile "
+        "while steps are left: `while at < stop`.",
+        _first_part,
+    ),
+    Slip(
+        "A part that ends where its tile ends stops at `steps`, not at 0: no remainder for `stop`.",
+        lambda *case: [(tile, first, stop % case[3]) for tile, first, stop in _right(*case)],
+    ),
+    Slip(
+        "Step `at` of the row is in tile `at // steps`: divide by the steps of a tile, not by the number "
+        "of tiles.",
+        _divided_by_tiles,
+    ),
 )
 
 
@@ -142,6 +167,8 @@ def _what_is_wrong(cases: Sequence[tuple], answers: Sequence) -> str:
         if missing:
             tile, step = min(missing)
             return f"With {blocks} blocks nobody computes step {step} of tile {tile}."
+    if any(first >= stop for parts in answers for _, first, stop in parts):
+        return "There is a part without steps: it has to be left out."
     return "Each step has one block, but not the one that the text gives it."
 
 

@@ -27,6 +27,26 @@ def why_float64(kernel, lines: list[int]) -> str:
     return _bare_arm(tree, lines[0]) or _literal_in(tree, lines[0]) or "This line still computes in float64."
 
 
+def passed_on(kernel, lines: list[int]) -> tuple[int, str] | None:
+    """(line, why) of a bare number with which a device function computes in float64, on these lines.
+
+    It gets the number and gives it back: `acc = 0`, later `acc = add_products(acc, ...)`.
+    """
+    tree = source_tree(kernel.py_func)
+    own = {node.lineno for node in ast.walk(tree) if hasattr(node, "lineno")}
+    if own.intersection(lines):
+        return None
+    returned = {
+        target.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
+        for target in node.targets
+        if isinstance(target, ast.Name) and target.id in {ast.unparse(each) for each in node.value.args}
+    }
+    wide = next((s for s in _starts(tree) if s[0] in returned and _is_wide(s[1])), None)
+    return wide and (wide[1].lineno, _wide_start(*wide))
+
+
 def number_beside(kernel, arrays: Collection[str]) -> tuple[ast.IfExp, str] | None:
     """The first `A[...] if ... else 0.0` of these arrays, and its bare number, which makes it float64."""
     for node in ast.walk(source_tree(kernel.py_func)):

@@ -15,7 +15,7 @@ from gemm_course.checks.core import Refused, nothing_yet, source_tree
 from gemm_course.emulator import Finding, Watch
 
 from .findings import FINDINGS
-from .float64 import number_beside, why_float64
+from .float64 import number_beside, passed_on, why_float64
 from .gemm import GemmTrial, try_on
 from .tiles import Tiles
 from .trial import Trial
@@ -60,10 +60,10 @@ def no_float64(trial: Trial) -> None:
     """No operation is in float64; else the message names the line and the literal."""
     if len(trial.float64):
         lines = sorted(trial.float64["line"].unique())
+        line, why = passed_on(trial.kernel, lines) or (lines[0], why_float64(trial.kernel, lines))
         raise Refused(
-            f"The result is right, but {trial.float64['lanes'].sum():,} operations are in float64. "
-            + why_float64(trial.kernel, lines),
-            ". ".join(filter(None, (trial.line(lines[0]), trial.about))),
+            f"The result is right, but {trial.float64['lanes'].sum():,} operations are in float64. {why}",
+            ". ".join(filter(None, (trial.line(line), trial.about))) + ".",
         )
 
 
