@@ -52,7 +52,7 @@ see.multiply("thread_tiled_1d")
 # | **large** | 128 × 128 × 8 | 32 | v03's own, the fastest that was measured |
 # | **small** | 64 × 64 × 8 | 8 | document 004's |
 #
-# Both are too large to draw. The picture shows a block of 16 × 32 results. **Your goal: at most 1.1 reads per
+# Both are too large to draw. The picture shows a block of 16 × 32 results. **Your goal: at most 1.2 reads per
 # multiply-add, with as small a TM as you can** (a power of two). With that TM, how many wavefronts do a
 # *warp's* reads take in one step, as they stand in the source?
 
@@ -60,9 +60,9 @@ see.multiply("thread_tiled_1d")
 see.registers("thread_tiled_1d")
 
 # %% [markdown] tags=["thought"]
-# TM = 16: 17 reads, 16 multiply-adds. And 17 wavefronts: in each of the 16 reads of As all lanes read the
-# same element, a broadcast, which is one **wavefront**. Of Bs they read 32 neighbours: one wavefront as
-# well.
+# TM = 8: 9 reads, 8 multiply-adds. And 9 wavefronts: in each of the 8 reads of As all lanes read the same
+# element, a broadcast, which is one **wavefront**. Of Bs they read 32 neighbours: one wavefront as well. (The
+# block in the first picture is half as wide as a warp, so there a warp reads two elements of As.)
 
 # %% [markdown]
 # ### Exercise 04.1 · Reads per result
@@ -99,7 +99,8 @@ A, B = rng.standard_normal((64, 64), np.float32), rng.standard_normal((64, 64), 
 def reads(TM):
     tiles = {"BM": 32, "BN": 32, "BK": 32, "TM": TM}
     report = run("thread_tiled_1d", A, B, tiles=tiles, backend="emulator").report
-    return report.total("lanes", space="shared", op="load") / 64**3
+    elements_read = report.total("lanes", space="shared", op="load")  # each active lane reads one
+    return elements_read / 64**3
 
 
 sizes = 1, 2, 4, 8, 16, 32
@@ -184,8 +185,9 @@ check.thread_columns(make_column)
 # %% [markdown]
 # ### What changed since v02
 #
-# When yours passes, open the course's own. The first comparison changes only how v02 walks through a tile as
-# it fetches it; from there to v03 it is one idea.
+# When yours passes, open the course's own. The first comparison changes only the walk through a tile that is
+# fetched. v02's would still be right; v03 fetches whole rows at a time, `A_ROWS` or `B_ROWS` of them, so that
+# a thread's column `c` stays the same. From there to v03 it is one idea.
 
 # %% tags=["listing"]
 from gemm_course.kernels.variants.block_tiled_in_rows import STAGE as in_rows
@@ -201,7 +203,6 @@ see.diff(in_rows, "thread_tiled_1d")
 # - One element of Bs serves all TM results. The compiler would find `b` itself; we write it out so that the
 #   count shows it.
 # - `unroll(range(BK))` writes all steps out. You will see what that is worth.
-# - `A_ROWS` and `B_ROWS` say how many rows of a tile the whole block fetches at a time.
 
 # %%
 C = run("thread_tiled_1d", A, B).C
@@ -245,14 +246,15 @@ counted = {"global_load_requests": global_requests, "shared_load_requests": shar
 see.counts("thread_tiled_1d", size, **counted)
 
 # %% [markdown]
-# One read of a warp, one wavefront: so the same formula should give the wavefronts. Does it?
+# The hardware counts far fewer reads of shared memory than your formula. As many fewer wavefronts? Hold the
+# same formula against them, one wavefront for each read in the source:
 
 # %%
 see.counts("thread_tiled_1d", size, shared_load_wavefronts=shared_requests)
 
 # %% [markdown] tags=["thought"]
-# Far fewer than the source has! `unroll(range(BK))` writes the loop over `p` out, four reads of a row of As
-# stand side by side, and the compiler makes one of them:
+# Fewer, but not by as much. `unroll(range(BK))` writes the loop over `p` out, four reads of a row of As stand
+# side by side, and the compiler makes one of them:
 #
 # | As, four steps of a row | loads | wavefronts |
 # |---|---|---|
@@ -339,25 +341,30 @@ see.limits("block_tiled", "thread_tiled_1d")
 # wavefronts left are reads of As, ½ per multiply-add, and no TM gets rid of them. So the next step must make
 # reads of As serve several results, too.
 #
-# The ceiling: 67 / 4 over ½ + 1/32 wavefronts, 31.5 TFLOPS. v03 reaches 21.2. What else keeps L1 busy?
-# Counted, with one wavefront per request of global and local memory:
+# The ceiling: 67 / 4 over ½ + 1/32 wavefronts, 31.5 TFLOPS. v03 reaches 21.2, 67 % of it. What else keeps L1
+# busy? Counted, with one wavefront per request of global and local memory, in the clocks in which SMs have
+# work (97 % of the launch, so the 67 % are 70 here):
 #
 # | reads of the tiles | stores of the tiles | global loads | spilled registers | not explained |
 # |---|---|---|---|---|
 # | 70 % | 2 % | 2 % | 6 % | 6 % |
 #
 # What the last 6 % are is not known. A request for A touches four rows, and may take more than one wavefront.
-# *Break it* explains the spilled registers. (Multiply-adds alone are 33 %: their units also run integer
+# *Break it* explains the spilled registers.
+#
+# (Multiply-adds alone are 33 % of these clocks, where the profile has 37: their units also run integer
 # arithmetic.)
 
 # %% [markdown]
 # ## When an array leaves the registers
 #
 # An array whose elements the compiler cannot tell apart goes to **local memory**. Every thread has its own,
-# hence the name, but it lies in device memory, hundreds of clocks away unless a cache holds it.
+# hence the name, but it lies in device memory, the DRAM that holds global memory as well: hundreds of clocks
+# away unless a cache holds it.
 #
 # Here is another kernel, a vector times a matrix with R results per thread. It is right, and slow. **Which
 # line** keeps the compiler from unrolling? Three have to do with `count`. Decide before the emulator does.
+# (Its *advice* is what it finds about speed, where nothing is wrong.)
 
 # %%
 from gemm_course.checks.kits import make_strip
@@ -370,6 +377,10 @@ see.source(make_strip(16))
 # given = 500, 8, np.ones(8, np.float32), np.ones((8, 500), np.float32), np.zeros(500, np.float32)
 # one_block_of_a_warp = make_strip(16)[1, 32]  # [blocks, threads per block]
 # print(launch(one_block_of_a_warp, *given, backend="emulator").report.advice[0])
+
+# %% [markdown] tags=["thought"]
+# Line 23: its loop is the one around line 24. The loop of line 25 runs as often, but only reads `acc`; with
+# line 23 alone changed, `acc` is in registers already (compiled).
 
 # %% [markdown]
 # ### Exercise 04.4 · Back into registers
@@ -420,7 +431,8 @@ check.in_registers(make_strip)
 #
 # The course's kernels were timed on an H200 with many choices of tiles: the **sweep**. Of 240 choices for v03
 # the large tiles are the fastest. **Move one slider by one notch, and ruin it.** How slow can you get? Bet
-# first which of the four sizes hurts most.
+# first which of the four sizes hurts most. *Measured around* shows all notches at once. (*Sectors per load
+# request* is the mean of A and B: 6 with BK = 4, from 8 and 4.)
 
 # %%
 see.tiles("thread_tiled_1d")
@@ -438,7 +450,8 @@ sweep.loc[large, ["registers", "local_bytes", "tflops"]]
 
 # %% [markdown] tags=["thought"]
 # That is a **spill**: more values at a time than registers. What does not fit is stored in local memory, and
-# loaded again. A few bytes do no harm, as the fastest tiles show with their 24. 672 do.
+# loaded again. A few bytes cost little: the 24 of the fastest tiles are the 6 % of L1's clocks in the table
+# above. 672 cost most of the speed.
 #
 # v03 has a **cap** of 64 registers per thread (32 where TM is at most 8), so that more blocks fit on an SM.
 # It writes all BK steps out, and the compiler begins later steps before earlier ones are done. Each value on
@@ -463,7 +476,10 @@ see.occupancy("thread_tiled_1d", tiles={"BM": 64, "BN": 64, "BK": 8, "TM": 8})
 
 # %% [markdown] tags=["thought"]
 # 4 blocks, and two tanks are full at once. With 33 registers 3 blocks: one register more, a quarter fewer
-# warps. The **large** tiles take 64 registers: 2 blocks, 32 of 64 warps.
+# warps. (A warp takes registers in multiples of 256, so 33 per thread cost as much as 40.)
+#
+# Now set the sliders to the **large** tiles. They take 64 registers: 2 blocks, 32 of 64 warps. (*Blocks left
+# out* is for later: an SM that is not full.)
 
 # %% [markdown]
 # And your own kernel? It has no cap. With the small tiles the solution of 04.2 takes 122 registers. **How
@@ -472,13 +488,24 @@ see.occupancy("thread_tiled_1d", tiles={"BM": 64, "BN": 64, "BK": 8, "TM": 8})
 # %% [markdown] tags=["thought"]
 # 122 × 512 is 62,464, of 65,536: **one**. v03 has its cap, and it computes indices in 32 bits, where yours
 # have 64 and take two registers each. With `u32(...)` around `threadIdx` and `blockIdx`, as in v03, the
-# solution takes 68. One block or four, what is it worth?
+# solution takes 68: still one block. Only the cap lets four in.
+
+# %%
+# Give yours the cap, @cuda.jit(max_registers=32), run it and the cell of compare_code, and take the # away:
+# see.occupancy(mine, block=512)
+
+# %% [markdown] tags=["thought"]
+# Four blocks. But the solution now spills, 152 bytes of local memory, with `u32` 40 (compiled). v03 needs
+# none.
 
 # %% [markdown]
-# What are warps for? In v03 a loaded value goes into the tile as soon as it arrives, and then comes the
-# barrier. Now the whole block waits, and only the warps of *other* blocks can compute.
+# One block or four, what is it worth? What are warps *for*?
 #
-# Is that worth much? Take the *same* code, and let each block reserve some shared memory that it never uses:
+# Each tile of v03 begins with loads from global memory. A thread stores what it has loaded into the tile, and
+# goes to the barrier. Until the last value has come the whole block waits, and only the warps of *other*
+# blocks can compute.
+#
+# To measure that, take the *same* code, and let each block reserve some shared memory that it never uses:
 # fewer blocks fit, and nothing else has changed.
 
 # %%
@@ -496,11 +523,15 @@ see.predict("04.blocks")
 # short.)
 
 # %% [markdown]
-# Now the other way round: fewer registers per thread let more blocks in. A **model**: a tile takes 600 clocks
-# to come, and shared memory takes none. A scheduler has 4 warps of a block, with 127 instructions each per
-# tile: so a block then computes for 508 clocks, busy 46 % of the time. (Measured with one block: 26 %;
-# warps wait for shared memory, too.) Of 96, 64, 40 and 32 registers per thread, **which is the first that
-# leaves no clock idle in the model?** Work it out for the small tiles, then move the slider.
+# Now the other way round: fewer registers per thread let more blocks in. A **model** of the small tiles:
+#
+# - a tile takes 600 clocks to come, as supposed here, and shared memory takes none;
+# - a scheduler has 4 warps of a block, with 127 instructions each per tile, as compiled: so a block then
+#   computes for 508 clocks;
+# - while one block waits, others compute.
+#
+# Of 96, 64, 40 and 32 registers per thread, **which is the first that leaves no clock idle in the model?**
+# Work it out, then move the slider.
 
 # %% tags=["thought"]
 see.strips("thread_tiled_1d")
@@ -509,8 +540,9 @@ see.strips("thread_tiled_1d")
 # 40. In the 600 + 508 clocks of one block there is room for 1,108 / 508 = 2.2 that compute. So it takes three
 # blocks, and with 40 registers three fit. That is what v03's cap is for.
 #
-# Then why is the cap 32? The model takes shared memory for free, and even four blocks issued in 59 % of the
-# clocks only. Measured: 33 % of cuBLAS with 40 registers, **38 %** with 32.
+# Then why is the cap 32? The model takes shared memory for free. In it one block is busy 46 % of the time,
+# measured are 26 %; even four blocks issued in 59 % of the clocks only. Measured: 33 % of cuBLAS with 40
+# registers, **38 %** with 32 (the 19.3 TFLOPS of above).
 
 # %% [markdown]
 # **The last riddle.** The small tiles fill the SM with 64 warps, the large ones leave it at 32. And yet the
@@ -534,9 +566,8 @@ see.quiz("04")
 #
 # <details><summary>How low can a cap go?</summary>
 #
-# `@cuda.jit(max_registers=64)` gives your kernel a cap; `launch_bounds` says how many blocks must fit, and
-# leaves the cap to the compiler. Too low a cap: with TM = 16 and BK = 16, 32 registers spill 272 bytes, and
-# 8 % of cuBLAS is left.
+# In place of `max_registers`, `launch_bounds` says how many blocks must fit, and the compiler finds the cap.
+# Too low a cap: with TM = 16 and BK = 16, 32 registers spill 272 bytes, and 8 % of cuBLAS is left.
 #
 # The whole profile of 4, 2 and 1 blocks; SPARE is what a block reserves, in KB:
 #

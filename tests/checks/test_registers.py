@@ -35,7 +35,9 @@ DIFFERENT = {  # where the source alone does not tell what the compiler does, an
 
 def _compiled(verdict) -> str:
     """What a message says about machine code, "" if it says nothing."""
-    return "".join(re.findall(r"ompiled for compute capability 9\.0 with [A-Z]+ = ", verdict.message))
+    return "".join(
+        re.findall(r"ompiled for an H200 \(compute capability 9\.0\) with [A-Z]+ = ", verdict.message)
+    )
 
 
 def test_there_are_thirty_of_each_kind():

@@ -1,5 +1,6 @@
 """Figures in the words of notebooks 03 and 04 are those of the profiles and of the sweep."""
 
+import inspect
 import linecache
 import re
 import runpy
@@ -11,7 +12,8 @@ import numpy as np
 import pytest
 from numba import cuda, float32
 
-from gemm_course import compiled, kernels, records
+from gemm_course import check, compiled, kernels, records
+from gemm_course.checks.kits import make_strip
 from gemm_course.compiler.compile import usage_of
 from gemm_course.compiler.nvidia import why_no_compiler
 from gemm_course.compiler.record import recorded as machine_code
@@ -21,6 +23,7 @@ from gemm_course.kernels.variants import called
 from gemm_course.model import occupancy
 from gemm_course.profiles import recorded, verdict
 from gemm_course.profiles.words import percent, three_digits
+from gemm_course.widgets._costs import cost
 from gemm_course.widgets._quiz import questions
 from gemm_course.widgets._strips import KERNELS, WAIT, draw
 from gemm_course.widgets._tiles import one_step_away
@@ -223,11 +226,49 @@ def test_what_04_says_of_the_solutions_registers():
     said = words_of("04")
     for source, words in (
         (plain, "solution of 04.2 takes {} registers"),
-        (narrow, "as in v03, the solution takes {}."),
+        (narrow, "as in v03, the solution takes {}: still one block."),
     ):
         made = factory(source, "make_column")
         used = usage_of(made(64, 64, 8, 8), *PROBLEM, compute_capability=(9, 0))
         assert words.format(used.registers) in said and not used.local_bytes
+
+
+@pytest.mark.skipif(why_no_compiler() is not None, reason="NVIDIA's compiler is not installed")
+def test_what_04_says_of_a_cap_for_the_solution():
+    plain = solution("thread_columns").replace("@cuda.jit\n", "@cuda.jit(max_registers=32)\n")
+    narrow = re.sub(r"(cuda\.(?:threadIdx|blockIdx)\.[xy])", r"u32(\1)", plain)
+    kernels = [factory(source, "make_column")(64, 64, 8, 8) for source in (plain, narrow)]
+    plain_spills, narrow_spills = (
+        usage_of(kernel, *PROBLEM, compute_capability=(9, 0)).local_bytes for kernel in kernels
+    )
+    said = words_of("04")
+    assert f"{plain_spills} bytes of local memory, with `u32` {narrow_spills} (compiled)" in said
+    assert occupancy(512, 68, 4096).blocks == 1 and occupancy(512, 32, 4096).blocks == 4
+    small = records.sweep().query("stage == 'thread_tiled_1d' and tiles == 'BM=64 BN=64 BK=8 TM=8'")
+    assert set(small["local_bytes"]) == {0} and "v03 needs none" in said
+
+
+@pytest.mark.skipif(why_no_compiler() is not None, reason="NVIDIA's compiler is not installed")
+def test_the_line_that_04_names_is_the_one_to_change():
+    """The loop around it alone keeps `acc` out of the registers."""
+    lines, start = inspect.getsourcelines(make_strip)
+    (loop,) = (i for i, line in enumerate(lines) if "range(count)" in line and "acc" in lines[i + 1][:24])
+    assert f"Line {start + loop}: its loop is the one around line {start + loop + 1}" in words_of("04")
+    adds = "                acc[i] += xp * A[p, first + 32 * i]\n"
+    guarded = f"                if first + 32 * i < n:\n    {adds}"
+    source = "".join([*lines, "\ncheck."]).replace(f"in range(count):\n{adds}", f"in range(R):\n{guarded}")
+    assert "in range(R):\n                if" in source
+    x, A, y = (np.zeros(shape, np.float32) for shape in (8, (8, 500), 500))
+    used = usage_of(factory(source, "make_strip")(16), 500, 8, x, A, y, compute_capability=(9, 0))
+    assert not used.local_bytes
+
+
+def test_what_04_says_of_the_sectors_of_a_shallow_tile():
+    stage = LADDER["thread_tiled_1d"]
+    sectors = cost(stage, {**stage.tiles, "BK": 4}).sectors
+    rows = {"A": check.tile_sectors.right(4), "B": 4}
+    assert sectors == sum(rows.values()) / 2
+    assert f"{sectors:g} with BK = 4, from {rows['A']} and {rows['B']}" in words_of("04")
 
 
 def test_what_04_says_of_more_warps():
@@ -252,7 +293,7 @@ def test_what_04_says_of_fewer_blocks():
     assert f"waits for loads from global memory, % of its time | {waiting} |" in said
     issued = [f"{100 * verdict(profile).busy['issue slots']:.0f}" for profile in profiles]
     assert f"| clocks in which an instruction is issued, % | {' | '.join(issued)} |" in said
-    assert f"even four blocks issued in {issued[0]} % of the clocks only" in said
+    assert f"measured are {issued[2]} %; even four blocks issued in {issued[0]} % of the clocks only" in said
     assert max(profile.measured["dram"] for profile in profiles) < 5
     question, (one, four) = questions("04")["blocks"], (profiles[2].tflops, profiles[0].tflops)
     assert f"it reaches {four:.1f} TFLOPS" in question["text"]
@@ -311,10 +352,10 @@ def test_what_04_says_of_the_blocks_that_close_the_gap():
     assert "1 block fits" in titles[96] and "3 blocks fit" in titles[40] and "100 % of the" in titles[40]
     assert "2 blocks fit" in titles[64] and "100\u00a0% of" not in titles[64]
     said, computes = words_of("04"), KERNELS["thread_tiled_1d"].warps * KERNELS["thread_tiled_1d"].loop
-    assert f"a tile takes {WAIT} clocks to come" in said and f"then computes for {computes} clocks" in said
+    assert f"a tile takes {WAIT} clocks to come" in said and f"computes for {computes} clocks;" in said
     kernel = KERNELS["thread_tiled_1d"]
     assert f"has {kernel.warps} warps of a block, with {kernel.loop} instructions each" in said
-    assert f"busy {100 * computes / (WAIT + computes):.0f} % of the time" in said
+    assert f"one block is busy {100 * computes / (WAIT + computes):.0f} % of the time" in said
     period = WAIT + computes
     assert (
         f"{WAIT} + {computes} clocks" in said and f"{period:,} / {computes} = {period / computes:.1f}" in said
@@ -332,7 +373,8 @@ def test_what_04_says_of_the_cap():
 
 def test_the_ceiling_in_04():
     ceiling, stage = 67 / 4 / (1 / 2 + 1 / 32), recorded("thread_tiled_1d")
-    assert f"{ceiling:.1f} TFLOPS. v03 reaches {stage.tflops:.1f}." in words_of("04")
+    reached = f"v03 reaches {stage.tflops:.1f}, {100 * stage.tflops / ceiling:.0f} % of it"
+    assert f"{ceiling:.1f} TFLOPS. {reached}." in words_of("04")
 
 
 SMS_OF_AN_H200 = 132
@@ -353,6 +395,7 @@ def test_what_keeps_l1_busy_in_04():
     shares = " | ".join(f"{100 * share:.0f} %" for share in (*(each / clocks for each in counted), rest))
     said = words_of("04")
     assert f"| {shares} |" in said and f"What the last {100 * rest:.0f} % are is not known" in said
+    assert f"{percent(row['active_clocks'] / row['clocks'])} of the launch" in said
     multiply_adds = row["float32_fma"] / 32 / 4 / clocks
     assert f"Multiply-adds alone are {percent(multiply_adds)}" in said
 

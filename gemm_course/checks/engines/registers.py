@@ -85,7 +85,7 @@ def _as_compiled(trial: Trial, names: list[str], why: Why | None, sizes: str) ->
         used = usage_of(trial.kernel, *trial.before.values(), compute_capability=CAPABILITY)
     except CannotCompile as reason:
         raise Refused(f"On the emulator the result is right. But {reason}", f"{trial.about}.") from None
-    how = f"compiled for compute capability {'.'.join(map(str, CAPABILITY))} with {sizes}"
+    how = f"compiled for an H200 (compute capability {'.'.join(map(str, CAPABILITY))}) with {sizes}"
     if used.local_bytes <= used.spilled_bytes:  # what there is of it is spilled: single values, no array
         return f"C{how[1:]}, the kernel takes {_taken(used)}."
     rows, advised = _own_rows(trial), _advice(trial)
