@@ -7,9 +7,9 @@ into the queue again or when this process submits what is missing. At the end th
 
 On one machine the course's own worker processes need no shards: one queue feeds all GPUs, so that none waits
 for the slowest shard, and one set of processes compiles for all. Each job has the same workers inside, and a
-kernel that crashes costs it the same: one process and one choice. 40 choices of block_tiled and vectorized at
-2048, compiling included, took the workers 30.0 s with one H100 and 21.8 s with two, and two local jobs with one
-of these each 27.6 s (32 cores, driver 580.159.04, numba-cuda 0.30.4, 2026-11-26; a run each).
+kernel that crashes costs it the same: one process and one choice. 40 choices of block_tiled and vectorized
+at 2048, compiling included, took the workers 30.0 s with one H100 and 21.8 s with two, and two local jobs
+with one of these each 27.6 s (32 cores, driver 580.159.04, numba-cuda 0.30.4, 2026-11-26; a run each).
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import submitit
 from typer.testing import CliRunner
 
 from gemm_course.bench import cluster
@@ -216,7 +217,6 @@ def test_a_process_counts_the_cores_that_it_may_use(monkeypatch):
 
 @pytest.mark.waits
 def test_a_shard_that_is_never_done_ends_with_its_log(tmp_path, monkeypatch):
-    submitit = pytest.importorskip("submitit", reason="needs submitit")
     monkeypatch.setattr(cluster, "POLL_SECONDS", 0.2)
     executor = submitit.AutoExecutor(folder=tmp_path / "jobs", cluster="local")
     never = lambda shard, folder: [sys.executable, "-c", "raise SystemExit(1)"]  # noqa: E731
@@ -226,14 +226,12 @@ def test_a_shard_that_is_never_done_ends_with_its_log(tmp_path, monkeypatch):
 
 @pytest.mark.waits
 def test_one_killed_of_four_and_the_merged_file_is_that_of_one_process(tmp_path, monkeypatch):
-    submitit = pytest.importorskip("submitit", reason="needs submitit")
     _one_killed(tmp_path, monkeypatch, submitit.AutoExecutor(folder=tmp_path / "jobs", cluster="local"))
 
 
 @pytest.mark.waits
 @pytest.mark.skipif(shutil.which("sbatch") is None, reason="needs Slurm: there is no sbatch here")
 def test_the_same_on_slurm(tmp_path, monkeypatch):
-    submitit = pytest.importorskip("submitit", reason="needs submitit")
     if subprocess.run(["sinfo", "--noheader"], capture_output=True).returncode:
         pytest.skip("needs Slurm: its controller does not answer")
     executor = submitit.AutoExecutor(folder=tmp_path / "jobs", cluster="slurm")
