@@ -148,7 +148,9 @@ def _check_fragment(instruction, fragment, per_lane, dtypes):
         return
     wanted = f"{instruction} takes a thread's own array of {per_lane} {' or '.join(dtypes)}"
     if not isinstance(fragment, DeviceArray):
-        raise KernelTypeError(f"{wanted}, cuda.local.array, as a fragment, not {type(fragment).__name__}")
+        single = isinstance(fragment, (np.ndarray, np.generic, int, float))  # an array: one number per lane
+        given = "a single number" if single else type(fragment).__name__
+        raise KernelTypeError(f"{wanted}, cuda.local.array, as a fragment, not {given}")
     if fragment.space != "local":
         raise KernelTypeError(f"{wanted}, cuda.local.array; {fragment.name} is in {fragment.space} memory")
     shape = " by ".join(map(str, fragment.shape))

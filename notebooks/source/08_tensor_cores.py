@@ -4,7 +4,7 @@
 # Every kernel so far has fed the FP32 units. GPUs since 2017 have another unit, which does nothing but
 # multiply small matrices. It is so fast that the hard part is to feed it.
 #
-# **After this notebook you can** write a kernel for Tensor Cores, one fragment per operand and step. You can
+# **After this notebook you can** write a kernel for Tensor Cores that loads nothing twice per step. You can
 # say when 16 bits are enough, and how to lose whole steps of a sum without a trace. And you can find the
 # padding, the depth and the warp tile that keep these units fed.
 #
@@ -33,7 +33,7 @@ from gemm_course.intrinsics import (
 # ## In one picture
 #
 # A warp multiplies as a whole, 16 steps along `k` in one call. Look at the warp first, then at a thread: a
-# single thread only copies.
+# single thread only loads and stores.
 
 # %%
 see.multiply("wmma")
@@ -57,7 +57,7 @@ see.predict("08.speed")
 #
 # ## The smallest kernel
 #
-# One warp, one product of two 16 × 16 matrices:
+# One warp, one product of two 16 × 16 matrices. The four `wmma_` calls are explained below.
 
 
 # %%
@@ -137,10 +137,10 @@ see.fragment()
 # *core · easy · 10 minutes*
 #
 # Now along k: one warp per block, and a block for each 16 × 16 tile of C (float32). The tiles are fetched for
-# you, B's as it is, A's **transposed**, as document 004 has it: `As[p, y]` is element (y, p). (In v06 that
-# made neighbours of what a thread reads of A. A fragment does not need it: it is loaded in either order.)
-# Rows of both tiles are 16 + PAD values long. Write the fragments, the loads, the product and the store of
-# the accumulators into `Cs`. m, n and k are multiples of 16.
+# you, B's as it is, A's **transposed**, as document 004 has it: `As[p, y]` is element (y, p). (A fragment
+# does not need it: it is loaded in either order.) All rows are padded, those of the tiles by PAD values; how
+# much is best, you find in 08.2. Write the fragments, the loads, the product and the store of the
+# accumulators into `Cs`. m, n and k are multiples of 16.
 
 
 # %% id="ex-08-1"
@@ -302,11 +302,27 @@ exact = A.astype(float) @ B.astype(float)
 #
 # - **Range.** From 65,520 on a number becomes infinite, below 3 · 10⁻⁸ zero, and already below 6 · 10⁻⁵ it
 #   has fewer digits. That holds for A, for B *and for C*. Are A's values too large or too small? Divide A by
-#   a power of two, which is exact, and put that power into `alpha`. Choose it so that A's largest value comes
-#   to about 1. What C holds has to fit by itself.
+#   a power of two, which is exact, and put that power into `alpha`. What C holds has to fit by itself.
 # - **Precision.** Each element of A and B is rounded once, by at most 0.05 %.
 # - **Accumulation.** In FP32, unless k is small.
 #
+# **Rescue it (2 minutes).** A goes up to a million here, and C becomes infinite. Which is the smallest power
+# of two, and which the largest, with an error below 0.001?
+
+# %%
+scale = 1.0  # change this, to 2.0**3 for example
+A, B = np.random.default_rng(0).random((2, 64, 64))
+A, B = 1e6 * A, 1e-3 * B
+with np.errstate(over="ignore"):
+    C = run("wmma", (A / scale).astype(np.float16), B.astype(np.float16), alpha=scale).C
+    error = abs(C / (A @ B) - 1).max()
+f"largest relative error: {error:.5f}"
+
+# %% [markdown] tags=["thought"]
+# 2⁴ and 2³⁵. Below, A still reaches infinity; above, its values lose too many digits. A factor of two billion
+# lies between, and a largest value of about 1, with 2²⁰ here, is in the middle.
+
+# %% [markdown]
 # **bfloat16** divides the 16 bits differently: 8 for the exponent, as float32 has, and 7 for the fraction. It
 # needs no scaling, and rounds 8 times as coarsely. Neural networks are mostly trained with it. **TF32** has 8
 # bits of exponent and 10 of fraction. cuBLAS uses it for FP32 only if it is told to; our figures are without.
@@ -314,7 +330,7 @@ exact = A.astype(float) @ B.astype(float)
 
 # %%
 def bfloat16(x):
-    """x with 8 bits of exponent and 7 of fraction: the upper half of a float32, rounded."""
+    """x with 8 bits of exponent and 7 of fraction: the upper half of a float32, rounded to nearest even."""
     bits = np.asarray(x, np.float32).view(np.uint32)
     return ((bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000).view(np.float32)
 
@@ -563,7 +579,7 @@ counted = {"global_load_requests": global_requests, "shared_load_requests": shar
 see.counts("wmma", (1024, 1024, 1024), **counted)
 
 # %% [markdown]
-# The hardware has a little less: at the end, the compiler reads eight neighbours in Cs by two loads.
+# The hardware has fewer: at the end, the compiler reads eight neighbours in Cs by two loads.
 #
 # ## Padding
 #
@@ -704,8 +720,8 @@ see.occupancy("wmma_fp16_acc")
 
 # %% [markdown] tags=["thought"]
 # Registers: an SM has room for three blocks instead of two, so there is more to do while one waits. Is that
-# the reason? Keep the third block out, by shared memory that nobody uses, and of 342 TFLOPS 311 are left. So
-# mostly it is. The price you know: the error.
+# the reason? Keep the third block out, by shared memory that nobody uses: in one run 342 TFLOPS fell to 311.
+# So mostly it is. The price you know: the error.
 
 # %% [markdown]
 # ## Tune it in three moves
@@ -721,9 +737,10 @@ see.occupancy("wmma_fp16_acc")
 see.tiles("wmma", tells_best=False)
 
 # %% [markdown] tags=["thought"]
-# PAD 8, then BK 64, then WN 64: 164, 291, 303 TFLOPS, each on top of the moves before. Padding saves
-# wavefronts. BK saves waiting, with not one wavefront fewer, and brings the most in every order that was
-# measured. PAD and WN depend on the order: WN second, before BK, even loses 11.
+# PAD 8, then BK 64, then WN 64: 164, 291, 303 TFLOPS, each on top of the moves before. PAD and WN save
+# wavefronts, one by fewer conflicts, the other by fewer loads. BK saves waiting, with not one wavefront
+# fewer, and brings the most in every order that was measured. PAD and WN depend on the order: WN second,
+# before BK, even loses 11.
 #
 # For the best, leave WN and set WM to 128 instead: 310 TFLOPS. By loads it should lose, 10 against 8 for 16
 # products. Why it wins nobody has profiled. A good question to end with.
@@ -738,19 +755,14 @@ see.quiz("08")
 # %% [markdown]
 # ## Beyond the documents
 #
-# The ladder goes on, and each step keeps asking what limits it now. The next notebooks build these stages;
-# `see.source` shows each, `see.limits` what limits it, and the [glossary](glossary.md) explains their words.
+# The ladder goes on, and each step keeps asking what limits it now:
 #
-# - `mma_swizzled` has instructions with a documented [layout](glossary.md#layout), and
-#   [swizzling](glossary.md#swizzle) instead of padding.
-# - `mma_ring` fetches the next tiles while it multiplies, into a [ring](glossary.md#ring); `mma_sync` loads
-#   the next fragments, too.
-# - `mma_tma` lets [TMA](glossary.md#tma) bring the tiles, at the request of one
-#   [warpgroup](glossary.md#warpgroup); `wgmma_tma` multiplies with [wgmma](glossary.md#wgmma), which takes
-#   operands from shared memory by itself; `warp_specialised` does both.
-# - `persistent` has as many blocks as SMs; each takes one tile of C after the other.
-# - `staged_store` lets TMA store the results, `overlapped_store` while the next tile is multiplied.
-# - `stream_k_fp16` cuts the last tiles, too few for all SMs, along k and shares them out.
+# - [notebook 10](10_mma_sync.ipynb), with fragments in the open: `mma_swizzled` saves wavefronts without
+#   padding, `mma_ring` fetches the next tiles while it multiplies, `mma_sync` loads the next fragments, too;
+# - [notebook 11](11_hopper.ipynb), on Hopper GPUs alone: `mma_tma` has warps that only ask for tiles,
+#   `wgmma_tma` has four warps multiply together, `warp_specialised` does both;
+# - [notebook 12](12_last_per_cent.ipynb), with the work shared out: `persistent`, `staged_store`,
+#   `overlapped_store` and `stream_k_fp16`.
 #
 # **Guess before you look:** one of these steps brings the most. Does it hide a wait, save wavefronts, or
 # have a bigger instruction? Each stage's speed as a percentage of cuBLAS's in the same run, for two sizes:

@@ -22,7 +22,7 @@ from gemm_course.checks.engines.wmma import (
 ARGUMENTS = ("k", "A", "B", "C")
 TILE = 2 * SIDE
 SIZES = ((32, 32, 16), (32, 64, 48), (64, 32, 32))  # m, n, k
-LOADS = 4  # of fragments per step of 16 along k
+LOADS = PRODUCTS = 4  # of fragments per step of 16 along k
 FRAGMENT = 128  # bits that a lane's part of a load of a fragment has; no other access here has as many
 
 
@@ -56,8 +56,8 @@ def fragments_once(kernel):
         _check_loads(trial)
         within_shared(trial, 2 * TILE * (SIDE + 8) + 2 * SIDE * (TILE + 8) + 4 * TILE * (TILE + 8))
     return (
-        f"Right for {len(SIZES)} sizes: {LOADS} loads for {LOADS} products per step of 16 along k, half as "
-        "many per product as with one fragment each." + stored_every_step(kernel)
+        f"Right for {len(SIZES)} sizes: {LOADS} loads for {PRODUCTS} products per step of 16 along k, half "
+        "as many per product as with one fragment each." + stored_every_step(kernel)
     )
 
 
@@ -205,6 +205,15 @@ def _check_numbers(trial: WarpTrial) -> None:
         raise Refused(
             "The numbers are nearly right, but off by more than float32 accumulators explain. Add the "
             "products up in float32.",
+            trial.where,
+        )
+    m, n, k = trial.shape
+    steps = m * n // TILE**2 * k // SIDE
+    products = int(trial.report.arithmetic.query("op == 'mma'")["lanes"].sum()) / SIDE**3 / steps
+    if products < PRODUCTS:
+        raise Refused(
+            f"The kernel makes {products:g} product{'s' * (products != 1)} per step of 16 along k, where "
+            f"{PRODUCTS} are needed: each of `a[0]` and `a[1]` with each of `b[0]` and `b[1]`.",
             trial.where,
         )
     raise Refused("The numbers are wrong: which fragment of C comes from `a[i]` and `b[j]`?", trial.where)

@@ -149,7 +149,9 @@ def _likely(trial: Trial) -> str:
 
 
 def _outside(trial: Trial, finding) -> str:
-    """What an access outside an array means."""
+    """What an access outside an array, or two to the same element, mean."""
+    if finding.kind == "global_race":
+        return "Two elements of the result share a place in C. Element (row, col) lies at `row * ldc + col`."
     if finding.kind != "out_of_bounds":
         return ""
     if finding.array == trial.own_name("acc"):

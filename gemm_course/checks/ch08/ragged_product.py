@@ -82,6 +82,13 @@ def _check_stored(trial: WarpTrial, trials: Sequence[WarpTrial]) -> None:
     m, n, _ = trial.shape
     stored, inside, whole = trial.touched("C"), *(np.zeros_like(trial.after["C"], bool) for _ in range(2))
     inside[:m, :n] = whole[: m // SIDE * SIDE, : n // SIDE * SIDE] = True
+    read = trial.accesses("load", "C")
+    if len(read) and (trial.wrong.any() or not stored.any()):
+        raise Refused(
+            "C is read, and there may be anything in it: here it is NaN. This product adds nothing to C, so "
+            "store with `=`, not with `+=`.",
+            f"{trial.line(read['line'].iloc[0])}. {trial.about}.",
+        )
     if not stored.any() and not trial.report.errors:
         raise Refused("Nothing is ever stored into C.", f"{trial.about}.")
     for places, missing in BY_PLACE_IN_TILE.items():

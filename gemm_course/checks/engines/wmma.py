@@ -156,7 +156,7 @@ TAKES = {
 
 
 def _check_arguments(kernel: Any) -> None:
-    """Refuse a call that lacks arguments, or has a text for an order."""
+    """Refuse a call that lacks arguments, or has a text for an order or a list for a place."""
     for name, takes in TAKES.items():
         for made in calls_of(kernel, name):
             line = line_at(kernel, made.lineno)
@@ -169,6 +169,12 @@ def _check_arguments(kernel: Any) -> None:
                 if isinstance(given, ast.Constant) and isinstance(given.value, str):
                     raise Refused(
                         f"`{ast.unparse(given)}` is no order: write `ROW_MAJOR` or `COL_MAJOR`.", line
+                    )
+                if isinstance(given, ast.List):
+                    place = f"({', '.join(map(ast.unparse, given.elts))})"
+                    raise Refused(
+                        f"A place stands in round brackets: `{place}` instead of `{ast.unparse(given)}`.",
+                        line,
                     )
 
 
