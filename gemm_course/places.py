@@ -7,6 +7,7 @@ nothing is written into the install, and nobody sees what others have passed.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 
@@ -15,6 +16,7 @@ VARIABLE = (
     "GEMM_COURSE_FOLDER"  # names the learner's folder; `gemm-course lab FOLDER` sets it for its kernels
 )
 FIRST = Path("notebooks", "00_welcome.ipynb")  # by which a folder with the notebooks is known
+_OPENED = "folder"  # a file that says which folder was opened last
 STATE = ".course"  # in the learner's folder: progress, JupyterLab's layout, notebooks as they came
 
 PACKAGE = Path(__file__).resolve().parent
@@ -28,11 +30,12 @@ def learners_folder() -> Path:
 
     The first of: the one that GEMM_COURSE_FOLDER names; the course's own, if it is this learner's; the
     nearest around the working directory that holds the notebooks and is the learner's, such as one that
-    nbgitpuller brought; ``gemm-course`` among the learner's documents, where ``gemm-course lab`` puts a copy.
+    nbgitpuller brought; the one that was opened last; ``gemm-course`` among the learner's documents, where
+    ``gemm-course lab`` puts a copy.
     """
     if named := os.environ.get(VARIABLE):
         return Path(named).expanduser().resolve()
-    for folder in (COURSE, *_around()):
+    for folder in (COURSE, *_around(), *_opened_last()):
         if has_notebooks(folder) and is_own(folder):
             return folder
     return _in_documents()
@@ -41,11 +44,15 @@ def learners_folder() -> Path:
 def state_folder() -> Path:
     """Return where the course keeps what it knows of this learner; it may not be there yet."""
     folder = learners_folder()
-    if has_notebooks(folder) and is_own(folder):
-        return folder / STATE
-    from platformdirs import user_state_path
+    return folder / STATE if has_notebooks(folder) and is_own(folder) else _in_state()
 
-    return user_state_path(NAME, appauthor=False)
+
+def remember_opened(folder: Path) -> None:
+    """Keep in mind which folder was opened, for commands given elsewhere; the course's own needs none."""
+    if folder != COURSE:
+        with contextlib.suppress(OSError):
+            _in_state().mkdir(parents=True, exist_ok=True)
+            (_in_state() / _OPENED).write_text(str(folder), "utf-8")
 
 
 def has_notebooks(folder: Path) -> bool:
@@ -72,6 +79,19 @@ def _around() -> tuple[Path, ...]:
     except OSError:  # the working directory is gone
         return ()
     return (here, *here.parents)
+
+
+def _opened_last() -> tuple[Path, ...]:
+    try:
+        return (Path((_in_state() / _OPENED).read_text("utf-8")),)
+    except (OSError, ValueError):
+        return ()
+
+
+def _in_state() -> Path:
+    from platformdirs import user_state_path
+
+    return user_state_path(NAME, appauthor=False)
 
 
 def _in_documents() -> Path:

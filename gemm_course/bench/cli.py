@@ -414,10 +414,16 @@ def merge(
     ] = None,
 ) -> None:
     """Merge rows that were measured into a separate folder into the records. Needs no GPU."""
+    from gemm_course.bench.merge import has_records
     from gemm_course.bench.merge import merge as merge_records
 
     with _sentences():
         target = _recorded(folder)
+        empty = [source for source in sources if not has_records(source)]
+        if len(empty) < len(sources) > 1:  # such as the folder of a shard that had nothing to do
+            sources = [source for source in sources if source not in empty]
+            for source in empty:
+                typer.echo(f"{source}: no records")
         for source in sources:
             for one in merge_records(source, target, _known(again)):
                 typer.echo(f"{one.file}: {one.added} rows added, {one.replaced} replaced")

@@ -46,6 +46,11 @@ class Merged:
     replaced: int
 
 
+def has_records(folder: Path) -> bool:
+    """Whether the folder has a file of records that can be merged."""
+    return any(True for pattern in KEYS for _ in folder.glob(pattern))
+
+
 def merge(source: Path, target: Path, again: Sequence[str] = ()) -> list[Merged]:
     """Put the rows of every known file in `source` into its namesake in `target`, profiles with their files.
 

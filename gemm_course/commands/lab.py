@@ -31,6 +31,7 @@ def serve(arguments: Sequence[str] = ()) -> None:
     """
     folder, arguments = _folder_and_options(arguments)
     _prepare(folder)
+    places.remember_opened(folder)
     if HUB in os.environ and DRAWN in os.environ:
         print(f"JupyterLab is open already: the notebooks are in {folder / 'notebooks'}.")
         return

@@ -14,9 +14,15 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from gemm_course import places
 from gemm_course.compiler.reasons import NoCompiler, linkers_reason, optimisers_reason
 
-INSTALL = "install the extra `compiler`: `python3 course.py --compiler`, or `pip install -e '.[compiler]'`"
+_HOW = (
+    "`python3 course.py --compiler`, or `pip install -e '.[compiler]'`"
+    if (places.COURSE / "course.py").is_file()
+    else "`pip install 'gemm-course[compiler]'`"
+)
+INSTALL = f"install the extra `compiler`: {_HOW}"
 
 
 @dataclass(frozen=True)

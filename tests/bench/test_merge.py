@@ -95,6 +95,10 @@ def test_the_command_says_what_it_did(recorded, tmp_path):
     assert done.output == "ladder.csv: 2 rows added, 2 replaced\n"
     both = runner.invoke(app, ["merge", *[str(tmp_path / "new")] * 2, "--folder", str(recorded)])
     assert both.output.count("2 rows added, 2 replaced") == 2
+    (tmp_path / "empty").mkdir()
+    several = [str(tmp_path / name) for name in ("empty", "new")]
+    done = runner.invoke(app, ["merge", *several, "--folder", str(recorded)])
+    assert done.output == f"{several[0]}: no records\nladder.csv: 2 rows added, 2 replaced\n"
     nothing = runner.invoke(app, ["merge", str(tmp_path / "bin"), "--folder", str(recorded)])
     assert nothing.exit_code == 1
     assert "there are no records in" in nothing.output

@@ -239,6 +239,15 @@ def test_a_hub_whose_package_is_missing_is_told(not_mine, hub, monkeypatch):
         lab.serve([])
 
 
+def test_the_folder_that_was_opened_last_is_found_from_everywhere(not_mine, home, tmp_path):
+    mine = tmp_path / "my course"
+    copying.copy_into(mine)
+    places.remember_opened(mine)
+    assert places.learners_folder() == mine and progress.progress_folder() == mine / ".course" / "progress"
+    mine.rename(tmp_path / "gone")
+    assert places.learners_folder() == home / "Documents" / "gemm-course"
+
+
 def test_lab_refuses_a_folder_of_another(not_mine):
     with pytest.raises(CourseError, match="not yours"):
         lab._prepare(not_mine)
