@@ -475,7 +475,9 @@ print(f"geometric mean {np.exp(np.log(ladder.ratio_to_cublas).mean()):.3f}")
 tiles = [SimpleNamespace(**records.parse_tiles(text)) for text in ladder.tiles]
 ladder["BN"] = [t.BN for t in tiles]
 shared = [steps_if_shared(t, *s) < steps_in_waves(t, *s) for t, s in zip(tiles, ladder.index)]
-ladder["shared"] = [f"cut in {t.CUT}" if yes else "no" for t, yes in zip(tiles, shared)]
+ladder["shared"] = [
+    "no" if not yes else "yes" if t.CUT == 1 else f"cut in {t.CUT}" for t, yes in zip(tiles, shared)
+]
 ladder[["BN", "shared", "tflops", "cublas_tflops", "ratio_to_cublas"]].round(3)
 
 # %% [markdown] tags=["thought"]
