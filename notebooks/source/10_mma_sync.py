@@ -198,9 +198,9 @@ check.by_hand(by_hand)
 # around all banks: without padding all 8 pieces lie in the same 4 banks, and take 8 wavefronts. In 08 the
 # remedy was to make rows longer.
 #
-# But a lane may name any piece, wherever it is. So there is another remedy: leave the rows as they are,
-# and **shuffle the pieces within each row**, in each row in another way. Whoever stores a piece and
-# whoever reads it use the same function. That is a **swizzle**.
+# But a lane may name any 16 bytes that begin at a multiple of 16. So there is another remedy: leave the
+# rows as they are, and **shuffle the pieces within each row**, in each row in another way. Whoever stores
+# a piece and whoever reads it use the same function. That is a **swizzle**.
 #
 # ### Exercise 10.3 · Shuffle, and prove it
 # *core · medium · 10 minutes*
@@ -225,7 +225,7 @@ def place(row, piece):
 check.swizzle(place)
 
 # %% [markdown]
-# ### Two hunts
+# ### Two hunts: rows of other lengths
 
 # %% [markdown] tags=["listing"]
 # Two swizzles to try, at four lengths of rows. `a ^ b`, Python's *xor*, flips those bits of `a` that are
@@ -265,11 +265,13 @@ check.swizzle_any(place_in)
 # %% [markdown]
 # ## The kernel
 #
-# `mma_swizzled` is `wmma` with your three pieces: `ldmatrix`, `mma.sync`, a swizzle. Its `in_a` and
-# `in_b` are 10.4, times 8. It has the same tiles: 128 × 128 × 64, warps of 64 × 64.
+# `mma_swizzled` is `wmma` with your three ideas: `ldmatrix`, `mma.sync`, a swizzle. `in_a` and `in_b`
+# swizzle rows of any length, as in 10.4, and give a column: the place times 8. The tiles are the same: 128
+# × 128 × 64, warps of 64 × 64.
 #
-# Find three lines of yours in it: `line` and `half`, the two products, and the row and column of a lane's
-# results. `store_pair` stores two neighbours with their bounds check.
+# Find three lines of yours in it: the row and the piece that a lane names, the two products, and the row
+# and column of a lane's results. `A_PIECES` counts the pieces of a row, `PRODUCTS` is 2 · `COLUMNS`, and
+# `store_pair` stores two neighbours with their bounds check.
 
 # %% tags=["listing"]
 see.source("mma_swizzled")
@@ -284,8 +286,8 @@ see.source("mma_swizzled")
 see.tflops("wmma", "mma_swizzled")
 
 # %% [markdown]
-# (Within a run, figures are good to a per cent or two. Between runs all of them move, below by 3 %.
-# Each share of cuBLAS is by the cuBLAS run beside that kernel; the line above is the middle of several.)
+# (Within a run, figures are good to a per cent or two. Between runs all of them move, below by 3 %: so a
+# kernel has several. A share of cuBLAS compares two speeds of one run, and 39 % is not 301 / 759.)
 
 # %%
 see.predict("10.swizzled")
@@ -321,11 +323,11 @@ rows[["tflops", *list(names)[2:4]]].rename(columns=names).map("{:,.0f}".format)
 # %% [markdown] tags=["answer"]
 # For the padded rows we had bet on 3 % less. It is **18 % less**, and less than `wmma`. So it is the rows.
 #
-# And the sum? In odd rows it moves each piece on by half a sector, too: 1.5 times the sectors again. So we
-# bet on as slow as padding, and lost once more: **4 %**. L2 is asked hardly more often there, in padded rows
-# 1.6 times as often. A sector that is split in its row is cheap, it seems, and asking L2 again is not. (A
-# sum's row stays within its 128 bytes, a padded one does not.) But that is what goes together, not yet a
-# cause. And why the padded form falls behind even `wmma`, nobody has profiled.
+# And the sum? A sector is a pair of pieces, such as 0 and 1. Xor moves a pair as a whole, or swaps its two.
+# In odd rows the sum moves all by *one* piece: the pair lies across two times 32 bytes, 1.5 times the sectors
+# again. So we bet on as slow as padding, and lost once more: **4 %**. L2 is asked hardly more often there, in
+# padded rows 1.6 times as often. That goes together, but is not yet a cause. And why the padded form falls
+# behind even `wmma`, nobody has profiled.
 
 # %% [markdown]
 # ## Three old friends
@@ -351,16 +353,19 @@ rows[["tflops", *list(names)[2:4]]].rename(columns=names).map("{:,.0f}".format)
 # barrier: there all products wait for the first loads.
 #
 # In the listing, `now` and `before` are the two sets. Look where `multiply` stands: **the last products
-# of a tile come after the barrier**, beside the first loads of the next tile. Some words are new:
+# of a tile come after the barrier**, beside the first loads of the next tile. The tiles have one dimension
+# here, so `ldmatrix` takes an offset in place of (row, column). Some words are new:
 #
 # | | |
 # |---|---|
-# | `carve(tiles, start, shape)` | a part of shared memory as an array of its own |
-# | `rest(As, start)` | `As[start:]` |
+# | `carve(tiles, start, shape)`, `rest(As, start)` | a part of shared memory as an array; `As[start:]` |
 # | `kept(x)` | `x`, in a register: the compiler cannot work it out anew |
+# | `STEPS` | steps of 16 in a tile: 4 |
 # | `A_REPEAT`, `A_SPAN` | 10.4's: so many short rows fill the banks; `min(8, pieces)` |
-# | `every_second_piece(row, piece)` | four offsets, one per step `p`: where this lane's piece lies |
-# | `own_pieces`, `fetch` | what a thread copies, and the copies of a step, as in the ring of 09 |
+# | `every_second_piece(row, piece)` | four offsets, one per step: where this lane's piece lies |
+# | `ahead`, `whole` | where along k the next tile to fetch begins, and where whole tiles end |
+# | `own_pieces`, `fetch_first`, `fetch` | what a thread copies; the copies of the first tile, and of a step |
+# | `grouped`, `multiply`, `finish` | 09.6; all products of a step; alpha, beta, the detour and the stores |
 
 # %% tags=["listing"]
 see.source("mma_sync")
@@ -402,8 +407,8 @@ measured.pivot(index="tiles", columns="stage", values=["registers", "local_bytes
 
 # %% [markdown] tags=["thought"]
 # Local memory: 336 bytes per thread [spill](glossary.md#spilling). You counted 192 registers of at most
-# 255, and the rest is for addresses. A block of two warps copies with 64 threads, so each thread has many
-# more copies and addresses. The second set was the last straw.
+# 255, and the rest is for addresses. Of the narrow tiles a thread copies 24 pieces, of the wide ones 12: a
+# block has two warps there, not eight. The second set was the last straw.
 
 # %% [markdown]
 # ## What limits it now?
@@ -430,16 +435,16 @@ see.limits("mma_swizzled", "mma_ring", "mma_sync")
 # are a third of each warp's time in all three: they do not tell them apart.
 
 # %% [markdown]
-# 490 TFLOPS are half of the 990 that the data sheet promises. And yet the Tensor Cores are 83 % busy? Work
-# it out.
+# 490 TFLOPS are half of the 990 that the data sheet promises. And yet the Tensor Cores are 83 % busy?
 #
 # ### Exercise 10.6 · What 63 % is bound by
 # *core · medium · 10 minutes*
 #
 # `mma_sync` at 4096³: 33,685,504 products `mma_m16n8k16`, and 463,520 clocks in which the SMs had work.
-# An H200 has 132 SMs with four Tensor Cores each, and a product keeps one of them busy for **6 clocks**
-# (measured; the data sheet promises 4, and why it is 6 no counter says). The stage reached 63.0 % of
-# cuBLAS. (33,554,432 products would do: the rest multiply the set that is still empty at the first step.)
+# An H200 has 132 SMs with four Tensor Cores each, and a product keeps one of them busy for **6 clocks**.
+# (That is measured. By the data sheet it would be 4: 2,048 multiply-adds, 512 per clock. Why it is 6 no
+# counter says.) The stage reached 63.0 % of cuBLAS. (33,554,432 products would do: the rest multiply the
+# set that is still empty at the first step.)
 #
 # 1. `clocks`: how many clocks must each Tensor Core work, at least?
 # 2. `pauses`: for how many of the 463,520 clocks does each do nothing?
@@ -459,8 +464,11 @@ answer = (clocks, pauses, at_most)
 check.product_clocks(answer)
 
 # %% [markdown]
-# So two things are between `mma_sync` and cuBLAS. One is the instruction itself: cuBLAS must be using
-# another one, and notebook 11 has it. The other is the 17 % of the clocks in which Tensor Cores pause.
+# And the half of 990? 4 / 6 by the instruction, 83 % of the clocks busy, SMs with work for 96 % of the
+# launch, and 1.73 GHz where the data sheet has 1.83. Multiply the four: 0.50.
+#
+# Two things are between `mma_sync` and cuBLAS. One is the instruction itself: cuBLAS must be using another
+# one, and notebook 11 has it. The other is the 17 % of the clocks in which Tensor Cores pause.
 #
 # ## Surgery
 #

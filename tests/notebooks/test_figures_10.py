@@ -98,6 +98,22 @@ def test_the_products_and_their_clocks(said):
     assert f"measured to do {roofs['mma FP16']:.0f} TFLOPS" in said
 
 
+def test_the_half_of_the_data_sheet(said):
+    measured = recorded("mma_sync").measured
+    busy = measured["mma_instructions"] / 528 * 6 / measured["active_clocks"]
+    at_work = measured["active_clocks"] / measured["clocks"]
+    ghz = measured["clocks"] / measured["nanoseconds"]
+    assert f"4 / 6 by the instruction, {100 * busy:.0f} % of the clocks busy" in said
+    assert f"SMs with work for {100 * at_work:.0f} % of the launch, and {ghz:.2f} GHz" in said
+    assert f"Multiply the four: {4 / 6 * busy * at_work * ghz / 1.83:.2f}." in said
+    assert abs(recorded("mma_sync").tflops / 990 - 0.5) < 0.006
+
+
+def test_the_copies_of_a_thread(said):
+    narrow, wide = ((128 + BN) * 64 // 8 // (2 * BN // 64 * 32) for BN in (64, 256))
+    assert f"a thread copies {narrow} pieces, of the wide ones {wide}" in said
+
+
 def test_why_the_roof_is_higher_on_registers(said, ladder):
     measured = recorded("mma_sync").measured
     roof = records.compute_roofs().set_index("unit")["tflops"]["mma FP16"]

@@ -46,6 +46,10 @@ OF_PLACE = (
         lambda row, column: row // 8 * 2,
     ),
     Slip(
+        "That leaves out which of the two neighbours it is, and counts rows by 1: rows 8 further down add 2.",
+        lambda row, column: row // 8,
+    ),
+    Slip(
         "A lane has four accumulators: places 0 to 3. Here rows 8 further down add 1, and should add 2.",
         lambda row, column: row // 8 + column % 2,
     ),

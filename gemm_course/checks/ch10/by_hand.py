@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from gemm_course.checks.core import Refused, exercise, kernel_of, line_at, nothing_yet
+from gemm_course.checks.core import Refused, exercise, kernel_of, line_at, nothing_yet, source_tree
 from gemm_course.checks.engines.wmma import (
     SIDE,
     WarpTrial,
@@ -18,6 +18,7 @@ from gemm_course.checks.engines.wmma import (
     try_warps,
     within_shared,
 )
+from gemm_course.emulator import Finding
 
 ARGUMENTS = ("k", "A", "B", "C")
 SIZES = ((16, 16, 16), (16, 32, 48), (32, 16, 32))  # m, n, k
@@ -85,6 +86,12 @@ def _check_halves(trial: WarpTrial) -> None:
 
 def _refuse_findings(trial: WarpTrial) -> None:
     finding = next(iter(trial.report.errors), None)
+    if finding and finding.kind == "misaligned_access" and _counts_columns(finding):
+        raise Refused(
+            "Row and column are swapped: `ldmatrix` takes (row, column), the row `lane % 16` first. "
+            + finding.message,
+            f"{trial.line(finding)}. {trial.about}.",
+        )
     if finding and finding.kind == "misaligned_access":
         raise Refused(
             "`ldmatrix` takes (row, column), and a piece starts at column 0 or 8 of the tile, 16 bytes "
@@ -107,6 +114,11 @@ def _refuse_findings(trial: WarpTrial) -> None:
     if finding and finding.array == trial.own_name("C"):
         raise Refused(f"{_stored_twice(trial)} {finding.message}", f"{trial.line(finding)}. {trial.about}.")
     check_findings(trial)
+
+
+def _counts_columns(finding: Finding) -> bool:
+    """Lane 1 names row 0, column 1, where it should name row 1, column 0."""
+    return finding.element == (0, 1) and (1, 0, 0) in finding.threads
 
 
 def _stored_twice(trial: WarpTrial) -> str:
@@ -293,11 +305,26 @@ def _likely(A: np.ndarray, B: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
         A[:, -SIDE:] @ B[-SIDE:],
     )
     yield "C is 2 times too large: each product is added twice.", 2 * C
-    yield (
+    for message, place in WRONG_STORES:
+        yield message, _each_tile(C, _stored_at(place))
+
+
+WRONG_STORES = (
+    (
         "Results are stored where the lane copied, row `lane // 2`. But `mma.sync` deals them in another "
         "way: `acc[j, e]` belongs where 10.1 says.",
-        _each_tile(C, _as_copied),
-    )
+        lambda lane, j, e: (lane // 2, lane % 2 * HALF + j * 4 + e),
+    ),
+    (
+        "A lane's pair is stored 4 columns apart. The two are neighbours: column `lane % 4 * 2 + e % 2`.",
+        lambda lane, j, e: (lane // 4 + e // 2 * HALF, j * HALF + lane % 4 + e % 2 * 4),
+    ),
+    (
+        "Results are stored as if 8 lanes lay one below the other. The lanes go along a row first, four to "
+        "a row: row `lane // 4`, pair `lane % 4`.",
+        lambda lane, j, e: (lane % 8 + e // 2 * HALF, j * HALF + lane // 8 * 2 + e % 2),
+    ),
+)
 
 
 def _by_places_swapped(tiles: np.ndarray) -> np.ndarray:
@@ -307,13 +334,17 @@ def _by_places_swapped(tiles: np.ndarray) -> np.ndarray:
     return left
 
 
-def _as_copied(tiles: np.ndarray) -> np.ndarray:
-    """The eight results of a lane in the places of the eight values that it copied."""
-    stored = np.zeros_like(tiles)
-    for lane, j, e in np.ndindex(32, 2, 4):
-        row, column = lane // 4 + e // 2 * HALF, j * HALF + lane % 4 * 2 + e % 2
-        stored[..., lane // 2, lane % 2 * HALF + j * 4 + e] = tiles[..., row, column]
-    return stored
+def _stored_at(place: Callable[[int, int, int], tuple[int, int]]) -> Callable[[np.ndarray], np.ndarray]:
+    """The tile with `acc[j, e]` of each lane stored in the row and column that ``place`` says."""
+
+    def change(tiles: np.ndarray) -> np.ndarray:
+        stored = np.zeros_like(tiles)
+        for lane, j, e in np.ndindex(32, 2, 4):
+            row, column = lane // 4 + e // 2 * HALF, j * HALF + lane % 4 * 2 + e % 2
+            stored[(..., *place(lane, j, e))] = tiles[..., row, column]
+        return stored
+
+    return change
 
 
 def _both_in_one(tiles: np.ndarray) -> np.ndarray:
@@ -334,6 +365,12 @@ def _check_numbers(trial: WarpTrial) -> None:
         )
     if missing.all():
         raise Refused("Nothing is stored in C: each lane stores its eight results.", trial.where)
+    if not _multiplies_in_the_loop(trial.kernel):
+        raise Refused(
+            "The products stand behind the loop along k, so only the last tiles are multiplied. Put them "
+            "into the loop, after the loads.",
+            trial.where,
+        )
     for message, prediction in _likely(trial.A, trial.B):
         if trial.equals(prediction):
             raise Refused(message, trial.where)
@@ -341,6 +378,15 @@ def _check_numbers(trial: WarpTrial) -> None:
         "The numbers are wrong. Check what each lane names, which half of `b` goes with which `acc[j]`, and "
         "where `acc[j, e]` is stored.",
         trial.where,
+    )
+
+
+def _multiplies_in_the_loop(kernel) -> bool:
+    """A product is in a loop with the tiles' barriers, or there is none to judge by."""
+    loops = [node for node in ast.walk(source_tree(kernel)) if isinstance(node, ast.For | ast.While)]
+    fetching = [loop for loop in loops if "syncwarp" in ast.unparse(loop)]
+    return (
+        not fetching or not calls_of(kernel, "mma_") or any("mma_" in ast.unparse(loop) for loop in fetching)
     )
 
 

@@ -32,6 +32,20 @@ SLIPS = (
         lambda WM, WN, sets: WM * WN + sets * (WM + WN) * 8,
     ),
     Slip(
+        "Those are all values of the warp, each in a register of its own. A lane holds a 32nd of them, and "
+        "two FP16 values in one register.",
+        lambda WM, WN, sets: WM * WN + sets * (WM + WN) * 16,
+    ),
+    Slip(
+        "16 columns of B are two fragments of 16 × 8, 2 registers each. Here it is one.",
+        lambda WM, WN, sets: WM * WN // 32 + sets * (WM // 16 * 4 + WN // 16 * 2),
+    ),
+    Slip(
+        "The operands are four times too many. A lane's share of a 16 × 16 fragment is 8 values, in 4 "
+        "registers; and a set holds *one* step of 16 along k.",
+        lambda WM, WN, sets: WM * WN // 32 + sets * (WM + WN),
+    ),
+    Slip(
         "Each fragment of A serves a whole row of products: WM / 16 of A *plus* WN / 16 of B, not times.",
         lambda WM, WN, sets: WM * WN // 32 + sets * (WM // 16) * (WN // 16) * 4,
     ),

@@ -70,13 +70,22 @@ def _hold(tables: dict[int, list[list[int]]]) -> None:
 
 def _table(place: Callable[..., int], pieces: int, *told: int) -> list[list[int]]:
     """The places of all pieces of all rows. told: what the learner's function is given besides."""
-    return [
-        [
-            call(place, row, piece, *told, read=lambda answer: whole_number(answer, "the place"))
-            for piece in range(pieces)
+    try:
+        return [
+            [
+                call(place, row, piece, *told, read=lambda answer: whole_number(answer, "the place"))
+                for piece in range(pieces)
+            ]
+            for row in range(ROWS)
         ]
-        for row in range(ROWS)
-    ]
+    except Refused as refused:
+        if pieces <= EIGHT or "ZeroDivisionError" not in refused.message:
+            raise
+        raise Refused(
+            f"{refused.message} A row of {pieces} pieces is longer than the 128 bytes of all banks, and "
+            "`8 // pieces` is 0. There every row needs another swap, as with 8 pieces.",
+            refused.where,
+        ) from None
 
 
 def _check_rows(table: list[list[int]], pieces: int) -> None:
@@ -97,9 +106,22 @@ def _outside(table: list[list[int]], pieces: int) -> str:
     flat = [where for places in table for where in places]
     if any(where % EIGHT for where in flat) is False and max(flat) >= pieces:
         return "Places count pieces, 0, 1, 2 and so on, not FP16 values: do not multiply by 8."
+    if any(where % 4 for where in flat) is False and max(flat) >= pieces:
+        return "Places count pieces, 0, 1, 2 and so on, not banks: do not multiply by 4."
+    if min(flat) == 1 and max(flat) == pieces:
+        return f"Places count from 0: in rows of {pieces} pieces from 0 to {pieces - 1}."
+    if all(set(places) == set(range(row * pieces, (row + 1) * pieces)) for row, places in enumerate(table)):
+        return f"That counts through the whole tile. A place is counted within its row, 0 to {pieces - 1}."
+    if any(table == _added_to(pieces, span) for span in {pieces, EIGHT}):
+        return "`%` is done before `+`: only the row is folded. Use brackets: `(piece + row) % ...`."
     if min(flat) < 0:
         return "A place is negative: in shared memory that is another row. Fold it back by `%`."
     return "A place lies beyond the end of its row, in the next one. Fold it back by `%`."
+
+
+def _added_to(pieces: int, span: int) -> list[list[int]]:
+    """The table of `piece + row % span`."""
+    return [[piece + row % span for piece in range(pieces)] for row in range(ROWS)]
 
 
 def _check_columns(table: list[list[int]], pieces: int) -> None:
@@ -108,7 +130,7 @@ def _check_columns(table: list[list[int]], pieces: int) -> None:
         for piece in range(pieces):
             banks = _banks(table, pieces, first, piece)
             if len(set(banks)) < EIGHT:
-                raise Refused(_why(table, pieces), _where(banks, pieces, first, piece))
+                raise Refused(_why(table, pieces, first, banks), _where(banks, pieces, first, piece))
 
 
 def _banks(table: list[list[int]], pieces: int, first: int, piece: int) -> list[int]:
@@ -128,7 +150,7 @@ def _where(banks: list[int], pieces: int, first: int, piece: int) -> str:
     )
 
 
-def _why(table: list[list[int]], pieces: int) -> str:
+def _why(table: list[list[int]], pieces: int, first: int, banks: list[int]) -> str:
     """What is likely behind a conflict: what the places do not depend on, or which rows share them."""
     if all(places == table[0] for places in table):
         return "All rows are swapped in the same way: the pieces of a column still lie one below the other."
@@ -148,4 +170,11 @@ def _why(table: list[list[int]], pieces: int) -> str:
             f"{EIGHT * 16} bytes of all banks and never meet. Those that meet are `8 // pieces` rows apart, "
             "and must differ. (From 16 pieces on `8 // pieces` is 0: do not divide by that.)"
         )
-    return "Somewhere 8 pieces that are read together share banks."
+    again = next(place for place, bank in enumerate(banks) if bank in banks[:place])
+    rows = f"Rows {first + banks.index(banks[again])} and {first + again}"
+    if pieces > EIGHT:
+        return (
+            f"{rows} keep a piece in the same banks. In rows longer than 128 bytes, places that are a "
+            "multiple of 8 apart share their banks."
+        )
+    return f"{rows} are read together and keep a piece in the same banks. They need different swaps."
