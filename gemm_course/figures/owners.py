@@ -171,7 +171,7 @@ def _verdict(owners: OwnerMap, level: str, warp: int) -> str:
     """Whether each element of what is drawn has one owner, of the warp that it belongs to."""
     part = owners.owner[_part(owners, level, warp)]
     several, nobodys = int((part == SEVERAL).sum()), int((part == NOBODY).sum())
-    strangers = level != "block" and int(((part >= 0) & (part // WARP != warp)).sum())
+    strangers = int(((part >= 0) & (part // WARP != _warps_there(owners)[_part(owners, level, warp)])).sum())
     counted = ((several, "several owners"), (nobodys, "none"), (strangers, "an owner in another warp"))
     found = [f"{count} {'has' if count == 1 else 'have'} {what}" for count, what in counted if count]
     where = {"block": "the block's", "warp": f"warp {warp}'s", "sub-tile": "one sub-tile's"}[level]
@@ -179,6 +179,14 @@ def _verdict(owners: OwnerMap, level: str, warp: int) -> str:
     if not found:
         return f"Each of {where} {size} elements has one owner"
     return f"Of {where} {size} elements {_listed(found)}"
+
+
+def _warps_there(owners: OwnerMap) -> np.ndarray:
+    """(rows, columns) the warp whose tile each element lies in."""
+    there = np.empty(owners.shape, int)
+    for warp in range(owners.warps):
+        there[_part(owners, "warp", warp)] = warp
+    return there
 
 
 def _listed(words: Sequence[str]) -> str:

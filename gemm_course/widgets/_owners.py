@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from operator import index
 
@@ -23,6 +23,7 @@ KERNELS = {
     "warp_tiled: 4 × 8 lanes": ("warp_tiled", {**_V06, "TM": 8, "TN": 4}),
     "warp_tiled: 8 × 8 results": ("warp_tiled", {**_V06, "BN": 2 * BLOCK, "WM": BLOCK, "TM": 8, "TN": 8}),
 }
+_STORED = 1300  # states, so that each lane of each kernel is among them
 
 
 @explorer
@@ -38,11 +39,16 @@ def owners(mine: Callable | None = None) -> Explorer:
     controls = {
         "kernel": ("kernel", list(maps), first),
         "level": ("look at a", figure.LEVELS, "block"),
-        "colour": ("colour by", figure.COLOURS, "warp"),
+        "colour": ("colour by", _colours, "warp"),
         "warp": ("warp", range(4), 0),
         "lane": ("lane", range(32), 5),
     }
-    return Explorer(lambda kernel, **view: figure.draw(maps[kernel], **view), controls)
+    return Explorer(lambda kernel, **view: figure.draw(maps[kernel], **view), controls, stored=_STORED)
+
+
+def _colours(chosen: Mapping) -> Sequence[str]:
+    """One thread's results have one colour, so that choosing another is no other state."""
+    return figure.COLOURS[:1] if chosen["level"] == "thread" else figure.COLOURS
 
 
 def _own_maps(mine: Callable) -> dict[str, OwnerMap]:

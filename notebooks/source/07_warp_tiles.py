@@ -5,9 +5,8 @@
 # you run anything. You can write a kernel whose reads waste nothing. And you will have put a good story on
 # trial: "warp tiles are fast because a warp then reads few different numbers".
 #
-# *Time: about 60 minutes to read, 67 for the exercises: 07.2, 07.3, 07.4 and 07.7. (There is no
-# 07.1, 07.5 or 07.6.) Comes from document 003 and document 004, kernel v06. TFLOPS of one
-# kernel differ by up to 1 % from run to run.*
+# *Time: about 60 minutes to read, 67 for the exercises, four in all: 07.2, 07.3, 07.4 and 07.7. Comes from
+# document 003 and document 004, kernel v06. TFLOPS of one kernel differ by up to 1 % from run to run.*
 
 # %%
 import numpy as np
@@ -44,14 +43,9 @@ see.limits(square)
 # different lanes meet in one bank.
 
 # %% [markdown]
-# Can you have both, the fewest reads *and* the fewest wavefronts? This kernel is the **example**. First
-# come document 003's kernels, with other tiles; the example is back at "Which words meet in one bank?":
-#
-# | block's tile | BK | results of a thread | threads of a block | a warp |
-# |---|---|---|---|---|
-# | 128 × 128 | 16 | 8 × 8 | 16 × 16, 8 warps | 2 rows of 16 threads |
-#
-# You can change where the lanes of a warp stand, and which elements each lane has.
+# Can you have both, the fewest reads *and* the fewest wavefronts? You can change where the lanes of a warp
+# stand, and which elements each lane has. Document 003 changes both, so its kernels come first. The 8 × 8
+# results are back at "Which words meet in one bank?".
 #
 # ## From the block down to one thread
 #
@@ -112,7 +106,7 @@ check.owner_map(elements)
 
 # %% [markdown] tags=["stub"]
 # Right or wrong, you can look at your own map: `see.owners(elements)`. What nobody owns, or several do, is
-# hatched.
+# hatched. One owner each may still be the wrong one.
 
 # %% tags=["solution"] id="own-map"
 see.owners(elements)
@@ -143,7 +137,7 @@ see.owners(elements)
 # block's, or where a block would have more than 1,024 threads (1,024 is allowed). TM and TN are still the
 # size of *one* thread tile; TM may be larger than 1. (128-bit loads add further conditions; ignore them.)
 #
-# The checker tries 3,892 combinations. One of the rules is easily forgotten.
+# The checker tries 3,895 combinations. One of the rules is easily forgotten.
 
 
 # %% id="ex-07-3"
@@ -165,9 +159,9 @@ def legal(BM, BN, WM, WN, TM, TN, WNITER):
 check.legal_tiles(legal)
 
 # %% [markdown]
-# The explorer below applies these rules, and a few more. **Break it (2 minutes):** from where the sliders
-# stand, exactly one change of one slider gives tiles that cannot run. Find it; the explorer says why. Your
-# `legal` lets them pass: what does it not know?
+# The explorer below applies these rules, and a few more. **Break it (2 minutes):** move one slider,
+# as far as you like. Exactly one position of one slider cannot run. Find it; the explorer says why. Your
+# `legal` lets it pass: what does it not know?
 
 # %%
 see.tiles("warp_tiled_tm1")
@@ -190,7 +184,8 @@ see.diff("vectorized", "warp_tiled_tm1")
 
 # %% [markdown] tags=["thought"]
 # Fetching is as in notebook 06. New are `y0` and `x0`, the thread's first row and column; and the gaps: a
-# thread's rows lie WSUBM apart, its runs of TN columns WSUBN apart, in the reads and in the store of C.
+# thread's rows lie WSUBM apart, its runs of TN columns WSUBN apart, in the reads and in the store of C. The
+# store does what it did: it is written out instead of called.
 
 # %%
 rng = np.random.default_rng(0)
@@ -230,13 +225,19 @@ see.counts("warp_tiled_tm1", size, shared_load_requests=shared_reads, shared_loa
 # %% [markdown]
 # ## Which words meet in one bank?
 #
-# Back to the example, 8 × 8 results per thread. You choose two things:
+# Back to `vectorized` with 8 × 8 results. From here on its tiles are the **example**:
+#
+# | block's tile | BK | results of a thread | threads of a block | a warp |
+# |---|---|---|---|---|
+# | 128 × 128 | 16 | 8 × 8 | 16 × 16, 8 warps | 2 rows of 16 threads |
+#
+# You choose two things:
 #
 # - how the lanes lie: 8 rows of 4 lanes ("8 × 4"), 4 rows of 8, ...;
 # - how a lane's 8 rows (and its 8 columns) lie: in one piece, called *side by side* below, or in shorter
 #   **runs** with those of the other lanes between.
 #
-# An example. 8 × 4 lanes, each lane's 8 rows in one piece, a lane reads one float of As. The first lane of
+# Try 8 × 4 lanes, each lane's 8 rows in one piece, a lane reads one float of As. The first lane of
 # each row of lanes asks for word 0, 8, 16, ..., 56; the other three ask for the same and share it. But word
 # 32 is in bank 0, as word 0 is. So it takes **2** wavefronts.
 
@@ -250,22 +251,25 @@ see.counts("warp_tiled_tm1", size, shared_load_requests=shared_reads, shared_loa
 # | two floats | 2 groups: 0–15, 16–31 |
 # | four floats | 4 groups: 0–7, 8–15, 16–23, 24–31 |
 #
-# Two groups can **join** and be served as one: 0 with 1, and 2 with 3. Pair the lanes of the warp in one of
-# two ways. If in *every* pair both lanes ask for the same, the groups join:
+# Two groups can **join** and be served as one: 0 with 1, and 2 with 3; with two floats the only two. New here
+# is when. Pair the lanes of the warp in one of two ways, the same letter for the same pair:
 #
-# - neighbours: {0, 1}, {2, 3}, {4, 5}, ...
-# - or two apart: {0, 2}, {1, 3}, {4, 6}, {5, 7}, ...
+# | lane | 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | ... |
+# |---|---|---|---|---|---|---|---|---|---|
+# | neighbours | a | a | b | b | c | c | d | d | |
+# | two apart | a | b | a | b | c | d | c | d | |
 #
-# With two floats as well: the two groups become one. The rule is measured; NVIDIA does not say why.
+# If one way fits, so that in *every* pair both lanes ask for the same, the groups join. The rule is measured;
+# NVIDIA does not say why.
 #
-# An example: 4 × 8 lanes, side by side, four floats.
+# Now 4 × 8 lanes, side by side, four floats:
 #
 # - As: all 8 lanes of a row want the same, so neighbours do. The groups join: **2** wavefronts.
 # - Bs: lanes 0 to 7 begin at words 0, 8, ..., 56, all different, so nothing joins. They ask half of the banks
 #   twice: 2 per group, **8** in all.
 #
-# For Bs, the second way needs rows of two lanes. There lanes 0, 2, 4, ... want the same of Bs,
-# and 1, 3, 5, ... too.
+# For Bs the second way fits 16 × 2 lanes. Their rows have two lanes: 0, 2, 4, ... stand in one column and
+# want the same of Bs, and so do 1, 3, 5, ...
 
 # %%
 see.predict("07.four")
@@ -282,8 +286,9 @@ see.predict("07.four")
 
 # %% [markdown]
 # **Runs are sub-tiles.** 8 × 8 results in runs of four are document 003's cut with thread tiles of 4 × 4 and
-# 2 × 2 sub-tiles: four pieces. (With the first picture's 8 × 4 they are two.) Mind the names: from here on TM
-# and TN count **all** results of a thread, 8 and 8, no longer those of one thread tile.
+# 2 × 2 sub-tiles: four pieces. (In the first picture a thread has 8 × 4 results: two pieces.) Mind the names:
+# in `warp_tiled`, as in notebook 05, TM and TN count **all** results of a thread, 8 and 8. In document 003's
+# kernel, `warp_tiled_tm1`, they are the size of one thread tile.
 #
 # ### Exercise 07.4 · Wavefronts
 # *core · medium · 10 minutes*
@@ -431,12 +436,13 @@ see.diff("vectorized", "warp_tiled")
 # `vectorized` spends a third of its time waiting for shared memory. How much of that will be left? Guess.
 
 # %% tags=["thought"]
+square = ("vectorized", {"BK": 16, "TM": 8, "TN": 8, "PAD": 0})
 see.waits(square, "warp_tiled")
 
 # %% [markdown] tags=["thought"]
 # 34 % of its time became 5 %, and 38.1 TFLOPS became 43.0, 13 % more. The instructions are the same, 1.16 per
 # multiply-add, and so are the registers. Why only 13 %? A warp that no longer waits for memory mostly waits
-# for its turn, 46 % of its time and not 18: the scheduler is next.
+# for its turn, 46 % of its time and not 18.
 
 # %% [markdown]
 # ## Which change paid?
@@ -459,9 +465,11 @@ see.predict("07.eight")
 # **With the same instructions, the wavefronts decide, not the way there.** The right rectangle alone does it,
 # the runs alone do it, and 4 × 8 alone does nothing at all. Few different numbers? 4 × 8 lanes read 96 per k
 # step, 2 × 16 read 144, and side by side both take 3.59 ms. The story is refuted. And from 12 wavefronts to 8
-# nothing is gained.
+# nothing is gained. (Those with 12 differ by up to 3 %; why was not measured.)
 #
-# Nor is it the store: 2 × 16 side by side has the new one too, and takes as long as `vectorized`.
+# The new store alone brings nothing: 2 × 16 side by side has it, and takes as long as `vectorized`, which
+# calls `store_four`. But `warp_tiled` needs it: calling costs 10 % there, with as many instructions of each
+# kind in the loop. Why is not known.
 
 # %% [markdown]
 # ## What limits it now?
@@ -499,28 +507,31 @@ see.limits("warp_tiled", ("warp_tiled", {"WM": 128, "WN": 16}))
 see.waits("warp_tiled_tm1", "warp_tiled")
 
 # %% [markdown] tags=["thought"]
-# X is `warp_tiled`, Y `warp_tiled_tm1`, Z `vectorized`. Y makes 6 more requests: 1.16 + 6 / 64 = 1.25
-# instructions, as measured. And it issues in 72 % of the clocks, not 77. With 16 wavefronts its shared memory
-# (73 %) and its issue slots (72 %) are about equally busy. So document 003's kernel has warp tiles and no
-# bank conflict, and is the slowest of the three. Warp tiles alone earn nothing.
+# X is `warp_tiled`, Y `warp_tiled_tm1`, Z `vectorized`, which issues 1.16 as well. Y makes 6 more requests
+# than X: 1.16 + 6 / 64 = 1.25 instructions, as measured. And it issues in 72 % of the clocks, not 77. With 16
+# wavefronts its shared memory (73 %) and its issue slots (72 %) are about equally busy. So document 003's
+# kernel has warp tiles and no bank conflict, and is the slowest of the three. A nearly square warp tile
+# brings nothing by itself.
 
 # %% [markdown]
 # ## Tune it
 #
 # **A challenge (3 minutes).** More warps fill clocks in which nobody issues, says notebook 04. With the
-# example's tiles an SM holds 16 warps. Get 32 onto it: two sliders are enough. And bet first: is that
-# faster? (The explorer says 0.25 wavefronts per multiply-add, 16 per k step, as the source reads. The
-# compiled kernel needs 12.)
+# example's tiles an SM holds 16 warps. Get 32 onto it. It takes three sliders: two for half as many results
+# per lane (one alone cannot run), and a third for tiles that were measured. And bet first: is that faster?
+# (The explorer says 0.25 wavefronts per multiply-add, 16 per k step, as the source reads. The compiled kernel
+# needs 12.)
 
 # %%
-see.tiles("warp_tiled")
+see.tiles("warp_tiled", tells_best=False)
 
 # %% [markdown]
 # <details><summary>Was it worth it?</summary>
 #
 # No. Each of 32 warps gets half of the registers, so a lane has room for 32 results, and makes 6 reads for 64
-# multiply-adds instead of 4. Of all tiles that the tuner tried, the fastest with 32 warps reach 41.1 TFLOPS,
-# with 16 warps 43.8. Waiting is not the limit here.
+# multiply-adds instead of 4. (BM = BN = 256 keeps 64 results in those registers: 3.8 TFLOPS.) Of all tiles
+# that the tuner tried, the fastest with 32 warps reach 41.1 TFLOPS, with 16 warps 43.8. Waiting is not the
+# limit here.
 #
 # </details>
 
@@ -549,7 +560,8 @@ see.quiz("07")
 # - You wrote the rules for tiles that work. If one division is not even, elements have two owners or none.
 # - You counted wavefronts on paper. Ask how wide a read is before you say "conflict".
 # - You wrote a kernel in runs of four: one instruction per run, no conflict.
-# - You took a story apart: fewer wavefronts brought the 13 %, the warp's tile by itself nothing.
+# - You took a story apart: fewer wavefronts brought the 13 %; that a warp tile is nearly square brings
+#   nothing by itself.
 # - You saw the limit move to issue slots, where 8 wavefronts are no better than 12.
 #
 # **Next:** a warp is also what NVIDIA's Tensor Cores speak to. In notebook 08 it multiplies 16 × 16 tiles

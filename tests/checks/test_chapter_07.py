@@ -18,7 +18,7 @@ from gemm_course.kernels import LADDER
 from gemm_course.kernels.parts.base import tiles_text
 from tests.checks.cells import verdict_of
 from tests.wrong_solutions.altering import changed, solution
-from tests.wrong_solutions.chapter_07 import RUNS_ALIKE, WARP_COL, WARP_ROW
+from tests.wrong_solutions.chapter_07 import PUT_LOOP, RUNS, RUNS_ALIKE, WARP_COL, WARP_ROW
 
 
 def elements_with_divmod(tid, BN, WM, WN, TN, WNITER):
@@ -115,12 +115,43 @@ def test_the_table_may_hold_lists_and_floats():
         "16 × 2, runs of four": ((2, 1), (2, 2)),
     }
     assert check.warp_wavefronts(table).passed
+    assert check.warp_wavefronts({layout: np.array(row) for layout, row in table.items()}).passed
     table["16 × 2, runs of four"] = ((2, 1), (2, None))
     assert "Next comes `16 × 2, runs of four`, array B, four" in check.warp_wavefronts(table).message
     table["4 × 8"] = ((1, None), (2, 8))
     verdict = check.warp_wavefronts(table)
     assert verdict.message.startswith("Not yet: what is filled in is right")
     assert "Next comes `4 × 8`, array B, one float" in str(verdict)
+
+
+NESTED = """        for i in range(0, TM, 4):
+            for j in range(0, TN, 4):
+                for e in range(4):
+                    for f in range(4):
+                        row, col = y0 + i * LANE_ROWS + e, x0 + j * LANE_COLS + f
+                        put(m, n, alpha, acc[i + e, j + f], beta, C, row, col)
+"""
+
+
+@pytest.mark.compiler
+@pytest.mark.full(reason="the compiler is asked twice")
+def test_nested_loops_leave_registers_until_all_are_unrolled():
+    nested = changed(solution("runs_of_four"), (PUT_LOOP, NESTED))
+    verdict = verdict_of(nested)
+    assert not verdict.passed and "`acc` is in local memory" in verdict.message
+    assert "`for i in unroll(range(0, TM, 4)):`, and so for `j`, `e` and `f`" in verdict.message
+    ranges = ("range(0, TM, 4)", "range(0, TN, 4)", "range(4)")
+    everywhere = changed(nested, *((each, f"unroll({each})") for each in ranges))
+    assert verdict_of(everywhere).passed
+    inside = changed(nested, ("range(4)", "unroll(range(4))"))
+    assert "`for i in unroll(range(0, TM, 4)):`, and so for `j`, after" in verdict_of(inside).message
+
+
+def test_what_stops_with_some_tiles_names_them():
+    assert (
+        "With BM = 32, BN = 64, BK = 4, WM = 16, WN = 64, TM = 4"
+        in RUNS["slices_for_two_runs"].verdict().where
+    )
 
 
 @pytest.mark.full(reason="a second or more per choice of tiles")

@@ -138,6 +138,17 @@ def test_a_forgotten_factor_shows_what_the_thread_says_it_owns():
     assert "of the lanes" not in alt, "what its map does not say must not be said of it"
 
 
+def test_a_block_whose_warps_are_swapped_does_not_look_right():
+    name = "003: TN 8, WNITER 1"
+
+    def swapped(tid, BN, WM, WN, TN, WNITER):
+        warp, lane = divmod(tid, 32)
+        return _owners.owner_map(name).results[(0, 2, 1, 3)[warp] * 32 + lane]
+
+    alt = owners.draw(_owners.own_map(name, swapped), "block", "warp", 0, 0).alt
+    assert alt.startswith("Of the block's 64 × 64 elements 2048 have an owner in another warp.")
+
+
 def test_results_outside_the_tile_and_named_twice_are_told():
     def of_thread_3(tid, BN, WM, WN, TN, WNITER):
         return [(0, 0), (0, 0), (-1, 0), (0, BN)] if tid == 3 else []

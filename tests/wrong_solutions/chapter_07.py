@@ -47,6 +47,13 @@ OWNERS = altered(
             (LANE_COL, LANE_COL + " * WNITER"),
             ("j * WSUBN", "j * TN"),
         ),
+        "stride_counts_sub_tiles": ("grows by WMITER, which counts", ("i * WSUBM", "i * WMITER")),
+        "stride_across_counts_sub_tiles": ("grows by WNITER, which counts", ("j * WSUBN", "j * WNITER")),
+        "strides_count_sub_tiles": (
+            "by WMITER and WNITER, which count",
+            ("i * WSUBM", "i * WMITER"),
+            ("j * WSUBN", "j * WNITER"),
+        ),
         "no_stride_down": ("stride WSUBM is missing", ("i * WSUBM", "i")),
         "no_stride_across": ("stride WSUBN is missing", ("j * WSUBN", "j * TN")),
         "lanes_a_column_apart": ("multiplied by TN", (LANE_COL, "lane % (WSUBN // TN)")),
@@ -128,6 +135,11 @@ LEGAL = altered(
             ("WM * WN // sub_tile", "max(1, WM * WN // sub_tile)"),
         ),
         "without_tn": ("sub-tiles of whole TN = 3", ("WN % (WNITER * TN)", "WN % WNITER")),
+        "columns_divided_one_by_one": (
+            "one by one",
+            ("WN % (WNITER * TN)", "WN % WNITER or WN % TN"),
+        ),
+        "room_for_tm": ("only have room for TM", (MORE_RULES, "WM % WMITER or WM // WMITER < TM")),
         "a_thread_for_each_thread_tile": ("as in notebook 05", (COUNT, "BM * BN // (TM * TN)")),
         "any_number_of_threads": ("1,024", NO_LIMIT),
         "fewer_than_the_most": ("still allowed", ("threads <= 1024", "threads < 1024")),
@@ -297,6 +309,10 @@ RUNS = altered(
             ("(4 * LANE_COLS)", "(4 * LANE_ROWS)"),
         ),
         "step_counts_results": ("how many lanes share out the rows", ("(4 * LANE_ROWS)", "(4 * TM)")),
+        "step_is_sixteen": (
+            "16, right only where four lanes share out the rows",
+            ("(4 * LANE_ROWS)", "16"),
+        ),
         "step_is_a_number": ("or a number equal to it here", ("(4 * LANE_COLS)", "32")),
         "half_a_warp_tile_on": (
             "`WM // 2` is right only where",
@@ -408,6 +424,14 @@ RUNS = altered(
         "read_for_every_product": (
             "only then multiply",
             ("acc[i, j] += a[i] * b[j]", f"acc[i, j] += {READ_A} * {READ_B}"),
+        ),
+        "slices_for_two_runs": (
+            "cannot be assigned to a part of a of 0 elements",
+            (
+                f"for i in range(TM):\n                    a[i] = {READ_A}",
+                "a[:4] = As[p, y0 : y0 + 4]\n"
+                "                a[4:] = As[p, y0 + 4 * LANE_ROWS : y0 + 4 * LANE_ROWS + 4]",
+            ),
         ),
         # the tiles
         "without_the_second_barrier": (

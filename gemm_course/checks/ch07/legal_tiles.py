@@ -17,6 +17,9 @@ FORGOTTEN = (  # each breaks one rule only, for those who begin with the lanes o
     (64, 100, 16, 50, 1, 2, 3),
     (64, 136, 16, 34, 1, 4, 1),
     (3, 32, 3, 32, 1, 3, 1),  # all is even but WSUBN % TN
+    (64, 32, 64, 32, 1, 8, 8),  # so here, where WN % TN is even: WSUBN is 4
+    (24, 24, 24, 24, 1, 3, 3),  # and here, where WSUBN is 8
+    (4, 24, 4, 24, 3, 1, 1),  # WSUBM is more than TM, and no multiple of it
 )
 CASES = (*product(*SIZES), *FORGOTTEN)
 
@@ -92,8 +95,12 @@ def _by_rules(
     count=lambda BM, BN, WM, WN, TM, TN: BM * BN // (WM * WN) * 32,
     most=MAX_THREADS,
     rows_counted=True,
+    others=lambda WN, TN, WNITER, WSUBM, TM: True,
 ):
-    """The answer of someone who knows all rules but these. rows_counted: whether TM is part of WMITER."""
+    """The answer of someone who knows all rules but these, and ``others`` in their place.
+
+    rows_counted: whether TM is part of WMITER.
+    """
 
     def answer(BM, BN, WM, WN, TM, TN, WNITER):
         step = 32 * (TM if rows_counted else 1) * TN * WNITER
@@ -107,6 +114,7 @@ def _by_rules(
             "WM": WM % WMITER == 0,
             "WSUBM": WM // WMITER % TM == 0,
             "threads": number <= most,
+            "others": others(WN, TN, WNITER, WM // WMITER, TM),
         }
         return number if all(holds for name, holds in kept.items() if name not in left_out) else 0
 
@@ -147,6 +155,16 @@ SLIPS = (
     Slip(
         "`WSUBN % TN` is missing: a sub-tile must be whole thread tiles wide.",
         _by_lanes("TN"),
+    ),
+    Slip(
+        "WN is divided by WNITER and by TN one by one. But TN must go into the WN // WNITER columns of a "
+        "sub-tile: WN must be a multiple of WNITER·TN.",
+        _by_rules("WSUBN", others=lambda WN, TN, WNITER, *_: WN % WNITER == 0 and WN % TN == 0),
+    ),
+    Slip(
+        "A sub-tile of WSUBM rows must not only have room for TM rows: it must be whole thread tiles high, "
+        "`WSUBM % TM == 0`.",
+        _by_rules("WSUBM", others=lambda WN, TN, WNITER, WSUBM, TM: WSUBM >= TM),
     ),
     Slip(
         "TM is missing in WMITER. In exercise 07.2 it was 1; here a lane has TM rows of TN elements in each "

@@ -188,6 +188,24 @@ MISTAKES = (
         ),
     ),
     (
+        "From sub-tile to sub-tile the row grows by WMITER, which counts them. It must grow by the height of "
+        "one: `i * WSUBM`.",
+        _places(lambda t, tid, i: _row(t, tid, 0) + i * steps_down(t), _column),
+    ),
+    (
+        "From sub-tile to sub-tile the column grows by WNITER, which counts them. It must grow by the width "
+        "of one: `j * WSUBN`.",
+        _places(_row, lambda t, tid, j, e: _column(t, tid, 0, e) + j * t.WNITER),
+    ),
+    (
+        "From sub-tile to sub-tile rows and columns grow by WMITER and WNITER, which count them. They must "
+        "grow by the height and the width of one: `i * WSUBM`, `j * WSUBN`.",
+        _places(
+            lambda t, tid, i: _row(t, tid, 0) + i * steps_down(t),
+            lambda t, tid, j, e: _column(t, tid, 0, e) + j * t.WNITER,
+        ),
+    ),
+    (
         "The lane's column counts threads, not elements: it must be multiplied by TN.",
         _places(
             _row,

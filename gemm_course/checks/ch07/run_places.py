@@ -119,6 +119,11 @@ RUN: tuple[Part, ...] = (
         "lanes share out the {rows}: between two runs of a thread lie four {rows} of each other lane.",
     ),
     (
+        "{i} // 4 * 16 + {i} % 4",
+        "The step from run to run is 16, right only where four lanes share out the {rows}. How many do so "
+        "depends on the tiles: the step is `4 * {LANES}`.",
+    ),
+    (
         "{i} // 4 * {T} + {i} % 4",
         "The step from run to run is `{T}`, how many {rows} one thread has. But between two runs of a thread "
         "lie those of all other lanes, four {rows} each.",

@@ -19,7 +19,7 @@ from gemm_course.compiler.nvidia import why_no_compiler
 from gemm_course.emulator import Watch
 from gemm_course.programs.state import active
 
-from .heart import FINDINGS, check_begun, loaded_once, one_wavefront
+from .heart import FINDINGS, check_begun, loaded_once, not_unrolled, one_wavefront
 from .run_places import COLUMNS, NOWHERE, ROWS, Axis, marked
 from .seen import AXES, Seen
 
@@ -268,6 +268,7 @@ FACTORY = GemmFactory(
     before_numbers=_check_places,
     row_multiple=4,
     in_registers=True,
+    why_not_in_registers=not_unrolled,
     lessons=(
         no_float64,
         not_in_shared,

@@ -88,7 +88,7 @@ def _layouts_of(table) -> tuple[str, ...]:
 
 
 def _pairs(table: dict, layout: str) -> Pairs:
-    row = table[layout]
+    row = table[layout].tolist() if isinstance(table[layout], np.ndarray) else table[layout]
     flat = [number for pair in row for number in pair] if _is_pair(row) and all(map(_is_pair, row)) else None
     if flat is None:
         raise Refused(f"A row is two pairs, `((A, B), (A, B))`; `{layout}` is `{row!r}`.")
@@ -110,7 +110,7 @@ def _unfinished(place) -> Refused:
 
 
 def _is_pair(value) -> bool:
-    return isinstance(value, (tuple, list)) and len(value) == 2
+    return isinstance(value, (tuple, list, np.ndarray)) and len(value) == 2
 
 
 def _places():

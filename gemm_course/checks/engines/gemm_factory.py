@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
-from gemm_course.checks.core import call, factory_of, kernel_of
+from gemm_course.checks.core import Refused, call, factory_of, kernel_of
 from gemm_course.emulator import Finding
 
 from .findings import FINDINGS
@@ -45,7 +46,8 @@ class GemmFactory:
     tiles -> further problems. whole_only: choices tried on whole tiles alone. whole_problems: a
     problem of whole tiles to use for a choice instead of the usual one. row_multiple: every row's length is a
     multiple of this. in_registers: local arrays must stay in registers, as the choice with the most results
-    per thread tells.
+    per thread tells. why_not_in_registers: (its trial, lines, names of arrays) -> the reason and its line, or
+    None for the usual words.
     """
 
     tiles: Sequence[Tiles]
@@ -60,6 +62,7 @@ class GemmFactory:
     whole_problems: Mapping[Tiles, Problem] = field(default_factory=dict)
     row_multiple: int = 1
     in_registers: bool = False
+    why_not_in_registers: Callable[[GemmTrial, list[int], list[str]], tuple[str, int] | None] | None = None
 
     def prove(self, given: Any) -> Proof:
         """Try the factory's kernels; raise Refused with the first thing that is wrong."""
@@ -68,7 +71,7 @@ class GemmFactory:
         first = self.tiles[0]
         whole = {first: self.try_on_whole_tiles(kernels.pop(first), first)}
         self.at_first(whole[first])
-        whole |= {tiles: self.try_on_whole_tiles(kernel, tiles) for tiles, kernel in kernels.items()}
+        whole |= {tiles: self._try_on_others(kernel, tiles) for tiles, kernel in kernels.items()}
         self.begun(*whole.values())
         self.before_numbers(list(whole.values()))
         trials = [tried for trial in whole.values() for tried in self._try_all(trial)]
@@ -79,11 +82,21 @@ class GemmFactory:
             for trial in trials:
                 no_float64(trial)
         most = max(whole.values(), key=lambda trial: trial.multiply_adds_per_step)
-        return Proof(len(trials), whole, kept_in_registers(most) if self.in_registers else "")
+        why = self.why_not_in_registers and partial(self.why_not_in_registers, most)
+        return Proof(len(trials), whole, kept_in_registers(most, why) if self.in_registers else "")
 
     def try_on_whole_tiles(self, kernel: Any, tiles: Tiles, **options) -> GemmTrial:
         """The kernel on :meth:`whole_problem`. options: passed to `emulate`."""
         return try_on(kernel, self.geometry(tiles), self.whole_problem(tiles), tiles=tiles, **options)
+
+    def _try_on_others(self, kernel: Any, tiles: Tiles) -> GemmTrial:
+        """On whole tiles, after the first choice ran: a refusal depends on these sizes, and names them."""
+        try:
+            return self.try_on_whole_tiles(kernel, tiles)
+        except Refused as refused:
+            if refused.where:
+                refused.where = f"{refused.where.removesuffix('.')}. With {tiles}."
+            raise
 
     def _try_all(self, whole: GemmTrial) -> list[GemmTrial]:
         """Refuse wrong numbers on all problems of a choice; return the trials. whole: the first of them."""
