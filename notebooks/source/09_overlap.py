@@ -40,9 +40,9 @@ see.overlap()
 # ## Who waits?
 #
 # In notebook 07 an SM held two blocks of `warp_tiled`. While one waited for its tile, the other multiplied.
-# That is overlap too, and it came for free.
+# That is overlap too, without a line of code.
 #
-# But it has a price: the registers are shared. Take larger tiles, 128 × 256 × 8, with warps of 64 × 64. A
+# But the two blocks share the registers. Take larger tiles, 128 × 256 × 8, with warps of 64 × 64. A
 # thread has 16 × 8 = 128 results, and reads only 24 operands for 128 multiply-adds, where 8 × 8 results
 # need 16 for 64. It also takes 191 registers, so an SM has room for one block of 8 warps.
 
@@ -122,7 +122,8 @@ check.two_slots(two_slots)
 # %% [markdown]
 # ## What is it worth?
 #
-# `double_buffered` is the same change to `warp_tiled`, with the large tiles. Nothing else changes.
+# `double_buffered` is the same change to `warp_tiled`, with the large tiles. (Its loop runs once more, and
+# fetches the first tile as well.)
 
 # %%
 see.predict("09.two")
@@ -154,8 +155,8 @@ see.waits(large, "double_buffered")
 # | `cp_async_wait(n)` | waits until at most the `n` newest groups are still under way |
 #
 # `valid` is 4 for an element that exists. With 0 a zero is stored and A is not touched, so its index may lie
-# outside. `n` must be known when the kernel is compiled. Groups arrive in the order in which they
-# were committed, and **an empty group counts too**.
+# outside. The compiler must know `n`: a plain number, or a name from outside the kernel. Groups arrive in the
+# order in which they were committed, and **an empty group counts too**.
 
 # %% [markdown]
 # Now the trap. A copy that has arrived is visible to the thread that *asked* for it, and to nobody else. So
@@ -212,12 +213,18 @@ see.predict("09.pending")
 # Threads beyond the last row or column fetch the last one's elements: nobody stores their results. `fetch`
 # does not commit.
 #
-# You write the **prologue**, which fills the ring before the loop; the loop; and the end: no copy may be
-# under way when a block ends.
+# You write `IN_FLIGHT`, the number of groups that may be under way at the loop's wait; the **prologue**,
+# which fills the ring before the loop; the loop; and the end: no copy may be under way when a block ends.
 
 
 # %% id="ex-09-3"
 def make_ring(SLOTS):
+    ### BEGIN SOLUTION
+    IN_FLIGHT = SLOTS - 2
+    ### STUB
+    # IN_FLIGHT = 0  # your code: for any SLOTS
+    ### END SOLUTION
+
     @cuda.jit(device=True)
     def fetch(As, Bs, slot, A, B, row, col, t, m, n, k):
         tx, ty = cuda.threadIdx.x, cuda.threadIdx.y
@@ -237,7 +244,7 @@ def make_ring(SLOTS):
             fetch(As, Bs, t, A, B, row, col, t, m, n, k)
             cp_async_commit()
         for t in range((k + 15) // 16):
-            cp_async_wait(SLOTS - 2)
+            cp_async_wait(IN_FLIGHT)
             cuda.syncthreads()
             fetch(As, Bs, (t + SLOTS - 1) % SLOTS, A, B, row, col, t + SLOTS - 1, m, n, k)
             cp_async_commit()
@@ -297,8 +304,9 @@ check.ring_suspects(bugs)
 # %% [markdown]
 # ## What do the copies bring?
 #
-# In `async_copy` each thread of `double_buffered`'s block asks for copies instead of carrying elements.
-# Look at the loop: what is gone? The stage's ring has `SLOTS` slots, two in our example.
+# In `async_copy` each thread of `double_buffered`'s block asks for copies instead of carrying elements. As is
+# still transposed: `fetch` copies A's elements one by one, each to its own place, and B's by fours. It also
+# commits. The stage's ring has `SLOTS` slots, two in our example. Look at the loop: what is gone?
 
 # %% tags=["thought"]
 see.diff("double_buffered", "async_copy")
@@ -363,7 +371,7 @@ asked.pivot_table(index=["stage", "BM", "BN"], columns="SLOTS", values="tflops")
 
 # %% [markdown]
 # It is the same work in another order. Both loops have 1,136 instructions, of which 1,024 are multiply-adds
-# and 51 reads of shared memory: 48 of operands, four at a time, and 3 others.
+# and 51 reads of shared memory, 48 of them of operands, four at a time.
 
 # %%
 see.predict("09.ahead")
@@ -473,9 +481,9 @@ for size in (4096, 8192):
 pd.Series(needs).unstack().rename_axis(index="GROUP", columns="rows of A and columns of B, m = n =")
 
 # %% [markdown]
-# A function like yours tells what the first 132 blocks read: the tiles that they compute, and with them the
-# rows of A and the columns of B. With GROUP = 8, at 8192³ these are 5,376 rows and columns together; row by
-# row it is 8,832. Groups need 39 % fewer. At 4096³ it is 5,632 against 5,248: there they need 7 % *more*.
+# A function like yours tells which tiles the first 132 blocks compute, and so what they read. With GROUP = 8,
+# at 8192³ they need 5,376 rows of A and columns of B together; row by row it is 8,832. Groups need 39 %
+# fewer. At 4096³ it is 5,632 against 5,248: there they need 7 % *more*.
 
 # %%
 see.predict("09.groups")
@@ -501,7 +509,6 @@ groups.pivot(index=["stage", "change"], columns="size", values="tflops").round(2
 #
 # | | X | Y | Z |
 # |---|---|---|---|
-# | issue slots are taken | 85 % | 58 % | 90 % |
 # | instructions per multiply-add | 1.11 | 1.14 | 1.11 |
 # | a warp waits for global memory | 1 % | 20 % | 0 % |
 # | a warp waits for shared memory | 8 % | 8 % | 5 % |
@@ -533,12 +540,13 @@ see.tiles("grouped_blocks")
 # %% [markdown] tags=["thought"]
 # 1. BM = 256. The block has 512 threads, and 65,536 / 512 leaves 128 registers for each. The 128
 #    accumulators alone take that many, so they [spill](glossary.md#spilling) to memory: 4.6 TFLOPS.
-# 2. GROUP = 1, or warps of 32 × 128: 0.1 % or less.
+# 2. GROUP = 1: 0.1 % or less.
 
 # %% [markdown]
 # ## Past cuBLAS
 #
-# First a look whether the last stage still multiplies; then the three steps, and the library.
+# Does the last stage still multiply? Then the three steps, and the library. `warp_tiled` has its usual tiles
+# here, with two blocks per SM. **Which step brings the most now?**
 
 # %%
 rng = np.random.default_rng(0)
@@ -547,6 +555,9 @@ np.abs(run("grouped_blocks", A, B).C - A @ B).max()
 
 # %% tags=["thought"]
 see.tflops("warp_tiled", "double_buffered", "async_copy", "read_ahead")
+
+# %% [markdown] tags=["thought"]
+# The copies: 8 %. Large tiles and two slots bring 6 % together, and so does reading ahead with the walk.
 
 # %% [markdown]
 # ---
@@ -581,7 +592,7 @@ see.quiz("09")
 #   all this?** Its pipeline has stages where we say slots; reading ahead is its software pipeline at the
 #   level of warps; the order of blocks is threadblock swizzle.
 # - **Do the copies bypass L1?** Those of 16 bytes do (`cp.async.cg`), those of 4 bytes cannot
-#   (`cp.async.ca`). `async_copy` uses 4 bytes for A, to transpose it on the way, and 16 for B.
+#   (`cp.async.ca`).
 # - **What about cuBLAS at other sizes?** The FP32 record has 23 shapes. For small matrices 128 × 256 tiles
 #   are too few for 132 SMs, and cuBLAS, which picks its tiles, is far ahead.
 #

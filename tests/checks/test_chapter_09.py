@@ -1,7 +1,9 @@
 """Exercises of notebook 09: right answers in other styles pass, and what messages must not claim."""
 
+import numpy as np
 import pytest
 
+from gemm_course import compiled
 from tests.checks.cells import checked_cells, verdict_of
 from tests.wrong_solutions.altering import changed, solution
 from tests.wrong_solutions.chapter_09 import WRONG
@@ -48,20 +50,30 @@ COUNTED = (
     ("t % SLOTS, ", "slot, "),
     ("        cp_async_wait(0)\n", "            slot = (slot + 1) % SLOTS\n        cp_async_wait(0)\n"),
 )
-NAMED = (
-    ("def make_ring(SLOTS):\n", "def make_ring(SLOTS):\n    IN_FLIGHT = SLOTS - 2\n\n"),
-    ("cp_async_wait(SLOTS - 2)", "cp_async_wait(IN_FLIGHT)"),
-)
+NAMED = (("IN_FLIGHT", "AHEAD"),)
 TAIL = (
     (
         "        for t in range((k + 15) // 16):\n",
         "        tiles = (k + 15) // 16\n        for t in range(tiles):\n",
     ),
 )
+DRAINED = (
+    (
+        "            cp_async_wait(IN_FLIGHT)\n",
+        "            if t + SLOTS - 1 <= (k + 15) // 16:\n                cp_async_wait(IN_FLIGHT)\n"
+        "            else:\n                cp_async_wait(0)\n",
+    ),
+    (
+        FETCH + "            cp_async_commit()\n",
+        f"            if t + SLOTS - 1 < (k + 15) // 16:\n    {FETCH}                cp_async_commit()\n",
+    ),
+)
 
 
 @pytest.mark.parametrize(
-    "changes", [GUARDED, COUNTED, NAMED, TAIL], ids=["guarded", "counted", "named", "tiles"]
+    "changes",
+    [GUARDED, COUNTED, NAMED, TAIL, DRAINED],
+    ids=["guarded", "counted", "named", "tiles", "drained"],
 )
 def test_a_ring_in_other_words(changes):
     verdict = verdict_of(changed(solution("any_ring"), *changes))
@@ -80,6 +92,14 @@ def test_any_walk_whose_steps_share_an_operand_passes(order):
     assert verdict.passed, verdict
 
 
+@pytest.mark.compiler
+@pytest.mark.parametrize("slots", [2, 4])
+def test_the_ring_of_the_solution_compiles(slots):
+    make = verdict_of(solution("any_ring").replace("check.any_ring(make_ring)", "make_ring"))
+    A = np.zeros((4, 4), np.float32)
+    assert compiled(make(slots), 4, 4, 4, A, A, A).registers
+
+
 LATE = ["no_wait", "waits_for_too_few", "barrier_before_the_wait", "commit_in_the_guard"]
 
 
@@ -91,7 +111,7 @@ def test_who_has_a_barrier_is_not_told_that_there_is_none(mistake):
 
 
 def test_of_a_copy_that_came_too_late_the_wait_is_shown():
-    assert "`cp_async_wait(SLOTS - 1)`" in str(WRONG["any_ring"]["waits_for_too_few"].verdict())
+    assert "`cp_async_wait(IN_FLIGHT)`" in str(WRONG["any_ring"]["waits_for_too_few"].verdict())
 
 
 def test_a_walk_that_breaks_once_breaks_once():
@@ -100,6 +120,12 @@ def test_a_walk_that_breaks_once_breaks_once():
         "check.shared_walk(walk)"
     )
     assert "It happens once." in verdict.message
+
+
+def test_a_tile_that_depends_on_all_numbers_is_not_called_the_same():
+    last = "group * GROUP + within % height, within // height"
+    wrong = changed(solution("grouped_tile"), (last, "group * GROUP + within % height, within // height + 1"))
+    assert "the same whatever" not in verdict_of(wrong).message
 
 
 def test_stubs_are_not_called_wrong():

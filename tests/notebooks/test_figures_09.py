@@ -85,6 +85,19 @@ def test_what_the_other_steps_bring(said):
     assert f"{two:.1f} TFLOPS become {three:.1f}" in said
 
 
+def test_which_step_brings_the_most(said):
+    speeds = [ladder(stage, 4096).tflops for stage in ("warp_tiled", *STEPS[:-1])]
+    two, copies, ahead = (f"{100 * (after / before - 1):.0f} %" for before, after in pairwise(speeds))
+    assert f"The copies: {copies}. Large tiles and two slots bring {two} together, and so does" in said
+    assert two == ahead
+
+
+def test_shared_memory_of_three_slots(said):
+    three, four = (slots * 4 * 8 * (128 + 4 + 256) for slots in (3, 4))
+    assert f"Three slots take {three:,} bytes, and our kernels may have 49,152" in said
+    assert three <= 49152 < four
+
+
 def test_what_the_walk_over_the_results_brings(said):
     lost = []
     for stage in ("read_ahead", "grouped_blocks"):
@@ -121,8 +134,6 @@ def test_what_groups_of_blocks_bring(said):
 
 def test_what_the_profiles_say(said, large):
     named = {"X": recorded("async_copy"), "Y": large, "Z": recorded("read_ahead")}
-    issued = [f"{100 * one.measured['issued']:.0f} %" for one in named.values()]
-    assert f"| issue slots are taken | {' | '.join(issued)} |" in said
     for wait in ("global memory", "shared memory"):
         shares = [f"{100 * one.waits.get(wait, 0):.0f} %" for one in named.values()]
         assert f"| a warp waits for {wait} | {' | '.join(shares)} |" in said

@@ -36,6 +36,15 @@ TWO = altered(
             "in the wrong place",
             (STORES, BARRIER + STORES.replace(BARRIER, "")),
         ),
+        "barrier_before_the_products": (
+            "The barrier stands before the products",
+            (LOADS, LOADS + STORES),
+            (PRODUCTS + STORES, PRODUCTS),
+        ),
+        "indices_of_b_swapped": (
+            "only the row of `B` changes",
+            ("B[(t + 1) * 16 + ty, col]", "B[col, (t + 1) * 16 + ty]"),
+        ),
         "into_the_slot_that_is_read": ("Read slot `t % 2`, fill the other", INTO_OTHER),
         "a_tile_beyond_k": (
             "After the last tile there is none",
@@ -73,6 +82,14 @@ PLACES = returning(
         "tile_too_near": ("the one after this one", "t % SLOTS, (t - 1) % SLOTS, t + 1"),
         "without_end": ("without end", "t, t + SLOTS - 1, t + SLOTS - 1"),
         "order": ("first the slot that is read", "(t - 1) % SLOTS, t % SLOTS, t + SLOTS - 1"),
+        "slot_and_tile_swapped": (
+            "The last two are swapped",
+            "t % SLOTS, t + SLOTS - 1, (t + SLOTS - 1) % SLOTS",
+        ),
+        "slot_for_tile": (
+            "not its slot",
+            "t % SLOTS, (t + SLOTS - 1) % SLOTS, (t + SLOTS - 1) % SLOTS",
+        ),
         "two_numbers": ("must be three numbers", "t % SLOTS, (t - 1) % SLOTS"),
         "always_three": ("whatever `SLOTS`", "t % 3, (t + 2) % 3, t + 2"),
     },
@@ -80,7 +97,8 @@ PLACES = returning(
 
 # ---- 09.3 ------------------------------------------------------------------------------------------------
 
-WAIT = "            cp_async_wait(SLOTS - 2)\n"
+ALLOWED = "    IN_FLIGHT = SLOTS - 2\n"
+WAIT = "            cp_async_wait(IN_FLIGHT)\n"
 MEET = "            cuda.syncthreads()\n"
 FETCH = (
     "            fetch(As, Bs, (t + SLOTS - 1) % SLOTS, A, B, row, col, t + SLOTS - 1, m, n, k)\n"
@@ -88,6 +106,7 @@ FETCH = (
 )
 LOOP = "        for t in range((k + 15) // 16):\n"
 PROLOGUE = "        for t in range(SLOTS - 1):\n"
+PROLOGUE_COMMIT = "            cp_async_commit()\n" + LOOP
 GUARDED = (
     "            if t + SLOTS - 1 < (k + 15) // 16:\n"
     "                fetch(As, Bs, (t + SLOTS - 1) % SLOTS, A, B, row, col, t + SLOTS - 1, m, n, k)\n"
@@ -100,7 +119,7 @@ RING = altered(
     "any_ring",
     {
         "no_wait": ("Nobody waits for the copies", (WAIT, "")),
-        "waits_for_too_few": ("lets too many groups go on", (WAIT, WAIT.replace("- 2", "- 1"))),
+        "waits_for_too_few": ("lets too many groups go on", (ALLOWED, ALLOWED.replace("- 2", "- 1"))),
         "no_barrier": ("A barrier per tile is missing", (MEET, "")),
         "barrier_before_the_wait": ("proves nothing", (WAIT + MEET, MEET + WAIT)),
         "fetch_before_the_barrier": (
@@ -116,9 +135,39 @@ RING = altered(
             "Nothing is committed in the loop",
             (FETCH, FETCH.replace("            cp_async_commit()\n", "")),
         ),
-        "waits_for_all": ("no better than a shorter one", (WAIT, WAIT.replace("SLOTS - 2", "0"))),
+        "waits_for_all": ("no better than a shorter one", (ALLOWED, ALLOWED.replace("SLOTS - 2", "0"))),
         "no_epilogue": ("may end while", ("        cp_async_wait(0)\n", "")),
         "k_rounded_down": ("The last tile is missing", (LOOP, LOOP.replace("(k + 15) // 16", "k // 16"))),
+        "asks_after_the_products": (
+            "the wait follows at once, and nothing overlaps",
+            (FETCH, ""),
+            (MULTIPLY, MULTIPLY + FETCH),
+        ),
+        "unknown_to_the_compiler": (
+            "`SLOTS - 2` is neither",
+            (WAIT, WAIT.replace("IN_FLIGHT", "SLOTS - 2")),
+        ),
+        "known_only_at_run_time": (
+            "is neither",
+            (WAIT, WAIT.replace("IN_FLIGHT", "IN_FLIGHT if t * 16 + 16 < k else 0")),
+        ),
+        "prologue_in_one_group": (
+            "does not commit each tile by itself",
+            (PROLOGUE_COMMIT, PROLOGUE_COMMIT[4:]),
+        ),
+        "prologue_without_commit": ("does not commit each tile by itself", (PROLOGUE_COMMIT, LOOP)),
+        "threads_outside_return": (
+            "Threads outside C return early",
+            (PROLOGUE, "        if row >= m or col >= n:\n            return\n" + PROLOGUE),
+        ),
+        "prologue_fills_all_slots": (
+            "nobody has asked for",
+            (PROLOGUE, PROLOGUE.replace("SLOTS - 1", "SLOTS")),
+        ),
+        "a_tile_of_zeros": (
+            "the last one is all zeros",
+            (LOOP, LOOP.replace("(k + 15) // 16", "k // 16 + 1")),
+        ),
         "second_barrier": ("One per tile is enough", (MULTIPLY, MULTIPLY + MEET)),
         "accumulator_anew": (
             "the accumulator starts anew",
@@ -193,6 +242,9 @@ GROUPS = altered(
             ("rows - group * GROUP", "columns - group * GROUP"),
             (LAST, "return within // height, group * GROUP + within % height"),
         ),
+        "order": ("first the row", (LAST, "return within // height, group * GROUP + within % height")),
+        "rows_for_columns": ("not `GROUP * rows`", ("GROUP * columns", "GROUP * rows")),
+        "rows_less_groups": ("what the groups above leave", ("rows - group * GROUP", "rows - group")),
         "one_group": ("where does GROUP come in", (LAST, "return block % rows, block // rows")),
         "one_number": ("must be two numbers", (LAST, "return group * GROUP + within % height")),
     },

@@ -1,6 +1,7 @@
 """Exercise 09.3: a ring of SLOTS tiles, filled by asynchronous copies, for any m, n and k."""
 
 import ast
+import inspect
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -29,8 +30,9 @@ CHOICES = (3, 2, 4)
         "An iteration: wait, barrier, fetch tile t + SLOTS - 1 into slot `(t + SLOTS - 1) % SLOTS`, commit, "
         "multiply slot `t % SLOTS`.",
         "How many groups may be under way? By then SLOTS - 1 + t groups have been committed, and t + 1 must "
-        "have come: `cp_async_wait(SLOTS - 2)`. It holds to the end only if an iteration that has nothing "
-        "left to fetch commits too: an empty group counts.",
+        "have come: SLOTS - 2. Set it beside the kernel, `IN_FLIGHT = SLOTS - 2`, for "
+        "`cp_async_wait(IN_FLIGHT)`. It holds to the end only if an iteration that has nothing left to fetch "
+        "commits too: an empty group counts.",
         "`fetch` makes no access beyond k, so you may call it for tiles that do not exist.",
     ),
 )
@@ -47,7 +49,10 @@ def any_ring(make_ring):
             _check_loads(trial)
             _check_barriers(trial)
             _check_in_flight(trial, slots)
+            _check_order(trial)
+            _check_tiles(trial)
             _check_end(trial)
+            _check_constants(trial)
     return (
         f"Right for {len(SIZES)} sizes with 2, 3 and 4 slots: one barrier per tile, and SLOTS - 2 tiles may "
         "still be under way when a tile is needed."
@@ -80,6 +85,13 @@ def _check_findings(trial: RingTrial, slots: int) -> None:
     finding = trial.report.errors[0]
     if finding.kind not in ("shared_race", "async_read_too_early", "uninitialised_read"):
         trial.refuse_errors()
+    returns = [node for node in ast.walk(source_tree(trial.kernel)) if isinstance(node, ast.Return)]
+    if returns and finding.kind == "uninitialised_read":
+        raise Refused(
+            "Threads outside C return early, and nobody asks for their part of the tiles. Let them go on, "
+            f"and guard only the store. {finding.message}",
+            f"{trial.line(returns[0].lineno)}. {trial.about}.",
+        )
     cause = _cause(trial, slots)
     line = trial.line(cause.lines[0] if cause.lines else finding)
     raise Refused(f"{cause.message} {_told(trial, finding, cause.lack)}", f"{line}. {trial.about}.")
@@ -134,6 +146,12 @@ def _cause(trial: RingTrial, slots: int) -> Cause:
             "The next copies start before the barrier: a slow thread may still read the slot that they fill."
         )
         return Cause(message, copies, NOT_READ)
+    if shared := _one_group_for_several(loop):
+        message = (
+            "The prologue does not commit each tile by itself. `cp_async_wait` counts groups: commit after "
+            "each call of `fetch`, so that a group is a tile."
+        )
+        return Cause(message, shared)
     if _conditional_commit(loop):
         message = (
             "The commit is made only if there is something to fetch. Near the end the groups then are fewer "
@@ -142,6 +160,14 @@ def _cause(trial: RingTrial, slots: int) -> Cause:
         return Cause(message, commits, "The wait is over before that copy has come.")
     message = "A slot is filled too early, or the wrong one is read: follow tile t from slot to slot."
     return Cause(message, copies)
+
+
+def _one_group_for_several(loop: Loop) -> list[int]:
+    """The line of a loop before this one that asks for copies and does not commit them."""
+    sources = ((other.lineno, ast.unparse(other)) for other in loop.outside)
+    return [
+        line for line, text in sources if any(f"{name}(" in text for name in COPIES) and "commit(" not in text
+    ]
 
 
 def _conditional_commit(loop: Loop) -> bool:
@@ -159,7 +185,8 @@ def _check_loads(trial: RingTrial) -> None:
     for name in "AB":
         if trial.lanes("load", name) > columns * rows * T * k:
             raise Refused(
-                f"The numbers are right, but `{trial.own_name(name)}` is fetched more than once per block.",
+                f"The numbers are right, but `{trial.own_name(name)}` is fetched more than once per block. "
+                "The prologue asks for SLOTS - 1 tiles, each iteration for one that nobody has asked for.",
                 trial.about + ".",
             )
 
@@ -175,13 +202,55 @@ def _check_barriers(trial: RingTrial) -> None:
 
 
 def _check_in_flight(trial: RingTrial, slots: int) -> None:
-    pending = [given for given in Loop(trial.kernel).pending if given is not None]
-    if pending and min(pending) < slots - 2:
+    loop = Loop(trial.kernel)
+    pending = [given for given in loop.pending if given is not None]
+    always = [given for given in loop.always_pending if given is not None]
+    let = min(always, default=max(pending, default=slots))  # the last tiles may have a stricter wait
+    if let < slots - 2:
         raise Refused(
             f"The numbers are right, but with {slots} slots {_groups(slots - 2)} may be under way when a "
-            f"tile is needed. You let {_groups(min(pending))} be. The ring is no better than a shorter one.",
+            f"tile is needed. You let {_groups(let)} be. The ring is no better than a shorter one.",
             trial.about + ".",
         )
+
+
+def _check_order(trial: RingTrial) -> None:
+    """Copies are asked for before the products, as far as lines tell."""
+    loop = Loop(trial.kernel)
+    copies, products = loop.lines(*COPIES), loop.end_of(int(trial.accesses("load")["line"].max()))
+    if copies and copies[0] > products:
+        raise Refused(
+            "The numbers are right, but the next tile is asked for after this one has been multiplied. With "
+            "two slots the wait follows at once, and nothing overlaps. Ask between the barrier and the "
+            "products.",
+            f"{trial.line(copies[0])}. {trial.about}.",
+        )
+
+
+def _check_tiles(trial: RingTrial) -> None:
+    if trial.shared_reads == trial.threads * 2 * T * (trial.tiles + 1):
+        raise Refused(
+            f"The numbers are right, but {trial.tiles + 1} tiles are multiplied, and k has {trial.tiles}: "
+            "the last one is all zeros. `(k + 15) // 16` rounds up, and adds none to a multiple of 16.",
+            trial.about + ".",
+        )
+
+
+def _check_constants(trial: RingTrial) -> None:
+    """What `cp_async_wait` is passed is a number or a name from outside the kernel, as the compiler wants."""
+    known = inspect.getclosurevars(trial.kernel.py_func)
+    outside = {**known.globals, **known.nonlocals}
+    for node in ast.walk(source_tree(trial.kernel)):
+        if not isinstance(node, ast.Call) or not ast.unparse(node.func).endswith("cp_async_wait"):
+            continue
+        for given in node.args:
+            if not isinstance(given, ast.Constant) and ast.unparse(given) not in outside:
+                raise Refused(
+                    "The ring is right, but for a GPU it does not compile: `cp_async_wait` takes a plain "
+                    f"number or a name from outside the kernel, and `{ast.unparse(given)}` is neither. Set "
+                    "`IN_FLIGHT` beside the kernel, and pass that.",
+                    trial.line(node.lineno) + ".",
+                )
 
 
 def _groups(number: int) -> str:

@@ -2,7 +2,16 @@
 
 from gemm_course.checks.engines.tables import Slip, names_without_effect, table_exercise, whole_numbers
 
-SHAPES = ((4, 3, 2), (5, 4, 2), (7, 3, 4), (6, 5, 1), (4, 6, 8))  # rows and columns of tiles, GROUP
+SHAPES = (  # rows and columns of tiles, GROUP; some differ in one number alone
+    (4, 3, 2),
+    (5, 4, 2),
+    (6, 4, 2),
+    (5, 3, 2),
+    (5, 4, 3),
+    (7, 3, 4),
+    (6, 5, 1),
+    (4, 6, 8),
+)
 CASES = tuple(
     (block, rows, columns, group) for rows, columns, group in SHAPES for block in range(rows * columns)
 )
@@ -30,6 +39,22 @@ def _first_group(block, rows, columns, GROUP):
     return within % height, within // height
 
 
+def _column_first(block, rows, columns, GROUP):
+    return grouped_tile.right(block, rows, columns, GROUP)[::-1]
+
+
+def _rows_for_columns(block, rows, columns, GROUP):
+    group, within = divmod(block, GROUP * rows)
+    height = min(GROUP, rows - group * GROUP)
+    return group * GROUP + within % height, within // height
+
+
+def _rows_less_groups(block, rows, columns, GROUP):
+    group, within = divmod(block, GROUP * columns)
+    height = min(GROUP, rows - group)
+    return group * GROUP + within % height, within // height
+
+
 def _columns_in_groups(block, rows, columns, GROUP):
     group, within = divmod(block, GROUP * rows)
     height = min(GROUP, columns - group * GROUP)
@@ -54,6 +79,16 @@ SLIPS = (
     Slip(
         "Every group begins at row 0. Group g begins at row `g * GROUP`.",
         _first_group,
+    ),
+    Slip("That is right up to the order: first the row, then the column.", _column_first),
+    Slip(
+        "A group has GROUP rows of `columns` tiles each, so `GROUP * columns` blocks, not `GROUP * rows`.",
+        _rows_for_columns,
+    ),
+    Slip(
+        "The height of the last group is what the groups above leave, and these have `group * GROUP` rows: "
+        "`min(GROUP, rows - group * GROUP)`.",
+        _rows_less_groups,
     ),
     Slip("These are groups of columns. Here a group is GROUP rows of tiles.", _columns_in_groups),
     Slip(

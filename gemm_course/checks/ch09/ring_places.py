@@ -41,6 +41,14 @@ SLIPS = (
         "That is right up to the order: first the slot that is read, then the one that is filled.",
         lambda t, SLOTS: ((t + SLOTS - 1) % SLOTS, t % SLOTS, t + SLOTS - 1),
     ),
+    Slip(
+        "The last two are swapped: first the slot that is filled, then the tile that it is filled with.",
+        lambda t, SLOTS: (t % SLOTS, t + SLOTS - 1, (t + SLOTS - 1) % SLOTS),
+    ),
+    Slip(
+        "The third number is the tile itself, not its slot: t + SLOTS - 1, without a remainder.",
+        lambda t, SLOTS: (t % SLOTS, (t + SLOTS - 1) % SLOTS, (t + SLOTS - 1) % SLOTS),
+    ),
 )
 
 

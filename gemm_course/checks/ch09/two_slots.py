@@ -2,6 +2,7 @@
 
 from gemm_course.checks.core import Refused, exercise, kernel_of, nothing_yet
 from gemm_course.checks.engines.rings import Loop, RingTrial, T, refuse_wrong_numbers, try_ring
+from gemm_course.emulator.findings import Finding
 
 ARGUMENTS = ("k", "A", "B", "C")
 SIZES = ((16, 32, 80), (32, 16, 48), (16, 16, 16))  # m, n, k
@@ -43,10 +44,8 @@ def _check_begun(trial: RingTrial) -> None:
 
 def _check_findings(trial: RingTrial) -> None:
     if outside := trial.error("out_of_bounds"):
-        raise Refused(
-            f"After the last tile there is none to fetch: ask `t + 1 < tiles` first. {outside.message}",
-            f"{trial.line(outside)}. {trial.about}.",
-        )
+        message = _outside(trial, outside)
+        raise Refused(f"{message} {outside.message}", f"{trial.line(outside)}. {trial.about}.")
     race = trial.error("shared_race")
     if not race:
         return trial.refuse_errors()
@@ -54,6 +53,11 @@ def _check_findings(trial: RingTrial) -> None:
         message = (
             "A barrier is missing: one per tile, after the stores. It says that the next tile is complete, "
             "and that everybody has finished with this one."
+        )
+    elif _barriers_before_the_products(trial):
+        message = (
+            "The barrier stands before the products. So a fast thread stores its next tile into the slot "
+            "that a slow one still reads. The barrier must come after the products and the stores."
         )
     elif _stores_into_what_is_read(trial):
         message = (
@@ -66,6 +70,27 @@ def _check_findings(trial: RingTrial) -> None:
             "multiplied."
         )
     raise Refused(f"{message} {race.message}", f"{trial.line(race)}. {trial.about}.")
+
+
+def _outside(trial: RingTrial, finding: Finding) -> str:
+    """Which index leaves its array: the one along k, after the last tile, or the other."""
+    m, n, k = trial.shape
+    of_a = finding.array == trial.own_name("A")
+    if not of_a and finding.array != trial.own_name("B"):
+        return f"An index of `{finding.array}` is too large."
+    along_k, other, rest = (1, 0, m) if of_a else (0, 1, n)
+    if finding.element[other] < rest and finding.element[along_k] >= k:
+        return "After the last tile there is none to fetch: ask `t + 1 < tiles` first."
+    moves, stays = ("column", "row") if of_a else ("row", "column")
+    return (
+        f"From tile to tile only the {moves} of `{finding.array}` changes; its {stays} is the thread's own "
+        f"`{'row' if of_a else 'col'}`. Are they swapped?"
+    )
+
+
+def _barriers_before_the_products(trial: RingTrial) -> bool:
+    barriers = Loop(trial.kernel).lines("syncthreads")
+    return bool(barriers) and max(barriers) < trial.accesses("load")["line"].max()
 
 
 def _stores_into_what_is_read(trial: RingTrial) -> bool:

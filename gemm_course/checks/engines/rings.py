@@ -93,6 +93,30 @@ class Loop:
         """What each `cp_async_wait` is passed, where that is known before the launch."""
         return [self._value(call.args[0]) for call in self._calls("cp_async_wait") if call.args]
 
+    @property
+    def always_pending(self) -> list[int | None]:
+        """The same of the waits that stand in no `if`."""
+        branches = [node for node in self.nodes if isinstance(node, ast.If)]
+        guarded = {id(node) for branch in branches for node in ast.walk(branch)}
+        calls = [call for call in self._calls("cp_async_wait") if call.args and id(call) not in guarded]
+        return [self._value(call.args[0]) for call in calls]
+
+    @property
+    def outside(self) -> list[ast.For | ast.While]:
+        """The kernel's other loops, such as one that fetches the first tiles."""
+        within = {id(node) for node in self.nodes}
+        found = (
+            node for node in ast.walk(source_tree(self.kernel)) if isinstance(node, (ast.For, ast.While))
+        )
+        return [loop for loop in found if id(loop) not in within]
+
+    def end_of(self, line: int) -> int:
+        """The last line of the loop within this one that has this line, or the line itself."""
+        inner = [node for node in self.nodes[1:] if isinstance(node, (ast.For, ast.While))]
+        return max(
+            (loop.end_lineno for loop in inner if loop.lineno <= line <= loop.end_lineno), default=line
+        )
+
     def _calls(self, *names: str) -> list[ast.Call]:
         calls = (node for node in self.nodes if isinstance(node, ast.Call))
         return [call for call in calls if ast.unparse(call.func).split(".")[-1] in names]

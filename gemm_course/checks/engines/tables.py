@@ -178,12 +178,12 @@ def _not_all_right(cases: Sequence[tuple], answers: Sequence) -> str:
 def names_without_effect(*parameters: str) -> Callable[[Sequence[tuple], Sequence], str]:
     """What is wrong where no slip fits: parameters that do not change the answer, as far as cases show it.
 
-    The right answer must depend on all of them, and for each there must be cases that differ in it alone.
+    The right answer must depend on all of them. One is judged only if some cases differ in it alone.
     """
 
     def otherwise(cases: Sequence[tuple], answers: Sequence) -> str:
         given = dict(zip(cases, answers))
-        idle = [name for place, name in enumerate(parameters) if not _changes(given, place)]
+        idle = [name for place, name in enumerate(parameters) if _is_idle(given, place)]
         if not idle or not answers:
             return "Not all answers are right."
         named = " and ".join(f"`{name}`" for name in idle)
@@ -192,14 +192,14 @@ def names_without_effect(*parameters: str) -> Callable[[Sequence[tuple], Sequenc
     return otherwise
 
 
-def _changes(answers: dict[tuple, Any], place: int) -> bool:
-    """Whether two cases that differ at this place alone have different answers."""
+def _is_idle(answers: dict[tuple, Any], place: int) -> bool:
+    """Whether some cases differ at this place alone, and their answers never do."""
     seen: dict[tuple, Any] = {}
     for case, answer in answers.items():
         others = (*case[:place], *case[place + 1 :])
         if seen.setdefault(others, answer) != answer:
-            return True
-    return False
+            return False
+    return len(seen) < len(answers)
 
 
 def _none_in_some(case: tuple, truth: Any) -> str:
