@@ -69,6 +69,10 @@ def test_what_two_slots_bring(said, large):
     )
     assert f"in {100 * (1 - large.measured['issued']):.0f} % of the clocks a scheduler" in said
     assert f"{two.tflops / large.tflops:.2f} times." in said
+    best = {
+        stage: records.sweep().query("stage == @stage").tflops.max() for stage in ("warp_tiled", STEPS[0])
+    }
+    assert f"{best[STEPS[0]] / best['warp_tiled']:.2f} times" in said  # "the fastest tiles of each"
     before, after = large.waits, two.waits
     assert f"{100 * before['global memory']:.0f} % to {100 * after['global memory']:.1f} %" in said
     assert f"from {100 * before['barrier']:.0f} to {100 * after['barrier']:.0f} %" in said
