@@ -144,8 +144,8 @@ def _they_part(who, _):
 
 def _they_have_exited(who, _):
     return (
-        f"the others, {who} among them, have returned before it. Since Volta a barrier waits only for the "
-        "threads that have not returned; on older GPUs what happens is undefined. Let all threads go on, "
+        f"the others, {who} among them, have returned before it. Since Volta (2017) a barrier waits only for "
+        "the threads that have not returned; on older GPUs what happens is undefined. Let all threads go on, "
         "and guard only loads and stores."
     )
 

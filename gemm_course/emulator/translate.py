@@ -1291,6 +1291,7 @@ class Translator:
             return self._expression(f"_M.grid_barrier({site}, _GROUP)", node, _GROUP=group)
         if name not in METHODS:
             more = ": store into its elements in a loop" if name == "fill" else ""
+            more = ": add up in a loop" if name in ("sum", "dot") else more
             self._refuse(node, f"the emulator does not support the method .{name}() in a kernel{more}")
         if node.keywords or any(isinstance(a, ast.Starred) for a in node.args):
             self._refuse(node, f"the method .{name}() is supported in a kernel with plain arguments only")

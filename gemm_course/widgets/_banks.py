@@ -27,7 +27,7 @@ def banks() -> Explorer:
     controls = {
         "access": ("access", ACCESSES, ACCESSES[-1]),
         "pad": ("padding, in words", PADDING, 0),
-        "block": ("block (x × y)", [(f"{x} × {y}", (x, y)) for x, y in BLOCKS], (32, 32)),
+        "block": ("block (rows × columns)", [(f"{y} × {x}", (x, y)) for x, y in BLOCKS], (32, 32)),
     }
     return Explorer(draw, controls)
 

@@ -1,9 +1,9 @@
 # %% [markdown]
 # # 03 · Shared-memory tiles
 #
-# In v01 the 32 threads of a warp read 32 neighbours of B, and the next warp reads the very same 32 again.
-# Threads of a block could fetch each element **once** and share it. This is the idea that everything after
-# it is built on.
+# In v01 the 32 threads of a warp read 32 neighbours of B, and the warp for the next row of C reads the very
+# same 32 again. Threads of a block could fetch each element **once** and share it. All that follows is built
+# on this idea.
 #
 # **After this notebook you can**
 # - walk through a tiled kernel, step by step, as any of its threads;
@@ -33,34 +33,38 @@ see.multiply("block_tiled")
 # %% [markdown]
 # ## What limits it now?
 #
-# L1, which is busy in 78 % of the clocks. v01 asks L1 twice for every multiply-add. A 4 × 4 problem has 16
-# elements of A and 16 of B, and v01 makes $2 \cdot 4^3 = 128$ loads: each element is loaded four times.
+# On an H200: L1, which is busy in 78 % of the clocks. v01 asks L1 twice for every multiply-add. A 4 × 4
+# problem has 16 elements of A and 16 of B, and v01 makes $2 \cdot 4^3 = 128$ loads: each element is loaded
+# four times.
 
 # %%
 see.limits("naive_coalesced")
 
 # %% [markdown]
-# Issue slots come next, 76 %: you saw both in notebook 02.
+# Issue slots come next, 76 % on an H200, as you saw in notebook 02.
 #
 # ## A memory that the block shares
 #
-# Each SM has up to 228 KB of **shared memory** right beside its arithmetic. A block lives on one SM, and its
-# threads can all read and write the same shared arrays. Shared memory is as short-lived as the block: nobody
-# clears it before, and nothing is left of it afterwards.
+# An SM of an H200 has up to 228 KB of **shared memory** right beside its arithmetic. A block lives on one SM,
+# and its threads can all read and write the same shared arrays. These end with the block. Nobody clears them
+# when it begins: whatever another block left may lie there.
 #
 # The plan, for every block:
 #
 # 1. cut the block's strip of A and its strip of B into **tiles**;
-# 2. fetch one tile of each into shared memory, every thread one element of either;
+# 2. fetch one tile of each into shared memory, every thread one element of each;
 # 3. wait until all are done (a **barrier**);
 # 4. let every thread add up what it can from these two tiles;
 # 5. wait again, and take the next tiles.
 #
 # ## The walk
 #
-# Document 002 shows it on 4 × 4 matrices with tiles of 2 × 2. There are 16 elements of C, 16 threads, 4
-# blocks of 2 × 2 threads. Below is the whole run of one block, as the emulator recorded it. Click once
-# into the slider *Step* and use the arrow keys. Change who you are in the middle of it. `acc` is a
+# Document 002 shows it on 4 × 4 matrices with tiles of 2 × 2: 4 blocks of 2 × 2 threads. Below is the whole
+# run of one block, as the emulator recorded it. Click once into the slider *step* and use the arrow keys.
+# Change who you are in the middle of it.
+#
+# The kernel's names: `As` and `Bs` are the tiles, s for shared. `tx` and `ty` are the thread's column and row
+# in its block, `threadIdx.x` and `.y`; `k0` is where the tiles begin along k. `acc` is a
 # [register](glossary.md#register): a place for one number, which only its own thread can see.
 
 # %%
@@ -110,6 +114,9 @@ see.race("none")
 #   late thread has not stored yet.
 # - the **second**, after computing, says "nobody needs the tiles any more". Without it, the late thread
 #   itself suffers: it reads what the others have stored since.
+#
+# Two threads use one element, at least one of them stores it, and nothing fixes who comes first: that is a
+# **race**, even on a day when the numbers are right.
 #
 # With two pairs of tiles, used in turn, **one** barrier per tile is enough. Which of the two is left, and
 # why?
@@ -179,15 +186,17 @@ see.banks()
 
 # %% [markdown]
 # Above lies the tile, the paler the lower the bank; below stand the banks, and each word that the warp wants
-# falls into its own. `As[tx, p]` walks down a column of the tile, and all 32 words lie in one bank: 32
-# wavefronts. `As[ty, p]` is a broadcast in a 32 × 32 block, `Bs[p, tx]` a row: one wavefront each.
+# falls into its own. In a 32 × 32 block a warp has one `ty` and 32 values of `tx`. So `As[ty, p]` is one word
+# for all lanes, and `Bs[p, tx]` a row: one wavefront each. `As[tx, p]` walks down a column, and all 32 words
+# lie in one bank: 32 wavefronts.
 #
 # If a kernel stores its tile of B transposed, `Bs[tx, p]` is the element it needs. The result is right, but
 # every read takes 32 wavefronts.
 #
 # Now give each row one word of **padding**. Every row begins a bank further on, and the column is spread
-# over all banks. In a kernel, `P = T + 1` goes into the factory, outside the kernel, and the tile's shape is
-# `(T, P)`. With 2 words of padding a column takes 2 wavefronts, with 8 it takes 8. Why?
+# over all banks. In code the tile's shape is `(T, P)`, and `P = T + 1` goes into the factory, outside the
+# kernel: in a shape, Numba refuses the sum. With 2 words of padding a column takes 2 wavefronts, with 8 it
+# takes 8. Why?
 
 # %% [markdown] tags=["thought"]
 # With 8 words of padding each row begins 8 banks further on, and every fourth row in the same bank again. The
@@ -280,8 +289,8 @@ check.barriers(barriers)
 #
 # Each of these kernels gives the right result for many sizes, and each has one fault. Find, for every one
 # of them, a shape `(m, n, k)` that shows it, with $m \cdot n \cdot k$ as small as possible. T is 4, and beta
-# is 0. A test that only tries square matrices whose size is a multiple of T finds none of the faults. These
-# listings, too, are folded because of 03.3.
+# is 0. A test that only tries square matrices whose size is a multiple of T finds none of the faults.
+# (`cuda.gridDim.x` is the number of blocks along x. These listings, too, are folded because of 03.3.)
 
 # %% tags=["listing"]
 from gemm_course.checks.kits import SUSPECTS
@@ -360,8 +369,9 @@ check.tile_walk(walk)
 #
 # Three things are for the compiler, and change no result. `u32(...)` makes an index an unsigned integer of
 # 32 bits, which is quick to compute with. `unroll(range(...))` asks for the loop to be written out, one
-# iteration after the other. The `16` in `shared.array` lets the array begin at a multiple of 16 bytes. To
-# run a copy of this listing, begin with `from gemm_course.intrinsics import u32, unroll`.
+# iteration after the other. The `16` in `shared.array` lets the array begin at a multiple of 16 bytes, as a
+# load of 16 bytes needs. To run a copy of this listing, begin with
+# `from gemm_course.intrinsics import u32, unroll`.
 
 # %% tags=["listing"]
 see.source("block_tiled")
@@ -374,8 +384,9 @@ np.abs(run("block_tiled", A, B).C - A @ B).max()
 # %% [markdown]
 # ## Count it three ways
 #
-# The square tile kernel with tiles of 32 × 32. How many requests do all warps make for loads from global
-# memory, and how many for loads from shared memory? Write the formulas:
+# The square tile kernel with tiles of 32 × 32; m, n and k fit. How many requests do all warps make for loads
+# from global memory, and how many for loads from shared memory? Begin with one warp: what does it ask of each
+# per tile, and how many tiles are there? Write the formulas:
 
 
 # %% id="formula"
@@ -416,7 +427,7 @@ see.counts("penny_xu_tile", size, shared_load_wavefronts=shared_requests)
 # - A bank still gives 4 bytes per clock. So 32 lanes that want 16 bytes each take four wavefronts. Measured:
 #   when all lanes want the *same* 16 bytes, the load takes two. $2 \cdot 8.4 + 33.6 = 50.3$ million.
 #
-# Per multiply-add that is 1.25 requests and 1.5 wavefronts, where the source has 2 of both.
+# Per warp-wide multiply-add that is 1.25 requests and 1.5 wavefronts, where the source has 2 of both.
 #
 # The emulator counts **the source you wrote**, the counter **the program that came out**. Whenever they
 # differ, the compiler did something, and it is worth knowing what.
@@ -433,55 +444,59 @@ see.tflops("naive_uncoalesced", "naive_coalesced", "block_tiled")
 see.roofline("naive_uncoalesced", "naive_coalesced", "block_tiled")
 
 # %% [markdown] tags=["answer"]
-# Choose a *stage*, and the point goes there from the one before it. Its lowest roof is now shared memory. Two
-# wavefronts per multiply-add, as the source has it, would allow 8.4 TFLOPS; the 1.5 that the compiler left
-# would allow 11.2. With the stores of the tiles, it is the 10.5 of the picture.
+# Choose a *stage*, and the point goes there from the one before it. v02's lowest roof on an H200 is shared
+# memory. Two wavefronts per multiply-add, as the source has it, would allow 8.4 TFLOPS, v01's own roof; the
+# 1.5 that the compiler left would allow 11.2. With the stores of the tiles, it is 10.5.
 
 # %% [markdown]
 # ## 21 times fewer loads: where is the gain?
 #
-# v02, with its tiles of 16 × 32, makes 21 times fewer global loads than v01, and is 1.37 times as fast. (The
-# roofline counts bytes, 13 times fewer: v01 moves 2.5 sectors per request, v02 4.) The profile says why so
-# little comes of that.
+# v02, with its tiles of 16 × 32, makes 21 times fewer global loads than v01. (In bytes, as in the roofline,
+# it is 13 times fewer: v01 moves 2.5 sectors per request, v02 4.) On an H200 it is only 1.37 times as fast.
+# The profile says where the time goes.
 #
-# First a pair with equal blocks, 32 × 32 threads, in which only the tiles in shared memory are new. In such
-# blocks v01 is slower, and waiting limits it. Compare purple, *global memory*, with orange, *queue to shared
-# memory*; the rest hardly changes. (Each wait has the same letter in all pictures, so some letters are
-# missing. *Local memory* comes in notebook 04.)
+# First v01 and the square kernel of 03.3 with equal blocks, 32 × 32 threads: only the tiles in shared memory
+# are new. In such blocks v01 is slower, and waiting limits it. Compare purple, *global memory*, with orange,
+# *queue to shared memory*, and pink, *barrier*. (Each wait has the same letter in all pictures, so some
+# letters are missing. *Local memory* comes in notebook 04.)
 
 # %%
 see.waits(("naive_coalesced", {"BM": 32, "BN": 32}), "penny_xu_tile")
 
 # %% [markdown]
-# The warps waited for loads from global memory in 68 % of their time, now in 14 %. Instead they wait 36 % for
-# room in the queue to **shared memory**, and 18 % at barriers: 1.62 times as fast, no more. The reads have
-# only moved, for **shared memory and L1 are the same memory**. An SM of an H200 has 256 KB of it, and a part
-# serves as L1: the driver chooses how much, by what the kernel's blocks need. Now v01 and v02 with their own
-# blocks, 2 × 128 and 16 × 32:
+# On an H200 the warps waited for loads from global memory in 68 % of their time, now in 14 %. Instead they
+# wait 36 % for room in the queue to **shared memory**, and 18 % at barriers: 1.62 times as fast, no more.
+#
+# The reads have only moved, for **shared memory and L1 are the same memory**. An SM of an H200 has 256 KB of
+# it, and a part serves as L1: the driver chooses how much, by what the kernel's blocks need.
+#
+# Now v01 and v02 with their own blocks, 2 × 128 and 16 × 32:
 
 # %%
 see.limits("naive_coalesced", "block_tiled")
 
 # %% [markdown]
-# What limits it now? **L1 and shared memory**, busy in 91 % of the clocks where v01 had 78 %. Two loads per
-# multiply-add have become two shared reads. As compiled, they are 1.25 requests and 1.5 wavefronts, as in the
-# square kernel. In the time of one wavefront an SM could do four warp-wide multiply-adds. The way on is fewer
-# reads per multiply-add.
+# What limits it now? On an H200 **L1 and shared memory**, busy in 91 % of the clocks where v01 had 78 %. Two
+# loads per multiply-add have become two shared reads. As compiled, they are 1.25 requests and 1.5 wavefronts,
+# as in the square kernel. In the time of one wavefront an SM could do four warp-wide multiply-adds. The way
+# on is fewer reads per multiply-add.
 #
-# One bar may surprise you. DRAM is busier after fewer loads, 2 → 23 %. What could be the reason? Blocks start
-# in the order of `blockIdx.x`, which counts down C in v01 and along C in v02. Which blocks run at the same
-# time, and what do they share?
+# One bar may surprise you. On an H200 DRAM is busier after fewer loads, 2 → 23 %. What could be the reason?
+# Blocks start in the order of `blockIdx.x`. Only v01's threads were turned in notebook 02: its blocks are
+# still numbered down C, v02's along C. Which blocks run at the same time, and what do they share?
 
 # %% [markdown] tags=["thought"]
 # **DRAM** delivers what L2 no longer holds, so it matters what blocks share that run together. v01's blocks
-# go down a strip of 128 columns of C, then down the next. They read 2.2 GB, as much as B once and A 32 times.
-# v02's go along a strip of 16 rows. They read 16.6 GB, as much as A once and B 247 times.
+# go down a strip of 128 columns of C, then down the next, 32 in all. They read 2.2 GB, as much as B once and
+# A 32 times. v02's go along a strip of 16 rows, 256 in all. They read 16.6 GB, as much as A once and B 247
+# times. Each matrix has 67 MB; an H200's L2 has room for 60.
 
 # %% [markdown]
 # ## Tune it
 #
-# Move the tile sizes. Is the choice legal, and if not, why? How many blocks fit on an SM? They fit until its
-# 2048 threads, its 65,536 registers or its shared memory are used up.
+# Move the tile sizes. Is the choice legal, and if not, why? How many blocks fit on an SM? On an H200 they fit
+# until its 2048 threads, its 65,536 registers or its shared memory are used up. *measured around* compares
+# your choice with its neighbours.
 #
 # v02 has 16 × 32 × 64. What does BK = 128 change: the number of global loads, of barriers, the bytes of
 # shared memory, the TFLOPS? Guess each, then move BK.
@@ -491,9 +506,9 @@ see.tiles("block_tiled", tells_best=False)
 
 # %% [markdown] tags=["thought"]
 # Global loads do not change at all. There are half as many barriers, and twice the shared memory: 24,576
-# bytes. TFLOPS hardly change: with 16 × 32 it is 8.76, 9.00, 8.90 and 8.71 TFLOPS for BK = 32, 64, 128 and
-# 256. (9.00 here and 8.99 above are separate runs.) A square block is no better: 32 × 32 × 64 has fewer
-# loads, and reaches 8.77. The best of 181 measured choices is 1 % faster than v02.
+# bytes. TFLOPS hardly change: on an H200, with 16 × 32 it is 8.76, 9.00, 8.90 and 8.71 TFLOPS for BK = 32,
+# 64, 128 and 256. (9.00 here and 8.99 above are separate runs.) A square block is no better: 32 × 32 × 64 has
+# fewer loads, and reaches 8.77. The best of 181 measured choices is 1 % faster than v02.
 
 # %% [markdown]
 # ---

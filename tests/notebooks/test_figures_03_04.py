@@ -83,7 +83,7 @@ def test_what_03_says_of_the_limit():
         requests, row = reads_per_multiply_add(stage), recorded(stage).measured
         loads = row["shared_load_wavefronts"] / (row["float32_fma"] / 32)
         assert f"are {requests:g} requests and {loads:g} wavefronts, as in the square kernel" in said
-        assert f"Per multiply-add that is {requests:g} requests and {loads:g} wavefronts" in said
+        assert f"Per warp-wide multiply-add that is {requests:g} requests and {loads:g} wavefronts" in said
 
 
 def test_what_03_says_of_the_waits():
@@ -103,7 +103,7 @@ def test_what_03_says_of_loads_and_bytes():
     said, (before, after) = words_of("03"), (recorded(stage).measured for stage in OWN_BLOCKS)
     per_load = [row["global_load_sectors"] / row["global_load_requests"] for row in (before, after)]
     assert f"v01 moves {per_load[0]:g} sectors per request, v02 {per_load[1]:g}" in said
-    assert f"{before['global_load_sectors'] / after['global_load_sectors']:.0f} times fewer: v01" in said
+    assert f"is {before['global_load_sectors'] / after['global_load_sectors']:.0f} times fewer: v01" in said
     slots = percent(verdict(recorded("naive_coalesced")).busy["issue slots"]).split()[0]
     assert f"Issue slots come next, {slots} %" in said
 
@@ -117,7 +117,8 @@ def test_what_03_says_of_dram():
     assert f"read {now / 1e9:.1f} GB, as much as A once and B {now / once - 1:.0f} times" in said
     down, along = (LADDER[stage] for stage in OWN_BLOCKS)
     assert (down.tiles["BN"], along.tiles["BM"]) == (128, 16)
-    assert "a strip of 128 columns" in said and "a strip of 16 rows" in said
+    assert "a strip of 128 columns of C, then down the next, 32 in all" in said
+    assert "a strip of 16 rows, 256 in all" in said and f"Each matrix has {once / 1e6:.0f} MB" in said
 
 
 def test_what_03_says_of_other_tiles():
@@ -147,11 +148,18 @@ def test_what_03_says_of_banks():
 def test_what_03_says_of_the_ceiling():
     said, peak = words_of("03"), 67 / 4
     as_compiled = wavefronts_per_multiply_add("block_tiled")
-    assert f"would allow {peak / 2:.1f} TFLOPS; the 1.5 that" in said
-    assert (
-        f"would allow {peak / 1.5:.1f}. With the stores of the tiles, it is the {peak / as_compiled:.1f}"
-        in said
-    )
+    assert f"would allow {peak / 2:.1f} TFLOPS, v01's own roof; the 1.5 that" in said
+    reached = f"would allow {peak / 1.5:.1f}. With the stores of the tiles, it is {peak / as_compiled:.1f}."
+    assert reached in said
+
+
+def test_what_the_question_of_03_says_of_the_ceiling():
+    asked = questions("03")["ceiling"]
+    rows = records.ladder().query("m == 4096 and gpu == 'NVIDIA H200'")
+    before, after = rows.groupby("stage")["tflops"].max()[list(OWN_BLOCKS)]
+    (right,) = (option for option in asked["options"] if option.get("right"))
+    assert f"reaches {before:.2f}" in asked["text"] and right["text"] == f"{after / before:.1f} times"
+    assert f"Measured: {after:.2f}." in right["reply"] and f"allow {67 / 4 / 1.5:.1f}." in right["reply"]
 
 
 STEP = ("block_tiled", "thread_tiled_1d")

@@ -26,6 +26,7 @@ WRONG["first_loads"] = passing(
         "first_a_then_b": ("another order", _loads("A01 A03 B03 B23")),
         "column_before_row": ("row comes first", _loads("A10 B30 A30 B32")),
         "only_the_first_tile": ("two more", _loads("A01 B03")),
+        "one_further_along_k": ("not how far along k", _loads("A01 B03 A02 B13")),
         "no_tuples": ('("A", row, column)', '["A[0, 1]", "B[0, 3]", "A[0, 3]", "B[2, 3]"]'),
     },
 )
@@ -89,6 +90,22 @@ WRONG["reverse"] = altered(
             "as if it held all of `a`",
             ("tile[t]", "tile[first + t]"),
             ("T - 1 - t", "first + T - 1 - t"),
+        ),
+        "tile_mirrored_as_the_array": (
+            "as if it held all of `a`",
+            ("T - 1 - t", "a.size - 1 - first - t"),
+        ),
+        "tile_of_float64": ("8 bytes each", (TILE, "cuda.shared.array(T, np.float64)")),
+        "every_thread_stores_all": (
+            "stores more than one element",
+            (READ, "out[first : first + T] = tile[::-1]"),
+        ),
+        "one_thread_stores_all": (
+            "the others store nothing",
+            (
+                READ,
+                "if t == 0:\n            for i in range(T):\n                out[first + i] = tile[-1 - i]",
+            ),
         ),
         "tile_of_numpy": (
             "block shares is `cuda.shared.array(shape, dtype)`",

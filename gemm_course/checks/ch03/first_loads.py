@@ -128,6 +128,13 @@ def _astray(given: list[Load], right: list[Load]) -> str:
         )
     if given[:4] == right:
         return "The first four are right, and there are no more."
+    lines = {(array, at[array == "B"]) for array, *at in given}
+    if lines == {("A", right[0][1]), ("B", right[1][2])}:
+        return (
+            "The row of A and the column of B are right, but not how far along k. Of each tile this thread "
+            "fetches one element, at its own place in the tile: column 1 of A's, row 0 of B's. And a tile "
+            "is 2 wide."
+        )
     return "This thread loads something else. Its row of C is its row of A, its column of C its column of B."
 
 

@@ -40,13 +40,14 @@ def reverse(make_reverse):
     kernels = {T: _kernel(call(make, T)) for T in SIZES}
     trials = {T: _try_on(kernel, T) for T, kernel in kernels.items()}
     check_begun(kernels[SIZES[0]], *(trial.report for trial in trials.values()))
-    _check_shared_size(trials)
+    _check_shared_size(trials, kernels[SIZES[0]])
     for T, trial in trials.items():
         _check_findings(T, trial)
         _check_numbers(T, trial)
     _check_sharing(_try_on(kernels[32], 32, watch=Watch(block=(0, 0, 0))))
     for trial in trials.values():
         _check_loads(trial)
+        _check_stores(trial)
     return (
         "Right for T = 8, 32 and 128, with 4·T bytes of shared memory per block: each element of `a` is read "
         "once, and a barrier lies between the store into the tile and the read by another thread."
@@ -144,7 +145,18 @@ def _shared_shapes(tree: ast.AST) -> list[ast.expr]:
     return [assigned.get(shape.id, shape) if isinstance(shape, ast.Name) else shape for shape in given]
 
 
-def _check_shared_size(trials: dict[int, Trial]):
+def _has_eight_bytes(kernel) -> bool:
+    """Whether the source gives a shared array a dtype of 8 bytes."""
+    given = [
+        ast.unparse(word)
+        for node in ast.walk(source_tree(kernel))
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("shared.array")
+        for word in (*node.args[1:2], *(word.value for word in node.keywords if word.arg == "dtype"))
+    ]
+    return any(name == "float" or "64" in name for name in given)
+
+
+def _check_shared_size(trials: dict[int, Trial], kernel):
     sizes = {T: trial.report.shared_bytes // 4 for T, trial in trials.items()}
     smallest, largest = SIZES[0], SIZES[-1]
     if not any(sizes.values()):
@@ -161,6 +173,11 @@ def _check_shared_size(trials: dict[int, Trial]):
             f"The tile has {sizes[largest]} elements for every T: {sizes[largest]} is written out where T is "
             f"meant. For T = {largest} that is too small, for less it reaches into other blocks.",
             _first_wrong(smallest, trials[smallest]),
+        )
+    if all(size == 2 * T for T, size in sizes.items()) and _has_eight_bytes(kernel):
+        raise Refused(
+            "The tile's elements have 8 bytes each: its dtype is not that of `a`. Declare it with float32, "
+            "4 bytes."
         )
     for T, size in sizes.items():
         if size > T:
@@ -183,13 +200,20 @@ def _check_findings(T: int, trial: Trial):
     for finding in trial.report.errors:
         where = f"{trial.about}. {trial.line(finding)}"
         if finding.kind == "global_race" and finding.array == trial.own_name("out"):
+            if trial.lanes("store", "out") > BLOCKS * T:
+                raise Refused(
+                    "Here every thread stores more than one element of `out`, and several threads store the "
+                    "same ones. Each thread must store one element, its own: `out[first + t]`.",
+                    where,
+                )
             raise Refused(
                 "Every block writes the same elements of `out`: the block index is missing. Block b begins "
                 "at `b * T`.",
                 where,
             )
         if finding.kind == "out_of_bounds":
-            raise Refused(_outside(T, trial, finding) or finding.message, f"{finding.message} {where}")
+            said = _outside(T, trial, finding)
+            raise Refused(said or finding.message, f"{finding.message} {where}" if said else where)
         if finding.kind == "barrier_divergence":
             raise _not_for_all(finding, where)
         raise Refused(finding.message, where)
@@ -223,7 +247,8 @@ def _outside(T: int, trial: Trial, finding: Finding) -> str | None:
     if finding.array in (trial.own_name("a"), trial.own_name("out")):
         return None
     block, thread = finding.block[0], finding.threads[0][0]
-    if block and finding.element == (block * T + thread,):
+    own = block * T + thread
+    if finding.element in ((own,), (BLOCKS * T - 1 - own,)):
         return (
             "The tile is indexed as if it held all of `a`. Every block has a tile of its own, with the "
             f"indices 0 to {T - 1}: a thread's place in it is `cuda.threadIdx.x`."
@@ -290,5 +315,14 @@ def _check_loads(trial: Trial):
         raise Refused(
             "The result is right, but one thread fetches the tile element by element, and the others fetch "
             "nothing. Every thread must fetch one element.",
+            f"{trial.about}.",
+        )
+
+
+def _check_stores(trial: Trial):
+    if trial.total("requests", "store", "out") == len(trial.before["a"]):
+        raise Refused(
+            "The result is right, but one thread stores all of the block's elements into `out`, one after "
+            "the other, and the others store nothing. Every thread must store one element.",
             f"{trial.about}.",
         )
