@@ -304,8 +304,11 @@ class MemoryAccess:
             return int(position)
         raise KernelTypeError(f"an index must be an integer, not {kind_of(position)}")
 
-    def _locate(self, site, array: DeviceArray, index: tuple, width: int, verb: str):
-        """(pattern or None, offset, the lanes whose index is in bounds)."""
+    def _locate(self, site, array: DeviceArray, index: tuple, width: int, verb: str, from_the_end=True):
+        """(pattern or None, offset, the lanes whose index is in bounds).
+
+        from_the_end: a negative index counts from the end, as Numba has it in A[i], but no instruction.
+        """
         if type(array) is ChosenArray:
             raise KernelTypeError(f"this needs one array, the same for all threads, not {kind_of(array)}")
         if len(index) != array.ndim:
@@ -324,13 +327,15 @@ class MemoryAccess:
             elif type(position) is Lanes:
                 if position.low >= 0 and position.high < extent:
                     continue
-            index, mask = self._check_bounds(site, array, index, axis, extent, mask, width, verb)
+            index, mask = self._check_bounds(
+                site, array, index, axis, extent, mask, width, verb, from_the_end
+            )
         if array.escapes:
             mask = self.within_views(site, array, mask, verb)
         pattern, offset = self._linear(array, index)
         return pattern, offset, mask
 
-    def _check_bounds(self, site, array, index, axis, extent, mask, width, verb):
+    def _check_bounds(self, site, array, index, axis, extent, mask, width, verb, from_the_end):
         position = index[axis]
         for part in index:  # the message about one axis shows all of them
             if type(part) is not Lanes:
@@ -341,7 +346,8 @@ class MemoryAccess:
         if reach is None:
             return index, mask
         low, high = (bound + position.offset for bound in reach)
-        if low < 0 and high >= -array.shape[axis] and position.dtype.kind == "i" and width == 1:
+        counts = from_the_end and width == 1 and position.dtype.kind == "i"
+        if counts and low < 0 and high >= -array.shape[axis]:
             position = self._wrap_negative(site, array, index, axis, position, mask)
             index = (*index[:axis], position, *index[axis + 1 :])
             low, high = (bound + position.offset for bound in mask.extent(position.pattern))

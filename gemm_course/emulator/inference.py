@@ -633,7 +633,7 @@ class Typing(Machine):
     def _linear(self, array, index):
         return None, 0
 
-    def _locate(self, site, array, index, width, verb):
+    def _locate(self, site, array, index, width, verb, from_the_end=True):
         return None, 0, self.mask
 
     def _pick(self, site, values, index):

@@ -449,7 +449,10 @@ class Launch:
         errors = [finding for finding in self.findings.listed() if finding.severity == "error"]
         if not errors:
             return stopped
-        caused = type(stopped)(f"{stopped} Found before that: {errors[0]}")
+        first = errors[0]
+        several = len({site.function for site in self.bound.sites.values()}) > 1
+        where = f"line {first.line}{f' of {first.function}' if several else ''}"
+        caused = type(stopped)(f"{stopped} Found before that: {where}: {first.message}")
         caused.__cause__ = stopped
         return caused.with_traceback(stopped.__traceback__)
 

@@ -143,7 +143,7 @@ class MBarriers:
         if getattr(array, "space", "") != "shared" or array.dtype != np.uint64:
             raise KernelTypeError("an mbarrier is an element of a shared array of uint64")
         index = index if isinstance(index, tuple) else (index,)
-        pattern, offset, mask = machine._locate(site, array, index, 1, "uses")
+        pattern, offset, mask = machine._locate(site, array, index, 1, "uses", from_the_end=False)
         if not mask.any:
             return []
         lanes = (1, 1, machine.geometry.width)

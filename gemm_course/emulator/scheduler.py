@@ -441,8 +441,8 @@ class Scheduler:
         waiting = [(unit.what(), unit.site, unit) for unit in units]
         parts = []
         ordered = sorted(waiting, key=lambda entry: (entry[0], entry[1]))
-        sites = [self.machine.sites[site] for _, site, _ in waiting]
-        several = len({site.function for site in sites}) > 1  # then a line alone does not say where
+        # a line alone does not say where, if the kernel calls functions
+        several = len({site.function for site in self.machine.sites.values()}) > 1
         for (what, site), group in groupby(ordered, key=lambda entry: entry[:2]):
             members = [unit for _, _, unit in group]
             verb = "wait" if len(members) > 1 else "waits"

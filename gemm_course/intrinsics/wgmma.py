@@ -281,7 +281,9 @@ def _lanes_of(n: int) -> tuple[np.ndarray, np.ndarray]:
 def _multiply(machine, n, acc, a, a_index, b, b_index):
     warps.require_whole_warps(machine, "wgmma")
     if getattr(acc, "space", "") != "local" or acc.shape != (n // 2,) or acc.pattern is not None:
-        raise KernelTypeError(f"wgmma adds to a local array of {n // 2} float32, or to such a row of one")
+        raise KernelTypeError(
+            f"wgmma of {n} columns adds to a local array of {n // 2} float32, or to such a row of one"
+        )
     left, right = _Tile(machine, a, a_index, ROWS, DEPTH), _Tile(machine, b, b_index, DEPTH, n)
     linear = machine.active_values(machine.geometry.linear)
     machine.count_arithmetic(machine.site, "mma", acc.dtype, ROWS * DEPTH * n // WARPGROUP)

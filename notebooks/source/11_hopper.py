@@ -104,7 +104,8 @@ out
 # When all arrivals are in, a [phase](glossary.md#phase) is over, and the count starts again. Phases have
 # numbers, 0, 1, 2, …, but a wait names only the **parity** of one, 0 for even, 1 for odd. It looks at the
 # phase that is running: if that has the **other** parity, the thread passes, else it waits. That is enough as
-# long as nobody falls a whole phase behind.
+# long as nobody falls a whole phase behind. In a ring that works nobody can: a slot is filled again only when
+# all its readers are done.
 
 # %%
 see.predict("11.new")
@@ -178,13 +179,13 @@ def make_fetch(row0, expected):
 
 
 A = np.tile(np.arange(64) // 8, (100, 1)).astype(np.float16)  # each element tells its piece of 8
-A_map, out = tensor_map(A, (100, 64), (64, 64)), np.full((64, 64), np.nan, np.float16)
+A_map, out = tensor_map(A, (100, 64), (64, 64)), np.full((64, 64), -1, np.float16)
 tried(make_fetch(row0=0, expected=64 * 64 * 2), 32, A_map, out)
 pd.DataFrame(out[:8, ::8].astype(int)).rename_axis(index="row", columns="place")
 
 # %% [markdown]
 # TMA reaches shared memory by another path than threads do. What a thread has stored there, TMA is sure to
-# see only after `fence_async()`; and what other threads have stored, after the fence of each and a barrier.
+# see only after `fence_async()`. Where several threads store, each calls it, and a barrier follows.
 #
 # **Have you seen this table before?** And what stands in row 8?
 
@@ -205,8 +206,8 @@ pd.DataFrame(out[:8, ::8].astype(int)).rename_axis(index="row", columns="place")
 # fewer than the tile has. **How many requests does the step make, and how many bytes must its barrier
 # expect?** Every step requests all its boxes, even one that lies wholly outside.
 #
-# An experiment beats a guess. A has 100 rows: fetch from `row0=64`, where 36 are left, and let `expected` be
-# what you believe.
+# An experiment beats a guess. A has 100 rows: fetch from `row0=64`, where 36 are left, let `expected` be what
+# you believe, and look at the edge with `out[32:40, ::8]`. What arrives for rows that do not exist?
 
 
 # %% id="ex-11-2"
@@ -309,7 +310,7 @@ check.producer(produce)
 
 # %% [markdown]
 # **Look at what is not there.** No bounds check, no zeros, no address of an element, no loop over elements.
-# How many instructions does it take to copy 16 KB now? How many `cp.async` did 16 KB take?
+# A step copies 16 KB. How many instructions does it take now? How many `cp.async` did 16 KB take?
 
 # %% [markdown] tags=["thought"]
 # Two requests, by one thread. With `cp.async` it was 1,024 copies of 16 bytes, in 32 instructions of a warp,
@@ -342,8 +343,8 @@ check.producer(produce)
 # *core · hard · 20 minutes*
 #
 # For each step: wait for the tile, queue four products, each of 16 values along k, wait until they are
-# complete, give the slot back, move on. `acc` is zero already, and its results are stored for you, after the
-# last product is complete. `empty` counts 4 arrivals: one lane of each warp.
+# complete, give the slot back, move on. `acc` is zero already. The kernel stores it when your function
+# returns: by then all products must be complete. `empty` counts 4 arrivals: one lane of each warp.
 #
 # First make it right, with `wgmma_wait(0)`. Then try to leave one group running while the next is queued:
 # whose slot may you give back then?
@@ -463,18 +464,21 @@ check.handed_over(registers)
 # | `wgmma_tma` | thread 0, TMA | warpgroups, `wgmma`; a barrier of the block in each step |
 # | `warp_specialised` | a producer, TMA | warpgroups, `wgmma`, no barrier of the block |
 #
-# The second step changes two things: what multiplies, and who asks for tiles. The last one changes only who
-# asks, so that you can tell what that brings. And that kernel is yours, grown up:
+# The second step changes three things: what multiplies, who asks for tiles, and the slots, four instead of
+# three. The last one changes who asks, and so needs no barrier; the rest stays, so that you can tell what
+# that brings. (Two slots run, but slowly: `warp_specialised` has 482 TFLOPS with two, 671 with three, 674
+# with four.) And that kernel is yours, grown up:
 
 # %% tags=["listing"]
 see.source("warp_specialised")
 
 # %% [markdown]
-# Notice `4 * CONSUMERS` arrivals at `empty`; four requests for B's panels; `wgmma(BN, ...)` with 256 columns;
-# `rolled`, which keeps the compiler from copying the loop's body four times; and the ordinary stores at the
-# end, straight from registers. `u32` keeps an index in 32 bits. `FEW` and `MANY` are the registers of
-# producer and consumers. They change hands between whole warpgroups: so the producer has 128 threads now, and
-# comes first, `tid < 128`. Still only one of them works.
+# `produce` is 11.3, with a request for each of B's four panels of 64 columns; `next_slot` is the end of your
+# loop, and `grouped` 09.6. Notice `4 * CONSUMERS` arrivals at `empty`; `wgmma(BN, ...)` with 256 columns;
+# `HEIGHT`, the products of 64 rows that a consumer needs, here one, each with `ACCS` accumulators; `rolled`,
+# which keeps the compiler from copying the loop's body four times; and the stores at the end, straight from
+# registers. `FEW` and `MANY` are the registers of producer and consumers. They change hands between whole
+# warpgroups: so the producer has 128 threads now, and comes first, `tid < 128`. Still only one of them works.
 
 # %%
 see.predict("11.share")

@@ -146,6 +146,22 @@ def waiting(init, arrive, announce):
     return wait
 
 
+def test_an_mbarriers_index_does_not_count_from_the_end():
+    """On a GPU element -1 is the memory before the array: the intrinsics compute an address, no more."""
+
+    @cuda.jit
+    def before(step):
+        bars = cuda.shared.array(2, uint64)
+        if cuda.threadIdx.x == 0:
+            mbarrier_init(bars, 0, 1)
+            mbarrier_init(bars, 1, 1)
+            mbarrier_arrive(bars, step - 1)
+
+    assert emulate(before, 1, 32, 2).findings == []
+    (finding,) = emulate(before, 1, 32, 0).findings
+    assert finding.kind == "out_of_bounds" and "uses bars[-1], but bars has 2 elements" in finding.message
+
+
 def test_a_wait_that_never_ends_is_reported_as_a_deadlock():
     out = np.zeros(1, np.float32)
     with pytest.raises(

@@ -93,6 +93,14 @@ def test_shares_of_cublas(said):
     assert share.loc[["wgmma_tma", "warp_specialised"], 8192].min() >= 0.95
 
 
+def test_the_slots(said):
+    measured = records.sweep().query("stage == 'warp_specialised'").set_index("tiles").tflops
+    two, three, four = (measured[f"BM=128 BN=256 BK=64 WM=64 SLOTS={slots} GROUP=8"] for slots in (2, 3, 4))
+    assert f"has {two:.0f} TFLOPS with two, {three:.0f} with three, {four:.0f} with four" in said
+    assert "SLOTS=3" in recorded("mma_tma", None).tiles
+    assert all("SLOTS=4" in recorded(stage, None).tiles for stage in ("wgmma_tma", "warp_specialised"))
+
+
 def test_what_the_notes_say_is_in_the_notes(said):
     notes = re.sub(r"\s+", " ", (ROOT / "gemm_course" / "kernels" / "NOTES.md").read_text("utf-8"))
     assert "TMA, requested by a thread that multiplies | 283 to 285 | 63.2 to 63.5 % | 64.5 %" in notes

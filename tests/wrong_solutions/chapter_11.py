@@ -6,6 +6,10 @@ PARITIES = returning(
     "parities",
     {
         "both_the_same": ("name the same parity", "step % SLOTS, times % 2, times % 2"),
+        "waits_the_first_time": (
+            "Which parity passes on a new barrier",
+            "step % SLOTS, times % 2, 1 - times % 2 if times else 0",
+        ),
         "swapped": ("two parities are swapped", "step % SLOTS, 1 - times % 2, times % 2"),
         "of_the_step": ("changes with every step here", "step % SLOTS, step % 2, 1 - step % 2"),
         "never_flipped": ("The parity never changes", "step % SLOTS, 0, 1"),
@@ -30,6 +34,11 @@ EXPECTED = returning(
         "one_box_of_b": ("One request for B is not enough", "2, 2 * (BM * BK + BK * BN)"),
         "bytes_of_one_box": ("You expect the bytes of one", "1 + BN // 64, 2 * (BM * BK + BK * 64)"),
         "without_a": ("request for A's tile is missing", "BN // 64, 2 * (BM * BK + BK * BN)"),
+        "swapped": ("first the requests, then the bytes", "2 * (BM * BK + BK * BN), 1 + BN // 64"),
+        "only_boxes_inside": (
+            "even one that lies wholly outside",
+            "1 + min(BN // 64, -(-columns // 64)), 2 * BK * (BM + 64 * min(BN // 64, -(-columns // 64)))",
+        ),
         "tile_of_c": ("bytes of the tile of C", "1 + BN // 64, 2 * BM * BN"),
     },
 )
@@ -42,6 +51,11 @@ STANDSTILL = returning(
             "steps if SLOTS >= late else min(SLOTS, steps)",
         ),
         "longer_than_k": ("A short k has fewer steps", "steps if SLOTS > late else SLOTS"),
+        "one_slot_too_careful": (
+            "One slot more than it gives back late is enough",
+            "steps if SLOTS > late + 1 else min(SLOTS, steps)",
+        ),
+        "one_step_too_far": ("One step too far", "steps if SLOTS > late else min(SLOTS + 1, steps)"),
         "one_short": ("It comes a step further", "steps if SLOTS > late else min(SLOTS - 1, steps)"),
         "always_stands": ("Not every ring stands still", "min(SLOTS, steps)"),
         "never_stands": ("A ring can stand still", "steps"),
@@ -55,6 +69,10 @@ HANDED = returning(
         "without_producer": (
             "the producer's warpgroup counts as well",
             "65_536 // (128 * consumers) // 8 * 8, (start + (start - kept) // consumers) // 8 * 8",
+        ),
+        "nothing_changes_hands": (
+            "How many threads has the block",
+            "65_536 // (128 * consumers) // 8 * 8, 65_536 // (128 * consumers) // 8 * 8",
         ),
         "launched_without_producer": (
             "The launch is without the producer",
@@ -120,6 +138,26 @@ PRODUCER = altered(
             "first wait, then expect",
             (WAIT, EXPECT),
             (f"{EXPECT}\n        tma", f"{WAIT}\n        tma"),
+        ),
+        "never_flipped_by_remainder": (
+            "the parity must change each time `slot` goes back",
+            ("        slot += 1\n        if slot == slots:\n", "        slot = (slot + 1) % slots\n"),
+            ("            slot, parity = 0, parity ^ 1\n", ""),
+        ),
+        "expects_each_box": (
+            "bytes of both boxes in one call",
+            (EXPECT, EXPECT.replace("2 * 64 * 64 * 2", "64 * 64 * 2")),
+            (f"\n        {LOAD_B}", "\n        mbarrier_expect(full, slot, 64 * 64 * 2)\n        " + LOAD_B),
+        ),
+        "expects_once": (
+            "stands before the loop",
+            (f"        {EXPECT}\n", ""),
+            ("    for step in range(steps):\n", f"    {EXPECT}\n    for step in range(steps):\n"),
+        ),
+        "waits_last": (
+            "The wait comes after the copies",
+            (f"        {WAIT}\n", ""),
+            (f"{LOAD_B}\n", f"{LOAD_B}\n        {WAIT}\n"),
         ),
         "both_into_as": ("Both tiles go to `As`", (LOAD_B, LOAD_B.replace("Bs", "As"))),
         "arrives_as_well": (
@@ -193,6 +231,10 @@ CONSUMER = altered(
             (FENCE, f"{FENCE}\n        if lane == 0:\n            mbarrier_arrive(empty, slot)"),
             (PENDING, "wgmma_wait(0)"),
             (ARRIVE, "pass"),
+        ),
+        "slot_before_by_minus_one": (
+            "the memory before `empty`",
+            (ARRIVE, "mbarrier_arrive(empty, slot - 1)"),
         ),
         "given_back_in_step_0": (
             "In step 0 there is no step before",

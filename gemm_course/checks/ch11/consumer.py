@@ -1,5 +1,6 @@
 """Exercise 11.4: the consumers of a ring, which multiply by wgmma and give the slots back."""
 
+import re
 from typing import Any
 
 from gemm_course.checks.ch11.roles import Product, Role, box, hold, tiles_of
@@ -46,6 +47,13 @@ def consumer(consume):
 
 def _explain(role: Role, message: str, finding: Finding | None) -> str:
     waits = role.of("mbarrier_wait")
+    if "uses empty[-" in message:
+        return (
+            "Before slot 0 comes the last slot, and an index of -1 is not that one here: on a GPU it is the "
+            "memory before `empty`. Keep the number of the slot before in a variable."
+        )
+    if re.search(r"uses (empty|full)\[", message):
+        return "`slot` runs past the ring. After the last slot, `slots - 1`, comes slot 0 again."
     if not waits:
         return "The consumers never wait: they multiply before the tile has come. Wait at `full[slot]` first."
     if waits[0].at(0) == "empty":

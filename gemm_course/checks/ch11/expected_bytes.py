@@ -39,6 +39,10 @@ SLIPS = (
         lambda *of: (1 + -(-_inside(*of)[1] // PANEL), _bytes(*_inside(*of))),
     ),
     Slip(
+        "The two numbers are swapped: first the requests, then the bytes.",
+        lambda BM, BN, BK, *_: (_bytes(BM, BN, BK), _requests(BN)),
+    ),
+    Slip(
         "These are elements. An FP16 value has 2 bytes.",
         lambda BM, BN, BK, *_: (_requests(BN), _bytes(BM, BN, BK) // 2),
     ),
@@ -73,6 +77,16 @@ SLIPS = (
 )
 
 
+def _otherwise(cases, answers):
+    left = [1 + -(-_inside(*case)[1] // PANEL) for case in cases]  # boxes that are not wholly outside
+    if [requests for requests, _ in answers] == left[: len(answers)]:
+        return (
+            "Every box is requested, even one that lies wholly outside: the number of requests is the same "
+            "in every step."
+        )
+    return "Not all answers are right."
+
+
 @table_exercise(
     "11.2",
     start="one box of A, BM × BK values; how many boxes of BK × 64 does B's tile need?",
@@ -85,6 +99,7 @@ SLIPS = (
     cases=CASES,
     slips=SLIPS,
     read=whole_numbers("requests", "bytes"),
+    otherwise=_otherwise,
     passed="Right, at the edges, too: a barrier expects whole boxes, always. So the producer needs no bounds "
     "check, and the number is a constant of the kernel.",
 )

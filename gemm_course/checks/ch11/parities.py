@@ -46,6 +46,13 @@ SLIPS = (
         _parity,
     ),
     _slip(
+        "The first time round the producer must not wait, and it names parity 0: phase 0 is running, so it "
+        "would. Which parity passes on a new barrier?",
+        _slot,
+        _parity,
+        lambda step, SLOTS, times: 1 - times % 2 if times else 0,
+    ),
+    _slip(
         "The two parities are swapped: the first consumer would not wait at all, and the first producer for "
         "ever.",
         _slot,

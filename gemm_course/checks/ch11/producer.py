@@ -8,6 +8,10 @@ from gemm_course.checks.core import device_function_of, exercise
 from gemm_course.checks.kits import given_consumer, two_roles
 from gemm_course.emulator import Finding
 
+_NEVER_FLIPPED = (
+    "The wait at `empty` does not wait the second time round: the parity must change each time `slot` goes "
+    "back to 0."
+)
 PARAMETERS = ("full", "empty", "As", "Bs", "A", "B", "row0", "col0", "steps", "slots")
 
 
@@ -77,12 +81,30 @@ def _explain(role: Role, message: str, finding: Finding | None) -> str:
             "`mbarrier_expect` is an arrival already, and `full` was initialised for one. Another "
             "`mbarrier_arrive` is one too many."
         )
+    return _of_order(role, finding) or _of_bytes(role, message) or _of_the_ring(role, message)
+
+
+def _of_order(role: Role, finding: Finding | None) -> str:
+    wait, expects, loads = role.of("mbarrier_wait")[0], role.of("mbarrier_expect"), role.of("tma_load")
+    if len(expects) > 1 and all(role.in_a_loop(call) for call in expects):
+        return (
+            "Each `mbarrier_expect` is an arrival, and `full` was initialised for one: promise the bytes of "
+            "both boxes in one call."
+        )
+    if not any(role.in_a_loop(call) for call in expects):
+        return "`mbarrier_expect` stands before the loop. Every step needs its promise, and its arrival."
+    moved_on = min(role.changes(wait.at(1)), default=wait.line)
+    if role.in_a_loop(wait) and max(call.line for call in loads) < wait.line <= moved_on:
+        return (
+            "The wait comes after the copies of its step: it waits for readers of the tile that is only "
+            "coming. First wait until the slot is empty, then fill it."
+        )
     if finding is not None and finding.kind == "missing_wait":
         return (
             "The bytes are announced before the wait at `empty`. That is an arrival at `full`, and the "
             "copies of the time before may still be under way there: first wait, then expect."
         )
-    return _of_bytes(role, message) or _of_the_ring(role, message)
+    return ""
 
 
 def _of_bytes(role: Role, message: str) -> str:
@@ -108,6 +130,8 @@ def _of_bytes(role: Role, message: str) -> str:
 def _of_the_ring(role: Role, message: str) -> str:
     if re.search(r"uses (empty|full)\[|reaches past|Thread .* uses", message):
         return "`slot` runs past the ring. After the last slot, `slots - 1`, comes slot 0 again."
+    if not role.moves(role.of("mbarrier_wait")[0].at(2)):
+        return _NEVER_FLIPPED
     if "phase 0 of empty[0]" in message and "^" not in role.of("mbarrier_wait")[0].at(2):
         return (
             "The producer stands still before the first tile: it waits for a slot to be given back that "
@@ -127,10 +151,7 @@ def _of_the_ring(role: Role, message: str) -> str:
     if "phase 0 of full[1]" in message:
         return "`slot` stays 0: slot 1 is never filled, and the consumers wait for it."
     if "TMA overwrite" in message:
-        return (
-            "The wait at `empty` does not wait the second time round: the parity must change each time "
-            "`slot` goes back to 0."
-        )
+        return _NEVER_FLIPPED
     return ""
 
 

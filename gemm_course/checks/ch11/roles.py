@@ -40,7 +40,7 @@ class Role:
         nodes = (node for node in ast.walk(source_tree(function)) if isinstance(node, ast.Call))
         self.calls = [
             Call(ast.unparse(node.func).split(".")[-1], tuple(map(ast.unparse, node.args)), node.lineno)
-            for node in nodes
+            for node in sorted(nodes, key=lambda node: (node.lineno, node.col_offset))
         ]
 
     def of(self, name: str) -> list[Call]:
@@ -51,17 +51,39 @@ class Role:
         nodes = ast.walk(source_tree(self.function))
         return " ".join(ast.unparse(node.test) for node in nodes if isinstance(node, (ast.If, ast.IfExp)))
 
-    def moves(self, name: str) -> bool:
-        """Whether the source gives a variable of this name another value than a constant."""
-        for node in ast.walk(source_tree(self.function)):
-            if isinstance(node, ast.AugAssign) and ast.unparse(node.target) == name:
-                return True
-            if isinstance(node, ast.Assign) and any(
-                ast.unparse(target) == name and not isinstance(value, ast.Constant)
-                for target, value in _pairs(node)
-            ):
-                return True
-        return not name.isidentifier()
+    def moves(self, expression: str) -> bool:
+        """Whether the loops of the source give this expression more values than one."""
+        nodes = list(ast.walk(ast.parse(expression)))
+        names = {node.id for node in nodes if isinstance(node, ast.Name)}
+        return any(isinstance(node, ast.Call) for node in nodes) or any(map(self._varies, names))
+
+    def _varies(self, name: str) -> bool:
+        given = [value for target, value in self._set_in_loops() if ast.unparse(target) == name]
+        constants = {value.value for value in given if isinstance(value, ast.Constant)}
+        return len(constants) > 1 or any(not isinstance(value, ast.Constant) for value in given)
+
+    def changes(self, name: str) -> list[int]:
+        """The lines in loops that give a variable of this name a value."""
+        return [target.lineno for target, _ in self._set_in_loops() if ast.unparse(target) == name]
+
+    def in_a_loop(self, call: Call) -> bool:
+        return any(loop.lineno <= call.line <= loop.end_lineno for loop in self._loops())
+
+    def _loops(self) -> list[ast.For | ast.While]:
+        nodes = ast.walk(source_tree(self.function))
+        return [node for node in nodes if isinstance(node, (ast.For, ast.While))]
+
+    def _set_in_loops(self) -> list[tuple[ast.expr, ast.expr]]:
+        """What is assigned to in the loops, a loop's own variable as well, and to what."""
+        pairs = []
+        for loop in self._loops():
+            pairs += [(loop.target, loop.iter)] if isinstance(loop, ast.For) else []
+            for node in ast.walk(loop):
+                if isinstance(node, ast.Assign):
+                    pairs += _pairs(node)
+                elif isinstance(node, ast.AugAssign):
+                    pairs.append((node.target, node))
+        return pairs
 
     def check_begun(self, prefixes: tuple[str, ...]) -> None:
         """Nothing has begun as long as no instruction of this notebook is called."""

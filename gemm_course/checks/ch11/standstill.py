@@ -7,6 +7,7 @@ CASES = (  # SLOTS, late, steps
     (2, 1, 64),
     (1, 1, 64),
     (1, 0, 64),
+    (2, 0, 64),
     (1, 1, 1),
     (2, 2, 64),
     (3, 2, 64),
@@ -27,6 +28,14 @@ SLIPS = (
         "A short k has fewer steps than the ring has slots: then every tile has a slot of its own, and "
         "nobody waits for one to be given back.",
         lambda SLOTS, late, steps: steps if SLOTS > late else SLOTS,
+    ),
+    Slip(
+        "One slot more than it gives back late is enough: then a slot comes back before the next is needed.",
+        lambda SLOTS, late, steps: steps if SLOTS > late + 1 else min(SLOTS, steps),
+    ),
+    Slip(
+        "One step too far: steps 0 to SLOTS - 1 have their tiles, and step SLOTS waits for a slot.",
+        lambda SLOTS, late, steps: steps if SLOTS > late else min(SLOTS + 1, steps),
     ),
     Slip(
         "It comes a step further: before it stands still it multiplies every tile that the ring can hold.",
