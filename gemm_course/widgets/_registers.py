@@ -21,6 +21,7 @@ PLANS = {
 }
 _FIRST = {"thread_tiled_1d": (8,), "thread_tiled_2d": (4, 4)}  # the thread tile shown first
 _SIZES = (1, 2, 4, 8, 16)
+_OFFERED = 32  # threads to choose from where there are two sizes: a warp, so that all can be stored
 
 
 @explorer
@@ -56,7 +57,8 @@ def _legal(name: str, sizes: tuple[str, ...]) -> list[tuple[int, ...]]:
 
 def _threads(name: str, chosen: Mapping[str, int]) -> int:
     plan = PLANS[name]
-    return plan["BM"] * plan["BN"] // (chosen["TM"] * chosen.get("TN", 1))
+    threads = plan["BM"] * plan["BN"] // (chosen["TM"] * chosen.get("TN", 1))
+    return min(threads, _OFFERED) if "TN" in chosen else threads
 
 
 @lru_cache(128)

@@ -21,17 +21,21 @@ TALLEST = 6  # words in a bank for which there is room; 4 are needed
 
 
 @explorer
-def tile_banks() -> Explorer:
-    """Show the first reads of As and Bs in a step along k, for any padding and either order of columns."""
+def tile_banks(*, spread: bool = False) -> Explorer:
+    """Show the first reads of As and Bs in a step along k, for any padding.
+
+    spread: with a control for the order of a thread's columns as well.
+    """
     controls = {
-        "array": ("tile", ("As", "Bs"), "As"),
+        "array": ("tile", ("As", "Bs"), "Bs" if spread else "As"),
         "pad": ("padding, in words", PADDING, 0),
-        "columns": ("column j of a thread", list(COLUMNS), "tx * TN + j"),
     }
+    if spread:
+        controls["columns"] = ("column j of a thread", list(COLUMNS), "tx + j * BN // TN")
     return Explorer(draw, controls)
 
 
-def draw(array: str, pad: int, columns: str) -> Picture:
+def draw(array: str, pad: int, columns: str = "tx * TN + j") -> Picture:
     """Draw a warp's read of As or of Bs; ``columns`` is a key of COLUMNS."""
     request, wavefronts = _reads(pad, COLUMNS[columns])[array]
     if array == "As":

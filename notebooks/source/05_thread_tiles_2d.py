@@ -6,10 +6,10 @@
 #
 # **After this notebook you can**
 # - write a kernel whose threads compute rectangles of results, and choose their shape;
-# - find the holes in a kernel that passed its test;
+# - find the holes that a kernel leaves in its tiles;
 # - tell a bank conflict that costs time from one that the compiler has long removed.
 #
-# *Time: about 85 minutes to read, 70 for the exercises. Comes from document 004, kernel v04, and from
+# *Time: about 80 minutes to read, 70 for the exercises. Comes from document 004, kernel v04, and from
 # documents 000 and 001, "Kernel 5"; the [glossary](glossary.md#document) says what the documents are.*
 
 # %%
@@ -62,6 +62,8 @@ see.registers("thread_tiled_2d")
 #
 # $$1/TM + 1/TN \text{ reads per multiply-add.}$$
 #
+# (Threads in one row of the block read the same of As, those in one column the same of Bs.)
+#
 # With one result per thread it was 2. The emulator counts your four shapes, in a kernel from further below:
 
 # %% tags=["answer"]
@@ -78,7 +80,7 @@ def reads(TM, TN):
 
 # %% [markdown] tags=["answer"]
 # Why not 16 × 16? That would be 256 accumulators, and a thread may have 255 registers. 16 × 8 takes all 255,
-# so 8 warps fit on an SM instead of 16: 29.6 TFLOPS with BK = 32, where 16 × 4 has 34.
+# so 8 warps fit on an SM instead of 16. With BK = 32 it was measured, and is 13 % slower than 16 × 4.
 
 # %% [markdown]
 # ## The kernel
@@ -165,13 +167,20 @@ see.diff("thread_tiled_1d", "thread_tiled_2d")
 # Threads are numbered consecutively: `tid // (BN // TN)` counts thread tiles down, `tid % (BN // TN)` across.
 # `A_ROWS` and `B_ROWS` are the rows of a tile that the block fetches in one pass.
 #
-# From here on all code and all figures are for **one set of tiles**, that of document 004, unless the same
-# sentence names another. (Pictures that show every element have smaller ones.)
+# From here on all code and all figures are for **the square**, unless the same sentence names other tiles.
+# (Pictures that show every element have smaller ones.)
 #
-# | | BM | BN | BK | TM | TN | threads per block |
-# |---|---|---|---|---|---|---|
-# | here: **the square** | 128 | 128 | 16 | 8 | 8 | 256 |
-# | **the ladder's tiles** | 128 | 128 | 32 | 16 | 4 | 256 |
+# | tiles, for 256 threads | BM | BN | BK | TM | TN |
+# |---|---|---|---|---|---|
+# | **the square**, of document 004 | 128 | 128 | 16 | 8 | 8 |
+# | **the tall tile** | 128 | 128 | 16 | 16 | 4 |
+# | **the [ladder's](glossary.md#ladder) tiles** | 128 | 128 | 32 | 16 | 4 |
+#
+# | kernel | its stage | how it fills its tiles |
+# |---|---|---|
+# | **v04**, of document 004 | `thread_tiled_2d` | threads are numbered consecutively |
+# | **Kernel 5**, of document 000 | `kernel5` | in slices: the next section |
+# | its **draft**, document 001 | `kernel5_draft` | one slice per thread |
 #
 # To run a copy, put it into a factory such as `make_outer`, and begin with
 # `from gemm_course.intrinsics import u32, unroll`: [unsigned indices](glossary.md#u32), and loops that are
@@ -246,9 +255,9 @@ check.draft_is_right(right)
 # ### Exercise 05.2 · Slices for any tile
 # *core · medium · 15 minutes*
 #
-# Fill both tiles, for any BK. Kernel 5's slices are one way; any way passes. Not a kernel this time, but a
-# **device function**: a function that kernels call. `cuda.jit(device=True)` makes one; it can return
-# something, and cannot be launched.
+# Fill both tiles, for any BK. Kernel 5's slices are one way; any way that shares the work passes. Not a
+# kernel this time, but a **device function**: a function that kernels call. `cuda.jit(device=True)` makes
+# one; it can return something, and cannot be launched.
 #
 # The block has BN/TN threads along x and BM/TM along y. `As` is (BM, BK), `Bs` is (BK, BN); they begin at
 # column and row `k0` of A and B. Store every element **exactly once**, and a zero where a matrix has ended.
@@ -285,25 +294,7 @@ check.slices(make_fetch)
 see.coverage(make_fetch)
 
 # %% [markdown]
-# **Two more bugs** stand in document 001. Which of them does a C++ compiler refuse? And the missing loops?
-#
-# ```cpp
-# for (int bk = 0; bk < K; bk += BK) {
-#   for (int c = 0; c < TM; ++r) {          // fetches A's tile
-#     ...
-#   }
-#   ...
-#   for (int r = 0; r < TM; ++r) {
-#     for (int c = 0; c < TN; ++c) {
-#       acc[r][c] += aFrag[r] * bFrag[c];   // the arrays are called aReg and bReg
-# ```
-
-# %% [markdown] tags=["thought"]
-# Both: there is no `aFrag`, and no `r` yet where `c` is counted. But a missing loop is legal C++. Only a
-# picture, the emulator, or a test with another BK finds it.
-
-# %% [markdown]
-# What Kernel 5 has and the draft has not (these two slips are mended in both):
+# What Kernel 5 has and the draft has not. (Two slips of the draft that a compiler refuses are fixed.)
 
 # %% tags=["listing"]
 see.diff(draft, "kernel5")
@@ -314,12 +305,12 @@ see.diff(draft, "kernel5")
 # The tiles are complete. But at what price? Sectors per request, for Kernel 5 and for v04:
 
 # %%
-document = {"BM": 128, "BN": 128, "BK": 16, "TM": 8, "TN": 8}
+square = {"BM": 128, "BN": 128, "BK": 16, "TM": 8, "TN": 8}
 A, B = rng.standard_normal((128, 64), np.float32), rng.standard_normal((64, 128), np.float32)
 
 
 def sectors(stage):
-    report = run(stage, A, B, tiles=document, backend="emulator").report
+    report = run(stage, A, B, tiles=square, backend="emulator").report
     return {name: report.sectors_per_request(array=name, op="load") for name in "AB"}
 
 
@@ -376,11 +367,12 @@ see.occupancy("thread_tiled_2d", tiles={"BM": 128, "BN": 128, "BK": 16, "TM": 8,
 # idle. With **64** the next one belongs to another accumulator, and starts at once. That is
 # **instruction-level parallelism**: one warp keeps its scheduler busy by itself, as long as it only computes.
 #
-# When it waits for global memory, somebody else must compute. A block computes for 2776 clocks per pair of
-# tiles: two warps per scheduler, 1388 instructions each. Suppose that it then waits for 600.
+# When it waits for global memory, somebody else must compute. As compiled, a warp issues 1388 instructions
+# per pair of tiles. A scheduler has two warps of a block, so these compute for 2776 clocks. Suppose that they
+# then wait for 600.
 #
-# **A bet:** with more than 128 registers per thread only one block fits. How much slower is the kernel then?
-# Guess, then move the slider. (The schedule is computed, with no other wait.)
+# **A bet:** with more than 128 registers per thread only one block fits. How many per cent of its speed does
+# the kernel lose? Guess, then move the slider. (The schedule is computed, with no other wait.)
 
 # %% tags=["thought"]
 see.strips("thread_tiled_2d")
@@ -389,8 +381,8 @@ see.strips("thread_tiled_2d")
 # The picture says 18 %: 600 of 3376 clocks. And 128 is the edge: 2 · 256 · 128 is 65,536, to the last
 # register.
 #
-# Measured, with the ladder's tiles, one block is 19 % slower than two. There the same sum says 10 %, as twice
-# as many steps stand between two waits. So a lone block loses more than these 600 clocks.
+# Measured, with the ladder's tiles, one block is 19 % slower than two. With their BK the same sum says only
+# 10 %: twice as many steps stand between two waits. So a lone block loses more than these 600 clocks.
 
 # %% [markdown]
 # Of **your** kernel, perhaps only one block fits on an SM. The checker of 05.4 says how many registers it
@@ -403,7 +395,7 @@ see.strips("thread_tiled_2d")
 # The picture shows one read of a step of Kernel 5 by a whole warp, 16 × 2 threads, **as written**.
 #
 # **A bet:** two tiles, six widths of padding behind each row. In how many of these twelve cases is the read
-# free of conflicts? Then find them, and the rule. (Leave the last control alone for now.)
+# free of conflicts? Then find them, and the rule.
 
 # %%
 see.tile_banks()
@@ -484,9 +476,14 @@ check.no_conflicts(make_fixed)
 # - Or, instead of padding, the **order of the rows**: thread y takes y, y + 16, ... The two rows of a warp
 #   are neighbours then, 16 words apart.
 #
-# Now try the last control of the picture above.
-#
-# Below, `BY_X` is how far a thread's columns lie from its neighbour's, `BY_J` how far from each other.
+# (The course's solution takes 196 registers, so only one block fits on an SM.)
+
+# %% tags=["listing"]
+see.tile_banks(spread=True)
+
+# %% [markdown] tags=["listing"]
+# Below, `A_WIDTH` and `B_WIDTH` are the lengths of a tile's rows with padding. `BY_X` is how far a thread's
+# columns lie from its neighbour's, `BY_J` how far from each other.
 
 # %%
 from gemm_course.kernels.variants.kernel5_spread import STAGE as spread
@@ -499,25 +496,29 @@ see.diff("kernel5", spread)
 # %% [markdown]
 # **Does it pay?** Put three kernels in order, slowest first:
 #
-# - **Kernel 5**: a conflict in As, one in Bs, loads of B not coalesced;
-# - **Kernel 5, columns spread**: the conflict in As only, all loads coalesced;
-# - **v04**: both conflicts again, all loads coalesced.
+# - **v04**: a conflict in As, one in Bs, all loads coalesced;
+# - **Kernel 5, columns spread** (`kernel5_spread`): the conflict in As only, all loads coalesced;
+# - **Kernel 5**: both conflicts, loads of B not coalesced.
+#
+# (With padding as well, as in 05.5, it was not measured.)
+
+# %% tags=["thought"]
+see.waits(("kernel5", square), ("kernel5_spread", {"PAD": 0}), ("thread_tiled_2d", square), meanings=False)
+
+# %% [markdown] tags=["thought"]
+# Kernel 5, columns spread, v04: 25.8, 29.7 and 32.9 TFLOPS. Spreading pays. But v04, conflicts and all, beats
+# both.
+#
+# It is not fewer instructions: the faster kernels issue *more* per multiply-add: 1.26, 1.35, 1.36. Nor is it
+# shared memory alone. That is busy in 77, 47 and 72 % of the clocks. From 70 % on the picture calls it the
+# limit, and yet v04, at 72 %, beats the kernel at 47 %. What falls all the way is the **waiting** for global
+# memory (c): 23, 15 and 7 % of a warp's time.
 #
 # A thread of v04 asks for all 16 elements before it stores the first. The other two ask for 8, wait, store,
 # and ask for 8 more: their loops begin at `tx` and `ty`, so the compiler cannot know how often they run.
-
-# %% tags=["thought"]
-see.waits(
-    ("kernel5", document), ("kernel5_spread", {"PAD": 0}), ("thread_tiled_2d", document), meanings=False
-)
-
-# %% [markdown] tags=["thought"]
-# 25.8, 29.7 and 32.9 TFLOPS. Spreading pays. But v04, conflicts and all, beats both.
 #
-# It is not fewer instructions: the faster kernels issue *more* per multiply-add: 1.26, 1.35, 1.36. No part of
-# the SM is busy in more than 77 % of the clocks. What falls is the **waiting** for global memory (c): 23, 15
-# and 7 % of a warp's time. ([Dispatch](glossary.md#dispatch), n: an instruction was chosen, but is held up on
-# its way to its unit.) And v04's conflicts?
+# ([Dispatch](glossary.md#dispatch), n: an instruction was chosen, but is held up on its way to its unit. Why
+# it does not fall, no measurement says.)
 
 # %% [markdown]
 # *A good place for a pause. Until here you wrote kernels. From here on you bet, count and explain: about
@@ -578,54 +579,41 @@ see.counts("thread_tiled_2d", size, **counted)
 # %% [markdown]
 # ### Does that cure the conflicts?
 #
-# A load of 128 bits asks for 512 bytes, and a wavefront brings 128 at most. So the lanes are served in
-# **turns**, one group of lanes after the other:
+# A load of 128 bits asks for 512 bytes, and a wavefront brings 128 at most. So a warp is served in **turns**,
+# normally four, of 8 lanes each. Where lanes 0 and 1, 2 and 3, ... want the same 16 bytes, there are two, of
+# 16 lanes each. A turn takes one wavefront, or more if its lanes want different words of one bank. (NVIDIA
+# does not document this; it was measured on an H200.)
 #
-# ```text
-# usually                              0 ── 7  │  8 ── 15  │  16 ── 23  │  24 ── 31     4 turns of 8 lanes
-# lanes 0 and 1, 2 and 3, ...
-#   want the same 16 bytes            0=1  2=3  ...  14=15  │  16=17  ...  30=31        2 turns of 16 lanes
-# ```
+# Here is one load from each tile. Every lane wants four words, and this is the number of the first:
 #
-# A turn takes one wavefront, or more if its lanes want different words of one bank. Measured on an H200, by
-# the first word that each lane wants:
+# | lanes | from As | from Bs |
+# |---|---|---|
+# | 0 to 7 | 0 0 0 0 0 0 0 0 | 0 8 16 24 32 40 48 56 |
+# | 8 to 15 | 0 0 0 0 0 0 0 0 | 64 72 80 88 96 104 112 120 |
+# | 16 to 23 | 128 128 128 128 128 128 128 128 | 0 8 16 24 32 40 48 56 |
+# | 24 to 31 | 128 128 128 128 128 128 128 128 | 64 72 80 88 96 104 112 120 |
 #
-# | lane 0, 1, 2, ... 7 | | turns | wavefronts |
-# |---|---|---|---|
-# | 0 4 8 12 16 20 24 28 | side by side | 4 | **4** |
-# | 0 0 4 4 8 8 12 12 | pairs | 2 | **2** |
-# | 0 0 0 0 0 0 0 0 | all the same, so pairs too | 2 | **2** |
-# | 0 8 16 24 32 40 48 56 | lanes 0 and 4 want the same bank, 1 and 5, ... | 4 | **8** |
-#
-# (Why two for a broadcast? NVIDIA does not document it. Notebook 06 has pictures.)
-#
-# **Solve it:** in which line is the square's load of As, in which that of Bs? So how many wavefronts does a
-# step take as compiled, where the source had 48? And where is the ceiling now?
+# **Solve it:** how many turns does each load take, of how many wavefronts? So how many wavefronts does a step
+# take as compiled, where the source had 48? And where is the ceiling now?
 
 # %% [markdown] tags=["thought"]
-# | | as written | compiled |
-# |---|---|---|
-# | As, third line: a row of threads wants the same 16 bytes | 8 reads · 2 = 16 | 2 loads · 2 = 4 |
-# | Bs, fourth line: neighbours' 16 bytes lie 32 bytes apart | 8 reads · 4 = 32 | 2 loads · 8 = 16 |
-# | together | 48 | 20 |
+# - **As**: neighbours want the same, so there are 2 turns. In a turn all want the same words: 1 wavefront,
+#   and **2** in all. The warp's two rows of threads still want the same banks, but each has a turn of its
+#   own. No conflict is left. Two turns are the least for 128 bits, so padding would bring nothing, and would
+#   split the wide loads.
+# - **Bs**: neighbours want different words, so there are 4 turns. In each, lanes 0 and 4 want the same banks,
+#   1 and 5, ...: 2 wavefronts, and **8** in all. This conflict is left.
 #
-# The ceiling is 67 · 16 / 20 = 54 TFLOPS, well above 32.9. In As no conflict is left. The warp's two rows of
-# threads still want the same banks, but each has a turn of its own:
+# A step has 2 loads of each: 2 · 2 + 2 · 8 = 20 wavefronts, as the hardware counts. The ceiling is
+# 67 · 16 / 20 = 54 TFLOPS, well above 32.9.
 #
-# ```text
-# one word per lane     lanes 0 ── 31 together: the two rows collide          1 turn, 2 wavefronts
-# four words per lane   lanes 0 ── 15, one row  │  lanes 16 ── 31, the other   2 turns, 1 wavefront each
-# ```
-#
-# Two turns are the least for 128 bits. So padding would bring nothing, and would split the wide loads.
-#
-# Bs has a conflict still. Spread columns would remove it, but cannot be merged: 32 wide loads become 128
-# single ones. That is where the spread kernel's instructions came from. Notebook 07 gets both.
+# Spread columns would remove the conflict in Bs, but cannot be merged: 32 wide loads become 128 single ones.
+# That is where the spread kernel's instructions came from. Notebook 07 gets both.
 
 # %% [markdown]
 # ### A tall tile
 #
-# In the ladder's tiles a thread has 16 × 4 results, so a warp is a single row of threads.
+# In the tall tile a thread has 16 × 4 results, so a warp is a single row of threads.
 
 # %%
 see.predict("05.tall")
@@ -634,11 +622,11 @@ see.predict("05.tall")
 # ## What limits it now?
 #
 # Is the tall tile worth anything, then? The square's profile says how much of the clocks each part is busy.
-# The tall one, with BK = 16 as well, takes the fewer wavefronts of your last bet for as many multiply-adds.
-# **Predict its column.** (Shared memory first. Then: how much faster can it get at most, if issue slots are
-# next?)
+# **Predict the other column.** Shared memory first: add to the wavefronts of the reads one per step, with
+# either tile, for the stores into As and Bs. Then the speed: if shared memory cost no time, issuing would
+# still take 69 % of the clocks. How many times as fast can it get at most?
 #
-# | busy, in % of the clocks | 8 × 8 | 16 × 4 |
+# | busy, in % of the clocks | the square | the tall tile |
 # |---|---|---|
 # | shared memory | 72 | ? |
 # | issue slots | 69 | ? |
@@ -653,9 +641,10 @@ see.limits(
 )
 
 # %% [markdown] tags=["thought"]
-# 72 · 12/20 is 43, and the stores into the tiles are as many as before: 47. The others hardly move: 71, 55
-# and 33.6 TFLOPS. With the square, shared memory (72 %) was barely busier than **issue slots** (69 %), and
-# these stay. So the limit now is probably how many instructions there are.
+# 21 wavefronts become 13: 72 · 13/21 is 45, and 47 were measured. At most it could be 100/69 = 1.45 times as
+# fast. It is 1.02 times as fast: the others hardly move, 71, 55 and 33.6 TFLOPS. With the square, shared
+# memory (72 %) was barely busier than **issue slots** (69 %), and these stay. So the limit now is probably
+# how many instructions there are.
 #
 # How sure is that? Fewer wavefronts brought almost nothing. Fewer instructions *without* more waiting is the
 # next experiment: every element of a tile still comes by a load and a store of its own. Notebook 06 begins
@@ -667,22 +656,24 @@ see.limits(
 # %% [markdown]
 # ## Your own kernel
 #
-# What did the compiler make of yours? With the extra `compiler` installed, this shows it on any computer:
-#
-# ```python
+# What did the compiler make of yours? Once 05.4 has passed, take the `#` away. (This needs the extra
+# `compiler`, but no GPU.) v04 has its loop over p unrolled. The course's solution has not: 16 single reads
+# per step, and both conflicts. Put `unroll` in: do your shared loads become as few as v04's? Does it help
+# your 05.5 as well? (The picture counts per 1,000 multiply-adds. A thread has 16 · 64 = 1024 per pair of
+# tiles, so 64 loads are 62.5.)
+
+# %%
 # from gemm_course import compiled
-# mine = compiled(make_outer(128, 128, 16, 8, 8), 128, 128, 64, float32(1), A, B, float32(0), C)
-# see.compare_code(mine, ("thread_tiled_2d", document))
-# ```
-#
-# v04 has its loop over p unrolled. The course's solution has not: 16 single reads per step, and both
-# conflicts. Put `unroll` in: do your shared loads become as few as v04's? Does it help your 05.5 as well?
-# (Counts are per 1,000 multiply-adds. A thread has 16 · 64 = 1024 per pair of tiles, so 64 loads are 62.5.)
+# from gemm_course.intrinsics import unroll
+# A, B, C = (np.zeros((128, 128), np.float32) for _ in range(3))
+# mine = compiled(make_outer(**square), 128, 128, 128, float32(1), A, B, float32(0), C)
+# see.compare_code(mine, ("thread_tiled_2d", square))
 
 # %% [markdown] tags=["thought"]
-# Yes, 05.4 has 62.5 then, the 64 wide ones. The course's 05.5 has 4 wide loads and 240 single ones: rows of
-# 17 words do not begin at 16 bytes, and the columns of Bs lie apart. With rows y, y + 16, ... instead of
-# padding it has 32 wide ones and 128 single. What cures a conflict as written may prevent a merge.
+# Yes, 05.4 has the 64 wide loads per pair of tiles then. The course's 05.5 has 4 wide loads and 240 single
+# ones (238 in the picture): rows of 17 words do not begin at 16 bytes, and the columns of Bs lie apart. With
+# rows y, y + 16, ... instead of padding it has 32 wide ones and 128 single (156). What cures a conflict as
+# written may prevent a merge.
 
 # %% [markdown]
 # ---

@@ -124,6 +124,12 @@ OUTER = {
         (PRODUCTS, f"    x = As[ty * TM + i, p]\n                {PRODUCTS}"),
         ("+= a[i]", "+= x"),
     ),
+    "x_is_called_ty_throughout": (
+        ("tx", "§"),
+        ("ty", "tx"),
+        ("§", "ty"),
+        ("ty, tx = cuda.threadIdx.x, cuda.threadIdx.y", "tx, ty = cuda.threadIdx.y, cuda.threadIdx.x"),
+    ),
 }
 
 

@@ -73,10 +73,11 @@ def test_what_05_says_of_warps():
     ]
     assert f"The picture says {percent(1 - issued[1] / issued[0])}: 600 of 3376 clocks" in said
     loop = _strips.KERNELS["thread_tiled_2d"].loop
-    assert f"for {2 * loop} clocks per pair of tiles: two warps per scheduler, {loop} instructions" in said
+    assert f"a warp issues {loop} instructions per pair of tiles" in said
+    assert f"so these compute for {2 * loop} clocks" in said
     assert _strips.WAIT == 600 and 2 * loop + 600 == 3376
     longer = 2 * two.measured["warp_instructions"] / (1024 * 8 * 4096 / LADDER["thread_tiled_2d"].tiles["BK"])
-    assert f"There the same sum says {percent(600 / (longer + 600))}" in said
+    assert f"With their BK the same sum says only {percent(600 / (longer + 600))}" in said
 
 
 def test_what_05_says_of_padding():
@@ -84,7 +85,7 @@ def test_what_05_says_of_padding():
         (array, pad)
         for array in ("As", "Bs")
         for pad in _tile_banks.PADDING
-        if ": 1 wavefront;" in _tile_banks.draw(array, pad, "tx * TN + j").alt
+        if ": 1 wavefront;" in _tile_banks.draw(array, pad).alt
     ]
     assert cured == [("As", 1), ("As", 2), ("As", 3)] and len(_tile_banks.PADDING) == 6
     assert "Three: As with 1, 2 or 3 words." in words_of("05")
@@ -96,8 +97,9 @@ def test_what_05_says_of_spread_columns():
     assert "{}, {} and {} TFLOPS".format(*tflops(*three)) in said
     waited = [wait(each, "global memory").removesuffix(" %") for each in three]
     assert "{}, {} and {} % of a warp's time".format(*waited) in said
-    most = max(share for each in three for share in verdict(each).busy.values())
-    assert f"No part of the SM is busy in more than {percent(most)} of the clocks" in said
+    shared = [percent(verdict(each).busy["L1 and shared memory"]).removesuffix(" %") for each in three]
+    assert "That is busy in {}, {} and {} % of the clocks".format(*shared) in said
+    assert [verdict(each).limiter == "L1 and shared memory" for each in three] == [True, False, True]
     issued = [instructions(each) / (each.measured["float32_fma"] / 32) for each in three]
     assert "per multiply-add: {:.2f}, {:.2f}, {:.2f}".format(*issued) in said
     of_b = [each.measured["global_load_sectors"] for each in three]
@@ -117,10 +119,13 @@ def test_the_profile_to_predict_in_05():
     for label, share in zip(("shared memory", "issue slots", "multiply-adds"), square, strict=True):
         assert f"| {label} | {share} | ? |" in said
     assert f"| TFLOPS | {tflops(SQUARE)[0]} | ? |" in said
-    expected = f"{square[0]} · 12/20 is {int(square[0]) * 12 / 20:.0f}"
-    assert f"{expected}, and the stores into the tiles are as many as before: {tall[0]}." in said
-    stores = [one.measured["shared_store_wavefronts"] for one in (SQUARE, TALL)]
-    assert stores[0] == stores[1]
+    steps = SQUARE.measured["float32_fma"] / 32 / 64
+    assert [one.measured["shared_store_wavefronts"] / steps for one in (SQUARE, TALL)] == [1, 1]
+    assert [one.measured["shared_wavefronts"] / steps for one in (SQUARE, TALL)] == [21, 13]
+    expected = f"{square[0]} · 13/21 is {int(square[0]) * 13 / 21:.0f}"
+    assert f"{expected}, and {tall[0]} were measured" in said
+    assert f"100/{square[1]} = {100 / int(square[1]):.2f} times as fast" in said
+    assert f"It is {TALL.tflops / SQUARE.tflops:.2f} times as fast" in said
     assert f"{tall[1]}, {tall[2]} and {tflops(TALL)[0]} TFLOPS" in said
     assert f"shared memory ({square[0]} %) was barely busier than **issue slots** ({square[1]} %)" in said
     assert [verdict(each).limiter for each in (SQUARE, TALL)] == ["L1 and shared memory", "issue slots"]
@@ -140,8 +145,9 @@ def test_what_05_says_of_larger_thread_tiles():
         occupancy(threads, registers, large.shared_bytes).warps
         for threads, registers in ((128, large.registers), (256, 128))
     ]
-    assert "so {} warps fit on an SM instead of {}:".format(*fit) in words_of("05")
-    assert f"{large.tflops:.1f} TFLOPS with BK = 32, where 16 × 4 has {tall:.0f}." in words_of("05")
+    assert "so {} warps fit on an SM instead of {}.".format(*fit) in words_of("05")
+    slower = percent(1 - large.tflops / tall)
+    assert f"With BK = 32 it was measured, and is {slower} slower than 16 × 4." in words_of("05")
 
 
 def test_what_05_says_of_busy_multiply_adds():
@@ -165,18 +171,46 @@ def test_the_turns_of_05():
         ([*range(16, 32)], 1),
     ]
     assert SQUARE.measured["shared_load_wavefronts"] == 20 * SQUARE.measured["float32_fma"] / 32 / 64
-    assert "lanes 0 ── 15, one row │ lanes 16 ── 31, the other 2 turns, 1 wavefront each" in words_of("05")
 
 
-def test_what_05_says_of_wide_loads():
-    told = re.findall(r"^# \| ([\d ]+) \| .* \| \*\*(\d)\*\* \|$", source_of("05"), re.MULTILINE)
+def loads_told_in_05() -> dict[str, list[int]]:
+    """The first word that each lane wants of a tile, from the table."""
+    row = r"^# \| (\d+) to (\d+) \| ([\d ]+) \| ([\d ]+) \|$"
+    rows = re.findall(row, source_of("05"), re.MULTILINE)
+    assert [(int(first), int(last)) for first, last, *_ in rows] == [(0, 7), (8, 15), (16, 23), (24, 31)]
+    return {
+        tile: [int(word) for _, _, *words in rows for word in words[at].split()]
+        for at, tile in enumerate(("As", "Bs"))
+    }
+
+
+def test_the_loads_of_05_are_those_of_the_square():
+    told = loads_told_in_05()
+    assert told == {
+        "As": [lane // 16 * 8 * 16 for lane in range(32)],
+        "Bs": [lane % 16 * 8 for lane in range(32)],
+    }
+    turns = {
+        tile: [len(fronts) for _, fronts in served(load)]
+        for tile, words in told.items()
+        for load in [
+            Request(tile, "load", "shared", 0, 128, tuple((i, (0,), 4 * w) for i, w in enumerate(words)))
+        ]
+    }
+    assert turns == {"As": [1, 1], "Bs": [2, 2, 2, 2]}
+    assert "2 · 2 + 2 · 8 = 20 wavefronts, as the hardware counts" in words_of("05")
+
+
+def test_what_05_says_of_turns():
+    """Pairs that want the same, or all lanes: two wavefronts. Side by side: four. Two apart: eight."""
     with (DATA / "shared_memory_wavefronts.csv").open(encoding="utf-8") as file:
         rows = {
-            row["pattern"]: (" ".join(row["lane_word_index"].split()[:8]), row["wavefronts"])
+            row["pattern"]: row["wavefronts"]
             for row in csv.DictReader(file)
             if (row["op"], row["bits"]) == ("load", "128")
         }
-    assert told == [rows[pattern] for pattern in ("seq", "pair", "bcast", "tile8")]
+    patterns = ("pair", "bcast", "half_bcast", "seq", "tile8", "stride2v")
+    assert [rows[pattern] for pattern in patterns] == ["2", "2", "2", "4", "8", "8"]
 
 
 def opcodes(kernel, pattern: str) -> list[str]:
@@ -259,8 +293,9 @@ def test_what_05_says_of_the_learners_reads(exercise, changes, loads, tmp_path):
     assert Counter(opcodes(names["made"](**DOCUMENT), r"\bLDS[.\w]*")) == loads
     said = words_of("05")
     assert "16 single reads per step, and both conflicts" in said
-    assert "it has 32 wide ones and 128 single" in said
-    assert "4 wide loads and 240 single ones" in said and "**64 loads of 128 bits**" in said
+    assert f"it has 32 wide ones and 128 single ({160 / 1.024:.0f})" in said
+    assert f"4 wide loads and 240 single ones ({244 / 1.024:.0f} in the picture)" in said
+    assert "**64 loads of 128 bits**" in said
 
 
 @pytest.mark.compiler
@@ -274,6 +309,11 @@ def test_what_05_says_of_the_learners_registers():
     usual, held = (int(found.group(1)) for found in taken)
     assert usual > 128 >= held and "takes at most 128, and spills nothing" in words_of("05")
     assert f"the course's solution {usual} (with the checker's 64 × 64 × 8" in words_of("05")
+    fixed = verdict_of(solution("no_conflicts")).message
+    registers = int(re.search(r"takes (\d+) registers per thread", fixed).group(1))
+    told = f"(The course's solution takes {registers} registers, so only one block fits on an SM.)"
+    assert told in words_of("05")
+    assert occupancy(256, registers, 128 * 17 * 4 + 16 * 128 * 4).blocks == 1
 
 
 @pytest.mark.parametrize("notebook", ["05", "06"])

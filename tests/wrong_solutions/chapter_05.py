@@ -13,6 +13,7 @@ def draft_is_right() -> dict[str, Wrong]:
             "always": ("tiles with holes", "True"),
             "up_to": ("surplus ones write beside", "BK <= min(BN // TN, BM // TM)"),
             "from_there_on": ("leaves holes", "BK >= max(BN // TN, BM // TM)"),
+            "divisors": ("divides BM and BN", "BM % BK == 0 and BN % BK == 0"),
             "multiples": ("comes back", "BK % (BN // TN) == 0 and BK % (BM // TM) == 0"),
             "only_a": ("A's tile only", "BK == BN // TN"),
             "only_b": ("B's tile only", "BK == BM // TM"),
@@ -44,8 +45,12 @@ def slices() -> dict[str, Wrong]:
     mistakes = {
         "the_draft": ("This is the draft", *loops("range(tx, tx + 1)", "range(ty, ty + 1)")),
         "strides_exchanged": (
-            "strides are swapped",
+            "columns of As go on in steps of `BM // TM`",
             *loops("range(tx, BK, BM // TM)", "range(ty, BK, BN // TN)"),
+        ),
+        "stride_of_bs_along_x": (
+            "rows of Bs go on in steps of `BN // TN`",
+            (LOOP_B, "for r in range(ty, BK, BN // TN):"),
         ),
         "begins_at_zero": ("start at 0", *loops("range(0, BK, BN // TN)", "range(0, BK, BM // TM)")),
         "everybody_fetches_all": ("all columns of As", (LOOP_A, "for c in range(BK):")),
@@ -53,10 +58,28 @@ def slices() -> dict[str, Wrong]:
         "a_kernel": ("not launched: write `@cuda.jit(device=True)`", ("@cuda.jit(device=True)", "@cuda.jit")),
         "plain_function": ("Put `@cuda.jit(device=True)` above it", ("    @cuda.jit(device=True)\n", "")),
         "steps_of_one": ("steps of 1", *loops("range(tx, BK)", "range(ty, BK)")),
-        "strides_of_a_slice": (
-            "strides are TM and TN",
-            *loops("range(tx, BK, TM)", "range(ty, BK, TN)"),
+        "stride_of_as_is_a_slice": (
+            "columns of As go on in steps of TM",
+            (LOOP_A, "for c in range(tx, BK, TM):"),
         ),
+        "stride_of_bs_is_a_slice": (
+            "rows of Bs go on in steps of TN",
+            (LOOP_B, "for r in range(ty, BK, TN):"),
+        ),
+        "one_thread_fetches_all": (
+            "while the other threads wait",
+            (LOOP_A, "if tx or ty:\n            return\n        for c in range(BK):"),
+            ("for i in range(TM):", "for i in range(BM):"),
+            ("r = ty * TM + i", "r = i"),
+            (LOOP_B, "for r in range(BK):"),
+            ("for j in range(TN):", "for j in range(BN):"),
+            ("c = tx * TN + j", "c = j"),
+        ),
+        "a_slice_of_all": (
+            "Every thread stores all of `As`",
+            (LOOP_A, f"As[:] = A[row0 : row0 + BM, k0 : k0 + BK]\n        {LOOP_A.replace('BK', '0')}"),
+        ),
+        "row0_by_bn": ("`row0 = cuda.blockIdx.y * BM`", ("blockIdx.y * BM", "blockIdx.y * BN")),
         "one_element_a_slice": (
             "only the first element",
             ("range(TM)", "range(1)"),
@@ -127,6 +150,13 @@ def coalesced_b() -> dict[str, Wrong]:
         ),
         "columns_overlap": ("they overlap", (spread, "tx + j")),
         "columns_tn_apart": ("is not TN", (spread, "tx + j * TN")),
+        "columns_y_apart": ("is not `BM // TM`", (spread, "tx + j * (BM // TM)")),
+        "tx_counts_rows": (
+            "tx and ty are swapped",
+            (LOOP_B, "for r in range(tx, BK, BN // TN):"),
+            (spread, "ty + j * (BM // TM)"),
+        ),
+        "col0_by_bm": ("`col0 = cuda.blockIdx.x * BN`", ("blockIdx.x * BN", "blockIdx.x * BM")),
         "guard_of_the_place_in_the_tile": (
             "compares the place in the tile, as in `c < n`",
             (GUARD_B, "k0 + r < k and c < n"),
@@ -306,6 +336,28 @@ def outer_product() -> dict[str, Wrong]:
             (PLACE, "row, col = row0 + ty * TM + i, col0 + tx * TM + j"),
         ),
         "no_guard": ("There is no guard", (GUARD, "if True:")),
+        "guard_of_the_first_element": (
+            "tests the first element of a thread's tile",
+            (GUARD, "if row0 + ty * TM < m and col0 + tx * TN < n:"),
+        ),
+        "one_too_far": ("`<=` where `<` is meant", (GUARD, "if row <= m and col <= n:")),
+        "guard_of_whole_tiles": (
+            "Only threads whose tile lies in C as a whole",
+            (GUARD, "if row0 + ty * TM + TM <= m and col0 + tx * TN + TN <= n:"),
+        ),
+        "guard_of_whole_blocks": (
+            "Only blocks that lie in C as a whole",
+            (GUARD, "if row0 + BM <= m and col0 + BN <= n:"),
+        ),
+        "axes_of_the_thread_exchanged": (
+            "swapped where they get their values",
+            ("tx, ty = cuda.threadIdx.x, cuda.threadIdx.y", "ty, tx = cuda.threadIdx.x, cuda.threadIdx.y"),
+        ),
+        "tx_counts_rows_in_the_store": (
+            "swapped in the store",
+            (PLACE, "row, col = row0 + tx * TM + i, col0 + ty * TN + j"),
+        ),
+        "i_for_j": ("`b` is indexed with `i`", (ADD, "acc[i, j] += a[i] * b[i]")),
         "second_barrier_missing": ("second barrier", (f"{ADD}\n{SYNC}", f"{ADD}\n")),
         "first_barrier_missing": ("first barrier", (f"{SYNC}{STEPS}", STEPS)),
         "barrier_in_every_step": (
@@ -358,6 +410,11 @@ def no_conflicts() -> dict[str, Wrong]:
             "32 sectors instead of 4",
             ("Bs[p, tx + j * APART]", "Bs[p, tx * TN + (j + tx // 4) % TN]"),
             ("col0 + tx + j * APART", "col0 + tx * TN + (j + tx // 4) % TN"),
+        ),
+        "columns_permuted_in_bs": (
+            "not the same ones in another order or at other places",
+            ("Bs[r, c] =", "Bs[r, c // TN + c % TN * APART] ="),
+            ("col0 + tx + j * APART", "col0 + tx * TN + j"),
         ),
         "width_of_33": ("fixed number", ("BK + 1", "33")),
         "as_transposed": (

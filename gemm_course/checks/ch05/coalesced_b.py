@@ -15,6 +15,7 @@ from gemm_course.checks.engines.coverage import (
 
 *TILES, DOCUMENT = tile_choices(
     "BM BN BK TM TN",
+    (12, 16, 12, 3, 2),  # 8 × 4 threads: TM, TN and the threads along x and y are four numbers
     (16, 32, 16, 4, 4),
     (16, 16, 8, 4, 4),
     (16, 32, 4, 4, 8),
@@ -161,6 +162,14 @@ def _rows(rows):
     return _columns(lambda tx, t: [tx + j * (t.BN // t.TN) for j in range(t.TN)], rows)
 
 
+def _swapped(t: Tiles, down: int, right: int) -> dict:
+    """The same where tx counts rows, in strides of ``down``, and ty columns, in strides of ``right``."""
+    x, y = t.threads
+    rows = [r for tx in range(x) for r in range(tx, t.BK, down)]
+    columns = [ty + j * right for ty in range(y) for j in range(t.TN)]
+    return {"Bs": counts_of((t.BK, t.BN), [(r, c) for r in rows for c in columns])}
+
+
 SLIPS = (
     CoverageSlip(
         "A row of Bs has BN elements, so element number e is in row `e // BN` and column `e % BN`. With BK "
@@ -186,6 +195,21 @@ SLIPS = (
         "From one of a thread's columns to its next it is not TN: there are `BN // TN` threads along x, and "
         "each takes one before the first takes its second.",
         _columns(lambda tx, t: [tx + j * t.TN for j in range(t.TN)]),
+    ),
+    CoverageSlip(
+        "From one of a thread's columns to its next it is not `BM // TM`, the threads along y: there are "
+        "`BN // TN` threads along x, and each takes one before the first takes its second.",
+        _columns(lambda tx, t: [tx + j * (t.BM // t.TM) for j in range(t.TN)]),
+    ),
+    *(
+        CoverageSlip(
+            "tx and ty are swapped: let `ty` count the rows of Bs and `tx` the columns.",
+            lambda t, rows=rows, columns=columns: _swapped(t, rows(t), columns(t)),
+        )
+        for rows, columns in (
+            (lambda t: t.BN // t.TN, lambda t: t.BM // t.TM),
+            (lambda t: t.BM // t.TM, lambda t: t.BN // t.TN),
+        )
     ),
     CoverageSlip(
         "Only as many rows are fetched as there are threads along y: the stride along the rows is missing.",

@@ -38,6 +38,11 @@ SLIPS = (
         lambda BM, BN, BK, TM, TN: BK % (BN // TN) == 0 and BK % (BM // TM) == 0,
     ),
     Slip(
+        "A BK that divides BM and BN is nothing special: what counts is how many threads there are along x "
+        "and along y.",
+        lambda BM, BN, BK, TM, TN: BM % BK == 0 and BN % BK == 0,
+    ),
+    Slip(
         "That looks at A's tile only: its columns are fetched by the BN / TN threads along x. The rows of "
         "B's tile are fetched by those along y.",
         lambda BM, BN, BK, TM, TN: BK == BN // TN,
@@ -103,6 +108,12 @@ def _truth(answer) -> bool:
     return bool(answer)
 
 
+def _difference(case, answer, truth) -> str:
+    sizes = ", ".join(f"{name}={size}" for name, size in zip(NAMES, case))
+    found = "finds nothing wrong with the draft" if truth else "finds the draft wrong"
+    return f"First wrong case: with {sizes} your function returns {answer}, but the emulator {found}."
+
+
 def _passed(right) -> str:
     return (
         f"The emulator ran the draft with {len(CASES)} choices of tiles. In {sum(right(*c) for c in CASES)} "
@@ -124,6 +135,7 @@ def _passed(right) -> str:
     slips=SLIPS,
     read=_truth,
     show=lambda case: ", ".join(f"{name}={size}" for name, size in zip(NAMES, case)),
+    difference=_difference,
     passed=_passed,
 )
 def draft_is_right(BM, BN, BK, TM, TN):

@@ -133,8 +133,9 @@ def _check_store(trial: GemmTrial) -> None:
     if per_request > SECTORS:
         raise Refused(
             "Every read takes one wavefront. But in one store of C neighbours' columns lie apart, so it "
-            f"moves {per_request:g} sectors instead of {SECTORS}. A rotation of each thread's own columns "
-            "does that. At any moment thread `tx + 1` should be one column further on than `tx`.",
+            f"moves {per_request:g} sectors instead of {SECTORS}. A thread should have other columns of C, "
+            "not the same ones in another order or at other places of Bs: at any moment thread `tx + 1` "
+            "should be one column further on than `tx`.",
             trial.line(trial.accesses("store", "C")["line"].iloc[0]) + f". {trial.about}.",
         )
 

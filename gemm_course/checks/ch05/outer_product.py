@@ -1,12 +1,18 @@
 """Exercise 05.4: a GEMM kernel whose threads add an outer product to TM by TN results in every step."""
 
-from gemm_course.checks.core import exercise
+import ast
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gemm_course.checks.core import Refused, exercise, line_at, source_tree
 from gemm_course.checks.engines.common_mistakes import GuardMistake, Mistake
-from gemm_course.checks.engines.gemm import GemmTrial, Likely
+from gemm_course.checks.engines.gemm import GemmTrial, Likely, try_on
 from gemm_course.checks.engines.gemm_factory import GemmFactory
 from gemm_course.checks.engines.lessons import STANDARD, reads
-from gemm_course.checks.engines.mistakes import added_up, among, only_stored, taken_from
-from gemm_course.checks.engines.problem import Geometry
+from gemm_course.checks.engines.mistakes import Prediction, added_up, among, only_stored, result, taken_from
+from gemm_course.checks.engines.problem import Geometry, Problem
 from gemm_course.checks.engines.tiles import Tiles, tile_choices
 from gemm_course.emulator import Finding
 
@@ -95,8 +101,8 @@ def _mistakes(tiles: Tiles) -> tuple[Mistake, ...]:
             taken_from(block, column=lambda c: c // TN + c % TN * x),
         ),
         Mistake(
-            "The results are stored at the columns `tx + j * (BN // TN)`, but Bs is still read at "
-            "`tx * TN + j`. Both have to move.",
+            "The results are stored at the columns `tx + j * (BN // TN)`, but what is read from Bs there "
+            "are the columns `tx * TN + j` of B's tile. Both have to move.",
             taken_from(block, column=lambda c: c % x * TN + c // x),
         ),
         Mistake(
@@ -109,7 +115,26 @@ def _mistakes(tiles: Tiles) -> tuple[Mistake, ...]:
             "`ty * TM + i`. The rows of the read must be the same.",
             taken_from(block, row=lambda r: r % y * TM + r // y),
         ),
+        Mistake(
+            "`b` is indexed with `i`, so that each row of a thread's results uses one element of Bs alone: "
+            "`acc[i, j] += a[i] * b[j]`.",
+            _column_by_row(tiles),
+        ),
     )
+
+
+def _column_by_row(tiles: Tiles) -> Prediction:
+    """C where result (i, j) of a thread was computed from its column i of Bs."""
+    TM, TN = tiles.TM, tiles.TN
+
+    def predict(q: Problem) -> np.ndarray | None:
+        if TM > TN:
+            return None
+        row, col = np.ogrid[: q.m, : q.n]
+        wide = np.pad(q.AB, ((0, 0), (0, TN)))
+        return result(q, wide[row, col // TN * TN + row % TM])
+
+    return predict
 
 
 def _guard_mistakes(tiles: Tiles) -> tuple[GuardMistake, ...]:
@@ -155,7 +180,65 @@ def _guard_mistakes(tiles: Tiles) -> tuple[GuardMistake, ...]:
             "Only TM columns of each thread's results are stored. A row of them has TN: `range(TN)`.",
             only_stored(block, column=lambda column: column % TN < TM),
         ),
+        GuardMistake(
+            "Only blocks that lie in C as a whole are stored. The guard has to test each element: "
+            "`row < m and col < n`.",
+            lambda row, col, q, _: (row < q.m // block[0] * block[0]) & (col < q.n // block[1] * block[1]),
+        ),
+        GuardMistake(
+            "Only threads whose tile lies in C as a whole store it. The guard has to test each element: "
+            "`row < m and col < n`.",
+            lambda row, col, q, _: (row < q.m // TM * TM) & (col < q.n // TN * TN),
+        ),
+        GuardMistake(
+            "tx and ty are swapped in the store. Rows go with ty, from `ty * TM` on, and columns with tx, "
+            "from `tx * TN` on.",
+            lambda row, col, q, _: _places_swapped(tiles, q)[: row.shape[0], : col.shape[1]],
+        ),
     )
+
+
+def _places_swapped(tiles: Tiles, q: Problem) -> np.ndarray:
+    """Which elements are stored if rows begin at `tx * TM` and columns at `ty * TN`."""
+    (x, y), (BM, BN) = tiles.threads, (tiles.BM, tiles.BN)
+    stored = np.zeros((q.m + BM * (x + 1), q.n + BN * (y + 1)), bool)
+    for row0 in range(0, q.m, BM):
+        for col0 in range(0, q.n, BN):
+            stored[row0 : row0 + x * tiles.TM, col0 : col0 + y * tiles.TN] = True
+    stored[q.m :], stored[:, q.n :] = False, False
+    return stored
+
+
+def _before_numbers(trials: Sequence[GemmTrial]) -> None:
+    """Refuse what looks like something else in the result: swapped names of x and y, a guard for all."""
+    trial = trials[0]
+    line = _axes_swapped_in(trial.kernel)
+    if line and not trial.right:
+        raise Refused(
+            "`tx` and `ty` are swapped where they get their values: `tx` is `cuda.threadIdx.x`, which counts "
+            "across, and `ty` is `cuda.threadIdx.y`.",
+            line_at(trial.kernel, line),
+        )
+    _check_the_guard(trial)
+
+
+def _check_the_guard(trial: GemmTrial) -> None:
+    """Refuse a guard that tests the first element of a thread's tile, and stores all of them.
+
+    Beside a C with little padding it looks like `<=`, so this one has room for a thread's tile.
+    """
+    BM, BN, BK = trial.tiles.block_tile
+    q = Problem(BM + 1, BN + 1, BK, padding=trial.tiles.TN, spare_rows=trial.tiles.TM)
+    stored = try_on(trial.kernel, trial.geometry, q, tiles=trial.tiles).stored
+    expected = np.zeros_like(stored)
+    expected[: BM + trial.tiles.TM, : BN + trial.tiles.TN] = True
+    if (stored == expected).all():
+        raise Refused(
+            "The guard tests the first element of a thread's tile, not each: where C ends inside the tile, "
+            "all of it is stored. Inside both loops: `row < m and col < n`, with the element's own row and "
+            "column.",
+            f"First element too many: `C[0, {q.n}]`. C has {q.m} rows and {q.n} columns here.",
+        )
 
 
 def _overlap(finding: Finding, trial: GemmTrial) -> str:
@@ -237,6 +320,22 @@ def _shared_race(finding: Finding, trial: GemmTrial) -> str | None:
     )
 
 
+def _axes_swapped_in(kernel: Any) -> int:
+    """The line that calls `cuda.threadIdx.y` tx, or `cuda.threadIdx.x` ty; 0 without one."""
+    wrong = {("tx", "cuda.threadIdx.y"), ("ty", "cuda.threadIdx.x")}
+    for node in ast.walk(source_tree(kernel)):
+        if isinstance(node, ast.Assign):
+            target, value = node.targets[0], node.value
+            pairs = zip(target.elts, value.elts) if _are_tuples(target, value) else [(target, value)]
+            if wrong & {(ast.unparse(name), ast.unparse(place)) for name, place in pairs}:
+                return node.lineno
+    return 0
+
+
+def _are_tuples(*nodes: ast.AST) -> bool:
+    return all(isinstance(node, ast.Tuple) for node in nodes)
+
+
 LESSONS = (
     *STANDARD,
     reads(
@@ -246,4 +345,11 @@ LESSONS = (
         "nothing: it is read again wherever it is used.)",
     ),
 )
-FACTORY = GemmFactory(tiles=TILES, geometry=_geometry, likely=likely, lessons=LESSONS, in_registers=True)
+FACTORY = GemmFactory(
+    tiles=TILES,
+    geometry=_geometry,
+    likely=likely,
+    lessons=LESSONS,
+    in_registers=True,
+    before_numbers=_before_numbers,
+)

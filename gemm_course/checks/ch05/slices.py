@@ -4,8 +4,15 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from gemm_course.checks.core import exercise
-from gemm_course.checks.engines.coverage import Coverage, CoverageSlip, Fetched, counts_of
+from gemm_course.checks.core import Refused, exercise
+from gemm_course.checks.engines.coverage import (
+    Coverage,
+    CoverageSlip,
+    Fetched,
+    counts_of,
+    fetch,
+    situations,
+)
 from gemm_course.checks.engines.tiles import Tiles, tile_choices
 
 TILES = tile_choices(  # threads (x, y): 4 × 4, 8 × 8, 8 × 4, 4 × 8; BK above, at and below them
@@ -34,11 +41,24 @@ TILES = tile_choices(  # threads (x, y): 4 × 4, 8 × 8, 8 × 4, 4 × 8; BK abov
 )
 def slices(make_fetch):
     """A factory (BM, BN, BK, TM, TN) of device functions that fill As and Bs in slices, as Kernel 5 does."""
-    tried = Coverage(tiles=TILES, arrays=("As", "Bs"), slips=SLIPS, on_values=_on_values).prove(make_fetch)
+    coverage = Coverage(tiles=TILES, arrays=("As", "Bs"), slips=SLIPS, on_values=_on_values)
+    tried = coverage.prove(make_fetch)
+    _check_shared_out(fetch(coverage.function(make_fetch, TILES[0]), TILES[0], *situations(TILES[0])[0]))
     return (
         f"{tried} pairs of tiles, BK from 2 to 16 with 4 and 8 threads along each side: every element of As "
         "and Bs is stored exactly once, with zeros where the matrices have ended."
     )
+
+
+def _check_shared_out(done: Fetched) -> None:
+    """Refuse a tile that one thread fetches alone."""
+    for array, stores in done.stores.items():
+        if len({store.thread for store in stores}) == 1:
+            raise Refused(
+                f"Every element of `{array}` is right, but {done.thread(stores[0].thread)} stores all of "
+                "them while the other threads wait. Share them among the threads of the block.",
+                done.about,
+            )
 
 
 # ---- the right places, other elements ----------------------------------------------------------------------
@@ -89,6 +109,18 @@ def _all_of(array: str) -> CoverageSlip:
     )
 
 
+def _stride(array: str, wrong: str, step: Callable[[Tiles], int]) -> CoverageSlip:
+    """The loop over this tile's columns or rows goes on by a wrong number."""
+    many, width = ("columns", "`BN // TN` threads along x") if array == "As" else (
+        "rows", "`BM // TM` threads along y")  # fmt: skip
+    stepping = _slices(lambda tx, t: range(tx, t.BK, step(t)), lambda ty, t: range(ty, t.BK, step(t)))
+    return CoverageSlip(
+        f"The {many} of {array} go on in steps of {wrong}. They are shared among the {width}: that is the "
+        "stride.",
+        lambda t: {array: stepping(t)[array]},
+    )
+
+
 def _first_of_each(t: Tiles) -> dict:
     """Without the loops over TM and TN: a slice of one element."""
     a = [(row, c) for c in range(t.BK) for row in range(0, t.BM, t.TM)]
@@ -103,11 +135,8 @@ SLIPS = (
         "BK, ...)`.",
         _slices(lambda tx, t: [tx], lambda ty, t: [ty]),
     ),
-    CoverageSlip(
-        "The strides are swapped. Columns of As are shared among the threads along x, so the next one is "
-        "`BN // TN` further on; rows of Bs among those along y, `BM // TM`.",
-        _slices(lambda tx, t: range(tx, t.BK, t.BM // t.TM), lambda ty, t: range(ty, t.BK, t.BN // t.TN)),
-    ),
+    _stride("As", "`BM // TM`, the threads along y", lambda t: t.BM // t.TM),
+    _stride("Bs", "`BN // TN`, the threads along x", lambda t: t.BN // t.TN),
     CoverageSlip(
         "The loops start at 0 for all threads, so that all of them fetch the same slices. Each must begin "
         "with its own, `tx` or `ty`.",
@@ -120,11 +149,8 @@ SLIPS = (
         "nobody has yet is as far away as there are threads in this direction.",
         _slices(lambda tx, t: range(tx, t.BK), lambda ty, t: range(ty, t.BK)),
     ),
-    CoverageSlip(
-        "The strides are TM and TN, the length of a slice. What counts is how many threads there are side by "
-        "side: `BN // TN` along x and `BM // TM` along y.",
-        _slices(lambda tx, t: range(tx, t.BK, t.TM), lambda ty, t: range(ty, t.BK, t.TN)),
-    ),
+    _stride("As", "TM, the length of a slice", lambda t: t.TM),
+    _stride("Bs", "TN, the length of a slice", lambda t: t.TN),
     CoverageSlip(
         "Of each slice only the first element is fetched. A slice of As has TM elements, one below the "
         "other, and one of Bs TN side by side.",

@@ -251,6 +251,11 @@ def _again(done: Fetched, array: str, times: np.ndarray) -> str:
             f"{filled}, each of them by the same thread. Is a zero stored first, and then the element? Store "
             "once, one or the other: `... if ... else float32(0)`."
         )
+    if times.min() >= np.prod(done.tiles.threads):
+        return (
+            f"Every thread stores all of `{array}`, and so every element once for each thread. Share the "
+            "tile among them: each fetches its own part."
+        )
     return f"{filled}: the shares of the threads overlap."
 
 
@@ -372,6 +377,13 @@ def _reasons(done: Fetched, array: str, held: np.ndarray, wrong: np.ndarray) -> 
     ):
         if (held == done.wanted(array, **other)).all():
             yield slip
+    if _begins_by_the_other_size(done, array, held):
+        first, right, other = (
+            ("row0", "cuda.blockIdx.y * BM", "BN")
+            if array == "As"
+            else ("col0", "cuda.blockIdx.x * BN", "BM")
+        )
+        yield f"{matrix} is fetched from {other} times the block's number on: it is `{first} = {right}`."
     if _ends_swapped(done, array, held):
         first, second = "mk" if array == "As" else "kn"
         yield (
@@ -391,6 +403,19 @@ def _block_left_out_of_the_index(done: Fetched, array: str, held: np.ndarray) ->
     """Whether this is the first block's tile, with this block's zeros or without."""
     first = done.wanted(array, at=(0, 0))
     return any((held == tile).all() for tile in (first, np.where(done.inside(array), first, 0)))
+
+
+def _begins_by_the_other_size(done: Fetched, array: str, held: np.ndarray) -> bool:
+    """Whether the tile begins at BN times the block's row in A, or at BM times its column in B."""
+    (x, y), (BM, BN, _), (rows, columns) = done.at, done.tiles.block_tile, done.shape(array)
+    matrix = done.problem.A if array == "As" else done.problem.B
+    row0, column0 = (y * BN, done.k0) if array == "As" else (done.k0, x * BM)
+    if BM == BN or not (y if array == "As" else x):
+        return False
+    inside = matrix[row0 : row0 + rows, column0 : column0 + columns]
+    expected = np.zeros((rows, columns))
+    expected[: inside.shape[0], : inside.shape[1]] = inside
+    return bool((held == expected).all())
 
 
 def _ends_swapped(done: Fetched, array: str, held: np.ndarray) -> bool:
