@@ -103,6 +103,10 @@ BEST_WIDTH = altered(
         "square_tiles": ("Tiles are 128 rows high", ("-(-m // 128)", "-(-m // BN)")),
         "rows_rounded_down": ("`m / 128` is rounded down", ("-(-m // 128)", "(m // 128)")),
         "columns_rounded_down": ("`n / BN` is rounded down", ("-(-n // BN)", "(n // BN)")),
+        "rounded_once": (
+            "Round `m / 128` and `n / BN` up one by one",
+            ("-(-m // 128) * -(-n // BN)", "-(-m * n // (128 * BN))"),
+        ),
         "swapped": ("m and n are swapped", ("-(-m // 128) * -(-n // BN)", "-(-n // 128) * -(-m // BN)")),
         "one_wave_too_many": ("One wave too many", ("-(-tiles // 132)", "(tiles // 132 + 1)")),
     },

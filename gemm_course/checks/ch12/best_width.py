@@ -18,6 +18,7 @@ CASES = (
     (128, 16896),
     (8512, 1024),
     (832, 1216),
+    (3000, 3100),
 )
 
 
@@ -72,6 +73,11 @@ SLIPS = (
     Slip(
         "`n / BN` is rounded down: columns that do not fill a tile need one as well. Round up.",
         _least(lambda m, n, BN: -(-(-(-m // BM) * (n // BN)) // SMS) * STEP[BN]),
+    ),
+    Slip(
+        "The elements of C, divided by those of a tile, are too few tiles: one that is not full is a tile as "
+        "well. Round `m / 128` and `n / BN` up one by one, then multiply.",
+        _least(lambda m, n, BN: -(-m * n // (BM * BN) // SMS) * STEP[BN]),
     ),
     Slip(
         "m and n are swapped: tiles are 128 rows high and BN columns wide, so m is divided by 128, n by BN.",

@@ -16,7 +16,8 @@ SITUATIONS = (
     (9, 4, 3),
     (5, 1, 3),
 )
-CASES = tuple((b, *each) for each in SITUATIONS for b in range(min(each[0], 12)))
+MOST = 12  # blocks of a situation that are asked for
+CASES = tuple((b, *each) for each in SITUATIONS for b in range(min(each[0], MOST)))
 
 
 def _read(answer) -> list[tuple[int, int, int]]:
@@ -156,7 +157,9 @@ def _what_is_wrong(cases: Sequence[tuple], answers: Sequence) -> str:
     ):
         return "There is a part without steps: where `first` would be `stop`, nothing is left to compute."
     given = dict(zip(cases, answers))
-    for blocks, tiles, steps in SITUATIONS[:4]:
+    if all(sorted(parts) == _right(*case) for case, parts in zip(cases, answers)):
+        return "The parts are right, but not in order: return them as they follow in the row of steps."
+    for blocks, tiles, steps in (each for each in SITUATIONS if each[0] <= MOST):
         mine = [given.get((b, blocks, tiles, steps), []) for b in range(blocks)]
         done = [
             (tile, step) for parts in mine for tile, a, z in parts for step in range(a, min(z, a + steps))
