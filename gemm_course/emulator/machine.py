@@ -358,7 +358,7 @@ class Machine(
     def start_copy(self, site, destination, where, source, source_where, width, valid_bytes):
         """cp.async: read ``valid_bytes`` (the rest is zero) now, write all of it at the wait for the copy."""
         values = self._copied_values(site, source, source_where, width, valid_bytes)
-        pattern, offset, mask = self._locate(site, destination, where, width, "writes")
+        pattern, offset, mask = self._locate(site, destination, where, width, "writes", from_the_end=False)
         access = self._account(site, destination, "store", pattern, offset, mask, width)
         if self.log is None and mask.any:
             self.shared_races.note(access)

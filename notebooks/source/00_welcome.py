@@ -10,7 +10,8 @@
 # the function that runs on the GPU.
 #
 # You need Python and NumPy, and **no GPU**: an emulator runs your kernels and counts every memory access that
-# they ask for. With a GPU you can run your kernels there as well.
+# they ask for. With a GPU you can run your kernels there as well. Speeds in the text are those of an NVIDIA
+# H200, also where a picture can show another GPU.
 #
 # **After this notebook you can**
 # - write, run and check your first kernels;
@@ -186,7 +187,8 @@ check.vector_add(vector_add)
 #
 # 1. `x` counts **columns**, to the right, and `y` counts **rows**, downwards. NumPy writes the row first:
 #    `C[y, x]`.
-# 2. `cuda.grid(2)` is a shorthand that returns `(x, y)`, in that order.
+# 2. `cuda.grid(2)` returns both, as `(x, y)`. It is short for `cuda.blockIdx.x * cuda.blockDim.x +
+#    cuda.threadIdx.x`, and the same with `y`. After 3 blocks of 8 threads, thread 2 has x = 26.
 #
 # The picture shows a matrix of 10 rows and 18 columns, and the launch `kernel[(3, 3), (8, 4)](...)`. Move the
 # sliders: which thread takes which element? Then try the other shapes. Three of them leave no thread without
@@ -447,10 +449,10 @@ check.roof(roof)
 
 # %% [markdown]
 # **A roof is a limit, not a forecast.** The naive kernel of notebook 01, with n = 4096, does 16 FLOP per byte
-# that it moves from and to DRAM, by the hardware's own count. The roofs meet at 14, and 16 is to the right of
-# that: its roof is 67 TFLOPS. It reaches less than one percent of that. DRAM's bandwidth is not its limit:
-# DRAM is busy 1 % of the time, L1 99 %. The slanted roof above is DRAM's alone. L1 has its own, and the next
-# two notebooks are about it.
+# that it moves from and to DRAM, by the hardware's own count. (If each element moved once, it would be n / 6,
+# or 683.) The roofs meet at 14, and 16 is to the right of that: its roof is 67 TFLOPS. It reaches less than one
+# percent of that. DRAM's bandwidth is not its limit: DRAM is busy 1 % of the time, L1 99 %. The slanted roof
+# above is DRAM's alone. L1 has its own, and the next two notebooks are about it.
 #
 # ### Hiding the wait
 #

@@ -316,8 +316,8 @@ see.source(around(None, 32, 32, 16, 4, 4))
 # for **any** m and k. A's rows are multiples of four floats long; behind column k there may be anything.
 # `tid` numbers all threads of the block, which is two-dimensional. THREADS is as in 06.1.
 #
-# A load may stand in a condition: `v = load4(...) if ... else zeros`. `zeros` is then a tuple of four as well,
-# each written `float32(0)`: a bare 0 beside them would make them float64.
+# A load may stand in a condition: `v = load4(...) if ... else zeros`. `zeros` is then a tuple of four as
+# well, each written `float32(0)`: a bare 0 beside them would make them float64.
 
 
 # %% id="ex-06-4"

@@ -206,6 +206,21 @@ def test_a_copy_of_zero_bytes_does_not_access_its_source():
     assert (target == 0).all()
 
 
+def test_a_copys_place_does_not_count_from_the_end():
+    """A negative index does in Numba's A[i]; the instruction takes an address."""
+
+    @cuda.jit
+    def fetch(source, target, place):
+        tile = cuda.shared.array(4, float32)
+        cp_async4(tile, place, source, 0, 4)
+        cp_async_commit()
+        cp_async_wait(0)
+        target[0] = tile[3]
+
+    report = emulate(fetch, 1, 1, np.ones(1, np.float32), np.zeros(1, np.float32), -1)
+    assert next(iter(report.errors)).kind == "out_of_bounds"
+
+
 def test_a_copy_is_visible_only_after_the_wait():
     @cuda.jit
     def fetch(source, target, patient):

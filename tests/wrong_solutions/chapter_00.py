@@ -263,6 +263,18 @@ WRONG["broadcast_add"] = altered(
         ),
         "stored_at_x_y": ("The indices of `out` are swapped", ("out[y, x]", "out[x, y]")),
         "either_is_enough": ("`or` in the guard", (" and ", " or ")),
+        "leaves_only_if_both": (
+            "One is enough to leave: `or`",
+            (GUARD, "x >= out.shape[1] and y >= out.shape[0]:\n        return\n    if True"),
+        ),
+        "leaves_too_late": (
+            "`>=`, not `>`",
+            (GUARD, "x > out.shape[1] or y > out.shape[0]:\n        return\n    if True"),
+        ),
+        "others_store_a_zero": (
+            "The `else` is for the surplus threads",
+            (STORE, STORE + "\n    else:\n        out[y, x] = 0"),
+        ),
         "only_rows_guarded": ("Only the rows are guarded", (GUARD, "y < out.shape[0]")),
         "only_columns_guarded": ("Only the columns are guarded", (GUARD, "x < out.shape[1]")),
         "unguarded": ("There is no guard", (GUARD, "True")),
@@ -376,7 +388,6 @@ WRONG["roof"] = returning(
         "share": ("That is the share", "min(67, 4.8 * flop / bytes) / 67"),
         "percent": ("in percent", "min(67, 4.8 * flop / bytes) / 67 * 100"),
         "rounded_ridge": ("the roofs meet at", "67 if flop / bytes > 14 else 4.8 * flop / bytes"),
-        "figure_of_the_plot": ("is the plot's figure", "min(66.9, 4.8 * flop / bytes)"),
         "whole_intensity": ("`//` rounds the intensity down", "min(67, 4.8 * (flop // bytes))"),
         "both_times": ("The two times are added", "flop / (flop / 67 + bytes / 4.8)"),
         "in_words": ("must be a number", '"67 TFLOPS"'),

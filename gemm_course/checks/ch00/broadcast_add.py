@@ -95,27 +95,53 @@ def _by_strays(trial: Trial, where: str) -> Refused | None:
     """How many threads store outside tells which guard let them through."""
     (m, n), (x, y) = trial.after["out"].shape, _launched(trial)
     strays, inside = trial.strays("out"), m * n
+    end = "`>=`, not `>`" if _sends_away(trial.kernel) else "`<`, not `<=`"
     if not strays or not trial.touched("out").all():
         return None
     known = {
-        x * y - inside: f"Your guard, `{guard_of(trial.kernel)}`, lets surplus threads through: x ends "
+        x * y
+        - inside: "The `else` is for the surplus threads, and there they store outside `out`. They must "
+        "do nothing: leave it out."
+        if _stores_in_an_else(trial.kernel)
+        else f"Your guard, `{guard_of(trial.kernel)}`, lets surplus threads through: x ends "
         "at `out.shape[1]`, y at `out.shape[0]`."
         if guard_of(trial.kernel)
         else "There is no guard: the surplus threads of the last blocks work outside the arrays.",
-        m * x + n * y - 2 * inside: "`or` in the guard lets threads through that are out of bounds in one "
-        "direction: a thread must be in bounds in both, `and`.",
+        m * x + n * y - 2 * inside: "`and` sends only those threads away that are out of bounds in both "
+        "directions. One is enough to leave: `or`."
+        if _sends_away(trial.kernel)
+        else "`or` in the guard lets threads through that are out of bounds in one direction: a thread must "
+        "be in bounds in both, `and`.",
         m * x - inside: "Only the rows are guarded; threads to the right of `out` get through: x ends "
         "at `out.shape[1]`.",
         n * y - inside: "Only the columns are guarded; threads below `out` get through: y ends at "
         "`out.shape[0]`.",
-        (m + 1) * (n + 1) - inside: "The guard lets one row and one column too many through: `<`, not `<=`.",
-        n: "The guard lets one row too many through: y ends before `out.shape[0]`, so `<`, not `<=`.",
-        m: "The guard lets one column too many through: x ends before `out.shape[1]`, so `<`, not `<=`.",
+        (m + 1) * (n + 1) - inside: f"The guard lets one row and one column too many through: {end}.",
+        n: f"The guard lets one row too many through: y ends before `out.shape[0]`, so {end}.",
+        m: f"The guard lets one column too many through: x ends before `out.shape[1]`, so {end}.",
     }
     if strays not in known:
         return None
     finding = trial.error("out_of_bounds")
     return Refused(known[strays], f"{trial.line(finding)}. {finding.message} {where}")
+
+
+def _sends_away(kernel) -> bool:
+    """Whether the guard is of the form `if ...: return`."""
+    return any(
+        isinstance(node, ast.If) and any(isinstance(line, ast.Return) for line in node.body)
+        for node in ast.walk(source_tree(kernel))
+    )
+
+
+def _stores_in_an_else(kernel) -> bool:
+    return any(
+        isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store)
+        for branch in ast.walk(source_tree(kernel))
+        if isinstance(branch, ast.If)
+        for line in branch.orelse
+        for node in ast.walk(line)
+    )
 
 
 def _by_precedence(trial: Trial, where: str) -> Refused | None:
