@@ -450,9 +450,9 @@ check.roof(roof)
 # %% [markdown]
 # **A roof is a limit, not a forecast.** The naive kernel of notebook 01, with n = 4096, does 16 FLOP per byte
 # that it moves from and to DRAM, by the hardware's own count. (If each element moved once, it would be n / 6,
-# or 683.) The roofs meet at 14, and 16 is to the right of that: its roof is 67 TFLOPS. It reaches less than one
-# percent of that. DRAM's bandwidth is not its limit: DRAM is busy 1 % of the time, L1 99 %. The slanted roof
-# above is DRAM's alone. L1 has its own, and the next two notebooks are about it.
+# or 683.) The roofs meet at 14, and 16 is to the right of that: its roof is 67 TFLOPS. It reaches less than
+# one percent of that. DRAM's bandwidth is not its limit: DRAM is busy 1 % of the time, L1 99 %. The slanted
+# roof above is DRAM's alone. L1 has its own, and the next two notebooks are about it.
 #
 # ### Hiding the wait
 #
