@@ -419,9 +419,10 @@ see.counts("penny_xu_tile", size, shared_load_wavefronts=shared_requests)
 #
 # - The source reads `As[ty, p]` and `Bs[p, tx]` for every multiply-add: $mnk/32$ requests each, 33.6
 #   million.
-# - The loop is unrolled. The compiler sees that `As[ty, p]` to `As[ty, p + 3]` lie side by side, and makes
-#   **one 128-bit load** of the four: 8.4 million requests are left for A. B's neighbours lie in other rows,
-#   so nothing is merged there: 33.6 million. Together 41.9 million, which is what the counter says.
+# - The compiler unrolls the loop, as T is a constant. It sees that `As[ty, p]` to `As[ty, p + 3]` lie side by
+#   side, and makes **one 128-bit load** of the four: 8.4 million requests are left for A. B's neighbours lie
+#   in other rows, so nothing is merged there: 33.6 million. Together 41.9 million, which is what the counter
+#   says.
 #   The machine code has, for the 32 steps of a tile, 8 `LDS.128` and 32 `LDS`. (`LDS` is the instruction
 #   "load from shared memory", `LDS.128` its form for 128 bits, 16 bytes.)
 # - A bank still gives 4 bytes per clock. So 32 lanes that want 16 bytes each take four wavefronts. Measured:
@@ -482,8 +483,9 @@ see.limits("naive_coalesced", "block_tiled")
 # on is fewer reads per multiply-add.
 #
 # One bar may surprise you. On an H200 DRAM is busier after fewer loads, 2 → 23 %. What could be the reason?
-# Blocks start in the order of `blockIdx.x`. Only v01's threads were turned in notebook 02: its blocks are
-# still numbered down C, v02's along C. Which blocks run at the same time, and what do they share?
+# Blocks start in the order of `blockIdx.x`, more or less: nothing promises it. You turned threads and grid in
+# 02.1; the stage that was measured, v01, has only its threads turned. Its blocks are still numbered down C,
+# v02's along C. Which blocks run at the same time, and what do they share?
 
 # %% [markdown] tags=["thought"]
 # **DRAM** delivers what L2 no longer holds, so it matters what blocks share that run together. v01's blocks
