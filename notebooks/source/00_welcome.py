@@ -233,8 +233,8 @@ check.broadcast_add(broadcast_add)
 #
 # The hardware does not step through a block thread by thread; it works on warps. It numbers a block's
 # threads, **x first**: that number is a thread's **linear id**. Then it cuts the ribbon of ids into pieces of
-# 32, the **warps**. A warp's threads share its instructions: each is issued once, for all of them that have
-# reached it, and usually that is all 32. A thread's place in its warp is its **lane**.
+# 32, the **warps**. A warp's threads share its instructions. Each is begun, or *issued*, once for all threads
+# that have reached it, and usually that is all 32. A thread's place in its warp is its **lane**.
 
 # %%
 see.block()
