@@ -17,7 +17,7 @@ EVERY = [(access, depth, pad) for access in _wavefronts.ACCESSES for depth in (8
 @pytest.mark.parametrize("pad, wavefronts", [(0, 4), (1, 2), (2, 1), (4, 2), (8, 4)])
 def test_padding_of_the_scatter_at_bk_16(pad, wavefronts):
     alt = _wavefronts.draw(SCATTER, 16, pad).alt
-    assert f"{SCATTER}, rows of {128 + pad} words: {wavefronts} wavefront" in alt
+    assert f"{SCATTER}, rows of {128 + pad} words, 8 × 8 results per thread: {wavefronts} wavefront" in alt
 
 
 @pytest.mark.parametrize("pad", [1, 2])
@@ -28,7 +28,9 @@ def test_padding_that_breaks_alignment_is_reported(pad):
 
 @pytest.mark.parametrize("access, wavefronts", [(READ_A, 2), (READ_B, 8), (STORE_B, 4)])
 def test_wide_accesses_are_served_in_groups(access, wavefronts):
-    assert f" words: {wavefronts} wavefronts. " in _wavefronts.draw(access, 16, 4).alt
+    assert (
+        f" words, 8 × 8 results per thread: {wavefronts} wavefronts. " in _wavefronts.draw(access, 16, 4).alt
+    )
 
 
 @pytest.mark.parametrize("access, depth, pad", EVERY)
