@@ -94,9 +94,8 @@ def _facts(stage: Stage, chosen: Mapping[str, int], tells_best: bool, on: Place)
     registers = known.registers if known else _registers_of_ones_own(stage, chosen)
     gpu = hardware(on)
     held = gpu and occupancy(threads, registers or 0, costs.shared_bytes, gpu)
-    warps = -(-threads // 32)
     facts = [
-        ("threads per block", f"{threads} = {warps} warp{'s' * (warps != 1)}"),
+        ("threads per block", f"{threads} = {-(-threads // 32)} warps"),
         ("shared memory per block", f"{costs.shared_bytes} bytes"),
         ("registers", f"{registers} per thread" if registers else "not known without compiling"),
         (
