@@ -151,10 +151,10 @@ def follow_a_move():
     Everything is installed already: only paths are wrong, of the course's package and in the first lines of
     scripts. Neither needs a network. On Windows such scripts are programs, and are installed anew.
     """
-    paths = sorted(VENV.glob("lib/python*/site-packages/_editable_impl_gemm_course.pth"))
+    paths = sorted(VENV.glob("lib/python*/site-packages/_gemm_course.pth"))
     if os.name == "nt" or len(paths) != 1:
         return False
-    old, new = paths[0].read_bytes().strip(), bytes(ROOT)
+    old, new = paths[0].read_bytes().split(b"\n")[0], bytes(ROOT)
     for script in [*PYTHON.parent.iterdir(), paths[0]]:
         if not script.is_symlink() and script.is_file():
             text = script.read_bytes()

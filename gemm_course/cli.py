@@ -156,9 +156,15 @@ def emulate(
     as_json: Annotated[bool, typer.Option("--json", help="tell it as JSON, for machines")] = False,
 ) -> None:
     """Run a numba.cuda program without a GPU; what follows the program are its own arguments."""
-    from gemm_course.commands.emulate import emulate
+    from gemm_course.commands.errors import CourseError
+    from lockstep import LaunchError
+    from lockstep.cli import emulate
 
-    raise typer.Exit(emulate(program, context.args, gpu=gpu, module=module, as_json=as_json))
+    try:
+        code = emulate(program, context.args, gpu=gpu, module=module, as_json=as_json)
+    except (LaunchError, FileNotFoundError) as error:
+        raise CourseError(str(error)) from None
+    raise typer.Exit(code)
 
 
 @app.command()

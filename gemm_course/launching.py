@@ -21,9 +21,9 @@ import numpy as np
 
 from gemm_course.device import NoGpu, gpu_available, require_gpu, why_too_old
 from gemm_course.device.buffers import leading_dimension, padded
-from gemm_course.emulator.limits import MAX_GRID
-from gemm_course.intrinsics.tma import TensorMap
 from gemm_course.kernels import LADDER, IllegalTiles, KernelLaunch, Stage
+from lockstep.intrinsics import TensorMap
+from lockstep.limits import MAX_GRID
 
 BACKENDS = ("auto", "gpu", "emulator")
 OWN_KERNEL_ALIGNMENT = 64  # bytes; rows of a learner's kernel start as document 004 pads them
@@ -445,7 +445,7 @@ def _emulated(launches: Sequence[KernelLaunch], work: int, brief: bool = False):
 
     None if counting alone is not possible.
     """
-    from gemm_course.emulator import DataDependent, emulate
+    from lockstep import DataDependent, emulate
 
     def each(**options):
         for one in launches:

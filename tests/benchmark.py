@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.emulator.bench_emulator import origin
+from lockstep_tests.bench_emulator import origin
 
 NOTEBOOK_SECONDS, LAB_SECONDS = 30, 5
 

@@ -1,27 +1,14 @@
-"""What every test may rely on: markers for what is slow or needs a GPU or a browser; repeatable random cases.
+"""What the course's tests may rely on besides lockstep_tests/plugin.py: a browser, NVIDIA's compiler."""
 
-Without ``--all``, a fixed sample of what is many runs, and nothing marked full; tests/sampling.py draws it.
-"""
-
-import gc
 import os
 import shutil
-import signal
 import sys
-from collections.abc import Callable, Collection
-from functools import partial
-from itertools import islice
 
 import pytest
-from hypothesis import settings
 
-from tests import processes, sampling
+from lockstep_tests.plugin import skip
 
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-
-LEFT_OUT = pytest.StashKey[int]()
-LEFT_RUNNING = pytest.StashKey[list[str]]()
-RUN = pytest.StashKey[processes.Run]()
 
 os.environ["GEMM_COURSE_PROGRESS"] = "off"  # what passes in tests is no learner's progress
 os.environ["GEMM_COURSE_DATA"] = "off"  # nor does a learner's GPU belong into the pictures
@@ -30,92 +17,9 @@ sys.modules.setdefault("rfc3987_syntax", None)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--all", action="store_true", help="run everything: all of many cases, all slow tests")
     parser.addoption(
         "--screenshots", action="store_true", help="browser tests take them: tests/browser/artefacts"
     )
-    parser.addoption("--gpu", choices=("only", "without"), help="run only what needs a GPU, or all the rest")
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
-    """Two workers more than processors: tests in the browser and of child processes mostly wait.
-
-    With -s a test speaks with the terminal, so it runs in this process.
-    """
-    return 0 if config.option.capture == "no" else (os.cpu_count() or 1) + 2
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """A quick run is repeatable; one with --all looks at other random cases each time, except in CI."""
-    sampling.everything = config.getoption("--all")
-    repeatable = not sampling.everything or "CI" in os.environ
-    settings.register_profile("course", deadline=None, derandomize=repeatable)
-    settings.load_profile("course")
-
-
-def _is_worker(config: pytest.Config) -> bool:
-    return hasattr(config, "workerinput")  # one of several processes that run tests, started by xdist
-
-
-@pytest.hookimpl(tryfirst=True)  # before the workers start
-def pytest_sessionstart(session: pytest.Session) -> None:
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a script's background
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-    if not _is_worker(session.config):
-        session.config.stash[RUN] = processes.Run()
-
-
-def pytest_collection_finish() -> None:
-    """Look for garbage seldom, and not among what stays: 7 % of the time of the tests of kernels."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(100_000, 20, 100)
-
-
-@pytest.hookimpl(trylast=True)  # after the workers' end
-def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """A run in which everything passed fails all the same if it left a process."""
-    config = session.config
-    if _is_worker(config):
-        config.workeroutput["left_out"] = config.stash.get(LEFT_OUT, 0)
-    elif exitstatus == pytest.ExitCode.OK and (left := config.stash[RUN].left_running()):
-        config.stash[LEFT_RUNNING] = left
-        session.exitstatus = pytest.ExitCode.TESTS_FAILED
-
-
-def pytest_unconfigure(config: pytest.Config) -> None:
-    if run := config.stash.get(RUN, None):
-        run.close()
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_testnodedown(node) -> None:
-    """Every worker collects the same tests; what one left out, all did."""
-    node.config.stash[LEFT_OUT] = getattr(node, "workeroutput", {}).get("left_out", 0)
-
-
-def pytest_terminal_summary(terminalreporter, config: pytest.Config) -> None:
-    for line in config.stash.get(LEFT_RUNNING, []):
-        terminalreporter.write_line(f"FAILED: a test left this process running: {line}", red=True)
-    if left_out := config.stash.get(LEFT_OUT, 0):
-        if sampling.everything:
-            line = f"A fixed sample of what machines make: {left_out} tests more run if they are named."
-        else:
-            line = f"A quick run: a fixed sample. --all runs up to {left_out} tests more."
-        terminalreporter.write_line(line)
-
-
-@pytest.fixture
-def sample(request: pytest.FixtureRequest) -> Callable[..., list]:
-    """``sample(cases, one_in=8)``: the cases of a test that loops over many.
-
-    With --all, all of them, or one in ``with_all``. All for a test that is named on the command line or that
-    failed last time (--lf).
-    """
-    if _wanted(request.config, [request.node]):
-        return lambda cases, one_in, with_all=1: list(cases)
-    return partial(sampling.sample, seed=request.node.nodeid)
 
 
 def find_chromium() -> str | None:
@@ -133,94 +37,25 @@ def chromium() -> str:
     return path
 
 
-@pytest.hookimpl(trylast=True)  # -k and -m come first: of what they select, at least one case stays
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if which := config.getoption("--gpu"):
-        _keep(config, items, [item for item in items if _needs_gpu(item) == (which == "only")])
-    _keep_the_sample(config, items)
-    _skip_what_cannot_run(items)
-    workers = config.workerinput["workercount"] if _is_worker(config) else 1
-    items[:] = slow_ones_first(items, workers)
-
-
-def slow_ones_first(items: list[pytest.Item], workers: int) -> list[pytest.Item]:
-    """Bring slow tests to the front, so that at the end no worker has one while the others are idle.
-
-    Each worker begins with an equal part of the tests, in their order, and later takes over what others have
-    left. So the slow ones are dealt out: first those that wait for other processes, then those that compute.
-    """
-    waiting = [item for item in items if _has(item, "browser", "waits")]
-    slow = [*waiting, *(item for item in items if _has(item, "long") and item not in waiting)]
-    rest = iter([item for item in items if item not in set(slow)])
-    size, ordered = -(-len(items) // workers), []
-    for part in range(workers):
-        ordered += slow[part::workers]
-        ordered += islice(rest, max((part + 1) * size - len(ordered), 0))
-    return ordered
-
-
-def _has(item: pytest.Item, *names: str) -> bool:
-    return any(item.get_closest_marker(name) for name in names)
-
-
-def _keep_the_sample(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect what is not in the sample, nor named on the command line, nor failed last time (--lf)."""
-    kept = sampling.select(items) | _wanted(config, items)
-    config.stash[LEFT_OUT] = len(items) - len(kept)
-    _keep(config, items, kept)
-
-
-def _keep(config: pytest.Config, items: list[pytest.Item], kept: Collection[pytest.Item]) -> None:
-    kept = set(kept)
-    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
-    items[:] = [item for item in items if item in kept]
-
-
-def _needs_gpu(item: pytest.Item) -> bool:
-    return item.get_closest_marker("gpu") is not None
-
-
-def _wanted(config: pytest.Config, items: list[pytest.Item]) -> set[pytest.Item]:
-    named = tuple(argument for argument in config.args if "::" in argument)
-    failed = {}
-    if config.getoption("lf", False) or config.getoption("failedfirst", False):
-        failed = config.cache.get("cache/lastfailed", {})
-    return {item for item in items if item.nodeid in failed or item.nodeid.startswith(named)}
-
-
-def _skip_what_cannot_run(items: list[pytest.Item]) -> None:
-    """Skip what needs a GPU, a browser or NVIDIA's compiler where there is none, and say so.
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip what needs a browser or NVIDIA's compiler where there is none, and say so.
 
     GEMM_COURSE_REQUIRE_BROWSER=1 and GEMM_COURSE_REQUIRE_COMPILER=1 forbid it: then what is missing is a
     failure.
     """
-    needs_gpu = [item for item in items if _needs_gpu(item)]
     needs_browser = [item for item in items if item.get_closest_marker("browser")]
-    if needs_gpu and (reason := _why_no_gpu()):
-        _skip(needs_gpu, f"needs a GPU. {reason}")
     if needs_browser and find_chromium() is None:
         if os.environ.get("GEMM_COURSE_REQUIRE_BROWSER") == "1":
             raise pytest.UsageError("GEMM_COURSE_REQUIRE_BROWSER=1, but there is no Chromium on the PATH.")
-        _skip(needs_browser, "needs Chromium: install it, or set GEMM_COURSE_CHROMIUM to its path")
+        skip(needs_browser, "needs Chromium: install it, or set GEMM_COURSE_CHROMIUM to its path")
     needs_compiler = [item for item in items if item.get_closest_marker("compiler")]
     if needs_compiler and (reason := _why_no_compiler()):
         if os.environ.get("GEMM_COURSE_REQUIRE_COMPILER") == "1":
             raise pytest.UsageError(f"GEMM_COURSE_REQUIRE_COMPILER=1, but: {reason}")
-        _skip(needs_compiler, reason)
-
-
-def _skip(items: list[pytest.Item], reason: str) -> None:
-    for item in items:
-        item.add_marker(pytest.mark.skip(reason=reason))
+        skip(needs_compiler, reason)
 
 
 def _why_no_compiler() -> str | None:
     from gemm_course.compiler.nvidia import why_no_compiler
 
     return why_no_compiler()
-
-
-def _why_no_gpu() -> str | None:
-    from gemm_course.device import why_no_gpu  # loads Numba, which a run of a few light tests can do without
-
-    return why_no_gpu()

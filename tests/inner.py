@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests import processes
+from lockstep_tests import processes
 
 ROOT = Path(__file__).parents[1]
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests import processes
+from lockstep_tests import processes
 from tests.inner import ROOT, Suite
 
 pytestmark = [
@@ -24,7 +24,7 @@ pytestmark = [
 # A test with a child that has a session of its own, as JupyterLab's kernels have, and listens on a port.
 SERVING = """
 import subprocess, sys
-from tests import processes
+from lockstep_tests import processes
 
 processes.GRACE = 1
 SERVER = "import socket, sys, time; s = socket.create_server(('127.0.0.1', 0)); "

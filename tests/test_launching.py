@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numba import cuda
 
-import gemm_course.emulator
+import lockstep
 from gemm_course import launch, launching, run
 from gemm_course.device import NoGpu
 from gemm_course.kernels import LADDER, IllegalTiles, tiles_text
@@ -304,7 +304,7 @@ def test_an_interrupted_emulation_changes_nothing(monkeypatch):
                 arg[:] = 0
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(gemm_course.emulator, "emulate", interrupted)
+    monkeypatch.setattr(lockstep, "emulate", interrupted)
     with pytest.raises(KeyboardInterrupt):
         run("block_tiled", A, B, C, beta=1, backend="emulator")
     for matrix, copy in zip((A, B, C), copies):

@@ -4,13 +4,13 @@ import re
 
 import pytest
 
-from tests import sampling
+from lockstep_tests import sampling
 from tests.conftest import slow_ones_first
 from tests.inner import Suite
 
 SUITE = """
 import pytest
-from tests import sampling
+from lockstep_tests import sampling
 
 @pytest.mark.many(one_in=5)
 @pytest.mark.parametrize("case", range(23))

@@ -13,9 +13,9 @@ from numba import cuda, float32
 from numba.types import float16
 
 from gemm_course.device import gpu_facts
-from gemm_course.intrinsics import ROW_MAJOR, wmma_load_a, wmma_load_b, wmma_mma, wmma_store
 from gemm_course.records import origin
 from gemm_course.records.columns import TENSOR_CORE_SUMS
+from lockstep.intrinsics import ROW_MAJOR, wmma_load_a, wmma_load_b, wmma_mma, wmma_store
 
 DEPTH = 4096  # of the long sums
 CASES = {  # name: the accumulator, and the factors of each product

@@ -56,7 +56,7 @@ def fma_kernel():
     """acc = acc * x + y, with ACCUMULATORS of them per thread."""
     from numba import cuda, float32
 
-    from gemm_course.intrinsics import unroll
+    from lockstep.intrinsics import unroll
 
     def multiply_add(numbers, out, iterations):
         acc = cuda.local.array(ACCUMULATORS, float32)
@@ -81,7 +81,7 @@ def mma_kernel():
     from numba import cuda, float32
     from numba.types import float16
 
-    from gemm_course.intrinsics import mma_m16n8k16, unroll
+    from lockstep.intrinsics import mma_m16n8k16, unroll
 
     def mma(numbers, out, iterations):
         a = cuda.local.array(8, float16)
@@ -112,7 +112,7 @@ def wgmma_kernel():
     from numba import cuda, float32
     from numba.types import float16
 
-    from gemm_course.intrinsics import fence_async, unroll, wgmma, wgmma_commit, wgmma_fence, wgmma_wait
+    from lockstep.intrinsics import fence_async, unroll, wgmma, wgmma_commit, wgmma_fence, wgmma_wait
 
     def wgmma_only(numbers, out, iterations):
         As = cuda.shared.array((1, 128, 64), float16, 1024)

@@ -17,9 +17,9 @@ import numpy as np
 from gemm_course.bench import tma_reader
 from gemm_course.device import gpu_facts, time_launch, why_too_old
 from gemm_course.device.launch import allow_shared_memory, compile_for
-from gemm_course.intrinsics import tensor_map
 from gemm_course.records import origin
 from gemm_course.records.columns import ROOFS
+from lockstep.intrinsics import tensor_map
 
 THREADS = 512
 BLOCKS_PER_MULTIPROCESSOR = 4
@@ -115,7 +115,7 @@ def _shared_reader() -> tuple[int, Callable[[], None], int]:
 def _read_global():
     from numba import cuda, float32
 
-    from gemm_course.intrinsics import load4, u32
+    from lockstep.intrinsics import load4, u32
 
     @cuda.jit
     def read_global(array, out, rounds):
@@ -149,7 +149,7 @@ def _read_global():
 def _read_shared():
     from numba import cuda, float32
 
-    from gemm_course.intrinsics import load4, unroll
+    from lockstep.intrinsics import load4, unroll
 
     @cuda.jit
     def read_shared(out, rounds):

@@ -73,7 +73,7 @@ def reader(rows: int, slots: int):
     from numba import cuda, float32, uint64
     from numba.types import float16
 
-    from gemm_course.intrinsics import (
+    from lockstep.intrinsics import (
         fence_async,
         mbarrier_expect,
         mbarrier_init,

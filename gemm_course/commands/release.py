@@ -26,6 +26,7 @@ COURSE = (
     "data",
     "docs",
     "gemm_course",
+    "lockstep",
 )
 FOLDED, STUB, LISTING = "folded", "stub", "listing"  # tags of the notebooks' cells
 SOLUTIONS_LINK = "Every solution with what it shows when it runs"
@@ -71,7 +72,9 @@ def release_course(folder: Path, solutions: bool) -> None:
     for name in COURSE:
         source = places.COURSE / name
         if source.is_dir():
-            shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(
+                source, folder / name, ignore=shutil.ignore_patterns("__pycache__", "lockstep_tests")
+            )
         elif source.is_file():
             shutil.copy2(source, folder / name)
     for name, file in brought():

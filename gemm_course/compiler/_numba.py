@@ -6,7 +6,7 @@ stays with them. So for as long as Numba's part takes, and for this thread alone
 
 - `numba.cuda.dispatcher.get_current_device` answers with the compute capability that is compiled for;
 - device functions forget what has been made of them, and remember it again afterwards: it may be for another
-  compute capability, or, where there is no GPU, nothing but a signature that waits (gemm_course.without_gpu);
+  compute capability, or, where there is no GPU, nothing but a signature that waits (lockstep.without_gpu);
 - where that is asked, device functions are compiled with the numbers of their lines, as with `lineinfo=True`.
 
 Numba's lock on compiling is held meanwhile. All else follows what `numba.cuda.dispatcher._Kernel` does when a
@@ -28,8 +28,8 @@ from typing import Any
 
 import numpy as np
 
-from gemm_course.frozen import as_defined
-from gemm_course.intrinsics.tma import TensorMap
+from lockstep import as_defined
+from lockstep.intrinsics import TensorMap
 
 HOPPER = (9, 0)
 LIBRARIES = ("numba", "numba_cuda")

@@ -37,10 +37,9 @@ from gemm_course.compiler.reasons import (
 )
 from gemm_course.compiler.record import RECORDED, compiler_text, recorded, versions
 from gemm_course.compiler.result import Compiled
-from gemm_course.emulator.limits import LIMITS, MAX_STATIC_SHARED_BYTES, MAX_THREADS
-from gemm_course.emulator.spelling import did_you_mean
 from gemm_course.kernels import LADDER, Stage, tiles_text
-from gemm_course.programs.state import active
+from lockstep import active, did_you_mean
+from lockstep.limits import LIMITS, MAX_STATIC_SHARED_BYTES, MAX_THREADS
 
 EXAMPLE = 64  # rows and columns of the matrices that stand for a stage's arguments; their types count
 KEPT = 64  # stages with tiles that are compiled once for all

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gemm_course.emulator.limits import LIMITS
 from gemm_course.kernels import Stage
+from lockstep.limits import LIMITS
 
 HOPPER = 9  # what needs this generation runs on no other
 

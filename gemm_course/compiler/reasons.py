@@ -6,7 +6,7 @@ import linecache
 import re
 from collections.abc import Callable, Iterable
 
-from gemm_course.emulator.limits import MAX_STATIC_SHARED_BYTES
+from lockstep.limits import MAX_STATIC_SHARED_BYTES
 
 LONGEST = 300  # characters of a reason
 PREAMBLES = ("Failed in ", "- Resolution failure", 'File "', "During: ", "Traceback")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from gemm_course.emulator.limits import LIMITS
+from lockstep.limits import LIMITS
 
 LANES = 32
 WARPS_OF_WGMMA = 4  # which compute one product together

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gemm_course.intrinsics.tma import TensorMap
+from lockstep.intrinsics import TensorMap
 
 
 def leading_dimension(columns: int, alignment: int, itemsize: int = 4) -> int:

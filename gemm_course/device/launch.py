@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gemm_course.device.facts import gpu_facts
-from gemm_course.emulator.limits import MAX_STATIC_SHARED_BYTES
+from lockstep.limits import MAX_STATIC_SHARED_BYTES
 
 # Numba warns about small grids when a kernel is configured; a course starts with small grids.
 warnings.filterwarnings("ignore", message=".*Grid size .* low occupancy")

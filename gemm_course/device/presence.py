@@ -2,7 +2,7 @@
 
 import functools
 
-from gemm_course.programs.state import active
+from lockstep import active
 
 
 class NoGpu(RuntimeError):

@@ -10,11 +10,11 @@ from itertools import chain, pairwise
 
 import numpy as np
 
-from gemm_course.emulator import Watch, emulate
 from gemm_course.figures import colours
 from gemm_course.figures.picture import Picture
 from gemm_course.figures.svg import SMALL, Drawing, text_width, wrap
 from gemm_course.kernels import LADDER
+from lockstep import Watch, emulate
 
 WARP = 32
 LEVELS = ("block", "warp", "sub-tile", "thread")

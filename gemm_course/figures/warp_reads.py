@@ -9,9 +9,9 @@ from functools import lru_cache
 import numpy as np
 from numba import cuda, float32
 
-from gemm_course.emulator import Watch, emulate
 from gemm_course.figures.requests import Request, requests
-from gemm_course.intrinsics import load4
+from lockstep import Watch, emulate
+from lockstep.intrinsics import load4
 
 WARP = 32
 RESULTS = 8  # rows and columns of C that a lane owns

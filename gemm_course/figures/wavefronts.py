@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from itertools import groupby
 
-from gemm_course.emulator import wavefronts
 from gemm_course.figures import colours
 from gemm_course.figures.banks import BANKS, WORD, Tile, bank_of, begins, draw_tile
 from gemm_course.figures.picture import Picture
 from gemm_course.figures.requests import Request
 from gemm_course.figures.svg import Drawing
+from lockstep import wavefronts
 
 WARP = 32
 _LEFT, _CELL, _HIGH = 8.0, 17.0, 20.0

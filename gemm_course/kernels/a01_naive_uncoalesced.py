@@ -6,8 +6,8 @@ a sector of its own, and the hardware moves 32 bytes for every 4 that are used.
 
 from numba import cuda, float32
 
-from gemm_course.intrinsics import u32
 from gemm_course.kernels.parts.base import MAX_THREADS, Stage, tiles_over
+from lockstep.intrinsics import u32
 
 
 def build(BM, BN):

@@ -7,8 +7,8 @@ Blocks are still numbered down the rows: those that run at the same time need th
 
 from numba import cuda, float32
 
-from gemm_course.intrinsics import u32
 from gemm_course.kernels.parts.base import MAX_THREADS, Stage, tiles_over
+from lockstep.intrinsics import u32
 
 
 def build(BM, BN):

@@ -10,8 +10,8 @@ enough.
 
 from numba import cuda, float32
 
-from gemm_course.intrinsics import u32
 from gemm_course.kernels.parts.base import MAX_THREADS, Stage, columns_by_rows
+from lockstep.intrinsics import u32
 
 
 def build(BM, BN, BK):

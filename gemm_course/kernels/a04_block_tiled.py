@@ -6,8 +6,8 @@ tiles, an equal share each, and neighbouring threads fetch neighbouring elements
 
 from numba import cuda, float32
 
-from gemm_course.intrinsics import u32, unroll
 from gemm_course.kernels.parts.base import MAX_STATIC_SHARED_BYTES, MAX_THREADS, Stage, columns_by_rows
+from lockstep.intrinsics import u32, unroll
 
 
 def build(BM, BN, BK):

@@ -6,8 +6,8 @@ reads of shared memory instead of 2.
 
 from numba import cuda, float32
 
-from gemm_course.intrinsics import u32, unroll
 from gemm_course.kernels.parts.base import Stage, columns_by_rows, fits_block, shares_evenly
+from lockstep.intrinsics import u32, unroll
 
 
 def build(BM, BN, BK, TM):

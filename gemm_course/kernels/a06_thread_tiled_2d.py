@@ -6,7 +6,6 @@ shared memory feed TM * TN multiply-adds.
 
 from numba import cuda, float32
 
-from gemm_course.intrinsics import u32, unroll
 from gemm_course.kernels.parts.base import (
     Stage,
     columns_by_rows,
@@ -15,6 +14,7 @@ from gemm_course.kernels.parts.base import (
     registers_for,
     shares_evenly,
 )
+from lockstep.intrinsics import u32, unroll
 
 
 def build(BM, BN, BK, TM, TN):

@@ -9,7 +9,6 @@ threads of a warp stay close together and read the same few rows of shared memor
 
 from numba import cuda, float32
 
-from gemm_course.intrinsics import load4, store4, u32, unroll
 from gemm_course.kernels.parts.base import (
     Stage,
     columns_by_rows,
@@ -19,6 +18,7 @@ from gemm_course.kernels.parts.base import (
     registers_for,
     shares_evenly,
 )
+from lockstep.intrinsics import load4, store4, u32, unroll
 
 
 def build(BM, BN, BK, WM, WN, TM, TN, WNITER):

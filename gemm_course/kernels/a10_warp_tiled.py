@@ -10,7 +10,6 @@ causes fewer conflicts.
 
 from numba import cuda, float32
 
-from gemm_course.intrinsics import load4, store4, u32, unroll
 from gemm_course.kernels.parts.base import (
     Stage,
     columns_by_rows,
@@ -21,6 +20,7 @@ from gemm_course.kernels.parts.base import (
     shares_evenly,
     warp_covers_its_tile,
 )
+from lockstep.intrinsics import load4, store4, u32, unroll
 
 
 def build(BM, BN, BK, WM, WN, TM, TN, PAD):

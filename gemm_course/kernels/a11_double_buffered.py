@@ -8,7 +8,6 @@ everybody reads the other.
 
 from numba import cuda, float32
 
-from gemm_course.intrinsics import load4, store4, u32, unroll
 from gemm_course.kernels.parts.base import (
     Stage,
     columns_by_rows,
@@ -20,6 +19,7 @@ from gemm_course.kernels.parts.base import (
     warp_covers_its_tile,
 )
 from gemm_course.kernels.parts.results import store_four
+from lockstep.intrinsics import load4, store4, u32, unroll
 
 
 def build(BM, BN, BK, WM, WN, TM, TN, PAD):

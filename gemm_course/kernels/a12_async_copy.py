@@ -12,7 +12,6 @@ stored.
 
 from numba import cuda, float32
 
-from gemm_course.intrinsics import cp_async4, cp_async16, cp_async_commit, cp_async_wait, u32, unroll
 from gemm_course.kernels.parts.base import (
     Stage,
     columns_by_rows,
@@ -24,6 +23,7 @@ from gemm_course.kernels.parts.base import (
     warp_covers_its_tile,
 )
 from gemm_course.kernels.parts.results import store_four
+from lockstep.intrinsics import cp_async4, cp_async16, cp_async_commit, cp_async_wait, u32, unroll
 
 
 def fetcher(BM, BN, BK, THREADS):

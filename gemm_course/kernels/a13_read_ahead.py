@@ -13,11 +13,11 @@ row changes, they share one of B. So the register file has to deliver one operan
 
 from numba import cuda, float32
 
-from gemm_course.intrinsics import cp_async_wait, load4, u32, unroll
 from gemm_course.kernels import a12_async_copy as async_copy
 from gemm_course.kernels.a12_async_copy import fetcher
 from gemm_course.kernels.parts.base import Stage, columns_by_rows, registers_for
 from gemm_course.kernels.parts.results import store_four
+from lockstep.intrinsics import cp_async_wait, load4, u32, unroll
 
 
 def build(BM, BN, BK, WM, WN, TM, TN, SLOTS, PAD):

@@ -10,10 +10,10 @@ Triton's tutorials call this grouped ordering; CUTLASS calls it threadblock swiz
 
 from numba import cuda, float32
 
-from gemm_course.intrinsics import cp_async_wait, load4, store4, u32, unroll
 from gemm_course.kernels.a12_async_copy import fetcher
 from gemm_course.kernels.a13_read_ahead import requirements
 from gemm_course.kernels.parts.base import Stage, registers_for, tiles_over
+from lockstep.intrinsics import cp_async_wait, load4, store4, u32, unroll
 
 
 def build(BM, BN, BK, WM, WN, TM, TN, SLOTS, GROUP, PAD):

@@ -22,7 +22,6 @@ from types import SimpleNamespace
 import numpy as np
 from numba import cuda, float32, int64
 
-from gemm_course.intrinsics import cp_async_wait, load4, u32, unroll
 from gemm_course.kernels import a14_grouped_blocks as grouped_blocks
 from gemm_course.kernels.a12_async_copy import fetcher
 from gemm_course.kernels.a13_read_ahead import requirements
@@ -30,6 +29,7 @@ from gemm_course.kernels.parts.base import KernelLaunch, Stage, tiles_over
 from gemm_course.kernels.parts.partial_tiles import block_of, blocks_for, partial_sums
 from gemm_course.kernels.parts.results import store_four
 from gemm_course.kernels.parts.tensor_tiles import grouped
+from lockstep.intrinsics import cp_async_wait, load4, u32, unroll
 
 SLOWER = 0.08  # by this fraction a step of this loop takes longer than one of grouped_blocks', on an H200
 TALL = 1.05  # a step with tiles of 256 by 128 takes so many times as long as with 128 by 256

@@ -19,7 +19,16 @@ import functools
 from numba import cuda, float32
 from numba.types import float16
 
-from gemm_course.intrinsics import (
+from gemm_course.kernels.parts.base import (
+    Stage,
+    accumulators_fit_registers,
+    columns_by_rows,
+    fits_block,
+    fragments_cover_the_tiles,
+    moves_by_eights,
+    shares_evenly,
+)
+from lockstep.intrinsics import (
     ROW_MAJOR,
     copy16,
     cp_async16,
@@ -31,15 +40,6 @@ from gemm_course.intrinsics import (
     wmma_load_b,
     wmma_mma,
     wmma_store,
-)
-from gemm_course.kernels.parts.base import (
-    Stage,
-    accumulators_fit_registers,
-    columns_by_rows,
-    fits_block,
-    fragments_cover_the_tiles,
-    moves_by_eights,
-    shares_evenly,
 )
 
 SIDE = 16  # of a fragment's matrix, in all three dimensions

@@ -14,16 +14,6 @@ In As that holds for BK = 64. Shorter rows do not fill the 128 bytes of all bank
 from numba import cuda, float32
 from numba.types import float16
 
-from gemm_course.intrinsics import (
-    cp_async16,
-    cp_async_commit,
-    cp_async_wait,
-    ldmatrix_x4,
-    ldmatrix_x4_trans,
-    mma_m16n8k16,
-    u32,
-    unroll,
-)
 from gemm_course.kernels.parts.base import (
     Stage,
     accumulators_fit_registers,
@@ -33,6 +23,16 @@ from gemm_course.kernels.parts.base import (
     shares_evenly,
 )
 from gemm_course.kernels.parts.tensor_tiles import store_pair
+from lockstep.intrinsics import (
+    cp_async16,
+    cp_async_commit,
+    cp_async_wait,
+    ldmatrix_x4,
+    ldmatrix_x4_trans,
+    mma_m16n8k16,
+    u32,
+    unroll,
+)
 
 
 def build(BM, BN, BK, WM, WN):

@@ -22,8 +22,17 @@ A step is 16 deep along k, as deep as one product: a tile has STEPS of them.
 from numba import cuda, float32
 from numba.types import float16
 
-from gemm_course.emulator.limits import MAX_SHARED_BYTES
-from gemm_course.intrinsics import (
+from gemm_course.kernels.parts.base import (
+    MAX_THREADS,
+    Stage,
+    accumulators_fit_registers,
+    fragments_cover_the_tiles,
+    shares_evenly,
+    tiles_over,
+)
+from gemm_course.kernels.parts.mma_tiles import every_second_piece, results, rows_of_results
+from gemm_course.kernels.parts.tensor_tiles import grouped
+from lockstep.intrinsics import (
     carve,
     cp_async16,
     cp_async_commit,
@@ -36,16 +45,7 @@ from gemm_course.intrinsics import (
     u32,
     unroll,
 )
-from gemm_course.kernels.parts.base import (
-    MAX_THREADS,
-    Stage,
-    accumulators_fit_registers,
-    fragments_cover_the_tiles,
-    shares_evenly,
-    tiles_over,
-)
-from gemm_course.kernels.parts.mma_tiles import every_second_piece, results, rows_of_results
-from gemm_course.kernels.parts.tensor_tiles import grouped
+from lockstep.limits import MAX_SHARED_BYTES
 
 
 def copies(BM, BN, BK, THREADS):

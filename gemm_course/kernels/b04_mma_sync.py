@@ -10,7 +10,12 @@ the next tile.
 from numba import cuda, float32
 from numba.types import float16
 
-from gemm_course.intrinsics import (
+from gemm_course.kernels.b03_mma_ring import copies, shared_bytes
+from gemm_course.kernels.b03_mma_ring import requirements as rules_of_a_ring
+from gemm_course.kernels.parts.base import Stage, tiles_over
+from gemm_course.kernels.parts.mma_tiles import every_second_piece, products, results
+from gemm_course.kernels.parts.tensor_tiles import grouped
+from lockstep.intrinsics import (
     carve,
     cp_async_wait,
     kept,
@@ -20,11 +25,6 @@ from gemm_course.intrinsics import (
     u32,
     unroll,
 )
-from gemm_course.kernels.b03_mma_ring import copies, shared_bytes
-from gemm_course.kernels.b03_mma_ring import requirements as rules_of_a_ring
-from gemm_course.kernels.parts.base import Stage, tiles_over
-from gemm_course.kernels.parts.mma_tiles import every_second_piece, products, results
-from gemm_course.kernels.parts.tensor_tiles import grouped
 
 
 def build(BM, BN, BK, WM, WN, SLOTS, GROUP):

@@ -18,7 +18,20 @@ columns side by side.
 from numba import cuda, float32, uint64
 from numba.types import float16
 
-from gemm_course.intrinsics import (
+from gemm_course.kernels.parts.base import Stage, fragments_cover_the_tiles, tiles_over
+from gemm_course.kernels.parts.mma_tiles import every_second_piece, products, results, rows_of_results
+from gemm_course.kernels.parts.tensor_tiles import (
+    CONSUMER_REGISTERS,
+    PANEL,
+    PRODUCER_REGISTERS,
+    fits_shared,
+    grouped,
+    maps,
+    next_slot,
+    registers_of_consumers,
+    ring_bytes,
+)
+from lockstep.intrinsics import (
     carve,
     fence_async,
     ldmatrix_x4,
@@ -34,19 +47,6 @@ from gemm_course.intrinsics import (
     tma_load,
     u32,
     unroll,
-)
-from gemm_course.kernels.parts.base import Stage, fragments_cover_the_tiles, tiles_over
-from gemm_course.kernels.parts.mma_tiles import every_second_piece, products, results, rows_of_results
-from gemm_course.kernels.parts.tensor_tiles import (
-    CONSUMER_REGISTERS,
-    PANEL,
-    PRODUCER_REGISTERS,
-    fits_shared,
-    grouped,
-    maps,
-    next_slot,
-    registers_of_consumers,
-    ring_bytes,
 )
 
 

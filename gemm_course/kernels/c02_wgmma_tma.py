@@ -12,7 +12,19 @@ free. warp_specialised brings the producer back. A step is one iteration of the 
 from numba import cuda, float32, uint64
 from numba.types import float16
 
-from gemm_course.intrinsics import (
+from gemm_course.kernels.parts.base import MAX_REGISTERS, REGISTERS_PER_SM, Stage, tiles_over
+from gemm_course.kernels.parts.tensor_tiles import (
+    PANEL,
+    fits_accumulators,
+    fits_shared,
+    fits_wgmma,
+    grouped,
+    maps,
+    ring_bytes,
+    store_pair,
+    warpgroup_of,
+)
+from lockstep.intrinsics import (
     carve,
     fence_async,
     mbarrier_expect,
@@ -26,18 +38,6 @@ from gemm_course.intrinsics import (
     wgmma_commit,
     wgmma_fence,
     wgmma_wait,
-)
-from gemm_course.kernels.parts.base import MAX_REGISTERS, REGISTERS_PER_SM, Stage, tiles_over
-from gemm_course.kernels.parts.tensor_tiles import (
-    PANEL,
-    fits_accumulators,
-    fits_shared,
-    fits_wgmma,
-    grouped,
-    maps,
-    ring_bytes,
-    store_pair,
-    warpgroup_of,
 )
 
 

@@ -13,7 +13,22 @@ slot after it.
 from numba import cuda, float32, uint64
 from numba.types import float16
 
-from gemm_course.intrinsics import (
+from gemm_course.kernels.parts.base import Stage, tiles_over
+from gemm_course.kernels.parts.tensor_tiles import (
+    CONSUMER_REGISTERS,
+    PANEL,
+    PRODUCER_REGISTERS,
+    fits_consumers,
+    fits_shared,
+    fits_wgmma,
+    grouped,
+    maps,
+    next_slot,
+    ring_bytes,
+    store_pair,
+    warpgroup_of,
+)
+from lockstep.intrinsics import (
     carve,
     fence_async,
     mbarrier_arrive,
@@ -31,21 +46,6 @@ from gemm_course.intrinsics import (
     wgmma_commit,
     wgmma_fence,
     wgmma_wait,
-)
-from gemm_course.kernels.parts.base import Stage, tiles_over
-from gemm_course.kernels.parts.tensor_tiles import (
-    CONSUMER_REGISTERS,
-    PANEL,
-    PRODUCER_REGISTERS,
-    fits_consumers,
-    fits_shared,
-    fits_wgmma,
-    grouped,
-    maps,
-    next_slot,
-    ring_bytes,
-    store_pair,
-    warpgroup_of,
 )
 
 

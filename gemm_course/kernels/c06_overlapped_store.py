@@ -15,22 +15,6 @@ import numpy as np
 from numba import cuda, float32, uint64
 from numba.types import float16
 
-from gemm_course.intrinsics import (
-    carve,
-    fence_async,
-    mbarrier_arrive,
-    mbarrier_init,
-    mbarrier_wait,
-    registers_down,
-    registers_up,
-    tma_acquire,
-    u32,
-    unroll,
-    wgmma,
-    wgmma_commit,
-    wgmma_fence,
-    wgmma_wait,
-)
 from gemm_course.kernels.c04_persistent import producer
 from gemm_course.kernels.c05_staged_store import (
     requirements,
@@ -47,6 +31,22 @@ from gemm_course.kernels.parts.tensor_tiles import (
     PRODUCER_REGISTERS,
     next_slot,
     warpgroup_of,
+)
+from lockstep.intrinsics import (
+    carve,
+    fence_async,
+    mbarrier_arrive,
+    mbarrier_init,
+    mbarrier_wait,
+    registers_down,
+    registers_up,
+    tma_acquire,
+    u32,
+    unroll,
+    wgmma,
+    wgmma_commit,
+    wgmma_fence,
+    wgmma_wait,
 )
 
 

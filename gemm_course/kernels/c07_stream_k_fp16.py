@@ -20,7 +20,22 @@ import numpy as np
 from numba import cuda, float32, int64, uint64
 from numba.types import float16
 
-from gemm_course.intrinsics import (
+from gemm_course.kernels import c06_overlapped_store as overlapped_store
+from gemm_course.kernels.parts.base import KernelLaunch, Stage, tiles_over
+from gemm_course.kernels.parts.partial_tiles import block_of, blocks_for, partial_sums
+from gemm_course.kernels.parts.tensor_tiles import (
+    CONSUMER_REGISTERS,
+    PANEL,
+    PRODUCER_REGISTERS,
+    fits_shared,
+    grouped,
+    maps,
+    next_slot,
+    old,
+    store_edge,
+    warpgroup_of,
+)
+from lockstep.intrinsics import (
     carve,
     fence_async,
     mbarrier_arrive,
@@ -44,21 +59,6 @@ from gemm_course.intrinsics import (
     wgmma_commit,
     wgmma_fence,
     wgmma_wait,
-)
-from gemm_course.kernels import c06_overlapped_store as overlapped_store
-from gemm_course.kernels.parts.base import KernelLaunch, Stage, tiles_over
-from gemm_course.kernels.parts.partial_tiles import block_of, blocks_for, partial_sums
-from gemm_course.kernels.parts.tensor_tiles import (
-    CONSUMER_REGISTERS,
-    PANEL,
-    PRODUCER_REGISTERS,
-    fits_shared,
-    grouped,
-    maps,
-    next_slot,
-    old,
-    store_edge,
-    warpgroup_of,
 )
 
 ALL_LANES = 0xFFFFFFFF

@@ -1,12 +1,12 @@
 """GPUs by their data sheets: what a multiprocessor holds, how fast it computes, how fast memory is.
 
-What the emulator knows of each GPU, and where that comes from, is in its :mod:`gemm_course.emulator.limits`.
+What the emulator knows of each GPU, and where that comes from, is in its :mod:`lockstep.limits`.
 Bandwidths and Tensor Core rates: NVIDIA's data sheets and architecture white papers.
 """
 
 from dataclasses import dataclass
 
-from gemm_course.emulator.limits import LIMITS, PROFILES, Limits, Profile
+from lockstep.limits import LIMITS, PROFILES, Limits, Profile
 
 __all__ = ["GPUS", "LIMITS", "Gpu", "Limits", "by_driver"]
 

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from gemm_course.emulator.limits import MAX_THREADS
 from gemm_course.model.gpus import GPUS, Gpu, Limits
+from lockstep.limits import MAX_THREADS
 
 WARP = 32
 

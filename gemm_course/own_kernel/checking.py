@@ -10,11 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from gemm_course.device.buffers import leading_dimension, padded
-from gemm_course.emulator import Report, emulate
-from gemm_course.emulator.errors import ArgumentError, EmulatorError, RefusedLine
 from gemm_course.kernels import IllegalTiles, tiles_text
 from gemm_course.kernels.parts.block_tile import tile_of
 from gemm_course.kernels.parts.own import OwnKernelError, OwnStage, in_file
+from lockstep import ArgumentError, EmulatorError, RefusedLine, Report, emulate
 
 SCALINGS = ((1.0, 0.0), (1.25, -0.5))  # alpha, beta
 ROW_BYTES = 64

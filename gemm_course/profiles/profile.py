@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 from gemm_course.compiler import Compiled
 from gemm_course.compiler.disassembly import SIZE, Instruction
 from gemm_course.compiler.kinds import KINDS
-from gemm_course.emulator.spelling import did_you_mean
 from gemm_course.kernels import LADDER, Stage, tiles_text
 from gemm_course.kernels.variants import called
 from gemm_course.profiles.store import COUNTED, FOLDER, TABLE, USUAL, read
 from gemm_course.profiles.waits import WAITS, wait_of
 from gemm_course.records import Place, folder_of, parse_tiles
 from gemm_course.records.columns import PROFILE
+from lockstep import did_you_mean
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -130,11 +130,6 @@ def published(data: Path = DATA) -> pd.DataFrame:
     return columns.PUBLISHED.read(data / "published.csv")
 
 
-def shared_memory_wavefronts(gpu: str | Place = "h200", data: Path | None = None) -> pd.DataFrame:
-    """A row a warp instruction on shared memory: each lane's word index (-1: inactive), the wavefronts."""
-    return columns.WAVEFRONTS.read(folder_of(gpu, data) / "shared_memory_wavefronts.csv")
-
-
 def best_tiles(stage: str, gpu: str | Place = "h200", data: Path | None = None) -> dict[str, int] | None:
     """The fastest tiles the sweep measured for a stage, or None if it measured none."""
     rows = sweep(gpu, data)

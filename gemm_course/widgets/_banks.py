@@ -8,11 +8,11 @@ from functools import lru_cache
 import numpy as np
 from numba import cuda, float32
 
-from gemm_course.emulator import Watch, emulate
 from gemm_course.figures import banks as figure
 from gemm_course.figures.picture import Picture
 from gemm_course.figures.requests import requests
 from gemm_course.widgets._explorer import Explorer, explorer
+from lockstep import Watch, emulate
 
 ACCESSES = ("As[ty, p]", "Bs[p, tx]", "As[tx, p]")
 BLOCKS = ((32, 32), (16, 16), (8, 8), (8, 32))

@@ -10,7 +10,6 @@ import numpy as np
 
 from gemm_course import records
 from gemm_course.compiler.work import LANES
-from gemm_course.emulator import Report, emulate
 from gemm_course.figures import charts
 from gemm_course.figures.counts import side_by_side
 from gemm_course.figures.picture import Picture
@@ -21,6 +20,7 @@ from gemm_course.widgets._explorer import Explorer
 from gemm_course.widgets._gpus import left_out, of_gpus, to_measure
 from gemm_course.widgets._gpus import shown as shown_on
 from gemm_course.widgets._said import NotShown, asked, shown
+from lockstep import Report, emulate
 
 SIZE = 4096  # of the matrices that TFLOPS are measured on
 

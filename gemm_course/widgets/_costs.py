@@ -7,11 +7,11 @@ from functools import lru_cache
 
 import numpy as np
 
-from gemm_course.emulator import DataDependent, Report, emulate
 from gemm_course.kernels import Stage
 from gemm_course.kernels.parts.base import tiles_over
 from gemm_course.kernels.parts.block_tile import named
 from gemm_course.widgets._measured import SIZE
+from lockstep import DataDependent, Report, emulate
 
 WIDE = 1024  # columns of the matrices that one block's accesses are counted on
 _KEPT = 4096  # choices cached

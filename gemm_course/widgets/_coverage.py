@@ -8,7 +8,6 @@ from functools import lru_cache
 
 import numpy as np
 
-from gemm_course.emulator import Watch, emulate
 from gemm_course.figures import coverage as figure
 from gemm_course.figures.picture import Picture
 from gemm_course.kernels import Stage
@@ -17,6 +16,7 @@ from gemm_course.widgets._explorer import Explorer, StepThrough, explorer
 from gemm_course.widgets._fitting import shown
 from gemm_course.widgets._said import made_by, or_words
 from gemm_course.widgets._stages import stage_of
+from lockstep import Watch, emulate
 
 THREAD_TILE = {"TM": 4, "TN": 4}
 BLOCKS = ((16, 16), (16, 32), (32, 16))  # BM, BN

@@ -8,12 +8,12 @@ from functools import lru_cache
 
 import numpy as np
 
-from gemm_course.emulator import Watch, emulate
 from gemm_course.figures import multiply as figure
 from gemm_course.figures.block_story import LEVELS, Story, numbered, story
 from gemm_course.figures.picture import Picture
 from gemm_course.kernels import LADDER
 from gemm_course.widgets._explorer import Pointing, StepThrough, explorer
+from lockstep import Watch, emulate
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,6 @@ from collections.abc import Mapping, Sequence
 from gemm_course import records
 from gemm_course.compiler import Compiled
 from gemm_course.compiler.limits import has_instructions, shown
-from gemm_course.emulator.errors import LaunchError
-from gemm_course.emulator.limits import LIMITS, profile
 from gemm_course.figures import tanks as figure
 from gemm_course.figures.picture import Picture
 from gemm_course.figures.tank_words import Contents, amount
@@ -21,6 +19,8 @@ from gemm_course.widgets._explorer import Explorer, explorer
 from gemm_course.widgets._gpus import hardware, look_again, not_in_the_table
 from gemm_course.widgets._slots_in_words import busy_in_words
 from gemm_course.widgets._taken import OfCode, OfStage, most_registers
+from lockstep import LaunchError
+from lockstep.limits import LIMITS, profile
 
 OFFERED = ("H200", "A100", "RTX 3090")  # the ladder's machine code is on record for them
 _SAME = ("GROUP", "BLOCKS", "CUT")  # sizes that do not change what a block takes

@@ -7,12 +7,12 @@ from functools import lru_cache
 
 import numpy as np
 
-from gemm_course.emulator import Watch, emulate
 from gemm_course.figures import registers as figure
 from gemm_course.figures.picture import Picture
 from gemm_course.kernels import LADDER
 from gemm_course.widgets._explorer import Explorer, explorer
 from gemm_course.widgets._fitting import shown
+from lockstep import Watch, emulate
 
 # Tiles small enough to draw; the sliders set the thread's own sizes.
 PLANS = {

@@ -18,11 +18,11 @@ from inspect import Parameter, Signature, isfunction, signature
 from pathlib import Path
 from typing import Any
 
-from gemm_course.emulator import EmulatorError, EmulatorFault, LaunchError, RefusedLine
 from gemm_course.figures.picture import Picture
 from gemm_course.figures.words import in_words
 from gemm_course.kernels import Stage
 from gemm_course.widgets._canvas import Canvas, Text
+from lockstep import EmulatorError, EmulatorFault, LaunchError, RefusedLine
 
 _COURSE = str(Path(__file__).parents[1])
 _NOT_THE_LEARNERS = (_COURSE, *(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gemm_course.emulator.limits import LIMITS
 from gemm_course.figures import strips as figure
 from gemm_course.figures.picture import Picture
 from gemm_course.model import GPUS, Occupancy, Tank, occupancy, tanks
 from gemm_course.widgets._explorer import Explorer, explorer
+from lockstep.limits import LIMITS
 
 WAIT = 600  # clocks until device memory answers, as notebook 04 supposes
 _H200 = GPUS["H200"]

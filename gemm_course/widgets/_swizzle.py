@@ -8,11 +8,11 @@ import numpy as np
 from numba import cuda
 from numba.types import float16
 
-from gemm_course.emulator import emulate
 from gemm_course.figures import swizzle as figure
 from gemm_course.figures.picture import Picture
-from gemm_course.intrinsics import ldmatrix_x4, unroll
 from gemm_course.widgets._explorer import Explorer, explorer
+from lockstep import emulate
+from lockstep.intrinsics import ldmatrix_x4, unroll
 
 PIECES = (2, 4, 8, 16)
 KEPT = {

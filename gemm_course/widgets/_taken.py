@@ -11,12 +11,12 @@ from gemm_course.compiler import CannotCompile, Compiled, compiled
 from gemm_course.compiler.limits import shown
 from gemm_course.compiler.nvidia import why_no_compiler
 from gemm_course.compiler.record import recorded
-from gemm_course.emulator.limits import LIMITS, MAX_REGISTERS
 from gemm_course.kernels import Stage, tiles_text
 from gemm_course.records import SHIPPED, Place
 from gemm_course.widgets import _measured as sweep
 from gemm_course.widgets._costs import cost
 from gemm_course.widgets._gpus import hardware
+from lockstep.limits import LIMITS, MAX_REGISTERS
 
 SWEPT = (9, 0)  # the compute capability of the GPU that the course's own sweep ran on
 _WARP, _UNIT = 32, 8  # threads; the compiler gives a thread registers in multiples of eight

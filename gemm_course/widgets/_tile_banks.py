@@ -8,11 +8,11 @@ from functools import lru_cache
 import numpy as np
 from numba import cuda, float32
 
-from gemm_course.emulator import Watch, emulate
 from gemm_course.figures import banks as figure
 from gemm_course.figures.picture import Picture
 from gemm_course.figures.requests import Request, requests
 from gemm_course.widgets._explorer import Explorer, explorer
+from lockstep import Watch, emulate
 
 BN, BK, TM, TN = 128, 16, 8, 8
 COLUMNS = {"tx * TN + j": 0, "tx + j * BN // TN": 1}

@@ -7,11 +7,11 @@ from functools import lru_cache
 
 import numpy as np
 
-from gemm_course.emulator import Watch, emulate
 from gemm_course.figures import walk as figure
 from gemm_course.figures.picture import Picture
 from gemm_course.kernels import LADDER
 from gemm_course.widgets._explorer import StepThrough, explorer
+from lockstep import Watch, emulate
 
 SIZE, TILE = 4, 2
 _TILES = {"BM": TILE, "BN": TILE, "BK": TILE}

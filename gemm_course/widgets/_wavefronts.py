@@ -8,13 +8,13 @@ from functools import lru_cache
 import numpy as np
 from numba import cuda, float32
 
-from gemm_course.emulator import Watch, emulate
 from gemm_course.figures import wavefronts as figure
 from gemm_course.figures.banks import Tile
 from gemm_course.figures.picture import Picture
 from gemm_course.figures.requests import Request, requests
-from gemm_course.intrinsics import load4, store4
 from gemm_course.widgets._explorer import Explorer, explorer
+from lockstep import Watch, emulate
+from lockstep.intrinsics import load4, store4
 
 BM = BN = 128  # with 8 by 8 results per thread: 256 threads
 THREADS, EACH = 256, 8

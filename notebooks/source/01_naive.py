@@ -72,7 +72,7 @@ see.source("naive_uncoalesced")
 
 # %% [markdown]
 # A block makes `BM` × `BN` of C, 32 × 32 by default. (Yours has 32 × 4, the first picture 32 × 8; a warp
-# makes the same 32 × 1 in all three.) `u32(...)`, from `gemm_course.intrinsics`, and `while`
+# makes the same 32 × 1 in all three.) `u32(...)`, from `lockstep.intrinsics`, and `while`
 # instead of `for` are there for the compiler; your kernel needs neither.
 #
 # `run` launches a stage, or your kernel if you say how many blocks and threads. It uses the GPU if there is

@@ -371,7 +371,7 @@ check.tile_walk(walk)
 # 32 bits, which is quick to compute with. `unroll(range(...))` asks for the loop to be written out, one
 # iteration after the other. The `16` in `shared.array` lets the array begin at a multiple of 16 bytes, as a
 # load of 16 bytes needs. To run a copy of this listing, begin with
-# `from gemm_course.intrinsics import u32, unroll`.
+# `from lockstep.intrinsics import u32, unroll`.
 
 # %% tags=["listing"]
 see.source("block_tiled")

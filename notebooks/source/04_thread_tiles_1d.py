@@ -273,7 +273,7 @@ see.counts("thread_tiled_1d", size, shared_load_wavefronts=shared_requests)
 
 # %%
 # from gemm_course import compiled
-# from gemm_course.intrinsics import unroll
+# from lockstep.intrinsics import unroll
 # tiles = {"BM": 64, "BN": 64, "BK": 8, "TM": 8}
 # mine = compiled(make_column(**tiles), 64, 64, 64, float32(1), A, B, float32(0), C)
 # see.compare_code(mine, ("thread_tiled_1d", tiles))

@@ -183,7 +183,7 @@ see.diff("thread_tiled_1d", "thread_tiled_2d")
 # | its **draft**, document 001 | `kernel5_draft` | one slice per thread |
 #
 # To run a copy, put it into a factory such as `make_outer`, and begin with
-# `from gemm_course.intrinsics import u32, unroll`: [unsigned indices](glossary.md#u32), and loops that are
+# `from lockstep.intrinsics import u32, unroll`: [unsigned indices](glossary.md#u32), and loops that are
 # [written out in full](glossary.md#unrolling). The 16 in `shared.array` is for notebook 06.
 
 # %% [markdown]
@@ -664,7 +664,7 @@ see.limits(
 
 # %%
 # from gemm_course import compiled
-# from gemm_course.intrinsics import unroll
+# from lockstep.intrinsics import unroll
 # A, B, C = (np.zeros((128, 128), np.float32) for _ in range(3))
 # mine = compiled(make_outer(**square), 128, 128, 128, float32(1), A, B, float32(0), C)
 # see.compare_code(mine, ("thread_tiled_2d", square))

@@ -15,8 +15,8 @@ from numba import cuda, float32
 
 from gemm_course import check, compiled, emulate, run
 from gemm_course import widgets as see
-from gemm_course.intrinsics import load4, store4
 from gemm_course.kernels import LADDER
+from lockstep.intrinsics import load4, store4
 
 # %% [markdown]
 # ## In one picture
@@ -356,7 +356,7 @@ see.diff("thread_tiled_2d", "vectorized")
 # - Nobody wrote `load4(As, ...)`. The loops that fill `a` and `b` read neighbours, and the compiler sees it.
 # - `store_four` stores a row of C as four or, at its end, singly. You see it after 06.5.
 #
-# To run a copy, put it into a factory, and begin with `from gemm_course.intrinsics import load4, store4, u32,
+# To run a copy, put it into a factory, and begin with `from lockstep.intrinsics import load4, store4, u32,
 # unroll` and `from gemm_course.kernels.parts.results import store_four`. (`u32` and `unroll` are for the
 # compiler: unsigned indices, and loops written out in full.)
 #

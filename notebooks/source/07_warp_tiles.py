@@ -14,8 +14,8 @@ from numba import cuda, float32
 
 from gemm_course import check, run
 from gemm_course import widgets as see
-from gemm_course.intrinsics import u32
 from gemm_course.kernels import LADDER
+from lockstep.intrinsics import u32
 
 # %% [markdown]
 # ## In one picture

@@ -19,7 +19,7 @@ from numba.types import float16
 
 from gemm_course import LADDER, check, launch, records, run
 from gemm_course import widgets as see
-from gemm_course.intrinsics import (
+from lockstep.intrinsics import (
     COL_MAJOR,
     ROW_MAJOR,
     unroll,

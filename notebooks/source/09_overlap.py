@@ -17,7 +17,7 @@ from numba import cuda, float32
 
 from gemm_course import check, emulate, records, run
 from gemm_course import widgets as see
-from gemm_course.intrinsics import cp_async4, cp_async_commit, cp_async_wait
+from lockstep.intrinsics import cp_async4, cp_async_commit, cp_async_wait
 
 # %% [markdown]
 # ## In one picture

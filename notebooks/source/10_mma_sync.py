@@ -20,8 +20,8 @@ from numba.types import float16
 
 from gemm_course import check, launch, records
 from gemm_course import widgets as see
-from gemm_course.intrinsics import ldmatrix_x4, ldmatrix_x4_trans, mma_m16n8k16, unroll
 from gemm_course.profiles import recorded
+from lockstep.intrinsics import ldmatrix_x4, ldmatrix_x4_trans, mma_m16n8k16, unroll
 
 # %% [markdown]
 # ## In one picture

@@ -21,8 +21,8 @@ from numba.types import float16
 from gemm_course import check, emulate, records
 from gemm_course import widgets as see
 from gemm_course.checks.kits import two_roles
-from gemm_course.emulator import EmulatorError
-from gemm_course.intrinsics import (
+from lockstep import EmulatorError
+from lockstep.intrinsics import (
     fence_async,
     mbarrier_arrive,
     mbarrier_expect,

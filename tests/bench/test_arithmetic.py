@@ -5,7 +5,7 @@ import pytest
 
 from gemm_course.bench import arithmetic
 from gemm_course.bench.arithmetic import THREADS, UNITS
-from gemm_course.emulator import emulate
+from lockstep import emulate
 
 
 @pytest.mark.parametrize("unit", UNITS)

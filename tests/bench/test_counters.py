@@ -156,7 +156,7 @@ def test_cases_come_from_a_module(tmp_path):
 
 
 def test_some_cases_of_a_file():
-    everything = Source("module", module="tests/emulator/counter_cases.py")
+    everything = Source("module", module="lockstep/lockstep_tests/counter_cases.py")
     names = [case.name for case in replace(everything, only=("strided", "transpose")).cases()]
     assert names == ["strided_gather", "transpose_without_padding", "transpose_with_padding"]
     with pytest.raises(ValueError, match="no case called nowhere"):
@@ -164,7 +164,7 @@ def test_some_cases_of_a_file():
 
 
 def test_the_emulators_cases_can_be_counted():
-    cases = Source("module", module="tests/emulator/counter_cases.py").cases()
+    cases = Source("module", module="lockstep/lockstep_tests/counter_cases.py").cases()
     assert len(cases) >= 10
     assert len({case.name for case in cases}) == len(cases)
 
@@ -181,7 +181,7 @@ def test_wavefront_instructions_are_legal_and_distinct():
 
 
 def test_wavefront_cases_access_the_words_they_list():
-    from gemm_course.emulator import emulate
+    from lockstep import emulate
 
     for one, case in list(zip(instructions(1), wavefront_cases(1)))[::37]:
         report = emulate(

@@ -28,7 +28,7 @@ from gemm_course.compiler import Compiled
 from gemm_course.profiles import NoProfile, recorded
 from gemm_course.records import parse_tiles, profiles
 from gemm_course.records.columns import ORIGIN, PROFILE
-from tests import processes
+from lockstep_tests import processes
 from tests.bench.nsight import CODE, MEASURED, printed, rows_of
 
 runner = CliRunner()

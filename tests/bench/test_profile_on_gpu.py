@@ -9,10 +9,10 @@ from gemm_course.bench.counters.ncu import NoProfiler
 from gemm_course.bench.profile import NotProfiled
 from gemm_course.bench.profile.record import record_profiles
 from gemm_course.bench.profile.wanted import wanted
-from gemm_course.emulator.limits import MAX_GRID
 from gemm_course.profiles import recorded
 from gemm_course.profiles.profile import Profile
 from gemm_course.records import profiles
+from lockstep.limits import MAX_GRID
 
 pytestmark = [pytest.mark.gpu, pytest.mark.compiler]
 

@@ -21,7 +21,7 @@ from gemm_course.bench.choices import (
 from gemm_course.bench.sweep import Sweep, queue_of, workers_that_fit
 from gemm_course.kernels import LADDER, tiles_text
 from gemm_course.records.columns import SWEEP
-from tests import processes
+from lockstep_tests import processes
 
 STAGES = [LADDER["block_tiled"], LADDER["thread_tiled_1d"]]
 SHAPE = (64, 64, 64)

@@ -9,9 +9,9 @@ from numba import cuda
 from gemm_course.bench import roofs, tma_reader
 from gemm_course.bench.tma_reader import CHOICES, COLUMNS, Choice, array_of, reader
 from gemm_course.compiler import compiled
-from gemm_course.emulator import emulate
-from gemm_course.emulator.limits import PROFILES
-from gemm_course.intrinsics import tensor_map
+from lockstep import emulate
+from lockstep.intrinsics import tensor_map
+from lockstep.limits import PROFILES
 
 BLOCKS, BOXES = 5, 7
 

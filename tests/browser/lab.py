@@ -12,7 +12,7 @@ import urllib.request
 from pathlib import Path
 
 from gemm_course.commands.lab import environment
-from tests.processes import WAIT, child, wait_for
+from lockstep_tests.processes import WAIT, child, wait_for
 
 ROOT = Path(__file__).resolve().parents[2]
 TOKEN = "test-token"

@@ -13,7 +13,7 @@ IMPORTS = """import numpy as np
 from numba import cuda, float32, float64, int32
 from numba.types import float16
 from gemm_course import check
-from gemm_course.intrinsics import *
+from lockstep.intrinsics import *
 from gemm_course.checks.kits import *
 """
 _NUMBER = count()

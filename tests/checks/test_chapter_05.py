@@ -6,7 +6,7 @@ from numba import cuda
 
 from gemm_course import LADDER, check
 from gemm_course.checks.ch05.draft_is_right import CASES
-from gemm_course.emulator import emulate
+from lockstep import emulate
 from tests.checks.cells import verdict_of
 from tests.wrong_solutions.altering import changed, solution
 from tests.wrong_solutions.chapter_05 import ADD, LINEAR, READ_A

@@ -8,9 +8,9 @@ from gemm_course import check, compiled
 from gemm_course.checks.ch06.scatter_padding import wavefronts_of
 from gemm_course.checks.ch06.stray_read import SMALLEST, TILE, strays
 from gemm_course.checks.kits import around
-from gemm_course.emulator import wavefronts
-from gemm_course.intrinsics import copy16, load4, store4
 from gemm_course.kernels import LADDER
+from lockstep import wavefronts
+from lockstep.intrinsics import copy16, load4, store4
 from tests.wrong_solutions.chapter_06 import WRONG
 
 

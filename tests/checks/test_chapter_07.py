@@ -12,10 +12,10 @@ from gemm_course.checks.ch07 import legal_tiles, owner_map, runs_of_four
 from gemm_course.checks.ch07.warp_layout import threads
 from gemm_course.checks.engines.tiles import tile_choices
 from gemm_course.checks.kits import thread_tile_parts
-from gemm_course.emulator import wavefronts
-from gemm_course.intrinsics import u32
 from gemm_course.kernels import LADDER
 from gemm_course.kernels.parts.base import tiles_text
+from lockstep import wavefronts
+from lockstep.intrinsics import u32
 from tests.checks.cells import verdict_of
 from tests.wrong_solutions.altering import changed, solution
 from tests.wrong_solutions.chapter_07 import PUT_LOOP, RUNS, RUNS_ALIKE, WARP_COL, WARP_ROW
@@ -222,7 +222,7 @@ def test_one_operand_may_be_read_by_fours():
     alone = "for i in range(TM):\n                    a[i] = As[p, y0 + i // 4 * (4 * LANE_ROWS) + i % 4]"
     fours = "for i in range(0, TM, 4):\n                    a[i], a[i + 1], a[i + 2], a[i + 3] = load4("
     cell = changed(solution("runs_of_four"), (alone, f"{fours}As, (p, y0 + i * LANE_ROWS))"))
-    verdict = verdict_of(f"from gemm_course.intrinsics import load4\n\n{cell}")
+    verdict = verdict_of(f"from lockstep.intrinsics import load4\n\n{cell}")
     assert verdict.passed, str(verdict)
 
 

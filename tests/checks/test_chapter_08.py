@@ -8,7 +8,7 @@ from numba.types import float16
 from gemm_course import check
 from gemm_course.checks.ch08.padded_c import v07_ends
 from gemm_course.checks.ch08.padding_wavefronts import PADS, wavefronts_of_eight_rows
-from gemm_course.intrinsics import COL_MAJOR, ROW_MAJOR, wmma_load_a, wmma_load_b, wmma_mma, wmma_store
+from lockstep.intrinsics import COL_MAJOR, ROW_MAJOR, wmma_load_a, wmma_load_b, wmma_mma, wmma_store
 from tests.checks.cells import verdict_of
 from tests.wrong_solutions.altering import changed, solution
 

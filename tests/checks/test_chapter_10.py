@@ -6,8 +6,8 @@ from numba import cuda, float32
 from numba.types import float16
 
 from gemm_course import check
-from gemm_course.intrinsics import ldmatrix_x4, ldmatrix_x4_trans, mma_m16n8k16
 from gemm_course.kernels import LADDER
+from lockstep.intrinsics import ldmatrix_x4, ldmatrix_x4_trans, mma_m16n8k16
 from tests.checks.cells import checked_cells, verdict_of
 
 

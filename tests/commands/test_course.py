@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import processes
+from lockstep_tests import processes
 
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.skipif(
@@ -157,8 +157,8 @@ def test_a_moved_course_needs_no_network(machine):
     machine.start()
     packages = machine.course / ".venv" / "lib" / "python3.11" / "site-packages"
     packages.mkdir(parents=True)
-    path = packages / "_editable_impl_gemm_course.pth"
-    path.write_text(str(machine.course))
+    path = packages / "_gemm_course.pth"
+    path.write_text(f"{machine.course}\n{machine.course}/lockstep")
     script = machine.course / ".venv" / "bin" / "jupyter-lab"
     script.write_text(f"#!{machine.course}/.venv/bin/python\nprint({str(machine.course)!r})\n")
     binary = machine.course / ".venv" / "bin" / "uv"
@@ -169,7 +169,9 @@ def test_a_moved_course_needs_no_network(machine):
         assert machine.start("doctor").stdout.split()[0] == "runs"
     assert len(machine.calls()) == 1
     bin_now = machine.course / ".venv" / "bin"
-    assert (machine.course / path.relative_to(old)).read_text() == str(machine.course)
+    assert (
+        machine.course / path.relative_to(old)
+    ).read_text() == f"{machine.course}\n{machine.course}/lockstep"
     (bin_now / "jupyter-lab").chmod(0o755)
     ran = processes.run([str(bin_now / "jupyter-lab"), "here"], env=machine.environment)
     assert ran.stdout == f"runs {bin_now / 'jupyter-lab'} here\n", "though its path has a space"

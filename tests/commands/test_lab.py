@@ -17,7 +17,7 @@ import pytest
 
 from gemm_course.commands import lab
 from gemm_course.places import COURSE as ROOT
-from tests import processes
+from lockstep_tests import processes
 
 pytestmark = pytest.mark.waits
 

@@ -9,8 +9,8 @@ from numba import cuda, float32, int32
 
 from gemm_course import LADDER, compiled, emulate, emulated
 from gemm_course.compiler import CannotCompile
-from gemm_course.intrinsics import fence_async
 from gemm_course.kernels import IllegalTiles
+from lockstep.intrinsics import fence_async
 
 pytestmark = [pytest.mark.compiler, pytest.mark.filterwarnings("ignore:.*low occupancy")]
 

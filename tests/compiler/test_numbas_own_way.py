@@ -8,7 +8,7 @@ import pytest
 from numba import cuda
 
 from gemm_course import compiled
-from tests import processes
+from lockstep_tests import processes
 
 STAGES = ("thread_tiled_1d", "wmma", "mma_sync", "persistent")
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numba import cuda, float32
 
-from gemm_course import device
+from gemm_course import device, emulated
 from gemm_course.device import presence
 from gemm_course.device.buffers import leading_dimension, padded
 from gemm_course.device.timing import repetitions
@@ -189,3 +189,10 @@ class TestWithGpu:
         found = device.compile_for(uses_shared, [cuda.to_device(np.zeros(256, np.float32))])
         assert found.static_shared_bytes == 1024
         assert 0 < found.registers <= 255
+
+
+def test_no_gpu_runs_where_numba_cuda_is_emulated():
+    outside = device.why_no_gpu()
+    with emulated():
+        assert "emulated" in device.why_no_gpu()
+    assert device.why_no_gpu() == outside

@@ -5,11 +5,11 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 import pytest
 
-from gemm_course.emulator import Watch, emulate
 from gemm_course.figures import threads, walk
 from gemm_course.figures.requests import requests
 from gemm_course.kernels import LADDER
 from gemm_course.widgets import _walk
+from lockstep import Watch, emulate
 from tests.figures.page import SVG, faults, texts
 
 TILES = {"BM": 2, "BN": 2, "BK": 2}

@@ -3,9 +3,9 @@
 import pytest
 
 from gemm_course.figures import swizzle as figure
-from gemm_course.intrinsics import _fragments as layouts
 from gemm_course.widgets import _fragments
 from gemm_course.widgets._swizzle import KEPT, PIECES, draw
+from lockstep.intrinsics import fragments as layouts
 
 
 @pytest.mark.parametrize("pieces", PIECES)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gemm_course.emulator import emulate
+from lockstep import emulate
 
 
 def padded(values: np.ndarray, alignment: int = 64) -> np.ndarray:

@@ -11,7 +11,7 @@ from functools import cache
 
 import numpy as np
 
-from gemm_course.emulator import Watch, emulate, wavefronts
+from lockstep import Watch, emulate, wavefronts
 
 WORD, FOUR_WORDS = 4, 16  # bytes
 LANES = 32

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from gemm_course.kernels import LADDER
-from tests.emulator.scalar import NotCovered
-from tests.emulator.tables import compare_tables, emulated_table, run_both
+from lockstep_tests.scalar import NotCovered
+from lockstep_tests.tables import compare_tables, emulated_table, run_both
 
 pytest.importorskip(
     "numba_cuda", reason="asks numba-cuda's type inference, which the built-in numba.cuda lacks"

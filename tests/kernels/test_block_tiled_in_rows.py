@@ -5,9 +5,9 @@ import inspect
 import numpy as np
 import pytest
 
-from gemm_course.emulator import Watch, emulate
 from gemm_course.kernels import LADDER
 from gemm_course.kernels.variants.block_tiled_in_rows import STAGE
+from lockstep import Watch, emulate
 
 SMALL = {"BM": 8, "BN": 16, "BK": 32}
 

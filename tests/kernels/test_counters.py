@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from gemm_course.bench.counters.sources import gemm_args
-from gemm_course.emulator import emulate
 from gemm_course.kernels import LADDER
 from gemm_course.records import parse_tiles
-from tests.emulator.counters import Explained, compare, emulated, hardware, recorded
+from lockstep import emulate
+from lockstep_tests.counters import Explained, compare, emulated, hardware, recorded
 from tests.kernels.merged_loads import merged_ratios
 
 MERGED = "the compiler merges four neighbouring 32-bit shared loads of a thread into one of 128 bits"

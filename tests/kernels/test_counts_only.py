@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from gemm_course.emulator import DataDependent, emulate
 from gemm_course.kernels import LADDER
-from tests.emulator.tables import check_counts_only
+from lockstep import DataDependent, emulate
+from lockstep_tests.tables import check_counts_only
 
 
 def matrices(stage, m, n, k, like, tiles=None):

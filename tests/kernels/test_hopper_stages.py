@@ -5,10 +5,10 @@ import inspect
 import numpy as np
 import pytest
 
-from gemm_course.emulator import emulate
-from gemm_course.emulator.limits import REGISTERS_PER_SM
 from gemm_course.kernels import LADDER
 from gemm_course.kernels.parts.tensor_tiles import CONSUMER_REGISTERS, PRODUCER_REGISTERS
+from lockstep import emulate
+from lockstep.limits import REGISTERS_PER_SM
 from tests.kernels.conftest import padded
 
 NAMES = ("mma_tma", "wgmma_tma", "warp_specialised", "persistent", "staged_store", "overlapped_store")

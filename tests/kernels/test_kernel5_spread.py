@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from gemm_course.emulator import emulate
 from gemm_course.kernels import LADDER
 from gemm_course.kernels.variants.kernel5_spread import STAGE
+from lockstep import emulate
 
 SMALL = {"BM": 32, "BN": 64, "BK": 16, "TM": 4, "TN": 8}
 DOCUMENT = {"BM": 128, "BN": 128, "BK": 16, "TM": 8, "TN": 8}

@@ -17,8 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gemm_course import kernels
-from gemm_course.emulator.limits import MAX_SHARED_BYTES, MAX_THREADS
 from gemm_course.kernels import LADDER, IllegalTiles, Ladder
+from lockstep.limits import MAX_SHARED_BYTES, MAX_THREADS
 
 NAMES = [stage.name for stage in LADDER]
 TILED = [LADDER[name] for name in NAMES[3:]]

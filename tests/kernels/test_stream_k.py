@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from gemm_course.emulator import emulate
 from gemm_course.kernels import LADDER
 from gemm_course.kernels import a15_stream_k as stream_k
 from gemm_course.launching import _emulated
+from lockstep import emulate
 from tests.kernels.conftest import allowed, padded
 from tests.kernels.test_results import SMALL
 from tests.kernels.test_tensor_core_mutants import altered

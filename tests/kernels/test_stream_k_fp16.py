@@ -5,10 +5,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from gemm_course.emulator import emulate
 from gemm_course.kernels import LADDER
 from gemm_course.kernels import c07_stream_k_fp16 as stream_k_fp16
 from gemm_course.kernels.c07_stream_k_fp16 import CHOICES, steps_if_shared, steps_in_waves
+from lockstep import emulate
 from tests.kernels.conftest import allowed, padded
 from tests.kernels.test_results import SMALL
 from tests.kernels.test_tensor_core_mutants import altered

@@ -9,7 +9,6 @@ import inspect
 
 import pytest
 
-from gemm_course.emulator import Deadlock
 from gemm_course.kernels import b01_wmma as wmma
 from gemm_course.kernels import b03_mma_ring as mma_ring
 from gemm_course.kernels import b04_mma_sync as mma_sync
@@ -20,6 +19,7 @@ from gemm_course.kernels import c04_persistent as persistent
 from gemm_course.kernels import c05_staged_store as staged_store
 from gemm_course.kernels import c06_overlapped_store as overlapped_store
 from gemm_course.kernels.parts import mma_tiles
+from lockstep import Deadlock
 
 LAST_WAIT = "                wgmma_wait(0)\n"
 LAST_SLOT = """                if steps > 0 and lane == 0:

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from gemm_course import compiled
-from gemm_course.emulator import emulate
 from gemm_course.kernels import LADDER
 from gemm_course.kernels.variants.vectorized_apart import STAGE
+from lockstep import emulate
 
 SMALL = {"BM": 32, "BN": 64, "BK": 16, "TM": 4, "TN": 4}
 SWITCHES = [(0, 0), (0, 1), (1, 0), (1, 1)]

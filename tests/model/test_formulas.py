@@ -13,13 +13,13 @@ import pytest
 from numba import cuda, float32
 
 from gemm_course.checks.kits import document_002
-from gemm_course.emulator import Watch, emulate
-from gemm_course.intrinsics import load4
 from gemm_course.kernels import LADDER
 from gemm_course.model.formulas import FORMULAS
 from gemm_course.model.formulas import document_002 as d2
 from gemm_course.model.formulas import document_003 as d3
 from gemm_course.model.formulas import document_004 as d4
+from lockstep import Watch, emulate
+from lockstep.intrinsics import load4
 
 BLOCK = (1, 1)  # (x, y) of the block that is watched
 ACROSS, DOWN, DEEP = 3, 2, 2  # blocks along x and y, tiles along k

@@ -175,7 +175,7 @@ def test_occupancy_is_the_drivers_own():
     from numba import cuda, float32
 
     from gemm_course.device import compile_for, gpu_facts
-    from gemm_course.emulator.limits import MAX_STATIC_SHARED_BYTES
+    from lockstep.limits import MAX_STATIC_SHARED_BYTES
 
     gpu = GPUS.get(gpu_facts().name.split()[-1])
     if gpu is None:

@@ -8,9 +8,10 @@ import pytest
 from numba import cuda, float32, uint64
 from numba.types import float16
 
-from gemm_course.emulator import emulate
-from gemm_course.emulator.errors import Deadlock
-from gemm_course.intrinsics import (
+from gemm_course.model import phases
+from gemm_course.model.phases import Barrier, Timing, run
+from lockstep import Deadlock, emulate
+from lockstep.intrinsics import (
     fence_async,
     mbarrier_arrive,
     mbarrier_expect,
@@ -21,8 +22,6 @@ from gemm_course.intrinsics import (
     tma_load,
     u32,
 )
-from gemm_course.model import phases
-from gemm_course.model.phases import Barrier, Timing, run
 
 SLOTS, TILES = (2, 3, 4), 6
 ROWS = COLUMNS = 32  # of a part: 2,048 bytes of FP16

@@ -17,7 +17,6 @@ from gemm_course.checks.kits import make_strip
 from gemm_course.compiler.compile import usage_of
 from gemm_course.compiler.nvidia import why_no_compiler
 from gemm_course.compiler.record import recorded as machine_code
-from gemm_course.intrinsics import u32, unroll
 from gemm_course.kernels import LADDER, tiles_text
 from gemm_course.kernels.variants import called
 from gemm_course.model import occupancy
@@ -27,6 +26,7 @@ from gemm_course.widgets._costs import cost
 from gemm_course.widgets._quiz import questions
 from gemm_course.widgets._strips import KERNELS, WAIT, draw
 from gemm_course.widgets._tiles import one_step_away
+from lockstep.intrinsics import u32, unroll
 from tests.wrong_solutions.altering import solution
 
 SOURCES = Path(__file__).parents[2] / "notebooks" / "source"

@@ -12,10 +12,8 @@ import pytest
 from numba import cuda, float32
 
 from gemm_course import compiled, records
-from gemm_course.emulator.limits import PROFILES
 from gemm_course.figures.requests import Request
 from gemm_course.figures.wavefronts import served, wavefronts_of
-from gemm_course.intrinsics import unroll
 from gemm_course.kernels import LADDER
 from gemm_course.kernels.parts.base import Stage
 from gemm_course.kernels.variants import kernel5_spread
@@ -24,10 +22,12 @@ from gemm_course.profiles import recorded, verdict
 from gemm_course.profiles.words import percent
 from gemm_course.widgets import _measured as sweep
 from gemm_course.widgets import _strips, _tile_banks, _wavefronts
+from lockstep.intrinsics import unroll
+from lockstep.limits import PROFILES
 from tests.checks.cells import verdict_of
 from tests.wrong_solutions.altering import changed, solution
 
-DATA = Path(__file__).parents[2] / "data" / "h200"
+WAVEFRONTS = Path(__file__).parents[2] / "lockstep" / "recorded" / "shared_memory_wavefronts.csv"
 SOURCES = Path(__file__).parents[2] / "notebooks" / "source"
 DOCUMENT = {"BM": 128, "BN": 128, "BK": 16, "TM": 8, "TN": 8}
 
@@ -203,7 +203,7 @@ def test_the_loads_of_05_are_those_of_the_square():
 
 def test_what_05_says_of_turns():
     """Pairs that want the same, or all lanes: two wavefronts. Side by side: four. Two apart: eight."""
-    with (DATA / "shared_memory_wavefronts.csv").open(encoding="utf-8") as file:
+    with WAVEFRONTS.open(encoding="utf-8") as file:
         rows = {
             row["pattern"]: row["wavefronts"]
             for row in csv.DictReader(file)

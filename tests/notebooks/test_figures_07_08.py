@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 
 from gemm_course import records
-from gemm_course.emulator import wavefronts
-from gemm_course.emulator.limits import MAX_REGISTERS
 from gemm_course.figures.warp_reads import request
 from gemm_course.figures.wavefronts import wavefronts_of
 from gemm_course.kernels import LADDER, b01_wmma, tiles_text
@@ -19,6 +17,8 @@ from gemm_course.model.tensor_cores import adds
 from gemm_course.profiles import recorded, verdict
 from gemm_course.widgets import _owners, _quiz, _tiles
 from gemm_course.widgets._fragments import PADS, WIDTHS, draw_rows, held
+from lockstep import wavefronts
+from lockstep.limits import MAX_REGISTERS
 from tests.notebooks.builder import ROOT
 
 SQUARE = {"BM": 128, "BN": 128, "BK": 16, "TM": 8, "TN": 8, "PAD": 0}

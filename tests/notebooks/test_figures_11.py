@@ -9,11 +9,11 @@ from gemm_course import records
 from gemm_course.checks.kits import given_consumer, given_producer, late_consumer, two_roles
 from gemm_course.compiler.kinds import TENSOR_CORE
 from gemm_course.compiler.record import recorded as code_of
-from gemm_course.emulator import EmulatorError, emulate
-from gemm_course.intrinsics import tensor_map
 from gemm_course.model import phases
 from gemm_course.profiles import recorded
 from gemm_course.widgets import _phases, _quiz
+from lockstep import EmulatorError, emulate
+from lockstep.intrinsics import tensor_map
 from tests.notebooks.builder import ROOT
 
 STAGES = ("mma_tma", "warp_specialised", "mma_sync", "wgmma_tma")  # P, Q, R, S

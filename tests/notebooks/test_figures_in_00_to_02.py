@@ -7,12 +7,12 @@ import pytest
 
 from gemm_course import records
 from gemm_course.checks.engines import Problem
-from gemm_course.emulator.limits import LIMITS
 from gemm_course.kernels import LADDER
 from gemm_course.model.gpus import GPUS
 from gemm_course.model.roofline import Roofline
 from gemm_course.profiles import recorded
 from gemm_course.profiles.verdict import LIMIT, of_active_clocks, verdict
+from lockstep.limits import LIMITS
 
 SOURCES = Path(__file__).parents[2] / "notebooks" / "source"
 H200 = GPUS["H200"]

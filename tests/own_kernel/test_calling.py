@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from gemm_course import own
-from gemm_course.emulator import emulate
 from gemm_course.own_kernel import calling
+from lockstep import emulate
 from tests.own_kernel.edits import new_file
 
 

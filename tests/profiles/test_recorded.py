@@ -8,11 +8,11 @@ from gemm_course.bench.counters.sources import stage_named
 from gemm_course.compiler.disassembly import SIZE
 from gemm_course.compiler.kinds import KINDS
 from gemm_course.device.buffers import leading_dimension
-from gemm_course.emulator import DataDependent
 from gemm_course.profiles import recorded
 from gemm_course.profiles.store import FOLDER, KEY, SUFFIX
 from gemm_course.records import DATA, gpus, parse_tiles
 from gemm_course.records.columns import PROFILE
+from lockstep import DataDependent
 
 TABLES = {gpu: DATA / gpu / FOLDER / "kernels.csv" for gpu in gpus()}
 ROWS = [(gpu, row) for gpu, path in TABLES.items() for row in PROFILE.rows(path)]

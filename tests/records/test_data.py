@@ -199,38 +199,3 @@ def test_defaults_compile_quickly_enough_for_a_slider():
     for stage in LADDER:
         longest = LONGEST_COMPILATION * (2 if stage.name in SLOWER_TO_COMPILE else 1)
         assert seconds[stage.name, tiles_text(stage.tiles)] <= longest, stage
-
-
-def test_wavefront_rows_are_instructions_of_one_warp():
-    frame = records.shared_memory_wavefronts()
-    lanes = frame["lane_word_index"].str.split().map(lambda words: [int(word) for word in words])
-    assert (lanes.map(len) == 32).all()
-    assert set(frame["bits"]) == {32, 64, 128}
-    assert (lanes.map(min) == -1).sum() > 500  # with inactive lanes
-    assert frame["wavefronts"].between(1, 32).all()
-
-
-def rule_of_the_readme(lanes, bits, op):
-    """The wavefronts of one instruction by the rules in data/README.md."""
-    count = bits // 32
-    groups = [range(start, start + 32 // count) for start in range(0, 32, 32 // count)]
-    active = [lane for lane in range(32) if lanes[lane] >= 0]
-    partners = [all(lanes[lane ^ step] in (lanes[lane], -1) for lane in active) for step in (1, 2)]
-    if op == "load" and count > 1 and any(partners):
-        groups = [[*first, *second] for first, second in zip(groups[::2], groups[1::2])]
-    return sum(
-        _most_in_a_bank({lanes[lane] + i for lane in group if lanes[lane] >= 0 for i in range(count)})
-        for group in groups
-    )
-
-
-def _most_in_a_bank(words):
-    return max((sum(word % 32 == bank for word in words) for bank in range(32)), default=0)
-
-
-def test_the_data_stage_follows_the_rules_of_the_readme():
-    frame = records.shared_memory_wavefronts()
-    for row in frame.itertuples():
-        lanes = [int(word) for word in row.lane_word_index.split()]
-        assert rule_of_the_readme(lanes, row.bits, row.op) == row.data_stage_wavefronts, row
-    assert (frame["wavefronts"] == frame["data_stage_wavefronts"]).mean() > 0.9

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gemm_course.commands.site.build import build
-from tests.processes import wait_for
+from lockstep_tests.processes import wait_for
 
 BUILD = 300  # seconds that a worker waits for another one's build, on a busy machine
 

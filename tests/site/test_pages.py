@@ -29,7 +29,7 @@ def test_every_file_that_is_linked_is_there_and_markdown_is_a_page(built):
         "notebooks/00_dots",
         "notebooks/glossary",
         "docs/what_limits_it",
-        "docs/emulator",
+        "lockstep/README",
         "RULES",
     }
     assert made == {f"{name}.html" for name in (*expected, "search")}
@@ -94,6 +94,6 @@ def test_a_chapter_without_its_solutions_is_refused(tmp_path):
 
 def test_mathematics_that_cannot_be_written_stops_the_build(tmp_path):
     course = small_course.write(tmp_path / "course")
-    (course / "docs/emulator.md").write_text("# The emulator\n\n$\\nonsense{1}$\n")
+    (course / "lockstep/README.md").write_text("# The emulator\n\n$\\nonsense{1}$\n")
     with pytest.raises(Exception, match="nonsense"):
         build(tmp_path / "site", course, lambda _: None)

@@ -7,8 +7,8 @@ from gemm_course import widgets as see
 from gemm_course.figures import scatter as scatter_figure
 from gemm_course.figures import wavefronts as figure
 from gemm_course.figures.requests import Request
-from gemm_course.intrinsics import load4
 from gemm_course.widgets import _scatter, _wavefronts
+from lockstep.intrinsics import load4
 
 SCATTER, READ_A, READ_B, STORE_B = _wavefronts.ACCESSES
 EVERY = [(access, depth, pad) for access in _wavefronts.ACCESSES for depth in (8, 16) for pad in (0, 2, 4)]

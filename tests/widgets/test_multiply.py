@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from gemm_course import widgets as see
-from gemm_course.emulator import emulate
 from gemm_course.figures import multiply as figure
 from gemm_course.figures.block_story import LEVELS, WARP, numbered
 from gemm_course.figures.svg import PAGE
 from gemm_course.kernels import LADDER
 from gemm_course.widgets import _multiply as widget
+from lockstep import emulate
 from tests.figures.page import SVG, faults
 
 EXAMPLES = sorted(widget.EXAMPLES)

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from numba import cuda, float32
 
-from gemm_course.emulator import emulate
 from gemm_course.figures import coverage as figure
 from gemm_course.kernels import LADDER
 from gemm_course.kernels.variants.kernel5_draft import STAGE as DRAFT
 from gemm_course.kernels.variants.kernel5_spread import STAGE as SPREAD
 from gemm_course.widgets import _coverage, _tile_banks
+from lockstep import emulate
 
 SVG = "{http://www.w3.org/2000/svg}"
 KERNEL5 = LADDER["kernel5"]

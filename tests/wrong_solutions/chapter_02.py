@@ -59,7 +59,7 @@ WRONG["coalesced"] = altered(
             (INDICES, "row = cuda.blockIdx.x * BM + cuda.threadIdx.y\n    " + LISTED_COL),
         ),
         "lines_of_the_course": (
-            "`from gemm_course.intrinsics import u32`",
+            "`from lockstep.intrinsics import u32`",
             ("@cuda.jit", "del u32  # notebook 02 does not import it\n\n\n@cuda.jit"),
             (INDICES, BLOCKS_DOWN.replace("cuda.blockIdx.x", "u32(cuda.blockIdx.x)")),
         ),

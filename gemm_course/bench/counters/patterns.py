@@ -192,7 +192,7 @@ def _kernel(op: str, bits: int):
     """
     from numba import cuda, float32, float64
 
-    from gemm_course.intrinsics import load4, store4
+    from lockstep.intrinsics import load4, store4
 
     def load_scalar(index, values):
         shared = cuda.shared.array(0, dtype)

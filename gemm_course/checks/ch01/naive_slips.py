@@ -8,7 +8,7 @@ import numpy as np
 
 from gemm_course.checks.core import Refused, emulate_kernel, source_tree
 from gemm_course.checks.engines import GemmTrial
-from gemm_course.emulator import Finding, Watch
+from lockstep import Finding, Watch
 
 
 def hold_to_all_threads(trial: GemmTrial) -> None:

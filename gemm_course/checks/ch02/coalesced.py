@@ -13,7 +13,7 @@ from gemm_course.checks.engines.first_warp import (
 from gemm_course.checks.engines.float64 import why_float64
 from gemm_course.checks.engines.gemm import GEMM, GemmTrial, Likely, hold_to_numbers, try_on
 from gemm_course.checks.engines.problem import Geometry, Problem
-from gemm_course.emulator import Watch
+from lockstep import Watch
 
 GEOMETRY = Geometry((32, 8), "columns")
 ALIGNED = Problem(16, 64, 32)  # rows of all three matrices start at sectors, and all warps are full

@@ -4,8 +4,8 @@ import numpy as np
 
 from gemm_course.checks.engines.tables import Part, Slip, numbers, table_exercise
 from gemm_course.checks.kits import document_002
-from gemm_course.emulator import emulate
 from gemm_course.kernels import LADDER
+from lockstep import emulate
 
 CASES = ((8, 2), (8, 4), (12, 3), (16, 4))  # n and T
 

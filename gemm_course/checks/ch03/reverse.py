@@ -17,7 +17,7 @@ from gemm_course.checks.core import (
 )
 from gemm_course.checks.engines.findings import not_called
 from gemm_course.checks.engines.trial import Trial, try_kernel
-from gemm_course.emulator import Finding, Watch
+from lockstep import Finding, Watch
 
 SIZES = (8, 32, 128)  # T: less than a warp, a warp, several
 BLOCKS = 3

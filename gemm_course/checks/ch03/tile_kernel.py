@@ -12,8 +12,8 @@ from gemm_course.checks.engines.gemm_factory import GemmFactory
 from gemm_course.checks.engines.lessons import barriers, no_float64, no_number_beside, stored_once
 from gemm_course.checks.engines.problem import Geometry
 from gemm_course.checks.engines.tiles import Tiles, tile_choices
-from gemm_course.emulator import Finding
 from gemm_course.kernels import LADDER
+from lockstep import Finding
 
 TILES = tile_choices("T", (4,), (2,), (8,), (16,), (32,))
 WARP_WIDE = TILES[-1]

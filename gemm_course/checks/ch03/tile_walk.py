@@ -9,8 +9,8 @@ import numpy as np
 from numba import cuda
 
 from gemm_course.checks.engines.tables import Place, Slip, places, table_exercise
-from gemm_course.emulator import Watch, emulate
 from gemm_course.kernels import LADDER
+from lockstep import Watch, emulate
 
 # THREADS, BM and BK, and for the kernel BN. Tiles of fewer rows than its own are its last ones, at A's edge.
 # The first gives a thread three elements: two rows and two columns would look like two pairs.

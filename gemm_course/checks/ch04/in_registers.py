@@ -22,7 +22,7 @@ from gemm_course.checks.core import (
 from gemm_course.checks.engines import Trial, kept_in_registers, no_float64, try_kernel
 from gemm_course.checks.engines.problem import PADDING_OF_C
 from gemm_course.checks.kits import make_strip as handed_out
-from gemm_course.emulator import Finding, Watch
+from lockstep import Finding, Watch
 
 ARGUMENTS = ("n", "k", "x", "A", "y")
 WARP = 32

@@ -3,8 +3,8 @@
 import numpy as np
 
 from gemm_course.checks.engines.tables import Slip, a_number, table_exercise
-from gemm_course.emulator import emulate
 from gemm_course.kernels import LADDER
+from lockstep import emulate
 
 CASES = ((8, 8), (8, 4), (16, 8), (16, 2), (4, 16), (16, 16))  # BK and TM
 WIDE = 32  # BM and BN

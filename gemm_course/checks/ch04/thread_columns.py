@@ -14,7 +14,7 @@ from gemm_course.checks.engines.lessons import STANDARD, check_tiles_used, reads
 from gemm_course.checks.engines.mistakes import Prediction, added_up, mixed, only_stored, result, taken_from
 from gemm_course.checks.engines.problem import Geometry, Problem
 from gemm_course.checks.engines.tiles import Tiles, tile_choices
-from gemm_course.emulator import Finding, Watch
+from lockstep import Finding, Watch
 
 TILES = tile_choices(
     "BM BN BK TM", (8, 4, 4, 4), (16, 32, 8, 8), (32, 16, 4, 2), (32, 8, 8, 16), (64, 64, 8, 8)

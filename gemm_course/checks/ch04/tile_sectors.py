@@ -3,8 +3,8 @@
 import numpy as np
 
 from gemm_course.checks.engines.tables import Slip, a_number, table_exercise
-from gemm_course.emulator import emulate
 from gemm_course.kernels import LADDER
+from lockstep import emulate
 
 DEPTHS = ((8,), (4,), (16,), (32,), (2,), (1,))
 ROW, WIDE = 1024, 64  # floats in a row of A, rows and columns of a block

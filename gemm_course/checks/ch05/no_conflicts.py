@@ -11,7 +11,7 @@ from gemm_course.checks.engines.gemm_factory import GemmFactory
 from gemm_course.checks.engines.mistakes import among, only_stored, taken_from
 from gemm_course.checks.engines.problem import Geometry, Problem
 from gemm_course.checks.engines.tiles import Tiles, tile_choices
-from gemm_course.emulator import Finding, Watch
+from lockstep import Finding, Watch
 
 TILES = tile_choices(
     "BM BN BK TM TN",

@@ -14,7 +14,7 @@ from gemm_course.checks.engines.lessons import STANDARD, reads
 from gemm_course.checks.engines.mistakes import Prediction, added_up, among, only_stored, result, taken_from
 from gemm_course.checks.engines.problem import Geometry, Problem
 from gemm_course.checks.engines.tiles import Tiles, tile_choices
-from gemm_course.emulator import Finding
+from lockstep import Finding
 
 TILES = tile_choices("BM BN BK TM TN", (8, 24, 4, 2, 4), (32, 16, 8, 4, 2), (64, 64, 8, 8, 8))
 

@@ -12,7 +12,7 @@ from gemm_course.checks.engines.float4 import (
     move,
 )
 from gemm_course.checks.engines.tiles import tile_choices
-from gemm_course.emulator import Finding
+from lockstep import Finding
 
 TILES = tile_choices("BM BK THREADS", (32, 16, 64), (64, 8, 32), (16, 32, 128))  # two passes, four, one
 

@@ -24,7 +24,7 @@ from gemm_course.checks.engines.mistakes import result
 from gemm_course.checks.engines.problem import Geometry, Problem
 from gemm_course.checks.engines.tiles import Tiles, tile_choices
 from gemm_course.checks.kits import around
-from gemm_course.emulator import Finding
+from lockstep import Finding
 
 PARAMETERS = ("m", "k", "A", "row0", "k0", "As", "tid")
 TM = TN = 4

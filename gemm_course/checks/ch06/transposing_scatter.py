@@ -14,7 +14,7 @@ from gemm_course.checks.engines.float4 import (
     move,
 )
 from gemm_course.checks.engines.tiles import Tiles, tile_choices
-from gemm_course.emulator import Finding, wavefronts
+from lockstep import Finding, wavefronts
 
 TILES = tile_choices("BM BK PAD THREADS", (32, 16, 4, 64), (64, 8, 4, 128), (32, 32, 4, 64), (32, 16, 0, 32))
 ALIGNMENTS = {2**power for power in range(4, 11)}  # bytes; a shared array may begin at a multiple of one

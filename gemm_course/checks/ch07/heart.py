@@ -5,7 +5,7 @@ import ast
 from gemm_course.checks.core import Refused, nothing_yet, source_tree
 from gemm_course.checks.engines import findings
 from gemm_course.checks.engines.gemm import GemmTrial
-from gemm_course.emulator import Finding
+from lockstep import Finding
 
 
 def check_begun(*trials: GemmTrial) -> None:
@@ -82,7 +82,7 @@ def not_unrolled(trial: GemmTrial, lines: list[int], names: list[str]) -> tuple[
             return (
                 "Its loops run a constant number of times, but here the compiler does not unroll them all by "
                 f"itself. Ask it to: `for {first[1:-1]} in unroll({ast.unparse(left[0].iter)}):`"
-                f"{too if others else ''}, after `from gemm_course.intrinsics import unroll`.",
+                f"{too if others else ''}, after `from lockstep.intrinsics import unroll`.",
                 line,
             )
     return None

@@ -8,7 +8,7 @@ import numpy as np
 
 from gemm_course.checks.core import Refused
 from gemm_course.checks.engines.tables import Slip, table_exercise
-from gemm_course.emulator.limits import MAX_THREADS
+from lockstep.limits import MAX_THREADS
 
 NAMES = ("BM", "BN", "WM", "WN", "TM", "TN", "WNITER")
 SIZES = (64, 96, 256), (128, 160, 256), (16, 48, 64), (32, 64, 128), (1, 3, 4, 8), (2, 4, 8), (1, 2, 3, 4)

@@ -16,8 +16,7 @@ from gemm_course.checks.engines.registers import CAPABILITY
 from gemm_course.checks.engines.tiles import Tiles, tile_choices
 from gemm_course.compiler import compiled
 from gemm_course.compiler.nvidia import why_no_compiler
-from gemm_course.emulator import Watch
-from gemm_course.programs.state import active
+from lockstep import Watch, active
 
 from .heart import FINDINGS, check_begun, loaded_once, not_unrolled, one_wavefront
 from .run_places import COLUMNS, NOWHERE, ROWS, Axis, marked

@@ -11,7 +11,7 @@ import numpy as np
 from gemm_course.checks.engines.gemm import GemmTrial, try_on
 from gemm_course.checks.engines.problem import Problem
 from gemm_course.checks.engines.tiles import Tiles
-from gemm_course.emulator import Watch
+from lockstep import Watch
 
 from .run_places import COLUMNS, ROWS, Axis, marked
 

@@ -8,8 +8,8 @@ from numba.types import float16
 
 from gemm_course.checks.core import Refused, exercise, nothing_yet
 from gemm_course.checks.engines.tables import numbers
-from gemm_course.emulator import emulate
-from gemm_course.intrinsics import ROW_MAJOR, wmma_load_a
+from lockstep import emulate
+from lockstep.intrinsics import ROW_MAJOR, wmma_load_a
 
 WIDTH = 128  # FP16 values in a row of document 004's tiles
 PADS = (0, 8, 16)

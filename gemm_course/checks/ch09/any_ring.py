@@ -15,7 +15,7 @@ from gemm_course.checks.core import (
     source_tree,
 )
 from gemm_course.checks.engines.rings import COPIES, Loop, RingTrial, T, refuse_wrong_numbers, try_ring
-from gemm_course.emulator.findings import Finding, place, thread_name
+from lockstep import Finding, place, thread_name
 
 ARGUMENTS = ("m", "n", "k", "A", "B", "C")
 SIZES = ((16, 32, 112), (17, 20, 33), (3, 5, 2))  # m, n, k

@@ -2,7 +2,7 @@
 
 from gemm_course.checks.core import Refused, exercise, kernel_of, nothing_yet
 from gemm_course.checks.engines.rings import Loop, RingTrial, T, refuse_wrong_numbers, try_ring
-from gemm_course.emulator.findings import Finding
+from lockstep import Finding
 
 ARGUMENTS = ("k", "A", "B", "C")
 SIZES = ((16, 32, 80), (32, 16, 48), (16, 16, 16))  # m, n, k

@@ -3,7 +3,7 @@
 import numpy as np
 
 from gemm_course.checks.engines.tables import Part, Slip, table_exercise, whole_numbers
-from gemm_course.intrinsics._fragments import C
+from lockstep.intrinsics.fragments import C
 
 ROWS, COLUMNS = 16, 8
 CASES = tuple(np.ndindex(ROWS, COLUMNS))

@@ -18,7 +18,7 @@ from gemm_course.checks.engines.wmma import (
     try_warps,
     within_shared,
 )
-from gemm_course.emulator import Finding
+from lockstep import Finding
 
 ARGUMENTS = ("k", "A", "B", "C")
 SIZES = ((16, 16, 16), (16, 32, 48), (32, 16, 32))  # m, n, k

@@ -6,7 +6,7 @@ from typing import Any
 from gemm_course.checks.ch11.roles import Product, Role, box, hold, tiles_of
 from gemm_course.checks.core import device_function_of, exercise
 from gemm_course.checks.kits import given_producer, two_roles
-from gemm_course.emulator import Finding
+from lockstep import Finding
 
 PARAMETERS = ("full", "empty", "As", "Bs", "acc", "lane", "steps", "slots")
 DEPTH = 16  # of one wgmma

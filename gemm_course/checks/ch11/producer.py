@@ -6,7 +6,7 @@ from typing import Any
 from gemm_course.checks.ch11.roles import BOX_BYTES, Product, Role, box, hold, tiles_of
 from gemm_course.checks.core import device_function_of, exercise
 from gemm_course.checks.kits import given_consumer, two_roles
-from gemm_course.emulator import Finding
+from lockstep import Finding
 
 _NEVER_FLIPPED = (
     "The wait at `empty` does not wait the second time round: the parity must change each time `slot` goes "

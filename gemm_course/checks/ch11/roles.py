@@ -9,8 +9,8 @@ import numpy as np
 
 from gemm_course.checks.core import Refused, line_at, nothing_yet, source_tree
 from gemm_course.checks.engines.trial import Trial, try_kernel
-from gemm_course.emulator import Finding
-from gemm_course.intrinsics import tensor_map
+from lockstep import Finding
+from lockstep.intrinsics import tensor_map
 
 SIDE = 64  # rows and columns of a tile of A, of B and of C
 BOX_BYTES = SIDE * SIDE * 2

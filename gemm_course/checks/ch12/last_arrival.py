@@ -15,7 +15,7 @@ from gemm_course.checks.core import (
 )
 from gemm_course.checks.engines.lessons import no_float64
 from gemm_course.checks.engines.trial import Trial, try_kernel
-from gemm_course.emulator import Watch
+from lockstep import Watch
 
 ARGUMENTS = ("k", "A", "B", "partials", "done", "C")
 SIDE = 8

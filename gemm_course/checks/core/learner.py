@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from gemm_course import intrinsics
-from gemm_course.emulator import (
+from lockstep import (
     EmulatorError,
     KernelRaised,
     KernelStopped,
@@ -21,6 +20,7 @@ from gemm_course.emulator import (
     RefusedLine,
     Report,
     emulate,
+    intrinsics,
 )
 
 from .exercise import Refused, nothing_yet
@@ -273,7 +273,7 @@ def _line_of(error: Exception, function: Callable) -> str:
 def _import_of(sentence: str) -> str:
     """How to import a name that is not defined, if the course's kernels import it."""
     name = sentence.removeprefix("the name ").partition(" ")[0]
-    return f" Import it: `from gemm_course.intrinsics import {name}`." if name in intrinsics.__all__ else ""
+    return f" Import it: `from lockstep.intrinsics import {name}`." if name in intrinsics.__all__ else ""
 
 
 def _instead_of(sentence: str) -> str:

@@ -24,8 +24,8 @@ from gemm_course.checks.core import (
     number_shown,
     source_tree,
 )
-from gemm_course.emulator import Finding, Watch
 from gemm_course.kernels.variants.fetch_only import fetch_only
+from lockstep import Finding, Watch
 
 from .problem import Problem
 from .tiles import Tiles

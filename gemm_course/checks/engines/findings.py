@@ -5,7 +5,7 @@ import inspect
 from typing import Any
 
 from gemm_course.checks.core import line_at, source_tree
-from gemm_course.emulator import Finding
+from lockstep import Finding
 
 from .gemm import GemmTrial
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gemm_course.emulator import Watch
+from lockstep import Watch
 
 if TYPE_CHECKING:
     import pandas as pd

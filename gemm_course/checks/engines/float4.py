@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gemm_course.checks.core import Refused, kernel_of, line_at, source_tree
-from gemm_course.emulator import Finding
+from lockstep import Finding
 
 from .problem import PADDING
 from .tiles import Tiles

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gemm_course.checks.core import Refused, kernel_of, nothing_happens, number_shown
-from gemm_course.emulator import Finding
+from lockstep import Finding
 
 from .common_mistakes import COMMON_GUARD_MISTAKES, COMMON_MISTAKES, GuardMistake, Mistake, axes_swapped
 from .problem import Geometry, Problem, adversarial, square

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from gemm_course.checks.core import Refused, call, factory_of, kernel_of
-from gemm_course.emulator import Finding
+from lockstep import Finding
 
 from .findings import FINDINGS
 from .gemm import GEMM, GemmTrial, Likely, hold_to_numbers, try_on

@@ -12,7 +12,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from gemm_course.checks.core import Refused, nothing_yet, source_tree
-from gemm_course.emulator import Finding, Watch
+from lockstep import Finding, Watch
 
 from .findings import FINDINGS
 from .float64 import number_beside, passed_on, why_float64

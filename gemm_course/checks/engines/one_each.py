@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from gemm_course.checks.core import Refused, emulate_kernel, nothing_happens, parameter_names, source_tree
-from gemm_course.emulator import Watch
+from lockstep import Watch
 
 from .lessons import no_float64
 from .slips_in_source import MAKE_ARRAYS

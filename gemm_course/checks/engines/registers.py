@@ -2,7 +2,7 @@
 
 It is asked about the kernel with the most to keep, when all else about the answer is right. That takes 0.3 to
 2 seconds, and twice as long again for the lines of an array that leaves. Where it is missing, the emulator's
-advice decides, which follows the source alone (:mod:`gemm_course.emulator.local_indices`);
+advice decides, which follows the source alone (:mod:`lockstep.types.local_indices`);
 tests/checks/test_registers.py compares the two.
 """
 
@@ -18,8 +18,7 @@ from gemm_course.compiler import CannotCompile, compiled
 from gemm_course.compiler.compile import usage_of
 from gemm_course.compiler.disassembly import Instruction
 from gemm_course.compiler.nvidia import Usage, why_no_compiler
-from gemm_course.emulator import Finding
-from gemm_course.programs.state import active
+from lockstep import Finding, active
 
 from .trial import Trial
 

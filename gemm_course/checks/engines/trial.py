@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gemm_course.checks.core import Refused, emulate_kernel, line_at, number_shown, parameter_names
-from gemm_course.emulator import Finding, Report
+from lockstep import Finding, Report
 
 if TYPE_CHECKING:
     import pandas as pd

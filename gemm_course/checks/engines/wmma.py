@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gemm_course.checks.core import Refused, line_at, source_tree
-from gemm_course.emulator import Finding
+from lockstep import Finding
 
 from .trial import Trial, try_kernel
 

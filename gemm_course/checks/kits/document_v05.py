@@ -2,7 +2,7 @@
 
 from numba import cuda, float32
 
-from gemm_course.intrinsics import load4, store4, u32, unroll
+from lockstep.intrinsics import load4, store4, u32, unroll
 
 TILE, DEPTH, EACH = 32, 8, 4  # BM = BN, BK, TM = TN: small, and no different from 128, 16, 8
 

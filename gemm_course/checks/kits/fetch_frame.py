@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from numba import cuda, float32
 
-from gemm_course.intrinsics import load4, store4
+from lockstep.intrinsics import load4, store4
 
 PAD = 4
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from numba import cuda, float32
 
-from gemm_course.intrinsics import cp_async4, cp_async_commit, cp_async_wait
+from lockstep.intrinsics import cp_async4, cp_async_commit, cp_async_wait
 
 SLOTS, T = 3, 16
 

@@ -3,7 +3,7 @@
 from numba import cuda, float32, uint64
 from numba.types import float16
 
-from gemm_course.intrinsics import (
+from lockstep.intrinsics import (
     carve,
     fence_async,
     mbarrier_arrive,

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 from numba import cuda, float32
 
-from gemm_course.intrinsics import load4, store4, u32, unroll
+from lockstep.intrinsics import load4, store4, u32, unroll
 
 
 def thread_tile_parts(BM, BN, BK, WM, WN, TM, TN):

@@ -12,7 +12,8 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from gemm_course.emulator.limits import (
+from lockstep import did_you_mean
+from lockstep.limits import (
     MAX_BLOCKS_PER_SM,
     MAX_GRID,
     MAX_REGISTERS,
@@ -21,7 +22,6 @@ from gemm_course.emulator.limits import (
     REGISTERS_PER_SM,
     profile,
 )
-from gemm_course.emulator.spelling import did_you_mean
 
 
 class IllegalTiles(ValueError):

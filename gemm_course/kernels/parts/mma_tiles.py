@@ -5,7 +5,7 @@ The loops over a warp's tile are unrolled, so the functions are built for one WM
 
 from numba import cuda, float32
 
-from gemm_course.intrinsics import copy16, kept, mma_m16n8k16, store2, u32, unroll
+from lockstep.intrinsics import copy16, kept, mma_m16n8k16, store2, u32, unroll
 
 
 @cuda.jit(device=True)

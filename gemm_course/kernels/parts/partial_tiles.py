@@ -4,7 +4,7 @@ import math
 
 from numba import cuda
 
-from gemm_course.intrinsics import load4, store4, unroll
+from lockstep.intrinsics import load4, store4, unroll
 
 
 @cuda.jit(device=True)

@@ -2,7 +2,7 @@
 
 from numba import cuda, float32
 
-from gemm_course.intrinsics import load4, store4
+from lockstep.intrinsics import load4, store4
 
 
 @cuda.jit(device=True)

@@ -3,8 +3,8 @@
 from numba import cuda, float32
 from numba.types import float16
 
-from gemm_course.emulator.limits import MAX_SHARED_BYTES, REGISTERS_PER_SM
-from gemm_course.intrinsics import store2, tensor_map, u32
+from lockstep.intrinsics import store2, tensor_map, u32
+from lockstep.limits import MAX_SHARED_BYTES, REGISTERS_PER_SM
 
 PANEL = 64  # columns of B that one swizzled row of 128 bytes holds
 SHARED_BYTES = MAX_SHARED_BYTES - 1024  # per block, less what barriers and the tiles' alignment take

@@ -8,9 +8,9 @@ from dataclasses import replace
 
 from numba import cuda, float32
 
-from gemm_course.intrinsics import u32, unroll
 from gemm_course.kernels import LADDER
 from gemm_course.kernels.parts.base import shares_evenly
+from lockstep.intrinsics import u32, unroll
 
 
 def build(BM, BN, BK):

@@ -7,9 +7,9 @@ change the code as well.
 
 from dataclasses import replace
 
-from gemm_course.emulator.limits import LIMITS
 from gemm_course.kernels import LADDER
 from gemm_course.kernels.parts.base import Stage
+from lockstep.limits import LIMITS
 
 OFFERED = (0, 16, 32, 52, 60, 80, 108, 150, 200)  # KB
 MOST = LIMITS[(9, 0)].shared_bytes_per_block

@@ -7,8 +7,8 @@ author asks whether that covers the tiles. `kernel5` is the answer.
 
 from numba import cuda, float32
 
-from gemm_course.intrinsics import u32, unroll
 from gemm_course.kernels.parts.base import Stage, columns_by_rows, fits_block, fits_registers, registers_for
+from lockstep.intrinsics import u32, unroll
 
 
 def build(BM, BN, BK, TM, TN):

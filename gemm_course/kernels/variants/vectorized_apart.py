@@ -8,7 +8,6 @@ end of each row of As.
 
 from numba import cuda, float32
 
-from gemm_course.intrinsics import load4, store4, u32, unroll
 from gemm_course.kernels.parts.base import (
     Stage,
     columns_by_rows,
@@ -19,6 +18,7 @@ from gemm_course.kernels.parts.base import (
     shares_evenly,
 )
 from gemm_course.kernels.parts.results import store_four
+from lockstep.intrinsics import load4, store4, u32, unroll
 
 
 @cuda.jit(device=True)

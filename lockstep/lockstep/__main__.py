@@ -1,0 +1,5 @@
+"""``python -m lockstep program.py``."""
+
+from lockstep.cli import main
+
+main()

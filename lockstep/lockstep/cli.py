@@ -1,0 +1,70 @@
+"""``lockstep program.py``: a numba.cuda program runs on the emulator, and what was found is told."""
+
+import argparse
+import contextlib
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from lockstep.errors import LaunchError
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The command line; leaves with the program's exit code, or 1 if there are errors."""
+    given = _parser().parse_args(arguments)
+    try:
+        code = emulate(
+            given.program, given.arguments, gpu=given.gpu, module=given.module, as_json=given.as_json
+        )
+    except (LaunchError, FileNotFoundError) as error:
+        sys.exit(f"{error}")
+    sys.exit(code)
+
+
+def emulate(
+    target: str, arguments: Sequence[str], *, gpu: str | None, module: bool = False, as_json: bool = False
+) -> int:
+    """Run a program and tell about it -> the exit code: the program's own, or 1 if there are errors.
+
+    With ``as_json`` one JSON object goes to the standard output, and all that the program prints to the
+    standard error. Raises FileNotFoundError if there is no such program, LaunchError if no such GPU.
+    """
+    from lockstep.host.running import run_program
+    from lockstep.limits import profile
+
+    if not module and not Path(target).exists():
+        raise FileNotFoundError(f"There is no program {target}.")
+    chosen = profile(gpu)
+    with contextlib.redirect_stdout(sys.stderr) if as_json else contextlib.nullcontext():
+        outcome = run_program(target, arguments, gpu=chosen, module=module)
+    if as_json:
+        print(json.dumps(_as_data(outcome), default=str))
+    else:
+        _tell(outcome)
+    return outcome.exit_code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="lockstep",
+        description="Run a numba.cuda program without a GPU, count its accesses, find its mistakes.",
+    )
+    parser.add_argument("--gpu", help="the GPU whose limits hold, such as h200 (the default), ada or 8.6")
+    parser.add_argument("--json", dest="as_json", action="store_true", help="tell it as JSON, for machines")
+    parser.add_argument("-m", dest="module", action="store_true", help="run a module, as python -m does")
+    parser.add_argument("program", help="a file, or with -m a module")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="the program's own arguments")
+    return parser
+
+
+def _as_data(outcome) -> dict:
+    ended = {"exit_code": outcome.exit_code, "stopped": outcome.stopped}
+    return {**outcome.session.as_dict(), **ended}
+
+
+def _tell(outcome) -> None:
+    sys.stdout.flush()
+    if outcome.stopped:
+        print(outcome.stopped, file=sys.stderr)
+    print(f"\n{outcome.session}", file=sys.stderr)

@@ -1,0 +1,1 @@
+"""What accesses cost: sectors, wavefronts, totals of them, and the least that compiled code costs."""

@@ -1,0 +1,51 @@
+"""Accesses of lanes that run one at a time, counted as those of warps.
+
+The lanes of a warp execute an instruction together unless something has separated them. So the n-th
+execution of a line by each of a warp's lanes counts as one request. Lanes that have left a loop one by one,
+each because it has taken a lock, go on alone until they meet again at a barrier or a syncwarp.
+"""
+
+from collections import Counter
+
+import numpy as np
+
+from lockstep.values.lanes import Pattern
+
+from .tally import AccessKey
+
+
+class LaneCounts:
+    """The accesses of the running blocks."""
+
+    def __init__(self, machine):
+        self.machine = machine
+        self.accesses: dict[tuple, tuple] = {}  # which access of which warp -> (array, thread -> element)
+
+    def add(self, kind, site, array, pattern, offset, width):
+        """The running lane accesses an element."""
+        unit = self.machine.scheduler.current
+        what = kind, site, array.storage.slot, width
+        unit.executed[what] += 1
+        warp = self.machine.origin, unit.number // 32, unit.segment
+        _, elements = self.accesses.setdefault((*warp, unit.executed[what], what), (array, {}))
+        index = pattern.array if pattern.array.size == 1 else pattern.array[..., unit.number]
+        elements[unit.number] = int(index.flat[0]) + offset
+
+    def separate(self, unit, segment):
+        """A lane's accesses from now on are joined with those of lanes in the same segment only."""
+        unit.segment, unit.executed = segment, Counter()
+
+    def settle(self):
+        """The running block has ended: tally its accesses."""
+        machine = self.machine
+        here = [key for key in self.accesses if key[0] == machine.origin]
+        for key in here:
+            array, elements = self.accesses.pop(key)
+            kind, site, slot, width = key[-1]
+            index, there = np.zeros(machine.geometry.shape, np.int64), np.zeros(machine.geometry.shape, bool)
+            threads = list(elements)
+            index[0, 0, threads], there[0, 0, threads] = list(elements.values()), True
+            pattern, mask = Pattern(index), machine.geometry.mask(there)
+            serial = 0 if array.space == "local" else pattern.serial
+            what = AccessKey(array.space, kind, site, slot, serial, 0, mask.serial, width, ())
+            machine.tally(what, (array, pattern, 0, mask))

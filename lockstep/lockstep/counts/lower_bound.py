@@ -1,0 +1,217 @@
+"""What a kernel costs at least once it is compiled: accesses that the compiler may merge or leave out.
+
+Counts are of the source. A compiler may do less; the least is found by following each thread:
+
+* What it has loaded or stored it keeps in registers, until a barrier, ``syncwarp`` or a fence. A further load
+  of the same element costs nothing, and of several stores to it one is left.
+* In shared memory, accesses of one thread to the same 16 bytes may become one; so may those to the last bytes
+  of several arrays that do not fill 16. (Of arrays in global memory the compiler does not know where they
+  start.)
+* What some lanes of a warp do may be joined with what other lanes of it do elsewhere: both branches of an
+  ``if`` may end in one access. So of all accesses between two barriers those of a single lane count, of the
+  lane whose accesses cost most.
+* A load whose value is not needed, or only in a branch that it may be moved into, is left out: see
+  :mod:`lockstep.reading.liveness`. So are stores to shared arrays that nothing reads.
+
+Each of these leaves less. So the result is a lower bound, as long as the lanes of a warp that execute a line
+together in the source do so on the GPU.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from lockstep.errors import LaunchError
+from lockstep.limits import WORD
+from lockstep.values.geometry import WARP
+
+from .counting import sectors_per_warp, wavefronts_per_warp
+
+MOST = 1 << 24  # accesses of lanes that are kept until the next barrier
+VECTOR = 16  # bytes of the widest access of a thread
+COUNTS = ("requests", "sectors", "wavefronts")
+# Random odd numbers: sums of multiples of them stand for (memory, thread, epoch), all as good as different.
+_OF_MEMORY, _OF_THREAD, _OF_EPOCH = -0x61C8864680B583EB, -0x3D4D51C2D82B14B1, 0x165667B19E3779F9
+_OF_REMAINDERS = 0x27D4EB2F165667C5  # of all shared arrays together
+
+
+class _Event(NamedTuple):
+    """One access by some warps, a row for each."""
+
+    space: str
+    op: str
+    array: str
+    size: int  # bytes per lane
+    family: int  # the memory
+    nbytes: int  # of the memory
+    addresses: np.ndarray  # (warps, 32): bytes from a multiple of 256, for the cost
+    places: np.ndarray  # (warps, 32): bytes from the start of the memory
+    keys: np.ndarray  # (warps, 32): stand for a thread and the barriers that it has passed
+    active: np.ndarray  # (warps, 32) booleans
+    warps: np.ndarray  # numbers, counted over the grid
+
+
+class Merging:
+    """Takes the place of a watcher, and is told of all accesses.
+
+    ``least``: (space, op, array) -> the least requests, sectors and wavefronts; array None: of all arrays
+    together, which may be less than the sum.
+    """
+
+    full = False
+
+    def __init__(self, machine, needed: set):
+        self._sites, self._needed = machine.sites, needed
+        threads = math.prod(machine.grid) * math.prod(machine.block)
+        self._epochs = np.zeros(threads + WARP + 1, np.int64)
+        self._events: list[_Event] = []
+        self._lanes = 0
+        self._sizes: dict[int, set] = {}  # family -> sizes of its accesses
+        self._read: set = set()  # shared arrays that are read
+        self.least: dict[tuple, np.ndarray] = {}
+
+    # ---- what the machine tells ----
+
+    def record(self, machine, access, _):
+        storage = access.storage
+        if storage.space == "shared" and access.op != "store":
+            self._read.add(access.name)
+        if access.op not in ("load", "store") or storage.space not in ("global", "shared"):
+            return
+        site = self._sites[access.site]
+        if (site.file, site.line, site.column) not in self._needed:
+            return
+        size = storage.dtype.itemsize * access.width
+        parts = 1
+        if storage.dtype.kind == "c" and storage.space == "global":
+            parts, size = 2 * access.width, storage.dtype.itemsize // 2
+        for part in range(parts):
+            self._note(machine, access, size, part * size)
+
+    def record_barrier(self, machine, site):
+        """Counted elsewhere."""
+
+    def ordered(self, machine):
+        """The active lanes pass a barrier or a fence: they forget what they have loaded and stored."""
+        if machine.mask is machine.geometry.all_threads and not machine.apart:
+            self.settle()
+            return
+        self._epochs[machine.active_ids().astype(np.int64)] += 1
+
+    # ---- keeping it ----
+
+    def _note(self, machine, access, size, shift):
+        geometry, storage = machine.geometry, access.storage
+        active = np.broadcast_to(True if access.mask.array is None else access.mask.array, geometry.shape)
+        active = active.reshape(-1, WARP)
+        busy = active.any(axis=1)
+        if not busy.any():  # all of it was out of bounds
+            return
+        offset = np.broadcast_to(access.pattern.array + access.offset, geometry.shape).reshape(-1, WARP)[busy]
+        places = offset * storage.dtype.itemsize + shift
+        threads = (
+            np.broadcast_to(machine.thread_ids(), geometry.shape).reshape(-1, WARP)[busy].astype(np.int64)
+        )
+        keys = threads * _OF_THREAD + self._epochs[threads] * _OF_EPOCH
+        event = _Event(
+            *(storage.space, access.op, access.name, size, storage.serial, storage.block.nbytes),
+            *(places + storage.origin, places + storage.lead, keys, active[busy], threads[:, 0]),
+        )
+        self._events.append(event)
+        self._sizes.setdefault(storage.serial, set()).add(size)
+        self._lanes += active.size
+        if self._lanes > MOST:
+            raise LaunchError(
+                f"as_compiled follows up to {MOST:,} accesses of threads from one barrier to the next, and "
+                "this launch has more: pass smaller arrays, or leave out as_compiled"
+            )
+
+    def settle(self):
+        """Add up the least cost of all that has been kept."""
+        for space in ("global", "shared"):
+            events = [event for event in self._events if event.space == space]
+            if events:
+                self._add(events, self._left(events))
+        self._events, self._lanes = [], 0
+
+    def _add(self, events, left):
+        ends = np.cumsum([len(event.warps) for event in events])[:-1]
+        charges: dict[tuple, list] = {}
+        for event, lanes in zip(events, np.split(left, ends)):
+            cost = _costs(event, lanes)
+            for array in (event.array, None):
+                charges.setdefault((event.space, event.op, array), []).append((event.warps, lanes, cost))
+        for what, charged in charges.items():
+            warps, lanes, costs = (np.concatenate(parts) for parts in zip(*charged))
+            self.least[what] = self.least.get(what, 0) + _of_costliest_lanes(warps, lanes, costs)
+
+    # ---- what is left of it ----
+
+    def _left(self, events) -> np.ndarray:
+        """Which lanes still access memory, (warps of all events, 32) booleans."""
+        active = np.concatenate([event.active for event in events])
+        vectors = np.concatenate([self._units(event, vectors=event.space == "shared") for event in events])
+        elements = np.concatenate([self._units(event) for event in events])
+        stores = np.repeat([event.op == "store" for event in events], [len(e.warps) for e in events])
+        where = np.flatnonzero(active)
+        vectors, elements = vectors.reshape(-1)[where], elements.reshape(-1)[where]
+        is_store = stores[where // WARP]
+        stored, loaded = np.flatnonzero(is_store), np.flatnonzero(~is_store)
+        loaded = loaded[~_found_before(elements, loaded, stored)]
+        left = np.zeros(active.shape, bool)
+        for those in (stored, loaded):
+            first = np.unique(vectors[those], return_index=True)[1]
+            left.reshape(-1)[where[those[first]]] = True
+        return left
+
+    def _units(self, event, vectors=False):
+        """A number for each lane, the same for the same thread, memory and unit of it."""
+        mixed = len(self._sizes[event.family]) > 1  # seen as several dtypes
+        unit = max(VECTOR, event.size) if vectors or mixed else event.size
+        units = event.places // unit + np.multiply([event.family], _OF_MEMORY)
+        if vectors and event.nbytes % unit:  # behind the array another one may begin
+            units = np.where(event.places // unit == event.nbytes // unit, _OF_REMAINDERS, units)
+        return event.keys + units
+
+    def finish(self):
+        """All blocks have ended."""
+        self.settle()
+        stores = [what for what in self.least if what[:2] == ("shared", "store") and what[2] is not None]
+        unread = [what for what in stores if what[2] not in self._read]
+        for what in unread:
+            del self.least[what]
+        if unread:  # of the others together, as much as of one is certain
+            rest = [self.least[what] for what in stores if what not in unread]
+            self.least["shared", "store", None] = np.max([np.zeros(len(COUNTS), np.int64), *rest], axis=0)
+
+
+def _found_before(codes, these, those):
+    """Whether the code at each of ``these`` positions has been at one of ``those`` positions before."""
+    if not len(those):
+        return np.zeros(len(these), bool)
+    known, first = np.unique(codes[those], return_index=True)
+    nearest = np.minimum(np.searchsorted(known, codes[these]), len(known) - 1)
+    return (known[nearest] == codes[these]) & (those[first][nearest] < these)
+
+
+def _costs(event, lanes) -> np.ndarray:
+    """Requests, sectors and wavefronts of each warp, (warps, 3)."""
+    costs = np.zeros((len(lanes), len(COUNTS)), np.int64)
+    busy = lanes.any(axis=1)
+    costs[busy, 0] = 1
+    if event.space == "global":
+        costs[busy, 1] = sectors_per_warp(event.addresses[busy], lanes[busy], event.size)
+    else:
+        words = event.addresses[busy] // WORD
+        costs[busy, 2] = wavefronts_per_warp(words, lanes[busy], event.size * 8, event.op)
+    return costs
+
+
+def _of_costliest_lanes(warps, lanes, costs) -> np.ndarray:
+    """The cost of a lane's accesses, of the lane of each warp for which it is most; summed over warps."""
+    _, row = np.unique(warps, return_inverse=True)
+    sums = np.zeros((len(COUNTS), row.max() + 1, WARP), np.int64)
+    for count, cost in zip(sums, costs.T):
+        np.add.at(count, row, cost[:, None] * lanes)
+    return sums.max(axis=2).sum(axis=1)

@@ -1,0 +1,79 @@
+"""The exceptions raised when the emulator cannot run a kernel."""
+
+DEBUG = "LOCKSTEP_DEBUG"  # environment variable: show where in the emulator a fault of its own came up
+_SHOWN = 200  # characters of an unforeseen error's message
+
+
+class EmulatorError(Exception):
+    """Base class of the emulator's errors: bad launches, unsupported code, kernels that do not end."""
+
+
+class LaunchError(EmulatorError, ValueError):
+    """The launch itself is wrong: geometry, number or kind of arguments, shared memory."""
+
+
+class LimitExceeded(LaunchError):
+    """The launch asks for more than the GPU has: threads, blocks, shared memory."""
+
+
+class ArgumentError(LaunchError, TypeError):
+    """The kernel takes other arguments: their number, or what they are."""
+
+
+class RefusedLine(EmulatorError):
+    """A line that cannot be translated; raised before anything runs. ``filename`` and ``line``: its place."""
+
+    def __init__(self, sentence: str, filename: str, line: int):
+        self.sentence, self.filename, self.line = sentence, filename, line
+        super().__init__(f"{filename}, line {line}: {sentence}")
+
+
+class UnsupportedKernel(RefusedLine):
+    """The kernel uses something that the emulator does not support."""
+
+
+class UndefinedName(RefusedLine, NameError):
+    """The kernel uses a name that nothing has: Numba would not compile it either."""
+
+
+class UnknownName(EmulatorError, ValueError):
+    """A report is asked for a count, an array or anything else that it does not have."""
+
+
+class KernelTypeError(EmulatorError, TypeError):
+    """An operation that Numba would not compile: a float as an index, an operand that is not a number."""
+
+
+class KernelStopped(EmulatorError):
+    """A loop ran past the step limit, so the kernel was stopped; the arrays are unchanged."""
+
+
+class KernelRaised(KernelStopped):
+    """A thread reached a ``raise``, or an ``assert`` that does not hold; the arrays are unchanged."""
+
+
+class Deadlock(KernelStopped):
+    """Every warp of a block waits for something that none of them will do: the kernel would hang."""
+
+
+class DataDependent(EmulatorError):
+    """Counting without running is impossible: control flow or an index depends on loaded data."""
+
+
+class EmulatorFault(EmulatorError, RuntimeError):
+    """The emulator failed by an error that nobody foresaw: its own fault, not the kernel's.
+
+    ``filename`` and ``line`` give the kernel's line, ``original`` the error. Its traceback is shown only
+    where the environment variable LOCKSTEP_DEBUG is set.
+    """
+
+    def __init__(self, original: Exception, filename: str, line: int):
+        self.original, self.filename, self.line = original, filename, line
+        text = " ".join(str(original).split())
+        text = f"{type(original).__name__}: {text[:_SHOWN]}" if text else type(original).__name__
+        super().__init__(
+            f"{filename}, line {line}: the emulator itself failed here ({text}), which is not the kernel's "
+            "fault; please report it among the project's issues, with the kernel, its grid and block, the "
+            f"dtype and shape of each argument, and the traceback that you get with {DEBUG}=1 in the "
+            "environment."
+        )

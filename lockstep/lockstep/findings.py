@@ -1,0 +1,134 @@
+"""What is wrong or slow in a kernel: one message each, with its place in the source."""
+
+from dataclasses import dataclass, field
+
+ERRORS = (
+    "out_of_bounds",
+    "shared_race",
+    "global_race",
+    "uninitialised_read",
+    "unset_variable",
+    "barrier_divergence",
+    "warp_divergence",
+    "misaligned_access",
+    "async_read_too_early",
+    "missing_fence",
+    "missing_wait",
+)
+ADVICE = (
+    "float64_arithmetic",
+    "dynamic_local_index",
+    "negative_index",
+    "equal_stores",
+    "absent_lane",
+    "barrier_after_exit",
+    "barrier_in_branch",
+    "unused_allowance",
+)
+
+
+@dataclass
+class Finding:
+    """One problem, at its first occurrence.
+
+    ``kind`` is one of ERRORS or ADVICE; ``line`` the source line of the (later) access and ``other_line``
+    that of the earlier one in a race; ``element`` the index in ``array``; ``block`` and ``threads`` are
+    (x, y, z); ``count`` is the number of lanes it affects in all (for races, of elements).
+    """
+
+    kind: str
+    line: int
+    message: str
+    array: str | None = None
+    element: tuple | None = None
+    block: tuple | None = None
+    threads: list = field(default_factory=list)
+    function: str | None = None
+    site: int | None = None
+    other_line: int | None = None
+    count: int = 1
+
+    @property
+    def severity(self) -> str:
+        return "error" if self.kind in ERRORS else "advice"
+
+    def __str__(self):
+        return f"line {self.line}: {self.message}"
+
+
+class Findings:
+    """Collects findings, one per kind, site and array; later ones are only counted."""
+
+    def __init__(self, silencing=None):
+        self._found = {}
+        self._silencing = silencing
+
+    def add(self, key, count, make):
+        """Report ``make()`` unless ``key`` has been reported before; count ``count`` occurrences anyway."""
+        known = self._found.get(key)
+        if known is None:
+            known = self._found[key] = make()
+            known.count = count
+        else:
+            known.count += count
+
+    def listed(self, silenced=False) -> list[Finding]:
+        """Those that are not silenced, or those that are: errors first, then advice, each in source order."""
+        covers = self._silencing.covers if self._silencing is not None else lambda finding: False
+        chosen = (finding for finding in self._found.values() if covers(finding) == silenced)
+        return sorted(chosen, key=_rank)
+
+    def final(self) -> list[Finding]:
+        """All that a launch has found and that is not silenced, with advice about what silences nothing."""
+        unused = self._silencing.unused(self._found.values()) if self._silencing is not None else []
+        return sorted([*self.listed(), *unused], key=_rank)
+
+
+def _rank(finding: Finding):
+    return finding.severity != "error", finding.line, finding.kind
+
+
+def place(array: str, element: tuple) -> str:
+    """``As[0, 3]``"""
+    return f"{array}[{', '.join(map(str, element))}]"
+
+
+def leaves_registers(name: str, elements: int, counted: bool) -> str:
+    """What is said of an access that keeps a local array out of the registers.
+
+    counted: the index is counted up by a loop of unknown length. An array of up to 8 elements may stay in
+    registers all the same, among which comparisons choose: compiled, some did and some did not.
+    """
+    if counted:
+        why = (
+            f"How often the loop around this line runs is known only at run time, and {name} has {elements} "
+            "elements: the compiler does not write out all iterations that there may be. So the array goes "
+            "to local memory, which is as slow as global memory"
+        )
+    else:
+        why = (
+            f"Which element of {name} is meant is known only at run time, and a register has no address. So "
+            "the array goes to local memory, which is as slow as global memory"
+        )
+        if elements <= 8:
+            why += f", or the index is compared with each of its {elements} places"
+    return f"{why}. Only the compiler says for certain how many bytes of local memory a kernel takes."
+
+
+def equal_stores(who: str, where: str) -> str:
+    """What is said of threads that store the same value to one element."""
+    sentence = (
+        f"{who} and others write {where}, in no defined order, but all the same value, so it does not matter "
+        "which comes first: one of them could write it."
+    )
+    return sentence[0].upper() + sentence[1:]
+
+
+def thread_name(thread: tuple, block: tuple | None = None) -> str:
+    """``thread (1, 0, 0)``, or ``thread (1, 0, 0) of block (2, 0, 0)``."""
+    name = f"thread {_short(thread)}"
+    return name if block is None else f"{name} of block {_short(block)}"
+
+
+def _short(coordinates: tuple) -> str:
+    return "(" + ", ".join(map(str, coordinates)) + ")"

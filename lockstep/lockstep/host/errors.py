@@ -1,0 +1,68 @@
+"""What the emulated host side raises: numba.cuda's kinds of errors with a sentence and the program's line."""
+
+import contextlib
+import os
+import sys
+from importlib.util import find_spec
+
+from numba.cuda.cudadrv.driver import CudaAPIError
+
+from lockstep.errors import DEBUG, EmulatorError, LaunchError, UnsupportedKernel
+from lockstep.launching.faults import frames_where
+
+INVALID_VALUE, OUT_OF_MEMORY, INVALID_HANDLE = 1, 2, 400  # the driver's numbers
+
+
+class UnsupportedCall(UnsupportedKernel, NotImplementedError):
+    """The program asks for a part of numba.cuda that the emulator does not have.
+
+    ``filename`` and ``line`` give the place.
+    """
+
+
+class DriverError(LaunchError, CudaAPIError):
+    """What the CUDA driver would refuse; ``code`` is its number for that."""
+
+    def __init__(self, code: int, sentence: str):
+        Exception.__init__(self, code, sentence)
+        self.code, self.msg = code, sentence
+
+    def __str__(self):
+        return self.msg
+
+
+def unsupported(sentence: str) -> UnsupportedCall:
+    """The error to raise for something that is refused, with the program's line."""
+    return UnsupportedCall(sentence, *place())
+
+
+def place() -> tuple[str, int]:
+    """(file, line) of the program that is running: the innermost frame outside numba and this package."""
+    innermost = frame = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(_INSIDE):
+        frame = frame.f_back
+    frame = frame or innermost
+    return frame.f_code.co_filename, frame.f_lineno
+
+
+def without_our_frames(error: BaseException) -> None:
+    """Shorten the traceback of an error of the emulator's to the lines of the program and of its kernels."""
+    if os.environ.get(DEBUG):
+        return
+    package = os.path.dirname(os.path.dirname(__file__)) + os.sep
+    inside = (package, *_INSIDE)
+    while error is not None:
+        if isinstance(error, EmulatorError):
+            kept = frames_where(error.__traceback__, lambda code: not code.co_filename.startswith(inside))
+            error.__traceback__ = kept
+        error = None if error.__suppress_context__ else error.__context__
+
+
+def _folders() -> tuple[str, ...]:
+    """Where code lies that is not the program's."""
+    specs = [find_spec(name) for name in ("numba", "numba_cuda")]
+    places = [place for spec in specs if spec is not None for place in spec.submodule_search_locations]
+    return (*(place + os.sep for place in (os.path.dirname(__file__), *places)), contextlib.__file__)
+
+
+_INSIDE = _folders()

@@ -1,0 +1,101 @@
+"""The emulated GPU's global memory: host memory, filled so that what was never written shows."""
+
+import functools
+import itertools
+import operator
+import weakref
+
+import numpy as np
+
+from lockstep.memory import garbage
+
+from .errors import OUT_OF_MEMORY, DriverError, unsupported
+
+
+class Heap:
+    """Allocates up to ``capacity`` bytes; memory is free again when the last view of it is gone."""
+
+    def __init__(self, capacity: int):
+        self.capacity, self.taken = capacity, 0
+        self._blocks: dict[int, weakref.ref] = {}
+
+    @property
+    def free(self) -> int:
+        return self.capacity - self.taken
+
+    def allocate(self, shape, dtype, strides=None, order: str = "C") -> np.ndarray:
+        """An array of device memory that holds garbage: NaN where it can.
+
+        shape: an int or integers; strides: bytes, or None for a contiguous array in C or Fortran ``order``.
+        """
+        shape, dtype = _shape(shape), np.dtype(dtype)
+        if dtype.hasobject:
+            raise TypeError(f"device memory holds numbers and records, no Python objects ({dtype})")
+        strides = _strides(strides, shape, dtype, order)
+        size = _extent(shape, strides, dtype.itemsize)
+        array = np.ndarray(shape, dtype, self._block(size), 0, strides)
+        if dtype.kind in "fc":
+            array.fill(garbage.garbage_float(dtype))
+        elif dtype.kind == "b":
+            array.fill(True)
+        return array
+
+    def _block(self, size: int) -> np.ndarray:
+        if size > self.free:
+            raise DriverError(
+                OUT_OF_MEMORY,
+                f"{size:,} bytes do not fit: the emulated GPU has {self.capacity:,} bytes of memory, "
+                f"of which {self.taken:,} are taken",
+            )
+        whole = np.full(max(size, 1), garbage.BYTE, np.uint8)
+        self.taken += size
+        address = whole.ctypes.data
+        self._blocks[address] = weakref.ref(whole)
+        weakref.finalize(whole, self._release, address, size)
+        return whole
+
+    def _release(self, address: int, size: int):
+        self.taken -= size
+        self._blocks.pop(address, None)
+
+    def at(self, address: int, shape, dtype, strides=None) -> np.ndarray:
+        """The array that lies at an address, as ``__cuda_array_interface__`` describes arrays."""
+        shape, dtype = _shape(shape), np.dtype(dtype)
+        strides = _strides(strides, shape, dtype, "C")
+        size = _extent(shape, strides, dtype.itemsize)
+        for start, block in list(self._blocks.items()):
+            whole = block()
+            if whole is not None and start <= address and address + size <= start + whole.size:
+                return np.ndarray(shape, dtype, whole, address - start, strides)
+        if size == 0:
+            return np.empty(shape, dtype)
+        raise unsupported(
+            "the memory of this array is not the emulated GPU's, so no kernel can reach it here"
+        )
+
+
+def _shape(shape) -> tuple[int, ...]:
+    try:
+        extents = [shape] if isinstance(shape, (int, np.integer)) else list(shape)
+        return tuple(operator.index(extent) for extent in extents)
+    except TypeError:
+        raise TypeError(f"shape must be an integer or integers, not {shape!r}") from None
+
+
+def _strides(strides, shape, dtype, order) -> tuple[int, ...]:
+    if strides:
+        return (strides,) if isinstance(strides, int) else tuple(strides)
+    if order not in ("C", "F"):
+        raise ValueError(f"order must be C or F, not {order!r}")
+    extents = shape[::-1] if order == "C" else shape
+    steps = tuple(itertools.accumulate(extents[:-1], operator.mul, initial=dtype.itemsize))[: len(shape)]
+    return steps[::-1] if order == "C" else steps
+
+
+def _extent(shape, strides, itemsize) -> int:
+    """Bytes from the first to the last element of an array, which starts at its lowest address."""
+    if not functools.reduce(operator.mul, shape, 1):
+        return 0
+    if any(step < 0 for step in strides):
+        raise ValueError("device memory cannot be allocated for an array that runs backwards")
+    return itemsize + sum((extent - 1) * step for extent, step in zip(shape, strides))

@@ -1,0 +1,162 @@
+"""The pytest plugin: tests of kernels run without a GPU, and fail where the emulator finds an error.
+
+``pytest --emulate-cuda`` runs all tests so, ``@pytest.mark.emulate_cuda(gpu="ada")`` one of them; the fixture
+``emulated_cuda`` gives a test its session. Without any of these nothing is emulated; all that changes, since
+the package is imported, is that kernels with signatures can be defined where there is no GPU.
+"""
+
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+END = pytest.StashKey[Callable[[], None]]()
+SESSION = pytest.StashKey[Any]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("emulate-cuda", "numba.cuda without a GPU (lockstep)")
+    group.addoption("--emulate-cuda", action="store_true", help="run numba.cuda on the emulator in all tests")
+    group.addoption(
+        "--emulate-gpu", metavar="GPU", help="the emulated GPU, such as h200 (the default) or ada"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers",
+        "emulate_cuda(gpu=None): numba.cuda runs on the emulator in this test; errors it finds fail it",
+    )
+    if config.getoption("--emulate-cuda"):
+        config.stash[SESSION], config.stash[END] = _begin(config.getoption("--emulate-gpu"))
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if end := config.stash.get(END, None):
+        end()
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    if session := config.stash.get(SESSION, None):
+        for found in session.findings:  # of launches outside of tests, when modules are imported
+            terminalreporter.write_line(str(found), red=found.severity == "error")
+        terminalreporter.write_line(f"numba.cuda ran on an emulated {session.gpu.name}.")
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Errors of launches outside of tests fail the run."""
+    emulated = session.config.stash.get(SESSION, None)
+    if emulated is not None and not emulated.ok and exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def _begin(gpu: Any) -> tuple[Any, Callable[[], None]]:
+    from .session import Session, begin
+
+    session = Session(_profile(gpu))
+    return session, begin(session)
+
+
+@pytest.fixture
+def emulated_cuda(request: pytest.FixtureRequest) -> Any:
+    """The session in which the test's kernels run: its launches, counts and findings."""
+    return _session_of(request.node)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """A test that asks for an emulated GPU has one, from its first fixture to its last."""
+    marker = item.get_closest_marker("emulate_cuda")
+    asked = marker is not None or "emulated_cuda" in getattr(item, "fixturenames", ())
+    if not asked:
+        return (yield)
+    item.stash[SESSION], end = _begin(_gpu_of(marker) or item.config.getoption("--emulate-gpu"))
+    try:
+        return (yield)
+    finally:
+        end()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A marker that names no GPU of the emulator's stops the run before it begins."""
+    for item in items:
+        for marker in item.iter_markers("emulate_cuda"):
+            _profile(_gpu_of(marker), item)
+
+
+def _gpu_of(marker: pytest.Mark | None) -> Any:
+    """The GPU that a marker asks for, by position or by name."""
+    if marker is None or not (marker.args or marker.kwargs):
+        return None
+    given = [*marker.args, *marker.kwargs.values()]
+    if len(given) > 1 or marker.kwargs.keys() - {"gpu"}:
+        raise pytest.UsageError("the marker emulate_cuda takes one argument, gpu, such as gpu='ada'")
+    return given[0]
+
+
+def _profile(gpu: Any, item: pytest.Item | None = None) -> Any:
+    """What the emulator knows of a GPU. Raises UsageError for a name that is not known."""
+    from lockstep.errors import LaunchError
+    from lockstep.limits import profile
+
+    try:
+        return profile(gpu)
+    except LaunchError as error:
+        raise pytest.UsageError(f"{item.nodeid}: {error}" if item is not None else str(error)) from None
+
+
+def _session_of(item: pytest.Item) -> Any:
+    return item.stash.get(SESSION, None) or item.config.stash.get(SESSION, None)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
+    return (yield from _checked(item, "setup"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    return (yield from _checked(item, "call"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
+    return (yield from _checked(item, "teardown"))
+
+
+def _checked(item: pytest.Item, phase: str) -> Iterator[None]:
+    """Run a phase of a test; errors that the emulator finds in its launches fail it."""
+    session = _session_of(item)
+    before = len(session.launches) if session is not None else 0
+    try:
+        result = yield
+    except BaseException as error:
+        if session is not None and (found := _taken(item, session, before)):
+            item.add_report_section(phase, "emulator", "\n".join(map(str, found)))
+        _shorten(item, error)
+        raise
+    if session is None:
+        return result
+    found = _taken(item, session, before)
+    if any(one.severity == "error" for one in found):
+        pytest.fail("\n".join(map(str, found)), pytrace=False)
+    return result
+
+
+def _shorten(item: pytest.Item, error: BaseException) -> None:
+    """Of a refusal, show the lines of the test and of the kernel, unless with --full-trace all are wanted."""
+    if "lockstep.launching" in sys.modules and not item.config.getoption("fulltrace"):
+        from .errors import without_our_frames
+
+        without_our_frames(error)
+
+
+def _taken(item: pytest.Item, session: Any, before: int) -> list:
+    """The findings of a phase. The whole run's session keeps only what no test has launched."""
+    from .session import found_in
+
+    found = found_in(session.launches[before:])
+    if SESSION not in item.stash:
+        del session.launches[before:]
+    return found

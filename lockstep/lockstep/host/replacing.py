@@ -1,0 +1,137 @@
+"""Puts the emulator's host side in the place of numba.cuda's, and takes it away again.
+
+Three kinds of places: the names in numba.cuda's own modules; the same objects in the program's modules, which
+have them from ``from numba.cuda import jit``; and the classes of kernels that were made before. Kernels' code
+needs nothing: the emulator knows numba.cuda's ``grid``, ``shared.array`` and others by themselves.
+"""
+
+import importlib
+import sys
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import numba
+from numba import config
+
+from lockstep.frozen import as_defined, freeze_definition
+from lockstep.library.signatures import declared
+
+from . import host, ufuncs
+from .errors import unsupported
+from .kernels import COMPILED, Kernel
+
+_MISSING = object()
+_KEEP = ("numba", "numba_cuda", "cuda", "llvmlite")  # packages whose modules keep what they have
+_FACES = ("numba.cuda", "numba.cuda.api", "numba.cuda.cudadrv.devicearray", "numba.cuda.cudadrv.devices")
+# What Numba's simulator lacks there, and a GPU has.
+_INCOMPLETE = {"numba.cuda": host.PUBLIC, "numba.cuda.cudadrv.devicearray": tuple(host.ARRAY_CLASSES)}
+_LAUNCHING = ("__getitem__", "__call__", "configure", "forall", "specialize")
+_kernels: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+
+
+class _Swap(NamedTuple):
+    owner: Any
+    name: str
+    new: Any
+    old: Any
+
+
+def replace() -> Callable[[], None]:
+    """Put the emulator's host side in place; returns what restores everything."""
+    places = [*_modules(), *_classes(), *_driver()]
+    swaps = [_Swap(owner, name, new, vars(owner).get(name, _MISSING)) for owner, name, new in places]
+    shared = [swap for swap in swaps if isinstance(swap.owner, ModuleType) and callable(swap.old)]
+    shared += [swap for swap in swaps if swap.name == "gpus"]
+    for swap in swaps:
+        setattr(swap.owner, swap.name, swap.new)
+    _everywhere({id(swap.old): swap.new for swap in shared})
+
+    def restore() -> None:
+        for swap in swaps:
+            if swap.old is _MISSING:
+                delattr(swap.owner, swap.name)
+            else:
+                setattr(swap.owner, swap.name, swap.old)
+        _everywhere({id(swap.new): swap.old for swap in reversed(shared)})
+
+    return restore
+
+
+def _everywhere(new: dict[int, Any]) -> None:
+    """Replace objects, by their identity, in the modules that are loaded."""
+    for name, module in list(sys.modules.items()):
+        if (
+            not isinstance(module, ModuleType)
+            or name.partition(".")[0] in _KEEP
+            or name.startswith(__package__)
+        ):
+            continue
+        names = vars(module)
+        for key, value in list(names.items()):
+            if id(value) in new:
+                names[key] = new[id(value)]
+
+
+def _modules() -> Iterator[tuple[ModuleType, str, Any]]:
+    for path in _FACES:
+        module = importlib.import_module(path)
+        simulated = config.ENABLE_CUDASIM and path in _INCOMPLETE
+        for name, new in (host.NAMES | host.ARRAY_CLASSES).items():
+            if name in vars(module) or (simulated and name in _INCOMPLETE[path]):
+                yield module, name, new
+    for name in ("vectorize", "guvectorize"):
+        yield numba, name, ufuncs.for_targets(getattr(numba, name), host.NAMES[name])
+
+
+def _classes() -> Iterator[tuple[type, str, Callable]]:
+    """The methods of kernels made by numba.cuda's own ``jit``, and by its simulator's."""
+    for path, name in (
+        ("numba.cuda.dispatcher", "CUDADispatcher"),
+        ("numba.cuda.simulator.kernel", "FakeCUDAKernel"),
+    ):
+        kind = getattr(importlib.import_module(path), name, None)
+        for method in (*_LAUNCHING, *COMPILED) if kind is not None else ():
+            if callable(getattr(kind, method, None)):
+                yield kind, method, _through_kernel(method)
+        if hasattr(kind, "call"):
+            yield kind, "call", _call
+
+
+def _through_kernel(method: str) -> Callable:
+    return lambda dispatcher, *args, **named: getattr(_kernel_of(dispatcher), method)(*args, **named)
+
+
+def _call(dispatcher: Any, args: tuple, *configuration: Any) -> None:
+    """What a kernel that was configured before the session calls."""
+    if len(configuration) == 1:
+        (of,) = configuration
+        configuration = (of.griddim, of.blockdim, 0, of.sharedmem)
+    _kernel_of(dispatcher).configure(*configuration)(*args)
+
+
+def _kernel_of(dispatcher: Any) -> Kernel:
+    """The emulator's kernel for one of numba.cuda's."""
+    kernel = _kernels.get(dispatcher)
+    if kernel is None:
+        options = getattr(dispatcher, "targetoptions", {"device": getattr(dispatcher, "_device", False)})
+        kernel = _kernels[dispatcher] = Kernel(dispatcher.py_func, None, **options)
+        kernel.declared = declared(dispatcher)
+        freeze_definition(kernel, as_defined(dispatcher))
+    return kernel
+
+
+def _driver() -> Iterator[tuple[type, str, Callable]]:
+    """Whatever else needs the driver is refused, instead of looking for a GPU; a GPU in use stays in use."""
+    with suppress(ImportError, AttributeError):
+        driver = importlib.import_module("numba.cuda.cudadrv.driver").driver
+        if not driver.is_initialized or driver.initialization_error is not None:
+            yield type(driver), "__getattr__", _refuse_driver
+
+
+def _refuse_driver(driver: Any, name: str) -> None:
+    if not name.startswith("cu"):
+        raise AttributeError(name)
+    raise unsupported(f"the emulator does not support this part of numba.cuda, which asks the driver: {name}")

@@ -1,0 +1,96 @@
+"""Runs a whole program as ``python program.py arguments`` would, on an emulated GPU."""
+
+import contextlib
+import importlib.util
+import runpy
+import sys
+import traceback
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from lockstep.errors import EmulatorError
+from lockstep.limits import Profile
+
+from .session import Session, emulated
+
+FAILED = 1
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a program ended: its exit code, and what stopped it, if anything did, as text."""
+
+    session: Session
+    program_exit: int
+    stopped: str | None = None
+
+    @property
+    def exit_code(self) -> int:
+        """The program's own, or 1 if it ended well and a launch has a finding of severity error."""
+        return self.program_exit or (0 if self.session.ok else FAILED)
+
+
+def run_program(
+    target: str, arguments: Sequence[str] = (), *, gpu: str | Profile | None = None, module: bool = False
+) -> Outcome:
+    """Run the file ``target``, or with ``module`` the module of that name, with these arguments.
+
+    What the program prints goes where it prints it. Raises LaunchError for a GPU that is not known, and
+    KeyboardInterrupt.
+    """
+    with emulated(gpu) as session, _as_started(target, arguments, module):
+        try:
+            if module and importlib.util.find_spec(target) is None:
+                return Outcome(session, FAILED, f"there is no module named {target}")
+            if module:
+                runpy.run_module(target, run_name="__main__", alter_sys=True)
+            else:
+                runpy.run_path(target, run_name="__main__")
+        except SystemExit as end:
+            return Outcome(session, *_exit(end.code))
+        except EmulatorError as error:
+            return Outcome(session, FAILED, _sentence(error))
+        except Exception as error:
+            return Outcome(session, FAILED, "".join(traceback.format_exception(_of_program(error))).rstrip())
+    return Outcome(session, 0)
+
+
+@contextlib.contextmanager
+def _as_started(target: str, arguments: Sequence[str], module: bool) -> Iterator[None]:
+    """The command line and the folder of imports that the program would have."""
+    before = sys.argv, sys.path
+    sys.argv = [target, *arguments]
+    sys.path = ["" if module else str(Path(target).resolve().parent), *sys.path]
+    try:
+        yield
+    finally:
+        sys.argv, sys.path = before
+
+
+def _exit(code: object) -> tuple[int, str | None]:
+    """What ``sys.exit`` means by its argument: a code, or a message with code 1."""
+    if code is None:
+        return 0, None
+    return (code, None) if isinstance(code, int) else (FAILED, str(code))
+
+
+def _sentence(error: EmulatorError) -> str:
+    """What the emulator has to say, and the line of the program where it came up."""
+    if hasattr(error, "line"):
+        return str(error)
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not _is_ours(frame.filename)]
+    return f"{frames[-1].filename}, line {frames[-1].lineno}: {error}" if frames else str(error)
+
+
+def _of_program(error: Exception) -> Exception:
+    """The error without the frames that started the program."""
+    step = error.__traceback__
+    while step is not None and _is_ours(step.tb_frame.f_code.co_filename):
+        step = step.tb_next
+    return error.with_traceback(step or error.__traceback__)
+
+
+def _is_ours(filename: str) -> bool:
+    package = str(Path(__file__).parents[1])
+    return filename.startswith((package, "<frozen runpy>", runpy.__file__))

@@ -1,0 +1,182 @@
+"""What is active while a program is emulated, and what it leaves behind: launches, counts, findings."""
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from numba import cuda
+from numba.cuda import kernels
+
+from lockstep.errors import LimitExceeded
+from lockstep.launching.launch import STEP_LIMIT, emulate
+from lockstep.launching.report import Report
+from lockstep.limits import Profile, profile
+
+from . import replacing, state, summary
+from .devices import Context, Device
+from .errors import INVALID_VALUE, DriverError
+from .heap import Heap
+
+_OF_NUMBA = {*cuda.__path__, *kernels.__path__}
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One launch that was emulated: of which kernel, from where, how large, and the emulator's report."""
+
+    kernel: str
+    file: str  # of the kernel
+    line: int
+    launched_in: tuple[str, int]  # file and line
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    fixed_shared_bytes: int  # of the arrays of fixed shape
+    report: Report = field(repr=False)
+
+
+@dataclass
+class Found:
+    """A finding of one or more launches; ``launches`` says how many, ``count`` how many lanes in all."""
+
+    severity: str
+    kind: str
+    file: str
+    line: int
+    function: str
+    message: str
+    array: str | None
+    count: int
+    launches: int
+
+    def __str__(self):
+        where = f"{summary.short(self.file)}, line {self.line}, in {self.function}"
+        return f"{self.severity}: {where}: {self.message}"
+
+
+class Session:
+    """An emulated GPU and what has run on it since the session began.
+
+    ``launches``: a :class:`Launch` each, in order; ``findings``: a :class:`Found` for each problem, errors
+    first; ``gpu``: the GPU's profile. ``print(session)`` shows a summary.
+    """
+
+    def __init__(
+        self, gpu: str | Profile | None = None, step_limit: int = STEP_LIMIT, as_compiled: bool = False
+    ):
+        self.gpu, self.step_limit, self.as_compiled = profile(gpu), step_limit, as_compiled
+        self.launches: list[Launch] = []
+        self.times_read = False  # whether the program asked for the time between events
+        self.heap = Heap(self.gpu.memory_bytes)
+        self.device = Device(self.gpu)
+        self.context = Context(self.device)
+        self._one_at_a_time = threading.RLock()
+
+    def launch(
+        self, configured: Any, function: Callable, args: Sequence, launched_in: tuple[str, int]
+    ) -> None:
+        """Emulate one launch and record it. Raises what :func:`lockstep.emulate` raises."""
+        grid, block = configured.griddim, configured.blockdim
+        limits = {"gpu": self.gpu, "step_limit": self.step_limit, "as_compiled": self.as_compiled}
+        debug = bool(configured.dispatcher.targetoptions.get("debug"))
+        with self._one_at_a_time:
+            try:
+                report = emulate(
+                    function, grid, block, *args, shared_bytes=configured.sharedmem, debug=debug, **limits
+                )
+            except LimitExceeded as error:
+                raise DriverError(INVALID_VALUE, str(error)) from None
+            code = function.__code__
+            place = (code.co_filename, code.co_firstlineno)
+            fixed = report.shared_bytes - configured.sharedmem
+            self.launches.append(Launch(function.__name__, *place, launched_in, grid, block, fixed, report))
+
+    def fixed_shared_bytes(self, function: Callable) -> int:
+        """Bytes of a kernel's shared arrays of fixed shape, as far as a launch has shown them."""
+        place = (function.__code__.co_filename, function.__code__.co_firstlineno)
+        return max(
+            (one.fixed_shared_bytes for one in self.launches if (one.file, one.line) == place), default=0
+        )
+
+    @property
+    def findings(self) -> list[Found]:
+        return found_in(self.launches)
+
+    @property
+    def errors(self) -> list[Found]:
+        return [found for found in self.findings if found.severity == "error"]
+
+    @property
+    def ok(self) -> bool:
+        """True if no launch has a finding of severity error."""
+        return not self.errors
+
+    def __str__(self):
+        return summary.as_text(self)
+
+    def as_dict(self) -> dict:
+        """Launches with their counts, and findings, as plain data for JSON."""
+        return summary.as_data(self)
+
+
+def found_in(launches: Sequence[Launch]) -> list[Found]:
+    """The findings of launches, those of one place and kind together; errors first, then in source order.
+
+    In numba.cuda's own code, as in ``cuda.reduce``, errors are advice and advice is left out: no program can
+    follow it.
+    """
+    together: dict[tuple, Found] = {}
+    latest: dict[tuple, Launch] = {}  # in which a finding was seen: one launch may have it in two forms
+    for launch in launches:
+        for one in launch.report.findings:
+            file = launch.report.file_of(one)
+            severity = one.severity
+            if os.path.dirname(file) in _OF_NUMBA:
+                if severity == "advice":
+                    continue
+                severity = "advice"
+            key = (one.kind, file, one.function, one.line, one.other_line, one.array)
+            known = together.get(key)
+            if known is None:
+                where = (file, one.line, one.function or launch.kernel)
+                together[key] = Found(severity, one.kind, *where, one.message, one.array, one.count, 1)
+            else:
+                known.count += one.count
+                known.launches += latest[key] is not launch
+            latest[key] = launch
+    return sorted(together.values(), key=lambda found: (found.severity != "error", found.file, found.line))
+
+
+@contextmanager
+def emulated(
+    gpu: str | Profile | None = None, *, step_limit: int = STEP_LIMIT, as_compiled: bool = False
+) -> Iterator[Session]:
+    """Within this block numba.cuda is the emulator's: kernels run without a GPU, and are checked and counted.
+
+    gpu: whose limits hold, such as "h200" (the default), "ada" or "8.6". step_limit: iterations that any one
+    loop of a kernel may run. as_compiled: every launch's report also has ``as_compiled``, how little compiled
+    code may access, which takes longer. At the end of the block, after an error as well, numba.cuda is as
+    before.
+    Raises LaunchError if the emulator does not know the GPU.
+    """
+    session = Session(gpu, step_limit, as_compiled)
+    end = begin(session)
+    try:
+        yield session
+    finally:
+        end()
+
+
+def begin(session: Session) -> Callable[[], None]:
+    """Let numba.cuda be the session's; returns what ends it. Sessions end in reverse order."""
+    restore = replacing.replace() if state.active() is None else None
+    state.enter(session)
+
+    def end() -> None:
+        state.leave(session)
+        if restore is not None:
+            restore()
+
+    return end

@@ -1,0 +1,87 @@
+"""`unroll` and `rolled`: the `#pragma unroll` that Numba does not have, and `#pragma unroll 1`.
+
+Registers have no addresses. An array of accumulators stays in registers if the compiler knows every index
+into it, and for that it unrolls the loops over it. It does so by itself where a loop runs a constant number
+of times and is short: in notebook 04's strip it unrolls loops of 64 iterations, and does not unroll loops of
+128 (compiled for an H200, numba-cuda 0.30.4). Then the array is in local memory, which is device memory.
+
+Where a loop holds no such array, copies of its body may gain nothing: the producers of the Hopper kernels are
+as fast without them, and a kernel's code is up to a fifth shorter.
+"""
+
+import re
+
+from lockstep.registry import emulates
+
+from ._codegen import intrinsic, ir
+
+__all__ = ["rolled", "unroll"]
+
+NUMBAS_BLOCK = re.compile(r"B\d+")  # as Numba names its own; others are "B8.endif"
+
+
+class _LoopHints:
+    """Watches the code generation of one function and marks the loops that were announced.
+
+    LLVM's loop hints belong on the jump that closes the loop, which Numba emits long after it has evaluated
+    the iterable. So the first jump to a Python basic block after the announcement identifies the loop's
+    header, and a later jump back to it closes the loop.
+    """
+
+    def __init__(self, builder):
+        self.builder = builder
+        self.headers = {}  # header -> LLVM's hint
+        self.announced = None
+        self.branch = builder.branch
+        builder.branch = self
+
+    def __call__(self, target):
+        jump = self.branch(target)
+        if target in self.headers and target.instructions:
+            jump.set_metadata("llvm.loop", self.metadata(self.headers[target]))
+        elif self.announced and NUMBAS_BLOCK.fullmatch(target.name):
+            self.headers[target] = self.announced
+            self.announced = None
+        return jump
+
+    def metadata(self, hint):
+        module = self.builder.module
+        kind = module.add_metadata([ir.MetaDataString(module, hint)])
+        loop = ir.MDValue(module, [kind], name=str(len(module.metadata)))
+        loop.operands = (loop, kind)  # its first operand is itself, which keeps it distinct from other loops'
+        return loop
+
+
+def _announce(hint):
+    def generate(context, builder, signature, arguments):
+        watch = builder.branch if isinstance(builder.branch, _LoopHints) else _LoopHints(builder)
+        watch.announced = hint
+        return arguments[0]
+
+    return generate
+
+
+@intrinsic
+def unroll(typing_context, iterable):
+    """`for i in unroll(range(4)):` compiles to four copies of the loop's body.
+
+    iterable: a `range` whose bounds are compile-time constants. Returns it unchanged. LLVM's loop hint
+    `llvm.loop.unroll.full`; every compute capability.
+    """
+    return iterable(iterable), _announce("llvm.loop.unroll.full")
+
+
+@intrinsic
+def rolled(typing_context, iterable):
+    """`for step in rolled(range(steps)):` compiles to one copy of the loop's body, where it could be four.
+
+    iterable: a `range`. Returns it unchanged. LLVM's loop hint `llvm.loop.unroll.disable`; every compute
+    capability.
+    """
+    return iterable(iterable), _announce("llvm.loop.unroll.disable")
+
+
+@emulates(unroll)
+@emulates(rolled)
+def _emulate_loop(machine, iterable):
+    return iterable  # the emulator emits no code, so there is nothing to unroll

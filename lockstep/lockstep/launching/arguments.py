@@ -1,0 +1,129 @@
+"""The arrays that a launch is given, in one memory as on a GPU: those that overlap share their bytes.
+
+Every argument becomes an array with the dtype, the shape and the strides that it has. Nothing is written to
+the caller's memory before the kernel has finished: what may be stored to is a copy until then, one copy for
+all arguments that overlap.
+"""
+
+from math import gcd
+
+import numpy as np
+
+from lockstep.memory.storage import Block, DeviceArray, GlobalStorage, flat_view, layout_of, upwards
+from lockstep.races.shadow import GlobalRaces
+
+SHADOW_BYTES = 26  # that the record of who accessed what takes per element
+
+
+class Arguments:
+    """The arrays among the arguments of one launch.
+
+    ``races``: block -> its :class:`GlobalRaces`; ``results``: (memory, copy) of what the kernel may store to.
+    """
+
+    def __init__(self, counts_only: bool):
+        self.counts_only = counts_only
+        self.races: dict[int, GlobalRaces] = {}
+        self.results: list[tuple[np.ndarray, np.ndarray]] = []
+        self._given: dict = {}  # key -> (array, whether the kernel may store to it)
+        self._storages: dict = {}
+
+    def add(self, array: np.ndarray, stored: bool):
+        """Announce an argument; ``stored``: the kernel may store to it."""
+        known = self._given.get(_key(array))
+        self._given[_key(array)] = array, stored or (known is not None and known[1])
+
+    def bytes_needed(self) -> int:
+        """Bytes of the copies and of the records about them."""
+        return sum(a.nbytes + a.size * SHADOW_BYTES for a, stored in self._given.values() if stored)
+
+    def place(self):
+        """Find out which arguments overlap, and give each its memory."""
+        for members in _overlapping([array for array, _ in self._given.values()]):
+            self._place_together(members)
+
+    def device_array(self, name: str, array: np.ndarray) -> DeviceArray:
+        """An argument as the kernel sees it."""
+        storage = GlobalStorage(array, True) if self.counts_only else self._storages[_key(array)]
+        if self.counts_only:
+            storage.origin = _origin(array)
+        return DeviceArray(
+            name, storage, array.dtype, array.shape, storage.strides, None, storage.first, layout_of(array)
+        )
+
+    def _place_together(self, members: list):
+        """Arrays that overlap, each directly or through others."""
+        low = min(map(_address, members))
+        block = None
+        if len(members) > 1:
+            starts = [_address(array) - low for array in members]
+            nbytes = max(start + _span(array) for start, array in zip(starts, members))
+            unit = gcd(*starts, *(array.itemsize for array in members))
+            block = Block(unit, nbytes)
+        storages = [
+            GlobalStorage(array, False, block, 0 if block is None else _address(array) - low)
+            for array in members
+        ]
+        for array, storage in zip(members, storages):
+            storage.origin = _origin(array)
+            self._storages[_key(array)] = storage
+        if any(self._given[_key(array)][1] for array in members):
+            self._copy(members, storages)
+
+    def _copy(self, members, storages):
+        block = storages[0].block
+        memory = _bytes_of(members, storages, block).copy()
+        for array, storage in zip(members, storages):
+            original = storage.data
+            end = storage.lead + storage.size * storage.dtype.itemsize
+            storage.data = memory[storage.lead : end].view(storage.dtype)
+            if self._given[_key(array)][1] and storage.writeable:
+                self.results.append((original, storage.data))
+        self.races[block.serial] = GlobalRaces(block)
+
+
+def _bytes_of(members, storages, block) -> np.ndarray:
+    """The bytes of a block in the caller's memory."""
+    lowest = min(range(len(members)), key=lambda position: storages[position].lead)
+    first = storages[lowest].data.view(np.uint8)
+    return first if len(members) == 1 else flat_view(first, block.nbytes)
+
+
+def _key(array: np.ndarray) -> tuple:
+    address = array.__array_interface__["data"][0]
+    return address, array.shape, array.strides, array.dtype, array.flags.writeable
+
+
+def _address(array: np.ndarray) -> int:
+    """The address of the lowest byte."""
+    return upwards(array).__array_interface__["data"][0]
+
+
+def _span(array: np.ndarray) -> int:
+    """Bytes from the lowest to the highest one."""
+    if not array.size:
+        return 0
+    reach = sum((extent - 1) * abs(step) for extent, step in zip(array.shape, array.strides))
+    return reach + array.itemsize
+
+
+def _origin(array: np.ndarray) -> int:
+    """Bytes from the start of the memory that the array is a view of; a GPU's allocator aligns that start."""
+    owner = array
+    while hasattr(getattr(owner, "base", None), "__array_interface__"):
+        owner = owner.base
+    start = owner.__array_interface__["data"][0]
+    return max(_address(array) - start, 0)
+
+
+def _overlapping(arrays: list) -> list[list]:
+    """Groups of arrays: those whose bytes overlap, directly or through others, are together."""
+    groups, end = [], -1
+    for array in sorted(filter(_span, arrays), key=_address):
+        start = _address(array)
+        if start < end:
+            groups[-1].append(array)
+        else:
+            groups.append([array])
+        end = max(end, start + _span(array))
+    return groups + [[array] for array in arrays if not _span(array)]

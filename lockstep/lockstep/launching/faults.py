@@ -1,0 +1,105 @@
+"""Errors that nobody foresaw, told as what they are: the emulator's own fault, at a line of the kernel."""
+
+import ast
+import os
+import traceback
+import types
+from collections.abc import Callable
+from functools import wraps
+
+from lockstep.errors import DEBUG, EmulatorError, EmulatorFault, UnsupportedKernel
+
+
+class OwnFaults:
+    """``with OwnFaults(kernel):`` an unforeseen error inside becomes an :class:`EmulatorFault`.
+
+    What passes as it is: the emulator's own errors; what stops Python (KeyboardInterrupt); a machine without
+    memory (MemoryError); and errors of the caller's own functions, which :meth:`theirs` calls.
+    """
+
+    def __init__(self, function: types.FunctionType):
+        self.function = function
+        self._foreign = None
+
+    def theirs(self, call, *arguments):
+        """Call a function that the caller gave."""
+        try:
+            return call(*arguments)
+        except Exception as error:
+            self._foreign = error
+            raise
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, trace):
+        if not isinstance(error, Exception) or isinstance(error, (EmulatorError, MemoryError)):
+            return
+        if error is self._foreign:
+            return
+        fault = _told(error, *_place(trace, self.function))
+        if os.environ.get(DEBUG):
+            raise fault from error
+        raise fault.with_traceback(lines_of_kernels(trace)) from None
+
+
+def guarded(method):
+    """Decorator for what a report shows: ``self.function`` is the kernel."""
+
+    @wraps(method)
+    def guard(self):
+        with OwnFaults(self.function):
+            return method(self)
+
+    return guard
+
+
+def lines_of_kernels(trace: types.TracebackType | None) -> types.TracebackType | None:
+    """The frames of a traceback that run kernels: the emulator's own do not help a learner."""
+    return frames_where(trace, _runs_a_kernel)
+
+
+def frames_where(
+    trace: types.TracebackType | None, wanted: Callable[[types.CodeType], bool]
+) -> types.TracebackType | None:
+    """The frames of a traceback whose code is wanted."""
+    frames = []
+    while trace is not None:
+        frames.append(trace)
+        trace = trace.tb_next
+    kept = None
+    for frame in reversed(frames):
+        if wanted(frame.tb_frame.f_code):
+            kept = types.TracebackType(kept, frame.tb_frame, frame.tb_lasti, frame.tb_lineno)
+    return kept
+
+
+def _runs_a_kernel(code: types.CodeType) -> bool:
+    """Is it a translated function, or a lambda in one? Only those have the machine under this name."""
+    return "_M" in code.co_varnames[:1] or "_M" in code.co_freevars
+
+
+def _place(trace, function) -> tuple[str, int]:
+    """(file, line) in a kernel or device function at which an error came up."""
+    found = function.__code__.co_filename, function.__code__.co_firstlineno
+    for frame, line in traceback.walk_tb(trace):
+        if _runs_a_kernel(frame.f_code):
+            found = frame.f_code.co_filename, line
+        elif (at := _translated_line(frame.f_locals)) is not None:
+            found = at
+    return found
+
+
+def _translated_line(variables: dict) -> tuple[str, int] | None:
+    """(file, line) of the source that a method of the translator is at."""
+    translator, node = variables.get("self"), variables.get("node")
+    if isinstance(node, ast.AST) and hasattr(node, "lineno") and hasattr(translator, "filename"):
+        return translator.filename, node.lineno
+
+
+def _told(error, filename, line) -> EmulatorError:
+    if isinstance(error, RecursionError):
+        return UnsupportedKernel(
+            "this is nested too deeply for the emulator: split it into several statements", filename, line
+        )
+    return EmulatorFault(error, filename, line)

@@ -1,0 +1,708 @@
+"""Launch a kernel on the emulator: check everything, run block by block, write the results at the end."""
+
+import inspect
+import sys
+from dataclasses import dataclass, field
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from lockstep.counts.fold import Fold
+from lockstep.counts.lower_bound import Merging
+from lockstep.counts.trace import Watcher
+from lockstep.errors import (
+    ArgumentError,
+    EmulatorError,
+    KernelStopped,
+    KernelTypeError,
+    LaunchError,
+    LimitExceeded,
+    UnsupportedKernel,
+)
+from lockstep.findings import Findings
+from lockstep.frozen import has_constants, original
+from lockstep.library import signatures
+from lockstep.limits import MAX_BLOCK, MAX_GRID, MAX_THREADS, profile
+from lockstep.machine.language import same_tuple
+from lockstep.machine.machine import Machine
+from lockstep.memory.records import Records
+from lockstep.memory.storage import Constant
+from lockstep.reading import compiled, inside, names
+from lockstep.reading.liveness import surely_needed
+from lockstep.reading.names import Callee, python_function
+from lockstep.reading.source import Source
+from lockstep.registry import Emulation, name_of
+from lockstep.types.inference import Typed, kind_of, steps_of
+from lockstep.types.translation import translate
+from lockstep.values.geometry import chunks
+from lockstep.waiting.scheduler import CHUNKS, Block, NeedsFinerUnits, Scheduler
+
+from .arguments import Arguments
+from .faults import OwnFaults, lines_of_kernels
+from .report import Report
+from .silence import Silencing, allowed_in, allowed_kinds
+
+STEP_LIMIT = 1_000_000
+CHUNK_LANES = 1 << 15  # lanes that run together: enough for NumPy to pay off, few enough for the caches
+FOLLOWED_LANES = 1 << 11  # the same where every access is kept
+CHUNK_ELEMENTS = 1 << 20  # elements of all local arrays in a chunk, for the same reason
+PATIENCE = 110  # blocks that may differ before many are counted at a time: three periods of 32, and a few
+SHORT_PATIENCE = 12  # in a grid of one row: such kernels often assign the tiles in an order of their own
+MAX_RECURSION = 200  # calls of one function inside each other; a GPU's stack holds fewer
+MEMORY_LIMIT = 4 << 30  # bytes of copies and shadow memory the emulator may use besides the learner's arrays
+
+
+def emulate(
+    kernel,
+    grid,
+    block,
+    *args,
+    shared_bytes=0,
+    counts_only=False,
+    watch=None,
+    step_limit=STEP_LIMIT,
+    progress=None,
+    gpu=None,
+    allow=(),
+    as_compiled=False,
+    strict=False,
+    debug=None,
+):
+    """Run a ``numba.cuda`` kernel without a GPU and report every access as the hardware would count it.
+
+    Parameters
+    ----------
+    kernel : a function decorated with ``cuda.jit``, or the plain function.
+    grid, block : number of blocks, and of threads per block: an int or up to three (x, y, z).
+    args : NumPy arrays (of any strides; written in place when the kernel has finished), numbers, tuples of
+        them, and objects with an ``array`` and a method ``in_kernel`` that returns what the kernel gets:
+        tensor maps. Arrays that overlap share their memory, as device arrays do.
+    shared_bytes : dynamic shared memory of a block, in bytes.
+    counts_only : count exactly without running everything; no results, no checks. Arrays may then be
+        broadcast views such as ``np.broadcast_to(np.float32(0), (16384, 16384))``.
+    watch : a :class:`Watch`, to record one block or warp access by access in ``report.trace``.
+    step_limit : iterations that any one loop may run before the kernel is stopped.
+    progress : called with (blocks done, blocks in all) after every chunk of blocks.
+    gpu : the GPU whose limits hold: "h200" (the default), "ada", "8.6"; see :func:`.limits.profile`.
+    as_compiled : find out as well how little compiled code may access, for ``report.as_compiled`` and
+        ``report.at_least``: takes up to some twenty times as long. See :mod:`lockstep.counts.lower_bound`.
+    allow : kinds of findings to silence, such as "global_race"; ``# emulator: allow global_race`` at the end
+        of a line of the kernel silences them there. ``report.silenced`` has what was silenced.
+    strict : threads that store equal values to one element are a race as well, not only advice.
+    debug : a division by zero stops the kernel, as Numba compiles kernels with ``debug=True``; what is left
+        out is taken from the kernel.
+
+    Returns
+    -------
+    Report : counts, findings and, if requested, the trace.
+
+    Raises
+    ------
+    LaunchError (geometry, arguments, memory), UnsupportedKernel (before anything runs), KernelStopped (an
+    endless loop, a deadlock), KernelTypeError (what Numba would not compile), DataDependent (with
+    ``counts_only``), EmulatorFault (an error of the emulator's own). After an error or an interruption the
+    arrays are unchanged.
+    """
+    function = python_function(kernel)
+    dispatcher = getattr(kernel, "dispatcher", kernel)
+    declared = signatures.declared(kernel)
+    if dispatcher is not function:
+        function = compiled.function_of(dispatcher, compiled.key_of(args), bool(declared))
+    with OwnFaults(function) as faults, np.errstate(all="ignore"):
+        told = partial(faults.theirs, progress) if progress is not None else None
+        if debug is None:
+            debug = bool(getattr(dispatcher, "targetoptions", {}).get("debug"))
+        limits = (shared_bytes, counts_only, watch, step_limit, told, gpu, allow, as_compiled, strict, debug)
+        launch = Launch(function, declared, grid, block, args, *limits)
+        report = launch.run()
+    for callee in launch.bound.callees:
+        compiled.keep(callee.dispatcher, callee.called_with)
+    if dispatcher is not function and not declared:
+        compiled.keep(dispatcher, {compiled.key_of(args)})
+    return report
+
+
+class Way(NamedTuple):
+    """How to run a launch: in which units (None: all in lock-step), and which races are found exactly, of
+    shared memory in which arrays.
+    """
+
+    units: str | None = None
+    exact: frozenset = frozenset()
+    examined: frozenset = frozenset()
+
+
+@dataclass
+class BoundFunction:
+    """Translated code with the values of its closure."""
+
+    signature: inspect.Signature
+    defaults: dict  # parameter -> value
+    sites: dict  # number -> Site, of the function and of all that it calls
+    source: Source
+    allowed: list  # comments that silence findings, also in what it calls
+    typed: Typed | None = None
+    stored: set = field(default_factory=set)
+    local_elements: int = 0  # of the local arrays whose shapes are constant expressions
+    warp_by_warp: bool = False  # whether its warps may wait for each other
+    meets_grid: bool = False  # whether all blocks may wait for each other
+    needs: list = field(default_factory=list)  # (compute capability, what needs it, file, line)
+    casts: signatures.Casts | None = None  # the signatures that it was given
+    callees: list = field(default_factory=list)  # all functions that it calls, and what those call
+    dispatcher: object = None  # of a device function whose constants are those of each combination of types
+    called_with: set = field(default_factory=set)  # combinations of types
+    earlier: dict = field(default_factory=dict)  # those for which it was compiled with other constants
+    recursive: bool = False
+    depth: int = 0  # calls of a recursive function that have not returned
+
+    kind = "device"
+
+    def __post_init__(self):
+        plain = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        parameters = self.signature.parameters.values()
+        self.count = len(parameters) if all(p.kind in plain for p in parameters) else None
+
+    @property
+    def record_kind(self) -> tuple:
+        """What the types of a function depend on that gets this one as an argument."""
+        return type(self), self.typed.function
+
+    def __call__(self, machine, /, *args, **keywords):
+        if keywords or len(args) != self.count:
+            args = self.arguments(args, keywords)
+        if self.casts is not None:
+            args, returned = self.casts.arguments(machine, args)
+            return self.casts.result(machine, returned, self._run(machine, args))
+        return self._run(machine, args)
+
+    def require(self, gpu):
+        """Refuse instructions that a GPU does not have."""
+        for needed, name, *place in self.needs:
+            if gpu.compute_capability < needed:
+                has, wanted = (".".join(map(str, one)) for one in (gpu.compute_capability, needed))
+                raise UnsupportedKernel(
+                    f"{name} needs a GPU of compute capability {wanted}, and an {gpu.name} has {has}", *place
+                )
+
+    def _run(self, machine, args):
+        if self.dispatcher is not None:
+            key = _types_of(args)
+            self.called_with.add(key)
+            if key in self.earlier:
+                return self.earlier[key]._run(machine, args)
+        if machine.only_types:
+            return self.typed.result(machine, args)
+        code = self.typed.code_for(machine, args)
+        return self._call_itself(code, machine, args) if self.recursive else code(machine, *args)
+
+    def arguments(self, args: tuple, keywords: dict) -> tuple:
+        """One argument per parameter; ``*args`` as a tuple. Raises KernelTypeError if they do not fit."""
+        try:
+            given = self.signature.bind(*args, **keywords).arguments
+        except TypeError as wrong:
+            name = self.typed.function.__name__
+            raise KernelTypeError(f"{name}{self.signature} is called with other arguments: {wrong}") from None
+        return tuple(given[n] if n in given else self.defaults.get(n, ()) for n in self.signature.parameters)
+
+    def _call_itself(self, code, machine, args):
+        if self.depth == MAX_RECURSION:
+            raise KernelStopped(
+                f"{code.__name__} calls itself more than {MAX_RECURSION} times deep; does every thread "
+                "reach a call that returns without another?"
+            )
+        limit = sys.getrecursionlimit()
+        sys.setrecursionlimit(limit + 20)  # the frames of the emulator for one call
+        self.depth += 1
+        try:
+            return code(machine, *args)
+        finally:
+            self.depth -= 1
+            sys.setrecursionlimit(limit)
+
+
+def bind(function, counts_only=False, device=False, under=(), call=None) -> BoundFunction:
+    """Translate a function and all it calls, and bind the code to the constants of this closure."""
+    if original(function) in under:
+        raise UnsupportedKernel(
+            f"{function.__name__} calls another function that calls {function.__name__}; Numba supports only "
+            "functions that call themselves",
+            *call,
+        )
+    environment, signature = inside.environment(function), inspect.signature(function)
+    translation = translate(function, device, environment=environment)
+    program = steps_of(function, device, environment)
+    bound = BoundFunction(
+        signature,
+        names.defaults(signature),
+        sites=translation.sites | (program.sites if program else {}),
+        source=translation.source,
+        allowed=allowed_in(inside.read(function).own, function),
+    )
+    space = {"__builtins__": {"slice": slice}}
+    callees = {}
+    for name, root, path, line in (*translation.bindings, *(program.bindings if program else ())):
+        if name in space:
+            continue
+        value = environment[root]
+        for part in path:
+            value = names.attribute(value, part)
+        if isinstance(value, Callee):
+            here = (function.__code__.co_filename, line)
+            if original(value.function) is not original(function):
+                value = _bind_callee(value, counts_only, (*under, original(function)), here)
+            elif device:
+                value, bound.recursive = bound, True
+            else:
+                raise UnsupportedKernel("a kernel cannot call itself; only device functions can", *here)
+            callees[root, path] = value
+        space[name] = _with_arrays(value, ".".join((root, *path)), counts_only)
+        bound.warp_by_warp |= getattr(value, "warp_by_warp", False)
+        bound.meets_grid |= getattr(value, "meets_grid", False)
+        if isinstance(value, Emulation) and value.needs > (0, 0):
+            shown = (name_of(value) or path[-1], function.__code__.co_filename, line)
+            bound.needs.append((value.needs, *shown))
+    bound.typed = Typed(function, device, translation, program, space)
+    bound.stored |= translation.stored
+    for _ in translation.passed:  # again, where a function passes a parameter on to itself
+        for root, path, given, parameter in translation.passed:
+            if given in callees[root, path].stored:
+                bound.stored.add(parameter)
+    shapes = [eval(shape, space) for shape in translation.local_shapes]
+    others = [
+        one
+        for callee in callees.values()
+        if callee is not bound
+        for one in (callee, *callee.earlier.values())
+    ]
+    bound.local_elements = sum(int(np.prod(shape)) for shape in shapes)
+    bound.local_elements += sum(callee.local_elements for callee in others)
+    for callee in others:
+        bound.sites |= callee.sites
+        bound.needs += callee.needs
+        bound.callees += (callee, *callee.callees) if callee.dispatcher is not None else callee.callees
+        bound.allowed += [comment for comment in callee.allowed if comment not in bound.allowed]
+    return bound
+
+
+def _bind_callee(callee: Callee, counts_only, under, call) -> BoundFunction:
+    """Bind a device function, also as it was compiled before some of its constants changed."""
+    bound = bind(callee.function, counts_only, True, under, call)
+    if callee.declared:
+        bound.casts = signatures.Casts(callee.function.__name__, callee.declared)
+        return bound
+    if callee.dispatcher is None or not has_constants(callee.function):
+        return bound
+    bound.dispatcher, versions = callee.dispatcher, {}
+    for key, function in compiled.changed(callee.dispatcher).items():
+        if function not in versions:
+            versions[function] = bind(function, counts_only, True, under, call)
+        bound.earlier[key] = versions[function]
+    for version in versions.values():
+        bound.stored |= version.stored
+        bound.warp_by_warp |= version.warp_by_warp
+        bound.meets_grid |= version.meets_grid
+    return bound
+
+
+def _types_of(args) -> tuple:
+    return tuple((kind_of(value), getattr(value, "layout", None)) for value in args)
+
+
+def _with_arrays(value, name: str, counts_only: bool):
+    """A value from outside the kernel with its arrays, also those in tuples, as the kernel sees them."""
+    if isinstance(value, Constant):
+        return value.in_kernel(name, counts_only)
+    if isinstance(value, tuple):
+        return same_tuple(value, (_with_arrays(*part, counts_only) for part in _named_parts(value, name)))
+    return value
+
+
+def _named_parts(values: tuple, name: str) -> list:
+    """(part, name) of each part of a tuple or named tuple."""
+    fields = getattr(values, "_fields", None)
+    names = [f"{name}.{field}" for field in fields or ()] or [f"{name}[{i}]" for i in range(len(values))]
+    return list(zip(values, names))
+
+
+class Launch:
+    """One launch: its geometry, its arguments, and the chunks of blocks in which it runs."""
+
+    def __init__(
+        self,
+        function,
+        declared,
+        grid,
+        block,
+        args,
+        shared_bytes,
+        counts_only,
+        watch,
+        step_limit,
+        progress,
+        gpu,
+        allow,
+        as_compiled=False,
+        strict=False,
+        debug=False,
+    ):
+        self.function = function
+        self.grid, self.block = _geometry("grid", grid), _geometry("block", block)
+        self.gpu = profile(gpu)
+        self.shared_bytes = _check_limits(self.grid, self.block, shared_bytes, self.gpu)
+        self.counts_only, self.watch, self.progress = counts_only, watch, progress
+        self.bound = bind(self.function, counts_only)
+        self.bound.require(self.gpu)
+        self.args = _check_arguments(self.bound, self.function.__name__, args, declared)
+        self.step_limit, self.strict, self.debug = step_limit, strict, debug
+        self.printed: list[str] = []  # by the kernel
+        self.silencing = Silencing(self.bound.allowed, allowed_kinds(allow))
+        if watch is not None and counts_only:
+            raise LaunchError("a trace needs a full run; pass either counts_only or watch, not both")
+        self.merging: Merging | None = None
+        self.needed = self._surely_needed() if as_compiled else None
+
+    def _surely_needed(self) -> set:
+        """What no compiler can leave out. Refuses what cannot be followed access by access."""
+        if self.counts_only or self.watch is not None:
+            other = "counts_only" if self.counts_only else "watch"
+            raise LaunchError(f"as_compiled needs a full run of its own; pass it without {other}")
+        if self.bound.warp_by_warp:
+            code = self.function.__code__
+            raise UnsupportedKernel(
+                "as_compiled does not follow warps that wait at mbarriers; leave it out for this kernel",
+                code.co_filename,
+                code.co_firstlineno,
+            )
+        return surely_needed(self.function)
+
+    def run(self) -> Report:
+        """Run in lock-step; again in another way if that has turned out not to be enough."""
+        way = Way(CHUNKS if self.bound.meets_grid and not self.counts_only else None)
+        try:
+            while way is not None:
+                stopped, way = self._attempt(way)
+        finally:
+            print(*self.printed, sep="\n", end="\n" * bool(self.printed))
+        if stopped is not None:
+            raise stopped
+        report = Report(
+            self.machine, self.findings, self.function, self.bound.source, self.watch, self.merging
+        )
+        for array, copy in self.arrays.results:
+            np.copyto(array, copy)
+        return report
+
+    def _attempt(self, way):
+        """Run once, on fresh copies: (the error that stopped it, the way to run it again), each or None."""
+        self._prepare(way)
+        try:
+            if self.counts_only:
+                self._count()
+            elif way.units is None:
+                self._run_all()
+            else:
+                self._run_units(way.units)
+            self.machine.tallies.finish()
+            if self.merging is not None:
+                self.merging.finish()
+        except NeedsFinerUnits as needed:
+            return None, way._replace(units=needed.units)
+        except KernelStopped as stopped:
+            return self._with_cause(stopped), self._more_exactly(way)
+        return None, self._more_exactly(way)
+
+    def _prepare(self, way):
+        self.findings = Findings(self.silencing)
+        self.machine = Machine(
+            self.grid,
+            self.block,
+            self.shared_bytes,
+            counts_only=self.counts_only,
+            step_limit=self.step_limit,
+            findings=self.findings,
+            warp_by_warp=self.bound.warp_by_warp,
+            exact=way.exact,
+            examined=way.examined,
+            strict=self.strict,
+        )
+        self.machine.gpu, self.machine.debug, self.printed = self.gpu, self.debug, self.machine.printed
+        self.machine.sites = self.bound.sites
+        self.arrays = Arguments(self.counts_only)
+        self.parameters = self._parameters()
+        self.code = self.bound.typed.code_for(self.machine, self.parameters)
+
+    def _more_exactly(self, way):
+        """Races found where more than barriers orders accesses: those are to be examined exactly."""
+        machine = self.machine
+        if way.exact or not (machine.fine_order or self.bound.warp_by_warp):
+            return None
+        kinds = {finding.kind for finding in self.findings.listed()}
+        exact = set(machine.doubts)
+        if "global_race" in kinds:
+            exact.add("global")
+        if "shared_race" in kinds and not self.bound.warp_by_warp:
+            exact.add("shared")  # where warps run one at a time, threads that may race are in the doubts
+        if not exact:
+            return None
+        return way._replace(exact=frozenset(exact), examined=frozenset(machine.suspects))
+
+    def _with_cause(self, stopped):
+        errors = [finding for finding in self.findings.listed() if finding.severity == "error"]
+        if not errors:
+            return stopped
+        first = errors[0]
+        several = len({site.function for site in self.bound.sites.values()}) > 1
+        where = f"line {first.line}{f' of {first.function}' if several else ''}"
+        caused = type(stopped)(f"{stopped} Found before that: {where}: {first.message}")
+        caused.__cause__ = stopped
+        return caused.with_traceback(stopped.__traceback__)
+
+    # ---- arguments ----
+
+    def _parameters(self) -> list:
+        wanted = tuple(self.bound.signature.parameters)
+        itself = {id(value): name for name, value in zip(wanted, self.args) if isinstance(value, np.ndarray)}
+        for position, value in enumerate(self.args):
+            for array in _arrays_of(value):
+                self.arrays.add(array, position in self.bound.stored)
+        if not self.counts_only:
+            self._check_memory()
+            self.arrays.place()
+        self.machine.global_races = self.arrays.races
+        given = [array for value in self.args for array in _arrays_of(value)]
+        self.machine.report_float64 = not any(array.dtype in ("float64", "complex128") for array in given)
+        return [self._parameter(value, name, itself) for name, value in zip(wanted, self.args)]
+
+    def _parameter(self, value, name, itself):
+        """An argument as the kernel sees it; ``itself``: the names of the arrays that are arguments."""
+        if isinstance(value, np.ndarray):
+            return self.arrays.device_array(name, value)
+        if isinstance(value, tuple):
+            return same_tuple(value, (self._parameter(*part, itself) for part in _named_parts(value, name)))
+        if hasattr(value, "in_kernel"):
+            shown = itself.get(id(value.array), name)
+            return value.in_kernel(self.arrays.device_array(shown, value.array))
+        return value
+
+    def _check_memory(self):
+        taken = self.arrays.bytes_needed()
+        if taken > MEMORY_LIMIT:
+            raise LaunchError(
+                "the arrays this kernel writes are too large to emulate "
+                f"({taken / 2**30:.1f} GiB with what the emulator records about them); "
+                "use smaller arrays, or counts_only=True for exact counts of any size"
+            )
+
+    # ---- running ----
+
+    def _chunk(self, z, y, x, rows, columns):
+        machine = self.machine
+        self._start(z, y, x, rows, columns)
+        if machine.warp_by_warp and not self.counts_only:
+            machine.run_warps(self._call)
+        else:
+            self._call()
+        machine.end()
+        if self.merging is not None:
+            self.merging.settle()
+
+    def _start(self, z, y, x, rows, columns):
+        machine = self.machine
+        machine.start(z, y, x, rows, columns)
+        if self.merging is not None:
+            machine.tracing, machine.watcher = True, self.merging
+            return
+        watched = self.watch is not None and self.watch.inside(z, y, x, rows, columns)
+        machine.tracing = watched
+        machine.watcher = self.watcher if watched else None
+
+    def _call(self):
+        """Run the translated kernel; the traceback of an error ends at the kernel's line that raised it."""
+        try:
+            self.code(self.machine, *self.parameters)
+        except EmulatorError as error:
+            error.__traceback__ = lines_of_kernels(error.__traceback__)
+            raise
+
+    def _run_all(self):
+        rows, columns = 1, 1
+        if not self.bound.warp_by_warp:
+            rows, columns = self._chunk_shape()
+        progress = self._begin()
+        for z, y, x, r, c in chunks(self.grid, rows, columns):
+            self._chunk(z, y, x, r, c)
+            progress(r * c)
+
+    def _chunk_shape(self) -> tuple:
+        most = CHUNK_LANES if self.needed is None else FOLLOWED_LANES
+        return _chunk_shape(self.grid, self.machine, self.bound.local_elements, most)
+
+    def _run_units(self, units):
+        """Run in units that wait for each other."""
+        machine, (rows, columns) = self.machine, (1, 1)
+        room = self.gpu.resident_blocks(self.block[0] * self.block[1] * self.block[2], self.shared_bytes)
+        if units == CHUNKS:
+            rows, columns = self._chunk_shape()
+            room = self.grid[0] * self.grid[1] * self.grid[2]
+        places = list(chunks(self.grid, rows, columns))
+        progress = self._begin()
+
+        def ended():
+            machine.end()
+            progress(machine.blocks)
+
+        blocks = [Block(units, partial(self._start, *place)) for place in places]
+        machine.run_units(Scheduler(machine, self._call, blocks, room, ended), units)
+
+    def _begin(self):
+        """Prepare the trace; returns a function that tells how many more blocks are done."""
+        self.watcher = self.machine.last_watcher = Watcher(self.watch) if self.watch is not None else None
+        if self.needed is not None:
+            self.merging = Merging(self.machine, self.needed)
+        total, done = self.grid[0] * self.grid[1] * self.grid[2], 0
+
+        def progress(blocks):
+            nonlocal done
+            done += blocks
+            if self.progress is not None:
+                self.progress(done, total)
+
+        return progress
+
+    def _count(self):
+        """Fold blocks like the iterations of loops: along x within rows, along y, along z."""
+        gx, gy, gz = self.grid
+        self._fold_axis(gz, lambda z: self._fold_axis(gy, lambda y: self._count_row(z, y, gx)))
+        self.machine.tallies.settle()
+
+    def _count_row(self, z, y, length):
+        """A row of blocks, one by one; many at a time once they turn out not to repeat."""
+        patience = PATIENCE if self.grid[1] * self.grid[2] > 1 else SHORT_PATIENCE
+        done = self._fold_axis(length, lambda x: self._chunk(z, y, x, 1, 1), patience)
+        width = max(2 * CHUNK_LANES // (self.block[0] * self.block[1] * self.block[2]), 1)
+        whole = (length - done) // width
+        self._fold_axis(whole, lambda i: self._chunk(z, y, done + i * width, 1, width))
+        if rest := length - done - whole * width:
+            self._chunk(z, y, length - rest, 1, rest)
+
+    def _fold_axis(self, length, run, patience=None) -> int:
+        """Run positions 0..length-1; returns how many are done.
+
+        ``patience``: how many positions in a row may pass without a repetition before it gives up.
+        """
+        fold, position, tried = Fold(self.machine), 0, 0
+        while position < length and (patience is None or tried < patience):
+            run(position)
+            skip, _ = fold.end_of_iteration((position,), room=length - 1 - position)
+            position += 1 + skip
+            tried = 0 if skip else tried + 1
+        return position
+
+
+def _geometry(what, given) -> tuple:
+    """A grid or block as three integers."""
+    sizes = given if isinstance(given, (tuple, list)) else (given,)
+    whole = all(isinstance(size, (int, np.integer)) and not isinstance(size, bool) for size in sizes)
+    if isinstance(given, np.ndarray):
+        raise LaunchError(
+            f"a {what} is one to three integers (x, y, z), not an array: emulate(kernel, grid, block, "
+            "arguments ...), and the kernel without [grid, block]"
+        )
+    if not whole or not 1 <= len(sizes) <= 3:
+        raise LaunchError(f"a {what} is one to three integers (x, y, z), not {given!r}")
+    sizes = tuple(int(s) for s in sizes) + (1,) * (3 - len(sizes))
+    if min(sizes) < 1:
+        raise LimitExceeded(f"every size of a {what} must be at least 1, but {given!r} was given")
+    return sizes
+
+
+def _check_limits(grid, block, shared_bytes, gpu) -> int:
+    threads = block[0] * block[1] * block[2]
+    if threads > MAX_THREADS:
+        raise LimitExceeded(
+            f"a block has at most {MAX_THREADS:,} threads on an {gpu.name}; "
+            f"{' x '.join(map(str, block))} is {threads:,}"
+        )
+    for what, unit, sizes, limits in (
+        ("block", "threads", block, MAX_BLOCK),
+        ("grid", "blocks", grid, MAX_GRID),
+    ):
+        for axis, size, limit in zip("xyz", sizes, limits):
+            if size > limit:
+                raise LimitExceeded(
+                    f"a {what} has at most {limit:,} {unit} along {axis} on an {gpu.name}, not {size:,}"
+                )
+    if not isinstance(shared_bytes, (int, np.integer)) or not 0 <= shared_bytes <= gpu.max_shared_bytes:
+        raise LimitExceeded(
+            f"a block of an {gpu.name} can have 0 to {gpu.max_shared_bytes:,} dynamic shared bytes, "
+            f"not {shared_bytes!r}"
+        )
+    return int(shared_bytes)
+
+
+def _check_arguments(bound: BoundFunction, name: str, args, declared) -> list:
+    """The arguments of a launch. Numba compiles a kernel for all its parameters, and uses no default."""
+    wanted, arguments = bound.signature.parameters, args
+    if len(args) != len(wanted):
+        missing = len(args) < len(wanted)
+        unused = "; the defaults of a kernel are not used" if missing and bound.defaults else ""
+        raise ArgumentError(
+            f"{name} takes {len(wanted)} argument{'s' * (len(wanted) != 1)} "
+            f"({', '.join(wanted)}), not {len(args)}{unused}"
+        )
+    if declared:
+        arguments = signatures.fitted(name, [one.types for one in declared], list(wanted), arguments)
+    return [_check_argument(name, value) for name, value in zip(wanted, arguments)]
+
+
+def _check_argument(name, value):
+    if isinstance(value, np.ndarray) and value.dtype.fields:
+        value = Records(name, value)
+    if isinstance(value, np.ndarray):
+        if value.dtype.kind not in "biufc" or value.dtype.char in "gG":  # those of 80 bits
+            raise LaunchError(
+                f"{name} has dtype {value.dtype}; "
+                "the emulator supports booleans, integers, floats, complex numbers and records of them"
+            )
+        _check_layout(name, value)
+        return value
+    if value is None:
+        return None
+    if isinstance(value, (bool, int, float, complex, np.generic)):
+        return names.as_number(value)
+    if isinstance(value, tuple):
+        return same_tuple(value, (_check_argument(shown, part) for part, shown in _named_parts(value, name)))
+    if hasattr(value, "in_kernel"):
+        _check_argument(name, value.array)
+        return value
+    raise LaunchError(f"{name} must be an array or a number, not a {type(value).__name__}")
+
+
+def _check_layout(name, array):
+    """Refuse arrays whose elements do not lie on multiples of their size, as in a field of a record."""
+    steps = [step for extent, step in zip(array.shape, array.strides) if extent > 1]
+    if not array.flags.aligned or any(step % array.itemsize for step in steps):
+        raise LaunchError(
+            f"the elements of {name} do not lie at multiples of their size in memory; "
+            f"pass np.ascontiguousarray({name})"
+        )
+
+
+def _arrays_of(value) -> list[np.ndarray]:
+    """The arrays of an argument: itself, those in a tuple, or the one that a tensor map describes."""
+    if isinstance(value, np.ndarray):
+        return [value]
+    if isinstance(value, tuple):
+        return [array for part in value for array in _arrays_of(part)]
+    return [value.array] if hasattr(value, "in_kernel") else []
+
+
+def _chunk_shape(grid, machine, local_elements, most) -> tuple:
+    """(rows, columns) of blocks that run together: nearly square, so that blocks share what they load."""
+    threads = -(-machine.block[0] * machine.block[1] * machine.block[2] // 32) * 32
+    lanes = min(most, CHUNK_ELEMENTS // max(local_elements, 1))
+    blocks = max(lanes // threads, 1)
+    columns = min(grid[0], max(int(blocks**0.5), 1))
+    rows = min(grid[1], max(blocks // columns, 1))
+    return rows, min(grid[0], max(blocks // rows, 1))

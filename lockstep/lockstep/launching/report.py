@@ -1,0 +1,339 @@
+"""The result of an emulated launch: counts by source line, findings, and a table beside the source."""
+
+from __future__ import annotations
+
+import html
+import re
+from functools import cached_property
+from itertools import product
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lockstep.counts.lower_bound import COUNTS
+from lockstep.errors import UnknownName
+from lockstep.findings import Finding
+from lockstep.reading.names import parameter_names
+from lockstep.spelling import did_you_mean
+
+from .faults import guarded
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_COUNTS = ("requests", "lanes", "bytes", "sectors", "lines", "wavefronts", "ideal_wavefronts")
+_ACCESS_COLUMNS = ("function", "line", "site", "space", "op", "array", "bits", *_COUNTS)
+_KEYS = tuple(name for name in _ACCESS_COLUMNS if name not in _COUNTS)
+_VALUES = {"space": ("global", "shared", "local", "constant"), "op": ("load", "store", "atomic")}
+_MERGED = {"space": ("global", "shared"), "op": ("load", "store")}  # what is counted as compiled
+_LINE_COLUMNS = ("requests", "sectors", "wavefronts", "operations")
+
+
+class Report:
+    """The result of :func:`emulate`.
+
+    ``accesses``: a frame with a row per site, array and width; ``arithmetic``: a frame of floating-point
+    operations per line, those of Tensor Cores ("mma") as multiply-adds, an equal share per lane, under the
+    dtype of their accumulators; ``findings``: errors first, then advice; ``barriers``: barriers executed,
+    summed over blocks; ``shared_bytes``: shared memory per block; ``trace``: a frame, if a Watch was given;
+    ``as_compiled``: a frame, if that was asked for; ``silenced``: findings that a comment or ``allow`` has
+    silenced (see :mod:`.silence`).
+    """
+
+    def __init__(self, machine, findings, function, source, watch, merging=None):
+        self.findings: list[Finding] = findings.listed() if machine.counts_only else findings.final()
+        self.silenced: list[Finding] = findings.listed(silenced=True)
+        self.grid, self.block = machine.grid, machine.block
+        self.gpu: str = machine.gpu.name  # whose limits held
+        self.shared_bytes = machine.static_shared_bytes() + machine.dynamic_shared
+        self._sites = machine.sites
+        self._tallies = machine.tallies
+        self.function, self._source = function, source
+        self._watcher = machine.last_watcher
+        self.trace_complete = self._watcher is None or not self._watcher.full
+        self.watch = watch
+        self._least: dict | None = None if merging is None else merging.least
+
+    # ---- counts ----
+
+    @cached_property
+    @guarded
+    def accesses(self) -> pd.DataFrame:
+        rows = []
+        for what, counts in self._tallies.accesses.items():
+            at = self._sites[what.site]
+            slot = at.function, at.line, what.site, what.space, what.op, what.array, what.bits
+            rows.append((*slot, *(int(c) for c in counts)))
+        frame = _frame(rows, columns=_ACCESS_COLUMNS)
+        return frame.sort_values(["function", "line", "site", "op"], ignore_index=True)
+
+    @cached_property
+    @guarded
+    def arithmetic(self) -> pd.DataFrame:
+        rows = []
+        for what, lanes in self._tallies.arithmetic.items():
+            at = self._sites[what.site]
+            rows.append((at.function, at.line, what.op, np.dtype(what.dtype).name, lanes))
+        frame = _frame(rows, columns=("function", "line", "op", "dtype", "lanes"))
+        return frame.groupby(["function", "line", "op", "dtype"], as_index=False)["lanes"].sum()
+
+    @cached_property
+    @guarded
+    def barriers(self) -> int:
+        return sum(self._tallies.barriers.values())
+
+    @cached_property
+    @guarded
+    def barriers_by_line(self) -> pd.DataFrame:
+        rows = [
+            (self._sites[site].function, self._sites[site].line, count)
+            for site, count in self._tallies.barriers.items()
+        ]
+        frame = _frame(rows, columns=("function", "line", "barriers"))
+        return frame.sort_values("line", ignore_index=True)
+
+    @cached_property
+    def trace(self) -> pd.DataFrame:
+        if self._watcher is None:
+            raise AttributeError("nothing was recorded: pass watch=Watch(block=..., warp=...) to emulate()")
+        return self._watcher.frame()
+
+    def total(self, column: str, **where) -> int:
+        """Sum of a column of ``accesses``, such as ``report.total("sectors", space="global", array="A")``.
+
+        column: one of requests, lanes, bytes, sectors, lines, wavefronts, ideal_wavefronts. where: values of
+        function, line, site, space, op, array and bits. Raises UnknownName for any that there is not.
+        """
+        _require("count", column, _COUNTS)
+        return int(self._rows(where)[column].sum())
+
+    @cached_property
+    @guarded
+    def as_compiled(self) -> pd.DataFrame:
+        """Loads and stores of global and shared memory as written, and what compiled code does at least.
+
+        A row per space, op and array, with requests, sectors and wavefronts and, for each, a column such as
+        ``at_least_requests``. :mod:`lockstep.counts.lower_bound` says what may become less. Raises
+        AttributeError unless ``as_compiled=True`` was passed to :func:`emulate`.
+        """
+        self._require_least()
+        frame = self.accesses
+        frame = frame[frame["space"].isin(_MERGED["space"]) & frame["op"].isin(_MERGED["op"])]
+        frame = frame.groupby(["space", "op", "array"], as_index=False)[list(COUNTS)].sum()
+        found = [self._least_of(*what) for what in frame[["space", "op", "array"]].itertuples(index=False)]
+        for position, column in enumerate(COUNTS):
+            frame[f"at_least_{column}"] = [counts[position] for counts in found]
+        return frame
+
+    def at_least(self, column: str, space: str, op: str, array: str | None = None) -> int:
+        """What compiled code accesses at least: a lower bound of ``total(column, space=..., op=...)``.
+
+        column: one of requests, sectors, wavefronts. space: "global" or "shared"; op: "load" or "store".
+        array: of one array alone. For all arrays together that may be less than the sum. Raises UnknownName
+        for other words, AttributeError unless ``as_compiled=True`` was passed to :func:`emulate`.
+        """
+        self._require_least()
+        _require("count", column, COUNTS)
+        _require("space", space, _MERGED["space"])
+        _require("op", op, _MERGED["op"])
+        if array is not None:
+            self._require_known("array", array)
+        return self._least_of(space, op, array)[COUNTS.index(column)]
+
+    def _least_of(self, space, op, array) -> list[int]:
+        return [int(count) for count in self._least.get((space, op, array), (0,) * len(COUNTS))]
+
+    def _require_least(self):
+        if self._least is None:
+            raise AttributeError("this was not counted: pass as_compiled=True to emulate()")
+
+    def _rows(self, where: dict) -> pd.DataFrame:
+        """The rows of ``accesses`` with these values."""
+        frame = self.accesses
+        for name, value in where.items():
+            _require("column to select by", name, _KEYS)
+            self._require_known(name, value)
+            frame = frame[frame[name] == value]
+        return frame
+
+    def _require_known(self, column, value):
+        """A misspelt value would select nothing, and count as 0. Numbers may do so."""
+        if column == "array":
+            if value not in {site.op for site in self._sites.values()}:  # declared, and never accessed
+                _require(column, value, self._arrays(), parts=True)
+        elif column in _VALUES:
+            _require(column, value, _VALUES[column])
+        elif column == "function":
+            _require(column, value, {site.function for site in self._sites.values()})
+
+    def _arrays(self) -> list[str]:
+        """The names of the arguments, then of what else was accessed."""
+        return [*parameter_names(self.function), *sorted(set(self.accesses["array"]))]
+
+    def totals(self) -> dict[str, int]:
+        """Global requests and sectors, shared wavefronts, FLOP and barriers, without a frame per line."""
+        spaces = {"global": np.zeros(len(_COUNTS), np.int64), "shared": np.zeros(len(_COUNTS), np.int64)}
+        for what, counts in self._tallies.accesses.items():
+            if what.space in spaces:
+                spaces[what.space] += np.array([int(count) for count in counts])
+        by_space = {space: dict(zip(_COUNTS, counts.tolist())) for space, counts in spaces.items()}
+        operations = ((what.op, int(lanes)) for what, lanes in self._tallies.arithmetic.items())
+        return {
+            "requests": by_space["global"]["requests"],
+            "sectors": by_space["global"]["sectors"],
+            "wavefronts": by_space["shared"]["wavefronts"],
+            "flop": sum(lanes * (2 if op in ("fma", "mma") else 1) for op, lanes in operations),
+            "barriers": self.barriers,
+        }
+
+    def file_of(self, finding: Finding) -> str:
+        """The file of a finding's line: a device function may come from another one than the kernel."""
+        site = self._sites.get(finding.site)
+        return site.file if site is not None else self.function.__code__.co_filename
+
+    # ---- derived ----
+
+    @property
+    def ok(self) -> bool:
+        """True if there are no errors; advice is allowed."""
+        return not self.errors
+
+    @property
+    def errors(self) -> list[Finding]:
+        return [f for f in self.findings if f.severity == "error"]
+
+    @property
+    def advice(self) -> list[Finding]:
+        return [f for f in self.findings if f.severity == "advice"]
+
+    @property
+    def flops(self) -> int:
+        """Floating-point operations; a multiply-add, fused or on a Tensor Core, counts as two."""
+        frame = self.arithmetic
+        return int(frame["lanes"].sum() + frame.loc[frame["op"].isin(("fma", "mma")), "lanes"].sum())
+
+    @property
+    def global_bytes(self) -> int:
+        """Bytes that global requests move: 32 per sector, before any cache."""
+        return 32 * self.total("sectors", space="global")
+
+    @property
+    def intensity(self) -> float:
+        """Arithmetic intensity: FLOP per byte of requested global traffic, before any cache."""
+        return self.flops / self.global_bytes if self.global_bytes else float("inf")
+
+    def sectors_per_request(self, **where) -> float:
+        """Of global memory: 0 if there are no such requests. where: as in :meth:`total`, without space."""
+        if "space" in where:
+            raise UnknownName("sectors are counted in global memory alone: leave out space")
+        requests = self.total("requests", space="global", **where)
+        return self.total("sectors", space="global", **where) / requests if requests else 0.0
+
+    @property
+    def bank_conflicts(self) -> int:
+        """Wavefronts beyond those that the width of the accesses requires."""
+        return self.total("wavefronts", space="shared") - self.total("ideal_wavefronts", space="shared")
+
+    # ---- output ----
+
+    @cached_property
+    @guarded
+    def by_line(self) -> pd.DataFrame:
+        """The kernel's source lines with the totals of each."""
+        lines, start = self._source
+        numbers = range(start, start + len(lines))
+        frame = _frame({"line": numbers, "source": [text.rstrip("\n") for text in lines]})
+        moved, computed = (
+            rows[rows["function"] == self.function.__name__] for rows in (self.accesses, self.arithmetic)
+        )
+        costs = moved[moved["space"] != "local"].groupby("line")[["requests", "sectors", "wavefronts"]].sum()
+        operations = computed.groupby("line")["lanes"].sum().rename("operations")
+        frame = frame.join(costs, on="line").join(operations, on="line")
+        return frame.astype(dict.fromkeys(_LINE_COLUMNS, "Int64"))
+
+    @guarded
+    def __str__(self):
+        frame = self.by_line
+        width = max(len(text) for text in frame["source"]) + 2
+        head = f"{'':>5} {'':<{width}}{'requests':>12}{'sectors':>12}{'wavefronts':>12}{'operations':>14}"
+        body = [
+            f"{line:>5} {source:<{width}}"
+            + "".join(f"{_cell(value):>{w}}" for value, w in zip(costs, (12, 12, 12, 14)))
+            for line, source, *costs in frame.itertuples(index=False)
+        ]
+        notes = [f"{f.severity}: {f}" for f in self.findings] or ["nothing found wrong"]
+        return "\n".join([head, *body, "", self._summary(), *self._compiled(), *notes, *self._silenced()])
+
+    def _compiled(self) -> list[str]:
+        """Sentences about what compiled code does at least, if that was asked for."""
+        if self._least is None:
+            return []
+        told = []
+        for space, op in product(*_MERGED.values()):
+            columns = ("requests", "sectors" if space == "global" else "wavefronts")
+            parts = [
+                self._both(column, space, op) for column in columns if self.total(column, space=space, op=op)
+            ]
+            told += [f"{space} {op}s: {'; '.join(parts)}"] if parts else []
+        return told
+
+    def _both(self, column, space, op) -> str:
+        written, least = self.total(column, space=space, op=op), self.at_least(column, space, op)
+        return f"{written:,} {column} as written, at least {least:,} as compiled"
+
+    def _silenced(self) -> list[str]:
+        """A sentence about what was silenced, if anything was."""
+        found = ", ".join(f"{f.kind} in line {f.line} ({f.count:,} times)" for f in self.silenced)
+        return [f"silenced: {found}"] if found else []
+
+    def _summary(self) -> str:
+        return (
+            f"{self.total('sectors', space='global'):,} sectors of global memory, "
+            f"{self.total('wavefronts', space='shared'):,} wavefronts of shared memory "
+            f"({self.bank_conflicts:,} of them bank conflicts), "
+            f"{self.flops:,} FLOP, {self.barriers:,} barriers"
+        )
+
+    @guarded
+    def _repr_html_(self):
+        head = "".join(f"<th scope='col'>{name}</th>" for name in ("line", "source", *_LINE_COLUMNS))
+        body = "".join(_html_row(*row) for row in self.by_line.itertuples(index=False))
+        notes = "".join(
+            f"<li><b>{f.kind.replace('_', ' ')}</b>, line {f.line}: {html.escape(f.message)}</li>"
+            for f in self.findings
+        )
+        notes += "".join(f"<li>{html.escape(text)}</li>" for text in self._silenced())
+        compiled = "".join(f"<p>{html.escape(text)}</p>" for text in self._compiled())
+        return (
+            f"<table><caption>{html.escape(self._summary())}</caption>"
+            f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+            f"{compiled}<ul>{notes or '<li>nothing found wrong</li>'}</ul>"
+        )
+
+
+def _require(what: str, name, known, parts=False):
+    """Raise UnknownName unless ``name`` is known; ``parts``: or an element or field of what is."""
+    whole = re.split(r"[.\[]", name)[0] if parts and isinstance(name, str) else name
+    if name not in known and whole not in known:
+        listed = ", ".join(map(str, dict.fromkeys(known)))
+        raise UnknownName(
+            f"the report has no {what} named {name!r}; it has {listed}{did_you_mean(str(name), known)}"
+        )
+
+
+def _frame(data, columns=None) -> pd.DataFrame:
+    """A frame. pandas is imported only here, when somebody asks for counts: it takes a third of a second."""
+    import pandas as pd
+
+    return pd.DataFrame(data, columns=columns)
+
+
+def _cell(value) -> str:
+    from pandas import isna
+
+    return "" if isna(value) else f"{int(value):,}"
+
+
+def _html_row(line, source, *costs) -> str:
+    code = f"<td style='text-align:left'><pre style='margin:0'>{html.escape(source)}</pre></td>"
+    return f"<tr><td>{line}</td>{code}" + "".join(f"<td>{_cell(cost)}</td>" for cost in costs) + "</tr>"

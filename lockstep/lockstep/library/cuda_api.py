@@ -1,0 +1,343 @@
+"""What kernels may call: functions of numba.cuda, Python, math and cmath, each with its emulation."""
+
+import math
+from contextlib import suppress
+from functools import wraps
+
+import numpy as np
+
+from lockstep.errors import KernelTypeError
+from lockstep.machine.arithmetic import CONSTANTS, require_real
+from lockstep.machine.barriers import GRID
+from lockstep.machine.iterables import ITERABLES
+from lockstep.registry import Emulation, Type, spelled
+from lockstep.values.dtypes import BOOL, FLOAT16, INT64, dtype_of
+from lockstep.values.geometry import Coordinates
+from lockstep.values.lanes import Lanes
+
+from .functions import CMATH_FUNCTIONS, CUDA_FUNCTIONS, MATH_FUNCTIONS, PYTHON_FUNCTIONS
+from .libdevice import LIBDEVICE
+from .warp_calls import WARP_CALLS
+
+
+class Conversion(Type):
+    """``int`` and ``float``: a number of one of the kinds ``kept`` stays as wide as it is."""
+
+    def __init__(self, dtype, kept):
+        super().__init__(dtype)
+        self.kept = kept
+
+    def __call__(self, machine, value):
+        dtype = dtype_of(value)
+        if dtype is not None and dtype.kind in self.kept:
+            return value
+        if dtype == BOOL and self.dtype.kind == "f":
+            raise KernelTypeError(
+                "Numba has no float() of a boolean; write 1.0 if the condition holds, else 0.0"
+            )
+        return super().__call__(machine, value)
+
+
+class VectorType:
+    """``float32x4`` and other vector types: up to four numbers named x, y, z and w."""
+
+    elementwise, reads, writes, kind = True, (), (), "type"
+
+    def __init__(self, dtype, length):
+        self.dtype, self.length = np.dtype(dtype), length
+
+    def __call__(self, machine, *values):
+        parts = [part for v in values for part in (v.parts if isinstance(v, Vector) else (v,))]
+        if len(parts) != self.length:
+            raise KernelTypeError(f"a vector of {self.length} numbers cannot be made from {len(parts)}")
+        return Vector(tuple(machine.cast(self.dtype, part) for part in parts))
+
+
+class Vector:
+    """A value of a vector type."""
+
+    def __init__(self, parts):
+        self.parts = parts
+        for name, part in zip("xyzw", parts):
+            setattr(self, name, part)
+
+
+class Special:
+    """A name that stands for a part of the running machine, such as ``threadIdx``."""
+
+    def __init__(self, code: str):
+        self.code = code
+
+
+class Namespace:
+    """A module as kernels see it: a mapping from names to emulations."""
+
+    def __init__(self, name: str, members: dict):
+        self.name, self.members = name, members
+
+
+def _of_site(function, **effects):
+    @wraps(function)
+    def at_site(machine, *args, **kw):
+        return function(machine, machine.site, *args, **kw)
+
+    return Emulation(at_site, **effects)
+
+
+# ---- numba.cuda ----
+
+
+def _grid(machine, dimensions):
+    if dimensions not in (1, 2, 3):
+        raise KernelTypeError(f"cuda.grid() takes 1, 2 or 3, not {dimensions}")
+    axes = []
+    for axis in "xyz"[:dimensions]:
+        block = getattr(machine.block_index, axis)
+        width = machine.block["xyz".index(axis)]
+        start = machine.mul(None, machine.cast(INT64, block), width)
+        axes.append(machine.add(None, start, getattr(machine.thread_index, axis)))
+    return axes[0] if dimensions == 1 else tuple(axes)
+
+
+def _gridsize(machine, dimensions):
+    sizes = tuple(g * b for g, b in zip(machine.grid, machine.block))[:dimensions]
+    return sizes[0] if dimensions == 1 else sizes
+
+
+def _dtype(kind) -> np.dtype:
+    if isinstance(kind, Type):
+        return kind.dtype
+    with suppress(TypeError):  # "float32", or "f4" as NumPy calls it
+        if isinstance(kind, str) and np.dtype(kind).name in TYPES:
+            return TYPES[np.dtype(kind).name].dtype
+    raise KernelTypeError("an array's dtype must be a numeric type such as float32")
+
+
+UINT32 = np.dtype(np.uint32)
+_POINTER = 8  # bytes: Numba accepts no smaller alignment
+
+
+def _array(allocate):
+    def declare(machine, site, shape, dtype, alignment=None):
+        if alignment is not None and (alignment < _POINTER or alignment & (alignment - 1)):
+            raise KernelTypeError(
+                f"the alignment of an array must be a power of two and at least {_POINTER}, not {alignment}"
+            )
+        return getattr(machine, allocate)(site, shape, _dtype(dtype), alignment)
+
+    return _of_site(declare, elementwise=False, kind=allocate)
+
+
+def _atomic(name):
+    def operation(machine, site, array, index, value):
+        return machine.atomic(site, name, array, index, value)
+
+    return _of_site(operation, reads=(0,), writes=(0,), elementwise=False)
+
+
+def _compare_and_swap(machine, site, array, index, expected, value):
+    return machine.atomic(site, "cas", array, index, value, expected)
+
+
+def _swap_first(machine, site, array, expected, value):
+    """``compare_and_swap``: of the first element of an array of one dimension."""
+    if getattr(array, "ndim", 1) != 1:
+        raise KernelTypeError("cuda.atomic.compare_and_swap takes an array of one dimension")
+    return machine.atomic(site, "cas", array, 0, value, expected)
+
+
+def _syncthreads_vote(name, combine):
+    def vote(machine, site, predicate):
+        dtype = dtype_of(predicate)
+        if dtype is None or dtype.kind not in "iu":
+            raise KernelTypeError(
+                f"cuda.{name}() takes an integer, not {machine.kind_of(predicate)}: pass int(...)"
+            )
+        return machine.barrier_vote(site, machine.truth(predicate), combine)
+
+    return _of_site(vote, elementwise=False, kind="barrier")
+
+
+def _lower_lanes(machine):
+    """For each lane, the bits of the lanes below it in the warp."""
+    lane = machine.geometry.lane.pattern
+    return Lanes(lane.derive("lt", lambda: (1 << lane.array) - 1), 0, UINT32)
+
+
+def _fma(machine, site, x, y, z):
+    for number in (x, y, z):
+        require_real(dtype_of(number) or BOOL, "cuda.fma()")
+    return machine.fma(site, x, y, z)
+
+
+def _select(machine, condition, a, b):
+    """``cuda.selp``, an instruction: it casts nothing."""
+    test, one, other = (dtype_of(value) for value in (condition, a, b))
+    if (
+        test is not BOOL
+        or one is None
+        or one != other
+        or one == FLOAT16
+        or one.itemsize == 1
+        or one.kind == "c"
+    ):
+        raise KernelTypeError(
+            "cuda.selp() takes a condition and two numbers of one type (none of 8 bits, no float16), not "
+            + ", ".join(map(machine.kind_of, (condition, a, b)))
+        )
+    return machine.select(condition, lambda: a, lambda: b)
+
+
+def _constant(machine, array):
+    """``cuda.const.array_like``: Numba puts every array from outside a kernel into constant memory anyway."""
+    if getattr(array, "space", "") != "constant":
+        raise KernelTypeError("cuda.const.array_like() takes a NumPy array of the module or of the closure")
+    return array
+
+
+_SPECIALS = {
+    "threadIdx": "_M.thread_index",
+    "blockIdx": "_M.block_index",
+    "blockDim": "_M.block_dim",
+    "gridDim": "_M.grid_dim",
+    "laneid": "_M.geometry.lane",
+}
+
+_BARRIER = {"elementwise": False, "kind": "barrier"}
+_ATOMICS = ("add", "sub", "max", "min", "nanmax", "nanmin", "and_", "or_", "xor", "exch", "inc", "dec")
+
+CUDA = {
+    **WARP_CALLS,
+    "grid": Emulation(_grid),
+    "gridsize": Emulation(_gridsize),
+    "warpsize": np.int32(32),
+    "shared.array": _array("shared_array"),
+    "local.array": _array("local_array"),
+    "syncthreads": _of_site(lambda machine, site: machine.barrier(site), **_BARRIER),
+    "syncthreads_count": _syncthreads_vote(
+        "syncthreads_count", lambda true, there: true.sum(axis=-1, keepdims=True)
+    ),
+    "syncthreads_and": _syncthreads_vote(
+        "syncthreads_and", lambda true, there: (true == there).all(axis=-1, keepdims=True)
+    ),
+    "syncthreads_or": _syncthreads_vote(
+        "syncthreads_or", lambda true, there: true.any(axis=-1, keepdims=True)
+    ),
+    "threadfence": Emulation(lambda machine: machine.fence(), elementwise=False),
+    "threadfence_block": Emulation(lambda machine: machine.fence(wide=False), elementwise=False),
+    "threadfence_system": Emulation(lambda machine: machine.fence(), elementwise=False),
+    "cg.this_grid": Emulation(lambda machine: GRID, elementwise=False, meets_grid=True),
+    "lanemask_lt": Emulation(_lower_lanes),
+    "nanosleep": Emulation(lambda machine, nanoseconds: None, elementwise=False),
+    "fma": _of_site(_fma),
+    "selp": Emulation(_select),
+    "atomic.compare_and_swap": _of_site(_swap_first, reads=(0,), writes=(0,), elementwise=False),
+    "atomic.cas": _of_site(_compare_and_swap, reads=(0,), writes=(0,), elementwise=False),
+    "const.array_like": Emulation(_constant),
+    **{name: Special(code) for name, code in _SPECIALS.items()},
+    **{f"atomic.{name}": _atomic(name) for name in _ATOMICS},
+    **{name: Emulation(function) for name, function in (CUDA_FUNCTIONS | LIBDEVICE).items()},
+}
+
+_INTEGERS = tuple(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
+_VECTORS = {f"{name}x": name for name in (*_INTEGERS, "float32", "float64")}
+_VECTORS |= {"float": "float32", "double": "float64", "int": "int32", "uint": "uint32"}
+CUDA |= {f"{name}{n}": VectorType(dtype, n) for name, dtype in _VECTORS.items() for n in (1, 2, 3, 4)}
+
+# ---- types, under the names of numba, numba.types and NumPy ----
+
+_FLOATS = ("float16", "float32", "float64", "complex64", "complex128")
+TYPES = {name: Type(name) for name in (*_INTEGERS, *_FLOATS)}
+TYPES |= {"boolean": Type(BOOL), "bool_": Type(BOOL), "intp": Type(INT64), "uintp": Type(np.uint64)}
+
+# ---- Python ----
+
+
+def _extreme(name):
+    def extreme(machine, site, *values):
+        values = values[0] if len(values) == 1 and isinstance(values[0], tuple) else values
+        if not values:
+            raise KernelTypeError(f"{name[:3]}() needs at least one value")
+        result = values[0]
+        for value in values[1:]:
+            result = getattr(machine, name)(site, result, value)
+        return result
+
+    return _of_site(extreme)
+
+
+def _sum(machine, site, values, start=0):
+    if not isinstance(values, tuple):
+        raise KernelTypeError(
+            f"sum() needs a tuple, not {machine.kind_of(values)}; add up elements in a loop"
+        )
+    for value in values:
+        start = machine.add(site, start, value)
+    return start
+
+
+_PRINTED_LANES = 64
+
+
+def _printed(machine, value, where) -> str:
+    """What one lane prints, in the form that a GPU gives it."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, tuple):
+        parts = [_printed(machine, part, where) for part in value]
+        return f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})"
+    if isinstance(value, Coordinates):
+        return _printed(machine, (value.x, value.y, value.z), where)
+    if dtype_of(value) is None:
+        raise KernelTypeError(f"a kernel prints numbers and text, not {machine.kind_of(value)}")
+    if dtype_of(value).kind == "c":
+        raise KernelTypeError("Numba's print() on a GPU knows no complex numbers: print z.real and z.imag")
+    number = machine.plain(value)
+    number = np.broadcast_to(number, machine.geometry.shape)[where] if np.ndim(number) else number
+    return f"{number:f}" if isinstance(number, (float, np.floating)) else str(number)
+
+
+def _print(machine, *values):
+    """Each active lane prints a line, up to 64 of them."""
+    shape = machine.geometry.shape
+    active = np.broadcast_to(True if machine.mask.array is None else machine.mask.array, shape)
+    chosen = list(zip(*active.nonzero()))
+    for where in chosen[:_PRINTED_LANES]:
+        machine.printed.append(" ".join(_printed(machine, value, where) for value in values))
+    if len(chosen) > _PRINTED_LANES:
+        machine.printed.append(f"... and {len(chosen) - _PRINTED_LANES} more threads")
+
+
+BUILTINS = {
+    "min": _extreme("minimum"),
+    "max": _extreme("maximum"),
+    "abs": _of_site(lambda machine, site, value: machine.absolute(site, value)),
+    "len": Emulation(lambda machine, value: machine.length(value)),
+    "int": Conversion(INT64, "iu"),
+    "float": Conversion(np.float64, "f"),
+    "bool": Type(BOOL),
+    "complex": Emulation(lambda machine, real, imag=None: machine.complex_of(real, imag)),
+    "pow": _of_site(lambda machine, site, a, b: machine.pow(site, a, b)),
+    "print": Emulation(_print, elementwise=False),
+    "range": Emulation(lambda machine, *bounds: machine.range_of(*bounds), kind="range"),
+    "sum": _of_site(_sum),
+    **{name: Emulation(function) for name, function in PYTHON_FUNCTIONS.items()},
+    **ITERABLES,
+}
+
+MATH = {name: Emulation(function) for name, function in MATH_FUNCTIONS.items()} | CONSTANTS
+
+CMATH = {name: Emulation(function) for name, function in CMATH_FUNCTIONS.items()} | CONSTANTS
+CMATH |= {"infj": complex(0, math.inf), "nanj": complex(0, math.nan)}
+
+SAME_FOR_ALL = (CUDA["blockDim"], CUDA["gridDim"])
+_LANEWISE = {id(function) for functions in (BUILTINS, MATH, CMATH, TYPES) for function in functions.values()}
+
+
+def is_lanewise(callee) -> bool:
+    """Does each lane's result depend on that lane's arguments alone, whichever thread it is?"""
+    return id(callee) in _LANEWISE and getattr(callee, "elementwise", False)
+
+
+for _names in (BUILTINS, MATH, TYPES, CUDA):
+    spelled(_names)

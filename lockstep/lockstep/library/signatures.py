@@ -1,0 +1,207 @@
+"""Signatures of ``cuda.jit``: what they say about arguments, and what arguments become."""
+
+import itertools
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lockstep.errors import ArgumentError, KernelTypeError
+from lockstep.memory.storage import DeviceArray
+from lockstep.values.dtypes import dtype_of
+
+from .functions import letter_of, rating
+
+try:
+    from numba.cuda.core import sigutils  # numba-cuda has types of its own
+except ImportError:
+    from numba.core import sigutils
+
+_UNSAFE = 1000  # the cost of a conversion that may lose something
+
+
+class Declared(NamedTuple):
+    """One signature of a kernel or device function: Numba types; ``returned`` may be left open, None."""
+
+    types: tuple
+    returned: Any
+
+
+def declared(dispatcher: Any) -> list[Declared]:
+    """The signatures that a kernel or device function was given; none if it takes whatever it is called with.
+
+    A kernel that has compiled code for what it was called with so far is not bound to that.
+    """
+    if hasattr(dispatcher, "declared"):
+        return dispatcher.declared
+    if getattr(dispatcher, "_can_compile", True) or not isinstance(
+        getattr(dispatcher, "overloads", None), dict
+    ):
+        return []
+    compiled = dispatcher.overloads.items()
+    found = [(types, getattr(code, "signature", None)) for types, code in compiled]
+    return [Declared(tuple(types), getattr(signature, "return_type", None)) for types, signature in found]
+
+
+class Casts:
+    """What a device function's signatures do to a call: its arguments and its result become their types."""
+
+    def __init__(self, name: str, signatures: Sequence[Declared]):
+        self.name, self.signatures = name, signatures
+
+    def arguments(self, machine, values: tuple) -> tuple[tuple, Any]:
+        """(the arguments, the type of the result) for the signature that needs least conversion."""
+        fitting = [one for one in self.signatures if len(one.types) == len(values)]
+        ranked = sorted(
+            (one for one in fitting if _possible(one, values)), key=lambda one: _least(one, values)
+        )
+        if not ranked:
+            listed = "; ".join(f"({', '.join(map(str, one.types))})" for one in self.signatures)
+            raise KernelTypeError(f"no signature of {self.name} takes these arguments; it has {listed}")
+        types, returned = ranked[0]
+        return tuple(_converted(machine, kind, value) for kind, value in zip(types, values)), returned
+
+    def result(self, machine, kind: Any, value: Any) -> Any:
+        return value if kind is None else _converted(machine, kind, value)
+
+
+def _possible(signature: Declared, values: tuple) -> bool:
+    """Are there arrays where the signature has arrays, of its dtypes, and numbers where it has numbers?"""
+    for kind, value in zip(signature.types, values):
+        is_array = isinstance(value, DeviceArray)
+        if _is_array(kind) != is_array:
+            return False
+        if is_array and (value.ndim != kind.ndim or dtype_of_type(kind.dtype) != value.dtype):
+            return False
+    return True
+
+
+def _least(signature: Declared, values: tuple) -> tuple:
+    pairs = [(dtype_of(value), dtype_of_type(kind)) for kind, value in zip(signature.types, values)]
+    pairs = [(given, wanted) for given, wanted in pairs if given is not None and wanted is not None]
+    return rating(*("".join(map(letter_of, part)) for part in zip(*pairs))) if pairs else ()
+
+
+def _converted(machine, kind: Any, value: Any) -> Any:
+    wanted, given = None if _is_array(kind) else dtype_of_type(kind), dtype_of(value)
+    return value if wanted is None or given is None or given == wanted else machine.cast(wanted, value)
+
+
+def is_signature(value: Any) -> bool:
+    return sigutils.is_signature(value)
+
+
+def declaration(signature: Any, device: bool) -> Declared:
+    """A signature as it is written. Raises TypeError for a kernel's signature with a return value."""
+    types, returned = sigutils.normalize_signature(signature)
+    if returned is not None and not device and str(returned) != "none":
+        raise TypeError(f"a kernel returns nothing, but its signature says {returned}: write void(...)")
+    return Declared(tuple(types), returned)
+
+
+def fitted(name: str, signatures: Sequence[tuple], parameters: Sequence[str], args: Sequence) -> list:
+    """The arguments as one of the signatures wants them: numbers cast to its types.
+
+    Raises ArgumentError, a TypeError, if there is none that takes them.
+    """
+    if len(signatures) == 1:
+        return [
+            _cast(kind, *given) for kind, *given in zip(_same_length(signatures[0], args), parameters, args)
+        ]
+    costs = [_cost(types, args) for types in signatures]
+    if not costs or min(costs) == float("inf"):
+        raise ArgumentError(
+            f"no signature of {name} takes ({', '.join(map(_described, args))}); it has "
+            + "; ".join(f"({', '.join(map(str, types))})" for types in signatures)
+        )
+    best = [types for types, cost in zip(signatures, costs) if cost == min(costs)]
+    if len(set(best)) > 1:
+        raise ArgumentError(
+            f"{name} is ambiguous for ({', '.join(map(_described, args))}): "
+            + " and ".join(f"({', '.join(map(str, types))})" for types in best)
+            + " fit equally well"
+        )
+    return fitted(name, best[:1], parameters, args)
+
+
+def _same_length(types: tuple, args: Sequence) -> tuple:
+    """The types of a signature; that the number of arguments is wrong, the launch says itself."""
+    if len(types) != len(args):
+        raise ArgumentError(
+            f"the signature has {len(types)} parameters, and {len(args)} arguments were given"
+        )
+    return types
+
+
+def _is_array(kind: Any) -> bool:
+    return hasattr(kind, "layout") and hasattr(kind, "ndim")
+
+
+def dtype_of_type(kind: Any) -> np.dtype | None:
+    """The dtype of a Numba type; None if it is no number's."""
+    try:
+        return np.dtype({"boolean": "bool"}.get(str(kind), str(kind)))
+    except (TypeError, ValueError):  # the name of an array's or a record's type has commas
+        return None
+
+
+def _fits(kind: Any, array: np.ndarray) -> bool:
+    dtype = dtype_of_type(kind.dtype)
+    layouts = {"C": array.flags.c_contiguous, "F": array.flags.f_contiguous}
+    return (
+        (dtype is None or dtype == array.dtype)
+        and kind.ndim == array.ndim
+        and layouts.get(kind.layout, True)
+        and (array.flags.writeable or not getattr(kind, "mutable", True))
+    )
+
+
+def _cast(kind: Any, name: str, value: Any) -> Any:
+    """An argument for a parameter of a given type; numba.cuda converts numbers and nothing else."""
+    if isinstance(value, tuple) and hasattr(kind, "types"):
+        return tuple(map(_cast, kind.types, itertools.repeat(name), value))
+    if _is_array(kind) != isinstance(value, np.ndarray) or (_is_array(kind) and not _fits(kind, value)):
+        raise ArgumentError(f"{name} is {_described(value)}, and the signature says {kind}")
+    dtype = None if _is_array(kind) else dtype_of_type(kind)
+    if dtype is None:
+        return value
+    if dtype.kind in "iu" and not isinstance(value, (int, np.integer, np.bool_)):
+        raise ArgumentError(f"{name} is {_described(value)}, and the signature says {kind}")
+    if dtype.kind in "iu":
+        value = int(value) % 2 ** (8 * dtype.itemsize)
+        return np.array(value, f"u{dtype.itemsize}").view(dtype)[()]
+    return dtype.type(value)
+
+
+def _cost(types: tuple, args: Sequence) -> float:
+    """How far the arguments are from a signature: 0 where they are what it says, infinite if too far."""
+    if len(types) != len(args):
+        return float("inf")
+    return sum(map(_distance, types, args))
+
+
+def _distance(kind: Any, value: Any) -> float:
+    if isinstance(value, tuple) and hasattr(kind, "types"):
+        return _cost(tuple(kind.types), value)
+    if _is_array(kind) or isinstance(value, np.ndarray):
+        fits = _is_array(kind) and isinstance(value, np.ndarray) and _fits(kind, value)
+        return 0 if fits else float("inf")
+    dtype = dtype_of_type(kind)
+    if dtype is None or not isinstance(value, (bool, int, float, complex, np.generic)):
+        return 0
+    given = np.asarray(value).dtype
+    if given == dtype:
+        return 0
+    if given.kind == "c" and dtype.kind != "c":
+        return float("inf")
+    wider = abs(dtype.itemsize - given.itemsize) + 10 * (given.kind != dtype.kind)
+    return wider if np.can_cast(given, dtype) else _UNSAFE + wider
+
+
+def _described(value: Any) -> str:
+    """``float32 with 2 dimensions``, ``int``."""
+    if not isinstance(value, np.ndarray):
+        return type(value).__name__
+    order = "" if value.flags.c_contiguous else ", not C-contiguous"
+    frozen = "" if value.flags.writeable else ", read-only"
+    return f"{value.dtype} with {value.ndim} dimension{'s' * (value.ndim != 1)}{order}{frozen}"

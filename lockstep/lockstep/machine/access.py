@@ -1,0 +1,887 @@
+"""How the machine reads and writes arrays: bounds, counts, races, and only then the values."""
+
+import numpy as np
+
+from lockstep.counts.tally import AccessKey
+from lockstep.errors import ArgumentError, DataDependent, KernelTypeError
+from lockstep.findings import Finding, equal_stores, leaves_registers, place, thread_name
+from lockstep.memory.atomics import is_loop, one_after_another, require_dtype
+from lockstep.memory.garbage import is_garbage
+from lockstep.memory.records import Record, RecordArray
+from lockstep.memory.storage import (
+    ARRAYS,
+    ChosenArray,
+    DeviceArray,
+    Unbound,
+    Unknown,
+    unknown,
+    wrong_number_of_indices,
+)
+from lockstep.races.exact import ExactRaces
+from lockstep.races.shadow import Access
+from lockstep.values import lanes
+from lockstep.values.complex_numbers import component
+from lockstep.values.dtypes import BOOL, INT64, dtype_of
+from lockstep.values.lanes import ZERO, Lanes, Pattern
+
+from .arithmetic import require_fit
+
+TRUE, FALSE = (Pattern(np.full((1, 1, 1), value)) for value in (True, False))
+# offsets that differ by so many bytes cost the same
+_COST_PERIOD = {"global": 128, "shared": 4, "local": 1, "constant": 1}
+
+
+class MemoryAccess:
+    """The machine's loads and stores. An index is a tuple of integers or lanes, one per dimension."""
+
+    # ---- what the kernel's source calls ----
+
+    def subscript(self, site, base, index):
+        """``base[index]`` as a value."""
+        if isinstance(base, tuple):
+            return self._pick(site, base, index)
+        if not isinstance(base, ARRAYS):
+            if isinstance(base, (RecordArray, Record)):
+                return self.element_of_records(site, base, index)
+            raise KernelTypeError(not_an_array(base, "indexed"))
+        index = index if isinstance(index, tuple) else (index,)
+        if len(index) < base.ndim:
+            return self.view(site, base, index)
+        return self.read(site, base, index)
+
+    def assign_element(self, site, base, index, value):
+        """``base[index] = value``."""
+        if isinstance(base, (RecordArray, Record)):
+            self.assign_field(site, base, index, value)
+            return
+        self._require_array(base)
+        index = index if isinstance(index, tuple) else (index,)
+        if len(index) < base.ndim:
+            self.assign_part(site, base, index, value)
+        else:
+            self.write(site, base, index, value)
+
+    def _pick(self, site, values: tuple, index):
+        """An element of a tuple; lane by lane where the index differs between iterations or lanes."""
+        if type(index) is not Lanes:
+            position = self._index_number(index)
+            if not -len(values) <= position < len(values):
+                raise KernelTypeError(f"index {position} is out of range for a tuple of {len(values)} values")
+            return values[position]
+        wanted = index.values()
+        beyond = (wanted < -len(values)) | (wanted >= len(values))
+        self.raise_where(beyond, site, "IndexError", "tuple index out of range")
+        chosen = values[-1]
+        for position in range(len(values) - 2, -1, -1):
+            same = position, position - len(values)
+            here = index.pattern.derive(
+                ("in", *(p - index.offset for p in same)), lambda p=same: (wanted == p[0]) | (wanted == p[1])
+            )
+            chosen = self.choose(Lanes(here, 0, BOOL), values[position], chosen)
+        return chosen
+
+    def read(
+        self,
+        site,
+        array: DeviceArray,
+        index: tuple,
+        width: int = 1,
+        boundary: int | None = None,
+        counted_as: str = "load",
+    ):
+        """Load one element per lane, or ``width`` neighbouring ones at once as a tuple.
+
+        ``boundary``: an access must start at a multiple of this many elements; ``width`` unless given.
+        ``counted_as``: MATRIX_LOAD where lanes are not served as in an ordinary load.
+        """
+        if type(array) is ChosenArray:
+            return self.each_choice(array, lambda a: self.read(site, a, index, width, boundary, counted_as))
+        pattern, offset, mask = self._locate(site, array, index, width, "reads")
+        storage = array.storage
+        access = self._account(site, array, "load", pattern, offset, mask, width, boundary, counted_as)
+        if self.log is not None:
+            number = unknown(storage.dtype)
+            return number if width == 1 else (number,) * width
+        self._check_read(site, array, access)
+        values = [storage.gather(pattern, offset + step) for step in range(width)]
+        if self.tracing:
+            self.watcher.record(self, access, values)
+        values = [self._as_numbers(value) for value in values]
+        return values[0] if width == 1 else tuple(values)
+
+    def write(
+        self, site, array: DeviceArray, index: tuple, value, width: int = 1, boundary: int | None = None
+    ):
+        """Store one element per lane, or ``width`` neighbouring ones from a tuple; see :meth:`read`."""
+        if type(array) is ChosenArray:
+            self.each_choice(array, lambda a: self.write(site, a, index, value, width, boundary))
+            return
+        pattern, offset, mask = self._locate(site, array, index, width, "writes")
+        access = self._account(site, array, "store", pattern, offset, mask, width, boundary)
+        values = [self.plain(v) for v in (value if width > 1 else (value,))]
+        self._check_write(array, access, values[0] if width == 1 and not self.strict else None)
+        self.changes += 1
+        if self.apart:
+            self._note_change(access)
+        for step, numbers in enumerate(values):
+            self._require_number(numbers, array)
+            if self.log is None and mask.any:
+                array.storage.scatter(pattern, offset + step, numbers, mask)
+        if self.tracing:
+            self.watcher.record(self, access, values)
+
+    def update(self, site, load_site, array, index, combine):
+        """``array[index] op= ...``: one load and one store of the same element."""
+        if isinstance(array, Record):
+            old = self.own(self.element_of_records(load_site, array, index))
+            self.assign_field(site, array, index, combine(old))
+            return
+        self._require_array(array)
+        index = index if isinstance(index, tuple) else (index,)
+        self.write(site, array, index, combine(self.own(self.read(load_site, array, index))))
+
+    def accumulate_element(self, site, load_site, operation, array, index, x, y):
+        """``array[index] += x * y`` (``y`` may be None), in place where the array is a thread's own."""
+        if isinstance(array, Record):
+            old = self.own(self.element_of_records(load_site, array, index))
+            new = self.add(operation, old, x) if y is None else self.fma(operation, x, y, old)
+            self.assign_field(site, array, index, new)
+            return
+        self._require_array(array)
+        index = index if isinstance(index, tuple) else (index,)
+        local = type(array) is DeviceArray and array.space == "local"
+        in_place = local and not self.tracing and self.log is None
+        if in_place and self._accumulate_local(site, load_site, operation, array, index, x, y):
+            return
+        old = self.own(self.read(load_site, array, index))
+        new = self.add(operation, old, x) if y is None else self.fma(operation, x, y, old)
+        self.write(site, array, index, new)
+
+    @staticmethod
+    def _require_array(value):
+        if not isinstance(value, ARRAYS):
+            raise KernelTypeError(not_an_array(value, "assigned to by index"))
+
+    def _accumulate_local(self, site, load_site, operation, array, index, x, y) -> bool:
+        dtype = array.dtype
+        if any(getattr(v, "dtype", None) != dtype or isinstance(v, Unknown) for v in (x, y) if v is not None):
+            return False
+        if array.storage.data is None or array.storage.view(*self._linear(array, index)) is None:
+            return False
+        pattern, offset, mask = self._locate(load_site, array, index, 1, "reads")
+        self._check_read(load_site, array, self._account(load_site, array, "load", pattern, offset, mask, 1))
+        self.changes += 1
+        self.count_arithmetic(operation, "add" if y is None else "fma", dtype)
+        self._check_write(array, self._account(site, array, "store", pattern, offset, mask, 1))
+        term = x if y is None else np.multiply(x, y)
+        array.storage.spread(np.shape(term), np.shape(mask.array))
+        view = array.storage.view(pattern, offset)
+        np.add(view, term, out=view, where=True if mask.array is None else mask.array)
+        return True
+
+    def atomic(self, site, name, array, index, value, compare=None):
+        """``cuda.atomic.<name>``: the lanes go one after another; returns what each of them found."""
+        if type(array) is ChosenArray:
+            return self.each_choice(array, lambda a: self.atomic(site, name, a, index, value, compare))
+        if not isinstance(array, DeviceArray):
+            raise KernelTypeError(f"an atomic operation needs an array, not {kind_of(array)}")
+        index = tuple(map(self._cast_index, index if isinstance(index, tuple) else (index,)))
+        require_dtype(name, array)
+        for operand in (value, compare):
+            if operand is not None:
+                self._require_number(self.plain(operand), array)
+        pattern, offset, mask = self._locate(site, array, index, 1, "updates")
+        if is_loop(name, array.dtype):
+            self._account(site, array, "load", pattern, offset, mask, 1)
+        access = self._account(site, array, "atomic", pattern, offset, mask, 1)
+        self._check_read(site, array, access, uses_value=name != "exch")
+        self._check_write(array, access)
+        old = self._serialise(name, array, access, value, compare)
+        if self.tracing:
+            self.watcher.record(self, access, [old])
+        return self._as_numbers(old)
+
+    def _cast_index(self, position):
+        """For an atomic operation, and for no other access, Numba makes an integer of a float."""
+        dtype = dtype_of(position)
+        return (
+            self.cast(np.dtype(np.int64), position) if dtype is not None and dtype.kind == "f" else position
+        )
+
+    def _serialise(self, name, array, access, value, compare):
+        storage = array.storage
+        if storage.data is None:
+            return storage.gather(access.pattern, access.offset)
+        shape = np.broadcast_shapes(access.shape(), np.shape(self.plain(value)), self.geometry.shape)
+        value, compare = (
+            np.broadcast_to(self.plain(v if v is not None else 0), shape) for v in (value, compare)
+        )
+        active = np.broadcast_to(True if access.mask.array is None else access.mask.array, shape)
+        old = np.zeros(shape, array.dtype)
+        index = np.broadcast_to(access.pattern.array + access.offset, shape)
+        cells = storage.cells(self.geometry)
+        where = storage.cell(active.nonzero(), index[active])
+        if cells.ndim > 1:
+            where = np.ravel_multi_index(where, cells.shape)
+        old[active] = one_after_another(name, cells.reshape(-1), where, value[active], compare[active])
+        if storage.space == "global" and name != "exch":
+            self._check_garbage(array, access, old, active)
+        self._after_atomic(access, cells.reshape(-1)[where], old, active)
+        if self.happened is not None:
+            wrote = old == compare if name == "cas" else np.broadcast_to(True, shape)
+            self._note_atomics(storage, index[active], active, wrote[active])
+        return old
+
+    def _check_garbage(self, array, access, old, active):
+        """An atomic reads: report the lanes that have found what new memory holds."""
+        bad = is_garbage(old) & active
+        if bad.any():
+            culprits = self.geometry.mask(bad)
+            self._find_cells(
+                *("uninitialised_read", access.site, array, culprits, access.pattern, access.offset),
+                _uninitialised(array, "updates"),
+            )
+
+    def _after_atomic(self, access, new, old, active):
+        if not np.array_equal(new, old[active]):
+            self.changes += 1
+            if self.apart:
+                self._note_change(access)
+
+    def _note_change(self, access):
+        """Who has last changed an element, for messages about threads that wait for it."""
+        if access.storage.space != "local" and access.mask.any:  # none if all are out of bounds
+            where, who = self._first_cells(access)
+            self.last_change.update(dict.fromkeys(where, (who, access.site)))
+
+    def _first_cells(self, access):
+        """(the elements of an access, the number of the first thread)."""
+        cells, _ = access.touched(1, 1)
+        block = 0 if access.storage.space == "global" else (self.thread_ids().flat[0] - 1)
+        saved, self.mask = self.mask, access.mask
+        who = int(self.active_ids()[0])
+        self.mask = saved
+        return [(access.storage.serial, int(cell), int(block)) for cell in cells], who
+
+    def awaited(self, access: Access) -> str:
+        """What a loop that looked at an element waits for."""
+        if access is None or not access.mask.any:
+            return "something to change"
+        (where, *_), _ = self._first_cells(access)
+        what = f"{place(access.name, access.storage.element(where[1]))} to change"
+        if where not in self.last_change:
+            return f"{what}, which no thread has stored to"
+        thread, site = self.last_change[where]
+        return (
+            f"{what}, which {thread_name(*self.thread_of(thread))} did last in line {self.sites[site].line}"
+        )
+
+    def _note_atomics(self, storage, cells, active, wrote):
+        """The lanes' atomics, in the order in which they were executed."""
+        threads = np.broadcast_to(self.thread_ids(), active.shape)[active].tolist()
+        place = 0 if storage.space == "global" else self.geometry.threads
+        races = (self.exact_races or {}).get(storage.serial)
+        for thread, cell, effect in zip(threads, cells.tolist(), wrote.tolist()):
+            where = storage.serial, cell, place and self.happened.block(thread)
+            self.happened.atomic(thread, where, effect)
+            if races is not None:
+                races.date(cell, thread)
+
+    # ---- where ----
+
+    def _linear(self, array: DeviceArray, index: tuple):
+        """(pattern or None, offset) of an element, in elements from the start of the storage."""
+        pattern, offset = array.pattern, array.offset
+        for position, stride in zip(index, array.strides):
+            if type(position) is int:
+                offset += position * stride
+            elif type(position) is Lanes:
+                offset += position.offset * stride
+                part = lanes.scaled(position.pattern, stride)
+                pattern = part if pattern is None else lanes.joint("+", pattern, part, _sum(pattern, part))
+            else:
+                offset += self._index_number(position) * stride
+        return pattern, offset
+
+    @staticmethod
+    def _index_number(position) -> int:
+        if isinstance(position, Unknown):
+            raise DataDependent(
+                "an index depends on loaded data, so accesses cannot be counted without running the kernel"
+            )
+        if isinstance(position, (int, np.integer, np.bool_)):
+            return int(position)
+        raise KernelTypeError(f"an index must be an integer, not {kind_of(position)}")
+
+    def _locate(self, site, array: DeviceArray, index: tuple, width: int, verb: str, from_the_end=True):
+        """(pattern or None, offset, the lanes whose index is in bounds).
+
+        from_the_end: a negative index counts from the end, as Numba has it in A[i], but no instruction.
+        """
+        if type(array) is ChosenArray:
+            raise KernelTypeError(f"this needs one array, the same for all threads, not {kind_of(array)}")
+        if len(index) != array.ndim:
+            raise KernelTypeError(wrong_number_of_indices(array, index))
+        mask = self.mask
+        for axis, position in enumerate(index):
+            extent = array.shape[axis]
+            if type(extent) is not int:
+                index, mask = self._check_lane_bounds(site, array, index, axis, mask, width, verb)
+                continue
+            if axis == len(index) - 1:
+                extent -= width - 1
+            if type(position) is int:
+                if 0 <= position < extent:
+                    continue
+            elif type(position) is Lanes:
+                if position.low >= 0 and position.high < extent:
+                    continue
+            index, mask = self._check_bounds(
+                site, array, index, axis, extent, mask, width, verb, from_the_end
+            )
+        if array.escapes:
+            mask = self.within_views(site, array, mask, verb)
+        pattern, offset = self._linear(array, index)
+        return pattern, offset, mask
+
+    def _check_bounds(self, site, array, index, axis, extent, mask, width, verb, from_the_end):
+        position = index[axis]
+        for part in index:  # the message about one axis shows all of them
+            if type(part) is not Lanes:
+                self._index_number(part)
+        if type(position) is not Lanes:
+            position = Lanes(ZERO, self._index_number(position))
+        reach = mask.extent(position.pattern)
+        if reach is None:
+            return index, mask
+        low, high = (bound + position.offset for bound in reach)
+        counts = from_the_end and width == 1 and position.dtype.kind == "i"
+        if counts and low < 0 and high >= -array.shape[axis]:
+            position = self._wrap_negative(site, array, index, axis, position, mask)
+            index = (*index[:axis], position, *index[axis + 1 :])
+            low, high = (bound + position.offset for bound in mask.extent(position.pattern))
+        if low >= 0 and high < extent:
+            return index, mask
+        outside = self._outside(position, extent)
+        self._report_bounds(site, array, index, axis, mask.where(outside), width, verb)
+        return index, mask.where_not(outside)
+
+    def _check_lane_bounds(self, site, array, index, axis, mask, width, verb):
+        """The same for an axis whose extent differs from lane to lane: that of a slice."""
+        position, extent = index[axis], array.shape[axis]
+        if type(position) is not Lanes:
+            position = self._index_number(position)
+        if width == 1 and (type(position) is int or position.dtype.kind == "i"):
+            position = self.either(self.compare("<", position, 0), self.add(None, position, extent), position)
+        last = self.sub(None, extent, width if axis == len(index) - 1 else 1)
+        outside = self.any_of(self.compare("<", position, 0), self.compare(">", position, last))
+        culprits = mask.where(as_lanes(outside))
+        index = (*index[:axis], position, *index[axis + 1 :])
+        if not culprits.any:
+            return index, mask
+        self._report_bounds(site, array, index, axis, culprits, width, verb)
+        return index, mask.where_not(as_lanes(outside))
+
+    @staticmethod
+    def _outside(position: Lanes, extent: int) -> Lanes:
+        def make():
+            values = position.pattern.array + position.offset
+            return (values < 0) | (values >= extent)
+
+        return Lanes(position.pattern.derive(("outside", position.offset, extent), make), 0, BOOL)
+
+    def _wrap_negative(self, site, array, index, axis, position, mask):
+        extent = array.shape[axis]
+
+        def counted_from_the_end():
+            values = position.pattern.array + position.offset
+            return (values < 0) & (values >= -extent)
+
+        key = ("from the end", position.offset, extent)
+        culprits = mask.where(Lanes(position.pattern.derive(key, counted_from_the_end), 0, BOOL))
+
+        def make():
+            values = position.pattern.array + position.offset
+            return np.where((values < 0) & (values >= -extent), values + extent, values)
+
+        self.advise_negative(site, array, culprits, index, axis)
+        return Lanes(position.pattern.derive(("wrap", position.offset, extent), make), 0, INT64)
+
+    def advise_negative(self, site, array, culprits, index, axis):
+        """Point out the lanes that use a negative index."""
+
+        def sentence(element, who):
+            return (
+                f"{who} uses the negative index {element[axis]} in {place(array.name, element)}; "
+                "Numba counts it from the end of the axis, which costs time and is rarely intended."
+            )
+
+        self._find_lanes("negative_index", site, array, culprits, index, sentence)
+
+    def _report_bounds(self, site, array, index, axis, outside, width, verb):
+        name, size = array.name, array.shape[axis]
+        piece = f" ({width} elements at once)" if width > 1 else ""
+
+        whole = name if array.shape == array.storage.shape else f"this part of {name}"
+
+        def sentence(element, who):
+            if type(size) is not int:
+                return f"{who} {verb} {place(name, element)}{piece}, which is beyond the end of {whole}."
+            extent = self.extent_in_words(array, axis)
+            return f"{who} {verb} {place(name, element)}{piece}, but {whole} has {extent}."
+
+        self._find_lanes("out_of_bounds", site, array, outside, index, sentence)
+
+    @staticmethod
+    def extent_in_words(array, axis) -> str:
+        """``4 rows: the last row is 3``."""
+        size = array.shape[axis]
+        if type(size) is not int:
+            return "fewer"
+        if not size:
+            return _extent(size, axis, array.ndim)
+        last = f"the last {_axis_word(axis, array.ndim)} is {size - 1}"
+        return f"{_extent(size, axis, array.ndim)}: {last}"
+
+    # ---- what it costs ----
+
+    def _account(
+        self, site, array, op, pattern, offset, mask, width, boundary=None, counted_as=None
+    ) -> Access:
+        """Count an access and return it for the checks."""
+        pattern = ZERO if pattern is None else pattern
+        if array.dtype.kind == "c" and array.space != "shared":
+            self._account_parts(site, array, op, pattern, offset, mask, width)
+            return Access(array.storage, array.name, op, pattern, offset, mask, width, site, self.phase)
+        space, slot = array.storage.space, array.storage.slot
+        residue = (offset * array.dtype.itemsize + array.storage.origin) % _COST_PERIOD[space]
+        serial = 0 if space == "local" else pattern.serial
+        if space == "local":
+            self.advise_registers(site, array)
+        key = AccessKey(
+            space, counted_as or op, site, slot, serial, residue, mask.serial, width, self.batch_key
+        )
+        if mask.any and self.lanes_apart:
+            self.lane_counts.add(counted_as or op, site, array, pattern, offset, width)
+        elif mask.any:
+            self.tally(key, (array, pattern, residue, mask))
+            if self.log is not None:
+                self.log.numbers.append((offset, None, None))
+        if (boundary or width) > 1:
+            self._check_alignment(site, array, pattern, offset, mask, boundary or width)
+        return Access(array.storage, array.name, op, pattern, offset, mask, width, site, self.phase)
+
+    def _account_parts(self, site, array, op, pattern, offset, mask, width):
+        """A complex number outside shared memory is loaded and stored as two, an instruction for each part.
+
+        An argument may begin at any multiple of a part; of shared memory, the compiler knows where it begins.
+        """
+        parts = array.changed(dtype=component(array.dtype))
+        for part in range(2 * width):
+            self._account(site, parts, op, lanes.scaled(pattern, 2), 2 * offset + part, mask, 1)
+
+    def advise_registers(self, site, array):
+        stays, elements = self.sites[site].stays, array.storage.size
+        if stays is None or elements <= stays:
+            return
+        sentence = leaves_registers(array.name, elements, counted=bool(stays))
+        self._find_lanes("dynamic_local_index", site, array, self.mask, None, lambda element, who: sentence)
+
+    def _check_alignment(self, site, array, pattern, offset, mask, width):
+        first = offset + array.storage.origin // array.dtype.itemsize
+        even = pattern.remember(("aligned", width), lambda: not (pattern.array % width).any())
+        if even and first % width == 0:
+            return
+        key = ("misaligned", width, first % width)
+        bad = pattern.derive(key, lambda: (pattern.array + first) % width != 0)
+        culprits = mask.where(Lanes(bad, 0, BOOL))
+        if not culprits.any:
+            return
+        bits = width * array.dtype.itemsize * 8
+
+        def sentence(element, who):
+            return (
+                f"{who} accesses {bits} bits at {place(array.name, element)}, which is not at a multiple of "
+                f"{bits // 8} bytes: a GPU would stop the kernel with 'misaligned address'."
+            )
+
+        self._find_cells("misaligned_access", site, array, culprits, pattern, offset, sentence)
+
+    # ---- what may be wrong with it ----
+
+    def _check_read(self, site, array, access: Access, uses_value=True):
+        if self.log is not None or not access.mask.any:
+            return
+        space = array.storage.space
+        if space == "global":
+            if self.absences.open:
+                self.absences.global_access(access)
+            if access.op != "atomic":  # an atomic counts as a write
+                self._check_global_race(array, access)
+        elif space == "shared":
+            self._check_shared_read(site, array, access, uses_value)
+        elif space == "local" and uses_value:
+            self._check_local_read(site, array, access)
+
+    def _check_shared_read(self, site, array, access, uses_value):
+        self.polls, self.last_poll = self.polls + 1, access
+        self._note_shared(access)
+        early = self.async_copies.overlap(access)
+        if early is not None:
+            self._report_cells("async_read_too_early", site, array, *early, _too_early(array))
+            return
+        missing = self.initialised(array.storage).missing(access) if uses_value else None
+        if missing is not None:
+            self._report_cells("uninitialised_read", site, array, *missing, _uninitialised(array))
+
+    def _note_shared(self, access):
+        if self.absences.open:
+            self.absences.access(access)
+        self.shared_races.note(access)
+
+    def _check_local_read(self, site, array, access):
+        self._check_products(site, array, "reads")
+        state = self.initialised(array.storage)
+        bad = None if state.complete else state.missing(access)
+        if bad is not None:
+            where = self.geometry.mask(bad), access.pattern, access.offset
+            self._find_cells("uninitialised_read", site, array, *where, _uninitialised(array))
+
+    def _check_write(self, array, access: Access, value=None):
+        """``value``: what each lane stores, if that matters for races."""
+        space = array.storage.space
+        if space == "constant":
+            raise KernelTypeError(
+                f"{array.name} is an array from outside the kernel, and constant in it: it cannot be written"
+            )
+        if self.log is not None or not access.mask.any:
+            return
+        if space == "global":
+            if not array.storage.writeable:
+                raise ArgumentError(f"{array.name} is read-only, and the kernel writes to it")
+            if self.absences.open:
+                self.absences.global_access(access)
+            self._check_global_race(array, access, value)
+            return
+        if space == "shared" and access.op == "store":
+            self._note_shared(access if value is None else access._replace(value=self.own(value)))
+        if space == "local" and self.asynchronous:
+            self._check_products(access.site, array, "writes")
+            self.products.touched.add(array.storage.serial)
+        self.initialised(array.storage).store(access)
+
+    def _check_products(self, site, array, verb):
+        """A thread must not touch its accumulators while products are still being added to them."""
+        if self.asynchronous and self.products.busy(array.storage):
+            self.products.report_busy(site, array, verb)
+
+    def _check_global_race(self, array, access: Access, value=None):
+        races = self.global_races.get(array.storage.serial)
+        if races is None:  # an array that is only read
+            return
+        if access.op != "store":
+            self.polls, self.last_poll = self.polls + 1, access
+        shape = np.broadcast_shapes(access.shape(), self.geometry.shape)
+        active = slice(None) if access.mask.array is None else np.broadcast_to(access.mask.array, shape)
+        cells = np.broadcast_to(access.pattern.array + access.offset, shape)[active].reshape(-1)
+        ids = np.broadcast_to(self.thread_ids(), shape)[active].reshape(-1)
+        if access.width > 1:
+            cells, ids = (cells[:, None] + np.arange(access.width)).reshape(-1), np.repeat(ids, access.width)
+        now = self.now()
+        if type(now.epoch) is not int:  # the blocks have passed different barriers
+            epochs = np.broadcast_to(now.epoch, shape)[active].reshape(-1)
+            now = now._replace(epoch=np.repeat(epochs, access.width * array.storage.parts))
+        cells, ids = array.storage.in_cells(cells, ids)
+        if self.exact_races is not None:
+            self._check_exactly(
+                array, access, cells, ids, self._stored(array, access, value, (shape, active))
+            )
+            return
+        races.refine()
+        if access.op == "load":
+            bad = races.load(cells, ids, now)
+            if bad.any():
+                bad = bad & ~races.loads_its_own(cells, ids)
+            if bad.any():
+                self._report_global_race(array, access, cells[bad], ids[bad], races)
+            return
+        alike = races.are_alike(cells)
+        races.forget_alike(cells)
+        after, overtaking, within = races.store(cells, ids, access.site, now, atomic=access.op == "atomic")
+        bad = after | overtaking | within
+        if not bad.any():
+            return
+        only_loads = overtaking & ~after & ~alike  # by threads that have not stored the value themselves
+        chosen = shape, active
+        if only_loads.any() or not self._advise_equal(
+            array, access, cells, ids, after | overtaking, value, chosen
+        ):
+            self._report_global_race(array, access, cells[bad], ids[bad], races)
+
+    def _stored(self, array, access, value, chosen) -> np.ndarray | None:
+        """What each lane stores; None if it is not known.
+
+        ``chosen``: the shape of all lanes, and which of them are active.
+        """
+        known = isinstance(value, (bool, int, float, np.generic, np.ndarray)) and array.dtype.kind in "biuf"
+        if access.op != "store" or not known or array.storage.data is None:
+            return None
+        shape, active = chosen
+        with np.errstate(all="ignore"):
+            value = np.asarray(value).astype(array.dtype)
+        return np.broadcast_to(value, shape)[active].reshape(-1)
+
+    def _advise_equal(self, array, access, cells, ids, before, value, chosen) -> bool:
+        """Advise, and return True, if it does not matter which of these stores comes first.
+
+        Those that race with earlier accesses (``before``) find their value there already, and those of this
+        instruction to one cell are equal.
+        """
+        stored = self._stored(array, access, value, chosen)
+        if stored is None or len(stored) != len(cells):
+            return False
+        shape, active = chosen
+        there = array.storage.gather(access.pattern, access.offset)
+        if not _equal(stored, np.broadcast_to(there, shape)[active].reshape(-1))[before].all():
+            return False
+        order = np.argsort(cells, kind="stable")
+        sorted_stores, sorted_cells = stored[order], cells[order]
+        twice = sorted_cells[1:] == sorted_cells[:-1]
+        if not _equal(sorted_stores[1:], sorted_stores[:-1])[twice].all():
+            return False
+        self.global_races[array.storage.serial].note_alike(cells, ids)
+        repeated = order[:-1][twice]
+        if not len(repeated):  # something finer than a barrier may order them
+            self.doubts.add("global")
+        lane = int(repeated[0]) if len(repeated) else int(before.argmax())
+        self._add_equal_stores(
+            array, access, int(cells[lane]), int(ids[lane]), len(repeated) or int(before.sum())
+        )
+        return True
+
+    def _add_equal_stores(self, array, access, cell, me, count):
+        self.findings.add(
+            ("equal_stores", access.site, array.name),
+            count,
+            lambda: self._equal_stores(array, access, cell, me),
+        )
+
+    def _equal_stores(self, array, access, cell, me) -> Finding:
+        who, block = self.thread_of(me)
+        element, at = array.storage.element(array.storage.element_of_cell(cell)), self.sites[access.site]
+        message = equal_stores(thread_name(who, block), place(array.name, element))
+        return Finding(
+            "equal_stores", at.line, message, array.name, element, block, [who], at.function, access.site
+        )
+
+    def _check_exactly(self, array, access, cells, ids, values=None, of_unit=False):
+        """``values``: what is stored, None if it is not known; of_unit: by a unit that acts for a thread."""
+        serial = array.storage.serial
+        exact = self.exact_races.setdefault(serial, ExactRaces(self.happened, serial))
+        exact.refine(array.storage.block.size)
+        found = exact.note(cells.tolist(), ids.tolist(), access.op, access.site, values, of_unit)
+        if racing := [one for one in found if not one.harmless]:
+            cell, me, rival, _ = racing[0]
+            verb = "reads" if rival.op == "load" else "also writes"
+            self.findings.add(
+                ("global_race", access.site, array.name),
+                len(racing),
+                lambda: self._global_race(array, access, cell, me, rival.thread, verb),
+            )
+        elif found:
+            self._add_equal_stores(array, access, *found[0][:2], len(found))
+
+    def _report_global_race(self, array, access, cells, ids, races):
+        cell, me = int(cells[0]), int(ids[0])
+        written = "also updates" if races.atomic[cell] else "also writes"
+        known = [(int(races.reader[cell]), "reads")]
+        if access.op != "atomic" or not races.atomic[cell]:
+            known.insert(0, (int(races.writer[cell]), written))
+        rival, verb = next(
+            ((other, verb) for other, verb in known if other not in (0, me)), (None, "also accesses")
+        )
+        self.findings.add(
+            ("global_race", access.site, array.name),
+            len(cells),
+            lambda: self._global_race(array, access, cell, me, rival, verb),
+        )
+
+    def _global_race(self, array, access, cell, me, rival, verb) -> Finding:
+        """``me`` and ``rival``: ids of the two threads, the second None where it is no longer known.
+
+        ``verb``: what the rival does, if this thread writes.
+        """
+        who, block = self.thread_of(me)
+        others = [] if rival is None else [self.thread_of(rival)]
+        other = thread_name(*others[0]) if others else "another thread"
+        element, at = array.storage.element(array.storage.element_of_cell(cell)), self.sites[access.site]
+        does = "updates" if access.op == "atomic" else "writes"
+        if access.op == "load":
+            message = (
+                f"{thread_name(who, block)} reads {place(array.name, element)}, and {other} writes it in the "
+                "same launch, in no defined order: the read may see the old value or the new one."
+            )
+        else:
+            message = (
+                f"{thread_name(who, block)} {does} {place(array.name, element)}, and {other} {verb} it, in "
+                "no defined order: the result depends on which comes first."
+            )
+        threads = [who, *(thread for thread, _ in others)]
+        message = message[0].upper() + message[1:]
+        return Finding(
+            "global_race", at.line, message, array.name, element, block, threads, at.function, access.site
+        )
+
+    # ---- reporting it ----
+
+    def _find_lanes(self, kind, site, array, mask, index, sentence):
+        """Report what the active lanes of ``mask`` do, each with the element at its own ``index``."""
+        if not mask.any:
+            return
+
+        def make():
+            where, block, thread = self._first_lane(mask, *(i for i in index or () if type(i) is Lanes))
+            element = (
+                None if index is None else tuple(self._in_lane(i, where) for i in index if i is not None)
+            )
+            return self._finding(kind, site, array, element, block, thread, sentence)
+
+        self.findings.add((kind, site, array.name), mask.active(self._mask_batch(mask)), make)
+
+    def _find_cells(self, kind, site, array, mask, pattern, offset, sentence):
+        """Like :meth:`_find_lanes`, with each element given by its position in the storage."""
+
+        def make():
+            here = Lanes(pattern, offset)
+            where, block, thread = self._first_lane(mask, here)
+            element = array.storage.element(self._in_lane(here, where))
+            return self._finding(kind, site, array, element, block, thread, sentence)
+
+        self.findings.add((kind, site, array.name), mask.active(self._mask_batch(mask)), make)
+
+    def _report_cells(self, kind, site, array, cells, threads, rows, columns, sentence):
+        def make():
+            storage = array.storage
+            block, cell = divmod(int(cells[0]), storage.block.size)
+            element = storage.element(storage.element_of_cell(cell))
+            thread = self.geometry.thread_coordinates(int(threads[0]))
+            where = self.block_coordinates(*divmod(block, columns))
+            return self._finding(kind, site, array, element, where, thread, sentence)
+
+        self.findings.add((kind, site, array.name), len(cells) * (self.blocks // (rows * columns)), make)
+
+    def _finding(self, kind, site, array, element, block, thread, sentence):
+        at = self.sites[site]
+        message = sentence(element, thread_name(thread, block))
+        message = message[0].upper() + message[1:]
+        return Finding(kind, at.line, message, array.name, element, block, [thread], at.function, site)
+
+    def _first_lane(self, mask, *positions):
+        shape = np.broadcast_shapes(self.geometry.shape, np.shape(mask.array), *(p.shape for p in positions))
+        active = np.broadcast_to(True if mask.array is None else mask.array, shape)
+        where = np.unravel_index(int(active.argmax()), shape)
+        row, column, linear = self.geometry.place(*where[-3:])
+        return where, self.block_coordinates(row, column), self.geometry.thread_coordinates(linear)
+
+    @staticmethod
+    def _in_lane(position, where) -> int | str:
+        if isinstance(position, slice):
+            return ":"
+        if type(position) is not Lanes:
+            return int(position)
+        array = position.pattern.array
+        at = tuple(
+            0 if extent == 1 else i for i, extent in zip(where[len(where) - array.ndim :], array.shape)
+        )
+        return int(array[at]) + position.offset
+
+    def _mask_batch(self, mask) -> tuple:
+        return self.batch_key if mask.array is not None and mask.array.ndim > 3 else ()
+
+    # ---- values ----
+
+    @staticmethod
+    def _as_numbers(value):
+        """Integers become lanes, so that they can index; floats stay arrays."""
+        if isinstance(value, Unknown) or value.dtype.kind not in "biu":
+            return value
+        if np.ndim(value) == 0:
+            return int(value) if value.dtype == INT64 else bool(value) if value.dtype == BOOL else value
+        return lanes.from_values(np.array(value))
+
+    @staticmethod
+    def _require_number(value, array: DeviceArray):
+        """Refuse a value that cannot be stored in the array."""
+        if not isinstance(value, (bool, int, float, complex, np.generic, np.ndarray)):
+            raise KernelTypeError(f"only numbers can be stored, not {kind_of(value)}")
+        if type(value) is complex or getattr(value, "dtype", BOOL).kind == "c":
+            require_fit(dtype_of(value), array.dtype)
+
+    @staticmethod
+    def own(value):
+        """A value that later stores do not change: loads from a thread's own array are views of it."""
+        if type(value) is np.ndarray and value.base is not None:
+            return value.copy()
+        if type(value) is tuple:
+            return tuple(map(MemoryAccess.own, value))
+        return value
+
+
+def _equal(values: np.ndarray, others: np.ndarray) -> np.ndarray:
+    return (values == others) | ((values != values) & (others != others))  # two NaNs are equal here
+
+
+def as_lanes(condition) -> Lanes:
+    if type(condition) is Lanes:
+        return condition
+    return Lanes(TRUE if condition else FALSE, 0, BOOL)
+
+
+def _sum(p, q):
+    return lambda: p.array + q.array
+
+
+def not_an_array(value, what: str) -> str:
+    """The sentence for ``value[i]`` where value is no array."""
+    if value is None:
+        return f"None cannot be {what}: None was given where an array is needed; test it with `is None` first"
+    if dtype_of(value) is not None:
+        return f"{kind_of(value)} cannot be {what}: a number was given where an array is needed"
+    return f"{kind_of(value)} cannot be {what}"
+
+
+def kind_of(value) -> str:
+    """``a float32 value``, ``an int``, ``a tuple``, ``the array x``, ``None``."""
+    if value is None:
+        return "None"
+    if isinstance(value, Unbound):
+        return "a variable that no thread has set"
+    if isinstance(value, ARRAYS):
+        return f"the array {value.name}"
+    name = f"{value.dtype} value" if hasattr(value, "dtype") else type(value).__name__
+    return ("an " if name[0] in "aeio" else "a ") + name
+
+
+def _extent(size, axis, ndim) -> str:
+    """``12 rows``, ``1 column``, ``7 elements``, ``3 entries along axis 2``."""
+    if ndim > 2:
+        return f"{size} entries along axis {axis}"
+    word = ("row", "column")[axis] if ndim == 2 else "element"
+    return f"{size} {word}" if size == 1 else f"{size} {word}s"
+
+
+def _axis_word(axis, ndim) -> str:
+    return ("row", "column")[axis] if ndim == 2 else "one"
+
+
+def _uninitialised(array, reads="reads"):
+    return lambda element, who: (
+        f"{who} {reads} {place(array.name, element)} before anything has been written to it."
+    )
+
+
+def _too_early(array):
+    return lambda element, who: (
+        f"{who} reads {place(array.name, element)} while an asynchronous copy to it is still in flight: "
+        "the thread that started it must wait for it first, and other threads need a barrier after that."
+    )

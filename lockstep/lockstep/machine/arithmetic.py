@@ -1,0 +1,623 @@
+"""Arithmetic in a kernel: Numba's types, one operation for all lanes, floating-point operations counted."""
+
+import math
+
+import numpy as np
+
+from lockstep.counts.tally import OperationsKey
+from lockstep.errors import DataDependent, KernelTypeError
+from lockstep.findings import Finding
+from lockstep.memory.storage import ARRAYS, Unbound, Unknown, unknown
+from lockstep.registry import Emulation
+from lockstep.values import lanes
+from lockstep.values.complex_numbers import FLOP, IN_PARTS, component, joined
+from lockstep.values.dtypes import (
+    BOOL,
+    COMPLEX64,
+    COMPLEX128,
+    FLOAT16,
+    FLOAT32,
+    FLOAT64,
+    INT8,
+    INT64,
+    UINT64,
+    dtype_of,
+    is_integer,
+    promote,
+    promote_division,
+    promote_power,
+    promote_remainder,
+    promote_shift,
+    promote_sign,
+    unify,
+)
+from lockstep.values.lanes import Lanes
+
+
+class Arithmetic:
+    """The machine's arithmetic. ``site`` is the number of the operation in the source."""
+
+    # ---- integers or floats ----
+
+    def add(self, site, a, b):
+        if type(a) is int and type(b) is int:
+            return _int64(a + b)
+        if self._integers(a, b):
+            return self.settle(lanes.add(a, b), a, b)
+        if isinstance(a, tuple) and isinstance(b, tuple):
+            return (*a, *b)
+        return self._float(site, "add", np.add, a, b)
+
+    def sub(self, site, a, b):
+        if type(a) is int and type(b) is int:
+            return _int64(a - b)
+        if self._integers(a, b):
+            return self.settle(lanes.subtract(a, b), a, b)
+        return self._float(site, "add", np.subtract, a, b)  # the hardware adds a negated operand
+
+    def mul(self, site, a, b):
+        if type(a) is int and type(b) is int:
+            return _int64(a * b)
+        if self._integers(a, b):
+            return self.settle(lanes.multiply(a, b), a, b)
+        return self._float(site, "mul", np.multiply, a, b)
+
+    def div(self, site, a, b):
+        dtype = promote_division(self._dtype(a), self._dtype(b))
+        if dtype.kind == "c":
+            self._refuse_zero(site, b, "complex division by zero")
+        elif self.debug:
+            self._refuse_zero(site, b, "division by zero")
+        return self._float(site, "div", np.true_divide, a, b, dtype)
+
+    def floordiv(self, site, a, b):
+        if self._integers(a, b):
+            if self.debug:
+                self._refuse_zero(site, b, "integer division by zero")
+            if self.log is not None:
+                self.note_divisor("//", a, b)
+            if type(a) is int and type(b) is int:
+                return _int64(a // b) if b else 0
+            return self.settle(lanes.floor_divide(a, b), a, b)
+        dtype = require_real(promote_remainder(self._dtype(a), self._dtype(b)), "//")
+        if self.debug:
+            self._refuse_zero(site, b, "division by zero")
+        return self._float(site, "div", np.floor_divide, a, b, dtype)
+
+    def mod(self, site, a, b):
+        if self._integers(a, b):
+            if self.debug:
+                self._refuse_zero(site, b, "integer modulo by zero")
+            if self.log is not None:
+                self.note_divisor("%", a, b)
+            if type(a) is int and type(b) is int:
+                return a % b if b else 0
+            return self.settle(lanes.modulo(a, b), a, b)
+        dtype = require_real(promote_remainder(self._dtype(a), self._dtype(b)), "%")
+        if self.debug:
+            self._refuse_zero(site, b, "modulo by zero")
+        return self._float(site, "div", np.remainder, a, b, dtype)
+
+    def pow(self, site, a, b):
+        dtype = promote_power(self._dtype(a), self._dtype(b))
+        if self._integers(a, b) and is_integer(dtype):
+            if self.log is not None:
+                self.note_exact("**", a, b)
+            return self.settle(lanes.power(a, b), a, b)
+        return self._float(site, "pow", np.power, a, b, dtype)
+
+    def bits(self, site, op, a, b):
+        """&, |, ^, << and >>."""
+        if isinstance(a, Unknown) or isinstance(b, Unknown):
+            return self._unknown_bits(op, self._dtype(a), self._dtype(b))
+        if not self._integers(a, b):
+            raise KernelTypeError(f"{op} needs integers, not {self._dtype(a)} and {self._dtype(b)}")
+        if self.log is not None:
+            self.note_exact(op, a, b)
+        return self.settle(lanes.bitwise(op, a, b), a, b)
+
+    @staticmethod
+    def _unknown_bits(op, a, b):
+        if not (is_integer(a) and is_integer(b)):
+            raise KernelTypeError(f"{op} needs integers, not {a} and {b}")
+        if op in ("<<", ">>"):
+            return unknown(promote_shift(a, b))
+        return unknown(BOOL if a == b == BOOL else promote(a, b))
+
+    def neg(self, site, a):
+        if type(a) is int:
+            return _int64(-a)
+        if type(a) is float:
+            return -a
+        dtype = promote_sign(self._dtype(a))
+        if self._integers(a):
+            return self.settle(lanes.subtract(_zero(dtype), a), a)
+        return np.negative(self._typed(a, dtype))  # a sign on an operand costs nothing
+
+    def pos(self, a):
+        """``+a``: an integer becomes one of 64 bits."""
+        return self.converted(promote_sign(self._dtype(a)), a)
+
+    def invert(self, site, a):
+        dtype = promote_sign(self._dtype(a))
+        if self._dtype(a) == BOOL:
+            return self.not_(a)
+        if isinstance(a, Unknown) and is_integer(dtype):
+            return unknown(dtype)
+        if not self._integers(a):
+            raise KernelTypeError(f"~ needs an integer, not {self._dtype(a)}")
+        return self.settle(lanes.bitwise("^", a, -1 if dtype == INT64 else dtype.type(2**64 - 1)), a)
+
+    # ---- fused multiply-add ----
+
+    def fma(self, site, x, y, z):
+        """x * y + z: one instruction for floats of one type. (This rounds twice, a GPU once.)"""
+        return self._fused(site, x, y, z, np.add)
+
+    def fma_sub(self, site, x, y, z):
+        """x * y - z."""
+        return self._fused(site, x, y, z, np.subtract)
+
+    def sub_fma(self, site, z, x, y):
+        """z - x * y."""
+        return self._fused(site, x, y, z, lambda product, z, **dtype: np.subtract(z, product, **dtype))
+
+    def _fused(self, site, x, y, z, combine):
+        if self._integers(x, y):
+            product = self.mul(site, x, y)
+            if self._integers(product, z):
+                step = {np.add: self.add, np.subtract: self.sub}.get(combine)
+                return step(site, product, z) if step else self.sub(site, z, product)
+            return self._float(site, "add", combine, product, z)
+        factor = promote(self._dtype(x), self._dtype(y))
+        result = promote(factor, self._dtype(z))
+        if factor != result:
+            return self._float(site, "add", combine, self._float(site, "mul", np.multiply, x, y), z)
+        self._count_float(site, "fma", result)
+        product = self._apply(np.multiply, x, y, result)
+        return self._apply(combine, product, z, result)
+
+    def accumulate(self, site, total, x, y, loops, region):
+        """``total += x * y`` (``+= x`` if y is None), one iteration of the batched loops after another."""
+        levels = sorted(self.batched[loop] for loop in loops if loop in self.batched)
+        if not levels:
+            new = self.add(site, total, x) if y is None else self.fma(site, x, y, total)
+            return self.assign(new, total, region)
+        factors = [v for v in (x, y) if v is not None]
+        if not self._integers(total, *factors):
+            self._count_accumulation(site, total, factors)
+        for iteration in np.ndindex(*(self.batch[level] for level in levels)):
+            parts = [self._of_iteration(v, levels, iteration) for v in factors]
+            total = self._accumulate_iteration(site, total, parts, region, fresh=any(iteration))
+        return total
+
+    def _accumulate_iteration(self, site, total, factors, region, fresh):
+        """``fresh``: no other variable refers to the array ``total``."""
+        if self._integers(total, *factors):
+            term = factors[0] if len(factors) == 1 else self.mul(site, *factors)
+            return self.assign(self.add(site, total, term), total, region)
+        factor = self._factor_type(factors)
+        dtype = promote(factor, self._dtype(total))
+        term = factors[0] if len(factors) == 1 else self._apply(np.multiply, *factors, factor)
+        if fresh and self.mask is region and self._holds(total, term, dtype):
+            return np.add(total, term, out=total, dtype=dtype)
+        return self.assign(self._apply(np.add, total, term, dtype), total, region)
+
+    def _factor_type(self, factors):
+        return promote(self._dtype(factors[0]), self._dtype(factors[-1]))
+
+    @staticmethod
+    def _holds(total, term, dtype) -> bool:
+        """Does the result fit into the array ``total``?"""
+        if type(total) is not np.ndarray or total.dtype != dtype:
+            return False
+        shape = np.shape(term)
+        return total.shape == shape or np.broadcast_shapes(total.shape, shape) == total.shape
+
+    def _count_accumulation(self, site, total, factors):
+        factor = self._factor_type(factors)
+        result = promote(factor, self._dtype(total))
+        if len(factors) == 1:
+            self._count_float(site, "add", result)
+        elif factor == result:
+            self._count_float(site, "fma", result)
+        else:
+            self._count_float(site, "mul", factor)
+            self._count_float(site, "add", result)
+
+    def _of_iteration(self, value, levels, iteration):
+        """One iteration's slice of a value that has the axes of batched loops."""
+        array = value.pattern.array if type(value) is Lanes else value
+        index = [slice(None)] * np.ndim(array)
+        for level, position in zip(levels, iteration):
+            axis = -4 - level
+            if np.ndim(array) >= -axis:
+                index[axis] = slice(position, position + 1) if array.shape[axis] > 1 else slice(None)
+        if type(value) is Lanes:
+            key = ("iteration", *((s.start, s.stop) for s in index))
+            pattern = value.pattern.derive(key, lambda: _without_ones(array[tuple(index)]))
+            return Lanes(pattern, value.offset, value.dtype)
+        return _without_ones(array[tuple(index)]) if index else array
+
+    # ---- comparisons and logic ----
+
+    def compare(self, op, a, b):
+        if self._integers(a, b):
+            outcome = lanes.compare(op, a, b)
+            if self.log is not None:
+                self.note_comparison(op, a, b, outcome)
+            return outcome
+        if isinstance(a, tuple) and isinstance(b, tuple):
+            return self.compare_tuples(op, a, b)
+        dtype = promote(self._dtype(a), self._dtype(b))  # both must be numbers
+        if op not in ("==", "!="):
+            require_real(dtype, op)
+        if isinstance(a, Unknown) or isinstance(b, Unknown):
+            return unknown(np.bool_)
+        if is_integer(dtype):
+            return self._truth(lanes.COMPARE[op](self.plain(a), self.plain(b)))
+        return self._truth(self._apply(lanes.COMPARE[op], a, b, dtype))
+
+    def _truth(self, values):
+        if np.ndim(values) == 0:
+            return bool(values)
+        return lanes.from_values(values)
+
+    def not_(self, a):
+        a = self.truth(a)
+        return not a if type(a) is bool else lanes.logical_not(a)
+
+    def truth(self, value):
+        """A condition: a Python bool where all lanes agree, boolean lanes otherwise."""
+        if type(value) is bool:
+            return value
+        if isinstance(value, Unknown):
+            raise DataDependent(
+                "a branch depends on loaded data, so accesses cannot be counted without running the kernel"
+            )
+        if type(value) is Lanes and value.dtype == BOOL:
+            if value.pattern.low == value.pattern.high:
+                return bool(value.pattern.low)
+            return value
+        return self.compare("!=", value, 0)
+
+    def and_(self, a, rest):
+        """``a and rest()``; only lanes in which the first is true evaluate the second."""
+        a = self.truth(a)
+        if type(a) is bool:
+            return self.truth(rest()) if a else False
+        return self._both("&", a, self._under(a, rest, holds=True))
+
+    def or_(self, a, rest):
+        a = self.truth(a)
+        if type(a) is bool:
+            return True if a else self.truth(rest())
+        return self._both("|", a, self._under(a, rest, holds=False))
+
+    def _under(self, condition, evaluate, holds):
+        saved = self.mask
+        self.mask = saved.where(condition) if holds else saved.where_not(condition)
+        try:
+            return self.truth(evaluate()) if self.mask.any else holds
+        finally:
+            self.mask = saved
+
+    @staticmethod
+    def _both(op, a, b):
+        if type(b) is bool:
+            return (a if b else False) if op == "&" else (True if b else a)
+        return lanes.bitwise(op, a, b)
+
+    def select(self, condition, then, otherwise):
+        """``then() if condition else otherwise()``."""
+        condition = self.truth(condition)
+        if type(condition) is bool:
+            return then() if condition else otherwise()
+        saved = self.mask
+        yes, no = saved.where(condition), saved.where_not(condition)
+        try:
+            self.mask = yes
+            a = then() if yes.any else None
+            self.mask = no
+            b = otherwise() if no.any else None
+        finally:
+            self.mask = saved
+        if a is None or b is None:
+            return b if a is None else a
+        return self.choose(condition, a, b)
+
+    def first_true(self, a, rest):
+        """``a or rest()`` as a value: the first of the two that is true, else the second."""
+        if type(a) is bool:
+            return a or rest()
+        return self.or_(a, rest) if self._dtype(a) == BOOL else self.select(a, lambda: a, rest)
+
+    def first_false(self, a, rest):
+        """``a and rest()`` as a value."""
+        if type(a) is bool:
+            return a and rest()
+        return self.and_(a, rest) if self._dtype(a) == BOOL else self.select(a, rest, lambda: a)
+
+    def reinterpreted(self, value, kind=None):
+        """``value.view(kind)``: the bits of a number as a number of another type."""
+        old, new = self._dtype(value), getattr(kind, "dtype", None)
+        if not isinstance(new, np.dtype) or {old.kind, new.kind} - set("iuf") or old.itemsize != new.itemsize:
+            raise KernelTypeError(
+                f"a {old} value can be viewed as an integer or a float of {8 * old.itemsize} bits only"
+            )
+        if isinstance(value, Unknown):
+            return unknown(new)
+        bits = np.ascontiguousarray(self.plain(value), old)
+        return self._as_numbers(bits.view(new).reshape(np.shape(self.plain(value)))[()])
+
+    def converted(self, kind, value):
+        """A number, or a tuple of them, as this type: the name of a dtype, or a tuple of such names."""
+        if value is self.unbound:
+            return value
+        if isinstance(kind, tuple):
+            return tuple(map(self.converted, kind, value))
+        return self.cast(np.dtype(kind), value)
+
+    def choose(self, condition, a, b):
+        """Lane by lane ``a`` where the condition holds, else ``b``."""
+        if a is b:
+            return a
+        if isinstance(a, ARRAYS) and isinstance(b, ARRAYS):
+            return self.join_arrays(condition.pattern, a, b)
+        if isinstance(a, tuple) or isinstance(b, tuple):
+            require_tuples_alike(a, b)
+            return tuple(self.choose(condition, x, y) for x, y in zip(a, b))
+        dtype = unify(self._dtype(a), self._dtype(b))
+        if isinstance(a, Unknown) or isinstance(b, Unknown):
+            return unknown(dtype)
+        chosen = condition.pattern.array
+        if is_integer(dtype):
+            return self._choose_integers(condition.pattern, a, b, dtype)
+        return np.where(chosen, self._typed(a, dtype), self._typed(b, dtype))
+
+    @staticmethod
+    def _choose_integers(condition, a, b, dtype):
+        if lanes.split(a) == lanes.split(b):
+            return a
+        return lanes.choose(condition, a, b, dtype)
+
+    # ---- functions ----
+
+    def minimum(self, site, a, b):
+        return self._extreme(site, "min", lanes.minimum, np.fmin, a, b)
+
+    def maximum(self, site, a, b):
+        return self._extreme(site, "max", lanes.maximum, np.fmax, a, b)
+
+    def _extreme(self, site, name, on_integers, on_floats, a, b):
+        dtype = require_real(unify(self._dtype(a), self._dtype(b)), f"{name}()")
+        if not self._integers(a, b) or not is_integer(dtype):  # int64 with uint64 is float64
+            return self._float(site, name, on_floats, a, b, dtype)
+        if self.log is not None:
+            self.note_comparison("<", a, b, None)
+        return self.settle(on_integers(a, b), a, b)
+
+    def absolute(self, site, a):
+        dtype = self._dtype(a)
+        if is_integer(dtype):
+            dtype = INT8 if dtype == BOOL else dtype
+            return self.converted(dtype, a if dtype.kind == "u" else self.maximum(site, a, self.neg(site, a)))
+        if dtype.kind == "c":
+            self._count_float(site, "hypot", component(dtype))
+            return np.hypot(self.component(a, "real"), self.component(a, "imag"))
+        return np.abs(self._typed(a, dtype))
+
+    def complex_of(self, real, imag=None):
+        """``complex(real)`` or ``complex(real, imag)``."""
+        dtypes = {self._dtype(part) for part in (real, imag) if part is not None}
+        if dtypes & {BOOL, FLOAT16} or (imag is not None and any(dtype.kind == "c" for dtype in dtypes)):
+            shown = " and ".join(sorted(dtype.name for dtype in dtypes))
+            raise KernelTypeError(f"Numba has no complex() of {shown}: convert to float32 or float64 first")
+        whole = COMPLEX64 if dtypes == {FLOAT32} else COMPLEX128
+        if imag is None:
+            return self.cast(whole, real)
+        if isinstance(real, Unknown) or isinstance(imag, Unknown):
+            return unknown(whole)
+        return joined(*(self._typed(part, component(whole)) for part in (real, imag)))
+
+    def component(self, value, name):
+        """``value.real`` or ``value.imag``, of a number of any type but a boolean."""
+        dtype = self._dtype(value)
+        if dtype == BOOL:
+            raise KernelTypeError(f"a boolean has no .{name}")
+        if dtype.kind != "c":
+            return value if name == "real" else self.cast(dtype, 0)
+        if isinstance(value, Unknown):
+            return unknown(component(dtype))
+        part = getattr(value, name)
+        return part.copy() if isinstance(part, np.ndarray) else part  # the whole may change later
+
+    def conjugate(self, value):
+        """``value.conjugate()``; a real number is its own."""
+        return np.conjugate(value) if self._dtype(value).kind == "c" else value
+
+    def cast(self, dtype, value):
+        """``float32(value)``, ``uint32(value)``, ``int(value)``."""
+        if isinstance(value, Unknown):
+            return unknown(dtype)
+        source = self._dtype(value)
+        if dtype != BOOL:
+            require_fit(source, dtype)
+        if is_integer(dtype) and is_integer(source):
+            if self.log is not None and dtype.itemsize < 8:
+                self.note_comparison("<", value, np.iinfo(dtype).max if dtype != BOOL else 0, None)
+            return self.settle_cast(lanes.cast(value, dtype), value)
+        if is_integer(dtype):
+            if dtype == BOOL:
+                return self._truth(self.plain(value) != 0)
+            values = truncated(self.plain(value), dtype)
+            return lanes.from_values(values) if np.ndim(values) else uniform(lanes.from_values(values))
+        return self._typed(value, dtype)
+
+    # ---- helpers ----
+
+    def _float(self, site, name, ufunc, a, b, dtype=None):
+        if dtype is None:
+            dtype = promote(self._dtype(a), self._dtype(b))
+        if is_integer(dtype):
+            return unknown(dtype)  # integers come here only if they were never loaded
+        self._count_float(site, name, dtype)
+        return self._apply(ufunc, a, b, dtype)
+
+    def _apply(self, ufunc, a, b, dtype):
+        if type(a) is Unknown or type(b) is Unknown:
+            return unknown(dtype)
+        a, b = self.plain(a), self.plain(b)
+        if dtype.kind == "c":
+            ufunc = IN_PARTS.get(ufunc, ufunc)
+        if getattr(a, "dtype", None) == dtype and getattr(b, "dtype", None) == dtype:
+            return ufunc(a, b)
+        return ufunc(self._typed(a, dtype), self._typed(b, dtype))
+
+    def _typed(self, value, dtype):
+        value = self.plain(value)
+        if isinstance(value, np.ndarray):
+            return value.astype(dtype, copy=False)
+        return dtype.type(value)
+
+    @staticmethod
+    def plain(value):
+        """``value`` as a NumPy array or scalar."""
+        return value.values() if type(value) is Lanes else value
+
+    @staticmethod
+    def _dtype(value) -> np.dtype:
+        dtype = dtype_of(value)
+        if dtype is None or isinstance(value, type):
+            raise KernelTypeError(_no_number(value))
+        return dtype
+
+    @staticmethod
+    def _integers(*values) -> bool:
+        """Are all of them integers with known values?"""
+        for value in values:
+            kind = type(value)
+            if kind is not int and kind is not Lanes and kind is not bool:
+                if isinstance(value, Unknown) or not isinstance(value, (np.integer, np.bool_)):
+                    return False
+        return True
+
+    @staticmethod
+    def settle(result: Lanes, *operands):
+        """A uniform result of uniform operands becomes a plain number again."""
+        if result.pattern is lanes.ZERO or not any(type(operand) is Lanes for operand in operands):
+            return uniform(result)
+        return result
+
+    @staticmethod
+    def settle_cast(result: Lanes | bool, value):
+        return result if type(value) is Lanes or type(result) is bool else uniform(result)
+
+    def _refuse_zero(self, site, divisor, text):
+        """Report a thread that divides by zero where Numba's code raises an exception."""
+        if not isinstance(divisor, Unknown):
+            self.raise_where(np.asarray(self.plain(divisor) == 0), site, "ZeroDivisionError", text)
+
+    def _count_float(self, site, name, dtype):
+        if dtype.kind != "c":
+            self.count_arithmetic(site, name, dtype)
+            return
+        for part, times in FLOP[name]:
+            self.count_arithmetic(site, part, component(dtype), times)
+
+    def count_arithmetic(self, site, name, dtype, per_lane=1):
+        """Count an operation of every active lane; ``per_lane``: how many of them one instruction does."""
+        key = OperationsKey(site, name, dtype.char, self.mask.serial, self.batch_key, per_lane)
+        self.tally(key, self.mask)
+        if dtype == FLOAT64 and self.report_float64:
+            self._advise_float64(site)
+
+    def _advise_float64(self, site):
+        at = self.sites[site]
+        key = ("float64_arithmetic", at.line)
+        message = (
+            "This is computed in float64, because it involves a Python number or a float64 value; "
+            "on a GPU, float64 is slower than float32, 64 times slower on consumer cards."
+        )
+        self.findings.add(
+            key,
+            self.mask.active(self.batch_key),
+            lambda: Finding("float64_arithmetic", at.line, message, function=at.function, site=site),
+        )
+
+
+def require_fit(given: np.dtype, wanted: np.dtype):
+    """Raise KernelTypeError for a complex number that is to become a real one."""
+    if given.kind == "c" and wanted.kind != "c":
+        raise KernelTypeError(
+            f"Numba converts no {given} to {wanted}: take the .real part of the complex number, or its abs()"
+        )
+
+
+def require_real(dtype: np.dtype, op: str) -> np.dtype:
+    """``dtype``; KernelTypeError if it is complex."""
+    if dtype.kind == "c":
+        raise KernelTypeError(f"{op} needs real numbers, not {dtype}: Numba has no {op} of complex ones")
+    return dtype
+
+
+def _int64(number: int) -> int:
+    """What 64 bits hold of it."""
+    return number if -(2**63) <= number < 2**63 else (number + 2**63) % 2**64 - 2**63
+
+
+def truncated(values, dtype) -> np.ndarray:
+    """Floats as integers, as a GPU converts them: the nearest number of 16 bits or more that there is."""
+    wide = np.dtype(f"{dtype.kind}{max(dtype.itemsize, 2)}")
+    limits = np.iinfo(wide)
+    nothing = limits.min if wide == INT64 else 2**63 if wide == UINT64 else 0  # for what is no number
+    values = np.trunc(np.asarray(values, FLOAT64))
+    inside = (values > float(limits.min) - 1) & (values < float(limits.max) + 1)
+    whole = np.where(inside, values, 0).astype(wide)
+    outside = np.where(values > 0, wide.type(limits.max), wide.type(limits.min))
+    whole = np.where(inside, whole, np.where(np.isnan(values), wide.type(nothing), outside))
+    return whole.astype(dtype)
+
+
+def _zero(dtype):
+    return dtype.type(0) if dtype == UINT64 else 0
+
+
+def require_tuples_alike(a, b):
+    """Raise KernelTypeError if one is a tuple and the other is none of the same length."""
+    if not (isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b)):
+        raise KernelTypeError(
+            "a value is a tuple in some threads and something else, or a longer tuple, in others; "
+            "Numba needs one type for both"
+        )
+
+
+def uniform(value: Lanes):
+    """The number that all lanes hold, typed as Numba types it."""
+    number = value.pattern.array.flat[0].item() + value.offset
+    if value.dtype == BOOL:
+        return bool(number)
+    return int(number) if value.dtype == INT64 else value.dtype.type(number)
+
+
+def _without_ones(array):
+    """Drop leading axes of length 1, but keep the three axes of the lanes."""
+    while np.ndim(array) > 3 and array.shape[0] == 1:
+        array = array[0]
+    return array
+
+
+def _no_number(value) -> str:
+    if isinstance(value, Unbound):
+        return "a variable is used before a value has been assigned to it"
+    if value is None:
+        return "a number is needed here, but the value is None"
+    if hasattr(value, "storage"):
+        return f"{value.name} is a whole array; a kernel computes with its elements, such as {value.name}[i]"
+    if callable(value) or isinstance(value, Emulation):
+        return "a number is needed here, but this is a function: it is called with parentheses, `(...)`"
+    kind = type(value).__name__
+    return f"a number is needed here, not {'an' if kind[0] in 'aeiou' else 'a'} {kind}"
+
+
+CONSTANTS = {"pi": math.pi, "e": math.e, "tau": math.tau, "inf": math.inf, "nan": math.nan}

@@ -1,0 +1,406 @@
+"""Control flow in lock-step: branches become masks, and a loop ends when no lane is left in it."""
+
+import sys
+
+import numpy as np
+
+from lockstep.errors import KernelStopped, KernelTypeError
+from lockstep.memory.storage import ARRAYS, DeviceArray
+from lockstep.values import lanes
+from lockstep.values.dtypes import INT64, UINT64, range_type
+from lockstep.values.lanes import Lanes
+from lockstep.waiting.scheduler import WARPS, NeedsFinerUnits
+
+from .iterables import LaneRange, TypedRange, iterable
+from .narrowing import Narrowing
+
+BATCH_LENGTH = 64  # most iterations of a loop that run at once
+BATCH_ELEMENTS = 1 << 22  # most lanes times iterations that run at once
+PATIENCE = 1000  # iterations of a loop that may be waiting, after which others get a chance to run
+
+
+class Frame:
+    """One call of a function: the lanes that have returned from it, and what they returned."""
+
+    __slots__ = ("returned", "value")
+
+    def __init__(self):
+        self.returned = self.value = None
+
+
+class Loop:
+    """One execution of a loop statement."""
+
+    __slots__ = (
+        "line",
+        "frame",
+        "entry",
+        "live",
+        "broken",
+        "continued",
+        "iterations",
+        "fold",
+        "skip",
+        "room",
+        "look_at",
+        "sparse",
+        "aside",
+        "items",
+        "idle",
+        "effects",
+        "polls",
+        "changes",
+    )
+
+    def __init__(self, line, frame, mask, look_at):
+        self.line, self.frame, self.entry, self.live = line, frame, mask, mask
+        self.broken = self.continued = self.fold = None
+        self.iterations = self.skip = 0
+        self.room = self.idle = None
+        self.effects, self.polls, self.changes = (), 0, None
+        self.look_at = look_at  # the iteration in which to look how many lanes are left, if at all
+        self.sparse = False  # few lanes are left: narrow the loop in this iteration
+        self.aside = None  # what narrowing has put aside
+        self.items = None  # (next value, end) of a range that differs from lane to lane
+
+
+class Control(Narrowing):
+    """The machine's control flow. ``self.mask`` always says which lanes execute the current statement."""
+
+    # ---- branches ----
+
+    def enter(self, condition) -> bool:
+        """Begin the body of an ``if``: narrow the mask; is any lane in it?"""
+        if type(condition) is bool:
+            return condition
+        self.mask = self.mask.where(condition)
+        return self.mask.any
+
+    def otherwise(self, saved, condition) -> bool:
+        """Begin the ``else`` of an ``if`` that the lanes ``saved`` reached."""
+        if type(condition) is bool:
+            self.mask = saved
+            return not condition
+        self.mask = saved.where_not(condition)
+        return self.mask.any
+
+    def leave(self, saved, frame, loop):
+        """End an ``if`` with jumps inside: the lanes ``saved`` continue, except those that jumped."""
+        if frame is not None and frame.returned is not None:
+            saved = saved.minus(frame.returned)
+        if loop is not None:
+            for gone in (loop.broken, loop.continued):
+                if gone is not None:
+                    saved = saved.minus(gone)
+        self.mask = saved
+
+    # ---- calls ----
+
+    @staticmethod
+    def frame() -> Frame:
+        return Frame()
+
+    def return_(self, frame, value):
+        """``return value`` for the active lanes."""
+        if frame.returned is None:
+            frame.returned, frame.value = self.mask, value
+        else:
+            frame.returned = frame.returned.plus(self.mask)
+            frame.value = self.merge(value, frame.value)
+        self.mask = self.geometry.no_threads
+
+    def returned(self, frame, entered):
+        """What a call returns that the lanes ``entered`` began; those that reach its end return None."""
+        missing = frame.value is not None and entered.minus(frame.returned).any
+        if missing and self.log is None and not self.only_types:
+            raise KernelTypeError(
+                "a function reaches its end in some threads, and so returns None there, and a value in "
+                "others: end it with a `return` of a number"
+            )
+        return frame.value
+
+    # ---- loops ----
+
+    def loop(self, line, frame, may_narrow=False) -> Loop:
+        return Loop(line, frame, self.mask, self.look_every if may_narrow else None)
+
+    def again(self, loop) -> bool:
+        """Before an iteration: find the lanes still in the loop; are there any?"""
+        mask = loop.live
+        if loop.broken is not None:
+            mask = mask.minus(loop.broken)
+        if loop.frame is not None and loop.frame.returned is not None:
+            mask = mask.minus(loop.frame.returned)
+        loop.continued = None
+        self.mask = loop.live = mask
+        return mask.any
+
+    def test(self, loop, condition) -> bool:
+        """The test of a ``while``: lanes in which it is false leave the loop."""
+        condition = self.truth(condition)
+        if condition is False:
+            return False
+        if condition is not True:
+            self.mask = loop.live = self.mask.where(condition)
+            if not self.mask.any:
+                return False
+        self._count_iteration(loop)
+        return True
+
+    def _count_iteration(self, loop):
+        loop.iterations += 1
+        if loop.iterations == loop.look_at:
+            loop.sparse = self.few_are_left(loop)
+        if loop.iterations > self.step_limit:
+            raise KernelStopped(
+                f"the loop in line {loop.line} is still running after {self.step_limit:,} iterations; "
+                "is its counter advanced, and can its condition become false?"
+            )
+
+    def break_(self, loop):
+        loop.broken = self.mask if loop.broken is None else loop.broken.plus(self.mask)
+        self.mask = self.geometry.no_threads
+
+    def continue_(self, loop):
+        loop.continued = self.mask if loop.continued is None else loop.continued.plus(self.mask)
+        self.mask = self.geometry.no_threads
+
+    def finish(self, loop):
+        """After a loop: the lanes that entered it continue, except those that returned from the function."""
+        self._gone_alone(loop)
+        self.mask = loop.entry
+        if loop.frame is not None and loop.frame.returned is not None:
+            self.mask = loop.entry.minus(loop.frame.returned)
+
+    def completed(self, loop) -> bool:
+        """Begin the ``else`` of a loop, after :meth:`finish`: the lanes that left it without ``break``."""
+        if loop.broken is not None:
+            self.mask = self.mask.minus(loop.broken)
+        return self.mask.any
+
+    def may_wait(self, loop):
+        """Before a loop whose condition hangs on memory."""
+        loop.effects, loop.polls = (self.changes,), self.polls
+
+    def idle(self, loop, site, *state):
+        """After an iteration of a loop whose condition hangs on memory: has it done anything?
+
+        If all is as it was an iteration ago, it can only end when another unit stores something.
+        """
+        if self.log is not None or self.warp_by_warp:
+            return
+        loop.effects = (*loop.effects[-1:], self.changes)
+        polled, loop.polls = self.polls > loop.polls, self.polls
+        if not polled:  # it has looked at nothing that others may change
+            loop.idle = None
+            return
+        jumped = loop.broken, loop.frame and loop.frame.returned
+        now = (self.changes, loop.live, *jumped, *map(self.own, state))
+        idle = loop.idle is not None and all(map(_alike, loop.idle, now))
+        loop.idle = now
+        if idle:
+            self._stand_still(site)
+        elif loop.iterations % PATIENCE == 0:
+            self._let_others_run(loop)
+
+    def _stand_still(self, site):
+        if self.scheduler is None:
+            raise NeedsFinerUnits(WARPS)
+        seen, polled = self.changes, self.last_poll
+        self.scheduler.wait(site, lambda: self.changes != seen, lambda: self.awaited(polled))
+
+    def _let_others_run(self, loop):
+        if self.scheduler is not None:
+            self.scheduler.let_others_run()
+        elif loop.iterations >= (5 if self.changes == loop.changes else 100) * PATIENCE:
+            raise NeedsFinerUnits(WARPS)
+        loop.changes = self.changes
+
+    def _gone_alone(self, loop):
+        """After a loop that waits: a lane that has left it by changing something goes on alone."""
+        if self.lanes_apart and loop.effects and self.changes != loop.effects[0]:
+            self.lane_counts.separate(self.scheduler.current, ("alone", self.changes))
+
+    def iterate(self, loop, name, values, touched=None):
+        """The iterations of a ``for``. ``touched``: the arrays of a body whose iterations may run at once."""
+        if type(values) is TypedRange:
+            for number in self.iterate(loop, name, values.numbers, touched):
+                yield self.cast(values.dtype, number)
+        elif isinstance(values, LaneRange):
+            yield from self._lane_iterations(loop, values)
+        elif touched is not None and self.may_batch(values, touched):
+            yield from self._batched_iterations(loop, name, values)
+        elif isinstance(values, range):
+            yield from self._iterations(loop, values)
+        else:
+            yield from self._iterations_of(loop, iterable(self, values))
+
+    def _iterations_of(self, loop, values):
+        if type(values.length) is int:
+            for position in self._iterations(loop, range(values.length)):
+                yield values.at(self, position)
+        else:
+            for position in self._lane_iterations(loop, LaneRange(0, values.length, 1)):
+                yield values.at(self, position)
+
+    def _iterations(self, loop, values):
+        position, length = 0, _length(values)
+        while position < length and self.again(loop):
+            self._count_iteration(loop)
+            loop.room = length - 1 - position
+            yield values[position]
+            position += 1 + loop.skip
+            loop.skip = 0
+
+    def _lane_iterations(self, loop, values):
+        """Iterate over bounds that differ from lane to lane."""
+        loop.items = values.start, values.stop
+        forward = values.step > 0
+        while self.again(loop):
+            value, stop = loop.items
+            inside = self.compare("<" if forward else ">", value, stop)
+            if not self.test(loop, inside):
+                return
+            yield value
+            value, stop = loop.items  # of fewer lanes, if the loop has been narrowed
+            loop.items = self.add(None, value, values.step), stop
+
+    # ---- loops whose iterations run at once ----
+
+    def may_batch(self, values, touched) -> bool:
+        """Iterations may run at once if the loop is uniform and no two names in its body share an array."""
+        if self.tracing or self.lanes_apart or not isinstance(values, range) or _length(values) < 2:
+            return False
+        arrays = list(_arrays_in(touched))
+        if len({a.storage.serial for a in arrays if type(a) is DeviceArray}) != len(arrays):
+            return False
+        if any(a.storage.overlaps_itself for a in arrays):
+            return False
+        length = min(_length(values), BATCH_LENGTH)
+        for other in self.batch:
+            length *= other
+        return length * self.geometry.lanes <= BATCH_ELEMENTS
+
+    def _batched_iterations(self, loop, name, values):
+        level = len(self.batch)
+        for start in range(0, _length(values), BATCH_LENGTH):
+            if not self.again(loop):
+                return
+            part = values[start : start + BATCH_LENGTH]
+            self._count_iteration(loop)
+            if len(part) == 1:
+                yield part[0]
+                continue
+            self._open_batch(name, level, len(part))
+            try:
+                numbers = lanes.scaled(self.geometry.batch(len(part), level), part.step)
+                yield Lanes(numbers, part.start, INT64)
+            finally:
+                self._close_batch(name)
+
+    def _open_batch(self, name, level, length):
+        self.batch.append(length)
+        self.batched[name] = level
+        self.batch_key = tuple(self.batch)
+
+    def _close_batch(self, name):
+        self.batch.pop()
+        del self.batched[name]
+        self.batch_key = tuple(self.batch)
+
+    def range_of(self, *bounds):
+        """``range(...)`` with bounds that may differ from lane to lane; Numba cuts floats off to integers."""
+        if all(type(bound) is int for bound in bounds):
+            return self._numbers(bounds)
+        types = [self._dtype(bound) for bound in bounds]
+        dtype = self._type_of_range(types)
+        if dtype != INT64 or any(
+            kind == UINT64 or kind.kind == "f" for kind in types
+        ):  # they may wrap around
+            bounds = [self.cast(INT64, self.cast(dtype, bound)) for bound in bounds]
+        numbers = self._numbers(bounds)
+        return numbers if dtype == INT64 else TypedRange(numbers, dtype)
+
+    @staticmethod
+    def _type_of_range(types):
+        for dtype in types:
+            if dtype.kind == "c":
+                raise KernelTypeError(f"range() takes no complex numbers, as of {dtype}")
+        return range_type(*types)
+
+    def _numbers(self, bounds):
+        start, stop, step = map(self._bound, _start_stop_step(bounds))
+        if type(step) is not int or step == 0:
+            raise KernelTypeError("the step of range() must be nonzero and the same for all threads")
+        if type(start) is int and type(stop) is int:
+            return range(start, stop, step)
+        return LaneRange(self.cast(INT64, start), stop, step)
+
+    def _bound(self, value):
+        if type(value) is Lanes:
+            return int(value.low) if value.low == value.high else value
+        return int(value)
+
+    def counted(self, start, stop, step):
+        """The range that ``while counter < stop`` covers, or None if iterations must run one by one."""
+        if self.tracing or self.lanes_apart or self.log is not None:  # these need to see single iterations
+            return None
+        stop, step = (int(bound) if isinstance(bound, np.integer) else bound for bound in (stop, step))
+        if any(type(bound) is not int for bound in (start, stop, step)) or step <= 0:
+            return None
+        return range(start, max(start, stop), step)
+
+
+def _alike(a, b) -> bool:
+    """Do two values of a variable hold the same in all lanes?"""
+    if a is b:
+        return True
+    if type(a) is not type(b):
+        return False
+    if type(a) is tuple:
+        return len(a) == len(b) and all(map(_alike, a, b))
+    if type(a) is lanes.Mask:
+        return a.array is not None and b.array is not None and _same(a.array, b.array)
+    if type(a) is Lanes:
+        return a.offset == b.offset and (a.pattern is b.pattern or _same(a.pattern.array, b.pattern.array))
+    if isinstance(a, (bool, int, float, complex, np.generic, np.ndarray)):
+        return _same(a, b)
+    if isinstance(a, DeviceArray):
+        fixed = a.storage is b.storage and a.strides == b.strides
+        return fixed and all(map(_alike, (_first_of(a), *a.shape), (_first_of(b), *b.shape)))
+    if isinstance(a, ARRAYS):
+        return all(map(_alike, (Lanes(a.which), a.arrays), (Lanes(b.which), b.arrays)))
+    return False
+
+
+def _first_of(array: DeviceArray) -> Lanes:
+    """The position of the first element in each lane."""
+    return Lanes(lanes.ZERO if array.pattern is None else array.pattern, array.offset)
+
+
+def _same(a, b) -> bool:
+    return np.array_equal(a, b, equal_nan=np.asarray(a).dtype.kind in "fc")
+
+
+def _length(values) -> int:
+    """The number of values; for a range that is longer than Python can tell, more than any loop may run."""
+    try:
+        return len(values)
+    except OverflowError:
+        return sys.maxsize
+
+
+def _start_stop_step(bounds: tuple) -> tuple:
+    """The arguments of range() with its defaults filled in."""
+    if len(bounds) == 1:
+        return 0, *bounds, 1
+    return (*bounds, 1) if len(bounds) == 2 else bounds
+
+
+def _arrays_in(values):
+    """The arrays among values, also those in tuples."""
+    for value in values:
+        if isinstance(value, tuple):
+            yield from _arrays_in(value)
+        elif isinstance(value, ARRAYS):
+            yield value

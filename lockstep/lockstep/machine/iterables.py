@@ -1,0 +1,141 @@
+"""What a ``for`` loop in a kernel may run over besides ``range``: tuples, arrays, ``enumerate`` and ``zip``.
+
+Each has a length, which may differ from lane to lane, and ``at(machine, position)``, the value there.
+"""
+
+from lockstep.errors import KernelTypeError
+from lockstep.registry import Emulation
+from lockstep.values.dtypes import dtype_of
+
+
+class LaneRange:
+    """A range whose bounds differ from lane to lane."""
+
+    __slots__ = ("start", "stop", "step")
+
+    def __init__(self, start, stop, step):
+        self.start, self.stop, self.step = start, stop, step
+
+
+class TypedRange:
+    """A range whose numbers are of another type than int64."""
+
+    __slots__ = ("numbers", "dtype")
+
+    def __init__(self, numbers, dtype):
+        self.numbers, self.dtype = numbers, dtype
+
+
+class Typed:
+    """What a loop runs over, its values cast to a dtype."""
+
+    def __init__(self, values, dtype):
+        self.values, self.dtype, self.length = values, dtype, values.length
+
+    def at(self, machine, position):
+        return machine.cast(self.dtype, self.values.at(machine, position))
+
+
+class Range:
+    """A range whose bounds may differ from lane to lane."""
+
+    def __init__(self, machine, values: LaneRange):
+        self.start, self.step = values.start, values.step
+        distance = machine.sub(None, values.stop, values.start)
+        distance = machine.add(None, distance, self.step - (1 if self.step > 0 else -1))
+        self.length = machine.maximum(None, machine.floordiv(None, distance, self.step), 0)
+
+    def at(self, machine, position):
+        return machine.add(None, self.start, machine.mul(None, position, self.step))
+
+
+class Sequence:
+    """A tuple or a range that is the same in all lanes."""
+
+    def __init__(self, values):
+        self.values, self.length = values, len(values)
+
+    def at(self, machine, position):
+        return self.values[position]
+
+
+class Elements:
+    """An array: its elements, or its rows. ``site``: where they are read."""
+
+    def __init__(self, site, array, length):
+        self.site, self.array, self.length = site, array, length
+
+    def at(self, machine, position):
+        return machine.subscript(self.site, self.array, position)
+
+
+class Enumerated:
+    """``enumerate(values, start)``."""
+
+    def __init__(self, values, start):
+        self.values, self.start, self.length = values, start, values.length
+
+    def at(self, machine, position):
+        return machine.add(None, position, self.start), self.values.at(machine, position)
+
+
+class Zipped:
+    """``zip(...)``: as long as its shortest part."""
+
+    def __init__(self, machine, parts):
+        self.parts, self.length = parts, parts[0].length
+        for part in parts[1:]:
+            self.length = machine.minimum(None, self.length, part.length)
+
+    def at(self, machine, position):
+        return tuple(part.at(machine, position) for part in self.parts)
+
+
+def iterable(machine, values):
+    """``values`` with a length and ``at``. Raises KernelTypeError if a loop cannot run over them."""
+    if isinstance(values, tuple):
+        check_one_type(values)
+        return Sequence(values)
+    if isinstance(values, range):
+        return Sequence(values)
+    if isinstance(values, LaneRange):
+        return Range(machine, values)
+    if isinstance(values, TypedRange):
+        return Typed(iterable(machine, values.numbers), values.dtype)
+    if hasattr(values, "at"):
+        return values
+    raise KernelTypeError(f"a for loop runs over a range or a tuple, not over {machine.kind_of(values)}")
+
+
+def check_one_type(values: tuple):
+    """Raise KernelTypeError for a tuple that Numba cannot go over: of different types, or empty."""
+    types = {_type_of(value) for value in values}
+    if not values:
+        raise KernelTypeError("Numba does not go over an empty tuple")
+    if len(types) > 1:
+        listed = " and ".join(sorted(map(str, types)))
+        raise KernelTypeError(f"Numba goes only over tuples whose values have one type, not {listed}")
+
+
+def _type_of(value) -> str:
+    if isinstance(value, tuple):
+        return f"a tuple of {', '.join(map(_type_of, value))}"
+    if hasattr(value, "storage"):
+        return f"a {value.ndim}-dimensional array of {value.dtype}"
+    return str(dtype_of(value) or type(value).__name__)
+
+
+def _enumerate(machine, values, start=0):
+    return Enumerated(iterable(machine, values), start)
+
+
+def _zip(machine, *values):
+    if not values:
+        raise KernelTypeError("zip() needs something to loop over")
+    return Zipped(machine, [iterable(machine, part) for part in values])
+
+
+ITERABLES = {
+    "enumerate": Emulation(_enumerate, elementwise=False, kind="iterable"),
+    "zip": Emulation(_zip, elementwise=False, kind="iterable"),
+}

@@ -1,0 +1,130 @@
+"""Python's syntax in a kernel, beyond arithmetic and loops: ``is``, ``in``, long comparisons, exceptions."""
+
+import numpy as np
+
+from lockstep.errors import KernelRaised, KernelTypeError
+from lockstep.findings import thread_name
+from lockstep.memory.storage import DeviceArray, Unknown
+from lockstep.values import lanes
+from lockstep.values.dtypes import dtype_of
+
+from .access import kind_of
+from .iterables import check_one_type
+
+
+class Language:
+    """The machine's part in what Python's syntax means."""
+
+    # ---- comparisons ----
+
+    def chain(self, first, *links):
+        """``a < b < c < d``: a value is evaluated once, in the lanes in which all before it holds.
+
+        A link takes the value before it; it returns its own and whether the two compare.
+        """
+        saved, value, outcome = self.mask, first, True
+        for link in links:
+            value, step = link(value)
+            step = self.truth(step)  # of loaded data, while counting only, there is none
+            outcome = step if outcome is True else self._both("&", outcome, step)
+            if step is False:
+                break
+            if step is not True:
+                self.mask = self.mask.where(step)
+            if not self.mask.any:
+                break
+        self.mask = saved
+        return outcome
+
+    def compare_tuples(self, op, a, b):
+        """``a op b`` for tuples: the first position at which they differ decides."""
+        if op in ("==", "!="):
+            equal = len(a) == len(b)
+            for x, y in zip(a, b):
+                equal = self.and_(self.compare("==", x, y), lambda equal=equal: equal)
+            return equal if op == "==" else self.not_(equal)
+        outcome = lanes.COMPARE[op](len(a), len(b)).item()
+        for x, y in reversed(list(zip(a, b))):
+            equal = self.and_(self.compare("==", x, y), lambda outcome=outcome: outcome)
+            outcome = self.or_(self.compare(op[0], x, y), lambda equal=equal: equal)
+        return outcome
+
+    def identical(self, a, b):
+        """``a is b``: for None and arrays whether they are the same, for values of one type ``a == b``."""
+        if a is None or b is None:
+            return a is b
+        if isinstance(a, DeviceArray) and isinstance(b, DeviceArray):
+            raise KernelTypeError("Numba does not compile `is` for two arrays; compare their elements")
+        if isinstance(a, (DeviceArray, tuple)) or isinstance(b, (DeviceArray, tuple)):
+            return False
+        return self.compare("==", a, b) if dtype_of(a) == dtype_of(b) else False
+
+    def contained(self, value, values):
+        """``value in values`` for a tuple."""
+        if isinstance(values, tuple):
+            check_one_type(values)
+            outcome = False
+            for other in values:
+                equal = self.compare("==", value, other)
+                outcome = equal if outcome is False else self.or_(outcome, lambda equal=equal: equal)
+            return outcome
+        raise KernelTypeError(f"`in` needs a tuple in a kernel, not {kind_of(values)}")
+
+    # ---- calls ----
+
+    @staticmethod
+    def starred(values) -> tuple:
+        """The values of ``*values`` in a call."""
+        if not isinstance(values, tuple):
+            raise KernelTypeError(f"only a tuple can be passed with * in a kernel, not {kind_of(values)}")
+        return values
+
+    # ---- exceptions ----
+
+    def assert_(self, site, condition, text):
+        """``assert condition, text``; while only counting, a condition on data that was not loaded holds."""
+        if isinstance(condition, Unknown):
+            return
+        condition = self.truth(condition)
+        if condition is True:
+            return
+        saved = self.mask
+        self.mask = saved if condition is False else saved.where_not(condition)
+        self.raise_(site, "AssertionError", text)
+        self.mask = saved
+
+    def raise_where(self, here, site, kind, text):
+        """``raise kind(text)`` for the active lanes in which ``here`` holds."""
+        if not here.any():
+            return
+        saved = self.mask
+        if here.ndim:
+            self.mask = saved.where(lanes.from_values(here))
+        self.raise_(site, kind, text)
+        self.mask = saved
+
+    def raise_(self, site, kind, text):
+        """``raise kind(text)``: stops the kernel if a thread reaches it."""
+        if not self.mask.any:
+            return
+        active = True if self.mask.array is None else self.mask.array
+        shape = np.broadcast_shapes(np.shape(active), self.geometry.shape)
+        exists = self.geometry.all_threads.array
+        here = np.broadcast_to(active, shape) & (True if exists is None else exists)
+        *_, row, column, linear = (int(axis[0]) for axis in here.nonzero())
+        name = thread_name(self.geometry.thread_coordinates(linear), self.block_coordinates(row, column))
+        what = f"{kind}: {text}" if text else kind
+        sentence = f"{name[0].upper()}{name[1:]} raises {what} in line {self.sites[site].line}."
+        if not self.debug:
+            sentence += (
+                " On a GPU, a kernel that is compiled without debug=True does not tell: the thread just ends "
+                "there."
+            )
+        raise KernelRaised(sentence)
+
+    kind_of = staticmethod(kind_of)
+
+
+def same_tuple(like: tuple, values) -> tuple:
+    """A tuple of ``values``; a named tuple if ``like`` is one."""
+    return type(like)(*values) if hasattr(like, "_fields") else tuple(values)

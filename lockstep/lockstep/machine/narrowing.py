@@ -1,0 +1,191 @@
+"""Loops in which few lanes are left: the rest is put aside until the loop ends.
+
+In lock-step a loop lasts as long as its slowest lane, and every iteration computes with arrays over all
+lanes of a chunk, however few of them are still active. Where that is so for a while, the active lanes are
+copied side by side into short arrays (:meth:`Narrowing.narrow`); after the loop their values go back to
+their places (:meth:`Narrowing.widen`). Accesses to global memory know from :class:`FewLanes` which lanes form
+a warp, so that counts and findings stay the same.
+
+The translator offers only loops in which nothing but global memory is touched
+(:class:`~lockstep.reading.analysis.NarrowTest`).
+"""
+
+import numpy as np
+
+from lockstep.memory.storage import ChosenArray, DeviceArray, Unbound
+from lockstep.values.geometry import WARP, Geometry
+from lockstep.values.lanes import Lanes, Mask, Pattern
+
+_AS_IT_IS = (bool, int, float, complex, np.generic, Unbound, type(None))  # the same for all lanes
+
+
+class FewLanes(Geometry):
+    """Some lanes of a wider geometry, in their order along the thread axis.
+
+    chosen: their positions among the lanes of ``wide``, ascending.
+    """
+
+    def __init__(self, wide: Geometry, chosen: np.ndarray):
+        self.block, self.threads = wide.block, wide.threads
+        self.width = self.lanes = len(chosen)
+        self.shape = (1, 1, self.width)
+        self.no_threads = Mask(self, np.zeros((1, 1, 1), bool))
+        self.all_threads = Mask(self, np.ones(self.shape, bool))
+        self.rows_of, self.columns_of, self.linear_of = (part[chosen] for part in wide.places())
+        self.linear = self.linear_of.reshape(self.shape)
+        block = self.rows_of * (int(self.columns_of.max()) + 1) + self.columns_of
+        warp = block * (-(-self.threads // WARP)) + self.linear_of // WARP
+        warps, ranks = np.unique(warp, return_inverse=True)
+        self._slots = ranks * WARP + self.linear_of % WARP
+        self._padded = len(warps) * WARP
+        self._batches, self.units = {}, {}
+
+    def places(self):
+        return self.rows_of, self.columns_of, self.linear_of
+
+    def place(self, row, column, lane):
+        return int(self.rows_of[lane]), int(self.columns_of[lane]), int(self.linear_of[lane])
+
+    def warps(self, values, active):
+        values = values.reshape(-1, self.width)
+        active = np.ones(values.shape, bool) if active is None else active.reshape(-1, self.width)
+        padded = np.zeros((len(values), self._padded), values.dtype)
+        present = np.zeros(padded.shape, bool)
+        padded[:, self._slots], present[:, self._slots] = values, active
+        return padded.reshape(-1, WARP), present.reshape(-1, WARP)
+
+
+class Aside:
+    """What a loop has put aside: the wide geometry, and the values that were narrowed."""
+
+    def __init__(self, machine, loop, state):
+        self.geometry, self.ids = machine.geometry, machine.thread_ids()
+        self.shape = machine.geometry.shape
+        self.chosen = np.flatnonzero(np.broadcast_to(loop.live.array, self.shape))
+        self.wide = state
+        self.broken, self.items = loop.broken, loop.items
+        self.returned, self.value = (loop.frame.returned, loop.frame.value) if loop.frame else (None, None)
+
+    # ---- from wide to narrow ----
+
+    def few(self, value):
+        """A value of the chosen lanes only; raises _Unknown for what is neither number nor array."""
+        if isinstance(value, _AS_IT_IS):
+            return value
+        if type(value) is Lanes:
+            array = value.pattern.array
+            return value if array.size == 1 else Lanes(Pattern(self._few(array)), value.offset, value.dtype)
+        if type(value) is np.ndarray:
+            return value if value.size == 1 else self._few(value)
+        if type(value) is tuple:
+            return tuple(map(self.few, value))
+        if type(value) is DeviceArray and value.space in ("global", "constant"):
+            return value.in_each_lane(self.few)
+        if type(value) is ChosenArray:
+            return ChosenArray(tuple(map(self.few, value.arrays)), self.few(Lanes(value.which)).pattern)
+        raise _Unknown
+
+    def _few(self, array):
+        if array.ndim > 3:
+            raise _Unknown
+        return np.broadcast_to(array, self.shape).reshape(-1)[self.chosen].reshape(1, 1, -1)
+
+    # ---- from narrow to wide ----
+
+    def spread(self, value):
+        """A value of the chosen lanes at their places; other lanes get the first lane's."""
+        if type(value) is Lanes:
+            array = value.pattern.array
+            return (
+                value if array.size == 1 else Lanes(Pattern(self._spread(array)), value.offset, value.dtype)
+            )
+        if type(value) is np.ndarray:
+            return value if value.size == 1 else self._spread(value)
+        if type(value) is DeviceArray:
+            return value.in_each_lane(self.spread)
+        if type(value) is ChosenArray:
+            return ChosenArray(tuple(map(self.spread, value.arrays)), self.spread(Lanes(value.which)).pattern)
+        return tuple(map(self.spread, value)) if type(value) is tuple else value
+
+    def _spread(self, array):
+        wide = np.full(self.shape, array.flat[0], array.dtype)
+        wide.reshape(-1)[self.chosen] = array.reshape(-1)
+        return wide
+
+    def mask(self, narrow: Mask | None) -> Mask:
+        """The lanes of a narrow mask in the wide geometry."""
+        wide = np.zeros(self.shape, bool)
+        if narrow is not None:
+            wide.reshape(-1)[self.chosen] = np.broadcast_to(narrow.array, narrow.geometry.shape).reshape(-1)
+        return self.geometry.mask(wide)
+
+
+class _Unknown(Exception):
+    """A value that cannot be narrowed."""
+
+
+class Narrowing:
+    """The machine's part: loops go from all lanes to few, and back."""
+
+    fewest_lanes = 1024  # with fewer, the length of an array hardly matters
+    look_every = 8  # iterations between two looks at how many lanes are left
+
+    def few_are_left(self, loop) -> bool:
+        """Is it time to put the lanes aside that have left the loop?"""
+        loop.look_at = loop.iterations + self.look_every
+        if self.log is not None or self.tracing or self.scheduler is not None or self.batch:
+            return False
+        if type(self.epoch) is not int:  # the blocks have passed different barriers
+            return False
+        mask, lanes = self.mask, self.geometry.lanes
+        return mask.array is not None and lanes >= self.fewest_lanes and 2 * mask.active() <= lanes
+
+    def narrow(self, loop, state: tuple) -> tuple:
+        """The variables of a loop, at the top of an iteration, for its active lanes alone."""
+        loop.sparse = False
+        if self.batch:
+            return state
+        if loop.aside is not None:
+            state = self.widen(loop, state)
+        aside = Aside(self, loop, state)
+        try:
+            few, items = aside.few(state), aside.few(loop.items)
+        except _Unknown:
+            loop.look_at = None
+            return state
+        self.geometry = FewLanes(aside.geometry, aside.chosen)
+        self._thread_ids = aside.ids.reshape(-1)[aside.chosen].reshape(1, 1, -1)
+        self.mask = loop.live = self.geometry.all_threads
+        loop.aside, loop.broken, loop.items = aside, None, items
+        if loop.frame is not None:
+            loop.frame.returned = loop.frame.value = None
+        aside.narrow = few
+        return few
+
+    def widen(self, loop, state: tuple) -> tuple:
+        """The variables of a narrowed loop for all lanes again."""
+        aside, loop.aside = loop.aside, None
+        live, broken = aside.mask(loop.live), aside.mask(loop.broken)
+        self.geometry, self._thread_ids = aside.geometry, aside.ids
+        if loop.frame is not None:
+            self._widen_frame(loop.frame, aside)
+        everyone = np.zeros(aside.shape, bool)
+        everyone.reshape(-1)[aside.chosen] = True
+        self.mask = self.geometry.mask(everyone)
+        state = tuple(
+            wide if new is narrow else self.merge(aside.spread(new), wide)
+            for new, narrow, wide in zip(state, aside.narrow, aside.wide)  # the iteration's own value is over
+        )
+        loop.items = aside.items if loop.items is None else aside.spread(loop.items)
+        loop.broken = broken if aside.broken is None else aside.broken.plus(broken)
+        self.mask = loop.live = live
+        return state
+
+    def _widen_frame(self, frame, aside):
+        returned, value = aside.mask(frame.returned), aside.spread(frame.value)
+        if aside.returned is None:
+            frame.returned, frame.value = (returned, value) if returned.any else (None, None)
+            return
+        self.mask = returned
+        frame.returned = aside.returned.plus(returned)
+        frame.value = self.merge(value, aside.value) if returned.any else aside.value

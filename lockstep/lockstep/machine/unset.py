@@ -1,0 +1,102 @@
+"""What a lane reads from a variable that it has not set, since only other lanes ran the assignment.
+
+:mod:`lockstep.types.unset_reads` finds such reads in the source.
+"""
+
+from lockstep.errors import KernelStopped, KernelTypeError
+from lockstep.findings import Finding, thread_name
+from lockstep.memory.garbage import garbage
+from lockstep.memory.records import Record
+from lockstep.memory.storage import ARRAYS, Unbound, Unknown, unknown
+from lockstep.values.dtypes import dtype_of
+
+
+class Unset:
+    """The machine's part: what a lane reads that has not set a variable."""
+
+    def checked(self, site, value, is_set, *lines):
+        """A variable's value where some lanes may not have set it; ``is_set``: whether, lane by lane.
+
+        ``lines``: where it is set. The lanes that have not set it read garbage.
+        """
+        if is_set is True:
+            return value
+        if isinstance(value, Unbound):
+            value = self._never_set(site, lines)
+        if self.log is not None:
+            return value
+        missing = self.mask if is_set is False else self.mask.where_not(is_set)
+        if not missing.any:
+            return value
+        if isinstance(value, (*ARRAYS, Record)):
+            raise KernelStopped(f"line {self.sites[site].line}: {self._about_unset(site, missing, lines)[0]}")
+        self._report_unset(site, missing, lines)
+        saved, self.mask = self.mask, missing
+        value = self.merge(_garbage_like(value), value)
+        self.mask = saved
+        return value
+
+    def present(self, site, value, is_none):
+        """The value of a variable, or None if it ``is_none`` in all lanes that read; they must agree."""
+        if is_none is False or self.log is not None:
+            return value
+        if is_none is True:
+            return None
+        without = self.mask.where(is_none)
+        if not without.any:
+            return value
+        if not self.mask.where_not(is_none).any:
+            return None
+        _, block, thread = self._first_lane(without)
+        raise KernelTypeError(
+            f"{self.sites[site].op} is None in {thread_name(thread, block)}, which uses it in line "
+            f"{self.sites[site].line}, and a value in others: test it with `is None` first"
+        )
+
+    def _never_set(self, site, lines):
+        """A value for a variable that no lane has set, of the type that it would have."""
+        kind = self.unset_kinds.get(site)
+        if kind is None:
+            name = self.sites[site].op
+            raise KernelTypeError(f"{name} is used before any thread has set it ({_where(name, lines)})")
+        return _of_kind(kind, unknown if self.log is not None else garbage)
+
+    def _about_unset(self, site, missing, lines) -> tuple:
+        """(a sentence about the first thread that reads what it has not set, its block, the thread)."""
+        name, (_, block, thread) = self.sites[site].op, self._first_lane(missing)
+        who = thread_name(thread, block)
+        sentence = (
+            f"{who[0].upper()}{who[1:]} reads {name} without having set it: {_where(name, lines)}, "
+            "which this thread has not run. On a GPU its value is undefined."
+        )
+        return sentence, block, thread
+
+    def _report_unset(self, site, missing, lines):
+        at = self.sites[site]
+
+        def make():
+            message, block, thread = self._about_unset(site, missing, lines)
+            return Finding("unset_variable", at.line, message, None, None, block, [thread], at.function, site)
+
+        self.findings.add(("unset_variable", site), missing.active(self.batch_key), make)
+
+
+def _where(name, lines) -> str:
+    numbers = list(map(str, lines))
+    if len(numbers) == 1:
+        return f"{name} is set in line {numbers[0]}"
+    return f"{name} is set in lines {', '.join(numbers[:-1])} and {numbers[-1]}"
+
+
+def _of_kind(kind, make):
+    return tuple(_of_kind(part, make) for part in kind) if isinstance(kind, tuple) else make(kind)
+
+
+def _garbage_like(value):
+    """Garbage of the type of a number, or of a tuple of numbers; an array in it stays what it is."""
+    if isinstance(value, tuple):
+        parts = map(_garbage_like, value)
+        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+    if value is None or isinstance(value, (*ARRAYS, Record, Unknown)) or dtype_of(value) is None:
+        return value
+    return garbage(dtype_of(value))

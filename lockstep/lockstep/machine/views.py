@@ -1,0 +1,663 @@
+"""Arrays as values in a kernel: rows and slices, attributes and methods, variables that hold one of several.
+
+Nothing here reads or writes an element, except where a whole slice is assigned.
+"""
+
+from functools import cache
+from math import prod
+from typing import NamedTuple
+
+import numpy as np
+
+from lockstep.errors import KernelTypeError
+from lockstep.findings import place
+from lockstep.memory.records import Record, RecordArray
+from lockstep.memory.storage import ARRAYS, ChosenArray, DeviceArray, row_major
+from lockstep.registry import Type
+from lockstep.values import lanes
+from lockstep.values.complex_numbers import component
+from lockstep.values.dtypes import BOOL, INT64, dtype_of
+from lockstep.values.lanes import ZERO, Lanes, Pattern
+
+from .access import as_lanes, kind_of
+from .iterables import Elements
+
+
+class Escape(NamedTuple):
+    """The lanes for which a view was taken at an index that its array does not have.
+
+    That alone is no mistake: a GPU only computes an address. An access through the view is one.
+    """
+
+    lanes: Lanes
+    array: DeviceArray
+    axis: int
+    index: tuple
+
+
+class Views:
+    """The machine's handling of whole arrays."""
+
+    # ---- parts of arrays ----
+
+    def view(self, site, base, index):
+        """``a[i]``, ``a[:, j]``, ``x[i:j]``, ``x[::-1]``, ``a[..., 0]``: a part of an array, not read."""
+        if isinstance(base, tuple):
+            return self._part_of_tuple(base, index)
+        if type(base) is ChosenArray:
+            return self.each_choice(base, lambda array: self.view(site, array, index))
+        part = self._part(site, base, index)
+        return part if part.shape else self.read(site, part, ())
+
+    def _part(self, site, base, index) -> DeviceArray:
+        if not isinstance(base, DeviceArray):
+            raise KernelTypeError(f"{kind_of(base)} cannot be indexed")
+        given = index if isinstance(index, tuple) else (index,)
+        if base.space != "local":
+            return self._new_part(site, base, given)
+        self.advise_registers(site, base)
+        numbers = all(type(part) is int for part in given)
+        row = base.rows.get(given) if numbers else None
+        if row is None:
+            row = self._new_part(site, base, given)
+            if numbers and _inside(given, base.shape):  # the others are reported each time
+                base.rows[given] = row
+        return row
+
+    def _new_part(self, site, base, given) -> DeviceArray:
+        index = _without_ellipsis(base, given)
+        start, shape, strides, escapes = [], [], [], base.escapes
+        for part in index:
+            if part is None:
+                shape.append(1)
+                strides.append(0)
+                continue
+            axis = len(start)
+            if isinstance(part, slice):
+                first, length, step = self._bounds(part, base.shape[axis])
+                shape.append(length)
+                strides.append(base.strides[axis] * step)
+            else:
+                first, escaped = self._row(site, base, axis, part, index)
+                escapes = (*escapes, *escaped)
+            start.append(first)
+        pattern, offset = self._linear(base, tuple(start))
+        shape, strides = (*shape, *base.shape[len(start) :]), (*strides, *base.strides[len(start) :])
+        layout = _layout(base, given)
+        return DeviceArray(
+            base.name, base.storage, base.dtype, shape, strides, pattern, offset, layout, escapes
+        )
+
+    @staticmethod
+    def _part_of_tuple(values, index):
+        whole = isinstance(index, slice) and all(
+            bound is None or type(bound) is int for bound in (index.start, index.stop, index.step)
+        )
+        if not whole:
+            raise KernelTypeError("a slice of a tuple needs bounds that are the same for all threads")
+        return tuple(values[index])
+
+    def _row(self, site, base, axis, position, index) -> tuple:
+        """The position of a row, counted from the start, and the escapes of lanes that name no row."""
+        extent = base.shape[axis]
+        if type(position) is not Lanes:
+            position = self._index_number(position)
+            if type(extent) is int and 0 <= position < extent:
+                return position, ()
+        elif type(extent) is int and position.low >= 0 and position.high < extent:
+            return position, ()
+        given = position
+        if type(position) is int or position.dtype.kind == "i":
+            negative = self.compare("<", position, 0)
+            position = self.either(negative, self.add(None, position, extent), position)
+            kept = self.compare(">=", position, 0)
+            culprits = self.mask.where(as_lanes(negative)).where(as_lanes(kept))
+            self.advise_negative(site, base, culprits, index, axis)
+        outside = self.any_of(self.compare("<", position, 0), self.compare(">=", position, extent))
+        if not self.mask.where(as_lanes(outside)).any:
+            return position, ()
+        shown = (*index[:axis], given)
+        return position, (Escape(as_lanes(outside), base, axis, shown),)
+
+    def within_views(self, site, array, mask, verb):
+        """The lanes whose view of the array begins inside of it; reports the others."""
+        for escape in array.escapes:
+            culprits = mask.where(escape.lanes)
+            if culprits.any:
+                self._report_escape(site, escape, culprits, verb)
+                mask = mask.where_not(escape.lanes)
+        return mask
+
+    def _report_escape(self, site, escape, culprits, verb):
+        array, axis = escape.array, escape.axis
+        extent = self.extent_in_words(array, axis)
+
+        def sentence(element, who):
+            return f"{who} {verb} an element of {place(array.name, element)}, but {array.name} has {extent}."
+
+        self._find_lanes("out_of_bounds", site, array, culprits, escape.index, sentence)
+
+    def _bounds(self, part: slice, extent) -> tuple:
+        """(first index, length, step) of a slice of an axis, as Python computes them, in each lane."""
+        step = 1 if part.step is None else part.step
+        step = self._index_number(step) if type(step) is not Lanes else self._same(step)
+        if step == 0:
+            raise KernelTypeError("the step of a slice must not be zero")
+        bounds = [
+            b if b is None or type(b) is Lanes else self._index_number(b) for b in (part.start, part.stop)
+        ]
+        plain = type(extent) is int and all(type(b) is not Lanes for b in bounds)
+        if plain and (self.log is None or bounds == [None, None]):
+            covered = range(*slice(*bounds, step).indices(extent))
+            return covered.start, len(covered), step
+        if plain and step == 1 and (inside := self._noted_inside(bounds, extent)):
+            return inside
+        low, high = (0, extent) if step > 0 else (-1, self.sub(None, extent, 1))
+        start = low if step > 0 else high
+        stop = high if step > 0 else low
+        if bounds[0] is not None:
+            start = self._clamped(bounds[0], extent, low, high)
+        if bounds[1] is not None:
+            stop = self._clamped(bounds[1], extent, low, high)
+        length = self.sub(None, stop, start)
+        if step != 1:
+            length = self.floordiv(None, self.add(None, length, step - (1 if step > 0 else -1)), step)
+        return self._settled(start), self._settled(self.maximum(None, length, 0)), step
+
+    def _noted_inside(self, bounds, extent) -> tuple | None:
+        """The same for numbers that need no clamping; notes how far they are from it."""
+        start, stop = (usual if b is None else b for b, usual in zip(bounds, (0, extent)))
+        distances = start, stop - start, extent - stop
+        if min(distances) < 0:
+            return None
+        for distance in distances:
+            self._log_only(("<", False), (distance, 0, None))
+        return start, stop - start, 1
+
+    def _clamped(self, bound, extent, low, high):
+        bound = self.cast(INT64, bound)
+        bound = self.either(self.compare("<", bound, 0), self.add(None, bound, extent), bound)
+        return self.minimum(None, self.maximum(None, bound, low), high)
+
+    def _settled(self, number):
+        """An int if all active lanes hold the same."""
+        if type(number) is not Lanes:
+            return int(number)
+        reach = self.mask.extent(number.pattern)
+        if reach is None or reach[0] == reach[1]:
+            return number.offset + (0 if reach is None else reach[0])
+        return number
+
+    def _same(self, step: Lanes) -> int:
+        step = self._settled(step)
+        if type(step) is Lanes:
+            raise KernelTypeError("the step of a slice must be the same for all threads")
+        return step
+
+    # ---- assigning to parts ----
+
+    def assign_part(self, site, base, index, value):
+        """``x[a:b] = 0``, ``row[:] = other``: each thread stores the elements one after another.
+
+        Counted as that many stores, and as many loads if the value is an array.
+        """
+        if type(base) is ChosenArray:
+            self.each_choice(base, lambda array: self.assign_part(site, array, index, value))
+            return
+        target = self._part(site, base, index)
+        read = self._source(site, target, value)
+        if isinstance(value, ARRAYS) and self._same_memory(value, target):
+            values = [self.own(read(where)) for where in self._positions(site, target.shape)]
+            for where, element in zip(self._positions(site, target.shape), values, strict=True):
+                self.write(site, target, where, element)
+            return
+        for where in self._positions(site, target.shape):
+            self.write(site, target, where, read(where))
+
+    def _source(self, site, target, value):
+        """A function that gives the value to store at an index of the target."""
+        if isinstance(value, ARRAYS):
+            shape = self.attribute(value, "shape")
+            self._check_fits(shape, target)
+
+            def element(where):
+                where = where[len(where) - len(shape) :]
+                at = tuple(0 if type(extent) is int and extent == 1 else i for extent, i in zip(shape, where))
+                return self.read(site, value, at)
+
+            return element
+        if isinstance(value, tuple):
+            if target.ndim != 1 or target.shape != (len(value),):
+                raise KernelTypeError(
+                    f"{len(value)} values cannot be assigned to a part of {target.name} of another shape"
+                )
+            return lambda where: value[where[0]]
+        self._require_number(self.plain(value), target)
+        return lambda where: value
+
+    def _check_fits(self, shape, target):
+        fits = len(shape) <= target.ndim
+        for given, wanted in zip(reversed(shape), reversed(target.shape)):
+            if type(given) is int and given == 1:
+                continue
+            same = self.compare("==", given, wanted)
+            fits &= same is True or not self.mask.where(as_lanes(self.not_(same))).any
+        if not fits:
+            raise KernelTypeError(
+                f"the shapes of the two sides differ: an array of {shape_in_words(shape)} cannot be assigned "
+                f"to a part of {target.name} of {shape_in_words(target.shape)}"
+            )
+
+    @staticmethod
+    def _same_memory(value, target) -> bool:
+        arrays = value.arrays if type(value) is ChosenArray else (value,)
+        return any(array.storage.serial == target.storage.serial for array in arrays)
+
+    def _positions(self, site, shape):
+        """Every index of this shape in turn, each under the mask of the lanes that have it."""
+        loop = self.loop(self.sites[site].line, None)
+        yield from self._positions_under(loop, shape)
+        self.mask = loop.entry
+
+    def _positions_under(self, loop, shape):
+        if not shape:
+            self._count_iteration(loop)
+            yield ()
+            return
+        entry, position = self.mask, 0
+        while (inside := self.compare("<", position, shape[0])) is not False:
+            self.mask = entry if inside is True else entry.where(inside)
+            if not self.mask.any:
+                break
+            for rest in self._positions_under(loop, shape[1:]):
+                yield position, *rest
+            position += 1
+        self.mask = entry
+
+    # ---- attributes and methods ----
+
+    def attribute(self, value, name, site=None):
+        """``value.shape``, the fields of a named tuple, and the x, y, z and w of a vector."""
+        if isinstance(value, ARRAYS):
+            return self._attribute_of_array(value, name)
+        if isinstance(value, tuple) and name in getattr(value, "_fields", ()):
+            return getattr(value, name)
+        if isinstance(value, Record):
+            return self.element_of_records(site, value, name)
+        if isinstance(value, RecordArray) and name in ("shape", "ndim", "size"):
+            return getattr(value, name)
+        if name in ("real", "imag") and dtype_of(value) is not None:
+            return self.component(value, name)
+        if hasattr(value, "parts") and hasattr(value, name):
+            return getattr(value, name)
+        if isinstance(value, Type) and name == "type":
+            return value
+        raise KernelTypeError(
+            f"{kind_of(value)} has no .{name}; only arrays have a .shape, and only vectors have an .x"
+        )
+
+    def _attribute_of_array(self, array, name):
+        if name == "dtype":
+            return Type(array.dtype)
+        if name == "itemsize":
+            return array.dtype.itemsize
+        if type(array) is ChosenArray:
+            return self.each_choice(array, lambda a: self._attribute_of_array(a, name))
+        if name in ("real", "imag"):
+            return self._parts(array, name)
+        if name in ("shape", "ndim"):
+            return getattr(array, name)
+        if name == "strides":
+            return tuple(step * array.dtype.itemsize for step in array.strides)
+        if name in ("size", "nbytes"):
+            return self._size(array, array.dtype.itemsize if name == "nbytes" else 1)
+        if name == "T":
+            return self._transposed(array, tuple(reversed(range(array.ndim))))
+        if name == "flat":
+            return self._flattened(array, ".flat")
+        raise KernelTypeError(
+            f"the emulator does not support the attribute .{name} of an array in a kernel; it supports "
+            "shape, strides, ndim, size, nbytes, itemsize, dtype, T, flat, real and imag"
+        )
+
+    @staticmethod
+    def _parts(array, name) -> DeviceArray:
+        """``array.real`` or ``array.imag``: a view of every second number."""
+        if array.dtype.kind != "c":
+            if name == "real":
+                return array
+            raise KernelTypeError(f"{array.name} holds {array.dtype}, which has no imaginary part")
+        if array.space == "local":
+            raise KernelTypeError(
+                f"the emulator supports .{name} of the elements of a local array, as {array.name}[i].{name}, "
+                "not of the whole array"
+            )
+        part = component(array.dtype)
+        return array.changed(
+            storage=array.storage.retyped(part),
+            dtype=part,
+            strides=tuple(2 * step for step in array.strides),
+            pattern=None if array.pattern is None else lanes.scaled(array.pattern, 2),
+            offset=2 * array.offset + (name == "imag"),
+            layout="A",
+        )
+
+    def _size(self, array, itemsize):
+        if all(type(extent) is int for extent in array.shape):
+            return prod(array.shape) * itemsize
+        size = itemsize
+        for extent in array.shape:
+            size = self.mul(None, size, extent)
+        return size
+
+    def length(self, value):
+        """``len(value)``."""
+        if isinstance(value, (tuple, RecordArray)):
+            return len(value)
+        if not isinstance(value, ARRAYS):
+            raise KernelTypeError(f"{kind_of(value)} has no length")
+        shape = self.attribute(value, "shape")
+        if not shape:
+            raise KernelTypeError(f"{value.name} has no dimensions, so it has no length")
+        return shape[0]
+
+    def method(self, site, value, name, *arguments):
+        """``value.name(...)`` of an array or a number, and ``x.dtype.type(...)``."""
+        if isinstance(value, Type) and name == "type":
+            return value(self, *arguments)
+        if name == "conjugate" and dtype_of(value) not in (None, BOOL) and not arguments:
+            return self.conjugate(value)
+        if name == "view" and dtype_of(value) is not None and not isinstance(value, ARRAYS):
+            return self.reinterpreted(value, *arguments)
+        if not isinstance(value, ARRAYS) or name in ("type", "conjugate"):
+            raise KernelTypeError(f"{kind_of(value)} has no method .{name}() in a kernel")
+        if type(value) is ChosenArray:
+            return self.each_choice(value, lambda array: self.method(site, array, name, *arguments))
+        return getattr(self, METHODS[name])(site, value, *arguments)
+
+    def _transpose(self, site, array, *axes):
+        axes = axes[0] if len(axes) == 1 and isinstance(axes[0], tuple) else axes
+        axes = tuple(axes) or tuple(reversed(range(array.ndim)))
+        if sorted(axes) != list(range(array.ndim)):
+            raise KernelTypeError(f"{array.name} has {array.ndim} axes; {axes} is no order of them")
+        return self._transposed(array, axes)
+
+    @staticmethod
+    def _transposed(array, axes) -> DeviceArray:
+        if array.ndim < 2:
+            return array
+        swapped = {"C": "F", "F": "C"}.get(array.layout, "A")
+        layout = swapped if axes == tuple(reversed(range(array.ndim))) else "A"
+        shape, strides = (tuple(values[axis] for axis in axes) for values in (array.shape, array.strides))
+        return array.changed(shape=shape, strides=strides, layout=layout)
+
+    def _ravel(self, site, array):
+        return self._flattened(array, ".ravel()")
+
+    def _flattened(self, array, what) -> DeviceArray:
+        if array.layout != "C":
+            raise KernelTypeError(
+                f"{what} of an array that does not lie in memory row by row, without gaps, is not supported "
+                "in a kernel"
+            )
+        return array.changed(shape=(self._size(array, 1),), strides=(1,))
+
+    def _reshape(self, site, array, *shape):
+        shape = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple) else shape
+        if array.layout != "C":
+            raise KernelTypeError(
+                f"{array.name} does not lie in memory row by row, without gaps: it cannot be reshaped"
+            )
+        extents = [self._settled(self._extent_of(extent)) for extent in shape]
+        size = self._settled(self._size(array, 1))
+        if any(type(extent) is Lanes for extent in (*extents, size)):
+            raise KernelTypeError("the shape for reshape() must be the same for all threads")
+        if extents.count(-1) == 1 and prod(e for e in extents if e != -1) > 0:
+            extents[extents.index(-1)] = size // prod(e for e in extents if e != -1)
+        if prod(extents) != size or min(extents, default=0) < 0:
+            raise KernelTypeError(
+                f"{array.name} has {size:,} elements; it cannot be reshaped to {shape_in_words(extents)}"
+            )
+        return array.changed(shape=tuple(extents), strides=row_major(tuple(extents)))
+
+    @staticmethod
+    def _extent_of(extent):
+        if type(extent) is Lanes or (isinstance(extent, (int, np.integer)) and type(extent) is not bool):
+            return extent
+        raise KernelTypeError(f"reshape() needs integers, not {kind_of(extent)}")
+
+    def _view_as(self, site, array, dtype):
+        if not isinstance(dtype, Type):
+            raise KernelTypeError(f"the dtype for {array.name}.view() must be a numeric type such as int32")
+        old, new = array.dtype.itemsize, dtype.dtype.itemsize
+        if old == new:
+            storage = array.storage.retyped(dtype.dtype)
+            return array.changed(storage=storage, dtype=dtype.dtype)
+        self._check_view(array, old, new)
+        pattern = array.pattern
+        if pattern is not None:
+            source = pattern
+            pattern = source.derive(("view", old, new), lambda: source.array * old // new)
+        shape = (*array.shape[:-1], array.shape[-1] * old // new)
+        strides = (*(step * old // new for step in array.strides[:-1]), 1)
+        return array.changed(
+            storage=array.storage.retyped(dtype.dtype),
+            dtype=dtype.dtype,
+            shape=shape,
+            strides=strides,
+            pattern=pattern,
+            offset=array.offset * old // new,
+        )
+
+    @staticmethod
+    def _check_view(array, old, new):
+        """Elements of another size: the last axis must be contiguous, and hold whole elements."""
+        extent = array.shape[-1] if array.shape else None
+        steps = [step * old % new for step in array.strides[:-1]]
+        starts = [array.offset * old % new]
+        if array.pattern is not None:
+            starts.append(int((array.pattern.array * old % new).any()))
+        whole = type(extent) is int and extent * old % new == 0 and array.strides[-1] == 1
+        if not whole or any(steps) or any(starts) or array.storage.block.nbytes % new:
+            raise KernelTypeError(
+                f"{array.name} cannot be viewed with elements of {new} bytes: its rows are "
+                "not contiguous, or not made of whole elements of that size"
+            )
+        if array.space == "local":
+            raise KernelTypeError(
+                f"the emulator supports views of a local array with elements of its own size; those of "
+                f"{array.name} have {old} bytes, not {new}"
+            )
+
+    def _item(self, site, array):
+        size = self._settled(self._size(array, 1))
+        if type(size) is Lanes or size != 1:
+            raise KernelTypeError(f"{array.name}.item() needs an array of one element")
+        return self.read(site, array, (0,) * array.ndim)
+
+    # ---- loops over arrays ----
+
+    def items(self, site, value):
+        """What ``for ... in value`` goes over: the elements of an array, or its rows."""
+        return Elements(site, value, self.length(value)) if isinstance(value, ARRAYS) else value
+
+    # ---- one of several arrays ----
+
+    def join_arrays(self, chosen: Pattern, new, old):
+        """Lane by lane ``new`` where chosen, else ``old``."""
+        if new is old or not (isinstance(new, ARRAYS) and isinstance(old, ARRAYS)):
+            return new  # an array and a number: two variables of one name, in a kernel that Numba compiles
+        if type(new) is type(old) is DeviceArray:
+            if _joinable(new, old):
+                return self._joined(chosen, new, old)
+            return ChosenArray((old, new), chosen.derive("which", lambda: chosen.array.astype(np.int64)))
+        arrays, which = [], np.zeros((1, 1, 1), np.int64)
+        for where, array in (*_leaves(old, ~chosen.array), *_leaves(new, chosen.array)):
+            if not where.any():
+                continue
+            position = next((p for p, known in enumerate(arrays) if _joinable(known, array)), len(arrays))
+            if position == len(arrays):
+                arrays.append(array)
+            else:
+                arrays[position] = self._joined(Pattern(where), array, arrays[position])
+            which = np.where(where, position, which)
+        return arrays[0] if len(arrays) == 1 else ChosenArray(tuple(arrays), Pattern(which))
+
+    def _joined(self, chosen: Pattern, new: DeviceArray, old: DeviceArray) -> DeviceArray:
+        """Two views of one memory as one view, which begins elsewhere in each lane."""
+        first, second = (Lanes(a.pattern or ZERO, a.offset) for a in (new, old))
+        start = self._choose_integers(chosen, first, second, INT64)
+        pattern, offset = lanes.split(start)
+        shape = tuple(
+            a
+            if a is b or (type(a) is type(b) is int and a == b)
+            else self._choose_integers(chosen, a, b, INT64)
+            for a, b in zip(new.shape, old.shape)
+        )
+        escapes = (
+            *_limited(new.escapes, chosen.array),
+            *_limited(old.escapes, ~chosen.array),
+        )
+        layout = new.layout if new.layout == old.layout else "A"
+        return DeviceArray(
+            new.name, new.storage, new.dtype, shape, new.strides, pattern, offset, layout, escapes
+        )
+
+    def settled_choice(self, chosen: ChosenArray):
+        """The array that all active lanes hold; the choice itself if they differ: all of one type."""
+        held = [
+            array
+            for position, array in enumerate(chosen.arrays)
+            if self.mask.where(chosen.lanes(position)).any
+        ]
+        if len(held) < 2:
+            return (held or chosen.arrays)[0]
+        first, other = held[0], next((a for a in held if _kind_of_array(a) != _kind_of_array(held[0])), None)
+        if other is not None:
+            raise KernelTypeError(
+                f"one variable is {first.name} ({first.ndim}-dimensional, {first.dtype}) in some threads and "
+                f"{other.name} ({other.ndim}-dimensional, {other.dtype}) in others; "
+                "Numba needs arrays of one type"
+            )
+        return chosen
+
+    def each_choice(self, chosen: ChosenArray, action):
+        """``action(array)`` for each of the arrays, under the mask of the lanes that hold it."""
+        settled = self.settled_choice(chosen)
+        if settled is not chosen:
+            return action(settled)
+        saved, result = self.mask, self.unbound
+        try:
+            for position, array in enumerate(chosen.arrays):
+                self.mask = saved.where(chosen.lanes(position))
+                if self.mask.any:
+                    result = self.merge(action(array), result)
+        finally:
+            self.mask = saved
+        return result
+
+    # ---- conditions ----
+
+    def either(self, condition, a, b):
+        """``a`` where the condition holds, else ``b``; both are computed."""
+        if type(condition) is bool:
+            return a if condition else b
+        return self.choose(condition, a, b)
+
+    @staticmethod
+    def any_of(a, b):
+        """``a or b`` of two conditions."""
+        if type(a) is bool or type(b) is bool:
+            return True if a is True or b is True else b if a is False else a
+        return lanes.bitwise("|", a, b)
+
+
+METHODS = {
+    "view": "_view_as",
+    "reshape": "_reshape",
+    "ravel": "_ravel",
+    "transpose": "_transpose",
+    "item": "_item",
+    "type": "",
+    "conjugate": "",
+}
+"""Methods that kernels may call: of arrays, ``x.dtype.type(number)`` and ``z.conjugate()``."""
+
+
+def _leaves(array, where: np.ndarray):
+    """(lanes as booleans, array) of each array that a variable holds in these lanes."""
+    if type(array) is DeviceArray:
+        return [(where, array)]
+    return [(where & (array.which.array == p), leaf) for p, leaf in enumerate(array.arrays)]
+
+
+def _joinable(a: DeviceArray, b: DeviceArray) -> bool:
+    return a.storage is b.storage and a.strides == b.strides and _kind_of_array(a) == _kind_of_array(b)
+
+
+def _kind_of_array(array: DeviceArray) -> tuple:
+    return array.dtype, array.ndim
+
+
+def _limited(escapes: tuple, where: np.ndarray) -> tuple:
+    return tuple(e._replace(lanes=Lanes(Pattern(e.lanes.pattern.array & where), 0, BOOL)) for e in escapes)
+
+
+def _without_ellipsis(base: DeviceArray, index: tuple) -> tuple:
+    """The index with slices in place of an ellipsis."""
+    if len(index) <= base.ndim and not any(part is ... for part in index):
+        return index
+    places = [position for position, part in enumerate(index) if part is ...]
+    named = sum(part is not None and part is not ... for part in index)
+    if len(places) > 1:
+        raise KernelTypeError("an index can hold only one ellipsis")
+    if named > base.ndim:
+        given = "1 index is" if named == 1 else f"{named} indices are"
+        raise KernelTypeError(
+            f"{base.name} has {base.ndim} dimension{'s' * (base.ndim != 1)}, but {given} given"
+        )
+    if not places:
+        return index
+    filled = (slice(None),) * (base.ndim - named)
+    return (*index[: places[0]], *filled, *index[places[0] + 1 :])
+
+
+def _inside(index: tuple, shape: tuple) -> bool:
+    return all(type(extent) is int and 0 <= part < extent for part, extent in zip(index, shape))
+
+
+def _layout(base: DeviceArray, index: tuple) -> str:
+    """Numba's layout of a view: a part of an array keeps its layout if its type alone says so."""
+    return _layout_of(base.layout, base.ndim, tuple(map(_kind_of_part, index)))
+
+
+def _kind_of_part(part) -> str:
+    """What one part of an index is, as far as a view's layout depends on it."""
+    if part is None or part is ...:
+        return "new" if part is None else "rest"
+    return ("slice" if part.step is None else "steps") if isinstance(part, slice) else "number"
+
+
+@cache
+def _layout_of(layout: str, ndim: int, index: tuple) -> str:
+    if layout == "A":
+        return "A"
+    at = index.index("rest") if "rest" in index else len(index)
+    left, right = index[:at], index[at + 1 :]
+    whole = sum(part != "new" for part in (*left, *right)) == ndim
+    outer, inner = (left, right) if layout == "C" else (right, left)
+    if at == len(index):
+        outer, inner = (left, ()) if layout == "C" or whole else ((), left)
+    elif whole:
+        outer, inner = left + right, ()
+    if layout == "F":
+        outer = outer[::-1]
+    if inner or any(part != "number" for part in outer[:-1]):
+        return "A"
+    return "A" if outer and outer[-1] in ("new", "steps") else layout
+
+
+def shape_in_words(shape) -> str:
+    """``4 by 8 elements``; an extent that differs from lane to lane is shown as several numbers."""
+    shown = " by ".join(f"{e.low} to {e.high}" if type(e) is Lanes else str(e) for e in shape)
+    return f"{shown or 'no'} elements"

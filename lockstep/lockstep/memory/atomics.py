@@ -1,0 +1,94 @@
+"""Atomic operations of many lanes at once, with the result of one lane after another.
+
+Lanes that access different elements do not disturb each other. So the lanes go in turns: the first lane of
+each element, then the second of each. Where most lanes access a few elements, running totals do the same.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from lockstep.errors import KernelTypeError
+
+ATOMICS: dict[str, Callable] = {
+    "add": lambda old, v, _: old + v,
+    "sub": lambda old, v, _: old - v,
+    "max": lambda old, v, _: np.where(v > old, v, old),
+    "min": lambda old, v, _: np.where(v < old, v, old),
+    "nanmax": lambda old, v, _: np.where((v == v) & ~(old >= v), v, old),
+    "nanmin": lambda old, v, _: np.where((v == v) & ~(old <= v), v, old),
+    "and_": lambda old, v, _: old & v,
+    "or_": lambda old, v, _: old | v,
+    "xor": lambda old, v, _: old ^ v,
+    "exch": lambda old, v, _: v,
+    "inc": lambda old, v, _: np.where(old >= v, 0, old + 1),
+    "dec": lambda old, v, _: np.where((old == 0) | (old > v), v, old - 1),
+    "cas": lambda old, v, compare: np.where(old == compare, v, old),
+}
+"""New value of each element, from its old one, the lane's value and what cas compares with."""
+
+_TOTALS = {
+    "add": np.add,
+    "sub": np.subtract,
+    "and_": np.bitwise_and,
+    "or_": np.bitwise_or,
+    "xor": np.bitwise_xor,
+}
+
+
+_INTEGERS = ("int32", "uint32", "int64", "uint64")
+_NUMBERS = (*_INTEGERS, "float32", "float64")
+_UNSIGNED = ("uint32", "uint64")
+_DTYPES = {"inc": _UNSIGNED, "dec": _UNSIGNED}
+_DTYPES |= dict.fromkeys(("add", "sub", "max", "min", "nanmax", "nanmin"), _NUMBERS)
+
+
+def require_dtype(name: str, array):
+    """Refuse an array of a dtype for which Numba does not have this operation."""
+    dtypes = _DTYPES.get(name, _INTEGERS)
+    if array.dtype.name not in dtypes:
+        raise KernelTypeError(
+            f"cuda.atomic.{name} takes arrays of {', '.join(dtypes)}; {array.name} holds {array.dtype}"
+        )
+
+
+def is_loop(name: str, dtype: np.dtype) -> bool:
+    """Does Numba load the element, and try to swap it until nobody has been faster?
+
+    A GPU has no such instruction. The first attempt is counted: how many there are depends on the time.
+    """
+    if dtype.kind == "f":
+        return name in ("sub", "max", "min", "nanmax", "nanmin")
+    return name in ("inc", "dec") and dtype.itemsize == 8
+
+
+def one_after_another(name: str, memory: np.ndarray, cells, values, compare) -> np.ndarray:
+    """Update elements of the flat array ``memory`` and return what each lane found.
+
+    cells, values, compare: of the lanes in their order, one-dimensional; values and compare are cast to the
+    type of the memory, as Numba does.
+    """
+    values, compare = (np.asarray(v).astype(memory.dtype, copy=False) for v in (values, compare))
+    order = np.argsort(cells, kind="stable")
+    found = np.empty(len(cells), memory.dtype)
+    starts = np.flatnonzero(np.diff(cells[order], prepend=-1))
+    lengths = np.diff(starts, append=len(cells))
+    if name in _TOTALS and len(starts) < lengths.max(initial=0):
+        for start, length in zip(starts, lengths):
+            lanes = order[start : start + length]
+            found[lanes] = _running_total(_TOTALS[name], memory, cells[lanes[0]], values[lanes])
+        return found
+    for turn in range(lengths.max(initial=0)):
+        lanes = order[starts[lengths > turn] + turn]
+        here = cells[lanes]
+        found[lanes] = memory[here]
+        memory[here] = ATOMICS[name](memory[here], values[lanes], compare[lanes])
+    return found
+
+
+def _running_total(ufunc, memory, cell, values) -> np.ndarray:
+    """What each of the lanes finds in one element, which all of them update."""
+    steps = np.concatenate([memory[cell : cell + 1], values])
+    totals = ufunc.accumulate(steps, dtype=memory.dtype)
+    memory[cell] = totals[-1]
+    return totals[:-1]

@@ -1,0 +1,37 @@
+"""What new memory of a GPU holds here: a value that no program is likely to compute, so that it shows."""
+
+import numpy as np
+
+from lockstep.values.dtypes import BOOL, FLOAT64, INT64
+
+from .storage import garbage_of
+
+BYTE = 0xA5  # in every byte; floats are NaN, with these bytes in it
+_FLOATS = {
+    np.dtype(np.float32): np.uint32(0x7FE5A5A5).view(np.float32),
+    np.dtype(np.float64): np.uint64(0x7FFDA5A5A5A5A5A5).view(np.float64),
+}
+_BITS = {4: np.uint32, 8: np.uint64}
+
+
+def garbage_float(dtype: np.dtype):
+    """The NaN of new memory of this dtype, real or complex."""
+    return _FLOATS.get(dtype, garbage_of(dtype))
+
+
+def is_garbage(values: np.ndarray) -> np.ndarray:
+    """Which of these numbers of 4 or 8 bytes are what new memory holds."""
+    bits = _BITS[values.dtype.itemsize]
+    one = _FLOATS.get(values.dtype, np.frombuffer(bytes([BYTE]) * values.dtype.itemsize, bits)[0])
+    return values.view(bits) == one.view(bits)
+
+
+def garbage(dtype):
+    """A number that was never set: NaN, or a large odd number, negative if the type has a sign."""
+    dtype = np.dtype(dtype)
+    if dtype == BOOL:
+        return True
+    if dtype.kind not in "iu":
+        return float("nan") if dtype == FLOAT64 else dtype.type("nan")
+    number = np.full(dtype.itemsize, BYTE, np.uint8).view(dtype)[0]
+    return int(number) if dtype == INT64 else number

@@ -1,0 +1,1 @@
+"""Which accesses nothing orders, and reads of what nobody has stored."""

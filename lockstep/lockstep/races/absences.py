@@ -1,0 +1,166 @@
+"""Threads that pass a barrier by: whether that is wrong shows in what they do afterwards.
+
+Since Volta a barrier waits only for the threads that have not ended. So it does no harm if the absent threads
+just run to their end, which is advised against. If threads of one warp part and the absent ones still access
+memory, it is an error: the instruction asks for all threads of a warp (PTX, ``bar.sync``), and NVIDIA's
+synccheck reports just these cases as errors (``recorded/sanitizer.csv``). If absent threads reach another
+barrier, they meet threads that wait elsewhere, which is an error too. So it is if they use shared memory:
+then they are not ordered with the others.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from lockstep.findings import Finding, thread_name
+
+
+@dataclass
+class Absence:
+    """A barrier that some threads of the running blocks have missed. Masks are booleans, one per lane."""
+
+    site: int
+    here: np.ndarray
+    late: np.ndarray  # they may still do something
+    busy: np.ndarray | bool = False  # those that have accessed global memory since
+
+
+class Absences:
+    """The barriers of the running blocks of which it is not decided yet whether it was wrong to miss them."""
+
+    def __init__(self, machine):
+        self.machine = machine
+        self.open: list[Absence] = []
+        self._broken = np.zeros((1, 1, 1), bool)  # blocks with an error: (rows, columns, 1)
+
+    def note(self, site, here, late):
+        """The lanes ``late`` are not at the barrier, though they have not ended."""
+        broken = late & self._broken
+        if broken.any():
+            report_absent(self.machine, "barrier_divergence", site, here, broken)
+            late = late & ~self._broken
+        if late.any():
+            self._join(Absence(site, here, late))
+
+    def _join(self, new):
+        """One entry per barrier in the source, however often a loop comes to it."""
+        for known in self.open:
+            if known.site == new.site:
+                fresh = new.late.any(axis=2, keepdims=True) & ~known.late.any(axis=2, keepdims=True)
+                known.here = np.where(fresh, new.here, known.here)
+                known.late = known.late | new.late
+                return
+        self.open.append(new)
+
+    def at_barrier(self, here):
+        """These lanes have come to a barrier: an error where they have missed an earlier one."""
+        if self.open:
+            self._convict(here)
+
+    def access(self, access):
+        """An access to shared memory, by lanes that may have missed a barrier."""
+        self._convict(_lanes(access), access)
+
+    def global_access(self, access):
+        """An access to global memory, by lanes that may have missed a barrier."""
+        for absence in self.open:
+            absence.busy = absence.busy | (absence.late & _lanes(access))
+
+    def _convict(self, lanes, access=None):
+        undecided = []
+        for absence in self.open:
+            guilty = absence.late & lanes
+            if guilty.any():
+                report_absent(self.machine, "barrier_divergence", absence.site, absence.here, guilty, access)
+                blocks = guilty.any(axis=2, keepdims=True)
+                self._broken = self._broken | blocks
+                absence.late = absence.late & ~blocks
+            if absence.late.any():
+                undecided.append(absence)
+        self.open = undecided
+
+    def end(self):
+        """The blocks have ended, and so have the threads that did not come."""
+        for absence in self.open:
+            site, here, late = absence.site, absence.here, absence.late
+            parted = _of_parted_warps(here, late & absence.busy)
+            whole = late & ~parted.any(axis=2, keepdims=True)
+            if parted.any():
+                report_absent(self.machine, "barrier_divergence", site, here, parted, words=_they_part)
+            if whole.any():
+                report_absent(self.machine, "barrier_in_branch", site, here, whole)
+        self.open = []
+
+
+def _lanes(access):
+    """The lanes that take part in an access."""
+    active = access.mask.array
+    if active is None:
+        return np.ones((1, 1, 1), bool)
+    return active.any(axis=tuple(range(active.ndim - 3)))
+
+
+def _of_parted_warps(here, late):
+    """Those of the lanes ``late`` in whose warp there are lanes ``here``."""
+    threads = late.shape[2]
+    warps = np.logical_or.reduceat(np.broadcast_to(here, late.shape), np.arange(0, threads, 32), axis=2)
+    return late & np.repeat(warps, 32, axis=2)[:, :, :threads]
+
+
+def report_absent(machine, kind, site, here, absent, access=None, words=None):
+    """Report the lanes ``absent`` from a barrier.
+
+    access: to shared memory, by which they do harm. words: what to say, if it is not what the kind says.
+    """
+    at, words = machine.sites[site], words or _SENTENCES[kind]
+
+    def make():
+        never = absent & ~here  # in a loop some may be absent later only
+        row, column, linear = (int(i[0]) for i in (never if never.any() else absent).nonzero())
+        block, who = machine.block_coordinates(row, column), machine.geometry.thread_coordinates(linear)
+        count = f"Only {int(here[row, column].sum())} of the {machine.geometry.threads} threads of a block"
+        use = None if access is None else (access.name, machine.sites[access.site].line)
+        message = f"{count} reach this barrier; {words(thread_name(who, block), use)}"
+        return Finding(kind, at.line, message, None, None, block, [who], at.function, site)
+
+    machine.findings.add((kind, site), int(absent.any(axis=2).sum()), make)
+
+
+def _they_never_come(who, use):
+    instead = "" if use is None else f" and goes on to use {use[0]} in line {use[1]}"
+    return (
+        f"{who} does not{instead}. All threads of the block must reach it: on a GPU the others may wait "
+        "forever."
+    )
+
+
+def _they_part(who, _):
+    return (
+        f"{who}, of the same warp as some of these, passes it by and goes on. All threads of a warp must "
+        "reach a barrier together: otherwise what happens is undefined, and NVIDIA's compute-sanitizer calls "
+        "it an error. Let all threads reach the barrier, and guard only loads and stores."
+    )
+
+
+def _they_have_exited(who, _):
+    return (
+        f"the others, {who} among them, have returned before it. Since Volta (2017) a barrier waits only for "
+        "the threads that have not returned; on older GPUs what happens is undefined. Let all threads go on, "
+        "and guard only loads and stores."
+    )
+
+
+def _they_run_to_their_end(who, _):
+    return (
+        f"the others, {who} among them, run to their end without another. CUDA allows a barrier in a branch "
+        "only where all threads of the block take it; GPUs since Volta wait only for the threads that have "
+        "not ended, and on older ones what happens is undefined. Let all threads reach the barrier, and "
+        "guard only loads and stores."
+    )
+
+
+_SENTENCES = {
+    "barrier_divergence": _they_never_come,
+    "barrier_after_exit": _they_have_exited,
+    "barrier_in_branch": _they_run_to_their_end,
+}

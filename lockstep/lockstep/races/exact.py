@@ -1,0 +1,231 @@
+"""Races found access by access, with the order of :mod:`.happens_before`: slow, and exact.
+
+Threads that store the value that an element already holds do not race with each other, nor with what they
+have loaded there after their own stores: it is the same whichever comes first.
+"""
+
+from collections.abc import Callable
+from itertools import repeat
+from typing import NamedTuple
+
+import numpy as np
+
+from .happens_before import Happened
+from .shadow import Access, SharedRaces
+
+MOST_LOOKED_AT = 32  # of the stores of one value: there may be as many as threads
+
+
+class Seen(NamedTuple):
+    """An earlier access to an element."""
+
+    op: str
+    thread: int
+    made: int  # its time
+    site: int
+
+
+class Found(NamedTuple):
+    """An access that nothing orders with an earlier one. harmless: both store the same value."""
+
+    cell: int
+    thread: int
+    rival: Seen
+    harmless: bool
+
+
+NO_ONE: dict = {}  # shared by all elements that need none of their own
+
+
+class Cell:
+    """What has been done to one element since it was last stored to.
+
+    stores: the last one, and others of the same value that nothing orders with it. value: the bits that they
+    have stored, None if those are not known. alike: all of them by thread, if there are several; of
+    ``stores`` there is a limit. loads, own, atomics: by thread; own are loads by threads that have stored
+    the value.
+    """
+
+    __slots__ = ("stores", "value", "alike", "loads", "own", "atomics")
+
+    def __init__(self):
+        self.stores: tuple[Seen, ...] = ()
+        self.value = None
+        self.alike = self.loads = self.own = self.atomics = NO_ONE
+
+    def rival(self, thread, op, value, ordered: Callable, has_read: Callable) -> tuple:
+        """(an earlier access that ``op`` by ``thread`` is in no order with, whether that is harmless)."""
+        harmless = None
+        for seen in self.stores:
+            if not ordered(thread, seen.thread, seen.made):
+                if op == "load" and thread in self.alike:
+                    break
+                if op != "store" or not self.holds(value):
+                    return seen, False
+                harmless = seen
+                break
+        if op != "atomic":
+            for seen in self.atomics.values():
+                if not (has_read(thread, seen.made) or ordered(thread, seen.thread, seen.made)):
+                    return seen, False
+        if op != "load":
+            for seen in self.loads.values():
+                if not ordered(thread, seen.thread, seen.made):
+                    return seen, False
+            for seen in self.own.values():
+                if not ordered(thread, seen.thread, seen.made):
+                    stored = self._stored_by(seen.thread)
+                    if op != "store" or not self.holds(value) or ordered(thread, stored.thread, stored.made):
+                        return seen, False
+                    harmless = harmless or seen
+                    break
+        return harmless, True
+
+    def holds(self, value) -> bool:
+        return self.value is not None and self.value == value
+
+    def _stored_by(self, thread) -> Seen | None:
+        """The thread's own store of the value."""
+        if self.alike:
+            return self.alike.get(thread)
+        return self.stores[0] if self.stores and self.stores[0].thread == thread else None
+
+    def copy(self):
+        other = Cell()
+        other.stores = self.stores
+        for name in ("alike", "loads", "own", "atomics"):
+            setattr(other, name, dict(getattr(self, name)))
+        return other
+
+    def note_store(self, seen: Seen, value, again: bool):
+        """``again``: a store of the value that others have stored, in no order with them."""
+        if again:
+            self.alike = self.alike or {stored.thread: stored for stored in self.stores}
+            self.alike[seen.thread] = seen
+            self.stores = (*self.stores[:MOST_LOOKED_AT], seen)
+        else:
+            self.stores, self.value = (seen,), value
+            self.alike = self.loads = self.own = self.atomics = NO_ONE
+
+    def note(self, seen: Seen):
+        """A load or an atomic."""
+        name = "loads"
+        if seen.op == "atomic":
+            name = "atomics"
+        elif self._stored_by(seen.thread) is not None:
+            name = "own"
+        known = getattr(self, name)
+        if known is NO_ONE:
+            setattr(self, name, {seen.thread: seen})
+        else:
+            known[seen.thread] = seen
+
+
+class ExactRaces:
+    """The accesses to the elements of one array."""
+
+    def __init__(self, happened: Happened, serial: int | None = None):
+        self.happened, self.serial = happened, serial  # of global memory
+        self.cells: dict[int, Cell] = {}
+        self.size = 0
+
+    def refine(self, size):
+        """Keep up with a block that has got more cells: it is used with a smaller dtype as well."""
+        parts = size // (self.size or size)
+        self.size = size
+        if parts > 1:
+            known = self.cells.items()
+            self.cells = {cell * parts + i: state.copy() for cell, state in known for i in range(parts)}
+
+    def date(self, cell, thread):
+        """The thread's atomic has just been executed: now, and not when its warp began the instruction."""
+        state = self.cells.get(cell)
+        if state is not None and thread in state.atomics:
+            state.atomics[thread] = state.atomics[thread]._replace(made=self.happened.time)
+
+    def note(self, cells, threads, op, site, values=None, of_unit=False) -> list[Found]:
+        """Accesses of one instruction; returns those that are in no order with an earlier access.
+
+        values: what is stored in each cell; None, or of another length, if that is not known. of_unit: by a
+        unit that acts for a warp.
+        """
+        known = values is not None and len(values) == len(cells)
+        bits = values.view(f"u{values.itemsize}").tolist() if known else repeat(None)
+        happened, found, where = self.happened, [], None
+        in_order = happened.ordered_with_warp if of_unit else happened.ordered
+        asked: dict[tuple, bool] = {}  # neighbouring elements often have the same history
+
+        def ordered(thread, other, made):
+            if thread == other:
+                return True
+            key = thread, other, made
+            if key not in asked:
+                asked[key] = in_order(thread, other, made)
+            return asked[key]
+
+        def has_read(thread, made):
+            return happened.has_read(thread, where, made)
+
+        seen = Seen(op, 0, happened.time, site)
+        for cell, thread, value in zip(cells, threads, bits):
+            if thread != seen.thread:
+                seen = Seen(op, thread, happened.time, site)
+            rival, harmless = None, False
+            state = self.cells.get(cell)
+            if state is None:
+                state = self.cells[cell] = Cell()
+            else:
+                where = self.serial, cell, 0
+                rival, harmless = state.rival(thread, op, value, ordered, has_read)
+                if rival is not None:
+                    found.append(Found(cell, thread, rival, harmless))
+            if op == "store":
+                state.note_store(seen, value, rival is not None and harmless)
+            else:
+                state.note(seen)
+        return found
+
+
+class ExactSharedRaces(SharedRaces):
+    """Takes the place of :class:`SharedRaces`; examines every access to a suspect array at once."""
+
+    def __init__(self, machine):
+        super().__init__(machine)
+        self.arrays: dict[int, ExactRaces] = {}
+
+    def note(self, access: Access):
+        if not access.mask.any or access.storage.family not in self.machine.examined:
+            return
+        machine, size = self.machine, access.storage.block.size
+        rows, columns = machine.geometry.rows, machine.geometry.columns
+        cells, linear = access.touched(rows, columns)
+        first = machine.thread_ids()[..., 0].astype(np.int64).reshape(-1)
+        threads = first[cells // size] + linear
+        races = self.arrays.get(access.storage.serial)
+        if races is None:
+            races = self.arrays[access.storage.serial] = ExactRaces(machine.happened)
+        races.refine(size)
+        stored = access.stored(rows, columns)
+        found = races.note(cells.tolist(), threads.tolist(), access.op, access.site, stored)
+        if racing := [one for one in found if not one.harmless]:
+            self._report_first(access, racing, columns)
+        elif found:
+            cell, thread, *_ = found[0]
+            linear = (thread - 1) % machine.geometry.threads
+            self._advise_equal(access, cell, linear, columns, len(found))
+
+    def _report_first(self, access, found, columns):
+        cell, thread, rival, _ = found[0]
+        per_block = self.machine.geometry.threads
+        earlier, later = (rival.thread - 1) % per_block, (thread - 1) % per_block
+        self.machine.findings.add(
+            ("shared_race", access.site, access.name),
+            len(found),
+            lambda: self._race(cell, (rival, earlier, access, later), columns),
+        )
+
+    def syncwarp(self, whole):
+        self.machine.phase += 1
+
+    def barrier(self, blocks):
+        """Nothing is left to examine."""

@@ -1,0 +1,626 @@
+"""Shadow memory, for what lock-step execution hides: races and reads of uninitialised memory.
+
+In lock-step a kernel without a barrier can still give the right result, so a right result proves nothing. The
+emulator therefore records, besides the values, which threads accessed what since the last barrier. Kernels
+repeat themselves: accesses once found clean are recognised by their patterns and not examined again.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from lockstep.findings import Finding, equal_stores, place, thread_name
+from lockstep.values.geometry import WARP
+from lockstep.values.lanes import Mask, Pattern
+
+
+class Access(NamedTuple):
+    """One instruction's access to shared memory, by all lanes of ``mask``."""
+
+    storage: object
+    name: str
+    op: str  # "load", "store", "atomic"
+    pattern: Pattern
+    offset: int
+    mask: Mask
+    width: int  # elements per lane
+    site: int
+    phase: int  # syncwarps since the barrier
+    value: object = None  # what a store of single elements stores, where it is kept
+
+    @property
+    def key(self):
+        where = self.storage.slot, self.pattern.serial, self.offset, self.mask.serial, self.width
+        return *where, self.op, self.site, self.phase
+
+    @property
+    def where(self):
+        """What decides which elements of the declared array each lane accesses."""
+        return self.storage.slot, self.pattern.serial, self.offset, self.mask.serial, self.width
+
+    def shape(self) -> tuple:
+        """Broadcast shape of index and mask; the block axes are 1 if all blocks do the same."""
+        return np.broadcast_shapes(
+            self.pattern.array.shape, np.shape(self.mask.array), (1, 1, self.mask.geometry.width)
+        )
+
+    def touched(self, rows: int, columns: int):
+        """Cell and thread of every active lane; cells are numbered across ``rows`` x ``columns`` blocks."""
+        shape = np.broadcast_shapes(self.shape(), (rows, columns, 1))
+        size = self.storage.size
+        block = np.arange(rows).reshape(-1, 1, 1) * columns + np.arange(columns).reshape(1, -1, 1)
+        index = np.clip(self.pattern.array + self.offset, 0, max(size - self.width, 0))
+        cells = np.broadcast_to(index + block * size, shape)
+        threads = np.broadcast_to(self.mask.geometry.linear, shape)
+        if self.mask.array is not None:
+            active = np.broadcast_to(self.mask.array, shape)
+            cells, threads = cells[active], threads[active]
+        cells, threads = cells.reshape(-1), threads.reshape(-1)
+        if self.width > 1:
+            cells = (cells[:, None] + np.arange(self.width)).reshape(-1)
+            threads = np.repeat(threads, self.width)
+        return self.storage.in_cells(cells, threads)
+
+    def stored(self, rows: int, columns: int) -> np.ndarray | None:
+        """What every active lane stores, in the order of :meth:`touched`; None if that is not known."""
+        if self.op != "store" or not isinstance(self.value, (bool, int, float, np.generic, np.ndarray)):
+            return None
+        shape = np.broadcast_shapes(self.shape(), np.shape(self.value), (rows, columns, 1))
+        values = np.broadcast_to(np.asarray(self.value).astype(self.storage.dtype), shape)
+        if self.mask.array is not None:
+            values = values[np.broadcast_to(self.mask.array, shape)]
+        return values.reshape(-1)
+
+
+# ---- shared memory: races between barriers ----
+
+
+_MOST_KEPT = 2**22  # stored values between two barriers; without them, equal ones count as different
+
+
+class SharedRaces:
+    """The accesses to shared memory since the last barrier."""
+
+    def __init__(self, machine):
+        self.machine = machine
+        self.epoch: list[Access] = []
+        self.syncwarps: dict[int, np.ndarray] = {}  # those of some warps only: phase -> (block, warp)
+        self._clean = machine.memo("races")
+        self._kept = 0  # stored values
+
+    def note(self, access: Access):
+        if access.value is not None:
+            self._kept += getattr(access.value, "size", 1)
+            if self._kept > _MOST_KEPT:
+                access = access._replace(value=None)
+        self.epoch.append(access)
+
+    def syncwarp(self, whole):
+        """The lanes of these warps are ordered, (rows, columns, warps) booleans; None if all warps are."""
+        self.machine.phase += 1
+        if whole is not None:
+            self.syncwarps[self.machine.phase] = whole.reshape(-1, whole.shape[-1])
+
+    def barrier(self, blocks: Mask):
+        """``blocks``: every lane of the blocks that passed the barrier."""
+        if self.epoch:
+            self._examine()
+        self._kept = 0
+        if blocks is blocks.geometry.all_threads:
+            self.epoch, self.syncwarps = [], {}
+            return
+        rest = (access._replace(mask=access.mask.minus(blocks)) for access in self.epoch)
+        self.epoch = [access for access in rest if access.mask.any]
+
+    def _examine(self):
+        if all(access.op == "load" for access in self.epoch):
+            return
+        key = (
+            *(access.key for access in self.epoch),
+            *((phase, whole.tobytes()) for phase, whole in self.syncwarps.items()),
+        )
+        if key in self._clean:
+            return
+        written = dict.fromkeys(access.storage.family for access in self.epoch if access.op != "load")
+        found = False
+        for family in written:
+            found |= self._examine_array([a for a in self.epoch if a.storage.family == family])
+        if not found:
+            self._clean.add(key)
+
+    def _examine_array(self, accesses: list[Access]) -> bool:
+        rows, columns = np.broadcast_shapes(*(a.shape()[-3:-1] for a in accesses))
+        if self.syncwarps:
+            rows, columns = self.machine.geometry.rows, self.machine.geometry.columns
+        touched = [a.touched(rows, columns) for a in accesses]
+        phases = [self._phases(a, t, rows * columns) for a, t in zip(accesses, touched)]
+        cells = _racing_cells(accesses, touched, phases, rows * columns * accesses[0].storage.block.size)
+        if not len(cells):
+            return False
+        self.machine.suspects.add(accesses[0].storage.family)
+        alike = self.machine.blocks // (rows * columns)
+        differ = self._differ(accesses, rows, columns)[cells]
+        if differ.any():
+            values = [_values(a, t, rows, columns) for a, t in zip(accesses, touched)]
+            self._report(accesses, touched, phases, values, cells[differ], columns, alike)
+        if not differ.all():
+            self._advise(accesses, touched, cells[~differ], columns, alike)
+        return True
+
+    def _differ(self, accesses, rows, columns) -> np.ndarray:
+        """Which cells of ``rows`` x ``columns`` blocks hold more than one value that all of them store."""
+        geometry, size = self.machine.geometry, accesses[0].storage.block.size
+        all_rows, all_columns = geometry.rows, geometry.columns
+        differ = np.zeros(all_rows * all_columns * size, bool)
+        held, known = np.zeros(differ.shape, accesses[0].storage.dtype), np.zeros(differ.shape, bool)
+        stored: list[np.ndarray] = []  # what each thread has stored; put together where a load needs it
+        for access in accesses:
+            cells, threads = access.touched(all_rows, all_columns)
+            if access.op == "load":  # of what the thread has stored itself, or else before or after another
+                if len(stored) > 1:
+                    stored = [np.unique(np.concatenate(stored))]
+                cells, threads = (part[~differ[cells]] for part in (cells, threads))
+                differ[cells[~np.isin(_pairs(cells, threads), stored[0] if stored else [])]] = True
+                continue
+            stored.append(_pairs(cells, threads))
+            values = access.stored(all_rows, all_columns)
+            if values is None or len(values) != len(cells) or access.storage.dtype != held.dtype:
+                differ[cells] = True
+                continue
+            differ[cells[known[cells] & (held[cells] != values)]] = True
+            held[cells], known[cells] = values, True
+            differ[cells[held[cells] != values]] = True
+        by_block = differ.reshape(all_rows, all_columns, size)
+        for axis, wanted in enumerate((rows, columns)):
+            if wanted == 1:
+                by_block = by_block.any(axis, keepdims=True)
+        return by_block.reshape(-1)
+
+    def _advise(self, accesses, touched, cells, columns, alike):
+        """Point out the stores of equal values to one element."""
+        at_once = [_at_once(access, *found) for access, found in zip(accesses, touched)]
+        certain = cells[np.isin(cells, np.concatenate(at_once))]  # of one instruction: nothing can order them
+        if not len(certain):
+            self.machine.doubts.add("shared")
+        cell = certain[0] if len(certain) else cells[0]
+        chosen = next(
+            i for i, (found, _) in enumerate(touched) if cell in (at_once[i] if len(certain) else found)
+        )
+        access, thread = accesses[chosen], touched[chosen][1][touched[chosen][0] == cell][0]
+        self._advise_equal(access, cell, thread, columns, len(cells) * alike)
+
+    def _advise_equal(self, access, cell, thread, columns, count):
+        machine, storage = self.machine, access.storage
+        block, flat = divmod(int(cell), storage.block.size)
+        at, element = machine.sites[access.site], storage.element(storage.element_of_cell(flat))
+        who, where = machine.geometry.thread_coordinates(int(thread)), divmod(block, columns)
+        machine.findings.add(
+            ("equal_stores", access.site, access.name),
+            count,
+            lambda: Finding(
+                kind="equal_stores",
+                line=at.line,
+                message=equal_stores(thread_name(who), place(access.name, element)),
+                array=access.name,
+                element=element,
+                block=machine.block_coordinates(*where),
+                threads=[who],
+                function=at.function,
+                site=access.site,
+            ),
+        )
+
+    def _phases(self, access, touched, blocks) -> np.ndarray | int:
+        """How many syncwarps the warps of these threads had passed."""
+        if not self.syncwarps:
+            return access.phase
+        cells, threads = touched
+        passed = np.full((blocks, self.machine.geometry.width // WARP), access.phase)
+        for phase, whole in self.syncwarps.items():
+            if phase <= access.phase:
+                passed -= ~whole
+        return passed[cells // access.storage.block.size, threads // WARP]
+
+    def _report(self, accesses, touched, phases, values, cells, columns, alike):
+        pairs: dict = {}
+        for cell in cells[:64]:
+            pair = _first_conflict(accesses, touched, phases, values, cell)
+            pairs.setdefault((pair[0].site, pair[2].site), (cell, *pair))
+        for (_, site), (cell, *pair) in pairs.items():
+            self.machine.findings.add(
+                ("shared_race", site, accesses[0].name),
+                len(cells) * alike,
+                lambda cell=cell, pair=pair: self._race(cell, pair, columns),
+            )
+
+    def _race(self, cell, pair, columns) -> Finding:
+        earlier, first, later, second = pair
+        storage, machine = later.storage, self.machine
+        block, flat = divmod(int(cell), storage.block.size)
+        element = storage.element(storage.element_of_cell(flat))
+        who, other = (machine.geometry.thread_coordinates(t) for t in (first, second))
+        at = [machine.sites[a.site] for a in (earlier, later)]
+        verb = {"load": "reads", "store": "writes", "atomic": "updates"}
+        what = f"{thread_name(who)} {verb[earlier.op]} {place(later.name, element)} in line {at[0].line}"
+        then = "in the same line" if at[0].line == at[1].line else f"in line {at[1].line}"
+        lack = "no barrier between them"
+        if first // 32 == second // 32:
+            lack = "neither a barrier nor a syncwarp between them"
+        elif machine.asynchronous:
+            lack = "neither a barrier between them nor an mbarrier at which one arrives and the other waits"
+        message = (
+            f"{what} and {thread_name(other)} {verb[later.op]} it {then}, with {lack}: either may come first."
+        )
+        return Finding(
+            kind="shared_race",
+            line=at[1].line,
+            message=message[0].upper() + message[1:],
+            array=later.name,
+            element=element,
+            block=machine.block_coordinates(*divmod(block, columns)),
+            threads=[who, other],
+            function=at[1].function,
+            site=later.site,
+            other_line=at[0].line,
+        )
+
+
+def _at_once(access, cells, threads) -> np.ndarray:
+    """The cells to which several threads store in this access."""
+    if access.op != "store":
+        return cells[:0]
+    order = np.lexsort((threads, cells))
+    cells, threads = cells[order], threads[order]
+    return cells[1:][(cells[1:] == cells[:-1]) & (threads[1:] != threads[:-1])]
+
+
+def _racing_cells(accesses, touched, phases, cells: int) -> np.ndarray:
+    """Cells that two threads access in no defined order, at least one of them writing."""
+    different = np.unique(np.concatenate([np.unique(phase) for phase in phases]))
+    if len(different) == 1:
+        return _contested(accesses, touched, cells)
+    across = [(c, t // 32) for c, t in touched]  # syncwarp orders the lanes of one warp only
+    racing = [_contested(accesses, across, cells)]
+    for phase in different:
+        chosen = [np.broadcast_to(p == phase, c.shape) for p, (c, _) in zip(phases, touched)]
+        members = [i for i, here in enumerate(chosen) if here.any()]
+        within = [tuple(part[chosen[i]] for part in touched[i]) for i in members]
+        racing.append(_contested([accesses[i] for i in members], within, cells))
+    return np.unique(np.concatenate(racing))
+
+
+def _contested(accesses, touched, cells: int) -> np.ndarray:
+    owner = np.full(cells, -1, np.int64)
+    several, written, plain = (np.zeros(cells, bool) for _ in range(3))
+    for access, (cell, thread) in zip(accesses, touched):
+        before = owner[cell]
+        several[cell[(before >= 0) & (before != thread)]] = True
+        owner[cell] = thread
+        several[cell[owner[cell] != thread]] = True
+        (plain if access.op != "atomic" else written)[cell] = True
+        if access.op == "store":
+            written[cell] = True
+    return np.flatnonzero(several & written & plain)
+
+
+def _values(access, touched, rows, columns) -> np.ndarray:
+    """What each access stores, in the order of ``touched``: NaN for loads, and where it is not known."""
+    values = access.stored(rows, columns)
+    known = values is not None and len(values) == len(touched[0]) and values.dtype.kind in "biuf"
+    return values.astype(float) if known else np.full(len(touched[0]), np.nan)
+
+
+def _first_conflict(accesses, touched, phases, values, cell):
+    """(earlier access, its thread, later access, its thread) of the first pair that races on ``cell``.
+
+    Stores of one value are such a pair only if there is no other.
+    """
+    met = []
+    for access, (cells, threads), phase, stored in zip(accesses, touched, phases, values):
+        here = np.flatnonzero(cells == cell)
+        if not len(here):
+            continue
+        found, where = np.unique(threads[here], return_index=True)
+        passed = np.broadcast_to(phase, cells.shape)[here][where]
+        met += [(access, int(t), int(p), v) for t, p, v in zip(found, passed, stored[here][where])]
+    harmless = None
+    for position, (later, second, now, new) in enumerate(met):
+        for earlier, first, before, old in met[:position]:
+            writes = earlier.op != "load" or later.op != "load"
+            atomic = earlier.op == later.op == "atomic"
+            ordered = before != now and first // 32 == second // 32
+            if first != second and writes and not atomic and not ordered:
+                if old != new:
+                    return earlier, first, later, second
+                harmless = harmless or (earlier, first, later, second)
+    return harmless
+
+
+# ---- shared and local memory: reads of uninitialised elements ----
+
+
+class Initialised:
+    """Which elements of one shared array have been written, in each block of the chunk."""
+
+    def __init__(self, storage):
+        self.block = storage.block
+        self.written = np.zeros((1, 1, max(storage.block.size, 1)), bool)
+        self.complete = storage.size == 0
+        self._stored, self._sound = set(), set()
+
+    def store(self, access: Access):
+        key = access.where
+        if self.complete or key in self._stored:
+            return
+        self._stored.add(key)
+        self._refine()
+        rows, columns = np.broadcast_shapes(access.shape()[-3:-1], self.written.shape[:2])
+        if (rows, columns) != self.written.shape[:2]:
+            self.written = np.broadcast_to(self.written, (rows, columns, self.written.shape[2])).copy()
+        self.written.reshape(-1)[access.touched(rows, columns)[0]] = True
+        self.complete = bool(self.written.all())
+
+    def _refine(self):
+        """Keep up with a block whose cells have become smaller: it is used with a smaller dtype as well."""
+        length = self.written.shape[2]
+        if self.block.size > length:
+            self.written = np.repeat(self.written, self.block.size // length, axis=2)
+
+    def mark(self, cells: np.ndarray):
+        """These elements have been written, in the one running block."""
+        self.written[0, 0, cells.reshape(-1)] = True
+
+    def missing(self, access: Access):
+        """Reads of elements not written yet: (cells, threads, rows, columns of blocks), or None."""
+        key = access.where
+        if self.complete or key in self._sound:
+            return None
+        self._refine()
+        rows, columns = np.broadcast_shapes(access.shape()[-3:-1], self.written.shape[:2])
+        written = np.broadcast_to(self.written, (rows, columns, self.written.shape[2])).reshape(-1)
+        cells, threads = access.touched(rows, columns)
+        bad = ~written[cells]
+        if not bad.any():
+            self._sound.add(key)
+            return None
+        return cells[bad], threads[bad], rows, columns
+
+
+class InitialisedLocal:
+    """Which elements of a local array have been written, in each lane.
+
+    lanes: those that use the array, as booleans; None if all do.
+    """
+
+    def __init__(self, storage, lanes=None):
+        self.lanes = lanes
+        self.written = np.zeros((max(storage.size, 1), 1, 1, 1), bool)
+        self.complete = storage.size == 0
+        self._stored, self._sound = set(), set()
+
+    def _all_written(self) -> bool:
+        if self.lanes is None:
+            return bool(self.written.all())
+        return bool((self.written | ~self.lanes).all())
+
+    def _grow(self, access: Access):
+        lanes = np.broadcast_shapes(self.written.shape[1:], access.shape()[-3:])
+        if lanes != self.written.shape[1:]:
+            self.written = np.broadcast_to(self.written, self.written.shape[:1] + lanes).copy()
+
+    def _uniform(self, access: Access) -> bool:
+        return access.mask.array is None and access.pattern.array.shape[-3:] == (1, 1, 1)
+
+    def store(self, access: Access):
+        key = access.where
+        if self.complete or key in self._stored:
+            return
+        self._stored.add(key)
+        for step in range(access.width):
+            index = access.pattern.array + access.offset + step
+            if self._uniform(access):
+                self.written[index.reshape(-1)] = True
+            else:
+                self._grow(access)
+                self._mark_lanes(access, index)
+        self.complete = self._all_written()
+
+    def _mark_lanes(self, access, index):
+        shape = np.broadcast_shapes(access.shape(), self.written.shape[1:])
+        active = np.broadcast_to(True if access.mask.array is None else access.mask.array, shape)
+        self.written[(np.broadcast_to(index, shape)[active], *active.nonzero()[-3:])] = True
+
+    def missing(self, access: Access):
+        """The lanes that read elements not written yet, as booleans; None if there are none."""
+        key = access.where
+        if self.complete or key in self._sound:
+            return None
+        bad = self._bad(access)
+        if bad is None:
+            self._sound.add(key)
+        return bad
+
+    def _bad(self, access):
+        shape = np.broadcast_shapes(access.shape(), self.written.shape[1:])
+        axes = zip(self.written.shape[1:], ((-1, 1, 1), (1, -1, 1), (1, 1, -1)))
+        lanes = tuple(np.arange(length).reshape(axis) if length > 1 else 0 for length, axis in axes)
+        bad = np.zeros(shape, bool)
+        for step in range(access.width):
+            index = np.clip(access.pattern.array + access.offset + step, 0, len(self.written) - 1)
+            bad |= ~self.written[(index, *lanes)]
+        if access.mask.array is not None:
+            bad &= access.mask.array
+        return bad if bad.any() else None
+
+
+# ---- global memory: races between threads of the whole grid ----
+
+
+class Now(NamedTuple):
+    """The time of an access: the barriers passed so far, and the threads per block. Where warps run one at a
+    time, also the running warp's vector clock, with the time up to which its own lanes have met for its own,
+    and its time.
+    """
+
+    epoch: int
+    per_block: int
+    known: np.ndarray | None = None
+    clock: int = 0
+
+
+def _pairs(cells, ids) -> np.ndarray:
+    """Each cell and thread as one number."""
+    return cells.astype(np.int64) << 32 | ids
+
+
+class GlobalRaces:
+    """The threads that wrote and read each cell of global memory that the kernel writes."""
+
+    _NO_THREAD = 0
+
+    def __init__(self, block):
+        self.block = block
+        self.forget()
+
+    def forget(self):
+        """Whatever has been done is ordered before all that follows."""
+        block = self.block
+        self.writer = np.zeros(block.size, np.uint32)
+        self.reader = np.zeros(block.size, np.uint32)
+        self.many = np.zeros(block.size, np.uint8)  # 1: several readers in one block, 2: in several blocks
+        self.atomic = np.zeros(block.size, bool)
+        self.site = np.zeros(block.size, np.int32)
+        self.epoch = np.zeros(block.size, np.int32)
+        self.read_epoch = np.zeros(block.size, np.int32)
+        self.clock = np.zeros(block.size, np.int32)  # of the writer's warp
+        self.updaters = None  # by atomics: 1: several threads of one block, 2: of several blocks
+        self.read_clock = np.zeros(block.size, np.int32)
+        self.alike: list[np.ndarray] = []  # cells and threads of stores of equal values
+
+    def note_alike(self, cells, ids):
+        """Several threads have stored equal values to one cell: each of them may load what it has stored."""
+        stores = _pairs(cells, ids)
+        if not any(np.array_equal(stores, known) for known in self.alike):
+            self.alike.append(stores)
+
+    def forget_alike(self, cells):
+        """These cells are stored to again."""
+        self.alike = [known[~np.isin(known >> 32, cells)] for known in self.alike]
+
+    def are_alike(self, cells) -> np.ndarray:
+        """The cells to which several threads have stored equal values."""
+        if not self.alike:
+            return np.zeros(len(cells), bool)
+        return np.isin(cells, np.concatenate(self.alike) >> 32)
+
+    def loads_its_own(self, cells, ids) -> np.ndarray:
+        """Which of these loads are of threads that have stored there what others have stored as well."""
+        if not self.alike:
+            return np.zeros(len(cells), bool)
+        return np.isin(_pairs(cells, ids), np.concatenate(self.alike))
+
+    def refine(self):
+        """Keep up with a block whose cells have become smaller: it is used with a smaller dtype as well."""
+        length = len(self.writer)
+        if self.block.size > length:
+            self.alike = []
+            for name, record in list(vars(self).items()):
+                if isinstance(record, np.ndarray):
+                    setattr(self, name, np.repeat(record, self.block.size // length))
+
+    def _ordered(self, ids, others, epochs, clocks, now: Now, several=False):
+        """Barriers order the accesses of one block; mbarriers those within the running warp's clock.
+
+        several: where other threads may have accessed the cell as well, whose clocks are not known.
+        """
+        ordered = epochs < now.epoch
+        if now.known is not None:
+            known = clocks <= now.known[(others.astype(np.int64) - 1) % now.per_block // WARP]
+            ordered |= known & ~np.asarray(several)
+        return ((ids - 1) // now.per_block == (others - 1) // now.per_block) & ordered
+
+    def store(self, cells, ids, site, now: Now, atomic=False):
+        """The lanes that race with earlier stores, with earlier loads, and with another lane of this access:
+        three arrays of booleans.
+        """
+        bad = self._against_writers(cells, ids, now, atomic)
+        overtaken = self._against_readers(cells, ids, now)
+        if atomic or self.updaters is not None:
+            self._note_updaters(cells, ids, now, atomic)
+        self.writer[cells] = ids
+        self.epoch[cells], self.site[cells], self.atomic[cells] = now.epoch, site, atomic
+        self.clock[cells] = now.clock
+        return bad, overtaken, np.zeros_like(bad) if atomic else self.writer[cells] != ids
+
+    def _against_writers(self, cells, ids, now: Now, atomic=False):
+        writer = self.writer[cells]
+        bad = (writer != self._NO_THREAD) & (writer != ids)
+        if atomic:
+            bad &= ~self.atomic[cells]
+        elif self.updaters is not None:
+            updaters = self.updaters[cells]
+            bad |= updaters > 0
+        if bad.any():
+            several = self.updaters is not None and self.updaters[cells] > 0
+            ordered = self._ordered(ids, writer, self.epoch[cells], self.clock[cells], now, several)
+            if not atomic and self.updaters is not None:
+                ordered &= updaters < 2
+            bad &= ~ordered
+        return bad
+
+    def _note_updaters(self, cells, ids, now: Now, atomic):
+        """Whether several threads have updated an element atomically since it was last stored to."""
+        if self.updaters is None:
+            self.updaters = np.zeros(self.block.size, np.uint8)
+        if not atomic:
+            self.updaters[cells] = 0
+            return
+        left = self.updaters[cells] < 2  # the others are known to have updaters in several blocks
+        if not left.all():
+            cells, ids = cells[left], ids[left]
+            now = now if np.ndim(now.epoch) == 0 else now._replace(epoch=now.epoch[left])
+        writer = self.writer[cells]
+        known = self.atomic[cells] & (writer != self._NO_THREAD)
+        near = (writer - 1) // now.per_block == (ids - 1) // now.per_block
+        passed = known & near & (self.updaters[cells] == 1) & (self.epoch[cells] != now.epoch)  # a barrier
+        self.updaters[cells[passed]] = 0
+        others = known & (writer != ids) & ~(near & (self.epoch[cells] != now.epoch))
+        np.maximum.at(self.updaters, cells[others], np.where(near[others], 1, 2).astype(np.uint8))
+        order = np.lexsort((ids, cells))
+        same = cells[order][1:] == cells[order][:-1]
+        first, second = ids[order][:-1][same], ids[order][1:][same]
+        level = np.where((first - 1) // now.per_block == (second - 1) // now.per_block, 1, 2)
+        different = first != second
+        np.maximum.at(self.updaters, cells[order][1:][same][different], level[different].astype(np.uint8))
+
+    def _against_readers(self, cells, ids, now: Now):
+        reader, many = self.reader[cells], self.many[cells]
+        bad = (reader != self._NO_THREAD) & ((reader != ids) | (many > 0))
+        if bad.any():
+            epochs, clocks = self.read_epoch[cells], self.read_clock[cells]
+            bad &= (many == 2) | ~self._ordered(ids, reader, epochs, clocks, now, many > 0)
+        return bad
+
+    def load(self, cells, ids, now: Now):
+        per_block = now.per_block
+        bad = self._against_writers(cells, ids, now)
+        stale = (self.many[cells] == 1) & (self.read_epoch[cells] != now.epoch)  # a barrier in between
+        self.many[cells[stale]] = 0
+        reader = self.reader[cells]
+        other = (reader != self._NO_THREAD) & (reader != ids)
+        if other.any():
+            elsewhere = other & ((reader - 1) // per_block != (ids - 1) // per_block)
+            before = self._ordered(ids, reader, self.read_epoch[cells], self.read_clock[cells], now)
+            same_block = other & ~elsewhere & ~before
+            self.many[cells[same_block]] = np.maximum(self.many[cells[same_block]], 1)
+            self.many[cells[elsewhere]] = 2
+        self.reader[cells] = ids
+        several = self.reader[cells] != ids  # two lanes of this instruction
+        if several.any():
+            self._several_at_once(cells[several], ids[several], per_block)
+        self.read_epoch[cells], self.read_clock[cells] = now.epoch, now.clock
+        return bad
+
+    def _several_at_once(self, cells, ids, per_block):
+        same = (self.reader[cells] - 1) // per_block == (ids - 1) // per_block
+        np.maximum.at(self.many, cells, np.where(same, 1, 2).astype(np.uint8))

@@ -1,0 +1,1 @@
+"""What a kernel's source says before it runs: names, constants, pruned branches, needed accesses."""

@@ -1,0 +1,316 @@
+"""Functions and lambdas inside a kernel become device functions.
+
+Numba puts the code of such a function in the place of each call, where it has the types of that call. So has
+a device function. The kernel's variables that it uses become its first parameters, and each call passes them
+on: as in Numba, a call finds the value that they have at that moment.
+"""
+
+import ast
+import copy
+import types
+from typing import NamedTuple
+
+from lockstep.errors import UnsupportedKernel
+
+from . import names
+from .analysis import assigned_names, walk_here
+from .names import Callee
+from .pruning import conditions, outcomes, prune
+from .simplify import simplified
+from .source import Source, parse, source_of
+from .trees import walk
+
+_ATTRIBUTE = "_emulator_inside"  # of a function made here: what is read in place of its source
+
+
+class Inside(NamedTuple):
+    """A function inside another one. ``definition``: with the parameters that it has as a device function."""
+
+    source: Source
+    definition: ast.FunctionDef
+    shown: dict
+    code: types.CodeType
+    defaults: tuple
+
+
+class Read(NamedTuple):
+    """A function without those inside it. ``shown``: new names -> names in the source.
+
+    ``own``: the source with empty lines in place of the functions inside. ``inside``: name -> Inside.
+    Of branches whose conditions are known, ``definition`` has only those that are taken.
+    """
+
+    source: Source
+    own: Source
+    definition: ast.FunctionDef
+    shown: dict
+    inside: dict
+
+
+class _Parsed(NamedTuple):
+    """A function's source with all branches; ``conditions``: those that may turn out to be known."""
+
+    source: Source
+    definition: ast.FunctionDef
+    shown: dict
+    conditions: list
+
+
+_cache: dict = {}
+_CACHE_SIZE = 600  # two for a function
+
+
+def read(function) -> Read:
+    """Raises UnsupportedKernel if the source is not found, or for a function inside that Numba refuses."""
+    parsed = _parsed(function)
+    known = outcomes(parsed.conditions, function)
+    return _kept((*_place(function), known), lambda: _read(function, parsed, known))
+
+
+def identity(function) -> tuple:
+    """What the code of a function depends on, besides the types of its constants.
+
+    Its file belongs to it: in a notebook, a comment that silences a finding changes only the file.
+    """
+    try:
+        return *_place(function), outcomes(_parsed(function).conditions, function)
+    except UnsupportedKernel:  # it has no source, which matters only if it is called
+        return _place(function)
+
+
+def _place(function) -> tuple:
+    return function.__code__, function.__code__.co_filename
+
+
+def _kept(key, make):
+    if key not in _cache:
+        if len(_cache) >= _CACHE_SIZE:
+            del _cache[next(iter(_cache))]
+        _cache[key] = make()
+    return _cache[key]
+
+
+def _parsed(function) -> _Parsed:
+    return _kept(_place(function), lambda: _parse(function))
+
+
+def _parse(function) -> _Parsed:
+    known = vars(function).get(_ATTRIBUTE)
+    if known is not None:
+        return _Parsed(known.source, known.definition, known.shown, conditions(known.definition))
+    source = source_of(function)
+    definition = parse(function, source)
+    shown = simplified(definition)
+    return _Parsed(source, definition, shown, conditions(definition))
+
+
+def _read(function, parsed: _Parsed, known: tuple) -> Read:
+    code, (source, definition, shown, _) = function.__code__, parsed
+    if any(known) or False in known or _has_code_inside(code):
+        definition = copy.deepcopy(definition)
+    prune(definition, known, code.co_filename, shown)
+    lifted = _Lifting(definition, code.co_filename).inside if _has_code_inside(code) else {}
+    inside = {name: _compiled(new, code.co_filename, source, shown) for name, new in lifted.items()}
+    return Read(source, _without(source, lifted), definition, shown, inside)
+
+
+def _has_code_inside(code) -> bool:
+    return any(isinstance(part, types.CodeType) for part in code.co_consts)
+
+
+def environment(function) -> dict:
+    """Every name that the function does not assign itself, with what it stands for."""
+    values = names.environment(function)
+    if not _has_code_inside(function.__code__):
+        return values
+    inside = read(function).inside
+    callees = {name: Callee(_function(new)) for name, new in inside.items()}
+    for callee in callees.values():
+        used = names.names_of(callee.function.__code__)
+        inner = {name: callees[name] for name in used if name in callees}
+        callee.function.__globals__.update(names.outside(used, function) | inner)
+    return values | callees
+
+
+def _function(new: Inside):
+    function = types.FunctionType(new.code, {}, new.definition.name, new.defaults)
+    vars(function)[_ATTRIBUTE] = new
+    return function
+
+
+def _compiled(definition, filename, source, shown) -> Inside:
+    tree = ast.fix_missing_locations(ast.Module([copy.deepcopy(definition)], []))
+    tree.body[0].args.defaults = []
+    code = next(c for c in compile(tree, filename, "exec").co_consts if isinstance(c, types.CodeType))
+    defaults = tuple(map(ast.literal_eval, definition.args.defaults)) or None
+    first, last = definition.lineno - source.start, definition.end_lineno - source.start
+    lines = [line if first <= n <= last else "\n" for n, line in enumerate(source.lines)]
+    return Inside(Source(lines, source.start), definition, shown, code, defaults)
+
+
+def _without(source: Source, inside: dict) -> Source:
+    lines = list(source.lines)
+    for definition in inside.values():
+        if definition.body[0] is not getattr(definition, "expression", None):  # a lambda is a part of a line
+            for line in range(definition.lineno, definition.end_lineno + 1):
+                lines[line - source.start] = "\n"
+    return Source(lines, source.start)
+
+
+class _Lifting:
+    """Takes the functions inside out of a definition; ``inside``: name -> their own definitions."""
+
+    def __init__(self, definition: ast.FunctionDef, filename: str):
+        self.definition, self.filename = definition, filename
+        self.inside: dict[str, ast.FunctionDef] = {}
+        self.variables = assigned_names(definition.body)
+        self._find()
+        arguments = {a.arg for a in ast.walk(definition.args) if isinstance(a, ast.arg)}
+        self.variables = (self.variables | arguments) - self.inside.keys()
+        if self.inside:
+            self.used = {name: _outer_names(new) for name, new in self.inside.items()}
+            self.passed = {name: self._passed(name) for name in self.inside}
+            self._check_order()
+            for name, new in self.inside.items():
+                self._extend_calls(new, {name})
+                new.args.args[:0] = [ast.arg(v, lineno=new.lineno, col_offset=0) for v in self.passed[name]]
+            self._extend_calls(definition, set())
+
+    def _refuse(self, node, sentence):
+        raise UnsupportedKernel(sentence, self.filename, node.lineno)
+
+    # ---- finding them ----
+
+    def _find(self):
+        taken = _Taken(self)
+        self.definition.body = taken.block(self.definition.body)
+
+    def add(self, name, node):
+        """Note the function ``node``, a definition or a lambda."""
+        if name in self.inside:
+            self._refuse(node, f"{name} is defined twice; give the second function another name")
+        if isinstance(node, ast.Lambda):
+            body = [ast.copy_location(ast.Return(node.body), node.body)]
+            new = ast.copy_location(ast.FunctionDef(name, node.args, body, []), node)
+            if "type_params" in ast.FunctionDef._fields:
+                new.type_params = []
+            new.expression = body[0]
+            node = new
+        for inner in ast.walk(node):
+            if isinstance(inner, ast.Nonlocal):
+                self._refuse(inner, f"Numba cannot compile `nonlocal`; let {name} return the new value")
+        if node.decorator_list:
+            self._refuse(node, "a function inside a kernel cannot have decorators; define it outside")
+        if node.args.vararg or not all(map(_is_literal, node.args.defaults)):
+            self._refuse(
+                node,
+                "a function inside a kernel has no *args, and as defaults only numbers; define it outside",
+            )
+        self.inside[name] = node
+
+    # ---- the variables that they use ----
+
+    def _passed(self, name, through=()) -> list[str]:
+        """The kernel's variables that a function uses itself, or in those that it calls."""
+        if name in through:
+            self._refuse(self.inside[name], f"{name} calls itself; only a function outside the kernel can")
+        used = self.used[name]
+        called = [self._passed(other, (*through, name)) for other in sorted(used & self.inside.keys())]
+        return sorted((used & self.variables).union(*called))
+
+    def _check_order(self):
+        """Numba wants a variable to be set before the function that uses it is defined."""
+        first = {a.arg: 0 for a in ast.walk(self.definition.args) if isinstance(a, ast.arg)}
+        for node in walk(self.definition):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                first[node.id] = min(node.lineno, first.get(node.id, node.lineno))
+        for name, new in self.inside.items():
+            for variable in sorted(self.used[name] & first.keys()):
+                if first[variable] > new.lineno:
+                    self._refuse(
+                        new,
+                        f"{name} uses {variable}, which is set only below it: Numba refuses that; "
+                        f"define {name} further down",
+                    )
+
+    def _extend_calls(self, definition, own):
+        """Let the calls pass on what the functions use; ``own``: the functions around the calls."""
+        hidden = {a.arg for a in ast.walk(definition.args) if isinstance(a, ast.arg)} if own else set()
+        hidden |= assigned_names(definition.body) if own else set()
+        for node in ast.walk(definition):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in self.passed:
+                passed = self.passed[node.func.id]
+                if clash := hidden.intersection(passed):
+                    self._refuse(
+                        node,
+                        f"{node.func.id} uses {min(clash)} of the kernel, and there is another {min(clash)} "
+                        "here: give one of them another name",
+                    )
+                loads = [ast.copy_location(ast.Name(v, ast.Load()), node) for v in passed]
+                node.args = [*loads, *node.args]
+
+
+def _is_literal(node) -> bool:
+    try:
+        return isinstance(ast.literal_eval(node), (bool, int, float, complex))
+    except ValueError:
+        return False
+
+
+def _outer_names(definition) -> set[str]:
+    """The names that a function, or one inside it, takes from around it."""
+    own = assigned_names(definition.body) | {
+        a.arg for a in ast.walk(definition.args) if isinstance(a, ast.arg)
+    }
+    found = set()
+    for statement in definition.body:
+        for node in walk_here(statement):
+            if isinstance(node, ast.Name):
+                found.add(node.id)
+            elif isinstance(node, ast.FunctionDef):
+                found |= _outer_names(node)
+            elif isinstance(node, ast.Lambda):
+                found |= _outer_names(ast.FunctionDef("", node.args, [ast.Expr(node.body)], []))
+    return found - own
+
+
+class _Taken(ast.NodeTransformer):
+    """Takes definitions, and lambdas that are assigned or called, out of a function."""
+
+    def __init__(self, lifting):
+        self.lifting = lifting
+
+    def block(self, statements) -> list:
+        kept = [new for statement in statements if (new := self.visit(statement)) is not None]
+        return kept or [ast.copy_location(ast.Pass(), statements[0])]
+
+    def visit_FunctionDef(self, node):
+        self.lifting.add(node.name, node)
+
+    def visit_Assign(self, node):
+        if isinstance(node.value, ast.Lambda) and all(isinstance(t, ast.Name) for t in node.targets):
+            for target in node.targets:
+                self.lifting.add(target.id, node.value)
+            return None
+        return self.generic_visit(node)
+
+    def visit_Call(self, node):
+        if isinstance(node.func, ast.Lambda):
+            name = f"lambda_{node.func.lineno}_{node.func.col_offset}"
+            self.lifting.add(name, node.func)
+            node.func = ast.copy_location(ast.Name(name, ast.Load()), node.func)
+        return self.generic_visit(node)
+
+    def visit_Lambda(self, node):
+        return node
+
+    def _with_blocks(self, node):
+        for field in ("body", "orelse"):
+            if statements := getattr(node, field):
+                setattr(node, field, self.block(statements))
+        for field in ("test", "iter"):
+            if hasattr(node, field):
+                setattr(node, field, self.visit(getattr(node, field)))
+        return node
+
+    visit_If = visit_For = visit_While = _with_blocks

@@ -1,0 +1,336 @@
+"""What the names in a kernel stand for: constants of its closure, types, intrinsics, other functions."""
+
+import builtins
+import cmath
+import enum
+import inspect
+import math
+from functools import cache
+from types import CodeType, ModuleType
+
+import numba
+import numpy as np
+from numba import cuda
+
+from lockstep.errors import LaunchError
+from lockstep.frozen import as_defined
+from lockstep.library import operators  # noqa: F401 - registers them
+from lockstep.library.cuda_api import BUILTINS, CMATH, CUDA, MATH, TYPES, Namespace
+from lockstep.library.functions import NUMPY_FUNCTIONS, PARTS_BY_NUMPY
+from lockstep.library.signatures import declared
+from lockstep.machine.language import same_tuple
+from lockstep.memory.storage import Constant
+from lockstep.registry import Emulation, emulation_of
+
+_CUDA = Namespace("numba.cuda", CUDA | TYPES | {"types": Namespace("numba.cuda.types", TYPES)})
+_NUMBA = Namespace("numba", TYPES | {"cuda": _CUDA, "types": Namespace("numba.types", TYPES)})
+
+
+class Refused:
+    """A name that kernels cannot use."""
+
+    def __init__(self, sentence: str):
+        self.sentence = sentence
+
+    def __str__(self):
+        return self.sentence
+
+
+def _numpy() -> dict:
+    """NumPy as kernels see it; of its functions, Numba has code for a GPU only of some."""
+    without = {}
+    for name, value in vars(np).items():
+        if isinstance(value, np.ufunc):
+            instead = {"absolute": "abs", "abs": "abs", "power": "**", "sqrt": "math.sqrt"}.get(name)
+            instead = instead or (f"math.{name}" if name in MATH else None)
+            hint = f"; use {instead}" if instead else ""
+            without[name] = Refused(f"Numba has no code of it for a GPU{hint}")
+    constants = {name: MATH[name] for name in ("pi", "e", "inf", "nan")}
+    functions = {name: Emulation(function) for name, function in (NUMPY_FUNCTIONS | PARTS_BY_NUMPY).items()}
+    return without | TYPES | constants | functions
+
+
+_MATH = Namespace("math", MATH)
+_CMATH = Namespace("cmath", CMATH)
+_NUMPY = Namespace("numpy", _numpy())
+
+
+class Callee:
+    """A function that the kernel calls: a device function. ``dispatcher``: None for one inside the kernel."""
+
+    kind = "device"
+
+    def __init__(self, function, dispatcher=None, declared=()):
+        self.function, self.dispatcher, self.declared = function, dispatcher, declared
+
+
+def python_function(kernel):
+    """The plain function of a ``cuda.jit`` kernel, of a configured one, or of a plain function itself."""
+    kernel = getattr(kernel, "dispatcher", kernel)
+    function = getattr(kernel, "py_func", kernel)
+    if not hasattr(function, "__code__"):
+        raise LaunchError(f"a kernel is a Python function, plain or decorated with @cuda.jit, not {kernel!r}")
+    return function
+
+
+def outside(wanted, function) -> dict:
+    """What names from outside a function stand for, without those that stand for nothing yet."""
+    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
+    found = {name: function.__globals__[name] for name in wanted if name in function.__globals__}
+    for name in cells.keys() & set(wanted):
+        try:
+            found[name] = cells[name].cell_contents
+        except ValueError:  # it has no value yet
+            found.pop(name, None)
+    return found
+
+
+def environment(function) -> dict:
+    """Every name that the function does not assign itself, with what it stands for."""
+    code = function.__code__
+    cells = dict(zip(code.co_freevars, function.__closure__ or ()))
+    values = {}
+    for name in names_of(code):
+        if name in cells:
+            try:
+                values[name] = meaning(cells[name].cell_contents)
+            except ValueError:
+                values[name] = Refused("it has no value yet")
+        elif name in function.__globals__:
+            values[name] = meaning(function.__globals__[name])
+        elif name in BUILTINS:
+            values[name] = BUILTINS[name]
+        elif hasattr(builtins, name):
+            values[name] = Refused("it is one of the Python built-ins that the emulator does not support")
+    return values
+
+
+def parameter_names(function) -> tuple[str, ...]:
+    return tuple(inspect.signature(function).parameters)
+
+
+def visible(function) -> set[str]:
+    """The names that a function could use."""
+    free = function.__code__.co_freevars
+    return {*function.__globals__, *free, *BUILTINS}
+
+
+def names_of(code: CodeType) -> tuple:
+    """The names that a function takes from outside, with those of the functions and lambdas in it."""
+    inner = (name for part in code.co_consts if isinstance(part, CodeType) for name in names_of(part))
+    outside = (name for name in inner if name not in code.co_cellvars)
+    return tuple(dict.fromkeys((*code.co_names, *code.co_freevars, *outside)))
+
+
+def defaults(signature: inspect.Signature) -> dict:
+    """The values of the parameters that a call may leave out, by name."""
+    parameters = signature.parameters.values()
+    given = {p.name: p.default for p in parameters if p.default is not p.empty}
+    return {name: None if value is None else meaning(value) for name, value in given.items()}
+
+
+def meaning(value):
+    """What a Python object stands for inside a kernel."""
+    if isinstance(value, Callee):
+        return value
+    known = emulation_of(value)
+    if known is not None:
+        return known
+    if isinstance(value, type) and issubclass(value, (enum.Enum, tuple)):
+        return _EnumClass(value) if issubclass(value, enum.Enum) else _named_tuple(value)
+    if isinstance(value, (bool, int, float, complex, np.generic)):
+        return as_number(value)
+    if isinstance(value, np.ndarray):
+        return _constant(value)
+    if isinstance(value, np.ufunc):
+        return _NUMPY.members[value.__name__]
+    if isinstance(value, tuple):
+        parts = [meaning(part) for part in value]
+        return next((p for p in parts if isinstance(p, Refused)), same_tuple(value, parts))
+    if isinstance(value, ModuleType):
+        return _module(value)
+    if isinstance(value, (numba.types.Number, numba.types.Boolean)) or _is_scalar_type(value):
+        return _scalar_type(value)
+    if hasattr(value, "py_func"):
+        return _device_function(value)
+    path = _CUDA_PATHS.get(id(value))
+    if path is not None:
+        return _member(_CUDA, path)
+    if getattr(value, "__module__", None) == "numba.cuda.libdevice":  # may be loaded later than this module
+        known = _member(_CUDA, f"libdevice.{value.__name__}")
+        return known or Refused("the emulator does not know this function of libdevice")
+    builtin = getattr(value, "__name__", None)
+    if builtin in BUILTINS and value is getattr(builtins, builtin, None):
+        return BUILTINS[builtin]
+    for space in (_MATH, _CMATH):
+        if getattr(value, "__module__", None) == space.name and value.__name__ in space.members:
+            return space.members[value.__name__]
+    return Refused(_sentence(value))
+
+
+def _device_function(dispatcher):
+    """A function with ``@cuda.jit``, or with ``@njit`` and no signature, which Numba compiles again."""
+    signed = declared(dispatcher)
+    if signed and type(dispatcher).__name__ == "CPUDispatcher":
+        return Refused("it was compiled for the CPU by its signature; decorate it with @cuda.jit")
+    return Callee((as_defined(dispatcher) if signed else None) or dispatcher.py_func, dispatcher, signed)
+
+
+def _constant(array: np.ndarray):
+    """An array from outside a kernel is a constant."""
+    if array.dtype.kind not in "biufc":
+        return Refused(
+            f"it is an array of {array.dtype}; the emulator supports booleans, integers, floats and complex "
+            "numbers"
+        )
+    return Constant(array)
+
+
+def as_number(value):
+    """Numba types int64, float64 and complex128 like Python's own numbers, so they become those."""
+    if isinstance(value, enum.Enum):
+        return as_number(value.value)
+    if isinstance(value, np.int64):
+        return int(value)
+    if isinstance(value, np.complex128):
+        return complex(value)
+    return float(value) if isinstance(value, np.float64) else value
+
+
+def _module(module):
+    if module.__name__ == "numba":
+        return _NUMBA
+    if module is cuda or module.__name__ == "numba.cuda":
+        return _CUDA
+    if module is math:
+        return _MATH
+    if module is cmath:
+        return _CMATH
+    if module is np:
+        return _NUMPY
+    if module.__name__ in ("numba.cuda.libdevice", "numba.cuda.fp16"):
+        return _member(_CUDA, module.__name__.rpartition(".")[2])
+    if module.__name__.endswith(".types") and module.__name__.startswith("numba"):
+        return _NUMBA.members["types"]
+    return OtherModule(module)
+
+
+class OtherModule(Namespace):
+    """Any other module; its members are looked up when a kernel uses them."""
+
+    def __init__(self, module):
+        self.name, self.of = module.__name__, module
+
+    def __str__(self):
+        return self.name
+
+    def member(self, name):
+        return meaning(getattr(self.of, name)) if hasattr(self.of, name) else None
+
+
+class _EnumClass(OtherModule):
+    """An enum, whose members are their numbers in a kernel."""
+
+    def __init__(self, kind):
+        self.name, self.of = kind.__name__, kind
+
+    def member(self, name):
+        member = self.of.__members__.get(name)
+        if member is None or isinstance(member, int):
+            return None if member is None else as_number(member)
+        return Refused(f"{self.name} is no IntEnum, and the emulator knows only enums of integers")
+
+
+def _named_tuple(kind):
+    """A class of named tuples, which a kernel may make."""
+    if not hasattr(kind, "_fields"):
+        return Refused(_sentence(kind))
+
+    def make(machine, *values, **named):
+        return kind(*values, **named)
+
+    make.__signature__ = inspect.signature(kind)
+    return Emulation(make)
+
+
+def _is_scalar_type(value) -> bool:
+    return isinstance(value, np.dtype) or (isinstance(value, type) and issubclass(value, np.generic))
+
+
+def _scalar_type(value):
+    name = np.dtype(value).name if _is_scalar_type(value) else value.name
+    name = {"bool": "boolean"}.get(name, name)
+    return TYPES.get(name) or Refused(f"the emulator does not support the type {name}")
+
+
+def _paths() -> dict:
+    """numba.cuda's own objects, for ``from numba.cuda import syncthreads``."""
+    found = {}
+    for path in CUDA:
+        target = cuda
+        for part in path.split("."):
+            target = getattr(target, part, None)
+        if target is not None and not isinstance(target, (int, float)):
+            found[id(target)] = path
+    for group in ("shared", "local", "atomic", "const"):
+        if hasattr(cuda, group):  # Numba's simulator has them while its kernels run
+            found[id(getattr(cuda, group))] = group
+    return found
+
+
+_CUDA_PATHS = _paths()
+
+
+@cache
+def _member(space: Namespace, path: str):
+    if path in space.members:
+        return space.members[path]
+    prefix = f"{path}."
+    rest = {n.removeprefix(prefix): v for n, v in space.members.items() if n.startswith(prefix)}
+    return Namespace(f"{space.name}.{path}", rest) if rest else None
+
+
+def attribute(owner, name: str):
+    """``owner.name`` for a module-like owner; None if there is no such member."""
+    if name == "value" and isinstance(owner, int):
+        return owner  # Color.RED.value
+    if isinstance(owner, OtherModule):
+        return owner.member(name)
+    if owner is _CUDA and name == "random" and hasattr(cuda, name):  # which no program has to import
+        return OtherModule(cuda.random)
+    return _member(owner, name)
+
+
+def members(space: Namespace) -> set[str]:
+    """The names that a kernel can use of a module."""
+    if isinstance(space, OtherModule):
+        return set(dir(space.of))
+    return {name.partition(".")[0] for name in space.members}
+
+
+def really_has(space: Namespace, name: str) -> bool:
+    """Is there such a name, whether the emulator knows it or not?"""
+    if isinstance(space, OtherModule):
+        return hasattr(space.of, name)
+    root, *path = space.name.removeprefix("numba.").split(".")
+    real = {"numba": numba, "cuda": cuda, "types": numba.types, "math": math, "numpy": np}.get(root)
+    for part in path:
+        real = getattr(real, part, None)
+    return real is None or hasattr(real, name)
+
+
+def _sentence(value) -> str:
+    kind = type(value).__name__
+    if isinstance(value, type):
+        return (
+            f"{value.__name__} is a class, and Numba reads neither classes nor their attributes; make its "
+            "constants variables of the module"
+        )
+    if callable(value):
+        name = getattr(value, "__name__", kind)
+        return (
+            f"{name} is a Python function; "
+            "a kernel can only call functions decorated with @cuda.jit(device=True), and intrinsics"
+        )
+    known = "numbers, tuples of numbers, NumPy arrays, types and functions"
+    return f"a kernel can use {known} from outside, not a {kind}"

@@ -1,0 +1,92 @@
+"""What a kernel may call besides plain arithmetic: each function with its emulation.
+
+An intrinsic registers its emulation beside its device code::
+
+    @emulates(load4)
+    def _load4(machine, array, index):
+        return machine.read(machine.site, array, as_index(index), width=4)
+
+``machine`` is the running :class:`~lockstep.machine.Machine`. ``reads`` and ``writes`` name the
+positions of the array arguments that the call loads from and stores to; with them the emulator knows which
+arrays may change before a kernel runs.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+_emulations: dict = {}
+_spellings: dict[int, str] = {}
+
+
+@dataclass(frozen=True)
+class Emulation:
+    """A function of (machine, *arguments), and which of the arguments are arrays that it accesses.
+
+    An array in ``reads`` or ``writes`` is followed by its index, unless it is in ``fragments``: then it is a
+    local array, accessed as a whole.
+    """
+
+    function: Callable
+    reads: tuple = ()
+    writes: tuple = ()
+    elementwise: bool = True  # may run for all iterations of a loop at once
+    kind: str = "intrinsic"
+    fragments: tuple = ()
+    warp_by_warp: bool = False  # warps that call it may wait for each other, so they run one at a time
+    needs: tuple = (0, 0)  # compute capability
+    meets_grid: bool = False  # all blocks of the grid may wait for each other
+
+    def __call__(self, machine, /, *args, **kwargs):
+        return self.function(machine, *args, **kwargs)
+
+
+class Type:
+    """``float32`` and other scalar types: a dtype for arrays, a cast when called."""
+
+    elementwise, reads, writes, kind = True, (), (), "type"
+
+    def __init__(self, dtype):
+        self.dtype = np.dtype(dtype)
+
+    def __call__(self, machine, value):
+        return machine.cast(self.dtype, value)
+
+
+def emulates(device_object, **properties):
+    """Decorator: the function runs in place of ``device_object`` where a kernel calls that.
+
+    ``properties``: fields of :class:`Emulation` that differ from its defaults.
+    """
+
+    def register(function):
+        _emulations[id(device_object)] = (device_object, Emulation(function, **properties))
+        return function
+
+    return register
+
+
+def emulation_of(device_object) -> Emulation | None:
+    known = _emulations.get(id(device_object))
+    return known[1] if known is not None else None
+
+
+def spelled(names: Mapping[str, object]) -> None:
+    """Note how a kernel's source spells what it calls, for messages about failed calls."""
+    _spellings.update((id(value), name) for name, value in names.items())
+
+
+def name_of(emulation) -> str | None:
+    """The name by which a kernel calls ``emulation``; None if nobody has registered one."""
+    if id(emulation) in _spellings:
+        return _spellings[id(emulation)]
+    for device_object, known in _emulations.values():
+        if known is emulation:
+            return getattr(device_object, "__name__", None) or getattr(device_object, "_name", None)
+    return None
+
+
+def as_index(index) -> tuple:
+    """An index as a tuple, as the machine expects it."""
+    return index if isinstance(index, tuple) else (index,)

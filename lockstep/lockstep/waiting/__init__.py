@@ -1,0 +1,1 @@
+"""Units that wait for one another leave lock-step: scheduler, mbarriers, TMA's copies, wgmma's products."""

@@ -1,0 +1,257 @@
+"""The machine's part in kernels whose warps wait for each other and use asynchronous units (TMA, wgmma)."""
+
+import numpy as np
+
+from lockstep.counts.tally import BarrierKey
+from lockstep.errors import KernelTypeError
+from lockstep.findings import Finding
+from lockstep.memory.storage import DeviceArray, SharedStorage
+from lockstep.races.shadow import Access, Now
+from lockstep.races.vector_clocks import Order
+from lockstep.values.lanes import ZERO, Lanes
+
+from .mbarriers import MBarriers
+from .products import WARPGROUP, Products
+from .scheduler import CHUNKS, LANES, WARPS, Block, Scheduler
+from .tensor_copies import TensorCopies
+
+
+class Cooperation:
+    """``self.asynchronous``: warps with mbarriers, copies and products of their own are running."""
+
+    def prepare_warps(self):
+        """Fresh mbarriers, copies and clocks for a block."""
+        self.mbarriers, self.tensor_copies, self.order = MBarriers(self), TensorCopies(self), Order(self)
+
+    def run_warps(self, call):
+        """Run the chunk's one block warp by warp, each by ``call()``."""
+        self.shared_races = self.order
+        self.scheduler = Scheduler(self, call, [Block(WARPS)])
+        self.scheduler.begin_block()
+        for warp in self.scheduler.warps:
+            warp.products = Products(self)
+        self.asynchronous = self.apart = True
+        try:
+            self.scheduler.run()
+            self._check_warpgroups()
+        finally:
+            self.scheduler, self.asynchronous, self.apart = None, False, False
+
+    def run_units(self, scheduler, units):
+        """Run all blocks of the grid in units that wait for each other."""
+        self.scheduler = scheduler
+        self.apart, self.lanes_apart = units != CHUNKS, units == LANES
+        try:
+            scheduler.run()
+        finally:
+            self.scheduler, self.apart, self.lanes_apart = None, False, False
+
+    def pass_grid_barrier(self):
+        """All threads of the grid have met: what was done in global memory is ordered."""
+        for races in self.global_races.values():
+            races.forget()
+        if self.happened is not None:
+            self.happened.clear()
+            self.exact_races = None if self.exact_races is None else {}
+
+    @property
+    def products(self) -> Products:
+        """The queue of the running warp."""
+        return self.scheduler.current.products
+
+    # ---- barriers and ends of warps ----
+
+    def all_units_arrived(self, site, masks, of_grid=False):
+        """Every unit that has not ended is at a barrier of the block or grid, with the lanes of ``masks``."""
+        all_threads = self.geometry.all_threads
+        here = np.zeros(self.geometry.shape, bool)
+        for mask in masks:
+            here |= True if mask.array is None else mask.array
+        exists = True if all_threads.array is None else all_threads.array
+        late = self.look_for_absent(site, here & exists, ~here & exists, may_exit=not of_grid)
+        self.tally(BarrierKey(site, all_threads.serial, self.batch_key), all_threads)
+        self._pass_barrier(all_threads, late)
+        if self.asynchronous:
+            self.order.block_barrier()
+
+    def warp_ends(self, warp):
+        """A warp has run to its end."""
+        self.tensor_copies.end(range(warp.first_thread, warp.first_thread + 32))
+        warp.products.end()
+
+    def _check_warpgroups(self):
+        """A wgmma is one instruction of four warps: report warpgroups that did not execute it together."""
+        warps = self.scheduler.warps
+        for start in range(0, len(warps), WARPGROUP):
+            group = warps[start : start + WARPGROUP]
+            if len({warp.products.queued for warp in group}) > 1 or (
+                len(group) < WARPGROUP and group[0].products.queued
+            ):
+                self._report_partial_warpgroup(group)
+
+    def _report_partial_warpgroup(self, group):
+        least, most = (pick(group, key=lambda warp: warp.products.queued) for pick in (min, max))
+        message = (
+            f"Warp {most.number} executes wgmma {_times(most.products.queued)} and warp {least.number} "
+            f"{_times(least.products.queued)}: all four warps of a warpgroup (0 to 3, 4 to 7, ...) must "
+            "execute each one."
+        )
+        self.report_finding("warp_divergence", most.products.last_site, message, thread=most.first_thread)
+
+    def report_finding(
+        self, kind, site, message, array=None, element=None, *, thread=None, count=1, began=None
+    ):
+        """Report what a thread (by default the running warp's first) did in the running block.
+
+        ``element``: an index of ``array``, or a position in its storage. ``began``: the site of the earlier
+        access, where two are involved.
+        """
+        at = self.sites[site]
+        thread = self.scheduler.current.first_thread if thread is None else thread
+
+        def make():
+            where = array.storage.element(element) if isinstance(element, int) else element
+            return Finding(
+                kind=kind,
+                line=at.line,
+                message=message,
+                array=array and array.name,
+                element=where,
+                block=self.block_coordinates(0, 0),
+                threads=[self.geometry.thread_coordinates(thread)],
+                function=at.function,
+                site=site,
+                other_line=None if began is None else self.sites[began].line,
+            )
+
+        self.findings.add((kind, site, array and array.name), count, make)
+
+    def active_values(self, value) -> np.ndarray:
+        """An integer's values in all active lanes of all running blocks."""
+        mask, shape = self.mask, self.geometry.shape
+        numbers = np.broadcast_to(np.asarray(self.plain(value), np.int64), shape)
+        return numbers.reshape(-1) if mask.array is None else numbers[np.broadcast_to(mask.array, shape)]
+
+    def uniform_value(self, number):
+        """The one value of ``number``: all active lanes must hold the same."""
+        if type(number) is not Lanes:
+            return number
+        values = np.unique(self.active_values(number))
+        if len(values) > 1:
+            raise KernelTypeError(
+                f"this must be the same for all threads, but is {values[0]} for some, {values[-1]} for others"
+            )
+        return int(values[0]) if len(values) else 0
+
+    # ---- memory ----
+
+    def carve(self, site, buffer, start, shape) -> DeviceArray:
+        """A part of dynamic shared memory, as an array of its own."""
+        array = self.carved.get(site)
+        if array is None:
+            array = self.carved[site] = self._carve(site, buffer, start, shape)
+        return array
+
+    def _carve(self, site, buffer, start, shape) -> DeviceArray:
+        shape = shape if isinstance(shape, tuple) else (shape,)
+        if getattr(buffer, "space", "") != "shared" or not all(type(part) is int for part in (start, *shape)):
+            raise KernelTypeError(
+                "carve takes a shared array, and a start and a shape that are known at compile time"
+            )
+        storage = SharedStorage(buffer.dtype, shape, self.counts_only)
+        if start < 0 or start + storage.size > buffer.size:
+            raise KernelTypeError(
+                f"{self.sites[site].op} takes elements {start:,} to {start + storage.size - 1:,} of shared "
+                f"memory that has {buffer.size:,}: ask for more at the launch"
+            )
+        for other in self.carved.values():
+            if (
+                start < other.storage.start + other.storage.size
+                and other.storage.start < start + storage.size
+            ):
+                raise KernelTypeError(f"{self.sites[site].op} and {other.name} overlap in shared memory")
+        storage.slot, storage.start = site, start
+        storage.alignment = int(np.gcd(buffer.storage.alignment, start * buffer.dtype.itemsize))
+        return DeviceArray(self.sites[site].op, storage, buffer.dtype, shape)
+
+    def require_accumulator(self, site, acc):
+        """Report accumulators that a product is added to before the thread has set them."""
+        whole = Access(acc.storage, acc.name, "load", ZERO, acc.offset, self.mask, acc.size, site, self.phase)
+        bad = self.initialised(acc.storage).missing(whole)
+        if bad is not None:
+            self._find_cells(
+                "uninitialised_read",
+                site,
+                acc,
+                self.geometry.mask(bad),
+                ZERO,
+                acc.offset,
+                _uninitialised(acc),
+            )
+
+    def add_to_accumulator(self, acc, warp, values):
+        """Add (elements, 32) values to a local array of the warp's lanes."""
+        storage = acc.storage
+        storage.spread(self.geometry.shape)
+        lanes = slice(warp.first_thread, warp.first_thread + 32)
+        storage.data[acc.offset : acc.offset + acc.size, 0, 0, lanes] += values
+
+    def check_written(self, site, array, cells):
+        """Report elements of a shared array that a unit reads before anything has been written to them."""
+        unwritten = ~self.initialised(array.storage).written.reshape(-1)[cells]
+        if unwritten.any():
+            thread = self.order.me * 32
+            self._report_cells(
+                "uninitialised_read",
+                site,
+                array,
+                cells[unwritten],
+                np.full(int(unwritten.sum()), thread),
+                1,
+                1,
+                _uninitialised(array),
+            )
+
+    def note_global_stores(self, array, cells, thread, site):
+        """TMA has stored these elements of a global array for a thread."""
+        races = self.global_races.get(array.storage.serial)
+        if races is None or not len(cells):
+            return
+        me = int(self.thread_ids().reshape(-1)[thread])
+        cells, ids = array.storage.in_cells(cells, np.full(len(cells), me, np.uint32))
+        all_threads = self.geometry.all_threads
+        access = Access(array.storage, array.name, "store", ZERO, 0, all_threads, 1, site, self.phase)
+        if self.exact_races is not None:
+            self._check_exactly(array, access, cells, ids, of_unit=True)
+            return
+        races.refine()
+        bad = np.logical_or.reduce(races.store(cells, ids, site, self.now(of_unit=True)))
+        if bad.any():
+            self._report_global_race(array, access, cells[bad], ids[bad], races)
+
+    def now(self, of_unit: bool = False) -> Now:
+        """The time of an access to global memory; of_unit: by a unit that acts for a thread.
+
+        The lanes of one warp are not ordered with what the warp has done since they met; a unit started later
+        is.
+        """
+        if not self.asynchronous:
+            return Now(self.epoch, self.geometry.threads)
+        me = self.order.me
+        known = self.order.clocks[me, : self.order.warps].copy()
+        clock = known[me]
+        if not of_unit:
+            known[me] = self.order.together[me]
+        return Now(self.epoch, self.geometry.threads, known, clock)
+
+
+def _uninitialised(array):
+    def sentence(element, who):
+        index = ", ".join(map(str, element))
+        return f"{array.name}[{index}] is used, for {who}, before anything has been written to it."
+
+    return sentence
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"

@@ -1,0 +1,517 @@
+"""Parts of a grid that run one at a time, for kernels that lock-step cannot run.
+
+Where some threads wait for others, lock-step never ends: it runs one branch to its end before the other.
+Such kernels run in *units*: whole blocks (several in lock-step) where only the grid meets, the warps of
+a block where warps wait for each other, single lanes where those of one warp do. Every unit that has
+begun is a Python thread, and only one of them runs. A unit runs until it has to wait; then the next one
+that can continue does. If none can, the kernel would hang on a GPU, and the emulator stops it with a
+message.
+"""
+
+import contextvars
+import threading
+from collections import Counter
+from collections.abc import Callable
+from itertools import groupby
+
+import numpy as np
+
+from lockstep.errors import Deadlock, KernelStopped, KernelTypeError
+from lockstep.findings import thread_name
+from lockstep.races.absences import report_absent
+from lockstep.values.geometry import WARP
+from lockstep.values.lanes import Lanes, from_values
+
+CHUNKS, WARPS, LANES = "chunks", "warps", "lanes"  # what a unit is, from coarse to fine
+FINER = {CHUNKS: WARPS, WARPS: LANES}
+MOST_WAITING = 4096  # units that may wait at the same time: each is a Python thread
+
+_OF_UNIT = ("mask", "phase", "batch", "batched", "batch_key", "site", "exits")
+_OF_BLOCK = (
+    *("geometry", "blocks", "origin", "thread_index", "block_index", "epoch", "tracing", "watcher"),
+    *("shared_arrays", "carved", "_initialised", "_thread_ids", "shared_races", "absences", "async_copies"),
+)
+
+
+class NeedsFinerUnits(Exception):
+    """These units stand still; smaller ones may not. The launch starts again with ``units``."""
+
+    def __init__(self, units: str):
+        self.units = units
+
+
+class Unit:
+    """Lanes that run in lock-step: their saved state, and what they are waiting for, if anything."""
+
+    def __init__(self, block, number, mask):
+        self.block, self.number, self.mask = block, number, mask
+        self.state = {
+            **{"mask": mask, "phase": 0, "site": None, "exits": None},
+            **{"batch": [], "batched": {}, "batch_key": ()},
+        }
+        self.meeting: Meeting | None = None
+        self.ready: Callable[[], bool] | None = None
+        self.what: Callable[[], str] | None = None
+        self.site = None
+        self.begun = self.done = self.patient = False
+        self.segment, self.executed = (0,), Counter()  # for the counts of single lanes
+        self.wake = threading.Semaphore(0)
+
+    @property
+    def first_thread(self) -> int:
+        """The first of a warp's threads; the thread of a lane."""
+        return self.number * WARP if self.block.split == WARPS else self.number
+
+    def can_continue(self) -> bool:
+        return not self.patient and self.ready()
+
+
+class Block:
+    """A block whose units run one at a time, or blocks that run in lock-step as one unit.
+
+    ``start()`` prepares the machine for it; None if that has been done.
+    """
+
+    def __init__(self, split, start=None):
+        self.split, self.start = split, start
+        self.units: list[Unit] = []
+        self.unbegun = 1  # the next unit to begin, after the first
+        self.waiting: dict[Unit, None] = {}
+        self.left = 0  # units that have not ended
+        self.saved: dict = {}
+        self.at_barrier: dict[int, object] = {}  # unit -> its lanes there
+        self.at_grid_barrier: dict[int, object] = {}
+        self.passed = 0  # barriers that the whole block has passed
+        self.votes: dict[int, list] = {}
+        self.meetings: dict[tuple, Meeting] = {}
+
+    def open(self, machine):
+        if self.start is not None:
+            self.start()
+        masks = _masks(machine.geometry, self.split)
+        self.units = [Unit(self, number, mask) for number, mask in masks]
+        self.left = len(self.units)
+
+
+class Meeting:
+    """Lanes of a warp that wait for each other at a call that they execute together."""
+
+    def __init__(self, call, function):
+        self.call, self.function = call, function
+        self.arrived: dict[int, tuple] = {}  # thread -> (mask, operands)
+        self.named = 0
+        self.done = self.forced = False
+        self.result = None
+        self.phase = 0
+
+
+class _LaunchOver(BaseException):
+    """Ends a unit's Python thread when the launch is over."""
+
+
+class Scheduler:
+    """Runs the units of blocks, each by ``call()``, and lets them wait for each other.
+
+    ``room``: how many blocks may be under way at the same time; ``ended()``: what to do after each block.
+    """
+
+    def __init__(self, machine, call, blocks, room=1, ended=lambda: None):
+        self.machine, self.call, self.ended = machine, call, ended
+        self.coming = list(reversed(blocks))
+        self.room, self.total = room, len(blocks)
+        self.under_way: list[Block] = []
+        self.current: Unit = None
+        self.grid_passed = self.finished = 0
+        self._python_threads: list[threading.Thread] = []
+        self._all_done = threading.Semaphore(0)
+        self._over = False
+        self._error: BaseException | None = None
+
+    @property
+    def warps(self) -> list[Unit]:
+        """The units of the running block."""
+        return self.current.block.units
+
+    def run(self):
+        """Run all units to their end; raises what any of them raised."""
+        if not self.under_way:
+            self.begin_block()
+        try:
+            self._switch_to(self.under_way[0].units[0])
+            self._all_done.acquire()
+        finally:
+            self._over = True
+            for thread in self._python_threads:
+                thread.unit.wake.release()
+            for thread in self._python_threads:
+                thread.join()
+        if self._error is not None:
+            raise self._error
+
+    def begin_block(self) -> Unit:
+        """Prepare the next block; its first unit."""
+        block = self.coming.pop()
+        block.open(self.machine)
+        block.saved = self._state(_OF_BLOCK)
+        self.under_way.append(block)
+        self.current = self.current or block.units[0]
+        return block.units[0]
+
+    # ---- the Python threads ----
+
+    def _work(self, unit):
+        """What a Python thread does: it runs a unit to its end, then others that have not begun yet."""
+        try:
+            while unit is not None and not unit.begun:
+                threading.current_thread().unit = unit
+                unit.begun = True
+                self._resume(unit)
+                self.call()
+                unit = self._after(unit)
+        except _LaunchOver:
+            return
+        except BaseException as error:
+            self._error, unit = error, None
+        if unit is None:
+            self._all_done.release()
+        else:
+            self._switch_to(unit)
+
+    def _after(self, unit) -> Unit | None:
+        """A unit has ended: the next one to run, or None if all have."""
+        machine, block = self.machine, unit.block
+        if machine.asynchronous:
+            machine.warp_ends(unit)
+        unit.done, block.left = True, block.left - 1
+        if block.at_barrier:
+            self._try_release(block, block.units[next(iter(block.at_barrier))].site)
+        if not block.left:
+            self.ended()
+            self.under_way.remove(block)
+            self.finished += 1
+            if not self.under_way and not self.coming:
+                return None
+        self._save()
+        return self._next() or self._stand_still()
+
+    def _switch_to(self, unit):
+        if unit.begun:
+            unit.wake.release()
+            return
+        if len(self._python_threads) > MOST_WAITING:
+            self._python_threads = [thread for thread in self._python_threads if thread.is_alive()]
+        if len(self._python_threads) > MOST_WAITING:
+            raise KernelStopped(
+                f"more than {MOST_WAITING:,} threads of this kernel wait for each other at the same time; "
+                "the emulator cannot run so many: launch fewer"
+            )
+        run = contextvars.copy_context().run
+        thread = threading.Thread(target=run, args=(self._work, unit), daemon=True)
+        thread.unit = unit
+        self._python_threads.append(thread)
+        thread.start()
+
+    def _sleep(self, unit):
+        unit.wake.acquire()
+        if self._over:
+            raise _LaunchOver
+        self._resume(unit)
+
+    def _state(self, names) -> dict:
+        return {name: getattr(self.machine, name) for name in names}
+
+    def _save(self):
+        """Keep the state of the running unit and of its block."""
+        if self.current is not None:
+            self.current.state = self._state(_OF_UNIT)
+            self.current.block.saved = self._state(_OF_BLOCK)
+
+    def _resume(self, unit):
+        self.current = unit
+        for name, value in (*unit.block.saved.items(), *unit.state.items()):
+            setattr(self.machine, name, value)
+
+    # ---- waiting ----
+
+    def wait(self, site, ready: Callable[[], bool], what: Callable[[], str]):
+        """Let the running unit wait until ``ready()``; ``what()`` says what for. Raises Deadlock."""
+        unit = self.current
+        unit.ready, unit.what, unit.site = ready, what, site
+        while not ready():
+            self._let_others_run(unit)
+        unit.ready = None
+
+    def let_others_run(self):
+        """The running unit may be waiting for something: the others go first."""
+        unit = self.current
+        unit.patient = True
+        self._let_others_run(unit)
+        unit.patient = False
+
+    def _let_others_run(self, unit):
+        self._save()
+        unit.block.waiting[unit] = None
+        successor = self._next() or self._stand_still()
+        if successor is not unit:
+            self._switch_to(successor)
+            self._sleep(unit)
+        del unit.block.waiting[unit]
+
+    def _next(self) -> Unit | None:
+        """The next unit after the running one that can continue; a block begins if no other can."""
+        here, number = self.current.block, self.current.number
+        if here.unbegun < len(here.units):
+            here.unbegun += 1
+            return here.units[here.unbegun - 1]
+        for unit in sorted(here.waiting, key=lambda unit: (unit.number <= number, unit.number)):
+            if unit.can_continue():
+                return unit
+        for block in self.under_way:
+            for unit in block.waiting if block is not here else ():
+                if unit.can_continue():
+                    return unit
+        if self.coming and len(self.under_way) < self.room:
+            return self.begin_block()
+        return next((unit for block in self.under_way for unit in block.waiting if unit.patient), None)
+
+    def _stand_still(self) -> Unit:
+        """No unit can continue: the one that goes on anyway; raises if none does."""
+        for block in self.under_way:
+            for unit in block.waiting:
+                if unit.meeting is not None:
+                    unit.meeting.forced = True
+                    return unit
+        split = self.current.block.split
+        missed = self.finished and any(block.at_grid_barrier for block in self.under_way)
+        if split in FINER and not self.machine.asynchronous and not missed:
+            raise NeedsFinerUnits(FINER[split])
+        raise Deadlock(self._deadlock())
+
+    # ---- the barrier of a block ----
+
+    def barrier(self, site):
+        """``cuda.syncthreads()``: wait for all other units of the block."""
+        block, unit = self.current.block, self.current
+        block.at_barrier[unit.number] = self.machine.mask
+        generation = block.passed
+        unit.site = site
+        if not self._try_release(block, site):
+            others = "the other warps" if block.split == WARPS else "the other threads of its block"
+            self.wait(site, lambda: block.passed != generation, lambda: f"{others} at a barrier")
+        self._rejoin(unit, (block.passed,))
+
+    def _rejoin(self, unit, moment):
+        """The unit has met others: what comes now, the lanes of a warp do together again."""
+        if len(moment) == 1:
+            self.machine.phase = 0
+        if self.machine.lanes_apart:
+            self.machine.lane_counts.separate(unit, moment)
+
+    def _try_release(self, block, site) -> bool:
+        """Release the barrier if every unit that has not ended is there."""
+        if len(block.at_barrier) < block.left:
+            return False
+        places = {number: block.units[number].site for number in block.at_barrier}
+        if len(set(places.values())) > 1 and not self.machine.asynchronous:
+            self._report_two_barriers(block, places)
+        self.machine.all_units_arrived(site, list(block.at_barrier.values()))
+        block.at_barrier = {}
+        block.passed += 1
+        return True
+
+    def _report_two_barriers(self, block, places):
+        """Not all threads of a block wait at the same barrier of the source."""
+        first = min(places.values())
+        here, elsewhere = np.zeros((2, *self.machine.geometry.shape), bool)
+        for number, mask in block.at_barrier.items():
+            lanes = here if places[number] == first else elsewhere
+            lanes |= True if mask.array is None else mask.array
+        report_absent(self.machine, "barrier_divergence", first, here, elsewhere)
+
+    def vote(self, site, votes) -> list:
+        """Meet the block's other units at a barrier; what all of them have voted, lane by lane."""
+        block = self.current.block
+        generation = block.passed
+        ballot = block.votes.setdefault(generation, [np.zeros_like(vote) for vote in votes])
+        for position, vote in enumerate(votes):
+            ballot[position] = ballot[position] | vote
+        self.barrier(site)
+        block.votes.pop(generation - 1, None)
+        return ballot
+
+    def exited(self) -> np.ndarray | None:
+        """The lanes of the running block that have returned from the kernel; None if there are none."""
+        here = None
+        for unit in self.current.block.units:
+            frame = self.machine.exits if unit is self.current else unit.state["exits"]
+            if frame is not None and frame.returned is not None:
+                gone = frame.returned.array
+                gone = np.broadcast_to(True if gone is None else gone, self.machine.geometry.shape)
+                here = gone & _lanes_of(unit) if here is None else here | gone & _lanes_of(unit)
+        return here
+
+    # ---- the barrier of the grid ----
+
+    def grid_barrier(self, site):
+        """``this_grid().sync()``: wait for all other units of the grid."""
+        unit, generation = self.current, self.grid_passed
+        unit.block.at_grid_barrier[unit.number] = self.machine.mask
+        if self._everyone_at_grid_barrier():
+            self._release_grid(site)
+        else:
+            self.wait(site, lambda: self.grid_passed != generation, self._missing_at_grid_barrier)
+        self._rejoin(unit, (-self.grid_passed,))
+
+    def _everyone_at_grid_barrier(self) -> bool:
+        there = all(len(block.at_grid_barrier) == len(block.units) for block in self.under_way)
+        return there and not self.coming and not self.finished
+
+    def _release_grid(self, site):
+        self._save()
+        running = self.current
+        for block in self.under_way:
+            self._resume(block.units[0])
+            self.machine.all_units_arrived(site, list(block.at_grid_barrier.values()), of_grid=True)
+            block.at_grid_barrier = {}
+            block.saved = self._state(_OF_BLOCK)
+        self._resume(running)
+        self.machine.pass_grid_barrier()
+        self.grid_passed += 1
+
+    def _missing_at_grid_barrier(self) -> str:
+        if self.finished:
+            ended = "1 block has" if self.finished == 1 else f"{self.finished} blocks have"
+            return f"all blocks of the grid at a grid barrier, but {ended} ended"
+        return "all threads of the grid at a grid barrier"
+
+    # ---- calls that the lanes of a warp execute together ----
+
+    def together(self, call, function, mask, operands):
+        """A lane arrives at a call; the last of the lanes that it names executes it for all."""
+        machine, unit, block = self.machine, self.current, self.current.block
+        key = unit.number // WARP, call
+        meeting = block.meetings.get(key)
+        if meeting is None:
+            meeting = block.meetings[key] = Meeting(call, function)
+        meeting.arrived[unit.number] = mask, operands
+        meeting.phase = max(meeting.phase, machine.phase)
+        named = np.broadcast_to(np.asarray(machine.plain(mask)), (1, 1, machine.geometry.width))
+        meeting.named |= int(named[0, 0, unit.number]) & 0xFFFFFFFF
+
+        def complete():
+            return meeting.done or meeting.forced or self._all_there(block, meeting)
+
+        unit.meeting = meeting
+        self.wait(call.site, complete, lambda: f"other lanes of its warp at {call.name}")
+        unit.meeting = None
+        if not meeting.done:
+            self._hold(block, key, meeting)
+        machine.phase = meeting.phase
+        if call.name == "syncwarp":
+            self._rejoin(unit, (block.passed, machine.phase))
+        return meeting.result
+
+    def _all_there(self, block, meeting) -> bool:
+        first = next(iter(meeting.arrived)) // WARP * WARP
+        for unit in block.units[first : first + WARP]:
+            if meeting.named >> unit.number % WARP & 1 and not unit.done:
+                if unit.number not in meeting.arrived:
+                    return False
+        return True
+
+    def _hold(self, block, key, meeting):
+        """Execute the call for all lanes that have arrived."""
+        machine, saved = self.machine, self.machine.mask
+        machine.phase = meeting.phase
+        there = np.zeros(machine.geometry.shape, bool)
+        there[0, 0, list(meeting.arrived)] = True
+        machine.mask = machine.geometry.mask(there)
+        masks, operands = zip(*meeting.arrived.values())
+        threads = list(meeting.arrived)
+        joined = [_joined(machine, threads, values) for values in zip(*operands)]
+        meeting.result = meeting.function(machine, meeting.call, _joined(machine, threads, masks), *joined)
+        meeting.phase, meeting.done = machine.phase, True
+        machine.mask = saved
+        del block.meetings[key]
+
+    # ---- standstill ----
+
+    def _deadlock(self) -> str:
+        units = [unit for block in self.under_way for unit in block.waiting]
+        waiting = [(unit.what(), unit.site, unit) for unit in units]
+        parts = []
+        ordered = sorted(waiting, key=lambda entry: (entry[0], entry[1]))
+        # a line alone does not say where, if the kernel calls functions
+        several = len({site.function for site in self.machine.sites.values()}) > 1
+        for (what, site), group in groupby(ordered, key=lambda entry: entry[:2]):
+            members = [unit for _, _, unit in group]
+            verb = "wait" if len(members) > 1 else "waits"
+            line, function = self.machine.sites[site].line, self.machine.sites[site].function
+            where = f"line {line}{f' of {function}' if several else ''}"
+            parts.append(f"{self._named(members)} {verb} in {where} for {what}")
+        if self.coming and self.total > 1:
+            parts.append(
+                f"{len(self.coming)} of the {self.total} blocks have not begun, because a GPU holds "
+                f"{self.room} of them at a time"
+            )
+        who = "warp of the block" if self.machine.asynchronous else "thread"
+        return f"No {who} can continue, so a GPU would hang: " + "; ".join(parts) + "."
+
+    def _named(self, units) -> str:
+        """``warps 0 to 3``, ``thread (1, 0, 0) of block (0, 0, 0) and 30 others``."""
+        if self.machine.asynchronous:
+            return _named([unit.number for unit in units])
+        first = units[0]
+        x, y, z = _position(first)
+        others = f" and {len(units) - 1} other{'s' * (len(units) > 2)}" if len(units) > 1 else ""
+        if first.block.split == CHUNKS:
+            return f"block ({x}, {y}, {z}){others}"
+        thread = self.machine.geometry.thread_coordinates(first.first_thread)
+        return thread_name(thread, (x, y, z)) + others
+
+
+def _position(unit) -> tuple:
+    z, y, x = unit.block.saved["origin"]
+    return x, y, z
+
+
+def _lanes_of(unit) -> np.ndarray | bool:
+    return True if unit.mask.array is None else unit.mask.array
+
+
+def _joined(machine, threads, values):
+    """One value for several lanes, each of which holds its own in its place."""
+    first = values[0]
+    if type(first) in (bool, int) and all(type(v) is type(first) and v == first for v in values):
+        return first
+    plain = [np.asarray(machine.plain(value)) for value in values]
+    if plain[0].dtype.kind not in "biuf":
+        raise KernelTypeError("the lanes of a warp can only exchange numbers")
+    whole = np.zeros(machine.geometry.shape, plain[0].dtype)
+    for thread, value in zip(threads, plain):
+        whole[0, 0, thread] = np.broadcast_to(value, whole.shape)[0, 0, thread]
+    return from_values(whole) if any(type(v) in (bool, int, Lanes) for v in values) else whole
+
+
+def _masks(geometry, split) -> list:
+    """(number, mask) of each unit of a block."""
+    if split == CHUNKS:
+        return [(0, geometry.all_threads)]
+    if geometry.units.get(split) is None:
+        width = WARP if split == WARPS else 1
+        exists = np.arange(geometry.width) < geometry.threads
+        unit = np.arange(geometry.width) // width
+        count = -(-geometry.threads // width)
+        geometry.units[split] = [
+            (number, geometry.mask((exists & (unit == number)).reshape(1, 1, -1))) for number in range(count)
+        ]
+    return geometry.units[split]
+
+
+def _named(numbers: list[int]) -> str:
+    """``warp 4``, ``warps 0 to 3``, ``warps 0, 5``."""
+    if len(numbers) == 1:
+        return f"warp {numbers[0]}"
+    if numbers == list(range(numbers[0], numbers[-1] + 1)):
+        return f"warps {numbers[0]} to {numbers[-1]}"
+    return "warps " + ", ".join(map(str, numbers))

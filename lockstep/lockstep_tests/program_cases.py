@@ -1,0 +1,8 @@
+"""The kernels of lockstep/lockstep_tests/families, for a GPU's counters.
+
+`gemm-course counters --module lockstep/lockstep_tests/program_cases.py` records them.
+"""
+
+from lockstep_tests.families import programs
+
+CASES = list(programs().values())

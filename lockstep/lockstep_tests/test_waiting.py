@@ -1,0 +1,427 @@
+"""Threads that wait for others: flags, locks, grid barriers, and kernels that would hang."""
+
+import numpy as np
+import pytest
+from numba import cuda, float32, int32
+
+from lockstep import Deadlock, KernelStopped, LaunchError, emulate
+from lockstep.machine import control
+from lockstep_tests.corpus import ramp, zeros
+
+FULL = 0xFFFFFFFF
+
+
+def integers(*shape):
+    return zeros(*shape, dtype=np.int32)
+
+
+def racing(report):
+    return {(finding.kind, finding.array) for finding in report.errors}
+
+
+# ---- flags between blocks ----
+
+
+@cuda.jit
+def chain(flags, values, forward):
+    """Every block waits for the one before it, or after it, and adds one to its value."""
+    if cuda.threadIdx.x == 0:
+        b = cuda.blockIdx.x if forward else cuda.gridDim.x - 1 - cuda.blockIdx.x
+        if b > 0:
+            while cuda.atomic.add(flags, b - 1, 0) == 0:
+                pass
+            cuda.threadfence()
+            values[b] = values[b - 1] + 1
+        cuda.threadfence()
+        cuda.atomic.exch(flags, b, 1)
+
+
+@pytest.mark.parametrize("forward", [True, False])
+def test_blocks_that_wait_for_another_block(forward):
+    values = integers(9)
+    report = emulate(chain, 9, 32, integers(9), values, forward)
+    assert not report.findings, [str(finding) for finding in report.findings]
+    assert (values == np.arange(9)).all()
+
+
+@cuda.jit
+def wait_for_the_next(flags, out):
+    b = cuda.blockIdx.x
+    if cuda.threadIdx.x == 0:
+        while cuda.atomic.add(flags, (b + 1) % cuda.gridDim.x, 0) == 0:
+            pass
+        cuda.atomic.exch(flags, b, 1)
+    out[b] = 1
+
+
+def test_a_ring_of_blocks_that_wait_is_a_deadlock():
+    flags, out = integers(3), zeros(3)
+    with pytest.raises(Deadlock) as error:
+        emulate(wait_for_the_next, 3, 32, flags, out)
+    message = str(error.value)
+    line = wait_for_the_next.py_func.__code__.co_firstlineno + 4
+    assert message.startswith("No thread can continue, so a GPU would hang: ")
+    for block, element in ((0, 1), (1, 2), (2, 0)):
+        assert (
+            f"thread (0, 0, 0) of block ({block}, 0, 0) waits in line {line} for flags[{element}] to change, "
+            "which no thread has stored to"
+        ) in message, message
+    assert not flags.any() and not out.any()
+
+
+def test_a_flag_that_was_stored_before_its_value_is_still_a_race():
+    @cuda.jit
+    def kernel(flag, box, out):
+        if cuda.threadIdx.x == 0:
+            if cuda.blockIdx.x == 1:
+                box[0] = 7
+                cuda.atomic.exch(flag, 0, 1)
+            else:
+                while cuda.atomic.add(flag, 0, 0) == 0:
+                    pass
+                out[0] = box[0]
+
+    out = zeros(1)
+    assert racing(emulate(kernel, 2, 32, integers(1), zeros(1), out)) == {("global_race", "box")}
+    assert out[0] == 7
+
+
+def test_what_a_thread_was_told_it_passes_on():
+    @cuda.jit
+    def kernel(flags, box, out, passes_on):
+        b = cuda.blockIdx.x
+        if cuda.threadIdx.x == 0:
+            if b == 0:
+                box[0] = 7
+                cuda.threadfence()
+                cuda.atomic.exch(flags, 0, 1)
+            else:
+                while cuda.atomic.add(flags, b - 1, 0) == 0:
+                    pass
+                if b == 2 or passes_on:
+                    cuda.threadfence()
+                cuda.atomic.exch(flags, b, 1)
+                if b == 2:
+                    out[0] = box[0]
+
+    def kinds(passes_on):
+        return racing(emulate(kernel, 3, 32, integers(3), zeros(1), zeros(1), passes_on))
+
+    assert not kinds(True)
+    assert kinds(False) == {("global_race", "box")}
+
+
+# ---- locks ----
+
+
+def locked(fences=True, release=True):
+    @cuda.jit
+    def kernel(lock, total, x):
+        i = cuda.grid(1)
+        value = x[i]
+        while cuda.atomic.cas(lock, 0, 0, 1) != 0:
+            pass
+        if fences:
+            cuda.threadfence()
+        total[0] += value
+        if fences:
+            cuda.threadfence()
+        if release:
+            cuda.atomic.exch(lock, 0, 0)
+
+    return kernel
+
+
+def test_a_lock_that_every_lane_of_every_warp_takes():
+    lock, total = integers(1), zeros(1)
+    report = emulate(locked(), 2, 34, lock, total, ramp(68))
+    assert not report.findings, [str(finding) for finding in report.findings]
+    assert total[0] == ramp(68).sum() and lock[0] == 0
+
+
+def test_a_lock_without_fences_is_a_race():
+    report = emulate(locked(fences=False), 1, 12, integers(1), zeros(1), ramp(12))
+    assert racing(report) == {("global_race", "total")}
+
+
+def test_a_lock_that_is_never_released():
+    with pytest.raises(
+        Deadlock, match=r"lock\[0\] to change, which thread \(0, 0, 0\) of block \(0, 0, 0\) did"
+    ):
+        emulate(locked(release=False), 1, 40, integers(1), zeros(1), ramp(40))
+
+
+def test_lanes_that_take_a_lock_are_counted_as_warps_before_it():
+    """The values are loaded warp by warp; in the lock every lane is alone."""
+    report = emulate(locked(), 1, 40, integers(1), zeros(1), ramp(40))
+    loads = report.accesses.query("op == 'load'").set_index("array")["requests"]
+    assert loads["x"] == 2 and loads["total"] == 40
+
+
+def test_a_lock_between_warps_of_a_block_in_shared_memory():
+    @cuda.jit
+    def kernel(out):
+        lock = cuda.shared.array(1, int32)
+        total = cuda.shared.array(1, float32)
+        t = cuda.threadIdx.x
+        if t == 0:
+            lock[0] = 0
+            total[0] = 0
+        cuda.syncthreads()
+        if t % 32 == 0:
+            while cuda.atomic.cas(lock, 0, 0, 1) != 0:
+                pass
+            cuda.threadfence_block()
+            total[0] += t
+            cuda.threadfence_block()
+            cuda.atomic.exch(lock, 0, 0)
+        cuda.syncthreads()
+        out[t] = total[0]
+
+    out = zeros(128)
+    report = emulate(kernel, 1, 128, out)
+    assert not report.errors, [str(finding) for finding in report.findings]
+    assert (out == 192).all() and report.barriers == 2
+
+
+def test_a_lane_that_waits_for_another_lane_of_its_warp():
+    @cuda.jit
+    def kernel(out):
+        flag = cuda.shared.array(1, int32)
+        t = cuda.threadIdx.x
+        if t == 0:
+            flag[0] = 0
+        cuda.syncwarp()
+        if t == 3:
+            while cuda.atomic.add(flag, 0, 0) != 5:
+                pass
+            out[t] = 1
+        else:
+            cuda.atomic.add(flag, 0, int(t < 5) + int(t == 6))
+            out[t] = 2
+        cuda.syncwarp()
+        out[t] += cuda.shfl_sync(FULL, t, 7)
+
+    out = integers(32)
+    report = emulate(kernel, 1, 32, out)
+    assert not report.errors, [str(finding) for finding in report.findings]
+    assert (out == np.where(np.arange(32) == 3, 8, 9)).all()
+
+
+def test_a_loop_that_counts_its_attempts_waits_as_well(monkeypatch):
+    monkeypatch.setattr(control, "PATIENCE", 20)
+
+    @cuda.jit
+    def kernel(flag, attempts):
+        if cuda.threadIdx.x == 0:
+            if cuda.blockIdx.x == 0:
+                n = 0
+                while cuda.atomic.add(flag, 0, 0) == 0:
+                    n += 1
+                attempts[0] = n
+            else:
+                cuda.atomic.exch(flag, 0, 1)
+
+    attempts = integers(1)
+    assert emulate(kernel, 2, 32, integers(1), attempts).ok
+    assert attempts[0] > 0
+
+
+def test_iterations_that_run_at_once_store_before_a_thread_waits():
+    @cuda.jit
+    def kernel(x, out, lock):
+        v = x[cuda.threadIdx.x]
+        for b in range(8):
+            if b == v:
+                out[cuda.blockIdx.x, b] = 1
+        while cuda.atomic.compare_and_swap(lock, 0, 1) != 0:
+            pass
+        cuda.atomic.exch(lock, 0, 0)
+
+    out = zeros(2, 8)
+    emulate(kernel, 2, 1, np.array([3]), out, integers(1))
+    assert (out == (np.arange(8) == 3)).all()
+
+
+def test_a_loop_that_ends_without_others_is_left_alone(monkeypatch):
+    """A list is followed in an array that the kernel also stores to, for longer than others would wait."""
+    monkeypatch.setattr(control, "PATIENCE", 20)
+
+    @cuda.jit
+    def kernel(follow, steps):
+        i = cuda.grid(1)
+        n = 0
+        at = i
+        while follow[at] != at:
+            at = follow[at]
+            n += 1
+        steps[i] = n
+        follow[i] = follow[i]
+
+    follow = np.minimum(np.arange(300) + 1, 299)
+    steps = np.zeros(1, np.int64)
+    report = emulate(kernel, 1, 1, follow, steps)
+    assert report.ok and steps[0] == 299
+
+
+def test_more_blocks_than_a_gpu_holds_cannot_all_wait():
+    """The last block, for which all others wait, never begins."""
+
+    @cuda.jit
+    def kernel(flag):
+        if cuda.threadIdx.x == 0:
+            if cuda.blockIdx.x < cuda.gridDim.x - 1:
+                while cuda.atomic.add(flag, 0, 0) == 0:
+                    pass
+            else:
+                cuda.atomic.exch(flag, 0, 1)
+
+    shape = {"shared_bytes": 40_000, "gpu": "t4"}
+    assert emulate(kernel, 40, 32, integers(1), **shape).ok
+    with pytest.raises(Deadlock, match="1 of the 41 blocks have not begun, because a GPU holds 40"):
+        emulate(kernel, 41, 32, integers(1), **shape)
+
+
+# ---- the whole grid ----
+
+
+@cuda.jit
+def jacobi(a, b, steps):
+    i = cuda.grid(1)
+    grid = cuda.cg.this_grid()
+    for _ in range(steps):
+        if 0 < i < a.shape[0] - 1:
+            b[i] = float32(0.5) * (a[i - 1] + a[i + 1])
+        grid.sync()
+        if 0 < i < a.shape[0] - 1:
+            a[i] = b[i]
+        grid.sync()
+
+
+@pytest.mark.parametrize("block", [32, 100, 1024])
+def test_a_grid_barrier_orders_all_blocks(block):
+    a = ramp(5000) ** 2 / 1000
+    expected = a.copy()
+    for _ in range(3):
+        expected[1:-1] = 0.5 * (expected[:-2] + expected[2:])
+    report = emulate(jacobi, -(-5000 // block), block, a, np.zeros_like(a), 3)
+    assert not report.findings, [str(finding) for finding in report.findings]
+    np.testing.assert_allclose(a, expected, rtol=1e-6)
+    assert report.barriers == 6 * -(-5000 // block)
+
+
+def test_too_many_blocks_for_a_grid_barrier():
+    with pytest.raises(LaunchError, match="holds at most 264 blocks of 1,024 threads, and this grid has 265"):
+        emulate(jacobi, 265, 1024, ramp(10), zeros(10), 1)
+
+
+def test_blocks_that_miss_the_grid_barrier():
+    @cuda.jit
+    def kernel(out, first):
+        if cuda.blockIdx.x >= first:
+            return
+        cuda.cg.this_grid().sync()
+        out[0] = 1
+
+    report = emulate(kernel, 200, 1024, zeros(1), 199)
+    assert "barrier_divergence" in {finding.kind for finding in report.errors}
+    with pytest.raises(Deadlock, match="all blocks of the grid at a grid barrier, but"):
+        emulate(kernel, 200, 1024, zeros(1), 100)
+
+
+def test_a_grid_barrier_and_a_lock():
+    @cuda.jit
+    def kernel(lock, total, out):
+        grid = cuda.cg.this_grid()
+        while cuda.atomic.cas(lock, 0, 0, 1) != 0:
+            pass
+        cuda.threadfence()
+        total[0] += 1
+        cuda.threadfence()
+        cuda.atomic.exch(lock, 0, 0)
+        grid.sync()
+        out[cuda.grid(1)] = total[0]
+
+    out = zeros(18)
+    report = emulate(kernel, 2, 9, integers(1), zeros(1), out)
+    assert not report.errors, [str(finding) for finding in report.findings]
+    assert (out == 18).all()
+
+
+def test_a_grid_barrier_made_of_atomics():
+    @cuda.jit
+    def kernel(count, x, out):
+        i = cuda.grid(1)
+        x[i] = i
+        cuda.syncthreads()
+        if cuda.threadIdx.x == 0:
+            cuda.threadfence()
+            cuda.atomic.add(count, 0, 1)
+            while cuda.atomic.add(count, 0, 0) < cuda.gridDim.x:
+                pass
+            cuda.threadfence()
+        cuda.syncthreads()
+        out[i] = x[cuda.gridsize(1) - 1 - i]
+
+    out = zeros(192)
+    report = emulate(kernel, 3, 64, integers(1), zeros(192), out)
+    assert not report.findings, [str(finding) for finding in report.findings]
+    assert (out == np.arange(192)[::-1]).all()
+
+
+def test_votes_where_blocks_wait():
+    @cuda.jit
+    def kernel(flag, out):
+        t = cuda.threadIdx.x
+        if cuda.blockIdx.x == 0 and t == 0:
+            while cuda.atomic.add(flag, 0, 0) == 0:
+                pass
+        out[cuda.grid(1)] = cuda.syncthreads_count(int(t % 3 == 0))
+        if cuda.blockIdx.x == 1 and t == 0:
+            cuda.atomic.exch(flag, 0, 1)
+
+    out = integers(160)
+    assert emulate(kernel, 2, 80, integers(1), out).ok
+    assert (out == 27).all()
+
+
+def test_an_endless_loop_is_still_stopped():
+    @cuda.jit
+    def kernel(x):
+        while x[0] == 0:
+            pass
+
+    with pytest.raises(KernelStopped):
+        emulate(kernel, 1, 32, zeros(1), step_limit=1000)
+
+
+def test_a_kernel_that_is_run_again_prints_once(capsys):
+    @cuda.jit
+    def kernel(flag):
+        if cuda.threadIdx.x == 0:
+            print("block", cuda.blockIdx.x)
+            if cuda.blockIdx.x == 0:
+                while cuda.atomic.add(flag, 0, 0) == 0:
+                    pass
+            cuda.atomic.exch(flag, 0, 1)
+
+    emulate(kernel, 2, 32, integers(1))
+    assert sorted(capsys.readouterr().out.splitlines()) == ["block 0", "block 1"]
+
+
+@pytest.mark.parametrize("load", [False, True])
+def test_accesses_wholly_out_of_bounds_where_threads_wait(load):
+    @cuda.jit
+    def kernel(flag, out):
+        if cuda.blockIdx.x == 0:
+            while cuda.atomic.add(flag, 0, 0) == 0:
+                pass
+        else:
+            if load:
+                out[0] = out[out.size]
+            else:
+                out[out.size] = 1
+            cuda.atomic.exch(flag, 0, 1)
+
+    report = emulate(kernel, 2, 1, np.zeros(1, np.int32), np.zeros(5, np.int32))
+    assert [finding.kind for finding in report.errors] == ["out_of_bounds"]
