@@ -24,8 +24,8 @@ class Suite:
 
     def begin(self, *arguments: str):
         """Start a run and go on, as a block; it is killed at the end."""
-        command = [sys.executable, "-m", "pytest", "-p", "tests.conftest", *arguments]
-        environment = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(self.folder)}
+        command = [sys.executable, "-m", "pytest", "-p", "lockstep_tests.plugin", *arguments]
+        environment = {**os.environ, "PYTHONPATH": str(ROOT / "lockstep"), "TMPDIR": str(self.folder)}
         for name in ("PYTEST_ADDOPTS", "PYTHONDONTWRITEBYTECODE"):  # of the outer run
             environment.pop(name, None)
         return processes.child(

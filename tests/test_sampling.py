@@ -5,7 +5,7 @@ import re
 import pytest
 
 from lockstep_tests import sampling
-from tests.conftest import slow_ones_first
+from lockstep_tests.plugin import slow_ones_first
 from tests.inner import Suite
 
 SUITE = """

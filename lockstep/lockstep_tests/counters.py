@@ -59,9 +59,9 @@ class Explained:
 
 
 @cache
-def recorded(name):
+def recorded(name, folder=RECORDED):
     """{case: {counter: value}} of one file of hardware counters."""
-    with (RECORDED / f"{name}.csv").open(newline="", encoding="utf-8") as file:
+    with (folder / f"{name}.csv").open(newline="", encoding="utf-8") as file:
         return {row["case"]: row for row in csv.DictReader(file)}
 
 

@@ -1,6 +1,7 @@
 """The emulator's counts of the ladder against an H200's hardware counters, stage by stage."""
 
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from lockstep import emulate
 from lockstep_tests.counters import Explained, compare, emulated, hardware, recorded
 from tests.kernels.merged_loads import merged_ratios
 
+MEASURED = Path(__file__).parents[2] / "data" / "h200" / "counters"
 MERGED = "the compiler merges four neighbouring 32-bit shared loads of a thread into one of 128 bits"
 IN_PARTS = (
     "some warps issue a load or a store in parts: up to 2.4 % more instructions, not equally many in every "
@@ -200,7 +202,7 @@ def merge(counts, report, stage):
 
 
 def test_every_stage_was_recorded():
-    counted = {row["case"].split()[0] for row in recorded("ladder").values()}
+    counted = {row["case"].split()[0] for row in recorded("ladder", MEASURED).values()}
     assert counted == {stage.name for stage in LADDER}
 
 
@@ -220,9 +222,9 @@ def products_of_c(row, tiles, beta: bool) -> int:
 
 @pytest.mark.long
 @pytest.mark.many(one_in=20, with_all=3)
-@pytest.mark.parametrize("case", recorded("ladder"))
+@pytest.mark.parametrize("case", recorded("ladder", MEASURED))
 def test_stages_of_the_ladder(case):
-    row = recorded("ladder")[case]
+    row = recorded("ladder", MEASURED)[case]
     stage, tiles = LADDER[case.split()[0]], parse_tiles(row["tiles"])
     shape = tuple(int(row[size]) for size in "mnk")
     launch = stage.kernel(tiles), stage.grid(*shape[:2], tiles), stage.block(tiles)

@@ -9,13 +9,19 @@ from types import FunctionType, ModuleType
 from IPython.display import display
 
 import gemm_course
+import lockstep
 from gemm_course.places import PACKAGE
 
 from .exercise import Exercise
 from .verdict import Verdict
 
 _CHECKERS = "gemm_course.checks"
-_WHERE_CODE_MAY_BE = (PACKAGE, Path(sysconfig.get_path("stdlib")), Path(sysconfig.get_path("purelib")))
+_WHERE_CODE_MAY_BE = (
+    PACKAGE,
+    Path(lockstep.__file__).parent,
+    Path(sysconfig.get_path("stdlib")),
+    Path(sysconfig.get_path("purelib")),
+)
 
 
 def graded(verdict: Verdict) -> None:
