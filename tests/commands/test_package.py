@@ -12,6 +12,7 @@ import grimp
 import pytest
 
 import gemm_course
+import lockstep.intrinsics
 
 ROOT = gemm_course.__path__[0] + "/.."
 MODULES = sorted(
@@ -50,6 +51,17 @@ def test_every_module_can_be_imported(name):
 def test_every_name_offered_can_be_imported_and_is_listed(name):
     assert name in dir(gemm_course)
     assert getattr(gemm_course, name) is not None
+
+
+def test_the_emulators_old_names_still_lead_to_it():
+    """Notebooks and files that learners wrote before the emulator had a package of its own."""
+    from gemm_course import emulator, intrinsics
+
+    assert all(getattr(emulator, name) is getattr(lockstep, name) for name in lockstep.__all__)
+    assert all(
+        getattr(intrinsics, name) is getattr(lockstep.intrinsics, name)
+        for name in lockstep.intrinsics.__all__
+    )
 
 
 def test_an_unknown_name_is_an_attribute_error():
