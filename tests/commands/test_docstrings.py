@@ -13,7 +13,7 @@ DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 def sources() -> list[Path]:
     """Return every Python file of the course, notebooks and tools among them."""
-    folders = ("gemm_course", "tests", "tools", "notebooks/source")
+    folders = ("gemm_course", "lockstep", "measuring", "tests", "tools", "notebooks/source")
     return [ROOT / "course.py", *(path for folder in folders for path in (ROOT / folder).rglob("*.py"))]
 
 
