@@ -236,8 +236,8 @@ app.add_typer(measuring)
 
 
 def command_names() -> list[str]:
-    """Return the names of all commands that this course has."""
-    return typer.main.get_group(app).list_commands(None)
+    """Return the names of all commands that `gemm-course --help` lists."""
+    return [name for name, command in typer.main.get_group(app).commands.items() if not command.hidden]
 
 
 def main() -> None:

@@ -17,8 +17,8 @@ import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from gemm_course.bench.sanitizer.tool import RAN, TOOLS, NoSanitizer, find_sanitizer, run_under
 from lockstep_tests import corpus
+from measuring.sanitizer.tool import RAN, TOOLS, NoSanitizer, find_sanitizer, run_under
 
 COLUMNS = ("kernel", "kind", "tool", "verdict", "message", "gpu", "driver", "date", "command")
 ROOT = Path(__file__).parents[1]

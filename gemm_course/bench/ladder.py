@@ -9,7 +9,6 @@ from typing import Any
 
 from gemm_course.bench.measure import Candidate, TooOld, row_of
 from gemm_course.bench.problem import Problem, WrongResult
-from gemm_course.bench.triton_peer import triton_launcher
 from gemm_course.kernels import Stage, tiles_text
 from gemm_course.records import origin
 from gemm_course.records.columns import CORRECTNESS, LADDER
@@ -48,19 +47,20 @@ def measure_ladder(
     tiles: Sequence[Mapping[str, int]],
     path: Path,
     command: str,
-    triton: bool = False,
+    triton: Callable[[Problem, str], Callable[[], None]] | None = None,
     say: Callable[[str], None] = print,
     progress: Callable[[Mapping[str, Any]], None] = lambda row: None,
 ) -> list[dict[str, Any]]:
     """Measure every stage with every choice of tiles at every shape; each row is written at once.
 
-    tiles: what to change from a stage's default; an empty mapping is the default itself. A kernel that is
-    wrong or cannot run is reported through `say` and not timed. -> the rows.
+    tiles: what to change from a stage's default; an empty mapping is the default itself. triton: makes
+    Triton's kernel for a problem and a dtype of accumulators, to be timed as well. A kernel that is wrong or
+    cannot run is reported through `say` and not timed. -> the rows.
     """
     rows = []
     for shape in shapes:
         problem_of = _problems(*shape)
-        peer_of = _peers(problem_of) if triton else lambda stage: None
+        peer_of = _peers(problem_of, triton) if triton else lambda stage: None
         for stage in stages:
             problem = problem_of(stage.dtype)
             for change in tiles:
@@ -89,9 +89,11 @@ def _problems(m: int, n: int, k: int, spare: int = 0) -> Callable[[str], Problem
     return functools.cache(lambda dtype: Problem(m, n, k, spare=spare, dtype=dtype))
 
 
-def _peers(problem_of: Callable[[str], Problem]) -> Callable[[Stage], Callable[[], None]]:
-    """stage -> the launcher of Triton's kernel for its dtypes, tuned once per pair of dtypes."""
-    peers = functools.cache(lambda dtype, accumulate: triton_launcher(problem_of(dtype), accumulate))
+def _peers(
+    problem_of: Callable[[str], Problem], make: Callable[[Problem, str], Callable[[], None]]
+) -> Callable[[Stage], Callable[[], None]]:
+    """stage -> the launcher of another library's kernel for its dtypes, made once per pair of dtypes."""
+    peers = functools.cache(lambda dtype, accumulate: make(problem_of(dtype), accumulate))
     return lambda stage: peers(stage.dtype, stage.accumulate)
 
 

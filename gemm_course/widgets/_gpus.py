@@ -25,6 +25,7 @@ from gemm_course.widgets._explorer import Described, Explorer
 
 CONTROL, LABEL = "on", "measured on"
 TABLE = "gemm_course/emulator/limits.py"
+MAINTAINERS = ("counters", "roofs")  # commands of the package `measuring`
 _remembered: list[Any] = [_calls._made]
 _stamps: dict[str, Any] = {}
 
@@ -109,8 +110,15 @@ def not_in_the_table(gpu: str) -> str:
 
 
 def to_measure(what: str, on: Place, command: str) -> str:
-    """A sentence that says that something was not measured, and what measures it."""
-    return f"{what} not measured on {on.an}: on that machine, `gemm-course {command}` does it."
+    """A sentence that says that something was not measured, and which command measures it.
+
+    command: of `gemm-course`, or of `python -m measuring`, which is in a clone of the course alone.
+    """
+    if command.split()[0] in MAINTAINERS:
+        told = f"on that machine, in a clone of the course, `python -m measuring {command}`"
+    else:
+        told = f"on that machine, `gemm-course {command}`"
+    return f"{what} not measured on {on.an}: {told} does it."
 
 
 def left_out(stages: Iterable[Stage], on: Place, command: str) -> str:

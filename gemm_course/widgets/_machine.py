@@ -28,5 +28,5 @@ def draw(on: Place) -> Picture:
     roofs = records.roofs(on).set_index("memory")["tb_s"]
     note = f"{gpu.name}, {gpu.clock_mhz / 1000:.2f} billion clocks per second. Not to scale."
     if "L2" not in roofs and on != SHIPPED:
-        note = f"{note} {to_measure('L2 was', on, 'bench --roofs')}"
+        note = f"{note} {to_measure('L2 was', on, 'roofs')}"
     return figure.draw(gpu, float(roofs["L2"]) if "L2" in roofs else None, note)

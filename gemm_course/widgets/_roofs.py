@@ -1,7 +1,7 @@
 """The roofs of a GPU's roofline, and those that belong to a stage: it cannot rise above them.
 
 ``on``: the GPU. What its data sheet says counts, and what was measured of L2. Of a GPU that the course's
-table does not have, all roofs are measured ones (`gemm-course bench --roofs`).
+table does not have, all roofs are measured ones (`python -m measuring roofs`).
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def rated(on: Place = SHIPPED) -> Rated:
     rows = records.compute_roofs(on)
     units = dict(zip(rows["unit"], map(float, rows["tflops"]), strict=True))
     if not {"DRAM", "shared"} <= measured.keys() or "FP32" not in units:
-        roofs = to_measure("Its memories and arithmetic units were", on, "bench --roofs")
+        roofs = to_measure("Its memories and arithmetic units were", on, "roofs")
         raise NotKnown(f"{not_in_the_table(on.short)} {roofs}")
     fastest = max((speed for unit, speed in units.items() if unit.endswith("FP16")), default=None)
     fp16 = {"float32": fastest} if fastest else {}
@@ -104,7 +104,7 @@ def roofs_in_words(on: Place) -> str:
     if rated(on).gpu is None:
         return f"Roofs as measured, L1 as shared memory: the course's table of GPUs does not have {on.an}."
     if "L2" not in rated(on).bandwidths:
-        return to_measure("L2 was", on, "bench --roofs")
+        return to_measure("L2 was", on, "roofs")
     return ""
 
 
@@ -149,7 +149,7 @@ def roofs_of(stage: Stage, on: Place = SHIPPED) -> Roofs:
     names = [name for name in ("L1", *([BY_TMA] if fed_by_tma(stage) else [])) if name in known]
     on_tensor_cores = tensor_peak([stage], on)
     if on_tensor_cores is None and stage.dtype == "float16":
-        raise NotKnown(to_measure(f"Tensor Cores, on which {stage.name} computes, were", on, "bench --roofs"))
+        raise NotKnown(to_measure(f"Tensor Cores, on which {stage.name} computes, were", on, "roofs"))
     highest = on_tensor_cores or fp32_peak(on)
     peak = Ceiling("the FP16 Tensor Core peak" if on_tensor_cores else "the FP32 peak", highest)
     found = (_issue_slots(stage, on), _tensor_cores(stage, on), _shared_memory(stage, highest, on))

@@ -1,6 +1,6 @@
 """One warp and one ldmatrix per case: rows of a tile without padding, padded, swizzled or anywhere.
 
-`gemm-course counters --module lockstep/lockstep_tests/matrix_cases.py` records a GPU's counts.
+`python -m measuring counters --module lockstep/lockstep_tests/matrix_cases.py` records a GPU's counts.
 """
 
 import numpy as np

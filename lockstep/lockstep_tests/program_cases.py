@@ -1,6 +1,6 @@
 """The kernels of lockstep/lockstep_tests/families, for a GPU's counters.
 
-`gemm-course counters --module lockstep/lockstep_tests/program_cases.py` records them.
+`python -m measuring counters --module lockstep/lockstep_tests/program_cases.py` records them.
 """
 
 from lockstep_tests.families import programs

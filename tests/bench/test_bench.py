@@ -1,12 +1,13 @@
-"""`gemm-course bench`, `sweep`, `counters`: options, sentences, and on a GPU their measurements."""
+"""`gemm-course bench` and `sweep`: options, sentences, and on a GPU their measurements."""
 
 import pytest
 from typer.testing import CliRunner
 
 from gemm_course.bench import ladder
-from gemm_course.bench.cli import _able, _command, app, parse_shapes
+from gemm_course.bench.cli import app
 from gemm_course.bench.ladder import ODD_SHAPES
 from gemm_course.bench.measure import Candidate, TooOld
+from gemm_course.bench.options import able, command_line, parse_shapes
 from gemm_course.bench.problem import tolerance
 from gemm_course.device import GpuFacts, presence
 from gemm_course.kernels import LADDER
@@ -27,11 +28,9 @@ def no_gpu(monkeypatch):
     facts.gpu_facts.cache_clear()
 
 
-@pytest.mark.parametrize(
-    "command", [["bench"], ["sweep"], ["sanitize"], ["counters"], ["counters", "--wavefronts"]]
-)
+@pytest.mark.parametrize("command", ["bench", "sweep"])
 def test_without_a_gpu_each_command_says_so_in_a_sentence(no_gpu, command):
-    done = runner.invoke(app, command)
+    done = runner.invoke(app, [command])
     assert done.exit_code == 1
     assert done.output.strip() == "There is no GPU here. This command measures on one."
 
@@ -46,17 +45,17 @@ def test_sizes_are_read():
 @pytest.mark.parametrize("folder", [["--folder", "/tmp/new"], ["--folder=/tmp/new"], []])
 def test_records_name_the_command_without_the_folder(monkeypatch, folder):
     monkeypatch.setattr("sys.argv", ["gemm-course", "sweep", *folder, "wmma", "--minutes", "8"])
-    assert _command() == "gemm-course sweep wmma --minutes 8"
+    assert command_line() == "gemm-course sweep wmma --minutes 8"
 
 
 def test_a_stage_that_needs_a_newer_gpu_is_reported_and_left_out(monkeypatch, capsys):
     monkeypatch.setattr("gemm_course.device.facts.gpu_facts", lambda: OLD)
     stages = [LADDER["vectorized"], LADDER["async_copy"], LADDER["wmma"]]
-    assert _able(stages) == stages[:1]
+    assert able(stages) == stages[:1]
     said = capsys.readouterr().err
     assert "left out: wmma needs compute capability 8.0 or newer, and this GPU, Tesla T4, has 7.5" in said
     with pytest.raises(ValueError, match="can run none of these stages"):
-        _able(stages[1:])
+        able(stages[1:])
     with pytest.raises(TooOld, match=r"async_copy needs compute capability 8\.0"):
         Candidate(LADDER["async_copy"], {}, None)
 
@@ -126,14 +125,22 @@ def test_the_tolerance_admits_fp32_and_nothing_coarser():
     assert error(without_the_last) > 1000 * tolerance(256)
 
 
-def test_without_triton_there_is_a_sentence(monkeypatch):
-    import sys
+@pytest.mark.parametrize(
+    ("before", "now"),
+    [
+        (["counters", "vectorized", "--shapes", "64"], "counters"),
+        (["sanitize"], "sanitize"),
+        (["bench", "--roofs"], "roofs"),
+        (["bench", "wmma", "--triton"], "triton"),
+    ],
+)
+def test_what_only_maintainers_measure_is_elsewhere(before, now):
+    from measuring.cli import app as measuring
 
-    from gemm_course.bench.triton_peer import NoTriton, triton_launcher
-
-    monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(NoTriton, match="needs PyTorch as well"):
-        triton_launcher(None)
+    done = runner.invoke(app, before)
+    assert done.exit_code == 1
+    assert done.output.strip() == f"This is now `python -m measuring {now}`, in a clone of the course."
+    assert runner.invoke(measuring, [now, "--help"]).exit_code == 0
 
 
 def test_without_cupy_there_is_a_sentence(monkeypatch):

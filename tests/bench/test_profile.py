@@ -15,14 +15,13 @@ from typer.testing import CliRunner
 import gemm_course
 from gemm_course import LADDER
 from gemm_course.bench.cli import app
-from gemm_course.bench.counters import ncu
-from gemm_course.bench.counters.ncu import NoProfiler
-from gemm_course.bench.counters.sources import Source, pickled
-from gemm_course.bench.profile import NotProfiled, measure, own, profiled, record
+from gemm_course.bench.profile import NotProfiled, measure, ncu, own, profiled, record
 from gemm_course.bench.profile.cases import ASKED, Asked
 from gemm_course.bench.profile.measure import Launch, profile_row, watch
 from gemm_course.bench.profile.metrics import REAL, WHOLE
+from gemm_course.bench.profile.ncu import NoProfiler
 from gemm_course.bench.profile.record import record_profiles
+from gemm_course.bench.profile.sources import Source, pickled
 from gemm_course.bench.profile.wanted import recorded_ones, wanted
 from gemm_course.compiler import Compiled
 from gemm_course.profiles import NoProfile, recorded
@@ -191,7 +190,7 @@ def test_a_process_that_is_interrupted_is_ended_with_all_it_started(tmp_path, mo
 
     monkeypatch.setattr(subprocess.Popen, "communicate", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        ncu.watched(str(program), [], Source("stages"), tmp_path)
+        ncu.watched(str(program), [], Source("stages").program, tmp_path)
     assert processes.wait_for(lambda: has_ended(int(begun.read_text())))
 
 
@@ -435,7 +434,7 @@ def test_a_kernel_is_copied_to_another_process_with_all_it_uses(tmp_path):
     program = (
         "import sys\n"
         "from gemm_course import compiled\n"
-        "from gemm_course.bench.counters import Source\n"
+        "from gemm_course.bench.profile.sources import Source\n"
         "(case,) = Source.from_text(sys.argv[1]).cases()\n"
         "one, other = case.make_args()\n"
         "print(case.name, case.grid, case.block, case.shared_bytes, one is other)\n"

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from gemm_course.bench.counters.sources import stage_named
 from gemm_course.bench.profile.cases import ASKED
+from gemm_course.bench.profile.sources import stage_named
 from gemm_course.kernels import LADDER, tiles_text
 from gemm_course.kernels.variants import variants
 from gemm_course.model import occupancy

@@ -5,8 +5,8 @@ import pytest
 from numba import cuda, float32
 
 from gemm_course import profiled
-from gemm_course.bench.counters.ncu import NoProfiler
 from gemm_course.bench.profile import NotProfiled
+from gemm_course.bench.profile.ncu import NoProfiler
 from gemm_course.bench.profile.record import record_profiles
 from gemm_course.bench.profile.wanted import wanted
 from gemm_course.profiles import recorded

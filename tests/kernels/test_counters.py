@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gemm_course.bench.counters.sources import gemm_args
+from gemm_course.bench.profile.sources import gemm_args
 from gemm_course.kernels import LADDER
 from gemm_course.records import parse_tiles
 from lockstep import emulate

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gemm_course import emulate
-from gemm_course.bench.counters.sources import stage_named
+from gemm_course.bench.profile.sources import stage_named
 from gemm_course.compiler.disassembly import SIZE
 from gemm_course.compiler.kinds import KINDS
 from gemm_course.device.buffers import leading_dimension

@@ -8,10 +8,10 @@ import pytest
 from gemm_course import records
 from gemm_course.bench.best import LONGEST_COMPILATION
 from gemm_course.bench.problem import tolerance
-from gemm_course.bench.sanitizer import TOOLS
 from gemm_course.kernels import LADDER, tiles_text
 from gemm_course.model import GPUS
 from gemm_course.records.columns import SHORT_DTYPES
+from measuring.sanitizer import TOOLS
 
 FP16_PEAK = 4096e-6 * 132 * 1980  # Tensor Cores: 4096 operations per clock and multiprocessor
 EVERY_STAGE = {stage.name for stage in LADDER}
@@ -30,7 +30,7 @@ def test_there_are_records_and_all_name_their_origin(name):
     assert len(frame) > 0
     for column in ("gpu", "driver", "cuda", "numba_cuda", "date", "command"):
         assert (frame[column] != "").all(), column
-    assert frame["command"].str.startswith("gemm-course ").all()
+    assert frame["command"].str.startswith(("gemm-course ", "python -m measuring ")).all()
 
 
 @pytest.mark.parametrize("name", ["ladder", "sweep"])

@@ -171,7 +171,7 @@ def test_roofs_of_an_unknown_gpu_are_measured_ones(made_up, tmp_path, monkeypatc
     for picture in (see.roofline("vectorized", on=str(folder)), drawn(see.roofline(on=str(folder)))):
         assert (
             "not in the course's table of GPUs" in picture.alt
-            and "`gemm-course bench --roofs`" in picture.alt
+            and "`python -m measuring roofs`" in picture.alt
         )
     assert "not in the course's table" in see.machine(on="made_up_1").alt
 
@@ -189,7 +189,7 @@ def test_what_was_not_measured_says_what_measures_it(made_up, tmp_path):
     assert f"`gemm-course sweep {name}`" in drawn(see.heatmap(name, "BN", "SLOTS", on="made_up_1")).alt
     folder = str(made_up_gpu(tmp_path / "made_up_2", "Made-up GPU 2", ("ladder.csv",)))
     assert "`gemm-course bench --rows`" in drawn(see.row_lengths("naive_uncoalesced", on=folder)).alt
-    assert "`gemm-course counters vectorized --shapes 1024x1024x1024`" in ALL["counts"](on=folder).alt
+    assert "`python -m measuring counters vectorized --shapes 1024x1024x1024`" in ALL["counts"](on=folder).alt
     assert "not measured on the Made-up GPU 2" in drawn(see.vectorized_peers("v02", on=folder)).alt
 
 

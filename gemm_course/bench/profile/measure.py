@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gemm_course.bench.counters.ncu import find_ncu, ncu_version, refuse_if_forbidden, watched
-from gemm_course.bench.counters.pages import launches, number, size, whole
-from gemm_course.bench.counters.sources import Source
 from gemm_course.bench.profile import pages
 from gemm_course.bench.profile.join import joined
 from gemm_course.bench.profile.metrics import ASKED_FOR, REAL, WHOLE
+from gemm_course.bench.profile.ncu import find_ncu, ncu_version, refuse_if_forbidden, watched
+from gemm_course.bench.profile.pages import launches, number, size, whole
+from gemm_course.bench.profile.sources import Source
 from gemm_course.compiler import Compiled
 from gemm_course.compiler.sources import sources
 from gemm_course.device import gpu_facts
@@ -75,7 +75,7 @@ def _watched(source: Source, report: Path) -> dict[str, Any]:
         options = ["--set", "full", "-f", "-o", str(report.with_suffix(""))]
         options += ["--metrics", ",".join(metrics)] if metrics else []
         try:
-            done, tried = watched(find_ncu(), options, source, report.parent, SECONDS, path)
+            done, tried = watched(find_ncu(), options, source.program, report.parent, SECONDS, path)
         except subprocess.TimeoutExpired:
             raise NotProfiled(f"it took more than {SECONDS} seconds under Nsight Compute") from None
         said = done.stdout + done.stderr

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from gemm_course.bench.counters.ncu import find_ncu
-from gemm_course.bench.counters.sources import Source, pickled
 from gemm_course.bench.profile.measure import profile_content, profile_row, watch
+from gemm_course.bench.profile.ncu import find_ncu
+from gemm_course.bench.profile.sources import Source, pickled
 from gemm_course.compiler import compiled
 from gemm_course.compiler.nvidia import require_compiler
 from gemm_course.device import gpu_facts, require_gpu

@@ -1,13 +1,19 @@
-"""Reads Nsight Compute's page of sources, printed as CSV: what it measured of each machine instruction."""
+"""Reads two of Nsight Compute's pages, printed as CSV.
+
+The raw page has a column for each metric and a row for each launch. The page of sources has a row for each
+machine instruction, with what was measured of it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import csv
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from gemm_course.bench.counters.pages import csv_rows, whole
 from gemm_course.compiler.disassembly import Instruction
 
+UNKNOWN = ("", "n/a", "nan", "-")
 STALL = "stall_"
 NOT_ISSUED = "(Not Issued)"  # the same samples again, those left out in which the scheduler issued
 SAMPLES = "# Samples"
@@ -20,6 +26,36 @@ COLUMNS = {  # what is kept, and the page's name for it; a kernel without such a
 # Samples of a warp that waits for its turn with wgmma are counted in "# Samples", but have no column.
 WITHOUT_COLUMN = "gmma"
 SPELLINGS = {"sleeping": "sleep"}
+
+
+def csv_rows(lines: Iterable[str]) -> Iterator[list[str]]:
+    """The rows of a page; Nsight Compute's messages around them are left out."""
+    return csv.reader(line for line in lines if line.startswith('"'))
+
+
+def launches(lines: Iterable[str]) -> list[dict[str, str]]:
+    """The metrics of each launch by name, as text, in the order of the launches."""
+    rows = list(csv_rows(lines))
+    if not rows:
+        return []
+    names, _units, *found = rows
+    return [dict(zip(names, row)) for row in found]
+
+
+def number(text: str | None) -> float | None:
+    """ "1,096.5" -> 1096.5; None for a metric that has no value."""
+    digits = (text or "").replace(",", "")
+    return None if digits in UNKNOWN else float(digits)
+
+
+def whole(text: str | None) -> int | None:
+    found = number(text)
+    return None if found is None else round(found)
+
+
+def size(text: str) -> str:
+    """ "(128, 4, 1)" -> "128x4x1"."""
+    return "x".join(re.findall(r"\d+", text))
 
 
 @dataclass(frozen=True)

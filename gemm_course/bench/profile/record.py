@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gemm_course.bench.counters.ncu import find_ncu
 from gemm_course.bench.profile.measure import Launch, NotProfiled, profile_content, profile_row, watch
+from gemm_course.bench.profile.ncu import find_ncu
 from gemm_course.bench.profile.wanted import Wanted
 from gemm_course.compiler import compiled
 from gemm_course.compiler.nvidia import require_compiler

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gemm_course.bench.counters.sources import Source, stage_named
 from gemm_course.bench.profile.cases import ASKED
+from gemm_course.bench.profile.sources import Source, stage_named
 from gemm_course.kernels import LADDER, Stage, tiles_text
 from gemm_course.profiles.store import KEY, SUFFIX, USUAL, file_name
 from gemm_course.records import parse_tiles

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from numba import cuda
 
-from gemm_course.bench import roofs, tma_reader
-from gemm_course.bench.tma_reader import CHOICES, COLUMNS, Choice, array_of, reader
 from gemm_course.compiler import compiled
 from lockstep import emulate
 from lockstep.intrinsics import tensor_map
 from lockstep.limits import PROFILES
+from measuring import roofs, tma_reader
+from measuring.tma_reader import CHOICES, COLUMNS, Choice, array_of, reader
 
 BLOCKS, BOXES = 5, 7
 

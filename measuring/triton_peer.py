@@ -1,4 +1,4 @@
-"""The same multiplication in Triton, as another peer: `gemm-course bench --triton`.
+"""The same multiplication in Triton, as another peer: `python -m measuring triton`.
 
 One program per tile of C, tiles ordered in groups of rows for L2 reuse, sizes chosen by Triton's own
 autotuner. FP32 operands are multiplied as FP32 (`input_precision="ieee"`), FP16 ones by Tensor Cores. It
@@ -37,7 +37,7 @@ def triton_launcher(problem: Problem, accumulate: str = "float32") -> Callable[[
         import torch
         import triton
     except ImportError as error:
-        raise NoTriton(f"--triton compares with Triton, which needs PyTorch as well: {error}.") from None
+        raise NoTriton(f"This compares with Triton, which needs PyTorch as well: {error}.") from None
     m, n, k = problem.shape
     a, b = (torch.from_dlpack(matrix) for matrix in (problem.A[:, :k], problem.B[:, :n]))
     c = torch.empty((m, n), dtype=a.dtype, device="cuda")

@@ -1,20 +1,26 @@
 """Counters: the columns, the cases, and reading Nsight Compute's output."""
 
+import json
 import sys
-from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from gemm_course.bench.counters import Source, ncu, record
-from gemm_course.bench.counters.metrics import METRICS, TENSOR_METRICS
-from gemm_course.bench.counters.ncu import NoProfiler, find_ncu
-from gemm_course.bench.counters.patterns import INACTIVE, SHARED_BYTES, instructions, wavefront_cases
-from gemm_course.bench.counters.record import pair, parse
-from gemm_course.bench.counters.sources import gemm_args, module_cases, stage_cases
+from gemm_course.bench.profile import ncu
+from gemm_course.bench.profile.metrics import METRICS, TENSOR_METRICS
+from gemm_course.bench.profile.ncu import NoProfiler, find_ncu
+from gemm_course.bench.profile.sources import Source, gemm_args, stage_cases
 from gemm_course.kernels import LADDER
 from gemm_course.records.columns import COUNTED, COUNTED_OF_TENSOR_CORES, COUNTERS
+from lockstep_tests import processes
+from measuring.counters import child, record
+from measuring.counters.module import module_cases
+from measuring.counters.patterns import INACTIVE, SHARED_BYTES, instructions, wavefront_cases
+from measuring.counters.record import pair, parse
+
+ROOT = Path(__file__).parents[2]
 
 # As ncu 2025.3.1 prints it with --csv --page raw, shortened to a few columns.
 PRINTED = """\
@@ -88,7 +94,7 @@ def test_counts_are_recorded_even_if_tensor_metrics_are_unknown(tmp_path, monkey
         monkeypatch.setattr(module, "find_ncu", lambda: str(program))
     monkeypatch.setattr(record, "require_gpu", lambda: None)
     monkeypatch.setattr(record, "gpu_facts", lambda: SimpleNamespace(name="T4", driver="580", cuda="13.0"))
-    assert record.record_counters(Source("stages"), path, "gemm-course counters") == (1, [])
+    assert record.record_counters(Source("stages").program, path, "test") == (1, [])
     (row,) = COUNTERS.rows(path)
     assert (row["warp_instructions"], row["mma_instructions"]) == (12, 12 if knows else None)
     everything = len(METRICS) + len(TENSOR_METRICS)
@@ -109,13 +115,13 @@ def test_counts_are_matched_with_their_launches():
 
 
 def test_without_ncu_there_is_a_sentence(monkeypatch):
-    monkeypatch.setattr("gemm_course.bench.counters.ncu.shutil.which", lambda *_, **__: None)
+    monkeypatch.setattr("gemm_course.bench.profile.ncu.shutil.which", lambda *_, **__: None)
     with pytest.raises(NoProfiler, match="is not installed here"):
         find_ncu()
 
 
 def test_a_source_can_be_sent_to_another_process():
-    source = Source("stages", ("block_tiled",), ((64, 64, 64), (33, 17, 29)), seed=3, only=("x", "y"))
+    source = Source("stages", ("block_tiled",), ((64, 64, 64), (33, 17, 29)), betas=(0.0, 0.5))
     assert Source.from_text(source.as_text()) == source
     with pytest.raises(ValueError, match="no kind of source"):
         Source("magic").cases()
@@ -156,22 +162,40 @@ def test_cases_come_from_a_module(tmp_path):
 
 
 def test_some_cases_of_a_file():
-    everything = Source("module", module="lockstep/lockstep_tests/counter_cases.py")
-    names = [case.name for case in replace(everything, only=("strided", "transpose")).cases()]
+    path = Path("lockstep/lockstep_tests/counter_cases.py")
+    names = [case.name for case in module_cases(path, ("strided", "transpose"))]
     assert names == ["strided_gather", "transpose_without_padding", "transpose_with_padding"]
     with pytest.raises(ValueError, match="no case called nowhere"):
-        replace(everything, only=("nowhere",)).cases()
+        module_cases(path, ("nowhere",))
 
 
 def test_the_emulators_cases_can_be_counted():
-    cases = Source("module", module="lockstep/lockstep_tests/counter_cases.py").cases()
+    cases = module_cases(Path("lockstep/lockstep_tests/counter_cases.py"))
     assert len(cases) >= 10
     assert len({case.name for case in cases}) == len(cases)
 
 
+def test_the_watched_process_launches_the_cases_of_a_file(tmp_path):
+    """Without a GPU no launch succeeds, and the report says so for each case."""
+    file, report = tmp_path / "mine.py", tmp_path / "report"
+    file.write_text(
+        "from types import SimpleNamespace\n"
+        "def kernel(): pass\n"
+        "def refused(): raise ValueError('no arguments')\n"
+        "CASES = [SimpleNamespace(name=name, kernel=kernel, grid=2, block=32, make_args=refused) "
+        "for name in ('one', 'two', 'three')]\n"
+    )
+    program = [sys.executable, *child.of_module(file, ("one", "three")), str(report)]
+    done = processes.run(program, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    lines = [json.loads(line) for line in report.read_text().splitlines()]
+    assert [line["case"] for line in lines] == ["one", "three"]
+    assert {line["error"] for line in lines} == {"ValueError: no arguments"}
+
+
 def test_wavefront_instructions_are_legal_and_distinct():
-    found = instructions(seed=1)
-    assert found == instructions(seed=1)
+    found = instructions()
+    assert found == instructions()
     assert len({one.name for one in found}) == len(found) > 1000
     for one in found:
         active = [word for word in one.word_index if word != INACTIVE]
@@ -183,7 +207,7 @@ def test_wavefront_instructions_are_legal_and_distinct():
 def test_wavefront_cases_access_the_words_they_list():
     from lockstep import emulate
 
-    for one, case in list(zip(instructions(1), wavefront_cases(1)))[::37]:
+    for one, case in list(zip(instructions(), wavefront_cases()))[::37]:
         report = emulate(
             case.kernel, case.grid, case.block, *case.make_args(), shared_bytes=case.shared_bytes
         )
@@ -195,12 +219,10 @@ def test_wavefront_cases_access_the_words_they_list():
 
 @pytest.mark.gpu
 def test_counters_of_a_stage_are_recorded(tmp_path):
-    from gemm_course.bench.counters import record_counters
-    from gemm_course.records.columns import COUNTERS
-
     path = tmp_path / "counters.csv"
     try:
-        rows, failed = record_counters(Source("stages", ("naive_coalesced",), ((64, 64, 64),)), path, "test")
+        source = Source("stages", ("naive_coalesced",), ((64, 64, 64),))
+        rows, failed = record.record_counters(source.program, path, "test")
     except NoProfiler as reason:
         pytest.skip(str(reason))
     assert (rows, failed) == (1, [])

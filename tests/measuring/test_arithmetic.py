@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from gemm_course.bench import arithmetic
-from gemm_course.bench.arithmetic import THREADS, UNITS
 from lockstep import emulate
+from measuring import arithmetic
+from measuring.arithmetic import THREADS, UNITS
 
 
 @pytest.mark.parametrize("unit", UNITS)

@@ -6,22 +6,29 @@ import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from gemm_course.bench.counters.metrics import DATA_STAGE, METRICS, TENSOR_METRICS
-from gemm_course.bench.counters.ncu import NoProfiler, find_ncu, ncu_version, refuse_if_forbidden, watched
-from gemm_course.bench.counters.pages import launches, size, whole
-from gemm_course.bench.counters.patterns import instructions
-from gemm_course.bench.counters.sources import Source
+from gemm_course.bench.profile.metrics import METRICS, TENSOR_METRICS
+from gemm_course.bench.profile.ncu import NoProfiler, find_ncu, ncu_version, refuse_if_forbidden, watched
+from gemm_course.bench.profile.pages import launches, size, whole
 from gemm_course.device import gpu_facts, require_gpu
 from gemm_course.records import origin
 from gemm_course.records.columns import COUNTERS, WAVEFRONTS
+from measuring.counters import child
+from measuring.counters.patterns import instructions
+
+# What the data stage did: the truth where one warp is alone, so that no arbitration can be lost.
+DATA_STAGE = {
+    "load": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
+    "store": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
+}
 
 
-def record_counters(source: Source, path: Path, command: str) -> tuple[int, list[str]]:
-    """Count every case of a source; rows of the same cases in the file are replaced, others stay.
+def record_counters(program: Sequence[str], path: Path, command: str) -> tuple[int, list[str]]:
+    """Count every case that a program launches; rows of the same cases in the file are replaced, others stay.
 
-    -> (rows counted, the failures, one line each)
+    program: that of a `Source` of the course, or of `child.of_module`. -> (rows counted, the failures, one
+    line each)
     """
-    launched, failed, counted = profile(source, METRICS, TENSOR_METRICS)
+    launched, failed, counted = profile(program, METRICS, TENSOR_METRICS)
     gpu = gpu_facts()
     beside = {**origin(gpu.name, gpu.driver, gpu.cuda, command), "ncu": ncu_version()}
     rows = [
@@ -34,17 +41,16 @@ def record_counters(source: Source, path: Path, command: str) -> tuple[int, list
     return len(rows), failed
 
 
-def record_wavefronts(path: Path, seed: int = 1) -> tuple[int, list[str]]:
+def record_wavefronts(path: Path) -> tuple[int, list[str]]:
     """Measure single instructions, including those of the file, and rewrite the file.
 
     -> (rows written, the failures, one line each)
     """
-    source = Source("wavefronts", module=str(path) if path.exists() else "", seed=seed)
-    measured = instructions(seed, path if path.exists() else None)
+    program, measured = child.of_wavefronts(path), instructions(path)
     addresses = {"load": METRICS["shared_load_wavefronts"], "store": METRICS["shared_store_wavefronts"]}
     # One run for each kind of counter: together they take several times as long.
-    launched, failed, computed = profile(source, addresses)
-    _, _, counted = profile(source, DATA_STAGE)
+    launched, failed, computed = profile(program, addresses)
+    _, _, counted = profile(program, DATA_STAGE)
     gpu = gpu_facts()
     beside = f"{gpu.name}, driver {gpu.driver}, ncu {ncu_version()}, {datetime.date.today().isoformat()}"
     names = [about["case"] for about in launched]
@@ -68,7 +74,7 @@ def record_wavefronts(path: Path, seed: int = 1) -> tuple[int, list[str]]:
 
 
 def profile(
-    source: Source, metrics: Mapping[str, str], optional: Mapping[str, str] | None = None
+    program: Sequence[str], metrics: Mapping[str, str], optional: Mapping[str, str] | None = None
 ) -> tuple[list[dict], list[str], list[dict]]:
     """Count metrics, keyed by column name -> (what was launched, the failures, the counts of each launch).
 
@@ -77,9 +83,9 @@ def profile(
     """
     require_gpu()
     ncu = find_ncu()
-    done, tried, text = _watched(ncu, source, {**metrics, **(optional or {})})
+    done, tried, text = _watched(ncu, program, {**metrics, **(optional or {})})
     if optional and (done.returncode or not parse(text.splitlines(), {})):  # one unknown metric fails all
-        done, tried, text = _watched(ncu, source, metrics)
+        done, tried, text = _watched(ncu, program, metrics)
     refuse_if_forbidden(text + done.stdout + done.stderr)
     if done.returncode or tried is None:
         raise RuntimeError(f"the profiled process failed: {(done.stderr + done.stdout + text)[-2000:]}")
@@ -89,14 +95,14 @@ def profile(
 
 
 def _watched(
-    ncu: str, source: Source, metrics: Mapping[str, str]
+    ncu: str, program: Sequence[str], metrics: Mapping[str, str]
 ) -> tuple[subprocess.CompletedProcess, list[dict] | None, str]:
     """Run the cases under Nsight Compute -> (the process, its report or None, what was printed)."""
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "counters.csv"
         options = ["--csv", "--page", "raw", "--print-units", "base"]
         options += ["--metrics", ",".join(metrics.values()), "--log-file", str(log)]
-        done, tried = watched(ncu, options, source, Path(folder))
+        done, tried = watched(ncu, options, program, Path(folder))
         text = log.read_text(encoding="utf-8") if log.exists() else ""
     return done, tried, text
 

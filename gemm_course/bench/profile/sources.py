@@ -1,19 +1,15 @@
-"""Where cases come from: stages of the ladder, a Python file, single shared-memory instructions."""
+"""What is launched under Nsight Compute, as text for the process that launches it."""
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from gemm_course.bench.counters.case import Case
-from gemm_course.bench.counters.patterns import wavefront_cases
 from gemm_course.kernels import LADDER, Stage, tiles_text
 from gemm_course.kernels.parts.own import own_stage
 from gemm_course.kernels.variants import called, variants
@@ -21,26 +17,39 @@ from gemm_course.records import parse_tiles
 
 
 @dataclass(frozen=True)
+class Case:
+    """One launch. `make_args()` returns NumPy arrays and scalars; shared_bytes is dynamic shared memory."""
+
+    name: str
+    kernel: Any
+    grid: Any
+    block: Any
+    make_args: Callable[[], Sequence[Any]]
+    shared_bytes: int = 0
+    setting: dict[str, Any] = field(default_factory=dict)  # m, n, k and tiles, where the case is a GEMM
+
+
+@dataclass(frozen=True)
 class Source:
     """Where cases come from, as text that can be passed to another process.
 
     kind "stages": stages by name (empty: the whole ladder) at `shapes`, with `tiles` changed from the
-    defaults; "module": a Python file that exposes CASES, objects with .name .kernel .grid .block .make_args()
-    .shared_bytes; "pickled": one launch that `pickled` has written into the file `module`; "own": the stage
-    of one's own in the file `module`, at `shapes`, with `tiles`; "wavefronts": one shared-memory instruction
-    per case, including those of the records in `module`.
-    only: words of the names of a module's cases to take; empty: all. betas: of a stage's cases; empty: 0,
-    and 0.5 beside it unless the shape is a cube.
+    defaults; "pickled": one launch that `pickled` has written into the file `module`; "own": the stage of
+    one's own in the file `module`, at `shapes`, with `tiles`. betas: of a stage's cases; empty: 0, and 0.5
+    beside it unless the shape is a cube.
     """
 
     kind: str
     stages: tuple[str, ...] = ()
     shapes: tuple[tuple[int, int, int], ...] = ()
     module: str = ""
-    seed: int = 1
-    only: tuple[str, ...] = ()
     tiles: str = ""
     betas: tuple[float, ...] = ()
+
+    @property
+    def program(self) -> list[str]:
+        """What Python runs to launch the cases; the file of its report is the last argument, to be added."""
+        return ["-m", "gemm_course.bench.profile.child", self.as_text()]
 
     def as_text(self) -> str:
         return json.dumps(asdict(self))
@@ -48,7 +57,7 @@ class Source:
     @classmethod
     def from_text(cls, text: str) -> Source:
         fields = json.loads(text)
-        fields |= {name: tuple(fields[name]) for name in ("stages", "only", "betas")}
+        fields |= {name: tuple(fields[name]) for name in ("stages", "betas")}
         fields["shapes"] = tuple(tuple(shape) for shape in fields["shapes"])
         return cls(**fields)
 
@@ -56,15 +65,11 @@ class Source:
         """The cases, in an order that is the same in every process."""
         if self.kind == "stages":
             return stage_cases(self.stages, self.shapes, parse_tiles(self.tiles), self.betas)
-        if self.kind == "module":
-            return module_cases(Path(self.module), self.only)
         if self.kind == "own":
             stage, tiles = own_stage(self.module), parse_tiles(self.tiles)
             return [_stage_case(stage, shape, 0.0, stage.complete(tiles)) for shape in self.shapes]
         if self.kind == "pickled":
             return [unpickled(Path(self.module))]
-        if self.kind == "wavefronts":
-            return wavefront_cases(self.seed, Path(self.module) if self.module else None)
         raise ValueError(f"no kind of source is called {self.kind!r}")
 
 
@@ -125,30 +130,6 @@ def gemm_args(shape: tuple[int, int, int], alignment: int, beta: float, dtype: s
         padded(matrix, leading_dimension(matrix.shape[1], alignment, matrix.itemsize)) for matrix in (A, B, C)
     )
     return m, n, k, np.float32(1), A, B, np.float32(beta), C
-
-
-def module_cases(path: Path, only: Sequence[str] = ()) -> list[Case]:
-    """CASES of a Python file, or those whose names contain one of the words.
-
-    Raises ValueError if the file does not exist or has none.
-    """
-    if not path.is_file():
-        raise ValueError(f"there is no file {path}")
-    sys.path.insert(0, str(Path.cwd()))
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module
-    spec.loader.exec_module(module)
-    known = list(getattr(module, "CASES", ()))
-    if not known:
-        raise ValueError(f"{path} has no CASES")
-    found = [case for case in known if not only or any(word in case.name for word in only)]
-    if not found:
-        raise ValueError(f"{path} has no case called {' or '.join(only)}")
-    return [
-        Case(case.name, case.kernel, case.grid, case.block, case.make_args, getattr(case, "shared_bytes", 0))
-        for case in found
-    ]
 
 
 def pickled(configured: Any, args: Sequence[Any], path: Path) -> Source:

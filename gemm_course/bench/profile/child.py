@@ -1,26 +1,27 @@
 """The process that Nsight Compute watches: launches each case once and reports the outcome.
 
-    python -m gemm_course.bench.counters.child SOURCE REPORT
+    python -m gemm_course.bench.profile.child SOURCE REPORT
 
 SOURCE is `Source.as_text()`. REPORT gets one line of JSON per case: what was launched, or the error.
 """
 
 import json
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 
-from gemm_course.bench.counters.case import Case
-from gemm_course.bench.counters.sources import Source
+from gemm_course.bench.profile.sources import Case, Source
 from gemm_course.device import compile_for, launch, on_device
 
 
-def main(source: str, report: str) -> None:
+def launch_all(cases: Iterable[Case], report: Path) -> None:
+    """Launch each case once, and write a line into the report as soon as it is known how that went."""
     from numba import cuda
 
-    with Path(report).open("w", encoding="utf-8") as file:
-        for case in Source.from_text(source).cases():
+    with report.open("w", encoding="utf-8") as file:
+        for case in cases:
             print(json.dumps(_launch_once(cuda, case)), file=file, flush=True)
 
 
@@ -54,4 +55,4 @@ def _three(size) -> str:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    launch_all(Source.from_text(sys.argv[1]).cases(), Path(sys.argv[2]))

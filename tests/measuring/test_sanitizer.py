@@ -1,4 +1,4 @@
-"""`gemm-course sanitize`: reading compute-sanitizer's output, and which runs are made."""
+"""`python -m measuring sanitize`: reading compute-sanitizer's output, and which runs are made."""
 
 import os
 import stat
@@ -10,9 +10,11 @@ from numba import cuda
 from typer.testing import CliRunner
 
 from gemm_course import device
-from gemm_course.bench.cli import app
-from gemm_course.bench.sanitizer import SHAPES, TOOLS, NoSanitizer, child, sanitize_stages, stages
-from gemm_course.bench.sanitizer.tool import (
+from gemm_course.kernels import LADDER, IllegalTiles, tiles_text
+from gemm_course.records.columns import SANITIZER
+from measuring.cli import app
+from measuring.sanitizer import SHAPES, TOOLS, NoSanitizer, child, sanitize_stages, stages
+from measuring.sanitizer.tool import (
     RAN,
     Outcome,
     find_sanitizer,
@@ -20,8 +22,6 @@ from gemm_course.bench.sanitizer.tool import (
     run_under,
     sanitizer_version,
 )
-from gemm_course.kernels import LADDER, IllegalTiles, tiles_text
-from gemm_course.records.columns import SANITIZER
 
 runner = CliRunner()
 
@@ -136,7 +136,7 @@ def test_a_program_that_does_not_end_is_stopped(tmp_path, monkeypatch):
 
 
 def test_without_it_there_is_a_sentence(monkeypatch):
-    monkeypatch.setattr("gemm_course.bench.sanitizer.tool.shutil.which", lambda *_, **__: None)
+    monkeypatch.setattr("measuring.sanitizer.tool.shutil.which", lambda *_, **__: None)
     with pytest.raises(NoSanitizer, match="is not installed here; it comes with the CUDA toolkit"):
         find_sanitizer()
 

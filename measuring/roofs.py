@@ -14,12 +14,11 @@ from pathlib import Path
 
 import numpy as np
 
-from gemm_course.bench import tma_reader
 from gemm_course.device import gpu_facts, time_launch, why_too_old
 from gemm_course.device.launch import allow_shared_memory, compile_for
 from gemm_course.records import origin
 from gemm_course.records.columns import ROOFS
-from lockstep.intrinsics import tensor_map
+from measuring import tma_reader
 
 THREADS = 512
 BLOCKS_PER_MULTIPROCESSOR = 4

@@ -1,6 +1,6 @@
 """How this GPU's Tensor Cores add: writes the sums that `gemm_course.model.tensor_cores` is held to.
 
-python tools/tensor_core_sums.py data/h200/tensor_core_sums.csv
+python -m measuring.tensor_core_sums data/h200/tensor_core_sums.csv
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import numpy as np
 from numba import cuda, float32
 from numba.types import float16
 
+from gemm_course.bench.options import command_line
 from gemm_course.device import gpu_facts
 from gemm_course.records import origin
 from gemm_course.records.columns import TENSOR_CORE_SUMS
@@ -76,7 +77,7 @@ def mean_error() -> float:
 def main(path: Path) -> None:
     """Write a row per case."""
     gpu = gpu_facts()
-    beside = origin(gpu.name, gpu.driver, gpu.cuda, f"python {' '.join(sys.argv)}")
+    beside = origin(gpu.name, gpu.driver, gpu.cuda, command_line("python -m measuring.tensor_core_sums"))
     rows = [
         {
             "case": name,

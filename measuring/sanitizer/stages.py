@@ -1,4 +1,4 @@
-"""`gemm-course sanitize`: every stage under every tool of compute-sanitizer, at odd shapes."""
+"""`python -m measuring sanitize`: every stage under every tool of compute-sanitizer, at odd shapes."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
-from gemm_course.bench.sanitizer.tool import TOOLS, Outcome, run_under, sanitizer_version
 from gemm_course.device import gpu_facts
 from gemm_course.kernels import Stage, tiles_text
 from gemm_course.records import origin
 from gemm_course.records.columns import SANITIZER
+from measuring.sanitizer.tool import TOOLS, Outcome, run_under, sanitizer_version
 
 # One element, one step more than a tile is deep, k = 0, edges on every side, and whole tiles.
 SHAPES = ((1, 1, 1), (129, 131, 17), (67, 130, 0), (63, 65, 9), (300, 77, 103), (256, 512, 128))
@@ -59,7 +59,7 @@ def _rows(task: Task, shapes, progress) -> list[dict[str, Any]]:
 
 def _run(task: Task, shapes) -> tuple[Outcome, str]:
     stage, tiles, tool = task
-    program = ["-m", "gemm_course.bench.sanitizer.child", stage.name, tiles_text(tiles)]
+    program = ["-m", "measuring.sanitizer.child", stage.name, tiles_text(tiles)]
     return run_under(tool, [*program, *("x".join(map(str, shape)) for shape in shapes)], SECONDS)
 
 

@@ -1,6 +1,6 @@
 """One kernel, eight layouts of a warp's lanes: writes what each reaches, timed in turn with cuBLAS.
 
-python tools/lane_layouts.py data/h200/lane_layouts.csv
+python -m measuring.lane_layouts data/h200/lane_layouts.csv
 
 The kernel is `warp_tiled`. Side by side it differs in the places of a thread's rows and columns alone.
 """
@@ -10,14 +10,14 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from changed_stage import changed
-
 from gemm_course.bench.measure import Candidate
+from gemm_course.bench.options import command_line
 from gemm_course.bench.problem import Problem
 from gemm_course.device import gpu_facts, time_alternating
 from gemm_course.kernels import LADDER, Stage, a10_warp_tiled
 from gemm_course.records import origin
 from gemm_course.records.columns import LANE_LAYOUTS
+from measuring.changed_stage import changed
 
 SIZE = 4096
 LANES = ((2, 16), (4, 8), (8, 4), (16, 2))
@@ -52,7 +52,7 @@ def main(path: Path) -> None:
     ]
     tflops = [2e-9 * SIZE**3 / each for each in milliseconds]
     gpu = gpu_facts()
-    beside = origin(gpu.name, gpu.driver, gpu.cuda, f"python {' '.join(sys.argv)}")
+    beside = origin(gpu.name, gpu.driver, gpu.cuda, command_line("python -m measuring.lane_layouts"))
     rows = [
         {
             "lane_rows": rows,

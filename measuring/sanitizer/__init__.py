@@ -4,7 +4,7 @@
 `child` launches.
 """
 
-from gemm_course.bench.sanitizer.stages import SHAPES, sanitize_stages
-from gemm_course.bench.sanitizer.tool import TOOLS, NoSanitizer
+from measuring.sanitizer.stages import SHAPES, sanitize_stages
+from measuring.sanitizer.tool import TOOLS, NoSanitizer
 
 __all__ = ["SHAPES", "TOOLS", "NoSanitizer", "sanitize_stages"]

@@ -13,8 +13,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from gemm_course.bench.counters.sources import Source
-
 FORBIDDEN = (
     "Nsight Compute may not read the counters here: the driver allows only an administrator to. Run this as "
     "root, or have all users allowed: developer.nvidia.com/ERR_NVGPUCTRPERM says how."
@@ -42,18 +40,18 @@ def ncu_version() -> str:
 def watched(
     ncu: str,
     options: Sequence[str],
-    source: Source,
+    program: Sequence[str],
     folder: Path,
     seconds: float | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> tuple[subprocess.CompletedProcess, list[dict] | None]:
-    """Launch the cases of a source under Nsight Compute -> (the process, what it launched or failed to).
+    """Run `python PROGRAM REPORT` under Nsight Compute -> (the process, what it launched or failed to).
 
-    The latter is None if the process did not come so far. folder: for files, empty. Raises
-    subprocess.TimeoutExpired after so many seconds, when all processes have been ended.
+    program: as in `Source.program`. The report is None if the process did not come so far. folder: for files,
+    empty. seconds: after these, all processes are ended, and subprocess.TimeoutExpired is raised.
     """
     report = folder / "cases.jsonl"
-    child = [sys.executable, "-m", "gemm_course.bench.counters.child", source.as_text(), str(report)]
+    child = [sys.executable, *program, str(report)]
     done = _run([ncu, "--clock-control", "none", *options, *child], seconds, environment)
     lines = report.read_text(encoding="utf-8").splitlines() if report.exists() else None
     return done, None if lines is None else [json.loads(line) for line in lines]

@@ -1,6 +1,6 @@
 """The process that compute-sanitizer watches: launches one stage at some shapes, with and without reading C.
 
-    python -m gemm_course.bench.sanitizer.child STAGE "BM=64 BN=64 BK=8" 129x131x17 63x65x9
+    python -m measuring.sanitizer.child STAGE "BM=64 BN=64 BK=8" 129x131x17 63x65x9
 
 Where beta is 0, C is uninitialised memory: a kernel that reads it is caught. Rows are as short as the stage's
 alignment allows, so that what follows an array is not its own padding.
@@ -8,11 +8,11 @@ alignment allows, so that what follows an array is not its own padding.
 
 import sys
 
-from gemm_course.bench.counters.sources import gemm_args
-from gemm_course.bench.sanitizer.tool import RAN
+from gemm_course.bench.profile.sources import gemm_args
 from gemm_course.device import launch
 from gemm_course.kernels import LADDER
 from gemm_course.records import parse_tiles
+from measuring.sanitizer.tool import RAN
 
 
 def main(name: str, tiles_text: str, *shapes: str) -> None:

@@ -1,8 +1,8 @@
 """Stages beside themselves with one thing changed, timed in turn with cuBLAS: writes a row for each.
 
-python tools/one_change.py data/h200/one_change.csv
-python tools/one_change.py data/h200/one_change.csv "rows of tiles"
-python tools/one_change.py --count data/h200/one_change_counted.csv "rows of tiles"
+python -m measuring.one_change data/h200/one_change.csv
+python -m measuring.one_change data/h200/one_change.csv "rows of tiles"
+python -m measuring.one_change --count data/h200/one_change_counted.csv "rows of tiles"
 
 Each question is a group of kernels that are launched twice per round, in one order and in the other. Where
 questions are named, the rows of the others stay. With --count, Nsight Compute counts what the kernels did
@@ -17,17 +17,17 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from changed_stage import changed
-
-from gemm_course.bench.counters.metrics import METRICS
-from gemm_course.bench.counters.ncu import find_ncu, refuse_if_forbidden
 from gemm_course.bench.measure import Candidate
+from gemm_course.bench.options import command_line
 from gemm_course.bench.problem import Problem
+from gemm_course.bench.profile.metrics import METRICS
+from gemm_course.bench.profile.ncu import find_ncu, refuse_if_forbidden
 from gemm_course.device import gpu_facts, time_alternating
 from gemm_course.kernels import LADDER, Stage, a13_read_ahead, a14_grouped_blocks, b02_mma_swizzled
 from gemm_course.records import origin
 from gemm_course.records.columns import ONE_CHANGE, ONE_CHANGE_COUNTED, ONE_CHANGE_COUNTS
 from gemm_course.records.tables import Table
+from measuring.changed_stage import changed
 
 _LEFT_TO_RIGHT = {"j = s if i % 2 == 0 else TN - 1 - s": "j = s"}
 _XOR_A, _XOR_B = "return (piece ^ (row // A_REPEAT % A_SPAN)) * 8", "return (piece ^ (row % 8)) * 8"
@@ -129,7 +129,8 @@ def counted(question: str, size: int, cases: list[Case]) -> Iterator[dict[str, o
         "none",
         *options,
         sys.executable,
-        __file__,
+        "-m",
+        "measuring.one_change",
         "--launch",
         question,
     ]
@@ -150,7 +151,7 @@ def main(path: Path, *chosen: str, measure=measured, table: Table = ONE_CHANGE) 
     asked = [question for question in questions() if not chosen or question[0] in chosen]
     rows = [row for question in asked for row in measure(*question)]
     gpu = gpu_facts()
-    beside = origin(gpu.name, gpu.driver, gpu.cuda, f"python {' '.join(sys.argv)}")
+    beside = origin(gpu.name, gpu.driver, gpu.cuda, command_line("python -m measuring.one_change"))
     table.write(path, kept + [row | beside for row in rows])
 
 

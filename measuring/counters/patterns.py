@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gemm_course.bench.counters.case import Case
+from gemm_course.bench.profile.sources import Case
 from gemm_course.records.columns import WAVEFRONTS
 
 LANES = np.arange(32)
@@ -20,6 +20,7 @@ INACTIVE = -1
 WIDTHS = (32, 64, 128)  # bits
 MASKS_PER_PATTERN = 4
 SHARED_BYTES = 32 * 1024
+SEED = 1  # of the random patterns and masks: the same in every process
 
 
 @dataclass(frozen=True)
@@ -36,13 +37,13 @@ class Instruction:
         return f"{self.pattern} {self.op} {self.bits}"
 
 
-def instructions(seed: int, earlier: Path | None = None) -> list[Instruction]:
+def instructions(earlier: Path | None = None) -> list[Instruction]:
     """All instructions to measure: each pattern with all lanes active and with some of the masks.
 
-    earlier: a file of wavefront records whose instructions must be measured again, before these.
+    earlier: a file of wavefront records; if it exists, its instructions are measured again, before these.
     """
-    known = _recorded(earlier) if earlier else []
-    distinct = {(one.op, one.bits, one.word_index): one for one in reversed(known + _designed(seed))}
+    known = _recorded(earlier) if earlier and earlier.exists() else []
+    distinct = {(one.op, one.bits, one.word_index): one for one in reversed(known + _designed())}
     return list(reversed(distinct.values()))
 
 
@@ -55,17 +56,17 @@ def _recorded(path: Path) -> list[Instruction]:
     ]
 
 
-def _designed(seed: int) -> list[Instruction]:
+def _designed() -> list[Instruction]:
     various = [
         _instruction(name, op, bits, elements)
-        for name, elements in _masked_patterns(np.random.default_rng(seed))
+        for name, elements in _masked_patterns(np.random.default_rng(SEED))
         for bits in WIDTHS
         for op in ("load", "store")
     ]
     sharing = [
         _instruction(f"{pattern}, {mask}", "load", bits, np.where(active, elements, INACTIVE))
         for pattern, elements in _shared_addresses().items()
-        for mask, active in _systematic_masks(np.random.default_rng(seed)).items()
+        for mask, active in _systematic_masks(np.random.default_rng(SEED)).items()
         for bits in (64, 128)
     ]
     return various + sharing
@@ -164,11 +165,11 @@ def _systematic_masks(random: np.random.Generator) -> dict[str, np.ndarray]:
     return masks
 
 
-def wavefront_cases(seed: int, earlier: Path | None = None) -> list[Case]:
+def wavefront_cases(earlier: Path | None = None) -> list[Case]:
     """A case for each of `instructions`."""
     return [
         Case(one.name, _kernel(one.op, one.bits), 1, 32, _arguments_of(one), SHARED_BYTES)
-        for one in instructions(seed, earlier)
+        for one in instructions(earlier)
     ]
 
 

@@ -1,0 +1,5 @@
+"""`python -m measuring counters ...`"""
+
+from measuring.cli import app
+
+app(prog_name="python -m measuring")
