@@ -1,4 +1,4 @@
-"""How fast the arithmetic units really are: the flat roofs of the roofline, measured without any memory.
+"""Measures how fast the arithmetic units really are, without any memory: the roofline's flat roofs.
 
 FP32: fused multiply-adds on registers. mma: Tensor Cores fed from registers, warp by warp. wgmma: Tensor
 Cores fed from shared memory, warpgroup by warpgroup; only Hopper has it. All use random numbers, because
@@ -17,10 +17,10 @@ from gemm_course.records import origin
 from gemm_course.records.columns import COMPUTE_ROOFS
 
 THREADS = 256
-ACCUMULATORS = 8  # independent ones per thread or warp, so that none waits for the one before
-REPEATS = 32  # of the multiply-adds in one iteration, so that the loop itself costs little
+ACCUMULATORS = 8  # so many independent ones per thread or warp, so that none waits for the one before
+REPEATS = 32  # so many rounds of multiply-adds per iteration, so that the loop itself costs little
 ITERATIONS = 4000
-COLUMNS = 256  # that one wgmma computes
+COLUMNS = 256  # columns that one wgmma computes
 PER_THREAD = COLUMNS // 2  # accumulators, for 64 rows
 
 
@@ -70,7 +70,7 @@ def fma_kernel():
         total = float32(0)
         for i in unroll(range(ACCUMULATORS)):
             total += acc[i]
-        if total == 0.125:  # practically never, but the compiler cannot know and must compute
+        if total == 0.125:  # hardly ever true, but the compiler cannot know, and must compute
             out[0] = total
 
     return multiply_add

@@ -1,4 +1,4 @@
-"""A stage with a few places of its source changed, to measure what they are worth."""
+"""Changes a few places in a stage's source, to measure what they are worth."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def changed(module: ModuleType, name: str, replacements: Mapping[str, str]) -> S
         if before not in source:
             raise RuntimeError(f"{module.__name__} has changed: {before} is not in it")
         source = source.replace(before, after)
-    path = Path(tempfile.mkdtemp()) / f"{name}.py"  # Numba wants to read a kernel's file
+    path = Path(tempfile.mkdtemp()) / f"{name}.py"  # Numba must be able to read a kernel's file
     path.write_text(source, "utf-8")
     spec = importlib.util.spec_from_file_location(name, path)
     loaded = importlib.util.module_from_spec(spec)

@@ -1,8 +1,9 @@
-"""One kernel, eight layouts of a warp's lanes: writes what each reaches, timed in turn with cuBLAS.
+"""Times one kernel with eight layouts of a warp's lanes in turn with cuBLAS, and writes a row for each.
 
 python -m measuring.lane_layouts data/h200/lane_layouts.csv
 
-The kernel is `warp_tiled`. Side by side it differs in the places of a thread's rows and columns alone.
+The kernel is `warp_tiled`. A layout "side by side" differs from it only in which rows and columns a thread
+has.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ SIDE_BY_SIDE = {  # in the source of warp_tiled
 
 
 def side_by_side() -> Stage:
-    """`warp_tiled`, but with a thread's rows side by side, and its columns."""
+    """`warp_tiled`, but with a thread's rows, and its columns, side by side."""
     return changed(a10_warp_tiled, "side_by_side", SIDE_BY_SIDE)
 
 

@@ -1,12 +1,12 @@
-"""Stages beside themselves with one thing changed, timed in turn with cuBLAS: writes a row for each.
+"""Times stages as they are and with one thing changed, in turn with cuBLAS, and writes a row for each.
 
 python -m measuring.one_change data/h200/one_change.csv
 python -m measuring.one_change data/h200/one_change.csv "rows of tiles"
 python -m measuring.one_change --count data/h200/one_change_counted.csv "rows of tiles"
 
-Each question is a group of kernels that are launched twice per round, in one order and in the other. Where
-questions are named, the rows of the others stay. With --count, Nsight Compute counts what the kernels did
-instead, in one launch each (alpha 1, beta 0).
+Each question is a group of kernels that are launched twice per round, in one order and in the other. If
+questions are named, the rows of others stay. With --count, nothing is timed: Nsight Compute counts what the
+kernels do, in one launch each (alpha 1, beta 0).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The bandwidth that each memory really has: the slanted roofs of the roofline, measured by reading.
+"""Measures the bandwidth that each memory really has, by reading: the roofline's slanted roofs.
 
-DRAM: an array far larger than the L2 cache, read once. L2: an array that easily fits in it, read again and
-again by all multiprocessors. L2 by TMA: the same, copied to shared memory in boxes, the best of several ways.
-Shared: each block reads its own shared memory, 16 neighbouring bytes per lane.
+DRAM: an array far larger than the L2 cache is read once. L2: all multiprocessors read an array that easily
+fits in it, again and again. L2 by TMA: the same array is copied to shared memory in boxes, and the best of
+several ways counts. Shared: each block reads its own shared memory, 16 neighbouring bytes per lane.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from gemm_course.device import gpu_facts, time_launch, why_too_old
 from gemm_course.device.launch import allow_shared_memory, compile_for
 from gemm_course.records import origin
 from gemm_course.records.columns import ROOFS
+from lockstep.intrinsics import tensor_map
 from measuring import tma_reader
 
 THREADS = 512
@@ -39,7 +40,7 @@ class _Measured:
 def measure_roofs(path: Path, command: str) -> dict[str, float]:
     """Measure and write a row per memory -> TB/s by memory, "DRAM", "L2", "L2 by TMA" and "shared".
 
-    TMA has a second row, in which blocks share nothing; both are left out where there is no such unit.
+    TMA has a second row, in which blocks share no boxes. Both rows are left out on a GPU without TMA.
     """
     gpu = gpu_facts()
     beside = origin(gpu.name, gpu.driver, gpu.cuda, command)
@@ -66,7 +67,7 @@ def _terabytes_per_second(go: Callable[[], None], moved: int) -> float:
 
 
 def _by_tma(size: int) -> Iterator[_Measured]:
-    """The fastest of all choices, and of those in which each box is read by one block at a time."""
+    """The fastest of all choices, and the fastest of those in which one block alone reads each box."""
     from numba import cuda
 
     array = cuda.to_device(tma_reader.array_of(size))
@@ -121,7 +122,7 @@ def _read_global():
         acc = float32(0)
         step = cuda.gridsize(1) * 4
         for r in range(rounds):
-            # in each round a block reads another part of the array, or L1 would serve it instead of L2
+            # In each round a block reads another part of the array, or else L1 would serve it, not L2.
             block = (cuda.blockIdx.x + r * 101) % cuda.gridDim.x
             i = (block * cuda.blockDim.x + cuda.threadIdx.x) * 4
             while i + 3 * step < array.size:  # four loads in flight at a time
@@ -138,7 +139,7 @@ def _read_global():
                 a = load4(array, i)
                 acc += a[0] + a[1] + a[2] + a[3]
                 i += step
-        if acc != 0:  # never, but the compiler cannot know and must read
+        if acc != 0:  # never true, but the compiler cannot know, and must read
             out[u32(0)] = acc
 
     return read_global
@@ -158,7 +159,7 @@ def _read_shared():
         cuda.syncthreads()
         acc = float32(0)
         for r in range(rounds):
-            first = (cuda.threadIdx.x + r) % THREADS * 4  # or the compiler would load each element only once
+            first = (cuda.threadIdx.x + r) % THREADS * 4  # else each element is loaded only once
             for i in unroll(range(SHARED_FLOATS // (4 * THREADS))):
                 a = load4(shared, first + i * 4 * THREADS)
                 acc += a[0] + a[1] + a[2] + a[3]

@@ -1,4 +1,4 @@
-"""How this GPU's Tensor Cores add: writes the sums that `gemm_course.model.tensor_cores` is held to.
+"""Shows how this GPU's Tensor Cores add: writes sums with which `gemm_course.model.tensor_cores` must agree.
 
 python -m measuring.tensor_core_sums data/h200/tensor_core_sums.csv
 """
@@ -18,7 +18,7 @@ from gemm_course.records import origin
 from gemm_course.records.columns import TENSOR_CORE_SUMS
 from lockstep.intrinsics import ROW_MAJOR, wmma_load_a, wmma_load_b, wmma_mma, wmma_store
 
-DEPTH = 4096  # of the long sums
+DEPTH = 4096  # how many products a long sum has
 CASES = {  # name: the accumulator, and the factors of each product
     "1 + 0.75 steps": (1, [(2**-12, 2**-12), (2**-13, 2**-12)]),
     "-1 - 0.75 steps": (-1, [(-(2**-12), 2**-12), (-(2**-13), 2**-12)]),
@@ -57,7 +57,7 @@ def product(c, A, B, C):
 
 
 def one_sum(c: float, factors: list[tuple[float, float]]) -> float:
-    """What the GPU makes of c + the sum of these products."""
+    """The GPU's result for c + the sum of these products."""
     A, B = np.zeros((16, 16), np.float16), np.zeros((16, 16), np.float16)
     A[0, : len(factors)], B[: len(factors), 0] = zip(*factors, strict=True)
     C = np.zeros((16, 16), np.float32)

@@ -1,9 +1,9 @@
 """How fast TMA moves boxes from the L2 cache to shared memory: a kernel that does nothing else.
 
-Every multiprocessor has one block, every warp of it one slot in shared memory. The warp's first thread
-requests a box, waits until it has landed, and requests the next into the same slot: as many boxes are in
-flight as there are slots. Blocks of a matrix product that are next to each other read the same tiles at the
-same time, which the hardware may serve together, so that is tried, too.
+Every multiprocessor has one block, and every warp of the block has one slot in shared memory. The warp's
+first thread requests a box, waits until it has landed, and requests the next into the same slot. So as many
+boxes are in flight as there are slots. In a matrix product, neighbouring blocks read the same tiles at the
+same time, which the hardware may serve together; so that is tried, too.
 """
 
 from __future__ import annotations
@@ -19,9 +19,7 @@ LOADS = 400  # per slot and launch
 
 @dataclass(frozen=True)
 class Choice:
-    """One way to read: boxes of `rows` rows, `slots` of them in flight per block, `sharers` blocks that read
-    the same boxes.
-    """
+    """One way to read: boxes of `rows` rows, `slots` in flight per block, each read by `sharers` blocks."""
 
     rows: int
     slots: int
@@ -48,7 +46,7 @@ class Choice:
         return f"TMA, boxes of {self.box_bytes // 1024} KB, {self.slots} in flight per SM, {shared}"
 
 
-SLOTS = {64: (8, 16, 24), 128: (4, 8, 12), 256: (2, 4, 6)}  # by the rows of a box: 64, 128 and 192 KB
+SLOTS = {64: (8, 16, 24), 128: (4, 8, 12), 256: (2, 4, 6)}  # by rows: 64, 128 and 192 KB in flight
 SHARERS = (1, 2, 8, 16)
 
 
@@ -67,8 +65,8 @@ def array_of(size: int) -> np.ndarray:
 def reader(rows: int, slots: int):
     """The kernel (array, boxes, sharers, loads, out): array is a tensor map with boxes of `rows` rows.
 
-    Each slot reads `loads` boxes, from its first one on in steps of the number of readers, around and around;
-    out (blocks * slots, float32) gets the first element of the last box, so that a test can tell which.
+    Each slot reads `loads` boxes. From one to the next it skips as many as there are readers, and begins
+    again at the array's end. out (blocks * slots, float32) gets the first element of the last box, for tests.
     """
     from numba import cuda, float32, uint64
     from numba.types import float16
@@ -107,7 +105,7 @@ def reader(rows: int, slots: int):
             tma_load(tiles, slot * ELEMENTS, array, (u32(box * rows), 0), full, slot)
             mbarrier_wait(full, slot, parity)
             parity, box = u32(parity ^ 1), u32(box + step)
-            if box >= boxes:  # a remainder would take a division, which is slow
+            if box >= boxes:  # the operator % would need a slow division
                 box = u32(box - boxes)
         out[u32(cuda.blockIdx.x * slots + slot)] = float32(tiles[slot * ELEMENTS])
 

@@ -1,8 +1,8 @@
-"""The same multiplication in Triton, as another peer: `python -m measuring triton`.
+"""The same multiplication in Triton, to compare with: `python -m measuring triton`.
 
-One program per tile of C, tiles ordered in groups of rows for L2 reuse, sizes chosen by Triton's own
-autotuner. FP32 operands are multiplied as FP32 (`input_precision="ieee"`), FP16 ones by Tensor Cores. It
-follows Triton's matrix multiplication tutorial, triton-lang.org.
+There is one program per tile of C. Tiles are ordered in groups of rows, so that L2 is reused, and Triton's
+own autotuner chooses their sizes. FP32 operands are multiplied as FP32 (`input_precision="ieee"`), FP16 ones
+by Tensor Cores. It follows Triton's matrix multiplication tutorial, triton-lang.org.
 """
 
 import functools

@@ -1,1 +1,1 @@
-"""Measures the ladder on a GPU, beside cuBLAS, and writes `data/`: bench, sweep, counters."""
+"""Measures the ladder on a GPU, beside cuBLAS, and writes `data/`: bench, sweep, profile."""

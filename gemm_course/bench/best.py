@@ -13,17 +13,16 @@ from gemm_course.kernels import LADDER, Stage, tiles_text
 from gemm_course.records import origin, parse_tiles
 from gemm_course.records.columns import COMPILED
 
-LONGEST_COMPILATION = 2.0  # seconds; a learner who moves a slider waits for it
-TRIED = 8  # of the fastest choices, to find one that compiles in time
+LONGEST_COMPILATION = 2.0  # seconds; a learner who moves a slider waits so long
+TRIED = 8  # so many of the fastest choices may compile too slowly before we give up
 
 
 @dataclass(frozen=True)
 class Best:
-    """A stage's default and the fastest choice that compiles in time; speeds as shares of cuBLAS.
+    """A stage's default beside its best choice; speeds are shares of cuBLAS's speed.
 
-    If none of the fastest few compiles in time, the fastest counts.
-
-    default_share is None if the default was not measured, compile_seconds if the compilation was not timed.
+    The best is the fastest choice that compiles in time, or the fastest of all if none of the fastest few
+    does. default_share is None if the default was not measured, compile_seconds if nobody timed the compiler.
     """
 
     stage: str
@@ -35,7 +34,7 @@ class Best:
 
     @property
     def ratio(self) -> float | None:
-        """The default's speed over the best's: 1 if the default is the best."""
+        """The default's speed divided by the best's: 1 if the default is the best."""
         return self.default_share / self.best_share if self.default_share else None
 
 
@@ -66,18 +65,18 @@ def _best(stage: Stage, rows, seconds_of) -> Best | None:
 
 
 def in_time(seconds: float | None) -> bool:
-    """Whether a choice that takes this long to compile may be a default; one that was not timed may."""
+    """Whether a choice that takes this long to compile may be a default. An unknown time is accepted."""
     return seconds is None or seconds <= LONGEST_COMPILATION
 
 
 class CompileTimes:
-    """How long choices take to compile, from the record; `measure`: measure and record missing ones."""
+    """How long choices take to compile, from the record. measure: whether to time and record missing ones."""
 
     def __init__(self, path: Path, command: str, measure: bool):
         self.path, self.command, self.measure = path, command, measure
         self.known = {(row["stage"], row["tiles"]): row["seconds"] for row in COMPILED.rows(path)}
         if measure:
-            compile_seconds(LADDER[0], {})  # the first one in a process takes longer
+            compile_seconds(LADDER[0], {})  # the first compilation in a process takes longer
 
     def __call__(self, stage: Stage, tiles: str) -> float | None:
         key = stage.name, tiles

@@ -15,9 +15,9 @@ from gemm_course.records import parse_tiles
 from gemm_course.records.columns import SHORT_DTYPES, SWEEP
 
 Task = tuple[str, dict[str, int]]  # a stage's name and tiles
-FASTEST = 5  # measured choices of a stage whose neighbours count as promising
-KEPT_PER_STEP = 0.85  # of the speed, as a guess, for each doubling or halving of one size
-EXPLORE = 3  # every third choice is the next in random order, however unpromising
+FASTEST = 5  # the neighbours of so many fastest choices of a stage are promising
+KEPT_PER_STEP = 0.85  # a guess: each doubling or halving of a size keeps this part of the speed
+EXPLORE = 3  # every third choice is the next in random order, promising or not
 
 
 def choices(stages: Sequence[Stage], seed: int = 0) -> list[Task]:
@@ -61,9 +61,9 @@ def forget(stages: Iterable[str], shape: tuple[int, int, int], path: Path) -> in
 class Queue:
     """Tasks in the order in which they are measured: as given, or the most promising first.
 
-    A choice is promising if it is near fast ones: it is expected to run at the speed of one of the stage's
-    fastest choices so far, less a share for each size by which the two differ. Every third choice of a stage
-    is still the next in the given order, and so are all until something of the stage has been measured.
+    A choice is promising if it is near fast ones: we expect the speed of one of the stage's fastest choices
+    so far, less a share for each size in which the two differ. Every third choice of a stage is still the
+    next in the given order. Until a choice of the stage has been measured, all are.
     """
 
     def __init__(
@@ -181,7 +181,7 @@ class Standing:
 
 
 def standings(stages: Sequence[Stage], rows: Sequence[Mapping[str, Any]]) -> list[Standing]:
-    """Count each stage's rows; choices that break a rule count neither as failed nor as left."""
+    """Count each stage's rows. Choices that break a rule count neither as failed nor as left."""
     found = []
     for stage in stages:
         mine = [row for row in rows if row["stage"] == stage.name]

@@ -163,7 +163,7 @@ def _shard(text: str):
 
 
 def _on_a_cluster(chosen, shape, most, promising, workers, shards, minutes, partition, folder) -> None:
-    """Submit the sweep's shards, wait, and merge. This machine needs no GPU, unless it has no Slurm."""
+    """Submit the sweep's shards, wait, and merge. Only without Slurm must this machine have a GPU."""
     from gemm_course.bench import cluster
     from gemm_course.bench.sweep import cores, queue_of, visible_gpus
     from gemm_course.device import NoGpu, require_gpu
@@ -291,7 +291,7 @@ def profile(
 
 
 def _show_profiles(stages: list[str], tiles: list[str] | None, sizes: str | None) -> None:
-    """Profile stages of one's own and say what limits them; nothing is kept."""
+    """Profile a learner's own stages and say what limits them; nothing is kept."""
     from gemm_course.bench.profile import NotProfiled, profiled
     from gemm_course.device import NoGpu
     from gemm_course.profiles import verdict
@@ -343,7 +343,7 @@ def merge(
     with sentences():
         target = _recorded(folder)
         empty = [source for source in sources if not has_records(source)]
-        if len(empty) < len(sources) > 1:  # such as the folder of a shard that had nothing to do
+        if len(empty) < len(sources) > 1:  # a shard that had nothing to do leaves an empty folder
             sources = [source for source in sources if source not in empty]
             for source in empty:
                 typer.echo(f"{source}: no records")
@@ -366,7 +366,7 @@ def _is_file(name: str) -> bool:
 
 
 def _stages_or_files(names: list[str] | None) -> list:
-    """Stages of the ladder, all by default, and those of one's own. Raises ValueError."""
+    """The stages of these names and in these files; without any, the whole ladder. Raises ValueError."""
     from gemm_course.kernels.parts.own import own_stage
 
     files = {name: own_stage(name) for name in names or () if _is_file(name)}
@@ -375,7 +375,7 @@ def _stages_or_files(names: list[str] | None) -> list:
 
 
 def _beside(names: list[str] | None) -> Path | None:
-    """Where to write what was measured of a stage of one's own: never into the course's records."""
+    """The folder for measurements of a learner's own stage: beside its file, never the course's records."""
     from gemm_course.kernels.parts.own import where
 
     own = [where(name) for name in names or () if _is_file(name)]

@@ -1,15 +1,15 @@
 """`gemm-course sweep --cluster`: a sweep in shards, each a job of its own on a cluster, through submitit.
 
 Shard i of n has every n-th choice from the i-th on: shards do not overlap, and together they are the whole.
-Each job runs `gemm-course sweep --shard i/n` into a folder of its own, with one GPU. What it has measured is
-on the disk at once: a job that is killed, preempted or out of time goes on where it was, when Slurm puts it
-into the queue again or when this process submits what is missing. At the end the shards' rows are merged.
+Each job runs `gemm-course sweep --shard i/n` with one GPU and writes into its own folder. Each row is on the
+disk as soon as it is measured. So a job that was killed, preempted or out of time resumes, when Slurm puts it
+into the queue again or when this process submits it again. At the end the shards' rows are merged.
 
 On one machine the course's own worker processes need no shards: one queue feeds all GPUs, so that none waits
-for the slowest shard, and one set of processes compiles for all. Each job has the same workers inside, and a
-kernel that crashes costs it the same: one process and one choice. 40 choices of block_tiled and vectorized
-at 2048, compiling included, took the workers 30.0 s with one H100 and 21.8 s with two, and two local jobs
-with one of these each 27.6 s (32 cores, driver 580.159.04, numba-cuda 0.30.4, 2026-11-26; a run each).
+for the slowest shard, and one set of processes compiles for all. Each job runs the same workers, and a kernel
+that crashes costs a job no more: one process and one choice. For 40 choices of block_tiled and vectorized at
+2048, compiling included, the workers took 30.0 s with one H100 and 21.8 s with two; two local jobs with one
+H100 each took 27.6 s (32 cores, driver 580.159.04, numba-cuda 0.30.4, 2026-11-26; a run each).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pathlib import Path
 
 from gemm_course.bench.merge import Merged, merge
 
-ATTEMPTS = 3  # jobs in a row of a shard that write nothing, before the last one's log is named
+ATTEMPTS = 3  # after so many jobs of a shard in a row that write nothing, an error names the last log
 POLL_SECONDS, GRACE_SECONDS = 5, 5
 STOPPED = (
     "Jobs go on without this command: `squeue --me` shows them, and the same command waits for them again."
@@ -33,19 +33,19 @@ STOPPED = (
 
 
 class ClusterError(RuntimeError):
-    """Something about the cluster, in a sentence."""
+    """The cluster cannot do what was asked; the message is one sentence."""
 
 
 @dataclass(frozen=True)
 class Shard:
-    """Part ``number`` of ``of``, counted from 1."""
+    """One part of a sweep: ``number``, counted from 1, of ``of`` parts."""
 
     number: int
     of: int
 
     @classmethod
     def read(cls, text: str) -> Shard:
-        """Read "2/4". Raises ValueError for anything that is no part of a whole."""
+        """Read "2/4". Raises ValueError for anything else, and for a part that the whole does not have."""
         number, slash, of = text.partition("/")
         if not (slash and number.isdecimal() and of.isdecimal() and 1 <= int(number) <= int(of)):
             raise ValueError(f"a shard is written as in 2/4, the second of four; {text!r} is none")
@@ -55,7 +55,7 @@ class Shard:
         return f"{self.number}/{self.of}"
 
     def part(self, whole: Sequence) -> list:
-        """This shard's part of a sequence: every `of`-th, from the `number`-th on."""
+        """This shard's elements of a sequence: every `of`-th, from the `number`-th on."""
         return list(whole[self.number - 1 :: self.of])
 
     @property
@@ -64,10 +64,10 @@ class Shard:
 
 
 class Job:
-    """What a node does: the sweep of one shard. submitit calls it there, and again after a preemption."""
+    """The sweep of one shard, as submitit calls it on a node, and again after a preemption."""
 
     def __init__(self, command: Sequence[str], gpu: str | None = None):
-        """gpu: as CUDA_VISIBLE_DEVICES names it; None where Slurm gives the job its own."""
+        """gpu: the GPU to use, as CUDA_VISIBLE_DEVICES names it; None where Slurm assigns one to the job."""
         self.command, self.gpu = list(command), gpu
 
     def __call__(self) -> None:
@@ -77,7 +77,7 @@ class Job:
             raise RuntimeError(f"the sweep of this shard ended with exit code {done.returncode}")
 
     def checkpoint(self):
-        """What to put into the queue where the job is preempted or out of time: the same; it resumes."""
+        """The job to queue after a preemption or a time limit: the same one, which resumes."""
         from submitit.helpers import DelayedSubmission
 
         return DelayedSubmission(self)
@@ -94,11 +94,11 @@ def run(
 ) -> list[Merged]:
     """Submit the shards that are not done, wait for them, and merge all into ``folder`` -> what was merged.
 
-    command(shard, folder) is what a node runs, is_done(shard, folder) whether nothing is left of it.
-    executor: submitit's, with its parameters set. gpus: this machine's, one for each job at a time, since
-    submitit's local executor gives all jobs the first. A shard that is lost is submitted again at once; one
-    whose job is in Slurm's queue since an earlier call is waited for. KeyboardInterrupt leaves Slurm's jobs
-    alone, and ends local ones. Raises ClusterError for a shard of which ATTEMPTS jobs in a row wrote nothing.
+    command(shard, folder) returns what a node runs, is_done(shard, folder) whether the shard is complete.
+    executor: submitit's, with its parameters set. gpus: this machine's GPUs, one for each local job, because
+    submitit's local executor gives the first one to all jobs. A lost shard is submitted again at once. A job
+    that an earlier call has put into Slurm's queue is waited for. KeyboardInterrupt leaves Slurm's jobs alone
+    and ends local ones. Raises ClusterError for a shard of which ATTEMPTS jobs in a row wrote nothing.
     """
     places = {shard: folder / shard.folder for shard in shards}
     jobs = _in_the_queue(executor, places)
@@ -169,8 +169,8 @@ def _in_the_queue(executor, places: dict) -> dict:
 def _queue() -> set[str] | None:
     """The names of this user's jobs in Slurm's queue, as submitit writes them; None if it does not answer.
 
-    submitit itself asks Slurm's accounting, which not all clusters have, and takes a job that Slurm has put
-    back into the queue for one that ended.
+    We do not ask submitit: it asks Slurm's accounting, which some clusters lack, and it believes that a job
+    has ended when Slurm has put it back into the queue.
     """
     asked = subprocess.run(
         ["squeue", "--me", "--noheader", "--array", "--format=%i"], capture_output=True, text=True
@@ -179,7 +179,7 @@ def _queue() -> set[str] | None:
 
 
 def _wait(jobs: dict, say: Callable[[str], None]) -> list[Shard]:
-    """Until some have ended, however -> those."""
+    """Wait until at least one job has ended, well or not -> the shards of those that have."""
     local = not any(type(job).__name__ == "SlurmJob" for job in jobs.values())
     try:
         while True:
@@ -191,7 +191,7 @@ def _wait(jobs: dict, say: Callable[[str], None]) -> list[Shard]:
             else:
                 ended = []  # Slurm does not answer now
             if ended:
-                time.sleep(0 if local else GRACE_SECONDS)  # rows may come through a network folder
+                time.sleep(0 if local else GRACE_SECONDS)  # on a network folder the last rows may come late
                 return ended
             time.sleep(POLL_SECONDS)
     except KeyboardInterrupt:
@@ -206,7 +206,8 @@ def _wait(jobs: dict, say: Callable[[str], None]) -> list[Shard]:
 def executor_for(folder: Path, minutes: int, partition: str | None, cluster: str | None = None):
     """submitit's executor for this machine: Slurm's, or processes here where there is no Slurm.
 
-    minutes: of a job. cluster: "slurm" or "local" to insist. Raises ClusterError where submitit is missing.
+    minutes: the time limit of a job. cluster: "slurm" or "local" to insist on one. Raises ClusterError where
+    submitit is missing.
     """
     try:
         import submitit
@@ -220,7 +221,7 @@ def executor_for(folder: Path, minutes: int, partition: str | None, cluster: str
 
 
 def sweep_command(arguments: Sequence[str]) -> Callable[[Shard, Path], list[str]]:
-    """What a node runs for a shard: this Python's `gemm-course sweep` with the same arguments."""
+    """A function from a shard and its folder to a node's command: `gemm-course sweep` with these options."""
 
     def command(shard: Shard, folder: Path) -> list[str]:
         here = ["--shard", str(shard), "--folder", str(folder)]

@@ -36,7 +36,7 @@ def multiplication(a, b, c, accumulate: str = "float32") -> Callable[[], None]:
     handle = device.get_cublas_handle()
 
     def go() -> None:
-        # cuBLAS is column-major: row-major a @ b is its b @ a
+        # cuBLAS is column-major: what is a @ b in row-major order is b @ a for cuBLAS
         cublas.setMathMode(handle, DEFAULT_MATH)
         cublas.gemmEx(
             handle, NOT_TRANSPOSED, NOT_TRANSPOSED, n, m, k,

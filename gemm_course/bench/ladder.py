@@ -67,7 +67,7 @@ def measure_ladder(
                 try:
                     candidate = Candidate(stage, change, problem)
                     error = candidate.check()
-                except Exception as problem_found:  # whatever it is, the others go on
+                except Exception as problem_found:  # one stage that fails must not stop the others
                     say(f"{stage.name} {tiles_text(change)} is not timed: {_one_line(problem_found)}")
                     continue
                 row = row_of(stage, change, shape, command) | candidate.resource_columns()
@@ -85,14 +85,14 @@ def _one_line(error: Exception) -> str:
 
 
 def _problems(m: int, n: int, k: int, spare: int = 0) -> Callable[[str], Problem]:
-    """dtype -> the problem of this shape, created on first use and cached."""
+    """A function from a dtype to the problem of this shape, which is created on first use."""
     return functools.cache(lambda dtype: Problem(m, n, k, spare=spare, dtype=dtype))
 
 
 def _peers(
     problem_of: Callable[[str], Problem], make: Callable[[Problem, str], Callable[[], None]]
 ) -> Callable[[Stage], Callable[[], None]]:
-    """stage -> the launcher of another library's kernel for its dtypes, made once per pair of dtypes."""
+    """A function from a stage to Triton's kernel for its dtypes, which is made once per pair of dtypes."""
     peers = functools.cache(lambda dtype, accumulate: make(problem_of(dtype), accumulate))
     return lambda stage: peers(stage.dtype, stage.accumulate)
 

@@ -26,16 +26,16 @@ class Candidate:
     """A stage with tiles, compiled for a problem's arguments."""
 
     def __init__(self, stage: Stage, tiles: Mapping[str, int], problem: Problem):
-        """Compile. problem: of the stage's dtype.
+        """Compile. The problem must have the stage's dtype.
 
-        Raises TooOld; IllegalTiles; ValueError if it needs more shared memory than there is.
+        Raises TooOld, IllegalTiles, or ValueError if the stage needs more shared memory than there is.
         """
         reason = why_too_old(stage.name, stage.compute_capability)
         if reason:
             raise TooOld(reason)
         self.stage, self.tiles, self.problem = stage, stage.tiles_for(*problem.shape, tiles), problem
         self.extras = tuple(on_device(stage.example_extras(*problem.shape[:2])))
-        for each in self.launches():  # the last launch's resources stay
+        for each in self.launches():  # the resources of the last launch are reported
             self.resources, self.dynamic_shared_bytes = _prepared(each), each.shared_bytes
 
     def launches(self, alpha: float = 1.0, beta: float = 0.0) -> tuple[KernelLaunch, ...]:
@@ -46,7 +46,7 @@ class Candidate:
         return [*self.problem.arguments(alpha, beta), *self.extras]
 
     def launch(self, alpha: float = 1.0, beta: float = 0.0) -> None:
-        """Queue the launches; their arguments stay alive until the next time."""
+        """Queue the launches. Their arguments stay alive until the next call."""
         self._given = self.launches(alpha, beta)
         for each in self._given:
             launch(each.kernel, each.grid, each.block, each.arguments, each.shared_bytes)
@@ -58,7 +58,7 @@ class Candidate:
         launch(each.kernel, each.grid, each.block, each.arguments, each.shared_bytes)
 
     def ready(self) -> Callable[[], None]:
-        """Return a function that queues the launches: of configured kernels, which takes the least time."""
+        """A function that queues the launches. Kernels are configured now, which saves time on the host."""
         configured = [
             (each.kernel[each.grid, each.block, 0, each.shared_bytes], each.arguments)
             for each in self.launches()
@@ -73,7 +73,7 @@ class Candidate:
     def check(self, scalings=SCALINGS) -> float:
         """The largest relative error against float64. Raises WrongResult.
 
-        Of a stage that may launch several kernels, its own kernel alone is checked as well.
+        If a stage may launch several kernels, its own kernel alone is checked as well.
         """
         ways = [self.launch] if self.stage.shares is None else [self.launch, self.launch_alone]
         accumulate = self.stage.accumulate
@@ -96,7 +96,7 @@ class Candidate:
     ) -> dict[str, Any]:
         """Time it in turn with cuBLAS, and with Triton if given -> the columns that a measurement fills.
 
-        cuBLAS has accumulators of the stage's dtype.
+        cuBLAS accumulates in the same dtype as the stage.
         """
         launchers = [self.ready(), self.problem.cublas(self.stage.accumulate), *([triton] if triton else [])]
         own, cublas, *others = time_alternating(launchers, budget_ms, most, least)
@@ -120,7 +120,7 @@ class Candidate:
 
 
 def _prepared(each: KernelLaunch) -> Resources:
-    """Compile a launch's kernel, and let it use the shared memory that it needs; -> what it takes."""
+    """Compile a launch's kernel and let it use the shared memory that it needs -> its resources."""
     found = compile_for(each.kernel, each.arguments)
     if must_opt_in(each.shared_bytes, found):
         allow_shared_memory(each.kernel, each.shared_bytes)

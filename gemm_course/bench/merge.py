@@ -22,7 +22,7 @@ from gemm_course.records.columns import (
     SWEEP,
 )
 
-# What a new row replaces: every recorded row that agrees with it in these columns.
+# A new row replaces every recorded row that agrees with it in these columns.
 KEYS = {
     "ladder.csv": (LADDER, ("stage", "m", "n", "k")),
     "correctness.csv": (CORRECTNESS, ("stage", "m", "n", "k")),
@@ -52,7 +52,7 @@ def has_records(folder: Path) -> bool:
 
 
 def merge(source: Path, target: Path, again: Sequence[str] = ()) -> list[Merged]:
-    """Put the rows of every known file in `source` into its namesake in `target`, profiles with their files.
+    """Put the rows of every known file in `source` into the file of that name in `target`, and copy profiles.
 
     again: stages whose kernels have changed; all their old rows of the sweep are dropped. Raises ValueError
     if there is no record in `source`, if it was measured on another GPU than the target's rows, or if a
@@ -97,7 +97,7 @@ def _copied(source: Path, target: Path, rows: list[dict]) -> set[str]:
 
 
 def _last_ones(rows: list[dict], key: Sequence[str]) -> list[dict]:
-    """Without rows that were measured again later, with the same tiles."""
+    """The rows, without those that were measured again later with the same tiles."""
     tiles = [name for name in ("tiles", "tool", "m", "n", "k") if rows and name in rows[0]]
     last = {tuple(row[name] for name in (*key, *tiles)): row for row in rows}
     return [row for row in rows if last[tuple(row[name] for name in (*key, *tiles))] is row]

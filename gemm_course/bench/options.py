@@ -1,4 +1,4 @@
-"""What the measuring commands have in common: options, which stages and folders they mean, what they show."""
+"""What measuring commands share: their options, the stages and folders that these mean, what is shown."""
 
 import itertools
 import re

@@ -11,7 +11,7 @@ import numpy as np
 from gemm_course.bench.cublas import cupy, multiplication
 from gemm_course.device.buffers import leading_dimension, padded
 
-# Rows start at multiples of this many bytes, as in document 004; a multiple of what any stage needs.
+# Rows start at multiples of so many bytes, as in document 004. Every stage's alignment divides them.
 ROW_BYTES = {"float32": 64, "float16": 32}
 HALF_ULP = {"float32": 2**-24, "float16": 2**-11}  # the relative error of rounding once
 
@@ -23,8 +23,8 @@ class WrongResult(ArithmeticError):
 class Problem:
     """C = alpha * A @ B + beta * C of one size and dtype with random numbers, on the GPU.
 
-    dtype: "float32" or "float16", of A, B and C. Rows are padded to multiples of 64 bytes (32 for float16)
-    plus `spare` times as many, plus `extra` elements; the padding holds NaN.
+    dtype: "float32" or "float16", of A, B and C. Rows are padded to multiples of 64 bytes (32 for float16),
+    then by `spare` times 64 (32) bytes and by `extra` elements. The padding holds NaN.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Problem:
 
     @functools.cache  # noqa: B019  a problem lives as long as what is measured with it
     def cublas(self, accumulate: str = "float32") -> Callable[[], None]:
-        """A function that queues the same multiplication in cuBLAS, TF32 off, accumulating in this dtype."""
+        """A function that queues the same product in cuBLAS, with TF32 off and accumulators of this dtype."""
         return multiplication(*self._plain, self._cublas_c, accumulate)
 
     def cublas_error(self, accumulate: str = "float32") -> float:
@@ -78,9 +78,9 @@ class Problem:
     ) -> float:
         """Launch a kernel on a poisoned C and return its relative Frobenius error against float64.
 
-        launch(alpha, beta) queues the kernel on `arguments(alpha, beta)`. finished: what the kernel makes of
-        alpha * A @ B + beta * C, if it does more than multiply. Raises WrongResult if an element
-        was not written, if C's padding was, or if the error is larger than `tolerance` allows.
+        launch(alpha, beta) queues the kernel on `arguments(alpha, beta)`. finished: computes the right result
+        from alpha * A @ B + beta * C, for a kernel that does more than multiply. Raises WrongResult if an
+        element of C was not written, if C's padding was, or if the error is larger than `tolerance` allows.
         """
         cp = cupy()
         _, n, k = self.shape
@@ -101,7 +101,7 @@ class Problem:
         return error
 
     def _error(self, found, product, alpha: float, beta: float, finished=lambda product: product) -> float:
-        """|found - right| / |right|, right = alpha AB + beta C; cancellation does not shrink the scale."""
+        """|found - right| / scale. The scale is |right|, or more if alpha AB and beta C nearly cancel."""
         cp = cupy()
         right = alpha * product
         scale = cp.linalg.norm(right) ** 2
@@ -113,11 +113,11 @@ class Problem:
 
 
 def tolerance(k: int, dtype: str = "float32", accumulate: str = "float32") -> float:
-    """The relative error that sums of k products may have; cuBLAS's own is about a third to a half of it.
+    """The relative error that sums of k products may have. cuBLAS's own is about a third to a half of it.
 
-    dtype: of A, B and C. accumulate: of the accumulators. FP32 accumulation errs like a random walk. Rounding
-    a result to FP16 costs at most half a unit in the last place. FP16 accumulators are rounded each time that
-    a Tensor Core has added 8 products, and three more times with alpha and beta.
+    dtype: that of A, B and C. accumulate: that of the accumulators. FP32 accumulation errs like a random
+    walk. Rounding a result to FP16 costs at most half a unit in the last place. FP16 accumulators are rounded
+    each time that a Tensor Core has added 8 products, and three more times with alpha and beta.
     """
     drift = 6e-8 * math.sqrt(k + 16)
     if dtype == "float32":

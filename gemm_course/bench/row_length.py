@@ -15,7 +15,7 @@ from gemm_course.kernels import LADDER
 from gemm_course.records.columns import ROW_LENGTHS
 
 SIZES = (2048, 4096)
-# floats beyond the matrix's width: around a sector (8), up to two lines (64)
+# Floats of padding: every number up to a sector (8), then up to two lines (64).
 EXTRA = (0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 20, 24, 28, 32, 40, 48, 56, 64)
 STAGES = ("naive_uncoalesced", "naive_coalesced")
 BLOCKS = ({"BM": 32, "BN": 32}, {"BM": 16, "BN": 16}, {"BM": 4, "BN": 64}, {"BM": 2, "BN": 128})
@@ -26,7 +26,7 @@ PLAIN = ((1.0, 0.0),)  # alpha, beta
 def measure_row_lengths(
     path: Path, command: str, progress: Callable[[Mapping[str, Any]], None] = lambda row: None
 ) -> int:
-    """Measure every case, checked against float64 before; each row is written at once. -> how many."""
+    """Check every case against float64, then measure it and write its row at once -> how many rows."""
     count = 0
     for row in _measured(command):
         ROW_LENGTHS.append(path, [row])

@@ -26,19 +26,19 @@ from gemm_course.records.columns import SWEEP
 
 START_SECONDS, COMPILE_SECONDS, MEASURE_SECONDS = 120, 90, 20
 CONTEXT_BYTES = 600 * 2**20  # a CUDA context with cuBLAS in it
-LAST_MEASUREMENT_SECONDS = 15  # how far a sweep may exceed its time to finish one measurement
+LAST_MEASUREMENT_SECONDS = 15  # a sweep may run longer by this to finish a measurement
 
 
 def cores() -> int:
-    """The processor's cores that this process may use: a job on a cluster has some of the node's."""
-    own = getattr(os, "sched_getaffinity", None)  # Linux
+    """How many cores this process may use. A job on a cluster has only some of the node's."""
+    own = getattr(os, "sched_getaffinity", None)  # only Linux has it
     return len(own(0)) if own else os.cpu_count() or 1
 
 
 def workers_that_fit(gpu_bytes: int, gpus: int, shape: tuple[int, int, int], dtypes: int = 1) -> int:
-    """One worker per core, as long as their matrices fit in the GPUs' memory.
+    """How many workers to start: one per core, or fewer if their matrices would not fit in the GPUs' memory.
 
-    dtypes: how many dtypes each worker holds the matrices in.
+    dtypes: for how many dtypes each worker holds matrices.
     """
     m, n, k = shape
     each = CONTEXT_BYTES + dtypes * (8 * (m * k + k * n) + 8 * m * n + 3 * 8 * m * n)
@@ -68,7 +68,7 @@ class Worker:
 
 
 class Sweep:
-    """Runs tasks on workers; `write` gets every finished row. `measured_on` counts rows by GPU."""
+    """Runs tasks on workers. `write` gets every finished row; `measured_on` counts the rows of each GPU."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class Sweep:
         self.failed_starts = 0
 
     def run(self, until: float = math.inf) -> None:
-        """Run until every task has its row, or until a time.monotonic(); a measurement under way is finished.
+        """Run until every task has its row, or until a time.monotonic(); finish a measurement under way.
 
         Raises RuntimeError if workers cannot be started.
         """
@@ -105,7 +105,7 @@ class Sweep:
         return bool(self.tasks) or any(worker.task for worker in self.workers)
 
     def _step(self, late: bool) -> None:
-        """late: start nothing new."""
+        """Give idle workers tasks, lend GPUs, and take answers. late: start nothing new."""
         for worker in self.workers:
             if worker.state == "idle" and self.tasks and not late:
                 worker.task = self.tasks.take()
@@ -135,7 +135,7 @@ class Sweep:
         worker.enter(state)
         try:
             worker.connection.send(request)
-        except OSError:  # it died before it got this task; another may do it
+        except OSError:  # the worker died before it got this task, so another may do it
             if state == "compiling":
                 self.tasks.put_back(worker.task)
                 worker.task = None
@@ -170,7 +170,7 @@ class Sweep:
         worker.task, worker.row = None, {}
 
     def _replace(self, worker: Worker, reason: str) -> None:
-        """The process is dead or hangs: record that for its task, and start another process."""
+        """Record for its task that a worker is dead or hangs, and start another in its place."""
         if worker.state == "starting":
             self.failed_starts += 1
             if self.failed_starts > 3:
@@ -224,9 +224,9 @@ def sweep(
 ) -> Done:
     """Measure the tile choices of the stages that the file lacks.
 
-    most: rows per stage, including those of the file; with a shard, of all shards together. gpus: as
-    CUDA_VISIBLE_DEVICES names them. progress is called with every row. promising: choices near the fastest
-    ones first. until: a time.monotonic().
+    most: how many rows per stage, including those of the file; with a shard, how many in all shards together.
+    gpus: as CUDA_VISIBLE_DEVICES names them. progress is called with every row. promising: whether to measure
+    choices near the fastest ones first. until: a time.monotonic().
     """
     queue = queue_of(stages, shape, path, most, promising, shard)
     written = 0

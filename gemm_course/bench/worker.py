@@ -1,7 +1,7 @@
 """A process of the sweep: compiles a kernel at any time, measures it when it is lent the GPU.
 
 It answers two kinds of request: ("compile", stage name, tiles) and ("measure",). Each answer is (columns,
-reason): what is known now, and why the task cannot be measured, "" if it can.
+reason): what is known by now, and why the task cannot be measured, "" if it can.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ BUDGET_MS = 40
 
 
 def serve(connection, gpu: str, shape: tuple[int, int, int], dtypes: Sequence[str], command: str) -> None:
-    """Answer requests until the other end closes. gpu: its number or uuid, the only one this process sees.
+    """Answer requests until the other end closes.
 
-    dtypes: of the stages that requests may name; their matrices are created before the first request.
+    gpu: number or uuid of the one GPU that this process sees. dtypes: those of all stages that requests may
+    name; their matrices are created before the first request.
     """
     os.environ["CUDA_VISIBLE_DEVICES"] = gpu
     bench = Workbench(shape, dtypes, command)
@@ -32,14 +33,14 @@ def serve(connection, gpu: str, shape: tuple[int, int, int], dtypes: Sequence[st
         connection.send(answer)
         if answer[1].startswith(CRASH):
             connection.close()
-            os._exit(1)  # the CUDA context is lost, every later launch would fail
+            os._exit(1)  # the CUDA context is lost: every later launch would fail
 
 
 CRASH = "crashed"
 
 
 class Workbench:
-    """One problem of each dtype, and the candidate compiled last."""
+    """One problem per dtype, and the candidate that was compiled last."""
 
     def __init__(self, shape: tuple[int, int, int], dtypes: Sequence[str], command: str):
         from gemm_course.bench.problem import Problem
@@ -65,7 +66,7 @@ class Workbench:
             self.candidate = Candidate(stage, tiles, self.problems[stage.dtype])
         except IllegalTiles as error:
             return row, "illegal: " + "; ".join(error.broken)
-        except Exception as error:  # what the compiler or the driver says is the reason
+        except Exception as error:  # the row gives what the compiler or the driver says as the reason
             return row, _reason(error)
         return row | self.candidate.resource_columns(), ""
 

@@ -1,8 +1,8 @@
 """One warp, one shared-memory instruction per case: which word each lane accesses, which lanes are active.
 
-Patterns are in elements of the instruction's width; the word index is the element times its size in words.
-They are chosen to tell rules apart: neighbouring lanes that share an address, lanes two apart that do, one
-pair that does not, an inactive partner.
+A pattern gives each lane an element of the instruction's width; the word index is the element times its size
+in words. The patterns are chosen to distinguish rules: neighbouring lanes that share an address, lanes two
+apart that share one, one pair that does not, an inactive partner.
 """
 
 import functools
@@ -20,7 +20,7 @@ INACTIVE = -1
 WIDTHS = (32, 64, 128)  # bits
 MASKS_PER_PATTERN = 4
 SHARED_BYTES = 32 * 1024
-SEED = 1  # of the random patterns and masks: the same in every process
+SEED = 1  # random patterns and masks must be the same in every process
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ def _masks(random: np.random.Generator) -> dict[str, np.ndarray]:
 
 
 def _shared_addresses() -> dict[str, np.ndarray]:
-    """Patterns in which lanes share addresses, none of them word 0: the loads that may be merged."""
+    """Patterns in which lanes share addresses, so that loads may be merged. None of them is word 0."""
     return {
         "word 20": LANES * 0 + 5,
         "pairs from 20": LANES // 2 + 5,
@@ -152,7 +152,7 @@ def _shared_addresses() -> dict[str, np.ndarray]:
 
 
 def _systematic_masks(random: np.random.Generator) -> dict[str, np.ndarray]:
-    """Every choice of lanes modulo 4, every choice of eights, single lanes off, and some at random."""
+    """Masks: every choice of lanes modulo 4, every choice of eights, single lanes off, and some at random."""
     masks = {}
     for choice in range(1, 15):
         bits = f"{choice:04b}"[::-1]
@@ -182,14 +182,14 @@ def _arguments_of(one: Instruction) -> Callable[[], tuple]:
 
 
 def _words_per_index(bits: int) -> int:
-    return 2 if bits == 64 else 1  # float64 elements; 128 bits are four float32 starting at an index
+    return 2 if bits == 64 else 1  # of float64, or of float32, of which 128 bits take four from an index on
 
 
 @functools.cache
 def _kernel(op: str, bits: int):
     """The kernel whose only shared-memory instruction has this width.
 
-    Shared memory is dynamic: the compiler does not optimise away an array whose size it does not know.
+    Shared memory is dynamic, because the compiler cannot optimise away an array of unknown size.
     """
     from numba import cuda, float32, float64
 

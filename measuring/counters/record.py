@@ -15,7 +15,7 @@ from gemm_course.records.columns import COUNTERS, WAVEFRONTS
 from measuring.counters import child
 from measuring.counters.patterns import instructions
 
-# What the data stage did: the truth where one warp is alone, so that no arbitration can be lost.
+# The data stage's own counters. They are exact if one warp is alone, because then it never loses arbitration.
 DATA_STAGE = {
     "load": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
     "store": "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
@@ -23,10 +23,10 @@ DATA_STAGE = {
 
 
 def record_counters(program: Sequence[str], path: Path, command: str) -> tuple[int, list[str]]:
-    """Count every case that a program launches; rows of the same cases in the file are replaced, others stay.
+    """Count every case that a program launches. Its rows replace those of the same cases in the file.
 
-    program: that of a `Source` of the course, or of `child.of_module`. -> (rows counted, the failures, one
-    line each)
+    program: from `Source.program` of the course, or from `child.of_module`. -> (rows counted, the failures,
+    one line each)
     """
     launched, failed, counted = profile(program, METRICS, TENSOR_METRICS)
     gpu = gpu_facts()
@@ -42,13 +42,13 @@ def record_counters(program: Sequence[str], path: Path, command: str) -> tuple[i
 
 
 def record_wavefronts(path: Path) -> tuple[int, list[str]]:
-    """Measure single instructions, including those of the file, and rewrite the file.
+    """Measure single instructions, also those that the file has, and write the file anew.
 
     -> (rows written, the failures, one line each)
     """
     program, measured = child.of_wavefronts(path), instructions(path)
     addresses = {"load": METRICS["shared_load_wavefronts"], "store": METRICS["shared_store_wavefronts"]}
-    # One run for each kind of counter: together they take several times as long.
+    # There is a run for each kind of counter, because one run with both takes several times as long.
     launched, failed, computed = profile(program, addresses)
     _, _, counted = profile(program, DATA_STAGE)
     gpu = gpu_facts()

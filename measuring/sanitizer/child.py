@@ -2,8 +2,8 @@
 
     python -m measuring.sanitizer.child STAGE "BM=64 BN=64 BK=8" 129x131x17 63x65x9
 
-Where beta is 0, C is uninitialised memory: a kernel that reads it is caught. Rows are as short as the stage's
-alignment allows, so that what follows an array is not its own padding.
+If beta is 0, C is uninitialised memory, and a kernel that reads it is caught. Rows are as short as the
+stage's alignment allows, so that a read past an array does not hit its own padding.
 """
 
 import sys

@@ -13,9 +13,9 @@ from gemm_course.records import origin
 from gemm_course.records.columns import SANITIZER
 from measuring.sanitizer.tool import TOOLS, Outcome, run_under, sanitizer_version
 
-# One element, one step more than a tile is deep, k = 0, edges on every side, and whole tiles.
+# One element, one step more than a tile's depth, k = 0, edges on every side, and whole tiles.
 SHAPES = ((1, 1, 1), (129, 131, 17), (67, 130, 0), (63, 65, 9), (300, 77, 103), (256, 512, 128))
-SECONDS = 240  # a program that takes longer is called a hang
+SECONDS = 240  # a program that takes longer counts as hanging
 Task = tuple[Stage, Mapping[str, int], str]  # stage, tiles to change, tool
 
 
@@ -28,11 +28,11 @@ def sanitize_stages(
     workers: int = 1,
     progress: Callable[[str], None] = lambda line: None,
 ) -> list[dict[str, Any]]:
-    """A row per stage, choice of tiles, tool and shape; earlier rows of the same stage and tool are replaced.
+    """Write a row per stage, choice of tiles, tool and shape, in place of rows of the same stage and tool.
 
     tiles: what to change from a stage's default; an empty mapping is the default itself. All shapes run in
-    one process; if it is not clean, each runs again by itself, to find the culprit. progress is called with a
-    line for each task that ended. Raises NoSanitizer, IllegalTiles. -> the rows.
+    one process. If that is not clean, each shape runs again by itself, to find the culprit. progress is
+    called with a line for each task that has ended. Raises NoSanitizer, IllegalTiles. -> the rows.
     """
     sanitizer_version()  # before any process is started
     tasks = [(stage, stage.complete(change), tool) for stage in stages for change in tiles for tool in tools]

@@ -14,7 +14,7 @@ from pathlib import Path
 
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 RAN = "the kernel ran"  # the program's last line if it ran to the end
-PRINT_LIMIT = 5  # complaints
+PRINT_LIMIT = 5  # so many complaints are printed
 SUMMARY = re.compile(r"(?:ERROR SUMMARY: (\d+) error|RACECHECK SUMMARY: (\d+) hazard)")
 MARK = "========="
 
@@ -59,7 +59,7 @@ def run_under(
 
 
 def read_log(log: str, ended: bool = True) -> Outcome:
-    """The outcome, from what program and sanitizer printed; ended: the program was not stopped."""
+    """The outcome, from what the program and the tool printed. ended: whether the program was not stopped."""
     counts = [int(number) for found in SUMMARY.finditer(log) for number in found.groups() if number]
     errors, message = (sum(counts) if counts else None), first_complaint(log)
     if errors:
@@ -73,7 +73,7 @@ def read_log(log: str, ended: bool = True) -> Outcome:
 
 
 def first_complaint(log: str) -> str:
-    """The sanitizer's first complaint in one line, with the location if that is in the next line."""
+    """The tool's first complaint in one line, with the location if the next line has it."""
     lines = [line.removeprefix(MARK).strip() for line in log.splitlines() if line.startswith(MARK)]
     lines = [line for line in lines if line and "COMPUTE-SANITIZER" not in line and "SUMMARY" not in line]
     if not lines:

@@ -1,8 +1,8 @@
-"""Profiles of kernels by Nsight Compute: which are recorded, and how; a learner's own.
+"""Profiles of kernels by Nsight Compute: those of the records, and those of learners' kernels.
 
-`measure` launches one kernel under Nsight Compute and reads its pages with `pages`; `join` brings them
-together with the compiler's machine code. `record` does so for many and keeps what comes of it, `own` for one
-kernel of a learner's.
+`ncu` starts Nsight Compute on a `child` process, which launches the cases of a source (`sources`). `measure`
+does so for one launch and reads what was measured with `pages`; `join` adds the compiler's machine code.
+`record` profiles many kernels and keeps the profiles, `own` profiles one kernel of a learner.
 """
 
 from gemm_course.bench.profile.measure import NotProfiled

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 class Asked:
     """A profile that a figure or a text of the course needs.
 
-    stage: a name of LADDER, or of a variant. tiles: sizes to change from the defaults, as in "BM=64 BN=64",
-    or "". sizes: m = n = k of each launch. why: what shows it.
+    stage: the name of a stage or of a variant. tiles: sizes to change from the defaults, as in "BM=64 BN=64",
+    or "". sizes: m = n = k of each launch. why: the question that the profile answers.
     """
 
     stage: str
@@ -61,9 +61,9 @@ NAIVE = (
     ),
 )
 
-# The same machine code with fewer blocks on a multiprocessor: notebooks 04, 05 and 08. Shared memory takes
-# as much as it can of L1, in the cases with more blocks too, so that L1 is equally small in those that are
-# compared. (wmma_fp16_acc copies past L1.)
+# The same machine code with fewer blocks on a multiprocessor: notebooks 04, 05 and 08. In all cases that are
+# compared, shared memory takes as much of L1 as it can, so that L1 is equally small in each. (The copies of
+# wmma_fp16_acc bypass L1.)
 DOCUMENT_V03 = "BM=64 BN=64 BK=8 TM=8"
 RESIDENCY = (
     Asked(

@@ -17,7 +17,7 @@ from gemm_course.device import compile_for, launch, on_device
 
 
 def launch_all(cases: Iterable[Case], report: Path) -> None:
-    """Launch each case once, and write a line into the report as soon as it is known how that went."""
+    """Launch each case once, and write its line into the report as soon as the launch has ended or failed."""
     from numba import cuda
 
     with report.open("w", encoding="utf-8") as file:
@@ -39,7 +39,7 @@ def _launch_once(cuda, case: Case) -> dict:
         found = compile_for(case.kernel, args)
         launch(case.kernel, case.grid, case.block, args, case.shared_bytes)
         cuda.synchronize()
-    except Exception as error:  # a failure is that case's result; the others go on
+    except Exception as error:  # the error is this case's result; the others go on
         return {**about, "error": f"{type(error).__name__}: {error}"}
     return {
         **about,

@@ -9,7 +9,7 @@ from gemm_course.bench.profile.pages import Measured
 from gemm_course.compiler.disassembly import Instruction
 from gemm_course.profiles.store import COUNTED
 
-ALIGNED = 128  # bytes; a function begins at a multiple
+ALIGNED = 128  # a function begins at a multiple of so many bytes
 
 
 class OtherCode(ValueError):
@@ -17,10 +17,10 @@ class OtherCode(ValueError):
 
 
 def joined(code: Sequence[Instruction], rows: Sequence[Measured]) -> dict[str, Any]:
-    """The lists of a profile's file that are measured, an entry per instruction of `code`.
+    """The measured lists of a profile's file, with an entry for each instruction of `code`.
 
-    What fills the end of a function counts for the last instruction before it: warps that have ended, and
-    whose stores are still under way, are sampled there. Raises OtherCode.
+    Rows of the padding at a function's end count for the last instruction before it: warps that have ended
+    are sampled there while their stores are under way. Raises OtherCode.
     """
     counts = {name: [0] * len(code) for name in COUNTED}
     samples: dict[str, list[int]] = {}
@@ -33,7 +33,7 @@ def joined(code: Sequence[Instruction], rows: Sequence[Measured]) -> dict[str, A
 
 
 def places(code: Sequence[Instruction], rows: Sequence[Measured]) -> list[int]:
-    """For each measured row the index of the instruction that it counts for. Raises OtherCode."""
+    """For each measured row, the index of the instruction that it counts for. Raises OtherCode."""
     ours, theirs = [one.opcode for one in code], [row.opcode for row in rows]
     last = len(ours) - 1
     if theirs[: len(ours)] == ours and all(row.is_padding for row in rows[len(ours) :]):
@@ -45,7 +45,7 @@ def places(code: Sequence[Instruction], rows: Sequence[Measured]) -> list[int]:
 
 
 def _by_function(ours: list[str], theirs: list[str], rows: Sequence[Measured]) -> list[int] | None:
-    """`places` if functions that the kernel calls are in another order; None if they do not fit either."""
+    """`places` if functions that the kernel calls are in another order; None if that does not fit either."""
     left = list(_functions(rows))
     found, at = [0] * len(rows), 0
     while at < len(ours):
@@ -66,7 +66,7 @@ def _size(function: tuple[int, int, int]) -> int:
 
 
 def _functions(rows: Sequence[Measured]) -> Iterator[tuple[int, int, int]]:
-    """Each function as the indices of its first row, of the first that fills its end, and of the next's."""
+    """Yield three rows per function: its first, the first of its padding, the first of the next function."""
     begin = 0
     for row in range(1, len(rows) + 1):
         if row == len(rows) or (rows[row - 1].is_padding and rows[row].address % ALIGNED == 0):

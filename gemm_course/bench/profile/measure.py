@@ -23,7 +23,7 @@ from gemm_course.device import gpu_facts
 from gemm_course.records import origin
 from gemm_course.records.columns import PROFILE
 
-SECONDS = 300  # a launch that takes longer under Nsight Compute is given up; it takes some 40 passes
+SECONDS = 300  # how long a launch may take under Nsight Compute, which repeats it some 40 times
 LAUNCHED = (
     "kernel",
     "grid",
@@ -41,7 +41,7 @@ class NotProfiled(RuntimeError):
 
 @dataclass(frozen=True)
 class Launch:
-    """What Nsight Compute has to say of one launch: `about` it, its metrics by name, its instructions."""
+    """One launch under Nsight Compute: what was launched, its metrics by name, and its instructions."""
 
     about: Mapping[str, Any]
     metrics: Mapping[str, str]
@@ -49,7 +49,7 @@ class Launch:
 
 
 def watch(source: Source) -> Callable[[], Launch]:
-    """Launch the one case of a source under Nsight Compute -> what reads its report.
+    """Launch the one case of a source under Nsight Compute -> a function that reads the report.
 
     Reading takes some seconds, in which the GPU can do something else. Raises NoProfiler, NotProfiled.
     """
@@ -69,8 +69,8 @@ def watch(source: Source) -> Callable[[], Launch]:
 
 
 def _watched(source: Source, report: Path) -> dict[str, Any]:
-    """Write the report -> what was launched."""
-    path = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}  # a kernel may come from any module
+    """Launch the case, so that Nsight Compute writes the report -> what was launched."""
+    path = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}  # where a kernel's modules are
     for metrics in ASKED_FOR:
         options = ["--set", "full", "-f", "-o", str(report.with_suffix(""))]
         options += ["--metrics", ",".join(metrics)] if metrics else []
@@ -108,7 +108,7 @@ def _page(report: Path, name: str) -> list[str]:
 
 
 def profile_row(launch: Launch, about: Mapping[str, Any], command: str) -> dict[str, Any]:
-    """A row of `records.profiles`. about: which case it is, in the columns for that."""
+    """A row of `records.profiles`. about: the columns that say which case it is."""
     gpu = gpu_facts()
     return {
         **dict.fromkeys(PROFILE.columns),
@@ -122,7 +122,7 @@ def profile_row(launch: Launch, about: Mapping[str, Any], command: str) -> dict[
 
 
 def profile_content(launch: Launch, code: Compiled) -> dict[str, Any]:
-    """What a profile's file has, see `profiles.store`. Raises OtherCode if something else was launched."""
+    """What a profile's file holds, as in `profiles.store`. Raises OtherCode if other code was launched."""
     return {
         "compute_capability": list(code.compute_capability),
         "compiler": code.compiler,

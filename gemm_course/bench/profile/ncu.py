@@ -1,4 +1,4 @@
-"""Nsight Compute's command line: where it is, and running it over a process that launches cases."""
+"""Nsight Compute's command line: finds it, and runs it on a process that launches cases."""
 
 from __future__ import annotations
 
@@ -47,8 +47,9 @@ def watched(
 ) -> tuple[subprocess.CompletedProcess, list[dict] | None]:
     """Run `python PROGRAM REPORT` under Nsight Compute -> (the process, what it launched or failed to).
 
-    program: as in `Source.program`. The report is None if the process did not come so far. folder: for files,
-    empty. seconds: after these, all processes are ended, and subprocess.TimeoutExpired is raised.
+    program: as in `Source.program`. What it launched is None if it has written no report. folder: an empty
+    one, for files. seconds: a time limit; after it all processes are ended, and subprocess.TimeoutExpired is
+    raised.
     """
     report = folder / "cases.jsonl"
     child = [sys.executable, *program, str(report)]
@@ -58,7 +59,7 @@ def watched(
 
 
 def _run(command: Sequence[str], seconds, environment) -> subprocess.CompletedProcess:
-    """As `subprocess.run`, but ends what the command has started as well if it is interrupted or late."""
+    """Like `subprocess.run`; but an interruption or the time limit also ends what the command has started."""
     process = subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,

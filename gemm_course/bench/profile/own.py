@@ -30,18 +30,18 @@ def profiled(
 ) -> Profile:
     """Where a kernel's time goes, measured: what each instruction and line did and waited for.
 
-    kernel_or_stage: a stage of the ladder or its name, of which a recorded profile is read, without a GPU; or
-    what is launched once on this computer's GPU under Nsight Compute: a stage of your own, `own("mine.py")`,
-    or a configured kernel, `my_kernel[grid, block]`. args: for a kernel, its NumPy arrays and numbers; they
-    stay as they are. tiles, size: of the stage, as in `gemm_course.profiles.recorded`.
+    kernel_or_stage: a stage of the ladder or its name, whose recorded profile is read, without a GPU. Or a
+    stage of your own, `own("mine.py")`, or a configured kernel, `my_kernel[grid, block]`, which are launched
+    on this computer's GPU under Nsight Compute. args: a kernel's NumPy arrays and numbers, which stay as they
+    are. tiles, size: those of the stage, as in `gemm_course.profiles.recorded`.
 
-    A kernel is launched in another process, again and again for some 40 passes: it takes seconds, and far
-    longer for a kernel of which one launch takes a second. Its profile has no m, n and k.
+    Another process launches the kernel some 40 times. That takes seconds, and far longer if one launch takes
+    a second. The profile of a kernel has no m, n and k.
 
-    Raises NoProfile for a stage that was not recorded so; for a kernel NoGpu, NoProfiler (Nsight Compute is
-    missing, or may not read the counters) and NoCompiler, with what to do; CannotCompile; NotProfiled if the
-    launch failed; ValueError for arguments that cannot be copied to another process, or if the code that was
-    measured is not what was compiled.
+    For a stage of the ladder, raises NoProfile if these tiles and size were not recorded. Otherwise raises
+    NoGpu, NoProfiler (Nsight Compute is missing, or may not read the counters) and NoCompiler, each with what
+    to do; CannotCompile; NotProfiled if the launch failed; ValueError for arguments that cannot be copied to
+    another process, or if the measured code is not the compiled code.
     """
     if isinstance(kernel_or_stage, (str, Stage)):
         if args:
@@ -78,7 +78,7 @@ def _launched(configured: Any, args: tuple) -> Profile:
     with tempfile.TemporaryDirectory(prefix="gemm-course-profile-") as folder:
         try:
             source = pickled(configured, args, Path(folder) / "launch.pickle")
-        except Exception as error:  # whatever a value of the kernel's raises that cannot be written down
+        except Exception as error:  # an object that cannot be pickled may raise anything
             raise ValueError(f"{code.name} cannot be copied to another process: {error}") from error
         launch = watch(source)()
     row = profile_row(launch, {"stage": code.name, "tiles": ""}, "gemm_course.profiled")

@@ -15,21 +15,21 @@ from gemm_course.compiler.disassembly import Instruction
 
 UNKNOWN = ("", "n/a", "nan", "-")
 STALL = "stall_"
-NOT_ISSUED = "(Not Issued)"  # the same samples again, those left out in which the scheduler issued
+NOT_ISSUED = "(Not Issued)"  # these columns repeat others, without the samples in which the scheduler issued
 SAMPLES = "# Samples"
-COLUMNS = {  # what is kept, and the page's name for it; a kernel without such accesses has no column
+COLUMNS = {  # our name and the page's; for a kernel without such accesses the page has no column
     "executed": "Instructions Executed",
     "threads": "Predicated-On Thread Instructions Executed",
     "global_sectors": "L2 Theoretical Sectors Global",
     "shared_wavefronts": "L1 Wavefronts Shared",
 }
-# Samples of a warp that waits for its turn with wgmma are counted in "# Samples", but have no column.
+# The samples of warps that wait for their turn with wgmma are in "# Samples", but in no column of their own.
 WITHOUT_COLUMN = "gmma"
 SPELLINGS = {"sleeping": "sleep"}
 
 
 def csv_rows(lines: Iterable[str]) -> Iterator[list[str]]:
-    """The rows of a page; Nsight Compute's messages around them are left out."""
+    """The rows of a page, without Nsight Compute's messages around them."""
     return csv.reader(line for line in lines if line.startswith('"'))
 
 
@@ -60,8 +60,11 @@ def size(text: str) -> str:
 
 @dataclass(frozen=True)
 class Measured:
-    """An instruction as the page has it. address: in the GPU's memory. counts: by our name. samples: by
-    Nsight Compute's reason, where there are any."""
+    """An instruction on the page.
+
+    address: in the GPU's memory. counts: by our name, a key of COLUMNS. samples: by Nsight Compute's reason,
+    without reasons that have none.
+    """
 
     address: int
     text: str
@@ -74,15 +77,15 @@ class Measured:
 
     @property
     def is_padding(self) -> bool:
-        """Is it what fills the end of a function: an empty instruction, or an endless loop?"""
+        """Whether it is padding at a function's end: an empty instruction, or a jump to itself."""
         return self.text == "NOP" or self.text == f"BRA {self.address:#x}"
 
 
 def kernels(lines: Iterable[str]) -> list[list[Measured]]:
-    """The instructions of each launch, in the order of the page. Raises ValueError if it is another page."""
+    """The instructions of each launch, in the page's order. Raises ValueError for any other page."""
     found: list[list[Measured]] = []
     names: list[str] = []
-    begun = False  # the line with a kernel's name has been read, its instructions follow
+    begun = False  # whether the line with a kernel's name was just read
     for row in csv_rows(lines):
         if row[0] == "Kernel Name":
             found.append([])
@@ -105,7 +108,7 @@ def _measured(row: Mapping[str, str]) -> Measured:
         for name, value in row.items()
         if name.startswith(STALL) and not name.endswith(NOT_ISSUED)
     }
-    rest = (whole(row.get(SAMPLES)) or 0) - sum(reasons.values())  # no column where a kernel was too short
+    rest = (whole(row.get(SAMPLES)) or 0) - sum(reasons.values())  # a very short kernel has no such column
     if rest < 0:
         raise ValueError(f"at {row['Source'].strip()} Nsight Compute has more reasons than samples")
     reasons[WITHOUT_COLUMN] = reasons.get(WITHOUT_COLUMN, 0) + rest

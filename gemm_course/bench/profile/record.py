@@ -20,14 +20,14 @@ from gemm_course.device import gpu_facts, require_gpu
 from gemm_course.profiles import store
 from gemm_course.records.columns import PROFILE
 
-READERS = 2  # of reports, while the GPU runs the next kernel
+READERS = 2  # threads that read reports while the GPU runs the next kernel
 
 
 @dataclass
 class Done:
-    """What came of it: how many were profiled, how many were there already, how many no time was left for.
+    """How many kernels were profiled, how many had a profile already, how many are left for lack of time.
 
-    failed: a line for each that could not be profiled.
+    failed: a line for each kernel that could not be profiled.
     """
 
     profiled: int = 0
@@ -44,11 +44,11 @@ def record_profiles(
     until: float = math.inf,
     progress: Callable[[int, int, str], None] = lambda done, total, note: None,
 ) -> Done:
-    """Profile what the folder of a GPU has no profile of, or all of it `again`.
+    """Profile the wanted kernels of which a GPU's folder has no profile, or with `again` all of them.
 
-    until: no kernel is begun after this time of `time.monotonic()`. progress: called with how many have been
-    launched, of how many, and which comes next. A kernel that fails stops no other. Raises NoGpu, NoProfiler,
-    NoCompiler.
+    until: a `time.monotonic()` after which no kernel is begun. progress: called with how many have been
+    launched, of how many, and which comes next. A kernel that fails does not stop the others. Raises NoGpu,
+    NoProfiler, NoCompiler.
     """
     require_gpu()
     require_compiler()
@@ -97,9 +97,9 @@ class _Keeper:
         return (one.key, one.file) in listed and (self.folder / one.file).exists()
 
     def keep(self, one: Wanted, row: dict[str, Any], content: dict[str, Any]) -> None:
-        """Write the file, and the row in place of what there was of the same stage, tiles and size.
+        """Write the profile's file, and its row in place of one of the same stage, tiles and size.
 
-        A row whose file this was goes as well: it is of tiles that were the default once.
+        A row that names the same file goes as well: its tiles were the stage's default once.
         """
         with self._writing:
             store.write(self.folder / one.file, content)

@@ -1,4 +1,4 @@
-"""What is launched under Nsight Compute, as text for the process that launches it."""
+"""Which kernels are launched under Nsight Compute: named in text, for the process that launches them."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class Case:
 
 @dataclass(frozen=True)
 class Source:
-    """Where cases come from, as text that can be passed to another process.
+    """Where cases come from, in a form that can be passed to another process as text.
 
-    kind "stages": stages by name (empty: the whole ladder) at `shapes`, with `tiles` changed from the
-    defaults; "pickled": one launch that `pickled` has written into the file `module`; "own": the stage of
-    one's own in the file `module`, at `shapes`, with `tiles`. betas: of a stage's cases; empty: 0, and 0.5
-    beside it unless the shape is a cube.
+    kind "stages": the named `stages`, or the whole ladder if empty, at `shapes`, with `tiles` changed from
+    the defaults. "pickled": the launch that `pickled` has written into the file `module`. "own": the stage in
+    the learner's file `module`, at `shapes`, with `tiles`. betas: those of a stage's cases; if empty, 0, and
+    0.5 as well unless the shape is a cube.
     """
 
     kind: str
@@ -48,7 +48,7 @@ class Source:
 
     @property
     def program(self) -> list[str]:
-        """What Python runs to launch the cases; the file of its report is the last argument, to be added."""
+        """The arguments with which Python launches the cases; the path of the report must follow them."""
         return ["-m", "gemm_course.bench.profile.child", self.as_text()]
 
     def as_text(self) -> str:
@@ -88,7 +88,7 @@ def stage_cases(
     tiles: Mapping[str, int] | None = None,
     betas: Sequence[float] = (),
 ) -> list[Case]:
-    """Stages with tiles changed from the defaults; without betas, 0, and 0.5 for shapes other than cubes."""
+    """A case for each stage, shape and beta. Without betas: 0, and 0.5 as well unless the shape is a cube."""
     stages = [stage_named(name) for name in names] if names else list(LADDER)
     return [
         _stage_case(stage, shape, beta, stage.complete(tiles))
@@ -117,7 +117,7 @@ def _stage_case(stage: Stage, shape: tuple[int, int, int], beta: float, tiles: M
 
 
 def gemm_args(shape: tuple[int, int, int], alignment: int, beta: float, dtype: str = "float32") -> tuple:
-    """(m, n, k, alpha, A, B, beta, C) with random matrices; NaN in the padding, and in C where beta is 0."""
+    """(m, n, k, alpha, A, B, beta, C) with random matrices. Padding holds NaN, and so does C if beta is 0."""
     from gemm_course.device.buffers import leading_dimension, padded
 
     m, n, k = shape
@@ -135,8 +135,8 @@ def gemm_args(shape: tuple[int, int, int], alignment: int, beta: float, dtype: s
 def pickled(configured: Any, args: Sequence[Any], path: Path) -> Source:
     """Write a configured kernel, `my_kernel[grid, block]`, and its arguments into a file for another process.
 
-    The kernel is written with all that it uses, device functions and constants, so it may come from a
-    notebook. Its signatures, if it was defined with some, are compiled again there.
+    The file holds the kernel's code with the device functions and constants that it uses, so the kernel may
+    come from a notebook. A kernel that was defined with signatures is compiled for them again there.
     """
     from numba.cuda import serialize
 
@@ -148,7 +148,7 @@ def pickled(configured: Any, args: Sequence[Any], path: Path) -> Source:
 
 
 def unpickled(path: Path) -> Case:
-    """The case in a file of `pickled`."""
+    """The case that `pickled` has written into this file."""
     from numba.cuda import serialize
 
     kernel, signatures, grid, block, shared_bytes, args = serialize.loads(path.read_bytes())

@@ -1,4 +1,4 @@
-"""Which profiles are to be made: the ladder's and those of `cases`, or what a command names."""
+"""Which profiles to make: those of the ladder and of `cases`, or those that a command names."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Shape = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Wanted:
-    """A stage with all its tiles, at m, n, k. Raises IllegalTiles where it is made of illegal ones."""
+    """A stage with all its tiles, at m, n, k."""
 
     stage: Stage
     tiles: Mapping[str, int]
@@ -55,19 +55,19 @@ class Wanted:
 
 
 def wanted(stages: Iterable[str], tiles: Sequence[str], shapes: Iterable[Shape]) -> list[Wanted]:
-    """Every stage, of the ladder or a variant, with each change of tiles at each shape.
+    """Each stage or variant with each change of tiles at each shape.
 
-    Raises ValueError for an unknown name, IllegalTiles.
+    Raises ValueError for an unknown name, and IllegalTiles.
     """
     shapes = list(shapes)
     return [_wanted(name, text, shape) for name in stages for text in (tiles or ("",)) for shape in shapes]
 
 
 def recorded_ones(stages: Sequence[str] = ()) -> list[Wanted]:
-    """What belongs in the records: the ladder at its default tiles and the usual size, and `cases.ASKED`.
+    """The profiles of the records: the ladder at its default tiles and the usual size, and `cases.ASKED`.
 
-    stages: only of these, by name; one of which nothing is recorded is taken at its defaults. Raises
-    ValueError for an unknown name.
+    stages: names, to get the profiles of these alone; a name without any gets one at its default tiles.
+    Raises ValueError for an unknown name.
     """
     ladder = wanted((stage.name for stage in LADDER), (), [(USUAL,) * 3])
     asked = [_wanted(one.stage, one.tiles, (size,) * 3) for one in ASKED for size in one.sizes]
