@@ -1,18 +1,18 @@
-"""The compiler's work without a GPU: the machine code that a kernel becomes, and what it takes.
+"""The compiler's work without a GPU: a kernel's machine code, and the registers and memory that it takes.
 
     from gemm_course import compiled
 
     compiled("vectorized")                            # a stage of the ladder
     compiled("vectorized", tiles={"TN": 8})
-    compiled(my_kernel, A, B, C)                      # types count, values do not
+    compiled(my_kernel, A, B, C)                      # the types matter, the values do not
     compiled(my_kernel[grid, block], A, B, C, compute_capability=(8, 6)).loop
 
-:func:`compiled` (:mod:`.compile`) goes the way of a launch on a GPU: Numba makes LLVM's intermediate code
-of the kernel (:mod:`._numba`), NVIDIA's optimiser and linker make machine code of that, and its
-disassembler writes it down with the lines of the source (:mod:`.nvidia`). :mod:`.disassembly` reads the
-text, :mod:`.loops` finds the loops, :mod:`.kinds` says what each instruction does, :mod:`.result` holds it
-all, and :mod:`.reasons` says in a sentence why there is none. :mod:`.record` keeps the ladder's, for
-machines without NVIDIA's tools.
+:func:`compiled` (:mod:`.compile`) does what a launch on a GPU does: Numba translates the kernel into LLVM's
+intermediate code (:mod:`._numba`), NVIDIA's optimiser and linker turn that into machine code, and NVIDIA's
+disassembler prints it with the lines of the source (:mod:`.nvidia`). :mod:`.disassembly` reads the text,
+:mod:`.loops` finds the loops, :mod:`.kinds` says what each instruction does, :mod:`.result` holds the result,
+and :mod:`.reasons` says in a sentence why there is none. :mod:`.record` keeps the ladder's machine code for
+computers without NVIDIA's tools.
 """
 
 from gemm_course.compiler.compile import compiled

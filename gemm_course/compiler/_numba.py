@@ -1,16 +1,16 @@
 """The insides of numba-cuda that compiling without a GPU needs. No other module of the course touches them.
 
-numba-cuda compiles for the GPU at hand: it asks the driver what that is, and keeps what it has made for it.
-`cuda.compile` compiles a kernel for any GPU, but its device functions still ask, and what it makes of them
-stays with them. So for as long as Numba's part takes, and for this thread alone,
+numba-cuda compiles for the GPU at hand: it asks the driver which one that is, and caches what it compiles.
+`cuda.compile` compiles a kernel for any GPU, but the kernel's device functions are still compiled for the GPU
+at hand, and cached. So during Numba's part of the work, and for this thread alone,
 
-- `numba.cuda.dispatcher.get_current_device` answers with the compute capability that is compiled for;
-- device functions forget what has been made of them, and remember it again afterwards: it may be for another
-  compute capability, or, where there is no GPU, nothing but a signature that waits (lockstep.without_gpu);
-- where that is asked, device functions are compiled with the numbers of their lines, as with `lineinfo=True`.
+- `numba.cuda.dispatcher.get_current_device` answers with the compute capability that we compile for;
+- device functions forget their compiled versions, and get them back afterwards. These may be for another
+  compute capability, or, without a GPU, mere signatures that wait to be compiled (lockstep.without_gpu);
+- device functions are compiled with line numbers, as with `lineinfo=True`, if the caller asks for that.
 
-Numba's lock on compiling is held meanwhile. All else follows what `numba.cuda.dispatcher._Kernel` does when a
-kernel is launched, as of numba-cuda 0.30, which pyproject.toml asks for.
+We hold Numba's compiler lock meanwhile. Everything else does what `numba.cuda.dispatcher._Kernel` does at a
+launch, as of numba-cuda 0.30, the version that pyproject.toml asks for.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ LIBRARIES = ("numba", "numba_cuda")
 
 @dataclass(frozen=True)
 class Lowered:
-    """What Numba makes of a kernel: LLVM's intermediate code, for NVIDIA's optimiser.
+    """A kernel in LLVM's intermediate code, as Numba hands it to NVIDIA's optimiser.
 
-    name: the kernel's mangled name. files: of the kernel and its device functions, as their code objects
-    name them. sources: what is linked to them, CUDA C++ as (name, text), such as float16's arithmetic.
-    others: what is linked and no source.
+    name: the kernel's mangled name. files: those of the kernel and its device functions, as their code
+    objects name them. sources: CUDA C++ that must be linked, as (name, text), such as float16's arithmetic.
+    others: names of what must be linked and is no source.
     """
 
     modules: tuple[str, ...]
@@ -60,7 +60,7 @@ def architecture(capability: tuple[int, int]) -> str:
 def lowered(dispatcher: Any, types: tuple, capability: tuple[int, int], lines: bool) -> Lowered:
     """Numba's part of compiling a kernel for arguments of these Numba types. Raises what Numba raises.
 
-    lines: with the numbers of all lines; without, with those that a launch has, none unless lineinfo=True.
+    lines: include all line numbers; otherwise those that a launch would have, none without lineinfo=True.
     """
     from numba.cuda import types as numba_types
     from numba.cuda.compiler import compile_cuda, kernel_fixup
@@ -76,17 +76,17 @@ def lowered(dispatcher: Any, types: tuple, capability: tuple[int, int], lines: b
             lineinfo=lines or bool(options.get("lineinfo")),
             forceinline=bool(options.get("forceinline")),
             fastmath=bool(options.get("fastmath")),
-            nvvm_options={},  # they are for NVVM, which is called without Numba
+            nvvm_options={},  # we call NVVM ourselves
             cc=capability,
         )
         library = result.library
         kernel = library.get_function(result.fndesc.llvm_func_name)
         kernel_fixup(kernel, False)
         nvvm.set_launch_bounds(kernel, options.get("launch_bounds"))
-        modules = tuple(nvvm.llvm_replace(module) for module in library.llvm_strs)  # as NVVM's dialect has it
+        modules = tuple(nvvm.llvm_replace(module) for module in library.llvm_strs)  # in NVVM's dialect
     files = [function.__code__.co_filename, *(one.py_func.__code__.co_filename for one in device_functions)]
     sources, others = _to_link(library, options, modules)
-    if sources:  # NVRTC notes the version of debug information as another kind of flag: this one is to hold
+    if sources:  # NVRTC marks the version of debug information by another kind of flag; use that one
         modules = tuple(
             re.sub(r'i32 \d+, (!"Debug Info Version")', r"i32 4, \1", module) for module in modules
         )
@@ -94,7 +94,7 @@ def lowered(dispatcher: Any, types: tuple, capability: tuple[int, int], lines: b
 
 
 def _to_link(library: Any, options: dict, modules: tuple[str, ...]) -> tuple[tuple, tuple]:
-    """-> sources in CUDA C++, and the names of what is no source."""
+    """What must be linked -> sources in CUDA C++, and the names of what is no source."""
     from numba.cuda import dispatcher
 
     wanted = [*(options.get("link") or ()), *library._linking_files]
@@ -113,7 +113,7 @@ def _to_link(library: Any, options: dict, modules: tuple[str, ...]) -> tuple[tup
 
 
 def compiled_source(name: str, text: str, capability: tuple[int, int], lto: bool) -> bytes:
-    """CUDA C++ through NVRTC: LTO-IR or PTX. Raises what cuda.core raises."""
+    """Compile CUDA C++ with NVRTC -> LTO-IR or PTX. Raises what cuda.core raises."""
     from numba.cuda.cudadrv import nvrtc
 
     suffix = ("a",) if capability >= HOPPER else ()
@@ -122,16 +122,16 @@ def compiled_source(name: str, text: str, capability: tuple[int, int], lto: bool
 
 
 def nvvm_options(options: dict) -> dict[str, int | None]:
-    """What a kernel's `cuda.jit` options, in `dispatcher.targetoptions`, mean for NVVM."""
+    """NVVM's options for a kernel's `cuda.jit` options, which are in `dispatcher.targetoptions`."""
     fast = {"ftz": 1, "fma": 1, "prec-div": 0, "prec-sqrt": 0} if options.get("fastmath") else {}
     return {"opt": 3 if options.get("opt", True) else 0, **fast}
 
 
 def type_of(value: Any) -> Any:
-    """The Numba type of an argument as a launch on a GPU would have it. Raises ValueError if there is none.
+    """The Numba type that an argument has in a launch on a GPU. Raises ValueError if there is none.
 
-    A tensor map is 16 uint64 there; an array of the host becomes one of the device, which is aligned and not
-    read-only.
+    A tensor map becomes an array of 16 uint64. An array on the host becomes one on the device, which is
+    aligned and not read-only.
     """
     from numba.cuda import types
     from numba.cuda.np import numpy_support
@@ -151,13 +151,13 @@ def type_of(value: Any) -> Any:
 
 
 def declared(dispatcher: Any) -> list[tuple]:
-    """The types of a kernel's signatures, if it was defined with some: it takes no other arguments."""
+    """The types in the signatures that a kernel was defined with, if any; it takes no other arguments."""
     return [] if dispatcher._can_compile else list(dispatcher.overloads)
 
 
 @contextmanager
 def _compiling_for(capability: tuple[int, int], lines: bool) -> Iterator[list]:
-    """See the module's description. Yields the list that device functions come into, Numba's own left out."""
+    """Do what the module's docstring says. Yield a list, which gets the device functions, without Numba's."""
     from numba.cuda import dispatcher as module
     from numba.cuda.core.compiler_lock import global_compiler_lock
     from numba.cuda.core.errors import NumbaWarning
@@ -179,8 +179,8 @@ def _compiling_for(capability: tuple[int, int], lines: bool) -> Iterator[list]:
         return device if mine() else ask()
 
     with global_compiler_lock, warnings.catch_warnings():
-        warnings.simplefilter("ignore", NumbaWarning)  # of functions that have no source, say
-        # Asked for under the lock: outside, they may be those of another thread that compiles.
+        warnings.simplefilter("ignore", NumbaWarning)  # it warns of functions without a source, for example
+        # Read under the lock: outside it, they may belong to another thread that compiles.
         resolve, ask = kind.get_call_template, module.get_current_device
         kind.get_call_template, module.get_current_device = get_call_template, get_current_device
         try:
@@ -197,12 +197,12 @@ def _in_this_thread() -> Callable[[], bool]:
 
 
 def _is_numbas(function: Callable) -> bool:
-    """Whether it is one of Numba's own, such as what `max` stands for; its lines are nobody's concern."""
+    """Whether it is one of Numba's own functions, such as its `max`, whose lines nobody asks for."""
     return function.__module__.partition(".")[0] in LIBRARIES
 
 
 def _forget(function: Any, lines: bool) -> None:
-    """Let a device function be compiled anew, with lines or as it is, with its definition's signatures."""
+    """Let a device function be compiled again, with line numbers if asked. It keeps its own signatures."""
     signatures = {types: made.signature.return_type for types, made in function.overloads.items()}
     function.overloads = type(function.overloads)()
     function.py_func = as_defined(function) or function.py_func
@@ -214,9 +214,9 @@ def _forget(function: Any, lines: bool) -> None:
 
 
 def _remember(function: Any, state: dict) -> None:
-    """Give a device function back what it had, and take what was made of it out of Numba's tables."""
+    """Restore a device function, and remove from Numba's tables what was compiled in between."""
     for made in function.overloads.values():
-        with suppress(KeyError):  # an interruption came between the two
+        with suppress(KeyError):  # an interruption came before it was entered there
             made.target_context.remove_user_function(made.entry_point)
     own = vars(function)
     for name in own.keys() - state.keys():
@@ -225,7 +225,7 @@ def _remember(function: Any, state: dict) -> None:
 
 
 def file_names(files: tuple[str, ...]) -> dict[str, str]:
-    """A file's name in debug information -> in code objects, or for the course's from its package on."""
+    """File names in debug information -> names to show: the course's own files from the package's name on."""
     package = Path(__file__).parents[1]
     names = {}
     for file in files:

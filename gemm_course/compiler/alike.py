@@ -1,4 +1,4 @@
-"""Which instructions correspond in two machine codes of one kernel that differ in a few."""
+"""Finds the corresponding instructions in two versions of a kernel's machine code that differ in a few."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections import defaultdict
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 
-LONG = 2000  # instructions; beyond, common opcodes are left out of the comparison in order, for its time
+LONG = 2000  # in longer codes the comparison in order skips common opcodes, which would take too long
 
 
 def like_places(ones: Sequence[str], others: Sequence[str]) -> list[int]:
-    """For each of `ones`, opcodes in order, the index of the one of `others` that it corresponds to.
+    """For each opcode in `ones`, the index of the corresponding opcode in `others`.
 
-    If both have an opcode as often, the first corresponds to the first, and so on: compilers exchange
-    neighbours. Of other opcodes those correspond that are in the same order. One without a counterpart
-    corresponds to that of the last before it that has one. others must not be empty.
+    If an opcode occurs equally often in both, the first corresponds to the first, and so on, because
+    compilers exchange neighbours. Other opcodes correspond where a comparison finds them in the same order.
+    An opcode without a counterpart takes that of the last one before it. others must not be empty.
     """
     if list(ones) == list(others):
         return list(range(len(ones)))

@@ -1,4 +1,4 @@
-"""`compiled`: the ways in which one can ask, and the steps from Python to machine code."""
+"""`compiled`: what it can be asked for, and the steps from Python to machine code."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ from gemm_course.kernels import LADDER, Stage, tiles_text
 from lockstep import active, did_you_mean
 from lockstep.limits import LIMITS, MAX_STATIC_SHARED_BYTES, MAX_THREADS
 
-EXAMPLE = 64  # rows and columns of the matrices that stand for a stage's arguments; their types count
-KEPT = 64  # stages with tiles that are compiled once for all
+EXAMPLE = 64  # rows and columns of example matrices; only their types matter
+KEPT = 64  # so many stages with tiles are cached
 
 
 def compiled(
@@ -51,17 +51,17 @@ def compiled(
     compute_capability: tuple[int, int] | str = (9, 0),
     tiles: Mapping[str, int] | None = None,
 ) -> Compiled:
-    """Compile a kernel as a launch on a GPU of this compute capability would, and say what became of it.
+    """Compile a kernel as a launch on a GPU of this compute capability would, and return its machine code.
 
-    kernel_or_stage: a stage of the ladder or its name; or a kernel, a `cuda.jit` one, configured as in
-    `my_kernel[grid, block]` or not, or a plain function. args: for a kernel, example arguments, NumPy
-    arrays and numbers, of which only the types count; none if it was defined with a signature.
-    compute_capability: of those that the course knows, (7, 5) to (12, 0); "8.6" and "sm_86" will do. tiles:
-    sizes to change from a stage's defaults.
+    kernel_or_stage: a stage of the ladder or its name; or a `cuda.jit` kernel, configured as in
+    `my_kernel[grid, block]` or not; or a plain function. args: a kernel's example arguments, NumPy arrays and
+    numbers, of which only the types matter; none if the kernel was defined with a signature.
+    compute_capability: one that the course knows, (7, 5) to (12, 0), also as "8.6" or "sm_86". tiles: sizes
+    to change from a stage's defaults.
 
-    Needs no GPU but the extra `compiler`. Without it a stage at its default tiles is read from the record,
-    for 8.0, 8.6 and 9.0. The code is what a launch loads on such a GPU if numba-cuda finds the same versions
-    of NVIDIA's NVVM and nvJitLink there.
+    This needs no GPU, but the extra `compiler`. Without the extra, a stage at its default tiles is read from
+    the record, for 8.0, 8.6 and 9.0. The code is what a launch loads on such a GPU if numba-cuda finds the
+    same versions of NVIDIA's NVVM and nvJitLink there.
 
     Raises CannotCompile, a ValueError, with the reason in a sentence; IllegalTiles; ValueError for a size
     that the stage does not have; NoCompiler, with what to install.
@@ -79,9 +79,9 @@ def compiled(
 
 
 def usage_of(kernel: Any, *args: Any, compute_capability: tuple[int, int]) -> Usage:
-    """What a kernel takes, as `compiled` finds it, in half of the time: nothing is disassembled.
+    """The registers and memory that a kernel takes, in half of `compiled`'s time: nothing is disassembled.
 
-    kernel, args, compute_capability and errors are as there; a stage of the ladder will not do.
+    kernel, args, compute_capability and errors are those of `compiled`; but no stage is accepted.
     """
     asked = _asked(kernel)
     image = _image(*_given(asked, args), compute_capability, lines=False)
@@ -102,7 +102,7 @@ def _given(asked: _Asked, args: Sequence) -> tuple[Any, tuple]:
 
 @dataclass(frozen=True)
 class _Asked:
-    """A kernel, and what is known of its launch."""
+    """A kernel, and what we know of its launch."""
 
     kernel: Any
     name: str
@@ -183,12 +183,12 @@ def _asked(given: Any) -> _Asked:
 
 
 def _dispatcher(kernel: Any) -> Any:
-    """numba-cuda's own object for a kernel. Raises CannotCompile for what a launch could not run either."""
+    """numba-cuda's own object for a kernel. Raises CannotCompile for anything that cannot be launched."""
     from numba import cuda
 
     if isinstance(kernel, FunctionType):
         kernel = cuda.jit(kernel)
-    kernel = getattr(kernel, "compiled", kernel)  # of a kernel that was defined while numba.cuda was emulated
+    kernel = getattr(kernel, "compiled", kernel)  # it may have been defined under emulation
     name, options = kernel.py_func.__name__, kernel.targetoptions
     if options.get("device"):
         raise CannotCompile(f"{name} is a device function: compile a kernel that calls it.")
@@ -243,8 +243,9 @@ def _shown(value: Any) -> str:
 def _compile(dispatcher: Any, types: tuple, capability: tuple[int, int], asked: _Asked) -> Compiled:
     begun = time.perf_counter()
     image = _image(dispatcher, types, capability, lines=True)
-    # Of stages it is known that lines change nothing: a test compares each with a launch at its default
-    # tiles, and a profile with others is kept only if its instructions are these (bench.profile.join).
+    # In stages, line numbers change no instruction. A test compares each stage's code with a launch's at its
+    # default tiles; with other tiles, a profile is kept only if its instructions are the same
+    # (bench.profile.join).
     launched = image if asked.tiles else _image(dispatcher, types, capability, lines=False)
     rows = _rows(launched, image)
     seconds = time.perf_counter() - begun
@@ -264,8 +265,8 @@ def _compile(dispatcher: Any, types: tuple, capability: tuple[int, int], asked: 
 
 
 def _shared_bytes(used: Usage, asked: _Asked, capability: tuple[int, int]) -> int:
-    """Shared memory per block, that of the launch included. Raises CannotCompile if that is too much."""
-    if used.shared_bytes > MAX_STATIC_SHARED_BYTES:  # for 9.0 the assembler does not say so
+    """Shared memory per block, including what the launch requests. Raises CannotCompile if it is too much."""
+    if used.shared_bytes > MAX_STATIC_SHARED_BYTES:  # the assembler does not complain for 9.0
         raise too_much_static(asked.name, used.shared_bytes)
     shared = used.shared_bytes + asked.dynamic_shared_bytes
     if impossible := why_too_much(asked.name, shared, capability):
@@ -275,7 +276,7 @@ def _shared_bytes(used: Usage, asked: _Asked, capability: tuple[int, int]) -> in
 
 @dataclass(frozen=True)
 class _Image:
-    """Machine code as the linker leaves it, and what it takes."""
+    """Machine code as the linker makes it, with the registers and memory that it takes."""
 
     elf: bytes
     used: Usage
@@ -288,12 +289,12 @@ class _Image:
 
 
 def _image(dispatcher: Any, types: tuple, capability: tuple[int, int], lines: bool) -> _Image:
-    """Compile with the numbers of lines, or as a launch does."""
+    """Compile with all line numbers, or as a launch does."""
     options, function = dispatcher.targetoptions, dispatcher.py_func
     name, target, lto = function.__name__, _numba.architecture(capability), bool(options.get("lto", True))
     try:
         code = _numba.lowered(dispatcher, types, capability, lines)
-    except Exception as error:  # Numba raises whatever its passes come upon; the learner needs a sentence
+    except Exception as error:  # Numba's passes may raise anything; the learner needs a sentence
         raise numbas_reason(error, function) from error
     if code.others:
         raise CannotCompile(f"{name} is linked with {', '.join(code.others)}, which is done on a GPU only.")
@@ -301,7 +302,7 @@ def _image(dispatcher: Any, types: tuple, capability: tuple[int, int], lines: bo
     for source in code.sources:
         try:
             parts.append(_numba.compiled_source(*source, capability, lto))
-        except Exception as error:  # NVRTC's, of which cuda.core and cuda.bindings have several
+        except Exception as error:  # cuda.core and cuda.bindings have several errors for NVRTC
             raise linkers_reason(str(error), name) from error
     lines = lines or bool(options.get("lineinfo"))
     elf, used = linked(parts, target, name, lto, options.get("max_registers"), lines)
@@ -309,9 +310,9 @@ def _image(dispatcher: Any, types: tuple, capability: tuple[int, int], lines: bo
 
 
 def _rows(launched: _Image, with_lines: _Image) -> list[Instruction]:
-    """The instructions of a launch, with lines from the code that has them.
+    """The instructions of a launch, with their lines taken from the code that was compiled with line numbers.
 
-    Their numbers do not change what a kernel computes, but now and then the order of some instructions.
+    Line numbers do not change what a kernel computes, but they sometimes change the order of instructions.
     """
     lined = with_lines.rows()
     if launched is with_lines or machine_words(launched.elf) == machine_words(with_lines.elf):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from gemm_course.compiler.kinds import kind_of
 
-SIZE = 16  # bytes of an instruction, from compute capability 7.0 on
+SIZE = 16  # bytes of an instruction since compute capability 7.0
 NOWHERE = ("", 0)  # the place of an instruction that belongs to no line
 
 _PLACE = re.compile(r'\s*//## File "(?P<file>[^"]*)", line (?P<line>\d+)')
@@ -25,10 +25,10 @@ _PARTS = re.compile(r"(?:(?P<predicate>@!?U?P\w+)\s+)?(?P<opcode>\S+)\s*(?P<oper
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """One machine instruction, with a predicate in front if it has one: "@!P0 BRA 0x230".
+    """One machine instruction, after its predicate if it has one: "@!P0 BRA 0x230".
 
-    address: bytes from the kernel's start. file, line: the source that it was made from, "" and 0 where
-    that is none of the kernel's or of its device functions', such as in a division of integers.
+    address: bytes from the kernel's start. file, line: the source that it was compiled from; "" and 0 if that
+    is neither the kernel nor one of its device functions, as in a division of integers, which is NVIDIA's.
     """
 
     address: int
@@ -65,9 +65,9 @@ def _parsed(text: str) -> re.Match:
 def instructions(text: str, kernel: str, name: str, files: Mapping[str, str]) -> list[Instruction]:
     """The instructions of a kernel in nvdisasm's output (-gi -c), with addresses in place of labels.
 
-    kernel: its mangled name there, for which `name` is written. files: the file names of debug information,
-    absolute and normalised, with the names to show; lines of any other file count for the one that called
-    it. Functions that the kernel calls, and that have sections of their own, follow it.
+    kernel: its mangled name there, which is replaced by `name`. files: from file names of debug information,
+    absolute and normalised, to the names to show; an instruction from any other file gets the line that
+    called it. Functions with sections of their own that the kernel calls come after the kernel.
     """
     sections = _sections(text, kernel)
     codes, addresses, begin = [], {}, 0
@@ -104,10 +104,10 @@ def _sections(text: str, kernel: str) -> list[list[str]]:
 def _read(lines: Iterable[str], files: Mapping[str, str]) -> Iterator[_Code]:
     """The instructions of a section, one after the other.
 
-    A function that was inlined has several lines for its place: its own first, then those that called it.
+    Before an instruction of an inlined function stand several lines: its own first, then its callers'.
     """
     labels: list[str] = []
-    place, begun = NOWHERE, False  # begun: lines of the place of the next instruction have been read
+    place, begun = NOWHERE, False  # begun: whether a line for the next instruction was read
     for line in lines:
         if at := _PLACE.match(line):
             if not begun:
@@ -120,12 +120,12 @@ def _read(lines: Iterable[str], files: Mapping[str, str]) -> Iterator[_Code]:
             labels, begun = [], False
         elif label := _LABEL.match(line):
             labels.append(label["name"])
-        elif _FUNCTION.match(line):  # one of NVIDIA's own follows, which has no lines
+        elif _FUNCTION.match(line):  # a function of NVIDIA's own follows, which has no lines
             place, begun = NOWHERE, False
 
 
 def _without_padding(codes: list[_Code]) -> list[_Code]:
-    """Without what fills the end, and the endless loop before it, which no thread gets to."""
+    """The instructions without the padding at the end and the endless loop before it, which never runs."""
     while codes and codes[-1][2] == "NOP":
         codes.pop()
     if codes and codes[-1][2] in [f"BRA `({label})" for label in codes[-1][0]]:

@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 MULTIPLY_ADD, TENSOR_CORE = "multiply-add", "Tensor Core product"
 
-# Each kind with what it means, in the order in which they are shown, and the opcodes without their modifiers.
+# Each kind, in the order in which kinds are shown, with its meaning and its opcodes without modifiers.
 _TABLE = (
     (MULTIPLY_ADD, "a · b + c in floating point, the work that a kernel is for", "FFMA DFMA HFMA2 FFMA32I"),
     (
@@ -86,8 +86,8 @@ _MOVES = ("IMAD.MOV", "UIMAD.MOV")
 def kind_of(opcode: str, operands: str = "") -> str:
     """The kind of an instruction: `kind_of("FFMA")`, `kind_of("LDG.E.128")`, a key of KINDS.
 
-    operands: as disassembled, "R1, R2, R3, R1"; they tell an instruction that only moves a constant, 0 · 0
-    + c, from a multiply-add.
+    operands: as disassembled, "R1, R2, R3, R1". They distinguish a multiply-add from an instruction that only
+    moves a constant, 0 · 0 + c.
     """
     if opcode.startswith("HFMA2") and operands.replace(" ", "").split(",")[1:3] == ["-RZ", "RZ"]:
         return "move"
@@ -99,5 +99,5 @@ def _kind_of(opcode: str) -> str:
     if opcode.startswith(_MOVES):
         return "move"
     root = opcode.split(".")[0]
-    # An instruction that a warp executes once for all its lanes has the same name with a U in front.
+    # An instruction that runs once for all lanes of a warp has the same name with a U in front.
     return _KIND_OF.get(root) or _KIND_OF.get(root.removeprefix("U"), OTHER)

@@ -1,4 +1,4 @@
-"""What a GPU of some compute capability can run at all, compiled or not."""
+"""What a GPU of a compute capability can run."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from gemm_course.kernels import Stage
 from lockstep.limits import LIMITS
 
-HOPPER = 9  # what needs this generation runs on no other
+HOPPER = 9  # a stage that needs this generation runs on no other, newer ones included
 
 
 def why_not(stage: Stage, tiles: Mapping[str, int] | None, capability: tuple[int, int]) -> str | None:
-    """Why a GPU of this compute capability cannot run a stage with these tiles, a sentence, or None."""
+    """Why a GPU of this compute capability cannot run a stage with these tiles, in a sentence, or None."""
     if not has_instructions(stage, capability):
         needed = stage.compute_capability
         known = f"{shown(needed)}{', Hopper' if needed[0] == HOPPER else ' or newer'}"

@@ -14,10 +14,10 @@ _TARGET = re.compile(r"0x([0-9a-f]+)$")
 
 
 def loops(code: Sequence[Instruction]) -> list[frozenset[int]]:
-    """The loops of a kernel, each as the set of its instructions' addresses, loops inside it included.
+    """The loops of a kernel, each as the set of its instructions' addresses, including loops inside it.
 
-    A loop is what a jump back closes to an instruction that every way into the loop passes. Parts that the
-    compiler has moved elsewhere, such as what is done rarely, belong to it as well.
+    A loop is closed by a jump back to its entry, an instruction that every way into the loop passes. Parts
+    that the compiler has moved elsewhere, such as rare cases, belong to the loop as well.
     """
     starts = _block_starts(code)
     blocks = {
@@ -53,7 +53,7 @@ def _block_starts(code: Sequence[Instruction]) -> list[int]:
 def _successors(block: Sequence[Instruction], blocks: dict) -> list[int]:
     last = block[-1]
     targets = _targets(last) if _root(last) in JUMPS else []
-    # "@P0 BRA 0x10" and "BRA.U UP0, 0x10" may go on with the next instruction, "BRA 0x10" does not.
+    # "@P0 BRA 0x10" and "BRA.U UP0, 0x10" may continue with the next instruction, "BRA 0x10" does not.
     surely = not last.predicate and (
         _root(last) in ENDS or (_root(last) in JUMPS and "," not in last.operands)
     )
@@ -71,7 +71,7 @@ def _root(one: Instruction) -> str:
 
 
 def _reached(following: dict[int, list[int]]) -> list[int]:
-    """The blocks that the kernel's start leads to, by address; the start is the first."""
+    """The blocks that can be reached from the kernel's start, by address; the start comes first."""
     seen, waiting = {0}, [0]
     while waiting:
         new = set(following[waiting.pop()]) - seen
@@ -81,7 +81,7 @@ def _reached(following: dict[int, list[int]]) -> list[int]:
 
 
 def _dominators(reached: list[int], preceding: dict[int, list[int]]) -> dict[int, set[int]]:
-    """For each block: the blocks on every way to it from the kernel's start, itself included."""
+    """For each block, the blocks that lie on every way to it from the kernel's start, including itself."""
     dominators = {start: set(reached) for start in reached} | {0: {0}}
     changed = True
     while changed:

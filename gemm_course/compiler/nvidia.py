@@ -1,4 +1,4 @@
-"""NVIDIA's own tools: are they here, optimise and link a kernel, disassemble it."""
+"""NVIDIA's own tools: checks that they are here, optimises and links a kernel, disassembles it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ INSTALL = f"install the extra `compiler`: {_HOW}"
 
 @dataclass(frozen=True)
 class Usage:
-    """What a kernel takes, per thread but for shared memory, which is per block and of fixed shape; bytes."""
+    """A kernel's registers and bytes per thread; shared memory of fixed shape is in bytes per block."""
 
     registers: int
     local_bytes: int
@@ -36,7 +36,7 @@ class Usage:
 
 
 def why_no_compiler() -> str | None:
-    """Why nothing can be compiled here, as a sentence that says what to install, or None if it can."""
+    """Why nothing can be compiled here, as a sentence that says what to install; None if it can."""
     from numba import config
 
     if config.ENABLE_CUDASIM:
@@ -46,7 +46,7 @@ def why_no_compiler() -> str | None:
 
 @functools.cache
 def _what_is_missing() -> str | None:
-    """Asked once per process."""
+    """The same, found out once per process."""
     if sys.platform == "darwin":
         return "NVIDIA has no compiler for macOS: machine code can be made on Linux and Windows only."
     if find_spec("numba_cuda") is None:
@@ -76,10 +76,10 @@ def require_compiler() -> None:
 def optimised(
     modules: Sequence[str], architecture: str, options: Mapping[str, int | None], lto: bool, name: str
 ) -> bytes:
-    """NVVM's part: LTO-IR, which the linker optimises on, or with lto=False PTX. Raises CannotCompile.
+    """NVVM's part -> LTO-IR, which the linker optimises further, or with lto=False PTX. Raises CannotCompile.
 
-    modules: LLVM's intermediate code. architecture: "86", "90a". options: NVVM's, by name. name: for
-    messages.
+    modules: LLVM's intermediate code. architecture: "86", "90a". options: NVVM's, by name. name: the kernel's
+    in messages.
     """
     from cuda.bindings import nvvm
 
@@ -91,7 +91,7 @@ def optimised(
             for module in map(str.encode, modules):
                 nvvm.add_module_to_program(program, module, len(module), "")
             nvvm.verify_program(program, len(words), words)
-            library = _libdevice()  # after the verifier, which does not know all that is in it
+            library = _libdevice()  # added after the verifier, which would reject parts of it
             nvvm.lazy_add_module_to_program(program, library, len(library), "")
             nvvm.compile_program(program, len(words), words)
         except nvvm.nvvmError as error:
@@ -104,7 +104,7 @@ def optimised(
 
 @functools.cache
 def _libdevice() -> bytes:
-    """NVIDIA's mathematical functions, from which NVVM takes those that a kernel calls."""
+    """NVIDIA's library of mathematical functions; NVVM takes from it what a kernel calls."""
     from cuda import pathfinder
 
     return Path(pathfinder.find_bitcode_lib("device")).read_bytes()
@@ -113,15 +113,15 @@ def _libdevice() -> bytes:
 def linked(
     codes: Sequence[bytes], architecture: str, name: str, lto: bool, max_registers: int | None, lines: bool
 ) -> tuple[bytes, Usage]:
-    """Machine code for one kernel, as an ELF image, and what it takes. Raises CannotCompile.
+    """Link one kernel -> its machine code as an ELF image, and what it takes. Raises CannotCompile.
 
     codes: the kernel, as `optimised` returns it, and what is linked to it, all LTO-IR or all PTX.
-    max_registers: per thread, None for as many as there are. lines: keep the numbers of lines. The rest is
-    as there.
+    max_registers: per thread, None for no limit. lines: whether to keep line numbers. architecture, name and
+    lto are as in `optimised`.
     """
     from cuda.bindings import nvjitlink
 
-    # What its cache has, nvJitLink does not report on.
+    # nvJitLink reports nothing about what it takes from its cache.
     words = [f"-arch=sm_{architecture}", "-verbose", "-no-cache"]
     words += ["-lineinfo"] if lines else []
     words += ["-lto"] if lto else []
@@ -153,9 +153,9 @@ def _text(size: Callable, read: Callable, handle: Any) -> str:
 
 
 def usage(log: str) -> Usage:
-    """What the assembler reports of the one kernel that it has compiled.
+    """What the assembler reports about the one kernel that it has compiled.
 
-    A function that was not inlined has a stack frame of its own; the kernel's line then names the sum.
+    A function that was not inlined has its own stack frame; the kernel's line then has the sum of all.
     """
     used = re.search(r"Used (\d+) registers.*", log)
     frames = re.findall(r"(\d+) bytes stack frame, (\d+) bytes spill stores", log)
@@ -170,7 +170,7 @@ def usage(log: str) -> Usage:
 
 
 def machine_words(image: bytes) -> dict[str, bytes]:
-    """The instructions of an ELF image as they are encoded, by the name of the section that they are in."""
+    """The encoded instructions of an ELF image, by the name of their section."""
     from elftools.elf.elffile import ELFFile
 
     sections = ELFFile(io.BytesIO(image)).iter_sections()
@@ -178,7 +178,7 @@ def machine_words(image: bytes) -> dict[str, bytes]:
 
 
 def disassembled(image: bytes) -> str:
-    """nvdisasm's text of an ELF image, with files and lines, those of inlined functions included."""
+    """nvdisasm's text for an ELF image, with files and lines, also those of inlined functions."""
     from cuda import pathfinder
 
     with tempfile.TemporaryDirectory() as folder:

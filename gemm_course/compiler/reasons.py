@@ -29,8 +29,8 @@ class NoCompiler(RuntimeError):
 
 
 def numbas_reason(error: BaseException, function: Callable) -> CannotCompile:
-    """What Numba says against a function: its reason, and the line if it can be told."""
-    text = re.sub(r"\x1b\[[0-9;]*m", "", str(error))  # colours of a terminal
+    """Numba's reason to reject a function, as an error, with the line if it is known."""
+    text = re.sub(r"\x1b\[[0-9;]*m", "", str(error))  # a terminal's colours
     reason = _essence(text) or type(error).__name__
     if not _is_numbas(error) and not isinstance(error, TypeError):
         reason = f"{type(error).__name__}: {reason}"
@@ -38,12 +38,12 @@ def numbas_reason(error: BaseException, function: Callable) -> CannotCompile:
 
 
 def optimisers_reason(log: str, name: str) -> CannotCompile:
-    """What NVIDIA's optimiser, NVVM, says against a kernel, from its log."""
+    """The reason why NVIDIA's optimiser, NVVM, rejects a kernel, from its log."""
     return CannotCompile(f"NVIDIA's optimiser refuses {name}: {_cut(_first_error(log))}")
 
 
 def linkers_reason(log: str, name: str) -> CannotCompile:
-    """What NVIDIA's linker and assembler say against a kernel, from their log."""
+    """The reason why NVIDIA's linker or assembler rejects a kernel, from their log."""
     too_much = re.search(r"uses too much shared data \((0x[0-9a-f]+) bytes", log)
     if too_much:
         return too_much_static(name, int(too_much[1], 16))
@@ -51,7 +51,7 @@ def linkers_reason(log: str, name: str) -> CannotCompile:
 
 
 def too_much_static(name: str, shared_bytes: int) -> CannotCompile:
-    """Arrays of fixed shape take more shared memory than they can have."""
+    """An error: arrays of fixed shape take more shared memory than a block can have."""
     return CannotCompile(
         f"{name} has {shared_bytes:,} bytes of shared memory in arrays of fixed shape; the maximum is "
         f"{MAX_STATIC_SHARED_BYTES:,}. A launch can request more: cuda.shared.array(0, ...) and "
@@ -70,7 +70,7 @@ def _is_numbas(error: BaseException) -> bool:
 
 
 def _essence(text: str) -> str:
-    """The line of Numba's message that says it, in words that read alone."""
+    """The line of Numba's message that has the reason, in words that make sense by themselves."""
     if "NRT required but not enabled" in text:
         return "it makes a new array, which a kernel cannot: copy element by element, in a loop"
     lines = [line.strip() for line in text.splitlines()]
@@ -86,17 +86,16 @@ def _essence(text: str) -> str:
 
 
 def _rejection(lines: list[str]) -> str:
-    """What the only candidate with an opinion said of the types of a call."""
+    """Why Numba's candidates rejected the types of a call, if all that gave a reason gave the same."""
     said = {lines[i + 1] for i, line in enumerate(lines[:-1]) if line.startswith("Rejected as")}
     return re.sub(r"^\w*Error: ", "", said.pop()) if len(said) == 1 else ""
 
 
 def _place(error: BaseException) -> str:
-    """ ", line 7, `acc += A[row, p]`", or nothing: the innermost place that Numba was at outside of its own
-    files.
+    """ ", line 7, `acc += A[row, p]`": the innermost place outside of Numba's own files; "" if there is none.
 
-    Not every error has a place, but what Numba worked on has: it is in the variables of the functions on
-    the way.
+    Not every error has a place. But what Numba was working on has one, and it stands in local variables of
+    the functions on the traceback.
     """
     frames, traceback = [], error.__traceback__
     while traceback is not None:

@@ -1,9 +1,9 @@
 """The machine code of the ladder's stages at their default tiles, kept in data/machine_code.
 
-`stages.csv` has a row for each stage and compute capability; `STAGE.txt.xz` has the instructions, for all
-compute capabilities of a stage in one file, since they resemble each other. It is text: "== 9.0" begins a
-compute capability, "@ file" a file and ": 47" a line of source that the instructions after it belong to;
-all other lines are instructions, 16 bytes each.
+`stages.csv` has a row for each stage and compute capability. `STAGE.txt.xz` has the stage's instructions for
+all compute capabilities, in one file because they are similar. It is text: "== 9.0" begins a compute
+capability, "@ file" and ": 47" name the file and the line of the source for the instructions that follow; all
+other lines are instructions, 16 bytes each.
 """
 
 from __future__ import annotations
@@ -39,8 +39,7 @@ _NAMES = {"nvvm": "NVVM", "nvjitlink": "nvJitLink", "numba_cuda": "numba-cuda"}
 
 
 def versions() -> dict[str, str]:
-    """The versions that decide what a kernel compiles to, and of what reads it; "" where one is not a
-    package."""
+    """The versions that decide what a kernel compiles to, and nvdisasm's; "" for one that is no package."""
     found = {name: next(filter(None, map(_version, packages)), "") for name, packages in _PACKAGES.items()}
     return {**found, "python": ".".join(platform.python_version_tuple()[:2])}
 
@@ -83,10 +82,10 @@ def record(
     data: Path = DATA,
     advance: Callable[[Stage], None] = lambda stage: None,
 ) -> list[dict[str, Any]]:
-    """Compile stages at their default tiles, write what is new into the record, and return its rows of them.
+    """Compile stages at their default tiles, write what is new into the record, and return the stages' rows.
 
-    compile_one: (stage, compute capability) -> Compiled. What is as recorded stays as it is, its date
-    included. A stage that is no longer in the ladder is dropped. advance: called after each stage.
+    compile_one: (stage, compute capability) -> Compiled. A row that says the same as before stays, with its
+    date. A stage that is no longer in the ladder is dropped. advance: called after each stage.
     """
     folder = data / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
@@ -134,7 +133,7 @@ def _row(stage: Stage, capability: str, code: Compiled, command: str) -> dict[st
 
 
 def _kept(old: dict | None, new: dict) -> dict:
-    """The old row if it says the same of the kernel and of the versions that compiled it."""
+    """The old row if kernel and versions are the same in it, else the new one."""
     about = new.keys() - {"date", "command"}
     return old if old is not None and all(old[name] == new[name] for name in about) else new
 
@@ -155,7 +154,7 @@ def _version(package: str) -> str:
 
 
 def _write(path: Path, codes: dict[str, Iterable[Instruction]]) -> None:
-    """Write the instructions of each compute capability, unless the file holds just that."""
+    """Write the instructions of each compute capability, unless the file holds them already."""
     text = "".join(f"{line}\n" for capability, rows in codes.items() for line in _lines(capability, rows))
     if not path.exists() or lzma.decompress(path.read_bytes()).decode() != text:
         path.write_bytes(lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME))

@@ -1,4 +1,4 @@
-"""What `compiled` returns: the machine code of a kernel, counted by kind and by line, and what it takes."""
+"""What `compiled` returns: a kernel's machine code, counted by kind and by line, its registers and memory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gemm_course.compiler.loops import loops
 if TYPE_CHECKING:
     import pandas as pd
 
-SHOWN = 4  # kinds that a summary names
+SHOWN = 4  # how many kinds a summary names
 PLURALS = {
     "multiply-add": "multiply-adds",
     "Tensor Core product": "Tensor Core products",
@@ -38,10 +38,10 @@ PLURALS = {
 
 @dataclass(frozen=True, eq=False)
 class Loop:
-    """A loop of machine code, as often as it stands there: the compiler may have written several iterations.
+    """A loop of the machine code. If the compiler has unrolled it, it holds several iterations.
 
-    rows: its instructions by address, those of loops inside it included. work: the kind that the kernel is
-    there for, "Tensor Core product" if it has any, or else "multiply-add".
+    rows: its instructions by address, including those of loops inside it. work: the kind of instruction that
+    does the kernel's work, "Tensor Core product" if it has any, or else "multiply-add".
     """
 
     rows: Sequence[Instruction] = field(repr=False)
@@ -64,7 +64,7 @@ class Loop:
 
     @property
     def share(self) -> float:
-        """Which part of its instructions is work, 0 to 1. A Tensor Core product is one of many clocks."""
+        """The share of its instructions that do the work, 0 to 1. A Tensor Core product takes many clocks."""
         return self.by_kind[self.work] / len(self.rows)
 
     def __len__(self) -> int:
@@ -77,18 +77,18 @@ class Loop:
 
 @dataclass(frozen=True, eq=False)
 class Compiled:
-    """A kernel's machine code for one compute capability, and what it takes.
+    """A kernel's machine code for one compute capability, with the registers and memory that it takes.
 
-    registers: per thread. spilled_bytes: how much of a thread's registers the code stores to local memory,
-    because there are too few, each store counted once. local_bytes: of local memory per thread, for spilled
-    values and for arrays that cannot stay in registers. shared_bytes: per block, arrays of fixed shape and
-    what the launch requests together, if it is known; static_shared_bytes: the former. seconds: of wall
-    time from the Python function to machine code and its lines; None if it is read from the record.
-    compiler: which versions compiled it.
+    registers: per thread. spilled_bytes: what the code stores to local memory because a thread has too few
+    registers, each store counted once. local_bytes: local memory per thread, for spilled values and for
+    arrays that cannot stay in registers. static_shared_bytes: per block, for arrays of fixed shape.
+    shared_bytes: these and what the launch requests, if that is known. seconds: wall time from the Python
+    function to the machine code with its lines; None if it was read from the record. compiler: which versions
+    compiled it.
     """
 
     name: str
-    tiles: str  # of a stage, as in "BM=128 BN=128"; "" for any other kernel
+    tiles: str  # a stage's, as in "BM=128 BN=128"; "" for any other kernel
     compute_capability: tuple[int, int]
     registers: int
     spilled_bytes: int
@@ -103,9 +103,10 @@ class Compiled:
     def instructions(self) -> pd.DataFrame:
         """All instructions in order: address (bytes), opcode, kind (of KINDS), text, line, file.
 
-        line: of the innermost function of the kernel's own; 0, and file "", where there is none, as in the
-        division of integers, which is NVIDIA's. Keeping the numbers of lines can change the order of
-        instructions; then these are in the order without them, and lines are those of their counterparts.
+        line: the line in the innermost function that is the kernel's or its device functions'; 0, with file
+        "", where there is none, as in a division of integers, which is NVIDIA's. Compiling with line numbers
+        can change the order of instructions. The order here is the one without; lines are those of the
+        corresponding instructions.
         """
         return _frame(self.rows)
 
@@ -116,7 +117,7 @@ class Compiled:
 
     @cached_property
     def by_line(self) -> pd.DataFrame:
-        """Instructions by kind, a row for each file and line, a column for each kind that there is."""
+        """Instructions by kind: a row for each file and line, a column for each kind that occurs."""
         import pandas as pd
 
         frame = self.instructions
@@ -125,20 +126,20 @@ class Compiled:
 
     @property
     def work(self) -> str:
-        """The kind of instruction that it is there for: Tensor Core products, or else multiply-adds."""
+        """The kind of instruction that does its work: Tensor Core products, or else multiply-adds."""
         return TENSOR_CORE if self.by_kind[TENSOR_CORE] else MULTIPLY_ADD
 
     @cached_property
     def loops(self) -> list[Loop]:
-        """The loops by address, each with those inside it."""
+        """The loops by address; each includes those inside it."""
         places = {row.address: row for row in self.rows}
         return [Loop([places[address] for address in sorted(body)], self.work) for body in loops(self.rows)]
 
     @cached_property
     def loop(self) -> Loop | None:
-        """The main loop: the one with most of what the kernel is there for, `work`; None without any.
+        """The main loop: the one with most instructions of the kind `work`; None if no loop has any.
 
-        Of a loop around others, only what is outside of those is compared.
+        Instructions in a loop inside another count for the inner loop alone.
         """
         found = [(self._own_work(loop), -len(loop), loop) for loop in self.loops]
         most = max(found, key=lambda one: one[:2], default=None)

@@ -14,7 +14,7 @@ _ROOT = Path(__file__).parents[2]
 
 
 def sources(code: Iterable[Instruction]) -> dict[str, dict[str, str]]:
-    """file -> line, as text -> what it says, of the innermost functions around lines with instructions.
+    """By file and line number (as text): the source of the innermost functions that have instructions.
 
     Decorators belong to their function. A file whose text is unknown has no lines.
     """
@@ -26,7 +26,7 @@ def sources(code: Iterable[Instruction]) -> dict[str, dict[str, str]]:
 
 
 def _lines(file: str) -> list[str]:
-    """The lines of a file as `Instruction` names it: the course's from its package on."""
+    """The lines of a file, by the name that `Instruction` has for it."""
     path = _ROOT / file
     name = str(path) if not Path(file).is_absolute() and path.is_file() else file
     return [line.rstrip("\n") for line in linecache.getlines(name)]
@@ -45,7 +45,7 @@ def _functions(text: str) -> Iterable[range]:
     """The lines of each function."""
     try:
         tree = ast.parse(text)
-    except SyntaxError:  # such as a cell with a magic command
+    except SyntaxError:  # a cell with a magic command is no Python
         return
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef):

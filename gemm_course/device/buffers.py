@@ -22,10 +22,9 @@ def padded(matrix: np.ndarray, leading: int) -> np.ndarray:
 
 
 def on_device(arguments: Sequence) -> list:
-    """A launch's arguments for a GPU: each NumPy array copied there, once if it is passed twice.
+    """A launch's arguments with each NumPy array copied to the GPU; an array that is passed twice, once.
 
-    A tensor map becomes a map of the copy of its matrix, which is copied even if it is not an argument
-    itself.
+    A tensor map becomes a map of the copy of its matrix, which is copied even if it is not an argument.
     """
     from numba import cuda
 

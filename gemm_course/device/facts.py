@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from gemm_course.device.presence import require_gpu
 from gemm_course.model.gpus import LIMITS
 
-HOPPER = 9  # only this generation has wgmma and setmaxnreg in this form
+HOPPER = 9  # later generations lack its wgmma and setmaxnreg
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class GpuFacts:
 
     @property
     def peak_fp32_tflops(self) -> float:
-        """FP32 fused multiply-adds, two operations each, on every lane at the highest clock."""
+        """TFLOPS of FP32 fused multiply-adds, two operations each, on every lane at the highest clock."""
         newest = max(LIMITS)
         lanes = LIMITS.get(self.compute_capability, LIMITS[newest]).fp32_lanes
         return 2e-6 * lanes * self.multiprocessors * self.max_sm_clock_mhz
@@ -71,8 +71,8 @@ def gpu_facts() -> GpuFacts:
 def why_too_old(what: str, needed: tuple[int, int]) -> str | None:
     """Why this GPU cannot run something that needs a compute capability, as a sentence, or None if it can.
 
-    What needs Hopper's 9.0 uses instructions that later GPUs lack as well. Raises NoGpu where there is no
-    GPU.
+    Something that needs Hopper's 9.0 uses instructions that later GPUs lack, too. Raises NoGpu where there is
+    no GPU.
     """
     facts = gpu_facts()
     only_hopper = needed[0] == HOPPER

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from gemm_course.device.facts import gpu_facts
 from lockstep.limits import MAX_STATIC_SHARED_BYTES
 
-# Numba warns about small grids when a kernel is configured; a course starts with small grids.
+# Numba warns about small grids when a kernel is configured, but a course begins with small grids.
 warnings.filterwarnings("ignore", message=".*Grid size .* low occupancy")
 
 
@@ -32,14 +32,14 @@ def launch(kernel, grid, block, args: Sequence, shared_bytes: int = 0) -> None:
 
 
 def must_opt_in(dynamic_bytes: int, compiled: Resources) -> bool:
-    """Whether a block's shared memory, static arrays included, is more than it gets without opting in."""
+    """Whether a block needs more shared memory, static arrays included, than it gets without opting in."""
     return dynamic_bytes + compiled.static_shared_bytes > MAX_STATIC_SHARED_BYTES
 
 
 def compile_for(kernel, args: Sequence) -> Resources:
     """Compile a kernel for the types of these arguments, unless that has been done; returns what it takes.
 
-    A kernel that was defined with signatures is compiled already, and for no other types.
+    A kernel that was defined with signatures is compiled already, and cannot be compiled for other types.
     """
     types = tuple(kernel.typeof_pyval(arg) for arg in args)
     if types not in kernel.overloads and kernel._can_compile:
@@ -48,7 +48,7 @@ def compile_for(kernel, args: Sequence) -> Resources:
 
 
 def resources(kernel) -> Resources:
-    """What a kernel takes, according to the driver. Raises ValueError if it has not been compiled yet."""
+    """A kernel's resources, according to the driver. Raises ValueError if it has not been compiled yet."""
     if not kernel.overloads:
         raise ValueError("the kernel has not been compiled yet: launch it, or call compile_for")
     compiled = list(kernel.overloads.values())[-1]

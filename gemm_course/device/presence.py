@@ -1,4 +1,4 @@
-"""Is there a GPU that Numba can compile for and launch on?"""
+"""Whether there is a GPU that Numba can compile for and launch on."""
 
 import functools
 
@@ -18,7 +18,7 @@ def why_no_gpu() -> str | None:
 
 @functools.cache
 def _why_no_gpu() -> str | None:
-    """Asked once per process."""
+    """The same, found out once per process."""
     from numba import config, cuda
 
     if config.ENABLE_CUDASIM:
@@ -28,7 +28,7 @@ def _why_no_gpu() -> str | None:
         return _about_the_driver(str(problem))
     try:
         devices = len(cuda.gpus)
-    except Exception as error:  # whatever a broken driver raises, the answer is the same
+    except Exception as error:  # a broken driver may raise anything; the answer is the same
         return _about_the_driver(str(error))
     if not devices:
         return "The NVIDIA driver is installed, but it sees no GPU."

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 from gemm_course.device.facts import sm_clock_mhz
 
-QUEUEING_MS = 0.15  # the host takes less to queue one launch
+QUEUEING_MS = 0.15  # more than the host needs to queue one launch
 LONGEST_HOLD_MS = 40
 
 
 @dataclass(frozen=True)
 class Timing:
-    """Times of a repeated launch: the median and the best, in milliseconds, and the clock meanwhile."""
+    """Times of a repeated launch, median and best, in milliseconds, and the clock while it ran."""
 
     median_ms: float
     best_ms: float
@@ -32,10 +32,10 @@ def time_alternating(
 ) -> list[Timing]:
     """Time launchers in turn, A B A B ..., so that clocks and temperature are the same for all of them.
 
-    Each is launched once to warm up and once to estimate; then as often as fits the budget of GPU time, at
-    least `least` and at most `most` times. If the estimate alone exceeds the budget and `least` is 1, it is
-    the result. The GPU waits until everything is queued, so that the host's launch overhead is not counted. A
-    launcher takes no argument and queues work on the default stream.
+    Each is launched once to warm up and once to estimate its time. Then it is launched as often as the budget
+    of GPU time allows, but at least `least` and at most `most` times. If the estimate alone exceeds the
+    budget and `least` is 1, the estimate is the result. The GPU waits until everything is queued, so that the
+    host's launch overhead is not counted. A launcher takes no argument and queues work on the default stream.
     """
     for launcher in launchers:
         launcher()
@@ -55,7 +55,7 @@ def repetitions(once_ms: float, budget_ms: float, most: int, least: int = 3) -> 
 
 
 def _events_of(launchers, rounds: int) -> tuple[int | None, list[list[float]]]:
-    """-> the clock while they ran, and the milliseconds of each launcher in each round."""
+    """Launch all in rounds -> the clock while they ran, and each launcher's milliseconds in each round."""
     from numba import cuda
 
     marks = [[cuda.event() for _ in range(len(launchers) + 1)] for _ in range(rounds)]

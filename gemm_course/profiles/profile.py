@@ -1,4 +1,4 @@
-"""What a kernel did on a GPU, measured: where its warps stood, and how busy the GPU's parts were."""
+"""What was measured of a kernel on a GPU: where its warps stood, and how busy the GPU's parts were."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
 
 
 class NoProfile(LookupError):
-    """Nothing was recorded of this kernel; the message says of what there is a profile."""
+    """This kernel has no recorded profile; the message says which profiles there are."""
 
 
 @dataclass(frozen=True, eq=False)
 class Profile:
     """One launch of a kernel, as Nsight Compute saw it.
 
-    name: the stage's, or the kernel's own. tiles: "BM=128 BN=128", "" for a kernel that is no stage's.
+    name: the stage's or the kernel's. tiles: "BM=128 BN=128", or "" for a kernel that belongs to no stage.
     measured: the row of `records.profiles`: clocks, how busy the parts of the GPU were, warps, counters.
-    code: the machine code that ran, from the GPU's own compiler. sources: file -> line -> its text, of the
-    functions that instructions came from.
+    code: the machine code that ran. sources: file -> line -> its text, for the functions that instructions
+    came from.
     """
 
     name: str
@@ -50,9 +50,9 @@ class Profile:
     def instructions(self) -> pd.DataFrame:
         """A row for each instruction, as in `Compiled.instructions`, with what was measured of it.
 
-        executed: how often warps executed it. threads: how often threads did, those whose predicate was
-        off not counted. global_sectors, shared_wavefronts: of its accesses. samples: how often a sampled
-        warp stood there; and of these, a column for each of WAITS.
+        executed: how often warps executed it. threads: how often threads did, without those whose predicate
+        was off. global_sectors, shared_wavefronts: those of its accesses. samples: how often a sampled warp
+        stood there. A column for each of WAITS says how many of these samples are of that wait.
         """
         import pandas as pd
 
@@ -69,21 +69,21 @@ class Profile:
 
     @cached_property
     def samples(self) -> int:
-        """How often a warp was sampled; all warps together."""
+        """How many samples there are, of all warps together."""
         return int(self.instructions["samples"].sum())
 
     @cached_property
     def waits(self) -> dict[str, float]:
-        """Which part of its time a warp spends on what, a share for each of WAITS; together 1.
+        """The share of its time that a warp spends on each of WAITS; together they are 1.
 
-        All 0 for a launch that was so short that no warp was sampled.
+        All are 0 for a launch that was too short for a sample.
         """
         sums = self.instructions[list(WAITS)].sum()
         return {name: float(sums[name] / max(1, self.samples)) for name in WAITS}
 
     @cached_property
     def executed(self) -> dict[str, int]:
-        """Executed instructions of warps by kind, all kinds, in the order of KINDS."""
+        """How many instructions warps executed, by kind: all kinds, in the order of KINDS."""
         sums = self.instructions.groupby("kind")["executed"].sum()
         return {kind: int(sums.get(kind, 0)) for kind in KINDS}
 
@@ -107,7 +107,7 @@ class Profile:
 
     @property
     def tflops(self) -> float | None:
-        """Of the profiled launch; for speed, what counts is the bench's many launches in a row.
+        """TFLOPS of the profiled launch. The bench's many launches in a row say better how fast a kernel is.
 
         None for a kernel that is no matrix multiplication of known size, or whose time was not measured.
         """
@@ -133,11 +133,11 @@ def recorded(
     gpu: str | Place = "h200",
     data: Path | None = None,
 ) -> Profile:
-    """The recorded profile of a stage of the ladder, or of another kernel by the name it was recorded under.
+    """The recorded profile of a stage of the ladder, or of another kernel by the name that the record has.
 
-    tiles: sizes to change from the stage's defaults; if BLOCKS, a default of which depends on the GPU, is not
-    among them, it is that of the GPU that was recorded. size: m = n = k, or (m, n, k). gpu: its
-    name among the records. Raises NoProfile, with what was recorded; UnknownGpu.
+    tiles: sizes to change from the stage's defaults. The default of BLOCKS depends on the GPU; here it is
+    that of the recorded GPU. size: m = n = k, or (m, n, k). gpu: its name among the records. Raises
+    NoProfile, with what was recorded; UnknownGpu.
     """
     name = stage if isinstance(stage, str) else stage.name
     shape = (size, size, size) if isinstance(size, Integral) else tuple(size)
@@ -188,7 +188,7 @@ def _read(path: Path, row: tuple[tuple[str, Any], ...]) -> Profile:
 
 
 def profile_of(measured: Mapping[str, Any], content: Mapping[str, Any]) -> Profile:
-    """The profile made of a row of `records.profiles` and of what `store` keeps beside it."""
+    """The profile that a row of `records.profiles` and the file beside it, as in `store`, describe."""
     places = zip(content["text"], content["file"], content["line"], strict=True)
     code = Compiled(
         name=measured["stage"],

@@ -1,6 +1,6 @@
-"""Profiles as they are kept: a table with a row for each, and a file with each one's instructions.
+"""The files of profiles: a table with a row for each, and a file with the instructions of each.
 
-`data/GPU/profile/kernels.csv` has the row, `NAME.json.xz` beside it what was sampled and counted per
+`data/GPU/profile/kernels.csv` has the rows. `NAME.json.xz` beside it has the samples and counts of each
 instruction: {"compute_capability": [9, 0], "compiler": ..., "spilled_bytes": ..., "text": [...],
 "file": [...], "line": [...], "executed": [...], "threads": [...], "global_sectors": [...],
 "shared_wavefronts": [...], "samples": {reason: [...]}, "sources": {file: {line: text}}}, lists with one entry
@@ -17,14 +17,14 @@ from typing import Any
 
 from gemm_course.kernels import LADDER, Stage
 
-USUAL = 4096  # rows and columns of the matrices
+USUAL = 4096  # rows and columns of the matrices, unless others are asked for
 FOLDER, TABLE, SUFFIX = "profile", "kernels.csv", ".json.xz"
-KEY = ("stage", "tiles", "m", "n", "k")  # what there is one profile of
+KEY = ("stage", "tiles", "m", "n", "k")  # there is one profile for each of these
 COUNTED = ("executed", "threads", "global_sectors", "shared_wavefronts")
 
 
 def file_name(stage: Stage, tiles: Mapping[str, int], shape: tuple[int, int, int]) -> str:
-    """The name, without its suffix, of the file of a stage's profile: only what is not usual is in it."""
+    """The name, without suffix, of a profile's file: the stage, and tiles and shape unless they are usual."""
     default = stage.complete()
     changed = [f"{name}{size}" for name, size in tiles.items() if size != default[name]]
     sizes = list(dict.fromkeys(shape))
@@ -33,7 +33,7 @@ def file_name(stage: Stage, tiles: Mapping[str, int], shape: tuple[int, int, int
 
 
 def in_order(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Rows of profiles in the ladder's order, variants last, what is usual before what is not."""
+    """Rows of profiles in the ladder's order, then variants; usual tiles and shapes before others."""
     names = [stage.name for stage in LADDER]
 
     def place(row: Mapping[str, Any]) -> tuple:

@@ -14,16 +14,16 @@ from gemm_course.profiles.profile import Profile
 from gemm_course.profiles.waits import WAITS
 from gemm_course.profiles.words import percent, three_digits
 
-LIMIT = 0.70  # of the clocks; a part that is less busy hardly is what everybody waits for
-IDLE = 0.02  # of the launch: what is said of multiprocessors without work
+LIMIT = 0.70  # of the clocks; a part less busy is rarely the bottleneck
+IDLE = 0.02  # of the launch; idle multiprocessors are mentioned from here on
 
 
 @dataclass(frozen=True)
 class Part:
     """A part of the GPU that can be the limit.
 
-    measures: columns of `records.profiles`; the highest counts. busy: completes "... in 91 % of the clocks".
-    are: "are" for units and slots, "is" for a memory.
+    measures: columns of `records.profiles`, of which the highest counts. busy: a phrase for "... in 91 % of
+    the clocks". are: the verb, "are" for units and slots, "is" for a memory.
     """
 
     name: str
@@ -49,11 +49,11 @@ _SLOTS, _MULTIPLY_ADDS, _TENSOR_CORES = "issue slots", "multiply-add units", "Te
 class Verdict:
     """What limits a kernel now. Shares are from 0 to 1.
 
-    busy: each part that was measured, the busiest first, and the share of the clocks in which it was busy;
-    clocks are those in which a multiprocessor has work. work: the part that the kernel is there for, Tensor
+    busy: each part that was measured, the busiest first, with the share of the clocks in which it was busy;
+    clocks are those in which a multiprocessor has work. work: the part that does the kernel's work, Tensor
     Cores or multiply-add units. wait, waited: what a warp waits for longest, one of WAITS, and the share of
-    its time. multiply_adds: of all executed instructions. idle: the share of the launch for which a
-    multiprocessor has no work, because the blocks do not come out even.
+    its time. multiply_adds: their share of all executed instructions. idle: the share of the launch in which
+    a multiprocessor has no work, because its blocks end before those of others.
     """
 
     name: str
@@ -66,7 +66,7 @@ class Verdict:
 
     @property
     def waiting(self) -> bool:
-        """Is waiting the limit, because no part is busy enough?"""
+        """Whether waiting is the limit, because no part is busy enough."""
         return next(iter(self.busy.values())) < LIMIT
 
     @property
@@ -76,12 +76,12 @@ class Verdict:
 
     @property
     def share(self) -> float:
-        """Of the clocks in which the limiter was busy or, if waiting is the limit, of a warp's time."""
+        """The limiter's share of the clocks or, if waiting is the limit, the share of a warp's time."""
         return self.waited if self.waiting else self.busy[self.limiter]
 
     @property
     def next(self) -> str:
-        """The part that would be the limit if this one, or the waiting, were gone."""
+        """The part that would be the limit if this limit, a part or waiting, were gone."""
         return list(self.busy)[0 if self.waiting else 1]
 
     @property
@@ -90,15 +90,15 @@ class Verdict:
 
     @property
     def at_most(self) -> float:
-        """How many times as fast the kernel could be then: the other parts would still need their clocks.
+        """How many times as fast the kernel could be if the limit were gone; other parts keep their clocks.
 
-        The part that does the work cannot be gone. Where it is the limit, it is always busy then.
+        The part that does the work cannot go. If it is the limit, it would then be busy in every clock.
         """
         return 1 / (self.share if self.working else self.next_share)
 
     @property
     def working(self) -> bool:
-        """Is the limit the part that does the work?"""
+        """Whether the part that does the work is the limit."""
         return not self.waiting and self.limiter == self.work
 
     @property
@@ -113,12 +113,12 @@ class Verdict:
 
     @property
     def wait_in_words(self) -> str:
-        """Completes "a warp waits ...", such as "at barriers"."""
+        """The rest of "a warp waits ...", such as "at barriers"."""
         return WAITS[self.wait].waits
 
     @property
     def limit_in_words(self) -> str:
-        """Such as "L2, busy in 91 % of the clocks" or "waiting, 60 % of a warp's time at barriers"."""
+        """In words: "L2, busy in 91 % of the clocks" or "waiting, 60 % of a warp's time at barriers"."""
         if self.waiting:
             return f"waiting, {percent(self.waited)} of a warp's time {self.wait_in_words}"
         return f"{self.limiter}, {PARTS[self.limiter].busy} in {percent(self.share)} of the clocks"
@@ -175,7 +175,7 @@ def _busy(row: Mapping[str, float | None]) -> dict[str, float]:
 
 
 def of_active_clocks(row: Mapping[str, float | None], name: str) -> float | None:
-    """How busy a part was, a column of PROFILE_BUSY: of the clocks in which multiprocessors had work, 0 to 1.
+    """How busy a part, a column of PROFILE_BUSY, was in clocks in which multiprocessors had work, 0 to 1.
 
     None if that was not measured.
     """

@@ -14,14 +14,14 @@ from types import MappingProxyType
 
 from gemm_course.compiler.disassembly import Instruction
 
-BACK = 64  # instructions before a jump among which the one that sets its condition is looked for
+BACK = 64  # the instruction that sets a jump's condition is searched among so many before it
 
 
 @dataclass(frozen=True)
 class Wait:
     """One way for a warp to spend its time.
 
-    meaning: what it is. help: what makes it less. waits: completes "a warp waits 24 % of its time ...", such
+    meaning: what it is. help: how to wait less. waits: the rest of "a warp waits 24 % of its time ...", such
     as "at barriers"; "" if no time is lost, because the warp's scheduler issues an instruction.
     """
 
@@ -117,7 +117,7 @@ _MEANS = {
     "selected": "issuing",
     "not_selected": "another warp's turn",
     "long_sb": "global memory",
-    "short_sb": "shared memory",  # and slow operations, such as roots, in a kernel that has them
+    "short_sb": "shared memory",  # or a slow operation, such as a root
     "lg": "queue to global memory",
     "tex": "queue to global memory",
     "mio": "queue to shared memory",
@@ -136,7 +136,7 @@ _PREDICATE = re.compile(r"@!?(U?P\d)")
 
 
 def wait_of(reason: str, code: Sequence[Instruction], place: int) -> str:
-    """The wait that a reason of Nsight Compute's means at an instruction, a key of WAITS.
+    """The wait, a key of WAITS, that Nsight Compute's reason stands for at an instruction.
 
     code: all instructions of the kernel by address; place: the index of the one that waits.
     """
@@ -149,13 +149,13 @@ def wait_of(reason: str, code: Sequence[Instruction], place: int) -> str:
 
 
 def _waits_for_copies(code: Sequence[Instruction], place: int) -> bool:
-    """Is this the wait for copies that the warp began itself? It is seen at the instruction after it."""
+    """Whether the warp waits for its own copies. Such samples are at the instruction after the wait."""
     before = code[place - 1].opcode if place else ""
     return code[place].opcode.startswith(("DEPBAR", "SYNCS")) or before.startswith("DEPBAR")
 
 
 def _asks_for_a_copy(code: Sequence[Instruction], place: int) -> bool:
-    """Is this a jump whose condition is whether an mbarrier has completed?"""
+    """Whether this is a jump that depends on the completion of an mbarrier."""
     condition = _PREDICATE.match(code[place].predicate)
     if not condition or not code[place].opcode.startswith("BRA"):
         return False
