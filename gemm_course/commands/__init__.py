@@ -1,1 +1,1 @@
-"""What is around the lessons: opening the course, its state here, newer and fresh notebooks."""
+"""The commands around the lessons: open the course, examine this machine, update, reset a notebook."""

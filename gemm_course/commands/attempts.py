@@ -1,4 +1,4 @@
-"""`gemm-course attempts`: kept or forgotten, shown, written for a teacher, added up."""
+"""`gemm-course attempts`: keeps or forgets attempts, shows them, writes a summary, adds summaries up."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gemm_course.commands.errors import CourseError
 
 
 def switched(on: bool) -> str:
-    """Begin to keep attempts, or remove what was kept; say so. Raises CourseError."""
+    """Begin to keep attempts, or remove those that were kept -> a sentence about it. Raises CourseError."""
     file = _file()
     try:
         if not on:
@@ -24,7 +24,7 @@ def switched(on: bool) -> str:
 
 
 def written(target: Path) -> str:
-    """Write this learner's summary into a new file; say what is in it. Raises CourseError."""
+    """Write this learner's summary into a new file -> what is in it, in words. Raises CourseError."""
     file = _file()
     if not file.exists():
         raise CourseError("No attempts are kept here: `gemm-course attempts --on` begins to.")

@@ -14,7 +14,7 @@ from gemm_course import places
 from gemm_course.commands.errors import CourseError
 from gemm_course.commands.release import release_course
 
-BUILDS = ("hatchling>=1.27", "editables")  # what makes the course itself a package
+BUILDS = ("hatchling>=1.27", "editables")  # they make a package of the course itself
 
 
 def bundle(folder: Path, solutions: bool, extra: str | None) -> float:
@@ -55,9 +55,9 @@ def bundle(folder: Path, solutions: bool, extra: str | None) -> float:
 
 
 def _for_any_patch(listed: str) -> dict[str, list[str]]:
-    """What is needed on the oldest and on the newest patch of this Python: 3.11.2 needs more than 3.11.7.
+    """The requirements on the oldest and on the newest patch of this Python: 3.11.2 needs more than 3.11.7.
 
-    pip has to be told for which: it would refuse what does not run on the Python that it runs on itself.
+    pip must be told for which patch, or it refuses packages that are not for the Python that runs it.
     """
     requirements = [Requirement(line) for line in listed.splitlines() if line.strip()]
     minor = "{}.{}".format(*sys.version_info[:2])

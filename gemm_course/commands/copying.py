@@ -1,7 +1,7 @@
 """Puts a copy of the notebooks into a learner's folder, and later brings it up to date.
 
-A copy remembers in `.course/brought.json` how each file was when it came, by its SHA-256: so what the learner
-changed is known, and what the course has changed since.
+A copy remembers in `.course/brought.json` the SHA-256 of each file as it came. So the course can tell what
+the learner has changed, and what it has changed itself since then.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def copy_into(folder: Path) -> bool:
             target = part / name
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(file, target)
-        part.rename(notebooks)  # as a whole: nothing half-made stays if this is interrupted
+        part.rename(notebooks)  # in one step, so that an interruption leaves no half of it
         _remember(folder, {name: _digest(file) for name, file in brought()})
     except OSError as error:
         raise CourseError(f"{folder} cannot be written ({error.strerror}): choose another folder.") from error
@@ -59,7 +59,7 @@ def newer_files(folder: Path) -> list[str]:
 
 
 def bring_up_to_date(folder: Path) -> tuple[list[str], list[Path]]:
-    """Replace what the course has changed; return these files' names, and the copies kept of edited ones."""
+    """Replace the files that the course has changed; return their names, and the copies of edited ones."""
     before, newer, kept = _remembered(folder), newer_files(folder), []
     for name in newer:
         file, source = folder / "notebooks" / name, places.BROUGHT / name
@@ -68,12 +68,12 @@ def bring_up_to_date(folder: Path) -> tuple[list[str], list[Path]]:
         file.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source, file)
         before[name] = _digest(source)
-        _remember(folder, before)  # after each file: an interruption forgets none
+        _remember(folder, before)  # after each file, so that an interruption loses none
     return newer, kept
 
 
 def brought() -> Iterator[tuple[str, Path]]:
-    """Name below ``notebooks`` and path of each file that a learner gets."""
+    """Yield each file that a learner gets: its name below ``notebooks``, and its path."""
     for file in sorted(places.BROUGHT.rglob("*")):
         name = file.relative_to(places.BROUGHT)
         hidden = any(part.startswith(".") for part in name.parts)
@@ -95,7 +95,7 @@ def _memory(folder: Path) -> Path:
 
 
 def _remembered(folder: Path) -> dict[str, str]:
-    """What is remembered; nothing if that file is damaged, and then everything counts as edited."""
+    """What the copy remembers. If its file is damaged: nothing, so that every notebook counts as edited."""
     try:
         said = json.loads(_memory(folder).read_text("utf-8"))
     except (OSError, ValueError):

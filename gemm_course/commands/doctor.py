@@ -1,4 +1,4 @@
-"""Examines the machine: what it has, what will run where, what to do about what is missing."""
+"""Examines the machine: what it has, what will run where, and what to do if something is missing."""
 
 import platform
 import shutil
@@ -97,7 +97,7 @@ def _python() -> Finding:
 
 
 def _packages() -> Iterator[Finding]:
-    """Every package that the course asks for on this machine, against the version it asks for."""
+    """Compare every package that the course needs on this machine with the version that it needs."""
     from packaging.requirements import Requirement
 
     for line in requires("gemm-course") or []:
@@ -142,7 +142,7 @@ def _gpu() -> Iterator[Finding]:
 
 
 def _advice_for_gpu(reason: str) -> str | None:
-    """Say what would bring the GPU into use; None on a machine without one, where nothing is amiss."""
+    """Say how the GPU could be used; None on a machine without one, where nothing is wrong."""
     if ask_nvidia_smi("name") is None:
         return None
     if not _SCRIPT.is_file():
@@ -196,5 +196,5 @@ def _tests() -> Finding:
 
 
 def _from_script_or_wheel(script: str, wheel: str) -> str:
-    """Which of the two to say: a course that came as a wheel has no course.py."""
+    """``script`` where there is a course.py; ``wheel`` where the course was installed from a wheel."""
     return script if _SCRIPT.is_file() else wheel

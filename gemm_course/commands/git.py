@@ -1,4 +1,4 @@
-"""The few things asked of git."""
+"""The few things that the course asks git."""
 
 import os
 import subprocess
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from gemm_course.commands.errors import CourseError
 
-# Of a merge: whoever uses nbgitpuller need not have told git a name.
+# The author of a merge. Users of nbgitpuller may never have told git their name.
 NAMES = {"NAME": "gemm-course update", "EMAIL": "update@gemm-course.invalid"}
 AUTHOR = {f"GIT_{who}_{what}": name for who in ("AUTHOR", "COMMITTER") for what, name in NAMES.items()}
 
@@ -16,9 +16,9 @@ class NoClone(CourseError):
 
 
 class Clone:
-    """The course's folder as git knows it.
+    """The course's folder as a git clone.
 
-    Raises NoClone where it knows none, and CourseError with git's own reason where git refuses to look.
+    Raises NoClone if it is none, and CourseError with git's reason if git refuses to look.
     """
 
     def __init__(self, root: Path):
@@ -50,13 +50,14 @@ class Clone:
         return done.stdout
 
     def course_commit(self) -> str:
-        """Return the newest commit here that came with the course, whatever was committed on top of it.
+        """Return the newest commit that came with the course, below any commits on top of it.
 
-        That is where this branch and the one it follows part. nbgitpuller commits a learner's work by itself.
+        It is the last one that this branch shares with the branch it follows. On top of it there may be
+        commits with a learner's work, which nbgitpuller makes by itself.
         """
         try:
             return self("merge-base", "HEAD", "@{upstream}").strip()
-        except CourseError:  # a branch that follows none
+        except CourseError:  # this branch follows no other
             return "HEAD"
 
     def paths(self, *arguments: str) -> set[str]:
@@ -65,7 +66,7 @@ class Clone:
 
 
 def _reason(said: bytes) -> str:
-    """What git says went wrong, in a line; of a refusal its advice as well, which is the last line."""
+    """The line in which git says what went wrong; after a refusal also the last line, which is its advice."""
     lines = [line.strip() for line in said.decode(errors="replace").splitlines() if line.strip()]
     reason = next(
         (line for line in lines if line.startswith(("fatal:", "error:"))), lines[-1] if lines else ""

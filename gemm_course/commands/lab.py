@@ -13,21 +13,20 @@ from gemm_course.commands.errors import CourseError
 from gemm_course.commands.fresh import remember_fresh
 from gemm_course.commands.places import notebook
 
-# Defaults below the learner's own: no news prompt; extensions that draw explorers and find places.
+# JupyterLab settings that a learner's own override, and extensions that draw explorers and find places.
 JUPYTER = Path(__file__).parent / "jupyter"
-DRAWN = "GEMM_COURSE_LAB"  # set where explorers are drawn by the extension
-HUB = "JUPYTERHUB_SERVICE_URL"  # set by a JupyterHub for the servers that it starts
-HUBS_PAGE = "JUPYTERHUB_DEFAULT_URL"  # the page they open, if the hub's settings name one
+DRAWN = "GEMM_COURSE_LAB"  # tells kernels that the extension draws the explorers
+HUB = "JUPYTERHUB_SERVICE_URL"  # a JupyterHub sets this for the servers that it starts
+HUBS_PAGE = "JUPYTERHUB_DEFAULT_URL"  # the page that such a server opens; a hub may set it
 
 
 def serve(arguments: Sequence[str] = ()) -> None:
     """Serve the learner's folder and open notebook 00, until Ctrl-C.
 
-    ``arguments``: the folder, if it is another than the learner's usual one; where it has no notebooks, it
-    gets a copy. The others go to JupyterLab as they are (``--no-browser``, ``--ip=0.0.0.0``, ...). When its
-    port 8888 is taken, JupyterLab takes another. A JupyterHub may start learners' servers with this command;
-    in a terminal of such a server it only brings the notebooks. Raises CourseError where the folder cannot be
-    the learner's.
+    ``arguments``: first the folder, unless it is the learner's usual one; a folder without notebooks gets a
+    copy of them. All other arguments go to JupyterLab (``--no-browser``, ``--ip=0.0.0.0``, ...), which takes
+    another port if 8888 is taken. A JupyterHub may start learners' servers with this command; in a terminal
+    of such a server it only copies the notebooks. Raises CourseError if the folder cannot be the learner's.
     """
     folder, arguments = _folder_and_options(arguments)
     _prepare(folder)
@@ -44,7 +43,7 @@ def serve(arguments: Sequence[str] = ()) -> None:
 
 
 def _app():
-    """JupyterLab; where a JupyterHub starts a learner's server, the application that lets this learner in."""
+    """The application: JupyterLab's, or under a JupyterHub the hub's, which lets in this learner alone."""
     if HUB not in os.environ:
         from jupyterlab.labapp import LabApp
 
@@ -60,14 +59,14 @@ def _app():
 
 
 def _folder_and_options(arguments: Sequence[str]) -> tuple[Path, Sequence[str]]:
-    """Take the first argument for the learner's folder, unless it is an option, or a file for JupyterLab."""
+    """Split off the learner's folder: the first argument, unless it is an option or a file for JupyterLab."""
     if not arguments or arguments[0].startswith("-") or Path(arguments[0]).is_file():
         return places.learners_folder(), arguments
     return Path(arguments[0]).expanduser().resolve(), arguments[1:]
 
 
 def _prepare(folder: Path) -> None:
-    """See to it that the learner's notebooks are there, and say what the learner should know of them."""
+    """Make sure that the learner's notebooks are there, and tell the learner about copies and newer ones."""
     if copy_into(folder):
         print(f"Your copy of the notebooks is in {folder}.", flush=True)
     elif not places.is_own(folder):
@@ -80,9 +79,9 @@ def _prepare(folder: Path) -> None:
 
 
 def options(given: Sequence[str] = (), folder: Path | None = None) -> list[str]:
-    """Return the options that make JupyterLab the course's: its folder, its first page, a quiet end.
+    """Return JupyterLab's options for the course: its folder, its first page, no question at the end.
 
-    Those that the learner gives as well are left out: JupyterLab takes an option once.
+    Options that the learner gives are left out, because JupyterLab takes an option only once.
     """
     names = {option.split("=")[0] for option in given}
     return [option for option in _options(folder or places.COURSE) if option.split("=")[0] not in names]
@@ -105,7 +104,7 @@ def _first_page(folder: Path) -> str:
 
 
 def environment(folder: Path = places.COURSE) -> dict[str, str]:
-    """What JupyterLab and its kernels are to find in their environment, beside what is there.
+    """Variables that JupyterLab and its kernels need besides those that are set.
 
     Folders are added to the learner's own, so that their settings and extensions stay.
     """
@@ -113,21 +112,22 @@ def environment(folder: Path = places.COURSE) -> dict[str, str]:
         name: os.pathsep.join(filter(None, [os.environ.get(name), str(JUPYTER)]))
         for name in ("JUPYTER_CONFIG_PATH", "JUPYTER_PATH")
     }
-    first = {"JUPYTER_PREFER_ENV_PATH": "1"}  # the kernel of this Python, before others of the learner's
+    first = {"JUPYTER_PREFER_ENV_PATH": "1"}  # prefer this Python's kernel to others that the learner has
     drawn = {DRAWN: "1"}
     return added | first | drawn | ({} if folder == places.COURSE else {places.VARIABLE: str(folder)})
 
 
 def _end_with_the_terminal() -> None:
-    """When its terminal is closed, end as JupyterLab ends when asked to, which ends the kernels as well."""
+    """When the terminal is closed, stop JupyterLab properly, so that the kernels end as well."""
     if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) == signal.SIG_DFL:
         signal.signal(signal.SIGHUP, lambda *_: os.kill(os.getpid(), signal.SIGTERM))
 
 
 def _end_workers() -> None:
-    """End AnyIO's worker threads, for which Python would wait.
+    """End AnyIO's worker threads, because Python would wait for them.
 
-    One that was at work on a request when the server stopped waits for another one for ever (anyio 4.16).
+    A thread that was working on a request when the server stopped waits for the next one forever (anyio
+    4.16).
     """
     for thread in threading.enumerate():
         if thread.name.startswith("AnyIO worker"):

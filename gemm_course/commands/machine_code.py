@@ -1,4 +1,4 @@
-"""`gemm-course compile`: what stages of the ladder compile to, shown, or written into data/machine_code."""
+"""`gemm-course compile`: shows what stages compile to, or writes it into data/machine_code."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gemm_course.records import DATA, parse_tiles
 def show(stages: list[str], capability: str, tiles: str, text: bool) -> None:
     """Print a summary of each stage, or all its machine code. Raises CourseError with what is wrong.
 
-    Of the whole ladder those stages are left out, with the reason, that such a GPU cannot run.
+    If no stages are named, those that such a GPU cannot run are left out, with the reason.
     """
     chosen = stages_or_files(stages)
     for stage in chosen:
@@ -59,7 +59,7 @@ def write(stages: list[str], command: str, data: Path | None = None) -> None:
 
 
 def stages_or_files(names: list[str]) -> list[Stage]:
-    """Stages of the ladder, all by default, and those of one's own, such as mine.py. Raises CourseError."""
+    """The stages of these names and in files such as mine.py; all by default. Raises CourseError."""
     files = {name: read_own(name) for name in names if is_file(name)}
     known = {stage.name: stage for stage in _known([name for name in names if name not in files])}
     return [files.get(name) or known[name] for name in names] or list(LADDER)

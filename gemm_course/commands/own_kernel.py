@@ -1,4 +1,4 @@
-"""`gemm-course new` and `check`, and what other commands do with a stage of one's own."""
+"""`gemm-course new` and `check`, and what other commands do with a learner's own stage."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gemm_course.records import parse_tiles
 
 
 def new(name: str, start: str, folder: Path | None) -> Path:
-    """Write a stage of one's own, into the folder, beside the notebooks or else here. Raises CourseError."""
+    """Write a learner's stage into the folder, or else beside the notebooks or here. Raises CourseError."""
     beside = learners_folder() / "notebooks"
     try:
         return write_new(name, folder or (beside if beside.is_dir() else Path()), start)
@@ -21,7 +21,7 @@ def new(name: str, start: str, folder: Path | None) -> Path:
 
 
 def check(file: str, tiles: str) -> bool:
-    """Print what is wrong with a stage of one's own; -> whether nothing is. Raises CourseError."""
+    """Print what is wrong with a learner's stage -> whether it is right. Raises CourseError."""
     try:
         found = read_own(file).check(parse_tiles(tiles))
     except ValueError as reason:
@@ -31,12 +31,12 @@ def check(file: str, tiles: str) -> bool:
 
 
 def is_file(name: str) -> bool:
-    """Whether a name on the command line is that of a file, not of a stage of the ladder."""
+    """Whether a name on the command line names a file, not a stage of the ladder."""
     return name.endswith(".py")
 
 
 def read_own(name: str) -> Mine:
-    """Read a stage of one's own. Raises CourseError."""
+    """Read a learner's own stage. Raises CourseError."""
     try:
         return own(name)
     except OwnKernelError as reason:

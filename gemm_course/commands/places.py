@@ -4,7 +4,7 @@ from pathlib import Path
 
 from gemm_course.commands.errors import CourseError
 
-KEPT = Path("notebooks", "kept")  # below the learner's folder: earlier states of notebooks
+KEPT = Path("notebooks", "kept")  # earlier states of notebooks, in the learner's folder
 
 
 def notebook(number: str, folder: Path) -> Path:

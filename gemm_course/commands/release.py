@@ -14,7 +14,7 @@ from gemm_course import checks, places
 from gemm_course.commands.copying import brought
 from gemm_course.commands.errors import CourseError
 
-# Of a clone, beside the notebooks: all that a learner needs. Tests and sources hold solutions.
+# What a learner needs of a clone besides the notebooks. Tests and notebook sources hold solutions.
 COURSE = (
     "README.md",
     "LICENSE",
@@ -30,7 +30,7 @@ COURSE = (
 )
 FOLDED, STUB, LISTING = "folded", "stub", "listing"  # tags of the notebooks' cells
 SOLUTIONS_LINK = "Every solution with what it shows when it runs"
-# The module of `graded` is loaded anew: a notebook may have put another function in its place.
+# The module of `graded` is loaded again, because a notebook may have replaced the function.
 CHECK = """\
 from importlib import reload
 
@@ -38,8 +38,8 @@ from gemm_course import check
 from gemm_course.checks.core import grading
 
 reload(grading).graded({call})"""
-# Assignments have no solutions that nbgrader would have to clear away; and pictures below cells stay. A check
-# that a learner has deleted is put back before it is graded.
+# nbgrader has no solutions to remove, and leaves the pictures below cells. Before it grades, it restores
+# checks that a learner has deleted.
 CONFIG = """\
 c = get_config()
 c.CourseDirectory.course_id = "gemm-course"
@@ -62,11 +62,11 @@ c.GenerateAssignment.preprocessors = [
 def release_course(folder: Path, solutions: bool) -> None:
     """Write the course into a new folder, as learners get it.
 
-    Without ``solutions`` neither their notebooks nor those folded below the exercises are in it, nor what is
-    shown by cells that list a kernel asked for above them. The checkers know right answers all the same, such
-    a cell lists its kernel once it is run, and Python hides nothing.
+    Without ``solutions``, three things are left out: the notebooks with solutions, the solutions folded below
+    exercises, and the outputs of cells that list a kernel which an exercise above asks for. The checkers
+    still know the right answers, such a cell lists its kernel when it is run, and Python hides nothing.
 
-    Raises CourseError where the folder is not new.
+    Raises CourseError if the folder is not empty.
     """
     _begin(folder)
     for name in COURSE:
@@ -90,8 +90,8 @@ def release_course(folder: Path, solutions: bool) -> None:
 def release_assignments(folder: Path) -> list[str]:
     """Write a course for nbgrader into a new folder: an assignment per notebook, a point per exercise.
 
-    An exercise's cell is the learner's; its check stands in a locked cell below it. Nothing has a solution.
-    Returns the assignments' names. Raises CourseError where the folder is not new.
+    The learner writes into the exercise's cell; its check is in a locked cell below it. There are no
+    solutions. Returns the assignments' names. Raises CourseError if the folder is not empty.
     """
     _begin(folder)
     (folder / "nbgrader_config.py").write_text(CONFIG, "utf-8")
@@ -117,9 +117,9 @@ def assignment_of(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
 
 
 def _without_solutions(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
-    """The notebook without the solutions folded below its exercises, and without the way to the others.
+    """The notebook without the solutions below its exercises, and without links to the other solutions.
 
-    A cell that lists a kernel which solves an exercise stays, without what it shows: a learner runs it.
+    A cell that lists a kernel which solves an exercise stays, but without its outputs; a learner may run it.
     """
     notebook.cells = [cell for cell in notebook.cells if FOLDED not in cell.metadata.get("tags", [])]
     for cell in notebook.cells:
@@ -131,7 +131,7 @@ def _without_solutions(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode
 
 
 def _graded(cell: nbformat.NotebookNode) -> Iterator[nbformat.NotebookNode]:
-    """An exercise's cell as two: what the learner writes, and the check; any other cell as it is."""
+    """Split an exercise's cell into what the learner writes and the check. Any other cell stays."""
     is_stub = cell.cell_type == "code" and STUB in cell.metadata.get("tags", [])
     call = _check_at_the_end(cell.source) if is_stub else None
     if call is None:
@@ -148,9 +148,9 @@ def _graded(cell: nbformat.NotebookNode) -> Iterator[nbformat.NotebookNode]:
 
 
 def _answer_and_question(source: str, call: str) -> tuple[str, str]:
-    """What the learner writes, and the call that checks it.
+    """Split the source of an exercise into what the learner writes and the call that checks it.
 
-    Where an answer stands in the call, as in `check.idle_lanes(None)`, it gets a name above it.
+    An answer that is written into the call, as in `check.idle_lanes(None)`, gets a name above it.
     """
     lines = [source[: source.rindex(call)].rstrip()]
     node = ast.parse(call).body[0].value
@@ -167,7 +167,7 @@ def _answer_and_question(source: str, call: str) -> tuple[str, str]:
 
 
 def _check_at_the_end(source: str) -> str | None:
-    """The call of a checker that a cell ends with, as it is written there."""
+    """The call of a checker at the end of a cell, as text; None if there is none."""
     last = (ast.parse(source).body or [None])[-1]
     if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call):
         call = ast.get_source_segment(source, last)

@@ -10,7 +10,7 @@ from gemm_course.commands.places import KEPT, notebook
 def reset(number: str, root: Path) -> tuple[Path, Path | None]:
     """Put the fresh notebook in place; return its path and the kept copy's, None if it was fresh already.
 
-    Raises CourseError where there is no such notebook, or nothing here knows its fresh state.
+    Raises CourseError if there is no such notebook, or if its fresh state cannot be found.
     """
     path = notebook(number, root / "notebooks")
     content = fresh(path, root)

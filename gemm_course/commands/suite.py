@@ -12,7 +12,7 @@ from gemm_course.device import why_no_gpu
 from gemm_course.places import COURSE
 
 PARALLEL = ("-n", "auto", "--maxprocesses", "8", "--dist", "worksteal")
-NO_TESTS = 5  # pytest's exit code when it selected none
+NO_TESTS = 5  # pytest's exit code if it selected no test
 
 
 def run_tests(arguments: Sequence[str] = ()) -> int:
@@ -31,7 +31,7 @@ def run_tests(arguments: Sequence[str] = ()) -> int:
     os.chdir(COURSE)
     *first, last = commands(arguments, has_gpu=why_no_gpu() is None)
     if not first and os.name != "nt":
-        os.execv(last[0], last)  # takes this process's place: what stops the one stops the other
+        os.execv(last[0], last)  # pytest takes this process's place, so a signal to it stops pytest
     return verdict([_run(command) for command in (*first, last)])
 
 
@@ -49,12 +49,12 @@ def commands(arguments: Sequence[str], has_gpu: bool) -> list[list[str]]:
 
 
 def verdict(codes: Sequence[int]) -> int:
-    """Return the first exit code that is no success; runs that selected no test count only where all did."""
+    """Return the first failure's exit code. To select no test is a failure only if all runs do so."""
     return next((code for code in codes if code not in (0, NO_TESTS)), min(codes))
 
 
 def _run(command: list[str]) -> int:
-    """Run a command to its end; what stops this process stops the command."""
+    """Run a command to its end. A signal that stops this process stops the command as well."""
     process = subprocess.Popen(command)
     for name in ("SIGTERM", "SIGHUP"):
         if hasattr(signal, name):
@@ -62,5 +62,5 @@ def _run(command: list[str]) -> int:
     while True:
         try:
             return process.wait()
-        except KeyboardInterrupt:  # the command has it too, and ends by itself
+        except KeyboardInterrupt:  # the command gets it as well, and ends by itself
             pass

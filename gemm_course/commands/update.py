@@ -1,4 +1,4 @@
-"""Brings a newer course and loses nothing that the learner wrote."""
+"""Brings a newer course, and keeps everything that the learner wrote."""
 
 import contextlib
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from gemm_course.commands.places import KEPT
 
 @dataclass(frozen=True)
 class Update:
-    """What an update did: how many changes came, the copies kept, whether packages have to follow."""
+    """How many changes an update brought, which copies it kept, whether packages must be updated, too."""
 
     changes: int
     kept: list[Path]
@@ -21,13 +21,13 @@ class Update:
 
 
 def update(root: Path) -> Update:
-    """Go to the newest course; edited notebooks that it changes are kept as dated copies first.
+    """Bring the newest course. First keep edited notebooks that it changes as dated copies.
 
-    A clone gets the newest commits of the branch it follows. Where there are other commits on top, as
-    nbgitpuller makes them of a learner's work, the newest are merged in. A copy gets the install's notebooks.
+    A clone gets the newest commits of the branch that it follows. If it has commits of its own, such as those
+    that nbgitpuller makes of a learner's work, the newest are merged in. A copy gets the install's notebooks.
 
-    Raises CourseError, with everything as it was, where the folder is neither, the network is away, or the
-    learner edited other files that the update changes.
+    Raises CourseError, and changes nothing, if the folder is neither a clone nor a copy, if the network is
+    away, or if the learner has edited other files that the update changes.
     """
     if is_copy(root):
         names, kept = bring_up_to_date(root)
@@ -60,7 +60,7 @@ def _newest(clone: Clone) -> str:
 
 
 def _replace(clone: Clone, base: str, newer: str, notebooks: list[str], tracked: set[str]) -> list[Path]:
-    """Go to the newer commit with these notebooks out of its way; if it fails, they are back."""
+    """Move these notebooks out of the way and go to the newer commit. If that fails, move them back."""
     written = {path: path.read_bytes() for name in notebooks if (path := clone.root / name).exists()}
     kept = [keep(path, clone.root / KEPT) for path in written]
     try:
@@ -80,11 +80,11 @@ def _replace(clone: Clone, base: str, newer: str, notebooks: list[str], tracked:
 
 
 def _merge(clone: Clone, newer: str, notebooks: list[str]) -> None:
-    """Merge the newer commit; these notebooks become the newer ones as they are, never a mixture of both."""
-    with contextlib.suppress(CourseError):  # a conflict: in notebooks it is decided below
+    """Merge the newer commit. These notebooks are taken from it as they are, and never merged by lines."""
+    with contextlib.suppress(CourseError):  # conflicts in notebooks are resolved below
         clone("merge", "--quiet", "--no-commit", "--no-ff", newer)
     try:
-        clone("rev-parse", "--quiet", "--verify", "MERGE_HEAD")  # otherwise it has not even begun
+        clone("rev-parse", "--quiet", "--verify", "MERGE_HEAD")  # fails if the merge has not begun
         there = clone.paths("ls-tree", "-r", "--name-only", "-z", newer)
         for name in notebooks:
             if name in there:

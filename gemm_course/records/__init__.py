@@ -1,4 +1,4 @@
-"""What was measured and what others published: reads and writes `data/`, with where each figure comes from.
+"""Reads and writes `data/`: what was measured and what others published, with the origin of each figure.
 
     records.ladder("h200")            the stages beside cuBLAS
     records.sweep("h200")             every tile choice, measured
@@ -9,8 +9,8 @@
     records.profiles()                what Nsight Compute measured of whole kernels
     records.provenance(frame)         "NVIDIA H200, driver 580, CUDA 13.0, ..., 2026-11-21"
 
-Every reader takes a GPU's name, "h200" by default; `records.gpus()` lists them, and `folders.py` says where
-they are looked for: in `data/`, and in the folders that the variable GEMM_COURSE_DATA names.
+Every reader takes a GPU's name, "h200" by default. `records.gpus()` lists the names. `folders.py` finds the
+GPUs' folders: in `data/`, and where the variable GEMM_COURSE_DATA says.
 
 `data/README.md` says how each file was made and what its columns mean.
 """

@@ -2,7 +2,7 @@
 
 from gemm_course.records.tables import Table
 
-# How records write the dtype of matrices and of sums.
+# How records write the dtypes of matrices and of accumulators.
 SHORT_DTYPES = {"float32": "fp32", "float16": "fp16"}
 
 ORIGIN = {
@@ -129,7 +129,7 @@ COUNTED = (
     "dram_write_bytes",
     "nanoseconds",
 )
-COUNTED_OF_TENSOR_CORES = (  # files made before there were Tensor Core stages lack them
+COUNTED_OF_TENSOR_CORES = (  # files from before the Tensor Core stages lack these columns
     "matrix_load_requests",
     "matrix_load_wavefronts",
     "mma_instructions",
@@ -199,7 +199,7 @@ MACHINE_CODE = Table(
     }
 )
 
-# How busy what was, in percent of the most that it can do, averaged over all clocks of the launch.
+# How busy parts of the GPU were: percent of the most that each can do, averaged over the launch's clocks.
 PROFILE_BUSY = (
     "issue_slots",  # clocks in which a scheduler issued an instruction
     "fma_pipe",
@@ -208,17 +208,17 @@ PROFILE_BUSY = (
     "tensor_pipe",
     "uniform_pipe",
     "xu_pipe",
-    "l1_data",  # wavefronts of L1 and shared memory, which are one memory
-    "l1_writeback",  # from there to registers
+    "l1_data",  # wavefronts of L1 and shared memory, which are the same memory
+    "l1_writeback",  # from L1 and shared memory to registers
     "l1_requests",
     "l2",
     "l2_to_sm",
     "dram",
 )
-# Averages per scheduler, of which a multiprocessor has four, and per clock in which it had warps.
+# Averages per scheduler (a multiprocessor has four) and per clock in which there were warps.
 PROFILE_RATES = ("warps_possible", "warps_active", "warps_eligible", "issued")
-PROFILE_HITS = ("l1_hits", "l2_hits")  # in percent of the sectors that were looked up
-PROFILE_CLOCKS = ("clocks", "active_clocks")  # of a multiprocessor: of the launch, and while it had warps
+PROFILE_HITS = ("l1_hits", "l2_hits")  # percent of the sectors that were looked up
+PROFILE_CLOCKS = ("clocks", "active_clocks")  # a multiprocessor's: during the launch, and while it had warps
 PROFILE_LIMITS = ("limit_blocks", "limit_registers", "limit_shared_memory", "limit_warps")  # blocks per SM
 PROFILE = Table(
     {
@@ -301,10 +301,10 @@ TENSOR_CORE_SUMS = Table(
     {
         "case": "text",
         "accumulator": "whole",
-        "products": "text",  # of one instruction, with blanks between them
+        "products": "text",  # those of one instruction, with blanks between them
         "k": "whole",
         "result": "text",  # with all its digits
-        "mean_relative_error": "real",  # of 256 sums
+        "mean_relative_error": "real",  # the mean over 256 sums
         **ORIGIN,
     }
 )
@@ -313,7 +313,7 @@ LANE_LAYOUTS = Table(
     {
         "lane_rows": "whole",
         "lane_columns": "whole",
-        "elements": "text",  # of a thread's rows and columns: side by side, or runs of four
+        "elements": "text",  # whether a thread's rows and columns lie side by side or in runs of four
         "size": "whole",  # m, n and k
         "registers": "whole",
         "local_bytes": "whole",
@@ -331,7 +331,7 @@ ONE_CHANGE = Table(
     {
         "question": "text",
         "stage": "text",
-        "change": "text",  # what alone is different from the stage; "none" for the stage itself
+        "change": "text",  # the one difference from the stage; "none" for the stage itself
         "size": "whole",  # m, n and k
         "registers": "whole",
         "local_bytes": "whole",

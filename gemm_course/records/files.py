@@ -1,6 +1,6 @@
-"""How to read each of the records.
+"""A reader for each kind of record.
 
-gpu: its name, as `gemm_course.records.folders` has it. data: a folder in which its folder lies instead.
+gpu: a name that `gemm_course.records.folders` knows. data: a folder in which the GPU's folder lies instead.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from gemm_course.records.tables import parse_tiles
 if TYPE_CHECKING:
     import pandas as pd
 
-MACHINE_CODE = "machine_code"  # the one folder that is no GPU's: nothing in it was measured
+MACHINE_CODE = "machine_code"  # this folder belongs to no GPU: nothing in it was measured
 
 
 def gpus(data: Path | None = None) -> list[str]:
-    """The GPUs that something was measured on, by the names of their folders, such as ["h200"].
+    """The names of the folders of all GPUs with records, such as ["h200"].
 
-    data: a folder of such folders, to look in that alone; without it, every `places`.
+    data: look only in this folder of such folders; without it, in all of `places`.
     """
     if data is None:
         return [each.name for each in places()]
@@ -29,32 +29,32 @@ def gpus(data: Path | None = None) -> list[str]:
 
 
 def folder_of(gpu: str | Place, data: Path | None = None) -> Path:
-    """Where a GPU's records lie, by its name, or in the folder `data`. Raises UnknownGpu for a name."""
+    """The folder of a GPU's records, or its folder in `data`. Raises UnknownGpu for an unknown name."""
     return place(gpu).folder if data is None else data / gpu
 
 
 def ladder(gpu: str | Place = "h200", data: Path | None = None) -> pd.DataFrame:
-    """The ladder's stages beside cuBLAS, a row a measurement; no rows if there is no record for this GPU."""
+    """The ladder's stages beside cuBLAS, a row per measurement; no rows if this GPU has no record."""
     return columns.LADDER.read(folder_of(gpu, data) / "ladder.csv")
 
 
 def correctness(gpu: str | Place = "h200", data: Path | None = None) -> pd.DataFrame:
-    """Checks against float64 at odd shapes, a row a stage and shape; `verdict` is "right" or the fault."""
+    """Checks against float64 at odd shapes, a row per stage and shape; `verdict` is "right" or the fault."""
     return columns.CORRECTNESS.read(folder_of(gpu, data) / "correctness.csv")
 
 
 def compile_times(gpu: str | Place = "h200", data: Path | None = None) -> pd.DataFrame:
-    """How long defaults and the fastest tile choices took to compile, in seconds, a row a choice."""
+    """How many seconds defaults and the fastest tile choices took to compile, a row per choice."""
     return columns.COMPILED.read(folder_of(gpu, data) / "compile_times.csv")
 
 
 def stage_sanitizer(gpu: str | Place = "h200", data: Path | None = None) -> pd.DataFrame:
-    """compute-sanitizer on the ladder, a row a stage, tool and shape; `verdict` is "clean" or what it was."""
+    """compute-sanitizer on the ladder, a row per stage, tool and shape; `verdict` is "clean" or another."""
     return columns.SANITIZER.read(folder_of(gpu, data) / "stage_sanitizer.csv")
 
 
 def sweep(gpu: str | Place = "h200", data: Path | None = None) -> pd.DataFrame:
-    """The tile sweep, a row a tile choice; `reason` is empty where it was measured."""
+    """The tile sweep, a row per tile choice; `reason` is empty if the choice was measured."""
     return columns.SWEEP.read(folder_of(gpu, data) / "sweep.csv")
 
 
@@ -64,14 +64,14 @@ def row_lengths(gpu: str | Place = "h200", data: Path | None = None) -> pd.DataF
 
 
 def counters(group: str = "ladder", gpu: str | Place = "h200", data: Path | None = None) -> pd.DataFrame:
-    """Nsight Compute's counters of one group of kernels, a row a launch."""
+    """Nsight Compute's counters of one group of kernels, a row per launch."""
     return columns.COUNTERS.read(folder_of(gpu, data) / "counters" / f"{group}.csv")
 
 
 def profiles(gpu: str | Place = "h200", data: Path | None = None) -> pd.DataFrame:
     """What Nsight Compute measured of whole kernels, a row for each kernel, tile choice and size.
 
-    What it found per instruction: :func:`gemm_course.profiles.recorded`.
+    :func:`gemm_course.profiles.recorded` has what it measured of each instruction.
     """
     return columns.PROFILE.read(folder_of(gpu, data) / "profile" / "kernels.csv")
 
@@ -87,7 +87,7 @@ def compute_roofs(gpu: str | Place = "h200", data: Path | None = None) -> pd.Dat
 
 
 def tensor_core_sums(gpu: str | Place = "h200", data: Path | None = None) -> pd.DataFrame:
-    """What Tensor Cores made of sums that show how they add, a row per case."""
+    """The results of sums that show how Tensor Cores add, a row per case."""
     return columns.TENSOR_CORE_SUMS.read(folder_of(gpu, data) / "tensor_core_sums.csv")
 
 
@@ -97,7 +97,7 @@ def lane_layouts(gpu: str | Place = "h200", data: Path | None = None) -> pd.Data
 
 
 def one_change(gpu: str | Place = "h200", data: Path | None = None) -> pd.DataFrame:
-    """Stages beside themselves with one thing changed, timed in turn: a row per kernel of each question."""
+    """Stages as they are and with one thing changed, timed in turn: a row per kernel of each question."""
     return columns.ONE_CHANGE.read(folder_of(gpu, data) / "one_change.csv")
 
 
@@ -119,8 +119,8 @@ def peers_apart(gpu: str | Place = "h200", data: Path | None = None) -> pd.DataF
 def machine_code(data: Path = DATA) -> pd.DataFrame:
     """What the ladder's stages compile to, a row per stage and compute capability: "8.0", "8.6", "9.0".
 
-    Counts of instructions by kind, of the whole kernel and, as `loop_...`, of the main loop. The
-    code itself: :func:`gemm_course.compiler.recorded`.
+    It counts instructions by kind, in the whole kernel and, as `loop_...`, in the main loop.
+    :func:`gemm_course.compiler.recorded` has the code itself.
     """
     return columns.MACHINE_CODE.read(data / MACHINE_CODE / "stages.csv")
 
@@ -130,8 +130,13 @@ def published(data: Path = DATA) -> pd.DataFrame:
     return columns.PUBLISHED.read(data / "published.csv")
 
 
+def shared_memory_wavefronts(gpu: str | Place = "h200", data: Path | None = None) -> pd.DataFrame:
+    """Warp instructions on shared memory, a row each: word index of each lane (-1: inactive), wavefronts."""
+    return columns.WAVEFRONTS.read(folder_of(gpu, data) / "shared_memory_wavefronts.csv")
+
+
 def best_tiles(stage: str, gpu: str | Place = "h200", data: Path | None = None) -> dict[str, int] | None:
-    """The fastest tiles the sweep measured for a stage, or None if it measured none."""
+    """The fastest tiles that the sweep has measured for a stage, or None if it has measured none."""
     rows = sweep(gpu, data)
     rows = rows[(rows["stage"] == stage) & rows["tflops"].notna()]
     if rows.empty:

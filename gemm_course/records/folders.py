@@ -1,4 +1,4 @@
-"""Where measured figures lie, and what each such folder is called: the one list of the GPUs with records.
+"""Finds and names the folders of measured figures: the one list of the GPUs with records.
 
 A folder belongs to one GPU and has its tables, such as ``ladder.csv`` and ``sweep.csv``. There are three
 sources, in this order:
@@ -8,12 +8,12 @@ sources, in this order:
   Windows ";") between them: each a GPU's folder, such as one that ``--folder`` wrote, or a folder of such,
 - a path, wherever a GPU can be named.
 
-Among what the variable names, "off" leaves out what a learner added to ``data/``, so that tests and stored
-pictures are the same on every machine.
+The word "off" in the variable leaves out what a learner added to ``data/``, so that tests and stored pictures
+are the same on every machine.
 
-Every reader of `gemm_course.records` and every picture with measured figures finds a folder here. A GPU is
-listed whatever was measured on it: a picture of something else says what to run, which tells a learner more
-than a GPU that is missing without a word.
+Every reader of `gemm_course.records` and every picture with measured figures finds its folder here. A GPU is
+listed as soon as anything was measured on it. A picture that needs other figures says what to run; that helps
+a learner more than a GPU that is missing without a word.
 """
 
 from __future__ import annotations
@@ -44,23 +44,23 @@ TABLES = (
     "compile_times.csv",
     "stage_sanitizer.csv",
 )
-_MAKERS = ("NVIDIA", "GeForce", "Tesla")  # words that a short name does without
+_MAKERS = ("NVIDIA", "GeForce", "Tesla")  # words that a short name leaves out
 
 
 class UnknownGpu(ValueError):
-    """No folder of records has this name; the message lists those that there are."""
+    """No folder of records has this name; the message lists the names that exist."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """A GPU's folder. name: what it is asked for by, such as "rtx_3060"."""
+    """A GPU's folder. name: the name to ask for it by, such as "rtx_3060"."""
 
     name: str
     folder: Path
 
     @property
     def gpu(self) -> str:
-        """The GPU as its records name it, "NVIDIA GeForce RTX 3060"; the folder's name if they do not."""
+        """The GPU's name in its records, "NVIDIA GeForce RTX 3060"; without one, the folder's name."""
         return _named_in(self.folder, self.stamps) or self.name
 
     @property
@@ -75,14 +75,14 @@ class Place:
 
     @property
     def stamps(self) -> tuple[tuple[str, int], ...]:
-        """The tables that there are, and when each was written last."""
+        """The folder's tables, with the time when each was last written."""
         there = ((table, self.folder / table) for table in TABLES)
         return tuple((table, path.stat().st_mtime_ns) for table, path in there if path.is_file())
 
 
 SHIPPED = Place(
     "h200", DATA / "h200"
-)  # what the notebooks tell of, and what is shown unless another is named
+)  # the GPU of the notebooks' text; pictures show it unless another is named
 
 
 def places() -> list[Place]:
@@ -119,7 +119,7 @@ def place(gpu: str | Place) -> Place:
 
 
 def short_of(one: Place) -> str:
-    """A GPU's short name in a picture, with its folder's where two have the same."""
+    """A GPU's short name in a picture; with its folder's name if a GPU listed before has the same."""
     known = places()
     twins = [each for each in (*known, *([] if one in known else [one])) if each.short == one.short]
     return one.short if len(twins) < 2 or one == twins[0] else f"{one.short} ({one.name})"
@@ -130,12 +130,12 @@ def _listed(known: list[Place]) -> str:
 
 
 def _missing() -> str:
-    """What the variable names in vain, in a sentence; "" if there is nothing."""
+    """The sentence of `named_in_vain`, to be added to another; "" for none."""
     return f" {sentence}" if (sentence := named_in_vain()) else ""
 
 
 def named_in_vain() -> str:
-    """A sentence with the folders that the variable names although no records lie there; "" for none."""
+    """A sentence that names the folders in the variable that have no records; "" for none."""
     wrong = [str(folder) for folder in _named_folders() if not list(_gpus_in(folder))]
     return f"{VARIABLE} names {' and '.join(wrong)}, where no records of a GPU lie." if wrong else ""
 
@@ -151,13 +151,13 @@ def _named_folders() -> list[Path]:
 
 
 def _parts() -> list[str]:
-    """What the variable names, without blanks and the quotes that some shells leave around a path."""
+    """The parts of the variable, without blanks and the quotes that some shells leave around a path."""
     parts = (part.strip().strip("\"'") for part in os.environ.get(VARIABLE, "").split(os.pathsep))
     return [part for part in parts if part]
 
 
 def _gpus_in(folder: Path) -> Iterator[Path]:
-    """The folder itself if it is a GPU's, or else those in it."""
+    """The folder itself if it is a GPU's, or else the GPUs' folders in it."""
     if _is_a_gpus(folder):
         yield folder
     elif folder.is_dir():
@@ -170,7 +170,7 @@ def _is_a_gpus(folder: Path) -> bool:
 
 @lru_cache(64)
 def _named_in(folder: Path, stamps: tuple[tuple[str, int], ...]) -> str:
-    """The GPU that the tables of a folder name first."""
+    """The first GPU that the tables of a folder name."""
     for table, _ in stamps:
         with (folder / table).open(newline="", encoding="utf-8", errors="replace") as file:
             first = next(csv.DictReader(file), {})

@@ -1,4 +1,4 @@
-"""Where a figure comes from, in one line beside it."""
+"""The origin of figures, in one line."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def provenance(records: pd.DataFrame) -> str:
 
 
 def origin(gpu: str, driver: str, cuda: str, command: str) -> dict[str, Any]:
-    """The columns that say where a row of today comes from."""
+    """The columns for the origin of a row that is measured today."""
     return {
         "gpu": gpu,
         "driver": driver,

@@ -1,4 +1,4 @@
-"""A table of records is a CSV file with fixed, typed columns that rows are appended to one by one."""
+"""Tables of records: CSV files with fixed, typed columns, to which rows are appended one by one."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class Table:
     def read(self, path: Path) -> pd.DataFrame:
         """All rows of a file, with this table's types; no rows if there is no such file.
 
-        Raises ValueError, a sentence with the file, if its columns are not this table's, a number is none or
-        negative where it cannot be, or if it is no CSV file.
+        Raises ValueError, a sentence that names the file, if it is no CSV file, if it has other columns, or
+        if a number cannot be read or is negative where it must not be.
         """
         import pandas as pd
 
@@ -52,14 +52,14 @@ class Table:
         return self._typed(frame)
 
     def rows(self, path: Path) -> list[dict[str, Any]]:
-        """All rows as `append` takes them."""
+        """All rows, in the form that `append` takes."""
         frame = self.read(path)
         return frame.astype(object).where(frame.notna(), None).to_dict("records")
 
     def append(self, path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Add rows at the end of a file, which is begun if need be. They are on the disk when this returns.
+        """Add rows at the end of a file, which is made if necessary. They are on the disk when this returns.
 
-        Raises ValueError for a row that has other keys than this table has columns.
+        Raises ValueError for a row whose keys are not this table's columns.
         """
         lines = [self._line(row) for row in rows]
         begin = not path.exists() or path.stat().st_size == 0
@@ -74,7 +74,7 @@ class Table:
             file.writelines(lines)
 
     def write(self, path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Make a file of these rows, in place of what it held; an interruption leaves the old one whole."""
+        """Replace a file's rows by these. An interruption leaves the old file whole."""
         new = path.with_name(f"{path.name}.new")
         new.unlink(missing_ok=True)
         self.append(new, rows)

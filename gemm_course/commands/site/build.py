@@ -60,7 +60,7 @@ def _refuse(folder: Path) -> None:
 
 
 def copy_explorers(folder: Path) -> None:
-    """Copy the script that draws explorers, and the pictures that are stored for it."""
+    """Copy the script that draws explorers, and its stored pictures."""
     from gemm_course.widgets._frames import STATIC
 
     shutil.copytree(STATIC, folder, ignore=shutil.ignore_patterns("lab.js", "*.json"))
@@ -74,7 +74,7 @@ def _run_sphinx(sources: Path, made: Path, working: Path, static: Path) -> list[
 
     settings = SETTINGS | {"html_static_path": [str(STATIC), str(static)]}
     warnings = StringIO()
-    with docutils_namespace():  # what one build tells docutils is gone for the next
+    with docutils_namespace():  # the next build does not see what this one registers
         application = Sphinx(
             sources,
             None,

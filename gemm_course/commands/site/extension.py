@@ -1,4 +1,4 @@
-"""What Sphinx is told: its settings, and mathematics as MathML, which browsers draw without a script."""
+"""Configures Sphinx: its settings, and mathematics as MathML, which browsers draw without a script."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from docutils.utils.math import MathError
 from docutils.utils.math.latex2mathml import tex2mathml
 
 STATIC = Path(__file__).parent / "static"
-EXPLORERS = "explorers"  # folder among the static files, of the script that draws explorers and its frames
+EXPLORERS = "explorers"  # the static folder of the script that draws explorers, and of its frames
 TITLE = "How a GPU multiplies matrices"
 SETTINGS: dict[str, Any] = {
     "extensions": ["myst_nb", "gemm_course.commands.site.extension"],

@@ -1,4 +1,4 @@
-"""Where links lead: what is a place of a notebook in JupyterLab or on GitHub, found again on its page."""
+"""Rewrites links: what leads to a place of a notebook in JupyterLab or on GitHub leads to it on the site."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ _HTML_LINK = re.compile(r'(?<=href=")([^"#:]+)\.ipynb(?:#([^"]*))?(?=")')
 _HEADING = re.compile(r"^#{1,6} +(.+?) *$", re.MULTILINE)
 _FENCE = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
 
-Target = tuple[str, str]  # a page's path and the place in it, "" for its top
+Target = tuple[str, str]  # a page's path, and the place in the page; "" is its top
 
 
 def slug(heading: str) -> str:
-    """Return what links call a heading, as GitHub does: "Exercise 02.4 · Pad" is exercise-024--pad."""
+    """Return a heading's name in links, as on GitHub: "Exercise 02.4 · Pad" is exercise-024--pad."""
     return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
 
 
 def places(notebook: nbformat.NotebookNode) -> dict[str, str]:
     """Return every name by which a place of ``notebook`` may be linked, with its heading; "" is the top.
 
-    A heading is called as JupyterLab does it (spaces become "-") and by its slug, a cell "cell-id=" and its
-    id. A cell lies below the heading that it begins with, or else the last one before it.
+    A heading has JupyterLab's name (spaces become "-") and its slug; a cell's name is "cell-id=" and its id.
+    A cell's heading is the one that it begins with, or else the last one before it.
     """
     found: dict[str, str] = {}
     here = ""
@@ -40,10 +40,10 @@ def places(notebook: nbformat.NotebookNode) -> dict[str, str]:
 
 
 def rewritten(text: str, page: str, lead: Callable[[Target], Target | None]) -> str:
-    """Return Markdown ``text`` of ``page`` (its path in the course) with its links as ``lead`` has them.
+    """Return Markdown ``text`` of ``page`` (its path in the course) with links that work on the site.
 
-    ``lead`` is given where a link leads in the course, and returns where that is on the site, None if it is
-    the same. Paths are relative to the course's folder, with "/".
+    ``lead`` takes the target of a link in the course, and returns its target on the site; None if that is the
+    same. Paths are relative to the course's folder, with "/".
     """
     folder = posixpath.dirname(page)
 
@@ -61,9 +61,9 @@ def rewritten(text: str, page: str, lead: Callable[[Target], Target | None]) -> 
 
 
 def rewritten_html(markup: str, page: str, find: Callable[[Target], Target]) -> str:
-    """Return HTML ``markup`` of ``page`` with its links to notebooks as links to their pages.
+    """Return HTML ``markup`` of ``page`` whose links to notebooks lead to their pages.
 
-    ``find`` is given where a link leads in the course, and returns the page's path and the id of the place.
+    ``find`` takes the target of a link in the course, and returns the page's path and the id of the place.
     """
     folder = posixpath.dirname(page)
 

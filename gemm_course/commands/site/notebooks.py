@@ -1,4 +1,4 @@
-"""A learner's notebook as a page: each exercise with a word on how to run it, and its solution, folded."""
+"""Makes a page of a learner's notebook: each exercise says how to run it and has its solution, folded."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from nbformat.v4 import new_markdown_cell
 from gemm_course.commands.site.outputs import for_a_page
 
 START = "../README.md#two-commands"  # how to get the course running
-NOT_ON_PAGES = {"navigation", "folded"}  # tags: a page has its own ways to others, and solutions with outputs
+NOT_ON_PAGES = {"navigation", "folded"}  # tags of cells that a page has in another form
 _CHECKER = re.compile(r"^check\.\w+\(", re.MULTILINE)
 _HOW_TO_RUN = f"""<div class="course-run">
 
@@ -27,8 +27,8 @@ Notebook = nbformat.NotebookNode
 def page_of(learner: Notebook, solutions: Notebook, number: str) -> Notebook:
     """Return the notebook that Sphinx makes a page of, from the two built notebooks of chapter ``number``.
 
-    What both have stays as it is. Where the learner's has stubs, what the other has in their place follows,
-    folded.
+    Cells that both have stay as they are. Where the learner's notebook has stubs, the cells of the other that
+    take their place follow, folded.
     """
     shared = {cell.id for cell in learner.cells} & {cell.id for cell in solutions.cells}
     solved = {before: own for before, own, _ in _stretches(solutions, shared)}
@@ -39,12 +39,12 @@ def page_of(learner: Notebook, solutions: Notebook, number: str) -> Notebook:
     shown = [for_a_page(cell) for cell in cells if not NOT_ON_PAGES & set(cell.metadata.get("tags", []))]
     for cell in shown:
         if cell.cell_type == "markdown":
-            cell.source = _RUN_IT.sub("", cell.source)  # a page has nothing that a key would run
+            cell.source = _RUN_IT.sub("", cell.source)  # no key runs a cell on a page
     return nbformat.v4.new_notebook(metadata=learner.metadata, cells=shown)
 
 
 def _stretches(notebook: Notebook, shared: set[str]) -> list[tuple[str, list, Notebook | None]]:
-    """What ``notebook`` alone has between cells that it shares: the id before, its own, the cell behind."""
+    """Runs of cells that ``notebook`` does not share: the id of the cell before, the cells, the next cell."""
     found, before, own = [], "", []
     for cell in notebook.cells:
         if cell.id in shared:
@@ -56,7 +56,7 @@ def _stretches(notebook: Notebook, shared: set[str]) -> list[tuple[str, list, No
 
 
 def _exercise(stub: list, solution: list, number: str) -> list:
-    """The stub's cells, a word on how to run them, and the folded solution."""
+    """The stub's cells, a sentence on how to run them, and the folded solution."""
     if not solution:
         return stub
     cells = list(stub)

@@ -1,4 +1,4 @@
-"""What cells show, as a page can show it: a script draws the explorers, and nothing waits for a kernel."""
+"""Cells' outputs on a page: a script draws the explorers, and nothing waits for a kernel."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NEEDS_A_KERNEL = "application/vnd.jupyter.widget-view+json"
 
 
 def for_a_page(cell: nbformat.NotebookNode) -> nbformat.NotebookNode:
-    """Return ``cell`` with its outputs as a page shows them."""
+    """Return ``cell`` with outputs for a page."""
     if cell.cell_type != "code":
         return cell
     outputs = [_drawn(output) for output in cell.outputs if NEEDS_A_KERNEL not in output.get("data", {})]
@@ -21,7 +21,7 @@ def for_a_page(cell: nbformat.NotebookNode) -> nbformat.NotebookNode:
 
 
 def _drawn(output: nbformat.NotebookNode) -> nbformat.NotebookNode:
-    """An explorer's output as the element that its script looks for, with the still picture in it."""
+    """An explorer's output as the HTML element that the script looks for, with the still picture in it."""
     data = output.get("data", {})
     if EXPLORER not in data:
         return output

@@ -1,4 +1,4 @@
-"""Which pages the site has, and the sources that Sphinx makes them of."""
+"""Decides which pages the site has, and writes the sources from which Sphinx makes them."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ _CONTENTS = """
 
 
 class Course:
-    """The course's files and where they are on the site: at the same paths; README.md is its home page."""
+    """The course's files on the site. They have the same paths there; README.md is the home page."""
 
     def __init__(self, root: Path):
-        """Read where links may lead. Raises CourseError where ``root`` has no built notebooks."""
+        """Read the places that links may lead to. Raises CourseError if ``root`` has no built notebooks."""
         self.root = root
         self.chapters = [path.relative_to(root).as_posix() for path in sorted(root.glob("notebooks/*.ipynb"))]
         self.chapter_of = {
@@ -63,9 +63,9 @@ class Course:
         return nbformat.read(self.root / path, 4)
 
     def write_sources(self, folder: Path) -> list[str]:
-        """Write what Sphinx makes pages of into ``folder``, and return the paths of all pages in order.
+        """Write Sphinx's sources into ``folder``, and return the paths of all pages in order.
 
-        Markdown files that a page links to are pages as well; other files are copied.
+        Markdown files that a page links to become pages as well; other files are copied.
         """
         for solutions, chapter in self.chapter_of.items():
             self._write_chapter(chapter, solutions, folder / chapter)
@@ -81,7 +81,7 @@ class Course:
         return [HOME, *self.chapters, *REFERENCE, *others]
 
     def lead(self, target: Target) -> Target | None:
-        """Return where a place of the course is on the site; None if it is where it was."""
+        """Return where a place of the course is on the site; None if path and name are the same there."""
         path, place = target
         if path == README:
             return HOME, place
@@ -91,7 +91,7 @@ class Course:
         return None
 
     def _id_of(self, target: Target) -> Target:
-        """The same for HTML, with the id that the place has on its page."""
+        """The target of a link in HTML: the page, and the id that the place has on it."""
         path, place = target
         heading = self._places.get(path, {}).get(unquote(place), place)
         return self.chapter_of.get(path, path), make_id(heading)
@@ -107,7 +107,7 @@ class Course:
         _write(file, nbformat.writes(page))
 
     def _texts(self) -> dict[str, str]:
-        """The text of every page that is no notebook, in the order in which they are linked."""
+        """The text of every page that is not a notebook, in the order in which pages are linked."""
         waiting, found = [README, *REFERENCE], {}
         for path in waiting:
             found[path] = (self.root / path).read_text(encoding="utf-8")
@@ -116,7 +116,7 @@ class Course:
         return found
 
     def _linked(self, page: str, text: str) -> list[str]:
-        """The files of the course, other than notebooks, that the Markdown ``text`` of ``page`` links to."""
+        """The files of the course that the Markdown ``text`` of ``page`` links to, without notebooks."""
         named = (
             posixpath.normpath(posixpath.join(posixpath.dirname(page), path))
             for path in _LINKED_FILE.findall(text)
@@ -124,7 +124,7 @@ class Course:
         return [path for path in named if (self.root / path).is_file() and not path.endswith(".ipynb")]
 
     def _home(self, readme: str) -> str:
-        """README.md with a beginning for whoever reads it on the site, and its chapters linked."""
+        """README.md with a beginning for readers of the site, and links to its chapters."""
         by_number = {_number(chapter): chapter for chapter in self.chapters}
         linked = _ROW_OF_A_CHAPTER.sub(lambda row: f"| [{row[1]}]({by_number[row[1]]}) |", readme)
         first = self.chapters[0]
