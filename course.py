@@ -24,8 +24,8 @@ ROOT = Path(__file__).resolve().parent
 LOCK = ROOT / "uv.lock"
 VENV = ROOT / ".venv"
 PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-STAMP = VENV / "course-is-set-up"  # says what was installed; written last
-WHEELS = ROOT / "wheels"  # of a bundle for rooms without a network: `gemm-course bundle` makes it
+STAMP = VENV / "course-is-set-up"  # lists what was installed; it is written last
+WHEELS = ROOT / "wheels"  # `gemm-course bundle` puts it there, for rooms without a network
 OLDEST_UV = (0, 9)
 STOPPING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 KILL_ME_WITH_MY_PARENT = 1  # PR_SET_PDEATHSIG of Linux's prctl
@@ -57,7 +57,7 @@ def main(arguments):
             extra = "compiler"
         extras = {"--extra=" + extra} if extra else set()
         if command[0] == "test" or (command[0] == "site" and is_installed("--dev")):
-            set_up(extras, {"--dev"})  # has what the site needs as well
+            set_up(extras, {"--dev"})  # this includes what the site needs
         else:
             set_up(extras | ({"--extra=site"} if command[0] == "site" else set()), set())
     except OSError as error:
@@ -68,7 +68,7 @@ def main(arguments):
 
 
 def stopping():
-    """Return the signals that stop this process, of Ctrl-C and a closed terminal; nohup takes one away."""
+    """Return those signals of Ctrl-C and of a closed terminal that stop this process; nohup ignores one."""
     return [number for number in STOPPING if signal.getsignal(number) != signal.SIG_IGN]
 
 
@@ -77,7 +77,7 @@ def interrupt(number, frame):
 
 
 def gpu_extra():
-    """Return the extra that suits the NVIDIA driver and the oldest GPU, or None where there is neither."""
+    """Return the extra for the NVIDIA driver and the oldest GPU; None if there are none."""
     query = ["nvidia-smi", "--query-gpu=driver_version,compute_cap", "--format=csv,noheader"]
     try:
         answer = subprocess.run(query, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=5).stdout
@@ -85,18 +85,18 @@ def gpu_extra():
         return None
     gpus = re.findall(r"^(\d+)[\d.]*, (\d+)\.(\d+)", answer.decode(), re.MULTILINE)
     driver, *capability = min((tuple(map(int, gpu)) for gpu in gpus), default=(0, 0, 0))
-    if driver >= 580 and capability >= [7, 5]:  # what CUDA 13 asks for
+    if driver >= 580 and capability >= [7, 5]:  # CUDA 13 needs both
         return "gpu-cu13"
     return "gpu-cu12" if driver >= 525 else None
 
 
 def is_installed(option):
-    """Was uv given this option? What it brought stays when a newer course is installed."""
+    """Return whether uv was given this option before: then a newer course keeps what it brought."""
     return STAMP.exists() and option in STAMP.read_text().split()
 
 
 def set_up(extras, dev):
-    """Bring .venv to the state that uv.lock describes, unless the stamp says that it is there already."""
+    """Bring .venv to the state that uv.lock describes, unless the stamp says that it has that state."""
     recipe = LOCK.read_bytes() + (ROOT / "pyproject.toml").read_bytes()
     place = "at-" + hashlib.sha256(bytes(ROOT)).hexdigest()
     wanted = {hashlib.sha256(recipe).hexdigest(), place} | extras | dev
@@ -104,7 +104,7 @@ def set_up(extras, dev):
     there = set(STAMP.read_text().split()) if is_whole else set()
     if wanted <= there:
         return
-    if not os.access(str(ROOT), os.W_OK):  # another's install: it serves as its owner set it up
+    if not os.access(str(ROOT), os.W_OK):  # another user's install is used as it is
         if place in there:
             return
         sys.exit("This course is another's: let them start it once, with a Python that all may run.")
@@ -112,11 +112,11 @@ def set_up(extras, dev):
         STAMP.write_text("\n".join({word for word in there if not word.startswith("at-")} | {place}))
         return
     print("Setting the course up in .venv, which takes some minutes the first time ...", flush=True)
-    for gone in ROOT.glob(VENV.name + "-removed-*"):  # by a start that was killed meanwhile
+    for gone in ROOT.glob(VENV.name + "-removed-*"):  # left by a start that was killed
         shutil.rmtree(str(gone), ignore_errors=True)
     is_new = not (PYTHON.exists() and (VENV / "pyvenv.cfg").exists())
     try:
-        if is_new:  # a .venv without these is in ruins, and its Python is the system's
+        if is_new:  # a .venv without these files is broken
             remove(VENV)
         if STAMP.exists():
             STAMP.unlink()
@@ -132,13 +132,13 @@ def set_up(extras, dev):
     except BaseException:
         for number in stopping():
             signal.signal(number, signal.SIG_IGN)
-        if is_new:  # nothing half-made stays behind
+        if is_new:  # leave no half-made .venv behind
             remove(VENV)
         raise
 
 
 def install_from_wheels(uv):
-    """Install what a bundle brought, which asks nobody outside; extras are those that it was made with."""
+    """Install the packages of a bundle, without a network. Its extras were chosen when it was made."""
     if not PYTHON.exists():
         step([*uv, "venv", "--python", sys.executable, str(VENV)])
     where = ["--python", str(PYTHON), "--offline", "--no-index", "--find-links", str(WHEELS)]
@@ -146,10 +146,11 @@ def install_from_wheels(uv):
 
 
 def follow_a_move():
-    """Let .venv know its new place, after the course's folder was moved or copied; say whether that is done.
+    """Repair .venv after the course's folder was moved or copied; return whether that was possible.
 
-    Everything is installed already: only paths are wrong, of the course's package and in the first lines of
-    scripts. Neither needs a network. On Windows such scripts are programs, and are installed anew.
+    Everything is installed already. Only paths are wrong: that of the course's package, and those in the
+    first lines of scripts. To repair them needs no network. On Windows such scripts are programs, which must
+    be installed again.
     """
     paths = sorted(VENV.glob("lib/python*/site-packages/_gemm_course.pth"))
     if os.name == "nt" or len(paths) != 1:
@@ -164,7 +165,7 @@ def follow_a_move():
 
 
 def runnable(script):
-    """Return a script that the system can start: its first line can name no program with a space in it."""
+    """Return a script that the system can start, although its first line cannot name a path with a space."""
     first, _, rest = script.partition(b"\n")
     if not first.startswith(b"#!" + bytes(VENV)) or b" " not in first:
         return script
@@ -172,7 +173,7 @@ def runnable(script):
 
 
 def remove(folder):
-    """Remove a folder under another name, so that no part of it is ever taken for the whole."""
+    """Rename a folder, then remove it, so that a half-removed folder is never taken for a whole one."""
     if folder.exists():
         gone = folder.with_name(folder.name + "-removed-%d" % os.getpid())
         folder.rename(gone)
@@ -180,7 +181,7 @@ def remove(folder):
 
 
 def find_uv():
-    """Return the command for uv and what to install besides: uv itself, where the machine has none."""
+    """Return uv's command, and options that install uv itself if the machine has none."""
     found = shutil.which("uv")
     if found:
         version = subprocess.run(
@@ -211,7 +212,7 @@ def step(command):
             env=environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            start_new_session=True,  # one group, to be stopped as one
+            start_new_session=True,  # one group, which can be stopped as a whole
             preexec_fn=die_with_me(),
         )
         try:
@@ -223,7 +224,7 @@ def step(command):
             failed = process.wait()
         except KeyboardInterrupt:
             process.kill() if os.name == "nt" else os.killpg(process.pid, signal.SIGKILL)
-            process.communicate()  # returns when the last of the group has let go of the output
+            process.communicate()  # returns when all of the group have closed the output
             raise
     if failed:
         sys.exit(sentence("\n".join(output)))
@@ -231,9 +232,9 @@ def step(command):
 
 @contextlib.contextmanager
 def held_back():
-    """Hold a Ctrl-C back until the function that this yields is called.
+    """Delay a Ctrl-C until the function that this yields is called.
 
-    One that came while a process is being started would leave a process that nobody knows of.
+    If it came while a process is being started, that process could not be stopped any more.
     """
     came = []
     before = {number: signal.signal(number, lambda *_: came.append(1)) for number in stopping()}
@@ -251,15 +252,15 @@ def held_back():
 
 
 def die_with_me():
-    """Return what a child does first in order to be killed when this process is; only Linux can do that."""
+    """Return a function that a child runs first, to be killed with this process. Only Linux can do that."""
     if sys.platform != "linux":
         return None
-    libc = ctypes.CDLL(None)  # loaded here: a child that has just been forked should load nothing
+    libc = ctypes.CDLL(None)  # loaded here, because a forked child should load nothing
     return lambda: libc.prctl(KILL_ME_WITH_MY_PARENT, signal.SIGKILL)
 
 
 def sentence(text):
-    """Say in one sentence what stopped the set-up, from what a tool or the system wrote about it."""
+    """Return one sentence on what stopped the set-up, from what a tool or the system wrote."""
     for sign, reason in REASONS.items():
         if re.search(sign, text):
             return reason + ", then start again."
@@ -275,7 +276,7 @@ def hand_over(command):
     while True:
         try:
             sys.exit(process.wait())
-        except KeyboardInterrupt:  # the command has it too, and ends by itself
+        except KeyboardInterrupt:  # the command gets it as well, and ends by itself
             pass
 
 

@@ -1,7 +1,7 @@
 """How a GPU multiplies matrices: kernels, an emulator that counts their accesses, figures and exercises.
 
 ``from gemm_course import run, launch, emulate, emulated, compiled, profiled, check, LADDER``. Each name is
-loaded when it is first asked for, so that ``import gemm_course`` alone costs next to nothing.
+loaded when it is first used, so that ``import gemm_course`` alone takes almost no time.
 """
 
 from importlib import import_module

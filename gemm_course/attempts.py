@@ -1,9 +1,10 @@
-"""What a learner tried, and what each attempt was told: kept only where the learner has switched it on.
+"""A learner's attempts and the messages that they got: kept only if the learner has switched that on.
 
-A line of JSON per attempt in `attempts.jsonl`, beside the learner's progress: the exercise's number, whether
-it passed, the first sentence of its message, and the time. No code, but a message may quote names from it; no
-user, no machine. While the file is not there, nothing is kept; `gemm-course attempts --on` makes it, `--off`
-removes it. What a teacher gets is a summary without times, and it is the learner who writes and sends it.
+`attempts.jsonl`, beside the learner's progress, has a line of JSON per attempt: the exercise's number,
+whether it passed, the first sentence of its message, and the time. It has no code, though a message may quote
+names from it, and it names no user and no machine. Without the file nothing is kept; `gemm-course attempts
+--on` makes it, and `--off` removes it. A teacher gets a summary without times, which the learner writes and
+sends.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ _FIGURES = re.compile(r"\d+(?:[.,]\d+)*")
 
 
 def attempts_file() -> Path | None:
-    """Return where attempts are kept, None where progress is switched off altogether."""
+    """Return the file of attempts; None if progress is switched off altogether."""
     folder = progress_folder()
     return folder.with_name("attempts.jsonl") if folder else None
 
 
 def note_attempt(number: str, passed: bool, message: str) -> None:
-    """Keep one attempt, if this is a learner's notebook and attempts are switched on. Nothing is raised."""
+    """Keep one attempt, if this is a learner's notebook and attempts are switched on. Raises nothing."""
     file = attempts_file()
     if file is None or not file.exists() or not in_a_learners_notebook():
         return
@@ -41,11 +42,11 @@ def note_attempt(number: str, passed: bool, message: str) -> None:
         "time": datetime.now().isoformat(timespec="seconds"),
     }
     with contextlib.suppress(OSError), file.open("a", encoding="utf-8") as lines:
-        lines.write(json.dumps(told, ensure_ascii=False) + "\n")  # at once: no mixed lines
+        lines.write(json.dumps(told, ensure_ascii=False) + "\n")  # in one call, so that lines do not mix
 
 
 def first_sentence(message: str) -> str:
-    """What was wrong, with figures left out: so that the same mistake counts as the same."""
+    """A message's first sentence without its figures, so that the same mistake is counted as one."""
     text = " ".join(message.split())
     found = _SENTENCE.match(text)
     return _FIGURES.sub("#", found[0] if found else text)
@@ -55,8 +56,8 @@ def first_sentence(message: str) -> str:
 class Tried:
     """The attempts at one exercise, of one learner or of several.
 
-    learners: how many tried it; passed: how many of them passed; attempts: those before the first pass, and
-    all of those who have not passed. told: each message, and how often.
+    learners: how many tried it. passed: how many of them passed. attempts: all until the first pass, or all
+    if there was no pass. told: how often each message was given.
     """
 
     learners: int = 0
@@ -65,7 +66,7 @@ class Tried:
     told: Counter[str] = field(default_factory=Counter)
 
     def add(self, other: Mapping) -> None:
-        """Add what a summary says of one exercise. Raises ValueError if it says something else."""
+        """Add a summary's entry for one exercise. Raises ValueError if it is no such entry."""
         try:
             learners, passed, attempts = (int(other[name]) for name in ("learners", "passed", "attempts"))
             told = Counter({str(message): int(often) for message, often in other["told"].items()})
@@ -77,12 +78,12 @@ class Tried:
 
 
 def summary(file: Path) -> dict[str, Tried]:
-    """What a learner's file of attempts says, by exercise; damaged lines are passed over."""
+    """The attempts in a learner's file, by exercise; damaged lines are skipped."""
     found: dict[str, Tried] = defaultdict(lambda: Tried(learners=1))
     for each in _lines(file):
         tried = found[each["exercise"]]
         if tried.passed:
-            continue  # what is tried after the pass is play
+            continue  # attempts after the pass are play
         tried.attempts += 1
         tried.passed = int(each["passed"])
         if not each["passed"]:
@@ -100,7 +101,7 @@ def as_json(found: Mapping[str, Tried]) -> str:
 
 
 def added(texts: Iterable[str]) -> dict[str, Tried]:
-    """Several learners' summaries as one. Raises ValueError where a text is none."""
+    """Several learners' summaries as one. Raises ValueError for a text that is no summary."""
     total: dict[str, Tried] = defaultdict(Tried)
     for text in texts:
         said = json.loads(text)
@@ -112,7 +113,7 @@ def added(texts: Iterable[str]) -> dict[str, Tried]:
 
 
 def table(found: Mapping[str, Tried]) -> str:
-    """A summary for people: a line per exercise, and below it what was said most often."""
+    """A summary for people to read: a line per exercise, and below it the most frequent messages."""
     lines = []
     for number, tried in found.items():
         often = f"{tried.attempts} attempt{'s' * (tried.attempts != 1)}"

@@ -8,7 +8,7 @@ import typer
 
 from gemm_course.bench.cli import app as measuring
 
-# What a command needs is imported in it: --help and the start of JupyterLab load no Numba.
+# Commands import what they need when they run, so that --help and the start of JupyterLab load no Numba.
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="The course's commands.")
 PASS_ON = {"allow_extra_args": True, "ignore_unknown_options": True}
 
@@ -241,7 +241,7 @@ def command_names() -> list[str]:
 
 
 def main() -> None:
-    """Run one command; what a learner can put right is one sentence and exit code 1."""
+    """Run one command. An error that a learner can fix is shown as one sentence, with exit code 1."""
     from gemm_course.commands.errors import CourseError
 
     try:
@@ -251,7 +251,7 @@ def main() -> None:
 
 
 def _learners_folder() -> Path:
-    """The learner's folder. Raises CourseError where it has no notebooks yet."""
+    """The learner's folder. Raises CourseError if it has no notebooks yet."""
     from gemm_course import places
     from gemm_course.commands.errors import CourseError
 

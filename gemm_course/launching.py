@@ -1,11 +1,11 @@
-"""`run` and `launch`: a stage of the ladder, or a learner's own kernel, run here: on the GPU or the emulator.
+"""`run` and `launch`: run a stage of the ladder, or a learner's own kernel, on the GPU or the emulator.
 
     run("block_tiled", A, B).C
     run(LADDER["thread_tiled_1d"], A, B, tiles={"BK": 16})
     run(my_kernel[grid, block], A, B, C, alpha=2.0, beta=0.5, report=True).report
     launch(vector_add[grid, block], x, y, out).arrays["out"]
 
-Inputs are copied, so they stay as they are whatever the kernel does, and whenever it is interrupted.
+Inputs are copied, so no kernel can change them, even if it is interrupted.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from lockstep.intrinsics import TensorMap
 from lockstep.limits import MAX_GRID
 
 BACKENDS = ("auto", "gpu", "emulator")
-OWN_KERNEL_ALIGNMENT = 64  # bytes; rows of a learner's kernel start as document 004 pads them
+OWN_KERNEL_ALIGNMENT = 64  # bytes; a learner's kernel gets rows padded as in document 004
 GEMM_PARAMETERS = 8
 PLACE_OF_C = 7
 MOST_BLOCKS_ALONG_Y = MAX_GRID[1]
-EMULATED_FMAS_A_SECOND = 4e8  # on two cores, for the slower of the ladder's kernels
+EMULATED_FMAS_A_SECOND = 4e8  # on two cores, for the ladder's slower kernels
 LONG_SECONDS = 5
 QUICK_MS = 100  # a launch shorter than this is timed again, several times
 
@@ -39,13 +39,13 @@ class Misasked(ValueError):
     """What is wrong with the arguments of `run` or `launch`, one sentence per line."""
 
     def _render_traceback_(self) -> list[str]:
-        """What IPython shows: the sentences alone, for the error lies in no line of the course."""
+        """What IPython shows: the sentences alone, because no line of the course is wrong."""
         return str(self).splitlines()
 
 
 @dataclass(frozen=True)
 class Launch:
-    """What a kernel left behind: the arrays by parameter name; on a GPU the time of one launch."""
+    """What a launch has left: the arrays by parameter name; on a GPU the time of one launch."""
 
     arrays: Mapping[str, np.ndarray] = field(repr=False)
     backend: str
@@ -55,13 +55,13 @@ class Launch:
 
 @dataclass(frozen=True)
 class Result:
-    """What `run` returns: C, (m, n), of A's dtype, and how it came about.
+    """What `run` returns: C, (m, n), of A's dtype, and how it was computed.
 
-    leading_dimensions: elements from row to row of A, B and C as the kernel saw them. milliseconds: one
-    launch by CUDA events, on a GPU, else None. report: the emulator's, if it ran. Where C takes several
-    launches, milliseconds are all together. If that is because C has more tiles in one direction than a grid
-    can have blocks, grid, leading dimensions and report are the first's; if the stage consists of several,
-    grid and report are the last's.
+    leading_dimensions: elements from row to row of A, B and C in the kernel. milliseconds: of one launch on a
+    GPU, by CUDA events, else None. report: the emulator's, if it ran. If C takes several launches,
+    milliseconds is their sum. If it takes them because C has more tiles in one direction than a grid can have
+    blocks, grid, leading dimensions and report are those of the first launch; if the stage consists of
+    several kernels, grid and report are those of the last.
     """
 
     C: np.ndarray = field(repr=False)
@@ -77,7 +77,7 @@ class Result:
 
     @property
     def tflops(self) -> float | None:
-        """2 m n k operations in the measured time, on a GPU, else None."""
+        """The TFLOPS of 2 m n k operations in the measured time; None without a GPU."""
         return 2e-9 * self.m * self.n * self.k / self.milliseconds if self.milliseconds else None
 
 
@@ -94,19 +94,20 @@ def run(
     report: bool = False,
     extras: Mapping[str, np.ndarray] | None = None,
 ) -> Result:
-    """Compute alpha * A @ B + beta * C with a kernel, and return the result beside how it was run.
+    """Compute alpha * A @ B + beta * C with a kernel, and return the result and how it was computed.
 
     stage_or_kernel: a stage, its name, or a kernel that takes (m, n, k, alpha, A, B, beta, C), configured as
-    `my_kernel[grid, block]`. A: (m, k), B: (k, n), C: (m, n), any strides, all of the stage's dtype; a
-    kernel of one's own may take float32 or float16. tiles: sizes to change from the stage's defaults.
-    backend: "gpu", "emulator", or "auto" for the GPU where there is one that can run it; if the one there is
-    too old, that is said. report: emulate as well if it runs on a GPU; large problems are then only counted,
-    not checked. extras: by name, what a stage of your own takes after C, such as {"bias": bias}.
+    `my_kernel[grid, block]`. A: (m, k), B: (k, n), C: (m, n), with any strides, all of the stage's dtype;
+    your own kernel may take float32 or float16. tiles: sizes to change from the stage's defaults. backend:
+    "gpu", "emulator", or "auto" for the GPU if there is one that can run it; if the GPU is too old, a message
+    says so. report: emulate as well if it runs on a GPU; large problems are then only counted, not checked.
+    extras: the arguments of your own stage after C, by name, such as {"bias": bias}.
 
     The kernel gets copies whose rows are as long as the stage needs (multiples of 64 bytes for a configured
-    kernel), with NaN in what is beyond the matrix, and in C if none is given.
+    kernel). The padding holds NaN, and so does C if none is given.
 
-    Raises ValueError with all that is wrong (IllegalTiles if only tiles are), NoGpu if there is none to use.
+    Raises ValueError with everything that is wrong (IllegalTiles if only tiles are), NoGpu if there is no GPU
+    to use.
     """
     stage = _stage_of(stage_or_kernel)
     dtype = _dtype_of(stage, A)
@@ -157,9 +158,9 @@ def run(
 def launch(configured, *args: Any, backend: str = "auto", report: bool = False) -> Launch:
     """Launch any configured kernel, `vector_add[grid, block]`, on NumPy arrays and numbers.
 
-    The arrays are copied; `.arrays` holds the copies by the names of the kernel's parameters, after it ran.
-    Raises ValueError for a kernel that is not configured or takes other arguments, and for an unknown
-    backend; NoGpu.
+    The arrays are copied. `.arrays` holds the copies after the launch, by the names of the kernel's
+    parameters. Raises ValueError for a kernel that is not configured or takes other arguments, and for an
+    unknown backend; NoGpu.
     """
     problems = _backend_problems(backend) + _configuration_problems(configured)
     if not problems:
@@ -181,7 +182,7 @@ def launch(configured, *args: Any, backend: str = "auto", report: bool = False) 
 
 
 def _dtype_of(stage: Stage | None, A) -> np.dtype:
-    """What A, B and C must hold: what the stage is made for, or, for a learner's kernel, what A holds."""
+    """The dtype that A, B and C must have: the stage's, or for a learner's kernel that of A."""
     if stage is not None:
         return np.dtype(stage.dtype)
     given = getattr(A, "dtype", None)
@@ -301,7 +302,7 @@ def _stage_of(stage_or_kernel) -> Stage | None:
 
 
 def _geometry(stage: Stage | None, kernel, tiles, m: int, n: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Blocks, and threads of a block, of the stage's own kernel or a configured one."""
+    """Grid and block of the stage's own kernel, or of a configured one."""
     if stage is None:
         return _sizes(kernel.griddim), _sizes(kernel.blockdim)
     return stage.grid(m, n, tiles), stage.block(tiles)
@@ -317,7 +318,7 @@ def _sizes(given) -> tuple[int, ...]:
 
 
 def _reach(stage: Stage | None, tiles, m: int, n: int) -> tuple[int, int]:
-    """How many rows and columns of C one launch of a stage can cover: all, unless the grid is too tall."""
+    """How many rows and columns of C one launch can cover: all, unless the grid would be too tall."""
     if stage is None:
         return m, n
     t = SimpleNamespace(**stage.complete(tiles))
@@ -333,7 +334,7 @@ def _blocks_along_y(stage: Stage, m: int, n: int, t: SimpleNamespace) -> int:
 
 
 def _in_parts(most: tuple[int, int], stage: Stage, A, B, C, **options) -> Result:
-    """Run a stage on parts of C of at most so many rows and columns, one after the other."""
+    """Run a stage on one part of C after another, each of at most so many rows and columns."""
     m, n = A.shape[0], B.shape[1]
     rows, columns = ([slice(i, i + step) for i in range(0, size, step)] for size, step in zip((m, n), most))
     whole, done = np.empty((m, n), A.dtype), []
@@ -349,7 +350,7 @@ def _parameters(dispatcher) -> list[str]:
 
 
 def _copied(args: Sequence) -> list:
-    """Copies of the arrays, and each tensor map with the copy of its matrix."""
+    """The arguments with arrays copied, and with each tensor map on the copy of its matrix."""
     copies = {id(arg): arg.copy() for arg in args if isinstance(arg, np.ndarray)}
 
     def copied(arg):
@@ -413,7 +414,7 @@ def _arrays_of(args: Sequence) -> list[np.ndarray | None]:
 
 
 def _on_gpu(launches: Launches, args: list) -> float:
-    """Launch on device copies of the arguments, copy arrays back into them -> milliseconds in all."""
+    """Launch on device copies of the arguments, and copy the arrays back -> milliseconds of all launches."""
     from numba import cuda
 
     from gemm_course.device import compile_for, on_device, time_launch
@@ -441,9 +442,9 @@ def _on_gpu(launches: Launches, args: list) -> float:
 
 
 def _emulated(launches: Sequence[KernelLaunch], work: int, brief: bool = False):
-    """Emulate into the arrays; if `brief`, what would take long is only counted. -> the last report
+    """Emulate the launches, which write into the arrays -> the report of the last one.
 
-    None if counting alone is not possible.
+    brief: only count if emulating would take long, and return None if counting alone is not possible.
     """
     from lockstep import DataDependent, emulate
 

@@ -1,7 +1,7 @@
-"""Where things are: what came with the course, and what is this learner's own.
+"""Finds the course's files and the learner's own.
 
-In a clone or an unpacked archive both are one folder, if the learner may write there. Where many use one
-install, or the course came as a wheel, each learner has a copy of the notebooks in a folder of their own; so
+In a clone or an unpacked archive both are in one folder, if the learner may write there. If many use one
+install, or if the course came as a wheel, each learner has a copy of the notebooks in their own folder. So
 nothing is written into the install, and nobody sees what others have passed.
 """
 
@@ -15,23 +15,23 @@ NAME = "gemm-course"
 VARIABLE = (
     "GEMM_COURSE_FOLDER"  # names the learner's folder; `gemm-course lab FOLDER` sets it for its kernels
 )
-FIRST = Path("notebooks", "00_welcome.ipynb")  # by which a folder with the notebooks is known
-_OPENED = "folder"  # a file that says which folder was opened last
+FIRST = Path("notebooks", "00_welcome.ipynb")  # a folder that has this file has the notebooks
+_OPENED = "folder"  # this file names the folder that was opened last
 STATE = ".course"  # in the learner's folder: progress, JupyterLab's layout, notebooks as they came
 
 PACKAGE = Path(__file__).resolve().parent
-COURSE = PACKAGE.parent  # a clone or an archive; of an installed wheel just where packages lie
+COURSE = PACKAGE.parent  # the clone's or archive's folder; with a wheel, only where packages lie
 _IN_WHEEL = PACKAGE / "_notebooks"
-BROUGHT = _IN_WHEEL if _IN_WHEEL.is_dir() else COURSE / "notebooks"  # the notebooks as the course brings them
+BROUGHT = _IN_WHEEL if _IN_WHEEL.is_dir() else COURSE / "notebooks"  # the course's notebooks
 
 
 def learners_folder() -> Path:
     """Return the folder whose ``notebooks`` this learner works in; it may not be there yet.
 
-    The first of: the one that GEMM_COURSE_FOLDER names; the course's own, if it is this learner's; the
-    nearest around the working directory that holds the notebooks and is the learner's, such as one that
-    nbgitpuller brought; the one that was opened last; ``gemm-course`` among the learner's documents, where
-    ``gemm-course lab`` puts a copy.
+    It is the first of these: the folder that GEMM_COURSE_FOLDER names; the course's own, if it belongs to
+    this learner; the nearest folder around the working directory that holds the notebooks and belongs to the
+    learner, such as one that nbgitpuller brought; the folder that was opened last; ``gemm-course`` among the
+    learner's documents, where ``gemm-course lab`` puts a copy.
     """
     if named := os.environ.get(VARIABLE):
         return Path(named).expanduser().resolve()
@@ -42,13 +42,13 @@ def learners_folder() -> Path:
 
 
 def state_folder() -> Path:
-    """Return where the course keeps what it knows of this learner; it may not be there yet."""
+    """Return the folder of this learner's progress and settings; it may not be there yet."""
     folder = learners_folder()
     return folder / STATE if has_notebooks(folder) and is_own(folder) else _in_state()
 
 
 def remember_opened(folder: Path) -> None:
-    """Keep in mind which folder was opened, for commands given elsewhere; the course's own needs none."""
+    """Note which folder was opened, for commands that run elsewhere. The course's own needs no note."""
     if folder != COURSE:
         with contextlib.suppress(OSError):
             _in_state().mkdir(parents=True, exist_ok=True)
@@ -63,7 +63,7 @@ def has_notebooks(folder: Path) -> bool:
 def is_own(folder: Path) -> bool:
     """Whether this user may write in a folder of the course, and no other user works in it.
 
-    It belongs to whoever opened the course there first: that user owns its ``.course``.
+    The folder belongs to the user who opened the course there first, and who therefore owns its ``.course``.
     """
     if not os.access(folder, os.W_OK):
         return False
@@ -76,7 +76,7 @@ def is_own(folder: Path) -> bool:
 def _around() -> tuple[Path, ...]:
     try:
         here = Path.cwd()
-    except OSError:  # the working directory is gone
+    except OSError:  # the working directory was removed
         return ()
     return (here, *here.parents)
 

@@ -1,15 +1,15 @@
 """Which exercises a learner has passed: a folder, `progress`, with a small file for each of them.
 
-The file `03.2` says when exercise 03.2 first passed, "2026-11-21T14:05:09". A file each, because creating one
-is a single step on every file system: notebooks that run side by side need no lock, an interruption damages
-nothing that is there already, and a damaged file still counts, by its name. One text file, as the course had
-before, needed locks and a repair. SQLite would bring its own locks, which not every network folder keeps, and
-a whole database to lose when it is damaged.
+The file `03.2` says when exercise 03.2 first passed, "2026-11-21T14:05:09". Each exercise has its own file,
+because creating a file is a single step on every file system: notebooks that run side by side need no lock,
+an interruption damages nothing that is there already, and a damaged file still counts, by its name. One text
+file for all, as in earlier versions of the course, needed locks and repairs. SQLite would bring locks that
+not every network folder supports, and a damaged database would lose everything.
 
-Nothing that goes wrong here may break a check: `note_pass` then returns a sentence for the learner.
+If something goes wrong here, the check must not fail: `note_pass` then returns a sentence for the learner.
 
-Only a learner's own notebook counts: a kernel of a notebook that is not one of the solutions. Whoever builds
-or tests notebooks sets the variable GEMM_COURSE_PROGRESS to "off"; any other value names another folder.
+Only a learner's own notebooks count, not the solutions. To build or test notebooks, set the variable
+GEMM_COURSE_PROGRESS to "off"; any other value names another folder.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from pathlib import Path
 from gemm_course.places import state_folder
 
 VARIABLE, OFF = "GEMM_COURSE_PROGRESS", "off"
-SOLUTIONS = "solutions"  # the folder of the notebooks that pass by themselves
+SOLUTIONS = "solutions"  # the folder of the notebooks that contain the answers
 _NUMBER = re.compile(r"\d\d\.\d+")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT[\d:]{8}")
 _EARLIER_LINE = re.compile(rf"({_NUMBER.pattern}) (\S+)\r?")
 
 
 def progress_folder() -> Path | None:
-    """Return the folder that progress is kept in, None where it is switched off.
+    """Return the folder that progress is kept in; None if progress is switched off.
 
-    Without the variable that is where the course keeps what it knows of this learner. Where it names a text
-    file, as it did when progress was kept in one, the folder is beside it.
+    Without the variable, it is in the folder that the course has for this learner. If the variable names a
+    text file, as when progress was kept in one, the folder is beside that file.
     """
     named = os.environ.get(VARIABLE, "")
     if named == OFF:
@@ -52,7 +52,7 @@ def note_pass(number: str) -> str:
 
 
 def in_a_learners_notebook() -> bool:
-    """Say whether this is a notebook's kernel, and the notebook none of the solutions."""
+    """Return whether this is the kernel of a notebook that is not one of the solutions."""
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     if getattr(shell, "kernel", None) is None:
         return False
@@ -61,14 +61,14 @@ def in_a_learners_notebook() -> bool:
 
 
 def passed(folder: Path | None = None) -> dict[str, str]:
-    """Return the exercises that have passed, in order, with the time of the first pass, "" if unknown."""
+    """Return the exercises that have passed, in order, each with the time of its first pass, or ""."""
     folder = folder or progress_folder()
     found = _noted(folder) | _earlier(folder)[0] if folder else {}
     return dict(sorted(found.items(), key=lambda entry: entry[::-1]))
 
 
 def record(number: str, folder: Path) -> str:
-    """Note in ``folder`` that an exercise has passed; return a sentence if something went wrong, else ""."""
+    """Note in ``folder`` that an exercise has passed. Return a sentence if something went wrong, else ""."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         said = _take_over_earlier(folder)
@@ -81,7 +81,7 @@ def record(number: str, folder: Path) -> str:
 
 
 def _note(folder: Path, number: str, time: str) -> None:
-    """Note a pass, unless there was one before."""
+    """Note a pass, unless one is noted already."""
     with contextlib.suppress(FileExistsError), (folder / number).open("x", encoding="ascii") as file:
         file.write(f"{time}\n")
 
@@ -109,7 +109,7 @@ def _earlier_file(folder: Path) -> Path:
 
 
 def _earlier(folder: Path) -> tuple[dict[str, str], bool]:
-    """Return what its whole lines say, the first pass of each exercise, and whether there are other lines."""
+    """Return each exercise's first pass from the file's whole lines, and whether there are other lines."""
     try:
         lines = _earlier_file(folder).read_bytes().decode("utf-8", "replace").split("\n")
     except OSError:
@@ -119,13 +119,13 @@ def _earlier(folder: Path) -> tuple[dict[str, str], bool]:
 
 
 def _take_over_earlier(folder: Path) -> str:
-    """Note what the file says, once, and keep it under another name; say so if a part of it is damaged."""
+    """Take over what the file says, once, and rename it. Return a sentence if a part of it is damaged."""
     whole, damaged = _earlier(folder)
     for number, time in whole.items():
         _note(folder, number, time)
     aside = folder.with_name(f"{folder.name}_before.txt")
     if whole or damaged:
-        with contextlib.suppress(OSError):  # another notebook did it, or it will be done at the next pass
+        with contextlib.suppress(OSError):  # another notebook did this, or the next pass will
             _earlier_file(folder).replace(aside)
     told = f"Your progress file was damaged: it is kept as {aside.name}; its whole lines still count."
     return told if damaged else ""

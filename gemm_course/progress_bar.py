@@ -1,7 +1,7 @@
-"""How far a long run is: a bar for whoever watches it, in a terminal or a notebook; elsewhere nothing.
+"""A progress bar for long runs, in a terminal or a notebook; elsewhere nothing is shown.
 
-In a notebook the bar is a display that is updated in place. Rich's own way there, a live widget, would need a
-thread beside the kernel's and would leave a dead widget in the saved notebook.
+In a notebook the bar is a display that is updated in place. Rich would use a live widget there, which needs a
+thread beside the kernel's and leaves a dead widget in the saved notebook.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ EMPTY = {"text/plain": ""}
 def progress_bar(doing: str, unit: str, console: Console | None = None) -> Iterator[Callable[..., None]]:
     """Yield ``show(done, total, note="")``, which moves the bar. The bar is gone when the block ends.
 
-    doing: what takes so long, "emulating"; unit: what is counted, "blocks"; console: standard error if not
-    given.
+    doing: the activity, such as "emulating". unit: what is counted, such as "blocks". console: by default
+    standard error.
     """
     console = console or Console(stderr=True)
     columns = (

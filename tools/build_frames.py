@@ -1,11 +1,11 @@
 """Store the pictures of the notebooks' explorers, which the browser shows without a kernel (for developers).
 
-    python tools/build_frames.py                 those of all calls in notebooks/source/*.py
-    python tools/build_frames.py banks walk      those of calls to these functions
+    python tools/build_frames.py                 for all calls in notebooks/source/*.py
+    python tools/build_frames.py banks walk      for calls to these functions
 
-For every call such as ``see.banks()`` there is a file beside the JupyterLab extension, and
-an entry in the index beside them; `gemm_course.widgets._frames` says what they hold. After a change to an
-explorer or to what it draws, build its frames again and then the notebooks.
+Every call such as ``see.banks()`` has a file beside the JupyterLab extension, and an entry in the index
+there; `gemm_course.widgets._frames` says what they hold. After a change to an explorer or to what it draws,
+build its frames again and then the notebooks.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SOURCES = Path(__file__).resolve().parent.parent / "notebooks" / "source"
 
 
 def calls(folder: Path = SOURCES) -> list[Call]:
-    """The calls of explorers in the notebooks' sources, each once, as far as their arguments are literals."""
+    """The calls of explorers in the notebooks' sources whose arguments are literals, each once."""
     found = (call for path in sorted(folder.glob("*.py")) for call in _calls_in(path.read_text("utf-8")))
     return list(dict.fromkeys(found))
 
@@ -42,7 +42,7 @@ def _calls_in(source: str) -> Iterator[Call]:
 
 
 def _call(function, node: ast.Call) -> Call | None:
-    """The call, None if it shows no explorer or has arguments that only a notebook knows."""
+    """The call; None if it shows no explorer or if its arguments are known only when a notebook runs."""
     make = getattr(function, "makes_explorer", None)
     if make is None or hasattr(function, "without_frames"):
         return None
@@ -58,7 +58,7 @@ def _call(function, node: ast.Call) -> Call | None:
 def build(call: Call, folder: Path = FRAMES) -> dict:
     """Write the frames of a call, and return its entry in the index.
 
-    A PNG has nothing in common with the next, and a thousand of them are too much: Python draws those.
+    Calls that draw PNG store none: one PNG shares nothing with the next, so a thousand take too much space.
     """
     explorer = call.explorer()
     states = {explorer.controls.places(state): state for state in explorer.states_to_store()}
@@ -73,7 +73,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("names", nargs="*", help="functions, such as banks; all if left out")
     chosen = parser.parse_args().names
-    os.environ[records.VARIABLE] = "off"  # no learner's GPU in them
+    os.environ[records.VARIABLE] = "off"  # leave out a learner's GPUs
     FRAMES.mkdir(exist_ok=True)
     index = FRAMES / INDEX
     known = json.loads(index.read_text("utf-8")) if index.exists() else {}

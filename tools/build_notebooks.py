@@ -1,12 +1,12 @@
 """Build the learner's and the solution notebooks from notebooks/source/*.py (for developers).
 
     python tools/build_notebooks.py            build all, running each once on this machine without a GPU
-    python tools/build_notebooks.py 02 03      build those whose name starts so
+    python tools/build_notebooks.py 02 03      build those whose names start so
     python tools/build_notebooks.py --check    say whether the built notebooks fit their sources
 
 A source is a py:percent script. A cell tagged ``solution`` goes to the solution notebook only, one tagged
 ``stub`` to the learner's only, every other to both. A cell's id is the one given in its header (``# %%
-id="ex-where"``), else it is made from what the cell says, so that it stays while other cells come and go.
+id="ex-where"``), or else made from the cell's text, so that it stays the same while other cells come and go.
 
 An exercise is one cell, the solution, with marks around what the learner writes:
 
@@ -17,14 +17,13 @@ An exercise is one cell, the solution, with marks around what the learner writes
         # return None  # your code
         ### END SOLUTION
 
-The solution notebook has all but the marks and the stub, and ``-solution`` behind the cell's id. The
-learner's has the lines of the stub in place of the solution, without their ``# ``; where the mark
-``### STUB`` is left out, that is ``pass  # your code``. The solution is folded below it, and ``-folded``
-stands behind that cell's id.
+The solution notebook has everything but the marks and the stub, and adds ``-solution`` to the cell's id. The
+learner's has the lines of the stub in place of the solution, without their ``# ``; without the mark
+``### STUB`` the stub is ``pass  # your code``. The solution is folded in a cell below it, whose id gets
+``-folded``.
 
 A heading such as ``### Exercise 02.3 · ...`` begins a cell of its own, ``exercise-02-3``, for links. Every
-notebook gets lines that lead to its neighbours, and the table of all of them stands where a source says
-``<!-- contents -->``.
+notebook gets links to its neighbours. ``<!-- contents -->`` in a source becomes the table of all notebooks.
 
 A cell tagged ``answer`` answers a prediction above it, one tagged ``thought`` a question without options;
 both are folded.
@@ -48,7 +47,7 @@ import nbformat
 
 from gemm_course.widgets._living import MIME
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))  # where this file is loaded as a module
+sys.path.insert(0, str(Path(__file__).resolve().parent))  # for when this file is loaded as a module
 import folded_answers
 import notebook_links as links
 
@@ -56,13 +55,13 @@ NOTEBOOKS = Path(__file__).resolve().parent.parent / "notebooks"
 KINDS = {
     "learner": ("", "solution"),
     "solutions": ("solutions", "stub"),
-}  # folder below the target, tag left out
+}  # folder below the target, tag to leave out
 OWN_TAG = {"learner": "stub", "solutions": "solution"}
-NAVIGATION, FOLDED = "navigation", "folded"  # tags of the cells that no source has
+NAVIGATION, FOLDED = "navigation", "folded"  # tags of cells that are in no source
 BEGIN, STUB, END = "### BEGIN SOLUTION", "### STUB", "### END SOLUTION"
 NO_STUB = "pass  # your code"
-# All that a kernel says of its language: where something is missing, JupyterLab adds it, and the notebook
-# counts as edited.
+# All that a kernel says about its language. If something were missing, JupyterLab would add it, and the
+# notebook would count as edited.
 METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
     "language_info": {
@@ -84,8 +83,9 @@ def names(folder: Path = NOTEBOOKS) -> list[str]:
 
 
 def assemble(source: str, kind: str) -> nbformat.NotebookNode:
-    """Return the notebook that ``source`` (py:percent text) describes, without outputs and without the ways
-    to other notebooks; ``kind`` is a key of KINDS.
+    """Return the notebook that ``source`` (py:percent text) describes, without outputs and links to others.
+
+    ``kind`` is a key of KINDS.
     """
     left_out = KINDS[kind][1]
     notebook = nbformat.v4.new_notebook(metadata=copy.deepcopy(METADATA))
@@ -101,7 +101,7 @@ def assemble(source: str, kind: str) -> nbformat.NotebookNode:
 
 
 def whole(name: str, kind: str) -> nbformat.NotebookNode:
-    """Return the notebook of this name and kind as it ships, but for its outputs."""
+    """Return the notebook of this name and kind as it ships, but without outputs."""
     sources = {each: _source(each) for each in names()}
     notebooks = [links.listed(each, source) for each, source in sources.items()]
     place = list(sources).index(name)
@@ -125,7 +125,7 @@ def _source(name: str) -> str:
 
 
 def _as_it_is(cell) -> Iterator[tuple[str, str, dict]]:
-    """A cell without marks, as type, text and metadata; one of text is cut where an exercise begins."""
+    """A cell without marks, as type, text and metadata. A cell of text is cut where an exercise begins."""
     if cell.cell_type != "markdown":
         yield cell.cell_type, cell.source, cell.metadata
         return
@@ -179,7 +179,7 @@ def _told(stub: list[str] | None, indent: str) -> list[str]:
 
 
 def _uncommented(line: str, indent: str) -> str:
-    """A line of a stub without the ``# `` in front; an empty one stays empty."""
+    """A line of a stub without the ``# `` in front. An empty line stays empty."""
     text = line.removeprefix(indent)
     if not text.startswith("#"):
         raise ValueError(f"a line of a stub must be a comment: {line!r}")
@@ -196,8 +196,7 @@ def _cell(cell_type: str, source: str, metadata: dict, used: Counter) -> nbforma
 
 
 def run(notebook: nbformat.NotebookNode, folder: Path) -> None:
-    """Run ``notebook`` in a kernel that sees no GPU, in ``folder``, and keep what a reader without a kernel
-    can see.
+    """Run ``notebook`` in ``folder``, in a kernel without a GPU, and keep the outputs that need no kernel.
 
     Raises nbclient.exceptions.CellExecutionError at the first cell that fails.
     """
@@ -205,8 +204,8 @@ def run(notebook: nbformat.NotebookNode, folder: Path) -> None:
 
     here = os.pathsep.join(filter(None, [str(NOTEBOOKS.parent), os.environ.get("PYTHONPATH")]))
     hidden = dict(os.environ, CUDA_VISIBLE_DEVICES="", PYTHONPATH=here, PYDEVD_DISABLE_FILE_VALIDATION="1")
-    hidden["GEMM_COURSE_DATA"] = "off"  # a learner's GPU is shown to that learner alone
-    hidden["GEMM_COURSE_PROGRESS"] = "off"  # a solution that passes is no learner's progress
+    hidden["GEMM_COURSE_DATA"] = "off"  # shipped pictures show no learner's GPU
+    hidden["GEMM_COURSE_PROGRESS"] = "off"  # a passing solution is nobody's progress
     hidden["GEMM_COURSE_LAB"] = "1"  # explorers as the course's JupyterLab draws them
     client = NotebookClient(
         notebook,
@@ -231,7 +230,7 @@ def run(notebook: nbformat.NotebookNode, folder: Path) -> None:
 def kernel_of(client, environment: Mapping[str, str] = os.environ) -> Iterator[None]:
     """Start the kernel of an nbclient.NotebookClient, and stop it at the end.
 
-    Its ports are found free before it is started. Where another process has taken one meanwhile, start again.
+    Its ports are chosen before it starts. If another process has taken one meanwhile, start again.
     """
     with ExitStack() as stack:
         for is_last in (False, False, True):
@@ -245,7 +244,7 @@ def kernel_of(client, environment: Mapping[str, str] = os.environ) -> Iterator[N
 
 
 def _forget_this_kernel(outputs) -> None:
-    """Explorers of a cell's own code are known to the kernel that made them: a build's is gone."""
+    """Mark explorers that a cell drew with code of its own: only the kernel of this build knows them."""
     for output in outputs:
         spec = output.get("data", {}).get(MIME, {})
         if "own" in spec:
@@ -257,14 +256,12 @@ def _stands_alone(output) -> bool:
 
 
 def shape_of(notebook: nbformat.NotebookNode) -> list[tuple[str, str, str, tuple[str, ...]]]:
-    """Return what a build decides about a notebook: each cell's id, type, source and tags. Outputs are left
-    out.
-    """
+    """Return what a build decides about a notebook: each cell's id, type, source and tags; no outputs."""
     return [(c.id, c.cell_type, c.source, tuple(c.metadata.get("tags", []))) for c in notebook.cells]
 
 
 def target(name: str, kind: str, folder: Path = NOTEBOOKS) -> Path:
-    """Return where a built notebook lies."""
+    """Return the path of a built notebook."""
     return folder / KINDS[kind][0] / links.file_of(name, kind)
 
 
@@ -284,7 +281,7 @@ def build(name: str, folder: Path = NOTEBOOKS, *, execute: bool = True) -> list[
 
 
 def stale(name: str) -> list[str]:
-    """Return which built notebooks called ``name`` do not fit their source any more."""
+    """Return which built notebooks called ``name`` no longer fit their source."""
     found = []
     for kind in KINDS:
         path = target(name, kind)

@@ -1,9 +1,9 @@
-"""Folds what answers a question, so that nobody reads it below that.
+"""Folds cells that answer a question, so that nobody reads the answer too early.
 
-Cells are tagged ``answer`` (to a choice), ``thought`` (to a question without options) or ``listing``.
+Such cells are tagged ``answer`` (to a choice), ``thought`` (to a question without options) or ``listing``.
 
-Text is folded in the cell itself. Of a code cell the outputs are, as they ship; a learner who runs the cell
-sees them at once.
+Text is folded in the cell itself. In a code cell the shipped outputs are folded; a learner who runs the cell
+sees the new ones at once.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ import nbformat
 
 FIRST = {
     "answer": "Choose your answer first, then open this.",
-    "thought": "Answer first, then open this.",  # where no options are offered
+    "thought": "Answer first, then open this.",  # the question offers no options
     "listing": "Write the exercise first, then open this.",
 }
 EXPLORER = "application/vnd.gemm-course.explorer+json"
 
 
 def fold_text(cell: nbformat.NotebookNode) -> None:
-    """Fold a cell of text that carries a tag."""
+    """Fold a cell of text that has one of the tags."""
     first = _what_comes_first(cell)
     if first and cell.cell_type == "markdown":
         cell.source = folded(f"\n\n{cell.source}\n\n", first)
 
 
 def fold_outputs(cell: nbformat.NotebookNode) -> None:
-    """Fold what stands below a code cell that carries a tag; in explorers the browser does it."""
+    """Fold the outputs of a code cell that has one of the tags. Explorers are folded by the browser."""
     first = _what_comes_first(cell)
     if not first or cell.cell_type != "code":
         return
@@ -43,7 +43,7 @@ def fold_outputs(cell: nbformat.NotebookNode) -> None:
 
 
 def _printed_as_one(outputs: list[nbformat.NotebookNode]) -> list[nbformat.NotebookNode]:
-    """Outputs with all that was printed as one, which can be folded as a stream cannot."""
+    """The outputs, with everything printed as one output that can be folded; a stream cannot."""
     printed = "".join(output.text for output in outputs if output.output_type == "stream")
     others = [output for output in outputs if output.output_type != "stream"]
     if not printed:
@@ -52,10 +52,10 @@ def _printed_as_one(outputs: list[nbformat.NotebookNode]) -> list[nbformat.Noteb
 
 
 def folded(content: str, first: str) -> str:
-    """Put content behind a line that opens it and says what comes first."""
+    """Put content behind a line that opens it and says what to do first."""
     return f"<details><summary>{first}</summary>{content}</details>"
 
 
 def _what_comes_first(cell: nbformat.NotebookNode) -> str:
-    """What the learner does before opening the cell, "" if it stands open."""
+    """What the learner does before opening the cell; "" if it is not folded."""
     return next((FIRST[tag] for tag in cell.metadata.get("tags", []) if tag in FIRST), "")

@@ -1,7 +1,7 @@
-"""What the notebooks have around the lessons: contents, ways from one to the next, folded solutions.
+"""What notebooks have around the lessons: contents, links from one to the next, folded solutions.
 
-A link names a cell by its id, as in ``02_coalesced.ipynb#cell-id=exercise-02-3``: JupyterLab then finds it on
-the first click too, while the notebook is still being opened, which it does not for a heading's name.
+A link names a cell by its id, as in ``02_coalesced.ipynb#cell-id=exercise-02-3``. JupyterLab finds such a
+cell with the first click, even while it opens the notebook; a heading's name it would not find.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _MINUTES = re.compile(r"Time: about (\d+) minutes to read, (\d+) for the exercis
 
 @dataclass(frozen=True)
 class Listed:
-    """A notebook in the list of all: its name, its title, and the minutes that reading and exercises take."""
+    """A notebook's line in the contents: name, title, and minutes for reading and for exercises."""
 
     name: str
     title: str
@@ -29,9 +29,9 @@ class Listed:
 
 
 def listed(name: str, source: str) -> Listed:
-    """Read a notebook's line of the contents off its source (py:percent text).
+    """Read a notebook's line of the contents from its source (py:percent text).
 
-    Raises ValueError where the source says no title or no times.
+    Raises ValueError if the source has no title or no times.
     """
     title, minutes = _TITLE.search(source), _MINUTES.search(source.replace("\n#", ""))
     if title is None or minutes is None:
@@ -40,12 +40,12 @@ def listed(name: str, source: str) -> Listed:
 
 
 def file_of(name: str, kind: str) -> str:
-    """Return the file name of a notebook of this kind. The two kinds differ, so that their tabs do."""
+    """Return the file name of a notebook of this kind. The kinds differ in it, so that tabs do as well."""
     return f"{name}_solutions.ipynb" if kind == "solutions" else f"{name}.ipynb"
 
 
 def exercise_id(text: str) -> str | None:
-    """Return the id of the cell that an exercise begins with, None for all other cells."""
+    """Return the id for a cell with which an exercise begins; None for all other cells."""
     found = EXERCISE.match(text)
     return f"exercise-{found[1]}-{found[2]}" if found else None
 
@@ -59,7 +59,7 @@ def parts(text: str) -> list[str]:
 
 
 def contents(notebooks: Sequence[Listed]) -> str:
-    """Return the table of all notebooks, as a learner has them."""
+    """Return the table of all learner's notebooks."""
     rows = [
         f"| [{each.title}]({file_of(each.name, 'learner')}) | {each.reading} min | {each.exercises} min |"
         for each in notebooks
@@ -68,7 +68,7 @@ def contents(notebooks: Sequence[Listed]) -> str:
 
 
 def top(notebooks: Sequence[Listed], place: int, kind: str) -> str:
-    """Return what stands above a notebook's title: the ways from here and, over solutions, a banner."""
+    """Return what is above a notebook's title: links to others and, in solutions, a banner."""
     ways = _ways(notebooks, place, kind)
     if kind == "learner":
         return ways
@@ -80,7 +80,7 @@ def top(notebooks: Sequence[Listed], place: int, kind: str) -> str:
 
 
 def bottom(notebooks: Sequence[Listed], place: int, kind: str) -> str:
-    """Return what stands at a notebook's end."""
+    """Return what is at a notebook's end."""
     ways = _ways(notebooks, place, kind)
     if kind == "solutions":
         return ways
@@ -91,8 +91,8 @@ def bottom(notebooks: Sequence[Listed], place: int, kind: str) -> str:
 
 
 def from_solutions(text: str, identity: str, name: str) -> str:
-    """Return a cell's text as the solutions have it: links hold from there, and one leads from where an
-    exercise begins to the same place in the learner's notebook.
+    """Return a cell's text for the solutions: its links work from there, and each exercise begins with a link
+    to its place in the learner's notebook.
     """
     text = _BESIDE.sub("](../", text)
     if exercise_id(text) is None:
@@ -102,12 +102,12 @@ def from_solutions(text: str, identity: str, name: str) -> str:
 
 
 def folded(source: str, label: str) -> str:
-    """Return a solution as text that opens with a click: code as every viewer of notebooks shows it."""
+    """Return a solution as text that opens with a click. Every viewer of notebooks can show its code."""
     return f"<details>\n<summary>{label}</summary>\n\n```python\n{source}\n```\n\n</details>"
 
 
 def _ways(notebooks: Sequence[Listed], place: int, kind: str) -> str:
-    """Previous, contents, glossary, next, in one line; contents and glossary are the learner's."""
+    """One line of links: previous, contents, glossary, next. Contents and glossary are the learner's."""
     up = "../" if kind == "solutions" else ""
     start = file_of(notebooks[0].name, "learner")
     ways = [f"[Contents]({up}{start}#cell-id={CONTENTS_ID})", f"[Glossary]({up}glossary.md)"]

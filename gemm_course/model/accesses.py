@@ -1,17 +1,17 @@
 """How often a stage touches each kind of memory, by formula, from its tiles alone.
 
-The formulas are those a learner derives with pen and paper. They count elements as the source names them: one
-per thread and access, whatever the compiler or the hardware merges. Without a tile of k every thread fetches
-its own row of A and column of B. With one, a block fetches its tiles of A and B once for all its threads, and
-a thread that computes `rows` by `columns` results reads rows + columns elements of shared memory for each
-step along k.
+The formulas are those that a learner derives with pen and paper. They count elements as the source names
+them: one per thread and access, even if the compiler or the hardware merges accesses. In a stage without
+tiles along k, every thread fetches its own row of A and column of B. In a stage with them, a block fetches
+its tiles of A and B once for all its threads, and a thread that computes `rows` by `columns` results reads
+rows + columns elements of shared memory for each step along k.
 
-They are exact for stages that fetch tile by tile, also where tiles extend past the matrices. Stages that
-fetch ahead, from `double_buffered` on, read the same elements at sizes that their tiles divide; what
-else they write to shared memory and read past the edge is left to the emulator. The same holds for Tensor
-Cores: their fragments belong to a warp, which loads its rows of As and its columns of Bs for each step;
-results that go through shared memory on their way to C are not counted. A warpgroup (wgmma) reads 64 rows of
-As and all columns of Bs for each of its instructions; the barriers of these stages are not counted either.
+The formulas are exact for stages that fetch tile by tile, also where tiles extend past the matrices. For
+other stages they leave something to the emulator. Stages that fetch ahead, from `double_buffered` on, read
+the same elements at sizes that their tiles divide; what they write to shared memory and read past the edge in
+addition is not counted. On Tensor Cores, a warp loads fragments from its rows of As and its columns of Bs for
+each step; results that pass through shared memory on their way to C are not counted. With wgmma, a warpgroup
+reads 64 rows of As and all columns of Bs for each instruction; the barriers of these stages are not counted.
 """
 
 import math
@@ -23,7 +23,7 @@ from gemm_course.kernels import Stage
 
 @dataclass(frozen=True)
 class Accesses:
-    """Element accesses of one launch, all threads together; barriers are summed over blocks."""
+    """Element accesses of all threads of one launch. Barriers are summed over blocks."""
 
     m: int
     n: int
@@ -38,7 +38,7 @@ class Accesses:
 
     @property
     def flops(self) -> int:
-        """What the result needs: 2mnk. Threads past the edge do more."""
+        """The operations that the result needs, 2mnk. Threads past the edge add to them."""
         return 2 * self.m * self.n * self.k
 
     @property
@@ -53,7 +53,7 @@ class Accesses:
 
     @property
     def least_bytes(self) -> int:
-        """Bytes if A and B were read once and C written once."""
+        """The bytes to read A and B once and to write C once."""
         return self.itemsize * (self.m * self.k + self.k * self.n + self.m * self.n)
 
     @property
@@ -70,7 +70,7 @@ def accesses(
         return _untiled(m, n, k, beta)
     threads, blocks = math.prod(stage.block(tiles)), _over(m, t["BM"]) * _over(n, t["BN"])
     steps = _over(k, t["BK"])
-    if stage.name in ("overlapped_store", "stream_k_fp16"):  # enough to write a part of C in every second one
+    if stage.name in ("overlapped_store", "stream_k_fp16"):  # each writes a part of C in every second step
         steps = max(steps, 2 * t["PARTS"] - 1)
     tile_elements = t["BK"] * (t["BM"] + t["BN"])
     wide = max(1, stage.alignment // stage.itemsize)
@@ -95,7 +95,7 @@ def accesses(
 def _operands(stage: Stage, t: Mapping[str, int], threads: int) -> int:
     """Elements of As and Bs that all threads of a block read for one step along k."""
     if stage.dtype == "float16" and "WN" in t:
-        return t["BM"] // t["WM"] * (t["BN"] // t["WN"]) * (t["WM"] + t["WN"])  # by the consumer warps
+        return t["BM"] // t["WM"] * (t["BN"] // t["WN"]) * (t["WM"] + t["WN"])  # only consumer warps read
     if stage.dtype == "float16":
         return t["BM"] + t["BM"] // 64 * t["BN"]
     results, columns = t["BM"] * t["BN"] // threads, t.get("TN", 1) * t.get("WNITER", 1)

@@ -1,6 +1,6 @@
 """GPUs by their data sheets: what a multiprocessor holds, how fast it computes, how fast memory is.
 
-What the emulator knows of each GPU, and where that comes from, is in its :mod:`lockstep.limits`.
+Most of it is what the emulator knows of each GPU; :mod:`lockstep.limits` names the sources.
 Bandwidths and Tensor Core rates: NVIDIA's data sheets and architecture white papers.
 """
 
@@ -21,12 +21,12 @@ class Gpu(Profile):
 
     @property
     def peak_fp32_tflops(self) -> float:
-        """Two operations per fused multiply-add, on every lane, in every clock."""
+        """TFLOPS with a fused multiply-add, two operations, on every lane in every clock."""
         return 2e-6 * self.limits.fp32_lanes * self.multiprocessors * self.clock_mhz
 
     @property
     def l1_tb_s(self) -> float:
-        """L1 cache and shared memory together: 128 bytes, one wavefront, per clock and multiprocessor."""
+        """TB/s of L1 and shared memory together: one wavefront, 128 bytes, per clock and multiprocessor."""
         return 128e-6 * self.multiprocessors * self.clock_mhz
 
 
@@ -40,7 +40,7 @@ _DRAM_TB_S = {
     "RTX A6000": 0.768,
     "T4": 0.32,
 }
-# With FP32 accumulation, and with FP16: GeForce cards have half the speed with FP32.
+# TFLOPS with FP32 and with FP16 accumulation. GeForce cards have half the speed with FP32.
 _FP16_TENSOR_TFLOPS = {
     "H200": (989.5, 989.5),
     "H100": (989.4, 989.4),
@@ -56,14 +56,14 @@ GPUS = {
     name: Gpu(*vars(profile).values(), _DRAM_TB_S[name], *_FP16_TENSOR_TFLOPS[name])
     for name, profile in PROFILES.items()
 }
-# How NVIDIA's driver calls them where that is not their name above.
+# The driver's names, where they differ from the names above.
 _OF_DRIVER = {"NVIDIA A100-SXM4-80GB": "A100", "NVIDIA H100 80GB HBM3": "H100", "Tesla T4": "T4"}
 
 
 def by_driver(name: str) -> Gpu | None:
-    """The GPU that the driver calls so, such as "NVIDIA GeForce RTX 3090"; None if it is not among GPUS.
+    """The GPU with this name in the driver, such as "NVIDIA GeForce RTX 3090"; None if it is not among GPUS.
 
-    Others of the same chip, such as an A100 with 40 GB, are not taken for it: their memory is another.
+    Another GPU with the same chip, such as an A100 with 40 GB, is not accepted: its memory differs.
     """
     if name in _OF_DRIVER:
         return GPUS[_OF_DRIVER[name]]

@@ -10,10 +10,10 @@ WARP = 32
 
 @dataclass(frozen=True)
 class Tank:
-    """One resource of a multiprocessor and what a block takes of it, rounded up as the hardware does it.
+    """One resource of a multiprocessor, and how much of it a block takes, rounded up as by the hardware.
 
-    name: "threads", "registers", "shared memory" or "blocks". Registers are counted in registers, shared
-    memory in bytes with what the system takes, threads in warps. fits: how many blocks find room.
+    name: "threads", "registers", "shared memory" or "blocks". The units are warps for threads, registers for
+    registers, and bytes for shared memory, including what the system takes. fits: how many blocks have room.
     """
 
     name: str
@@ -22,13 +22,13 @@ class Tank:
     fits: int
 
     def left(self, blocks: int) -> int:
-        """What so many blocks leave."""
+        """How much is left beside so many blocks."""
         return self.size - blocks * self.per_block
 
 
 @dataclass(frozen=True)
 class Occupancy:
-    """How much of a kernel one multiprocessor holds at a time."""
+    """How many blocks and warps of a kernel one multiprocessor holds at a time."""
 
     blocks: int
     warps: int
@@ -37,7 +37,7 @@ class Occupancy:
 
     @property
     def share(self) -> float:
-        """Warps held over the most it can hold, 0 to 1."""
+        """The warps it holds divided by the most it can hold, 0 to 1."""
         return self.warps / self.most_warps
 
     @property
@@ -47,12 +47,11 @@ class Occupancy:
 
 
 def occupancy(threads: int, registers: int, shared_bytes: int, gpu: Gpu = GPUS["H200"]) -> Occupancy:
-    """For `threads` per block, `registers` per thread and `shared_bytes` per block, static and dynamic.
+    """The occupancy with `threads` per block, `registers` per thread and `shared_bytes` per block in all.
 
-    Whole warps get registers in multiples of 256, from the quarter of the register file that the warp runs
-    on; blocks get shared memory in multiples of 128 bytes, including 1 KB that each block costs (NVIDIA's
-    occupancy calculator). Zero blocks mean that the kernel cannot be launched. Raises ValueError for counts
-    below zero.
+    A warp gets registers in multiples of 256, from its own quarter of the register file. A block gets shared
+    memory in multiples of 128 bytes, of which the system takes 1 KB (NVIDIA's occupancy calculator). Zero
+    blocks mean that the kernel cannot be launched. Raises ValueError for counts below zero.
     """
     held = tanks(threads, registers, shared_bytes, gpu.limits)
     blocks, most = min(tank.fits for tank in held), gpu.limits.threads // WARP
@@ -99,7 +98,7 @@ def _portions(amount: int, unit: int) -> int:
 
 @dataclass(frozen=True)
 class Waves:
-    """A grid distributed over the blocks that a GPU can hold at a time."""
+    """How a grid of blocks runs on a GPU that holds some of them at a time."""
 
     blocks: int
     resident: int  # blocks that the GPU holds at a time
@@ -110,12 +109,12 @@ class Waves:
 
     @property
     def efficiency(self) -> float:
-        """The share of the GPU in use until the last wave is done: of 264 resident, 256 blocks use 97 %."""
+        """The share of the GPU in use until the last wave is done: 256 blocks in place of 264 use 97 %."""
         return self.blocks / (_portions(self.blocks, self.resident) * self.resident)
 
 
 def waves(blocks: int, blocks_per_multiprocessor: int, gpu: Gpu = GPUS["H200"]) -> Waves:
-    """How a grid fills a GPU whose multiprocessors hold so many blocks each. Raises ValueError below one."""
+    """How a grid runs on a GPU whose multiprocessors hold so many blocks. Raises ValueError below one."""
     if blocks < 1 or blocks_per_multiprocessor < 1:
         raise ValueError("waves need at least one block, and a multiprocessor that holds one")
     return Waves(blocks, blocks_per_multiprocessor * gpu.multiprocessors)

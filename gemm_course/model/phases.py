@@ -1,7 +1,7 @@
 """A producer warp, consumer warps and a ring of slots with two mbarriers each, run tick by tick.
 
-What an mbarrier does is what PTX says: its phase is over when no arrival and no byte is missing. How long
-things take is a choice, `Timing`. A run ends when all is read, or with the first consequence of a mistake.
+An mbarrier works as PTX says: its phase is over when no arrival and no byte is missing. How long things take
+is freely chosen, `Timing`. A run ends when everything is read, or with the first consequence of a mistake.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ OLD, MISSING, NEWER, UNDEFINED = "old", "missing", "newer", "undefined"
 
 @dataclass(frozen=True)
 class Timing:
-    """In ticks: a copy until A has landed, from there until B has, and each consumer's reading."""
+    """How many ticks things take: latency until A has landed, gap until B has, reading by each consumer."""
 
     latency: int = 1
     gap: int = 2
@@ -44,7 +44,7 @@ QUICK, SLOW = Timing(latency=1), Timing(latency=8)
 
 @dataclass(frozen=True)
 class Barrier:
-    """An mbarrier: ``pending`` of ``arrivals`` are missing, ``came`` of the ``expected`` bytes are there."""
+    """An mbarrier: ``pending`` of ``arrivals`` are missing, ``came`` of ``expected`` bytes have arrived."""
 
     arrivals: int
     pending: int
@@ -61,11 +61,11 @@ class Barrier:
         return self.arrivals - self.pending
 
     def over(self, parity: int) -> bool:
-        """Whether a wait for this parity returns: the current phase has the other one."""
+        """Whether a wait for this parity returns, because the current phase has the other parity."""
         return self.parity != parity
 
     def settled(self) -> Barrier:
-        """The next phase if nothing is missing in this one."""
+        """The barrier in its next phase if nothing is missing in this one, else the barrier itself."""
         if self.pending or self.expected != self.came:
             return self
         return Barrier(self.arrivals, self.arrivals, self.phase + 1)
@@ -82,7 +82,7 @@ class Op(NamedTuple):
 
 
 class Warp(NamedTuple):
-    """What a warp did in a tick; ``passed``: it waited, and the wait returned."""
+    """What a warp did in a tick. ``passed``: whether it waited and the wait returned."""
 
     name: str
     op: Op
@@ -99,7 +99,7 @@ class Landing(NamedTuple):
 
 
 class Read(NamedTuple):
-    """What is wrong with a read: which warp found which tile (or None) instead of ``tile``."""
+    """A wrong read: which warp found which tile, or None, in place of ``tile``."""
 
     warp: str
     part: str
@@ -111,7 +111,7 @@ class Read(NamedTuple):
 
 @dataclass(frozen=True)
 class Moment:
-    """All that there is after a tick. ``completed``: barriers whose phase ended in it."""
+    """The whole state after a tick. ``completed``: the barriers whose phase ended in the tick."""
 
     tick: int
     barriers: dict[tuple[str, int], Barrier]
@@ -130,7 +130,7 @@ class Moment:
 
 
 def producer(tiles: int, slots: int, mistake: str) -> Iterator[Op]:
-    """Copy tile after tile, each once its slot is empty."""
+    """Copy tile after tile, each as soon as its slot is empty."""
     slot = parity = 0
     for tile in range(tiles):
         if mistake != NO_WAIT:
@@ -141,7 +141,7 @@ def producer(tiles: int, slots: int, mistake: str) -> Iterator[Op]:
 
 
 def consumer(tiles: int, slots: int, mistake: str, number: int, reading: int) -> Iterator[Op]:
-    """Read tile after tile, each once its slot is full, and give the slot back."""
+    """Read tile after tile, each as soon as its slot is full, and give the slot back."""
     slot = parity = 0
     for tile in range(tiles):
         yield Op(WAIT, tile, slot, FULL, parity)
@@ -175,7 +175,7 @@ class _Ring:
             programs.append((f"consumer {number}", consumer(tiles, slots, mistake, number, reading)))
         self.programs = dict(programs)
         self.ops = {name: next(program) for name, program in programs}
-        self.begun: set[str] = set()  # who is within a reading
+        self.begun: set[str] = set()  # the consumers that are reading
         readers = len(timing.reading)
         barriers = {(FULL, slot): Barrier(1, 1) for slot in range(slots)}
         barriers |= {(EMPTY, slot): Barrier(readers, readers) for slot in range(slots)}

@@ -1,7 +1,7 @@
-"""How long the multiprocessors of an H200 work on a product, tile by tile: by pen and paper, not measured.
+"""How long the multiprocessors of an H200 work on a product, tile by tile: calculated, not measured.
 
-The clocks are from runs of overlapped_store with `clock64` in its loop (kernels/NOTES.md has them), those of
-STORE alone from the times of warp_specialised and overlapped_store.
+The clocks below come from runs of overlapped_store with `clock64` in its loop (see kernels/NOTES.md); STORE
+comes from the times of warp_specialised and overlapped_store.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from gemm_course.kernels.c07_stream_k_fp16 import STEP as RELATIVE
 SMS = 132
 BM, BK = 128, 64
 WIDTHS = tuple(RELATIVE)  # BN
-STEP = 1025  # clocks of a step along k of a tile of 128 by 256
-FIRST = 4340  # to a block's first product: the launch, then the first tiles' latency
-STORE = 10_000  # of a tile by pairs, from registers, while nothing is multiplied
-BETWEEN = 950  # two tiles of overlapped_store: it only rounds there
-LAST = 2900  # its last tile is stored when nothing is left to multiply
+STEP = 1025  # clocks for a step along k in a tile of 128 by 256
+FIRST = 4340  # until a block's first product: the launch, then the latency of its first tiles
+STORE = 10_000  # to store a tile from registers, in pairs, while nothing is multiplied
+BETWEEN = 950  # between two tiles of overlapped_store, which only rounds there
+LAST = 2900  # for overlapped_store to store its last tile, with nothing left to multiply
 PER_TILE, PERSISTENT, OVERLAPPED, STREAM_K = SCHEDULES = (
     "a block per tile",
     "persistent",
@@ -29,10 +29,10 @@ PER_TILE, PERSISTENT, OVERLAPPED, STREAM_K = SCHEDULES = (
 
 @dataclass(frozen=True)
 class Stretch:
-    """Something that the first ``blocks`` multiprocessors do together: from one clock to another.
+    """What the first ``blocks`` multiprocessors do from one clock to another.
 
-    what: "waits", "multiplies", "stores", or "parts" for a stream-K range. cuts: where within it, as (block,
-    clock), a range goes from one tile to the next.
+    what: "waits", "multiplies", "stores", or "parts" for ranges of stream-K. cuts: (block, clock) of each
+    place where a block's range goes from one tile to the next.
     """
 
     what: str
@@ -53,7 +53,7 @@ class Schedule:
 
     @property
     def tiles(self) -> int:
-        """Of C."""
+        """How many tiles C has."""
         return -(-self.size // BM) * -(-self.size // self.BN)
 
     @property
@@ -62,12 +62,12 @@ class Schedule:
 
     @property
     def last(self) -> int:
-        """Tiles in the last wave."""
+        """How many tiles the last wave has."""
         return self.tiles - (self.waves - 1) * SMS
 
     @property
     def clocks(self) -> float:
-        """From the launch to the end."""
+        """How many clocks pass from the launch to the end."""
         return max(stretch.end for stretch in self.stretches)
 
     @property
@@ -78,7 +78,7 @@ class Schedule:
 
 
 def schedule(size: int, BN: int, kind: str) -> Schedule:
-    """What happens when, for m = n = k = ``size``, a multiple of 64. kind: one of SCHEDULES."""
+    """The schedule for m = n = k = ``size``, a multiple of 64. kind: one of SCHEDULES."""
     bare = Schedule(size, BN, kind, ())
     tile = size // BK * STEP * RELATIVE[BN]
     full, left = divmod(bare.tiles, SMS)
@@ -100,13 +100,13 @@ def schedule(size: int, BN: int, kind: str) -> Schedule:
 
 
 def ranges(tiles: int, steps: int, blocks: int) -> list[tuple[int, int]]:
-    """The steps of all tiles, laid end to end, that each block computes: the first, and one past the last."""
+    """For each block, its range of the steps of all tiles, laid end to end: first step, one past the last."""
     total = tiles * steps
     return [(total * b // blocks, total * (b + 1) // blocks) for b in range(blocks)]
 
 
 def _shared_out(at: float, tiles: int, steps: int, tile: float) -> list[Stretch]:
-    """A second launch, in which all multiprocessors share these tiles' steps."""
+    """The second launch, in which all multiprocessors share the steps of these tiles."""
     clocks = tile / steps
     begin, end = at + FIRST, at + FIRST + tiles * steps / SMS * clocks
     cuts = tuple(

@@ -1,8 +1,8 @@
-"""A kernel of one's own, treated as a stage of the ladder.
+"""A learner's own kernel, treated as a stage of the ladder.
 
 from gemm_course import own
 
-mine = own("mine.py")              # read anew each time; `python3 course.py new mine` writes the file
+mine = own("mine.py")              # reads the file again each time; `python3 course.py new mine` writes it
 mine.check()                       # on the emulator, at odd shapes
 compiled(mine), profiled(mine), run(mine, A, B), see.tiles(mine), see.card(mine)
 mine(A, B, out=C)                  # on arrays of CuPy, PyTorch or NumPy
@@ -27,7 +27,7 @@ __all__ = ["Checked", "Mine", "OwnKernelError", "own"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Mine(OwnStage):
-    """A stage of one's own, which `run`, `compiled`, `profiled` and take as one of the ladder's."""
+    """A learner's own stage, which `run`, `compiled`, `profiled` and `see` treat as one of the ladder's."""
 
     def check(
         self,
@@ -36,11 +36,10 @@ class Mine(OwnStage):
     ) -> Checked:
         """Run it on the emulator at shapes that no tile divides, and say what is wrong, with lines.
 
-        The padding of A, B and C holds NaN, and so does C where beta is 0; results are compared with float64,
-        and races, missing barriers and accesses out of bounds are found. tiles: to change from the defaults.
-        shapes: (m, n, k) instead of the usual five, which follow from the tiles, however they are called, and
-        from the blocks of a launch. -> what was found; `.ok`,
-        `.problems`.
+        The padding of A, B and C holds NaN, and so does C if beta is 0. Results are compared with float64,
+        and races, missing barriers and accesses out of bounds are found. tiles: sizes to change from the
+        defaults. shapes: (m, n, k) instead of the usual five, which follow from the tiles, whatever their
+        names, and from the blocks of a launch. -> what was found, with `.ok` and `.problems`.
         """
         return checked(self, tiles, shapes)
 
@@ -57,28 +56,28 @@ class Mine(OwnStage):
     ) -> Any:
         """Compute out = alpha * A @ B + beta * out, and the epilogue, if it has one, on the caller's arrays.
 
-        A: (m, k), B: (k, n), out: (m, n), of the stage's dtype: all CuPy arrays or PyTorch tensors on one
+        A: (m, k), B: (k, n), out: (m, n), of the stage's dtype. All are CuPy arrays or PyTorch tensors on one
         GPU, other arrays with `__cuda_array_interface__` or `__dlpack__`, or NumPy arrays. On a GPU nothing
         is copied: the kernel reads and writes the caller's memory, on the current stream of CuPy or PyTorch,
         and the call returns before it has run. NumPy arrays go to the GPU and back, or to the emulator.
-        extras: what the kernel takes after C, by name, such as bias=bias. tiles: to change from the defaults.
+        extras: arguments after C, by name, such as bias=bias. tiles: sizes to change from the defaults.
 
-        -> out; without it a new array of the library that A comes from. Raises ValueError, with all that is
-        wrong: shapes, dtypes, rows whose elements are not neighbours (such as a transposed matrix), rows that
-        do not begin at multiples of the stage's alignment.
+        -> out; without out, a new array of A's library. Raises ValueError with everything that is wrong:
+        shapes, dtypes, rows whose elements are not neighbours (such as those of a transposed matrix), rows
+        that do not begin at multiples of the stage's alignment.
         """
         return multiplied(self, A, B, out, alpha, beta, tiles, extras)
 
 
 def own(file: str | Path, *, otherwise: str | None = None) -> Mine:
-    """Read a stage of your own from a Python file, as it is now, whatever was read before.
+    """Read your own stage from a Python file, as the file is now.
 
-    file: such as "mine.py", which `python3 course.py new mine` writes; its STAGE is what the files of the
-    ladder have. After an edit call this again. otherwise: a stage of the ladder; where there is no such file
-    yet, what `new` would write from that stage is read instead, and the file is not made.
+    file: such as "mine.py", which `python3 course.py new mine` writes; like the files of the ladder it
+    defines STAGE. Call this again after an edit. otherwise: a stage of the ladder. If there is no such file,
+    what `new` would write from that stage is read in its place, and no file is made.
 
-    Raises OwnKernelError, a ValueError, with the line that is wrong, or if the file is called like a stage of
-    the ladder.
+    Raises OwnKernelError, a ValueError, with the line that is wrong, or if the file has the name of a stage
+    of the ladder.
     """
     path = where(file)
     if otherwise is not None and not path.exists():
@@ -90,7 +89,7 @@ def own(file: str | Path, *, otherwise: str | None = None) -> Mine:
 
 
 def _until_the_end() -> tempfile.TemporaryDirectory:
-    """A new folder that is there as long as this process, for the emulator reads the source in it."""
+    """A new folder that stays as long as this process, because the emulator reads the source in it."""
     folder = tempfile.TemporaryDirectory(prefix="gemm-course-own-")
     _FOLDERS.append(folder)
     return folder

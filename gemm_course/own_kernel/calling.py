@@ -17,7 +17,7 @@ from gemm_course.launching import run
 
 @dataclass(frozen=True)
 class Memory:
-    """An array as a kernel sees it: where it begins, its shape, its rows' distance in elements, its dtype."""
+    """An array as a kernel sees it: its address, its shape, its elements from row to row, its dtype."""
 
     pointer: int
     shape: tuple[int, ...]
@@ -27,7 +27,7 @@ class Memory:
 
     @property
     def whole_rows(self) -> tuple[int, ...]:
-        """The shape with all that belongs to a row."""
+        """The shape with the padding of its rows."""
         return (*self.shape[:-1], self.row_length)
 
 
@@ -64,7 +64,7 @@ def multiplied(
 
 
 def memory_of(array: Any, name: str) -> Memory:
-    """Where an array on a GPU lies. Raises ValueError, with what to do, if it is none, or is transposed."""
+    """The memory of an array on a GPU. Raises ValueError, with what to do, if it is none or transposed."""
     about = _interface(array, name)
     shape, dtype = tuple(about["shape"]), np.dtype(about["typestr"])
     strides = about.get("strides")
@@ -82,7 +82,7 @@ def memory_of(array: Any, name: str) -> Memory:
 
 
 def _interface(array: Any, name: str) -> Mapping[str, Any]:
-    """An array's `__cuda_array_interface__`; by way of DLPack and CuPy where it has none."""
+    """An array's `__cuda_array_interface__`; if it has none, CuPy's, by way of DLPack."""
     if getattr(array, "requires_grad", False):
         raise ValueError(f"PyTorch would have to differentiate through {name}: pass {name}.detach()")
     about = getattr(array, "__cuda_array_interface__", None)
@@ -117,7 +117,7 @@ def _same_extras(stage: OwnStage, extras: Mapping[str, Any]) -> None:
 
 
 def _problems(stage: OwnStage, seen: Mapping[str, Memory]) -> list[str]:
-    """What is wrong with shapes, dtypes and places in memory."""
+    """What is wrong with shapes, dtypes and addresses."""
     found = [
         f"{name} holds {memory.dtype}, and {stage.name} computes with {stage.dtype}"
         for name, memory in seen.items()
@@ -162,7 +162,7 @@ def _library(array: Any) -> str:
 
 
 def current_stream(array: Any) -> int:
-    """The current stream of the library that an array comes from; 0, the default one, if that has none."""
+    """The current stream of an array's library; 0, the default stream, if the library has none."""
     if _library(array) == "torch":
         return sys.modules["torch"].cuda.current_stream(array.device).cuda_stream
     if _library(array) == "cupy":
@@ -171,7 +171,7 @@ def current_stream(array: Any) -> int:
 
 
 def on_its_gpu(array: Any) -> AbstractContextManager:
-    """Make the GPU that an array lies on Numba's current one."""
+    """Make an array's GPU the current one of Numba."""
     if _library(array) not in ("torch", "cupy"):
         return nullcontext()
     from numba import cuda
@@ -181,7 +181,7 @@ def on_its_gpu(array: Any) -> AbstractContextManager:
 
 
 def device_array(memory: Memory) -> Any:
-    """Numba's view of it, with whole rows: what a kernel takes. Nothing is copied."""
+    """Numba's view of the memory, with whole rows, as a kernel takes it. Nothing is copied."""
     from numba import cuda
 
     described = {
@@ -195,7 +195,7 @@ def device_array(memory: Memory) -> Any:
 
 
 def _queue(launches, stream: int) -> None:
-    """Queue launches on a stream, by the number that CUDA knows it by."""
+    """Queue launches on a stream, given by CUDA's number for it."""
     from numba import cuda
 
     from gemm_course.device import compile_for
@@ -210,7 +210,7 @@ def _queue(launches, stream: int) -> None:
 
 
 def _like(array: Any, shape: tuple[int, int]) -> Any:
-    """An array that nothing was written into, on the same GPU, of the same library and dtype."""
+    """An uninitialised array on the same GPU, of the same library and dtype."""
     if _library(array) == "torch":
         return array.new_empty(shape)
     if _library(array) == "cupy":

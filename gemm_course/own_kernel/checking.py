@@ -18,14 +18,14 @@ from lockstep import ArgumentError, EmulatorError, RefusedLine, Report, emulate
 SCALINGS = ((1.0, 0.0), (1.25, -0.5))  # alpha, beta
 ROW_BYTES = 64
 ALLOWED = {("float32", "float32"): 1e-6, ("float16", "float32"): 5e-4, ("float16", "float16"): 3e-3}
-MOST = 5  # problems told of one case
+MOST = 5  # problems to report of one case
 STANDARD = ("m", "n", "k", "alpha", "A", "B", "beta", "C")
-ITERATIONS = 10_000  # beyond one for each element of C: a loop that is longer has no end
+ITERATIONS = 10_000  # a loop that runs so much longer than C has elements counts as endless
 
 
 @dataclass(frozen=True)
 class Checked:
-    """What a check found. problems: one sentence each, with the line, none if it is right. `ok` says so."""
+    """What a check found. problems: a sentence each, with the line. `ok`: whether there are none."""
 
     name: str
     tiles: str
@@ -35,7 +35,7 @@ class Checked:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is wrong; advice may be left."""
+        """Whether nothing is wrong. There may still be advice."""
         return not self.problems
 
     def __str__(self) -> str:
@@ -78,7 +78,7 @@ def checked(
 
 
 def _shapes(given: Sequence | None) -> list[tuple[int, int, int]]:
-    """The shapes that were given. Raises ValueError for anything that is none."""
+    """The shapes that were given. Raises ValueError for anything that is not a shape."""
     try:
         return [(operator.index(m), operator.index(n), operator.index(k)) for m, n, k in given or ()]
     except (TypeError, ValueError):
@@ -96,7 +96,7 @@ def _require_order(stage: OwnStage, tiles: Mapping[str, int]) -> None:
 
 
 def odd_shapes(stage: OwnStage, tiles: Mapping[str, int]) -> list[tuple[int, int, int]]:
-    """(m, n, k) that no tile divides: one element, less than a tile, more than one, none to add up."""
+    """(m, n, k) that no tile divides: one element, less than a tile, more than a tile, and k = 0."""
     BM, BN, BK = tile_of(stage, tiles)
     return [
         (1, 1, 1),
@@ -134,7 +134,7 @@ def _case(stage: OwnStage, tiles, shape, alpha: float, beta: float) -> tuple[lis
             else ""
         )
         return [f"{error}{geometry}"], []
-    except Exception as error:  # what the learner's geometry or arguments raise
+    except Exception as error:  # the learner's geometry or arguments may raise anything
         return [in_file(stage.file, error)], []
     problems = [str(one) for one in report.findings if one.severity == "error"]
     advice = [str(one) for one in report.findings if one.severity != "error"]
@@ -153,7 +153,7 @@ def _case(stage: OwnStage, tiles, shape, alpha: float, beta: float) -> tuple[lis
 
 
 def _beside_c(stage: OwnStage, tiles) -> str:
-    """What to do if the kernel and STAGE disagree on what comes after C."""
+    """What to do if the kernel and STAGE disagree about the arguments after C."""
     names = list(inspect.signature(stage.kernel(tiles).py_func).parameters)
     after = names[names.index("C") + 1 :] if "C" in names else []
     if after == list(stage.extras):
@@ -172,7 +172,7 @@ def _emulated(stage: OwnStage, tiles, standard) -> Report:
 
 
 def _row_length(matrix: np.ndarray, stage: OwnStage) -> int:
-    """Rows with some padding, whatever their length."""
+    """The length of a padded row; every matrix gets some padding."""
     row_bytes = max(ROW_BYTES, stage.alignment)
     return leading_dimension(matrix.shape[1] + 1, row_bytes, matrix.itemsize)
 
@@ -185,7 +185,7 @@ def _stores(report: Report) -> str:
 
 
 def _wrong(found: np.ndarray, right: np.ndarray, product: np.ndarray, stage, report: Report) -> list[str]:
-    """Which elements of C are wrong, if any."""
+    """A sentence on the elements of C that are wrong, if any."""
     scale = max(np.linalg.norm(product), np.linalg.norm(right)) / max(right.size, 1) ** 0.5 or 1.0
     most = ALLOWED[stage.dtype, stage.accumulate] * scale
     difference = np.abs(found.astype(np.float64) - right)

@@ -34,7 +34,7 @@ HEAD = """\
 
 
 def write_new(name: str, folder: Path, start: str = USUAL) -> Path:
-    """Write NAME.py, a stage of one's own that begins as a stage of the ladder -> its path.
+    """Write NAME.py, a learner's stage that begins as a stage of the ladder -> its path.
 
     Raises OwnKernelError if the file exists, if the name cannot be imported or is the ladder's, or if no
     stage is called `start`.
@@ -60,7 +60,7 @@ def write_new(name: str, folder: Path, start: str = USUAL) -> Path:
 
 def _text(stage: Stage, name: str, file: str) -> str:
     module = inspect.getmodule(stage.build)
-    if getattr(module, "STAGE", None) is not stage:  # such as a stage that is another's build, once more
+    if getattr(module, "STAGE", None) is not stage:  # such a stage reuses the build of another
         module = inspect.getmodule(stage.requirements)
     text = inspect.getsource(module)
     for old, new in (

@@ -1,7 +1,7 @@
-"""What documents 002, 003 and 004 say about indices and accesses, formula by formula, each with its place.
+"""The formulas for indices and accesses in documents 002, 003 and 004, each with its place.
 
-Sizes have the course's names (BM, BN, BK, TM, TN, WM, WN); the place gives the documents' own names.
-Divisions are those of C++: whole numbers, rounded down. Rows and columns count from 0.
+Sizes have the course's names (BM, BN, BK, TM, TN, WM, WN); the place gives the document's own names.
+Divisions are as in C++: whole numbers, rounded down. Rows and columns count from 0.
 tests/model/test_formulas.py compares every formula with the emulator's counts or its trace.
 """
 

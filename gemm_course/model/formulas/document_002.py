@@ -12,25 +12,25 @@ Place = tuple[int, int]  # row and column
 
 @formula("002.threads", "Problem Setup: 16 elements, 16 threads")
 def threads(n: int) -> int:
-    """Threads of the grid: one for each element of C, n by n."""
+    """How many threads the grid has: one for each element of C, n by n."""
     return n * n
 
 
 @formula("002.blocks", "Problem Setup: 2 × 2 threads per block, 4 blocks")
 def blocks(n: int, T: int) -> int:
-    """Blocks of the grid; T divides n."""
+    """How many blocks the grid has. T must divide n."""
     return (n // T) ** 2
 
 
 @formula("002.without_tiling", "Benefit of Tiling: 8 accesses per thread")
 def loads_without_tiles(n: int) -> int:
-    """Elements a thread loads from global memory: a row of A and a column of B."""
+    """How many elements a thread loads from global memory: a row of A and a column of B."""
     return 2 * n
 
 
 @formula("002.with_tiling", "Benefit of Tiling: 4 accesses per thread")
 def loads_with_tiles(n: int, T: int) -> int:
-    """Elements a thread loads from global memory: two per tile."""
+    """How many elements a thread loads from global memory: two per tile."""
     return 2 * n // T
 
 
@@ -42,7 +42,7 @@ def reduction(T: int) -> int:
 
 @formula("002.tiles", "Kernel Code: i < width / 2")
 def tiles_along_k(width: int, T: int) -> int:
-    """Iterations of the outer loop."""
+    """How many iterations the outer loop has."""
     return width // T
 
 
@@ -66,5 +66,5 @@ def element_of_b(col: int, i: int, ty: int, width: int, T: int) -> int:
 
 @formula("002.barriers", "Kernel Code: __syncthreads before the inner loop, and in it")
 def barriers(width: int, T: int) -> int:
-    """Barriers that a block waits at: one per tile, and one for each of its T steps."""
+    """How many barriers a block waits at: one per tile, and one for each of its T steps."""
     return width // T * (1 + T)

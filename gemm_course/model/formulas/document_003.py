@@ -24,7 +24,7 @@ def corner_of_block(block_x: int, block_y: int, BM: int, BN: int) -> Place:
 
 @formula("003.bkIdx", "Outer loop: for (bkIdx = 0; bkIdx < K; bkIdx += BK)")
 def iterations(K: int, BK: int) -> int:
-    """Iterations of the outer loop."""
+    """How many iterations the outer loop has."""
     return len(range(0, K, BK))
 
 
@@ -36,7 +36,7 @@ def inner_a(tid: int, BK: int) -> Place:
 
 @formula("003.rowStrideA", "SMEM Loads: rowStrideA")
 def row_stride_a(threads: int, BK: int) -> int:
-    """Rows of A's tile that the block fetches at a time."""
+    """How many rows of A's tile the block fetches at a time."""
     return threads // (BK // 4)
 
 
@@ -48,13 +48,13 @@ def inner_b(tid: int, BN: int) -> Place:
 
 @formula("003.rowStrideB", "SMEM Loads: rowStrideB")
 def row_stride_b(threads: int, BN: int) -> int:
-    """Rows of B's tile that the block fetches at a time."""
+    """How many rows of B's tile the block fetches at a time."""
     return threads // (BN // 4)
 
 
 @formula("003.load_A", "SMEM Loads: A[(innerRowA + offset) * K + innerColA * 4]")
 def load_a(tid: int, offset: int, K: int, BK: int) -> int:
-    """The first of the four elements of A that a thread fetches, from the tile's first element on."""
+    """The first of the four elements of A that a thread fetches, counted from the tile's first element."""
     row, column = inner_a(tid, BK)
     return (row + offset) * K + column * 4
 
@@ -68,7 +68,7 @@ def scatter_as(tid: int, offset: int, e: int, BM: int, BK: int) -> int:
 
 @formula("003.load_B", "SMEM Loads: B[(innerRowB + offset) * N + innerColB * 4]")
 def load_b(tid: int, offset: int, N: int, BN: int) -> int:
-    """The first of the four elements of B that a thread fetches, from the tile's first element on."""
+    """The first of the four elements of B that a thread fetches, counted from the tile's first element."""
     row, column = inner_b(tid, BN)
     return (row + offset) * N + column * 4
 
@@ -92,7 +92,7 @@ def warp(tid: int, BN: int, WN: int) -> Place:
 
 @formula("003.WMITER", "Middle Loop: WMITER")
 def wmiter(WM: int, WN: int, TM: int, TN: int, WNITER: int) -> int:
-    """Steps down the warp tile."""
+    """How many steps the warp takes down its tile."""
     return WM * WN // (WARPSIZE * TM * TN * WNITER)
 
 
@@ -125,7 +125,7 @@ def reg_n(tid: int, p: int, j: int, e: int, BN: int, WM: int, WN: int, TN: int, 
 
 @formula("003.reads", "Middle Loop: 1 element per WMITER block, TN at each WNITER")
 def reads(WM: int, WN: int, TN: int, WNITER: int) -> int:
-    """Elements of As and Bs that a thread reads in one step along k, with TM = 1."""
+    """How many elements of As and Bs a thread reads in one step along k, with TM = 1."""
     return wmiter(WM, WN, 1, TN, WNITER) + WNITER * TN
 
 

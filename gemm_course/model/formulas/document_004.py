@@ -24,7 +24,7 @@ def _over(length: int, tile: int) -> int:
 
 @formula("004.naive_loads", "Naive implementation: D = sum over t_k of A B + C")
 def naive_loads(m: int, n: int, k: int) -> int:
-    """Elements of A and B that all threads of v00 or v01 load: k of each for every element of C."""
+    """How many elements of A and B all threads of v00 or v01 load: k of each for every element of C."""
     return 2 * m * n * k
 
 
@@ -36,13 +36,13 @@ def flops(m: int, n: int, k: int) -> int:
 
 @formula("004.v00_element", "v00: C_row_idx, C_col_idx")
 def v00_element(block: Block, thread: Block, block_dim: Block) -> Place:
-    """x goes down the rows."""
+    """Row and column of C in v00: x goes down the rows."""
     return tuple(b * d + t for b, d, t in zip(block, block_dim, thread, strict=True))
 
 
 @formula("004.v01_element", "v01: C_col_idx, C_row_idx")
 def v01_element(block: Block, thread: Block, block_dim: Block) -> Place:
-    """x goes along the columns."""
+    """Row and column of C in v01: x goes along the columns."""
     column, row = v00_element(block, thread, block_dim)
     return row, column
 
@@ -79,7 +79,7 @@ def v02_threads(BM: int, BN: int) -> int:
 
 @formula("004.tiled_loads", "2D block tiling: d_bm × d_bk of A and d_bk × d_bn of B, k/d_bk times")
 def tiled_loads(m: int, n: int, k: int, BM: int, BN: int) -> int:
-    """Elements of A and B that all blocks load from global memory; BM divides m, BN divides n."""
+    """How many elements of A and B all blocks load from global memory. BM must divide m, and BN n."""
     return m * n * k // BN + m * n * k // BM
 
 
@@ -117,7 +117,7 @@ def element_of_b(block_x: int, tile: int, place: Place, BN: int, BK: int) -> Pla
 
 @formula("004.v02_reads", "2D block tiling and 1D thread tiling: 2 d_bk before")
 def v02_reads(BK: int) -> int:
-    """Elements of shared memory that are read for one result in a tile."""
+    """How many elements of shared memory are read for one result in a tile."""
     return 2 * BK
 
 
@@ -131,7 +131,7 @@ def v03_threads(BM: int, BN: int, TM: int) -> int:
 
 @formula("004.v03_reads", "1D thread tiling: d_bk × d_tm + d_bk")
 def v03_reads(BK: int, TM: int) -> int:
-    """Elements of shared memory that a thread reads in a tile, for its TM results."""
+    """How many elements of shared memory a thread reads in a tile, for its TM results."""
     return BK * TM + BK
 
 
@@ -159,13 +159,13 @@ def v04_threads(BM: int, BN: int, TM: int, TN: int) -> int:
 
 @formula("004.v04_reads", "2D thread tiling: d_bk × (d_tm + d_tn)")
 def v04_reads(BK: int, TM: int, TN: int) -> int:
-    """Elements of shared memory that a thread reads in a tile, for its TM by TN results."""
+    """How many elements of shared memory a thread reads in a tile, for its TM by TN results."""
     return BK * (TM + TN)
 
 
 @formula("004.v04_reads_per_result", "2D thread tiling: d_bk/d_tm + d_bk/d_tn")
 def v04_reads_per_result(BK: int, TM: int, TN: int) -> float:
-    """Elements of shared memory that are read for one of TM by TN results in a tile."""
+    """How many elements of shared memory are read for one of TM by TN results in a tile."""
     return BK / TM + BK / TN
 
 
@@ -213,13 +213,13 @@ def rows_are_aligned(width: int, pad: int) -> bool:
 
 @formula("004.v06_lanes", "2D warp tiling: m_t × n_t = 32")
 def v06_lanes(LANES_X: int, LANES_Y: int) -> bool:
-    """Whether these columns and rows of lanes make a warp."""
+    """Whether so many columns and rows of lanes make a warp."""
     return LANES_X * LANES_Y == 32
 
 
 @formula("004.v06_warps", "v06: NUM_WARPS_X, NUM_WARPS_Y")
 def v06_warps(BM: int, BN: int, WM: int, WN: int) -> tuple[int, int]:
-    """Warps of a block along x and along y."""
+    """How many warps a block has along x and along y."""
     return BN // WN, BM // WM
 
 
@@ -231,7 +231,7 @@ def v06_threads(BM: int, BN: int, WM: int, WN: int, LANES_X: int, LANES_Y: int) 
 
 @formula("004.v06_tiles_per_warp", "2D warp tiling: (d_wm/m_t)/d_tm and (d_wn/n_t)/d_tn")
 def v06_thread_tiles(WM: int, WN: int, TM: int, TN: int, LANES_X: int, LANES_Y: int) -> tuple[int, int]:
-    """Thread tiles that each lane computes, down and across the warp tile."""
+    """How many thread tiles each lane computes, down and across the warp tile."""
     return WM // (TM * LANES_Y), WN // (TN * LANES_X)
 
 
@@ -269,7 +269,7 @@ def v06_column_of_b(tid: int, j: int, BN: int, WN: int, TN: int, LANES_X: int) -
 
 @formula("004.v06_reads", "v06: A_vals and B_vals, filled for each k_i")
 def v06_reads(WM: int, WN: int, TM: int, TN: int, LANES_X: int, LANES_Y: int) -> int:
-    """Elements of shared memory that a thread reads in one step along k."""
+    """How many elements of shared memory a thread reads in one step along k."""
     down, across = v06_thread_tiles(WM, WN, TM, TN, LANES_X, LANES_Y)
     return down * TM + across * TN
 
@@ -287,20 +287,20 @@ def v07_threads(BM: int, BN: int, WM: int, WN: int) -> int:
 
 @formula("004.v07_tiles", "v07: NUM_WMMA_TILES_Y, _X, _K")
 def v07_fragments(WM: int, WN: int, BK: int) -> tuple[int, int, int]:
-    """Fragments down and across a warp's tile, and along k in a tile of the block."""
+    """How many fragments a warp's tile has down and across, and along k in a tile of the block."""
     return WM // WMMA, WN // WMMA, BK // WMMA
 
 
 @formula("004.v07_mma", "v07: mma_sync in its three loops")
 def v07_products(WM: int, WN: int, BK: int) -> int:
-    """Multiply-adds of one warp for one tile along k: 16 · 16 · 16 per call."""
+    """How many multiply-adds one warp does for one tile along k: 16 · 16 · 16 per call."""
     down, across, deep = v07_fragments(WM, WN, BK)
     return down * across * deep * WMMA**3
 
 
 @formula("004.v07_A_fragment", "v07: the address in load_matrix_sync of a_frags")
 def v07_place_in_as(warp_row: int, i: int, step: int, WM: int) -> Place:
-    """Row of A's tile and column along k at which a warp's i-th fragment starts; As holds it transposed."""
+    """Row of A's tile and column along k where a warp's i-th fragment starts. As holds it transposed."""
     return warp_row * WM + i * WMMA, step * WMMA
 
 
