@@ -91,6 +91,34 @@ def test_a_stage_that_does_not_compile_does_not_stop_the_others(monkeypatch, tmp
     assert said == ["vectorized  is not timed: Broken: Failed in nopython mode pipeline"]
 
 
+def test_tritons_kernel_is_made_once_for_each_pair_of_dtypes(monkeypatch, tmp_path):
+    class Pretended:
+        def __init__(self, stage, tiles, problem):
+            pass
+
+        def check(self):
+            return 1e-7
+
+        def resource_columns(self):
+            return {}
+
+        def measure(self, error, budget, triton=None):
+            return {"triton_tflops": float(len(triton))}
+
+    def make(problem, accumulate):
+        made.append((problem, accumulate))
+        return problem + accumulate
+
+    made = []
+    monkeypatch.setattr(ladder, "Candidate", Pretended)
+    monkeypatch.setattr(ladder, "Problem", lambda *shape, dtype, **how: dtype)
+    monkeypatch.setattr(ladder, "row_of", lambda stage, *_: dict.fromkeys(LADDER_TABLE.columns))
+    stages = [LADDER[name] for name in ("vectorized", "wmma", "wmma_fp16_acc", "warp_tiled")]
+    rows = ladder.measure_ladder(stages, [(8, 8, 8)], [{}], tmp_path / "ladder.csv", "", make)
+    assert made == [("float32", "float32"), ("float16", "float32"), ("float16", "float16")]
+    assert [row["triton_tflops"] for row in rows] == [14, 14, 14, 14]
+
+
 def test_the_odd_shapes_are_odd():
     assert len(set(ODD_SHAPES)) == len(ODD_SHAPES) >= 20
     assert {(1, 1, 1), (1023, 517, 769), (1, 4096, 1)} <= set(ODD_SHAPES)
