@@ -1,4 +1,4 @@
-"""Which exercises a learner has passed: a folder, `progress`, with a small file for each of them.
+"""Keeps which exercises a learner has passed: the folder `progress` has a small file for each of them.
 
 The file `03.2` says when exercise 03.2 first passed, "2026-11-21T14:05:09". Each exercise has its own file,
 because creating a file is a single step on every file system: notebooks that run side by side need no lock,

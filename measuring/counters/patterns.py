@@ -182,7 +182,7 @@ def _arguments_of(one: Instruction) -> Callable[[], tuple]:
 
 
 def _words_per_index(bits: int) -> int:
-    return 2 if bits == 64 else 1  # of float64, or of float32, of which 128 bits take four from an index on
+    return 2 if bits == 64 else 1  # 128 bits are four float32 from an index on
 
 
 @functools.cache
