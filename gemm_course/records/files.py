@@ -130,11 +130,6 @@ def published(data: Path = DATA) -> pd.DataFrame:
     return columns.PUBLISHED.read(data / "published.csv")
 
 
-def shared_memory_wavefronts(gpu: str | Place = "h200", data: Path | None = None) -> pd.DataFrame:
-    """Warp instructions on shared memory, a row each: word index of each lane (-1: inactive), wavefronts."""
-    return columns.WAVEFRONTS.read(folder_of(gpu, data) / "shared_memory_wavefronts.csv")
-
-
 def best_tiles(stage: str, gpu: str | Place = "h200", data: Path | None = None) -> dict[str, int] | None:
     """The fastest tiles that the sweep has measured for a stage, or None if it has measured none."""
     rows = sweep(gpu, data)
