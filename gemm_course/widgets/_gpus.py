@@ -24,7 +24,7 @@ from gemm_course.widgets import _calls
 from gemm_course.widgets._explorer import Described, Explorer
 
 CONTROL, LABEL = "on", "measured on"
-TABLE = "gemm_course/emulator/limits.py"
+TABLE = "lockstep/lockstep/limits.py"
 MAINTAINERS = ("counters", "roofs")  # commands of the package `measuring`
 _remembered: list[Any] = [_calls._made]
 _stamps: dict[str, Any] = {}
