@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from gemm_course.figures import colours
 from gemm_course.figures.picture import Picture
-from gemm_course.figures.requests import Request
 from gemm_course.figures.svg import PAGE, SMALL, Drawing, wrap
+from gemm_course.model.requests import Request
 
 BANKS, WORD = 32, 4
 _LEFT, _PITCH = 40.0, 13.0  # where the tile and the banks begin; from one bank to the next

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from gemm_course.figures import colours
 from gemm_course.figures.banks import BANKS, WORD
 from gemm_course.figures.picture import Picture
-from gemm_course.figures.requests import Request
 from gemm_course.figures.svg import Drawing
+from gemm_course.model.requests import Request
 
 SIDE, LANES = 16, 32
 Element = tuple[int, int]

@@ -9,8 +9,8 @@ import numpy as np
 from gemm_course.figures import colours, wavefronts
 from gemm_course.figures.corner import Corner
 from gemm_course.figures.picture import Picture
-from gemm_course.figures.requests import Request
 from gemm_course.figures.svg import Drawing
+from gemm_course.model.requests import Request
 
 _LANE = 5  # the lane that is shown
 _STRIP = 5  # cells that stand for one step along k, so that it can be seen

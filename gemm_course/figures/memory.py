@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from gemm_course.figures import colours
 from gemm_course.figures.picture import Picture
-from gemm_course.figures.requests import LINE, SECTOR
 from gemm_course.figures.svg import Drawing, text_width
+from gemm_course.model.requests import LINE, SECTOR
 
 _FLOAT = 4  # bytes
 _STRIP = 24  # elements shown in a row of the strip: three sectors

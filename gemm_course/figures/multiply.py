@@ -10,8 +10,8 @@ from gemm_course.figures import colours
 from gemm_course.figures.block_story import WARP, Moment, Story
 from gemm_course.figures.corner import Corner, Element, bounds, fills_a_rectangle, patches
 from gemm_course.figures.picture import Picture
-from gemm_course.figures.requests import SECTOR
 from gemm_course.figures.svg import LARGE, PAGE, SMALL, Drawing, text_width, wrap
+from gemm_course.model.requests import SECTOR
 
 _SIDE, _LEFT = 284.0, 30.0
 _BESIDE = _LEFT + _SIDE + 24

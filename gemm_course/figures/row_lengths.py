@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 
 from gemm_course.figures import colours
 from gemm_course.figures.picture import Picture
-from gemm_course.figures.requests import LINE
 from gemm_course.figures.svg import SMALL, Drawing, wrap
+from gemm_course.model.requests import LINE
 
 PLACES = LINE // 4  # floats of a line
 _LEFT, _WIDTH = 60.0, 490.0

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 
 from gemm_course.figures import colours
 from gemm_course.figures.picture import Picture
-from gemm_course.figures.requests import Request
 from gemm_course.figures.svg import Drawing
-from gemm_course.figures.wavefronts import wavefronts_of
+from gemm_course.model.requests import Request, wavefronts_of
 
 Place = tuple[int, int]
 _CELL, _HIGH = 13.0, 16.0

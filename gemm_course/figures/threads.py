@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from functools import cache
 from math import ceil
 
 import numpy as np
-from numba import cuda
 
 from gemm_course.figures import colours
 from gemm_course.figures.picture import Picture
@@ -17,34 +15,13 @@ WARP = 32
 _STRIPES = (colours.IDLE, colours.STRIPE)  # neighbouring warps, or blocks
 
 
-@cuda.jit
-def who_am_i(ids):
-    """Every thread writes its own coordinates to ``ids[block y, block x, thread y, thread x]``."""
-    mine = ids[cuda.blockIdx.y, cuda.blockIdx.x, cuda.threadIdx.y, cuda.threadIdx.x]
-    linear = cuda.threadIdx.y * cuda.blockDim.x + cuda.threadIdx.x
-    column, row = cuda.grid(2)
-    mine[0] = row
-    mine[1] = column
-    mine[2] = linear
-    mine[3] = linear // 32
-    mine[4] = linear % 32
+def ribbon(ids: np.ndarray, thread: tuple[int, int]) -> Picture:
+    """Draw a block of threads, its linear ids cut into warps, and mark ``thread``, which is (x, y).
 
-
-@cache
-def coordinates(grid: tuple[int, int], block: tuple[int, int]) -> np.ndarray:
-    """Run :func:`who_am_i` and return what the threads wrote.
-
-    ``grid`` and ``block`` are (x, y). The result has the shape (grid y, grid x, block y, block x, 5); the
-    last axis holds row, column, linear id in the block, warp, lane.
+    ids: what the threads of one block wrote, see `gemm_course.model.thread_ids.coordinates`; the shape is
+    (block y, block x, 5).
     """
-    ids = np.zeros((grid[1], grid[0], block[1], block[0], 5), np.int32)
-    emulate(who_am_i, grid, block, ids)
-    return ids
-
-
-def ribbon(block: tuple[int, int], thread: tuple[int, int]) -> Picture:
-    """Draw a block of (x, y) threads, its linear ids cut into warps, and mark ``thread``, also (x, y)."""
-    ids = coordinates((1, 1), block)[0, 0]
+    block = ids.shape[1], ids.shape[0]
     linear, warp, lane = (int(v) for v in ids[thread[1], thread[0], 2:])
     threads = block[0] * block[1]
     warps = -(-threads // WARP)
@@ -133,15 +110,15 @@ def _warps(drawing: Drawing, threads: int, linear: int, top: float) -> float:
 
 
 def grid_of_blocks(
-    shape: tuple[int, int], block: tuple[int, int], chosen: tuple[int, int], thread: tuple[int, int]
+    ids: np.ndarray, shape: tuple[int, int], chosen: tuple[int, int], thread: tuple[int, int]
 ) -> Picture:
-    """Draw how blocks of ``block`` = (x, y) threads cover a matrix of ``shape`` = (rows, columns).
+    """Draw how the blocks of a grid cover a matrix of ``shape`` = (rows, columns).
 
-    ``chosen`` is a block and ``thread`` a thread in it, both (x, y).
+    ids: what all threads wrote, see `gemm_course.model.thread_ids.coordinates`; the shape is (grid y, grid x,
+    block y, block x, 5). ``chosen`` is a block and ``thread`` a thread in it, both (x, y).
     """
     rows, columns = shape
-    grid = (-(-columns // block[0]), -(-rows // block[1]))
-    ids = coordinates(grid, block)
+    grid, block = (ids.shape[1], ids.shape[0]), (ids.shape[3], ids.shape[2])
     row, column = (int(v) for v in ids[chosen[1], chosen[0], thread[1], thread[0], :2])
     inside = row < rows and column < columns
     fate = (

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from gemm_course.figures import colours
 from gemm_course.figures.corner import Corner, Element, fills_a_rectangle
 from gemm_course.figures.picture import Picture
-from gemm_course.figures.requests import SECTOR, Request
 from gemm_course.figures.svg import NORMAL, Drawing
+from gemm_course.model.requests import SECTOR, Request
 
 AT_ONCE = 4  # lanes that a step of the story adds
 _HOW_TOLD = f"Shown {AT_ONCE} lanes at a time; the hardware takes all 32 at once."

@@ -8,9 +8,8 @@ from itertools import groupby
 from gemm_course.figures import colours
 from gemm_course.figures.banks import BANKS, WORD, Tile, bank_of, begins, draw_tile
 from gemm_course.figures.picture import Picture
-from gemm_course.figures.requests import Request
 from gemm_course.figures.svg import Drawing
-from lockstep import wavefronts
+from gemm_course.model.requests import Request, wavefronts_of
 
 WARP = 32
 _LEFT, _CELL, _HIGH = 8.0, 17.0, 20.0
@@ -54,12 +53,6 @@ def _fronts(needed: dict[int, int], lanes: range, width: int) -> list[Wavefront]
         for front, lane in zip(fronts, words.values()):
             front[bank] = lane
     return fronts
-
-
-def wavefronts_of(request: Request) -> int:
-    """Return how many wavefronts the emulator counts for this request."""
-    words = {lane: address // WORD for lane, _, address in request.lanes}
-    return wavefronts([words.get(lane, -1) for lane in range(WARP)], request.bits, request.op)
 
 
 def draw(request: Request, code: str, tile: Tile) -> Picture:

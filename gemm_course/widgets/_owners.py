@@ -7,8 +7,8 @@ from dataclasses import replace
 from operator import index
 
 from gemm_course.figures import owners as figure
-from gemm_course.figures.owners import WARP, OwnerMap
 from gemm_course.figures.picture import Picture
+from gemm_course.model.owner_maps import WARP, OwnerMap, Place, traced, traced_kernel
 from gemm_course.widgets._explorer import Explorer, explorer
 from gemm_course.widgets._said import NotShown, asked, learners_name, made_by, parameters_of, shown
 
@@ -66,14 +66,14 @@ def draw(kernel: str, level: str, colour: str, warp: int, lane: int) -> Picture:
 def owner_map(kernel: str) -> OwnerMap:
     """The owner map of one of KERNELS, from the emulator's trace of its stores."""
     name, tiles = KERNELS[kernel]
-    return figure.traced(name, tuple(tiles.items()))
+    return traced(name, tuple(tiles.items()))
 
 
 def kernel_map(kernel: str, make: Callable) -> OwnerMap:
     """The owner map of the kernel that a learner's factory makes for the tiles of one of KERNELS."""
     name, tiles = KERNELS[kernel]
     sizes = {size: tiles[size] for size in ("BM", "BN", "BK", "WM", "WN", "TM", "TN")}
-    return replace(figure.traced_kernel(made_by(make, **sizes), name, tiles), described=True)
+    return replace(traced_kernel(made_by(make, **sizes), name, tiles), described=True)
 
 
 def own_map(kernel: str, elements: Callable) -> OwnerMap:
@@ -87,7 +87,7 @@ def own_map(kernel: str, elements: Callable) -> OwnerMap:
     return replace(true, results=results, described=True)
 
 
-def _places(elements: Callable, case: Mapping[str, int]) -> list[figure.Place]:
+def _places(elements: Callable, case: Mapping[str, int]) -> list[Place]:
     """What a learner's function gives for a thread, as pairs of ints; nothing at all is an empty list."""
     given = asked(elements, **case)
     if given is None or given is Ellipsis:

@@ -9,8 +9,8 @@ import numpy as np
 
 from gemm_course.figures import scatter as figure
 from gemm_course.figures.picture import Picture
-from gemm_course.figures.requests import requests
 from gemm_course.kernels import LADDER
+from gemm_course.model.requests import requests
 from gemm_course.widgets._explorer import StepThrough, explorer
 from gemm_course.widgets._said import NotShown, made_by, or_words
 from lockstep import Watch, emulate

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from gemm_course.figures import latency as latency_figure
 from gemm_course.figures import memory, threads
+from gemm_course.figures.picture import Picture
+from gemm_course.model.thread_ids import coordinates
 from gemm_course.widgets._explorer import Explorer, explorer
 
 _BLOCKS = [(4, 1), (5, 7), (8, 4), (16, 8), (16, 16), (32, 8), (48, 2), (64, 4), (256, 1), (32, 32)]
@@ -27,13 +29,18 @@ def _check(most: int, **numbers: int) -> None:
 def block() -> Explorer:
     """Show how a block's threads form warps, for any block shape and any thread."""
     return Explorer(
-        lambda block, x, y: threads.ribbon(block, (x, y)),
+        lambda block, x, y: draw_block(block, (x, y)),
         {
             "block": ("block (x × y)", _named(_BLOCKS), (16, 8)),
             "x": ("threadIdx.x", lambda chosen: range(chosen["block"][0]), 3),
             "y": ("threadIdx.y", lambda chosen: range(chosen["block"][1]), 2),
         },
     )
+
+
+def draw_block(block: tuple[int, int], thread: tuple[int, int]) -> Picture:
+    """Draw a block of (x, y) threads and mark ``thread``, also (x, y)."""
+    return threads.ribbon(coordinates((1, 1), block)[0, 0], thread)
 
 
 @explorer
@@ -47,7 +54,7 @@ def grid(rows: int = 10, columns: int = 18) -> Explorer:
         return lambda chosen: range(-(-extent // chosen["block"][axis]))
 
     return Explorer(
-        lambda block, bx, by, x, y: threads.grid_of_blocks((rows, columns), block, (bx, by), (x, y)),
+        lambda block, bx, by, x, y: draw_grid((rows, columns), block, (bx, by), (x, y)),
         {
             "block": (
                 "block (x × y)",
@@ -60,6 +67,15 @@ def grid(rows: int = 10, columns: int = 18) -> Explorer:
             "y": ("threadIdx.y", lambda chosen: range(chosen["block"][1]), 1),
         },
     )
+
+
+def draw_grid(
+    shape: tuple[int, int], block: tuple[int, int], chosen: tuple[int, int], thread: tuple[int, int]
+) -> Picture:
+    """Draw how blocks of (x, y) threads cover a matrix of (rows, columns), and mark a thread of one block."""
+    (rows, columns), (across, down) = shape, block
+    ids = coordinates((-(-columns // across), -(-rows // down)), block)
+    return threads.grid_of_blocks(ids, shape, chosen, thread)
 
 
 @explorer

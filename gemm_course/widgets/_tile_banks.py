@@ -10,7 +10,7 @@ from numba import cuda, float32
 
 from gemm_course.figures import banks as figure
 from gemm_course.figures.picture import Picture
-from gemm_course.figures.requests import Request, requests
+from gemm_course.model.requests import Request, requests
 from gemm_course.widgets._explorer import Explorer, explorer
 from lockstep import Watch, emulate
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from gemm_course.figures import warp_memory as figure
 from gemm_course.figures.picture import Picture
-from gemm_course.figures.requests import Request, requests
 from gemm_course.kernels import LADDER, Stage
+from gemm_course.model.requests import Request, requests
 from gemm_course.widgets._explorer import StepThrough, explorer
 from gemm_course.widgets._fitting import shown
 from gemm_course.widgets._said import or_words

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gemm_course.figures import lane_layout as figure
 from gemm_course.figures import wavefronts
 from gemm_course.figures.picture import Picture
-from gemm_course.figures.warp_reads import request, words
+from gemm_course.model.warp_reads import request, words
 from gemm_course.widgets._explorer import Explorer, explorer
 
 LAYOUTS = {"2 × 16": (2, 16), "4 × 8": (4, 8), "8 × 4": (8, 4), "16 × 2": (16, 2)}  # rows × columns

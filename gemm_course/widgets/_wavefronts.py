@@ -11,7 +11,7 @@ from numba import cuda, float32
 from gemm_course.figures import wavefronts as figure
 from gemm_course.figures.banks import Tile
 from gemm_course.figures.picture import Picture
-from gemm_course.figures.requests import Request, requests
+from gemm_course.model.requests import Request, requests
 from gemm_course.widgets._explorer import Explorer, explorer
 from lockstep import Watch, emulate
 from lockstep.intrinsics import load4, store4

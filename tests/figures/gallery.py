@@ -3,7 +3,7 @@
 from functools import partial
 
 from gemm_course import widgets as see
-from gemm_course.figures import ladder, latency, memory, overlap, owners, threads
+from gemm_course.figures import ladder, latency, memory, overlap, owners
 from gemm_course.figures.words import in_words
 from gemm_course.kernels import LADDER
 from gemm_course.widgets import (
@@ -23,6 +23,7 @@ from gemm_course.widgets import (
     _schedule,
     _strips,
     _swizzle,
+    _threads,
     _tile_banks,
     _tiles,
     _walk,
@@ -69,9 +70,9 @@ def _own(level: str, colour: str):
 
 
 GALLERY = {
-    "grid": partial(threads.grid_of_blocks, (10, 18), (8, 4), (1, 2), (3, 1)),
-    "grid, outside": partial(threads.grid_of_blocks, (10, 18), (8, 4), (2, 2), (3, 3)),
-    "block": partial(threads.ribbon, (16, 8), (3, 2)),
+    "grid": partial(_threads.draw_grid, (10, 18), (8, 4), (1, 2), (3, 1)),
+    "grid, outside": partial(_threads.draw_grid, (10, 18), (8, 4), (2, 2), (3, 3)),
+    "block": partial(_threads.draw_block, (16, 8), (3, 2)),
     "addresses": partial(memory.row_major, (5, 13), 13, (2, 12)),
     "latency": partial(latency.timeline, 4, 4, 28),
     "overlap": partial(overlap.timeline, 3, 6, 4),

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from numba import cuda
 
-from gemm_course.figures import colours, owners, warp_reads
-from gemm_course.figures.owners import NOBODY, SEVERAL
-from gemm_course.figures.wavefronts import wavefronts_of
+from gemm_course.figures import colours, owners
+from gemm_course.model import warp_reads
 from gemm_course.model.formulas import document_003 as document
+from gemm_course.model.owner_maps import NOBODY, SEVERAL
+from gemm_course.model.requests import wavefronts_of
 from gemm_course.widgets import _owners, _warp_reads
 from gemm_course.widgets._said import NotShown
 from tests.figures.page import faults

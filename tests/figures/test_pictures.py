@@ -19,8 +19,8 @@ from gemm_course.figures import (
 )
 from gemm_course.figures.banks import Tile
 from gemm_course.figures.picture import Picture
-from gemm_course.figures.requests import Request
 from gemm_course.figures.svg import SMALL, Drawing, wrap
+from gemm_course.model.requests import Request
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -5,10 +5,11 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 import pytest
 
-from gemm_course.figures import threads, walk
-from gemm_course.figures.requests import requests
+from gemm_course.figures import walk
 from gemm_course.kernels import LADDER
-from gemm_course.widgets import _walk
+from gemm_course.model import thread_ids
+from gemm_course.model.requests import requests
+from gemm_course.widgets import _threads, _walk
 from lockstep import Watch, emulate
 from tests.figures.page import SVG, faults, texts
 
@@ -25,7 +26,7 @@ def watched(stage, tiles, size, block=(0, 0), warp=None):
 
 @pytest.mark.parametrize(("grid", "block"), [((1, 1), (5, 7)), ((3, 2), (8, 4)), ((2, 3), (4, 16))])
 def test_threads_know_their_coordinates(grid, block):
-    ids = threads.coordinates(grid, block)
+    ids = thread_ids.coordinates(grid, block)
     for by, bx, y, x in np.ndindex(ids.shape[:4]):
         linear = y * block[0] + x
         expected = (by * block[1] + y, bx * block[0] + x, linear, linear // 32, linear % 32)
@@ -42,12 +43,12 @@ def test_threads_know_their_coordinates(grid, block):
     ],
 )
 def test_the_ribbon_names_warp_and_lane(block, thread, words):
-    assert words in threads.ribbon(block, thread).alt
+    assert words in _threads.draw_block(block, thread).alt
 
 
 def test_the_grid_says_which_element_a_thread_computes():
-    inside = threads.grid_of_blocks((10, 18), (8, 4), (1, 2), (3, 1)).alt
-    outside = threads.grid_of_blocks((10, 18), (16, 2), (1, 0), (3, 1)).alt
+    inside = _threads.draw_grid((10, 18), (8, 4), (1, 2), (3, 1)).alt
+    outside = _threads.draw_grid((10, 18), (16, 2), (1, 0), (3, 1)).alt
     assert "computes C[9, 11]" in inside and "108 threads have no element" in inside
     assert "is outside C at [1, 19]" in outside
 

@@ -12,12 +12,12 @@ import pytest
 from numba import cuda, float32
 
 from gemm_course import compiled, records
-from gemm_course.figures.requests import Request
-from gemm_course.figures.wavefronts import served, wavefronts_of
+from gemm_course.figures.wavefronts import served
 from gemm_course.kernels import LADDER
 from gemm_course.kernels.parts.base import Stage
 from gemm_course.kernels.variants import kernel5_spread
 from gemm_course.model.occupancy import occupancy
+from gemm_course.model.requests import Request, wavefronts_of
 from gemm_course.profiles import recorded, verdict
 from gemm_course.profiles.words import percent
 from gemm_course.widgets import _measured as sweep

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from gemm_course import records
-from gemm_course.figures.warp_reads import request
-from gemm_course.figures.wavefronts import wavefronts_of
 from gemm_course.kernels import LADDER, b01_wmma, tiles_text
 from gemm_course.model import occupancy
 from gemm_course.model.formulas import document_003
+from gemm_course.model.requests import wavefronts_of
 from gemm_course.model.tensor_cores import adds
+from gemm_course.model.warp_reads import request
 from gemm_course.profiles import recorded, verdict
 from gemm_course.widgets import _owners, _quiz, _tiles
 from gemm_course.widgets._fragments import PADS, WIDTHS, draw_rows, held

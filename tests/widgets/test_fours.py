@@ -6,7 +6,7 @@ from numba import cuda, float32
 from gemm_course import widgets as see
 from gemm_course.figures import scatter as scatter_figure
 from gemm_course.figures import wavefronts as figure
-from gemm_course.figures.requests import Request
+from gemm_course.model.requests import Request, wavefronts_of
 from gemm_course.widgets import _scatter, _wavefronts
 from lockstep.intrinsics import load4
 
@@ -37,7 +37,7 @@ def test_wide_accesses_are_served_in_groups(access, wavefronts):
 def test_the_lines_drawn_are_the_wavefronts_counted(access, depth, pad):
     request = _wavefronts.request(access, depth, pad)
     fronts = [front for _, group in figure.served(request) for front in group]
-    assert len(fronts) == figure.wavefronts_of(request)
+    assert len(fronts) == wavefronts_of(request)
     assert all(fronts), "every wavefront serves a lane"
 
 
@@ -62,7 +62,7 @@ def _loads(words, bits):
 )
 def test_groups_and_wavefronts_agree_with_the_emulator_for_any_pattern(word, bits):
     request = _loads([word(lane) // (bits // 32) * (bits // 32) for lane in range(32)], bits)
-    assert sum(len(group) for _, group in figure.served(request)) == figure.wavefronts_of(request)
+    assert sum(len(group) for _, group in figure.served(request)) == wavefronts_of(request)
 
 
 def test_every_lane_is_in_one_group_and_gets_all_its_words():

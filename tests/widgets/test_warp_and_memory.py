@@ -7,8 +7,8 @@ from numba import cuda, float32
 
 from gemm_course import widgets as see
 from gemm_course.figures import colours
-from gemm_course.figures.requests import SECTOR
 from gemm_course.kernels import LADDER
+from gemm_course.model.requests import SECTOR
 from gemm_course.widgets import _warp_and_memory as widget
 from tests.figures.page import faults
 

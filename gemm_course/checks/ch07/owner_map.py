@@ -7,7 +7,7 @@ import numpy as np
 
 from gemm_course.checks.engines.tables import Slip, places, table_exercise
 from gemm_course.checks.engines.tiles import Tiles, tile_choices
-from gemm_course.figures.owners import traced
+from gemm_course.model.owner_maps import traced
 
 from .warp_layout import Place, lane, step, steps_down, thread_named, threads, warp
 

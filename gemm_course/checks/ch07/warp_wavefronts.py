@@ -7,8 +7,8 @@ from functools import cache
 import numpy as np
 
 from gemm_course.checks.core import Refused, exercise, nothing_yet
-from gemm_course.figures.warp_reads import request
-from gemm_course.figures.wavefronts import wavefronts_of
+from gemm_course.model.requests import wavefronts_of
+from gemm_course.model.warp_reads import request
 
 LAYOUTS = {
     "8 × 4": (8, 4, 8),

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-SECTOR, LINE = 32, 128  # bytes: what moves, and what the caches keep track of
+from gemm_course.emulator import wavefronts
+
+WARP = 32
+WORD, SECTOR, LINE = 4, 32, 128  # bytes: a bank is a word wide, a sector moves, a cache keeps track of lines
 
 
 @dataclass(frozen=True)
@@ -65,3 +68,9 @@ def requests(
             )
         )
     return found
+
+
+def wavefronts_of(request: Request) -> int:
+    """Return how many wavefronts the emulator counts for this request."""
+    words = {lane: address // WORD for lane, _, address in request.lanes}
+    return wavefronts([words.get(lane, -1) for lane in range(WARP)], request.bits, request.op)

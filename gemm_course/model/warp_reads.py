@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 from numba import cuda, float32
 
-from gemm_course.figures.requests import Request, requests
+from gemm_course.model.requests import Request, requests
 from lockstep import Watch, emulate
 from lockstep.intrinsics import load4
 

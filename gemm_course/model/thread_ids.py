@@ -1,0 +1,35 @@
+"""Which element, warp and lane each thread of a grid is, as the emulator computes it."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+from numba import cuda
+
+from gemm_course.emulator import emulate
+
+
+@cuda.jit
+def who_am_i(ids):
+    """Every thread writes its own coordinates to ``ids[block y, block x, thread y, thread x]``."""
+    mine = ids[cuda.blockIdx.y, cuda.blockIdx.x, cuda.threadIdx.y, cuda.threadIdx.x]
+    linear = cuda.threadIdx.y * cuda.blockDim.x + cuda.threadIdx.x
+    column, row = cuda.grid(2)
+    mine[0] = row
+    mine[1] = column
+    mine[2] = linear
+    mine[3] = linear // 32
+    mine[4] = linear % 32
+
+
+@cache
+def coordinates(grid: tuple[int, int], block: tuple[int, int]) -> np.ndarray:
+    """Run :func:`who_am_i` and return what the threads wrote.
+
+    ``grid`` and ``block`` are (x, y). The result has the shape (grid y, grid x, block y, block x, 5); the
+    last axis holds row, column, linear id in the block, warp, lane.
+    """
+    ids = np.zeros((grid[1], grid[0], block[1], block[0], 5), np.int32)
+    emulate(who_am_i, grid, block, ids)
+    return ids
