@@ -56,15 +56,11 @@ def _call(function, node: ast.Call) -> Call | None:
 
 
 def build(call: Call, folder: Path = FRAMES) -> dict:
-    """Write the frames of a call, and return its entry in the index.
-
-    Calls that draw PNG store none: one PNG shares nothing with the next, so a thousand take too much space.
-    """
+    """Write the frames of a call, and return its entry in the index."""
     explorer = call.explorer()
     states = {explorer.controls.places(state): state for state in explorer.states_to_store()}
-    drawn = {place: explorer.picture(state) for place, state in sorted(states.items())}
-    pictures = {place: picture for place, picture in drawn.items() if isinstance(picture.data, str)}
-    entry = spec(described(explorer.controls), drawn.values())
+    pictures = {place: explorer.picture(state) for place, state in sorted(states.items())}
+    entry = spec(described(explorer.controls), pictures.values())
     (folder / f"{call.slug}.js").write_text(script(call.slug, entry["version"], packed(pictures)), "utf-8")
     return entry
 

@@ -1,23 +1,16 @@
-"""Charts: TFLOPS stage by stage. Matplotlib, as PNG."""
+"""Bar charts: TFLOPS stage by stage."""
 
 from __future__ import annotations
 
-import io
-import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from matplotlib.figure import Figure
-
-from gemm_course.figures import colours
+from gemm_course.figures import colours, plots
 from gemm_course.figures.picture import Picture
+from gemm_course.figures.plots import three_digits
+from gemm_course.figures.svg import SMALL, Drawing, text_width, wrap
 
-DPI = 150  # twice the size shown, so that text stays crisp on a high-resolution screen
-WIDTH = 6.4  # inches; shown WIDTH * 100 pixels wide
-NOTE = 84  # characters of a note that fit on a line
-STYLE = {"fontsize": 11, "color": colours.INK}
-# Behind a label that crosses a line.
-CLEAR = {"facecolor": colours.PAPER, "edgecolor": "none", "alpha": 0.8, "pad": 1}
+_RIGHT, _ROW = 536.0, 32.0  # where the scale ends; the height of a bar with the space around it
 
 
 @dataclass(frozen=True)
@@ -29,23 +22,8 @@ class Bar:
     highlight: bool = False
 
 
-def _figure(height: float) -> Figure:
-    return Figure(figsize=(WIDTH, height), dpi=DPI, facecolor=colours.PAPER, layout="constrained")
-
-
-def short(value: float) -> str:
-    """Return TFLOPS with three significant digits, two below 1."""
-    return f"{value:.3g}" if value >= 1 else f"{value:.2g}"
-
-
 def _reached(bar: Bar) -> str:
-    return "not measured yet" if bar.tflops is None else short(bar.tflops)
-
-
-def _finish(figure: Figure, alt: str) -> Picture:
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", facecolor=colours.PAPER)
-    return Picture(buffer.getvalue(), alt, round(WIDTH * 100))
+    return "not measured yet" if bar.tflops is None else three_digits(bar.tflops)
 
 
 def tflops(bars: Sequence[Bar], title: str, note: str, *, lines: Sequence[tuple[str, float]] = ()) -> Picture:
@@ -53,53 +31,57 @@ def tflops(bars: Sequence[Bar], title: str, note: str, *, lines: Sequence[tuple[
 
     ``note`` names GPU, size, dtype and source; ``lines`` are reference lines such as cuBLAS.
     """
-    passed = [value for _, value in lines if any((bar.tflops or 0) > value for bar in bars)]
-    figure = _figure(1.5 + 0.42 * max(len(bars), 3) + (0.35 if passed else 0))
-    axes = figure.add_subplot()
-    fills = [colours.NOW if bar.highlight else colours.OTHER for bar in bars]
-    drawn = axes.barh(
-        [bar.label for bar in bars],
-        [bar.tflops or 0 for bar in bars],
-        color=fills,
-        edgecolor=colours.INK,
-        linewidth=[2 if bar.highlight else 0.8 for bar in bars],
-    )
-    for patch, bar in zip(drawn, bars, strict=True):
-        axes.annotate(
-            _reached(bar),
-            (bar.tflops or 0, patch.get_y() + patch.get_height() / 2),
-            (4, 0),
-            textcoords="offset points",
-            va="center",
-            zorder=5,
-            bbox=CLEAR,
-            **STYLE,
-        )
-    highest = max([bar.tflops or 0 for bar in bars] + [value for _, value in lines]) or 1
-    for label, value in lines:
-        axes.axvline(value, color=colours.INK, linestyle="--", linewidth=1)
-        above = value in passed  # a bar that passes the line leaves no room for its label there
-        axes.annotate(
-            f"{label} {value:.3g}",
-            (value, 1),
-            (0, 2) if above else (4, -2),
-            xycoords=("data", "axes fraction"),
-            rotation=0 if above else 90,
-            textcoords="offset points",
-            ha="left" if value < highest / 2 else "right" if above else "left",
-            va="bottom" if above else "top",
-            **STYLE,
-        )
-    axes.set_xlim(0, highest * 1.2)
-    axes.invert_yaxis()
-    axes.tick_params(labelsize=11)
-    for name, bar in zip(axes.get_yticklabels(), bars, strict=True):
-        name.set_fontweight("bold" if bar.highlight else "normal")
-    axes.set_xlabel("TFLOPS", **STYLE)
-    room = 22 if passed else None  # points above the axes
-    axes.set_title(title, loc="left", fontsize=13, fontweight="bold", color=colours.INK, wrap=True, pad=room)
-    figure.supxlabel(textwrap.fill(note, NOTE), fontsize=10, color=colours.QUIET)
-    axes.spines[["top", "right"]].set_visible(False)
+    drawing = Drawing(title)
+    left = 20 + max(text_width(bar.label, bold=bar.highlight) for bar in bars)
+    top, high = drawing.top + (22 if lines else 0), _ROW * len(bars)
+    places = range(len(bars))
+    most = max([bar.tflops or 0 for bar in bars] + [value for _, value in lines]) or 1
+    with plots.axes(drawing, left, top, _RIGHT - left, high) as axes:
+        axes.set_xlim(0, 1.12 * most)
+        axes.set_ylim(len(bars) - 0.5, -0.5)
+        for place, bar in zip(places, bars, strict=True):
+            look = plots.BAR_NOW if bar.highlight else {"color": colours.OTHER, **plots.BAR}
+            axes.barh(place, bar.tflops or 0, 0.72, **look)
+        for _, value in lines:
+            axes.axvline(value, color=colours.INK, linewidth=1, linestyle=plots.DASHES)
+        for place, bar in zip(places, bars, strict=True):
+            _write(axes, place, bar, lines)
+        for label, value in lines:
+            side = "left" if value < most / 2 else "right"
+            axes.annotate(
+                f"{label} {value:.3g}",
+                (value, -0.5),
+                (0, 6),
+                textcoords="offset points",
+                ha=side,
+                va="bottom",
+            )
+        axes.set_yticks(places, [bar.label for bar in bars], fontsize=SMALL)
+        for name, bar in zip(axes.get_yticklabels(), bars, strict=True):
+            name.set_fontweight("bold" if bar.highlight else "normal")
+        axes.tick_params(axis="y", length=0)
+        axes.set_xlabel("TFLOPS")
+    y = top + high + 46
+    for line in wrap(note, SMALL, drawing.width - 16):
+        drawing.text(8, y + 14, line, fill=colours.QUIET)
+        y += 18
     spoken = ", ".join(f"{bar.label} {_reached(bar)}" for bar in bars)
     marks = "".join(f"; {label} {value:.3g}" for label, value in lines)
-    return _finish(figure, f"{title}. TFLOPS: {spoken}{marks}. {note}")
+    return drawing.picture(f"TFLOPS: {spoken}{marks}. {note}")
+
+
+def _write(axes, place: int, bar: Bar, lines: Sequence[tuple[str, float]]) -> None:
+    """Write what a bar reached behind its end, on the ground of the page where a line runs there."""
+    words, at = _reached(bar), bar.tflops or 0
+    unit = axes.get_xlim()[1] / axes.bbox.width  # of the page, in TFLOPS
+    ends = at + unit * (8 + text_width(words))
+    ground = {"facecolor": colours.PAPER, "edgecolor": "none", "pad": 1}
+    crossed = any(at < value < ends for _, value in lines)
+    axes.annotate(
+        words,
+        (at, place),
+        (5, 0),
+        textcoords="offset points",
+        va="center_baseline",
+        bbox=ground if crossed else None,
+    )

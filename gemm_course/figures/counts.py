@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from gemm_course.figures import colours
+from gemm_course.figures import colours, plots
 from gemm_course.figures.picture import Picture
-from gemm_course.figures.svg import Drawing, wrap
+from gemm_course.figures.svg import SMALL, Drawing, wrap
 
 _FILLS = {"formula": colours.NOW, "after": colours.NOW, "before": colours.OTHER}
+_LEFT, _WIDTH, _ROW = 96.0, 300.0, 23.0  # of the scale; a bar's height with the space around it
 
 
 def side_by_side(rows: Sequence[tuple[str, Mapping[str, int | str]]], title: str, note: str = "") -> Picture:
@@ -23,30 +24,35 @@ def side_by_side(rows: Sequence[tuple[str, Mapping[str, int | str]]], title: str
     for name, counts in rows:
         drawing.text(8, y + 16, name, bold=True)
         drawing.text(552, y + 16, _verdict(counts), anchor="end", fill=colours.QUIET)
-        most = max(_known(counts), default=1) or 1
-        for place, (way, count) in enumerate(counts.items()):
-            top = y + 24 + 22 * place
-            drawing.text(8, top + 13, way)
-            if isinstance(count, str):
-                drawing.text(96, top + 13, count, fill=colours.QUIET)
-                continue
-            drawing.rect(
-                96,
-                top,
-                max(1.5, 290 * count / most),
-                16,
-                _FILLS.get(way, colours.COUNTED),
-                stroke=colours.INK,
-                line=0.8,
-            )
-            drawing.text(392, top + 13, f"{count:,}".replace(",", " "), mono=True)
-        y += 36 + 22 * len(counts)
+        _bars(drawing, counts, y + 24)
+        y += 24 + _ROW * len(counts) + (36 if any(_known(counts)) else 12)
     for line in wrap(note, 14, 544):
         drawing.text(8, y + 10, line, fill=colours.QUIET)
         y += 18
     return drawing.picture(
         " ".join(_in_words(name, counts) for name, counts in rows) + (f" {note}" if note else "")
     )
+
+
+def _bars(drawing: Drawing, counts: Mapping[str, int | str], top: float) -> None:
+    """Draw the ways of counting one thing; words stand where a way has no count."""
+    most = max(_known(counts), default=0)
+    with plots.axes(drawing, _LEFT, top, _WIDTH, _ROW * len(counts)) as axes:
+        axes.set_xlim(0, most or 1)
+        axes.set_ylim(len(counts) - 0.5, -0.5)
+        for place, (way, count) in enumerate(counts.items()):
+            said = isinstance(count, str)
+            look = {"va": "center_baseline", "color": colours.QUIET if said else colours.INK}
+            if not said:
+                axes.barh(place, count, 0.72, color=_FILLS.get(way, colours.COUNTED), **plots.BAR)
+            words = count if said else plots.in_thousands(count)
+            axes.annotate(words, (0 if said else count, place), (6, 0), textcoords="offset points", **look)
+        axes.set_yticks(range(len(counts)), counts)
+        axes.tick_params(axis="y", length=0, labelsize=SMALL)
+        axes.locator_params(axis="x", nbins=2, integer=True)
+        axes.xaxis.set_major_formatter(plots.in_thousands)
+        axes.xaxis.set_visible(most > 0)
+        axes.spines["bottom"].set_visible(most > 0)
 
 
 def _known(counts: Mapping[str, int | str]) -> list[int]:

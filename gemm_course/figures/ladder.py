@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from gemm_course.figures import colours
+from gemm_course.figures import colours, plots
 from gemm_course.figures.picture import Picture
 from gemm_course.figures.svg import Drawing, text_width, wrap
 
-_LEFT, _RIGHT, _MOST = 222.0, 402.0, 1.1  # where the scale begins and ends, and the share at its end
-_GLOBAL, _SHARED = 478.0, 552.0  # right edges of the two columns of accesses
-_ROW = 42.0
+_LEFT, _RIGHT, _MOST = 222.0, 382.0, 1.1  # where the shares' scale begins and ends, and the share at its end
+_LOADS, _FEWEST, _MOST_LOADS = 404.0, 0.004, 4.0  # where the loads' scale begins, and its ends
+_ROW, _BAND = 42.0, 26.0  # heights of a rung and of a heading
+_END = 552.0  # the right edge of all
+_EDGE = {"markeredgecolor": colours.INK, "markeredgewidth": 1}
 _APART = (94.0, 51.0)  # of a row's first two figures, and of the others
 _MOST_GPUS = 4
 _MARKS = (("●", colours.NOW), ("▲", colours.QUIET), ("■", colours.QUIET), ("◆", colours.INK))
+_SHAPES = {"●": "o", "▲": "^", "■": "s", "◆": "D"}  # the same as Matplotlib's markers
+_GLOBAL, _SHARED = {"marker": "s", "color": colours.COUNTED}, {"marker": "o", "color": colours.PAPER}
 
 
 @dataclass(frozen=True)
@@ -53,23 +57,38 @@ def ladder(
     drawing = Drawing(title)
     marks = dict(zip(gpus, _MARKS, strict=False))
     y = _legend(drawing, gpus, marks, branches=any(rung.side for rung in rungs))
-    y = _head(drawing, y)
+    top = _head(drawing, y)
+    places, bottom = _places(rungs, top)
+    _shares(drawing, rungs, marks, places, top, bottom)
+    _loads(drawing, rungs, places, top, bottom)
     group, trunk = None, ""  # trunk: the last stage above that is no side branch
-    for rung in rungs:
+    for rung, middle in zip(rungs, places, strict=True):
+        y = middle - _ROW / 2
         begins = rung.group != group
         if begins:
             group = rung.group
-            y = _heading(drawing, group, [(gpu, cublas.get((group, gpu))) for gpu in gpus], marks, y)
+            _heading(drawing, group, [(gpu, cublas.get((group, gpu))) for gpu in gpus], marks, y - _BAND)
         _rung(drawing, rung, marks, y)
         if (begins and not rung.side) or rung.after != trunk:
             words = f"after {rung.after}" if rung.after else ""
             drawing.text(_LEFT - 8, y + 16, words, anchor="end", fill=colours.QUIET)
         trunk = trunk if rung.side else rung.name
-        y += _ROW
+    y = bottom
     for line in wrap(note, 14, 544):
         drawing.text(8, y + 16, line, fill=colours.QUIET)
         y += 18
     return drawing.picture(_in_words(rungs, gpus, cublas, note))
+
+
+def _places(rungs: Sequence[Rung], y: float) -> tuple[list[float], float]:
+    """Return the middle of each rung on the page, with room for the headings, and where the last one ends."""
+    places, group = [], None
+    for rung in rungs:
+        y += _BAND if rung.group != group else 0
+        group = rung.group
+        places.append(y + _ROW / 2)
+        y += _ROW
+    return places, y
 
 
 def _legend(drawing: Drawing, gpus: Mapping[str, str], marks: Mapping, branches: bool) -> float:
@@ -91,15 +110,17 @@ def _legend(drawing: Drawing, gpus: Mapping[str, str], marks: Mapping, branches:
 def _head(drawing: Drawing, y: float) -> float:
     drawing.text(8, y + 32, "TFLOPS", fill=colours.QUIET)
     drawing.text((_LEFT + _RIGHT) / 2, y + 14, "share of cuBLAS", anchor="middle", bold=True)
-    for share in (0, 0.5, 1):
-        drawing.text(_x(share), y + 32, f"{100 * share:.0f} %", anchor="middle", fill=colours.QUIET)
-    drawing.text(_SHARED, y + 14, "loads per FMA", anchor="end", bold=True)
-    drawing.text(_GLOBAL, y + 32, "global", anchor="end", fill=colours.QUIET)
-    drawing.text(_SHARED, y + 32, "shared", anchor="end", fill=colours.QUIET)
+    drawing.text((_LOADS + _END) / 2, y - 4, "loads per FMA", anchor="middle", bold=True)
+    with plots.axes(drawing, _LOADS, y - 2, _END - _LOADS, 18) as axes:
+        axes.set(xlim=(0, 1), ylim=(0, 1))
+        axes.set_axis_off()
+        for x, look, words in ((0.04, _GLOBAL, "global"), (0.56, _SHARED, "shared")):
+            axes.plot(x, 0.4, markersize=8, **_EDGE, **look)
+            axes.annotate(words, (x, 0.4), (8, 0), textcoords="offset points", va="center_baseline")
     return y + 38
 
 
-def _heading(drawing: Drawing, group: str, cublas: Sequence, marks: Mapping, y: float) -> float:
+def _heading(drawing: Drawing, group: str, cublas: Sequence, marks: Mapping, y: float) -> None:
     drawing.rect(8, y + 2, 544, 22, colours.BAND)
     known = any(tflops is not None for _, tflops in cublas)
     words = f"{group}; cuBLAS:" if known else group
@@ -111,7 +132,6 @@ def _heading(drawing: Drawing, group: str, cublas: Sequence, marks: Mapping, y: 
             _mark(drawing, x, y + 18, mark, hue)
             drawing.text(x + 12, y + 18, f"{tflops:.3g}")
             x += 80
-    return y + 26
 
 
 def _rung(drawing: Drawing, rung: Rung, marks: Mapping, y: float) -> None:
@@ -129,16 +149,51 @@ def _rung(drawing: Drawing, rung: Rung, marks: Mapping, y: float) -> None:
         words = f"{speed.tflops:.{digits}g}" + (f", {100 * speed.share:.0f} %" if told else "")
         drawing.text(x + 10, y + 34, words)
         x += _APART[1] if place or len(known) == _MOST_GPUS else _APART[0] + _beside(words)
-    drawing.line(_LEFT, y + 20, _RIGHT, y + 20, stroke=colours.EDGE)
-    for share in (0, 0.5, 1):
-        drawing.line(
-            _x(share), y + 4, _x(share), y + _ROW - 4, stroke=colours.EDGE, dash="2 3" if share else ""
-        )
-    for gpu, speed in reversed(known):
-        if speed.share is not None:
-            _mark(drawing, _x(speed.share), y + 26, *marks[gpu], size=17)
-    drawing.text(_GLOBAL, y + 26, _ratio(rung.global_loads), anchor="end")
-    drawing.text(_SHARED, y + 26, _ratio(rung.shared_loads), anchor="end")
+
+
+def _shares(drawing: Drawing, rungs, marks: Mapping, places, top: float, bottom: float) -> None:
+    """Plot what each stage reaches of cuBLAS, by GPU; the first GPU lies on top."""
+    with plots.axes(drawing, _LEFT, top, _RIGHT - _LEFT, bottom - top) as axes:
+        axes.set(xlim=(0, _MOST), ylim=(bottom, top))
+        axes.set_xticks((0, 0.5, 1), ("0 %", "50 %", "100 %"))
+        _rows(axes, places)
+        for gpu, (mark, hue) in reversed(marks.items()):
+            speeds = [(rung.speeds.get(gpu), place) for rung, place in zip(rungs, places, strict=True)]
+            known = [(min(each.share, _MOST), at) for each, at in speeds if each and each.share is not None]
+            axes.plot(*_columns(known), _SHAPES[mark], color=hue, markersize=11, **_EDGE)
+
+
+def _loads(drawing: Drawing, rungs: Sequence[Rung], places, top: float, bottom: float) -> None:
+    """Plot how many loads each stage makes per multiply-add, with the figures beside the marks."""
+    with plots.axes(drawing, _LOADS, top, _END - _LOADS, bottom - top) as axes:
+        axes.set(xscale="log", xlim=(_FEWEST, _MOST_LOADS), ylim=(bottom, top))
+        axes.set_xticks((0.01, 0.1, 1), ("0.01", "0.1", "1"))
+        axes.minorticks_off()
+        _rows(axes, places)
+        counted = [(rung.global_loads, place - 9) for rung, place in zip(rungs, places, strict=True)]
+        shared = [(rung.shared_loads, place + 9) for rung, place in zip(rungs, places, strict=True)]
+        for loads, look in ((counted, _GLOBAL), (shared, _SHARED)):
+            known = [each for each in loads if each[0]]
+            axes.plot(*_columns(known), linestyle="", markersize=8, **_EDGE, **look)
+        at = [(each, plots.on_page(axes, each or _FEWEST, place)) for each, place in (*counted, *shared)]
+    for loads, (x, y) in at:
+        beyond = loads > 0.1  # then there is more room before the mark
+        words = _ratio(loads) if loads else "no shared loads"
+        x += -8 if beyond else 8 if loads else 4
+        drawing.text(x, y + 5, words, size=plots.TICK, anchor="end" if beyond else "start")
+
+
+def _columns(places: Sequence[tuple[float, float]]) -> tuple[list[float], list[float]]:
+    return [x for x, _ in places], [y for _, y in places]
+
+
+def _rows(axes, places: Sequence[float]) -> None:
+    """A line for each rung, and the scale on top."""
+    axes.set_yticks(places, [""] * len(places))
+    axes.xaxis.tick_top()
+    axes.tick_params(length=0)
+    axes.grid()
+    axes.spines[:].set_visible(False)
 
 
 def _beside(words: str) -> float:
@@ -151,14 +206,10 @@ def _elbow(drawing: Drawing, x: float, y: float) -> None:
     drawing.line(x, y + 11, x + 8, y + 11, stroke=colours.QUIET)
 
 
-def _mark(drawing: Drawing, x: float, y: float, mark: str, hue: str, size: float = 14) -> None:
-    """Write a GPU's mark with a thin dark edge, so that overlapping marks can be told apart."""
-    drawing.text(x, y, mark, anchor="middle", size=size + 3, fill=colours.INK)
-    drawing.text(x, y - 0.8, mark, anchor="middle", size=size, fill=hue)
-
-
-def _x(share: float) -> float:
-    return _LEFT + (_RIGHT - _LEFT) * min(share, _MOST) / _MOST
+def _mark(drawing: Drawing, x: float, y: float, mark: str, hue: str) -> None:
+    """Write a GPU's mark with a thin dark edge, as it is in the plot."""
+    drawing.text(x, y, mark, anchor="middle", size=17, fill=colours.INK)
+    drawing.text(x, y - 0.8, mark, anchor="middle", size=14, fill=hue)
 
 
 def _ratio(loads: float) -> str:

@@ -11,28 +11,22 @@ from html import escape
 class Picture:
     """One finished picture.
 
-    ``data`` holds SVG text or PNG bytes, ``alt`` what the picture says in words (for a screen reader, and
-    wherever the picture cannot be shown), ``width`` the width in CSS pixels at which it is shown when
-    there is room.
+    ``data`` is SVG, ``alt`` says in words what the picture shows (for a screen reader, and wherever the
+    picture cannot be shown), ``width`` is how wide it is shown where there is room, in CSS pixels.
     """
 
-    data: str | bytes
+    data: str
     alt: str
     width: int = 672
 
     @property
     def plain(self) -> Picture:
-        """The same with ordinary spaces in its words, for one whose text keeps figures and units together."""
+        """The same picture, with ordinary spaces in its alt text instead of those that do not break."""
         return replace(self, alt=self.alt.replace("\u00a0", " "))
-
-    @property
-    def mime(self) -> str:
-        return "image/svg+xml" if isinstance(self.data, str) else "image/png"
 
     def html(self) -> str:
         """Return an ``<img>``, which is still shown in a saved, reopened or untrusted notebook."""
-        raw = self.data.encode() if isinstance(self.data, str) else self.data
-        source = f"data:{self.mime};base64,{base64.b64encode(raw).decode()}"
+        source = f"data:image/svg+xml;base64,{base64.b64encode(self.data.encode()).decode()}"
         return f'<img class="gemm-picture" width="{self.width}" alt="{escape(self.alt)}" src="{source}">'
 
     def _repr_mimebundle_(self, include=None, exclude=None):

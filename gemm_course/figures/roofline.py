@@ -6,12 +6,21 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from gemm_course.figures import colours
-from gemm_course.figures.charts import short
+from gemm_course.figures import colours, plots
 from gemm_course.figures.picture import Picture
-from gemm_course.figures.placing import Box, Shape, apart, faults, first_free, meet
-from gemm_course.figures.plane import Plane, Span
+from gemm_course.figures.placing import Box, Shape, Spot, apart, faults, first_free, meet
 from gemm_course.figures.svg import LARGE, PAGE, SMALL, Drawing, text_width, wrap
+
+
+@dataclass(frozen=True)
+class Span:
+    """Where the axes begin and end: FLOP per byte, and TFLOPS."""
+
+    left: float
+    right: float
+    low: float
+    high: float
+
 
 _AXIS = "FLOP per byte that warps ask of L1"
 _FP32 = Span(0.04, 1500, 0.1, 200)  # what is shown unless a picture says otherwise
@@ -20,6 +29,8 @@ _FAR = 6000  # FLOP per byte, for what lies beyond
 _LEFT, _RIGHT = 52.0, 398.0  # where the plane begins and ends; the labels of flat roofs stand behind it
 _HEIGHT, _COLUMN, _NOTE = 262.0, 13, 6  # of the plane; letters beside it; lines of the note
 _DOT, _RING, _SMALL_DOT = 7.0, 10.0, 5.0
+_TICKS = (1, 2, 5)  # of each decade, where there is room for all of them
+_NEAR, _CLEAR = 28.0, 4.0  # ticks that are closer are too many; what labels keep from the frame
 _TURNS = [math.radians(45 * (place // 2 * 3) + 22.5 * (place % 2)) for place in range(16)]  # all directions
 # What it costs when a label lies over something, its line runs over a label, over a mark, over a roof.
 _COVERED, _CUT, _PASSED, _CROSSED = 100, 10, 3, 1
@@ -114,7 +125,7 @@ def roofline(
     for point in reversed(points):  # this one chooses first
         sheet.name(point, [point.label, _reached(point)])
     sheet.name_memories()
-    _write_note(drawing, note, sheet.plane.bottom + 44)
+    _write_note(drawing, note, sheet.bottom + 44)
     told = f"{under_title.rstrip('.')}. {lines.in_words()}" if under_title else lines.in_words()
     return drawing.picture(f"{told} Points: {'; '.join(map(_spoken, points))}. {note}")
 
@@ -132,7 +143,7 @@ def all_on_one(lines: Lines, points: Sequence[Point], title: str, note: str) -> 
     for number, point in measured:
         sheet.name(point, [str(number)])
     sheet.name_memories()
-    below = _key(drawing, points, sheet.plane.bottom + 44)
+    below = _key(drawing, points, sheet.bottom + 44)
     _write_note(drawing, note, below + 4)
     spoken = "; ".join(f"{number} {_spoken(point)}" for number, point in enumerate(points, 1))
     return drawing.picture(f"{lines.in_words()} Points: {spoken}. {note}")
@@ -149,7 +160,7 @@ def _spoken(point: Point) -> str:
 
 
 def _reached(point: Point) -> str:
-    return f"{short(point.tflops)} TFLOPS" if point.tflops is not None else "not measured"
+    return f"{plots.three_digits(point.tflops)} TFLOPS" if point.tflops is not None else "not measured"
 
 
 @dataclass
@@ -162,47 +173,70 @@ class _Sheet:
     span: Span
     axis: str
     radius: float = _RING  # of a mark
-    plane: Plane = field(init=False)
+    places: dict[Point, Spot] = field(init=False)  # of the points on the page
     marks: list[Shape] = field(init=False)  # one for each point
     named: list[Shape] = field(init=False, default_factory=list)  # labels, and the lines from them to marks
     crossed: list[Shape] = field(init=False)  # lines that no label may lie over
 
     def __post_init__(self):
-        self.plane = Plane(self.span, _LEFT, self.drawing.top + 38, _RIGHT - _LEFT, _HEIGHT)
-        self.plane.draw(self.drawing, self.axis)
+        self.top = self.drawing.top + 38
+        self.bottom = self.top + _HEIGHT
+        middle, inner = (_LEFT + _RIGHT) / 2, _RIGHT - _LEFT - 2 * _CLEAR
+        self.inner = Box(middle, self.top + _HEIGHT / 2, inner, _HEIGHT - 2 * _CLEAR)
+        self.drawing.text(_LEFT - 40, self.top - 9, "TFLOPS")
+        with plots.axes(self.drawing, _LEFT, self.top, _RIGHT - _LEFT, _HEIGHT) as axes:
+            self._scales(axes)
+            self.slants = [self._on_page(axes, self._slant(roof)) for roof in self.lines.memories]
+            self.levels = [self._on_page(axes, self._level(value)) for _, value in self.lines.flat]
+            for roof in self.lines.memories:
+                dashed = "-" if roof.bounds else plots.DASHES
+                self._draw_roof(axes, self._slant(roof), roof.label == self.lines.lowest, dashed)
+            for label, value in self.lines.flat:
+                self._draw_roof(axes, self._level(value), label == self.lines.lowest)
+            self.places = {
+                point: plots.on_page(axes, point.intensity, point.tflops or self.span.low)
+                for point in self.points
+            }
         self.marks = [self._mark_of(point) for point in self.points]
-        self.crossed = [self._slant(roof) for roof in self.lines.memories]
-        self.crossed += [self._level(value) for _, value in self.lines.flat]
-        for roof in self.lines.memories:
-            self._draw_line(
-                self._slant(roof), roof.label == self.lines.lowest, dash="" if roof.bounds else "5 4"
-            )
-        for label, value in self.lines.flat:
-            self._draw_line(self._level(value), label == self.lines.lowest)
+        self.crossed = [*self.slants, *self.levels]
         self._name_flat_roofs()
+
+    def _scales(self, axes) -> None:
+        axes.set(xscale="log", yscale="log", xlabel=self.axis)
+        axes.set_xlim(self.span.left, self.span.right)
+        axes.set_ylim(self.span.low, self.span.high)
+        axes.set_xticks(_ticks(self.span.left, self.span.right, _RIGHT - _LEFT))
+        axes.set_yticks(_ticks(self.span.low, self.span.high, _HEIGHT))
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_formatter(lambda value, _: f"{value:g}")
+        axes.minorticks_off()
+        axes.grid()
+        axes.tick_params(length=0)
+        axes.spines[:].set_visible(True)
 
     # ---- roofs ---------------------------------------------------------------------------------------------
 
+    def _on_page(self, axes, ends: Shape) -> Shape:
+        return [plots.on_page(axes, *end) for end in ends]
+
     def _slant(self, roof: Roof) -> Shape:
         """The visible part of a memory's roof, from below up to the highest peak; a spot if there is none."""
-        speed, plane, span = roof.terabytes_per_second, self.plane, self.span
+        speed, span = roof.terabytes_per_second, self.span
         begin, end = max(span.left, span.low / speed), min(span.right, self.lines.highest / speed)
         begin = min(begin, end) if end > span.left else span.left
-        ends = [begin, max(begin, end)]
-        return [(plane.x(each), plane.y(max(each * speed, span.low))) for each in ends]
+        return [(each, max(each * speed, span.low)) for each in (begin, max(begin, end))]
 
     def _level(self, value: float) -> Shape:
         """A flat roof, from the fastest memory's roof to the right."""
         fastest = max(roof.terabytes_per_second for roof in self.lines.memories)
         begin = min(max(self.span.left, value / fastest), self.span.right)
-        y = self.plane.y(max(value, self.span.low))
-        return [(self.plane.x(begin), y), (self.plane.right, y)]
+        return [(begin, max(value, self.span.low)), (self.span.right, max(value, self.span.low))]
 
-    def _draw_line(self, ends: Shape, lowest: bool, dash: str = "") -> None:
+    def _draw_roof(self, axes, ends: Shape, lowest: bool, style="-") -> None:
         if lowest:
-            self.drawing.path(ends, stroke=colours.LIMIT, line=8)
+            axes.plot(*zip(*ends), color=colours.LIMIT, linewidth=8, zorder=2)
         stroke, line = (colours.INK, 2.4) if lowest else (colours.QUIET, 1.4)
-        self.drawing.path(ends, stroke=stroke, line=line, dash=dash)
+        axes.plot(*zip(*ends), color=stroke, linewidth=line, linestyle=style, zorder=2)
 
     def _name_flat_roofs(self) -> None:
         """Write their names behind their ends, one below the other."""
@@ -214,8 +248,8 @@ class _Sheet:
             for (label, value), strong in zip(flat, bold, strict=True)
         ]
         heights = [16.0 * len(each) + 4 for each in words]
-        ends = [self._level(value)[1][1] for _, value in flat]
-        edges = apart([y - 11 for y in ends], heights, self.plane.bottom + 20)
+        ends = [level[1][1] for level in self.levels]
+        edges = apart([y - 11 for y in ends], heights, self.bottom + 20)
         for lines, edge, end, strong in zip(words, edges, ends, bold, strict=True):
             self.drawing.line(_RIGHT, end, left - 3, edge + 9, stroke=colours.QUIET)
             for place, line in enumerate(lines):
@@ -223,12 +257,12 @@ class _Sheet:
 
     def name_memories(self) -> None:
         """Write the memories' names along their roofs; they go where the kernels' names leave room."""
-        for roof in self.lines.memories:
-            self._name_memory(roof)
+        for roof, slant in zip(self.lines.memories, self.slants, strict=True):
+            self._name_memory(roof, slant)
 
-    def _name_memory(self, roof: Roof) -> None:
+    def _name_memory(self, roof: Roof, slant: Shape) -> None:
         """Write a memory's name along its roof, where there is room for it."""
-        (x1, y1), (x2, y2) = self._slant(roof)
+        (x1, y1), (x2, y2) = slant
         length = math.hypot(x2 - x1, y2 - y1)
         if length < 40:
             return
@@ -258,11 +292,11 @@ class _Sheet:
 
     def mark(self, point: Point, since: Point | None) -> None:
         """Draw a kernel: a disc for this one, a ring for another, a line for one that was not measured."""
-        x, y = self._place(point)
+        x, y = self.places[point]
         if point.tflops is None:
             self.drawing.path(self._mark_of(point), stroke=colours.INK, line=1.6, dash="5 4")
         elif point.now:
-            came = self._place(since) if since else None
+            came = self.places[since] if since else None
             if came and math.dist(came, (x, y)) > 30:
                 self.drawing.path([came, (x, y)], stroke=colours.QUIET, line=1.4, dash="2 4")
                 self.crossed.append([came, (x, y)])
@@ -273,16 +307,16 @@ class _Sheet:
     def dot(self, point: Point) -> None:
         """Draw a kernel among many."""
         fill = colours.NOW if point.now else colours.EDGE
-        self.drawing.circle(*self._place(point), _SMALL_DOT, fill, stroke=colours.INK, line=1.2)
+        self.drawing.circle(*self.places[point], _SMALL_DOT, fill, stroke=colours.INK, line=1.2)
 
     def name(self, point: Point, words: Sequence[str]) -> None:
         """Write a kernel's name near its mark, with a line to it where they are not side by side."""
-        x, y = self._place(point)
+        x, y = self.places[point]
         wide = max(text_width(line, SMALL, bold=point.now) for line in words) + 2
         high = 17.0 * len(words)
         if point.tflops is None:
             spots = [
-                Box(x + side * (wide / 2 + 5), down, wide, high) for down, side in _beside_a_line(self.plane)
+                Box(x + side * (wide / 2 + 5), down, wide, high) for down, side in _beside_a_line(self.bottom)
             ]
             box = first_free(spots, self._cost)
         else:
@@ -298,7 +332,7 @@ class _Sheet:
             )
 
     def _cost(self, box: Box) -> int:
-        return _COVERED * faults(box, self.plane.inner, [*self.marks, *self.crossed, *self.named])
+        return _COVERED * faults(box, self.inner, [*self.marks, *self.crossed, *self.named])
 
     def _crossings(self, box: Box, point: Point) -> int:
         """What the line from a label to its mark costs."""
@@ -312,7 +346,7 @@ class _Sheet:
 
     def _leader(self, box: Box, point: Point) -> Shape:
         """The line from a label to the edge of its mark, none where they are side by side."""
-        x, y = self._place(point)
+        x, y = self.places[point]
         near_x = min(max(x, box.x - box.width / 2), box.x + box.width / 2)
         near_y = min(max(y, box.y - box.height / 2), box.y + box.height / 2)
         far = math.dist((near_x, near_y), (x, y))
@@ -322,13 +356,10 @@ class _Sheet:
         return [(near_x, near_y), (x + (near_x - x) * part, y + (near_y - y) * part)]
 
     def _mark_of(self, point: Point) -> Shape:
-        x, y = self._place(point)
+        x, y = self.places[point]
         if point.tflops is None:
-            return [(x, self.plane.top), (x, self.plane.bottom)]
+            return [(x, self.top), (x, self.bottom)]
         return Box(x, y, 2 * self.radius, 2 * self.radius).corners
-
-    def _place(self, point: Point) -> tuple[float, float]:
-        return self.plane.x(point.intensity), self.plane.y(point.tflops or self.span.low)
 
 
 def _beside(one, other, part: float, aside: float, wide: float, turned: float) -> Box:
@@ -354,8 +385,17 @@ def _lean(part: float) -> float:
     return max(-1.0, min(1.0, 1.6 * part))
 
 
-def _beside_a_line(plane: Plane) -> list[tuple[float, int]]:
-    return [(plane.bottom - down, side) for down in range(14, int(plane.height), 12) for side in (-1, 1)]
+def _beside_a_line(bottom: float) -> list[tuple[float, int]]:
+    return [(bottom - down, side) for down in range(14, int(_HEIGHT), 12) for side in (-1, 1)]
+
+
+def _ticks(low: float, high: float, length: float) -> list[float]:
+    """The ticks of an axis: 1, 2 and 5 of every decade, or 1 alone where they would be too close."""
+    decade = length / math.log10(high / low)
+    many = _TICKS if decade * math.log10(2) > _NEAR else (1,)
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    ticks = (tick * 10.0**power for power in powers for tick in many)
+    return [tick for tick in ticks if low <= tick <= high]
 
 
 def _write_note(drawing: Drawing, note: str, top: float) -> None:
@@ -370,7 +410,7 @@ def _key(drawing: Drawing, points: Sequence[Point], top: float) -> float:
     """Write what the numbers mean in two columns; return where they end."""
     lines = -(-len(points) // 2)
     for place, point in enumerate(points):
-        reached = short(point.tflops) if point.tflops else "not measured yet"
+        reached = plots.three_digits(point.tflops) if point.tflops else "not measured yet"
         words = f"{place + 1}  {point.label}: {reached}"
         drawing.text(8 + 272 * (place // lines), top + 14 + 18 * (place % lines), words, bold=point.now)
     return top + 18 * lines

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from gemm_course.figures import colours
+from gemm_course.figures import colours, plots
 from gemm_course.figures.picture import Picture
 from gemm_course.figures.svg import SMALL, Drawing, wrap
 from gemm_course.model.requests import LINE
@@ -51,30 +51,21 @@ def _answer(n: int, extra: int, measured: Mapping[int, float]) -> str:
 
 def _speeds(drawing: Drawing, top: float, extra: int, measured: Mapping[int, float], shown) -> None:
     """Bars from zero, with room for each length that was measured."""
-    floor, most = top + _BARS, _round_above(max(measured.values()))
-    step = _WIDTH / len(measured)
+    lengths = sorted(measured)
     drawing.text(8, top - 4, "TFLOPS", fill=colours.QUIET)
-    drawing.line(_LEFT, floor - _BARS + 18, _LEFT + _WIDTH, floor - _BARS + 18, stroke=colours.EDGE)
-    drawing.text(_LEFT - 6, floor - _BARS + 23, most, anchor="end")
-    drawing.text(_LEFT - 6, floor + 5, "0", anchor="end")
-    for place, (more, value) in enumerate(sorted(measured.items())):
-        x, high = _LEFT + place * step, (_BARS - 18) * value / most
-        mine = more == extra
-        if more not in shown:
-            drawing.text(x + step / 2, floor + 16, more, anchor="middle")
-            continue
-        drawing.rect(
-            x + 2,
-            floor - high,
-            step - 4,
-            high,
-            colours.NOW if mine else colours.OTHER,
-            stroke=colours.INK,
-            line=2 if mine else 0.8,
-        )
-        drawing.text(x + step / 2, floor + 16, more, anchor="middle", bold=mine)
-    drawing.line(_LEFT, floor, _LEFT + _WIDTH, floor)
-    drawing.text(_LEFT, floor + 34, "floats of padding at the end of each row", fill=colours.QUIET)
+    with plots.axes(drawing, _LEFT, top + 18, _WIDTH, _BARS - 18) as axes:
+        axes.set_ylim(0, _round_above(max(measured.values())))
+        axes.set_xlim(-0.5, len(lengths) - 0.5)
+        axes.locator_params(axis="y", nbins=4)
+        axes.grid(axis="y")
+        for place, more in enumerate(lengths):
+            look = plots.BAR_NOW if more == extra else {"color": colours.OTHER, **plots.BAR}
+            if more in shown:
+                axes.bar(place, measured[more], 0.85, **look)
+        axes.set_xticks(range(len(lengths)), lengths)
+        axes.tick_params(axis="x", length=0)
+        axes.get_xticklabels()[lengths.index(extra)].set_fontweight("bold")
+        axes.set_xlabel("floats of padding at the end of each row", loc="left", color=colours.QUIET)
 
 
 def _round_above(most: float) -> int:
@@ -83,22 +74,17 @@ def _round_above(most: float) -> int:
 
 
 def _places(drawing: Drawing, top: float, towers: Mapping[int, int]) -> None:
-    """The words of one request, each in the place that it has in its line."""
-    floor, pitch = top + _TOWERS, _WIDTH / PLACES
-    high = (_TOWERS - 6) / PLACES
+    """How many words of one request lie at each place of a line."""
     drawing.text(8, top - 10, _told(towers), bold=True)
-    for place in range(PLACES):
-        x = _LEFT + place * pitch
-        for level in range(towers.get(place, 0)):
-            drawing.rect(
-                x + 1, floor - (level + 1) * high, pitch - 2, high, colours.A, stroke=colours.PAPER, line=0.5
-            )
-        drawing.line(x, floor, x, floor + 4, stroke=colours.QUIET)
-        if place % 8 == 0:
-            drawing.text(x + pitch / 2, floor + 18, place, anchor="middle")
-    drawing.line(_LEFT, floor, _LEFT + _WIDTH, floor)
-    caption = f"place in its line of {PLACES} floats"
-    drawing.text(_LEFT, floor + 36, caption, fill=colours.QUIET)
+    with plots.axes(drawing, _LEFT, top + 6, _WIDTH, _TOWERS - 6) as axes:
+        axes.set_xlim(-0.5, PLACES - 0.5)
+        axes.set_ylim(0, PLACES)
+        axes.grid(axis="y")
+        axes.bar(list(towers), list(towers.values()), 0.85, color=colours.A, linewidth=0)
+        axes.set_yticks(range(0, PLACES + 1, 8))
+        axes.set_xticks(range(0, PLACES, 8))
+        axes.set_xticks(range(PLACES), minor=True)
+        axes.set_xlabel(f"place in its line of {PLACES} floats", loc="left", color=colours.QUIET)
 
 
 def _told(towers: Mapping[int, int]) -> str:

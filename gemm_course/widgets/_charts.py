@@ -63,7 +63,7 @@ def draw_tflops(stages: Sequence[str], on: Place | str, highlight: str | None = 
 
 def _beside(bars: Sequence[charts.Bar]) -> str:
     stage, *others = bars
-    said = f"{stage.label}: {charts.short(stage.tflops)} TFLOPS"
+    said = f"{stage.label}: {charts.three_digits(stage.tflops)} TFLOPS"
     if not others:
         return said
     return f"{said}, {_percent(stage.tflops / others[0].tflops)} of {others[0].label}"

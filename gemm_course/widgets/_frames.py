@@ -41,19 +41,9 @@ def _index() -> dict[str, Any]:
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
 
-def source(picture: Picture) -> str:
-    """A picture as text: SVG, or a data URI."""
-    if isinstance(picture.data, str):
-        return picture.data
-    return f"data:{picture.mime};base64,{base64.b64encode(picture.data).decode()}"
-
-
 def height(picture: Picture) -> float:
     """How high a picture is when it is shown as wide as it wants to be, in CSS pixels."""
-    if isinstance(picture.data, str):
-        _, _, wide, high = map(float, re.search(r'viewBox="([^"]+)"', picture.data)[1].split())
-    else:
-        wide, high = (int.from_bytes(picture.data[at : at + 4], "big") for at in (16, 20))  # of a PNG
+    _, _, wide, high = map(float, re.search(r'viewBox="([^"]+)"', picture.data)[1].split())
     return picture.width * high / wide
 
 
@@ -75,7 +65,7 @@ def packed(pictures: dict[tuple[int, ...], Picture]) -> str:
     frames = {
         ",".join(map(str, place)): [
             picture.alt,
-            [parts.setdefault(part, len(parts)) for part in source(picture).split("<")],
+            [parts.setdefault(part, len(parts)) for part in picture.data.split("<")],
         ]
         for place, picture in pictures.items()
     }

@@ -11,7 +11,7 @@ from typing import Any
 
 from IPython.display import JSON
 
-from gemm_course.widgets import _calls, _frames
+from gemm_course.widgets import _calls
 from gemm_course.widgets._gpus import with_gpu
 
 GONE = "This picture is drawn from what its cell defined. Run the cells up to this one again, then move."
@@ -40,4 +40,4 @@ def _answer(
         return {"words": CHANGED}
     said = {"words": explorer.act(action, state)} if action in explorer.actions else {}
     picture = explorer.picture(state)
-    return {"picture": [_frames.source(picture), picture.alt], **said}
+    return {"picture": [picture.data, picture.alt], **said}
