@@ -51,11 +51,15 @@ def names(picture):
 
 
 def roofs(picture):
-    """The parts of the lines that are roofs or the path of the point."""
+    """The roofs, the lines from names to marks, the path of the point, and the frame."""
+    strokes = (colours.QUIET, colours.INK, colours.LIMIT)
     for path in shapes(picture).iter(f"{SVG}path"):
-        if path.get("stroke") in (colours.QUIET, colours.INK, colours.LIMIT):
+        if path.get("stroke") in strokes:
             spots = [tuple(map(float, spot.split())) for spot in path.get("d")[1:].split("L")]
             yield from pairwise(spots)
+    for line in shapes(picture).iter(f"{SVG}line"):
+        if line.get("stroke") in strokes:
+            yield tuple((float(line.get(f"x{end}")), float(line.get(f"y{end}"))) for end in (1, 2))
 
 
 def marks(picture):
